@@ -1,0 +1,33 @@
+package kernels
+
+// Acts is a batch of activation rows x[n][k] made ready for multiplication.
+// Quantised forms and tables are built at the first Mul that wants them and
+// shared by all matrices that read the same input (q,k,v; gate,up). An Acts is
+// reused from step to step; Set drops what was built and keeps the memory.
+// It is not safe for concurrent use.
+type Acts struct {
+	n, k    int
+	x       []float32
+	ternary ternaryActs // int8 with one scale a token, in the layouts the ternary kernels read
+	grouped groupedActs // int8 with one scale each 32 columns, for Q4, Q6 and Q8
+}
+
+// Set makes x[n][k] the current rows. x is read until the next Set and must
+// not change while any Mul uses it.
+func (a *Acts) Set(x []float32, n, k int) {
+	if len(x) < n*k {
+		panic("kernels: Acts.Set: fewer values than n*k")
+	}
+	a.n, a.k, a.x = n, k, x[:n*k]
+	a.ternary.reset()
+	a.grouped.reset()
+}
+
+// N is the number of rows (tokens).
+func (a *Acts) N() int { return a.n }
+
+// K is the length of a row.
+func (a *Acts) K() int { return a.k }
+
+// Row is row i as set.
+func (a *Acts) Row(i int) []float32 { return a.x[i*a.k : (i+1)*a.k] }

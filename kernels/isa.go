@@ -1,0 +1,58 @@
+package kernels
+
+import (
+	"fmt"
+	"os"
+	"strings"
+)
+
+// ISA is an instruction set that kernels are written for, weakest first.
+type ISA uint8
+
+// The instruction sets with kernels of their own.
+const (
+	Generic ISA = iota // portable Go
+	AVX2               // AVX2 + FMA + F16C
+	AVX512             // AVX-512 F/BW/VL/DQ + VNNI + VBMI
+	NEON               // arm64 ASIMD; SDOT is detected beside it
+)
+
+var isaNames = [...]string{"generic", "avx2", "avx512", "neon"}
+
+// String gives the name LUTRA_KERNEL uses.
+func (i ISA) String() string { return isaNames[i] }
+
+// active is the instruction set kernels dispatch on, fixed at start-up.
+var active = choose(os.Getenv("LUTRA_KERNEL"))
+
+// ActiveISA is the instruction set in use: the best one this machine has,
+// unless LUTRA_KERNEL names a lesser one.
+func ActiveISA() ISA { return active }
+
+// Supported lists the instruction sets this machine can run, weakest first.
+func Supported() []ISA {
+	s := []ISA{Generic}
+	for i := AVX2; i <= NEON; i++ {
+		if hasISA(i) {
+			s = append(s, i)
+		}
+	}
+	return s
+}
+
+// choose reads the ISA part of LUTRA_KERNEL ("avx2", "avx2:lut", ...). A name
+// that this machine lacks must not crash later with an illegal instruction.
+func choose(override string) ISA {
+	name, _, _ := strings.Cut(override, ":")
+	s := Supported()
+	if name == "" {
+		return s[len(s)-1]
+	}
+	for _, i := range s {
+		if i.String() == name {
+			return i
+		}
+	}
+	fmt.Fprintf(os.Stderr, "lutra: LUTRA_KERNEL=%s: not available here (have %v); using %s\n", override, s, s[len(s)-1])
+	return s[len(s)-1]
+}

@@ -1,0 +1,53 @@
+package kernels
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Packing names a run-time layout of a weight matrix.
+type Packing uint8
+
+// The run-time packings. Each states its bits a weight and how activations
+// meet it.
+const (
+	F32  Packing = iota // 32 bits, row-major; float32 activations
+	F16                 // 16 bits IEEE; float32 activations
+	BF16                // 16 bits; float32 activations
+	I1                  // ternary, 5 trits a byte (1.6 bits); int8 activations, one scale a token
+	I2                  // ternary, 4 trits a byte (2 bits); int8 activations, one scale a token
+	Q4                  // 4-bit codes in groups of 32 along K; int8 activations in groups of 32
+	Q6                  // 6-bit codes in groups of 16; int8 activations in groups of 32
+	Q8                  // 8-bit codes in groups of 32; int8 activations in groups of 32
+	numPackings
+)
+
+var packingNames = [numPackings]string{"F32", "F16", "BF16", "I1", "I2", "Q4", "Q6", "Q8"}
+
+// String gives the packing's name as used on the command line and in reports.
+func (p Packing) String() string {
+	if int(p) < len(packingNames) {
+		return packingNames[p]
+	}
+	return fmt.Sprintf("Packing(%d)", uint8(p))
+}
+
+// Ternary tells whether the packing holds weights of {-1, 0, +1} × scale.
+func (p Packing) Ternary() bool { return p == I1 || p == I2 }
+
+// Matrix is a weight matrix W[Rows][Cols] in one packing. It is immutable
+// after packing and safe for concurrent readers.
+type Matrix struct {
+	Rows, Cols int // M outputs, K inputs
+	Packing    Packing
+	Scale      []float32 // I1 and I2 only: one a row, or a single one for the matrix
+	Data       []byte    // layout defined by the packing; 64-byte aligned
+}
+
+// Errors of this package.
+var (
+	// ErrUnsupported says that a backend cannot run a matrix; the caller falls back to the CPU.
+	ErrUnsupported = errors.New("kernels: packing not supported by this backend")
+	// ErrShape says that sizes given to a packer do not belong together.
+	ErrShape = errors.New("kernels: shape mismatch")
+)

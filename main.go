@@ -1,0 +1,4 @@
+// Lutra serves ultra-low-bit language models on ordinary CPUs.
+package main
+
+func main() {}

@@ -1,0 +1,67 @@
+package models
+
+// Model computes one step. It is driven by one goroutine at a time.
+type Model interface {
+	Config() Config
+	// Forward runs b's tokens, writes their keys and values into the span's
+	// KVSeq (already grown to hold them) and fills b.Logits.
+	Forward(b *Batch, kv *KVCache) error
+}
+
+// Config describes a loaded model's shape.
+type Config struct {
+	Arch     string // general.architecture: "llama", ...
+	Name     string // general.name
+	Layers   int
+	Hidden   int
+	FFN      int
+	Heads    int
+	KVHeads  int
+	HeadDim  int
+	Vocab    int
+	Context  int // longest sequence the model was made for, in tokens
+	Outputs  int // width of a row of logits: Vocab, or the number of scores of a reward model
+	NormEps  float32
+	Params   int64  // number of weights
+	Bytes    int64  // bytes of packed weights in memory
+	Packings string // what the block matrices run as, e.g. "I2"
+}
+
+// Batch is the work of one step: tokens of many sequences end to end.
+type Batch struct {
+	Tokens    []int32 // [T]
+	Positions []int32 // [T] position of each token in its sequence
+	Spans     []Span
+	Logits    []float32 // [sum of Spans.Out][Config.Outputs], filled by Forward, in span order
+}
+
+// Span is a run of consecutive tokens of one sequence within a Batch.
+type Span struct {
+	Start, End int // half-open range of Batch.Tokens
+	KV         *KVSeq
+	Out        int // how many of the last tokens want logits: 0 prefill chunk, 1 decode, k verify
+}
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() {
+	b.Tokens, b.Positions, b.Spans, b.Logits = b.Tokens[:0], b.Positions[:0], b.Spans[:0], b.Logits[:0]
+}
+
+// Add appends a span of tokens at positions pos, pos+1, ...
+func (b *Batch) Add(kv *KVSeq, pos int, out int, tokens ...int32) {
+	start := len(b.Tokens)
+	b.Tokens = append(b.Tokens, tokens...)
+	for i := range tokens {
+		b.Positions = append(b.Positions, int32(pos+i))
+	}
+	b.Spans = append(b.Spans, Span{Start: start, End: len(b.Tokens), KV: kv, Out: out})
+}
+
+// Outputs is the number of logit rows the batch asks for.
+func (b *Batch) Outputs() int {
+	n := 0
+	for i := range b.Spans {
+		n += b.Spans[i].Out
+	}
+	return n
+}
