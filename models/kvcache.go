@@ -1,6 +1,11 @@
 package models
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math"
+)
 
 // ErrNoBlocks says that the cache has no free or evictable block left.
 var ErrNoBlocks = errors.New("models: out of KV blocks")
@@ -12,7 +17,28 @@ type KVType uint8
 const (
 	KVF16  KVType = iota // IEEE half
 	KVInt8               // int8 with one float32 scale a head and token
+	KVF32                // single precision, for reference runs
 )
+
+var kvTypeNames = [...]string{"f16", "int8", "f32"}
+
+// String gives the name used in the configuration.
+func (t KVType) String() string {
+	if int(t) < len(kvTypeNames) {
+		return kvTypeNames[t]
+	}
+	return fmt.Sprintf("KVType(%d)", uint8(t))
+}
+
+// ParseKVType reads "f16", "int8" or "f32".
+func ParseKVType(name string) (KVType, error) {
+	for i, n := range kvTypeNames {
+		if n == name {
+			return KVType(i), nil
+		}
+	}
+	return 0, fmt.Errorf("models: unknown KV type %q (have %v)", name, kvTypeNames)
+}
 
 // KVOptions sizes a cache.
 type KVOptions struct {
@@ -21,55 +47,223 @@ type KVOptions struct {
 	Blocks   int // blocks in the pool
 }
 
+// KVStats counts what a cache holds now and what it did since it was made.
+type KVStats struct {
+	Blocks, Free, Cached   int   // pool size; blocks Grow can obtain; those of them that are indexed
+	Queries                int64 // calls of Open
+	QueryTokens, HitTokens int64 // tokens asked for by Open, and found
+	Evictions, Copies      int64 // indexed blocks given to others; copies on write
+}
+
 // KVCache is a paged pool of keys and values, shared by all sequences. Full
 // blocks are indexed by their token prefix, so a new sequence starts with the
 // longest prefix any earlier one left behind. Owned by one goroutine.
-type KVCache struct{ opt KVOptions }
+//
+//	free ──Grow──▶ referenced ──Seal──▶ referenced + indexed
+//	 ▲               │ Release              │ Release
+//	 └───────────────┘                      ▼
+//	 └──────────── evicted, oldest first ── cached (indexed, no reference)
+//
+// Invariants (see Check): a block that is referenced twice or indexed is never
+// written; who references an indexed block references its whole prefix, hence
+// prefixes are younger than their continuations in the eviction order and no
+// indexed block ever loses its parent.
+type KVCache struct {
+	opt    KVOptions
+	heads  int // KV heads
+	dim    int // head dim
+	layers []kvLayer
 
-// NewKVCache makes a cache for models of cfg's shape.
-func NewKVCache(cfg Config, opt KVOptions) (*KVCache, error) { panic("to be written") }
+	blocks []kvBlock
+	tokens []int32 // [Blocks][BlockLen], what indexed blocks hold
+	free   []int32 // stack of blocks that hold nothing
+	index  kvIndex
+	stats  KVStats
+}
 
-// Open starts a sequence with the longest cached prefix of tokens; its Len
-// tells how many of them need no computing. Pass all but the last token when
-// the last one's logits are wanted.
-func (c *KVCache) Open(tokens []int32) *KVSeq { panic("to be written") }
+// kvBlock is the bookkeeping of one block.
+type kvBlock struct {
+	refs    int32
+	indexed bool
+	parent  int32  // indexed: the block of the tokens before, or none
+	sons    int32  // indexed: blocks whose parent this is
+	hash    uint64 // indexed: key in the index
+	twin    int32  // indexed: next block with the same hash, or none
+	older   int32  // cached: neighbours in eviction order, or none
+	younger int32
+}
+
+// none stands for "no block".
+const none = int32(-1)
+
+// NewKVCache makes a cache for models of cfg's shape. Memory is reserved at
+// once and touched by the system when blocks are first written.
+func NewKVCache(cfg Config, opt KVOptions) (*KVCache, error) {
+	if cfg.Layers < 1 || cfg.KVHeads < 1 || cfg.HeadDim < 1 {
+		return nil, fmt.Errorf("models: KV cache for %d layers of %d heads of %d", cfg.Layers, cfg.KVHeads, cfg.HeadDim)
+	}
+	if opt.BlockLen < 1 || opt.BlockLen > 1<<16 || opt.Blocks < 1 || opt.Blocks > math.MaxInt32 {
+		return nil, fmt.Errorf("models: KV cache of %d blocks of %d tokens", opt.Blocks, opt.BlockLen)
+	}
+	if int(opt.Type) >= len(kvTypeNames) {
+		return nil, fmt.Errorf("models: unknown KV type %d", opt.Type)
+	}
+	per := KVBytesPerBlock(cfg, opt)
+	if per < 1 || int64(opt.Blocks) > maxKVBytes/per {
+		return nil, fmt.Errorf("models: KV cache of %d blocks of %d bytes is beyond %d bytes", opt.Blocks, per, int64(maxKVBytes))
+	}
+	c := &KVCache{
+		opt: opt, heads: cfg.KVHeads, dim: cfg.HeadDim,
+		layers: make([]kvLayer, cfg.Layers),
+		blocks: make([]kvBlock, opt.Blocks),
+		tokens: make([]int32, opt.Blocks*opt.BlockLen),
+		free:   make([]int32, opt.Blocks),
+		index:  kvIndex{seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none},
+	}
+	for i := range c.layers {
+		c.layers[i] = newKVLayer(opt.Type, opt.Blocks*cfg.KVHeads*opt.BlockLen, cfg.HeadDim)
+	}
+	for i := range c.free {
+		c.free[i] = int32(opt.Blocks - 1 - i) // low numbers go first
+	}
+	return c, nil
+}
+
+// maxKVBytes bounds a pool: nothing sane reaches it, and sizes below it do not overflow.
+const maxKVBytes = 1 << 46
+
+// KVBytesPerBlock is the memory that one block takes in all layers.
+func KVBytesPerBlock(cfg Config, opt KVOptions) int64 {
+	vec := int64(cfg.HeadDim)
+	switch opt.Type {
+	case KVF16:
+		vec *= 2
+	case KVInt8:
+		vec += 4
+	case KVF32:
+		vec *= 4
+	}
+	return vec * 2 * int64(cfg.Layers) * int64(cfg.KVHeads) * int64(opt.BlockLen)
+}
 
 // Free is the number of blocks that Grow can still obtain: free ones and
 // indexed ones that no sequence holds.
-func (c *KVCache) Free() int { panic("to be written") }
+func (c *KVCache) Free() int { return len(c.free) + c.index.cached }
 
-// Blocks is the size of the pool; BlockLen the tokens a block holds.
-func (c *KVCache) Blocks() int   { return c.opt.Blocks }
+// Blocks is the size of the pool.
+func (c *KVCache) Blocks() int { return c.opt.Blocks }
+
+// BlockLen is the number of tokens a block holds.
 func (c *KVCache) BlockLen() int { return c.opt.BlockLen }
 
+// Stats tells how full the cache is and what the prefix index was worth.
+func (c *KVCache) Stats() KVStats {
+	s := c.stats
+	s.Blocks, s.Free, s.Cached = c.opt.Blocks, c.Free(), c.index.cached
+	return s
+}
+
+// take hands out a block that nobody references, evicting the oldest cached
+// one when none is free. Free() must not be 0.
+func (c *KVCache) take() int32 {
+	var b int32
+	if n := len(c.free); n > 0 {
+		b = c.free[n-1]
+		c.free = c.free[:n-1]
+	} else {
+		b = c.index.oldest
+		c.uncache(b)
+		c.remove(b)
+		c.stats.Evictions++
+	}
+	c.blocks[b].refs = 1
+	return b
+}
+
+// hold adds a reference to b.
+func (c *KVCache) hold(b int32) {
+	if c.blocks[b].refs == 0 {
+		c.uncache(b)
+	}
+	c.blocks[b].refs++
+}
+
+// drop takes a reference from b. An indexed block stays cached.
+func (c *KVCache) drop(b int32) {
+	m := &c.blocks[b]
+	if m.refs--; m.refs > 0 {
+		return
+	}
+	if m.refs < 0 {
+		panic(fmt.Sprintf("models: KV block %d has %d references", b, m.refs))
+	}
+	if m.indexed {
+		c.cache(b)
+	} else {
+		c.free = append(c.free, b)
+	}
+}
+
 // Check verifies that every block is free, indexed or referenced exactly as
-// counted. It is for tests and idle moments.
-func (c *KVCache) Check() error { panic("to be written") }
+// counted, given all sequences that are in use (none: references are not
+// counted). It is for tests and idle moments.
+func (c *KVCache) Check(seqs ...*KVSeq) error {
+	state := make([]int32, len(c.blocks)) // free and cached places found
+	for _, b := range c.free {
+		state[b]++
+		if m := &c.blocks[b]; m.refs != 0 || m.indexed {
+			return fmt.Errorf("models: free KV block %d has %d references, indexed %t", b, m.refs, m.indexed)
+		}
+	}
+	cached, prev := 0, none
+	for b := c.index.oldest; b != none; b = c.blocks[b].younger {
+		m := &c.blocks[b]
+		if state[b]++; m.refs != 0 || !m.indexed || m.older != prev {
+			return fmt.Errorf("models: cached KV block %d has %d references, indexed %t, neighbour %d, want %d", b, m.refs, m.indexed, m.older, prev)
+		}
+		if m.parent != none && state[m.parent] != 0 {
+			return fmt.Errorf("models: KV block %d would be evicted before its continuation %d", m.parent, b)
+		}
+		prev, cached = b, cached+1
+	}
+	if cached != c.index.cached || prev != c.index.youngest {
+		return fmt.Errorf("models: %d cached KV blocks up to %d, counted %d up to %d", cached, prev, c.index.cached, c.index.youngest)
+	}
+	for b := range c.blocks {
+		if held := c.blocks[b].refs > 0; state[b] > 1 || held == (state[b] == 1) {
+			return fmt.Errorf("models: KV block %d has %d references and is free or cached %d times", b, c.blocks[b].refs, state[b])
+		}
+	}
+	if err := c.checkIndex(); err != nil {
+		return err
+	}
+	if len(seqs) == 0 {
+		return nil
+	}
+	return c.checkRefs(seqs)
+}
 
-// KVSeq is one sequence's view of the cache: a list of blocks.
-type KVSeq struct{}
+// checkRefs counts the references that seqs hold.
+func (c *KVCache) checkRefs(seqs []*KVSeq) error {
+	refs := make([]int32, len(c.blocks))
+	for _, s := range seqs {
+		if want := blocksFor(s.n, c.opt.BlockLen); len(s.blocks) != want {
+			return fmt.Errorf("models: KV sequence of %d tokens has %d blocks, want %d", s.n, len(s.blocks), want)
+		}
+		for i, b := range s.blocks {
+			refs[b]++
+			if i < s.sealed && !c.blocks[b].indexed {
+				return fmt.Errorf("models: sealed KV block %d is not indexed", b)
+			}
+		}
+	}
+	for b, n := range refs {
+		if c.blocks[b].refs != n {
+			return fmt.Errorf("models: KV block %d counts %d references, has %d", b, c.blocks[b].refs, n)
+		}
+	}
+	return nil
+}
 
-// Len is the number of positions the sequence holds.
-func (s *KVSeq) Len() int { panic("to be written") }
-
-// Need is the number of blocks that Grow(n) would take from the pool, the
-// copy of a shared last block included.
-func (s *KVSeq) Need(n int) int { panic("to be written") }
-
-// Grow adds n positions, copying the last block first when a fork shares it.
-// On ErrNoBlocks nothing has changed.
-func (s *KVSeq) Grow(n int) error { panic("to be written") }
-
-// Seal says which tokens the positions hold (tokens[i] at position i, for all
-// Len positions, all computed), so that full blocks enter the prefix index.
-func (s *KVSeq) Seal(tokens []int32) { panic("to be written") }
-
-// Fork is a second sequence that shares every block.
-func (s *KVSeq) Fork() *KVSeq { panic("to be written") }
-
-// Truncate drops positions from n on.
-func (s *KVSeq) Truncate(n int) { panic("to be written") }
-
-// Release gives all blocks back; indexed ones stay cached until needed.
-// The sequence must not be used afterwards.
-func (s *KVSeq) Release() { panic("to be written") }
+// blocksFor is the number of blocks of length l that n tokens take.
+func blocksFor(n, l int) int { return (n + l - 1) / l }

@@ -1,0 +1,322 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// tinyShape is a model shape whose cache is cheap to compare.
+var tinyShape = Config{Layers: 2, KVHeads: 2, HeadDim: 3}
+
+// history drives a small cache and a naive model of it: every sequence's
+// tokens in a slice of its own.
+type history struct {
+	t    *testing.T
+	c    *KVCache
+	seqs []*KVSeq
+	toks [][]int32
+}
+
+func newHistory(t *testing.T, kind KVType, mask uint64) *history {
+	t.Helper()
+	c, err := NewKVCache(tinyShape, KVOptions{Type: kind, BlockLen: 4, Blocks: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.index.mask = mask
+	return &history{t: t, c: c}
+}
+
+// mark is the value stored for a position: like real keys it depends on all
+// tokens so far.
+func mark(tokens []int32, layer, head int) uint16 {
+	h := uint32(2166136261)
+	for _, t := range tokens {
+		h = (h ^ uint32(t+1)) * 16777619
+	}
+	return uint16(h>>7) ^ uint16(layer*7+head*3)
+}
+
+// put and at write and read one number of a position, in the cache's format.
+func (h *history) put(s *KVSeq, pos, layer, head int, v uint16) {
+	b := s.blocks[pos/h.c.opt.BlockLen]
+	if !h.c.writable(b) {
+		h.t.Fatalf("position %d was grown into block %d, which is shared or indexed", pos, b)
+	}
+	l, i := &h.c.layers[layer], h.c.vector(b, head, pos%h.c.opt.BlockLen)
+	switch h.c.opt.Type {
+	case KVF16:
+		l.k16[i*h.c.dim], l.v16[(i+1)*h.c.dim-1] = v, v
+	case KVInt8:
+		l.k8[i*h.c.dim], l.kScale[i] = int8(v), float32(v)
+		l.v8[i*h.c.dim], l.vScale[i] = int8(v), float32(v)
+	case KVF32:
+		l.k32[i*h.c.dim], l.v32[(i+1)*h.c.dim-1] = float32(v), float32(v)
+	}
+}
+
+func (h *history) at(s *KVSeq, pos, layer, head int) (k, v uint16) {
+	b := s.blocks[pos/h.c.opt.BlockLen]
+	l, i := &h.c.layers[layer], h.c.vector(b, head, pos%h.c.opt.BlockLen)
+	switch h.c.opt.Type {
+	case KVF16:
+		return l.k16[i*h.c.dim], l.v16[(i+1)*h.c.dim-1]
+	case KVInt8:
+		return uint16(l.kScale[i]), uint16(l.vScale[i])
+	default:
+		return uint16(l.k32[i*h.c.dim]), uint16(l.v32[(i+1)*h.c.dim-1])
+	}
+}
+
+// grow adds tokens and computes them.
+func (h *history) grow(i int, tokens []int32) {
+	s, free, need := h.seqs[i], h.c.Free(), h.seqs[i].Need(len(tokens))
+	before := slices.Clone(s.blocks)
+	err := s.Grow(len(tokens))
+	if (err != nil) != (need > free) || err != nil && !errors.Is(err, ErrNoBlocks) {
+		h.t.Fatalf("Grow(%d) needing %d of %d blocks: %v", len(tokens), need, free, err)
+	}
+	if err != nil {
+		if !slices.Equal(before, s.blocks) || h.c.Free() != free {
+			h.t.Fatal("a failed Grow changed the sequence")
+		}
+		return
+	}
+	for _, t := range tokens {
+		h.toks[i] = append(h.toks[i], t)
+		for layer := range tinyShape.Layers {
+			for head := range tinyShape.KVHeads {
+				h.put(s, len(h.toks[i])-1, layer, head, mark(h.toks[i], layer, head))
+			}
+		}
+	}
+}
+
+func (h *history) open(prompt []int32) {
+	s := h.c.Open(prompt)
+	if s.Len() > len(prompt) {
+		h.t.Fatalf("Open of %d tokens found %d", len(prompt), s.Len())
+	}
+	h.seqs = append(h.seqs, s)
+	h.toks = append(h.toks, slices.Clone(prompt[:s.Len()]))
+}
+
+func (h *history) fork(i int) {
+	h.seqs = append(h.seqs, h.seqs[i].Fork())
+	h.toks = append(h.toks, slices.Clone(h.toks[i]))
+}
+
+func (h *history) release(i int) {
+	h.seqs[i].Release()
+	h.seqs = slices.Delete(h.seqs, i, i+1)
+	h.toks = slices.Delete(h.toks, i, i+1)
+}
+
+// verify compares everything readable with the naive model.
+func (h *history) verify() {
+	h.t.Helper()
+	if err := h.c.Check(h.seqs...); err != nil {
+		h.t.Fatal(err)
+	}
+	held := map[int32]bool{}
+	for i, s := range h.seqs {
+		if s.Len() != len(h.toks[i]) {
+			h.t.Fatalf("sequence %d has %d positions, want %d", i, s.Len(), len(h.toks[i]))
+		}
+		for _, b := range s.blocks {
+			held[b] = true
+		}
+		for pos := range h.toks[i] {
+			for layer := range tinyShape.Layers {
+				for head := range tinyShape.KVHeads {
+					want := mark(h.toks[i][:pos+1], layer, head)
+					if k, v := h.at(s, pos, layer, head); k != want || v != want {
+						h.t.Fatalf("sequence %d position %d layer %d head %d holds %d, %d, want %d", i, pos, layer, head, k, v, want)
+					}
+				}
+			}
+		}
+	}
+	if h.c.Free()+len(held) != h.c.Blocks() {
+		h.t.Fatalf("%d free + %d held blocks, want %d", h.c.Free(), len(held), h.c.Blocks())
+	}
+}
+
+// play runs a history in which each operation is three bytes: what, whom, how many.
+func (h *history) play(ops []byte) {
+	for len(ops) >= 3 {
+		what, who, n := ops[0]%8, int(ops[1]), int(ops[2])
+		ops = ops[3:]
+		// A two-letter alphabet makes equal prefixes common.
+		tokens := make([]int32, n%11)
+		for i := range tokens {
+			tokens[i] = int32(n >> (i % 8) & 1)
+		}
+		if len(h.seqs) == 0 {
+			what = 0
+		} else {
+			who %= len(h.seqs)
+		}
+		switch what {
+		case 0:
+			prompt := slices.Clone(tokens)
+			if len(h.toks) > 0 { // often a known prefix
+				known := h.toks[who%len(h.toks)]
+				prompt = append(slices.Clone(known[:min(len(known), n%23)]), tokens...)
+			}
+			h.open(prompt)
+		case 1, 2, 3:
+			h.grow(who, tokens)
+		case 4:
+			h.seqs[who].Seal(h.toks[who])
+		case 5:
+			if len(h.seqs) < 12 {
+				h.fork(who)
+			}
+		case 6:
+			keep := n % (len(h.toks[who]) + 1)
+			h.seqs[who].Truncate(keep)
+			h.toks[who] = h.toks[who][:keep]
+		case 7:
+			h.release(who)
+		}
+		h.verify()
+	}
+}
+
+func TestRandomHistoriesAgreeWithNaiveCopies(t *testing.T) {
+	for _, kind := range []KVType{KVF16, KVInt8, KVF32} {
+		for _, mask := range []uint64{^uint64(0), 1, 0} { // 0: all hashes collide
+			t.Run(fmt.Sprintf("%v/mask=%x", kind, mask), func(t *testing.T) {
+				for seed := range uint64(12) {
+					rng := rand.New(rand.NewPCG(seed, 7))
+					ops := make([]byte, 3*300)
+					for i := range ops {
+						ops[i] = byte(rng.Uint32())
+					}
+					h := newHistory(t, kind, mask)
+					h.play(ops)
+					for len(h.seqs) > 0 {
+						h.release(len(h.seqs) - 1)
+					}
+					h.verify()
+					if h.c.Free() != h.c.Blocks() {
+						t.Fatalf("seed %d: %d of %d blocks free at the end", seed, h.c.Free(), h.c.Blocks())
+					}
+				}
+			})
+		}
+	}
+}
+
+func FuzzHistoriesAgreeWithNaiveCopies(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 1, 0, 9, 4, 0, 0, 5, 0, 0, 1, 1, 3, 6, 0, 5, 7, 0, 0, 0, 0, 9})
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		newHistory(t, KVF16, ^uint64(0)).play(ops[:min(len(ops), 3000)])
+		newHistory(t, KVF16, 1).play(ops[:min(len(ops), 3000)])
+	})
+}
+
+func TestANewSequenceStartsWithTheLongestPrefixLeftBehind(t *testing.T) {
+	h := newHistory(t, KVF16, ^uint64(0))
+	prompt := []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	h.open(prompt)
+	h.grow(0, prompt)
+	h.seqs[0].Seal(prompt)
+	h.release(0)
+	for _, c := range []struct {
+		prompt []int32
+		want   int
+	}{
+		{prompt, 8},
+		{prompt[:8], 8},
+		{prompt[:7], 4},
+		{[]int32{1, 2, 3, 4, 5, 6, 7, 0, 0}, 4},
+		{[]int32{0, 2, 3, 4, 5, 6, 7, 8}, 0},
+		{nil, 0},
+	} {
+		s := h.c.Open(c.prompt)
+		if s.Len() != c.want {
+			t.Errorf("Open(%v) found %d tokens, want %d", c.prompt, s.Len(), c.want)
+		}
+		s.Release()
+	}
+	if st := h.c.Stats(); st.Queries != 7 || st.HitTokens != 24 || st.Cached != 2 || st.Free != st.Blocks {
+		t.Errorf("Stats() = %+v", st)
+	}
+	h.verify()
+}
+
+func TestTheLeastRecentlyUsedPrefixIsEvictedFirst(t *testing.T) {
+	h := newHistory(t, KVF16, ^uint64(0)) // 24 blocks of 4
+	a, b := slices.Repeat([]int32{1}, 40), slices.Repeat([]int32{2}, 40)
+	for _, p := range [][]int32{a, b} {
+		h.open(p)
+		h.grow(0, p)
+		h.seqs[0].Seal(p)
+		h.release(0)
+	}
+	h.c.Open(a).Release() // a is now the younger one
+	h.open(slices.Repeat([]int32{3}, 40))
+	h.grow(0, slices.Repeat([]int32{3}, 40)) // 10 blocks, of which 4 were free
+	h.verify()
+	if n := h.c.Open(a).Len(); n != 40 {
+		t.Errorf("%d tokens of the recently used prefix left, want 40", n)
+	}
+	if n := h.c.Open(b).Len(); n != 16 {
+		t.Errorf("%d tokens of the older prefix left, want 16: its end goes first", n)
+	}
+}
+
+func TestAForkNeverChangesItsParent(t *testing.T) {
+	h := newHistory(t, KVF16, ^uint64(0))
+	h.open(nil)
+	h.grow(0, []int32{1, 2, 3, 4, 5, 6})
+	h.fork(0)
+	if need := h.seqs[1].Need(1); need != 1 {
+		t.Errorf("Need(1) of a fork with a partial last block = %d, want the copy", need)
+	}
+	h.grow(1, []int32{7})
+	if need := h.seqs[0].Need(2); need != 0 {
+		t.Errorf("Need(2) = %d after the fork took its copy, want 0", need)
+	}
+	h.grow(0, []int32{8, 8})
+	h.verify()
+	if st := h.c.Stats(); st.Copies != 1 {
+		t.Errorf("%d copies, want 1", st.Copies)
+	}
+}
+
+func TestGrowingInsideABlockAllocatesNothing(t *testing.T) {
+	h := newHistory(t, KVF16, ^uint64(0))
+	h.open(nil)
+	s := h.seqs[0]
+	if err := s.Grow(8); err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		s.Truncate(1)
+		if err := s.Grow(7); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("Grow allocates %v times", n)
+	}
+}
+
+func TestCacheSizesAreChecked(t *testing.T) {
+	for _, opt := range []KVOptions{{BlockLen: 0, Blocks: 1}, {BlockLen: 16}, {BlockLen: 1 << 40, Blocks: 1 << 30}, {Type: 9, BlockLen: 1, Blocks: 1}} {
+		if _, err := NewKVCache(tinyShape, opt); err == nil {
+			t.Errorf("NewKVCache(%+v) succeeded", opt)
+		}
+	}
+	if _, err := NewKVCache(Config{Layers: 1}, KVOptions{BlockLen: 16, Blocks: 1}); err == nil {
+		t.Error("a cache without heads was made")
+	}
+	if got := KVBytesPerBlock(Config{Layers: 18, KVHeads: 4, HeadDim: 256}, KVOptions{BlockLen: 16}); got != 18*2*4*256*16*2 {
+		t.Errorf("KVBytesPerBlock = %d", got)
+	}
+}
