@@ -1,0 +1,17 @@
+// Package gguf reads and writes GGUF files (versions 2 and 3, little-endian)
+// and knows the storage types of their tensors.
+//
+//	magic version | key = value ... | name dims type offset ... | pad | tensor data ...
+//	└──────────── header ───────────┴──── tensor directory ─────┘     └ Tensor.Data ┘
+//
+// A File opened from disk is memory-mapped: Tensor.Data points into the map
+// and is valid until Close. Metadata is copied and stays valid.
+//
+// Every file is taken for hostile. Counts, lengths, offsets and alignment are
+// checked before use, errors name the key or tensor and the offset, and the
+// memory taken stays within a small multiple of the file's size.
+//
+// The format is specified in ggml's docs/gguf.md. Weights are described by
+// Type: its block size, Dequantize and Quantize. The package does not know
+// what a tensor means; package models does.
+package gguf

@@ -1,0 +1,109 @@
+package gguf
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Errors of this package. What is wrapped around them names the key or tensor
+// and the offset.
+var (
+	// ErrFormat says that the bytes are not a well-formed GGUF file.
+	ErrFormat = errors.New("malformed GGUF")
+	// ErrUnsupported says that the file is or may be well-formed, but of a kind
+	// this package does not read: big-endian, split, another version, or a
+	// storage type without a decoder.
+	ErrUnsupported = errors.New("unsupported GGUF")
+)
+
+// File is a parsed GGUF file.
+type File struct {
+	Version  int // 2 or 3
+	Metadata Metadata
+	Tensors  []Tensor // in file order
+
+	byName map[string]int
+	unmap  func() error
+}
+
+// Tensor is one entry of the tensor directory with its data.
+type Tensor struct {
+	Name string
+	Type Type
+	// Dims is the shape as GGUF stores it, fastest first: a weight matrix
+	// W[Rows][Cols] has Dims {Cols, Rows}. It has 1 to 4 entries, none zero.
+	Dims []int
+	// Data are the raw blocks, row after row; of exactly the size that Type
+	// and Dims say. Valid until the file's Close, never to be written.
+	Data []byte
+}
+
+// Cols is the length of a row.
+func (t *Tensor) Cols() int { return t.Dims[0] }
+
+// Rows is the number of rows, those of all higher dimensions together.
+func (t *Tensor) Rows() int {
+	n := 1
+	for _, d := range t.Dims[1:] {
+		n *= d
+	}
+	return n
+}
+
+// Len is the number of elements.
+func (t *Tensor) Len() int { return t.Cols() * t.Rows() }
+
+// Tensor is the tensor of that name, or nil.
+func (f *File) Tensor(name string) *Tensor {
+	i, ok := f.byName[name]
+	if !ok {
+		return nil
+	}
+	return &f.Tensors[i]
+}
+
+// Open maps the file at path into memory and parses it. The file must not be
+// truncated while it is open: reading mapped pages that no longer exist is a
+// fault that no program can recover from.
+func Open(path string) (*File, error) {
+	data, unmap, err := mapFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("gguf: %w", err)
+	}
+	f, err := Parse(data)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unmap())
+	}
+	f.unmap = unmap
+	return f, nil
+}
+
+// Close releases the mapping, after which no Tensor.Data may be touched. It
+// may be called more than once.
+func (f *File) Close() error {
+	unmap := f.unmap
+	f.unmap = nil
+	for i := range f.Tensors {
+		f.Tensors[i].Data = nil
+	}
+	if unmap == nil {
+		return nil
+	}
+	return unmap()
+}
+
+// regularSize is the size of an open regular file that fits an int.
+func regularSize(file *os.File) (int, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s: not a regular file", file.Name())
+	}
+	if int64(int(info.Size())) != info.Size() {
+		return 0, fmt.Errorf("%s: %d bytes exceed this machine's address space", file.Name(), info.Size())
+	}
+	return int(info.Size()), nil
+}

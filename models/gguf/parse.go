@@ -1,0 +1,247 @@
+package gguf
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+)
+
+const (
+	magic            = "GGUF"
+	defaultAlignment = 32
+	maxDims          = 4     // GGML_MAX_DIMS
+	maxKeyLen        = 65535 // gguf.md, "key"
+	maxTensorName    = 64    // gguf.md, "gguf_tensor_info_t"
+	maxArrayDepth    = 4     // the specification sets no bound; real files nest at most twice
+
+	// The fewest bytes an entry takes, to refuse counts before allocating.
+	minPairBytes   = 8 + 1 + 4 + 1     // key length, key, type, value
+	minTensorBytes = 8 + 4 + 8 + 4 + 8 // name length, n_dims, one dimension, type, offset
+)
+
+// Parse reads a whole GGUF file held in memory. Tensor.Data points into data.
+func Parse(data []byte) (*File, error) {
+	c := &cursor{data: data, what: "header"}
+	f := &File{Metadata: Metadata{}}
+	tensors, pairs := f.header(c)
+	f.metadata(c, pairs)
+	f.directory(c, tensors)
+	if c.err != nil {
+		return nil, fmt.Errorf("gguf: %w", c.err)
+	}
+	return f, nil
+}
+
+// header reads the fixed fields and returns the number of tensors and of
+// key-value pairs.
+func (f *File) header(c *cursor) (tensors, pairs int) {
+	if got := c.take(len(magic)); c.err == nil && string(got) != magic {
+		c.fail("%w: magic is %q, want %q", ErrFormat, got, magic)
+	}
+	version := c.u32()
+	switch {
+	case c.err != nil:
+	case version == 2 || version == 3:
+	case bits.ReverseBytes32(version) <= 3:
+		c.fail("%w: the file is big-endian", ErrUnsupported)
+	default:
+		c.fail("%w: version %d, want 2 or 3", ErrUnsupported, version)
+	}
+	f.Version = int(version)
+	tensors = c.count("tensors", minTensorBytes)
+	pairs = c.count("key-value pairs", minPairBytes)
+	return tensors, pairs
+}
+
+func (f *File) metadata(c *cursor, pairs int) {
+	for i := 0; i < pairs && c.err == nil; i++ {
+		c.what = fmt.Sprintf("key %d of %d", i+1, pairs)
+		key := c.str(maxKeyLen)
+		if c.err != nil {
+			return
+		}
+		c.what = fmt.Sprintf("key %q", clip(key))
+		if key == "" {
+			c.fail("%w: empty key", ErrFormat)
+		}
+		if _, dup := f.Metadata[key]; dup {
+			c.fail("%w: the key occurs twice", ErrFormat)
+		}
+		f.Metadata[key] = c.value(valueType(c.u32()), 0)
+	}
+	if n, ok := f.Metadata.Uint("split.count"); c.err == nil && ok && n > 1 {
+		c.what = `key "split.count"`
+		c.fail("%w: this is one of %d parts; merge them into one file first (gguf-split --merge)", ErrUnsupported, n)
+	}
+}
+
+// directory reads the tensor entries, then places their data.
+func (f *File) directory(c *cursor, n int) {
+	if c.err != nil {
+		return
+	}
+	f.Tensors = make([]Tensor, 0, min(n, 4096))
+	f.byName = make(map[string]int, min(n, 4096))
+	offsets := make([]uint64, 0, min(n, 4096))
+	for i := 0; i < n && c.err == nil; i++ {
+		c.what = fmt.Sprintf("tensor %d of %d", i+1, n)
+		name := c.str(maxTensorName)
+		if c.err != nil {
+			return
+		}
+		c.what = fmt.Sprintf("tensor %q", name)
+		if _, dup := f.byName[name]; dup {
+			c.fail("%w: the name occurs twice", ErrFormat)
+		}
+		t := Tensor{Name: name, Dims: c.dims(), Type: Type(c.u32())}
+		offsets = append(offsets, c.u64())
+		f.byName[name] = len(f.Tensors)
+		f.Tensors = append(f.Tensors, t)
+	}
+	if c.err == nil {
+		f.place(c, offsets)
+	}
+}
+
+// place gives every tensor its slice of the data section: inside the file,
+// aligned, and shared with no other tensor.
+func (f *File) place(c *cursor, offsets []uint64) {
+	align := uint64(defaultAlignment)
+	if v, set := f.Metadata["general.alignment"]; set {
+		c.what = `key "general.alignment"`
+		n, ok := f.Metadata.Uint("general.alignment")
+		if !ok || n == 0 || n&(n-1) != 0 || n > math.MaxUint32 {
+			c.fail("%w: %v is not a power of two", ErrFormat, v)
+			return
+		}
+		align = n
+	}
+	start := (uint64(c.pos) + align - 1) &^ (align - 1)
+	section := c.data[min(start, uint64(len(c.data))):]
+
+	type extent struct{ lo, hi uint64 }
+	order := make([]int, len(f.Tensors))
+	extents := make([]extent, len(f.Tensors))
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		c.what = fmt.Sprintf("tensor %q", t.Name)
+		size, err := t.Type.Size(t.Dims)
+		lo := offsets[i]
+		switch {
+		case err != nil:
+			c.fail("%w", err)
+		case lo%align != 0:
+			c.fail("%w: data offset %d is not a multiple of the alignment %d", ErrFormat, lo, align)
+		case lo > uint64(len(section)) || uint64(size) > uint64(len(section))-lo:
+			c.fail("%w: %d bytes of data at offset %d exceed the data section of %d bytes (truncated download?)", ErrFormat, size, lo, len(section))
+		}
+		if c.err != nil {
+			return
+		}
+		hi := lo + uint64(size)
+		order[i], extents[i] = i, extent{lo, hi}
+		t.Data = section[lo:hi:hi]
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Compare(extents[a].lo, extents[b].lo)
+	})
+	for i := 1; i < len(order); i++ {
+		if a, b := order[i-1], order[i]; extents[a].hi > extents[b].lo {
+			c.what = fmt.Sprintf("tensor %q", f.Tensors[b].Name)
+			c.fail("%w: its data overlaps that of tensor %q", ErrFormat, f.Tensors[a].Name)
+			return
+		}
+	}
+}
+
+// cursor walks the header. The first failure sticks; after it every read
+// returns zero values.
+type cursor struct {
+	data []byte
+	pos  int
+	what string // what is being read, for errors
+	err  error
+}
+
+func (c *cursor) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf("%s at offset %d: %w", c.what, c.pos, fmt.Errorf(format, args...))
+	}
+}
+
+// take is the next n bytes.
+func (c *cursor) take(n int) []byte {
+	if c.err != nil {
+		return nil
+	}
+	if n > len(c.data)-c.pos {
+		c.fail("%w: %d bytes wanted, %d left", ErrFormat, n, len(c.data)-c.pos)
+		return nil
+	}
+	b := c.data[c.pos : c.pos+n]
+	c.pos += n
+	return b
+}
+
+func (c *cursor) u32() uint32 {
+	if b := c.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (c *cursor) u64() uint64 {
+	if b := c.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+// count reads a number of things that take at least size bytes each, and
+// refuses one that the rest of the file cannot hold.
+func (c *cursor) count(of string, size int) int {
+	n := c.u64()
+	if left := uint64(len(c.data)-c.pos) / uint64(size); c.err == nil && n > left {
+		c.fail("%w: %d %s announced, the file has room for %d", ErrFormat, n, of, left)
+		return 0
+	}
+	return int(n)
+}
+
+// str reads a length-prefixed string and copies it.
+func (c *cursor) str(limit int) string {
+	n := c.count("bytes of text", 1)
+	if n > limit {
+		c.fail("%w: a name of %d bytes, at most %d are allowed", ErrFormat, n, limit)
+	}
+	return string(c.take(n))
+}
+
+// dims reads a shape.
+func (c *cursor) dims() []int {
+	n := c.u32()
+	if c.err == nil && (n == 0 || n > maxDims) {
+		c.fail("%w: %d dimensions, want 1 to %d", ErrFormat, n, maxDims)
+		return nil
+	}
+	dims := make([]int, n)
+	for i := range dims {
+		d := c.u64()
+		if c.err == nil && (d == 0 || d > math.MaxInt) {
+			c.fail("%w: dimension %d is %d", ErrFormat, i, d)
+		}
+		dims[i] = int(d)
+	}
+	return dims
+}
+
+// clip shortens a name from the file for an error message.
+func clip(s string) string {
+	if len(s) > maxTensorName {
+		return s[:maxTensorName] + "..."
+	}
+	return s
+}

@@ -1,0 +1,215 @@
+package gguf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// Type is the storage type of a tensor, numbered as in ggml.h (ggml_type).
+type Type uint32
+
+// The storage types with a decoder here, and those the code names.
+const (
+	F32  Type = 0
+	F16  Type = 1
+	Q4_0 Type = 2
+	Q8_0 Type = 8
+	Q4_K Type = 12
+	Q6_K Type = 14
+	BF16 Type = 30
+	// TQ1_0 and TQ2_0 hold ternary weights with one scale each 256.
+	TQ1_0 Type = 34
+	TQ2_0 Type = 35
+	// I2_S is bitnet.cpp's: ternary weights with one scale for the tensor.
+	I2_S Type = 36
+)
+
+// traits is what is known of a storage type.
+type traits struct {
+	name       string
+	blockLen   int // elements a block, along a row
+	blockBytes int
+	dequantize func(dst []float32, src []byte) // whole blocks; nil: not supported
+	quantize   func(dst []byte, src []float32) // whole blocks; nil: cannot be written
+	// tail is the size of what follows the last block of the tensor: a float32
+	// that multiplies every value, and padding.
+	tail int
+}
+
+// types is the one table of storage types. Those without functions are listed
+// so that a file's contents can be shown and sized.
+var types = map[Type]traits{
+	F32:   {"F32", 1, 4, dequantizeF32, quantizeF32, 0},
+	F16:   {"F16", 1, 2, dequantizeF16, quantizeF16, 0},
+	Q4_0:  {"Q4_0", 32, 18, dequantizeQ4_0, quantizeQ4_0, 0},
+	3:     {"Q4_1", 32, 20, nil, nil, 0},
+	6:     {"Q5_0", 32, 22, nil, nil, 0},
+	7:     {"Q5_1", 32, 24, nil, nil, 0},
+	Q8_0:  {"Q8_0", 32, 34, dequantizeQ8_0, quantizeQ8_0, 0},
+	9:     {"Q8_1", 32, 36, nil, nil, 0},
+	10:    {"Q2_K", 256, 84, nil, nil, 0},
+	11:    {"Q3_K", 256, 110, nil, nil, 0},
+	Q4_K:  {"Q4_K", 256, 144, dequantizeQ4_K, nil, 0},
+	13:    {"Q5_K", 256, 176, nil, nil, 0},
+	Q6_K:  {"Q6_K", 256, 210, dequantizeQ6_K, nil, 0},
+	15:    {"Q8_K", 256, 292, nil, nil, 0},
+	16:    {"IQ2_XXS", 256, 66, nil, nil, 0},
+	17:    {"IQ2_XS", 256, 74, nil, nil, 0},
+	18:    {"IQ3_XXS", 256, 98, nil, nil, 0},
+	19:    {"IQ1_S", 256, 50, nil, nil, 0},
+	20:    {"IQ4_NL", 32, 18, nil, nil, 0},
+	21:    {"IQ3_S", 256, 110, nil, nil, 0},
+	22:    {"IQ2_S", 256, 82, nil, nil, 0},
+	23:    {"IQ4_XS", 256, 136, nil, nil, 0},
+	24:    {"I8", 1, 1, nil, nil, 0},
+	25:    {"I16", 1, 2, nil, nil, 0},
+	26:    {"I32", 1, 4, nil, nil, 0},
+	27:    {"I64", 1, 8, nil, nil, 0},
+	28:    {"F64", 1, 8, nil, nil, 0},
+	29:    {"IQ1_M", 256, 56, nil, nil, 0},
+	BF16:  {"BF16", 1, 2, dequantizeBF16, quantizeBF16, 0},
+	TQ1_0: {"TQ1_0", 256, 54, dequantizeTQ1_0, quantizeTQ1_0, 0},
+	TQ2_0: {"TQ2_0", 256, 66, dequantizeTQ2_0, quantizeTQ2_0, 0},
+	I2_S:  {"I2_S", 128, 32, dequantizeI2_S, nil, 32},
+	39:    {"MXFP4", 32, 17, nil, nil, 0},
+}
+
+// String is the type's name in upper case, as file names and reports use it.
+func (t Type) String() string {
+	if tr, ok := types[t]; ok {
+		return tr.name
+	}
+	return fmt.Sprintf("type %d", uint32(t))
+}
+
+// TypeNamed is the type with that name.
+func TypeNamed(name string) (Type, bool) {
+	for t, tr := range types {
+		if tr.name == name {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
+// BlockLen is the number of elements that are stored together; rows are whole
+// numbers of blocks. 0 for an unknown type.
+func (t Type) BlockLen() int { return types[t].blockLen }
+
+// BlockBytes is the stored size of a block.
+func (t Type) BlockBytes() int { return types[t].blockBytes }
+
+// Supported tells whether Dequantize reads the type.
+func (t Type) Supported() bool { return types[t].dequantize != nil }
+
+// Size is the stored size in bytes of a tensor of that shape. It fails on an
+// unknown type, on rows that are not whole blocks, and on overflow.
+func (t Type) Size(dims []int) (int, error) {
+	tr, ok := types[t]
+	if !ok {
+		return 0, fmt.Errorf("%w: unknown storage type %d", ErrUnsupported, uint32(t))
+	}
+	if len(dims) == 0 {
+		return 0, fmt.Errorf("%w: no dimensions", ErrFormat)
+	}
+	if dims[0]%tr.blockLen != 0 {
+		return 0, fmt.Errorf("%w: rows of %d are no whole blocks of %d (%s)", ErrFormat, dims[0], tr.blockLen, tr.name)
+	}
+	// Elements as well as bytes must fit an int: loops count either.
+	elems, size := uint64(1), uint64(tr.blockBytes)
+	for i, d := range dims {
+		if d <= 0 {
+			return 0, fmt.Errorf("%w: dimension %d is %d", ErrFormat, i, d)
+		}
+		blocks := uint64(d)
+		if i == 0 {
+			blocks /= uint64(tr.blockLen)
+		}
+		hi, lo := bits.Mul64(size, blocks)
+		over, n := bits.Mul64(elems, uint64(d))
+		if hi != 0 || over != 0 || lo > math.MaxInt || n > math.MaxInt {
+			return 0, fmt.Errorf("%w: the shape %v overflows", ErrFormat, dims)
+		}
+		size, elems = lo, n
+	}
+	if size > math.MaxInt-uint64(tr.tail) {
+		return 0, fmt.Errorf("%w: the shape %v overflows", ErrFormat, dims)
+	}
+	return int(size) + tr.tail, nil
+}
+
+// Dequantize sets dst to the values of the blocks in src, which are len(dst)
+// elements: whole blocks (for I2_S the whole tensor, whose end holds the
+// scale). The result is bit for bit that of ggml's to_float.
+func Dequantize(t Type, dst []float32, src []byte) error {
+	tr := types[t]
+	if err := t.check(len(dst), len(src)); err != nil {
+		return err
+	}
+	if tr.dequantize == nil {
+		return fmt.Errorf("gguf: %w: storage type %v is not supported yet", ErrUnsupported, t)
+	}
+	tr.dequantize(dst, src[:len(src)-tr.tail])
+	tr.rescale(dst, src)
+	return nil
+}
+
+// Dequantize sets dst to the elements of t from number lo on. lo and len(dst)
+// are whole blocks.
+func (t *Tensor) Dequantize(dst []float32, lo int) error {
+	tr := types[t.Type]
+	if tr.dequantize == nil {
+		return fmt.Errorf("gguf: tensor %q: %w: storage type %v is not supported yet", t.Name, ErrUnsupported, t.Type)
+	}
+	if hi := lo + len(dst); lo%tr.blockLen != 0 || hi%tr.blockLen != 0 || lo < 0 || hi > t.Len() {
+		panic(fmt.Sprintf("gguf: tensor %q: elements [%d, %d) of %d are no whole blocks of %d", t.Name, lo, hi, t.Len(), tr.blockLen))
+	}
+	at := func(i int) int { return i / tr.blockLen * tr.blockBytes }
+	tr.dequantize(dst, t.Data[at(lo):at(lo+len(dst))])
+	tr.rescale(dst, t.Data)
+	return nil
+}
+
+// rescale applies the scale that follows the blocks of a tensor with a tail.
+func (tr *traits) rescale(dst []float32, tensor []byte) {
+	if tr.tail == 0 {
+		return
+	}
+	d := math.Float32frombits(binary.LittleEndian.Uint32(tensor[len(tensor)-tr.tail:]))
+	for i := range dst {
+		dst[i] *= d
+	}
+}
+
+// Quantize sets dst to the blocks of src, which is whole blocks long. Q8_0,
+// Q4_0, TQ1_0 and TQ2_0 round as ggml's reference quantisers do and refuse
+// infinite and NaN values.
+func Quantize(t Type, dst []byte, src []float32) error {
+	tr := types[t]
+	if err := t.check(len(src), len(dst)); err != nil {
+		return err
+	}
+	if tr.quantize == nil {
+		return fmt.Errorf("gguf: %w: cannot quantise to %v", ErrUnsupported, t)
+	}
+	if tr.blockLen > 1 && !finite(src) {
+		return fmt.Errorf("gguf: %w: infinite or NaN values have no %v form", ErrFormat, t)
+	}
+	tr.quantize(dst, src)
+	return nil
+}
+
+// check tells whether n elements take size bytes.
+func (t Type) check(n, size int) error {
+	tr, ok := types[t]
+	if !ok {
+		return fmt.Errorf("gguf: %w: unknown storage type %d", ErrUnsupported, uint32(t))
+	}
+	if n%tr.blockLen != 0 || n/tr.blockLen*tr.blockBytes+tr.tail != size {
+		return fmt.Errorf("gguf: %w: %d values against %d bytes of %v (blocks of %d values in %d bytes)",
+			ErrFormat, n, size, t, tr.blockLen, tr.blockBytes)
+	}
+	return nil
+}
