@@ -8,6 +8,9 @@ type KVSeq struct {
 	blocks []int32
 	n      int // positions held
 	sealed int // leading blocks that are in the index
+	// swapped tells that the last sealed block took the place of an own copy.
+	// Forks that share the blocks behind it may still hold the copy.
+	swapped bool
 }
 
 // Open starts a sequence with the longest cached prefix of tokens; its Len
@@ -98,16 +101,19 @@ func (s *KVSeq) Seal(tokens []int32) {
 		own := tokens[s.sealed*l : s.sealed*l+l]
 		b := s.blocks[s.sealed]
 		hash := c.index.hash(parent, own)
-		switch known := c.find(hash, parent, own); known {
-		case none:
+		known := c.find(hash, parent, own)
+		switch {
+		case known == none && s.swapped && c.blocks[b].refs > 1:
+			return // another holder of b may lack the parent; a later Seal tries again
+		case known == none:
 			c.insert(b, hash, parent, own)
-		case b:
-		default:
+		case known != b:
 			c.hold(known)
 			c.drop(b)
 			s.blocks[s.sealed] = known
 		}
 		parent = s.blocks[s.sealed]
+		s.swapped = parent != b
 	}
 }
 
@@ -116,7 +122,7 @@ func (s *KVSeq) Fork() *KVSeq {
 	for _, b := range s.blocks {
 		s.c.hold(b)
 	}
-	f := &KVSeq{c: s.c, n: s.n, sealed: s.sealed}
+	f := &KVSeq{c: s.c, n: s.n, sealed: s.sealed, swapped: s.swapped}
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)
 	return f
 }
