@@ -1,23 +1,81 @@
 package batcher
 
-// Params says how one Generate call samples and when it ends.
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Params says how one Generate call samples and when it ends. The zero value
+// is greedy and runs to the context limit.
+//
+// The stages run in this order, each on what the one before left, which is
+// vLLM's: Constraint, LogitBias, RepetitionPenalty, FrequencyPenalty,
+// PresencePenalty, Temperature, MinP, TopK, TypicalP, TopP, draw.
 type Params struct {
 	MaxTokens         int     // tokens to generate at most; 0: up to the context limit
-	Temperature       float32 // 0: greedy
-	TopK              int     // 0: off
-	TopP              float32 // 1 or 0: off
-	MinP              float32 // 0: off
-	TypicalP          float32 // 1 or 0: off
-	RepetitionPenalty float32 // 1 or 0: off; over prompt and completion
-	PresencePenalty   float32 // OpenAI's, over the completion
-	FrequencyPenalty  float32
+	Temperature       float32 // 0: greedy, ties go to the lowest id
+	TopK              int     // keep the k most likely; 0: off
+	TopP              float32 // keep the fewest whose probability reaches p; 1 or 0: off
+	MinP              float32 // keep those at least MinP times as likely as the likeliest; 0: off
+	TypicalP          float32 // keep the fewest nearest to the expected surprise whose probability reaches p; 1 or 0: off
+	RepetitionPenalty float32 // divides (multiplies, below zero) logits of tokens seen in prompt and completion; 1 or 0: off
+	PresencePenalty   float32 // subtracted once from logits of tokens seen in the completion
+	FrequencyPenalty  float32 // subtracted for each occurrence in the completion
 	LogitBias         map[int32]float32
+	Constraint        Constraint // nil: every token is allowed
 	Seed              uint64
 	Candidate         int     // index among the candidates of one request; mixed into the randomness
 	Stop              []int32 // token ids that end generation; the ending token is delivered, with Finish set
 	IgnoreEOS         bool    // generate to MaxTokens whatever is sampled (benchmarks)
 	Logprobs          bool    // fill Token.Logprob
-	TopLogprobs       int     // alternatives in Token.Top
+	TopLogprobs       int     // alternatives in Token.Top, most likely first; implies Logprobs
+}
+
+// Constraint narrows what may be sampled, for example to a grammar. It is
+// called while a step runs, so it must be quick, and must not call the engine.
+type Constraint interface {
+	// Allow sets bit id%64 of mask[id/64] for every token that may follow
+	// completion: all tokens after the prompt, appended ones included. mask
+	// comes zeroed; both slices are valid during the call only. A sequence
+	// that was paused or forked asks again from an earlier point, so the
+	// answer may depend on completion alone. When the completion is whole,
+	// allow the tokens of Params.Stop.
+	Allow(mask []uint64, completion []int32)
+}
+
+// ErrParams says that a Params value cannot be used.
+var ErrParams = errors.New("batcher: bad sampling parameters")
+
+// maxTop bounds Params.TopLogprobs; OpenAI allows 20, completions of old 5.
+const maxTop = 128
+
+// Validate reports every field that is out of range, wrapped in ErrParams.
+func (p *Params) Validate() error {
+	var faults []error
+	fault := func(bad bool, format string, args ...any) {
+		if bad {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+	in := func(v, lo, hi float32) bool { return v >= lo && v <= hi } // false for NaN
+	fault(p.MaxTokens < 0, "MaxTokens %d is negative", p.MaxTokens)
+	fault(!in(p.Temperature, 0, 100), "Temperature %v is not in [0, 100]", p.Temperature)
+	fault(p.TopK < 0, "TopK %d is negative", p.TopK)
+	fault(!in(p.TopP, 0, 1), "TopP %v is not in [0, 1]", p.TopP)
+	fault(!in(p.MinP, 0, 1), "MinP %v is not in [0, 1]", p.MinP)
+	fault(!in(p.TypicalP, 0, 1), "TypicalP %v is not in [0, 1]", p.TypicalP)
+	fault(!in(p.RepetitionPenalty, 0, 100), "RepetitionPenalty %v is not in [0, 100]", p.RepetitionPenalty)
+	fault(!in(p.PresencePenalty, -100, 100), "PresencePenalty %v is not in [-100, 100]", p.PresencePenalty)
+	fault(!in(p.FrequencyPenalty, -100, 100), "FrequencyPenalty %v is not in [-100, 100]", p.FrequencyPenalty)
+	fault(p.TopLogprobs < 0 || p.TopLogprobs > maxTop, "TopLogprobs %d is not in [0, %d]", p.TopLogprobs, maxTop)
+	for id, bias := range p.LogitBias {
+		fault(id < 0 || math.IsNaN(float64(bias)), "LogitBias %v of token %d", bias, id)
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrParams, errors.Join(faults...))
 }
 
 // Finish says why a generation ended.

@@ -1,0 +1,53 @@
+package batcher
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lutra-lm/lutra/kernels"
+)
+
+// Tile is the number of token lanes a kernel tile has: lanes of a begun tile
+// that carry no token cost nearly as much as those that do.
+const Tile = 32
+
+// Options tunes an engine.
+type Options struct {
+	Queue      int           // opened sequences whose prompt has not begun; more are ErrBusy
+	Sequences  int           // open sequences, forks and idle ones included; more are ErrBusy
+	StepTokens int           // tokens a step at most, in whole tiles
+	StepRows   int           // rows of logits a step at most: bounds memory and the streams that advance at once
+	StepTime   time.Duration // time per token that running streams keep while prompts are admitted; 0: no limit
+	Context    int           // longest sequence in tokens; 0: the model's
+	Unread     int           // tokens a sequence may be ahead of its reader before it is suspended
+
+	Pool   *kernels.Pool    `json:"-"` // samples the rows of a step in parallel; nil: one after the other
+	Now    func() time.Time `json:"-"` // clock; nil: time.Now
+	OnStep func(StepStats)  `json:"-"` // called after each step on the engine's goroutine; must be quick
+}
+
+// DefaultOptions are right for a server of a few cores.
+func DefaultOptions() Options {
+	return Options{Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64}
+}
+
+// Validate reports every fault.
+func (o *Options) Validate() error {
+	var faults []error
+	least := func(name string, v, lo int) {
+		if v < lo {
+			faults = append(faults, fmt.Errorf("batcher: %s = %d, want at least %d", name, v, lo))
+		}
+	}
+	least("queue", o.Queue, 1)
+	least("sequences", o.Sequences, 1)
+	least("step tokens", o.StepTokens, Tile)
+	least("step rows", o.StepRows, 1)
+	least("context", o.Context, 0)
+	least("unread", o.Unread, 1)
+	if o.StepTime < 0 {
+		faults = append(faults, fmt.Errorf("batcher: step time = %v, want at least 0", o.StepTime))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,138 @@
+// Package toy is a tiny deterministic model for tests of the layers above
+// models. It keeps a rolling hash of a sequence's tokens in the KV cache and
+// derives its logits from what it reads back, so a block that is shared
+// wrongly, written twice, truncated too little or not recomputed changes the
+// tokens, and in most cases fails the step.
+package toy
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/models"
+)
+
+// Model implements models.Model. Its fields are set before the first Forward.
+type Model struct {
+	Vocab   int // tokens; 0: 64
+	Outputs int // width of a row of logits; 0: Vocab
+	Context int // longest sequence; 0: 4096
+
+	// Logits overrides how a row is filled; tokens are those of the sequence
+	// up to the row's position, as read back from the cache. Both are only
+	// valid during the call.
+	Logits func(tokens []int32, row []float32)
+	// Before runs at the start of every Forward: to let fake time pass, to fail, to panic.
+	Before func(b *models.Batch) error
+
+	steps, computed atomic.Int64
+	tokens          []int32 // scratch
+}
+
+// Steps is the number of Forward calls so far, Computed the number of tokens in them.
+func (m *Model) Steps() int    { return int(m.steps.Load()) }
+func (m *Model) Computed() int { return int(m.computed.Load()) }
+
+// Config describes one layer with one head.
+func (m *Model) Config() models.Config {
+	c := models.Config{
+		Arch: "toy", Name: "toy", Layers: 1, Hidden: 2, FFN: 2, Heads: 1, KVHeads: 1, HeadDim: 2,
+		Vocab: m.Vocab, Outputs: m.Outputs, Context: m.Context,
+	}
+	if c.Vocab == 0 {
+		c.Vocab = 64
+	}
+	if c.Outputs == 0 {
+		c.Outputs = c.Vocab
+	}
+	if c.Context == 0 {
+		c.Context = 4096
+	}
+	return c
+}
+
+// NewCache makes a KV cache that m can use.
+func (m *Model) NewCache(blocks, blockLen int) *models.KVCache {
+	kv, err := models.NewKVCache(m.Config(), models.KVOptions{Type: models.KVF32, BlockLen: blockLen, Blocks: blocks})
+	if err != nil {
+		panic(err)
+	}
+	return kv
+}
+
+// Forward computes the batch, checking every position it reads.
+func (m *Model) Forward(b *models.Batch, kv *models.KVCache) error {
+	m.steps.Add(1)
+	m.computed.Add(int64(len(b.Tokens)))
+	if m.Before != nil {
+		if err := m.Before(b); err != nil {
+			return err
+		}
+	}
+	cfg := m.Config()
+	rows := b.Outputs()
+	b.Logits = slices.Grow(b.Logits[:0], rows*cfg.Outputs)[:rows*cfg.Outputs]
+	row := 0
+	for i := range b.Spans {
+		sp := &b.Spans[i]
+		first := int(b.Positions[sp.Start])
+		if end := first + sp.End - sp.Start; sp.KV.Len() != end {
+			return fmt.Errorf("toy: span ends at position %d of a sequence of %d", end, sp.KV.Len())
+		}
+		hash, err := m.read(sp.KV, first)
+		if err != nil {
+			return err
+		}
+		for t := sp.Start; t < sp.End; t++ {
+			pos, id := int(b.Positions[t]), b.Tokens[t]
+			if pos != first+t-sp.Start || id < 0 || int(id) >= cfg.Vocab {
+				return fmt.Errorf("toy: token %d at position %d of span %d", id, pos, i)
+			}
+			hash = roll(hash, id)
+			m.tokens = append(m.tokens, id)
+			key, value := sp.KV.Plain(0, 0, pos)
+			key[0], key[1] = float32(hash&0xffffff), float32(hash>>40)
+			value[0], value[1] = float32(id), float32(pos)
+			if t >= sp.End-sp.Out {
+				m.fill(b.Logits[row*cfg.Outputs:(row+1)*cfg.Outputs], hash)
+				row++
+			}
+		}
+	}
+	return nil
+}
+
+// read walks the first n positions and returns their hash; m.tokens are their tokens.
+func (m *Model) read(s *models.KVSeq, n int) (uint64, error) {
+	m.tokens = m.tokens[:0]
+	hash := uint64(0)
+	for pos := range n {
+		key, value := s.Plain(0, 0, pos)
+		id := int32(value[0])
+		hash = roll(hash, id)
+		if int(value[1]) != pos || key[0] != float32(hash&0xffffff) || key[1] != float32(hash>>40) {
+			return 0, fmt.Errorf("toy: cache holds position %d, token %d with another past where position %d was wanted", int(value[1]), id, pos)
+		}
+		m.tokens = append(m.tokens, id)
+	}
+	return hash, nil
+}
+
+func (m *Model) fill(row []float32, hash uint64) {
+	if m.Logits != nil {
+		m.Logits(m.tokens, row)
+		return
+	}
+	for i := range row {
+		row[i] = float32(roll(hash, int32(i))>>40)/(1<<21) - 4 // [-4, 4)
+	}
+}
+
+// roll mixes a token into a hash (the finaliser of splitmix64).
+func roll(hash uint64, id int32) uint64 {
+	h := hash + 0x9e3779b97f4a7c15*(uint64(uint32(id))+1)
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}
