@@ -16,6 +16,7 @@ const (
 	maxKeyLen        = 65535 // gguf.md, "key"
 	maxTensorName    = 64    // gguf.md, "gguf_tensor_info_t"
 	maxArrayDepth    = 4     // the specification sets no bound; real files nest at most twice
+	maxAlignment     = 1 << 20
 
 	// The fewest bytes an entry takes, to refuse counts before allocating.
 	minPairBytes   = 8 + 1 + 4 + 1     // key length, key, type, value
@@ -45,7 +46,7 @@ func (f *File) header(c *cursor) (tensors, pairs int) {
 	switch {
 	case c.err != nil:
 	case version == 2 || version == 3:
-	case bits.ReverseBytes32(version) <= 3:
+	case version != 0 && bits.ReverseBytes32(version) <= 3:
 		c.fail("%w: the file is big-endian", ErrUnsupported)
 	default:
 		c.fail("%w: version %d, want 2 or 3", ErrUnsupported, version)
@@ -93,8 +94,8 @@ func (f *File) directory(c *cursor, n int) {
 			return
 		}
 		c.what = fmt.Sprintf("tensor %q", name)
-		if _, dup := f.byName[name]; dup {
-			c.fail("%w: the name occurs twice", ErrFormat)
+		if _, dup := f.byName[name]; dup || name == "" {
+			c.fail("%w: the name is empty or occurs twice", ErrFormat)
 		}
 		t := Tensor{Name: name, Dims: c.dims(), Type: Type(c.u32())}
 		offsets = append(offsets, c.u64())
@@ -109,16 +110,13 @@ func (f *File) directory(c *cursor, n int) {
 // place gives every tensor its slice of the data section: inside the file,
 // aligned, and shared with no other tensor.
 func (f *File) place(c *cursor, offsets []uint64) {
-	align := uint64(defaultAlignment)
-	if v, set := f.Metadata["general.alignment"]; set {
-		c.what = `key "general.alignment"`
-		n, ok := f.Metadata.Uint("general.alignment")
-		if !ok || n == 0 || n&(n-1) != 0 || n > math.MaxUint32 {
-			c.fail("%w: %v is not a power of two", ErrFormat, v)
-			return
-		}
-		align = n
+	c.what = "tensor data"
+	n, err := f.Metadata.alignment()
+	if err != nil {
+		c.fail("%w", err)
+		return
 	}
+	align := uint64(n)
 	start := (uint64(c.pos) + align - 1) &^ (align - 1)
 	section := c.data[min(start, uint64(len(c.data))):]
 
@@ -155,6 +153,20 @@ func (f *File) place(c *cursor, offsets []uint64) {
 			return
 		}
 	}
+}
+
+// alignment is what general.alignment says of the data section.
+func (m Metadata) alignment() (int, error) {
+	const key = "general.alignment"
+	v, set := m[key]
+	if !set {
+		return defaultAlignment, nil
+	}
+	n, ok := m.Uint(key)
+	if !ok || n == 0 || n&(n-1) != 0 || n > maxAlignment {
+		return 0, fmt.Errorf("key %q: %w: %v is not a power of two up to %d", key, ErrFormat, v, maxAlignment)
+	}
+	return int(n), nil
 }
 
 // cursor walks the header. The first failure sticks; after it every read

@@ -1,0 +1,312 @@
+package gguf
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// The expected values below were worked out by hand from the layouts in
+// ggml-common.h.
+
+func TestDequantizeReadsBlocksWorkedOutByHand(t *testing.T) {
+	bytesOf := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
+	fill := func(n int, b byte) []byte { return bytes.Repeat([]byte{b}, n) }
+	one := []byte{0x00, 0x3c}  // f16 1
+	half := []byte{0x00, 0x38} // f16 0.5
+	for _, c := range []struct {
+		name string
+		t    Type
+		src  []byte
+		want map[int]float32 // by index
+		n    int
+	}{
+		{"F32", F32, []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}, map[int]float32{0: 1, 1: -2}, 2},
+		{"F16", F16, []byte{0, 0x3c, 1, 0, 0xff, 0xfb}, map[int]float32{0: 1, 1: 0x1p-24, 2: -65504}, 3},
+		{"BF16", BF16, []byte{0x80, 0x3f, 0xc0, 0xbf}, map[int]float32{0: 1, 1: -1.5}, 2},
+		{"Q8_0", Q8_0, bytesOf(half, []byte{0x80, 0x7f, 0xff}, fill(29, 2)), map[int]float32{0: -64, 1: 63.5, 2: -0.5, 3: 1, 31: 1}, 32},
+		{"Q4_0", Q4_0, bytesOf(half, []byte{0xf0, 0x19}, fill(14, 0x88)), map[int]float32{0: -4, 16: 3.5, 1: 0.5, 17: -3.5, 2: 0, 31: 0}, 32},
+		// Sub-blocks 0 and 4: scale 0b01_0011 (4 low bits in byte 8, 2 high ones in byte 0), minimum 0b10_0001.
+		{"Q4_K", Q4_K, bytesOf(one, half, []byte{0x45, 0, 0, 0, 0x86, 0, 0, 0, 0x13, 0, 0, 0}, fill(128, 0x7a)),
+			map[int]float32{
+				0:   5*10 - 0.5*6,                           // scale 5, minimum 6, low nibble
+				32:  0,                                      // scale and minimum 0
+				128: (16+3)*10 - 0.5*(32+1), 160: 0, 31: 47, // sub-block 4
+			}, 256},
+		// Low nibbles 15 and 0, upper pairs 0b11_10_01_00.
+		{"Q6_K", Q6_K, bytesOf(fill(128, 0x0f), fill(64, 0xe4), []byte{1, 2, 3, 4, 5, 6, 7, 0xff}, fill(8, 1), half),
+			map[int]float32{
+				0: -17 * 0.5, 16: -17 * 1, // 15|0<<4 = 15
+				32: -1 * 1.5, 48: -1 * 2, // 15|1<<4 = 31
+				64: 0 * 2.5, 95: 0 * 3, // 0|2<<4 = 32
+				96: 16 * 3.5, 127: 16 * -0.5, // 0|3<<4 = 48
+				128: -17 * 0.5, 255: 16 * 0.5,
+			}, 256},
+		// ceil(256/243 · Σ digits·3^(4-n)): 255 is 22222, 128 is 11111, 0 is 00000, 86 is 10000 (81).
+		{"TQ1_0", TQ1_0, bytesOf([]byte{255, 128, 0, 86}, fill(28, 128), []byte{86}, fill(15, 128), fill(4, 255), half),
+			map[int]float32{
+				0: 0.5, 32: 0.5, 128: 0.5, 1: 0, 129: 0, 2: -0.5, 130: -0.5, 3: 0, 35: -0.5, 131: -0.5,
+				160: 0, 176: -0.5, 224: -0.5, 161: 0, 240: 0.5, 252: 0.5, 255: 0.5,
+			}, 256},
+		{"TQ2_0", TQ2_0, bytesOf([]byte{0xe4}, fill(31, 0x55), fill(32, 0xaa), half),
+			map[int]float32{0: -0.5, 32: 0, 64: 0.5, 96: 1, 1: 0, 127: 0, 128: 0.5, 255: 0.5}, 256},
+		{"I2_S", I2_S, bytesOf([]byte{0x1b}, fill(31, 0x55), []byte{0, 0, 0x80, 0x3e}, fill(28, 0xee)),
+			map[int]float32{0: -0.25, 32: 0, 64: 0.25, 96: 0.5, 1: 0, 127: 0}, 128},
+	} {
+		got := make([]float32, c.n)
+		if err := Dequantize(c.t, got, c.src); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		for i, want := range c.want {
+			if got[i] != want {
+				t.Errorf("%s: value %d = %v, want %v", c.name, i, got[i], want)
+			}
+		}
+	}
+}
+
+func TestDequantizeRefusesSizesThatDoNotBelongTogether(t *testing.T) {
+	for typ, tr := range types {
+		n, size := 2*tr.blockLen, 2*tr.blockBytes+tr.tail
+		for _, c := range [][2]int{{n, size - 1}, {n, size + 1}, {n, size + tr.blockBytes}, {n + tr.blockLen, size}, {n + 1, size}} {
+			if c[0] == n+1 && tr.blockLen == 1 {
+				continue
+			}
+			if err := Dequantize(typ, make([]float32, c[0]), make([]byte, c[1])); err == nil {
+				t.Errorf("Dequantize(%v) of %d values from %d bytes succeeds", typ, c[0], c[1])
+			}
+		}
+		err := Dequantize(typ, make([]float32, n), make([]byte, size))
+		if want := tr.dequantize != nil; (err == nil) != want || typ.Supported() != want {
+			t.Errorf("Dequantize(%v) = %v, supported is %t", typ, err, want)
+		}
+	}
+	if err := Dequantize(4, nil, nil); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("Dequantize of an unknown type = %v, want ErrUnsupported", err)
+	}
+}
+
+func TestPartsOfATensorDequantizeLikeTheWhole(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for typ, tr := range types {
+		if !typ.Supported() {
+			continue
+		}
+		dims := []int{2 * tr.blockLen, 3}
+		size, err := typ.Size(dims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := Tensor{Name: "w", Type: typ, Dims: dims, Data: make([]byte, size)}
+		for i := range x.Data {
+			x.Data[i] = byte(r.Uint32())
+		}
+		whole, parts := make([]float32, x.Len()), make([]float32, x.Len())
+		if err := Dequantize(typ, whole, x.Data); err != nil {
+			t.Fatal(err)
+		}
+		for lo := 0; lo < x.Len(); lo += tr.blockLen {
+			if err := x.Dequantize(parts[lo:lo+tr.blockLen], lo); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range whole {
+			if math.Float32bits(whole[i]) != math.Float32bits(parts[i]) {
+				t.Errorf("%v: value %d is %v in the whole and %v in a part", typ, i, whole[i], parts[i])
+				break
+			}
+		}
+	}
+}
+
+func TestTypesHaveDistinctNames(t *testing.T) {
+	for typ, tr := range types {
+		if got, ok := TypeNamed(tr.name); !ok || got != typ {
+			t.Errorf("TypeNamed(%s) = %d, want %d", tr.name, uint32(got), uint32(typ))
+		}
+	}
+	if _, ok := TypeNamed("Q9"); ok {
+		t.Errorf("TypeNamed(Q9) reports a type")
+	}
+	if got := Type(99).String(); got != "type 99" {
+		t.Errorf("Type(99) prints %q", got)
+	}
+}
+
+func TestTernaryValuesSurviveQuantisingExactly(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, typ := range []Type{TQ1_0, TQ2_0} {
+		src := make([]float32, 8*256)
+		for i := range src {
+			if i >= 256 { // the first block stays zero
+				src[i] = float32(r.IntN(3)-1) * 0.0625 * float32(1+i/256)
+			}
+		}
+		if nmse := roundTrip(t, typ, src); nmse != 0 {
+			t.Errorf("%v of ternary values has NMSE %g, want 0", typ, nmse)
+		}
+	}
+}
+
+func TestEveryTritPatternOfTQ1_0ReadsBack(t *testing.T) {
+	for q := range 243 {
+		src := make([]float32, 256)
+		for n, digit := 4, q; n >= 0; n-- { // byte 0 holds values 0, 32, 64, 96, 128
+			src[32*n] = float32(digit%3 - 1)
+			digit /= 3
+		}
+		src[255] = 1 // keeps the scale at 1
+		dst, got := make([]byte, 54), make([]float32, 256)
+		if err := Quantize(TQ1_0, dst, src); err != nil {
+			t.Fatal(err)
+		}
+		if err := Dequantize(TQ1_0, got, dst); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, src) {
+			t.Fatalf("pattern %d reads back as %v", q, got)
+		}
+	}
+}
+
+func TestQuantisingErrorOfGaussiansIsAsExpected(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	src := make([]float32, 64*256)
+	for i := range src {
+		src[i] = float32(r.NormFloat64())
+	}
+	for _, c := range []struct {
+		t        Type
+		low, top float64 // NMSE
+	}{
+		{F32, 0, 0}, {F16, 1e-8, 1e-7}, {BF16, 1e-6, 4e-6},
+		{Q8_0, 2e-5, 4e-5}, {Q4_0, 6e-3, 9e-3}, {TQ1_0, 0.4, 1}, {TQ2_0, 0.4, 1},
+	} {
+		if got := roundTrip(t, c.t, src); got < c.low || got > c.top {
+			t.Errorf("%v of Gaussian values has NMSE %g, want %g to %g", c.t, got, c.low, c.top)
+		}
+	}
+}
+
+// roundTrip is the NMSE of quantising v.
+func roundTrip(t *testing.T, typ Type, v []float32) float64 {
+	t.Helper()
+	size, err := typ.Size([]int{len(v)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks, back := make([]byte, size), make([]float32, len(v))
+	if err := Quantize(typ, blocks, v); err != nil {
+		t.Fatal(err)
+	}
+	if err := Dequantize(typ, back, blocks); err != nil {
+		t.Fatal(err)
+	}
+	return nmse(back, v)
+}
+
+func TestExtremesQuantiseWithoutFault(t *testing.T) {
+	for _, typ := range []Type{Q8_0, Q4_0, TQ1_0, TQ2_0} {
+		src := make([]float32, 256)
+		size, _ := typ.Size([]int{256})
+		for _, v := range []float32{0, math.SmallestNonzeroFloat32, 1e-39, 65504, math.MaxFloat32} {
+			src[0], src[255] = v, -v
+			if err := Quantize(typ, make([]byte, size), src); err != nil {
+				t.Errorf("Quantize(%v) of ±%g = %v", typ, v, err)
+			}
+		}
+		for _, v := range []float64{math.Inf(1), math.Inf(-1), math.NaN()} {
+			src[7] = float32(v)
+			if err := Quantize(typ, make([]byte, size), src); !errors.Is(err, ErrFormat) {
+				t.Errorf("Quantize(%v) of %g = %v, want ErrFormat", typ, v, err)
+			}
+		}
+	}
+	if err := Quantize(Q6_K, make([]byte, 210), make([]float32, 256)); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("Quantize(Q6_K) = %v, want ErrUnsupported", err)
+	}
+}
+
+func TestHalvesWidenAndRoundToNearestEven(t *testing.T) {
+	for h := range uint32(1 << 16) {
+		f := halfToFloat(uint16(h))
+		if math.IsNaN(float64(f)) != (h&0x7c00 == 0x7c00 && h&0x3ff != 0) {
+			t.Fatalf("half %#04x widens to %v", h, f)
+		}
+		if f != f {
+			if g := floatToHalf(f); g&0x7c00 != 0x7c00 || g&0x3ff == 0 {
+				t.Fatalf("NaN %#04x narrows to %#04x", h, g)
+			}
+			continue
+		}
+		if g := floatToHalf(f); g != uint16(h) {
+			t.Fatalf("half %#04x comes back as %#04x", h, g)
+		}
+		if h&0x7fff >= 0x7c00 {
+			continue
+		}
+		// Half-way to the next larger magnitude goes to the even of the two; a
+		// hair more or less goes to the nearer one.
+		next := float64(halfToFloat(uint16(h + 1)))
+		if math.IsInf(next, 0) {
+			next = math.Copysign(65536, next) // where the next half would be
+		}
+		mid := float32((float64(f) + next) / 2)
+		even := uint16(h + h&1)
+		if g := floatToHalf(mid); g != even {
+			t.Fatalf("%v, half-way above %#04x, rounds to %#04x, want %#04x", mid, h, g, even)
+		}
+		if g := floatToHalf(math.Nextafter32(mid, f)); g != uint16(h) {
+			t.Fatalf("just below half-way above %#04x rounds to %#04x", h, g)
+		}
+		if g := floatToHalf(math.Nextafter32(mid, float32(next))); g != uint16(h+1) {
+			t.Fatalf("just above half-way above %#04x rounds to %#04x", h, g)
+		}
+	}
+}
+
+func TestBrainFloatsRoundToNearestEven(t *testing.T) {
+	for _, c := range []struct {
+		bits uint32
+		want uint16
+	}{
+		{0x3f800000, 0x3f80}, {0x3f808000, 0x3f80}, {0x3f808001, 0x3f81}, {0x3f818000, 0x3f82},
+		{0x7f7fffff, 0x7f80}, {0x7f800000, 0x7f80}, {0xff800000, 0xff80}, {0x7f800001, 0x7fc0}, {0x80000000, 0x8000},
+	} {
+		if got := floatToBrain(math.Float32frombits(c.bits)); got != c.want {
+			t.Errorf("float bits %#08x round to %#04x, want %#04x", c.bits, got, c.want)
+		}
+	}
+}
+
+func FuzzDequantize(f *testing.F) {
+	for typ, tr := range types {
+		f.Add(uint32(typ), make([]byte, 2*tr.blockBytes+tr.tail))
+	}
+	f.Add(uint32(4), []byte{1})
+	f.Fuzz(func(t *testing.T, id uint32, src []byte) {
+		typ := Type(id)
+		tr := types[typ]
+		if tr.blockBytes == 0 || len(src) < tr.tail {
+			if err := Dequantize(typ, nil, src); err == nil {
+				t.Fatalf("Dequantize(%v) of %d bytes succeeds", typ, len(src))
+			}
+			return
+		}
+		n := (len(src) - tr.tail) / tr.blockBytes * tr.blockLen
+		guarded := make([]float32, n+1)
+		guarded[n] = 42
+		err := Dequantize(typ, guarded[:n:n], src)
+		whole := (len(src)-tr.tail)%tr.blockBytes == 0
+		if (err == nil) != (whole && typ.Supported()) {
+			t.Fatalf("Dequantize(%v) of %d bytes = %v", typ, len(src), err)
+		}
+		if guarded[n] != 42 {
+			t.Fatalf("Dequantize(%v) wrote past its end", typ)
+		}
+	})
+}
