@@ -1,7 +1,211 @@
 package kernels
 
-// ternaryActs holds rows quantised to int8 in [-127, 127] with one absmax
-// scale a token: q = round-half-even(x*127/absmax), x ≈ q*scale.
-type ternaryActs struct{ ready bool }
+import "math"
 
-func (t *ternaryActs) reset() { t.ready = false }
+// ternaryActs holds rows quantised to int8 in [-127, 127] with one absmax
+// scale a token: q = round-half-even(x·(127/absmax)), x ≈ q·scale, with
+// scale = absmax/127, all in float32. A row whose absmax is below 2^-120
+// counts as zero. A row that holds NaN or an infinity has scale NaN and codes
+// zero: its products are NaN and its neighbours' are untouched.
+//
+// Beside the plain rows it keeps the arrangements kernels ask for, each built
+// for the tokens [lo, hi) that are to be read in it:
+//
+//	q       [N][stride]                     plain rows, zero beyond k
+//	quads   [tile][block][g][width][4]      the 4 bytes of a multiply-add, one trit position of
+//	                                        a block's 4 weight bytes; one array per g
+//	lanes   [tile][stride][lanes]           token-contiguous, for vector lookup tables
+type ternaryActs struct {
+	n, k, stride int
+	q            []int8
+	scale        []float32 // [N]
+	negSum       []int32   // [N] −Σq: weights enter multiply-adds as w+1, this takes the 1 out again
+	ready        bool
+	quads        [2]quadForm // g = 4, g = 5
+	lanes        laneForm
+	mul          ternaryMul  // the product under way
+	prep         ternaryPrep // the arrangement under way
+}
+
+// quadForm is the extent of built quads: tiles of width tokens, then narrower
+// powers of two for what is left.
+type quadForm struct {
+	lo, hi, width int
+	data          []int8
+}
+
+// laneForm is the extent of built lanes; the last tile is filled up with zeros.
+type laneForm struct {
+	lo, hi, lanes int
+	data          []int8
+}
+
+// rowStride rounds rows up so that blocks of 16 and of 20 columns both end in
+// the padding.
+func rowStride(k int) int { return roundUp(k, 80) }
+
+func (t *ternaryActs) reset() {
+	t.ready = false
+	t.quads[0].hi, t.quads[1].hi, t.lanes.hi = 0, 0, 0
+}
+
+// quantise fills q, scale and negSum once per Set.
+func (t *ternaryActs) quantise(a *Acts, pool *Pool) {
+	if t.ready {
+		return
+	}
+	t.n, t.k, t.stride = a.n, a.k, rowStride(a.k)
+	t.q = grow(t.q, t.n*t.stride)
+	t.scale = grow(t.scale, t.n)
+	t.negSum = grow(t.negSum, t.n)
+	t.prep = ternaryPrep{t: t, what: prepRows, x: a.x}
+	t.prep.run(pool, t.n)
+	t.ready = true
+}
+
+// quadsFor returns the quads of tokens [lo, hi) for groups of g trits.
+func (t *ternaryActs) quadsFor(pool *Pool, g, lo, hi, width int) []int8 {
+	f := &t.quads[g-4]
+	if f.lo == lo && f.hi == hi && f.width == width {
+		return f.data
+	}
+	kp := roundUp(t.k, blockBytes*g)
+	f.lo, f.hi, f.width = lo, hi, width
+	f.data = grow(f.data, (hi-lo)*kp)
+	t.prep = ternaryPrep{t: t, what: prepQuads, g: g, kp: kp, form: *f}
+	t.prep.run(pool, (hi-lo+width-1)/width)
+	return f.data
+}
+
+// lanesFor returns the lanes of tokens [lo, hi).
+func (t *ternaryActs) lanesFor(pool *Pool, lo, hi, lanes int) []int8 {
+	f := &t.lanes
+	if f.lo == lo && f.hi == hi && f.lanes == lanes {
+		return f.data
+	}
+	tiles := (hi - lo + lanes - 1) / lanes
+	f.lo, f.hi, f.lanes = lo, hi, lanes
+	f.data = grow(f.data, tiles*lanes*t.stride)
+	t.prep = ternaryPrep{t: t, what: prepLanes, form: quadForm{lo: lo, hi: hi, width: lanes, data: f.data}}
+	t.prep.run(pool, tiles)
+	return f.data
+}
+
+type prepKind uint8
+
+const (
+	prepRows prepKind = iota
+	prepQuads
+	prepLanes
+)
+
+// ternaryPrep is the Task that quantises rows or arranges tiles.
+type ternaryPrep struct {
+	t     *ternaryActs
+	what  prepKind
+	x     []float32
+	g, kp int
+	form  quadForm
+}
+
+// parallelFrom is the number of values below which handing work to the pool
+// costs more than doing it.
+const parallelFrom = 1 << 14
+
+func (p *ternaryPrep) run(pool *Pool, parts int) {
+	if parts*p.t.stride < parallelFrom {
+		for i := range parts {
+			p.Do(0, i)
+		}
+		return
+	}
+	pool.Run(p, parts)
+}
+
+// Do prepares row or tile i.
+func (p *ternaryPrep) Do(_, i int) {
+	t, f := p.t, &p.form
+	switch p.what {
+	case prepRows:
+		q := t.q[i*t.stride : (i+1)*t.stride]
+		t.scale[i], t.negSum[i] = quantiseRow(q[:t.k], p.x[i*t.k:(i+1)*t.k])
+		clear(q[t.k:])
+	case prepQuads:
+		lo := f.lo + i*f.width
+		hi := min(lo+f.width, f.hi)
+		for lo < hi { // a full tile, or the binary digits of what is left
+			w := f.width
+			for w > hi-lo {
+				w /= 2
+			}
+			arrangeQuads(f.data[(lo-f.lo)*p.kp:][:w*p.kp], t.q[lo*t.stride:], t.stride, p.g, w)
+			lo += w
+		}
+	case prepLanes:
+		lo := f.lo + i*f.width
+		arrangeLanes(f.data[i*f.width*t.stride:][:f.width*t.stride], t.q[lo*t.stride:], t.stride, f.width, min(f.width, f.hi-lo))
+	}
+}
+
+// leastAbsmax is the absmax from which 127/absmax stays finite.
+const leastAbsmax = 0x1p-120
+
+// rowScale turns the bits of a row's absmax into the factor that makes codes
+// and the one that undoes it. Both are zero for a silent row.
+func rowScale(absmax uint32) (inv, scale float32) {
+	m := math.Float32frombits(absmax)
+	switch {
+	case absmax >= 0x7f800000:
+		return 0, float32(math.NaN())
+	case m < leastAbsmax:
+		return 0, 0
+	}
+	return 127 / m, m / 127
+}
+
+func quantiseRowGeneric(q []int8, x []float32) (scale float32, negSum int32) {
+	absmax := uint32(0) // as bits: NaN is then the largest, and the order of columns cannot matter
+	for _, v := range x {
+		absmax = max(absmax, math.Float32bits(v)&0x7fffffff)
+	}
+	inv, scale := rowScale(absmax)
+	if inv == 0 {
+		clear(q)
+		return scale, 0
+	}
+	const magic = 0x1.8p23 // adding it leaves the rounded integer in the low bits
+	for i, v := range x {
+		c := int8(math.Float32bits(float32(v*inv) + magic)) // the conversion forbids a fused multiply-add
+		q[i] = c
+		negSum -= int32(c)
+	}
+	return scale, negSum
+}
+
+// arrangeQuadsGeneric writes [block][g][width][4] from width rows of q.
+func arrangeQuadsGeneric(dst, q []int8, stride, g, width int) {
+	span := blockBytes * g
+	for b := range len(dst) / (width * span) {
+		for n := range width {
+			src := q[n*stride+b*span:][:span]
+			out := dst[(b*g*width+n)*4:]
+			for j := range g {
+				o := out[j*width*4:][:4]
+				o[0], o[1], o[2], o[3] = src[j], src[g+j], src[2*g+j], src[3*g+j]
+			}
+		}
+	}
+}
+
+// arrangeLanesGeneric writes [stride][lanes] from n rows of q and zeros for
+// the lanes that have no row.
+func arrangeLanesGeneric(dst, q []int8, stride, lanes, n int) {
+	if n < lanes {
+		clear(dst)
+	}
+	for i := range n {
+		for k, v := range q[i*stride : (i+1)*stride] {
+			dst[k*lanes+i] = v
+		}
+	}
+}

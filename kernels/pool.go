@@ -10,38 +10,50 @@ import (
 // long-lived structs, so handing one to a Pool allocates nothing.
 type Task interface {
 	// Do runs part i. worker is in [0, Pool.Threads()) and is held by one
-	// goroutine at a time: use it to index scratch memory.
+	// goroutine at a time: use it to index scratch memory. Do must not call
+	// Run of the same pool.
 	Do(worker, i int)
 }
 
 // Pool runs tasks on a fixed set of workers. The calling goroutine is worker 0.
 // A Pool serves one caller at a time; Run calls from several goroutines queue.
+//
+// Parts are handed out by one atomic counter. A worker that comes late finds
+// it used up and costs nobody anything: Run waits for parts, not for workers.
 type Pool struct {
 	threads int
 	mu      sync.Mutex // one Run at a time
-	task    Task
+	task    Task       // written before left, read only by holders of a part
 	parts   int64
-	next    atomic.Int64
-	epoch   atomic.Uint32 // odd bits never matter: a change means new work
-	running atomic.Int32
+
+	left    atomic.Int64  // parts not handed out; below zero when late workers asked
+	pending atomic.Int64  // parts not finished
+	epoch   atomic.Uint32 // counts hand-outs: a change means new work
+	asleep  atomic.Int32  // workers parked or about to look once more before parking
 	closed  atomic.Bool
-	parked  sync.Mutex
-	wake    *sync.Cond
-	done    sync.WaitGroup
+
+	parking  sync.Mutex
+	wake     *sync.Cond    // parked workers wait here for epoch to change
+	finished chan struct{} // the last part's finisher wakes a parked Run
+	waiting  atomic.Bool   // Run is parked on finished
+	done     sync.WaitGroup
 }
 
-// spins bounds how long an idle worker polls for the next task before it
-// parks: long enough to bridge the gaps inside a step, short enough to leave
-// the CPU alone between requests.
-const spins = 2000
+// spins bounds how long a goroutine polls before it parks, some tens of
+// microseconds: enough to bridge the gaps inside a step, short enough to leave
+// the CPU alone between requests. Every yieldEvery polls other goroutines run.
+const (
+	spins      = 20000
+	yieldEvery = 64
+)
 
 // NewPool starts threads-1 workers; threads < 1 means one a core.
 func NewPool(threads int) *Pool {
 	if threads < 1 {
 		threads = runtime.GOMAXPROCS(0)
 	}
-	p := &Pool{threads: threads}
-	p.wake = sync.NewCond(&p.parked)
+	p := &Pool{threads: threads, finished: make(chan struct{}, 1)}
+	p.wake = sync.NewCond(&p.parking)
 	p.done.Add(threads - 1)
 	for w := 1; w < threads; w++ {
 		go p.worker(w)
@@ -57,65 +69,106 @@ func (p *Pool) Run(t Task, parts int) {
 	if parts <= 0 {
 		return
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.threads == 1 || parts == 1 {
 		for i := range parts {
 			t.Do(0, i)
 		}
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.task, p.parts = t, int64(parts)
-	p.next.Store(0)
-	p.running.Store(int32(p.threads - 1))
-	p.parked.Lock()
-	p.epoch.Add(1)
-	p.parked.Unlock()
-	p.wake.Broadcast()
+	p.pending.Store(p.parts)
+	p.left.Store(p.parts)
+	p.announce()
 	p.drain(0)
-	for p.running.Load() != 0 {
-		runtime.Gosched()
-	}
+	p.await()
 	p.task = nil
 }
 
 // Close stops the workers and waits for them. No Run may be under way.
 func (p *Pool) Close() {
 	p.closed.Store(true)
-	p.parked.Lock()
-	p.epoch.Add(1)
-	p.parked.Unlock()
-	p.wake.Broadcast()
+	p.announce()
 	p.done.Wait()
 }
 
+// announce makes workers look. A worker raises asleep before its last look at
+// epoch, so one of the two always sees the other.
+func (p *Pool) announce() {
+	p.epoch.Add(1)
+	if p.asleep.Load() > 0 {
+		p.parking.Lock()
+		p.wake.Broadcast()
+		p.parking.Unlock()
+	}
+}
+
+// drain runs parts until none is left. Holding an unfinished part keeps task
+// and parts in place: Run cannot return before it is counted.
 func (p *Pool) drain(worker int) {
-	for i := p.next.Add(1) - 1; i < p.parts; i = p.next.Add(1) - 1 {
-		p.task.Do(worker, int(i))
+	ran := int64(0)
+	for {
+		l := p.left.Add(-1)
+		if l < 0 {
+			break
+		}
+		p.task.Do(worker, int(p.parts-1-l))
+		ran++
+	}
+	if ran > 0 && p.pending.Add(-ran) == 0 && p.waiting.CompareAndSwap(true, false) {
+		p.finished <- struct{}{}
+	}
+}
+
+// await returns when no part is pending.
+func (p *Pool) await() {
+	for s := range spins {
+		if p.pending.Load() == 0 {
+			return
+		}
+		if s%yieldEvery == yieldEvery-1 {
+			runtime.Gosched()
+		}
+	}
+	// A finisher of an earlier Run may come late and wake this one too soon:
+	// hence the loop. Each token sent is taken, for whoever clears waiting owes it.
+	for p.pending.Load() != 0 {
+		p.waiting.Store(true)
+		if p.pending.Load() == 0 && p.waiting.CompareAndSwap(true, false) {
+			return
+		}
+		<-p.finished
 	}
 }
 
 func (p *Pool) worker(w int) {
 	defer p.done.Done()
-	seen := uint32(0)
-	for {
-		for s := 0; p.epoch.Load() == seen && s < spins; s++ {
-			if s&63 == 63 {
-				runtime.Gosched()
-			}
-		}
-		if p.epoch.Load() == seen {
-			p.parked.Lock()
-			for p.epoch.Load() == seen {
-				p.wake.Wait()
-			}
-			p.parked.Unlock()
-		}
-		seen = p.epoch.Load()
+	for seen := uint32(0); ; {
+		seen = p.next(seen)
 		if p.closed.Load() {
 			return
 		}
 		p.drain(w)
-		p.running.Add(-1)
 	}
+}
+
+// next waits for epoch to leave seen, polling at first and parked thereafter.
+func (p *Pool) next(seen uint32) uint32 {
+	for s := range spins {
+		if e := p.epoch.Load(); e != seen {
+			return e
+		}
+		if s%yieldEvery == yieldEvery-1 {
+			runtime.Gosched()
+		}
+	}
+	p.parking.Lock()
+	defer p.parking.Unlock()
+	p.asleep.Add(1)
+	defer p.asleep.Add(-1)
+	for p.epoch.Load() == seen {
+		p.wake.Wait()
+	}
+	return p.epoch.Load()
 }

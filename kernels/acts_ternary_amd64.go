@@ -1,0 +1,11 @@
+//go:build amd64 && !purego
+
+package kernels
+
+func quantiseRow(q []int8, x []float32) (scale float32, negSum int32) {
+	return quantiseRowGeneric(q, x)
+}
+
+func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst, q, stride, g, width) }
+
+func arrangeLanes(dst, q []int8, stride, lanes, n int) { arrangeLanesGeneric(dst, q, stride, lanes, n) }

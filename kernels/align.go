@@ -1,0 +1,33 @@
+package kernels
+
+import "unsafe"
+
+// cacheLine is the alignment of packed weights and scratch: no vector load of
+// a whole register then crosses a line.
+const cacheLine = 64
+
+// aligned makes n zeroed elements that start on a cache line.
+func aligned[T int8 | uint8 | int16 | int32 | float32](n int) []T {
+	if n == 0 {
+		return nil
+	}
+	size := int(unsafe.Sizeof(*new(T)))
+	raw := make([]T, n+cacheLine/size)
+	skip := 0
+	if r := int(uintptr(unsafe.Pointer(&raw[0])) % cacheLine); r != 0 {
+		skip = (cacheLine - r) / size
+	}
+	return raw[skip : skip+n : skip+n]
+}
+
+// grow returns s with n elements, keeping its memory when that suffices. The
+// contents are not kept.
+func grow[T int8 | uint8 | int16 | int32 | float32](s []T, n int) []T {
+	if cap(s) >= n {
+		return s[:n]
+	}
+	return aligned[T](n)
+}
+
+// roundUp is the least multiple of m that is not below x.
+func roundUp(x, m int) int { return (x + m - 1) / m * m }

@@ -1,0 +1,90 @@
+package kernels
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// countTask counts how often each part ran and holds a worker's number to one
+// goroutine at a time.
+type countTask struct {
+	t    *testing.T
+	runs []atomic.Int32
+	held []atomic.Bool
+}
+
+func (c *countTask) Do(worker, i int) {
+	if !c.held[worker].CompareAndSwap(false, true) {
+		c.t.Errorf("worker %d is held twice", worker)
+	}
+	c.runs[i].Add(1)
+	c.held[worker].Store(false)
+}
+
+func TestPoolRunsEveryPartOnce(t *testing.T) {
+	for _, threads := range []int{1, 2, 3, 8} {
+		pool := NewPool(threads)
+		held := make([]atomic.Bool, threads)
+		var callers sync.WaitGroup
+		for range 3 { // several callers queue
+			callers.Go(func() {
+				for round := range 400 {
+					parts := round % 17
+					c := &countTask{t: t, runs: make([]atomic.Int32, parts), held: held}
+					pool.Run(c, parts)
+					for i := range c.runs {
+						if n := c.runs[i].Load(); n != 1 {
+							t.Errorf("threads %d, parts %d: part %d ran %d times", threads, parts, i, n)
+						}
+					}
+				}
+			})
+		}
+		callers.Wait()
+		pool.Close()
+	}
+}
+
+func TestPoolWorkersWakeFromParking(t *testing.T) {
+	pool := NewPool(4)
+	defer pool.Close()
+	for range 20 {
+		for pool.asleep.Load() < 3 { // every worker has parked
+			runtime.Gosched()
+		}
+		// Each part waits for all four to have begun: only awake workers can end it.
+		m := &meetTask{}
+		m.all.Add(4)
+		pool.Run(m, 4)
+	}
+}
+
+type meetTask struct{ all sync.WaitGroup }
+
+func (m *meetTask) Do(_, _ int) {
+	m.all.Done()
+	m.all.Wait()
+}
+
+func TestPoolRunAllocatesNothing(t *testing.T) {
+	pool := NewPool(2)
+	defer pool.Close()
+	c := &countTask{t: t, runs: make([]atomic.Int32, 8), held: make([]atomic.Bool, 2)}
+	if a := testing.AllocsPerRun(100, func() { pool.Run(c, 8) }); a != 0 {
+		t.Errorf("Run allocates %v times", a)
+	}
+}
+
+type nothing struct{}
+
+func (nothing) Do(_, _ int) {}
+
+func BenchmarkPoolRun(b *testing.B) {
+	pool := NewPool(0)
+	defer pool.Close()
+	for b.Loop() {
+		pool.Run(nothing{}, pool.Threads())
+	}
+}

@@ -1,0 +1,184 @@
+package kernels
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// The ternary layout. A byte is the base-3 index of g trits, Σ (w+1)·3^j with
+// trit j at column c·g+j of its block, g = 5 in I1 and 4 in I2. A block is 4
+// bytes of one row (20 or 16 columns); 64 rows of a block lie together, and
+// the blocks of a 64-row strip follow one another:
+//
+//	Data [Rows/64][Cols/4g][64 rows][4 bytes]
+//
+// So 64 bytes are 16 rows × 4 bytes, the shape of one multiply-add instruction;
+// 4 bytes are one row's indices into 4 lookup tables; and a strip is one
+// sequential stream. Vec-LUT §3.3 mixes groups of 5 and 4 to fit any Cols
+// without waste. Here the last block is filled up with zero trits instead:
+// a strip needs ⌈Cols/20⌉ blocks either way, so mixing would save no byte.
+const (
+	stripRows  = 64
+	blockBytes = 4
+)
+
+// maxTernaryCols keeps every int32 sum exact: 2^24 · 127 < 2^31.
+const maxTernaryCols = 1 << 24
+
+// tritsPerByte is g of a ternary packing.
+func tritsPerByte(p Packing) int {
+	if p == I1 {
+		return 5
+	}
+	return 4
+}
+
+// ternaryBlocks is the number of blocks a row of cols trits takes.
+func ternaryBlocks(cols int, p Packing) int {
+	span := blockBytes * tritsPerByte(p)
+	return (cols + span - 1) / span
+}
+
+// TernarySize is the length of Data that PackTernary makes, in bytes.
+func TernarySize(rows, cols int, p Packing) int {
+	return roundUp(rows, stripRows) * blockBytes * ternaryBlocks(cols, p)
+}
+
+// PackTernary packs trits[rows][cols] of {-1, 0, +1} as I1 or I2. scale holds
+// one value a row or a single one for the whole matrix; it is copied. Rows are
+// padded to a multiple of 64 with zero weights. It reports ErrShape when the
+// sizes do not belong together or a trit is none, and ErrUnsupported for a
+// packing that is not ternary.
+func PackTernary(rows, cols int, trits []int8, scale []float32, p Packing) (*Matrix, error) {
+	if !p.Ternary() {
+		return nil, fmt.Errorf("%w: %v holds no trits", ErrUnsupported, p)
+	}
+	m := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: append([]float32(nil), scale...)}
+	if err := checkTernary(m); err != nil {
+		return nil, err
+	}
+	if rows > len(trits)/cols || rows*cols != len(trits) {
+		return nil, fmt.Errorf("%w: %d trits for %d x %d", ErrShape, len(trits), rows, cols)
+	}
+	g, blocks := tritsPerByte(p), ternaryBlocks(cols, p)
+	m.Data = aligned[byte](TernarySize(rows, cols, p))
+	digits := make([]byte, blocks*blockBytes*g+8) // one row as digits 0..2; 8 spare bytes for whole-word reads
+	for i := range digits {
+		digits[i] = 1
+	}
+	for r := range roundUp(rows, stripRows) {
+		if r < rows {
+			if i := toDigits(digits, trits[r*cols:(r+1)*cols]); i >= 0 {
+				return nil, fmt.Errorf("%w: trit %d at row %d, column %d", ErrShape, trits[r*cols+i], r, i)
+			}
+		} else if r == rows {
+			for i := range digits {
+				digits[i] = 1
+			}
+		}
+		packRow(m.Data[r/stripRows*blocks*stripRows*blockBytes+r%stripRows*blockBytes:], digits, blocks, g)
+	}
+	return m, nil
+}
+
+// toDigits writes w+1 for each trit and returns the index of the first value
+// that is no trit, or -1.
+func toDigits(dst []byte, trits []int8) int {
+	bad := byte(0)
+	for i, t := range trits {
+		d := byte(t) + 1
+		dst[i] = d
+		bad |= d &^ 3       // 4 and above
+		bad |= d & (d >> 1) // 3
+	}
+	if bad == 0 {
+		return -1
+	}
+	for i, t := range trits {
+		if t < -1 || t > 1 {
+			return i
+		}
+	}
+	return -1
+}
+
+// packRow writes one row's blocks, stripRows*blockBytes apart. A product with
+// the right constant adds g digits times their powers of three in one byte:
+// no lower byte of it can carry, each being at most 2·(81+27+9+3) = 240.
+func packRow(dst, digits []byte, blocks, g int) {
+	const by4 = 27 | 9<<8 | 3<<16 | 1<<24
+	const by5 = 81 | 27<<8 | 9<<16 | 3<<24 | 1<<32
+	for b := range blocks {
+		var v uint32
+		if d := digits[b*blockBytes*g:]; g == 4 {
+			v = binary.LittleEndian.Uint32(d) * by4 >> 24
+			v |= binary.LittleEndian.Uint32(d[4:]) * by4 >> 24 << 8
+			v |= binary.LittleEndian.Uint32(d[8:]) * by4 >> 24 << 16
+			v |= binary.LittleEndian.Uint32(d[12:]) * by4 >> 24 << 24
+		} else {
+			for c := range blockBytes {
+				v |= uint32(byte(binary.LittleEndian.Uint64(d[c*5:])*by5>>32)) << (8 * c)
+			}
+		}
+		binary.LittleEndian.PutUint32(dst[b*stripRows*blockBytes:], v)
+	}
+}
+
+// UnpackTernary gives back the trits[rows][cols] of an I1 or I2 matrix. It
+// reports ErrUnsupported for another packing and ErrShape for a matrix whose
+// parts do not fit together.
+func UnpackTernary(w *Matrix) ([]int8, error) {
+	if !w.Packing.Ternary() {
+		return nil, fmt.Errorf("%w: %v holds no trits", ErrUnsupported, w.Packing)
+	}
+	if err := checkTernaryData(w); err != nil {
+		return nil, err
+	}
+	g, blocks := tritsPerByte(w.Packing), ternaryBlocks(w.Cols, w.Packing)
+	trits := make([]int8, w.Rows*w.Cols)
+	for r := range w.Rows {
+		row := w.Data[r/stripRows*blocks*stripRows*blockBytes+r%stripRows*blockBytes:]
+		for k := range w.Cols {
+			b, c := k/(blockBytes*g), k%(blockBytes*g)/g
+			v := row[b*stripRows*blockBytes+c]
+			for range k % g {
+				v /= 3
+			}
+			trits[r*w.Cols+k] = int8(v%3) - 1
+		}
+	}
+	return trits, nil
+}
+
+func checkTernary(w *Matrix) error {
+	if w.Rows < 1 || w.Cols < 1 || w.Cols > maxTernaryCols || w.Rows > 1<<30 {
+		return fmt.Errorf("%w: a ternary matrix of %d x %d", ErrShape, w.Rows, w.Cols)
+	}
+	if n := len(w.Scale); n != 1 && n != w.Rows {
+		return fmt.Errorf("%w: %d scales for %d rows", ErrShape, n, w.Rows)
+	}
+	return nil
+}
+
+// checkTernaryData guards the kernels, which trust Data's length and read
+// tables of 3^g entries with its bytes.
+func checkTernaryData(w *Matrix) error {
+	if err := checkTernary(w); err != nil {
+		return err
+	}
+	if want := TernarySize(w.Rows, w.Cols, w.Packing); len(w.Data) != want {
+		return fmt.Errorf("%w: %d bytes of %v for %d x %d, want %d", ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
+	}
+	limit := byte(80)
+	if w.Packing == I1 {
+		limit = 242
+	}
+	top := byte(0)
+	for _, b := range w.Data {
+		top = max(top, b)
+	}
+	if top > limit {
+		return fmt.Errorf("%w: a byte of %d in %v data", ErrShape, top, w.Packing)
+	}
+	return nil
+}

@@ -1,0 +1,7 @@
+//go:build amd64 && !purego
+
+package kernels
+
+var ternaryKernels = []*ternaryKernel{genericTernary}
+
+var ternaryRules []ternaryRule

@@ -1,0 +1,247 @@
+package kernels
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+)
+
+const canary = float32(-12345.678)
+
+// ternaryCase is a product with its answer, worked out trit by trit.
+type ternaryCase struct {
+	w    *Matrix
+	x    []float32
+	n    int
+	want []float32
+}
+
+func newTernaryCase(t testing.TB, p Packing, rows, cols, n int, trits []int8, x, scale []float32) *ternaryCase {
+	t.Helper()
+	w, err := PackTernary(rows, cols, trits, scale, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &ternaryCase{w: w, x: x, n: n, want: make([]float32, n*rows)}
+	q := make([]int8, cols)
+	for i := range n {
+		s, _ := quantiseRowGeneric(q, x[i*cols:(i+1)*cols])
+		for r := range rows {
+			sum := int32(0)
+			for k, v := range trits[r*cols : (r+1)*cols] {
+				sum += int32(v) * int32(q[k])
+			}
+			c.want[i*rows+r] = float32(sum) * (s * scale[min(r, len(scale)-1)])
+		}
+	}
+	return c
+}
+
+// run multiplies into a buffer with canaries on both sides and compares bits.
+func (c *ternaryCase) run(t *testing.T, cpu *CPU, acts *Acts) {
+	t.Helper()
+	l, err := cpu.Load(c.w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const guard = 80
+	buf := make([]float32, len(c.want)+2*guard)
+	for i := range buf {
+		buf[i] = canary
+	}
+	y := buf[guard : guard+len(c.want)]
+	acts.Set(c.x, c.n, c.w.Cols)
+	l.Mul(y, acts)
+	for i, v := range c.want {
+		if math.Float32bits(y[i]) != math.Float32bits(v) && (v == v || y[i] == y[i]) {
+			t.Fatalf("token %d, row %d = %v, want %v", i/c.w.Rows, i%c.w.Rows, y[i], v)
+		}
+	}
+	for i := range guard {
+		if buf[i] != canary || buf[guard+len(c.want)+i] != canary {
+			t.Fatalf("wrote outside of y")
+		}
+	}
+}
+
+// force makes k the kernel of every product until the test ends.
+func force(t testing.TB, k *ternaryKernel) {
+	old := forcedTernary
+	forcedTernary = k
+	t.Cleanup(func() { forcedTernary = old })
+}
+
+// eachTernary runs f for every implementation this machine has, and fails
+// where LUTRA_REQUIRE names an instruction set that none of them uses.
+func eachTernary(t *testing.T, f func(t *testing.T)) {
+	required := os.Getenv("LUTRA_REQUIRE")
+	reached := required == ""
+	for _, k := range ternaryKernels {
+		if k.isa != Generic && !hasISA(k.isa) {
+			continue
+		}
+		reached = reached || k.isa.String() == required
+		t.Run(k.name, func(t *testing.T) {
+			force(t, k)
+			f(t)
+		})
+	}
+	if !reached {
+		t.Errorf("LUTRA_REQUIRE=%s: no such kernel ran here (have %v)", required, Implementations())
+	}
+}
+
+func TestTernaryMatchesGeneric(t *testing.T) {
+	shapes := [][2]int{{1, 1}, {63, 19}, {64, 20}, {65, 16}, {64, 33}, {61, 241}, {128, 257}, {193, 521}}
+	tokens := []int{1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33}
+	if !testing.Short() {
+		shapes = append(shapes, [][2]int{{2048, 64}, {64, 4096}, {320, 2560}, {131, 6912}}...)
+		tokens = append(tokens, 6, 10, 11, 12, 14, 23, 47, 48, 63, 64, 96, 128)
+	}
+	pool := NewPool(2)
+	defer pool.Close()
+	cpu := NewCPU(pool)
+	eachTernary(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(3, 4))
+		var acts Acts
+		for _, p := range []Packing{I1, I2} {
+			for i, s := range shapes {
+				rows, cols := s[0], s[1]
+				trits, scale := randomTrits(rng, rows*cols), randomFloats(rng, []int{1, rows}[i%2])
+				for _, n := range tokens {
+					if rows*cols*n > 1<<23 {
+						continue
+					}
+					c := newTernaryCase(t, p, rows, cols, n, trits, randomFloats(rng, n*cols), scale)
+					t.Run(fmt.Sprintf("%v/%dx%d/N=%d", p, rows, cols, n), func(t *testing.T) { c.run(t, cpu, &acts) })
+				}
+			}
+		}
+	})
+}
+
+// The sums of int16 kernels are largest when every product has one sign.
+func TestTernaryMatchesGenericAtTheEndsOfItsRange(t *testing.T) {
+	pool := NewPool(2)
+	defer pool.Close()
+	cpu := NewCPU(pool)
+	eachTernary(t, func(t *testing.T) {
+		var acts Acts
+		const rows, cols = 64, 1100
+		for _, p := range []Packing{I1, I2} {
+			for _, n := range []int{1, 4, 8, 16, 21} {
+				for _, w := range []int8{-1, 0, 1} {
+					for _, a := range []float32{-127, 127} {
+						trits, x := make([]int8, rows*cols), make([]float32, n*cols)
+						for i := range trits {
+							trits[i] = w
+						}
+						for i := range x {
+							x[i] = a
+						}
+						c := newTernaryCase(t, p, rows, cols, n, trits, x, []float32{1})
+						c.run(t, cpu, &acts)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestATokenWithNaNSpoilsNoOther(t *testing.T) {
+	pool := NewPool(1)
+	defer pool.Close()
+	cpu := NewCPU(pool)
+	eachTernary(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		const rows, cols, n = 70, 90, 18
+		x := randomFloats(rng, n*cols)
+		x[3*cols+7] = float32(math.NaN())
+		x[17*cols+80] = float32(math.Inf(-1))
+		c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), x, []float32{0.5})
+		if v := c.want[3*rows]; v == v {
+			t.Fatalf("a row with NaN gave %v", v)
+		}
+		c.run(t, cpu, new(Acts))
+	})
+}
+
+// The batch around a token, the threads and the kernels the rules choose never
+// change its products.
+func TestTernaryRowsDoNotDependOnTheirBatch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	const rows, cols, most = 200, 300, 96
+	trits, x := randomTrits(rng, rows*cols), randomFloats(rng, most*cols)
+	for _, p := range []Packing{I1, I2} {
+		for _, threads := range []int{1, 3} {
+			pool := NewPool(threads)
+			cpu := NewCPU(pool)
+			var acts Acts
+			for n := 1; n <= most; n += 1 + n/24 {
+				newTernaryCase(t, p, rows, cols, n, trits, x[:n*cols], []float32{0.25}).run(t, cpu, &acts)
+			}
+			pool.Close()
+		}
+	}
+}
+
+func TestMatricesShareTheActivationsTheyRead(t *testing.T) {
+	pool := NewPool(2)
+	defer pool.Close()
+	cpu := NewCPU(pool)
+	eachTernary(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(9, 10))
+		const cols, n = 150, 20
+		x := randomFloats(rng, n*cols)
+		var acts Acts
+		acts.Set(x, n, cols)
+		for i, p := range []Packing{I1, I2, I1, I2} {
+			rows := 60 + 10*i
+			c := newTernaryCase(t, p, rows, cols, n, randomTrits(rng, rows*cols), x, []float32{1})
+			l, err := cpu.Load(c.w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			y := make([]float32, n*rows)
+			l.Mul(y, &acts)
+			for j := range y {
+				if y[j] != c.want[j] {
+					t.Fatalf("matrix %d: y[%d] = %v, want %v", i, j, y[j], c.want[j])
+				}
+			}
+		}
+	})
+}
+
+func TestMulAllocatesNothing(t *testing.T) {
+	pool := NewPool(2)
+	defer pool.Close()
+	cpu := NewCPU(pool)
+	eachTernary(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(11, 12))
+		const rows, cols = 128, 640
+		w, err := PackTernary(rows, cols, randomTrits(rng, rows*cols), []float32{1}, I1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := cpu.Load(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const most = 40
+		x, y := randomFloats(rng, most*cols), make([]float32, most*rows)
+		var acts Acts
+		acts.Set(x, most, cols)
+		l.Mul(y, &acts)
+		for _, n := range []int{1, 4, 17, most} {
+			if a := testing.AllocsPerRun(10, func() {
+				acts.Set(x, n, cols)
+				l.Mul(y, &acts)
+			}); a != 0 {
+				t.Errorf("N=%d: Mul allocates %v times", n, a)
+			}
+		}
+	})
+}

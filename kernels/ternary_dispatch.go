@@ -1,0 +1,101 @@
+package kernels
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// actForm is the arrangement of activations that a kernel reads; ternaryActs
+// describes them.
+type actForm uint8
+
+const (
+	formRows actForm = iota
+	formQuads
+	formLanes
+)
+
+// ternaryKernel is one way to multiply. All of them read the one packed layout.
+type ternaryKernel struct {
+	name      string // "isa:method", as LUTRA_KERNEL names it
+	isa       ISA
+	form      func(p Packing, n int) (form actForm, width int)
+	tokens    int // of a part; 0: all tokens of the run
+	strips    int // most strips of a part
+	perThread int // parts wished for each worker
+	// mul computes y for a range of strips and of tokens.
+	mul func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span)
+}
+
+// ternaryRule says that from a number of tokens on a kernel is the best one
+// for a packing. The last rule that fits counts.
+type ternaryRule struct {
+	isa     ISA
+	packing Packing
+	from    int
+	kernel  *ternaryKernel
+}
+
+// maxSegments is how many kernels one product may be divided among.
+const maxSegments = 2
+
+// forcedTernary is the kernel LUTRA_KERNEL names, if it names one.
+var forcedTernary = findTernary(os.Getenv("LUTRA_KERNEL"))
+
+// Implementations lists the ternary kernels this machine can run, by the names
+// LUTRA_KERNEL takes.
+func Implementations() []string {
+	var names []string
+	for _, k := range ternaryKernels {
+		if hasISA(k.isa) || k.isa == Generic {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// findTernary gives the kernel that an override names with ISA and method; nil
+// leaves the choice to the rules.
+func findTernary(override string) *ternaryKernel {
+	if !strings.Contains(override, ":") {
+		return nil
+	}
+	have := Implementations()
+	if !slices.Contains(have, override) {
+		fmt.Fprintf(os.Stderr, "lutra: LUTRA_KERNEL=%s: no such kernel here (have %v)\n", override, have)
+		return nil
+	}
+	return ternaryKernels[slices.IndexFunc(ternaryKernels, func(k *ternaryKernel) bool { return k.name == override })]
+}
+
+// planTernary divides n tokens among kernels. A tile kernel leaves a small
+// remainder to the kernel that is best for so few tokens.
+func planTernary(p Packing, n int) (plan [maxSegments]segment) {
+	if forcedTernary != nil {
+		plan[0] = segment{forcedTernary, 0, n}
+		return plan
+	}
+	k := bestTernary(p, n)
+	plan[0] = segment{k, 0, n}
+	if k.tokens > 1 {
+		if rest := n % k.tokens; rest > 0 && rest < n {
+			if other := bestTernary(p, rest); other != k {
+				plan[0].hi = n - rest
+				plan[1] = segment{other, n - rest, n}
+			}
+		}
+	}
+	return plan
+}
+
+func bestTernary(p Packing, n int) *ternaryKernel {
+	k := ternaryKernels[0]
+	for _, r := range ternaryRules {
+		if r.isa == active && r.packing == p && n >= r.from {
+			k = r.kernel
+		}
+	}
+	return k
+}

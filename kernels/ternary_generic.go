@@ -1,0 +1,63 @@
+package kernels
+
+// genericTernary is the portable kernel, and the one others are tested
+// against: per token a table of 3^g sums for each of a block's 4 bytes, then
+// four lookups for every 4g weights.
+var genericTernary = &ternaryKernel{
+	name:      "generic",
+	isa:       Generic,
+	form:      func(Packing, int) (actForm, int) { return formRows, 1 },
+	tokens:    1,
+	strips:    genericRows / stripRows,
+	perThread: 4,
+	mul:       mulTernaryGeneric,
+}
+
+func mulTernaryGeneric(m *ternaryMul, _ *ternaryRun, s *ternaryScratch, strips, tokens span) {
+	l := m.l
+	for n := tokens.lo; n < tokens.hi; n++ {
+		q := m.t.q[n*m.t.stride : (n+1)*m.t.stride]
+		sums := s.sums[:(strips.hi-strips.lo)*stripRows]
+		clear(sums)
+		for b := range l.blocks {
+			for c := range blockBytes {
+				ternaryTable(&s.table[c], q[(b*blockBytes+c)*l.g:][:l.g])
+			}
+			for i := strips.lo; i < strips.hi; i++ {
+				lookUpBlock(sums[(i-strips.lo)*stripRows:], &s.table, l.stripData(i)[b*stripRows*blockBytes:])
+			}
+		}
+		y := m.y[n*l.w.Rows : (n+1)*l.w.Rows]
+		first := strips.lo * stripRows
+		for i := range min(len(sums), len(y)-first) {
+			y[first+i] = float32(sums[i]) * (m.t.scale[n] * l.scale[first+i])
+		}
+	}
+}
+
+// ternaryTable sets t[Σ (w+1)·3^j] to Σ w·a[j] for all w of {-1, 0, +1}: the
+// entries of j trits become those of j+1 by subtracting, keeping and adding
+// the next activation (Vec-LUT §4, topological precomputing).
+func ternaryTable(t *[256]int32, a []int8) {
+	t[0] = 0
+	n := 1
+	for _, v := range a {
+		d := int32(v)
+		for i := range n {
+			e := t[i]
+			t[i], t[n+i], t[2*n+i] = e-d, e, e+d
+		}
+		n *= 3
+	}
+}
+
+// lookUpBlock adds to the sums of 64 rows what one block of their weights
+// contributes.
+func lookUpBlock(sums []int32, t *[blockBytes][256]int32, w []byte) {
+	sums, w = sums[:stripRows], w[:stripRows*blockBytes]
+	for r := range sums {
+		b := w[:blockBytes:blockBytes]
+		sums[r] += t[0][b[0]] + t[1][b[1]] + t[2][b[2]] + t[3][b[3]]
+		w = w[blockBytes:]
+	}
+}

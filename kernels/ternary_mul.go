@@ -1,0 +1,163 @@
+package kernels
+
+// ternaryLinear multiplies one I1 or I2 matrix on the CPU. Every kernel forms
+// the exact integer sum and then
+//
+//	y = float32(sum) · (scale of the token · scale of the row)
+//
+// in this order, so that all of them agree bit for bit.
+type ternaryLinear struct {
+	cpu    *CPU
+	w      *Matrix
+	g      int
+	blocks int       // of a row
+	strips int       // of 64 rows
+	scale  []float32 // [strips*64], zero beyond Rows
+	strip  int       // bytes of a strip
+}
+
+func newTernary(c *CPU, w *Matrix) (Linear, error) {
+	if err := checkTernaryData(w); err != nil {
+		return nil, err
+	}
+	c.ternaryOnce.Do(func() {
+		for i := range c.ternary {
+			c.ternary[i].init()
+		}
+	})
+	l := &ternaryLinear{cpu: c, w: w, g: tritsPerByte(w.Packing), blocks: ternaryBlocks(w.Cols, w.Packing), strips: (w.Rows + stripRows - 1) / stripRows}
+	l.strip = l.blocks * stripRows * blockBytes
+	l.scale = aligned[float32](l.strips * stripRows)
+	for r := range w.Rows {
+		l.scale[r] = w.Scale[min(r, len(w.Scale)-1)]
+	}
+	return l, nil
+}
+
+// Mul sets y[n][Rows] to x · Wᵀ.
+func (l *ternaryLinear) Mul(y []float32, x *Acts) {
+	if x.k != l.w.Cols {
+		panic("kernels: Mul: the rows of x are not as long as those of w")
+	}
+	if len(y) < x.n*l.w.Rows {
+		panic("kernels: Mul: y holds fewer than n*Rows values")
+	}
+	if x.n == 0 {
+		return
+	}
+	t := &x.ternary
+	t.quantise(x, l.cpu.pool)
+	m := &t.mul
+	m.l, m.t, m.y = l, t, y
+	plan := planTernary(l.w.Packing, x.n)
+	parts := 0
+	for i := range m.runs {
+		m.runs[i] = ternaryRun{segment: plan[i]}
+		if r := &m.runs[i]; r.kernel != nil {
+			r.prepare(m)
+			parts += r.parts
+		}
+	}
+	l.cpu.pool.Run(m, parts)
+	m.y = nil
+}
+
+// ternaryScratch is a worker's own memory.
+type ternaryScratch struct {
+	tables []int16   // lookup tables of one K tile
+	acc16  []int16   // [rows][lanes]
+	acc32  []int32   // [rows][lanes], or [tokens][64 rows]
+	planes []uint8   // [trit position][64 rows][4] unpacked weights
+	edge   []float32 // [tokens][64 rows] of a strip that y has not room for
+	sums   [genericRows]int32
+	table  [blockBytes][256]int32
+}
+
+func (s *ternaryScratch) init() {
+	s.tables = aligned[int16](maxTableRows * maxLanes)
+	s.acc16 = aligned[int16](maxPartStrips * stripRows * maxLanes)
+	s.acc32 = aligned[int32](maxPartStrips * stripRows * maxLanes)
+	s.planes = aligned[uint8](maxPlanes * stripRows * blockBytes)
+	s.edge = aligned[float32](edgeTokens * stripRows)
+}
+
+// Sizes of the scratch memory.
+const (
+	maxLanes      = 16       // tokens a lookup table row
+	maxPartStrips = 32       // strips a part of a lookup kernel
+	maxTableRows  = 4 * 243  // I1: 4 groups; I2 has 8 × 81
+	maxPlanes     = 64       // 16 blocks of I2 or 12 of I1
+	edgeTokens    = maxLanes // tokens of the widest tile
+	genericRows   = 16 * stripRows
+)
+
+// segment is a range of tokens that one kernel multiplies.
+type segment struct {
+	kernel *ternaryKernel
+	lo, hi int
+}
+
+// ternaryRun is a segment with its activations arranged and its work divided.
+type ternaryRun struct {
+	segment
+	act    []int8
+	width  int // tokens of an activation tile
+	strips int // of a part
+	parts  int
+	across int // parts side by side along the rows; tokens are the outer loop
+}
+
+// ternaryMul is the Task of one Mul.
+type ternaryMul struct {
+	l    *ternaryLinear
+	t    *ternaryActs
+	y    []float32
+	runs [maxSegments]ternaryRun
+}
+
+func (r *ternaryRun) prepare(m *ternaryMul) {
+	l, k, pool := m.l, r.kernel, m.l.cpu.pool
+	n := r.hi - r.lo
+	switch form, width := k.form(l.w.Packing, n); form {
+	case formRows:
+		r.act, r.width = m.t.q[r.lo*m.t.stride:], 1
+	case formQuads:
+		r.act, r.width = m.t.quadsFor(pool, l.g, r.lo, r.hi, width), width
+	case formLanes:
+		r.act, r.width = m.t.lanesFor(pool, r.lo, r.hi, width), width
+	}
+	tiles := 1
+	if k.tokens > 0 {
+		tiles = (n + k.tokens - 1) / k.tokens
+	}
+	// As few strips a part as gives every worker its share of parts.
+	want := max(1, (k.perThread*pool.Threads()+tiles-1)/tiles)
+	r.strips = min(k.strips, (l.strips+want-1)/want)
+	r.across = (l.strips + r.strips - 1) / r.strips
+	r.parts = tiles * r.across
+}
+
+// Do multiplies part i of the runs, counted through.
+func (m *ternaryMul) Do(worker, i int) {
+	r := &m.runs[0]
+	for i >= r.parts {
+		i -= r.parts
+		r = &m.runs[1]
+	}
+	lo, hi := r.lo, r.hi
+	if r.kernel.tokens > 0 {
+		lo += i / r.across * r.kernel.tokens
+		hi = min(lo+r.kernel.tokens, hi)
+	}
+	s := i % r.across * r.strips
+	r.kernel.mul(m, r, &m.l.cpu.ternary[worker], span{s, min(s+r.strips, m.l.strips)}, span{lo, hi})
+}
+
+// span is the half-open range [lo, hi).
+type span struct{ lo, hi int }
+
+// strip is the packed weights of strip s.
+func (l *ternaryLinear) stripData(s int) []byte { return l.w.Data[s*l.strip : (s+1)*l.strip] }
+
+// rows is the number of rows of strip s that y has room for.
+func (l *ternaryLinear) rows(s int) int { return min(stripRows, l.w.Rows-s*stripRows) }

@@ -1,0 +1,7 @@
+//go:build purego || !(amd64 || arm64)
+
+package kernels
+
+var ternaryKernels = []*ternaryKernel{genericTernary}
+
+var ternaryRules []ternaryRule
