@@ -1,6 +1,104 @@
 package kernels
 
-// groupedActs holds rows quantised to int8 with one absmax scale each 32 columns.
-type groupedActs struct{ ready bool }
+import (
+	"encoding/binary"
+	"math"
+)
+
+// groupCols is the number of columns that share an activation scale.
+const groupCols = 32
+
+// A group of activations is a record of actRecord bytes:
+//
+//	 0  int8[32]  q, in [-127, 127]
+//	32  float32   d: x ≈ d·q, d = absmax/127
+//	36  float32   Σq
+//	40  int16[2]  -4·Σq twice: what a pair of int16 sums of 4-bit codes starts
+//	              from to end as Σ(code-8)·q (modulo 2¹⁶, where the end fits)
+//	44  int32     -8·Σq
+//	48  int16[4]  -32·(sums over k%4 < 2 and k%4 ≥ 2) of the first and of the
+//	              second half: the same for 6-bit codes
+//	56  int32[2]  -32·Σq of the first and of the second half
+const actRecord = 64
+
+// minAbsMax is the smallest absmax that is quantised; below it 127/absmax
+// could overflow, and the group is zero.
+const minAbsMax = 0x1p-100
+
+// groupedActs holds rows quantised to int8 with one absmax scale each 32
+// columns, as records [n][K/32]. Columns beyond K count as zero.
+type groupedActs struct {
+	ready bool
+	rec   []byte
+	src   *Acts
+}
 
 func (g *groupedActs) reset() { g.ready = false }
+
+// groupedRecords is the number of records of a row.
+func (a *Acts) groupedRecords() int { return (a.k + groupCols - 1) / groupCols }
+
+// makeGrouped quantises the rows unless that was done since Set.
+func (a *Acts) makeGrouped(p *Pool) {
+	g := &a.grouped
+	if g.ready {
+		return
+	}
+	g.rec = grow(g.rec, a.n*a.groupedRecords()*actRecord)
+	g.src = a
+	p.Run(g, a.n)
+	g.ready = true
+}
+
+// Do quantises row i.
+func (g *groupedActs) Do(_, i int) {
+	a := g.src
+	size := a.groupedRecords() * actRecord
+	quantizeGroups(g.rec[i*size:(i+1)*size], a.Row(i))
+}
+
+// quantizeGroups writes the records of one row.
+func quantizeGroups(rec []byte, x []float32) {
+	done := quantizeGroupsFast(rec, x)
+	rec, x = rec[done*actRecord:], x[done*groupCols:]
+	for len(x) > 0 {
+		n := min(groupCols, len(x))
+		quantizeGroup((*[actRecord]byte)(rec), x[:n])
+		rec, x = rec[actRecord:], x[n:]
+	}
+}
+
+func quantizeGroup(rec *[actRecord]byte, x []float32) {
+	clear(rec[:])
+	le := binary.LittleEndian
+	var bits uint32 // |x| compares as an integer, with NaN on top
+	for _, v := range x {
+		bits = max(bits, math.Float32bits(v)&0x7fffffff)
+	}
+	top := math.Float32frombits(bits)
+	if !(top >= minAbsMax && top <= math.MaxFloat32) {
+		if bits >= 0x7f800000 {
+			le.PutUint32(rec[32:], 0x7fc00000) // NaN: an infinity must not pass for a number
+		}
+		return
+	}
+	inv := 127 / top
+	var sums [2][2]int32 // [half][k%4 ≥ 2]
+	for k, v := range x {
+		q := int32(math.RoundToEven(float64(v * inv)))
+		rec[k] = byte(q)
+		sums[k/16][k/2%2] += q
+	}
+	first, second := sums[0][0]+sums[0][1], sums[1][0]+sums[1][1]
+	sum := first + second
+	le.PutUint32(rec[32:], math.Float32bits(top/127))
+	le.PutUint32(rec[36:], math.Float32bits(float32(sum)))
+	le.PutUint16(rec[40:], uint16(-4*sum))
+	le.PutUint16(rec[42:], uint16(-4*sum))
+	le.PutUint32(rec[44:], uint32(-8*sum))
+	for i := range 4 {
+		le.PutUint16(rec[48+2*i:], uint16(-32*sums[i/2][i%2]))
+	}
+	le.PutUint32(rec[56:], uint32(-32*first))
+	le.PutUint32(rec[60:], uint32(-32*second))
+}

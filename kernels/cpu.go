@@ -35,10 +35,9 @@ func (c *CPU) Load(w *Matrix) (Linear, error) {
 	switch w.Packing {
 	case I1, I2:
 		return newTernary(c, w)
-	case F32, F16, BF16:
-		return newDense(c, w)
-	case Q4, Q6, Q8:
-		return newGrouped(c, w)
+	}
+	if w.Packing == F32 || w.Packing == F16 || w.Packing == BF16 || w.Packing.grouped() {
+		return newBandLinear(c.pool, w)
 	}
 	return nil, fmt.Errorf("%w: %v", ErrUnsupported, w.Packing)
 }

@@ -11,18 +11,19 @@ type Packing uint8
 // The run-time packings. Each states its bits a weight and how activations
 // meet it.
 const (
-	F32  Packing = iota // 32 bits, row-major; float32 activations
+	F32  Packing = iota // 32 bits; float32 activations
 	F16                 // 16 bits IEEE; float32 activations
 	BF16                // 16 bits; float32 activations
 	I1                  // ternary, 5 trits a byte (1.6 bits); int8 activations, one scale a token
 	I2                  // ternary, 4 trits a byte (2 bits); int8 activations, one scale a token
-	Q4                  // 4-bit codes in groups of 32 along K; int8 activations in groups of 32
-	Q6                  // 6-bit codes in groups of 16; int8 activations in groups of 32
-	Q8                  // 8-bit codes in groups of 32; int8 activations in groups of 32
+	Q4                  // 4-bit codes with a scale each 32 columns (4.5 bits); int8 activations in groups of 32
+	Q4M                 // 4-bit codes with a scale and a minimum each 32 columns (4.625 bits); the same activations
+	Q6                  // 6-bit codes with a scale each 16 columns (6.5625 bits); the same activations
+	Q8                  // 8-bit codes with a scale each 32 columns (8.5 bits); the same activations
 	numPackings
 )
 
-var packingNames = [numPackings]string{"F32", "F16", "BF16", "I1", "I2", "Q4", "Q6", "Q8"}
+var packingNames = [numPackings]string{"F32", "F16", "BF16", "I1", "I2", "Q4", "Q4M", "Q6", "Q8"}
 
 // String gives the packing's name as used on the command line and in reports.
 func (p Packing) String() string {

@@ -1,0 +1,152 @@
+package kernels
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// The packings other than the ternary ones store a matrix as bands of
+// bandRows rows side by side, so that a vector lane is a row and no
+// product needs a horizontal sum. Rows beyond the matrix are zero.
+const bandRows = 16
+
+// maxEdgeTokens bounds the tokens of one call on the last, partial band.
+const maxEdgeTokens = 16
+
+// partBands is the number of bands a worker takes at a time.
+const partBands = 4
+
+// bands is the number of bands of m.
+func (m *Matrix) bands() int { return (m.Rows + bandRows - 1) / bandRows }
+
+// bandBytes is the size of a band of m.
+func (m *Matrix) bandBytes() int {
+	if m.Packing.grouped() {
+		return groupedFormats[m.Packing].bandBytes(m.Cols)
+	}
+	return bandRows * m.Cols * m.Packing.denseBytes()
+}
+
+// bandKernel multiplies bands of one matrix.
+type bandKernel interface {
+	// prepare makes ready what the products read besides x itself.
+	prepare(p *Pool, x *Acts)
+	// kBlock is the number of columns after which a sum is added to y. It is
+	// part of the result's bits and so fixed for a packing.
+	kBlock() int
+	// add adds to y[tok][16·band] the products of columns [kLo, kHi) of
+	// bands [s, s+n) and tokens [t, tEnd) of x. y starts at token t and the
+	// first row of band s, and has ld values a token.
+	add(y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int)
+}
+
+// bandLinear is a band-packed matrix on the CPU. It serves one caller at a time.
+type bandLinear struct {
+	w    *Matrix
+	pool *Pool
+	kern bandKernel
+	edge [][]float32 // one tile [maxEdgeTokens][bandRows] a worker
+	y    []float32
+	x    *Acts
+}
+
+func newBandLinear(p *Pool, w *Matrix) (Linear, error) {
+	if want := w.bands() * w.bandBytes(); len(w.Data) != want {
+		return nil, fmt.Errorf("%w: %d bytes of %v for %dx%d, want %d", ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
+	}
+	l := &bandLinear{w: w, pool: p, edge: make([][]float32, p.Threads())}
+	if w.Packing.grouped() {
+		l.kern = newGroupedKernel(w)
+	} else {
+		l.kern = newDenseKernel(w)
+	}
+	for i := range l.edge {
+		l.edge[i] = aligned[float32](maxEdgeTokens * bandRows)
+	}
+	return l, nil
+}
+
+// Mul sets y[n][Rows] to x[n][Cols] · Wᵀ.
+func (l *bandLinear) Mul(y []float32, x *Acts) {
+	if x.K() != l.w.Cols || len(y) < x.N()*l.w.Rows {
+		panic(fmt.Sprintf("kernels: %dx%d matrix times %d rows of %d into %d values", l.w.Rows, l.w.Cols, x.N(), x.K(), len(y)))
+	}
+	l.kern.prepare(l.pool, x)
+	l.y, l.x = y, x
+	l.pool.Run(l, (l.w.bands()+partBands-1)/partBands)
+	l.y, l.x = nil, nil
+}
+
+// Do multiplies one part. Bands go one by one so that a block of a band's
+// weights stays in L1 while all tokens pass over it; a single token takes the
+// part's bands together, for more independent sums.
+func (l *bandLinear) Do(worker, part int) {
+	s, end := part*partBands, min((part+1)*partBands, l.w.bands())
+	whole := min(end, l.w.Rows/bandRows)
+	step := 1
+	if l.x.N() == 1 {
+		step = partBands
+	}
+	for ; s < whole; s += step {
+		l.wholeBands(s, min(step, whole-s))
+	}
+	if whole < end {
+		l.partialBand(worker, whole)
+	}
+}
+
+func (l *bandLinear) wholeBands(s, n int) {
+	rows, kb := l.w.Rows, l.kern.kBlock()
+	y := l.y[s*bandRows:]
+	for t := range l.x.N() {
+		clear(y[t*rows : t*rows+n*bandRows])
+	}
+	for k := 0; k < l.w.Cols; k += kb {
+		l.kern.add(y, rows, s, n, l.x, 0, l.x.N(), k, min(k+kb, l.w.Cols))
+	}
+}
+
+// partialBand goes through a tile of its own, for kernels write whole bands.
+func (l *bandLinear) partialBand(worker, s int) {
+	tile, kb, row := l.edge[worker], l.kern.kBlock(), s*bandRows
+	for t := 0; t < l.x.N(); t += maxEdgeTokens {
+		tEnd := min(t+maxEdgeTokens, l.x.N())
+		clear(tile)
+		for k := 0; k < l.w.Cols; k += kb {
+			l.kern.add(tile, bandRows, s, 1, l.x, t, tEnd, k, min(k+kb, l.w.Cols))
+		}
+		for i := t; i < tEnd; i++ {
+			copy(l.y[i*l.w.Rows+row:(i+1)*l.w.Rows], tile[(i-t)*bandRows:])
+		}
+	}
+}
+
+// packBands calls pack for every band, on all cores: packing a large model
+// is part of its start-up time.
+func packBands(bands int, pack func(s int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), bands) {
+		wg.Go(func() {
+			for s := int(next.Add(1)) - 1; s < bands; s = int(next.Add(1)) - 1 {
+				pack(s)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// checkShape tells whether a source of n bytes can hold rows × cols weights of
+// blockBytes for each block of blockCols columns.
+func checkShape(format string, rows, cols, blockCols, blockBytes, n int) error {
+	const limit = 1 << 40
+	if rows < 0 || cols < 1 || rows > limit/max(cols, 1) || cols%blockCols != 0 {
+		return fmt.Errorf("%w: %s matrix of %d rows by %d columns", ErrShape, format, rows, cols)
+	}
+	if want := rows * (cols / blockCols) * blockBytes; n != want {
+		return fmt.Errorf("%w: %s matrix of %dx%d takes %d bytes, not %d", ErrShape, format, rows, cols, want, n)
+	}
+	return nil
+}

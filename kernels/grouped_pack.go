@@ -1,0 +1,117 @@
+package kernels
+
+// Packers of ggml's block formats. A row is cols/block blocks, rows follow one
+// another; raw is exactly that. Scales are IEEE binary16, little endian.
+
+// PackQ4_0 packs Q4_0: blocks of 32 columns in 18 bytes,
+//
+//	d f16 · qs[16], column k in the low half of qs[k], k+16 in the high
+//
+// where a weight is d·(q-8).
+func PackQ4_0(rows, cols int, raw []byte) (*Matrix, error) {
+	const size = 18
+	if err := checkShape("Q4_0", rows, cols, groupCols, size, len(raw)); err != nil {
+		return nil, err
+	}
+	return newGrouped(Q4, rows, cols, func(r int, w groupedRow) {
+		for g := range cols / groupCols {
+			b := raw[(r*(cols/groupCols)+g)*size:][:size]
+			w.putHalf(g, 0, b)
+			for k, v := range b[2:] {
+				w.put4(g, k, v&15)
+				w.put4(g, k+16, v>>4)
+			}
+		}
+	}), nil
+}
+
+// PackQ8_0 packs Q8_0: blocks of 32 columns in 34 bytes,
+//
+//	d f16 · qs int8[32]
+//
+// where a weight is d·q.
+func PackQ8_0(rows, cols int, raw []byte) (*Matrix, error) {
+	const size = 34
+	if err := checkShape("Q8_0", rows, cols, groupCols, size, len(raw)); err != nil {
+		return nil, err
+	}
+	return newGrouped(Q8, rows, cols, func(r int, w groupedRow) {
+		for g := range cols / groupCols {
+			b := raw[(r*(cols/groupCols)+g)*size:][:size]
+			w.putHalf(g, 0, b)
+			for k, v := range b[2:] {
+				w.put8(g, k, v)
+			}
+		}
+	}), nil
+}
+
+// superCols is the number of columns of a K-quant superblock.
+const superCols = superGroups * groupCols
+
+// PackQ4_K packs Q4_K: superblocks of 256 columns in 144 bytes,
+//
+//	d f16 · dmin f16 · scales[12] · qs[128]
+//
+// with eight groups of 32: a weight is d·sc·q - dmin·m. scales holds a six-bit
+// sc and m for each group: bytes 0-3 and 4-7 those of groups 0-3 in their low
+// six bits, bytes 8-11 the low nibbles of groups 4-7 (sc low half, m high
+// half), whose top two bits are the top two of bytes 0-3 and 4-7. 32 bytes of
+// qs hold group 2i in the low halves and 2i+1 in the high.
+func PackQ4_K(rows, cols int, raw []byte) (*Matrix, error) {
+	const size = 144
+	if err := checkShape("Q4_K", rows, cols, superCols, size, len(raw)); err != nil {
+		return nil, err
+	}
+	return newGrouped(Q4M, rows, cols, func(r int, w groupedRow) {
+		for u := range cols / superCols {
+			b := raw[(r*(cols/superCols)+u)*size:][:size]
+			w.putHalf(u, 0, b)
+			w.putHalf(u, 1, b[2:])
+			for i := range superGroups {
+				*w.small(u, 2, 2*i), *w.small(u, 2, 2*i+1) = sixBitPair(b[4:16], i)
+			}
+			for i, v := range b[16:] {
+				g := u*superGroups + i/32*2
+				w.put4(g, i%32, v&15)
+				w.put4(g+1, i%32, v>>4)
+			}
+		}
+	}), nil
+}
+
+// sixBitPair reads scale and minimum i of the twelve bytes of Q4_K.
+func sixBitPair(b []byte, i int) (sc, m byte) {
+	if i < 4 {
+		return b[i] & 63, b[i+4] & 63
+	}
+	return b[i+4]&15 | b[i-4]>>6<<4, b[i+4]>>4 | b[i]>>6<<4
+}
+
+// PackQ6_K packs Q6_K: superblocks of 256 columns in 210 bytes,
+//
+//	ql[128] · qh[64] · scales int8[16] · d f16
+//
+// where a weight is d·scales[k/16]·(q-32). Each half of 128 columns has 64
+// bytes of ql and 32 of qh: column k of it takes the half k/64 of ql[k%64] as
+// its low bits and bits 2(k/32), 2(k/32)+1 of qh[k%32] as its high ones.
+func PackQ6_K(rows, cols int, raw []byte) (*Matrix, error) {
+	const size = 210
+	if err := checkShape("Q6_K", rows, cols, superCols, size, len(raw)); err != nil {
+		return nil, err
+	}
+	return newGrouped(Q6, rows, cols, func(r int, w groupedRow) {
+		for u := range cols / superCols {
+			b := raw[(r*(cols/superCols)+u)*size:][:size]
+			w.putHalf(u, 0, b[208:])
+			for i, v := range b[192:208] {
+				*w.small(u, 1, i) = v
+			}
+			for i := range superCols {
+				ql, qh, k := b[i/128*64:], b[128+i/128*32:], i%128
+				code := ql[k%64]>>(k/64*4)&15 | qh[k%32]>>(k/32*2)&3<<4
+				w.put6(u*superGroups+i/groupCols, i%groupCols, code)
+			}
+		}
+	}), nil
+}

@@ -1,0 +1,320 @@
+package kernels
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+)
+
+// onEachISA runs f once for every instruction set this machine has.
+func onEachISA(t *testing.T, f func(t *testing.T)) {
+	for _, isa := range Supported() {
+		t.Run(isa.String(), func(t *testing.T) {
+			before := active
+			active = isa
+			defer func() { active = before }()
+			f(t)
+		})
+	}
+}
+
+func TestTheRequiredInstructionSetIsReached(t *testing.T) {
+	want := os.Getenv("LUTRA_REQUIRE")
+	if want == "" {
+		t.Skip("LUTRA_REQUIRE is not set")
+	}
+	for _, isa := range Supported() {
+		if isa.String() == want {
+			return
+		}
+	}
+	t.Fatalf("LUTRA_REQUIRE=%s, but this machine has only %v", want, Supported())
+}
+
+var bandPackings = []Packing{F32, F16, BF16, Q4, Q4M, Q6, Q8}
+
+// randomMatrix packs random blocks with scales of ordinary size.
+func randomMatrix(tb testing.TB, r *rand.Rand, p Packing, rows, cols int) *Matrix {
+	tb.Helper()
+	scale := func(b []byte) {
+		binary.LittleEndian.PutUint16(b, f32ToF16(float32(r.NormFloat64())*0.02))
+	}
+	blocks := func(block, size int, scales ...int) []byte {
+		raw := make([]byte, rows*cols/block*size)
+		for i := range raw {
+			raw[i] = byte(r.Uint32())
+		}
+		for o := 0; o < len(raw); o += size {
+			for _, s := range scales {
+				scale(raw[o+s:])
+			}
+		}
+		return raw
+	}
+	var m *Matrix
+	var err error
+	switch p {
+	case F32:
+		w := make([]float32, rows*cols)
+		for i := range w {
+			w[i] = float32(r.NormFloat64())
+		}
+		m, err = PackF32(rows, cols, w)
+	case F16, BF16:
+		raw := make([]byte, 2*rows*cols)
+		for i := range rows * cols {
+			f := float32(r.NormFloat64())
+			h := f32ToF16(f)
+			if p == BF16 {
+				h = f32ToBF16(f)
+			}
+			binary.LittleEndian.PutUint16(raw[2*i:], h)
+		}
+		if p == F16 {
+			m, err = PackF16(rows, cols, raw)
+		} else {
+			m, err = PackBF16(rows, cols, raw)
+		}
+	case Q4:
+		m, err = PackQ4_0(rows, cols, blocks(32, 18, 0))
+	case Q8:
+		m, err = PackQ8_0(rows, cols, blocks(32, 34, 0))
+	case Q4M:
+		m, err = PackQ4_K(rows, cols, blocks(256, 144, 0, 2))
+	case Q6:
+		m, err = PackQ6_K(rows, cols, blocks(256, 210, 208))
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+func randomVector(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// colsOf are column counts a packing can have: the least, odd ones, real ones.
+func colsOf(p Packing) []int {
+	switch {
+	case !p.grouped():
+		return []int{1, 2, 3, 7, 64, 255, 257, 576}
+	case groupedFormats[p].unit == 1:
+		return []int{32, 96, 288, 2048 + 64}
+	}
+	return []int{256, 768, 2048 + 256}
+}
+
+// effective gives row i of x as the products see it: float32, or int8 groups.
+func effective(x *Acts, p Packing, i int) []float64 {
+	v := make([]float64, x.k)
+	for k, f := range x.Row(i) {
+		v[k] = float64(f)
+	}
+	if !p.grouped() {
+		return v
+	}
+	for lo := 0; lo < x.k; lo += groupCols {
+		var rec [actRecord]byte
+		quantizeGroup(&rec, x.Row(i)[lo:min(lo+groupCols, x.k)])
+		d := float64(math.Float32frombits(binary.LittleEndian.Uint32(rec[32:])))
+		for k := lo; k < min(lo+groupCols, x.k); k++ {
+			v[k] = d * float64(int8(rec[k-lo]))
+		}
+	}
+	return v
+}
+
+func mustLinear(tb testing.TB, p *Pool, m *Matrix) Linear {
+	tb.Helper()
+	l, err := newBandLinear(p, m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+const linearCanary = 12345.5
+
+// The bound is on |y - exact| relative to Σ|w·x|: a chain of 256 float32
+// roundings, or of K/32 on top of the two of every group.
+const productBound = 2e-6
+
+func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
+	pool := NewPool(2)
+	defer pool.Close()
+	onEachISA(t, func(t *testing.T) {
+		for _, p := range bandPackings {
+			t.Run(p.String(), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(1, uint64(p)))
+				for i, cols := range colsOf(p) {
+					rows := []int{1, 15, 16, 17, 67, 131, 64, 33}[i]
+					m := randomMatrix(t, r, p, rows, cols)
+					l := mustLinear(t, pool, m)
+					for _, n := range []int{1, 2, 3, 4, 5, 9, 23} {
+						checkProduct(t, r, l, m, n)
+					}
+				}
+			})
+		}
+	})
+}
+
+func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *Matrix, n int) {
+	t.Helper()
+	var x Acts
+	x.Set(randomVector(r, n*m.Cols), n, m.Cols)
+	buf := make([]float32, n*m.Rows+32)
+	for i := range buf {
+		buf[i] = linearCanary
+	}
+	y := buf[16 : 16+n*m.Rows]
+	l.Mul(y, &x)
+	for i := range 16 {
+		if buf[i] != linearCanary || buf[len(buf)-1-i] != linearCanary {
+			t.Fatalf("%dx%d, n=%d: wrote outside y", m.Rows, m.Cols, n)
+		}
+	}
+	w := make([]float32, m.Cols)
+	for row := range m.Rows {
+		m.Row(w, row)
+		for i := range n {
+			var want, l1 float64
+			for k, v := range effective(&x, m.Packing, i) {
+				want += v * float64(w[k])
+				l1 += math.Abs(v * float64(w[k]))
+			}
+			if m.Packing == Q4M {
+				l1 *= 4 // weights are differences: what cancels in them rounds here
+			}
+			if got := float64(y[i*m.Rows+row]); !(math.Abs(got-want) <= productBound*l1+1e-30) {
+				t.Fatalf("%dx%d, n=%d: y[%d][%d] = %v, want %v ± %g", m.Rows, m.Cols, n, i, row, got, want, productBound*l1)
+			}
+		}
+	}
+}
+
+func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
+	one, two := NewPool(1), NewPool(2)
+	defer one.Close()
+	defer two.Close()
+	onEachISA(t, func(t *testing.T) {
+		for _, p := range bandPackings {
+			r := rand.New(rand.NewPCG(2, uint64(p)))
+			rows, cols, n := 133, 2048+256, 39
+			m := randomMatrix(t, r, p, rows, cols)
+			alone, together := mustLinear(t, one, m), mustLinear(t, two, m)
+			x := randomVector(r, n*cols)
+			var batch, single Acts
+			for size := 1; size <= n; size += 1 + size/4 {
+				batch.Set(x, size, cols)
+				y := make([]float32, size*rows)
+				together.Mul(y, &batch)
+				for i := 0; i < size; i += 1 + size/5 {
+					single.Set(x[i*cols:], 1, cols)
+					want := make([]float32, rows)
+					alone.Mul(want, &single)
+					for j, v := range want {
+						if math.Float32bits(y[i*rows+j]) != math.Float32bits(v) {
+							t.Fatalf("%v: y[%d][%d] = %v among %d, %v alone", p, i, j, y[i*rows+j], size, v)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestBandProductsAllocateNothing(t *testing.T) {
+	pool := NewPool(2)
+	defer pool.Close()
+	onEachISA(t, func(t *testing.T) {
+		for _, p := range bandPackings {
+			m := randomMatrix(t, rand.New(rand.NewPCG(3, 3)), p, 70, 512)
+			l := mustLinear(t, pool, m)
+			x, y := make([]float32, 8*512), make([]float32, 8*70)
+			var acts Acts
+			acts.Set(x, 8, 512)
+			l.Mul(y, &acts)
+			if n := testing.AllocsPerRun(10, func() {
+				acts.Set(x, 8, 512)
+				l.Mul(y, &acts)
+			}); n != 0 {
+				t.Errorf("%v: %v allocations a product, want 0", p, n)
+			}
+		}
+	})
+}
+
+func TestPackersRefuseSizesThatDoNotFit(t *testing.T) {
+	for name, f := range map[string]func() (*Matrix, error){
+		"short F32":      func() (*Matrix, error) { return PackF32(2, 3, make([]float32, 5)) },
+		"long F16":       func() (*Matrix, error) { return PackF16(2, 3, make([]byte, 13)) },
+		"negative rows":  func() (*Matrix, error) { return PackBF16(-1, 3, nil) },
+		"no columns":     func() (*Matrix, error) { return PackF16(3, 0, nil) },
+		"part of block":  func() (*Matrix, error) { return PackQ4_0(1, 33, make([]byte, 18)) },
+		"part of super":  func() (*Matrix, error) { return PackQ4_K(1, 128, make([]byte, 72)) },
+		"short Q6_K":     func() (*Matrix, error) { return PackQ6_K(1, 256, make([]byte, 209)) },
+		"overflow":       func() (*Matrix, error) { return PackQ8_0(math.MaxInt/32, 1<<20, nil) },
+		"overflow, rows": func() (*Matrix, error) { return PackF16(math.MaxInt, 2, nil) },
+	} {
+		if m, err := f(); err == nil {
+			t.Errorf("%s: packed %dx%d, want an error", name, m.Rows, m.Cols)
+		}
+	}
+}
+
+func TestRowOfATernaryMatrixIsItsTritsTimesTheScale(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	for _, p := range []Packing{I1, I2} {
+		for _, cols := range []int{1, 4, 19, 20, 33, 256} {
+			rows := 70
+			trits := make([]int8, rows*cols)
+			for i := range trits {
+				trits[i] = int8(r.IntN(3)) - 1
+			}
+			for _, scale := range [][]float32{{0.37}, randomVector(r, rows)} {
+				m, err := PackTernary(rows, cols, trits, scale, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				row := make([]float32, cols)
+				for i := range rows {
+					m.Row(row, i)
+					for k, v := range row {
+						if want := float32(trits[i*cols+k]) * scale[i%len(scale)]; v != want {
+							t.Fatalf("%v: row %d, column %d = %v, want %v", p, i, k, v, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkMul(b *testing.B) {
+	pool := NewPool(0)
+	defer pool.Close()
+	const rows, cols = 2048, 2048
+	for _, p := range bandPackings {
+		l := mustLinear(b, pool, randomMatrix(b, rand.New(rand.NewPCG(4, 4)), p, rows, cols))
+		for _, n := range []int{1, 4, 8, 16, 32, 128} {
+			b.Run(fmt.Sprintf("%v/%v/%dx%d/N=%d", active, p, rows, cols, n), func(b *testing.B) {
+				x, y := randomVector(rand.New(rand.NewPCG(5, 5)), n*cols), make([]float32, n*rows)
+				var acts Acts
+				for b.Loop() {
+					acts.Set(x, n, cols)
+					l.Mul(y, &acts)
+				}
+				b.ReportMetric(float64(rows*cols*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
+			})
+		}
+	}
+}

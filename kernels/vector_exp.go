@@ -1,0 +1,90 @@
+package kernels
+
+import "math"
+
+// Exponentials are accurate to about 1e-7 relative. The portable versions go
+// through float64; the assembly ones use exp(x) = 2ⁿ·p(r), x = n·ln2 + r.
+
+// ExpSum sets dst[i] = exp(x[i] - shift) and returns their sum: the two steps
+// of a softmax over dst, which Scale(dst, dst, 1/sum) finishes. Terms below the
+// smallest normal float32 become 0. The sum runs in eight interleaved partial
+// sums, so terms of zero at the end do not change it.
+func ExpSum(dst, x []float32, shift float32) float32 {
+	x = x[:len(dst)]
+	if sum, ok := expSumFast(dst, x, shift); ok {
+		return sum
+	}
+	var part [8]float32
+	for i, v := range x {
+		e := exp32(v - shift)
+		dst[i] = e
+		part[i&7] += e
+	}
+	return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]))
+}
+
+// Softmax sets dst[i] = exp(x[i]) / Σ exp(x[j]).
+func Softmax(dst, x []float32) {
+	sum := ExpSum(dst, x, Max(x[:len(dst)]))
+	ScaleInto(dst, 1/sum)
+}
+
+// SwiGLU sets dst[i] = silu(gate[i]) · up[i], where silu(g) = g / (1 + exp(-g))
+// (Shazeer, "GLU Variants Improve Transformer", §2).
+func SwiGLU(dst, gate, up []float32) {
+	gate, up = gate[:len(dst)], up[:len(dst)]
+	if swigluFast(dst, gate, up) {
+		return
+	}
+	for i, g := range gate {
+		dst[i] = silu(g, g) * up[i]
+	}
+}
+
+// GeGLU sets dst[i] = gelu(gate[i]) · up[i] with the tanh form of GELU
+// (Hendrycks and Gimpel, "Gaussian Error Linear Units", §2), written as
+// g / (1 + exp(-2u)), u = √(2/π)·(g + 0.044715·g³).
+func GeGLU(dst, gate, up []float32) {
+	gate, up = gate[:len(dst)], up[:len(dst)]
+	if gegluFast(dst, gate, up) {
+		return
+	}
+	for i, g := range gate {
+		dst[i] = silu(g, geluArg*(g+geluCube*g*g*g)) * up[i]
+	}
+}
+
+const (
+	geluArg  = 1.5957691216057308 // 2·√(2/π)
+	geluCube = 0.044715
+)
+
+// ReLU2GLU sets dst[i] = max(gate[i], 0)² · up[i] (BitNet b1.58 2B4T, §2).
+func ReLU2GLU(dst, gate, up []float32) {
+	gate, up = gate[:len(dst)], up[:len(dst)]
+	for i := relu2Fast(dst, gate, up); i < len(dst); i++ {
+		g := max(gate[i], 0)
+		dst[i] = g * g * up[i]
+	}
+}
+
+// SoftCap sets dst[i] = cap · tanh(x[i] / cap) (Gemma 2, §2).
+func SoftCap(dst, x []float32, limit float32) {
+	x = x[:len(dst)]
+	for i, v := range x {
+		dst[i] = limit * float32(math.Tanh(float64(v/limit)))
+	}
+}
+
+// minExp is the smallest argument whose exponential is a normal float32.
+const minExp = -87.33654
+
+func exp32(x float32) float32 {
+	if x < minExp {
+		return 0
+	}
+	return float32(math.Exp(float64(x)))
+}
+
+// silu is g · sigmoid(x).
+func silu(g, x float32) float32 { return float32(float64(g) / (1 + math.Exp(-float64(x)))) }
