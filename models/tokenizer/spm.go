@@ -1,0 +1,101 @@
+package tokenizer
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// spaceMark is what SentencePiece writes for a space.
+const spaceMark = "▁"
+
+// spm is SentencePiece's BPE: neighbours merge into the token of the highest
+// score; a character without a token falls back to its bytes.
+type spm struct {
+	vocab       *vocab
+	order       []int32    // of each token: how many distinct scores are higher
+	bytes       [256]int32 // token of each byte, -1 for none
+	longest     int        // bytes of the longest token
+	spacePrefix bool       // a space goes before text that begins a sequence or follows a special token
+	squeeze     bool       // runs of spaces count as one, those at the ends as none
+}
+
+// newSPM ranks v's tokens by score; without scores all are equal.
+func newSPM(v *vocab) *spm {
+	e := &spm{vocab: v, order: make([]int32, len(v.tokens))}
+	for b := range e.bytes {
+		e.bytes[b] = -1
+	}
+	for i, text := range v.tokens {
+		e.longest = max(e.longest, len(text))
+		if b, ok := byteOf(text); ok && v.kinds[i]&byteToken != 0 {
+			e.bytes[b] = int32(i)
+		}
+	}
+	if v.scores == nil {
+		return e
+	}
+	byScore := make([]int32, len(v.tokens))
+	for i := range byScore {
+		byScore[i] = int32(i)
+	}
+	slices.SortFunc(byScore, func(a, b int32) int { return cmp.Compare(v.scores[b], v.scores[a]) })
+	for n, id := range byScore[1:] {
+		higher := byScore[n]
+		e.order[id] = e.order[higher]
+		if v.scores[id] < v.scores[higher] {
+			e.order[id]++
+		}
+	}
+	return e
+}
+
+func (e *spm) encode(dst []int32, text string, first bool) []int32 {
+	if e.squeeze {
+		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' }), " ")
+	}
+	if e.spacePrefix && first {
+		text = " " + text
+	}
+	text = strings.ReplaceAll(text, " ", spaceMark)
+	var c chain
+	for i := 0; i < len(text); {
+		_, n := utf8.DecodeRuneInString(text[i:])
+		id, ok := e.vocab.plain[text[i:i+n]]
+		if !ok {
+			id = -1
+		}
+		c.add(i, n, id)
+		i += n
+	}
+	if len(c.symbols) == 0 {
+		return dst
+	}
+	c.merge(func(a, b *symbol) (key, id int32, ok bool) {
+		size := a.size + b.size
+		if int(size) > e.longest {
+			return 0, 0, false
+		}
+		id, ok = e.vocab.plain[text[a.start:a.start+size]]
+		if !ok {
+			return 0, 0, false
+		}
+		return e.order[id], id, true
+	})
+	for i := int32(0); i >= 0; i = c.symbols[i].next {
+		s := &c.symbols[i]
+		if s.id >= 0 {
+			dst = append(dst, s.id)
+			continue
+		}
+		for _, b := range []byte(text[s.start : s.start+s.size]) {
+			if id := e.bytes[b]; id >= 0 {
+				dst = append(dst, id)
+			} else if e.vocab.unk >= 0 {
+				dst = append(dst, e.vocab.unk)
+			}
+		}
+	}
+	return dst
+}

@@ -1,0 +1,156 @@
+package tokenizer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// ErrUnsupported is wrapped by the error of New for a tokenizer model that
+// this package does not implement.
+var ErrUnsupported = errors.New("tokenizer: unsupported model")
+
+// Tokenizer is a vocabulary with its rules. It is immutable.
+type Tokenizer struct {
+	vocab
+	enc      encoder
+	special  trie // texts of tokens that are cut out before anything else
+	addBOS   bool
+	addEOS   bool
+	warnings []string
+}
+
+// Options says which special tokens Encode may produce.
+type Options struct {
+	AddSpecial   bool // put BOS before and EOS after, where the file asks for them
+	ParseSpecial bool // read the texts of control tokens, such as <|im_end|>, as those tokens
+}
+
+// encoder turns a run of plain text, free of special tokens, into ids. first
+// says that the run begins the text or follows a special token.
+type encoder interface {
+	encode(dst []int32, text string, first bool) []int32
+}
+
+// New reads the keys tokenizer.ggml.* of a file. Sources: the GGUF
+// specification, section "Tokenizer"; Sennrich et al., "Neural Machine
+// Translation of Rare Words with Subword Units"; Kudo and Richardson,
+// "SentencePiece".
+func New(md gguf.Metadata) (*Tokenizer, error) {
+	model, ok := md.String("tokenizer.ggml.model")
+	if !ok {
+		return nil, errors.New("tokenizer: no tokenizer.ggml.model in the file")
+	}
+	var t Tokenizer
+	if err := t.load(md); err != nil {
+		return nil, err
+	}
+	switch model {
+	case "gpt2":
+		if err := t.newBPE(md); err != nil {
+			return nil, err
+		}
+	case "llama":
+		t.newSPM(md)
+	default:
+		return nil, fmt.Errorf("%w %q (known are gpt2 and llama)", ErrUnsupported, model)
+	}
+	t.findSpecials(md)
+	return &t, nil
+}
+
+// newBPE sets t up for byte-level BPE.
+func (t *Tokenizer) newBPE(md gguf.Metadata) error {
+	name, given := md.String("tokenizer.ggml.pre")
+	if !given {
+		name = "default"
+		t.warn("no tokenizer.ggml.pre in the file: using %q", name)
+	}
+	pre, known := preTokenizers[name]
+	if !known {
+		t.warn("unknown pre-tokenizer %q: using %q", name, "default")
+		pre = preTokenizers["default"]
+	}
+	t.findIDs(md, -1, -1, -1)
+	t.addBOS = flag(md, "tokenizer.ggml.add_bos_token", pre.addBOS)
+	t.addEOS = flag(md, "tokenizer.ggml.add_eos_token", false)
+	merges, ok := md.Strings("tokenizer.ggml.merges")
+	if !ok {
+		return errors.New("tokenizer: no tokenizer.ggml.merges in the file")
+	}
+	enc := newBPE(&t.vocab, pre, merges)
+	if n := enc.missing(); n > 0 {
+		t.warn("%d of the 256 byte tokens are missing from the vocabulary", n)
+	}
+	t.enc = enc
+	t.fillPieces(decodeByteLevel)
+	return nil
+}
+
+// newSPM sets t up for SentencePiece, whose defaults are Llama 2's.
+func (t *Tokenizer) newSPM(md gguf.Metadata) {
+	t.findIDs(md, 1, 2, 0)
+	t.addBOS = flag(md, "tokenizer.ggml.add_bos_token", true)
+	t.addEOS = flag(md, "tokenizer.ggml.add_eos_token", false)
+	t.stripFirst = flag(md, "tokenizer.ggml.add_space_prefix", true)
+	enc := newSPM(&t.vocab)
+	enc.spacePrefix = t.stripFirst
+	enc.squeeze = flag(md, "tokenizer.ggml.remove_extra_whitespaces", false)
+	t.enc = enc
+	t.fillPieces(decodeSpaces)
+}
+
+// flag is a boolean of the file or its default.
+func flag(md gguf.Metadata, key string, def bool) bool {
+	if v, ok := md.Bool(key); ok {
+		return v
+	}
+	return def
+}
+
+func (t *Tokenizer) warn(format string, args ...any) {
+	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
+}
+
+// Warnings says what New found odd in the file but could work around.
+func (t *Tokenizer) Warnings() []string { return slices.Clone(t.warnings) }
+
+// Encode appends the ids of text to dst. Text need not be valid UTF-8. A byte
+// for which the vocabulary has no token becomes the unknown token, or nothing
+// where the file names none.
+func (t *Tokenizer) Encode(dst []int32, text string, opt Options) []int32 {
+	if opt.AddSpecial && t.addBOS && t.bos >= 0 {
+		dst = append(dst, t.bos)
+	}
+	first := true
+	for lo := 0; lo < len(text); {
+		at, id := t.special.next(text, lo, opt.ParseSpecial)
+		if at > lo {
+			dst = t.enc.encode(dst, text[lo:at], first)
+			first = false
+		}
+		if id < 0 {
+			break
+		}
+		dst = append(dst, id)
+		first = true
+		lo = at + len(t.tokens[id])
+		if t.kinds[id]&stripsRight != 0 {
+			lo = skipSpace(text, lo)
+		}
+	}
+	if opt.AddSpecial && t.addEOS && t.eos >= 0 {
+		dst = append(dst, t.eos)
+	}
+	return dst
+}
+
+// skipSpace is the first index from i on that holds no ASCII white space.
+func skipSpace(text string, i int) int {
+	for i < len(text) && (text[i] == ' ' || '\t' <= text[i] && text[i] <= '\r') {
+		i++
+	}
+	return i
+}
