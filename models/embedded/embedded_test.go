@@ -1,0 +1,125 @@
+package embedded
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+func TestEveryEmbeddedModelParsesAndIsTernary(t *testing.T) {
+	layers := map[string]int{"lutra-tiny-s": 3, "lutra-tiny-l": 6, "lutra-tiny-prm": 5}
+	total := 0
+	for _, e := range Models() {
+		total += e.Size
+		f, err := Open(e.Name)
+		if err != nil {
+			t.Fatalf("Open(%s) = %v", e.Name, err)
+		}
+		if arch, _ := f.Metadata.String("general.architecture"); arch != "llama" {
+			t.Errorf("%s: architecture %q, want llama", e.Name, arch)
+		}
+		if n, _ := f.Metadata.Int("llama.block_count"); n != layers[e.Name] {
+			t.Errorf("%s: %d layers, want %d", e.Name, n, layers[e.Name])
+		}
+		for i := range f.Tensors {
+			x := &f.Tensors[i]
+			if len(x.Dims) == 2 && strings.HasPrefix(x.Name, "blk.") && x.Type != gguf.TQ1_0 {
+				t.Errorf("%s: %s is stored as %v, want TQ1_0", e.Name, x.Name, x.Type)
+			}
+			if err := x.Dequantize(make([]float32, x.Len()), 0); err != nil {
+				t.Errorf("%s: %v", e.Name, err)
+			}
+		}
+		if has := f.Tensor("cls.output.weight") != nil; has != (e.Role == Reward) {
+			t.Errorf("%s: has a score head: %t, its role is %s", e.Name, has, e.Role)
+		}
+	}
+	if len(layers) != len(Models()) || total > 4<<20 {
+		t.Errorf("%d models of %d bytes, want %d within 4 MiB", len(Models()), total, len(layers))
+	}
+}
+
+func TestTheDefaultIsAGenerator(t *testing.T) {
+	i := slices.IndexFunc(Models(), func(e Entry) bool { return e.Name == Default })
+	if i != 0 || Models()[i].Role != Generator {
+		t.Errorf("Default %q is entry %d of %v, want the first, a generator", Default, i, Models())
+	}
+}
+
+func TestAnUnknownNameIsAnErrorThatListsTheModels(t *testing.T) {
+	f, err := Open("lutra-huge")
+	if f != nil || !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), Default) {
+		t.Errorf("Open(lutra-huge) = %v, want ErrUnknown with a list", err)
+	}
+}
+
+func TestTheTestSetIsWellFormed(t *testing.T) {
+	lines := strings.Split(strings.TrimSpace(TestSet()), "\n")
+	if len(lines) != 500 {
+		t.Errorf("%d problems, want 500", len(lines))
+	}
+	for i, line := range lines {
+		var p struct {
+			Question string
+			Answer   int
+			Steps    []string
+			Eqs      [][4]any
+			Level    int
+		}
+		if err := json.Unmarshal([]byte(line), &p); err != nil {
+			t.Fatalf("problem %d: %v", i, err)
+		}
+		last := p.Eqs[len(p.Eqs)-1]
+		if p.Question == "" || len(p.Steps) != len(p.Eqs) || p.Level < 3 || p.Level > 5 || last[3] != float64(p.Answer) {
+			t.Errorf("problem %d is inconsistent: %s", i, line)
+		}
+	}
+}
+
+// The reference tokenisation spells its texts with the models' own vocabulary.
+func TestAllModelsShareTheReferenceVocabulary(t *testing.T) {
+	b, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct{ Tokenize [][2]any }
+	if err := json.Unmarshal(b, &golden); err != nil {
+		t.Fatal(err)
+	}
+	var first []string
+	for _, e := range Models() {
+		f, err := Open(e.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, _ := f.Metadata.Strings("tokenizer.ggml.tokens")
+		if first == nil {
+			first = tokens
+		}
+		if len(tokens) != 1024 || !slices.Equal(tokens, first) {
+			t.Errorf("%s has a vocabulary of its own (%d tokens)", e.Name, len(tokens))
+		}
+	}
+	for _, c := range golden.Tokenize {
+		text, ids := c[0].(string), c[1].([]any)
+		if !isASCII(text) {
+			continue // spelled in byte letters
+		}
+		var spelled strings.Builder
+		for _, id := range ids {
+			spelled.WriteString(first[int(id.(float64))])
+		}
+		if got := strings.NewReplacer("Ġ", " ", "Ċ", "\n").Replace(spelled.String()); got != text {
+			t.Errorf("the ids of %q spell %q", text, got)
+		}
+	}
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > 127 })
+}
