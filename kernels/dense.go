@@ -99,45 +99,63 @@ func newDenseKernel(w *Matrix) *denseKernel {
 func (d *denseKernel) prepare(*Pool, *Acts) {}
 func (d *denseKernel) kBlock() int          { return denseKBlock }
 
-func (d *denseKernel) add(y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+// addGeneric is add in portable Go. The weights of a few columns are widened
+// once for all tokens.
+func (d *denseKernel) addGeneric(y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+	const chunk = 32
+	var w [chunk][bandRows]float32
 	size := d.w.Packing.denseBytes()
-	for ; n > 0; n-- {
-		w := d.w.Data[(s*d.w.Cols+kLo)*bandRows*size:]
-		for i := t; i < tEnd; i++ {
-			d.addGeneric(y[(i-t)*ld:], w[:(kHi-kLo)*bandRows*size], x.Row(i)[kLo:kHi])
+	for b := range n {
+		var sums [maxEdgeTokens][bandRows]float32
+		for lo := t; lo < tEnd; lo += len(sums) {
+			hi := min(lo+len(sums), tEnd)
+			clear(sums[:hi-lo])
+			for k := kLo; k < kHi; k += chunk {
+				kEnd := min(k+chunk, kHi)
+				d.w.Packing.widen(w[:kEnd-k], d.w.Data[((s+b)*d.w.Cols+k)*bandRows*size:])
+				for i := lo; i < hi; i++ {
+					addColumns(&sums[i-lo], w[:kEnd-k], x.Row(i)[k:kEnd])
+				}
+			}
+			for i := lo; i < hi; i++ {
+				out := y[b*bandRows+(i-t)*ld:][:bandRows]
+				for r, v := range sums[i-lo] {
+					out[r] += v
+				}
+			}
 		}
-		s++
-		y = y[min(bandRows, len(y)):]
 	}
 }
 
-// addGeneric adds the products of one block of a band and one token.
-func (d *denseKernel) addGeneric(y []float32, w []byte, x []float32) {
-	var sum [bandRows]float32
-	switch d.w.Packing {
-	case F32:
-		for k, v := range x {
-			row := (*[bandRows * 4]byte)(w[k*bandRows*4:])
-			for i := range sum {
-				sum[i] += v * math.Float32frombits(binary.LittleEndian.Uint32(row[i*4:]))
-			}
-		}
-	case F16:
-		for k, v := range x {
-			row := (*[bandRows * 2]byte)(w[k*bandRows*2:])
-			for i := range sum {
-				sum[i] += v * f16ToF32(binary.LittleEndian.Uint16(row[i*2:]))
-			}
-		}
-	case BF16:
-		for k, v := range x {
-			row := (*[bandRows * 2]byte)(w[k*bandRows*2:])
-			for i := range sum {
-				sum[i] += v * bf16ToF32(binary.LittleEndian.Uint16(row[i*2:]))
-			}
+// widen sets w to the float32 values of columns stored at b.
+func (p Packing) widen(w [][bandRows]float32, b []byte) {
+	size := p.denseBytes()
+	for k := range w {
+		col := b[k*bandRows*size:][:bandRows*size]
+		for r := range w[k] {
+			w[k][r] = p.denseAt(col[r*size:])
 		}
 	}
-	for i, v := range sum {
-		y[i] += v
+}
+
+// addColumns adds x[k]·w[k] to the sums of a band's rows, eight at a time so
+// that they stay in registers.
+func addColumns(sum *[bandRows]float32, w [][bandRows]float32, x []float32) {
+	x = x[:len(w)]
+	for r := 0; r < bandRows; r += 8 {
+		s := (*[8]float32)(sum[r:])
+		s0, s1, s2, s3, s4, s5, s6, s7 := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
+		for k := range w {
+			v, c := x[k], (*[8]float32)(w[k][r:])
+			s0 += v * c[0]
+			s1 += v * c[1]
+			s2 += v * c[2]
+			s3 += v * c[3]
+			s4 += v * c[4]
+			s5 += v * c[5]
+			s6 += v * c[6]
+			s7 += v * c[7]
+		}
+		*s = [8]float32{s0, s1, s2, s3, s4, s5, s6, s7}
 	}
 }

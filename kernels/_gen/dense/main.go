@@ -1,0 +1,207 @@
+// Command dense writes the assembly of products with float weights.
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// bandRows is the number of rows side by side in a band of the layout.
+const bandRows = 16
+
+// isa is a vector width to generate for.
+type isa struct {
+	name      string
+	lanes     int // float32 values of a register
+	maxTokens int // widest tile: what the registers hold
+	vec       func() reg.VecVirtual
+}
+
+var isas = []isa{
+	{"AVX2", 8, 6, YMM},
+	{"AVX512", 16, 12, ZMM},
+}
+
+// weight is a storage type: its size and how a register of it becomes float32.
+type weight struct {
+	name string
+	size int
+	load func(m Mem, v reg.VecVirtual)
+}
+
+var weights = []weight{
+	{"F32", 4, func(m Mem, v reg.VecVirtual) { VMOVUPS(m, v) }},
+	{"F16", 2, func(m Mem, v reg.VecVirtual) { VCVTPH2PS(m, v) }},
+	{"BF16", 2, func(m Mem, v reg.VecVirtual) { VPMOVZXWD(m, v); VPSLLD(Imm(16), v, v) }},
+}
+
+func main() {
+	ConstraintExpr("amd64,!purego")
+	for _, i := range isas {
+		for _, w := range weights {
+			tile(i, w, 4, 1)
+			for t := 1; t <= i.maxTokens; t++ {
+				tile(i, w, 1, t)
+			}
+		}
+	}
+	Generate()
+}
+
+// prefetch is how far ahead of the loads, in bytes, the single-token kernel
+// asks for weights: enough to cover the latency of memory at full rate.
+const prefetch = 2048
+
+// tile generates the product of some bands with some tokens over k columns.
+// All accumulators live in registers; a column costs one load of each band
+// and one broadcast a token.
+func tile(i isa, w weight, bands, tokens int) {
+	name := fmt.Sprintf("dense%s%sx%dx%d", w.name, i.name, bands, tokens)
+	TEXT(name, NOSPLIT, "func(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)")
+	Doc(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of k ≥ 1 columns", name, tokens, bands*bandRows),
+		fmt.Sprintf("of %d band(s) of %s, stride bytes apart, with rows of x that are ldx values apart.", bands, w.name))
+	Pragma("noescape")
+	wp := Load(Param("w"), GP64())
+	stride := GP64()
+	stride3 := GP64()
+	if bands > 1 {
+		Load(Param("stride"), stride)
+		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
+	}
+	k := Load(Param("k"), GP64())
+	xs := rows(Load(Param("x"), GP64()), "ldx", tokens)
+
+	vectors := bandRows / i.lanes // registers of a band
+	acc := make([][]reg.VecVirtual, tokens)
+	for t := range acc {
+		acc[t] = make([]reg.VecVirtual, bands*vectors)
+		for v := range acc[t] {
+			acc[t][v] = i.vec()
+			zero(acc[t][v])
+		}
+	}
+	band := func(b, disp int) Mem {
+		switch b {
+		case 0:
+			return Mem{Base: wp, Disp: disp}
+		case 3:
+			return Mem{Base: wp, Index: stride3, Scale: 1, Disp: disp}
+		}
+		return Mem{Base: wp, Index: stride, Scale: uint8(b), Disp: disp}
+	}
+	columns := func(n int) {
+		if bands > 1 && n > 1 {
+			for b := range bands {
+				for line := 0; line < n*bandRows*w.size; line += 64 {
+					PREFETCHT0(band(b, prefetch+line))
+				}
+			}
+		}
+		for c := range n {
+			if tokens == 1 {
+				a := i.vec()
+				VBROADCASTSS(xs.at(0, 4*c), a)
+				for v := range acc[0] {
+					f := i.vec()
+					w.load(band(v/vectors, c*bandRows*w.size+v%vectors*i.lanes*w.size), f)
+					VFMADD231PS(a, f, acc[0][v])
+				}
+				continue
+			}
+			f := make([]reg.VecVirtual, vectors)
+			for v := range f {
+				f[v] = i.vec()
+				w.load(Mem{Base: wp, Disp: c*bandRows*w.size + v*i.lanes*w.size}, f[v])
+			}
+			for t := range tokens {
+				if vectors == 1 {
+					VFMADD231PS_BCST(xs.at(t, 4*c), f[0], acc[t][0])
+					continue
+				}
+				a := i.vec()
+				VBROADCASTSS(xs.at(t, 4*c), a)
+				for v := range f {
+					VFMADD231PS(a, f[v], acc[t][v])
+				}
+			}
+		}
+		ADDQ(U32(uint32(n*bandRows*w.size)), wp)
+		xs.advance(4 * n)
+	}
+	const unroll = 4
+	Comment("four columns a turn, then one")
+	SUBQ(Imm(unroll), k)
+	JLT(LabelRef("rest"))
+	Label("loop")
+	columns(unroll)
+	SUBQ(Imm(unroll), k)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(unroll), k)
+	JE(LabelRef("done"))
+	Label("one")
+	columns(1)
+	DECQ(k)
+	JNE(LabelRef("one"))
+	Label("done")
+	Comment("y += sums")
+	ys := rows(Load(Param("y"), GP64()), "ld", tokens)
+	for t := range acc {
+		for v, a := range acc[t] {
+			VADDPS(ys.at(t, v*i.lanes*4), a, a)
+			VMOVUPS(a, ys.at(t, v*i.lanes*4))
+		}
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func zero(v reg.VecVirtual) {
+	if v.Size() == 64 {
+		VPXORD(v, v, v)
+		return
+	}
+	VXORPS(v, v, v)
+}
+
+// rowPointers addresses rows a fixed stride apart: a pointer for every three
+// rows, which the stride register once and twice reaches.
+type rowPointers struct {
+	base []reg.GPVirtual
+	ld   reg.GPVirtual
+}
+
+// rows makes pointers to n rows from p on, the named parameter holding their
+// distance in float32 values.
+func rows(p reg.Register, ld string, n int) rowPointers {
+	r := rowPointers{base: []reg.GPVirtual{p.(reg.GPVirtual)}, ld: GP64()}
+	if n == 1 {
+		return r
+	}
+	Load(Param(ld), r.ld)
+	SHLQ(Imm(2), r.ld)
+	for i := 3; i < n; i += 3 {
+		next := GP64()
+		LEAQ(Mem{Base: r.base[len(r.base)-1], Index: r.ld, Scale: 2}, next)
+		ADDQ(r.ld, next)
+		r.base = append(r.base, next)
+	}
+	return r
+}
+
+func (r rowPointers) at(row, disp int) Mem {
+	m := Mem{Base: r.base[row/3], Disp: disp}
+	if row%3 > 0 {
+		m.Index, m.Scale = r.ld, uint8(row%3)
+	}
+	return m
+}
+
+func (r rowPointers) advance(bytes int) {
+	for _, b := range r.base {
+		ADDQ(Imm(uint64(bytes)), b)
+	}
+}
