@@ -40,6 +40,9 @@ type laneForm struct {
 	data          []int8
 }
 
+// actTile is the number of tokens in the widest tile of lanes.
+const actTile = 16
+
 // rowStride rounds rows up so that blocks of 16 and of 20 columns both end in
 // the padding.
 func rowStride(k int) int { return roundUp(k, 80) }
@@ -55,7 +58,7 @@ func (t *ternaryActs) quantise(a *Acts, pool *Pool) {
 		return
 	}
 	t.n, t.k, t.stride = a.n, a.k, rowStride(a.k)
-	t.q = grow(t.q, t.n*t.stride)
+	t.q = grow(t.q, roundUp(t.n, actTile)*t.stride) // whole tiles, for kernels that read them so
 	t.scale = grow(t.scale, t.n)
 	t.negSum = grow(t.negSum, t.n)
 	t.prep = ternaryPrep{t: t, what: prepRows, x: a.x}
@@ -143,7 +146,7 @@ func (p *ternaryPrep) Do(_, i int) {
 		}
 	case prepLanes:
 		lo := f.lo + i*f.width
-		arrangeLanes(f.data[i*f.width*t.stride:][:f.width*t.stride], t.q[lo*t.stride:], t.stride, f.width, min(f.width, f.hi-lo))
+		arrangeLanes(f.data[i*f.width*t.stride:][:f.width*t.stride], t.q[lo*t.stride:cap(t.q)], t.stride, f.width, min(f.width, f.hi-lo))
 	}
 }
 
@@ -164,22 +167,33 @@ func rowScale(absmax uint32) (inv, scale float32) {
 }
 
 func quantiseRowGeneric(q []int8, x []float32) (scale float32, negSum int32) {
-	absmax := uint32(0) // as bits: NaN is then the largest, and the order of columns cannot matter
-	for _, v := range x {
-		absmax = max(absmax, math.Float32bits(v)&0x7fffffff)
-	}
-	inv, scale := rowScale(absmax)
+	inv, scale := rowScale(absmaxBits(x))
 	if inv == 0 {
 		clear(q)
 		return scale, 0
 	}
+	return scale, codesGeneric(q, x, inv)
+}
+
+// absmaxBits compares magnitudes as bits: NaN is then the largest, and the
+// order of columns cannot matter.
+func absmaxBits(x []float32) uint32 {
+	absmax := uint32(0)
+	for _, v := range x {
+		absmax = max(absmax, math.Float32bits(v)&0x7fffffff)
+	}
+	return absmax
+}
+
+// codesGeneric sets q to x·inv rounded half to even and returns −Σq.
+func codesGeneric(q []int8, x []float32, inv float32) (negSum int32) {
 	const magic = 0x1.8p23 // adding it leaves the rounded integer in the low bits
 	for i, v := range x {
 		c := int8(math.Float32bits(float32(v*inv) + magic)) // the conversion forbids a fused multiply-add
 		q[i] = c
 		negSum -= int32(c)
 	}
-	return scale, negSum
+	return negSum
 }
 
 // arrangeQuadsGeneric writes [block][g][width][4] from width rows of q.

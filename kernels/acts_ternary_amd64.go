@@ -2,10 +2,49 @@
 
 package kernels
 
+// vectorFloats is how many floats the AVX2 row kernels take at a time.
+const vectorFloats = 32
+
 func quantiseRow(q []int8, x []float32) (scale float32, negSum int32) {
-	return quantiseRowGeneric(q, x)
+	body := len(x) &^ (vectorFloats - 1)
+	if active == Generic || body == 0 {
+		return quantiseRowGeneric(q, x)
+	}
+	absmax := max(absmaxAVX2(&x[0], body), absmaxBits(x[body:]))
+	inv, scale := rowScale(absmax)
+	if inv == 0 {
+		clear(q)
+		return scale, 0
+	}
+	return scale, codesGeneric(q[body:], x[body:], inv) - quantiseAVX2(&q[0], &x[0], body, inv)
 }
 
-func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst, q, stride, g, width) }
+func arrangeQuads(dst, q []int8, stride, g, width int) {
+	if active == Generic {
+		arrangeQuadsGeneric(dst, q, stride, g, width)
+		return
+	}
+	blocks := len(dst) / (width * blockBytes * g)
+	four, one := quads4x4AVX2, quads4x1AVX2
+	if g == 5 {
+		four, one = quads5x4AVX2, quads5x1AVX2
+	}
+	n := 0
+	for ; n+4 <= width; n += 4 {
+		four(&dst[4*n], &q[n*stride], stride, blocks, 4*width)
+	}
+	for ; n < width; n++ {
+		one(&dst[4*n], &q[n*stride], stride, blocks, 4*width)
+	}
+}
 
-func arrangeLanes(dst, q []int8, stride, lanes, n int) { arrangeLanesGeneric(dst, q, stride, lanes, n) }
+// arrangeLanes may transpose rows behind the n wanted: memory for a whole tile
+// of them is there, and what stands in a lane without a token is never read.
+func arrangeLanes(dst, q []int8, stride, lanes, n int) {
+	if active == Generic || lanes != actTile {
+		arrangeLanesGeneric(dst, q, stride, lanes, n)
+		return
+	}
+	_ = q[:actTile*stride]
+	lanes16AVX2(&dst[0], &q[0], stride, stride)
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"encoding/binary"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// text begins a kernel. None keeps its pointers, so arguments need not escape.
+func text(name, signature string) {
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+}
+
+// table emits constant bytes of a whole number of 8-byte words.
+func table(name string, b []byte) Mem {
+	m := GLOBL(name, attr.RODATA|attr.NOPTR)
+	for i := 0; i < len(b); i += 8 {
+		DATA(i, U64(binary.LittleEndian.Uint64(b[i:])))
+	}
+	return m
+}
+
+// fill makes n bytes from a function of their index.
+func fill(n int, f func(i int) byte) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = f(i)
+	}
+	return b
+}
+
+// repeat16 doubles 16 bytes, for instructions that work on 128-bit lanes.
+func repeat16(b []byte) []byte { return append(b[:16:16], b[:16]...) }
+
+// words makes n little-endian 16-bit words of one value.
+func words(n int, v uint16) []byte {
+	return fill(2*n, func(i int) byte { return byte(v >> (8 * (i % 2))) })
+}
+
+func zeroY(y reg.VecVirtual) { VPXOR(y, y, y) }
+
+func param(name string) reg.Register { return Load(Param(name), GP64()) }
+
+func done() {
+	VZEROUPPER()
+	RET()
+}
+
+func pow3(g int) int {
+	n := 1
+	for range g {
+		n *= 3
+	}
+	return n
+}

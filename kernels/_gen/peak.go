@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// peak emits what bench measures a machine's limits with.
+func peak() {
+	throughput("peakMaddAVX2", "multiply-accumulates of VPMADDUBSW and VPADDW", 14*32, 14, YMM, func(one, acc reg.VecVirtual) {
+		t := YMM()
+		VPMADDUBSW(one, one, t)
+		VPADDW(t, acc, acc)
+	})
+	throughput("peakVNNIAVX512", "multiply-accumulates of VPDPBUSD", 16*64, 16, ZMM, func(one, acc reg.VecVirtual) {
+		VPDPBUSD(one, one, acc)
+	})
+	readMemory()
+}
+
+func throughput(name, what string, macs, n int, register func() reg.VecVirtual, op func(one, acc reg.VecVirtual)) {
+	text(name, "func(rounds int)")
+	Doc(fmt.Sprintf("%s does rounds × %d %s. rounds is positive.", name, macs, what))
+	rounds := param("rounds")
+	zero := func(v reg.VecVirtual) {
+		if v.Size() == 64 {
+			VPXORD(v, v, v)
+		} else {
+			VPXOR(v, v, v)
+		}
+	}
+	one := register()
+	zero(one)
+	acc := make([]reg.VecVirtual, n)
+	for i := range acc {
+		acc[i] = register()
+		zero(acc[i])
+	}
+	Label("loop")
+	for _, a := range acc {
+		op(one, a)
+	}
+	DECQ(rounds)
+	JNE(LabelRef("loop"))
+	done()
+}
+
+func readMemory() {
+	text("peakReadAVX2", "func(p *byte, n int)")
+	Doc("peakReadAVX2 loads n bytes in order. n is a positive multiple of 256.")
+	p, n := param("p"), param("n")
+	acc := make([]reg.VecVirtual, 8)
+	for i := range acc {
+		acc[i] = YMM()
+		zeroY(acc[i])
+	}
+	Label("loop")
+	for i, a := range acc {
+		if i%2 == 0 {
+			PREFETCHT0(Mem{Base: p, Disp: prefetch + 32*i})
+		}
+		VPOR(Mem{Base: p, Disp: 32 * i}, a, a)
+	}
+	ADDQ(U32(256), p)
+	SUBQ(U32(256), n)
+	JNE(LabelRef("loop"))
+	done()
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// AVX2 vector lookup (Vec-LUT): a table of 3^g rows of 16 tokens each as int16,
+// one add of a table row for g weights × 16 tokens. Sums of 256 columns of
+// |a| <= 127 fit int16; then they are added into int32.
+
+const rowBytes = 32 // 16 tokens of int16: one register
+
+func ternaryLUT() {
+	for _, g := range []int{4, 5} {
+		lutBuild(g)
+	}
+	for _, first := range []bool{true, false} {
+		lutLookup(4, 2, first)
+		lutLookup(4, 1, first)
+		lutLookup(5, 1, first)
+		lutFlush(first)
+	}
+	lutFinish()
+}
+
+func lutBuild(g int) {
+	text(fmt.Sprintf("lutBuild%dAVX2", g), "func(tables *int16, act *int8, groups int)")
+	Doc(fmt.Sprintf("lutBuild%dAVX2 writes tables[groups][%d][16] from act[groups][%d][16]: row Σ (w+1)·3^j holds Σ w·act[j].", g, pow3(g), g),
+		"groups is positive.")
+	tables, act, groups := param("tables"), param("act"), param("groups")
+	Label("loop")
+	a := make([]reg.VecVirtual, g)
+	for j := range a {
+		a[j] = YMM()
+		VPMOVSXBW(Mem{Base: act, Disp: 16 * j}, a[j])
+	}
+	root := YMM()
+	zeroY(root)
+	// A depth-first walk of the ternary tree: each row is its parent's sum −a, +0 or +a.
+	var walk func(j, row int, sum reg.VecVirtual)
+	walk = func(j, row int, sum reg.VecVirtual) {
+		if j < 0 {
+			VMOVDQU(sum, Mem{Base: tables, Disp: row * rowBytes})
+			return
+		}
+		lo, hi := YMM(), YMM()
+		VPSUBW(a[j], sum, lo)
+		walk(j-1, row, lo)
+		walk(j-1, row+pow3(j), sum)
+		VPADDW(a[j], sum, hi)
+		walk(j-1, row+2*pow3(j), hi)
+	}
+	walk(g-1, 0, root)
+	ADDQ(U32(uint32(pow3(g)*rowBytes)), tables)
+	ADDQ(Imm(uint64(16*g)), act)
+	DECQ(groups)
+	JNE(LabelRef("loop"))
+	done()
+}
+
+// lutLookup adds up the table rows that 4·steps bytes of each weight row name.
+func lutLookup(g, steps int, first bool) {
+	name, does := fmt.Sprintf("lutLookup%dx%dAVX2", g, steps), "adds to"
+	if first {
+		name, does = fmt.Sprintf("lutFirst%dx%dAVX2", g, steps), "sets"
+	}
+	text(name, "func(acc, tables *int16, w *byte, strips, strip int)")
+	Doc(fmt.Sprintf("%s %s acc[strips·64][16] what %d blocks contribute, by %d tables of %d rows.", name, does, steps, 4*steps, pow3(g)),
+		"strip is the distance of strips in bytes. strips is positive.")
+	acc, tables, w, strips, strip := param("acc"), param("tables"), param("w"), param("strips"), param("strip")
+	next, pairs := GP64(), GP64()
+	Label("strip")
+	LEAQ(Mem{Base: w, Index: strip, Scale: 1}, next)
+	for line := range 4 * steps {
+		PREFETCHT0(Mem{Base: next, Disp: 64 * line})
+	}
+	MOVQ(U32(32), pairs)
+	Label("loop")
+	q := make([]reg.GPVirtual, steps) // the bytes of two rows
+	for s := range q {
+		q[s] = GP64()
+		MOVQ(Mem{Base: w, Disp: stripBytes * s}, q[s])
+	}
+	for r := range 2 {
+		z := YMM()
+		for k := range 4 * steps {
+			// Rotating puts a byte, times the size of a row, where the mask leaves it.
+			o := GP64()
+			RORXQ(Imm(uint64((8*(4*r+k%4)-5+64)%64)), q[k/4], o)
+			ANDL(U32(0xff*rowBytes), o.As32())
+			m := Mem{Base: tables, Index: o, Scale: 1, Disp: k * pow3(g) * rowBytes}
+			if k == 0 {
+				VMOVDQU(m, z)
+			} else {
+				VPADDW(m, z, z)
+			}
+		}
+		m := Mem{Base: acc, Disp: rowBytes * r}
+		if !first {
+			VPADDW(m, z, z)
+		}
+		VMOVDQU(z, m)
+	}
+	ADDQ(Imm(8), w)
+	ADDQ(Imm(2*rowBytes), acc)
+	DECQ(pairs)
+	JNE(LabelRef("loop"))
+	MOVQ(next, w)
+	DECQ(strips)
+	JNE(LabelRef("strip"))
+	done()
+}
+
+func lutFlush(first bool) {
+	name, does := "lutFlushAVX2", "adds acc16[rows][16] to acc32[rows][16]"
+	if first {
+		name, does = "lutFlushFirstAVX2", "widens acc16[rows][16] to acc32[rows][16]"
+	}
+	text(name, "func(acc32 *int32, acc16 *int16, rows int)")
+	Doc(name + " " + does + ". rows is positive.")
+	wide, narrow, rows := param("acc32"), param("acc16"), param("rows")
+	Label("loop")
+	for h := range 2 {
+		t, m := YMM(), Mem{Base: wide, Disp: 32 * h}
+		VPMOVSXWD(Mem{Base: narrow, Disp: 16 * h}, t)
+		if !first {
+			VPADDD(m, t, t)
+		}
+		VMOVDQU(t, m)
+	}
+	ADDQ(Imm(64), wide)
+	ADDQ(Imm(rowBytes), narrow)
+	DECQ(rows)
+	JNE(LabelRef("loop"))
+	done()
+}
+
+// lutFinish turns the sums of a strip over, 8 rows × 4 tokens at a time.
+func lutFinish() {
+	text("lutFinishAVX2", "func(y *float32, ldy int, acc *int32, tokens, rows *float32)")
+	Doc("lutFinishAVX2 sets y[16][64] = float32(acc[64][16])·(tokens[16]·rows[64]); rows of y are ldy floats apart.")
+	y, ldy, acc, tokens, rows := param("y"), param("ldy"), param("acc"), param("tokens"), param("rows")
+	SHLQ(Imm(2), ldy)
+	group, out := GP64(), GP64()
+	MOVQ(U32(8), group)
+	Label("loop")
+	s := YMM()
+	VMOVUPS(Mem{Base: rows}, s)
+	MOVQ(y, out)
+	for quad := range 4 {
+		v := make([]reg.VecVirtual, 4)
+		for i := range v {
+			v[i] = YMM()
+			VBROADCASTI128(Mem{Base: acc, Disp: 64*i + 16*quad}, v[i])
+			VINSERTI128(Imm(1), Mem{Base: acc, Disp: 64*(i+4) + 16*quad}, v[i], v[i])
+		}
+		for i, o := range transpose4(v) {
+			f := YMM()
+			VBROADCASTSS(Mem{Base: tokens, Disp: 4 * (4*quad + i)}, f)
+			VMULPS(s, f, f)
+			VCVTDQ2PS(o, o)
+			VMULPS(f, o, o)
+			VMOVUPS(o, Mem{Base: out})
+			ADDQ(ldy, out)
+		}
+	}
+	ADDQ(U32(8*64), acc)
+	ADDQ(Imm(32), rows)
+	ADDQ(Imm(32), y)
+	DECQ(group)
+	JNE(LabelRef("loop"))
+	done()
+}

@@ -1,0 +1,7 @@
+package kernels
+
+//go:generate go -C _gen run . -family ternary_acts -pkg kernels -out ../asm_ternary_acts_amd64.s -stubs ../asm_ternary_acts_amd64.go
+//go:generate go -C _gen run . -family ternary_lut -pkg kernels -out ../asm_ternary_lut_amd64.s -stubs ../asm_ternary_lut_amd64.go
+//go:generate go -C _gen run . -family ternary_mad -pkg kernels -out ../asm_ternary_mad_amd64.s -stubs ../asm_ternary_mad_amd64.go
+//go:generate go -C _gen run . -family ternary_vnni -pkg kernels -out ../asm_ternary_vnni_amd64.s -stubs ../asm_ternary_vnni_amd64.go
+//go:generate go -C _gen run . -family peak -pkg kernels -out ../asm_peak_amd64.s -stubs ../asm_peak_amd64.go
