@@ -1,5 +1,7 @@
 package models
 
+import "github.com/lutra-lm/lutra/kernels"
+
 // kvLayer holds the keys and values of one layer, of one number format. A
 // vector is the key or value of one token and head; the keys of one head in
 // one block are contiguous:
@@ -31,6 +33,62 @@ func newKVLayer(t KVType, vectors, dim int) kvLayer {
 // vector is the number of the vector of a head and row in block b.
 func (c *KVCache) vector(b int32, head, row int) int {
 	return (int(b)*c.heads+head)*c.opt.BlockLen + row
+}
+
+// chunk is chunkKeys in whole blocks.
+func (c *KVCache) chunk() int { return max(1, chunkKeys/c.opt.BlockLen) * c.opt.BlockLen }
+
+// store writes the keys and values k, v [KVHeads][HeadDim] of one position.
+func (c *KVCache) store(layer int, s *KVSeq, pos int, k, v []float32) {
+	l, d := &c.layers[layer], c.dim
+	b, row := s.blocks[pos/c.opt.BlockLen], pos%c.opt.BlockLen
+	for h := range c.heads {
+		i := c.vector(b, h, row)
+		kh, vh := k[h*d:(h+1)*d], v[h*d:(h+1)*d]
+		switch c.opt.Type {
+		case KVF16:
+			kernels.F32ToF16(l.k16[i*d:(i+1)*d], kh)
+			kernels.F32ToF16(l.v16[i*d:(i+1)*d], vh)
+		case KVInt8:
+			l.kScale[i] = kernels.QuantizeQ8(l.k8[i*d:(i+1)*d], kh)
+			l.vScale[i] = kernels.QuantizeQ8(l.v8[i*d:(i+1)*d], vh)
+		case KVF32:
+			copy(l.k32[i*d:(i+1)*d], kh)
+			copy(l.v32[i*d:(i+1)*d], vh)
+		}
+	}
+}
+
+// scores sets dst[i*ld+j] = q[i]·key(vec+j) for i < g, j < t.
+func (l *kvLayer) scores(dst []float32, ld int, q []float32, vec, g, t, d int) {
+	switch {
+	case l.k16 != nil:
+		kernels.ScoresF16(dst, ld, q, l.k16[vec*d:(vec+t)*d], g, t, d)
+	case l.k8 != nil:
+		kernels.ScoresQ8(dst, ld, q, l.k8[vec*d:(vec+t)*d], l.kScale[vec:vec+t], g, t, d)
+	default:
+		for i := range g {
+			for j := range t {
+				dst[i*ld+j] = kernels.Dot(q[i*d:(i+1)*d], l.k32[(vec+j)*d:(vec+j+1)*d])
+			}
+		}
+	}
+}
+
+// accumulate adds Σ p[i*ld+j]·value(vec+j) over j < t to acc[i] for i < g.
+func (l *kvLayer) accumulate(acc, p []float32, ld, vec, g, t, d int) {
+	switch {
+	case l.v16 != nil:
+		kernels.AccumF16(acc, p, ld, l.v16[vec*d:(vec+t)*d], g, t, d)
+	case l.v8 != nil:
+		kernels.AccumQ8(acc, p, ld, l.v8[vec*d:(vec+t)*d], l.vScale[vec:vec+t], g, t, d)
+	default:
+		for i := range g {
+			for j := range t {
+				kernels.Axpy(acc[i*d:(i+1)*d], p[i*ld+j], l.v32[(vec+j)*d:(vec+j+1)*d])
+			}
+		}
+	}
 }
 
 // copyBlock copies the first rows tokens of block src to block dst.

@@ -1,0 +1,78 @@
+package models
+
+import "math"
+
+// rope is rotary position embedding (RoFormer §3.2): pair i of a head turns by
+// position × freq[i]. Every way of stretching the context is folded into the
+// frequencies and one gain at load.
+type rope struct {
+	freq []float64 // [dims/2] radians a position
+	gain float64   // cos and sin are multiplied by it (YaRN §3.4)
+}
+
+// The ways of stretching the context (rope.scaling.type).
+const (
+	ropeNone   = "none"
+	ropeLinear = "linear"
+	ropeYarn   = "yarn"
+)
+
+// ropeParams are the metadata that describe a rope.
+type ropeParams struct {
+	dims     int     // leading elements of a head that turn
+	base     float64 // rope.freq_base
+	scaling  string  // rope.scaling.type
+	factor   float64 // rope.scaling.factor; 1: none
+	attn     float64 // rope.scaling.attn_factor
+	original int     // rope.scaling.original_context_length
+	// YaRN's ramp between stretched and unstretched pairs, in turns over the original context.
+	betaFast, betaSlow, ext float64
+	factors                 []float32 // [dims/2] rope_freqs.weight: each pair's frequency is divided by it; nil: none
+}
+
+// newRope computes the frequencies.
+func newRope(p ropeParams) rope {
+	r := rope{freq: make([]float64, p.dims/2), gain: p.attn}
+	if p.scaling == ropeYarn && p.ext != 0 && p.factor > 1 {
+		r.gain *= 1 + 0.1*math.Log(p.factor)
+	}
+	for i := range r.freq {
+		f := math.Pow(p.base, -2*float64(i)/float64(p.dims))
+		if p.factors != nil {
+			f /= float64(p.factors[i])
+		}
+		switch p.scaling {
+		case ropeLinear:
+			f /= p.factor
+		case ropeYarn:
+			keep := p.ext * p.unstretched(i)
+			f = f/p.factor*(1-keep) + f*keep
+		}
+		r.freq[i] = f
+	}
+	return r
+}
+
+// unstretched is the share of pair i that keeps its frequency under YaRN
+// ("NTK-by-parts", YaRN §3.2): 1 for pairs that turn often within the original
+// context, 0 for those that turn less than once.
+func (p *ropeParams) unstretched(i int) float64 {
+	pairWith := func(turns float64) float64 {
+		return float64(p.dims) * math.Log(float64(p.original)/(turns*2*math.Pi)) / (2 * math.Log(p.base))
+	}
+	lo := max(0, math.Floor(pairWith(p.betaFast)))
+	hi := min(float64(p.dims-1), math.Ceil(pairWith(p.betaSlow)))
+	ramp := (float64(i) - lo) / max(0.001, hi-lo)
+	return 1 - min(1, max(0, ramp))
+}
+
+// angles sets cos and sin, [len(pos)][dims/2] each, for the positions.
+func (r *rope) angles(cos, sin []float32, pos []int32) {
+	n := len(r.freq)
+	for t, p := range pos {
+		for i, f := range r.freq {
+			s, c := math.Sincos(float64(p) * f)
+			cos[t*n+i], sin[t*n+i] = float32(c*r.gain), float32(s*r.gain)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package models
+
+import (
+	"fmt"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// rowOps runs what the graph does to each token's row by itself, on the pool
+// when there is enough of it. Its arguments wait in fields, so that handing
+// them to the workers allocates nothing.
+type rowOps struct {
+	pool *kernels.Pool
+	n    int // rows
+	part int // rows a part
+	do   func(o *rowOps, row int)
+
+	dst, a, b, w []float32
+	width        int // elements of a row of dst
+	eps          float32
+	tokens       []int32
+	table        *gguf.Tensor
+	cos, sin     []float32
+	dim          int // of a head
+	kv           *KVCache
+	layer        int
+	runs         []rowRun
+	runOf        []int32
+}
+
+// partElements is about how many elements make a part worth handing over.
+const partElements = 1 << 13
+
+// each calls do for all rows [0, n) of width elements.
+func (o *rowOps) each(n, width int, do func(*rowOps, int)) {
+	o.n, o.do = n, do
+	o.part = max(1, partElements/max(1, width))
+	o.pool.Run(o, (n+o.part-1)/o.part)
+}
+
+// Do runs one part.
+func (o *rowOps) Do(_, part int) {
+	for row := part * o.part; row < min(o.n, (part+1)*o.part); row++ {
+		o.do(o, row)
+	}
+}
+
+// span is row i of x, which has rows of width elements.
+func span(x []float32, i, width int) []float32 { return x[i*width : (i+1)*width] }
+
+// embed sets dst[n][width] to the rows of table that tokens name.
+func (o *rowOps) embed(dst []float32, width int, table *gguf.Tensor, tokens []int32) {
+	o.dst, o.width, o.table, o.tokens = dst, width, table, tokens
+	o.each(len(tokens), width, func(o *rowOps, i int) {
+		if err := o.table.Dequantize(span(o.dst, i, o.width), int(o.tokens[i])*o.width); err != nil {
+			panic(fmt.Sprintf("models: %v", err)) // the storage type was checked at load
+		}
+	})
+}
+
+// norm sets dst[n][len(w)] to the RMSNorm of x.
+func (o *rowOps) norm(dst, x []float32, n int, w []float32, eps float32) {
+	o.dst, o.a, o.w, o.eps = dst, x, w, eps
+	o.each(n, len(w), func(o *rowOps, i int) {
+		kernels.RMSNorm(span(o.dst, i, len(o.w)), span(o.a, i, len(o.w)), o.w, o.eps)
+	})
+}
+
+// addNorm adds y to x and sets dst to the RMSNorm of the sum, all [n][len(w)].
+func (o *rowOps) addNorm(dst, x, y []float32, n int, w []float32, eps float32) {
+	o.dst, o.a, o.b, o.w, o.eps = dst, x, y, w, eps
+	o.each(n, len(w), func(o *rowOps, i int) {
+		x := span(o.a, i, len(o.w))
+		kernels.AddInto(x, span(o.b, i, len(o.w)))
+		kernels.RMSNorm(span(o.dst, i, len(o.w)), x, o.w, o.eps)
+	})
+}
+
+// swiglu sets gate to silu(gate)·up, both [n][width].
+func (o *rowOps) swiglu(gate, up []float32, n, width int) {
+	o.dst, o.b, o.width = gate, up, width
+	o.each(n, width, func(o *rowOps, i int) {
+		g := span(o.dst, i, o.width)
+		kernels.SwiGLU(g, g, span(o.b, i, o.width))
+	})
+}
+
+// rotate adds bias (nil: none) to x[n][width] and turns its heads of dim
+// by the rows' angles cos, sin [n][pairs].
+func (o *rowOps) rotate(x []float32, n, width int, bias []float32, dim int, cos, sin []float32) {
+	o.dst, o.width, o.w, o.dim, o.cos, o.sin = x, width, bias, dim, cos, sin
+	o.each(n, width, func(o *rowOps, i int) {
+		x, pairs := span(o.dst, i, o.width), len(o.cos)/o.n
+		if o.w != nil {
+			kernels.AddInto(x, o.w)
+		}
+		kernels.RopePairs(x, o.dim, span(o.cos, i, pairs), span(o.sin, i, pairs))
+	})
+}
+
+// addBias adds bias (nil: none) to the rows of x[n].
+func (o *rowOps) addBias(x []float32, n int, bias []float32) {
+	if bias == nil {
+		return
+	}
+	o.dst, o.w = x, bias
+	o.each(n, len(bias), func(o *rowOps, i int) { kernels.AddInto(span(o.dst, i, len(o.w)), o.w) })
+}
+
+// store writes the rows' keys and values k, v [n][KVHeads*HeadDim] into the cache.
+func (o *rowOps) store(kv *KVCache, layer int, s *step, k, v []float32) {
+	o.kv, o.layer, o.a, o.b, o.runs, o.runOf = kv, layer, k, v, s.runs, s.runOf
+	o.width = kv.heads * kv.dim
+	o.each(s.rows, o.width, func(o *rowOps, i int) {
+		r := &o.runs[o.runOf[i]]
+		o.kv.store(o.layer, r.seq, r.pos+i-r.row, span(o.a, i, o.width), span(o.b, i, o.width))
+	})
+}
