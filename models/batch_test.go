@@ -1,0 +1,235 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels"
+)
+
+// conversation is one sequence of the invariance test.
+type conversation struct {
+	tokens []int32
+	want   [][]float32 // logits after each token, computed alone
+	done   int
+	seq    *KVSeq
+}
+
+// conversations makes n token sequences, many of which share a beginning, and
+// computes each by itself, on one thread, in one go.
+func conversations(t *testing.T, path string, kind KVType, n int) []*conversation {
+	t.Helper()
+	pool := kernels.NewPool(1)
+	defer pool.Close()
+	m := openModel(t, path, LoadOptions{Pool: pool})
+	rng := rand.New(rand.NewPCG(1, 2))
+	vocab, width := m.Config().Vocab, m.Config().Outputs
+	convs := make([]*conversation, n)
+	for i := range convs {
+		c := &conversation{}
+		if i > 0 && rng.IntN(3) > 0 {
+			other := convs[rng.IntN(i)].tokens
+			c.tokens = append(c.tokens, other[:rng.IntN(len(other)+1)]...)
+		}
+		for range 1 + rng.IntN(60) {
+			c.tokens = append(c.tokens, int32(rng.IntN(vocab)))
+		}
+		logits := newRunner(t, m, kind).feed(len(c.tokens), c.tokens...)
+		for j := range c.tokens {
+			c.want = append(c.want, append([]float32(nil), logits[j*width:(j+1)*width]...))
+		}
+		convs[i] = c
+	}
+	return convs
+}
+
+// mix computes the conversations together: in every step a random choice of
+// them takes a random number of tokens, in one batch on several threads, over
+// one cache whose prefixes are shared.
+func mix(t *testing.T, path string, kind KVType, convs []*conversation) {
+	t.Helper()
+	pool := kernels.NewPool(3)
+	defer pool.Close()
+	m := openModel(t, path, LoadOptions{Pool: pool})
+	kv, err := NewKVCache(m.Config(), KVOptions{Type: kind, BlockLen: 16, Blocks: 400})
+	if err != nil {
+		t.Fatal(err)
+	}
+	width := m.Config().Outputs
+	rng := rand.New(rand.NewPCG(3, 4))
+	var b Batch
+	for left := len(convs); left > 0; {
+		b.Reset()
+		var planned []*conversation
+		for _, c := range convs {
+			if c.done == len(c.tokens) || rng.IntN(4) == 0 {
+				continue
+			}
+			if c.seq == nil {
+				c.seq = kv.Open(c.tokens[:len(c.tokens)-1])
+				c.done = c.seq.Len()
+			}
+			n := 1
+			if rng.IntN(2) == 0 {
+				n += rng.IntN(min(40, len(c.tokens)-c.done))
+			}
+			if err := c.seq.Grow(n); err != nil {
+				t.Fatal(err)
+			}
+			b.Add(c.seq, c.done, rng.IntN(n+1), c.tokens[c.done:c.done+n]...)
+			planned = append(planned, c)
+		}
+		if len(planned) == 0 {
+			continue
+		}
+		if err := m.Forward(&b, kv); err != nil {
+			t.Fatal(err)
+		}
+		row := 0
+		for i, c := range planned {
+			sp := &b.Spans[i]
+			c.done += sp.End - sp.Start
+			for j := c.done - sp.Out; j < c.done; j++ {
+				compareBits(t, fmt.Sprintf("conversation of %d tokens, position %d", len(c.tokens), j), b.Logits[row*width:(row+1)*width], c.want[j])
+				row++
+			}
+			c.seq.Seal(c.tokens[:c.done])
+			if c.done == len(c.tokens) {
+				c.seq.Release()
+				left--
+			}
+		}
+		if err := kv.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kv.Stats().HitTokens == 0 {
+		t.Error("no conversation started from the prefix cache")
+	}
+}
+
+func compareBits(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			t.Fatalf("%s: logit %d is %v, alone it was %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
+	for _, name := range []string{"llama-tq2_0", "llama-q4_0", "llama3-rope-tied"} {
+		for _, kind := range []KVType{KVF16, KVInt8, KVF32} {
+			t.Run(fmt.Sprintf("%s/%v", name, kind), func(t *testing.T) {
+				path := filepath.Join("testdata/golden", name, "model.gguf")
+				mix(t, path, kind, conversations(t, path, kind, 32))
+			})
+		}
+	}
+}
+
+// The choice of kernel is fixed when a process starts.
+func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
+	if os.Getenv("LUTRA_KERNEL") != "" || testing.Short() {
+		t.Skip("runs the tests once more for every kernel")
+	}
+	for _, name := range kernels.Implementations() {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestABatchGives.*$/^llama-(tq2_0|q4_0)$", "-test.v")
+			cmd.Env = append(os.Environ(), "LUTRA_KERNEL="+name)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+func TestAWarmStepAllocatesNothing(t *testing.T) {
+	for _, kind := range []KVType{KVF16, KVInt8} {
+		m := openModel(t, "testdata/golden/llama-tq2_0/model.gguf", LoadOptions{})
+		kv, err := NewKVCache(m.Config(), KVOptions{Type: kind, BlockLen: 16, Blocks: 400})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b Batch
+		var seqs []*KVSeq
+		for i := range 9 {
+			s := kv.Open(nil)
+			if err := s.Grow(40); err != nil {
+				t.Fatal(err)
+			}
+			seqs = append(seqs, s)
+			if i == 0 {
+				b.Add(s, 0, 1, make([]int32, 40)...)
+			} else {
+				b.Add(s, 0, 1, 7)
+			}
+		}
+		step := func() {
+			if err := m.Forward(&b, kv); err != nil {
+				t.Fatal(err)
+			}
+		}
+		step()
+		if n := testing.AllocsPerRun(20, step); n != 0 {
+			t.Errorf("KV %v: a step allocates %v times", kind, n)
+		}
+		_ = seqs
+	}
+}
+
+func TestForwardRefusesABatchItCannotCompute(t *testing.T) {
+	m := openModel(t, "testdata/golden/llama3-rope-tied/model.gguf", LoadOptions{})
+	cfg := m.Config()
+	newCache := func() *KVCache {
+		kv, err := NewKVCache(cfg, KVOptions{BlockLen: 16, Blocks: 1 + cfg.Context/16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kv
+	}
+	kv := newCache()
+	s := kv.Open(nil)
+	if err := s.Grow(cfg.Context + 1); err != nil {
+		t.Fatal(err)
+	}
+	foreign := newCache().Open(nil)
+	if err := foreign.Grow(4); err != nil {
+		t.Fatal(err)
+	}
+	shared := newCache()
+	for what, b := range map[string]Batch{
+		"a token beyond the vocabulary":  {Tokens: []int32{int32(cfg.Vocab)}, Positions: []int32{0}, Spans: []Span{{0, 1, s, 1}}},
+		"a negative token":               {Tokens: []int32{-1}, Positions: []int32{0}, Spans: []Span{{0, 1, s, 1}}},
+		"a position beyond the context":  {Tokens: []int32{1}, Positions: []int32{int32(cfg.Context)}, Spans: []Span{{0, 1, s, 1}}},
+		"a negative position":            {Tokens: []int32{1}, Positions: []int32{-1}, Spans: []Span{{0, 1, s, 1}}},
+		"a position that was not grown":  {Tokens: []int32{1}, Positions: []int32{4}, Spans: []Span{{0, 1, foreign, 1}}},
+		"positions with a gap":           {Tokens: []int32{1, 1}, Positions: []int32{0, 2}, Spans: []Span{{0, 2, s, 1}}},
+		"a sequence of another cache":    {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 1, foreign, 1}}},
+		"a span without a sequence":      {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 1, nil, 1}}},
+		"more outputs than tokens":       {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 1, s, 2}}},
+		"a span beyond the tokens":       {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 2, s, 1}}},
+		"an empty span":                  {Tokens: []int32{1}, Positions: []int32{0}, Spans: []Span{{0, 0, s, 0}, {0, 1, s, 1}}},
+		"a token outside all spans":      {Tokens: []int32{1, 1}, Positions: []int32{0, 1}, Spans: []Span{{0, 1, s, 1}}},
+		"positions that are not as many": {Tokens: []int32{1}, Spans: []Span{{0, 1, s, 1}}},
+	} {
+		if err := m.Forward(&b, kv); !errors.Is(err, ErrBatch) {
+			t.Errorf("Forward with %s: %v", what, err)
+		}
+	}
+	parent := shared.Open(nil)
+	if err := parent.Grow(3); err != nil {
+		t.Fatal(err)
+	}
+	parent.Fork()
+	b := Batch{Tokens: []int32{1}, Positions: []int32{2}, Spans: []Span{{0, 1, parent, 1}}}
+	if err := m.Forward(&b, shared); !errors.Is(err, ErrBatch) {
+		t.Errorf("Forward into a block that a fork shares: %v", err)
+	}
+}
