@@ -3,11 +3,9 @@ package models
 import (
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
@@ -21,16 +19,15 @@ type golden struct {
 	Vocab        int       `json:"n_vocab"`
 	GreedyExact  []int32   `json:"greedy_exact"`
 	GapExact     []float64 `json:"greedy_gap_exact"`
-	CommonPrefix int       `json:"greedy_common_prefix"`
 	LlamaCppNMSE float64   `json:"nmse_llamacpp_vs_exact"`
 	Tolerance    struct {
 		Engine float64 `json:"nmse_engine_vs_exact_max"`
 		Strict float64 `json:"nmse_strict_f32_engine_vs_exact"`
 	} `json:"tolerance"`
 	Story *struct {
-		Prompt []int32 `json:"prompt_tokens"`
-		Greedy []int32 `json:"greedy_exact"`
-		Text   string  `json:"text_exact"`
+		Prompt []int32   `json:"prompt_tokens"`
+		Greedy []int32   `json:"greedy_exact"`
+		Gaps   []float64 `json:"gaps_exact"`
 	} `json:"story"`
 }
 
@@ -92,19 +89,6 @@ func (r *runner) feed(out int, tokens ...int32) []float32 {
 		r.t.Fatal(err)
 	}
 	return r.b.Logits
-}
-
-// greedy continues after a row of logits, n tokens one by one.
-func (r *runner) greedy(row []float32, n int) []int32 {
-	r.t.Helper()
-	var out []int32
-	for {
-		next := int32(kernels.Argmax(row))
-		if out = append(out, next); len(out) == n {
-			return out
-		}
-		row = r.feed(1, next)
-	}
 }
 
 // nmse is Σ(got-want)² / Σ want².
@@ -170,47 +154,76 @@ func TestLogitsAgreeWithAnIndependentForwardPass(t *testing.T) {
 			g, want := readGolden(t, dir)
 			m := openModel(t, filepath.Join(dir, "model.gguf"), LoadOptions{})
 			for _, kind := range []KVType{KVF32, KVF16, KVInt8} {
-				got := newRunner(t, m, kind).feed(len(g.Tokens), g.Tokens...)
-				t.Logf("KV %v: NMSE %.3g, llama.cpp's own %.3g, bar %.3g", kind, nmse(got, want), g.LlamaCppNMSE, g.Tolerance.Engine)
-			}
-		})
-	}
-}
-
-func TestTheExactPathAgreesToTheLastDigits(t *testing.T) {
-	for _, dir := range goldenDirs(t) {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			g, want := readGolden(t, dir)
-			m := openModel(t, filepath.Join(dir, "model.gguf"), LoadOptions{Exact: true})
-			got := newRunner(t, m, KVF32).feed(len(g.Tokens), g.Tokens...)
-			if e := nmse(got, want); !(e <= g.Tolerance.Strict) {
-				t.Errorf("NMSE %.3g, want at most %.3g", e, g.Tolerance.Strict)
-			} else {
-				t.Logf("NMSE %.3g", e)
-			}
-		})
-	}
-}
-
-func TestGreedyDecodingFollowsTheReference(t *testing.T) {
-	for _, dir := range goldenDirs(t) {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			g, _ := readGolden(t, dir)
-			m := openModel(t, filepath.Join(dir, "model.gguf"), LoadOptions{})
-			r := newRunner(t, m, KVF16)
-			got := r.greedy(r.feed(1, g.Tokens...), len(g.GreedyExact))
-			if !slices.Equal(got, g.GreedyExact) {
-				t.Errorf("greedy tokens %v, want %v (gaps %v)", got, g.GreedyExact, g.GapExact)
-			}
-			if g.Story != nil {
-				r := newRunner(t, m, KVF16)
-				got := r.greedy(r.feed(1, g.Story.Prompt...), len(g.Story.Greedy))
-				if !slices.Equal(got, g.Story.Greedy) {
-					t.Errorf("story %v, want %v", got, g.Story.Greedy)
+				e := nmse(newRunner(t, m, kind).feed(len(g.Tokens), g.Tokens...), want)
+				t.Logf("KV %v: NMSE %.3g = %.2f × llama.cpp's with KV f32", kind, e, e/g.LlamaCppNMSE)
+				if bar := max(g.Tolerance.Engine, kvNoise[kind]); !(e <= bar) {
+					t.Errorf("KV %v: NMSE %.3g, want at most %.3g", kind, e, bar)
 				}
 			}
 		})
 	}
 }
 
-var _ = fmt.Sprint
+// kvNoise is the error that rounding keys and values may cause by itself: the
+// reference engines kept theirs in float32.
+var kvNoise = map[KVType]float64{KVF16: 1e-6, KVInt8: 1.2e-3}
+
+func TestTheExactPathAgreesToTheLastDigits(t *testing.T) {
+	for _, dir := range goldenDirs(t) {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			g, want := readGolden(t, dir)
+			m := openModel(t, filepath.Join(dir, "model.gguf"), LoadOptions{Exact: true})
+			e := nmse(newRunner(t, m, KVF32).feed(len(g.Tokens), g.Tokens...), want)
+			t.Logf("NMSE %.3g", e)
+			if !(e <= g.Tolerance.Strict) {
+				t.Errorf("NMSE %.3g, want at most %.3g", e, g.Tolerance.Strict)
+			}
+		})
+	}
+}
+
+// Two engines may part where two tokens are nearly equal. Each step is
+// therefore asked for on the reference's own text, and may differ only where
+// the reference's gap is within three times the rms error of our logits.
+func TestGreedyDecodingFollowsTheReference(t *testing.T) {
+	for _, dir := range goldenDirs(t) {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			g, exact := readGolden(t, dir)
+			m := openModel(t, filepath.Join(dir, "model.gguf"), LoadOptions{})
+			rms := rmsError(newRunner(t, m, KVF16).feed(len(g.Tokens), g.Tokens...), exact)
+			follow(t, m, g.Tokens, g.GreedyExact, g.GapExact, 3*rms)
+			if g.Story != nil {
+				follow(t, m, g.Story.Prompt, g.Story.Greedy, g.Story.Gaps, 3*rms)
+			}
+		})
+	}
+}
+
+// follow decodes along the tokens want and compares the largest logit of each step.
+func follow(t *testing.T, m Model, prompt, want []int32, gaps []float64, tie float64) {
+	t.Helper()
+	r := newRunner(t, m, KVF16)
+	row := r.feed(1, prompt...)
+	for i, token := range want {
+		if got := int32(kernels.Argmax(row)); got != token {
+			if gaps[i] >= tie {
+				t.Errorf("greedy token %d is %d, want %d (gap %.4f, near ties end at %.4f)", i, got, token, gaps[i], tie)
+			} else {
+				t.Logf("near tie at greedy token %d: %d instead of %d (gap %.4f < %.4f)", i, got, token, gaps[i], tie)
+			}
+		}
+		if i+1 < len(want) {
+			row = r.feed(1, token)
+		}
+	}
+}
+
+// rmsError is sqrt(mean((got-want)²)).
+func rmsError(got, want []float32) float64 {
+	sum := 0.0
+	for i, w := range want {
+		d := float64(got[i]) - float64(w)
+		sum += d * d
+	}
+	return math.Sqrt(sum / float64(len(want)))
+}

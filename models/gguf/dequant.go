@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 )
 
@@ -176,4 +177,20 @@ func scaleTrits(dst []float32, codes *[256]int8, d float32) {
 	for i, c := range codes {
 		dst[i] = float32(c) * d
 	}
+}
+
+// Codes unpacks block b of a TQ1_0 or TQ2_0 tensor into its integer codes, −1
+// to +1 (+2 in malformed TQ2_0), and returns the bits of its binary16 scale.
+func (t *Tensor) Codes(codes *[256]int8, b int) (scale uint16) {
+	size := t.Type.BlockBytes()
+	block := t.Data[b*size:][:size]
+	switch t.Type {
+	case TQ1_0:
+		tritsTQ1_0(codes, block)
+	case TQ2_0:
+		tritsTQ2_0(codes, block)
+	default:
+		panic(fmt.Sprintf("gguf: tensor %q of type %v has no ternary codes", t.Name, t.Type))
+	}
+	return binary.LittleEndian.Uint16(block[size-2:])
 }

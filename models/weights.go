@@ -1,0 +1,194 @@
+package models
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// packMatrix repacks a weight matrix for the kernels. What it returns owns its
+// memory, so the file's bytes of t are not needed afterwards.
+//
+//   - Rows that are exactly scale × {-1, 0, 1}, whatever their storage type,
+//     become a ternary packing with one scale a row, or one for the matrix.
+//   - TQ1_0 and TQ2_0 whose scale changes within a row become 4-bit groups,
+//     which hold them exactly.
+//   - Other types go to the packing of their own precision.
+//   - opt.Exact widens everything to float32.
+func packMatrix(t *gguf.Tensor, opt LoadOptions) (*kernels.Matrix, error) {
+	ternary, err := ternaryPacking(opt.Packing)
+	if err != nil {
+		return nil, err
+	}
+	rows, cols := t.Rows(), t.Cols()
+	if opt.Exact {
+		return packFloats(t)
+	}
+	m, err := packTernary(t, ternary)
+	if m != nil || err != nil {
+		return m, err
+	}
+	switch t.Type {
+	case gguf.F16:
+		return kernels.PackF16(rows, cols, t.Data)
+	case gguf.BF16:
+		return kernels.PackBF16(rows, cols, t.Data)
+	case gguf.Q8_0:
+		return kernels.PackQ8_0(rows, cols, t.Data)
+	case gguf.Q4_0:
+		return kernels.PackQ4_0(rows, cols, t.Data)
+	case gguf.Q4_K:
+		return kernels.PackQ4_K(rows, cols, t.Data)
+	case gguf.Q6_K:
+		return kernels.PackQ6_K(rows, cols, t.Data)
+	case gguf.TQ1_0, gguf.TQ2_0:
+		return kernels.PackQ4_0(rows, cols, tritsAsQ4(t))
+	}
+	return packFloats(t)
+}
+
+// ternaryPacking reads LoadOptions.Packing.
+func ternaryPacking(name string) (kernels.Packing, error) {
+	switch strings.ToLower(name) {
+	case "", "auto", "i2":
+		return kernels.I2, nil
+	case "i1":
+		return kernels.I1, nil
+	}
+	return 0, fmt.Errorf("models: packing %q is none of auto, i1, i2", name)
+}
+
+// packFloats widens t to float32.
+func packFloats(t *gguf.Tensor) (*kernels.Matrix, error) {
+	w := make([]float32, t.Len())
+	var failed error
+	var once sync.Once
+	inParallel(t.Rows(), func(lo, hi int) {
+		lo, hi = lo*t.Cols(), hi*t.Cols()
+		if err := t.Dequantize(w[lo:hi], lo); err != nil {
+			once.Do(func() { failed = err })
+		}
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return kernels.PackF32(t.Rows(), t.Cols(), w)
+}
+
+// tritBuffers recycles the unpacked trits of one matrix to the next, so that
+// loading a model leaves little garbage behind.
+var tritBuffers sync.Pool
+
+// packTernary packs t as trits, or returns nil when some row is not
+// scale × {-1, 0, 1}. Other weights are told by their first row.
+func packTernary(t *gguf.Tensor, p kernels.Packing) (*kernels.Matrix, error) {
+	rows, cols := t.Rows(), t.Cols()
+	values := make([]float32, cols)
+	if err := t.Dequantize(values, 0); err != nil {
+		return nil, err
+	}
+	if _, ok := rowTrits(make([]int8, cols), values); !ok {
+		return nil, nil
+	}
+	buf, _ := tritBuffers.Get().(*[]int8)
+	if buf == nil || cap(*buf) < rows*cols {
+		buf = new(make([]int8, rows*cols))
+	}
+	defer tritBuffers.Put(buf)
+	trits, scale := (*buf)[:rows*cols], make([]float32, rows)
+	var other atomic.Bool
+	inParallel(rows, func(lo, hi int) {
+		values := make([]float32, cols)
+		for r := lo; r < hi && !other.Load(); r++ {
+			err := t.Dequantize(values, r*cols) // the type was read above
+			s, ok := rowTrits(trits[r*cols:(r+1)*cols], values)
+			if err != nil || !ok {
+				other.Store(true)
+			}
+			scale[r] = s
+		}
+	})
+	if other.Load() {
+		return nil, nil
+	}
+	return kernels.PackTernary(rows, cols, trits, sharedScale(scale), p)
+}
+
+// rowTrits splits a row into trits and their scale, 0 for a row of zeros. It
+// reports false at the first value that is not finite or of a second magnitude.
+func rowTrits(trits []int8, values []float32) (scale float32, ok bool) {
+	const sign, inf = 1 << 31, 0x7f800000
+	magnitude := uint32(0)
+	for i, v := range values {
+		b := math.Float32bits(v)
+		m := b &^ sign
+		if m != magnitude && m != 0 {
+			if magnitude != 0 || m >= inf {
+				return 0, false
+			}
+			magnitude = m
+		}
+		trits[i] = 0
+		if m != 0 {
+			trits[i] = 1 - int8(b>>31)<<1
+		}
+	}
+	return math.Float32frombits(magnitude), true
+}
+
+// sharedScale is a single scale where all rows have the same one (rows of
+// zeros take any).
+func sharedScale(scale []float32) []float32 {
+	shared := float32(0)
+	for _, s := range scale {
+		if s == 0 || s == shared {
+			continue
+		}
+		if shared != 0 {
+			return scale
+		}
+		shared = s
+	}
+	return []float32{shared}
+}
+
+// tritsAsQ4 rewrites TQ1_0 or TQ2_0 blocks as Q4_0: a code c of −1 to +2 times
+// d is (c+8−8)·d, so nothing is lost.
+func tritsAsQ4(t *gguf.Tensor) []byte {
+	const group, q4Bytes = 32, 18
+	blocks := t.Len() / t.Type.BlockLen()
+	perBlock := t.Type.BlockLen() / group
+	raw := make([]byte, blocks*perBlock*q4Bytes)
+	inParallel(blocks, func(lo, hi int) {
+		var codes [256]int8
+		for b := lo; b < hi; b++ {
+			d := t.Codes(&codes, b)
+			for g := range perBlock {
+				out := raw[(b*perBlock+g)*q4Bytes:][:q4Bytes]
+				out[0], out[1] = byte(d), byte(d>>8)
+				c := codes[g*group : (g+1)*group]
+				for i := range group / 2 {
+					out[2+i] = byte(c[i]+8) | byte(c[i+group/2]+8)<<4
+				}
+			}
+		}
+	})
+	return raw
+}
+
+// inParallel calls do on ranges that cover [0, n), on all cores.
+func inParallel(n int, do func(lo, hi int)) {
+	const atLeast = 16 // rows worth a goroutine
+	parts := min(runtime.GOMAXPROCS(0), (n+atLeast-1)/atLeast)
+	var wait sync.WaitGroup
+	for i := range parts {
+		wait.Go(func() { do(n*i/parts, n*(i+1)/parts) })
+	}
+	wait.Wait()
+}
