@@ -111,7 +111,7 @@ loop:
 	VMOVUPS      224(AX)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y7
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, BX
 	JGE          loop
 
@@ -138,7 +138,7 @@ one:
 	VMOVUPS      32(AX)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y7
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, SI
 	DECQ         BX
 	JNE          one
 
@@ -199,7 +199,7 @@ loop:
 	VMOVUPS      224(AX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -214,7 +214,7 @@ one:
 	VMOVUPS      32(AX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -279,7 +279,7 @@ loop:
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -297,7 +297,7 @@ one:
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -382,7 +382,7 @@ loop:
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -403,7 +403,7 @@ one:
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -508,8 +508,8 @@ loop:
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, DX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -533,8 +533,8 @@ one:
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
 	DECQ         CX
 	JNE          one
 
@@ -659,8 +659,8 @@ loop:
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, DX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -687,8 +687,8 @@ one:
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
 	DECQ         CX
 	JNE          one
 
@@ -831,8 +831,8 @@ loop:
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, DX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -862,8 +862,8 @@ one:
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
 	DECQ         CX
 	JNE          one
 
@@ -1000,7 +1000,7 @@ loop:
 	VCVTPH2PS    112(AX)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y7
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, BX
 	JGE          loop
 
@@ -1027,7 +1027,7 @@ one:
 	VCVTPH2PS    16(AX)(DX*1), Y9
 	VFMADD231PS  Y8, Y9, Y7
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, SI
 	DECQ         BX
 	JNE          one
 
@@ -1088,7 +1088,7 @@ loop:
 	VCVTPH2PS    112(AX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -1103,7 +1103,7 @@ one:
 	VCVTPH2PS    16(AX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -1168,7 +1168,7 @@ loop:
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -1186,7 +1186,7 @@ one:
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -1271,7 +1271,7 @@ loop:
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -1292,7 +1292,7 @@ one:
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -1397,8 +1397,8 @@ loop:
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -1422,8 +1422,8 @@ one:
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
 	DECQ         CX
 	JNE          one
 
@@ -1548,8 +1548,8 @@ loop:
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -1576,8 +1576,8 @@ one:
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
 	DECQ         CX
 	JNE          one
 
@@ -1720,8 +1720,8 @@ loop:
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -1751,8 +1751,8 @@ one:
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
 	DECQ         CX
 	JNE          one
 
@@ -1921,7 +1921,7 @@ loop:
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y8, Y9, Y7
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, BX
 	JGE          loop
 
@@ -1956,7 +1956,7 @@ one:
 	VPSLLD       $0x10, Y9, Y9
 	VFMADD231PS  Y8, Y9, Y7
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, SI
 	DECQ         BX
 	JNE          one
 
@@ -2025,7 +2025,7 @@ loop:
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -2042,7 +2042,7 @@ one:
 	VPSLLD       $0x10, Y3, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -2115,7 +2115,7 @@ loop:
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -2135,7 +2135,7 @@ one:
 	VFMADD231PS  Y6, Y4, Y2
 	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -2228,7 +2228,7 @@ loop:
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -2251,7 +2251,7 @@ one:
 	VFMADD231PS  Y8, Y6, Y4
 	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -2364,8 +2364,8 @@ loop:
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -2391,8 +2391,8 @@ one:
 	VFMADD231PS  Y10, Y8, Y6
 	VFMADD231PS  Y10, Y9, Y7
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
 	DECQ         CX
 	JNE          one
 
@@ -2525,8 +2525,8 @@ loop:
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -2555,8 +2555,8 @@ one:
 	VFMADD231PS  Y12, Y10, Y8
 	VFMADD231PS  Y12, Y11, Y9
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
 	DECQ         CX
 	JNE          one
 
@@ -2707,8 +2707,8 @@ loop:
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -2740,8 +2740,8 @@ one:
 	VFMADD231PS  Y14, Y12, Y10
 	VFMADD231PS  Y14, Y13, Y11
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, DX
+	ADDQ         $0x00000004, SI
 	DECQ         CX
 	JNE          one
 
@@ -2850,7 +2850,7 @@ loop:
 	VMOVUPS      192(AX)(DX*1), Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, BX
 	JGE          loop
 
@@ -2869,7 +2869,7 @@ one:
 	VMOVUPS      (AX)(DX*1), Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, SI
 	DECQ         BX
 	JNE          one
 
@@ -2913,7 +2913,7 @@ loop:
 	VMOVUPS      192(AX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -2926,7 +2926,7 @@ one:
 	VMOVUPS      (AX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -2967,7 +2967,7 @@ loop:
 	VFMADD231PS.BCST 12(DX), Z2, Z0
 	VFMADD231PS.BCST 12(DX)(BX*1), Z2, Z1
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
+	ADDQ             $0x00000010, DX
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -2980,7 +2980,7 @@ one:
 	VFMADD231PS.BCST (DX), Z2, Z0
 	VFMADD231PS.BCST (DX)(BX*1), Z2, Z1
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
+	ADDQ             $0x00000004, DX
 	DECQ             CX
 	JNE              one
 
@@ -3030,7 +3030,7 @@ loop:
 	VFMADD231PS.BCST 12(DX)(BX*1), Z3, Z1
 	VFMADD231PS.BCST 12(DX)(BX*2), Z3, Z2
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
+	ADDQ             $0x00000010, DX
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -3044,7 +3044,7 @@ one:
 	VFMADD231PS.BCST (DX)(BX*1), Z3, Z1
 	VFMADD231PS.BCST (DX)(BX*2), Z3, Z2
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
+	ADDQ             $0x00000004, DX
 	DECQ             CX
 	JNE              one
 
@@ -3103,8 +3103,8 @@ loop:
 	VFMADD231PS.BCST 12(DX)(BX*2), Z4, Z2
 	VFMADD231PS.BCST 12(SI), Z4, Z3
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -3119,8 +3119,8 @@ one:
 	VFMADD231PS.BCST (DX)(BX*2), Z4, Z2
 	VFMADD231PS.BCST (SI), Z4, Z3
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
 	DECQ             CX
 	JNE              one
 
@@ -3188,8 +3188,8 @@ loop:
 	VFMADD231PS.BCST 12(SI), Z5, Z3
 	VFMADD231PS.BCST 12(SI)(BX*1), Z5, Z4
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -3205,8 +3205,8 @@ one:
 	VFMADD231PS.BCST (SI), Z5, Z3
 	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
 	DECQ             CX
 	JNE              one
 
@@ -3281,8 +3281,8 @@ loop:
 	VFMADD231PS.BCST 12(SI)(BX*1), Z6, Z4
 	VFMADD231PS.BCST 12(SI)(BX*2), Z6, Z5
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -3299,8 +3299,8 @@ one:
 	VFMADD231PS.BCST (SI)(BX*1), Z6, Z4
 	VFMADD231PS.BCST (SI)(BX*2), Z6, Z5
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
 	DECQ             CX
 	JNE              one
 
@@ -3384,9 +3384,9 @@ loop:
 	VFMADD231PS.BCST 12(SI)(BX*2), Z7, Z5
 	VFMADD231PS.BCST 12(DI), Z7, Z6
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -3404,9 +3404,9 @@ one:
 	VFMADD231PS.BCST (SI)(BX*2), Z7, Z5
 	VFMADD231PS.BCST (DI), Z7, Z6
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
 	DECQ             CX
 	JNE              one
 
@@ -3499,9 +3499,9 @@ loop:
 	VFMADD231PS.BCST 12(DI), Z8, Z6
 	VFMADD231PS.BCST 12(DI)(BX*1), Z8, Z7
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -3520,9 +3520,9 @@ one:
 	VFMADD231PS.BCST (DI), Z8, Z6
 	VFMADD231PS.BCST (DI)(BX*1), Z8, Z7
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
 	DECQ             CX
 	JNE              one
 
@@ -3622,9 +3622,9 @@ loop:
 	VFMADD231PS.BCST 12(DI)(BX*1), Z9, Z7
 	VFMADD231PS.BCST 12(DI)(BX*2), Z9, Z8
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -3644,9 +3644,9 @@ one:
 	VFMADD231PS.BCST (DI)(BX*1), Z9, Z7
 	VFMADD231PS.BCST (DI)(BX*2), Z9, Z8
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
 	DECQ             CX
 	JNE              one
 
@@ -3755,10 +3755,10 @@ loop:
 	VFMADD231PS.BCST 12(DI)(BX*2), Z10, Z8
 	VFMADD231PS.BCST 12(R8), Z10, Z9
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
+	ADDQ             $0x00000010, R8
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -3779,10 +3779,10 @@ one:
 	VFMADD231PS.BCST (DI)(BX*2), Z10, Z8
 	VFMADD231PS.BCST (R8), Z10, Z9
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
-	ADDQ             $0x04, R8
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
+	ADDQ             $0x00000004, R8
 	DECQ             CX
 	JNE              one
 
@@ -3900,10 +3900,10 @@ loop:
 	VFMADD231PS.BCST 12(R8), Z11, Z9
 	VFMADD231PS.BCST 12(R8)(BX*1), Z11, Z10
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
+	ADDQ             $0x00000010, R8
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -3925,10 +3925,10 @@ one:
 	VFMADD231PS.BCST (R8), Z11, Z9
 	VFMADD231PS.BCST (R8)(BX*1), Z11, Z10
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
-	ADDQ             $0x04, R8
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
+	ADDQ             $0x00000004, R8
 	DECQ             CX
 	JNE              one
 
@@ -4053,10 +4053,10 @@ loop:
 	VFMADD231PS.BCST 12(R8)(BX*1), Z12, Z10
 	VFMADD231PS.BCST 12(R8)(BX*2), Z12, Z11
 	ADDQ             $0x00000100, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
+	ADDQ             $0x00000010, R8
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -4079,10 +4079,10 @@ one:
 	VFMADD231PS.BCST (R8)(BX*1), Z12, Z10
 	VFMADD231PS.BCST (R8)(BX*2), Z12, Z11
 	ADDQ             $0x00000040, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
-	ADDQ             $0x04, R8
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
+	ADDQ             $0x00000004, R8
 	DECQ             CX
 	JNE              one
 
@@ -4187,7 +4187,7 @@ loop:
 	VCVTPH2PS    96(AX)(DX*1), Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, BX
 	JGE          loop
 
@@ -4206,7 +4206,7 @@ one:
 	VCVTPH2PS    (AX)(DX*1), Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, SI
 	DECQ         BX
 	JNE          one
 
@@ -4250,7 +4250,7 @@ loop:
 	VCVTPH2PS    96(AX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -4263,7 +4263,7 @@ one:
 	VCVTPH2PS    (AX), Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -4304,7 +4304,7 @@ loop:
 	VFMADD231PS.BCST 12(DX), Z2, Z0
 	VFMADD231PS.BCST 12(DX)(BX*1), Z2, Z1
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
+	ADDQ             $0x00000010, DX
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -4317,7 +4317,7 @@ one:
 	VFMADD231PS.BCST (DX), Z2, Z0
 	VFMADD231PS.BCST (DX)(BX*1), Z2, Z1
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
+	ADDQ             $0x00000004, DX
 	DECQ             CX
 	JNE              one
 
@@ -4367,7 +4367,7 @@ loop:
 	VFMADD231PS.BCST 12(DX)(BX*1), Z3, Z1
 	VFMADD231PS.BCST 12(DX)(BX*2), Z3, Z2
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
+	ADDQ             $0x00000010, DX
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -4381,7 +4381,7 @@ one:
 	VFMADD231PS.BCST (DX)(BX*1), Z3, Z1
 	VFMADD231PS.BCST (DX)(BX*2), Z3, Z2
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
+	ADDQ             $0x00000004, DX
 	DECQ             CX
 	JNE              one
 
@@ -4440,8 +4440,8 @@ loop:
 	VFMADD231PS.BCST 12(DX)(BX*2), Z4, Z2
 	VFMADD231PS.BCST 12(SI), Z4, Z3
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -4456,8 +4456,8 @@ one:
 	VFMADD231PS.BCST (DX)(BX*2), Z4, Z2
 	VFMADD231PS.BCST (SI), Z4, Z3
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
 	DECQ             CX
 	JNE              one
 
@@ -4525,8 +4525,8 @@ loop:
 	VFMADD231PS.BCST 12(SI), Z5, Z3
 	VFMADD231PS.BCST 12(SI)(BX*1), Z5, Z4
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -4542,8 +4542,8 @@ one:
 	VFMADD231PS.BCST (SI), Z5, Z3
 	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
 	DECQ             CX
 	JNE              one
 
@@ -4618,8 +4618,8 @@ loop:
 	VFMADD231PS.BCST 12(SI)(BX*1), Z6, Z4
 	VFMADD231PS.BCST 12(SI)(BX*2), Z6, Z5
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -4636,8 +4636,8 @@ one:
 	VFMADD231PS.BCST (SI)(BX*1), Z6, Z4
 	VFMADD231PS.BCST (SI)(BX*2), Z6, Z5
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
 	DECQ             CX
 	JNE              one
 
@@ -4721,9 +4721,9 @@ loop:
 	VFMADD231PS.BCST 12(SI)(BX*2), Z7, Z5
 	VFMADD231PS.BCST 12(DI), Z7, Z6
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -4741,9 +4741,9 @@ one:
 	VFMADD231PS.BCST (SI)(BX*2), Z7, Z5
 	VFMADD231PS.BCST (DI), Z7, Z6
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
 	DECQ             CX
 	JNE              one
 
@@ -4836,9 +4836,9 @@ loop:
 	VFMADD231PS.BCST 12(DI), Z8, Z6
 	VFMADD231PS.BCST 12(DI)(BX*1), Z8, Z7
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -4857,9 +4857,9 @@ one:
 	VFMADD231PS.BCST (DI), Z8, Z6
 	VFMADD231PS.BCST (DI)(BX*1), Z8, Z7
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
 	DECQ             CX
 	JNE              one
 
@@ -4959,9 +4959,9 @@ loop:
 	VFMADD231PS.BCST 12(DI)(BX*1), Z9, Z7
 	VFMADD231PS.BCST 12(DI)(BX*2), Z9, Z8
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -4981,9 +4981,9 @@ one:
 	VFMADD231PS.BCST (DI)(BX*1), Z9, Z7
 	VFMADD231PS.BCST (DI)(BX*2), Z9, Z8
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
 	DECQ             CX
 	JNE              one
 
@@ -5092,10 +5092,10 @@ loop:
 	VFMADD231PS.BCST 12(DI)(BX*2), Z10, Z8
 	VFMADD231PS.BCST 12(R8), Z10, Z9
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
+	ADDQ             $0x00000010, R8
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -5116,10 +5116,10 @@ one:
 	VFMADD231PS.BCST (DI)(BX*2), Z10, Z8
 	VFMADD231PS.BCST (R8), Z10, Z9
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
-	ADDQ             $0x04, R8
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
+	ADDQ             $0x00000004, R8
 	DECQ             CX
 	JNE              one
 
@@ -5237,10 +5237,10 @@ loop:
 	VFMADD231PS.BCST 12(R8), Z11, Z9
 	VFMADD231PS.BCST 12(R8)(BX*1), Z11, Z10
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
+	ADDQ             $0x00000010, R8
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -5262,10 +5262,10 @@ one:
 	VFMADD231PS.BCST (R8), Z11, Z9
 	VFMADD231PS.BCST (R8)(BX*1), Z11, Z10
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
-	ADDQ             $0x04, R8
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
+	ADDQ             $0x00000004, R8
 	DECQ             CX
 	JNE              one
 
@@ -5390,10 +5390,10 @@ loop:
 	VFMADD231PS.BCST 12(R8)(BX*1), Z12, Z10
 	VFMADD231PS.BCST 12(R8)(BX*2), Z12, Z11
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
+	ADDQ             $0x00000010, R8
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -5416,10 +5416,10 @@ one:
 	VFMADD231PS.BCST (R8)(BX*1), Z12, Z10
 	VFMADD231PS.BCST (R8)(BX*2), Z12, Z11
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
-	ADDQ             $0x04, R8
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
+	ADDQ             $0x00000004, R8
 	DECQ             CX
 	JNE              one
 
@@ -5540,7 +5540,7 @@ loop:
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, SI
 	SUBQ         $0x04, BX
 	JGE          loop
 
@@ -5563,7 +5563,7 @@ one:
 	VPSLLD       $0x10, Z5, Z5
 	VFMADD231PS  Z4, Z5, Z3
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, SI
 	DECQ         BX
 	JNE          one
 
@@ -5611,7 +5611,7 @@ loop:
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x10, DX
+	ADDQ         $0x00000010, DX
 	SUBQ         $0x04, CX
 	JGE          loop
 
@@ -5625,7 +5625,7 @@ one:
 	VPSLLD       $0x10, Z2, Z2
 	VFMADD231PS  Z1, Z2, Z0
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x04, DX
+	ADDQ         $0x00000004, DX
 	DECQ         CX
 	JNE          one
 
@@ -5670,7 +5670,7 @@ loop:
 	VFMADD231PS.BCST 12(DX), Z2, Z0
 	VFMADD231PS.BCST 12(DX)(BX*1), Z2, Z1
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
+	ADDQ             $0x00000010, DX
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -5684,7 +5684,7 @@ one:
 	VFMADD231PS.BCST (DX), Z2, Z0
 	VFMADD231PS.BCST (DX)(BX*1), Z2, Z1
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
+	ADDQ             $0x00000004, DX
 	DECQ             CX
 	JNE              one
 
@@ -5738,7 +5738,7 @@ loop:
 	VFMADD231PS.BCST 12(DX)(BX*1), Z3, Z1
 	VFMADD231PS.BCST 12(DX)(BX*2), Z3, Z2
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
+	ADDQ             $0x00000010, DX
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -5753,7 +5753,7 @@ one:
 	VFMADD231PS.BCST (DX)(BX*1), Z3, Z1
 	VFMADD231PS.BCST (DX)(BX*2), Z3, Z2
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
+	ADDQ             $0x00000004, DX
 	DECQ             CX
 	JNE              one
 
@@ -5816,8 +5816,8 @@ loop:
 	VFMADD231PS.BCST 12(DX)(BX*2), Z4, Z2
 	VFMADD231PS.BCST 12(SI), Z4, Z3
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -5833,8 +5833,8 @@ one:
 	VFMADD231PS.BCST (DX)(BX*2), Z4, Z2
 	VFMADD231PS.BCST (SI), Z4, Z3
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
 	DECQ             CX
 	JNE              one
 
@@ -5906,8 +5906,8 @@ loop:
 	VFMADD231PS.BCST 12(SI), Z5, Z3
 	VFMADD231PS.BCST 12(SI)(BX*1), Z5, Z4
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -5924,8 +5924,8 @@ one:
 	VFMADD231PS.BCST (SI), Z5, Z3
 	VFMADD231PS.BCST (SI)(BX*1), Z5, Z4
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
 	DECQ             CX
 	JNE              one
 
@@ -6004,8 +6004,8 @@ loop:
 	VFMADD231PS.BCST 12(SI)(BX*1), Z6, Z4
 	VFMADD231PS.BCST 12(SI)(BX*2), Z6, Z5
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -6023,8 +6023,8 @@ one:
 	VFMADD231PS.BCST (SI)(BX*1), Z6, Z4
 	VFMADD231PS.BCST (SI)(BX*2), Z6, Z5
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
 	DECQ             CX
 	JNE              one
 
@@ -6112,9 +6112,9 @@ loop:
 	VFMADD231PS.BCST 12(SI)(BX*2), Z7, Z5
 	VFMADD231PS.BCST 12(DI), Z7, Z6
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -6133,9 +6133,9 @@ one:
 	VFMADD231PS.BCST (SI)(BX*2), Z7, Z5
 	VFMADD231PS.BCST (DI), Z7, Z6
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
 	DECQ             CX
 	JNE              one
 
@@ -6232,9 +6232,9 @@ loop:
 	VFMADD231PS.BCST 12(DI), Z8, Z6
 	VFMADD231PS.BCST 12(DI)(BX*1), Z8, Z7
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -6254,9 +6254,9 @@ one:
 	VFMADD231PS.BCST (DI), Z8, Z6
 	VFMADD231PS.BCST (DI)(BX*1), Z8, Z7
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
 	DECQ             CX
 	JNE              one
 
@@ -6360,9 +6360,9 @@ loop:
 	VFMADD231PS.BCST 12(DI)(BX*1), Z9, Z7
 	VFMADD231PS.BCST 12(DI)(BX*2), Z9, Z8
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -6383,9 +6383,9 @@ one:
 	VFMADD231PS.BCST (DI)(BX*1), Z9, Z7
 	VFMADD231PS.BCST (DI)(BX*2), Z9, Z8
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
 	DECQ             CX
 	JNE              one
 
@@ -6498,10 +6498,10 @@ loop:
 	VFMADD231PS.BCST 12(DI)(BX*2), Z10, Z8
 	VFMADD231PS.BCST 12(R8), Z10, Z9
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
+	ADDQ             $0x00000010, R8
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -6523,10 +6523,10 @@ one:
 	VFMADD231PS.BCST (DI)(BX*2), Z10, Z8
 	VFMADD231PS.BCST (R8), Z10, Z9
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
-	ADDQ             $0x04, R8
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
+	ADDQ             $0x00000004, R8
 	DECQ             CX
 	JNE              one
 
@@ -6648,10 +6648,10 @@ loop:
 	VFMADD231PS.BCST 12(R8), Z11, Z9
 	VFMADD231PS.BCST 12(R8)(BX*1), Z11, Z10
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
+	ADDQ             $0x00000010, R8
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -6674,10 +6674,10 @@ one:
 	VFMADD231PS.BCST (R8), Z11, Z9
 	VFMADD231PS.BCST (R8)(BX*1), Z11, Z10
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
-	ADDQ             $0x04, R8
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
+	ADDQ             $0x00000004, R8
 	DECQ             CX
 	JNE              one
 
@@ -6806,10 +6806,10 @@ loop:
 	VFMADD231PS.BCST 12(R8)(BX*1), Z12, Z10
 	VFMADD231PS.BCST 12(R8)(BX*2), Z12, Z11
 	ADDQ             $0x00000080, AX
-	ADDQ             $0x10, DX
-	ADDQ             $0x10, SI
-	ADDQ             $0x10, DI
-	ADDQ             $0x10, R8
+	ADDQ             $0x00000010, DX
+	ADDQ             $0x00000010, SI
+	ADDQ             $0x00000010, DI
+	ADDQ             $0x00000010, R8
 	SUBQ             $0x04, CX
 	JGE              loop
 
@@ -6833,10 +6833,10 @@ one:
 	VFMADD231PS.BCST (R8)(BX*1), Z12, Z10
 	VFMADD231PS.BCST (R8)(BX*2), Z12, Z11
 	ADDQ             $0x00000020, AX
-	ADDQ             $0x04, DX
-	ADDQ             $0x04, SI
-	ADDQ             $0x04, DI
-	ADDQ             $0x04, R8
+	ADDQ             $0x00000004, DX
+	ADDQ             $0x00000004, SI
+	ADDQ             $0x00000004, DI
+	ADDQ             $0x00000004, R8
 	DECQ             CX
 	JNE              one
 

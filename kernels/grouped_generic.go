@@ -1,3 +1,5 @@
+//go:build purego || !amd64
+
 package kernels
 
 type groupedTiles struct{}
@@ -8,4 +10,5 @@ func (q *groupedKernel) addBand(y []float32, ld, s int, x *Acts, t, tEnd, gLo, g
 	q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
 }
 
+// quantizeGroupsFast does no group: the portable code does them all.
 func quantizeGroupsFast([]byte, []float32) int { return 0 }

@@ -232,6 +232,38 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 	})
 }
 
+func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
+	onEachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 7))
+		special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32, 0x1p-100, 0x1p-101, 0x1p-149, float32(math.Inf(-1)), float32(math.NaN())}
+		for n := range 300 {
+			x := randomVector(r, groupCols*(1+n%7))
+			for i := range x {
+				switch n % 5 {
+				case 1:
+					x[i] *= 1e-38
+				case 2:
+					x[i] = float32(math.Round(float64(x[i]))) * 0.5 // ties
+				case 3:
+					x[i] = math.MaxFloat32
+				}
+			}
+			if n >= 100 {
+				x[r.IntN(len(x))] = special[n%len(special)]
+			}
+			got := make([]byte, len(x)/groupCols*actRecord)
+			quantizeGroups(got, x)
+			for g := range len(x) / groupCols {
+				var want [actRecord]byte
+				quantizeGroup(&want, x[g*groupCols:(g+1)*groupCols])
+				if rec := [actRecord]byte(got[g*actRecord:]); rec != want {
+					t.Fatalf("record of %v =\n%v, want\n%v", x[g*groupCols:(g+1)*groupCols], rec, want)
+				}
+			}
+		}
+	})
+}
+
 func TestBandProductsAllocateNothing(t *testing.T) {
 	pool := NewPool(2)
 	defer pool.Close()

@@ -7,6 +7,8 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
 // bandRows is the number of rows side by side in a band of the layout.
@@ -72,7 +74,7 @@ func tile(i isa, w weight, bands, tokens int) {
 		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
 	}
 	k := Load(Param("k"), GP64())
-	xs := rows(Load(Param("x"), GP64()), "ldx", tokens)
+	xs := emit.NewRows("x", "ldx", 2, tokens)
 
 	vectors := bandRows / i.lanes // registers of a band
 	acc := make([][]reg.VecVirtual, tokens)
@@ -80,7 +82,7 @@ func tile(i isa, w weight, bands, tokens int) {
 		acc[t] = make([]reg.VecVirtual, bands*vectors)
 		for v := range acc[t] {
 			acc[t][v] = i.vec()
-			zero(acc[t][v])
+			emit.Zero(acc[t][v])
 		}
 	}
 	band := func(b, disp int) Mem {
@@ -103,7 +105,7 @@ func tile(i isa, w weight, bands, tokens int) {
 		for c := range n {
 			if tokens == 1 {
 				a := i.vec()
-				VBROADCASTSS(xs.at(0, 4*c), a)
+				VBROADCASTSS(xs.At(0, 4*c), a)
 				for v := range acc[0] {
 					f := i.vec()
 					w.load(band(v/vectors, c*bandRows*w.size+v%vectors*i.lanes*w.size), f)
@@ -118,18 +120,18 @@ func tile(i isa, w weight, bands, tokens int) {
 			}
 			for t := range tokens {
 				if vectors == 1 {
-					VFMADD231PS_BCST(xs.at(t, 4*c), f[0], acc[t][0])
+					VFMADD231PS_BCST(xs.At(t, 4*c), f[0], acc[t][0])
 					continue
 				}
 				a := i.vec()
-				VBROADCASTSS(xs.at(t, 4*c), a)
+				VBROADCASTSS(xs.At(t, 4*c), a)
 				for v := range f {
 					VFMADD231PS(a, f[v], acc[t][v])
 				}
 			}
 		}
 		ADDQ(U32(uint32(n*bandRows*w.size)), wp)
-		xs.advance(4 * n)
+		xs.Advance(4 * n)
 	}
 	const unroll = 4
 	Comment("four columns a turn, then one")
@@ -148,60 +150,13 @@ func tile(i isa, w weight, bands, tokens int) {
 	JNE(LabelRef("one"))
 	Label("done")
 	Comment("y += sums")
-	ys := rows(Load(Param("y"), GP64()), "ld", tokens)
+	ys := emit.NewRows("y", "ld", 2, tokens)
 	for t := range acc {
 		for v, a := range acc[t] {
-			VADDPS(ys.at(t, v*i.lanes*4), a, a)
-			VMOVUPS(a, ys.at(t, v*i.lanes*4))
+			VADDPS(ys.At(t, v*i.lanes*4), a, a)
+			VMOVUPS(a, ys.At(t, v*i.lanes*4))
 		}
 	}
 	VZEROUPPER()
 	RET()
-}
-
-func zero(v reg.VecVirtual) {
-	if v.Size() == 64 {
-		VPXORD(v, v, v)
-		return
-	}
-	VXORPS(v, v, v)
-}
-
-// rowPointers addresses rows a fixed stride apart: a pointer for every three
-// rows, which the stride register once and twice reaches.
-type rowPointers struct {
-	base []reg.GPVirtual
-	ld   reg.GPVirtual
-}
-
-// rows makes pointers to n rows from p on, the named parameter holding their
-// distance in float32 values.
-func rows(p reg.Register, ld string, n int) rowPointers {
-	r := rowPointers{base: []reg.GPVirtual{p.(reg.GPVirtual)}, ld: GP64()}
-	if n == 1 {
-		return r
-	}
-	Load(Param(ld), r.ld)
-	SHLQ(Imm(2), r.ld)
-	for i := 3; i < n; i += 3 {
-		next := GP64()
-		LEAQ(Mem{Base: r.base[len(r.base)-1], Index: r.ld, Scale: 2}, next)
-		ADDQ(r.ld, next)
-		r.base = append(r.base, next)
-	}
-	return r
-}
-
-func (r rowPointers) at(row, disp int) Mem {
-	m := Mem{Base: r.base[row/3], Disp: disp}
-	if row%3 > 0 {
-		m.Index, m.Scale = r.ld, uint8(row%3)
-	}
-	return m
-}
-
-func (r rowPointers) advance(bytes int) {
-	for _, b := range r.base {
-		ADDQ(Imm(uint64(bytes)), b)
-	}
 }

@@ -1,0 +1,163 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/lutra-lm/lutra/kernels/_gen/emit"
+)
+
+// wide generates an AVX-512 VNNI tile: a register is a band, products add up
+// in int32. The float32 operations are those of the AVX2 tiles in the same
+// order, so the bits agree.
+func wide(p packing, tokens int) {
+	t := begin(p, "AVX512", tokens)
+	sums := make([]reg.VecVirtual, tokens)
+	for i := range sums {
+		sums[i] = ZMM()
+		VMOVUPS(t.y.At(i, 0), sums[i])
+	}
+	switch p.name {
+	case "Q4", "Q4M":
+		t.wideQ4(sums)
+	case "Q6":
+		t.wideQ6(sums)
+	case "Q8":
+		t.wideQ8(sums)
+	}
+	for i := range sums {
+		VMOVUPS(sums[i], t.y.At(i, 0))
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func row(tokens int) []reg.VecVirtual {
+	r := make([]reg.VecVirtual, tokens)
+	for i := range r {
+		r[i] = ZMM()
+	}
+	return r
+}
+
+// dot adds the products of four columns, bytes at disp of the records.
+func (t *tile) dot(sum []reg.VecVirtual, code reg.VecVirtual, disp int) {
+	for i := range sum {
+		VPDPBUSD_BCST(t.acts.At(i, disp), code, sum[i])
+	}
+}
+
+func (t *tile) wideQ4(sums []reg.VecVirtual) {
+	low := ZMM()
+	emit.Fill(0x0f0f0f0f, low)
+	t.loop(func() {
+		sum := row(t.tokens)
+		for i := range sum {
+			if t.name == "Q4" {
+				VPBROADCASTD(t.acts.At(i, recSum8), sum[i])
+			} else {
+				emit.Zero(sum[i])
+			}
+		}
+		for p := range 4 {
+			raw, code := ZMM(), ZMM()
+			VMOVDQU64(t.code(p*planeBytes), raw)
+			VPANDD(low, raw, code)
+			t.dot(sum, code, 4*p)
+			VPSRLW(Imm(4), raw, raw)
+			VPANDD(low, raw, raw)
+			t.dot(sum, raw, 16+4*p)
+		}
+		if t.name == "Q4" {
+			t.wideFinish(sums, sum, nil)
+			return
+		}
+		sc, least, d := ZMM(), ZMM(), ZMM()
+		VPMOVZXBD(Mem{Base: t.small, Disp: 64}, sc)
+		for i := range sum {
+			VPMULLD(sc, sum[i], sum[i])
+		}
+		VPMOVZXBD(Mem{Base: t.small, Disp: 80}, least)
+		VCVTDQ2PS(least, least)
+		VCVTPH2PS(Mem{Base: t.scales, Disp: 32}, d)
+		VMULPS(d, least, least)
+		t.wideFinish(sums, sum, least)
+	})
+}
+
+func (t *tile) wideQ6(sums []reg.VecVirtual) {
+	low, high := ZMM(), ZMM()
+	emit.Fill(0x0f0f0f0f, low)
+	emit.Fill(0x30303030, high)
+	t.loop(func() {
+		var first []reg.VecVirtual
+		for h := range 2 {
+			sum := row(t.tokens)
+			for i := range sum {
+				VPBROADCASTD(t.acts.At(i, recHalf32+4*h), sum[i])
+			}
+			for p := range 4 {
+				code, pair := ZMM(), ZMM()
+				VMOVDQU64(t.code(p*planeBytes), code)
+				if h == 1 {
+					VPSRLW(Imm(4), code, code)
+				}
+				VPANDD(low, code, code)
+				VMOVDQU64(t.code(nibbleBytes+h*planeBytes), pair)
+				switch p {
+				case 0, 1:
+					VPSLLW(Imm(uint64(4-2*p)), pair, pair)
+				case 3:
+					VPSRLW(Imm(2), pair, pair)
+				}
+				VPANDD(high, pair, pair)
+				VPORD(pair, code, code)
+				t.dot(sum, code, 16*h+4*p)
+			}
+			sc := ZMM()
+			VPMOVSXBD(Mem{Base: t.small, Disp: 32 + 16*h}, sc)
+			for i := range sum {
+				VPMULLD(sc, sum[i], sum[i])
+				if h == 1 {
+					VPADDD(first[i], sum[i], sum[i])
+				}
+			}
+			first = sum
+		}
+		t.wideFinish(sums, first, nil)
+	})
+}
+
+func (t *tile) wideQ8(sums []reg.VecVirtual) {
+	offset := ZMM()
+	emit.Fill(0x80808080, offset)
+	t.loop(func() {
+		Comment("codes become unsigned by adding 128; sums start at -128 times those of the activations")
+		sum := row(t.tokens)
+		for i := range sum {
+			VPBROADCASTD(t.acts.At(i, recSum8), sum[i])
+			VPSLLD(Imm(4), sum[i], sum[i])
+		}
+		for j := range 8 {
+			w := ZMM()
+			VPXORD(t.code(j*planeBytes), offset, w)
+			t.dot(sum, w, 4*j)
+		}
+		t.wideFinish(sums, sum, nil)
+	})
+}
+
+// wideFinish is finish for whole bands.
+func (t *tile) wideFinish(sums, sum []reg.VecVirtual, least reg.VecVirtual) {
+	d := ZMM()
+	VCVTPH2PS(Mem{Base: t.scales}, d)
+	for i := range sum {
+		VCVTDQ2PS(sum[i], sum[i])
+		VMULPS(d, sum[i], sum[i])
+		if least != nil {
+			VFNMADD231PS_BCST(t.acts.At(i, recSum), least, sum[i])
+		}
+		VFMADD231PS_BCST(t.acts.At(i, recScale), sum[i], sums[i])
+	}
+}

@@ -1,0 +1,66 @@
+//go:build amd64 && !purego
+
+package kernels
+
+//go:generate sh -c "cd _gen/grouped && go run . -out ../../grouped_amd64.s -stubs ../../grouped_stubs_amd64.go -pkg kernels"
+
+// groupedTile adds to y[tokens][16] the products of some groups of a band. It
+// is the i-th of groupedTiles for i+1 tokens.
+type groupedTile func(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+
+type groupedTiles []groupedTile
+
+var groupedAVX2 = map[Packing]groupedTiles{
+	Q4:  {groupedQ4AVX2x1, groupedQ4AVX2x2, groupedQ4AVX2x3, groupedQ4AVX2x4},
+	Q4M: {groupedQ4MAVX2x1, groupedQ4MAVX2x2, groupedQ4MAVX2x3, groupedQ4MAVX2x4},
+	Q6:  {groupedQ6AVX2x1, groupedQ6AVX2x2, groupedQ6AVX2x3, groupedQ6AVX2x4},
+	Q8:  {groupedQ8AVX2x1, groupedQ8AVX2x2, groupedQ8AVX2x3, groupedQ8AVX2x4},
+}
+
+var groupedAVX512 = map[Packing]groupedTiles{
+	Q4:  {groupedQ4AVX512x1, groupedQ4AVX512x2, groupedQ4AVX512x3, groupedQ4AVX512x4, groupedQ4AVX512x5, groupedQ4AVX512x6, groupedQ4AVX512x7, groupedQ4AVX512x8},
+	Q4M: {groupedQ4MAVX512x1, groupedQ4MAVX512x2, groupedQ4MAVX512x3, groupedQ4MAVX512x4, groupedQ4MAVX512x5, groupedQ4MAVX512x6, groupedQ4MAVX512x7, groupedQ4MAVX512x8},
+	Q6:  {groupedQ6AVX512x1, groupedQ6AVX512x2, groupedQ6AVX512x3, groupedQ6AVX512x4, groupedQ6AVX512x5, groupedQ6AVX512x6, groupedQ6AVX512x7, groupedQ6AVX512x8},
+	Q8:  {groupedQ8AVX512x1, groupedQ8AVX512x2, groupedQ8AVX512x3, groupedQ8AVX512x4, groupedQ8AVX512x5, groupedQ8AVX512x6, groupedQ8AVX512x7, groupedQ8AVX512x8},
+}
+
+func groupedTilesFor(i ISA, p Packing) groupedTiles {
+	switch i {
+	case AVX2:
+		return groupedAVX2[p]
+	case AVX512:
+		return groupedAVX512[p]
+	}
+	return nil
+}
+
+func (q *groupedKernel) addBand(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+	if q.tiles == nil {
+		q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
+		return
+	}
+	f := groupedFormats[q.w.Packing]
+	codes, scales := q.w.groupedBand(s)
+	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:gHi/f.unit*f.unitBytes]
+	lda := x.groupedRecords() * actRecord
+	for t < tEnd {
+		n := tileWidth(tEnd-t, len(q.tiles))
+		acts := x.grouped.rec[t*lda+gLo*actRecord:]
+		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
+		q.tiles[n-1](&y[0], ld, &codes[0], &scales[0], &acts[0], lda, gHi-gLo)
+		if t += n; t < tEnd {
+			y = y[n*ld:]
+		}
+	}
+}
+
+// quantizeGroupsFast does the whole groups of x and returns how many.
+func quantizeGroupsFast(rec []byte, x []float32) int {
+	groups := len(x) / groupCols
+	if active == Generic || groups == 0 {
+		return 0
+	}
+	_ = rec[groups*actRecord-1]
+	quantizeGroupsAVX2(&rec[0], &x[0], groups)
+	return groups
+}
