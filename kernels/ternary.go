@@ -60,31 +60,46 @@ func PackTernary(rows, cols int, trits []int8, scale []float32, p Packing) (*Mat
 	if rows > len(trits)/cols || rows*cols != len(trits) {
 		return nil, fmt.Errorf("%w: %d trits for %d x %d", ErrShape, len(trits), rows, cols)
 	}
-	g, blocks := tritsPerByte(p), ternaryBlocks(cols, p)
 	m.Data = aligned[byte](TernarySize(rows, cols, p))
+	faults := make([]error, roundUp(rows, stripRows)/stripRows)
+	packBands(len(faults), func(s int) { faults[s] = m.packTernaryStrip(s, trits) })
+	for _, err := range faults {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// packTernaryStrip packs the 64 rows of strip s.
+func (m *Matrix) packTernaryStrip(s int, trits []int8) error {
+	g, blocks := tritsPerByte(m.Packing), ternaryBlocks(m.Cols, m.Packing)
 	digits := make([]byte, blocks*blockBytes*g+8) // one row as digits 0..2; 8 spare bytes for whole-word reads
 	for i := range digits {
 		digits[i] = 1
 	}
-	for r := range roundUp(rows, stripRows) {
-		if r < rows {
-			if i := toDigits(digits, trits[r*cols:(r+1)*cols]); i >= 0 {
-				return nil, fmt.Errorf("%w: trit %d at row %d, column %d", ErrShape, trits[r*cols+i], r, i)
+	strip := m.Data[s*blocks*stripRows*blockBytes:]
+	for i := range stripRows {
+		if r := s*stripRows + i; r < m.Rows {
+			row := trits[r*m.Cols : (r+1)*m.Cols]
+			if c := toDigits(digits, row); c >= 0 {
+				return fmt.Errorf("%w: trit %d at row %d, column %d", ErrShape, row[c], r, c)
 			}
-		} else if r == rows {
+		} else if r == m.Rows {
 			for i := range digits {
 				digits[i] = 1
 			}
 		}
-		packRow(m.Data[r/stripRows*blocks*stripRows*blockBytes+r%stripRows*blockBytes:], digits, blocks, g)
+		packRow(strip[i*blockBytes:], digits, blocks, g)
 	}
-	return m, nil
+	return nil
 }
 
 // toDigits writes w+1 for each trit and returns the index of the first value
 // that is no trit, or -1.
 func toDigits(dst []byte, trits []int8) int {
 	bad := byte(0)
+	dst = dst[:len(trits)]
 	for i, t := range trits {
 		d := byte(t) + 1
 		dst[i] = d

@@ -121,25 +121,26 @@ func packTernary(t *gguf.Tensor, p kernels.Packing) (*kernels.Matrix, error) {
 }
 
 // rowTrits splits a row into trits and their scale, 0 for a row of zeros. It
-// reports false at the first value that is not finite or of a second magnitude.
+// reports false when a value is not finite or of a second magnitude. Trits are
+// as good as random, so the loop has no branches to mispredict.
 func rowTrits(trits []int8, values []float32) (scale float32, ok bool) {
 	const sign, inf = 1 << 31, 0x7f800000
 	magnitude := uint32(0)
+	for _, v := range values {
+		if magnitude = math.Float32bits(v) &^ sign; magnitude != 0 {
+			break
+		}
+	}
+	other := uint32(0)
+	trits = trits[:len(values)]
 	for i, v := range values {
 		b := math.Float32bits(v)
 		m := b &^ sign
-		if m != magnitude && m != 0 {
-			if magnitude != 0 || m >= inf {
-				return 0, false
-			}
-			magnitude = m
-		}
-		trits[i] = 0
-		if m != 0 {
-			trits[i] = 1 - int8(b>>31)<<1
-		}
+		some := -m >> 31 // 1 unless m is 0
+		other |= (m ^ magnitude) & -some
+		trits[i] = int8(some) - int8(b>>31&some)<<1
 	}
-	return math.Float32frombits(magnitude), true
+	return math.Float32frombits(magnitude), other == 0 && magnitude < inf
 }
 
 // sharedScale is a single scale where all rows have the same one (rows of

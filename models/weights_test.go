@@ -1,0 +1,210 @@
+package models
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// stored quantises row-major values to a tensor of that type.
+func stored(t testing.TB, typ gguf.Type, rows, cols int, values []float32) *gguf.Tensor {
+	t.Helper()
+	x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{cols, rows}}
+	size, err := typ.Size(x.Dims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Data = make([]byte, size)
+	if err := gguf.Quantize(typ, x.Data, values); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// trits are random ternary rows times scale(r); row 0 is all zero.
+func trits(rows, cols int, scale func(r int) float32) []float32 {
+	r := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
+	v := make([]float32, rows*cols)
+	for i := range v {
+		if i >= cols {
+			v[i] = float32(r.IntN(3)-1) * scale(i/cols)
+		}
+	}
+	return v
+}
+
+func gaussians(n int) []float32 {
+	r := rand.New(rand.NewPCG(7, uint64(n)))
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	return v
+}
+
+// holds fails unless w has exactly the values that t stores.
+func holds(t *testing.T, w *kernels.Matrix, x *gguf.Tensor) {
+	t.Helper()
+	if w.Rows != x.Rows() || w.Cols != x.Cols() {
+		t.Fatalf("packed as %d x %d, want %d x %d", w.Rows, w.Cols, x.Rows(), x.Cols())
+	}
+	want, got := make([]float32, x.Cols()), make([]float32, x.Cols())
+	for r := range x.Rows() {
+		if err := x.Dequantize(want, r*x.Cols()); err != nil {
+			t.Fatal(err)
+		}
+		w.Row(got, r)
+		for i := range want {
+			if got[i] != want[i] {
+				t.Fatalf("%v as %v: row %d, column %d is %v, want %v", x.Type, w.Packing, r, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	for typ, want := range map[gguf.Type]kernels.Packing{
+		gguf.F32: kernels.F32, gguf.F16: kernels.F16, gguf.BF16: kernels.BF16,
+		gguf.Q8_0: kernels.Q8, gguf.Q4_0: kernels.Q4, gguf.Q4_K: kernels.Q4M, gguf.Q6_K: kernels.Q6,
+	} {
+		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{512, 33}}
+		size, err := typ.Size(x.Dims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Data = make([]byte, size)
+		for i := range x.Data {
+			x.Data[i] = byte(r.Uint32()) & 0xbf // no exponent of all ones: finite scales
+		}
+		w, err := packMatrix(x, LoadOptions{})
+		if err != nil {
+			t.Fatalf("%v: %v", typ, err)
+		}
+		if w.Packing != want {
+			t.Errorf("%v is packed as %v, want %v", typ, w.Packing, want)
+		}
+		holds(t, w, x)
+		exact, err := packMatrix(x, LoadOptions{Exact: true})
+		if err != nil || exact.Packing != kernels.F32 {
+			t.Fatalf("%v: exact packing is %v, %v", typ, exact, err)
+		}
+		holds(t, exact, x)
+	}
+}
+
+func TestTernaryRowsOfAnyStorageTypeBecomeTrits(t *testing.T) {
+	perRow := func(r int) float32 { return 0.25 * float32(1+r%7) }
+	shared := func(int) float32 { return 0.75 }
+	for _, typ := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.TQ1_0, gguf.TQ2_0} {
+		for name, packing := range map[string]kernels.Packing{"": kernels.I2, "auto": kernels.I2, "i2": kernels.I2, "I1": kernels.I1} {
+			for scales, scale := range map[int]func(int) float32{1: shared, 70: perRow} {
+				x := stored(t, typ, 70, 256, trits(70, 256, scale))
+				w, err := packMatrix(x, LoadOptions{Packing: name})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if w.Packing != packing || len(w.Scale) != scales {
+					t.Errorf("%v, packing %q: %v with %d scales, want %v with %d", typ, name, w.Packing, len(w.Scale), packing, scales)
+				}
+				holds(t, w, x)
+			}
+		}
+	}
+}
+
+func TestOneValueThatIsNoTritKeepsTheMatrixDense(t *testing.T) {
+	for _, at := range []int{0, 256, 69*256 + 255} {
+		v := trits(70, 256, func(int) float32 { return 1 })
+		v[1], v[257], v[69*256] = 1, 1, 1
+		v[at] = 0.5
+		x := stored(t, gguf.F16, 70, 256, v)
+		w, err := packMatrix(x, LoadOptions{})
+		if err != nil || w.Packing != kernels.F16 {
+			t.Fatalf("a value of 0.5 at %d: %v, %v, want F16", at, w.Packing, err)
+		}
+		holds(t, w, x)
+	}
+}
+
+func TestATernaryTypeWhoseScaleChangesInARowStaysExact(t *testing.T) {
+	for _, typ := range []gguf.Type{gguf.TQ1_0, gguf.TQ2_0} {
+		v := trits(20, 512, func(int) float32 { return 1 })
+		v[3*512], v[3*512+1], v[3*512+300] = 1, -1, 1
+		for i := 256; i < 512; i++ {
+			v[3*512+i] *= 1.5
+		}
+		x := stored(t, typ, 20, 512, v)
+		w, err := packMatrix(x, LoadOptions{})
+		if err != nil || w.Packing != kernels.Q4 {
+			t.Fatalf("%v with two scales in a row: %v, %v, want Q4", typ, w.Packing, err)
+		}
+		holds(t, w, x)
+	}
+}
+
+func TestTheUnusedCodeOfTQ2_0IsReadAsTwo(t *testing.T) {
+	x := stored(t, gguf.TQ2_0, 2, 256, trits(2, 256, func(int) float32 { return 1 }))
+	x.Data[66] |= 3
+	w, err := packMatrix(x, LoadOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds(t, w, x)
+	row := make([]float32, 256)
+	if w.Row(row, 1); row[0] != 2 {
+		t.Errorf("code 3 reads as %v, want 2", row[0])
+	}
+}
+
+func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
+	x := &gguf.Tensor{Name: "w", Type: gguf.I2_S, Dims: []int{128, 3}, Data: make([]byte, 3*32+32)}
+	for i := range 3 * 32 {
+		x.Data[i] = []byte{0x15, 0x26, 0x40, 0x8a}[i%4]
+	}
+	x.Data[3*32+2], x.Data[3*32+3] = 0x40, 0x3f // 0.75
+	w, err := packMatrix(x, LoadOptions{})
+	if err != nil || w.Packing != kernels.I2 || w.Scale[0] != 0.75 {
+		t.Fatalf("I2_S becomes %v, %v, want I2 with scale 0.75", w, err)
+	}
+	holds(t, w, x)
+}
+
+func TestWhatCannotBePackedIsAnError(t *testing.T) {
+	mxfp4 := &gguf.Tensor{Name: "w", Type: 39, Dims: []int{32, 1}, Data: make([]byte, 17)}
+	for _, exact := range []bool{false, true} {
+		if w, err := packMatrix(mxfp4, LoadOptions{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
+			t.Errorf("packing MXFP4 = %v, %v, want ErrUnsupported", w, err)
+		}
+	}
+	if w, err := packMatrix(stored(t, gguf.F32, 1, 1, []float32{1}), LoadOptions{Packing: "i3"}); w != nil || err == nil {
+		t.Errorf("packing i3 = %v, %v, want an error", w, err)
+	}
+}
+
+func BenchmarkPackMatrix(b *testing.B) {
+	const rows, cols = 2048, 2048
+	ternary := trits(rows, cols, func(int) float32 { return 1 })
+	for _, c := range []struct {
+		typ    gguf.Type
+		values []float32
+	}{{gguf.TQ1_0, ternary}, {gguf.TQ2_0, ternary}, {gguf.F16, ternary}, {gguf.F16, gaussians(rows * cols)}, {gguf.Q8_0, gaussians(rows * cols)}} {
+		x := stored(b, c.typ, rows, cols, c.values)
+		w, err := packMatrix(x, LoadOptions{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(c.typ.String()+"/"+w.Packing.String(), func(b *testing.B) {
+			b.SetBytes(rows * cols) // bytes here are weights
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := packMatrix(x, LoadOptions{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
