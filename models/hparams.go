@@ -1,0 +1,89 @@
+package models
+
+// shape reads the hyper-parameters that all architectures share into l.cfg.
+func (l *loader) shape() {
+	c, m := &l.cfg, l.file.Metadata
+	c.Arch = l.arch
+	c.Name, _ = m.String("general.name")
+	c.Layers = l.count("block_count", 1, maxLayers, required)
+	c.Hidden = l.count("embedding_length", 1, maxDim, required)
+	c.FFN = l.count("feed_forward_length", 1, maxDim, required)
+	c.Heads = l.count("attention.head_count", 1, maxDim, required)
+	c.KVHeads = l.count("attention.head_count_kv", 1, maxDim, c.Heads)
+	c.Context = l.count("context_length", 1, 1<<30, required)
+	if l.err != nil {
+		return
+	}
+	if c.Heads%c.KVHeads != 0 {
+		l.fail("%s: %d heads do not share %d KV heads evenly", l.key("attention.head_count_kv"), c.Heads, c.KVHeads)
+		return
+	}
+	c.HeadDim = l.count("attention.key_length", 1, maxDim, c.Hidden/c.Heads)
+	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim {
+		l.fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
+	}
+	if c.HeadDim < 2 || c.HeadDim%2 != 0 {
+		l.fail("%s: heads of %d elements; want an even number", l.key("attention.key_length"), c.HeadDim)
+	}
+	if int64(c.Heads)*int64(c.HeadDim) > maxDim {
+		l.fail("%s: %d heads of %d elements are too many", l.key("attention.head_count"), c.Heads, c.HeadDim)
+	}
+	eps := l.number("attention.layer_norm_rms_epsilon", -1)
+	if eps < 0 || eps > 1 {
+		l.fail("%s is missing or out of range", l.key("attention.layer_norm_rms_epsilon"))
+	}
+	c.NormEps = float32(eps)
+	emb := l.file.Tensor("token_embd.weight")
+	if emb == nil {
+		l.fail("tensor token_embd.weight is missing")
+		return
+	}
+	c.Vocab = emb.Rows()
+	if n := l.file.Metadata.Len("tokenizer.ggml.tokens"); n != 0 && n != c.Vocab {
+		l.fail("tokenizer.ggml.tokens has %d tokens and token_embd.weight %d rows", n, c.Vocab)
+	}
+	c.Outputs = c.Vocab
+}
+
+// rope reads the rope.* hyper-parameters.
+func (l *loader) rope() rope {
+	if l.err != nil {
+		return rope{}
+	}
+	p := ropeParams{
+		dims:    l.count("rope.dimension_count", 2, l.cfg.HeadDim, l.cfg.HeadDim),
+		base:    l.number("rope.freq_base", 10000),
+		scaling: l.text("rope.scaling.type", ""),
+		factor:  l.number("rope.scaling.factor", 0),
+		attn:    l.number("rope.scaling.attn_factor", 1),
+	}
+	if p.factor == 0 { // the key of older files
+		p.factor = l.number("rope.scale_linear", 1)
+	}
+	if p.scaling == "" { // files from before the key existed scale linearly
+		p.scaling = ropeLinear
+	}
+	p.original = l.count("rope.scaling.original_context_length", 1, 1<<30, l.cfg.Context)
+	p.betaFast = l.number("rope.scaling.yarn_beta_fast", 32)
+	p.betaSlow = l.number("rope.scaling.yarn_beta_slow", 1)
+	p.ext = l.number("rope.scaling.yarn_ext_factor", 1)
+	if p.dims%2 != 0 {
+		l.fail("%s is %d, want an even number", l.key("rope.dimension_count"), p.dims)
+	}
+	if p.base <= 1 || p.factor <= 0 || p.attn <= 0 || p.betaFast <= 0 || p.betaSlow <= 0 {
+		l.fail("%s, factor %v, base %v: out of range", l.key("rope.scaling"), p.factor, p.base)
+	}
+	if p.scaling != ropeNone && p.scaling != ropeLinear && p.scaling != ropeYarn {
+		l.fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
+	}
+	p.factors = l.optionalVector("rope_freqs.weight", p.dims/2)
+	for i, f := range p.factors {
+		if f <= 0 {
+			l.fail("tensor rope_freqs.weight: element %d is %v", i, f)
+		}
+	}
+	if l.err != nil {
+		return rope{}
+	}
+	return newRope(p)
+}

@@ -1,0 +1,216 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// loader collects a model's hyper-parameters and weights. The first failure
+// sticks and later calls return zero values, so that builders read as lists.
+type loader struct {
+	file  *gguf.File
+	opt   LoadOptions
+	cpu   kernels.Backend
+	arch  string
+	err   error
+	cfg   Config
+	packs map[string]bool
+}
+
+func (l *loader) fail(format string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf("%w: "+format, append([]any{ErrModel}, args...)...)
+	}
+}
+
+// key is a hyper-parameter's full name.
+func (l *loader) key(name string) string { return l.arch + "." + name }
+
+// The bounds of hyper-parameters: far beyond any real model, and small enough
+// that products of three do not overflow.
+const (
+	maxLayers = 1 << 12
+	maxDim    = 1 << 20
+)
+
+// count is an integer hyper-parameter in [lo, hi], or otherwise when the key is missing.
+func (l *loader) count(name string, lo, hi, otherwise int) int {
+	key := l.key(name)
+	if _, ok := l.file.Metadata[key]; !ok {
+		if otherwise < 0 {
+			l.fail("%s is missing", key)
+		}
+		return otherwise
+	}
+	n, ok := l.file.Metadata.Int(key)
+	if !ok {
+		l.fail("%s is %v, want one integer", key, l.file.Metadata[key])
+		return lo
+	}
+	if n < lo || n > hi {
+		l.fail("%s is %d, want %d to %d", key, n, lo, hi)
+		return lo
+	}
+	return n
+}
+
+// required makes count fail on a missing key.
+const required = -1
+
+// number is a finite hyper-parameter, or otherwise when the key is missing.
+func (l *loader) number(name string, otherwise float64) float64 {
+	key := l.key(name)
+	if _, ok := l.file.Metadata[key]; !ok {
+		return otherwise
+	}
+	x, ok := l.file.Metadata.Float(key)
+	if !ok || x != x || x-x != 0 {
+		l.fail("%s is %v, want a finite number", key, l.file.Metadata[key])
+		return otherwise
+	}
+	return x
+}
+
+// text is a string hyper-parameter, or otherwise when the key is missing.
+func (l *loader) text(name, otherwise string) string {
+	key := l.key(name)
+	if _, ok := l.file.Metadata[key]; !ok {
+		return otherwise
+	}
+	s, ok := l.file.Metadata.String(key)
+	if !ok {
+		l.fail("%s is %v, want a string", key, l.file.Metadata[key])
+	}
+	return s
+}
+
+// tensor is the tensor of that name and shape (fastest dimension first), nil
+// when it is optional and missing.
+func (l *loader) tensor(name string, optional bool, dims ...int) *gguf.Tensor {
+	if l.err != nil {
+		return nil
+	}
+	t := l.file.Tensor(name)
+	if t == nil {
+		if !optional {
+			l.fail("tensor %s is missing", name)
+		}
+		return nil
+	}
+	// Trailing ones do not change a shape.
+	if got := trimOnes(t.Dims); !slices.Equal(got, trimOnes(dims)) {
+		l.fail("tensor %s has shape %v, want %v", name, t.Dims, dims)
+		return nil
+	}
+	if !t.Type.Supported() {
+		l.fail("tensor %s has storage type %v, which is not supported", name, t.Type)
+		return nil
+	}
+	return t
+}
+
+func trimOnes(dims []int) []int {
+	for len(dims) > 1 && dims[len(dims)-1] == 1 {
+		dims = dims[:len(dims)-1]
+	}
+	return dims
+}
+
+// vector is a one-dimensional tensor of n numbers.
+func (l *loader) vector(name string, n int) []float32 { return l.floats(name, false, n) }
+
+// optionalVector is nil when the tensor is missing.
+func (l *loader) optionalVector(name string, n int) []float32 { return l.floats(name, true, n) }
+
+func (l *loader) floats(name string, optional bool, n int) []float32 {
+	t := l.tensor(name, optional, n)
+	if t == nil {
+		return nil
+	}
+	v := make([]float32, n)
+	if err := t.Dequantize(v, 0); err != nil {
+		l.fail("%w", err)
+	}
+	for i, x := range v {
+		if x-x != 0 {
+			l.fail("tensor %s: element %d is %v", name, i, x)
+			break
+		}
+	}
+	l.cfg.Params += int64(n)
+	l.cfg.Bytes += 4 * int64(n)
+	return v
+}
+
+// matrix is W[rows][cols], packed and loaded onto the backend, or the CPU
+// where the backend does not run its packing.
+func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
+	t := l.tensor(name, false, cols, rows)
+	if t == nil {
+		return nil
+	}
+	w, err := packMatrix(t, l.opt)
+	if err != nil {
+		l.fail("tensor %s: %w", name, err)
+		return nil
+	}
+	lin, err := l.opt.Backend.Load(w)
+	if errors.Is(err, kernels.ErrUnsupported) {
+		lin, err = l.cpu.Load(w)
+	}
+	if err != nil {
+		l.fail("tensor %s: %w", name, err)
+		return nil
+	}
+	l.cfg.Params += int64(rows) * int64(cols)
+	l.cfg.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
+	if strings.HasPrefix(name, "blk.") {
+		l.packs[w.Packing.String()] = true
+	}
+	return lin
+}
+
+// embedding is the table that tokens are looked up in, read in its storage format.
+func (l *loader) embedding() *gguf.Tensor {
+	return l.tensor("token_embd.weight", false, l.cfg.Hidden, l.cfg.Vocab)
+}
+
+// blockNames gives the tensor names of block i.
+func blockNames(i int) func(string) string {
+	prefix := "blk." + strconv.Itoa(i) + "."
+	return func(name string) string { return prefix + name }
+}
+
+// poolingRank is the pooling_type of reward models.
+const poolingRank = 4
+
+// head is what turns the last hidden state into logits: the reward head of a
+// rank model with its bias, an output matrix, or the embedding once more.
+func (l *loader) head() (kernels.Linear, []float32) {
+	if l.count("pooling_type", 0, maxDim, 0) == poolingRank {
+		t := l.file.Tensor("cls.output.weight")
+		if t == nil {
+			l.fail("tensor cls.output.weight is missing")
+			return nil, nil
+		}
+		l.cfg.Outputs = t.Rows()
+		return l.matrix(t.Name, t.Rows(), l.cfg.Hidden), l.optionalVector("cls.output.bias", t.Rows())
+	}
+	if l.file.Tensor("output.weight") != nil {
+		return l.matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden), nil
+	}
+	return l.matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden), nil
+}
+
+// config is the finished description of the model.
+func (l *loader) config() Config {
+	l.cfg.Packings = strings.Join(slices.Sorted(maps.Keys(l.packs)), "+")
+	return l.cfg
+}
