@@ -1,0 +1,128 @@
+package synthetic
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// filler makes a function that fills one block of type t with random weights
+// of standard deviation std: uniform over {-1, 0, 1} for the ternary types,
+// over all codes for the others.
+func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
+	ternary := std * math.Sqrt(1.5)  // of {-a, 0, a}, a third each: a·√(2/3)
+	uniform := std * math.Sqrt(12.0) // of a range a: a/√12
+	switch t {
+	case gguf.F32, gguf.F16, gguf.BF16:
+		return levels(t, uniform)
+	case gguf.Q8_0:
+		return codes(2, 34, 0, uniform/256), nil
+	case gguf.Q4_0:
+		return codes(2, 18, 0, uniform/16), nil
+	case gguf.Q6_K:
+		fill := codes(0, 192, 208, uniform/64)
+		return func(block []byte, r *rand.PCG) {
+			fill(block, r)
+			for i := range block[192:208] {
+				block[192+i] = 1 // the scales within the block
+			}
+		}, nil
+	case gguf.TQ1_0:
+		five, four := base3(5), base3(4)
+		return func(block []byte, r *rand.PCG) {
+			five.fill(block[:48], r)
+			four.fill(block[48:52], r)
+			binary.LittleEndian.PutUint16(block[52:], half(ternary))
+		}, nil
+	case gguf.TQ2_0:
+		table := bitPairs()
+		return func(block []byte, r *rand.PCG) {
+			table.fill(block[:64], r)
+			binary.LittleEndian.PutUint16(block[64:], half(ternary))
+		}, nil
+	}
+	return nil, fmt.Errorf("%w: no random weights in %v", ErrOptions, t)
+}
+
+// half is the binary16 of x.
+func half(x float64) uint16 {
+	var b [2]byte
+	if err := gguf.Quantize(gguf.F16, b[:], []float32{float32(x)}); err != nil {
+		panic(err) // one value into two bytes always fits
+	}
+	return binary.LittleEndian.Uint16(b[:])
+}
+
+// codes fills bytes [lo, hi) of a block at random and puts the scale d at byte
+// scaleAt.
+func codes(lo, hi, scaleAt int, d float64) func([]byte, *rand.PCG) {
+	scale := half(d)
+	return func(block []byte, r *rand.PCG) {
+		var word [8]byte
+		for i := lo; i < hi; i += 8 {
+			binary.LittleEndian.PutUint64(word[:], r.Uint64())
+			copy(block[i:hi], word[:])
+		}
+		binary.LittleEndian.PutUint16(block[scaleAt:], scale)
+	}
+}
+
+// levels draws values of a plain type from 256 levels across the range.
+func levels(t gguf.Type, width float64) (func([]byte, *rand.PCG), error) {
+	values := make([]float32, 256)
+	for i := range values {
+		values[i] = float32((float64(i) - 127.5) / 256 * width)
+	}
+	size := t.BlockBytes()
+	table := make([]byte, 256*size)
+	if err := gguf.Quantize(t, table, values); err != nil {
+		return nil, err
+	}
+	return func(block []byte, r *rand.PCG) {
+		i := int(r.Uint64()>>56) * size
+		copy(block, table[i:i+size])
+	}, nil
+}
+
+// bytesTable lists the bytes that hold trits.
+type bytesTable []byte
+
+// fill draws bytes from the table, each with the same chance (to 1 in 65536/n).
+func (t bytesTable) fill(dst []byte, r *rand.PCG) {
+	n := uint64(len(t))
+	for i := 0; i < len(dst); i += 4 {
+		x := r.Uint64()
+		for k := range min(4, len(dst)-i) {
+			dst[i+k] = t[x&0xffff*n>>16]
+			x >>= 16
+		}
+	}
+}
+
+// base3 lists the TQ1_0 bytes of n trits: base-3 fractions scaled to 256,
+// rounded up.
+func base3(n int) bytesTable {
+	var t bytesTable
+	last := 1 // trits that the byte has room for but does not hold are 0
+	for range 5 - n {
+		last *= 3
+	}
+	for q := 0; q < 243; q += last {
+		t = append(t, byte((q*256+242)/243))
+	}
+	return t
+}
+
+// bitPairs lists the TQ2_0 bytes: four codes of 0 to 2.
+func bitPairs() bytesTable {
+	var t bytesTable
+	for b := range 256 {
+		if b&(b>>1)&0x55 == 0 { // no pair is 3
+			t = append(t, byte(b))
+		}
+	}
+	return t
+}

@@ -1,0 +1,196 @@
+// Package synthetic makes models of a given shape with random weights, for
+// measuring speed without any download: same seed, same file.
+//
+//	Shape + Options ──Write──▶ GGUF (streamed, tensor by tensor)
+//	                └─Build──▶ *gguf.File in memory
+//
+// The block matrices are ternary unless asked otherwise, scaled so that
+// activations and logits have the size of a trained model's. The tokenizer has
+// one token a byte, a few special ones, and names for the rest of the
+// vocabulary. What the model says is noise; how fast it says it is real.
+package synthetic
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math"
+	"math/rand/v2"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// ErrOptions says that a shape or the options cannot be a model.
+var ErrOptions = errors.New("synthetic: bad options")
+
+// Shape is the size of a llama-architecture model.
+type Shape struct {
+	Name          string
+	Hidden, FFN   int
+	Layers        int
+	Heads         int
+	KVHeads       int
+	HeadDim       int
+	Vocab         int
+	Context       int
+	RopeBase      float32
+	TiedEmbedding bool // the embedding is the output matrix too
+}
+
+// Shapes lists the named shapes.
+//
+//   - tiny: that of the embedded small model.
+//   - falcon3-1b: tiiuae/Falcon3-1B-Instruct, as published in 1.58 bits.
+//   - bitnet-2b: the sizes of microsoft/bitnet-b1.58-2B-4T, whose extra norms
+//     and squared ReLU are left out: they cost little beside its products.
+func Shapes() []Shape {
+	return []Shape{
+		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true},
+		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false},
+		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true},
+	}
+}
+
+// Named is the shape of that name.
+func Named(name string) (Shape, error) {
+	known := ""
+	for _, s := range Shapes() {
+		if s.Name == name {
+			return s, nil
+		}
+		known += " " + s.Name
+	}
+	return Shape{}, fmt.Errorf("%w: no shape %q (have%s)", ErrOptions, name, known)
+}
+
+// Options say how the weights are stored.
+type Options struct {
+	Blocks gguf.Type // the matrices of the layers
+	Head   gguf.Type // embedding and output matrix
+	Seed   uint64
+}
+
+// DefaultOptions are those of a ternary model as published: TQ2_0 layers and a
+// head of 6 bits.
+func DefaultOptions() Options { return Options{Blocks: gguf.TQ2_0, Head: gguf.Q6_K, Seed: 1} }
+
+// Write writes a model of shape s. Weights are made while they are written, so
+// memory does not grow with the model. It reports ErrOptions when the shape is
+// no model or a row is no whole number of blocks.
+func Write(w io.Writer, s Shape, opt Options) error {
+	sources, err := s.sources(opt)
+	if err != nil {
+		return err
+	}
+	return gguf.WriteFrom(w, s.metadata(), sources)
+}
+
+// Build makes the model in memory.
+func Build(s Shape, opt Options) (*gguf.File, error) {
+	sources, err := s.sources(opt)
+	if err != nil {
+		return nil, err
+	}
+	size := 64*s.Vocab + 1<<16 // header, generously
+	for _, t := range sources {
+		n, err := t.Type.Size(t.Dims)
+		if err != nil {
+			return nil, err
+		}
+		size += n + 32
+	}
+	buf := bytes.NewBuffer(make([]byte, 0, size))
+	if err := gguf.WriteFrom(buf, s.metadata(), sources); err != nil {
+		return nil, err
+	}
+	return gguf.Parse(buf.Bytes())
+}
+
+func (s *Shape) validate() error {
+	for _, n := range []int{s.Hidden, s.FFN, s.Layers, s.Heads, s.KVHeads, s.HeadDim, s.Context} {
+		if n < 1 || n > 1<<20 {
+			return fmt.Errorf("%w: shape %+v: sizes must be 1 to 2^20", ErrOptions, *s)
+		}
+	}
+	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
+		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
+	}
+	if s.Heads%s.KVHeads != 0 || s.HeadDim%2 != 0 {
+		return fmt.Errorf("%w: %d heads of %d elements over %d KV heads", ErrOptions, s.Heads, s.HeadDim, s.KVHeads)
+	}
+	return nil
+}
+
+// sources lists the tensors in the order a model reads them.
+func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	b := builder{seed: opt.Seed}
+	q, kv := s.Heads*s.HeadDim, s.KVHeads*s.HeadDim
+	headStd := 2 / math.Sqrt(float64(s.Hidden)) // logits of standard deviation 2
+	b.matrix("token_embd.weight", opt.Head, s.Vocab, s.Hidden, headStd)
+	for i := range s.Layers {
+		block := func(name string, rows, cols int) {
+			b.matrix(fmt.Sprintf("blk.%d.%s.weight", i, name), opt.Blocks, rows, cols, 1/math.Sqrt(float64(cols)))
+		}
+		b.ones(fmt.Sprintf("blk.%d.attn_norm.weight", i), s.Hidden)
+		block("attn_q", q, s.Hidden)
+		block("attn_k", kv, s.Hidden)
+		block("attn_v", kv, s.Hidden)
+		block("attn_output", s.Hidden, q)
+		b.ones(fmt.Sprintf("blk.%d.ffn_norm.weight", i), s.Hidden)
+		block("ffn_gate", s.FFN, s.Hidden)
+		block("ffn_up", s.FFN, s.Hidden)
+		block("ffn_down", s.Hidden, s.FFN)
+	}
+	b.ones("output_norm.weight", s.Hidden)
+	if !s.TiedEmbedding {
+		b.matrix("output.weight", opt.Head, s.Vocab, s.Hidden, headStd)
+	}
+	return b.list, b.err
+}
+
+// builder collects tensors; the first failure sticks.
+type builder struct {
+	seed uint64
+	list []gguf.Source
+	err  error
+}
+
+// matrix adds random weights W[rows][cols] of standard deviation std.
+func (b *builder) matrix(name string, t gguf.Type, rows, cols int, std float64) {
+	dims := []int{cols, rows}
+	if _, err := t.Size(dims); err != nil && b.err == nil {
+		b.err = fmt.Errorf("%w: tensor %s: %w", ErrOptions, name, err)
+	}
+	fill, err := filler(t, std)
+	if err != nil && b.err == nil {
+		b.err = err
+	}
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	b.list = append(b.list, gguf.Source{Name: name, Type: t, Dims: dims, Write: func(w io.Writer) error {
+		r := rand.NewPCG(b.seed, h.Sum64())
+		row := make([]byte, cols/t.BlockLen()*t.BlockBytes())
+		for range rows {
+			for i := 0; i < len(row); i += t.BlockBytes() {
+				fill(row[i:i+t.BlockBytes()], r)
+			}
+			if _, err := w.Write(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}})
+}
+
+// ones adds a norm's weights.
+func (b *builder) ones(name string, n int) {
+	b.list = append(b.list, gguf.Source{Name: name, Type: gguf.F32, Dims: []int{n}, Write: func(w io.Writer) error {
+		_, err := w.Write(bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, n))
+		return err
+	}})
+}

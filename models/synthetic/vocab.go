@@ -1,0 +1,76 @@
+package synthetic
+
+import "fmt"
+
+// The tokenizer: byte-level BPE without merges.
+const (
+	tokenEnd   = 256 // <|endoftext|>
+	tokenStart = 257 // <|im_start|>
+	tokenStop  = 258 // <|im_end|>
+	vocabLen   = 259
+
+	// Token kinds of tokenizer.ggml.token_type.
+	kindNormal  = 1
+	kindControl = 3
+	kindUnused  = 5
+)
+
+const chatTemplate = "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}" +
+	"{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+
+func (s *Shape) metadata() map[string]any {
+	tokens, kinds := make([]string, s.Vocab), make([]int32, s.Vocab)
+	for i := range tokens {
+		switch {
+		case i < 256:
+			tokens[i], kinds[i] = string(byteLetter(byte(i))), kindNormal
+		case i < vocabLen:
+			tokens[i], kinds[i] = []string{"<|endoftext|>", "<|im_start|>", "<|im_end|>"}[i-256], kindControl
+		default:
+			tokens[i], kinds[i] = fmt.Sprintf("<unused%d>", i), kindUnused
+		}
+	}
+	return map[string]any{
+		"general.architecture":                   "llama",
+		"general.name":                           "synthetic " + s.Name,
+		"general.description":                    "random weights, for measuring speed",
+		"llama.context_length":                   uint32(s.Context),
+		"llama.embedding_length":                 uint32(s.Hidden),
+		"llama.block_count":                      uint32(s.Layers),
+		"llama.feed_forward_length":              uint32(s.FFN),
+		"llama.attention.head_count":             uint32(s.Heads),
+		"llama.attention.head_count_kv":          uint32(s.KVHeads),
+		"llama.attention.key_length":             uint32(s.HeadDim),
+		"llama.attention.value_length":           uint32(s.HeadDim),
+		"llama.attention.layer_norm_rms_epsilon": float32(1e-5),
+		"llama.rope.dimension_count":             uint32(s.HeadDim),
+		"llama.rope.freq_base":                   s.RopeBase,
+		"llama.vocab_size":                       uint32(s.Vocab),
+		"tokenizer.ggml.model":                   "gpt2",
+		"tokenizer.ggml.pre":                     "qwen2",
+		"tokenizer.ggml.tokens":                  tokens,
+		"tokenizer.ggml.token_type":              kinds,
+		"tokenizer.ggml.merges":                  []string{},
+		"tokenizer.ggml.bos_token_id":            uint32(tokenEnd),
+		"tokenizer.ggml.eos_token_id":            uint32(tokenStop),
+		"tokenizer.ggml.padding_token_id":        uint32(tokenEnd),
+		"tokenizer.ggml.add_bos_token":           false,
+		"tokenizer.chat_template":                chatTemplate,
+	}
+}
+
+// byteLetter is the letter that stands for byte b in GPT-2's vocabulary: the
+// byte itself where that prints, else the next free code point from 256 on.
+func byteLetter(b byte) rune {
+	prints := func(b int) bool { return b > ' ' && b <= '~' || b >= 0xa1 && b <= 0xac || b >= 0xae }
+	if prints(int(b)) {
+		return rune(b)
+	}
+	letter := rune(256)
+	for i := range int(b) {
+		if !prints(i) {
+			letter++
+		}
+	}
+	return letter
+}
