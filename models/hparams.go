@@ -19,14 +19,14 @@ func (l *loader) shape() {
 		return
 	}
 	c.HeadDim = l.count("attention.key_length", 1, maxDim, c.Hidden/c.Heads)
-	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim {
-		l.fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
-	}
 	if c.HeadDim < 2 || c.HeadDim%2 != 0 {
 		l.fail("%s: heads of %d elements; want an even number", l.key("attention.key_length"), c.HeadDim)
 	}
 	if int64(c.Heads)*int64(c.HeadDim) > maxDim {
 		l.fail("%s: %d heads of %d elements are too many", l.key("attention.head_count"), c.Heads, c.HeadDim)
+	}
+	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim {
+		l.fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
 	}
 	eps := l.number("attention.layer_norm_rms_epsilon", -1)
 	if eps < 0 || eps > 1 {

@@ -1,0 +1,127 @@
+package models
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// altered is the reference model of the llama architecture after change.
+func altered(t *testing.T, change func(md gguf.Metadata, tensors []gguf.Tensor) []gguf.Tensor) *gguf.File {
+	t.Helper()
+	f, err := gguf.Open("testdata/golden/llama3-rope-tied/model.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	md := maps.Clone(f.Metadata)
+	var b strings.Builder
+	if err := gguf.Write(&b, md, change(md, slices.Clone(f.Tensors))); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gguf.Parse([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
+	pool := kernels.NewPool(1)
+	defer pool.Close()
+	set := func(key string, v any) func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor {
+		return func(md gguf.Metadata, ts []gguf.Tensor) []gguf.Tensor {
+			if md[key] = v; v == nil {
+				delete(md, key)
+			}
+			return ts
+		}
+	}
+	without := func(name string) func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor {
+		return func(_ gguf.Metadata, ts []gguf.Tensor) []gguf.Tensor {
+			return slices.DeleteFunc(ts, func(t gguf.Tensor) bool { return t.Name == name })
+		}
+	}
+	vector := func(name string, v ...float32) func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor {
+		return func(_ gguf.Metadata, ts []gguf.Tensor) []gguf.Tensor {
+			data := make([]byte, 4*len(v))
+			for i, x := range v {
+				b := math.Float32bits(x)
+				data[4*i], data[4*i+1], data[4*i+2], data[4*i+3] = byte(b), byte(b>>8), byte(b>>16), byte(b>>24)
+			}
+			ts = slices.DeleteFunc(ts, func(t gguf.Tensor) bool { return t.Name == name })
+			return append(ts, gguf.Tensor{Name: name, Type: gguf.F32, Dims: []int{len(v)}, Data: data})
+		}
+	}
+	bad := make([]float32, 128)
+	bad[5] = float32(math.NaN())
+	for _, c := range []struct {
+		change func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor
+		want   string // in the error
+	}{
+		{set("general.architecture", "mamba"), `architecture "mamba" is not supported (have `},
+		{set("general.architecture", nil), "general.architecture is missing"},
+		{set("llama.block_count", nil), "llama.block_count is missing"},
+		{set("llama.block_count", uint32(0)), "llama.block_count is 0"},
+		{set("llama.block_count", uint32(math.MaxUint32)), "llama.block_count is 4294967295"},
+		{set("llama.block_count", uint32(3)), "tensor blk.2.attn_norm.weight is missing"},
+		{set("llama.block_count", "two"), "llama.block_count is two"},
+		{set("llama.embedding_length", uint32(64)), "has shape [128"},
+		{set("llama.feed_forward_length", uint32(255)), "tensor blk.0.ffn_gate.weight has shape [128 256]"},
+		{set("llama.attention.head_count", uint32(0)), "llama.attention.head_count is 0"},
+		{set("llama.attention.head_count", []uint32{4, 4}), "llama.attention.head_count is [4 4]"},
+		{set("llama.attention.head_count_kv", uint32(3)), "4 heads do not share 3 KV heads"},
+		{set("llama.attention.head_count_kv", uint32(4)), "tensor blk.0.attn_k.weight has shape [128 64]"},
+		{set("llama.attention.key_length", uint32(31)), "heads of 31 elements"},
+		{set("llama.attention.key_length", uint32(1<<20)), "4 heads of 1048576 elements are too many"},
+		{set("llama.attention.value_length", uint32(64)), "llama.attention.value_length is 64"},
+		{set("llama.attention.layer_norm_rms_epsilon", nil), "layer_norm_rms_epsilon is missing"},
+		{set("llama.attention.layer_norm_rms_epsilon", float32(math.NaN())), "layer_norm_rms_epsilon is NaN"},
+		{set("llama.context_length", nil), "llama.context_length is missing"},
+		{set("llama.context_length", int32(-4)), "llama.context_length is -4"},
+		{set("llama.rope.dimension_count", uint32(34)), "llama.rope.dimension_count is 34"},
+		{set("llama.rope.dimension_count", uint32(16)), "tensor rope_freqs.weight has shape [16]"},
+		{set("llama.rope.freq_base", float32(0)), "base 0: out of range"},
+		{set("llama.rope.scaling.factor", float32(math.Inf(1))), "llama.rope.scaling.factor is +Inf"},
+		{set("llama.rope.scaling.type", "longrope"), `llama.rope.scaling.type "longrope" is not supported`},
+		{set("llama.expert_count", uint32(8)), "llama.expert_count is 8"},
+		{set("llama.pooling_type", uint32(4)), "tensor cls.output.weight is missing"},
+		{set("tokenizer.ggml.tokens", []string{"a", "b"}), "tokenizer.ggml.tokens has 2 tokens and token_embd.weight 384 rows"},
+		{without("token_embd.weight"), "tensor token_embd.weight is missing"},
+		{without("output_norm.weight"), "tensor output_norm.weight is missing"},
+		{without("blk.1.ffn_down.weight"), "tensor blk.1.ffn_down.weight is missing"},
+		{vector("blk.0.attn_norm.weight", 1, 2, 3), "tensor blk.0.attn_norm.weight has shape [3], want [128]"},
+		{vector("blk.0.attn_norm.weight", bad...), "tensor blk.0.attn_norm.weight: element 5 is NaN"},
+		{vector("rope_freqs.weight", make([]float32, 16)...), "tensor rope_freqs.weight: element 0 is 0"},
+		{vector("blk.0.attn_q.bias", 1), "tensor blk.0.attn_q.bias has shape [1], want [128]"},
+		{vector("output.weight", 1), "tensor output.weight has shape [1]"},
+	} {
+		_, err := loadModel(altered(t, c.change), LoadOptions{Pool: pool})
+		if !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("loading gave %v, want an error that says %q", err, c.want)
+		}
+	}
+}
+
+func TestAnUnalteredCopyLoads(t *testing.T) {
+	pool := kernels.NewPool(1)
+	defer pool.Close()
+	m, err := loadModel(altered(t, func(_ gguf.Metadata, ts []gguf.Tensor) []gguf.Tensor { return ts }), LoadOptions{Pool: pool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := m.Config()
+	want := Config{
+		Arch: "llama", Name: got.Name, Layers: 2, Hidden: 128, FFN: 256, Heads: 4, KVHeads: 2, HeadDim: 32, Vocab: 384, Context: got.Context,
+		Outputs: 384, NormEps: 1e-3, Packings: "F16", Params: got.Params, Bytes: got.Bytes,
+	}
+	if got != want || got.Params < 384*128 || got.Bytes < got.Params {
+		t.Errorf("Config() = %+v, want %+v", got, want)
+	}
+}
