@@ -106,9 +106,8 @@ func packTernary(t *gguf.Tensor, p kernels.Packing) (*kernels.Matrix, error) {
 	inParallel(rows, func(lo, hi int) {
 		values := make([]float32, cols)
 		for r := lo; r < hi && !other.Load(); r++ {
-			err := t.Dequantize(values, r*cols) // the type was read above
-			s, ok := rowTrits(trits[r*cols:(r+1)*cols], values)
-			if err != nil || !ok {
+			s, ok := tensorTrits(t, r, trits[r*cols:(r+1)*cols], values)
+			if !ok {
 				other.Store(true)
 			}
 			scale[r] = s
@@ -118,6 +117,34 @@ func packTernary(t *gguf.Tensor, p kernels.Packing) (*kernels.Matrix, error) {
 		return nil, nil
 	}
 	return kernels.PackTernary(rows, cols, trits, sharedScale(scale), p)
+}
+
+// tensorTrits splits row r of t into trits and their scale, and reports false
+// when it is not ternary. values is scratch for a row.
+func tensorTrits(t *gguf.Tensor, r int, trits []int8, values []float32) (scale float32, ok bool) {
+	if t.Type == gguf.TQ1_0 || t.Type == gguf.TQ2_0 {
+		if scale, ok = blockTrits(t, r, trits); ok {
+			return scale, true
+		}
+	}
+	if err := t.Dequantize(values, r*len(values)); err != nil {
+		return 0, false
+	}
+	return rowTrits(trits, values)
+}
+
+// blockTrits reads a row of a ternary type whose blocks have one scale: the
+// short way, without a value for each weight.
+func blockTrits(t *gguf.Tensor, r int, trits []int8) (scale float32, ok bool) {
+	blocks := len(trits) / 256
+	for i := range blocks {
+		d, ternary := t.Codes((*[256]int8)(trits[i*256:]), r*blocks+i)
+		if !ternary || d-d != 0 || i > 0 && d != scale {
+			return 0, false
+		}
+		scale = d
+	}
+	return scale, true
 }
 
 // rowTrits splits a row into trits and their scale, 0 for a row of zeros. It
@@ -169,10 +196,11 @@ func tritsAsQ4(t *gguf.Tensor) []byte {
 	inParallel(blocks, func(lo, hi int) {
 		var codes [256]int8
 		for b := lo; b < hi; b++ {
-			d := t.Codes(&codes, b)
+			t.Codes(&codes, b)
+			scale := t.Data[(b+1)*t.Type.BlockBytes()-2:] // both types end a block with it
 			for g := range perBlock {
 				out := raw[(b*perBlock+g)*q4Bytes:][:q4Bytes]
-				out[0], out[1] = byte(d), byte(d>>8)
+				copy(out, scale[:2])
 				c := codes[g*group : (g+1)*group]
 				for i := range group / 2 {
 					out[2+i] = byte(c[i]+8) | byte(c[i+group/2]+8)<<4

@@ -179,18 +179,26 @@ func scaleTrits(dst []float32, codes *[256]int8, d float32) {
 	}
 }
 
-// Codes unpacks block b of a TQ1_0 or TQ2_0 tensor into its integer codes, −1
-// to +1 (+2 in malformed TQ2_0), and returns the bits of its binary16 scale.
-func (t *Tensor) Codes(codes *[256]int8, b int) (scale uint16) {
+// Codes unpacks block b of a TQ1_0 or TQ2_0 tensor into its integer codes and
+// returns its scale. Codes are −1 to +1; ternary is false
+// when +2 occurs, which only TQ2_0 can spell.
+func (t *Tensor) Codes(codes *[256]int8, b int) (scale float32, ternary bool) {
 	size := t.Type.BlockBytes()
 	block := t.Data[b*size:][:size]
+	ternary = true
 	switch t.Type {
 	case TQ1_0:
 		tritsTQ1_0(codes, block)
 	case TQ2_0:
 		tritsTQ2_0(codes, block)
+		both := uint64(0) // bit pairs that are 3
+		for i := 0; i < 64; i += 8 {
+			q := binary.LittleEndian.Uint64(block[i:])
+			both |= q & (q >> 1) & 0x5555555555555555
+		}
+		ternary = both == 0
 	default:
 		panic(fmt.Sprintf("gguf: tensor %q of type %v has no ternary codes", t.Name, t.Type))
 	}
-	return binary.LittleEndian.Uint16(block[size-2:])
+	return half(block[size-2:]), ternary
 }

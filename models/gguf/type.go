@@ -38,9 +38,10 @@ type traits struct {
 	tail int
 }
 
-// types is the one table of storage types. Those without functions are listed
-// so that a file's contents can be shown and sized.
-var types = map[Type]traits{
+// types is the one table of storage types, by number. Those without functions
+// are listed so that a file's contents can be shown and sized; numbers that are
+// free or retired have no name.
+var types = [...]traits{
 	F32:   {"F32", 1, 4, dequantizeF32, quantizeF32, 0},
 	F16:   {"F16", 1, 2, dequantizeF16, quantizeF16, 0},
 	Q4_0:  {"Q4_0", 32, 18, dequantizeQ4_0, quantizeQ4_0, 0},
@@ -76,9 +77,20 @@ var types = map[Type]traits{
 	39:    {"MXFP4", 32, 17, nil, nil, 0},
 }
 
+// traits is the type's row of the table; one without a name for an unknown
+// type.
+func (t Type) traits() *traits {
+	if int64(t) < int64(len(types)) {
+		return &types[t]
+	}
+	return &unknown
+}
+
+var unknown traits
+
 // String is the type's name in upper case, as file names and reports use it.
 func (t Type) String() string {
-	if tr, ok := types[t]; ok {
+	if tr := t.traits(); tr.name != "" {
 		return tr.name
 	}
 	return fmt.Sprintf("type %d", uint32(t))
@@ -86,9 +98,9 @@ func (t Type) String() string {
 
 // TypeNamed is the type with that name.
 func TypeNamed(name string) (Type, bool) {
-	for t, tr := range types {
-		if tr.name == name {
-			return t, true
+	for t := range types {
+		if name != "" && types[t].name == name {
+			return Type(t), true
 		}
 	}
 	return 0, false
@@ -96,19 +108,19 @@ func TypeNamed(name string) (Type, bool) {
 
 // BlockLen is the number of elements that are stored together; rows are whole
 // numbers of blocks. 0 for an unknown type.
-func (t Type) BlockLen() int { return types[t].blockLen }
+func (t Type) BlockLen() int { return t.traits().blockLen }
 
 // BlockBytes is the stored size of a block.
-func (t Type) BlockBytes() int { return types[t].blockBytes }
+func (t Type) BlockBytes() int { return t.traits().blockBytes }
 
 // Supported tells whether Dequantize reads the type.
-func (t Type) Supported() bool { return types[t].dequantize != nil }
+func (t Type) Supported() bool { return t.traits().dequantize != nil }
 
 // Size is the stored size in bytes of a tensor of that shape. It fails on an
 // unknown type, on rows that are not whole blocks, and on overflow.
 func (t Type) Size(dims []int) (int, error) {
-	tr, ok := types[t]
-	if !ok {
+	tr := t.traits()
+	if tr.name == "" {
 		return 0, fmt.Errorf("%w: unknown storage type %d", ErrUnsupported, uint32(t))
 	}
 	if len(dims) == 0 {
@@ -144,7 +156,7 @@ func (t Type) Size(dims []int) (int, error) {
 // elements: whole blocks (for I2_S the whole tensor, whose end holds the
 // scale). The result is bit for bit that of ggml's to_float.
 func Dequantize(t Type, dst []float32, src []byte) error {
-	tr := types[t]
+	tr := t.traits()
 	if err := t.check(len(dst), len(src)); err != nil {
 		return err
 	}
@@ -159,7 +171,7 @@ func Dequantize(t Type, dst []float32, src []byte) error {
 // Dequantize sets dst to the elements of t from number lo on. lo and len(dst)
 // are whole blocks.
 func (t *Tensor) Dequantize(dst []float32, lo int) error {
-	tr := types[t.Type]
+	tr := t.Type.traits()
 	if tr.dequantize == nil {
 		return fmt.Errorf("gguf: tensor %q: %w: storage type %v is not supported yet", t.Name, ErrUnsupported, t.Type)
 	}
@@ -187,7 +199,7 @@ func (tr *traits) rescale(dst []float32, tensor []byte) {
 // Q4_0, TQ1_0 and TQ2_0 round as ggml's reference quantisers do and refuse
 // infinite and NaN values.
 func Quantize(t Type, dst []byte, src []float32) error {
-	tr := types[t]
+	tr := t.traits()
 	if err := t.check(len(src), len(dst)); err != nil {
 		return err
 	}
@@ -203,8 +215,8 @@ func Quantize(t Type, dst []byte, src []float32) error {
 
 // check tells whether n elements take size bytes.
 func (t Type) check(n, size int) error {
-	tr, ok := types[t]
-	if !ok {
+	tr := t.traits()
+	if tr.name == "" {
 		return fmt.Errorf("gguf: %w: unknown storage type %d", ErrUnsupported, uint32(t))
 	}
 	if n%tr.blockLen != 0 || n/tr.blockLen*tr.blockBytes+tr.tail != size {
