@@ -1,0 +1,23 @@
+// Package jinja renders chat templates: the part of the Jinja2 language that
+// templates of language models use, with Jinja2's behaviour under
+// trim_blocks, lstrip_blocks and the loop controls.
+//
+//	source ─lexer─▶ tokens ─parser─▶ nodes ─┐
+//	variables ──────────────────────────────┴─renderer (steps, bytes, depth bounded)─▶ text
+//
+// It has statements if, for (else, recursive, filters, break, continue), set
+// (also of blocks and of namespace attributes), macro, call, filter, with,
+// raw and generation; Jinja2's expressions; and the filters, tests and methods
+// of strings, lists and mappings that make sense for text.
+//
+// Invariants: a template reads nothing but its variables (include, import and
+// extends are refused); rendering ends within its Limits, whatever the
+// template; neither parsing nor rendering panics; a Template may be rendered
+// by many goroutines at once.
+//
+// It differs from Jinja2 where a model's file should work rather than fail:
+// a loop over none is a loop over nothing, and lists and mappings that a
+// render holds may be changed by their methods.
+//
+// Source: the Jinja2 documentation, "Template Designer Documentation".
+package jinja

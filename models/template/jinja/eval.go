@@ -1,0 +1,411 @@
+package jinja
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+func (e constExpr) eval(*frame) (any, error) { return e.value, nil }
+
+func (e *nameExpr) eval(f *frame) (any, error) { return f.lookup(e.name), nil }
+
+func (e *listExpr) eval(f *frame) (any, error) {
+	items, err := f.values(e.items)
+	return &List{Items: items, Tuple: e.tuple}, err
+}
+
+func (e *dictExpr) eval(f *frame) (any, error) {
+	d := NewDict()
+	for i := range e.keys {
+		k, err := f.value(e.keys[i])
+		if err != nil {
+			return nil, err
+		}
+		v, err := f.value(e.values[i])
+		if err != nil {
+			return nil, err
+		}
+		if err := d.Set(k, v); err != nil {
+			return nil, at(e.line, err)
+		}
+	}
+	return d, f.r.charge(64 * len(e.keys))
+}
+
+func (e *condExpr) eval(f *frame) (any, error) {
+	c, err := f.value(e.cond)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case truth(c):
+		return f.value(e.then)
+	case e.alt == nil:
+		return undefined{"the inline if without else"}, nil
+	}
+	return f.value(e.alt)
+}
+
+func (e *unaryExpr) eval(f *frame) (any, error) {
+	v, err := f.value(e.value)
+	if err != nil {
+		return nil, err
+	}
+	if e.op == "not" {
+		return !truth(v), nil
+	}
+	v, err = sign(e.op, v)
+	return v, at(e.line, err)
+}
+
+func (e *binaryExpr) eval(f *frame) (any, error) {
+	left, err := f.value(e.left)
+	if err != nil {
+		return nil, err
+	}
+	switch e.op {
+	case "and":
+		if !truth(left) {
+			return left, nil
+		}
+		return f.value(e.right)
+	case "or":
+		if truth(left) {
+			return left, nil
+		}
+		return f.value(e.right)
+	}
+	right, err := f.value(e.right)
+	if err != nil {
+		return nil, err
+	}
+	v, err := f.r.binary(e.op, left, right)
+	return v, at(e.line, err)
+}
+
+func (e *compareExpr) eval(f *frame) (any, error) {
+	left, err := f.value(e.first)
+	if err != nil {
+		return nil, err
+	}
+	for i, op := range e.ops {
+		right, err := f.value(e.rest[i])
+		if err != nil {
+			return nil, err
+		}
+		ok, err := f.r.compare(op, left, right)
+		if err != nil {
+			return nil, at(e.line, err)
+		}
+		if !ok {
+			return false, nil
+		}
+		left = right
+	}
+	return true, nil
+}
+
+func (e *attrExpr) eval(f *frame) (any, error) {
+	v, err := f.value(e.value)
+	if err != nil {
+		return nil, err
+	}
+	v, err = f.r.attr(v, e.name)
+	return v, at(e.line, err)
+}
+
+// attr is v.name: a method or built-in attribute, else the entry of that key.
+func (r *renderer) attr(v any, name string) (any, error) {
+	if u, ok := v.(undefined); ok {
+		return nil, u.err()
+	}
+	if m, ok := r.method(v, name); ok {
+		return m, nil
+	}
+	var entries *Dict
+	switch v := v.(type) {
+	case *Dict:
+		entries = v
+	case *namespace:
+		entries = v.Dict
+	}
+	if entries != nil {
+		if x, ok := entries.Get(name); ok {
+			return x, nil
+		}
+	}
+	return undefined{fmt.Sprintf("attribute '%s' of %s", name, kindName(v))}, nil
+}
+
+func (e *itemExpr) eval(f *frame) (any, error) {
+	v, err := f.value(e.value)
+	if err != nil {
+		return nil, err
+	}
+	k, err := f.value(e.key)
+	if err != nil {
+		return nil, err
+	}
+	v, err = f.r.item(v, k)
+	return v, at(e.line, err)
+}
+
+// item is v[key]: an element, else the attribute of that name.
+func (r *renderer) item(v, key any) (any, error) {
+	missing := undefined{fmt.Sprintf("an element of %s", kindName(v))}
+	switch v := v.(type) {
+	case undefined:
+		return nil, v.err()
+	case *Dict:
+		if x, ok := v.Get(key); ok {
+			return x, nil
+		}
+	case *List:
+		if i, err := integer(key); err == nil {
+			if i < 0 {
+				i += len(v.Items)
+			}
+			if i < 0 || i >= len(v.Items) {
+				return missing, nil
+			}
+			return v.Items[i], nil
+		}
+	case string:
+		if i, err := integer(key); err == nil {
+			return r.character(v, i, missing)
+		}
+	}
+	if name, ok := key.(string); ok {
+		return r.attr(v, name)
+	}
+	return missing, nil
+}
+
+// character is the i-th character of s, from the end when negative.
+func (r *renderer) character(s string, i int, missing any) (any, error) {
+	if err := r.charge(len(s)); err != nil {
+		return nil, err
+	}
+	if i < 0 {
+		i += utf8.RuneCountInString(s)
+	}
+	n := 0
+	for _, c := range s {
+		if n == i {
+			return string(c), nil
+		}
+		n++
+	}
+	return missing, nil
+}
+
+func (e *sliceExpr) eval(f *frame) (any, error) {
+	v, err := f.value(e.value)
+	if err != nil {
+		return nil, err
+	}
+	var bounds [3]*int
+	for i, part := range []expr{e.lo, e.hi, e.step} {
+		if part == nil {
+			continue
+		}
+		x, err := f.value(part)
+		if err != nil {
+			return nil, err
+		}
+		if x == nil {
+			continue
+		}
+		n, err := integer(x)
+		if err != nil {
+			return nil, at(e.line, err)
+		}
+		bounds[i] = &n
+	}
+	v, err = f.r.slice(v, bounds[0], bounds[1], bounds[2])
+	return v, at(e.line, err)
+}
+
+// slice is v[lo:hi:step] with Python's rules; nil bounds are left out.
+func (r *renderer) slice(v any, lo, hi, step *int) (any, error) {
+	items, err := r.items(v)
+	if err != nil {
+		return nil, err
+	}
+	by := 1
+	if step != nil {
+		by = *step
+	}
+	if by == 0 {
+		return nil, fmt.Errorf("slice step cannot be zero")
+	}
+	n := len(items)
+	// In a slice that runs backwards the bounds lie one to the left.
+	first, last := 0, n
+	if by < 0 {
+		first, last = -1, n-1
+	}
+	bound := func(p *int, def int) int {
+		if p == nil {
+			return def
+		}
+		i := *p
+		if i < 0 {
+			i += n
+		}
+		return min(max(i, first), last)
+	}
+	var out []any
+	if by > 0 {
+		for i, end := bound(lo, 0), bound(hi, n); i < end; i += min(by, n) {
+			out = append(out, items[i])
+		}
+	} else {
+		for i, end := bound(lo, n-1), bound(hi, -1); i > end; i += max(by, -n) {
+			out = append(out, items[i])
+		}
+	}
+	if err := r.charge(16 * len(out)); err != nil {
+		return nil, err
+	}
+	switch v := v.(type) {
+	case string:
+		var b strings.Builder
+		for _, c := range out {
+			b.WriteString(c.(string))
+		}
+		return b.String(), nil
+	case *List:
+		return &List{Items: out, Tuple: v.Tuple}, nil
+	case undefined:
+		return nil, v.err()
+	}
+	return nil, fmt.Errorf("%s cannot be sliced", kindName(v))
+}
+
+// args are the evaluated arguments of a call.
+type args struct {
+	pos   []any
+	names []string // of named, in the order given
+	named map[string]any
+}
+
+func (a *args) set(name string, v any) {
+	if a.named == nil {
+		a.named = make(map[string]any)
+	}
+	if _, dup := a.named[name]; !dup {
+		a.names = append(a.names, name)
+	}
+	a.named[name] = v
+}
+
+func (f *frame) args(c *callArgs) (a args, err error) {
+	if a.pos, err = f.values(c.args); err != nil {
+		return a, err
+	}
+	for i, name := range c.names {
+		v, err := f.value(c.values[i])
+		if err != nil {
+			return a, err
+		}
+		a.set(name, v)
+	}
+	if c.spread != nil {
+		v, err := f.value(c.spread)
+		if err != nil {
+			return a, err
+		}
+		items, err := f.r.items(v)
+		if err != nil {
+			return a, err
+		}
+		a.pos = append(a.pos, items...)
+	}
+	if c.kwargs != nil {
+		v, err := f.value(c.kwargs)
+		if err != nil {
+			return a, err
+		}
+		d, ok := v.(*Dict)
+		if !ok {
+			return a, fmt.Errorf("** needs a mapping, not %s", kindName(v))
+		}
+		for i, k := range d.keys {
+			name, ok := k.(string)
+			if !ok {
+				return a, fmt.Errorf("** needs names, not %s", kindName(k))
+			}
+			a.set(name, d.values[i])
+		}
+	}
+	return a, nil
+}
+
+// get is the argument at position i or of the name given, def if neither.
+func (a args) get(i int, name string, def any) any {
+	if i < len(a.pos) {
+		return a.pos[i]
+	}
+	if v, ok := a.named[name]; ok {
+		return v
+	}
+	return def
+}
+
+func (e *callExpr) eval(f *frame) (any, error) {
+	fn, err := f.value(e.fn)
+	if err != nil {
+		return nil, err
+	}
+	a, err := f.args(&e.args)
+	if err != nil {
+		return nil, at(e.line, err)
+	}
+	v, err := f.r.call(fn, a)
+	return v, at(e.line, err)
+}
+
+// call calls a function, a macro or a recursive loop.
+func (r *renderer) call(fn any, a args) (any, error) {
+	switch fn := fn.(type) {
+	case Func:
+		return fn(a.pos, a.named)
+	case builtin:
+		return fn(a)
+	case *macro:
+		return fn.call(r, a, nil)
+	case *loop:
+		return fn.recurse(r, a.get(0, "iterable", nil))
+	case undefined:
+		return nil, fn.err()
+	}
+	return nil, fmt.Errorf("%s cannot be called", kindName(fn))
+}
+
+func (e *filterExpr) eval(f *frame) (any, error) {
+	v, err := f.value(e.value)
+	if err != nil {
+		return nil, err
+	}
+	a, err := f.args(&e.args)
+	if err != nil {
+		return nil, at(e.line, err)
+	}
+	v, err = f.r.filter(e.name, v, a)
+	return v, at(e.line, err)
+}
+
+func (e *testExpr) eval(f *frame) (any, error) {
+	v, err := f.value(e.value)
+	if err != nil {
+		return nil, err
+	}
+	a, err := f.args(&e.args)
+	if err != nil {
+		return nil, at(e.line, err)
+	}
+	ok, err := f.r.test(e.name, v, a)
+	return ok != e.negate, at(e.line, err)
+}

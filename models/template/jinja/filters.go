@@ -1,0 +1,291 @@
+package jinja
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// filter is v|name(args).
+func (r *renderer) filter(name string, v any, a args) (any, error) {
+	f, ok := filters[name]
+	if !ok {
+		return nil, fmt.Errorf("no filter named %q", name)
+	}
+	if err := r.step(); err != nil {
+		return nil, err
+	}
+	if s, ok := v.(string); ok {
+		if err := r.charge(len(s)); err != nil {
+			return nil, err
+		}
+	}
+	return f(r, v, a)
+}
+
+type filterFunc = func(r *renderer, v any, a args) (any, error)
+
+// filters is filled in init because some filters apply filters.
+var filters map[string]filterFunc
+
+func init() {
+	filters = map[string]filterFunc{
+		"abs":         absolute,
+		"batch":       batch,
+		"capitalize":  textFilter(capitalize),
+		"count":       length,
+		"d":           fallback,
+		"default":     fallback,
+		"dictsort":    dictSort,
+		"e":           textFilter(html.EscapeString),
+		"escape":      textFilter(html.EscapeString),
+		"first":       first,
+		"float":       toFloat,
+		"forceescape": textFilter(html.EscapeString),
+		"format":      format,
+		"groupby":     groupBy,
+		"indent":      indent,
+		"int":         toInt,
+		"items":       items,
+		"join":        join,
+		"last":        last,
+		"length":      length,
+		"list":        list,
+		"lower":       textFilter(strings.ToLower),
+		"map":         mapFilter,
+		"max":         extreme(1),
+		"min":         extreme(-1),
+		"reject":      selector(false, false),
+		"rejectattr":  selector(true, false),
+		"replace":     replace,
+		"reverse":     reverse,
+		"round":       round,
+		"safe":        text,
+		"select":      selector(false, true),
+		"selectattr":  selector(true, true),
+		"sort":        sortFilter,
+		"string":      text,
+		"sum":         sum,
+		"title":       textFilter(titleCase),
+		"tojson":      func(r *renderer, v any, a args) (any, error) { return r.tojson(v, a) },
+		"trim":        trim,
+		"truncate":    truncate,
+		"unique":      unique,
+		"upper":       textFilter(strings.ToUpper),
+		"wordcount":   wordCount,
+	}
+}
+
+// textFilter applies f to what the value prints as.
+func textFilter(f func(string) string) filterFunc {
+	return func(r *renderer, v any, _ args) (any, error) {
+		s, err := r.str(v)
+		if err != nil {
+			return nil, err
+		}
+		s = f(s)
+		return s, r.charge(len(s))
+	}
+}
+
+func text(r *renderer, v any, _ args) (any, error) { return r.str(v) }
+
+func trim(r *renderer, v any, a args) (any, error) {
+	s, err := r.str(v)
+	if err != nil {
+		return nil, err
+	}
+	return stringMethods["strip"](r, s, a)
+}
+
+func replace(r *renderer, v any, a args) (any, error) {
+	s, err := r.str(v)
+	if err != nil {
+		return nil, err
+	}
+	return r.replace(s, a)
+}
+
+func wordCount(r *renderer, v any, _ args) (any, error) {
+	s, err := r.str(v)
+	return int64(len(strings.Fields(s))), err
+}
+
+func format(r *renderer, v any, a args) (any, error) {
+	s, err := r.str(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.named) > 0 {
+		d := NewDict()
+		if err := r.fill(d, args{names: a.names, named: a.named}); err != nil {
+			return nil, err
+		}
+		return r.percent(s, d)
+	}
+	return r.percent(s, &List{Items: a.pos, Tuple: true})
+}
+
+// indent puts width blanks before each line but the first.
+func indent(r *renderer, v any, a args) (any, error) {
+	s, err := r.str(v)
+	if err != nil {
+		return nil, err
+	}
+	pad, isText := a.get(0, "width", int64(4)).(string)
+	if !isText {
+		n, err := integer(a.get(0, "width", int64(4)))
+		if err != nil {
+			return nil, err
+		}
+		pad = strings.Repeat(" ", min(max(n, 0), maxWidth))
+	}
+	lines := strings.Split(s, "\n")
+	if err := r.charge(len(s) + len(lines)*min(len(pad), maxWidth)); err != nil {
+		return nil, err
+	}
+	if len(pad) > maxWidth {
+		return nil, fmt.Errorf("indentation longer than %d", maxWidth)
+	}
+	blank := truth(a.get(2, "blank", false))
+	for i, line := range lines {
+		if i == 0 && !truth(a.get(1, "first", false)) || i > 0 && line == "" && !blank {
+			continue
+		}
+		lines[i] = pad + line
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+func truncate(r *renderer, v any, a args) (any, error) {
+	s, err := r.str(v)
+	if err != nil {
+		return nil, err
+	}
+	n, err := integer(a.get(0, "length", int64(255)))
+	if err != nil {
+		return nil, err
+	}
+	leeway, err := integer(a.get(3, "leeway", int64(5)))
+	if err != nil {
+		return nil, err
+	}
+	end, ok := a.get(2, "end", "...").(string)
+	if !ok {
+		return nil, fmt.Errorf("the end is not a string")
+	}
+	runes := []rune(s)
+	if len(runes) <= n+leeway {
+		return s, r.charge(4 * len(s))
+	}
+	keep := string(runes[:max(0, n-utf8.RuneCountInString(end))])
+	if !truth(a.get(1, "killwords", false)) {
+		if i := strings.LastIndexByte(keep, ' '); i >= 0 {
+			keep = keep[:i]
+		}
+	}
+	return keep + end, r.charge(4 * len(s))
+}
+
+// fallback is the default filter.
+func fallback(_ *renderer, v any, a args) (any, error) {
+	_, missing := v.(undefined)
+	if missing || truth(a.get(1, "boolean", false)) && !truth(v) {
+		return a.get(0, "default_value", ""), nil
+	}
+	return v, nil
+}
+
+func length(r *renderer, v any, _ args) (any, error) {
+	switch v := v.(type) {
+	case string:
+		return int64(utf8.RuneCountInString(v)), nil
+	case *List:
+		return int64(len(v.Items)), nil
+	case *Dict:
+		return int64(v.Len()), nil
+	case undefined:
+		return int64(0), nil
+	}
+	return nil, fmt.Errorf("%s has no length", kindName(v))
+}
+
+func absolute(_ *renderer, v any, _ args) (any, error) {
+	i, f, isInt, ok := number(v)
+	switch {
+	case !ok:
+		return nil, operandError("abs", v, v)
+	case !isInt:
+		return math.Abs(f), nil
+	case i < 0:
+		return sign("-", i)
+	}
+	return i, nil
+}
+
+func toInt(_ *renderer, v any, a args) (any, error) {
+	def := a.get(0, "default", int64(0))
+	if s, ok := v.(string); ok {
+		s = strings.TrimSpace(s)
+		base, err := integer(a.get(1, "base", int64(10)))
+		if err != nil || base < 2 || base > 36 {
+			return def, nil
+		}
+		if i, err := strconv.ParseInt(s, base, 64); err == nil {
+			return i, nil
+		}
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil {
+			return def, nil
+		}
+		v = f
+	}
+	i, f, isInt, ok := number(v)
+	switch {
+	case isInt:
+		return i, nil
+	case !ok || math.IsNaN(f) || math.Abs(f) >= 1<<63:
+		return def, nil
+	}
+	return int64(f), nil
+}
+
+func toFloat(_ *renderer, v any, a args) (any, error) {
+	if s, ok := v.(string); ok {
+		if f, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
+			return f, nil
+		}
+	}
+	if _, f, _, ok := number(v); ok {
+		return f, nil
+	}
+	return a.get(0, "default", 0.0), nil
+}
+
+func round(_ *renderer, v any, a args) (any, error) {
+	_, f, _, ok := number(v)
+	if !ok {
+		return nil, operandError("round", v, v)
+	}
+	precision, err := integer(a.get(0, "precision", int64(0)))
+	if err != nil {
+		return nil, err
+	}
+	scale := math.Pow(10, float64(precision))
+	switch method := a.get(1, "method", "common"); method {
+	case "common":
+		if precision >= 0 && precision <= 300 {
+			// The shortest way to Python's correctly rounded result.
+			return strconv.ParseFloat(strconv.FormatFloat(f, 'f', precision, 64), 64)
+		}
+		return math.RoundToEven(f*scale) / scale, nil
+	case "ceil":
+		return math.Ceil(f*scale) / scale, nil
+	case "floor":
+		return math.Floor(f*scale) / scale, nil
+	}
+	return nil, fmt.Errorf("unknown way to round")
+}

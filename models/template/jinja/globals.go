@@ -1,0 +1,61 @@
+package jinja
+
+import "fmt"
+
+// globals are the functions that every template has.
+func globals(r *renderer) map[string]any {
+	return map[string]any{
+		"range": builtin(r.rangeOf),
+		"dict": builtin(func(a args) (any, error) {
+			d := NewDict()
+			return d, r.fill(d, a)
+		}),
+		"namespace": builtin(func(a args) (any, error) {
+			ns := &namespace{NewDict()}
+			return ns, r.fill(ns.Dict, a)
+		}),
+	}
+}
+
+// rangeOf is range(stop) or range(start, stop, step).
+func (r *renderer) rangeOf(a args) (any, error) {
+	bounds := [3]int{0, 0, 1}
+	switch len(a.pos) {
+	case 1, 2, 3:
+	default:
+		return nil, fmt.Errorf("range takes 1 to 3 arguments, not %d", len(a.pos))
+	}
+	for i, v := range a.pos {
+		n, err := integer(v)
+		if err != nil {
+			return nil, err
+		}
+		// No list that could be held needs more, and sums cannot overflow.
+		const most = 1 << 40
+		bounds[i] = min(max(n, -most), most)
+	}
+	if len(a.pos) == 1 {
+		bounds[0], bounds[1] = 0, bounds[0]
+	}
+	lo, hi, step := bounds[0], bounds[1], bounds[2]
+	if step == 0 {
+		return nil, fmt.Errorf("range step cannot be zero")
+	}
+	n := max(0, (hi-lo+step-unit(step))/step)
+	if err := r.charge(16 * n); err != nil {
+		return nil, err
+	}
+	l := &List{Items: make([]any, n)}
+	for i := range l.Items {
+		l.Items[i] = int64(lo + i*step)
+	}
+	return l, nil
+}
+
+// unit is one in the direction of step.
+func unit(step int) int {
+	if step < 0 {
+		return -1
+	}
+	return 1
+}

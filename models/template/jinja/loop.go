@@ -1,0 +1,174 @@
+package jinja
+
+import "fmt"
+
+// loop is the variable of that name within a for statement.
+type loop struct {
+	stmt    *forStmt
+	outer   *frame
+	items   []any
+	i       int
+	depth   int // 0 for the outermost of a recursive loop
+	changed any // what changed() was last called with
+	called  bool
+}
+
+func (s *forStmt) exec(f *frame) error {
+	v, err := f.value(s.iter)
+	if err != nil {
+		return at(s.line, err)
+	}
+	return at(s.line, s.each(f, v, 0))
+}
+
+// each runs the loop over the elements of v.
+func (s *forStmt) each(f *frame, v any, depth int) error {
+	items, err := f.r.items(v)
+	if err != nil {
+		return err
+	}
+	if items, err = s.wanted(f, items); err != nil {
+		return err
+	}
+	if len(items) == 0 {
+		return f.run(s.alt)
+	}
+	l := &loop{stmt: s, outer: f, items: items, depth: depth}
+	for i, item := range items {
+		l.i = i
+		if err := f.r.step(); err != nil {
+			return err
+		}
+		inner := f.child()
+		inner.vars["loop"] = l
+		if err := s.bind(inner, item); err != nil {
+			return err
+		}
+		switch err := inner.run(s.body); err {
+		case nil, errContinue:
+		case errBreak:
+			return nil
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// wanted is a copy of the items that the loop's filter lets through. The
+// loop must not see changes that its body makes to the list.
+func (s *forStmt) wanted(f *frame, items []any) ([]any, error) {
+	if err := f.r.charge(16 * len(items)); err != nil {
+		return nil, err
+	}
+	out := make([]any, 0, len(items))
+	for _, item := range items {
+		if s.filter != nil {
+			inner := f.child()
+			if err := s.bind(inner, item); err != nil {
+				return nil, err
+			}
+			v, err := inner.value(s.filter)
+			if err != nil {
+				return nil, err
+			}
+			if !truth(v) {
+				continue
+			}
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
+// bind gives the loop's names their values.
+func (s *forStmt) bind(f *frame, item any) error {
+	if len(s.target) == 1 {
+		f.vars[s.target[0]] = item
+		return nil
+	}
+	parts, err := f.r.items(item)
+	if err != nil {
+		return err
+	}
+	if len(parts) != len(s.target) {
+		return fmt.Errorf("%d values for %d names", len(parts), len(s.target))
+	}
+	for i, name := range s.target {
+		f.vars[name] = parts[i]
+	}
+	return nil
+}
+
+// attr is an attribute of the loop variable.
+func (l *loop) attr(r *renderer, name string) (any, bool) {
+	n := len(l.items)
+	switch name {
+	case "index":
+		return int64(l.i + 1), true
+	case "index0":
+		return int64(l.i), true
+	case "revindex":
+		return int64(n - l.i), true
+	case "revindex0":
+		return int64(n - l.i - 1), true
+	case "first":
+		return l.i == 0, true
+	case "last":
+		return l.i == n-1, true
+	case "length":
+		return int64(n), true
+	case "depth":
+		return int64(l.depth + 1), true
+	case "depth0":
+		return int64(l.depth), true
+	case "previtem":
+		if l.i == 0 {
+			return undefined{"there is no previous item: it"}, true
+		}
+		return l.items[l.i-1], true
+	case "nextitem":
+		if l.i == n-1 {
+			return undefined{"there is no next item: it"}, true
+		}
+		return l.items[l.i+1], true
+	case "cycle":
+		return builtin(l.cycle), true
+	case "changed":
+		return builtin(func(a args) (any, error) { return l.hasChanged(r, a.pos) }), true
+	}
+	return nil, false
+}
+
+func (l *loop) cycle(a args) (any, error) {
+	if len(a.pos) == 0 {
+		return nil, fmt.Errorf("loop.cycle needs values")
+	}
+	return a.pos[l.i%len(a.pos)], nil
+}
+
+func (l *loop) hasChanged(r *renderer, values []any) (any, error) {
+	now := &List{Items: values}
+	same := false
+	if l.called {
+		var err error
+		if same, err = r.equal(l.changed, now, 0); err != nil {
+			return nil, err
+		}
+	}
+	l.changed, l.called = now, true
+	return !same, nil
+}
+
+// recurse runs the loop again, over v, and gives its text.
+func (l *loop) recurse(r *renderer, v any) (string, error) {
+	if !l.stmt.recursive {
+		return "", fmt.Errorf("the loop is not recursive")
+	}
+	if r.depth++; r.depth > r.lim.Depth {
+		return "", fmt.Errorf("%w: loops nested deeper than %d", ErrLimit, r.lim.Depth)
+	}
+	text, err := r.capture(func() error { return l.stmt.each(l.outer, v, l.depth+1) })
+	r.depth--
+	return text, err
+}

@@ -1,0 +1,212 @@
+package jinja
+
+import (
+	"fmt"
+	"slices"
+)
+
+// method is the method or built-in attribute name of v, if it has one.
+func (r *renderer) method(v any, name string) (any, bool) {
+	switch v := v.(type) {
+	case string:
+		if m, ok := stringMethods[name]; ok {
+			return builtin(func(a args) (any, error) {
+				if err := r.charge(len(v)); err != nil {
+					return nil, err
+				}
+				return m(r, v, a)
+			}), true
+		}
+	case *List:
+		if m, ok := listMethods[name]; ok && !(v.Tuple && listChanges[name]) {
+			return builtin(func(a args) (any, error) { return m(r, v, a) }), true
+		}
+	case *Dict:
+		if m, ok := dictMethods[name]; ok {
+			return builtin(func(a args) (any, error) { return m(r, v, a) }), true
+		}
+	case *loop:
+		return v.attr(r, name)
+	case *macro:
+		if name == "name" {
+			return v.def.name, true
+		}
+	}
+	return nil, false
+}
+
+// builtin is a function of this package, which sees the order of named
+// arguments.
+type builtin func(a args) (any, error)
+
+// listChanges are the methods that tuples lack.
+var listChanges = map[string]bool{"append": true, "extend": true, "insert": true, "pop": true, "remove": true, "reverse": true}
+
+var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
+	"append": func(r *renderer, l *List, a args) (any, error) {
+		l.Items = append(l.Items, a.get(0, "", nil))
+		return nil, r.charge(16)
+	},
+	"extend": func(r *renderer, l *List, a args) (any, error) {
+		items, err := r.items(a.get(0, "", nil))
+		if err != nil {
+			return nil, err
+		}
+		if err := r.charge(16 * len(items)); err != nil {
+			return nil, err
+		}
+		l.Items = append(l.Items, items...)
+		return nil, nil
+	},
+	"insert": func(r *renderer, l *List, a args) (any, error) {
+		i, err := integer(a.get(0, "", nil))
+		if err != nil {
+			return nil, err
+		}
+		if i < 0 {
+			i += len(l.Items)
+		}
+		i = min(max(i, 0), len(l.Items))
+		l.Items = slices.Insert(l.Items, i, a.get(1, "", nil))
+		return nil, r.charge(16 * (len(l.Items) - i))
+	},
+	"pop": func(r *renderer, l *List, a args) (any, error) {
+		i, err := integer(a.get(0, "", int64(-1)))
+		if err != nil {
+			return nil, err
+		}
+		if i < 0 {
+			i += len(l.Items)
+		}
+		if i < 0 || i >= len(l.Items) {
+			return nil, fmt.Errorf("pop index out of range")
+		}
+		v := l.Items[i]
+		l.Items = slices.Delete(l.Items, i, i+1)
+		return v, r.charge(16 * (len(l.Items) - i))
+	},
+	"remove": func(r *renderer, l *List, a args) (any, error) {
+		i, err := r.find(l, a.get(0, "", nil))
+		if err != nil {
+			return nil, err
+		}
+		l.Items = slices.Delete(l.Items, i, i+1)
+		return nil, nil
+	},
+	"reverse": func(r *renderer, l *List, _ args) (any, error) {
+		slices.Reverse(l.Items)
+		return nil, r.charge(16 * len(l.Items))
+	},
+	"copy": func(r *renderer, l *List, _ args) (any, error) {
+		return &List{Items: slices.Clone(l.Items), Tuple: l.Tuple}, r.charge(16 * len(l.Items))
+	},
+	"index": func(r *renderer, l *List, a args) (any, error) {
+		i, err := r.find(l, a.get(0, "", nil))
+		return int64(i), err
+	},
+	"count": func(r *renderer, l *List, a args) (any, error) {
+		n := int64(0)
+		for _, item := range l.Items {
+			same, err := r.equal(item, a.get(0, "", nil), 0)
+			if err != nil {
+				return nil, err
+			}
+			n += truthInt(same)
+		}
+		return n, nil
+	},
+}
+
+// find is the index of the first item equal to v.
+func (r *renderer) find(l *List, v any) (int, error) {
+	for i, item := range l.Items {
+		if same, err := r.equal(item, v, 0); same || err != nil {
+			return i, err
+		}
+	}
+	return 0, fmt.Errorf("value is not in the list")
+}
+
+var dictMethods = map[string]func(r *renderer, d *Dict, a args) (any, error){
+	"get": func(_ *renderer, d *Dict, a args) (any, error) {
+		if v, ok := d.Get(a.get(0, "", nil)); ok {
+			return v, nil
+		}
+		return a.get(1, "default", nil), nil
+	},
+	"items": func(r *renderer, d *Dict, _ args) (any, error) {
+		return &List{Items: d.pairs()}, r.charge(64 * d.Len())
+	},
+	"keys": func(r *renderer, d *Dict, _ args) (any, error) {
+		return &List{Items: slices.Clone(d.keys)}, r.charge(16 * d.Len())
+	},
+	"values": func(r *renderer, d *Dict, _ args) (any, error) {
+		return &List{Items: slices.Clone(d.values)}, r.charge(16 * d.Len())
+	},
+	"copy": func(r *renderer, d *Dict, _ args) (any, error) {
+		return d.clone(), r.charge(64 * d.Len())
+	},
+	"update": func(r *renderer, d *Dict, a args) (any, error) {
+		if err := r.charge(64 * (len(a.named) + 1)); err != nil {
+			return nil, err
+		}
+		return nil, r.fill(d, a)
+	},
+	"setdefault": func(r *renderer, d *Dict, a args) (any, error) {
+		key := a.get(0, "", nil)
+		if v, ok := d.Get(key); ok {
+			return v, nil
+		}
+		v := a.get(1, "default", nil)
+		if err := d.Set(key, v); err != nil {
+			return nil, err
+		}
+		return v, r.charge(64)
+	},
+	"pop": func(r *renderer, d *Dict, a args) (any, error) {
+		if err := r.charge(64 * d.Len()); err != nil {
+			return nil, err
+		}
+		if v, ok := d.remove(a.get(0, "", nil)); ok {
+			return v, nil
+		}
+		if len(a.pos) > 1 {
+			return a.pos[1], nil
+		}
+		return nil, fmt.Errorf("pop of a key that is not there")
+	},
+}
+
+// fill sets in d what dict(...) takes: a mapping or pairs, then names.
+func (r *renderer) fill(d *Dict, a args) error {
+	if len(a.pos) > 0 {
+		if from, ok := a.pos[0].(*Dict); ok {
+			a.pos = []any{&List{Items: from.pairs()}}
+		}
+		pairs, err := r.items(a.pos[0])
+		if err != nil {
+			return err
+		}
+		if err := r.charge(64 * len(pairs)); err != nil {
+			return err
+		}
+		for _, p := range pairs {
+			kv, err := r.items(p)
+			if err != nil {
+				return err
+			}
+			if len(kv) != 2 {
+				return fmt.Errorf("a mapping is made of pairs")
+			}
+			if err := d.Set(kv[0], kv[1]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range a.names {
+		if err := d.Set(name, a.named[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,382 @@
+package jinja
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+var errOverflow = errors.New("integer too large")
+
+// sign is +v or -v.
+func sign(op string, v any) (any, error) {
+	i, f, isInt, ok := number(v)
+	switch {
+	case !ok:
+		return nil, operandError(op, v, v)
+	case op == "+" && isInt:
+		return i, nil
+	case op == "+":
+		return f, nil
+	case isInt && i == math.MinInt64:
+		return nil, errOverflow
+	case isInt:
+		return -i, nil
+	}
+	return -f, nil
+}
+
+func operandError(op string, a, b any) error {
+	for _, v := range []any{a, b} {
+		if u, ok := v.(undefined); ok {
+			return u.err()
+		}
+	}
+	return fmt.Errorf("%s does not work on %s and %s", op, kindName(a), kindName(b))
+}
+
+// binary applies an arithmetic operator or ~.
+func (r *renderer) binary(op string, a, b any) (any, error) {
+	if op == "~" {
+		x, err := r.str(a)
+		if err != nil {
+			return nil, err
+		}
+		y, err := r.str(b)
+		if err != nil {
+			return nil, err
+		}
+		return x + y, r.charge(len(x) + len(y))
+	}
+	if s, ok := a.(string); ok && op == "%" {
+		return r.percent(s, b)
+	}
+	if op == "+" {
+		if v, ok, err := r.join(a, b); ok {
+			return v, err
+		}
+	}
+	if op == "*" {
+		if v, ok, err := r.repeat(a, b); ok {
+			return v, err
+		}
+	}
+	i, f, aInt, ok := number(a)
+	j, g, bInt, ok2 := number(b)
+	if !ok || !ok2 {
+		return nil, operandError(op, a, b)
+	}
+	if aInt && bInt && op != "/" {
+		if op != "**" || j >= 0 {
+			return intOp(op, i, j)
+		}
+	}
+	return floatOp(op, f, g)
+}
+
+// join is a + b of strings or of lists; ok is false for other operands.
+func (r *renderer) join(a, b any) (v any, ok bool, err error) {
+	switch a := a.(type) {
+	case string:
+		if b, ok := b.(string); ok {
+			// Charged before it is made: a string that doubles must stop early.
+			if err := r.charge(len(a) + len(b)); err != nil {
+				return nil, true, err
+			}
+			return a + b, true, nil
+		}
+	case *List:
+		if b, ok := b.(*List); ok && a.Tuple == b.Tuple {
+			if err := r.charge(16 * (len(a.Items) + len(b.Items))); err != nil {
+				return nil, true, err
+			}
+			return &List{Items: slices.Concat(a.Items, b.Items), Tuple: a.Tuple}, true, nil
+		}
+	}
+	return nil, false, nil
+}
+
+// repeat is a * b of a string or list and a count, in either order.
+func (r *renderer) repeat(a, b any) (v any, ok bool, err error) {
+	if _, _, _, num := number(a); num {
+		a, b = b, a
+	}
+	count, err := integer(b)
+	if err != nil {
+		return nil, false, nil
+	}
+	count = max(count, 0)
+	size := 0
+	switch a := a.(type) {
+	case string:
+		size = len(a)
+	case *List:
+		size = 16 * len(a.Items)
+	default:
+		return nil, false, nil
+	}
+	if size > 0 && count > math.MaxInt/size {
+		return nil, true, r.charge(math.MaxInt)
+	}
+	if err := r.charge(size * count); err != nil {
+		return nil, true, err
+	}
+	switch a := a.(type) {
+	case string:
+		return strings.Repeat(a, count), true, nil
+	case *List:
+		return &List{Items: slices.Repeat(a.Items, count), Tuple: a.Tuple}, true, nil
+	}
+	return nil, false, nil
+}
+
+// intOp is Python's integer arithmetic within 64 bits.
+func intOp(op string, i, j int64) (any, error) {
+	switch op {
+	case "+":
+		if s := i + j; (s > i) == (j > 0) {
+			return s, nil
+		}
+		return nil, errOverflow
+	case "-":
+		if s := i - j; (s < i) == (j > 0) {
+			return s, nil
+		}
+		return nil, errOverflow
+	case "*":
+		return mul(i, j)
+	case "**":
+		return power(i, j)
+	}
+	if j == 0 {
+		return nil, errors.New("division by zero")
+	}
+	if j == -1 { // the one quotient that may overflow
+		if op == "%" {
+			return int64(0), nil
+		}
+		return sign("-", i)
+	}
+	q, m := i/j, i%j
+	if m != 0 && (m < 0) != (j < 0) { // Python rounds down
+		q, m = q-1, m+j
+	}
+	if op == "//" {
+		return q, nil
+	}
+	return m, nil
+}
+
+func mul(i, j int64) (any, error) {
+	if i == 0 || j == 0 {
+		return int64(0), nil
+	}
+	p := i * j
+	if p/j != i || i == -1 && j == math.MinInt64 || j == -1 && i == math.MinInt64 {
+		return nil, errOverflow
+	}
+	return p, nil
+}
+
+// power is i**j for j >= 0.
+func power(i, j int64) (any, error) {
+	if i == 0 || i == 1 || i == -1 {
+		if j == 0 || i == 1 || i == -1 && j%2 == 0 {
+			return int64(1), nil
+		}
+		return i, nil
+	}
+	result := int64(1)
+	for range min(j, 64) { // |i| >= 2: more factors overflow
+		p, err := mul(result, i)
+		if err != nil {
+			return nil, err
+		}
+		result = p.(int64)
+	}
+	return result, nil
+}
+
+func floatOp(op string, f, g float64) (any, error) {
+	switch op {
+	case "+":
+		return f + g, nil
+	case "-":
+		return f - g, nil
+	case "*":
+		return f * g, nil
+	case "**":
+		return math.Pow(f, g), nil
+	}
+	if g == 0 {
+		return nil, errors.New("division by zero")
+	}
+	switch op {
+	case "/":
+		return f / g, nil
+	case "//":
+		return math.Floor(f / g), nil
+	}
+	m := math.Mod(f, g)
+	if m != 0 && (m < 0) != (g < 0) {
+		m += g
+	}
+	return m, nil
+}
+
+// compare applies a comparing operator.
+func (r *renderer) compare(op string, a, b any) (bool, error) {
+	switch op {
+	case "==":
+		return r.equal(a, b, 0)
+	case "!=":
+		ok, err := r.equal(a, b, 0)
+		return !ok, err
+	case "in":
+		return r.contains(b, a)
+	case "not in":
+		ok, err := r.contains(b, a)
+		return !ok, err
+	}
+	c, err := r.order(a, b, 0)
+	switch op {
+	case "<":
+		return c < 0, err
+	case "<=":
+		return c <= 0, err
+	case ">":
+		return c > 0, err
+	}
+	return c >= 0, err
+}
+
+// equal is Python's ==.
+func (r *renderer) equal(a, b any, depth int) (bool, error) {
+	if err := r.step(); err != nil {
+		return false, err
+	}
+	if depth > MaxNesting {
+		return false, fmt.Errorf("%w: a value nested deeper than %d", ErrLimit, MaxNesting)
+	}
+	if i, f, aInt, ok := number(a); ok {
+		j, g, bInt, ok := number(b)
+		if aInt && bInt {
+			return ok && i == j, nil
+		}
+		return ok && f == g, nil
+	}
+	switch a := a.(type) {
+	case nil:
+		return b == nil, nil
+	case undefined:
+		_, ok := b.(undefined)
+		return ok, nil
+	case string:
+		b, ok := b.(string)
+		return ok && a == b, r.charge(len(a))
+	case *List:
+		b, ok := b.(*List)
+		if !ok || a.Tuple != b.Tuple || len(a.Items) != len(b.Items) {
+			return false, nil
+		}
+		for i := range a.Items {
+			if same, err := r.equal(a.Items[i], b.Items[i], depth+1); !same || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	case *Dict:
+		b, ok := b.(*Dict)
+		if !ok || a.Len() != b.Len() {
+			return false, nil
+		}
+		for i, k := range a.keys {
+			other, ok := b.Get(k)
+			if !ok {
+				return false, nil
+			}
+			if same, err := r.equal(a.values[i], other, depth+1); !same || err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	case *namespace, *loop, *macro:
+		return a == b, nil
+	}
+	return false, nil // functions, which Go cannot compare
+}
+
+// order is negative, zero or positive as a sorts before, with or after b.
+func (r *renderer) order(a, b any, depth int) (int, error) {
+	if err := r.step(); err != nil {
+		return 0, err
+	}
+	if depth > MaxNesting {
+		return 0, fmt.Errorf("%w: a value nested deeper than %d", ErrLimit, MaxNesting)
+	}
+	if i, f, aInt, ok := number(a); ok {
+		j, g, bInt, ok := number(b)
+		switch {
+		case !ok:
+		case aInt && bInt:
+			return compareOrdered(i, j), nil
+		default:
+			return compareOrdered(f, g), nil
+		}
+	}
+	switch x := a.(type) {
+	case string:
+		if y, ok := b.(string); ok {
+			return strings.Compare(x, y), r.charge(min(len(x), len(y)))
+		}
+	case *List:
+		y, ok := b.(*List)
+		if !ok {
+			break
+		}
+		for i := range min(len(x.Items), len(y.Items)) {
+			if c, err := r.order(x.Items[i], y.Items[i], depth+1); c != 0 || err != nil {
+				return c, err
+			}
+		}
+		return len(x.Items) - len(y.Items), nil
+	}
+	return 0, operandError("a comparison", a, b)
+}
+
+func compareOrdered[T int64 | float64](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// contains is Python's x in container.
+func (r *renderer) contains(container, x any) (bool, error) {
+	switch c := container.(type) {
+	case string:
+		s, ok := x.(string)
+		if !ok {
+			return false, operandError("in", x, c)
+		}
+		return strings.Contains(c, s), r.charge(len(c))
+	case *Dict:
+		_, ok := c.Get(x)
+		return ok, nil
+	case *List:
+		for _, item := range c.Items {
+			if same, err := r.equal(item, x, 0); same || err != nil {
+				return same, err
+			}
+		}
+		return false, nil
+	case undefined:
+		return false, nil
+	}
+	return false, operandError("in", x, container)
+}

@@ -1,0 +1,416 @@
+package jinja
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxNesting bounds how deep statements and expressions may nest in a source.
+const MaxNesting = 200
+
+// parser builds nodes from tokens.
+type parser struct {
+	tokens []token
+	pos    int
+	depth  int
+	loops  int // enclosing for statements of the current macro
+}
+
+func (p *parser) peek() token { return p.tokens[p.pos] }
+
+func (p *parser) take() token {
+	t := p.tokens[p.pos]
+	if t.kind != tokEOF {
+		p.pos++
+	}
+	return t
+}
+
+func (p *parser) fail(format string, args ...any) error {
+	return &SyntaxError{p.peek().line, fmt.Sprintf(format, args...)}
+}
+
+// enter counts a level of nesting; leave it by p.depth--.
+func (p *parser) enter() error {
+	if p.depth++; p.depth > MaxNesting {
+		return p.fail("nested deeper than %d", MaxNesting)
+	}
+	return nil
+}
+
+// op takes the operator text if it comes next.
+func (p *parser) op(text string) bool {
+	if t := p.peek(); t.kind == tokOp && t.text == text {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+// word takes the name text if it comes next.
+func (p *parser) word(text string) bool {
+	if t := p.peek(); t.kind == tokName && t.text == text {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+func (p *parser) isWord(texts ...string) bool {
+	t := p.peek()
+	return t.kind == tokName && slices.Contains(texts, t.text)
+}
+
+func (p *parser) wantOp(text string) error {
+	if !p.op(text) {
+		return p.fail("expected %q", text)
+	}
+	return nil
+}
+
+func (p *parser) want(kind tokenKind, what string) (token, error) {
+	if p.peek().kind != kind {
+		return token{}, p.fail("expected %s", what)
+	}
+	return p.take(), nil
+}
+
+func (p *parser) name() (string, error) {
+	t, err := p.want(tokName, "a name")
+	return t.text, err
+}
+
+func (p *parser) endBlock() error {
+	_, err := p.want(tokBlockEnd, "the end of the block")
+	return err
+}
+
+// body reads statements up to a block that one of ends begins, and takes the
+// begin and the word of that block. Without ends it reads to the end.
+func (p *parser) body(ends ...string) (list []stmt, end string, err error) {
+	if err := p.enter(); err != nil {
+		return nil, "", err
+	}
+	defer func() { p.depth-- }()
+	for {
+		switch t := p.take(); t.kind {
+		case tokEOF:
+			if len(ends) > 0 {
+				return nil, "", p.fail("expected %s", ends[len(ends)-1])
+			}
+			return list, "", nil
+		case tokText:
+			list = append(list, textStmt{t.text})
+		case tokVarBegin:
+			value, err := p.tuple()
+			if err != nil {
+				return nil, "", err
+			}
+			if _, err := p.want(tokVarEnd, "}}"); err != nil {
+				return nil, "", err
+			}
+			list = append(list, &outputStmt{t.line, value})
+		case tokBlockBegin:
+			if p.isWord(ends...) {
+				return list, p.take().text, nil
+			}
+			s, err := p.statement()
+			if err != nil {
+				return nil, "", err
+			}
+			list = append(list, s)
+		default:
+			return nil, "", p.fail("unexpected token")
+		}
+	}
+}
+
+// block reads the rest of a block's head, its body and its end.
+func (p *parser) block(end string) ([]stmt, error) {
+	if err := p.endBlock(); err != nil {
+		return nil, err
+	}
+	body, _, err := p.body(end)
+	if err != nil {
+		return nil, err
+	}
+	return body, p.endBlock()
+}
+
+// statement reads a statement from after its {%.
+func (p *parser) statement() (stmt, error) {
+	t, err := p.want(tokName, "a statement")
+	if err != nil {
+		return nil, err
+	}
+	switch t.text {
+	case "if":
+		return p.ifStmt(t.line)
+	case "for":
+		return p.forStmt(t.line)
+	case "set":
+		return p.setStmt(t.line)
+	case "macro":
+		return p.macro(t.line)
+	case "call":
+		return p.call(t.line)
+	case "filter":
+		return p.filter(t.line)
+	case "with":
+		return p.with(t.line)
+	case "generation":
+		body, err := p.block("endgeneration")
+		return groupStmt{body}, err
+	case "break", "continue":
+		if p.loops == 0 {
+			return nil, p.fail("%s outside a loop", t.text)
+		}
+		return loopStmt{t.text == "break"}, p.endBlock()
+	case "include", "import", "from", "extends", "block":
+		return nil, p.fail("%s is not allowed in a chat template", t.text)
+	}
+	return nil, p.fail("unknown statement %q", t.text)
+}
+
+func (p *parser) ifStmt(line int) (stmt, error) {
+	if err := p.enter(); err != nil { // else-if chains nest
+		return nil, err
+	}
+	defer func() { p.depth-- }()
+	cond, err := p.expression()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.endBlock(); err != nil {
+		return nil, err
+	}
+	s := &ifStmt{line: line, cond: cond}
+	then, end, err := p.body("elif", "else", "endif")
+	if err != nil {
+		return nil, err
+	}
+	s.then = then
+	switch end {
+	case "elif":
+		alt, err := p.ifStmt(p.peek().line)
+		s.alt = []stmt{alt}
+		return s, err
+	case "else":
+		s.alt, err = p.block("endif")
+		return s, err
+	}
+	return s, p.endBlock()
+}
+
+func (p *parser) forStmt(line int) (stmt, error) {
+	s := &forStmt{line: line}
+	paren := p.op("(")
+	for {
+		name, err := p.name()
+		if err != nil {
+			return nil, err
+		}
+		s.target = append(s.target, name)
+		if !p.op(",") {
+			break
+		}
+	}
+	if paren {
+		if err := p.wantOp(")"); err != nil {
+			return nil, err
+		}
+	}
+	if !p.word("in") {
+		return nil, p.fail("expected in")
+	}
+	var err error
+	// A conditional expression would swallow the loop's filter.
+	if s.iter, err = p.tupleOf(p.or); err != nil {
+		return nil, err
+	}
+	if p.word("if") {
+		if s.filter, err = p.expression(); err != nil {
+			return nil, err
+		}
+	}
+	s.recursive = p.word("recursive")
+	if err := p.endBlock(); err != nil {
+		return nil, err
+	}
+	p.loops++
+	body, end, err := p.body("else", "endfor")
+	p.loops--
+	if err != nil {
+		return nil, err
+	}
+	s.body = body
+	if end == "else" {
+		s.alt, err = p.block("endfor")
+		return s, err
+	}
+	return s, p.endBlock()
+}
+
+// assignable reads a target of set: a name or an attribute of a name.
+func (p *parser) assignable() (expr, error) {
+	t, err := p.want(tokName, "a name")
+	if err != nil {
+		return nil, err
+	}
+	var target expr = &nameExpr{t.line, t.text}
+	if p.op(".") {
+		attr, err := p.name()
+		if err != nil {
+			return nil, err
+		}
+		target = &attrExpr{t.line, target, attr}
+	}
+	return target, nil
+}
+
+func (p *parser) setStmt(line int) (stmt, error) {
+	s := &setStmt{line: line}
+	for {
+		target, err := p.assignable()
+		if err != nil {
+			return nil, err
+		}
+		s.target = append(s.target, target)
+		if !p.op(",") {
+			break
+		}
+	}
+	if p.op("=") {
+		value, err := p.tuple()
+		if err != nil {
+			return nil, err
+		}
+		s.value = value
+		return s, p.endBlock()
+	}
+	if len(s.target) > 1 {
+		return nil, p.fail("expected =")
+	}
+	filters, err := p.filters()
+	if err != nil {
+		return nil, err
+	}
+	body, err := p.block("endset")
+	return &setBlockStmt{line, s.target[0], filters, body}, err
+}
+
+// filters reads any number of |filter.
+func (p *parser) filters() (list []filterExpr, err error) {
+	for p.op("|") {
+		f, err := p.filterCall(nil)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, *f)
+	}
+	return list, nil
+}
+
+func (p *parser) filter(line int) (stmt, error) {
+	first, err := p.filterCall(nil)
+	if err != nil {
+		return nil, err
+	}
+	more, err := p.filters()
+	if err != nil {
+		return nil, err
+	}
+	body, err := p.block("endfilter")
+	return &filterStmt{line, append([]filterExpr{*first}, more...), body}, err
+}
+
+func (p *parser) with(line int) (stmt, error) {
+	s := &withStmt{line: line}
+	for p.peek().kind == tokName {
+		name, err := p.name()
+		if err != nil {
+			return nil, err
+		}
+		if err := p.wantOp("="); err != nil {
+			return nil, err
+		}
+		value, err := p.expression()
+		if err != nil {
+			return nil, err
+		}
+		s.names, s.values = append(s.names, name), append(s.values, value)
+		if !p.op(",") {
+			break
+		}
+	}
+	var err error
+	s.body, err = p.block("endwith")
+	return s, err
+}
+
+// params reads the parameters of a macro after its opening parenthesis.
+func (p *parser) params(m *macroStmt) error {
+	for !p.op(")") {
+		name, err := p.name()
+		if err != nil {
+			return err
+		}
+		m.params = append(m.params, name)
+		if p.op("=") {
+			def, err := p.expression()
+			if err != nil {
+				return err
+			}
+			m.defaults = append(m.defaults, def)
+		} else if len(m.defaults) > 0 {
+			return p.fail("parameter %s needs a default, like the one before it", name)
+		}
+		if !p.op(",") {
+			return p.wantOp(")")
+		}
+	}
+	return nil
+}
+
+// macroBody reads the body of a macro, within which no outer loop is left.
+func (p *parser) macroBody(end string) ([]stmt, error) {
+	loops := p.loops
+	p.loops = 0
+	defer func() { p.loops = loops }()
+	return p.block(end)
+}
+
+func (p *parser) macro(line int) (stmt, error) {
+	name, err := p.name()
+	if err != nil {
+		return nil, err
+	}
+	m := &macroStmt{line: line, name: name}
+	if err := p.wantOp("("); err != nil {
+		return nil, err
+	}
+	if err := p.params(m); err != nil {
+		return nil, err
+	}
+	m.body, err = p.macroBody("endmacro")
+	return m, err
+}
+
+func (p *parser) call(line int) (stmt, error) {
+	m := &macroStmt{line: line, name: "caller"}
+	if p.op("(") {
+		if err := p.params(m); err != nil {
+			return nil, err
+		}
+	}
+	value, err := p.expression()
+	if err != nil {
+		return nil, err
+	}
+	c, ok := value.(*callExpr)
+	if !ok {
+		return nil, p.fail("call needs a call of a macro")
+	}
+	m.body, err = p.macroBody("endcall")
+	return &callStmt{line, c, m}, err
+}

@@ -1,0 +1,200 @@
+package jinja
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrLimit is wrapped by the error of a render that needs more than its
+// Limits allow.
+var ErrLimit = errors.New("jinja: template exceeds its limits")
+
+// Limits bounds what one render may use.
+type Limits struct {
+	Steps int // nodes evaluated
+	Bytes int // bytes of text and values made or looked through, in all
+	Depth int // nodes within nodes, calls of macros included
+}
+
+// DefaultLimits suffice for prompts of several megabytes.
+func DefaultLimits() Limits { return Limits{Steps: 5_000_000, Bytes: 512 << 20, Depth: 1000} }
+
+// Template is a parsed template. It is immutable.
+type Template struct{ body []stmt }
+
+// MaxSource is the longest template, in bytes, that Parse takes.
+const MaxSource = 1 << 20
+
+// Parse reads a template. Its errors are of type *SyntaxError.
+func Parse(src string) (t *Template, err error) {
+	if len(src) > MaxSource {
+		return nil, &SyntaxError{1, fmt.Sprintf("template of %d bytes, at most %d are allowed", len(src), MaxSource)}
+	}
+	tokens, err := lex(src)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{tokens: tokens}
+	body, _, err := p.body()
+	if err != nil {
+		return nil, err
+	}
+	return &Template{body}, nil
+}
+
+// Render writes the template with the variables vars, whose lists and
+// mappings it may change. It ends with ctx's error when that is cancelled and
+// with ErrLimit when lim is used up.
+func (t *Template) Render(ctx context.Context, vars map[string]any, lim Limits) (text string, err error) {
+	// A fault of this package must cost one request, not the process.
+	defer func() {
+		if p := recover(); p != nil {
+			text, err = "", fmt.Errorf("jinja: internal fault: %v", p)
+		}
+	}()
+	r := &renderer{ctx: ctx, lim: lim, out: new(strings.Builder)}
+	root := &frame{r: r, vars: globals(r)}
+	f := &frame{r: r, vars: make(map[string]any, len(vars)), parent: root}
+	for name, v := range vars {
+		f.vars[name] = v
+	}
+	if err := f.run(t.body); err != nil {
+		return "", err
+	}
+	return r.out.String(), nil
+}
+
+// renderer is the state of one render.
+type renderer struct {
+	ctx   context.Context
+	lim   Limits
+	steps int
+	bytes int
+	depth int
+	out   *strings.Builder
+}
+
+// step counts one node and looks at the context now and then.
+func (r *renderer) step() error {
+	r.steps++
+	if r.steps > r.lim.Steps {
+		return fmt.Errorf("%w: more than %d steps", ErrLimit, r.lim.Steps)
+	}
+	if r.steps%1024 == 0 {
+		return r.ctx.Err()
+	}
+	return nil
+}
+
+// charge counts n bytes made or looked through.
+func (r *renderer) charge(n int) error {
+	if err := r.room(n); err != nil {
+		return err
+	}
+	r.bytes += n
+	return nil
+}
+
+// room reports whether n more bytes may be made.
+func (r *renderer) room(n int) error {
+	if n < 0 || n > r.lim.Bytes-r.bytes {
+		return fmt.Errorf("%w: more than %d bytes", ErrLimit, r.lim.Bytes)
+	}
+	return nil
+}
+
+// print appends text to the output.
+func (r *renderer) print(text string) error {
+	if err := r.charge(len(text)); err != nil {
+		return err
+	}
+	r.out.WriteString(text)
+	return nil
+}
+
+// capture is what run prints.
+func (r *renderer) capture(run func() error) (string, error) {
+	outer := r.out
+	r.out = new(strings.Builder)
+	err := run()
+	text := r.out.String()
+	r.out = outer
+	return text, err
+}
+
+// frame is a scope of variables.
+type frame struct {
+	r      *renderer
+	vars   map[string]any
+	parent *frame
+}
+
+func (f *frame) child() *frame { return &frame{r: f.r, vars: make(map[string]any), parent: f} }
+
+func (f *frame) lookup(name string) any {
+	for s := f; s != nil; s = s.parent {
+		if v, ok := s.vars[name]; ok {
+			return v
+		}
+	}
+	return undefined{"'" + name + "'"}
+}
+
+// run executes statements in order.
+func (f *frame) run(body []stmt) error {
+	for _, s := range body {
+		if err := f.r.step(); err != nil {
+			return err
+		}
+		if err := s.exec(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// value evaluates an expression, one level deeper.
+func (f *frame) value(e expr) (any, error) {
+	if err := f.r.step(); err != nil {
+		return nil, err
+	}
+	if f.r.depth++; f.r.depth > f.r.lim.Depth {
+		return nil, fmt.Errorf("%w: nested deeper than %d", ErrLimit, f.r.lim.Depth)
+	}
+	v, err := e.eval(f)
+	f.r.depth--
+	return v, err
+}
+
+// values evaluates expressions.
+func (f *frame) values(list []expr) ([]any, error) {
+	out := make([]any, len(list))
+	for i, e := range list {
+		v, err := f.value(e)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, f.r.charge(16 * len(out))
+}
+
+// Error says on which line of the template rendering failed.
+type Error struct {
+	Line int
+	Err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("jinja: line %d: %v", e.Line, e.Err) }
+func (e *Error) Unwrap() error { return e.Err }
+
+// at adds the line to an error that has none yet.
+func at(line int, err error) error {
+	var placed *Error
+	if err == nil || errors.As(err, &placed) || errors.Is(err, errBreak) || errors.Is(err, errContinue) {
+		return err
+	}
+	return &Error{line, err}
+}

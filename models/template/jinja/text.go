@@ -1,0 +1,155 @@
+package jinja
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// str is Python's str(): what a value prints as.
+func (r *renderer) str(v any) (string, error) {
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	var b strings.Builder
+	if err := r.write(&b, v, false, 0); err != nil {
+		return "", err
+	}
+	return b.String(), r.charge(b.Len())
+}
+
+// write appends v; quoted asks for Python's repr(), which a value within
+// another always gets.
+func (r *renderer) write(b *strings.Builder, v any, quoted bool, depth int) error {
+	if err := r.step(); err != nil {
+		return err
+	}
+	if depth > MaxNesting {
+		return fmt.Errorf("%w: a value nested deeper than %d", ErrLimit, MaxNesting)
+	}
+	switch v := v.(type) {
+	case nil:
+		b.WriteString("None")
+	case undefined:
+		if quoted {
+			b.WriteString("Undefined")
+		}
+	case bool:
+		if v {
+			b.WriteString("True")
+		} else {
+			b.WriteString("False")
+		}
+	case int64:
+		b.WriteString(strconv.FormatInt(v, 10))
+	case float64:
+		b.WriteString(floatText(v))
+	case string:
+		if quoted {
+			writeQuoted(b, v)
+		} else {
+			b.WriteString(v)
+		}
+	case *List:
+		return r.writeList(b, v, depth)
+	case *Dict:
+		return r.writeDict(b, v, depth)
+	case *namespace:
+		b.WriteString("<Namespace>")
+	default:
+		fmt.Fprintf(b, "<%s>", kindName(v))
+	}
+	return r.room(b.Len())
+}
+
+func (r *renderer) writeList(b *strings.Builder, l *List, depth int) error {
+	open, shut := "[", "]"
+	if l.Tuple {
+		open, shut = "(", ")"
+	}
+	b.WriteString(open)
+	for i, item := range l.Items {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if err := r.write(b, item, true, depth+1); err != nil {
+			return err
+		}
+	}
+	if l.Tuple && len(l.Items) == 1 {
+		b.WriteString(",")
+	}
+	b.WriteString(shut)
+	return nil
+}
+
+func (r *renderer) writeDict(b *strings.Builder, d *Dict, depth int) error {
+	b.WriteString("{")
+	for i, k := range d.keys {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if err := r.write(b, k, true, depth+1); err != nil {
+			return err
+		}
+		b.WriteString(": ")
+		if err := r.write(b, d.values[i], true, depth+1); err != nil {
+			return err
+		}
+	}
+	b.WriteString("}")
+	return nil
+}
+
+// floatText is Python's repr of a float.
+func floatText(f float64) string {
+	switch {
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
+	case math.IsNaN(f):
+		return "nan"
+	}
+	if a := math.Abs(f); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.FormatFloat(f, 'e', -1, 64)
+	}
+	s := strconv.FormatFloat(f, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+// writeQuoted appends Python's repr of a string.
+func writeQuoted(b *strings.Builder, s string) {
+	quote := '\''
+	if strings.Contains(s, "'") && !strings.Contains(s, `"`) {
+		quote = '"'
+	}
+	b.WriteRune(quote)
+	for _, c := range s {
+		switch {
+		case c == quote || c == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case unicode.IsPrint(c):
+			b.WriteRune(c)
+		case c < 0x100:
+			fmt.Fprintf(b, `\x%02x`, c)
+		case c < 0x10000:
+			fmt.Fprintf(b, `\u%04x`, c)
+		default:
+			fmt.Fprintf(b, `\U%08x`, c)
+		}
+	}
+	b.WriteRune(quote)
+}
