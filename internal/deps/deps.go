@@ -12,7 +12,6 @@ import (
 	_ "github.com/knadh/koanf/providers/posflag"
 	_ "github.com/knadh/koanf/providers/structs"
 	_ "github.com/knadh/koanf/v2"
-	_ "github.com/nikolalohinski/gonja/v2"
 	_ "github.com/prometheus/client_golang/prometheus"
 	_ "github.com/prometheus/client_golang/prometheus/promhttp"
 	_ "github.com/rs/zerolog"
