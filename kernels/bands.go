@@ -38,8 +38,8 @@ type bandKernel interface {
 	kBlock() int
 	// add adds to y[tok][16·band] the products of columns [kLo, kHi) of
 	// bands [s, s+n) and tokens [t, tEnd) of x. y starts at token t and the
-	// first row of band s, and has ld values a token.
-	add(y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int)
+	// first row of band s, and has ld values a token. worker names the scratch.
+	add(worker int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int)
 }
 
 // bandLinear is a band-packed matrix on the CPU. It serves one caller at a time.
@@ -58,7 +58,7 @@ func newBandLinear(p *Pool, w *Matrix) (Linear, error) {
 	}
 	l := &bandLinear{w: w, pool: p, edge: make([][]float32, p.Threads())}
 	if w.Packing.grouped() {
-		l.kern = newGroupedKernel(w)
+		l.kern = newGroupedKernel(w, p.Threads())
 	} else {
 		l.kern = newDenseKernel(w)
 	}
@@ -90,21 +90,21 @@ func (l *bandLinear) Do(worker, part int) {
 		step = partBands
 	}
 	for ; s < whole; s += step {
-		l.wholeBands(s, min(step, whole-s))
+		l.wholeBands(worker, s, min(step, whole-s))
 	}
 	if whole < end {
 		l.partialBand(worker, whole)
 	}
 }
 
-func (l *bandLinear) wholeBands(s, n int) {
+func (l *bandLinear) wholeBands(worker, s, n int) {
 	rows, kb := l.w.Rows, l.kern.kBlock()
 	y := l.y[s*bandRows:]
 	for t := range l.x.N() {
 		clear(y[t*rows : t*rows+n*bandRows])
 	}
 	for k := 0; k < l.w.Cols; k += kb {
-		l.kern.add(y, rows, s, n, l.x, 0, l.x.N(), k, min(k+kb, l.w.Cols))
+		l.kern.add(worker, y, rows, s, n, l.x, 0, l.x.N(), k, min(k+kb, l.w.Cols))
 	}
 }
 
@@ -115,7 +115,7 @@ func (l *bandLinear) partialBand(worker, s int) {
 		tEnd := min(t+maxEdgeTokens, l.x.N())
 		clear(tile)
 		for k := 0; k < l.w.Cols; k += kb {
-			l.kern.add(tile, bandRows, s, 1, l.x, t, tEnd, k, min(k+kb, l.w.Cols))
+			l.kern.add(worker, tile, bandRows, s, 1, l.x, t, tEnd, k, min(k+kb, l.w.Cols))
 		}
 		for i := t; i < tEnd; i++ {
 			copy(l.y[i*l.w.Rows+row:(i+1)*l.w.Rows], tile[(i-t)*bandRows:])

@@ -2,8 +2,6 @@
 
 package kernels
 
-//go:generate sh -c "cd _gen/dense && go run . -out ../../dense_amd64.s -stubs ../../dense_stubs_amd64.go -pkg kernels"
-
 // denseTile adds to y[tokens][16·bands] the products of k columns.
 type denseTile func(y *float32, ld int, w *byte, stride int, x *float32, ldx, k int)
 
@@ -35,7 +33,7 @@ func denseTilesFor(i ISA, p Packing) denseTiles {
 	return denseTiles{}
 }
 
-func (d *denseKernel) add(y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+func (d *denseKernel) add(_ int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	if d.tile.four == nil {
 		d.addGeneric(y, ld, s, n, x, t, tEnd, kLo, kHi)
 		return

@@ -2,26 +2,29 @@
 
 package kernels
 
-//go:generate sh -c "cd _gen/grouped && go run . -out ../../grouped_amd64.s -stubs ../../grouped_stubs_amd64.go -pkg kernels"
-
-// groupedTile adds to y[tokens][16] the products of some groups of a band. It
-// is the i-th of groupedTiles for i+1 tokens.
+// groupedTile adds to y[tokens][16] the products of some groups of a band.
 type groupedTile func(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
 
-type groupedTiles []groupedTile
+// groupedTiles are the kernels of one packing and instruction set, the i-th
+// one for i+1 tokens.
+type groupedTiles struct {
+	direct []groupedTile // read the packing's codes
+	bytes  []groupedTile // read codes widened to bytes; nil where that does not pay
+	widen  func(dst, src *byte, groups int)
+}
 
 var groupedAVX2 = map[Packing]groupedTiles{
-	Q4:  {groupedQ4AVX2x1, groupedQ4AVX2x2, groupedQ4AVX2x3, groupedQ4AVX2x4},
-	Q4M: {groupedQ4MAVX2x1, groupedQ4MAVX2x2, groupedQ4MAVX2x3, groupedQ4MAVX2x4},
-	Q6:  {groupedQ6AVX2x1, groupedQ6AVX2x2, groupedQ6AVX2x3, groupedQ6AVX2x4},
-	Q8:  {groupedQ8AVX2x1, groupedQ8AVX2x2, groupedQ8AVX2x3, groupedQ8AVX2x4},
+	Q4:  {direct: []groupedTile{groupedQ4AVX2x1, groupedQ4AVX2x2, groupedQ4AVX2x3, groupedQ4AVX2x4}},
+	Q4M: {direct: []groupedTile{groupedQ4MAVX2x1, groupedQ4MAVX2x2, groupedQ4MAVX2x3, groupedQ4MAVX2x4}},
+	Q6:  {[]groupedTile{groupedQ6AVX2x1, groupedQ6AVX2x2, groupedQ6AVX2x3, groupedQ6AVX2x4}, []groupedTile{groupedQ6BytesAVX2x1, groupedQ6BytesAVX2x2, groupedQ6BytesAVX2x3, groupedQ6BytesAVX2x4}, unpackQ6AVX2},
+	Q8:  {direct: []groupedTile{groupedQ8AVX2x1, groupedQ8AVX2x2, groupedQ8AVX2x3, groupedQ8AVX2x4}},
 }
 
 var groupedAVX512 = map[Packing]groupedTiles{
-	Q4:  {groupedQ4AVX512x1, groupedQ4AVX512x2, groupedQ4AVX512x3, groupedQ4AVX512x4, groupedQ4AVX512x5, groupedQ4AVX512x6, groupedQ4AVX512x7, groupedQ4AVX512x8},
-	Q4M: {groupedQ4MAVX512x1, groupedQ4MAVX512x2, groupedQ4MAVX512x3, groupedQ4MAVX512x4, groupedQ4MAVX512x5, groupedQ4MAVX512x6, groupedQ4MAVX512x7, groupedQ4MAVX512x8},
-	Q6:  {groupedQ6AVX512x1, groupedQ6AVX512x2, groupedQ6AVX512x3, groupedQ6AVX512x4, groupedQ6AVX512x5, groupedQ6AVX512x6, groupedQ6AVX512x7, groupedQ6AVX512x8},
-	Q8:  {groupedQ8AVX512x1, groupedQ8AVX512x2, groupedQ8AVX512x3, groupedQ8AVX512x4, groupedQ8AVX512x5, groupedQ8AVX512x6, groupedQ8AVX512x7, groupedQ8AVX512x8},
+	Q4:  {direct: []groupedTile{groupedQ4AVX512x1, groupedQ4AVX512x2, groupedQ4AVX512x3, groupedQ4AVX512x4, groupedQ4AVX512x5, groupedQ4AVX512x6, groupedQ4AVX512x7, groupedQ4AVX512x8}},
+	Q4M: {direct: []groupedTile{groupedQ4MAVX512x1, groupedQ4MAVX512x2, groupedQ4MAVX512x3, groupedQ4MAVX512x4, groupedQ4MAVX512x5, groupedQ4MAVX512x6, groupedQ4MAVX512x7, groupedQ4MAVX512x8}},
+	Q6:  {direct: []groupedTile{groupedQ6AVX512x1, groupedQ6AVX512x2, groupedQ6AVX512x3, groupedQ6AVX512x4, groupedQ6AVX512x5, groupedQ6AVX512x6, groupedQ6AVX512x7, groupedQ6AVX512x8}},
+	Q8:  {direct: []groupedTile{groupedQ8AVX512x1, groupedQ8AVX512x2, groupedQ8AVX512x3, groupedQ8AVX512x4, groupedQ8AVX512x5, groupedQ8AVX512x6, groupedQ8AVX512x7, groupedQ8AVX512x8}},
 }
 
 func groupedTilesFor(i ISA, p Packing) groupedTiles {
@@ -31,23 +34,42 @@ func groupedTilesFor(i ISA, p Packing) groupedTiles {
 	case AVX512:
 		return groupedAVX512[p]
 	}
-	return nil
+	return groupedTiles{}
 }
 
-func (q *groupedKernel) addBand(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
-	if q.tiles == nil {
+// widenTokens is the number of tokens from which codes are widened first.
+const widenTokens = 8
+
+func (q *groupedKernel) addBand(worker int, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+	if q.tiles.direct == nil {
 		q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
 		return
 	}
 	f := groupedFormats[q.w.Packing]
 	codes, scales := q.w.groupedBand(s)
-	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:gHi/f.unit*f.unitBytes]
+	if tEnd-t < widenTokens || q.tiles.bytes == nil {
+		codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
+		q.addTiles(q.tiles.direct, y, ld, codes, scales, x, t, tEnd, gLo, gHi)
+		return
+	}
+	for g := gLo; g < gHi; g += widenedGroups {
+		n := min(widenedGroups, gHi-g)
+		src, dst := codes[g*f.codeBytes:(g+n)*f.codeBytes], q.widened[worker][:n*8*planeBytes]
+		q.tiles.widen(&dst[0], &src[0], n)
+		q.addTiles(q.tiles.bytes, y, ld, dst, scales, x, t, tEnd, g, g+n)
+	}
+}
+
+// addTiles adds groups [gLo, gHi), whose codes start at codes, tile by tile.
+func (q *groupedKernel) addTiles(tiles []groupedTile, y []float32, ld int, codes, scales []byte, x *Acts, t, tEnd, gLo, gHi int) {
+	f := groupedFormats[q.w.Packing]
+	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
 	lda := x.groupedRecords() * actRecord
 	for t < tEnd {
-		n := tileWidth(tEnd-t, len(q.tiles))
+		n := tileWidth(tEnd-t, len(tiles))
 		acts := x.grouped.rec[t*lda+gLo*actRecord:]
 		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
-		q.tiles[n-1](&y[0], ld, &codes[0], &scales[0], &acts[0], lda, gHi-gLo)
+		tiles[n-1](&y[0], ld, &codes[0], &scales[0], &acts[0], lda, gHi-gLo)
 		if t += n; t < tEnd {
 			y = y[n*ld:]
 		}

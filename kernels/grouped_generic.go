@@ -6,7 +6,7 @@ type groupedTiles struct{}
 
 func groupedTilesFor(ISA, Packing) groupedTiles { return groupedTiles{} }
 
-func (q *groupedKernel) addBand(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+func (q *groupedKernel) addBand(_ int, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
 	q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
 }
 

@@ -18,20 +18,29 @@ const groupedKBlock = 2048
 //
 // with a the activations' scale and every bracket rounded once.
 type groupedKernel struct {
-	w     *Matrix
-	tiles groupedTiles
+	w       *Matrix
+	tiles   groupedTiles
+	widened [][]byte // a worker's codes as bytes, for many tokens
 }
 
-func newGroupedKernel(w *Matrix) *groupedKernel {
-	return &groupedKernel{w: w, tiles: groupedTilesFor(active, w.Packing)}
+// widenedGroups is the number of groups widened to bytes at a time: with a
+// tile's activations they fit in 32 KiB of L1.
+const widenedGroups = 32
+
+func newGroupedKernel(w *Matrix, workers int) *groupedKernel {
+	k := &groupedKernel{w: w, tiles: groupedTilesFor(active, w.Packing), widened: make([][]byte, workers)}
+	for i := range k.widened {
+		k.widened[i] = aligned[byte](widenedGroups * 8 * planeBytes)
+	}
+	return k
 }
 
 func (q *groupedKernel) prepare(p *Pool, x *Acts) { x.makeGrouped(p) }
 func (q *groupedKernel) kBlock() int              { return groupedKBlock }
 
-func (q *groupedKernel) add(y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+func (q *groupedKernel) add(worker int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	for i := range n {
-		q.addBand(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
+		q.addBand(worker, y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
 	}
 }
 

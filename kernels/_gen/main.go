@@ -18,6 +18,8 @@ var families = map[string]func(){
 	"ternary_mad":  ternaryMAD,
 	"ternary_vnni": ternaryVNNI,
 	"peak":         peak,
+	"dense":        dense,
+	"grouped":      grouped,
 }
 
 func main() {

@@ -6,8 +6,6 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
 // tile is a kernel under construction: one band, some tokens.
@@ -16,7 +14,7 @@ type tile struct {
 	tokens        int
 	codes, scales reg.GPVirtual // of the current group; of the current scale unit
 	small         reg.GPVirtual // byte scales of the current group
-	acts, y       emit.Rows
+	acts, y       rows
 	sums          [][]reg.VecVirtual // float32 sums [token][vector]; nil: they stay in y
 }
 
@@ -24,7 +22,11 @@ type tile struct {
 const signature = "func(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)"
 
 func begin(p packing, isa string, tokens int) *tile {
-	name := fmt.Sprintf("grouped%s%sx%d", p.name, isa, tokens)
+	form := ""
+	if p.bytes {
+		form = "Bytes"
+	}
+	name := fmt.Sprintf("grouped%s%s%sx%d", p.name, form, isa, tokens)
 	TEXT(name, NOSPLIT, signature)
 	Doc(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of one band of %s", name, tokens, bandRows, p.name),
 		"with rows of activation records that are lda bytes apart.")
@@ -32,8 +34,8 @@ func begin(p packing, isa string, tokens int) *tile {
 	t := &tile{packing: p, tokens: tokens}
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
-	t.acts = emit.NewRows("acts", "lda", 0, tokens)
-	t.y = emit.NewRows("y", "ld", 2, tokens)
+	t.acts = newRows("acts", "lda", 0, tokens)
+	t.y = newRows("y", "ld", 2, tokens)
 	return t
 }
 
@@ -46,7 +48,7 @@ func (t *tile) loop(group func()) {
 		group()
 		ADDQ(U32(uint32(t.codeBytes)), t.codes)
 		ADDQ(U32(uint32(t.unitBytes)), t.scales)
-		t.acts.Advance(actRecord)
+		t.acts.advance(actRecord)
 		DECQ(groups)
 		JNE(LabelRef("loop"))
 		return
@@ -61,7 +63,7 @@ func (t *tile) loop(group func()) {
 	group()
 	ADDQ(U32(uint32(t.codeBytes)), t.codes)
 	ADDQ(U32(2*bandRows), t.small)
-	t.acts.Advance(actRecord)
+	t.acts.advance(actRecord)
 	DECQ(inner)
 	JNE(LabelRef("group"))
 	ADDQ(U32(uint32(t.unitBytes)), t.scales)
@@ -95,7 +97,7 @@ func narrow(p packing, tokens int) {
 	t := begin(p, "AVX2", tokens)
 	if tokens <= 2 {
 		t.sums = grid(tokens)
-		t.each(func(i, v int) { VMOVUPS(t.y.At(i, v*32), t.sums[i][v]) })
+		t.each(func(i, v int) { VMOVUPS(t.y.at(i, v*32), t.sums[i][v]) })
 	}
 	switch p.name {
 	case "Q4", "Q4M":
@@ -106,7 +108,7 @@ func narrow(p packing, tokens int) {
 		t.narrowQ8()
 	}
 	if t.sums != nil {
-		t.each(func(i, v int) { VMOVUPS(t.sums[i][v], t.y.At(i, v*32)) })
+		t.each(func(i, v int) { VMOVUPS(t.sums[i][v], t.y.at(i, v*32)) })
 	}
 	VZEROUPPER()
 	RET()
@@ -133,7 +135,7 @@ func (t *tile) each(f func(i, v int)) {
 func (t *tile) step(sum [][]reg.VecVirtual, code []reg.VecVirtual, disp int, fresh bool) {
 	for i := range t.tokens {
 		a := YMM()
-		VPBROADCASTD(t.acts.At(i, disp), a)
+		VPBROADCASTD(t.acts.at(i, disp), a)
 		for v := range vectors {
 			if fresh {
 				VPMADDUBSW(a, code[v], sum[i][v])
@@ -148,17 +150,17 @@ func (t *tile) step(sum [][]reg.VecVirtual, code []reg.VecVirtual, disp int, fre
 
 func (t *tile) narrowQ4() {
 	low := YMM()
-	emit.Fill(0x0f0f0f0f, low)
+	fillLanes(0x0f0f0f0f, low)
 	var ones reg.VecVirtual
 	if t.name == "Q4" {
 		ones = YMM()
-		emit.Fill(0x00010001, ones)
+		fillLanes(0x00010001, ones)
 	}
 	t.loop(func() {
 		sum := grid(t.tokens)
 		if t.name == "Q4" {
 			Comment("sums start at -8 times those of the activations")
-			t.each(func(i, v int) { VPBROADCASTD(t.acts.At(i, recStart4), sum[i][v]) })
+			t.each(func(i, v int) { VPBROADCASTD(t.acts.at(i, recStart4), sum[i][v]) })
 		}
 		for p := range 4 {
 			raw, code := make([]reg.VecVirtual, vectors), make([]reg.VecVirtual, vectors)
@@ -219,50 +221,53 @@ func (t *tile) finish(sum [][]reg.VecVirtual, least []reg.VecVirtual) {
 		}
 		if least != nil {
 			a := YMM()
-			VBROADCASTSS(t.acts.At(i, recSum), a)
+			VBROADCASTSS(t.acts.at(i, recSum), a)
 			for v := range vectors {
 				VFNMADD231PS(a, least[v], sum[i][v])
 			}
 		}
 		a := YMM()
-		VBROADCASTSS(t.acts.At(i, recScale), a)
+		VBROADCASTSS(t.acts.at(i, recScale), a)
 		for v := range vectors {
 			if t.sums != nil {
 				VFMADD231PS(a, sum[i][v], t.sums[i][v])
 				continue
 			}
-			VFMADD213PS(t.y.At(i, v*32), a, sum[i][v])
-			VMOVUPS(sum[i][v], t.y.At(i, v*32))
+			VFMADD213PS(t.y.at(i, v*32), a, sum[i][v])
+			VMOVUPS(sum[i][v], t.y.at(i, v*32))
 		}
 	}
 }
 
+// plain loads step j's codes that are bytes.
+func (t *tile) plain(j int) []reg.VecVirtual {
+	code := []reg.VecVirtual{YMM(), YMM()}
+	for v := range vectors {
+		VMOVDQU(t.code(j*planeBytes+v*32), code[v])
+	}
+	return code
+}
+
 func (t *tile) narrowQ6() {
 	low, high := YMM(), YMM()
-	emit.Fill(0x0f0f0f0f, low)
-	emit.Fill(0x30303030, high)
+	if !t.bytes {
+		sixBitMasks(low, high)
+	}
 	spill := AllocLocal(t.tokens * bandRows * 4) // the first half's sums, where registers run out
 	t.loop(func() {
 		var first [][]reg.VecVirtual
 		for h := range 2 {
 			Commentf("columns %d to %d, sums from -32 times those of the activations", 16*h, 16*h+15)
 			sum := grid(t.tokens)
-			t.each(func(i, v int) { VPBROADCASTD(t.acts.At(i, recStart6+4*h), sum[i][v]) })
+			t.each(func(i, v int) { VPBROADCASTD(t.acts.at(i, recStart6+4*h), sum[i][v]) })
 			for p := range 4 {
-				code := make([]reg.VecVirtual, vectors)
+				if t.bytes {
+					t.step(sum, t.plain(4*h+p), 16*h+4*p, false)
+					continue
+				}
+				code := []reg.VecVirtual{YMM(), YMM()}
 				for v := range vectors {
-					code[v] = YMM()
-					pair := YMM()
-					if h == 0 {
-						VPAND(t.code(p*planeBytes+v*32), low, code[v])
-					} else {
-						VMOVDQU(t.code(p*planeBytes+v*32), code[v])
-						VPSRLW(Imm(4), code[v], code[v])
-						VPAND(low, code[v], code[v])
-					}
-					t.pair(pair, nibbleBytes+h*planeBytes+v*32, p)
-					VPAND(high, pair, pair)
-					VPOR(pair, code[v], code[v])
+					sixBits(t.codes, h, p, v, low, high, code[v])
 				}
 				t.step(sum, code, 16*h+4*p, false)
 			}
@@ -285,23 +290,11 @@ func (t *tile) narrowQ6() {
 	})
 }
 
-// pair loads high bits and moves field f to bits 4 and 5 of each byte, other
-// bits being left to a mask.
-func (t *tile) pair(dst reg.VecVirtual, disp, f int) {
-	VMOVDQU(t.code(disp), dst)
-	switch f {
-	case 0, 1:
-		VPSLLW(Imm(uint64(4-2*f)), dst, dst)
-	case 3:
-		VPSRLW(Imm(2), dst, dst)
-	}
-}
-
 // narrowQ8 multiplies |w| with activations of w's sign, because the byte
 // multiply-add wants one unsigned side. A pair's sum is at most 2·128·127.
 func (t *tile) narrowQ8() {
 	ones := YMM()
-	emit.Fill(0x00010001, ones)
+	fillLanes(0x00010001, ones)
 	t.loop(func() {
 		sum := grid(t.tokens)
 		for j := range 8 {
@@ -313,7 +306,7 @@ func (t *tile) narrowQ8() {
 			}
 			for i := range t.tokens {
 				a := YMM()
-				VPBROADCASTD(t.acts.At(i, 4*j), a)
+				VPBROADCASTD(t.acts.at(i, 4*j), a)
 				for v := range vectors {
 					m := YMM()
 					VPSIGNB(w[v], a, m)

@@ -1,4 +1,3 @@
-// Command dense writes the assembly of products with float weights.
 package main
 
 import (
@@ -7,8 +6,6 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
 // bandRows is the number of rows side by side in a band of the layout.
@@ -40,27 +37,26 @@ var weights = []weight{
 	{"BF16", 2, func(m Mem, v reg.VecVirtual) { VPMOVZXWD(m, v); VPSLLD(Imm(16), v, v) }},
 }
 
-func main() {
-	ConstraintExpr("amd64,!purego")
+// dense emits products with float weights.
+func dense() {
 	for _, i := range isas {
 		for _, w := range weights {
-			tile(i, w, 4, 1)
+			denseTile(i, w, 4, 1)
 			for t := 1; t <= i.maxTokens; t++ {
-				tile(i, w, 1, t)
+				denseTile(i, w, 1, t)
 			}
 		}
 	}
-	Generate()
 }
 
-// prefetch is how far ahead of the loads, in bytes, the single-token kernel
+// denseAhead is how far ahead of the loads, in bytes, the single-token kernel
 // asks for weights: enough to cover the latency of memory at full rate.
-const prefetch = 2048
+const denseAhead = 2048
 
-// tile generates the product of some bands with some tokens over k columns.
+// denseTile emits the product of some bands with some tokens over k columns.
 // All accumulators live in registers; a column costs one load of each band
 // and one broadcast a token.
-func tile(i isa, w weight, bands, tokens int) {
+func denseTile(i isa, w weight, bands, tokens int) {
 	name := fmt.Sprintf("dense%s%sx%dx%d", w.name, i.name, bands, tokens)
 	TEXT(name, NOSPLIT, "func(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)")
 	Doc(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of k ≥ 1 columns", name, tokens, bands*bandRows),
@@ -74,7 +70,7 @@ func tile(i isa, w weight, bands, tokens int) {
 		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, stride3)
 	}
 	k := Load(Param("k"), GP64())
-	xs := emit.NewRows("x", "ldx", 2, tokens)
+	xs := newRows("x", "ldx", 2, tokens)
 
 	vectors := bandRows / i.lanes // registers of a band
 	acc := make([][]reg.VecVirtual, tokens)
@@ -82,7 +78,7 @@ func tile(i isa, w weight, bands, tokens int) {
 		acc[t] = make([]reg.VecVirtual, bands*vectors)
 		for v := range acc[t] {
 			acc[t][v] = i.vec()
-			emit.Zero(acc[t][v])
+			zero(acc[t][v])
 		}
 	}
 	band := func(b, disp int) Mem {
@@ -98,14 +94,14 @@ func tile(i isa, w weight, bands, tokens int) {
 		if bands > 1 && n > 1 {
 			for b := range bands {
 				for line := 0; line < n*bandRows*w.size; line += 64 {
-					PREFETCHT0(band(b, prefetch+line))
+					PREFETCHT0(band(b, denseAhead+line))
 				}
 			}
 		}
 		for c := range n {
 			if tokens == 1 {
 				a := i.vec()
-				VBROADCASTSS(xs.At(0, 4*c), a)
+				VBROADCASTSS(xs.at(0, 4*c), a)
 				for v := range acc[0] {
 					f := i.vec()
 					w.load(band(v/vectors, c*bandRows*w.size+v%vectors*i.lanes*w.size), f)
@@ -120,18 +116,18 @@ func tile(i isa, w weight, bands, tokens int) {
 			}
 			for t := range tokens {
 				if vectors == 1 {
-					VFMADD231PS_BCST(xs.At(t, 4*c), f[0], acc[t][0])
+					VFMADD231PS_BCST(xs.at(t, 4*c), f[0], acc[t][0])
 					continue
 				}
 				a := i.vec()
-				VBROADCASTSS(xs.At(t, 4*c), a)
+				VBROADCASTSS(xs.at(t, 4*c), a)
 				for v := range f {
 					VFMADD231PS(a, f[v], acc[t][v])
 				}
 			}
 		}
 		ADDQ(U32(uint32(n*bandRows*w.size)), wp)
-		xs.Advance(4 * n)
+		xs.advance(4 * n)
 	}
 	const unroll = 4
 	Comment("four columns a turn, then one")
@@ -150,11 +146,11 @@ func tile(i isa, w weight, bands, tokens int) {
 	JNE(LabelRef("one"))
 	Label("done")
 	Comment("y += sums")
-	ys := emit.NewRows("y", "ld", 2, tokens)
+	ys := newRows("y", "ld", 2, tokens)
 	for t := range acc {
 		for v, a := range acc[t] {
-			VADDPS(ys.At(t, v*i.lanes*4), a, a)
-			VMOVUPS(a, ys.At(t, v*i.lanes*4))
+			VADDPS(ys.at(t, v*i.lanes*4), a, a)
+			VMOVUPS(a, ys.at(t, v*i.lanes*4))
 		}
 	}
 	VZEROUPPER()

@@ -4,8 +4,6 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
 // wide generates an AVX-512 VNNI tile: a register is a band, products add up
@@ -16,7 +14,7 @@ func wide(p packing, tokens int) {
 	sums := make([]reg.VecVirtual, tokens)
 	for i := range sums {
 		sums[i] = ZMM()
-		VMOVUPS(t.y.At(i, 0), sums[i])
+		VMOVUPS(t.y.at(i, 0), sums[i])
 	}
 	switch p.name {
 	case "Q4", "Q4M":
@@ -27,7 +25,7 @@ func wide(p packing, tokens int) {
 		t.wideQ8(sums)
 	}
 	for i := range sums {
-		VMOVUPS(sums[i], t.y.At(i, 0))
+		VMOVUPS(sums[i], t.y.at(i, 0))
 	}
 	VZEROUPPER()
 	RET()
@@ -44,20 +42,20 @@ func row(tokens int) []reg.VecVirtual {
 // dot adds the products of four columns, bytes at disp of the records.
 func (t *tile) dot(sum []reg.VecVirtual, code reg.VecVirtual, disp int) {
 	for i := range sum {
-		VPDPBUSD_BCST(t.acts.At(i, disp), code, sum[i])
+		VPDPBUSD_BCST(t.acts.at(i, disp), code, sum[i])
 	}
 }
 
 func (t *tile) wideQ4(sums []reg.VecVirtual) {
 	low := ZMM()
-	emit.Fill(0x0f0f0f0f, low)
+	fillLanes(0x0f0f0f0f, low)
 	t.loop(func() {
 		sum := row(t.tokens)
 		for i := range sum {
 			if t.name == "Q4" {
-				VPBROADCASTD(t.acts.At(i, recSum8), sum[i])
+				VPBROADCASTD(t.acts.at(i, recSum8), sum[i])
 			} else {
-				emit.Zero(sum[i])
+				zero(sum[i])
 			}
 		}
 		for p := range 4 {
@@ -88,14 +86,14 @@ func (t *tile) wideQ4(sums []reg.VecVirtual) {
 
 func (t *tile) wideQ6(sums []reg.VecVirtual) {
 	low, high := ZMM(), ZMM()
-	emit.Fill(0x0f0f0f0f, low)
-	emit.Fill(0x30303030, high)
+	fillLanes(0x0f0f0f0f, low)
+	fillLanes(0x30303030, high)
 	t.loop(func() {
 		var first []reg.VecVirtual
 		for h := range 2 {
 			sum := row(t.tokens)
 			for i := range sum {
-				VPBROADCASTD(t.acts.At(i, recHalf32+4*h), sum[i])
+				VPBROADCASTD(t.acts.at(i, recHalf32+4*h), sum[i])
 			}
 			for p := range 4 {
 				code, pair := ZMM(), ZMM()
@@ -131,12 +129,12 @@ func (t *tile) wideQ6(sums []reg.VecVirtual) {
 
 func (t *tile) wideQ8(sums []reg.VecVirtual) {
 	offset := ZMM()
-	emit.Fill(0x80808080, offset)
+	fillLanes(0x80808080, offset)
 	t.loop(func() {
 		Comment("codes become unsigned by adding 128; sums start at -128 times those of the activations")
 		sum := row(t.tokens)
 		for i := range sum {
-			VPBROADCASTD(t.acts.At(i, recSum8), sum[i])
+			VPBROADCASTD(t.acts.at(i, recSum8), sum[i])
 			VPSLLD(Imm(4), sum[i], sum[i])
 		}
 		for j := range 8 {
@@ -156,8 +154,8 @@ func (t *tile) wideFinish(sums, sum []reg.VecVirtual, least reg.VecVirtual) {
 		VCVTDQ2PS(sum[i], sum[i])
 		VMULPS(d, sum[i], sum[i])
 		if least != nil {
-			VFNMADD231PS_BCST(t.acts.At(i, recSum), least, sum[i])
+			VFNMADD231PS_BCST(t.acts.at(i, recSum), least, sum[i])
 		}
-		VFMADD231PS_BCST(t.acts.At(i, recScale), sum[i], sums[i])
+		VFMADD231PS_BCST(t.acts.at(i, recScale), sum[i], sums[i])
 	}
 }

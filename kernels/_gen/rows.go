@@ -1,5 +1,4 @@
-// Package emit holds what the generators of several kernel families share.
-package emit
+package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
@@ -7,17 +6,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Rows addresses rows a fixed stride apart: a pointer for every three rows,
+// rows addresses rows a fixed stride apart: a pointer for every three rows,
 // which the stride register, once and twice, reaches.
-type Rows struct {
+type rows struct {
 	base []reg.GPVirtual
 	ld   reg.GPVirtual
 }
 
-// NewRows makes pointers to n rows from the named pointer parameter on, which
+// newRows makes pointers to n rows from the named pointer parameter on, which
 // are ld << shift bytes apart.
-func NewRows(p, ld string, shift uint64, n int) Rows {
-	r := Rows{base: []reg.GPVirtual{Load(Param(p), GP64()).(reg.GPVirtual)}, ld: GP64()}
+func newRows(p, ld string, shift uint64, n int) rows {
+	r := rows{base: []reg.GPVirtual{Load(Param(p), GP64()).(reg.GPVirtual)}, ld: GP64()}
 	if n == 1 {
 		return r
 	}
@@ -34,8 +33,8 @@ func NewRows(p, ld string, shift uint64, n int) Rows {
 	return r
 }
 
-// At is the address disp bytes into a row.
-func (r Rows) At(row, disp int) Mem {
+// at is the address disp bytes into a row.
+func (r rows) at(row, disp int) Mem {
 	m := Mem{Base: r.base[row/3], Disp: disp}
 	if row%3 > 0 {
 		m.Index, m.Scale = r.ld, uint8(row%3)
@@ -43,15 +42,15 @@ func (r Rows) At(row, disp int) Mem {
 	return m
 }
 
-// Advance moves all rows on.
-func (r Rows) Advance(bytes int) {
+// advance moves all rows on.
+func (r rows) advance(bytes int) {
 	for _, b := range r.base {
 		ADDQ(U32(uint32(bytes)), b)
 	}
 }
 
-// Zero clears a register.
-func Zero(v reg.VecVirtual) {
+// zero clears a register.
+func zero(v reg.VecVirtual) {
 	if v.Size() == 64 {
 		VPXORD(v, v, v)
 		return
@@ -59,8 +58,8 @@ func Zero(v reg.VecVirtual) {
 	VXORPS(v, v, v)
 }
 
-// Fill sets every 32-bit lane of v.
-func Fill(bits uint32, v reg.VecVirtual) {
+// fillLanes sets every 32-bit lane of v.
+func fillLanes(bits uint32, v reg.VecVirtual) {
 	t, x := GP32(), XMM()
 	MOVL(U32(bits), t)
 	VMOVD(t, x)

@@ -4,8 +4,6 @@ import (
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
-
-	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
 // quantize generates the AVX2 routine that makes activation records.
@@ -17,9 +15,9 @@ func quantize() {
 	x := Load(Param("x"), GP64())
 	groups := Load(Param("groups"), GP64())
 	abs, ones8, ones16, order, scale127 := YMM(), YMM(), YMM(), YMM(), XMM()
-	emit.Fill(0x7fffffff, abs)
-	emit.Fill(0x01010101, ones8)
-	emit.Fill(0x00010001, ones16)
+	fillLanes(0x7fffffff, abs)
+	fillLanes(0x01010101, ones8)
+	fillLanes(0x00010001, ones16)
 	VMOVDQU(packOrder(), order)
 	t := GP32()
 	MOVL(U32(0x42fe0000), t) // 127

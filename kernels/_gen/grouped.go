@@ -1,0 +1,62 @@
+package main
+
+// Sizes of the layouts.
+const (
+	planeBytes  = bandRows * 4
+	nibbleBytes = 4 * planeBytes
+	superGroups = 8
+	actRecord   = 64
+	avx2Tokens  = 4 // widest tiles: what the registers hold
+	wideTokens  = 8
+)
+
+// Offsets in an activation record.
+const (
+	recScale  = 32
+	recSum    = 36
+	recStart4 = 40 // int16 pair
+	recSum8   = 44 // -8·Σq
+	recStart6 = 48 // two int16 pairs
+	recHalf32 = 56 // -32·Σq of each half
+)
+
+// packing is a layout of codes and scales.
+type packing struct {
+	name      string
+	codeBytes int
+	unitBytes int
+	unit      int  // groups in a scale unit
+	bytes     bool // codes already unpacked, a byte each: planes as those of Q8
+}
+
+// unpacked is p with its codes as bytes.
+func (p packing) unpacked() packing {
+	p.bytes, p.codeBytes = true, 8*planeBytes
+	return p
+}
+
+var packings = []packing{
+	{name: "Q4", codeBytes: nibbleBytes, unitBytes: 2 * bandRows, unit: 1},
+	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*bandRows + superGroups*2*bandRows, unit: superGroups},
+	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bandRows + 2*superGroups*bandRows, unit: superGroups},
+	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * bandRows, unit: 1},
+}
+
+// grouped emits products with integer codes in groups of 32 columns.
+// grouped_mul.go of the kernels states what is computed, acts_grouped.go and
+// grouped.go the layouts.
+func grouped() {
+	for _, p := range packings {
+		for t := 1; t <= avx2Tokens; t++ {
+			narrow(p, t)
+			if p.name == "Q6" {
+				narrow(p.unpacked(), t)
+			}
+		}
+		for t := 1; t <= wideTokens; t++ {
+			wide(p, t)
+		}
+	}
+	unpack()
+	quantize()
+}
