@@ -4,8 +4,7 @@ import "math"
 
 // The vector primitives take the destination first, and it may be the same
 // slice as an input. Lengths are those of dst (or of x where there is none);
-// the others must be at least as long. None allocates. The element functions
-// give an element the same bits wherever it stands in the slice.
+// the others must be at least as long. None allocates.
 
 // Add sets dst[i] = a[i] + b[i].
 func Add(dst, a, b []float32) {

@@ -2,7 +2,8 @@ package kernels
 
 import "math"
 
-// Exponentials are accurate to about 1e-7 relative. The portable versions go
+// Exponentials are accurate to about 1e-7 relative, and an element has the same
+// bits wherever it stands in a slice. The portable versions go
 // through float64; the assembly ones use exp(x) = 2ⁿ·p(r), x = n·ln2 + r.
 
 // ExpSum sets dst[i] = exp(x[i] - shift) and returns their sum: the two steps

@@ -1,3 +1,5 @@
+//go:build purego || !amd64
+
 package kernels
 
 // The Fast functions do what they can of a slice and return how much that was;

@@ -20,6 +20,7 @@ var families = map[string]func(){
 	"peak":         peak,
 	"dense":        dense,
 	"grouped":      grouped,
+	"vector":       vector,
 }
 
 func main() {

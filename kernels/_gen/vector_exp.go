@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// exponential holds the constants of exp(x) = 2ⁿ·p(r) with n = round(x/ln 2)
+// and r = x - n·ln 2 taken off in two parts. p is the Taylor polynomial of
+// degree 7, whose error for |r| ≤ ln 2/2 is 5e-9: below the roundings.
+type exponential struct {
+	low, high  Mem // where the result stays a normal number
+	log2e      Mem
+	ln2, ln2lo Mem
+	p          []Mem // 1/7!, 1/6!, ..., 1, 1
+}
+
+func newExponential() exponential {
+	e := exponential{
+		low: constant("expLow", -87.33654), high: constant("expHigh", 88.37626),
+		log2e: constant("expLog2e", math.Log2E), ln2: constant("expLn2", 0.693359375), ln2lo: constant("expLn2lo", math.Ln2-0.693359375),
+	}
+	f := 5040.0
+	for k := 7; k >= 0; k-- {
+		e.p = append(e.p, constant(fmt.Sprintf("expP%d", k), 1/f))
+		f /= max(float64(k), 1)
+	}
+	return e
+}
+
+// constant emits a float32 for all lanes.
+func constant(name string, v float64) Mem {
+	b := math.Float32bits(float32(v))
+	return table(name, dwords(b, b, b, b, b, b, b, b))
+}
+
+// emit replaces x by exp(x), clamped to [2⁻¹²⁶, 2¹²⁷·√2); NaN stays NaN.
+func (e exponential) emit(x reg.VecVirtual) {
+	n, p := YMM(), YMM()
+	Comment("clamped to the normal range; with NaN the second operand, x, wins")
+	VMOVUPS(e.low, n)
+	VMAXPS(x, n, x)
+	VMOVUPS(e.high, n)
+	VMINPS(x, n, x)
+	Comment("x = n·ln2 + r")
+	VMULPS(e.log2e, x, n)
+	VROUNDPS(Imm(0), n, n)
+	VFNMADD231PS(e.ln2, n, x)
+	VFNMADD231PS(e.ln2lo, n, x)
+	Comment("p(r), then n into the exponent")
+	VMOVUPS(e.p[0], p)
+	for _, c := range e.p[1:] {
+		VFMADD213PS(c, x, p)
+	}
+	VCVTPS2DQ(n, n)
+	VPSLLD(Imm(23), n, n)
+	VPADDD(n, p, x)
+}
+
+// tailMask gives the table of masks for the first 1 to 7 lanes: the mask of n
+// lanes starts 4n bytes before its middle.
+func tailMask() Mem {
+	ones := ^uint32(0)
+	return table("tailMask", dwords(ones, ones, ones, ones, ones, ones, ones, ones, 0, 0, 0, 0, 0, 0, 0, 0))
+}
+
+var (
+	expConstants *exponential
+	tail         Mem
+)
+
+func expTables() exponential {
+	if expConstants == nil {
+		e := newExponential()
+		expConstants, tail = &e, tailMask()
+	}
+	return *expConstants
+}
+
+// masked runs body over n > 0 elements, eight at a time, the last time with a
+// mask of the lanes that exist. load and store work on the current eight.
+func masked(n reg.Register, pointers []reg.Register, body func(load func(p reg.Register, v reg.VecVirtual), store func(v reg.VecVirtual, p reg.Register), mask reg.VecVirtual)) {
+	SUBQ(Imm(8), n)
+	JL(LabelRef("tail"))
+	Label("loop")
+	body(func(p reg.Register, v reg.VecVirtual) { VMOVUPS(Mem{Base: p}, v) },
+		func(v reg.VecVirtual, p reg.Register) { VMOVUPS(v, Mem{Base: p}) }, nil)
+	for _, p := range pointers {
+		ADDQ(Imm(32), p)
+	}
+	SUBQ(Imm(8), n)
+	JGE(LabelRef("loop"))
+	Label("tail")
+	ADDQ(Imm(8), n)
+	JE(LabelRef("end"))
+	Comment("the mask of n lanes")
+	mask, base := YMM(), GP64()
+	LEAQ(tail.Offset(32), base)
+	NEGQ(n)
+	VMOVUPS(Mem{Base: base, Index: n, Scale: 4}, mask)
+	body(func(p reg.Register, v reg.VecVirtual) { VMASKMOVPS(Mem{Base: p}, mask, v) },
+		func(v reg.VecVirtual, p reg.Register) { VMASKMOVPS(v, mask, Mem{Base: p}) }, mask)
+	Label("end")
+}
+
+func expSum() {
+	e := expTables()
+	text("vecExpSum", "func(dst *float32, x *float32, shift float32, n int) float32")
+	Doc("vecExpSum sets dst[i] = exp(x[i] - shift), 0 below the normal numbers, for n > 0 and returns the sum, lane i%8 by lane.")
+	dst, x, n := param("dst"), param("x"), param("n")
+	s := XMM()
+	Load(Param("shift"), s)
+	shift, sum := YMM(), YMM()
+	VBROADCASTSS(s, shift)
+	zeroY(sum)
+	masked(n, []reg.Register{dst, x}, func(load func(reg.Register, reg.VecVirtual), store func(reg.VecVirtual, reg.Register), mask reg.VecVirtual) {
+		v, small := YMM(), YMM()
+		load(x, v)
+		VSUBPS(shift, v, v)
+		Comment("lanes below the range become 0; not-less-than keeps NaN")
+		VCMPPS(Imm(5), e.low, v, small)
+		e.emit(v)
+		VANDPS(small, v, v)
+		store(v, dst)
+		if mask != nil {
+			VANDPS(mask, v, v)
+		}
+		VADDPS(v, sum, sum)
+	})
+	Store(sumLanes(sum), ReturnIndex(0))
+	done()
+}
+
+// gated emits dst = g·sigmoid(a(g))·up with a(g) = g, or for GELU its cubic.
+func gated(name string, gelu bool) {
+	e := expTables()
+	one := constant(name+"One", 1)
+	sign := table(name+"Sign", dwords(1<<31, 1<<31, 1<<31, 1<<31, 1<<31, 1<<31, 1<<31, 1<<31))
+	arg, cube := Mem{}, Mem{}
+	if gelu {
+		arg, cube = constant(name+"Arg", 1.5957691216057308), constant(name+"Cube", 0.044715)
+	}
+	text(name, "func(dst *float32, gate *float32, up *float32, n int)")
+	Doc(name + " sets dst[i] = act(gate[i])·up[i] for n > 0.")
+	dst, gate, up, n := param("dst"), param("gate"), param("up"), param("n")
+	masked(n, []reg.Register{dst, gate, up}, func(load func(reg.Register, reg.VecVirtual), store func(reg.VecVirtual, reg.Register), _ reg.VecVirtual) {
+		g, u, x := YMM(), YMM(), YMM()
+		load(gate, g)
+		load(up, u)
+		if gelu {
+			Comment("√(8/π)·(g + 0.044715·g³)")
+			VMULPS(g, g, x)
+			VMULPS(cube, x, x)
+			VFMADD213PS(g, g, x)
+			VMULPS(arg, x, x)
+			VXORPS(sign, x, x)
+		} else {
+			VXORPS(sign, g, x)
+		}
+		e.emit(x)
+		VADDPS(one, x, x)
+		VDIVPS(x, g, g)
+		VMULPS(u, g, g)
+		store(g, dst)
+	})
+	done()
+}
