@@ -3,7 +3,11 @@ package batcher
 import (
 	"context"
 	"errors"
-	"iter"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/lutra-lm/lutra/models"
 )
@@ -12,8 +16,8 @@ import (
 var (
 	// ErrBusy says that the waiting queue is full; try again later.
 	ErrBusy = errors.New("batcher: queue full")
-	// ErrClosed says that the engine is draining or has stopped.
-	ErrClosed = errors.New("batcher: engine closed")
+	// ErrClosed says that the sequence was closed, or that the engine is draining or has stopped.
+	ErrClosed = errors.New("batcher: closed")
 	// ErrTooLong says that a prompt does not fit the context or the KV pool.
 	ErrTooLong = errors.New("batcher: prompt longer than the context")
 	// ErrToken says that a token id is outside the model's vocabulary, or that there is no token at all.
@@ -23,62 +27,240 @@ var (
 )
 
 // Engine runs sequences over one model.
-type Engine struct{}
+type Engine struct {
+	model models.Model
+	kv    *models.KVCache
+	opt   Options
+	cfg   models.Config
+	limit int // longest sequence in tokens
+	box   mailbox
 
-// New makes an engine; it does nothing until Run or Step is called.
-func New(m models.Model, kv *models.KVCache, opt Options) *Engine { panic("to be written") }
+	// Owned by the step loop.
+	waiting []*Sequence // have work and no blocks; oldest first
+	active  []*Sequence // have work and blocks; oldest first
+	idle    []*Sequence // have blocks and no work; longest idle first
+	freed   int         // counts events that may have freed blocks
+	sched   scheduler
+	pace    pace
+	wants   []want
+	batch   models.Batch
+	spans   []span
+	draws   []draw
+	workers []sampler
 
-// Run steps until ctx ends, then stops all sequences with ErrClosed. It parks when there is no work.
-func (e *Engine) Run(ctx context.Context) error { panic("to be written") }
+	counts Stats
+
+	shown sync.Mutex
+	stats Stats // counts as of the last step
+}
+
+// New makes an engine; it does nothing until Run or Step is called. Options
+// must be valid. Until it has stopped, the engine owns m and kv.
+func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
+	if err := opt.Validate(); err != nil {
+		panic(err)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	opt.StepTokens = opt.StepTokens / Tile * Tile
+	e := &Engine{
+		model: m, kv: kv, opt: opt, cfg: m.Config(),
+		limit:   kv.Blocks() * kv.BlockLen(),
+		pace:    pace{target: opt.StepTime},
+		workers: make([]sampler, 1),
+	}
+	for _, n := range []int{opt.Context, e.cfg.Context} {
+		if n > 0 {
+			e.limit = min(e.limit, n)
+		}
+	}
+	if opt.Pool != nil {
+		e.workers = make([]sampler, opt.Pool.Threads())
+	}
+	e.box.open = map[*Sequence]struct{}{}
+	e.box.wake = make(chan struct{}, 1)
+	e.freed = 1
+	e.publish(&StepStats{Budget: opt.StepTokens})
+	return e
+}
+
+// Limit is the longest sequence in tokens: the context, or what the KV pool holds.
+func (e *Engine) Limit() int { return e.limit }
+
+// Run steps until ctx ends, then stops all sequences with ErrClosed and
+// returns nil. It parks when there is no work. A step that fails or panics
+// stops all sequences with its error, which Run returns.
+func (e *Engine) Run(ctx context.Context) error {
+	for {
+		if ctx.Err() != nil {
+			e.stop(ErrClosed)
+			return nil
+		}
+		st, err := e.Step()
+		if err != nil {
+			return err
+		}
+		if st.Tokens > 0 || st.Preempted > 0 {
+			continue
+		}
+		// Nothing to do, or all that was planned has just been changed by
+		// callers, who post it.
+		select {
+		case <-e.box.wake:
+		case <-ctx.Done():
+		}
+	}
+}
 
 // Step runs one step. It is for tests and for callers with a loop of their
-// own; like Run it must be called from one goroutine at a time.
-func (e *Engine) Step() (StepStats, error) { panic("to be written") }
+// own; like Run it must be called from one goroutine at a time. An error has
+// stopped the engine.
+func (e *Engine) Step() (st StepStats, err error) {
+	if err := e.box.stopped(); err != nil {
+		return st, err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("batcher: step: panic: %v\n%s", r, debug.Stack())
+		}
+		if err != nil {
+			e.stop(fmt.Errorf("%w: %w", ErrClosed, err))
+		}
+	}()
+	start := e.opt.Now()
+	for _, s := range e.box.take() {
+		e.settle(s)
+	}
+	e.admit()
+	st.Budget = e.plan()
+	st.Preempted = e.reserve()
+	e.assemble(&st)
+	if len(e.spans) > 0 {
+		begin := e.opt.Now()
+		if err := e.model.Forward(&e.batch, e.kv); err != nil {
+			return st, fmt.Errorf("batcher: step of %d tokens: %w", len(e.batch.Tokens), err)
+		}
+		st.Forward = e.opt.Now().Sub(begin)
+		e.deliver(&st)
+		st.Duration = e.opt.Now().Sub(start)
+		e.pace.observe(st.Lanes, st.Duration)
+	}
+	e.publish(&st)
+	return st, nil
+}
 
 // Drain refuses new sequences and returns when the open ones have been closed or ctx ends.
-func (e *Engine) Drain(ctx context.Context) error { panic("to be written") }
-
-// Stats is a snapshot for metrics: running, waiting, KV use, tile fill, counters.
-func (e *Engine) Stats() Stats { panic("to be written") }
-
-// Open queues a sequence whose prompt is computed when it is first needed.
-// The sequence is closed when ctx ends.
-func (e *Engine) Open(ctx context.Context, prompt []int32) (*Sequence, error) { panic("to be written") }
-
-// Sequence is a caller's handle on tokens in the engine.
-type Sequence struct{}
-
-// Append adds tokens after the ones so far (generated ones included).
-func (s *Sequence) Append(tokens ...int32) { panic("to be written") }
-
-// Generate yields tokens until p ends it. Breaking out pauses: a later
-// Generate goes on where the reader stopped.
-func (s *Sequence) Generate(ctx context.Context, p Params) iter.Seq2[Token, error] {
-	panic("to be written")
+func (e *Engine) Drain(ctx context.Context) error {
+	select {
+	case <-e.box.drain():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// Logits computes what is pending and returns the last position's logits, of
-// ids only when given.
-func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) {
-	panic("to be written")
+// stop ends all sequences with err and gives their blocks back.
+func (e *Engine) stop(err error) {
+	seqs := e.box.stop(err)
+	for _, s := range seqs {
+		s.end(err)
+	}
+	// After a panic the cache may be in a state that Release cannot handle;
+	// nobody computes on it any more.
+	defer func() { _ = recover() }()
+	for _, s := range seqs {
+		e.retire(s)
+	}
+	e.publish(&StepStats{})
 }
 
-// PromptLogprobs returns for every prompt position ≥ 1 the log-probability of the token there
-// (echo + logprobs of the completions API, perplexity).
-func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]Token, error) {
-	panic("to be written")
+// plan asks the scheduler for the next step, into spans, and returns the lanes it allowed.
+func (e *Engine) plan() int {
+	e.wants, e.spans = e.wants[:0], e.spans[:0]
+	streams := 0
+	for _, s := range e.active {
+		e.wants = append(e.wants, s.want)
+		if s.left() == 1 {
+			streams++
+		}
+	}
+	l := limits{tokens: e.opt.StepTokens, rows: e.opt.StepRows, paced: e.pace.lanes(e.opt.StepTokens)}
+	for i, n := range e.sched.plan(e.wants, l) {
+		if n > 0 {
+			e.spans = append(e.spans, span{s: e.active[i], n: n})
+		}
+	}
+	return l.lanes(streams)
 }
 
-// Fork returns n sequences that share this one's computed blocks. The parent's prompt
-// is computed once.
-func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) { panic("to be written") }
+// span is one sequence's part of a step.
+type span struct {
+	s    *Sequence
+	n    int // tokens
+	out  int // rows of logits
+	row  int // the first of them
+	turn int // index among draws, or -1
+}
 
-// Len is the number of tokens, CachedPrompt how many prompt tokens the prefix cache spared.
-func (s *Sequence) Len() int          { panic("to be written") }
-func (s *Sequence) CachedPrompt() int { panic("to be written") }
+// reserve grows the caches of the planned sequences, oldest first, and takes
+// blocks from the others when there are none left.
+func (e *Engine) reserve() (preempted int) {
+	for i := 0; i < len(e.spans); i++ {
+		s := e.spans[i].s
+		for s.kv.Grow(e.spans[i].n) != nil {
+			if e.evict() {
+				continue
+			}
+			// The youngest loses what it has. Being behind s in age or s
+			// itself, it has not been passed by this loop, so nothing planned
+			// for it needs undoing but the plan.
+			victim := e.active[len(e.active)-1]
+			e.preempt(victim)
+			preempted++
+			if at := slices.IndexFunc(e.spans, func(p span) bool { return p.s == victim }); at >= 0 {
+				e.spans = slices.Delete(e.spans, at, at+1)
+			}
+			if victim == s {
+				i--
+				break
+			}
+		}
+	}
+	return preempted
+}
 
-// Timing tells what the sequence went through so far.
-func (s *Sequence) Timing() Timing { panic("to be written") }
-
-// Close frees the sequence at the next step. It may be called at any time, more than once.
-func (s *Sequence) Close() { panic("to be written") }
+// assemble fills the batch from the spans, and drops spans whose caller has
+// changed its mind since the plan.
+func (e *Engine) assemble(st *StepStats) {
+	e.batch.Reset()
+	kept := e.spans[:0]
+	for _, p := range e.spans {
+		s := p.s
+		s.mu.Lock()
+		if s.epoch != s.seen {
+			s.mu.Unlock()
+			s.kv.Truncate(s.have)
+			continue
+		}
+		if s.timing.Started.IsZero() {
+			s.timing.Started = e.opt.Now()
+		}
+		p.out, p.row = s.rows(p.n), st.Rows
+		e.batch.Add(s.kv, s.have, p.out, s.tokens[s.have:s.have+p.n]...)
+		prompt := s.prompt
+		s.mu.Unlock()
+		if s.left() == 1 && s.have >= prompt {
+			st.Decode++
+		} else {
+			st.Prefill += p.n
+		}
+		e.counts.PromptTokens += int64(max(0, min(s.have+p.n, prompt)-max(s.have, s.reached)))
+		st.Rows += p.out
+		kept = append(kept, p)
+	}
+	e.spans = kept
+	st.Spans, st.Tokens = len(kept), len(e.batch.Tokens)
+	st.Lanes = wholeTiles(st.Tokens)
+	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.cfg.Outputs)
+}

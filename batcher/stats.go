@@ -6,7 +6,7 @@ import "time"
 type Stats struct {
 	// Now.
 	Running int // sequences that have work and KV blocks
-	Waiting int // sequences that have work and wait for KV blocks, and opened ones not begun yet
+	Waiting int // sequences that have work and wait for KV blocks
 	Idle    int // begun sequences that wait for their caller
 	Blocks  int // KV blocks in the pool
 	Used    int // KV blocks held by sequences
@@ -50,4 +50,31 @@ type Timing struct {
 	CachedPrompt int       // prompt tokens that the prefix cache or a fork spared
 	Generated    int       // tokens sampled and kept
 	Preemptions  int
+}
+
+// Stats is a snapshot for metrics, as of the last step.
+func (e *Engine) Stats() Stats {
+	e.shown.Lock()
+	defer e.shown.Unlock()
+	return e.stats
+}
+
+// publish counts a step and shows the result to other goroutines.
+func (e *Engine) publish(st *StepStats) {
+	c := &e.counts
+	c.Running, c.Waiting, c.Idle = len(e.active), len(e.waiting), len(e.idle)
+	c.Blocks, c.Used = e.kv.Blocks(), e.kv.Blocks()-e.kv.Free()
+	c.Budget = st.Budget
+	if st.Tokens > 0 {
+		c.Steps++
+		c.BatchTokens += int64(st.Tokens)
+		c.BatchLanes += int64(st.Lanes)
+		c.StepTime += st.Duration
+	}
+	e.shown.Lock()
+	e.stats = *c
+	e.shown.Unlock()
+	if st.Tokens > 0 && e.opt.OnStep != nil {
+		e.opt.OnStep(*st)
+	}
 }

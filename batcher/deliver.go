@@ -1,0 +1,157 @@
+package batcher
+
+import (
+	"slices"
+	"time"
+)
+
+// deliver hands the results of a step to their callers.
+func (e *Engine) deliver(st *StepStats) {
+	e.draws = e.draws[:0]
+	for i := range e.spans {
+		e.prepare(&e.spans[i])
+	}
+	if pool := e.opt.Pool; pool != nil {
+		pool.Run((*sampling)(e), len(e.draws))
+	} else {
+		for i := range e.draws {
+			e.workers[0].run(&e.draws[i])
+		}
+	}
+	now := e.opt.Now()
+	for i := range e.spans {
+		p := &e.spans[i]
+		if p.turn >= 0 {
+			st.Sampled += e.commit(p, now)
+		}
+		if p.s.left() == 0 {
+			e.settle(p.s)
+		}
+	}
+	e.counts.GeneratedTokens += int64(st.Sampled)
+}
+
+// sampling is an Engine whose draws a worker pool runs.
+type sampling Engine
+
+// Do runs draw i.
+func (e *sampling) Do(worker, i int) { e.workers[worker].run(&e.draws[i]) }
+
+// prepare notes the progress of a span and copies what sampling its rows
+// needs, so that no lock is held while sampling.
+func (e *Engine) prepare(p *span) {
+	s, first := p.s, p.s.have+p.n-p.out // first: position of the first row
+	s.have += p.n
+	s.reached = max(s.reached, s.have)
+	p.turn = -1
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.epoch != s.seen {
+		return // its caller wants something else by now; settle sorts it out
+	}
+	s.seal()
+	if p.out == 0 {
+		return
+	}
+	switch s.order.kind {
+	case wantLogits:
+		e.copyLogits(s, e.row(p.row))
+	case wantTokens:
+		p.turn = len(e.draws)
+		d := e.nextDraw(e.row(p.row))
+		d.params, d.id, d.position, d.prompt = s.order.params, sampled, len(s.tokens), s.prompt
+		d.tokens = d.tokens[:0]
+		if d.params.looksBack() {
+			d.tokens = append(d.tokens, s.tokens...)
+		}
+	case wantScores:
+		p.turn = len(e.draws)
+		for i := range p.out {
+			d := e.nextDraw(e.row(p.row + i))
+			d.params, d.id = Params{Logprobs: true, TopLogprobs: s.order.top}, s.tokens[first+i+1]
+		}
+	}
+}
+
+// row is a row of the step's logits.
+func (e *Engine) row(i int) []float32 {
+	return e.batch.Logits[i*e.cfg.Outputs : (i+1)*e.cfg.Outputs]
+}
+
+// nextDraw adds a draw and keeps the memory of the one that was there.
+func (e *Engine) nextDraw(row []float32) *draw {
+	n := len(e.draws)
+	e.draws = slices.Grow(e.draws, 1)[:n+1]
+	d := &e.draws[n]
+	d.row, d.err = row, nil
+	return d
+}
+
+// copyLogits fulfils an order for logits. Locked.
+func (e *Engine) copyLogits(s *Sequence, row []float32) {
+	o := &s.order
+	if len(o.ids) == 0 {
+		copy(o.row, row)
+	}
+	for i, id := range o.ids {
+		o.row[i] = row[id]
+	}
+	o.kind = nothing
+	s.cond.Broadcast()
+}
+
+// commit gives a span's tokens to its sequence and returns how many were sampled.
+func (e *Engine) commit(p *span, now time.Time) int {
+	s := p.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.epoch != s.seen {
+		return 0
+	}
+	if s.order.kind == wantScores {
+		for i := range p.out {
+			s.order.scored = append(s.order.scored, e.draws[p.turn+i].tok)
+		}
+		s.outFrom = len(s.order.scored)
+		if s.outFrom == s.target {
+			s.order.kind = nothing
+			s.cond.Broadcast()
+		}
+		return 0
+	}
+	d := &e.draws[p.turn]
+	s.cond.Broadcast()
+	if d.err != nil {
+		s.err = d.err
+		s.epoch++
+		return 0
+	}
+	e.push(s, d.tok)
+	s.timing.LastToken = now
+	if s.timing.FirstToken.IsZero() {
+		s.timing.FirstToken = now
+	}
+	return 1
+}
+
+// push adds a sampled token and sees whether the sequence goes on. Locked.
+func (e *Engine) push(s *Sequence, tok Token) {
+	o := &s.order
+	s.tokens = append(s.tokens, tok.ID)
+	o.left--
+	switch {
+	case !o.params.IgnoreEOS && slices.Contains(o.params.Stop, tok.ID):
+		tok.Finish = FinishStop
+	case o.left <= 0 || len(s.tokens) >= e.limit:
+		tok.Finish = FinishLength
+	}
+	s.unread = append(s.unread, tok)
+	switch {
+	case tok.Finish != Unfinished:
+		o.kind = nothing
+	case len(s.unread) >= e.opt.Unread:
+		s.stalled = true
+	default:
+		s.target, s.outFrom = s.target+1, s.outFrom+1
+	}
+}

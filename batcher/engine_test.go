@@ -1,0 +1,201 @@
+package batcher
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/toy"
+)
+
+// rig is an engine over the toy model, running inside a synctest bubble.
+type rig struct {
+	*Engine
+	model *toy.Model
+	t     *testing.T
+}
+
+// start runs f with a stepping engine and checks afterwards that nothing is left.
+func start(t *testing.T, m *toy.Model, blocks, blockLen int, opt Options, f func(t *testing.T, r rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := rig{New(m, m.NewCache(blocks, blockLen), opt), m, t}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- r.Run(ctx) }()
+		f(t, r)
+		synctest.Wait()
+		if err := r.Drain(t.Context()); err != nil {
+			t.Errorf("Drain = %v", err)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		checkEmpty(t, r.Engine)
+	})
+}
+
+// checkEmpty verifies that a stopped engine without open sequences holds no blocks.
+func checkEmpty(t *testing.T, e *Engine) {
+	t.Helper()
+	if err := e.kv.Check(); err != nil {
+		t.Error(err)
+	}
+	if e.kv.Free() != e.kv.Blocks() {
+		t.Errorf("%d of %d KV blocks free after everything was closed", e.kv.Free(), e.kv.Blocks())
+	}
+	if n := len(e.active) + len(e.waiting) + len(e.idle) + len(e.box.open) + e.box.queued; n != 0 {
+		t.Errorf("%d sequences left after everything was closed", n)
+	}
+}
+
+// open opens a sequence that lives as long as the test.
+func (r rig) open(prompt ...int32) *Sequence {
+	r.t.Helper()
+	s, err := r.Open(r.t.Context(), prompt)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+// collect reads a generation to its end.
+func collect(t *testing.T, s *Sequence, p Params) []int32 {
+	t.Helper()
+	var ids []int32
+	for tok, err := range s.Generate(t.Context(), p) {
+		if err != nil {
+			t.Errorf("Generate: %v", err)
+			return ids
+		}
+		ids = append(ids, tok.ID)
+	}
+	return ids
+}
+
+// naive generates greedily from a model of its own, one forward a token.
+func naive(t *testing.T, m *toy.Model, prompt []int32, n int) []int32 {
+	t.Helper()
+	ref := &toy.Model{Vocab: m.Vocab, Logits: m.Logits}
+	kv := ref.NewCache(1, len(prompt)+n)
+	s := kv.Open(nil)
+	next, out := prompt, []int32(nil)
+	for range n {
+		var b models.Batch
+		b.Add(s, s.Len(), 1, next...)
+		if err := s.Grow(len(next)); err != nil {
+			t.Fatal(err)
+		}
+		if err := ref.Forward(&b, kv); err != nil {
+			t.Fatal(err)
+		}
+		next = []int32{argmax(b.Logits)}
+		out = append(out, next[0])
+	}
+	return out
+}
+
+func TestGreedyTokensAreThoseOfTheNaiveLoop(t *testing.T) {
+	m := &toy.Model{}
+	prompt := []int32{3, 1, 4, 1, 5, 9, 2, 6}
+	want := naive(t, m, prompt, 40)
+	start(t, m, 32, 4, DefaultOptions(), func(t *testing.T, r rig) {
+		s := r.open(prompt...)
+		defer s.Close()
+		if got := collect(t, s, Params{MaxTokens: 40}); !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if s.Len() != 48 {
+			t.Errorf("Len = %d, want 48", s.Len())
+		}
+	})
+}
+
+func TestPausingAndGoingOnChangesNothing(t *testing.T) {
+	m := &toy.Model{}
+	prompt := []int32{7, 7, 7}
+	want := naive(t, m, prompt, 30)
+	start(t, m, 32, 4, DefaultOptions(), func(t *testing.T, r rig) {
+		s := r.open(prompt...)
+		defer s.Close()
+		var got []int32
+		for len(got) < 30 {
+			n := 0
+			for tok, err := range s.Generate(t.Context(), Params{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, tok.ID)
+				if n++; n == 3 {
+					break
+				}
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func TestForksComputeThePromptOnceAndDoNotDisturbTheirParent(t *testing.T) {
+	m := &toy.Model{}
+	prompt := make([]int32, 100)
+	for i := range prompt {
+		prompt[i] = int32(i % 50)
+	}
+	want := naive(t, m, prompt, 10)
+	start(t, m, 512, 8, DefaultOptions(), func(t *testing.T, r rig) {
+		s := r.open(prompt...)
+		kids, err := s.Fork(t.Context(), 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Computed(); got != 99 {
+			t.Errorf("forking computed %d tokens, want 99", got)
+		}
+		for _, k := range append(kids, s) {
+			if got := collect(t, k, Params{MaxTokens: 10}); !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+			k.Close()
+		}
+	})
+}
+
+func TestAFailingStepReachesEverySequence(t *testing.T) {
+	boom := errors.New("boom")
+	for name, fail := range map[string]func(*models.Batch) error{
+		"error": func(*models.Batch) error { return boom },
+		"panic": func(*models.Batch) error { panic(boom) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &toy.Model{Before: fail}
+				e := New(m, m.NewCache(8, 4), DefaultOptions())
+				s, _ := e.Open(t.Context(), []int32{1, 2})
+				other, _ := e.Open(t.Context(), []int32{1, 2})
+				done := make(chan error)
+				go func() { done <- e.Run(t.Context()) }()
+				for _, err := range s.Generate(t.Context(), Params{}) {
+					if !errors.Is(err, ErrClosed) {
+						t.Errorf("Generate: %v, want ErrClosed", err)
+					}
+				}
+				if err := <-done; err == nil {
+					t.Error("Run = nil, want the failure")
+				}
+				if _, err := other.Logits(t.Context()); !errors.Is(err, ErrClosed) {
+					t.Errorf("Logits = %v, want ErrClosed", err)
+				}
+				if _, err := e.Open(t.Context(), nil); !errors.Is(err, ErrClosed) {
+					t.Errorf("Open = %v, want ErrClosed", err)
+				}
+				checkEmpty(t, e)
+			})
+		})
+	}
+}

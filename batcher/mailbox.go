@@ -1,0 +1,137 @@
+package batcher
+
+import (
+	"slices"
+	"sync"
+)
+
+// mailbox is the door between callers and the step loop. A caller changes its
+// sequence under the sequence's lock and then posts it; the loop looks at what
+// was posted once a step. Each sequence is in the box at most once, so the box
+// is as bounded as the number of open sequences.
+type mailbox struct {
+	mu       sync.Mutex
+	news     []*Sequence
+	spare    []*Sequence            // the loop's last take, for its memory
+	open     map[*Sequence]struct{} // entered, not left
+	queued   int                    // of them, not begun
+	serial   uint64
+	draining bool
+	err      error         // set once the engine has stopped
+	wake     chan struct{} // capacity 1: the box is not empty
+	empty    chan struct{} // closed when nothing is open any more, made by the first waiter
+}
+
+// enter registers new sequences of which queue wait to begin.
+func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.err != nil:
+		return b.err
+	case b.draining && queue > 0:
+		return ErrClosed
+	case len(b.open)+len(seqs) > opt.Sequences || queue > 0 && b.queued+queue > opt.Queue:
+		return ErrBusy
+	}
+	b.queued += queue
+	for _, s := range seqs {
+		b.serial++
+		s.id = b.serial
+		if s.age == 0 {
+			s.age = s.id
+		}
+		b.open[s] = struct{}{}
+	}
+	return nil
+}
+
+// begun takes one sequence out of the queue.
+func (b *mailbox) begun() {
+	b.mu.Lock()
+	b.queued--
+	b.mu.Unlock()
+}
+
+// leave forgets a sequence.
+func (b *mailbox) leave(s *Sequence, begun bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.open[s]; !ok {
+		return
+	}
+	delete(b.open, s)
+	if !begun {
+		b.queued--
+	}
+	if len(b.open) == 0 && b.empty != nil {
+		close(b.empty)
+		b.empty = nil
+	}
+}
+
+// post asks the loop to look at s.
+func (b *mailbox) post(s *Sequence) {
+	b.mu.Lock()
+	if b.err == nil && !s.posted {
+		s.posted = true
+		b.news = append(b.news, s)
+	}
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the box. The result is valid until the next call.
+func (b *mailbox) take() []*Sequence {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.spare)
+	b.news, b.spare = b.spare[:0], b.news
+	for _, s := range b.spare {
+		s.posted = false
+	}
+	return b.spare
+}
+
+// drain refuses new sequences and returns a channel that is closed when none
+// is open.
+func (b *mailbox) drain() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.draining = true
+	if len(b.open) == 0 {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
+	if b.empty == nil {
+		b.empty = make(chan struct{})
+	}
+	return b.empty
+}
+
+// stop refuses everything with err and returns the open sequences, oldest first.
+func (b *mailbox) stop(err error) []*Sequence {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == nil {
+		b.err = err
+	}
+	b.news = nil
+	seqs := make([]*Sequence, 0, len(b.open))
+	for s := range b.open {
+		seqs = append(seqs, s)
+	}
+	slices.SortFunc(seqs, older)
+	return seqs
+}
+
+// stopped is the reason why the engine has stopped, if it has.
+func (b *mailbox) stopped() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err
+}

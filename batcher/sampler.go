@@ -1,0 +1,209 @@
+package batcher
+
+import (
+	"fmt"
+	"math"
+)
+
+// sampled as draw.id asks for a token instead of naming one.
+const sampled int32 = -1
+
+// draw is one row of logits to turn into a token.
+type draw struct {
+	row      []float32 // [vocabulary]; the stages change it in place
+	params   Params
+	id       int32   // the token to report on, or sampled
+	position int     // of the token in its sequence
+	tokens   []int32 // all tokens before it, when Params.looksBack
+	prompt   int     // of them belong to the prompt
+
+	tok Token
+	err error
+}
+
+// sampler holds the scratch memory of one worker. What it draws depends on
+// the draw alone.
+type sampler struct {
+	changed []float32 // a copy of the row when both it and its original matter
+	found   []found
+	counts  []int32  // [vocabulary], zero between uses
+	mask    []uint64 // one bit a token
+	sums    []float64
+}
+
+// looksBack tells whether sampling depends on the tokens so far.
+func (p *Params) looksBack() bool { return p.Constraint != nil || p.penalises() }
+
+func (p *Params) penalises() bool {
+	return p.repeats() || p.PresencePenalty != 0 || p.FrequencyPenalty != 0
+}
+
+func (p *Params) repeats() bool { return p.RepetitionPenalty != 0 && p.RepetitionPenalty != 1 }
+
+// truncates tells whether candidates must be compared with each other.
+func (p *Params) truncates() bool { return p.TopK > 0 || on(p.TopP) || on(p.TypicalP) }
+
+// on tells whether a probability mass is one to cut at.
+func on(p float32) bool { return p > 0 && p < 1 }
+
+// run fills d.tok or d.err.
+func (s *sampler) run(d *draw) {
+	p := &d.params
+	report := p.Logprobs || p.TopLogprobs > 0
+	row := d.row
+	if d.id == sampled {
+		if p.Constraint != nil || len(p.LogitBias) > 0 || p.penalises() {
+			if report {
+				s.changed = append(s.changed[:0], row...)
+				row = s.changed
+			}
+			if d.err = s.change(row, d); d.err != nil {
+				return
+			}
+		}
+		id := s.choose(row, d)
+		if id < 0 {
+			d.err = fmt.Errorf("%w: no finite logit at position %d", ErrSample, d.position)
+			return
+		}
+		d.tok = Token{ID: id}
+	} else {
+		d.tok = Token{ID: d.id}
+	}
+	if report {
+		s.report(&d.tok, d.row, p.TopLogprobs)
+	}
+}
+
+// change applies the stages that alter single logits.
+func (s *sampler) change(row []float32, d *draw) error {
+	p := &d.params
+	if p.Constraint != nil {
+		if err := s.constrain(row, d); err != nil {
+			return err
+		}
+	}
+	for id, bias := range p.LogitBias {
+		if int(id) < len(row) {
+			row[id] += bias
+		}
+	}
+	if len(s.counts) < len(row) {
+		s.counts = make([]int32, len(row))
+	}
+	if p.repeats() {
+		s.repetition(row, d.tokens, p.RepetitionPenalty)
+	}
+	if p.PresencePenalty != 0 || p.FrequencyPenalty != 0 {
+		s.frequency(row, d.tokens[d.prompt:], p.FrequencyPenalty, p.PresencePenalty)
+	}
+	return nil
+}
+
+// constrain removes the tokens that the constraint does not allow. Its panic
+// costs the one sequence only.
+func (s *sampler) constrain(row []float32, d *draw) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: constraint: panic: %v", ErrSample, r)
+		}
+	}()
+	words := (len(row) + 63) / 64
+	s.mask = append(s.mask[:0], make([]uint64, words)...)
+	d.params.Constraint.Allow(s.mask, d.tokens[d.prompt:])
+	for w, bits := range s.mask {
+		if bits == math.MaxUint64 {
+			continue
+		}
+		for id := w * 64; id < min(w*64+64, len(row)); id++ {
+			if bits>>(id%64)&1 == 0 {
+				row[id] = negInf
+			}
+		}
+	}
+	return nil
+}
+
+var negInf = float32(math.Inf(-1))
+
+// repetition makes every token seen less likely, once (CTRL, Keskar et al. 2019, §4.1).
+func (s *sampler) repetition(row []float32, tokens []int32, penalty float32) {
+	for _, t := range tokens {
+		if int(t) >= len(row) || s.counts[t] != 0 {
+			continue
+		}
+		s.counts[t] = 1
+		if row[t] > 0 {
+			row[t] /= penalty
+		} else {
+			row[t] *= penalty
+		}
+	}
+	for _, t := range tokens {
+		if int(t) < len(row) {
+			s.counts[t] = 0
+		}
+	}
+}
+
+// frequency subtracts OpenAI's penalties for each token seen.
+func (s *sampler) frequency(row []float32, tokens []int32, each, once float32) {
+	for _, t := range tokens {
+		if int(t) < len(row) {
+			s.counts[t]++
+		}
+	}
+	for _, t := range tokens {
+		if int(t) < len(row) && s.counts[t] != 0 {
+			row[t] -= float32(s.counts[t])*each + once
+			s.counts[t] = 0
+		}
+	}
+}
+
+// choose is the token that row and the parameters lead to, or -1.
+func (s *sampler) choose(row []float32, d *draw) int32 {
+	p := &d.params
+	best := argmax(row)
+	if best < 0 || p.Temperature == 0 || math.IsInf(float64(row[best]), 1) {
+		return best
+	}
+	x := scaled{row: row, max: row[best], inv: 1 / p.Temperature, floor: expFloor}
+	if p.MinP > 0 {
+		bound := float32(math.Log(float64(p.MinP)))
+		x.floor = max(x.floor, math.Nextafter32(bound, negInf)) // floor itself is out
+	}
+	u := uniform(p.Seed, p.Candidate, d.position)
+	if !p.truncates() {
+		return s.pick(x, u, best)
+	}
+	s.truncate(x, p)
+	return pickFound(s.found, u)
+}
+
+// argmax is the lowest index of the largest number, or -1 when there is none
+// above -Inf. NaN is no number.
+func argmax(row []float32) int32 {
+	best, at := negInf, int32(-1)
+	for i, v := range row {
+		if v > best {
+			best, at = v, int32(i)
+		}
+	}
+	return at
+}
+
+// uniform is a number in [0, 1) that depends on its arguments alone: a
+// counter-based generator needs no state that preemption could lose.
+func uniform(seed uint64, candidate, position int) float64 {
+	h := mix(mix(mix(seed)+uint64(candidate)) + uint64(position))
+	return float64(h>>11) / (1 << 53)
+}
+
+// mix is the finaliser of splitmix64 (Steele et al. 2014) behind its increment.
+func mix(h uint64) uint64 {
+	h += 0x9e3779b97f4a7c15
+	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+	h = (h ^ h>>27) * 0x94d049bb133111eb
+	return h ^ h>>31
+}

@@ -1,0 +1,438 @@
+package batcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"sync"
+)
+
+// Sequence is a caller's handle on tokens in the engine. Its methods are for
+// one goroutine at a time, Close, Len and Timing for any. Inside a loop over
+// Generate they act on the tokens read so far, and generation goes on from
+// what they leave.
+type Sequence struct {
+	e      *Engine
+	id     uint64 // order of entry
+	age    uint64 // id of the sequence that Open made, whose forks this one descends from
+	posted bool   // guarded by the mailbox
+	unhook func() bool
+
+	task // owned by the step loop
+
+	// mu guards what follows, shared by the caller and the step loop. Nobody
+	// holds two of these locks while waiting, and none while a step computes.
+	mu      sync.Mutex
+	cond    sync.Cond
+	tokens  []int32 // all, unread ones included
+	prompt  int     // tokens before the first generated one
+	known   int     // tokens that the caller appended or read
+	stale   int     // the least length that tokens were cut to since the loop last looked
+	said    bool    // the caller has read a generated token
+	epoch   uint64  // changes whenever the caller changes tokens or order
+	order   order
+	fork    *fork
+	unread  []Token // tokens[known:], as sampled
+	stalled bool    // suspended until the reader catches up
+	bad     error   // Append was given something unusable
+	err     error   // closed, or failed
+	timing  Timing
+}
+
+// kind is what a caller waits for.
+type kind uint8
+
+const (
+	nothing    kind = iota
+	wantTokens      // Generate
+	wantLogits      // Logits
+	wantScores      // PromptLogprobs
+)
+
+// order is a caller's wish. The loop resets kind to nothing when it is fulfilled.
+type order struct {
+	kind   kind
+	run    *generation // wantTokens: whose
+	params Params      // wantTokens
+	left   int         // wantTokens: how many may still be sampled
+	ids    []int32     // wantLogits: which; none for all
+	row    []float32   // wantLogits: the result
+	top    int         // wantScores: alternatives
+	scored []Token     // wantScores: the result; its length tells how far it has come
+}
+
+// fork asks for copies of the first at tokens.
+type fork struct {
+	at   int
+	kids []*Sequence
+}
+
+// generation is one call of Generate. left counts what its reader has not had.
+type generation struct {
+	params Params
+	left   int
+}
+
+func (e *Engine) newSequence(tokens []int32) *Sequence {
+	s := &Sequence{e: e, tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
+	s.cond.L = &s.mu
+	s.timing.Opened = e.opt.Now()
+	return s
+}
+
+// Open queues a sequence whose prompt is computed when it is first needed.
+// The sequence is closed when ctx ends. Errors: ErrTooLong, ErrToken, ErrBusy,
+// ErrClosed, ctx's own.
+func (e *Engine) Open(ctx context.Context, prompt []int32) (*Sequence, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := e.checkTokens(0, prompt); err != nil {
+		return nil, err
+	}
+	s := e.newSequence(slices.Clone(prompt))
+	if err := e.box.enter(&e.opt, 1, s); err != nil {
+		return nil, err
+	}
+	s.closeWith(ctx)
+	return s, nil
+}
+
+// checkTokens verifies that tokens may follow have others.
+func (e *Engine) checkTokens(have int, tokens []int32) error {
+	if have+len(tokens) > e.limit {
+		return fmt.Errorf("%w: %d tokens, room for %d", ErrTooLong, have+len(tokens), e.limit)
+	}
+	for i, id := range tokens {
+		if id < 0 || int(id) >= e.cfg.Vocab {
+			return fmt.Errorf("%w: id %d at position %d, vocabulary of %d", ErrToken, id, have+i, e.cfg.Vocab)
+		}
+	}
+	return nil
+}
+
+// closeWith closes s when ctx ends.
+func (s *Sequence) closeWith(ctx context.Context) {
+	s.unhook = context.AfterFunc(ctx, func() { s.end(context.Cause(ctx)) })
+}
+
+// Close frees the sequence at the next step. It may be called at any time, more than once.
+func (s *Sequence) Close() {
+	s.unhook()
+	s.end(ErrClosed)
+}
+
+// end closes s with the error that its caller shall see.
+func (s *Sequence) end(err error) {
+	s.mu.Lock()
+	done := s.err != nil
+	if !done {
+		s.err, s.unread = err, nil
+		s.epoch++
+		s.cond.Broadcast()
+	}
+	s.mu.Unlock()
+	if !done {
+		s.e.box.post(s)
+	}
+}
+
+// Len is the number of tokens that the caller has appended or read.
+func (s *Sequence) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
+}
+
+// CachedPrompt is how many prompt tokens the prefix cache spared; a fork has its parent's.
+func (s *Sequence) CachedPrompt() int { return s.Timing().CachedPrompt }
+
+// Timing tells what the sequence went through so far.
+func (s *Sequence) Timing() Timing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.timing
+}
+
+// Append adds tokens after the ones so far (generated ones included). What
+// cannot be appended (ErrTooLong, ErrToken) fails the next call that computes.
+func (s *Sequence) Append(tokens ...int32) {
+	s.mu.Lock()
+	if s.bad == nil {
+		s.bad = s.e.checkTokens(s.known, tokens)
+	}
+	news := false
+	if s.bad == nil {
+		news = s.halt()
+		s.tokens = append(s.tokens, tokens...)
+		s.known = len(s.tokens)
+		if !s.said {
+			s.prompt = s.known
+		}
+	}
+	s.mu.Unlock()
+	if news {
+		s.e.box.post(s)
+	}
+}
+
+// halt withdraws the order and forgets what was sampled beyond the reader. It
+// tells whether the loop must be told. Locked.
+func (s *Sequence) halt() bool {
+	news := s.order.kind != nothing
+	if len(s.tokens) > s.known {
+		s.tokens = s.tokens[:s.known]
+		s.stale = min(s.stale, s.known)
+		s.unread = s.unread[:0]
+		news = true
+	}
+	s.order.kind, s.stalled = nothing, false
+	if news {
+		s.epoch++
+	}
+	return news
+}
+
+// ask gives the loop a new order. Locked.
+func (s *Sequence) ask(o order) {
+	s.halt()
+	s.order = o
+	s.epoch++
+	s.e.box.post(s)
+}
+
+// ready tells why an order that needs room for more tokens cannot be placed. Locked.
+func (s *Sequence) ready(room int) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.bad != nil:
+		return s.bad
+	case s.known == 0:
+		return fmt.Errorf("%w: the sequence is empty", ErrToken)
+	case s.known+room > s.e.limit:
+		return fmt.Errorf("%w: %d tokens, room for %d", ErrTooLong, s.known+room, s.e.limit)
+	}
+	return nil
+}
+
+// Generate yields tokens until p ends it, or one error. Breaking out pauses: a
+// later Generate goes on where the reader stopped. When ctx ends, generation
+// pauses with ctx's error.
+func (s *Sequence) Generate(ctx context.Context, p Params) iter.Seq2[Token, error] {
+	return func(yield func(Token, error) bool) {
+		if err := errors.Join(p.Validate(), s.e.speaks()); err != nil {
+			yield(Token{}, err)
+			return
+		}
+		run := &generation{params: p, left: p.MaxTokens}
+		if run.left == 0 {
+			run.left = math.MaxInt
+		}
+		defer s.watch(ctx)()
+		defer s.pause(run)
+		for {
+			tok, err := s.next(ctx, run)
+			if err != nil {
+				yield(Token{}, err)
+				return
+			}
+			if !yield(tok, nil) || tok.Finish != Unfinished {
+				return
+			}
+		}
+	}
+}
+
+// speaks fails for models whose outputs are scores.
+func (e *Engine) speaks() error {
+	if e.cfg.Outputs != e.cfg.Vocab {
+		return fmt.Errorf("%w: the model gives %d scores, not logits of %d tokens", ErrSample, e.cfg.Outputs, e.cfg.Vocab)
+	}
+	return nil
+}
+
+// watch wakes whoever waits for s when ctx ends, until the result is called.
+func (s *Sequence) watch(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		s.cond.Broadcast()
+		s.mu.Unlock()
+	})
+}
+
+// next waits for the next token of run.
+func (s *Sequence) next(ctx context.Context, run *generation) (Token, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if err := ctx.Err(); err != nil {
+			return Token{}, err
+		}
+		if len(s.unread) > 0 {
+			return s.read(run), nil
+		}
+		if s.order.kind != wantTokens || s.order.run != run {
+			if err := s.ready(1); err != nil {
+				return Token{}, err
+			}
+			s.ask(order{kind: wantTokens, run: run, params: run.params, left: run.left})
+		} else if s.err != nil {
+			return Token{}, s.err
+		}
+		s.cond.Wait()
+	}
+}
+
+// read takes the oldest unread token. Locked.
+func (s *Sequence) read(run *generation) Token {
+	tok := s.unread[0]
+	s.unread = slices.Delete(s.unread, 0, 1)
+	s.known++
+	s.said = true
+	s.timing.Generated++
+	run.left--
+	if s.stalled && len(s.unread) <= s.e.opt.Unread/2 {
+		s.stalled = false
+		s.e.box.post(s)
+	}
+	return tok
+}
+
+// pause withdraws run's order, if it is still the current one.
+func (s *Sequence) pause(run *generation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.order.run == run && s.halt() {
+		s.e.box.post(s)
+	}
+}
+
+// wait returns when done does, or with an error.
+func (s *Sequence) wait(ctx context.Context, done func() bool) error {
+	defer s.watch(ctx)()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !done() {
+		if s.err != nil {
+			return s.err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.cond.Wait()
+	}
+	return nil
+}
+
+// fulfil places an order and waits for it.
+func (s *Sequence) fulfil(ctx context.Context, o order) (order, error) {
+	s.mu.Lock()
+	err := s.ready(0)
+	if err == nil {
+		s.ask(o)
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return o, err
+	}
+	err = s.wait(ctx, func() bool { return s.order.kind == nothing })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && s.halt() {
+		s.e.box.post(s)
+	}
+	return s.order, err
+}
+
+// Logits computes what is pending and returns the last position's logits, of
+// ids only when given: [Config.Outputs] or [len(ids)].
+func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) {
+	width := s.e.cfg.Outputs
+	for _, id := range ids {
+		if id < 0 || int(id) >= width {
+			return nil, fmt.Errorf("%w: no logit %d among %d", ErrToken, id, width)
+		}
+	}
+	if len(ids) > 0 {
+		width = len(ids)
+	}
+	o, err := s.fulfil(ctx, order{kind: wantLogits, ids: ids, row: make([]float32, width)})
+	if err != nil {
+		return nil, err
+	}
+	return o.row, nil
+}
+
+// PromptLogprobs returns for every position ≥ 1 so far the log-probability of
+// the token there, and the top alternatives (echo + logprobs of the
+// completions API, perplexity): element i tells of position i+1. Every
+// position is computed anew; the prefix cache cannot help.
+func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]Token, error) {
+	p := Params{TopLogprobs: top}
+	if err := errors.Join(p.Validate(), s.e.speaks()); err != nil {
+		return nil, err
+	}
+	n := s.Len()
+	if n == 1 {
+		return nil, nil
+	}
+	o, err := s.fulfil(ctx, order{kind: wantScores, top: top, scored: make([]Token, 0, max(0, n-1))})
+	if err != nil {
+		return nil, err
+	}
+	return o.scored, nil
+}
+
+// errForks says that Fork was asked for a negative number.
+var errForks = errors.New("batcher: negative number of forks")
+
+// Fork returns n sequences that share this one's computed blocks; what is
+// pending but for the last token is computed first, once. The forks hold the
+// tokens read so far and are closed when ctx ends; ErrBusy when they are too many.
+func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
+	if n < 0 {
+		return nil, errForks
+	}
+	if n > s.e.opt.Sequences {
+		return nil, ErrBusy
+	}
+	s.mu.Lock()
+	err := errors.Join(s.err, s.bad)
+	f := &fork{at: s.known, kids: make([]*Sequence, n)}
+	for i := range f.kids {
+		k := s.e.newSequence(slices.Clone(s.tokens[:s.known]))
+		k.age, k.prompt, k.said, k.timing.CachedPrompt = s.age, s.prompt, s.said, s.timing.CachedPrompt
+		k.begun = true
+		f.kids[i] = k
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.e.box.enter(&s.e.opt, 0, f.kids...); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.fork = f
+	s.mu.Unlock()
+	s.e.box.post(s)
+	err = s.wait(ctx, func() bool { return s.fork == nil })
+	for _, k := range f.kids {
+		k.closeWith(ctx)
+	}
+	if err != nil {
+		s.mu.Lock()
+		s.fork = nil
+		s.mu.Unlock()
+		s.e.box.post(s)
+		for _, k := range f.kids {
+			k.Close()
+		}
+		return nil, err
+	}
+	return f.kids, nil
+}
