@@ -17,16 +17,17 @@ import (
 //
 //   - Rows that are exactly scale × {-1, 0, 1}, whatever their storage type,
 //     become a ternary packing with one scale a row, or one for the matrix.
-//   - TQ1_0 and TQ2_0 whose scale changes within a row become 4-bit groups,
-//     which hold them exactly.
-//   - Other types go to the packing of their own precision.
+//   - Types with a packing of their own go there; those that another such type
+//     holds exactly are recoded first (TQ1_0 and TQ2_0 whose scale changes
+//     within a row become 4-bit groups).
+//   - Q4_1, Q5_1, Q2_K and Q5_K are rounded to binary16, a relative error
+//     below 2⁻¹¹.
 //   - opt.Exact widens everything to float32.
 func packMatrix(t *gguf.Tensor, opt LoadOptions) (*kernels.Matrix, error) {
 	ternary, err := ternaryPacking(opt.Packing)
 	if err != nil {
 		return nil, err
 	}
-	rows, cols := t.Rows(), t.Cols()
 	if opt.Exact {
 		return packFloats(t)
 	}
@@ -34,6 +35,10 @@ func packMatrix(t *gguf.Tensor, opt LoadOptions) (*kernels.Matrix, error) {
 	if m != nil || err != nil {
 		return m, err
 	}
+	if to, f := t.Type.Recoding(); f != nil {
+		t = recode(t, to, f)
+	}
+	rows, cols := t.Rows(), t.Cols()
 	switch t.Type {
 	case gguf.F16:
 		return kernels.PackF16(rows, cols, t.Data)
@@ -47,8 +52,8 @@ func packMatrix(t *gguf.Tensor, opt LoadOptions) (*kernels.Matrix, error) {
 		return kernels.PackQ4_K(rows, cols, t.Data)
 	case gguf.Q6_K:
 		return kernels.PackQ6_K(rows, cols, t.Data)
-	case gguf.TQ1_0, gguf.TQ2_0:
-		return kernels.PackQ4_0(rows, cols, tritsAsQ4(t))
+	case gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K:
+		return packHalves(t)
 	}
 	return packFloats(t)
 }
@@ -67,18 +72,62 @@ func ternaryPacking(name string) (kernels.Packing, error) {
 // packFloats widens t to float32.
 func packFloats(t *gguf.Tensor) (*kernels.Matrix, error) {
 	w := make([]float32, t.Len())
-	var failed error
-	var once sync.Once
-	inParallel(t.Rows(), func(lo, hi int) {
-		lo, hi = lo*t.Cols(), hi*t.Cols()
-		if err := t.Dequantize(w[lo:hi], lo); err != nil {
-			once.Do(func() { failed = err })
-		}
+	err := eachRow(t, func(r int, values []float32) error {
+		copy(w[r*len(values):], values)
+		return nil
 	})
-	if failed != nil {
-		return nil, failed
+	if err != nil {
+		return nil, err
 	}
 	return kernels.PackF32(t.Rows(), t.Cols(), w)
+}
+
+// packHalves rounds t to binary16.
+func packHalves(t *gguf.Tensor) (*kernels.Matrix, error) {
+	raw := make([]byte, 2*t.Len())
+	err := eachRow(t, func(r int, values []float32) error {
+		return gguf.Quantize(gguf.F16, raw[2*r*len(values):][:2*len(values)], values)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return kernels.PackF16(t.Rows(), t.Cols(), raw)
+}
+
+// eachRow calls do with the values of every row, in parallel, and returns one
+// of its errors. values is reused.
+func eachRow(t *gguf.Tensor, do func(r int, values []float32) error) error {
+	var first atomic.Pointer[error]
+	inParallel(t.Rows(), func(lo, hi int) {
+		values := make([]float32, t.Cols())
+		for r := lo; r < hi && first.Load() == nil; r++ {
+			err := t.Dequantize(values, r*len(values))
+			if err == nil {
+				err = do(r, values)
+			}
+			if err != nil {
+				first.CompareAndSwap(nil, &err)
+			}
+		}
+	})
+	if err := first.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// recode rewrites t block by block.
+func recode(t *gguf.Tensor, to gguf.Type, f func(dst, src []byte)) *gguf.Tensor {
+	from := t.Type.BlockBytes()
+	size := t.Type.BlockLen() / to.BlockLen() * to.BlockBytes() // what a block becomes
+	blocks := t.Len() / t.Type.BlockLen()
+	out := &gguf.Tensor{Name: t.Name, Type: to, Dims: t.Dims, Data: make([]byte, blocks*size)}
+	inParallel(blocks, func(lo, hi int) {
+		for b := lo; b < hi; b++ {
+			f(out.Data[b*size:(b+1)*size], t.Data[b*from:(b+1)*from])
+		}
+	})
+	return out
 }
 
 // tritBuffers recycles the unpacked trits of one matrix to the next, so that
@@ -186,34 +235,9 @@ func sharedScale(scale []float32) []float32 {
 	return []float32{shared}
 }
 
-// tritsAsQ4 rewrites TQ1_0 or TQ2_0 blocks as Q4_0: a code c of −1 to +2 times
-// d is (c+8−8)·d, so nothing is lost.
-func tritsAsQ4(t *gguf.Tensor) []byte {
-	const group, q4Bytes = 32, 18
-	blocks := t.Len() / t.Type.BlockLen()
-	perBlock := t.Type.BlockLen() / group
-	raw := make([]byte, blocks*perBlock*q4Bytes)
-	inParallel(blocks, func(lo, hi int) {
-		var codes [256]int8
-		for b := lo; b < hi; b++ {
-			t.Codes(&codes, b)
-			scale := t.Data[(b+1)*t.Type.BlockBytes()-2:] // both types end a block with it
-			for g := range perBlock {
-				out := raw[(b*perBlock+g)*q4Bytes:][:q4Bytes]
-				copy(out, scale[:2])
-				c := codes[g*group : (g+1)*group]
-				for i := range group / 2 {
-					out[2+i] = byte(c[i]+8) | byte(c[i+group/2]+8)<<4
-				}
-			}
-		}
-	})
-	return raw
-}
-
 // inParallel calls do on ranges that cover [0, n), on all cores.
 func inParallel(n int, do func(lo, hi int)) {
-	const atLeast = 16 // rows worth a goroutine
+	const atLeast = 16 // rows or blocks worth a goroutine
 	parts := min(runtime.GOMAXPROCS(0), (n+atLeast-1)/atLeast)
 	var wait sync.WaitGroup
 	for i := range parts {

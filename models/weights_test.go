@@ -2,6 +2,7 @@ package models
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -70,6 +71,8 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 	for typ, want := range map[gguf.Type]kernels.Packing{
 		gguf.F32: kernels.F32, gguf.F16: kernels.F16, gguf.BF16: kernels.BF16,
 		gguf.Q8_0: kernels.Q8, gguf.Q4_0: kernels.Q4, gguf.Q4_K: kernels.Q4M, gguf.Q6_K: kernels.Q6,
+		gguf.Q5_0: kernels.Q8, gguf.IQ4_NL: kernels.Q8, gguf.Q3_K: kernels.Q6,
+		gguf.TQ1_0: kernels.Q4, gguf.TQ2_0: kernels.Q4,
 	} {
 		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{512, 33}}
 		size, err := typ.Size(x.Dims)
@@ -93,6 +96,37 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 			t.Fatalf("%v: exact packing is %v, %v", typ, exact, err)
 		}
 		holds(t, exact, x)
+	}
+}
+
+func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for _, typ := range []gguf.Type{gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K} {
+		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{256, 20}}
+		size, err := typ.Size(x.Dims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.Data = make([]byte, size)
+		for i := range x.Data {
+			x.Data[i] = byte(r.Uint32()) & 0xb7 // halves below 2: no overflow
+		}
+		w, err := packMatrix(x, LoadOptions{})
+		if err != nil || w.Packing != kernels.F16 {
+			t.Fatalf("%v: %v, want F16", typ, err)
+		}
+		want, got := make([]float32, 256), make([]float32, 256)
+		for row := range 20 {
+			if err := x.Dequantize(want, row*256); err != nil {
+				t.Fatal(err)
+			}
+			w.Row(got, row)
+			for i := range want {
+				if math.Abs(float64(got[i]-want[i])) > math.Abs(float64(want[i]))/2048+0x1p-25 {
+					t.Fatalf("%v: row %d, column %d is %v, want %v rounded", typ, row, i, got[i], want[i])
+				}
+			}
+		}
 	}
 }
 

@@ -37,6 +37,19 @@ func TestDequantizeReadsBlocksWorkedOutByHand(t *testing.T) {
 				32:  0,                                      // scale and minimum 0
 				128: (16+3)*10 - 0.5*(32+1), 160: 0, 31: 47, // sub-block 4
 			}, 256},
+		{"Q4_1", Q4_1, bytesOf(half, one, []byte{0xf3}, fill(15, 0)), map[int]float32{0: 2.5, 16: 8.5, 1: 1, 31: 1}, 32},
+		// Fifth bits of codes 0 and 17.
+		{"Q5_0", Q5_0, bytesOf(half, []byte{1, 0, 2, 0}, []byte{0xf3, 0x20}, fill(14, 0)), map[int]float32{0: 1.5, 16: -0.5, 17: 1, 1: -8, 31: -8}, 32},
+		{"Q5_1", Q5_1, bytesOf(half, one, []byte{1, 0, 2, 0}, []byte{0xf3, 0x20}, fill(14, 0)), map[int]float32{0: 10.5, 16: 8.5, 17: 10, 1: 1, 31: 1}, 32},
+		{"IQ4_NL", IQ4_NL, bytesOf(half, []byte{0xf0}, fill(15, 0x87)), map[int]float32{0: -63.5, 16: 56.5, 1: -5, 17: 0.5}, 32},
+		// Scale 3 and minimum 2 in all groups; codes 0, 1, 2, 3 up the bit pairs.
+		{"Q2_K", Q2_K, bytesOf(fill(16, 0x23), fill(64, 0xe4), one, half), map[int]float32{0: -1, 16: -1, 32: 2, 64: 5, 127: 8, 128: -1, 255: 8}, 256},
+		// Scales 0b10_0001 − 32 = 1, but group 0 is 0b10_0011 − 32 = 3; third bits of the first 32 values only.
+		{"Q3_K", Q3_K, bytesOf(fill(32, 1), fill(64, 0xe4), []byte{0x13}, fill(7, 0x11), fill(4, 0xaa), half),
+			map[int]float32{0: 0, 15: 0, 16: 0, 32: -1.5, 64: -1, 96: -0.5, 128: -2, 255: -0.5}, 256},
+		// As Q4_K above, with the fifth bits of groups 0 and 5.
+		{"Q5_K", Q5_K, bytesOf(one, half, []byte{0x45, 0, 0, 0, 0x86, 0, 0, 0, 0x13, 0, 0, 0}, fill(32, 0x21), fill(128, 0x7a)),
+			map[int]float32{0: 5*26 - 3, 31: 5*26 - 3, 32: 0, 128: 19*10 - 16.5, 160: 0}, 256},
 		// Low nibbles 15 and 0, upper pairs 0b11_10_01_00.
 		{"Q6_K", Q6_K, bytesOf(fill(128, 0x0f), fill(64, 0xe4), []byte{1, 2, 3, 4, 5, 6, 7, 0xff}, fill(8, 1), half),
 			map[int]float32{
@@ -67,6 +80,38 @@ func TestDequantizeReadsBlocksWorkedOutByHand(t *testing.T) {
 				t.Errorf("%s: value %d = %v, want %v", c.name, i, got[i], want)
 			}
 		}
+	}
+}
+
+func TestRecodedBlocksHoldTheSameValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	recoded := 0
+	for typ, tr := range known() {
+		to, f := typ.Recoding()
+		if f == nil {
+			continue
+		}
+		recoded++
+		src, dst := make([]byte, tr.blockBytes), make([]byte, tr.blockLen/to.BlockLen()*to.BlockBytes())
+		want, got := make([]float32, tr.blockLen), make([]float32, tr.blockLen)
+		for range 200 {
+			for i := range src {
+				src[i] = byte(r.Uint32()) & 0xbf // no exponent of all ones: finite scales
+			}
+			for i := range dst {
+				dst[i] = 0xff // old contents must not show
+			}
+			f(dst, src)
+			if err := errors.Join(Dequantize(typ, want, src), Dequantize(to, got, dst)); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%v as %v is %v, want %v", typ, to, got, want)
+			}
+		}
+	}
+	if recoded != 5 {
+		t.Errorf("%d types are recoded, want 5", recoded)
 	}
 }
 

@@ -53,58 +53,59 @@ func dequantizeQ4_0(dst []float32, src []byte) {
 	}
 }
 
-// Q4_K: f16 scale and f16 minimum of the block, 8 6-bit scales and 8 6-bit
-// minima in 12 bytes, 128 bytes of nibbles. Value = d·scale·code − dmin·min.
-func dequantizeQ4_K(dst []float32, src []byte) {
+// Q4_1: f16 scale, f16 offset, nibbles as in Q4_0. Value = d·code + m.
+func dequantizeQ4_1(dst []float32, src []byte) {
 	for len(dst) > 0 {
-		d, dmin := half(src), half(src[2:])
-		scales, codes := src[4:16], src[16:144]
-		for j := range 4 { // 64 values: the low nibbles of 32 bytes, then the high ones
-			s0, m0 := scaleMinK4(2*j, scales)
-			s1, m1 := scaleMinK4(2*j+1, scales)
-			d0, d1 := d*float32(s0), d*float32(s1)
-			o0, o1 := dmin*float32(m0), dmin*float32(m1)
-			out := dst[64*j : 64*j+64]
-			for i, q := range codes[32*j : 32*j+32] {
-				// The conversions forbid fusing into one rounding.
-				out[i] = float32(d0*float32(q&15)) - o0
-				out[i+32] = float32(d1*float32(q>>4)) - o1
-			}
+		d, m := half(src), half(src[2:])
+		for i, q := range src[4:20] {
+			// The conversions here and below forbid fusing into one rounding.
+			dst[i] = float32(float32(q&15)*d) + m
+			dst[i+16] = float32(float32(q>>4)*d) + m
 		}
-		dst, src = dst[256:], src[144:]
+		dst, src = dst[32:], src[20:]
 	}
 }
 
-// scaleMinK4 unpacks the j-th 6-bit scale and minimum of a K block.
-func scaleMinK4(j int, q []byte) (scale, minimum byte) {
-	if j < 4 {
-		return q[j] & 63, q[j+4] & 63
+// Q5_0: f16 scale, the fifth bits of the 32 codes in 4 bytes, nibbles as in
+// Q4_0. Codes are 16 above their value.
+func dequantizeQ5_0(dst []float32, src []byte) {
+	for len(dst) > 0 {
+		d, fifth := half(src), binary.LittleEndian.Uint32(src[2:])
+		for i, q := range src[6:22] {
+			dst[i] = float32(int(fifthBit(q&15, fifth, i))-16) * d
+			dst[i+16] = float32(int(fifthBit(q>>4, fifth, i+16))-16) * d
+		}
+		dst, src = dst[32:], src[22:]
 	}
-	return q[j+4]&15 | q[j-4]>>6<<4, q[j+4]>>4 | q[j]>>6<<4
 }
 
-// Q6_K: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16 int8 scales
-// (one each 16 values), f16 scale. Codes are 32 above their value.
-func dequantizeQ6_K(dst []float32, src []byte) {
+// Q5_1: f16 scale, f16 offset, fifth bits, nibbles. Value = d·code + m.
+func dequantizeQ5_1(dst []float32, src []byte) {
 	for len(dst) > 0 {
-		d := half(src[208:])
-		for h := range 2 { // 128 values
-			low, high := src[64*h:64*h+64], src[128+32*h:128+32*h+32]
-			scales := src[192+8*h : 192+8*h+8]
-			out := dst[128*h : 128*h+128]
-			for i := range 32 {
-				g := i / 16
-				q0 := low[i]&15 | high[i]&3<<4
-				q1 := low[i+32]&15 | high[i]>>2&3<<4
-				q2 := low[i]>>4 | high[i]>>4&3<<4
-				q3 := low[i+32]>>4 | high[i]>>6<<4
-				out[i] = d * float32(int8(scales[g])) * float32(int(q0)-32)
-				out[i+32] = d * float32(int8(scales[g+2])) * float32(int(q1)-32)
-				out[i+64] = d * float32(int8(scales[g+4])) * float32(int(q2)-32)
-				out[i+96] = d * float32(int8(scales[g+6])) * float32(int(q3)-32)
-			}
+		d, m, fifth := half(src), half(src[2:]), binary.LittleEndian.Uint32(src[4:])
+		for i, q := range src[8:24] {
+			dst[i] = float32(float32(fifthBit(q&15, fifth, i))*d) + m
+			dst[i+16] = float32(float32(fifthBit(q>>4, fifth, i+16))*d) + m
 		}
-		dst, src = dst[256:], src[210:]
+		dst, src = dst[32:], src[24:]
+	}
+}
+
+// fifthBit completes nibble q with bit i of fifth.
+func fifthBit(q byte, fifth uint32, i int) byte { return q | byte(fifth>>i&1)<<4 }
+
+// levelsIQ4NL are the values of the 4-bit codes of IQ4_NL (kvalues_iq4nl).
+var levelsIQ4NL = [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}
+
+// IQ4_NL: Q4_0 with unevenly spaced levels.
+func dequantizeIQ4_NL(dst []float32, src []byte) {
+	for len(dst) > 0 {
+		d := half(src)
+		for i, q := range src[2:18] {
+			dst[i] = d * float32(levelsIQ4NL[q&15])
+			dst[i+16] = d * float32(levelsIQ4NL[q>>4])
+		}
+		dst, src = dst[32:], src[18:]
 	}
 }
 

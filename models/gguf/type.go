@@ -15,10 +15,18 @@ const (
 	F32  Type = 0
 	F16  Type = 1
 	Q4_0 Type = 2
+	Q4_1 Type = 3
+	Q5_0 Type = 6
+	Q5_1 Type = 7
 	Q8_0 Type = 8
+	Q2_K Type = 10
+	Q3_K Type = 11
 	Q4_K Type = 12
+	Q5_K Type = 13
 	Q6_K Type = 14
-	BF16 Type = 30
+	// IQ4_NL has 16 unevenly spaced levels.
+	IQ4_NL Type = 20
+	BF16   Type = 30
 	// TQ1_0 and TQ2_0 hold ternary weights with one scale each 256.
 	TQ1_0 Type = 34
 	TQ2_0 Type = 35
@@ -42,39 +50,39 @@ type traits struct {
 // are listed so that a file's contents can be shown and sized; numbers that are
 // free or retired have no name.
 var types = [...]traits{
-	F32:   {"F32", 1, 4, dequantizeF32, quantizeF32, 0},
-	F16:   {"F16", 1, 2, dequantizeF16, quantizeF16, 0},
-	Q4_0:  {"Q4_0", 32, 18, dequantizeQ4_0, quantizeQ4_0, 0},
-	3:     {"Q4_1", 32, 20, nil, nil, 0},
-	6:     {"Q5_0", 32, 22, nil, nil, 0},
-	7:     {"Q5_1", 32, 24, nil, nil, 0},
-	Q8_0:  {"Q8_0", 32, 34, dequantizeQ8_0, quantizeQ8_0, 0},
-	9:     {"Q8_1", 32, 36, nil, nil, 0},
-	10:    {"Q2_K", 256, 84, nil, nil, 0},
-	11:    {"Q3_K", 256, 110, nil, nil, 0},
-	Q4_K:  {"Q4_K", 256, 144, dequantizeQ4_K, nil, 0},
-	13:    {"Q5_K", 256, 176, nil, nil, 0},
-	Q6_K:  {"Q6_K", 256, 210, dequantizeQ6_K, nil, 0},
-	15:    {"Q8_K", 256, 292, nil, nil, 0},
-	16:    {"IQ2_XXS", 256, 66, nil, nil, 0},
-	17:    {"IQ2_XS", 256, 74, nil, nil, 0},
-	18:    {"IQ3_XXS", 256, 98, nil, nil, 0},
-	19:    {"IQ1_S", 256, 50, nil, nil, 0},
-	20:    {"IQ4_NL", 32, 18, nil, nil, 0},
-	21:    {"IQ3_S", 256, 110, nil, nil, 0},
-	22:    {"IQ2_S", 256, 82, nil, nil, 0},
-	23:    {"IQ4_XS", 256, 136, nil, nil, 0},
-	24:    {"I8", 1, 1, nil, nil, 0},
-	25:    {"I16", 1, 2, nil, nil, 0},
-	26:    {"I32", 1, 4, nil, nil, 0},
-	27:    {"I64", 1, 8, nil, nil, 0},
-	28:    {"F64", 1, 8, nil, nil, 0},
-	29:    {"IQ1_M", 256, 56, nil, nil, 0},
-	BF16:  {"BF16", 1, 2, dequantizeBF16, quantizeBF16, 0},
-	TQ1_0: {"TQ1_0", 256, 54, dequantizeTQ1_0, quantizeTQ1_0, 0},
-	TQ2_0: {"TQ2_0", 256, 66, dequantizeTQ2_0, quantizeTQ2_0, 0},
-	I2_S:  {"I2_S", 128, 32, dequantizeI2_S, nil, 32},
-	39:    {"MXFP4", 32, 17, nil, nil, 0},
+	F32:    {"F32", 1, 4, dequantizeF32, quantizeF32, 0},
+	F16:    {"F16", 1, 2, dequantizeF16, quantizeF16, 0},
+	Q4_0:   {"Q4_0", 32, 18, dequantizeQ4_0, quantizeQ4_0, 0},
+	Q4_1:   {"Q4_1", 32, 20, dequantizeQ4_1, nil, 0},
+	Q5_0:   {"Q5_0", 32, 22, dequantizeQ5_0, nil, 0},
+	Q5_1:   {"Q5_1", 32, 24, dequantizeQ5_1, nil, 0},
+	Q8_0:   {"Q8_0", 32, 34, dequantizeQ8_0, quantizeQ8_0, 0},
+	9:      {"Q8_1", 32, 36, nil, nil, 0},
+	Q2_K:   {"Q2_K", 256, 84, dequantizeQ2_K, nil, 0},
+	Q3_K:   {"Q3_K", 256, 110, dequantizeQ3_K, nil, 0},
+	Q4_K:   {"Q4_K", 256, 144, dequantizeQ4_K, nil, 0},
+	Q5_K:   {"Q5_K", 256, 176, dequantizeQ5_K, nil, 0},
+	Q6_K:   {"Q6_K", 256, 210, dequantizeQ6_K, nil, 0},
+	15:     {"Q8_K", 256, 292, nil, nil, 0},
+	16:     {"IQ2_XXS", 256, 66, nil, nil, 0},
+	17:     {"IQ2_XS", 256, 74, nil, nil, 0},
+	18:     {"IQ3_XXS", 256, 98, nil, nil, 0},
+	19:     {"IQ1_S", 256, 50, nil, nil, 0},
+	IQ4_NL: {"IQ4_NL", 32, 18, dequantizeIQ4_NL, nil, 0},
+	21:     {"IQ3_S", 256, 110, nil, nil, 0},
+	22:     {"IQ2_S", 256, 82, nil, nil, 0},
+	23:     {"IQ4_XS", 256, 136, nil, nil, 0},
+	24:     {"I8", 1, 1, nil, nil, 0},
+	25:     {"I16", 1, 2, nil, nil, 0},
+	26:     {"I32", 1, 4, nil, nil, 0},
+	27:     {"I64", 1, 8, nil, nil, 0},
+	28:     {"F64", 1, 8, nil, nil, 0},
+	29:     {"IQ1_M", 256, 56, nil, nil, 0},
+	BF16:   {"BF16", 1, 2, dequantizeBF16, quantizeBF16, 0},
+	TQ1_0:  {"TQ1_0", 256, 54, dequantizeTQ1_0, quantizeTQ1_0, 0},
+	TQ2_0:  {"TQ2_0", 256, 66, dequantizeTQ2_0, quantizeTQ2_0, 0},
+	I2_S:   {"I2_S", 128, 32, dequantizeI2_S, nil, 32},
+	39:     {"MXFP4", 32, 17, nil, nil, 0},
 }
 
 // traits is the type's row of the table; one without a name for an unknown

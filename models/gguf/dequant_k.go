@@ -1,0 +1,126 @@
+package gguf
+
+// K quants: superblocks of 256 values whose groups have small integer scales,
+// themselves scaled by one f16.
+
+// Q2_K: 16 bytes of 4-bit scales (low) and minima (high), one a group of 16;
+// 64 bytes of 2-bit codes; f16 scale, f16 minimum.
+func dequantizeQ2_K(dst []float32, src []byte) {
+	for len(dst) > 0 {
+		d, dmin := half(src[80:]), half(src[82:])
+		for g := range 16 { // group g lies in bits 2(g/2%4) of 16 bytes
+			s := src[g]
+			dl, ml := d*float32(s&15), dmin*float32(s>>4)
+			codes, shift := src[16+32*(g/8)+16*(g%2):], 2*(g/2%4)
+			for i := range 16 {
+				dst[16*g+i] = float32(dl*float32(codes[i]>>shift&3)) - ml
+			}
+		}
+		dst, src = dst[256:], src[84:]
+	}
+}
+
+// Q3_K: 32 bytes of third bits, 64 bytes of 2-bit codes, 12 bytes of 6-bit
+// scales (32 above their value), f16 scale. Codes are 4 above their value.
+func dequantizeQ3_K(dst []float32, src []byte) {
+	var codes [256]int8
+	var scales [16]int8
+	for len(dst) > 0 {
+		codesQ3K(&codes, &scales, src)
+		d := half(src[108:])
+		for g, s := range scales {
+			dl := d * float32(s)
+			for i, c := range codes[16*g : 16*g+16] {
+				dst[16*g+i] = dl * float32(c)
+			}
+		}
+		dst, src = dst[256:], src[110:]
+	}
+}
+
+// codesQ3K unpacks a block into codes (−4 to 3) and group scales (−32 to 31).
+func codesQ3K(codes *[256]int8, scales *[16]int8, block []byte) {
+	third, pairs, packed := block[:32], block[32:96], block[96:108]
+	for g := range scales {
+		low := packed[g%8] >> (g / 8 * 4) & 15
+		high := packed[8+g%4] >> (g / 4 * 2) & 3
+		scales[g] = int8(low|high<<4) - 32
+	}
+	for i := range codes {
+		h, j, l := i/128, i%128/32, i%32 // half; bit pair and third bit; byte
+		q := pairs[32*h+l]>>(2*j)&3 | third[l]>>(4*h+j)&1<<2
+		codes[i] = int8(q) - 4
+	}
+}
+
+// Q4_K: f16 scale and f16 minimum of the block, 8 6-bit scales and 8 6-bit
+// minima in 12 bytes, 128 bytes of nibbles. Value = d·scale·code − dmin·min.
+func dequantizeQ4_K(dst []float32, src []byte) {
+	for len(dst) > 0 {
+		d, dmin := half(src), half(src[2:])
+		scales, codes := src[4:16], src[16:144]
+		for j := range 4 { // 64 values: the low nibbles of 32 bytes, then the high ones
+			s0, m0 := scaleMinK4(2*j, scales)
+			s1, m1 := scaleMinK4(2*j+1, scales)
+			d0, d1 := d*float32(s0), d*float32(s1)
+			o0, o1 := dmin*float32(m0), dmin*float32(m1)
+			out := dst[64*j : 64*j+64]
+			for i, q := range codes[32*j : 32*j+32] {
+				out[i] = float32(d0*float32(q&15)) - o0
+				out[i+32] = float32(d1*float32(q>>4)) - o1
+			}
+		}
+		dst, src = dst[256:], src[144:]
+	}
+}
+
+// scaleMinK4 unpacks the j-th 6-bit scale and minimum of a K block.
+func scaleMinK4(j int, q []byte) (scale, minimum byte) {
+	if j < 4 {
+		return q[j] & 63, q[j+4] & 63
+	}
+	return q[j+4]&15 | q[j-4]>>6<<4, q[j+4]>>4 | q[j]>>6<<4
+}
+
+// Q5_K: Q4_K with a fifth bit of each code: 32 bytes between scales and
+// nibbles, bit g for group g of 32.
+func dequantizeQ5_K(dst []float32, src []byte) {
+	for len(dst) > 0 {
+		d, dmin := half(src), half(src[2:])
+		scales, fifth, codes := src[4:16], src[16:48], src[48:176]
+		for g := range 8 {
+			s, m := scaleMinK4(g, scales)
+			dl, ml := d*float32(s), dmin*float32(m)
+			for i, h := range fifth {
+				q := codes[g/2*32+i]>>(g%2*4)&15 | h>>g&1<<4
+				dst[32*g+i] = float32(dl*float32(q)) - ml
+			}
+		}
+		dst, src = dst[256:], src[176:]
+	}
+}
+
+// Q6_K: 128 bytes of low nibbles, 64 bytes of upper bit pairs, 16 int8 scales
+// (one each 16 values), f16 scale. Codes are 32 above their value.
+func dequantizeQ6_K(dst []float32, src []byte) {
+	for len(dst) > 0 {
+		d := half(src[208:])
+		for h := range 2 { // 128 values
+			low, high := src[64*h:64*h+64], src[128+32*h:128+32*h+32]
+			scales := src[192+8*h : 192+8*h+8]
+			out := dst[128*h : 128*h+128]
+			for i := range 32 {
+				g := i / 16
+				q0 := low[i]&15 | high[i]&3<<4
+				q1 := low[i+32]&15 | high[i]>>2&3<<4
+				q2 := low[i]>>4 | high[i]>>4&3<<4
+				q3 := low[i+32]>>4 | high[i]>>6<<4
+				out[i] = d * float32(int8(scales[g])) * float32(int(q0)-32)
+				out[i+32] = d * float32(int8(scales[g+2])) * float32(int(q1)-32)
+				out[i+64] = d * float32(int8(scales[g+4])) * float32(int(q2)-32)
+				out[i+96] = d * float32(int8(scales[g+6])) * float32(int(q3)-32)
+			}
+		}
+		dst, src = dst[256:], src[210:]
+	}
+}
