@@ -125,6 +125,7 @@ func openModel(t testing.TB, path string, opt LoadOptions) Model {
 // storage types the kernels run.
 var goldenModels = []string{
 	"llama-f32", "llama-bf16", "llama-q8_0", "llama-q4_0", "llama-q4_k", "llama-q6_k", "llama-mix-q4_k_m",
+	"llama-q4_1", "llama-q5_0", "llama-q5_k", "llama-q2_k", "llama-q3_k", "llama-iq4_nl",
 	"llama-tq1_0", "llama-tq2_0", "llama-gqa-untied", "llama3-rope-tied",
 	"stories260K-f32", "stories260K-q8_0", "stories260K-q4_0",
 }
