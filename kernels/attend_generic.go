@@ -1,3 +1,5 @@
+//go:build purego || !amd64
+
 package kernels
 
 func scoresF16Fast(_ []float32, _ int, _ []float32, _ []uint16, _, _, _ int) bool { return false }

@@ -21,6 +21,7 @@ var families = map[string]func(){
 	"dense":        dense,
 	"grouped":      grouped,
 	"vector":       vector,
+	"attend":       attend,
 }
 
 func main() {

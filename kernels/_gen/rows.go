@@ -65,3 +65,10 @@ func fillLanes(bits uint32, v reg.VecVirtual) {
 	VMOVD(t, x)
 	VPBROADCASTD(x, v)
 }
+
+// retreat moves all rows back.
+func (r rows) retreat(bytes reg.Register) {
+	for _, b := range r.base {
+		SUBQ(bytes, b)
+	}
+}

@@ -1,0 +1,103 @@
+//go:build amd64 && !purego
+
+package kernels
+
+import "unsafe"
+
+// attendRows is the number of query rows of the widest kernel.
+const attendRows = 4
+
+// attendFast tells whether the assembly takes heads of d.
+func attendFast(d int) bool { return useVector() && d%8 == 0 && d > 0 }
+
+func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, g, t, d int) bool {
+	if !attendFast(d) {
+		return false
+	}
+	keys := (*byte)(unsafe.Pointer(&k[0]))
+	for i := 0; i < g; {
+		n := tileWidth(g-i, attendRows)
+		out, query := &dst[i*ld], &q[i*d]
+		switch n {
+		case 1:
+			scoresF16x1(out, ld, query, keys, t, d)
+		case 2:
+			scoresF16x2(out, ld, query, keys, t, d)
+		case 3:
+			scoresF16x3(out, ld, query, keys, t, d)
+		case 4:
+			scoresF16x4(out, ld, query, keys, t, d)
+		}
+		i += n
+	}
+	return true
+}
+
+func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, g, t, d int) bool {
+	if !attendFast(d) {
+		return false
+	}
+	keys := (*byte)(unsafe.Pointer(&k[0]))
+	for i := 0; i < g; {
+		n := tileWidth(g-i, attendRows)
+		out, query := &dst[i*ld], &q[i*d]
+		switch n {
+		case 1:
+			scoresQ8x1(out, ld, query, keys, &scale[0], t, d)
+		case 2:
+			scoresQ8x2(out, ld, query, keys, &scale[0], t, d)
+		case 3:
+			scoresQ8x3(out, ld, query, keys, &scale[0], t, d)
+		case 4:
+			scoresQ8x4(out, ld, query, keys, &scale[0], t, d)
+		}
+		i += n
+	}
+	return true
+}
+
+func accumF16Fast(acc, p []float32, ld int, v []uint16, g, t, d int) bool {
+	if !attendFast(d) {
+		return false
+	}
+	values := (*byte)(unsafe.Pointer(&v[0]))
+	for i := 0; i < g; {
+		n := tileWidth(g-i, attendRows)
+		out, weight := &acc[i*d], &p[i*ld]
+		switch n {
+		case 1:
+			accumF16x1(out, weight, ld, values, t, d)
+		case 2:
+			accumF16x2(out, weight, ld, values, t, d)
+		case 3:
+			accumF16x3(out, weight, ld, values, t, d)
+		case 4:
+			accumF16x4(out, weight, ld, values, t, d)
+		}
+		i += n
+	}
+	return true
+}
+
+func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, g, t, d int) bool {
+	if !attendFast(d) {
+		return false
+	}
+	values := (*byte)(unsafe.Pointer(&v[0]))
+	for i := 0; i < g; {
+		n := tileWidth(g-i, attendRows)
+		out, weight := &acc[i*d], &p[i*ld]
+		switch n {
+		case 1:
+			accumQ8x1(out, weight, ld, values, &scale[0], t, d)
+		case 2:
+			accumQ8x2(out, weight, ld, values, &scale[0], t, d)
+		case 3:
+			accumQ8x3(out, weight, ld, values, &scale[0], t, d)
+		case 4:
+			accumQ8x4(out, weight, ld, values, &scale[0], t, d)
+		}
+		i += n
+	}
+	return true
+}
