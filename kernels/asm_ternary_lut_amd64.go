@@ -16,51 +16,59 @@ func lutBuild4AVX2(tables *int16, act *int8, groups int)
 //go:noescape
 func lutBuild5AVX2(tables *int16, act *int8, groups int)
 
-// lutFirst4x2AVX2 sets acc[strips·64][16] what 2 blocks contribute, by 8 tables of 81 rows.
+// lutSet4x2AVX2 sets acc16 to what 2 blocks contribute by 8 tables of 81 rows: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
-func lutFirst4x2AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+func lutSet4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutFirst4x1AVX2 sets acc[strips·64][16] what 1 blocks contribute, by 4 tables of 81 rows.
+// lutSet4x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of 81 rows: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
-func lutFirst4x1AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+func lutSet4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutFirst5x1AVX2 sets acc[strips·64][16] what 1 blocks contribute, by 4 tables of 243 rows.
+// lutSet5x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of 243 rows: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
-func lutFirst5x1AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+func lutSet5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutFlushFirstAVX2 widens acc16[rows][16] to acc32[rows][16]. rows is positive.
-//
-//go:noescape
-func lutFlushFirstAVX2(acc32 *int32, acc16 *int16, rows int)
-
-// lutLookup4x2AVX2 adds to acc[strips·64][16] what 2 blocks contribute, by 8 tables of 81 rows.
+// lutAdd4x2AVX2 adds to acc16 what 2 blocks contribute by 8 tables of 81 rows: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
-func lutLookup4x2AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+func lutAdd4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutLookup4x1AVX2 adds to acc[strips·64][16] what 1 blocks contribute, by 4 tables of 81 rows.
+// lutAdd4x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of 81 rows: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
-func lutLookup4x1AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+func lutAdd4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutLookup5x1AVX2 adds to acc[strips·64][16] what 1 blocks contribute, by 4 tables of 243 rows.
+// lutAdd5x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of 243 rows: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
-func lutLookup5x1AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+func lutAdd5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutFlushAVX2 adds acc16[rows][16] to acc32[rows][16]. rows is positive.
+// lutWiden4x2AVX2 adds to acc32 what acc16 holds and what 2 blocks contribute by 8 tables of 81 rows: acc[strips·64][16].
+// strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
-func lutFlushAVX2(acc32 *int32, acc16 *int16, rows int)
+func lutWiden4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+
+// lutWiden4x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of 81 rows: acc[strips·64][16].
+// strip is the distance of strips in bytes. strips is positive.
+//
+//go:noescape
+func lutWiden4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+
+// lutWiden5x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of 243 rows: acc[strips·64][16].
+// strip is the distance of strips in bytes. strips is positive.
+//
+//go:noescape
+func lutWiden5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
 // lutFinishAVX2 sets y[16][64] = float32(acc[64][16])·(tokens[16]·rows[64]); rows of y are ldy floats apart.
 //

@@ -691,14 +691,14 @@ loop:
 	VZEROUPPER
 	RET
 
-// func lutFirst4x2AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+// func lutSet4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
-TEXT ·lutFirst4x2AVX2(SB), NOSPLIT, $0-40
-	MOVQ acc+0(FP), AX
-	MOVQ tables+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ strip+32(FP), SI
+TEXT ·lutSet4x2AVX2(SB), NOSPLIT, $0-48
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
 
 strip:
 	LEAQ       (DX)(SI*1), DI
@@ -710,7 +710,7 @@ strip:
 	PREFETCHT0 320(DI)
 	PREFETCHT0 384(DI)
 	PREFETCHT0 448(DI)
-	MOVQ       $0x00000020, R8
+	MOVQ       $0x00000010, R8
 
 loop:
 	MOVQ    (DX), R9
@@ -765,8 +765,60 @@ loop:
 	ANDL    $0x00001fe0, R9
 	VPADDW  18144(CX)(R9*1), Y0, Y0
 	VMOVDQU Y0, 32(AX)
-	ADDQ    $0x08, DX
-	ADDQ    $0x40, AX
+	MOVQ    8(DX), R9
+	MOVQ    264(DX), R10
+	RORXQ   $0x3b, R9, R11
+	ANDL    $0x00001fe0, R11
+	VMOVDQU (CX)(R11*1), Y0
+	RORXQ   $0x03, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  2592(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0b, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  5184(CX)(R11*1), Y0, Y0
+	RORXQ   $0x13, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  7776(CX)(R11*1), Y0, Y0
+	RORXQ   $0x3b, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  10368(CX)(R11*1), Y0, Y0
+	RORXQ   $0x03, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  12960(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0b, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  15552(CX)(R11*1), Y0, Y0
+	RORXQ   $0x13, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  18144(CX)(R11*1), Y0, Y0
+	VMOVDQU Y0, 64(AX)
+	RORXQ   $0x1b, R9, R11
+	ANDL    $0x00001fe0, R11
+	VMOVDQU (CX)(R11*1), Y0
+	RORXQ   $0x23, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  2592(CX)(R11*1), Y0, Y0
+	RORXQ   $0x2b, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  5184(CX)(R11*1), Y0, Y0
+	RORXQ   $0x33, R9, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  7776(CX)(R9*1), Y0, Y0
+	RORXQ   $0x1b, R10, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  10368(CX)(R9*1), Y0, Y0
+	RORXQ   $0x23, R10, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  12960(CX)(R9*1), Y0, Y0
+	RORXQ   $0x2b, R10, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  15552(CX)(R9*1), Y0, Y0
+	RORXQ   $0x33, R10, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  18144(CX)(R9*1), Y0, Y0
+	VMOVDQU Y0, 96(AX)
+	ADDQ    $0x10, DX
+	ADDQ    $0x00000080, AX
 	DECQ    R8
 	JNE     loop
 	MOVQ    DI, DX
@@ -775,14 +827,14 @@ loop:
 	VZEROUPPER
 	RET
 
-// func lutFirst4x1AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+// func lutSet4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
-TEXT ·lutFirst4x1AVX2(SB), NOSPLIT, $0-40
-	MOVQ acc+0(FP), AX
-	MOVQ tables+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ strip+32(FP), SI
+TEXT ·lutSet4x1AVX2(SB), NOSPLIT, $0-48
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
 
 strip:
 	LEAQ       (DX)(SI*1), DI
@@ -790,7 +842,7 @@ strip:
 	PREFETCHT0 64(DI)
 	PREFETCHT0 128(DI)
 	PREFETCHT0 192(DI)
-	MOVQ       $0x00000020, R8
+	MOVQ       $0x00000010, R8
 
 loop:
 	MOVQ    (DX), R9
@@ -820,8 +872,35 @@ loop:
 	ANDL    $0x00001fe0, R9
 	VPADDW  7776(CX)(R9*1), Y0, Y0
 	VMOVDQU Y0, 32(AX)
-	ADDQ    $0x08, DX
-	ADDQ    $0x40, AX
+	MOVQ    8(DX), R9
+	RORXQ   $0x3b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VMOVDQU (CX)(R10*1), Y0
+	RORXQ   $0x03, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  2592(CX)(R10*1), Y0, Y0
+	RORXQ   $0x0b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  5184(CX)(R10*1), Y0, Y0
+	RORXQ   $0x13, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  7776(CX)(R10*1), Y0, Y0
+	VMOVDQU Y0, 64(AX)
+	RORXQ   $0x1b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VMOVDQU (CX)(R10*1), Y0
+	RORXQ   $0x23, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  2592(CX)(R10*1), Y0, Y0
+	RORXQ   $0x2b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  5184(CX)(R10*1), Y0, Y0
+	RORXQ   $0x33, R9, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  7776(CX)(R9*1), Y0, Y0
+	VMOVDQU Y0, 96(AX)
+	ADDQ    $0x10, DX
+	ADDQ    $0x00000080, AX
 	DECQ    R8
 	JNE     loop
 	MOVQ    DI, DX
@@ -830,14 +909,14 @@ loop:
 	VZEROUPPER
 	RET
 
-// func lutFirst5x1AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+// func lutSet5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
-TEXT ·lutFirst5x1AVX2(SB), NOSPLIT, $0-40
-	MOVQ acc+0(FP), AX
-	MOVQ tables+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ strip+32(FP), SI
+TEXT ·lutSet5x1AVX2(SB), NOSPLIT, $0-48
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
 
 strip:
 	LEAQ       (DX)(SI*1), DI
@@ -845,7 +924,7 @@ strip:
 	PREFETCHT0 64(DI)
 	PREFETCHT0 128(DI)
 	PREFETCHT0 192(DI)
-	MOVQ       $0x00000020, R8
+	MOVQ       $0x00000010, R8
 
 loop:
 	MOVQ    (DX), R9
@@ -875,8 +954,35 @@ loop:
 	ANDL    $0x00001fe0, R9
 	VPADDW  23328(CX)(R9*1), Y0, Y0
 	VMOVDQU Y0, 32(AX)
-	ADDQ    $0x08, DX
-	ADDQ    $0x40, AX
+	MOVQ    8(DX), R9
+	RORXQ   $0x3b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VMOVDQU (CX)(R10*1), Y0
+	RORXQ   $0x03, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  7776(CX)(R10*1), Y0, Y0
+	RORXQ   $0x0b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  15552(CX)(R10*1), Y0, Y0
+	RORXQ   $0x13, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  23328(CX)(R10*1), Y0, Y0
+	VMOVDQU Y0, 64(AX)
+	RORXQ   $0x1b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VMOVDQU (CX)(R10*1), Y0
+	RORXQ   $0x23, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  7776(CX)(R10*1), Y0, Y0
+	RORXQ   $0x2b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  15552(CX)(R10*1), Y0, Y0
+	RORXQ   $0x33, R9, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  23328(CX)(R9*1), Y0, Y0
+	VMOVDQU Y0, 96(AX)
+	ADDQ    $0x10, DX
+	ADDQ    $0x00000080, AX
 	DECQ    R8
 	JNE     loop
 	MOVQ    DI, DX
@@ -885,33 +991,14 @@ loop:
 	VZEROUPPER
 	RET
 
-// func lutFlushFirstAVX2(acc32 *int32, acc16 *int16, rows int)
-// Requires: AVX, AVX2
-TEXT ·lutFlushFirstAVX2(SB), NOSPLIT, $0-24
-	MOVQ acc32+0(FP), AX
-	MOVQ acc16+8(FP), CX
-	MOVQ rows+16(FP), DX
-
-loop:
-	VPMOVSXWD (CX), Y0
-	VMOVDQU   Y0, (AX)
-	VPMOVSXWD 16(CX), Y0
-	VMOVDQU   Y0, 32(AX)
-	ADDQ      $0x40, AX
-	ADDQ      $0x20, CX
-	DECQ      DX
-	JNE       loop
-	VZEROUPPER
-	RET
-
-// func lutLookup4x2AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+// func lutAdd4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
-TEXT ·lutLookup4x2AVX2(SB), NOSPLIT, $0-40
-	MOVQ acc+0(FP), AX
-	MOVQ tables+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ strip+32(FP), SI
+TEXT ·lutAdd4x2AVX2(SB), NOSPLIT, $0-48
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
 
 strip:
 	LEAQ       (DX)(SI*1), DI
@@ -923,7 +1010,7 @@ strip:
 	PREFETCHT0 320(DI)
 	PREFETCHT0 384(DI)
 	PREFETCHT0 448(DI)
-	MOVQ       $0x00000020, R8
+	MOVQ       $0x00000010, R8
 
 loop:
 	MOVQ    (DX), R9
@@ -980,8 +1067,62 @@ loop:
 	VPADDW  18144(CX)(R9*1), Y0, Y0
 	VPADDW  32(AX), Y0, Y0
 	VMOVDQU Y0, 32(AX)
-	ADDQ    $0x08, DX
-	ADDQ    $0x40, AX
+	MOVQ    8(DX), R9
+	MOVQ    264(DX), R10
+	RORXQ   $0x3b, R9, R11
+	ANDL    $0x00001fe0, R11
+	VMOVDQU (CX)(R11*1), Y0
+	RORXQ   $0x03, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  2592(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0b, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  5184(CX)(R11*1), Y0, Y0
+	RORXQ   $0x13, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  7776(CX)(R11*1), Y0, Y0
+	RORXQ   $0x3b, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  10368(CX)(R11*1), Y0, Y0
+	RORXQ   $0x03, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  12960(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0b, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  15552(CX)(R11*1), Y0, Y0
+	RORXQ   $0x13, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  18144(CX)(R11*1), Y0, Y0
+	VPADDW  64(AX), Y0, Y0
+	VMOVDQU Y0, 64(AX)
+	RORXQ   $0x1b, R9, R11
+	ANDL    $0x00001fe0, R11
+	VMOVDQU (CX)(R11*1), Y0
+	RORXQ   $0x23, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  2592(CX)(R11*1), Y0, Y0
+	RORXQ   $0x2b, R9, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  5184(CX)(R11*1), Y0, Y0
+	RORXQ   $0x33, R9, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  7776(CX)(R9*1), Y0, Y0
+	RORXQ   $0x1b, R10, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  10368(CX)(R9*1), Y0, Y0
+	RORXQ   $0x23, R10, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  12960(CX)(R9*1), Y0, Y0
+	RORXQ   $0x2b, R10, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  15552(CX)(R9*1), Y0, Y0
+	RORXQ   $0x33, R10, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  18144(CX)(R9*1), Y0, Y0
+	VPADDW  96(AX), Y0, Y0
+	VMOVDQU Y0, 96(AX)
+	ADDQ    $0x10, DX
+	ADDQ    $0x00000080, AX
 	DECQ    R8
 	JNE     loop
 	MOVQ    DI, DX
@@ -990,14 +1131,14 @@ loop:
 	VZEROUPPER
 	RET
 
-// func lutLookup4x1AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+// func lutAdd4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
-TEXT ·lutLookup4x1AVX2(SB), NOSPLIT, $0-40
-	MOVQ acc+0(FP), AX
-	MOVQ tables+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ strip+32(FP), SI
+TEXT ·lutAdd4x1AVX2(SB), NOSPLIT, $0-48
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
 
 strip:
 	LEAQ       (DX)(SI*1), DI
@@ -1005,7 +1146,7 @@ strip:
 	PREFETCHT0 64(DI)
 	PREFETCHT0 128(DI)
 	PREFETCHT0 192(DI)
-	MOVQ       $0x00000020, R8
+	MOVQ       $0x00000010, R8
 
 loop:
 	MOVQ    (DX), R9
@@ -1037,8 +1178,37 @@ loop:
 	VPADDW  7776(CX)(R9*1), Y0, Y0
 	VPADDW  32(AX), Y0, Y0
 	VMOVDQU Y0, 32(AX)
-	ADDQ    $0x08, DX
-	ADDQ    $0x40, AX
+	MOVQ    8(DX), R9
+	RORXQ   $0x3b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VMOVDQU (CX)(R10*1), Y0
+	RORXQ   $0x03, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  2592(CX)(R10*1), Y0, Y0
+	RORXQ   $0x0b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  5184(CX)(R10*1), Y0, Y0
+	RORXQ   $0x13, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  7776(CX)(R10*1), Y0, Y0
+	VPADDW  64(AX), Y0, Y0
+	VMOVDQU Y0, 64(AX)
+	RORXQ   $0x1b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VMOVDQU (CX)(R10*1), Y0
+	RORXQ   $0x23, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  2592(CX)(R10*1), Y0, Y0
+	RORXQ   $0x2b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  5184(CX)(R10*1), Y0, Y0
+	RORXQ   $0x33, R9, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  7776(CX)(R9*1), Y0, Y0
+	VPADDW  96(AX), Y0, Y0
+	VMOVDQU Y0, 96(AX)
+	ADDQ    $0x10, DX
+	ADDQ    $0x00000080, AX
 	DECQ    R8
 	JNE     loop
 	MOVQ    DI, DX
@@ -1047,14 +1217,14 @@ loop:
 	VZEROUPPER
 	RET
 
-// func lutLookup5x1AVX2(acc *int16, tables *int16, w *byte, strips int, strip int)
+// func lutAdd5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
-TEXT ·lutLookup5x1AVX2(SB), NOSPLIT, $0-40
-	MOVQ acc+0(FP), AX
-	MOVQ tables+8(FP), CX
-	MOVQ w+16(FP), DX
-	MOVQ strips+24(FP), BX
-	MOVQ strip+32(FP), SI
+TEXT ·lutAdd5x1AVX2(SB), NOSPLIT, $0-48
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
 
 strip:
 	LEAQ       (DX)(SI*1), DI
@@ -1062,7 +1232,7 @@ strip:
 	PREFETCHT0 64(DI)
 	PREFETCHT0 128(DI)
 	PREFETCHT0 192(DI)
-	MOVQ       $0x00000020, R8
+	MOVQ       $0x00000010, R8
 
 loop:
 	MOVQ    (DX), R9
@@ -1094,8 +1264,37 @@ loop:
 	VPADDW  23328(CX)(R9*1), Y0, Y0
 	VPADDW  32(AX), Y0, Y0
 	VMOVDQU Y0, 32(AX)
-	ADDQ    $0x08, DX
-	ADDQ    $0x40, AX
+	MOVQ    8(DX), R9
+	RORXQ   $0x3b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VMOVDQU (CX)(R10*1), Y0
+	RORXQ   $0x03, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  7776(CX)(R10*1), Y0, Y0
+	RORXQ   $0x0b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  15552(CX)(R10*1), Y0, Y0
+	RORXQ   $0x13, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  23328(CX)(R10*1), Y0, Y0
+	VPADDW  64(AX), Y0, Y0
+	VMOVDQU Y0, 64(AX)
+	RORXQ   $0x1b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VMOVDQU (CX)(R10*1), Y0
+	RORXQ   $0x23, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  7776(CX)(R10*1), Y0, Y0
+	RORXQ   $0x2b, R9, R10
+	ANDL    $0x00001fe0, R10
+	VPADDW  15552(CX)(R10*1), Y0, Y0
+	RORXQ   $0x33, R9, R9
+	ANDL    $0x00001fe0, R9
+	VPADDW  23328(CX)(R9*1), Y0, Y0
+	VPADDW  96(AX), Y0, Y0
+	VMOVDQU Y0, 96(AX)
+	ADDQ    $0x10, DX
+	ADDQ    $0x00000080, AX
 	DECQ    R8
 	JNE     loop
 	MOVQ    DI, DX
@@ -1104,24 +1303,393 @@ loop:
 	VZEROUPPER
 	RET
 
-// func lutFlushAVX2(acc32 *int32, acc16 *int16, rows int)
-// Requires: AVX, AVX2
-TEXT ·lutFlushAVX2(SB), NOSPLIT, $0-24
-	MOVQ acc32+0(FP), AX
-	MOVQ acc16+8(FP), CX
-	MOVQ rows+16(FP), DX
+// func lutWiden4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+// Requires: AVX, AVX2, BMI2, MMX+
+TEXT ·lutWiden4x2AVX2(SB), NOSPLIT, $0-48
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
+	MOVQ acc32+0(FP), DI
+
+strip:
+	LEAQ       (DX)(SI*1), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	MOVQ       $0x00000010, R9
 
 loop:
-	VPMOVSXWD (CX), Y0
-	VPADDD    (AX), Y0, Y0
-	VMOVDQU   Y0, (AX)
-	VPMOVSXWD 16(CX), Y0
-	VPADDD    32(AX), Y0, Y0
-	VMOVDQU   Y0, 32(AX)
-	ADDQ      $0x40, AX
-	ADDQ      $0x20, CX
-	DECQ      DX
-	JNE       loop
+	MOVQ         (DX), R10
+	MOVQ         256(DX), R11
+	RORXQ        $0x3b, R10, R12
+	ANDL         $0x00001fe0, R12
+	VMOVDQU      (CX)(R12*1), Y0
+	RORXQ        $0x03, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       2592(CX)(R12*1), Y0, Y0
+	RORXQ        $0x0b, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       5184(CX)(R12*1), Y0, Y0
+	RORXQ        $0x13, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       7776(CX)(R12*1), Y0, Y0
+	RORXQ        $0x3b, R11, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       10368(CX)(R12*1), Y0, Y0
+	RORXQ        $0x03, R11, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       12960(CX)(R12*1), Y0, Y0
+	RORXQ        $0x0b, R11, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       15552(CX)(R12*1), Y0, Y0
+	RORXQ        $0x13, R11, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       18144(CX)(R12*1), Y0, Y0
+	VPADDW       (AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       (DI), Y0, Y0
+	VMOVDQU      Y0, (DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       32(DI), Y0, Y0
+	VMOVDQU      Y0, 32(DI)
+	RORXQ        $0x1b, R10, R12
+	ANDL         $0x00001fe0, R12
+	VMOVDQU      (CX)(R12*1), Y0
+	RORXQ        $0x23, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       2592(CX)(R12*1), Y0, Y0
+	RORXQ        $0x2b, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       5184(CX)(R12*1), Y0, Y0
+	RORXQ        $0x33, R10, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       7776(CX)(R10*1), Y0, Y0
+	RORXQ        $0x1b, R11, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       10368(CX)(R10*1), Y0, Y0
+	RORXQ        $0x23, R11, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       12960(CX)(R10*1), Y0, Y0
+	RORXQ        $0x2b, R11, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       15552(CX)(R10*1), Y0, Y0
+	RORXQ        $0x33, R11, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       18144(CX)(R10*1), Y0, Y0
+	VPADDW       32(AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       64(DI), Y0, Y0
+	VMOVDQU      Y0, 64(DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       96(DI), Y0, Y0
+	VMOVDQU      Y0, 96(DI)
+	MOVQ         8(DX), R10
+	MOVQ         264(DX), R11
+	RORXQ        $0x3b, R10, R12
+	ANDL         $0x00001fe0, R12
+	VMOVDQU      (CX)(R12*1), Y0
+	RORXQ        $0x03, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       2592(CX)(R12*1), Y0, Y0
+	RORXQ        $0x0b, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       5184(CX)(R12*1), Y0, Y0
+	RORXQ        $0x13, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       7776(CX)(R12*1), Y0, Y0
+	RORXQ        $0x3b, R11, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       10368(CX)(R12*1), Y0, Y0
+	RORXQ        $0x03, R11, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       12960(CX)(R12*1), Y0, Y0
+	RORXQ        $0x0b, R11, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       15552(CX)(R12*1), Y0, Y0
+	RORXQ        $0x13, R11, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       18144(CX)(R12*1), Y0, Y0
+	VPADDW       64(AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       128(DI), Y0, Y0
+	VMOVDQU      Y0, 128(DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       160(DI), Y0, Y0
+	VMOVDQU      Y0, 160(DI)
+	RORXQ        $0x1b, R10, R12
+	ANDL         $0x00001fe0, R12
+	VMOVDQU      (CX)(R12*1), Y0
+	RORXQ        $0x23, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       2592(CX)(R12*1), Y0, Y0
+	RORXQ        $0x2b, R10, R12
+	ANDL         $0x00001fe0, R12
+	VPADDW       5184(CX)(R12*1), Y0, Y0
+	RORXQ        $0x33, R10, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       7776(CX)(R10*1), Y0, Y0
+	RORXQ        $0x1b, R11, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       10368(CX)(R10*1), Y0, Y0
+	RORXQ        $0x23, R11, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       12960(CX)(R10*1), Y0, Y0
+	RORXQ        $0x2b, R11, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       15552(CX)(R10*1), Y0, Y0
+	RORXQ        $0x33, R11, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       18144(CX)(R10*1), Y0, Y0
+	VPADDW       96(AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       192(DI), Y0, Y0
+	VMOVDQU      Y0, 192(DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       224(DI), Y0, Y0
+	VMOVDQU      Y0, 224(DI)
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000100, DI
+	DECQ         R9
+	JNE          loop
+	MOVQ         R8, DX
+	DECQ         BX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func lutWiden4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+// Requires: AVX, AVX2, BMI2, MMX+
+TEXT ·lutWiden4x1AVX2(SB), NOSPLIT, $0-48
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
+	MOVQ acc32+0(FP), DI
+
+strip:
+	LEAQ       (DX)(SI*1), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	MOVQ       $0x00000010, R9
+
+loop:
+	MOVQ         (DX), R10
+	RORXQ        $0x3b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x03, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       2592(CX)(R11*1), Y0, Y0
+	RORXQ        $0x0b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       5184(CX)(R11*1), Y0, Y0
+	RORXQ        $0x13, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       7776(CX)(R11*1), Y0, Y0
+	VPADDW       (AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       (DI), Y0, Y0
+	VMOVDQU      Y0, (DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       32(DI), Y0, Y0
+	VMOVDQU      Y0, 32(DI)
+	RORXQ        $0x1b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x23, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       2592(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       5184(CX)(R11*1), Y0, Y0
+	RORXQ        $0x33, R10, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       7776(CX)(R10*1), Y0, Y0
+	VPADDW       32(AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       64(DI), Y0, Y0
+	VMOVDQU      Y0, 64(DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       96(DI), Y0, Y0
+	VMOVDQU      Y0, 96(DI)
+	MOVQ         8(DX), R10
+	RORXQ        $0x3b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x03, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       2592(CX)(R11*1), Y0, Y0
+	RORXQ        $0x0b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       5184(CX)(R11*1), Y0, Y0
+	RORXQ        $0x13, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       7776(CX)(R11*1), Y0, Y0
+	VPADDW       64(AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       128(DI), Y0, Y0
+	VMOVDQU      Y0, 128(DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       160(DI), Y0, Y0
+	VMOVDQU      Y0, 160(DI)
+	RORXQ        $0x1b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x23, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       2592(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       5184(CX)(R11*1), Y0, Y0
+	RORXQ        $0x33, R10, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       7776(CX)(R10*1), Y0, Y0
+	VPADDW       96(AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       192(DI), Y0, Y0
+	VMOVDQU      Y0, 192(DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       224(DI), Y0, Y0
+	VMOVDQU      Y0, 224(DI)
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000100, DI
+	DECQ         R9
+	JNE          loop
+	MOVQ         R8, DX
+	DECQ         BX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func lutWiden5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+// Requires: AVX, AVX2, BMI2, MMX+
+TEXT ·lutWiden5x1AVX2(SB), NOSPLIT, $0-48
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
+	MOVQ acc32+0(FP), DI
+
+strip:
+	LEAQ       (DX)(SI*1), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	MOVQ       $0x00000010, R9
+
+loop:
+	MOVQ         (DX), R10
+	RORXQ        $0x3b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x03, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       7776(CX)(R11*1), Y0, Y0
+	RORXQ        $0x0b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       15552(CX)(R11*1), Y0, Y0
+	RORXQ        $0x13, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       23328(CX)(R11*1), Y0, Y0
+	VPADDW       (AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       (DI), Y0, Y0
+	VMOVDQU      Y0, (DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       32(DI), Y0, Y0
+	VMOVDQU      Y0, 32(DI)
+	RORXQ        $0x1b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x23, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       7776(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       15552(CX)(R11*1), Y0, Y0
+	RORXQ        $0x33, R10, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       23328(CX)(R10*1), Y0, Y0
+	VPADDW       32(AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       64(DI), Y0, Y0
+	VMOVDQU      Y0, 64(DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       96(DI), Y0, Y0
+	VMOVDQU      Y0, 96(DI)
+	MOVQ         8(DX), R10
+	RORXQ        $0x3b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x03, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       7776(CX)(R11*1), Y0, Y0
+	RORXQ        $0x0b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       15552(CX)(R11*1), Y0, Y0
+	RORXQ        $0x13, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       23328(CX)(R11*1), Y0, Y0
+	VPADDW       64(AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       128(DI), Y0, Y0
+	VMOVDQU      Y0, 128(DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       160(DI), Y0, Y0
+	VMOVDQU      Y0, 160(DI)
+	RORXQ        $0x1b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x23, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       7776(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       15552(CX)(R11*1), Y0, Y0
+	RORXQ        $0x33, R10, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       23328(CX)(R10*1), Y0, Y0
+	VPADDW       96(AX), Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VPADDD       192(DI), Y0, Y0
+	VMOVDQU      Y0, 192(DI)
+	VPMOVSXWD    X1, Y0
+	VPADDD       224(DI), Y0, Y0
+	VMOVDQU      Y0, 224(DI)
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000100, DI
+	DECQ         R9
+	JNE          loop
+	MOVQ         R8, DX
+	DECQ         BX
+	JNE          strip
 	VZEROUPPER
 	RET
 

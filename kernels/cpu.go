@@ -11,12 +11,13 @@ import (
 type CPU struct {
 	pool        *Pool
 	ternary     []ternaryScratch // one a worker; what a worker holds, nobody else touches
+	ternaryOnly *ternaryKernel   // the one kernel to use; nil: what the rules say
 	ternaryOnce sync.Once        // makes the scratch at the first ternary Load
 }
 
 // NewCPU makes a backend over pool. The pool stays the caller's to close.
 func NewCPU(pool *Pool) *CPU {
-	return &CPU{pool: pool, ternary: make([]ternaryScratch, pool.Threads())}
+	return &CPU{pool: pool, ternary: make([]ternaryScratch, pool.Threads()), ternaryOnly: overrideTernary}
 }
 
 // Name is "cpu/" and the instruction set in use, e.g. "cpu/avx2".

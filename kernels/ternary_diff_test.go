@@ -66,16 +66,11 @@ func (c *ternaryCase) run(t *testing.T, cpu *CPU, acts *Acts) {
 	}
 }
 
-// force makes k the kernel of every product until the test ends.
-func force(t testing.TB, k *ternaryKernel) {
-	old := forcedTernary
-	forcedTernary = k
-	t.Cleanup(func() { forcedTernary = old })
-}
-
-// eachTernary runs f for every implementation this machine has, and fails
+// eachTernary runs f with a backend for every implementation this machine has, and fails
 // where LUTRA_REQUIRE names an instruction set that none of them uses.
-func eachTernary(t *testing.T, f func(t *testing.T)) {
+func eachTernary(t *testing.T, f func(t *testing.T, cpu *CPU)) {
+	pool := NewPool(2)
+	defer pool.Close()
 	required := os.Getenv("LUTRA_REQUIRE")
 	reached := required == ""
 	for _, k := range ternaryKernels {
@@ -84,8 +79,9 @@ func eachTernary(t *testing.T, f func(t *testing.T)) {
 		}
 		reached = reached || k.isa.String() == required
 		t.Run(k.name, func(t *testing.T) {
-			force(t, k)
-			f(t)
+			cpu := NewCPU(pool)
+			cpu.ternaryOnly = k
+			f(t, cpu)
 		})
 	}
 	if !reached {
@@ -100,10 +96,7 @@ func TestTernaryMatchesGeneric(t *testing.T) {
 		shapes = append(shapes, [][2]int{{2048, 64}, {64, 4096}, {320, 2560}, {131, 6912}}...)
 		tokens = append(tokens, 6, 10, 11, 12, 14, 23, 47, 48, 63, 64, 96, 128)
 	}
-	pool := NewPool(2)
-	defer pool.Close()
-	cpu := NewCPU(pool)
-	eachTernary(t, func(t *testing.T) {
+	eachTernary(t, func(t *testing.T, cpu *CPU) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var acts Acts
 		for _, p := range []Packing{I1, I2} {
@@ -124,10 +117,7 @@ func TestTernaryMatchesGeneric(t *testing.T) {
 
 // The sums of int16 kernels are largest when every product has one sign.
 func TestTernaryMatchesGenericAtTheEndsOfItsRange(t *testing.T) {
-	pool := NewPool(2)
-	defer pool.Close()
-	cpu := NewCPU(pool)
-	eachTernary(t, func(t *testing.T) {
+	eachTernary(t, func(t *testing.T, cpu *CPU) {
 		var acts Acts
 		const rows, cols = 64, 1100
 		for _, p := range []Packing{I1, I2} {
@@ -151,10 +141,7 @@ func TestTernaryMatchesGenericAtTheEndsOfItsRange(t *testing.T) {
 }
 
 func TestATokenWithNaNSpoilsNoOther(t *testing.T) {
-	pool := NewPool(1)
-	defer pool.Close()
-	cpu := NewCPU(pool)
-	eachTernary(t, func(t *testing.T) {
+	eachTernary(t, func(t *testing.T, cpu *CPU) {
 		rng := rand.New(rand.NewPCG(5, 6))
 		const rows, cols, n = 70, 90, 18
 		x := randomFloats(rng, n*cols)
@@ -188,10 +175,7 @@ func TestTernaryRowsDoNotDependOnTheirBatch(t *testing.T) {
 }
 
 func TestMatricesShareTheActivationsTheyRead(t *testing.T) {
-	pool := NewPool(2)
-	defer pool.Close()
-	cpu := NewCPU(pool)
-	eachTernary(t, func(t *testing.T) {
+	eachTernary(t, func(t *testing.T, cpu *CPU) {
 		rng := rand.New(rand.NewPCG(9, 10))
 		const cols, n = 150, 20
 		x := randomFloats(rng, n*cols)
@@ -216,10 +200,7 @@ func TestMatricesShareTheActivationsTheyRead(t *testing.T) {
 }
 
 func TestMulAllocatesNothing(t *testing.T) {
-	pool := NewPool(2)
-	defer pool.Close()
-	cpu := NewCPU(pool)
-	eachTernary(t, func(t *testing.T) {
+	eachTernary(t, func(t *testing.T, cpu *CPU) {
 		rng := rand.New(rand.NewPCG(11, 12))
 		const rows, cols = 128, 640
 		w, err := PackTernary(rows, cols, randomTrits(rng, rows*cols), []float32{1}, I1)

@@ -41,8 +41,8 @@ type ternaryRule struct {
 // maxSegments is how many kernels one product may be divided among.
 const maxSegments = 2
 
-// forcedTernary is the kernel LUTRA_KERNEL names, if it names one.
-var forcedTernary = findTernary(os.Getenv("LUTRA_KERNEL"))
+// overrideTernary is the kernel LUTRA_KERNEL names, if it names one.
+var overrideTernary = findTernary(os.Getenv("LUTRA_KERNEL"))
 
 // Implementations lists the ternary kernels this machine can run, by the names
 // LUTRA_KERNEL takes.
@@ -70,11 +70,12 @@ func findTernary(override string) *ternaryKernel {
 	return ternaryKernels[slices.IndexFunc(ternaryKernels, func(k *ternaryKernel) bool { return k.name == override })]
 }
 
-// planTernary divides n tokens among kernels. A tile kernel leaves a small
-// remainder to the kernel that is best for so few tokens.
-func planTernary(p Packing, n int) (plan [maxSegments]segment) {
-	if forcedTernary != nil {
-		plan[0] = segment{forcedTernary, 0, n}
+// planTernary divides n tokens among kernels, unless only names the one to
+// take. A tile kernel leaves a small remainder to the kernel that is best for
+// so few tokens.
+func planTernary(only *ternaryKernel, p Packing, n int) (plan [maxSegments]segment) {
+	if only != nil {
+		plan[0] = segment{only, 0, n}
 		return plan
 	}
 	k := bestTernary(p, n)

@@ -23,16 +23,27 @@ func mulTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, toke
 	span := blockBytes * l.g
 	act := r.act[(tokens.lo-r.lo)*m.t.stride:]
 	n, rows := strips.hi-strips.lo, (strips.hi-strips.lo)*stripRows
+	clear(s.acc32[:rows*maxLanes])
 	for b0 := 0; b0 < l.blocks; b0 += lutFlush / span {
 		b1 := min(b0+lutFlush/span, l.blocks)
 		for b := b0; b < b1; {
+			steps := 1
+			if l.g == 4 && b+2 <= b1 { // the tables of two blocks fit L1 together
+				steps = 2
+			}
+			stage := lutAdd
+			switch {
+			case b+steps == b1:
+				stage = lutWiden
+			case b == b0:
+				stage = lutSet
+			}
+			if b == b0 && stage == lutWiden { // one pass is all: it finds nothing in acc16
+				clear(s.acc16[:rows*maxLanes])
+			}
 			w, a := &l.stripData(strips.lo)[b*stripRows*blockBytes], &act[b*span*maxLanes]
-			b += lutStep(s, w, a, l.g, b1-b, n, l.strip, b == b0)
-		}
-		if b0 == 0 {
-			lutFlushFirstAVX2(&s.acc32[0], &s.acc16[0], rows)
-		} else {
-			lutFlushAVX2(&s.acc32[0], &s.acc16[0], rows)
+			lutPass(s, stage, w, a, l.g, steps, n, l.strip)
+			b += steps
 		}
 	}
 	for i := range n {
@@ -40,36 +51,30 @@ func mulTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, toke
 	}
 }
 
-// lutStep takes n strips through the next block, or the next two where their
-// tables fit L1 together, and tells how many it was.
-func lutStep(s *ternaryScratch, w *byte, act *int8, g, blocks, n, strip int, first bool) int {
-	tables, acc := &s.tables[0], &s.acc16[0]
+// lutStage is where a pass leaves its sums: over those in acc16, added to them,
+// or together with them added to acc32.
+type lutStage uint8
+
+const (
+	lutSet lutStage = iota
+	lutAdd
+	lutWiden
+)
+
+// lutPass builds the tables of one or two blocks and takes n strips through them.
+func lutPass(s *ternaryScratch, stage lutStage, w *byte, act *int8, g, steps, n, strip int) {
+	build, pass := lutBuild4AVX2, [3]lutPassFunc{lutSet4x1AVX2, lutAdd4x1AVX2, lutWiden4x1AVX2}
 	switch {
 	case g == 5:
-		lutBuild5AVX2(tables, act, 4)
-		if first {
-			lutFirst5x1AVX2(acc, tables, w, n, strip)
-		} else {
-			lutLookup5x1AVX2(acc, tables, w, n, strip)
-		}
-		return 1
-	case blocks == 1:
-		lutBuild4AVX2(tables, act, 4)
-		if first {
-			lutFirst4x1AVX2(acc, tables, w, n, strip)
-		} else {
-			lutLookup4x1AVX2(acc, tables, w, n, strip)
-		}
-		return 1
+		build, pass = lutBuild5AVX2, [3]lutPassFunc{lutSet5x1AVX2, lutAdd5x1AVX2, lutWiden5x1AVX2}
+	case steps == 2:
+		pass = [3]lutPassFunc{lutSet4x2AVX2, lutAdd4x2AVX2, lutWiden4x2AVX2}
 	}
-	lutBuild4AVX2(tables, act, 8)
-	if first {
-		lutFirst4x2AVX2(acc, tables, w, n, strip)
-	} else {
-		lutLookup4x2AVX2(acc, tables, w, n, strip)
-	}
-	return 2
+	build(&s.tables[0], act, steps*blockBytes)
+	pass[stage](&s.acc32[0], &s.acc16[0], &s.tables[0], w, n, strip)
 }
+
+type lutPassFunc func(acc32 *int32, acc16, tables *int16, w *byte, strips, strip int)
 
 // lutFinish scales the sums of strip i and writes them token by token, by way
 // of the edge buffer where y has not room for the whole tile.

@@ -49,7 +49,7 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 	t.quantise(x, l.cpu.pool)
 	m := &t.mul
 	m.l, m.t, m.y = l, t, y
-	plan := planTernary(l.w.Packing, x.n)
+	plan := planTernary(l.cpu.ternaryOnly, l.w.Packing, x.n)
 	parts := 0
 	for i := range m.runs {
 		m.runs[i] = ternaryRun{segment: plan[i]}

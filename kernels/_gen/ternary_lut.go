@@ -18,11 +18,10 @@ func ternaryLUT() {
 	for _, g := range []int{4, 5} {
 		lutBuild(g)
 	}
-	for _, first := range []bool{true, false} {
-		lutLookup(4, 2, first)
-		lutLookup(4, 1, first)
-		lutLookup(5, 1, first)
-		lutFlush(first)
+	for _, stage := range []lutStage{lutSet, lutAdd, lutWiden} {
+		lutLookup(4, 2, stage)
+		lutLookup(4, 1, stage)
+		lutLookup(5, 1, stage)
 	}
 	lutFinish()
 }
@@ -62,35 +61,51 @@ func lutBuild(g int) {
 	done()
 }
 
+// lutStage is where a pass over the rows leaves its sums.
+type lutStage struct {
+	name, does string
+	wide       bool // in acc32, with what acc16 holds
+	fresh      bool // over what was there
+}
+
+var (
+	lutSet   = lutStage{"Set", "sets acc16 to", false, true}
+	lutAdd   = lutStage{"Add", "adds to acc16", false, false}
+	lutWiden = lutStage{"Widen", "adds to acc32 what acc16 holds and", true, false}
+)
+
 // lutLookup adds up the table rows that 4·steps bytes of each weight row name.
-func lutLookup(g, steps int, first bool) {
-	name, does := fmt.Sprintf("lutLookup%dx%dAVX2", g, steps), "adds to"
-	if first {
-		name, does = fmt.Sprintf("lutFirst%dx%dAVX2", g, steps), "sets"
-	}
-	text(name, "func(acc, tables *int16, w *byte, strips, strip int)")
-	Doc(fmt.Sprintf("%s %s acc[strips·64][16] what %d blocks contribute, by %d tables of %d rows.", name, does, steps, 4*steps, pow3(g)),
+func lutLookup(g, steps int, stage lutStage) {
+	name := fmt.Sprintf("lut%s%dx%dAVX2", stage.name, g, steps)
+	text(name, "func(acc32 *int32, acc16, tables *int16, w *byte, strips, strip int)")
+	Doc(fmt.Sprintf("%s %s what %d blocks contribute by %d tables of %d rows: acc[strips·64][16].", name, stage.does, steps, 4*steps, pow3(g)),
 		"strip is the distance of strips in bytes. strips is positive.")
-	acc, tables, w, strips, strip := param("acc"), param("tables"), param("w"), param("strips"), param("strip")
-	next, pairs := GP64(), GP64()
+	acc, tables, w, strips, strip := param("acc16"), param("tables"), param("w"), param("strips"), param("strip")
+	var wide reg.Register
+	if stage.wide {
+		wide = param("acc32")
+	}
+	next, quads := GP64(), GP64()
 	Label("strip")
 	LEAQ(Mem{Base: w, Index: strip, Scale: 1}, next)
 	for line := range 4 * steps {
 		PREFETCHT0(Mem{Base: next, Disp: 64 * line})
 	}
-	MOVQ(U32(32), pairs)
+	MOVQ(U32(stripRows/4), quads)
+	q := make([]reg.GPVirtual, steps)
 	Label("loop")
-	q := make([]reg.GPVirtual, steps) // the bytes of two rows
-	for s := range q {
-		q[s] = GP64()
-		MOVQ(Mem{Base: w, Disp: stripBytes * s}, q[s])
-	}
-	for r := range 2 {
+	for r := range 4 {
+		if r%2 == 0 { // the bytes of two rows
+			for s := range q {
+				q[s] = GP64()
+				MOVQ(Mem{Base: w, Disp: stripBytes*s + 4*r}, q[s])
+			}
+		}
 		z := YMM()
 		for k := range 4 * steps {
 			// Rotating puts a byte, times the size of a row, where the mask leaves it.
 			o := GP64()
-			RORXQ(Imm(uint64((8*(4*r+k%4)-5+64)%64)), q[k/4], o)
+			RORXQ(Imm(uint64((8*(r%2*4+k%4)-5+64)%64)), q[k/4], o)
 			ANDL(U32(0xff*rowBytes), o.As32())
 			m := Mem{Base: tables, Index: o, Scale: 1, Disp: k * pow3(g) * rowBytes}
 			if k == 0 {
@@ -100,42 +115,32 @@ func lutLookup(g, steps int, first bool) {
 			}
 		}
 		m := Mem{Base: acc, Disp: rowBytes * r}
-		if !first {
+		if !stage.fresh {
 			VPADDW(m, z, z)
 		}
-		VMOVDQU(z, m)
+		if !stage.wide {
+			VMOVDQU(z, m)
+			continue
+		}
+		high := XMM()
+		VEXTRACTI128(Imm(1), z, high)
+		for h, x := range []Op{z.AsX(), high} {
+			t, m := YMM(), Mem{Base: wide, Disp: 64*r + 32*h}
+			VPMOVSXWD(x, t)
+			VPADDD(m, t, t)
+			VMOVDQU(t, m)
+		}
 	}
-	ADDQ(Imm(8), w)
-	ADDQ(Imm(2*rowBytes), acc)
-	DECQ(pairs)
+	ADDQ(Imm(16), w)
+	ADDQ(U32(4*rowBytes), acc)
+	if stage.wide {
+		ADDQ(U32(4*64), wide)
+	}
+	DECQ(quads)
 	JNE(LabelRef("loop"))
 	MOVQ(next, w)
 	DECQ(strips)
 	JNE(LabelRef("strip"))
-	done()
-}
-
-func lutFlush(first bool) {
-	name, does := "lutFlushAVX2", "adds acc16[rows][16] to acc32[rows][16]"
-	if first {
-		name, does = "lutFlushFirstAVX2", "widens acc16[rows][16] to acc32[rows][16]"
-	}
-	text(name, "func(acc32 *int32, acc16 *int16, rows int)")
-	Doc(name + " " + does + ". rows is positive.")
-	wide, narrow, rows := param("acc32"), param("acc16"), param("rows")
-	Label("loop")
-	for h := range 2 {
-		t, m := YMM(), Mem{Base: wide, Disp: 32 * h}
-		VPMOVSXWD(Mem{Base: narrow, Disp: 16 * h}, t)
-		if !first {
-			VPADDD(m, t, t)
-		}
-		VMOVDQU(t, m)
-	}
-	ADDQ(Imm(64), wide)
-	ADDQ(Imm(rowBytes), narrow)
-	DECQ(rows)
-	JNE(LabelRef("loop"))
 	done()
 }
 

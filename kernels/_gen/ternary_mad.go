@@ -12,18 +12,20 @@ import (
 // is at most 2·2·127 = 508, so 64 of them (16 blocks of I2, 12 of I1) fit int16.
 
 const (
-	stripBytes = 256 // one block of 64 rows
+	stripRows  = 64
+	stripBytes = 4 * stripRows // one block
 	prefetch   = 4096
 )
 
 func ternaryMAD() {
-	u := newUnpacker()
 	for _, g := range []int{4, 5} {
-		madStream(u, g)
-		madUnpack(u, g)
+		u := newUnpacker(g)
+		madStream(u)
+		madUnpack(u)
 	}
+	ones := table("tileOnes", words(16, 1))
 	for _, n := range []int{1, 2, 4} {
-		madTile(u, n)
+		madTile(ones, n)
 	}
 	madFinish()
 }
@@ -32,86 +34,88 @@ func ternaryMAD() {
 // multiply: each half of a 16-bit lane is divided by 9 or 27 as the high part of
 // a 16-bit product, and VPSHUFB tables over 0..8 give two digits each.
 type unpacker struct {
-	by9, by27, even, odd, eight, seventeen Mem // constants
-	units, tens, nines, twenty7s           Mem // tables over 0..8
-	ones                                   Mem
+	g                                 int
+	by, even, eight, seventeen        Mem // constants
+	units, threes, nines, twentySeven Mem // tables over 0..8
+	ones                              Mem
 }
 
-func newUnpacker() *unpacker {
+func newUnpacker(g int) *unpacker {
 	t := func(name string, f func(i int) int) Mem {
-		return table(name, repeat16(fill(16, func(i int) byte {
+		return table(fmt.Sprintf("%s%d", name, g), repeat16(fill(16, func(i int) byte {
 			if i > 8 {
 				return 0
 			}
 			return byte(f(i))
 		})))
 	}
-	b := func(name string, v byte) Mem { return table(name, fill(32, func(int) byte { return v })) }
-	return &unpacker{
-		by9:       table("ninth", words(16, 7296)),  // 57·2^7; x·57>>9 = x/9 for x <= 80
-		by27:      table("part27", words(16, 2428)), // x·2428>>16 = x/27 for x <= 242
-		even:      table("evenBytes", words(16, 0x00ff)),
-		odd:       table("oddBytes", words(16, 0xff00)),
-		eight:     b("eight", 8),
-		seventeen: b("seventeen", 17),
-		units:     t("units", func(i int) int { return i % 3 }),
-		tens:      t("threes", func(i int) int { return i / 3 }),
-		nines:     t("nines", func(i int) int { return 9 * i }),
-		twenty7s:  t("twenty7s", func(i int) int { return 27 * i }),
-		ones:      table("wordOnes", words(16, 1)),
+	c := func(name string, b []byte) Mem { return table(fmt.Sprintf("%s%d", name, g), b) }
+	u := &unpacker{
+		g:      g,
+		even:   c("even", words(16, 0x00ff)),
+		units:  t("units", func(i int) int { return i % 3 }),
+		threes: t("threes", func(i int) int { return i / 3 }),
+		nines:  t("nines", func(i int) int { return 9 * i }),
+		ones:   c("ones", words(16, 1)),
 	}
+	if g == 4 {
+		u.by = c("by9x", words(16, 57<<7)) // x·57>>9 = x/9 for x <= 80
+		return u
+	}
+	u.by = c("by27x", words(16, 2428)) // x·2428>>16 = x/27 for x <= 242
+	u.eight = c("eight", fill(32, func(int) byte { return 8 }))
+	u.seventeen = c("seventeen", fill(32, func(int) byte { return 17 }))
+	u.twentySeven = t("twentySeven", func(i int) int { return 27 * i })
+	return u
 }
 
-// unpackTables are the tables held in registers.
-type unpackTables struct{ units, tens, nines, twenty7s reg.VecVirtual }
+// unpackRegs are the constants held in registers.
+type unpackRegs struct{ by, even, eight, seventeen, units, threes, nines, twentySeven reg.VecVirtual }
 
-func (u *unpacker) load(g int) unpackTables {
+func (u *unpacker) load() unpackRegs {
 	get := func(m Mem) reg.VecVirtual {
 		y := YMM()
 		VMOVDQU(m, y)
 		return y
 	}
-	t := unpackTables{units: get(u.units), tens: get(u.tens), nines: get(u.nines)}
-	if g == 5 {
-		t.twenty7s = get(u.twenty7s)
+	t := unpackRegs{by: get(u.by), even: get(u.even), units: get(u.units), threes: get(u.threes), nines: get(u.nines)}
+	if u.g == 5 {
+		t.twentySeven, t.eight, t.seventeen = get(u.twentySeven), get(u.eight), get(u.seventeen)
 	}
 	return t
 }
 
 // planes calls use with the digits of each trit position of the bytes at m.
-func (u *unpacker) planes(g int, t unpackTables, m Mem, use func(j int, plane reg.VecVirtual)) {
+func (u *unpacker) planes(t unpackRegs, m Mem, use func(j int, plane reg.VecVirtual)) {
 	lo, hi, p := YMM(), YMM(), YMM()
 	pick := func(j int, tab, idx reg.VecVirtual) {
 		VPSHUFB(idx, tab, p)
 		use(j, p)
 	}
 	VMOVDQU(m, lo)
-	if g == 4 {
-		// In the odd bytes the even ones add at most 80·57/2^17 to a quotient whose fraction is below .91.
-		VPMULHUW(u.by9, lo, hi)
-		VPAND(u.odd, hi, hi)
-		VPAND(u.even, lo, p)
-		VPMULHUW(u.by9, p, p)
-		VPOR(p, hi, hi)
-		VPSHUFB(hi, t.nines, p)
-		VPSUBB(p, lo, lo)
-		pick(2, t.units, hi)
-		pick(3, t.tens, hi)
+	// The quotients of odd bytes come out in place, those of even bytes from a second product.
+	// For g = 4 what an even byte adds to its neighbour's quotient, 80·57/2^17, never reaches
+	// the next integer: the fraction is below .91. For g = 5 it would, and is cleared.
+	VPAND(t.even, lo, p)
+	if u.g == 4 {
+		VPMULHUW(t.by, lo, hi)
 	} else {
-		// Here the fraction leaves no room: the bytes are divided apart.
-		VPSRLW(Imm(8), lo, hi)
-		VPMULHUW(u.by27, hi, hi)
-		VPSLLW(Imm(8), hi, hi)
-		VPAND(u.even, lo, p)
-		VPMULHUW(u.by27, p, p)
-		VPOR(p, hi, hi)
-		VPSHUFB(hi, t.twenty7s, p)
-		VPSUBB(p, lo, lo)
-		pick(3, t.units, hi)
-		pick(4, t.tens, hi)
-		// lo is 0..26 now; its ninths are counted by comparing.
-		VPCMPGTB(u.eight, lo, hi)
-		VPCMPGTB(u.seventeen, lo, p)
+		VPANDN(lo, t.even, hi)
+		VPMULHUW(t.by, hi, hi)
+	}
+	VPMULHUW(t.by, p, p)
+	VPBLENDVB(t.even, p, hi, hi)
+	high := t.nines
+	if u.g == 5 {
+		high = t.twentySeven
+	}
+	VPSHUFB(hi, high, p)
+	VPSUBB(p, lo, lo)
+	pick(u.g-2, t.units, hi)
+	pick(u.g-1, t.threes, hi)
+	if u.g == 5 { // lo is 0..26 now; its ninths are counted by comparing
+		VPCMPGTB(t.eight, lo, hi)
+		VPCMPGTB(t.seventeen, lo, p)
 		VPADDB(p, hi, hi)
 		VPABSB(hi, hi)
 		VPSHUFB(hi, t.nines, p)
@@ -119,83 +123,100 @@ func (u *unpacker) planes(g int, t unpackTables, m Mem, use func(j int, plane re
 		use(2, hi)
 	}
 	pick(0, t.units, lo)
-	pick(1, t.tens, lo)
+	pick(1, t.threes, lo)
 }
 
-// madStream is the product of a strip with one token, at the speed weights arrive.
-func madStream(u *unpacker, g int) {
-	chunk := 60 / g // blocks whose sums fit int16: 12 for g = 5
-	if g == 4 {
-		chunk = 16
-	}
-	text(fmt.Sprintf("madStream%dAVX2", g), "func(w *byte, act *int8, blocks int, acc *int32)")
-	Doc(fmt.Sprintf("madStream%dAVX2 adds to acc[64] the digits of a strip times one token's quads [block][%d][4].", g, g),
+// madStream is the product of a strip with one token, at the speed weights
+// arrive. A few blocks are taken twice, 32 rows at a time, so that constants
+// and sums fit the registers; the second time they are in L1.
+func madStream(u *unpacker) {
+	const rm = 4 // registers of 8 rows
+	text(fmt.Sprintf("madStream%dAVX2", u.g), "func(w *byte, act *int8, blocks int, acc *int32)")
+	Doc(fmt.Sprintf("madStream%dAVX2 adds to acc[64] the digits of a strip times one token's quads [block][%d][4].", u.g, u.g),
 		"blocks is positive.")
 	w, act, blocks, acc := param("w"), param("act"), param("blocks"), param("acc")
-	t := u.load(g)
-	var sum [8]reg.VecVirtual
+	t := u.load()
+	var sum [rm]reg.VecVirtual
 	for r := range sum {
 		sum[r] = YMM()
 	}
+	count := GP64()
 	Label("chunk")
-	n := GP64()
-	MOVQ(U32(uint32(chunk)), n)
-	CMPQ(blocks, n)
-	CMOVQLT(blocks, n)
-	SUBQ(n, blocks)
-	for r := range sum {
-		zeroY(sum[r])
-	}
-	Label("loop")
-	for r := range sum {
-		if r%2 == 0 {
-			PREFETCHT0(Mem{Base: w, Disp: prefetch + 32*r})
+	MOVQ(U32(uint32(64/u.g)), count) // blocks whose sums fit int16
+	CMPQ(blocks, count)
+	CMOVQLT(blocks, count)
+	SUBQ(count, blocks)
+	a, n := GP64(), GP64()
+	for half := range 2 {
+		loop := fmt.Sprintf("half%d", half)
+		MOVQ(act, a)
+		MOVQ(count, n)
+		for r := range sum {
+			zeroY(sum[r])
 		}
-		u.planes(g, t, Mem{Base: w, Disp: 32 * r}, func(j int, p reg.VecVirtual) {
-			b := YMM()
-			VPBROADCASTD(Mem{Base: act, Disp: 4 * j}, b)
-			VPMADDUBSW(b, p, b)
-			VPADDW(b, sum[r], sum[r])
-		})
+		Label(loop)
+		if half == 0 {
+			for line := range 4 {
+				PREFETCHT0(Mem{Base: w, Disp: prefetch + 64*line})
+			}
+		}
+		for r := range sum {
+			u.planes(t, Mem{Base: w, Disp: 32 * r}, func(j int, p reg.VecVirtual) {
+				b := YMM()
+				VPBROADCASTD(Mem{Base: a, Disp: 4 * j}, b)
+				VPMADDUBSW(b, p, b)
+				VPADDW(b, sum[r], sum[r])
+			})
+		}
+		ADDQ(U32(stripBytes), w)
+		ADDQ(Imm(uint64(4*u.g)), a)
+		DECQ(n)
+		JNE(LabelRef(loop))
+		for r := range sum {
+			m := Mem{Base: acc, Disp: 32 * (rm*half + r)}
+			VPMADDWD(u.ones, sum[r], sum[r])
+			VPADDD(m, sum[r], sum[r])
+			VMOVDQU(sum[r], m)
+		}
+		if half == 0 { // back to the other 32 rows of the same blocks
+			MOVQ(count, n)
+			SHLQ(Imm(8), n)
+			SUBQ(n, w)
+			ADDQ(U32(stripBytes/2), w)
+		}
 	}
-	ADDQ(U32(stripBytes), w)
-	ADDQ(Imm(uint64(4*g)), act)
-	DECQ(n)
-	JNE(LabelRef("loop"))
-	for r := range sum {
-		m := Mem{Base: acc, Disp: 32 * r}
-		VPMADDWD(u.ones, sum[r], sum[r])
-		VPADDD(m, sum[r], sum[r])
-		VMOVDQU(sum[r], m)
-	}
+	SUBQ(U32(stripBytes/2), w)
+	MOVQ(a, act)
 	TESTQ(blocks, blocks)
 	JNE(LabelRef("chunk"))
 	done()
 }
 
 // madUnpack writes the digits of a few blocks, to be multiplied with many tokens.
-func madUnpack(u *unpacker, g int) {
-	text(fmt.Sprintf("madUnpack%dAVX2", g), "func(planes, w *byte, blocks int)")
-	Doc(fmt.Sprintf("madUnpack%dAVX2 sets planes[block][%d][64 rows][4] to the digits of a strip's blocks.", g, g),
+func madUnpack(u *unpacker) {
+	text(fmt.Sprintf("madUnpack%dAVX2", u.g), "func(planes, w *byte, blocks int)")
+	Doc(fmt.Sprintf("madUnpack%dAVX2 sets planes[block][%d][64 rows][4] to the digits of a strip's blocks.", u.g, u.g),
 		"blocks is positive.")
 	planes, w, blocks := param("planes"), param("w"), param("blocks")
-	t := u.load(g)
+	t := u.load()
 	Label("loop")
 	for r := range 8 {
-		PREFETCHT0(Mem{Base: w, Disp: prefetch + 32*r})
-		u.planes(g, t, Mem{Base: w, Disp: 32 * r}, func(j int, p reg.VecVirtual) {
+		if r%2 == 0 {
+			PREFETCHT0(Mem{Base: w, Disp: prefetch + 32*r})
+		}
+		u.planes(t, Mem{Base: w, Disp: 32 * r}, func(j int, p reg.VecVirtual) {
 			VMOVDQU(p, Mem{Base: planes, Disp: j*stripBytes + 32*r})
 		})
 	}
 	ADDQ(U32(stripBytes), w)
-	ADDQ(U32(uint32(g*stripBytes)), planes)
+	ADDQ(U32(uint32(u.g*stripBytes)), planes)
 	DECQ(blocks)
 	JNE(LabelRef("loop"))
 	done()
 }
 
 // madTile multiplies unpacked digits with n tokens, 16 rows at a time.
-func madTile(u *unpacker, n int) {
+func madTile(ones Mem, n int) {
 	text(fmt.Sprintf("madTile%dAVX2", n), "func(planes *byte, act *int8, count int, acc *int32)")
 	Doc(fmt.Sprintf("madTile%dAVX2 adds to acc[%d][64] the products of planes[count][64][4] and act[count][%d][4].", n, n, n),
 		"count is in [1, 64].")
@@ -241,7 +262,7 @@ func madTile(u *unpacker, n int) {
 	for i := range sum {
 		for r := range w {
 			m := Mem{Base: acc, Disp: i*stripBytes + 32*r}
-			VPMADDWD(u.ones, sum[i][r], sum[i][r])
+			VPMADDWD(ones, sum[i][r], sum[i][r])
 			VPADDD(m, sum[i][r], sum[i][r])
 			VMOVDQU(sum[i][r], m)
 		}

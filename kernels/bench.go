@@ -1,0 +1,167 @@
+package kernels
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/cpuid/v2"
+)
+
+// BenchOptions says what BenchKernels measures.
+type BenchOptions struct {
+	Shapes  [][2]int      // M × K of the matrices
+	Tokens  []int         // N
+	Threads []int         // workers
+	Budget  time.Duration // for one row, at least one product apart
+}
+
+// DefaultBenchOptions measures two layers of a 2-billion-parameter model on one
+// thread and on all.
+func DefaultBenchOptions() BenchOptions {
+	o := BenchOptions{
+		Shapes:  [][2]int{{4096, 4096}, {2560, 6912}},
+		Tokens:  []int{1, 4, 8, 16, 32, 128},
+		Threads: []int{1},
+		Budget:  200 * time.Millisecond,
+	}
+	if all := benchThreads(); all > 1 {
+		o.Threads = append(o.Threads, all)
+	}
+	return o
+}
+
+// BenchRow is the best of several products y[N][M] = x[N][K] · W[M][K]ᵀ by one
+// kernel, quantising and arranging the activations included.
+type BenchRow struct {
+	ISA     string  `json:"isa"`
+	Kernel  string  `json:"kernel"`
+	Packing string  `json:"packing"`
+	M       int     `json:"m"`
+	K       int     `json:"k"`
+	N       int     `json:"n"`
+	Threads int     `json:"threads"`
+	GMACs   float64 `json:"gmacs"`      // 10^9 multiply-accumulates a second
+	Peak    float64 `json:"peak_gmacs"` // what the machine allows: its multiply units, or for N = 1 its memory
+	Ratio   float64 `json:"ratio"`      // GMACs / Peak; a lookup kernel may exceed 1. Zero where no peak is known
+}
+
+// BenchKernels measures every ternary kernel this machine has. Matrices of
+// N = 1 are read from memory, not from a cache: as many copies take turns as
+// exceed it. It yields an error, and ends, for a shape that cannot be packed.
+func BenchKernels(machine BenchMachine, o BenchOptions) iter.Seq2[BenchRow, error] {
+	return func(yield func(BenchRow, error) bool) {
+		for _, threads := range o.Threads {
+			pool := NewPool(threads)
+			ok := benchPool(pool, machine, o, yield)
+			pool.Close()
+			if !ok {
+				return
+			}
+		}
+	}
+}
+
+func benchPool(pool *Pool, machine BenchMachine, o BenchOptions, yield func(BenchRow, error) bool) bool {
+	for _, p := range []Packing{I1, I2} {
+		for _, s := range o.Shapes {
+			stack, err := benchStack(s[0], s[1], p)
+			if err != nil {
+				yield(BenchRow{}, err)
+				return false
+			}
+			for _, name := range Implementations() {
+				cpu := NewCPU(pool)
+				cpu.ternaryOnly = ternaryKernels[slices.IndexFunc(ternaryKernels, func(k *ternaryKernel) bool { return k.name == name })]
+				for _, n := range o.Tokens {
+					row, err := benchProduct(cpu, stack, n, o.Budget)
+					if err == nil {
+						row.Peak = machine.peak(stack[0], n, row.Threads)
+						if row.Peak > 0 {
+							row.Ratio = row.GMACs / row.Peak
+						}
+					}
+					if !yield(row, err) || err != nil {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}
+
+// benchStack makes as many random matrices of one shape as no cache holds.
+func benchStack(rows, cols int, p Packing) ([]*Matrix, error) {
+	if rows < 1 || cols < 1 || cols > maxTernaryCols || rows > 1<<24 {
+		return nil, fmt.Errorf("%w: no benchmark of %d x %d", ErrShape, rows, cols)
+	}
+	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
+	limit := 1
+	for range tritsPerByte(p) {
+		limit *= 3
+	}
+	var stack []*Matrix
+	for size := 0; size < uncached; {
+		w := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: []float32{1}, Data: aligned[byte](TernarySize(rows, cols, p))}
+		for i := range w.Data {
+			w.Data[i] = byte(rng.Uint32() % uint32(limit))
+		}
+		stack = append(stack, w)
+		size += len(w.Data)
+	}
+	return stack, nil
+}
+
+// benchProduct times a product by the kernel cpu is held to.
+func benchProduct(cpu *CPU, stack []*Matrix, n int, budget time.Duration) (BenchRow, error) {
+	w := stack[0]
+	if n > 1 {
+		stack = stack[:1]
+	}
+	layers := make([]Linear, len(stack))
+	for i := range stack {
+		var err error
+		if layers[i], err = cpu.Load(stack[i]); err != nil {
+			return BenchRow{}, err
+		}
+	}
+	x, y := make([]float32, n*w.Cols), make([]float32, n*w.Rows)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	var acts Acts
+	best := bestOf(budget, func() {
+		for _, l := range layers {
+			acts.Set(x, n, w.Cols)
+			l.Mul(y, &acts)
+		}
+	})
+	isa, method, ok := strings.Cut(cpu.ternaryOnly.name, ":")
+	if !ok {
+		method = isa
+	}
+	macs := float64(n) * float64(w.Rows) * float64(w.Cols) * float64(len(layers))
+	return BenchRow{ISA: isa, Kernel: method, Packing: w.Packing.String(), M: w.Rows, K: w.Cols, N: n,
+		Threads: cpu.pool.Threads(), GMACs: macs / best.Seconds() / 1e9}, nil
+}
+
+// bestOf is the shortest of at least three runs of f, for other work on the
+// machine only ever adds time.
+func bestOf(budget time.Duration, f func()) time.Duration {
+	f() // pages, caches and buffers
+	best := time.Duration(1<<63 - 1)
+	for begin, runs := time.Now(), 0; runs < 3 || time.Since(begin) < budget; runs++ {
+		start := time.Now()
+		f()
+		best = min(best, time.Since(start))
+	}
+	return max(best, 1)
+}
+
+// uncached is a size no cache of this machine holds half of.
+var uncached = max(2*cpuid.CPU.Cache.L3, 2*cpuid.CPU.Cache.L2, 64<<20)

@@ -1,0 +1,10 @@
+//go:build purego || !amd64
+
+package kernels
+
+import "time"
+
+// multiplyPeak is not known: no instruction here is the one to measure.
+func multiplyPeak(time.Duration) (gmacs float64, of string) { return 0, "" }
+
+func readBytes(b []byte) { readBytesGeneric(b) }

@@ -1,0 +1,74 @@
+package kernels
+
+import (
+	"encoding/binary"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// BenchMachine is what limits kernels on this machine, as measured.
+type BenchMachine struct {
+	ISA     string  `json:"isa"`
+	Threads int     `json:"threads"`      // cores that may be used
+	Peak    float64 `json:"peak_gmacs"`   // 10^9 int8 multiply-accumulates a second, one core; zero if not known
+	PeakOf  string  `json:"peak_of"`      // the instructions it was measured with
+	ReadOne float64 `json:"read_gbs"`     // 10^9 bytes a second from memory, one thread
+	ReadAll float64 `json:"read_gbs_all"` // and all threads
+}
+
+// MeasureMachine measures for about five times budget.
+func MeasureMachine(budget time.Duration) BenchMachine {
+	m := BenchMachine{ISA: ActiveISA().String(), Threads: benchThreads()}
+	m.Peak, m.PeakOf = multiplyPeak(budget)
+	data := aligned[uint8](uncached)
+	for i := 0; i < len(data); i += 64 {
+		data[i] = 1 // a page never written maps to the one zero page, which a cache holds
+	}
+	m.ReadOne = readRate(data, 1, budget)
+	m.ReadAll = max(readRate(data, m.Threads, budget), m.ReadOne)
+	return m
+}
+
+func benchThreads() int { return runtime.GOMAXPROCS(0) }
+
+// peak is the bound of n tokens times w: for one token every weight comes from
+// memory once, for more the multiply units count.
+func (m *BenchMachine) peak(w *Matrix, n, threads int) float64 {
+	if n > 1 {
+		return m.Peak * float64(min(threads, m.Threads))
+	}
+	read := m.ReadOne
+	if threads > 1 {
+		read = m.ReadAll
+	}
+	return read * float64(w.Rows) * float64(w.Cols) / float64(len(w.Data))
+}
+
+// readTask reads data in parts.
+type readTask struct{ data []byte }
+
+const readPart = 1 << 20
+
+func (r *readTask) Do(_, i int) { readBytes(r.data[i*readPart : (i+1)*readPart]) }
+
+// readRate is how fast threads read data together, in GB/s.
+func readRate(data []byte, threads int, budget time.Duration) float64 {
+	pool := NewPool(threads)
+	defer pool.Close()
+	task := &readTask{data}
+	parts := len(data) / readPart
+	best := bestOf(budget, func() { pool.Run(task, parts) })
+	return float64(parts) * readPart / best.Seconds() / 1e9
+}
+
+// readSum keeps the compiler from dropping the loads.
+var readSum atomic.Uint64
+
+func readBytesGeneric(b []byte) {
+	sum := uint64(0)
+	for ; len(b) >= 32; b = b[32:] {
+		sum |= binary.LittleEndian.Uint64(b) | binary.LittleEndian.Uint64(b[8:]) | binary.LittleEndian.Uint64(b[16:]) | binary.LittleEndian.Uint64(b[24:])
+	}
+	readSum.Store(sum)
+}

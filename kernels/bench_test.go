@@ -1,0 +1,58 @@
+package kernels
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
+	machine := MeasureMachine(time.Millisecond)
+	if machine.ReadOne <= 0 || machine.ReadAll < machine.ReadOne {
+		t.Errorf("memory read rates %v and %v", machine.ReadOne, machine.ReadAll)
+	}
+	o := BenchOptions{Shapes: [][2]int{{256, 1024}}, Tokens: []int{4, 16}, Threads: []int{1}}
+	var kernels []string
+	rows := 0
+	for row, err := range BenchKernels(machine, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows++
+		name := row.ISA + ":" + row.Kernel
+		if row.ISA == row.Kernel {
+			name = row.ISA
+		}
+		if !slices.Contains(kernels, name) {
+			kernels = append(kernels, name)
+		}
+		if row.GMACs <= 0 || row.Peak > 0 && row.Ratio != row.GMACs/row.Peak {
+			t.Errorf("%+v", row)
+		}
+	}
+	if want := Implementations(); !reflect.DeepEqual(kernels, want) || rows != 4*len(want) {
+		t.Errorf("measured %v in %d rows, want %v", kernels, rows, want)
+	}
+}
+
+func TestBenchKernelsRefusesAShapeItCannotPack(t *testing.T) {
+	for _, err := range BenchKernels(BenchMachine{}, BenchOptions{Shapes: [][2]int{{0, 5}}, Tokens: []int{1}, Threads: []int{1}}) {
+		if !errors.Is(err, ErrShape) {
+			t.Errorf("error %v, want ErrShape", err)
+		}
+	}
+}
+
+func TestBenchRowsHaveTheNamesReportsUse(t *testing.T) {
+	b, err := json.Marshal(BenchRow{})
+	const want = `{"isa":"","kernel":"","packing":"","m":0,"k":0,"n":0,"threads":0,"gmacs":0,"peak_gmacs":0,"ratio":0}`
+	if err != nil || string(b) != want {
+		t.Errorf("%s, %v; want %s", b, err, want)
+	}
+}

@@ -1,0 +1,50 @@
+package kernels
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// BenchmarkMulTernary counts quantising and every arrangement of the activations.
+func BenchmarkMulTernary(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, k := range ternaryKernels {
+		if k.isa != Generic && !hasISA(k.isa) {
+			continue
+		}
+		for _, p := range []Packing{I1, I2} {
+			for _, s := range [][2]int{{4096, 4096}, {2560, 6912}} {
+				rows, cols := s[0], s[1]
+				w, err := PackTernary(rows, cols, randomTrits(rng, rows*cols), []float32{1}, p)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, n := range []int{1, 4, 8, 16, 32, 128} {
+					b.Run(fmt.Sprintf("%s/%v/%dx%d/N=%d", k.name, p, rows, cols, n), func(b *testing.B) {
+						benchmarkMul(b, k, w, n)
+					})
+				}
+			}
+		}
+	}
+}
+
+func benchmarkMul(b *testing.B, k *ternaryKernel, w *Matrix, n int) {
+	pool := NewPool(1)
+	defer pool.Close()
+	cpu := NewCPU(pool)
+	cpu.ternaryOnly = k
+	l, err := cpu.Load(w)
+	if err != nil {
+		b.Fatal(err)
+	}
+	x, y := randomFloats(rand.New(rand.NewPCG(3, 4)), n*w.Cols), make([]float32, n*w.Rows)
+	var acts Acts
+	for b.Loop() {
+		acts.Set(x, n, w.Cols)
+		l.Mul(y, &acts)
+	}
+	macs := float64(n) * float64(w.Rows) * float64(w.Cols) * float64(b.N)
+	b.ReportMetric(macs/b.Elapsed().Seconds()/1e9, "GMAC/s")
+}
