@@ -195,7 +195,7 @@ func (m *macro) call(r *renderer, a args, caller *macro) (string, error) {
 		}
 		inner.vars[name] = v
 	}
-	rest := NewList()
+	rest := &List{Tuple: true}
 	if len(a.pos) > len(m.def.params) {
 		rest.Items = a.pos[len(m.def.params):]
 	}

@@ -54,7 +54,7 @@ func init() {
 		"last":        last,
 		"length":      length,
 		"list":        list,
-		"lower":       textFilter(strings.ToLower),
+		"lower":       textFilter(lowerCase),
 		"map":         mapFilter,
 		"max":         extreme(1),
 		"min":         extreme(-1),
@@ -74,7 +74,7 @@ func init() {
 		"trim":        trim,
 		"truncate":    truncate,
 		"unique":      unique,
-		"upper":       textFilter(strings.ToUpper),
+		"upper":       textFilter(upperCase),
 		"wordcount":   wordCount,
 	}
 }
@@ -148,7 +148,7 @@ func indent(r *renderer, v any, a args) (any, error) {
 		return nil, err
 	}
 	if len(pad) > maxWidth {
-		return nil, fmt.Errorf("indentation longer than %d", maxWidth)
+		return nil, fmt.Errorf("%w: indentation longer than %d", ErrLimit, maxWidth)
 	}
 	blank := truth(a.get(2, "blank", false))
 	for i, line := range lines {
@@ -233,6 +233,9 @@ func toInt(_ *renderer, v any, a args) (any, error) {
 		base, err := integer(a.get(1, "base", int64(10)))
 		if err != nil || base < 2 || base > 36 {
 			return def, nil
+		}
+		if prefix, ok := map[int]string{16: "0x", 8: "0o", 2: "0b"}[base]; ok {
+			s = strings.TrimPrefix(strings.ToLower(s), prefix)
 		}
 		if i, err := strconv.ParseInt(s, base, 64); err == nil {
 			return i, nil

@@ -204,7 +204,7 @@ func (l *lexer) rawBegin() (n int, ok bool) {
 func (l *lexer) raw(n int) error {
 	_, sign, _ := blockWord(l.src[l.pos:], "raw")
 	l.advance(l.pos + n)
-	l.closed(sign, true)
+	l.closed(sign, false) // Jinja2 keeps the newline here
 	for from := l.pos; ; {
 		n := strings.Index(l.src[from:], "{%")
 		if n < 0 {

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
 )
 
 // stringMethods are Python's methods of str. The receiver's size is charged
@@ -13,9 +16,9 @@ var stringMethods = map[string]func(r *renderer, s string, a args) (any, error){
 	"strip":      stripper(strings.TrimFunc, strings.Trim),
 	"lstrip":     stripper(strings.TrimLeftFunc, strings.TrimLeft),
 	"rstrip":     stripper(strings.TrimRightFunc, strings.TrimRight),
-	"upper":      mapper(strings.ToUpper),
-	"lower":      mapper(strings.ToLower),
-	"casefold":   mapper(strings.ToLower),
+	"upper":      mapper(upperCase),
+	"lower":      mapper(lowerCase),
+	"casefold":   mapper(lowerCase),
 	"capitalize": mapper(capitalize),
 	"title":      mapper(titleCase),
 	"swapcase":   mapper(swapCase),
@@ -311,12 +314,17 @@ func (r *renderer) replace(s string, a args) (any, error) {
 	return strings.Replace(s, from, to, limit), nil
 }
 
+// upperCase and lowerCase follow Unicode's special cases, as Python does: ß
+// becomes SS.
+func upperCase(s string) string { return cases.Upper(language.Und).String(s) }
+func lowerCase(s string) string { return cases.Lower(language.Und).String(s) }
+
 func capitalize(s string) string {
 	c, n := utf8.DecodeRuneInString(s)
 	if n == 0 {
 		return s
 	}
-	return string(unicode.ToTitle(c)) + strings.ToLower(s[n:])
+	return string(unicode.ToTitle(c)) + lowerCase(s[n:])
 }
 
 func titleCase(s string) string {
