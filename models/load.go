@@ -29,7 +29,7 @@ func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 type LoadOptions struct {
 	Pool    *kernels.Pool   // threads of the model graph; required
 	Backend kernels.Backend // where matrices go first; nil: the CPU
-	Packing string          // run-time packing of the ternary matrices: "I1", "I2"; "": the file's own
+	Packing string          // run-time packing of the ternary matrices: "I1", "I2"; "auto" or "": I2
 	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference
 }
 

@@ -161,6 +161,7 @@ func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
 		l.fail("tensor %s: %w", name, err)
 		return nil
 	}
+	l.file.Evict() // w owns its memory: the weights are not held twice
 	lin, err := l.opt.Backend.Load(w)
 	if errors.Is(err, kernels.ErrUnsupported) {
 		lin, err = l.cpu.Load(w)

@@ -23,8 +23,8 @@ type File struct {
 	Metadata Metadata
 	Tensors  []Tensor // in file order
 
-	byName map[string]int
-	unmap  func() error
+	byName  map[string]int
+	mapping *mapping // nil for bytes that somebody else owns
 }
 
 // Tensor is one entry of the tensor directory with its data.
@@ -67,30 +67,39 @@ func (f *File) Tensor(name string) *Tensor {
 // truncated while it is open: reading mapped pages that no longer exist is a
 // fault that no program can recover from.
 func Open(path string) (*File, error) {
-	data, unmap, err := mapFile(path)
+	m, err := mapFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
-	f, err := Parse(data)
+	f, err := Parse(m.data)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unmap())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), m.close())
 	}
-	f.unmap = unmap
+	f.mapping = m
 	return f, nil
+}
+
+// Evict advises the system to take back the memory of what was read of a
+// mapped file, because it has been repacked. Reading Tensor.Data stays right
+// and fetches the pages again.
+func (f *File) Evict() {
+	if f.mapping != nil {
+		f.mapping.evict()
+	}
 }
 
 // Close releases the mapping, after which no Tensor.Data may be touched. It
 // may be called more than once.
 func (f *File) Close() error {
-	unmap := f.unmap
-	f.unmap = nil
+	m := f.mapping
+	f.mapping = nil
 	for i := range f.Tensors {
 		f.Tensors[i].Data = nil
 	}
-	if unmap == nil {
+	if m == nil {
 		return nil
 	}
-	return unmap()
+	return m.close()
 }
 
 // regularSize is the size of an open regular file that fits an int.

@@ -8,20 +8,25 @@ import (
 	"os"
 )
 
-// mapFile reads the whole file where mapping is not at hand.
-func mapFile(path string) (data []byte, unmap func() error, err error) {
+// mapping is a file read into memory, where mapping is not at hand.
+type mapping struct{ data []byte }
+
+func mapFile(path string) (*mapping, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer file.Close()
 	size, err := regularSize(file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	data = make([]byte, size)
+	data := make([]byte, size)
 	if _, err := io.ReadFull(file, data); err != nil {
-		return nil, nil, fmt.Errorf("read %s: %w", path, err)
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	return data, func() error { return nil }, nil
+	return &mapping{data}, nil
 }
+
+func (m *mapping) evict()       {}
+func (m *mapping) close() error { return nil }

@@ -74,11 +74,16 @@ func TestOpenMapsAFileAndCloseReleasesIt(t *testing.T) {
 	if got := f.Tensor("matrix").Data[135]; got != 1 {
 		t.Errorf("the last byte of the matrix is %d, want 1", got)
 	}
+	f.Evict()
+	if got := f.Tensor("matrix").Data[135]; got != 1 {
+		t.Errorf("after Evict the last byte of the matrix is %d, want 1", got)
+	}
 	for range 2 {
 		if err := f.Close(); err != nil {
 			t.Errorf("Close() = %v, want no error", err)
 		}
 	}
+	f.Evict() // harmless now
 	if f.Tensor("matrix").Data != nil {
 		t.Errorf("tensor data is still reachable after Close")
 	}
