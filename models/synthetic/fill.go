@@ -31,17 +31,17 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 			}
 		}, nil
 	case gguf.TQ1_0:
-		five, four := base3(5), base3(4)
+		five, four, scale := base3(5), base3(4), half(ternary)
 		return func(block []byte, r *rand.PCG) {
 			five.fill(block[:48], r)
 			four.fill(block[48:52], r)
-			binary.LittleEndian.PutUint16(block[52:], half(ternary))
+			binary.LittleEndian.PutUint16(block[52:], scale)
 		}, nil
 	case gguf.TQ2_0:
-		table := bitPairs()
+		table, scale := bitPairs(), half(ternary)
 		return func(block []byte, r *rand.PCG) {
 			table.fill(block[:64], r)
-			binary.LittleEndian.PutUint16(block[64:], half(ternary))
+			binary.LittleEndian.PutUint16(block[64:], scale)
 		}, nil
 	}
 	return nil, fmt.Errorf("%w: no random weights in %v", ErrOptions, t)
