@@ -149,3 +149,20 @@ func ExampleTernarySize() {
 	// I1 3543040
 	// I2 4423680
 }
+
+func TestPackRefusesWhatIsNoTritAtAnyPlace(t *testing.T) {
+	const cols = 19 // two whole words of trits and a rest
+	trits := make([]int8, cols)
+	for i := range trits {
+		for w := -128; w < 128; w++ {
+			for k := range trits {
+				trits[k] = int8(k%3 - 1)
+			}
+			trits[i] = int8(w)
+			_, err := PackTernary(1, cols, trits, []float32{1}, I2)
+			if isTrit := w >= -1 && w <= 1; (err == nil) != isTrit {
+				t.Fatalf("PackTernary with %d at %d = %v", w, i, err)
+			}
+		}
+	}
+}

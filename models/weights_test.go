@@ -180,6 +180,39 @@ func TestATernaryTypeWhoseScaleChangesInARowStaysExact(t *testing.T) {
 	}
 }
 
+func TestTernaryBlocksOfOddScalesKeepTheirValues(t *testing.T) {
+	// Halves of the scale at the end of a block: negative, zero, infinite; and
+	// a second block that is all zeros under another scale.
+	for name, c := range map[string]struct {
+		first, second byte // high bytes of the two scales
+		packing       kernels.Packing
+	}{
+		"negative":         {0xbc, 0xbc, kernels.I2},
+		"opposite":         {0x3c, 0xbc, kernels.I2},
+		"zero":             {0, 0, kernels.I2},
+		"zeros in between": {0x3c, 0x40, kernels.I2},
+		"infinite":         {0x7c, 0x7c, kernels.Q4},
+	} {
+		v := trits(1, 512, nil)
+		x := stored(t, gguf.TQ2_0, 1, 512, v)
+		for i := range 64 {
+			x.Data[i] = 0x64 // codes 0, 1, 2, 1: −1, 0, +1, 0
+			if name == "opposite" || name == "negative" {
+				x.Data[66+i] = 0x64
+			}
+		}
+		x.Data[65], x.Data[131] = c.first, c.second
+		w, err := packMatrix(x, LoadOptions{})
+		if err != nil || w.Packing != c.packing {
+			t.Errorf("%s scales: %v, %v, want %v", name, w.Packing, err, c.packing)
+			continue
+		}
+		if name != "infinite" {
+			holds(t, w, x)
+		}
+	}
+}
+
 func TestTheUnusedCodeOfTQ2_0IsReadAsTwo(t *testing.T) {
 	x := stored(t, gguf.TQ2_0, 2, 256, trits(2, 256, func(int) float32 { return 1 }))
 	x.Data[66] |= 3
