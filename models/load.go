@@ -10,6 +10,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
@@ -39,6 +40,10 @@ type Bundle struct {
 	Name      string // the file's name without .gguf, or general.name
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer
+	Template  *template.Template // how conversations are written; nil: the model knows none
+	// TemplateErr says why Template is nil although the file has one. The
+	// model still completes plain text.
+	TemplateErr error
 
 	file *gguf.File
 }
@@ -68,12 +73,17 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	return &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, file: f}, nil
+	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, file: f}
+	if source, ok := f.Metadata.String("tokenizer.chat_template"); ok {
+		b.Template, b.TemplateErr = template.Parse(source)
+	}
+	return b, nil
 }
 
 // Close gives back the file. The model must not be used afterwards.
 func (b *Bundle) Close() error { return b.file.Close() }
 
+// loadModel builds the model alone. The file must stay open while it is used.
 func loadModel(file *gguf.File, opt LoadOptions) (Model, error) {
 	arch, ok := file.Metadata.String("general.architecture")
 	if !ok {

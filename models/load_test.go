@@ -109,6 +109,21 @@ func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
 	}
 }
 
+func TestABundleSurvivesATemplateItCannotParse(t *testing.T) {
+	if b := openEmbedded(t, "lutra-tiny-s"); b.Template == nil || b.TemplateErr != nil || b.Name == "" {
+		t.Errorf("the embedded model %q came with template error %v", b.Name, b.TemplateErr)
+	}
+	pool := kernels.NewPool(1)
+	defer pool.Close()
+	b, err := LoadFile(altered(t, func(md gguf.Metadata, ts []gguf.Tensor) []gguf.Tensor {
+		md["tokenizer.chat_template"] = "{% if %}"
+		return ts
+	}), LoadOptions{Pool: pool})
+	if err != nil || b.Template != nil || b.TemplateErr == nil {
+		t.Errorf("LoadFile gave %+v, %v; want a bundle without template and the reason", b, err)
+	}
+}
+
 func TestAnUnalteredCopyLoads(t *testing.T) {
 	pool := kernels.NewPool(1)
 	defer pool.Close()
