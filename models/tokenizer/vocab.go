@@ -95,6 +95,9 @@ func (v *vocab) findIDs(md gguf.Metadata, bos, eos, unk int32) {
 		return def
 	}
 	v.bos, v.eos, v.unk, v.pad = id("bos", bos), id("eos", eos), id("unknown", unk), id("padding", -1)
+	if v.unk >= 0 && v.kinds[v.unk]&control != 0 {
+		v.unk = -1 // plain text must not become a control token
+	}
 	for _, i := range []int32{v.eos, id("eot", -1), id("eom", -1)} {
 		if i >= 0 {
 			v.kinds[i] |= endsTurn
