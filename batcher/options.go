@@ -14,17 +14,17 @@ const Tile = 32
 
 // Options tunes an engine.
 type Options struct {
-	Queue      int           // opened sequences whose prompt has not begun; more are ErrBusy
-	Sequences  int           // open sequences, forks and idle ones included; more are ErrBusy
-	StepTokens int           // tokens a step at most, in whole tiles
-	StepRows   int           // rows of logits a step at most: bounds memory and the streams that advance at once
-	StepTime   time.Duration // time per token that running streams keep while prompts are admitted; 0: no limit
-	Context    int           // longest sequence in tokens; 0: the model's
-	Unread     int           // tokens a sequence may be ahead of its reader before it is suspended
+	Queue      int           `koanf:"queue"`       // opened sequences whose prompt has not begun; more are ErrBusy
+	Sequences  int           `koanf:"sequences"`   // open sequences, forks and idle ones included; more are ErrBusy
+	StepTokens int           `koanf:"step_tokens"` // tokens a step at most, in whole tiles
+	StepRows   int           `koanf:"step_rows"`   // rows of logits a step at most: bounds memory and the streams that advance at once
+	StepTime   time.Duration `koanf:"step_time"`   // time per token that running streams keep while prompts are admitted; 0: no limit
+	Context    int           `koanf:"-"`           // longest sequence in tokens; 0: the model's
+	Unread     int           `koanf:"unread"`      // tokens a sequence may be ahead of its reader before it is suspended
 
-	Pool   *kernels.Pool    `json:"-"` // samples the rows of a step in parallel; nil: one after the other
-	Now    func() time.Time `json:"-"` // clock; nil: time.Now
-	OnStep func(StepStats)  `json:"-"` // called after each step on the engine's goroutine; must be quick
+	Pool   *kernels.Pool    `json:"-" koanf:"-"` // samples the rows of a step in parallel; nil: one after the other
+	Now    func() time.Time `json:"-" koanf:"-"` // clock; nil: time.Now
+	OnStep func(StepStats)  `json:"-" koanf:"-"` // called after each step on the engine's goroutine; must be quick
 }
 
 // DefaultOptions are right for a server of a few cores.
