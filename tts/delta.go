@@ -1,0 +1,78 @@
+package tts
+
+import (
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher"
+)
+
+// Delta is what a strategy adds to its answer. A run's first delta is empty
+// but for Usage.Prompt and comes as soon as the request has been accepted:
+// errors of the request itself come before it.
+type Delta struct {
+	Choice int     // the choice that Text and Tokens belong to
+	Text   string  // new text; may be empty while bytes are held back
+	Tokens []Token // tokens whose text begins in what was delivered, when log-probabilities are wanted
+	Finish Finish  // set on a choice's last delta
+	Usage  Usage   // tokens spent since the last delta; the sum over a run is its cost
+	Timing Timing  // of the choice, set with Finish
+}
+
+// Finish says why a choice ended.
+type Finish string
+
+// The reasons, in OpenAI's words.
+const (
+	FinishStop   Finish = "stop"   // the model ended its turn, or a stop string appeared
+	FinishLength Finish = "length" // the token limit or the context's end
+)
+
+// Usage counts tokens.
+type Usage struct {
+	Prompt     int // tokens of the prompt, once for all choices
+	Cached     int // those of them that the prefix cache spared
+	Completion int // tokens generated, for whichever candidate
+}
+
+// Add counts v's tokens too.
+func (u *Usage) Add(v Usage) {
+	u.Prompt += v.Prompt
+	u.Cached += v.Cached
+	u.Completion += v.Completion
+}
+
+// Token is a token of the answer (or of an echoed prompt) with its
+// log-probability.
+type Token struct {
+	ID      int32
+	Bytes   []byte
+	Logprob float32
+	Known   bool // Logprob holds a value: false for a prompt's first token, which nothing predicts
+	Top     []Alternative
+}
+
+// Alternative is a token that could have stood in a Token's place.
+type Alternative struct {
+	ID      int32
+	Bytes   []byte
+	Logprob float32
+}
+
+// Timing is where a choice's time went.
+type Timing struct {
+	Queue   time.Duration // until the prompt's first tokens were computed
+	Prefill time.Duration // from then to the first token
+	Decode  time.Duration // from the first token to the last
+}
+
+// timing of a sequence whose prompt root computed.
+func timing(root, seq batcher.Timing) Timing {
+	if root.Started.IsZero() || seq.FirstToken.IsZero() {
+		return Timing{}
+	}
+	return Timing{
+		Queue:   root.Started.Sub(root.Opened),
+		Prefill: seq.FirstToken.Sub(root.Started),
+		Decode:  seq.LastToken.Sub(seq.FirstToken),
+	}
+}

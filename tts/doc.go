@@ -1,0 +1,16 @@
+// Package tts turns a conversation into one or several answers.
+//
+//	Request ──render, encode──▶ tokens ──batcher──▶ tokens ──decode, stop──▶ Deltas
+//
+// A Strategy decides how many sequences an answer costs: Single decodes one
+// sequence a choice; searching strategies decode many, rank them with a Scorer
+// and answer with the best (test-time scaling). All of them yield the same
+// Deltas, so a caller streams a searched answer as it streams a plain one.
+//
+// Invariants: the deltas' texts concatenate to the unstreamed text; text is
+// valid UTF-8 whatever bytes the tokens hold; nothing of a stop string or a
+// special token reaches it; a choice's text depends on the request and its
+// seed, never on what else is running.
+//
+// The package knows nothing of HTTP, batches or KV blocks.
+package tts

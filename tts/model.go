@@ -1,0 +1,109 @@
+package tts
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+)
+
+// Model is a language model ready to be asked in words: an engine with the
+// tokenizer and the chat template that belong to its weights. It is immutable
+// and may be used by many callers at once.
+type Model struct {
+	Name      string
+	Engine    *batcher.Engine
+	Tokenizer *tokenizer.Tokenizer
+	Template  *template.Template // nil: the model knows no conversations
+	Vocab     int                // token ids are 0 to Vocab-1
+	Context   int                // tokens that prompt and completion may have together
+}
+
+// NewModel ties a loaded bundle to the engine that runs it.
+func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
+	return &Model{Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Vocab: b.Model.Config().Vocab, Context: e.Limit()}
+}
+
+// Render is the text that the model reads for a conversation.
+func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
+	if m.Template == nil {
+		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
+	}
+	text, err := m.Template.Render(ctx, template.Input{
+		Messages:            p.Messages,
+		Tools:               p.Tools,
+		AddGenerationPrompt: !p.Continue,
+		BOS:                 m.special(m.Tokenizer.BOS()),
+		EOS:                 m.special(m.Tokenizer.EOS()),
+		Extra:               p.Extra,
+	})
+	if err != nil && ctx.Err() == nil {
+		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
+	}
+	return text, err
+}
+
+// Encode turns a prompt into tokens.
+func (m *Model) Encode(ctx context.Context, p *Prompt) ([]int32, error) {
+	switch {
+	case p.Messages != nil:
+		text, err := m.Render(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		// The template writes the BOS itself.
+		return m.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true}), nil
+	case p.Tokens != nil:
+		for i, id := range p.Tokens {
+			if id < 0 || int(id) >= m.Vocab {
+				return nil, fmt.Errorf("%w: token %d is %d, the vocabulary has %d", ErrToken, i, id, m.Vocab)
+			}
+		}
+		return p.Tokens, nil
+	}
+	return m.Tokenizer.Encode(nil, p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: true}), nil
+}
+
+// Decode is the text of tokens, without special ones, as valid UTF-8.
+func (m *Model) Decode(ids []int32) string {
+	return string([]rune(m.Tokenizer.Decode(ids, false)))
+}
+
+// Bytes are a token's, for listing tokens one by one: special tokens have
+// their name in place of the text that they do not have.
+func (m *Model) Bytes(id int32) []byte {
+	if piece := m.Tokenizer.Piece(id); len(piece) > 0 {
+		return piece
+	}
+	return []byte(m.Tokenizer.Token(id))
+}
+
+// special is a special token's name, empty when the vocabulary has no such token.
+func (m *Model) special(id int32, ok bool) string {
+	if !ok {
+		return ""
+	}
+	return m.Tokenizer.Token(id)
+}
+
+// prompt encodes a request's prompt and checks that it fits the context.
+func (m *Model) prompt(ctx context.Context, req *Request) ([]int32, error) {
+	ids, err := m.Encode(ctx, &req.Prompt)
+	if err != nil {
+		return nil, err
+	}
+	room := m.Context
+	if !req.NoTokens {
+		room--
+	}
+	switch {
+	case len(ids) == 0:
+		return nil, ErrEmpty
+	case len(ids) > room:
+		return nil, &ContextError{Limit: m.Context, Prompt: len(ids)}
+	}
+	return ids, nil
+}

@@ -1,0 +1,58 @@
+package tts
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models/template"
+)
+
+// Errors of a request that cannot be answered as it stands.
+var (
+	// ErrEmpty says that a prompt encodes to no tokens.
+	ErrEmpty = errors.New("tts: the prompt is empty")
+	// ErrToken says that a token id is outside the vocabulary.
+	ErrToken = errors.New("tts: token id outside the vocabulary")
+	// ErrTemplate says that the chat template refused the messages, or that the model has none.
+	ErrTemplate = errors.New("tts: chat template")
+)
+
+// ContextError says that a prompt leaves no room in the context. It is a
+// batcher.ErrTooLong.
+type ContextError struct {
+	Limit  int // tokens that prompt and completion may have together
+	Prompt int // tokens of the prompt
+}
+
+func (e *ContextError) Error() string {
+	return fmt.Sprintf("tts: the prompt has %d tokens, the context %d", e.Prompt, e.Limit)
+}
+
+// Unwrap makes errors.Is(err, batcher.ErrTooLong) hold.
+func (e *ContextError) Unwrap() error { return batcher.ErrTooLong }
+
+// Prompt is what a model goes on from: the first of Messages, Tokens and Text
+// that is set.
+type Prompt struct {
+	Messages []template.Message // a conversation, rendered with the model's template
+	Tools    []any              // tool definitions as their JSON decodes, for the template
+	Extra    map[string]any     // further variables of the template
+	Continue bool               // render no assistant header after the messages
+	Tokens   []int32            // token ids, taken as they are
+	Text     string             // plain text
+	Bare     bool               // begin Text without the BOS that the model may want
+}
+
+// Request asks for N continuations of a prompt.
+type Request struct {
+	Prompt   Prompt
+	N        int            // choices; 0 means 1
+	Sampling batcher.Params // of every choice; the strategy sets Candidate and adds the model's own ends to Stop
+	Stop     []string       // strings that end a choice and are cut from it
+	Echo     bool           // begin every choice with the prompt
+	NoTokens bool           // generate nothing: with Echo, the prompt and its log-probabilities are the answer
+}
+
+// choices is N with its default.
+func (r *Request) choices() int { return max(r.N, 1) }

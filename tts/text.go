@@ -1,0 +1,129 @@
+package tts
+
+import "unicode/utf8"
+
+// text turns the bytes of tokens into deliverable text: always valid UTF-8,
+// and never a byte that may still turn out to begin a stop string.
+//
+//	piece ──▶ partial (an unfinished rune) ──▶ held (a possible stop) ──▶ delivered
+type text struct {
+	partial   []byte // begins a rune that has not ended, at most utf8.UTFMax-1 bytes
+	held      []byte // valid UTF-8 that begins some stop string
+	stops     []matcher
+	delivered int // bytes handed out
+	stopped   bool
+}
+
+// newText decodes until one of stops appears. Empty stops never match.
+func newText(stops []string) *text {
+	t := &text{}
+	for _, s := range stops {
+		if s != "" {
+			t.stops = append(t.stops, newMatcher(s))
+		}
+	}
+	return t
+}
+
+// push adds a token's bytes and returns the text that can be delivered. After
+// a stop string has ended, stopped is set and all further input is ignored.
+//
+// The stop that ends first wins, and of those that end together the longest:
+// the outcome depends on the bytes alone, not on how tokens divide them.
+func (t *text) push(piece []byte) string {
+	t.partial = append(t.partial, piece...)
+	var out []byte
+	for !t.stopped && utf8.FullRune(t.partial) {
+		r, n := utf8.DecodeRune(t.partial)
+		t.partial = t.partial[n:]
+		out = t.rune(out, r)
+	}
+	return string(out)
+}
+
+// flush returns what was held back, when no more tokens follow. Bytes of an
+// unfinished rune become U+FFFD, one each.
+func (t *text) flush() string {
+	var out []byte
+	for range t.partial {
+		if !t.stopped {
+			out = t.rune(out, utf8.RuneError)
+		}
+	}
+	t.partial = nil
+	if !t.stopped {
+		out = append(out, t.held...)
+		t.delivered += len(t.held)
+		t.held = nil
+	}
+	return string(out)
+}
+
+// seen is the number of bytes of text known so far, delivered or held.
+func (t *text) seen() int { return t.delivered + len(t.held) }
+
+// rune passes one rune through the stop matchers and appends to out what no
+// longer can belong to a stop.
+func (t *text) rune(out []byte, r rune) []byte {
+	t.held = utf8.AppendRune(t.held, r)
+	size := utf8.RuneLen(r)
+	longest, matched := 0, 0
+	for i := range t.stops {
+		m := &t.stops[i]
+		for _, b := range t.held[len(t.held)-size:] {
+			m.next(b)
+		}
+		longest = max(longest, m.state)
+		if m.state == len(m.stop) {
+			matched = max(matched, m.state)
+		}
+	}
+	// A stop begins with a whole rune, so neither cut divides one.
+	keep := longest
+	if matched > 0 {
+		t.stopped = true
+		keep = matched
+	}
+	free := len(t.held) - keep
+	out = append(out, t.held[:free]...)
+	t.delivered += free
+	if t.stopped {
+		t.held = nil
+	} else {
+		t.held = append(t.held[:0], t.held[free:]...)
+	}
+	return out
+}
+
+// matcher finds one stop string in a stream of bytes (Knuth, Morris, Pratt
+// 1977): its state is the length of the longest prefix of stop that the
+// stream ends with, so each byte is looked at once.
+type matcher struct {
+	stop  string
+	fail  []int // fail[i]: longest proper prefix of stop[:i+1] that is its suffix
+	state int
+}
+
+func newMatcher(stop string) matcher {
+	m := matcher{stop: stop, fail: make([]int, len(stop))}
+	for i, k := 1, 0; i < len(stop); i++ {
+		for k > 0 && stop[k] != stop[i] {
+			k = m.fail[k-1]
+		}
+		if stop[k] == stop[i] {
+			k++
+		}
+		m.fail[i] = k
+	}
+	return m
+}
+
+// next must not be called after a match: the text has stopped there.
+func (m *matcher) next(b byte) {
+	for m.state > 0 && m.stop[m.state] != b {
+		m.state = m.fail[m.state-1]
+	}
+	if m.stop[m.state] == b {
+		m.state++
+	}
+}
