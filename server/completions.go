@@ -1,0 +1,164 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// completions is POST /v1/completions.
+func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readFields(w, r)
+	if err != nil {
+		return err
+	}
+	g, err := s.completionRequest(f)
+	if err != nil {
+		return err
+	}
+	s.trace(r, g)
+	return s.generate(w, r, g)
+}
+
+// completionRequest checks a text completion request.
+func (s *Server) completionRequest(f *fields) (*generation, error) {
+	g, err := s.begin(f)
+	if err != nil {
+		return nil, err
+	}
+	var req tts.Request
+	prompts := f.prompts(s.opt.MaxChoices)
+	f.sampling(&req, g.model.Vocab, s.opt.MaxChoices)
+	if len(prompts)*req.N > s.opt.MaxChoices {
+		f.fail(codeValue, "n", "%d prompts with %d choices each are more than the %d choices allowed.", len(prompts), req.N, s.opt.MaxChoices)
+	}
+	req.Sampling.MaxTokens = 16 // OpenAI's default
+	f.tokenLimit(&req, 0, "max_tokens")
+	f.bool("echo", &req.Echo)
+	req.Sampling.Logprobs = f.int("logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs)
+	var bestOf int
+	if f.int("best_of", &bestOf, 1, s.opt.MaxChoices) && bestOf != req.N {
+		f.fail(codeUnsupported, "best_of", "this server supports no value other than n.")
+	}
+	f.refuse("suffix", "test_time_scaling")
+	f.responseFormat()
+	f.bookkeeping()
+	shape := &textShape{id: "cmpl-" + uuid.NewString(), created: time.Now().Unix(), model: g.name, logprobs: req.Sampling.Logprobs}
+	g.stream, shape.usage = f.streaming()
+	if err := s.finish(f); err != nil {
+		return nil, err
+	}
+	for _, p := range prompts {
+		r := req
+		r.Prompt = p
+		g.requests = append(g.requests, &r)
+	}
+	shape.offsets = make([]int, g.choices())
+	g.shape = shape
+	return g, nil
+}
+
+// prompts reads a text, a list of texts, a list of token ids, or a list of
+// such lists.
+func (f *fields) prompts(most int) []tts.Prompt {
+	const name = "prompt"
+	raw, ok := f.take(name)
+	if !ok {
+		f.fail(codeMissing, name, "a prompt is required.")
+		return nil
+	}
+	var (
+		text  string
+		texts []string
+		ids   []int32
+		lists [][]int32
+		out   []tts.Prompt
+	)
+	switch {
+	case string(raw) == "[]":
+		f.fail(codeValue, name, "the list is empty.")
+	case json.Unmarshal(raw, &text) == nil:
+		out = []tts.Prompt{{Text: text}}
+	case json.Unmarshal(raw, &texts) == nil:
+		for _, t := range texts {
+			out = append(out, tts.Prompt{Text: t})
+		}
+	case json.Unmarshal(raw, &ids) == nil:
+		out = []tts.Prompt{{Tokens: ids}}
+	case json.Unmarshal(raw, &lists) == nil:
+		for i, l := range lists {
+			if len(l) == 0 {
+				f.fail(codeValue, fmt.Sprintf("prompt[%d]", i), "the list is empty.")
+			}
+			out = append(out, tts.Prompt{Tokens: l})
+		}
+	default:
+		f.wrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", raw)
+	}
+	if len(out) > most {
+		f.fail(codeValue, name, "at most %d prompts are allowed, but got %d.", most, len(out))
+	}
+	return out
+}
+
+// textShape writes text completions.
+type textShape struct {
+	id       string
+	created  int64
+	model    string
+	logprobs bool
+	usage    bool  // the stream ends with the usage
+	offsets  []int // of each choice's next token in its text
+}
+
+func (t *textShape) response(usage optionalUsage, choices ...textChoice) *textResponse {
+	return &textResponse{ID: t.id, Object: "text_completion", Created: t.created, Model: t.model, Choices: choices, Usage: usage}
+}
+
+// choice writes a part, or all, of one.
+func (t *textShape) choice(index int, text string, tokens []tts.Token, finish tts.Finish) textChoice {
+	c := textChoice{Index: index, Text: text, FinishReason: finishReason(finish)}
+	if t.logprobs {
+		c.Logprobs, t.offsets[index] = newTextLogprobs(tokens, t.offsets[index])
+	}
+	return c
+}
+
+func (t *textShape) whole(choices []choice, u tts.Usage) any {
+	out := make([]textChoice, len(choices))
+	for i, c := range choices {
+		out[i] = t.choice(i, string(c.text), c.tokens, c.finish)
+	}
+	return t.response(newUsage(u), out...)
+}
+
+// begin has nothing to say: text has no role.
+func (t *textShape) begin(int) any { return nil }
+
+func (t *textShape) chunk(d tts.Delta) any {
+	return t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
+}
+
+func (t *textShape) alive() any { return t.delta(textChoice{}) }
+
+func (t *textShape) delta(c textChoice) any {
+	var u optionalUsage
+	if t.usage {
+		u = nullUsage
+	}
+	return t.response(u, c)
+}
+
+func (t *textShape) end(u tts.Usage) any {
+	if !t.usage {
+		return nil
+	}
+	r := t.response(newUsage(u))
+	r.Choices = []textChoice{} // a list, though an empty one
+	return r
+}

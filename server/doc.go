@@ -1,0 +1,16 @@
+// Package server speaks OpenAI's HTTP API over the strategies of package tts.
+//
+//	JSON ──request.go──▶ tts.Request ──tts.Strategy──▶ tts.Deltas ──wire, sse──▶ JSON
+//
+// A handler checks a request completely before it costs anything, hands it to
+// a strategy, and writes what the strategy yields, at once or as a stream. The
+// request's context ends with its client, its time limit or the server, and
+// takes the work in the engine with it.
+//
+// Invariants: every answer that is not a success carries OpenAI's error
+// envelope, from the one map in errors.go; a streamed answer concatenates to
+// the unstreamed one; prompts are never logged below level Trace; no client,
+// however slow, holds up another.
+//
+// The package knows nothing of tokens beyond counting them, nor of batches.
+package server

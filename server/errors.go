@@ -1,0 +1,159 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// apiError is an error as a client sees it: OpenAI's envelope with its status.
+type apiError struct {
+	Status     int
+	Type       string
+	Code       string
+	Param      string // the request field at fault; empty: none
+	Message    string
+	RetryAfter time.Duration // 0: no header
+}
+
+func (e *apiError) Error() string { return e.Message }
+
+// The types OpenAI's clients know.
+const (
+	typeInvalid   = "invalid_request_error"
+	typeAuth      = "authentication_error"
+	typeRateLimit = "rate_limit_error"
+	typeServer    = "server_error"
+)
+
+// Errors that the server itself finds.
+var (
+	errLoading  = errors.New("server: the model is being loaded")
+	errDraining = errors.New("server: shutting down")
+	errPanic    = errors.New("server: a handler panicked")
+	errSlowBody = errors.New("server: the request body did not arrive in time")
+)
+
+// statusClientGone is what the log shows for a client that left before its
+// answer (nginx's code); nobody receives it.
+const statusClientGone = 499
+
+// invalid is a 400 about one field.
+func invalid(code, param, format string, args ...any) *apiError {
+	return &apiError{Status: http.StatusBadRequest, Type: typeInvalid, Code: code, Param: param, Message: fmt.Sprintf(format, args...)}
+}
+
+// The codes of invalid requests.
+const (
+	codeJSON        = "invalid_json"
+	codeType        = "invalid_type"
+	codeValue       = "invalid_value"
+	codeMissing     = "missing_required_parameter"
+	codeUnknown     = "unknown_parameter"
+	codeUnsupported = "unsupported_parameter"
+	codeContext     = "context_length_exceeded"
+)
+
+// toAPI is the only map from errors to HTTP. What it does not know is a 500
+// whose cause stays in the log.
+func toAPI(err error) *apiError {
+	var api *apiError
+	var long *tts.ContextError
+	var body *http.MaxBytesError
+	unavailable := func(message string) *apiError {
+		return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "unavailable", Message: message, RetryAfter: 5 * time.Second}
+	}
+	switch {
+	case errors.As(err, &api):
+		return api
+	case errors.As(err, &long):
+		return invalid(codeContext, "", "This model's maximum context length is %d tokens. However, your prompt has %d tokens. Please shorten it.", long.Limit, long.Prompt)
+	case errors.Is(err, batcher.ErrTooLong):
+		return invalid(codeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")
+	case errors.Is(err, tts.ErrEmpty):
+		return invalid(codeValue, "prompt", "The prompt is empty and the model has no beginning-of-text token; give at least one token.")
+	case errors.Is(err, tts.ErrToken):
+		return invalid(codeValue, "prompt", "%s", clientText(err))
+	case errors.Is(err, tts.ErrTemplate):
+		return invalid(codeValue, "messages", "%s", clientText(err))
+	case errors.As(err, &body):
+		return &apiError{Status: http.StatusRequestEntityTooLarge, Type: typeInvalid, Code: "request_too_large",
+			Message: fmt.Sprintf("The request body is larger than %d bytes.", body.Limit)}
+	case errors.Is(err, errSlowBody):
+		return &apiError{Status: http.StatusRequestTimeout, Type: typeInvalid, Code: "timeout", Message: "The request body did not arrive in time."}
+	case errors.Is(err, batcher.ErrBusy):
+		return busy()
+	case errors.Is(err, errLoading):
+		return unavailable("The model is still being loaded.")
+	case errors.Is(err, errDraining), err == batcher.ErrClosed: // wrapped with a cause, it is a failed engine's
+		return unavailable("The server is shutting down.")
+	case errors.Is(err, context.DeadlineExceeded):
+		return &apiError{Status: http.StatusGatewayTimeout, Type: typeServer, Code: "timeout", Message: "The answer took longer than the server allows."}
+	case errors.Is(err, context.Canceled):
+		return &apiError{Status: statusClientGone, Type: typeServer, Code: "client_closed_request", Message: "The client closed the request."}
+	}
+	return &apiError{Status: http.StatusInternalServerError, Type: typeServer, Code: "internal_error", Message: "The server had an error while processing your request."}
+}
+
+// busy says that the server has as much to do as it takes on.
+func busy() *apiError {
+	return &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "server_busy",
+		Message: "The server is busy. Please try again shortly.", RetryAfter: time.Second}
+}
+
+// clientText is an error's text without the package it came from.
+func clientText(err error) string {
+	text := err.Error()
+	if len(text) > 5 && text[:5] == "tts: " {
+		text = text[5:]
+	}
+	return text
+}
+
+// envelope is the body of every error.
+type envelope struct {
+	Error errorBody `json:"error"`
+}
+
+type errorBody struct {
+	Message string  `json:"message"`
+	Type    string  `json:"type"`
+	Param   *string `json:"param"`
+	Code    *string `json:"code"`
+}
+
+func (e *apiError) envelope() envelope {
+	optional := func(s string) *string {
+		if s == "" {
+			return nil
+		}
+		return &s
+	}
+	return envelope{errorBody{Message: e.Message, Type: e.Type, Param: optional(e.Param), Code: optional(e.Code)}}
+}
+
+// writeError answers with err; nothing may have been written before.
+func writeError(w http.ResponseWriter, err error) {
+	e := toAPI(err)
+	if e.RetryAfter > 0 {
+		seconds := (e.RetryAfter + time.Second - 1) / time.Second
+		w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
+	}
+	writeJSON(w, e.Status, e.envelope())
+}
+
+// writeJSON answers with v. A client that has gone is noticed by its context.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+}

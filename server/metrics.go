@@ -1,0 +1,181 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/lutra-lm/lutra/batcher"
+)
+
+// metrics is what /metrics shows: histograms that finished requests and engine
+// steps feed, and the engines' own counters, read when they are scraped.
+// Meanings and buckets are vLLM's.
+type metrics struct {
+	registry *prometheus.Registry
+
+	http       *prometheus.CounterVec // path, code
+	success    *prometheus.CounterVec // model_name, finished_reason
+	ttft       *prometheus.HistogramVec
+	tpot       *prometheus.HistogramVec
+	e2e        *prometheus.HistogramVec
+	queue      *prometheus.HistogramVec
+	prefill    *prometheus.HistogramVec
+	decode     *prometheus.HistogramVec
+	prompt     *prometheus.HistogramVec
+	generation *prometheus.HistogramVec
+	batch      *prometheus.HistogramVec
+	fill       *prometheus.GaugeVec
+}
+
+const modelLabel = "model_name"
+
+func newMetrics(s *Server) *metrics {
+	latency := []float64{.3, .5, .8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+	tokens := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000}
+	m := &metrics{registry: prometheus.NewRegistry()}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "lutra_" + name, Help: help}, labels)
+		m.registry.MustRegister(v)
+		return v
+	}
+	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "lutra_" + name, Help: help, Buckets: buckets}, []string{modelLabel})
+		m.registry.MustRegister(v)
+		return v
+	}
+	m.http = counter("http_requests_total", "Requests answered, by route and status.", "path", "code")
+	m.success = counter("request_success_total", "Requests answered in full, by finish reason.", modelLabel, "finished_reason")
+	m.ttft = histogram("time_to_first_token_seconds", "From a request's arrival to its first token.",
+		[]float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560})
+	m.tpot = histogram("time_per_output_token_seconds", "Mean time of a request's tokens after the first.",
+		[]float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80})
+	m.e2e = histogram("e2e_request_latency_seconds", "From a request's arrival to its end.", latency)
+	m.queue = histogram("request_queue_time_seconds", "Until a request's prompt was begun.", latency)
+	m.prefill = histogram("request_prefill_time_seconds", "From the prompt's begin to the first token.", latency)
+	m.decode = histogram("request_decode_time_seconds", "From the first token to the last.", latency)
+	m.prompt = histogram("request_prompt_tokens", "Prompt tokens of a request.", tokens)
+	m.generation = histogram("request_generation_tokens", "Tokens generated for a request.", tokens)
+	m.batch = histogram("batch_tokens", "Tokens of an engine step.", []float64{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048})
+	m.fill = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lutra_tile_fill_ratio",
+		Help: "Share of the last step's tile lanes that carried a token."}, []string{modelLabel})
+	m.registry.MustRegister(m.fill, engineCollector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// observe counts an answered request.
+func (m *metrics) observe(r *http.Request, rec *record, status int) {
+	route := chi.RouteContext(r.Context()).RoutePattern()
+	if route == "" {
+		route = "other" // not the path: clients could make up any number of them
+	}
+	m.http.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	if rec.model == "" || rec.err != nil {
+		return
+	}
+	model := rec.model
+	m.success.WithLabelValues(model, string(rec.finish)).Inc()
+	m.e2e.WithLabelValues(model).Observe(time.Since(rec.start).Seconds())
+	m.prompt.WithLabelValues(model).Observe(float64(rec.usage.Prompt))
+	m.generation.WithLabelValues(model).Observe(float64(rec.usage.Completion))
+	if rec.first.IsZero() {
+		return
+	}
+	m.ttft.WithLabelValues(model).Observe(rec.first.Sub(rec.start).Seconds())
+	m.queue.WithLabelValues(model).Observe(rec.timing.Queue.Seconds())
+	m.prefill.WithLabelValues(model).Observe(rec.timing.Prefill.Seconds())
+	m.decode.WithLabelValues(model).Observe(rec.timing.Decode.Seconds())
+	if rec.usage.Completion > 1 {
+		m.tpot.WithLabelValues(model).Observe(rec.tpot().Seconds())
+	}
+}
+
+// StepObserver is what the engine of the model of this name should call after
+// each step (batcher.Options.OnStep), for the metrics of batches.
+func (s *Server) StepObserver(model string) func(batcher.StepStats) {
+	batch, fill := s.metrics.batch.WithLabelValues(model), s.metrics.fill.WithLabelValues(model)
+	return func(st batcher.StepStats) {
+		if st.Tokens == 0 {
+			return
+		}
+		batch.Observe(float64(st.Tokens))
+		fill.Set(float64(st.Tokens) / float64(st.Lanes))
+	}
+}
+
+// engineCollector reads the engines' counters at each scrape.
+type engineCollector struct{ s *Server }
+
+// engineMetric is a value of batcher.Stats.
+type engineMetric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(*batcher.Stats) float64
+}
+
+var engineMetrics = func() []engineMetric {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{modelLabel}, nil)
+	}
+	gauge := func(name, help string, of func(*batcher.Stats) float64) engineMetric {
+		return engineMetric{desc(name, help), prometheus.GaugeValue, of}
+	}
+	counter := func(name, help string, of func(*batcher.Stats) int64) engineMetric {
+		return engineMetric{desc(name, help), prometheus.CounterValue, func(st *batcher.Stats) float64 { return float64(of(st)) }}
+	}
+	running := func(st *batcher.Stats) float64 { return float64(st.Running) }
+	waiting := func(st *batcher.Stats) float64 { return float64(st.Waiting) }
+	usage := func(st *batcher.Stats) float64 {
+		if st.Blocks == 0 {
+			return 0
+		}
+		return float64(st.Used) / float64(st.Blocks)
+	}
+	return []engineMetric{
+		gauge("lutra_num_requests_running", "Sequences being computed.", running),
+		gauge("lutra_num_requests_waiting", "Sequences waiting to be computed.", waiting),
+		gauge("lutra_kv_cache_usage_ratio", "Share of the KV blocks that sequences hold.", usage),
+		// The names by which the Gateway API Inference Extension's endpoint picker knows them.
+		gauge("vllm:num_requests_running", "Alias of lutra_num_requests_running.", running),
+		gauge("vllm:num_requests_waiting", "Alias of lutra_num_requests_waiting.", waiting),
+		gauge("vllm:kv_cache_usage_perc", "Alias of lutra_kv_cache_usage_ratio.", usage),
+		counter("lutra_prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", func(st *batcher.Stats) int64 { return st.PrefixQueries }),
+		counter("lutra_prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", func(st *batcher.Stats) int64 { return st.PrefixHits }),
+		counter("lutra_num_preemptions_total", "Running sequences that lost their KV blocks.", func(st *batcher.Stats) int64 { return st.Preemptions }),
+		counter("lutra_prompt_tokens_total", "Prompt tokens computed.", func(st *batcher.Stats) int64 { return st.PromptTokens }),
+		counter("lutra_generation_tokens_total", "Tokens sampled.", func(st *batcher.Stats) int64 { return st.GeneratedTokens }),
+		counter("lutra_engine_steps_total", "Engine steps.", func(st *batcher.Stats) int64 { return st.Steps }),
+		counter("lutra_engine_tokens_total", "Tokens of all engine steps.", func(st *batcher.Stats) int64 { return st.BatchTokens }),
+		counter("lutra_engine_lanes_total", "Tile lanes of all engine steps, whether they carried a token or not.", func(st *batcher.Stats) int64 { return st.BatchLanes }),
+	}
+}()
+
+// Describe implements prometheus.Collector.
+func (engineCollector) Describe(ch chan<- *prometheus.Desc) {
+	for i := range engineMetrics {
+		ch <- engineMetrics[i].desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c engineCollector) Collect(ch chan<- prometheus.Metric) {
+	r := c.s.models.Load()
+	if r == nil {
+		return
+	}
+	for _, m := range r.models {
+		st := m.Engine.Stats()
+		for _, e := range engineMetrics {
+			ch <- prometheus.MustNewConstMetric(e.desc, e.kind, e.of(&st), m.Name)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package server
+
+import (
+	"context"
+	"log"
+	"mime"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// record is what a request's log line and metrics say. Its handler fills it.
+type record struct {
+	id       string
+	key      *key // that the client has shown
+	model    string
+	strategy string
+	usage    tts.Usage
+	finish   tts.Finish
+	timing   tts.Timing
+	start    time.Time
+	first    time.Time // token
+	last     time.Time // token
+	err      error
+}
+
+type recordKey struct{}
+
+// note is the record of the request that ctx belongs to.
+func note(ctx context.Context) *record { return ctx.Value(recordKey{}).(*record) }
+
+// observe gives every request an id, a log line and a place in the metrics.
+func (s *Server) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &record{id: requestID(r), start: time.Now()}
+		w.Header().Set("X-Request-Id", rec.id)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
+		// Deferred, so that a connection cut on purpose is logged too.
+		defer func() {
+			status := ww.Status()
+			if rec.err != nil {
+				status = toAPI(rec.err).Status
+			}
+			s.metrics.observe(r, rec, status)
+			s.logRequest(r, rec, status)
+		}()
+		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
+	})
+}
+
+// requestID is the client's, where it is fit to be printed, or a new one.
+func requestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	fit := func(c rune) bool { return c > ' ' && c < 0x7f }
+	if id == "" || len(id) > 128 || strings.ContainsFunc(id, func(c rune) bool { return !fit(c) }) {
+		return uuid.NewString()
+	}
+	return id
+}
+
+// logRequest writes the one line a request has. Probes and scrapes come every
+// few seconds and are only worth a Debug line.
+func (s *Server) logRequest(r *http.Request, rec *record, status int) {
+	var e *zerolog.Event
+	switch {
+	case status == http.StatusInternalServerError:
+		e = s.log.Error()
+	case slices.Contains([]string{"/healthz", "/readyz", "/metrics"}, r.URL.Path):
+		e = s.log.Debug()
+	default:
+		e = s.log.Info()
+	}
+	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", brief([]byte(r.URL.Path))).Int("status", status).
+		Dur("duration_ms", time.Since(rec.start))
+	if rec.model != "" {
+		e = e.Str("model", rec.model).Str("strategy", rec.strategy).
+			Int("prompt_tokens", rec.usage.Prompt).Int("cached_tokens", rec.usage.Cached).Int("completion_tokens", rec.usage.Completion)
+	}
+	if rec.key != nil && rec.key.name != "" {
+		e = e.Str("key", rec.key.name)
+	}
+	if !rec.first.IsZero() {
+		e = e.Dur("ttft_ms", rec.first.Sub(rec.start)).Dur("tpot_ms", rec.tpot())
+	}
+	if rec.finish != "" {
+		e = e.Str("finish", string(rec.finish))
+	}
+	e.AnErr("error", rec.err).Msg("request")
+}
+
+// tpot is the time per output token after the first.
+func (rec *record) tpot() time.Duration {
+	if rec.usage.Completion < 2 {
+		return 0
+	}
+	return rec.last.Sub(rec.first) / time.Duration(rec.usage.Completion-1)
+}
+
+// recover turns a panic into a 500. When the answer has begun, all that is
+// left to do is to cut the connection, so that nobody takes it for whole.
+func (s *Server) recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			rec := note(r.Context())
+			if p != http.ErrAbortHandler {
+				rec.err = errPanic
+				s.log.Error().Str("id", rec.id).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("handler panicked")
+			}
+			if ww, ok := w.(middleware.WrapResponseWriter); ok && ww.Status() == 0 && p != http.ErrAbortHandler {
+				writeError(w, errPanic)
+				return
+			}
+			panic(http.ErrAbortHandler)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// cors lets browsers of the configured origins call.
+func (s *Server) cors(next http.Handler) http.Handler {
+	if len(s.opt.CORSOrigins) == 0 {
+		return next
+	}
+	all := slices.Contains(s.opt.CORSOrigins, "*")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		h := w.Header()
+		h.Add("Vary", "Origin")
+		if origin == "" || !all && !slices.Contains(s.opt.CORSOrigins, origin) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		h.Set("Access-Control-Allow-Methods", "GET, POST")
+		h.Set("Access-Control-Allow-Headers", "*, Authorization")
+		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+			h.Set("Access-Control-Allow-Headers", asked)
+		}
+		h.Set("Access-Control-Max-Age", "600")
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
+
+// receive wants a body to be JSON and bounds its size.
+func (s *Server) receive(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if t := r.Header.Get("Content-Type"); t != "" {
+			media, _, err := mime.ParseMediaType(t)
+			if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+				s.fail(w, r, &apiError{Status: http.StatusUnsupportedMediaType, Type: typeInvalid, Code: "unsupported_media_type",
+					Message: "The Content-Type must be application/json."})
+				return
+			}
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// onceSet remembers names, up to a number that a hostile client cannot exceed.
+type onceSet struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// first tells whether name is new.
+func (o *onceSet) first(name string) bool {
+	const most = 256
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.seen[name] || len(o.seen) >= most {
+		return false
+	}
+	if o.seen == nil {
+		o.seen = make(map[string]bool)
+	}
+	o.seen[name] = true
+	return true
+}
+
+// stdLog carries net/http's complaints, mostly of failed handshakes, to Debug.
+func stdLog(l zerolog.Logger) *log.Logger {
+	return log.New(debugWriter{l}, "", 0)
+}
+
+type debugWriter struct{ log zerolog.Logger }
+
+func (d debugWriter) Write(p []byte) (int, error) {
+	d.log.Debug().Str("source", "net/http").Msg(strings.TrimSpace(string(p)))
+	return len(p), nil
+}

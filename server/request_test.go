@@ -1,0 +1,213 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/models/toy"
+)
+
+// wantError holds an answer against the envelope.
+func wantError(t *testing.T, what string, status int, answer []byte, wantStatus int, code, param string) {
+	t.Helper()
+	e := strict[envelope](t, answer).Error
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	if status != wantStatus || text(e.Code) != code || text(e.Param) != param {
+		t.Errorf("%s: %d %q about %q (%s), want %d %q about %q", what, status, text(e.Code), text(e.Param), e.Message, wantStatus, code, param)
+	}
+	if e.Message == "" || e.Type == "" {
+		t.Errorf("%s: error without message or type: %s", what, answer)
+	}
+}
+
+func TestEveryBadChatRequestIsRefusedWithItsReason(t *testing.T) {
+	f := start(t, &toy.Model{Context: 64}, func(o *Options) { o.MaxBody = 1 << 16; o.MaxChoices = 8 })
+	with := func(fields string) string {
+		return `{"model":"toy","messages":[{"role":"user","content":"Hi"}],` + fields + `}`
+	}
+	message := func(m string) string { return `{"model":"toy","messages":[` + m + `]}` }
+	for _, c := range []struct {
+		body        string
+		status      int
+		code, param string
+	}{
+		{``, 400, codeJSON, ""},
+		{`{`, 400, codeJSON, ""},
+		{`{"model":"toy",}`, 400, codeJSON, ""},
+		{`{} {}`, 400, codeJSON, ""},
+		{`null`, 400, codeType, ""},
+		{`[1]`, 400, codeType, ""},
+		{`"text"`, 400, codeType, ""},
+		{strings.Repeat("[", 20000), 400, codeJSON, ""},
+		{`{"messages":` + strings.Repeat(`[`, 20000) + strings.Repeat(`]`, 20000) + `}`, 400, codeJSON, ""},
+		{`{"messages":"` + strings.Repeat("a", 1<<16) + `"}`, 413, "request_too_large", ""},
+		{`{}`, 400, codeMissing, "messages"},
+		{`{"messages":null}`, 400, codeMissing, "messages"},
+		{`{"messages":[]}`, 400, codeMissing, "messages"},
+		{`{"messages":{}}`, 400, codeType, "messages"},
+		{`{"messages":["Hi"]}`, 400, codeType, "messages[0]"},
+		{`{"model":7,"messages":[]}`, 400, codeType, "model"},
+		{`{"model":"nobody","messages":[]}`, 404, "model_not_found", "model"},
+		{message(`{"content":"Hi"}`), 400, codeMissing, "messages[0].role"},
+		{message(`{"role":"king","content":"Hi"}`), 400, codeValue, "messages[0].role"},
+		{message(`{"role":1,"content":"Hi"}`), 400, codeType, "messages[0].role"},
+		{message(`{"role":"user"}`), 400, codeMissing, "messages[0].content"},
+		{message(`{"role":"user","content":null}`), 400, codeMissing, "messages[0].content"},
+		{message(`{"role":"user","content":{}}`), 400, codeType, "messages[0].content"},
+		{message(`{"role":"user","content":"a"},{"role":"user","content":["a"]}`), 400, codeType, "messages[1].content[0]"},
+		{message(`{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}`), 400, codeUnsupported, "messages[0].content[0].type"},
+		{message(`{"role":"assistant","content":null,"tool_calls":[{}]}`), 400, codeUnsupported, "messages[0].tool_calls"},
+		{message(`{"role":"user","content":"` + strings.Repeat("long ", 100) + `"}`), 400, codeContext, ""},
+		{with(`"temperature":-0.1`), 400, codeValue, "temperature"},
+		{with(`"temperature":2.1`), 400, codeValue, "temperature"},
+		{with(`"temperature":1e999`), 400, codeValue, "temperature"},
+		{with(`"temperature":"hot"`), 400, codeType, "temperature"},
+		{with(`"temperature":[0]`), 400, codeType, "temperature"},
+		{with(`"top_p":1.1`), 400, codeValue, "top_p"},
+		{with(`"top_k":-2`), 400, codeValue, "top_k"},
+		{with(`"top_k":1.5`), 400, codeType, "top_k"},
+		{with(`"min_p":2`), 400, codeValue, "min_p"},
+		{with(`"repetition_penalty":0`), 400, codeValue, "repetition_penalty"},
+		{with(`"presence_penalty":3`), 400, codeValue, "presence_penalty"},
+		{with(`"frequency_penalty":-3`), 400, codeValue, "frequency_penalty"},
+		{with(`"n":0`), 400, codeValue, "n"},
+		{with(`"n":9`), 400, codeValue, "n"},
+		{with(`"n":99999999999999999999`), 400, codeValue, "n"},
+		{with(`"n":"1"`), 400, codeType, "n"},
+		{with(`"max_tokens":0`), 400, codeValue, "max_tokens"},
+		{with(`"max_completion_tokens":-1`), 400, codeValue, "max_completion_tokens"},
+		{with(`"seed":1.5`), 400, codeType, "seed"},
+		{with(`"seed":"x"`), 400, codeType, "seed"},
+		{with(`"stop":7`), 400, codeType, "stop"},
+		{with(`"stop":[7]`), 400, codeType, "stop"},
+		{with(`"stop":[""]`), 400, codeValue, "stop"},
+		{with(`"stop":["` + strings.Repeat(`","`, 17) + `a"]`), 400, codeValue, "stop"},
+		{with(`"stop":"` + strings.Repeat("a", 1025) + `"`), 400, codeValue, "stop"},
+		{with(`"stop_token_ids":["a"]`), 400, codeType, "stop_token_ids"},
+		{with(`"logit_bias":[]`), 400, codeType, "logit_bias"},
+		{with(`"logit_bias":{"a":1}`), 400, codeValue, "logit_bias"},
+		{with(`"logit_bias":{"1024":1}`), 400, codeValue, "logit_bias"},
+		{with(`"logit_bias":{"1":101}`), 400, codeValue, "logit_bias"},
+		{with(`"logit_bias":{"1":"x"}`), 400, codeValue, "logit_bias"},
+		{with(`"logprobs":5`), 400, codeType, "logprobs"},
+		{with(`"top_logprobs":5`), 400, codeValue, "top_logprobs"},
+		{with(`"logprobs":true,"top_logprobs":21`), 400, codeValue, "top_logprobs"},
+		{with(`"stream":"yes"`), 400, codeType, "stream"},
+		{with(`"stream_options":{"include_usage":true}`), 400, codeValue, "stream_options"},
+		{with(`"stream":true,"stream_options":{"include_usage":1}`), 400, codeType, "stream_options.include_usage"},
+		{with(`"stream":true,"stream_options":[]`), 400, codeType, "stream_options"},
+		{with(`"response_format":{"type":"json_object"}`), 400, codeUnsupported, "response_format.type"},
+		{with(`"response_format":{"type":"json_schema","json_schema":{}}`), 400, codeUnsupported, "response_format.type"},
+		{with(`"response_format":"text"`), 400, codeType, "response_format"},
+		{with(`"tools":[{"type":"function"}]`), 400, codeUnsupported, "tools"},
+		{with(`"tool_choice":"required"`), 400, codeUnsupported, "tool_choice"},
+		{with(`"functions":[{}]`), 400, codeUnsupported, "functions"},
+		{with(`"modalities":["text","audio"]`), 400, codeUnsupported, "modalities"},
+		{with(`"test_time_scaling":{"method":"auto"}`), 400, codeUnsupported, "test_time_scaling"},
+		{with(`"metadata":{"a":1}`), 400, codeType, "metadata"},
+		{with(`"user":1}`), 400, codeJSON, ""},
+		{with(`"user":1`), 400, codeType, "user"},
+		{with(`"chat_template_kwargs":1`), 400, codeType, "chat_template_kwargs"},
+	} {
+		status, _, answer := f.post("/v1/chat/completions", c.body)
+		what := c.body
+		if len(what) > 150 {
+			what = fmt.Sprintf("%s... (%d bytes)", what[:150], len(what))
+		}
+		wantError(t, what, status, answer, c.status, c.code, c.param)
+	}
+}
+
+func TestEveryBadCompletionRequestIsRefusedWithItsReason(t *testing.T) {
+	f := start(t, &toy.Model{Context: 64}, func(o *Options) { o.MaxChoices = 8 })
+	for _, c := range []struct {
+		body        string
+		code, param string
+	}{
+		{`{}`, codeMissing, "prompt"},
+		{`{"prompt":7}`, codeType, "prompt"},
+		{`{"prompt":[]}`, codeValue, "prompt"},
+		{`{"prompt":[[]]}`, codeValue, "prompt[0]"},
+		{`{"prompt":["a",1]}`, codeType, "prompt"},
+		{`{"prompt":[1.5]}`, codeType, "prompt"},
+		{`{"prompt":[5000]}`, codeValue, "prompt"},
+		{`{"prompt":[-1]}`, codeValue, "prompt"},
+		{`{"prompt":""}`, codeValue, "prompt"},
+		{`{"prompt":["1","2","3","4","5","6","7","8","9"]}`, codeValue, "prompt"},
+		{`{"prompt":["1","2","3"],"n":3}`, codeValue, "n"},
+		{`{"prompt":"a","suffix":"b"}`, codeUnsupported, "suffix"},
+		{`{"prompt":"a","best_of":2}`, codeUnsupported, "best_of"},
+		{`{"prompt":"a","logprobs":true}`, codeType, "logprobs"},
+		{`{"prompt":"a","logprobs":21}`, codeValue, "logprobs"},
+		{`{"prompt":"a","echo":1}`, codeType, "echo"},
+		{`{"prompt":"a","max_tokens":-1}`, codeValue, "max_tokens"},
+		{`{"prompt":"` + strings.Repeat("long ", 100) + `"}`, codeContext, ""},
+	} {
+		status, _, answer := f.post("/v1/completions", c.body)
+		wantError(t, c.body, status, answer, http.StatusBadRequest, c.code, c.param)
+	}
+}
+
+func TestTheContextErrorNamesItsNumbers(t *testing.T) {
+	f := start(t, &toy.Model{Context: 64}, nil)
+	_, _, answer := f.post("/v1/completions", `{"prompt":[`+strings.Repeat("5,", 99)+`5]}`)
+	if e := strict[envelope](t, answer).Error; !strings.Contains(e.Message, "64 tokens") || !strings.Contains(e.Message, "100 tokens") {
+		t.Errorf("message %q, want both numbers", e.Message)
+	}
+}
+
+func TestRoutesMethodsAndMediaTypesHaveTheEnvelopeToo(t *testing.T) {
+	f := start(t, &toy.Model{}, nil)
+	for _, c := range []struct {
+		method, path, media string
+		status              int
+		code                string
+	}{
+		{"GET", "/nowhere", "", 404, "not_found"},
+		{"POST", "/v1/embeddings", "application/json", 404, "not_found"},
+		{"GET", "/v1/chat/completions", "", 405, "method_not_allowed"},
+		{"DELETE", "/v1/models", "", 405, "method_not_allowed"},
+		{"POST", "/v1/completions", "text/plain", 415, "unsupported_media_type"},
+		{"POST", "/v1/completions", ";;", 415, "unsupported_media_type"},
+		{"GET", "/v1/models/nobody", "", 404, "model_not_found"},
+		{"GET", "/debug/state", "", 404, "not_found"},
+	} {
+		headers := []string{}
+		if c.media != "" {
+			headers = []string{"Content-Type", c.media}
+		}
+		status, h, answer := f.do(c.method, c.path, strings.NewReader("{}"), headers...)
+		param := ""
+		if c.code == "model_not_found" {
+			param = "model"
+		}
+		wantError(t, c.method+" "+c.path, status, answer, c.status, c.code, param)
+		if h.Get("X-Request-Id") == "" || h.Get("Content-Type") != "application/json" {
+			t.Errorf("%s %s: headers %v, want an id and JSON", c.method, c.path, h)
+		}
+		if c.status == 405 && h.Get("Allow") == "" {
+			t.Errorf("%s %s: no Allow header", c.method, c.path)
+		}
+	}
+}
+
+func TestUnknownFieldsAreIgnoredOrWithStrictRefused(t *testing.T) {
+	body := `{"messages":[{"role":"user","content":"Hi","mood":"good"}],"max_tokens":1,"frobnicate":true}`
+	lax := start(t, &toy.Model{}, nil)
+	if status, _, answer := lax.post("/v1/chat/completions", body); status != http.StatusOK {
+		t.Errorf("unknown fields: %d %s, want 200", status, answer)
+	}
+	exact := start(t, &toy.Model{}, func(o *Options) { o.Strict = true })
+	status, _, answer := exact.post("/v1/chat/completions", body)
+	wantError(t, "strict", status, answer, http.StatusBadRequest, codeUnknown, "frobnicate")
+	body = strings.Replace(body, `,"frobnicate":true`, "", 1)
+	status, _, answer = exact.post("/v1/chat/completions", body)
+	wantError(t, "strict", status, answer, http.StatusBadRequest, codeUnknown, "messages[0].mood")
+}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+)
+
+// handler is an http.HandlerFunc that may give up: its error is answered with
+// the envelope, so it must not have written anything.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+func (s *Server) routes() http.Handler {
+	r := chi.NewRouter()
+	r.Use(s.observe, s.recover, s.cors, middleware.GetHead)
+	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		s.fail(w, r, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "not_found", Message: "There is nothing at " + brief([]byte(r.URL.Path)) + "."})
+	})
+	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			if r.Match(chi.NewRouteContext(), method, req.URL.Path) {
+				w.Header().Add("Allow", method)
+			}
+		}
+		s.fail(w, req, &apiError{Status: http.StatusMethodNotAllowed, Type: typeInvalid, Code: "method_not_allowed",
+			Message: "The method " + req.Method + " is not allowed here."})
+	})
+
+	// Probes and scrapers come without a key.
+	r.Get("/healthz", s.serve(healthz))
+	r.Get("/readyz", s.serve(s.readyz))
+	r.Method(http.MethodGet, "/metrics", s.metrics.handler())
+
+	r.Group(func(r chi.Router) {
+		r.Use(s.authenticate)
+		r.Get("/v1/models", s.serve(s.listModels))
+		r.Get("/v1/models/*", s.serve(s.showModel))
+		if s.opt.Debug {
+			r.Get("/debug/state", s.serve(s.debugState))
+		}
+		r.Group(func(r chi.Router) {
+			r.Use(s.receive)
+			r.Post("/tokenize", s.serve(s.tokenize))
+			r.Post("/detokenize", s.serve(s.detokenize))
+			r.Post("/apply-template", s.serve(s.applyTemplate))
+			r.Post("/v1/chat/completions", s.serve(s.chat))
+			r.Post("/v1/completions", s.serve(s.completions))
+		})
+	})
+	return r
+}
+
+// serve adapts h.
+func (s *Server) serve(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	}
+}
+
+// fail answers with err and lets the log line know it.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	note(r.Context()).err = err
+	writeError(w, err)
+}
+
+func healthz(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	return nil
+}
+
+// readyz tells load balancers whether to send requests here.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
+	if err := s.ready(); err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+	return nil
+}
+
+func (s *Server) ready() error {
+	switch {
+	case s.draining.Load():
+		return errDraining
+	case s.models.Load() == nil:
+		return errLoading
+	}
+	return nil
+}
+
+// debugState shows what the engines are doing.
+func (s *Server) debugState(w http.ResponseWriter, _ *http.Request) error {
+	type state struct {
+		Model  string `json:"model"`
+		Engine any    `json:"engine"`
+	}
+	out := struct {
+		Draining bool    `json:"draining"`
+		InFlight int64   `json:"in_flight"`
+		Models   []state `json:"models"`
+	}{Draining: s.draining.Load(), InFlight: s.inFlight.Load(), Models: []state{}}
+	if r := s.models.Load(); r != nil {
+		for _, m := range r.models {
+			out.Models = append(out.Models, state{m.Name, m.Engine.Stats()})
+		}
+	}
+	writeJSON(w, http.StatusOK, out)
+	return nil
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// usage is OpenAI's account of a request's tokens.
+type usage struct {
+	PromptTokens        int           `json:"prompt_tokens"`
+	CompletionTokens    int           `json:"completion_tokens"`
+	TotalTokens         int           `json:"total_tokens"`
+	PromptTokensDetails promptDetails `json:"prompt_tokens_details"`
+}
+
+type promptDetails struct {
+	CachedTokens int `json:"cached_tokens"`
+}
+
+func newUsage(u tts.Usage) usage {
+	return usage{u.Prompt, u.Completion, u.Prompt + u.Completion, promptDetails{u.Cached}}
+}
+
+// optionalUsage is a chunk's usage field: absent, null on the chunks before
+// the last of a stream that wants usage, or a value.
+type optionalUsage any
+
+var nullUsage optionalUsage = json.RawMessage("null")
+
+// chatResponse is a chat completion, or with deltas in its choices a chunk of
+// one.
+type chatResponse struct {
+	ID      string        `json:"id"`
+	Object  string        `json:"object"`
+	Created int64         `json:"created"`
+	Model   string        `json:"model"`
+	Choices []chatChoice  `json:"choices"`
+	Usage   optionalUsage `json:"usage,omitempty"`
+}
+
+type chatChoice struct {
+	Index        int           `json:"index"`
+	Message      *chatMessage  `json:"message,omitempty"`
+	Delta        *chatDelta    `json:"delta,omitempty"`
+	Logprobs     *chatLogprobs `json:"logprobs"`
+	FinishReason *string       `json:"finish_reason"`
+}
+
+type chatMessage struct {
+	Role    string  `json:"role"`
+	Content string  `json:"content"`
+	Refusal *string `json:"refusal"` // always null: clients require the field
+}
+
+type chatDelta struct {
+	Role    string  `json:"role,omitempty"`
+	Content *string `json:"content,omitempty"`
+}
+
+type chatLogprobs struct {
+	Content []chatToken `json:"content"`
+	Refusal []chatToken `json:"refusal"` // always null
+}
+
+type chatToken struct {
+	alternative
+	Top []alternative `json:"top_logprobs"`
+}
+
+type alternative struct {
+	Token   string  `json:"token"`
+	Logprob float64 `json:"logprob"`
+	Bytes   []int   `json:"bytes"`
+}
+
+func newChatLogprobs(tokens []tts.Token) *chatLogprobs {
+	l := &chatLogprobs{Content: make([]chatToken, len(tokens))}
+	for i, t := range tokens {
+		l.Content[i] = chatToken{newAlternative(t.Bytes, t.Logprob), make([]alternative, len(t.Top))}
+		for j, a := range t.Top {
+			l.Content[i].Top[j] = newAlternative(a.Bytes, a.Logprob)
+		}
+	}
+	return l
+}
+
+func newAlternative(piece []byte, logprob float32) alternative {
+	a := alternative{Token: strings.ToValidUTF8(string(piece), "\ufffd"), Logprob: finite(logprob), Bytes: make([]int, len(piece))}
+	for i, b := range piece {
+		a.Bytes[i] = int(b)
+	}
+	return a
+}
+
+// finite is a log-probability that JSON can write: OpenAI's -9999 stands for
+// "impossible".
+func finite(logprob float32) float64 {
+	const impossible = -9999
+	if v := float64(logprob); v > impossible && !math.IsInf(v, 1) {
+		return v
+	}
+	return impossible
+}
+
+// textResponse is a text completion or a chunk of one.
+type textResponse struct {
+	ID      string        `json:"id"`
+	Object  string        `json:"object"`
+	Created int64         `json:"created"`
+	Model   string        `json:"model"`
+	Choices []textChoice  `json:"choices"`
+	Usage   optionalUsage `json:"usage,omitempty"`
+}
+
+type textChoice struct {
+	Index        int           `json:"index"`
+	Text         string        `json:"text"`
+	Logprobs     *textLogprobs `json:"logprobs"`
+	FinishReason *string       `json:"finish_reason"`
+}
+
+// textLogprobs lists tokens column by column. The first token of an echoed
+// prompt has null in the places of its log-probabilities.
+type textLogprobs struct {
+	Tokens        []string             `json:"tokens"`
+	TokenLogprobs []*float64           `json:"token_logprobs"`
+	TopLogprobs   []map[string]float64 `json:"top_logprobs"`
+	TextOffset    []int                `json:"text_offset"` // in characters
+}
+
+// newTextLogprobs lists tokens whose text begins at offset, and returns the
+// offset behind them.
+func newTextLogprobs(tokens []tts.Token, offset int) (*textLogprobs, int) {
+	l := &textLogprobs{
+		Tokens:        make([]string, len(tokens)),
+		TokenLogprobs: make([]*float64, len(tokens)),
+		TopLogprobs:   make([]map[string]float64, len(tokens)),
+		TextOffset:    make([]int, len(tokens)),
+	}
+	for i, t := range tokens {
+		l.Tokens[i] = tokenName(t.Bytes)
+		l.TextOffset[i] = offset
+		offset += utf8.RuneCount(t.Bytes)
+		if !t.Known {
+			continue
+		}
+		v := finite(t.Logprob)
+		l.TokenLogprobs[i] = &v
+		l.TopLogprobs[i] = make(map[string]float64, len(t.Top))
+		for _, a := range t.Top {
+			// Different tokens can have one name: the likelier, earlier one stays.
+			if name := tokenName(a.Bytes); l.TopLogprobs[i][name] == 0 {
+				l.TopLogprobs[i][name] = finite(a.Logprob)
+			}
+		}
+	}
+	return l, offset
+}
+
+// tokenName is a token as text; bytes that are no whole characters are spelled
+// as OpenAI does: bytes:\xe2\x82.
+func tokenName(piece []byte) string {
+	if utf8.Valid(piece) {
+		return string(piece)
+	}
+	var b strings.Builder
+	b.WriteString("bytes:")
+	for _, c := range piece {
+		b.WriteString(`\x`)
+		if c < 16 {
+			b.WriteByte('0')
+		}
+		b.WriteString(strconv.FormatUint(uint64(c), 16))
+	}
+	return b.String()
+}
+
+// finishReason is null until there is one.
+func finishReason(f tts.Finish) *string {
+	if f == "" {
+		return nil
+	}
+	s := string(f)
+	return &s
+}
