@@ -1,61 +1,79 @@
 package batcher
 
 import (
-	"cmp"
 	"math"
 	"slices"
+
+	"github.com/lutra-lm/lutra/kernels"
 )
 
-// expFloor is the exponent below which a token's weight is taken to be zero:
-// at e^-40 a vocabulary of a million adds less than float32 can hold.
+// expFloor is the exponent below which a token is not worth gathering: at
+// e^-40 a vocabulary of a million adds less than float32 can hold.
 const expFloor float32 = -40
 
 // scaled is a row of logits as a distribution: token i has the exponent
-// (row[i]-max)·inv ≤ 0 and, unless that is at or below floor, the weight e to
-// its power. NaN has none.
+// (row[i]-max)·inv ≤ 0 and, if that is above floor, the weight e to its power.
+// NaN has none.
 type scaled struct {
 	row      []float32
 	max, inv float32
 	floor    float32
 }
 
-// runLen is the number of tokens that are summed apart, so that a draw has to
-// look into one run only.
+// runLen is the number of tokens that are looked at together: their largest
+// logit tells whether to look closer, their sum whether a draw falls among them.
 const runLen = 512
 
-// total is the sum of all weights; sums, if not nil, takes those of the runs.
-func (x scaled) total(sums *[]float64) float64 {
+// run is run i, its bounds in the row.
+func (x *scaled) run(i int) (lo, hi int) { return i * runLen, min((i+1)*runLen, len(x.row)) }
+
+func (x *scaled) runs() int { return (len(x.row) + runLen - 1) / runLen }
+
+// weigh sets s.weights to those of run i, floor aside, and returns their sum.
+func (s *sampler) weigh(x *scaled, i int) float64 {
+	lo, hi := x.run(i)
+	w := s.weights[:hi-lo]
+	kernels.Scale(w, x.row[lo:hi], x.inv)
+	sum := kernels.ExpSum(w, w, x.max*x.inv)
+	if sum == sum {
+		return float64(sum)
+	}
+	sum = 0 // the row holds a NaN
+	for i, v := range w {
+		if v != v {
+			w[i] = 0
+		}
+		sum += w[i]
+	}
+	return float64(sum)
+}
+
+// total is the sum of all weights, floor aside; s.sums are those of the runs.
+func (s *sampler) total(x *scaled) float64 {
+	s.sums = s.sums[:0]
 	z := 0.0
-	for lo := 0; lo < len(x.row); lo += runLen {
-		part := float32(0)
-		for _, v := range x.row[lo:min(lo+runLen, len(x.row))] {
-			if e := (v - x.max) * x.inv; e > x.floor {
-				part += exp(e)
-			}
-		}
-		z += float64(part)
-		if sums != nil {
-			*sums = append(*sums, float64(part))
-		}
+	for i := range x.runs() {
+		part := s.weigh(x, i)
+		s.sums = append(s.sums, part)
+		z += part
 	}
 	return z
 }
 
 // pick draws from the whole distribution by inverting its cumulative sum at u.
-func (s *sampler) pick(x scaled, u float64, best int32) int32 {
-	s.sums = s.sums[:0]
-	at := u * x.total(&s.sums)
-	run := 0
-	for run < len(s.sums)-1 && at >= s.sums[run] {
-		at -= s.sums[run]
-		run++
+func (s *sampler) pick(x *scaled, u float64, best int32) int32 {
+	at, i := u*s.total(x), 0
+	for i < len(s.sums)-1 && at >= s.sums[i] {
+		at -= s.sums[i]
+		i++
 	}
-	lo := run * runLen
+	s.weigh(x, i)
+	lo, hi := x.run(i)
 	last := best // rounding may carry the sum past the end
-	for i, v := range x.row[lo:min(lo+runLen, len(x.row))] {
-		if e := (v - x.max) * x.inv; e > x.floor {
-			last = int32(lo + i)
-			if at -= float64(exp(e)); at < 0 {
+	for j, w := range s.weights[:hi-lo] {
+		if w > 0 {
+			last = int32(lo + j)
+			if at -= float64(w); at < 0 {
 				break
 			}
 		}
@@ -70,27 +88,30 @@ type found struct {
 	weight float32
 }
 
-// better orders by key, then by id.
-func better(a, b found) int {
-	return cmp.Or(cmp.Compare(b.key, a.key), cmp.Compare(a.id, b.id))
+// better orders by key, then by id; keys are numbers.
+func better(a, b found) bool { return a.key > b.key || a.key == b.key && a.id < b.id }
+
+// byRank is better for sorting.
+func byRank(a, b found) int {
+	switch {
+	case better(a, b):
+		return -1
+	case better(b, a):
+		return 1
+	}
+	return 0
 }
 
-// truncate leaves in s.found what top-k, typical-p and top-p allow.
-func (s *sampler) truncate(x scaled, p *Params) {
-	if p.TopK > 0 {
+// truncate leaves in s.found what min-p, top-k, typical-p and top-p allow.
+func (s *sampler) truncate(x *scaled, p *Params) {
+	switch {
+	case p.TopK > 0:
 		s.gatherTop(x, p.TopK)
-	} else {
-		if !on(p.TypicalP) {
-			// The tokens at or below a weight w weigh len·w together at most,
-			// so none below (1-p)·total/len is needed to reach p·total.
-			z := x.total(nil)
-			cut := math.Log((1-float64(p.TopP))*z/float64(len(x.row))) - 1e-3
-			x.floor = max(x.floor, float32(cut))
-			s.gather(x)
-			s.found = s.found[:prefix(s.found, len(s.found), float64(p.TopP)*z)]
-			return
-		}
+	case p.MinP > 0 || on(p.TypicalP):
 		s.gather(x)
+	default:
+		s.gatherMass(x, float64(p.TopP))
+		return
 	}
 	if on(p.TypicalP) {
 		s.typical(float64(p.TypicalP))
@@ -101,36 +122,78 @@ func (s *sampler) truncate(x scaled, p *Params) {
 }
 
 // gather finds all tokens that have a weight.
-func (s *sampler) gather(x scaled) {
+func (s *sampler) gather(x *scaled) {
 	s.found = s.found[:0]
-	for i, v := range x.row {
-		if e := (v - x.max) * x.inv; e > x.floor {
-			s.found = append(s.found, found{id: int32(i), key: e, weight: exp(e)})
+	s.above(x, x.floor, func(id int32, e float32) float32 {
+		s.found = append(s.found, found{id: id, key: e})
+		return x.floor
+	})
+	s.weighFound()
+}
+
+// gatherMass finds the fewest tokens that weigh p of all together. Those at
+// or below a weight w weigh len·w together at most, so none below
+// (1-p)·total/len is needed; mostly a far shorter list will do.
+func (s *sampler) gatherMass(x *scaled, p float64) {
+	need := p * s.total(x)
+	lowest := float32(math.Log((1-p)/p*need/float64(len(x.row)))) - 1e-3
+	for floor := float32(-3); ; floor *= 1.5 {
+		x.floor = max(floor, lowest)
+		s.gather(x)
+		if x.floor == lowest || mass(s.found) >= need {
+			break
 		}
 	}
+	s.found = s.found[:prefix(s.found, len(s.found), need)]
 }
 
 // gatherTop finds the k best tokens that have a weight. It keeps a few more
 // than k and now and then drops all but the best, which raises the bar for the rest.
-func (s *sampler) gatherTop(x scaled, k int) {
+func (s *sampler) gatherTop(x *scaled, k int) {
 	s.found = s.found[:0]
 	k = min(k, len(x.row))
 	room := 2*k + 256
 	bar := x.floor
-	for i, v := range x.row {
-		e := (v - x.max) * x.inv
-		if !(e > bar) {
-			continue
-		}
-		s.found = append(s.found, found{id: int32(i), key: e})
+	s.above(x, bar, func(id int32, e float32) float32 {
+		s.found = append(s.found, found{id: id, key: e})
 		if len(s.found) == room {
 			s.found = s.found[:prefix(s.found, k, math.Inf(1))]
 			bar = worst(s.found)
 		}
-	}
+		return bar
+	})
 	s.found = s.found[:prefix(s.found, k, math.Inf(1))]
-	for i := range s.found {
-		s.found[i].weight = exp(s.found[i].key)
+	s.weighFound()
+}
+
+// above calls add for the tokens whose exponent is above bar, in order; add
+// returns the bar for those that follow. Runs below it are skipped whole.
+func (s *sampler) above(x *scaled, bar float32, add func(id int32, e float32) float32) {
+	for i := range x.runs() {
+		lo, hi := x.run(i)
+		if (kernels.Max(x.row[lo:hi])-x.max)*x.inv <= bar {
+			continue
+		}
+		for j, v := range x.row[lo:hi] {
+			if e := (v - x.max) * x.inv; e > bar {
+				bar = add(int32(lo+j), e)
+			}
+		}
+	}
+}
+
+// weighFound sets the weights of s.found from their exponents.
+func (s *sampler) weighFound() {
+	for lo := 0; lo < len(s.found); lo += runLen {
+		part := s.found[lo:min(lo+runLen, len(s.found))]
+		w := s.weights[:len(part)]
+		for i := range part {
+			w[i] = part[i].key
+		}
+		kernels.ExpSum(w, w, 0)
+		for i := range part {
+			part[i].weight = w[i]
+		}
 	}
 }
 
@@ -203,7 +266,7 @@ func prefix(f []found, count int, weight float64) int {
 			lo = mid
 		}
 	}
-	slices.SortFunc(f[lo:hi], better)
+	slices.SortFunc(f[lo:hi], byRank)
 	for lo < hi && lo < count {
 		weight -= float64(f[lo].weight)
 		lo++
@@ -218,18 +281,18 @@ func prefix(f []found, count int, weight float64) int {
 // part, neither empty, and returns the length of the better one.
 func partition(f []found) int {
 	a, b, c := f[0], f[len(f)/2], f[len(f)-1]
-	if better(a, b) > 0 {
+	if better(b, a) {
 		a, b = b, a
 	}
 	pivot := b // the median is not the best, so something is better than it
-	if better(c, a) < 0 {
+	if better(c, a) {
 		pivot = a
-	} else if better(c, b) < 0 {
+	} else if better(c, b) {
 		pivot = c
 	}
 	n := 0
 	for i := range f {
-		if better(f[i], pivot) < 0 {
+		if better(f[i], pivot) {
 			f[n], f[i] = f[i], f[n]
 			n++
 		}
@@ -245,35 +308,18 @@ func (s *sampler) report(tok *Token, row []float32, top int) {
 		tok.Logprob = negInf
 		return
 	}
-	x := scaled{row: row, max: row[best], inv: 1, floor: expFloor}
-	norm := x.max + float32(math.Log(x.total(nil)))
+	x := &scaled{row: row, max: row[best], inv: 1, floor: negInf}
+	norm := x.max + float32(math.Log(s.total(x)))
 	if tok.Logprob = row[tok.ID] - norm; tok.Logprob != tok.Logprob {
 		tok.Logprob = negInf
 	}
 	if top == 0 {
 		return
 	}
-	x.floor = negInf
 	s.gatherTop(x, top)
-	slices.SortFunc(s.found, better)
+	slices.SortFunc(s.found, byRank)
 	tok.Top = make([]TokenLogprob, len(s.found))
 	for i, f := range s.found {
 		tok.Top[i] = TokenLogprob{ID: f.id, Logprob: row[f.id] - norm}
 	}
-}
-
-// exp is e^x for x in [expFloor, 0] within 2e-7 of it, relative: 2^n times a
-// polynomial on [-½, ½]·ln 2 (coefficients of Cephes' expf).
-func exp(x float32) float32 {
-	n := float32(int32(x*math.Log2E - 0.5))
-	r := x - n*0.693359375
-	r += n * 2.12194440e-4
-	y := float32(1.9875691500e-4)
-	y = y*r + 1.3981999507e-3
-	y = y*r + 8.3334519073e-3
-	y = y*r + 4.1665795894e-2
-	y = y*r + 1.6666665459e-1
-	y = y*r + 5.0000001201e-1
-	y = y*r*r + r + 1
-	return y * math.Float32frombits(uint32(int32(n)+127)<<23)
 }

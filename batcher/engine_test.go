@@ -77,32 +77,22 @@ func collect(t *testing.T, s *Sequence, p Params) []int32 {
 	return ids
 }
 
-// naive generates greedily from a model of its own, one forward a token.
-func naive(t *testing.T, m *toy.Model, prompt []int32, n int) []int32 {
-	t.Helper()
-	ref := &toy.Model{Vocab: m.Vocab, Logits: m.Logits}
-	kv := ref.NewCache(1, len(prompt)+n)
-	s := kv.Open(nil)
-	next, out := prompt, []int32(nil)
+// expect is what sampling with p after prompt must give.
+func expect(m *toy.Model, prompt []int32, n int, p Params) []int32 {
+	var s sampler
+	all := slices.Clone(prompt)
 	for range n {
-		var b models.Batch
-		b.Add(s, s.Len(), 1, next...)
-		if err := s.Grow(len(next)); err != nil {
-			t.Fatal(err)
-		}
-		if err := ref.Forward(&b, kv); err != nil {
-			t.Fatal(err)
-		}
-		next = []int32{argmax(b.Logits)}
-		out = append(out, next[0])
+		d := draw{row: m.Row(all), params: p, id: sampled, position: len(all), tokens: all, prompt: len(prompt)}
+		s.run(&d)
+		all = append(all, d.tok.ID)
 	}
-	return out
+	return all[len(prompt):]
 }
 
 func TestGreedyTokensAreThoseOfTheNaiveLoop(t *testing.T) {
 	m := &toy.Model{}
 	prompt := []int32{3, 1, 4, 1, 5, 9, 2, 6}
-	want := naive(t, m, prompt, 40)
+	want := expect(m, prompt, 40, Params{})
 	start(t, m, 32, 4, DefaultOptions(), func(t *testing.T, r rig) {
 		s := r.open(prompt...)
 		defer s.Close()
@@ -118,7 +108,7 @@ func TestGreedyTokensAreThoseOfTheNaiveLoop(t *testing.T) {
 func TestPausingAndGoingOnChangesNothing(t *testing.T) {
 	m := &toy.Model{}
 	prompt := []int32{7, 7, 7}
-	want := naive(t, m, prompt, 30)
+	want := expect(m, prompt, 30, Params{})
 	start(t, m, 32, 4, DefaultOptions(), func(t *testing.T, r rig) {
 		s := r.open(prompt...)
 		defer s.Close()
@@ -147,7 +137,7 @@ func TestForksComputeThePromptOnceAndDoNotDisturbTheirParent(t *testing.T) {
 	for i := range prompt {
 		prompt[i] = int32(i % 50)
 	}
-	want := naive(t, m, prompt, 10)
+	want := expect(m, prompt, 10, Params{})
 	start(t, m, 512, 8, DefaultOptions(), func(t *testing.T, r rig) {
 		s := r.open(prompt...)
 		kids, err := s.Fork(t.Context(), 32)

@@ -161,6 +161,9 @@ func (e *Engine) admit() {
 			return
 		}
 		s.mu.Unlock()
+		if s.left() == 0 { // the prefix cache had it all
+			e.settle(s)
+		}
 	}
 }
 

@@ -3,6 +3,8 @@ package batcher
 import (
 	"fmt"
 	"math"
+
+	"github.com/lutra-lm/lutra/kernels"
 )
 
 // sampled as draw.id asks for a token instead of naming one.
@@ -28,6 +30,7 @@ type sampler struct {
 	found   []found
 	counts  []int32  // [vocabulary], zero between uses
 	mask    []uint64 // one bit a token
+	weights [runLen]float32
 	sums    []float64
 }
 
@@ -40,8 +43,10 @@ func (p *Params) penalises() bool {
 
 func (p *Params) repeats() bool { return p.RepetitionPenalty != 0 && p.RepetitionPenalty != 1 }
 
-// truncates tells whether candidates must be compared with each other.
-func (p *Params) truncates() bool { return p.TopK > 0 || on(p.TopP) || on(p.TypicalP) }
+// truncates tells whether some tokens are left out for being too unlikely.
+func (p *Params) truncates() bool {
+	return p.MinP > 0 || p.TopK > 0 || on(p.TypicalP) || on(p.TopP)
+}
 
 // on tells whether a probability mass is one to cut at.
 func on(p float32) bool { return p > 0 && p < 1 }
@@ -168,7 +173,7 @@ func (s *sampler) choose(row []float32, d *draw) int32 {
 	if best < 0 || p.Temperature == 0 || math.IsInf(float64(row[best]), 1) {
 		return best
 	}
-	x := scaled{row: row, max: row[best], inv: 1 / p.Temperature, floor: expFloor}
+	x := &scaled{row: row, max: row[best], inv: 1 / p.Temperature, floor: expFloor}
 	if p.MinP > 0 {
 		bound := float32(math.Log(float64(p.MinP)))
 		x.floor = max(x.floor, math.Nextafter32(bound, negInf)) // floor itself is out
@@ -184,13 +189,11 @@ func (s *sampler) choose(row []float32, d *draw) int32 {
 // argmax is the lowest index of the largest number, or -1 when there is none
 // above -Inf. NaN is no number.
 func argmax(row []float32) int32 {
-	best, at := negInf, int32(-1)
-	for i, v := range row {
-		if v > best {
-			best, at = v, int32(i)
-		}
+	i := kernels.Argmax(row)
+	if i >= 0 && row[i] == negInf {
+		return -1
 	}
-	return at
+	return int32(i)
 }
 
 // uniform is a number in [0, 1) that depends on its arguments alone: a

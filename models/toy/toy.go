@@ -95,7 +95,7 @@ func (m *Model) Forward(b *models.Batch, kv *models.KVCache) error {
 			key[0], key[1] = float32(hash&0xffffff), float32(hash>>40)
 			value[0], value[1] = float32(id), float32(pos)
 			if t >= sp.End-sp.Out {
-				m.fill(b.Logits[row*cfg.Outputs:(row+1)*cfg.Outputs], hash)
+				m.fill(b.Logits[row*cfg.Outputs:(row+1)*cfg.Outputs], m.tokens, hash)
 				row++
 			}
 		}
@@ -119,9 +119,19 @@ func (m *Model) read(s *models.KVSeq, n int) (uint64, error) {
 	return hash, nil
 }
 
-func (m *Model) fill(row []float32, hash uint64) {
+// Row is what Forward gives for the last of tokens, computed without a cache.
+func (m *Model) Row(tokens []int32) []float32 {
+	row, hash := make([]float32, m.Config().Outputs), uint64(0)
+	for _, id := range tokens {
+		hash = roll(hash, id)
+	}
+	m.fill(row, tokens, hash)
+	return row
+}
+
+func (m *Model) fill(row []float32, tokens []int32, hash uint64) {
 	if m.Logits != nil {
-		m.Logits(m.tokens, row)
+		m.Logits(tokens, row)
 		return
 	}
 	for i := range row {

@@ -11,6 +11,9 @@ func TestLogitsDependOnThePastAndNotOnHowItWasComputed(t *testing.T) {
 	m := &Model{Vocab: 16}
 	kv := m.NewCache(8, 4)
 	whole := forward(t, m, kv, kv.Open(nil), []int32{1, 2, 3, 4, 5})
+	if want := m.Row([]int32{1, 2, 3, 4, 5}); !slices.Equal(whole, want) {
+		t.Errorf("Forward gave %v, want %v", whole, want)
+	}
 	s := kv.Open(nil)
 	forward(t, m, kv, s, []int32{1, 2, 3})
 	if got := forward(t, m, kv, s, []int32{4, 5}); !slices.Equal(got, whole) {

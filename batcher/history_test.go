@@ -1,0 +1,303 @@
+package batcher
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/toy"
+)
+
+// client drives one sequence and knows what it must hold.
+type client struct {
+	s      *Sequence
+	tokens []int32
+	prompt int // of them before the first generated one
+	said   bool
+	params Params
+	cancel context.CancelFunc // ends the operation under way
+	busy   bool
+}
+
+// history plays random operations of many clients against an engine, step by
+// step, and checks every token and, after every step, the KV cache.
+type history struct {
+	t       *testing.T
+	m       *toy.Model
+	e       *Engine
+	next    func(n int) int // the source of choices, in [0, n)
+	clients []*client
+	mu      sync.Mutex
+	kin     []*client // forks made by operations that have ended
+}
+
+// play returns what the engine counted.
+func play(t *testing.T, steps int, next func(n int) int) (stats Stats) {
+	synctest.Test(t, func(t *testing.T) {
+		opt := DefaultOptions()
+		opt.Sequences, opt.Queue, opt.Context, opt.Unread = 24, 6, 60, 1+next(6)
+		opt.StepTokens, opt.StepRows = Tile*(1+next(3)), 2+next(8)
+		m := &toy.Model{Vocab: 40}
+		blockLen := 1 + next(9)
+		h := &history{t: t, m: m, e: New(m, m.NewCache(20+next(40), blockLen), opt), next: next}
+		for range steps {
+			for range next(4) {
+				h.operate()
+				synctest.Wait()
+			}
+			h.step()
+		}
+		for _, c := range h.clients {
+			c.s.Close()
+		}
+		synctest.Wait()
+		h.clients = append(h.clients, h.kin...)
+		for _, c := range h.kin {
+			c.s.Close()
+		}
+		h.step()
+		if err := h.e.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		checkEmpty(t, h.e)
+		stats = h.e.Stats()
+	})
+	return stats
+}
+
+func (h *history) step() {
+	h.t.Helper()
+	st, err := h.e.Step()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if st.Tokens == 0 && st.Preempted == 0 && len(h.e.active)+len(h.e.waiting) > 0 {
+		h.t.Fatalf("no progress with %d active and %d waiting: %+v", len(h.e.active), len(h.e.waiting), st)
+	}
+	if st.Tokens > h.e.opt.StepTokens || st.Rows > h.e.opt.StepRows {
+		h.t.Fatalf("step of %d tokens, %d rows; limits %d, %d", st.Tokens, st.Rows, h.e.opt.StepTokens, h.e.opt.StepRows)
+	}
+	var held []*models.KVSeq
+	for s := range h.e.box.open {
+		if (s.kv != nil) != (s.list == active || s.list == idle) || s.kv != nil && s.kv.Len() != s.have {
+			h.t.Fatalf("sequence in list %d with blocks %t, %d positions", s.list, s.kv != nil, s.have)
+		}
+		if s.kv != nil {
+			held = append(held, s.kv)
+		}
+	}
+	if err := h.e.kv.Check(held...); err != nil {
+		h.t.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// operate starts one operation.
+func (h *history) operate() {
+	h.clients = append(h.clients, h.kin...)
+	h.kin = nil
+	if len(h.clients) == 0 || h.next(8) == 0 {
+		h.open()
+		return
+	}
+	i := h.next(len(h.clients))
+	c := h.clients[i]
+	if c.busy {
+		if h.next(4) == 0 {
+			c.cancel()
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(h.t.Context())
+	c.cancel, c.busy = cancel, true
+	choice, n, seed := h.next(16), h.next(12), h.next(1<<16)
+	if choice == 0 {
+		c.s.Close()
+		h.clients = slices.Delete(h.clients, i, i+1)
+		cancel()
+		return
+	}
+	go func() {
+		defer cancel()
+		switch {
+		case choice < 4:
+			h.add(c, n, seed)
+		case choice < 6:
+			h.fork(ctx, c, n/4)
+		case choice < 8:
+			h.logits(ctx, c)
+		case choice < 9:
+			h.scores(ctx, c)
+		default:
+			h.generate(ctx, c, n+1)
+		}
+		c.busy = false
+	}()
+}
+
+// open starts a sequence with a prompt that others may share.
+func (h *history) open() {
+	prompt := make([]int32, 1+h.next(min(40, h.e.limit)))
+	stem := h.next(3)
+	for i := range prompt {
+		prompt[i] = int32((i*7 + stem) % 40)
+	}
+	prompt[len(prompt)-1] = int32(h.next(40))
+	s, err := h.e.Open(h.t.Context(), prompt)
+	if errors.Is(err, ErrBusy) {
+		return
+	}
+	if err != nil {
+		h.t.Error(err)
+		return
+	}
+	h.clients = append(h.clients, &client{s: s, tokens: prompt, prompt: len(prompt), params: h.params()})
+}
+
+func (h *history) params() Params {
+	p := Params{Seed: uint64(h.next(100)), Candidate: h.next(4)}
+	if h.next(2) == 0 {
+		p.Temperature = 0.9
+	}
+	if h.next(3) == 0 {
+		p.TopK = 1 + h.next(10)
+	}
+	if h.next(3) == 0 {
+		p.RepetitionPenalty, p.PresencePenalty = 1.3, 0.5
+	}
+	return p
+}
+
+// tolerable tells whether an error is one that the client brought about.
+func (h *history) tolerable(c *client, err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed) ||
+		errors.Is(err, ErrBusy) || errors.Is(err, ErrTooLong) && len(c.tokens) == h.e.limit
+}
+
+func (h *history) add(c *client, n, seed int) {
+	extra := make([]int32, n)
+	for i := range extra {
+		extra[i] = int32((seed + i*i) % 40)
+	}
+	if len(c.tokens)+n > h.e.limit {
+		return
+	}
+	c.s.Append(extra...)
+	c.tokens = append(c.tokens, extra...)
+	if !c.said {
+		c.prompt = len(c.tokens)
+	}
+}
+
+func (h *history) generate(ctx context.Context, c *client, n int) {
+	var s sampler
+	for tok, err := range c.s.Generate(ctx, c.params) {
+		if err != nil {
+			if !h.tolerable(c, err) {
+				h.t.Errorf("Generate: %v", err)
+			}
+			return
+		}
+		d := draw{row: h.m.Row(c.tokens), params: c.params, id: sampled, position: len(c.tokens), tokens: c.tokens, prompt: c.prompt}
+		s.run(&d)
+		if tok.ID != d.tok.ID {
+			h.t.Errorf("token %d at position %d, want %d", tok.ID, len(c.tokens), d.tok.ID)
+		}
+		c.tokens, c.said = append(c.tokens, tok.ID), true
+		if n--; n == 0 {
+			return
+		}
+	}
+}
+
+func (h *history) logits(ctx context.Context, c *client) {
+	row, err := c.s.Logits(ctx)
+	if err != nil {
+		if !h.tolerable(c, err) {
+			h.t.Errorf("Logits: %v", err)
+		}
+		return
+	}
+	if want := h.m.Row(c.tokens); !slices.Equal(row, want) {
+		h.t.Errorf("Logits = %v, want %v", row, want)
+	}
+}
+
+func (h *history) scores(ctx context.Context, c *client) {
+	got, err := c.s.PromptLogprobs(ctx, 1)
+	if err != nil {
+		if !h.tolerable(c, err) {
+			h.t.Errorf("PromptLogprobs: %v", err)
+		}
+		return
+	}
+	if len(got) != len(c.tokens)-1 {
+		h.t.Errorf("PromptLogprobs gave %d tokens of %d", len(got), len(c.tokens))
+		return
+	}
+	var s sampler
+	for i, tok := range got {
+		d := draw{row: h.m.Row(c.tokens[:i+1]), params: Params{TopLogprobs: 1}, id: c.tokens[i+1]}
+		s.run(&d)
+		if tok.ID != d.tok.ID || tok.Logprob != d.tok.Logprob || tok.Top[0] != d.tok.Top[0] {
+			h.t.Errorf("PromptLogprobs[%d] = %v, want %v", i, tok, d.tok)
+		}
+	}
+}
+
+func (h *history) fork(ctx context.Context, c *client, n int) {
+	kids, err := c.s.Fork(h.t.Context(), n)
+	if err != nil {
+		if !h.tolerable(c, err) {
+			h.t.Errorf("Fork: %v", err)
+		}
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, s := range kids {
+		p := c.params
+		p.Candidate += i + 1
+		h.kin = append(h.kin, &client{s: s, tokens: slices.Clone(c.tokens), prompt: c.prompt, said: c.said, params: p})
+	}
+}
+
+func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
+	var sum Stats
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		st := play(t, 150, r.IntN)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+		sum.Preemptions += st.Preemptions
+		sum.Evictions += st.Evictions
+		sum.PrefixHits += st.PrefixHits
+		sum.GeneratedTokens += st.GeneratedTokens
+	}
+	if sum.Preemptions < 15 || sum.Evictions < 50 || sum.PrefixHits < 50 || sum.GeneratedTokens < 5000 {
+		t.Errorf("the histories reach too little: %+v", sum)
+	}
+}
+
+func FuzzHistory(f *testing.F) {
+	f.Add([]byte("any bytes are a history"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		play(t, 3+len(data)/8, func(n int) int {
+			if len(data) == 0 {
+				return 0
+			}
+			v := int(data[0])
+			if n > 256 && len(data) > 1 {
+				v, data = v<<8|int(data[1]), data[1:]
+			}
+			data = data[1:]
+			return v % n
+		})
+	})
+}
