@@ -1,0 +1,470 @@
+package batcher
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/toy"
+)
+
+// counting is the prompt 0, 1, 2, ... of n tokens.
+func counting(n int) []int32 {
+	p := make([]int32, n)
+	for i := range p {
+		p[i] = int32(i % 64)
+	}
+	return p
+}
+
+// everyOption are parameters that use each option at least once.
+var everyOption = []Params{
+	{},
+	{Temperature: 1},
+	{Temperature: 0.8, TopK: 8},
+	{Temperature: 1.2, TopP: 0.9},
+	{Temperature: 1, MinP: 0.05},
+	{Temperature: 1, TypicalP: 0.8},
+	{Temperature: 1, RepetitionPenalty: 1.4},
+	{Temperature: 1, PresencePenalty: 1, FrequencyPenalty: 0.5},
+	{Temperature: 1, LogitBias: map[int32]float32{3: 4, 9: -100}},
+	{Temperature: 1, Logprobs: true, TopLogprobs: 3},
+	{Temperature: 1, Constraint: constraint(func(mask []uint64, completion []int32) { mask[0] = 0x5555 << (len(completion) % 32) })},
+	{Temperature: 0.7, TopK: 20, TopP: 0.95, MinP: 0.01, RepetitionPenalty: 1.1, PresencePenalty: 0.2, Seed: 99, Candidate: 5},
+}
+
+func TestNeighboursNeverChangeTokens(t *testing.T) {
+	const n = 20
+	prompt := []int32{5, 4, 3, 2, 1}
+	var alone [][]int32
+	for _, p := range everyOption {
+		p.MaxTokens = n
+		start(t, &toy.Model{}, 64, 4, DefaultOptions(), func(t *testing.T, r rig) {
+			s := r.open(prompt...)
+			defer s.Close()
+			alone = append(alone, collect(t, s, p))
+		})
+	}
+	for i, got := range alone {
+		p := everyOption[i]
+		if p.Constraint == nil {
+			if want := expect(&toy.Model{}, prompt, n, p); !slices.Equal(got, want) {
+				t.Errorf("%+v: alone %v, want %v", p, got, want)
+			}
+		}
+	}
+	pool := kernels.NewPool(2)
+	defer pool.Close()
+	for name, opt := range map[string]Options{"one worker": {}, "two workers": {Pool: pool}} {
+		o := DefaultOptions()
+		o.Pool = opt.Pool
+		// A pool of blocks too small for all, so that some are preempted.
+		start(t, &toy.Model{}, 60, 4, o, func(t *testing.T, r rig) {
+			done := make(chan struct{})
+			for i := range 32 {
+				go func() {
+					defer func() { done <- struct{}{} }()
+					p, prompt := everyOption[i%len(everyOption)], prompt
+					p.MaxTokens = n
+					s := r.open(prompt...)
+					defer s.Close()
+					if got, want := collect(t, s, p), alone[i%len(everyOption)]; !slices.Equal(got, want) {
+						t.Errorf("%s: %+v: among others %v, want %v", name, p, got, want)
+					}
+				}()
+			}
+			for range 32 {
+				<-done
+			}
+			if r.Stats().Preemptions == 0 {
+				t.Error("nothing was preempted")
+			}
+		})
+	}
+}
+
+func TestACancelledSequenceFreesItsBlocksAtTheNextStep(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		steps int
+	}{{"in the queue", 0}, {"in prefill", 1}, {"in decode", 4}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := &toy.Model{}
+				opt := DefaultOptions()
+				opt.StepTokens = Tile
+				e := New(m, m.NewCache(32, 4), opt)
+				ctx, cancel := context.WithCancel(t.Context())
+				s, err := e.Open(ctx, counting(60))
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := make(chan error, 1)
+				go func() {
+					for _, err := range s.Generate(t.Context(), Params{}) {
+						if err != nil {
+							got <- err
+						}
+					}
+				}()
+				synctest.Wait()
+				for range c.steps {
+					if _, err := e.Step(); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+				}
+				if c.steps > 0 && e.kv.Free() == e.kv.Blocks() {
+					t.Fatal("the sequence holds no blocks")
+				}
+				cancel()
+				synctest.Wait()
+				if st, err := e.Step(); err != nil || st.Tokens != 0 {
+					t.Errorf("the next step computes %d tokens, %v", st.Tokens, err)
+				}
+				if err := <-got; !errors.Is(err, context.Canceled) {
+					t.Errorf("Generate: %v, want context.Canceled", err)
+				}
+				checkEmpty(t, e)
+			})
+		})
+	}
+}
+
+func TestWhatCannotFitIsRefusedAtOpen(t *testing.T) {
+	m := &toy.Model{}
+	start(t, m, 4, 8, DefaultOptions(), func(t *testing.T, r rig) {
+		for _, c := range []struct {
+			prompt []int32
+			want   error
+		}{{counting(33), ErrTooLong}, {[]int32{64}, ErrToken}, {[]int32{-1}, ErrToken}} {
+			if _, err := r.Open(t.Context(), c.prompt); !errors.Is(err, c.want) {
+				t.Errorf("Open of %d tokens: %v, want %v", len(c.prompt), err, c.want)
+			}
+		}
+		s := r.open(counting(32)...) // fills the pool: can be scored, not continued
+		defer s.Close()
+		if _, err := s.Logits(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, err := range s.Generate(t.Context(), Params{}) {
+			if !errors.Is(err, ErrTooLong) {
+				t.Errorf("Generate: %v, want ErrTooLong", err)
+			}
+		}
+		empty := r.open()
+		defer empty.Close()
+		if _, err := empty.Logits(t.Context()); !errors.Is(err, ErrToken) {
+			t.Errorf("Logits of nothing: %v, want ErrToken", err)
+		}
+		empty.Append(counting(40)...)
+		if _, err := empty.Fork(t.Context(), 2); !errors.Is(err, ErrTooLong) {
+			t.Errorf("Fork: %v, want ErrTooLong", err)
+		}
+	})
+}
+
+func TestGenerationEndsAtStopTokensTheLimitAndTheContext(t *testing.T) {
+	m := &toy.Model{}
+	all := expect(m, counting(10), 22, Params{})
+	start(t, m, 4, 8, DefaultOptions(), func(t *testing.T, r rig) {
+		last := func(p Params) (tok Token, n int) {
+			s := r.open(counting(10)...)
+			defer s.Close()
+			for got, err := range s.Generate(t.Context(), p) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				tok, n = got, n+1
+			}
+			return tok, n
+		}
+		at := slices.Index(all, all[5])
+		if tok, n := last(Params{Stop: []int32{all[5]}}); tok.Finish != FinishStop || n != at+1 || tok.ID != all[5] {
+			t.Errorf("stop: %+v after %d tokens, want %d", tok, n, at+1)
+		}
+		if tok, n := last(Params{Stop: []int32{all[5]}, IgnoreEOS: true, MaxTokens: 9}); tok.Finish != FinishLength || n != 9 {
+			t.Errorf("limit: %+v after %d tokens, want 9", tok, n)
+		}
+		if tok, n := last(Params{}); tok.Finish != FinishLength || n != 22 {
+			t.Errorf("context: %+v after %d tokens, want 22", tok, n)
+		}
+	})
+}
+
+func TestAFullQueueIsBusyAndADrainingEngineClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, opt := &toy.Model{}, DefaultOptions()
+		opt.Queue, opt.Sequences = 2, 3
+		e := New(m, m.NewCache(8, 8), opt)
+		a, _ := e.Open(t.Context(), []int32{1})
+		b, _ := e.Open(t.Context(), []int32{1})
+		if _, err := e.Open(t.Context(), []int32{1}); !errors.Is(err, ErrBusy) {
+			t.Errorf("Open = %v, want ErrBusy", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- e.Run(ctx) }()
+		if _, err := a.Logits(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := a.Fork(t.Context(), 2); !errors.Is(err, ErrBusy) {
+			t.Errorf("Fork = %v, want ErrBusy", err)
+		}
+		drained := make(chan error)
+		go func() { drained <- e.Drain(t.Context()) }()
+		synctest.Wait()
+		if _, err := e.Open(t.Context(), nil); !errors.Is(err, ErrClosed) {
+			t.Errorf("Open while draining = %v, want ErrClosed", err)
+		}
+		if kids, err := a.Fork(t.Context(), 1); err != nil {
+			t.Errorf("Fork while draining = %v", err)
+		} else {
+			kids[0].Close()
+		}
+		b.Close()
+		b.Close()
+		select {
+		case <-drained:
+			t.Error("drained with a sequence open")
+		default:
+			a.Close()
+		}
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+		cancel()
+		<-done
+		checkEmpty(t, e)
+	})
+}
+
+func TestStoppingTheEngineEndsWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &toy.Model{Before: func(*models.Batch) error { time.Sleep(time.Millisecond); return nil }}
+		e := New(m, m.NewCache(8, 8), DefaultOptions())
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go e.Run(ctx)
+		s, _ := e.Open(t.Context(), []int32{1})
+		n := 0
+		for _, err := range s.Generate(t.Context(), Params{}) {
+			if n++; n == 5 {
+				cancel()
+			}
+			if err != nil && !errors.Is(err, ErrClosed) {
+				t.Errorf("Generate: %v, want ErrClosed", err)
+			}
+		}
+		synctest.Wait()
+		checkEmpty(t, e)
+	})
+}
+
+func TestASlowReaderIsSuspendedAndStallsNobody(t *testing.T) {
+	m, opt := &toy.Model{}, DefaultOptions()
+	opt.Unread = 8
+	want := expect(m, []int32{1, 2}, 50, Params{})
+	start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
+		slow, quick := r.open(1, 2), r.open(1, 2)
+		defer slow.Close()
+		defer quick.Close()
+		var got []int32
+		for tok, err := range slow.Generate(t.Context(), Params{MaxTokens: 50}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, tok.ID); len(got) == 1 {
+				if q := collect(t, quick, Params{MaxTokens: 50}); !slices.Equal(q, want) {
+					t.Errorf("beside a slow reader %v, want %v", q, want)
+				}
+				synctest.Wait()
+				slow.mu.Lock()
+				if n := len(slow.unread); n > 8 {
+					t.Errorf("%d tokens wait for the reader, want 8 at most", n)
+				}
+				slow.mu.Unlock()
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("slow reader got %v, want %v", got, want)
+		}
+	})
+}
+
+func TestEqualPromptsAtOnceAreComputedOnce(t *testing.T) {
+	m, opt := &toy.Model{}, DefaultOptions()
+	opt.StepTokens = Tile
+	start(t, m, 256, 4, opt, func(t *testing.T, r rig) {
+		done := make(chan struct{})
+		for range 8 {
+			s := r.open(counting(200)...)
+			go func() {
+				defer func() { s.Close(); done <- struct{}{} }()
+				if _, err := s.Logits(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+		}
+		for range 8 {
+			<-done
+		}
+		// 200 for the first, the last block of 4 for each of the others.
+		if got := m.Computed(); got > 200+7*4 {
+			t.Errorf("computed %d tokens, want %d at most", got, 200+7*4)
+		}
+		if st := r.Stats(); st.PrefixHits != 7*196 {
+			t.Errorf("%d prefix hits, want %d", st.PrefixHits, 7*196)
+		}
+	})
+}
+
+func TestStreamsKeepTheirPaceWhileALongPromptIsAdmitted(t *testing.T) {
+	m, opt := &toy.Model{}, DefaultOptions()
+	m.Before = func(b *models.Batch) error { // 10 ms and 10 ms a tile
+		time.Sleep(time.Duration(1+wholeTiles(len(b.Tokens))/Tile) * 10 * time.Millisecond)
+		return nil
+	}
+	opt.StepTime = 60 * time.Millisecond
+	var longest time.Duration
+	mixed := 0
+	opt.OnStep = func(st StepStats) {
+		if st.Decode > 0 && st.Prefill > 0 {
+			mixed++
+			longest = max(longest, st.Duration)
+		}
+	}
+	start(t, m, 256, 16, opt, func(t *testing.T, r rig) {
+		s := r.open(counting(100)...)
+		defer s.Close()
+		n := 0
+		done := make(chan struct{})
+		for range s.Generate(t.Context(), Params{MaxTokens: 40}) {
+			if n++; n == 5 {
+				go func() {
+					defer close(done)
+					long := r.open(append([]int32{9}, counting(1500)...)...)
+					defer long.Close()
+					if _, err := long.Logits(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}()
+			}
+		}
+		<-done
+	})
+	// 1500 tokens in steps of at most 5 tiles.
+	if mixed < 8 || longest > opt.StepTime {
+		t.Errorf("%d mixed steps, the longest of %v; want 8 or more of at most %v", mixed, longest, opt.StepTime)
+	}
+}
+
+func TestAnIdleEngineParks(t *testing.T) {
+	start(t, &toy.Model{}, 8, 8, DefaultOptions(), func(t *testing.T, r rig) {
+		s := r.open(1, 2, 3)
+		defer s.Close()
+		if _, err := s.Logits(t.Context()); err != nil {
+			t.Error(err)
+		}
+		before := time.Now()
+		time.Sleep(time.Hour) // fake time passes only when every goroutine is blocked
+		if time.Since(before) != time.Hour || r.model.Steps() != 1 {
+			t.Errorf("%d steps, want 1", r.model.Steps())
+		}
+	})
+}
+
+func TestTimingTellsWhatASequenceWentThrough(t *testing.T) {
+	m := &toy.Model{Before: func(*models.Batch) error { time.Sleep(time.Second); return nil }}
+	start(t, m, 32, 4, DefaultOptions(), func(t *testing.T, r rig) {
+		for i, cached := range []int{0, 8} {
+			s := r.open(counting(11)...)
+			begin := time.Now()
+			collect(t, s, Params{MaxTokens: 3})
+			got := s.Timing()
+			want := Timing{Opened: begin, Started: begin, FirstToken: begin.Add(time.Second), LastToken: begin.Add(3 * time.Second), CachedPrompt: cached, Generated: 3}
+			if got != want {
+				t.Errorf("sequence %d: %+v, want %+v", i, got, want)
+			}
+			s.Close()
+		}
+	})
+}
+
+func TestAppendAndLogitsInsideALoopActOnWhatWasRead(t *testing.T) {
+	m := &toy.Model{}
+	start(t, m, 64, 4, DefaultOptions(), func(t *testing.T, r rig) {
+		s := r.open(1, 2, 3)
+		defer s.Close()
+		all := []int32{1, 2, 3}
+		n := 0
+		for tok, err := range s.Generate(t.Context(), Params{MaxTokens: 12}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := argmax(m.Row(all)); tok.ID != want {
+				t.Errorf("token %d after %v, want %d", tok.ID, all, want)
+			}
+			all = append(all, tok.ID)
+			switch n++; n {
+			case 3:
+				s.Append(42, 43)
+				all = append(all, 42, 43)
+			case 6:
+				row, err := s.Logits(t.Context(), 7, 8)
+				if want := m.Row(all)[7:9]; err != nil || !slices.Equal(row, want) {
+					t.Errorf("Logits = %v, %v; want %v", row, err, want)
+				}
+			case 9:
+				kids, err := s.Fork(t.Context(), 2)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, k := range kids {
+					if got, want := collect(t, k, Params{MaxTokens: 2}), expect(m, all, 2, Params{}); !slices.Equal(got, want) {
+						t.Errorf("fork gave %v, want %v", got, want)
+					}
+					k.Close()
+				}
+			}
+		}
+		if n != 12 || s.Len() != 3+12+2 {
+			t.Errorf("%d tokens, length %d; want 12, 17", n, s.Len())
+		}
+	})
+}
+
+func TestADecodeStepAllocatesNothing(t *testing.T) {
+	m := &toy.Model{Vocab: 64, Context: 1 << 16}
+	opt := DefaultOptions()
+	opt.Unread = 1 << 15
+	e := New(m, m.NewCache(256, 256), opt)
+	for i := range 8 {
+		s, err := e.Open(t.Context(), []int32{int32(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.tokens = slices.Grow(s.tokens, 1<<12)
+		s.unread = make([]Token, 0, 1<<12)
+		s.mu.Lock()
+		s.ask(order{kind: wantTokens, params: Params{Temperature: 1, TopK: 8}, left: 1 << 12})
+		s.mu.Unlock()
+	}
+	step := func() {
+		if st, err := e.Step(); err != nil || st.Sampled != 8 {
+			t.Fatalf("step: %+v, %v", st, err)
+		}
+	}
+	for range 20 {
+		step()
+	}
+	// A new block a sequence is taken every 256 tokens; 100 steps stay within one.
+	if n := testing.AllocsPerRun(100, step); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+}
