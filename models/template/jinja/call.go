@@ -1,0 +1,103 @@
+package jinja
+
+import "fmt"
+
+// args are the evaluated arguments of a call.
+type args struct {
+	pos   []any
+	names []string // of named, in the order given
+	named map[string]any
+}
+
+func (a *args) set(name string, v any) {
+	if a.named == nil {
+		a.named = make(map[string]any)
+	}
+	if _, dup := a.named[name]; !dup {
+		a.names = append(a.names, name)
+	}
+	a.named[name] = v
+}
+
+func (f *frame) args(c *callArgs) (a args, err error) {
+	if a.pos, err = f.values(c.args); err != nil {
+		return a, err
+	}
+	for i, name := range c.names {
+		v, err := f.value(c.values[i])
+		if err != nil {
+			return a, err
+		}
+		a.set(name, v)
+	}
+	if c.spread != nil {
+		v, err := f.value(c.spread)
+		if err != nil {
+			return a, err
+		}
+		items, err := f.r.items(v)
+		if err != nil {
+			return a, err
+		}
+		a.pos = append(a.pos, items...)
+	}
+	if c.kwargs != nil {
+		v, err := f.value(c.kwargs)
+		if err != nil {
+			return a, err
+		}
+		d, ok := v.(*Dict)
+		if !ok {
+			return a, fmt.Errorf("** needs a mapping, not %s", kindName(v))
+		}
+		for i, k := range d.keys {
+			name, ok := k.(string)
+			if !ok {
+				return a, fmt.Errorf("** needs names, not %s", kindName(k))
+			}
+			a.set(name, d.values[i])
+		}
+	}
+	return a, nil
+}
+
+// get is the argument at position i or of the name given, def if neither.
+func (a args) get(i int, name string, def any) any {
+	if i < len(a.pos) {
+		return a.pos[i]
+	}
+	if v, ok := a.named[name]; ok {
+		return v
+	}
+	return def
+}
+
+func (e *callExpr) eval(f *frame) (any, error) {
+	fn, err := f.value(e.fn)
+	if err != nil {
+		return nil, err
+	}
+	a, err := f.args(&e.args)
+	if err != nil {
+		return nil, at(e.line, err)
+	}
+	v, err := f.r.call(fn, a)
+	return v, at(e.line, err)
+}
+
+// call calls a function, a macro or a recursive loop.
+func (r *renderer) call(fn any, a args) (any, error) {
+	switch fn := fn.(type) {
+	case Func:
+		return fn(a.pos, a.named)
+	case builtin:
+		return fn(a)
+	case *macro:
+		return fn.call(r, a, nil)
+	case *loop:
+		return fn.recurse(r, a.get(0, "iterable", nil))
+	case undefined:
+		return nil, fn.err()
+	}
+	return nil, fmt.Errorf("%s cannot be called", kindName(fn))
+}
