@@ -39,6 +39,7 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 		BOS:                 m.special(m.Tokenizer.BOS()),
 		EOS:                 m.special(m.Tokenizer.EOS()),
 		Extra:               p.Extra,
+		ParseArguments:      true,
 	})
 	if err != nil && ctx.Err() == nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
