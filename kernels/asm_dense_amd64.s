@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func denseF32AVX2x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·denseF32AVX2x4x1(SB), NOSPLIT, $0-56
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
@@ -26,22 +26,6 @@ TEXT ·denseF32AVX2x4x1(SB), NOSPLIT, $0-56
 	JLT  rest
 
 loop:
-	PREFETCHT0   2048(AX)
-	PREFETCHT0   2112(AX)
-	PREFETCHT0   2176(AX)
-	PREFETCHT0   2240(AX)
-	PREFETCHT0   2048(AX)(CX*1)
-	PREFETCHT0   2112(AX)(CX*1)
-	PREFETCHT0   2176(AX)(CX*1)
-	PREFETCHT0   2240(AX)(CX*1)
-	PREFETCHT0   2048(AX)(CX*2)
-	PREFETCHT0   2112(AX)(CX*2)
-	PREFETCHT0   2176(AX)(CX*2)
-	PREFETCHT0   2240(AX)(CX*2)
-	PREFETCHT0   2048(AX)(DX*1)
-	PREFETCHT0   2112(AX)(DX*1)
-	PREFETCHT0   2176(AX)(DX*1)
-	PREFETCHT0   2240(AX)(DX*1)
 	VBROADCASTSS (SI), Y8
 	VMOVUPS      (AX), Y9
 	VFMADD231PS  Y8, Y9, Y0
@@ -902,7 +886,7 @@ done:
 	RET
 
 // func denseF16AVX2x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, F16C, FMA3, MMX+
+// Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x4x1(SB), NOSPLIT, $0-56
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
@@ -923,14 +907,6 @@ TEXT ·denseF16AVX2x4x1(SB), NOSPLIT, $0-56
 	JLT  rest
 
 loop:
-	PREFETCHT0   2048(AX)
-	PREFETCHT0   2112(AX)
-	PREFETCHT0   2048(AX)(CX*1)
-	PREFETCHT0   2112(AX)(CX*1)
-	PREFETCHT0   2048(AX)(CX*2)
-	PREFETCHT0   2112(AX)(CX*2)
-	PREFETCHT0   2048(AX)(DX*1)
-	PREFETCHT0   2112(AX)(DX*1)
 	VBROADCASTSS (SI), Y8
 	VCVTPH2PS    (AX), Y9
 	VFMADD231PS  Y8, Y9, Y0
@@ -1791,7 +1767,7 @@ done:
 	RET
 
 // func denseBF16AVX2x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX2, FMA3, MMX+
+// Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x4x1(SB), NOSPLIT, $0-56
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
@@ -1812,14 +1788,6 @@ TEXT ·denseBF16AVX2x4x1(SB), NOSPLIT, $0-56
 	JLT  rest
 
 loop:
-	PREFETCHT0   2048(AX)
-	PREFETCHT0   2112(AX)
-	PREFETCHT0   2048(AX)(CX*1)
-	PREFETCHT0   2112(AX)(CX*1)
-	PREFETCHT0   2048(AX)(CX*2)
-	PREFETCHT0   2112(AX)(CX*2)
-	PREFETCHT0   2048(AX)(DX*1)
-	PREFETCHT0   2112(AX)(DX*1)
 	VBROADCASTSS (SI), Y8
 	VPMOVZXWD    (AX), Y9
 	VPSLLD       $0x10, Y9, Y9
@@ -2780,7 +2748,7 @@ done:
 	RET
 
 // func denseF32AVX512x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x4x1(SB), NOSPLIT, $0-56
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
@@ -2797,22 +2765,6 @@ TEXT ·denseF32AVX512x4x1(SB), NOSPLIT, $0-56
 	JLT  rest
 
 loop:
-	PREFETCHT0   2048(AX)
-	PREFETCHT0   2112(AX)
-	PREFETCHT0   2176(AX)
-	PREFETCHT0   2240(AX)
-	PREFETCHT0   2048(AX)(CX*1)
-	PREFETCHT0   2112(AX)(CX*1)
-	PREFETCHT0   2176(AX)(CX*1)
-	PREFETCHT0   2240(AX)(CX*1)
-	PREFETCHT0   2048(AX)(CX*2)
-	PREFETCHT0   2112(AX)(CX*2)
-	PREFETCHT0   2176(AX)(CX*2)
-	PREFETCHT0   2240(AX)(CX*2)
-	PREFETCHT0   2048(AX)(DX*1)
-	PREFETCHT0   2112(AX)(DX*1)
-	PREFETCHT0   2176(AX)(DX*1)
-	PREFETCHT0   2240(AX)(DX*1)
 	VBROADCASTSS (SI), Z4
 	VMOVUPS      (AX), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -4125,7 +4077,7 @@ done:
 	RET
 
 // func denseF16AVX512x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x4x1(SB), NOSPLIT, $0-56
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
@@ -4142,14 +4094,6 @@ TEXT ·denseF16AVX512x4x1(SB), NOSPLIT, $0-56
 	JLT  rest
 
 loop:
-	PREFETCHT0   2048(AX)
-	PREFETCHT0   2112(AX)
-	PREFETCHT0   2048(AX)(CX*1)
-	PREFETCHT0   2112(AX)(CX*1)
-	PREFETCHT0   2048(AX)(CX*2)
-	PREFETCHT0   2112(AX)(CX*2)
-	PREFETCHT0   2048(AX)(DX*1)
-	PREFETCHT0   2112(AX)(DX*1)
 	VBROADCASTSS (SI), Z4
 	VCVTPH2PS    (AX), Z5
 	VFMADD231PS  Z4, Z5, Z0
@@ -5462,7 +5406,7 @@ done:
 	RET
 
 // func denseBF16AVX512x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x4x1(SB), NOSPLIT, $0-56
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
@@ -5479,14 +5423,6 @@ TEXT ·denseBF16AVX512x4x1(SB), NOSPLIT, $0-56
 	JLT  rest
 
 loop:
-	PREFETCHT0   2048(AX)
-	PREFETCHT0   2112(AX)
-	PREFETCHT0   2048(AX)(CX*1)
-	PREFETCHT0   2112(AX)(CX*1)
-	PREFETCHT0   2048(AX)(CX*2)
-	PREFETCHT0   2112(AX)(CX*2)
-	PREFETCHT0   2048(AX)(DX*1)
-	PREFETCHT0   2112(AX)(DX*1)
 	VBROADCASTSS (SI), Z4
 	VPMOVZXWD    (AX), Z5
 	VPSLLD       $0x10, Z5, Z5

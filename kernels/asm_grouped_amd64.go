@@ -4,317 +4,365 @@
 
 package kernels
 
-// groupedQ4AVX2x1 adds to y[1][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX2x1(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX2x2 adds to y[2][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX2x2(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX2x3 adds to y[3][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX2x3(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX2x4 adds to y[4][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX2x4(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x1 adds to y[1][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX512x1(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x2 adds to y[2][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX512x2(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x3 adds to y[3][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX512x3(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x4 adds to y[4][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX512x4(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x5 adds to y[5][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX512x5(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x6 adds to y[6][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX512x6(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x7 adds to y[7][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX512x7(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x8 adds to y[8][16] (ld values a token) the products of one band of Q4
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4AVX512x8(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX2x1 adds to y[1][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX2x1(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX2x2 adds to y[2][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX2x2(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX2x3 adds to y[3][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX2x3(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX2x4 adds to y[4][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX2x4(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x1 adds to y[1][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX512x1(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x2 adds to y[2][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX512x2(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x3 adds to y[3][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX512x3(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x4 adds to y[4][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX512x4(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x5 adds to y[5][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX512x5(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x6 adds to y[6][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX512x6(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x7 adds to y[7][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX512x7(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x8 adds to y[8][16] (ld values a token) the products of one band of Q4M
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ4MAVX512x8(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX2x1 adds to y[1][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX2x1(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6BytesAVX2x1 adds to y[1][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6BytesAVX2x1(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX2x2 adds to y[2][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX2x2(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6BytesAVX2x2 adds to y[2][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6BytesAVX2x2(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX2x3 adds to y[3][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX2x3(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6BytesAVX2x3 adds to y[3][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6BytesAVX2x3(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX2x4 adds to y[4][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX2x4(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6BytesAVX2x4 adds to y[4][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6BytesAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6BytesAVX2x4(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6BytesAVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x1 adds to y[1][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX512x1(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x2 adds to y[2][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6BytesAVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX512x2(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6BytesAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x3 adds to y[3][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX512x3(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x4 adds to y[4][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6BytesAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX512x4(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6BytesAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x5 adds to y[5][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX512x5(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x6 adds to y[6][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6BytesAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX512x6(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6BytesAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x7 adds to y[7][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX512x7(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x8 adds to y[8][16] (ld values a token) the products of one band of Q6
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ6AVX512x8(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX2x1 adds to y[1][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX2x1(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX2x2 adds to y[2][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX2x2(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX2x3 adds to y[3][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX2x3(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX2x4 adds to y[4][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX2x4(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x1 adds to y[1][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX512x1(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x2 adds to y[2][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX512x2(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ6AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x3 adds to y[3][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ8AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX512x3(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ8AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x4 adds to y[4][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ8AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX512x4(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ8AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x5 adds to y[5][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ8AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX512x5(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ8AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x6 adds to y[6][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ8AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX512x6(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ8AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x7 adds to y[7][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ8AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX512x7(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ8AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x8 adds to y[8][16] (ld values a token) the products of one band of Q8
-// with rows of activation records that are lda bytes apart.
+// groupedQ8AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
-func groupedQ8AVX512x8(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)
+func groupedQ8AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // unpackQ6AVX2 widens the codes of groups ≥ 1 groups of a Q6 band to bytes, 512 a group.
 //

@@ -15,8 +15,13 @@ const bandRows = 16
 // maxEdgeTokens bounds the tokens of one call on the last, partial band.
 const maxEdgeTokens = 16
 
-// partBands is the number of bands a worker takes at a time.
-const partBands = 4
+// A worker takes partBands bands at a time, or more of a large matrix, so that
+// the start of a stream of weights, when nothing is on its way yet, is rare.
+const (
+	partBands      = 4
+	mostPartBands  = 32
+	partsPerWorker = 8
+)
 
 // bands is the number of bands of m.
 func (m *Matrix) bands() int { return (m.Rows + bandRows - 1) / bandRows }
@@ -47,6 +52,7 @@ type bandLinear struct {
 	w    *Matrix
 	pool *Pool
 	kern bandKernel
+	part int         // bands of a part, a multiple of partBands
 	edge [][]float32 // one tile [maxEdgeTokens][bandRows] a worker
 	y    []float32
 	x    *Acts
@@ -57,6 +63,7 @@ func newBandLinear(p *Pool, w *Matrix) (Linear, error) {
 		return nil, fmt.Errorf("%w: %d bytes of %v for %dx%d, want %d", ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
 	}
 	l := &bandLinear{w: w, pool: p, edge: make([][]float32, p.Threads())}
+	l.part = min(max(w.bands()/(p.Threads()*partsPerWorker)/partBands*partBands, partBands), mostPartBands)
 	if w.Packing.grouped() {
 		l.kern = newGroupedKernel(w, p.Threads())
 	} else {
@@ -75,7 +82,7 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 	}
 	l.kern.prepare(l.pool, x)
 	l.y, l.x = y, x
-	l.pool.Run(l, (l.w.bands()+partBands-1)/partBands)
+	l.pool.Run(l, (l.w.bands()+l.part-1)/l.part)
 	l.y, l.x = nil, nil
 }
 
@@ -83,7 +90,7 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 // weights stays in L1 while all tokens pass over it; a single token takes the
 // part's bands together, for more independent sums.
 func (l *bandLinear) Do(worker, part int) {
-	s, end := part*partBands, min((part+1)*partBands, l.w.bands())
+	s, end := part*l.part, min((part+1)*l.part, l.w.bands())
 	whole := min(end, l.w.Rows/bandRows)
 	step := 1
 	if l.x.N() == 1 {

@@ -6,8 +6,10 @@ type groupedTiles struct{}
 
 func groupedTilesFor(ISA, Packing) groupedTiles { return groupedTiles{} }
 
-func (q *groupedKernel) addBand(_ int, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
-	q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
+func (q *groupedKernel) add(_ int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+	for i := range n {
+		q.addGeneric(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
+	}
 }
 
 // quantizeGroupsFast does no group: the portable code does them all.

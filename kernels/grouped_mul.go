@@ -38,12 +38,6 @@ func newGroupedKernel(w *Matrix, workers int) *groupedKernel {
 func (q *groupedKernel) prepare(p *Pool, x *Acts) { x.makeGrouped(p) }
 func (q *groupedKernel) kBlock() int              { return groupedKBlock }
 
-func (q *groupedKernel) add(worker int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
-	for i := range n {
-		q.addBand(worker, y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
-	}
-}
-
 // addGeneric adds groups [gLo, gHi) of band s.
 func (q *groupedKernel) addGeneric(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
 	var codes [bandRows][groupCols]int8

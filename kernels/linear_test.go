@@ -209,6 +209,9 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 		for _, p := range bandPackings {
 			r := rand.New(rand.NewPCG(2, uint64(p)))
 			rows, cols, n := 133, 2048+256, 39
+			if active == Generic {
+				rows, n = 67, 19
+			}
 			m := randomMatrix(t, r, p, rows, cols)
 			alone, together := mustLinear(t, one, m), mustLinear(t, two, m)
 			x := randomVector(r, n*cols)
@@ -224,6 +227,88 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 					for j, v := range want {
 						if math.Float32bits(y[i*rows+j]) != math.Float32bits(v) {
 							t.Fatalf("%v: y[%d][%d] = %v among %d, %v alone", p, i, j, y[i*rows+j], size, v)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// extremeMatrix packs codes that are all at one end of their range.
+func extremeMatrix(t *testing.T, p Packing, rows, cols int, code byte) *Matrix {
+	t.Helper()
+	raw := func(block, size int, head ...byte) []byte {
+		b := make([]byte, rows*cols/block*size)
+		for i := range b {
+			b[i] = code
+		}
+		for o := 0; o < len(b); o += size {
+			copy(b[o:], head)
+		}
+		return b
+	}
+	one := []byte{0, 0x3c}
+	var m *Matrix
+	var err error
+	switch p {
+	case Q4:
+		m, err = PackQ4_0(rows, cols, raw(32, 18, one...))
+	case Q8:
+		m, err = PackQ8_0(rows, cols, raw(32, 34, one...))
+	case Q4M:
+		m, err = PackQ4_K(rows, cols, raw(256, 144, append(one, one...)...))
+	case Q6:
+		b := raw(256, 210)
+		for o := 0; o < len(b); o += 210 {
+			copy(b[o+208:], one)
+			for i := range 16 {
+				b[o+192+i] = []byte{0x80, 0x7f}[i%2]
+			}
+		}
+		m, err = PackQ6_K(rows, cols, b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
+	pool := NewPool(1)
+	defer pool.Close()
+	onEachISA(t, func(t *testing.T) {
+		const rows, cols, n = 64, 512, 9
+		signs := []func(k int) float32{
+			func(int) float32 { return 1 }, func(int) float32 { return -1 },
+			func(k int) float32 { return float32(1 - 2*(k%2)) }, func(k int) float32 { return float32(1 - 2*(k/2%2)) },
+			func(k int) float32 { return float32(1 - 2*(k/16%2)) },
+		}
+		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
+			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0} {
+				m := extremeMatrix(t, p, rows, cols, code)
+				l := mustLinear(t, pool, m)
+				for s, sign := range signs {
+					x := make([]float32, n*cols)
+					for i := range x {
+						x[i] = 127 * sign(i%cols)
+					}
+					for _, tokens := range []int{1, 2, 4, n} {
+						var acts Acts
+						acts.Set(x[:tokens*cols], tokens, cols)
+						y := make([]float32, tokens*rows)
+						l.Mul(y, &acts)
+						w := make([]float32, cols)
+						m.Row(w, rows-1)
+						var want, l1 float64
+						for k, v := range w {
+							want += float64(v) * float64(x[k])
+							l1 += math.Abs(float64(v) * float64(x[k]))
+						}
+						for i, v := range y {
+							if !near(v, want, 1e-6*l1) {
+								t.Fatalf("%v codes %#x, signs %d, %d tokens: y[%d] = %v, want %v", p, code, s, tokens, i, v, want)
+							}
 						}
 					}
 				}

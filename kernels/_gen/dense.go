@@ -49,19 +49,16 @@ func dense() {
 	}
 }
 
-// denseAhead is how far ahead of the loads, in bytes, the single-token kernel
-// asks for weights: enough to cover the latency of memory at full rate.
-const denseAhead = 2048
-
 // denseTile emits the product of some bands with some tokens over k columns.
 // All accumulators live in registers; a column costs one load of each band
-// and one broadcast a token.
+// and one broadcast a token. Nothing is prefetched: four bands are four streams,
+// which the hardware follows at the full rate of memory, and did so slower with
+// prefetches in its way.
 func denseTile(i isa, w weight, bands, tokens int) {
 	name := fmt.Sprintf("dense%s%sx%dx%d", w.name, i.name, bands, tokens)
-	TEXT(name, NOSPLIT, "func(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)")
+	text(name, "func(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)")
 	Doc(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of k ≥ 1 columns", name, tokens, bands*bandRows),
 		fmt.Sprintf("of %d band(s) of %s, stride bytes apart, with rows of x that are ldx values apart.", bands, w.name))
-	Pragma("noescape")
 	wp := Load(Param("w"), GP64())
 	stride := GP64()
 	stride3 := GP64()
@@ -91,13 +88,6 @@ func denseTile(i isa, w weight, bands, tokens int) {
 		return Mem{Base: wp, Index: stride, Scale: uint8(b), Disp: disp}
 	}
 	columns := func(n int) {
-		if bands > 1 && n > 1 {
-			for b := range bands {
-				for line := 0; line < n*bandRows*w.size; line += 64 {
-					PREFETCHT0(band(b, denseAhead+line))
-				}
-			}
-		}
 		for c := range n {
 			if tokens == 1 {
 				a := i.vec()
@@ -153,6 +143,5 @@ func denseTile(i isa, w weight, bands, tokens int) {
 			VMOVUPS(a, ys.at(t, v*i.lanes*4))
 		}
 	}
-	VZEROUPPER()
-	RET()
+	done()
 }

@@ -47,14 +47,16 @@ var packings = []packing{
 // grouped.go the layouts.
 func grouped() {
 	for _, p := range packings {
+		narrow(p, 4, 1)
+		wide(p, 4, 1)
 		for t := 1; t <= avx2Tokens; t++ {
-			narrow(p, t)
+			narrow(p, 1, t)
 			if p.name == "Q6" {
-				narrow(p.unpacked(), t)
+				narrow(p.unpacked(), 1, t)
 			}
 		}
 		for t := 1; t <= wideTokens; t++ {
-			wide(p, t)
+			wide(p, 1, t)
 		}
 	}
 	unpack()

@@ -8,47 +8,74 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tile is a kernel under construction: one band, some tokens.
+// tile is a kernel under construction: some bands, some tokens. Only a single
+// token has several bands: memory then is the limit, and four streams of
+// weights are followed by the hardware's prefetchers better than one.
 type tile struct {
 	packing
-	tokens        int
-	codes, scales reg.GPVirtual // of the current group; of the current scale unit
-	small         reg.GPVirtual // byte scales of the current group
-	acts, y       rows
-	sums          [][]reg.VecVirtual // float32 sums [token][vector]; nil: they stay in y
+	bands, tokens   int
+	band            int           // the one being emitted
+	codes, scales   reg.GPVirtual // of the current group; of the current scale unit
+	small           reg.GPVirtual // byte scales of the current group
+	stride, stride3 reg.GPVirtual // of bands
+	acts, y         rows
+	sums            [][]reg.VecVirtual // float32 sums of the band [token][vector]; nil: they stay in y
 }
 
-// signature of every tile; groups ≥ 1, whole scale units.
-const signature = "func(y *float32, ld int, codes *byte, scales *byte, acts *byte, lda int, groups int)"
+// groupedSignature is that of every tile; groups ≥ 1, whole scale units.
+const groupedSignature = "func(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)"
 
-func begin(p packing, isa string, tokens int) *tile {
+func begin(p packing, isa string, bands, tokens int) *tile {
 	form := ""
 	if p.bytes {
 		form = "Bytes"
 	}
-	name := fmt.Sprintf("grouped%s%s%sx%d", p.name, form, isa, tokens)
-	TEXT(name, NOSPLIT, signature)
-	Doc(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of one band of %s", name, tokens, bandRows, p.name),
-		"with rows of activation records that are lda bytes apart.")
-	Pragma("noescape")
-	t := &tile{packing: p, tokens: tokens}
+	name := fmt.Sprintf("grouped%s%s%sx%dx%d", p.name, form, isa, bands, tokens)
+	text(name, groupedSignature)
+	Doc(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of bands of %s that are", name, tokens, bands*bandRows, p.name),
+		"stride bytes apart with rows of activation records that are lda bytes apart.")
+	t := &tile{packing: p, bands: bands, tokens: tokens}
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
+	if bands > 1 {
+		t.stride, t.stride3 = Load(Param("stride"), GP64()).(reg.GPVirtual), GP64()
+		LEAQ(Mem{Base: t.stride, Index: t.stride, Scale: 2}, t.stride3)
+	}
 	t.acts = newRows("acts", "lda", 0, tokens)
 	t.y = newRows("y", "ld", 2, tokens)
 	return t
 }
 
-// loop runs group over all groups.
+// at is disp bytes from p in the current band.
+func (t *tile) at(p reg.GPVirtual, disp int) Mem {
+	switch t.band {
+	case 0:
+		return Mem{Base: p, Disp: disp}
+	case 3:
+		return Mem{Base: p, Index: t.stride3, Scale: 1, Disp: disp}
+	}
+	return Mem{Base: p, Index: t.stride, Scale: uint8(t.band), Disp: disp}
+}
+
+func (t *tile) code(disp int) Mem    { return t.at(t.codes, disp) }
+func (t *tile) scaleAt(disp int) Mem { return t.at(t.scales, disp) }
+func (t *tile) smallAt(disp int) Mem { return t.at(t.small, disp) }
+
+// loop runs group over all groups and bands.
 func (t *tile) loop(group func()) {
 	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
+	all := func() {
+		for t.band = range t.bands {
+			group()
+		}
+		t.band = 0
+		ADDQ(U32(uint32(t.codeBytes)), t.codes)
+		t.acts.advance(actRecord)
+	}
 	Label("loop")
 	if t.unit == 1 {
-		t.prefetch()
-		group()
-		ADDQ(U32(uint32(t.codeBytes)), t.codes)
+		all()
 		ADDQ(U32(uint32(t.unitBytes)), t.scales)
-		t.acts.advance(actRecord)
 		DECQ(groups)
 		JNE(LabelRef("loop"))
 		return
@@ -59,11 +86,8 @@ func (t *tile) loop(group func()) {
 	inner := GP64()
 	MOVQ(U32(uint32(t.unit)), inner)
 	Label("group")
-	t.prefetch()
-	group()
-	ADDQ(U32(uint32(t.codeBytes)), t.codes)
+	all()
 	ADDQ(U32(2*bandRows), t.small)
-	t.acts.advance(actRecord)
 	DECQ(inner)
 	JNE(LabelRef("group"))
 	ADDQ(U32(uint32(t.unitBytes)), t.scales)
@@ -71,47 +95,32 @@ func (t *tile) loop(group func()) {
 	JNE(LabelRef("loop"))
 }
 
-// prefetchAhead is the distance at which a single token's weights are asked for.
-const prefetchAhead = 4096
-
-// prefetch asks for the codes to come; with more tokens a band's weights are
-// read again and again and come from L1.
-func (t *tile) prefetch() {
-	if t.tokens > 1 {
-		return
-	}
-	for line := 0; line < t.codeBytes; line += 64 {
-		PREFETCHT0(Mem{Base: t.codes, Disp: prefetchAhead + line})
-	}
-}
-
-func (t *tile) code(disp int) Mem { return Mem{Base: t.codes, Disp: disp} }
-
 // vectors is the number of registers of a band in AVX2.
 const vectors = 2
 
 // narrow generates an AVX2 tile. Products of 4- and 6-bit codes add up in
 // int16 (see actRecord in acts_grouped.go for why they fit), those of bytes
 // are widened one by one.
-func narrow(p packing, tokens int) {
-	t := begin(p, "AVX2", tokens)
+func narrow(p packing, bands, tokens int) {
+	t := begin(p, "AVX2", bands, tokens)
+	var sums [][][]reg.VecVirtual
 	if tokens <= 2 {
-		t.sums = grid(tokens)
-		t.each(func(i, v int) { VMOVUPS(t.y.at(i, v*32), t.sums[i][v]) })
+		for b := range bands {
+			sums = append(sums, grid(tokens))
+			t.each(func(i, v int) { VMOVUPS(t.y.at(i, b*64+v*32), sums[b][i][v]) })
+		}
 	}
-	switch p.name {
-	case "Q4", "Q4M":
-		t.narrowQ4()
-	case "Q6":
-		t.narrowQ6()
-	case "Q8":
-		t.narrowQ8()
+	group := map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q6": t.narrowQ6, "Q8": t.narrowQ8}[p.name]()
+	t.loop(func() {
+		if sums != nil {
+			t.sums = sums[t.band]
+		}
+		group()
+	})
+	for b := range sums {
+		t.each(func(i, v int) { VMOVUPS(sums[b][i][v], t.y.at(i, b*64+v*32)) })
 	}
-	if t.sums != nil {
-		t.each(func(i, v int) { VMOVUPS(t.sums[i][v], t.y.at(i, v*32)) })
-	}
-	VZEROUPPER()
-	RET()
+	done()
 }
 
 func grid(tokens int) [][]reg.VecVirtual {
@@ -131,50 +140,64 @@ func (t *tile) each(f func(i, v int)) {
 }
 
 // step adds the products of four columns, bytes at disp of the records, to
-// int16 sums.
-func (t *tile) step(sum [][]reg.VecVirtual, code []reg.VecVirtual, disp int, fresh bool) {
+// int16 sums. code loads the columns' codes of a vector.
+func (t *tile) step(sum [][]reg.VecVirtual, disp int, fresh bool, code func(v int) reg.VecVirtual) {
+	add := func(a, c, m, sum reg.VecVirtual) {
+		if fresh {
+			VPMADDUBSW(a, c, sum)
+			return
+		}
+		VPMADDUBSW(a, c, m)
+		VPADDW(m, sum, sum)
+	}
+	if t.tokens == 1 {
+		a := YMM()
+		VPBROADCASTD(t.acts.at(0, disp), a)
+		for v := range vectors {
+			c := code(v)
+			add(a, c, c, sum[0][v])
+		}
+		return
+	}
+	codes := []reg.VecVirtual{code(0), code(1)}
 	for i := range t.tokens {
 		a := YMM()
 		VPBROADCASTD(t.acts.at(i, disp), a)
-		for v := range vectors {
-			if fresh {
-				VPMADDUBSW(a, code[v], sum[i][v])
-				continue
-			}
-			m := YMM()
-			VPMADDUBSW(a, code[v], m)
-			VPADDW(m, sum[i][v], sum[i][v])
+		for v, c := range codes {
+			add(a, c, YMM(), sum[i][v])
 		}
 	}
 }
 
-func (t *tile) narrowQ4() {
-	low := YMM()
+// narrowQ4 gives the emitter of a group.
+func (t *tile) narrowQ4() func() {
+	low, ones := YMM(), YMM()
 	fillLanes(0x0f0f0f0f, low)
-	var ones reg.VecVirtual
 	if t.name == "Q4" {
-		ones = YMM()
 		fillLanes(0x00010001, ones)
 	}
-	t.loop(func() {
+	nibble := func(p int, high bool) func(v int) reg.VecVirtual {
+		return func(v int) reg.VecVirtual {
+			c := YMM()
+			if !high {
+				VPAND(t.code(p*planeBytes+v*32), low, c)
+				return c
+			}
+			VMOVDQU(t.code(p*planeBytes+v*32), c)
+			VPSRLW(Imm(4), c, c)
+			VPAND(low, c, c)
+			return c
+		}
+	}
+	return func() {
 		sum := grid(t.tokens)
 		if t.name == "Q4" {
 			Comment("sums start at -8 times those of the activations")
 			t.each(func(i, v int) { VPBROADCASTD(t.acts.at(i, recStart4), sum[i][v]) })
 		}
 		for p := range 4 {
-			raw, code := make([]reg.VecVirtual, vectors), make([]reg.VecVirtual, vectors)
-			for v := range vectors {
-				raw[v], code[v] = YMM(), YMM()
-				VMOVDQU(t.code(p*planeBytes+v*32), raw[v])
-				VPAND(low, raw[v], code[v])
-			}
-			t.step(sum, code, 4*p, p == 0 && t.name == "Q4M")
-			for v := range vectors {
-				VPSRLW(Imm(4), raw[v], raw[v])
-				VPAND(low, raw[v], raw[v])
-			}
-			t.step(sum, raw, 16+4*p, false)
+			t.step(sum, 4*p, p == 0 && t.name == "Q4M", nibble(p, false))
+			t.step(sum, 16+4*p, false, nibble(p, true))
 		}
 		if t.name == "Q4" {
 			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })
@@ -187,20 +210,20 @@ func (t *tile) narrowQ4() {
 		for v := range vectors {
 			d := YMM()
 			least[v] = YMM()
-			VPMOVZXBD(Mem{Base: t.small, Disp: 80 + v*8}, least[v])
+			VPMOVZXBD(t.smallAt(80+v*8), least[v])
 			VCVTDQ2PS(least[v], least[v])
-			VCVTPH2PS(Mem{Base: t.scales, Disp: 32 + v*16}, d)
+			VCVTPH2PS(t.scaleAt(32+v*16), d)
 			VMULPS(d, least[v], least[v])
 		}
 		t.finish(sum, least)
-	})
+	}
 }
 
 // pairs widens the sixteen byte scales at disp to int16, each twice, so that
 // one multiply-add of int16 pairs scales and sums.
 func (t *tile) pairs(disp int, widen func(...Op)) []reg.VecVirtual {
 	w, sc := YMM(), []reg.VecVirtual{YMM(), YMM()}
-	widen(Mem{Base: t.small, Disp: disp}, w)
+	widen(t.smallAt(disp), w)
 	VPERMQ(Imm(0xd8), w, w)
 	VPUNPCKLWD(w, w, sc[0])
 	VPUNPCKHWD(w, w, sc[1])
@@ -212,7 +235,7 @@ func (t *tile) pairs(disp int, widen func(...Op)) []reg.VecVirtual {
 func (t *tile) finish(sum [][]reg.VecVirtual, least []reg.VecVirtual) {
 	d := []reg.VecVirtual{YMM(), YMM()}
 	for v := range vectors {
-		VCVTPH2PS(Mem{Base: t.scales, Disp: v * 16}, d[v])
+		VCVTPH2PS(t.scaleAt(v*16), d[v])
 	}
 	for i := range t.tokens {
 		for v := range vectors {
@@ -239,87 +262,83 @@ func (t *tile) finish(sum [][]reg.VecVirtual, least []reg.VecVirtual) {
 	}
 }
 
-// plain loads step j's codes that are bytes.
-func (t *tile) plain(j int) []reg.VecVirtual {
-	code := []reg.VecVirtual{YMM(), YMM()}
-	for v := range vectors {
-		VMOVDQU(t.code(j*planeBytes+v*32), code[v])
-	}
-	return code
-}
-
-func (t *tile) narrowQ6() {
+func (t *tile) narrowQ6() func() {
 	low, high := YMM(), YMM()
 	if !t.bytes {
 		sixBitMasks(low, high)
 	}
-	spill := AllocLocal(t.tokens * bandRows * 4) // the first half's sums, where registers run out
-	t.loop(func() {
-		var first [][]reg.VecVirtual
+	code := func(h, p int) func(v int) reg.VecVirtual {
+		return func(v int) reg.VecVirtual {
+			c := YMM()
+			if t.bytes {
+				VMOVDQU(t.code((4*h+p)*planeBytes+v*32), c)
+			} else {
+				sixBits(t.code, h, p, v, low, high, c)
+			}
+			return c
+		}
+	}
+	spill := AllocLocal(t.tokens * bandRows * 4) // the first half's sums: registers run out
+	place := func(i, v int) Mem { return spill.Offset((i*vectors + v) * 32) }
+	return func() {
 		for h := range 2 {
 			Commentf("columns %d to %d, sums from -32 times those of the activations", 16*h, 16*h+15)
 			sum := grid(t.tokens)
 			t.each(func(i, v int) { VPBROADCASTD(t.acts.at(i, recStart6+4*h), sum[i][v]) })
 			for p := range 4 {
-				if t.bytes {
-					t.step(sum, t.plain(4*h+p), 16*h+4*p, false)
-					continue
-				}
-				code := []reg.VecVirtual{YMM(), YMM()}
-				for v := range vectors {
-					sixBits(t.codes, h, p, v, low, high, code[v])
-				}
-				t.step(sum, code, 16*h+4*p, false)
+				t.step(sum, 16*h+4*p, false, code(h, p))
 			}
 			sc := t.pairs(32+16*h, VPMOVSXBW)
 			t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
-			place := func(i, v int) Mem { return spill.Offset((i*vectors + v) * 32) }
-			switch {
-			case h == 0 && t.tokens > 1:
+			if h == 0 {
 				t.each(func(i, v int) { VMOVDQU(sum[i][v], place(i, v)) })
-			case h == 0:
-				first = sum
-			case t.tokens > 1:
-				t.each(func(i, v int) { VPADDD(place(i, v), sum[i][v], sum[i][v]) })
-				t.finish(sum, nil)
-			default:
-				t.each(func(i, v int) { VPADDD(first[i][v], sum[i][v], sum[i][v]) })
-				t.finish(sum, nil)
+				continue
 			}
+			t.each(func(i, v int) { VPADDD(place(i, v), sum[i][v], sum[i][v]) })
+			t.finish(sum, nil)
 		}
-	})
+	}
 }
 
 // narrowQ8 multiplies |w| with activations of w's sign, because the byte
 // multiply-add wants one unsigned side. A pair's sum is at most 2·128·127.
-func (t *tile) narrowQ8() {
+func (t *tile) narrowQ8() func() {
 	ones := YMM()
 	fillLanes(0x00010001, ones)
-	t.loop(func() {
+	return func() {
 		sum := grid(t.tokens)
+		add := func(j int, a, w, size, sum reg.VecVirtual) {
+			m := YMM()
+			VPSIGNB(w, a, m)
+			VPMADDUBSW(m, size, m)
+			if j == 0 {
+				VPMADDWD(ones, m, sum)
+				return
+			}
+			VPMADDWD(ones, m, m)
+			VPADDD(m, sum, sum)
+		}
 		for j := range 8 {
-			w, size := make([]reg.VecVirtual, vectors), make([]reg.VecVirtual, vectors)
-			for v := range vectors {
-				w[v], size[v] = YMM(), YMM()
+			w, size := grid(1)[0], grid(1)[0]
+			load := func(v int) {
 				VMOVDQU(t.code(j*planeBytes+v*32), w[v])
 				VPABSB(w[v], size[v])
+			}
+			if t.tokens > 1 {
+				load(0)
+				load(1)
 			}
 			for i := range t.tokens {
 				a := YMM()
 				VPBROADCASTD(t.acts.at(i, 4*j), a)
 				for v := range vectors {
-					m := YMM()
-					VPSIGNB(w[v], a, m)
-					VPMADDUBSW(m, size[v], m)
-					if j == 0 {
-						VPMADDWD(ones, m, sum[i][v])
-						continue
+					if t.tokens == 1 {
+						load(v)
 					}
-					VPMADDWD(ones, m, m)
-					VPADDD(m, sum[i][v], sum[i][v])
+					add(j, a, w[v], size[v], sum[i][v])
 				}
 			}
 		}
 		t.finish(sum, nil)
-	})
+	}
 }

@@ -8,9 +8,8 @@ import (
 
 // quantize generates the AVX2 routine that makes activation records.
 func quantize() {
-	TEXT("quantizeGroupsAVX2", NOSPLIT, "func(rec *byte, x *float32, groups int)")
+	text("quantizeGroupsAVX2", "func(rec *byte, x *float32, groups int)")
 	Doc("quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.")
-	Pragma("noescape")
 	rec := Load(Param("rec"), GP64())
 	x := Load(Param("x"), GP64())
 	groups := Load(Param("groups"), GP64())

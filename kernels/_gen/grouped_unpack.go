@@ -9,12 +9,11 @@ import (
 // unpack generates the AVX2 routine that widens 6-bit codes to bytes, in planes
 // as those of Q8. It pays when many tokens pass over the same codes.
 func unpack() {
-	TEXT("unpackQ6AVX2", NOSPLIT, "func(dst *byte, src *byte, groups int)")
+	text("unpackQ6AVX2", "func(dst *byte, src *byte, groups int)")
 	Doc("unpackQ6AVX2 widens the codes of groups ≥ 1 groups of a Q6 band to bytes, 512 a group.")
-	Pragma("noescape")
-	dst := Load(Param("dst"), GP64())
-	src := Load(Param("src"), GP64()).(reg.GPVirtual)
-	groups := Load(Param("groups"), GP64())
+	dst := param("dst")
+	src := param("src")
+	groups := param("groups")
 	low, high := YMM(), YMM()
 	sixBitMasks(low, high)
 	Label("loop")
@@ -22,7 +21,7 @@ func unpack() {
 		for p := range 4 {
 			for v := range vectors {
 				code := YMM()
-				sixBits(src, h, p, v, low, high, code)
+				sixBits(func(disp int) Mem { return Mem{Base: src, Disp: disp} }, h, p, v, low, high, code)
 				VMOVDQU(code, Mem{Base: dst, Disp: (4*h+p)*planeBytes + 32*v})
 			}
 		}
@@ -31,8 +30,7 @@ func unpack() {
 	ADDQ(U32(8*planeBytes), dst)
 	DECQ(groups)
 	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	done()
 }
 
 func sixBitMasks(low, high reg.VecVirtual) {
@@ -41,8 +39,8 @@ func sixBitMasks(low, high reg.VecVirtual) {
 }
 
 // sixBits sets code to the 6-bit codes of step 4h+p, vector v.
-func sixBits(src reg.GPVirtual, h, p, v int, low, high, code reg.VecVirtual) {
-	nibbles := Mem{Base: src, Disp: p*planeBytes + v*32}
+func sixBits(at func(disp int) Mem, h, p, v int, low, high, code reg.VecVirtual) {
+	nibbles := at(p*planeBytes + v*32)
 	if h == 0 {
 		VPAND(nibbles, low, code)
 	} else {
@@ -51,7 +49,7 @@ func sixBits(src reg.GPVirtual, h, p, v int, low, high, code reg.VecVirtual) {
 		VPAND(low, code, code)
 	}
 	pair := YMM()
-	VMOVDQU(Mem{Base: src, Disp: nibbleBytes + h*planeBytes + v*32}, pair)
+	VMOVDQU(at(nibbleBytes+h*planeBytes+v*32), pair)
 	switch p { // field p moves to bits 4 and 5; the mask drops the others
 	case 0, 1:
 		VPSLLW(Imm(uint64(4-2*p)), pair, pair)

@@ -9,26 +9,23 @@ import (
 // wide generates an AVX-512 VNNI tile: a register is a band, products add up
 // in int32. The float32 operations are those of the AVX2 tiles in the same
 // order, so the bits agree.
-func wide(p packing, tokens int) {
-	t := begin(p, "AVX512", tokens)
-	sums := make([]reg.VecVirtual, tokens)
-	for i := range sums {
-		sums[i] = ZMM()
-		VMOVUPS(t.y.at(i, 0), sums[i])
+func wide(p packing, bands, tokens int) {
+	t := begin(p, "AVX512", bands, tokens)
+	sums := make([][]reg.VecVirtual, bands)
+	for b := range sums {
+		sums[b] = row(tokens)
+		for i, v := range sums[b] {
+			VMOVUPS(t.y.at(i, 64*b), v)
+		}
 	}
-	switch p.name {
-	case "Q4", "Q4M":
-		t.wideQ4(sums)
-	case "Q6":
-		t.wideQ6(sums)
-	case "Q8":
-		t.wideQ8(sums)
+	group := map[string]func() func([]reg.VecVirtual){"Q4": t.wideQ4, "Q4M": t.wideQ4, "Q6": t.wideQ6, "Q8": t.wideQ8}[p.name]()
+	t.loop(func() { group(sums[t.band]) })
+	for b := range sums {
+		for i, v := range sums[b] {
+			VMOVUPS(v, t.y.at(i, 64*b))
+		}
 	}
-	for i := range sums {
-		VMOVUPS(sums[i], t.y.at(i, 0))
-	}
-	VZEROUPPER()
-	RET()
+	done()
 }
 
 func row(tokens int) []reg.VecVirtual {
@@ -46,10 +43,10 @@ func (t *tile) dot(sum []reg.VecVirtual, code reg.VecVirtual, disp int) {
 	}
 }
 
-func (t *tile) wideQ4(sums []reg.VecVirtual) {
+func (t *tile) wideQ4() func(sums []reg.VecVirtual) {
 	low := ZMM()
 	fillLanes(0x0f0f0f0f, low)
-	t.loop(func() {
+	return func(sums []reg.VecVirtual) {
 		sum := row(t.tokens)
 		for i := range sum {
 			if t.name == "Q4" {
@@ -72,23 +69,23 @@ func (t *tile) wideQ4(sums []reg.VecVirtual) {
 			return
 		}
 		sc, least, d := ZMM(), ZMM(), ZMM()
-		VPMOVZXBD(Mem{Base: t.small, Disp: 64}, sc)
+		VPMOVZXBD(t.smallAt(64), sc)
 		for i := range sum {
 			VPMULLD(sc, sum[i], sum[i])
 		}
-		VPMOVZXBD(Mem{Base: t.small, Disp: 80}, least)
+		VPMOVZXBD(t.smallAt(80), least)
 		VCVTDQ2PS(least, least)
-		VCVTPH2PS(Mem{Base: t.scales, Disp: 32}, d)
+		VCVTPH2PS(t.scaleAt(32), d)
 		VMULPS(d, least, least)
 		t.wideFinish(sums, sum, least)
-	})
+	}
 }
 
-func (t *tile) wideQ6(sums []reg.VecVirtual) {
+func (t *tile) wideQ6() func(sums []reg.VecVirtual) {
 	low, high := ZMM(), ZMM()
 	fillLanes(0x0f0f0f0f, low)
 	fillLanes(0x30303030, high)
-	t.loop(func() {
+	return func(sums []reg.VecVirtual) {
 		var first []reg.VecVirtual
 		for h := range 2 {
 			sum := row(t.tokens)
@@ -114,7 +111,7 @@ func (t *tile) wideQ6(sums []reg.VecVirtual) {
 				t.dot(sum, code, 16*h+4*p)
 			}
 			sc := ZMM()
-			VPMOVSXBD(Mem{Base: t.small, Disp: 32 + 16*h}, sc)
+			VPMOVSXBD(t.smallAt(32+16*h), sc)
 			for i := range sum {
 				VPMULLD(sc, sum[i], sum[i])
 				if h == 1 {
@@ -124,13 +121,13 @@ func (t *tile) wideQ6(sums []reg.VecVirtual) {
 			first = sum
 		}
 		t.wideFinish(sums, first, nil)
-	})
+	}
 }
 
-func (t *tile) wideQ8(sums []reg.VecVirtual) {
+func (t *tile) wideQ8() func(sums []reg.VecVirtual) {
 	offset := ZMM()
 	fillLanes(0x80808080, offset)
-	t.loop(func() {
+	return func(sums []reg.VecVirtual) {
 		Comment("codes become unsigned by adding 128; sums start at -128 times those of the activations")
 		sum := row(t.tokens)
 		for i := range sum {
@@ -143,13 +140,13 @@ func (t *tile) wideQ8(sums []reg.VecVirtual) {
 			t.dot(sum, w, 4*j)
 		}
 		t.wideFinish(sums, sum, nil)
-	})
+	}
 }
 
 // wideFinish is finish for whole bands.
 func (t *tile) wideFinish(sums, sum []reg.VecVirtual, least reg.VecVirtual) {
 	d := ZMM()
-	VCVTPH2PS(Mem{Base: t.scales}, d)
+	VCVTPH2PS(t.scaleAt(0), d)
 	for i := range sum {
 		VCVTDQ2PS(sum[i], sum[i])
 		VMULPS(d, sum[i], sum[i])
