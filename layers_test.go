@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/lutra-lm/lutra"
+
+// layers is the import rule: each package may import the ones listed with it
+// and nothing else of this module. Data flows down and back once. Keys are
+// longest-prefix matches; "models/..." packages are parts of one layer.
+var layers = map[string][]string{
+	"":                 {"internal/cli"},
+	"internal/cli":     {"web", "server", "tts", "batcher", "models", "kernels", "hexagon"},
+	"web":              {},
+	"server":           {"web", "tts", "batcher", "models"},
+	"tts":              {"batcher", "models"},
+	"batcher":          {"models", "kernels"},
+	"models":           {"kernels"},
+	"models/gguf":      {"kernels"},
+	"models/tokenizer": {"models/gguf"},
+	"models/template":  {},
+	"models/embedded":  {"models/gguf"},
+	"hexagon":          {"kernels"},
+	"kernels":          {},
+}
+
+func TestImportsPointDownOnly(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	seen := 0
+	for d := json.NewDecoder(bytes.NewReader(out)); ; seen++ {
+		var pkg struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := d.Decode(&pkg); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		from := relative(pkg.ImportPath)
+		layer, ok := layerOf(from)
+		if !ok {
+			t.Errorf("package %s belongs to no layer: give it one in this table", pkg.ImportPath)
+			continue
+		}
+		for _, imp := range pkg.Imports {
+			if !strings.HasPrefix(imp, module) {
+				continue
+			}
+			if to := relative(imp); !allowed(layer, from, to) {
+				t.Errorf("%s imports %s: layer %q may import only %v", from, to, layer, layers[layer])
+			}
+		}
+	}
+	if seen < 5 {
+		t.Fatalf("go list named %d packages: the test has lost sight of the tree", seen)
+	}
+}
+
+func relative(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
+}
+
+// layerOf finds the longest key that is pkg or a parent folder of it.
+func layerOf(pkg string) (string, bool) {
+	for p := pkg; ; {
+		if _, ok := layers[p]; ok && (p != "" || pkg == "") {
+			return p, true
+		}
+		i := strings.LastIndexByte(p, '/')
+		if i < 0 {
+			return "", false
+		}
+		p = p[:i]
+	}
+}
+
+func allowed(layer, from, to string) bool {
+	if strings.HasPrefix(to, layer+"/") && layer != "" {
+		return true // a package's own parts
+	}
+	target, _ := layerOf(to)
+	return target == layer && from != to || slices.ContainsFunc(layers[layer], func(l string) bool {
+		return to == l || strings.HasPrefix(to, l+"/")
+	})
+}
