@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// fileInfo is what `info --json` prints.
+type fileInfo struct {
+	File     string         `json:"file"`
+	Version  int            `json:"gguf_version"`
+	Weights  int64          `json:"weights"`
+	Bytes    int64          `json:"tensor_bytes"`
+	Metadata map[string]any `json:"metadata"`
+	Tensors  []tensorInfo   `json:"tensors"`
+}
+
+type tensorInfo struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Dims  []int  `json:"dims"` // fastest first, as GGUF stores them
+	Bytes int    `json:"bytes"`
+}
+
+func newInfo() *cobra.Command {
+	var asJSON, tensors bool
+	cmd := &cobra.Command{
+		Use:   "info FILE",
+		Short: "Show what a GGUF file holds",
+		Example: `  lutra info model.gguf
+  lutra info --tensors lutra-tiny-s        # an embedded model
+  lutra info --json model.gguf | jq .metadata`,
+		Args: exactArgs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := openGGUF(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			info := describe(args[0], f)
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), info)
+			}
+			return info.print(cmd.OutOrStdout(), tensors)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&tensors, "tensors", false, "list every tensor")
+	return cmd
+}
+
+// openGGUF opens a file, or an embedded model by its name.
+func openGGUF(name string) (*gguf.File, error) {
+	if isEmbedded(name) {
+		return embedded.Open(name)
+	}
+	return gguf.Open(name)
+}
+
+func describe(name string, f *gguf.File) fileInfo {
+	info := fileInfo{File: name, Version: f.Version, Metadata: map[string]any{}}
+	for key, v := range f.Metadata {
+		info.Metadata[key] = shorten(v)
+	}
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		info.Weights += int64(t.Len())
+		info.Bytes += int64(len(t.Data))
+		info.Tensors = append(info.Tensors, tensorInfo{t.Name, t.Type.String(), t.Dims, len(t.Data)})
+	}
+	return info
+}
+
+// shorten keeps vocabularies from flooding the screen: long arrays become
+// their size and first elements.
+func shorten(v any) any {
+	const shown = 4
+	if r := reflect.ValueOf(v); r.Kind() == reflect.Slice && r.Len() > 16 {
+		return fmt.Sprintf("%d elements: %v ...", r.Len(), r.Slice(0, shown).Interface())
+	}
+	return v
+}
+
+func (f fileInfo) print(w io.Writer, tensors bool) error {
+	fmt.Fprintf(w, "%s: GGUF v%d, %d tensors, %.2f M weights, %s\n\n", f.File, f.Version, len(f.Tensors), float64(f.Weights)/1e6, byteSize(f.Bytes))
+	rows := [][]string{{"key", "value"}}
+	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
+		rows = append(rows, []string{key, printable(f.Metadata[key])})
+	}
+	if err := table(w, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if !tensors {
+		return table(w, f.byType())
+	}
+	rows = [][]string{{"tensor", "type", "shape", "size"}}
+	for _, t := range f.Tensors {
+		rows = append(rows, []string{t.Name, t.Type, fmt.Sprint(t.Dims), byteSize(int64(t.Bytes))})
+	}
+	return table(w, rows)
+}
+
+// byType sums tensors a storage type, largest first.
+func (f fileInfo) byType() [][]string {
+	count, bytes := map[string]int{}, map[string]int{}
+	for _, t := range f.Tensors {
+		count[t.Type]++
+		bytes[t.Type] += t.Bytes
+	}
+	rows := [][]string{{"storage", "tensors", "size"}}
+	for _, name := range slices.SortedFunc(maps.Keys(bytes), func(a, b string) int { return bytes[b] - bytes[a] }) {
+		rows = append(rows, []string{name, fmt.Sprint(count[name]), byteSize(int64(bytes[name]))})
+	}
+	return rows
+}
+
+// printable is one line without control characters: metadata comes from
+// outside and goes to a terminal.
+func printable(v any) string {
+	s := fmt.Sprintf("%v", v)
+	if r := []rune(s); len(r) > 100 {
+		s = string(r[:100]) + " ..."
+	}
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, s)
+}
