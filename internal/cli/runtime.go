@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// host is one loaded model with the engine that runs it.
+type host struct {
+	bundle  *models.Bundle
+	engine  *batcher.Engine
+	model   *tts.Model
+	aliases []string
+}
+
+// runtime is everything that computes: models and engines over one worker pool.
+type runtime struct {
+	pool  *kernels.Pool
+	hosts []*host
+	log   zerolog.Logger
+}
+
+// contextsKept bounds what "auto" KV memory grows to: this many full contexts
+// at once are more than a CPU serves.
+const contextsKept = 64
+
+// newRuntime loads the configured models. onStep, if any, observes each model's
+// steps. The caller closes the runtime.
+func newRuntime(cfg Config, log zerolog.Logger, onStep func(model string) func(batcher.StepStats)) (*runtime, error) {
+	r := &runtime{pool: kernels.NewPool(cfg.Threads), log: log}
+	for _, m := range cfg.Models {
+		if err := r.load(cfg, m, onStep); err != nil {
+			r.Close()
+			return nil, fmt.Errorf("model %s: %w", m.apiName(), err)
+		}
+	}
+	return r, nil
+}
+
+func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batcher.StepStats)) error {
+	start := time.Now()
+	bundle, err := loadBundle(m, models.LoadOptions{Pool: r.pool, Packing: m.packing()})
+	if err != nil {
+		return err
+	}
+	h := &host{bundle: bundle, aliases: m.Aliases}
+	r.hosts = append(r.hosts, h)
+	bundle.Name = m.apiName()
+	shape := bundle.Model.Config()
+	if shape.Outputs != shape.Vocab {
+		return errors.New("a reward model scores text and cannot be asked; serve a generator")
+	}
+
+	opt := cfg.Engine
+	opt.Context = shape.Context
+	if m.Context > 0 {
+		opt.Context = min(m.Context, shape.Context)
+	}
+	kv, err := newKV(cfg, shape, &opt.Context)
+	if err != nil {
+		return err
+	}
+	opt.Pool = r.pool
+	if onStep != nil {
+		opt.OnStep = onStep(bundle.Name)
+	}
+	h.engine = batcher.New(bundle.Model, kv, opt)
+	h.model = tts.NewModel(bundle, h.engine)
+	r.log.Info().Str("model", bundle.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
+		Str("weights", byteSize(shape.Bytes)).Int("context", opt.Context).Int("kv_tokens", kv.Blocks()*kv.BlockLen()).
+		Stringer("kernels", kernels.ActiveISA()).Int("threads", r.pool.Threads()).
+		Dur("took_ms", time.Since(start)).Msg("model loaded")
+	return nil
+}
+
+// newKV sizes a model's cache. A context that the memory cannot hold once is
+// shortened to what fits.
+func newKV(cfg Config, shape models.Config, contextLen *int) (*models.KVCache, error) {
+	kind, err := models.ParseKVType(cfg.KV.Type)
+	if err != nil {
+		return nil, err
+	}
+	opt := models.KVOptions{Type: kind, BlockLen: cfg.KV.Block}
+	perBlock := models.KVBytesPerBlock(shape, opt)
+	oneContext := (*contextLen + opt.BlockLen - 1) / opt.BlockLen
+	budget, err := cfg.KV.bytes()
+	if err != nil {
+		return nil, err
+	}
+	if budget > 0 {
+		opt.Blocks = int(budget / perBlock)
+	} else {
+		share := freeMemory() / 4 / int64(len(cfg.Models))
+		opt.Blocks = int(min(share/perBlock, int64(contextsKept*oneContext)))
+	}
+	if opt.Blocks < 1 {
+		return nil, fmt.Errorf("kv.memory: %s do not hold one block of %d tokens (%s)", byteSize(budget), opt.BlockLen, byteSize(perBlock))
+	}
+	*contextLen = min(*contextLen, opt.Blocks*opt.BlockLen)
+	return models.NewKVCache(shape, opt)
+}
+
+// Run steps all engines until ctx ends or one of them fails.
+func (r *runtime) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, h := range r.hosts {
+		g.Go(func() error {
+			if err := h.engine.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("engine of %s: %w", h.bundle.Name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// Close releases the models and stops the workers. Run must have returned.
+func (r *runtime) Close() {
+	for _, h := range r.hosts {
+		if err := h.bundle.Close(); err != nil {
+			r.log.Warn().Err(err).Str("model", h.bundle.Name).Msg("closing")
+		}
+	}
+	r.pool.Close()
+}
+
+// loadBundle reads a file or an embedded model.
+func loadBundle(m ModelConfig, opt models.LoadOptions) (*models.Bundle, error) {
+	if m.Embedded == "" {
+		return models.Load(m.Path, opt)
+	}
+	f, err := embedded.Open(m.Embedded)
+	if err != nil {
+		return nil, err
+	}
+	return models.LoadFile(f, opt)
+}
+
+// packing is the run-time packing's name as models takes it.
+func (m ModelConfig) packing() string {
+	switch m.Packing {
+	case "i1":
+		return kernels.I1.String()
+	case "i2":
+		return kernels.I2.String()
+	}
+	return ""
+}
+
+// defaultModels are the embedded generators, the default first.
+func defaultModels() []ModelConfig {
+	var list []ModelConfig
+	for _, e := range embedded.Models() {
+		if e.Role == embedded.Generator {
+			list = append(list, ModelConfig{Embedded: e.Name})
+		}
+	}
+	return list
+}
+
+func embeddedNames() []string {
+	var names []string
+	for _, e := range embedded.Models() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+func isEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }

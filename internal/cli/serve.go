@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lutra-lm/lutra/server"
+)
+
+// modelFlags are shared by the commands that run a model themselves.
+type modelFlags struct {
+	config string
+	models []string
+}
+
+// configKeys maps flags to the keys of config.yaml that they override.
+var configKeys = map[string]string{
+	"addr":     "server.listen",
+	"api-key":  "server.api_keys",
+	"threads":  "threads",
+	"kv-type":  "kv.type",
+	"kv-mem":   "kv.memory",
+	"log":      "log.level",
+	"strict":   "server.strict",
+	"tls-cert": "server.tls_cert",
+	"tls-key":  "server.tls_key",
+}
+
+func (m *modelFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&m.config, "config", "", "configuration `FILE` (see config.yaml)")
+	f.StringArrayVar(&m.models, "model", nil, "GGUF `[NAME=]FILE` or an embedded model's name; may be repeated")
+	f.Int("threads", 0, "compute threads (default: one a core)")
+	f.String("kv-type", "f16", "KV cache format: f16 or int8")
+	f.String("kv-mem", "auto", "KV cache memory a model, such as 2GiB")
+	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
+}
+
+// load merges the configuration's sources.
+func (m *modelFlags) load(f *pflag.FlagSet) (Config, error) {
+	cfg, err := loadConfig(m.config, os.Environ(), f, configKeys)
+	if err != nil || len(m.models) == 0 {
+		return cfg, err
+	}
+	cfg.Models = nil
+	for _, arg := range m.models {
+		mc, err := modelFlag(arg)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Models = append(cfg.Models, mc)
+	}
+	return cfg, cfg.Validate()
+}
+
+func newServe() *cobra.Command {
+	var m modelFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve models behind the OpenAI API",
+		Long: `Serves chat completions, completions and the tokenizer over HTTP. Without --model
+the embedded reasoner answers. SIGTERM drains: running answers end, new ones are refused.`,
+		Example: `  lutra serve
+  lutra serve --addr 0.0.0.0:8080 --api-key secret --model falcon3-1b-tq2_0.gguf
+  lutra serve --config config.yaml --threads 8`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := m.load(cmd.Flags())
+			if err != nil {
+				return err
+			}
+			return serve(cmd.Context(), cfg, cmd)
+		},
+	}
+	f := cmd.Flags()
+	m.register(f)
+	f.String("addr", "127.0.0.1:8080", "`HOST:PORT` to listen on")
+	f.StringArray("api-key", nil, "accept this bearer `KEY`; may be repeated")
+	f.Bool("strict", false, "refuse unknown request fields")
+	f.String("tls-cert", "", "certificate `FILE` (PEM); serves HTTPS with --tls-key")
+	f.String("tls-key", "", "key `FILE` (PEM)")
+	return cmd
+}
+
+// serve answers /healthz while models load, publishes them, and drains when
+// ctx ends: the server first, so that running requests keep their engines.
+func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
+	log := cfg.Log.logger(cmd.ErrOrStderr())
+	cfg.Server.Log = log
+	srv := server.New(cfg.Server)
+	listener, err := net.Listen("tcp", cfg.Server.Listen)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var g errgroup.Group
+	served := make(chan struct{})
+	g.Go(func() error {
+		defer close(served)
+		defer cancel()
+		return srv.Serve(ctx, listener)
+	})
+	g.Go(func() error {
+		defer cancel()
+		r, err := newRuntime(cfg, log, srv.StepObserver)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		if err := srv.Publish(r.served()...); err != nil {
+			return err
+		}
+		log.Info().Msgf("ready on %s: curl %s/v1/chat/completions", listener.Addr(), baseURL(cfg.Server, listener.Addr()))
+		engines, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		go func() { <-served; stop() }()
+		return r.Run(engines)
+	})
+	return g.Wait()
+}
+
+func (r *runtime) served() []server.Served {
+	list := make([]server.Served, len(r.hosts))
+	for i, h := range r.hosts {
+		list[i] = server.Served{Model: h.model, Aliases: h.aliases}
+	}
+	return list
+}
+
+func baseURL(opt server.Options, addr net.Addr) string {
+	scheme := "http"
+	if opt.TLSCert != "" {
+		scheme = "https"
+	}
+	return fmt.Sprintf("%s://%s", scheme, addr)
+}
