@@ -1,0 +1,22 @@
+package cli
+
+import "github.com/spf13/cobra"
+
+func newBench() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure kernels, the engine or a server",
+		Example: `  lutra bench kernels --packing I2,I1
+  lutra bench engine --shape falcon3-1b
+  lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("unknown benchmark %q (have kernels, engine, serve)", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newBenchKernels(), newBenchEngine(), newBenchServe())
+	return cmd
+}

@@ -1,0 +1,118 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// referenceFlags choose the model of commands that look at its logits
+// directly, without an engine.
+type referenceFlags struct {
+	model, packing, kvType string
+	exact                  bool
+	threads                int
+}
+
+func (r *referenceFlags) register(f *pflag.FlagSet) {
+	f.StringVar(&r.model, "model", defaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
+	f.StringVar(&r.packing, "packing", "auto", "run-time packing of ternary weights: auto, i1, i2")
+	f.StringVar(&r.kvType, "kv-type", "f16", "KV cache format: f16, int8 or f32")
+	f.BoolVar(&r.exact, "exact", false, "float32 weights and activations (slow; the reference path)")
+	f.IntVar(&r.threads, "threads", 0, "compute threads (default: one a core)")
+}
+
+// chunk is the number of tokens a forward pass takes at once here.
+const chunk = 128
+
+// withScorer loads the model and gives f a function that calls row with the
+// logits after each of tokens in turn. Each call starts a fresh sequence.
+func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error) error {
+	mc, err := modelFlag(r.model)
+	if err != nil {
+		return err
+	}
+	mc.Packing = r.packing
+	kvType, err := models.ParseKVType(r.kvType)
+	if err != nil {
+		return usageError{err}
+	}
+	pool := kernels.NewPool(r.threads)
+	defer pool.Close()
+	bundle, err := loadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.packing(), Exact: r.exact})
+	if err != nil {
+		return err
+	}
+	defer bundle.Close()
+	return f(bundle, func(tokens []int32, row func(t int, logits []float32) error) error {
+		kv, err := models.NewKVCache(bundle.Model.Config(), models.KVOptions{Type: kvType, BlockLen: chunk, Blocks: len(tokens)/chunk + 1})
+		if err != nil {
+			return err
+		}
+		return scoreSequence(bundle.Model, kv, tokens, row)
+	})
+}
+
+type scorer func(tokens []int32, row func(t int, logits []float32) error) error
+
+func scoreSequence(m models.Model, kv *models.KVCache, tokens []int32, row func(t int, logits []float32) error) error {
+	width := m.Config().Outputs
+	seq := kv.Open(nil)
+	defer seq.Release()
+	var b models.Batch
+	for lo := 0; lo < len(tokens); lo += chunk {
+		part := tokens[lo:min(lo+chunk, len(tokens))]
+		if err := seq.Grow(len(part)); err != nil {
+			return err
+		}
+		b.Reset()
+		b.Add(seq, lo, len(part), part...)
+		if err := m.Forward(&b, kv); err != nil {
+			return err
+		}
+		for i := range part {
+			if err := row(lo+i, b.Logits[i*width:(i+1)*width]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// logProbability is the natural logarithm of softmax(logits)[id], in double
+// precision.
+func logProbability(logits []float32, id int32) float64 {
+	top := logits[0]
+	for _, x := range logits {
+		top = max(top, x)
+	}
+	sum := 0.0
+	for _, x := range logits {
+		sum += math.Exp(float64(x - top))
+	}
+	return float64(logits[id]-top) - math.Log(sum)
+}
+
+// parseTokens reads ids separated by white space or commas, with or without a
+// JSON list's brackets.
+func parseTokens(text string, vocab int) ([]int32, error) {
+	fields := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n,[]", r) })
+	tokens := make([]int32, len(fields))
+	for i, f := range fields {
+		id, err := strconv.ParseInt(f, 10, 32)
+		if err != nil || id < 0 || id >= int64(vocab) {
+			return nil, fmt.Errorf("token %d: %q is no id in 0..%d", i, f, vocab-1)
+		}
+		tokens[i] = int32(id)
+	}
+	if len(tokens) == 0 {
+		return nil, fmt.Errorf("no tokens")
+	}
+	return tokens, nil
+}
