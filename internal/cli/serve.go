@@ -21,7 +21,7 @@ type modelFlags struct {
 
 // configKeys maps flags to the keys of config.yaml that they override.
 var configKeys = map[string]string{
-	"addr":     "server.listen",
+	"addr":     "server.addr",
 	"api-key":  "server.api_keys",
 	"threads":  "threads",
 	"kv-type":  "kv.type",
@@ -93,7 +93,7 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 	log := cfg.Log.logger(cmd.ErrOrStderr())
 	cfg.Server.Log = log
 	srv := server.New(cfg.Server)
-	listener, err := net.Listen("tcp", cfg.Server.Listen)
+	listener, err := net.Listen("tcp", cfg.Server.Addr)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/providers/structs"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+const shipped = "../../config.yaml"
+
+func TestShippedConfigNamesEveryKeyWithItsDefault(t *testing.T) {
+	inFile, inCode := koanf.New("."), koanf.New(".")
+	if err := inFile.Load(file.Provider(shipped), yaml.Parser()); err != nil {
+		t.Fatal(err)
+	}
+	if err := inCode.Load(structs.Provider(DefaultConfig(), "koanf"), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range inCode.Keys() {
+		if !slices.Contains(inFile.Keys(), key) {
+			t.Errorf("config.yaml lacks %s", key)
+		}
+	}
+	got, err := loadConfig(shipped, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultConfig()
+	// Empty and absent lists mean the same.
+	got.Server.APIKeys, got.Server.CORSOrigins = slices.Clip(got.Server.APIKeys), slices.Clip(got.Server.CORSOrigins)
+	if len(got.Server.APIKeys) == 0 && len(got.Server.CORSOrigins) == 0 {
+		got.Server.APIKeys, got.Server.CORSOrigins = want.Server.APIKeys, want.Server.CORSOrigins
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("config.yaml gives\n%+v\nthe defaults are\n%+v", got, want)
+	}
+}
+
+func TestFlagsBeatEnvironmentBeatsFile(t *testing.T) {
+	path := writeConfig(t, "threads: 3\nserver:\n  addr: 127.0.0.1:1\n  max_choices: 5\nkv:\n  type: int8\n")
+	env := []string{"LUTRA_SERVER_ADDR=127.0.0.1:2", "LUTRA_SERVER_MAX_CHOICES=6", "LUTRA_SERVER_KEEP_ALIVE=3s", "LUTRA_SERVER_API_KEYS=a,b", "LUTRA_KERNEL=generic"}
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	set.String("addr", "", "")
+	set.String("kv-type", "", "")
+	if err := set.Parse([]string{"--addr", "127.0.0.1:3"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := loadConfig(path, env, set, configKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Server.Addr != "127.0.0.1:3" || c.Server.MaxChoices != 6 || c.Threads != 3 || c.KV.Type != "int8" ||
+		c.Server.KeepAlive.Seconds() != 3 || !slices.Equal(c.Server.APIKeys, []string{"a", "b"}) {
+		t.Errorf("loadConfig = %+v", c)
+	}
+}
+
+func TestFaultyConfigurationsNameTheKey(t *testing.T) {
+	for text, want := range map[string]string{
+		"server:\n  adr: x":                       "server.adr",
+		"threads: many":                           "threads",
+		"threads: -1":                             "threads",
+		"kv:\n  type: f8":                         "kv.type",
+		"kv:\n  memory: lots":                     "kv.memory",
+		"models: []":                              "models",
+		"models:\n  - {}":                         "models[0]",
+		"models:\n  - {path: a, packing: i9}":     "models[0].packing",
+		"models:\n  - {path: a, colour: red}":     "colour",
+		"server:\n  keep_alive: soon":             "keep_alive",
+		"log:\n  level: loud":                     "log.level",
+		"server: [1":                              "yaml",
+		"engine:\n  step_tokens: 0":               "step",
+		"server:\n  api_keys: [\"\"]":             "api_keys[0]",
+		"server:\n  tls_cert: only-one-of-a-pair": "tls_",
+	} {
+		_, err := loadConfig(writeConfig(t, text), nil, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("loadConfig(%q) error = %v, want one that names %q", text, err, want)
+		}
+	}
+}
+
+func writeConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
