@@ -27,6 +27,8 @@ var layers = map[string][]string{
 	"models/tokenizer": {"models/gguf"},
 	"models/template":  {},
 	"models/embedded":  {"models/gguf"},
+	"models/synthetic": {"models/gguf"},
+	"models/toy":       {"models"},
 	"hexagon":          {"kernels"},
 	"kernels":          {},
 }

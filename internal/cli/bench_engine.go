@@ -17,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
 // engineResult is one line of `bench engine --json`.
@@ -90,7 +91,7 @@ on their values.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
-	f.StringVar(&o.shape, "shape", "", "random model of a known shape: "+strings.Join(models.Shapes(), ", "))
+	f.StringVar(&o.shape, "shape", "", "random model of a known shape: "+strings.Join(shapeNames(), ", "))
 	f.StringVar(&o.packing, "packing", "auto", "run-time packing of ternary weights: auto, i1, i2")
 	f.IntVar(&o.threads, "threads", 0, "compute threads (default: one a core)")
 	f.IntVarP(&o.reps, "reps", "r", 5, "repetitions a test, after one that is not counted")
@@ -146,13 +147,34 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 func (o *engineBench) bundle(pool *kernels.Pool) (*models.Bundle, error) {
 	opt := models.LoadOptions{Pool: pool, Packing: ModelConfig{Packing: o.packing}.packing()}
 	if o.shape != "" {
-		return models.LoadSynthetic(o.shape, opt)
+		return loadSynthetic(o.shape, opt)
 	}
 	mc, err := modelFlag(cmp.Or(o.model, defaultModels()[0].Embedded))
 	if err != nil {
 		return nil, err
 	}
 	return loadBundle(mc, opt)
+}
+
+func shapeNames() []string {
+	var names []string
+	for _, s := range synthetic.Shapes() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// loadSynthetic makes a model of random weights in memory.
+func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error) {
+	s, err := synthetic.Named(shape)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	f, err := synthetic.Build(s, synthetic.DefaultOptions())
+	if err != nil {
+		return nil, err
+	}
+	return models.LoadFile(f, opt)
 }
 
 // measureEngine runs t reps times on an engine of its own; the first run warms
