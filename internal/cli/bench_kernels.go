@@ -1,5 +1,97 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
 
-func newBenchKernels() *cobra.Command { return &cobra.Command{Use: "kernels"} }
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/kernels"
+)
+
+func newBenchKernels() *cobra.Command {
+	o := kernels.DefaultBenchOptions()
+	var shapes []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "kernels",
+		Short: "Measure the matrix products beside this machine's own peak",
+		Long: `Measures y[N][M] = x[N][K] · W[M][K] with every kernel this machine has, quantising
+and arranging the activations included, beside the machine's own limits measured in
+the same run: its int8 multiply rate, and for N = 1, whose weights come from memory,
+its read rate. A ratio above 1 is a lookup kernel doing what the multipliers cannot.`,
+		Example: `  lutra bench kernels
+  lutra bench kernels --shapes 2048x8192 --tokens 1,32 --json`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(shapes) > 0 {
+				o.Shapes = nil
+			}
+			for _, s := range shapes {
+				m, k, err := parseShape(s)
+				if err != nil {
+					return err
+				}
+				o.Shapes = append(o.Shapes, [2]int{m, k})
+			}
+			for _, n := range append(o.Tokens, o.Threads...) {
+				if n < 1 || n > 1<<12 {
+					return usagef("%d is no number of tokens or threads", n)
+				}
+			}
+			return benchKernels(cmd, o, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&shapes, "shapes", nil, "matrices `MxK` (default 4096x4096,2560x6912)")
+	f.IntSliceVar(&o.Tokens, "tokens", o.Tokens, "batch sizes N")
+	f.IntSliceVar(&o.Threads, "threads", o.Threads, "numbers of threads")
+	f.DurationVar(&o.Budget, "budget", o.Budget, "time spent on one row")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func parseShape(s string) (m, k int, err error) {
+	a, b, _ := strings.Cut(s, "x")
+	m, errM := strconv.Atoi(a)
+	k, errK := strconv.Atoi(b)
+	if errM != nil || errK != nil || m < 1 || k < 1 {
+		return 0, 0, usagef("--shapes: %q is no MxK", s)
+	}
+	return m, k, nil
+}
+
+func benchKernels(cmd *cobra.Command, o kernels.BenchOptions, asJSON bool) error {
+	machine := kernels.MeasureMachine(time.Second / 2)
+	printMachine(cmd.ErrOrStderr(), machine)
+	bar := progress(cmd.ErrOrStderr(), -1, "products")
+	rows := []kernels.BenchRow{}
+	for row, err := range kernels.BenchKernels(machine, o) {
+		if err != nil {
+			return err
+		}
+		if err := cmd.Context().Err(); err != nil {
+			return err
+		}
+		rows = append(rows, row)
+		_ = bar.Add(1)
+	}
+	_ = bar.Finish()
+	if asJSON {
+		return writeJSON(cmd.OutOrStdout(), rows)
+	}
+	cells := [][]string{{"isa", "kernel", "packing", "M", "K", "N", "threads", "GMAC/s", "peak", "ratio"}}
+	for _, r := range rows {
+		cells = append(cells, []string{r.ISA, r.Kernel, r.Packing, fmt.Sprint(r.M), fmt.Sprint(r.K), fmt.Sprint(r.N), fmt.Sprint(r.Threads),
+			fmt.Sprintf("%.1f", r.GMACs), fmt.Sprintf("%.1f", r.Peak), fmt.Sprintf("%.2f", r.Ratio)})
+	}
+	return table(cmd.OutOrStdout(), cells)
+}
+
+func printMachine(w io.Writer, m kernels.BenchMachine) {
+	fmt.Fprintf(w, "%s, %d threads: int8 peak %.1f GMAC/s a core (%s), memory read %.1f GB/s on one thread, %.1f on all\n",
+		m.ISA, m.Threads, m.Peak, m.PeakOf, m.ReadOne, m.ReadAll)
+}
