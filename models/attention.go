@@ -2,6 +2,7 @@ package models
 
 import (
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/kernels"
 )
@@ -16,12 +17,16 @@ import (
 // absolute positions, and in the chunk that holds the row's own position the
 // row is computed by itself. So neither the neighbours in the batch nor the
 // way a prompt was cut show in the result.
+//
+// Rows of a tile that see a whole chunk through the same blocks take it
+// together: those of one prompt, and those of forks, whose shared prefix is
+// then read once for all of them.
 type attention struct {
 	pool    *kernels.Pool
 	group   int // query heads a KV head
 	dim     int
-	tile    int // rows of a tile
-	tiles   []attTile
+	rows    []attRow
+	tile    int          // rows of a tile
 	scratch []attScratch // one a worker
 
 	// The run under way.
@@ -30,33 +35,33 @@ type attention struct {
 	out, q []float32 // [T][Heads*dim]
 }
 
-// attTile is a run of query rows of one sequence.
-type attTile struct {
-	seq  *KVSeq
-	row  int // first row in the batch
-	rows int
-	pos  int // position of the first row
+// attRow is the place of one query row.
+type attRow struct {
+	seq *KVSeq
+	pos int
 }
 
 // attScratch is what one worker needs for one part.
 type attScratch struct {
-	q, acc []float32               // [tile*group][dim]
-	scores []float32               // [tile*group][chunk]
-	soft   []kernels.OnlineSoftmax // [tile*group]
+	q, acc []float32               // [maxTile*group][dim]
+	scores []float32               // [maxTile*group][chunk]
+	soft   []kernels.OnlineSoftmax // [maxTile*group]
 }
 
 // chunkKeys is about how many keys share one softmax update.
 const chunkKeys = 64
 
 // tileQueries is about how many queries of a KV head meet each block of keys
-// while it is in the cache.
-const tileQueries = 32
+// while it is in the cache, if that leaves partsPerThread parts for every worker.
+const (
+	tileQueries    = 32
+	partsPerThread = 4
+)
 
 func newAttention(pool *kernels.Pool, cfg Config) *attention {
 	a := &attention{pool: pool, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim}
-	a.tile = max(1, tileQueries/a.group)
 	a.scratch = make([]attScratch, pool.Threads())
-	n := a.tile * a.group
+	n := a.maxTile() * a.group
 	for i := range a.scratch {
 		a.scratch[i] = attScratch{
 			q: make([]float32, n*a.dim), acc: make([]float32, n*a.dim),
@@ -66,12 +71,14 @@ func newAttention(pool *kernels.Pool, cfg Config) *attention {
 	return a
 }
 
-// plan cuts runs of rows into tiles, for the runs until the next plan.
+func (a *attention) maxTile() int { return max(1, tileQueries/a.group) }
+
+// plan lists the rows for the runs until the next plan.
 func (a *attention) plan(runs []rowRun) {
-	a.tiles = a.tiles[:0]
+	a.rows = a.rows[:0]
 	for _, r := range runs {
-		for lo := 0; lo < r.rows; lo += a.tile {
-			a.tiles = append(a.tiles, attTile{seq: r.seq, row: r.row + lo, rows: min(a.tile, r.rows-lo), pos: r.pos + lo})
+		for i := range r.rows {
+			a.rows = append(a.rows, attRow{seq: r.seq, pos: r.pos + i})
 		}
 	}
 }
@@ -79,50 +86,65 @@ func (a *attention) plan(runs []rowRun) {
 // run sets out[T][Heads*dim] to the attention of the planned rows' queries q
 // over a layer's cache, which must hold the rows' own keys and values already.
 func (a *attention) run(out, q []float32, kv *KVCache, layer int) {
-	if n := a.tile * a.group * kv.chunk(); len(a.scratch[0].scores) < n {
+	if n := a.maxTile() * a.group * kv.chunk(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
 		}
 	}
 	a.kv, a.layer, a.out, a.q = kv, layer, out, q
-	a.pool.Run(a, len(a.tiles)*kv.heads)
+	a.tile = min(a.maxTile(), max(1, len(a.rows)*kv.heads/(partsPerThread*a.pool.Threads())))
+	a.pool.Run(a, ceilDiv(len(a.rows), a.tile)*kv.heads)
 	a.kv, a.out, a.q = nil, nil, nil
 }
 
 // Do computes one part. The last tiles of a prompt see the most keys and go first.
 func (a *attention) Do(worker, part int) {
-	t, head := &a.tiles[len(a.tiles)-1-part/a.kv.heads], part%a.kv.heads
+	first := (ceilDiv(len(a.rows), a.tile) - 1 - part/a.kv.heads) * a.tile
+	rows, head := a.rows[first:min(len(a.rows), first+a.tile)], part%a.kv.heads
 	s, width := &a.scratch[worker], a.group*a.dim
-	scale := float32(1 / math.Sqrt(float64(a.dim)))
 	stride := width * a.kv.heads
-	n := t.rows * a.group
-	for i := range t.rows {
-		from := (t.row+i)*stride + head*width
+	scale := float32(1 / math.Sqrt(float64(a.dim)))
+	keys, n := 0, len(rows)*a.group
+	for i := range rows {
+		from := (first+i)*stride + head*width
 		kernels.Scale(s.q[i*width:(i+1)*width], a.q[from:], scale)
+		keys = max(keys, rows[i].pos+1)
 	}
 	clear(s.acc[:n*a.dim])
 	for i := range n {
 		s.soft[i] = kernels.NewOnlineSoftmax()
 	}
 	chunk := a.kv.chunk()
-	for lo := 0; lo < t.pos+t.rows; lo += chunk {
-		// Rows that see part of the chunk go one by one, the rest together.
-		row := max(0, lo-t.pos)
-		whole := max(row, min(t.rows, lo+chunk-1-t.pos))
-		for ; row < whole; row++ {
-			a.attend(s, t.seq, head, row, row+1, lo, t.pos+row+1-lo)
-		}
-		if whole < t.rows {
-			a.attend(s, t.seq, head, whole, t.rows, lo, chunk)
+	for lo := 0; lo < keys; lo += chunk {
+		for i, j := 0, 0; i < len(rows); i = j {
+			j = i + 1
+			if see := rows[i].pos + 1 - lo; see >= chunk {
+				for j < len(rows) && a.kv.sameChunk(&rows[i], &rows[j], lo, chunk) {
+					j++
+				}
+				a.attend(s, rows[i].seq, head, i, j, lo, chunk)
+			} else if see > 0 {
+				a.attend(s, rows[i].seq, head, i, j, lo, see)
+			}
 		}
 	}
 	for i := range n {
 		s.soft[i].Finish(s.acc[i*a.dim : (i+1)*a.dim])
 	}
-	for i := range t.rows {
-		to := (t.row+i)*stride + head*width
+	for i := range rows {
+		to := (first+i)*stride + head*width
 		copy(a.out[to:to+width], s.acc[i*width:])
 	}
+}
+
+// sameChunk tells whether row b, too, sees all n keys from position lo on, and
+// in the same blocks as row a.
+func (c *KVCache) sameChunk(a, b *attRow, lo, n int) bool {
+	if b.pos+1-lo < n {
+		return false
+	}
+	lo, hi := lo/c.opt.BlockLen, (lo+n)/c.opt.BlockLen
+	return a.seq == b.seq || slices.Equal(a.seq.blocks[lo:hi], b.seq.blocks[lo:hi])
 }
 
 // attend brings rows [rowLo, rowHi) of a tile forward over the n keys from position lo on.

@@ -12,7 +12,7 @@ import (
 // the same context tokens.
 func benchStep(b *testing.B, m Model, n, rows, context int) {
 	cfg := m.Config()
-	kv, err := NewKVCache(cfg, KVOptions{BlockLen: 16, Blocks: n * blocksFor(context+rows, 16)})
+	kv, err := NewKVCache(cfg, KVOptions{BlockLen: 16, Blocks: n * ceilDiv(context+rows, 16)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -247,7 +247,7 @@ func (c *KVCache) Check(seqs ...*KVSeq) error {
 func (c *KVCache) checkRefs(seqs []*KVSeq) error {
 	refs := make([]int32, len(c.blocks))
 	for _, s := range seqs {
-		if want := blocksFor(s.n, c.opt.BlockLen); len(s.blocks) != want {
+		if want := ceilDiv(s.n, c.opt.BlockLen); len(s.blocks) != want {
 			return fmt.Errorf("models: KV sequence of %d tokens has %d blocks, want %d", s.n, len(s.blocks), want)
 		}
 		for i, b := range s.blocks {
@@ -265,5 +265,5 @@ func (c *KVCache) checkRefs(seqs []*KVSeq) error {
 	return nil
 }
 
-// blocksFor is the number of blocks of length l that n tokens take.
-func blocksFor(n, l int) int { return (n + l - 1) / l }
+// ceilDiv is the number of pieces of length l that n things take.
+func ceilDiv(n, l int) int { return (n + l - 1) / l }

@@ -44,7 +44,7 @@ func (s *KVSeq) Need(n int) int {
 	if n <= 0 {
 		return 0
 	}
-	need := blocksFor(s.n+n, s.c.opt.BlockLen) - len(s.blocks)
+	need := ceilDiv(s.n+n, s.c.opt.BlockLen) - len(s.blocks)
 	if s.frozenTail() {
 		need++
 	}
@@ -132,7 +132,7 @@ func (s *KVSeq) Truncate(n int) {
 	if n < 0 || n > s.n {
 		panic(fmt.Sprintf("models: KVSeq.Truncate(%d) of %d positions", n, s.n))
 	}
-	keep := blocksFor(n, s.c.opt.BlockLen)
+	keep := ceilDiv(n, s.c.opt.BlockLen)
 	// Last first, so that continuations are evicted before what they continue.
 	for i := len(s.blocks) - 1; i >= keep; i-- {
 		s.c.drop(s.blocks[i])
