@@ -175,7 +175,7 @@ func (h *history) params() Params {
 
 // tolerable tells whether an error is one that the client brought about.
 func (h *history) tolerable(c *client, err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, ErrClosed) ||
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrClosed) ||
 		errors.Is(err, ErrBusy) || errors.Is(err, ErrTooLong) && len(c.tokens) == h.e.limit
 }
 

@@ -12,7 +12,7 @@ import (
 // that carry no token cost nearly as much as those that do.
 const Tile = 32
 
-// Options tunes an engine.
+// Options tunes an engine: the `batcher:` section of config.yaml.
 type Options struct {
 	Queue      int           `koanf:"queue"`       // opened sequences whose prompt has not begun; more are ErrBusy
 	Sequences  int           `koanf:"sequences"`   // open sequences, forks and idle ones included; more are ErrBusy
@@ -42,12 +42,12 @@ func (o *Options) Validate() error {
 	}
 	least("queue", o.Queue, 1)
 	least("sequences", o.Sequences, 1)
-	least("step tokens", o.StepTokens, Tile)
-	least("step rows", o.StepRows, 1)
+	least("step_tokens", o.StepTokens, Tile)
+	least("step_rows", o.StepRows, 2)
 	least("context", o.Context, 0)
 	least("unread", o.Unread, 1)
 	if o.StepTime < 0 {
-		faults = append(faults, fmt.Errorf("batcher: step time = %v, want at least 0", o.StepTime))
+		faults = append(faults, fmt.Errorf("batcher: step_time = %v, want at least 0", o.StepTime))
 	}
 	return errors.Join(faults...)
 }

@@ -3,6 +3,7 @@ package batcher
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/kernels"
 )
@@ -114,7 +115,8 @@ func (s *sampler) constrain(row []float32, d *draw) (err error) {
 		}
 	}()
 	words := (len(row) + 63) / 64
-	s.mask = append(s.mask[:0], make([]uint64, words)...)
+	s.mask = slices.Grow(s.mask[:0], words)[:words]
+	clear(s.mask)
 	d.params.Constraint.Allow(s.mask, d.tokens[d.prompt:])
 	for w, bits := range s.mask {
 		if bits == math.MaxUint64 {

@@ -52,7 +52,8 @@ type scheduler struct {
 // oldest first. The result is valid until the next call. Some want always
 // gets a token.
 func (s *scheduler) plan(wants []want, l limits) []int {
-	s.grants = append(s.grants[:0], make([]int, len(wants))...)
+	s.grants = slices.Grow(s.grants[:0], len(wants))[:len(wants)]
+	clear(s.grants)
 	s.streams, s.prompts = s.streams[:0], s.prompts[:0]
 	for i, w := range wants {
 		if w.left() == 1 {
