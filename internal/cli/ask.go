@@ -174,7 +174,8 @@ func remoteAnswerer(o *askOptions) answerer {
 	client := openai.NewClientWithConfig(cfg)
 	return func(ctx context.Context, conversation []turn, emit func(string) error) error {
 		seed := int(o.seed)
-		req := openai.ChatCompletionRequest{Model: o.name, Temperature: o.temperature, TopP: o.topP, MaxTokens: o.maxTokens, Seed: &seed}
+		req := openai.ChatCompletionRequest{Model: o.name, Temperature: o.temperature, TopP: o.topP, Seed: &seed}
+		req.MaxTokens = o.maxTokens //lint:ignore SA1019 every server knows it, not all know its successor
 		for _, t := range conversation {
 			req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: t.role, Content: t.content})
 		}

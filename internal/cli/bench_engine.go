@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +73,7 @@ type engineBench struct {
 	threads, reps         int
 	tests                 []string
 	asJSON                bool
+	profile               string
 }
 
 func newBenchEngine() *cobra.Command {
@@ -97,6 +100,7 @@ on their values.`,
 	f.IntVarP(&o.reps, "reps", "r", 5, "repetitions a test, after one that is not counted")
 	f.StringSliceVar(&o.tests, "tests", []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}, "tests to run")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.StringVar(&o.profile, "cpuprofile", "", "write a profile of the runs to `FILE`, for go tool pprof")
 	return cmd
 }
 
@@ -123,6 +127,17 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	}
 	defer bundle.Close()
 
+	if o.profile != "" {
+		f, err := os.Create(o.profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
 	var results []engineResult
 	bar := progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
 	for _, t := range tests {

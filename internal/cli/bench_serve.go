@@ -128,7 +128,7 @@ func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int
 	stream, err := client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
 		Model:         o.model,
 		Messages:      []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: loadPrompt(i, o.promptWords)}},
-		MaxTokens:     o.maxTokens,
+		MaxTokens:     o.maxTokens, //lint:ignore SA1019 every server knows it, not all know its successor
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 	})
 	if err != nil {
