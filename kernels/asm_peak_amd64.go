@@ -14,6 +14,16 @@ func peakMaddAVX2(rounds int)
 //go:noescape
 func peakVNNIAVX512(rounds int)
 
+// peakFMAAVX2 does rounds × 112 multiply-accumulates of VFMADD231PS. rounds is positive.
+//
+//go:noescape
+func peakFMAAVX2(rounds int)
+
+// peakFMAAVX512 does rounds × 256 multiply-accumulates of VFMADD231PS. rounds is positive.
+//
+//go:noescape
+func peakFMAAVX512(rounds int)
+
 // peakReadAVX2 loads n bytes in order. n is a positive multiple of 256.
 //
 //go:noescape

@@ -13,20 +13,22 @@ import (
 
 // BenchOptions says what BenchKernels measures.
 type BenchOptions struct {
-	Shapes  [][2]int      // M × K of the matrices
-	Tokens  []int         // N
-	Threads []int         // workers
-	Budget  time.Duration // for one row, at least one product apart
+	Packings []Packing     // what to multiply with
+	Shapes   [][2]int      // M × K of the matrices
+	Tokens   []int         // N
+	Threads  []int         // workers
+	Budget   time.Duration // for one row, at least one product apart
 }
 
 // DefaultBenchOptions measures two layers of a 2-billion-parameter model on one
 // thread and on all.
 func DefaultBenchOptions() BenchOptions {
 	o := BenchOptions{
-		Shapes:  [][2]int{{4096, 4096}, {2560, 6912}},
-		Tokens:  []int{1, 4, 8, 16, 32, 128},
-		Threads: []int{1},
-		Budget:  200 * time.Millisecond,
+		Packings: Packings(),
+		Shapes:   [][2]int{{4096, 4096}, {2560, 6912}},
+		Tokens:   []int{1, 4, 8, 16, 32, 128},
+		Threads:  []int{1},
+		Budget:   200 * time.Millisecond,
 	}
 	if all := benchThreads(); all > 1 {
 		o.Threads = append(o.Threads, all)
@@ -49,7 +51,8 @@ type BenchRow struct {
 	Ratio   float64 `json:"ratio"`      // GMACs / Peak; a lookup kernel may exceed 1. Zero where no peak is known
 }
 
-// BenchKernels measures every ternary kernel this machine has. Matrices of
+// BenchKernels measures every ternary kernel this machine has, and those of
+// ActiveISA for the other packings. Matrices of
 // N = 1 are read from memory, not from a cache: as many copies take turns as
 // exceed it. It yields an error, and ends, for a shape that cannot be packed.
 func BenchKernels(machine BenchMachine, o BenchOptions) iter.Seq2[BenchRow, error] {
@@ -66,18 +69,24 @@ func BenchKernels(machine BenchMachine, o BenchOptions) iter.Seq2[BenchRow, erro
 }
 
 func benchPool(pool *Pool, machine BenchMachine, o BenchOptions, yield func(BenchRow, error) bool) bool {
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range o.Packings {
 		for _, s := range o.Shapes {
-			stack, err := benchStack(s[0], s[1], p)
+			least := 1
+			if slices.Contains(o.Tokens, 1) {
+				least = uncached
+			}
+			stack, err := benchStack(s[0], s[1], p, least)
 			if err != nil {
 				yield(BenchRow{}, err)
 				return false
 			}
-			for _, name := range Implementations() {
+			for _, name := range benchedKernels(p) {
 				cpu := NewCPU(pool)
-				cpu.ternaryOnly = ternaryKernels[slices.IndexFunc(ternaryKernels, func(k *ternaryKernel) bool { return k.name == name })]
+				if p.Ternary() {
+					cpu.ternaryOnly = ternaryKernels[slices.IndexFunc(ternaryKernels, func(k *ternaryKernel) bool { return k.name == name })]
+				}
 				for _, n := range o.Tokens {
-					row, err := benchProduct(cpu, stack, n, o.Budget)
+					row, err := benchProduct(cpu, name, stack, n, o.Budget)
 					if err == nil {
 						row.Peak = machine.peak(stack[0], n, row.Threads)
 						if row.Peak > 0 {
@@ -94,10 +103,26 @@ func benchPool(pool *Pool, machine BenchMachine, o BenchOptions, yield func(Benc
 	return true
 }
 
-// benchStack makes as many random matrices of one shape as no cache holds.
-func benchStack(rows, cols int, p Packing) ([]*Matrix, error) {
+// benchedKernels names the kernels of a packing, "isa:method" or the ISA alone.
+func benchedKernels(p Packing) []string {
+	switch {
+	case p.Ternary():
+		return Implementations()
+	case active == Generic:
+		return []string{Generic.String()}
+	case p.dense():
+		return []string{active.String() + ":fma"}
+	}
+	return []string{active.String() + ":mad"}
+}
+
+// benchStack makes matrices of one shape, of least bytes or more together.
+func benchStack(rows, cols int, p Packing, least int) ([]*Matrix, error) {
 	if rows < 1 || cols < 1 || cols > maxTernaryCols || rows > 1<<24 {
 		return nil, fmt.Errorf("%w: no benchmark of %d x %d", ErrShape, rows, cols)
+	}
+	if !p.Ternary() {
+		return benchBands(rows, cols, p, least)
 	}
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
 	limit := 1
@@ -105,7 +130,7 @@ func benchStack(rows, cols int, p Packing) ([]*Matrix, error) {
 		limit *= 3
 	}
 	var stack []*Matrix
-	for size := 0; size < uncached; {
+	for size := 0; size < least; {
 		w := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: []float32{1}, Data: aligned[byte](TernarySize(rows, cols, p))}
 		for i := range w.Data {
 			w.Data[i] = byte(rng.Uint32() % uint32(limit))
@@ -116,8 +141,27 @@ func benchStack(rows, cols int, p Packing) ([]*Matrix, error) {
 	return stack, nil
 }
 
-// benchProduct times a product by the kernel cpu is held to.
-func benchProduct(cpu *CPU, stack []*Matrix, n int, budget time.Duration) (BenchRow, error) {
+// benchBands is benchStack for packings in bands. Bytes of 0x3c are weights and
+// scales of ordinary size in every one of them.
+func benchBands(rows, cols int, p Packing, least int) ([]*Matrix, error) {
+	if f := groupedFormats[p]; p.grouped() && cols%(f.unit*groupCols) != 0 {
+		return nil, fmt.Errorf("%w: no benchmark of %v with %d columns", ErrShape, p, cols)
+	}
+	var stack []*Matrix
+	for size := 0; size < least; {
+		w := &Matrix{Rows: rows, Cols: cols, Packing: p}
+		w.Data = aligned[byte](w.bands() * w.bandBytes())
+		for i := range w.Data {
+			w.Data[i] = 0x3c
+		}
+		stack = append(stack, w)
+		size += len(w.Data)
+	}
+	return stack, nil
+}
+
+// benchProduct times a product by the named kernel, which cpu is held to.
+func benchProduct(cpu *CPU, name string, stack []*Matrix, n int, budget time.Duration) (BenchRow, error) {
 	w := stack[0]
 	if n > 1 {
 		stack = stack[:1]
@@ -141,7 +185,7 @@ func benchProduct(cpu *CPU, stack []*Matrix, n int, budget time.Duration) (Bench
 			l.Mul(y, &acts)
 		}
 	})
-	isa, method, ok := strings.Cut(cpu.ternaryOnly.name, ":")
+	isa, method, ok := strings.Cut(name, ":")
 	if !ok {
 		method = isa
 	}

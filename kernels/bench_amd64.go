@@ -18,6 +18,20 @@ func multiplyPeak(budget time.Duration) (gmacs float64, of string) {
 	return rounds * float64(macs) / best.Seconds() / 1e9, of
 }
 
+// fmaPeak measures the float32 multiply-accumulates of one core.
+func fmaPeak(budget time.Duration) float64 {
+	const rounds = 10000
+	run, macs := peakFMAAVX2, 14*8
+	switch active {
+	case Generic:
+		return 0
+	case AVX512:
+		run, macs = peakFMAAVX512, 16*16
+	}
+	best := bestOf(budget, func() { run(rounds) })
+	return rounds * float64(macs) / best.Seconds() / 1e9
+}
+
 func readBytes(b []byte) {
 	if active == Generic {
 		readBytesGeneric(b)

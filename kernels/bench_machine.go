@@ -13,14 +13,16 @@ type BenchMachine struct {
 	Threads int     `json:"threads"`      // cores that may be used
 	Peak    float64 `json:"peak_gmacs"`   // 10^9 int8 multiply-accumulates a second, one core; zero if not known
 	PeakOf  string  `json:"peak_of"`      // the instructions it was measured with
+	PeakFMA float64 `json:"peak_fma"`     // 10^9 float32 multiply-accumulates a second, one core; zero if not known
 	ReadOne float64 `json:"read_gbs"`     // 10^9 bytes a second from memory, one thread
 	ReadAll float64 `json:"read_gbs_all"` // and all threads
 }
 
-// MeasureMachine measures for about five times budget.
+// MeasureMachine measures for about six times budget.
 func MeasureMachine(budget time.Duration) BenchMachine {
 	m := BenchMachine{ISA: ActiveISA().String(), Threads: benchThreads()}
 	m.Peak, m.PeakOf = multiplyPeak(budget)
+	m.PeakFMA = fmaPeak(budget)
 	data := aligned[uint8](uncached)
 	for i := 0; i < len(data); i += 64 {
 		data[i] = 1 // a page never written maps to the one zero page, which a cache holds
@@ -35,6 +37,9 @@ func benchThreads() int { return runtime.GOMAXPROCS(0) }
 // peak is the bound of n tokens times w: for one token every weight comes from
 // memory once, for more the multiply units count.
 func (m *BenchMachine) peak(w *Matrix, n, threads int) float64 {
+	if n > 1 && w.Packing.dense() {
+		return m.PeakFMA * float64(min(threads, m.Threads))
+	}
 	if n > 1 {
 		return m.Peak * float64(min(threads, m.Threads))
 	}

@@ -17,8 +17,8 @@ func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
 	if machine.ReadOne <= 0 || machine.ReadAll < machine.ReadOne {
 		t.Errorf("memory read rates %v and %v", machine.ReadOne, machine.ReadAll)
 	}
-	o := BenchOptions{Shapes: [][2]int{{256, 1024}}, Tokens: []int{4, 16}, Threads: []int{1}}
-	var kernels []string
+	o := BenchOptions{Packings: Packings(), Shapes: [][2]int{{256, 1024}}, Tokens: []int{4, 16}, Threads: []int{1}}
+	var kernels, packings []string
 	rows := 0
 	for row, err := range BenchKernels(machine, o) {
 		if err != nil {
@@ -32,17 +32,40 @@ func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
 		if !slices.Contains(kernels, name) {
 			kernels = append(kernels, name)
 		}
+		if !slices.Contains(packings, row.Packing) {
+			packings = append(packings, row.Packing)
+		}
 		if row.GMACs <= 0 || row.Peak > 0 && row.Ratio != row.GMACs/row.Peak {
 			t.Errorf("%+v", row)
 		}
 	}
-	if want := Implementations(); !reflect.DeepEqual(kernels, want) || rows != 4*len(want) {
-		t.Errorf("measured %v in %d rows, want %v", kernels, rows, want)
+	var want []string
+	wantRows := 0
+	for _, p := range Packings() {
+		for _, name := range benchedKernels(p) {
+			if wantRows += 2; !slices.Contains(want, name) {
+				want = append(want, name)
+			}
+		}
+	}
+	if slices.Sort(kernels); !reflect.DeepEqual(kernels, slices.Sorted(slices.Values(want))) || rows != wantRows {
+		t.Errorf("measured %v in %d rows, want %v in %d", kernels, rows, want, wantRows)
+	}
+	if len(packings) != len(Packings()) {
+		t.Errorf("measured packings %v, want %v", packings, Packings())
 	}
 }
 
 func TestBenchKernelsRefusesAShapeItCannotPack(t *testing.T) {
-	for _, err := range BenchKernels(BenchMachine{}, BenchOptions{Shapes: [][2]int{{0, 5}}, Tokens: []int{1}, Threads: []int{1}}) {
+	for _, err := range BenchKernels(BenchMachine{}, BenchOptions{Packings: []Packing{I2}, Shapes: [][2]int{{0, 5}}, Tokens: []int{1}, Threads: []int{1}}) {
+		if !errors.Is(err, ErrShape) {
+			t.Errorf("error %v, want ErrShape", err)
+		}
+	}
+}
+
+func TestBenchKernelsRefusesColumnsThatAPackingCannotHave(t *testing.T) {
+	for _, err := range BenchKernels(BenchMachine{}, BenchOptions{Packings: []Packing{Q6}, Shapes: [][2]int{{16, 288}}, Tokens: []int{1}, Threads: []int{1}}) {
 		if !errors.Is(err, ErrShape) {
 			t.Errorf("error %v, want ErrShape", err)
 		}

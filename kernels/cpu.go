@@ -37,7 +37,7 @@ func (c *CPU) Load(w *Matrix) (Linear, error) {
 	case I1, I2:
 		return newTernary(c, w)
 	}
-	if w.Packing == F32 || w.Packing == F16 || w.Packing == BF16 || w.Packing.grouped() {
+	if w.Packing.dense() || w.Packing.grouped() {
 		return newBandLinear(c.pool, w)
 	}
 	return nil, fmt.Errorf("%w: %v", ErrUnsupported, w.Packing)

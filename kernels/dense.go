@@ -54,6 +54,9 @@ func newDense(p Packing, rows, cols int) *Matrix {
 	return m
 }
 
+// dense tells whether p holds floating-point weights.
+func (p Packing) dense() bool { return p == F32 || p == F16 || p == BF16 }
+
 // denseBytes is the size of a weight of a dense packing.
 func (p Packing) denseBytes() int {
 	if p == F32 {

@@ -33,6 +33,15 @@ func (p Packing) String() string {
 	return fmt.Sprintf("Packing(%d)", uint8(p))
 }
 
+// Packings lists all packings, in the order of their constants.
+func Packings() []Packing {
+	all := make([]Packing, numPackings)
+	for i := range all {
+		all[i] = Packing(i)
+	}
+	return all
+}
+
 // Ternary tells whether the packing holds weights of {-1, 0, +1} × scale.
 func (p Packing) Ternary() bool { return p == I1 || p == I2 }
 

@@ -18,6 +18,16 @@ func peak() {
 	throughput("peakVNNIAVX512", "multiply-accumulates of VPDPBUSD", 16*64, 16, ZMM, func(one, acc reg.VecVirtual) {
 		VPDPBUSD(one, one, acc)
 	})
+	for _, w := range []struct {
+		isa   string
+		lanes int
+		n     int
+		reg   func() reg.VecVirtual
+	}{{"AVX2", 8, 14, YMM}, {"AVX512", 16, 16, ZMM}} {
+		throughput("peakFMA"+w.isa, "multiply-accumulates of VFMADD231PS", w.n*w.lanes, w.n, w.reg, func(one, acc reg.VecVirtual) {
+			VFMADD231PS(one, one, acc)
+		})
+	}
 	readMemory()
 }
 
