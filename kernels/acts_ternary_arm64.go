@@ -1,0 +1,24 @@
+//go:build arm64 && !purego
+
+package kernels
+
+// vectorFloats is how many floats the NEON row kernels take at a time.
+const vectorFloats = 16
+
+func quantiseRow(q []int8, x []float32) (scale float32, negSum int32) {
+	body := len(x) &^ (vectorFloats - 1)
+	if active == Generic || body == 0 {
+		return quantiseRowGeneric(q, x)
+	}
+	absmax := max(absmaxNEON(&x[0], body), absmaxBits(x[body:]))
+	inv, scale := rowScale(absmax)
+	if inv == 0 {
+		clear(q)
+		return scale, 0
+	}
+	return scale, codesGeneric(q[body:], x[body:], inv) - codesNEON(&q[0], &x[0], body, inv)
+}
+
+func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst, q, stride, g, width) }
+
+func arrangeLanes(dst, q []int8, stride, lanes, n int) { arrangeLanesGeneric(dst, q, stride, lanes, n) }

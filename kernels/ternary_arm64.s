@@ -1,0 +1,425 @@
+//go:build arm64 && !purego
+
+#include "textflag.h"
+#include "neon_arm64.h"
+
+// trit r%3 of r < 27
+DATA ·trits<>+0(SB)/8, $0x00ff0100ff0100ff
+DATA ·trits<>+8(SB)/8, $0xff0100ff0100ff01
+DATA ·trits<>+16(SB)/8, $0x0100ff0100ff0100
+DATA ·trits<>+24(SB)/8, $0x00000000000100ff
+// trit r/3%3 of r < 27
+DATA ·trits<>+32(SB)/8, $0x0101000000ffffff
+DATA ·trits<>+40(SB)/8, $0x01000000ffffff01
+DATA ·trits<>+48(SB)/8, $0x000000ffffff0101
+DATA ·trits<>+56(SB)/8, $0x0000000000010101
+// trit r/9 of r < 27
+DATA ·trits<>+64(SB)/8, $0xffffffffffffffff
+DATA ·trits<>+72(SB)/8, $0x00000000000000ff
+DATA ·trits<>+80(SB)/8, $0x0101010101010000
+DATA ·trits<>+88(SB)/8, $0x0000000000010101
+GLOBL ·trits<>(SB), RODATA|NOPTR, $96
+
+// The multiply-add kernels take 16 packed bytes apart, 4 of each of 4 rows, and
+// multiply the trits of one position by the matching 4 activations of a token:
+//
+//	V0-V15 sums   V16-V20 activations   V21-V26 tables of trits   V27, V28 divisor
+//
+// SPLIT leaves the low trits of V29 there and the high two in V30: r = x mod 27
+// (I1) or 9 (I2), q = x / 27 or 9, both by a product with a reciprocal of 512.
+// The reciprocals are exact for x <= 242 and x <= 80, what packings hold.
+
+#define TABLES \
+	MOVD $·trits<>(SB), R8 \
+	VLD1.P 64(R8), [V21.B16, V22.B16, V23.B16, V24.B16] \
+	VLD1 (R8), [V25.B16, V26.B16]
+
+#define DIVISOR(reciprocal, by) \
+	VMOVI $reciprocal, V27.B16 \
+	VMOVI $by, V28.B16
+
+#define SPLIT \
+	UMULL(30, 29, 27) \
+	UMULL2(31, 29, 27) \
+	UZP2(30, 30, 31) \
+	USHR(30, 30, 1) \
+	MLS(29, 30, 28)
+
+// Trit j of the 16 bytes, to V31.
+#define I1J0 TBL2(31, 21, 29)
+#define I1J1 TBL2(31, 23, 29)
+#define I1J2 TBL2(31, 25, 29)
+#define I1J3 TBL(31, 21, 30)
+#define I1J4 TBL(31, 23, 30)
+#define I2J0 TBL(31, 21, 29)
+#define I2J1 TBL(31, 23, 29)
+#define I2J2 TBL(31, 21, 30)
+#define I2J3 TBL(31, 23, 30)
+
+// One vector of 4 rows times 1, 2 or 4 tokens, into sums d and following.
+#define I1X1(d) \
+	VLD1.P 16(R1), [V29.B16] \
+	SPLIT \
+	I1J0; SDOT(d, 31, 16, 0) \
+	I1J1; SDOT(d, 31, 16, 1) \
+	I1J2; SDOT(d, 31, 16, 2) \
+	I1J3; SDOT(d, 31, 16, 3) \
+	I1J4; SDOT(d, 31, 17, 0)
+
+#define I2X1(d) \
+	VLD1.P 16(R1), [V29.B16] \
+	SPLIT \
+	I2J0; SDOT(d, 31, 16, 0) \
+	I2J1; SDOT(d, 31, 16, 1) \
+	I2J2; SDOT(d, 31, 16, 2) \
+	I2J3; SDOT(d, 31, 16, 3)
+
+#define PAIR(d, a, lane) SDOT(d, 31, a, lane); SDOT((d)+1, 31, a, (lane)+1)
+
+#define I1X2(d) \
+	VLD1.P 16(R1), [V29.B16] \
+	SPLIT \
+	I1J0; PAIR(d, 16, 0) \
+	I1J1; PAIR(d, 16, 2) \
+	I1J2; PAIR(d, 17, 0) \
+	I1J3; PAIR(d, 17, 2) \
+	I1J4; PAIR(d, 18, 0)
+
+#define I2X2(d) \
+	VLD1.P 16(R1), [V29.B16] \
+	SPLIT \
+	I2J0; PAIR(d, 16, 0) \
+	I2J1; PAIR(d, 16, 2) \
+	I2J2; PAIR(d, 17, 0) \
+	I2J3; PAIR(d, 17, 2)
+
+#define FOUR(d, a) PAIR(d, a, 0); PAIR((d)+2, a, 2)
+
+#define I1X4(d) \
+	VLD1.P 16(R1), [V29.B16] \
+	SPLIT \
+	I1J0; FOUR(d, 16) \
+	I1J1; FOUR(d, 17) \
+	I1J2; FOUR(d, 18) \
+	I1J3; FOUR(d, 19) \
+	I1J4; FOUR(d, 20)
+
+#define I2X4(d) \
+	VLD1.P 16(R1), [V29.B16] \
+	SPLIT \
+	I2J0; FOUR(d, 16) \
+	I2J1; FOUR(d, 17) \
+	I2J2; FOUR(d, 18) \
+	I2J3; FOUR(d, 19)
+
+#define ZERO \
+	VEOR V0.B16, V0.B16, V0.B16 \
+	VEOR V1.B16, V1.B16, V1.B16 \
+	VEOR V2.B16, V2.B16, V2.B16 \
+	VEOR V3.B16, V3.B16, V3.B16 \
+	VEOR V4.B16, V4.B16, V4.B16 \
+	VEOR V5.B16, V5.B16, V5.B16 \
+	VEOR V6.B16, V6.B16, V6.B16 \
+	VEOR V7.B16, V7.B16, V7.B16 \
+	VEOR V8.B16, V8.B16, V8.B16 \
+	VEOR V9.B16, V9.B16, V9.B16 \
+	VEOR V10.B16, V10.B16, V10.B16 \
+	VEOR V11.B16, V11.B16, V11.B16 \
+	VEOR V12.B16, V12.B16, V12.B16 \
+	VEOR V13.B16, V13.B16, V13.B16 \
+	VEOR V14.B16, V14.B16, V14.B16 \
+	VEOR V15.B16, V15.B16, V15.B16
+
+// A token's sums of 64 rows take 256 bytes. The sums of 4 rows and T tokens
+// stand in T registers side by side.
+
+// func sdotI1x1(sums *int32, w, act *byte, blocks int)
+// sums[1][64] of the first 64 rows at w = Σ of blocks of act[blocks][5][1][4].
+// Needs FEAT_DotProd; blocks is positive. Exact up to 2^24 columns.
+TEXT ·sdotI1x1(SB), NOSPLIT, $0-32
+	MOVD sums+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD act+16(FP), R2
+	MOVD blocks+24(FP), R3
+	TABLES
+	DIVISOR(19, 27)
+	ZERO
+block:
+	VLD1.P 16(R2), [V16.B16]
+	FMOVS.P 4(R2), F17
+	PRFM 2048(R1), PLDL1STRM
+	I1X1(0)
+	I1X1(1)
+	I1X1(2)
+	I1X1(3)
+	I1X1(4)
+	I1X1(5)
+	I1X1(6)
+	I1X1(7)
+	I1X1(8)
+	I1X1(9)
+	I1X1(10)
+	I1X1(11)
+	I1X1(12)
+	I1X1(13)
+	I1X1(14)
+	I1X1(15)
+	SUBS $1, R3, R3
+	BNE block
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
+	RET
+
+// func sdotI1x2(sums *int32, w, act *byte, blocks int)
+// sums[2][64] of the first 32 rows at w = Σ of blocks of act[blocks][5][2][4].
+// Needs FEAT_DotProd; blocks is positive. Exact up to 2^24 columns.
+TEXT ·sdotI1x2(SB), NOSPLIT, $0-32
+	MOVD sums+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD act+16(FP), R2
+	MOVD blocks+24(FP), R3
+	TABLES
+	DIVISOR(19, 27)
+	ZERO
+block:
+	VLD1.P 32(R2), [V16.B16, V17.B16]
+	FMOVD.P 8(R2), F18
+	I1X2(0)
+	I1X2(2)
+	I1X2(4)
+	I1X2(6)
+	I1X2(8)
+	I1X2(10)
+	I1X2(12)
+	I1X2(14)
+	ADD $(128), R1
+	SUBS $1, R3, R3
+	BNE block
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 256(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 272(R0)
+	FMOVQ F4, 32(R0)
+	FMOVQ F5, 288(R0)
+	FMOVQ F6, 48(R0)
+	FMOVQ F7, 304(R0)
+	FMOVQ F8, 64(R0)
+	FMOVQ F9, 320(R0)
+	FMOVQ F10, 80(R0)
+	FMOVQ F11, 336(R0)
+	FMOVQ F12, 96(R0)
+	FMOVQ F13, 352(R0)
+	FMOVQ F14, 112(R0)
+	FMOVQ F15, 368(R0)
+	RET
+
+// func sdotI1x4(sums *int32, w, act *byte, blocks int)
+// sums[4][64] of the first 16 rows at w = Σ of blocks of act[blocks][5][4][4].
+// Needs FEAT_DotProd; blocks is positive. Exact up to 2^24 columns.
+TEXT ·sdotI1x4(SB), NOSPLIT, $0-32
+	MOVD sums+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD act+16(FP), R2
+	MOVD blocks+24(FP), R3
+	TABLES
+	DIVISOR(19, 27)
+	ZERO
+block:
+	VLD1.P 64(R2), [V16.B16, V17.B16, V18.B16, V19.B16]
+	VLD1.P 16(R2), [V20.B16]
+	I1X4(0)
+	I1X4(4)
+	I1X4(8)
+	I1X4(12)
+	ADD $(192), R1
+	SUBS $1, R3, R3
+	BNE block
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 256(R0)
+	FMOVQ F2, 512(R0)
+	FMOVQ F3, 768(R0)
+	FMOVQ F4, 16(R0)
+	FMOVQ F5, 272(R0)
+	FMOVQ F6, 528(R0)
+	FMOVQ F7, 784(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F9, 288(R0)
+	FMOVQ F10, 544(R0)
+	FMOVQ F11, 800(R0)
+	FMOVQ F12, 48(R0)
+	FMOVQ F13, 304(R0)
+	FMOVQ F14, 560(R0)
+	FMOVQ F15, 816(R0)
+	RET
+
+// func sdotI2x1(sums *int32, w, act *byte, blocks int)
+// sums[1][64] of the first 64 rows at w = Σ of blocks of act[blocks][4][1][4].
+// Needs FEAT_DotProd; blocks is positive. Exact up to 2^24 columns.
+TEXT ·sdotI2x1(SB), NOSPLIT, $0-32
+	MOVD sums+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD act+16(FP), R2
+	MOVD blocks+24(FP), R3
+	TABLES
+	DIVISOR(57, 9)
+	ZERO
+block:
+	VLD1.P 16(R2), [V16.B16]
+	PRFM 2048(R1), PLDL1STRM
+	I2X1(0)
+	I2X1(1)
+	I2X1(2)
+	I2X1(3)
+	I2X1(4)
+	I2X1(5)
+	I2X1(6)
+	I2X1(7)
+	I2X1(8)
+	I2X1(9)
+	I2X1(10)
+	I2X1(11)
+	I2X1(12)
+	I2X1(13)
+	I2X1(14)
+	I2X1(15)
+	SUBS $1, R3, R3
+	BNE block
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 16(R0)
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ F4, 64(R0)
+	FMOVQ F5, 80(R0)
+	FMOVQ F6, 96(R0)
+	FMOVQ F7, 112(R0)
+	FMOVQ F8, 128(R0)
+	FMOVQ F9, 144(R0)
+	FMOVQ F10, 160(R0)
+	FMOVQ F11, 176(R0)
+	FMOVQ F12, 192(R0)
+	FMOVQ F13, 208(R0)
+	FMOVQ F14, 224(R0)
+	FMOVQ F15, 240(R0)
+	RET
+
+// func sdotI2x2(sums *int32, w, act *byte, blocks int)
+// sums[2][64] of the first 32 rows at w = Σ of blocks of act[blocks][4][2][4].
+// Needs FEAT_DotProd; blocks is positive. Exact up to 2^24 columns.
+TEXT ·sdotI2x2(SB), NOSPLIT, $0-32
+	MOVD sums+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD act+16(FP), R2
+	MOVD blocks+24(FP), R3
+	TABLES
+	DIVISOR(57, 9)
+	ZERO
+block:
+	VLD1.P 32(R2), [V16.B16, V17.B16]
+	I2X2(0)
+	I2X2(2)
+	I2X2(4)
+	I2X2(6)
+	I2X2(8)
+	I2X2(10)
+	I2X2(12)
+	I2X2(14)
+	ADD $(128), R1
+	SUBS $1, R3, R3
+	BNE block
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 256(R0)
+	FMOVQ F2, 16(R0)
+	FMOVQ F3, 272(R0)
+	FMOVQ F4, 32(R0)
+	FMOVQ F5, 288(R0)
+	FMOVQ F6, 48(R0)
+	FMOVQ F7, 304(R0)
+	FMOVQ F8, 64(R0)
+	FMOVQ F9, 320(R0)
+	FMOVQ F10, 80(R0)
+	FMOVQ F11, 336(R0)
+	FMOVQ F12, 96(R0)
+	FMOVQ F13, 352(R0)
+	FMOVQ F14, 112(R0)
+	FMOVQ F15, 368(R0)
+	RET
+
+// func sdotI2x4(sums *int32, w, act *byte, blocks int)
+// sums[4][64] of the first 16 rows at w = Σ of blocks of act[blocks][4][4][4].
+// Needs FEAT_DotProd; blocks is positive. Exact up to 2^24 columns.
+TEXT ·sdotI2x4(SB), NOSPLIT, $0-32
+	MOVD sums+0(FP), R0
+	MOVD w+8(FP), R1
+	MOVD act+16(FP), R2
+	MOVD blocks+24(FP), R3
+	TABLES
+	DIVISOR(57, 9)
+	ZERO
+block:
+	VLD1.P 64(R2), [V16.B16, V17.B16, V18.B16, V19.B16]
+	I2X4(0)
+	I2X4(4)
+	I2X4(8)
+	I2X4(12)
+	ADD $(192), R1
+	SUBS $1, R3, R3
+	BNE block
+	FMOVQ F0, 0(R0)
+	FMOVQ F1, 256(R0)
+	FMOVQ F2, 512(R0)
+	FMOVQ F3, 768(R0)
+	FMOVQ F4, 16(R0)
+	FMOVQ F5, 272(R0)
+	FMOVQ F6, 528(R0)
+	FMOVQ F7, 784(R0)
+	FMOVQ F8, 32(R0)
+	FMOVQ F9, 288(R0)
+	FMOVQ F10, 544(R0)
+	FMOVQ F11, 800(R0)
+	FMOVQ F12, 48(R0)
+	FMOVQ F13, 304(R0)
+	FMOVQ F14, 560(R0)
+	FMOVQ F15, 816(R0)
+	RET
+
+// func ternaryFinishNEON(y *float32, sums *int32, scale float32, rows *float32)
+// y[64] = float32(sums) · (scale · rows), each product rounded.
+TEXT ·ternaryFinishNEON(SB), NOSPLIT, $0-32
+	MOVD y+0(FP), R0
+	MOVD sums+8(FP), R1
+	FMOVS scale+16(FP), F16
+	MOVD rows+24(FP), R2
+	MOVD $4, R3
+finish:
+	VLD1.P 64(R1), [V0.S4, V1.S4, V2.S4, V3.S4]
+	VLD1.P 64(R2), [V4.S4, V5.S4, V6.S4, V7.S4]
+	SCVTF(0, 0)
+	SCVTF(1, 1)
+	SCVTF(2, 2)
+	SCVTF(3, 3)
+	FMULL(4, 4, 16, 0)
+	FMULL(5, 5, 16, 0)
+	FMULL(6, 6, 16, 0)
+	FMULL(7, 7, 16, 0)
+	FMUL(0, 0, 4)
+	FMUL(1, 1, 5)
+	FMUL(2, 2, 6)
+	FMUL(3, 3, 7)
+	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R0)
+	SUBS $1, R3, R3
+	BNE finish
+	RET

@@ -1,0 +1,59 @@
+//go:build arm64 && !purego
+
+package kernels
+
+import "unsafe"
+
+// sdotTernary takes trits out of their bytes by a multiplication and table
+// look-ups in registers and multiplies them with SDOT, 16 products an instruction.
+var sdotTernary = &ternaryKernel{
+	name:      "neon:sdot",
+	isa:       NEON,
+	form:      func(Packing, int) (actForm, int) { return formQuads, 4 },
+	strips:    16,
+	perThread: 8,
+	mul:       mulTernarySDOT,
+}
+
+// sdotKernel sums all blocks of a tile's tokens and of 64/tokens rows.
+type sdotKernel func(sums *int32, w, act *byte, blocks int)
+
+var sdotKernels = map[int][5]sdotKernel{
+	5: {1: sdotI1x1, 2: sdotI1x2, 4: sdotI1x4},
+	4: {1: sdotI2x1, 2: sdotI2x2, 4: sdotI2x4},
+}
+
+func mulTernarySDOT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
+	l := m.l
+	kernels := sdotKernels[l.g]
+	kp := l.blocks * blockBytes * l.g
+	for i := strips.lo; i < strips.hi; i++ {
+		w := l.stripData(i)
+		for t := tokens.lo; t < tokens.hi; {
+			tile := 4
+			for tile > tokens.hi-t {
+				tile /= 2
+			}
+			act := (*byte)(unsafe.Pointer(&r.act[(t-r.lo)*kp]))
+			for row := 0; row < stripRows; row += stripRows / tile {
+				kernels[tile](&s.acc32[row], &w[row*blockBytes], act, l.blocks)
+			}
+			for j := range tile {
+				m.finishRow(s, i, t+j, s.acc32[j*stripRows:])
+			}
+			t += tile
+		}
+	}
+}
+
+// finishRow scales one token's sums of strip i.
+func (m *ternaryMul) finishRow(s *ternaryScratch, i, token int, sums []int32) {
+	l := m.l
+	y, rows := m.y[token*l.w.Rows+i*stripRows:], l.rows(i)
+	if rows == stripRows {
+		ternaryFinishNEON(&y[0], &sums[0], m.t.scale[token], &l.scale[i*stripRows])
+		return
+	}
+	ternaryFinishNEON(&s.edge[0], &sums[0], m.t.scale[token], &l.scale[i*stripRows])
+	copy(y[:rows], s.edge)
+}
