@@ -7,6 +7,7 @@
 // func peakMaddAVX2(rounds int)
 // Requires: AVX, AVX2
 TEXT ·peakMaddAVX2(SB), NOSPLIT, $0-8
+	// peakMaddAVX2 does rounds × 448 multiply-accumulates of VPMADDUBSW and VPADDW. rounds is positive.
 	MOVQ  rounds+0(FP), AX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
@@ -61,6 +62,7 @@ loop:
 // func peakVNNIAVX512(rounds int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·peakVNNIAVX512(SB), NOSPLIT, $0-8
+	// peakVNNIAVX512 does rounds × 1024 multiply-accumulates of VPDPBUSD. rounds is positive.
 	MOVQ   rounds+0(FP), AX
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -189,6 +191,7 @@ loop:
 // func peakReadAVX2(p *byte, n int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·peakReadAVX2(SB), NOSPLIT, $0-16
+	// peakReadAVX2 loads n bytes in order. n is a positive multiple of 256.
 	MOVQ  p+0(FP), AX
 	MOVQ  n+8(FP), CX
 	VPXOR Y0, Y0, Y0

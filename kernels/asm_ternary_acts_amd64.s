@@ -7,6 +7,7 @@
 // func absmaxAVX2(x *float32, n int) uint32
 // Requires: AVX, AVX2
 TEXT ·absmaxAVX2(SB), NOSPLIT, $0-20
+	// absmaxAVX2 is the largest of n float32 as bits without sign. n is a positive multiple of 32.
 	MOVQ     x+0(FP), AX
 	MOVQ     n+8(FP), CX
 	VPCMPEQD Y0, Y0, Y0
@@ -63,6 +64,8 @@ GLOBL ones16<>(SB), RODATA|NOPTR, $32
 // func quantiseAVX2(q *int8, x *float32, n int, inv float32) int32
 // Requires: AVX, AVX2, SSE
 TEXT ·quantiseAVX2(SB), NOSPLIT, $0-36
+	// quantiseAVX2 sets q to x·inv rounded half to even and returns the sum of q.
+	// n is a positive multiple of 32; |x·inv| must stay below 127.5.
 	MOVQ         q+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -73,14 +76,16 @@ TEXT ·quantiseAVX2(SB), NOSPLIT, $0-36
 	VPXOR        Y3, Y3, Y3
 
 loop:
-	VMULPS       (CX), Y0, Y4
-	VCVTPS2DQ    Y4, Y4
-	VMULPS       32(CX), Y0, Y5
-	VCVTPS2DQ    Y5, Y5
-	VMULPS       64(CX), Y0, Y6
-	VCVTPS2DQ    Y6, Y6
-	VMULPS       96(CX), Y0, Y7
-	VCVTPS2DQ    Y7, Y7
+	VMULPS    (CX), Y0, Y4
+	VCVTPS2DQ Y4, Y4
+	VMULPS    32(CX), Y0, Y5
+	VCVTPS2DQ Y5, Y5
+	VMULPS    64(CX), Y0, Y6
+	VCVTPS2DQ Y6, Y6
+	VMULPS    96(CX), Y0, Y7
+	VCVTPS2DQ Y7, Y7
+
+	// Narrow to bytes; packing works within lanes, one permutation puts dwords in order
 	VPACKSSDW    Y5, Y4, Y4
 	VPACKSSDW    Y7, Y6, Y6
 	VPACKSSWB    Y6, Y4, Y4
@@ -111,6 +116,8 @@ GLOBL quadsFirst4x4<>(SB), RODATA|NOPTR, $16
 // func quads4x4AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads4x4AVX2(SB), NOSPLIT, $0-40
+	// quads4x4AVX2 arranges 4 rows of q, stride bytes apart, as [block][4][4][4];
+	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+8(FP), CX
 	MOVQ    stride+16(FP), DX
@@ -157,6 +164,8 @@ GLOBL quadsFirst4x1<>(SB), RODATA|NOPTR, $16
 // func quads4x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads4x1AVX2(SB), NOSPLIT, $0-40
+	// quads4x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][4][1][4];
+	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+8(FP), CX
 	MOVQ    stride+16(FP), DX
@@ -196,6 +205,8 @@ GLOBL quadsFifth5x4<>(SB), RODATA|NOPTR, $16
 // func quads5x4AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads5x4AVX2(SB), NOSPLIT, $0-40
+	// quads5x4AVX2 arranges 4 rows of q, stride bytes apart, as [block][5][4][4];
+	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+8(FP), CX
 	MOVQ    stride+16(FP), DX
@@ -271,6 +282,8 @@ GLOBL quadsFifth5x1<>(SB), RODATA|NOPTR, $16
 // func quads5x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
 TEXT ·quads5x1AVX2(SB), NOSPLIT, $0-40
+	// quads5x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][5][1][4];
+	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+8(FP), CX
 	MOVQ    stride+16(FP), DX
@@ -304,6 +317,8 @@ loop:
 // func lanes16AVX2(dst *int8, q *int8, stride int, n int)
 // Requires: AVX, AVX2
 TEXT ·lanes16AVX2(SB), NOSPLIT, $0-32
+	// lanes16AVX2 sets dst[n][16] to the transpose of 16 rows of q, stride bytes apart.
+	// n is a positive multiple of 16.
 	MOVQ dst+0(FP), AX
 	MOVQ stride+16(FP), CX
 	MOVQ n+24(FP), DX
@@ -315,6 +330,8 @@ TEXT ·lanes16AVX2(SB), NOSPLIT, $0-32
 	LEAQ (DI)(R8*1), R8
 
 loop:
+	// Rows i and i+8 share a register; three rounds of interleaving leave 8 rows of two
+	// columns in each lane, and a permutation joins the lanes
 	VBROADCASTI128 (BX), Y0
 	VINSERTI128    $0x01, (DI), Y0, Y0
 	VBROADCASTI128 (BX)(CX*1), Y1

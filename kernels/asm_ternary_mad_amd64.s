@@ -43,6 +43,8 @@ GLOBL by9x4<>(SB), RODATA|NOPTR, $32
 // func madStream4AVX2(w *byte, act *int8, blocks int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·madStream4AVX2(SB), NOSPLIT, $0-32
+	// madStream4AVX2 adds to acc[64] the digits of a strip times one token's quads [block][4][4].
+	// blocks is positive.
 	MOVQ    w+0(FP), AX
 	MOVQ    act+8(FP), CX
 	MOVQ    blocks+16(FP), DX
@@ -54,6 +56,7 @@ TEXT ·madStream4AVX2(SB), NOSPLIT, $0-32
 	VMOVDQU nines4<>+0(SB), Y4
 
 chunk:
+	// As many blocks as int16 sums have room for
 	MOVQ    $0x00000010, SI
 	CMPQ    DX, SI
 	CMOVQLT DX, SI
@@ -66,11 +69,13 @@ chunk:
 	VPXOR   Y8, Y8, Y8
 
 half0:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
-	VMOVDQU      (AX), Y9
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+	VMOVDQU    (AX), Y9
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y9, Y11
 	VPMULHUW     Y0, Y9, Y10
 	VPMULHUW     Y0, Y11, Y11
@@ -94,6 +99,8 @@ half0:
 	VPMADDUBSW   Y9, Y11, Y9
 	VPADDW       Y9, Y5, Y5
 	VMOVDQU      32(AX), Y9
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y9, Y11
 	VPMULHUW     Y0, Y9, Y10
 	VPMULHUW     Y0, Y11, Y11
@@ -117,6 +124,8 @@ half0:
 	VPMADDUBSW   Y9, Y11, Y9
 	VPADDW       Y9, Y6, Y6
 	VMOVDQU      64(AX), Y9
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y9, Y11
 	VPMULHUW     Y0, Y9, Y10
 	VPMULHUW     Y0, Y11, Y11
@@ -140,6 +149,8 @@ half0:
 	VPMADDUBSW   Y9, Y11, Y9
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      96(AX), Y9
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y9, Y11
 	VPMULHUW     Y0, Y9, Y10
 	VPMULHUW     Y0, Y11, Y11
@@ -166,31 +177,37 @@ half0:
 	ADDQ         $0x10, DI
 	DECQ         R8
 	JNE          half0
-	VPMADDWD     ones4<>+0(SB), Y5, Y5
-	VPADDD       (BX), Y5, Y5
-	VMOVDQU      Y5, (BX)
-	VPMADDWD     ones4<>+0(SB), Y6, Y6
-	VPADDD       32(BX), Y6, Y6
-	VMOVDQU      Y6, 32(BX)
-	VPMADDWD     ones4<>+0(SB), Y7, Y7
-	VPADDD       64(BX), Y7, Y7
-	VMOVDQU      Y7, 64(BX)
-	VPMADDWD     ones4<>+0(SB), Y8, Y8
-	VPADDD       96(BX), Y8, Y8
-	VMOVDQU      Y8, 96(BX)
-	MOVQ         SI, R8
-	SHLQ         $0x08, R8
-	SUBQ         R8, AX
-	ADDQ         $0x00000080, AX
-	MOVQ         CX, DI
-	MOVQ         SI, R8
-	VPXOR        Y5, Y5, Y5
-	VPXOR        Y6, Y6, Y6
-	VPXOR        Y7, Y7, Y7
-	VPXOR        Y8, Y8, Y8
+
+	// Widen the sums into acc
+	VPMADDWD ones4<>+0(SB), Y5, Y5
+	VPADDD   (BX), Y5, Y5
+	VMOVDQU  Y5, (BX)
+	VPMADDWD ones4<>+0(SB), Y6, Y6
+	VPADDD   32(BX), Y6, Y6
+	VMOVDQU  Y6, 32(BX)
+	VPMADDWD ones4<>+0(SB), Y7, Y7
+	VPADDD   64(BX), Y7, Y7
+	VMOVDQU  Y7, 64(BX)
+	VPMADDWD ones4<>+0(SB), Y8, Y8
+	VPADDD   96(BX), Y8, Y8
+	VMOVDQU  Y8, 96(BX)
+
+	// Back to the other 32 rows of the same blocks
+	MOVQ  SI, R8
+	SHLQ  $0x08, R8
+	SUBQ  R8, AX
+	ADDQ  $0x00000080, AX
+	MOVQ  CX, DI
+	MOVQ  SI, R8
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
 
 half1:
-	VMOVDQU      (AX), Y9
+	VMOVDQU (AX), Y9
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y9, Y11
 	VPMULHUW     Y0, Y9, Y10
 	VPMULHUW     Y0, Y11, Y11
@@ -214,6 +231,8 @@ half1:
 	VPMADDUBSW   Y9, Y11, Y9
 	VPADDW       Y9, Y5, Y5
 	VMOVDQU      32(AX), Y9
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y9, Y11
 	VPMULHUW     Y0, Y9, Y10
 	VPMULHUW     Y0, Y11, Y11
@@ -237,6 +256,8 @@ half1:
 	VPMADDUBSW   Y9, Y11, Y9
 	VPADDW       Y9, Y6, Y6
 	VMOVDQU      64(AX), Y9
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y9, Y11
 	VPMULHUW     Y0, Y9, Y10
 	VPMULHUW     Y0, Y11, Y11
@@ -260,6 +281,8 @@ half1:
 	VPMADDUBSW   Y9, Y11, Y9
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      96(AX), Y9
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y9, Y11
 	VPMULHUW     Y0, Y9, Y10
 	VPMULHUW     Y0, Y11, Y11
@@ -286,28 +309,32 @@ half1:
 	ADDQ         $0x10, DI
 	DECQ         R8
 	JNE          half1
-	VPMADDWD     ones4<>+0(SB), Y5, Y5
-	VPADDD       128(BX), Y5, Y5
-	VMOVDQU      Y5, 128(BX)
-	VPMADDWD     ones4<>+0(SB), Y6, Y6
-	VPADDD       160(BX), Y6, Y6
-	VMOVDQU      Y6, 160(BX)
-	VPMADDWD     ones4<>+0(SB), Y7, Y7
-	VPADDD       192(BX), Y7, Y7
-	VMOVDQU      Y7, 192(BX)
-	VPMADDWD     ones4<>+0(SB), Y8, Y8
-	VPADDD       224(BX), Y8, Y8
-	VMOVDQU      Y8, 224(BX)
-	SUBQ         $0x00000080, AX
-	MOVQ         DI, CX
-	TESTQ        DX, DX
-	JNE          chunk
+
+	// Widen the sums into acc
+	VPMADDWD ones4<>+0(SB), Y5, Y5
+	VPADDD   128(BX), Y5, Y5
+	VMOVDQU  Y5, 128(BX)
+	VPMADDWD ones4<>+0(SB), Y6, Y6
+	VPADDD   160(BX), Y6, Y6
+	VMOVDQU  Y6, 160(BX)
+	VPMADDWD ones4<>+0(SB), Y7, Y7
+	VPADDD   192(BX), Y7, Y7
+	VMOVDQU  Y7, 192(BX)
+	VPMADDWD ones4<>+0(SB), Y8, Y8
+	VPADDD   224(BX), Y8, Y8
+	VMOVDQU  Y8, 224(BX)
+	SUBQ     $0x00000080, AX
+	MOVQ     DI, CX
+	TESTQ    DX, DX
+	JNE      chunk
 	VZEROUPPER
 	RET
 
 // func madUnpack4AVX2(planes *byte, w *byte, blocks int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·madUnpack4AVX2(SB), NOSPLIT, $0-24
+	// madUnpack4AVX2 sets planes[block][4][64 rows][4] to the digits of a strip's blocks.
+	// blocks is positive.
 	MOVQ    planes+0(FP), AX
 	MOVQ    w+8(FP), CX
 	MOVQ    blocks+16(FP), DX
@@ -320,21 +347,25 @@ TEXT ·madUnpack4AVX2(SB), NOSPLIT, $0-24
 loop:
 	PREFETCHT0 4096(CX)
 	VMOVDQU    (CX), Y5
-	VPAND      Y1, Y5, Y7
-	VPMULHUW   Y0, Y5, Y6
-	VPMULHUW   Y0, Y7, Y7
-	VPBLENDVB  Y1, Y7, Y6, Y6
-	VPSHUFB    Y6, Y4, Y7
-	VPSUBB     Y7, Y5, Y5
-	VPSHUFB    Y6, Y2, Y7
-	VMOVDQU    Y7, 512(AX)
-	VPSHUFB    Y6, Y3, Y7
-	VMOVDQU    Y7, 768(AX)
-	VPSHUFB    Y5, Y2, Y7
-	VMOVDQU    Y7, (AX)
-	VPSHUFB    Y5, Y3, Y7
-	VMOVDQU    Y7, 256(AX)
-	VMOVDQU    32(CX), Y5
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y5, Y7
+	VPMULHUW  Y0, Y5, Y6
+	VPMULHUW  Y0, Y7, Y7
+	VPBLENDVB Y1, Y7, Y6, Y6
+	VPSHUFB   Y6, Y4, Y7
+	VPSUBB    Y7, Y5, Y5
+	VPSHUFB   Y6, Y2, Y7
+	VMOVDQU   Y7, 512(AX)
+	VPSHUFB   Y6, Y3, Y7
+	VMOVDQU   Y7, 768(AX)
+	VPSHUFB   Y5, Y2, Y7
+	VMOVDQU   Y7, (AX)
+	VPSHUFB   Y5, Y3, Y7
+	VMOVDQU   Y7, 256(AX)
+	VMOVDQU   32(CX), Y5
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND      Y1, Y5, Y7
 	VPMULHUW   Y0, Y5, Y6
 	VPMULHUW   Y0, Y7, Y7
@@ -351,21 +382,25 @@ loop:
 	VMOVDQU    Y7, 288(AX)
 	PREFETCHT0 4160(CX)
 	VMOVDQU    64(CX), Y5
-	VPAND      Y1, Y5, Y7
-	VPMULHUW   Y0, Y5, Y6
-	VPMULHUW   Y0, Y7, Y7
-	VPBLENDVB  Y1, Y7, Y6, Y6
-	VPSHUFB    Y6, Y4, Y7
-	VPSUBB     Y7, Y5, Y5
-	VPSHUFB    Y6, Y2, Y7
-	VMOVDQU    Y7, 576(AX)
-	VPSHUFB    Y6, Y3, Y7
-	VMOVDQU    Y7, 832(AX)
-	VPSHUFB    Y5, Y2, Y7
-	VMOVDQU    Y7, 64(AX)
-	VPSHUFB    Y5, Y3, Y7
-	VMOVDQU    Y7, 320(AX)
-	VMOVDQU    96(CX), Y5
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y5, Y7
+	VPMULHUW  Y0, Y5, Y6
+	VPMULHUW  Y0, Y7, Y7
+	VPBLENDVB Y1, Y7, Y6, Y6
+	VPSHUFB   Y6, Y4, Y7
+	VPSUBB    Y7, Y5, Y5
+	VPSHUFB   Y6, Y2, Y7
+	VMOVDQU   Y7, 576(AX)
+	VPSHUFB   Y6, Y3, Y7
+	VMOVDQU   Y7, 832(AX)
+	VPSHUFB   Y5, Y2, Y7
+	VMOVDQU   Y7, 64(AX)
+	VPSHUFB   Y5, Y3, Y7
+	VMOVDQU   Y7, 320(AX)
+	VMOVDQU   96(CX), Y5
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND      Y1, Y5, Y7
 	VPMULHUW   Y0, Y5, Y6
 	VPMULHUW   Y0, Y7, Y7
@@ -382,21 +417,25 @@ loop:
 	VMOVDQU    Y7, 352(AX)
 	PREFETCHT0 4224(CX)
 	VMOVDQU    128(CX), Y5
-	VPAND      Y1, Y5, Y7
-	VPMULHUW   Y0, Y5, Y6
-	VPMULHUW   Y0, Y7, Y7
-	VPBLENDVB  Y1, Y7, Y6, Y6
-	VPSHUFB    Y6, Y4, Y7
-	VPSUBB     Y7, Y5, Y5
-	VPSHUFB    Y6, Y2, Y7
-	VMOVDQU    Y7, 640(AX)
-	VPSHUFB    Y6, Y3, Y7
-	VMOVDQU    Y7, 896(AX)
-	VPSHUFB    Y5, Y2, Y7
-	VMOVDQU    Y7, 128(AX)
-	VPSHUFB    Y5, Y3, Y7
-	VMOVDQU    Y7, 384(AX)
-	VMOVDQU    160(CX), Y5
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y5, Y7
+	VPMULHUW  Y0, Y5, Y6
+	VPMULHUW  Y0, Y7, Y7
+	VPBLENDVB Y1, Y7, Y6, Y6
+	VPSHUFB   Y6, Y4, Y7
+	VPSUBB    Y7, Y5, Y5
+	VPSHUFB   Y6, Y2, Y7
+	VMOVDQU   Y7, 640(AX)
+	VPSHUFB   Y6, Y3, Y7
+	VMOVDQU   Y7, 896(AX)
+	VPSHUFB   Y5, Y2, Y7
+	VMOVDQU   Y7, 128(AX)
+	VPSHUFB   Y5, Y3, Y7
+	VMOVDQU   Y7, 384(AX)
+	VMOVDQU   160(CX), Y5
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND      Y1, Y5, Y7
 	VPMULHUW   Y0, Y5, Y6
 	VPMULHUW   Y0, Y7, Y7
@@ -413,39 +452,43 @@ loop:
 	VMOVDQU    Y7, 416(AX)
 	PREFETCHT0 4288(CX)
 	VMOVDQU    192(CX), Y5
-	VPAND      Y1, Y5, Y7
-	VPMULHUW   Y0, Y5, Y6
-	VPMULHUW   Y0, Y7, Y7
-	VPBLENDVB  Y1, Y7, Y6, Y6
-	VPSHUFB    Y6, Y4, Y7
-	VPSUBB     Y7, Y5, Y5
-	VPSHUFB    Y6, Y2, Y7
-	VMOVDQU    Y7, 704(AX)
-	VPSHUFB    Y6, Y3, Y7
-	VMOVDQU    Y7, 960(AX)
-	VPSHUFB    Y5, Y2, Y7
-	VMOVDQU    Y7, 192(AX)
-	VPSHUFB    Y5, Y3, Y7
-	VMOVDQU    Y7, 448(AX)
-	VMOVDQU    224(CX), Y5
-	VPAND      Y1, Y5, Y7
-	VPMULHUW   Y0, Y5, Y6
-	VPMULHUW   Y0, Y7, Y7
-	VPBLENDVB  Y1, Y7, Y6, Y6
-	VPSHUFB    Y6, Y4, Y7
-	VPSUBB     Y7, Y5, Y5
-	VPSHUFB    Y6, Y2, Y7
-	VMOVDQU    Y7, 736(AX)
-	VPSHUFB    Y6, Y3, Y7
-	VMOVDQU    Y7, 992(AX)
-	VPSHUFB    Y5, Y2, Y7
-	VMOVDQU    Y7, 224(AX)
-	VPSHUFB    Y5, Y3, Y7
-	VMOVDQU    Y7, 480(AX)
-	ADDQ       $0x00000100, CX
-	ADDQ       $0x00000400, AX
-	DECQ       DX
-	JNE        loop
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y5, Y7
+	VPMULHUW  Y0, Y5, Y6
+	VPMULHUW  Y0, Y7, Y7
+	VPBLENDVB Y1, Y7, Y6, Y6
+	VPSHUFB   Y6, Y4, Y7
+	VPSUBB    Y7, Y5, Y5
+	VPSHUFB   Y6, Y2, Y7
+	VMOVDQU   Y7, 704(AX)
+	VPSHUFB   Y6, Y3, Y7
+	VMOVDQU   Y7, 960(AX)
+	VPSHUFB   Y5, Y2, Y7
+	VMOVDQU   Y7, 192(AX)
+	VPSHUFB   Y5, Y3, Y7
+	VMOVDQU   Y7, 448(AX)
+	VMOVDQU   224(CX), Y5
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y5, Y7
+	VPMULHUW  Y0, Y5, Y6
+	VPMULHUW  Y0, Y7, Y7
+	VPBLENDVB Y1, Y7, Y6, Y6
+	VPSHUFB   Y6, Y4, Y7
+	VPSUBB    Y7, Y5, Y5
+	VPSHUFB   Y6, Y2, Y7
+	VMOVDQU   Y7, 736(AX)
+	VPSHUFB   Y6, Y3, Y7
+	VMOVDQU   Y7, 992(AX)
+	VPSHUFB   Y5, Y2, Y7
+	VMOVDQU   Y7, 224(AX)
+	VPSHUFB   Y5, Y3, Y7
+	VMOVDQU   Y7, 480(AX)
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000400, AX
+	DECQ      DX
+	JNE       loop
 	VZEROUPPER
 	RET
 
@@ -506,6 +549,8 @@ GLOBL twentySeven5<>(SB), RODATA|NOPTR, $32
 // func madStream5AVX2(w *byte, act *int8, blocks int, acc *int32)
 // Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·madStream5AVX2(SB), NOSPLIT, $0-32
+	// madStream5AVX2 adds to acc[64] the digits of a strip times one token's quads [block][5][4].
+	// blocks is positive.
 	MOVQ    w+0(FP), AX
 	MOVQ    act+8(FP), CX
 	MOVQ    blocks+16(FP), DX
@@ -520,6 +565,7 @@ TEXT ·madStream5AVX2(SB), NOSPLIT, $0-32
 	VMOVDQU seventeen5<>+0(SB), Y7
 
 chunk:
+	// As many blocks as int16 sums have room for
 	MOVQ    $0x0000000c, SI
 	CMPQ    DX, SI
 	CMOVQLT DX, SI
@@ -532,11 +578,13 @@ chunk:
 	VPXOR   Y11, Y11, Y11
 
 half0:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
-	VMOVDQU      (AX), Y12
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+	VMOVDQU    (AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y12, Y14
 	VPANDN       Y12, Y1, Y13
 	VPMULHUW     Y0, Y13, Y13
@@ -570,6 +618,8 @@ half0:
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y8, Y8
 	VMOVDQU      32(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y12, Y14
 	VPANDN       Y12, Y1, Y13
 	VPMULHUW     Y0, Y13, Y13
@@ -603,6 +653,8 @@ half0:
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y9, Y9
 	VMOVDQU      64(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y12, Y14
 	VPANDN       Y12, Y1, Y13
 	VPMULHUW     Y0, Y13, Y13
@@ -636,6 +688,8 @@ half0:
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y10, Y10
 	VMOVDQU      96(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y12, Y14
 	VPANDN       Y12, Y1, Y13
 	VPMULHUW     Y0, Y13, Y13
@@ -672,31 +726,37 @@ half0:
 	ADDQ         $0x14, DI
 	DECQ         R8
 	JNE          half0
-	VPMADDWD     ones5<>+0(SB), Y8, Y8
-	VPADDD       (BX), Y8, Y8
-	VMOVDQU      Y8, (BX)
-	VPMADDWD     ones5<>+0(SB), Y9, Y9
-	VPADDD       32(BX), Y9, Y9
-	VMOVDQU      Y9, 32(BX)
-	VPMADDWD     ones5<>+0(SB), Y10, Y10
-	VPADDD       64(BX), Y10, Y10
-	VMOVDQU      Y10, 64(BX)
-	VPMADDWD     ones5<>+0(SB), Y11, Y11
-	VPADDD       96(BX), Y11, Y11
-	VMOVDQU      Y11, 96(BX)
-	MOVQ         SI, R8
-	SHLQ         $0x08, R8
-	SUBQ         R8, AX
-	ADDQ         $0x00000080, AX
-	MOVQ         CX, DI
-	MOVQ         SI, R8
-	VPXOR        Y8, Y8, Y8
-	VPXOR        Y9, Y9, Y9
-	VPXOR        Y10, Y10, Y10
-	VPXOR        Y11, Y11, Y11
+
+	// Widen the sums into acc
+	VPMADDWD ones5<>+0(SB), Y8, Y8
+	VPADDD   (BX), Y8, Y8
+	VMOVDQU  Y8, (BX)
+	VPMADDWD ones5<>+0(SB), Y9, Y9
+	VPADDD   32(BX), Y9, Y9
+	VMOVDQU  Y9, 32(BX)
+	VPMADDWD ones5<>+0(SB), Y10, Y10
+	VPADDD   64(BX), Y10, Y10
+	VMOVDQU  Y10, 64(BX)
+	VPMADDWD ones5<>+0(SB), Y11, Y11
+	VPADDD   96(BX), Y11, Y11
+	VMOVDQU  Y11, 96(BX)
+
+	// Back to the other 32 rows of the same blocks
+	MOVQ  SI, R8
+	SHLQ  $0x08, R8
+	SUBQ  R8, AX
+	ADDQ  $0x00000080, AX
+	MOVQ  CX, DI
+	MOVQ  SI, R8
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
 
 half1:
-	VMOVDQU      (AX), Y12
+	VMOVDQU (AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y12, Y14
 	VPANDN       Y12, Y1, Y13
 	VPMULHUW     Y0, Y13, Y13
@@ -730,6 +790,8 @@ half1:
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y8, Y8
 	VMOVDQU      32(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y12, Y14
 	VPANDN       Y12, Y1, Y13
 	VPMULHUW     Y0, Y13, Y13
@@ -763,6 +825,8 @@ half1:
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y9, Y9
 	VMOVDQU      64(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y12, Y14
 	VPANDN       Y12, Y1, Y13
 	VPMULHUW     Y0, Y13, Y13
@@ -796,6 +860,8 @@ half1:
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y10, Y10
 	VMOVDQU      96(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y12, Y14
 	VPANDN       Y12, Y1, Y13
 	VPMULHUW     Y0, Y13, Y13
@@ -832,28 +898,32 @@ half1:
 	ADDQ         $0x14, DI
 	DECQ         R8
 	JNE          half1
-	VPMADDWD     ones5<>+0(SB), Y8, Y8
-	VPADDD       128(BX), Y8, Y8
-	VMOVDQU      Y8, 128(BX)
-	VPMADDWD     ones5<>+0(SB), Y9, Y9
-	VPADDD       160(BX), Y9, Y9
-	VMOVDQU      Y9, 160(BX)
-	VPMADDWD     ones5<>+0(SB), Y10, Y10
-	VPADDD       192(BX), Y10, Y10
-	VMOVDQU      Y10, 192(BX)
-	VPMADDWD     ones5<>+0(SB), Y11, Y11
-	VPADDD       224(BX), Y11, Y11
-	VMOVDQU      Y11, 224(BX)
-	SUBQ         $0x00000080, AX
-	MOVQ         DI, CX
-	TESTQ        DX, DX
-	JNE          chunk
+
+	// Widen the sums into acc
+	VPMADDWD ones5<>+0(SB), Y8, Y8
+	VPADDD   128(BX), Y8, Y8
+	VMOVDQU  Y8, 128(BX)
+	VPMADDWD ones5<>+0(SB), Y9, Y9
+	VPADDD   160(BX), Y9, Y9
+	VMOVDQU  Y9, 160(BX)
+	VPMADDWD ones5<>+0(SB), Y10, Y10
+	VPADDD   192(BX), Y10, Y10
+	VMOVDQU  Y10, 192(BX)
+	VPMADDWD ones5<>+0(SB), Y11, Y11
+	VPADDD   224(BX), Y11, Y11
+	VMOVDQU  Y11, 224(BX)
+	SUBQ     $0x00000080, AX
+	MOVQ     DI, CX
+	TESTQ    DX, DX
+	JNE      chunk
 	VZEROUPPER
 	RET
 
 // func madUnpack5AVX2(planes *byte, w *byte, blocks int)
 // Requires: AVX, AVX2, MMX+
 TEXT ·madUnpack5AVX2(SB), NOSPLIT, $0-24
+	// madUnpack5AVX2 sets planes[block][5][64 rows][4] to the digits of a strip's blocks.
+	// blocks is positive.
 	MOVQ    planes+0(FP), AX
 	MOVQ    w+8(FP), CX
 	MOVQ    blocks+16(FP), DX
@@ -869,29 +939,33 @@ TEXT ·madUnpack5AVX2(SB), NOSPLIT, $0-24
 loop:
 	PREFETCHT0 4096(CX)
 	VMOVDQU    (CX), Y8
-	VPAND      Y1, Y8, Y10
-	VPANDN     Y8, Y1, Y9
-	VPMULHUW   Y0, Y9, Y9
-	VPMULHUW   Y0, Y10, Y10
-	VPBLENDVB  Y1, Y10, Y9, Y9
-	VPSHUFB    Y9, Y5, Y10
-	VPSUBB     Y10, Y8, Y8
-	VPSHUFB    Y9, Y2, Y10
-	VMOVDQU    Y10, 768(AX)
-	VPSHUFB    Y9, Y3, Y10
-	VMOVDQU    Y10, 1024(AX)
-	VPCMPGTB   Y6, Y8, Y9
-	VPCMPGTB   Y7, Y8, Y10
-	VPADDB     Y10, Y9, Y9
-	VPABSB     Y9, Y9
-	VPSHUFB    Y9, Y4, Y10
-	VPSUBB     Y10, Y8, Y8
-	VMOVDQU    Y9, 512(AX)
-	VPSHUFB    Y8, Y2, Y10
-	VMOVDQU    Y10, (AX)
-	VPSHUFB    Y8, Y3, Y10
-	VMOVDQU    Y10, 256(AX)
-	VMOVDQU    32(CX), Y8
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y8, Y10
+	VPANDN    Y8, Y1, Y9
+	VPMULHUW  Y0, Y9, Y9
+	VPMULHUW  Y0, Y10, Y10
+	VPBLENDVB Y1, Y10, Y9, Y9
+	VPSHUFB   Y9, Y5, Y10
+	VPSUBB    Y10, Y8, Y8
+	VPSHUFB   Y9, Y2, Y10
+	VMOVDQU   Y10, 768(AX)
+	VPSHUFB   Y9, Y3, Y10
+	VMOVDQU   Y10, 1024(AX)
+	VPCMPGTB  Y6, Y8, Y9
+	VPCMPGTB  Y7, Y8, Y10
+	VPADDB    Y10, Y9, Y9
+	VPABSB    Y9, Y9
+	VPSHUFB   Y9, Y4, Y10
+	VPSUBB    Y10, Y8, Y8
+	VMOVDQU   Y9, 512(AX)
+	VPSHUFB   Y8, Y2, Y10
+	VMOVDQU   Y10, (AX)
+	VPSHUFB   Y8, Y3, Y10
+	VMOVDQU   Y10, 256(AX)
+	VMOVDQU   32(CX), Y8
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND      Y1, Y8, Y10
 	VPANDN     Y8, Y1, Y9
 	VPMULHUW   Y0, Y9, Y9
@@ -916,29 +990,33 @@ loop:
 	VMOVDQU    Y10, 288(AX)
 	PREFETCHT0 4160(CX)
 	VMOVDQU    64(CX), Y8
-	VPAND      Y1, Y8, Y10
-	VPANDN     Y8, Y1, Y9
-	VPMULHUW   Y0, Y9, Y9
-	VPMULHUW   Y0, Y10, Y10
-	VPBLENDVB  Y1, Y10, Y9, Y9
-	VPSHUFB    Y9, Y5, Y10
-	VPSUBB     Y10, Y8, Y8
-	VPSHUFB    Y9, Y2, Y10
-	VMOVDQU    Y10, 832(AX)
-	VPSHUFB    Y9, Y3, Y10
-	VMOVDQU    Y10, 1088(AX)
-	VPCMPGTB   Y6, Y8, Y9
-	VPCMPGTB   Y7, Y8, Y10
-	VPADDB     Y10, Y9, Y9
-	VPABSB     Y9, Y9
-	VPSHUFB    Y9, Y4, Y10
-	VPSUBB     Y10, Y8, Y8
-	VMOVDQU    Y9, 576(AX)
-	VPSHUFB    Y8, Y2, Y10
-	VMOVDQU    Y10, 64(AX)
-	VPSHUFB    Y8, Y3, Y10
-	VMOVDQU    Y10, 320(AX)
-	VMOVDQU    96(CX), Y8
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y8, Y10
+	VPANDN    Y8, Y1, Y9
+	VPMULHUW  Y0, Y9, Y9
+	VPMULHUW  Y0, Y10, Y10
+	VPBLENDVB Y1, Y10, Y9, Y9
+	VPSHUFB   Y9, Y5, Y10
+	VPSUBB    Y10, Y8, Y8
+	VPSHUFB   Y9, Y2, Y10
+	VMOVDQU   Y10, 832(AX)
+	VPSHUFB   Y9, Y3, Y10
+	VMOVDQU   Y10, 1088(AX)
+	VPCMPGTB  Y6, Y8, Y9
+	VPCMPGTB  Y7, Y8, Y10
+	VPADDB    Y10, Y9, Y9
+	VPABSB    Y9, Y9
+	VPSHUFB   Y9, Y4, Y10
+	VPSUBB    Y10, Y8, Y8
+	VMOVDQU   Y9, 576(AX)
+	VPSHUFB   Y8, Y2, Y10
+	VMOVDQU   Y10, 64(AX)
+	VPSHUFB   Y8, Y3, Y10
+	VMOVDQU   Y10, 320(AX)
+	VMOVDQU   96(CX), Y8
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND      Y1, Y8, Y10
 	VPANDN     Y8, Y1, Y9
 	VPMULHUW   Y0, Y9, Y9
@@ -963,29 +1041,33 @@ loop:
 	VMOVDQU    Y10, 352(AX)
 	PREFETCHT0 4224(CX)
 	VMOVDQU    128(CX), Y8
-	VPAND      Y1, Y8, Y10
-	VPANDN     Y8, Y1, Y9
-	VPMULHUW   Y0, Y9, Y9
-	VPMULHUW   Y0, Y10, Y10
-	VPBLENDVB  Y1, Y10, Y9, Y9
-	VPSHUFB    Y9, Y5, Y10
-	VPSUBB     Y10, Y8, Y8
-	VPSHUFB    Y9, Y2, Y10
-	VMOVDQU    Y10, 896(AX)
-	VPSHUFB    Y9, Y3, Y10
-	VMOVDQU    Y10, 1152(AX)
-	VPCMPGTB   Y6, Y8, Y9
-	VPCMPGTB   Y7, Y8, Y10
-	VPADDB     Y10, Y9, Y9
-	VPABSB     Y9, Y9
-	VPSHUFB    Y9, Y4, Y10
-	VPSUBB     Y10, Y8, Y8
-	VMOVDQU    Y9, 640(AX)
-	VPSHUFB    Y8, Y2, Y10
-	VMOVDQU    Y10, 128(AX)
-	VPSHUFB    Y8, Y3, Y10
-	VMOVDQU    Y10, 384(AX)
-	VMOVDQU    160(CX), Y8
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y8, Y10
+	VPANDN    Y8, Y1, Y9
+	VPMULHUW  Y0, Y9, Y9
+	VPMULHUW  Y0, Y10, Y10
+	VPBLENDVB Y1, Y10, Y9, Y9
+	VPSHUFB   Y9, Y5, Y10
+	VPSUBB    Y10, Y8, Y8
+	VPSHUFB   Y9, Y2, Y10
+	VMOVDQU   Y10, 896(AX)
+	VPSHUFB   Y9, Y3, Y10
+	VMOVDQU   Y10, 1152(AX)
+	VPCMPGTB  Y6, Y8, Y9
+	VPCMPGTB  Y7, Y8, Y10
+	VPADDB    Y10, Y9, Y9
+	VPABSB    Y9, Y9
+	VPSHUFB   Y9, Y4, Y10
+	VPSUBB    Y10, Y8, Y8
+	VMOVDQU   Y9, 640(AX)
+	VPSHUFB   Y8, Y2, Y10
+	VMOVDQU   Y10, 128(AX)
+	VPSHUFB   Y8, Y3, Y10
+	VMOVDQU   Y10, 384(AX)
+	VMOVDQU   160(CX), Y8
+
+	// 32 indices: divide, look digits up, multiply
 	VPAND      Y1, Y8, Y10
 	VPANDN     Y8, Y1, Y9
 	VPMULHUW   Y0, Y9, Y9
@@ -1010,55 +1092,59 @@ loop:
 	VMOVDQU    Y10, 416(AX)
 	PREFETCHT0 4288(CX)
 	VMOVDQU    192(CX), Y8
-	VPAND      Y1, Y8, Y10
-	VPANDN     Y8, Y1, Y9
-	VPMULHUW   Y0, Y9, Y9
-	VPMULHUW   Y0, Y10, Y10
-	VPBLENDVB  Y1, Y10, Y9, Y9
-	VPSHUFB    Y9, Y5, Y10
-	VPSUBB     Y10, Y8, Y8
-	VPSHUFB    Y9, Y2, Y10
-	VMOVDQU    Y10, 960(AX)
-	VPSHUFB    Y9, Y3, Y10
-	VMOVDQU    Y10, 1216(AX)
-	VPCMPGTB   Y6, Y8, Y9
-	VPCMPGTB   Y7, Y8, Y10
-	VPADDB     Y10, Y9, Y9
-	VPABSB     Y9, Y9
-	VPSHUFB    Y9, Y4, Y10
-	VPSUBB     Y10, Y8, Y8
-	VMOVDQU    Y9, 704(AX)
-	VPSHUFB    Y8, Y2, Y10
-	VMOVDQU    Y10, 192(AX)
-	VPSHUFB    Y8, Y3, Y10
-	VMOVDQU    Y10, 448(AX)
-	VMOVDQU    224(CX), Y8
-	VPAND      Y1, Y8, Y10
-	VPANDN     Y8, Y1, Y9
-	VPMULHUW   Y0, Y9, Y9
-	VPMULHUW   Y0, Y10, Y10
-	VPBLENDVB  Y1, Y10, Y9, Y9
-	VPSHUFB    Y9, Y5, Y10
-	VPSUBB     Y10, Y8, Y8
-	VPSHUFB    Y9, Y2, Y10
-	VMOVDQU    Y10, 992(AX)
-	VPSHUFB    Y9, Y3, Y10
-	VMOVDQU    Y10, 1248(AX)
-	VPCMPGTB   Y6, Y8, Y9
-	VPCMPGTB   Y7, Y8, Y10
-	VPADDB     Y10, Y9, Y9
-	VPABSB     Y9, Y9
-	VPSHUFB    Y9, Y4, Y10
-	VPSUBB     Y10, Y8, Y8
-	VMOVDQU    Y9, 736(AX)
-	VPSHUFB    Y8, Y2, Y10
-	VMOVDQU    Y10, 224(AX)
-	VPSHUFB    Y8, Y3, Y10
-	VMOVDQU    Y10, 480(AX)
-	ADDQ       $0x00000100, CX
-	ADDQ       $0x00000500, AX
-	DECQ       DX
-	JNE        loop
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y8, Y10
+	VPANDN    Y8, Y1, Y9
+	VPMULHUW  Y0, Y9, Y9
+	VPMULHUW  Y0, Y10, Y10
+	VPBLENDVB Y1, Y10, Y9, Y9
+	VPSHUFB   Y9, Y5, Y10
+	VPSUBB    Y10, Y8, Y8
+	VPSHUFB   Y9, Y2, Y10
+	VMOVDQU   Y10, 960(AX)
+	VPSHUFB   Y9, Y3, Y10
+	VMOVDQU   Y10, 1216(AX)
+	VPCMPGTB  Y6, Y8, Y9
+	VPCMPGTB  Y7, Y8, Y10
+	VPADDB    Y10, Y9, Y9
+	VPABSB    Y9, Y9
+	VPSHUFB   Y9, Y4, Y10
+	VPSUBB    Y10, Y8, Y8
+	VMOVDQU   Y9, 704(AX)
+	VPSHUFB   Y8, Y2, Y10
+	VMOVDQU   Y10, 192(AX)
+	VPSHUFB   Y8, Y3, Y10
+	VMOVDQU   Y10, 448(AX)
+	VMOVDQU   224(CX), Y8
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND     Y1, Y8, Y10
+	VPANDN    Y8, Y1, Y9
+	VPMULHUW  Y0, Y9, Y9
+	VPMULHUW  Y0, Y10, Y10
+	VPBLENDVB Y1, Y10, Y9, Y9
+	VPSHUFB   Y9, Y5, Y10
+	VPSUBB    Y10, Y8, Y8
+	VPSHUFB   Y9, Y2, Y10
+	VMOVDQU   Y10, 992(AX)
+	VPSHUFB   Y9, Y3, Y10
+	VMOVDQU   Y10, 1248(AX)
+	VPCMPGTB  Y6, Y8, Y9
+	VPCMPGTB  Y7, Y8, Y10
+	VPADDB    Y10, Y9, Y9
+	VPABSB    Y9, Y9
+	VPSHUFB   Y9, Y4, Y10
+	VPSUBB    Y10, Y8, Y8
+	VMOVDQU   Y9, 736(AX)
+	VPSHUFB   Y8, Y2, Y10
+	VMOVDQU   Y10, 224(AX)
+	VPSHUFB   Y8, Y3, Y10
+	VMOVDQU   Y10, 480(AX)
+	ADDQ      $0x00000100, CX
+	ADDQ      $0x00000500, AX
+	DECQ      DX
+	JNE       loop
 	VZEROUPPER
 	RET
 
@@ -1071,6 +1157,8 @@ GLOBL tileOnes<>(SB), RODATA|NOPTR, $32
 // func madTile1AVX2(planes *byte, act *int8, count int, acc *int32)
 // Requires: AVX, AVX2
 TEXT ·madTile1AVX2(SB), NOSPLIT, $0-32
+	// madTile1AVX2 adds to acc[1][64] the products of planes[count][64][4] and act[count][1][4].
+	// count is in [1, 64].
 	MOVQ planes+0(FP), AX
 	MOVQ act+8(FP), CX
 	MOVQ count+16(FP), DX
@@ -1078,6 +1166,7 @@ TEXT ·madTile1AVX2(SB), NOSPLIT, $0-32
 	MOVQ $0x00000004, SI
 
 group:
+	// 16 rows and all tokens stay in registers
 	MOVQ  CX, DI
 	MOVQ  AX, R8
 	MOVQ  DX, R9
@@ -1096,22 +1185,26 @@ loop:
 	ADDQ         $0x04, DI
 	DECQ         R9
 	JNE          loop
-	VPMADDWD     tileOnes<>+0(SB), Y0, Y0
-	VPADDD       (BX), Y0, Y0
-	VMOVDQU      Y0, (BX)
-	VPMADDWD     tileOnes<>+0(SB), Y1, Y1
-	VPADDD       32(BX), Y1, Y1
-	VMOVDQU      Y1, 32(BX)
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, BX
-	DECQ         SI
-	JNE          group
+
+	// Widen the sums into acc
+	VPMADDWD tileOnes<>+0(SB), Y0, Y0
+	VPADDD   (BX), Y0, Y0
+	VMOVDQU  Y0, (BX)
+	VPMADDWD tileOnes<>+0(SB), Y1, Y1
+	VPADDD   32(BX), Y1, Y1
+	VMOVDQU  Y1, 32(BX)
+	ADDQ     $0x40, AX
+	ADDQ     $0x40, BX
+	DECQ     SI
+	JNE      group
 	VZEROUPPER
 	RET
 
 // func madTile2AVX2(planes *byte, act *int8, count int, acc *int32)
 // Requires: AVX, AVX2
 TEXT ·madTile2AVX2(SB), NOSPLIT, $0-32
+	// madTile2AVX2 adds to acc[2][64] the products of planes[count][64][4] and act[count][2][4].
+	// count is in [1, 64].
 	MOVQ planes+0(FP), AX
 	MOVQ act+8(FP), CX
 	MOVQ count+16(FP), DX
@@ -1119,6 +1212,7 @@ TEXT ·madTile2AVX2(SB), NOSPLIT, $0-32
 	MOVQ $0x00000004, SI
 
 group:
+	// 16 rows and all tokens stay in registers
 	MOVQ  CX, DI
 	MOVQ  AX, R8
 	MOVQ  DX, R9
@@ -1144,28 +1238,32 @@ loop:
 	ADDQ         $0x08, DI
 	DECQ         R9
 	JNE          loop
-	VPMADDWD     tileOnes<>+0(SB), Y0, Y0
-	VPADDD       (BX), Y0, Y0
-	VMOVDQU      Y0, (BX)
-	VPMADDWD     tileOnes<>+0(SB), Y1, Y1
-	VPADDD       32(BX), Y1, Y1
-	VMOVDQU      Y1, 32(BX)
-	VPMADDWD     tileOnes<>+0(SB), Y2, Y2
-	VPADDD       256(BX), Y2, Y2
-	VMOVDQU      Y2, 256(BX)
-	VPMADDWD     tileOnes<>+0(SB), Y3, Y3
-	VPADDD       288(BX), Y3, Y3
-	VMOVDQU      Y3, 288(BX)
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, BX
-	DECQ         SI
-	JNE          group
+
+	// Widen the sums into acc
+	VPMADDWD tileOnes<>+0(SB), Y0, Y0
+	VPADDD   (BX), Y0, Y0
+	VMOVDQU  Y0, (BX)
+	VPMADDWD tileOnes<>+0(SB), Y1, Y1
+	VPADDD   32(BX), Y1, Y1
+	VMOVDQU  Y1, 32(BX)
+	VPMADDWD tileOnes<>+0(SB), Y2, Y2
+	VPADDD   256(BX), Y2, Y2
+	VMOVDQU  Y2, 256(BX)
+	VPMADDWD tileOnes<>+0(SB), Y3, Y3
+	VPADDD   288(BX), Y3, Y3
+	VMOVDQU  Y3, 288(BX)
+	ADDQ     $0x40, AX
+	ADDQ     $0x40, BX
+	DECQ     SI
+	JNE      group
 	VZEROUPPER
 	RET
 
 // func madTile4AVX2(planes *byte, act *int8, count int, acc *int32)
 // Requires: AVX, AVX2
 TEXT ·madTile4AVX2(SB), NOSPLIT, $0-32
+	// madTile4AVX2 adds to acc[4][64] the products of planes[count][64][4] and act[count][4][4].
+	// count is in [1, 64].
 	MOVQ planes+0(FP), AX
 	MOVQ act+8(FP), CX
 	MOVQ count+16(FP), DX
@@ -1173,6 +1271,7 @@ TEXT ·madTile4AVX2(SB), NOSPLIT, $0-32
 	MOVQ $0x00000004, SI
 
 group:
+	// 16 rows and all tokens stay in registers
 	MOVQ  CX, DI
 	MOVQ  AX, R8
 	MOVQ  DX, R9
@@ -1212,40 +1311,43 @@ loop:
 	ADDQ         $0x10, DI
 	DECQ         R9
 	JNE          loop
-	VPMADDWD     tileOnes<>+0(SB), Y0, Y0
-	VPADDD       (BX), Y0, Y0
-	VMOVDQU      Y0, (BX)
-	VPMADDWD     tileOnes<>+0(SB), Y1, Y1
-	VPADDD       32(BX), Y1, Y1
-	VMOVDQU      Y1, 32(BX)
-	VPMADDWD     tileOnes<>+0(SB), Y2, Y2
-	VPADDD       256(BX), Y2, Y2
-	VMOVDQU      Y2, 256(BX)
-	VPMADDWD     tileOnes<>+0(SB), Y3, Y3
-	VPADDD       288(BX), Y3, Y3
-	VMOVDQU      Y3, 288(BX)
-	VPMADDWD     tileOnes<>+0(SB), Y4, Y4
-	VPADDD       512(BX), Y4, Y4
-	VMOVDQU      Y4, 512(BX)
-	VPMADDWD     tileOnes<>+0(SB), Y5, Y5
-	VPADDD       544(BX), Y5, Y5
-	VMOVDQU      Y5, 544(BX)
-	VPMADDWD     tileOnes<>+0(SB), Y6, Y6
-	VPADDD       768(BX), Y6, Y6
-	VMOVDQU      Y6, 768(BX)
-	VPMADDWD     tileOnes<>+0(SB), Y7, Y7
-	VPADDD       800(BX), Y7, Y7
-	VMOVDQU      Y7, 800(BX)
-	ADDQ         $0x40, AX
-	ADDQ         $0x40, BX
-	DECQ         SI
-	JNE          group
+
+	// Widen the sums into acc
+	VPMADDWD tileOnes<>+0(SB), Y0, Y0
+	VPADDD   (BX), Y0, Y0
+	VMOVDQU  Y0, (BX)
+	VPMADDWD tileOnes<>+0(SB), Y1, Y1
+	VPADDD   32(BX), Y1, Y1
+	VMOVDQU  Y1, 32(BX)
+	VPMADDWD tileOnes<>+0(SB), Y2, Y2
+	VPADDD   256(BX), Y2, Y2
+	VMOVDQU  Y2, 256(BX)
+	VPMADDWD tileOnes<>+0(SB), Y3, Y3
+	VPADDD   288(BX), Y3, Y3
+	VMOVDQU  Y3, 288(BX)
+	VPMADDWD tileOnes<>+0(SB), Y4, Y4
+	VPADDD   512(BX), Y4, Y4
+	VMOVDQU  Y4, 512(BX)
+	VPMADDWD tileOnes<>+0(SB), Y5, Y5
+	VPADDD   544(BX), Y5, Y5
+	VMOVDQU  Y5, 544(BX)
+	VPMADDWD tileOnes<>+0(SB), Y6, Y6
+	VPADDD   768(BX), Y6, Y6
+	VMOVDQU  Y6, 768(BX)
+	VPMADDWD tileOnes<>+0(SB), Y7, Y7
+	VPADDD   800(BX), Y7, Y7
+	VMOVDQU  Y7, 800(BX)
+	ADDQ     $0x40, AX
+	ADDQ     $0x40, BX
+	DECQ     SI
+	JNE      group
 	VZEROUPPER
 	RET
 
 // func madFinishAVX2(y *float32, acc *int32, token float32, rows *float32)
 // Requires: AVX, AVX2, SSE
 TEXT ·madFinishAVX2(SB), NOSPLIT, $0-32
+	// madFinishAVX2 sets y[64] = float32(acc)·(token·rows).
 	MOVQ         y+0(FP), AX
 	MOVQ         acc+8(FP), CX
 	MOVQ         rows+24(FP), DX

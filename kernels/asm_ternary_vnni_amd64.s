@@ -41,6 +41,8 @@ GLOBL crumbs<>(SB), RODATA|NOPTR, $256
 // func vnni4x64x1AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni4x64x1AVX512(SB), NOSPLIT, $0-64
+	// vnni4x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+	// act[blocks][4][1][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
 	MOVQ         act+8(FP), CX
 	MOVQ         blocks+16(FP), DX
@@ -59,6 +61,7 @@ TEXT ·vnni4x64x1AVX512(SB), NOSPLIT, $0-64
 	VPBROADCASTD BX, Z10
 
 loop:
+	// One block: indices to digits, a position at a time, times its activations
 	VMOVDQU64    (AX), Z11
 	VPERMI2B     Z9, Z8, Z11
 	PREFETCHT0   8192(AX)
@@ -123,41 +126,45 @@ loop:
 	ADDQ         $0x00000010, CX
 	DECQ         DX
 	JNE          loop
-	VPADDD       Z4, Z0, Z0
-	VPADDD       Z5, Z1, Z1
-	VPADDD       Z6, Z2, Z2
-	VPADDD       Z7, Z3, Z3
-	MOVQ         y+48(FP), AX
-	MOVQ         ldy+56(FP), CX
-	MOVQ         tokens+32(FP), DX
-	MOVQ         rows+40(FP), BX
-	SHLQ         $0x02, CX
-	VMOVUPS      (BX), Z4
-	VMOVUPS      64(BX), Z5
-	VMOVUPS      128(BX), Z6
-	VMOVUPS      192(BX), Z7
-	VMULPS.BCST  (DX), Z4, Z4
-	VCVTDQ2PS    Z0, Z0
-	VMULPS       Z4, Z0, Z0
-	VMOVUPS      Z0, (AX)
-	VMULPS.BCST  (DX), Z5, Z0
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, 64(AX)
-	VMULPS.BCST  (DX), Z6, Z0
-	VCVTDQ2PS    Z2, Z2
-	VMULPS       Z0, Z2, Z2
-	VMOVUPS      Z2, 128(AX)
-	VMULPS.BCST  (DX), Z7, Z0
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z0, Z3, Z3
-	VMOVUPS      Z3, 192(AX)
+
+	// Scale the sums and store them, token by token
+	VPADDD      Z4, Z0, Z0
+	VPADDD      Z5, Z1, Z1
+	VPADDD      Z6, Z2, Z2
+	VPADDD      Z7, Z3, Z3
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z4
+	VMOVUPS     64(BX), Z5
+	VMOVUPS     128(BX), Z6
+	VMOVUPS     192(BX), Z7
+	VMULPS.BCST (DX), Z4, Z4
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z4, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z5, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, 64(AX)
+	VMULPS.BCST (DX), Z6, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, 128(AX)
+	VMULPS.BCST (DX), Z7, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 192(AX)
 	VZEROUPPER
 	RET
 
 // func vnni5x64x1AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni5x64x1AVX512(SB), NOSPLIT, $0-64
+	// vnni5x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+	// act[blocks][5][1][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
 	MOVQ         act+8(FP), CX
 	MOVQ         blocks+16(FP), DX
@@ -184,6 +191,7 @@ TEXT ·vnni5x64x1AVX512(SB), NOSPLIT, $0-64
 	VPBROADCASTD BX, Z15
 
 loop:
+	// One block: indices to digits, a position at a time, times its activations
 	VMOVDQU64     (AX), Z16
 	PREFETCHT0    8192(AX)
 	VPCMPUB       $0x05, Z13, Z16, K1
@@ -280,41 +288,45 @@ loop:
 	ADDQ          $0x00000014, CX
 	DECQ          DX
 	JNE           loop
-	VPADDD        Z4, Z0, Z0
-	VPADDD        Z5, Z1, Z1
-	VPADDD        Z6, Z2, Z2
-	VPADDD        Z7, Z3, Z3
-	MOVQ          y+48(FP), AX
-	MOVQ          ldy+56(FP), CX
-	MOVQ          tokens+32(FP), DX
-	MOVQ          rows+40(FP), BX
-	SHLQ          $0x02, CX
-	VMOVUPS       (BX), Z4
-	VMOVUPS       64(BX), Z5
-	VMOVUPS       128(BX), Z6
-	VMOVUPS       192(BX), Z7
-	VMULPS.BCST   (DX), Z4, Z4
-	VCVTDQ2PS     Z0, Z0
-	VMULPS        Z4, Z0, Z0
-	VMOVUPS       Z0, (AX)
-	VMULPS.BCST   (DX), Z5, Z0
-	VCVTDQ2PS     Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, 64(AX)
-	VMULPS.BCST   (DX), Z6, Z0
-	VCVTDQ2PS     Z2, Z2
-	VMULPS        Z0, Z2, Z2
-	VMOVUPS       Z2, 128(AX)
-	VMULPS.BCST   (DX), Z7, Z0
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z0, Z3, Z3
-	VMOVUPS       Z3, 192(AX)
+
+	// Scale the sums and store them, token by token
+	VPADDD      Z4, Z0, Z0
+	VPADDD      Z5, Z1, Z1
+	VPADDD      Z6, Z2, Z2
+	VPADDD      Z7, Z3, Z3
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z4
+	VMOVUPS     64(BX), Z5
+	VMOVUPS     128(BX), Z6
+	VMOVUPS     192(BX), Z7
+	VMULPS.BCST (DX), Z4, Z4
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z4, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z5, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, 64(AX)
+	VMULPS.BCST (DX), Z6, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, 128(AX)
+	VMULPS.BCST (DX), Z7, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 192(AX)
 	VZEROUPPER
 	RET
 
 // func vnni4x64x2AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni4x64x2AVX512(SB), NOSPLIT, $0-64
+	// vnni4x64x2AVX512 sets y[2][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+	// act[blocks][4][2][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
 	MOVQ         act+8(FP), CX
 	MOVQ         blocks+16(FP), DX
@@ -333,6 +345,7 @@ TEXT ·vnni4x64x2AVX512(SB), NOSPLIT, $0-64
 	VPBROADCASTD BX, Z10
 
 loop:
+	// One block: indices to digits, a position at a time, times its activations
 	VMOVDQU64    (AX), Z11
 	VPERMI2B     Z9, Z8, Z11
 	PREFETCHT0   8192(AX)
@@ -417,54 +430,58 @@ loop:
 	ADDQ         $0x00000020, CX
 	DECQ         DX
 	JNE          loop
-	MOVQ         y+48(FP), AX
-	MOVQ         ldy+56(FP), CX
-	MOVQ         tokens+32(FP), DX
-	MOVQ         rows+40(FP), BX
-	SHLQ         $0x02, CX
-	VMOVUPS      (BX), Z8
-	VMOVUPS      64(BX), Z9
-	VMOVUPS      128(BX), Z10
-	VMOVUPS      192(BX), Z11
-	VMULPS.BCST  (DX), Z8, Z12
-	VCVTDQ2PS    Z0, Z0
-	VMULPS       Z12, Z0, Z0
-	VMOVUPS      Z0, (AX)
-	VMULPS.BCST  (DX), Z9, Z0
-	VCVTDQ2PS    Z2, Z2
-	VMULPS       Z0, Z2, Z2
-	VMOVUPS      Z2, 64(AX)
-	VMULPS.BCST  (DX), Z10, Z0
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVUPS      Z4, 128(AX)
-	VMULPS.BCST  (DX), Z11, Z0
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z0, Z6, Z6
-	VMOVUPS      Z6, 192(AX)
-	ADDQ         CX, AX
-	VMULPS.BCST  4(DX), Z8, Z0
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, (AX)
-	VMULPS.BCST  4(DX), Z9, Z0
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z0, Z3, Z3
-	VMOVUPS      Z3, 64(AX)
-	VMULPS.BCST  4(DX), Z10, Z0
-	VCVTDQ2PS    Z5, Z5
-	VMULPS       Z0, Z5, Z5
-	VMOVUPS      Z5, 128(AX)
-	VMULPS.BCST  4(DX), Z11, Z0
-	VCVTDQ2PS    Z7, Z7
-	VMULPS       Z0, Z7, Z7
-	VMOVUPS      Z7, 192(AX)
+
+	// Scale the sums and store them, token by token
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z8
+	VMOVUPS     64(BX), Z9
+	VMOVUPS     128(BX), Z10
+	VMOVUPS     192(BX), Z11
+	VMULPS.BCST (DX), Z8, Z12
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z12, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z9, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, 64(AX)
+	VMULPS.BCST (DX), Z10, Z0
+	VCVTDQ2PS   Z4, Z4
+	VMULPS      Z0, Z4, Z4
+	VMOVUPS     Z4, 128(AX)
+	VMULPS.BCST (DX), Z11, Z0
+	VCVTDQ2PS   Z6, Z6
+	VMULPS      Z0, Z6, Z6
+	VMOVUPS     Z6, 192(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 4(DX), Z8, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, (AX)
+	VMULPS.BCST 4(DX), Z9, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 64(AX)
+	VMULPS.BCST 4(DX), Z10, Z0
+	VCVTDQ2PS   Z5, Z5
+	VMULPS      Z0, Z5, Z5
+	VMOVUPS     Z5, 128(AX)
+	VMULPS.BCST 4(DX), Z11, Z0
+	VCVTDQ2PS   Z7, Z7
+	VMULPS      Z0, Z7, Z7
+	VMOVUPS     Z7, 192(AX)
 	VZEROUPPER
 	RET
 
 // func vnni5x64x2AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni5x64x2AVX512(SB), NOSPLIT, $0-64
+	// vnni5x64x2AVX512 sets y[2][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+	// act[blocks][5][2][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
 	MOVQ         act+8(FP), CX
 	MOVQ         blocks+16(FP), DX
@@ -491,6 +508,7 @@ TEXT ·vnni5x64x2AVX512(SB), NOSPLIT, $0-64
 	VPBROADCASTD BX, Z15
 
 loop:
+	// One block: indices to digits, a position at a time, times its activations
 	VMOVDQU64     (AX), Z16
 	PREFETCHT0    8192(AX)
 	VPCMPUB       $0x05, Z13, Z16, K1
@@ -607,54 +625,58 @@ loop:
 	ADDQ          $0x00000028, CX
 	DECQ          DX
 	JNE           loop
-	MOVQ          y+48(FP), AX
-	MOVQ          ldy+56(FP), CX
-	MOVQ          tokens+32(FP), DX
-	MOVQ          rows+40(FP), BX
-	SHLQ          $0x02, CX
-	VMOVUPS       (BX), Z8
-	VMOVUPS       64(BX), Z9
-	VMOVUPS       128(BX), Z10
-	VMOVUPS       192(BX), Z11
-	VMULPS.BCST   (DX), Z8, Z12
-	VCVTDQ2PS     Z0, Z0
-	VMULPS        Z12, Z0, Z0
-	VMOVUPS       Z0, (AX)
-	VMULPS.BCST   (DX), Z9, Z0
-	VCVTDQ2PS     Z2, Z2
-	VMULPS        Z0, Z2, Z2
-	VMOVUPS       Z2, 64(AX)
-	VMULPS.BCST   (DX), Z10, Z0
-	VCVTDQ2PS     Z4, Z4
-	VMULPS        Z0, Z4, Z4
-	VMOVUPS       Z4, 128(AX)
-	VMULPS.BCST   (DX), Z11, Z0
-	VCVTDQ2PS     Z6, Z6
-	VMULPS        Z0, Z6, Z6
-	VMOVUPS       Z6, 192(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   4(DX), Z8, Z0
-	VCVTDQ2PS     Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, (AX)
-	VMULPS.BCST   4(DX), Z9, Z0
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z0, Z3, Z3
-	VMOVUPS       Z3, 64(AX)
-	VMULPS.BCST   4(DX), Z10, Z0
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, 128(AX)
-	VMULPS.BCST   4(DX), Z11, Z0
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z0, Z7, Z7
-	VMOVUPS       Z7, 192(AX)
+
+	// Scale the sums and store them, token by token
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z8
+	VMOVUPS     64(BX), Z9
+	VMOVUPS     128(BX), Z10
+	VMOVUPS     192(BX), Z11
+	VMULPS.BCST (DX), Z8, Z12
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z12, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z9, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, 64(AX)
+	VMULPS.BCST (DX), Z10, Z0
+	VCVTDQ2PS   Z4, Z4
+	VMULPS      Z0, Z4, Z4
+	VMOVUPS     Z4, 128(AX)
+	VMULPS.BCST (DX), Z11, Z0
+	VCVTDQ2PS   Z6, Z6
+	VMULPS      Z0, Z6, Z6
+	VMOVUPS     Z6, 192(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 4(DX), Z8, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, (AX)
+	VMULPS.BCST 4(DX), Z9, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, 64(AX)
+	VMULPS.BCST 4(DX), Z10, Z0
+	VCVTDQ2PS   Z5, Z5
+	VMULPS      Z0, Z5, Z5
+	VMOVUPS     Z5, 128(AX)
+	VMULPS.BCST 4(DX), Z11, Z0
+	VCVTDQ2PS   Z7, Z7
+	VMULPS      Z0, Z7, Z7
+	VMOVUPS     Z7, 192(AX)
 	VZEROUPPER
 	RET
 
 // func vnni4x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni4x64x4AVX512(SB), NOSPLIT, $0-64
+	// vnni4x64x4AVX512 sets y[4][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+	// act[blocks][4][4][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
 	MOVQ         act+8(FP), CX
 	MOVQ         blocks+16(FP), DX
@@ -681,6 +703,7 @@ TEXT ·vnni4x64x4AVX512(SB), NOSPLIT, $0-64
 	VPBROADCASTD BX, Z18
 
 loop:
+	// One block: indices to digits, a position at a time, times its activations
 	VMOVDQU64    (AX), Z19
 	VPERMI2B     Z17, Z16, Z19
 	PREFETCHT0   8192(AX)
@@ -805,88 +828,92 @@ loop:
 	ADDQ         $0x00000040, CX
 	DECQ         DX
 	JNE          loop
-	MOVQ         y+48(FP), AX
-	MOVQ         ldy+56(FP), CX
-	MOVQ         tokens+32(FP), DX
-	MOVQ         rows+40(FP), BX
-	SHLQ         $0x02, CX
-	VMOVUPS      (BX), Z16
-	VMOVUPS      64(BX), Z17
-	VMOVUPS      128(BX), Z18
-	VMOVUPS      192(BX), Z19
-	VMULPS.BCST  (DX), Z16, Z20
-	VCVTDQ2PS    Z0, Z0
-	VMULPS       Z20, Z0, Z0
-	VMOVUPS      Z0, (AX)
-	VMULPS.BCST  (DX), Z17, Z0
-	VCVTDQ2PS    Z4, Z4
-	VMULPS       Z0, Z4, Z4
-	VMOVUPS      Z4, 64(AX)
-	VMULPS.BCST  (DX), Z18, Z0
-	VCVTDQ2PS    Z8, Z8
-	VMULPS       Z0, Z8, Z8
-	VMOVUPS      Z8, 128(AX)
-	VMULPS.BCST  (DX), Z19, Z0
-	VCVTDQ2PS    Z12, Z12
-	VMULPS       Z0, Z12, Z12
-	VMOVUPS      Z12, 192(AX)
-	ADDQ         CX, AX
-	VMULPS.BCST  4(DX), Z16, Z0
-	VCVTDQ2PS    Z1, Z1
-	VMULPS       Z0, Z1, Z1
-	VMOVUPS      Z1, (AX)
-	VMULPS.BCST  4(DX), Z17, Z0
-	VCVTDQ2PS    Z5, Z5
-	VMULPS       Z0, Z5, Z5
-	VMOVUPS      Z5, 64(AX)
-	VMULPS.BCST  4(DX), Z18, Z0
-	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z0, Z9, Z9
-	VMOVUPS      Z9, 128(AX)
-	VMULPS.BCST  4(DX), Z19, Z0
-	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z0, Z13, Z13
-	VMOVUPS      Z13, 192(AX)
-	ADDQ         CX, AX
-	VMULPS.BCST  8(DX), Z16, Z0
-	VCVTDQ2PS    Z2, Z2
-	VMULPS       Z0, Z2, Z2
-	VMOVUPS      Z2, (AX)
-	VMULPS.BCST  8(DX), Z17, Z0
-	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z0, Z6, Z6
-	VMOVUPS      Z6, 64(AX)
-	VMULPS.BCST  8(DX), Z18, Z0
-	VCVTDQ2PS    Z10, Z10
-	VMULPS       Z0, Z10, Z10
-	VMOVUPS      Z10, 128(AX)
-	VMULPS.BCST  8(DX), Z19, Z0
-	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z0, Z14, Z14
-	VMOVUPS      Z14, 192(AX)
-	ADDQ         CX, AX
-	VMULPS.BCST  12(DX), Z16, Z0
-	VCVTDQ2PS    Z3, Z3
-	VMULPS       Z0, Z3, Z3
-	VMOVUPS      Z3, (AX)
-	VMULPS.BCST  12(DX), Z17, Z0
-	VCVTDQ2PS    Z7, Z7
-	VMULPS       Z0, Z7, Z7
-	VMOVUPS      Z7, 64(AX)
-	VMULPS.BCST  12(DX), Z18, Z0
-	VCVTDQ2PS    Z11, Z11
-	VMULPS       Z0, Z11, Z11
-	VMOVUPS      Z11, 128(AX)
-	VMULPS.BCST  12(DX), Z19, Z0
-	VCVTDQ2PS    Z15, Z15
-	VMULPS       Z0, Z15, Z15
-	VMOVUPS      Z15, 192(AX)
+
+	// Scale the sums and store them, token by token
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z16
+	VMOVUPS     64(BX), Z17
+	VMOVUPS     128(BX), Z18
+	VMOVUPS     192(BX), Z19
+	VMULPS.BCST (DX), Z16, Z20
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z20, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z17, Z0
+	VCVTDQ2PS   Z4, Z4
+	VMULPS      Z0, Z4, Z4
+	VMOVUPS     Z4, 64(AX)
+	VMULPS.BCST (DX), Z18, Z0
+	VCVTDQ2PS   Z8, Z8
+	VMULPS      Z0, Z8, Z8
+	VMOVUPS     Z8, 128(AX)
+	VMULPS.BCST (DX), Z19, Z0
+	VCVTDQ2PS   Z12, Z12
+	VMULPS      Z0, Z12, Z12
+	VMOVUPS     Z12, 192(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 4(DX), Z16, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, (AX)
+	VMULPS.BCST 4(DX), Z17, Z0
+	VCVTDQ2PS   Z5, Z5
+	VMULPS      Z0, Z5, Z5
+	VMOVUPS     Z5, 64(AX)
+	VMULPS.BCST 4(DX), Z18, Z0
+	VCVTDQ2PS   Z9, Z9
+	VMULPS      Z0, Z9, Z9
+	VMOVUPS     Z9, 128(AX)
+	VMULPS.BCST 4(DX), Z19, Z0
+	VCVTDQ2PS   Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMOVUPS     Z13, 192(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 8(DX), Z16, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, (AX)
+	VMULPS.BCST 8(DX), Z17, Z0
+	VCVTDQ2PS   Z6, Z6
+	VMULPS      Z0, Z6, Z6
+	VMOVUPS     Z6, 64(AX)
+	VMULPS.BCST 8(DX), Z18, Z0
+	VCVTDQ2PS   Z10, Z10
+	VMULPS      Z0, Z10, Z10
+	VMOVUPS     Z10, 128(AX)
+	VMULPS.BCST 8(DX), Z19, Z0
+	VCVTDQ2PS   Z14, Z14
+	VMULPS      Z0, Z14, Z14
+	VMOVUPS     Z14, 192(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 12(DX), Z16, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, (AX)
+	VMULPS.BCST 12(DX), Z17, Z0
+	VCVTDQ2PS   Z7, Z7
+	VMULPS      Z0, Z7, Z7
+	VMOVUPS     Z7, 64(AX)
+	VMULPS.BCST 12(DX), Z18, Z0
+	VCVTDQ2PS   Z11, Z11
+	VMULPS      Z0, Z11, Z11
+	VMOVUPS     Z11, 128(AX)
+	VMULPS.BCST 12(DX), Z19, Z0
+	VCVTDQ2PS   Z15, Z15
+	VMULPS      Z0, Z15, Z15
+	VMOVUPS     Z15, 192(AX)
 	VZEROUPPER
 	RET
 
 // func vnni5x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
 TEXT ·vnni5x64x4AVX512(SB), NOSPLIT, $0-64
+	// vnni5x64x4AVX512 sets y[4][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+	// act[blocks][5][4][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
 	MOVQ         act+8(FP), CX
 	MOVQ         blocks+16(FP), DX
@@ -921,6 +948,7 @@ TEXT ·vnni5x64x4AVX512(SB), NOSPLIT, $0-64
 	VPBROADCASTD BX, Z23
 
 loop:
+	// One block: indices to digits, a position at a time, times its activations
 	VMOVDQU64     (AX), Z24
 	PREFETCHT0    8192(AX)
 	VPCMPUB       $0x05, Z21, Z24, K1
@@ -1077,88 +1105,92 @@ loop:
 	ADDQ          $0x00000050, CX
 	DECQ          DX
 	JNE           loop
-	MOVQ          y+48(FP), AX
-	MOVQ          ldy+56(FP), CX
-	MOVQ          tokens+32(FP), DX
-	MOVQ          rows+40(FP), BX
-	SHLQ          $0x02, CX
-	VMOVUPS       (BX), Z16
-	VMOVUPS       64(BX), Z17
-	VMOVUPS       128(BX), Z18
-	VMOVUPS       192(BX), Z19
-	VMULPS.BCST   (DX), Z16, Z20
-	VCVTDQ2PS     Z0, Z0
-	VMULPS        Z20, Z0, Z0
-	VMOVUPS       Z0, (AX)
-	VMULPS.BCST   (DX), Z17, Z0
-	VCVTDQ2PS     Z4, Z4
-	VMULPS        Z0, Z4, Z4
-	VMOVUPS       Z4, 64(AX)
-	VMULPS.BCST   (DX), Z18, Z0
-	VCVTDQ2PS     Z8, Z8
-	VMULPS        Z0, Z8, Z8
-	VMOVUPS       Z8, 128(AX)
-	VMULPS.BCST   (DX), Z19, Z0
-	VCVTDQ2PS     Z12, Z12
-	VMULPS        Z0, Z12, Z12
-	VMOVUPS       Z12, 192(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   4(DX), Z16, Z0
-	VCVTDQ2PS     Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, (AX)
-	VMULPS.BCST   4(DX), Z17, Z0
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, 64(AX)
-	VMULPS.BCST   4(DX), Z18, Z0
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z0, Z9, Z9
-	VMOVUPS       Z9, 128(AX)
-	VMULPS.BCST   4(DX), Z19, Z0
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z0, Z13, Z13
-	VMOVUPS       Z13, 192(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   8(DX), Z16, Z0
-	VCVTDQ2PS     Z2, Z2
-	VMULPS        Z0, Z2, Z2
-	VMOVUPS       Z2, (AX)
-	VMULPS.BCST   8(DX), Z17, Z0
-	VCVTDQ2PS     Z6, Z6
-	VMULPS        Z0, Z6, Z6
-	VMOVUPS       Z6, 64(AX)
-	VMULPS.BCST   8(DX), Z18, Z0
-	VCVTDQ2PS     Z10, Z10
-	VMULPS        Z0, Z10, Z10
-	VMOVUPS       Z10, 128(AX)
-	VMULPS.BCST   8(DX), Z19, Z0
-	VCVTDQ2PS     Z14, Z14
-	VMULPS        Z0, Z14, Z14
-	VMOVUPS       Z14, 192(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   12(DX), Z16, Z0
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z0, Z3, Z3
-	VMOVUPS       Z3, (AX)
-	VMULPS.BCST   12(DX), Z17, Z0
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z0, Z7, Z7
-	VMOVUPS       Z7, 64(AX)
-	VMULPS.BCST   12(DX), Z18, Z0
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z0, Z11, Z11
-	VMOVUPS       Z11, 128(AX)
-	VMULPS.BCST   12(DX), Z19, Z0
-	VCVTDQ2PS     Z15, Z15
-	VMULPS        Z0, Z15, Z15
-	VMOVUPS       Z15, 192(AX)
+
+	// Scale the sums and store them, token by token
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z16
+	VMOVUPS     64(BX), Z17
+	VMOVUPS     128(BX), Z18
+	VMOVUPS     192(BX), Z19
+	VMULPS.BCST (DX), Z16, Z20
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z20, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z17, Z0
+	VCVTDQ2PS   Z4, Z4
+	VMULPS      Z0, Z4, Z4
+	VMOVUPS     Z4, 64(AX)
+	VMULPS.BCST (DX), Z18, Z0
+	VCVTDQ2PS   Z8, Z8
+	VMULPS      Z0, Z8, Z8
+	VMOVUPS     Z8, 128(AX)
+	VMULPS.BCST (DX), Z19, Z0
+	VCVTDQ2PS   Z12, Z12
+	VMULPS      Z0, Z12, Z12
+	VMOVUPS     Z12, 192(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 4(DX), Z16, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, (AX)
+	VMULPS.BCST 4(DX), Z17, Z0
+	VCVTDQ2PS   Z5, Z5
+	VMULPS      Z0, Z5, Z5
+	VMOVUPS     Z5, 64(AX)
+	VMULPS.BCST 4(DX), Z18, Z0
+	VCVTDQ2PS   Z9, Z9
+	VMULPS      Z0, Z9, Z9
+	VMOVUPS     Z9, 128(AX)
+	VMULPS.BCST 4(DX), Z19, Z0
+	VCVTDQ2PS   Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMOVUPS     Z13, 192(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 8(DX), Z16, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, (AX)
+	VMULPS.BCST 8(DX), Z17, Z0
+	VCVTDQ2PS   Z6, Z6
+	VMULPS      Z0, Z6, Z6
+	VMOVUPS     Z6, 64(AX)
+	VMULPS.BCST 8(DX), Z18, Z0
+	VCVTDQ2PS   Z10, Z10
+	VMULPS      Z0, Z10, Z10
+	VMOVUPS     Z10, 128(AX)
+	VMULPS.BCST 8(DX), Z19, Z0
+	VCVTDQ2PS   Z14, Z14
+	VMULPS      Z0, Z14, Z14
+	VMOVUPS     Z14, 192(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 12(DX), Z16, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, (AX)
+	VMULPS.BCST 12(DX), Z17, Z0
+	VCVTDQ2PS   Z7, Z7
+	VMULPS      Z0, Z7, Z7
+	VMOVUPS     Z7, 64(AX)
+	VMULPS.BCST 12(DX), Z18, Z0
+	VCVTDQ2PS   Z11, Z11
+	VMULPS      Z0, Z11, Z11
+	VMOVUPS     Z11, 128(AX)
+	VMULPS.BCST 12(DX), Z19, Z0
+	VCVTDQ2PS   Z15, Z15
+	VMULPS      Z0, Z15, Z15
+	VMOVUPS     Z15, 192(AX)
 	VZEROUPPER
 	RET
 
 // func vnni5x32x8AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI
 TEXT ·vnni5x32x8AVX512(SB), NOSPLIT, $0-64
+	// vnni5x32x8AVX512 sets y[8][32] = float32(sum)·(tokens·rows) for the first 32 rows of w[blocks][64][4] and
+	// act[blocks][5][8][4]; rows of y are ldy floats apart. blocks is positive.
 	MOVQ         w+0(FP), AX
 	MOVQ         act+8(FP), CX
 	MOVQ         blocks+16(FP), DX
@@ -1193,6 +1225,7 @@ TEXT ·vnni5x32x8AVX512(SB), NOSPLIT, $0-64
 	VPBROADCASTD BX, Z23
 
 loop:
+	// One block: indices to digits, a position at a time, times its activations
 	VMOVDQU64     (AX), Z24
 	VPCMPUB       $0x05, Z21, Z24, K1
 	VPCMPUB       $0x05, Z22, Z24, K2
@@ -1311,83 +1344,85 @@ loop:
 	ADDQ          $0x000000a0, CX
 	DECQ          DX
 	JNE           loop
-	MOVQ          y+48(FP), AX
-	MOVQ          ldy+56(FP), CX
-	MOVQ          tokens+32(FP), DX
-	MOVQ          rows+40(FP), BX
-	SHLQ          $0x02, CX
-	VMOVUPS       (BX), Z16
-	VMOVUPS       64(BX), Z17
-	VMULPS.BCST   (DX), Z16, Z18
-	VCVTDQ2PS     Z0, Z0
-	VMULPS        Z18, Z0, Z0
-	VMOVUPS       Z0, (AX)
-	VMULPS.BCST   (DX), Z17, Z0
-	VCVTDQ2PS     Z8, Z8
-	VMULPS        Z0, Z8, Z8
-	VMOVUPS       Z8, 64(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   4(DX), Z16, Z0
-	VCVTDQ2PS     Z1, Z1
-	VMULPS        Z0, Z1, Z1
-	VMOVUPS       Z1, (AX)
-	VMULPS.BCST   4(DX), Z17, Z0
-	VCVTDQ2PS     Z9, Z9
-	VMULPS        Z0, Z9, Z9
-	VMOVUPS       Z9, 64(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   8(DX), Z16, Z0
-	VCVTDQ2PS     Z2, Z2
-	VMULPS        Z0, Z2, Z2
-	VMOVUPS       Z2, (AX)
-	VMULPS.BCST   8(DX), Z17, Z0
-	VCVTDQ2PS     Z10, Z10
-	VMULPS        Z0, Z10, Z10
-	VMOVUPS       Z10, 64(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   12(DX), Z16, Z0
-	VCVTDQ2PS     Z3, Z3
-	VMULPS        Z0, Z3, Z3
-	VMOVUPS       Z3, (AX)
-	VMULPS.BCST   12(DX), Z17, Z0
-	VCVTDQ2PS     Z11, Z11
-	VMULPS        Z0, Z11, Z11
-	VMOVUPS       Z11, 64(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   16(DX), Z16, Z0
-	VCVTDQ2PS     Z4, Z4
-	VMULPS        Z0, Z4, Z4
-	VMOVUPS       Z4, (AX)
-	VMULPS.BCST   16(DX), Z17, Z0
-	VCVTDQ2PS     Z12, Z12
-	VMULPS        Z0, Z12, Z12
-	VMOVUPS       Z12, 64(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   20(DX), Z16, Z0
-	VCVTDQ2PS     Z5, Z5
-	VMULPS        Z0, Z5, Z5
-	VMOVUPS       Z5, (AX)
-	VMULPS.BCST   20(DX), Z17, Z0
-	VCVTDQ2PS     Z13, Z13
-	VMULPS        Z0, Z13, Z13
-	VMOVUPS       Z13, 64(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   24(DX), Z16, Z0
-	VCVTDQ2PS     Z6, Z6
-	VMULPS        Z0, Z6, Z6
-	VMOVUPS       Z6, (AX)
-	VMULPS.BCST   24(DX), Z17, Z0
-	VCVTDQ2PS     Z14, Z14
-	VMULPS        Z0, Z14, Z14
-	VMOVUPS       Z14, 64(AX)
-	ADDQ          CX, AX
-	VMULPS.BCST   28(DX), Z16, Z0
-	VCVTDQ2PS     Z7, Z7
-	VMULPS        Z0, Z7, Z7
-	VMOVUPS       Z7, (AX)
-	VMULPS.BCST   28(DX), Z17, Z0
-	VCVTDQ2PS     Z15, Z15
-	VMULPS        Z0, Z15, Z15
-	VMOVUPS       Z15, 64(AX)
+
+	// Scale the sums and store them, token by token
+	MOVQ        y+48(FP), AX
+	MOVQ        ldy+56(FP), CX
+	MOVQ        tokens+32(FP), DX
+	MOVQ        rows+40(FP), BX
+	SHLQ        $0x02, CX
+	VMOVUPS     (BX), Z16
+	VMOVUPS     64(BX), Z17
+	VMULPS.BCST (DX), Z16, Z18
+	VCVTDQ2PS   Z0, Z0
+	VMULPS      Z18, Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VMULPS.BCST (DX), Z17, Z0
+	VCVTDQ2PS   Z8, Z8
+	VMULPS      Z0, Z8, Z8
+	VMOVUPS     Z8, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 4(DX), Z16, Z0
+	VCVTDQ2PS   Z1, Z1
+	VMULPS      Z0, Z1, Z1
+	VMOVUPS     Z1, (AX)
+	VMULPS.BCST 4(DX), Z17, Z0
+	VCVTDQ2PS   Z9, Z9
+	VMULPS      Z0, Z9, Z9
+	VMOVUPS     Z9, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 8(DX), Z16, Z0
+	VCVTDQ2PS   Z2, Z2
+	VMULPS      Z0, Z2, Z2
+	VMOVUPS     Z2, (AX)
+	VMULPS.BCST 8(DX), Z17, Z0
+	VCVTDQ2PS   Z10, Z10
+	VMULPS      Z0, Z10, Z10
+	VMOVUPS     Z10, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 12(DX), Z16, Z0
+	VCVTDQ2PS   Z3, Z3
+	VMULPS      Z0, Z3, Z3
+	VMOVUPS     Z3, (AX)
+	VMULPS.BCST 12(DX), Z17, Z0
+	VCVTDQ2PS   Z11, Z11
+	VMULPS      Z0, Z11, Z11
+	VMOVUPS     Z11, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 16(DX), Z16, Z0
+	VCVTDQ2PS   Z4, Z4
+	VMULPS      Z0, Z4, Z4
+	VMOVUPS     Z4, (AX)
+	VMULPS.BCST 16(DX), Z17, Z0
+	VCVTDQ2PS   Z12, Z12
+	VMULPS      Z0, Z12, Z12
+	VMOVUPS     Z12, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 20(DX), Z16, Z0
+	VCVTDQ2PS   Z5, Z5
+	VMULPS      Z0, Z5, Z5
+	VMOVUPS     Z5, (AX)
+	VMULPS.BCST 20(DX), Z17, Z0
+	VCVTDQ2PS   Z13, Z13
+	VMULPS      Z0, Z13, Z13
+	VMOVUPS     Z13, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 24(DX), Z16, Z0
+	VCVTDQ2PS   Z6, Z6
+	VMULPS      Z0, Z6, Z6
+	VMOVUPS     Z6, (AX)
+	VMULPS.BCST 24(DX), Z17, Z0
+	VCVTDQ2PS   Z14, Z14
+	VMULPS      Z0, Z14, Z14
+	VMOVUPS     Z14, 64(AX)
+	ADDQ        CX, AX
+	VMULPS.BCST 28(DX), Z16, Z0
+	VCVTDQ2PS   Z7, Z7
+	VMULPS      Z0, Z7, Z7
+	VMOVUPS     Z7, (AX)
+	VMULPS.BCST 28(DX), Z17, Z0
+	VCVTDQ2PS   Z15, Z15
+	VMULPS      Z0, Z15, Z15
+	VMOVUPS     Z15, 64(AX)
 	VZEROUPPER
 	RET

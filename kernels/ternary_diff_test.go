@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -37,6 +38,11 @@ func newTernaryCase(t testing.TB, p Packing, rows, cols, n int, trits []int8, x,
 		}
 	}
 	return c
+}
+
+// first is the case of its first n tokens.
+func (c *ternaryCase) first(n int) *ternaryCase {
+	return &ternaryCase{c.w, c.x[:n*c.w.Cols], n, c.want[:n*c.w.Rows]}
 }
 
 // run multiplies into a buffer with canaries on both sides and compares bits.
@@ -96,19 +102,22 @@ func TestTernaryMatchesGeneric(t *testing.T) {
 		shapes = append(shapes, [][2]int{{2048, 64}, {64, 4096}, {320, 2560}, {131, 6912}}...)
 		tokens = append(tokens, 6, 10, 11, 12, 14, 23, 47, 48, 63, 64, 96, 128)
 	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	var cases []*ternaryCase
+	for _, p := range []Packing{I1, I2} {
+		for i, s := range shapes {
+			rows, cols := s[0], s[1]
+			most := min(slices.Max(tokens), 1+(1<<24)/(rows*cols))
+			scale := randomFloats(rng, []int{1, rows}[i%2])
+			cases = append(cases, newTernaryCase(t, p, rows, cols, most, randomTrits(rng, rows*cols), randomFloats(rng, most*cols), scale))
+		}
+	}
 	eachTernary(t, func(t *testing.T, cpu *CPU) {
-		rng := rand.New(rand.NewPCG(3, 4))
 		var acts Acts
-		for _, p := range []Packing{I1, I2} {
-			for i, s := range shapes {
-				rows, cols := s[0], s[1]
-				trits, scale := randomTrits(rng, rows*cols), randomFloats(rng, []int{1, rows}[i%2])
-				for _, n := range tokens {
-					if rows*cols*n > 1<<23 {
-						continue
-					}
-					c := newTernaryCase(t, p, rows, cols, n, trits, randomFloats(rng, n*cols), scale)
-					t.Run(fmt.Sprintf("%v/%dx%d/N=%d", p, rows, cols, n), func(t *testing.T) { c.run(t, cpu, &acts) })
+		for _, c := range cases {
+			for _, n := range tokens {
+				if n <= c.n {
+					t.Run(fmt.Sprintf("%v/%dx%d/N=%d", c.w.Packing, c.w.Rows, c.w.Cols, n), func(t *testing.T) { c.first(n).run(t, cpu, &acts) })
 				}
 			}
 		}
@@ -117,24 +126,27 @@ func TestTernaryMatchesGeneric(t *testing.T) {
 
 // The sums of int16 kernels are largest when every product has one sign.
 func TestTernaryMatchesGenericAtTheEndsOfItsRange(t *testing.T) {
+	const rows, cols, most = 64, 1100, 21
+	var cases []*ternaryCase
+	for _, p := range []Packing{I1, I2} {
+		for _, w := range []int8{-1, 0, 1} {
+			for _, a := range []float32{-127, 127} {
+				trits, x := make([]int8, rows*cols), make([]float32, most*cols)
+				for i := range trits {
+					trits[i] = w
+				}
+				for i := range x {
+					x[i] = a
+				}
+				cases = append(cases, newTernaryCase(t, p, rows, cols, most, trits, x, []float32{1}))
+			}
+		}
+	}
 	eachTernary(t, func(t *testing.T, cpu *CPU) {
 		var acts Acts
-		const rows, cols = 64, 1100
-		for _, p := range []Packing{I1, I2} {
-			for _, n := range []int{1, 4, 8, 16, 21} {
-				for _, w := range []int8{-1, 0, 1} {
-					for _, a := range []float32{-127, 127} {
-						trits, x := make([]int8, rows*cols), make([]float32, n*cols)
-						for i := range trits {
-							trits[i] = w
-						}
-						for i := range x {
-							x[i] = a
-						}
-						c := newTernaryCase(t, p, rows, cols, n, trits, x, []float32{1})
-						c.run(t, cpu, &acts)
-					}
-				}
+		for _, c := range cases {
+			for _, n := range []int{1, 4, 8, 16, most} {
+				c.first(n).run(t, cpu, &acts)
 			}
 		}
 	})
@@ -165,12 +177,13 @@ func TestTernaryRowsDoNotDependOnTheirBatch(t *testing.T) {
 	}
 	trits, x := randomTrits(rng, rows*cols), randomFloats(rng, most*cols)
 	for _, p := range []Packing{I1, I2} {
+		c := newTernaryCase(t, p, rows, cols, most, trits, x, []float32{0.25})
 		for _, threads := range []int{1, 3} {
 			pool := NewPool(threads)
 			cpu := NewCPU(pool)
 			var acts Acts
 			for n := 1; n <= most; n += 1 + n/24 {
-				newTernaryCase(t, p, rows, cols, n, trits, x[:n*cols], []float32{0.25}).run(t, cpu, &acts)
+				c.first(n).run(t, cpu, &acts)
 			}
 			pool.Close()
 		}

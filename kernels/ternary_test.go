@@ -150,6 +150,94 @@ func ExampleTernarySize() {
 	// I2 4423680
 }
 
+func TestArrangementsHoldTheCodesOfTheirTokens(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	for _, cols := range []int{1, 16, 79, 80, 81, 333} {
+		stride := rowStride(cols)
+		q := make([]int8, actTile*stride)
+		for i := range q {
+			q[i] = int8(rng.IntN(255) - 127)
+		}
+		for _, g := range []int{4, 5} {
+			kp := roundUp(cols, blockBytes*g)
+			for _, width := range []int{1, 2, 4, 8} {
+				got, want := make([]int8, width*kp), make([]int8, width*kp)
+				arrangeQuads(got, q, stride, g, width)
+				arrangeQuadsGeneric(want, q, stride, g, width)
+				for k := range kp { // and by the definition: [block][g][width][4]
+					b, c, j := k/(blockBytes*g), k%(blockBytes*g)/g, k%g
+					for n := range width {
+						i := ((b*g+j)*width+n)*4 + c
+						if got[i] != q[n*stride+k] || want[i] != q[n*stride+k] {
+							t.Fatalf("%d columns, g %d, width %d: token %d, column %d = %d and %d, want %d", cols, g, width, n, k, got[i], want[i], q[n*stride+k])
+						}
+					}
+				}
+			}
+		}
+		got, want := make([]int8, actTile*stride), make([]int8, actTile*stride)
+		arrangeLanes(got, q, stride, actTile, actTile)
+		arrangeLanesGeneric(want, q, stride, actTile, actTile)
+		for i := range got {
+			if v := q[i%actTile*stride+i/actTile]; got[i] != v || want[i] != v {
+				t.Fatalf("%d columns: lane %d, column %d = %d and %d, want %d", cols, i%actTile, i/actTile, got[i], want[i], v)
+			}
+		}
+	}
+}
+
+func TestQuantisedRowsAgreeBitForBit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	for _, n := range []int{1, 31, 32, 33, 64, 100, 2560} {
+		for range 50 {
+			x := randomFloats(rng, n)
+			q, want := make([]int8, n), make([]int8, n)
+			s, sum := quantiseRow(q, x)
+			ws, wsum := quantiseRowGeneric(want, x)
+			if s != ws || sum != wsum {
+				t.Fatalf("%d columns: scale %v, sum %v; want %v, %v", n, s, sum, ws, wsum)
+			}
+			for i := range q {
+				if q[i] != want[i] || q[i] == -128 {
+					t.Fatalf("%d columns: code %d = %d, want %d", n, i, q[i], want[i])
+				}
+			}
+		}
+	}
+}
+
+func FuzzPackTernaryRoundTrip(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 255}, 3, true)
+	f.Add([]byte{255, 255}, 1, false)
+	f.Fuzz(func(t *testing.T, b []byte, cols int, one bool) {
+		trits := make([]int8, len(b))
+		for i := range b {
+			trits[i] = int8(b[i])
+		}
+		rows := 1
+		if cols > 0 {
+			rows = len(b) / cols
+		}
+		p := I2
+		if one {
+			p = I1
+		}
+		m, err := PackTernary(rows, cols, trits, []float32{1}, p)
+		if err != nil {
+			return
+		}
+		got, err := UnpackTernary(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range trits {
+			if got[i] != trits[i] {
+				t.Fatalf("trit %d = %d, want %d", i, got[i], trits[i])
+			}
+		}
+	})
+}
+
 func TestPackRefusesWhatIsNoTritAtAnyPlace(t *testing.T) {
 	const cols = 19 // two whole words of trits and a rest
 	trits := make([]int8, cols)

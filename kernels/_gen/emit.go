@@ -15,6 +15,12 @@ func text(name, signature string) {
 	Pragma("noescape")
 }
 
+// contract documents the kernel begun by text, in its stub and in the assembly.
+func contract(lines ...string) {
+	Doc(lines...)
+	Comment(lines...)
+}
+
 // table emits constant bytes of a whole number of 8-byte words.
 func table(name string, b []byte) Mem {
 	m := GLOBL(name, attr.RODATA|attr.NOPTR)

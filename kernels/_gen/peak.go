@@ -33,7 +33,7 @@ func peak() {
 
 func throughput(name, what string, macs, n int, register func() reg.VecVirtual, op func(one, acc reg.VecVirtual)) {
 	text(name, "func(rounds int)")
-	Doc(fmt.Sprintf("%s does rounds × %d %s. rounds is positive.", name, macs, what))
+	contract(fmt.Sprintf("%s does rounds × %d %s. rounds is positive.", name, macs, what))
 	rounds := param("rounds")
 	zero := func(v reg.VecVirtual) {
 		if v.Size() == 64 {
@@ -60,7 +60,7 @@ func throughput(name, what string, macs, n int, register func() reg.VecVirtual, 
 
 func readMemory() {
 	text("peakReadAVX2", "func(p *byte, n int)")
-	Doc("peakReadAVX2 loads n bytes in order. n is a positive multiple of 256.")
+	contract("peakReadAVX2 loads n bytes in order. n is a positive multiple of 256.")
 	p, n := param("p"), param("n")
 	acc := make([]reg.VecVirtual, 8)
 	for i := range acc {

@@ -21,7 +21,7 @@ func ternaryActs() {
 
 func absmax() {
 	text("absmaxAVX2", "func(x *float32, n int) uint32")
-	Doc("absmaxAVX2 is the largest of n float32 as bits without sign. n is a positive multiple of 32.")
+	contract("absmaxAVX2 is the largest of n float32 as bits without sign. n is a positive multiple of 32.")
 	x, n := param("x"), param("n")
 	sign := YMM()
 	VPCMPEQD(sign, sign, sign)
@@ -67,7 +67,7 @@ func quantise() {
 	ones8 := table("ones8", fill(32, func(int) byte { return 1 }))
 	ones16 := table("ones16", words(16, 1))
 	text("quantiseAVX2", "func(q *int8, x *float32, n int, inv float32) int32")
-	Doc("quantiseAVX2 sets q to x·inv rounded half to even and returns the sum of q.",
+	contract("quantiseAVX2 sets q to x·inv rounded half to even and returns the sum of q.",
 		"n is a positive multiple of 32; |x·inv| must stay below 127.5.")
 	q, x, n := param("q"), param("x"), param("n")
 	inv := Load(Param("inv"), XMM())
@@ -83,7 +83,7 @@ func quantise() {
 		VMULPS(Mem{Base: x, Disp: 32 * i}, f, v[i])
 		VCVTPS2DQ(v[i], v[i])
 	}
-	// Packing works within 128-bit lanes; one permutation puts its dwords in order.
+	Comment("Narrow to bytes; packing works within lanes, one permutation puts dwords in order")
 	VPACKSSDW(v[1], v[0], v[0])
 	VPACKSSDW(v[3], v[2], v[2])
 	VPACKSSWB(v[2], v[0], v[0])
@@ -132,7 +132,7 @@ func quads(g, n int) {
 		fifth = pick("quadsFifth", 4, func(i int) int { return i/4 + 4 })
 	}
 	text(fmt.Sprintf("quads%dx%dAVX2", g, n), "func(dst, q *int8, stride, blocks, step int)")
-	Doc(fmt.Sprintf("quads%dx%dAVX2 arranges %d rows of q, stride bytes apart, as [block][%d][%d][4];", g, n, n, g, n),
+	contract(fmt.Sprintf("quads%dx%dAVX2 arranges %d rows of q, stride bytes apart, as [block][%d][%d][4];", g, n, n, g, n),
 		"step is the distance of two trit positions in dst. blocks is positive.")
 	dst, q, stride, blocks, step := param("dst"), param("q"), param("stride"), param("blocks"), param("step")
 	rows := []Mem{{Base: q}}
@@ -214,7 +214,7 @@ func transpose4(v []reg.VecVirtual) [4]reg.VecVirtual {
 // lanes16 emits the byte transpose of 16 rows.
 func lanes16() {
 	text("lanes16AVX2", "func(dst, q *int8, stride, n int)")
-	Doc("lanes16AVX2 sets dst[n][16] to the transpose of 16 rows of q, stride bytes apart.",
+	contract("lanes16AVX2 sets dst[n][16] to the transpose of 16 rows of q, stride bytes apart.",
 		"n is a positive multiple of 16.")
 	dst, stride, n := param("dst"), param("stride"), param("n")
 	q := [4]reg.Register{param("q"), GP64(), GP64(), GP64()}
@@ -237,8 +237,7 @@ func lanes16() {
 		return m
 	}
 	Label("loop")
-	// Rows i and i+8 share a register; three rounds of byte interleaving leave in
-	// each lane 8 rows of two columns, and VPERMQ joins the lanes.
+	Comment("Rows i and i+8 share a register; three rounds of interleaving leave 8 rows of two", "columns in each lane, and a permutation joins the lanes")
 	v := make([]reg.VecVirtual, 8)
 	for i := range v {
 		v[i] = YMM()

@@ -28,7 +28,7 @@ func ternaryLUT() {
 
 func lutBuild(g int) {
 	text(fmt.Sprintf("lutBuild%dAVX2", g), "func(tables *int16, act *int8, groups int)")
-	Doc(fmt.Sprintf("lutBuild%dAVX2 writes tables[groups][%d][16] from act[groups][%d][16]: row Σ (w+1)·3^j holds Σ w·act[j].", g, pow3(g), g),
+	contract(fmt.Sprintf("lutBuild%dAVX2 writes tables[groups][%d][16] from act[groups][%d][16]: row Σ (w+1)·3^j holds Σ w·act[j].", g, pow3(g), g),
 		"groups is positive.")
 	tables, act, groups := param("tables"), param("act"), param("groups")
 	Label("loop")
@@ -37,9 +37,9 @@ func lutBuild(g int) {
 		a[j] = YMM()
 		VPMOVSXBW(Mem{Base: act, Disp: 16 * j}, a[j])
 	}
+	Comment("Walk the ternary tree depth first: each row is its parent's -a, +0 or +a")
 	root := YMM()
 	zeroY(root)
-	// A depth-first walk of the ternary tree: each row is its parent's sum −a, +0 or +a.
 	var walk func(j, row int, sum reg.VecVirtual)
 	walk = func(j, row int, sum reg.VecVirtual) {
 		if j < 0 {
@@ -78,7 +78,7 @@ var (
 func lutLookup(g, steps int, stage lutStage) {
 	name := fmt.Sprintf("lut%s%dx%dAVX2", stage.name, g, steps)
 	text(name, "func(acc32 *int32, acc16, tables *int16, w *byte, strips, strip int)")
-	Doc(fmt.Sprintf("%s %s what %d blocks contribute by %d tables of %d rows: acc[strips·64][16].", name, stage.does, steps, 4*steps, pow3(g)),
+	contract(fmt.Sprintf("%s %s what %d blocks contribute by %d tables of %d rows: acc[strips·64][16].", name, stage.does, steps, 4*steps, pow3(g)),
 		"strip is the distance of strips in bytes. strips is positive.")
 	acc, tables, w, strips, strip := param("acc16"), param("tables"), param("w"), param("strips"), param("strip")
 	var wide reg.Register
@@ -87,6 +87,7 @@ func lutLookup(g, steps int, stage lutStage) {
 	}
 	next, quads := GP64(), GP64()
 	Label("strip")
+	Comment("Ask for the next strip's blocks while this one is taken")
 	LEAQ(Mem{Base: w, Index: strip, Scale: 1}, next)
 	for line := range 4 * steps {
 		PREFETCHT0(Mem{Base: next, Disp: 64 * line})
@@ -95,7 +96,8 @@ func lutLookup(g, steps int, stage lutStage) {
 	q := make([]reg.GPVirtual, steps)
 	Label("loop")
 	for r := range 4 {
-		if r%2 == 0 { // the bytes of two rows
+		if r%2 == 0 {
+			Comment("The bytes of two rows: each names a table row to add")
 			for s := range q {
 				q[s] = GP64()
 				MOVQ(Mem{Base: w, Disp: stripBytes*s + 4*r}, q[s])
@@ -122,6 +124,7 @@ func lutLookup(g, steps int, stage lutStage) {
 			VMOVDQU(z, m)
 			continue
 		}
+		Comment("Widen the sums of 16 tokens")
 		high := XMM()
 		VEXTRACTI128(Imm(1), z, high)
 		for h, x := range []Op{z.AsX(), high} {
@@ -147,12 +150,13 @@ func lutLookup(g, steps int, stage lutStage) {
 // lutFinish turns the sums of a strip over, 8 rows × 4 tokens at a time.
 func lutFinish() {
 	text("lutFinishAVX2", "func(y *float32, ldy int, acc *int32, tokens, rows *float32)")
-	Doc("lutFinishAVX2 sets y[16][64] = float32(acc[64][16])·(tokens[16]·rows[64]); rows of y are ldy floats apart.")
+	contract("lutFinishAVX2 sets y[16][64] = float32(acc[64][16])·(tokens[16]·rows[64]); rows of y are ldy floats apart.")
 	y, ldy, acc, tokens, rows := param("y"), param("ldy"), param("acc"), param("tokens"), param("rows")
 	SHLQ(Imm(2), ldy)
 	group, out := GP64(), GP64()
 	MOVQ(U32(8), group)
 	Label("loop")
+	Comment("8 rows: exchange rows and tokens, scale, store token by token")
 	s := YMM()
 	VMOVUPS(Mem{Base: rows}, s)
 	MOVQ(y, out)

@@ -93,6 +93,7 @@ func (u *unpacker) planes(t unpackRegs, m Mem, use func(j int, plane reg.VecVirt
 		use(j, p)
 	}
 	VMOVDQU(m, lo)
+	Comment("32 indices: divide, look digits up, multiply")
 	// The quotients of odd bytes come out in place, those of even bytes from a second product.
 	// For g = 4 what an even byte adds to its neighbour's quotient, 80·57/2^17, never reaches
 	// the next integer: the fraction is below .91. For g = 5 it would, and is cleared.
@@ -132,7 +133,7 @@ func (u *unpacker) planes(t unpackRegs, m Mem, use func(j int, plane reg.VecVirt
 func madStream(u *unpacker) {
 	const rm = 4 // registers of 8 rows
 	text(fmt.Sprintf("madStream%dAVX2", u.g), "func(w *byte, act *int8, blocks int, acc *int32)")
-	Doc(fmt.Sprintf("madStream%dAVX2 adds to acc[64] the digits of a strip times one token's quads [block][%d][4].", u.g, u.g),
+	contract(fmt.Sprintf("madStream%dAVX2 adds to acc[64] the digits of a strip times one token's quads [block][%d][4].", u.g, u.g),
 		"blocks is positive.")
 	w, act, blocks, acc := param("w"), param("act"), param("blocks"), param("acc")
 	t := u.load()
@@ -142,7 +143,8 @@ func madStream(u *unpacker) {
 	}
 	count := GP64()
 	Label("chunk")
-	MOVQ(U32(uint32(64/u.g)), count) // blocks whose sums fit int16
+	Comment("As many blocks as int16 sums have room for")
+	MOVQ(U32(uint32(64/u.g)), count)
 	CMPQ(blocks, count)
 	CMOVQLT(blocks, count)
 	SUBQ(count, blocks)
@@ -172,13 +174,15 @@ func madStream(u *unpacker) {
 		ADDQ(Imm(uint64(4*u.g)), a)
 		DECQ(n)
 		JNE(LabelRef(loop))
+		Comment("Widen the sums into acc")
 		for r := range sum {
 			m := Mem{Base: acc, Disp: 32 * (rm*half + r)}
 			VPMADDWD(u.ones, sum[r], sum[r])
 			VPADDD(m, sum[r], sum[r])
 			VMOVDQU(sum[r], m)
 		}
-		if half == 0 { // back to the other 32 rows of the same blocks
+		if half == 0 {
+			Comment("Back to the other 32 rows of the same blocks")
 			MOVQ(count, n)
 			SHLQ(Imm(8), n)
 			SUBQ(n, w)
@@ -195,7 +199,7 @@ func madStream(u *unpacker) {
 // madUnpack writes the digits of a few blocks, to be multiplied with many tokens.
 func madUnpack(u *unpacker) {
 	text(fmt.Sprintf("madUnpack%dAVX2", u.g), "func(planes, w *byte, blocks int)")
-	Doc(fmt.Sprintf("madUnpack%dAVX2 sets planes[block][%d][64 rows][4] to the digits of a strip's blocks.", u.g, u.g),
+	contract(fmt.Sprintf("madUnpack%dAVX2 sets planes[block][%d][64 rows][4] to the digits of a strip's blocks.", u.g, u.g),
 		"blocks is positive.")
 	planes, w, blocks := param("planes"), param("w"), param("blocks")
 	t := u.load()
@@ -218,7 +222,7 @@ func madUnpack(u *unpacker) {
 // madTile multiplies unpacked digits with n tokens, 16 rows at a time.
 func madTile(ones Mem, n int) {
 	text(fmt.Sprintf("madTile%dAVX2", n), "func(planes *byte, act *int8, count int, acc *int32)")
-	Doc(fmt.Sprintf("madTile%dAVX2 adds to acc[%d][64] the products of planes[count][64][4] and act[count][%d][4].", n, n, n),
+	contract(fmt.Sprintf("madTile%dAVX2 adds to acc[%d][64] the products of planes[count][64][4] and act[count][%d][4].", n, n, n),
 		"count is in [1, 64].")
 	planes, act, count, acc := param("planes"), param("act"), param("count"), param("acc")
 	group := GP64()
@@ -231,6 +235,7 @@ func madTile(ones Mem, n int) {
 		}
 	}
 	Label("group")
+	Comment("16 rows and all tokens stay in registers")
 	a, p, c := GP64(), GP64(), GP64()
 	MOVQ(act, a)
 	MOVQ(planes, p)
@@ -259,6 +264,7 @@ func madTile(ones Mem, n int) {
 	ADDQ(Imm(uint64(4*n)), a)
 	DECQ(c)
 	JNE(LabelRef("loop"))
+	Comment("Widen the sums into acc")
 	for i := range sum {
 		for r := range w {
 			m := Mem{Base: acc, Disp: i*stripBytes + 32*r}
@@ -276,7 +282,7 @@ func madTile(ones Mem, n int) {
 
 func madFinish() {
 	text("madFinishAVX2", "func(y *float32, acc *int32, token float32, rows *float32)")
-	Doc("madFinishAVX2 sets y[64] = float32(acc)·(token·rows).")
+	contract("madFinishAVX2 sets y[64] = float32(acc)·(token·rows).")
 	y, acc, rows := param("y"), param("acc"), param("rows")
 	x := Load(Param("token"), XMM())
 	s := YMM()

@@ -36,7 +36,7 @@ func ternaryVNNI() {
 func vnni(crumbs Mem, g, rm, n int) {
 	name := fmt.Sprintf("vnni%dx%dx%dAVX512", g, 16*rm, n)
 	text(name, "func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int)")
-	Doc(fmt.Sprintf("%s sets y[%d][%d] = float32(sum)·(tokens·rows) for the first %d rows of w[blocks][64][4] and", name, n, 16*rm, 16*rm),
+	contract(fmt.Sprintf("%s sets y[%d][%d] = float32(sum)·(tokens·rows) for the first %d rows of w[blocks][64][4] and", name, n, 16*rm, 16*rm),
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. blocks is positive.", g, n))
 	w, act, blocks := param("w"), param("act"), param("blocks")
 	v := newVNNI(rm, n)
@@ -53,6 +53,7 @@ func vnni(crumbs Mem, g, rm, n int) {
 		fifth = fifthTrit{broadcast(81), broadcast(162), broadcast(1)}
 	}
 	Label("loop")
+	Comment("One block: indices to digits, a position at a time, times its activations")
 	if g == 4 {
 		// All registers of a block first: their planes then share each broadcast.
 		x := make([]reg.VecVirtual, rm)
@@ -169,6 +170,7 @@ func newVNNI(rm, n int) *vnniSums {
 func (v *vnniSums) sum(j int) [][]reg.VecVirtual { return v.sets[j%len(v.sets)] }
 
 func (v *vnniSums) finish() {
+	Comment("Scale the sums and store them, token by token")
 	sums := v.sets[0]
 	for _, more := range v.sets[1:] {
 		for r := range more {
