@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -32,12 +33,13 @@ type history struct {
 	e       *Engine
 	next    func(n int) int // the source of choices, in [0, n)
 	clients []*client
+	done    [4]atomic.Int64 // operations completed: generate, fork, logits, scores
 	mu      sync.Mutex
 	kin     []*client // forks made by operations that have ended
 }
 
-// play returns what the engine counted.
-func play(t *testing.T, steps int, next func(n int) int) (stats Stats) {
+// play returns what the engine and the clients counted.
+func play(t *testing.T, steps int, next func(n int) int) (stats Stats, done [4]int64) {
 	synctest.Test(t, func(t *testing.T) {
 		opt := DefaultOptions()
 		opt.Sequences, opt.Queue, opt.Context, opt.Unread = 24, 6, 60, 1+next(6)
@@ -66,8 +68,11 @@ func play(t *testing.T, steps int, next func(n int) int) (stats Stats) {
 		}
 		checkEmpty(t, h.e)
 		stats = h.e.Stats()
+		for i := range done {
+			done[i] = h.done[i].Load()
+		}
 	})
-	return stats
+	return stats, done
 }
 
 func (h *history) step() {
@@ -210,6 +215,7 @@ func (h *history) generate(ctx context.Context, c *client, n int) {
 		}
 		c.tokens, c.said = append(c.tokens, tok.ID), true
 		if n--; n == 0 {
+			h.done[0].Add(1)
 			return
 		}
 	}
@@ -223,6 +229,7 @@ func (h *history) logits(ctx context.Context, c *client) {
 		}
 		return
 	}
+	h.done[2].Add(1)
 	if want := h.m.Row(c.tokens); !slices.Equal(row, want) {
 		h.t.Errorf("Logits = %v, want %v", row, want)
 	}
@@ -236,6 +243,7 @@ func (h *history) scores(ctx context.Context, c *client) {
 		}
 		return
 	}
+	h.done[3].Add(1)
 	if len(got) != len(c.tokens)-1 {
 		h.t.Errorf("PromptLogprobs gave %d tokens of %d", len(got), len(c.tokens))
 		return
@@ -258,6 +266,7 @@ func (h *history) fork(ctx context.Context, c *client, n int) {
 		}
 		return
 	}
+	h.done[1].Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, s := range kids {
@@ -269,9 +278,13 @@ func (h *history) fork(ctx context.Context, c *client, n int) {
 
 func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
 	var sum Stats
+	var ended [4]int64
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		st := play(t, 150, r.IntN)
+		st, done := play(t, 150, r.IntN)
+		for i, n := range done {
+			ended[i] += n
+		}
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}
@@ -279,6 +292,9 @@ func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
 		sum.Evictions += st.Evictions
 		sum.PrefixHits += st.PrefixHits
 		sum.GeneratedTokens += st.GeneratedTokens
+	}
+	if slices.Min(ended[:]) < 100 {
+		t.Errorf("operations completed (generate, fork, logits, scores): %v", ended)
 	}
 	if sum.Preemptions < 15 || sum.Evictions < 50 || sum.PrefixHits < 50 || sum.GeneratedTokens < 5000 {
 		t.Errorf("the histories reach too little: %+v", sum)

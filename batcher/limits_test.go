@@ -180,3 +180,52 @@ func TestOptionsReportEveryFault(t *testing.T) {
 		}
 	}
 }
+
+func TestPromptLogprobsCoverEveryPositionInChunksOfFewRows(t *testing.T) {
+	m, opt := &toy.Model{}, DefaultOptions()
+	opt.StepRows = 3
+	prompt := counting(40)
+	start(t, m, 32, 4, opt, func(t *testing.T, r rig) {
+		for range 2 { // the second time the prefix cache holds the prompt
+			s := r.open(prompt...)
+			got, err := s.PromptLogprobs(t.Context(), 2)
+			if err != nil || len(got) != 39 {
+				t.Fatalf("%d tokens, %v; want 39", len(got), err)
+			}
+			for i, tok := range got {
+				want := draw{row: m.Row(prompt[:i+1]), params: Params{TopLogprobs: 2}, id: prompt[i+1]}
+				new(sampler).run(&want)
+				if tok.ID != want.tok.ID || tok.Logprob != want.tok.Logprob || !slices.Equal(tok.Top, want.tok.Top) {
+					t.Errorf("position %d: %v, want %v", i+1, tok, want.tok)
+				}
+			}
+			if got, want := collect(t, s, Params{MaxTokens: 5}), expect(m, prompt, 5, Params{}); !slices.Equal(got, want) {
+				t.Errorf("afterwards %v, want %v", got, want)
+			}
+			s.Close()
+		}
+	})
+}
+
+func TestIdleSequencesLoseTheirBlocksBeforeBusyOnes(t *testing.T) {
+	m := &toy.Model{}
+	start(t, m, 16, 4, DefaultOptions(), func(t *testing.T, r rig) {
+		idle, busy := r.open(counting(30)...), r.open(9, 9)
+		defer idle.Close()
+		defer busy.Close()
+		before, err := idle.Logits(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := collect(t, busy, Params{MaxTokens: 50}), expect(m, []int32{9, 9}, 50, Params{}); !slices.Equal(got, want) {
+			t.Errorf("the busy one got %v, want %v", got, want)
+		}
+		if st := r.Stats(); st.Evictions != 1 || st.Preemptions != 0 {
+			t.Errorf("%d evictions, %d preemptions; want 1, 0", st.Evictions, st.Preemptions)
+		}
+		after, err := idle.Logits(t.Context())
+		if err != nil || !slices.Equal(after, before) {
+			t.Errorf("recomputed %v, %v; want %v", after, err, before)
+		}
+	})
+}

@@ -191,7 +191,7 @@ func TestASlowReaderIsSuspendedAndStallsNobody(t *testing.T) {
 }
 
 func TestEqualPromptsAtOnceAreComputedOnce(t *testing.T) {
-	m, opt := &toy.Model{}, DefaultOptions()
+	m, opt := &toy.Model{Before: func(*models.Batch) error { time.Sleep(time.Millisecond); return nil }}, DefaultOptions()
 	opt.StepTokens = Tile
 	start(t, m, 256, 4, opt, func(t *testing.T, r rig) {
 		done := make(chan struct{})
