@@ -77,7 +77,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	first := true
 	for d, err := range Interleave(ctx, sources...) {
 		if first && err == nil { // the prompt has been computed by now
-			d.Usage.Cached = seqs[0].CachedPrompt()
+			d.Usage.Cached = seq.CachedPrompt()
 			first = false
 		}
 		if !yield(d, err) || err != nil {

@@ -1,0 +1,299 @@
+package tts
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/models/toy"
+)
+
+// words is the embedded models' tokenizer.
+func words(t *testing.T) *tokenizer.Tokenizer {
+	t.Helper()
+	file, err := embedded.Open(embedded.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tok, err := tokenizer.New(file.Metadata)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tok
+}
+
+// run starts an engine for m, which must be left clean when the test ends.
+func run(t *testing.T, m *toy.Model) *Model {
+	t.Helper()
+	tok := words(t)
+	m.Vocab = tok.Size()
+	tmpl, err := template.Parse(template.ChatML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kv := m.NewCache(256, 16)
+	engine := batcher.New(m, kv, batcher.DefaultOptions())
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		engine.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		drain, done := context.WithTimeout(context.Background(), 20*time.Second)
+		defer done()
+		if err := engine.Drain(drain); err != nil {
+			t.Errorf("Drain() = %v: a sequence was left open", err)
+		}
+		for engine.Stats().Used > 0 && drain.Err() == nil { // the step after the close frees
+			runtime.Gosched()
+		}
+		cancel()
+		<-stopped
+		if err := kv.Check(); err != nil {
+			t.Error(err)
+		}
+	})
+	return NewModel(&models.Bundle{Name: "toy", Model: m, Tokenizer: tok, Template: tmpl}, engine)
+}
+
+// says makes a toy model that follows a prompt of the given length with text
+// and ends its turn.
+func says(t *testing.T, prompt []int32, text string) *toy.Model {
+	tok := words(t)
+	end, _ := tok.EOS()
+	reply := append(tok.Encode(nil, text, tokenizer.Options{ParseSpecial: true}), end)
+	return &toy.Model{Logits: func(tokens []int32, row []float32) {
+		clear(row)
+		if i := len(tokens) - len(prompt); i >= 0 && i < len(reply) {
+			row[reply[i]] = 50
+		}
+	}}
+}
+
+// result is a run's deltas put together.
+type result struct {
+	text   []string
+	tokens [][]Token
+	finish []Finish
+	usage  Usage
+}
+
+func collect(t *testing.T, n int, deltas iter.Seq2[Delta, error]) (r result) {
+	t.Helper()
+	r.text, r.tokens, r.finish = make([]string, n), make([][]Token, n), make([]Finish, n)
+	first := true
+	for d, err := range deltas {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first && (d.Text != "" || d.Usage.Prompt == 0) {
+			t.Errorf("first delta %+v, want the prompt's tokens alone", d)
+		}
+		first = false
+		if r.finish[d.Choice] != "" {
+			t.Errorf("choice %d goes on after its end: %+v", d.Choice, d)
+		}
+		r.text[d.Choice] += d.Text
+		r.tokens[d.Choice] = append(r.tokens[d.Choice], d.Tokens...)
+		r.finish[d.Choice] = d.Finish
+		r.usage.Add(d.Usage)
+	}
+	if slices.Contains(r.finish, "") {
+		t.Errorf("finish = %q, want a reason for every choice", r.finish)
+	}
+	return r
+}
+
+func TestSingleEndsWhereTheModelOrAStopStringDoes(t *testing.T) {
+	prompt := []int32{5, 6, 7}
+	for _, c := range []struct {
+		says  string
+		stops []string
+		max   int
+		want  string
+		why   Finish
+	}{
+		{says: "Twelve apples. €", want: "Twelve apples. €", why: FinishStop},
+		{says: "Twelve apples.", stops: []string{"les"}, want: "Twelve app", why: FinishStop},
+		{says: "Twelve apples.", stops: []string{"never", "ve appl"}, want: "Twel", why: FinishStop},
+		{says: "Twelve apples.", stops: []string{"Tw"}, want: "", why: FinishStop},
+		{says: "Twelve apples.", stops: []string{"apples. And"}, want: "Twelve apples.", why: FinishStop},
+		{says: "1234567", max: 3, want: "123", why: FinishLength},
+		{says: "1234567", max: 3, stops: []string{"345"}, want: "123", why: FinishLength},
+		{says: "one<|im_start|>two", want: "onetwo", why: FinishStop},
+	} {
+		m := run(t, says(t, prompt, c.says))
+		req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: c.stops, Sampling: batcher.Params{MaxTokens: c.max}}
+		r := collect(t, 1, Single{m}.Run(t.Context(), req))
+		if r.text[0] != c.want || r.finish[0] != c.why {
+			t.Errorf("says %q, stops %q: %q (%s), want %q (%s)", c.says, c.stops, r.text[0], r.finish[0], c.want, c.why)
+		}
+		if r.usage.Prompt != 3 || r.usage.Completion == 0 {
+			t.Errorf("usage = %+v", r.usage)
+		}
+	}
+}
+
+func TestSingleComputesThePromptOnceForAllChoices(t *testing.T) {
+	m := &toy.Model{}
+	model := run(t, m)
+	prompt := make([]int32, 100)
+	for i := range prompt {
+		prompt[i] = int32(i + 1)
+	}
+	const n = 8
+	req := &Request{Prompt: Prompt{Tokens: prompt}, N: n, Sampling: batcher.Params{MaxTokens: 5, Temperature: 1, Seed: 3}}
+	r := collect(t, n, Single{model}.Run(t.Context(), req))
+	if r.usage.Prompt != 100 || r.usage.Completion != n*5 {
+		t.Errorf("usage = %+v, want 100 and %d", r.usage, n*5)
+	}
+	// A fork computes its parent's last position again, to sample from it.
+	if most := 100 + n + n*5; m.Computed() > most {
+		t.Errorf("%d tokens computed, want at most %d", m.Computed(), most)
+	}
+	slices.Sort(r.text)
+	if len(slices.Compact(r.text)) < 2 {
+		t.Error("all choices are the same")
+	}
+	again := collect(t, n, Single{model}.Run(t.Context(), req))
+	slices.Sort(again.text)
+	if !slices.Equal(slices.Compact(again.text), slices.Compact(r.text)) {
+		t.Error("the same seed gave other choices")
+	}
+	if again.usage.Cached == 0 {
+		t.Error("the second run took nothing from the prefix cache")
+	}
+}
+
+func TestLogprobsGoWithTheTextTheyBeginIn(t *testing.T) {
+	prompt := []int32{5}
+	m := run(t, says(t, prompt, "Twelve apples, pears"))
+	req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: []string{"ples"}, Sampling: batcher.Params{Logprobs: true, TopLogprobs: 2}}
+	r := collect(t, 1, Single{m}.Run(t.Context(), req))
+	var spelled []byte
+	for _, tok := range r.tokens[0] {
+		spelled = append(spelled, tok.Bytes...)
+		if !tok.Known || len(tok.Top) != 2 || tok.Top[0].ID != tok.ID || tok.Logprob > 0 {
+			t.Errorf("token %+v", tok)
+		}
+	}
+	if r.text[0] != "Twelve ap" || !strings.HasPrefix(string(spelled), "Twelve ap") || strings.Contains(string(spelled), "pears") {
+		t.Errorf("text %q with tokens %q, want tokens no further than the one the text ends in", r.text[0], spelled)
+	}
+}
+
+func TestEchoBeginsWithThePromptAndItsLogprobs(t *testing.T) {
+	m := run(t, &toy.Model{})
+	prompt := m.Tokenizer.Encode(nil, "Twelve apples", tokenizer.Options{})
+	req := &Request{Prompt: Prompt{Tokens: prompt}, Echo: true, NoTokens: true, Sampling: batcher.Params{Logprobs: true, TopLogprobs: 1}}
+	r := collect(t, 1, Single{m}.Run(t.Context(), req))
+	if r.text[0] != "Twelve apples" || r.finish[0] != FinishLength || r.usage.Completion != 0 {
+		t.Errorf("echo = %q (%s), usage %+v", r.text[0], r.finish[0], r.usage)
+	}
+	if len(r.tokens[0]) != len(prompt) || r.tokens[0][0].Known || !r.tokens[0][1].Known {
+		t.Errorf("tokens = %+v, want the prompt's, the first without a log-probability", r.tokens[0])
+	}
+}
+
+func TestRequestsThatCannotBeAnsweredSayWhy(t *testing.T) {
+	m := run(t, &toy.Model{Context: 32})
+	bare := *m
+	bare.Template = nil
+	for _, c := range []struct {
+		model  *Model
+		prompt Prompt
+		want   error
+	}{
+		{m, Prompt{}, ErrEmpty},
+		{m, Prompt{Tokens: []int32{1, 1024}}, ErrToken},
+		{m, Prompt{Tokens: []int32{-1}}, ErrToken},
+		{m, Prompt{Tokens: make([]int32, 32)}, batcher.ErrTooLong},
+		{&bare, Prompt{Messages: []template.Message{{Role: "user", Content: "Hi"}}}, ErrTemplate},
+	} {
+		n := 0
+		for _, err := range (Single{c.model}).Run(t.Context(), &Request{Prompt: c.prompt}) {
+			n++
+			if !errors.Is(err, c.want) {
+				t.Errorf("%+v: %v, want %v", c.prompt, err, c.want)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%+v: %d deltas, want the error alone", c.prompt, n)
+		}
+	}
+	var long *ContextError
+	for _, err := range (Single{m}).Run(t.Context(), &Request{Prompt: Prompt{Tokens: make([]int32, 40)}}) {
+		if !errors.As(err, &long) || long.Limit != 32 || long.Prompt != 40 {
+			t.Errorf("%v, want 40 of 32", err)
+		}
+	}
+}
+
+func TestLeavingARunClosesItsSequences(t *testing.T) {
+	m := run(t, &toy.Model{Logits: func(_ []int32, row []float32) { // run checks
+		clear(row)
+		row[100] = 50
+	}})
+	n := 0
+	for _, err := range (Single{m}).Run(t.Context(), &Request{Prompt: Prompt{Tokens: []int32{1, 2}}, N: 3}) {
+		if n++; err != nil || n == 10 {
+			break
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last error
+	for _, err := range (Single{m}).Run(ctx, &Request{Prompt: Prompt{Tokens: []int32{1, 2}}, N: 3}) {
+		cancel()
+		last = err
+	}
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("the cancelled run ended with %v, want context.Canceled", last)
+	}
+}
+
+func TestInterleaveEndsAllSourcesAtTheFirstFault(t *testing.T) {
+	boom := errors.New("boom")
+	ended := make(chan struct{}, 3)
+	patient := func(ctx context.Context) iter.Seq2[Delta, error] {
+		return func(yield func(Delta, error) bool) {
+			defer func() { ended <- struct{}{} }()
+			<-ctx.Done()
+			yield(Delta{}, ctx.Err())
+		}
+	}
+	failing := func(context.Context) iter.Seq2[Delta, error] {
+		return func(yield func(Delta, error) bool) { yield(Delta{}, boom) }
+	}
+	n := 0
+	for _, err := range Interleave(t.Context(), patient, failing, patient) {
+		if n++; !errors.Is(err, boom) {
+			t.Errorf("error %v, want %v", err, boom)
+		}
+	}
+	if n != 1 || len(ended) != 2 {
+		t.Errorf("%d deltas and %d ended sources, want 1 and 2", n, len(ended))
+	}
+	defer func() {
+		if p := recover(); p != "bug" {
+			t.Errorf("recovered %v, want the source's panic", p)
+		}
+	}()
+	panicking := func(context.Context) iter.Seq2[Delta, error] {
+		return func(func(Delta, error) bool) { panic("bug") }
+	}
+	for range Interleave(t.Context(), patient, panicking) {
+		t.Error("a delta from nowhere")
+	}
+}
