@@ -37,7 +37,7 @@ func TestAChatCompletionAnswersAnOpenAIClient(t *testing.T) {
 func TestAStreamedChatConcatenatesToTheUnstreamed(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	seed := 7
-	req := openai.ChatCompletionRequest{Model: "toy", Messages: user("Tell me"), Seed: &seed, N: 3, MaxTokens: 40, Stop: []string{"zz", "e"}}
+	req := openai.ChatCompletionRequest{Model: "toy", Messages: user("Tell me"), Seed: &seed, N: 3, MaxCompletionTokens: 40, Stop: []string{"zz", "e"}}
 	whole, err := f.client().CreateChatCompletion(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)

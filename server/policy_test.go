@@ -1,8 +1,12 @@
 package server
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +17,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -249,7 +254,60 @@ func TestAClientThatDoesNotReadEndsItsRequest(t *testing.T) {
 	f.settle()
 }
 
+func TestABodyThatDoesNotArriveIsGivenUp(t *testing.T) {
+	f := start(t, &toy.Model{}, func(o *Options) { o.BodyTimeout = time.Millisecond })
+	conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, _ := io.ReadAll(resp.Body)
+	wantError(t, "slow body", resp.StatusCode, answer, http.StatusRequestTimeout, "timeout", "")
+}
+
+func TestAStreamOutlivesTheTimeForItsBody(t *testing.T) {
+	gate := make(chan struct{})
+	m := says(t, "Late.")
+	m.Before = func(*models.Batch) error {
+		<-gate
+		return nil
+	}
+	f := start(t, m, func(o *Options) { o.BodyTimeout = 50 * time.Millisecond; o.KeepAlive = 20 * time.Millisecond })
+	open := sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(open)
+	stream, err := f.client().CreateChatCompletionStream(t.Context(), openaiRequest("Hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	for range 6 { // signs of life, until well after the deadline
+		if _, err := stream.Recv(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open()
+	text := ""
+	for c, err := stream.Recv(); err == nil; c, err = stream.Recv() {
+		text += c.Choices[0].Delta.Content
+	}
+	if text != "Late." {
+		t.Errorf("the stream said %q, want %q", text, "Late.")
+	}
+}
+
 func TestErrorsOfTheEngineHaveTheirStatus(t *testing.T) {
+	if e := toAPI(fmt.Errorf("fork: %w", batcher.ErrBusy)); e.Status != http.StatusTooManyRequests || e.RetryAfter == 0 {
+		t.Errorf("a full queue is %d, want 429 with Retry-After", e.Status)
+	}
+	if e := toAPI(batcher.ErrClosed); e.Status != http.StatusServiceUnavailable {
+		t.Errorf("a stopped engine is %d, want 503", e.Status)
+	}
 	if e := toAPI(errors.New("disk on fire")); e.Status != 500 || strings.Contains(e.Message, "fire") {
 		t.Errorf("an unknown error is %d %q, want 500 and no cause", e.Status, e.Message)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -98,9 +99,12 @@ func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// showModel's path is a wildcard: names may hold slashes.
+// showModel's path is a wildcard: names may hold slashes, escaped or not.
 func (s *Server) showModel(w http.ResponseWriter, r *http.Request) error {
-	name := chi.URLParam(r, "*")
+	name, err := url.PathUnescape(chi.URLParam(r, "*"))
+	if err != nil || name == "" {
+		return s.listModels(w, r)
+	}
 	m, err := s.model(name)
 	if err != nil {
 		return err

@@ -1,0 +1,53 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// FuzzRequest holds that whatever a client sends is either refused as its own
+// mistake or a request the layers below accept.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []string{
+		chatBody(`,"n":3,"stop":["a","b"],"logit_bias":{"5":-100},"seed":-1,"stream":true,"stream_options":{"include_usage":true}`),
+		chatBody(`,"temperature":0,"top_p":0,"top_k":-1,"max_completion_tokens":9,"logprobs":true,"top_logprobs":20`),
+		chatBody(`,"response_format":{"type":"text"},"tools":[],"tool_choice":"none","metadata":{"a":"b"},"chat_template_kwargs":{"x":[1]}`),
+		`{"messages":[{"role":"developer","content":[{"type":"text","text":"a"}]},{"role":"tool","content":"x","tool_call_id":"1"}]}`,
+		`{"prompt":["a","b"],"n":2,"echo":true,"logprobs":5,"max_tokens":0}`,
+		`{"prompt":[[1,2],[3]],"best_of":1}`,
+		`{"prompt":[],"messages":[null]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	s := New(DefaultOptions())
+	if err := s.Publish(Served{Model: &tts.Model{Name: "toy", Vocab: vocab, Context: 64}}); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, read := range []func(*fields) (*generation, error){s.chatRequest, s.completionRequest} {
+			fields, err := parseFields(body)
+			var g *generation
+			if err == nil {
+				g, err = read(fields)
+			}
+			if err != nil {
+				var api *apiError
+				if !errors.As(err, &api) || api.Status != http.StatusBadRequest && api.Status != http.StatusNotFound || api.Code == "" || api.Message == "" {
+					t.Fatalf("%q: %v, want the client's own mistake", body, err)
+				}
+				continue
+			}
+			if len(g.requests) == 0 || g.choices() > s.opt.MaxChoices || g.shape == nil {
+				t.Fatalf("%q: %d requests with %d choices", body, len(g.requests), g.choices())
+			}
+			for _, req := range g.requests {
+				if err := req.Sampling.Validate(); err != nil || req.Sampling.TopLogprobs > maxTopLogprobs {
+					t.Fatalf("%q: %v", body, err)
+				}
+			}
+		}
+	})
+}
