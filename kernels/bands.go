@@ -43,34 +43,48 @@ type bandKernel interface {
 	kBlock() int
 	// add adds to y[tok][16·band] the products of columns [kLo, kHi) of
 	// bands [s, s+n) and tokens [t, tEnd) of x. y starts at token t and the
-	// first row of band s, and has ld values a token. worker names the scratch.
-	add(worker int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int)
+	// first row of band s, and has ld values a token.
+	add(scratch *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int)
+}
+
+// bandScratch is the memory of one worker, shared by all matrices.
+type bandScratch struct {
+	edge    []float32 // a tile [maxEdgeTokens][bandRows]
+	widened []byte    // codes of widenedGroups groups as bytes
+}
+
+// widenedGroups is the number of groups widened at a time: with a tile's
+// activations they fit in 32 KiB of L1.
+const widenedGroups = 32
+
+func newBandScratch(workers int) []bandScratch {
+	s := make([]bandScratch, workers)
+	for i := range s {
+		s[i] = bandScratch{aligned[float32](maxEdgeTokens * bandRows), aligned[byte](widenedGroups * 8 * planeBytes)}
+	}
+	return s
 }
 
 // bandLinear is a band-packed matrix on the CPU. It serves one caller at a time.
 type bandLinear struct {
 	w    *Matrix
-	pool *Pool
+	cpu  *CPU
 	kern bandKernel
-	part int         // bands of a part, a multiple of partBands
-	edge [][]float32 // one tile [maxEdgeTokens][bandRows] a worker
+	part int // bands of a part, a multiple of partBands
 	y    []float32
 	x    *Acts
 }
 
-func newBandLinear(p *Pool, w *Matrix) (Linear, error) {
+func newBandLinear(c *CPU, w *Matrix) (Linear, error) {
 	if want := w.bands() * w.bandBytes(); len(w.Data) != want {
 		return nil, fmt.Errorf("%w: %d bytes of %v for %dx%d, want %d", ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
 	}
-	l := &bandLinear{w: w, pool: p, edge: make([][]float32, p.Threads())}
-	l.part = min(max(w.bands()/(p.Threads()*partsPerWorker)/partBands*partBands, partBands), mostPartBands)
+	l := &bandLinear{w: w, cpu: c}
+	l.part = min(max(w.bands()/(c.pool.Threads()*partsPerWorker)/partBands*partBands, partBands), mostPartBands)
 	if w.Packing.grouped() {
-		l.kern = newGroupedKernel(w, p.Threads())
+		l.kern = newGroupedKernel(w)
 	} else {
 		l.kern = newDenseKernel(w)
-	}
-	for i := range l.edge {
-		l.edge[i] = aligned[float32](maxEdgeTokens * bandRows)
 	}
 	return l, nil
 }
@@ -80,9 +94,9 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 	if x.K() != l.w.Cols || len(y) < x.N()*l.w.Rows {
 		panic(fmt.Sprintf("kernels: %dx%d matrix times %d rows of %d into %d values", l.w.Rows, l.w.Cols, x.N(), x.K(), len(y)))
 	}
-	l.kern.prepare(l.pool, x)
+	l.kern.prepare(l.cpu.pool, x)
 	l.y, l.x = y, x
-	l.pool.Run(l, (l.w.bands()+l.part-1)/l.part)
+	l.cpu.pool.Run(l, (l.w.bands()+l.part-1)/l.part)
 	l.y, l.x = nil, nil
 }
 
@@ -90,6 +104,7 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 // weights stays in L1 while all tokens pass over it; a single token takes the
 // part's bands together, for more independent sums.
 func (l *bandLinear) Do(worker, part int) {
+	scratch := &l.cpu.bands[worker]
 	s, end := part*l.part, min((part+1)*l.part, l.w.bands())
 	whole := min(end, l.w.Rows/bandRows)
 	step := 1
@@ -97,32 +112,32 @@ func (l *bandLinear) Do(worker, part int) {
 		step = partBands
 	}
 	for ; s < whole; s += step {
-		l.wholeBands(worker, s, min(step, whole-s))
+		l.wholeBands(scratch, s, min(step, whole-s))
 	}
 	if whole < end {
-		l.partialBand(worker, whole)
+		l.partialBand(scratch, whole)
 	}
 }
 
-func (l *bandLinear) wholeBands(worker, s, n int) {
+func (l *bandLinear) wholeBands(scratch *bandScratch, s, n int) {
 	rows, kb := l.w.Rows, l.kern.kBlock()
 	y := l.y[s*bandRows:]
 	for t := range l.x.N() {
 		clear(y[t*rows : t*rows+n*bandRows])
 	}
 	for k := 0; k < l.w.Cols; k += kb {
-		l.kern.add(worker, y, rows, s, n, l.x, 0, l.x.N(), k, min(k+kb, l.w.Cols))
+		l.kern.add(scratch, y, rows, s, n, l.x, 0, l.x.N(), k, min(k+kb, l.w.Cols))
 	}
 }
 
 // partialBand goes through a tile of its own, for kernels write whole bands.
-func (l *bandLinear) partialBand(worker, s int) {
-	tile, kb, row := l.edge[worker], l.kern.kBlock(), s*bandRows
+func (l *bandLinear) partialBand(scratch *bandScratch, s int) {
+	tile, kb, row := scratch.edge, l.kern.kBlock(), s*bandRows
 	for t := 0; t < l.x.N(); t += maxEdgeTokens {
 		tEnd := min(t+maxEdgeTokens, l.x.N())
 		clear(tile)
 		for k := 0; k < l.w.Cols; k += kb {
-			l.kern.add(worker, tile, bandRows, s, 1, l.x, t, tEnd, k, min(k+kb, l.w.Cols))
+			l.kern.add(scratch, tile, bandRows, s, 1, l.x, t, tEnd, k, min(k+kb, l.w.Cols))
 		}
 		for i := t; i < tEnd; i++ {
 			copy(l.y[i*l.w.Rows+row:(i+1)*l.w.Rows], tile[(i-t)*bandRows:])

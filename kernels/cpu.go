@@ -11,13 +11,14 @@ import (
 type CPU struct {
 	pool        *Pool
 	ternary     []ternaryScratch // one a worker; what a worker holds, nobody else touches
+	bands       []bandScratch    // likewise
 	ternaryOnly *ternaryKernel   // the one kernel to use; nil: what the rules say
 	ternaryOnce sync.Once        // makes the scratch at the first ternary Load
 }
 
 // NewCPU makes a backend over pool. The pool stays the caller's to close.
 func NewCPU(pool *Pool) *CPU {
-	return &CPU{pool: pool, ternary: make([]ternaryScratch, pool.Threads()), ternaryOnly: overrideTernary}
+	return &CPU{pool: pool, ternary: make([]ternaryScratch, pool.Threads()), bands: newBandScratch(pool.Threads()), ternaryOnly: overrideTernary}
 }
 
 // Name is "cpu/" and the instruction set in use, e.g. "cpu/avx2".
@@ -38,7 +39,7 @@ func (c *CPU) Load(w *Matrix) (Linear, error) {
 		return newTernary(c, w)
 	}
 	if w.Packing.dense() || w.Packing.grouped() {
-		return newBandLinear(c.pool, w)
+		return newBandLinear(c, w)
 	}
 	return nil, fmt.Errorf("%w: %v", ErrUnsupported, w.Packing)
 }

@@ -33,7 +33,7 @@ func denseTilesFor(i ISA, p Packing) denseTiles {
 	return denseTiles{}
 }
 
-func (d *denseKernel) add(_ int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+func (d *denseKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	if d.tile.four == nil {
 		d.addGeneric(y, ld, s, n, x, t, tEnd, kLo, kHi)
 		return

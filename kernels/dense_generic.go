@@ -6,6 +6,6 @@ type denseTiles struct{}
 
 func denseTilesFor(ISA, Packing) denseTiles { return denseTiles{} }
 
-func (d *denseKernel) add(_ int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+func (d *denseKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	d.addGeneric(y, ld, s, n, x, t, tEnd, kLo, kHi)
 }

@@ -38,14 +38,14 @@ func groupedTilesFor(i ISA, p Packing) groupedTiles {
 	return groupedTiles{}
 }
 
-func (q *groupedKernel) add(worker int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+func (q *groupedKernel) add(scratch *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	gLo, gHi := kLo/groupCols, kHi/groupCols
 	if q.tiles.four != nil && tEnd-t == 1 && n == 4 {
 		q.addFour(y, s, x, t, gLo, gHi)
 		return
 	}
 	for i := range n {
-		q.addBand(worker, y[i*bandRows:], ld, s+i, x, t, tEnd, gLo, gHi)
+		q.addBand(scratch, y[i*bandRows:], ld, s+i, x, t, tEnd, gLo, gHi)
 	}
 }
 
@@ -63,7 +63,7 @@ func (q *groupedKernel) addFour(y []float32, s int, x *Acts, t, gLo, gHi int) {
 // widenTokens is the number of tokens from which codes are widened first.
 const widenTokens = 8
 
-func (q *groupedKernel) addBand(worker int, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+func (q *groupedKernel) addBand(scratch *bandScratch, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
 	if q.tiles.direct == nil {
 		q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
 		return
@@ -77,7 +77,7 @@ func (q *groupedKernel) addBand(worker int, y []float32, ld, s int, x *Acts, t, 
 	}
 	for g := gLo; g < gHi; g += widenedGroups {
 		n := min(widenedGroups, gHi-g)
-		src, dst := codes[g*f.codeBytes:(g+n)*f.codeBytes], q.widened[worker][:n*8*planeBytes]
+		src, dst := codes[g*f.codeBytes:(g+n)*f.codeBytes], scratch.widened[:n*8*planeBytes]
 		q.tiles.widen(&dst[0], &src[0], n)
 		q.addTiles(q.tiles.bytes, y, ld, dst, scales, x, t, tEnd, g, g+n)
 	}

@@ -18,21 +18,12 @@ const groupedKBlock = 2048
 //
 // with a the activations' scale and every bracket rounded once.
 type groupedKernel struct {
-	w       *Matrix
-	tiles   groupedTiles
-	widened [][]byte // a worker's codes as bytes, for many tokens
+	w     *Matrix
+	tiles groupedTiles
 }
 
-// widenedGroups is the number of groups widened to bytes at a time: with a
-// tile's activations they fit in 32 KiB of L1.
-const widenedGroups = 32
-
-func newGroupedKernel(w *Matrix, workers int) *groupedKernel {
-	k := &groupedKernel{w: w, tiles: groupedTilesFor(active, w.Packing), widened: make([][]byte, workers)}
-	for i := range k.widened {
-		k.widened[i] = aligned[byte](widenedGroups * 8 * planeBytes)
-	}
-	return k
+func newGroupedKernel(w *Matrix) *groupedKernel {
+	return &groupedKernel{w: w, tiles: groupedTilesFor(active, w.Packing)}
 }
 
 func (q *groupedKernel) prepare(p *Pool, x *Acts) { x.makeGrouped(p) }

@@ -134,7 +134,7 @@ func effective(x *Acts, p Packing, i int) []float64 {
 
 func mustLinear(tb testing.TB, p *Pool, m *Matrix) Linear {
 	tb.Helper()
-	l, err := newBandLinear(p, m)
+	l, err := NewCPU(p).Load(m)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -229,6 +229,35 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 							t.Fatalf("%v: y[%d][%d] = %v among %d, %v alone", p, i, j, y[i*rows+j], size, v)
 						}
 					}
+				}
+			}
+		}
+	})
+}
+
+func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
+	pool := NewPool(1)
+	defer pool.Close()
+	onEachISA(t, func(t *testing.T) {
+		if active != AVX512 {
+			t.Skip("compares AVX-512 with AVX2")
+		}
+		r := rand.New(rand.NewPCG(8, 8))
+		const rows, cols = 64, 512
+		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
+			m := randomMatrix(t, r, p, rows, cols)
+			wide := mustLinear(t, pool, m)
+			active = AVX2
+			narrow := mustLinear(t, pool, m)
+			active = AVX512
+			for _, n := range []int{1, 3, 8, 11} {
+				var acts Acts
+				acts.Set(randomVector(r, n*cols), n, cols)
+				got, want := make([]float32, n*rows), make([]float32, n*rows)
+				wide.Mul(got, &acts)
+				narrow.Mul(want, &acts)
+				if !sameBits(got, want) {
+					t.Errorf("%v, %d tokens: AVX-512 and AVX2 differ", p, n)
 				}
 			}
 		}
