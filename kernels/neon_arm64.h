@@ -40,6 +40,9 @@
 #define FCVTL_D2(d, n) RR(0x0e617800, d, n)
 #define FCVTL2_D2(d, n) RR(0x4e617800, d, n)
 
+// Four int32.
+#define MUL(d, n, m) RRR(0x4ea09c00, d, n, m)
+
 // Four float32.
 #define SCVTF(d, n) RR(0x4e21d800, d, n)
 #define FADD(d, n, m) RRR(0x4e20d400, d, n, m)
@@ -49,6 +52,7 @@
 #define FMLS(d, n, m) RRR(0x4ea0cc00, d, n, m)
 #define FMULL(d, n, m, lane) RRL(0x4f809000, d, n, m, lane)
 #define FMLAL(d, n, m, lane) RRL(0x4f801000, d, n, m, lane)
+#define FMLSL(d, n, m, lane) RRL(0x4f805000, d, n, m, lane)
 #define FADDP(d, n, m) RRR(0x6e20d400, d, n, m)
 #define FMAXNM(d, n, m) RRR(0x4e20c400, d, n, m)
 #define FMAX(d, n, m) RRR(0x4e20f400, d, n, m)

@@ -1,0 +1,55 @@
+//go:build arm64 && !purego
+
+package kernels
+
+// groupedTile adds to y[tokens][16] the products of some groups of a band.
+type groupedTile func(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
+
+// groupedTiles are the kernels of one packing, the i-th one for i+1 tokens.
+type groupedTiles []groupedTile
+
+var groupedNEON = map[Packing]groupedTiles{
+	Q4:  {groupedQ4NEONx1, groupedQ4NEONx2},
+	Q4M: {groupedQ4MNEONx1, groupedQ4MNEONx2},
+	Q6:  {groupedQ6NEONx1, groupedQ6NEONx2},
+	Q8:  {groupedQ8NEONx1, groupedQ8NEONx2},
+}
+
+// groupedTilesFor gives none where SDOT is missing: the portable kernels serve.
+func groupedTilesFor(i ISA, p Packing) groupedTiles {
+	if i == NEON && hasDotProd {
+		return groupedNEON[p]
+	}
+	return nil
+}
+
+func (q *groupedKernel) add(_ int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+	for i := range n {
+		if q.tiles == nil {
+			q.addGeneric(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
+		} else {
+			q.addBand(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
+		}
+	}
+}
+
+// addBand adds groups [gLo, gHi) of band s.
+func (q *groupedKernel) addBand(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+	f := groupedFormats[q.w.Packing]
+	codes, scales := q.w.groupedBand(s)
+	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
+	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
+	lda := x.groupedRecords() * actRecord
+	for t < tEnd {
+		n := tileWidth(tEnd-t, len(q.tiles))
+		acts := x.grouped.rec[t*lda+gLo*actRecord:]
+		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
+		q.tiles[n-1](&y[0], ld, &codes[0], &scales[0], &acts[0], lda, gHi-gLo)
+		if t += n; t < tEnd {
+			y = y[n*ld:]
+		}
+	}
+}
+
+// quantizeGroupsFast does no group: the portable code does them all.
+func quantizeGroupsFast([]byte, []float32) int { return 0 }
