@@ -23,7 +23,7 @@ func groupedTilesFor(i ISA, p Packing) groupedTiles {
 	return nil
 }
 
-func (q *groupedKernel) add(_ int, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+func (q *groupedKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	for i := range n {
 		if q.tiles == nil {
 			q.addGeneric(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
