@@ -131,8 +131,11 @@ func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 	for _, name := range []string{"llama-tq2_0", "llama-q4_0", "llama3-rope-tied"} {
 		for _, kind := range []KVType{KVF16, KVInt8, KVF32} {
 			t.Run(fmt.Sprintf("%s/%v", name, kind), func(t *testing.T) {
-				path := filepath.Join("testdata/golden", name, "model.gguf")
-				mix(t, path, kind, conversations(t, path, kind, 32))
+				path, n := filepath.Join("testdata/golden", name, "model.gguf"), 32
+				if testing.Short() {
+					n = 9 // two long ones and enough short ones to share beginnings
+				}
+				mix(t, path, kind, conversations(t, path, kind, n))
 			})
 		}
 	}
@@ -145,7 +148,7 @@ func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
 	}
 	for _, name := range kernels.Implementations() {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestABatchGives.*$/^llama-(tq2_0|q4_0)$/^f16$", "-test.v")
+			cmd := exec.Command(os.Args[0], "-test.run=^TestABatchGives.*$/^llama-(tq2_0|q4_0)$/^f16$", "-test.short")
 			cmd.Env = append(os.Environ(), "LUTRA_KERNEL="+name)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%v\n%s", err, out)
