@@ -74,7 +74,7 @@ func toAPI(err error) *apiError {
 	case errors.As(err, &api):
 		return api
 	case errors.As(err, &long):
-		return invalid(codeContext, "", "This model's maximum context length is %d tokens. However, your prompt has %d tokens. Please shorten it.", long.Limit, long.Prompt)
+		return invalid(codeContext, "", "This model's maximum context length is %d tokens. However, your prompt has at least %d tokens. Please shorten it.", long.Limit, long.Prompt)
 	case errors.Is(err, batcher.ErrTooLong):
 		return invalid(codeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")
 	case errors.Is(err, tts.ErrEmpty):

@@ -38,6 +38,22 @@ func TestThirtyTwoStreamsAtOnceSayWhatEachSaysAlone(t *testing.T) {
 	}
 }
 
+func TestTheMostChoicesAreAnswered(t *testing.T) {
+	f := start(t, &toy.Model{}, nil)
+	_, _, answer := f.post("/v1/chat/completions", chatBody(`,"n":128,"max_tokens":4,"ignore_eos":true`))
+	c := wholeChat(t, answer, 128)
+	if c.Usage.Completion != 128*4 {
+		t.Errorf("usage = %+v, want 4 tokens of each of 128 choices", c.Usage)
+	}
+	seen := make(map[string]bool)
+	for _, ch := range c.Choices {
+		seen[*ch.Message.Content] = true
+	}
+	if len(seen) < 120 {
+		t.Errorf("128 choices say only %d different things", len(seen))
+	}
+}
+
 func TestAClientThatLeavesFreesItsBlocks(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		started := make(chan struct{})

@@ -3,6 +3,7 @@ package tts
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
@@ -20,11 +21,20 @@ type Model struct {
 	Template  *template.Template // nil: the model knows no conversations
 	Vocab     int                // token ids are 0 to Vocab-1
 	Context   int                // tokens that prompt and completion may have together
+
+	longest int // bytes of the longest token
 }
 
 // NewModel ties a loaded bundle to the engine that runs it.
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
-	return &Model{Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Vocab: b.Model.Config().Vocab, Context: e.Limit()}
+	m := &Model{
+		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template,
+		Vocab: b.Model.Config().Vocab, Context: e.Limit(),
+	}
+	for id := range int32(m.Tokenizer.Size()) {
+		m.longest = max(m.longest, len(m.Bytes(id)))
+	}
+	return m
 }
 
 // Render is the text that the model reads for a conversation.
@@ -49,14 +59,20 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 
 // Encode turns a prompt into tokens.
 func (m *Model) Encode(ctx context.Context, p *Prompt) ([]int32, error) {
+	return m.encode(ctx, p, math.MaxInt)
+}
+
+// encode is Encode, but gives up on a text that cannot have as few as limit
+// tokens, before the work of finding out how many it has.
+func (m *Model) encode(ctx context.Context, p *Prompt, limit int) ([]int32, error) {
+	text, opt := p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: true}
 	switch {
 	case p.Messages != nil:
-		text, err := m.Render(ctx, p)
-		if err != nil {
+		var err error
+		if text, err = m.Render(ctx, p); err != nil {
 			return nil, err
 		}
-		// The template writes the BOS itself.
-		return m.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true}), nil
+		opt.AddSpecial = false // the template writes the BOS itself
 	case p.Tokens != nil:
 		for i, id := range p.Tokens {
 			if id < 0 || int(id) >= m.Vocab {
@@ -65,7 +81,10 @@ func (m *Model) Encode(ctx context.Context, p *Prompt) ([]int32, error) {
 		}
 		return p.Tokens, nil
 	}
-	return m.Tokenizer.Encode(nil, p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: true}), nil
+	if least := len(text) / max(m.longest, 1); least > limit {
+		return nil, &ContextError{Limit: m.Context, Prompt: least}
+	}
+	return m.Tokenizer.Encode(nil, text, opt), nil
 }
 
 // Decode is the text of tokens, without special ones, as valid UTF-8.
@@ -92,7 +111,7 @@ func (m *Model) special(id int32, ok bool) string {
 
 // prompt encodes a request's prompt and checks that it fits the context.
 func (m *Model) prompt(ctx context.Context, req *Request) ([]int32, error) {
-	ids, err := m.Encode(ctx, &req.Prompt)
+	ids, err := m.encode(ctx, &req.Prompt, m.Context)
 	if err != nil {
 		return nil, err
 	}

@@ -22,11 +22,11 @@ var (
 // batcher.ErrTooLong.
 type ContextError struct {
 	Limit  int // tokens that prompt and completion may have together
-	Prompt int // tokens of the prompt
+	Prompt int // tokens of the prompt; of a text far too long, the fewest it can have
 }
 
 func (e *ContextError) Error() string {
-	return fmt.Sprintf("tts: the prompt has %d tokens, the context %d", e.Prompt, e.Limit)
+	return fmt.Sprintf("tts: the prompt has at least %d tokens, the context %d", e.Prompt, e.Limit)
 }
 
 // Unwrap makes errors.Is(err, batcher.ErrTooLong) hold.

@@ -219,6 +219,8 @@ func TestRequestsThatCannotBeAnsweredSayWhy(t *testing.T) {
 		{m, Prompt{Tokens: []int32{1, 1024}}, ErrToken},
 		{m, Prompt{Tokens: []int32{-1}}, ErrToken},
 		{m, Prompt{Tokens: make([]int32, 32)}, batcher.ErrTooLong},
+		{m, Prompt{Text: strings.Repeat("apples ", 100)}, batcher.ErrTooLong},
+		{m, Prompt{Text: strings.Repeat("apples ", 1<<20)}, batcher.ErrTooLong},
 		{&bare, Prompt{Messages: []template.Message{{Role: "user", Content: "Hi"}}}, ErrTemplate},
 	} {
 		n := 0
