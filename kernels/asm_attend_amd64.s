@@ -7,6 +7,7 @@
 // func scoresF16x1(dst *float32, ld int, q *float32, k *byte, t int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·scoresF16x1(SB), NOSPLIT, $0-48
+	// scoresF16x1 sets dst[1][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ q+16(FP), CX
 	MOVQ k+24(FP), DX
@@ -97,6 +98,7 @@ end:
 // func accumF16x1(acc *float32, p *float32, ld int, v *byte, t int, d int)
 // Requires: AVX, F16C, FMA3
 TEXT ·accumF16x1(SB), NOSPLIT, $0-48
+	// accumF16x1 adds the t ≥ 1 values [t][d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
 	MOVQ acc+0(FP), AX
 	MOVQ v+24(FP), CX
 	MOVQ d+40(FP), DX
@@ -184,6 +186,7 @@ end:
 // func scoresF16x2(dst *float32, ld int, q *float32, k *byte, t int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·scoresF16x2(SB), NOSPLIT, $0-48
+	// scoresF16x2 sets dst[2][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
@@ -301,6 +304,7 @@ end:
 // func accumF16x2(acc *float32, p *float32, ld int, v *byte, t int, d int)
 // Requires: AVX, F16C, FMA3
 TEXT ·accumF16x2(SB), NOSPLIT, $0-48
+	// accumF16x2 adds the t ≥ 1 values [t][d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
 	MOVQ acc+0(FP), AX
 	MOVQ d+40(FP), CX
 	SHLQ $0x02, CX
@@ -395,6 +399,7 @@ end:
 // func scoresF16x3(dst *float32, ld int, q *float32, k *byte, t int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·scoresF16x3(SB), NOSPLIT, $0-48
+	// scoresF16x3 sets dst[3][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
@@ -535,6 +540,7 @@ end:
 // func accumF16x3(acc *float32, p *float32, ld int, v *byte, t int, d int)
 // Requires: AVX, F16C, FMA3
 TEXT ·accumF16x3(SB), NOSPLIT, $0-48
+	// accumF16x3 adds the t ≥ 1 values [t][d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
 	MOVQ acc+0(FP), AX
 	MOVQ d+40(FP), CX
 	SHLQ $0x02, CX
@@ -646,6 +652,7 @@ end:
 // func scoresF16x4(dst *float32, ld int, q *float32, k *byte, t int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·scoresF16x4(SB), NOSPLIT, $0-48
+	// scoresF16x4 sets dst[4][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
@@ -794,6 +801,7 @@ end:
 // func accumF16x4(acc *float32, p *float32, ld int, v *byte, t int, d int)
 // Requires: AVX, F16C, FMA3
 TEXT ·accumF16x4(SB), NOSPLIT, $0-48
+	// accumF16x4 adds the t ≥ 1 values [t][d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
 	MOVQ acc+0(FP), AX
 	MOVQ d+40(FP), CX
 	SHLQ $0x02, CX
@@ -906,6 +914,7 @@ end:
 // func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, t int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·scoresQ8x1(SB), NOSPLIT, $0-56
+	// scoresQ8x1 sets dst[1][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ q+16(FP), CX
 	MOVQ k+24(FP), DX
@@ -1007,6 +1016,7 @@ end:
 // func accumQ8x1(acc *float32, p *float32, ld int, v *byte, scale *float32, t int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·accumQ8x1(SB), NOSPLIT, $0-56
+	// accumQ8x1 adds the t ≥ 1 values [t][d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
 	MOVQ acc+0(FP), AX
 	MOVQ v+24(FP), CX
 	MOVQ d+48(FP), DX
@@ -1110,6 +1120,7 @@ end:
 // func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, t int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·scoresQ8x2(SB), NOSPLIT, $0-56
+	// scoresQ8x2 sets dst[2][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
@@ -1240,6 +1251,7 @@ end:
 // func accumQ8x2(acc *float32, p *float32, ld int, v *byte, scale *float32, t int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·accumQ8x2(SB), NOSPLIT, $0-56
+	// accumQ8x2 adds the t ≥ 1 values [t][d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
 	MOVQ acc+0(FP), AX
 	MOVQ d+48(FP), CX
 	SHLQ $0x02, CX
@@ -1348,6 +1360,7 @@ end:
 // func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, t int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·scoresQ8x3(SB), NOSPLIT, $0-56
+	// scoresQ8x3 sets dst[3][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
@@ -1503,6 +1516,7 @@ end:
 // func accumQ8x3(acc *float32, p *float32, ld int, v *byte, scale *float32, t int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·accumQ8x3(SB), NOSPLIT, $0-56
+	// accumQ8x3 adds the t ≥ 1 values [t][d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
 	MOVQ acc+0(FP), AX
 	MOVQ d+48(FP), CX
 	SHLQ $0x02, CX
@@ -1630,6 +1644,7 @@ end:
 // func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, t int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·scoresQ8x4(SB), NOSPLIT, $0-56
+	// scoresQ8x4 sets dst[4][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
@@ -1793,6 +1808,7 @@ end:
 // func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, t int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·accumQ8x4(SB), NOSPLIT, $0-56
+	// accumQ8x4 adds the t ≥ 1 values [t][d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
 	MOVQ acc+0(FP), AX
 	MOVQ d+48(FP), CX
 	SHLQ $0x02, CX

@@ -7,6 +7,8 @@
 // func denseF32AVX2x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x4x1(SB), NOSPLIT, $0-56
+	// denseF32AVX2x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
+	// of 4 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
 	LEAQ   (CX)(CX*2), DX
@@ -151,6 +153,8 @@ done:
 // func denseF32AVX2x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x1(SB), NOSPLIT, $0-56
+	// denseF32AVX2x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -215,6 +219,8 @@ done:
 // func denseF32AVX2x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x2(SB), NOSPLIT, $0-56
+	// denseF32AVX2x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -304,6 +310,8 @@ done:
 // func denseF32AVX2x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x3(SB), NOSPLIT, $0-56
+	// denseF32AVX2x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -414,6 +422,8 @@ done:
 // func denseF32AVX2x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x4(SB), NOSPLIT, $0-56
+	// denseF32AVX2x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -551,6 +561,8 @@ done:
 // func denseF32AVX2x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x5(SB), NOSPLIT, $0-56
+	// denseF32AVX2x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -709,6 +721,8 @@ done:
 // func denseF32AVX2x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, FMA3
 TEXT ·denseF32AVX2x1x6(SB), NOSPLIT, $0-56
+	// denseF32AVX2x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -888,6 +902,8 @@ done:
 // func denseF16AVX2x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x4x1(SB), NOSPLIT, $0-56
+	// denseF16AVX2x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
+	// of 4 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
 	LEAQ   (CX)(CX*2), DX
@@ -1032,6 +1048,8 @@ done:
 // func denseF16AVX2x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x1(SB), NOSPLIT, $0-56
+	// denseF16AVX2x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -1096,6 +1114,8 @@ done:
 // func denseF16AVX2x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x2(SB), NOSPLIT, $0-56
+	// denseF16AVX2x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -1185,6 +1205,8 @@ done:
 // func denseF16AVX2x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x3(SB), NOSPLIT, $0-56
+	// denseF16AVX2x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -1295,6 +1317,8 @@ done:
 // func denseF16AVX2x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x4(SB), NOSPLIT, $0-56
+	// denseF16AVX2x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -1432,6 +1456,8 @@ done:
 // func denseF16AVX2x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x5(SB), NOSPLIT, $0-56
+	// denseF16AVX2x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -1590,6 +1616,8 @@ done:
 // func denseF16AVX2x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, F16C, FMA3
 TEXT ·denseF16AVX2x1x6(SB), NOSPLIT, $0-56
+	// denseF16AVX2x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -1769,6 +1797,8 @@ done:
 // func denseBF16AVX2x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x4x1(SB), NOSPLIT, $0-56
+	// denseBF16AVX2x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
+	// of 4 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
 	LEAQ   (CX)(CX*2), DX
@@ -1953,6 +1983,8 @@ done:
 // func denseBF16AVX2x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x1(SB), NOSPLIT, $0-56
+	// denseBF16AVX2x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -2027,6 +2059,8 @@ done:
 // func denseBF16AVX2x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x2(SB), NOSPLIT, $0-56
+	// denseBF16AVX2x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -2126,6 +2160,8 @@ done:
 // func denseBF16AVX2x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x3(SB), NOSPLIT, $0-56
+	// denseBF16AVX2x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -2246,6 +2282,8 @@ done:
 // func denseBF16AVX2x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x4(SB), NOSPLIT, $0-56
+	// denseBF16AVX2x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -2393,6 +2431,8 @@ done:
 // func denseBF16AVX2x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x5(SB), NOSPLIT, $0-56
+	// denseBF16AVX2x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -2561,6 +2601,8 @@ done:
 // func denseBF16AVX2x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·denseBF16AVX2x1x6(SB), NOSPLIT, $0-56
+	// denseBF16AVX2x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -2750,6 +2792,8 @@ done:
 // func denseF32AVX512x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x4x1(SB), NOSPLIT, $0-56
+	// denseF32AVX512x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
+	// of 4 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
 	LEAQ   (CX)(CX*2), DX
@@ -2842,6 +2886,8 @@ done:
 // func denseF32AVX512x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x1(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -2893,6 +2939,8 @@ done:
 // func denseF32AVX512x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x2(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -2951,6 +2999,8 @@ done:
 // func denseF32AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x3(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -3017,6 +3067,8 @@ done:
 // func denseF32AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x4(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -3097,6 +3149,8 @@ done:
 // func denseF32AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x5(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -3185,6 +3239,8 @@ done:
 // func denseF32AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x6(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -3281,6 +3337,8 @@ done:
 // func denseF32AVX512x1x7(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x7(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x7 adds to y[7][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -3391,6 +3449,8 @@ done:
 // func denseF32AVX512x1x8(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x8(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x8 adds to y[8][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -3509,6 +3569,8 @@ done:
 // func denseF32AVX512x1x9(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x9(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x9 adds to y[9][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -3635,6 +3697,8 @@ done:
 // func denseF32AVX512x1x10(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x10(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x10 adds to y[10][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -3775,6 +3839,8 @@ done:
 // func denseF32AVX512x1x11(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x11(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x11 adds to y[11][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -3923,6 +3989,8 @@ done:
 // func denseF32AVX512x1x12(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF32AVX512x1x12(SB), NOSPLIT, $0-56
+	// denseF32AVX512x1x12 adds to y[12][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F32, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4079,6 +4147,8 @@ done:
 // func denseF16AVX512x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x4x1(SB), NOSPLIT, $0-56
+	// denseF16AVX512x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
+	// of 4 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
 	LEAQ   (CX)(CX*2), DX
@@ -4171,6 +4241,8 @@ done:
 // func denseF16AVX512x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x1(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4222,6 +4294,8 @@ done:
 // func denseF16AVX512x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x2(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4280,6 +4354,8 @@ done:
 // func denseF16AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x3(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4346,6 +4422,8 @@ done:
 // func denseF16AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x4(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4426,6 +4504,8 @@ done:
 // func denseF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x5(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4514,6 +4594,8 @@ done:
 // func denseF16AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x6(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4610,6 +4692,8 @@ done:
 // func denseF16AVX512x1x7(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x7(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x7 adds to y[7][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4720,6 +4804,8 @@ done:
 // func denseF16AVX512x1x8(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x8(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x8 adds to y[8][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4838,6 +4924,8 @@ done:
 // func denseF16AVX512x1x9(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x9(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x9 adds to y[9][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -4964,6 +5052,8 @@ done:
 // func denseF16AVX512x1x10(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x10(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x10 adds to y[10][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -5104,6 +5194,8 @@ done:
 // func denseF16AVX512x1x11(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x11(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x11 adds to y[11][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -5252,6 +5344,8 @@ done:
 // func denseF16AVX512x1x12(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseF16AVX512x1x12(SB), NOSPLIT, $0-56
+	// denseF16AVX512x1x12 adds to y[12][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of F16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -5408,6 +5502,8 @@ done:
 // func denseBF16AVX512x4x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x4x1(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x4x1 adds to y[1][64] (ld values a token) the products of k ≥ 1 columns
+	// of 4 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   stride+24(FP), CX
 	LEAQ   (CX)(CX*2), DX
@@ -5520,6 +5616,8 @@ done:
 // func denseBF16AVX512x1x1(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x1(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x1 adds to y[1][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -5576,6 +5674,8 @@ done:
 // func denseBF16AVX512x1x2(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x2(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x2 adds to y[2][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -5639,6 +5739,8 @@ done:
 // func denseBF16AVX512x1x3(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x3(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x3 adds to y[3][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -5710,6 +5812,8 @@ done:
 // func denseBF16AVX512x1x4(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x4(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x4 adds to y[4][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -5795,6 +5899,8 @@ done:
 // func denseBF16AVX512x1x5(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x5(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x5 adds to y[5][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -5888,6 +5994,8 @@ done:
 // func denseBF16AVX512x1x6(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x6(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x6 adds to y[6][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -5989,6 +6097,8 @@ done:
 // func denseBF16AVX512x1x7(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x7(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x7 adds to y[7][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -6104,6 +6214,8 @@ done:
 // func denseBF16AVX512x1x8(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x8(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x8 adds to y[8][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -6227,6 +6339,8 @@ done:
 // func denseBF16AVX512x1x9(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x9(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x9 adds to y[9][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -6358,6 +6472,8 @@ done:
 // func denseBF16AVX512x1x10(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x10(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x10 adds to y[10][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -6503,6 +6619,8 @@ done:
 // func denseBF16AVX512x1x11(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x11(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x11 adds to y[11][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX
@@ -6656,6 +6774,8 @@ done:
 // func denseBF16AVX512x1x12(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)
 // Requires: AVX, AVX512F
 TEXT ·denseBF16AVX512x1x12(SB), NOSPLIT, $0-56
+	// denseBF16AVX512x1x12 adds to y[12][16] (ld values a token) the products of k ≥ 1 columns
+	// of 1 band(s) of BF16, stride bytes apart, with rows of x that are ldx values apart.
 	MOVQ   w+16(FP), AX
 	MOVQ   k+48(FP), CX
 	MOVQ   x+32(FP), DX

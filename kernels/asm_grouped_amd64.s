@@ -7,6 +7,8 @@
 // func groupedQ4AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4AVX2x4x1(SB), NOSPLIT, $0-64
+	// groupedQ4AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -396,6 +398,8 @@ loop:
 // func groupedQ4AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x4x1(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -543,6 +547,8 @@ loop:
 // func groupedQ4AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4AVX2x1x1(SB), NOSPLIT, $0-64
+	// groupedQ4AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -657,6 +663,8 @@ loop:
 // func groupedQ4AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4AVX2x1x2(SB), NOSPLIT, $0-64
+	// groupedQ4AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -829,6 +837,8 @@ loop:
 // func groupedQ4AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4AVX2x1x3(SB), NOSPLIT, $0-64
+	// groupedQ4AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -1050,6 +1060,8 @@ loop:
 // func groupedQ4AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4AVX2x1x4(SB), NOSPLIT, $0-64
+	// groupedQ4AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -1329,6 +1341,8 @@ loop:
 // func groupedQ4AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x1x1(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -1381,6 +1395,8 @@ loop:
 // func groupedQ4AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x1x2(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -1450,6 +1466,8 @@ loop:
 // func groupedQ4AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x1x3(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -1533,6 +1551,8 @@ loop:
 // func groupedQ4AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x1x4(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -1635,6 +1655,8 @@ loop:
 // func groupedQ4AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x1x5(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -1751,6 +1773,8 @@ loop:
 // func groupedQ4AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x1x6(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -1881,6 +1905,8 @@ loop:
 // func groupedQ4AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x1x7(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -2030,6 +2056,8 @@ loop:
 // func groupedQ4AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x1x8(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -2193,6 +2221,8 @@ loop:
 // func groupedQ4MAVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4MAVX2x4x1(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -2624,6 +2654,8 @@ group:
 // func groupedQ4MAVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x4x1(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -2807,6 +2839,8 @@ group:
 // func groupedQ4MAVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4MAVX2x1x1(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -2936,6 +2970,8 @@ group:
 // func groupedQ4MAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4MAVX2x1x2(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -3122,6 +3158,8 @@ group:
 // func groupedQ4MAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4MAVX2x1x3(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -3356,6 +3394,8 @@ group:
 // func groupedQ4MAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ4MAVX2x1x4(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -3647,6 +3687,8 @@ group:
 // func groupedQ4MAVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x1x1(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -3714,6 +3756,8 @@ group:
 // func groupedQ4MAVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x1x2(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -3800,6 +3844,8 @@ group:
 // func groupedQ4MAVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x1x3(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -3902,6 +3948,8 @@ group:
 // func groupedQ4MAVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x1x4(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -4025,6 +4073,8 @@ group:
 // func groupedQ4MAVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x1x5(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -4164,6 +4214,8 @@ group:
 // func groupedQ4MAVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x1x6(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -4319,6 +4371,8 @@ group:
 // func groupedQ4MAVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x1x7(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -4495,6 +4549,8 @@ group:
 // func groupedQ4MAVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x1x8(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -4687,6 +4743,8 @@ group:
 // func groupedQ6AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ6AVX2x4x1(SB), NOSPLIT, $64-64
+	// groupedQ6AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -5396,6 +5454,8 @@ group:
 // func groupedQ6AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x4x1(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -5714,6 +5774,8 @@ group:
 // func groupedQ6AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ6AVX2x1x1(SB), NOSPLIT, $64-64
+	// groupedQ6AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -5914,6 +5976,8 @@ group:
 // func groupedQ6BytesAVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ6BytesAVX2x1x1(SB), NOSPLIT, $64-64
+	// groupedQ6BytesAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ    codes+16(FP), AX
 	MOVQ    scales+24(FP), CX
 	MOVQ    acts+40(FP), DX
@@ -6032,6 +6096,8 @@ group:
 // func groupedQ6AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ6AVX2x1x2(SB), NOSPLIT, $128-64
+	// groupedQ6AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -6298,6 +6364,8 @@ group:
 // func groupedQ6BytesAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ6BytesAVX2x1x2(SB), NOSPLIT, $128-64
+	// groupedQ6BytesAVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ    codes+16(FP), AX
 	MOVQ    scales+24(FP), CX
 	MOVQ    acts+40(FP), DX
@@ -6482,6 +6550,8 @@ group:
 // func groupedQ6AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ6AVX2x1x3(SB), NOSPLIT, $192-64
+	// groupedQ6AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -6805,6 +6875,8 @@ group:
 // func groupedQ6BytesAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ6BytesAVX2x1x3(SB), NOSPLIT, $192-64
+	// groupedQ6BytesAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
 	MOVQ acts+40(FP), DX
@@ -7046,6 +7118,8 @@ group:
 // func groupedQ6AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ6AVX2x1x4(SB), NOSPLIT, $256-64
+	// groupedQ6AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -7435,6 +7509,8 @@ group:
 // func groupedQ6BytesAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ6BytesAVX2x1x4(SB), NOSPLIT, $256-64
+	// groupedQ6BytesAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
 	MOVQ scales+24(FP), CX
 	MOVQ acts+40(FP), DX
@@ -7742,6 +7818,8 @@ group:
 // func groupedQ6AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x1x1(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -7845,6 +7923,8 @@ group:
 // func groupedQ6AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x1x2(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -7969,6 +8049,8 @@ group:
 // func groupedQ6AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x1x3(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -8111,6 +8193,8 @@ group:
 // func groupedQ6AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x1x4(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -8276,6 +8360,8 @@ group:
 // func groupedQ6AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x1x5(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -8459,6 +8545,8 @@ group:
 // func groupedQ6AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x1x6(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -8660,6 +8748,8 @@ group:
 // func groupedQ6AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x1x7(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -8884,6 +8974,8 @@ group:
 // func groupedQ6AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x1x8(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -9126,6 +9218,8 @@ group:
 // func groupedQ8AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ8AVX2x4x1(SB), NOSPLIT, $0-64
+	// groupedQ8AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -9609,6 +9703,8 @@ loop:
 // func groupedQ8AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x4x1(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -9735,6 +9831,8 @@ loop:
 // func groupedQ8AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ8AVX2x1x1(SB), NOSPLIT, $0-64
+	// groupedQ8AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -9871,6 +9969,8 @@ loop:
 // func groupedQ8AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ8AVX2x1x2(SB), NOSPLIT, $0-64
+	// groupedQ8AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -10091,6 +10191,8 @@ loop:
 // func groupedQ8AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ8AVX2x1x3(SB), NOSPLIT, $0-64
+	// groupedQ8AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -10386,6 +10488,8 @@ loop:
 // func groupedQ8AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·groupedQ8AVX2x1x4(SB), NOSPLIT, $0-64
+	// groupedQ8AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -10765,6 +10869,8 @@ loop:
 // func groupedQ8AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x1x1(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -10811,6 +10917,8 @@ loop:
 // func groupedQ8AVX512x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x1x2(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x1x2 adds to y[2][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -10875,6 +10983,8 @@ loop:
 // func groupedQ8AVX512x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x1x3(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x1x3 adds to y[3][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -10954,6 +11064,8 @@ loop:
 // func groupedQ8AVX512x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x1x4(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x1x4 adds to y[4][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -11053,6 +11165,8 @@ loop:
 // func groupedQ8AVX512x1x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x1x5(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x1x5 adds to y[5][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -11167,6 +11281,8 @@ loop:
 // func groupedQ8AVX512x1x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x1x6(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x1x6 adds to y[6][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -11296,6 +11412,8 @@ loop:
 // func groupedQ8AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x1x7(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x1x7 adds to y[7][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -11445,6 +11563,8 @@ loop:
 // func groupedQ8AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x1x8(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x1x8 adds to y[8][16] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
@@ -11609,6 +11729,7 @@ loop:
 // func unpackQ6AVX2(dst *byte, src *byte, groups int)
 // Requires: AVX, AVX2
 TEXT ·unpackQ6AVX2(SB), NOSPLIT, $0-24
+	// unpackQ6AVX2 widens the codes of groups ≥ 1 groups of a Q6 band to bytes, 512 a group.
 	MOVQ         dst+0(FP), AX
 	MOVQ         src+8(FP), CX
 	MOVQ         groups+16(FP), DX
@@ -11738,6 +11859,7 @@ loop:
 // func quantizeGroupsAVX2(rec *byte, x *float32, groups int)
 // Requires: AVX, AVX2
 TEXT ·quantizeGroupsAVX2(SB), NOSPLIT, $0-24
+	// quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.
 	MOVQ         rec+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         groups+16(FP), DX

@@ -28,3 +28,8 @@ func peakFMAAVX512(rounds int)
 //
 //go:noescape
 func peakReadAVX2(p *byte, n int)
+
+// peakReadAheadAVX2 loads n bytes in order, prefetching. n is a positive multiple of 256.
+//
+//go:noescape
+func peakReadAheadAVX2(p *byte, n int)

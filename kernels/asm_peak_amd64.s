@@ -107,6 +107,7 @@ loop:
 // func peakFMAAVX2(rounds int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·peakFMAAVX2(SB), NOSPLIT, $0-8
+	// peakFMAAVX2 does rounds × 112 multiply-accumulates of VFMADD231PS. rounds is positive.
 	MOVQ  rounds+0(FP), AX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
@@ -147,6 +148,7 @@ loop:
 // func peakFMAAVX512(rounds int)
 // Requires: AVX, AVX512F
 TEXT ·peakFMAAVX512(SB), NOSPLIT, $0-8
+	// peakFMAAVX512 does rounds × 256 multiply-accumulates of VFMADD231PS. rounds is positive.
 	MOVQ   rounds+0(FP), AX
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
@@ -189,9 +191,39 @@ loop:
 	RET
 
 // func peakReadAVX2(p *byte, n int)
-// Requires: AVX, AVX2, MMX+
+// Requires: AVX, AVX2
 TEXT ·peakReadAVX2(SB), NOSPLIT, $0-16
 	// peakReadAVX2 loads n bytes in order. n is a positive multiple of 256.
+	MOVQ  p+0(FP), AX
+	MOVQ  n+8(FP), CX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+
+loop:
+	VPOR (AX), Y0, Y0
+	VPOR 32(AX), Y1, Y1
+	VPOR 64(AX), Y2, Y2
+	VPOR 96(AX), Y3, Y3
+	VPOR 128(AX), Y4, Y4
+	VPOR 160(AX), Y5, Y5
+	VPOR 192(AX), Y6, Y6
+	VPOR 224(AX), Y7, Y7
+	ADDQ $0x00000100, AX
+	SUBQ $0x00000100, CX
+	JNE  loop
+	VZEROUPPER
+	RET
+
+// func peakReadAheadAVX2(p *byte, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·peakReadAheadAVX2(SB), NOSPLIT, $0-16
+	// peakReadAheadAVX2 loads n bytes in order, prefetching. n is a positive multiple of 256.
 	MOVQ  p+0(FP), AX
 	MOVQ  n+8(FP), CX
 	VPXOR Y0, Y0, Y0

@@ -7,6 +7,7 @@
 // func vecAdd(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·vecAdd(SB), NOSPLIT, $0-32
+	// vecAdd sets dst[i] = a[i] + b[i] for a positive multiple n of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
@@ -56,6 +57,7 @@ end:
 // func vecMul(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·vecMul(SB), NOSPLIT, $0-32
+	// vecMul sets dst[i] = a[i]·b[i] for a positive multiple n of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
@@ -105,6 +107,7 @@ end:
 // func vecScale(dst *float32, a *float32, s float32, n int)
 // Requires: AVX, AVX2, SSE
 TEXT ·vecScale(SB), NOSPLIT, $0-32
+	// vecScale sets dst[i] = a[i]·s for a positive multiple n of 8.
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         n+24(FP), DX
@@ -150,6 +153,7 @@ end:
 // func vecAxpy(dst *float32, a *float32, b *float32, s float32, n int)
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·vecAxpy(SB), NOSPLIT, $0-40
+	// vecAxpy sets dst[i] = a[i] + s·b[i] for a positive multiple n of 8.
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
@@ -201,6 +205,7 @@ end:
 // func vecScaleMul(dst *float32, a *float32, b *float32, s float32, n int)
 // Requires: AVX, AVX2, SSE
 TEXT ·vecScaleMul(SB), NOSPLIT, $0-40
+	// vecScaleMul sets dst[i] = a[i]·s·b[i] for a positive multiple n of 8.
 	MOVQ         dst+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         b+16(FP), DX
@@ -257,6 +262,7 @@ end:
 // func vecReLU2(dst *float32, a *float32, b *float32, n int)
 // Requires: AVX, AVX2
 TEXT ·vecReLU2(SB), NOSPLIT, $0-32
+	// vecReLU2 sets dst[i] = max(a[i], 0)²·b[i] for a positive multiple n of 8.
 	MOVQ dst+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
@@ -321,6 +327,7 @@ end:
 // func vecDot(a *float32, b *float32, n int) float32
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·vecDot(SB), NOSPLIT, $0-28
+	// vecDot is Σ a[i]·b[i] for a positive multiple n of 32.
 	MOVQ  a+0(FP), AX
 	MOVQ  b+8(FP), CX
 	MOVQ  n+16(FP), DX
@@ -358,6 +365,7 @@ loop:
 // func vecSumSquares(x *float32, n int) float64
 // Requires: AVX, AVX2, FMA3, SSE2
 TEXT ·vecSumSquares(SB), NOSPLIT, $0-24
+	// vecSumSquares is Σ x[i]² in float64 for a positive multiple n of 16.
 	MOVQ  x+0(FP), AX
 	MOVQ  n+8(FP), CX
 	VPXOR Y0, Y0, Y0
@@ -391,6 +399,7 @@ loop:
 // func vecMax(x *float32, n int) float32
 // Requires: AVX, AVX2, SSE
 TEXT ·vecMax(SB), NOSPLIT, $0-20
+	// vecMax is the largest of x[n] for a positive multiple n of 8; NaNs are passed over.
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVL         $0xff800000, DX
@@ -416,6 +425,7 @@ loop:
 // func vecAbsMax(x *float32, n int) float32
 // Requires: AVX, AVX2, SSE
 TEXT ·vecAbsMax(SB), NOSPLIT, $0-20
+	// vecAbsMax is the largest |x[i]| of x[n] for a positive multiple n of 8; NaNs are passed over.
 	MOVQ         x+0(FP), AX
 	MOVQ         n+8(FP), CX
 	MOVL         $0x7fffffff, DX
@@ -443,6 +453,7 @@ loop:
 // func vecF16ToF32(dst *float32, src *uint16, n int)
 // Requires: AVX, F16C
 TEXT ·vecF16ToF32(SB), NOSPLIT, $0-24
+	// vecF16ToF32 widens a positive multiple n of 8 values.
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -460,6 +471,7 @@ loop:
 // func vecF32ToF16(dst *uint16, src *float32, n int)
 // Requires: AVX, F16C
 TEXT ·vecF32ToF16(SB), NOSPLIT, $0-24
+	// vecF32ToF16 narrows a positive multiple n of 8 values to nearest even.
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ n+16(FP), DX
@@ -565,6 +577,7 @@ GLOBL tailMask<>(SB), RODATA|NOPTR, $64
 // func vecExpSum(dst *float32, x *float32, shift float32, n int) float32
 // Requires: AVX, AVX2, FMA3, SSE
 TEXT ·vecExpSum(SB), NOSPLIT, $0-36
+	// vecExpSum sets dst[i] = exp(x[i] - shift), 0 below the normal numbers, for n > 0 and returns the sum, lane i%8 by lane.
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+24(FP), DX
@@ -682,6 +695,7 @@ GLOBL vecSwiGLUSign<>(SB), RODATA|NOPTR, $32
 // func vecSwiGLU(dst *float32, gate *float32, up *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·vecSwiGLU(SB), NOSPLIT, $0-32
+	// vecSwiGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
 	MOVQ dst+0(FP), AX
 	MOVQ gate+8(FP), CX
 	MOVQ up+16(FP), DX
@@ -800,6 +814,7 @@ GLOBL vecGeGLUCube<>(SB), RODATA|NOPTR, $32
 // func vecGeGLU(dst *float32, gate *float32, up *float32, n int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·vecGeGLU(SB), NOSPLIT, $0-32
+	// vecGeGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
 	MOVQ dst+0(FP), AX
 	MOVQ gate+8(FP), CX
 	MOVQ up+16(FP), DX
@@ -906,6 +921,7 @@ end:
 // func vecRopePairs(x *float32, cos *float32, sin *float32, pairs int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·vecRopePairs(SB), NOSPLIT, $0-32
+	// vecRopePairs rotates the pairs (x[2i], x[2i+1]) by the angles of cos[i] and sin[i], a positive multiple of 4 of them.
 	MOVQ    x+0(FP), AX
 	MOVQ    cos+8(FP), CX
 	MOVQ    sin+16(FP), DX
@@ -941,6 +957,7 @@ GLOBL twice<>(SB), RODATA|NOPTR, $32
 // func vecRopeHalves(lo *float32, hi *float32, cos *float32, sin *float32, pairs int)
 // Requires: AVX, FMA3
 TEXT ·vecRopeHalves(SB), NOSPLIT, $0-40
+	// vecRopeHalves rotates the pairs (lo[i], hi[i]) by the angles of cos[i] and sin[i], a positive multiple of 8 of them.
 	MOVQ lo+0(FP), AX
 	MOVQ hi+8(FP), CX
 	MOVQ cos+16(FP), DX

@@ -32,10 +32,13 @@ func fmaPeak(budget time.Duration) float64 {
 	return rounds * float64(macs) / best.Seconds() / 1e9
 }
 
-func readBytes(b []byte) {
+// readers are the ways to read memory; the fastest one counts.
+func readers() []func(b []byte) {
 	if active == Generic {
-		readBytesGeneric(b)
-		return
+		return []func([]byte){readBytesGeneric}
 	}
-	peakReadAVX2(&b[0], len(b))
+	return []func([]byte){
+		func(b []byte) { peakReadAVX2(&b[0], len(b)) },
+		func(b []byte) { peakReadAheadAVX2(&b[0], len(b)) },
+	}
 }

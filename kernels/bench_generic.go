@@ -10,4 +10,4 @@ func multiplyPeak(time.Duration) (gmacs float64, of string) { return 0, "" }
 // fmaPeak is not known either.
 func fmaPeak(time.Duration) float64 { return 0 }
 
-func readBytes(b []byte) { readBytesGeneric(b) }
+func readers() []func(b []byte) { return []func([]byte){readBytesGeneric} }

@@ -41,7 +41,7 @@ func scores(e cached, queries int) {
 		sig += "scale *float32, "
 	}
 	text(name, "func("+sig+"t int, d int)")
-	Doc(fmt.Sprintf("%s sets dst[%d][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.", name, queries))
+	contract(fmt.Sprintf("%s sets dst[%d][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.", name, queries))
 	dst := newRows("dst", "ld", 2, queries)
 	q := newRows("q", "d", 2, queries)
 	k, t := param("k"), param("t")
@@ -172,7 +172,7 @@ func accumulate(e cached, queries int) {
 		sig += "scale *float32, "
 	}
 	text(name, "func("+sig+"t int, d int)")
-	Doc(fmt.Sprintf("%s adds the t ≥ 1 values [t][d], weighted by p[%d][t], to acc[%d][d], d a positive multiple of 8.", name, queries, queries))
+	contract(fmt.Sprintf("%s adds the t ≥ 1 values [t][d], weighted by p[%d][t], to acc[%d][d], d a positive multiple of 8.", name, queries, queries))
 	acc := newRows("acc", "d", 2, queries)
 	v, d := param("v"), param("d")
 	stride := GP64()

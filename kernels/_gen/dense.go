@@ -57,7 +57,7 @@ func dense() {
 func denseTile(i isa, w weight, bands, tokens int) {
 	name := fmt.Sprintf("dense%s%sx%dx%d", w.name, i.name, bands, tokens)
 	text(name, "func(y *float32, ld int, w *byte, stride int, x *float32, ldx int, k int)")
-	Doc(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of k ≥ 1 columns", name, tokens, bands*bandRows),
+	contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of k ≥ 1 columns", name, tokens, bands*bandRows),
 		fmt.Sprintf("of %d band(s) of %s, stride bytes apart, with rows of x that are ldx values apart.", bands, w.name))
 	wp := Load(Param("w"), GP64())
 	stride := GP64()

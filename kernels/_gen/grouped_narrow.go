@@ -32,7 +32,7 @@ func begin(p packing, isa string, bands, tokens int) *tile {
 	}
 	name := fmt.Sprintf("grouped%s%s%sx%dx%d", p.name, form, isa, bands, tokens)
 	text(name, groupedSignature)
-	Doc(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of bands of %s that are", name, tokens, bands*bandRows, p.name),
+	contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of bands of %s that are", name, tokens, bands*bandRows, p.name),
 		"stride bytes apart with rows of activation records that are lda bytes apart.")
 	t := &tile{packing: p, bands: bands, tokens: tokens}
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)

@@ -9,7 +9,7 @@ import (
 // quantize generates the AVX2 routine that makes activation records.
 func quantize() {
 	text("quantizeGroupsAVX2", "func(rec *byte, x *float32, groups int)")
-	Doc("quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.")
+	contract("quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.")
 	rec := Load(Param("rec"), GP64())
 	x := Load(Param("x"), GP64())
 	groups := Load(Param("groups"), GP64())

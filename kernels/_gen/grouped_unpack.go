@@ -10,7 +10,7 @@ import (
 // as those of Q8. It pays when many tokens pass over the same codes.
 func unpack() {
 	text("unpackQ6AVX2", "func(dst *byte, src *byte, groups int)")
-	Doc("unpackQ6AVX2 widens the codes of groups ≥ 1 groups of a Q6 band to bytes, 512 a group.")
+	contract("unpackQ6AVX2 widens the codes of groups ≥ 1 groups of a Q6 band to bytes, 512 a group.")
 	dst := param("dst")
 	src := param("src")
 	groups := param("groups")

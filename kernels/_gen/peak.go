@@ -28,7 +28,8 @@ func peak() {
 			VFMADD231PS(one, one, acc)
 		})
 	}
-	readMemory()
+	readMemory("peakReadAVX2", false)
+	readMemory("peakReadAheadAVX2", true)
 }
 
 func throughput(name, what string, macs, n int, register func() reg.VecVirtual, op func(one, acc reg.VecVirtual)) {
@@ -58,9 +59,15 @@ func throughput(name, what string, macs, n int, register func() reg.VecVirtual, 
 	done()
 }
 
-func readMemory() {
-	text("peakReadAVX2", "func(p *byte, n int)")
-	contract("peakReadAVX2 loads n bytes in order. n is a positive multiple of 256.")
+// readMemory emits a read in order. Whether asking for lines ahead helps differs
+// between processors.
+func readMemory(name string, ahead bool) {
+	how := ""
+	if ahead {
+		how = ", prefetching"
+	}
+	text(name, "func(p *byte, n int)")
+	contract(fmt.Sprintf("%s loads n bytes in order%s. n is a positive multiple of 256.", name, how))
 	p, n := param("p"), param("n")
 	acc := make([]reg.VecVirtual, 8)
 	for i := range acc {
@@ -69,7 +76,7 @@ func readMemory() {
 	}
 	Label("loop")
 	for i, a := range acc {
-		if i%2 == 0 {
+		if ahead && i%2 == 0 {
 			PREFETCHT0(Mem{Base: p, Disp: prefetch + 32*i})
 		}
 		VPOR(Mem{Base: p, Disp: 32 * i}, a, a)

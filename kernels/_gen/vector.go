@@ -49,7 +49,7 @@ func elementwise(name string, inputs int, scalar bool, what string, f func(x []r
 		s = ", s float32"
 	}
 	text(name, "func("+sig+s+", n int)")
-	Doc(fmt.Sprintf("%s sets %s for a positive multiple n of 8.", name, what))
+	contract(fmt.Sprintf("%s sets %s for a positive multiple n of 8.", name, what))
 	dst, in := param("dst"), []reg.Register{param("a")}
 	if inputs == 2 {
 		in = append(in, param("b"))
@@ -98,7 +98,7 @@ func elementwise(name string, inputs int, scalar bool, what string, f func(x []r
 
 func dotProduct() {
 	text("vecDot", "func(a *float32, b *float32, n int) float32")
-	Doc("vecDot is Σ a[i]·b[i] for a positive multiple n of 32.")
+	contract("vecDot is Σ a[i]·b[i] for a positive multiple n of 32.")
 	a, b, n := param("a"), param("b"), param("n")
 	acc := ymms(4)
 	Label("loop")
@@ -143,7 +143,7 @@ func sumLanes(y reg.VecVirtual) reg.VecVirtual {
 
 func sumSquares() {
 	text("vecSumSquares", "func(x *float32, n int) float64")
-	Doc("vecSumSquares is Σ x[i]² in float64 for a positive multiple n of 16.")
+	contract("vecSumSquares is Σ x[i]² in float64 for a positive multiple n of 16.")
 	x, n := param("x"), param("n")
 	acc := ymms(4)
 	Label("loop")
@@ -169,7 +169,7 @@ func sumSquares() {
 
 func extreme(name, what string, abs bool) {
 	text(name, "func(x *float32, n int) float32")
-	Doc(fmt.Sprintf("%s is %s for a positive multiple n of 8; NaNs are passed over.", name, what))
+	contract(fmt.Sprintf("%s is %s for a positive multiple n of 8; NaNs are passed over.", name, what))
 	x, n := param("x"), param("n")
 	m, v, mask := YMM(), YMM(), YMM()
 	if abs {
@@ -201,7 +201,7 @@ func extreme(name, what string, abs bool) {
 // halves emits the binary16 conversions.
 func halves() {
 	text("vecF16ToF32", "func(dst *float32, src *uint16, n int)")
-	Doc("vecF16ToF32 widens a positive multiple n of 8 values.")
+	contract("vecF16ToF32 widens a positive multiple n of 8 values.")
 	dst, src, n := param("dst"), param("src"), param("n")
 	v := YMM()
 	Label("loop")
@@ -214,7 +214,7 @@ func halves() {
 	done()
 
 	text("vecF32ToF16", "func(dst *uint16, src *float32, n int)")
-	Doc("vecF32ToF16 narrows a positive multiple n of 8 values to nearest even.")
+	contract("vecF32ToF16 narrows a positive multiple n of 8 values to nearest even.")
 	dst, src, n = param("dst"), param("src"), param("n")
 	v = YMM()
 	Label("loop")
@@ -230,7 +230,7 @@ func halves() {
 // ropePairs rotates adjacent pairs, four at a time.
 func ropePairs() {
 	text("vecRopePairs", "func(x *float32, cos *float32, sin *float32, pairs int)")
-	Doc("vecRopePairs rotates the pairs (x[2i], x[2i+1]) by the angles of cos[i] and sin[i], a positive multiple of 4 of them.")
+	contract("vecRopePairs rotates the pairs (x[2i], x[2i+1]) by the angles of cos[i] and sin[i], a positive multiple of 4 of them.")
 	x, cos, sin, n := param("x"), param("cos"), param("sin"), param("pairs")
 	twice := YMM()
 	VMOVDQU(table("twice", dwords(0, 0, 1, 1, 2, 2, 3, 3)), twice)
@@ -256,7 +256,7 @@ func ropePairs() {
 
 func ropeHalves() {
 	text("vecRopeHalves", "func(lo *float32, hi *float32, cos *float32, sin *float32, pairs int)")
-	Doc("vecRopeHalves rotates the pairs (lo[i], hi[i]) by the angles of cos[i] and sin[i], a positive multiple of 8 of them.")
+	contract("vecRopeHalves rotates the pairs (lo[i], hi[i]) by the angles of cos[i] and sin[i], a positive multiple of 8 of them.")
 	lo, hi, cos, sin, n := param("lo"), param("hi"), param("cos"), param("sin"), param("pairs")
 	Label("loop")
 	a, b, c, s, t := YMM(), YMM(), YMM(), YMM(), YMM()

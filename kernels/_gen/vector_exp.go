@@ -110,7 +110,7 @@ func masked(n reg.Register, pointers []reg.Register, body func(load func(p reg.R
 func expSum() {
 	e := expTables()
 	text("vecExpSum", "func(dst *float32, x *float32, shift float32, n int) float32")
-	Doc("vecExpSum sets dst[i] = exp(x[i] - shift), 0 below the normal numbers, for n > 0 and returns the sum, lane i%8 by lane.")
+	contract("vecExpSum sets dst[i] = exp(x[i] - shift), 0 below the normal numbers, for n > 0 and returns the sum, lane i%8 by lane.")
 	dst, x, n := param("dst"), param("x"), param("n")
 	s := XMM()
 	Load(Param("shift"), s)
@@ -145,7 +145,7 @@ func gated(name string, gelu bool) {
 		arg, cube = constant(name+"Arg", 1.5957691216057308), constant(name+"Cube", 0.044715)
 	}
 	text(name, "func(dst *float32, gate *float32, up *float32, n int)")
-	Doc(name + " sets dst[i] = act(gate[i])·up[i] for n > 0.")
+	contract(name + " sets dst[i] = act(gate[i])·up[i] for n > 0.")
 	dst, gate, up, n := param("dst"), param("gate"), param("up"), param("n")
 	masked(n, []reg.Register{dst, gate, up}, func(load func(reg.Register, reg.VecVirtual), store func(reg.VecVirtual, reg.Register), _ reg.VecVirtual) {
 		g, u, x := YMM(), YMM(), YMM()
