@@ -28,7 +28,7 @@ const vocab = 1024 // of the embedded tokenizer
 // fixture is a live server over a toy model with the embedded tokenizer.
 type fixture struct {
 	*Server
-	t      *testing.T
+	t      testing.TB
 	url    string
 	model  *tts.Model
 	engine *batcher.Engine
@@ -36,7 +36,7 @@ type fixture struct {
 
 // start serves m until the test ends, and then checks that the engine has been
 // left clean.
-func start(t *testing.T, m *toy.Model, tune func(*Options)) *fixture {
+func start(t testing.TB, m *toy.Model, tune func(*Options)) *fixture {
 	t.Helper()
 	opt := DefaultOptions()
 	if tune != nil {
@@ -80,7 +80,7 @@ func (f *fixture) settle() {
 }
 
 // toyModel runs m with the embedded models' words.
-func toyModel(t *testing.T, m *toy.Model, name string, onStep func(batcher.StepStats)) *tts.Model {
+func toyModel(t testing.TB, m *toy.Model, name string, onStep func(batcher.StepStats)) *tts.Model {
 	t.Helper()
 	m.Vocab = vocab
 	file, err := embedded.Open(embedded.Default)

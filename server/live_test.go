@@ -40,7 +40,7 @@ func TestThirtyTwoStreamsAtOnceSayWhatEachSaysAlone(t *testing.T) {
 
 func TestTheMostChoicesAreAnswered(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
-	_, _, answer := f.post("/v1/chat/completions", chatBody(`,"n":128,"max_tokens":4,"ignore_eos":true`))
+	_, _, answer := f.post("/v1/chat/completions", chatBody(`,"n":128,"seed":1,"max_tokens":4,"ignore_eos":true`))
 	c := wholeChat(t, answer, 128)
 	if c.Usage.Completion != 128*4 {
 		t.Errorf("usage = %+v, want 4 tokens of each of 128 choices", c.Usage)
