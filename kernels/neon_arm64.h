@@ -42,6 +42,11 @@
 
 // Four int32.
 #define MUL(d, n, m) RRR(0x4ea09c00, d, n, m)
+#define ADDI(d, n, m) RRR(0x4ea08400, d, n, m)
+#define SUBI(d, n, m) RRR(0x6ea08400, d, n, m)
+#define SSHRI(d, n, bits) RR(0x4f000400 | (64-(bits))<<16, d, n)
+#define SHLI(d, n, bits) RR(0x4f005400 | (32+(bits))<<16, d, n)
+#define BIC(d, n, m) RRR(0x4e601c00, d, n, m)
 
 // Four float32.
 #define SCVTF(d, n) RR(0x4e21d800, d, n)
@@ -57,6 +62,12 @@
 #define FMAXNM(d, n, m) RRR(0x4e20c400, d, n, m)
 #define FMAX(d, n, m) RRR(0x4e20f400, d, n, m)
 #define FMAXNMV(d, n) RR(0x6e30c800, d, n)
+#define FMIN(d, n, m) RRR(0x4ea0f400, d, n, m)
+#define FDIV(d, n, m) RRR(0x6e20fc00, d, n, m)
+#define FNEG(d, n) RR(0x6ea0f800, d, n)
+#define FRINTN(d, n) RR(0x4e218800, d, n)
+#define FCVTNS(d, n) RR(0x4e21a800, d, n)
+#define FCMGT(d, n, m) RRR(0x6ea0e400, d, n, m)
 #define FABS(d, n) RR(0x4ea0f800, d, n)
 #define UMAXV(d, n) RR(0x6eb0a800, d, n)
 

@@ -44,7 +44,7 @@ func Axpy(dst []float32, s float32, x []float32) {
 	}
 }
 
-// Dot is Σ a[i]·b[i], in float32 over 32 interleaved partial sums.
+// Dot is Σ a[i]·b[i], in float32 over 4 to 32 interleaved partial sums.
 func Dot(a, b []float32) float32 {
 	b = b[:len(a)]
 	i, sum := dotFast(a, b)
