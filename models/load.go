@@ -31,7 +31,7 @@ type LoadOptions struct {
 	Pool    *kernels.Pool   // threads of the model graph; required
 	Backend kernels.Backend // where matrices go first; nil: the CPU
 	Packing string          // run-time packing of the ternary matrices: "I1", "I2"; "auto" or "": I2
-	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference
+	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a KVF32 cache
 }
 
 // Bundle is a model with what belongs to it: everything needed to turn text
@@ -96,11 +96,12 @@ func loadModel(file *gguf.File, opt LoadOptions) (Model, error) {
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
-	l := &loader{file: file, opt: opt, arch: arch, packs: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool)}
+	l := &loader{file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool)}
 	if l.opt.Backend == nil {
 		l.opt.Backend = l.cpu
 	}
 	m := build(l)
+	l.leftovers()
 	if l.err != nil {
 		return nil, l.err
 	}

@@ -100,6 +100,7 @@ func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
 		{vector("blk.0.attn_norm.weight", bad...), "tensor blk.0.attn_norm.weight: element 5 is NaN"},
 		{vector("rope_freqs.weight", make([]float32, 16)...), "tensor rope_freqs.weight: element 0 is 0"},
 		{vector("blk.0.attn_q.bias", 1), "tensor blk.0.attn_q.bias has shape [1], want [128]"},
+		{vector("blk.1.ffn_up.bias", 1), "tensor blk.1.ffn_up.bias has no meaning for architecture llama"},
 		{vector("output.weight", 1), "tensor output.weight has shape [1]"},
 	} {
 		_, err := loadModel(altered(t, c.change), LoadOptions{Pool: pool})

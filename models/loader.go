@@ -22,6 +22,7 @@ type loader struct {
 	err   error
 	cfg   Config
 	packs map[string]bool
+	used  map[string]bool // tensors that the builder asked for
 }
 
 func (l *loader) fail(format string, args ...any) {
@@ -97,6 +98,7 @@ func (l *loader) tensor(name string, optional bool, dims ...int) *gguf.Tensor {
 	if l.err != nil {
 		return nil
 	}
+	l.used[name] = true
 	t := l.file.Tensor(name)
 	if t == nil {
 		if !optional {
@@ -202,12 +204,23 @@ func (l *loader) head() (kernels.Linear, []float32) {
 			return nil, nil
 		}
 		l.cfg.Outputs = t.Rows()
+		l.used["output.weight"] = true // left over from the model's youth as a generator
 		return l.matrix(t.Name, t.Rows(), l.cfg.Hidden), l.optionalVector("cls.output.bias", t.Rows())
 	}
 	if l.file.Tensor("output.weight") != nil {
 		return l.matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden), nil
 	}
 	return l.matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden), nil
+}
+
+// leftovers fails on a tensor that nobody asked for: a bias or scale passed
+// over in silence would change every answer.
+func (l *loader) leftovers() {
+	for i := range l.file.Tensors {
+		if name := l.file.Tensors[i].Name; !l.used[name] {
+			l.fail("tensor %s has no meaning for architecture %s", name, l.arch)
+		}
+	}
 }
 
 // config is the finished description of the model.
