@@ -69,10 +69,8 @@ chunk:
 	VPXOR   Y8, Y8, Y8
 
 half0:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
 	VMOVDQU    (AX), Y9
 
 	// 32 indices: divide, look digits up, multiply
@@ -205,7 +203,9 @@ half0:
 	VPXOR Y8, Y8, Y8
 
 half1:
-	VMOVDQU (AX), Y9
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
+	VMOVDQU    (AX), Y9
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y9, Y11
@@ -345,7 +345,7 @@ TEXT ·madUnpack4AVX2(SB), NOSPLIT, $0-24
 	VMOVDQU nines4<>+0(SB), Y4
 
 loop:
-	PREFETCHT0 4096(CX)
+	PREFETCHT0 8192(CX)
 	VMOVDQU    (CX), Y5
 
 	// 32 indices: divide, look digits up, multiply
@@ -380,7 +380,7 @@ loop:
 	VMOVDQU    Y7, 32(AX)
 	VPSHUFB    Y5, Y3, Y7
 	VMOVDQU    Y7, 288(AX)
-	PREFETCHT0 4160(CX)
+	PREFETCHT0 8256(CX)
 	VMOVDQU    64(CX), Y5
 
 	// 32 indices: divide, look digits up, multiply
@@ -415,7 +415,7 @@ loop:
 	VMOVDQU    Y7, 96(AX)
 	VPSHUFB    Y5, Y3, Y7
 	VMOVDQU    Y7, 352(AX)
-	PREFETCHT0 4224(CX)
+	PREFETCHT0 8320(CX)
 	VMOVDQU    128(CX), Y5
 
 	// 32 indices: divide, look digits up, multiply
@@ -450,7 +450,7 @@ loop:
 	VMOVDQU    Y7, 160(AX)
 	VPSHUFB    Y5, Y3, Y7
 	VMOVDQU    Y7, 416(AX)
-	PREFETCHT0 4288(CX)
+	PREFETCHT0 8384(CX)
 	VMOVDQU    192(CX), Y5
 
 	// 32 indices: divide, look digits up, multiply
@@ -578,10 +578,8 @@ chunk:
 	VPXOR   Y11, Y11, Y11
 
 half0:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
 	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
@@ -754,7 +752,9 @@ half0:
 	VPXOR Y11, Y11, Y11
 
 half1:
-	VMOVDQU (AX), Y12
+	PREFETCHT0 8192(AX)
+	PREFETCHT0 8256(AX)
+	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y1, Y12, Y14
@@ -937,7 +937,7 @@ TEXT ·madUnpack5AVX2(SB), NOSPLIT, $0-24
 	VMOVDQU seventeen5<>+0(SB), Y7
 
 loop:
-	PREFETCHT0 4096(CX)
+	PREFETCHT0 8192(CX)
 	VMOVDQU    (CX), Y8
 
 	// 32 indices: divide, look digits up, multiply
@@ -988,7 +988,7 @@ loop:
 	VMOVDQU    Y10, 32(AX)
 	VPSHUFB    Y8, Y3, Y10
 	VMOVDQU    Y10, 288(AX)
-	PREFETCHT0 4160(CX)
+	PREFETCHT0 8256(CX)
 	VMOVDQU    64(CX), Y8
 
 	// 32 indices: divide, look digits up, multiply
@@ -1039,7 +1039,7 @@ loop:
 	VMOVDQU    Y10, 96(AX)
 	VPSHUFB    Y8, Y3, Y10
 	VMOVDQU    Y10, 352(AX)
-	PREFETCHT0 4224(CX)
+	PREFETCHT0 8320(CX)
 	VMOVDQU    128(CX), Y8
 
 	// 32 indices: divide, look digits up, multiply
@@ -1090,7 +1090,7 @@ loop:
 	VMOVDQU    Y10, 160(AX)
 	VPSHUFB    Y8, Y3, Y10
 	VMOVDQU    Y10, 416(AX)
-	PREFETCHT0 4288(CX)
+	PREFETCHT0 8384(CX)
 	VMOVDQU    192(CX), Y8
 
 	// 32 indices: divide, look digits up, multiply

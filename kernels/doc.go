@@ -13,5 +13,10 @@
 //     implementations agree bit for bit; float products agree within a bound
 //     stated with each.
 //
+// Each instruction set has kernels beside the portable ones, and a table of
+// measured rules picks among them by packing and N. LUTRA_KERNEL names one to
+// use instead: an instruction set ("avx2", "generic") or one of
+// Implementations ("avx2:lut", "avx512:vnni"). BenchKernels measures them all.
+//
 // The package knows nothing of layers, heads or sequences.
 package kernels

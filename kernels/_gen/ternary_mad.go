@@ -14,7 +14,7 @@ import (
 const (
 	stripRows  = 64
 	stripBytes = 4 * stripRows // one block
-	prefetch   = 4096
+	prefetch   = 8192
 )
 
 func ternaryMAD() {
@@ -157,10 +157,8 @@ func madStream(u *unpacker) {
 			zeroY(sum[r])
 		}
 		Label(loop)
-		if half == 0 {
-			for line := range 4 {
-				PREFETCHT0(Mem{Base: w, Disp: prefetch + 64*line})
-			}
+		for line := range 2 {
+			PREFETCHT0(Mem{Base: w, Disp: prefetch + 64*line})
 		}
 		for r := range sum {
 			u.planes(t, Mem{Base: w, Disp: 32 * r}, func(j int, p reg.VecVirtual) {
