@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// lutra runs a command line and returns what it printed.
+func lutra(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := newRoot(&out, io.Discard)
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func mustLutra(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := lutra(t, args...)
+	if err != nil {
+		t.Fatalf("lutra %q: %v", args, err)
+	}
+	return out
+}
+
+func TestAskAnswersWithTheEmbeddedModel(t *testing.T) {
+	if got := mustLutra(t, "ask", "What is 12 * 7?"); got != "12*7=84.\nAnswer: 84\n" {
+		t.Errorf("ask = %q", got)
+	}
+	var stats answerStats
+	if err := json.Unmarshal([]byte(mustLutra(t, "ask", "--json", "--model", "lutra-tiny-s", "What is 12 * 7?")), &stats); err != nil {
+		t.Fatal(err)
+	}
+	if stats.Answer != "12*7=84.\nAnswer: 84" || stats.Seconds <= 0 {
+		t.Errorf("ask --json = %+v", stats)
+	}
+}
+
+func TestChatRemembersAndForgets(t *testing.T) {
+	var asked [][]turn
+	answer := func(_ context.Context, c []turn, emit func(string) error) error {
+		asked = append(asked, c)
+		if c[len(c)-1].content == "fail" {
+			return errors.New("broken")
+		}
+		return emit("re: " + c[len(c)-1].content)
+	}
+	var out bytes.Buffer
+	in := strings.NewReader("one\n\nfail\ntwo\n/clear\nthree\n/quit\nnever\n")
+	if err := chat(t.Context(), answer, &askOptions{system: "be brief"}, in, &out); err != nil {
+		t.Fatal(err)
+	}
+	var lengths []int
+	for _, c := range asked {
+		lengths = append(lengths, len(c))
+	}
+	// system + one; + answer + fail; the failed turn is forgotten; after /clear only the system message is left.
+	if want := []int{2, 4, 4, 2}; !slices.Equal(lengths, want) {
+		t.Errorf("conversations had %v turns, want %v", lengths, want)
+	}
+	if got := out.String(); !strings.Contains(got, "re: two") || !strings.Contains(got, "error: broken") || strings.Contains(got, "never") {
+		t.Errorf("chat printed %q", got)
+	}
+}
+
+func TestInfoDescribesAModel(t *testing.T) {
+	var info fileInfo
+	if err := json.Unmarshal([]byte(mustLutra(t, "info", "--json", "lutra-tiny-s")), &info); err != nil {
+		t.Fatal(err)
+	}
+	if info.Metadata["general.architecture"] != "llama" || len(info.Tensors) == 0 || info.Weights < 2e6 {
+		t.Errorf("info --json = %+v", info)
+	}
+	text := mustLutra(t, "info", "--tensors", "lutra-tiny-s")
+	if !strings.Contains(text, "token_embd.weight") || !strings.Contains(text, "TQ1_0") {
+		t.Errorf("info --tensors = %s", text)
+	}
+	if strings.ContainsRune(printable("a\x1b[31mb"), '\x1b') {
+		t.Error("a control character of a file reaches the terminal")
+	}
+}
+
+func TestLogitsAreWrittenForEveryToken(t *testing.T) {
+	dir := t.TempDir()
+	tokens := filepath.Join(dir, "ids")
+	if err := os.WriteFile(tokens, []byte("[1022, 286, 10]\n258 273 111"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	raw, npy := filepath.Join(dir, "out.f32"), filepath.Join(dir, "out.npy")
+	mustLutra(t, "logits", "--model", "lutra-tiny-s", "--tokens", tokens, "--out", raw)
+	mustLutra(t, "logits", "--model", "lutra-tiny-s", "--tokens", tokens, "--out", npy)
+	data, err := os.ReadFile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 6 * 1024 * 4; len(data) != want {
+		t.Fatalf("%d bytes, want %d", len(data), want)
+	}
+	array, err := os.ReadFile(npy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := int(binary.LittleEndian.Uint16(array[8:])); (10+n)%64 != 0 || !bytes.Equal(array[10+n:], data) || !bytes.Contains(array[:10+n], []byte("(6, 1024)")) {
+		t.Errorf("the NumPy file's header is %q", array[:10+n])
+	}
+	for _, bad := range []string{"1 2 x", "1024", "-1", ""} {
+		if err := os.WriteFile(tokens, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := lutra(t, "logits", "--model", "lutra-tiny-s", "--tokens", tokens, "--out", raw); err == nil {
+			t.Errorf("token list %q was taken", bad)
+		}
+	}
+}
+
+func TestPerplexityPrefersTextTheModelKnows(t *testing.T) {
+	measure := func(text string) float64 {
+		path := filepath.Join(t.TempDir(), "text")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var r perplexityReport
+		if err := json.Unmarshal([]byte(mustLutra(t, "perplexity", "--json", "--file", path, "--context", "64")), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Tokens == 0 || math.IsNaN(r.Perplexity) {
+			t.Fatalf("perplexity = %+v", r)
+		}
+		return r.Perplexity
+	}
+	known := measure(strings.Repeat("Now she has 12+36=48.\nNow she has 48+2=50.\n", 8))
+	noise := measure(strings.Repeat("zq#kf vv?%j xow;;p [[ub 8&&l ", 12))
+	if known*2 > noise {
+		t.Errorf("perplexity of a solution is %.1f, of noise %.1f", known, noise)
+	}
+}
+
+func TestBenchEngineReportsEveryTest(t *testing.T) {
+	var results []engineResult
+	out := mustLutra(t, "bench", "engine", "--json", "--reps", "1", "--model", "lutra-tiny-s", "--tests", "pp32,tg4,par3")
+	if err := json.Unmarshal([]byte(out), &results); err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 3 || results[2].Test != "par3" {
+		t.Fatalf("bench engine = %s", out)
+	}
+	for _, r := range results {
+		if r.TokS <= 0 || r.Min > r.TokS || r.Max < r.TokS {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestWrongUsageIsToldApart(t *testing.T) {
+	for _, args := range [][]string{
+		{"sing"}, {"ask"}, {"serve", "--no-such-flag"}, {"bench", "everything"}, {"bench", "engine", "--tests", "xx1"},
+		{"bench", "kernels", "--shapes", "big"}, {"logits"}, {"perplexity"}, {"bench", "engine", "--shape", "none"},
+	} {
+		_, err := lutra(t, args...)
+		var usage usageError
+		if !errors.As(err, &usage) {
+			t.Errorf("lutra %q: error %v, want one of usage", args, err)
+		}
+	}
+	if _, err := lutra(t, "ask", "--model", "no-such-file.gguf", "hello"); err == nil || !strings.Contains(err.Error(), "lutra-tiny-l") {
+		t.Errorf("a missing model: error %v, want one that lists the embedded models", err)
+	}
+	if _, err := lutra(t, "ask", "--model", "lutra-tiny-prm", "hello"); err == nil || !strings.Contains(err.Error(), "reward") {
+		t.Errorf("asking a reward model: error %v", err)
+	}
+}
+
+func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	logRead, logWrite := io.Pipe()
+	cmd := newRoot(io.Discard, logWrite)
+	cmd.SetArgs([]string{"serve", "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s"})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- cmd.ExecuteContext(ctx)
+		logWrite.Close()
+	}()
+	address := regexp.MustCompile(`ready on ([0-9.:]+)`)
+	url := make(chan string, 1)
+	logged := make(chan struct{})
+	go func() { // reads to the end, so that logging never blocks the server
+		defer close(logged)
+		for s := bufio.NewScanner(logRead); s.Scan(); {
+			if m := address.FindStringSubmatch(s.Text()); m != nil {
+				url <- "http://" + strings.TrimSuffix(m[1], ":")
+			}
+		}
+	}()
+	var base string
+	select {
+	case base = <-url:
+	case err := <-ended:
+		t.Fatalf("serve: %v", err)
+	}
+	if got := mustLutra(t, "health", "--url", base); got != "ready\n" {
+		t.Errorf("health = %q", got)
+	}
+	if got := mustLutra(t, "ask", "--url", base+"/v1", "What is 12 * 7?"); got != "12*7=84.\nAnswer: 84\n" {
+		t.Errorf("ask --url = %q", got)
+	}
+	var report loadReport
+	out := mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-n", "6", "-c", "3", "--max-tokens", "8", "--prompt-words", "10")
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatal(err)
+	}
+	if report.Errors != 0 || report.Requests != 6 || report.CompletionTokens == 0 || report.PromptTokens == 0 || report.TTFT.P50 <= 0 {
+		t.Errorf("bench serve = %+v", report)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("serve ended with %v", err)
+	}
+	<-logged
+	if _, err := lutra(t, "health", "--url", base); err == nil {
+		t.Error("health finds a server that has drained")
+	}
+}
