@@ -30,6 +30,10 @@ func PackF16(rows, cols int, raw []byte) (*Matrix, error) { return packHalf(F16,
 // PackBF16 packs row-major bfloat16 weights, raw[rows][cols][2] little endian.
 func PackBF16(rows, cols int, raw []byte) (*Matrix, error) { return packHalf(BF16, rows, cols, raw) }
 
+// packCols is the number of columns whose place in a band stays in L1 while its
+// rows are spread over it.
+const packCols = 256
+
 func packHalf(p Packing, rows, cols int, raw []byte) (*Matrix, error) {
 	if err := checkShape(p.String(), rows, cols, 1, 2, len(raw)); err != nil {
 		return nil, err
@@ -37,11 +41,13 @@ func packHalf(p Packing, rows, cols int, raw []byte) (*Matrix, error) {
 	m := newDense(p, rows, cols)
 	packBands(m.bands(), func(s int) {
 		out := m.Data[s*bandRows*cols*2:]
-		for i := range min(bandRows, rows-s*bandRows) {
-			row := raw[(s*bandRows+i)*cols*2:][:cols*2]
-			for k := range cols {
-				o := (k*bandRows + i) * 2
-				out[o], out[o+1] = row[2*k], row[2*k+1]
+		for k := 0; k < cols; k += packCols {
+			n := min(packCols, cols-k)
+			for i := range min(bandRows, rows-s*bandRows) {
+				row := raw[((s*bandRows+i)*cols+k)*2:][:2*n]
+				for c := range n {
+					binary.LittleEndian.PutUint16(out[((k+c)*bandRows+i)*2:], binary.LittleEndian.Uint16(row[2*c:]))
+				}
 			}
 		}
 	})

@@ -97,31 +97,43 @@ func (w groupedRow) small(u, halves, i int) *byte {
 	return &w.scales[u*w.format.unitBytes+(2*halves+i)*bandRows+w.lane]
 }
 
-// nibble gives the byte that holds column k of a group's low nibbles, and the shift.
-func (w groupedRow) nibble(g, k int) (*byte, uint) {
-	plane, shift := k/4%4, uint(k/16*4)
-	return &w.codes[g*w.format.codeBytes+plane*planeBytes+w.lane*4+k%4], shift
+// A group's codes are packed as eight steps: step j holds columns 4j..4j+3, a
+// byte each, column 4j lowest.
+type steps [groupCols / 4]uint32
+
+// word gives the place of a plane's 32-bit lane of group g.
+func (w groupedRow) word(g, plane int) []byte {
+	return w.codes[g*w.format.codeBytes+plane*planeBytes+w.lane*4:]
 }
 
-// pair gives the byte that holds the high bits of column k, and the shift.
-func (w groupedRow) pair(g, k int) (*byte, uint) {
-	return &w.codes[g*w.format.codeBytes+nibbleBytes+k/16*planeBytes+w.lane*4+k%4], uint(k / 4 % 4 * 2)
+func (w groupedRow) put4(g int, s *steps) {
+	for p := range 4 {
+		binary.LittleEndian.PutUint32(w.word(g, p), s[p]&lowNibbles|s[p+4]&lowNibbles<<4)
+	}
 }
 
-func (w groupedRow) put4(g, k int, code byte) {
-	b, shift := w.nibble(g, k)
-	*b |= code << shift
+func (w groupedRow) put6(g int, s *steps) {
+	w.put4(g, s)
+	for h := range 2 {
+		var pairs uint32
+		for f, codes := range s[4*h : 4*h+4] {
+			pairs |= codes >> 4 & lowPairs << (2 * f)
+		}
+		binary.LittleEndian.PutUint32(w.word(g, 4+h), pairs)
+	}
 }
 
-func (w groupedRow) put6(g, k int, code byte) {
-	w.put4(g, k, code&15)
-	b, shift := w.pair(g, k)
-	*b |= code >> 4 << shift
+func (w groupedRow) put8(g int, s *steps) {
+	for j, codes := range s {
+		binary.LittleEndian.PutUint32(w.word(g, j), codes)
+	}
 }
 
-func (w groupedRow) put8(g, k int, code byte) {
-	w.codes[g*w.format.codeBytes+k/4*planeBytes+w.lane*4+k%4] = code
-}
+// Masks of four bytes.
+const (
+	lowNibbles = 0x0f0f0f0f
+	lowPairs   = 0x03030303
+)
 
 // codesOf sets q to the codes of group g, their offset (8 or 32) taken off.
 func (w groupedRow) codesOf(p Packing, g int, q *[groupCols]int8) {

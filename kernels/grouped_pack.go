@@ -1,5 +1,7 @@
 package kernels
 
+import "encoding/binary"
+
 // Packers of ggml's block formats. A row is cols/block blocks, rows follow one
 // another; raw is exactly that. Scales are IEEE binary16, little endian.
 
@@ -17,10 +19,12 @@ func PackQ4_0(rows, cols int, raw []byte) (*Matrix, error) {
 		for g := range cols / groupCols {
 			b := raw[(r*(cols/groupCols)+g)*size:][:size]
 			w.putHalf(g, 0, b)
-			for k, v := range b[2:] {
-				w.put4(g, k, v&15)
-				w.put4(g, k+16, v>>4)
+			var codes steps
+			for i := range 4 {
+				v := binary.LittleEndian.Uint32(b[2+4*i:])
+				codes[i], codes[i+4] = v, v>>4
 			}
+			w.put4(g, &codes)
 		}
 	}), nil
 }
@@ -39,9 +43,11 @@ func PackQ8_0(rows, cols int, raw []byte) (*Matrix, error) {
 		for g := range cols / groupCols {
 			b := raw[(r*(cols/groupCols)+g)*size:][:size]
 			w.putHalf(g, 0, b)
-			for k, v := range b[2:] {
-				w.put8(g, k, v)
+			var codes steps
+			for i := range codes {
+				codes[i] = binary.LittleEndian.Uint32(b[2+4*i:])
 			}
+			w.put8(g, &codes)
 		}
 	}), nil
 }
@@ -71,10 +77,14 @@ func PackQ4_K(rows, cols int, raw []byte) (*Matrix, error) {
 			for i := range superGroups {
 				*w.small(u, 2, 2*i), *w.small(u, 2, 2*i+1) = sixBitPair(b[4:16], i)
 			}
-			for i, v := range b[16:] {
-				g := u*superGroups + i/32*2
-				w.put4(g, i%32, v&15)
-				w.put4(g+1, i%32, v>>4)
+			for i := range superGroups / 2 {
+				var low, high steps
+				for j := range low {
+					v := binary.LittleEndian.Uint32(b[16+32*i+4*j:])
+					low[j], high[j] = v, v>>4
+				}
+				w.put4(u*superGroups+2*i, &low)
+				w.put4(u*superGroups+2*i+1, &high)
 			}
 		}
 	}), nil
@@ -107,10 +117,15 @@ func PackQ6_K(rows, cols int, raw []byte) (*Matrix, error) {
 			for i, v := range b[192:208] {
 				*w.small(u, 1, i) = v
 			}
-			for i := range superCols {
-				ql, qh, k := b[i/128*64:], b[128+i/128*32:], i%128
-				code := ql[k%64]>>(k/64*4)&15 | qh[k%32]>>(k/32*2)&3<<4
-				w.put6(u*superGroups+i/groupCols, i%groupCols, code)
+			for g := range superGroups {
+				ql, qh := b[g/4*64+g%2*32:], b[128+g/4*32:]
+				var codes steps
+				for j := range codes {
+					low := binary.LittleEndian.Uint32(ql[4*j:]) >> (g / 2 % 2 * 4)
+					high := binary.LittleEndian.Uint32(qh[4*j:]) >> (g % 4 * 2)
+					codes[j] = low&lowNibbles | high&lowPairs<<4
+				}
+				w.put6(u*superGroups+g, &codes)
 			}
 		}
 	}), nil
