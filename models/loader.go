@@ -204,7 +204,7 @@ func (l *loader) head() (kernels.Linear, []float32) {
 			return nil, nil
 		}
 		l.cfg.Outputs = t.Rows()
-		l.used["output.weight"] = true // left over from the model's youth as a generator
+		l.used["output.weight"] = true // of the generator that the reward model was made from
 		return l.matrix(t.Name, t.Rows(), l.cfg.Hidden), l.optionalVector("cls.output.bias", t.Rows())
 	}
 	if l.file.Tensor("output.weight") != nil {
