@@ -147,6 +147,16 @@ func TestForksComputeThePromptOnceAndDoNotDisturbTheirParent(t *testing.T) {
 		if got := m.Computed(); got != 99 {
 			t.Errorf("forking computed %d tokens, want 99", got)
 		}
+		late := r.open(prompt...)
+		hit, err := late.Fork(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := hit[0].CachedPrompt(), late.CachedPrompt(); got != want || got == 0 {
+			t.Errorf("a fork of a sequence with %d cached tokens says %d", want, got)
+		}
+		hit[0].Close()
+		late.Close()
 		for _, k := range append(kids, s) {
 			if got := collect(t, k, Params{MaxTokens: 10}); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)

@@ -306,7 +306,7 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	f := &fork{at: s.known, kids: make([]*Sequence, n)}
 	for i := range f.kids {
 		k := s.e.newSequence(slices.Clone(s.tokens[:s.known]))
-		k.age, k.prompt, k.said, k.timing.CachedPrompt = s.age, s.prompt, s.said, s.timing.CachedPrompt
+		k.age, k.prompt, k.said = s.age, s.prompt, s.said
 		k.begun = true
 		f.kids[i] = k
 	}
@@ -334,6 +334,12 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 			k.Close()
 		}
 		return nil, err
+	}
+	cached := s.CachedPrompt() // known now that the prompt has been begun
+	for _, k := range f.kids {
+		k.mu.Lock()
+		k.timing.CachedPrompt = cached
+		k.mu.Unlock()
 	}
 	return f.kids, nil
 }

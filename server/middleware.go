@@ -160,10 +160,13 @@ func (s *Server) cors(next http.Handler) http.Handler {
 	})
 }
 
-// receive wants a body to be JSON and bounds its size.
+// receive wants a body to be JSON and bounds its size. Programs that do not
+// say so (curl -d says "form") are believed; a browser, which always names the
+// Origin it writes from, is not: a form on any page could otherwise reach a
+// server on its visitor's machine without CORS being asked.
 func (s *Server) receive(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if t := r.Header.Get("Content-Type"); t != "" {
+		if t := r.Header.Get("Content-Type"); t != "" && r.Header.Get("Origin") != "" {
 			media, _, err := mime.ParseMediaType(t)
 			if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
 				s.fail(w, r, &apiError{Status: http.StatusUnsupportedMediaType, Type: typeInvalid, Code: "unsupported_media_type",

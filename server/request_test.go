@@ -181,7 +181,7 @@ func TestRoutesMethodsAndMediaTypesHaveTheEnvelopeToo(t *testing.T) {
 	} {
 		headers := []string{}
 		if c.media != "" {
-			headers = []string{"Content-Type", c.media}
+			headers = []string{"Content-Type", c.media, "Origin", "https://elsewhere.example"}
 		}
 		status, h, answer := f.do(c.method, c.path, strings.NewReader("{}"), headers...)
 		param := ""
@@ -194,6 +194,16 @@ func TestRoutesMethodsAndMediaTypesHaveTheEnvelopeToo(t *testing.T) {
 		}
 		if c.status == 405 && h.Get("Allow") == "" {
 			t.Errorf("%s %s: no Allow header", c.method, c.path)
+		}
+	}
+}
+
+func TestProgramsNeedNotNameTheMediaType(t *testing.T) {
+	f := start(t, &toy.Model{}, nil)
+	for _, media := range []string{"application/x-www-form-urlencoded", "text/plain", ""} {
+		status, _, answer := f.do("POST", "/v1/completions", strings.NewReader(`{"prompt":"a","max_tokens":1}`), "Content-Type", media)
+		if status != 200 {
+			t.Errorf("Content-Type %q: status %d, %s", media, status, answer)
 		}
 	}
 }
