@@ -21,4 +21,13 @@ func quantiseRow(q []int8, x []float32) (scale float32, negSum int32) {
 
 func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst, q, stride, g, width) }
 
-func arrangeLanes(dst, q []int8, stride, lanes, n int) { arrangeLanesGeneric(dst, q, stride, lanes, n) }
+// arrangeLanes may transpose rows behind the n wanted: memory for a whole tile
+// of them is there, and what stands in a lane without a token is never read.
+func arrangeLanes(dst, q []int8, stride, lanes, n int) {
+	if active == Generic || lanes != neonLanes {
+		arrangeLanesGeneric(dst, q, stride, lanes, n)
+		return
+	}
+	_, _ = q[:neonLanes*stride], dst[:neonLanes*stride]
+	lanes8NEON(&dst[0], &q[0], stride, stride)
+}

@@ -43,3 +43,6 @@ func absmaxNEON(x *float32, n int) uint32
 
 //go:noescape
 func codesNEON(q *int8, x *float32, n int, inv float32) (sum int32)
+
+//go:noescape
+func lanes8NEON(dst, q *int8, stride, n int)
