@@ -300,6 +300,19 @@ func partition(f []found) int {
 	return n
 }
 
+// certainty is KL(U‖P) of the finite logits, whose log-sum-exp is norm: the
+// mean of ln(1/n) - (logit - norm).
+func certainty(row []float32, norm float32) float32 {
+	sum, n := 0.0, 0
+	for _, v := range row {
+		if v > negInf { // false for NaN
+			sum += float64(v)
+			n++
+		}
+	}
+	return float32(float64(norm) - sum/float64(n) - math.Log(float64(n)))
+}
+
 // report fills the log-probability of tok, and its best alternatives, from
 // unmodified logits.
 func (s *sampler) report(tok *Token, row []float32, top int) {
@@ -313,6 +326,7 @@ func (s *sampler) report(tok *Token, row []float32, top int) {
 	if tok.Logprob = row[tok.ID] - norm; tok.Logprob != tok.Logprob {
 		tok.Logprob = negInf
 	}
+	tok.Certainty = certainty(row, norm)
 	if top == 0 {
 		return
 	}

@@ -28,7 +28,7 @@ type Params struct {
 	Candidate         int     // index among the candidates of one request; mixed into the randomness
 	Stop              []int32 // token ids that end generation; the ending token is delivered, with Finish set
 	IgnoreEOS         bool    // generate to MaxTokens whatever is sampled (benchmarks)
-	Logprobs          bool    // fill Token.Logprob
+	Logprobs          bool    // fill Token.Logprob and Token.Certainty
 	TopLogprobs       int     // alternatives in Token.Top, most likely first; implies Logprobs
 }
 
@@ -92,8 +92,11 @@ const (
 type Token struct {
 	ID      int32
 	Logprob float32 // natural log of the probability under the unmodified logits (temperature 1)
-	Top     []TokenLogprob
-	Finish  Finish // set on the last token
+	// Certainty, filled with Logprob, is the distance of that distribution P
+	// from the uniform one U: KL(U‖P) in nats, over the tokens with a finite logit.
+	Certainty float32
+	Top       []TokenLogprob
+	Finish    Finish // set on the last token
 }
 
 // TokenLogprob is a token with its log-probability.

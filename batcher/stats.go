@@ -5,12 +5,13 @@ import "time"
 // Stats is a snapshot of an engine, for metrics. Counters only grow.
 type Stats struct {
 	// Now.
-	Running int // sequences that have work and KV blocks
-	Waiting int // sequences that have work and wait for KV blocks
-	Idle    int // begun sequences that wait for their caller
-	Blocks  int // KV blocks in the pool
-	Used    int // KV blocks held by sequences
-	Budget  int // token lanes that the next step may fill beside running streams
+	Running  int // sequences that have work and KV blocks
+	Waiting  int // sequences that have work and wait for KV blocks
+	Idle     int // begun sequences that wait for their caller
+	Blocks   int // KV blocks in the pool
+	BlockLen int // tokens a block
+	Used     int // KV blocks held by sequences
+	Budget   int // token lanes that the next step may fill beside running streams
 
 	// Since the engine was made.
 	Steps           int64
@@ -63,7 +64,7 @@ func (e *Engine) Stats() Stats {
 func (e *Engine) publish(st *StepStats) {
 	c := &e.counts
 	c.Running, c.Waiting, c.Idle = len(e.active), len(e.waiting), len(e.idle)
-	c.Blocks, c.Used = e.kv.Blocks(), e.kv.Blocks()-e.kv.Free()
+	c.Blocks, c.Used, c.BlockLen = e.kv.Blocks(), e.kv.Blocks()-e.kv.Free(), e.kv.BlockLen()
 	c.Budget = st.Budget
 	if st.Tokens > 0 {
 		c.Steps++

@@ -1,6 +1,10 @@
 package tts
 
-import "github.com/lutra-lm/lutra/batcher"
+import (
+	"slices"
+
+	"github.com/lutra-lm/lutra/batcher"
+)
 
 // decoder turns one sequence's tokens into deltas.
 type decoder struct {
@@ -18,6 +22,11 @@ type waiting struct {
 
 func newDecoder(m *Model, req *Request) *decoder {
 	return &decoder{model: m, text: newText(req.Stop), logprobs: req.Sampling.Logprobs}
+}
+
+// clone is a decoder that goes on from here on its own.
+func (d *decoder) clone() *decoder {
+	return &decoder{model: d.model, text: d.text.clone(), logprobs: d.logprobs, waiting: slices.Clone(d.waiting)}
 }
 
 // push adds a sampled token. The delta's Finish is set when the choice ends

@@ -16,6 +16,9 @@ type Delta struct {
 	Finish Finish  // set on a choice's last delta
 	Usage  Usage   // tokens spent since the last delta; the sum over a run is its cost
 	Timing Timing  // of the choice, set with Finish
+
+	Progress *Progress // where a search stands; nil: nothing new
+	Outcome  *Outcome  // of a search, on its last delta
 }
 
 // Finish says why a choice ended.
@@ -32,6 +35,7 @@ type Usage struct {
 	Prompt     int // tokens of the prompt, once for all choices
 	Cached     int // those of them that the prefix cache spared
 	Completion int // tokens generated, for whichever candidate
+	Verifier   int // tokens that a verifier computed
 }
 
 // Add counts v's tokens too.
@@ -39,6 +43,7 @@ func (u *Usage) Add(v Usage) {
 	u.Prompt += v.Prompt
 	u.Cached += v.Cached
 	u.Completion += v.Completion
+	u.Verifier += v.Verifier
 }
 
 // Token is a token of the answer (or of an echoed prompt) with its

@@ -20,6 +20,7 @@ type Model struct {
 	Tokenizer *tokenizer.Tokenizer
 	Template  *template.Template // nil: the model knows no conversations
 	Vocab     int                // token ids are 0 to Vocab-1
+	Outputs   int                // width of a row of logits: Vocab, or the number of a reward model's scores
 	Context   int                // tokens that prompt and completion may have together
 
 	longest int // bytes of the longest token
@@ -29,7 +30,7 @@ type Model struct {
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
 		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template,
-		Vocab: b.Model.Config().Vocab, Context: e.Limit(),
+		Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs, Context: e.Limit(),
 	}
 	for id := range int32(m.Tokenizer.Size()) {
 		m.longest = max(m.longest, len(m.Bytes(id)))

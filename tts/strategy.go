@@ -13,19 +13,3 @@ import (
 type Strategy interface {
 	Run(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 }
-
-// Scorer sets the Score of candidate answers to one request. All candidates
-// come in one call, so that a verifier scores them in one batch.
-type Scorer interface {
-	Score(ctx context.Context, req *Request, cands []*Candidate) error
-}
-
-// Candidate is one of the answers, whole or partial, that a strategy chooses
-// among.
-type Candidate struct {
-	Index  int     // position among the request's candidates; part of the randomness
-	Text   string  // as it would be delivered
-	Tokens []Token // with log-probabilities
-	Finish Finish  // empty while partial
-	Score  float32 // set by a Scorer; higher is better
-}

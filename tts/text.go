@@ -1,6 +1,9 @@
 package tts
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // text turns the bytes of tokens into deliverable text: always valid UTF-8,
 // and never a byte that may still turn out to begin a stop string.
@@ -23,6 +26,13 @@ func newText(stops []string) *text {
 		}
 	}
 	return t
+}
+
+// clone is a copy that goes on from here on its own.
+func (t *text) clone() *text {
+	c := *t
+	c.partial, c.held, c.stops = slices.Clone(t.partial), slices.Clone(t.held), slices.Clone(t.stops)
+	return &c
 }
 
 // push adds a token's bytes and returns the text that can be delivered. After

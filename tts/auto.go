@@ -1,0 +1,38 @@
+package tts
+
+// probes is the number of whole answers that Auto looks at first.
+const probes = 4
+
+// auto asks for a few whole answers. When they agree, or when they are of a
+// kind that has no extractable answer, more would not help. Otherwise it
+// searches: step by step where there is a verifier, else by further votes.
+func (r *searching) auto() error {
+	n := r.plan.N
+	pair, err := r.fork(r.root, 2) // one for the probes, one for what may follow
+	if err != nil {
+		return err
+	}
+	spare := pair[len(pair)-1]
+	defer spare.close()
+	r.root, r.method = pair[0], SelfConsistency
+	if err := r.sample(min(probes, n), n); err != nil {
+		return err
+	}
+	rk := rank(r.done, r.plan.Select)
+	switch {
+	case r.reason != StopComplete, r.work.Err() != nil, len(r.done) >= n, len(pair) == 1:
+		return nil
+	case rk.answered*2 < rk.voters:
+		r.method = BestOfN
+		return nil
+	case rk.agreement == 1:
+		r.reason = StopConsensus
+		return nil
+	}
+	r.root = spare
+	if r.verified {
+		r.method = BeamSearch
+		return r.search(1)
+	}
+	return r.sample(n, n)
+}

@@ -1,0 +1,143 @@
+package tts
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// bloc is the candidates that give one answer.
+type bloc struct {
+	members []*Candidate
+	weight  float64 // sum of their scores
+}
+
+// ranking is candidates in order of preference.
+type ranking struct {
+	order     []*Candidate
+	blocs     []*bloc // in order of preference
+	voters    int     // candidates that could have voted
+	answered  int     // those that did
+	sel       Select  // the rule that made the order
+	agreement float64
+}
+
+// rank orders candidates, the best first, and fills their Votes. Those that
+// were cut off come last and have no vote, unless all were.
+func rank(cands []*Candidate, sel Select) ranking {
+	var voters, cut []*Candidate
+	for _, c := range cands {
+		if c.Finish == FinishStop {
+			voters = append(voters, c)
+		} else {
+			cut = append(cut, c)
+		}
+	}
+	if len(voters) == 0 {
+		voters, cut = cut, nil
+	}
+	rk := ranking{voters: len(voters), sel: sel}
+	var silent []*Candidate
+	rk.blocs, silent = blocs(voters)
+	rk.answered = len(voters) - len(silent)
+	if rk.answered*2 < len(voters) {
+		rk.sel = SelectMax
+	}
+	slices.SortStableFunc(rk.blocs, func(a, b *bloc) int {
+		votes, weight := cmp.Compare(len(b.members), len(a.members)), cmp.Compare(b.weight, a.weight)
+		if rk.sel == SelectVote {
+			return cmp.Or(votes, weight)
+		}
+		return cmp.Or(weight, votes)
+	})
+	if rk.sel == SelectMax {
+		rk.order = slices.Clone(voters)
+		slices.SortStableFunc(rk.order, better)
+	} else {
+		for _, b := range rk.blocs {
+			rk.order = append(rk.order, b.members...)
+		}
+		rk.order = append(rk.order, silent...)
+	}
+	slices.SortStableFunc(cut, better)
+	rk.order = append(rk.order, cut...)
+	if len(rk.order) > 0 {
+		rk.agreement = float64(rk.order[0].Votes) / float64(rk.voters)
+	}
+	return rk
+}
+
+// better orders by score; of equal ones the earlier comes first.
+func better(a, b *Candidate) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Index, b.Index))
+}
+
+// blocs groups candidates by answer, in the order of their first members;
+// silent ones have none. Within a bloc the best comes first.
+func blocs(cands []*Candidate) (all []*bloc, silent []*Candidate) {
+	byKey := map[string]*bloc{}
+	for _, c := range cands {
+		if c.key == "" {
+			silent = append(silent, c)
+			continue
+		}
+		b := byKey[c.key]
+		if b == nil {
+			b = &bloc{}
+			byKey[c.key] = b
+			all = append(all, b)
+		}
+		b.members = append(b.members, c)
+		b.weight += float64(c.Score)
+	}
+	for _, b := range all {
+		for _, c := range b.members {
+			c.Votes = len(b.members)
+		}
+		slices.SortStableFunc(b.members, better)
+	}
+	slices.SortStableFunc(silent, better)
+	return all, silent
+}
+
+// decided tells whether the votes so far settle the outcome of n candidates.
+func (r *searching) decided(n int) (StopReason, bool) {
+	sel := r.plan.Select
+	left := n - len(r.done)
+	if r.plan.EarlyStop.Off || sel == SelectMax || left == 0 || len(r.done) < r.req.choices() {
+		return "", false
+	}
+	rk := rank(r.done, sel)
+	if len(rk.blocs) == 0 || rk.sel != sel || rk.order[0].Finish != FinishStop {
+		return "", false
+	}
+	lead, second := rk.blocs[0], &bloc{}
+	if len(rk.blocs) > 1 {
+		second = rk.blocs[1]
+	}
+	a, b := len(lead.members), len(second.members)
+	ahead := float64(a - b)
+	if sel == SelectWeightedVote {
+		ahead = lead.weight - second.weight // a vote weighs 1 at most
+	}
+	if ahead > float64(left) && rk.answered*2 >= n {
+		return StopDecided, true
+	}
+	if c := r.plan.EarlyStop.Consensus; c > 0 && majority(a, b) >= c {
+		return StopConsensus, true
+	}
+	return "", false
+}
+
+// majority is the probability that the first of two answers is the more
+// frequent one, after a and b votes and from a uniform prior: P(p > 1/2) for
+// p ~ Beta(a+1, b+1), which is P(k ≤ a) for k of a+b+1 fair coins.
+func majority(a, b int) float64 {
+	n := a + b + 1
+	p, term := 0.0, math.Exp2(-float64(n)) // of k = 0
+	for k := range a + 1 {
+		p += term
+		term *= float64(n-k) / float64(k+1)
+	}
+	return p
+}

@@ -1,0 +1,89 @@
+package tts
+
+// Candidate is one of the answers, whole or partial, that a search chooses
+// among.
+type Candidate struct {
+	Index      int     // among the request's candidates, in the order in which they became complete
+	Text       string  // as it would be delivered
+	IDs        []int32 // its tokens, with the one that ends the turn
+	Tokens     []Token // with log-probabilities, when the request wants them
+	Finish     Finish  // empty while partial
+	StepScores []float32
+	Score      float32 // the aggregate of StepScores, in [0, 1]; higher is better
+	Logprob    float32 // mean over its tokens, at temperature 1
+	Certainty  float32 // mean over its tokens: nats between the uniform distribution and the model's
+	Answer     string  // extracted; empty: none found
+	Votes      int     // candidates with the same answer, itself included
+	Node       int     // its last node in Outcome.Tree
+
+	key string // equal for equal answers
+}
+
+// StopReason says why a search ended.
+type StopReason string
+
+// The reasons.
+const (
+	StopComplete     StopReason = "complete"      // every candidate or beam came to its end
+	StopDecided      StopReason = "decided"       // the rest could not change the outcome
+	StopConsensus    StopReason = "consensus"     // the candidates agreed well enough
+	StopMaxSteps     StopReason = "max_steps"     // Plan.MaxSteps
+	StopBudgetTokens StopReason = "budget_tokens" // Plan.Budget.Tokens
+	StopBudgetTime   StopReason = "budget_time"   // Plan.Budget.Time
+)
+
+// Outcome is what a search came to.
+type Outcome struct {
+	Plan       Plan         // as applied, with its defaults
+	Method     Method       // what was done: for Auto, the method it chose
+	N          int          // candidates or rows it began with
+	Steps      int          // solution steps of the longest search path; 1 for methods of whole answers
+	Reason     StopReason   // why it ended
+	Select     Select       // the rule that chose, SelectMax where that is a fallback
+	Agreement  float64      // share of the candidates that give the first choice's answer
+	Degraded   bool         // fewer candidates than planned, for want of memory
+	Choices    []*Candidate // those delivered, best first
+	Candidates []*Candidate // all, best first
+	Tree       []Node       // a parent stands before its children
+	Usage      SearchUsage
+}
+
+// SearchUsage says what a search's tokens were good for. Chosen + Discarded
+// are all the tokens that were generated.
+type SearchUsage struct {
+	Chosen    int // on the way to the choices
+	Discarded int
+	Verifier  int
+}
+
+// Node is one solution step of a search, or a whole answer.
+type Node struct {
+	Parent int     // index in Outcome.Tree; -1: the prompt
+	Step   int     // 1 for the first
+	Text   string  // what it adds
+	Tokens int     // what it cost
+	Score  float32 // of the solution up to here, as compared with others
+	Fate   Fate
+}
+
+// Fate is what became of a solution step.
+type Fate string
+
+// The fates.
+const (
+	FateKept   Fate = "kept"   // others were built on it, or it ended a candidate
+	FatePruned Fate = "pruned" // lost against others
+	FateChosen Fate = "chosen" // leads to a choice
+)
+
+// Progress is where a search stands.
+type Progress struct {
+	Method    Method
+	Step      int // solution steps so far
+	Live      int // candidates in the making
+	Finished  int // candidates complete
+	Tokens    int // generated so far, by all of them
+	Best      float32
+	Leader    string  // the answer in front, when there is one
+	Agreement float64 // share of the complete candidates that give it
+}

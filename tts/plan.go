@@ -1,0 +1,285 @@
+package tts
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lutra-lm/lutra/tts/answer"
+)
+
+// Method is a way to spend many candidates on one answer.
+type Method string
+
+// The methods.
+const (
+	SelfConsistency Method = "self_consistency" // whole answers, the most frequent wins (Wang et al. 2023)
+	BestOfN         Method = "best_of_n"        // whole answers, the best scored wins
+	BeamSearch      Method = "beam_search"      // the best solution steps of all go on (Snell et al. 2024, §5.2)
+	DVTS            Method = "dvts"             // n/width independent beam searches of one beam (Beeching et al. 2024)
+	Auto            Method = "auto"             // a few whole answers, and a search when they disagree
+)
+
+// Aggregate makes one score of a candidate's step scores.
+type Aggregate string
+
+// The aggregates.
+const (
+	AggregateLast Aggregate = "last"
+	AggregateMin  Aggregate = "min"
+	AggregateProd Aggregate = "prod"
+	AggregateMean Aggregate = "mean"
+	AggregateMax  Aggregate = "max"
+)
+
+// Select is the rule by which the answer is chosen among the candidates.
+type Select string
+
+// The rules. When fewer than half of the candidates have an answer that can
+// be extracted, all fall back to SelectMax.
+const (
+	SelectMax          Select = "max"           // the best scored candidate
+	SelectVote         Select = "vote"          // the best scored of the most frequent answer
+	SelectWeightedVote Select = "weighted_vote" // the same, a vote counting as much as its score
+)
+
+// StreamMode says what is delivered while a search runs.
+type StreamMode string
+
+// The modes.
+const (
+	StreamCommitted StreamMode = "committed" // text that can no longer change, as soon as that is known
+	StreamFinal     StreamMode = "final"     // nothing before the end
+)
+
+// AutoN as Plan.N takes the token lanes that the current kernel tile has to spare.
+const AutoN = -1
+
+// The names by which Plan.Verifier asks for the model's own opinion.
+const (
+	VerifierLogprob       = "logprob"        // mean log-probability of a candidate's tokens
+	VerifierSelfCertainty = "self_certainty" // mean distance of their distributions from the uniform one
+)
+
+// Plan is how one request wants to be searched. The zero values of all fields
+// but Method mean their defaults.
+type Plan struct {
+	Method      Method
+	N           int // candidates, or rows of a beam search; 0: 8
+	Width       int // children of a surviving beam; 0: 4, or N when that is less
+	MaxSteps    int // solution steps at most; 0: 40
+	Step        StepRule
+	Verifier    string // who scores; "": the default one
+	Aggregate   Aggregate
+	Select      Select
+	Answer      answer.Rule
+	Temperature *float32 // nil: the request's, and 0.8 where that has none
+	EarlyStop   EarlyStop
+	Budget      Budget
+	Stream      StreamMode
+	Include     Include
+}
+
+// StepRule says where a solution step ends. The delimiter stays in the text.
+type StepRule struct {
+	Stop      []string // delimiters; none: a line's end
+	MaxTokens int      // 0: 256
+}
+
+// EarlyStop ends votes before all candidates are complete. Once the rest
+// cannot change the outcome there is nothing to lose, so that is on unless Off.
+type EarlyStop struct {
+	Off bool
+	// Consensus in (0.5, 1) also stops when the leading answer is the more
+	// frequent one of the first two with that probability (Aggarwal et al.
+	// 2023, "Adaptive-Consistency", Beta criterion).
+	Consensus float64
+}
+
+// Budget bounds a search; when it is spent the best so far is the answer.
+type Budget struct {
+	Tokens int           // generated tokens of all candidates; 0: the server's limit
+	Time   time.Duration // 0: the server's limit
+}
+
+// Include asks for more than the choices in an answer. The outcome always
+// holds everything; what is shown is up to the caller.
+type Include struct{ Candidates, Steps, Tree bool }
+
+// Limits bound what a plan may ask for.
+type Limits struct {
+	N        int           `koanf:"n"`         // candidates
+	MaxSteps int           `koanf:"max_steps"` // solution steps
+	Tokens   int           `koanf:"tokens"`    // budget of generated tokens
+	Time     time.Duration `koanf:"time"`      // budget of time
+}
+
+// DefaultLimits are right for a server of a few cores.
+func DefaultLimits() Limits {
+	return Limits{N: 64, MaxSteps: 256, Tokens: 65536, Time: 5 * time.Minute}
+}
+
+// Validate reports every fault.
+func (l *Limits) Validate() error {
+	var faults []error
+	least := func(name string, v int64) {
+		if v < 1 {
+			faults = append(faults, fmt.Errorf("tts: limit of %s = %d, want at least 1", name, v))
+		}
+	}
+	least("n", int64(l.N))
+	least("max steps", int64(l.MaxSteps))
+	least("tokens", int64(l.Tokens))
+	least("time", int64(l.Time))
+	return errors.Join(faults...)
+}
+
+// PlanError says what is wrong with a plan.
+type PlanError struct {
+	Code    string // one of the Code constants
+	Field   string // as in JSON, such as "step.max_tokens"
+	Message string
+}
+
+func (e *PlanError) Error() string {
+	if e.Field == "" {
+		return "tts: test_time_scaling: " + e.Message
+	}
+	return fmt.Sprintf("tts: test_time_scaling.%s: %s", e.Field, e.Message)
+}
+
+// The codes of plan errors.
+const (
+	CodeUnknownMethod    = "unknown_method"
+	CodeNotDivisible     = "n_not_divisible"
+	CodeVerifierRequired = "verifier_required"
+	CodeVerifierNotFound = "verifier_not_found"
+	CodeTemperatureZero  = "temperature_zero"
+	CodeSearchLimit      = "search_limit_exceeded"
+	CodePlanValue        = "invalid_value"
+)
+
+func planError(code, field, format string, args ...any) *PlanError {
+	return &PlanError{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// The defaults.
+const (
+	defaultN           = 8
+	defaultWidth       = 4
+	defaultMaxSteps    = 40
+	defaultStepTokens  = 256
+	defaultTemperature = 0.8
+)
+
+// steps tells whether the method works step by step.
+func (p *Plan) steps() bool { return p.Method == BeamSearch || p.Method == DVTS || p.Method == Auto }
+
+// withDefaults fills what is not set; Select is settled with the verifier.
+func (p Plan) withDefaults(l *Limits) Plan {
+	set := func(v *int, def int) {
+		if *v == 0 {
+			*v = def
+		}
+	}
+	set(&p.N, min(defaultN, l.N))
+	if p.N > 0 {
+		set(&p.Width, min(defaultWidth, p.N))
+	} else {
+		set(&p.Width, defaultWidth)
+	}
+	set(&p.MaxSteps, min(defaultMaxSteps, l.MaxSteps))
+	set(&p.Step.MaxTokens, defaultStepTokens)
+	set(&p.Budget.Tokens, l.Tokens)
+	if p.Budget.Time == 0 {
+		p.Budget.Time = l.Time
+	}
+	if len(p.Step.Stop) == 0 {
+		p.Step.Stop = []string{"\n"}
+	}
+	if p.Aggregate == "" {
+		p.Aggregate = AggregateLast
+	}
+	if p.Stream == "" {
+		p.Stream = StreamCommitted
+	}
+	return p
+}
+
+// Validate reports the first fault of a plan as a *PlanError.
+func (p Plan) Validate(l Limits) error {
+	p = p.withDefaults(&l)
+	switch p.Method {
+	case SelfConsistency, BestOfN, BeamSearch, DVTS, Auto:
+	case "":
+		return planError(CodeUnknownMethod, "method", "a method is required: self_consistency, best_of_n, beam_search, dvts or auto")
+	default:
+		return planError(CodeUnknownMethod, "method", "there is no method %.40q; there are self_consistency, best_of_n, beam_search, dvts and auto", string(p.Method))
+	}
+	switch p.Aggregate {
+	case AggregateLast, AggregateMin, AggregateProd, AggregateMean, AggregateMax:
+	default:
+		return planError(CodePlanValue, "aggregate", "expected last, min, prod, mean or max, but got %.40q", string(p.Aggregate))
+	}
+	switch p.Select {
+	case "", SelectMax, SelectVote, SelectWeightedVote:
+	default:
+		return planError(CodePlanValue, "select", "expected max, vote or weighted_vote, but got %.40q", string(p.Select))
+	}
+	switch p.Stream {
+	case StreamCommitted, StreamFinal:
+	default:
+		return planError(CodePlanValue, "stream_mode", "expected committed or final, but got %.40q", string(p.Stream))
+	}
+	for _, stop := range p.Step.Stop {
+		if stop == "" || len(stop) > 64 {
+			return planError(CodePlanValue, "step.stop", "a delimiter has 1 to 64 bytes")
+		}
+	}
+	if len(p.Step.Stop) > 8 {
+		return planError(CodePlanValue, "step.stop", "at most 8 delimiters are allowed")
+	}
+	if t := p.Temperature; t != nil && !(*t >= 0 && *t <= 100) {
+		return planError(CodePlanValue, "temperature", "%v is not in [0, 100]", *t)
+	}
+	if c := p.EarlyStop.Consensus; c != 0 && !(c > 0.5 && c < 1) {
+		return planError(CodePlanValue, "early_stop.consensus", "%v is not between 0.5 and 1", c)
+	}
+	if _, err := p.Answer.Compile(); err != nil {
+		return planError(CodePlanValue, "answer", "%v", err)
+	}
+	return p.validateSizes(&l)
+}
+
+// validateSizes checks the numbers of a plan that has its defaults.
+func (p *Plan) validateSizes(l *Limits) error {
+	for _, c := range []struct {
+		field         string
+		v, least, cap int
+	}{
+		{"width", p.Width, 1, l.N},
+		{"max_steps", p.MaxSteps, 1, l.MaxSteps},
+		{"step.max_tokens", p.Step.MaxTokens, 1, l.Tokens},
+		{"budget.tokens", p.Budget.Tokens, 1, l.Tokens},
+		{"budget.time_ms", int(p.Budget.Time.Milliseconds()), 1, int(l.Time.Milliseconds())},
+	} {
+		if c.v < c.least {
+			return planError(CodePlanValue, c.field, "%d is less than %d", c.v, c.least)
+		}
+		if c.v > c.cap {
+			return planError(CodeSearchLimit, c.field, "%d is more than this server's limit of %d", c.v, c.cap)
+		}
+	}
+	if p.N == AutoN {
+		return nil
+	}
+	switch {
+	case p.N < 1:
+		return planError(CodePlanValue, "n", "%d is less than 1", p.N)
+	case p.N > l.N:
+		return planError(CodeSearchLimit, "n", "%d is more than this server's limit of %d", p.N, l.N)
+	case p.steps() && p.N%p.Width != 0:
+		return planError(CodeNotDivisible, "n", "%d is not divisible by the width %d", p.N, p.Width)
+	}
+	return nil
+}

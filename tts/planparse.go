@@ -1,0 +1,210 @@
+package tts
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxPlan bounds the written form of a plan in bytes.
+const maxPlan = 2048
+
+// ParsePlan reads the written form of a plan: a method or a preset, then
+// settings, separated by semicolons.
+//
+//	beam_search;n=16;width=4
+//	sc16;early_stop.consensus=0.95
+//	best_of_n;n=8;verifier=lutra-tiny-prm;answer.extract="regex:= (\\d+)"
+//
+// Keys are those of Plan.Set. A value in double quotes is read as a Go string,
+// so it may hold a semicolon or "\n". Errors are *PlanErrors; sizes and names
+// are checked by Validate.
+func ParsePlan(s string) (Plan, error) {
+	if len(s) > maxPlan {
+		return Plan{}, planError(CodePlanValue, "", "the plan is longer than %d bytes", maxPlan)
+	}
+	method, rest, _ := strings.Cut(s, ";")
+	method = strings.TrimSpace(method)
+	p, ok := Preset(method)
+	if !ok {
+		p = Plan{Method: Method(method)}
+	}
+	seen := map[string]bool{}
+	for strings.TrimSpace(rest) != "" {
+		var key, value string
+		var err error
+		if key, value, rest, err = setting(rest); err != nil {
+			return Plan{}, err
+		}
+		if seen[key] && key != "step.stop" {
+			return Plan{}, planError(CodePlanValue, key, "it is given twice")
+		}
+		seen[key] = true
+		if err := p.Set(key, value); err != nil {
+			return Plan{}, err
+		}
+	}
+	return p, nil
+}
+
+// setting cuts the first key=value off s.
+func setting(s string) (key, value, rest string, err error) {
+	key, rest, ok := strings.Cut(s, "=")
+	key, rest = strings.TrimSpace(key), strings.TrimLeft(rest, " ")
+	if !ok || key == "" || strings.Contains(key, ";") {
+		return "", "", "", planError(CodePlanValue, "", "expected key=value, but got %.40q", s)
+	}
+	if strings.HasPrefix(rest, `"`) {
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return "", "", "", planError(CodePlanValue, key, "the quotes do not close")
+		}
+		value, _ = strconv.Unquote(quoted)
+		rest = strings.TrimSpace(rest[len(quoted):])
+		if rest != "" && rest[0] != ';' {
+			return "", "", "", planError(CodePlanValue, key, "a semicolon must follow the quoted value")
+		}
+		return key, value, strings.TrimPrefix(rest, ";"), nil
+	}
+	value, rest, _ = strings.Cut(rest, ";")
+	return key, strings.TrimSpace(value), rest, nil
+}
+
+var presets = regexp.MustCompile(`^(?:bon(\d{1,3})|sc(\d{1,3})|(beam|dvts)(\d{1,3})x(\d{1,3})|(auto))$`)
+
+// Preset reads a short name of a plan: bon8 (best of n), sc16 (self-
+// consistency), beam16x4 and dvts16x4 (n and width), auto.
+func Preset(name string) (Plan, bool) {
+	m := presets.FindStringSubmatch(name)
+	if m == nil {
+		return Plan{}, false
+	}
+	n := func(i int) int {
+		v, err := strconv.Atoi(m[i])
+		if err != nil || v == 0 { // no zero of a written plan shall mean the default
+			return AutoN - 1
+		}
+		return v
+	}
+	switch {
+	case m[1] != "":
+		return Plan{Method: BestOfN, N: n(1)}, true
+	case m[2] != "":
+		return Plan{Method: SelfConsistency, N: n(2)}, true
+	case m[6] != "":
+		return Plan{Method: Auto, N: AutoN}, true
+	case m[3] == "beam":
+		return Plan{Method: BeamSearch, N: n(4), Width: n(5)}, true
+	}
+	return Plan{Method: DVTS, N: n(4), Width: n(5)}, true
+}
+
+// Set sets one field by its path in JSON and its value as text: method, n,
+// width, max_steps, step.stop (adds one), step.max_tokens, verifier,
+// aggregate, select, answer.extract, answer.normalize, temperature, early_stop
+// (true or false), early_stop.consensus, budget.tokens, budget.time_ms,
+// stream_mode, include (adds a comma-separated list).
+func (p *Plan) Set(key, value string) error {
+	var err error
+	switch key {
+	case "method":
+		p.Method = Method(value)
+	case "n":
+		if value == "auto" {
+			p.N = AutoN
+		} else {
+			err = setCount(&p.N, value)
+		}
+	case "width":
+		err = setCount(&p.Width, value)
+	case "max_steps":
+		err = setCount(&p.MaxSteps, value)
+	case "step.stop":
+		p.Step.Stop = append(p.Step.Stop, value)
+	case "step.max_tokens":
+		err = setCount(&p.Step.MaxTokens, value)
+	case "verifier":
+		p.Verifier = value
+	case "aggregate":
+		p.Aggregate = Aggregate(value)
+	case "select":
+		p.Select = Select(value)
+	case "answer.extract":
+		p.Answer.Extract = value
+	case "answer.normalize":
+		p.Answer.Normalize = value
+	case "temperature":
+		var v float64
+		if v, err = strconv.ParseFloat(value, 32); err == nil {
+			t := float32(v)
+			p.Temperature = &t
+		}
+	case "early_stop":
+		var on bool
+		on, err = strconv.ParseBool(value)
+		p.EarlyStop.Off = !on
+	case "early_stop.consensus":
+		p.EarlyStop.Consensus, err = strconv.ParseFloat(value, 64)
+	case "budget.tokens":
+		err = setCount(&p.Budget.Tokens, value)
+	case "budget.time_ms":
+		var ms int
+		err = setCount(&ms, value)
+		p.Budget.Time = time.Duration(ms) * time.Millisecond
+	case "stream_mode":
+		p.Stream = StreamMode(value)
+	case "include":
+		err = p.Include.set(value)
+	default:
+		return planError(CodePlanValue, "", "there is no setting %.40q", key)
+	}
+	if err != nil {
+		return planError(CodePlanValue, key, "cannot read %.40q", value)
+	}
+	return nil
+}
+
+// maxCount keeps sums and products of sizes far from overflow.
+const maxCount = 1 << 30
+
+// setCount reads a positive number.
+func setCount(v *int, s string) error {
+	n, err := strconv.Atoi(s)
+	if err == nil && (n < 1 || n > maxCount) {
+		err = strconv.ErrRange
+	}
+	*v = n
+	return err
+}
+
+// set adds what a list names.
+func (i *Include) set(list string) error {
+	for name := range strings.SplitSeq(list, ",") {
+		switch strings.TrimSpace(name) {
+		case "candidates":
+			i.Candidates = true
+		case "steps":
+			i.Steps = true
+		case "tree":
+			i.Tree = true
+		case "":
+		default:
+			return fmt.Errorf("%w: %q", strconv.ErrSyntax, name)
+		}
+	}
+	return nil
+}
+
+// String is the short form of a plan, for logs and the header that says what
+// was applied.
+func (p Plan) String() string {
+	switch {
+	case p.N == AutoN:
+		return string(p.Method) + ";n=auto"
+	case p.steps():
+		return fmt.Sprintf("%s;n=%d;width=%d", p.Method, p.N, p.Width)
+	}
+	return fmt.Sprintf("%s;n=%d", p.Method, p.N)
+}

@@ -1,0 +1,169 @@
+package tts
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+)
+
+// Format says what a process reward model reads and where its score of a
+// solution step stands. Reading a further kind of checkpoint is a further
+// value of this type.
+type Format struct {
+	Name string
+	// Write is the text that the model reads to judge the last of steps, whose
+	// score stands at the text's last token. nil: the model reads the very
+	// tokens of the generator, and its score stands at each token that ends a
+	// line or the turn.
+	Write func(ctx context.Context, m *Model, question string, steps []string) (string, error)
+	// Good and Bad are written with the tokens between whose logits the score
+	// is the softmax. Both empty: it is the sigmoid of the model's one output.
+	Good, Bad string
+	// Special asks for the BOS in front of a text that no template has written.
+	Special bool
+}
+
+// Formats are the known ones.
+func Formats() []Format {
+	return []Format{
+		{Name: "lutra"},
+		// Wang et al. 2024, "Math-Shepherd": a tag after each step.
+		{Name: "math-shepherd", Good: "+", Bad: "-", Special: true, Write: tagged},
+		// Xiong et al. 2024, "RLHFlow": a conversation in which the assistant's
+		// only word tells of the step that the user has written.
+		{Name: "rlhflow", Good: "+", Bad: "-", Write: conversed},
+	}
+}
+
+func tagged(_ context.Context, _ *Model, question string, steps []string) (string, error) {
+	return question + " " + strings.Join(steps, " ки\n") + " ки", nil
+}
+
+func conversed(ctx context.Context, m *Model, question string, steps []string) (string, error) {
+	p := Prompt{}
+	for i, step := range steps {
+		if i == 0 {
+			step = question + " " + step
+		} else {
+			p.Messages = append(p.Messages, template.Message{Role: "assistant", Content: "+"})
+		}
+		p.Messages = append(p.Messages, template.Message{Role: "user", Content: step})
+	}
+	return m.Render(ctx, &p)
+}
+
+// Reward scores with a process reward model on an engine of its own. Each
+// candidate has one sequence there, which is forked with it and fed only what
+// is new; the engine computes those of all candidates and requests together.
+type Reward struct {
+	model  *Model
+	format Format
+	ids    []int32 // of Good and Bad; nil: the model's one output
+}
+
+var _ Scorer = (*Reward)(nil)
+
+// NewReward makes a scorer of m, which must be a model of that format.
+func NewReward(m *Model, f Format) (*Reward, error) {
+	v := &Reward{model: m, format: f}
+	if f.Good == "" {
+		if m.Outputs != 1 {
+			return nil, fmt.Errorf("tts: model %q gives %d outputs, the format %q reads one", m.Name, m.Outputs, f.Name)
+		}
+		return v, nil
+	}
+	for _, word := range []string{f.Good, f.Bad} {
+		ids := m.Tokenizer.Encode(nil, word, tokenizer.Options{})
+		if len(ids) == 0 || int(ids[len(ids)-1]) >= m.Outputs {
+			return nil, fmt.Errorf("tts: model %q has no token for %q, which the format %q reads", m.Name, word, f.Name)
+		}
+		v.ids = append(v.ids, ids[len(ids)-1])
+	}
+	return v, nil
+}
+
+// read makes a probability of the logits at the sequence's end.
+func (v *Reward) read(ctx context.Context, seq *batcher.Sequence) (float32, error) {
+	row, err := seq.Logits(ctx, v.ids...)
+	if err != nil {
+		return 0, err
+	}
+	x := float64(row[0])
+	if v.ids != nil {
+		x -= float64(row[1]) // a softmax of two is the sigmoid of their difference
+	}
+	return float32(1 / (1 + math.Exp(-x))), nil
+}
+
+// Open implements Scorer.
+func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int32) (Judge, error) {
+	if v.format.Write != nil {
+		return &textJudge{v: v, from: m, question: question(m, req, prompt), spent: new(atomic.Int64)}, nil
+	}
+	for _, id := range prompt {
+		if m.Vocab != v.model.Vocab || m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {
+			return nil, planError(CodePlanValue, "verifier", "%s and %s have different vocabularies", v.model.Name, m.Name)
+		}
+	}
+	seq, err := v.model.Engine.Open(ctx, prompt)
+	if err != nil {
+		return nil, err
+	}
+	j := &tokenJudge{v: v, seq: seq, spent: new(atomic.Int64)}
+	j.spent.Add(int64(len(prompt)))
+	return j, nil
+}
+
+// tokenJudge feeds a reward model with the generator's tokens.
+type tokenJudge struct {
+	v     *Reward
+	seq   *batcher.Sequence
+	fed   int           // tokens of the candidate
+	spent *atomic.Int64 // shared with all forks
+}
+
+// Score implements Judge: one score a line. What is left behind the last
+// line's end is read at its last token.
+func (j *tokenJudge) Score(ctx context.Context, c *Candidate) error {
+	tok, blank := j.v.model.Tokenizer, true
+	for i := j.fed; i < len(c.IDs); i++ {
+		id := c.IDs[i]
+		piece := string(tok.Piece(id))
+		blank = blank && strings.TrimSpace(piece) == "" && !tok.EOG(id)
+		ends := strings.Contains(piece, "\n") || tok.EOG(id)
+		if i < len(c.IDs)-1 && (!ends || blank) {
+			continue
+		}
+		j.seq.Append(c.IDs[j.fed : i+1]...)
+		j.spent.Add(int64(i + 1 - j.fed))
+		j.fed, blank = i+1, true
+		s, err := j.v.read(ctx, j.seq)
+		if err != nil {
+			return err
+		}
+		c.StepScores = append(c.StepScores, s)
+	}
+	return nil
+}
+
+// Fork implements Judge.
+func (j *tokenJudge) Fork(ctx context.Context, n int) ([]Judge, error) {
+	seqs, err := j.seq.Fork(ctx, n)
+	judges := make([]Judge, len(seqs))
+	for i, seq := range seqs {
+		judges[i] = &tokenJudge{v: j.v, seq: seq, fed: j.fed, spent: j.spent}
+	}
+	return judges, err
+}
+
+// Spent implements Judge.
+func (j *tokenJudge) Spent() int { return int(j.spent.Load()) }
+
+// Close implements Judge.
+func (j *tokenJudge) Close() { j.seq.Close() }

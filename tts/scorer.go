@@ -1,0 +1,68 @@
+package tts
+
+import (
+	"context"
+	"math"
+)
+
+// Scorer judges the candidates of requests. It may be used by many searches
+// at once.
+type Scorer interface {
+	// Open begins to judge answers to a request whose prompt m has encoded.
+	// The judge is closed when ctx ends.
+	Open(ctx context.Context, m *Model, req *Request, prompt []int32) (Judge, error)
+}
+
+// Judge follows one candidate from its first token to its last, and is forked
+// when the candidate is. A search calls the judges of all its candidates at
+// once, so that a verifier computes them in one batch.
+type Judge interface {
+	// Score judges what c has gained since the last call: it appends to
+	// c.StepScores, each in [0, 1] and telling of all up to that step.
+	Score(ctx context.Context, c *Candidate) error
+	// Fork returns n judges that have seen what this one has.
+	Fork(ctx context.Context, n int) ([]Judge, error)
+	// Spent counts the tokens computed by this judge and all its relatives.
+	Spent() int
+	Close()
+}
+
+// opinion scores candidates by what the generator itself thought of them,
+// which costs nothing.
+type opinion func(c *Candidate) float64
+
+// Open implements Scorer.
+func (o opinion) Open(context.Context, *Model, *Request, []int32) (Judge, error) { return o, nil }
+
+// Score implements Judge.
+func (o opinion) Score(_ context.Context, c *Candidate) error {
+	c.StepScores = append(c.StepScores, float32(o(c)))
+	return nil
+}
+
+// Fork implements Judge.
+func (o opinion) Fork(_ context.Context, n int) ([]Judge, error) {
+	judges := make([]Judge, n)
+	for i := range judges {
+		judges[i] = o
+	}
+	return judges, nil
+}
+
+// Spent implements Judge.
+func (o opinion) Spent() int { return 0 }
+
+// Close implements Judge.
+func (o opinion) Close() {}
+
+// ByLogprob scores by the geometric mean of the tokens' probabilities.
+func ByLogprob() Scorer {
+	return opinion(func(c *Candidate) float64 { return math.Exp(float64(c.Logprob)) })
+}
+
+// BySelfCertainty scores by how far the tokens' distributions are from the
+// uniform one, on average (Kang et al. 2025, "Scalable Best-of-N Selection via
+// Self-Certainty", §3), brought into [0, 1) by 1-exp(-x), which keeps the order.
+func BySelfCertainty() Scorer {
+	return opinion(func(c *Candidate) float64 { return -math.Expm1(-float64(c.Certainty)) })
+}
