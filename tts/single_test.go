@@ -35,14 +35,20 @@ func words(t *testing.T) *tokenizer.Tokenizer {
 // run starts an engine for m, which must be left clean when the test ends.
 func run(t *testing.T, m *toy.Model) *Model {
 	t.Helper()
+	return runOn(t, m, 256, batcher.DefaultOptions())
+}
+
+// runOn is run with so many KV blocks of 16 tokens.
+func runOn(t *testing.T, m *toy.Model, blocks int, opt batcher.Options) *Model {
+	t.Helper()
 	tok := words(t)
 	m.Vocab = tok.Size()
 	tmpl, err := template.Parse(template.ChatML)
 	if err != nil {
 		t.Fatal(err)
 	}
-	kv := m.NewCache(256, 16)
-	engine := batcher.New(m, kv, batcher.DefaultOptions())
+	kv := m.NewCache(blocks, 16)
+	engine := batcher.New(m, kv, opt)
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
 	go func() {

@@ -1,0 +1,414 @@
+package tts
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/models/toy"
+)
+
+const asked = "Q: "
+
+// thinks makes a toy model that answers the prompt asked with one to three
+// lines of a random digit each, and a last line with a random digit. A 3 makes
+// a line the last but one.
+func thinks(t *testing.T) *toy.Model {
+	tok := words(t)
+	encode := func(s string) []int32 { return tok.Encode(nil, s, tokenizer.Options{}) }
+	digits := slices.Concat(encode("1"), encode("2"), encode("3"))
+	line, tail := encode(".\n"), encode("Answer: ")
+	end, _ := tok.EOS()
+	prompt := len(encode(asked))
+	return &toy.Model{Logits: func(tokens []int32, row []float32) {
+		clear(row)
+		allow := func(ids ...int32) {
+			for _, id := range ids {
+				row[id] = 50
+			}
+		}
+		said := tokens[min(prompt, len(tokens)):]
+		for last, lines := false, 0; !last && lines < 3; lines++ {
+			if len(said) == 0 {
+				allow(digits...)
+				return
+			}
+			if len(said) <= len(line) {
+				allow(line[len(said)-1])
+				return
+			}
+			last = said[0] == digits[2]
+			said = said[1+len(line):]
+		}
+		switch n := len(said); {
+		case n < len(tail):
+			allow(tail[n])
+		case n == len(tail):
+			allow(digits...)
+		default:
+			allow(end)
+		}
+	}}
+}
+
+// opine is a score in [0, 1] that depends on tokens alone.
+func opine(ids []int32) float32 {
+	h := fnv.New32a()
+	for _, id := range ids {
+		h.Write([]byte{byte(id), byte(id >> 8)})
+	}
+	return float32(h.Sum32()%1009) / 1008
+}
+
+// scripted scores by opine, one score a call, and counts its judges.
+type scripted struct{ open atomic.Int64 }
+
+type scriptedJudge struct {
+	s      *scripted
+	closed sync.Once
+	spent  *atomic.Int64
+}
+
+func (s *scripted) Open(context.Context, *Model, *Request, []int32) (Judge, error) {
+	s.open.Add(1)
+	return &scriptedJudge{s: s, spent: new(atomic.Int64)}, nil
+}
+
+func (j *scriptedJudge) Score(_ context.Context, c *Candidate) error {
+	j.spent.Add(1)
+	c.StepScores = append(c.StepScores, opine(c.IDs))
+	return nil
+}
+
+func (j *scriptedJudge) Fork(_ context.Context, n int) ([]Judge, error) {
+	judges := make([]Judge, n)
+	for i := range judges {
+		j.s.open.Add(1)
+		judges[i] = &scriptedJudge{s: j.s, spent: j.spent}
+	}
+	return judges, nil
+}
+
+func (j *scriptedJudge) Spent() int { return int(j.spent.Load()) }
+func (j *scriptedJudge) Close()     { j.closed.Do(func() { j.s.open.Add(-1) }) }
+
+// plan parses a written plan.
+func plan(t *testing.T, s string) Plan {
+	t.Helper()
+	p, err := ParsePlan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// scriptedSearch carries out a written plan with a scripted verifier.
+func scriptedSearch(t *testing.T, m *Model, written string) Search {
+	t.Helper()
+	return Search{Model: m, Plan: plan(t, written), Verifiers: Verifiers{Default: "scripted", ByName: map[string]Scorer{"scripted": &scripted{}}}}
+}
+
+// request asks the toy models' question.
+func request(seed uint64, n int) *Request {
+	return &Request{Prompt: Prompt{Text: asked, Bare: true}, N: n, Sampling: batcher.Params{Temperature: 0.8, Seed: seed}}
+}
+
+// found is what a search delivered.
+type found struct {
+	text     []string
+	usage    Usage
+	progress int
+	*Outcome
+}
+
+// carryOut runs a search to its end and checks what holds of every one.
+func carryOut(t *testing.T, s Strategy, req *Request) found {
+	t.Helper()
+	f := found{text: make([]string, req.choices())}
+	ended := make([]bool, req.choices())
+	for d, err := range s.Run(t.Context(), req) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Outcome != nil {
+			t.Errorf("a delta after the outcome: %+v", d)
+		}
+		f.text[d.Choice] += d.Text
+		ended[d.Choice] = ended[d.Choice] || d.Finish != ""
+		f.usage.Add(d.Usage)
+		f.Outcome = d.Outcome
+		if d.Progress != nil {
+			f.progress++
+		}
+	}
+	if f.Outcome == nil || slices.Contains(ended, false) {
+		t.Fatalf("the search ended without an outcome or a finish: %+v", f)
+	}
+	for i, c := range f.Choices {
+		if c.Text != f.text[i] {
+			t.Errorf("choice %d was streamed as %q, want %q", i, f.text[i], c.Text)
+		}
+		if c != f.Candidates[min(i, len(f.Candidates)-1)] {
+			t.Errorf("choice %d is not candidate %d in order of preference", i, i)
+		}
+		path := ""
+		for at := c.Node; at >= 0; at = f.Tree[at].Parent {
+			path = f.Tree[at].Text + path
+			if f.Tree[at].Fate != FateChosen {
+				t.Errorf("node %d on the way to choice %d was %s", at, i, f.Tree[at].Fate)
+			}
+		}
+		if path != c.Text {
+			t.Errorf("the tree's path to choice %d is %q, want %q", i, path, c.Text)
+		}
+	}
+	if u := f.Outcome.Usage; u.Chosen+u.Discarded != f.usage.Completion || u.Verifier != f.usage.Verifier || u.Discarded < 0 {
+		t.Errorf("usage %+v does not add up to %+v", u, f.usage)
+	}
+	if len(f.Choices) == 1 && f.Outcome.Usage.Chosen != len(f.Choices[0].IDs) {
+		t.Errorf("%d tokens chosen, want the choice's %d", f.Outcome.Usage.Chosen, len(f.Choices[0].IDs))
+	}
+	if v, ok := s.(Search).Verifiers.ByName["scripted"].(*scripted); ok {
+		if n := v.open.Load(); n != 0 {
+			t.Errorf("%d judges left open", n)
+		}
+	}
+	return f
+}
+
+// byTheBook is step-level beam search by the book: every step is decoded anew by a
+// sequence of its own, nothing is forked, batched or streamed.
+func byTheBook(t *testing.T, m *Model, p Plan, groups int, req *Request) []*Candidate {
+	t.Helper()
+	prompt, err := m.Encode(t.Context(), &req.Prompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	extend := func(c Candidate, slot int) *Candidate {
+		seq, err := m.Engine.Open(t.Context(), slices.Concat(prompt, c.IDs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer seq.Close()
+		c.IDs, c.StepScores = slices.Clone(c.IDs), slices.Clone(c.StepScores)
+		params := req.Sampling
+		params.Candidate, params.Stop = slot, m.Tokenizer.EOGs()
+		for tok, err := range seq.Generate(t.Context(), params) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.IDs = append(c.IDs, tok.ID)
+			if tok.Finish != batcher.Unfinished {
+				c.Finish = FinishStop
+				break
+			}
+			if strings.Contains(string(m.Tokenizer.Piece(tok.ID)), "\n") {
+				break
+			}
+		}
+		c.Text = m.Decode(c.IDs)
+		c.StepScores = append(c.StepScores, opine(c.IDs))
+		c.Score = p.Aggregate.of(c.StepScores)
+		return &c
+	}
+	teams := make([][]*Candidate, groups)
+	for i := range p.N {
+		teams[i*groups/p.N] = append(teams[i*groups/p.N], &Candidate{})
+	}
+	var done []*Candidate
+	for {
+		slot, going := 0, false
+		for i, team := range teams {
+			for j, c := range team {
+				if c.Finish == "" {
+					team[j] = extend(*c, slot)
+					slot++
+				}
+			}
+			teams[i] = team
+		}
+		for i, team := range teams {
+			for _, c := range team {
+				if c.Finish != "" && !slices.Contains(done, c) {
+					c.Index = len(done)
+					done = append(done, c)
+				}
+			}
+			slices.SortStableFunc(team, func(a, b *Candidate) int { return cmp.Compare(b.Score, a.Score) })
+			var next []*Candidate
+			for _, c := range team[:min(p.N/p.Width/groups, len(team))] {
+				next = append(next, c)
+				if c.Finish == "" {
+					going = true
+					for range p.Width - 1 {
+						next = append(next, c)
+					}
+				}
+			}
+			teams[i] = next
+		}
+		if !going {
+			return done
+		}
+	}
+}
+
+func TestBeamSearchAgreesWithANaiveReference(t *testing.T) {
+	m := runOn(t, thinks(t), 1024, batcher.DefaultOptions())
+	for _, shape := range []struct {
+		written string
+		groups  int
+	}{{"beam16x4", 1}, {"beam8x2", 1}, {"beam4x1", 1}, {"beam4x4", 1}, {"beam1x1", 1}, {"dvts16x4", 4}, {"dvts8x2", 4}, {"dvts4x4", 1}} {
+		for _, agg := range []Aggregate{AggregateLast, AggregateMin, AggregateProd, AggregateMean, AggregateMax} {
+			s := scriptedSearch(t, m, fmt.Sprintf("%s;aggregate=%s", shape.written, agg))
+			req := request(uint64(len(agg)), 1)
+			want := byTheBook(t, m, s.Plan, shape.groups, req)
+			for _, sel := range []Select{SelectMax, SelectVote, SelectWeightedVote} {
+				s.Plan.Select = sel
+				got := carryOut(t, s, req)
+				for _, c := range want {
+					c.key = c.Text[strings.LastIndexByte(c.Text, ' ')+1:]
+				}
+				best := rank(want, sel).order
+				if len(best) != len(got.Candidates) {
+					t.Fatalf("%s %s %s: %d candidates, want %d", shape.written, agg, sel, len(got.Candidates), len(best))
+				}
+				for i, c := range got.Candidates {
+					if w := best[i]; c.Text != w.Text || c.Score != w.Score || c.Votes != w.Votes || !slices.Equal(c.StepScores, w.StepScores) {
+						t.Fatalf("%s %s %s: candidate %d is %q %v, want %q %v", shape.written, agg, sel, i, c.Text, c.StepScores, w.Text, w.StepScores)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestAllMethodsOfOneCandidateAreThePlainStrategy(t *testing.T) {
+	m := run(t, &toy.Model{})
+	for _, temperature := range []float32{0, 0.8} {
+		req := request(5, 1)
+		req.Sampling.Temperature, req.Sampling.MaxTokens = temperature, 120
+		want := collect(t, 1, Single{Model: m}.Run(t.Context(), req))
+		for _, written := range []string{"bon1", "sc1", "beam1x1", "dvts1x1", "beam1x1;step.max_tokens=7", "auto;n=1"} {
+			got := carryOut(t, scriptedSearch(t, m, written), req)
+			if got.text[0] != want.text[0] || got.usage.Completion != want.usage.Completion || got.Choices[0].Finish != want.finish[0] {
+				t.Errorf("temperature %v: %s gives %q, want %q", temperature, written, got.text[0], want.text[0])
+			}
+		}
+	}
+}
+
+func TestASeedGivesTheSameTreeIdleOrUnderLoad(t *testing.T) {
+	m := runOn(t, thinks(t), 160, batcher.DefaultOptions()) // the load must preempt and evict
+	for _, written := range []string{"beam16x4", "dvts8x2", "sc16", "bon8", "auto;n=16"} {
+		s := scriptedSearch(t, m, written)
+		idle := carryOut(t, s, request(3, 2))
+		ctx, cancel := context.WithCancel(t.Context())
+		var load sync.WaitGroup
+		for i := range 4 {
+			load.Go(func() {
+				for ctx.Err() == nil {
+					for range scriptedSearch(t, m, "beam16x4").Run(ctx, request(uint64(i), 1)) {
+					}
+				}
+			})
+		}
+		for range 3 {
+			if busy := carryOut(t, s, request(3, 2)); !reflect.DeepEqual(idle.Tree, busy.Tree) || !slices.Equal(idle.text, busy.text) {
+				t.Errorf("%s under load: %q, want %q", written, busy.text, idle.text)
+			}
+		}
+		cancel()
+		load.Wait()
+	}
+}
+
+func TestSharedTextIsDeliveredWhileASearchRuns(t *testing.T) {
+	m := run(t, says(t, words(t).Encode(nil, asked, tokenizer.Options{}), "one\ntwo\nthree"))
+	for mode, early := range map[StreamMode]bool{StreamCommitted: true, StreamFinal: false} {
+		s := scriptedSearch(t, m, "beam4x2")
+		s.Plan.Stream = mode
+		before, steps := "", 0
+		for d, err := range s.Run(t.Context(), request(1, 1)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Outcome == nil {
+				before += d.Text
+			}
+			if d.Progress != nil {
+				steps++
+			}
+		}
+		if (before == "one\ntwo\n") != early || !early && before != "" || steps != 2 {
+			t.Errorf("%s: %q was delivered before the end in %d reports", mode, before, steps)
+		}
+	}
+}
+
+func TestVotesEndWhenTheyAreDecided(t *testing.T) {
+	m := run(t, says(t, words(t).Encode(nil, asked, tokenizer.Options{}), "Answer: 7"))
+	for _, c := range []struct {
+		written string
+		votes   int
+		reason  StopReason
+	}{
+		{"sc16", 9, StopDecided},
+		{"sc16;early_stop.consensus=0.95", 4, StopConsensus},
+		{"sc16;early_stop=false", 16, StopComplete},
+		{"sc16;answer.extract=regex:x", 16, StopComplete}, // nothing to vote on
+		{"bon8", 8, StopComplete},
+		{"auto;n=16", 4, StopConsensus},
+	} {
+		got := carryOut(t, Search{Model: m, Plan: plan(t, c.written)}, request(1, 1))
+		if len(got.Candidates) != c.votes || got.Reason != c.reason || got.Agreement != 1 && !strings.Contains(c.written, "regex") {
+			t.Errorf("%s: %d candidates, %s, agreement %v; want %d, %s", c.written, len(got.Candidates), got.Reason, got.Agreement, c.votes, c.reason)
+		}
+	}
+}
+
+func TestAutoSearchesOnlyWhenCandidatesDisagree(t *testing.T) {
+	m := run(t, thinks(t))
+	s := scriptedSearch(t, m, "auto;n=16")
+	if got := carryOut(t, s, request(3, 1)); got.Method != BeamSearch || len(got.Candidates) <= probes {
+		t.Errorf("with a verifier: %s of %d candidates, want a beam search", got.Method, len(got.Candidates))
+	}
+	s.Verifiers = Verifiers{}
+	if got := carryOut(t, s, request(3, 1)); got.Method != SelfConsistency || len(got.Candidates) <= probes {
+		t.Errorf("without: %s of %d candidates, want more votes", got.Method, len(got.Candidates))
+	}
+	s.Plan.Answer.Extract = "regex:nothing like it"
+	if got := carryOut(t, s, request(3, 1)); got.Method != BestOfN || len(got.Candidates) != probes {
+		t.Errorf("without answers: %s of %d candidates, want the best of the first", got.Method, len(got.Candidates))
+	}
+	s.Plan.N = AutoN
+	if got := carryOut(t, s, request(3, 1)); got.N != batcher.Tile {
+		t.Errorf("an idle engine spares %d candidates, want %d", got.N, batcher.Tile)
+	}
+}
+
+func TestThirtyTwoSearchesAtOnceAllEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := runOn(t, thinks(t), 128, batcher.DefaultOptions())
+		reward, err := NewReward(runOn(t, &toy.Model{Outputs: 1}, 64, batcher.DefaultOptions()), Formats()[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Search{Model: m, Plan: plan(t, "beam16x4"), Verifiers: Verifiers{Default: "prm", ByName: map[string]Scorer{"prm": reward}}}
+		var all sync.WaitGroup
+		for i := range 32 {
+			all.Go(func() { carryOut(t, s, request(uint64(i), 1)) })
+		}
+		all.Wait()
+	})
+}
