@@ -1,0 +1,198 @@
+package tts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/toy"
+)
+
+// judged adds a toy reward model on an engine of its own.
+func judged(t *testing.T, m *Model, written string, reward *toy.Model, blocks int) (Search, *Model) {
+	t.Helper()
+	reward.Outputs = 1
+	prm := runOn(t, reward, blocks, batcher.DefaultOptions())
+	v, err := NewReward(prm, Formats()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Search{Model: m, Plan: plan(t, written), Verifiers: Verifiers{Default: "prm", ByName: map[string]Scorer{"prm": v}}}, prm
+}
+
+// empty tells whether nothing runs and no block is held.
+func empty(m *Model) bool {
+	st := m.Engine.Stats()
+	return st.Used == 0 && st.Running == 0 && st.Waiting == 0 && st.Idle == 0
+}
+
+func TestASearchCancelledAtAnyStepFreesBothEngines(t *testing.T) {
+	for _, written := range []string{"beam8x2", "sc8;verifier=prm", "auto;n=8"} {
+		synctest.Test(t, func(t *testing.T) {
+			var left atomic.Int64 // engine steps until the cancellation
+			var cancel atomic.Value
+			count := func(*models.Batch) error {
+				if left.Add(-1) == 0 {
+					cancel.Load().(context.CancelFunc)()
+				}
+				return nil
+			}
+			model := thinks(t)
+			model.Before = count
+			m := runOn(t, model, 256, batcher.DefaultOptions())
+			s, prm := judged(t, m, written, &toy.Model{Before: count}, 256)
+			for after := int64(1); ; after++ {
+				ctx, end := context.WithCancel(t.Context())
+				cancel.Store(end)
+				left.Store(after)
+				var last error
+				whole := false
+				for d, err := range s.Run(ctx, request(1, 1)) {
+					last, whole = err, d.Outcome != nil
+				}
+				synctest.Wait()
+				if !empty(m) || !empty(prm) {
+					t.Fatalf("%s cancelled at step %d: %+v and %+v are left", written, after, m.Engine.Stats(), prm.Engine.Stats())
+				}
+				if !whole && !errors.Is(last, context.Canceled) {
+					t.Fatalf("%s cancelled at step %d ended with %v", written, after, last)
+				}
+				end()
+				if left.Load() > 0 {
+					return // it ended before
+				}
+			}
+		})
+	}
+}
+
+func TestAReaderThatLeavesASearchFreesBothEngines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := runOn(t, thinks(t), 256, batcher.DefaultOptions())
+		for _, written := range []string{"beam8x2", "sc8;verifier=prm", "auto;n=8"} {
+			s, prm := judged(t, m, written, &toy.Model{}, 256)
+			for stay := range 30 {
+				n := 0
+				for range s.Run(t.Context(), request(1, 1)) {
+					if n++; n > stay {
+						break
+					}
+				}
+				synctest.Wait()
+				if !empty(m) || !empty(prm) {
+					t.Fatalf("%s left after %d deltas: %+v and %+v are left", written, stay+1, m.Engine.Stats(), prm.Engine.Stats())
+				}
+			}
+		}
+	})
+}
+
+func TestLosersGiveTheirMemoryBackAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := runOn(t, thinks(t), 256, batcher.DefaultOptions())
+		s, prm := judged(t, m, "beam16x4", &toy.Model{}, 256)
+		for d, err := range s.Run(t.Context(), request(1, 1)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Progress == nil {
+				continue
+			}
+			synctest.Wait()
+			for _, e := range []*Model{m, prm} {
+				if n := e.Engine.Stats().Idle; n > 4 {
+					t.Errorf("after step %d %s holds %d sequences, want the 4 survivors", d.Progress.Step, e.Name, n)
+				}
+			}
+		}
+	})
+}
+
+func TestASearchTooLargeForTheKVPoolShrinks(t *testing.T) {
+	m := runOn(t, thinks(t), 12, batcher.DefaultOptions())
+	for _, written := range []string{"beam16x4", "dvts16x4", "sc16", "bon16", "auto;n=16"} {
+		got := carryOut(t, scriptedSearch(t, m, written), request(1, 1))
+		if !got.Degraded || got.text[0] == "" {
+			t.Errorf("%s on 12 blocks: degraded %v, text %q", written, got.Degraded, got.text[0])
+		}
+	}
+	if got := carryOut(t, scriptedSearch(t, m, "beam4x2"), request(1, 1)); got.Degraded {
+		t.Error("a search that fits was degraded")
+	}
+}
+
+func TestASearchThatIsRefusedSequencesShrinks(t *testing.T) {
+	opt := batcher.DefaultOptions()
+	opt.Sequences = 6
+	for _, written := range []string{"beam16x4", "dvts16x4", "sc16", "bon16", "auto;n=16"} {
+		m := runOn(t, thinks(t), 256, opt)
+		got := carryOut(t, scriptedSearch(t, m, written), request(1, 1))
+		if !got.Degraded || got.text[0] == "" {
+			t.Errorf("%s with 6 sequences: degraded %v, text %q", written, got.Degraded, got.text[0])
+		}
+	}
+}
+
+func TestBudgetsEndWithTheBestSoFar(t *testing.T) {
+	for _, method := range []string{"beam16x4", "dvts8x2", "sc16;early_stop=false", "bon8", "auto;n=16"} {
+		synctest.Test(t, func(t *testing.T) {
+			model := thinks(t)
+			model.Before = func(*models.Batch) error { time.Sleep(10 * time.Millisecond); return nil }
+			m := runOn(t, model, 512, batcher.DefaultOptions())
+			for _, tokens := range []int{1, 20, 45, 70} {
+				got := carryOut(t, scriptedSearch(t, m, fmt.Sprintf("%s;budget.tokens=%d", method, tokens)), request(1, 1))
+				if n := got.usage.Completion; n < tokens || n >= tokens+16 || got.Reason != StopBudgetTokens {
+					t.Errorf("%s: %d tokens of a budget of %d, %s", method, n, tokens, got.Reason)
+				}
+			}
+			for _, ms := range []int{1, 35, 70} {
+				begin := time.Now()
+				got := carryOut(t, scriptedSearch(t, m, fmt.Sprintf("%s;budget.time_ms=%d", method, ms)), request(1, 1))
+				if took := time.Since(begin).Milliseconds(); took > int64(ms)+20 || got.Reason != StopBudgetTime {
+					t.Errorf("%s: %d ms of a budget of %d, %s", method, took, ms, got.Reason)
+				}
+			}
+		})
+	}
+}
+
+func TestMaxStepsEndWithTheBestSoFar(t *testing.T) {
+	m := run(t, says(t, nil, "")) // ends at once where the prompt is empty, else goes on for ever
+	s := scriptedSearch(t, m, "beam8x2;max_steps=3;step.max_tokens=5")
+	got := carryOut(t, s, request(1, 1))
+	if got.Reason != StopMaxSteps || got.Steps != 3 || len(got.Choices[0].IDs) != 15 || got.Choices[0].Finish != "" {
+		t.Errorf("%s after %d steps with %d tokens", got.Reason, got.Steps, len(got.Choices[0].IDs))
+	}
+}
+
+func TestTheTokenLimitEndsEveryCandidate(t *testing.T) {
+	m := run(t, thinks(t))
+	for _, written := range []string{"beam8x2", "sc8", "bon8"} {
+		req := request(1, 2)
+		req.Sampling.MaxTokens = 5
+		for _, c := range carryOut(t, scriptedSearch(t, m, written), req).Candidates {
+			if len(c.IDs) > 5 || c.Finish != FinishLength {
+				t.Errorf("%s: a candidate of %d tokens ended with %q", written, len(c.IDs), c.Finish)
+			}
+		}
+	}
+}
+
+func TestStopStringsAreCutFromEveryCandidate(t *testing.T) {
+	m := run(t, thinks(t))
+	for _, written := range []string{"beam8x2", "sc8", "bon8"} {
+		req := request(1, 1)
+		req.Stop = []string{"\nAnswer"}
+		for _, c := range carryOut(t, scriptedSearch(t, m, written), req).Candidates {
+			if c.Finish != FinishStop || c.Text[len(c.Text)-1] != '.' {
+				t.Errorf("%s: a candidate %q ended with %q", written, c.Text, c.Finish)
+			}
+		}
+	}
+}
