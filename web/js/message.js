@@ -1,0 +1,80 @@
+// One turn of the conversation on the page: the question and what came of it.
+
+import { el, eachFrame } from './dom.js';
+import { markdown } from './markdown.js';
+import { SearchView } from './votes.js';
+
+/**
+ * @typedef {object} Turn
+ * @property {string} question
+ * @property {string} answer as far as it has come
+ * @property {'asking' | 'done' | 'stopped' | 'failed'} state
+ * @property {string} [error] in the server's words
+ * @property {boolean} [needsKey] refused for want of a key; the page asks for one
+ * @property {string} [finish] the finish reason
+ * @property {import('./search.js').Search | null} [search]
+ * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
+ */
+
+/** Shows a turn; `update` after the turn has changed. */
+export class TurnView {
+  #turn;
+  #text = el('div', { class: 'text' });
+  #meta = el('p', { class: 'meta' });
+  #error = el('p', { class: 'error', role: 'alert', hidden: true });
+  #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#text);
+  /** @type {SearchView | null} */
+  #search = null;
+  /** The search that is drawn. @type {unknown} */
+  #drawn = null;
+  #paint = eachFrame(() => this.#render());
+
+  /** @param {Turn} turn @param {() => void} again asks once more */
+  constructor(turn, again) {
+    this.#turn = turn;
+    this.again = el('button', { type: 'button', class: 'quiet again', on: { click: again } }, 'Ask again');
+    this.#answer.append(this.#error, el('footer', {}, this.#meta, this.again));
+    this.element = el('li', { class: 'turn' },
+      el('article', { class: 'question', 'aria-label': 'You' }, turn.question), this.#answer);
+    this.#render();
+  }
+
+  update() {
+    this.#paint();
+  }
+
+  #render() {
+    const { answer, state, error, search } = this.#turn;
+    const asking = state === 'asking';
+    this.#answer.setAttribute('aria-busy', String(asking));
+    this.#text.replaceChildren(markdown(answer));
+    this.#text.classList.toggle('waiting', asking);
+    this.#error.hidden = !error;
+    if (this.#error.textContent !== (error ?? '')) this.#error.textContent = error ?? '';
+    if (search && search !== this.#drawn) {
+      if (!this.#search) this.#text.after((this.#search = new SearchView()).element);
+      this.#search.update(search);
+      this.#drawn = search;
+    } else if (!search && this.#search) {
+      this.#search.element.remove();
+      this.#search = this.#drawn = null;
+    }
+    this.#meta.textContent = facts(this.#turn);
+    this.again.hidden = asking || Boolean(this.#turn.needsKey);
+  }
+}
+
+/** @param {Turn} turn */
+function facts({ state, finish, stats, needsKey }) {
+  const parts = [];
+  if (needsKey) parts.push('waiting for an API key');
+  if (state === 'stopped') parts.push('stopped');
+  if (finish === 'length') parts.push('cut at the token limit');
+  if (stats?.tokens) parts.push(`${stats.tokens} tokens`, `${(stats.tokens / stats.total).toFixed(0)} tokens/s`);
+  if (stats?.first) parts.push(`first text after ${seconds(stats.first)}`);
+  if (stats && state === 'done') parts.push(`${seconds(stats.total)} in all`);
+  return parts.join(' · ');
+}
+
+/** @param {number} s */
+const seconds = (s) => (s < 1 ? `${Math.round(1000 * s)} ms` : `${s.toFixed(1)} s`);

@@ -1,0 +1,20 @@
+// What the page remembers: until the tab is closed, and on this machine alone.
+
+/** @param {string} name @param {any} fallback */
+export function recall(name, fallback) {
+  try {
+    return JSON.parse(sessionStorage.getItem(`lutra.${name}`) ?? 'null') ?? fallback;
+  } catch {
+    return fallback; // no storage here, or not written by this version
+  }
+}
+
+/** @param {string} name @param {any} value null forgets */
+export function remember(name, value) {
+  try {
+    if (value === null) sessionStorage.removeItem(`lutra.${name}`);
+    else sessionStorage.setItem(`lutra.${name}`, JSON.stringify(value));
+  } catch {
+    // full or forbidden: the page works without a memory
+  }
+}

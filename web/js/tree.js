@@ -1,0 +1,181 @@
+// The drawing of a search: a tree of solution steps that grows while the
+// server searches. The same tree as a nested list stands below it.
+
+import { el, svg } from './dom.js';
+import { layout } from './layout.js';
+
+/** @typedef {import('./search.js').Step} Step */
+
+/** The smallest zoom whose letters can be read. */
+const legible = 0.75;
+
+/** A drawing that can be updated. */
+export class Tree {
+  #drawing = svg('svg', { role: 'img', class: 'tree' });
+  #scroller = el('div', { class: 'scroller', role: 'region', tabindex: 0, 'aria-label': 'Search tree; scrolls' }, this.#drawing);
+  #detail = el('p', { class: 'detail', 'aria-live': 'polite' });
+  #outline = el('div', { class: 'outline' });
+  #zoom = 1;
+  /** The zoom is the person's own and stays. */
+  #zoomed = false;
+  /** @type {import('./layout.js').Layout | null} */
+  #layout = null;
+  /** Steps already drawn: only new ones fade in. @type {Set<string>} */
+  #seen = new Set();
+
+  controls = el('div', { class: 'zoom', role: 'group', 'aria-label': 'Zoom', hidden: true },
+    this.#button('−', 'Smaller', () => this.#scale(this.#zoom / 1.25)),
+    this.#button('Fit', 'Fit the width', () => this.#scale(this.#fitting())),
+    this.#button('+', 'Larger', () => this.#scale(this.#zoom * 1.25)));
+
+  element = el('div', { class: 'tree-view', hidden: true },
+    this.#scroller,
+    this.#detail,
+    el('details', {}, el('summary', {}, 'The tree as a list'), this.#outline));
+
+  /** @param {Step[]} steps @param {boolean} done */
+  update(steps, done) {
+    const at = (this.#layout = layout(steps));
+    this.controls.hidden = this.element.hidden = steps.length === 0;
+    const pruned = steps.filter((s) => s.fate === 'pruned').length;
+    this.#drawing.setAttribute('viewBox', `0 0 ${at.width} ${at.height}`);
+    this.#drawing.setAttribute('aria-label',
+      `${steps.length} different solution steps, ${pruned} pruned${done ? ', the chosen path highlighted' : ''}. A list follows.`);
+    const fresh = this.#seen;
+    const paths = pathKeys(steps);
+    this.#drawing.replaceChildren(
+      svg('g', { class: 'edges' }, ...inFront(steps).map((i) => edge(steps, at, i))),
+      svg('circle', { class: 'root', cx: at.root.x, cy: at.root.y, r: 7 }),
+      ...steps.map((s, i) => this.#node(s, at.boxes[i], !fresh.has(paths[i]))));
+    this.#seen = new Set(paths);
+    this.#scale(this.#zoomed ? this.#zoom : Math.min(1, Math.max(legible, this.#fitting())));
+    this.#outline.replaceChildren(outline(steps));
+    this.#follow(steps, done);
+  }
+
+  /** @param {Step} step @param {import('./layout.js').Box} box @param {boolean} fresh */
+  #node(step, box, fresh) {
+    const small = step.fate === 'pruned';
+    const score = step.score === null ? '' : step.score.toFixed(2);
+    const room = box.w - 16 - (step.score === null && step.count < 2 ? 0 : 32);
+    const font = `${step.fate === 'chosen' ? 600 : 400} ${small ? 11 : 12}px ${getComputedStyle(this.#drawing).fontFamily}`;
+    const lines = small ? [cut(step.text, room, font)] : wrap(step.text, room, font);
+    const top = box.y - (lines.length - 1) * 7 - (small ? 0 : 1);
+    return svg('g', {
+      class: `step ${step.fate}${fresh ? ' fresh' : ''}`,
+      on: { click: () => { this.#detail.textContent = describe(step); } },
+    },
+    svg('title', {}, describe(step)),
+    svg('rect', { x: box.x, y: box.y - box.h / 2, width: box.w, height: box.h, rx: small ? 5 : 8 }),
+    step.score === null ? null : svg('rect', {
+      class: `gauge ${step.score >= 0.8 ? 'high' : step.score >= 0.4 ? 'mid' : 'low'}`,
+      x: box.x + 5, y: box.y + box.h / 2 - 4, width: Math.max(3, (box.w - 10) * clamp(step.score)), height: 2.5, rx: 1.25,
+    }),
+    ...lines.map((line, i) => svg('text', { class: 'words', x: box.x + 8, y: top + i * 14 }, line)),
+    svg('text', { class: 'score', x: box.x + box.w - 7, y: small ? box.y : box.y - 7 }, score),
+    small || step.count < 2 ? null : svg('text', { class: 'count', x: box.x + box.w - 7, y: box.y + 7 }, `×${step.count}`));
+  }
+
+  /** @param {string} text @param {string} label @param {() => void} action */
+  #button(text, label, action) {
+    return el('button', { type: 'button', class: 'quiet', 'aria-label': label, title: label, on: { click: () => { this.#zoomed = true; action(); } } }, text);
+  }
+
+  /** @param {number} zoom */
+  #scale(zoom) {
+    if (!this.#layout) return;
+    this.#zoom = Math.min(2, Math.max(0.3, zoom));
+    this.#drawing.setAttribute('width', String(Math.round(this.#layout.width * this.#zoom)));
+    this.#drawing.setAttribute('height', String(Math.round(this.#layout.height * this.#zoom)));
+  }
+
+  #fitting() {
+    return this.#layout ? this.#scroller.clientWidth / this.#layout.width : 1;
+  }
+
+  /** Keeps the end of the search in view, and at last the chosen path. @param {Step[]} steps @param {boolean} done */
+  #follow(steps, done) {
+    const boxes = this.#layout?.boxes ?? [];
+    const chosen = steps.findLastIndex((s) => s.fate === (done ? 'chosen' : 'kept'));
+    if (chosen < 0) return;
+    const { x, y } = boxes[done ? steps.findIndex((s) => s.fate === 'chosen') : chosen];
+    const view = this.#scroller;
+    view.scrollTop = y * this.#zoom - view.clientHeight / 2;
+    view.scrollLeft = done ? 0 : x * this.#zoom - view.clientWidth / 2;
+  }
+}
+
+const clamp = (/** @type {number} */ v) => Math.min(1, Math.max(0, v));
+
+/** Steps in the order of drawing: what is chosen lies on top. @param {Step[]} steps */
+function inFront(steps) {
+  const rank = { pruned: 0, kept: 1, chosen: 2 };
+  return steps.map((_, i) => i).sort((a, b) => rank[steps[a].fate] - rank[steps[b].fate]);
+}
+
+/** @param {Step[]} steps @param {import('./layout.js').Layout} at @param {number} i */
+function edge(steps, at, i) {
+  const to = at.boxes[i];
+  const from = steps[i].parent < 0 ? { x: at.root.x + 7, y: at.root.y } : { x: at.boxes[steps[i].parent].x + to.w, y: at.boxes[steps[i].parent].y };
+  const bend = (to.x - from.x) / 2;
+  const d = `M${from.x} ${from.y}c${bend} 0 ${bend} ${to.y - from.y} ${to.x - from.x} ${to.y - from.y}`;
+  return svg('path', { class: `edge ${steps[i].fate}`, d });
+}
+
+/** A name for each step that stays while the tree grows. @param {Step[]} steps */
+function pathKeys(steps) {
+  /** @type {string[]} */
+  const keys = [];
+  for (const s of steps) keys.push(`${s.parent < 0 ? '' : keys[s.parent]}\n${s.text}`);
+  return keys;
+}
+
+/** @param {Step} step */
+function describe(step) {
+  const facts = [];
+  if (step.score !== null) facts.push(`score ${step.score.toFixed(3)}`);
+  if (step.count > 1) facts.push(`written ${step.count} times`);
+  if (step.fate !== 'kept') facts.push(step.fate);
+  return step.text + (facts.length ? ` (${facts.join(', ')})` : '');
+}
+
+const pen = /** @type {CanvasRenderingContext2D} */ (document.createElement('canvas').getContext('2d'));
+
+/** @param {string} text @param {number} room in the drawing's units @param {string} font */
+function fits(text, room, font) {
+  pen.font = font;
+  return pen.measureText(text).width <= room;
+}
+
+/** Where a text must be cut, its end stays: that is a step's result. @param {string} text @param {number} room @param {string} font */
+function cut(text, room, font) {
+  if (fits(text, room, font)) return text;
+  let end = text.slice(-60); // no box holds more
+  while (end && !fits(`…${end}`, room, font)) end = end.slice(1);
+  return `…${end.trimStart()}`;
+}
+
+/** One line, or two. @param {string} text @param {number} room @param {string} font */
+function wrap(text, room, font) {
+  if (fits(text, room, font)) return [text];
+  const words = text.split(' ');
+  let n = words.length - 1;
+  while (n > 1 && !fits(words.slice(0, n).join(' '), room, font)) n--;
+  if (n < 1) return [cut(text, room, font)];
+  return [cut(words.slice(0, n).join(' '), room, font), cut(words.slice(n).join(' '), room, font)];
+}
+
+/** The nested list. @param {Step[]} steps */
+function outline(steps) {
+  const top = el('ul');
+  /** @type {HTMLElement[]} */
+  const items = [];
+  for (const s of steps) {
+    const item = el('li', { class: s.fate }, describe(s));
+    items.push(item);
+    const parent = s.parent < 0 ? null : items[s.parent];
+    const list = parent ? parent.querySelector(':scope > ul') ?? parent.appendChild(el('ul')) : top;
+    list.append(item);
+  }
+  return top;
+}

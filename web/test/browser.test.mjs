@@ -1,0 +1,242 @@
+// The page in a real browser, against the real binary.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, test } from 'node:test';
+import { chromium } from 'playwright-core';
+import { answer, startSearchStream } from './search-stream.mjs';
+import { startServer } from './server.mjs';
+
+const shots = process.env.LUTRA_SHOTS ?? mkdtempSync(join(tmpdir(), 'lutra-shots-'));
+const profile = mkdtempSync(join(tmpdir(), 'lutra-chromium-'));
+const desktop = { width: 1280, height: 800 };
+const phone = { width: 360, height: 720 };
+const long = 'Tell me about '.repeat(40);
+
+let server, keyed, stream, context, page, complaints;
+
+before(async () => {
+  [server, keyed, stream] = await Promise.all([startServer(), startServer('--api-key', 'river'), startSearchStream()]);
+  context = await chromium.launchPersistentContext(profile, {
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    viewport: desktop,
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+      '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+  context.setDefaultTimeout(15_000);
+});
+
+after(async () => {
+  await context?.close();
+  await Promise.all([server?.stop(), keyed?.stop(), stream?.stop()]);
+  rmSync(profile, { recursive: true, force: true });
+  console.log(`screenshots: ${shots}`);
+});
+
+beforeEach(async () => {
+  page = await context.newPage();
+  complaints = [];
+  page.on('console', (m) => m.type() === 'error' && complaints.push(m.text()));
+  page.on('pageerror', (err) => complaints.push(String(err)));
+});
+
+afterEach(async () => {
+  const heard = complaints;
+  await page.close();
+  assert.deepEqual(heard, [], 'the browser complained');
+});
+
+/** Opens the page and waits until it can be used. */
+async function open(at = server) {
+  await page.goto(at.url);
+  await page.locator('#model:enabled').waitFor();
+}
+
+const shot = (name) => page.screenshot({ path: join(shots, `${name}.png`), animations: 'disabled' });
+const ended = () => page.locator('.turn:last-child [aria-busy=false]').waitFor();
+const lastAnswer = () => page.locator('.turn:last-child .text').innerText();
+
+async function fitsItsWidth() {
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.equal(over, 0, 'the page is wider than the screen');
+}
+
+test('an example is answered word by word, and stays after a reload', async () => {
+  await open();
+  await shot('welcome-light');
+  await page.locator('#examples button').first().click();
+  await ended();
+  assert.match(await lastAnswer(), /220\/5=44[^]*Answer: 73$/);
+  assert.match(await page.locator('.meta').innerText(), /\d+ tokens · \d+ tokens\/s/);
+  assert.match(await page.locator('#announce').textContent(), /Answer: 73/, 'screen readers hear the answer');
+  await page.reload();
+  assert.match(await lastAnswer(), /Answer: 73$/);
+  await shot('answer-light');
+  await page.locator('#new').click();
+  assert.equal(await page.locator('.turn').count(), 0);
+  assert.ok(await page.locator('#welcome').isVisible());
+});
+
+test('an answer can be stopped, and the server stops with it', async () => {
+  await open();
+  await page.locator('#settings summary').click();
+  await page.locator('[name=temperature]').fill('2');
+  await page.locator('[name=temperature]').dispatchEvent('change');
+  // The real stream, held open: the browser has the headers and no text yet.
+  let aborted;
+  const gone = new Promise((resolve) => { aborted = resolve; });
+  page.on('requestfailed', (r) => r.url().endsWith('/chat/completions') && aborted(r.failure().errorText));
+  await page.route('**/v1/chat/completions', (route) => route.continue({ url: `${stream.url}/v1/chat/completions` }));
+  await page.locator('#question').fill('What is 12 * 7?');
+  await page.locator('#question').press('Enter');
+  await page.locator('#stop').click();
+  await ended();
+  assert.match(await gone, /ABORTED/);
+  assert.match(await page.locator('.meta').innerText(), /stopped/);
+  assert.ok(await page.locator('#send').isVisible());
+});
+
+test('everything can be done from the keyboard alone', async () => {
+  await open();
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'question', 'the question has the focus');
+  await page.keyboard.type('What is 12 * 7?');
+  await page.keyboard.press('Shift+Enter');
+  assert.equal(await page.locator('#question').inputValue(), 'What is 12 * 7?\n');
+  await page.keyboard.press('Enter');
+  await ended();
+  assert.match(await lastAnswer(), /Answer: 84$/);
+  const reached = [];
+  await page.evaluate(() => document.body.focus());
+  for (let i = 0; i < 24; i++) {
+    await page.keyboard.press('Tab');
+    reached.push(await page.evaluate(() => document.activeElement.id || document.activeElement.name || document.activeElement.textContent.trim().split(' ')[0]));
+  }
+  for (const part of ['model', 'new', 'Engine', 'Settings', 'Ask', 'question', 'send', 'method']) {
+    assert.ok(reached.includes(part), `Tab reaches ${part}: ${reached}`);
+  }
+  const unlabelled = await page.evaluate(() => [...document.querySelectorAll('input, select, textarea, button')]
+    .filter((c) => !c.labels?.length && !c.textContent.trim() && !c.getAttribute('aria-label')).map((c) => c.outerHTML));
+  assert.deepEqual(unlabelled, [], 'every control has a label');
+});
+
+test('Escape stops', async () => {
+  await open();
+  await page.route('**/v1/chat/completions', (route) => route.continue({ url: `${stream.url}/v1/chat/completions` }));
+  await page.keyboard.type('Wait');
+  await page.keyboard.press('Enter');
+  await page.locator('#stop').waitFor();
+  await page.keyboard.press('Escape');
+  await ended();
+  assert.match(await page.locator('.meta').innerText(), /stopped/);
+});
+
+test('a search is drawn while it runs, with what was pruned and what was chosen', async () => {
+  await open();
+  await page.locator('#method').selectOption('beam_search');
+  await page.locator('#n').selectOption('8');
+  await page.route('**/v1/chat/completions', (route) => route.continue({ url: `${stream.url}/v1/chat/completions` }));
+  await page.locator('#examples button').last().click();
+  stream.next(2);
+  await page.locator('figcaption', { hasText: '2 steps · 8 in the making' }).waitFor();
+  assert.ok(await page.locator('.tree g.pruned').count() >= 4, 'what was pruned is drawn');
+  assert.equal(await page.locator('.tree g.chosen').count(), 0, 'nothing is chosen yet');
+  await shot('search-running');
+  stream.next(100);
+  await ended();
+  assert.equal(await lastAnswer(), answer);
+  assert.equal(await page.locator('.tree g.chosen').count(), 5, 'the chosen path has its five steps');
+  assert.equal(await page.locator('.tree g.chosen .count').first().textContent(), '×3', 'equal steps are one node');
+  assert.match(await page.locator('.votes .chosen').innerText(), /408\s+2 votes, weight 1.98/);
+  assert.match(await page.locator('figcaption').innerText(), /beam search · 5 steps .* every candidate came to its end/);
+  const asked = stream.requests.at(-1);
+  assert.deepEqual(asked.test_time_scaling, { method: 'beam_search', n: 8, width: 4, include: ['candidates', 'steps', 'tree'] });
+  assert.ok(!('temperature' in asked), 'the search keeps its own temperature');
+  await shot('search-light');
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await shot('search-dark');
+  await page.locator('.tree-view summary').click();
+  assert.ok(await page.locator('.outline li li li li li.chosen').isVisible(), 'the nested list tells the same');
+  await page.setViewportSize(phone);
+  await fitsItsWidth();
+  await shot('search-phone-dark');
+  await page.locator('.tree-view summary').click();
+  await page.locator('.zoom button', { hasText: '+' }).click();
+  await page.emulateMedia({ colorScheme: 'light' });
+  await shot('search-phone-light');
+});
+
+test('a server that wants a key is given one', async () => {
+  await page.goto(keyed.url);
+  await page.locator('#key-form').waitFor();
+  complaints.length = 0; // the browser reports each refusal it sees
+  await page.locator('#question').fill('What is 12 * 7?');
+  await page.locator('#question').press('Enter');
+  await ended();
+  await shot('key');
+  const words = await page.locator('#key-reason').innerText();
+  assert.match(words, /Incorrect or missing API key/, "the server's words");
+  assert.match(await page.locator('.meta').innerText(), /waiting for an API key/);
+  await page.locator('#key').fill('river');
+  await page.keyboard.press('Enter');
+  await page.locator('.text .result').waitFor();
+  assert.match(await lastAnswer(), /Answer: 84$/, 'the question is asked again by itself');
+  complaints.length = 0;
+});
+
+test('a refusal is shown as the server words it', async () => {
+  await open();
+  await page.locator('#settings summary').click();
+  await page.locator('[name=system]').fill('word '.repeat(3000));
+  await page.locator('[name=system]').dispatchEvent('change');
+  await page.locator('#question').fill('What is 12 * 7?');
+  await page.locator('#question').press('Enter');
+  await ended();
+  assert.match(await page.locator('.error').innerText(), /maximum context length is 1024 tokens/);
+  complaints.length = 0;
+});
+
+test('it follows the system between light and dark, and fits a phone', async () => {
+  await page.emulateMedia({ colorScheme: 'light' });
+  await open();
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await background();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  assert.notEqual(await background(), light);
+  await shot('welcome-dark');
+  await page.setViewportSize(phone);
+  await fitsItsWidth();
+  await shot('welcome-phone-dark');
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+  await page.locator('#examples button').nth(2).click();
+  await ended();
+  await fitsItsWidth();
+  await shot('answer-phone-light');
+  assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector('.lanes i')).transitionDuration), '0s');
+});
+
+test('the engine panel shows what the engine has done', async () => {
+  await open();
+  await page.locator('#examples button').nth(2).click();
+  await page.locator('#engine-brief', { hasText: 'tokens/s' }).waitFor();
+  await page.locator('.lanes .on').first().waitFor();
+  await shot('engine');
+});
+
+test('what a model writes stays text', async () => {
+  await open();
+  const hostile = '<img src=x onerror="document.title=1"> **bold** `code`\n```html\n<script>document.title=2</script>\n```\n- one\n- two';
+  await page.route('**/v1/chat/completions', (route) => route.fulfill({
+    contentType: 'text/event-stream',
+    body: `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: hostile }, finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`,
+  }));
+  await page.locator('#question').fill(long);
+  await page.locator('#question').press('Enter');
+  await ended();
+  assert.equal(await page.locator('.text img, .text script').count(), 0);
+  assert.equal(await page.locator('.text strong').innerText(), 'bold');
+  assert.equal(await page.locator('.text pre').innerText(), '<script>document.title=2</script>');
+  assert.equal(await page.locator('.text li').count(), 2);
+  assert.equal(await page.title(), 'Lutra');
+  await shot('markdown');
+});
