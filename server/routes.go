@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/lutra-lm/lutra/web"
 )
 
 // handler is an http.HandlerFunc that may give up: its error is answered with
@@ -31,6 +33,11 @@ func (s *Server) routes() http.Handler {
 	r.Get("/healthz", s.serve(healthz))
 	r.Get("/readyz", s.serve(s.readyz))
 	r.Method(http.MethodGet, "/metrics", s.metrics.handler())
+
+	// The page asks for a key itself, when the API wants one.
+	page := web.Handler()
+	r.Method(http.MethodGet, "/", page)
+	r.Method(http.MethodGet, web.Prefix+"*", page)
 
 	r.Group(func(r chi.Router) {
 		r.Use(s.authenticate)
