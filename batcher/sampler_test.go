@@ -220,6 +220,9 @@ func TestLogprobsAreThoseOfTheUnmodifiedLogits(t *testing.T) {
 	if err != nil || tok.ID != 0 || math.Abs(float64(tok.Logprob)-(1-z)) > 1e-6 {
 		t.Errorf("token %+v, %v; want 0 with log-probability %v", tok, err, 1-z)
 	}
+	if want := z - 1.5 - math.Log(4); math.Abs(float64(tok.Certainty)-want) > 1e-6 {
+		t.Errorf("certainty %v, want %v: the mean of ln(1/4) - ln p over four numbers", tok.Certainty, want)
+	}
 	if len(tok.Top) != 2 || tok.Top[0].ID != 2 || tok.Top[1].ID != 1 || math.Abs(float64(tok.Top[0].Logprob)-(3-z)) > 1e-6 {
 		t.Errorf("alternatives %v, want 2 and 1", tok.Top)
 	}

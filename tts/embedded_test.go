@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts/answer"
 )
 
@@ -86,6 +87,41 @@ func problems(t *testing.T, n int) []Problem {
 // sampled is the request that measurements start from.
 func sampled() Request {
 	return Request{Sampling: batcher.Params{Temperature: 0.8, Seed: 1, MaxTokens: 256}}
+}
+
+func TestTheEmbeddedVerifierGivesItsTrainingScores(t *testing.T) {
+	m, v := tiny(t, "lutra-tiny-s")
+	for _, c := range []struct {
+		question string
+		solution []int32
+		want     []float32 // of the training code, which quantises activations too
+	}{
+		{"What is 12 * 7?", []int32{49, 50, 42, 55, 61, 56, 52, 259, 288, 58, 32, 56, 52, 1023}, []float32{0.9959, 0.9971}},
+		{"What is 12 * 7?", []int32{49, 50, 42, 55, 61, 56, 53, 259, 288, 58, 32, 56, 53, 1023}, []float32{0, 0}}, // 12*7=85
+	} {
+		req := &Request{Prompt: Prompt{Messages: []template.Message{{Role: "user", Content: c.question}}}}
+		prompt, err := m.Encode(t.Context(), &req.Prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge, err := v.ByName[v.Default].Open(t.Context(), m, req, prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Candidate{IDs: c.solution, Finish: FinishStop}
+		if err := judge.Score(t.Context(), &got); err != nil {
+			t.Fatal(err)
+		}
+		judge.Close()
+		if len(got.StepScores) != len(c.want) {
+			t.Fatalf("%d scores, want %d", len(got.StepScores), len(c.want))
+		}
+		for i, s := range got.StepScores {
+			if d := s - c.want[i]; d > 0.03 || d < -0.03 {
+				t.Errorf("%s: score %d = %v, want %v", c.question, i, s, c.want[i])
+			}
+		}
+	}
 }
 
 func TestBeamSearchSolvesMoreHeldOutProblemsThanOneSample(t *testing.T) {

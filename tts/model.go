@@ -1,9 +1,11 @@
 package tts
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
@@ -23,7 +25,8 @@ type Model struct {
 	Outputs   int                // width of a row of logits: Vocab, or the number of a reward model's scores
 	Context   int                // tokens that prompt and completion may have together
 
-	longest int // bytes of the longest token
+	longest int     // bytes of the longest token
+	lines   []int32 // tokens that hold a line's end
 }
 
 // NewModel ties a loaded bundle to the engine that runs it.
@@ -35,6 +38,7 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	for id := range int32(m.Tokenizer.Size()) {
 		m.longest = max(m.longest, len(m.Bytes(id)))
 	}
+	m.lines = m.holding([]string{"\n"})
 	return m
 }
 
@@ -100,6 +104,27 @@ func (m *Model) Bytes(id int32) []byte {
 		return piece
 	}
 	return []byte(m.Tokenizer.Token(id))
+}
+
+// delimiters are the tokens that hold one of stops: engines stop at them, so
+// that nothing beyond a solution step is computed in vain.
+func (m *Model) delimiters(stops []string) []int32 {
+	if len(stops) == 1 && stops[0] == "\n" {
+		return m.lines
+	}
+	return m.holding(stops)
+}
+
+// holding looks through the vocabulary.
+func (m *Model) holding(stops []string) []int32 {
+	var ids []int32
+	for id := range int32(m.Vocab) {
+		piece := m.Tokenizer.Piece(id)
+		if slices.ContainsFunc(stops, func(s string) bool { return bytes.Contains(piece, []byte(s)) }) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // special is a special token's name, empty when the vocabulary has no such token.

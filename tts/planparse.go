@@ -197,8 +197,8 @@ func (i *Include) set(list string) error {
 	return nil
 }
 
-// String is the short form of a plan, for logs and the header that says what
-// was applied.
+// String is the short form of a plan that has its defaults, such as an
+// Outcome's, for logs and the header that says what was applied.
 func (p Plan) String() string {
 	switch {
 	case p.N == AutoN:

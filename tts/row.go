@@ -162,22 +162,6 @@ func (r *searching) breaksAfter(step []byte, last int32) bool {
 	return false
 }
 
-// delimiters are the tokens that hold a delimiter: the engine stops at them,
-// so that it computes nothing beyond a solution step in vain.
-func delimiters(m *Model, stops []string) []int32 {
-	var ids []int32
-	for id := range int32(m.Vocab) {
-		piece := m.Tokenizer.Piece(id)
-		for _, stop := range stops {
-			if bytes.Contains(piece, []byte(stop)) {
-				ids = append(ids, id)
-				break
-			}
-		}
-	}
-	return ids
-}
-
 // score judges what w has gained.
 func (r *searching) score(ctx context.Context, w *row) error {
 	err := w.judge.Score(ctx, w.cand)

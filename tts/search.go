@@ -208,7 +208,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	defer r.stop(nil)
 	r.ends = slices.Concat(req.Sampling.Stop, s.Model.Tokenizer.EOGs())
 	if r.plan.steps() {
-		r.breaks = slices.Concat(r.ends, delimiters(s.Model, r.plan.Step.Stop))
+		r.breaks = slices.Concat(r.ends, s.Model.delimiters(r.plan.Step.Stop))
 	}
 	r.rows = map[*Candidate]*row{}
 	r.prompt, r.first, r.judge, r.root = len(prompt), seq, judge, r.newRow(seq, judge)

@@ -1,0 +1,105 @@
+package tts
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestAggregatesMakeOneScoreOfMany(t *testing.T) {
+	scores := []float32{0.5, 0.25, 1, 0.75}
+	for agg, want := range map[Aggregate]float32{
+		AggregateLast: 0.75, AggregateMin: 0.25, AggregateMax: 1, AggregateMean: 0.625, AggregateProd: 0.09375,
+	} {
+		if got := agg.of(scores); got != want {
+			t.Errorf("%s of %v = %v, want %v", agg, scores, got, want)
+		}
+	}
+}
+
+// voter is a candidate with an answer, "" for none; a negative score is that
+// of one that was cut off.
+type voter struct {
+	key   string
+	score float32
+}
+
+func TestCandidatesAreRankedByTheRule(t *testing.T) {
+	for name, c := range map[string]struct {
+		voters               []voter
+		max, vote, weighted  []int
+		fallback             bool
+		agreeMax, agreeVotes float64
+		agreeWeighted        float64 // where it is not agreeVotes
+	}{
+		"one rule each": {
+			voters: []voter{{"a", 0.9}, {"b", 0.6}, {"b", 0.5}, {"c", 0.2}, {"c", 0.1}, {"c", 0.3}},
+			max:    []int{0, 1, 2, 5, 3, 4}, vote: []int{5, 3, 4, 1, 2, 0}, weighted: []int{1, 2, 0, 5, 3, 4},
+			agreeMax: 1. / 6, agreeVotes: 0.5, agreeWeighted: 1. / 3,
+		},
+		"ties go to the weight, then to the first": {
+			voters: []voter{{"b", 0.25}, {"a", 0.5}, {"b", 0.75}, {"a", 0.5}, {"c", 0.5}, {"c", 0.75}},
+			max:    []int{2, 5, 1, 3, 4, 0}, vote: []int{5, 4, 2, 0, 1, 3}, weighted: []int{5, 4, 2, 0, 1, 3},
+			agreeMax: 1. / 3, agreeVotes: 1. / 3,
+		},
+		"no answers": {
+			voters: []voter{{"", 0.1}, {"", 0.7}, {"a", 0.2}}, fallback: true,
+			max: []int{1, 2, 0}, vote: []int{1, 2, 0}, weighted: []int{1, 2, 0},
+		},
+		"half have answers": {
+			voters: []voter{{"", 0.1}, {"", 0.7}, {"a", 0.2}, {"b", 0.1}},
+			max:    []int{1, 2, 0, 3}, vote: []int{2, 3, 1, 0}, weighted: []int{2, 3, 1, 0},
+			agreeVotes: 0.25,
+		},
+		"what was cut off has no vote": {
+			voters: []voter{{"a", -0.9}, {"a", -0.8}, {"b", 0.1}},
+			max:    []int{2, 0, 1}, vote: []int{2, 0, 1}, weighted: []int{2, 0, 1},
+			agreeMax: 1, agreeVotes: 1,
+		},
+		"unless all were": {
+			voters: []voter{{"a", -0.2}, {"a", -0.3}, {"b", -0.4}},
+			max:    []int{2, 1, 0}, vote: []int{1, 0, 2}, weighted: []int{1, 0, 2},
+			agreeMax: 1. / 3, agreeVotes: 2. / 3,
+		},
+	} {
+		for sel, want := range map[Select][]int{SelectMax: c.max, SelectVote: c.vote, SelectWeightedVote: c.weighted} {
+			var cands []*Candidate
+			for i, v := range c.voters {
+				cand := &Candidate{Index: i, key: v.key, Score: max(v.score, -v.score), Finish: FinishStop}
+				if v.score < 0 {
+					cand.Finish = FinishLength
+				}
+				cands = append(cands, cand)
+			}
+			rk := rank(cands, sel)
+			var got []int
+			for _, cand := range rk.order {
+				got = append(got, cand.Index)
+			}
+			agree := c.agreeVotes
+			switch {
+			case sel == SelectMax || c.fallback:
+				agree = c.agreeMax
+			case sel == SelectWeightedVote && c.agreeWeighted > 0:
+				agree = c.agreeWeighted
+			}
+			if !slices.Equal(got, want) || (rk.sel != sel) != (c.fallback && sel != SelectMax) || math.Abs(rk.agreement-agree) > 1e-9 {
+				t.Errorf("%s, %s: %v by %s, agreement %v; want %v, agreement %v", name, sel, got, rk.sel, rk.agreement, want, agree)
+			}
+		}
+	}
+}
+
+func TestMajorityIsTheBetaTail(t *testing.T) {
+	for _, c := range []struct {
+		a, b int
+		want float64
+	}{{0, 0, 0.5}, {1, 0, 0.75}, {4, 0, 31. / 32}, {2, 2, 0.5}, {3, 1, 13. / 16}} {
+		if got := majority(c.a, c.b); math.Abs(got-c.want) > 1e-12 {
+			t.Errorf("majority(%d, %d) = %v, want %v", c.a, c.b, got, c.want)
+		}
+		if got := majority(c.a, c.b) + majority(c.b, c.a); math.Abs(got-1) > 1e-12 {
+			t.Errorf("majority(%d, %d) and its opposite add up to %v", c.a, c.b, got)
+		}
+	}
+}
