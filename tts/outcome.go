@@ -86,4 +86,5 @@ type Progress struct {
 	Best      float32
 	Leader    string  // the answer in front, when there is one
 	Agreement float64 // share of the complete candidates that give it
+	Added     []Node  // by which the tree has grown since the last progress; fates may yet change
 }

@@ -2,13 +2,18 @@ package tts
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 // tell reports progress; live candidates are still in the making.
 func (r *searching) tell(live int) error {
-	p := &Progress{Method: r.method, Step: r.steps, Live: live, Finished: len(r.done), Tokens: int(r.spent.Load())}
+	p := &Progress{
+		Method: r.method, Step: r.steps, Live: live, Finished: len(r.done), Tokens: int(r.spent.Load()),
+		Added: slices.Clone(r.tree[r.drawn:]),
+	}
+	r.drawn = len(r.tree)
 	if len(r.done) > 0 {
 		rk := rank(r.done, r.plan.Select)
 		p.Leader, p.Agreement = rk.order[0].Answer, rk.agreement

@@ -164,6 +164,7 @@ type searching struct {
 
 	committed string // delivered already
 	told      Usage  // reported already
+	drawn     int    // nodes of the tree, likewise
 }
 
 // Run implements Strategy.

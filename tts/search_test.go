@@ -128,6 +128,7 @@ type found struct {
 	text     []string
 	usage    Usage
 	progress int
+	drawn    []Node // as the reports had it
 	*Outcome
 }
 
@@ -149,10 +150,19 @@ func carryOut(t *testing.T, s Strategy, req *Request) found {
 		f.Outcome = d.Outcome
 		if d.Progress != nil {
 			f.progress++
+			f.drawn = append(f.drawn, d.Progress.Added...)
 		}
 	}
 	if f.Outcome == nil || slices.Contains(ended, false) {
 		t.Fatalf("the search ended without an outcome or a finish: %+v", f)
+	}
+	if f.progress > 0 && len(f.drawn) == 0 {
+		t.Errorf("%d reports told nothing of the tree", f.progress)
+	}
+	for i, n := range f.drawn {
+		if n.Fate = f.Tree[i].Fate; n != f.Tree[i] {
+			t.Errorf("node %d was reported as %+v, want %+v", i, n, f.Tree[i])
+		}
 	}
 	for i, c := range f.Choices {
 		if c.Text != f.text[i] {
