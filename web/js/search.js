@@ -31,6 +31,7 @@
  * @property {string} reason why the search ended
  * @property {boolean} degraded fewer candidates than asked for
  * @property {number | null} score of the choice
+ * @property {any[]} nodes of the tree, as told so far; empty at the end
  * @property {Step[]} steps a parent stands before its children
  * @property {Vote[]} votes most first
  */
@@ -70,10 +71,12 @@ export function absorb(known, chunk) {
   const candidates = list(t.candidates).length ? list(t.candidates) : choices.map((c) => c.test_time_scaling);
   const chosen = best?.candidate ?? candidates[0]?.candidate;
   if (candidates.length) next.votes = tally(candidates, string(best?.answer) || next.leader);
-  const tree = list(t.tree?.nodes ?? t.tree);
-  if (tree.some((node) => parentOf(node) >= 0)) next.steps = grow(tree);
-  else if (candidates.some((c) => string(c.text))) next.steps = growAnswers(candidates, chosen);
-  else if (tree.length) next.steps = growAnswers(tree, tree.findIndex((node) => node.fate === 'chosen'));
+  const tree = list(t.tree).length ? list(t.tree) : [...next.nodes, ...list(t.added)].slice(0, MOST);
+  const branched = tree.some((node) => parentOf(node) >= 0);
+  // Candidates know the scores of their steps; a tree of whole answers does not.
+  if (!branched && candidates.some((c) => string(c.text))) next.steps = growAnswers(candidates, chosen);
+  else if (tree.length > next.nodes.length || next.done) next.steps = tree.length ? grow(tree) : next.steps;
+  next.nodes = next.done ? [] : tree;
   return next;
 }
 
@@ -81,7 +84,7 @@ export function absorb(known, chunk) {
 function empty() {
   return {
     done: false, method: '', n: null, width: null, stepsTaken: null, live: null, finished: null, tokens: null,
-    leader: '', agreement: null, reason: '', degraded: false, score: null, steps: [], votes: [],
+    leader: '', agreement: null, reason: '', degraded: false, score: null, nodes: [], steps: [], votes: [],
   };
 }
 
@@ -89,7 +92,8 @@ function empty() {
 const parentOf = (node) => number(node.parent) ?? -1;
 
 /**
- * The steps of a tree that is told as a list, each naming its parent's place.
+ * The steps of a tree that is told as a list, each node naming its parent's
+ * place. A node is a solution step or a whole answer, of a line each step.
  * @param {any[]} nodes
  * @returns {Step[]}
  */
@@ -102,7 +106,7 @@ function grow(nodes) {
     const at = parent < 0 ? -1 : place[parent];
     if (at === undefined) return; // of a parent that does not stand before it
     const fate = ['pruned', 'chosen'].includes(node.fate) ? node.fate : 'kept';
-    place[i] = forest.add(at, string(node.text), number(node.score), fate);
+    place[i] = forest.addLines(at, string(node.text), [], number(node.score), fate);
   });
   return forest.steps;
 }
@@ -116,14 +120,9 @@ function growAnswers(candidates, chosen) {
   const forest = new Forest();
   const winner = candidates.find((c, i) => (c.candidate ?? i) === chosen);
   candidates.slice(0, MOST / 8).forEach((c) => {
-    const lines = string(c.text).split('\n').filter((line) => line.trim()).slice(0, 64);
-    const scores = Array.isArray(c.step_scores) ? c.step_scores : [];
     const agrees = c === winner || Boolean(string(c.answer)) && string(c.answer) === string(winner?.answer);
     const fate = c === winner ? 'chosen' : agrees || !winner ? 'kept' : 'pruned';
-    lines.reduce((at, line, i) => {
-      const score = number(scores[i]) ?? (i === lines.length - 1 ? number(c.score) : null);
-      return forest.add(at, line, score, fate);
-    }, -1);
+    forest.addLines(-1, string(c.text), Array.isArray(c.step_scores) ? c.step_scores : [], number(c.score), fate);
   });
   return forest.steps;
 }
@@ -134,6 +133,16 @@ class Forest {
   steps = [];
   /** @type {Map<string, number>} parent and text → place */
   #known = new Map();
+
+  /**
+   * Adds a step for each line; those without a score of their own have none, but the last has the whole's.
+   * @param {number} parent @param {string} text @param {any[]} scores @param {number | null} score @param {Fate} fate
+   * @returns {number} place of the last
+   */
+  addLines(parent, text, scores, score, fate) {
+    const lines = text.split('\n').filter((line) => line.trim()).slice(0, 64);
+    return lines.reduce((at, line, i) => this.add(at, line, number(scores[i]) ?? (i === lines.length - 1 ? score : null), fate), parent);
+  }
 
   /** @param {number} parent @param {string} text @param {number | null} score @param {Fate} fate @returns {number} place */
   add(parent, text, score, fate) {
