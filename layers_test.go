@@ -17,7 +17,8 @@ const module = "github.com/lutra-lm/lutra"
 // longest-prefix matches; "models/..." packages are parts of one layer.
 var layers = map[string][]string{
 	"":                 {"internal/cli"},
-	"internal/cli":     {"web", "server", "tts", "batcher", "models", "kernels", "hexagon"},
+	"internal/cli":     {"internal/eval", "web", "server", "tts", "batcher", "models", "kernels", "hexagon"},
+	"internal/eval":    {"tts", "models", "models/embedded"},
 	"web":              {},
 	"server":           {"web", "tts", "batcher", "models"},
 	"tts":              {"batcher", "models"},

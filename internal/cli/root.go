@@ -65,7 +65,7 @@ reasoner inside the binary.`,
 	root.SetOut(out)
 	root.SetErr(errOut)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newServe(), newAsk(), newChat(), newInfo(), newBench(), newLogits(), newPerplexity(), newHealth())
+	root.AddCommand(newServe(), newAsk(), newChat(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newHealth())
 	return root
 }
 

@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+
+	"github.com/klauspost/cpuid/v2"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/eval"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// evalOptions are the flags of eval.
+type evalOptions struct {
+	data     string
+	methods  []string
+	sizes    []int
+	width    int
+	limit    int
+	seed     uint64
+	atOnce   int
+	url, key string
+	out      string
+	fresh    bool
+	asJSON   bool
+	eval.Asking
+}
+
+func newEval() *cobra.Command {
+	var m modelFlags
+	var o evalOptions
+	cmd := &cobra.Command{
+		Use:   "eval",
+		Short: "Measure accuracy against latency of test-time scaling",
+		Long: `Puts problems with known answers to one or more models at several methods and
+candidate counts, and reports accuracy (with a 95 % Wilson interval), tokens and
+latency. --data reads GSM8K (question, answer after "####") and MATH500 (problem,
+answer) as JSON lines; without it the embedded models' held-out set is used.
+
+A method is "single" or a search plan without its size, whose further settings
+follow semicolons: best_of_n;select=max. One candidate is a single sample whatever
+the method. With --out, results.json, results.md, pareto.svg, pareto.png and the
+journal.jsonl are written there, and the same command goes on where it was
+interrupted. Latencies are meaningful at --concurrency 1 on an idle machine.
+
+With --url a server is asked: a lutra server searches itself, any other is asked
+for n choices, of which self_consistency is voted here.`,
+		Example: `  lutra eval --limit 100 --methods single,best_of_n,beam_search --n 4,8,16 --out report
+  lutra eval --model lutra-tiny-s --data gsm8k-test.jsonl --methods single,self_consistency --n 8
+  lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
+		Args: exactArgs(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.limit < 0 || o.atOnce < 1 || o.MaxTokens < 1 {
+				return usagef("--concurrency and --max-tokens must be positive, --limit not negative")
+			}
+			return runEval(cmd, &m, &o)
+		},
+	}
+	f := cmd.Flags()
+	m.register(f)
+	f.StringVar(&o.data, "data", "", "problems as JSON lines, a `FILE` (default: the embedded models' held-out set)")
+	f.StringSliceVar(&o.methods, "methods", []string{"single", "self_consistency", "best_of_n", "beam_search"}, "`METHODS`: single, self_consistency, best_of_n, beam_search, dvts, auto")
+	f.IntSliceVarP(&o.sizes, "n", "n", []int{1, 4, 8, 16}, "candidate counts")
+	f.IntVar(&o.width, "width", 4, "children of a surviving beam")
+	f.IntVar(&o.limit, "limit", 0, "first problems only (default: all)")
+	f.Float32VarP(&o.Temperature, "temperature", "t", 0.8, "sampling temperature")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the first problem, counted up from problem to problem")
+	f.IntVar(&o.MaxTokens, "max-tokens", 512, "tokens of a candidate at most")
+	f.StringVar(&o.System, "system", "", "system message")
+	f.IntVarP(&o.atOnce, "concurrency", "c", 1, "problems at once")
+	f.StringVar(&o.url, "url", "", "ask the server at this API base `URL`; --model then names its models")
+	f.StringVar(&o.key, "api-key", "", "bearer `KEY` for --url")
+	f.StringVar(&o.out, "out", "", "`DIR` for results, plots and the journal")
+	f.BoolVar(&o.fresh, "fresh", false, "discard the journal in --out and begin again")
+	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
+	problems, name, err := o.problems()
+	if err != nil {
+		return err
+	}
+	e := &evaluation{evalOptions: o, setup: eval.Setup{
+		Data: name, Hash: eval.Hash(problems), Temperature: o.Temperature, Seed: o.seed,
+		MaxTokens: o.MaxTokens, System: o.System, Concurrency: o.atOnce,
+	}}
+	if o.limit > 0 {
+		problems = problems[:min(o.limit, len(problems))]
+	}
+	e.Problems, e.Seed, e.Concurrency = problems, o.seed, o.atOnce
+	if o.url != "" {
+		return e.remote(cmd, m.models)
+	}
+	return e.local(cmd, m)
+}
+
+// problems are all of the data set, with its name.
+func (o *evalOptions) problems() ([]eval.Problem, string, error) {
+	if o.data == "" {
+		p, err := eval.Load(strings.NewReader(embedded.TestSet()))
+		return p, "the embedded test set", err
+	}
+	f, err := os.Open(o.data)
+	if err != nil {
+		return nil, "", err
+	}
+	defer f.Close()
+	p, err := eval.Load(f)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", o.data, err)
+	}
+	return p, filepath.Base(o.data), err
+}
+
+// evaluation is one experiment with what is to become of it.
+type evaluation struct {
+	*evalOptions
+	eval.Experiment
+	setup eval.Setup
+}
+
+func (e *evaluation) remote(cmd *cobra.Command, names []string) error {
+	if len(names) == 0 {
+		names = []string{"default"}
+	}
+	var err error
+	if e.Solve, err = eval.Remote(cmd.Context(), e.url, e.key, e.Asking); err != nil {
+		return err
+	}
+	e.setup.Where = e.url
+	return e.measure(cmd.Context(), cmd, names)
+}
+
+func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
+	cfg, err := m.load(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	log := cfg.Log.logger(cmd.ErrOrStderr())
+	if !cmd.Flags().Changed("log") {
+		log = log.Level(zerolog.WarnLevel) // the report is the output
+	}
+	return withRuntime(cmd.Context(), cfg, log, func(ctx context.Context, r *runtime) error {
+		models := map[string]*tts.Model{}
+		var names []string
+		for _, h := range r.hosts {
+			models[h.model.Name] = h.model
+			names = append(names, h.model.Name)
+		}
+		verifiers, closeVerifiers, err := embeddedVerifier(ctx, r, cfg)
+		if err != nil {
+			return err
+		}
+		defer closeVerifiers()
+		e.Solve = eval.Local(models, verifiers, e.Asking)
+		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, goruntime.GOARCH), r.pool.Threads(), kernels.ActiveISA())
+		return e.measure(ctx, cmd, names)
+	})
+}
+
+// measure runs the experiment and reports. An interrupted one leaves its
+// journal, and no report.
+func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []string) (err error) {
+	if e.Points, err = eval.Points(names, e.methods, e.sizes, e.width); err != nil {
+		return usageError{err}
+	}
+	e.Journal = eval.NewJournal()
+	if e.out != "" {
+		if err := os.MkdirAll(e.out, 0o755); err != nil {
+			return err
+		}
+		e.Journal, err = eval.OpenJournal(filepath.Join(e.out, "journal.jsonl"), e.setup, e.fresh)
+		if errors.Is(err, eval.ErrSetup) {
+			err = fmt.Errorf("%w\n--fresh discards it, another --out keeps it", err)
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, e.Journal.Close()) }()
+	}
+	bar := progress(cmd.ErrOrStderr(), len(e.Problems)*len(e.Points), "problems × points")
+	_ = bar.Add(len(e.Problems)*len(e.Points) - e.Left()) // the bar is decoration
+	e.Done = func() { _ = bar.Add(1) }
+	if err := e.Run(ctx); err != nil {
+		if e.out != "" && ctx.Err() != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted, %d answers left; the same command goes on\n", e.Left())
+		}
+		return err
+	}
+	results := eval.Summarise(e.Points, e.Journal.Records(), len(e.Problems), e.Concurrency)
+	if e.out != "" {
+		if err := e.write(results); err != nil {
+			return err
+		}
+	}
+	if e.asJSON {
+		return writeJSON(cmd.OutOrStdout(), results)
+	}
+	return table(cmd.OutOrStdout(), eval.Rows(results))
+}
+
+// write leaves the reports in --out.
+func (e *evaluation) write(results []eval.Result) error {
+	title := fmt.Sprintf("Accuracy and latency, %d problems of %s", len(e.Problems), e.setup.Data)
+	for _, part := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{
+		{"results.json", func(w io.Writer) error { return writeJSON(w, results) }},
+		{"results.md", func(w io.Writer) error { return eval.Markdown(w, e.setup, results) }},
+		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results) }},
+		{"pareto.png", func(w io.Writer) error { return eval.PNG(w, title, results) }},
+	} {
+		f, err := os.Create(filepath.Join(e.out, part.name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(part.write(f), f.Close()); err != nil {
+			return fmt.Errorf("%s: %w", f.Name(), err)
+		}
+	}
+	return nil
+}

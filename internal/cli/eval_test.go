@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/internal/eval"
+)
+
+func TestEvalReportsAndGoesOn(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"eval", "--model", "lutra-tiny-s", "--limit", "2", "--methods", "single,best_of_n;select=max,beam_search", "--n", "1,4", "--out", dir}
+	text := mustLutra(t, args...)
+	for _, want := range []string{"single", "best_of_n;select=max", "beam_search", "95 % interval"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the table has no %q:\n%s", want, text)
+		}
+	}
+	var results []eval.Result
+	data, err := os.ReadFile(filepath.Join(dir, "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &results); err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 3 || results[0].Problems != 2 || results[1].Tokens <= results[0].Tokens || results[2].Verifier == 0 || results[2].Width != 4 || results[1].LatencyMS <= 0 {
+		t.Errorf("results = %+v", results)
+	}
+	for _, name := range []string{"results.md", "pareto.svg", "pareto.png"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v, error %v", name, info, err)
+		}
+	}
+
+	var again []eval.Result
+	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "--json")...)), &again); err != nil {
+		t.Fatal(err)
+	}
+	if again[1].LatencyMS != results[1].LatencyMS {
+		t.Errorf("the second run measured again: %+v, then %+v", results[1], again[1])
+	}
+	if _, err := lutra(t, append(args, "--seed", "2")...); !errors.Is(err, eval.ErrSetup) {
+		t.Errorf("another seed: %v, want ErrSetup", err)
+	}
+}
+
+func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.jsonl")
+	if err := os.WriteFile(bad, []byte(`{"question": "q", "answer": 1}`+"\nnonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--data " + bad, "bad.jsonl: eval: bad data: line 2"},
+		{"--data " + bad + ".none", "no such file"},
+		{"--methods magic", "magic"},
+		{"--n 0", "positive"},
+		{"--concurrency 0", "positive"},
+		{"--limit -1", "negative"},
+		{"--url http://127.0.0.1:0/v1", "list the models"},
+	} {
+		if _, err := lutra(t, append([]string{"eval"}, strings.Fields(c.args)...)...); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("eval %s: error %v, want %q in it", c.args, err, c.want)
+		}
+	}
+}

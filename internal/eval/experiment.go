@@ -1,0 +1,140 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Question is one problem as it is asked.
+type Question struct {
+	Text string
+	Seed uint64
+}
+
+// Solution is what a solver made of a question.
+type Solution struct {
+	Text       string   // the answer
+	Candidates []string // whole answers it was chosen among; nil: not known
+	Tokens     int      // generated, for whichever candidate
+	Verifier   int      // tokens that a verifier computed
+}
+
+// Solve answers a question as a point says. It is the seam between measuring
+// and what is measured, and is called from many goroutines at once.
+type Solve func(ctx context.Context, p Point, q Question) (Solution, error)
+
+// Experiment asks all problems at all points.
+type Experiment struct {
+	Problems    []Problem
+	Points      []Point
+	Seed        uint64 // of problem 0
+	Concurrency int    // problems at once; 0 means 1
+	Solve       Solve
+	Journal     *Journal
+	Done        func() // when not nil, called after each record, from many goroutines
+}
+
+// task is one record to be made.
+type task struct {
+	point   Point
+	problem int
+}
+
+// Left lists what the journal lacks. One problem at a time, each problem is
+// asked at all points in turn, so that a machine that slows down or speeds up
+// does so for all of them alike; several at once, point by point, so that a
+// point shares the machine only with itself.
+func (e *Experiment) left() []task {
+	var tasks []task
+	add := func(point, problem int) {
+		if p := e.Points[point]; !e.Journal.Has(p, problem) {
+			tasks = append(tasks, task{p, problem})
+		}
+	}
+	if e.Concurrency > 1 {
+		for p := range e.Points {
+			for i := range e.Problems {
+				add(p, i)
+			}
+		}
+		return tasks
+	}
+	for i := range e.Problems {
+		for p := range e.Points {
+			add(p, i)
+		}
+	}
+	return tasks
+}
+
+// Left is the number of records that the journal lacks.
+func (e *Experiment) Left() int { return len(e.left()) }
+
+// Run makes all records that the journal lacks. It ends at ctx's end or the
+// first error; what was recorded until then stays.
+func (e *Experiment) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	tasks := make(chan task)
+	var workers sync.WaitGroup
+	for range max(e.Concurrency, 1) {
+		workers.Go(func() {
+			for t := range tasks {
+				if err := e.run(ctx, t); err != nil {
+					cancel(fmt.Errorf("%s, %s, problem %d: %w", t.point.Model, t.point, t.problem, err))
+				}
+			}
+		})
+	}
+	for _, t := range e.left() {
+		select {
+		case tasks <- t:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(tasks)
+	workers.Wait()
+	return context.Cause(ctx)
+}
+
+func (e *Experiment) run(ctx context.Context, t task) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p := e.Problems[t.problem]
+	start := time.Now()
+	s, err := e.Solve(ctx, t.point, Question{Text: p.Question, Seed: e.Seed + uint64(t.problem)})
+	if err != nil {
+		return err
+	}
+	r := Record{Point: t.point, Problem: t.problem, Tokens: s.Tokens, Verifier: s.Verifier, Latency: time.Since(start)}
+	r.judge(p, s)
+	if err := e.Journal.Add(r); err != nil {
+		return err
+	}
+	if e.Done != nil {
+		e.Done()
+	}
+	return nil
+}
+
+// judge compares the solution and its candidates with the right answer.
+func (r *Record) judge(p Problem, s Solution) {
+	want := defaultReader.Key(p.Answer)
+	if a, ok := defaultReader.Read(s.Text); ok {
+		r.Answer, r.Right = a.Text, a.Key == want
+	}
+	if s.Candidates == nil {
+		return
+	}
+	found := r.Right
+	for _, c := range s.Candidates {
+		a, ok := defaultReader.Read(c)
+		found = found || ok && a.Key == want
+	}
+	r.Any = &found
+}

@@ -1,0 +1,185 @@
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Setup is what all records of a journal have in common.
+type Setup struct {
+	Data        string  `json:"data"`
+	Hash        string  `json:"hash"` // of the problems
+	Temperature float32 `json:"temperature"`
+	Seed        uint64  `json:"seed"` // of problem 0; problem i has Seed+i
+	MaxTokens   int     `json:"max_tokens"`
+	System      string  `json:"system,omitempty"` // system message
+	Concurrency int     `json:"concurrency"`      // problems at once
+	Where       string  `json:"where"`            // the machine, or the server
+}
+
+// Record is what one point made of one problem.
+type Record struct {
+	Point
+	Problem  int           `json:"problem"` // index in the data set
+	Answer   string        `json:"answer"`  // extracted; empty: none found
+	Right    bool          `json:"right"`
+	Any      *bool         `json:"any,omitempty"`      // some candidate is right; nil: not known
+	Tokens   int           `json:"tokens"`             // generated, for whichever candidate
+	Verifier int           `json:"verifier,omitempty"` // tokens that a verifier computed
+	Latency  time.Duration `json:"latency_ns"`         // from asking to the whole answer
+}
+
+// key tells records apart.
+type key struct {
+	Point
+	problem int
+}
+
+// ErrSetup says that a journal belongs to another setup.
+var ErrSetup = errors.New("eval: the journal belongs to another setup")
+
+// Journal holds records, and keeps them in a file when it has one: a line with
+// the setup, then one a record, each written before it counts. It may be used
+// by many goroutines at once.
+type Journal struct {
+	mu      sync.Mutex
+	file    *os.File // nil: in memory only
+	records []Record
+	have    map[key]bool
+}
+
+// NewJournal makes one without a file.
+func NewJournal() *Journal { return &Journal{have: map[key]bool{}} }
+
+// OpenJournal goes on with the journal at path, or begins it. A journal of
+// another setup is refused with ErrSetup; fresh discards whatever is there.
+func OpenJournal(path string, s Setup, fresh bool) (*Journal, error) {
+	flags := os.O_RDWR | os.O_CREATE
+	if fresh {
+		flags |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(path, flags, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("eval: %w", err)
+	}
+	j := NewJournal()
+	j.file = f
+	if err := j.restore(s); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return j, nil
+}
+
+// restore reads what is there and leaves the file at its end. A last line
+// without a newline was cut off while it was written, and is dropped.
+func (j *Journal) restore(s Setup) error {
+	r := bufio.NewReaderSize(j.file, maxLine)
+	end := int64(0)
+	for n := 1; ; n++ {
+		line, err := r.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("eval: line %d: %w", n, err)
+		}
+		end += int64(len(line))
+		if n == 1 {
+			err = matches(line, s)
+		} else {
+			err = j.recall(line)
+		}
+		if err != nil {
+			return fmt.Errorf("eval: line %d: %w", n, err)
+		}
+	}
+	if err := j.file.Truncate(end); err != nil {
+		return err
+	}
+	if _, err := j.file.Seek(end, io.SeekStart); err != nil {
+		return err
+	}
+	if end == 0 {
+		return j.write(s)
+	}
+	return nil
+}
+
+func matches(line []byte, s Setup) error {
+	var was Setup
+	if err := json.Unmarshal(line, &was); err != nil {
+		return err
+	}
+	if was != s {
+		now, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("%w:\n  was %s\n  now %s", ErrSetup, bytes.TrimSpace(line), now)
+	}
+	return nil
+}
+
+func (j *Journal) recall(line []byte) error {
+	var r Record
+	if err := json.Unmarshal(line, &r); err != nil {
+		return err
+	}
+	if k := (key{r.Point, r.Problem}); !j.have[k] {
+		j.have[k] = true
+		j.records = append(j.records, r)
+	}
+	return nil
+}
+
+func (j *Journal) write(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = j.file.Write(append(line, '\n'))
+	return err
+}
+
+// Add takes in a record.
+func (j *Journal) Add(r Record) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file != nil {
+		if err := j.write(r); err != nil {
+			return fmt.Errorf("eval: journal: %w", err)
+		}
+	}
+	j.have[key{r.Point, r.Problem}] = true
+	j.records = append(j.records, r)
+	return nil
+}
+
+// Has tells whether that problem is done at that point.
+func (j *Journal) Has(p Point, problem int) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.have[key{p, problem}]
+}
+
+// Records are all so far. The caller must not change them.
+func (j *Journal) Records() []Record {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.records[:len(j.records):len(j.records)]
+}
+
+// Close closes the file.
+func (j *Journal) Close() error {
+	if j.file == nil {
+		return nil
+	}
+	return j.file.Close()
+}

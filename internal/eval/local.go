@@ -1,0 +1,67 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// Asking is how questions are put to models, the same at all points.
+type Asking struct {
+	System      string // system message; empty: none
+	Temperature float32
+	MaxTokens   int // of a candidate
+}
+
+// Local solves with models in this process, found by name. The verifiers are
+// those that plans can name.
+func Local(models map[string]*tts.Model, v tts.Verifiers, a Asking) Solve {
+	return func(ctx context.Context, p Point, q Question) (Solution, error) {
+		model := models[p.Model]
+		if model == nil {
+			return Solution{}, fmt.Errorf("eval: there is no model %q", p.Model)
+		}
+		plan, search, err := p.Plan()
+		if err != nil {
+			return Solution{}, err
+		}
+		var s tts.Strategy = tts.Single{Model: model}
+		if search {
+			limits := tts.DefaultLimits()
+			limits.N = max(limits.N, p.N)
+			limits.Tokens = max(limits.Tokens, p.N*a.MaxTokens) // no candidate is to be cut short by the others
+			s = tts.Search{Model: model, Plan: plan, Limits: limits, Verifiers: v}
+		}
+		return ask(ctx, s, a.request(q))
+	}
+}
+
+func (a Asking) request(q Question) *tts.Request {
+	req := &tts.Request{}
+	if a.System != "" {
+		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: "system", Content: a.System})
+	}
+	req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: "user", Content: q.Text})
+	req.Sampling.Temperature, req.Sampling.Seed, req.Sampling.MaxTokens = a.Temperature, q.Seed, a.MaxTokens
+	return req
+}
+
+func ask(ctx context.Context, s tts.Strategy, req *tts.Request) (Solution, error) {
+	var out Solution
+	for d, err := range s.Run(ctx, req) {
+		if err != nil {
+			return out, err
+		}
+		out.Text += d.Text
+		out.Tokens += d.Usage.Completion
+		out.Verifier += d.Usage.Verifier
+		if d.Outcome != nil {
+			for _, c := range d.Outcome.Candidates {
+				out.Candidates = append(out.Candidates, c.Text)
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,67 @@
+package eval
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// heads are the columns of a report.
+var heads = []string{"model", "method", "n", "width", "right %", "95 % interval", "any right %", "tokens", "verifier tokens", "latency ms", "× single", "tokens/s", "front"}
+
+// Rows are a table's cells, the heads first.
+func Rows(results []Result) [][]string {
+	rows := [][]string{heads}
+	for _, r := range results {
+		width, found, times, front := "", "", "", ""
+		if r.Width > 0 {
+			width = strconv.Itoa(r.Width)
+		}
+		if r.Any != nil {
+			found = percent(*r.Any)
+		}
+		if r.VsSingle > 0 {
+			times = fmt.Sprintf("%.2f", r.VsSingle)
+		}
+		if r.Pareto {
+			front = "●"
+		}
+		rows = append(rows, []string{
+			r.Model, r.Method, strconv.Itoa(r.N), width, percent(r.Accuracy), percent(r.Low) + " – " + percent(r.High), found,
+			fmt.Sprintf("%.0f", r.Tokens), fmt.Sprintf("%.0f", r.Verifier), fmt.Sprintf("%.1f", r.LatencyMS), times,
+			fmt.Sprintf("%.0f", r.TokensPerSec), front,
+		})
+	}
+	return rows
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.1f", 100*share) }
+
+// Markdown writes the setup and the results as a page's part.
+func Markdown(w io.Writer, s Setup, results []Result) error {
+	problems := 0
+	for _, r := range results {
+		problems = max(problems, r.Problems)
+	}
+	if _, err := fmt.Fprintf(w, "%d problems of %s (%s), temperature %v, seed %d, at most %d tokens a candidate, %d at once; %s.\n\n",
+		problems, s.Data, s.Hash, s.Temperature, s.Seed, s.MaxTokens, s.Concurrency, s.Where); err != nil {
+		return err
+	}
+	for i, row := range Rows(results) {
+		line := "|"
+		for _, cell := range row {
+			line += " " + cell + " |"
+		}
+		if i == 0 {
+			line += "\n|---|---|"
+			for range row[2:] {
+				line += "---:|"
+			}
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(w, "\n*any right*: some candidate is right, which a perfect choice would find. *front*: no other point is both as accurate and as fast.")
+	return err
+}

@@ -1,0 +1,132 @@
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/lutra-lm/lutra/tts/answer"
+)
+
+// Problem is a question with its right answer.
+type Problem struct {
+	Question string `json:"question"`
+	Answer   string `json:"answer"`
+}
+
+// Bounds of what Load reads: a line holds one problem, whose solution is a page
+// at most, and a set more than anyone evaluates on one machine.
+const (
+	maxLine     = 1 << 20
+	maxProblems = 1 << 17
+)
+
+// ErrData says that a data set cannot be used.
+var ErrData = errors.New("eval: bad data")
+
+// Load reads a data set, one JSON object a line; blank lines are skipped. Each
+// has a question under "question" (GSM8K) or "problem" (MATH500), and an
+// answer that is a number or a text, of which only what follows the last
+// "####" counts where there is one. Errors wrap ErrData and name the line.
+func Load(r io.Reader) ([]Problem, error) {
+	var problems []Problem
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	n := 0
+	for lines.Scan() {
+		n++
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		p, err := parseProblem(lines.Bytes())
+		if err != nil {
+			return nil, fmt.Errorf("%w: line %d: %w", ErrData, n, err)
+		}
+		if len(problems) == maxProblems {
+			return nil, fmt.Errorf("%w: line %d: more than %d problems", ErrData, n, maxProblems)
+		}
+		problems = append(problems, p)
+	}
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("%w: line %d is longer than %d bytes", ErrData, n+1, maxLine)
+	} else if err != nil {
+		return nil, fmt.Errorf("eval: read data: %w", err)
+	}
+	if len(problems) == 0 {
+		return nil, fmt.Errorf("%w: it holds no problems", ErrData)
+	}
+	return problems, nil
+}
+
+func parseProblem(line []byte) (Problem, error) {
+	var fields struct {
+		Question, Problem string
+		Answer            json.RawMessage
+	}
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return Problem{}, err
+	}
+	p := Problem{Question: fields.Question}
+	switch {
+	case fields.Question != "" && fields.Problem != "":
+		return p, errors.New(`both "question" and "problem" are there`)
+	case fields.Problem != "":
+		p.Question = fields.Problem
+	}
+	if strings.TrimSpace(p.Question) == "" {
+		return p, errors.New(`neither "question" nor "problem" holds a text`)
+	}
+	var err error
+	p.Answer, err = parseAnswer(fields.Answer)
+	return p, err
+}
+
+func parseAnswer(raw json.RawMessage) (string, error) {
+	var text string
+	var number json.Number
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return "", errors.New(`there is no "answer"`)
+	case raw[0] == '"':
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return "", err
+		}
+	default:
+		if err := json.Unmarshal(raw, &number); err != nil {
+			return "", errors.New(`"answer" is neither a text nor a number`)
+		}
+		text = number.String()
+	}
+	if at := strings.LastIndex(text, "####"); at >= 0 {
+		text = text[at+len("####"):]
+	}
+	text = strings.TrimSpace(text)
+	if defaultReader.Key(text) == "" {
+		return "", errors.New(`"answer" is empty`)
+	}
+	return text, nil
+}
+
+// defaultReader finds answers by the rule that strategies use by default.
+var defaultReader = func() *answer.Reader {
+	r, err := answer.Rule{}.Compile()
+	if err != nil {
+		panic(err) // the zero rule is documented to be valid
+	}
+	return r
+}()
+
+// Hash identifies a data set in a journal.
+func Hash(problems []Problem) string {
+	h := sha256.New()
+	if err := json.NewEncoder(h).Encode(problems); err != nil {
+		panic(err) // strings always encode
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
