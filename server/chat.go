@@ -20,7 +20,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g, err := s.chatRequest(f)
+	g, err := s.chatRequest(f, r.Header)
 	if err != nil {
 		return err
 	}
@@ -29,12 +29,13 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
 }
 
 // chatRequest checks a chat request.
-func (s *Server) chatRequest(f *fields) (*generation, error) {
-	g, err := s.begin(f)
+func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error) {
+	g, err := s.beginGenerator(f)
 	if err != nil {
 		return nil, err
 	}
 	req := &tts.Request{Prompt: f.conversation()}
+	tempered := f.has("temperature")
 	f.sampling(req, g.model.Vocab, s.opt.MaxChoices)
 	f.tokenLimit(req, 1, "max_completion_tokens", "max_tokens")
 	f.bool("logprobs", &req.Sampling.Logprobs)
@@ -43,12 +44,14 @@ func (s *Server) chatRequest(f *fields) (*generation, error) {
 	}
 	f.responseFormat()
 	f.toolChoice()
-	f.refuse("functions", "function_call", "audio", "prediction", "web_search_options", "test_time_scaling")
+	f.refuse("functions", "function_call", "audio", "prediction", "web_search_options")
 	f.modalities()
 	f.ignore("parallel_tool_calls", "reasoning_effort", "verbosity")
+	s.scale(f, header, g, req, tempered)
 	f.bookkeeping()
 	shape := &chatShape{id: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: g.name, logprobs: req.Sampling.Logprobs}
 	g.stream, shape.usage = f.streaming()
+	shape.searched = g.tale
 	g.requests, g.shape = []*tts.Request{req}, shape
 	return g, s.finish(f)
 }
@@ -61,13 +64,22 @@ func (s *Server) begin(f *fields) (*generation, error) {
 		return nil, f.err
 	}
 	var err error
-	if g.model, err = s.model(g.name); err != nil {
+	if g.model, g.preset, err = s.model(g.name); err != nil {
 		return nil, err
 	}
 	if g.name == "" {
 		g.name = g.model.Name
 	}
 	return g, nil
+}
+
+// beginGenerator is begin for requests that want text written.
+func (s *Server) beginGenerator(f *fields) (*generation, error) {
+	g, err := s.begin(f)
+	if err == nil && g.model.reward != nil {
+		return nil, invalid(codeValue, "model", "The model '%s' judges answers and writes none. Send them to /v1/rewards.", brief([]byte(g.name)))
+	}
+	return g, err
 }
 
 // conversation reads messages and what else shapes the rendered prompt.
@@ -193,15 +205,7 @@ func (f *fields) modalities() {
 func (f *fields) bookkeeping() {
 	var s string
 	f.string("user", &s)
-	if raw, ok := f.take("metadata"); ok {
-		var m map[string]string
-		if json.Unmarshal(raw, &m) != nil {
-			f.wrongType("metadata", "an object of strings", raw)
-		}
-		if _, ok := m["test_time_scaling"]; ok {
-			f.fail(codeUnsupported, "metadata.test_time_scaling", "this server does not support it.")
-		}
-	}
+	f.metadata()
 	f.ignore("store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention")
 }
 
@@ -211,7 +215,8 @@ type chatShape struct {
 	created  int64
 	model    string
 	logprobs bool
-	usage    bool // the stream ends with the usage
+	usage    bool  // the stream ends with the usage
+	searched *tale // nil: there is no search to tell of
 }
 
 func (c *chatShape) response(object string, usage optionalUsage, choices ...chatChoice) *chatResponse {
@@ -222,16 +227,18 @@ func (c *chatShape) whole(choices []choice, u tts.Usage) any {
 	out := make([]chatChoice, len(choices))
 	for i, ch := range choices {
 		out[i] = chatChoice{Index: i, FinishReason: finishReason(ch.finish),
-			Message: &chatMessage{Role: openai.ChatMessageRoleAssistant, Content: string(ch.text)}}
+			Message: &chatMessage{Role: openai.ChatMessageRoleAssistant, Content: string(ch.text)}, Scaling: c.searched.choice(i)}
 		if c.logprobs {
 			out[i].Logprobs = newChatLogprobs(ch.tokens)
 		}
 	}
-	return c.response("chat.completion", newUsage(u), out...)
+	r := c.response("chat.completion", c.searched.usage(u), out...)
+	r.Scaling = c.searched.summary()
+	return r
 }
 
 // delta is a chunk of one choice.
-func (c *chatShape) delta(ch chatChoice) any {
+func (c *chatShape) delta(ch chatChoice) *chatResponse {
 	var u optionalUsage
 	if c.usage {
 		u = nullUsage
@@ -251,18 +258,27 @@ func (c *chatShape) chunk(d tts.Delta) any {
 			ch.Logprobs = newChatLogprobs(d.Tokens)
 		}
 	}
-	return c.delta(ch)
+	r := c.delta(ch)
+	if d.Finish != "" {
+		r.Choices[0].Scaling = c.searched.choice(d.Choice)
+		if d.Choice == 0 {
+			r.Scaling = c.searched.summary()
+		}
+	}
+	return r
 }
 
 func (c *chatShape) alive() any {
-	return c.delta(chatChoice{Delta: &chatDelta{Content: new("")}})
+	r := c.delta(chatChoice{Delta: &chatDelta{Content: new("")}})
+	r.Scaling = c.searched.progress()
+	return r
 }
 
 func (c *chatShape) end(u tts.Usage) any {
 	if !c.usage {
 		return nil
 	}
-	r := c.response("chat.completion.chunk", newUsage(u))
+	r := c.response("chat.completion.chunk", c.searched.usage(u))
 	r.Choices = []chatChoice{} // a list, though an empty one
 	return r
 }

@@ -17,7 +17,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	g, err := s.completionRequest(f)
+	g, err := s.completionRequest(f, r.Header)
 	if err != nil {
 		return err
 	}
@@ -26,13 +26,14 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 }
 
 // completionRequest checks a text completion request.
-func (s *Server) completionRequest(f *fields) (*generation, error) {
-	g, err := s.begin(f)
+func (s *Server) completionRequest(f *fields, header http.Header) (*generation, error) {
+	g, err := s.beginGenerator(f)
 	if err != nil {
 		return nil, err
 	}
 	var req tts.Request
 	prompts := f.prompts(s.opt.MaxChoices)
+	tempered := f.has("temperature")
 	f.sampling(&req, g.model.Vocab, s.opt.MaxChoices)
 	if len(prompts)*req.N > s.opt.MaxChoices {
 		f.fail(codeValue, "n", "%d prompts with %d choices each are more than the %d choices allowed.", len(prompts), req.N, s.opt.MaxChoices)
@@ -41,15 +42,17 @@ func (s *Server) completionRequest(f *fields) (*generation, error) {
 	f.tokenLimit(&req, 0, "max_tokens")
 	f.bool("echo", &req.Echo)
 	req.Sampling.Logprobs = f.int("logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs)
-	var bestOf int
-	if f.int("best_of", &bestOf, 1, s.opt.MaxChoices) && bestOf != req.N {
-		f.fail(codeUnsupported, "best_of", "this server supports no value other than n.")
+	s.bestOf(f, g, &req)
+	s.scale(f, header, g, &req, tempered)
+	if g.tale != nil && len(prompts) > 1 {
+		f.fail(codeValue, "prompt", "a search answers one prompt, but got %d.", len(prompts))
 	}
-	f.refuse("suffix", "test_time_scaling")
+	f.refuse("suffix")
 	f.responseFormat()
 	f.bookkeeping()
 	shape := &textShape{id: "cmpl-" + uuid.NewString(), created: time.Now().Unix(), model: g.name, logprobs: req.Sampling.Logprobs}
 	g.stream, shape.usage = f.streaming()
+	shape.searched = g.tale
 	if err := s.finish(f); err != nil {
 		return nil, err
 	}
@@ -114,6 +117,7 @@ type textShape struct {
 	logprobs bool
 	usage    bool  // the stream ends with the usage
 	offsets  []int // of each choice's next token in its text
+	searched *tale // nil: there is no search to tell of
 }
 
 func (t *textShape) response(usage optionalUsage, choices ...textChoice) *textResponse {
@@ -133,20 +137,34 @@ func (t *textShape) whole(choices []choice, u tts.Usage) any {
 	out := make([]textChoice, len(choices))
 	for i, c := range choices {
 		out[i] = t.choice(i, string(c.text), c.tokens, c.finish)
+		out[i].Scaling = t.searched.choice(i)
 	}
-	return t.response(newUsage(u), out...)
+	r := t.response(t.searched.usage(u), out...)
+	r.Scaling = t.searched.summary()
+	return r
 }
 
 // begin has nothing to say: text has no role.
 func (t *textShape) begin(int) any { return nil }
 
 func (t *textShape) chunk(d tts.Delta) any {
-	return t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
+	r := t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
+	if d.Finish != "" {
+		r.Choices[0].Scaling = t.searched.choice(d.Choice)
+		if d.Choice == 0 {
+			r.Scaling = t.searched.summary()
+		}
+	}
+	return r
 }
 
-func (t *textShape) alive() any { return t.delta(textChoice{}) }
+func (t *textShape) alive() any {
+	r := t.delta(textChoice{})
+	r.Scaling = t.searched.progress()
+	return r
+}
 
-func (t *textShape) delta(c textChoice) any {
+func (t *textShape) delta(c textChoice) *textResponse {
 	var u optionalUsage
 	if t.usage {
 		u = nullUsage
@@ -158,7 +176,7 @@ func (t *textShape) end(u tts.Usage) any {
 	if !t.usage {
 		return nil
 	}
-	r := t.response(newUsage(u))
+	r := t.response(t.searched.usage(u))
 	r.Choices = []textChoice{} // a list, though an empty one
 	return r
 }

@@ -18,20 +18,18 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// real is a server over the small embedded model.
-func real(t *testing.T) *fixture {
+// embeddedModel runs one of the embedded models until the test ends.
+func embeddedModel(t *testing.T, name string, pool *kernels.Pool) *tts.Model {
 	t.Helper()
-	file, err := embedded.Open("lutra-tiny-s")
+	file, err := embedded.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := kernels.NewPool(2)
-	t.Cleanup(pool.Close)
 	b, err := models.LoadFile(file, models.LoadOptions{Pool: pool})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Name = "lutra-tiny-s"
+	b.Name = name
 	kv, err := models.NewKVCache(b.Model.Config(), models.KVOptions{Type: models.KVF16, BlockLen: 32, Blocks: 128})
 	if err != nil {
 		t.Fatal(err)
@@ -47,9 +45,27 @@ func real(t *testing.T) *fixture {
 		cancel()
 		<-stopped
 	})
-	s := New(DefaultOptions())
-	f := &fixture{Server: s, t: t, model: tts.NewModel(b, engine), engine: engine}
-	if err := s.Publish(Served{Model: f.model}); err != nil {
+	return tts.NewModel(b, engine)
+}
+
+// real is a server over the small embedded model and its reward model.
+func real(t *testing.T, tune func(*Options)) *fixture {
+	t.Helper()
+	pool := kernels.NewPool(2)
+	t.Cleanup(pool.Close)
+	opt := DefaultOptions()
+	if tune != nil {
+		tune(&opt)
+	}
+	judge := embeddedModel(t, "lutra-tiny-prm", pool)
+	reward, err := tts.NewReward(judge, tts.Formats()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(opt)
+	f := &fixture{Server: s, t: t, model: embeddedModel(t, "lutra-tiny-s", pool), judge: judge.Engine}
+	f.engine = f.model.Engine
+	if err := s.Publish(Served{Model: f.model}, Served{Model: judge, Reward: reward}); err != nil {
 		t.Fatal(err)
 	}
 	live := httptest.NewServer(s.Handler())
@@ -84,7 +100,7 @@ func problems(t *testing.T, n int) []problem {
 }
 
 func TestTheEmbeddedModelSolvesProblemsOverHTTP(t *testing.T) {
-	f := real(t)
+	f := real(t, nil)
 	list := problems(t, 16)
 	var mu sync.Mutex
 	right := 0
@@ -118,7 +134,7 @@ func TestTheEmbeddedModelSolvesProblemsOverHTTP(t *testing.T) {
 }
 
 func TestTheEmbeddedModelStreamsWhatItSays(t *testing.T) {
-	f := real(t)
+	f := real(t, nil)
 	p := problems(t, 1)[0]
 	body := func(fields string) string {
 		return `{"messages":[{"role":"user","content":` + string(must(json.Marshal(p.Question))) + `}],"temperature":0` + fields + `}`

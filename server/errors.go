@@ -67,6 +67,7 @@ func toAPI(err error) *apiError {
 	var api *apiError
 	var long *tts.ContextError
 	var body *http.MaxBytesError
+	var plan *tts.PlanError
 	unavailable := func(message string) *apiError {
 		return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "unavailable", Message: message, RetryAfter: 5 * time.Second}
 	}
@@ -75,6 +76,10 @@ func toAPI(err error) *apiError {
 		return api
 	case errors.As(err, &long):
 		return invalid(codeContext, "", "This model's maximum context length is %d tokens. However, your prompt has at least %d tokens. Please shorten it.", long.Limit, long.Prompt)
+	case errors.As(err, &plan): // what shows only when the search begins
+		return invalid(plan.Code, scalingField, "Invalid '%s': %s: %s.", scalingField, plan.Field, plan.Message)
+	case errors.Is(err, tts.ErrBlank):
+		return invalid(codeValue, "responses", "A response is blank.")
 	case errors.Is(err, batcher.ErrTooLong):
 		return invalid(codeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")
 	case errors.Is(err, tts.ErrEmpty):

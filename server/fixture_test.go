@@ -32,6 +32,7 @@ type fixture struct {
 	url    string
 	model  *tts.Model
 	engine *batcher.Engine
+	judge  *batcher.Engine // of a verifier; nil: there is none
 }
 
 // start serves m until the test ends, and then checks that the engine has been
@@ -67,15 +68,20 @@ func (f *fixture) settle() {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if err := f.engine.Drain(ctx); err != nil {
-		f.t.Errorf("Drain() = %v, with %+v", err, f.engine.Stats())
-	}
-	// The blocks are free at the step after the close.
-	for st := f.engine.Stats(); st.Used != 0 || st.Running != 0; st = f.engine.Stats() {
-		if ctx.Err() != nil {
-			f.t.Fatalf("after the last request the engine has %+v, want nothing running or held", st)
+	for _, e := range []*batcher.Engine{f.engine, f.judge} {
+		if e == nil {
+			continue
 		}
-		runtime.Gosched()
+		if err := e.Drain(ctx); err != nil {
+			f.t.Errorf("Drain() = %v, with %+v", err, e.Stats())
+		}
+		// The blocks are free at the step after the close.
+		for st := e.Stats(); st.Used != 0 || st.Running != 0; st = e.Stats() {
+			if ctx.Err() != nil {
+				f.t.Fatalf("after the last request the engine has %+v, want nothing running or held", st)
+			}
+			runtime.Gosched()
+		}
 	}
 }
 

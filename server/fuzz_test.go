@@ -27,11 +27,11 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, read := range []func(*fields) (*generation, error){s.chatRequest, s.completionRequest} {
+		for _, read := range []func(*fields, http.Header) (*generation, error){s.chatRequest, s.completionRequest} {
 			fields, err := parseFields(body)
 			var g *generation
 			if err == nil {
-				g, err = read(fields)
+				g, err = read(fields, http.Header{})
 			}
 			if err != nil {
 				var api *apiError

@@ -11,9 +11,12 @@ import (
 
 // generation is a checked request for text.
 type generation struct {
-	model    *tts.Model
+	model    *published
 	name     string         // of the model as the client calls it
+	preset   *tts.Plan      // that the name asks for; nil: none
 	requests []*tts.Request // one a prompt; choice i of prompt p is choice p*n+i of the answer
+	search   *tts.Search    // nil: each choice is one sample
+	tale     *tale          // what the answer tells of the search; nil: nothing
 	stream   bool
 	shape    shape
 }
@@ -24,7 +27,7 @@ type shape interface {
 	whole(choices []choice, u tts.Usage) any
 	begin(index int) any   // the chunk that opens a choice; nil: none
 	chunk(d tts.Delta) any // the chunk for text or for an end
-	alive() any            // a chunk that adds nothing
+	alive() any            // a chunk that adds nothing, but may tell where a search stands
 	end(u tts.Usage) any   // the chunk with the usage; nil: none
 }
 
@@ -44,15 +47,17 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 	}
 	defer release()
 	rec.model, rec.strategy = g.model.Name, "single"
+	if g.search != nil {
+		rec.strategy = g.search.Plan.String()
+		if g.tale != nil {
+			w.Header().Set(scalingApplied, rec.strategy)
+		}
+	}
 	defer func() { rec.key.spend(time.Now(), rec.usage.Prompt+rec.usage.Completion) }()
 
-	ctx, cancel := context.WithCancel(r.Context())
+	ctx, cancel := s.answerTime(r.Context())
 	defer cancel()
-	if s.opt.RequestTimeout > 0 {
-		ctx, cancel = context.WithTimeout(ctx, s.opt.RequestTimeout)
-		defer cancel()
-	}
-	deltas := observed(ctx, g.run(ctx), rec)
+	deltas := g.observed(ctx, g.run(ctx), rec)
 	if g.stream {
 		return s.stream(w, g, deltas, rec, cancel)
 	}
@@ -67,10 +72,24 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		if d.Finish != "" {
 			c.finish = d.Finish
 		}
+		g.tale.tell(&d)
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.opt.WriteTimeout))
+	s.takeTime(w)
 	writeJSON(w, http.StatusOK, g.shape.whole(choices, rec.usage))
 	return nil
+}
+
+// answerTime ends with the time that a whole answer may take.
+func (s *Server) answerTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.opt.RequestTimeout > 0 {
+		return context.WithTimeout(ctx, s.opt.RequestTimeout)
+	}
+	return context.WithCancel(ctx)
+}
+
+// takeTime bounds the time that the client takes to receive a whole answer.
+func (s *Server) takeTime(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.opt.WriteTimeout))
 }
 
 // choices is the number of choices in the answer.
@@ -78,7 +97,10 @@ func (g *generation) choices() int { return len(g.requests) * g.requests[0].N }
 
 // run answers all prompts at once.
 func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
-	strategy := tts.Single{Model: g.model}
+	var strategy tts.Strategy = tts.Single{Model: g.model.Model}
+	if g.search != nil {
+		strategy = g.search
+	}
 	sources := make([]func(context.Context) iter.Seq2[tts.Delta, error], len(g.requests))
 	for p, req := range g.requests {
 		sources[p] = func(ctx context.Context) iter.Seq2[tts.Delta, error] {
@@ -97,14 +119,18 @@ func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 
 // observed notes in rec what passes. An error that the context's end has
 // brought about becomes the reason of that end.
-func observed(ctx context.Context, deltas iter.Seq2[tts.Delta, error], rec *record) iter.Seq2[tts.Delta, error] {
+func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, error], rec *record) iter.Seq2[tts.Delta, error] {
 	return func(yield func(tts.Delta, error) bool) {
 		for d, err := range deltas {
 			if err != nil && ctx.Err() != nil {
 				err = context.Cause(ctx)
 			}
 			rec.usage.Add(d.Usage)
-			if d.Usage.Completion > 0 {
+			if d.Outcome != nil {
+				rec.searches = append(rec.searches, d.Outcome)
+			}
+			// What a search spends says nothing of when its reader gets something.
+			if d.Usage.Completion > 0 && g.search == nil || d.Text != "" && g.search != nil {
 				rec.last = time.Now()
 				if rec.first.IsZero() {
 					rec.first = rec.last
@@ -124,6 +150,7 @@ func observed(ctx context.Context, deltas iter.Seq2[tts.Delta, error], rec *reco
 // request has been accepted, errors have a status of their own.
 func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[tts.Delta, error], rec *record, cancel func()) error {
 	var out *events
+	var ends []tts.Delta
 	for d, err := range deltas {
 		if err != nil && out == nil {
 			return err
@@ -143,8 +170,15 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		if d.Text != "" || len(d.Tokens) > 0 {
 			out.send(g.shape.chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
 		}
-		if d.Finish != "" {
+		if g.tale.tell(&d) {
+			out.send(g.shape.alive())
+		}
+		switch {
+		case d.Finish == "":
+		case g.search == nil:
 			out.send(g.shape.chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish}))
+		default: // until the search has told of all choices
+			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish})
 		}
 		if out.failed() {
 			rec.err = context.Canceled
@@ -152,6 +186,9 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		}
 	}
 	if rec.err == nil {
+		for _, d := range ends {
+			out.send(g.shape.chunk(d))
+		}
 		out.send(g.shape.end(rec.usage))
 	}
 	out.done()

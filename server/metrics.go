@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/tts"
 )
 
 // metrics is what /metrics shows: histograms that finished requests and engine
@@ -31,6 +32,10 @@ type metrics struct {
 	generation *prometheus.HistogramVec
 	batch      *prometheus.HistogramVec
 	fill       *prometheus.GaugeVec
+
+	searches   *prometheus.CounterVec // method
+	candidates *prometheus.CounterVec // outcome
+	searched   *prometheus.CounterVec // role, fate: tokens
 }
 
 const modelLabel = "model_name"
@@ -62,6 +67,9 @@ func newMetrics(s *Server) *metrics {
 	m.prompt = histogram("request_prompt_tokens", "Prompt tokens of a request.", tokens)
 	m.generation = histogram("request_generation_tokens", "Tokens generated for a request.", tokens)
 	m.batch = histogram("batch_tokens", "Tokens of an engine step.", []float64{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048})
+	m.searches = counter("search_requests_total", "Requests answered by a search, by what it did.", "method")
+	m.candidates = counter("search_candidates_total", "Candidates of searches, by what became of them.", "outcome")
+	m.searched = counter("search_tokens_total", "Tokens of searches: those the policy generated, by their fate, and those the verifier computed.", "role", "fate")
 	m.fill = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lutra_tile_fill_ratio",
 		Help: "Share of the last step's tile lanes that carried a token."}, []string{modelLabel})
 	m.registry.MustRegister(m.fill, engineCollector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -82,6 +90,9 @@ func (m *metrics) observe(r *http.Request, rec *record, status int) {
 	if rec.model == "" || rec.err != nil {
 		return
 	}
+	for _, o := range rec.searches {
+		m.search(o)
+	}
 	model := rec.model
 	m.success.WithLabelValues(model, string(rec.finish)).Inc()
 	m.e2e.WithLabelValues(model).Observe(time.Since(rec.start).Seconds())
@@ -94,9 +105,37 @@ func (m *metrics) observe(r *http.Request, rec *record, status int) {
 	m.queue.WithLabelValues(model).Observe(rec.timing.Queue.Seconds())
 	m.prefill.WithLabelValues(model).Observe(rec.timing.Prefill.Seconds())
 	m.decode.WithLabelValues(model).Observe(rec.timing.Decode.Seconds())
-	if rec.usage.Completion > 1 {
+	if rec.usage.Completion > 1 && len(rec.searches) == 0 {
 		m.tpot.WithLabelValues(model).Observe(rec.tpot().Seconds())
 	}
+}
+
+// search counts a search that has ended. Partial beams that were given up for
+// better ones count as pruned.
+func (m *metrics) search(o *tts.Outcome) {
+	pruned := 0
+	parents := make([]bool, len(o.Tree))
+	for _, n := range o.Tree {
+		if n.Parent >= 0 {
+			parents[n.Parent] = true
+		}
+	}
+	ended := make([]bool, len(o.Tree))
+	for _, c := range o.Candidates {
+		ended[c.Node] = true
+	}
+	for i := range o.Tree {
+		if !parents[i] && !ended[i] {
+			pruned++
+		}
+	}
+	m.searches.WithLabelValues(string(o.Method)).Inc()
+	m.candidates.WithLabelValues("chosen").Add(float64(len(o.Choices)))
+	m.candidates.WithLabelValues("discarded").Add(float64(max(0, len(o.Candidates)-len(o.Choices))))
+	m.candidates.WithLabelValues("pruned").Add(float64(pruned))
+	m.searched.WithLabelValues("policy", "chosen").Add(float64(o.Usage.Chosen))
+	m.searched.WithLabelValues("policy", "discarded").Add(float64(o.Usage.Discarded))
+	m.searched.WithLabelValues("verifier", "computed").Add(float64(o.Usage.Verifier))
 }
 
 // StepObserver is what the engine of the model of this name should call after

@@ -27,6 +27,7 @@ type record struct {
 	usage    tts.Usage
 	finish   tts.Finish
 	timing   tts.Timing
+	searches []*tts.Outcome // that have ended
 	start    time.Time
 	first    time.Time // token
 	last     time.Time // token
@@ -100,7 +101,7 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 
 // tpot is the time per output token after the first.
 func (rec *record) tpot() time.Duration {
-	if rec.usage.Completion < 2 {
+	if rec.usage.Completion < 2 || len(rec.searches) > 0 { // whose tokens come side by side
 		return 0
 	}
 	return rec.last.Sub(rec.first) / time.Duration(rec.usage.Completion-1)
@@ -145,7 +146,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 			return
 		}
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After")
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, "+scalingApplied)
 		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 			next.ServeHTTP(w, r)
 			return

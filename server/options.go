@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/tts"
 )
 
 // Options is the configuration of a server: the `server:` section of
@@ -35,7 +37,11 @@ type Options struct {
 	KeepAlive      time.Duration `yaml:"keep_alive" koanf:"keep_alive"`           // between signs of life on a silent stream
 	DrainTimeout   time.Duration `yaml:"drain_timeout" koanf:"drain_timeout"`     // for running requests to end at shutdown
 
-	Log zerolog.Logger `yaml:"-" koanf:"-"`
+	Presets        map[string]string `yaml:"presets" koanf:"presets"`                 // names that may follow a model's and a "+" → the search they ask for
+	DefaultScaling string            `yaml:"default_scaling" koanf:"default_scaling"` // the search of requests that ask for none; empty: none
+
+	Limits tts.Limits     `yaml:"-" koanf:"-"` // of searches: the `search:` section
+	Log    zerolog.Logger `yaml:"-" koanf:"-"`
 }
 
 // DefaultOptions serves this machine alone, without keys.
@@ -52,6 +58,8 @@ func DefaultOptions() Options {
 		RequestTimeout: 10 * time.Minute,
 		KeepAlive:      10 * time.Second,
 		DrainTimeout:   30 * time.Second,
+		Presets:        map[string]string{"bon8": "bon8", "sc16": "sc16", "beam16x4": "beam16x4"},
+		Limits:         tts.DefaultLimits(),
 		Log:            zerolog.Nop(),
 	}
 }
@@ -94,5 +102,43 @@ func (o *Options) Validate() error {
 	} {
 		fault(d.d < 0 || d.d == 0 && !d.zero, "%s: %v is too short", d.key, d.d)
 	}
+	if _, err := o.plans(); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := o.defaultPlan(); err != nil {
+		errs = append(errs, err)
+	}
 	return errors.Join(errs...)
+}
+
+// plans are the presets as plans. What is more than Limits allow is no fault
+// here: such presets are not listed, and refused when they are asked for.
+func (o *Options) plans() (map[string]tts.Plan, error) {
+	plans := make(map[string]tts.Plan)
+	for name, text := range o.Presets {
+		p, err := tts.ParsePlan(text)
+		if err == nil {
+			err = p.Validate(o.Limits)
+		}
+		if err != nil && planCode(err) != tts.CodeSearchLimit {
+			return nil, fmt.Errorf("server.presets.%s: %w", name, err)
+		}
+		plans[name] = p
+	}
+	return plans, nil
+}
+
+// defaultPlan is the search of requests that ask for none; nil: none.
+func (o *Options) defaultPlan() (*tts.Plan, error) {
+	if o.DefaultScaling == "" {
+		return nil, nil
+	}
+	p, err := tts.ParsePlan(o.DefaultScaling)
+	if err == nil {
+		err = p.Validate(o.Limits)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("server.default_scaling: %w", err)
+	}
+	return &p, nil
 }

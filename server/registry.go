@@ -2,12 +2,16 @@ package server
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -17,55 +21,128 @@ const defaultName = "default"
 // Served is a model under the names that requests may use for it.
 type Served struct {
 	Model   *tts.Model
-	Aliases []string // beside Model.Name
+	Reward  *tts.Reward // of a model that judges answers; nil: the model writes them
+	Aliases []string    // beside Model.Name
+}
+
+// published is a served model with what belongs to it.
+type published struct {
+	*tts.Model
+	reward    *tts.Reward   // nil: a generator
+	verifiers tts.Verifiers // that can judge a generator's answers
 }
 
 // registry finds models by name. It is immutable.
 type registry struct {
-	models  []*tts.Model
-	names   []string // in order of appearance: each model's name, then its aliases
-	byName  map[string]*tts.Model
-	created int64
+	models    []*published // in the order they were published
+	generator *published   // the first
+	names     []string     // in order of appearance: each model's name, its aliases, its name with presets
+	byName    map[string]*published
+	presets   map[string]tts.Plan
+	created   int64
 }
 
-// Publish makes models available and the server ready. The first one answers
-// for "default" and for requests that name none. Later calls replace earlier
-// ones; requests that run keep the model they have.
+// Publish makes models available and the server ready. The first generator
+// answers for "default" and for requests that name none. Reward models judge
+// for all generators whose words they know, the first by default. Later calls
+// replace earlier ones; requests that run keep the model they have.
 func (s *Server) Publish(served ...Served) error {
-	if len(served) == 0 {
-		return fmt.Errorf("server: no models to serve")
+	presets, err := s.opt.plans()
+	if err != nil {
+		return err
 	}
-	r := &registry{byName: make(map[string]*tts.Model), created: time.Now().Unix()}
+	r := &registry{byName: make(map[string]*published), presets: presets, created: time.Now().Unix()}
 	for _, v := range served {
-		r.models = append(r.models, v.Model)
+		m := &published{Model: v.Model, reward: v.Reward}
+		r.models = append(r.models, m)
 		for _, name := range append([]string{v.Model.Name}, v.Aliases...) {
-			if name == "" || name == defaultName {
-				return fmt.Errorf("server: a model cannot be named %q", name)
+			if err := r.add(name, m); err != nil {
+				return err
 			}
-			if r.byName[name] != nil {
-				return fmt.Errorf("server: two models are named %q", name)
-			}
-			r.byName[name] = v.Model
-			r.names = append(r.names, name)
 		}
+	}
+	for _, m := range r.models {
+		if m.reward != nil {
+			continue
+		}
+		if r.generator == nil {
+			r.generator = m
+		}
+		m.verifiers = r.judges(m)
+		for _, name := range slices.Sorted(maps.Keys(presets)) {
+			search := tts.Search{Model: m.Model, Plan: presets[name], Limits: s.opt.Limits, Verifiers: m.verifiers}
+			if _, err := search.Check(&tts.Request{Sampling: batcher.Params{Temperature: 1}}); err != nil {
+				continue // for want of a verifier
+			}
+			if err := r.add(m.Name+"+"+name, m); err != nil {
+				return err
+			}
+		}
+	}
+	if r.generator == nil {
+		return fmt.Errorf("server: no models to serve")
 	}
 	s.models.Store(r)
 	return nil
 }
 
-// model finds the model that a request asks for.
-func (s *Server) model(name string) (*tts.Model, error) {
+func (r *registry) add(name string, m *published) error {
+	if name == "" || name == defaultName {
+		return fmt.Errorf("server: a model cannot be named %q", name)
+	}
+	if r.byName[name] != nil {
+		return fmt.Errorf("server: two models are named %q", name)
+	}
+	r.byName[name] = m
+	r.names = append(r.names, name)
+	return nil
+}
+
+// judges are the reward models that can read what m writes.
+func (r *registry) judges(m *published) tts.Verifiers {
+	v := tts.Verifiers{ByName: make(map[string]tts.Scorer)}
+	for _, name := range r.names {
+		judge := r.byName[name]
+		if judge.reward == nil || !judge.reward.Reads(m.Model) {
+			continue
+		}
+		v.ByName[name] = judge.reward
+		if v.Default == "" {
+			v.Default = name
+		}
+	}
+	return v
+}
+
+// model finds the model that a request asks for. What follows a "+" behind a
+// generator's name is a preset.
+func (s *Server) model(name string) (m *published, preset *tts.Plan, err error) {
 	r := s.models.Load()
 	if r == nil {
-		return nil, errLoading
+		return nil, nil, errLoading
 	}
-	if name == "" || name == defaultName {
-		return r.models[0], nil
+	base, suffix := name, ""
+	if at := strings.LastIndexByte(name, '+'); at >= 0 {
+		base, suffix = name[:at], name[at+1:]
 	}
-	if m := r.byName[name]; m != nil {
-		return m, nil
+	find := func(name string) *published {
+		if name == "" || name == defaultName {
+			return r.generator
+		}
+		return r.byName[name]
 	}
-	return nil, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "model_not_found", Param: "model",
+	if m := find(base); m != nil && suffix != "" && m.reward == nil {
+		if plan, ok := r.presets[suffix]; ok {
+			return m, &plan, nil
+		}
+		if plan, ok := tts.Preset(suffix); ok {
+			return m, &plan, nil
+		}
+	}
+	if m := find(name); m != nil {
+		return m, nil, nil
+	}
+	return nil, nil, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "model_not_found", Param: "model",
 		Message: fmt.Sprintf("The model '%s' does not exist.", brief([]byte(name)))}
 }
 
@@ -79,7 +156,7 @@ type modelCard struct {
 	MaxModelLen int    `json:"max_model_len"`
 }
 
-func (r *registry) card(id string, m *tts.Model) modelCard {
+func (r *registry) card(id string, m *published) modelCard {
 	return modelCard{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context}
 }
 
@@ -105,7 +182,7 @@ func (s *Server) showModel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || name == "" {
 		return s.listModels(w, r)
 	}
-	m, err := s.model(name)
+	m, _, err := s.model(name)
 	if err != nil {
 		return err
 	}

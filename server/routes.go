@@ -53,6 +53,7 @@ func (s *Server) routes() http.Handler {
 			r.Post("/apply-template", s.serve(s.applyTemplate))
 			r.Post("/v1/chat/completions", s.serve(s.chat))
 			r.Post("/v1/completions", s.serve(s.completions))
+			r.Post("/v1/rewards", s.serve(s.rewards))
 		})
 	})
 	return r

@@ -16,6 +16,7 @@ type usage struct {
 	CompletionTokens    int           `json:"completion_tokens"`
 	TotalTokens         int           `json:"total_tokens"`
 	PromptTokensDetails promptDetails `json:"prompt_tokens_details"`
+	Scaling             *scalingUsage `json:"test_time_scaling,omitempty"`
 }
 
 type promptDetails struct {
@@ -23,7 +24,7 @@ type promptDetails struct {
 }
 
 func newUsage(u tts.Usage) usage {
-	return usage{u.Prompt, u.Completion, u.Prompt + u.Completion, promptDetails{u.Cached}}
+	return usage{u.Prompt, u.Completion, u.Prompt + u.Completion, promptDetails{u.Cached}, nil}
 }
 
 // optionalUsage is a chunk's usage field: absent, null on the chunks before
@@ -41,6 +42,7 @@ type chatResponse struct {
 	Model   string        `json:"model"`
 	Choices []chatChoice  `json:"choices"`
 	Usage   optionalUsage `json:"usage,omitempty"`
+	Scaling any           `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
 }
 
 type chatChoice struct {
@@ -49,6 +51,7 @@ type chatChoice struct {
 	Delta        *chatDelta    `json:"delta,omitempty"`
 	Logprobs     *chatLogprobs `json:"logprobs"`
 	FinishReason *string       `json:"finish_reason"`
+	Scaling      *candidate    `json:"test_time_scaling,omitempty"`
 }
 
 type chatMessage struct {
@@ -115,6 +118,7 @@ type textResponse struct {
 	Model   string        `json:"model"`
 	Choices []textChoice  `json:"choices"`
 	Usage   optionalUsage `json:"usage,omitempty"`
+	Scaling any           `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
 }
 
 type textChoice struct {
@@ -122,6 +126,7 @@ type textChoice struct {
 	Text         string        `json:"text"`
 	Logprobs     *textLogprobs `json:"logprobs"`
 	FinishReason *string       `json:"finish_reason"`
+	Scaling      *candidate    `json:"test_time_scaling,omitempty"`
 }
 
 // textLogprobs lists tokens column by column. The first token of an echoed

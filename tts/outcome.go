@@ -84,7 +84,8 @@ type Progress struct {
 	Finished  int // candidates complete
 	Tokens    int // generated so far, by all of them
 	Best      float32
-	Leader    string  // the answer in front, when there is one
-	Agreement float64 // share of the complete candidates that give it
-	Added     []Node  // by which the tree has grown since the last progress; fates may yet change
+	Leader    string      // the answer in front, when there is one
+	Agreement float64     // share of the complete candidates that give it
+	Added     []Node      // by which the tree has grown since the last progress; fates may yet change
+	Ended     []Candidate // complete since the last progress, as they are now
 }

@@ -48,8 +48,9 @@ type StreamMode string
 
 // The modes.
 const (
-	StreamCommitted StreamMode = "committed" // text that can no longer change, as soon as that is known
-	StreamFinal     StreamMode = "final"     // nothing before the end
+	StreamCommitted  StreamMode = "committed"  // text that can no longer change, as soon as that is known
+	StreamFinal      StreamMode = "final"      // nothing before the end
+	StreamCandidates StreamMode = "candidates" // the same; what each candidate says is told in Progress.Ended
 )
 
 // AutoN as Plan.N takes the token lanes that the current kernel tile has to spare.
@@ -227,9 +228,9 @@ func (p Plan) Validate(l Limits) error {
 		return planError(CodePlanValue, "select", "expected max, vote or weighted_vote, but got %.40q", string(p.Select))
 	}
 	switch p.Stream {
-	case StreamCommitted, StreamFinal:
+	case StreamCommitted, StreamFinal, StreamCandidates:
 	default:
-		return planError(CodePlanValue, "stream_mode", "expected committed or final, but got %.40q", string(p.Stream))
+		return planError(CodePlanValue, "stream_mode", "expected committed, final or candidates, but got %.40q", string(p.Stream))
 	}
 	for _, stop := range p.Step.Stop {
 		if stop == "" || len(stop) > 64 {

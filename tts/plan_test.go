@@ -111,7 +111,7 @@ func TestPlansAreHeldAgainstTheRequestAndTheVerifiers(t *testing.T) {
 		}
 		s := Search{Model: m, Plan: c.plan}
 		var got *PlanError
-		if err := s.Check(req); (err == nil) != (c.code == "") || err != nil && (!errors.As(err, &got) || got.Code != c.code) {
+		if _, err := s.Check(req); (err == nil) != (c.code == "") || err != nil && (!errors.As(err, &got) || got.Code != c.code) {
 			t.Errorf("Check(%+v) = %v, want %q", c.plan, err, c.code)
 		}
 		if c.code == "" {

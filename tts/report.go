@@ -21,6 +21,10 @@ func (r *searching) tell(live int) error {
 	for _, n := range r.tree {
 		p.Best = max(p.Best, n.Score)
 	}
+	for _, c := range r.done[r.announced:] {
+		p.Ended = append(p.Ended, *c)
+	}
+	r.announced = len(r.done)
 	return r.send(Delta{Progress: p, Usage: r.news()})
 }
 

@@ -66,10 +66,11 @@ type settled struct {
 	reader      *answer.Reader
 }
 
-// Check reports what is wrong with the plan for this request, as a *PlanError.
-func (s Search) Check(req *Request) error {
-	_, err := s.settle(req)
-	return err
+// Check returns the plan as it would be applied to this request, with all its
+// defaults, or what is wrong with it as a *PlanError.
+func (s Search) Check(req *Request) (Plan, error) {
+	out, err := s.settle(req)
+	return out.plan, err
 }
 
 func (s Search) settle(req *Request) (out settled, err error) {
@@ -165,6 +166,7 @@ type searching struct {
 	committed string // delivered already
 	told      Usage  // reported already
 	drawn     int    // nodes of the tree, likewise
+	announced int    // candidates done, likewise
 }
 
 // Run implements Strategy.

@@ -28,6 +28,7 @@ type askOptions struct {
 	topP           float32
 	maxTokens      int
 	seed           uint64
+	scaling        string // a search's written form
 }
 
 func (o *askOptions) register(f *pflag.FlagSet) {
@@ -39,6 +40,7 @@ func (o *askOptions) register(f *pflag.FlagSet) {
 	f.Float32Var(&o.topP, "top-p", 1, "nucleus sampling")
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "tokens to generate at most (default: up to the context)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the sampling")
+	f.StringVar(&o.scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
 }
 
 // answerer streams the answer to a conversation, in pieces of text.
@@ -60,6 +62,7 @@ func newAsk() *cobra.Command {
 		Short: "Answer one question, streamed to the terminal",
 		Example: `  lutra ask "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"
   lutra ask --model model.gguf --temperature 0.7 "Why is the sky blue?"
+  lutra ask --scaling "beam_search;n=16;width=4" "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"
   lutra ask --url http://127.0.0.1:8080/v1 "What is 12 * 7?"`,
 		Args: exactArgs("QUESTION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -111,6 +114,9 @@ func askOnce(ctx context.Context, answer answerer, c []turn, w io.Writer, asJSON
 
 // withAnswerer runs f with the server at --url, or with a model loaded here.
 func withAnswerer(cmd *cobra.Command, m *modelFlags, o *askOptions, f func(context.Context, answerer) error) error {
+	if o.scaling != "" && !cmd.Flags().Changed("temperature") {
+		o.temperature = searchTemperature
+	}
 	if o.url != "" {
 		return f(cmd.Context(), remoteAnswerer(o))
 	}
@@ -119,12 +125,19 @@ func withAnswerer(cmd *cobra.Command, m *modelFlags, o *askOptions, f func(conte
 		return err
 	}
 	cfg.Models = cfg.Models[:1]
+	if o.scaling == "" {
+		cfg.Verifiers = nil
+	}
 	log := cfg.Log.logger(cmd.ErrOrStderr())
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the answer is the output
 	}
 	return withRuntime(cmd.Context(), cfg, log, func(ctx context.Context, r *runtime) error {
-		return f(ctx, localAnswerer(r.hosts[0].model, o))
+		strategy, err := o.strategy(r, cfg.Search)
+		if err != nil {
+			return err
+		}
+		return f(ctx, localAnswerer(strategy, o))
 	})
 }
 
@@ -143,7 +156,7 @@ func withRuntime(ctx context.Context, cfg Config, log zerolog.Logger, f func(con
 	return errors.Join(err, <-ran)
 }
 
-func localAnswerer(model *tts.Model, o *askOptions) answerer {
+func localAnswerer(strategy tts.Strategy, o *askOptions) answerer {
 	return func(ctx context.Context, conversation []turn, emit func(string) error) error {
 		req := &tts.Request{}
 		for _, t := range conversation {
@@ -153,7 +166,7 @@ func localAnswerer(model *tts.Model, o *askOptions) answerer {
 		req.Sampling.TopP = o.topP
 		req.Sampling.MaxTokens = o.maxTokens
 		req.Sampling.Seed = o.seed
-		for d, err := range (tts.Single{Model: model}).Run(ctx, req) {
+		for d, err := range strategy.Run(ctx, req) {
 			if err != nil {
 				return err
 			}
@@ -171,6 +184,9 @@ func localAnswerer(model *tts.Model, o *askOptions) answerer {
 func remoteAnswerer(o *askOptions) answerer {
 	cfg := openai.DefaultConfig(o.key)
 	cfg.BaseURL = strings.TrimSuffix(o.url, "/")
+	if o.scaling != "" {
+		cfg.HTTPClient = scaled{o.scaling}
+	}
 	client := openai.NewClientWithConfig(cfg)
 	return func(ctx context.Context, conversation []turn, emit func(string) error) error {
 		seed := int(o.seed)

@@ -18,18 +18,21 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server"
+	"github.com/lutra-lm/lutra/tts"
 )
 
 // Config is config.yaml: one section a package's Options, and what the
 // composition root itself decides. Precedence: flag > LUTRA_* environment >
 // file > default.
 type Config struct {
-	Threads int             `koanf:"threads"` // compute threads; 0: one a core
-	Models  []ModelConfig   `koanf:"models"`
-	KV      KVConfig        `koanf:"kv"`
-	Engine  batcher.Options `koanf:"engine"`
-	Server  server.Options  `koanf:"server"`
-	Log     LogConfig       `koanf:"log"`
+	Threads   int              `koanf:"threads"` // compute threads; 0: one a core
+	Models    []ModelConfig    `koanf:"models"`
+	Verifiers []VerifierConfig `koanf:"verifiers"`
+	KV        KVConfig         `koanf:"kv"`
+	Engine    batcher.Options  `koanf:"engine"`
+	Search    tts.Limits       `koanf:"search"`
+	Server    server.Options   `koanf:"server"`
+	Log       LogConfig        `koanf:"log"`
 }
 
 // ModelConfig names one model to serve. Exactly one of Path and Embedded is set.
@@ -58,11 +61,13 @@ type LogConfig struct {
 // DefaultConfig serves the embedded models.
 func DefaultConfig() Config {
 	return Config{
-		Models: defaultModels(),
-		KV:     KVConfig{Type: "f16", Memory: "auto", Block: 32},
-		Engine: batcher.DefaultOptions(),
-		Server: server.DefaultOptions(),
-		Log:    LogConfig{Level: "info", Format: "auto"},
+		Models:    defaultModels(),
+		Verifiers: defaultVerifiers(),
+		KV:        KVConfig{Type: "f16", Memory: "auto", Block: 32},
+		Engine:    batcher.DefaultOptions(),
+		Search:    tts.DefaultLimits(),
+		Server:    server.DefaultOptions(),
+		Log:       LogConfig{Level: "info", Format: "auto"},
 	}
 }
 
@@ -87,6 +92,11 @@ func (c *Config) Validate() error {
 			fault("models[%d].context: %d is negative", i, m.Context)
 		}
 	}
+	for i, v := range c.Verifiers {
+		if err := v.validate(); err != nil {
+			fault("verifiers[%d].%w", i, err)
+		}
+	}
 	if !slices.Contains([]string{"f16", "int8"}, c.KV.Type) {
 		fault("kv.type: %q is neither f16 nor int8", c.KV.Type)
 	}
@@ -102,6 +112,10 @@ func (c *Config) Validate() error {
 	if !slices.Contains([]string{"auto", "console", "json"}, c.Log.Format) {
 		fault("log.format: %q is none of auto, console, json", c.Log.Format)
 	}
+	if err := c.Search.Validate(); err != nil {
+		return errors.Join(append(errs, err)...) // the server's searches are held against it
+	}
+	c.Server.Limits = c.Search
 	return errors.Join(append(errs, c.Engine.Validate(), c.Server.Validate())...)
 }
 
@@ -146,10 +160,13 @@ func loadConfig(path string, environ []string, set *pflag.FlagSet, flags map[str
 	return c, nil
 }
 
+// presetKeys are those whose names are up to the file.
+const presetKeys = "server.presets."
+
 func refuseUnknown(keys, known []string) error {
 	var errs []error
 	for _, key := range keys {
-		if !slices.Contains(known, key) {
+		if !slices.Contains(known, key) && !strings.HasPrefix(key, presetKeys) {
 			errs = append(errs, fmt.Errorf("unknown key %q", key))
 		}
 	}
@@ -165,8 +182,8 @@ func environmentName(key string) string {
 func fromEnvironment(environ, known []string) map[string]any {
 	values := map[string]any{}
 	for _, key := range known {
-		if key == "models" {
-			continue // a list of sections: file and flags only
+		if slices.Contains([]string{"models", "verifiers", "server.presets"}, key) {
+			continue // lists and maps: file and flags only
 		}
 		name := environmentName(key) + "="
 		for _, e := range environ {

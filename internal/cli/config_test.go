@@ -26,7 +26,7 @@ func TestShippedConfigNamesEveryKeyWithItsDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range inCode.Keys() {
-		if !slices.Contains(inFile.Keys(), key) {
+		if !slices.ContainsFunc(inFile.Keys(), func(k string) bool { return k == key || strings.HasPrefix(k, key+".") }) {
 			t.Errorf("config.yaml lacks %s", key)
 		}
 	}
@@ -69,6 +69,18 @@ func TestFlagsBeatEnvironmentBeatsFile(t *testing.T) {
 	}
 }
 
+func TestPresetsAndLimitsOfSearchesComeFromTheFile(t *testing.T) {
+	path := writeConfig(t, "search: {n: 8}\nserver:\n  presets: {deep: \"dvts8x4;budget.tokens=4000\"}\n  default_scaling: sc4\nverifiers: []\n")
+	c, err := loadConfig(path, []string{"LUTRA_SEARCH_TIME=30s"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Server.Presets) != 1 || c.Server.Presets["deep"] == "" || c.Server.DefaultScaling != "sc4" || c.Server.Limits != c.Search ||
+		c.Search.N != 8 || c.Search.Time.Seconds() != 30 || len(c.Verifiers) != 0 {
+		t.Errorf("loadConfig = %+v", c)
+	}
+}
+
 func TestFaultyConfigurationsNameTheKey(t *testing.T) {
 	for text, want := range map[string]string{
 		"server:\n  adr: x":                       "server.adr",
@@ -85,6 +97,11 @@ func TestFaultyConfigurationsNameTheKey(t *testing.T) {
 		"server: [1":                              "yaml",
 		"engine:\n  step_tokens: 0":               "step",
 		"server:\n  api_keys: [\"\"]":             "api_keys[0]",
+		"server:\n  presets: {deep: sc1000}":      "server.presets.deep",
+		"server:\n  default_scaling: think":       "server.default_scaling",
+		"search:\n  n: 0":                         "n = 0",
+		"verifiers:\n  - {}":                      "verifiers[0]",
+		"verifiers:\n  - {path: a, format: b}":    "verifiers[0].format",
 		"server:\n  tls_cert: only-one-of-a-pair": "tls_",
 	} {
 		_, err := loadConfig(writeConfig(t, text), nil, nil, nil)

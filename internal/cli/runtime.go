@@ -22,14 +22,16 @@ type host struct {
 	bundle  *models.Bundle
 	engine  *batcher.Engine
 	model   *tts.Model
+	reward  *tts.Reward // of a verifier
 	aliases []string
 }
 
 // runtime is everything that computes: models and engines over one worker pool.
 type runtime struct {
-	pool  *kernels.Pool
-	hosts []*host
-	log   zerolog.Logger
+	pool   *kernels.Pool
+	hosts  []*host // of generators
+	judges []*host // of verifiers
+	log    zerolog.Logger
 }
 
 // contextsKept bounds what "auto" KV memory grows to: this many full contexts
@@ -41,28 +43,37 @@ const contextsKept = 64
 func newRuntime(cfg Config, log zerolog.Logger, onStep func(model string) func(batcher.StepStats)) (*runtime, error) {
 	r := &runtime{pool: kernels.NewPool(cfg.Threads), log: log}
 	for _, m := range cfg.Models {
-		if err := r.load(cfg, m, onStep); err != nil {
+		h, err := r.load(cfg, m, onStep)
+		if err == nil {
+			r.hosts = append(r.hosts, h)
+			if h.model.Outputs != h.model.Vocab {
+				err = errors.New("a reward model scores text and cannot be asked; serve a generator, and this one as a verifier")
+			}
+		}
+		if err != nil {
 			r.Close()
 			return nil, fmt.Errorf("model %s: %w", m.apiName(), err)
+		}
+	}
+	for _, v := range cfg.Verifiers {
+		if err := r.loadVerifier(cfg, v, onStep); err != nil {
+			r.Close()
+			return nil, fmt.Errorf("verifier %s: %w", v.model().apiName(), err)
 		}
 	}
 	return r, nil
 }
 
-func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batcher.StepStats)) error {
+// load makes a model ready to run. The host is the caller's to close.
+func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batcher.StepStats)) (*host, error) {
 	start := time.Now()
 	bundle, err := loadBundle(m, models.LoadOptions{Pool: r.pool, Packing: m.packing()})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h := &host{bundle: bundle, aliases: m.Aliases}
-	r.hosts = append(r.hosts, h)
 	bundle.Name = m.apiName()
 	shape := bundle.Model.Config()
-	if shape.Outputs != shape.Vocab {
-		return errors.New("a reward model scores text and cannot be asked; serve a generator")
-	}
-
 	opt := cfg.Engine
 	opt.Context = shape.Context
 	if m.Context > 0 {
@@ -70,7 +81,7 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 	}
 	kv, err := newKV(cfg, shape, &opt.Context)
 	if err != nil {
-		return err
+		return nil, errors.Join(err, bundle.Close())
 	}
 	opt.Pool = r.pool
 	if onStep != nil {
@@ -82,7 +93,7 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 		Str("weights", byteSize(shape.Bytes)).Int("context", opt.Context).Int("kv_tokens", kv.Blocks()*kv.BlockLen()).
 		Stringer("kernels", kernels.ActiveISA()).Int("threads", r.pool.Threads()).
 		Dur("took_ms", time.Since(start)).Msg("model loaded")
-	return nil
+	return h, nil
 }
 
 // newKV sizes a model's cache. A context that the memory cannot hold once is
@@ -102,7 +113,7 @@ func newKV(cfg Config, shape models.Config, contextLen *int) (*models.KVCache, e
 	if budget > 0 {
 		opt.Blocks = int(budget / perBlock)
 	} else {
-		share := freeMemory() / 4 / int64(len(cfg.Models))
+		share := freeMemory() / 4 / int64(len(cfg.Models)+len(cfg.Verifiers))
 		opt.Blocks = int(min(share/perBlock, int64(contextsKept*oneContext)))
 	}
 	if opt.Blocks < 1 {
@@ -115,7 +126,7 @@ func newKV(cfg Config, shape models.Config, contextLen *int) (*models.KVCache, e
 // Run steps all engines until ctx ends or one of them fails.
 func (r *runtime) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	for _, h := range r.hosts {
+	for _, h := range r.all() {
 		g.Go(func() error {
 			if err := h.engine.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				return fmt.Errorf("engine of %s: %w", h.bundle.Name, err)
@@ -126,9 +137,11 @@ func (r *runtime) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+func (r *runtime) all() []*host { return slices.Concat(r.hosts, r.judges) }
+
 // Close releases the models and stops the workers. Run must have returned.
 func (r *runtime) Close() {
-	for _, h := range r.hosts {
+	for _, h := range r.all() {
 		if err := h.bundle.Close(); err != nil {
 			r.log.Warn().Err(err).Str("model", h.bundle.Name).Msg("closing")
 		}

@@ -126,9 +126,9 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 }
 
 func (r *runtime) served() []server.Served {
-	list := make([]server.Served, len(r.hosts))
-	for i, h := range r.hosts {
-		list[i] = server.Served{Model: h.model, Aliases: h.aliases}
+	var list []server.Served
+	for _, h := range r.all() {
+		list = append(list, server.Served{Model: h.model, Reward: h.reward, Aliases: h.aliases})
 	}
 	return list
 }

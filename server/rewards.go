@@ -1,0 +1,175 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// judgement is a checked request for scores.
+type judgement struct {
+	model     *published
+	prompt    tts.Prompt
+	responses []string
+	aggregate tts.Aggregate
+}
+
+// rewards is POST /v1/rewards: a reward model's scores of given responses to
+// one prompt.
+func (s *Server) rewards(w http.ResponseWriter, r *http.Request) error {
+	f, err := s.readFields(w, r)
+	if err != nil {
+		return err
+	}
+	j, err := s.rewardRequest(f)
+	if err != nil {
+		return err
+	}
+	rec := note(r.Context())
+	release, err := s.admit(rec.key)
+	if err != nil {
+		return err
+	}
+	defer release()
+	defer func() { rec.key.spend(time.Now(), rec.usage.Prompt) }()
+	ctx, cancel := s.answerTime(r.Context())
+	defer cancel()
+	ratings, spent, err := j.model.reward.Rate(ctx, &j.prompt, j.aggregate, j.responses...)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return err
+	}
+	rec.usage.Prompt = spent
+	s.takeTime(w)
+	writeJSON(w, http.StatusOK, newRewards(j, ratings, spent))
+	return nil
+}
+
+// rewardRequest checks a request for scores.
+func (s *Server) rewardRequest(f *fields) (*judgement, error) {
+	j := &judgement{aggregate: tts.AggregateLast}
+	var name string
+	f.string("model", &name)
+	if f.err != nil {
+		return nil, f.err
+	}
+	var err error
+	if j.model, err = s.judge(name); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.has("messages") == f.has("prompt"):
+		f.fail(codeMissing, "messages", "either messages or a prompt are required.")
+	case f.has("messages"):
+		j.prompt = f.conversation()
+	default:
+		f.string("prompt", &j.prompt.Text)
+	}
+	items, _ := f.list("responses")
+	if len(items) == 0 {
+		f.fail(codeMissing, "responses", "a list of at least one response is required.")
+	}
+	if len(items) > s.opt.MaxChoices {
+		f.fail(codeValue, "responses", "at most %d are allowed, but got %d.", s.opt.MaxChoices, len(items))
+		items = nil
+	}
+	for i, raw := range items {
+		var text string
+		name := fmt.Sprintf("responses[%d]", i)
+		if json.Unmarshal(raw, &text) != nil {
+			f.wrongType(name, "a string", raw)
+		} else if strings.TrimSpace(text) == "" {
+			f.fail(codeValue, name, "it is blank.")
+		}
+		j.responses = append(j.responses, text)
+	}
+	aggregate := string(j.aggregate)
+	f.string("aggregate", &aggregate)
+	j.aggregate = tts.Aggregate(aggregate)
+	switch j.aggregate {
+	case tts.AggregateLast, tts.AggregateMin, tts.AggregateProd, tts.AggregateMean, tts.AggregateMax:
+	default:
+		f.fail(codeValue, "aggregate", "expected last, min, prod, mean or max, but got '%s'.", brief([]byte(aggregate)))
+	}
+	f.bookkeeping()
+	return j, s.finish(f)
+}
+
+// judge finds the reward model that a request asks for: by default, the first.
+func (s *Server) judge(name string) (*published, error) {
+	r := s.models.Load()
+	if r == nil {
+		return nil, errLoading
+	}
+	if name == "" || name == defaultName {
+		for _, m := range r.models {
+			if m.reward != nil {
+				return m, nil
+			}
+		}
+		return nil, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "model_not_found", Param: "model",
+			Message: "This server has no reward model."}
+	}
+	m, _, err := s.model(name)
+	if err == nil && m.reward == nil {
+		return nil, invalid(codeValue, "model", "The model '%s' is not a reward model.", brief([]byte(name)))
+	}
+	return m, err
+}
+
+// rewardList is the answer to a request for scores.
+type rewardList struct {
+	Object string      `json:"object"`
+	Model  string      `json:"model"`
+	Data   []reward    `json:"data"`
+	Usage  rewardUsage `json:"usage"`
+}
+
+// reward is the score of one response.
+type reward struct {
+	Object     string    `json:"object"`
+	Index      int       `json:"index"`
+	Score      float64   `json:"score"`
+	StepScores []float64 `json:"step_scores"`
+	Steps      []extent  `json:"steps"`
+}
+
+// extent is where a step stands in its response, in characters.
+type extent struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// rewardUsage has no completion: all tokens are read.
+type rewardUsage struct {
+	Prompt int `json:"prompt_tokens"`
+	Total  int `json:"total_tokens"`
+}
+
+func newRewards(j *judgement, ratings []tts.Rating, spent int) *rewardList {
+	list := &rewardList{Object: "list", Model: j.model.Name, Data: make([]reward, len(ratings)), Usage: rewardUsage{spent, spent}}
+	for i, r := range ratings {
+		one := reward{Object: "reward", Index: i, Score: number(r.Score), StepScores: make([]float64, len(r.Steps)), Steps: make([]extent, len(r.Steps))}
+		text, bytes, runes := j.responses[i], 0, 0
+		at := func(end int) int {
+			runes += utf8.RuneCountInString(text[bytes:end])
+			bytes = end
+			return runes
+		}
+		for k, s := range r.Steps {
+			one.StepScores[k] = number(r.StepScores[k])
+			one.Steps[k].Start = at(s.Start)
+			one.Steps[k].End = at(s.End)
+		}
+		list.Data[i] = one
+	}
+	return list
+}

@@ -1,0 +1,281 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// The ways to ask for test-time scaling, beside the name of the model.
+const (
+	scalingField  = "test_time_scaling" // in the body, and within its metadata
+	scalingHeader = "X-Lutra-Scaling"
+	// scalingApplied is the answer's header that says what was done.
+	scalingApplied = "X-Lutra-Scaling-Applied"
+	// scalingNone asks for the plain answer where the server would search.
+	scalingNone = "none"
+)
+
+// defaultTemperature is a search's where nobody has asked for one: the
+// candidates shall differ, but not for the worse.
+const defaultTemperature = 0.8
+
+// asked is a wish for test-time scaling and the field that it came in.
+type asked struct {
+	plan  *tts.Plan // nil: for the plain answer
+	param string
+}
+
+// scaling finds what a request wants, the first of: the object in its body,
+// the header, the entry in its metadata, the preset behind its model's name,
+// the server's default. nil: nobody said anything.
+func (s *Server) scaling(f *fields, header http.Header, preset *tts.Plan) *asked {
+	inBody, noted := f.plan(), f.metadata()
+	written := func(text, param string) *asked {
+		a := &asked{param: param}
+		if strings.TrimSpace(text) == scalingNone {
+			return a
+		}
+		plan, err := tts.ParsePlan(text)
+		if err != nil && f.err == nil {
+			f.err = planFault(err, param)
+		}
+		a.plan = &plan
+		return a
+	}
+	switch {
+	case inBody != nil:
+		return inBody
+	case header.Get(scalingHeader) != "":
+		return written(header.Get(scalingHeader), scalingHeader)
+	case noted != "":
+		return written(noted, "metadata."+scalingField)
+	case preset != nil:
+		return &asked{preset, "model"}
+	}
+	return nil
+}
+
+// search is a checked plan for a request, and its temperature when the
+// request names none.
+func (s *Server) search(g *generation, req *tts.Request, plan tts.Plan, tempered bool) (*tts.Search, error) {
+	if plan.Temperature == nil && !tempered {
+		plan.Temperature = new(float32)
+		*plan.Temperature = defaultTemperature
+	}
+	search := &tts.Search{Model: g.model.Model, Plan: plan, Limits: s.opt.Limits, Verifiers: g.model.verifiers}
+	var err error
+	search.Plan, err = search.Check(req)
+	return search, err
+}
+
+// scale settles how g is answered. tempered tells whether the request names a
+// temperature.
+func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Request, tempered bool) {
+	a := s.scaling(f, header, g.preset)
+	if f.err != nil || a != nil && a.plan == nil {
+		return
+	}
+	if a == nil {
+		// A default is no demand: requests that it does not suit are answered plainly.
+		if plan, _ := s.opt.defaultPlan(); plan != nil && g.search == nil {
+			if search, err := s.search(g, req, *plan, tempered); err == nil {
+				g.search, g.tale = search, newTale(&search.Plan)
+			}
+		}
+		return
+	}
+	if g.search != nil {
+		f.fail(codeValue, "best_of", "it is a search of its own; leave it away.")
+		return
+	}
+	search, err := s.search(g, req, *a.plan, tempered)
+	if err != nil {
+		if a.plan.Temperature == nil && planCode(err) == tts.CodeTemperatureZero {
+			a.param = "temperature" // the request's own
+		}
+		f.err = planFault(err, a.param)
+		return
+	}
+	g.search, g.tale = search, newTale(&search.Plan)
+}
+
+// bestOf reads the completions API's own search: the likeliest ones of so
+// many. At temperature 0 all are the same. The answer tells nothing of it.
+func (s *Server) bestOf(f *fields, g *generation, req *tts.Request) {
+	n := req.N
+	if f.int("best_of", &n, req.N, s.opt.MaxChoices) && n > req.N && req.Sampling.Temperature > 0 {
+		plan := tts.Plan{Method: tts.BestOfN, N: n, Verifier: tts.VerifierLogprob, Select: tts.SelectMax}
+		search, err := s.search(g, req, plan, true)
+		if err != nil {
+			f.err = planFault(err, "best_of")
+			return
+		}
+		g.search = search
+	}
+}
+
+// planCode is the code of a plan's fault, empty for other errors.
+func planCode(err error) string {
+	var fault *tts.PlanError
+	if errors.As(err, &fault) {
+		return fault.Code
+	}
+	return ""
+}
+
+// planFault is a plan's fault as the client sees it, told of the field that
+// the plan came in.
+func planFault(err error, param string) error {
+	var fault *tts.PlanError
+	if !errors.As(err, &fault) {
+		return err
+	}
+	if param == scalingField && fault.Field != "" {
+		param += "." + fault.Field
+	}
+	text := fault.Message
+	if fault.Field != "" && !strings.HasSuffix(param, fault.Field) {
+		text = fault.Field + ": " + text
+	}
+	return invalid(fault.Code, param, "Invalid '%s': %s.", param, strings.TrimSuffix(text, "."))
+}
+
+// metadata checks the strings that clients keep with a request, and returns
+// what they ask for in them.
+func (f *fields) metadata() (scaling string) {
+	raw, ok := f.take("metadata")
+	if !ok {
+		return ""
+	}
+	var m map[string]string
+	if json.Unmarshal(raw, &m) != nil {
+		f.wrongType("metadata", "an object of strings", raw)
+	}
+	return m[scalingField]
+}
+
+// plan reads the request's test_time_scaling: an object, or the written form
+// as a string.
+func (f *fields) plan() *asked {
+	raw, ok := f.take(scalingField)
+	if !ok {
+		return nil
+	}
+	a := &asked{param: scalingField, plan: &tts.Plan{}}
+	if text := ""; json.Unmarshal(raw, &text) == nil {
+		if text == scalingNone {
+			a.plan = nil
+			return a
+		}
+		plan, err := tts.ParsePlan(text)
+		if err != nil {
+			f.err = planFault(err, scalingField)
+		}
+		a.plan = &plan
+		return a
+	}
+	o, ok := f.sub(scalingField, raw)
+	if !ok {
+		return nil
+	}
+	o.planObject(a.plan)
+	f.adopt(o)
+	if a.plan.Method == scalingNone {
+		a.plan = nil
+	}
+	return a
+}
+
+// planObject reads the fields of a plan. What they may be is the plan's to say,
+// once they are numbers and strings.
+func (f *fields) planObject(p *tts.Plan) {
+	const most = 1 << 30 // keeps sums and products of sizes far from overflow
+	var method, aggregate, choose, mode string
+	f.string("method", &method)
+	f.string("aggregate", &aggregate)
+	f.string("select", &choose)
+	f.string("stream_mode", &mode)
+	f.string("verifier", &p.Verifier)
+	p.Method, p.Aggregate, p.Select, p.Stream = tts.Method(method), tts.Aggregate(aggregate), tts.Select(choose), tts.StreamMode(mode)
+	if string(f.raw["n"]) == `"auto"` {
+		p.N = tts.AutoN
+		f.ignore("n")
+	}
+	f.int("n", &p.N, 1, most)
+	f.int("width", &p.Width, 1, most)
+	f.int("max_steps", &p.MaxSteps, 1, most)
+	if f.has("temperature") {
+		p.Temperature = new(float32)
+		f.float("temperature", p.Temperature, 0, 2)
+	}
+	if o, ok := f.object("step"); ok {
+		p.Step.Stop = o.stop()
+		o.int("max_tokens", &p.Step.MaxTokens, 1, most)
+		f.adopt(o)
+	}
+	if o, ok := f.object("answer"); ok {
+		o.string("extract", &p.Answer.Extract)
+		o.string("normalize", &p.Answer.Normalize)
+		f.adopt(o)
+	}
+	if o, ok := f.object("budget"); ok {
+		var ms int
+		o.int("tokens", &p.Budget.Tokens, 1, most)
+		o.int("time_ms", &ms, 1, most)
+		p.Budget.Time = milliseconds(ms)
+		f.adopt(o)
+	}
+	f.earlyStop(&p.EarlyStop)
+	f.include(&p.Include)
+}
+
+// earlyStop reads true, false or {"consensus": p}.
+func (f *fields) earlyStop(e *tts.EarlyStop) {
+	raw := f.raw["early_stop"]
+	if kind(raw) != "an object" {
+		on := true
+		f.bool("early_stop", &on)
+		e.Off = !on
+		return
+	}
+	if o, ok := f.object("early_stop"); ok {
+		var p float32
+		if o.has("consensus") {
+			o.float("consensus", &p, 0, 1)
+			if e.Consensus = float64(p); p == 0 && o.err == nil {
+				o.fail(codeValue, "consensus", "it must be between 0.5 and 1.")
+			}
+		}
+		f.adopt(o)
+	}
+}
+
+// include reads what the answer shall hold beside the choices.
+func (f *fields) include(in *tts.Include) {
+	raw, ok := f.take("include")
+	if !ok {
+		return
+	}
+	var names []string
+	if json.Unmarshal(raw, &names) != nil {
+		f.wrongType("include", "a list of strings", raw)
+		return
+	}
+	for i, name := range names {
+		switch name {
+		case "candidates":
+			in.Candidates = true
+		case "steps":
+			in.Steps = true
+		case "tree":
+			in.Tree = true
+		default:
+			f.fail(codeValue, fmt.Sprintf("include[%d]", i), "expected candidates, steps or tree, but got '%s'.", brief([]byte(name)))
+		}
+	}
+}

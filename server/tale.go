@@ -1,0 +1,236 @@
+package server
+
+import (
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// tale is what an answer tells of the search behind it. A nil one tells
+// nothing, and its answers look as if there had been no search.
+type tale struct {
+	include tts.Include
+	each    bool // candidate as it becomes complete
+	now     atomic.Pointer[searchProgress]
+	tree    []node       // so far
+	outcome *tts.Outcome // nil until the search has ended
+}
+
+func newTale(p *tts.Plan) *tale {
+	return &tale{include: p.Include, each: p.Stream == tts.StreamCandidates}
+}
+
+// searchProgress is where a search stands.
+type searchProgress struct {
+	Method     tts.Method   `json:"method"`
+	Step       int          `json:"step"`
+	Live       int          `json:"live"`     // candidates in the making
+	Finished   int          `json:"finished"` // candidates complete
+	Tokens     int          `json:"tokens"`   // generated so far
+	Best       float64      `json:"best"`
+	Leader     *string      `json:"leader"` // the answer in front
+	Agreement  float64      `json:"agreement"`
+	Candidates []*candidate `json:"candidates,omitempty"` // complete since the last progress
+	Tree       []node       `json:"tree,omitempty"`
+}
+
+// searchOutcome is what a search came to.
+type searchOutcome struct {
+	Method     tts.Method     `json:"method"`
+	N          int            `json:"n"`
+	Width      int            `json:"width,omitempty"`
+	Steps      int            `json:"steps"`
+	StopReason tts.StopReason `json:"stop_reason"`
+	Select     tts.Select     `json:"select"`
+	Agreement  float64        `json:"agreement"`
+	Degraded   bool           `json:"degraded,omitempty"`
+	Candidates []*candidate   `json:"candidates,omitempty"`
+	Tree       []node         `json:"tree,omitempty"`
+}
+
+// candidate is one of a search's answers. Choices have their text elsewhere.
+type candidate struct {
+	Candidate    int       `json:"candidate"`
+	Text         string    `json:"text,omitempty"`
+	FinishReason *string   `json:"finish_reason,omitempty"`
+	Score        float64   `json:"score"`
+	Logprob      float64   `json:"logprob"` // mean over the tokens
+	Answer       *string   `json:"answer"`  // null: none was found
+	Votes        int       `json:"votes"`
+	StepScores   []float64 `json:"step_scores"`
+	Steps        []step    `json:"steps,omitempty"`
+}
+
+// step is a part of a candidate that the search decided about.
+type step struct {
+	Text   string  `json:"text"`
+	Tokens int     `json:"tokens"`
+	Score  float64 `json:"score"`
+}
+
+// node is a step in the tree of all that the search tried.
+type node struct {
+	Parent int `json:"parent"` // place in the list; -1: the prompt
+	Depth  int `json:"step"`
+	step
+	Fate tts.Fate `json:"fate"`
+}
+
+// scalingUsage says what the tokens of a search were good for: the first two
+// add up to the completion's.
+type scalingUsage struct {
+	Chosen    int `json:"chosen_tokens"`
+	Discarded int `json:"discarded_tokens"`
+	Verifier  int `json:"verifier_tokens"`
+}
+
+// tell takes in what a delta says of the search; true means that it is worth a
+// chunk of its own.
+func (t *tale) tell(d *tts.Delta) bool {
+	if t == nil {
+		return false
+	}
+	if d.Outcome != nil {
+		t.outcome = d.Outcome
+	}
+	p := d.Progress
+	if p == nil {
+		return false
+	}
+	now := &searchProgress{Method: p.Method, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
+		Best: number(p.Best), Leader: optional(p.Leader), Agreement: p.Agreement}
+	if t.include.Tree {
+		t.tree = append(t.tree, nodes(p.Added)...)
+		now.Tree = t.tree[:len(t.tree):len(t.tree)]
+	}
+	if t.each {
+		for i := range p.Ended {
+			now.Candidates = append(now.Candidates, whole(newCandidate(&p.Ended[i]), &p.Ended[i]))
+		}
+	}
+	t.now.Store(now)
+	return true
+}
+
+// progress is the latest, for chunks that have nothing else to say. It may be
+// called while tell is.
+func (t *tale) progress() any {
+	if t == nil {
+		return nil
+	}
+	now := t.now.Load()
+	if now == nil {
+		return nil
+	}
+	if now.Candidates != nil { // are news once
+		later := *now
+		later.Candidates = nil
+		t.now.CompareAndSwap(now, &later)
+	}
+	return now
+}
+
+// choice tells of a choice's candidate.
+func (t *tale) choice(i int) *candidate {
+	if t == nil || t.outcome == nil {
+		return nil
+	}
+	c := t.outcome.Choices[i]
+	out := newCandidate(c)
+	if t.include.Steps {
+		out.Steps = path(t.outcome.Tree, c.Node)
+	}
+	return out
+}
+
+// summary tells of the search as a whole.
+func (t *tale) summary() any {
+	if t == nil || t.outcome == nil {
+		return nil
+	}
+	o := t.outcome
+	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Agreement: o.Agreement, Degraded: o.Degraded}
+	if o.Method == tts.BeamSearch || o.Method == tts.DVTS {
+		out.Width = o.Plan.Width
+	}
+	if t.include.Tree {
+		out.Tree = nodes(o.Tree)
+	}
+	if !t.include.Candidates {
+		return out
+	}
+	for _, c := range o.Candidates {
+		one := whole(newCandidate(c), c)
+		if t.include.Steps {
+			one.Steps = path(o.Tree, c.Node)
+		}
+		out.Candidates = append(out.Candidates, one)
+	}
+	return out
+}
+
+// usage is a request's account, divided when the search has told of it.
+func (t *tale) usage(u tts.Usage) usage {
+	out := newUsage(u)
+	if t != nil && t.outcome != nil {
+		s := t.outcome.Usage
+		out.Scaling = &scalingUsage{s.Chosen, s.Discarded, s.Verifier}
+	}
+	return out
+}
+
+func newCandidate(c *tts.Candidate) *candidate {
+	out := &candidate{Candidate: c.Index, Score: number(c.Score), Logprob: finite(c.Logprob), Answer: optional(c.Answer), Votes: c.Votes,
+		StepScores: make([]float64, len(c.StepScores))}
+	for i, s := range c.StepScores {
+		out.StepScores[i] = number(s)
+	}
+	return out
+}
+
+// whole adds to out what choices have elsewhere.
+func whole(out *candidate, c *tts.Candidate) *candidate {
+	out.Text, out.FinishReason = c.Text, finishReason(c.Finish)
+	return out
+}
+
+// path lists the steps that lead to a node.
+func path(tree []tts.Node, at int) []step {
+	var steps []step
+	for ; at >= 0; at = tree[at].Parent {
+		steps = append(steps, newStep(&tree[at]))
+	}
+	slices.Reverse(steps)
+	return steps
+}
+
+func nodes(tree []tts.Node) []node {
+	out := make([]node, len(tree))
+	for i := range tree {
+		out[i] = node{tree[i].Parent, tree[i].Step, newStep(&tree[i]), tree[i].Fate}
+	}
+	return out
+}
+
+func newStep(n *tts.Node) step { return step{n.Text, n.Tokens, number(n.Score)} }
+
+// number is a score as JSON can write it, with the digits that a float32 has.
+func number(v float32) float64 {
+	if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) {
+		return math.Round(f*1e6) / 1e6
+	}
+	return 0
+}
+
+// optional is null for no text.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }

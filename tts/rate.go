@@ -1,0 +1,131 @@
+package tts
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/lutra-lm/lutra/models/tokenizer"
+)
+
+// ErrBlank says that a response to be rated says nothing.
+var ErrBlank = errors.New("tts: a response is blank")
+
+// Rating is what a reward model thinks of one response.
+type Rating struct {
+	Score      float32   // the aggregate of StepScores
+	StepScores []float32 // of each solution step with all before it
+	Steps      []Extent  // where the steps stand in the response
+}
+
+// Extent is a half-open range of bytes.
+type Extent struct{ Start, End int }
+
+// Model is the reward model itself.
+func (v *Reward) Model() *Model { return v.model }
+
+// Reads tells whether v can judge what m writes: reward models that take the
+// generator's very tokens need its vocabulary.
+func (v *Reward) Reads(m *Model) bool {
+	if v.format.Write != nil {
+		return true
+	}
+	if m.Vocab != v.model.Vocab {
+		return false
+	}
+	for id := range int32(m.Vocab) {
+		if m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// Rate scores responses to a prompt, which may come from anywhere: their lines
+// are the solution steps, and a line's end that is missing at the end of a
+// response is the end of its turn. The prompt is computed once, the responses
+// together. The second result counts the tokens computed.
+func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, responses ...string) ([]Rating, int, error) {
+	for _, text := range responses {
+		if strings.TrimSpace(text) == "" {
+			return nil, 0, ErrBlank
+		}
+		if least := len(text) / max(v.model.longest, 1); least > v.model.Context {
+			return nil, 0, &ContextError{Limit: v.model.Context, Prompt: least}
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
+	defer cancel(nil)
+	req := &Request{Prompt: *prompt}
+	ids, err := v.model.prompt(ctx, req)
+	if err != nil {
+		return nil, 0, err
+	}
+	root, err := v.Open(ctx, v.model, req, ids)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer root.Close()
+	judges, err := root.Fork(ctx, len(responses))
+	if err != nil {
+		return nil, 0, err
+	}
+	ratings := make([]Rating, len(responses))
+	err = each(responses, func(i int, text string) (err error) {
+		defer judges[i].Close()
+		if ratings[i], err = v.rate(ctx, judges[i], text); err != nil {
+			cancel(err)
+			return err
+		}
+		ratings[i].Score = by.of(ratings[i].StepScores)
+		return nil
+	})
+	if err != nil {
+		return nil, 0, context.Cause(ctx)
+	}
+	return ratings, root.Spent(), nil
+}
+
+// rate scores one response, line by line.
+func (v *Reward) rate(ctx context.Context, judge Judge, text string) (Rating, error) {
+	var r Rating
+	c := &Candidate{}
+	eos, ends := v.model.Tokenizer.EOS()
+	for _, step := range lines(text) {
+		if v.format.Write != nil { // it reads the text, so far
+			c.IDs = v.model.Tokenizer.Encode(c.IDs[:0], text[:step.End], tokenizer.Options{})
+		} else {
+			from := 0
+			if n := len(r.Steps); n > 0 {
+				from = r.Steps[n-1].End
+			}
+			c.IDs = v.model.Tokenizer.Encode(c.IDs, text[from:step.End], tokenizer.Options{})
+		}
+		if text[step.End-1] != '\n' {
+			c.Finish = FinishStop
+			if ends {
+				c.IDs = append(c.IDs, eos)
+			}
+		}
+		if err := judge.Score(ctx, c); err != nil {
+			return r, err
+		}
+		r.Steps = append(r.Steps, step)
+	}
+	r.StepScores = c.StepScores
+	return r, nil
+}
+
+// lines are the lines of text that are not blank, with their ends.
+func lines(text string) []Extent {
+	var out []Extent
+	start := 0
+	for line := range strings.Lines(text) {
+		end := start + len(line)
+		if strings.TrimSpace(line) != "" {
+			out = append(out, Extent{start, end})
+		}
+		start = end
+	}
+	return out
+}
