@@ -223,6 +223,64 @@ test('the engine panel shows what the engine has done', async () => {
   await shot('engine');
 });
 
+test('a stream is read whatever pieces it comes in', async () => {
+  await open();
+  const read = await page.evaluate(async () => {
+    const { events } = await import('/web/js/sse.js');
+    const bytes = new TextEncoder().encode(': hello\r\ndata: {"a":\r\ndata: "é"}\r\n\r\nevent: x\rdata:2\r\rid: 7\n\ndata: [DONE]');
+    const all = [];
+    for (const size of [1, 2, 3, 5, 1000]) {
+      const body = new ReadableStream({
+        start(c) {
+          for (let i = 0; i < bytes.length; i += size) c.enqueue(bytes.slice(i, i + size));
+          c.close();
+        },
+      });
+      const got = [];
+      for await (const data of events(body)) got.push(data);
+      all.push(got);
+    }
+    return all;
+  });
+  for (const got of read) assert.deepEqual(got, ['{"a":\n"é"}', '2', '[DONE]']);
+});
+
+test('whatever a server tells of a search, it is read or left out', async () => {
+  await open();
+  const { hostile, votes, sampled, idle, busy } = await page.evaluate(async () => {
+    const { absorb } = await import('/web/js/search.js');
+    const { layout } = await import('/web/js/layout.js');
+    const { parse, reading } = await import('/web/js/metrics.js');
+    const chunk = (told, choice) => ({ test_time_scaling: told, choices: choice ? [{ index: 0, test_time_scaling: choice }] : [] });
+    const hostile = [
+      {}, { tree: 7 }, { tree: [null, 1, 'x', {}] }, { tree: [{ parent: 0, text: 'its own parent' }] },
+      { tree: [{ parent: 5, text: 'of nobody' }, { parent: -7, text: 4, score: NaN }] }, { candidates: [{ text: null, answer: 3 }], n: 'many', agreement: null },
+      { tree: Array.from({ length: 20_000 }, (_, i) => ({ parent: i - 1, text: `step ${i}`, score: 2 })) },
+    ].map((told) => {
+      const search = absorb(null, chunk(told));
+      const { boxes, width, height } = layout(search.steps);
+      return [search.steps.length, boxes.every((b) => Number.isFinite(b.x + b.y)) && Number.isFinite(width + height)];
+    });
+    const texts = ['1+1=2.\nAnswer: 2', '1+1=3.\nAnswer: 3', '1+1=2.\nAnswer: 2'];
+    const candidates = texts.map((text, candidate) => ({ candidate, text, answer: text.at(-1), score: 0.5 }));
+    const sampled = absorb(absorb(null, chunk({ method: 'self_consistency', step: 1, live: 3 })), chunk({ stop_reason: 'decided', candidates }, { candidate: 0, answer: '2' }));
+    const text = (running, tokens, lanes) => `# HELP x y\nlutra_num_requests_running{model_name="a"} ${running}\nlutra_num_requests_running{model_name="b {}"} 1\n`
+      + `lutra_engine_tokens_total{model_name="a"} ${tokens}\nlutra_engine_lanes_total{model_name="a"} ${lanes}\nlutra_generation_tokens_total ${tokens}e0\nodd{le="+Inf"} +Inf\nnonsense`;
+    return {
+      hostile, sampled, votes: sampled.votes,
+      idle: reading(parse(text(0, 5, 32)), parse(text(0, 5, 32)), 1),
+      busy: reading(parse(text(3, 53, 96)), parse(text(0, 5, 32)), 2),
+    };
+  });
+  assert.deepEqual(hostile.map(([steps]) => steps), [0, 0, 0, 0, 0, 0, 4000]);
+  assert.ok(hostile.every(([, finite]) => finite));
+  assert.deepEqual(votes.map((v) => [v.answer, v.votes, v.chosen]), [['2', 2, true], ['3', 1, false]]);
+  assert.deepEqual(sampled.steps.map((s) => [s.text, s.fate, s.count]),
+    [['1+1=2.', 'chosen', 2], ['Answer: 2', 'chosen', 2], ['1+1=3.', 'pruned', 1], ['Answer: 3', 'pruned', 1]]);
+  assert.deepEqual([idle.fill, idle.tokens, idle.hits], [null, 0, null]);
+  assert.deepEqual([busy.fill, busy.tokens, busy.running], [0.75, 24, 4]);
+});
+
 test('what a model writes stays text', async () => {
   await open();
   const hostile = '<img src=x onerror="document.title=1"> **bold** `code`\n```html\n<script>document.title=2</script>\n```\n- one\n- two';

@@ -55,8 +55,8 @@ function delta(content, choice = {}) {
 
 /** While it runs, a search knows what was pruned but not yet what will be chosen. */
 function progress(step, live, finished) {
-  const added = tree.filter((node) => node.step === step).map((node) => ({ ...node, fate: node.fate === 'pruned' ? 'pruned' : 'kept' }));
-  return { ...delta({ content: '' }), test_time_scaling: { method: 'beam_search', step, live, finished, tokens: step * 120, best: 0.97, added } };
+  const soFar = tree.filter((node) => node.step <= step).map((node) => ({ ...node, fate: node.fate === 'pruned' ? 'pruned' : 'kept' }));
+  return { ...delta({ content: '' }), test_time_scaling: { method: 'beam_search', step, live, finished, tokens: step * 120, best: 0.97, leader: null, agreement: 0, tree: soFar } };
 }
 
 /**
