@@ -53,12 +53,13 @@ type wireSearch struct {
 	Candidates []wireCandidate `json:"candidates"`
 	Tree       []wireNode      `json:"tree"`
 
-	Step     int     `json:"step"`
-	Live     int     `json:"live"`
-	Finished int     `json:"finished"`
-	Tokens   int     `json:"tokens"`
-	Best     float64 `json:"best"`
-	Leader   *string `json:"leader"`
+	Added    []wireNode `json:"added"`
+	Step     int        `json:"step"`
+	Live     int        `json:"live"`
+	Finished int        `json:"finished"`
+	Tokens   int        `json:"tokens"`
+	Best     float64    `json:"best"`
+	Leader   *string    `json:"leader"`
 }
 
 // searched is a chat completion, or a chunk of one, as far as a search shapes it.

@@ -53,6 +53,15 @@ func TestAStreamedSearchSaysWhatTheUnstreamedOneSays(t *testing.T) {
 			if streamed.progress == 0 {
 				t.Errorf("%s: nothing was told of the search while it ran", plan)
 			}
+			if tree := whole.Search.Tree; len(streamed.added) > len(tree) || (len(streamed.added) > 0) != (tree != nil) {
+				t.Errorf("%s: the tree grew by %d nodes, whole it has %d", plan, len(streamed.added), len(tree))
+			} else {
+				for i, n := range streamed.added {
+					if n.Text != tree[i].Text || n.Parent != tree[i].Parent {
+						t.Errorf("%s: node %d grew as %+v, whole it is %+v", plan, i, n, tree[i])
+					}
+				}
+			}
 			if told := strings.Contains(plan, "candidates") && !strings.Contains(plan, "include"); told != (streamed.candidates > 0) {
 				t.Errorf("%s: %d candidates were told of while it ran", plan, streamed.candidates)
 			}
@@ -67,6 +76,7 @@ type streamedSearch struct {
 	outcome    *wireSearch
 	progress   int // chunks that tell where the search stands
 	candidates int // told of in them
+	added      []wireNode
 	usage      *int
 }
 
@@ -108,6 +118,7 @@ func readStreamedSearch(t *testing.T, stream []byte, n int) streamedSearch {
 		case c.Search != nil:
 			out.progress++
 			out.candidates += len(c.Search.Candidates)
+			out.added = append(out.added, c.Search.Added...)
 			if c.Search.StopReason != "" || ch.Delta.Content == nil || *ch.Delta.Content != "" {
 				t.Errorf("progress comes as %s", e)
 			}

@@ -15,7 +15,6 @@ type tale struct {
 	include tts.Include
 	each    bool // candidate as it becomes complete
 	now     atomic.Pointer[searchProgress]
-	tree    []node       // so far
 	outcome *tts.Outcome // nil until the search has ended
 }
 
@@ -34,7 +33,7 @@ type searchProgress struct {
 	Leader     *string      `json:"leader"` // the answer in front
 	Agreement  float64      `json:"agreement"`
 	Candidates []*candidate `json:"candidates,omitempty"` // complete since the last progress
-	Tree       []node       `json:"tree,omitempty"`
+	Added      []node       `json:"added,omitempty"`      // to the tree since then; fates may yet change
 }
 
 // searchOutcome is what a search came to.
@@ -103,8 +102,7 @@ func (t *tale) tell(d *tts.Delta) bool {
 	now := &searchProgress{Method: p.Method, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
 		Best: number(p.Best), Leader: optional(p.Leader), Agreement: p.Agreement}
 	if t.include.Tree {
-		t.tree = append(t.tree, nodes(p.Added)...)
-		now.Tree = t.tree[:len(t.tree):len(t.tree)]
+		now.Added = nodes(p.Added)
 	}
 	if t.each {
 		for i := range p.Ended {
@@ -125,9 +123,9 @@ func (t *tale) progress() any {
 	if now == nil {
 		return nil
 	}
-	if now.Candidates != nil { // are news once
+	if now.Candidates != nil || now.Added != nil { // are news once
 		later := *now
-		later.Candidates = nil
+		later.Candidates, later.Added = nil, nil
 		t.now.CompareAndSwap(now, &later)
 	}
 	return now

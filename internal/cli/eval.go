@@ -159,12 +159,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 			models[h.model.Name] = h.model
 			names = append(names, h.model.Name)
 		}
-		verifiers, closeVerifiers, err := embeddedVerifier(ctx, r, cfg)
-		if err != nil {
-			return err
-		}
-		defer closeVerifiers()
-		e.Solve = eval.Local(models, verifiers, e.Asking)
+		e.Solve = eval.Local(models, r.verifiers(r.hosts[0].model), e.Asking)
 		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, goruntime.GOARCH), r.pool.Threads(), kernels.ActiveISA())
 		return e.measure(ctx, cmd, names)
 	})
