@@ -2,10 +2,16 @@
 //
 //	Request ──render, encode──▶ tokens ──batcher──▶ tokens ──decode, stop──▶ Deltas
 //
-// A Strategy decides how many sequences an answer costs: Single decodes one
-// sequence a choice; searching strategies decode many, rank them with a Scorer
-// and answer with the best (test-time scaling). All of them yield the same
-// Deltas, so a caller streams a searched answer as it streams a plain one.
+// A Strategy decides how many sequences an answer costs. Single decodes one
+// sequence a choice. Search decodes many candidates as its Plan says, judges
+// them with a Scorer and answers with the best (parallel test-time scaling):
+//
+//	prompt ─fork─▶ rows ─extend─▶ solution steps ─Judge─▶ scores ─compete─▶ survivors ─┐
+//	                 ▲                                                    │ close losers
+//	                 └────────────────────────── fork ────────────────────┴────────────┘
+//
+// All strategies yield the same Deltas, so a caller streams a searched answer
+// as it streams a plain one; a search adds Progress and, at the end, its Outcome.
 //
 // Invariants: the deltas' texts concatenate to the unstreamed text; text is
 // valid UTF-8 whatever bytes the tokens hold; nothing of a stop string or a

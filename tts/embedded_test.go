@@ -1,14 +1,17 @@
 package tts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/kernels"
@@ -66,27 +69,89 @@ func tiny(t *testing.T, generator string) (*Model, Verifiers) {
 	return serve(t, generator, pool), Verifiers{Default: "lutra-tiny-prm", ByName: map[string]Scorer{"lutra-tiny-prm": reward}}
 }
 
-func problems(t *testing.T, n int) []Problem {
+// problem is a held-out question with its right answer.
+type problem struct {
+	Question string
+	Answer   int
+}
+
+func problems(t *testing.T, n int) []problem {
 	t.Helper()
-	var out []Problem
+	var out []problem
 	for line := range strings.Lines(embedded.TestSet()) {
-		var p struct {
-			Question string
-			Answer   int
-		}
+		var p problem
 		if err := json.Unmarshal([]byte(line), &p); err != nil {
 			t.Fatal(err)
 		}
-		if out = append(out, Problem{p.Question, strconv.Itoa(p.Answer)}); len(out) == n {
+		if out = append(out, p); len(out) == n {
 			break
 		}
 	}
 	return out
 }
 
-// sampled is the request that measurements start from.
-func sampled() Request {
-	return Request{Sampling: batcher.Params{Temperature: 0.8, Seed: 1, MaxTokens: 256}}
+// tally is how a strategy did on some problems.
+type tally struct {
+	right  int     // first choices
+	any    int     // problems with a right candidate
+	passed float64 // mean share of right candidates: pass@1, when they are whole answers
+	usage  Usage
+}
+
+// solve puts the problems to s, eight at a time.
+func solve(t *testing.T, s Strategy, set []problem) (sum tally) {
+	t.Helper()
+	reader, err := answer.Rule{}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var all errgroup.Group
+	all.SetLimit(8)
+	for i, p := range set {
+		all.Go(func() error {
+			req := Request{Prompt: Prompt{Messages: []template.Message{{Role: "user", Content: p.Question}}}}
+			req.Sampling = batcher.Params{Temperature: 0.8, Seed: uint64(i), MaxTokens: 256}
+			var text string
+			var used Usage
+			cands := []*Candidate{}
+			for d, err := range s.Run(t.Context(), &req) {
+				if err != nil {
+					return err
+				}
+				text += d.Text
+				used.Add(d.Usage)
+				if d.Outcome != nil {
+					cands = d.Outcome.Candidates
+				}
+			}
+			right := func(text string) bool {
+				got, ok := reader.Read(text)
+				return ok && got.Key == reader.Key(strconv.Itoa(p.Answer))
+			}
+			n := 0
+			for _, c := range cands {
+				if right(c.Text) {
+					n++
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if right(text) {
+				sum.right++
+			}
+			if n > 0 {
+				sum.any++
+				sum.passed += float64(n) / float64(len(cands)) / float64(len(set))
+			}
+			sum.usage.Add(used)
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return sum
 }
 
 func TestTheEmbeddedVerifierGivesItsTrainingScores(t *testing.T) {
@@ -127,20 +192,10 @@ func TestTheEmbeddedVerifierGivesItsTrainingScores(t *testing.T) {
 func TestBeamSearchSolvesMoreHeldOutProblemsThanOneSample(t *testing.T) {
 	m, v := tiny(t, "lutra-tiny-s")
 	set := problems(t, 12)
-	plan, err := ParsePlan("beam16x4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := Measure(t.Context(), Single{Model: m}, set, sampled(), answer.Rule{}, 4, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	beam, err := Measure(t.Context(), Search{Model: m, Plan: plan, Verifiers: v}, set, sampled(), answer.Rule{}, 4, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if beam.Right <= one.Right {
-		t.Errorf("beam search solved %d of %d, one sample %d", beam.Right, len(set), one.Right)
+	one := solve(t, Single{Model: m}, set)
+	beam := solve(t, Search{Model: m, Plan: plan(t, "beam16x4"), Verifiers: v}, set)
+	if beam.right <= one.right {
+		t.Errorf("beam search solved %d of %d, one sample %d", beam.right, len(set), one.right)
 	}
 }
 
@@ -151,23 +206,13 @@ func TestScalingTable(t *testing.T) {
 	if n == 0 {
 		t.Skip("a measurement: set LUTRA_MEASURE to a number of problems")
 	}
-	name := os.Getenv("LUTRA_MEASURE_MODEL")
-	if name == "" {
-		name = "lutra-tiny-s"
-	}
+	name := cmp.Or(os.Getenv("LUTRA_MEASURE_MODEL"), "lutra-tiny-s")
 	m, v := tiny(t, name)
-	for _, spec := range []string{"bon1;verifier=logprob", "sc8", "sc16", "bon8;select=max", "bon16;select=max", "bon16", "beam4x2", "beam16x4", "beam16x4;select=max", "beam16x4;aggregate=min;select=max", "dvts16x4", "auto"} {
-		plan, err := ParsePlan(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, written := range []string{"bon1", "sc8", "sc16", "bon8;select=max", "bon16;select=max", "bon16", "beam4x2", "beam16x4", "beam16x4;aggregate=min", "dvts16x4", "auto"} {
 		begin := time.Now()
-		got, err := Measure(t.Context(), Search{Model: m, Plan: plan, Verifiers: v}, problems(t, n), sampled(), answer.Rule{}, 8, nil)
-		if err != nil {
-			t.Fatal(spec, err)
-		}
-		fmt.Printf("%-36s %4.1f %% right, %4.1f %% of candidates, %4.1f %% any; %5.0f tokens and %5.0f of the verifier a problem, %.2f s\n", spec,
-			100*float64(got.Right)/float64(n), 100*got.Passed, 100*float64(got.Any)/float64(n),
-			float64(got.Usage.Completion)/float64(n), float64(got.Usage.Verifier)/float64(n), time.Since(begin).Seconds()/float64(n))
+		got := solve(t, Search{Model: m, Plan: plan(t, written), Verifiers: v}, problems(t, n))
+		each := func(total int) float64 { return float64(total) / float64(n) }
+		t.Logf("%s, %-24s %5.1f %% right, %5.1f %% of candidates, %5.1f %% any; a problem %5.0f tokens, %5.0f of the verifier, %.2f s", name, written,
+			100*each(got.right), 100*got.passed, 100*each(got.any), each(got.usage.Completion), each(got.usage.Verifier), time.Since(begin).Seconds()/float64(n))
 	}
 }

@@ -72,7 +72,7 @@ func setting(s string) (key, value, rest string, err error) {
 	return key, strings.TrimSpace(value), rest, nil
 }
 
-var presets = regexp.MustCompile(`^(?:bon(\d{1,3})|sc(\d{1,3})|(beam|dvts)(\d{1,3})x(\d{1,3})|(auto))$`)
+var presets = regexp.MustCompile(`^(?:(bon|sc)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|auto)$`)
 
 // Preset reads a short name of a plan: bon8 (best of n), sc16 (self-
 // consistency), beam16x4 and dvts16x4 (n and width), auto.
@@ -81,24 +81,20 @@ func Preset(name string) (Plan, bool) {
 	if m == nil {
 		return Plan{}, false
 	}
-	n := func(i int) int {
-		v, err := strconv.Atoi(m[i])
-		if err != nil || v == 0 { // no zero of a written plan shall mean the default
-			return AutoN - 1
-		}
-		return v
+	// The expression lets no other numbers through.
+	n, _ := strconv.Atoi(m[2] + m[4])
+	width, _ := strconv.Atoi(m[5])
+	switch m[1] + m[3] {
+	case "bon":
+		return Plan{Method: BestOfN, N: n}, true
+	case "sc":
+		return Plan{Method: SelfConsistency, N: n}, true
+	case "beam":
+		return Plan{Method: BeamSearch, N: n, Width: width}, true
+	case "dvts":
+		return Plan{Method: DVTS, N: n, Width: width}, true
 	}
-	switch {
-	case m[1] != "":
-		return Plan{Method: BestOfN, N: n(1)}, true
-	case m[2] != "":
-		return Plan{Method: SelfConsistency, N: n(2)}, true
-	case m[6] != "":
-		return Plan{Method: Auto, N: AutoN}, true
-	case m[3] == "beam":
-		return Plan{Method: BeamSearch, N: n(4), Width: n(5)}, true
-	}
-	return Plan{Method: DVTS, N: n(4), Width: n(5)}, true
+	return Plan{Method: Auto, N: AutoN}, true
 }
 
 // Set sets one field by its path in JSON and its value as text: method, n,

@@ -196,3 +196,27 @@ func TestStopStringsAreCutFromEveryCandidate(t *testing.T) {
 		}
 	}
 }
+
+func TestLogprobsComeWithTheTextTheyBelongTo(t *testing.T) {
+	m := run(t, thinks(t))
+	for _, written := range []string{"beam8x2", "sc8"} {
+		req := request(1, 2)
+		req.Sampling.Logprobs, req.Sampling.TopLogprobs = true, 2
+		text, listed := make([]string, 2), make([]string, 2)
+		for d, err := range scriptedSearch(t, m, written).Run(t.Context(), req) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			text[d.Choice] += d.Text
+			for _, tok := range d.Tokens {
+				listed[d.Choice] += string(tok.Bytes)
+				if !tok.Known || len(tok.Top) != 2 || tok.Logprob > 0 {
+					t.Errorf("%s: token %+v", written, tok)
+				}
+			}
+		}
+		if text[0] == "" || text[0] != listed[0] || text[1] != listed[1] {
+			t.Errorf("%s: the tokens spell %q, want %q", written, listed, text)
+		}
+	}
+}
