@@ -191,7 +191,7 @@ func TestTheEmbeddedVerifierGivesItsTrainingScores(t *testing.T) {
 
 func TestBeamSearchSolvesMoreHeldOutProblemsThanOneSample(t *testing.T) {
 	m, v := tiny(t, "lutra-tiny-s")
-	set := problems(t, 12)
+	set := problems(t, 8)
 	one := solve(t, Single{Model: m}, set)
 	beam := solve(t, Search{Model: m, Plan: plan(t, "beam16x4"), Verifiers: v}, set)
 	if beam.right <= one.right {
