@@ -49,7 +49,13 @@ var (
 // The broad grey line is the Pareto front.
 func SVG(w io.Writer, title string, results []Result) error {
 	c := vgsvg.New(plotWidth, plotHeight)
-	return render(w, title, results, c, c)
+	var drawing bytes.Buffer
+	if err := render(&drawing, title, results, c, c); err != nil {
+		return err
+	}
+	// Few readers have the font; these are as wide.
+	_, err := w.Write(bytes.ReplaceAll(drawing.Bytes(), []byte("font-family:Liberation Sans"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif")))
+	return err
 }
 
 // PNG is SVG's drawing as an image.

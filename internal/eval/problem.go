@@ -24,7 +24,7 @@ type Problem struct {
 // at most, and a set more than anyone evaluates on one machine.
 const (
 	maxLine     = 1 << 20
-	maxProblems = 1 << 17
+	maxProblems = 1 << 16
 )
 
 // ErrData says that a data set cannot be used.
