@@ -18,7 +18,6 @@ import (
 	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/embedded"
-	"github.com/lutra-lm/lutra/tts"
 )
 
 // evalOptions are the flags of eval.
@@ -153,13 +152,13 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 		log = log.Level(zerolog.WarnLevel) // the report is the output
 	}
 	return withRuntime(cmd.Context(), cfg, log, func(ctx context.Context, r *runtime) error {
-		models := map[string]*tts.Model{}
+		models := map[string]eval.Searcher{}
 		var names []string
 		for _, h := range r.hosts {
-			models[h.model.Name] = h.model
+			models[h.model.Name] = eval.Searcher{Model: h.model, Verifiers: r.verifiers(h.model)}
 			names = append(names, h.model.Name)
 		}
-		e.Solve = eval.Local(models, r.verifiers(r.hosts[0].model), e.Asking)
+		e.Solve = eval.Local(models, e.Asking)
 		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, goruntime.GOARCH), r.pool.Threads(), kernels.ActiveISA())
 		return e.measure(ctx, cmd, names)
 	})

@@ -15,24 +15,29 @@ type Asking struct {
 	MaxTokens   int // of a candidate
 }
 
-// Local solves with models in this process, found by name. The verifiers are
-// those that plans can name.
-func Local(models map[string]*tts.Model, v tts.Verifiers, a Asking) Solve {
+// Searcher is a model in this process with the verifiers that can judge it.
+type Searcher struct {
+	Model     *tts.Model
+	Verifiers tts.Verifiers
+}
+
+// Local solves with models in this process, found by name.
+func Local(models map[string]Searcher, a Asking) Solve {
 	return func(ctx context.Context, p Point, q Question) (Solution, error) {
-		model := models[p.Model]
-		if model == nil {
+		m, ok := models[p.Model]
+		if !ok {
 			return Solution{}, fmt.Errorf("eval: there is no model %q", p.Model)
 		}
 		plan, search, err := p.Plan()
 		if err != nil {
 			return Solution{}, err
 		}
-		var s tts.Strategy = tts.Single{Model: model}
+		var s tts.Strategy = tts.Single{Model: m.Model}
 		if search {
 			limits := tts.DefaultLimits()
 			limits.N = max(limits.N, p.N)
 			limits.Tokens = max(limits.Tokens, p.N*a.MaxTokens) // no candidate is to be cut short by the others
-			s = tts.Search{Model: model, Plan: plan, Limits: limits, Verifiers: v}
+			s = tts.Search{Model: m.Model, Plan: plan, Limits: limits, Verifiers: m.Verifiers}
 		}
 		return ask(ctx, s, a.request(q))
 	}

@@ -13,12 +13,15 @@ var heads = []string{"model", "method", "n", "width", "right %", "95 % interval"
 func Rows(results []Result) [][]string {
 	rows := [][]string{heads}
 	for _, r := range results {
-		width, found, times, front := "", "", "", ""
+		width, found, verifier, times, front := "", "", "", "", "" // unknown or without meaning
 		if r.Width > 0 {
 			width = strconv.Itoa(r.Width)
 		}
 		if r.Any != nil {
 			found = percent(*r.Any)
+		}
+		if r.Verifier > 0 {
+			verifier = fmt.Sprintf("%.0f", r.Verifier)
 		}
 		if r.VsSingle > 0 {
 			times = fmt.Sprintf("%.2f", r.VsSingle)
@@ -28,7 +31,7 @@ func Rows(results []Result) [][]string {
 		}
 		rows = append(rows, []string{
 			r.Model, r.Method, strconv.Itoa(r.N), width, percent(r.Accuracy), percent(r.Low) + " – " + percent(r.High), found,
-			fmt.Sprintf("%.0f", r.Tokens), fmt.Sprintf("%.0f", r.Verifier), fmt.Sprintf("%.1f", r.LatencyMS), times,
+			fmt.Sprintf("%.0f", r.Tokens), verifier, fmt.Sprintf("%.1f", r.LatencyMS), times,
 			fmt.Sprintf("%.0f", r.TokensPerSec), front,
 		})
 	}

@@ -16,12 +16,12 @@ type Result struct {
 	High         float64  `json:"ci_high"`
 	Any          *float64 `json:"any_right,omitempty"` // some candidate is right: what a perfect choice would reach
 	Tokens       float64  `json:"tokens"`
-	Verifier     float64  `json:"verifier_tokens"`
+	Verifier     float64  `json:"verifier_tokens,omitempty"` // 0: none, or not known
 	LatencyMS    float64  `json:"latency_ms"`
 	MedianMS     float64  `json:"latency_p50_ms"`
-	TokensPerSec float64  `json:"tok_s"`     // generated, by all problems in flight
-	VsSingle     float64  `json:"vs_single"` // latency as a multiple of the model's single sample; 0: there is none
-	Pareto       bool     `json:"pareto"`    // no other point is both at least as accurate and as fast
+	TokensPerSec float64  `json:"tok_s"`               // generated, by all problems in flight
+	VsSingle     float64  `json:"vs_single,omitempty"` // latency as a multiple of the model's single sample; 0: there is none
+	Pareto       bool     `json:"pareto"`              // no other point is both at least as accurate and as fast
 }
 
 // Summarise gives one result a point, in order, counting the first problems
