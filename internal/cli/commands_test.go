@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 )
 
 // lutra runs a command line and returns what it printed.
@@ -46,6 +48,44 @@ func TestAskAnswersWithTheEmbeddedModel(t *testing.T) {
 	}
 	if stats.Answer != "12*7=84.\nAnswer: 84" || stats.Seconds <= 0 {
 		t.Errorf("ask --json = %+v", stats)
+	}
+}
+
+func TestAskSearchesForTheAnswer(t *testing.T) {
+	got := mustLutra(t, "ask", "--model", "lutra-tiny-s", "--scaling", "beam_search;n=8;width=4", "--seed", "1", "What is 12 * 7?")
+	if got != "12*7=84.\nAnswer: 84\n" {
+		t.Errorf("ask --scaling = %q", got)
+	}
+	for _, bad := range []string{"magic", "beam9x4", "sc8;verifier", "sc100"} {
+		_, err := lutra(t, "ask", "--scaling", bad, "What is 12 * 7?")
+		var usage usageError
+		if !errors.As(err, &usage) {
+			t.Errorf("--scaling %q: error %v, want one of usage", bad, err)
+		}
+	}
+	if _, err := lutra(t, "ask", "--scaling", "bon4;verifier=nobody", "What is 12 * 7?"); err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("an unknown verifier: error %v", err)
+	}
+}
+
+func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Models = cfg.Models[:1]
+	r, err := newRuntime(cfg, zerolog.Nop(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := r.verifiers(r.hosts[0].model); v.Default != "lutra-tiny-prm" || len(r.served()) != 2 {
+		t.Errorf("verifiers %+v, %d models served", v, len(r.served()))
+	}
+	r.hosts = nil // as if the models had other words
+	judges := len(r.judges)
+	if err := r.loadVerifier(cfg, cfg.Verifiers[0], nil); err != nil || len(r.judges) != judges {
+		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.judges))
+	}
+	r.Close()
+	if _, err := newRuntime(Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []VerifierConfig{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), nil); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
+		t.Errorf("a generator for a verifier: error %v", err)
 	}
 }
 
@@ -215,6 +255,13 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	}
 	if got := mustLutra(t, "ask", "--url", base+"/v1", "What is 12 * 7?"); got != "12*7=84.\nAnswer: 84\n" {
 		t.Errorf("ask --url = %q", got)
+	}
+	// A search of 65 is more than the server allows: so it was asked for one.
+	if _, err := lutra(t, "ask", "--url", base+"/v1", "--scaling", "sc65", "What is 12 * 7?"); err == nil || !strings.Contains(err.Error(), "limit of 64") {
+		t.Errorf("ask --url --scaling: error %v", err)
+	}
+	if got := mustLutra(t, "ask", "--url", base+"/v1", "--scaling", "bon4", "What is 12 * 7?"); got != "12*7=84.\nAnswer: 84\n" {
+		t.Errorf("ask --url --scaling = %q", got)
 	}
 	var report loadReport
 	out := mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-n", "6", "-c", "3", "--max-tokens", "8", "--prompt-words", "10")
