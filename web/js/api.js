@@ -4,9 +4,9 @@ import { events } from './sse.js';
 import { recall, remember } from './store.js';
 
 /**
- * @typedef {{ id: string }} ModelCard
+ * @typedef {{ id: string, root?: string }} ModelCard
  * @typedef {{ role: string, content: string }} ChatMessage
- * @typedef {{ method: string, n: number, width?: number, include: string[] }} ScalingRequest
+ * @typedef {{ method: string, n?: number, width?: number, include?: string[] }} ScalingRequest
  * @typedef {{ model: string, messages: ChatMessage[], temperature?: number, max_tokens?: number, seed?: number,
  *   test_time_scaling?: ScalingRequest }} ChatRequest
  * @typedef {{ prompt_tokens: number, completion_tokens: number, prompt_tokens_details?: { cached_tokens?: number } }} Usage

@@ -109,7 +109,7 @@ export class Chat {
     } finally {
       if (this.#running === running) this.#running = null;
     }
-    view.update();
+    view.render();
     if (this.#turns.includes(turn)) remember('turns', this.#turns); // it may have been cleared meanwhile
     if (!this.busy) this.#hooks.busy(false);
     this.#hooks.changed();
@@ -120,7 +120,7 @@ export class Chat {
     const start = performance.now();
     const since = () => (performance.now() - start) / 1000;
     const stats = { first: 0, total: 0, tokens: 0 };
-    view.update();
+    view.render();
     for await (const chunk of chat(this.#request(), signal)) {
       turn.search = absorb(turn.search ?? null, chunk);
       const choice = chunk.choices?.find((/** @type {any} */ c) => (c.index ?? 0) === 0);

@@ -1,6 +1,6 @@
 // Questions of the kind the embedded models were trained for, taken from the
 // set they never saw. A single answer of the default model gets the first
-// three right and the last one wrong: that one is for a search.
+// three right and the last one wrong: that one is for a beam search.
 
 /** @type {{ label: string, text: string }[]} */
 export const examples = [
@@ -17,7 +17,7 @@ export const examples = [
     text: 'Lena reads 10 pages every day. She reads for 7 days and then 4 more days. After that 40 pages are gone. There were already 297 pages before that. Then 296 pages are taken away. How many pages is that in total?',
   },
   {
-    label: 'A hard one: try a search',
-    text: "There are 256 cups in Adam's room. Then he throws away 250 cups. Later he gets 6 boxes of 19 cups. Next, he finds 288 more cups. Adam likes the color blue. How many cups does he have in the end?",
+    label: 'A hard one: try a beam search',
+    text: 'Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?',
   },
 ];

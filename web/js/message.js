@@ -16,7 +16,7 @@ import { SearchView } from './votes.js';
  * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
  */
 
-/** Shows a turn; `update` after the turn has changed. */
+/** Shows a turn; it must be told when the turn has changed. */
 export class TurnView {
   #turn;
   #text = el('div', { class: 'text' });
@@ -27,7 +27,8 @@ export class TurnView {
   #search = null;
   /** The search that is drawn. @type {unknown} */
   #drawn = null;
-  #paint = eachFrame(() => this.#render());
+  /** Renders before the next paint, for the many small changes of a stream. */
+  update = eachFrame(() => this.render());
 
   /** @param {Turn} turn @param {() => void} again asks once more */
   constructor(turn, again) {
@@ -36,14 +37,11 @@ export class TurnView {
     this.#answer.append(this.#error, el('footer', {}, this.#meta, this.again));
     this.element = el('li', { class: 'turn' },
       el('article', { class: 'question', 'aria-label': 'You' }, turn.question), this.#answer);
-    this.#render();
+    this.render();
   }
 
-  update() {
-    this.#paint();
-  }
-
-  #render() {
+  /** Shows the turn as it is now. */
+  render() {
     const { answer, state, error, search } = this.#turn;
     const asking = state === 'asking';
     this.#answer.setAttribute('aria-busy', String(asking));

@@ -31,6 +31,7 @@
  * @property {string} reason why the search ended
  * @property {boolean} degraded fewer candidates than asked for
  * @property {number | null} score of the choice
+ * @property {any[]} nodes of the tree, as told so far; empty at the end
  * @property {Step[]} steps a parent stands before its children
  * @property {Vote[]} votes most first
  */
@@ -70,11 +71,13 @@ export function absorb(known, chunk) {
   const candidates = list(t.candidates).length ? list(t.candidates) : choices.map((c) => c.test_time_scaling);
   const chosen = best?.candidate ?? candidates[0]?.candidate;
   if (candidates.length) next.votes = tally(candidates, string(best?.answer) || next.leader);
-  const tree = list(t.tree);
+  const added = list(t.added);
+  const tree = list(t.tree).length ? list(t.tree) : [...next.nodes, ...added].slice(0, MOST);
   const branched = tree.some((node) => parentOf(node) >= 0);
   // Candidates know the scores of their steps; a tree of whole answers does not.
   if (!branched && candidates.some((c) => string(c.text))) next.steps = growAnswers(candidates, chosen);
-  else if (tree.length) next.steps = grow(tree);
+  else if (added.length || list(t.tree).length) next.steps = grow(tree);
+  next.nodes = next.done ? [] : tree;
   return next;
 }
 
@@ -82,7 +85,7 @@ export function absorb(known, chunk) {
 function empty() {
   return {
     done: false, method: '', n: null, width: null, stepsTaken: null, live: null, finished: null, tokens: null,
-    leader: '', agreement: null, reason: '', degraded: false, score: null, steps: [], votes: [],
+    leader: '', agreement: null, reason: '', degraded: false, score: null, nodes: [], steps: [], votes: [],
   };
 }
 

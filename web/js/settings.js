@@ -57,9 +57,10 @@ function agree() {
 /** @param {import('./api.js').ModelCard[]} cards */
 export function showModels(cards) {
   const wanted = model.value || recall('settings', {}).model;
-  model.replaceChildren(...cards.map((c) => el('option', { value: c.id }, c.id)));
-  if (cards.some((c) => c.id === wanted)) model.value = wanted;
-  model.disabled = cards.length === 0;
+  const menu = cards.filter((c) => !c.id.startsWith(`${c.root}+`)); // a method by another name: there is a menu for those
+  model.replaceChildren(...menu.map((c) => el('option', { value: c.id }, c.id)));
+  if (menu.some((c) => c.id === wanted)) model.value = wanted;
+  model.disabled = menu.length === 0;
 }
 
 /** What is set, as a request's fields; those left empty are left out, for the server's defaults. */
@@ -72,7 +73,9 @@ export function plan() {
   else if (single) set.temperature = 0; // the likeliest answer; a search has its own default
   if (values.max_tokens !== '') set.max_tokens = Number(values.max_tokens);
   if (values.seed !== '') set.seed = Number(values.seed);
-  if (!single) {
+  if (single) {
+    set.test_time_scaling = { method: 'none' }; // whatever the server's default is
+  } else {
     set.test_time_scaling = { method: method.value, n: Number(n.value), include: ['candidates', 'steps', 'tree'] };
     if (!byId('width-label').hidden) set.test_time_scaling.width = Number(width.value);
   }

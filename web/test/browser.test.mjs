@@ -136,7 +136,8 @@ test('a search is drawn while it runs, with what was pruned and what was chosen'
   await page.locator('#method').selectOption('beam_search');
   await page.locator('#n').selectOption('8');
   await page.route('**/v1/chat/completions', (route) => route.continue({ url: `${stream.url}/v1/chat/completions` }));
-  await page.locator('#examples button').last().click();
+  await page.locator('#question').fill("There are 256 cups in Adam's room. Then he throws away 250 cups. Later he gets 6 boxes of 19 cups. Next, he finds 288 more cups. How many cups does he have in the end?");
+  await page.locator('#question').press('Enter');
   stream.next(2);
   await page.locator('figcaption', { hasText: '2 steps · 8 in the making' }).waitFor();
   assert.ok(await page.locator('.tree g.pruned').count() >= 4, 'what was pruned is drawn');
@@ -164,6 +165,32 @@ test('a search is drawn while it runs, with what was pruned and what was chosen'
   await page.locator('.zoom button', { hasText: '+' }).click();
   await page.emulateMedia({ colorScheme: 'light' });
   await shot('search-phone-light');
+});
+
+test('a search finds the answer that the likeliest one misses', async () => {
+  await open();
+  await page.locator('#settings summary').click();
+  await page.locator('[name=seed]').fill('1');
+  await page.locator('#settings summary').click();
+  const hard = page.locator('#examples button').last();
+  await hard.click();
+  await ended();
+  assert.doesNotMatch(await lastAnswer(), /Answer: 113$/, 'the example is a hard one');
+  for (const method of ['self_consistency', 'best_of_n', 'dvts', 'auto', 'beam_search']) {
+    await page.locator('#method').selectOption(method);
+    await page.locator('#n').selectOption('16');
+    await page.locator('.again').click();
+    await ended();
+    assert.equal(await page.locator('.error:visible').count(), 0, method);
+    assert.ok(await page.locator('.tree g.chosen').count() >= 3, `${method}: a path is chosen`);
+    assert.ok(await page.locator('.votes .chosen').count() === 1, `${method}: one answer has won`);
+    await shot(`search-${method}`);
+  }
+  assert.match(await lastAnswer(), /595-482=113[^]*Answer: 113$/);
+  assert.ok(await page.locator('.tree g.pruned').count() >= 1, 'something was pruned');
+  await page.setViewportSize(phone);
+  await fitsItsWidth();
+  await shot('search-beam-phone');
 });
 
 test('a server that wants a key is given one', async () => {

@@ -55,8 +55,8 @@ function delta(content, choice = {}) {
 
 /** While it runs, a search knows what was pruned but not yet what will be chosen. */
 function progress(step, live, finished) {
-  const soFar = tree.filter((node) => node.step <= step).map((node) => ({ ...node, fate: node.fate === 'pruned' ? 'pruned' : 'kept' }));
-  return { ...delta({ content: '' }), test_time_scaling: { method: 'beam_search', step, live, finished, tokens: step * 120, best: 0.97, leader: null, agreement: 0, tree: soFar } };
+  const added = tree.filter((node) => node.step === step).map((node) => ({ ...node, fate: node.fate === 'pruned' ? 'pruned' : 'kept' }));
+  return { ...delta({ content: '' }), test_time_scaling: { method: 'beam_search', step, live, finished, tokens: step * 120, best: 0.97, leader: null, agreement: 0, added } };
 }
 
 /**
@@ -64,16 +64,21 @@ function progress(step, live, finished) {
  */
 export async function startSearchStream() {
   const requests = [];
-  const allowed = [];
-  let wake = () => {};
+  let allowed = 0;
+  const waiting = new Set();
   const server = createServer(async (req, res) => {
     let body = '';
     for await (const piece of req) body += piece;
     requests.push(JSON.parse(body));
     res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Access-Control-Allow-Origin': '*' });
+    res.on('close', () => waiting.forEach((wake) => wake()));
     for (const [i, chunk] of chunks.entries()) {
-      while (i > 0 && allowed.length === 0) await new Promise((resolve) => { wake = resolve; });
-      if (i > 0) allowed.pop();
+      while (i > 0 && allowed === 0 && !res.closed) {
+        await new Promise((wake) => waiting.add(wake));
+        waiting.clear();
+      }
+      if (res.closed) return; // the client has gone, and needs no permission
+      if (i > 0) allowed--;
       res.write(`data: ${JSON.stringify(chunk)}\n\n`);
     }
     res.end('data: [DONE]\n\n');
@@ -84,8 +89,8 @@ export async function startSearchStream() {
     url: `http://127.0.0.1:${server.address().port}`,
     requests,
     next(count = 1) {
-      for (let i = 0; i < count; i++) allowed.push(true);
-      wake();
+      allowed += count;
+      waiting.forEach((wake) => wake());
     },
     async stop() {
       server.closeAllConnections();
