@@ -91,7 +91,10 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 		e = e.Str("key", rec.key.name)
 	}
 	if !rec.first.IsZero() {
-		e = e.Dur("ttft_ms", rec.first.Sub(rec.start)).Dur("tpot_ms", rec.tpot())
+		e = e.Dur("ttft_ms", rec.first.Sub(rec.start))
+		if len(rec.searches) == 0 { // whose tokens come side by side
+			e = e.Dur("tpot_ms", rec.tpot())
+		}
 	}
 	if rec.finish != "" {
 		e = e.Str("finish", string(rec.finish))
@@ -101,7 +104,7 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 
 // tpot is the time per output token after the first.
 func (rec *record) tpot() time.Duration {
-	if rec.usage.Completion < 2 || len(rec.searches) > 0 { // whose tokens come side by side
+	if rec.usage.Completion < 2 {
 		return 0
 	}
 	return rec.last.Sub(rec.first) / time.Duration(rec.usage.Completion-1)

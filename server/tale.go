@@ -181,7 +181,7 @@ func (t *tale) usage(u tts.Usage) usage {
 }
 
 func newCandidate(c *tts.Candidate) *candidate {
-	out := &candidate{Candidate: c.Index, Score: number(c.Score), Logprob: finite(c.Logprob), Answer: optional(c.Answer), Votes: c.Votes,
+	out := &candidate{Candidate: c.Index, Score: number(c.Score), Logprob: rounded(finite(c.Logprob)), Answer: optional(c.Answer), Votes: c.Votes,
 		StepScores: make([]float64, len(c.StepScores))}
 	for i, s := range c.StepScores {
 		out.StepScores[i] = number(s)
@@ -218,10 +218,12 @@ func newStep(n *tts.Node) step { return step{n.Text, n.Tokens, number(n.Score)} 
 // number is a score as JSON can write it, with the digits that a float32 has.
 func number(v float32) float64 {
 	if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) {
-		return math.Round(f*1e6) / 1e6
+		return rounded(f)
 	}
 	return 0
 }
+
+func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }
 
 // optional is null for no text.
 func optional(s string) *string {
