@@ -100,6 +100,7 @@ func chart(title string, results []Result) (*plot.Plot, error) {
 	p.X.Label.Text = "latency per problem (ms, logarithmic)"
 	p.Y.Label.Text = "right answers (%)"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.TickerFunc(latencyTicks)
+	p.Y.Tick.Marker = plot.TickerFunc(accuracyTicks)
 	style(p)
 	grids := plotter.NewGrid()
 	grids.Horizontal.Color, grids.Vertical.Color = grid, grid
@@ -295,6 +296,21 @@ func latencyTicks(low, high float64) []plot.Tick {
 				ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
 			}
 		}
+	}
+	return ticks
+}
+
+// accuracyTicks are whole percents, five to a dozen of them where there is room.
+func accuracyTicks(low, high float64) []plot.Tick {
+	step := 1.0
+	for _, s := range []float64{2, 5, 10, 20} {
+		if (high-low)/s >= 5 {
+			step = s
+		}
+	}
+	var ticks []plot.Tick
+	for v := math.Ceil(low/step) * step; v <= high; v += step {
+		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
 	}
 	return ticks
 }
