@@ -154,10 +154,15 @@ type modelCard struct {
 	OwnedBy     string `json:"owned_by"`
 	Root        string `json:"root"` // the model behind an alias
 	MaxModelLen int    `json:"max_model_len"`
+	Task        string `json:"task"` // generate, or reward: judges answers and writes none
 }
 
 func (r *registry) card(id string, m *published) modelCard {
-	return modelCard{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context}
+	task := "generate"
+	if m.reward != nil {
+		task = "reward"
+	}
+	return modelCard{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: task}
 }
 
 func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {
