@@ -4,7 +4,7 @@ import { events } from './sse.js';
 import { recall, remember } from './store.js';
 
 /**
- * @typedef {{ id: string, root?: string }} ModelCard
+ * @typedef {{ id: string, root?: string, task?: string }} ModelCard
  * @typedef {{ role: string, content: string }} ChatMessage
  * @typedef {{ method: string, n?: number, width?: number, include?: string[] }} ScalingRequest
  * @typedef {{ model: string, messages: ChatMessage[], temperature?: number, max_tokens?: number, seed?: number,

@@ -144,7 +144,11 @@ export class Chat {
       return;
     }
     turn.state = 'failed';
-    if (!(err instanceof ApiError)) throw err;
+    if (!(err instanceof ApiError)) {
+      console.error(err); // a fault of this page
+      turn.error = `The page could not read the answer: ${err}`;
+      return;
+    }
     turn.needsKey = err.status === 401;
     if (turn.needsKey) this.#hooks.needKey(err.message);
     else turn.error = err.message + (err.retryAfter ? ` (Try again in ${err.retryAfter} s.)` : '');

@@ -9,7 +9,7 @@
  * @typedef {{ width: number, height: number, root: { x: number, y: number }, boxes: Box[] }} Layout boxes as steps
  */
 
-export const size = { column: 176, gap: 26, big: 40, small: 22, space: 8, root: 12, edge: 10 };
+export const size = { column: 182, gap: 22, big: 40, small: 22, space: 8, root: 12, edge: 10 };
 
 /**
  * @param {Step[]} steps a parent before its children

@@ -142,7 +142,8 @@ class Forest {
    */
   addLines(parent, text, scores, score, fate) {
     const lines = text.split('\n').filter((line) => line.trim()).slice(0, 64);
-    return lines.reduce((at, line, i) => this.add(at, line, number(scores[i]) ?? (i === lines.length - 1 ? score : null), fate), parent);
+    const own = scores.length === lines.length ? scores : []; // else the steps were not lines
+    return lines.reduce((at, line, i) => this.add(at, line, number(own[i]) ?? (i === lines.length - 1 ? score : null), fate), parent);
   }
 
   /** @param {number} parent @param {string} text @param {number | null} score @param {Fate} fate @returns {number} place */

@@ -57,7 +57,8 @@ function agree() {
 /** @param {import('./api.js').ModelCard[]} cards */
 export function showModels(cards) {
   const wanted = model.value || recall('settings', {}).model;
-  const menu = cards.filter((c) => !c.id.startsWith(`${c.root}+`)); // a method by another name: there is a menu for those
+  // Judges do not chat, and a name with a preset is a method: there is a menu for those.
+  const menu = cards.filter((c) => c.task !== 'reward' && !c.id.startsWith(`${c.root}+`));
   model.replaceChildren(...menu.map((c) => el('option', { value: c.id }, c.id)));
   if (menu.some((c) => c.id === wanted)) model.value = wanted;
   model.disabled = menu.length === 0;

@@ -3,7 +3,7 @@
 /**
  * The data of each event of a response's body, in order, whatever the pieces
  * they arrive in. Comments and other fields are skipped.
- * @param {ReadableStream<Uint8Array>} body
+ * @param {ReadableStream<BufferSource>} body
  * @returns {AsyncGenerator<string>}
  */
 export async function* events(body) {

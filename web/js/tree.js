@@ -7,7 +7,7 @@ import { layout } from './layout.js';
 /** @typedef {import('./search.js').Step} Step */
 
 /** The smallest zoom whose letters can be read. */
-const legible = 0.75;
+const legible = 0.7;
 
 /** A drawing that can be updated. */
 export class Tree {
@@ -58,7 +58,7 @@ export class Tree {
     const small = step.fate === 'pruned';
     const score = step.score === null ? '' : step.score.toFixed(2);
     const room = box.w - 16 - (step.score === null && step.count < 2 ? 0 : 32);
-    const font = `${step.fate === 'chosen' ? 600 : 400} ${small ? 11 : 12}px ${getComputedStyle(this.#drawing).fontFamily}`;
+    const font = `${step.fate === 'chosen' ? 500 : 400} ${small ? 11 : 12}px ${getComputedStyle(this.#drawing).fontFamily}`;
     const lines = small ? [cut(step.text, room, font)] : wrap(step.text, room, font);
     const top = box.y - (lines.length - 1) * 7 - (small ? 0 : 1);
     return svg('g', {

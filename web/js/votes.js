@@ -43,7 +43,8 @@ export class SearchView {
 /** @param {Search} s */
 function summary(s) {
   const parts = [s.method.replaceAll('_', ' ') || 'search'];
-  if (s.stepsTaken !== null) parts.push(`${s.stepsTaken} ${s.stepsTaken === 1 ? 'step' : 'steps'}`);
+  if (s.n !== null) parts.push(`n = ${s.n}`);
+  if (s.stepsTaken !== null && (s.stepsTaken > 1 || s.width !== null)) parts.push(`${s.stepsTaken} ${s.stepsTaken === 1 ? 'step' : 'steps'}`);
   if (!s.done && s.live !== null) parts.push(`${s.live} in the making`);
   if (!s.done && s.finished) parts.push(`${s.finished} complete`);
   if (!s.done && s.tokens !== null) parts.push(`${s.tokens} tokens`);

@@ -64,6 +64,7 @@ async function fitsItsWidth() {
 
 test('an example is answered word by word, and stays after a reload', async () => {
   await open();
+  assert.deepEqual(await page.locator('#model option').allInnerTexts(), ['lutra-tiny-l', 'lutra-tiny-s'], 'models that chat');
   await shot('welcome-light');
   await page.locator('#examples button').first().click();
   await ended();
@@ -149,7 +150,7 @@ test('a search is drawn while it runs, with what was pruned and what was chosen'
   assert.equal(await page.locator('.tree g.chosen').count(), 5, 'the chosen path has its five steps');
   assert.equal(await page.locator('.tree g.chosen .count').first().textContent(), '×3', 'equal steps are one node');
   assert.match(await page.locator('.votes .chosen').innerText(), /408\s+2 votes, weight 1.98/);
-  assert.match(await page.locator('figcaption').innerText(), /beam search · 5 steps .* every candidate came to its end/);
+  assert.match(await page.locator('figcaption').innerText(), /beam search · n = 8 · 5 steps .* every candidate came to its end/);
   const asked = stream.requests.at(-1);
   assert.deepEqual(asked.test_time_scaling, { method: 'beam_search', n: 8, width: 4, include: ['candidates', 'steps', 'tree'] });
   assert.ok(!('temperature' in asked), 'the search keeps its own temperature');
