@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/models/toy"
 )
 
 // FuzzRequest holds that whatever a client sends is either refused as its own
@@ -19,11 +19,15 @@ func FuzzRequest(f *testing.F) {
 		`{"prompt":["a","b"],"n":2,"echo":true,"logprobs":5,"max_tokens":0}`,
 		`{"prompt":[[1,2],[3]],"best_of":1}`,
 		`{"prompt":[],"messages":[null]}`,
+		chatBody(`,"test_time_scaling":{"method":"beam_search","n":"auto","width":2,"verifier":"logprob","step":{"stop":["\n"],"max_tokens":9},"early_stop":{"consensus":0.9},"include":["tree"]}`),
+		chatBody(`,"test_time_scaling":{"method":"dvts","n":-1,"budget":{"time_ms":1e9},"answer":{"extract":"regex:(a+)+"}},"temperature":0`),
+		`{"model":"toy+beam16x4","messages":[{"role":"user","content":"a"}],"metadata":{"test_time_scaling":"sc4;step.stop=\"\\n\""}}`,
+		`{"prompt":"a","best_of":8,"n":2,"test_time_scaling":"none"}`,
 	} {
 		f.Add([]byte(seed))
 	}
 	s := New(DefaultOptions())
-	if err := s.Publish(Served{Model: &tts.Model{Name: "toy", Vocab: vocab, Context: 64}}); err != nil {
+	if err := s.Publish(Served{Model: toyModel(f, &toy.Model{Context: 64}, "toy", nil)}); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -42,6 +46,9 @@ func FuzzRequest(f *testing.F) {
 			}
 			if len(g.requests) == 0 || g.choices() > s.opt.MaxChoices || g.shape == nil {
 				t.Fatalf("%q: %d requests with %d choices", body, len(g.requests), g.choices())
+			}
+			if g.search != nil && (g.search.Plan.N < g.requests[0].N || g.search.Plan.N > s.opt.Limits.N || g.search.Plan.Width < 1) {
+				t.Fatalf("%q: a search by %+v", body, g.search.Plan)
 			}
 			for _, req := range g.requests {
 				if err := req.Sampling.Validate(); err != nil || req.Sampling.TopLogprobs > maxTopLogprobs {

@@ -217,6 +217,15 @@ func TestEveryFaultOfAPlanHasItsCodeAndItsField(t *testing.T) {
 	}
 }
 
+func TestAStrictServerKnowsTheFieldsOfAPlan(t *testing.T) {
+	f := start(t, &toy.Model{}, func(o *Options) { o.Strict = true })
+	if _, status, answer := f.askFor("toy", `,"test_time_scaling":{"method":"best_of_n","n":2,"step":{"max_tokens":3},"early_stop":false,"include":[]}`); status != http.StatusOK {
+		t.Errorf("%d %s", status, answer)
+	}
+	_, status, answer := f.askFor("toy", `,"test_time_scaling":{"method":"best_of_n","widht":2}`)
+	wantError(t, "a slip", status, answer, http.StatusBadRequest, "unknown_parameter", "test_time_scaling.widht")
+}
+
 func TestVerifiersAndPresetsAreListedAndJudgesDoNotChat(t *testing.T) {
 	f := real(t, nil)
 	list, err := f.client().ListModels(t.Context())
