@@ -1,5 +1,5 @@
 // What the server tells of a search, read into one plain object that the tree,
-// the votes and the session's memory share. Every field may be missing: older
+// the votes and what is remembered share. Every field may be missing: older
 // and newer servers tell more or less.
 
 /**
