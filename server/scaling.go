@@ -64,8 +64,7 @@ func (s *Server) scaling(f *fields, header http.Header, preset *tts.Plan) *asked
 // request names none.
 func (s *Server) search(g *generation, req *tts.Request, plan tts.Plan, tempered bool) (*tts.Search, error) {
 	if plan.Temperature == nil && !tempered {
-		plan.Temperature = new(float32)
-		*plan.Temperature = defaultTemperature
+		plan.Temperature = new(float32(defaultTemperature))
 	}
 	search := &tts.Search{Model: g.model.Model, Plan: plan, Limits: s.opt.Limits, Verifiers: g.model.verifiers}
 	var err error
