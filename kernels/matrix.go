@@ -3,6 +3,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Packing names a run-time layout of a weight matrix.
@@ -40,6 +41,16 @@ func Packings() []Packing {
 		all[i] = Packing(i)
 	}
 	return all
+}
+
+// ParsePacking reads a packing's name, in upper or lower case.
+func ParsePacking(name string) (Packing, error) {
+	for i, n := range packingNames {
+		if strings.EqualFold(n, name) {
+			return Packing(i), nil
+		}
+	}
+	return 0, fmt.Errorf("kernels: unknown packing %q (have %s)", name, strings.Join(packingNames[:], ", "))
 }
 
 // Ternary tells whether the packing holds weights of {-1, 0, +1} × scale.

@@ -6,7 +6,7 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure kernels, the engine or a server",
-		Example: `  lutra bench kernels --packing I2,I1
+		Example: `  lutra bench kernels --packings I1,I2
   lutra bench engine --shape falcon3-1b
   lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ import (
 
 func newBenchKernels() *cobra.Command {
 	o := kernels.DefaultBenchOptions()
-	var shapes []string
+	var shapes, packings []string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "kernels",
@@ -24,7 +24,7 @@ and arranging the activations included, beside the machine's own limits measured
 the same run: its int8 multiply rate, and for N = 1, whose weights come from memory,
 its read rate. A ratio above 1 is a lookup kernel doing what the multipliers cannot.`,
 		Example: `  lutra bench kernels
-  lutra bench kernels --shapes 2048x8192 --tokens 1,32 --json`,
+  lutra bench kernels --packings I1,I2 --shapes 2048x8192 --tokens 1,32 --json`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(shapes) > 0 {
@@ -37,6 +37,16 @@ its read rate. A ratio above 1 is a lookup kernel doing what the multipliers can
 				}
 				o.Shapes = append(o.Shapes, [2]int{m, k})
 			}
+			if len(packings) > 0 {
+				o.Packings = nil
+			}
+			for _, name := range packings {
+				p, err := kernels.ParsePacking(name)
+				if err != nil {
+					return usageError{err}
+				}
+				o.Packings = append(o.Packings, p)
+			}
 			for _, n := range append(o.Tokens, o.Threads...) {
 				if n < 1 || n > 1<<12 {
 					return usagef("%d is no number of tokens or threads", n)
@@ -47,6 +57,7 @@ its read rate. A ratio above 1 is a lookup kernel doing what the multipliers can
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&shapes, "shapes", nil, "matrices `MxK` (default 4096x4096,2560x6912)")
+	f.StringSliceVar(&packings, "packings", nil, "run-time packings, such as I1,I2,Q4 (default all)")
 	f.IntSliceVar(&o.Tokens, "tokens", o.Tokens, "batch sizes N")
 	f.IntSliceVar(&o.Threads, "threads", o.Threads, "numbers of threads")
 	f.DurationVar(&o.Budget, "budget", o.Budget, "time spent on one row")
