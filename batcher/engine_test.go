@@ -54,6 +54,13 @@ func checkEmpty(t *testing.T, e *Engine) {
 }
 
 // open opens a sequence that lives as long as the test.
+// Stats are those after the step under way: an engine publishes them when its
+// callers have been woken.
+func (r rig) Stats() Stats {
+	synctest.Wait()
+	return r.Engine.Stats()
+}
+
 func (r rig) open(prompt ...int32) *Sequence {
 	r.t.Helper()
 	s, err := r.Open(r.t.Context(), prompt)
