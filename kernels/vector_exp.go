@@ -69,14 +69,6 @@ func ReLU2GLU(dst, gate, up []float32) {
 	}
 }
 
-// SoftCap sets dst[i] = cap · tanh(x[i] / cap) (Gemma 2, §2).
-func SoftCap(dst, x []float32, limit float32) {
-	x = x[:len(dst)]
-	for i, v := range x {
-		dst[i] = limit * float32(math.Tanh(float64(v/limit)))
-	}
-}
-
 // minExp is the smallest argument whose exponential is a normal float32.
 const minExp = -87.33654
 
