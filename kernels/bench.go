@@ -30,7 +30,7 @@ func DefaultBenchOptions() BenchOptions {
 		Threads:  []int{1},
 		Budget:   200 * time.Millisecond,
 	}
-	if all := benchThreads(); all > 1 {
+	if all := Cores(); all > 1 {
 		o.Threads = append(o.Threads, all)
 	}
 	return o

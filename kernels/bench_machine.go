@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"encoding/binary"
-	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -20,7 +19,7 @@ type BenchMachine struct {
 
 // MeasureMachine measures for about eight times budget.
 func MeasureMachine(budget time.Duration) BenchMachine {
-	m := BenchMachine{ISA: ActiveISA().String(), Threads: benchThreads()}
+	m := BenchMachine{ISA: ActiveISA().String(), Threads: Cores()}
 	m.Peak, m.PeakOf = multiplyPeak(budget)
 	m.PeakFMA = fmaPeak(budget)
 	data := aligned[uint8](uncached)
@@ -31,8 +30,6 @@ func MeasureMachine(budget time.Duration) BenchMachine {
 	m.ReadAll = max(readRate(data, m.Threads, budget), m.ReadOne)
 	return m
 }
-
-func benchThreads() int { return runtime.GOMAXPROCS(0) }
 
 // peak is the bound of n tokens times w: for one token every weight comes from
 // memory once, for more the multiply units count.

@@ -47,10 +47,10 @@ const (
 	yieldEvery = 64
 )
 
-// NewPool starts threads-1 workers; threads < 1 means one a core.
+// NewPool starts threads-1 workers; threads < 1 means Cores().
 func NewPool(threads int) *Pool {
 	if threads < 1 {
-		threads = runtime.GOMAXPROCS(0)
+		threads = Cores()
 	}
 	p := &Pool{threads: threads, finished: make(chan struct{}, 1)}
 	p.wake = sync.NewCond(&p.parking)

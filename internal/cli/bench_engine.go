@@ -96,7 +96,7 @@ on their values.`,
 	f.StringVar(&o.model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
 	f.StringVar(&o.shape, "shape", "", "random model of a known shape: "+strings.Join(shapeNames(), ", "))
 	f.StringVar(&o.packing, "packing", "auto", "run-time packing of ternary weights: auto, i1, i2")
-	f.IntVar(&o.threads, "threads", 0, "compute threads (default: one a core)")
+	f.IntVar(&o.threads, "threads", 0, "compute threads (default: one a physical core)")
 	f.IntVarP(&o.reps, "reps", "r", 5, "repetitions a test, after one that is not counted")
 	f.StringSliceVar(&o.tests, "tests", []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}, "tests to run")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")

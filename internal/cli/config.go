@@ -25,7 +25,7 @@ import (
 // composition root itself decides. Precedence: flag > LUTRA_* environment >
 // file > default.
 type Config struct {
-	Threads   int              `koanf:"threads"` // compute threads; 0: one a core
+	Threads   int              `koanf:"threads"` // compute threads; 0: one a physical core
 	Models    []ModelConfig    `koanf:"models"`
 	Verifiers []VerifierConfig `koanf:"verifiers"`
 	KV        KVConfig         `koanf:"kv"`

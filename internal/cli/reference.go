@@ -25,7 +25,7 @@ func (r *referenceFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&r.packing, "packing", "auto", "run-time packing of ternary weights: auto, i1, i2")
 	f.StringVar(&r.kvType, "kv-type", "f16", "KV cache format: f16, int8 or f32")
 	f.BoolVar(&r.exact, "exact", false, "float32 weights and activations (slow; the reference path)")
-	f.IntVar(&r.threads, "threads", 0, "compute threads (default: one a core)")
+	f.IntVar(&r.threads, "threads", 0, "compute threads (default: one a physical core)")
 }
 
 // chunk is the number of tokens a forward pass takes at once here.

@@ -35,7 +35,7 @@ var configKeys = map[string]string{
 func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.config, "config", "", "configuration `FILE` (see config.yaml)")
 	f.StringArrayVar(&m.models, "model", nil, "GGUF `[NAME=]FILE` or an embedded model's name; may be repeated")
-	f.Int("threads", 0, "compute threads (default: one a core)")
+	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("kv-mem", "auto", "KV cache memory a model, such as 2GiB")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
