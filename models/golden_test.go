@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
@@ -121,13 +122,14 @@ func openModel(t testing.TB, path string, opt LoadOptions) Model {
 	return m
 }
 
-// goldenModels are the reference models of the llama architecture whose
-// storage types the kernels run.
+// goldenModels are the reference models whose architectures and storage types
+// are supported.
 var goldenModels = []string{
 	"llama-f32", "llama-bf16", "llama-q8_0", "llama-q4_0", "llama-q4_k", "llama-q6_k", "llama-mix-q4_k_m",
 	"llama-q4_1", "llama-q5_0", "llama-q5_k", "llama-q2_k", "llama-q3_k", "llama-iq4_nl",
 	"llama-tq1_0", "llama-tq2_0", "llama-gqa-untied", "llama3-rope-tied",
 	"stories260K-f32", "stories260K-q8_0", "stories260K-q4_0",
+	"qwen2", "qwen3", "smollm3", "bitnet-f16-scales", "bitnet-i2s", "bitnet-tq2_0", "bitnet-b1.58-f16", "bitnet-b1.58-i2s",
 }
 
 // goldenDirs are the reference models at hand: those kept beside the tests,
@@ -157,7 +159,11 @@ func TestLogitsAgreeWithAnIndependentForwardPass(t *testing.T) {
 			for _, kind := range []KVType{KVF32, KVF16, KVInt8} {
 				e := nmse(newRunner(t, m, kind).feed(len(g.Tokens), g.Tokens...), want)
 				t.Logf("KV %v: NMSE %.3g = %.2f × llama.cpp's with KV f32", kind, e, e/g.LlamaCppNMSE)
-				if bar := max(g.Tolerance.Engine, kvNoise[kind]); !(e <= bar) {
+				bar := max(g.Tolerance.Engine, kvNoise[kind])
+				if strings.HasPrefix(m.Config().Arch, "bitnet") {
+					bar = max(bar, bitnetNoise)
+				}
+				if !(e <= bar) {
 					t.Errorf("KV %v: NMSE %.3g, want at most %.3g", kind, e, bar)
 				}
 			}
@@ -168,6 +174,11 @@ func TestLogitsAgreeWithAnIndependentForwardPass(t *testing.T) {
 // kvNoise is the error that rounding keys and values may cause by itself: the
 // reference engines kept theirs in float32.
 var kvNoise = map[KVType]float64{KVF16: 1e-6, KVInt8: 1.2e-3}
+
+// bitnetNoise is the error of activations rounded to int8, one scale a row, as
+// BitNet's definition has it ("The Era of 1-bit LLMs", §2) and the ternary
+// kernels compute. The reference did not round.
+const bitnetNoise = 2e-3
 
 func TestTheExactPathAgreesToTheLastDigits(t *testing.T) {
 	for _, dir := range goldenDirs(t) {

@@ -61,7 +61,7 @@ func (l *loader) rope() rope {
 		p.factor = l.number("rope.scale_linear", 1)
 	}
 	if p.scaling == "" { // files from before the key existed scale linearly
-		p.scaling = ropeLinear
+		p.scaling = scalingLinear
 	}
 	p.original = l.count("rope.scaling.original_context_length", 1, 1<<30, l.cfg.Context)
 	p.betaFast = l.number("rope.scaling.yarn_beta_fast", 32)
@@ -73,7 +73,7 @@ func (l *loader) rope() rope {
 	if p.base <= 1 || p.factor <= 0 || p.attn <= 0 || p.betaFast <= 0 || p.betaSlow <= 0 {
 		l.fail("%s, factor %v, base %v: out of range", l.key("rope.scaling"), p.factor, p.base)
 	}
-	if p.scaling != ropeNone && p.scaling != ropeLinear && p.scaling != ropeYarn {
+	if p.scaling != scalingNone && p.scaling != scalingLinear && p.scaling != scalingYarn {
 		l.fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
 	}
 	p.factors = l.optionalVector("rope_freqs.weight", p.dims/2)

@@ -3,9 +3,7 @@ package models
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
@@ -17,14 +15,6 @@ import (
 // ErrModel says that a file is a well-formed GGUF but no model this package
 // can run. What is wrapped around it names the key or tensor.
 var ErrModel = errors.New("models: cannot run this model")
-
-// architectures builds a model for each general.architecture that is supported.
-var architectures = map[string]func(*loader) Model{
-	"llama": newLlama,
-}
-
-// Architectures lists the supported values of general.architecture.
-func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 
 // LoadOptions says what a model runs on and as what.
 type LoadOptions struct {
@@ -89,18 +79,18 @@ func loadModel(file *gguf.File, opt LoadOptions) (Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: general.architecture is missing", ErrModel)
 	}
-	build, ok := architectures[arch]
+	v, ok := architectures[arch]
 	if !ok {
 		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, arch, strings.Join(Architectures(), ", "))
 	}
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
-	l := &loader{file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool)}
+	l := &loader{file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool), scales: v.scales}
 	if l.opt.Backend == nil {
 		l.opt.Backend = l.cpu
 	}
-	m := build(l)
+	m := newDecoder(l, v)
 	l.leftovers()
 	if l.err != nil {
 		return nil, l.err

@@ -23,6 +23,8 @@ type loader struct {
 	cfg   Config
 	packs map[string]bool
 	used  map[string]bool // tensors that the builder asked for
+	// scales says that a matrix may come with a factor in a tensor of its own.
+	scales bool
 }
 
 func (l *loader) fail(format string, args ...any) {
@@ -158,7 +160,7 @@ func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
 	if t == nil {
 		return nil
 	}
-	w, err := packMatrix(t, l.opt)
+	w, err := packMatrix(t, l.factor(name), l.opt)
 	if err != nil {
 		l.fail("tensor %s: %w", name, err)
 		return nil
@@ -178,6 +180,17 @@ func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
 		l.packs[w.Packing.String()] = true
 	}
 	return lin
+}
+
+// factor is what all weights of a matrix are multiplied by: the tensor beside
+// it where the architecture has such, or 1.
+func (l *loader) factor(name string) float32 {
+	if l.scales {
+		if v := l.optionalVector(strings.TrimSuffix(name, "weight")+"scale", 1); v != nil {
+			return v[0]
+		}
+	}
+	return 1
 }
 
 // embedding is the table that tokens are looked up in, read in its storage format.

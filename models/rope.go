@@ -10,11 +10,20 @@ type rope struct {
 	gain float64   // cos and sin are multiplied by it (YaRN §3.4)
 }
 
+// ropeOrder says which elements of a head are pair i of n.
+type ropeOrder uint8
+
+const (
+	ropePairs  ropeOrder = iota // 2i and 2i+1
+	ropeHalves                  // i and i+n
+	ropeNone                    // the head does not turn
+)
+
 // The ways of stretching the context (rope.scaling.type).
 const (
-	ropeNone   = "none"
-	ropeLinear = "linear"
-	ropeYarn   = "yarn"
+	scalingNone   = "none"
+	scalingLinear = "linear"
+	scalingYarn   = "yarn"
 )
 
 // ropeParams are the metadata that describe a rope.
@@ -33,7 +42,7 @@ type ropeParams struct {
 // newRope computes the frequencies.
 func newRope(p ropeParams) rope {
 	r := rope{freq: make([]float64, p.dims/2), gain: p.attn}
-	if p.scaling == ropeYarn && p.ext != 0 && p.factor > 1 {
+	if p.scaling == scalingYarn && p.ext != 0 && p.factor > 1 {
 		r.gain *= 1 + 0.1*math.Log(p.factor)
 	}
 	for i := range r.freq {
@@ -42,9 +51,9 @@ func newRope(p ropeParams) rope {
 			f /= float64(p.factors[i])
 		}
 		switch p.scaling {
-		case ropeLinear:
+		case scalingLinear:
 			f /= p.factor
-		case ropeYarn:
+		case scalingYarn:
 			keep := p.ext * p.unstretched(i)
 			f = f/p.factor*(1-keep) + f*keep
 		}

@@ -6,14 +6,14 @@ import (
 )
 
 func plainRope() ropeParams {
-	return ropeParams{dims: 64, base: 10000, scaling: ropeNone, factor: 1, attn: 1, original: 2048, betaFast: 32, betaSlow: 1, ext: 1}
+	return ropeParams{dims: 64, base: 10000, scaling: scalingNone, factor: 1, attn: 1, original: 2048, betaFast: 32, betaSlow: 1, ext: 1}
 }
 
 func TestRopeFrequenciesFollowThePapers(t *testing.T) {
 	linear := plainRope()
-	linear.scaling, linear.factor = ropeLinear, 4
+	linear.scaling, linear.factor = scalingLinear, 4
 	yarn := plainRope()
-	yarn.scaling, yarn.factor = ropeYarn, 4
+	yarn.scaling, yarn.factor = scalingYarn, 4
 	factors := plainRope()
 	factors.factors = make([]float32, 32)
 	for i := range factors.factors {

@@ -21,6 +21,8 @@ type rowOps struct {
 	eps          float32
 	tokens       []int32
 	table        *gguf.Tensor
+	unit         gatedUnit
+	heads        *heads
 	cos, sin     []float32
 	dim          int // of a head
 	kv           *KVCache
@@ -77,25 +79,41 @@ func (o *rowOps) addNorm(dst, x, y []float32, n int, w []float32, eps float32) {
 	})
 }
 
-// swiglu sets gate to silu(gate)·up, both [n][width].
-func (o *rowOps) swiglu(gate, up []float32, n, width int) {
-	o.dst, o.b, o.width = gate, up, width
+// normInto is norm in place, and nothing without w.
+func (o *rowOps) normInto(x []float32, n int, w []float32, eps float32) {
+	if w != nil {
+		o.norm(x, x, n, w, eps)
+	}
+}
+
+// gate sets gate to act(gate)·up, both [n][width].
+func (o *rowOps) gate(unit gatedUnit, gate, up []float32, n, width int) {
+	o.dst, o.b, o.width, o.unit = gate, up, width, unit
 	o.each(n, width, func(o *rowOps, i int) {
 		g := span(o.dst, i, o.width)
-		kernels.SwiGLU(g, g, span(o.b, i, o.width))
+		o.unit(g, g, span(o.b, i, o.width))
 	})
 }
 
-// rotate adds bias (nil: none) to x[n][width] and turns its heads of dim
-// by the rows' angles cos, sin [n][pairs].
-func (o *rowOps) rotate(x []float32, n, width int, bias []float32, dim int, cos, sin []float32) {
-	o.dst, o.width, o.w, o.dim, o.cos, o.sin = x, width, bias, dim, cos, sin
+// rotate finishes the queries or keys x[n][width], whose heads have dim
+// elements, with the rows' angles cos, sin [n][pairs].
+func (o *rowOps) rotate(x []float32, n, width int, h *heads, dim int, eps float32, cos, sin []float32) {
+	o.dst, o.width, o.heads, o.dim, o.eps, o.cos, o.sin = x, width, h, dim, eps, cos, sin
 	o.each(n, width, func(o *rowOps, i int) {
-		x, pairs := span(o.dst, i, o.width), len(o.cos)/o.n
-		if o.w != nil {
-			kernels.AddInto(x, o.w)
+		x, h, pairs := span(o.dst, i, o.width), o.heads, len(o.cos)/o.n
+		if h.bias != nil {
+			kernels.AddInto(x, h.bias)
 		}
-		kernels.RopePairs(x, o.dim, span(o.cos, i, pairs), span(o.sin, i, pairs))
+		for at := 0; h.norm != nil && at < len(x); at += o.dim {
+			head := x[at : at+o.dim]
+			kernels.RMSNorm(head, head, h.norm, o.eps)
+		}
+		switch h.rope {
+		case ropePairs:
+			kernels.RopePairs(x, o.dim, span(o.cos, i, pairs), span(o.sin, i, pairs))
+		case ropeHalves:
+			kernels.RopeHalves(x, o.dim, span(o.cos, i, pairs), span(o.sin, i, pairs))
+		}
 	})
 }
 

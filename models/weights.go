@@ -23,17 +23,23 @@ import (
 //   - Q4_1, Q5_1, Q2_K and Q5_K are rounded to binary16, a relative error
 //     below 2⁻¹¹.
 //   - opt.Exact widens everything to float32.
-func packMatrix(t *gguf.Tensor, opt LoadOptions) (*kernels.Matrix, error) {
+//
+// All weights are multiplied by factor, which goes into the scales of ternary
+// matrices; others are widened to float32 when it is not 1.
+func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernels.Matrix, error) {
 	ternary, err := ternaryPacking(opt.Packing)
 	if err != nil {
 		return nil, err
 	}
 	if opt.Exact {
-		return packFloats(t)
+		return packFloats(t, factor)
 	}
-	m, err := packTernary(t, ternary)
+	m, err := packTernary(t, factor, ternary)
 	if m != nil || err != nil {
 		return m, err
+	}
+	if factor != 1 {
+		return packFloats(t, factor)
 	}
 	if to, f := t.Type.Recoding(); f != nil {
 		t = recode(t, to, f)
@@ -55,7 +61,7 @@ func packMatrix(t *gguf.Tensor, opt LoadOptions) (*kernels.Matrix, error) {
 	case gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K:
 		return packHalves(t)
 	}
-	return packFloats(t)
+	return packFloats(t, 1)
 }
 
 // ternaryPacking reads LoadOptions.Packing.
@@ -69,11 +75,11 @@ func ternaryPacking(name string) (kernels.Packing, error) {
 	return 0, fmt.Errorf("models: packing %q is none of auto, i1, i2", name)
 }
 
-// packFloats widens t to float32.
-func packFloats(t *gguf.Tensor) (*kernels.Matrix, error) {
+// packFloats widens factor × t to float32.
+func packFloats(t *gguf.Tensor, factor float32) (*kernels.Matrix, error) {
 	w := make([]float32, t.Len())
 	err := eachRow(t, func(r int, values []float32) error {
-		copy(w[r*len(values):], values)
+		kernels.Scale(w[r*len(values):(r+1)*len(values)], values, factor)
 		return nil
 	})
 	if err != nil {
@@ -134,9 +140,9 @@ func recode(t *gguf.Tensor, to gguf.Type, f func(dst, src []byte)) *gguf.Tensor 
 // loading a model leaves little garbage behind.
 var tritBuffers sync.Pool
 
-// packTernary packs t as trits, or returns nil when some row is not
+// packTernary packs factor × t as trits, or returns nil when some row is not
 // scale × {-1, 0, 1}. Other weights are told by their first row.
-func packTernary(t *gguf.Tensor, p kernels.Packing) (*kernels.Matrix, error) {
+func packTernary(t *gguf.Tensor, factor float32, p kernels.Packing) (*kernels.Matrix, error) {
 	rows, cols := t.Rows(), t.Cols()
 	values := make([]float32, cols)
 	if err := t.Dequantize(values, 0); err != nil {
@@ -165,6 +171,7 @@ func packTernary(t *gguf.Tensor, p kernels.Packing) (*kernels.Matrix, error) {
 	if other.Load() {
 		return nil, nil
 	}
+	kernels.ScaleInto(scale, factor)
 	return kernels.PackTernary(rows, cols, trits, sharedScale(scale), p)
 }
 

@@ -83,7 +83,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 		for i := range x.Data {
 			x.Data[i] = byte(r.Uint32()) & 0xbf // no exponent of all ones: finite scales
 		}
-		w, err := packMatrix(x, LoadOptions{})
+		w, err := packMatrix(x, 1, LoadOptions{})
 		if err != nil {
 			t.Fatalf("%v: %v", typ, err)
 		}
@@ -91,7 +91,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 			t.Errorf("%v is packed as %v, want %v", typ, w.Packing, want)
 		}
 		holds(t, w, x)
-		exact, err := packMatrix(x, LoadOptions{Exact: true})
+		exact, err := packMatrix(x, 1, LoadOptions{Exact: true})
 		if err != nil || exact.Packing != kernels.F32 {
 			t.Fatalf("%v: exact packing is %v, %v", typ, exact, err)
 		}
@@ -111,7 +111,7 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 		for i := range x.Data {
 			x.Data[i] = byte(r.Uint32()) & 0xb7 // halves below 2: no overflow
 		}
-		w, err := packMatrix(x, LoadOptions{})
+		w, err := packMatrix(x, 1, LoadOptions{})
 		if err != nil || w.Packing != kernels.F16 {
 			t.Fatalf("%v: %v, want F16", typ, err)
 		}
@@ -137,7 +137,7 @@ func TestTernaryRowsOfAnyStorageTypeBecomeTrits(t *testing.T) {
 		for name, packing := range map[string]kernels.Packing{"": kernels.I2, "auto": kernels.I2, "i2": kernels.I2, "I1": kernels.I1} {
 			for scales, scale := range map[int]func(int) float32{1: shared, 70: perRow} {
 				x := stored(t, typ, 70, 256, trits(70, 256, scale))
-				w, err := packMatrix(x, LoadOptions{Packing: name})
+				w, err := packMatrix(x, 1, LoadOptions{Packing: name})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -156,7 +156,7 @@ func TestOneValueThatIsNoTritKeepsTheMatrixDense(t *testing.T) {
 		v[1], v[257], v[69*256] = 1, 1, 1
 		v[at] = 0.5
 		x := stored(t, gguf.F16, 70, 256, v)
-		w, err := packMatrix(x, LoadOptions{})
+		w, err := packMatrix(x, 1, LoadOptions{})
 		if err != nil || w.Packing != kernels.F16 {
 			t.Fatalf("a value of 0.5 at %d: %v, %v, want F16", at, w.Packing, err)
 		}
@@ -172,7 +172,7 @@ func TestATernaryTypeWhoseScaleChangesInARowStaysExact(t *testing.T) {
 			v[3*512+i] *= 1.5
 		}
 		x := stored(t, typ, 20, 512, v)
-		w, err := packMatrix(x, LoadOptions{})
+		w, err := packMatrix(x, 1, LoadOptions{})
 		if err != nil || w.Packing != kernels.Q4 {
 			t.Fatalf("%v with two scales in a row: %v, %v, want Q4", typ, w.Packing, err)
 		}
@@ -202,7 +202,7 @@ func TestTernaryBlocksOfOddScalesKeepTheirValues(t *testing.T) {
 			}
 		}
 		x.Data[65], x.Data[131] = c.first, c.second
-		w, err := packMatrix(x, LoadOptions{})
+		w, err := packMatrix(x, 1, LoadOptions{})
 		if err != nil || w.Packing != c.packing {
 			t.Errorf("%s scales: %v, %v, want %v", name, w.Packing, err, c.packing)
 			continue
@@ -216,7 +216,7 @@ func TestTernaryBlocksOfOddScalesKeepTheirValues(t *testing.T) {
 func TestTheUnusedCodeOfTQ2_0IsReadAsTwo(t *testing.T) {
 	x := stored(t, gguf.TQ2_0, 2, 256, trits(2, 256, func(int) float32 { return 1 }))
 	x.Data[66] |= 3
-	w, err := packMatrix(x, LoadOptions{})
+	w, err := packMatrix(x, 1, LoadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
 		x.Data[i] = []byte{0x15, 0x26, 0x40, 0x8a}[i%4]
 	}
 	x.Data[3*32+2], x.Data[3*32+3] = 0x40, 0x3f // 0.75
-	w, err := packMatrix(x, LoadOptions{})
+	w, err := packMatrix(x, 1, LoadOptions{})
 	if err != nil || w.Packing != kernels.I2 || w.Scale[0] != 0.75 {
 		t.Fatalf("I2_S becomes %v, %v, want I2 with scale 0.75", w, err)
 	}
@@ -243,11 +243,11 @@ func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
 func TestWhatCannotBePackedIsAnError(t *testing.T) {
 	mxfp4 := &gguf.Tensor{Name: "w", Type: 39, Dims: []int{32, 1}, Data: make([]byte, 17)}
 	for _, exact := range []bool{false, true} {
-		if w, err := packMatrix(mxfp4, LoadOptions{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
+		if w, err := packMatrix(mxfp4, 1, LoadOptions{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
 			t.Errorf("packing MXFP4 = %v, %v, want ErrUnsupported", w, err)
 		}
 	}
-	if w, err := packMatrix(stored(t, gguf.F32, 1, 1, []float32{1}), LoadOptions{Packing: "i3"}); w != nil || err == nil {
+	if w, err := packMatrix(stored(t, gguf.F32, 1, 1, []float32{1}), 1, LoadOptions{Packing: "i3"}); w != nil || err == nil {
 		t.Errorf("packing i3 = %v, %v, want an error", w, err)
 	}
 }
@@ -260,7 +260,7 @@ func BenchmarkPackMatrix(b *testing.B) {
 		values []float32
 	}{{gguf.TQ1_0, ternary}, {gguf.TQ2_0, ternary}, {gguf.F16, ternary}, {gguf.F16, gaussians(rows * cols)}, {gguf.Q8_0, gaussians(rows * cols)}} {
 		x := stored(b, c.typ, rows, cols, c.values)
-		w, err := packMatrix(x, LoadOptions{})
+		w, err := packMatrix(x, 1, LoadOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func BenchmarkPackMatrix(b *testing.B) {
 			b.SetBytes(rows * cols) // bytes here are weights
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := packMatrix(x, LoadOptions{}); err != nil {
+				if _, err := packMatrix(x, 1, LoadOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -149,17 +149,17 @@ func (s *step) reserve(n, pairs int) {
 }
 
 // keep finishes the keys and values of all rows, k and v, and writes them into
-// a layer of the cache. Biases may be nil.
-func (s *step) keep(kv *KVCache, layer int, kBias, vBias []float32) {
+// a layer of the cache. The bias may be nil.
+func (s *step) keep(kv *KVCache, layer int, keys *heads, vBias []float32) {
 	width := s.cfg.KVHeads * s.cfg.HeadDim
-	s.ops.rotate(s.k, s.rows, width, kBias, s.cfg.HeadDim, s.cos, s.sin)
+	s.ops.rotate(s.k, s.rows, width, keys, s.cfg.HeadDim, s.cfg.NormEps, s.cos, s.sin)
 	s.ops.addBias(s.v, s.rows, vBias)
 	s.ops.store(kv, layer, s, s.k, s.v)
 }
 
-// attend turns the rows' queries q into attended values a. The bias may be nil.
-func (s *step) attend(kv *KVCache, layer int, qBias []float32) {
-	s.ops.rotate(s.q, s.rows, s.cfg.Heads*s.cfg.HeadDim, qBias, s.cfg.HeadDim, s.cos, s.sin)
+// attend turns the rows' queries q into attended values a.
+func (s *step) attend(kv *KVCache, layer int, queries *heads) {
+	s.ops.rotate(s.q, s.rows, s.cfg.Heads*s.cfg.HeadDim, queries, s.cfg.HeadDim, s.cfg.NormEps, s.cos, s.sin)
 	s.att.run(s.a, s.q, kv, layer)
 }
 

@@ -5,46 +5,61 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// llama is the decoder of Llama, Mistral, Falcon3 and their like: RMSNorm,
-// rotary embedding of adjacent pairs, grouped-query attention, SwiGLU. With a
-// rank pooling type its head gives scores in place of logits: a reward model.
-type llama struct {
+// decoder is the graph of Llama, Mistral, Qwen, BitNet and their like: RMSNorm,
+// rotary embedding, grouped-query attention, gated feed-forward; variant says
+// what differs between them. With a rank pooling type its head gives scores in
+// place of logits: a reward model.
+type decoder struct {
 	cfg    Config
 	rope   rope
+	glu    gatedUnit
 	embed  *gguf.Tensor // [Vocab][Hidden]
-	layers []llamaLayer
+	layers []layer
 	norm   []float32      // [Hidden]
 	head   kernels.Linear // [Outputs][Hidden]
 	bias   []float32      // [Outputs], or nil
 	work   *step
 }
 
-// llamaLayer holds one block's weights. Biases may be nil.
-type llamaLayer struct {
-	attnNorm, ffnNorm   []float32
-	q, k, v, o          kernels.Linear
-	qBias, kBias, vBias []float32
-	oBias               []float32
-	gate, up, down      kernels.Linear
+// layer holds one block's weights. Biases and sub-norms may be nil.
+type layer struct {
+	attnNorm, ffnNorm []float32
+	q, k, v, o        kernels.Linear
+	qHeads, kHeads    heads
+	vBias, oBias      []float32
+	gate, up, down    kernels.Linear
+	// Norms of what o and down read.
+	attnSubNorm, ffnSubNorm []float32
 }
 
-func newLlama(l *loader) Model {
+// heads is what becomes of a layer's queries or keys after their product.
+type heads struct {
+	bias []float32 // nil: none
+	norm []float32 // [HeadDim] RMSNorm of each head; nil: none
+	rope ropeOrder
+}
+
+func newDecoder(l *loader, v variant) Model {
 	l.shape()
 	if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
 		l.fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
 	}
-	m := &llama{rope: l.rope(), embed: l.embedding()}
+	m := &decoder{rope: l.rope(), glu: v.glu, embed: l.embedding()}
 	c := &l.cfg
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	for i := 0; i < c.Layers && l.err == nil; i++ {
 		name := blockNames(i)
-		m.layers = append(m.layers, llamaLayer{
+		order := v.rope
+		if v.still > 0 && (i+1)%v.still == 0 {
+			order = ropeNone
+		}
+		y := layer{
 			attnNorm: l.vector(name("attn_norm.weight"), c.Hidden),
 			q:        l.matrix(name("attn_q.weight"), q, c.Hidden),
 			k:        l.matrix(name("attn_k.weight"), kv, c.Hidden),
 			v:        l.matrix(name("attn_v.weight"), kv, c.Hidden),
-			qBias:    l.optionalVector(name("attn_q.bias"), q),
-			kBias:    l.optionalVector(name("attn_k.bias"), kv),
+			qHeads:   heads{bias: l.optionalVector(name("attn_q.bias"), q), rope: order},
+			kHeads:   heads{bias: l.optionalVector(name("attn_k.bias"), kv), rope: order},
 			vBias:    l.optionalVector(name("attn_v.bias"), kv),
 			o:        l.matrix(name("attn_output.weight"), c.Hidden, q),
 			oBias:    l.optionalVector(name("attn_output.bias"), c.Hidden),
@@ -52,7 +67,16 @@ func newLlama(l *loader) Model {
 			gate:     l.matrix(name("ffn_gate.weight"), c.FFN, c.Hidden),
 			up:       l.matrix(name("ffn_up.weight"), c.FFN, c.Hidden),
 			down:     l.matrix(name("ffn_down.weight"), c.Hidden, c.FFN),
-		})
+		}
+		if v.headNorm {
+			y.qHeads.norm = l.vector(name("attn_q_norm.weight"), c.HeadDim)
+			y.kHeads.norm = l.vector(name("attn_k_norm.weight"), c.HeadDim)
+		}
+		if v.subNorm {
+			y.attnSubNorm = l.vector(name("attn_sub_norm.weight"), q)
+			y.ffnSubNorm = l.vector(name("ffn_sub_norm.weight"), c.FFN)
+		}
+		m.layers = append(m.layers, y)
 	}
 	m.norm = l.vector("output_norm.weight", c.Hidden)
 	m.head, m.bias = l.head()
@@ -65,10 +89,10 @@ func newLlama(l *loader) Model {
 }
 
 // Config is the model's shape.
-func (m *llama) Config() Config { return m.cfg }
+func (m *decoder) Config() Config { return m.cfg }
 
 // Forward runs one step; see Model.
-func (m *llama) Forward(b *Batch, kv *KVCache) error {
+func (m *decoder) Forward(b *Batch, kv *KVCache) error {
 	s, c := m.work, &m.cfg
 	if err := s.begin(b, kv, &m.rope); err != nil {
 		return err
@@ -83,7 +107,7 @@ func (m *llama) Forward(b *Batch, kv *KVCache) error {
 		s.acts.Set(s.h, s.rows, c.Hidden)
 		l.k.Mul(s.k, &s.acts)
 		l.v.Mul(s.v, &s.acts)
-		s.keep(kv, i, l.kBias, l.vBias)
+		s.keep(kv, i, &l.kHeads, l.vBias)
 		if i+1 == c.Layers && s.trim() {
 			s.acts.Set(s.h, s.rows, c.Hidden)
 		}
@@ -91,7 +115,8 @@ func (m *llama) Forward(b *Batch, kv *KVCache) error {
 			return nil
 		}
 		l.q.Mul(s.q, &s.acts)
-		s.attend(kv, i, l.qBias)
+		s.attend(kv, i, &l.qHeads)
+		s.ops.normInto(s.a, s.rows, l.attnSubNorm, c.NormEps)
 		s.acts.Set(s.a, s.rows, c.Heads*c.HeadDim)
 		l.o.Mul(s.y, &s.acts)
 		s.ops.addBias(s.y, s.rows, l.oBias)
@@ -100,7 +125,8 @@ func (m *llama) Forward(b *Batch, kv *KVCache) error {
 		s.acts.Set(s.h, s.rows, c.Hidden)
 		l.gate.Mul(s.gate, &s.acts)
 		l.up.Mul(s.up, &s.acts)
-		s.ops.swiglu(s.gate, s.up, s.rows, c.FFN)
+		s.ops.gate(m.glu, s.gate, s.up, s.rows, c.FFN)
+		s.ops.normInto(s.gate, s.rows, l.ffnSubNorm, c.NormEps)
 		s.acts.Set(s.gate, s.rows, c.FFN)
 		l.down.Mul(s.y, &s.acts)
 		s.ops.addNorm(s.h, s.x, s.y, s.rows, next, c.NormEps)

@@ -1,0 +1,41 @@
+package models
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/lutra-lm/lutra/kernels"
+)
+
+// variant is what an architecture changes of the decoder. The zero value,
+// with an activation, is Llama. A further architecture of the kind is a further
+// row of architectures.
+type variant struct {
+	rope     ropeOrder
+	still    int  // every still-th layer does not rotate; 0: all do
+	headNorm bool // queries and keys: RMSNorm of each head ahead of the rotation
+	subNorm  bool // RMSNorm of what attn_output and ffn_down read
+	scales   bool // matrices may have a factor of their own, *.scale
+	glu      gatedUnit
+}
+
+// gatedUnit sets dst to act(gate) · up (Shazeer, "GLU Variants Improve Transformer", §2).
+type gatedUnit func(dst, gate, up []float32)
+
+// architectures is what is known of each supported general.architecture.
+var architectures = map[string]variant{
+	"llama": {glu: kernels.SwiGLU},
+	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
+	"qwen2": {glu: kernels.SwiGLU, rope: ropeHalves},
+	"qwen3": {glu: kernels.SwiGLU, rope: ropeHalves, headNorm: true},
+	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
+	"smollm3": {glu: kernels.SwiGLU, still: 4},
+	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.
+	"bitnet": {glu: kernels.SwiGLU, rope: ropeHalves, subNorm: true, scales: true},
+	// Ma et al. 2025, "BitNet b1.58 2B4T", §2: squared ReLU.
+	"bitnet-b1.58": {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true},
+	"bitnet-25":    {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true},
+}
+
+// Architectures lists the supported values of general.architecture.
+func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
