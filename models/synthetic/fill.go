@@ -22,6 +22,14 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 		return codes(2, 34, 0, uniform/256), nil
 	case gguf.Q4_0:
 		return codes(2, 18, 0, uniform/16), nil
+	case gguf.Q4_K:
+		ones := []byte{1, 1, 1, 1, 1, 1, 1, 1, 0x11, 0x11, 0x11, 0x11}
+		fill, offset := codes(16, 144, 0, uniform/16), half(uniform/16*7.5) // codes 0 to 15 around 0
+		return func(block []byte, r *rand.PCG) {
+			fill(block, r)
+			binary.LittleEndian.PutUint16(block[2:], offset)
+			copy(block[4:16], ones) // every scale and offset within the block
+		}, nil
 	case gguf.Q6_K:
 		fill := codes(0, 192, 208, uniform/64)
 		return func(block []byte, r *rand.PCG) {
