@@ -10,6 +10,37 @@ type Acts struct {
 	x       []float32
 	ternary ternaryActs // int8 with one scale a token, in the layouts the ternary kernels read
 	grouped groupedActs // int8 with one scale each 32 columns, for Q4, Q6 and Q8
+	band    bandMul     // the product under way of a band-packed matrix
+	pinned  bool        // to worker
+	worker  int
+}
+
+// Pin makes the products of these rows run on the calling goroutine alone, in
+// the name of one worker of the backend's pool: for tasks that divide rows,
+// not matrices, among the workers. Products of Acts that are pinned to
+// different workers may run at the same time. Results do not depend on it.
+func (a *Acts) Pin(worker int) { a.pinned, a.worker = true, worker }
+
+// Unpin makes products run on the whole pool again.
+func (a *Acts) Unpin() { a.pinned = false }
+
+// run executes t for these rows: on p, or in the worker they are pinned to.
+func (a *Acts) run(p *Pool, t Task, parts int) {
+	if !a.pinned {
+		p.Run(t, parts)
+		return
+	}
+	for i := range parts {
+		t.Do(a.worker, i)
+	}
+}
+
+// threads is the number of workers that run's parts are divided among.
+func (a *Acts) threads(p *Pool) int {
+	if a.pinned {
+		return 1
+	}
+	return p.Threads()
 }
 
 // Set makes x[n][k] the current rows. x is read until the next Set and must

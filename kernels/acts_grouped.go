@@ -46,7 +46,7 @@ func (a *Acts) makeGrouped(p *Pool) {
 	}
 	g.rec = grow(g.rec, a.n*a.groupedRecords()*actRecord)
 	g.src = a
-	p.Run(g, a.n)
+	a.run(p, g, a.n)
 	g.ready = true
 }
 

@@ -62,12 +62,12 @@ func (t *ternaryActs) quantise(a *Acts, pool *Pool) {
 	t.scale = grow(t.scale, t.n)
 	t.negSum = grow(t.negSum, t.n)
 	t.prep = ternaryPrep{t: t, what: prepRows, x: a.x}
-	t.prep.run(pool, t.n)
+	t.prep.run(a, pool, t.n)
 	t.ready = true
 }
 
 // quadsFor returns the quads of tokens [lo, hi) for groups of g trits.
-func (t *ternaryActs) quadsFor(pool *Pool, g, lo, hi, width int) []int8 {
+func (t *ternaryActs) quadsFor(a *Acts, pool *Pool, g, lo, hi, width int) []int8 {
 	f := &t.quads[g-4]
 	if f.lo == lo && f.hi == hi && f.width == width {
 		return f.data
@@ -76,12 +76,12 @@ func (t *ternaryActs) quadsFor(pool *Pool, g, lo, hi, width int) []int8 {
 	f.lo, f.hi, f.width = lo, hi, width
 	f.data = grow(f.data, (hi-lo)*kp)
 	t.prep = ternaryPrep{t: t, what: prepQuads, g: g, kp: kp, form: *f}
-	t.prep.run(pool, (hi-lo+width-1)/width)
+	t.prep.run(a, pool, (hi-lo+width-1)/width)
 	return f.data
 }
 
 // lanesFor returns the lanes of tokens [lo, hi).
-func (t *ternaryActs) lanesFor(pool *Pool, lo, hi, lanes int) []int8 {
+func (t *ternaryActs) lanesFor(a *Acts, pool *Pool, lo, hi, lanes int) []int8 {
 	f := &t.lanes
 	if f.lo == lo && f.hi == hi && f.lanes == lanes {
 		return f.data
@@ -90,7 +90,7 @@ func (t *ternaryActs) lanesFor(pool *Pool, lo, hi, lanes int) []int8 {
 	f.lo, f.hi, f.lanes = lo, hi, lanes
 	f.data = grow(f.data, tiles*lanes*t.stride)
 	t.prep = ternaryPrep{t: t, what: prepLanes, form: quadForm{lo: lo, hi: hi, width: lanes, data: f.data}}
-	t.prep.run(pool, tiles)
+	t.prep.run(a, pool, tiles)
 	return f.data
 }
 
@@ -115,14 +115,14 @@ type ternaryPrep struct {
 // costs more than doing it.
 const parallelFrom = 1 << 14
 
-func (p *ternaryPrep) run(pool *Pool, parts int) {
+func (p *ternaryPrep) run(a *Acts, pool *Pool, parts int) {
 	if parts*p.t.stride < parallelFrom {
 		for i := range parts {
 			p.Do(0, i)
 		}
 		return
 	}
-	pool.Run(p, parts)
+	a.run(pool, p, parts)
 }
 
 // Do prepares row or tile i.

@@ -13,6 +13,7 @@ type Backend interface {
 // Linear is a weight matrix ready to multiply.
 type Linear interface {
 	// Mul sets y[n][Rows] to x[n][Cols] · Wᵀ for all x.N() rows. y must not
-	// alias x. It allocates nothing once x has reached its largest size.
+	// alias x. It allocates nothing once x has reached its largest size. Calls
+	// may run at the same time for x that are pinned to different workers.
 	Mul(y []float32, x *Acts)
 }

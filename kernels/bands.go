@@ -65,14 +65,19 @@ func newBandScratch(workers int) []bandScratch {
 	return s
 }
 
-// bandLinear is a band-packed matrix on the CPU. It serves one caller at a time.
+// bandLinear is a band-packed matrix on the CPU.
 type bandLinear struct {
 	w    *Matrix
 	cpu  *CPU
 	kern bandKernel
 	part int // bands of a part, a multiple of partBands
-	y    []float32
-	x    *Acts
+}
+
+// bandMul is the Task of one Mul.
+type bandMul struct {
+	*bandLinear
+	y []float32
+	x *Acts
 }
 
 func newBandLinear(c *CPU, w *Matrix) (Linear, error) {
@@ -95,52 +100,52 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 		panic(fmt.Sprintf("kernels: %dx%d matrix times %d rows of %d into %d values", l.w.Rows, l.w.Cols, x.N(), x.K(), len(y)))
 	}
 	l.kern.prepare(l.cpu.pool, x)
-	l.y, l.x = y, x
-	l.cpu.pool.Run(l, (l.w.bands()+l.part-1)/l.part)
-	l.y, l.x = nil, nil
+	x.band = bandMul{l, y, x}
+	x.run(l.cpu.pool, &x.band, (l.w.bands()+l.part-1)/l.part)
+	x.band = bandMul{}
 }
 
 // Do multiplies one part. Bands go one by one so that a block of a band's
 // weights stays in L1 while all tokens pass over it; a single token takes the
 // part's bands together, for more independent sums.
-func (l *bandLinear) Do(worker, part int) {
-	scratch := &l.cpu.bands[worker]
-	s, end := part*l.part, min((part+1)*l.part, l.w.bands())
-	whole := min(end, l.w.Rows/bandRows)
+func (m *bandMul) Do(worker, part int) {
+	scratch := &m.cpu.bands[worker]
+	s, end := part*m.part, min((part+1)*m.part, m.w.bands())
+	whole := min(end, m.w.Rows/bandRows)
 	step := 1
-	if l.x.N() == 1 {
+	if m.x.N() == 1 {
 		step = partBands
 	}
 	for ; s < whole; s += step {
-		l.wholeBands(scratch, s, min(step, whole-s))
+		m.wholeBands(scratch, s, min(step, whole-s))
 	}
 	if whole < end {
-		l.partialBand(scratch, whole)
+		m.partialBand(scratch, whole)
 	}
 }
 
-func (l *bandLinear) wholeBands(scratch *bandScratch, s, n int) {
-	rows, kb := l.w.Rows, l.kern.kBlock()
-	y := l.y[s*bandRows:]
-	for t := range l.x.N() {
+func (m *bandMul) wholeBands(scratch *bandScratch, s, n int) {
+	rows, kb := m.w.Rows, m.kern.kBlock()
+	y := m.y[s*bandRows:]
+	for t := range m.x.N() {
 		clear(y[t*rows : t*rows+n*bandRows])
 	}
-	for k := 0; k < l.w.Cols; k += kb {
-		l.kern.add(scratch, y, rows, s, n, l.x, 0, l.x.N(), k, min(k+kb, l.w.Cols))
+	for k := 0; k < m.w.Cols; k += kb {
+		m.kern.add(scratch, y, rows, s, n, m.x, 0, m.x.N(), k, min(k+kb, m.w.Cols))
 	}
 }
 
 // partialBand goes through a tile of its own, for kernels write whole bands.
-func (l *bandLinear) partialBand(scratch *bandScratch, s int) {
-	tile, kb, row := scratch.edge, l.kern.kBlock(), s*bandRows
-	for t := 0; t < l.x.N(); t += maxEdgeTokens {
-		tEnd := min(t+maxEdgeTokens, l.x.N())
+func (m *bandMul) partialBand(scratch *bandScratch, s int) {
+	tile, kb, row := scratch.edge, m.kern.kBlock(), s*bandRows
+	for t := 0; t < m.x.N(); t += maxEdgeTokens {
+		tEnd := min(t+maxEdgeTokens, m.x.N())
 		clear(tile)
-		for k := 0; k < l.w.Cols; k += kb {
-			l.kern.add(scratch, tile, bandRows, s, 1, l.x, t, tEnd, k, min(k+kb, l.w.Cols))
+		for k := 0; k < m.w.Cols; k += kb {
+			m.kern.add(scratch, tile, bandRows, s, 1, m.x, t, tEnd, k, min(k+kb, m.w.Cols))
 		}
 		for i := t; i < tEnd; i++ {
-			copy(l.y[i*l.w.Rows+row:(i+1)*l.w.Rows], tile[(i-t)*bandRows:])
+			copy(m.y[i*m.w.Rows+row:(i+1)*m.w.Rows], tile[(i-t)*bandRows:])
 		}
 	}
 }

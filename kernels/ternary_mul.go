@@ -48,7 +48,7 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 	t := &x.ternary
 	t.quantise(x, l.cpu.pool)
 	m := &t.mul
-	m.l, m.t, m.y = l, t, y
+	m.l, m.t, m.x, m.y = l, t, x, y
 	plan := planTernary(l.cpu.ternaryOnly, l.w.Packing, x.n)
 	parts := 0
 	for i := range m.runs {
@@ -58,7 +58,7 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 			parts += r.parts
 		}
 	}
-	l.cpu.pool.Run(m, parts)
+	x.run(l.cpu.pool, m, parts)
 	m.y = nil
 }
 
@@ -111,6 +111,7 @@ type ternaryRun struct {
 type ternaryMul struct {
 	l    *ternaryLinear
 	t    *ternaryActs
+	x    *Acts
 	y    []float32
 	runs [maxSegments]ternaryRun
 }
@@ -122,16 +123,16 @@ func (r *ternaryRun) prepare(m *ternaryMul) {
 	case formRows:
 		r.act, r.width = m.t.q[r.lo*m.t.stride:], 1
 	case formQuads:
-		r.act, r.width = m.t.quadsFor(pool, l.g, r.lo, r.hi, width), width
+		r.act, r.width = m.t.quadsFor(m.x, pool, l.g, r.lo, r.hi, width), width
 	case formLanes:
-		r.act, r.width = m.t.lanesFor(pool, r.lo, r.hi, width), width
+		r.act, r.width = m.t.lanesFor(m.x, pool, r.lo, r.hi, width), width
 	}
 	tiles := 1
 	if k.tokens > 0 {
 		tiles = (n + k.tokens - 1) / k.tokens
 	}
 	// As few strips a part as gives every worker its share of parts.
-	want := max(1, (k.perThread*pool.Threads()+tiles-1)/tiles)
+	want := max(1, (k.perThread*m.x.threads(pool)+tiles-1)/tiles)
 	r.strips = min(k.strips, (l.strips+want-1)/want)
 	r.across = (l.strips + r.strips - 1) / r.strips
 	r.parts = tiles * r.across

@@ -1,0 +1,64 @@
+package kernels
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// pinnedRows multiplies a share of the rows in each part, on the worker that takes it.
+type pinnedRows struct {
+	l             Linear
+	shares        []Acts
+	x, y          []float32
+	n, rows, cols int
+}
+
+func (p *pinnedRows) Do(worker, i int) {
+	lo, hi := i*p.n/len(p.shares), (i+1)*p.n/len(p.shares)
+	a := &p.shares[i]
+	a.Pin(worker)
+	for range 3 { // reuse must not matter
+		a.Set(p.x[lo*p.cols:], hi-lo, p.cols)
+		p.l.Mul(p.y[lo*p.rows:hi*p.rows], a)
+	}
+}
+
+func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
+	pool := NewPool(3)
+	defer pool.Close()
+	onEachISA(t, func(t *testing.T) {
+		for _, p := range append([]Packing{I1, I2}, bandPackings...) {
+			r := rand.New(rand.NewPCG(2, uint64(p)))
+			const rows, cols, n = 133, 512, 39
+			var m *Matrix
+			if p.Ternary() {
+				var err error
+				if m, err = PackTernary(rows, cols, randomTrits(r, rows*cols), []float32{0.5}, p); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				m = randomMatrix(t, r, p, rows, cols)
+			}
+			task := &pinnedRows{l: mustLinear(t, pool, m), x: randomVector(r, n*cols), y: make([]float32, n*rows), n: n, rows: rows, cols: cols}
+			var whole Acts
+			want := make([]float32, n*rows)
+			whole.Set(task.x, n, cols)
+			task.l.Mul(want, &whole)
+			for _, shares := range []int{1, 2, 5} {
+				task.shares = make([]Acts, shares)
+				clear(task.y)
+				pool.Run(task, shares)
+				if !sameBits(task.y, want) {
+					t.Fatalf("%v: products of %d shares of the rows differ from those of all", p, shares)
+				}
+			}
+			whole.Pin(2)
+			whole.Unpin()
+			clear(task.y)
+			task.l.Mul(task.y, &whole)
+			if !sameBits(task.y, want) {
+				t.Fatalf("%v: products differ after Unpin", p)
+			}
+		}
+	})
+}
