@@ -3,6 +3,8 @@ package batcher
 import (
 	"slices"
 	"time"
+
+	"github.com/lutra-lm/lutra/kernels"
 )
 
 // deliver hands the results of a step to their callers.
@@ -12,7 +14,10 @@ func (e *Engine) deliver(st *StepStats) {
 		e.prepare(&e.spans[i])
 	}
 	if pool := e.opt.Pool; pool != nil {
+		meter := pool.Meter()
+		start := meter.Start()
 		pool.Run((*sampling)(e), len(e.draws))
+		meter.Stop(kernels.KernelSampling, start, pool.Threads(), 0, 0)
 	} else {
 		for i := range e.draws {
 			e.workers[0].run(&e.draws[i])

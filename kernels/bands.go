@@ -99,10 +99,12 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 	if x.K() != l.w.Cols || len(y) < x.N()*l.w.Rows {
 		panic(fmt.Sprintf("kernels: %dx%d matrix times %d rows of %d into %d values", l.w.Rows, l.w.Cols, x.N(), x.K(), len(y)))
 	}
+	start := l.cpu.pool.Meter().Start()
 	l.kern.prepare(l.cpu.pool, x)
 	x.band = bandMul{l, y, x}
 	x.run(l.cpu.pool, &x.band, (l.w.bands()+l.part-1)/l.part)
 	x.band = bandMul{}
+	l.cpu.pool.stopProduct(start, l.w, x)
 }
 
 // Do multiplies one part. Bands go one by one so that a block of a band's

@@ -25,6 +25,7 @@ type Pool struct {
 	mu      sync.Mutex // one Run at a time
 	task    Task       // written before left, read only by holders of a part
 	parts   int64
+	meter   Meter
 
 	left    atomic.Int64  // parts not handed out; below zero when late workers asked
 	pending atomic.Int64  // parts not finished
@@ -53,6 +54,7 @@ func NewPool(threads int) *Pool {
 		threads = Cores()
 	}
 	p := &Pool{threads: threads, finished: make(chan struct{}, 1)}
+	p.meter.workers = threads
 	p.wake = sync.NewCond(&p.parking)
 	p.done.Add(threads - 1)
 	for w := 1; w < threads; w++ {
@@ -64,6 +66,9 @@ func NewPool(threads int) *Pool {
 // Threads is the number of workers, the caller included.
 func (p *Pool) Threads() int { return p.threads }
 
+// Meter is where the time of the pool's callers is counted, once enabled.
+func (p *Pool) Meter() *Meter { return &p.meter }
+
 // Run executes parts [0, parts) of t and returns when all are done.
 func (p *Pool) Run(t Task, parts int) {
 	if parts <= 0 {
@@ -72,9 +77,11 @@ func (p *Pool) Run(t Task, parts int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.threads == 1 || parts == 1 {
+		start := p.meter.Start()
 		for i := range parts {
 			t.Do(0, i)
 		}
+		p.meter.working(start)
 		return
 	}
 	p.task, p.parts = t, int64(parts)
@@ -107,7 +114,7 @@ func (p *Pool) announce() {
 // drain runs parts until none is left. Holding an unfinished part keeps task
 // and parts in place: Run cannot return before it is counted.
 func (p *Pool) drain(worker int) {
-	ran := int64(0)
+	ran, start := int64(0), p.meter.Start()
 	for {
 		l := p.left.Add(-1)
 		if l < 0 {
@@ -116,7 +123,11 @@ func (p *Pool) drain(worker int) {
 		p.task.Do(worker, int(p.parts-1-l))
 		ran++
 	}
-	if ran > 0 && p.pending.Add(-ran) == 0 && p.waiting.CompareAndSwap(true, false) {
+	if ran == 0 {
+		return
+	}
+	p.meter.working(start)
+	if p.pending.Add(-ran) == 0 && p.waiting.CompareAndSwap(true, false) {
 		p.finished <- struct{}{}
 	}
 }

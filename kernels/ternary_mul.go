@@ -45,6 +45,7 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 	if x.n == 0 {
 		return
 	}
+	start := l.cpu.pool.Meter().Start()
 	t := &x.ternary
 	t.quantise(x, l.cpu.pool)
 	m := &t.mul
@@ -60,6 +61,7 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 	}
 	x.run(l.cpu.pool, m, parts)
 	m.y = nil
+	l.cpu.pool.stopProduct(start, l.w, x)
 }
 
 // ternaryScratch is a worker's own memory.

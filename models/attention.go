@@ -91,10 +91,31 @@ func (a *attention) run(out, q []float32, kv *KVCache, layer int) {
 			a.scratch[i].scores = make([]float32, n)
 		}
 	}
+	meter := a.pool.Meter()
+	start := meter.Start()
 	a.kv, a.layer, a.out, a.q = kv, layer, out, q
 	a.tile = min(a.maxTile(), max(1, len(a.rows)*kv.heads/(partsPerThread*a.pool.Threads())))
 	a.pool.Run(a, ceilDiv(len(a.rows), a.tile)*kv.heads)
 	a.kv, a.out, a.q = nil, nil, nil
+	if meter.Enabled() {
+		macs, bytes := a.work(kv)
+		meter.Stop(kernels.KernelAttention, start, a.pool.Threads(), macs, bytes)
+	}
+}
+
+// work is what a run over the planned rows does: multiply-accumulates, and
+// bytes of keys and values as if each sequence's were read once.
+func (a *attention) work(kv *KVCache) (macs, bytes int64) {
+	width := int64(kv.heads * a.dim)
+	perKey := KVBytesPerBlock(Config{Layers: 1, KVHeads: kv.heads, HeadDim: a.dim}, KVOptions{Type: kv.opt.Type, BlockLen: 1})
+	for i := range a.rows {
+		r, keys := &a.rows[i], int64(a.rows[i].pos+1)
+		macs += 2 * keys * width * int64(a.group)
+		if i+1 == len(a.rows) || a.rows[i+1].seq != r.seq {
+			bytes += keys * perKey
+		}
+	}
+	return macs, bytes
 }
 
 // Do computes one part. The last tiles of a prompt see the most keys and go first.

@@ -38,7 +38,10 @@ const partElements = 1 << 13
 func (o *rowOps) each(n, width int, do func(*rowOps, int)) {
 	o.n, o.do = n, do
 	o.part = max(1, partElements/max(1, width))
+	meter := o.pool.Meter()
+	start := meter.Start()
 	o.pool.Run(o, (n+o.part-1)/o.part)
+	meter.Stop(kernels.KernelRows, start, o.pool.Threads(), 0, 0)
 }
 
 // Do runs one part.

@@ -80,6 +80,10 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
+// Register adds metrics that the server knows nothing of, such as kernels', to
+// /metrics. It panics for names that are taken.
+func (s *Server) Register(c prometheus.Collector) { s.metrics.registry.MustRegister(c) }
+
 // observe counts an answered request.
 func (m *metrics) observe(r *http.Request, rec *record, status int) {
 	route := chi.RouteContext(r.Context()).RoutePattern()

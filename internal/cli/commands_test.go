@@ -9,10 +9,12 @@ import (
 	"errors"
 	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -223,11 +225,33 @@ func TestWrongUsageIsToldApart(t *testing.T) {
 	}
 }
 
+// scrape reads one metric.
+func scrape(t *testing.T, url, series string) float64 {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for s := bufio.NewScanner(resp.Body); s.Scan(); {
+		if value, ok := strings.CutPrefix(s.Text(), series+" "); ok {
+			v, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+	}
+	t.Fatalf("no %s", series)
+	return 0
+}
+
 func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	logRead, logWrite := io.Pipe()
 	cmd := newRoot(io.Discard, logWrite)
 	cmd.SetArgs([]string{"serve", "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s"})
+	t.Setenv("LUTRA_KERNEL_TIMES", "true")
 	ended := make(chan error, 1)
 	go func() {
 		ended <- cmd.ExecuteContext(ctx)
@@ -270,6 +294,9 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	}
 	if report.Errors != 0 || report.Requests != 6 || report.CompletionTokens == 0 || report.PromptTokens == 0 || report.TTFT.P50 <= 0 {
 		t.Errorf("bench serve = %+v", report)
+	}
+	if seconds := scrape(t, base+"/metrics", `lutra_kernel_seconds_total{kernel="ternary"}`); seconds <= 0 {
+		t.Errorf("ternary products took %v s", seconds)
 	}
 	stop()
 	if err := <-ended; err != nil {

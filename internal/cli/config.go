@@ -25,14 +25,15 @@ import (
 // composition root itself decides. Precedence: flag > LUTRA_* environment >
 // file > default.
 type Config struct {
-	Threads   int              `koanf:"threads"` // compute threads; 0: one a physical core
-	Models    []ModelConfig    `koanf:"models"`
-	Verifiers []VerifierConfig `koanf:"verifiers"`
-	KV        KVConfig         `koanf:"kv"`
-	Engine    batcher.Options  `koanf:"engine"`
-	Search    tts.Limits       `koanf:"search"`
-	Server    server.Options   `koanf:"server"`
-	Log       LogConfig        `koanf:"log"`
+	Threads     int              `koanf:"threads"`      // compute threads; 0: one a physical core
+	KernelTimes bool             `koanf:"kernel_times"` // count the time of each kind of kernel for /metrics
+	Models      []ModelConfig    `koanf:"models"`
+	Verifiers   []VerifierConfig `koanf:"verifiers"`
+	KV          KVConfig         `koanf:"kv"`
+	Engine      batcher.Options  `koanf:"engine"`
+	Search      tts.Limits       `koanf:"search"`
+	Server      server.Options   `koanf:"server"`
+	Log         LogConfig        `koanf:"log"`
 }
 
 // ModelConfig names one model to serve. Exactly one of Path and Embedded is set.

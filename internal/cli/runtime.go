@@ -42,6 +42,9 @@ const contextsKept = 64
 // steps. The caller closes the runtime.
 func newRuntime(cfg Config, log zerolog.Logger, onStep func(model string) func(batcher.StepStats)) (*runtime, error) {
 	r := &runtime{pool: kernels.NewPool(cfg.Threads), log: log}
+	if cfg.KernelTimes {
+		r.pool.Meter().Enable()
+	}
 	for _, m := range cfg.Models {
 		h, err := r.load(cfg, m, onStep)
 		if err == nil {

@@ -113,6 +113,7 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 			return err
 		}
 		defer r.Close()
+		srv.Register(kernelCollector{r.pool.Meter()})
 		if err := srv.Publish(r.served()...); err != nil {
 			return err
 		}

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lutra-lm/lutra/kernels"
+)
+
+// kernelCollector shows a pool's Meter at each scrape.
+type kernelCollector struct{ meter *kernels.Meter }
+
+var (
+	kernelSeconds = prometheus.NewDesc("lutra_kernel_seconds_total", "Time the engines spent in each kind of kernel; zero unless kernel_times is on.", []string{"kernel"}, nil)
+	kernelCalls   = prometheus.NewDesc("lutra_kernel_calls_total", "Times the engines ran each kind of kernel; zero unless kernel_times is on.", []string{"kernel"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (kernelCollector) Describe(ch chan<- *prometheus.Desc) { ch <- kernelSeconds; ch <- kernelCalls }
+
+// Collect implements prometheus.Collector.
+func (c kernelCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, cost := range c.meter.Costs() {
+		kernel := cost.Kernel.String()
+		ch <- prometheus.MustNewConstMetric(kernelSeconds, prometheus.CounterValue, cost.Time.Seconds(), kernel)
+		ch <- prometheus.MustNewConstMetric(kernelCalls, prometheus.CounterValue, float64(cost.Calls), kernel)
+	}
+}
