@@ -4,67 +4,67 @@
 
 package kernels
 
-// lutBuild4AVX2 writes tables[groups][81][16] from act[groups][4][16]: row Σ (w+1)·3^j holds Σ w·act[j].
+// lutBuild4AVX2 writes groups tables from act[groups][4][16]: row Σ (w+1)·4^j holds Σ w·act[j].
 // groups is positive.
 //
 //go:noescape
 func lutBuild4AVX2(tables *int16, act *int8, groups int)
 
-// lutBuild5AVX2 writes tables[groups][243][16] from act[groups][5][16]: row Σ (w+1)·3^j holds Σ w·act[j].
+// lutBuild5AVX2 writes groups tables from act[groups][5][16]: row Σ (w+1)·3^j holds Σ w·act[j].
 // groups is positive.
 //
 //go:noescape
 func lutBuild5AVX2(tables *int16, act *int8, groups int)
 
-// lutSet4x2AVX2 sets acc16 to what 2 blocks contribute by 8 tables of 81 rows: acc[strips·64][16].
+// lutSet4x2AVX2 sets acc16 to what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
 func lutSet4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutSet4x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of 81 rows: acc[strips·64][16].
+// lutSet4x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
 func lutSet4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutSet5x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of 243 rows: acc[strips·64][16].
+// lutSet5x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
 func lutSet5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutAdd4x2AVX2 adds to acc16 what 2 blocks contribute by 8 tables of 81 rows: acc[strips·64][16].
+// lutAdd4x2AVX2 adds to acc16 what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
 func lutAdd4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutAdd4x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of 81 rows: acc[strips·64][16].
+// lutAdd4x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
 func lutAdd4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutAdd5x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of 243 rows: acc[strips·64][16].
+// lutAdd5x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
 func lutAdd5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutWiden4x2AVX2 adds to acc32 what acc16 holds and what 2 blocks contribute by 8 tables of 81 rows: acc[strips·64][16].
+// lutWiden4x2AVX2 adds to acc32 what acc16 holds and what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
 func lutWiden4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutWiden4x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of 81 rows: acc[strips·64][16].
+// lutWiden4x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape
 func lutWiden4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
-// lutWiden5x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of 243 rows: acc[strips·64][16].
+// lutWiden5x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
 //
 //go:noescape

@@ -7,11 +7,15 @@
 // func lutBuild4AVX2(tables *int16, act *int8, groups int)
 // Requires: AVX, AVX2
 TEXT ·lutBuild4AVX2(SB), NOSPLIT, $0-24
-	// lutBuild4AVX2 writes tables[groups][81][16] from act[groups][4][16]: row Σ (w+1)·3^j holds Σ w·act[j].
+	// lutBuild4AVX2 writes groups tables from act[groups][4][16]: row Σ (w+1)·4^j holds Σ w·act[j].
 	// groups is positive.
 	MOVQ tables+0(FP), AX
 	MOVQ act+8(FP), CX
 	MOVQ groups+16(FP), DX
+
+	// To the table's twin and on to the next pair in turn
+	MOVQ $0x00000020, BX
+	MOVQ $0x00003340, SI
 
 loop:
 	VPMOVSXBW (CX), Y0
@@ -26,163 +30,165 @@ loop:
 	VPSUBW  Y1, Y6, Y7
 	VPSUBW  Y0, Y7, Y8
 	VMOVDQU Y8, (AX)
-	VMOVDQU Y7, 32(AX)
-	VPADDW  Y0, Y7, Y7
 	VMOVDQU Y7, 64(AX)
+	VPADDW  Y0, Y7, Y7
+	VMOVDQU Y7, 128(AX)
 	VPSUBW  Y0, Y6, Y7
-	VMOVDQU Y7, 96(AX)
-	VMOVDQU Y6, 128(AX)
+	VMOVDQU Y7, 256(AX)
+	VMOVDQU Y6, 320(AX)
 	VPADDW  Y0, Y6, Y7
-	VMOVDQU Y7, 160(AX)
+	VMOVDQU Y7, 384(AX)
 	VPADDW  Y1, Y6, Y6
 	VPSUBW  Y0, Y6, Y7
-	VMOVDQU Y7, 192(AX)
-	VMOVDQU Y6, 224(AX)
+	VMOVDQU Y7, 512(AX)
+	VMOVDQU Y6, 576(AX)
 	VPADDW  Y0, Y6, Y6
-	VMOVDQU Y6, 256(AX)
+	VMOVDQU Y6, 640(AX)
 	VPSUBW  Y1, Y5, Y6
 	VPSUBW  Y0, Y6, Y7
-	VMOVDQU Y7, 288(AX)
-	VMOVDQU Y6, 320(AX)
+	VMOVDQU Y7, 1024(AX)
+	VMOVDQU Y6, 1088(AX)
 	VPADDW  Y0, Y6, Y6
-	VMOVDQU Y6, 352(AX)
+	VMOVDQU Y6, 1152(AX)
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 384(AX)
-	VMOVDQU Y5, 416(AX)
+	VMOVDQU Y6, 1280(AX)
+	VMOVDQU Y5, 1344(AX)
 	VPADDW  Y0, Y5, Y6
-	VMOVDQU Y6, 448(AX)
+	VMOVDQU Y6, 1408(AX)
 	VPADDW  Y1, Y5, Y6
 	VPSUBW  Y0, Y6, Y7
-	VMOVDQU Y7, 480(AX)
-	VMOVDQU Y6, 512(AX)
+	VMOVDQU Y7, 1536(AX)
+	VMOVDQU Y6, 1600(AX)
 	VPADDW  Y0, Y6, Y6
-	VMOVDQU Y6, 544(AX)
+	VMOVDQU Y6, 1664(AX)
 	VPADDW  Y2, Y5, Y5
 	VPSUBW  Y1, Y5, Y6
 	VPSUBW  Y0, Y6, Y7
-	VMOVDQU Y7, 576(AX)
-	VMOVDQU Y6, 608(AX)
+	VMOVDQU Y7, 2048(AX)
+	VMOVDQU Y6, 2112(AX)
 	VPADDW  Y0, Y6, Y6
-	VMOVDQU Y6, 640(AX)
+	VMOVDQU Y6, 2176(AX)
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 672(AX)
-	VMOVDQU Y5, 704(AX)
+	VMOVDQU Y6, 2304(AX)
+	VMOVDQU Y5, 2368(AX)
 	VPADDW  Y0, Y5, Y6
-	VMOVDQU Y6, 736(AX)
+	VMOVDQU Y6, 2432(AX)
 	VPADDW  Y1, Y5, Y5
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 768(AX)
-	VMOVDQU Y5, 800(AX)
+	VMOVDQU Y6, 2560(AX)
+	VMOVDQU Y5, 2624(AX)
 	VPADDW  Y0, Y5, Y5
-	VMOVDQU Y5, 832(AX)
+	VMOVDQU Y5, 2688(AX)
 	VPSUBW  Y2, Y4, Y5
 	VPSUBW  Y1, Y5, Y6
 	VPSUBW  Y0, Y6, Y7
-	VMOVDQU Y7, 864(AX)
-	VMOVDQU Y6, 896(AX)
+	VMOVDQU Y7, 4096(AX)
+	VMOVDQU Y6, 4160(AX)
 	VPADDW  Y0, Y6, Y6
-	VMOVDQU Y6, 928(AX)
+	VMOVDQU Y6, 4224(AX)
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 960(AX)
-	VMOVDQU Y5, 992(AX)
+	VMOVDQU Y6, 4352(AX)
+	VMOVDQU Y5, 4416(AX)
 	VPADDW  Y0, Y5, Y6
-	VMOVDQU Y6, 1024(AX)
+	VMOVDQU Y6, 4480(AX)
 	VPADDW  Y1, Y5, Y5
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 1056(AX)
-	VMOVDQU Y5, 1088(AX)
+	VMOVDQU Y6, 4608(AX)
+	VMOVDQU Y5, 4672(AX)
 	VPADDW  Y0, Y5, Y5
-	VMOVDQU Y5, 1120(AX)
+	VMOVDQU Y5, 4736(AX)
 	VPSUBW  Y1, Y4, Y5
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 1152(AX)
-	VMOVDQU Y5, 1184(AX)
+	VMOVDQU Y6, 5120(AX)
+	VMOVDQU Y5, 5184(AX)
 	VPADDW  Y0, Y5, Y5
-	VMOVDQU Y5, 1216(AX)
+	VMOVDQU Y5, 5248(AX)
 	VPSUBW  Y0, Y4, Y5
-	VMOVDQU Y5, 1248(AX)
-	VMOVDQU Y4, 1280(AX)
+	VMOVDQU Y5, 5376(AX)
+	VMOVDQU Y4, 5440(AX)
 	VPADDW  Y0, Y4, Y5
-	VMOVDQU Y5, 1312(AX)
+	VMOVDQU Y5, 5504(AX)
 	VPADDW  Y1, Y4, Y5
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 1344(AX)
-	VMOVDQU Y5, 1376(AX)
+	VMOVDQU Y6, 5632(AX)
+	VMOVDQU Y5, 5696(AX)
 	VPADDW  Y0, Y5, Y5
-	VMOVDQU Y5, 1408(AX)
+	VMOVDQU Y5, 5760(AX)
 	VPADDW  Y2, Y4, Y5
 	VPSUBW  Y1, Y5, Y6
 	VPSUBW  Y0, Y6, Y7
-	VMOVDQU Y7, 1440(AX)
-	VMOVDQU Y6, 1472(AX)
+	VMOVDQU Y7, 6144(AX)
+	VMOVDQU Y6, 6208(AX)
 	VPADDW  Y0, Y6, Y6
-	VMOVDQU Y6, 1504(AX)
+	VMOVDQU Y6, 6272(AX)
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 1536(AX)
-	VMOVDQU Y5, 1568(AX)
+	VMOVDQU Y6, 6400(AX)
+	VMOVDQU Y5, 6464(AX)
 	VPADDW  Y0, Y5, Y6
-	VMOVDQU Y6, 1600(AX)
+	VMOVDQU Y6, 6528(AX)
 	VPADDW  Y1, Y5, Y5
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 1632(AX)
-	VMOVDQU Y5, 1664(AX)
+	VMOVDQU Y6, 6656(AX)
+	VMOVDQU Y5, 6720(AX)
 	VPADDW  Y0, Y5, Y5
-	VMOVDQU Y5, 1696(AX)
+	VMOVDQU Y5, 6784(AX)
 	VPADDW  Y3, Y4, Y3
 	VPSUBW  Y2, Y3, Y4
 	VPSUBW  Y1, Y4, Y5
 	VPSUBW  Y0, Y5, Y6
-	VMOVDQU Y6, 1728(AX)
-	VMOVDQU Y5, 1760(AX)
+	VMOVDQU Y6, 8192(AX)
+	VMOVDQU Y5, 8256(AX)
 	VPADDW  Y0, Y5, Y5
-	VMOVDQU Y5, 1792(AX)
+	VMOVDQU Y5, 8320(AX)
 	VPSUBW  Y0, Y4, Y5
-	VMOVDQU Y5, 1824(AX)
-	VMOVDQU Y4, 1856(AX)
+	VMOVDQU Y5, 8448(AX)
+	VMOVDQU Y4, 8512(AX)
 	VPADDW  Y0, Y4, Y5
-	VMOVDQU Y5, 1888(AX)
+	VMOVDQU Y5, 8576(AX)
 	VPADDW  Y1, Y4, Y4
 	VPSUBW  Y0, Y4, Y5
-	VMOVDQU Y5, 1920(AX)
-	VMOVDQU Y4, 1952(AX)
+	VMOVDQU Y5, 8704(AX)
+	VMOVDQU Y4, 8768(AX)
 	VPADDW  Y0, Y4, Y4
-	VMOVDQU Y4, 1984(AX)
+	VMOVDQU Y4, 8832(AX)
 	VPSUBW  Y1, Y3, Y4
 	VPSUBW  Y0, Y4, Y5
-	VMOVDQU Y5, 2016(AX)
-	VMOVDQU Y4, 2048(AX)
+	VMOVDQU Y5, 9216(AX)
+	VMOVDQU Y4, 9280(AX)
 	VPADDW  Y0, Y4, Y4
-	VMOVDQU Y4, 2080(AX)
+	VMOVDQU Y4, 9344(AX)
 	VPSUBW  Y0, Y3, Y4
-	VMOVDQU Y4, 2112(AX)
-	VMOVDQU Y3, 2144(AX)
+	VMOVDQU Y4, 9472(AX)
+	VMOVDQU Y3, 9536(AX)
 	VPADDW  Y0, Y3, Y4
-	VMOVDQU Y4, 2176(AX)
+	VMOVDQU Y4, 9600(AX)
 	VPADDW  Y1, Y3, Y4
 	VPSUBW  Y0, Y4, Y5
-	VMOVDQU Y5, 2208(AX)
-	VMOVDQU Y4, 2240(AX)
+	VMOVDQU Y5, 9728(AX)
+	VMOVDQU Y4, 9792(AX)
 	VPADDW  Y0, Y4, Y4
-	VMOVDQU Y4, 2272(AX)
+	VMOVDQU Y4, 9856(AX)
 	VPADDW  Y2, Y3, Y2
 	VPSUBW  Y1, Y2, Y3
 	VPSUBW  Y0, Y3, Y4
-	VMOVDQU Y4, 2304(AX)
-	VMOVDQU Y3, 2336(AX)
+	VMOVDQU Y4, 10240(AX)
+	VMOVDQU Y3, 10304(AX)
 	VPADDW  Y0, Y3, Y3
-	VMOVDQU Y3, 2368(AX)
+	VMOVDQU Y3, 10368(AX)
 	VPSUBW  Y0, Y2, Y3
-	VMOVDQU Y3, 2400(AX)
-	VMOVDQU Y2, 2432(AX)
+	VMOVDQU Y3, 10496(AX)
+	VMOVDQU Y2, 10560(AX)
 	VPADDW  Y0, Y2, Y3
-	VMOVDQU Y3, 2464(AX)
+	VMOVDQU Y3, 10624(AX)
 	VPADDW  Y1, Y2, Y1
 	VPSUBW  Y0, Y1, Y2
-	VMOVDQU Y2, 2496(AX)
-	VMOVDQU Y1, 2528(AX)
+	VMOVDQU Y2, 10752(AX)
+	VMOVDQU Y1, 10816(AX)
 	VPADDW  Y0, Y1, Y0
-	VMOVDQU Y0, 2560(AX)
-	ADDQ    $0x00000a20, AX
+	VMOVDQU Y0, 10880(AX)
+	ADDQ    BX, AX
+	NEGQ    BX
+	ADDQ    SI, BX
 	ADDQ    $0x40, CX
 	DECQ    DX
 	JNE     loop
@@ -192,7 +198,7 @@ loop:
 // func lutBuild5AVX2(tables *int16, act *int8, groups int)
 // Requires: AVX, AVX2
 TEXT ·lutBuild5AVX2(SB), NOSPLIT, $0-24
-	// lutBuild5AVX2 writes tables[groups][243][16] from act[groups][5][16]: row Σ (w+1)·3^j holds Σ w·act[j].
+	// lutBuild5AVX2 writes groups tables from act[groups][5][16]: row Σ (w+1)·3^j holds Σ w·act[j].
 	// groups is positive.
 	MOVQ tables+0(FP), AX
 	MOVQ act+8(FP), CX
@@ -702,7 +708,7 @@ loop:
 // func lutSet4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutSet4x2AVX2(SB), NOSPLIT, $0-48
-	// lutSet4x2AVX2 sets acc16 to what 2 blocks contribute by 8 tables of 81 rows: acc[strips·64][16].
+	// lutSet4x2AVX2 sets acc16 to what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
 	MOVQ tables+16(FP), CX
@@ -727,109 +733,109 @@ loop:
 	// The bytes of two rows: each names a table row to add
 	MOVQ    (DX), R9
 	MOVQ    256(DX), R10
-	RORXQ   $0x3b, R9, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x3a, R9, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x03, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  7776(CX)(R11*1), Y0, Y0
-	RORXQ   $0x3b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  10368(CX)(R11*1), Y0, Y0
-	RORXQ   $0x03, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  12960(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  15552(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  18144(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13152(CX)(R11*1), Y0, Y0
+	RORXQ   $0x3a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  26240(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  26272(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  39360(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  39392(CX)(R11*1), Y0, Y0
 	VMOVDQU Y0, (AX)
-	RORXQ   $0x1b, R9, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x1a, R9, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x23, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x2b, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x33, R9, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  7776(CX)(R9*1), Y0, Y0
-	RORXQ   $0x1b, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  10368(CX)(R9*1), Y0, Y0
-	RORXQ   $0x23, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  12960(CX)(R9*1), Y0, Y0
-	RORXQ   $0x2b, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  15552(CX)(R9*1), Y0, Y0
-	RORXQ   $0x33, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  18144(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x2a, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x32, R9, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  13152(CX)(R9*1), Y0, Y0
+	RORXQ   $0x1a, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  26240(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  26272(CX)(R9*1), Y0, Y0
+	RORXQ   $0x2a, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  39360(CX)(R9*1), Y0, Y0
+	RORXQ   $0x32, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  39392(CX)(R9*1), Y0, Y0
 	VMOVDQU Y0, 32(AX)
 
 	// The bytes of two rows: each names a table row to add
 	MOVQ    8(DX), R9
 	MOVQ    264(DX), R10
-	RORXQ   $0x3b, R9, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x3a, R9, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x03, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  7776(CX)(R11*1), Y0, Y0
-	RORXQ   $0x3b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  10368(CX)(R11*1), Y0, Y0
-	RORXQ   $0x03, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  12960(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  15552(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  18144(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13152(CX)(R11*1), Y0, Y0
+	RORXQ   $0x3a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  26240(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  26272(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  39360(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  39392(CX)(R11*1), Y0, Y0
 	VMOVDQU Y0, 64(AX)
-	RORXQ   $0x1b, R9, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x1a, R9, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x23, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x2b, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x33, R9, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  7776(CX)(R9*1), Y0, Y0
-	RORXQ   $0x1b, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  10368(CX)(R9*1), Y0, Y0
-	RORXQ   $0x23, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  12960(CX)(R9*1), Y0, Y0
-	RORXQ   $0x2b, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  15552(CX)(R9*1), Y0, Y0
-	RORXQ   $0x33, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  18144(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x2a, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x32, R9, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  13152(CX)(R9*1), Y0, Y0
+	RORXQ   $0x1a, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  26240(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  26272(CX)(R9*1), Y0, Y0
+	RORXQ   $0x2a, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  39360(CX)(R9*1), Y0, Y0
+	RORXQ   $0x32, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  39392(CX)(R9*1), Y0, Y0
 	VMOVDQU Y0, 96(AX)
 	ADDQ    $0x10, DX
 	ADDQ    $0x00000080, AX
@@ -844,7 +850,7 @@ loop:
 // func lutSet4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutSet4x1AVX2(SB), NOSPLIT, $0-48
-	// lutSet4x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of 81 rows: acc[strips·64][16].
+	// lutSet4x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
 	MOVQ tables+16(FP), CX
@@ -864,60 +870,60 @@ strip:
 loop:
 	// The bytes of two rows: each names a table row to add
 	MOVQ    (DX), R9
-	RORXQ   $0x3b, R9, R10
-	ANDL    $0x00001fe0, R10
+	RORXQ   $0x3a, R9, R10
+	ANDL    $0x00003fc0, R10
 	VMOVDQU (CX)(R10*1), Y0
-	RORXQ   $0x03, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  2592(CX)(R10*1), Y0, Y0
-	RORXQ   $0x0b, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  5184(CX)(R10*1), Y0, Y0
-	RORXQ   $0x13, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  7776(CX)(R10*1), Y0, Y0
+	RORXQ   $0x02, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  32(CX)(R10*1), Y0, Y0
+	RORXQ   $0x0a, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13120(CX)(R10*1), Y0, Y0
+	RORXQ   $0x12, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13152(CX)(R10*1), Y0, Y0
 	VMOVDQU Y0, (AX)
-	RORXQ   $0x1b, R9, R10
-	ANDL    $0x00001fe0, R10
+	RORXQ   $0x1a, R9, R10
+	ANDL    $0x00003fc0, R10
 	VMOVDQU (CX)(R10*1), Y0
-	RORXQ   $0x23, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  2592(CX)(R10*1), Y0, Y0
-	RORXQ   $0x2b, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  5184(CX)(R10*1), Y0, Y0
-	RORXQ   $0x33, R9, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  7776(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  32(CX)(R10*1), Y0, Y0
+	RORXQ   $0x2a, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13120(CX)(R10*1), Y0, Y0
+	RORXQ   $0x32, R9, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  13152(CX)(R9*1), Y0, Y0
 	VMOVDQU Y0, 32(AX)
 
 	// The bytes of two rows: each names a table row to add
 	MOVQ    8(DX), R9
-	RORXQ   $0x3b, R9, R10
-	ANDL    $0x00001fe0, R10
+	RORXQ   $0x3a, R9, R10
+	ANDL    $0x00003fc0, R10
 	VMOVDQU (CX)(R10*1), Y0
-	RORXQ   $0x03, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  2592(CX)(R10*1), Y0, Y0
-	RORXQ   $0x0b, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  5184(CX)(R10*1), Y0, Y0
-	RORXQ   $0x13, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  7776(CX)(R10*1), Y0, Y0
+	RORXQ   $0x02, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  32(CX)(R10*1), Y0, Y0
+	RORXQ   $0x0a, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13120(CX)(R10*1), Y0, Y0
+	RORXQ   $0x12, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13152(CX)(R10*1), Y0, Y0
 	VMOVDQU Y0, 64(AX)
-	RORXQ   $0x1b, R9, R10
-	ANDL    $0x00001fe0, R10
+	RORXQ   $0x1a, R9, R10
+	ANDL    $0x00003fc0, R10
 	VMOVDQU (CX)(R10*1), Y0
-	RORXQ   $0x23, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  2592(CX)(R10*1), Y0, Y0
-	RORXQ   $0x2b, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  5184(CX)(R10*1), Y0, Y0
-	RORXQ   $0x33, R9, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  7776(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  32(CX)(R10*1), Y0, Y0
+	RORXQ   $0x2a, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13120(CX)(R10*1), Y0, Y0
+	RORXQ   $0x32, R9, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  13152(CX)(R9*1), Y0, Y0
 	VMOVDQU Y0, 96(AX)
 	ADDQ    $0x10, DX
 	ADDQ    $0x00000080, AX
@@ -932,7 +938,7 @@ loop:
 // func lutSet5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutSet5x1AVX2(SB), NOSPLIT, $0-48
-	// lutSet5x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of 243 rows: acc[strips·64][16].
+	// lutSet5x1AVX2 sets acc16 to what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
 	MOVQ tables+16(FP), CX
@@ -1020,7 +1026,7 @@ loop:
 // func lutAdd4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutAdd4x2AVX2(SB), NOSPLIT, $0-48
-	// lutAdd4x2AVX2 adds to acc16 what 2 blocks contribute by 8 tables of 81 rows: acc[strips·64][16].
+	// lutAdd4x2AVX2 adds to acc16 what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
 	MOVQ tables+16(FP), CX
@@ -1045,112 +1051,112 @@ loop:
 	// The bytes of two rows: each names a table row to add
 	MOVQ    (DX), R9
 	MOVQ    256(DX), R10
-	RORXQ   $0x3b, R9, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x3a, R9, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x03, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  7776(CX)(R11*1), Y0, Y0
-	RORXQ   $0x3b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  10368(CX)(R11*1), Y0, Y0
-	RORXQ   $0x03, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  12960(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  15552(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  18144(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13152(CX)(R11*1), Y0, Y0
+	RORXQ   $0x3a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  26240(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  26272(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  39360(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  39392(CX)(R11*1), Y0, Y0
 	VPADDW  (AX), Y0, Y0
 	VMOVDQU Y0, (AX)
-	RORXQ   $0x1b, R9, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x1a, R9, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x23, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x2b, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x33, R9, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  7776(CX)(R9*1), Y0, Y0
-	RORXQ   $0x1b, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  10368(CX)(R9*1), Y0, Y0
-	RORXQ   $0x23, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  12960(CX)(R9*1), Y0, Y0
-	RORXQ   $0x2b, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  15552(CX)(R9*1), Y0, Y0
-	RORXQ   $0x33, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  18144(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x2a, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x32, R9, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  13152(CX)(R9*1), Y0, Y0
+	RORXQ   $0x1a, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  26240(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  26272(CX)(R9*1), Y0, Y0
+	RORXQ   $0x2a, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  39360(CX)(R9*1), Y0, Y0
+	RORXQ   $0x32, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  39392(CX)(R9*1), Y0, Y0
 	VPADDW  32(AX), Y0, Y0
 	VMOVDQU Y0, 32(AX)
 
 	// The bytes of two rows: each names a table row to add
 	MOVQ    8(DX), R9
 	MOVQ    264(DX), R10
-	RORXQ   $0x3b, R9, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x3a, R9, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x03, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  7776(CX)(R11*1), Y0, Y0
-	RORXQ   $0x3b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  10368(CX)(R11*1), Y0, Y0
-	RORXQ   $0x03, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  12960(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  15552(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  18144(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13152(CX)(R11*1), Y0, Y0
+	RORXQ   $0x3a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  26240(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  26272(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  39360(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  39392(CX)(R11*1), Y0, Y0
 	VPADDW  64(AX), Y0, Y0
 	VMOVDQU Y0, 64(AX)
-	RORXQ   $0x1b, R9, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x1a, R9, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x23, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x2b, R9, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x33, R9, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  7776(CX)(R9*1), Y0, Y0
-	RORXQ   $0x1b, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  10368(CX)(R9*1), Y0, Y0
-	RORXQ   $0x23, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  12960(CX)(R9*1), Y0, Y0
-	RORXQ   $0x2b, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  15552(CX)(R9*1), Y0, Y0
-	RORXQ   $0x33, R10, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  18144(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x2a, R9, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x32, R9, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  13152(CX)(R9*1), Y0, Y0
+	RORXQ   $0x1a, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  26240(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  26272(CX)(R9*1), Y0, Y0
+	RORXQ   $0x2a, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  39360(CX)(R9*1), Y0, Y0
+	RORXQ   $0x32, R10, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  39392(CX)(R9*1), Y0, Y0
 	VPADDW  96(AX), Y0, Y0
 	VMOVDQU Y0, 96(AX)
 	ADDQ    $0x10, DX
@@ -1166,7 +1172,7 @@ loop:
 // func lutAdd4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutAdd4x1AVX2(SB), NOSPLIT, $0-48
-	// lutAdd4x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of 81 rows: acc[strips·64][16].
+	// lutAdd4x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
 	MOVQ tables+16(FP), CX
@@ -1186,63 +1192,63 @@ strip:
 loop:
 	// The bytes of two rows: each names a table row to add
 	MOVQ    (DX), R9
-	RORXQ   $0x3b, R9, R10
-	ANDL    $0x00001fe0, R10
+	RORXQ   $0x3a, R9, R10
+	ANDL    $0x00003fc0, R10
 	VMOVDQU (CX)(R10*1), Y0
-	RORXQ   $0x03, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  2592(CX)(R10*1), Y0, Y0
-	RORXQ   $0x0b, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  5184(CX)(R10*1), Y0, Y0
-	RORXQ   $0x13, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  7776(CX)(R10*1), Y0, Y0
+	RORXQ   $0x02, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  32(CX)(R10*1), Y0, Y0
+	RORXQ   $0x0a, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13120(CX)(R10*1), Y0, Y0
+	RORXQ   $0x12, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13152(CX)(R10*1), Y0, Y0
 	VPADDW  (AX), Y0, Y0
 	VMOVDQU Y0, (AX)
-	RORXQ   $0x1b, R9, R10
-	ANDL    $0x00001fe0, R10
+	RORXQ   $0x1a, R9, R10
+	ANDL    $0x00003fc0, R10
 	VMOVDQU (CX)(R10*1), Y0
-	RORXQ   $0x23, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  2592(CX)(R10*1), Y0, Y0
-	RORXQ   $0x2b, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  5184(CX)(R10*1), Y0, Y0
-	RORXQ   $0x33, R9, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  7776(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  32(CX)(R10*1), Y0, Y0
+	RORXQ   $0x2a, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13120(CX)(R10*1), Y0, Y0
+	RORXQ   $0x32, R9, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  13152(CX)(R9*1), Y0, Y0
 	VPADDW  32(AX), Y0, Y0
 	VMOVDQU Y0, 32(AX)
 
 	// The bytes of two rows: each names a table row to add
 	MOVQ    8(DX), R9
-	RORXQ   $0x3b, R9, R10
-	ANDL    $0x00001fe0, R10
+	RORXQ   $0x3a, R9, R10
+	ANDL    $0x00003fc0, R10
 	VMOVDQU (CX)(R10*1), Y0
-	RORXQ   $0x03, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  2592(CX)(R10*1), Y0, Y0
-	RORXQ   $0x0b, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  5184(CX)(R10*1), Y0, Y0
-	RORXQ   $0x13, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  7776(CX)(R10*1), Y0, Y0
+	RORXQ   $0x02, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  32(CX)(R10*1), Y0, Y0
+	RORXQ   $0x0a, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13120(CX)(R10*1), Y0, Y0
+	RORXQ   $0x12, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13152(CX)(R10*1), Y0, Y0
 	VPADDW  64(AX), Y0, Y0
 	VMOVDQU Y0, 64(AX)
-	RORXQ   $0x1b, R9, R10
-	ANDL    $0x00001fe0, R10
+	RORXQ   $0x1a, R9, R10
+	ANDL    $0x00003fc0, R10
 	VMOVDQU (CX)(R10*1), Y0
-	RORXQ   $0x23, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  2592(CX)(R10*1), Y0, Y0
-	RORXQ   $0x2b, R9, R10
-	ANDL    $0x00001fe0, R10
-	VPADDW  5184(CX)(R10*1), Y0, Y0
-	RORXQ   $0x33, R9, R9
-	ANDL    $0x00001fe0, R9
-	VPADDW  7776(CX)(R9*1), Y0, Y0
+	RORXQ   $0x22, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  32(CX)(R10*1), Y0, Y0
+	RORXQ   $0x2a, R9, R10
+	ANDL    $0x00003fc0, R10
+	VPADDW  13120(CX)(R10*1), Y0, Y0
+	RORXQ   $0x32, R9, R9
+	ANDL    $0x00003fc0, R9
+	VPADDW  13152(CX)(R9*1), Y0, Y0
 	VPADDW  96(AX), Y0, Y0
 	VMOVDQU Y0, 96(AX)
 	ADDQ    $0x10, DX
@@ -1258,7 +1264,7 @@ loop:
 // func lutAdd5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutAdd5x1AVX2(SB), NOSPLIT, $0-48
-	// lutAdd5x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of 243 rows: acc[strips·64][16].
+	// lutAdd5x1AVX2 adds to acc16 what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
 	MOVQ tables+16(FP), CX
@@ -1350,7 +1356,7 @@ loop:
 // func lutWiden4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutWiden4x2AVX2(SB), NOSPLIT, $0-48
-	// lutWiden4x2AVX2 adds to acc32 what acc16 holds and what 2 blocks contribute by 8 tables of 81 rows: acc[strips·64][16].
+	// lutWiden4x2AVX2 adds to acc32 what acc16 holds and what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
 	MOVQ tables+16(FP), CX
@@ -1376,30 +1382,30 @@ loop:
 	// The bytes of two rows: each names a table row to add
 	MOVQ    (DX), R10
 	MOVQ    256(DX), R11
-	RORXQ   $0x3b, R10, R12
-	ANDL    $0x00001fe0, R12
+	RORXQ   $0x3a, R10, R12
+	ANDL    $0x00003fc0, R12
 	VMOVDQU (CX)(R12*1), Y0
-	RORXQ   $0x03, R10, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  2592(CX)(R12*1), Y0, Y0
-	RORXQ   $0x0b, R10, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  5184(CX)(R12*1), Y0, Y0
-	RORXQ   $0x13, R10, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  7776(CX)(R12*1), Y0, Y0
-	RORXQ   $0x3b, R11, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  10368(CX)(R12*1), Y0, Y0
-	RORXQ   $0x03, R11, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  12960(CX)(R12*1), Y0, Y0
-	RORXQ   $0x0b, R11, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  15552(CX)(R12*1), Y0, Y0
-	RORXQ   $0x13, R11, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  18144(CX)(R12*1), Y0, Y0
+	RORXQ   $0x02, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  32(CX)(R12*1), Y0, Y0
+	RORXQ   $0x0a, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  13120(CX)(R12*1), Y0, Y0
+	RORXQ   $0x12, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  13152(CX)(R12*1), Y0, Y0
+	RORXQ   $0x3a, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  26240(CX)(R12*1), Y0, Y0
+	RORXQ   $0x02, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  26272(CX)(R12*1), Y0, Y0
+	RORXQ   $0x0a, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  39360(CX)(R12*1), Y0, Y0
+	RORXQ   $0x12, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  39392(CX)(R12*1), Y0, Y0
 	VPADDW  (AX), Y0, Y0
 
 	// Widen the sums of 16 tokens
@@ -1410,30 +1416,30 @@ loop:
 	VPMOVSXWD    X1, Y0
 	VPADDD       32(DI), Y0, Y0
 	VMOVDQU      Y0, 32(DI)
-	RORXQ        $0x1b, R10, R12
-	ANDL         $0x00001fe0, R12
+	RORXQ        $0x1a, R10, R12
+	ANDL         $0x00003fc0, R12
 	VMOVDQU      (CX)(R12*1), Y0
-	RORXQ        $0x23, R10, R12
-	ANDL         $0x00001fe0, R12
-	VPADDW       2592(CX)(R12*1), Y0, Y0
-	RORXQ        $0x2b, R10, R12
-	ANDL         $0x00001fe0, R12
-	VPADDW       5184(CX)(R12*1), Y0, Y0
-	RORXQ        $0x33, R10, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       7776(CX)(R10*1), Y0, Y0
-	RORXQ        $0x1b, R11, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       10368(CX)(R10*1), Y0, Y0
-	RORXQ        $0x23, R11, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       12960(CX)(R10*1), Y0, Y0
-	RORXQ        $0x2b, R11, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       15552(CX)(R10*1), Y0, Y0
-	RORXQ        $0x33, R11, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       18144(CX)(R10*1), Y0, Y0
+	RORXQ        $0x22, R10, R12
+	ANDL         $0x00003fc0, R12
+	VPADDW       32(CX)(R12*1), Y0, Y0
+	RORXQ        $0x2a, R10, R12
+	ANDL         $0x00003fc0, R12
+	VPADDW       13120(CX)(R12*1), Y0, Y0
+	RORXQ        $0x32, R10, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       13152(CX)(R10*1), Y0, Y0
+	RORXQ        $0x1a, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       26240(CX)(R10*1), Y0, Y0
+	RORXQ        $0x22, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       26272(CX)(R10*1), Y0, Y0
+	RORXQ        $0x2a, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       39360(CX)(R10*1), Y0, Y0
+	RORXQ        $0x32, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       39392(CX)(R10*1), Y0, Y0
 	VPADDW       32(AX), Y0, Y0
 
 	// Widen the sums of 16 tokens
@@ -1448,30 +1454,30 @@ loop:
 	// The bytes of two rows: each names a table row to add
 	MOVQ    8(DX), R10
 	MOVQ    264(DX), R11
-	RORXQ   $0x3b, R10, R12
-	ANDL    $0x00001fe0, R12
+	RORXQ   $0x3a, R10, R12
+	ANDL    $0x00003fc0, R12
 	VMOVDQU (CX)(R12*1), Y0
-	RORXQ   $0x03, R10, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  2592(CX)(R12*1), Y0, Y0
-	RORXQ   $0x0b, R10, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  5184(CX)(R12*1), Y0, Y0
-	RORXQ   $0x13, R10, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  7776(CX)(R12*1), Y0, Y0
-	RORXQ   $0x3b, R11, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  10368(CX)(R12*1), Y0, Y0
-	RORXQ   $0x03, R11, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  12960(CX)(R12*1), Y0, Y0
-	RORXQ   $0x0b, R11, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  15552(CX)(R12*1), Y0, Y0
-	RORXQ   $0x13, R11, R12
-	ANDL    $0x00001fe0, R12
-	VPADDW  18144(CX)(R12*1), Y0, Y0
+	RORXQ   $0x02, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  32(CX)(R12*1), Y0, Y0
+	RORXQ   $0x0a, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  13120(CX)(R12*1), Y0, Y0
+	RORXQ   $0x12, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  13152(CX)(R12*1), Y0, Y0
+	RORXQ   $0x3a, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  26240(CX)(R12*1), Y0, Y0
+	RORXQ   $0x02, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  26272(CX)(R12*1), Y0, Y0
+	RORXQ   $0x0a, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  39360(CX)(R12*1), Y0, Y0
+	RORXQ   $0x12, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  39392(CX)(R12*1), Y0, Y0
 	VPADDW  64(AX), Y0, Y0
 
 	// Widen the sums of 16 tokens
@@ -1482,30 +1488,30 @@ loop:
 	VPMOVSXWD    X1, Y0
 	VPADDD       160(DI), Y0, Y0
 	VMOVDQU      Y0, 160(DI)
-	RORXQ        $0x1b, R10, R12
-	ANDL         $0x00001fe0, R12
+	RORXQ        $0x1a, R10, R12
+	ANDL         $0x00003fc0, R12
 	VMOVDQU      (CX)(R12*1), Y0
-	RORXQ        $0x23, R10, R12
-	ANDL         $0x00001fe0, R12
-	VPADDW       2592(CX)(R12*1), Y0, Y0
-	RORXQ        $0x2b, R10, R12
-	ANDL         $0x00001fe0, R12
-	VPADDW       5184(CX)(R12*1), Y0, Y0
-	RORXQ        $0x33, R10, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       7776(CX)(R10*1), Y0, Y0
-	RORXQ        $0x1b, R11, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       10368(CX)(R10*1), Y0, Y0
-	RORXQ        $0x23, R11, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       12960(CX)(R10*1), Y0, Y0
-	RORXQ        $0x2b, R11, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       15552(CX)(R10*1), Y0, Y0
-	RORXQ        $0x33, R11, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       18144(CX)(R10*1), Y0, Y0
+	RORXQ        $0x22, R10, R12
+	ANDL         $0x00003fc0, R12
+	VPADDW       32(CX)(R12*1), Y0, Y0
+	RORXQ        $0x2a, R10, R12
+	ANDL         $0x00003fc0, R12
+	VPADDW       13120(CX)(R12*1), Y0, Y0
+	RORXQ        $0x32, R10, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       13152(CX)(R10*1), Y0, Y0
+	RORXQ        $0x1a, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       26240(CX)(R10*1), Y0, Y0
+	RORXQ        $0x22, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       26272(CX)(R10*1), Y0, Y0
+	RORXQ        $0x2a, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       39360(CX)(R10*1), Y0, Y0
+	RORXQ        $0x32, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       39392(CX)(R10*1), Y0, Y0
 	VPADDW       96(AX), Y0, Y0
 
 	// Widen the sums of 16 tokens
@@ -1530,7 +1536,7 @@ loop:
 // func lutWiden4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutWiden4x1AVX2(SB), NOSPLIT, $0-48
-	// lutWiden4x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of 81 rows: acc[strips·64][16].
+	// lutWiden4x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
 	MOVQ tables+16(FP), CX
@@ -1551,18 +1557,18 @@ strip:
 loop:
 	// The bytes of two rows: each names a table row to add
 	MOVQ    (DX), R10
-	RORXQ   $0x3b, R10, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x3a, R10, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x03, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  7776(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13152(CX)(R11*1), Y0, Y0
 	VPADDW  (AX), Y0, Y0
 
 	// Widen the sums of 16 tokens
@@ -1573,18 +1579,18 @@ loop:
 	VPMOVSXWD    X1, Y0
 	VPADDD       32(DI), Y0, Y0
 	VMOVDQU      Y0, 32(DI)
-	RORXQ        $0x1b, R10, R11
-	ANDL         $0x00001fe0, R11
+	RORXQ        $0x1a, R10, R11
+	ANDL         $0x00003fc0, R11
 	VMOVDQU      (CX)(R11*1), Y0
-	RORXQ        $0x23, R10, R11
-	ANDL         $0x00001fe0, R11
-	VPADDW       2592(CX)(R11*1), Y0, Y0
-	RORXQ        $0x2b, R10, R11
-	ANDL         $0x00001fe0, R11
-	VPADDW       5184(CX)(R11*1), Y0, Y0
-	RORXQ        $0x33, R10, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       7776(CX)(R10*1), Y0, Y0
+	RORXQ        $0x22, R10, R11
+	ANDL         $0x00003fc0, R11
+	VPADDW       32(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2a, R10, R11
+	ANDL         $0x00003fc0, R11
+	VPADDW       13120(CX)(R11*1), Y0, Y0
+	RORXQ        $0x32, R10, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       13152(CX)(R10*1), Y0, Y0
 	VPADDW       32(AX), Y0, Y0
 
 	// Widen the sums of 16 tokens
@@ -1598,18 +1604,18 @@ loop:
 
 	// The bytes of two rows: each names a table row to add
 	MOVQ    8(DX), R10
-	RORXQ   $0x3b, R10, R11
-	ANDL    $0x00001fe0, R11
+	RORXQ   $0x3a, R10, R11
+	ANDL    $0x00003fc0, R11
 	VMOVDQU (CX)(R11*1), Y0
-	RORXQ   $0x03, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  2592(CX)(R11*1), Y0, Y0
-	RORXQ   $0x0b, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  5184(CX)(R11*1), Y0, Y0
-	RORXQ   $0x13, R10, R11
-	ANDL    $0x00001fe0, R11
-	VPADDW  7776(CX)(R11*1), Y0, Y0
+	RORXQ   $0x02, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13152(CX)(R11*1), Y0, Y0
 	VPADDW  64(AX), Y0, Y0
 
 	// Widen the sums of 16 tokens
@@ -1620,18 +1626,18 @@ loop:
 	VPMOVSXWD    X1, Y0
 	VPADDD       160(DI), Y0, Y0
 	VMOVDQU      Y0, 160(DI)
-	RORXQ        $0x1b, R10, R11
-	ANDL         $0x00001fe0, R11
+	RORXQ        $0x1a, R10, R11
+	ANDL         $0x00003fc0, R11
 	VMOVDQU      (CX)(R11*1), Y0
-	RORXQ        $0x23, R10, R11
-	ANDL         $0x00001fe0, R11
-	VPADDW       2592(CX)(R11*1), Y0, Y0
-	RORXQ        $0x2b, R10, R11
-	ANDL         $0x00001fe0, R11
-	VPADDW       5184(CX)(R11*1), Y0, Y0
-	RORXQ        $0x33, R10, R10
-	ANDL         $0x00001fe0, R10
-	VPADDW       7776(CX)(R10*1), Y0, Y0
+	RORXQ        $0x22, R10, R11
+	ANDL         $0x00003fc0, R11
+	VPADDW       32(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2a, R10, R11
+	ANDL         $0x00003fc0, R11
+	VPADDW       13120(CX)(R11*1), Y0, Y0
+	RORXQ        $0x32, R10, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       13152(CX)(R10*1), Y0, Y0
 	VPADDW       96(AX), Y0, Y0
 
 	// Widen the sums of 16 tokens
@@ -1656,7 +1662,7 @@ loop:
 // func lutWiden5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutWiden5x1AVX2(SB), NOSPLIT, $0-48
-	// lutWiden5x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of 243 rows: acc[strips·64][16].
+	// lutWiden5x1AVX2 adds to acc32 what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
 	// strip is the distance of strips in bytes. strips is positive.
 	MOVQ acc16+8(FP), AX
 	MOVQ tables+16(FP), CX

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -125,15 +126,17 @@ func benchStack(rows, cols int, p Packing, least int) ([]*Matrix, error) {
 		return benchBands(rows, cols, p, least)
 	}
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
-	limit := 1
-	for range tritsPerByte(p) {
-		limit *= 3
+	var codes []byte // bytes of p
+	for b := range 256 {
+		if onlyTrits(p, bytes.Repeat([]byte{byte(b)}, 8)) {
+			codes = append(codes, byte(b))
+		}
 	}
 	var stack []*Matrix
 	for size := 0; size < least; {
 		w := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: []float32{1}, Data: aligned[byte](TernarySize(rows, cols, p))}
 		for i := range w.Data {
-			w.Data[i] = byte(rng.Uint32() % uint32(limit))
+			w.Data[i] = codes[rng.IntN(len(codes))]
 		}
 		stack = append(stack, w)
 		size += len(w.Data)

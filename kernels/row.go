@@ -26,15 +26,15 @@ func (m *Matrix) ternaryRow(dst []float32, r int) {
 		scale = m.Scale[r]
 	}
 	values := [3]float32{-scale, 0, scale}
-	g := tritsPerByte(m.Packing)
+	g, base := tritsPerByte(m.Packing), byte(radix(m.Packing))
 	blocks := ternaryBlocks(m.Cols, m.Packing)
 	b := m.Data[r/stripRows*blocks*stripRows*blockBytes+r%stripRows*blockBytes:]
 	for i := 0; len(dst) > 0; i++ {
 		v := b[i/blockBytes*stripRows*blockBytes+i%blockBytes]
 		n := min(g, len(dst))
 		for k := range dst[:n] {
-			dst[k] = values[v%3]
-			v /= 3
+			dst[k] = values[v%base]
+			v /= base
 		}
 		dst = dst[n:]
 	}

@@ -7,10 +7,11 @@ import (
 	"unsafe"
 )
 
-// The ternary layout. A byte is the base-3 index of g trits, Σ (w+1)·3^j with
-// trit j at column c·g+j of its block, g = 5 in I1 and 4 in I2. A block is 4
-// bytes of one row (20 or 16 columns); 64 rows of a block lie together, and
-// the blocks of a 64-row strip follow one another:
+// The ternary layout. A byte holds g trits as digits w+1 of 0..2, trit j that of
+// column c·g+j of its block: g = 5 digits in base 3 in I1, Σ (w+1)·3^j, and 4
+// crumbs (fields of two bits) in I2, Σ (w+1)·4^j. A block is 4 bytes of one row
+// (20 or 16 columns); 64 rows of a block lie together, and the blocks of a
+// 64-row strip follow one another:
 //
 //	Data [Rows/64][Cols/4g][64 rows][4 bytes]
 //
@@ -31,6 +32,14 @@ const maxTernaryCols = 1 << 24
 func tritsPerByte(p Packing) int {
 	if p == I1 {
 		return 5
+	}
+	return 4
+}
+
+// radix is what the place of a trit in its byte counts.
+func radix(p Packing) int {
+	if p == I1 {
+		return 3
 	}
 	return 4
 }
@@ -122,10 +131,10 @@ func toDigits(dst []byte, trits []int8) int {
 }
 
 // packRow writes one row's blocks, stripRows*blockBytes apart. A product with
-// the right constant adds g digits times their powers of three in one byte:
-// no lower byte of it can carry, each being at most 2·(81+27+9+3) = 240.
+// the right constant adds g digits times their places in one byte: no lower
+// byte of it can carry, each being at most 2·(81+27+9+3) = 240.
 func packRow(dst, digits []byte, blocks, g int) {
-	const by4 = 27 | 9<<8 | 3<<16 | 1<<24
+	const by4 = 64 | 16<<8 | 4<<16 | 1<<24
 	const by5 = 81 | 27<<8 | 9<<16 | 3<<24 | 1<<32
 	for b := range blocks {
 		var v uint32
@@ -154,6 +163,7 @@ func UnpackTernary(w *Matrix) ([]int8, error) {
 		return nil, err
 	}
 	g, blocks := tritsPerByte(w.Packing), ternaryBlocks(w.Cols, w.Packing)
+	base := byte(radix(w.Packing))
 	trits := make([]int8, w.Rows*w.Cols)
 	for r := range w.Rows {
 		row := w.Data[r/stripRows*blocks*stripRows*blockBytes+r%stripRows*blockBytes:]
@@ -161,9 +171,9 @@ func UnpackTernary(w *Matrix) ([]int8, error) {
 			b, c := k/(blockBytes*g), k%(blockBytes*g)/g
 			v := row[b*stripRows*blockBytes+c]
 			for range k % g {
-				v /= 3
+				v /= base
 			}
-			trits[r*w.Cols+k] = int8(v%3) - 1
+			trits[r*w.Cols+k] = int8(v%base) - 1
 		}
 	}
 	return trits, nil
@@ -180,7 +190,7 @@ func checkTernary(w *Matrix) error {
 }
 
 // checkTernaryData guards the kernels, which trust Data's length and read
-// tables of 3^g entries with its bytes.
+// tables with its bytes that have entries for digits 0..2 alone.
 func checkTernaryData(w *Matrix) error {
 	if err := checkTernary(w); err != nil {
 		return err
@@ -188,16 +198,26 @@ func checkTernaryData(w *Matrix) error {
 	if want := TernarySize(w.Rows, w.Cols, w.Packing); len(w.Data) != want {
 		return fmt.Errorf("%w: %d bytes of %v for %d x %d, want %d", ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
 	}
-	limit := byte(80)
-	if w.Packing == I1 {
-		limit = 242
-	}
-	top := byte(0)
-	for _, b := range w.Data {
-		top = max(top, b)
-	}
-	if top > limit {
-		return fmt.Errorf("%w: a byte of %d in %v data", ErrShape, top, w.Packing)
+	if !onlyTrits(w.Packing, w.Data) {
+		return fmt.Errorf("%w: a byte of %v data that holds no trits", ErrShape, w.Packing)
 	}
 	return nil
+}
+
+// onlyTrits tells whether a multiple of 8 bytes are all of a ternary packing:
+// at most 242 in I1, without a crumb of 3 in I2.
+func onlyTrits(p Packing, data []byte) bool {
+	if p == I1 {
+		top := byte(0)
+		for _, b := range data {
+			top = max(top, b)
+		}
+		return top <= 242
+	}
+	bad := uint64(0)
+	for ; len(data) >= 8; data = data[8:] {
+		w := binary.LittleEndian.Uint64(data)
+		bad |= w & (w >> 1)
+	}
+	return bad&0x5555555555555555 == 0
 }

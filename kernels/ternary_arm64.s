@@ -20,23 +20,34 @@ DATA ·trits<>+80(SB)/8, $0x0101010101010000
 DATA ·trits<>+88(SB)/8, $0x0000000000010101
 GLOBL ·trits<>(SB), RODATA|NOPTR, $96
 
+// trits of the low and of the high crumb of a nibble
+DATA ·crumbs<>+0(SB)/8, $0x000100ff000100ff
+DATA ·crumbs<>+8(SB)/8, $0x000100ff000100ff
+DATA ·crumbs<>+16(SB)/8, $0x00000000ffffffff
+DATA ·crumbs<>+24(SB)/8, $0x0000000001010101
+GLOBL ·crumbs<>(SB), RODATA|NOPTR, $32
+
 // The multiply-add kernels take 16 packed bytes apart, 4 of each of 4 rows, and
 // multiply the trits of one position by the matching 4 activations of a token:
 //
-//	V0-V15 sums   V16-V20 activations   V21-V26 tables of trits   V27, V28 divisor
+//	V0-V15 sums   V16-V20 activations   V21-V26 tables of trits   V27, V28 divisor or mask
 //
-// SPLIT leaves the low trits of V29 there and the high two in V30: r = x mod 27
-// (I1) or 9 (I2), q = x / 27 or 9, both by a product with a reciprocal of 512.
-// The reciprocals are exact for x <= 242 and x <= 80, what packings hold.
+// SPLIT leaves the low three trits of the I1 bytes V29 there and the high two in
+// V30: x mod 27 and x / 27, both by a product with a reciprocal of 512, which is
+// exact for x <= 242, what I1 holds. NIBBLES leaves the low two of I2 in V29 and
+// the high two in V30.
 
-#define TABLES \
+#define I1TABLES \
 	MOVD $·trits<>(SB), R8 \
 	VLD1.P 64(R8), [V21.B16, V22.B16, V23.B16, V24.B16] \
-	VLD1 (R8), [V25.B16, V26.B16]
+	VLD1 (R8), [V25.B16, V26.B16] \
+	VMOVI $19, V27.B16 \
+	VMOVI $27, V28.B16
 
-#define DIVISOR(reciprocal, by) \
-	VMOVI $reciprocal, V27.B16 \
-	VMOVI $by, V28.B16
+#define I2TABLES \
+	MOVD $·crumbs<>(SB), R8 \
+	VLD1 (R8), [V21.B16, V22.B16] \
+	VMOVI $15, V27.B16
 
 #define SPLIT \
 	UMULL(30, 29, 27) \
@@ -45,6 +56,10 @@ GLOBL ·trits<>(SB), RODATA|NOPTR, $96
 	USHR(30, 30, 1) \
 	MLS(29, 30, 28)
 
+#define NIBBLES \
+	USHR(30, 29, 4) \
+	VAND V27.B16, V29.B16, V29.B16
+
 // Trit j of the 16 bytes, to V31.
 #define I1J0 TBL2(31, 21, 29)
 #define I1J1 TBL2(31, 23, 29)
@@ -52,9 +67,9 @@ GLOBL ·trits<>(SB), RODATA|NOPTR, $96
 #define I1J3 TBL(31, 21, 30)
 #define I1J4 TBL(31, 23, 30)
 #define I2J0 TBL(31, 21, 29)
-#define I2J1 TBL(31, 23, 29)
+#define I2J1 TBL(31, 22, 29)
 #define I2J2 TBL(31, 21, 30)
-#define I2J3 TBL(31, 23, 30)
+#define I2J3 TBL(31, 22, 30)
 
 // One vector of 4 rows times 1, 2 or 4 tokens, into sums d and following.
 #define I1X1(d) \
@@ -68,7 +83,7 @@ GLOBL ·trits<>(SB), RODATA|NOPTR, $96
 
 #define I2X1(d) \
 	VLD1.P 16(R1), [V29.B16] \
-	SPLIT \
+	NIBBLES \
 	I2J0; SDOT(d, 31, 16, 0) \
 	I2J1; SDOT(d, 31, 16, 1) \
 	I2J2; SDOT(d, 31, 16, 2) \
@@ -87,7 +102,7 @@ GLOBL ·trits<>(SB), RODATA|NOPTR, $96
 
 #define I2X2(d) \
 	VLD1.P 16(R1), [V29.B16] \
-	SPLIT \
+	NIBBLES \
 	I2J0; PAIR(d, 16, 0) \
 	I2J1; PAIR(d, 16, 2) \
 	I2J2; PAIR(d, 17, 0) \
@@ -106,7 +121,7 @@ GLOBL ·trits<>(SB), RODATA|NOPTR, $96
 
 #define I2X4(d) \
 	VLD1.P 16(R1), [V29.B16] \
-	SPLIT \
+	NIBBLES \
 	I2J0; FOUR(d, 16) \
 	I2J1; FOUR(d, 17) \
 	I2J2; FOUR(d, 18) \
@@ -141,8 +156,7 @@ TEXT ·sdotI1x1(SB), NOSPLIT, $0-32
 	MOVD w+8(FP), R1
 	MOVD act+16(FP), R2
 	MOVD blocks+24(FP), R3
-	TABLES
-	DIVISOR(19, 27)
+	I1TABLES
 	ZERO
 block:
 	VLD1.P 16(R2), [V16.B16]
@@ -192,8 +206,7 @@ TEXT ·sdotI1x2(SB), NOSPLIT, $0-32
 	MOVD w+8(FP), R1
 	MOVD act+16(FP), R2
 	MOVD blocks+24(FP), R3
-	TABLES
-	DIVISOR(19, 27)
+	I1TABLES
 	ZERO
 block:
 	VLD1.P 32(R2), [V16.B16, V17.B16]
@@ -235,8 +248,7 @@ TEXT ·sdotI1x4(SB), NOSPLIT, $0-32
 	MOVD w+8(FP), R1
 	MOVD act+16(FP), R2
 	MOVD blocks+24(FP), R3
-	TABLES
-	DIVISOR(19, 27)
+	I1TABLES
 	ZERO
 block:
 	VLD1.P 64(R2), [V16.B16, V17.B16, V18.B16, V19.B16]
@@ -274,8 +286,7 @@ TEXT ·sdotI2x1(SB), NOSPLIT, $0-32
 	MOVD w+8(FP), R1
 	MOVD act+16(FP), R2
 	MOVD blocks+24(FP), R3
-	TABLES
-	DIVISOR(57, 9)
+	I2TABLES
 	ZERO
 block:
 	VLD1.P 16(R2), [V16.B16]
@@ -324,8 +335,7 @@ TEXT ·sdotI2x2(SB), NOSPLIT, $0-32
 	MOVD w+8(FP), R1
 	MOVD act+16(FP), R2
 	MOVD blocks+24(FP), R3
-	TABLES
-	DIVISOR(57, 9)
+	I2TABLES
 	ZERO
 block:
 	VLD1.P 32(R2), [V16.B16, V17.B16]
@@ -366,8 +376,7 @@ TEXT ·sdotI2x4(SB), NOSPLIT, $0-32
 	MOVD w+8(FP), R1
 	MOVD act+16(FP), R2
 	MOVD blocks+24(FP), R3
-	TABLES
-	DIVISOR(57, 9)
+	I2TABLES
 	ZERO
 block:
 	VLD1.P 64(R2), [V16.B16, V17.B16, V18.B16, V19.B16]

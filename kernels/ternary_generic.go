@@ -1,7 +1,7 @@
 package kernels
 
 // genericTernary is the portable kernel, and the one others are tested
-// against: per token a table of 3^g sums for each of a block's 4 bytes, then
+// against: per token a table of sums for each of a block's 4 bytes, then
 // four lookups for every 4g weights.
 var genericTernary = &ternaryKernel{
 	name:      "generic",
@@ -21,7 +21,7 @@ func mulTernaryGeneric(m *ternaryMul, _ *ternaryRun, s *ternaryScratch, strips, 
 		clear(sums)
 		for b := range l.blocks {
 			for c := range blockBytes {
-				ternaryTable(&s.table[c], q[(b*blockBytes+c)*l.g:][:l.g])
+				ternaryTable(&s.table[c], q[(b*blockBytes+c)*l.g:][:l.g], radix(l.w.Packing))
 			}
 			for i := strips.lo; i < strips.hi; i++ {
 				lookUpBlock(sums[(i-strips.lo)*stripRows:], &s.table, l.stripData(i)[b*stripRows*blockBytes:])
@@ -35,19 +35,21 @@ func mulTernaryGeneric(m *ternaryMul, _ *ternaryRun, s *ternaryScratch, strips, 
 	}
 }
 
-// ternaryTable sets t[Σ (w+1)·3^j] to Σ w·a[j] for all w of {-1, 0, +1}: the
+// ternaryTable sets t[Σ (w+1)·base^j] to Σ w·a[j] for all w of {-1, 0, +1}: the
 // entries of j trits become those of j+1 by subtracting, keeping and adding
-// the next activation (Vec-LUT §4, topological precomputing).
-func ternaryTable(t *[256]int32, a []int8) {
+// the next activation (Vec-LUT §4, topological precomputing). Between the
+// entries of base 4 are some that no byte reads.
+func ternaryTable(t *[256]int32, a []int8, base int) {
 	t[0] = 0
-	n := 1
+	place, n := 1, 1
 	for _, v := range a {
 		d := int32(v)
 		for i := range n {
 			e := t[i]
-			t[i], t[n+i], t[2*n+i] = e-d, e, e+d
+			t[i], t[place+i], t[2*place+i] = e-d, e, e+d
 		}
-		n *= 3
+		n += 2 * place
+		place *= base
 	}
 }
 

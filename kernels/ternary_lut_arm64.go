@@ -22,9 +22,10 @@ const (
 
 func mulTernaryNeonLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
-	cols, table := blockBytes*l.g, 81*2*neonLanes
-	if l.g == 5 {
-		table *= 3
+	cols, base := blockBytes*l.g, radix(l.w.Packing)
+	table := 2 * neonLanes * 243 // up to the row of all digits 2
+	if base == 4 {
+		table = 2 * neonLanes * 171
 	}
 	act := r.act[(tokens.lo-r.lo)*m.t.stride:]
 	const sums = stripRows * neonLanes
@@ -33,7 +34,7 @@ func mulTernaryNeonLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, 
 	clear(s.acc32[:n*sums])
 	flush := lutFlush / cols
 	for b := range l.blocks {
-		lutBuildNEON(&s.tables[0], &act[b*cols*neonLanes], l.g, blockBytes)
+		lutBuildNEON(&s.tables[0], &act[b*cols*neonLanes], l.g, base, blockBytes)
 		for i := range n {
 			lutAddNEON(&s.acc16[i*sums], &s.tables[0], &l.stripData(strips.lo + i)[b*stripRows*blockBytes], table)
 		}

@@ -6,19 +6,22 @@
 // Vector lookup (Vec-LUT §3): a table row is the int16 sums of 8 tokens, one
 // register.
 
-// func lutBuildNEON(tables *int16, act *int8, trits, groups int)
-// tables[groups][3^trits][8] from act[groups][trits][8]: row Σ (w+1)·3^j holds Σ w·act[j].
+// func lutBuildNEON(tables *int16, act *int8, trits, base, groups int)
+// tables[groups][rows][8] from act[groups][trits][8]: row Σ (w+1)·base^j holds Σ w·act[j].
 // The rows of j trits become those of j+1 by subtracting, keeping and adding
-// the next activation (Vec-LUT §4). trits and groups are positive.
-TEXT ·lutBuildNEON(SB), NOSPLIT, $0-32
+// the next activation (Vec-LUT §4); between those of base 4 are some that no
+// byte names. A table ends with the row of all digits 2. trits and groups are positive.
+TEXT ·lutBuildNEON(SB), NOSPLIT, $0-40
 	MOVD tables+0(FP), R0
 	MOVD act+8(FP), R1
 	MOVD trits+16(FP), R2
-	MOVD groups+24(FP), R3
+	MOVD base+24(FP), R11
+	MOVD groups+32(FP), R3
 group:
 	VEOR V0.B16, V0.B16, V0.B16
 	VST1 [V0.H8], (R0)
-	MOVD $1, R4 // rows so far
+	MOVD $1, R4  // place of the next trit: base^j
+	MOVD $1, R10 // rows so far
 	MOVD R2, R5
 trit:
 	FMOVD.P 8(R1), F1
@@ -26,7 +29,7 @@ trit:
 	MOVD R0, R6
 	ADD  R4<<4, R0, R7
 	ADD  R4<<4, R7, R8
-	MOVD R4, R9
+	MOVD R10, R9
 row:
 	VLD1 (R6), [V2.H8]
 	VSUB V1.H8, V2.H8, V3.H8
@@ -36,7 +39,8 @@ row:
 	VST1.P [V4.H8], 16(R8)
 	SUBS $1, R9, R9
 	BNE  row
-	ADD  R4<<1, R4, R4
+	ADD  R4<<1, R10, R10
+	MADD R11, ZR, R4, R4
 	SUBS $1, R5, R5
 	BNE  trit
 	MOVD R8, R0

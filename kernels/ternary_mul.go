@@ -76,7 +76,7 @@ type ternaryScratch struct {
 }
 
 func (s *ternaryScratch) init() {
-	s.tables = aligned[int16](maxTableRows * maxLanes)
+	s.tables = aligned[int16](maxTables / 2)
 	s.acc16 = aligned[int16](maxPartStrips * stripRows * maxLanes)
 	s.acc32 = aligned[int32](maxPartStrips * stripRows * maxLanes)
 	s.planes = aligned[uint8](maxPlanes * stripRows * blockBytes)
@@ -87,7 +87,7 @@ func (s *ternaryScratch) init() {
 const (
 	maxLanes      = 16       // tokens a lookup table row
 	maxPartStrips = 32       // strips a part of a lookup kernel
-	maxTableRows  = 4 * 243  // I1: 4 groups; I2 has 8 × 81
+	maxTables     = 50304    // bytes: 4 pairs of I2 with the room between; 4 tables of I1 take 31104
 	maxPlanes     = 64       // 16 blocks of I2 or 12 of I1
 	edgeTokens    = maxLanes // tokens of the widest tile
 	genericRows   = 16 * stripRows

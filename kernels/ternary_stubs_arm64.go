@@ -27,7 +27,7 @@ func sdotI2x4(sums *int32, w, act *byte, blocks int)
 func ternaryFinishNEON(y *float32, sums *int32, scale float32, rows *float32)
 
 //go:noescape
-func lutBuildNEON(tables *int16, act *int8, trits, groups int)
+func lutBuildNEON(tables *int16, act *int8, trits, base, groups int)
 
 //go:noescape
 func lutAddNEON(acc, tables *int16, w *byte, table int)

@@ -89,7 +89,7 @@ func TestLoadRefusesTernaryDataThatKernelsCouldNotTrust(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(m *Matrix){
 		"short data":     func(m *Matrix) { m.Data = m.Data[:len(m.Data)-1] },
-		"a byte of 81":   func(m *Matrix) { m.Data[7] = 81 },
+		"a crumb of 3":   func(m *Matrix) { m.Data[7] = 3 << 4 },
 		"no scale":       func(m *Matrix) { m.Scale = nil },
 		"more columns":   func(m *Matrix) { m.Cols = 17 },
 		"no rows":        func(m *Matrix) { m.Rows = 0 },

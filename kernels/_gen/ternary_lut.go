@@ -14,6 +14,41 @@ import (
 
 const rowBytes = 32 // 16 tokens of int16: one register
 
+// lutTables is how the tables of 4·steps groups lie in memory. Those of base 3
+// follow one another. Those of crumbs have 81 rows at 171 places: two tables
+// share the lines of 64 bytes, row by row, so that no line is half empty, and
+// pairs are crumbPair apart: of the distances that keep pairs apart, those of
+// 13 or 51 sets more than a multiple of 64 spread the rows of four pairs over
+// the 64 sets of an L1 most evenly (at most 9 lines, in 4 sets; 6 or less in
+// the others).
+type lutTables struct{ base, rowBits int }
+
+const crumbPair = (3*64 + 13) * 2 * rowBytes
+
+func tablesOf(g int) lutTables {
+	if g == 4 {
+		return lutTables{4, 6}
+	}
+	return lutTables{3, 5}
+}
+
+// place is what trit j counts in rows.
+func (t lutTables) place(j int) int {
+	n := 1
+	for range j {
+		n *= t.base
+	}
+	return n
+}
+
+// table is the distance of table k from the first in bytes.
+func (t lutTables) table(k, g int) int {
+	if g == 4 {
+		return k/2*crumbPair + k%2*rowBytes
+	}
+	return k * pow3(g) * rowBytes
+}
+
 func ternaryLUT() {
 	for _, g := range []int{4, 5} {
 		lutBuild(g)
@@ -28,9 +63,17 @@ func ternaryLUT() {
 
 func lutBuild(g int) {
 	text(fmt.Sprintf("lutBuild%dAVX2", g), "func(tables *int16, act *int8, groups int)")
-	contract(fmt.Sprintf("lutBuild%dAVX2 writes tables[groups][%d][16] from act[groups][%d][16]: row Σ (w+1)·3^j holds Σ w·act[j].", g, pow3(g), g),
+	t := tablesOf(g)
+	contract(fmt.Sprintf("lutBuild%dAVX2 writes groups tables from act[groups][%d][16]: row Σ (w+1)·%d^j holds Σ w·act[j].", g, g, t.base),
 		"groups is positive.")
 	tables, act, groups := param("tables"), param("act"), param("groups")
+	var step, both reg.GPVirtual
+	if g == 4 {
+		step, both = GP64(), GP64()
+		Comment("To the table's twin and on to the next pair in turn")
+		MOVQ(U32(rowBytes), step)
+		MOVQ(U32(crumbPair), both)
+	}
 	Label("loop")
 	a := make([]reg.VecVirtual, g)
 	for j := range a {
@@ -43,18 +86,24 @@ func lutBuild(g int) {
 	var walk func(j, row int, sum reg.VecVirtual)
 	walk = func(j, row int, sum reg.VecVirtual) {
 		if j < 0 {
-			VMOVDQU(sum, Mem{Base: tables, Disp: row * rowBytes})
+			VMOVDQU(sum, Mem{Base: tables, Disp: row << t.rowBits})
 			return
 		}
 		lo, hi := YMM(), YMM()
 		VPSUBW(a[j], sum, lo)
 		walk(j-1, row, lo)
-		walk(j-1, row+pow3(j), sum)
+		walk(j-1, row+t.place(j), sum)
 		VPADDW(a[j], sum, hi)
-		walk(j-1, row+2*pow3(j), hi)
+		walk(j-1, row+2*t.place(j), hi)
 	}
 	walk(g-1, 0, root)
-	ADDQ(U32(uint32(pow3(g)*rowBytes)), tables)
+	if g == 4 {
+		ADDQ(step, tables)
+		NEGQ(step)
+		ADDQ(both, step)
+	} else {
+		ADDQ(U32(uint32(t.table(1, g))), tables)
+	}
 	ADDQ(Imm(uint64(16*g)), act)
 	DECQ(groups)
 	JNE(LabelRef("loop"))
@@ -78,7 +127,8 @@ var (
 func lutLookup(g, steps int, stage lutStage) {
 	name := fmt.Sprintf("lut%s%dx%dAVX2", stage.name, g, steps)
 	text(name, "func(acc32 *int32, acc16, tables *int16, w *byte, strips, strip int)")
-	contract(fmt.Sprintf("%s %s what %d blocks contribute by %d tables of %d rows: acc[strips·64][16].", name, stage.does, steps, 4*steps, pow3(g)),
+	t := tablesOf(g)
+	contract(fmt.Sprintf("%s %s what %d blocks contribute by %d tables of lutBuild%dAVX2: acc[strips·64][16].", name, stage.does, steps, 4*steps, g),
 		"strip is the distance of strips in bytes. strips is positive.")
 	acc, tables, w, strips, strip := param("acc16"), param("tables"), param("w"), param("strips"), param("strip")
 	var wide reg.Register
@@ -107,9 +157,9 @@ func lutLookup(g, steps int, stage lutStage) {
 		for k := range 4 * steps {
 			// Rotating puts a byte, times the size of a row, where the mask leaves it.
 			o := GP64()
-			RORXQ(Imm(uint64((8*(r%2*4+k%4)-5+64)%64)), q[k/4], o)
-			ANDL(U32(0xff*rowBytes), o.As32())
-			m := Mem{Base: tables, Index: o, Scale: 1, Disp: k * pow3(g) * rowBytes}
+			RORXQ(Imm(uint64((8*(r%2*4+k%4)-t.rowBits+64)%64)), q[k/4], o)
+			ANDL(U32(0xff<<t.rowBits), o.As32())
+			m := Mem{Base: tables, Index: o, Scale: 1, Disp: t.table(k, g)}
 			if k == 0 {
 				VMOVDQU(m, z)
 			} else {

@@ -30,14 +30,15 @@ func ternaryMAD() {
 	madFinish()
 }
 
-// unpacker splits 32 base-3 bytes into planes of digits. Bytes have no
-// multiply: each half of a 16-bit lane is divided by 9 or 27 as the high part of
-// a 16-bit product, and VPSHUFB tables over 0..8 give two digits each.
+// unpacker splits 32 bytes into planes of digits. Crumbs are shifted and masked.
+// For base 3, bytes have no multiply: each half of a 16-bit lane is divided by 27
+// as the high part of a 16-bit product, and VPSHUFB tables over 0..8 give two
+// digits each.
 type unpacker struct {
 	g                                 int
 	by, even, eight, seventeen        Mem // constants
 	units, threes, nines, twentySeven Mem // tables over 0..8
-	ones                              Mem
+	ones, three                       Mem
 }
 
 func newUnpacker(g int) *unpacker {
@@ -50,18 +51,15 @@ func newUnpacker(g int) *unpacker {
 		})))
 	}
 	c := func(name string, b []byte) Mem { return table(fmt.Sprintf("%s%d", name, g), b) }
-	u := &unpacker{
-		g:      g,
-		even:   c("even", words(16, 0x00ff)),
-		units:  t("units", func(i int) int { return i % 3 }),
-		threes: t("threes", func(i int) int { return i / 3 }),
-		nines:  t("nines", func(i int) int { return 9 * i }),
-		ones:   c("ones", words(16, 1)),
-	}
+	u := &unpacker{g: g, ones: c("ones", words(16, 1))}
 	if g == 4 {
-		u.by = c("by9x", words(16, 57<<7)) // x·57>>9 = x/9 for x <= 80
+		u.three = c("three", fill(32, func(int) byte { return 3 }))
 		return u
 	}
+	u.even = c("even", words(16, 0x00ff))
+	u.units = t("units", func(i int) int { return i % 3 })
+	u.threes = t("threes", func(i int) int { return i / 3 })
+	u.nines = t("nines", func(i int) int { return 9 * i })
 	u.by = c("by27x", words(16, 2428)) // x·2428>>16 = x/27 for x <= 242
 	u.eight = c("eight", fill(32, func(int) byte { return 8 }))
 	u.seventeen = c("seventeen", fill(32, func(int) byte { return 17 }))
@@ -70,7 +68,7 @@ func newUnpacker(g int) *unpacker {
 }
 
 // unpackRegs are the constants held in registers.
-type unpackRegs struct{ by, even, eight, seventeen, units, threes, nines, twentySeven reg.VecVirtual }
+type unpackRegs struct{ three, by, even, eight, seventeen, units, threes, nines, twentySeven reg.VecVirtual }
 
 func (u *unpacker) load() unpackRegs {
 	get := func(m Mem) reg.VecVirtual {
@@ -78,11 +76,11 @@ func (u *unpacker) load() unpackRegs {
 		VMOVDQU(m, y)
 		return y
 	}
-	t := unpackRegs{by: get(u.by), even: get(u.even), units: get(u.units), threes: get(u.threes), nines: get(u.nines)}
-	if u.g == 5 {
-		t.twentySeven, t.eight, t.seventeen = get(u.twentySeven), get(u.eight), get(u.seventeen)
+	if u.g == 4 {
+		return unpackRegs{three: get(u.three)}
 	}
-	return t
+	return unpackRegs{by: get(u.by), even: get(u.even), units: get(u.units), threes: get(u.threes), nines: get(u.nines),
+		twentySeven: get(u.twentySeven), eight: get(u.eight), seventeen: get(u.seventeen)}
 }
 
 // planes calls use with the digits of each trit position of the bytes at m.
@@ -93,36 +91,35 @@ func (u *unpacker) planes(t unpackRegs, m Mem, use func(j int, plane reg.VecVirt
 		use(j, p)
 	}
 	VMOVDQU(m, lo)
+	if u.g == 4 {
+		VPAND(t.three, lo, p)
+		use(0, p)
+		for j := 1; j < 4; j++ {
+			VPSRLW(Imm(2), lo, lo)
+			VPAND(t.three, lo, p)
+			use(j, p)
+		}
+		return
+	}
 	Comment("32 indices: divide, look digits up, multiply")
 	// The quotients of odd bytes come out in place, those of even bytes from a second product.
-	// For g = 4 what an even byte adds to its neighbour's quotient, 80·57/2^17, never reaches
-	// the next integer: the fraction is below .91. For g = 5 it would, and is cleared.
 	VPAND(t.even, lo, p)
-	if u.g == 4 {
-		VPMULHUW(t.by, lo, hi)
-	} else {
-		VPANDN(lo, t.even, hi)
-		VPMULHUW(t.by, hi, hi)
-	}
+	VPANDN(lo, t.even, hi)
+	VPMULHUW(t.by, hi, hi)
 	VPMULHUW(t.by, p, p)
 	VPBLENDVB(t.even, p, hi, hi)
-	high := t.nines
-	if u.g == 5 {
-		high = t.twentySeven
-	}
-	VPSHUFB(hi, high, p)
+	VPSHUFB(hi, t.twentySeven, p)
 	VPSUBB(p, lo, lo)
-	pick(u.g-2, t.units, hi)
-	pick(u.g-1, t.threes, hi)
-	if u.g == 5 { // lo is 0..26 now; its ninths are counted by comparing
-		VPCMPGTB(t.eight, lo, hi)
-		VPCMPGTB(t.seventeen, lo, p)
-		VPADDB(p, hi, hi)
-		VPABSB(hi, hi)
-		VPSHUFB(hi, t.nines, p)
-		VPSUBB(p, lo, lo)
-		use(2, hi)
-	}
+	pick(3, t.units, hi)
+	pick(4, t.threes, hi)
+	Comment("lo is 0..26 now; its ninths are counted by comparing")
+	VPCMPGTB(t.eight, lo, hi)
+	VPCMPGTB(t.seventeen, lo, p)
+	VPADDB(p, hi, hi)
+	VPABSB(hi, hi)
+	VPSHUFB(hi, t.nines, p)
+	VPSUBB(p, lo, lo)
+	use(2, hi)
 	pick(0, t.units, lo)
 	pick(1, t.threes, lo)
 }

@@ -16,7 +16,7 @@ import (
 const vnniPrefetch = 8192
 
 func ternaryVNNI() {
-	// crumbs[v] holds the trits 0..3 of byte v as digits of two bits. I2 uses the first half.
+	// crumbs[v] holds the trits 0..3 of an I1 byte v as digits of two bits, as I2 has them.
 	crumbs := table("crumbs", fill(256, func(v int) byte {
 		b := 0
 		for j := range 4 {
@@ -26,7 +26,7 @@ func ternaryVNNI() {
 		return byte(b)
 	}))
 	for _, n := range []int{1, 2, 4} {
-		vnni(crumbs, 4, 4, n)
+		vnni(Mem{}, 4, 4, n)
 		vnni(crumbs, 5, 4, n)
 	}
 	vnni(crumbs, 5, 2, 8)
@@ -40,8 +40,8 @@ func vnni(crumbs Mem, g, rm, n int) {
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. blocks is positive.", g, n))
 	w, act, blocks := param("w"), param("act"), param("blocks")
 	v := newVNNI(rm, n)
-	tab := make([]reg.VecVirtual, 2*(g-3)) // 128 or 256 bytes
-	for i := range tab {
+	var tab [4]reg.VecVirtual // 256 bytes
+	for i := range tab[:4*(g-4)] {
 		tab[i] = ZMM()
 		m := crumbs
 		m.Disp = 64 * i
@@ -53,14 +53,13 @@ func vnni(crumbs Mem, g, rm, n int) {
 		fifth = fifthTrit{broadcast(81), broadcast(162), broadcast(1)}
 	}
 	Label("loop")
-	Comment("One block: indices to digits, a position at a time, times its activations")
+	Comment("One block: digits, a position at a time, times their activations")
 	if g == 4 {
 		// All registers of a block first: their planes then share each broadcast.
 		x := make([]reg.VecVirtual, rm)
 		for r := range x {
 			x[r] = ZMM()
 			VMOVDQU64(Mem{Base: w, Disp: 64 * r}, x[r])
-			VPERMI2B(tab[1], tab[0], x[r])
 			if n <= 4 {
 				PREFETCHT0(Mem{Base: w, Disp: 64*r + vnniPrefetch})
 			}
