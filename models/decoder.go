@@ -15,9 +15,8 @@ type decoder struct {
 	glu    gatedUnit
 	embed  *gguf.Tensor // [Vocab][Hidden]
 	layers []layer
-	norm   []float32      // [Hidden]
-	head   kernels.Linear // [Outputs][Hidden]
-	bias   []float32      // [Outputs], or nil
+	norm   []float32 // [Hidden]
+	head   head
 	work   *step
 }
 
@@ -79,7 +78,7 @@ func newDecoder(l *loader, v variant) Model {
 		m.layers = append(m.layers, y)
 	}
 	m.norm = l.vector("output_norm.weight", c.Hidden)
-	m.head, m.bias = l.head()
+	m.head = l.head()
 	if l.err != nil {
 		return nil
 	}
@@ -132,7 +131,13 @@ func (m *decoder) Forward(b *Batch, kv *KVCache) error {
 		s.ops.addNorm(s.h, s.x, s.y, s.rows, next, c.NormEps)
 	}
 	s.acts.Set(s.h, s.rows, c.Hidden)
-	m.head.Mul(b.Logits, &s.acts)
-	s.ops.addBias(b.Logits, s.rows, m.bias)
+	if m.head.dense != nil {
+		m.head.dense.Mul(s.y, &s.acts)
+		s.ops.addBias(s.y, s.rows, m.head.denseBias)
+		s.ops.relu(s.y, s.rows, c.Hidden)
+		s.acts.Set(s.y, s.rows, c.Hidden)
+	}
+	m.head.out.Mul(b.Logits, &s.acts)
+	s.ops.addBias(b.Logits, s.rows, m.head.bias)
 	return nil
 }

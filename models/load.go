@@ -34,6 +34,7 @@ type Bundle struct {
 	// TemplateErr says why Template is nil although the file has one. The
 	// model still completes plain text.
 	TemplateErr error
+	Verifier    Verifier // how a reward model wants to be read, as far as the file says
 
 	file *gguf.File
 }
@@ -63,7 +64,7 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
-	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, file: f}
+	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f}
 	if source, ok := f.Metadata.String("tokenizer.chat_template"); ok {
 		b.Template, b.TemplateErr = template.Parse(source)
 	}

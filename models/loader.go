@@ -204,28 +204,6 @@ func blockNames(i int) func(string) string {
 	return func(name string) string { return prefix + name }
 }
 
-// poolingRank is the pooling_type of reward models.
-const poolingRank = 4
-
-// head is what turns the last hidden state into logits: the reward head of a
-// rank model with its bias, an output matrix, or the embedding once more.
-func (l *loader) head() (kernels.Linear, []float32) {
-	if l.count("pooling_type", 0, maxDim, 0) == poolingRank {
-		t := l.file.Tensor("cls.output.weight")
-		if t == nil {
-			l.fail("tensor cls.output.weight is missing")
-			return nil, nil
-		}
-		l.cfg.Outputs = t.Rows()
-		l.used["output.weight"] = true // of the generator that the reward model was made from
-		return l.matrix(t.Name, t.Rows(), l.cfg.Hidden), l.optionalVector("cls.output.bias", t.Rows())
-	}
-	if l.file.Tensor("output.weight") != nil {
-		return l.matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden), nil
-	}
-	return l.matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden), nil
-}
-
 // leftovers fails on a tensor that nobody asked for: a bias or scale passed
 // over in silence would change every answer.
 func (l *loader) leftovers() {

@@ -98,6 +98,17 @@ func (o *rowOps) gate(unit gatedUnit, gate, up []float32, n, width int) {
 	})
 }
 
+// relu sets x[n][width] to max(x, 0).
+func (o *rowOps) relu(x []float32, n, width int) {
+	o.dst, o.width = x, width
+	o.each(n, width, func(o *rowOps, i int) {
+		x := span(o.dst, i, o.width)
+		for k, v := range x {
+			x[k] = max(v, 0)
+		}
+	})
+}
+
 // rotate finishes the queries or keys x[n][width], whose heads have dim
 // elements, with the rows' angles cos, sin [n][pairs].
 func (o *rowOps) rotate(x []float32, n, width int, h *heads, dim int, eps float32, cos, sin []float32) {

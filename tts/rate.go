@@ -27,7 +27,7 @@ func (v *Reward) Model() *Model { return v.model }
 // Reads tells whether v can judge what m writes: reward models that take the
 // generator's very tokens need its vocabulary.
 func (v *Reward) Reads(m *Model) bool {
-	if v.format.Write != nil {
+	if v.format.write != nil {
 		return true
 	}
 	if m.Vocab != v.model.Vocab {
@@ -57,9 +57,12 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
 	defer cancel(nil)
 	req := &Request{Prompt: *prompt}
-	ids, err := v.model.prompt(ctx, req)
-	if err != nil {
-		return nil, 0, err
+	var ids []int32
+	if v.format.write == nil {
+		var err error
+		if ids, err = v.model.prompt(ctx, req); err != nil {
+			return nil, 0, err
+		}
 	}
 	root, err := v.Open(ctx, v.model, req, ids)
 	if err != nil {
@@ -86,46 +89,26 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 	return ratings, root.Spent(), nil
 }
 
-// rate scores one response, line by line.
+// rate scores one response, step by step.
 func (v *Reward) rate(ctx context.Context, judge Judge, text string) (Rating, error) {
-	var r Rating
-	c := &Candidate{}
+	c, r := &Candidate{}, Rating{Steps: v.format.steps(text)}
+	if j, ok := judge.(*textJudge); ok {
+		err := j.judge(ctx, c, text)
+		r.StepScores = c.StepScores
+		return r, err
+	}
+	from := 0
 	eos, ends := v.model.Tokenizer.EOS()
-	for _, step := range lines(text) {
-		if v.format.Write != nil { // it reads the text, so far
-			c.IDs = v.model.Tokenizer.Encode(c.IDs[:0], text[:step.End], tokenizer.Options{})
-		} else {
-			from := 0
-			if n := len(r.Steps); n > 0 {
-				from = r.Steps[n-1].End
-			}
-			c.IDs = v.model.Tokenizer.Encode(c.IDs, text[from:step.End], tokenizer.Options{})
-		}
-		if text[step.End-1] != '\n' {
-			c.Finish = FinishStop
-			if ends {
-				c.IDs = append(c.IDs, eos)
-			}
+	for _, step := range r.Steps {
+		c.IDs = v.model.Tokenizer.Encode(c.IDs, text[from:step.End], tokenizer.Options{})
+		from = step.End
+		if ends && text[step.End-1] != '\n' {
+			c.IDs = append(c.IDs, eos)
 		}
 		if err := judge.Score(ctx, c); err != nil {
 			return r, err
 		}
-		r.Steps = append(r.Steps, step)
 	}
 	r.StepScores = c.StepScores
 	return r, nil
-}
-
-// lines are the lines of text that are not blank, with their ends.
-func lines(text string) []Extent {
-	var out []Extent
-	start := 0
-	for line := range strings.Lines(text) {
-		end := start + len(line)
-		if strings.TrimSpace(line) != "" {
-			out = append(out, Extent{start, end})
-		}
-		start = end
-	}
-	return out
 }

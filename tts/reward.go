@@ -8,55 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
-
-// Format says what a process reward model reads and where its score of a
-// solution step stands. Reading a further kind of checkpoint is a further
-// value of this type.
-type Format struct {
-	Name string
-	// Write is the text that the model reads to judge the last of steps, whose
-	// score stands at the text's last token. nil: the model reads the very
-	// tokens of the generator, and its score stands at each token that ends a
-	// line or the turn.
-	Write func(ctx context.Context, m *Model, question string, steps []string) (string, error)
-	// Good and Bad are written with the tokens between whose logits the score
-	// is the softmax. Both empty: it is the sigmoid of the model's one output.
-	Good, Bad string
-	// Special asks for the BOS in front of a text that no template has written.
-	Special bool
-}
-
-// Formats are the known ones.
-func Formats() []Format {
-	return []Format{
-		{Name: "lutra"},
-		// Wang et al. 2024, "Math-Shepherd": a tag after each step.
-		{Name: "math-shepherd", Good: "+", Bad: "-", Special: true, Write: tagged},
-		// Xiong et al. 2024, "RLHFlow": a conversation in which the assistant's
-		// only word tells of the step that the user has written.
-		{Name: "rlhflow", Good: "+", Bad: "-", Write: conversed},
-	}
-}
-
-func tagged(_ context.Context, _ *Model, question string, steps []string) (string, error) {
-	return question + " " + strings.Join(steps, " ки\n") + " ки", nil
-}
-
-func conversed(ctx context.Context, m *Model, question string, steps []string) (string, error) {
-	p := Prompt{}
-	for i, step := range steps {
-		if i == 0 {
-			step = question + " " + step
-		} else {
-			p.Messages = append(p.Messages, template.Message{Role: "assistant", Content: "+"})
-		}
-		p.Messages = append(p.Messages, template.Message{Role: "user", Content: step})
-	}
-	return m.Render(ctx, &p)
-}
 
 // Reward scores with a process reward model on an engine of its own. Each
 // candidate has one sequence there, which is forked with it and fed only what
@@ -64,7 +17,7 @@ func conversed(ctx context.Context, m *Model, question string, steps []string) (
 type Reward struct {
 	model  *Model
 	format Format
-	ids    []int32 // of Good and Bad; nil: the model's one output
+	ids    []int32 // of the words good and bad, or of a head's two outputs; nil: the one output
 }
 
 var _ Scorer = (*Reward)(nil)
@@ -72,16 +25,31 @@ var _ Scorer = (*Reward)(nil)
 // NewReward makes a scorer of m, which must be a model of that format.
 func NewReward(m *Model, f Format) (*Reward, error) {
 	v := &Reward{model: m, format: f}
-	if f.Good == "" {
-		if m.Outputs != 1 {
-			return nil, fmt.Errorf("tts: model %q gives %d outputs, the format %q reads one", m.Name, m.Outputs, f.Name)
-		}
+	misfit := func(reason string, args ...any) error {
+		return fmt.Errorf("tts: model %q is none of format %q: "+reason, append([]any{m.Name, f.Name}, args...)...)
+	}
+	if f.outputs > 0 && m.Outputs != f.outputs {
+		return nil, misfit("it gives %d outputs, want %d", m.Outputs, f.outputs)
+	}
+	if f.outputs == 2 {
+		v.ids = []int32{1, 0}
+	}
+	if f.chat && m.Template == nil {
+		return nil, misfit("it has no chat template")
+	}
+	if !f.whole && len(m.Tokenizer.Encode(nil, f.Separator, tokenizer.Options{})) == 0 {
+		return nil, misfit("it has no token for the separator %q", f.Separator)
+	}
+	if f.tag != "" && len(m.Tokenizer.Encode(nil, f.tag, tokenizer.Options{ParseSpecial: true})) != 1 {
+		return nil, misfit("its vocabulary has no token %s", f.tag)
+	}
+	if f.good == "" {
 		return v, nil
 	}
-	for _, word := range []string{f.Good, f.Bad} {
+	for _, word := range []string{f.good, f.bad} {
 		ids := m.Tokenizer.Encode(nil, word, tokenizer.Options{})
 		if len(ids) == 0 || int(ids[len(ids)-1]) >= m.Outputs {
-			return nil, fmt.Errorf("tts: model %q has no token for %q, which the format %q reads", m.Name, word, f.Name)
+			return nil, misfit("it has no token for %q", word)
 		}
 		v.ids = append(v.ids, ids[len(ids)-1])
 	}
@@ -103,8 +71,8 @@ func (v *Reward) read(ctx context.Context, seq *batcher.Sequence) (float32, erro
 
 // Open implements Scorer.
 func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int32) (Judge, error) {
-	if v.format.Write != nil {
-		return &textJudge{v: v, from: m, question: question(m, req, prompt), spent: new(atomic.Int64)}, nil
+	if v.format.write != nil {
+		return &textJudge{v: v, from: m, asked: conversation(m, req, prompt), spent: new(atomic.Int64)}, nil
 	}
 	for _, id := range prompt {
 		if m.Vocab != v.model.Vocab || m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {

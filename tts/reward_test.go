@@ -27,21 +27,36 @@ func seen(t *testing.T, format Format) (*toy.Model, *Model, *Reward, func() []st
 		all := append(slices.Clone(*texts.Load()), tok.Decode(tokens, true))
 		texts.Store(&all)
 		x := logit(opine(tokens))
-		if len(row) == 1 {
+		switch len(row) {
+		case 1:
 			row[0] = x
-		} else {
+		case 2:
+			row[0], row[1] = 3, x+3
+		default:
 			row[good], row[bad] = x+3, 3
 		}
 	}}
-	if format.Good == "" {
-		m.Outputs = 1
-	}
+	m.Outputs = format.outputs
 	model := run(t, m)
 	v, err := NewReward(model, format)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m, model, v, func() []string { return *texts.Load() }
+}
+
+// formats are the known ones, fit for the toy's vocabulary and its answers of
+// single lines.
+func formats() map[string]Format {
+	all := make(map[string]Format)
+	for _, f := range Formats() {
+		f.Separator = "\n"
+		if f.tag != "" {
+			f.tag = "<|endoftext|>"
+		}
+		all[f.Name] = f
+	}
+	return all
 }
 
 func logit(p float32) float32 {
@@ -52,7 +67,18 @@ func logit(p float32) float32 {
 func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 	chat := "<|im_start|>user\n"
 	reply := "<|im_end|>\n<|im_start|>assistant\n"
+	tagged := "<|im_start|>system\n" + qwenSystem + "<|im_end|>\n" + chat + asked + reply
 	for name, want := range map[string][]string{
+		"skywork-prm": {
+			"<|endoftext|>" + asked + "\n1.\n", "<|endoftext|>" + asked + "\n1.\n2.\n",
+			"<|endoftext|>" + asked + "\n1.\n2.\n\n3.\n", "<|endoftext|>" + asked + "\n" + solution + "\n",
+		},
+		"qwen-prm": {
+			tagged + "1.<|endoftext|>", tagged + "1.<|endoftext|>2.<|endoftext|>", tagged + "1.<|endoftext|>2.<|endoftext|>3.<|endoftext|>",
+			tagged + "1.<|endoftext|>2.<|endoftext|>3.<|endoftext|>Answer: 3<|endoftext|>",
+		},
+		"trl-prm":       {asked + "\n1.\n", asked + "\n1.\n2.\n", asked + "\n1.\n2.\n3.\n", asked + "\n1.\n2.\n3.\nAnswer: 3\n"},
+		"sequence":      {chat + asked + reply + solution + "<|im_end|>\n"},
 		"lutra":         {asked + "1.\n", asked + "1.\n2.\n", asked + "1.\n2.\n\n3.\n", asked + solution + "<|im_end|>"},
 		"math-shepherd": {asked + " 1. ки", asked + " 1. ки\n2. ки", asked + " 1. ки\n2. ки\n3. ки", asked + " 1. ки\n2. ки\n3. ки\nAnswer: 3 ки"},
 		"rlhflow": {
@@ -62,8 +88,8 @@ func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 			chat + asked + " 1." + reply + "+<|im_end|>\n" + chat + "2." + reply + "+<|im_end|>\n" + chat + "3." + reply + "+<|im_end|>\n" + chat + "Answer: 3" + reply,
 		},
 	} {
-		i := slices.IndexFunc(Formats(), func(f Format) bool { return f.Name == name })
-		m, model, v, texts := seen(t, Formats()[i])
+		format := formats()[name]
+		m, model, v, texts := seen(t, format)
 		req := request(1, 1)
 		prompt := model.Tokenizer.Encode(nil, asked, tokenizer.Options{})
 		end, _ := model.Tokenizer.EOS()
@@ -81,8 +107,19 @@ func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 			t.Errorf("%s read its scores after %q, want %q", name, got, want)
 		}
 		for i, s := range c.StepScores {
-			special := model.Tokenizer.Encode(nil, want[i], tokenizer.Options{ParseSpecial: true})
-			if p := opine(special); math.Abs(float64(s)-float64(min(max(p, 0.001), 0.999))) > 1e-5 {
+			parts := []string{want[i]}
+			if name == "skywork-prm" { // tokenises each line, and its end, by itself
+				question, answer, _ := strings.Cut(want[i], "\n")
+				parts = []string{question + "\n"}
+				for line := range strings.Lines(answer) {
+					parts = append(parts, strings.TrimSuffix(line, "\n"), "\n")
+				}
+			}
+			var read []int32
+			for _, part := range parts {
+				read = model.Tokenizer.Encode(read, part, tokenizer.Options{ParseSpecial: true})
+			}
+			if p := opine(read); math.Abs(float64(s)-float64(min(max(p, 0.001), 0.999))) > 1e-5 {
 				t.Errorf("%s: score %d = %v, want %v", name, i, s, p)
 			}
 		}
@@ -117,20 +154,34 @@ func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 		}
 		at.Close()
 		// A blank line on its own is read as the end of what came before.
-		if scores := piecewise.StepScores; len(scores) < len(want) || scores[0] != c.StepScores[0] || scores[len(scores)-1] != c.StepScores[len(want)-1] {
+		scores := piecewise.StepScores
+		if len(scores) < len(want) || !format.whole && scores[0] != c.StepScores[0] || scores[len(scores)-1] != c.StepScores[len(want)-1] {
 			t.Errorf("%s: step by step %v, at once %v", name, scores, c.StepScores)
 		}
 	}
 }
 
 func TestVerifiersThatCannotReadAreRefused(t *testing.T) {
-	generator := run(t, &toy.Model{})
-	if _, err := NewReward(generator, Formats()[0]); err == nil {
-		t.Error("a generator was taken for a model of one output")
-	}
-	single := run(t, &toy.Model{Outputs: 1})
-	if _, err := NewReward(single, Formats()[1]); err == nil {
-		t.Error("a model of one output was taken for one of tokens")
+	generator, single, pair := run(t, &toy.Model{}), run(t, &toy.Model{Outputs: 1}), run(t, &toy.Model{Outputs: 2})
+	untaught := *single
+	untaught.Template = nil
+	unmarked := formats()["qwen-prm"]
+	unmarked.tag = "<extra_0>"
+	for _, c := range []struct {
+		m      *Model
+		format Format
+		want   string
+	}{
+		{generator, formats()["lutra"], "1024 outputs, want 1"},
+		{single, formats()["math-shepherd"], "no token for"},
+		{single, formats()["trl-prm"], "1 outputs, want 2"},
+		{&untaught, formats()["sequence"], "no chat template"},
+		{pair, unmarked, "no token <extra_0>"},
+		{single, Format{Name: "blank", outputs: 1}, "separator"},
+	} {
+		if _, err := NewReward(c.m, c.format); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("NewReward with format %q: %v, want an error that says %q", c.format.Name, err, c.want)
+		}
 	}
 	v, err := NewReward(single, Formats()[0])
 	if err != nil {
@@ -155,6 +206,36 @@ func TestSolutionsLongerThanTheVerifierReadsKeepTheirScores(t *testing.T) {
 		if len(c.StepScores) == 0 || c.Score == 0 {
 			t.Errorf("candidate %q has the scores %v", c.Text, c.StepScores)
 		}
+	}
+}
+
+func TestParagraphsAreStepsWhereTheModelSaysSo(t *testing.T) {
+	_, model, v, texts := seen(t, Format{Name: "paragraphs", Separator: "\n\n", outputs: 2, write: joined})
+	ratings, _, err := v.Rate(t.Context(), &request(1, 1).Prompt, AggregateMean, "1.\n2.\n\n\n\n3.", "1.\n2.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{asked + "\n\n1.\n2.\n\n", asked + "\n\n1.\n2.\n\n", asked + "\n\n1.\n2.\n\n3.\n\n"}
+	if got := slices.Sorted(slices.Values(texts())); !slices.Equal(got, want) {
+		t.Errorf("%q was read, want %q", got, want)
+	}
+	if got := ratings[0].Steps; !slices.Equal(got, []Extent{{0, 7}, {9, 11}}) {
+		t.Errorf("steps %v, want [0,7) and [9,11)", got)
+	}
+	// Where a search divides the text otherwise, its steps are judged.
+	judge, err := v.Open(t.Context(), model, request(1, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer judge.Close()
+	c := Candidate{IDs: model.Tokenizer.Encode(nil, "1.\n", tokenizer.Options{})}
+	for range 2 { // nothing new the second time
+		if err := judge.Score(t.Context(), &c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(c.StepScores) != 1 {
+		t.Errorf("the scores of one line are %v", c.StepScores)
 	}
 }
 

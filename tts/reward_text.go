@@ -7,52 +7,62 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/models/template"
 )
 
 // textJudge writes solutions anew for a reward model with words of its own.
-// What a further step leaves unchanged of the text is not computed again.
+// What a further step leaves unchanged of what it reads is not computed again.
 type textJudge struct {
-	v        *Reward
-	from     *Model // the generator
-	question string
-	seq      *batcher.Sequence // nil before the first step
-	fed      []int32           // its tokens
-	judged   int               // steps
-	spent    *atomic.Int64
+	v     *Reward
+	from  *Model // the generator
+	asked []template.Message
+	seq   *batcher.Sequence // nil before the first step
+	fed   []int32           // its tokens
+	steps []Extent          // judged, in the text so far
+	spent *atomic.Int64
 }
 
-// Score implements Judge: one score a line, the last one only when it has
-// ended.
+// Score implements Judge. Where the search has divided the text there a step
+// ends, whether or not a separator stands there.
 func (j *textJudge) Score(ctx context.Context, c *Candidate) error {
-	text := j.from.Decode(c.IDs)
-	if c.Finish == "" {
-		text = text[:strings.LastIndexByte(text, '\n')+1]
+	return j.judge(ctx, c, j.from.Decode(c.IDs))
+}
+
+// judge scores each step that text has gained. Where answers are judged whole,
+// that is all of it once more.
+func (j *textJudge) judge(ctx context.Context, c *Candidate, text string) error {
+	f, from := &j.v.format, 0
+	if f.whole {
+		j.steps = nil
+	} else if n := len(j.steps); n > 0 {
+		from = min(j.steps[n-1].End, len(text))
 	}
-	steps := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
-	steps = slices.DeleteFunc(steps, func(s string) bool { return strings.TrimSpace(s) == "" })
-	for j.judged < len(steps) {
-		text, err := j.v.format.Write(ctx, j.v.model, j.question, steps[:j.judged+1])
+	for _, step := range f.steps(text[from:]) {
+		step = Extent{from + step.Start, from + step.End}
+		j.steps = append(j.steps, step)
+		r := reading{Model: j.v.model, Format: f, asked: j.asked, text: text[:step.End]}
+		for _, s := range j.steps {
+			s.End = min(s.End, len(text))
+			r.steps = append(r.steps, strings.Trim(strings.TrimSuffix(text[min(s.Start, s.End):s.End], f.Separator), "\n"))
+		}
+		ids, err := f.write(ctx, &r)
 		if err != nil {
 			return err
 		}
-		if err := j.feed(ctx, text); err != nil {
+		if err := j.feed(ctx, ids); err != nil {
 			return err
 		}
 		s, err := j.v.read(ctx, j.seq)
 		if err != nil {
 			return err
 		}
-		j.judged++
 		c.StepScores = append(c.StepScores, s)
 	}
 	return nil
 }
 
-// feed makes the sequence hold text.
-func (j *textJudge) feed(ctx context.Context, text string) error {
-	opt := tokenizer.Options{AddSpecial: j.v.format.Special, ParseSpecial: !j.v.format.Special}
-	ids := j.v.model.Tokenizer.Encode(nil, text, opt)
+// feed makes the sequence hold ids.
+func (j *textJudge) feed(ctx context.Context, ids []int32) error {
 	if j.seq != nil && len(ids) >= len(j.fed) && slices.Equal(ids[:len(j.fed)], j.fed) {
 		j.seq.Append(ids[len(j.fed):]...)
 		j.spent.Add(int64(len(ids) - len(j.fed)))
@@ -81,6 +91,7 @@ func (j *textJudge) Fork(ctx context.Context, n int) ([]Judge, error) {
 	}
 	for i := range judges {
 		k := *j
+		k.steps = slices.Clip(k.steps)
 		if j.seq != nil {
 			k.seq = seqs[i]
 		}
@@ -97,17 +108,4 @@ func (j *textJudge) Close() {
 	if j.seq != nil {
 		j.seq.Close()
 	}
-}
-
-// question is what was asked: the last user message, or the prompt's text.
-func question(m *Model, req *Request, prompt []int32) string {
-	for _, msg := range slices.Backward(req.Prompt.Messages) {
-		if text, ok := msg.Content.(string); ok && msg.Role == "user" {
-			return text
-		}
-	}
-	if req.Prompt.Text != "" {
-		return req.Prompt.Text
-	}
-	return m.Decode(prompt)
 }

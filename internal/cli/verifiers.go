@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -16,8 +19,10 @@ type VerifierConfig struct {
 	Name     string `koanf:"name"`     // API name; empty: the file's stem or the embedded name
 	Path     string `koanf:"path"`     // GGUF file
 	Embedded string `koanf:"embedded"` // a model inside the binary
-	Format   string `koanf:"format"`   // what it reads and where its scores stand; empty: lutra
-	Context  int    `koanf:"context"`  // longest sequence in tokens; 0: the model's own
+	Format   string `koanf:"format"`   // what it reads and where its scores stand; empty: as the file says, else lutra
+	// Separator ends a solution step in text that no search has divided; empty: as the file says, else the format's.
+	Separator string `koanf:"separator"`
+	Context   int    `koanf:"context"` // longest sequence in tokens; 0: the model's own
 }
 
 // defaultVerifiers are the embedded reward models.
@@ -39,7 +44,7 @@ func (v VerifierConfig) validate() error {
 	if v.Context < 0 {
 		return fmt.Errorf("context: %d is negative", v.Context)
 	}
-	_, err := v.format()
+	_, err := v.format(models.Verifier{})
 	return err
 }
 
@@ -48,35 +53,36 @@ func (v VerifierConfig) model() ModelConfig {
 	return ModelConfig{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context}
 }
 
-func (v VerifierConfig) format() (tts.Format, error) {
+// format is how the model is read: as configured, else as its file says.
+func (v VerifierConfig) format(file models.Verifier) (tts.Format, error) {
 	formats := tts.Formats()
-	if v.Format == "" {
-		return formats[0], nil
-	}
-	var names []string
-	for _, f := range formats {
-		if f.Name == v.Format {
-			return f, nil
+	name := cmp.Or(v.Format, file.Format, formats[0].Name)
+	i := slices.IndexFunc(formats, func(f tts.Format) bool { return f.Name == name })
+	if i < 0 {
+		var known []string
+		for _, f := range formats {
+			known = append(known, f.Name)
 		}
-		names = append(names, f.Name)
+		return tts.Format{}, fmt.Errorf("format: %q is none of %s", name, strings.Join(known, ", "))
 	}
-	return tts.Format{}, fmt.Errorf("format: %q is none of %s", v.Format, strings.Join(names, ", "))
+	f := formats[i]
+	f.Separator = cmp.Or(v.Separator, file.Separator, f.Separator)
+	return f, nil
 }
 
 // loadVerifier loads a reward model, unless it can read nothing that the
 // models write: so the embedded one gives way to other people's models.
 func (r *runtime) loadVerifier(cfg Config, v VerifierConfig, onStep func(string) func(batcher.StepStats)) error {
-	format, err := v.format()
-	if err != nil {
-		return err
-	}
 	h, err := r.load(cfg, v.model(), onStep)
 	if err != nil {
 		return err
 	}
-	if h.reward, err = tts.NewReward(h.model, format); err != nil {
-		_ = h.bundle.Close()
-		return err
+	format, err := v.format(h.bundle.Verifier)
+	if err == nil {
+		h.reward, err = tts.NewReward(h.model, format)
+	}
+	if err != nil {
+		return errors.Join(err, h.bundle.Close())
 	}
 	if !slices.ContainsFunc(r.hosts, func(g *host) bool { return h.reward.Reads(g.model) }) {
 		r.log.Info().Str("verifier", h.bundle.Name).Msg("not used: the models have other vocabularies")
