@@ -69,6 +69,6 @@ func (h *history) act(r *rand.Rand) {
 	case 4:
 		h.scores(ctx, c)
 	default:
-		h.generate(ctx, c, 1+r.IntN(12))
+		h.generate(c, c.s.Generate(ctx, c.params), 1+r.IntN(12))
 	}
 }

@@ -45,8 +45,13 @@ func (e *sampling) Do(worker, i int) { e.workers[worker].run(&e.draws[i]) }
 // prepare notes the progress of a span and copies what sampling its rows
 // needs, so that no lock is held while sampling.
 func (e *Engine) prepare(p *span) {
-	s, first := p.s, p.s.have+p.n-p.out // first: position of the first row
-	s.have += p.n
+	s := p.s
+	if p.lead == nil {
+		s.have += p.n
+	} else {
+		s.adopt(p.lead)
+	}
+	first := s.have - p.out // position of the first row
 	s.reached = max(s.reached, s.have)
 	p.turn = -1
 	s.mu.Lock()
@@ -64,6 +69,7 @@ func (e *Engine) prepare(p *span) {
 	case wantTokens:
 		p.turn = len(e.draws)
 		d := e.nextDraw(e.row(p.row))
+		d.shared = p.lead != nil || s.riders > 0
 		d.params, d.id, d.position, d.prompt = s.order.params, sampled, len(s.tokens), s.prompt
 		d.tokens = d.tokens[:0]
 		if d.params.looksBack() {
@@ -88,7 +94,7 @@ func (e *Engine) nextDraw(row []float32) *draw {
 	n := len(e.draws)
 	e.draws = slices.Grow(e.draws, 1)[:n+1]
 	d := &e.draws[n]
-	d.row, d.err = row, nil
+	d.row, d.shared, d.err = row, false, nil
 	return d
 }
 
@@ -158,5 +164,6 @@ func (e *Engine) push(s *Sequence, tok Token) {
 		s.stalled = true
 	default:
 		s.target, s.outFrom = s.target+1, s.outFrom+1
+		s.digest()
 	}
 }

@@ -43,6 +43,8 @@ type Engine struct {
 	sched   scheduler
 	pace    pace
 	wants   []want
+	leads   []*Sequence // whose wants they are
+	twins   map[likeness]*Sequence
 	batch   models.Batch
 	spans   []span
 	draws   []draw
@@ -78,6 +80,7 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	if opt.Pool != nil {
 		e.workers = make([]sampler, opt.Pool.Threads())
 	}
+	e.twins = map[likeness]*Sequence{}
 	e.box.open = map[*Sequence]struct{}{}
 	e.box.wake = make(chan struct{}, 1)
 	e.freed = 1
@@ -177,9 +180,14 @@ func (e *Engine) stop(err error) {
 
 // plan asks the scheduler for the next step, into spans, and returns the lanes it allowed.
 func (e *Engine) plan() int {
-	e.wants, e.spans = e.wants[:0], e.spans[:0]
+	e.wants, e.leads, e.spans = e.wants[:0], e.leads[:0], e.spans[:0]
 	streams := 0
+	e.pair()
 	for _, s := range e.active {
+		if s.lead != nil {
+			continue
+		}
+		e.leads = append(e.leads, s)
 		e.wants = append(e.wants, s.want)
 		if s.left() == 1 {
 			streams++
@@ -188,19 +196,21 @@ func (e *Engine) plan() int {
 	l := limits{tokens: e.opt.StepTokens, rows: e.opt.StepRows, paced: e.pace.lanes(e.opt.StepTokens)}
 	for i, n := range e.sched.plan(e.wants, l) {
 		if n > 0 {
-			e.spans = append(e.spans, span{s: e.active[i], n: n})
+			e.spans = append(e.spans, span{s: e.leads[i], n: n})
 		}
 	}
+	e.lighten()
 	return l.lanes(streams)
 }
 
 // span is one sequence's part of a step.
 type span struct {
 	s    *Sequence
-	n    int // tokens
-	out  int // rows of logits
-	row  int // the first of them
-	turn int // index among draws, or -1
+	n    int       // tokens
+	out  int       // rows of logits
+	row  int       // the first of them
+	turn int       // index among draws, or -1
+	lead *Sequence // the twin that is computed in its place; nil: none
 }
 
 // reserve grows the caches of the planned sequences, oldest first, and takes
@@ -261,6 +271,7 @@ func (e *Engine) assemble(st *StepStats) {
 	}
 	e.spans = kept
 	st.Spans, st.Tokens = len(kept), len(e.batch.Tokens)
+	e.ride(st)
 	st.Lanes = wholeTiles(st.Tokens)
 	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.cfg.Outputs)
 }

@@ -19,26 +19,54 @@ type generation struct {
 // later Generate goes on where the reader stopped. When ctx ends, generation
 // pauses with ctx's error.
 func (s *Sequence) Generate(ctx context.Context, p Params) iter.Seq2[Token, error] {
-	return func(yield func(Token, error) bool) {
-		if err := errors.Join(p.Validate(), s.e.speaks()); err != nil {
+	return func(yield func(Token, error) bool) { s.generate(ctx, newGeneration(p), yield) }
+}
+
+// GenerateAll is Generate for sequences of one engine, params[i] for seqs[i],
+// which all begin in the same step: so those whose tokens are equal are
+// computed as one for as long as they agree. Each result is to be ranged over
+// once, by whichever goroutine; one that is not generates until it is ahead
+// of its reader.
+func GenerateAll(ctx context.Context, seqs []*Sequence, params []Params) []iter.Seq2[Token, error] {
+	runs := make([]iter.Seq2[Token, error], len(seqs))
+	for i, s := range seqs {
+		run := newGeneration(params[i])
+		s.mu.Lock()
+		if run.params.Validate() == nil && s.e.speaks() == nil && s.ready(1) == nil { // else ranging tells
+			s.place(order{kind: wantTokens, run: run, params: run.params, left: run.left})
+		}
+		s.mu.Unlock()
+		runs[i] = func(yield func(Token, error) bool) { s.generate(ctx, run, yield) }
+	}
+	if len(seqs) > 0 {
+		seqs[0].e.box.post(seqs...)
+	}
+	return runs
+}
+
+func newGeneration(p Params) *generation {
+	run := &generation{params: p, left: p.MaxTokens}
+	if run.left == 0 {
+		run.left = math.MaxInt
+	}
+	return run
+}
+
+func (s *Sequence) generate(ctx context.Context, run *generation, yield func(Token, error) bool) {
+	if err := errors.Join(run.params.Validate(), s.e.speaks()); err != nil {
+		yield(Token{}, err)
+		return
+	}
+	defer s.watch(ctx)()
+	defer s.pause(run)
+	for {
+		tok, err := s.next(ctx, run)
+		if err != nil {
 			yield(Token{}, err)
 			return
 		}
-		run := &generation{params: p, left: p.MaxTokens}
-		if run.left == 0 {
-			run.left = math.MaxInt
-		}
-		defer s.watch(ctx)()
-		defer s.pause(run)
-		for {
-			tok, err := s.next(ctx, run)
-			if err != nil {
-				yield(Token{}, err)
-				return
-			}
-			if !yield(tok, nil) || tok.Finish != Unfinished {
-				return
-			}
+		if !yield(tok, nil) || tok.Finish != Unfinished {
+			return
 		}
 	}
 }

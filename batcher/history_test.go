@@ -3,6 +3,7 @@ package batcher
 import (
 	"context"
 	"errors"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -121,6 +122,11 @@ func (h *history) operate() {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	c.cancel, c.busy = cancel, true
 	choice, n, seed := h.next(16), h.next(12), h.next(1<<16)
+	if choice == 9 || choice == 10 {
+		cancel()
+		h.generateEqual(c, n+1)
+		return
+	}
 	if choice == 0 {
 		c.s.Close()
 		h.clients = slices.Delete(h.clients, i, i+1)
@@ -139,7 +145,7 @@ func (h *history) operate() {
 		case choice < 9:
 			h.scores(ctx, c)
 		default:
-			h.generate(ctx, c, n+1)
+			h.generate(c, c.s.Generate(ctx, c.params), n+1)
 		}
 		c.busy = false
 	}()
@@ -199,9 +205,9 @@ func (h *history) add(c *client, n, seed int) {
 	}
 }
 
-func (h *history) generate(ctx context.Context, c *client, n int) {
+func (h *history) generate(c *client, run iter.Seq2[Token, error], n int) {
 	var s sampler
-	for tok, err := range c.s.Generate(ctx, c.params) {
+	for tok, err := range run {
 		if err != nil {
 			if !h.tolerable(c, err) {
 				h.t.Errorf("Generate: %v", err)
@@ -219,6 +225,31 @@ func (h *history) generate(ctx context.Context, c *client, n int) {
 			return
 		}
 	}
+}
+
+// generateEqual lets c and those that hold the same tokens go on together.
+func (h *history) generateEqual(c *client, n int) {
+	ctx, cancel := context.WithCancel(h.t.Context())
+	var all []*client
+	var seqs []*Sequence
+	var params []Params
+	for _, k := range h.clients {
+		if (!k.busy || k == c) && slices.Equal(k.tokens, c.tokens) {
+			k.cancel, k.busy = cancel, true
+			all, seqs, params = append(all, k), append(seqs, k.s), append(params, k.params)
+		}
+	}
+	var running sync.WaitGroup
+	for i, run := range GenerateAll(ctx, seqs, params) {
+		running.Go(func() {
+			h.generate(all[i], run, n)
+			all[i].busy = false
+		})
+	}
+	go func() {
+		running.Wait()
+		cancel()
+	}()
 }
 
 func (h *history) logits(ctx context.Context, c *client) {
@@ -291,12 +322,13 @@ func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
 		sum.Preemptions += st.Preemptions
 		sum.Evictions += st.Evictions
 		sum.PrefixHits += st.PrefixHits
+		sum.SparedTokens += st.SparedTokens
 		sum.GeneratedTokens += st.GeneratedTokens
 	}
 	if slices.Min(ended[:]) < 100 {
 		t.Errorf("operations completed (generate, fork, logits, scores): %v", ended)
 	}
-	if sum.Preemptions < 15 || sum.Evictions < 50 || sum.PrefixHits < 50 || sum.GeneratedTokens < 5000 {
+	if sum.Preemptions < 15 || sum.Evictions < 50 || sum.PrefixHits < 50 || sum.SparedTokens < 250 || sum.GeneratedTokens < 5000 {
 		t.Errorf("the histories reach too little: %+v", sum)
 	}
 }

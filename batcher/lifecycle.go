@@ -23,6 +23,7 @@ type task struct {
 	reached int    // the most positions that were ever computed
 	begun   bool
 	tried   int // Engine.freed when there were too few blocks to admit it
+	twinship
 }
 
 // list says which list a sequence is in.
@@ -78,6 +79,7 @@ func (e *Engine) settle(s *Sequence) {
 	if s.stale < s.have {
 		s.cut(s.stale)
 	}
+	s.forget(s.stale)
 	s.stale = math.MaxInt
 	s.seal()
 	if f := s.fork; f != nil && s.have >= f.at-1 {
@@ -86,6 +88,7 @@ func (e *Engine) settle(s *Sequence) {
 		s.cond.Broadcast()
 	}
 	s.want = s.wanted()
+	s.digest()
 	if s.outFrom < s.have { // a row is wanted of a position computed before
 		s.cut(s.outFrom)
 	}

@@ -70,12 +70,14 @@ func (b *mailbox) leave(s *Sequence, begun bool) {
 	}
 }
 
-// post asks the loop to look at s.
-func (b *mailbox) post(s *Sequence) {
+// post asks the loop to look at seqs, all of them before its next step.
+func (b *mailbox) post(seqs ...*Sequence) {
 	b.mu.Lock()
-	if b.err == nil && !s.posted {
-		s.posted = true
-		b.news = append(b.news, s)
+	for _, s := range seqs {
+		if b.err == nil && !s.posted {
+			s.posted = true
+			b.news = append(b.news, s)
+		}
 	}
 	b.mu.Unlock()
 	select {

@@ -13,7 +13,8 @@ const sampled int32 = -1
 
 // draw is one row of logits to turn into a token.
 type draw struct {
-	row      []float32 // [vocabulary]; the stages change it in place
+	row      []float32 // [vocabulary]; the stages change it in place, unless shared
+	shared   bool      // other draws read row too
 	params   Params
 	id       int32   // the token to report on, or sampled
 	position int     // of the token in its sequence
@@ -59,7 +60,7 @@ func (s *sampler) run(d *draw) {
 	row := d.row
 	if d.id == sampled {
 		if p.Constraint != nil || len(p.LogitBias) > 0 || p.penalises() {
-			if report {
+			if report || d.shared {
 				s.changed = append(s.changed[:0], row...)
 				row = s.changed
 			}

@@ -191,10 +191,15 @@ func (s *Sequence) halt() bool {
 
 // ask gives the loop a new order. Locked.
 func (s *Sequence) ask(o order) {
+	s.place(o)
+	s.e.box.post(s)
+}
+
+// place changes the order; the loop has to be told. Locked.
+func (s *Sequence) place(o order) {
 	s.halt()
 	s.order = o
 	s.epoch++
-	s.e.box.post(s)
 }
 
 // ready tells why an order that needs room for more tokens cannot be placed. Locked.

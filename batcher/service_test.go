@@ -65,7 +65,7 @@ func TestNeighboursNeverChangeTokens(t *testing.T) {
 		o.Pool = opt.Pool
 		// A pool of blocks too small for all, so that some are preempted.
 		slow := &toy.Model{Before: func(*models.Batch) error { time.Sleep(time.Millisecond); return nil }}
-		start(t, slow, 60, 4, o, func(t *testing.T, r rig) {
+		start(t, slow, 30, 4, o, func(t *testing.T, r rig) {
 			done := make(chan struct{})
 			for i := range 32 {
 				go func() {

@@ -22,6 +22,7 @@ type Stats struct {
 	Preemptions     int64 // sequences that lost their blocks while they had work
 	Evictions       int64 // idle sequences that lost their blocks
 	BatchTokens     int64 // tokens of all steps
+	SparedTokens    int64 // not computed, because an equal sequence was
 	BatchLanes      int64 // lanes of the tiles they filled: BatchTokens/BatchLanes is the fill ratio
 	StepTime        time.Duration
 }
@@ -35,6 +36,7 @@ type StepStats struct {
 	Prefill   int // tokens of prompts and appended text
 	Rows      int // rows of logits
 	Sampled   int // tokens delivered
+	Spared    int // tokens of sequences that equal one in the batch, and share its results
 	Preempted int // sequences that lost their blocks to this step
 	Budget    int // lanes that the step was allowed
 	Duration  time.Duration
@@ -69,6 +71,7 @@ func (e *Engine) publish(st *StepStats) {
 	if st.Tokens > 0 {
 		c.Steps++
 		c.BatchTokens += int64(st.Tokens)
+		c.SparedTokens += int64(st.Spared)
 		c.BatchLanes += int64(st.Lanes)
 		c.StepTime += st.Duration
 	}

@@ -199,6 +199,7 @@ var engineMetrics = func() []engineMetric {
 		counter("lutra_engine_steps_total", "Engine steps.", func(st *batcher.Stats) int64 { return st.Steps }),
 		counter("lutra_engine_tokens_total", "Tokens of all engine steps.", func(st *batcher.Stats) int64 { return st.BatchTokens }),
 		counter("lutra_engine_lanes_total", "Tile lanes of all engine steps, whether they carried a token or not.", func(st *batcher.Stats) int64 { return st.BatchLanes }),
+		counter("lutra_engine_spared_tokens_total", "Tokens not computed because an equal sequence was.", func(st *batcher.Stats) int64 { return st.SparedTokens }),
 	}
 }()
 

@@ -18,7 +18,8 @@ func (r *searching) search(groups int) error {
 	teams := share(rows, groups)
 	for r.steps = 1; ; r.steps++ {
 		live := slices.DeleteFunc(slices.Concat(teams...), complete)
-		if err := each(live, func(i int, w *row) error { return r.extend(r.work, w, first+i, false) }); err != nil {
+		r.decode(r.work, live, first, false)
+		if err := each(live, func(_ int, w *row) error { return r.extend(r.work, w) }); err != nil {
 			return err
 		}
 		if err := each(live, func(_ int, w *row) error { return r.score(r.work, w) }); err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // serve runs an embedded model on a pool until the test ends.
-func serve(t *testing.T, name string, pool *kernels.Pool) *Model {
+func serve(t testing.TB, name string, pool *kernels.Pool) *Model {
 	t.Helper()
 	file, err := embedded.Open(name)
 	if err != nil {
@@ -58,7 +58,7 @@ func serve(t *testing.T, name string, pool *kernels.Pool) *Model {
 }
 
 // tiny is the embedded generator and its reward model, on one pool.
-func tiny(t *testing.T, generator string) (*Model, Verifiers) {
+func tiny(t testing.TB, generator string) (*Model, Verifiers) {
 	t.Helper()
 	pool := kernels.NewPool(0)
 	t.Cleanup(pool.Close)
@@ -75,7 +75,7 @@ type problem struct {
 	Answer   int
 }
 
-func problems(t *testing.T, n int) []problem {
+func problems(t testing.TB, n int) []problem {
 	t.Helper()
 	var out []problem
 	for line := range strings.Lines(embedded.TestSet()) {

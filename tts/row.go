@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -23,6 +24,11 @@ type row struct {
 	nats  float64
 	sure  float64
 	begun time.Time // first token
+
+	run    iter.Seq2[batcher.Token, error] // under way
+	params batcher.Params                  // of it
+	limit  int                             // its tokens at most
+	whole  bool                            // it ends with the answer, else with the solution step
 
 	node   int // its last in the tree
 	shown  int // length of text up to there
@@ -81,38 +87,48 @@ func most[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
 	return nil, nil
 }
 
-// extend decodes w to the end of its solution step, or with whole set to its
-// own end. When ctx ends because the search does, w stays as it is. slot is
-// its place among the rows, part of the randomness.
-func (r *searching) extend(ctx context.Context, w *row, slot int, whole bool) error {
-	p := r.req.Sampling
-	p.Candidate, p.Temperature, p.Logprobs = slot, r.temperature, true
-	p.Stop = r.ends
-	limit := len(w.cand.IDs) + r.plan.Step.MaxTokens
-	if whole {
-		limit = math.MaxInt
-	} else {
-		p.Stop = r.breaks
+// decode starts the generation of all rows in one step of the engine, each to
+// the end of its solution step or, with whole set, to its own end. The rows'
+// places among the search's rows begin at first; they are part of the
+// randomness. Each row is then extended.
+func (r *searching) decode(ctx context.Context, rows []*row, first int, whole bool) {
+	seqs := make([]*batcher.Sequence, len(rows))
+	params := make([]batcher.Params, len(rows))
+	for i, w := range rows {
+		w.limit = len(w.cand.IDs) + r.plan.Step.MaxTokens
+		p := r.req.Sampling
+		p.Candidate, p.Temperature, p.Logprobs, p.Stop = first+i, r.temperature, true, r.breaks
+		if w.whole = whole; whole {
+			w.limit, p.Stop = math.MaxInt, r.ends
+		}
+		if m := r.req.Sampling.MaxTokens; m > 0 {
+			w.limit = min(w.limit, m)
+		}
+		p.MaxTokens = w.limit - len(w.cand.IDs)
+		w.step, w.params = w.step[:0], p
+		seqs[i], params[i] = w.seq, p
 	}
-	if m := r.req.Sampling.MaxTokens; m > 0 {
-		limit = min(limit, m)
+	for i, run := range batcher.GenerateAll(ctx, seqs, params) {
+		rows[i].run = run
 	}
-	w.step = w.step[:0]
+}
+
+// extend takes in what decode has started. When ctx ends because the search
+// does, w stays as it is.
+func (r *searching) extend(ctx context.Context, w *row) error {
 	defer func() { w.cand.Text = string(w.text) }()
-	for over := false; !over; {
-		p.MaxTokens = limit - len(w.cand.IDs)
-		for tok, err := range w.seq.Generate(ctx, p) {
+	for run := w.run; ; run = w.seq.Generate(ctx, w.params) {
+		for tok, err := range run {
 			if err != nil {
 				return r.excuse(ctx, err)
 			}
 			w.take(r, tok)
-			over = w.cand.Finish != "" || len(w.cand.IDs) >= limit || !whole && r.breaksAfter(w.step, tok.ID)
-			if over {
-				break
+			if w.cand.Finish != "" || len(w.cand.IDs) >= w.limit || !w.whole && r.breaksAfter(w.step, tok.ID) {
+				return nil
 			}
 		}
+		w.params.MaxTokens = w.limit - len(w.cand.IDs) // a blank line has ended the run
 	}
-	return nil
 }
 
 // excuse is nil for an error that the end of the search has brought about.

@@ -17,6 +17,7 @@ func (r *searching) sample(n, total int) error {
 	for i := range ready {
 		ready[i] = make(chan struct{})
 	}
+	r.decode(ctx, rows, first, true)
 	wait := start(rows, func(i int, w *row) (err error) {
 		defer close(ready[i])
 		defer func() {
@@ -24,7 +25,7 @@ func (r *searching) sample(n, total int) error {
 				cancel(err) // of one row ends all
 			}
 		}()
-		if err := r.extend(ctx, w, first+i, true); err != nil {
+		if err := r.extend(ctx, w); err != nil {
 			return err
 		}
 		return r.score(ctx, w)

@@ -67,11 +67,17 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		}
 		seq.Close()
 	}
+	params := make([]batcher.Params, n)
+	for i := range params {
+		params[i] = req.Sampling
+		params[i].Candidate, params[i].Stop = i, slices.Concat(req.Sampling.Stop, s.Model.Tokenizer.EOGs())
+	}
 	sources := make([]func(context.Context) iter.Seq2[Delta, error], n)
-	for i := range sources {
+	for i, run := range batcher.GenerateAll(ctx, seqs, params) {
 		defer seqs[i].Close()
-		sources[i] = func(ctx context.Context) iter.Seq2[Delta, error] {
-			return s.choice(ctx, seq, seqs[i], i, req)
+		sources[i] = func(inner context.Context) iter.Seq2[Delta, error] {
+			context.AfterFunc(inner, cancel) // the first to end ends what was begun with it
+			return s.choice(run, seq, seqs[i], i, req)
 		}
 	}
 	first := true
@@ -87,15 +93,12 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	return nil
 }
 
-// choice decodes one sequence, which is root or a fork of it, to its end.
-func (s Single) choice(ctx context.Context, root, seq *batcher.Sequence, i int, req *Request) iter.Seq2[Delta, error] {
+// choice reads what one sequence, which is root or a fork of it, generates.
+func (s Single) choice(run iter.Seq2[batcher.Token, error], root, seq *batcher.Sequence, i int, req *Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		defer seq.Close()
-		p := req.Sampling
-		p.Candidate = i
-		p.Stop = slices.Concat(p.Stop, s.Model.Tokenizer.EOGs())
 		dec := newDecoder(s.Model, req)
-		for tok, err := range seq.Generate(ctx, p) {
+		for tok, err := range run {
 			if err != nil {
 				yield(Delta{}, err)
 				return
