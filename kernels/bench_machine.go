@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"encoding/binary"
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -31,6 +32,27 @@ func MeasureMachine(budget time.Duration) BenchMachine {
 	return m
 }
 
+// MACs is what threads could multiply-accumulate together in kernels of kind k,
+// in 10^9 a second; infinite where that is not known.
+func (m *BenchMachine) MACs(k Kernel, threads int) float64 {
+	peak := m.Peak
+	if k == KernelDense || k == KernelAttention {
+		peak = m.PeakFMA
+	}
+	if peak == 0 {
+		return math.Inf(1)
+	}
+	return peak * float64(min(threads, m.Threads))
+}
+
+// Read is what threads could read from memory together, in 10^9 bytes a second.
+func (m *BenchMachine) Read(threads int) float64 {
+	if threads > 1 {
+		return m.ReadAll
+	}
+	return m.ReadOne
+}
+
 // peak is the bound of n tokens times w: for one token every weight comes from
 // memory once, for more the multiply units count.
 func (m *BenchMachine) peak(w *Matrix, n, threads int) float64 {
@@ -40,11 +62,7 @@ func (m *BenchMachine) peak(w *Matrix, n, threads int) float64 {
 	if n > 1 {
 		return m.Peak * float64(min(threads, m.Threads))
 	}
-	read := m.ReadOne
-	if threads > 1 {
-		read = m.ReadAll
-	}
-	return read * float64(w.Rows) * float64(w.Cols) / float64(len(w.Data))
+	return m.Read(threads) * float64(w.Rows) * float64(w.Cols) / float64(len(w.Data))
 }
 
 // readTask reads data in parts.

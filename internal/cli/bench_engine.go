@@ -1,25 +1,16 @@
 package cli
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"runtime/pprof"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
-	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
 // engineResult is one line of `bench engine --json`.
@@ -51,6 +42,15 @@ func (t engineTest) counted() int {
 	return t.width * t.decode
 }
 
+// speed is the tokens a second of runs that took times.
+func (t engineTest) speed(times []engineTimes) spread {
+	v := make([]float64, len(times))
+	for i := range times {
+		v[i] = float64(t.counted()) / times[i].whole.Seconds()
+	}
+	return spreadOf(v)
+}
+
 func parseEngineTest(name string) (engineTest, error) {
 	kind := strings.TrimRight(name, "0123456789")
 	n, err := strconv.Atoi(name[len(kind):])
@@ -69,11 +69,14 @@ func parseEngineTest(name string) (engineTest, error) {
 }
 
 type engineBench struct {
-	model, shape, packing string
-	threads, reps         int
-	tests                 []string
-	asJSON                bool
-	profile               string
+	benchSource
+	threads, reps int
+	tests         []string
+	asJSON        bool
+	cpuProfile    string
+	profile       bool
+	compare       []string
+	pattern       string
 }
 
 func newBenchEngine() *cobra.Command {
@@ -84,32 +87,39 @@ func newBenchEngine() *cobra.Command {
 		Long: `Like llama-bench, with scheduling and sampling included: pp512 computes a prompt of
 512 tokens, tg64 decodes 64 tokens, par8 decodes 64 tokens in each of 8 sequences
 at once. --shape builds a model of random ternary weights; speed does not depend
-on their values.`,
+on their values.
+
+--compare runs another engine's command after each round of ours and prints the
+ratios of neighbouring runs. It reads what llama-bench and llama-batched-bench
+print as JSON or CSV; for other programs --compare-pattern is a regular expression
+with the groups (?P<test>...) and (?P<value>...), tokens a second.
+
+--profile says where the time of each test goes, beside what this machine allows.`,
 		Example: `  lutra bench engine --model model.gguf
-  lutra bench engine --shape falcon3-1b --threads 2 --tests pp512,tg64,par32 --json`,
+  lutra bench engine --shape falcon3-1b --threads 2 --tests pp512,tg64,par32 --json
+  lutra bench engine --model m.gguf --tests pp512,tg64 --compare 'llama.cpp=llama-bench -m m.gguf -p 512 -n 64 -r 1 -o jsonl'
+  lutra bench engine --model m.gguf --tests tg64,par32 --profile`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
-	f.StringVar(&o.shape, "shape", "", "random model of a known shape: "+strings.Join(shapeNames(), ", "))
-	f.StringVar(&o.packing, "packing", "auto", "run-time packing of ternary weights: auto, i1, i2")
+	o.flags(f)
 	f.IntVar(&o.threads, "threads", 0, "compute threads (default: one a physical core)")
-	f.IntVarP(&o.reps, "reps", "r", 5, "repetitions a test, after one that is not counted")
+	f.IntVarP(&o.reps, "reps", "r", 5, "repetitions a test, after one that is not counted; with --compare, rounds")
 	f.StringSliceVar(&o.tests, "tests", []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}, "tests to run")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
-	f.StringVar(&o.profile, "cpuprofile", "", "write a profile of the runs to `FILE`, for go tool pprof")
+	f.BoolVar(&o.profile, "profile", false, "print the time of each kind of kernel")
+	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write a profile of the runs to `FILE`, for go tool pprof")
+	compareFlags(f, &o.compare, &o.pattern)
+	cmd.MarkFlagsMutuallyExclusive("profile", "compare")
 	return cmd
 }
 
 func (o *engineBench) run(cmd *cobra.Command) error {
 	if o.reps < 1 {
 		return usagef("--reps must be positive")
-	}
-	if o.model != "" && o.shape != "" {
-		return usagef("--model and --shape exclude each other")
 	}
 	var tests []engineTest
 	for _, name := range o.tests {
@@ -119,16 +129,20 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 		}
 		tests = append(tests, t)
 	}
+	peers, err := parsePeers(o.compare, o.pattern)
+	if err != nil {
+		return err
+	}
 	pool := kernels.NewPool(o.threads)
 	defer pool.Close()
-	bundle, err := o.bundle(pool)
+	bundle, err := o.load(pool)
 	if err != nil {
 		return err
 	}
 	defer bundle.Close()
 
-	if o.profile != "" {
-		f, err := os.Create(o.profile)
+	if o.cpuProfile != "" {
+		f, err := os.Create(o.cpuProfile)
 		if err != nil {
 			return err
 		}
@@ -138,15 +152,22 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	var results []engineResult
+	switch {
+	case len(peers) > 0:
+		return o.runCompare(cmd, bundle, pool, tests, peers)
+	case o.profile:
+		return o.runProfile(cmd, bundle, pool, tests)
+	}
+	results := []engineResult{}
 	bar := progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
 	for _, t := range tests {
-		r, err := measureEngine(cmd.Context(), bundle, pool, t, o.reps, func() { _ = bar.Add(1) })
+		runs := engineRuns{bundle: bundle, pool: pool, test: t, reps: o.reps, done: func() { _ = bar.Add(1) }}
+		times, err := runs.measure(cmd.Context())
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
-		r.Model = cmp.Or(o.shape, o.model, bundle.Name)
-		results = append(results, r)
+		s := t.speed(times)
+		results = append(results, engineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max})
 	}
 	if o.asJSON {
 		return writeJSON(cmd.OutOrStdout(), results)
@@ -159,117 +180,25 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	return table(cmd.OutOrStdout(), rows)
 }
 
-func (o *engineBench) bundle(pool *kernels.Pool) (*models.Bundle, error) {
-	opt := models.LoadOptions{Pool: pool, Packing: ModelConfig{Packing: o.packing}.packing()}
-	if o.shape != "" {
-		return loadSynthetic(o.shape, opt)
-	}
-	mc, err := modelFlag(cmp.Or(o.model, defaultModels()[0].Embedded))
-	if err != nil {
-		return nil, err
-	}
-	return loadBundle(mc, opt)
-}
-
-func shapeNames() []string {
-	var names []string
-	for _, s := range synthetic.Shapes() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// loadSynthetic makes a model of random weights in memory.
-func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error) {
-	s, err := synthetic.Named(shape)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	f, err := synthetic.Build(s, synthetic.DefaultOptions())
-	if err != nil {
-		return nil, err
-	}
-	return models.LoadFile(f, opt)
-}
-
-// measureEngine runs t reps times on an engine of its own; the first run warms
-// caches and is dropped. Prompts are random and new each time, so that the
-// prefix cache has no part in the figure.
-func measureEngine(ctx context.Context, b *models.Bundle, pool *kernels.Pool, t engineTest, reps int, done func()) (r engineResult, err error) {
-	cfg := b.Model.Config()
-	length := t.prompt + t.decode + 1
-	if length > cfg.Context {
-		return r, fmt.Errorf("needs %d tokens, the model's context is %d", length, cfg.Context)
-	}
-	const block = 32
-	kv, err := models.NewKVCache(cfg, models.KVOptions{BlockLen: block, Blocks: (length/block + 2) * t.width})
-	if err != nil {
-		return r, err
-	}
-	opt := batcher.DefaultOptions()
-	opt.Pool, opt.Queue, opt.Sequences = pool, max(opt.Queue, t.width), max(opt.Sequences, t.width)
-	engine := batcher.New(b.Model, kv, opt)
-	ctx, cancel := context.WithCancel(ctx)
-	ran := make(chan error, 1)
-	go func() { ran <- engine.Run(ctx) }()
-	defer func() {
-		cancel()
-		if runErr := <-ran; runErr != nil && !errors.Is(runErr, context.Canceled) {
-			err = errors.Join(err, runErr)
-		}
-	}()
-
-	var speeds []float64
-	random := rand.New(rand.NewPCG(1, 2))
-	for range reps + 1 {
-		took, err := runEngineTest(ctx, engine, t, cfg.Vocab, random)
-		if err != nil {
-			return r, err
-		}
-		speeds = append(speeds, float64(t.counted())/took.Seconds())
-		done()
-	}
-	speeds = speeds[1:]
-	slices.Sort(speeds)
-	return engineResult{Threads: pool.Threads(), Test: t.name, TokS: speeds[len(speeds)/2], Min: speeds[0], Max: speeds[len(speeds)-1]}, nil
-}
-
-// runEngineTest times one run. Decoding starts the clock with the prompt, one
-// token of each sequence.
-func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab int, random *rand.Rand) (time.Duration, error) {
-	prompts := make([][]int32, t.width)
-	for i := range prompts {
-		prompts[i] = make([]int32, t.prompt)
-		for j := range prompts[i] {
-			prompts[i][j] = int32(random.IntN(vocab))
-		}
-	}
-	start := time.Now()
-	var g errgroup.Group
-	for i := range prompts {
-		g.Go(func() error {
-			s, err := e.Open(ctx, prompts[i])
+// runCompare measures one run of each test a round, then the peers.
+func (o *engineBench) runCompare(cmd *cobra.Command, bundle *models.Bundle, pool *kernels.Pool, tests []engineTest, peers []peer) error {
+	bar := progress(cmd.ErrOrStderr(), o.reps*(2*len(tests)+len(peers)), "runs")
+	step := func() { _ = bar.Add(1) }
+	ours := func() (speeds, error) {
+		s := speeds{}
+		for _, t := range tests {
+			runs := engineRuns{bundle: bundle, pool: pool, test: t, reps: 1, done: step}
+			times, err := runs.measure(cmd.Context())
 			if err != nil {
-				return err
+				return nil, fmt.Errorf("%s: %w", t.name, err)
 			}
-			defer s.Close()
-			if t.decode == 0 {
-				_, err := s.Logits(ctx, 0)
-				return err
-			}
-			n := 0
-			for _, err := range s.Generate(ctx, batcher.Params{MaxTokens: t.decode, IgnoreEOS: true}) {
-				if err != nil {
-					return err
-				}
-				n++
-			}
-			if n != t.decode {
-				return fmt.Errorf("generated %d tokens of %d", n, t.decode)
-			}
-			return nil
-		})
+			s[t.name] = t.speed(times).Median
+		}
+		return s, nil
 	}
-	err := g.Wait()
-	return time.Since(start), err
+	r, err := compare(cmd.Context(), "tok/s", o.reps, o.tests, ours, rivals(peers), step)
+	if err != nil {
+		return err
+	}
+	return r.show(cmd.OutOrStdout(), o.asJSON)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,7 +15,9 @@ import (
 
 func newBenchKernels() *cobra.Command {
 	o := kernels.DefaultBenchOptions()
-	var shapes, packings []string
+	var shapes, packings, peerArgs []string
+	var pattern string
+	rounds := 5
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "kernels",
@@ -22,7 +25,12 @@ func newBenchKernels() *cobra.Command {
 		Long: `Measures y[N][M] = x[N][K] · W[M][K] with every kernel this machine has, quantising
 and arranging the activations included, beside the machine's own limits measured in
 the same run: its int8 multiply rate, and for N = 1, whose weights come from memory,
-its read rate. A ratio above 1 is a lookup kernel doing what the multipliers cannot.`,
+its read rate. A ratio above 1 is a lookup kernel doing what the multipliers cannot.
+
+--compare runs another program after each round of ours and prints the ratios of
+neighbouring runs to the best of our kernels, for one packing and one number of
+threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
+(?P<n>) and (?P<gflops>), or (?P<value>) for GMAC/s.`,
 		Example: `  lutra bench kernels
   lutra bench kernels --packings I1,I2 --shapes 2048x8192 --tokens 1,32 --json`,
 		Args: exactArgs(),
@@ -52,6 +60,13 @@ its read rate. A ratio above 1 is a lookup kernel doing what the multipliers can
 					return usagef("%d is no number of tokens or threads", n)
 				}
 			}
+			peers, err := parsePeers(peerArgs, pattern)
+			if err != nil {
+				return err
+			}
+			if len(peers) > 0 {
+				return compareKernels(cmd, o, peers, rounds, asJSON)
+			}
 			return benchKernels(cmd, o, asJSON)
 		},
 	}
@@ -62,6 +77,8 @@ its read rate. A ratio above 1 is a lookup kernel doing what the multipliers can
 	f.IntSliceVar(&o.Threads, "threads", o.Threads, "numbers of threads")
 	f.DurationVar(&o.Budget, "budget", o.Budget, "time spent on one row")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.IntVar(&rounds, "rounds", rounds, "rounds of --compare")
+	compareFlags(f, &peerArgs, &pattern)
 	return cmd
 }
 
@@ -100,6 +117,36 @@ func benchKernels(cmd *cobra.Command, o kernels.BenchOptions, asJSON bool) error
 			fmt.Sprintf("%.1f", r.GMACs), fmt.Sprintf("%.1f", r.Peak), fmt.Sprintf("%.2f", r.Ratio)})
 	}
 	return table(cmd.OutOrStdout(), cells)
+}
+
+// compareKernels holds the best kernel of each product against the peers.
+func compareKernels(cmd *cobra.Command, o kernels.BenchOptions, peers []peer, rounds int, asJSON bool) error {
+	if len(o.Packings) != 1 || len(o.Threads) != 1 || rounds < 1 {
+		return usagef("--compare wants one of --packings, one of --threads and a positive number of --rounds")
+	}
+	var tests []string
+	for _, s := range o.Shapes {
+		for _, n := range o.Tokens {
+			tests = append(tests, productName(fmt.Sprint(s[0]), fmt.Sprint(s[1]), fmt.Sprint(n)))
+		}
+	}
+	ours := func() (speeds, error) {
+		s := speeds{}
+		for row, err := range kernels.BenchKernels(kernels.BenchMachine{}, o) {
+			if err = errors.Join(err, cmd.Context().Err()); err != nil {
+				return nil, err
+			}
+			name := productName(fmt.Sprint(row.M), fmt.Sprint(row.K), fmt.Sprint(row.N))
+			s[name] = max(s[name], row.GMACs)
+		}
+		return s, nil
+	}
+	bar := progress(cmd.ErrOrStderr(), rounds*len(peers), "runs")
+	r, err := compare(cmd.Context(), "GMAC/s", rounds, tests, ours, rivals(peers), func() { _ = bar.Add(1) })
+	if err != nil {
+		return err
+	}
+	return r.show(cmd.OutOrStdout(), asJSON)
 }
 
 func printMachine(w io.Writer, m kernels.BenchMachine) {

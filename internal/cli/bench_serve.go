@@ -23,7 +23,10 @@ type loadOptions struct {
 	requests        int
 	promptWords     int
 	maxTokens       int
+	first           int // number of the first prompt
 	asJSON          bool
+	compare         []string
+	rounds          int
 }
 
 func newBenchServe() *cobra.Command {
@@ -33,13 +36,19 @@ func newBenchServe() *cobra.Command {
 		Short: "Load any OpenAI-compatible server and report latencies",
 		Long: `Sends streamed chat requests from a fixed number of clients and reports time to
 first token (TTFT), time per output token (TPOT), whole-request latency and
-throughput. Prompts differ from their first word on, so no prefix cache helps.`,
+throughput. Prompts differ from their first word on, so no prefix cache helps.
+
+--compare loads another server in turns with the one of --url, and prints the
+ratios of neighbouring rounds: of tokens a second, above 1 is better; of times, below.`,
 		Example: `  lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32 --requests 128
   lutra bench serve --url http://127.0.0.1:8000/v1 --model my-model --prompt-words 100 --max-tokens 64 --json`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.maxTokens < 1 {
 				return usagef("--concurrency, --requests, --prompt-words and --max-tokens must be positive")
+			}
+			if len(o.compare) > 0 {
+				return compareServers(cmd, o)
 			}
 			r, err := loadTest(cmd.Context(), o, cmd.ErrOrStderr())
 			if err != nil {
@@ -60,6 +69,8 @@ throughput. Prompts differ from their first word on, so no prefix cache helps.`,
 	f.IntVar(&o.promptWords, "prompt-words", 64, "words in a prompt")
 	f.IntVar(&o.maxTokens, "max-tokens", 64, "tokens to generate at most")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
+	f.StringArrayVar(&o.compare, "compare", nil, "another server to load in turns: `NAME=URL`; repeatable")
+	f.IntVar(&o.rounds, "rounds", 3, "rounds of --compare")
 	return cmd
 }
 
@@ -127,7 +138,7 @@ func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int
 	start := time.Now()
 	stream, err := client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
 		Model:         o.model,
-		Messages:      []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: loadPrompt(i, o.promptWords)}},
+		Messages:      []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.first+i, o.promptWords)}},
 		MaxTokens:     o.maxTokens, //lint:ignore SA1019 every server knows it, not all know its successor
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 	})

@@ -1,0 +1,233 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// peer is another engine to hold ours against, measured in turns with it.
+type peer struct {
+	name    string
+	command string         // for the shell
+	pattern *regexp.Regexp // reads its output; nil: a format that parseSpeeds knows
+}
+
+// rival is a peer as compare sees it: something with a name whose speeds can
+// be measured again and again.
+type rival interface {
+	label() (name, command string)
+	// measure runs to the end. only is the name of a result that has none of
+	// its own, if there can be.
+	measure(ctx context.Context, only string) (speeds, error)
+}
+
+func compareFlags(f *pflag.FlagSet, peers *[]string, pattern *string) {
+	f.StringArrayVar(peers, "compare", nil, "another engine to measure in turns with ours: `NAME=COMMAND`, for the shell; repeatable")
+	f.StringVar(pattern, "compare-pattern", "", "`REGEXP` that finds the (?P<test>) and (?P<value>) of its results, for formats that are not known")
+}
+
+// parsePeers reads --compare NAME=COMMAND; an empty pattern is none.
+func parsePeers(args []string, pattern string) ([]peer, error) {
+	var re *regexp.Regexp
+	if pattern != "" {
+		var err error
+		if re, err = regexp.Compile(pattern); err != nil {
+			return nil, usagef("--compare-pattern: %w", err)
+		}
+		if re.SubexpIndex("value") < 0 && re.SubexpIndex("gflops") < 0 {
+			return nil, usagef("--compare-pattern: %q has neither a group (?P<value>...) nor (?P<gflops>...)", pattern)
+		}
+	}
+	var peers []peer
+	for _, arg := range args {
+		name, command, ok := strings.Cut(arg, "=")
+		if !ok || name == "" || command == "" {
+			return nil, usagef("--compare: %q is no NAME=COMMAND", arg)
+		}
+		if slices.ContainsFunc(peers, func(p peer) bool { return p.name == name }) {
+			return nil, usagef("--compare: two peers are named %q", name)
+		}
+		peers = append(peers, peer{name, command, re})
+	}
+	return peers, nil
+}
+
+func rivals(peers []peer) []rival {
+	list := make([]rival, len(peers))
+	for i := range peers {
+		list[i] = &peers[i]
+	}
+	return list
+}
+
+// maxPeerOutput bounds what is kept of a peer's output.
+const maxPeerOutput = 16 << 20
+
+func (p *peer) label() (name, command string) { return p.name, p.command }
+
+// measure runs the peer's command and reads what it prints.
+func (p *peer) measure(ctx context.Context, only string) (speeds, error) {
+	out, errOut := boundedBuffer{limit: maxPeerOutput}, boundedBuffer{limit: 64 << 10}
+	cmd := exec.CommandContext(ctx, "sh", "-c", p.command)
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	cmd.WaitDelay = 5 * time.Second
+	if err := cmd.Run(); err != nil {
+		return nil, errors.Join(ctx.Err(), fmt.Errorf("%s: %w%s", p.name, err, lastLines(errOut.Bytes())))
+	}
+	s, err := parseSpeeds(out.Bytes(), p.pattern, only)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w%s", p.name, err, lastLines(out.Bytes()))
+	}
+	return s, nil
+}
+
+// boundedBuffer keeps the first bytes written to it and drops the rest.
+type boundedBuffer struct {
+	bytes.Buffer
+	limit int
+}
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	b.Buffer.Write(p[:min(len(p), b.limit-b.Len())])
+	return len(p), nil
+}
+
+// lastLines is the end of a program's output, for an error message.
+func lastLines(out []byte) string {
+	text := strings.TrimSpace(string(out))
+	if text == "" {
+		return ""
+	}
+	lines := strings.Split(text, "\n")
+	return ":\n" + printable(strings.Join(lines[max(0, len(lines)-5):], "\n"))
+}
+
+// spread is the middle and the ends of several measurements.
+type spread struct {
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+func spreadOf(v []float64) spread {
+	if len(v) == 0 {
+		return spread{}
+	}
+	v = slices.Sorted(slices.Values(v))
+	return spread{v[0], (v[(len(v)-1)/2] + v[len(v)/2]) / 2, v[len(v)-1]}
+}
+
+// format leaves out ends that say nothing.
+func (s spread) format(digits int) string {
+	if s.Min == s.Max {
+		return fmt.Sprintf("%.*f", digits, s.Median)
+	}
+	return fmt.Sprintf("%.*f (%.*f-%.*f)", digits, s.Median, digits, s.Min, digits, s.Max)
+}
+
+// comparison is one test of ours beside one peer's. Ratios are those of runs
+// that followed each other, ours over the peer's.
+type comparison struct {
+	Test  string `json:"test"`
+	Peer  string `json:"peer"`
+	Ours  spread `json:"ours"`
+	Peers spread `json:"peers"`
+	Ratio spread `json:"ratio"`
+}
+
+// compareReport is what `--compare --json` prints.
+type compareReport struct {
+	Unit        string            `json:"unit,omitempty"`
+	Rounds      int               `json:"rounds"`
+	Commands    map[string]string `json:"commands"` // by peer
+	Comparisons []comparison      `json:"comparisons"`
+	Unmatched   []string          `json:"unmatched,omitempty"` // results of peers that we have none for
+}
+
+// compare measures ours and then each peer, rounds times over, so that what
+// else the machine does falls on all alike.
+func compare(ctx context.Context, unit string, rounds int, tests []string, ours func() (speeds, error), peers []rival, done func()) (compareReport, error) {
+	r := compareReport{Unit: unit, Rounds: rounds, Commands: map[string]string{}}
+	type pair struct{ ours, theirs []float64 }
+	pairs := map[[2]string]*pair{} // by peer and test
+	only := ""
+	if len(tests) == 1 {
+		only = tests[0]
+	}
+	for range rounds {
+		own, err := ours()
+		if err != nil {
+			return r, err
+		}
+		for _, p := range peers {
+			name, command := p.label()
+			r.Commands[name] = command
+			theirs, err := p.measure(ctx, only)
+			if err != nil {
+				return r, err
+			}
+			for test, speed := range theirs {
+				if _, ok := own[test]; !ok {
+					if test := name + " " + test; !slices.Contains(r.Unmatched, test) {
+						r.Unmatched = append(r.Unmatched, test)
+					}
+					continue
+				}
+				key := [2]string{name, test}
+				if pairs[key] == nil {
+					pairs[key] = &pair{}
+				}
+				pairs[key].ours = append(pairs[key].ours, own[test])
+				pairs[key].theirs = append(pairs[key].theirs, speed)
+			}
+			done()
+		}
+	}
+	for _, test := range tests {
+		for _, p := range peers {
+			name, _ := p.label()
+			v := pairs[[2]string{name, test}]
+			if v == nil {
+				continue
+			}
+			ratios := make([]float64, len(v.ours))
+			for i := range ratios {
+				ratios[i] = v.ours[i] / v.theirs[i]
+			}
+			r.Comparisons = append(r.Comparisons, comparison{test, name, spreadOf(v.ours), spreadOf(v.theirs), spreadOf(ratios)})
+		}
+	}
+	slices.Sort(r.Unmatched)
+	if len(r.Comparisons) == 0 {
+		return r, fmt.Errorf("nothing to compare: the tests are %v, the peers measured %v", tests, r.Unmatched)
+	}
+	return r, nil
+}
+
+// show prints the report as a table or as JSON.
+func (r *compareReport) show(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return writeJSON(w, r)
+	}
+	rows := [][]string{{"test", strings.TrimSpace("ours " + r.Unit), "peer", strings.TrimSpace("peer's " + r.Unit), "ratio (min-max)"}}
+	for _, c := range r.Comparisons {
+		rows = append(rows, []string{c.Test, c.Ours.format(1), c.Peer, c.Peers.format(1), c.Ratio.format(2)})
+	}
+	if err := table(w, rows); err != nil {
+		return err
+	}
+	for _, name := range r.Unmatched {
+		fmt.Fprintf(w, "not compared: %s\n", printable(name))
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestSpeedsAreReadFromWhatOtherEnginesPrint(t *testing.T) {
+	for name, c := range map[string]struct {
+		out, pattern, only string
+		want               speeds
+	}{
+		"llama-bench's JSON": {
+			out: "[notice] loading\n" + `[
+  {"build_commit": "1", "n_prompt": 512, "n_gen": 0, "n_depth": 0, "avg_ts": 240.5, "samples_ts": [ 240, 241 ]},
+  {"build_commit": "1", "n_prompt": 0, "n_gen": 64, "n_depth": 0, "avg_ts": 33.25},
+  {"build_commit": "1", "n_prompt": 0, "n_gen": 64, "n_depth": 1024, "avg_ts": 20},
+  {"build_commit": "1", "n_prompt": 8, "n_gen": 16, "avg_ts": 21}
+]`,
+			want: speeds{"pp512": 240.5, "tg64": 33.25, "tg64 @ d1024": 20, "pp8+tg16": 21},
+		},
+		"llama-bench's JSON lines": {
+			out:  "x\n{\"n_prompt\": 128, \"n_gen\": 0, \"avg_ts\": 7.5}\n{\"other\": 1}\n{broken\n",
+			want: speeds{"pp128": 7.5},
+		},
+		"llama-bench's CSV": {
+			out: "build_commit,build_number,n_prompt,n_gen,n_depth,avg_ts\n" +
+				`"abc","1","512","0","0","10.500000"` + "\n" + `"abc","1","0","32","0","2.250000"` + "\nthe end\n",
+			want: speeds{"pp512": 10.5, "tg32": 2.25},
+		},
+		"llama-batched-bench's JSON lines": {
+			out: "\n" + `{"n_kv_max": 4096, "pp": 1, "tg": 64, "pl": 1, "speed_pp": 20.0, "speed_tg": 30.0, "speed": 29}
+{"n_kv_max": 4096, "pp": 1, "tg": 64, "pl": 32, "speed_pp": 50.0, "speed_tg": 90.0, "speed": 89}`,
+			want: speeds{"tg64": 30, "par32": 90},
+		},
+		"a pattern with tests": {
+			out: "run pp64: 3.5 tok/s\nrun tg8: 1e1 tok/s\n", pattern: `run (?P<test>\w+): (?P<value>\S+) tok/s`,
+			want: speeds{"pp64": 3.5, "tg8": 10},
+		},
+		"a pattern for the only test": {
+			out: "speed 3.5", pattern: `speed (?P<value>[0-9.]+)`, only: "tg8", want: speeds{"tg8": 3.5},
+		},
+		"a pattern of products": {
+			out:     "MUL_MAT(type_a=q4_0,m=4096,n=32,k=2048): 852 runs - 99.50 GFLOPS",
+			pattern: `m=(?P<m>\d+),n=(?P<n>\d+),k=(?P<k>\d+).* (?P<gflops>\S+) GFLOPS`,
+			want:    speeds{"4096x2048/32": 49.75},
+		},
+	} {
+		var re *regexp.Regexp
+		if c.pattern != "" {
+			re = regexp.MustCompile(c.pattern)
+		}
+		if got, err := parseSpeeds([]byte(c.out), re, c.only); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, c.want)
+		}
+	}
+}
+
+func TestOutputWithoutSpeedsIsAnError(t *testing.T) {
+	value := regexp.MustCompile(`speed (?P<value>\S+)`)
+	for name, c := range map[string]struct {
+		out     string
+		pattern *regexp.Regexp
+	}{
+		"nothing":           {"", nil},
+		"other JSON":        {`[{"a": 1}] {"b": 2}`, nil},
+		"a speed of 0":      {`[{"n_prompt": 1, "avg_ts": 0}]`, nil},
+		"no match":          {"nothing", value},
+		"no number":         {"speed high", value},
+		"an infinite speed": {"speed Inf", regexp.MustCompile(`(?P<test>speed) (?P<value>\S+)`)},
+		"an unnamed test":   {"speed 1", value},
+	} {
+		if got, err := parseSpeeds([]byte(c.out), c.pattern, ""); err == nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func FuzzParseSpeedsTakesAnyOutput(f *testing.F) {
+	f.Add([]byte(`[{"n_prompt": 512, "avg_ts": 2}]`))
+	f.Add([]byte("build_commit,avg_ts\n\"a\",\"1\",\"2\"\n"))
+	f.Fuzz(func(t *testing.T, out []byte) {
+		s, err := parseSpeeds(out, nil, "")
+		if (err == nil) != (len(s) > 0) {
+			t.Errorf("%d results with error %v", len(s), err)
+		}
+	})
+}
+
+// scripted is a rival with prepared results.
+type scripted struct {
+	name  string
+	turns []speeds
+	log   *[]string
+}
+
+func (s *scripted) label() (name, command string) { return s.name, "run " + s.name }
+
+func (s *scripted) measure(context.Context, string) (speeds, error) {
+	*s.log = append(*s.log, s.name)
+	first := s.turns[0]
+	s.turns = s.turns[1:]
+	return first, nil
+}
+
+func TestPeersAreMeasuredInTurnsAndRatiosArePaired(t *testing.T) {
+	var log []string
+	own := scripted{"ours", []speeds{{"pp8": 10, "tg8": 4}, {"pp8": 40, "tg8": 4}, {"pp8": 20, "tg8": 4}}, &log}
+	a := scripted{"a", []speeds{{"pp8": 5}, {"pp8": 40}, {"pp8": 5}}, &log}
+	b := scripted{"b", []speeds{{"tg8": 2, "par4": 1}, {"tg8": 2}, {"tg8": 2}}, &log}
+	r, err := compare(t.Context(), "tok/s", 3, []string{"pp8", "tg8"},
+		func() (speeds, error) { return own.measure(t.Context(), "") }, []rival{&a, &b}, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(log, " "); got != "ours a b ours a b ours a b" {
+		t.Errorf("order %q", got)
+	}
+	want := []comparison{
+		{"pp8", "a", spread{10, 20, 40}, spread{5, 5, 40}, spread{1, 2, 4}},
+		{"tg8", "b", spread{4, 4, 4}, spread{2, 2, 2}, spread{2, 2, 2}},
+	}
+	if !reflect.DeepEqual(r.Comparisons, want) || !reflect.DeepEqual(r.Unmatched, []string{"b par4"}) {
+		t.Errorf("%+v", r)
+	}
+	own.turns, a.turns = []speeds{{"tg8": 4}}, []speeds{{"pp8": 5}}
+	if _, err := compare(t.Context(), "tok/s", 1, []string{"tg8"}, func() (speeds, error) { return own.measure(t.Context(), "") }, []rival{&a}, func() {}); err == nil {
+		t.Error("a peer without a test of ours is no error")
+	}
+}
+
+func needShell(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip("no shell to run the other engine with")
+	}
+}
+
+func TestBenchEngineComparesWithACommand(t *testing.T) {
+	needShell(t)
+	turns := filepath.Join(t.TempDir(), "turns")
+	peer := `echo x >> '` + turns + `'; echo '[{"n_prompt": 0, "n_gen": 4, "avg_ts": 2}]'`
+	args := []string{"bench", "engine", "--model", "lutra-tiny-s", "--tests", "tg4", "-r", "2", "--compare"}
+	var r compareReport
+	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "fake="+peer, "--json")...)), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Comparisons) != 1 || r.Comparisons[0].Peers.Median != 2 || r.Comparisons[0].Ratio.Min <= 0 || r.Commands["fake"] != peer {
+		t.Errorf("%+v", r)
+	}
+	if ran, err := os.ReadFile(turns); err != nil || string(ran) != "x\nx\n" {
+		t.Errorf("the peer ran %q, %v", ran, err)
+	}
+	if text := mustLutra(t, append(args, "fake="+peer, "--compare", "other=echo speed 5", "--compare-pattern", `(?P<value>\d)\D*$`)...); !strings.Contains(text, "other") || !strings.Contains(text, "ratio") {
+		t.Errorf("bench engine --compare = %s", text)
+	}
+	if _, err := lutra(t, append(args, "fake=echo out of memory >&2; exit 3")...); err == nil || !strings.Contains(err.Error(), "out of memory") {
+		t.Errorf("a peer that fails: error %v", err)
+	}
+	for _, bad := range [][]string{{"nameless"}, {"a=x", "--compare", "a=y"}, {"a=x", "--compare-pattern", "("}, {"a=x", "--compare-pattern", "(speed)"}} {
+		_, err := lutra(t, append(args, bad...)...)
+		var usage usageError
+		if !errors.As(err, &usage) {
+			t.Errorf("--compare %q: error %v, want one of usage", bad, err)
+		}
+	}
+}
+
+func TestBenchKernelsComparesWithACommand(t *testing.T) {
+	needShell(t)
+	var r compareReport
+	out := mustLutra(t, "bench", "kernels", "--json", "--packings", "I2", "--shapes", "64x256", "--tokens", "4", "--threads", "1", "--budget", "1ms", "--rounds", "1",
+		"--compare", "fake=echo m=64 k=256 n=4 8 GFLOPS", "--compare-pattern", `m=(?P<m>\d+) k=(?P<k>\d+) n=(?P<n>\d+) (?P<gflops>\S+)`)
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Comparisons) != 1 || r.Comparisons[0].Test != "64x256/4" || r.Comparisons[0].Peers.Median != 4 || r.Comparisons[0].Ours.Median <= 0 {
+		t.Errorf("%+v", r)
+	}
+	var usage usageError
+	if _, err := lutra(t, "bench", "kernels", "--compare", "fake=true"); !errors.As(err, &usage) {
+		t.Errorf("every packing against one peer: error %v, want one of usage", err)
+	}
+}
+
+func TestBenchEngineProfilesEveryKernel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the machine for two seconds")
+	}
+	var reports []profileReport
+	if err := json.Unmarshal([]byte(mustLutra(t, "bench", "engine", "--profile", "--json", "-r", "1", "--model", "lutra-tiny-s", "--tests", "par2")), &reports); err != nil {
+		t.Fatal(err)
+	}
+	if len(reports) != 1 || reports[0].Steps < parallelDecode || reports[0].TokS <= 0 {
+		t.Fatalf("%+v", reports)
+	}
+	parts, share := map[string]profilePart{}, 0.0
+	for _, p := range reports[0].Parts {
+		parts[p.Name] = p
+		share += p.Share
+	}
+	if parts["ternary"].GMACs <= 0 || parts["ternary"].Roofline <= 0 || parts["attention"].Calls == 0 || parts["rows"].Calls == 0 {
+		t.Errorf("%+v", parts)
+	}
+	if share < 0.9 || share > 1.1 {
+		t.Errorf("the parts add up to %v of the time", share)
+	}
+}

@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/synthetic"
+)
+
+// benchSource names the model that a benchmark of the engine runs.
+type benchSource struct{ model, shape, packing string }
+
+func (b *benchSource) flags(f *pflag.FlagSet) {
+	f.StringVar(&b.model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
+	f.StringVar(&b.shape, "shape", "", "random model of a known shape: "+strings.Join(shapeNames(), ", "))
+	f.StringVar(&b.packing, "packing", "auto", "run-time packing of ternary weights: auto, i1, i2")
+}
+
+func (b *benchSource) load(pool *kernels.Pool) (*models.Bundle, error) {
+	if b.model != "" && b.shape != "" {
+		return nil, usagef("--model and --shape exclude each other")
+	}
+	opt := models.LoadOptions{Pool: pool, Packing: ModelConfig{Packing: b.packing}.packing()}
+	if b.shape != "" {
+		return loadSynthetic(b.shape, opt)
+	}
+	mc, err := modelFlag(cmp.Or(b.model, defaultModels()[0].Embedded))
+	if err != nil {
+		return nil, err
+	}
+	return loadBundle(mc, opt)
+}
+
+// name is what reports call the model of bundle.
+func (b *benchSource) name(bundle *models.Bundle) string {
+	return cmp.Or(b.shape, b.model, bundle.Name)
+}
+
+func shapeNames() []string {
+	var names []string
+	for _, s := range synthetic.Shapes() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// loadSynthetic makes a model of random weights in memory.
+func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error) {
+	s, err := synthetic.Named(shape)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	f, err := synthetic.Build(s, synthetic.DefaultOptions())
+	if err != nil {
+		return nil, err
+	}
+	return models.LoadFile(f, opt)
+}
+
+// engineRuns measures one test on an engine of its own.
+type engineRuns struct {
+	bundle *models.Bundle
+	pool   *kernels.Pool
+	test   engineTest
+	reps   int
+	warm   bool                    // caches are: count the first run too
+	done   func()                  // after each run
+	onStep func(batcher.StepStats) // may be nil
+}
+
+func (r *engineRuns) runs() int {
+	if r.warm {
+		return r.reps
+	}
+	return r.reps + 1
+}
+
+// measure returns the time of each of reps runs; unless caches are warm, one
+// more before them is dropped. When it returns, no step is under way. Prompts are random and new each time, so that the
+// prefix cache has no part in the figure.
+func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err error) {
+	t, cfg := r.test, r.bundle.Model.Config()
+	length := t.prompt + t.decode + 1
+	if length > cfg.Context {
+		return nil, fmt.Errorf("needs %d tokens, the model's context is %d", length, cfg.Context)
+	}
+	const block = 32
+	kv, err := models.NewKVCache(cfg, models.KVOptions{BlockLen: block, Blocks: (length/block + 2) * t.width})
+	if err != nil {
+		return nil, err
+	}
+	opt := batcher.DefaultOptions()
+	opt.Pool, opt.Queue, opt.Sequences = r.pool, max(opt.Queue, t.width), max(opt.Sequences, t.width)
+	opt.OnStep = r.onStep
+	engine := batcher.New(r.bundle.Model, kv, opt)
+	ctx, cancel := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- engine.Run(ctx) }()
+	defer func() {
+		cancel()
+		if runErr := <-ran; runErr != nil && !errors.Is(runErr, context.Canceled) {
+			err = errors.Join(err, runErr)
+		}
+	}()
+
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range r.runs() {
+		took, err := runEngineTest(ctx, engine, t, cfg.Vocab, random)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 || r.warm {
+			times = append(times, took)
+		}
+		r.done()
+	}
+	return times, nil
+}
+
+// engineTimes is what one run took.
+type engineTimes struct {
+	whole  time.Duration // from the first prompt to the last token
+	decode time.Duration // of it, a sequence's mean from its first token to its last
+}
+
+// runEngineTest times one run.
+func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab int, random *rand.Rand) (engineTimes, error) {
+	prompts := make([][]int32, t.width)
+	for i := range prompts {
+		prompts[i] = make([]int32, t.prompt)
+		for j := range prompts[i] {
+			prompts[i][j] = int32(random.IntN(vocab))
+		}
+	}
+	decode := make([]time.Duration, t.width)
+	start := time.Now()
+	var g errgroup.Group
+	for i := range prompts {
+		g.Go(func() error {
+			s, err := e.Open(ctx, prompts[i])
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if t.decode == 0 {
+				_, err := s.Logits(ctx, 0)
+				return err
+			}
+			n := 0
+			for _, err := range s.Generate(ctx, batcher.Params{MaxTokens: t.decode, IgnoreEOS: true}) {
+				if err != nil {
+					return err
+				}
+				n++
+			}
+			if n != t.decode {
+				return fmt.Errorf("generated %d tokens of %d", n, t.decode)
+			}
+			timing := s.Timing()
+			decode[i] = timing.LastToken.Sub(timing.FirstToken)
+			return nil
+		})
+	}
+	err := g.Wait()
+	took := engineTimes{whole: time.Since(start)}
+	for _, d := range decode {
+		took.decode += d / time.Duration(t.width)
+	}
+	return took, err
+}

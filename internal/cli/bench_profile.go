@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// profileReport says where the time of one test went.
+type profileReport struct {
+	Test    string        `json:"test"`
+	TokS    float64       `json:"tok_s"`
+	Seconds float64       `json:"seconds"`
+	Steps   int64         `json:"steps"`
+	Parts   []profilePart `json:"parts"`
+	Waiting float64       `json:"workers_waiting"` // share of the workers' time within kernels that they had no part to run
+}
+
+// profilePart is a kind of kernel, or what is left between them.
+type profilePart struct {
+	Name     string  `json:"name"`
+	Calls    int64   `json:"calls,omitempty"`
+	MS       float64 `json:"ms"`
+	Share    float64 `json:"share"`
+	GMACs    float64 `json:"gmac_s,omitempty"`
+	GBs      float64 `json:"gb_s,omitempty"`     // of weights, keys and values
+	Roofline float64 `json:"roofline,omitempty"` // the least time this machine allows over the time taken
+}
+
+// stepTimes adds up an engine's steps. Read it when the engine has stopped.
+type stepTimes struct {
+	steps         int64
+	step, forward time.Duration
+}
+
+func (s *stepTimes) add(st batcher.StepStats) {
+	s.steps++
+	s.step += st.Duration
+	s.forward += st.Forward
+}
+
+// runProfile measures each test with the pool's meter on.
+func (o *engineBench) runProfile(cmd *cobra.Command, bundle *models.Bundle, pool *kernels.Pool, tests []engineTest) error {
+	machine := kernels.MeasureMachine(time.Second / 4)
+	printMachine(cmd.ErrOrStderr(), machine)
+	meter := pool.Meter()
+	meter.Enable()
+	bar := progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
+	reports := []profileReport{}
+	for _, t := range tests {
+		runs := engineRuns{bundle: bundle, pool: pool, test: t, done: func() { _ = bar.Add(1) }}
+		if _, err := runs.measure(cmd.Context()); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		before, busy, steps := meter.Costs(), meter.Busy(), &stepTimes{}
+		runs.warm, runs.reps, runs.onStep = true, o.reps, steps.add
+		times, err := runs.measure(cmd.Context())
+		if err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		p := profile{machine: machine, threads: pool.Threads(), steps: steps, costs: meter.Costs(), busy: meter.Busy() - busy}
+		for i := range p.costs {
+			p.costs[i] = since(p.costs[i], before[i])
+		}
+		for _, took := range times {
+			p.wall += took.whole
+		}
+		r := p.report()
+		r.Test, r.TokS = t.name, t.speed(times).Median
+		reports = append(reports, r)
+	}
+	if o.asJSON {
+		return writeJSON(cmd.OutOrStdout(), reports)
+	}
+	for i := range reports {
+		if err := reports[i].print(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func since(c, before kernels.Cost) kernels.Cost {
+	c.Calls -= before.Calls
+	c.Time -= before.Time
+	c.MACs -= before.MACs
+	c.Bytes -= before.Bytes
+	return c
+}
+
+// profile is what was counted while the runs of a test took wall together.
+type profile struct {
+	machine    kernels.BenchMachine
+	threads    int
+	wall, busy time.Duration
+	costs      []kernels.Cost
+	steps      *stepTimes
+}
+
+func (p *profile) report() profileReport {
+	r := profileReport{Seconds: p.wall.Seconds(), Steps: p.steps.steps}
+	part := func(name string, took time.Duration) profilePart {
+		took = max(took, 0)
+		return profilePart{Name: name, MS: milliseconds(took), Share: took.Seconds() / p.wall.Seconds()}
+	}
+	var model, sampling, all time.Duration
+	for _, c := range p.costs {
+		if c.Calls == 0 {
+			continue
+		}
+		all += c.Time
+		if c.Kernel == kernels.KernelSampling {
+			sampling = c.Time
+		} else {
+			model += c.Time
+		}
+		k := part(c.Kernel.String(), c.Time)
+		k.Calls = c.Calls
+		k.GMACs, k.GBs = float64(c.MACs)/c.Time.Seconds()/1e9, float64(c.Bytes)/c.Time.Seconds()/1e9
+		k.Roofline = max(k.GMACs/p.machine.MACs(c.Kernel, p.threads), k.GBs/p.machine.Read(p.threads))
+		r.Parts = append(r.Parts, k)
+	}
+	r.Parts = append(r.Parts,
+		part("between kernels", p.steps.forward-model),
+		part("scheduling", p.steps.step-p.steps.forward-sampling),
+		part("idle", p.wall-p.steps.step))
+	if workers := all.Seconds() * float64(p.threads); workers > 0 {
+		r.Waiting = max(0, 1-p.busy.Seconds()/workers)
+	}
+	return r
+}
+
+func (r *profileReport) print(w io.Writer) error {
+	fmt.Fprintf(w, "%s: %.1f tok/s, %d steps in %.2f s; workers waited %.0f %% of their time within kernels\n",
+		r.Test, r.TokS, r.Steps, r.Seconds, 100*r.Waiting)
+	rate := func(v float64, digits int) string {
+		if v == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%.*f", digits, v)
+	}
+	rows := [][]string{{"kernel", "calls", "ms", "share", "GMAC/s", "GB/s", "of roofline"}}
+	for _, p := range r.Parts {
+		rows = append(rows, []string{p.Name, rate(float64(p.Calls), 0), fmt.Sprintf("%.1f", p.MS), fmt.Sprintf("%.1f %%", 100*p.Share),
+			rate(p.GMACs, 1), rate(p.GBs, 1), rate(p.Roofline, 2)})
+	}
+	if err := table(w, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+)
+
+// serverRival is a server under the same load as ours.
+type serverRival struct {
+	name     string
+	load     loadOptions
+	progress io.Writer
+}
+
+func (s *serverRival) label() (name, command string) { return s.name, s.load.url }
+
+// measure loads the server once, with prompts it has not seen.
+func (s *serverRival) measure(ctx context.Context, _ string) (speeds, error) {
+	r, err := loadTest(ctx, s.load, s.progress)
+	if err == nil && r.Errors > 0 {
+		err = errors.New(r.FirstError)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.name, err)
+	}
+	s.load.first += s.load.requests
+	results := speeds{
+		serverTests[0]: r.TokensPerSecond, serverTests[1]: r.TotalPerSecond,
+		serverTests[2]: r.TTFT.P50, serverTests[3]: r.TPOT.P50, serverTests[4]: r.Latency.P90,
+	}
+	for test, v := range results {
+		if v == 0 {
+			delete(results, test) // answers of one token have no time per token
+		}
+	}
+	return results, nil
+}
+
+var serverTests = []string{"completion tok/s", "total tok/s", "TTFT p50 ms", "TPOT p50 ms", "latency p90 ms"}
+
+// compareServers loads the server of --url and those of --compare in turns.
+func compareServers(cmd *cobra.Command, o loadOptions) error {
+	if o.rounds < 1 {
+		return usagef("--rounds must be positive")
+	}
+	peers, err := parsePeers(o.compare, "")
+	if err != nil {
+		return err
+	}
+	ours := &serverRival{o.url, o, cmd.ErrOrStderr()}
+	var others []rival
+	for _, p := range peers {
+		load := o
+		load.url = p.command
+		others = append(others, &serverRival{p.name, load, cmd.ErrOrStderr()})
+	}
+	r, err := compare(cmd.Context(), "", o.rounds, serverTests, func() (speeds, error) { return ours.measure(cmd.Context(), "") }, others, func() {})
+	if err != nil {
+		return err
+	}
+	return r.show(cmd.OutOrStdout(), o.asJSON)
+}
