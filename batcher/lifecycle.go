@@ -136,7 +136,7 @@ func (e *Engine) branch(s *Sequence, f *fork) {
 	if s.kv == nil {
 		return
 	}
-	n := max(0, min(s.have, f.at-1))
+	n := min(s.have, f.at)
 	for _, k := range f.kids {
 		k.kv = s.kv.Fork()
 		k.have = s.have

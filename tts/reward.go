@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// Reward scores with a process reward model on an engine of its own. Each
-// candidate has one sequence there, which is forked with it and fed only what
-// is new; the engine computes those of all candidates and requests together.
+// Reward scores with a process reward model on an engine of its own. What
+// candidates of a request have in common is read once, and of what they gain
+// only that; the engine computes those of all candidates and requests together.
 type Reward struct {
 	model  *Model
 	format Format
@@ -72,7 +71,7 @@ func (v *Reward) read(ctx context.Context, seq *batcher.Sequence) (float32, erro
 // Open implements Scorer.
 func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int32) (Judge, error) {
 	if v.format.write != nil {
-		return &textJudge{v: v, from: m, asked: conversation(m, req, prompt), spent: new(atomic.Int64)}, nil
+		return &textJudge{reader: v.reader(nil), from: m, asked: conversation(m, req, prompt)}, nil
 	}
 	for _, id := range prompt {
 		if m.Vocab != v.model.Vocab || m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {
@@ -83,17 +82,23 @@ func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int3
 	if err != nil {
 		return nil, err
 	}
-	j := &tokenJudge{v: v, seq: seq, spent: new(atomic.Int64)}
+	j := &tokenJudge{reader: v.reader(seq)}
 	j.spent.Add(int64(len(prompt)))
 	return j, nil
 }
 
+// reader stands at the beginning of all that will be read. seq holds what is
+// common to that; nil: nothing is.
+func (v *Reward) reader(seq *batcher.Sequence) reader {
+	t := &verdicts{v: v}
+	root := t.begin(seq)
+	return reader{verdicts: t, root: root, at: root}
+}
+
 // tokenJudge feeds a reward model with the generator's tokens.
 type tokenJudge struct {
-	v     *Reward
-	seq   *batcher.Sequence
-	fed   int           // tokens of the candidate
-	spent *atomic.Int64 // shared with all forks
+	reader
+	fed int // tokens of the candidate
 }
 
 // Score implements Judge: one score a line. What is left behind the last
@@ -108,30 +113,21 @@ func (j *tokenJudge) Score(ctx context.Context, c *Candidate) error {
 		if i < len(c.IDs)-1 && (!ends || blank) {
 			continue
 		}
-		j.seq.Append(c.IDs[j.fed : i+1]...)
-		j.spent.Add(int64(i + 1 - j.fed))
-		j.fed, blank = i+1, true
-		s, err := j.v.read(ctx, j.seq)
+		s, err := j.step(ctx, j.at, c.IDs[j.fed:i+1])
 		if err != nil {
 			return err
 		}
+		j.fed, blank = i+1, true
 		c.StepScores = append(c.StepScores, s)
 	}
 	return nil
 }
 
 // Fork implements Judge.
-func (j *tokenJudge) Fork(ctx context.Context, n int) ([]Judge, error) {
-	seqs, err := j.seq.Fork(ctx, n)
-	judges := make([]Judge, len(seqs))
-	for i, seq := range seqs {
-		judges[i] = &tokenJudge{v: j.v, seq: seq, fed: j.fed, spent: j.spent}
+func (j *tokenJudge) Fork(_ context.Context, n int) ([]Judge, error) {
+	judges := make([]Judge, n)
+	for i, r := range j.copies(n) {
+		judges[i] = &tokenJudge{reader: r, fed: j.fed}
 	}
-	return judges, err
+	return judges, nil
 }
-
-// Spent implements Judge.
-func (j *tokenJudge) Spent() int { return int(j.spent.Load()) }
-
-// Close implements Judge.
-func (j *tokenJudge) Close() { j.seq.Close() }

@@ -4,22 +4,18 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync/atomic"
 
-	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/template"
 )
 
 // textJudge writes solutions anew for a reward model with words of its own.
 // What a further step leaves unchanged of what it reads is not computed again.
 type textJudge struct {
-	v     *Reward
+	reader
 	from  *Model // the generator
 	asked []template.Message
-	seq   *batcher.Sequence // nil before the first step
-	fed   []int32           // its tokens
-	steps []Extent          // judged, in the text so far
-	spent *atomic.Int64
+	fed   []int32  // the tokens that were read
+	steps []Extent // judged, in the text so far
 }
 
 // Score implements Judge. Where the search has divided the text there a step
@@ -49,63 +45,27 @@ func (j *textJudge) judge(ctx context.Context, c *Candidate, text string) error 
 		if err != nil {
 			return err
 		}
-		if err := j.feed(ctx, ids); err != nil {
-			return err
+		at, more := j.root, ids
+		if len(ids) >= len(j.fed) && slices.Equal(ids[:len(j.fed)], j.fed) {
+			at, more = j.at, ids[len(j.fed):]
 		}
-		s, err := j.v.read(ctx, j.seq)
+		s, err := j.step(ctx, at, more)
 		if err != nil {
 			return err
 		}
+		j.fed = ids
 		c.StepScores = append(c.StepScores, s)
 	}
 	return nil
 }
 
-// feed makes the sequence hold ids.
-func (j *textJudge) feed(ctx context.Context, ids []int32) error {
-	if j.seq != nil && len(ids) >= len(j.fed) && slices.Equal(ids[:len(j.fed)], j.fed) {
-		j.seq.Append(ids[len(j.fed):]...)
-		j.spent.Add(int64(len(ids) - len(j.fed)))
-		j.fed = ids
-		return nil
-	}
-	seq, err := j.v.model.Engine.Open(ctx, ids)
-	if err != nil {
-		return err
-	}
-	j.Close()
-	j.seq, j.fed = seq, ids
-	j.spent.Add(int64(len(ids)))
-	return nil
-}
-
 // Fork implements Judge.
-func (j *textJudge) Fork(ctx context.Context, n int) ([]Judge, error) {
+func (j *textJudge) Fork(_ context.Context, n int) ([]Judge, error) {
 	judges := make([]Judge, n)
-	var seqs []*batcher.Sequence
-	if j.seq != nil {
-		var err error
-		if seqs, err = j.seq.Fork(ctx, n); err != nil {
-			return nil, err
-		}
-	}
-	for i := range judges {
+	for i, r := range j.copies(n) {
 		k := *j
-		k.steps = slices.Clip(k.steps)
-		if j.seq != nil {
-			k.seq = seqs[i]
-		}
+		k.reader, k.steps = r, slices.Clip(k.steps)
 		judges[i] = &k
 	}
 	return judges, nil
-}
-
-// Spent implements Judge.
-func (j *textJudge) Spent() int { return int(j.spent.Load()) }
-
-// Close implements Judge.
-func (j *textJudge) Close() {
-	if j.seq != nil {
-		j.seq.Close()
-	}
 }

@@ -181,7 +181,11 @@ func (r *searching) breaksAfter(step []byte, last int32) bool {
 // score judges what w has gained.
 func (r *searching) score(ctx context.Context, w *row) error {
 	err := w.judge.Score(ctx, w.cand)
-	if errors.Is(err, batcher.ErrTooLong) { // longer than the verifier reads: what it has said so far stands
+	switch {
+	case errors.Is(err, batcher.ErrTooLong): // longer than the verifier reads: what it has said so far stands
+		err = nil
+	case errors.Is(err, batcher.ErrBusy): // likewise when it has no room
+		r.degraded.Store(true)
 		err = nil
 	}
 	if s := w.cand.StepScores; len(s) > 0 {
