@@ -15,6 +15,7 @@ import "math"
 //	quads   [tile][block][g][width][4]      the 4 bytes of a multiply-add, one trit position of
 //	                                        a block's 4 weight bytes; one array per g
 //	lanes   [tile][stride][lanes]           token-contiguous, for vector lookup tables
+//	paired  [tile] of lanes [stride][32], then quads [8][block][g][4][4] of 32 more tokens
 type ternaryActs struct {
 	n, k, stride int
 	q            []int8
@@ -23,6 +24,7 @@ type ternaryActs struct {
 	ready        bool
 	quads        [2]quadForm // g = 4, g = 5
 	lanes        laneForm
+	paired       [2]quadForm // g = 4, g = 5; width is that of a tile
 	mul          ternaryMul  // the product under way
 	prep         ternaryPrep // the arrangement under way
 }
@@ -50,6 +52,7 @@ func rowStride(k int) int { return roundUp(k, 80) }
 func (t *ternaryActs) reset() {
 	t.ready = false
 	t.quads[0].hi, t.quads[1].hi, t.lanes.hi = 0, 0, 0
+	t.paired[0].hi, t.paired[1].hi = 0, 0
 }
 
 // quantise fills q, scale and negSum once per Set.
@@ -94,12 +97,54 @@ func (t *ternaryActs) lanesFor(a *Acts, pool *Pool, lo, hi, lanes int) []int8 {
 	return f.data
 }
 
+// hybridTokens is a tile of paired activations: 32 tokens in lanes, 32 in quads.
+const hybridTokens = 2 * wideLanes
+
+// pairedSize is the size of a tile.
+func pairedSize(stride, kp int) int { return wideLanes * (stride + kp) }
+
+// pairedTile gives the lanes and the quads of a tile.
+func pairedTile(tile []int8, stride int) (lanes, quads []int8) {
+	return tile[:wideLanes*stride], tile[wideLanes*stride:]
+}
+
+// pairedFor returns the paired form of tokens [lo, hi), a whole number of tiles.
+func (t *ternaryActs) pairedFor(a *Acts, pool *Pool, g, lo, hi int) []int8 {
+	f := &t.paired[g-4]
+	if f.lo == lo && f.hi == hi {
+		return f.data
+	}
+	kp, tiles := roundUp(t.k, blockBytes*g), (hi-lo)/hybridTokens
+	f.lo, f.hi, f.width = lo, hi, hybridTokens
+	f.data = grow(f.data, tiles*pairedSize(t.stride, kp))
+	t.prep = ternaryPrep{t: t, what: prepPaired, g: g, kp: kp, form: *f}
+	t.prep.run(a, pool, tiles*pairedParts)
+	return f.data
+}
+
+// pairedParts is the number of parts in which a tile is arranged: its lanes,
+// and every 4 tokens of its quads.
+const pairedParts = 1 + wideLanes/madWidth
+
+func (p *ternaryPrep) pair(i int) {
+	t, f := p.t, &p.form
+	lo := f.lo + i/pairedParts*hybridTokens
+	lanes, quads := pairedTile(f.data[i/pairedParts*pairedSize(t.stride, p.kp):], t.stride)
+	if i %= pairedParts; i == 0 {
+		arrangeLanes(lanes, t.q[lo*t.stride:], t.stride, wideLanes, wideLanes)
+		return
+	}
+	at := (i - 1) * madWidth
+	arrangeQuads(quads[at*p.kp:][:madWidth*p.kp], t.q[(lo+wideLanes+at)*t.stride:], t.stride, p.g, madWidth)
+}
+
 type prepKind uint8
 
 const (
 	prepRows prepKind = iota
 	prepQuads
 	prepLanes
+	prepPaired
 )
 
 // ternaryPrep is the Task that quantises rows or arranges tiles.
@@ -144,6 +189,8 @@ func (p *ternaryPrep) Do(_, i int) {
 			arrangeQuads(f.data[(lo-f.lo)*p.kp:][:w*p.kp], t.q[lo*t.stride:], t.stride, p.g, w)
 			lo += w
 		}
+	case prepPaired:
+		p.pair(i)
 	case prepLanes:
 		lo := f.lo + i*f.width
 		arrangeLanes(f.data[i*f.width*t.stride:][:f.width*t.stride], t.q[lo*t.stride:cap(t.q)], t.stride, f.width, min(f.width, f.hi-lo))

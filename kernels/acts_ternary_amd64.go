@@ -41,10 +41,14 @@ func arrangeQuads(dst, q []int8, stride, g, width int) {
 // arrangeLanes may transpose rows behind the n wanted: memory for a whole tile
 // of them is there, and what stands in a lane without a token is never read.
 func arrangeLanes(dst, q []int8, stride, lanes, n int) {
-	if active == Generic || lanes != actTile {
+	switch {
+	case active == AVX512 && lanes == wideLanes:
+		_ = q[:wideLanes*stride]
+		lanes32AVX512(&dst[0], &q[0], stride, stride)
+	case active != Generic && lanes == actTile:
+		_ = q[:actTile*stride]
+		lanes16AVX2(&dst[0], &q[0], stride, stride)
+	default:
 		arrangeLanesGeneric(dst, q, stride, lanes, n)
-		return
 	}
-	_ = q[:actTile*stride]
-	lanes16AVX2(&dst[0], &q[0], stride, stride)
 }

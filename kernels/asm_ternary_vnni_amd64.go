@@ -4,44 +4,38 @@
 
 package kernels
 
-// vnni4x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+// vnni4x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 // act[blocks][4][1][4]; rows of y are ldy floats apart. blocks is positive.
 //
 //go:noescape
 func vnni4x64x1AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
-// vnni5x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+// vnni5x64x1AVX512 sets y[1][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 // act[blocks][5][1][4]; rows of y are ldy floats apart. blocks is positive.
 //
 //go:noescape
 func vnni5x64x1AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
-// vnni4x64x2AVX512 sets y[2][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+// vnni4x64x2AVX512 sets y[2][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 // act[blocks][4][2][4]; rows of y are ldy floats apart. blocks is positive.
 //
 //go:noescape
 func vnni4x64x2AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
-// vnni5x64x2AVX512 sets y[2][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+// vnni5x64x2AVX512 sets y[2][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 // act[blocks][5][2][4]; rows of y are ldy floats apart. blocks is positive.
 //
 //go:noescape
 func vnni5x64x2AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
-// vnni4x64x4AVX512 sets y[4][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+// vnni4x64x4AVX512 sets y[4][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 // act[blocks][4][4][4]; rows of y are ldy floats apart. blocks is positive.
 //
 //go:noescape
 func vnni4x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
-// vnni5x64x4AVX512 sets y[4][64] = float32(sum)·(tokens·rows) for the first 64 rows of w[blocks][64][4] and
+// vnni5x64x4AVX512 sets y[4][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 // act[blocks][5][4][4]; rows of y are ldy floats apart. blocks is positive.
 //
 //go:noescape
 func vnni5x64x4AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
-
-// vnni5x32x8AVX512 sets y[8][32] = float32(sum)·(tokens·rows) for the first 32 rows of w[blocks][64][4] and
-// act[blocks][5][8][4]; rows of y are ldy floats apart. blocks is positive.
-//
-//go:noescape
-func vnni5x32x8AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)

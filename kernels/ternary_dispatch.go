@@ -15,6 +15,7 @@ const (
 	formRows actForm = iota
 	formQuads
 	formLanes
+	formPaired
 )
 
 // ternaryKernel is one way to multiply. All of them read the one packed layout.
@@ -22,9 +23,11 @@ type ternaryKernel struct {
 	name      string // "isa:method", as LUTRA_KERNEL names it
 	isa       ISA
 	form      func(p Packing, n int) (form actForm, width int)
-	tokens    int // of a part; 0: all tokens of the run
-	strips    int // most strips of a part
-	perThread int // parts wished for each worker
+	tokens    int            // of a part; 0: all tokens of the run
+	strips    int            // most strips of a part
+	perThread int            // parts wished for each worker
+	least     int            // strips × tokens a worker must have for the rules to choose it
+	rest      *ternaryKernel // takes the tokens that fill no part; nil: the best one for so few
 	// mul computes y for a range of strips and of tokens.
 	mul func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span)
 }
@@ -70,31 +73,38 @@ func findTernary(override string) *ternaryKernel {
 	return ternaryKernels[slices.IndexFunc(ternaryKernels, func(k *ternaryKernel) bool { return k.name == override })]
 }
 
-// planTernary divides n tokens among kernels, unless only names the one to
-// take. A tile kernel leaves a small remainder to the kernel that is best for
-// so few tokens.
-func planTernary(only *ternaryKernel, p Packing, n int) (plan [maxSegments]segment) {
-	if only != nil {
-		plan[0] = segment{only, 0, n}
-		return plan
+// planTernary divides n tokens among kernels: all to the best one, or to the
+// one that only names. A tile kernel leaves what fills no tile to the kernel
+// it says or, unless only forbids, to the one that is best for so few tokens.
+// work is the strips × tokens of each worker.
+func planTernary(only *ternaryKernel, p Packing, n, work int) (plan [maxSegments]segment) {
+	k := only
+	if k == nil {
+		k = bestTernary(p, n, work)
 	}
-	k := bestTernary(p, n)
-	plan[0] = segment{k, 0, n}
-	if k.tokens > 1 {
-		if rest := n % k.tokens; rest > 0 && rest < n {
-			if other := bestTernary(p, rest); other != k {
-				plan[0].hi = n - rest
-				plan[1] = segment{other, n - rest, n}
-			}
-		}
+	rest, other := n%max(k.tokens, 1), k
+	switch {
+	case rest == 0:
+	case k.rest != nil:
+		other = k.rest
+	case only == nil && rest < n:
+		other = bestTernary(p, rest, work)
+	}
+	switch {
+	case other == k:
+		plan[0] = segment{k, 0, n}
+	case rest == n:
+		plan[0] = segment{other, 0, n}
+	default:
+		plan[0], plan[1] = segment{k, 0, n - rest}, segment{other, n - rest, n}
 	}
 	return plan
 }
 
-func bestTernary(p Packing, n int) *ternaryKernel {
+func bestTernary(p Packing, n, work int) *ternaryKernel {
 	k := ternaryKernels[0]
 	for _, r := range ternaryRules {
-		if r.isa == active && r.packing == p && n >= r.from {
+		if r.isa == active && r.packing == p && n >= r.from && work >= r.kernel.least {
 			k = r.kernel
 		}
 	}

@@ -50,7 +50,7 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 	t.quantise(x, l.cpu.pool)
 	m := &t.mul
 	m.l, m.t, m.x, m.y = l, t, x, y
-	plan := planTernary(l.cpu.ternaryOnly, l.w.Packing, x.n)
+	plan := planTernary(l.cpu.ternaryOnly, l.w.Packing, x.n, x.n*l.strips/x.threads(l.cpu.pool))
 	parts := 0
 	for i := range m.runs {
 		m.runs[i] = ternaryRun{segment: plan[i]}
@@ -71,25 +71,29 @@ type ternaryScratch struct {
 	acc32  []int32   // [rows][lanes], or [tokens][64 rows]
 	planes []uint8   // [trit position][64 rows][4] unpacked weights
 	edge   []float32 // [tokens][64 rows] of a strip that y has not room for
+	tile   []int32   // [4][64 rows] of a multiply-add under way
 	sums   [genericRows]int32
 	table  [blockBytes][256]int32
 }
 
 func (s *ternaryScratch) init() {
 	s.tables = aligned[int16](maxTables / 2)
-	s.acc16 = aligned[int16](maxPartStrips * stripRows * maxLanes)
-	s.acc32 = aligned[int32](maxPartStrips * stripRows * maxLanes)
+	s.acc16 = aligned[int16](maxPartStrips * stripRows * wideLanes)
+	s.acc32 = aligned[int32](maxPartStrips * stripRows * wideLanes)
 	s.planes = aligned[uint8](maxPlanes * stripRows * blockBytes)
 	s.edge = aligned[float32](edgeTokens * stripRows)
+	s.tile = aligned[int32](madWidth * stripRows)
 }
 
 // Sizes of the scratch memory.
 const (
-	maxLanes      = 16       // tokens a lookup table row
-	maxPartStrips = 32       // strips a part of a lookup kernel
-	maxTables     = 50304    // bytes: 4 pairs of I2 with the room between; 4 tables of I1 take 31104
-	maxPlanes     = 64       // 16 blocks of I2 or 12 of I1
-	edgeTokens    = maxLanes // tokens of the widest tile
+	maxLanes      = 16           // tokens a lookup table row
+	wideLanes     = 32           // tokens of a row in AVX-512
+	madWidth      = 4            // tokens of a multiply-add tile beside lookups
+	maxPartStrips = 32           // strips a part of a lookup kernel
+	maxTables     = 8 * 185 * 64 // bytes: those of 32 tokens for 8 groups of I2; the others take less
+	maxPlanes     = 64           // 16 blocks of I2 or 12 of I1
+	edgeTokens    = wideLanes    // tokens of the widest tile
 	genericRows   = 16 * stripRows
 )
 
@@ -126,6 +130,8 @@ func (r *ternaryRun) prepare(m *ternaryMul) {
 		r.act, r.width = m.t.q[r.lo*m.t.stride:], 1
 	case formQuads:
 		r.act, r.width = m.t.quadsFor(m.x, pool, l.g, r.lo, r.hi, width), width
+	case formPaired:
+		r.act, r.width = m.t.pairedFor(m.x, pool, l.g, r.lo, r.hi), width
 	case formLanes:
 		r.act, r.width = m.t.lanesFor(m.x, pool, r.lo, r.hi, width), width
 	}

@@ -186,6 +186,39 @@ func TestArrangementsHoldTheCodesOfTheirTokens(t *testing.T) {
 	}
 }
 
+func TestPairedTilesHoldTheCodesOfTheirTokens(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	pool := NewPool(2)
+	defer pool.Close()
+	const n, lo, hi = 3*hybridTokens + 2, hybridTokens, 3 * hybridTokens
+	for _, cols := range []int{1, 79, 80, 81, 333} {
+		var acts Acts
+		acts.Set(randomFloats(rng, n*cols), n, cols)
+		a := &acts.ternary
+		a.quantise(&acts, pool)
+		for _, g := range []int{4, 5} {
+			kp := roundUp(cols, blockBytes*g)
+			data := a.pairedFor(&acts, pool, g, lo, hi)
+			for tile := range (hi - lo) / hybridTokens {
+				lanes, quads := pairedTile(data[tile*pairedSize(a.stride, kp):], a.stride)
+				for i := range hybridTokens {
+					codes := a.q[(lo+tile*hybridTokens+i)*a.stride:]
+					for k := range kp {
+						at := (i%wideLanes/madWidth*kp+k/(blockBytes*g)*blockBytes*g)*madWidth + (k%g*madWidth+i%madWidth)*blockBytes + k%(blockBytes*g)/g
+						got := quads[min(at, len(quads)-1)]
+						if i < wideLanes {
+							got = lanes[k*wideLanes+i]
+						}
+						if got != codes[k] {
+							t.Fatalf("%d columns, g %d, tile %d: token %d, column %d = %d, want %d", cols, g, tile, i, k, got, codes[k])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestQuantisedRowsAgreeBitForBit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	for _, n := range []int{1, 31, 32, 33, 64, 100, 2560} {

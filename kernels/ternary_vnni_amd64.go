@@ -2,17 +2,11 @@
 
 package kernels
 
-// vnniTernary multiplies digits with VPDPBUSD: 64 rows × 4 tokens in registers,
-// or 32 × 8 where unpacking I1 weighs more than loading activations.
+// vnniTernary multiplies digits with VPDPBUSD: 64 rows × 4 tokens in registers.
 var vnniTernary = &ternaryKernel{
-	name: "avx512:vnni",
-	isa:  AVX512,
-	form: func(p Packing, n int) (actForm, int) {
-		if p == I1 && n >= 8 {
-			return formQuads, 8
-		}
-		return formQuads, 4
-	},
+	name:      "avx512:vnni",
+	isa:       AVX512,
+	form:      func(Packing, int) (actForm, int) { return formQuads, madWidth },
 	strips:    16,
 	perThread: 8,
 	mul:       mulTernaryVNNI,
@@ -51,10 +45,6 @@ func vnniTile(w []byte, act []int8, g, blocks, width int, negSum *int32, tokens 
 		vnni4x64x2AVX512(&w[0], &act[0], blocks, negSum, tokens, &rows[0], &y[0], ldy)
 	case g == 4:
 		vnni4x64x1AVX512(&w[0], &act[0], blocks, negSum, tokens, &rows[0], &y[0], ldy)
-	case width == 8:
-		const half = stripRows / 2
-		vnni5x32x8AVX512(&w[0], &act[0], blocks, negSum, tokens, &rows[0], &y[0], ldy)
-		vnni5x32x8AVX512(&w[half*blockBytes], &act[0], blocks, negSum, tokens, &rows[half], &y[half], ldy)
 	case width == 4:
 		vnni5x64x4AVX512(&w[0], &act[0], blocks, negSum, tokens, &rows[0], &y[0], ldy)
 	case width == 2:

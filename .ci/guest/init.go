@@ -13,6 +13,7 @@ import (
 
 func main() {
 	fmt.Printf("guest: exit %d\n", run())
+	drain()
 	syscall.Sync()
 	_ = syscall.Reboot(syscall.LINUX_REBOOT_CMD_POWER_OFF)
 }
@@ -53,6 +54,13 @@ func run() int {
 		return code
 	}
 	return fail(fmt.Errorf("%s: %v", cmd.Path, err)) // ended by a signal
+}
+
+// drain waits until the serial port has sent what was printed: switching the
+// machine off would lose the end of it.
+func drain() {
+	const tcsbrk = 0x5409 // with an argument other than 0 it only waits
+	_, _, _ = syscall.Syscall(syscall.SYS_IOCTL, os.Stdout.Fd(), tcsbrk, 1)
 }
 
 func fail(err error) int {

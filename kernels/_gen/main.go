@@ -13,15 +13,16 @@ import (
 
 // families maps a family's name to what emits its kernels.
 var families = map[string]func(){
-	"ternary_acts": ternaryActs,
-	"ternary_lut":  ternaryLUT,
-	"ternary_mad":  ternaryMAD,
-	"ternary_vnni": ternaryVNNI,
-	"peak":         peak,
-	"dense":        dense,
-	"grouped":      grouped,
-	"vector":       vector,
-	"attend":       attend,
+	"ternary_acts":   ternaryActs,
+	"ternary_lut":    ternaryLUT,
+	"ternary_mad":    ternaryMAD,
+	"ternary_vnni":   ternaryVNNI,
+	"ternary_hybrid": ternaryHybrid,
+	"peak":           peak,
+	"dense":          dense,
+	"grouped":        grouped,
+	"vector":         vector,
+	"attend":         attend,
 }
 
 func main() {

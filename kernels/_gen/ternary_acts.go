@@ -190,15 +190,9 @@ func quads(g, n int) {
 
 // transpose4 exchanges dwords and registers, within each 128-bit lane.
 func transpose4(v []reg.VecVirtual) [4]reg.VecVirtual {
-	same := func() reg.VecVirtual {
-		if v[0].Size() == 32 {
-			return YMM()
-		}
-		return XMM()
-	}
 	var t, o [4]reg.VecVirtual
 	for i := range t {
-		t[i], o[i] = same(), same()
+		t[i], o[i] = alike(v[0]), alike(v[0])
 	}
 	VPUNPCKLDQ(v[1], v[0], t[0])
 	VPUNPCKHDQ(v[1], v[0], t[1])
@@ -244,20 +238,7 @@ func lanes16() {
 		VBROADCASTI128(row(i), v[i]) // a plain 128-bit load would leave the upper half to the allocator as read before written
 		VINSERTI128(Imm(1), row(i+8), v[i], v[i])
 	}
-	for half := 4; half >= 1; half /= 2 {
-		next := make([]reg.VecVirtual, 0, 8)
-		for set := 0; set < 8; set += 2 * half {
-			// A set holds 2·half registers of the same columns, in row order.
-			lo, hi := make([]reg.VecVirtual, half), make([]reg.VecVirtual, half)
-			for i := range half {
-				lo[i], hi[i] = YMM(), YMM()
-				VPUNPCKLBW(v[set+half+i], v[set+i], lo[i])
-				VPUNPCKHBW(v[set+half+i], v[set+i], hi[i])
-			}
-			next = append(append(next, lo...), hi...)
-		}
-		v = next
-	}
+	v = interleave8(v)
 	for i := range v {
 		VPERMQ(Imm(0xd8), v[i], v[i])
 		VMOVDQU(v[i], Mem{Base: dst, Disp: 32 * i})
@@ -269,4 +250,35 @@ func lanes16() {
 	SUBQ(Imm(16), n)
 	JNE(LabelRef("loop"))
 	done()
+}
+
+// interleave8 interleaves the bytes of 8 registers, within each 128-bit lane:
+// result i has 8 bytes of column 2i, then as many of column 2i+1.
+func interleave8(v []reg.VecVirtual) []reg.VecVirtual {
+	for half := 4; half >= 1; half /= 2 {
+		next := make([]reg.VecVirtual, 0, 8)
+		for set := 0; set < 8; set += 2 * half {
+			// A set holds 2·half registers of the same columns, in row order.
+			lo, hi := make([]reg.VecVirtual, half), make([]reg.VecVirtual, half)
+			for i := range half {
+				lo[i], hi[i] = alike(v[0]), alike(v[0])
+				VPUNPCKLBW(v[set+half+i], v[set+i], lo[i])
+				VPUNPCKHBW(v[set+half+i], v[set+i], hi[i])
+			}
+			next = append(append(next, lo...), hi...)
+		}
+		v = next
+	}
+	return v
+}
+
+// alike is a new register of v's size.
+func alike(v reg.VecVirtual) reg.VecVirtual {
+	switch v.Size() {
+	case 64:
+		return ZMM()
+	case 32:
+		return YMM()
+	}
+	return XMM()
 }

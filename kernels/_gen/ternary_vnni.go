@@ -16,8 +16,16 @@ import (
 const vnniPrefetch = 8192
 
 func ternaryVNNI() {
-	// crumbs[v] holds the trits 0..3 of an I1 byte v as digits of two bits, as I2 has them.
-	crumbs := table("crumbs", fill(256, func(v int) byte {
+	crumbs := crumbTable()
+	for _, n := range []int{1, 2, 4} {
+		vnni(crumbs, 4, n)
+		vnni(crumbs, 5, n)
+	}
+}
+
+// crumbTable holds at v < 81 the digits of four trits, base 3, as crumbs.
+func crumbTable() Mem {
+	return table("crumbs", fill(128, func(v int) byte {
 		b := 0
 		for j := range 4 {
 			b |= v % 3 << (2 * j)
@@ -25,112 +33,29 @@ func ternaryVNNI() {
 		}
 		return byte(b)
 	}))
-	for _, n := range []int{1, 2, 4} {
-		vnni(Mem{}, 4, 4, n)
-		vnni(crumbs, 5, 4, n)
-	}
-	vnni(crumbs, 5, 2, 8)
 }
 
-// vnni emits the product of 16·rm rows and n tokens over all blocks.
-func vnni(crumbs Mem, g, rm, n int) {
-	name := fmt.Sprintf("vnni%dx%dx%dAVX512", g, 16*rm, n)
+// vnni emits the product of 64 rows and n tokens over all blocks.
+func vnni(crumbs Mem, g, n int) {
+	name := fmt.Sprintf("vnni%dx64x%dAVX512", g, n)
 	text(name, "func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int)")
-	contract(fmt.Sprintf("%s sets y[%d][%d] = float32(sum)·(tokens·rows) for the first %d rows of w[blocks][64][4] and", name, n, 16*rm, 16*rm),
+	contract(fmt.Sprintf("%s sets y[%d][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and", name, n),
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. blocks is positive.", g, n))
 	w, act, blocks := param("w"), param("act"), param("blocks")
-	v := newVNNI(rm, n)
-	var tab [4]reg.VecVirtual // 256 bytes
-	for i := range tab[:4*(g-4)] {
-		tab[i] = ZMM()
-		m := crumbs
-		m.Disp = 64 * i
-		VMOVDQU64(m, tab[i])
-	}
-	three := broadcast(3)
-	var fifth fifthTrit
-	if g == 5 {
-		fifth = fifthTrit{broadcast(81), broadcast(162), broadcast(1)}
-	}
+	v := newVNNI(4, n)
+	s := newMadStep(g, n, w, act, crumbs, v.sum)
 	Label("loop")
 	Comment("One block: digits, a position at a time, times their activations")
-	if g == 4 {
-		// All registers of a block first: their planes then share each broadcast.
-		x := make([]reg.VecVirtual, rm)
-		for r := range x {
-			x[r] = ZMM()
-			VMOVDQU64(Mem{Base: w, Disp: 64 * r}, x[r])
-			if n <= 4 {
-				PREFETCHT0(Mem{Base: w, Disp: 64*r + vnniPrefetch})
-			}
-		}
-		for j := range 4 {
-			p := make([]reg.VecVirtual, rm)
-			for r := range p {
-				p[r] = crumb(x[r], j, three)
-			}
-			for i := range n {
-				b := ZMM()
-				VPBROADCASTD(Mem{Base: act, Disp: (j*n + i) * 4}, b)
-				for r := range p {
-					VPDPBUSD(b, p[r], v.sum(j)[r][i])
-				}
-			}
-		}
-	} else {
-		for r := range rm {
-			x := ZMM()
-			VMOVDQU64(Mem{Base: w, Disp: 64 * r}, x)
-			if n <= 4 {
-				PREFETCHT0(Mem{Base: w, Disp: 64*r + vnniPrefetch})
-			}
-			use := func(j int, p reg.VecVirtual) {
-				for i := range n {
-					VPDPBUSD_BCST(Mem{Base: act, Disp: (j*n + i) * 4}, p, v.sum(j)[r][i])
-				}
-			}
-			use(4, fifth.digit(x))
-			// VPERMI2B looks up 128 bytes: bit 7 chooses between two of them.
-			k, c := K(), ZMM()
-			VPMOVB2M(x, k)
-			VMOVDQA64(x, c)
-			VPERMI2B(tab[1], tab[0], c)
-			VPERMI2B(tab[3], tab[2], x)
-			VMOVDQU8(x, k, c)
-			for j := range 4 {
-				use(j, crumb(c, j, three))
-			}
-		}
+	for r := range 4 {
+		PREFETCHT0(Mem{Base: w, Disp: 64*r + vnniPrefetch})
 	}
-	ADDQ(U32(stripBytes), w)
-	ADDQ(U32(uint32(4*g*n)), act)
+	for _, op := range s.ops() {
+		op()
+	}
+	s.next()
 	DECQ(blocks)
 	JNE(LabelRef("loop"))
 	v.finish()
-}
-
-// fifthTrit makes the digit of trit 4 by two comparisons.
-type fifthTrit struct{ c81, c162, one reg.VecVirtual }
-
-func (f fifthTrit) digit(x reg.VecVirtual) reg.VecVirtual {
-	k1, k2, t := K(), K(), ZMM()
-	VPCMPUB(Imm(5), f.c81, x, k1) // x >= 81
-	VPCMPUB(Imm(5), f.c162, x, k2)
-	VMOVDQU8_Z(f.one, k1, t)
-	VPADDB(f.one, t, k2, t)
-	return t
-}
-
-// crumb is digit j of each byte.
-func crumb(x reg.VecVirtual, j int, three reg.VecVirtual) reg.VecVirtual {
-	p := ZMM()
-	if j == 0 {
-		VPANDD(three, x, p)
-		return p
-	}
-	VPSRLW(Imm(uint64(2*j)), x, p)
-	VPANDD(three, p, p)
-	return p
 }
 
 func broadcast(b uint32) reg.VecVirtual {

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// What the AVX-512 lookup needs around its tables of 32 tokens a row.
+
+// digitWeight is what the digit of trit j adds to a table row's index: bytes of
+// I1 are base-3 numbers, those of I2 four fields of two bits.
+func digitWeight(g, j int) int {
+	if g == 5 {
+		return pow3(j)
+	}
+	return 1 << (2 * j)
+}
+
+func wideBuild(g int) {
+	text(fmt.Sprintf("wideBuild%dAVX512", g), "func(tables *int16, act *int8, groups int)")
+	contract(fmt.Sprintf("wideBuild%dAVX512 writes groups tables of %d rows [32] from act[groups][%d][32]: the row that the", g, tableRows(g), g),
+		"byte of some trits w[j] names holds Σ w·act[j]. groups is positive.")
+	tables, act, groups := param("tables"), param("act"), param("groups")
+	Label("loop")
+	a := make([]reg.VecVirtual, g)
+	for j := range a {
+		a[j] = ZMM()
+		VPMOVSXBW(Mem{Base: act, Disp: 32 * j}, a[j])
+	}
+	Comment("Walk the ternary tree depth first: each row is its parent's -a, +0 or +a")
+	root := ZMM()
+	zero(root)
+	var walk func(j, row int, sum reg.VecVirtual)
+	walk = func(j, row int, sum reg.VecVirtual) {
+		if j < 0 {
+			VMOVDQU64(sum, Mem{Base: tables, Disp: row * wideRowBytes})
+			return
+		}
+		lo, hi := ZMM(), ZMM()
+		VPSUBW(a[j], sum, lo)
+		walk(j-1, row, lo)
+		walk(j-1, row+digitWeight(g, j), sum)
+		VPADDW(a[j], sum, hi)
+		walk(j-1, row+2*digitWeight(g, j), hi)
+	}
+	walk(g-1, 0, root)
+	ADDQ(U32(uint32(tableRows(g)*wideRowBytes)), tables)
+	ADDQ(U32(uint32(32*g)), act)
+	DECQ(groups)
+	JNE(LabelRef("loop"))
+	done()
+}
+
+// wideFlush empties int16 sums into int32 ones before they could overflow.
+func wideFlush() {
+	text("wideFlushAVX512", "func(acc32 *int32, acc16 *int16, rows int)")
+	contract("wideFlushAVX512 adds acc16[rows][32] to acc32[rows][32] and clears it. rows is a positive multiple of 4.")
+	acc32, acc16, n := param("acc32"), param("acc16"), param("rows")
+	none := ZMM()
+	zero(none)
+	Label("loop")
+	for r := range 4 {
+		for h := range 2 {
+			v, m := ZMM(), Mem{Base: acc32, Disp: 128*r + 64*h}
+			VPMOVSXWD(Mem{Base: acc16, Disp: 64*r + 32*h}, v)
+			VPADDD(m, v, v)
+			VMOVDQU64(v, m)
+		}
+		VMOVDQU64(none, Mem{Base: acc16, Disp: 64 * r})
+	}
+	ADDQ(U32(4*64), acc16)
+	ADDQ(U32(4*128), acc32)
+	SUBQ(Imm(4), n)
+	JNE(LabelRef("loop"))
+	done()
+}
+
+// wideFinish turns the sums of a strip over, 16 rows × 4 tokens at a time.
+func wideFinish() {
+	text("wideFinishAVX512", "func(y *float32, ldy int, acc *int32, tokens, rows *float32)")
+	contract("wideFinishAVX512 sets y[32][64] = float32(acc[64][32])·(tokens[32]·rows[64]); rows of y are ldy floats apart.")
+	y, ldy, acc, tokens, rows := param("y"), param("ldy"), param("acc"), param("tokens"), param("rows")
+	SHLQ(Imm(2), ldy)
+	group, out := GP64(), GP64()
+	MOVQ(U32(4), group)
+	Label("loop")
+	Comment("16 rows: exchange rows and tokens, scale, store token by token")
+	s := ZMM()
+	VMOVUPS(Mem{Base: rows}, s)
+	MOVQ(y, out)
+	for quad := range 8 {
+		v := make([]reg.VecVirtual, 4)
+		for i := range v {
+			v[i] = ZMM()
+			for lane := range 4 { // of lane's 4 rows, row i
+				m := Mem{Base: acc, Disp: 128*(4*lane+i) + 16*quad}
+				if lane == 0 {
+					VBROADCASTI32X4(m, v[i])
+				} else {
+					VINSERTI32X4(Imm(uint64(lane)), m, v[i], v[i])
+				}
+			}
+		}
+		for i, o := range transpose4(v) {
+			f := ZMM()
+			VMULPS_BCST(Mem{Base: tokens, Disp: 4 * (4*quad + i)}, s, f)
+			VCVTDQ2PS(o, o)
+			VMULPS(f, o, o)
+			VMOVUPS(o, Mem{Base: out})
+			ADDQ(ldy, out)
+		}
+	}
+	ADDQ(U32(16*128), acc)
+	ADDQ(Imm(64), rows)
+	ADDQ(Imm(64), y)
+	DECQ(group)
+	JNE(LabelRef("loop"))
+	done()
+}
+
+// lanes32 emits the byte transpose of 32 rows.
+func lanes32() {
+	text("lanes32AVX512", "func(dst, q *int8, stride, n int)")
+	contract("lanes32AVX512 sets dst[n][32] to the transpose of 32 rows of q, stride bytes apart.",
+		"n is a positive multiple of 16.")
+	joined := table("joinLanes", fill(64, func(i int) byte {
+		if i%8 != 0 {
+			return 0
+		}
+		return []byte{0, 2, 4, 6, 1, 3, 5, 7}[i/8]
+	}))
+	dst, q, stride, n := param("dst"), param("q"), param("stride"), param("n")
+	order := ZMM()
+	VMOVDQU64(joined, order)
+	s8, row := GP64(), GP64()
+	MOVQ(stride, s8)
+	SHLQ(Imm(3), s8)
+	s24 := GP64()
+	LEAQ(Mem{Base: s8, Index: s8, Scale: 2}, s24)
+	Label("loop")
+	Comment("Rows i, i+8, i+16 and i+24 share a register; three rounds of interleaving leave 8 rows of",
+		"two columns in each lane, and a permutation joins the lanes")
+	MOVQ(q, row)
+	v := make([]reg.VecVirtual, 8)
+	for i := range v {
+		v[i] = ZMM()
+		VBROADCASTI32X4(Mem{Base: row}, v[i])
+		VINSERTI32X4(Imm(1), Mem{Base: row, Index: s8, Scale: 1}, v[i], v[i])
+		VINSERTI32X4(Imm(2), Mem{Base: row, Index: s8, Scale: 2}, v[i], v[i])
+		VINSERTI32X4(Imm(3), Mem{Base: row, Index: s24, Scale: 1}, v[i], v[i])
+		ADDQ(stride, row)
+	}
+	for i, o := range interleave8(v) {
+		VPERMQ(o, order, o)
+		VMOVDQU64(o, Mem{Base: dst, Disp: 64 * i})
+	}
+	ADDQ(Imm(16), q)
+	ADDQ(U32(512), dst)
+	SUBQ(Imm(16), n)
+	JNE(LabelRef("loop"))
+	done()
+}

@@ -1,0 +1,139 @@
+//go:build amd64 && !purego
+
+package kernels
+
+// hybridTernary multiplies tiles of 64 tokens, half of them by vector lookup
+// and half by VPDPBUSD, in one instruction stream: lookups want the load ports
+// and multiply-adds the multipliers, so both methods run at once. A part
+// builds the tables of a pass of one or two blocks and takes its rows through
+// them; every few rows looked up, one step of a 64 × 4 multiply-add tile is
+// done. Tiles and passes end where they end: a call runs to the nearer of the
+// two, and the tile's sums wait in memory. Both finish together, for a pass
+// has as many lookups as its share of multiply-adds.
+//
+// Tokens that fill no tile go to vnniTernary.
+var hybridTernary = &ternaryKernel{
+	name:      "avx512:hybrid",
+	isa:       AVX512,
+	form:      func(Packing, int) (actForm, int) { return formPaired, hybridTokens },
+	tokens:    hybridTokens,
+	strips:    maxPartStrips,
+	perThread: 1,
+	least:     8 * hybridTokens, // fewer strips do not repay the tables
+	rest:      vnniTernary,
+	mul:       mulTernaryHybrid,
+}
+
+// hybridRows is how many rows are looked up in blocks blocks beside one step:
+// 32 lookups of 4 a row and block.
+func hybridRows(blocks int) int { return 8 / blocks }
+
+func mulTernaryHybrid(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
+	l := m.l
+	span := blockBytes * l.g
+	lanes, quads := pairedTile(r.act[(tokens.lo-r.lo)/hybridTokens*pairedSize(m.t.stride, l.blocks*span):], m.t.stride)
+	rows := (strips.hi - strips.lo) * stripRows
+	clear(s.acc16[:rows*wideLanes])
+	clear(s.acc32[:rows*wideLanes])
+	mad := madCursor{m: m, s: s, quads: quads, strips: strips, tokens: tokens.lo + wideLanes, strip: strips.lo}
+	clear(s.tile)
+	for b := 0; b < l.blocks; {
+		blocks := 1
+		if l.g == 4 && b+2 <= l.blocks {
+			blocks = 2
+		}
+		wideBuild(s.tables, lanes[b*span*wideLanes:], l.g, blocks)
+		for row := 0; row < rows; {
+			steps := min((rows-row)/hybridRows(blocks), l.blocks-mad.block)
+			mad.run(steps, b, blocks, row)
+			row += steps * hybridRows(blocks)
+		}
+		b += blocks
+		if flush := lutFlush / span; b%flush == 0 || b == l.blocks {
+			wideFlushAVX512(&s.acc32[0], &s.acc16[0], rows)
+		}
+	}
+	for i := strips.lo; i < strips.hi; i++ {
+		m.wideFinish(s, i, s.acc32[(i-strips.lo)*stripRows*wideLanes:], tokens.lo)
+	}
+}
+
+// wideBuild builds the tables of one or two blocks.
+func wideBuild(tables []int16, act []int8, g, blocks int) {
+	if g == 5 {
+		wideBuild5AVX512(&tables[0], &act[0], blocks*blockBytes)
+	} else {
+		wideBuild4AVX512(&tables[0], &act[0], blocks*blockBytes)
+	}
+}
+
+// wideFinish scales the sums of strip i and 32 tokens and writes them token by
+// token, by way of the edge buffer where y has not room for all rows.
+func (m *ternaryMul) wideFinish(s *ternaryScratch, i int, acc []int32, token int) {
+	rows, scale := m.l.rows(i), &m.l.scale[i*stripRows]
+	y := m.y[token*m.l.w.Rows+i*stripRows:]
+	if rows == stripRows {
+		wideFinishAVX512(&y[0], m.l.w.Rows, &acc[0], &m.t.scale[token], scale)
+		return
+	}
+	wideFinishAVX512(&s.edge[0], stripRows, &acc[0], &m.t.scale[token], scale)
+	for t := range wideLanes {
+		copy(y[t*m.l.w.Rows:][:rows], s.edge[t*stripRows:])
+	}
+}
+
+// madCursor is where the multiply-adds of a part have got to. They go through
+// the blocks of one strip and 4 tokens, then the strip's next tokens, then the
+// next strip; the sums of the tile under way are in the scratch memory.
+type madCursor struct {
+	m                  *ternaryMul
+	s                  *ternaryScratch
+	quads              []int8 // [8][block][g][4][4]
+	strips             span
+	tokens             int // the first of the 32
+	strip, quad, block int // the tile and the next block of it
+}
+
+// run does steps of the tile beside lookups of a pass: blocks blocks from b on
+// in all rows of the part, from row on.
+func (c *madCursor) run(steps, b, blocks, row int) {
+	l, s := c.m.l, c.s
+	size := blockBytes * l.g * madWidth // of a step's activations
+	act := &c.quads[(c.quad*l.blocks+c.block)*size]
+	w := &l.stripData(c.strip)[c.block*stripRows*blockBytes]
+	index := &l.stripData(c.strips.lo + row/stripRows)[(b*stripRows+row%stripRows)*blockBytes]
+	left := (stripRows - row%stripRows) / hybridRows(blocks)
+	kernel := hybrid4x1AVX512
+	switch {
+	case l.g == 5:
+		kernel = hybrid5x1AVX512
+	case blocks == 2:
+		kernel = hybrid4x2AVX512
+	}
+	kernel(&s.tile[0], w, act, steps, &s.acc16[row*wideLanes], &s.tables[0], index, left, l.strip)
+	if c.block += steps; c.block == l.blocks {
+		c.finish()
+	}
+}
+
+// finish writes the tile's products and turns to the next tile.
+func (c *madCursor) finish() {
+	m, s := c.m, c.s
+	l, token := m.l, c.tokens+c.quad*madWidth
+	rows, scale := l.rows(c.strip), &l.scale[c.strip*stripRows]
+	y := m.y[token*l.w.Rows+c.strip*stripRows:]
+	if rows == stripRows {
+		hybridFinishAVX512(&y[0], l.w.Rows, &s.tile[0], &m.t.negSum[token], &m.t.scale[token], scale)
+	} else {
+		hybridFinishAVX512(&s.edge[0], stripRows, &s.tile[0], &m.t.negSum[token], &m.t.scale[token], scale)
+		for t := range madWidth {
+			copy(y[t*l.w.Rows:][:rows], s.edge[t*stripRows:])
+		}
+	}
+	clear(s.tile)
+	c.block = 0
+	if c.quad++; c.quad*madWidth == wideLanes {
+		c.quad = 0
+		c.strip++
+	}
+}
