@@ -42,6 +42,7 @@ type Engine struct {
 	freed   int         // counts events that may have freed blocks
 	sched   scheduler
 	pace    pace
+	share   *member // of opt.Turns
 	wants   []want
 	leads   []*Sequence // whose wants they are
 	twins   map[likeness]*Sequence
@@ -69,7 +70,6 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	e := &Engine{
 		model: m, kv: kv, opt: opt, cfg: m.Config(),
 		limit:   kv.Blocks() * kv.BlockLen(),
-		pace:    pace{target: opt.StepTime},
 		workers: make([]sampler, 1),
 	}
 	for _, n := range []int{opt.Context, e.cfg.Context} {
@@ -83,6 +83,10 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	e.twins = map[likeness]*Sequence{}
 	e.box.open = map[*Sequence]struct{}{}
 	e.box.wake = make(chan struct{}, 1)
+	if opt.Turns == nil {
+		opt.Turns = NewTurns()
+	}
+	e.share = opt.Turns.join(e.box.poke)
 	e.freed = 1
 	e.publish(&StepStats{Budget: opt.StepTokens})
 	return e
@@ -107,8 +111,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		if st.Tokens > 0 || st.Preempted > 0 {
 			continue
 		}
-		// Nothing to do, or all that was planned has just been changed by
-		// callers, who post it.
+		// Nothing to do, or nothing that streams of other engines leave time
+		// for, or all that was planned has just been changed by callers, who
+		// post it.
 		select {
 		case <-e.box.wake:
 		case <-ctx.Done():
@@ -131,6 +136,8 @@ func (e *Engine) Step() (st StepStats, err error) {
 			e.stop(fmt.Errorf("%w: %w", ErrClosed, err))
 		}
 	}()
+	e.share.take()
+	defer e.share.give()
 	start := e.opt.Now()
 	for _, s := range e.box.take() {
 		e.settle(s)
@@ -138,7 +145,7 @@ func (e *Engine) Step() (st StepStats, err error) {
 	e.admit()
 	st.Budget = e.plan()
 	st.Preempted = e.reserve()
-	e.assemble(&st)
+	part := e.assemble(&st)
 	if len(e.spans) > 0 {
 		begin := e.opt.Now()
 		if err := e.model.Forward(&e.batch, e.kv); err != nil {
@@ -147,8 +154,9 @@ func (e *Engine) Step() (st StepStats, err error) {
 		st.Forward = e.opt.Now().Sub(begin)
 		e.deliver(&st)
 		st.Duration = e.opt.Now().Sub(start)
-		e.pace.observe(st.Lanes, st.Duration)
+		e.pace.observe(st.Tokens, st.Duration.Seconds())
 	}
+	e.account(part, &st)
 	e.publish(&st)
 	return st, nil
 }
@@ -165,6 +173,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 
 // stop ends all sequences with err and gives their blocks back.
 func (e *Engine) stop(err error) {
+	e.share.declare(demands{}, &e.opt)
 	seqs := e.box.stop(err)
 	for _, s := range seqs {
 		s.end(err)
@@ -181,7 +190,7 @@ func (e *Engine) stop(err error) {
 // plan asks the scheduler for the next step, into spans, and returns the lanes it allowed.
 func (e *Engine) plan() int {
 	e.wants, e.leads, e.spans = e.wants[:0], e.leads[:0], e.spans[:0]
-	streams := 0
+	var d demands
 	e.pair()
 	for _, s := range e.active {
 		if s.lead != nil {
@@ -189,19 +198,36 @@ func (e *Engine) plan() int {
 		}
 		e.leads = append(e.leads, s)
 		e.wants = append(e.wants, s.want)
-		if s.left() == 1 {
-			streams++
+		switch {
+		case s.background:
+			d.background++
+		case s.left() > 1:
+			d.prompts++
+		default:
+			d.streams++
 		}
 	}
-	l := limits{tokens: e.opt.StepTokens, rows: e.opt.StepRows, paced: e.pace.lanes(e.opt.StepTokens)}
+	l := limits{tokens: e.opt.StepTokens, rows: e.opt.StepRows, longest: e.opt.StepTime.Seconds(), time: e.pace.time}
+	l.credit, l.guests = e.share.declare(d, &e.opt)
+	if d.streams > 0 && e.counts.Steps%probe == 0 {
+		l.credit = [works]float64{}
+	}
 	for i, n := range e.sched.plan(e.wants, l) {
 		if n > 0 {
 			e.spans = append(e.spans, span{s: e.leads[i], n: n})
 		}
 	}
 	e.lighten()
-	return l.lanes(streams)
+	if d.streams == 0 {
+		return l.tokens
+	}
+	room, _ := l.room(d.streams, l.credit[workPrompts], l.tokens)
+	return d.streams + room
 }
+
+// probe: one step in so many that has streams has nothing else, so that it
+// stays known how long they would take alone.
+const probe = 64
 
 // span is one sequence's part of a step.
 type span struct {
@@ -241,8 +267,8 @@ func (e *Engine) reserve() (preempted int) {
 }
 
 // assemble fills the batch from the spans, and drops spans whose caller has
-// changed its mind since the plan.
-func (e *Engine) assemble(st *StepStats) {
+// changed its mind since the plan. It returns what of the batch is whose.
+func (e *Engine) assemble(st *StepStats) (part parts) {
 	e.batch.Reset()
 	kept := e.spans[:0]
 	for _, p := range e.spans {
@@ -260,6 +286,14 @@ func (e *Engine) assemble(st *StepStats) {
 		e.batch.Add(s.kv, s.have, p.out, s.tokens[s.have:s.have+p.n]...)
 		prompt := s.prompt
 		s.mu.Unlock()
+		switch {
+		case s.background:
+			part.work[workBackground] += p.n
+		case s.left() > 1:
+			part.work[workPrompts] += p.n
+		default:
+			part.streams++
+		}
 		if s.left() == 1 && s.have >= prompt {
 			st.Decode++
 		} else {
@@ -274,4 +308,5 @@ func (e *Engine) assemble(st *StepStats) {
 	e.ride(st)
 	st.Lanes = wholeTiles(st.Tokens)
 	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.cfg.Outputs)
+	return part
 }

@@ -44,7 +44,7 @@ func play(t *testing.T, steps int, next func(n int) int) (stats Stats, done [4]i
 	synctest.Test(t, func(t *testing.T) {
 		opt := DefaultOptions()
 		opt.Sequences, opt.Queue, opt.Context, opt.Unread = 24, 6, 60, 1+next(6)
-		opt.StepTokens, opt.StepRows = Tile*(1+next(3)), 2+next(8)
+		opt.StepTokens, opt.StepRows = Tile*(1+next(3)), 4+next(8)
 		m := &toy.Model{Vocab: 40}
 		blockLen := 1 + next(9)
 		h := &history{t: t, m: m, e: New(m, m.NewCache(20+next(40), blockLen), opt), next: next}
@@ -159,7 +159,11 @@ func (h *history) open() {
 		prompt[i] = int32((i*7 + stem) % 40)
 	}
 	prompt[len(prompt)-1] = int32(h.next(40))
-	s, err := h.e.Open(h.t.Context(), prompt)
+	open := h.e.Open
+	if h.next(3) == 0 {
+		open = h.e.OpenBackground
+	}
+	s, err := open(h.t.Context(), prompt)
 	if errors.Is(err, ErrBusy) {
 		return
 	}

@@ -38,7 +38,7 @@ const (
 )
 
 // older orders sequences by age: forks stand behind their parent and before
-// whatever was opened later.
+// whatever was opened later; background ones count as younger than they are.
 func older(a, b *Sequence) int {
 	return cmp.Or(cmp.Compare(a.age, b.age), cmp.Compare(a.id, b.id))
 }
@@ -107,15 +107,16 @@ func (e *Engine) settle(s *Sequence) {
 // wanted translates the caller's order. Locked.
 func (s *Sequence) wanted() want {
 	n := len(s.tokens)
+	w := want{have: s.have, target: s.have, outFrom: noRows, background: s.background}
 	switch {
 	case s.fork != nil:
-		return want{have: s.have, target: s.fork.at - 1, outFrom: noRows}
+		w.target = s.fork.at - 1
 	case s.order.kind == wantTokens && !s.stalled, s.order.kind == wantLogits:
-		return want{have: s.have, target: n, outFrom: n - 1}
+		w.target, w.outFrom = n, n-1
 	case s.order.kind == wantScores:
-		return want{have: s.have, target: n - 1, outFrom: len(s.order.scored)}
+		w.target, w.outFrom = n-1, len(s.order.scored)
 	}
-	return want{have: s.have, target: s.have, outFrom: noRows}
+	return w
 }
 
 // cut drops computed positions from n on.
@@ -202,12 +203,28 @@ func common(a, b []int32) int {
 	return n
 }
 
+// yield makes the youngest background sequence give its blocks to s, if s is
+// not of that kind and comes before it.
+func (e *Engine) yield(s *Sequence) bool {
+	if len(e.active) == 0 || s.background {
+		return false
+	}
+	victim := e.active[len(e.active)-1]
+	if !victim.background || older(s, victim) > 0 {
+		return false
+	}
+	e.preempt(victim)
+	return true
+}
+
 // enter makes s active if its blocks can be had without taking them from
-// active sequences; alone it always can. Locked.
+// active sequences of its class; alone it always can. Locked.
 func (e *Engine) enter(s *Sequence) bool {
 	kv := e.kv.Open(s.prefix())
-	need := kv.Need(s.target-kv.Len()) + e.promised()
-	alone := len(e.active) == 0
+	own := kv.Need(s.target - kv.Len())
+	for own+e.promised() > e.kv.Free()+e.evictable() && e.yield(s) {
+	}
+	need, alone := own+e.promised(), len(e.active) == 0
 	if !alone && need > e.kv.Free()+e.evictable() {
 		kv.Release()
 		return false

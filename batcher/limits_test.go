@@ -183,7 +183,7 @@ func TestOptionsReportEveryFault(t *testing.T) {
 
 func TestPromptLogprobsCoverEveryPositionInChunksOfFewRows(t *testing.T) {
 	m, opt := &toy.Model{}, DefaultOptions()
-	opt.StepRows = 3
+	opt.StepRows = 4
 	prompt := counting(40)
 	start(t, m, 32, 4, opt, func(t *testing.T, r rig) {
 		for range 2 { // the second time the prefix cache holds the prompt

@@ -22,16 +22,21 @@ type mailbox struct {
 	empty    chan struct{} // closed when nothing is open any more, made by the first waiter
 }
 
-// enter registers new sequences of which queue wait to begin.
+// enter registers new sequences, of one class, of which queue wait to begin.
+// A quarter of the places is for interactive ones only.
 func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	room, places := opt.Sequences, opt.Queue
+	if len(seqs) > 0 && seqs[0].background {
+		room, places = room-room/4, places-places/4
+	}
 	switch {
 	case b.err != nil:
 		return b.err
 	case b.draining && queue > 0:
 		return ErrClosed
-	case len(b.open)+len(seqs) > opt.Sequences || queue > 0 && b.queued+queue > opt.Queue:
+	case len(b.open)+len(seqs) > room || queue > 0 && b.queued+queue > places:
 		return ErrBusy
 	}
 	b.queued += queue
@@ -40,11 +45,18 @@ func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 		s.id = b.serial
 		if s.age == 0 {
 			s.age = s.id
+			if s.background {
+				s.age += patience
+			}
 		}
 		b.open[s] = struct{}{}
 	}
 	return nil
 }
+
+// patience is how many sequences that come later a background one lets pass:
+// blocks go to interactive ones first, but no search waits forever.
+const patience = 1 << 14
 
 // begun takes one sequence out of the queue.
 func (b *mailbox) begun() {
@@ -80,6 +92,11 @@ func (b *mailbox) post(seqs ...*Sequence) {
 		}
 	}
 	b.mu.Unlock()
+	b.poke()
+}
+
+// poke wakes the loop.
+func (b *mailbox) poke() {
 	select {
 	case b.wake <- struct{}{}:
 	default:

@@ -3,6 +3,7 @@ package batcher
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels"
@@ -18,10 +19,17 @@ type Options struct {
 	Sequences  int           `koanf:"sequences"`   // open sequences, forks and idle ones included; more are ErrBusy
 	StepTokens int           `koanf:"step_tokens"` // tokens a step at most, in whole tiles
 	StepRows   int           `koanf:"step_rows"`   // rows of logits a step at most: bounds memory and the streams that advance at once
-	StepTime   time.Duration `koanf:"step_time"`   // time per token that running streams keep while prompts are admitted; 0: no limit
+	StepTime   time.Duration `koanf:"step_time"`   // longest step beside running streams that is more than a tile; 0: no limit
 	Context    int           `koanf:"-"`           // longest sequence in tokens; 0: the model's
 	Unread     int           `koanf:"unread"`      // tokens a sequence may be ahead of its reader before it is suspended
 
+	// By what factor running interactive streams may be slowed down: by
+	// prompts (more when several wait for each stream), and by all that is
+	// computed in the background. 0: by any.
+	PromptStretch float64 `koanf:"prompt_stretch"`
+	SearchStretch float64 `koanf:"search_stretch"`
+
+	Turns  *Turns           `json:"-" koanf:"-"` // shared by the engines on one machine; nil: there is no other
 	Pool   *kernels.Pool    `json:"-" koanf:"-"` // samples the rows of a step in parallel; nil: one after the other
 	Now    func() time.Time `json:"-" koanf:"-"` // clock; nil: time.Now
 	OnStep func(StepStats)  `json:"-" koanf:"-"` // called after each step on the engine's goroutine; must be quick
@@ -29,7 +37,10 @@ type Options struct {
 
 // DefaultOptions are right for a server of a few cores.
 func DefaultOptions() Options {
-	return Options{Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64}
+	return Options{
+		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64,
+		PromptStretch: 1.5, SearchStretch: 2,
+	}
 }
 
 // Validate reports every fault.
@@ -43,11 +54,16 @@ func (o *Options) Validate() error {
 	least("queue", o.Queue, 1)
 	least("sequences", o.Sequences, 1)
 	least("step_tokens", o.StepTokens, Tile)
-	least("step_rows", o.StepRows, 2)
+	least("step_rows", o.StepRows, 4)
 	least("context", o.Context, 0)
 	least("unread", o.Unread, 1)
 	if o.StepTime < 0 {
 		faults = append(faults, fmt.Errorf("batcher: step_time = %v, want at least 0", o.StepTime))
+	}
+	for name, v := range map[string]float64{"prompt_stretch": o.PromptStretch, "search_stretch": o.SearchStretch} {
+		if v != 0 && !(v > 1 && v < math.Inf(1)) { // NaN is a fault too
+			faults = append(faults, fmt.Errorf("batcher: %s = %v, want 0 or more than 1", name, v))
+		}
 	}
 	return errors.Join(faults...)
 }

@@ -1,54 +1,101 @@
 package batcher
 
-import "time"
+import "math/bits"
 
-// pace learns how long a step of so many tiles takes and tells how many tiles
-// fit a time. It fits time = fixed + slope·tiles by exponentially weighted
-// least squares, so it follows contexts that grow and machines that slow down.
-// While all steps have been of one size the slope is unknown, and time is
-// taken to be proportional, which errs on the side of the streams.
+// pace learns how long a step of so many tokens takes. A step's time is
+// neither proportional to its tokens nor linear in them: one row is bound by
+// reading the weights, a few by unpacking them, whole tiles by arithmetic. So
+// it keeps the times of 1, 2, 4, 8, ... tokens, which are exponentially
+// weighted means, and goes straight from one to the next.
+//
+// Every measurement also moves all of them a little, so that contexts that
+// grow and machines that slow down are followed at the sizes not seen lately.
+// Slow steps count for less than quick ones: what is learned is what a step
+// takes when nothing else uses the processors.
 type pace struct {
-	target time.Duration // 0: any number of tiles fits
-
-	n        int
-	x, y     float64 // weighted means: tiles, seconds
-	cxx, cxy float64 // weighted variance and covariance
+	knots [24]knot // knots[i]: steps of 2^i tokens
+	any   bool     // there has been a measurement
 }
 
-// forget is the weight of a new measurement.
-const forget = 0.1
+// knot is the time of a step of one size in seconds; 0: none of about that size was seen.
+type knot struct {
+	time float64
+	seen int
+}
 
-// observe takes in one step.
-func (p *pace) observe(lanes int, took time.Duration) {
-	x, y := float64(lanes)/Tile, took.Seconds()
-	if p.n++; p.n == 1 {
-		p.x, p.y = x, y
+const (
+	forget = 0.15 // least weight of a new measurement
+	drift  = 0.03 // its weight for steps of other sizes
+	slower = 0.3  // of these weights, for a step that took longer than expected
+	outlie = 4.0  // a measurement so many times off is taken for one less far off
+)
+
+// place is the knot below n tokens, and how far n is on the way to the next.
+func place(n int) (i int, far float64) {
+	n = max(n, 1)
+	i = min(bits.Len(uint(n))-1, len(pace{}.knots)-2)
+	return i, float64(n-1<<i) / float64(int(1)<<i)
+}
+
+// observe takes in a step of n tokens that took so many seconds.
+func (p *pace) observe(n int, took float64) {
+	if n < 1 || took <= 0 {
 		return
 	}
-	dx, dy := x-p.x, y-p.y
-	p.x += forget * dx
-	p.y += forget * dy
-	if dx > 0.5 || dx < -0.5 { // steps of the usual size must not wash out the slope
-		p.cxx = (1 - forget) * (p.cxx + forget*dx*dx)
-		p.cxy = (1 - forget) * (p.cxy + forget*dx*dy)
+	i, far := place(n)
+	nearest := i
+	if far > 0.5 {
+		nearest++
+	}
+	if k := &p.knots[nearest]; k.seen == 0 {
+		k.time, k.seen = took*float64(int(1)<<nearest)/float64(n), 1
+		p.any = true
+	}
+	off := min(max(took/p.time(n), 1/outlie), outlie) - 1
+	if off > 0 {
+		off *= slower
+	}
+	for j := range p.knots {
+		k, weight := &p.knots[j], 0.0
+		switch j {
+		case i:
+			weight = 1 - far
+		case i + 1:
+			weight = far
+		}
+		if k.seen == 0 {
+			continue
+		}
+		if weight > 0 {
+			k.seen++
+		}
+		// Divided by the sum of squares, the weights of the two knots correct
+		// what they say together of n by as much as one of them would.
+		k.time *= 1 + off*max(drift, weight*max(forget, 1/float64(k.seen+1))/(far*far+(1-far)*(1-far)))
 	}
 }
 
-// slope is the time of one more tile in seconds.
-func (p *pace) slope() float64 {
-	most := p.y / p.x // no negative fixed part
-	if p.cxx == 0 {
-		return most
+// time is what a step of n tokens is expected to take in seconds. Beyond the
+// sizes seen it is proportional to n, which errs on the side of those who wait.
+func (p *pace) time(n int) float64 {
+	if n < 1 || !p.any {
+		return 0
 	}
-	return min(most, max(p.cxy/p.cxx, most/64))
-}
-
-// lanes is the largest step expected to keep the target, at most limit; less
-// than a tile becomes 0.
-func (p *pace) lanes(limit int) int {
-	if p.target == 0 || p.n == 0 || p.y <= 0 {
-		return limit
+	i, _ := place(n)
+	lo, hi := i, i+1
+	for lo >= 0 && p.knots[lo].seen == 0 {
+		lo--
 	}
-	tiles := p.x + (p.target.Seconds()-p.y)/p.slope()
-	return max(0, min(limit, int(min(tiles, float64(limit)))*Tile))
+	for hi < len(p.knots) && p.knots[hi].seen == 0 {
+		hi++
+	}
+	at := func(i int) float64 { return float64(int(1) << i) }
+	switch {
+	case lo < 0:
+		return p.knots[hi].time * float64(n) / at(hi)
+	case hi == len(p.knots):
+		return p.knots[lo].time * float64(n) / at(lo)
+	}
+	a, b := &p.knots[lo], &p.knots[hi]
+	return a.time + (b.time-a.time)*(float64(n)-at(lo))/(at(hi)-at(lo))
 }

@@ -1,15 +1,37 @@
 package batcher
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 )
 
 // stream and prompt are the two kinds of wants.
 func stream(have int) want       { return want{have: have, target: have + 1, outFrom: have} }
 func prompt(have, upTo int) want { return want{have: have, target: upTo, outFrom: upTo - 1} }
+
+// linear is a machine whose steps take fixed + slope·tokens milliseconds.
+func linear(fixed, slope float64) func(int) float64 {
+	return func(n int) float64 {
+		if n == 0 {
+			return 0
+		}
+		return (fixed + slope*float64(n)) / 1e3
+	}
+}
+
+// back makes wants background ones.
+func back(wants ...want) []want {
+	wants = slices.Clone(wants)
+	for i := range wants {
+		wants[i].background = true
+	}
+	return wants
+}
+
+// some is n times the same.
+func some[T any](n int, v T) []T { return slices.Repeat([]T{v}, n) }
 
 func TestPlanFillsWholeTilesStreamsFirst(t *testing.T) {
 	for _, c := range []struct {
@@ -18,17 +40,16 @@ func TestPlanFillsWholeTilesStreamsFirst(t *testing.T) {
 		l     limits
 		want  []int
 	}{
-		{"a lone prompt takes the whole step", []want{prompt(0, 1000)}, limits{256, 8, 0}, []int{256}},
-		{"a short prompt is computed at once", []want{prompt(10, 30)}, limits{256, 8, 0}, []int{20}},
-		{"streams leave the rest of their tile", []want{stream(5), prompt(0, 100), stream(9)}, limits{256, 8, 32}, []int{1, 30, 1}},
-		{"a measured pace widens the step", []want{stream(5), prompt(0, 500)}, limits{256, 8, 128}, []int{1, 127}},
-		{"a full tile of streams still admits half a tile", slices.Concat(slices.Repeat([]want{stream(1)}, 20), []want{prompt(0, 99)}),
-			limits{256, 64, 32}, append(slices.Repeat([]int{1}, 20), 44)},
-		{"the oldest prompt gets half, the shortest the rest", []want{prompt(0, 900), prompt(0, 400), prompt(0, 10)}, limits{64, 8, 0}, []int{32, 22, 10}},
-		{"what the others leave goes back to the oldest", []want{prompt(0, 900), prompt(0, 10)}, limits{64, 8, 0}, []int{54, 10}},
-		{"rows of logits bound scoring", []want{{have: 0, target: 100, outFrom: 0}}, limits{64, 8, 0}, []int{8}},
-		{"tokens before the first wanted row are not bound", []want{{have: 0, target: 100, outFrom: 20}}, limits{64, 8, 0}, []int{28}},
-		{"streams leave a row to prompts", []want{stream(1), stream(1), prompt(0, 3)}, limits{64, 2, 0}, []int{1, 0, 3}},
+		{"a lone prompt takes the whole step", []want{prompt(0, 1000)}, limits{tokens: 256, rows: 8}, []int{256}},
+		{"a short prompt is computed at once", []want{prompt(10, 30)}, limits{tokens: 256, rows: 8}, []int{20}},
+		{"streams leave the rest of their tile", []want{stream(5), prompt(0, 100), stream(9)}, limits{tokens: 256, rows: 8}, []int{1, 30, 1}},
+		{"a full tile of streams still admits half a tile", slices.Concat(some(20, stream(1)), []want{prompt(0, 99)}),
+			limits{tokens: 256, rows: 64}, append(some(20, 1), 44)},
+		{"the oldest prompt gets half, the shortest the rest", []want{prompt(0, 900), prompt(0, 400), prompt(0, 10)}, limits{tokens: 64, rows: 8}, []int{32, 22, 10}},
+		{"what the others leave goes back to the oldest", []want{prompt(0, 900), prompt(0, 10)}, limits{tokens: 64, rows: 8}, []int{54, 10}},
+		{"rows of logits bound scoring", []want{{have: 0, target: 100, outFrom: 0}}, limits{tokens: 64, rows: 8}, []int{8}},
+		{"tokens before the first wanted row are not bound", []want{{have: 0, target: 100, outFrom: 20}}, limits{tokens: 64, rows: 8}, []int{28}},
+		{"streams leave a row to prompts", append(some(4, stream(1)), prompt(0, 3)), limits{tokens: 64, rows: 4}, []int{1, 1, 1, 0, 3}},
 	} {
 		var s scheduler
 		if got := s.plan(c.wants, c.l); !slices.Equal(got, c.want) {
@@ -37,16 +58,69 @@ func TestPlanFillsWholeTilesStreamsFirst(t *testing.T) {
 	}
 }
 
+func TestCreditDecidesWhatDelaysStreams(t *testing.T) {
+	two := []want{stream(1), stream(1)} // alone 12 ms; a tile 42 ms; two 74 ms
+	with := func(more ...want) []want { return slices.Concat(two, more) }
+	ms := func(prompts, background float64) [works]float64 {
+		return [works]float64{prompts / 1e3, background / 1e3}
+	}
+	for _, c := range []struct {
+		name   string
+		wants  []want
+		credit [works]float64
+		guests bool
+		long   float64 // longest step, ms
+		want   []int
+		need   float64 // ms, of either kind
+	}{
+		{"too little is saved for a whole tile", with(prompt(0, 99)), ms(29, 1000), false, 100, []int{1, 1, 0}, 30},
+		{"enough fills the tile", with(prompt(0, 99)), ms(30.5, 0), false, 100, []int{1, 1, 30}, 0},
+		{"more goes further", with(prompt(0, 99)), ms(50.5, 0), false, 100, []int{1, 1, 50}, 0},
+		{"up to the longest step", with(prompt(0, 99)), ms(500, 0), false, 72.5, []int{1, 1, 60}, 0},
+		{"but a tile it may have", with(prompt(0, 99)), ms(500, 0), false, 20, []int{1, 1, 30}, 0},
+		{"what is short needs little", with(prompt(0, 5)), ms(5.5, 0), false, 100, []int{1, 1, 5}, 0},
+		{"searches save too", with(back(stream(1), stream(1))...), ms(1000, 1.5), false, 100, []int{1, 1, 0, 0}, 2},
+		{"searches of enough credit", with(back(stream(1), stream(1))...), ms(0, 2.5), false, 100, []int{1, 1, 1, 1}, 0},
+		{"their prompts share the room", with(back(stream(1), prompt(0, 99))...), ms(0, 30.5), false, 100, []int{1, 1, 1, 29}, 0},
+		{"both have their own", with(append(back(stream(1)), prompt(0, 10))...), ms(10.5, 0.5), false, 100, []int{1, 1, 0, 10}, 1},
+		{"without streams there is nobody to delay", back(some(40, stream(1))...), ms(0, 0), false, 100, some(40, 1), 0},
+		{"but for other engines'", back(some(40, stream(1))...), ms(0, 41), true, 100, make([]int, 40), 42},
+		{"which may have been waited for enough", back(some(40, stream(1))...), ms(0, 43), true, 100, append(some(33, 1), make([]int, 7)...), 0},
+		{"prompts leave a share of a step without streams to searches", append([]want{prompt(0, 900)}, back(stream(1))...), ms(0, 5), false, 0, []int{192, 1}, 0},
+	} {
+		var s scheduler
+		l := limits{tokens: 256, rows: 64, longest: c.long / 1e3, time: linear(10, 1), credit: c.credit, guests: c.guests}
+		if got := s.plan(c.wants, l); !slices.Equal(got, c.want) {
+			t.Errorf("%s: plan = %v, want %v", c.name, got, c.want)
+		}
+		if need := max(s.need[0], s.need[1]) * 1e3; math.Abs(need-c.need) > 1e-6 {
+			t.Errorf("%s: short of %v ms, want %v", c.name, need, c.need)
+		}
+	}
+}
+
 func TestTooManyStreamsTakeTurns(t *testing.T) {
 	var s scheduler
 	served := make([]int, 10)
-	wants := slices.Repeat([]want{stream(3)}, 10)
 	for range 10 {
-		for i, n := range s.plan(wants, limits{tokens: 32, rows: 4}) {
+		for i, n := range s.plan(some(10, stream(3)), limits{tokens: 32, rows: 4}) {
 			served[i] += n
 		}
 	}
-	if want := slices.Repeat([]int{4}, 10); !slices.Equal(served, want) {
+	if want := some(10, 4); !slices.Equal(served, want) {
+		t.Errorf("served %v, want %v", served, want)
+	}
+}
+
+func TestOfTooManySearchesTheOldestGetsHalfAndTheOthersTakeTurns(t *testing.T) {
+	var s scheduler
+	served := make([]int, 14)
+	for range 6 {
+		for i, n := range s.plan(back(some(14, stream(3))...), limits{tokens: 32, rows: 4}) {
+			served[i] += n
+		}
+	}
+	if want := append([]int{6, 6}, some(12, 1)...); !slices.Equal(served, want) {
 		t.Errorf("served %v, want %v", served, want)
 	}
 }
@@ -55,11 +129,12 @@ func TestPlanKeepsItsLimitsAndEveryWantIsServedInTheEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		var s scheduler
-		l := limits{tokens: Tile * (1 + r.IntN(6)), rows: 2 + r.IntN(40), paced: Tile * r.IntN(8)}
+		l := limits{tokens: Tile * (1 + r.IntN(6)), rows: 4 + r.IntN(40), longest: r.Float64() / 10, time: linear(r.Float64()*50, r.Float64()*3)}
 		wants := make([]want, 1+r.IntN(80))
 		total := 0
 		for i := range wants {
 			w := &wants[i]
+			w.background = r.IntN(2) == 0
 			w.have = r.IntN(50)
 			w.target = w.have + 1 + r.IntN(2)*r.IntN(300)
 			w.outFrom = w.have + r.IntN(w.target-w.have)
@@ -69,8 +144,11 @@ func TestPlanKeepsItsLimitsAndEveryWantIsServedInTheEnd(t *testing.T) {
 			total += w.left()
 		}
 		for steps := 0; len(wants) > 0; steps++ {
-			if steps > total {
+			if steps > 3*total {
 				t.Fatalf("%d wants are not served after %d steps", len(wants), steps)
+			}
+			for k := range l.credit { // rich every third step
+				l.credit[k] = 0.05 * float64(r.IntN(3)/2) * 1e3
 			}
 			tokens, rows, given := 0, 0, s.plan(wants, l)
 			for i, n := range given {
@@ -86,53 +164,5 @@ func TestPlanKeepsItsLimitsAndEveryWantIsServedInTheEnd(t *testing.T) {
 			}
 			wants = slices.DeleteFunc(wants, func(w want) bool { return w.left() == 0 })
 		}
-	}
-}
-
-func TestThePaceConvergesToTheTargetWhateverTheMachine(t *testing.T) {
-	for _, c := range []struct {
-		name        string
-		fixed, tile time.Duration
-		want        int // tiles
-	}{
-		{"weights dominate", 30 * time.Millisecond, 10 * time.Millisecond, 7},
-		{"tokens dominate", time.Millisecond, 24 * time.Millisecond, 4},
-		{"faster than needed", time.Millisecond, time.Millisecond, 16},
-		{"slower than wanted", 200 * time.Millisecond, 50 * time.Millisecond, 0},
-	} {
-		p := pace{target: 100 * time.Millisecond}
-		took := func(tiles int) time.Duration { return c.fixed + time.Duration(tiles)*c.tile }
-		p.observe(512, took(16)) // a prompt before there are streams
-		for range 50 {
-			p.observe(Tile, took(1)) // streams alone
-		}
-		for range 100 {
-			lanes := max(Tile, p.lanes(512))
-			p.observe(lanes, took(lanes/Tile))
-		}
-		if got := p.lanes(512) / Tile; got < c.want-1 || got > c.want {
-			t.Errorf("%s: %d tiles, want %d", c.name, got, c.want)
-		}
-	}
-}
-
-func TestThePaceFollowsAMachineThatSlowsDown(t *testing.T) {
-	p := pace{target: 100 * time.Millisecond}
-	tile := 10 * time.Millisecond
-	step := func() int {
-		lanes := max(Tile, p.lanes(512))
-		p.observe(lanes, time.Duration(lanes/Tile)*tile)
-		return lanes / Tile
-	}
-	for range 100 {
-		step()
-	}
-	before := step()
-	tile *= 3
-	for range 100 {
-		step()
-	}
-	if after := step(); before < 9 || before > 10 || after != 3 {
-		t.Errorf("%d tiles, three times slower %d; want 9 or 10, and 3", before, after)
 	}
 }

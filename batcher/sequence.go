@@ -16,7 +16,7 @@ import (
 type Sequence struct {
 	e      *Engine
 	id     uint64 // order of entry
-	age    uint64 // id of the sequence that Open made, whose forks this one descends from
+	age    uint64 // rank of the sequence that was opened, whose forks this one descends from
 	posted bool   // guarded by the mailbox
 	unhook func() bool
 
@@ -80,6 +80,17 @@ func (e *Engine) newSequence(tokens []int32) *Sequence {
 // The sequence is closed when ctx ends. Errors: ErrTooLong, ErrToken, ErrBusy,
 // ErrClosed, ctx's own.
 func (e *Engine) Open(ctx context.Context, prompt []int32) (*Sequence, error) {
+	return e.open(ctx, prompt, false)
+}
+
+// OpenBackground is Open for work that is done beside others' streams, such as
+// the candidates of a search: the sequence and its forks give way to those
+// that Open makes as far as Options.SearchStretch demands, though never for good.
+func (e *Engine) OpenBackground(ctx context.Context, prompt []int32) (*Sequence, error) {
+	return e.open(ctx, prompt, true)
+}
+
+func (e *Engine) open(ctx context.Context, prompt []int32, background bool) (*Sequence, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -87,6 +98,7 @@ func (e *Engine) Open(ctx context.Context, prompt []int32) (*Sequence, error) {
 		return nil, err
 	}
 	s := e.newSequence(slices.Clone(prompt))
+	s.background = background
 	if err := e.box.enter(&e.opt, 1, s); err != nil {
 		return nil, err
 	}
@@ -312,6 +324,7 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	for i := range f.kids {
 		k := s.e.newSequence(slices.Clone(s.tokens[:s.known]))
 		k.age, k.prompt, k.said = s.age, s.prompt, s.said
+		k.background = s.background
 		k.begun = true
 		f.kids[i] = k
 	}

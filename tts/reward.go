@@ -78,7 +78,7 @@ func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int3
 			return nil, planError(CodePlanValue, "verifier", "%s and %s have different vocabularies", v.model.Name, m.Name)
 		}
 	}
-	seq, err := v.model.Engine.Open(ctx, prompt)
+	seq, err := v.model.Engine.OpenBackground(ctx, prompt)
 	if err != nil {
 		return nil, err
 	}

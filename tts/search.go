@@ -191,7 +191,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	if err != nil {
 		return err
 	}
-	seq, err := s.Model.Engine.Open(ctx, prompt)
+	seq, err := s.Model.Engine.OpenBackground(ctx, prompt)
 	if err != nil {
 		return err
 	}

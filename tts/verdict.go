@@ -115,7 +115,7 @@ func (t *verdicts) compute(ctx context.Context, d *verdict, ids []int32) (*batch
 	}
 	missing = append(missing, ids...)
 	if seq == nil {
-		seq, err = t.v.model.Engine.Open(ctx, missing)
+		seq, err = t.v.model.Engine.OpenBackground(ctx, missing)
 	} else {
 		seq.Append(missing...)
 	}

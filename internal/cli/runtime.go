@@ -29,6 +29,7 @@ type host struct {
 // runtime is everything that computes: models and engines over one worker pool.
 type runtime struct {
 	pool   *kernels.Pool
+	turns  *batcher.Turns
 	hosts  []*host // of generators
 	judges []*host // of verifiers
 	log    zerolog.Logger
@@ -41,7 +42,7 @@ const contextsKept = 64
 // newRuntime loads the configured models. onStep, if any, observes each model's
 // steps. The caller closes the runtime.
 func newRuntime(cfg Config, log zerolog.Logger, onStep func(model string) func(batcher.StepStats)) (*runtime, error) {
-	r := &runtime{pool: kernels.NewPool(cfg.Threads), log: log}
+	r := &runtime{pool: kernels.NewPool(cfg.Threads), turns: batcher.NewTurns(), log: log}
 	if cfg.KernelTimes {
 		r.pool.Meter().Enable()
 	}
@@ -86,7 +87,7 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
-	opt.Pool = r.pool
+	opt.Pool, opt.Turns = r.pool, r.turns
 	if onStep != nil {
 		opt.OnStep = onStep(bundle.Name)
 	}

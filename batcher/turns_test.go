@@ -1,0 +1,271 @@
+package batcher
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/toy"
+)
+
+// machine is a toy model whose steps take as long as a small model's on a CPU:
+// 2 ms, 250 µs a token, and a tile more than the first 150 µs a token.
+func machine() *toy.Model {
+	return &toy.Model{Context: 8192, Before: func(b *models.Batch) error {
+		n := len(b.Tokens)
+		time.Sleep(2*time.Millisecond + time.Duration(min(n, Tile))*250*time.Microsecond + time.Duration(max(0, n-Tile))*150*time.Microsecond)
+		return nil
+	}}
+}
+
+// tally counts the tokens of sequences that are generated until the test's end.
+type tally struct {
+	t      *testing.T
+	counts []int
+}
+
+// stream generates without end in a sequence of its own.
+func (c *tally) stream(e *Engine, background bool, prompt ...int32) {
+	open := e.Open
+	if background {
+		open = e.OpenBackground
+	}
+	s, err := open(c.t.Context(), prompt)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.follow(s)
+}
+
+func (c *tally) follow(s *Sequence) {
+	i := len(c.counts)
+	c.counts = append(c.counts, 0)
+	go func() {
+		for range s.Generate(c.t.Context(), Params{Temperature: 1, Seed: uint64(i), IgnoreEOS: true}) {
+			c.counts[i]++
+		}
+	}()
+}
+
+// pace is the time per token of the first n sequences, over so much time.
+func (c *tally) pace(n int, over time.Duration) time.Duration {
+	before := slices.Clone(c.counts)
+	time.Sleep(over)
+	synctest.Wait()
+	slowest := time.Duration(0)
+	for i := range n {
+		slowest = max(slowest, over/time.Duration(max(1, c.counts[i]-before[i])))
+	}
+	return slowest
+}
+
+// engines runs f with so many engines that take turns.
+func engines(t *testing.T, n int, f func(t *testing.T, c *tally, e []*Engine)) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		opt := DefaultOptions()
+		opt.Turns = NewTurns()
+		var list []*Engine
+		done := make(chan error)
+		for range n {
+			m := machine()
+			e := New(m, m.NewCache(4096, 16), opt)
+			list = append(list, e)
+			go func() { done <- e.Run(ctx) }()
+		}
+		f(t, &tally{t: t}, list)
+		cancel()
+		for range n {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		for _, e := range list {
+			checkEmpty(t, e)
+		}
+	})
+}
+
+func TestSearchesAtMostDoubleTheTimePerTokenOfStreamsAndAllAdvance(t *testing.T) {
+	for _, streams := range []int{1, 2, 20} {
+		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
+			for range streams {
+				c.stream(e[0], false, 1, 2, 3)
+			}
+			alone := c.pace(streams, 2*time.Second)
+			for i := range 32 { // searches of 16 candidates, each with a verifier's sequence
+				root, err := e[0].OpenBackground(t.Context(), counting(30+i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				kids, err := root.Fork(t.Context(), 16)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, k := range kids {
+					c.follow(k)
+				}
+			}
+			judged := 0
+			judge, err := e[1].OpenBackground(t.Context(), counting(40))
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				for {
+					judge.Append(counting(12)...)
+					if _, err := judge.Logits(t.Context()); err != nil {
+						return
+					}
+					judged++
+				}
+			}()
+			time.Sleep(time.Second)
+			beside := c.pace(streams, 8*time.Second)
+			if ratio := float64(beside) / float64(alone); ratio > 2.02 || ratio < 1.5 {
+				t.Errorf("%d streams: %v a token, alone %v: %.2f times; want at most twice, and not much less", streams, beside, alone, ratio)
+			}
+			for i, n := range c.counts {
+				if n < 4 {
+					t.Errorf("%d streams: sequence %d has %d tokens after 9 s", streams, i, n)
+				}
+			}
+			if judged < 20 {
+				t.Errorf("%d streams: the verifier judged %d times in 9 s", streams, judged)
+			}
+		})
+	}
+}
+
+func TestALongPromptSlowsStreamsDownByHalfWhicheverEngineComputesIt(t *testing.T) {
+	for _, at := range []int{0, 1} {
+		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
+			for range 4 {
+				c.stream(e[0], false, 5)
+			}
+			alone := c.pace(4, 2*time.Second)
+			for i := range 3 { // one after the other
+				prompt := counting(4096)
+				prompt[0] = int32(i)
+				s, err := e[at].Open(t.Context(), prompt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				done := make(chan struct{})
+				go func() { _, _ = s.Logits(t.Context()); close(done) }()
+				beside := c.pace(4, time.Second)
+				select {
+				case <-done:
+					t.Error("the prompt has been computed before the streams could be measured")
+				default:
+				}
+				<-done
+				s.Close()
+				if ratio := float64(beside) / float64(alone); ratio > 1.52 || ratio < 1.3 {
+					t.Errorf("engine %d: %v a token, alone %v: %.2f times; want one and a half", at, beside, alone, ratio)
+				}
+			}
+		})
+	}
+}
+
+func TestManyPromptsAreNotHeldUpByOneStream(t *testing.T) {
+	engines(t, 1, func(t *testing.T, c *tally, e []*Engine) {
+		for i := range 32 {
+			prompt := counting(200)
+			prompt[0] = int32(i)
+			c.stream(e[0], false, prompt...)
+		}
+		time.Sleep(2500 * time.Millisecond) // alone, 6400 tokens take about 1 s
+		synctest.Wait()
+		if n := slices.Min(c.counts); n == 0 {
+			t.Errorf("some have not begun: %v", c.counts)
+		}
+	})
+}
+
+func TestAWaitingEngineGoesOnWhenTheStreamsEnd(t *testing.T) {
+	engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
+		ctx, stop := context.WithCancel(t.Context())
+		s, err := e[0].Open(ctx, []int32{1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for range s.Generate(ctx, Params{IgnoreEOS: true}) {
+			}
+		}()
+		time.Sleep(100 * time.Millisecond)
+		done := make(chan struct{})
+		judge, err := e[1].OpenBackground(t.Context(), counting(4000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = judge.Logits(t.Context()); close(done) }()
+		time.Sleep(100 * time.Millisecond)
+		stop()
+		time.Sleep(800 * time.Millisecond) // 4000 tokens alone take 0.6 s
+		select {
+		case <-done:
+		default:
+			t.Error("the verifier still waits")
+		}
+	})
+}
+
+func TestAnInteractivePromptTakesTheBlocksOfSearches(t *testing.T) {
+	m := machine()
+	start(t, m, 64, 16, DefaultOptions(), func(t *testing.T, r rig) {
+		c := &tally{t: t}
+		for i := range 16 { // together they grow beyond the pool
+			s, err := r.OpenBackground(t.Context(), append(counting(40), int32(i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			c.follow(s)
+		}
+		time.Sleep(time.Second)
+		begin := time.Now()
+		s := r.open(counting(600)...)
+		defer s.Close()
+		if _, err := s.Logits(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 400*time.Millisecond { // alone about 0.1 s
+			t.Errorf("a prompt of 600 tokens beside searches took %v", took)
+		}
+		if st := r.Stats(); st.Preemptions == 0 {
+			t.Error("no search was preempted")
+		}
+		before := slices.Clone(c.counts)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		for i, n := range c.counts {
+			if n == before[i] && n < 900 {
+				t.Errorf("search %d no longer advances", i)
+			}
+		}
+	})
+}
+
+func TestSearchesLeavePlacesForOthers(t *testing.T) {
+	m, opt := &toy.Model{}, DefaultOptions()
+	opt.Queue, opt.Sequences = 8, 16
+	e := New(m, m.NewCache(8, 8), opt)
+	n := 0
+	for ; ; n++ {
+		if _, err := e.OpenBackground(t.Context(), []int32{1}); err != nil {
+			break
+		}
+	}
+	if n != 6 {
+		t.Errorf("%d searches were let in, want 6 of 8", n)
+	}
+	if _, err := e.Open(t.Context(), []int32{1}); err != nil {
+		t.Errorf("an interactive sequence beside them: %v", err)
+	}
+}
