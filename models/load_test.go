@@ -59,6 +59,17 @@ func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
 			return append(ts, gguf.Tensor{Name: name, Type: gguf.F32, Dims: []int{len(v)}, Data: data})
 		}
 	}
+	// A reward model whose head has two matrices, and something between them.
+	reward := func(between any, dense int) func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor {
+		return func(md gguf.Metadata, ts []gguf.Tensor) []gguf.Tensor {
+			md["llama.pooling_type"] = uint32(4)
+			if between != nil {
+				md["lutra.verifier.activation"] = between
+			}
+			return append(ts, gguf.Tensor{Name: "cls.output.weight", Type: gguf.F32, Dims: []int{128}, Data: make([]byte, 4*128)},
+				gguf.Tensor{Name: "cls.weight", Type: gguf.F32, Dims: []int{128, dense}, Data: make([]byte, 4*128*dense)})
+		}
+	}
 	bad := make([]float32, 128)
 	bad[5] = float32(math.NaN())
 	for _, c := range []struct {
@@ -92,6 +103,10 @@ func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
 		{set("llama.rope.scaling.type", "longrope"), `llama.rope.scaling.type "longrope" is not supported`},
 		{set("llama.expert_count", uint32(8)), "llama.expert_count is 8"},
 		{set("llama.pooling_type", uint32(4)), "tensor cls.output.weight is missing"},
+		{reward(nil, 128), `lutra.verifier.activation is ""`},
+		{reward("tanh", 128), `lutra.verifier.activation is "tanh"`},
+		{reward("relu", 64), "tensor cls.weight has shape [128 64]"},
+		{vector("cls.output.weight", bad...), "tensor cls.output.weight has no meaning"},
 		{set("tokenizer.ggml.tokens", []string{"a", "b"}), "tokenizer.ggml.tokens has 2 tokens and token_embd.weight 384 rows"},
 		{without("token_embd.weight"), "tensor token_embd.weight is missing"},
 		{without("output_norm.weight"), "tensor output_norm.weight is missing"},

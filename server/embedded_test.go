@@ -30,6 +30,12 @@ func embeddedModel(t *testing.T, name string, pool *kernels.Pool) *tts.Model {
 		t.Fatal(err)
 	}
 	b.Name = name
+	return runBundle(t, b)
+}
+
+// runBundle runs a loaded model until the test ends.
+func runBundle(t *testing.T, b *models.Bundle) *tts.Model {
+	t.Helper()
 	kv, err := models.NewKVCache(b.Model.Config(), models.KVOptions{Type: models.KVF16, BlockLen: 32, Blocks: 128})
 	if err != nil {
 		t.Fatal(err)

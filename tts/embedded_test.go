@@ -33,7 +33,13 @@ func serve(t testing.TB, name string, pool *kernels.Pool) *Model {
 		t.Fatal(err)
 	}
 	b.Name = name
-	kv, err := models.NewKVCache(b.Model.Config(), models.KVOptions{BlockLen: 16, Blocks: 4096})
+	return serveBundle(t, b, models.KVF16, pool)
+}
+
+// serveBundle runs a loaded model on a pool until the test ends.
+func serveBundle(t testing.TB, b *models.Bundle, kind models.KVType, pool *kernels.Pool) *Model {
+	t.Helper()
+	kv, err := models.NewKVCache(b.Model.Config(), models.KVOptions{Type: kind, BlockLen: 16, Blocks: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +53,7 @@ func serve(t testing.TB, name string, pool *kernels.Pool) *Model {
 		drain, stop := context.WithTimeout(context.Background(), 20*time.Second)
 		defer stop()
 		if err := e.Drain(drain); err != nil {
-			t.Errorf("%s: a sequence was left open: %v", name, err)
+			t.Errorf("%s: a sequence was left open: %v", b.Name, err)
 		}
 		cancel()
 		if err := <-done; err != nil {

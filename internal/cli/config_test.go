@@ -13,6 +13,8 @@ import (
 	"github.com/knadh/koanf/providers/structs"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/models"
 )
 
 const shipped = "../../config.yaml"
@@ -118,4 +120,27 @@ func writeConfig(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestAVerifierIsReadAsConfiguredElseAsItsFileSays(t *testing.T) {
+	qwen := models.Verifier{Format: "qwen-prm"}
+	for _, c := range []struct {
+		v         VerifierConfig
+		file      models.Verifier
+		name, sep string
+	}{
+		{VerifierConfig{}, models.Verifier{}, "lutra", "\n"},
+		{VerifierConfig{}, qwen, "qwen-prm", "\n\n"},
+		{VerifierConfig{Format: "skywork-prm"}, qwen, "skywork-prm", "\n"},
+		{VerifierConfig{Separator: ";"}, models.Verifier{Format: "trl-prm", Separator: "\n"}, "trl-prm", ";"},
+		{VerifierConfig{}, models.Verifier{Format: "trl-prm", Separator: "\n"}, "trl-prm", "\n"},
+	} {
+		f, err := c.v.format(c.file)
+		if err != nil || f.Name != c.name || f.Separator != c.sep {
+			t.Errorf("%+v with a file that says %+v is read as %q %q, %v", c.v, c.file, f.Name, f.Separator, err)
+		}
+	}
+	if _, err := (VerifierConfig{}).format(models.Verifier{Format: "unheard-of"}); err == nil || !strings.Contains(err.Error(), "unheard-of") {
+		t.Errorf("a file of an unknown format: %v", err)
+	}
 }
