@@ -11,12 +11,12 @@ func newBench() *cobra.Command {
   lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown benchmark %q (have kernels, engine, serve, model)", args[0])
+				return usagef("unknown benchmark %q (have kernels, engine, serve, growth, model)", args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBenchKernels(), newBenchEngine(), newBenchServe(), newBenchModel())
+	cmd.AddCommand(newBenchKernels(), newBenchEngine(), newBenchServe(), newBenchGrowth(), newBenchModel())
 	return cmd
 }
