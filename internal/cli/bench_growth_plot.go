@@ -57,7 +57,7 @@ func drawGrowth(w io.Writer, points []growthPoint) error {
 			p.X.Max *= 2
 		}
 		left := width * vg.Length(i)
-		p.Draw(draw.Crop(draw.New(c), left, left+width-whole, 0, 0))
+		p.Draw(draw.Crop(draw.New(c), left+vg.Points(4), left+width-whole-vg.Points(10), vg.Points(4), -vg.Points(4)))
 	}
 	_, err := c.WriteTo(w)
 	return err
