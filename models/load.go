@@ -30,10 +30,13 @@ type Bundle struct {
 	Name      string // the file's name without .gguf, or general.name
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer
-	Template  *template.Template // how conversations are written; nil: the model knows none
-	// TemplateErr says why Template is nil although the file has one. The
-	// model still completes plain text.
+	Template  *template.Template // how conversations are written; nil: see TemplateErr
+	Stops     []string           // texts that end an answer in such a conversation, besides the tokens that do
+	// TemplateErr says why the file's template cannot be used. The model still
+	// completes plain text.
 	TemplateErr error
+	// Warnings says what the file lacks or has odd, and what is done instead.
+	Warnings []string
 	Verifier    Verifier // how a reward model wants to be read, as far as the file says
 
 	file *gguf.File
@@ -65,9 +68,8 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 		return nil, fmt.Errorf("%w: %w", ErrModel, err)
 	}
 	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f}
-	if source, ok := f.Metadata.String("tokenizer.chat_template"); ok {
-		b.Template, b.TemplateErr = template.Parse(source)
-	}
+	b.Warnings = t.Warnings()
+	b.converse(f.Metadata)
 	return b, nil
 }
 

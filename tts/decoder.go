@@ -21,7 +21,11 @@ type waiting struct {
 }
 
 func newDecoder(m *Model, req *Request) *decoder {
-	return &decoder{model: m, text: newText(req.Stop), logprobs: req.Sampling.Logprobs}
+	stops := req.Stop
+	if req.Prompt.Messages != nil {
+		stops = slices.Concat(stops, m.Stops)
+	}
+	return &decoder{model: m, text: newText(stops), logprobs: req.Sampling.Logprobs}
 }
 
 // clone is a decoder that goes on from here on its own.

@@ -21,6 +21,7 @@ type Model struct {
 	Engine    *batcher.Engine
 	Tokenizer *tokenizer.Tokenizer
 	Template  *template.Template // nil: the model knows no conversations
+	Stops     []string           // texts that end an answer in a conversation, besides the tokens that do
 	Vocab     int                // token ids are 0 to Vocab-1
 	Outputs   int                // width of a row of logits: Vocab, or the number of a reward model's scores
 	Context   int                // tokens that prompt and completion may have together
@@ -32,7 +33,7 @@ type Model struct {
 // NewModel ties a loaded bundle to the engine that runs it.
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
-		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template,
+		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Stops: b.Stops,
 		Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs, Context: e.Limit(),
 	}
 	for id := range int32(m.Tokenizer.Size()) {

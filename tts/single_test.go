@@ -248,6 +248,28 @@ func TestRequestsThatCannotBeAnsweredSayWhy(t *testing.T) {
 	}
 }
 
+func TestAModelsOwnStopsEndConversationsAlone(t *testing.T) {
+	m := run(t, &toy.Model{Logits: func(_ []int32, row []float32) {
+		clear(row)
+		row[100] = 50
+	}})
+	said := m.Decode([]int32{100})
+	m.Stops = []string{strings.Repeat(said, 3)}
+	for _, c := range []struct {
+		prompt Prompt
+		want   string
+		finish Finish
+	}{
+		{Prompt{Messages: []template.Message{{Role: "user", Content: "Hi"}}}, "", FinishStop},
+		{Prompt{Text: "Hi"}, strings.Repeat(said, 5), FinishLength},
+	} {
+		r := collect(t, 1, Single{m}.Run(t.Context(), &Request{Prompt: c.prompt, Sampling: batcher.Params{MaxTokens: 5}}))
+		if r.text[0] != c.want || r.finish[0] != c.finish {
+			t.Errorf("%+v: %q (%s), want %q (%s)", c.prompt, r.text[0], r.finish[0], c.want, c.finish)
+		}
+	}
+}
+
 func TestLeavingARunClosesItsSequences(t *testing.T) {
 	m := run(t, &toy.Model{Logits: func(_ []int32, row []float32) { // run checks
 		clear(row)

@@ -77,6 +77,9 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 	}
 	h := &host{bundle: bundle, aliases: m.Aliases}
 	bundle.Name = m.apiName()
+	for _, w := range bundle.Warnings {
+		r.log.Warn().Str("model", bundle.Name).Msg(w)
+	}
 	shape := bundle.Model.Config()
 	opt := cfg.Engine
 	opt.Context = shape.Context

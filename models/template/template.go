@@ -15,6 +15,13 @@ import (
 // ChatML is the template for files that carry none.
 const ChatML = `{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + (message['content'] or '') + '<|im_end|>\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}`
 
+// Plain is the template for models that know no turns at all, such as base
+// models: a written dialogue, whose answers end where the user would go on.
+const Plain = `{% for message in messages %}{{ message['role'] | capitalize + ': ' + (message['content'] or '') + '\n\n' }}{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}`
+
+// PlainStop ends an answer in such a dialogue.
+const PlainStop = "\nUser:"
+
 // RaisedError is the error of Render when the template itself refuses the
 // conversation, such as one whose roles do not alternate.
 type RaisedError struct{ Message string }
