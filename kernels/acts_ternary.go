@@ -13,7 +13,8 @@ import "math"
 //
 //	q       [N][stride]                     plain rows, zero beyond k
 //	quads   [tile][block][g][width][4]      the 4 bytes of a multiply-add, one trit position of
-//	                                        a block's 4 weight bytes; one array per g
+//	                                        a block's 4 weight bytes; one array per g. formQuads
+//	                                        and formTiles differ in the last tiles' widths
 //	lanes   [tile][stride][lanes]           token-contiguous, for vector lookup tables
 //	paired  [tile] of lanes [stride][32], then quads [8][block][g][4][4] of 32 more tokens
 type ternaryActs struct {
@@ -29,10 +30,11 @@ type ternaryActs struct {
 	prep         ternaryPrep // the arrangement under way
 }
 
-// quadForm is the extent of built quads: tiles of width tokens, then narrower
-// powers of two for what is left.
+// quadForm is the extent of built quads: tiles of width tokens, then for what is
+// left narrower powers of two, or one tile as narrow as need be.
 type quadForm struct {
 	lo, hi, width int
+	anyWidth      bool
 	data          []int8
 }
 
@@ -70,13 +72,13 @@ func (t *ternaryActs) quantise(a *Acts, pool *Pool) {
 }
 
 // quadsFor returns the quads of tokens [lo, hi) for groups of g trits.
-func (t *ternaryActs) quadsFor(a *Acts, pool *Pool, g, lo, hi, width int) []int8 {
+func (t *ternaryActs) quadsFor(a *Acts, pool *Pool, g, lo, hi, width int, anyWidth bool) []int8 {
 	f := &t.quads[g-4]
-	if f.lo == lo && f.hi == hi && f.width == width {
+	if f.lo == lo && f.hi == hi && f.width == width && f.anyWidth == anyWidth {
 		return f.data
 	}
 	kp := roundUp(t.k, blockBytes*g)
-	f.lo, f.hi, f.width = lo, hi, width
+	f.lo, f.hi, f.width, f.anyWidth = lo, hi, width, anyWidth
 	f.data = grow(f.data, (hi-lo)*kp)
 	t.prep = ternaryPrep{t: t, what: prepQuads, g: g, kp: kp, form: *f}
 	t.prep.run(a, pool, (hi-lo+width-1)/width)
@@ -181,8 +183,11 @@ func (p *ternaryPrep) Do(_, i int) {
 	case prepQuads:
 		lo := f.lo + i*f.width
 		hi := min(lo+f.width, f.hi)
-		for lo < hi { // a full tile, or the binary digits of what is left
+		for lo < hi { // a full tile, what is left of one, or the binary digits of that
 			w := f.width
+			if f.anyWidth {
+				w = min(w, hi-lo)
+			}
 			for w > hi-lo {
 				w /= 2
 			}

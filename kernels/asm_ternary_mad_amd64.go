@@ -4,49 +4,98 @@
 
 package kernels
 
-// madStream4AVX2 adds to acc[64] the digits of a strip times one token's quads [block][4][4].
-// blocks is positive.
+// mad4x1AVX2 sets y[1][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][4][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func madStream4AVX2(w *byte, act *int8, blocks int, acc *int32)
+func mad4x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
-// madUnpack4AVX2 sets planes[block][4][64 rows][4] to the digits of a strip's blocks.
-// blocks is positive.
+// mad4x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][4][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func madUnpack4AVX2(planes *byte, w *byte, blocks int)
+func mad4x2AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
-// madStream5AVX2 adds to acc[64] the digits of a strip times one token's quads [block][5][4].
-// blocks is positive.
+// mad4x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][4][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func madStream5AVX2(w *byte, act *int8, blocks int, acc *int32)
+func mad4x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
-// madUnpack5AVX2 sets planes[block][5][64 rows][4] to the digits of a strip's blocks.
-// blocks is positive.
+// mad4x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][4][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func madUnpack5AVX2(planes *byte, w *byte, blocks int)
+func mad4x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
-// madTile1AVX2 adds to acc[1][64] the products of planes[count][64][4] and act[count][1][4].
-// count is in [1, 64].
+// mad4x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][4][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func madTile1AVX2(planes *byte, act *int8, count int, acc *int32)
+func mad4x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
-// madTile2AVX2 adds to acc[2][64] the products of planes[count][64][4] and act[count][2][4].
-// count is in [1, 64].
+// mad4x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][4][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func madTile2AVX2(planes *byte, act *int8, count int, acc *int32)
+func mad4x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
-// madTile4AVX2 adds to acc[4][64] the products of planes[count][64][4] and act[count][4][4].
-// count is in [1, 64].
+// mad4x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][4][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func madTile4AVX2(planes *byte, act *int8, count int, acc *int32)
+func mad4x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
 
-// madFinishAVX2 sets y[64] = float32(acc)·(token·rows).
+// mad4x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][4][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func madFinishAVX2(y *float32, acc *int32, token float32, rows *float32)
+func mad4x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+
+// mad5x1AVX2 sets y[1][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][5][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
+//
+//go:noescape
+func mad5x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+
+// mad5x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][5][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
+//
+//go:noescape
+func mad5x2AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+
+// mad5x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][5][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
+//
+//go:noescape
+func mad5x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+
+// mad5x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][5][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
+//
+//go:noescape
+func mad5x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+
+// mad5x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][5][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
+//
+//go:noescape
+func mad5x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+
+// mad5x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][5][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
+//
+//go:noescape
+func mad5x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+
+// mad5x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][5][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
+//
+//go:noescape
+func mad5x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+
+// mad5x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+// act[blocks][5][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
+//
+//go:noescape
+func mad5x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)

@@ -4,1197 +4,1281 @@
 
 #include "textflag.h"
 
-DATA ones4<>+0(SB)/8, $0x0001000100010001
-DATA ones4<>+8(SB)/8, $0x0001000100010001
-DATA ones4<>+16(SB)/8, $0x0001000100010001
-DATA ones4<>+24(SB)/8, $0x0001000100010001
-GLOBL ones4<>(SB), RODATA|NOPTR, $32
+DATA ones<>+0(SB)/8, $0x0001000100010001
+DATA ones<>+8(SB)/8, $0x0001000100010001
+DATA ones<>+16(SB)/8, $0x0001000100010001
+DATA ones<>+24(SB)/8, $0x0001000100010001
+GLOBL ones<>(SB), RODATA|NOPTR, $32
 
-DATA three4<>+0(SB)/8, $0x0303030303030303
-DATA three4<>+8(SB)/8, $0x0303030303030303
-DATA three4<>+16(SB)/8, $0x0303030303030303
-DATA three4<>+24(SB)/8, $0x0303030303030303
-GLOBL three4<>(SB), RODATA|NOPTR, $32
+DATA crumb0<>+0(SB)/8, $0x0303030303030303
+DATA crumb0<>+8(SB)/8, $0x0303030303030303
+DATA crumb0<>+16(SB)/8, $0x0303030303030303
+DATA crumb0<>+24(SB)/8, $0x0303030303030303
+GLOBL crumb0<>(SB), RODATA|NOPTR, $32
 
-// func madStream4AVX2(w *byte, act *int8, blocks int, acc *int32)
-// Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·madStream4AVX2(SB), NOSPLIT, $0-32
-	// madStream4AVX2 adds to acc[64] the digits of a strip times one token's quads [block][4][4].
-	// blocks is positive.
-	MOVQ    w+0(FP), AX
-	MOVQ    act+8(FP), CX
-	MOVQ    blocks+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	VMOVDQU three4<>+0(SB), Y0
+DATA crumb1<>+0(SB)/8, $0x0c0c0c0c0c0c0c0c
+DATA crumb1<>+8(SB)/8, $0x0c0c0c0c0c0c0c0c
+DATA crumb1<>+16(SB)/8, $0x0c0c0c0c0c0c0c0c
+DATA crumb1<>+24(SB)/8, $0x0c0c0c0c0c0c0c0c
+GLOBL crumb1<>(SB), RODATA|NOPTR, $32
+
+DATA by27<>+0(SB)/8, $0x097c097c097c097c
+DATA by27<>+8(SB)/8, $0x097c097c097c097c
+DATA by27<>+16(SB)/8, $0x097c097c097c097c
+DATA by27<>+24(SB)/8, $0x097c097c097c097c
+GLOBL by27<>(SB), RODATA|NOPTR, $32
+
+DATA even<>+0(SB)/8, $0x00ff00ff00ff00ff
+DATA even<>+8(SB)/8, $0x00ff00ff00ff00ff
+DATA even<>+16(SB)/8, $0x00ff00ff00ff00ff
+DATA even<>+24(SB)/8, $0x00ff00ff00ff00ff
+GLOBL even<>(SB), RODATA|NOPTR, $32
+
+DATA eight<>+0(SB)/8, $0x0808080808080808
+DATA eight<>+8(SB)/8, $0x0808080808080808
+DATA eight<>+16(SB)/8, $0x0808080808080808
+DATA eight<>+24(SB)/8, $0x0808080808080808
+GLOBL eight<>(SB), RODATA|NOPTR, $32
+
+DATA seventeen<>+0(SB)/8, $0x1111111111111111
+DATA seventeen<>+8(SB)/8, $0x1111111111111111
+DATA seventeen<>+16(SB)/8, $0x1111111111111111
+DATA seventeen<>+24(SB)/8, $0x1111111111111111
+GLOBL seventeen<>(SB), RODATA|NOPTR, $32
+
+DATA units<>+0(SB)/8, $0x0100020100020100
+DATA units<>+8(SB)/8, $0x0000000000000002
+DATA units<>+16(SB)/8, $0x0100020100020100
+DATA units<>+24(SB)/8, $0x0000000000000002
+GLOBL units<>(SB), RODATA|NOPTR, $32
+
+DATA threes<>+0(SB)/8, $0x0202010101000000
+DATA threes<>+8(SB)/8, $0x0000000000000002
+DATA threes<>+16(SB)/8, $0x0202010101000000
+DATA threes<>+24(SB)/8, $0x0000000000000002
+GLOBL threes<>(SB), RODATA|NOPTR, $32
+
+DATA nines<>+0(SB)/8, $0x3f362d241b120900
+DATA nines<>+8(SB)/8, $0x0000000000000048
+DATA nines<>+16(SB)/8, $0x3f362d241b120900
+DATA nines<>+24(SB)/8, $0x0000000000000048
+GLOBL nines<>(SB), RODATA|NOPTR, $32
+
+DATA twentySevens<>+0(SB)/8, $0xbda2876c51361b00
+DATA twentySevens<>+8(SB)/8, $0x00000000000000d8
+DATA twentySevens<>+16(SB)/8, $0xbda2876c51361b00
+DATA twentySevens<>+24(SB)/8, $0x00000000000000d8
+GLOBL twentySevens<>(SB), RODATA|NOPTR, $32
+
+// func mad4x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad4x1AVX2(SB), NOSPLIT, $0-80
+	// mad4x1AVX2 sets y[1][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][4][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VMOVDQU      crumb0<>+0(SB), Y0
+	MOVQ         CX, R8
+	MOVQ         blocks+16(FP), R9
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, SI
-	CMPQ    DX, SI
-	CMOVQLT DX, SI
-	SUBQ    SI, DX
-	MOVQ    CX, DI
-	MOVQ    SI, R8
+	MOVQ    $0x00000010, R10
+	CMPQ    R9, R10
+	CMOVQLT R9, R10
+	SUBQ    R10, R9
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
 
-half0:
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
-	VMOVDQU      (AX), Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD (DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 4(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 8(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 12(DI), Y5
-	VPMADDUBSW   Y5, Y6, Y5
-	VPADDW       Y5, Y1, Y1
-	VMOVDQU      32(AX), Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD (DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y2, Y2
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 4(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y2, Y2
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 8(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y2, Y2
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 12(DI), Y5
-	VPMADDUBSW   Y5, Y6, Y5
-	VPADDW       Y5, Y2, Y2
-	VMOVDQU      64(AX), Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD (DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 4(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 8(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 12(DI), Y5
-	VPMADDUBSW   Y5, Y6, Y5
-	VPADDW       Y5, Y3, Y3
-	VMOVDQU      96(AX), Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD (DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 4(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 8(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 12(DI), Y5
-	VPMADDUBSW   Y5, Y6, Y5
-	VPADDW       Y5, Y4, Y4
+loop:
+	VPBROADCASTD (R8), Y9
+	VPBROADCASTD 4(R8), Y10
+	VPBROADCASTD 8(R8), Y11
+	VPBROADCASTD 12(R8), Y12
+	VMOVDQU      (AX), Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y9, Y14, Y14
+	VPADDW       Y14, Y1, Y1
+	VPAND        crumb1<>+0(SB), Y13, Y15
+	VPMADDUBSW   Y10, Y15, Y15
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y11, Y14, Y14
+	VPADDW       Y14, Y1, Y1
+	VPAND        crumb1<>+0(SB), Y13, Y13
+	VPMADDUBSW   Y12, Y13, Y13
+	VPADDW       Y13, Y15, Y15
+	VPSRAW       $0x02, Y15, Y15
+	VPADDW       Y15, Y1, Y1
+	VMOVDQU      32(AX), Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y9, Y14, Y14
+	VPADDW       Y14, Y2, Y2
+	VPAND        crumb1<>+0(SB), Y13, Y15
+	VPMADDUBSW   Y10, Y15, Y15
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y11, Y14, Y14
+	VPADDW       Y14, Y2, Y2
+	VPAND        crumb1<>+0(SB), Y13, Y13
+	VPMADDUBSW   Y12, Y13, Y13
+	VPADDW       Y13, Y15, Y15
+	VPSRAW       $0x02, Y15, Y15
+	VPADDW       Y15, Y2, Y2
+	VMOVDQU      64(AX), Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y9, Y14, Y14
+	VPADDW       Y14, Y3, Y3
+	VPAND        crumb1<>+0(SB), Y13, Y15
+	VPMADDUBSW   Y10, Y15, Y15
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y11, Y14, Y14
+	VPADDW       Y14, Y3, Y3
+	VPAND        crumb1<>+0(SB), Y13, Y13
+	VPMADDUBSW   Y12, Y13, Y13
+	VPADDW       Y13, Y15, Y15
+	VPSRAW       $0x02, Y15, Y15
+	VPADDW       Y15, Y3, Y3
+	VMOVDQU      96(AX), Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y9, Y14, Y14
+	VPADDW       Y14, Y4, Y4
+	VPAND        crumb1<>+0(SB), Y13, Y15
+	VPMADDUBSW   Y10, Y15, Y15
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y11, Y14, Y14
+	VPADDW       Y14, Y4, Y4
+	VPAND        crumb1<>+0(SB), Y13, Y13
+	VPMADDUBSW   Y12, Y13, Y13
+	VPADDW       Y13, Y15, Y15
+	VPSRAW       $0x02, Y15, Y15
+	VPADDW       Y15, Y4, Y4
+	VMOVDQU      128(AX), Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y9, Y14, Y14
+	VPADDW       Y14, Y5, Y5
+	VPAND        crumb1<>+0(SB), Y13, Y15
+	VPMADDUBSW   Y10, Y15, Y15
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y11, Y14, Y14
+	VPADDW       Y14, Y5, Y5
+	VPAND        crumb1<>+0(SB), Y13, Y13
+	VPMADDUBSW   Y12, Y13, Y13
+	VPADDW       Y13, Y15, Y15
+	VPSRAW       $0x02, Y15, Y15
+	VPADDW       Y15, Y5, Y5
+	VMOVDQU      160(AX), Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y9, Y14, Y14
+	VPADDW       Y14, Y6, Y6
+	VPAND        crumb1<>+0(SB), Y13, Y15
+	VPMADDUBSW   Y10, Y15, Y15
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y11, Y14, Y14
+	VPADDW       Y14, Y6, Y6
+	VPAND        crumb1<>+0(SB), Y13, Y13
+	VPMADDUBSW   Y12, Y13, Y13
+	VPADDW       Y13, Y15, Y15
+	VPSRAW       $0x02, Y15, Y15
+	VPADDW       Y15, Y6, Y6
+	VMOVDQU      192(AX), Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y9, Y14, Y14
+	VPADDW       Y14, Y7, Y7
+	VPAND        crumb1<>+0(SB), Y13, Y15
+	VPMADDUBSW   Y10, Y15, Y15
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y11, Y14, Y14
+	VPADDW       Y14, Y7, Y7
+	VPAND        crumb1<>+0(SB), Y13, Y13
+	VPMADDUBSW   Y12, Y13, Y13
+	VPADDW       Y13, Y15, Y15
+	VPSRAW       $0x02, Y15, Y15
+	VPADDW       Y15, Y7, Y7
+	VMOVDQU      224(AX), Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y9, Y14, Y14
+	VPADDW       Y14, Y8, Y8
+	VPAND        crumb1<>+0(SB), Y13, Y9
+	VPMADDUBSW   Y10, Y9, Y9
+	VPSRLW       $0x04, Y13, Y13
+	VPAND        Y0, Y13, Y14
+	VPMADDUBSW   Y11, Y14, Y14
+	VPADDW       Y14, Y8, Y8
+	VPAND        crumb1<>+0(SB), Y13, Y13
+	VPMADDUBSW   Y12, Y13, Y13
+	VPADDW       Y13, Y9, Y9
+	VPSRAW       $0x02, Y9, Y9
+	VPADDW       Y9, Y8, Y8
 	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, DI
-	DECQ         R8
-	JNE          half0
+	ADDQ         $0x10, R8
+	DECQ         R10
+	JNE          loop
 
 	// Widen the sums into acc
-	VPMADDWD ones4<>+0(SB), Y1, Y1
-	VPADDD   (BX), Y1, Y1
-	VMOVDQU  Y1, (BX)
-	VPMADDWD ones4<>+0(SB), Y2, Y2
-	VPADDD   32(BX), Y2, Y2
-	VMOVDQU  Y2, 32(BX)
-	VPMADDWD ones4<>+0(SB), Y3, Y3
-	VPADDD   64(BX), Y3, Y3
-	VMOVDQU  Y3, 64(BX)
-	VPMADDWD ones4<>+0(SB), Y4, Y4
-	VPADDD   96(BX), Y4, Y4
-	VMOVDQU  Y4, 96(BX)
+	VPMADDWD ones<>+0(SB), Y1, Y1
+	VPADDD   (DI), Y1, Y1
+	VMOVDQU  Y1, (DI)
+	VPMADDWD ones<>+0(SB), Y2, Y2
+	VPADDD   32(DI), Y2, Y2
+	VMOVDQU  Y2, 32(DI)
+	VPMADDWD ones<>+0(SB), Y3, Y3
+	VPADDD   64(DI), Y3, Y3
+	VMOVDQU  Y3, 64(DI)
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   96(DI), Y4, Y4
+	VMOVDQU  Y4, 96(DI)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   128(DI), Y5, Y5
+	VMOVDQU  Y5, 128(DI)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   160(DI), Y6, Y6
+	VMOVDQU  Y6, 160(DI)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   192(DI), Y7, Y7
+	VMOVDQU  Y7, 192(DI)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   224(DI), Y8, Y8
+	VMOVDQU  Y8, 224(DI)
+	TESTQ    R9, R9
+	JNE      chunk
 
-	// Back to the other 32 rows of the same blocks
-	MOVQ  SI, R8
-	SHLQ  $0x08, R8
-	SUBQ  R8, AX
-	ADDQ  $0x00000080, AX
-	MOVQ  CX, DI
-	MOVQ  SI, R8
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R9
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R9)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R9)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R9)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R9)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R9)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R9)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R9)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R9)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad4x2AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad4x2AVX2(SB), NOSPLIT, $0-80
+	// mad4x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][4][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VMOVDQU      crumb0<>+0(SB), Y0
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x00000010, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000004, R12
+	MOVQ    DI, R13
+
+group:
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
-
-half1:
-	PREFETCHT0   8192(AX)
-	PREFETCHT0   8256(AX)
-	VMOVDQU      (AX), Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD (DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 4(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 8(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 12(DI), Y5
-	VPMADDUBSW   Y5, Y6, Y5
-	VPADDW       Y5, Y1, Y1
-	VMOVDQU      32(AX), Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD (DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y2, Y2
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 4(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y2, Y2
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 8(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y2, Y2
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 12(DI), Y5
-	VPMADDUBSW   Y5, Y6, Y5
-	VPADDW       Y5, Y2, Y2
-	VMOVDQU      64(AX), Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD (DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 4(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 8(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y3, Y3
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 12(DI), Y5
-	VPMADDUBSW   Y5, Y6, Y5
-	VPADDW       Y5, Y3, Y3
-	VMOVDQU      96(AX), Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD (DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 4(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 8(DI), Y7
-	VPMADDUBSW   Y7, Y6, Y7
-	VPADDW       Y7, Y4, Y4
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPBROADCASTD 12(DI), Y5
-	VPMADDUBSW   Y5, Y6, Y5
-	VPADDW       Y5, Y4, Y4
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, DI
-	DECQ         R8
-	JNE          half1
-
-	// Widen the sums into acc
-	VPMADDWD ones4<>+0(SB), Y1, Y1
-	VPADDD   128(BX), Y1, Y1
-	VMOVDQU  Y1, 128(BX)
-	VPMADDWD ones4<>+0(SB), Y2, Y2
-	VPADDD   160(BX), Y2, Y2
-	VMOVDQU  Y2, 160(BX)
-	VPMADDWD ones4<>+0(SB), Y3, Y3
-	VPADDD   192(BX), Y3, Y3
-	VMOVDQU  Y3, 192(BX)
-	VPMADDWD ones4<>+0(SB), Y4, Y4
-	VPADDD   224(BX), Y4, Y4
-	VMOVDQU  Y4, 224(BX)
-	SUBQ     $0x00000080, AX
-	MOVQ     DI, CX
-	TESTQ    DX, DX
-	JNE      chunk
-	VZEROUPPER
-	RET
-
-// func madUnpack4AVX2(planes *byte, w *byte, blocks int)
-// Requires: AVX, AVX2, MMX+
-TEXT ·madUnpack4AVX2(SB), NOSPLIT, $0-24
-	// madUnpack4AVX2 sets planes[block][4][64 rows][4] to the digits of a strip's blocks.
-	// blocks is positive.
-	MOVQ    planes+0(FP), AX
-	MOVQ    w+8(FP), CX
-	MOVQ    blocks+16(FP), DX
-	VMOVDQU three4<>+0(SB), Y0
+	MOVQ  R11, R8
 
 loop:
-	PREFETCHT0 8192(CX)
-	VMOVDQU    (CX), Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, (AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 256(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 512(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 768(AX)
-	VMOVDQU    32(CX), Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 32(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 288(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 544(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 800(AX)
-	PREFETCHT0 8256(CX)
-	VMOVDQU    64(CX), Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 64(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 320(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 576(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 832(AX)
-	VMOVDQU    96(CX), Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 96(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 352(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 608(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 864(AX)
-	PREFETCHT0 8320(CX)
-	VMOVDQU    128(CX), Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 128(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 384(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 640(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 896(AX)
-	VMOVDQU    160(CX), Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 160(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 416(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 672(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 928(AX)
-	PREFETCHT0 8384(CX)
-	VMOVDQU    192(CX), Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 192(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 448(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 704(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 960(AX)
-	VMOVDQU    224(CX), Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 224(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 480(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 736(AX)
-	VPSRLW     $0x02, Y1, Y1
-	VPAND      Y0, Y1, Y2
-	VMOVDQU    Y2, 992(AX)
-	ADDQ       $0x00000100, CX
-	ADDQ       $0x00000400, AX
-	DECQ       DX
-	JNE        loop
+	VMOVDQU      (AX), Y5
+	VMOVDQU      32(AX), Y7
+	VPAND        Y0, Y5, Y6
+	VPAND        Y0, Y7, Y8
+	VPBROADCASTD (R9), Y9
+	VPMADDUBSW   Y9, Y6, Y10
+	VPADDW       Y10, Y1, Y1
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y3, Y3
+	VPBROADCASTD 4(R9), Y9
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y4, Y4
+	VPSRLW       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y6
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y8
+	VPBROADCASTD 8(R9), Y9
+	VPMADDUBSW   Y9, Y6, Y10
+	VPADDW       Y10, Y1, Y1
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y3, Y3
+	VPBROADCASTD 12(R9), Y9
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y4, Y4
+	VPSRLW       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y6
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y8
+	VPBROADCASTD 16(R9), Y9
+	VPMADDUBSW   Y9, Y6, Y10
+	VPADDW       Y10, Y1, Y1
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y3, Y3
+	VPBROADCASTD 20(R9), Y9
+	VPMADDUBSW   Y9, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y4, Y4
+	VPSRLW       $0x02, Y5, Y5
+	VPAND        Y0, Y5, Y6
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y8
+	VPBROADCASTD 24(R9), Y5
+	VPMADDUBSW   Y5, Y6, Y7
+	VPADDW       Y7, Y1, Y1
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y3, Y3
+	VPBROADCASTD 28(R9), Y5
+	VPMADDUBSW   Y5, Y6, Y6
+	VPADDW       Y6, Y2, Y2
+	VPMADDUBSW   Y5, Y8, Y5
+	VPADDW       Y5, Y4, Y4
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x20, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y1, Y1
+	VPADDD   (R13), Y1, Y1
+	VMOVDQU  Y1, (R13)
+	VPMADDWD ones<>+0(SB), Y2, Y2
+	VPADDD   256(R13), Y2, Y2
+	VMOVDQU  Y2, 256(R13)
+	VPMADDWD ones<>+0(SB), Y3, Y3
+	VPADDD   32(R13), Y3, Y3
+	VMOVDQU  Y3, 32(R13)
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   288(R13), Y4, Y4
+	VMOVDQU  Y4, 288(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000040, AX
+	IMUL3Q $0x00000020, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000040, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
 	VZEROUPPER
 	RET
 
-DATA ones5<>+0(SB)/8, $0x0001000100010001
-DATA ones5<>+8(SB)/8, $0x0001000100010001
-DATA ones5<>+16(SB)/8, $0x0001000100010001
-DATA ones5<>+24(SB)/8, $0x0001000100010001
-GLOBL ones5<>(SB), RODATA|NOPTR, $32
+// func mad4x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad4x3AVX2(SB), NOSPLIT, $0-80
+	// mad4x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][4][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
 
-DATA even5<>+0(SB)/8, $0x00ff00ff00ff00ff
-DATA even5<>+8(SB)/8, $0x00ff00ff00ff00ff
-DATA even5<>+16(SB)/8, $0x00ff00ff00ff00ff
-DATA even5<>+24(SB)/8, $0x00ff00ff00ff00ff
-GLOBL even5<>(SB), RODATA|NOPTR, $32
-
-DATA units5<>+0(SB)/8, $0x0100020100020100
-DATA units5<>+8(SB)/8, $0x0000000000000002
-DATA units5<>+16(SB)/8, $0x0100020100020100
-DATA units5<>+24(SB)/8, $0x0000000000000002
-GLOBL units5<>(SB), RODATA|NOPTR, $32
-
-DATA threes5<>+0(SB)/8, $0x0202010101000000
-DATA threes5<>+8(SB)/8, $0x0000000000000002
-DATA threes5<>+16(SB)/8, $0x0202010101000000
-DATA threes5<>+24(SB)/8, $0x0000000000000002
-GLOBL threes5<>(SB), RODATA|NOPTR, $32
-
-DATA nines5<>+0(SB)/8, $0x3f362d241b120900
-DATA nines5<>+8(SB)/8, $0x0000000000000048
-DATA nines5<>+16(SB)/8, $0x3f362d241b120900
-DATA nines5<>+24(SB)/8, $0x0000000000000048
-GLOBL nines5<>(SB), RODATA|NOPTR, $32
-
-DATA by27x5<>+0(SB)/8, $0x097c097c097c097c
-DATA by27x5<>+8(SB)/8, $0x097c097c097c097c
-DATA by27x5<>+16(SB)/8, $0x097c097c097c097c
-DATA by27x5<>+24(SB)/8, $0x097c097c097c097c
-GLOBL by27x5<>(SB), RODATA|NOPTR, $32
-
-DATA eight5<>+0(SB)/8, $0x0808080808080808
-DATA eight5<>+8(SB)/8, $0x0808080808080808
-DATA eight5<>+16(SB)/8, $0x0808080808080808
-DATA eight5<>+24(SB)/8, $0x0808080808080808
-GLOBL eight5<>(SB), RODATA|NOPTR, $32
-
-DATA seventeen5<>+0(SB)/8, $0x1111111111111111
-DATA seventeen5<>+8(SB)/8, $0x1111111111111111
-DATA seventeen5<>+16(SB)/8, $0x1111111111111111
-DATA seventeen5<>+24(SB)/8, $0x1111111111111111
-GLOBL seventeen5<>(SB), RODATA|NOPTR, $32
-
-DATA twentySeven5<>+0(SB)/8, $0xbda2876c51361b00
-DATA twentySeven5<>+8(SB)/8, $0x00000000000000d8
-DATA twentySeven5<>+16(SB)/8, $0xbda2876c51361b00
-DATA twentySeven5<>+24(SB)/8, $0x00000000000000d8
-GLOBL twentySeven5<>(SB), RODATA|NOPTR, $32
-
-// func madStream5AVX2(w *byte, act *int8, blocks int, acc *int32)
-// Requires: AVX, AVX2, CMOV, MMX+
-TEXT ·madStream5AVX2(SB), NOSPLIT, $0-32
-	// madStream5AVX2 adds to acc[64] the digits of a strip times one token's quads [block][5][4].
-	// blocks is positive.
-	MOVQ    w+0(FP), AX
-	MOVQ    act+8(FP), CX
-	MOVQ    blocks+16(FP), DX
-	MOVQ    acc+24(FP), BX
-	VMOVDQU by27x5<>+0(SB), Y0
-	VMOVDQU even5<>+0(SB), Y1
-	VMOVDQU units5<>+0(SB), Y2
-	VMOVDQU threes5<>+0(SB), Y3
-	VMOVDQU nines5<>+0(SB), Y4
-	VMOVDQU twentySeven5<>+0(SB), Y5
-	VMOVDQU eight5<>+0(SB), Y6
-	VMOVDQU seventeen5<>+0(SB), Y7
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VMOVDQU      crumb0<>+0(SB), Y0
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, SI
-	CMPQ    DX, SI
-	CMOVQLT DX, SI
-	SUBQ    SI, DX
-	MOVQ    CX, DI
-	MOVQ    SI, R8
-	VPXOR   Y8, Y8, Y8
-	VPXOR   Y9, Y9, Y9
-	VPXOR   Y10, Y10, Y10
-	VPXOR   Y11, Y11, Y11
-
-half0:
-	PREFETCHT0 8192(AX)
-	PREFETCHT0 8256(AX)
-	VMOVDQU    (AX), Y12
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y1, Y12, Y14
-	VPANDN       Y12, Y1, Y13
-	VPMULHUW     Y0, Y13, Y13
-	VPMULHUW     Y0, Y14, Y14
-	VPBLENDVB    Y1, Y14, Y13, Y13
-	VPSHUFB      Y13, Y5, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 12(DI), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y8, Y8
-	VPSHUFB      Y13, Y3, Y14
-	VPBROADCASTD 16(DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y8, Y8
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     Y6, Y12, Y13
-	VPCMPGTB     Y7, Y12, Y14
-	VPADDB       Y14, Y13, Y13
-	VPABSB       Y13, Y13
-	VPSHUFB      Y13, Y4, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y8, Y8
-	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD (DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSHUFB      Y12, Y3, Y14
-	VPBROADCASTD 4(DI), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y8, Y8
-	VMOVDQU      32(AX), Y12
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y1, Y12, Y14
-	VPANDN       Y12, Y1, Y13
-	VPMULHUW     Y0, Y13, Y13
-	VPMULHUW     Y0, Y14, Y14
-	VPBLENDVB    Y1, Y14, Y13, Y13
-	VPSHUFB      Y13, Y5, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 12(DI), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y9, Y9
-	VPSHUFB      Y13, Y3, Y14
-	VPBROADCASTD 16(DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y9, Y9
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     Y6, Y12, Y13
-	VPCMPGTB     Y7, Y12, Y14
-	VPADDB       Y14, Y13, Y13
-	VPABSB       Y13, Y13
-	VPSHUFB      Y13, Y4, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y9, Y9
-	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD (DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y9, Y9
-	VPSHUFB      Y12, Y3, Y14
-	VPBROADCASTD 4(DI), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y12
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y1, Y12, Y14
-	VPANDN       Y12, Y1, Y13
-	VPMULHUW     Y0, Y13, Y13
-	VPMULHUW     Y0, Y14, Y14
-	VPBLENDVB    Y1, Y14, Y13, Y13
-	VPSHUFB      Y13, Y5, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 12(DI), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y10, Y10
-	VPSHUFB      Y13, Y3, Y14
-	VPBROADCASTD 16(DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y10, Y10
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     Y6, Y12, Y13
-	VPCMPGTB     Y7, Y12, Y14
-	VPADDB       Y14, Y13, Y13
-	VPABSB       Y13, Y13
-	VPSHUFB      Y13, Y4, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y10, Y10
-	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD (DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y10, Y10
-	VPSHUFB      Y12, Y3, Y14
-	VPBROADCASTD 4(DI), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y10, Y10
-	VMOVDQU      96(AX), Y12
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y1, Y12, Y14
-	VPANDN       Y12, Y1, Y13
-	VPMULHUW     Y0, Y13, Y13
-	VPMULHUW     Y0, Y14, Y14
-	VPBLENDVB    Y1, Y14, Y13, Y13
-	VPSHUFB      Y13, Y5, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 12(DI), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y11, Y11
-	VPSHUFB      Y13, Y3, Y14
-	VPBROADCASTD 16(DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y11, Y11
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     Y6, Y12, Y13
-	VPCMPGTB     Y7, Y12, Y14
-	VPADDB       Y14, Y13, Y13
-	VPABSB       Y13, Y13
-	VPSHUFB      Y13, Y4, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y11, Y11
-	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD (DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y11, Y11
-	VPSHUFB      Y12, Y3, Y14
-	VPBROADCASTD 4(DI), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y11, Y11
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x14, DI
-	DECQ         R8
-	JNE          half0
-
-	// Widen the sums into acc
-	VPMADDWD ones5<>+0(SB), Y8, Y8
-	VPADDD   (BX), Y8, Y8
-	VMOVDQU  Y8, (BX)
-	VPMADDWD ones5<>+0(SB), Y9, Y9
-	VPADDD   32(BX), Y9, Y9
-	VMOVDQU  Y9, 32(BX)
-	VPMADDWD ones5<>+0(SB), Y10, Y10
-	VPADDD   64(BX), Y10, Y10
-	VMOVDQU  Y10, 64(BX)
-	VPMADDWD ones5<>+0(SB), Y11, Y11
-	VPADDD   96(BX), Y11, Y11
-	VMOVDQU  Y11, 96(BX)
-
-	// Back to the other 32 rows of the same blocks
-	MOVQ  SI, R8
-	SHLQ  $0x08, R8
-	SUBQ  R8, AX
-	ADDQ  $0x00000080, AX
-	MOVQ  CX, DI
-	MOVQ  SI, R8
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	VPXOR Y10, Y10, Y10
-	VPXOR Y11, Y11, Y11
-
-half1:
-	PREFETCHT0 8192(AX)
-	PREFETCHT0 8256(AX)
-	VMOVDQU    (AX), Y12
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y1, Y12, Y14
-	VPANDN       Y12, Y1, Y13
-	VPMULHUW     Y0, Y13, Y13
-	VPMULHUW     Y0, Y14, Y14
-	VPBLENDVB    Y1, Y14, Y13, Y13
-	VPSHUFB      Y13, Y5, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 12(DI), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y8, Y8
-	VPSHUFB      Y13, Y3, Y14
-	VPBROADCASTD 16(DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y8, Y8
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     Y6, Y12, Y13
-	VPCMPGTB     Y7, Y12, Y14
-	VPADDB       Y14, Y13, Y13
-	VPABSB       Y13, Y13
-	VPSHUFB      Y13, Y4, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y8, Y8
-	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD (DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y8, Y8
-	VPSHUFB      Y12, Y3, Y14
-	VPBROADCASTD 4(DI), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y8, Y8
-	VMOVDQU      32(AX), Y12
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y1, Y12, Y14
-	VPANDN       Y12, Y1, Y13
-	VPMULHUW     Y0, Y13, Y13
-	VPMULHUW     Y0, Y14, Y14
-	VPBLENDVB    Y1, Y14, Y13, Y13
-	VPSHUFB      Y13, Y5, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 12(DI), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y9, Y9
-	VPSHUFB      Y13, Y3, Y14
-	VPBROADCASTD 16(DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y9, Y9
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     Y6, Y12, Y13
-	VPCMPGTB     Y7, Y12, Y14
-	VPADDB       Y14, Y13, Y13
-	VPABSB       Y13, Y13
-	VPSHUFB      Y13, Y4, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y9, Y9
-	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD (DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y9, Y9
-	VPSHUFB      Y12, Y3, Y14
-	VPBROADCASTD 4(DI), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y9, Y9
-	VMOVDQU      64(AX), Y12
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y1, Y12, Y14
-	VPANDN       Y12, Y1, Y13
-	VPMULHUW     Y0, Y13, Y13
-	VPMULHUW     Y0, Y14, Y14
-	VPBLENDVB    Y1, Y14, Y13, Y13
-	VPSHUFB      Y13, Y5, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 12(DI), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y10, Y10
-	VPSHUFB      Y13, Y3, Y14
-	VPBROADCASTD 16(DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y10, Y10
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     Y6, Y12, Y13
-	VPCMPGTB     Y7, Y12, Y14
-	VPADDB       Y14, Y13, Y13
-	VPABSB       Y13, Y13
-	VPSHUFB      Y13, Y4, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y10, Y10
-	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD (DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y10, Y10
-	VPSHUFB      Y12, Y3, Y14
-	VPBROADCASTD 4(DI), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y10, Y10
-	VMOVDQU      96(AX), Y12
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND        Y1, Y12, Y14
-	VPANDN       Y12, Y1, Y13
-	VPMULHUW     Y0, Y13, Y13
-	VPMULHUW     Y0, Y14, Y14
-	VPBLENDVB    Y1, Y14, Y13, Y13
-	VPSHUFB      Y13, Y5, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 12(DI), Y15
-	VPMADDUBSW   Y15, Y14, Y15
-	VPADDW       Y15, Y11, Y11
-	VPSHUFB      Y13, Y3, Y14
-	VPBROADCASTD 16(DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y11, Y11
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB     Y6, Y12, Y13
-	VPCMPGTB     Y7, Y12, Y14
-	VPADDB       Y14, Y13, Y13
-	VPABSB       Y13, Y13
-	VPSHUFB      Y13, Y4, Y14
-	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(DI), Y14
-	VPMADDUBSW   Y14, Y13, Y14
-	VPADDW       Y14, Y11, Y11
-	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD (DI), Y13
-	VPMADDUBSW   Y13, Y14, Y13
-	VPADDW       Y13, Y11, Y11
-	VPSHUFB      Y12, Y3, Y14
-	VPBROADCASTD 4(DI), Y12
-	VPMADDUBSW   Y12, Y14, Y12
-	VPADDW       Y12, Y11, Y11
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x14, DI
-	DECQ         R8
-	JNE          half1
-
-	// Widen the sums into acc
-	VPMADDWD ones5<>+0(SB), Y8, Y8
-	VPADDD   128(BX), Y8, Y8
-	VMOVDQU  Y8, 128(BX)
-	VPMADDWD ones5<>+0(SB), Y9, Y9
-	VPADDD   160(BX), Y9, Y9
-	VMOVDQU  Y9, 160(BX)
-	VPMADDWD ones5<>+0(SB), Y10, Y10
-	VPADDD   192(BX), Y10, Y10
-	VMOVDQU  Y10, 192(BX)
-	VPMADDWD ones5<>+0(SB), Y11, Y11
-	VPADDD   224(BX), Y11, Y11
-	VMOVDQU  Y11, 224(BX)
-	SUBQ     $0x00000080, AX
-	MOVQ     DI, CX
-	TESTQ    DX, DX
-	JNE      chunk
-	VZEROUPPER
-	RET
-
-// func madUnpack5AVX2(planes *byte, w *byte, blocks int)
-// Requires: AVX, AVX2, MMX+
-TEXT ·madUnpack5AVX2(SB), NOSPLIT, $0-24
-	// madUnpack5AVX2 sets planes[block][5][64 rows][4] to the digits of a strip's blocks.
-	// blocks is positive.
-	MOVQ    planes+0(FP), AX
-	MOVQ    w+8(FP), CX
-	MOVQ    blocks+16(FP), DX
-	VMOVDQU by27x5<>+0(SB), Y0
-	VMOVDQU even5<>+0(SB), Y1
-	VMOVDQU units5<>+0(SB), Y2
-	VMOVDQU threes5<>+0(SB), Y3
-	VMOVDQU nines5<>+0(SB), Y4
-	VMOVDQU twentySeven5<>+0(SB), Y5
-	VMOVDQU eight5<>+0(SB), Y6
-	VMOVDQU seventeen5<>+0(SB), Y7
-
-loop:
-	PREFETCHT0 8192(CX)
-	VMOVDQU    (CX), Y8
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND     Y1, Y8, Y10
-	VPANDN    Y8, Y1, Y9
-	VPMULHUW  Y0, Y9, Y9
-	VPMULHUW  Y0, Y10, Y10
-	VPBLENDVB Y1, Y10, Y9, Y9
-	VPSHUFB   Y9, Y5, Y10
-	VPSUBB    Y10, Y8, Y8
-	VPSHUFB   Y9, Y2, Y10
-	VMOVDQU   Y10, 768(AX)
-	VPSHUFB   Y9, Y3, Y10
-	VMOVDQU   Y10, 1024(AX)
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB Y6, Y8, Y9
-	VPCMPGTB Y7, Y8, Y10
-	VPADDB   Y10, Y9, Y9
-	VPABSB   Y9, Y9
-	VPSHUFB  Y9, Y4, Y10
-	VPSUBB   Y10, Y8, Y8
-	VMOVDQU  Y9, 512(AX)
-	VPSHUFB  Y8, Y2, Y10
-	VMOVDQU  Y10, (AX)
-	VPSHUFB  Y8, Y3, Y10
-	VMOVDQU  Y10, 256(AX)
-	VMOVDQU  32(CX), Y8
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND     Y1, Y8, Y10
-	VPANDN    Y8, Y1, Y9
-	VPMULHUW  Y0, Y9, Y9
-	VPMULHUW  Y0, Y10, Y10
-	VPBLENDVB Y1, Y10, Y9, Y9
-	VPSHUFB   Y9, Y5, Y10
-	VPSUBB    Y10, Y8, Y8
-	VPSHUFB   Y9, Y2, Y10
-	VMOVDQU   Y10, 800(AX)
-	VPSHUFB   Y9, Y3, Y10
-	VMOVDQU   Y10, 1056(AX)
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB   Y6, Y8, Y9
-	VPCMPGTB   Y7, Y8, Y10
-	VPADDB     Y10, Y9, Y9
-	VPABSB     Y9, Y9
-	VPSHUFB    Y9, Y4, Y10
-	VPSUBB     Y10, Y8, Y8
-	VMOVDQU    Y9, 544(AX)
-	VPSHUFB    Y8, Y2, Y10
-	VMOVDQU    Y10, 32(AX)
-	VPSHUFB    Y8, Y3, Y10
-	VMOVDQU    Y10, 288(AX)
-	PREFETCHT0 8256(CX)
-	VMOVDQU    64(CX), Y8
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND     Y1, Y8, Y10
-	VPANDN    Y8, Y1, Y9
-	VPMULHUW  Y0, Y9, Y9
-	VPMULHUW  Y0, Y10, Y10
-	VPBLENDVB Y1, Y10, Y9, Y9
-	VPSHUFB   Y9, Y5, Y10
-	VPSUBB    Y10, Y8, Y8
-	VPSHUFB   Y9, Y2, Y10
-	VMOVDQU   Y10, 832(AX)
-	VPSHUFB   Y9, Y3, Y10
-	VMOVDQU   Y10, 1088(AX)
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB Y6, Y8, Y9
-	VPCMPGTB Y7, Y8, Y10
-	VPADDB   Y10, Y9, Y9
-	VPABSB   Y9, Y9
-	VPSHUFB  Y9, Y4, Y10
-	VPSUBB   Y10, Y8, Y8
-	VMOVDQU  Y9, 576(AX)
-	VPSHUFB  Y8, Y2, Y10
-	VMOVDQU  Y10, 64(AX)
-	VPSHUFB  Y8, Y3, Y10
-	VMOVDQU  Y10, 320(AX)
-	VMOVDQU  96(CX), Y8
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND     Y1, Y8, Y10
-	VPANDN    Y8, Y1, Y9
-	VPMULHUW  Y0, Y9, Y9
-	VPMULHUW  Y0, Y10, Y10
-	VPBLENDVB Y1, Y10, Y9, Y9
-	VPSHUFB   Y9, Y5, Y10
-	VPSUBB    Y10, Y8, Y8
-	VPSHUFB   Y9, Y2, Y10
-	VMOVDQU   Y10, 864(AX)
-	VPSHUFB   Y9, Y3, Y10
-	VMOVDQU   Y10, 1120(AX)
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB   Y6, Y8, Y9
-	VPCMPGTB   Y7, Y8, Y10
-	VPADDB     Y10, Y9, Y9
-	VPABSB     Y9, Y9
-	VPSHUFB    Y9, Y4, Y10
-	VPSUBB     Y10, Y8, Y8
-	VMOVDQU    Y9, 608(AX)
-	VPSHUFB    Y8, Y2, Y10
-	VMOVDQU    Y10, 96(AX)
-	VPSHUFB    Y8, Y3, Y10
-	VMOVDQU    Y10, 352(AX)
-	PREFETCHT0 8320(CX)
-	VMOVDQU    128(CX), Y8
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND     Y1, Y8, Y10
-	VPANDN    Y8, Y1, Y9
-	VPMULHUW  Y0, Y9, Y9
-	VPMULHUW  Y0, Y10, Y10
-	VPBLENDVB Y1, Y10, Y9, Y9
-	VPSHUFB   Y9, Y5, Y10
-	VPSUBB    Y10, Y8, Y8
-	VPSHUFB   Y9, Y2, Y10
-	VMOVDQU   Y10, 896(AX)
-	VPSHUFB   Y9, Y3, Y10
-	VMOVDQU   Y10, 1152(AX)
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB Y6, Y8, Y9
-	VPCMPGTB Y7, Y8, Y10
-	VPADDB   Y10, Y9, Y9
-	VPABSB   Y9, Y9
-	VPSHUFB  Y9, Y4, Y10
-	VPSUBB   Y10, Y8, Y8
-	VMOVDQU  Y9, 640(AX)
-	VPSHUFB  Y8, Y2, Y10
-	VMOVDQU  Y10, 128(AX)
-	VPSHUFB  Y8, Y3, Y10
-	VMOVDQU  Y10, 384(AX)
-	VMOVDQU  160(CX), Y8
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND     Y1, Y8, Y10
-	VPANDN    Y8, Y1, Y9
-	VPMULHUW  Y0, Y9, Y9
-	VPMULHUW  Y0, Y10, Y10
-	VPBLENDVB Y1, Y10, Y9, Y9
-	VPSHUFB   Y9, Y5, Y10
-	VPSUBB    Y10, Y8, Y8
-	VPSHUFB   Y9, Y2, Y10
-	VMOVDQU   Y10, 928(AX)
-	VPSHUFB   Y9, Y3, Y10
-	VMOVDQU   Y10, 1184(AX)
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB   Y6, Y8, Y9
-	VPCMPGTB   Y7, Y8, Y10
-	VPADDB     Y10, Y9, Y9
-	VPABSB     Y9, Y9
-	VPSHUFB    Y9, Y4, Y10
-	VPSUBB     Y10, Y8, Y8
-	VMOVDQU    Y9, 672(AX)
-	VPSHUFB    Y8, Y2, Y10
-	VMOVDQU    Y10, 160(AX)
-	VPSHUFB    Y8, Y3, Y10
-	VMOVDQU    Y10, 416(AX)
-	PREFETCHT0 8384(CX)
-	VMOVDQU    192(CX), Y8
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND     Y1, Y8, Y10
-	VPANDN    Y8, Y1, Y9
-	VPMULHUW  Y0, Y9, Y9
-	VPMULHUW  Y0, Y10, Y10
-	VPBLENDVB Y1, Y10, Y9, Y9
-	VPSHUFB   Y9, Y5, Y10
-	VPSUBB    Y10, Y8, Y8
-	VPSHUFB   Y9, Y2, Y10
-	VMOVDQU   Y10, 960(AX)
-	VPSHUFB   Y9, Y3, Y10
-	VMOVDQU   Y10, 1216(AX)
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB Y6, Y8, Y9
-	VPCMPGTB Y7, Y8, Y10
-	VPADDB   Y10, Y9, Y9
-	VPABSB   Y9, Y9
-	VPSHUFB  Y9, Y4, Y10
-	VPSUBB   Y10, Y8, Y8
-	VMOVDQU  Y9, 704(AX)
-	VPSHUFB  Y8, Y2, Y10
-	VMOVDQU  Y10, 192(AX)
-	VPSHUFB  Y8, Y3, Y10
-	VMOVDQU  Y10, 448(AX)
-	VMOVDQU  224(CX), Y8
-
-	// 32 indices: divide, look digits up, multiply
-	VPAND     Y1, Y8, Y10
-	VPANDN    Y8, Y1, Y9
-	VPMULHUW  Y0, Y9, Y9
-	VPMULHUW  Y0, Y10, Y10
-	VPBLENDVB Y1, Y10, Y9, Y9
-	VPSHUFB   Y9, Y5, Y10
-	VPSUBB    Y10, Y8, Y8
-	VPSHUFB   Y9, Y2, Y10
-	VMOVDQU   Y10, 992(AX)
-	VPSHUFB   Y9, Y3, Y10
-	VMOVDQU   Y10, 1248(AX)
-
-	// lo is 0..26 now; its ninths are counted by comparing
-	VPCMPGTB Y6, Y8, Y9
-	VPCMPGTB Y7, Y8, Y10
-	VPADDB   Y10, Y9, Y9
-	VPABSB   Y9, Y9
-	VPSHUFB  Y9, Y4, Y10
-	VPSUBB   Y10, Y8, Y8
-	VMOVDQU  Y9, 736(AX)
-	VPSHUFB  Y8, Y2, Y10
-	VMOVDQU  Y10, 224(AX)
-	VPSHUFB  Y8, Y3, Y10
-	VMOVDQU  Y10, 480(AX)
-	ADDQ     $0x00000100, CX
-	ADDQ     $0x00000500, AX
-	DECQ     DX
-	JNE      loop
-	VZEROUPPER
-	RET
-
-DATA tileOnes<>+0(SB)/8, $0x0001000100010001
-DATA tileOnes<>+8(SB)/8, $0x0001000100010001
-DATA tileOnes<>+16(SB)/8, $0x0001000100010001
-DATA tileOnes<>+24(SB)/8, $0x0001000100010001
-GLOBL tileOnes<>(SB), RODATA|NOPTR, $32
-
-// func madTile1AVX2(planes *byte, act *int8, count int, acc *int32)
-// Requires: AVX, AVX2
-TEXT ·madTile1AVX2(SB), NOSPLIT, $0-32
-	// madTile1AVX2 adds to acc[1][64] the products of planes[count][64][4] and act[count][1][4].
-	// count is in [1, 64].
-	MOVQ planes+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ count+16(FP), DX
-	MOVQ acc+24(FP), BX
-	MOVQ $0x00000004, SI
+	MOVQ    $0x00000010, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000004, R12
+	MOVQ    DI, R13
 
 group:
-	// 16 rows and all tokens stay in registers
-	MOVQ  CX, DI
-	MOVQ  AX, R8
-	MOVQ  DX, R9
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-
-loop:
-	VMOVDQU      (R8), Y2
-	VMOVDQU      32(R8), Y3
-	VPBROADCASTD (DI), Y4
-	VPMADDUBSW   Y4, Y2, Y2
-	VPADDW       Y2, Y0, Y0
-	VPMADDUBSW   Y4, Y3, Y2
-	VPADDW       Y2, Y1, Y1
-	ADDQ         $0x00000100, R8
-	ADDQ         $0x04, DI
-	DECQ         R9
-	JNE          loop
-
-	// Widen the sums into acc
-	VPMADDWD tileOnes<>+0(SB), Y0, Y0
-	VPADDD   (BX), Y0, Y0
-	VMOVDQU  Y0, (BX)
-	VPMADDWD tileOnes<>+0(SB), Y1, Y1
-	VPADDD   32(BX), Y1, Y1
-	VMOVDQU  Y1, 32(BX)
-	ADDQ     $0x40, AX
-	ADDQ     $0x40, BX
-	DECQ     SI
-	JNE      group
-	VZEROUPPER
-	RET
-
-// func madTile2AVX2(planes *byte, act *int8, count int, acc *int32)
-// Requires: AVX, AVX2
-TEXT ·madTile2AVX2(SB), NOSPLIT, $0-32
-	// madTile2AVX2 adds to acc[2][64] the products of planes[count][64][4] and act[count][2][4].
-	// count is in [1, 64].
-	MOVQ planes+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ count+16(FP), DX
-	MOVQ acc+24(FP), BX
-	MOVQ $0x00000004, SI
-
-group:
-	// 16 rows and all tokens stay in registers
-	MOVQ  CX, DI
-	MOVQ  AX, R8
-	MOVQ  DX, R9
-	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	MOVQ  R11, R8
 
 loop:
-	VMOVDQU      (R8), Y4
-	VMOVDQU      32(R8), Y5
-	VPBROADCASTD (DI), Y6
-	VPMADDUBSW   Y6, Y4, Y7
-	VPADDW       Y7, Y0, Y0
-	VPMADDUBSW   Y6, Y5, Y6
-	VPADDW       Y6, Y1, Y1
-	VPBROADCASTD 4(DI), Y6
-	VPMADDUBSW   Y6, Y4, Y4
-	VPADDW       Y4, Y2, Y2
-	VPMADDUBSW   Y6, Y5, Y4
-	VPADDW       Y4, Y3, Y3
-	ADDQ         $0x00000100, R8
-	ADDQ         $0x08, DI
-	DECQ         R9
+	VMOVDQU      (AX), Y7
+	VMOVDQU      32(AX), Y9
+	VPAND        Y0, Y7, Y8
+	VPAND        Y0, Y9, Y10
+	VPBROADCASTD (R9), Y11
+	VPMADDUBSW   Y11, Y8, Y12
+	VPADDW       Y12, Y1, Y1
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 4(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y12
+	VPADDW       Y12, Y2, Y2
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 8(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y3, Y3
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y8
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y10
+	VPBROADCASTD 12(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y12
+	VPADDW       Y12, Y1, Y1
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 16(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y12
+	VPADDW       Y12, Y2, Y2
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 20(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y3, Y3
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y8
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y10
+	VPBROADCASTD 24(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y12
+	VPADDW       Y12, Y1, Y1
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 28(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y12
+	VPADDW       Y12, Y2, Y2
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 32(R9), Y11
+	VPMADDUBSW   Y11, Y8, Y8
+	VPADDW       Y8, Y3, Y3
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y8
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y10
+	VPBROADCASTD 36(R9), Y7
+	VPMADDUBSW   Y7, Y8, Y9
+	VPADDW       Y9, Y1, Y1
+	VPMADDUBSW   Y7, Y10, Y7
+	VPADDW       Y7, Y4, Y4
+	VPBROADCASTD 40(R9), Y7
+	VPMADDUBSW   Y7, Y8, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y7, Y10, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 44(R9), Y7
+	VPMADDUBSW   Y7, Y8, Y8
+	VPADDW       Y8, Y3, Y3
+	VPMADDUBSW   Y7, Y10, Y7
+	VPADDW       Y7, Y6, Y6
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x30, R9
+	DECQ         R8
 	JNE          loop
 
 	// Widen the sums into acc
-	VPMADDWD tileOnes<>+0(SB), Y0, Y0
-	VPADDD   (BX), Y0, Y0
-	VMOVDQU  Y0, (BX)
-	VPMADDWD tileOnes<>+0(SB), Y1, Y1
-	VPADDD   32(BX), Y1, Y1
-	VMOVDQU  Y1, 32(BX)
-	VPMADDWD tileOnes<>+0(SB), Y2, Y2
-	VPADDD   256(BX), Y2, Y2
-	VMOVDQU  Y2, 256(BX)
-	VPMADDWD tileOnes<>+0(SB), Y3, Y3
-	VPADDD   288(BX), Y3, Y3
-	VMOVDQU  Y3, 288(BX)
-	ADDQ     $0x40, AX
-	ADDQ     $0x40, BX
-	DECQ     SI
-	JNE      group
+	VPMADDWD ones<>+0(SB), Y1, Y1
+	VPADDD   (R13), Y1, Y1
+	VMOVDQU  Y1, (R13)
+	VPMADDWD ones<>+0(SB), Y2, Y2
+	VPADDD   256(R13), Y2, Y2
+	VMOVDQU  Y2, 256(R13)
+	VPMADDWD ones<>+0(SB), Y3, Y3
+	VPADDD   512(R13), Y3, Y3
+	VMOVDQU  Y3, 512(R13)
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   32(R13), Y4, Y4
+	VMOVDQU  Y4, 32(R13)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   288(R13), Y5, Y5
+	VMOVDQU  Y5, 288(R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   544(R13), Y6, Y6
+	VMOVDQU  Y6, 544(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000040, AX
+	IMUL3Q $0x00000030, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000040, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
 	VZEROUPPER
 	RET
 
-// func madTile4AVX2(planes *byte, act *int8, count int, acc *int32)
-// Requires: AVX, AVX2
-TEXT ·madTile4AVX2(SB), NOSPLIT, $0-32
-	// madTile4AVX2 adds to acc[4][64] the products of planes[count][64][4] and act[count][4][4].
-	// count is in [1, 64].
-	MOVQ planes+0(FP), AX
+// func mad4x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad4x4AVX2(SB), NOSPLIT, $0-80
+	// mad4x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][4][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
 	MOVQ act+8(FP), CX
-	MOVQ count+16(FP), DX
-	MOVQ acc+24(FP), BX
-	MOVQ $0x00000004, SI
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VMOVDQU      crumb0<>+0(SB), Y0
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x00000010, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000004, R12
+	MOVQ    DI, R13
 
 group:
-	// 16 rows and all tokens stay in registers
-	MOVQ  CX, DI
-	MOVQ  AX, R8
-	MOVQ  DX, R9
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU      (AX), Y9
+	VMOVDQU      32(AX), Y11
+	VPAND        Y0, Y9, Y10
+	VPAND        Y0, Y11, Y12
+	VPBROADCASTD (R9), Y13
+	VPMADDUBSW   Y13, Y10, Y14
+	VPADDW       Y14, Y1, Y1
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 4(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y14
+	VPADDW       Y14, Y2, Y2
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 8(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y14
+	VPADDW       Y14, Y3, Y3
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 12(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y8, Y8
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y10
+	VPSRLW       $0x02, Y11, Y11
+	VPAND        Y0, Y11, Y12
+	VPBROADCASTD 16(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y14
+	VPADDW       Y14, Y1, Y1
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 20(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y14
+	VPADDW       Y14, Y2, Y2
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 24(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y14
+	VPADDW       Y14, Y3, Y3
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 28(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y8, Y8
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y10
+	VPSRLW       $0x02, Y11, Y11
+	VPAND        Y0, Y11, Y12
+	VPBROADCASTD 32(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y14
+	VPADDW       Y14, Y1, Y1
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 36(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y14
+	VPADDW       Y14, Y2, Y2
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 40(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y14
+	VPADDW       Y14, Y3, Y3
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 44(R9), Y13
+	VPMADDUBSW   Y13, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y8, Y8
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y10
+	VPSRLW       $0x02, Y11, Y11
+	VPAND        Y0, Y11, Y12
+	VPBROADCASTD 48(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y11
+	VPADDW       Y11, Y1, Y1
+	VPMADDUBSW   Y9, Y12, Y9
+	VPADDW       Y9, Y5, Y5
+	VPBROADCASTD 52(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y11
+	VPADDW       Y11, Y2, Y2
+	VPMADDUBSW   Y9, Y12, Y9
+	VPADDW       Y9, Y6, Y6
+	VPBROADCASTD 56(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y11
+	VPADDW       Y11, Y3, Y3
+	VPMADDUBSW   Y9, Y12, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 60(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y10
+	VPADDW       Y10, Y4, Y4
+	VPMADDUBSW   Y9, Y12, Y9
+	VPADDW       Y9, Y8, Y8
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x40, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y1, Y1
+	VPADDD   (R13), Y1, Y1
+	VMOVDQU  Y1, (R13)
+	VPMADDWD ones<>+0(SB), Y2, Y2
+	VPADDD   256(R13), Y2, Y2
+	VMOVDQU  Y2, 256(R13)
+	VPMADDWD ones<>+0(SB), Y3, Y3
+	VPADDD   512(R13), Y3, Y3
+	VMOVDQU  Y3, 512(R13)
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   768(R13), Y4, Y4
+	VMOVDQU  Y4, 768(R13)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   32(R13), Y5, Y5
+	VMOVDQU  Y5, 32(R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   288(R13), Y6, Y6
+	VMOVDQU  Y6, 288(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   544(R13), Y7, Y7
+	VMOVDQU  Y7, 544(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   800(R13), Y8, Y8
+	VMOVDQU  Y8, 800(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000040, AX
+	IMUL3Q $0x00000040, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000040, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad4x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad4x5AVX2(SB), NOSPLIT, $0-80
+	// mad4x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][4][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VPBROADCASTD 16(R8), Y0
+	VMOVDQU      Y0, 1024(DI)
+	VMOVDQU      Y0, 1056(DI)
+	VMOVDQU      Y0, 1088(DI)
+	VMOVDQU      Y0, 1120(DI)
+	VMOVDQU      Y0, 1152(DI)
+	VMOVDQU      Y0, 1184(DI)
+	VMOVDQU      Y0, 1216(DI)
+	VMOVDQU      Y0, 1248(DI)
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x00000010, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000004, R12
+	MOVQ    DI, R13
+
+group:
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -1203,107 +1287,5443 @@ group:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	MOVQ  R11, R8
 
 loop:
-	VMOVDQU      (R8), Y8
-	VMOVDQU      32(R8), Y9
-	VPBROADCASTD (DI), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPADDW       Y11, Y0, Y0
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y10, Y1, Y1
-	VPBROADCASTD 4(DI), Y10
-	VPMADDUBSW   Y10, Y8, Y11
-	VPADDW       Y11, Y2, Y2
-	VPMADDUBSW   Y10, Y9, Y10
-	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 8(DI), Y10
-	VPMADDUBSW   Y10, Y8, Y11
+	VMOVDQU      (AX), Y10
+	VMOVDQU      32(AX), Y12
+	VPAND        crumb0<>+0(SB), Y10, Y11
+	VPAND        crumb0<>+0(SB), Y12, Y13
+	VPBROADCASTD (R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 4(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y1, Y1
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPBROADCASTD 8(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 12(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y3, Y3
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPBROADCASTD 16(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y11
 	VPADDW       Y11, Y4, Y4
-	VPMADDUBSW   Y10, Y9, Y10
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPSRLW       $0x02, Y10, Y10
+	VPAND        crumb0<>+0(SB), Y10, Y11
+	VPSRLW       $0x02, Y12, Y12
+	VPAND        crumb0<>+0(SB), Y12, Y13
+	VPBROADCASTD 20(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 24(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y1, Y1
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPBROADCASTD 28(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 32(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y3, Y3
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPBROADCASTD 36(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPSRLW       $0x02, Y10, Y10
+	VPAND        crumb0<>+0(SB), Y10, Y11
+	VPSRLW       $0x02, Y12, Y12
+	VPAND        crumb0<>+0(SB), Y12, Y13
+	VPBROADCASTD 40(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 44(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y1, Y1
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPBROADCASTD 48(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 52(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y15
+	VPADDW       Y15, Y3, Y3
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPBROADCASTD 56(R9), Y14
+	VPMADDUBSW   Y14, Y11, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPSRLW       $0x02, Y10, Y10
+	VPAND        crumb0<>+0(SB), Y10, Y11
+	VPSRLW       $0x02, Y12, Y12
+	VPAND        crumb0<>+0(SB), Y12, Y13
+	VPBROADCASTD 60(R9), Y10
+	VPMADDUBSW   Y10, Y11, Y12
+	VPADDW       Y12, Y0, Y0
+	VPMADDUBSW   Y10, Y13, Y10
 	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 12(DI), Y10
-	VPMADDUBSW   Y10, Y8, Y8
-	VPADDW       Y8, Y6, Y6
-	VPMADDUBSW   Y10, Y9, Y8
-	VPADDW       Y8, Y7, Y7
-	ADDQ         $0x00000100, R8
-	ADDQ         $0x10, DI
-	DECQ         R9
+	VPBROADCASTD 64(R9), Y10
+	VPMADDUBSW   Y10, Y11, Y12
+	VPADDW       Y12, Y1, Y1
+	VPMADDUBSW   Y10, Y13, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 68(R9), Y10
+	VPMADDUBSW   Y10, Y11, Y12
+	VPADDW       Y12, Y2, Y2
+	VPMADDUBSW   Y10, Y13, Y10
+	VPADDW       Y10, Y7, Y7
+	VPBROADCASTD 72(R9), Y10
+	VPMADDUBSW   Y10, Y11, Y12
+	VPADDW       Y12, Y3, Y3
+	VPMADDUBSW   Y10, Y13, Y10
+	VPADDW       Y10, Y8, Y8
+	VPBROADCASTD 76(R9), Y10
+	VPMADDUBSW   Y10, Y11, Y11
+	VPADDW       Y11, Y4, Y4
+	VPMADDUBSW   Y10, Y13, Y10
+	VPADDW       Y10, Y9, Y9
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x50, R9
+	DECQ         R8
 	JNE          loop
 
 	// Widen the sums into acc
-	VPMADDWD tileOnes<>+0(SB), Y0, Y0
-	VPADDD   (BX), Y0, Y0
-	VMOVDQU  Y0, (BX)
-	VPMADDWD tileOnes<>+0(SB), Y1, Y1
-	VPADDD   32(BX), Y1, Y1
-	VMOVDQU  Y1, 32(BX)
-	VPMADDWD tileOnes<>+0(SB), Y2, Y2
-	VPADDD   256(BX), Y2, Y2
-	VMOVDQU  Y2, 256(BX)
-	VPMADDWD tileOnes<>+0(SB), Y3, Y3
-	VPADDD   288(BX), Y3, Y3
-	VMOVDQU  Y3, 288(BX)
-	VPMADDWD tileOnes<>+0(SB), Y4, Y4
-	VPADDD   512(BX), Y4, Y4
-	VMOVDQU  Y4, 512(BX)
-	VPMADDWD tileOnes<>+0(SB), Y5, Y5
-	VPADDD   544(BX), Y5, Y5
-	VMOVDQU  Y5, 544(BX)
-	VPMADDWD tileOnes<>+0(SB), Y6, Y6
-	VPADDD   768(BX), Y6, Y6
-	VMOVDQU  Y6, 768(BX)
-	VPMADDWD tileOnes<>+0(SB), Y7, Y7
-	VPADDD   800(BX), Y7, Y7
-	VMOVDQU  Y7, 800(BX)
-	ADDQ     $0x40, AX
-	ADDQ     $0x40, BX
-	DECQ     SI
-	JNE      group
+	VPMADDWD ones<>+0(SB), Y0, Y0
+	VPADDD   (R13), Y0, Y0
+	VMOVDQU  Y0, (R13)
+	VPMADDWD ones<>+0(SB), Y1, Y1
+	VPADDD   256(R13), Y1, Y1
+	VMOVDQU  Y1, 256(R13)
+	VPMADDWD ones<>+0(SB), Y2, Y2
+	VPADDD   512(R13), Y2, Y2
+	VMOVDQU  Y2, 512(R13)
+	VPMADDWD ones<>+0(SB), Y3, Y3
+	VPADDD   768(R13), Y3, Y3
+	VMOVDQU  Y3, 768(R13)
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   1024(R13), Y4, Y4
+	VMOVDQU  Y4, 1024(R13)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   32(R13), Y5, Y5
+	VMOVDQU  Y5, 32(R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   288(R13), Y6, Y6
+	VMOVDQU  Y6, 288(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   544(R13), Y7, Y7
+	VMOVDQU  Y7, 544(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   800(R13), Y8, Y8
+	VMOVDQU  Y8, 800(R13)
+	VPMADDWD ones<>+0(SB), Y9, Y9
+	VPADDD   1056(R13), Y9, Y9
+	VMOVDQU  Y9, 1056(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000040, AX
+	IMUL3Q $0x00000050, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000040, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 16(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1024(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
 	VZEROUPPER
 	RET
 
-// func madFinishAVX2(y *float32, acc *int32, token float32, rows *float32)
-// Requires: AVX, AVX2, SSE
-TEXT ·madFinishAVX2(SB), NOSPLIT, $0-32
-	// madFinishAVX2 sets y[64] = float32(acc)·(token·rows).
-	MOVQ         y+0(FP), AX
-	MOVQ         acc+8(FP), CX
-	MOVQ         rows+24(FP), DX
-	MOVSS        token+16(FP), X0
-	VBROADCASTSS X0, Y0
-	VMULPS       (DX), Y0, Y1
-	VCVTDQ2PS    (CX), Y2
+// func mad4x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad4x6AVX2(SB), NOSPLIT, $0-80
+	// mad4x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][4][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VPBROADCASTD 16(R8), Y0
+	VMOVDQU      Y0, 1024(DI)
+	VMOVDQU      Y0, 1056(DI)
+	VMOVDQU      Y0, 1088(DI)
+	VMOVDQU      Y0, 1120(DI)
+	VMOVDQU      Y0, 1152(DI)
+	VMOVDQU      Y0, 1184(DI)
+	VMOVDQU      Y0, 1216(DI)
+	VMOVDQU      Y0, 1248(DI)
+	VPBROADCASTD 20(R8), Y0
+	VMOVDQU      Y0, 1280(DI)
+	VMOVDQU      Y0, 1312(DI)
+	VMOVDQU      Y0, 1344(DI)
+	VMOVDQU      Y0, 1376(DI)
+	VMOVDQU      Y0, 1408(DI)
+	VMOVDQU      Y0, 1440(DI)
+	VMOVDQU      Y0, 1472(DI)
+	VMOVDQU      Y0, 1504(DI)
+	VMOVDQU      crumb0<>+0(SB), Y0
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x00000010, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000008, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU      (AX), Y7
+	VPAND        Y0, Y7, Y8
+	VPBROADCASTD (R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y1, Y1
+	VPBROADCASTD 4(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 8(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y3, Y3
+	VPBROADCASTD 12(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 16(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y5, Y5
+	VPBROADCASTD 20(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y8
+	VPBROADCASTD 24(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y1, Y1
+	VPBROADCASTD 28(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 32(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y3, Y3
+	VPBROADCASTD 36(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 40(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y5, Y5
+	VPBROADCASTD 44(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y8
+	VPBROADCASTD 48(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y1, Y1
+	VPBROADCASTD 52(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 56(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y3, Y3
+	VPBROADCASTD 60(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 64(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y5, Y5
+	VPBROADCASTD 68(R9), Y9
+	VPMADDUBSW   Y9, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VPSRLW       $0x02, Y7, Y7
+	VPAND        Y0, Y7, Y8
+	VPBROADCASTD 72(R9), Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPADDW       Y7, Y1, Y1
+	VPBROADCASTD 76(R9), Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPADDW       Y7, Y2, Y2
+	VPBROADCASTD 80(R9), Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPADDW       Y7, Y3, Y3
+	VPBROADCASTD 84(R9), Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPADDW       Y7, Y4, Y4
+	VPBROADCASTD 88(R9), Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPADDW       Y7, Y5, Y5
+	VPBROADCASTD 92(R9), Y7
+	VPMADDUBSW   Y7, Y8, Y7
+	VPADDW       Y7, Y6, Y6
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x60, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y1, Y1
+	VPADDD   (R13), Y1, Y1
+	VMOVDQU  Y1, (R13)
+	VPMADDWD ones<>+0(SB), Y2, Y2
+	VPADDD   256(R13), Y2, Y2
+	VMOVDQU  Y2, 256(R13)
+	VPMADDWD ones<>+0(SB), Y3, Y3
+	VPADDD   512(R13), Y3, Y3
+	VMOVDQU  Y3, 512(R13)
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   768(R13), Y4, Y4
+	VMOVDQU  Y4, 768(R13)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   1024(R13), Y5, Y5
+	VMOVDQU  Y5, 1024(R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   1280(R13), Y6, Y6
+	VMOVDQU  Y6, 1280(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000020, AX
+	IMUL3Q $0x00000060, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000020, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (AX)
-	VMULPS       32(DX), Y0, Y1
-	VCVTDQ2PS    32(CX), Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(AX)
-	VMULPS       64(DX), Y0, Y1
-	VCVTDQ2PS    64(CX), Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(AX)
-	VMULPS       96(DX), Y0, Y1
-	VCVTDQ2PS    96(CX), Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(AX)
-	VMULPS       128(DX), Y0, Y1
-	VCVTDQ2PS    128(CX), Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(AX)
-	VMULPS       160(DX), Y0, Y1
-	VCVTDQ2PS    160(CX), Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(AX)
-	VMULPS       192(DX), Y0, Y1
-	VCVTDQ2PS    192(CX), Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(AX)
-	VMULPS       224(DX), Y0, Y0
-	VCVTDQ2PS    224(CX), Y1
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(AX)
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 16(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1024(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 20(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1280(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad4x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad4x7AVX2(SB), NOSPLIT, $0-80
+	// mad4x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][4][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VPBROADCASTD 16(R8), Y0
+	VMOVDQU      Y0, 1024(DI)
+	VMOVDQU      Y0, 1056(DI)
+	VMOVDQU      Y0, 1088(DI)
+	VMOVDQU      Y0, 1120(DI)
+	VMOVDQU      Y0, 1152(DI)
+	VMOVDQU      Y0, 1184(DI)
+	VMOVDQU      Y0, 1216(DI)
+	VMOVDQU      Y0, 1248(DI)
+	VPBROADCASTD 20(R8), Y0
+	VMOVDQU      Y0, 1280(DI)
+	VMOVDQU      Y0, 1312(DI)
+	VMOVDQU      Y0, 1344(DI)
+	VMOVDQU      Y0, 1376(DI)
+	VMOVDQU      Y0, 1408(DI)
+	VMOVDQU      Y0, 1440(DI)
+	VMOVDQU      Y0, 1472(DI)
+	VMOVDQU      Y0, 1504(DI)
+	VPBROADCASTD 24(R8), Y0
+	VMOVDQU      Y0, 1536(DI)
+	VMOVDQU      Y0, 1568(DI)
+	VMOVDQU      Y0, 1600(DI)
+	VMOVDQU      Y0, 1632(DI)
+	VMOVDQU      Y0, 1664(DI)
+	VMOVDQU      Y0, 1696(DI)
+	VMOVDQU      Y0, 1728(DI)
+	VMOVDQU      Y0, 1760(DI)
+	VMOVDQU      crumb0<>+0(SB), Y0
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x00000010, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000008, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU      (AX), Y8
+	VPAND        Y0, Y8, Y9
+	VPBROADCASTD (R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 4(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y2, Y2
+	VPBROADCASTD 8(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 12(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPBROADCASTD 16(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 20(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 24(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y7, Y7
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y9
+	VPBROADCASTD 28(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 32(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y2, Y2
+	VPBROADCASTD 36(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 40(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPBROADCASTD 44(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 48(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 52(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y7, Y7
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y9
+	VPBROADCASTD 56(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y1, Y1
+	VPBROADCASTD 60(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y2, Y2
+	VPBROADCASTD 64(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y3, Y3
+	VPBROADCASTD 68(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y4, Y4
+	VPBROADCASTD 72(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 76(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 80(R9), Y10
+	VPMADDUBSW   Y10, Y9, Y10
+	VPADDW       Y10, Y7, Y7
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        Y0, Y8, Y9
+	VPBROADCASTD 84(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y1, Y1
+	VPBROADCASTD 88(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y2, Y2
+	VPBROADCASTD 92(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y3, Y3
+	VPBROADCASTD 96(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y4, Y4
+	VPBROADCASTD 100(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y5, Y5
+	VPBROADCASTD 104(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y6, Y6
+	VPBROADCASTD 108(R9), Y8
+	VPMADDUBSW   Y8, Y9, Y8
+	VPADDW       Y8, Y7, Y7
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x70, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y1, Y1
+	VPADDD   (R13), Y1, Y1
+	VMOVDQU  Y1, (R13)
+	VPMADDWD ones<>+0(SB), Y2, Y2
+	VPADDD   256(R13), Y2, Y2
+	VMOVDQU  Y2, 256(R13)
+	VPMADDWD ones<>+0(SB), Y3, Y3
+	VPADDD   512(R13), Y3, Y3
+	VMOVDQU  Y3, 512(R13)
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   768(R13), Y4, Y4
+	VMOVDQU  Y4, 768(R13)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   1024(R13), Y5, Y5
+	VMOVDQU  Y5, 1024(R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   1280(R13), Y6, Y6
+	VMOVDQU  Y6, 1280(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   1536(R13), Y7, Y7
+	VMOVDQU  Y7, 1536(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000020, AX
+	IMUL3Q $0x00000070, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000020, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 16(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1024(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 20(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1280(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 24(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1536(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1568(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1600(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1632(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1664(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1696(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1728(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1760(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad4x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad4x8AVX2(SB), NOSPLIT, $0-80
+	// mad4x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][4][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VPBROADCASTD 16(R8), Y0
+	VMOVDQU      Y0, 1024(DI)
+	VMOVDQU      Y0, 1056(DI)
+	VMOVDQU      Y0, 1088(DI)
+	VMOVDQU      Y0, 1120(DI)
+	VMOVDQU      Y0, 1152(DI)
+	VMOVDQU      Y0, 1184(DI)
+	VMOVDQU      Y0, 1216(DI)
+	VMOVDQU      Y0, 1248(DI)
+	VPBROADCASTD 20(R8), Y0
+	VMOVDQU      Y0, 1280(DI)
+	VMOVDQU      Y0, 1312(DI)
+	VMOVDQU      Y0, 1344(DI)
+	VMOVDQU      Y0, 1376(DI)
+	VMOVDQU      Y0, 1408(DI)
+	VMOVDQU      Y0, 1440(DI)
+	VMOVDQU      Y0, 1472(DI)
+	VMOVDQU      Y0, 1504(DI)
+	VPBROADCASTD 24(R8), Y0
+	VMOVDQU      Y0, 1536(DI)
+	VMOVDQU      Y0, 1568(DI)
+	VMOVDQU      Y0, 1600(DI)
+	VMOVDQU      Y0, 1632(DI)
+	VMOVDQU      Y0, 1664(DI)
+	VMOVDQU      Y0, 1696(DI)
+	VMOVDQU      Y0, 1728(DI)
+	VMOVDQU      Y0, 1760(DI)
+	VPBROADCASTD 28(R8), Y0
+	VMOVDQU      Y0, 1792(DI)
+	VMOVDQU      Y0, 1824(DI)
+	VMOVDQU      Y0, 1856(DI)
+	VMOVDQU      Y0, 1888(DI)
+	VMOVDQU      Y0, 1920(DI)
+	VMOVDQU      Y0, 1952(DI)
+	VMOVDQU      Y0, 1984(DI)
+	VMOVDQU      Y0, 2016(DI)
+	VMOVDQU      crumb0<>+0(SB), Y0
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x00000010, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000008, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU      (AX), Y9
+	VPAND        Y0, Y9, Y10
+	VPBROADCASTD (R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y1, Y1
+	VPBROADCASTD 4(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 8(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y3, Y3
+	VPBROADCASTD 12(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 16(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 20(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 24(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 28(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y8, Y8
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y10
+	VPBROADCASTD 32(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y1, Y1
+	VPBROADCASTD 36(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 40(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y3, Y3
+	VPBROADCASTD 44(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 48(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 52(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 56(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 60(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y8, Y8
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y10
+	VPBROADCASTD 64(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y1, Y1
+	VPBROADCASTD 68(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y2, Y2
+	VPBROADCASTD 72(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y3, Y3
+	VPBROADCASTD 76(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y4, Y4
+	VPBROADCASTD 80(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 84(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 88(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 92(R9), Y11
+	VPMADDUBSW   Y11, Y10, Y11
+	VPADDW       Y11, Y8, Y8
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        Y0, Y9, Y10
+	VPBROADCASTD 96(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y1, Y1
+	VPBROADCASTD 100(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y2, Y2
+	VPBROADCASTD 104(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y3, Y3
+	VPBROADCASTD 108(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y4, Y4
+	VPBROADCASTD 112(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y5, Y5
+	VPBROADCASTD 116(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y6, Y6
+	VPBROADCASTD 120(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y7, Y7
+	VPBROADCASTD 124(R9), Y9
+	VPMADDUBSW   Y9, Y10, Y9
+	VPADDW       Y9, Y8, Y8
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x80, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y1, Y1
+	VPADDD   (R13), Y1, Y1
+	VMOVDQU  Y1, (R13)
+	VPMADDWD ones<>+0(SB), Y2, Y2
+	VPADDD   256(R13), Y2, Y2
+	VMOVDQU  Y2, 256(R13)
+	VPMADDWD ones<>+0(SB), Y3, Y3
+	VPADDD   512(R13), Y3, Y3
+	VMOVDQU  Y3, 512(R13)
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   768(R13), Y4, Y4
+	VMOVDQU  Y4, 768(R13)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   1024(R13), Y5, Y5
+	VMOVDQU  Y5, 1024(R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   1280(R13), Y6, Y6
+	VMOVDQU  Y6, 1280(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   1536(R13), Y7, Y7
+	VMOVDQU  Y7, 1536(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   1792(R13), Y8, Y8
+	VMOVDQU  Y8, 1792(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000020, AX
+	IMUL3Q $0x00000080, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000020, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 16(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1024(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 20(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1280(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 24(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1536(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1568(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1600(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1632(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1664(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1696(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1728(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1760(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 28(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1792(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1824(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1856(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1888(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1920(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1952(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1984(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    2016(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad5x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad5x1AVX2(SB), NOSPLIT, $0-80
+	// mad5x1AVX2 sets y[1][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][5][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VMOVDQU      even<>+0(SB), Y0
+	VMOVDQU      units<>+0(SB), Y1
+	VMOVDQU      threes<>+0(SB), Y2
+	VMOVDQU      nines<>+0(SB), Y3
+	MOVQ         CX, R8
+	MOVQ         blocks+16(FP), R9
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x0000000c, R10
+	CMPQ    R9, R10
+	CMOVQLT R9, R10
+	SUBQ    R10, R9
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	VPXOR   Y8, Y8, Y8
+	VPXOR   Y9, Y9, Y9
+	VPXOR   Y10, Y10, Y10
+	VPXOR   Y11, Y11, Y11
+
+loop:
+	VMOVDQU (AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 12(R8), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y4, Y4
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 16(R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y4, Y4
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 8(R8), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y4, Y4
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y4, Y4
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 4(R8), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y4, Y4
+	VMOVDQU      32(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 12(R8), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y5, Y5
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 16(R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 8(R8), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 4(R8), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y5, Y5
+	VMOVDQU      64(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 12(R8), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y6, Y6
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 16(R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 8(R8), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 4(R8), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y6, Y6
+	VMOVDQU      96(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 12(R8), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y7, Y7
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 16(R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 8(R8), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 4(R8), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y7, Y7
+	VMOVDQU      128(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 12(R8), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y8, Y8
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 16(R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 8(R8), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 4(R8), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y8, Y8
+	VMOVDQU      160(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 12(R8), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y9, Y9
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 16(R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 8(R8), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 4(R8), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      192(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 12(R8), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y10, Y10
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 16(R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 8(R8), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y10, Y10
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 4(R8), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y10, Y10
+	VMOVDQU      224(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 12(R8), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y11, Y11
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 16(R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 8(R8), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y11, Y11
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R8), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 4(R8), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x14, R8
+	DECQ         R10
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   (DI), Y4, Y4
+	VMOVDQU  Y4, (DI)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   32(DI), Y5, Y5
+	VMOVDQU  Y5, 32(DI)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   64(DI), Y6, Y6
+	VMOVDQU  Y6, 64(DI)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   96(DI), Y7, Y7
+	VMOVDQU  Y7, 96(DI)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   128(DI), Y8, Y8
+	VMOVDQU  Y8, 128(DI)
+	VPMADDWD ones<>+0(SB), Y9, Y9
+	VPADDD   160(DI), Y9, Y9
+	VMOVDQU  Y9, 160(DI)
+	VPMADDWD ones<>+0(SB), Y10, Y10
+	VPADDD   192(DI), Y10, Y10
+	VMOVDQU  Y10, 192(DI)
+	VPMADDWD ones<>+0(SB), Y11, Y11
+	VPADDD   224(DI), Y11, Y11
+	VMOVDQU  Y11, 224(DI)
+	TESTQ    R9, R9
+	JNE      chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R9
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R9)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R9)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R9)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R9)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R9)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R9)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R9)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R9)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad5x2AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad5x2AVX2(SB), NOSPLIT, $0-80
+	// mad5x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][5][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VMOVDQU      even<>+0(SB), Y0
+	VMOVDQU      units<>+0(SB), Y1
+	VMOVDQU      threes<>+0(SB), Y2
+	VMOVDQU      nines<>+0(SB), Y3
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x0000000c, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000002, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU (AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 24(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y4, Y4
+	VPBROADCASTD 28(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y5, Y5
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 32(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y4, Y4
+	VPBROADCASTD 36(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 16(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y4, Y4
+	VPBROADCASTD 20(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y4, Y4
+	VPBROADCASTD 4(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 8(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y4, Y4
+	VPBROADCASTD 12(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y5, Y5
+	VMOVDQU      32(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 24(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y6, Y6
+	VPBROADCASTD 28(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y7, Y7
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 32(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 36(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 16(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPBROADCASTD 20(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 4(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 8(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 12(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y7, Y7
+	VMOVDQU      64(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 24(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y8, Y8
+	VPBROADCASTD 28(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y9, Y9
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 32(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 36(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 16(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPBROADCASTD 20(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 4(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 8(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 12(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      96(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 24(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y10, Y10
+	VPBROADCASTD 28(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y11, Y11
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 32(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+	VPBROADCASTD 36(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 16(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y10, Y10
+	VPBROADCASTD 20(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y11, Y11
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+	VPBROADCASTD 4(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 8(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y10, Y10
+	VPBROADCASTD 12(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x28, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   (R13), Y4, Y4
+	VMOVDQU  Y4, (R13)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   256(R13), Y5, Y5
+	VMOVDQU  Y5, 256(R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   32(R13), Y6, Y6
+	VMOVDQU  Y6, 32(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   288(R13), Y7, Y7
+	VMOVDQU  Y7, 288(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   64(R13), Y8, Y8
+	VMOVDQU  Y8, 64(R13)
+	VPMADDWD ones<>+0(SB), Y9, Y9
+	VPADDD   320(R13), Y9, Y9
+	VMOVDQU  Y9, 320(R13)
+	VPMADDWD ones<>+0(SB), Y10, Y10
+	VPADDD   96(R13), Y10, Y10
+	VMOVDQU  Y10, 96(R13)
+	VPMADDWD ones<>+0(SB), Y11, Y11
+	VPADDD   352(R13), Y11, Y11
+	VMOVDQU  Y11, 352(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000080, AX
+	IMUL3Q $0x00000028, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000080, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad5x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad5x3AVX2(SB), NOSPLIT, $0-80
+	// mad5x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][5][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VMOVDQU      even<>+0(SB), Y0
+	VMOVDQU      units<>+0(SB), Y1
+	VMOVDQU      threes<>+0(SB), Y2
+	VMOVDQU      nines<>+0(SB), Y3
+	VMOVDQU      twentySevens<>+0(SB), Y4
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x0000000c, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000004, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU (AX), Y11
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y11, Y13
+	VPANDN       Y11, Y0, Y12
+	VPMULHUW     by27<>+0(SB), Y12, Y12
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPBLENDVB    Y0, Y13, Y12, Y12
+	VPSHUFB      Y12, Y4, Y13
+	VPSUBB       Y13, Y11, Y11
+	VPSHUFB      Y12, Y1, Y13
+	VPBROADCASTD 36(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 40(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPBROADCASTD 44(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPSHUFB      Y12, Y2, Y13
+	VPBROADCASTD 48(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 52(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 56(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y7, Y7
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y11, Y12
+	VPCMPGTB     seventeen<>+0(SB), Y11, Y13
+	VPADDB       Y13, Y12, Y12
+	VPABSB       Y12, Y12
+	VPSHUFB      Y12, Y3, Y13
+	VPSUBB       Y13, Y11, Y11
+	VPBROADCASTD 24(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 28(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 32(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y7, Y7
+	VPSHUFB      Y11, Y1, Y13
+	VPBROADCASTD (R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 4(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 8(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y7, Y7
+	VPSHUFB      Y11, Y2, Y13
+	VPBROADCASTD 12(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 16(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 20(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y7, Y7
+	VMOVDQU      32(AX), Y11
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y11, Y13
+	VPANDN       Y11, Y0, Y12
+	VPMULHUW     by27<>+0(SB), Y12, Y12
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPBLENDVB    Y0, Y13, Y12, Y12
+	VPSHUFB      Y12, Y4, Y13
+	VPSUBB       Y13, Y11, Y11
+	VPSHUFB      Y12, Y1, Y13
+	VPBROADCASTD 36(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPBROADCASTD 40(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 44(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y10, Y10
+	VPSHUFB      Y12, Y2, Y13
+	VPBROADCASTD 48(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 52(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y9, Y9
+	VPBROADCASTD 56(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y10, Y10
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y11, Y12
+	VPCMPGTB     seventeen<>+0(SB), Y11, Y13
+	VPADDB       Y13, Y12, Y12
+	VPABSB       Y12, Y12
+	VPSHUFB      Y12, Y3, Y13
+	VPSUBB       Y13, Y11, Y11
+	VPBROADCASTD 24(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 28(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 32(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y10, Y10
+	VPSHUFB      Y11, Y1, Y13
+	VPBROADCASTD (R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 4(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y9, Y9
+	VPBROADCASTD 8(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSHUFB      Y11, Y2, Y13
+	VPBROADCASTD 12(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y8, Y8
+	VPBROADCASTD 16(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 20(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y10, Y10
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x3c, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   (R13), Y5, Y5
+	VMOVDQU  Y5, (R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   256(R13), Y6, Y6
+	VMOVDQU  Y6, 256(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   512(R13), Y7, Y7
+	VMOVDQU  Y7, 512(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   32(R13), Y8, Y8
+	VMOVDQU  Y8, 32(R13)
+	VPMADDWD ones<>+0(SB), Y9, Y9
+	VPADDD   288(R13), Y9, Y9
+	VMOVDQU  Y9, 288(R13)
+	VPMADDWD ones<>+0(SB), Y10, Y10
+	VPADDD   544(R13), Y10, Y10
+	VMOVDQU  Y10, 544(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000040, AX
+	IMUL3Q $0x0000003c, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000040, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad5x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad5x4AVX2(SB), NOSPLIT, $0-80
+	// mad5x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][5][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VMOVDQU      even<>+0(SB), Y0
+	VMOVDQU      units<>+0(SB), Y1
+	VMOVDQU      threes<>+0(SB), Y2
+	VMOVDQU      nines<>+0(SB), Y3
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x0000000c, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000004, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU (AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 48(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y4, Y4
+	VPBROADCASTD 52(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y5, Y5
+	VPBROADCASTD 56(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y6, Y6
+	VPBROADCASTD 60(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y7, Y7
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 64(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y4, Y4
+	VPBROADCASTD 68(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 72(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 76(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 32(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y4, Y4
+	VPBROADCASTD 36(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 40(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPBROADCASTD 44(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y4, Y4
+	VPBROADCASTD 4(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 8(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 12(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 16(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y4, Y4
+	VPBROADCASTD 20(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 24(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 28(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y7, Y7
+	VMOVDQU      32(AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 48(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y8, Y8
+	VPBROADCASTD 52(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y9, Y9
+	VPBROADCASTD 56(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y10, Y10
+	VPBROADCASTD 60(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y11, Y11
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 64(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 68(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 72(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+	VPBROADCASTD 76(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 32(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPBROADCASTD 36(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 40(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y10, Y10
+	VPBROADCASTD 44(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y11, Y11
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 4(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 8(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+	VPBROADCASTD 12(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 16(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 20(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y9, Y9
+	VPBROADCASTD 24(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y10, Y10
+	VPBROADCASTD 28(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x50, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   (R13), Y4, Y4
+	VMOVDQU  Y4, (R13)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   256(R13), Y5, Y5
+	VMOVDQU  Y5, 256(R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   512(R13), Y6, Y6
+	VMOVDQU  Y6, 512(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   768(R13), Y7, Y7
+	VMOVDQU  Y7, 768(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   32(R13), Y8, Y8
+	VMOVDQU  Y8, 32(R13)
+	VPMADDWD ones<>+0(SB), Y9, Y9
+	VPADDD   288(R13), Y9, Y9
+	VMOVDQU  Y9, 288(R13)
+	VPMADDWD ones<>+0(SB), Y10, Y10
+	VPADDD   544(R13), Y10, Y10
+	VMOVDQU  Y10, 544(R13)
+	VPMADDWD ones<>+0(SB), Y11, Y11
+	VPADDD   800(R13), Y11, Y11
+	VMOVDQU  Y11, 800(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000040, AX
+	IMUL3Q $0x00000050, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000040, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad5x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad5x5AVX2(SB), NOSPLIT, $0-80
+	// mad5x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][5][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VPBROADCASTD 16(R8), Y0
+	VMOVDQU      Y0, 1024(DI)
+	VMOVDQU      Y0, 1056(DI)
+	VMOVDQU      Y0, 1088(DI)
+	VMOVDQU      Y0, 1120(DI)
+	VMOVDQU      Y0, 1152(DI)
+	VMOVDQU      Y0, 1184(DI)
+	VMOVDQU      Y0, 1216(DI)
+	VMOVDQU      Y0, 1248(DI)
+	VMOVDQU      even<>+0(SB), Y0
+	VMOVDQU      units<>+0(SB), Y1
+	VMOVDQU      threes<>+0(SB), Y2
+	VMOVDQU      nines<>+0(SB), Y3
+	VMOVDQU      twentySevens<>+0(SB), Y4
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x0000000c, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000008, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU (AX), Y10
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y10, Y12
+	VPANDN       Y10, Y0, Y11
+	VPMULHUW     by27<>+0(SB), Y11, Y11
+	VPMULHUW     by27<>+0(SB), Y12, Y12
+	VPBLENDVB    Y0, Y12, Y11, Y11
+	VPSHUFB      Y11, Y4, Y12
+	VPSUBB       Y12, Y10, Y10
+	VPSHUFB      Y11, Y1, Y12
+	VPBROADCASTD 60(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 64(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 68(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 72(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 76(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y9, Y9
+	VPSHUFB      Y11, Y2, Y12
+	VPBROADCASTD 80(R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 84(R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 88(R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 92(R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y8, Y8
+	VPBROADCASTD 96(R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y9, Y9
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y10, Y11
+	VPCMPGTB     seventeen<>+0(SB), Y10, Y12
+	VPADDB       Y12, Y11, Y11
+	VPABSB       Y11, Y11
+	VPSHUFB      Y11, Y3, Y12
+	VPSUBB       Y12, Y10, Y10
+	VPBROADCASTD 40(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 44(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 48(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 52(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 56(R9), Y12
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y12, Y9, Y9
+	VPSHUFB      Y10, Y1, Y12
+	VPBROADCASTD (R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 4(R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 8(R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 12(R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y8, Y8
+	VPBROADCASTD 16(R9), Y11
+	VPMADDUBSW   Y11, Y12, Y11
+	VPADDW       Y11, Y9, Y9
+	VPSHUFB      Y10, Y2, Y12
+	VPBROADCASTD 20(R9), Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPADDW       Y10, Y5, Y5
+	VPBROADCASTD 24(R9), Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPADDW       Y10, Y6, Y6
+	VPBROADCASTD 28(R9), Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPADDW       Y10, Y7, Y7
+	VPBROADCASTD 32(R9), Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPADDW       Y10, Y8, Y8
+	VPBROADCASTD 36(R9), Y10
+	VPMADDUBSW   Y10, Y12, Y10
+	VPADDW       Y10, Y9, Y9
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x64, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   (R13), Y5, Y5
+	VMOVDQU  Y5, (R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   256(R13), Y6, Y6
+	VMOVDQU  Y6, 256(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   512(R13), Y7, Y7
+	VMOVDQU  Y7, 512(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   768(R13), Y8, Y8
+	VMOVDQU  Y8, 768(R13)
+	VPMADDWD ones<>+0(SB), Y9, Y9
+	VPADDD   1024(R13), Y9, Y9
+	VMOVDQU  Y9, 1024(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000020, AX
+	IMUL3Q $0x00000064, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000020, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 16(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1024(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad5x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad5x6AVX2(SB), NOSPLIT, $0-80
+	// mad5x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][5][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VPBROADCASTD 16(R8), Y0
+	VMOVDQU      Y0, 1024(DI)
+	VMOVDQU      Y0, 1056(DI)
+	VMOVDQU      Y0, 1088(DI)
+	VMOVDQU      Y0, 1120(DI)
+	VMOVDQU      Y0, 1152(DI)
+	VMOVDQU      Y0, 1184(DI)
+	VMOVDQU      Y0, 1216(DI)
+	VMOVDQU      Y0, 1248(DI)
+	VPBROADCASTD 20(R8), Y0
+	VMOVDQU      Y0, 1280(DI)
+	VMOVDQU      Y0, 1312(DI)
+	VMOVDQU      Y0, 1344(DI)
+	VMOVDQU      Y0, 1376(DI)
+	VMOVDQU      Y0, 1408(DI)
+	VMOVDQU      Y0, 1440(DI)
+	VMOVDQU      Y0, 1472(DI)
+	VMOVDQU      Y0, 1504(DI)
+	VMOVDQU      even<>+0(SB), Y0
+	VMOVDQU      units<>+0(SB), Y1
+	VMOVDQU      threes<>+0(SB), Y2
+	VMOVDQU      nines<>+0(SB), Y3
+	VMOVDQU      twentySevens<>+0(SB), Y4
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x0000000c, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000008, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU (AX), Y11
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y11, Y13
+	VPANDN       Y11, Y0, Y12
+	VPMULHUW     by27<>+0(SB), Y12, Y12
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPBLENDVB    Y0, Y13, Y12, Y12
+	VPSHUFB      Y12, Y4, Y13
+	VPSUBB       Y13, Y11, Y11
+	VPSHUFB      Y12, Y1, Y13
+	VPBROADCASTD 72(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 76(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPBROADCASTD 80(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 84(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPBROADCASTD 88(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 92(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y10, Y10
+	VPSHUFB      Y12, Y2, Y13
+	VPBROADCASTD 96(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 100(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 104(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 108(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 112(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y9, Y9
+	VPBROADCASTD 116(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y10, Y10
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y11, Y12
+	VPCMPGTB     seventeen<>+0(SB), Y11, Y13
+	VPADDB       Y13, Y12, Y12
+	VPABSB       Y12, Y12
+	VPSHUFB      Y12, Y3, Y13
+	VPSUBB       Y13, Y11, Y11
+	VPBROADCASTD 48(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 52(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 56(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 60(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 64(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 68(R9), Y13
+	VPMADDUBSW   Y13, Y12, Y13
+	VPADDW       Y13, Y10, Y10
+	VPSHUFB      Y11, Y1, Y13
+	VPBROADCASTD (R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 4(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 8(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 12(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 16(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y9, Y9
+	VPBROADCASTD 20(R9), Y12
+	VPMADDUBSW   Y12, Y13, Y12
+	VPADDW       Y12, Y10, Y10
+	VPSHUFB      Y11, Y2, Y13
+	VPBROADCASTD 24(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y5, Y5
+	VPBROADCASTD 28(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y6, Y6
+	VPBROADCASTD 32(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y7, Y7
+	VPBROADCASTD 36(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y8, Y8
+	VPBROADCASTD 40(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y9, Y9
+	VPBROADCASTD 44(R9), Y11
+	VPMADDUBSW   Y11, Y13, Y11
+	VPADDW       Y11, Y10, Y10
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x78, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   (R13), Y5, Y5
+	VMOVDQU  Y5, (R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   256(R13), Y6, Y6
+	VMOVDQU  Y6, 256(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   512(R13), Y7, Y7
+	VMOVDQU  Y7, 512(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   768(R13), Y8, Y8
+	VMOVDQU  Y8, 768(R13)
+	VPMADDWD ones<>+0(SB), Y9, Y9
+	VPADDD   1024(R13), Y9, Y9
+	VMOVDQU  Y9, 1024(R13)
+	VPMADDWD ones<>+0(SB), Y10, Y10
+	VPADDD   1280(R13), Y10, Y10
+	VMOVDQU  Y10, 1280(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000020, AX
+	IMUL3Q $0x00000078, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000020, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 16(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1024(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 20(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1280(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad5x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad5x7AVX2(SB), NOSPLIT, $0-80
+	// mad5x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][5][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VPBROADCASTD 16(R8), Y0
+	VMOVDQU      Y0, 1024(DI)
+	VMOVDQU      Y0, 1056(DI)
+	VMOVDQU      Y0, 1088(DI)
+	VMOVDQU      Y0, 1120(DI)
+	VMOVDQU      Y0, 1152(DI)
+	VMOVDQU      Y0, 1184(DI)
+	VMOVDQU      Y0, 1216(DI)
+	VMOVDQU      Y0, 1248(DI)
+	VPBROADCASTD 20(R8), Y0
+	VMOVDQU      Y0, 1280(DI)
+	VMOVDQU      Y0, 1312(DI)
+	VMOVDQU      Y0, 1344(DI)
+	VMOVDQU      Y0, 1376(DI)
+	VMOVDQU      Y0, 1408(DI)
+	VMOVDQU      Y0, 1440(DI)
+	VMOVDQU      Y0, 1472(DI)
+	VMOVDQU      Y0, 1504(DI)
+	VPBROADCASTD 24(R8), Y0
+	VMOVDQU      Y0, 1536(DI)
+	VMOVDQU      Y0, 1568(DI)
+	VMOVDQU      Y0, 1600(DI)
+	VMOVDQU      Y0, 1632(DI)
+	VMOVDQU      Y0, 1664(DI)
+	VMOVDQU      Y0, 1696(DI)
+	VMOVDQU      Y0, 1728(DI)
+	VMOVDQU      Y0, 1760(DI)
+	VMOVDQU      even<>+0(SB), Y0
+	VMOVDQU      units<>+0(SB), Y1
+	VMOVDQU      threes<>+0(SB), Y2
+	VMOVDQU      nines<>+0(SB), Y3
+	VMOVDQU      twentySevens<>+0(SB), Y4
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x0000000c, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000008, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU (AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VPSHUFB      Y13, Y4, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 84(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y5, Y5
+	VPBROADCASTD 88(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y6, Y6
+	VPBROADCASTD 92(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y7, Y7
+	VPBROADCASTD 96(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y8, Y8
+	VPBROADCASTD 100(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y9, Y9
+	VPBROADCASTD 104(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y10, Y10
+	VPBROADCASTD 108(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y11, Y11
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 112(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 116(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 120(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 124(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 128(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 132(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+	VPBROADCASTD 136(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 56(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 60(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPBROADCASTD 64(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 68(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPBROADCASTD 72(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 76(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y10, Y10
+	VPBROADCASTD 80(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y11, Y11
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 4(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 8(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 12(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 16(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 20(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+	VPBROADCASTD 24(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 28(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 32(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 36(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 40(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 44(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y9, Y9
+	VPBROADCASTD 48(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y10, Y10
+	VPBROADCASTD 52(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x8c, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   (R13), Y5, Y5
+	VMOVDQU  Y5, (R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   256(R13), Y6, Y6
+	VMOVDQU  Y6, 256(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   512(R13), Y7, Y7
+	VMOVDQU  Y7, 512(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   768(R13), Y8, Y8
+	VMOVDQU  Y8, 768(R13)
+	VPMADDWD ones<>+0(SB), Y9, Y9
+	VPADDD   1024(R13), Y9, Y9
+	VMOVDQU  Y9, 1024(R13)
+	VPMADDWD ones<>+0(SB), Y10, Y10
+	VPADDD   1280(R13), Y10, Y10
+	VMOVDQU  Y10, 1280(R13)
+	VPMADDWD ones<>+0(SB), Y11, Y11
+	VPADDD   1536(R13), Y11, Y11
+	VMOVDQU  Y11, 1536(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000020, AX
+	IMUL3Q $0x0000008c, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000020, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 16(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1024(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 20(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1280(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 24(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1536(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1568(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1600(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1632(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1664(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1696(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1728(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1760(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func mad5x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+// Requires: AVX, AVX2, CMOV
+TEXT ·mad5x8AVX2(SB), NOSPLIT, $0-80
+	// mad5x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
+	// act[blocks][5][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
+	MOVQ w+0(FP), AX
+	MOVQ act+8(FP), CX
+	MOVQ strips+24(FP), DX
+	MOVQ rows+48(FP), BX
+	MOVQ y+56(FP), SI
+	MOVQ acc+72(FP), DI
+
+strip:
+	// Sums begin at −Σa, which takes the digits' offset of 1 out again
+	MOVQ         negSum+32(FP), R8
+	VPBROADCASTD (R8), Y0
+	VMOVDQU      Y0, (DI)
+	VMOVDQU      Y0, 32(DI)
+	VMOVDQU      Y0, 64(DI)
+	VMOVDQU      Y0, 96(DI)
+	VMOVDQU      Y0, 128(DI)
+	VMOVDQU      Y0, 160(DI)
+	VMOVDQU      Y0, 192(DI)
+	VMOVDQU      Y0, 224(DI)
+	VPBROADCASTD 4(R8), Y0
+	VMOVDQU      Y0, 256(DI)
+	VMOVDQU      Y0, 288(DI)
+	VMOVDQU      Y0, 320(DI)
+	VMOVDQU      Y0, 352(DI)
+	VMOVDQU      Y0, 384(DI)
+	VMOVDQU      Y0, 416(DI)
+	VMOVDQU      Y0, 448(DI)
+	VMOVDQU      Y0, 480(DI)
+	VPBROADCASTD 8(R8), Y0
+	VMOVDQU      Y0, 512(DI)
+	VMOVDQU      Y0, 544(DI)
+	VMOVDQU      Y0, 576(DI)
+	VMOVDQU      Y0, 608(DI)
+	VMOVDQU      Y0, 640(DI)
+	VMOVDQU      Y0, 672(DI)
+	VMOVDQU      Y0, 704(DI)
+	VMOVDQU      Y0, 736(DI)
+	VPBROADCASTD 12(R8), Y0
+	VMOVDQU      Y0, 768(DI)
+	VMOVDQU      Y0, 800(DI)
+	VMOVDQU      Y0, 832(DI)
+	VMOVDQU      Y0, 864(DI)
+	VMOVDQU      Y0, 896(DI)
+	VMOVDQU      Y0, 928(DI)
+	VMOVDQU      Y0, 960(DI)
+	VMOVDQU      Y0, 992(DI)
+	VPBROADCASTD 16(R8), Y0
+	VMOVDQU      Y0, 1024(DI)
+	VMOVDQU      Y0, 1056(DI)
+	VMOVDQU      Y0, 1088(DI)
+	VMOVDQU      Y0, 1120(DI)
+	VMOVDQU      Y0, 1152(DI)
+	VMOVDQU      Y0, 1184(DI)
+	VMOVDQU      Y0, 1216(DI)
+	VMOVDQU      Y0, 1248(DI)
+	VPBROADCASTD 20(R8), Y0
+	VMOVDQU      Y0, 1280(DI)
+	VMOVDQU      Y0, 1312(DI)
+	VMOVDQU      Y0, 1344(DI)
+	VMOVDQU      Y0, 1376(DI)
+	VMOVDQU      Y0, 1408(DI)
+	VMOVDQU      Y0, 1440(DI)
+	VMOVDQU      Y0, 1472(DI)
+	VMOVDQU      Y0, 1504(DI)
+	VPBROADCASTD 24(R8), Y0
+	VMOVDQU      Y0, 1536(DI)
+	VMOVDQU      Y0, 1568(DI)
+	VMOVDQU      Y0, 1600(DI)
+	VMOVDQU      Y0, 1632(DI)
+	VMOVDQU      Y0, 1664(DI)
+	VMOVDQU      Y0, 1696(DI)
+	VMOVDQU      Y0, 1728(DI)
+	VMOVDQU      Y0, 1760(DI)
+	VPBROADCASTD 28(R8), Y0
+	VMOVDQU      Y0, 1792(DI)
+	VMOVDQU      Y0, 1824(DI)
+	VMOVDQU      Y0, 1856(DI)
+	VMOVDQU      Y0, 1888(DI)
+	VMOVDQU      Y0, 1920(DI)
+	VMOVDQU      Y0, 1952(DI)
+	VMOVDQU      Y0, 1984(DI)
+	VMOVDQU      Y0, 2016(DI)
+	VMOVDQU      even<>+0(SB), Y0
+	VMOVDQU      units<>+0(SB), Y1
+	VMOVDQU      threes<>+0(SB), Y2
+	VMOVDQU      nines<>+0(SB), Y3
+	MOVQ         CX, R9
+	MOVQ         blocks+16(FP), R10
+
+chunk:
+	// As many blocks as int16 sums have room for
+	MOVQ    $0x0000000c, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
+	MOVQ    $0x00000008, R12
+	MOVQ    DI, R13
+
+group:
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+	MOVQ  R11, R8
+
+loop:
+	VMOVDQU (AX), Y12
+
+	// 32 indices: divide, look digits up, multiply
+	VPAND        Y0, Y12, Y14
+	VPANDN       Y12, Y0, Y13
+	VPMULHUW     by27<>+0(SB), Y13, Y13
+	VPMULHUW     by27<>+0(SB), Y14, Y14
+	VPBLENDVB    Y0, Y14, Y13, Y13
+	VMOVDQU      twentySevens<>+0(SB), Y14
+	VPSHUFB      Y13, Y14, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPSHUFB      Y13, Y1, Y14
+	VPBROADCASTD 96(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y4, Y4
+	VPBROADCASTD 100(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y5, Y5
+	VPBROADCASTD 104(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y6, Y6
+	VPBROADCASTD 108(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y7, Y7
+	VPBROADCASTD 112(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y8, Y8
+	VPBROADCASTD 116(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y9, Y9
+	VPBROADCASTD 120(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y10, Y10
+	VPBROADCASTD 124(R9), Y15
+	VPMADDUBSW   Y15, Y14, Y15
+	VPADDW       Y15, Y11, Y11
+	VPSHUFB      Y13, Y2, Y14
+	VPBROADCASTD 128(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y4, Y4
+	VPBROADCASTD 132(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 136(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 140(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 144(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 148(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 152(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+	VPBROADCASTD 156(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+
+	// lo is 0..26 now; its ninths are counted by comparing
+	VPCMPGTB     eight<>+0(SB), Y12, Y13
+	VPCMPGTB     seventeen<>+0(SB), Y12, Y14
+	VPADDB       Y14, Y13, Y13
+	VPABSB       Y13, Y13
+	VPSHUFB      Y13, Y3, Y14
+	VPSUBB       Y14, Y12, Y12
+	VPBROADCASTD 64(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y4, Y4
+	VPBROADCASTD 68(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 72(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y6, Y6
+	VPBROADCASTD 76(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 80(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y8, Y8
+	VPBROADCASTD 84(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 88(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y10, Y10
+	VPBROADCASTD 92(R9), Y14
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y14, Y11, Y11
+	VPSHUFB      Y12, Y1, Y14
+	VPBROADCASTD (R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y4, Y4
+	VPBROADCASTD 4(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y5, Y5
+	VPBROADCASTD 8(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y6, Y6
+	VPBROADCASTD 12(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y7, Y7
+	VPBROADCASTD 16(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y8, Y8
+	VPBROADCASTD 20(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y9, Y9
+	VPBROADCASTD 24(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y10, Y10
+	VPBROADCASTD 28(R9), Y13
+	VPMADDUBSW   Y13, Y14, Y13
+	VPADDW       Y13, Y11, Y11
+	VPSHUFB      Y12, Y2, Y14
+	VPBROADCASTD 32(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y4, Y4
+	VPBROADCASTD 36(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 40(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y6, Y6
+	VPBROADCASTD 44(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 48(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y8, Y8
+	VPBROADCASTD 52(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y9, Y9
+	VPBROADCASTD 56(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y10, Y10
+	VPBROADCASTD 60(R9), Y12
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y11, Y11
+	ADDQ         $0x00000100, AX
+	ADDQ         $0xa0, R9
+	DECQ         R8
+	JNE          loop
+
+	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y4, Y4
+	VPADDD   (R13), Y4, Y4
+	VMOVDQU  Y4, (R13)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   256(R13), Y5, Y5
+	VMOVDQU  Y5, 256(R13)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   512(R13), Y6, Y6
+	VMOVDQU  Y6, 512(R13)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   768(R13), Y7, Y7
+	VMOVDQU  Y7, 768(R13)
+	VPMADDWD ones<>+0(SB), Y8, Y8
+	VPADDD   1024(R13), Y8, Y8
+	VMOVDQU  Y8, 1024(R13)
+	VPMADDWD ones<>+0(SB), Y9, Y9
+	VPADDD   1280(R13), Y9, Y9
+	VMOVDQU  Y9, 1280(R13)
+	VPMADDWD ones<>+0(SB), Y10, Y10
+	VPADDD   1536(R13), Y10, Y10
+	VMOVDQU  Y10, 1536(R13)
+	VPMADDWD ones<>+0(SB), Y11, Y11
+	VPADDD   1792(R13), Y11, Y11
+	VMOVDQU  Y11, 1792(R13)
+
+	// Back to the next rows of the same blocks, which L1 holds
+	MOVQ   R11, R8
+	SHLQ   $0x08, R8
+	SUBQ   R8, AX
+	ADDQ   $0x00000020, AX
+	IMUL3Q $0x000000a0, R11, R8
+	SUBQ   R8, R9
+	ADDQ   $0x00000020, R13
+	DECQ   R12
+	JNE    group
+
+	// On to the next blocks
+	ADDQ  R8, R9
+	MOVQ  R11, R8
+	SHLQ  $0x08, R8
+	LEAQ  -256(AX)(R8*1), AX
+	TESTQ R10, R10
+	JNE   chunk
+
+	// Scale and store the sums
+	MOVQ         tokens+40(FP), R8
+	MOVQ         ldy+64(FP), R9
+	MOVQ         SI, R10
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    (DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    32(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    64(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    96(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    128(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    160(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    192(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    224(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 4(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    256(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    288(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    320(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    352(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    384(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    416(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    448(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    480(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 8(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    512(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    544(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    576(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    608(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    640(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    672(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    704(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    736(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 12(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    768(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    800(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    832(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    864(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    896(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    928(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    960(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    992(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 16(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1024(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 20(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1280(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 24(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1536(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1568(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1600(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1632(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1664(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1696(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1728(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    1760(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	LEAQ         (R10)(R9*4), R10
+	VBROADCASTSS 28(R8), Y0
+	VMULPS       (BX), Y0, Y1
+	VCVTDQ2PS    1792(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(BX), Y0, Y1
+	VCVTDQ2PS    1824(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(BX), Y0, Y1
+	VCVTDQ2PS    1856(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(BX), Y0, Y1
+	VCVTDQ2PS    1888(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(BX), Y0, Y1
+	VCVTDQ2PS    1920(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(BX), Y0, Y1
+	VCVTDQ2PS    1952(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(BX), Y0, Y1
+	VCVTDQ2PS    1984(DI), Y2
+	VMULPS       Y1, Y2, Y2
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(BX), Y0, Y0
+	VCVTDQ2PS    2016(DI), Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 224(R10)
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DX
+	JNE          strip
 	VZEROUPPER
 	RET

@@ -8,9 +8,9 @@ var ternaryKernels = []*ternaryKernel{genericTernary, madTernary, lutTernary, vn
 // AVX512 that was on a Zen 5, before this code (docs/adr/0008-hybrid.md).
 var ternaryRules = []ternaryRule{
 	{AVX2, I1, 1, madTernary},
-	{AVX2, I1, 10, lutTernary},
+	{AVX2, I1, 9, lutTernary},
 	{AVX2, I2, 1, madTernary},
-	{AVX2, I2, 10, lutTernary},
+	{AVX2, I2, 11, lutTernary},
 	{AVX512, I1, 1, vnniTernary},
 	{AVX512, I1, 64, hybridTernary},
 	{AVX512, I2, 1, vnniTernary},

@@ -14,6 +14,7 @@ type actForm uint8
 const (
 	formRows actForm = iota
 	formQuads
+	formTiles
 	formLanes
 	formPaired
 )

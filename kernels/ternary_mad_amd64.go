@@ -2,81 +2,62 @@
 
 package kernels
 
-// madTernary multiplies digits in 8-bit lanes. One token streams the weights
-// through registers; more share the digits of a few blocks, unpacked into L1.
+// madTernary multiplies digits in 8-bit lanes, for tiles of up to 8 tokens.
 var madTernary = &ternaryKernel{
 	name:      "avx2:mad",
 	isa:       AVX2,
-	form:      func(Packing, int) (actForm, int) { return formQuads, 4 },
+	form:      func(_ Packing, n int) (actForm, int) { return formTiles, tileWidth(n, madTokens) },
 	strips:    16,
 	perThread: 8,
 	mul:       mulTernaryMAD,
 }
 
-// madTokens is how many tokens share a strip's unpacked digits.
-const madTokens = 32
+const (
+	madTokens = 8       // of the widest tile
+	madPass   = 1 << 17 // bytes of weights that all tiles pass over before the next ones are read
+)
+
+type madFunc func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32)
+
+// madTiles are the kernels of tiles of 1 to 8 tokens.
+var (
+	madTiles4 = [madTokens]madFunc{mad4x1AVX2, mad4x2AVX2, mad4x3AVX2, mad4x4AVX2, mad4x5AVX2, mad4x6AVX2, mad4x7AVX2, mad4x8AVX2}
+	madTiles5 = [madTokens]madFunc{mad5x1AVX2, mad5x2AVX2, mad5x3AVX2, mad5x4AVX2, mad5x5AVX2, mad5x6AVX2, mad5x7AVX2, mad5x8AVX2}
+)
 
 func mulTernaryMAD(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
-	for i := strips.lo; i < strips.hi; i++ {
-		for n := tokens.lo; n < tokens.hi; n += madTokens {
-			m.madStrip(r, s, i, span{n, min(n+madTokens, tokens.hi)})
+	l := m.l
+	for lo := strips.lo; lo < strips.hi; {
+		hi := min(lo+max(1, madPass/l.strip), strips.hi)
+		if l.rows(hi-1) < stripRows { // the last strip goes through the edge buffer
+			hi = max(lo+1, hi-1)
 		}
+		for n := tokens.lo; n < tokens.hi; n += r.width {
+			m.madTile(r, s, span{lo, hi}, span{n, min(n+r.width, tokens.hi)})
+		}
+		lo = hi
 	}
 }
 
-// madStrip multiplies strip i with at most madTokens tokens.
-func (m *ternaryMul) madStrip(r *ternaryRun, s *ternaryScratch, i int, tokens span) {
-	l, n := m.l, tokens.hi-tokens.lo
-	acc := s.acc32[:n*stripRows]
-	for t := range n {
-		row := acc[t*stripRows:][:stripRows]
-		for j := range row {
-			row[j] = m.t.negSum[tokens.lo+t]
-		}
+// madTile multiplies strips, either whole ones or a single one that is not,
+// with one tile of tokens.
+func (m *ternaryMul) madTile(r *ternaryRun, s *ternaryScratch, strips, tokens span) {
+	l, n, lo := m.l, tokens.hi-tokens.lo, strips.lo
+	y, ldy := m.y[tokens.lo*l.w.Rows+lo*stripRows:], l.w.Rows
+	rows := l.rows(lo)
+	if rows < stripRows {
+		y, ldy = s.edge, stripRows
 	}
-	w, kp := l.stripData(i), l.blocks*blockBytes*l.g
-	act := r.act[(tokens.lo-r.lo)*kp:]
-	if n == 1 {
-		if l.g == 5 {
-			madStream5AVX2(&w[0], &act[0], l.blocks, &acc[0])
-		} else {
-			madStream4AVX2(&w[0], &act[0], l.blocks, &acc[0])
-		}
-	} else {
-		chunk := maxPlanes / l.g // blocks: 16 of I2, 12 of I1
-		for b := 0; b < l.blocks; b += chunk {
-			blocks := min(chunk, l.blocks-b)
-			wb := &w[b*stripRows*blockBytes]
-			if l.g == 5 {
-				madUnpack5AVX2(&s.planes[0], wb, blocks)
-			} else {
-				madUnpack4AVX2(&s.planes[0], wb, blocks)
-			}
-			for t := 0; t < n; {
-				a, out, count := t*kp, &acc[t*stripRows], blocks*l.g
-				switch width := min(4, n-t); {
-				case width == 4:
-					madTile4AVX2(&s.planes[0], &act[a+b*blockBytes*l.g*4], count, out)
-					t += 4
-				case width >= 2:
-					madTile2AVX2(&s.planes[0], &act[a+b*blockBytes*l.g*2], count, out)
-					t += 2
-				default:
-					madTile1AVX2(&s.planes[0], &act[a+b*blockBytes*l.g], count, out)
-					t++
-				}
-			}
-		}
+	f := madTiles4[n-1]
+	if l.g == 5 {
+		f = madTiles5[n-1]
 	}
-	rows := l.rows(i)
-	for t := range n {
-		token := tokens.lo + t
-		y := m.y[token*l.w.Rows+i*stripRows:]
-		if rows == stripRows {
-			madFinishAVX2(&y[0], &acc[t*stripRows], m.t.scale[token], &l.scale[i*stripRows])
-			continue
+	act := r.act[(tokens.lo-r.lo)*l.blocks*blockBytes*l.g:]
+	f(&l.stripData(lo)[0], &act[0], l.blocks, strips.hi-lo, &m.t.negSum[tokens.lo], &m.t.scale[tokens.lo],
+		&l.scale[lo*stripRows], &y[0], ldy, &s.acc32[0])
+	if rows < stripRows {
+		for t := range n {
+			copy(m.y[(tokens.lo+t)*l.w.Rows+lo*stripRows:][:rows], s.edge[t*stripRows:])
 		}
-		madFinishAVX2(&s.edge[0], &acc[t*stripRows], m.t.scale[token], &l.scale[i*stripRows])
-		copy(y[:rows], s.edge)
 	}
 }

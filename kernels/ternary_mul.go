@@ -69,7 +69,6 @@ type ternaryScratch struct {
 	tables []int16   // lookup tables of one K tile
 	acc16  []int16   // [rows][lanes]
 	acc32  []int32   // [rows][lanes], or [tokens][64 rows]
-	planes []uint8   // [trit position][64 rows][4] unpacked weights
 	edge   []float32 // [tokens][64 rows] of a strip that y has not room for
 	tile   []int32   // [4][64 rows] of a multiply-add under way
 	sums   [genericRows]int32
@@ -80,7 +79,6 @@ func (s *ternaryScratch) init() {
 	s.tables = aligned[int16](maxTables / 2)
 	s.acc16 = aligned[int16](maxPartStrips * stripRows * wideLanes)
 	s.acc32 = aligned[int32](maxPartStrips * stripRows * wideLanes)
-	s.planes = aligned[uint8](maxPlanes * stripRows * blockBytes)
 	s.edge = aligned[float32](edgeTokens * stripRows)
 	s.tile = aligned[int32](madWidth * stripRows)
 }
@@ -92,7 +90,6 @@ const (
 	madWidth      = 4            // tokens of a multiply-add tile beside lookups
 	maxPartStrips = 32           // strips a part of a lookup kernel
 	maxTables     = 8 * 185 * 64 // bytes: those of 32 tokens for 8 groups of I2; the others take less
-	maxPlanes     = 64           // 16 blocks of I2 or 12 of I1
 	edgeTokens    = wideLanes    // tokens of the widest tile
 	genericRows   = 16 * stripRows
 )
@@ -128,8 +125,8 @@ func (r *ternaryRun) prepare(m *ternaryMul) {
 	switch form, width := k.form(l.w.Packing, n); form {
 	case formRows:
 		r.act, r.width = m.t.q[r.lo*m.t.stride:], 1
-	case formQuads:
-		r.act, r.width = m.t.quadsFor(m.x, pool, l.g, r.lo, r.hi, width), width
+	case formQuads, formTiles:
+		r.act, r.width = m.t.quadsFor(m.x, pool, l.g, r.lo, r.hi, width, form == formTiles), width
 	case formPaired:
 		r.act, r.width = m.t.pairedFor(m.x, pool, l.g, r.lo, r.hi), width
 	case formLanes:

@@ -9,285 +9,371 @@ import (
 )
 
 // AVX2 multiply-add. Trits enter VPMADDUBSW as digits 0..2; a pair of products
-// is at most 2·2·127 = 508, so 64 of them (16 blocks of I2, 12 of I1) fit int16.
+// is at most 2·2·127 = 508, so 64 of them (16 blocks of I2, 12 of I1) fit int16
+// before they are widened into int32. What bounds these kernels are the four
+// vector pipes, so tiles keep sums in registers and count instructions: a plane
+// of digits is taken out once for all tokens of a tile.
 
 const (
 	stripRows  = 64
 	stripBytes = 4 * stripRows // one block
 	prefetch   = 8192
+	madTokens  = 8 // of the widest tile
 )
 
+// ones widen pairs of int16 by VPMADDWD.
+var ones Mem
+
 func ternaryMAD() {
-	for _, g := range []int{4, 5} {
-		u := newUnpacker(g)
-		madStream(u)
-		madUnpack(u)
+	ones = table("ones", words(16, 1))
+	for _, d := range []struct {
+		digits
+		g int
+	}{{newCrumbs(), 4}, {newBase3(), 5}} {
+		for n := 1; n <= madTokens; n++ {
+			madTile(d, d.g, n)
+		}
 	}
-	ones := table("tileOnes", words(16, 1))
-	for _, n := range []int{1, 2, 4} {
-		madTile(ones, n)
-	}
-	madFinish()
 }
 
-// unpacker splits 32 bytes into planes of digits. Crumbs are shifted and masked.
-// For base 3, bytes have no multiply: each half of a 16-bit lane is divided by 27
-// as the high part of a 16-bit product, and VPSHUFB tables over 0..8 give two
-// digits each.
-type unpacker struct {
-	g                                 int
-	by, even, eight, seventeen        Mem // constants
-	units, threes, nines, twentySeven Mem // tables over 0..8
-	ones, three                       Mem
+// digits is a way to multiply one block of some rows with a tile of tokens.
+type digits interface {
+	// registers is how many registers of 8 rows n tokens are multiplied with together.
+	registers(n int) int
+	// load puts constants into registers.
+	load(n int)
+	// multiply adds to sum[registers][n] the products of the block at w with the quads at act.
+	multiply(w, act Mem, sum [][]reg.VecVirtual)
 }
 
-func newUnpacker(g int) *unpacker {
+// madTile emits the product of whole strips with n tokens.
+func madTile(d digits, g, n int) {
+	name := fmt.Sprintf("mad%dx%dAVX2", g, n)
+	text(name, "func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32)")
+	contract(fmt.Sprintf("%s sets y[%d][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and", name, n),
+		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. acc[%d][64] is scratch. strips and blocks are positive.", g, n, n))
+	w, act, strips, rows, y, acc := param("w"), param("act"), param("strips"), param("rows"), param("y"), param("acc")
+	rm := d.registers(n)
+	Label("strip")
+	Comment("Sums begin at −Σa, which takes the digits' offset of 1 out again")
+	tmp := GP64()
+	Load(Param("negSum"), tmp)
+	for i := range n {
+		v := YMM()
+		VPBROADCASTD(Mem{Base: tmp, Disp: 4 * i}, v)
+		for r := range 8 {
+			VMOVDQU(v, Mem{Base: acc, Disp: stripBytes*i + 32*r})
+		}
+	}
+	d.load(n)
+	a, left := GP64(), GP64()
+	MOVQ(act, a)
+	Load(Param("blocks"), left)
+	Label("chunk")
+	Comment("As many blocks as int16 sums have room for")
+	count := GP64()
+	MOVQ(U32(uint32(64/g)), count)
+	CMPQ(left, count)
+	CMOVQLT(left, count)
+	SUBQ(count, left)
+	group, out := GP64(), GP64()
+	if rm < 8 {
+		MOVQ(U32(uint32(8/rm)), group)
+		MOVQ(acc, out)
+	} else {
+		out = acc.(reg.GPVirtual)
+	}
+	Label("group")
+	sum := make([][]reg.VecVirtual, rm)
+	for r := range sum {
+		sum[r] = make([]reg.VecVirtual, n)
+		for i := range sum[r] {
+			sum[r][i] = YMM()
+			zeroY(sum[r][i])
+		}
+	}
+	c := GP64()
+	MOVQ(count, c)
+	Label("loop")
+	d.multiply(Mem{Base: w}, Mem{Base: a}, sum)
+	ADDQ(U32(stripBytes), w)
+	ADDQ(Imm(uint64(4*g*n)), a)
+	DECQ(c)
+	JNE(LabelRef("loop"))
+	Comment("Widen the sums into acc")
+	for r := range sum {
+		for i := range sum[r] {
+			m, s := Mem{Base: out, Disp: stripBytes*i + 32*r}, sum[r][i]
+			VPMADDWD(ones, s, s)
+			VPADDD(m, s, s)
+			VMOVDQU(s, m)
+		}
+	}
+	if rm < 8 {
+		Comment("Back to the next rows of the same blocks, which L1 holds")
+		MOVQ(count, tmp)
+		SHLQ(Imm(8), tmp)
+		SUBQ(tmp, w)
+		ADDQ(U32(uint32(32*rm)), w)
+		IMUL3Q(U32(uint32(4*g*n)), count, tmp)
+		SUBQ(tmp, a)
+		ADDQ(U32(uint32(32*rm)), out)
+		DECQ(group)
+		JNE(LabelRef("group"))
+		Comment("On to the next blocks")
+		ADDQ(tmp, a)
+		MOVQ(count, tmp)
+		SHLQ(Imm(8), tmp)
+		LEAQ(Mem{Base: w, Index: tmp, Scale: 1, Disp: -stripBytes}, w)
+	}
+	TESTQ(left, left)
+	JNE(LabelRef("chunk"))
+	madFinish(n, rows, y, acc)
+	ADDQ(U32(stripBytes), rows)
+	ADDQ(U32(stripBytes), y)
+	DECQ(strips)
+	JNE(LabelRef("strip"))
+	done()
+}
+
+// madFinish scales and stores the sums of a strip, token by token.
+func madFinish(n int, rows, y, acc reg.Register) {
+	Comment("Scale and store the sums")
+	tokens, ldy, out := GP64(), GP64(), GP64()
+	Load(Param("tokens"), tokens)
+	Load(Param("ldy"), ldy)
+	MOVQ(y, out)
+	for i := range n {
+		s := YMM()
+		VBROADCASTSS(Mem{Base: tokens, Disp: 4 * i}, s)
+		for r := range 8 {
+			f, v := YMM(), YMM()
+			VMULPS(Mem{Base: rows, Disp: 32 * r}, s, f)
+			VCVTDQ2PS(Mem{Base: acc, Disp: stripBytes*i + 32*r}, v)
+			VMULPS(f, v, v)
+			VMOVUPS(v, Mem{Base: out, Disp: 32 * r})
+		}
+		if i+1 < n {
+			LEAQ(Mem{Base: out, Index: ldy, Scale: 4}, out)
+		}
+	}
+}
+
+func loadY(m Mem) reg.VecVirtual {
+	y := YMM()
+	VMOVDQU(m, y)
+	return y
+}
+
+// add adds to sum the products of digits p and the quad at m. It may end p.
+func add(m Mem, p, sum reg.VecVirtual) {
+	b := YMM()
+	VPBROADCASTD(m, b)
+	VPMADDUBSW(b, p, b)
+	VPADDW(b, sum, sum)
+}
+
+// crumbs takes digits out of I2 by shifts and masks.
+type crumbs struct {
+	threes, twelves Mem
+	three           reg.VecVirtual
+}
+
+func newCrumbs() *crumbs {
+	return &crumbs{threes: table("crumb0", fill(32, func(int) byte { return 3 })), twelves: table("crumb1", fill(32, func(int) byte { return 12 }))}
+}
+
+func (k *crumbs) registers(n int) int {
+	switch {
+	case n == 1:
+		return 8
+	case n <= 5:
+		return 2
+	}
+	return 1
+}
+
+func (k *crumbs) load(n int) {
+	if n != 5 { // whose ten sums leave no register
+		k.three = loadY(k.threes)
+	}
+}
+
+func (k *crumbs) mask(n int, x, p reg.VecVirtual) {
+	if n == 5 {
+		VPAND(k.threes, x, p)
+	} else {
+		VPAND(k.three, x, p)
+	}
+}
+
+func (k *crumbs) multiply(w, act Mem, sum [][]reg.VecVirtual) {
+	n := len(sum[0])
+	if n == 1 {
+		k.stream(w, act, sum)
+		return
+	}
+	x, p := make([]reg.VecVirtual, len(sum)), make([]reg.VecVirtual, len(sum))
+	for r := range sum {
+		x[r], p[r] = loadY(w.Offset(32*r)), YMM()
+	}
+	for j := range 4 {
+		for r := range sum {
+			if j > 0 {
+				VPSRLW(Imm(2), x[r], x[r])
+			}
+			k.mask(n, x[r], p[r])
+		}
+		for i := range n {
+			b := YMM()
+			VPBROADCASTD(act.Offset(4*(j*n+i)), b)
+			for r := range sum {
+				m := b
+				if r+1 < len(sum) {
+					m = YMM()
+				}
+				VPMADDUBSW(b, p[r], m)
+				VPADDW(m, sum[r][i], sum[r][i])
+			}
+		}
+	}
+}
+
+// stream is multiply for one token: all rows at once, so that weights are read
+// in order. Digits 1 and 3 are multiplied where they stand, as 4 times what they
+// are, which saves a shift: 4·4·127 for both of a pair fit int16.
+func (k *crumbs) stream(w, act Mem, sum [][]reg.VecVirtual) {
+	var b [4]reg.VecVirtual
+	for j := range b {
+		b[j] = YMM()
+		VPBROADCASTD(act.Offset(4*j), b[j])
+	}
+	for r := range sum {
+		s := sum[r][0]
+		x, p, q := loadY(w.Offset(32*r)), YMM(), YMM()
+		VPAND(k.three, x, p)
+		VPMADDUBSW(b[0], p, p)
+		VPADDW(p, s, s)
+		VPAND(k.twelves, x, q)
+		VPMADDUBSW(b[1], q, q)
+		VPSRLW(Imm(4), x, x)
+		VPAND(k.three, x, p)
+		VPMADDUBSW(b[2], p, p)
+		VPADDW(p, s, s)
+		VPAND(k.twelves, x, x)
+		VPMADDUBSW(b[3], x, x)
+		VPADDW(x, q, q)
+		VPSRAW(Imm(2), q, q)
+		VPADDW(q, s, s)
+	}
+}
+
+// base3 takes digits out of I1. Bytes have no multiply: each half of a 16-bit
+// lane is divided by 27 as the high part of a 16-bit product, and VPSHUFB tables
+// over 0..8 give two digits each.
+type base3 struct {
+	by27, even, eight, seventeen Mem
+	tables                       [4]Mem // by what a lookup is for
+	even16                       reg.VecVirtual
+	held                         [4]reg.VecVirtual // tables in registers, as far as there are some
+}
+
+// The tables of base3, the most used first.
+const (
+	units = iota
+	threes
+	nines
+	twentySevens
+)
+
+func newBase3() *base3 {
 	t := func(name string, f func(i int) int) Mem {
-		return table(fmt.Sprintf("%s%d", name, g), repeat16(fill(16, func(i int) byte {
+		return table(name, repeat16(fill(16, func(i int) byte {
 			if i > 8 {
 				return 0
 			}
 			return byte(f(i))
 		})))
 	}
-	c := func(name string, b []byte) Mem { return table(fmt.Sprintf("%s%d", name, g), b) }
-	u := &unpacker{g: g, ones: c("ones", words(16, 1))}
-	if g == 4 {
-		u.three = c("three", fill(32, func(int) byte { return 3 }))
-		return u
+	return &base3{
+		by27:      table("by27", words(16, 2428)), // x·2428>>16 = x/27 for x <= 242
+		even:      table("even", words(16, 0x00ff)),
+		eight:     table("eight", fill(32, func(int) byte { return 8 })),
+		seventeen: table("seventeen", fill(32, func(int) byte { return 17 })),
+		tables: [4]Mem{
+			t("units", func(i int) int { return i % 3 }),
+			t("threes", func(i int) int { return i / 3 }),
+			t("nines", func(i int) int { return 9 * i }),
+			t("twentySevens", func(i int) int { return 27 * i }),
+		},
 	}
-	u.even = c("even", words(16, 0x00ff))
-	u.units = t("units", func(i int) int { return i % 3 })
-	u.threes = t("threes", func(i int) int { return i / 3 })
-	u.nines = t("nines", func(i int) int { return 9 * i })
-	u.by = c("by27x", words(16, 2428)) // x·2428>>16 = x/27 for x <= 242
-	u.eight = c("eight", fill(32, func(int) byte { return 8 }))
-	u.seventeen = c("seventeen", fill(32, func(int) byte { return 17 }))
-	u.twentySeven = t("twentySeven", func(i int) int { return 27 * i })
-	return u
 }
 
-// unpackRegs are the constants held in registers.
-type unpackRegs struct{ three, by, even, eight, seventeen, units, threes, nines, twentySeven reg.VecVirtual }
-
-func (u *unpacker) load() unpackRegs {
-	get := func(m Mem) reg.VecVirtual {
-		y := YMM()
-		VMOVDQU(m, y)
-		return y
+func (k *base3) registers(n int) int {
+	switch {
+	case n == 1:
+		return 8
+	case n == 2:
+		return 4
+	case n <= 4:
+		return 2
 	}
-	if u.g == 4 {
-		return unpackRegs{three: get(u.three)}
-	}
-	return unpackRegs{by: get(u.by), even: get(u.even), units: get(u.units), threes: get(u.threes), nines: get(u.nines),
-		twentySeven: get(u.twentySeven), eight: get(u.eight), seventeen: get(u.seventeen)}
+	return 1
 }
 
-// planes calls use with the digits of each trit position of the bytes at m.
-func (u *unpacker) planes(t unpackRegs, m Mem, use func(j int, plane reg.VecVirtual)) {
-	lo, hi, p := YMM(), YMM(), YMM()
-	pick := func(j int, tab, idx reg.VecVirtual) {
-		VPSHUFB(idx, tab, p)
-		use(j, p)
-	}
-	VMOVDQU(m, lo)
-	if u.g == 4 {
-		VPAND(t.three, lo, p)
-		use(0, p)
-		for j := 1; j < 4; j++ {
-			VPSRLW(Imm(2), lo, lo)
-			VPAND(t.three, lo, p)
-			use(j, p)
+func (k *base3) load(n int) {
+	k.even16 = loadY(k.even)
+	free := min(16-1-4-n*k.registers(n), len(k.tables))
+	for i := range k.tables {
+		k.held[i] = nil
+		if i < free {
+			k.held[i] = loadY(k.tables[i])
 		}
-		return
 	}
-	Comment("32 indices: divide, look digits up, multiply")
-	// The quotients of odd bytes come out in place, those of even bytes from a second product.
-	VPAND(t.even, lo, p)
-	VPANDN(lo, t.even, hi)
-	VPMULHUW(t.by, hi, hi)
-	VPMULHUW(t.by, p, p)
-	VPBLENDVB(t.even, p, hi, hi)
-	VPSHUFB(hi, t.twentySeven, p)
-	VPSUBB(p, lo, lo)
-	pick(3, t.units, hi)
-	pick(4, t.threes, hi)
-	Comment("lo is 0..26 now; its ninths are counted by comparing")
-	VPCMPGTB(t.eight, lo, hi)
-	VPCMPGTB(t.seventeen, lo, p)
-	VPADDB(p, hi, hi)
-	VPABSB(hi, hi)
-	VPSHUFB(hi, t.nines, p)
-	VPSUBB(p, lo, lo)
-	use(2, hi)
-	pick(0, t.units, lo)
-	pick(1, t.threes, lo)
 }
 
-// madStream is the product of a strip with one token, at the speed weights
-// arrive. A few blocks are taken twice, 32 rows at a time, so that constants
-// and sums fit the registers; the second time they are in L1.
-func madStream(u *unpacker) {
-	const rm = 4 // registers of 8 rows
-	text(fmt.Sprintf("madStream%dAVX2", u.g), "func(w *byte, act *int8, blocks int, acc *int32)")
-	contract(fmt.Sprintf("madStream%dAVX2 adds to acc[64] the digits of a strip times one token's quads [block][%d][4].", u.g, u.g),
-		"blocks is positive.")
-	w, act, blocks, acc := param("w"), param("act"), param("blocks"), param("acc")
-	t := u.load()
-	var sum [rm]reg.VecVirtual
+// look sets p to the entries of a table at idx, which may be p.
+func (k *base3) look(table int, idx, p reg.VecVirtual) {
+	t := k.held[table]
+	if t == nil {
+		t = loadY(k.tables[table])
+	}
+	VPSHUFB(idx, t, p)
+}
+
+func (k *base3) multiply(w, act Mem, sum [][]reg.VecVirtual) {
+	n := len(sum[0])
 	for r := range sum {
-		sum[r] = YMM()
+		lo, hi, p := loadY(w.Offset(32*r)), YMM(), YMM()
+		use := func(j int, p reg.VecVirtual) {
+			for i := range n {
+				add(act.Offset(4*(j*n+i)), p, sum[r][i])
+			}
+		}
+		Comment("32 indices: divide, look digits up, multiply")
+		// The quotients of odd bytes come out in place, those of even bytes from a second product.
+		VPAND(k.even16, lo, p)
+		VPANDN(lo, k.even16, hi)
+		VPMULHUW(k.by27, hi, hi)
+		VPMULHUW(k.by27, p, p)
+		VPBLENDVB(k.even16, p, hi, hi)
+		k.look(twentySevens, hi, p)
+		VPSUBB(p, lo, lo)
+		k.look(units, hi, p)
+		use(3, p)
+		k.look(threes, hi, p)
+		use(4, p)
+		Comment("lo is 0..26 now; its ninths are counted by comparing")
+		VPCMPGTB(k.eight, lo, hi)
+		VPCMPGTB(k.seventeen, lo, p)
+		VPADDB(p, hi, hi)
+		VPABSB(hi, hi)
+		k.look(nines, hi, p)
+		VPSUBB(p, lo, lo)
+		use(2, hi)
+		k.look(units, lo, p)
+		use(0, p)
+		k.look(threes, lo, p)
+		use(1, p)
 	}
-	count := GP64()
-	Label("chunk")
-	Comment("As many blocks as int16 sums have room for")
-	MOVQ(U32(uint32(64/u.g)), count)
-	CMPQ(blocks, count)
-	CMOVQLT(blocks, count)
-	SUBQ(count, blocks)
-	a, n := GP64(), GP64()
-	for half := range 2 {
-		loop := fmt.Sprintf("half%d", half)
-		MOVQ(act, a)
-		MOVQ(count, n)
-		for r := range sum {
-			zeroY(sum[r])
-		}
-		Label(loop)
-		for line := range 2 {
-			PREFETCHT0(Mem{Base: w, Disp: prefetch + 64*line})
-		}
-		for r := range sum {
-			u.planes(t, Mem{Base: w, Disp: 32 * r}, func(j int, p reg.VecVirtual) {
-				b := YMM()
-				VPBROADCASTD(Mem{Base: a, Disp: 4 * j}, b)
-				VPMADDUBSW(b, p, b)
-				VPADDW(b, sum[r], sum[r])
-			})
-		}
-		ADDQ(U32(stripBytes), w)
-		ADDQ(Imm(uint64(4*u.g)), a)
-		DECQ(n)
-		JNE(LabelRef(loop))
-		Comment("Widen the sums into acc")
-		for r := range sum {
-			m := Mem{Base: acc, Disp: 32 * (rm*half + r)}
-			VPMADDWD(u.ones, sum[r], sum[r])
-			VPADDD(m, sum[r], sum[r])
-			VMOVDQU(sum[r], m)
-		}
-		if half == 0 {
-			Comment("Back to the other 32 rows of the same blocks")
-			MOVQ(count, n)
-			SHLQ(Imm(8), n)
-			SUBQ(n, w)
-			ADDQ(U32(stripBytes/2), w)
-		}
-	}
-	SUBQ(U32(stripBytes/2), w)
-	MOVQ(a, act)
-	TESTQ(blocks, blocks)
-	JNE(LabelRef("chunk"))
-	done()
-}
-
-// madUnpack writes the digits of a few blocks, to be multiplied with many tokens.
-func madUnpack(u *unpacker) {
-	text(fmt.Sprintf("madUnpack%dAVX2", u.g), "func(planes, w *byte, blocks int)")
-	contract(fmt.Sprintf("madUnpack%dAVX2 sets planes[block][%d][64 rows][4] to the digits of a strip's blocks.", u.g, u.g),
-		"blocks is positive.")
-	planes, w, blocks := param("planes"), param("w"), param("blocks")
-	t := u.load()
-	Label("loop")
-	for r := range 8 {
-		if r%2 == 0 {
-			PREFETCHT0(Mem{Base: w, Disp: prefetch + 32*r})
-		}
-		u.planes(t, Mem{Base: w, Disp: 32 * r}, func(j int, p reg.VecVirtual) {
-			VMOVDQU(p, Mem{Base: planes, Disp: j*stripBytes + 32*r})
-		})
-	}
-	ADDQ(U32(stripBytes), w)
-	ADDQ(U32(uint32(u.g*stripBytes)), planes)
-	DECQ(blocks)
-	JNE(LabelRef("loop"))
-	done()
-}
-
-// madTile multiplies unpacked digits with n tokens, 16 rows at a time.
-func madTile(ones Mem, n int) {
-	text(fmt.Sprintf("madTile%dAVX2", n), "func(planes *byte, act *int8, count int, acc *int32)")
-	contract(fmt.Sprintf("madTile%dAVX2 adds to acc[%d][64] the products of planes[count][64][4] and act[count][%d][4].", n, n, n),
-		"count is in [1, 64].")
-	planes, act, count, acc := param("planes"), param("act"), param("count"), param("acc")
-	group := GP64()
-	MOVQ(U32(4), group)
-	const rm = 2
-	sum := make([][rm]reg.VecVirtual, n)
-	for i := range sum {
-		for r := range rm {
-			sum[i][r] = YMM()
-		}
-	}
-	Label("group")
-	Comment("16 rows and all tokens stay in registers")
-	a, p, c := GP64(), GP64(), GP64()
-	MOVQ(act, a)
-	MOVQ(planes, p)
-	MOVQ(count, c)
-	for i := range sum {
-		for r := range rm {
-			zeroY(sum[i][r])
-		}
-	}
-	Label("loop")
-	var w [rm]reg.VecVirtual
-	for r := range w {
-		w[r] = YMM()
-		VMOVDQU(Mem{Base: p, Disp: 32 * r}, w[r])
-	}
-	for i := range sum {
-		b := YMM()
-		VPBROADCASTD(Mem{Base: a, Disp: 4 * i}, b)
-		for r := range w {
-			m := YMM()
-			VPMADDUBSW(b, w[r], m)
-			VPADDW(m, sum[i][r], sum[i][r])
-		}
-	}
-	ADDQ(U32(stripBytes), p)
-	ADDQ(Imm(uint64(4*n)), a)
-	DECQ(c)
-	JNE(LabelRef("loop"))
-	Comment("Widen the sums into acc")
-	for i := range sum {
-		for r := range w {
-			m := Mem{Base: acc, Disp: i*stripBytes + 32*r}
-			VPMADDWD(ones, sum[i][r], sum[i][r])
-			VPADDD(m, sum[i][r], sum[i][r])
-			VMOVDQU(sum[i][r], m)
-		}
-	}
-	ADDQ(Imm(rm*32), planes)
-	ADDQ(Imm(rm*32), acc)
-	DECQ(group)
-	JNE(LabelRef("group"))
-	done()
-}
-
-func madFinish() {
-	text("madFinishAVX2", "func(y *float32, acc *int32, token float32, rows *float32)")
-	contract("madFinishAVX2 sets y[64] = float32(acc)·(token·rows).")
-	y, acc, rows := param("y"), param("acc"), param("rows")
-	x := Load(Param("token"), XMM())
-	s := YMM()
-	VBROADCASTSS(x.(reg.VecVirtual), s)
-	for r := range 8 {
-		f, v := YMM(), YMM()
-		VMULPS(Mem{Base: rows, Disp: 32 * r}, s, f)
-		VCVTDQ2PS(Mem{Base: acc, Disp: 32 * r}, v)
-		VMULPS(f, v, v)
-		VMOVUPS(v, Mem{Base: y, Disp: 32 * r})
-	}
-	done()
 }
