@@ -295,6 +295,17 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if report.Errors != 0 || report.Requests != 6 || report.CompletionTokens == 0 || report.PromptTokens == 0 || report.TTFT.P50 <= 0 {
 		t.Errorf("bench serve = %+v", report)
 	}
+	var compared compareReport
+	out = mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-n", "2", "-c", "2", "--max-tokens", "4", "--prompt-words", "5", "--compare", "itself="+base+"/v1", "--rounds", "2")
+	if err := json.Unmarshal([]byte(out), &compared); err != nil {
+		t.Fatal(err)
+	}
+	if len(compared.Comparisons) < 4 || compared.Comparisons[0].Test != "completion tok/s" || compared.Comparisons[0].Ratio.Min <= 0 || compared.Commands["itself"] != base+"/v1" {
+		t.Errorf("bench serve --compare = %+v", compared)
+	}
+	if _, err := lutra(t, "bench", "serve", "--url", base+"/v1", "-n", "1", "--compare", "gone=http://127.0.0.1:1/v1"); err == nil || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("a server that is not there: error %v", err)
+	}
 	if seconds := scrape(t, base+"/metrics", `lutra_kernel_seconds_total{kernel="ternary"}`); seconds <= 0 {
 		t.Errorf("ternary products took %v s", seconds)
 	}
