@@ -35,8 +35,13 @@ type groupedActs struct {
 
 func (g *groupedActs) reset() { g.ready = false }
 
-// groupedRecords is the number of records of a row.
-func (a *Acts) groupedRecords() int { return (a.k + groupCols - 1) / groupCols }
+// groupedStride is the distance of rows in bytes: their records, and as many
+// more as make it 1 KiB off a multiple of 2 KiB, so that a panel's groups of a
+// tile of four tokens lie in different sets of L1 and not all in the same.
+func (a *Acts) groupedStride() int {
+	records := (a.k + groupCols - 1) / groupCols
+	return ((records+15)&^31 + 16) * actRecord
+}
 
 // makeGrouped quantises the rows unless that was done since Set.
 func (a *Acts) makeGrouped(p *Pool) {
@@ -44,7 +49,7 @@ func (a *Acts) makeGrouped(p *Pool) {
 	if g.ready {
 		return
 	}
-	g.rec = grow(g.rec, a.n*a.groupedRecords()*actRecord)
+	g.rec = grow(g.rec, a.n*a.groupedStride())
 	g.src = a
 	a.run(p, g, a.n)
 	g.ready = true
@@ -53,7 +58,7 @@ func (a *Acts) makeGrouped(p *Pool) {
 // Do quantises row i.
 func (g *groupedActs) Do(_, i int) {
 	a := g.src
-	size := a.groupedRecords() * actRecord
+	size := a.groupedStride()
 	quantizeGroups(g.rec[i*size:(i+1)*size], a.Row(i))
 }
 

@@ -190,23 +190,11 @@ func groupedQ6AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ6AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6BytesAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6BytesAVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ6AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
 func groupedQ6AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ6BytesAVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6BytesAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ6AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -214,23 +202,11 @@ func groupedQ6BytesAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedQ6AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6BytesAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6BytesAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
 // groupedQ6AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
 //go:noescape
 func groupedQ6AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-
-// groupedQ6BytesAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
-//
-//go:noescape
-func groupedQ6BytesAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ6AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -364,10 +340,77 @@ func groupedQ8AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ8AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// unpackQ6AVX2 widens the codes of groups ≥ 1 groups of a Q6 band to bytes, 512 a group.
+// panelQ4AVX2 unfolds groups ≥ 1 groups of Q4, whole scale units, into a panel; it prefetches
+// those that lie ahead bytes further on.
 //
 //go:noescape
-func unpackQ6AVX2(dst *byte, src *byte, groups int)
+func panelQ4AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
+
+// groupedQ4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q4 with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+
+// groupedQ4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q4 with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+
+// panelQ4MAVX2 unfolds groups ≥ 1 groups of Q4M, whole scale units, into a panel; it prefetches
+// those that lie ahead bytes further on.
+//
+//go:noescape
+func panelQ4MAVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
+
+// groupedQ4MPanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q4M with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+
+// groupedQ4MPanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q4M with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+
+// panelQ6AVX2 unfolds groups ≥ 1 groups of Q6, whole scale units, into a panel; it prefetches
+// those that lie ahead bytes further on.
+//
+//go:noescape
+func panelQ6AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
+
+// groupedQ6PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q6 with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+
+// groupedQ6PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q6 with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+
+// panelQ8AVX2 unfolds groups ≥ 1 groups of Q8, whole scale units, into a panel; it prefetches
+// those that lie ahead bytes further on.
+//
+//go:noescape
+func panelQ8AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
+
+// groupedQ8PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q8 with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+
+// groupedQ8PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q8 with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
 
 // quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.
 //

@@ -49,18 +49,21 @@ type bandKernel interface {
 
 // bandScratch is the memory of one worker, shared by all matrices.
 type bandScratch struct {
-	edge    []float32 // a tile [maxEdgeTokens][bandRows]
-	widened []byte    // codes of widenedGroups groups as bytes
+	edge  []float32 // a tile [maxEdgeTokens][bandRows]
+	panel []byte    // panelGroups groups unfolded for many tokens
 }
 
-// widenedGroups is the number of groups widened at a time: with a tile's
-// activations they fit in 32 KiB of L1.
-const widenedGroups = 32
+// panelGroups is the number of groups unfolded at a time: with the
+// activations of a tile of tokens they fit in 32 KiB of L1.
+const panelGroups = 16
+
+// maxPanelGroup is the size of the largest group of a panel.
+const maxPanelGroup = 1152
 
 func newBandScratch(workers int) []bandScratch {
 	s := make([]bandScratch, workers)
 	for i := range s {
-		s[i] = bandScratch{aligned[float32](maxEdgeTokens * bandRows), aligned[byte](widenedGroups * 8 * planeBytes)}
+		s[i] = bandScratch{aligned[float32](maxEdgeTokens * bandRows), aligned[byte](panelGroups * maxPanelGroup)}
 	}
 	return s
 }

@@ -5,20 +5,35 @@ package kernels
 // groupedTile adds to y[tokens][16·bands] the products of some groups.
 type groupedTile func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int)
 
+// panelTile adds to y[tokens][16] the products of the groups of a panel.
+type panelTile func(y *float32, ld int, panel, acts *byte, lda, groups int)
+
 // groupedTiles are the kernels of one packing and instruction set, the i-th
-// of a slice for i+1 tokens.
+// of direct for i+1 tokens.
 type groupedTiles struct {
 	four   groupedTile   // four bands, one token
-	direct []groupedTile // one band; read the packing's codes
-	bytes  []groupedTile // read codes widened to bytes; nil where that does not pay
-	widen  func(dst, src *byte, groups int)
+	direct []groupedTile // one band
+	panel  *panelTiles   // nil where unfolding never pays
+}
+
+// panelTiles multiply groups that write unfolds first. _gen/grouped_panel.go
+// states what a panel is.
+type panelTiles struct {
+	from        int // tokens from which the faster products outweigh the unfolding, 6 at least
+	write       func(dst, codes, scales *byte, ahead, groups int)
+	group       int // bytes of a group
+	three, four panelTile
 }
 
 var groupedAVX2 = map[Packing]groupedTiles{
-	Q4:  {four: groupedQ4AVX2x4x1, direct: []groupedTile{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4}},
-	Q4M: {four: groupedQ4MAVX2x4x1, direct: []groupedTile{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4}},
-	Q6:  {groupedQ6AVX2x4x1, []groupedTile{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4}, []groupedTile{groupedQ6BytesAVX2x1x1, groupedQ6BytesAVX2x1x2, groupedQ6BytesAVX2x1x3, groupedQ6BytesAVX2x1x4}, unpackQ6AVX2},
-	Q8:  {four: groupedQ8AVX2x4x1, direct: []groupedTile{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4}},
+	Q4: {groupedQ4AVX2x4x1, []groupedTile{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
+		&panelTiles{32, panelQ4AVX2, 576, groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}},
+	Q4M: {groupedQ4MAVX2x4x1, []groupedTile{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
+		&panelTiles{32, panelQ4MAVX2, 704, groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}},
+	Q6: {groupedQ6AVX2x4x1, []groupedTile{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
+		&panelTiles{6, panelQ6AVX2, 704, groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4}},
+	Q8: {groupedQ8AVX2x4x1, []groupedTile{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
+		&panelTiles{12, panelQ8AVX2, maxPanelGroup, groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}},
 }
 
 var groupedAVX512 = map[Packing]groupedTiles{
@@ -56,38 +71,53 @@ func (q *groupedKernel) addFour(y []float32, s int, x *Acts, t, gLo, gHi int) {
 	_, last := q.w.groupedBand(s + 3)
 	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:]
 	_, _ = last[gHi/f.unit*f.unitBytes-1], y[4*bandRows-1]
-	acts := x.grouped.rec[(t*x.groupedRecords()+gLo)*actRecord:][:(gHi-gLo)*actRecord]
+	acts := x.grouped.rec[t*x.groupedStride()+gLo*actRecord:][:(gHi-gLo)*actRecord]
 	q.tiles.four(&y[0], 0, &codes[0], &scales[0], q.w.bandBytes(), &acts[0], 0, gHi-gLo)
 }
 
-// widenTokens is the number of tokens from which codes are widened first.
-const widenTokens = 8
-
 func (q *groupedKernel) addBand(scratch *bandScratch, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
-	if q.tiles.direct == nil {
+	switch {
+	case q.tiles.direct == nil:
 		q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
-		return
-	}
-	f := groupedFormats[q.w.Packing]
-	codes, scales := q.w.groupedBand(s)
-	if tEnd-t < widenTokens || q.tiles.bytes == nil {
-		codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
-		q.addTiles(q.tiles.direct, y, ld, codes, scales, x, t, tEnd, gLo, gHi)
-		return
-	}
-	for g := gLo; g < gHi; g += widenedGroups {
-		n := min(widenedGroups, gHi-g)
-		src, dst := codes[g*f.codeBytes:(g+n)*f.codeBytes], scratch.widened[:n*8*planeBytes]
-		q.tiles.widen(&dst[0], &src[0], n)
-		q.addTiles(q.tiles.bytes, y, ld, dst, scales, x, t, tEnd, g, g+n)
+	case q.tiles.panel != nil && tEnd-t >= q.tiles.panel.from:
+		for g := gLo; g < gHi; g += panelGroups {
+			q.addPanel(scratch.panel, y, ld, s, x, t, tEnd, g, min(g+panelGroups, gHi))
+		}
+	default:
+		q.addTiles(y, ld, s, x, t, tEnd, gLo, gHi)
 	}
 }
 
-// addTiles adds groups [gLo, gHi), whose codes start at codes, tile by tile.
-func (q *groupedKernel) addTiles(tiles []groupedTile, y []float32, ld int, codes, scales []byte, x *Acts, t, tEnd, gLo, gHi int) {
-	f := groupedFormats[q.w.Packing]
+// addPanel adds groups [gLo, gHi) by way of a panel.
+func (q *groupedKernel) addPanel(panel []byte, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+	f, tiles, n := groupedFormats[q.w.Packing], q.tiles.panel, gHi-gLo
+	codes, scales := q.w.groupedBand(s)
+	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
-	lda := x.groupedRecords() * actRecord
+	panel = panel[:n*tiles.group]
+	tiles.write(&panel[0], &codes[0], &scales[0], q.w.bandBytes(), n)
+	lda := x.groupedStride()
+	for t < tEnd {
+		run, tokens := tiles.four, 4
+		if tileWidth(tEnd-t, 4) == 3 {
+			run, tokens = tiles.three, 3
+		}
+		acts := x.grouped.rec[t*lda+gLo*actRecord:]
+		_, _ = y[(tokens-1)*ld+bandRows-1], acts[(tokens-1)*lda+n*actRecord-1]
+		run(&y[0], ld, &panel[0], &acts[0], lda, n)
+		if t += tokens; t < tEnd {
+			y = y[tokens*ld:]
+		}
+	}
+}
+
+// addTiles adds groups [gLo, gHi) tile by tile.
+func (q *groupedKernel) addTiles(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+	f, tiles := groupedFormats[q.w.Packing], q.tiles.direct
+	codes, scales := q.w.groupedBand(s)
+	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
+	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
+	lda := x.groupedStride()
 	for t < tEnd {
 		n := tileWidth(tEnd-t, len(tiles))
 		acts := x.grouped.rec[t*lda+gLo*actRecord:]

@@ -39,7 +39,7 @@ func (q *groupedKernel) addBand(y []float32, ld, s int, x *Acts, t, tEnd, gLo, g
 	codes, scales := q.w.groupedBand(s)
 	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
-	lda := x.groupedRecords() * actRecord
+	lda := x.groupedStride()
 	for t < tEnd {
 		n := tileWidth(tEnd-t, len(q.tiles))
 		acts := x.grouped.rec[t*lda+gLo*actRecord:]

@@ -34,7 +34,7 @@ func (q *groupedKernel) addGeneric(y []float32, ld, s int, x *Acts, t, tEnd, gLo
 	var codes [bandRows][groupCols]int8
 	var d, least [bandRows]float32
 	var sc [bandRows][2]int32
-	size := x.groupedRecords() * actRecord
+	size := x.groupedStride()
 	for g := gLo; g < gHi; g++ {
 		for lane := range bandRows {
 			w := q.w.groupedAt(s*bandRows + lane)

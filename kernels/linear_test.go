@@ -158,7 +158,7 @@ func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
 					rows := []int{1, 15, 16, 17, 67, 131, 64, 33}[i]
 					m := randomMatrix(t, r, p, rows, cols)
 					l := mustLinear(t, pool, m)
-					for _, n := range []int{1, 2, 3, 4, 5, 9, 23} {
+					for _, n := range []int{1, 2, 3, 4, 5, 9, 23, 35} {
 						checkProduct(t, r, l, m, n)
 					}
 				}
@@ -307,7 +307,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 	pool := NewPool(1)
 	defer pool.Close()
 	onEachISA(t, func(t *testing.T) {
-		const rows, cols, n = 64, 512, 9
+		const rows, cols, n = 64, 512, 35
 		signs := []func(k int) float32{
 			func(int) float32 { return 1 }, func(int) float32 { return -1 },
 			func(k int) float32 { return float32(1 - 2*(k%2)) }, func(k int) float32 { return float32(1 - 2*(k/2%2)) },
@@ -322,7 +322,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 					for i := range x {
 						x[i] = 127 * sign(i%cols)
 					}
-					for _, tokens := range []int{1, 2, 4, n} {
+					for _, tokens := range []int{1, 2, 4, 9, n} {
 						var acts Acts
 						acts.Set(x[:tokens*cols], tokens, cols)
 						y := make([]float32, tokens*rows)

@@ -10,6 +10,10 @@ const (
 	wideTokens  = 8
 )
 
+// panelTokens are the widths of tiles over panels: six tokens and more always
+// divide into tiles of three and four.
+var panelTokens = []int{3, 4}
+
 // Offsets in an activation record.
 const (
 	recScale  = 32
@@ -25,14 +29,7 @@ type packing struct {
 	name      string
 	codeBytes int
 	unitBytes int
-	unit      int  // groups in a scale unit
-	bytes     bool // codes already unpacked, a byte each: planes as those of Q8
-}
-
-// unpacked is p with its codes as bytes.
-func (p packing) unpacked() packing {
-	p.bytes, p.codeBytes = true, 8*planeBytes
-	return p
+	unit      int // groups in a scale unit
 }
 
 var packings = []packing{
@@ -51,14 +48,16 @@ func grouped() {
 		wide(p, 4, 1)
 		for t := 1; t <= avx2Tokens; t++ {
 			narrow(p, 1, t)
-			if p.name == "Q6" {
-				narrow(p.unpacked(), 1, t)
-			}
 		}
 		for t := 1; t <= wideTokens; t++ {
 			wide(p, 1, t)
 		}
 	}
-	unpack()
+	for _, p := range packings {
+		panelWriter(p)
+		for _, t := range panelTokens {
+			panelTile(p, t)
+		}
+	}
 	quantize()
 }

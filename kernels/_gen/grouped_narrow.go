@@ -26,11 +26,7 @@ type tile struct {
 const groupedSignature = "func(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)"
 
 func begin(p packing, isa string, bands, tokens int) *tile {
-	form := ""
-	if p.bytes {
-		form = "Bytes"
-	}
-	name := fmt.Sprintf("grouped%s%s%sx%dx%d", p.name, form, isa, bands, tokens)
+	name := fmt.Sprintf("grouped%s%sx%dx%d", p.name, isa, bands, tokens)
 	text(name, groupedSignature)
 	contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of bands of %s that are", name, tokens, bands*bandRows, p.name),
 		"stride bytes apart with rows of activation records that are lda bytes apart.")
@@ -61,11 +57,19 @@ func (t *tile) code(disp int) Mem    { return t.at(t.codes, disp) }
 func (t *tile) scaleAt(disp int) Mem { return t.at(t.scales, disp) }
 func (t *tile) smallAt(disp int) Mem { return t.at(t.small, disp) }
 
+// ahead is how far the tiles of several bands prefetch codes, in each.
+const ahead = 1536
+
 // loop runs group over all groups and bands.
 func (t *tile) loop(group func()) {
 	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
 	all := func() {
 		for t.band = range t.bands {
+			if t.bands > 1 {
+				for line := 0; line < t.codeBytes; line += 64 {
+					PREFETCHT0(t.code(line + ahead))
+				}
+			}
 			group()
 		}
 		t.band = 0
@@ -140,32 +144,26 @@ func (t *tile) each(f func(i, v int)) {
 }
 
 // step adds the products of four columns, bytes at disp of the records, to
-// int16 sums. code loads the columns' codes of a vector.
+// int16 sums. code loads the columns' codes of a vector. Multiplying both
+// vectors before adding is a little faster than taking turns.
 func (t *tile) step(sum [][]reg.VecVirtual, disp int, fresh bool, code func(v int) reg.VecVirtual) {
-	add := func(a, c, m, sum reg.VecVirtual) {
-		if fresh {
-			VPMADDUBSW(a, c, sum)
-			return
-		}
-		VPMADDUBSW(a, c, m)
-		VPADDW(m, sum, sum)
-	}
-	if t.tokens == 1 {
-		a := YMM()
-		VPBROADCASTD(t.acts.at(0, disp), a)
-		for v := range vectors {
-			c := code(v)
-			add(a, c, c, sum[0][v])
-		}
-		return
-	}
 	codes := []reg.VecVirtual{code(0), code(1)}
 	for i := range t.tokens {
 		a := YMM()
 		VPBROADCASTD(t.acts.at(i, disp), a)
-		for v, c := range codes {
-			add(a, c, YMM(), sum[i][v])
+		if fresh {
+			VPMADDUBSW(a, codes[0], sum[i][0])
+			VPMADDUBSW(a, codes[1], sum[i][1])
+			continue
 		}
+		first, second := YMM(), a
+		if t.tokens == 1 { // codes are not needed again
+			first, second = codes[0], codes[1]
+		}
+		VPMADDUBSW(a, codes[0], first)
+		VPMADDUBSW(a, codes[1], second)
+		VPADDW(first, sum[i][0], sum[i][0])
+		VPADDW(second, sum[i][1], sum[i][1])
 	}
 }
 
@@ -206,17 +204,21 @@ func (t *tile) narrowQ4() func() {
 		}
 		sc := t.pairs(64, VPMOVZXBW)
 		t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
-		least := make([]reg.VecVirtual, vectors)
-		for v := range vectors {
-			d := YMM()
-			least[v] = YMM()
-			VPMOVZXBD(t.smallAt(80+v*8), least[v])
-			VCVTDQ2PS(least[v], least[v])
-			VCVTPH2PS(t.scaleAt(32+v*16), d)
-			VMULPS(d, least[v], least[v])
-		}
-		t.finish(sum, least)
+		t.finish(sum, t.minimums())
 	}
+}
+
+// minimums gives dmin·m of the current group.
+func (t *tile) minimums() []reg.VecVirtual {
+	least := grid(1)[0]
+	for v := range vectors {
+		d := YMM()
+		VPMOVZXBD(t.smallAt(80+v*8), least[v])
+		VCVTDQ2PS(least[v], least[v])
+		VCVTPH2PS(t.scaleAt(32+v*16), d)
+		VMULPS(d, least[v], least[v])
+	}
+	return least
 }
 
 // pairs widens the sixteen byte scales at disp to int16, each twice, so that
@@ -264,17 +266,12 @@ func (t *tile) finish(sum [][]reg.VecVirtual, least []reg.VecVirtual) {
 
 func (t *tile) narrowQ6() func() {
 	low, high := YMM(), YMM()
-	if !t.bytes {
-		sixBitMasks(low, high)
-	}
+	fillLanes(0x0f0f0f0f, low)
+	fillLanes(0x30303030, high)
 	code := func(h, p int) func(v int) reg.VecVirtual {
 		return func(v int) reg.VecVirtual {
 			c := YMM()
-			if t.bytes {
-				VMOVDQU(t.code((4*h+p)*planeBytes+v*32), c)
-			} else {
-				sixBits(t.code, h, p, v, low, high, c)
-			}
+			t.sixBits(h, p, v, low, high, c)
 			return c
 		}
 	}
@@ -300,42 +297,67 @@ func (t *tile) narrowQ6() func() {
 	}
 }
 
+// sixBits sets code to the 6-bit codes of step 4h+p, vector v.
+func (t *tile) sixBits(h, p, v int, low, high, code reg.VecVirtual) {
+	nibbles := t.code(p*planeBytes + v*32)
+	if h == 0 {
+		VPAND(nibbles, low, code)
+	} else {
+		VMOVDQU(nibbles, code)
+		VPSRLW(Imm(4), code, code)
+		VPAND(low, code, code)
+	}
+	pair := YMM()
+	VMOVDQU(t.code(nibbleBytes+h*planeBytes+v*32), pair)
+	switch p { // field p moves to bits 4 and 5; the mask drops the others
+	case 0, 1:
+		VPSLLW(Imm(uint64(4-2*p)), pair, pair)
+	case 3:
+		VPSRLW(Imm(2), pair, pair)
+	}
+	VPAND(high, pair, pair)
+	VPOR(pair, code, code)
+}
+
 // narrowQ8 multiplies |w| with activations of w's sign, because the byte
-// multiply-add wants one unsigned side. A pair's sum is at most 2·128·127.
+// multiply-add wants one unsigned side. A pair's sum is at most 2·128·127. For
+// several tokens the sign is put on by a complement and a subtraction, since
+// the instruction for it waits for the units that multiply.
 func (t *tile) narrowQ8() func() {
-	ones := YMM()
+	ones, none := YMM(), YMM()
 	fillLanes(0x00010001, ones)
+	if t.tokens > 1 {
+		zeroY(none)
+	}
 	return func() {
 		sum := grid(t.tokens)
-		add := func(j int, a, w, size, sum reg.VecVirtual) {
-			m := YMM()
-			VPSIGNB(w, a, m)
-			VPMADDUBSW(m, size, m)
-			if j == 0 {
-				VPMADDWD(ones, m, sum)
-				return
-			}
-			VPMADDWD(ones, m, m)
-			VPADDD(m, sum, sum)
-		}
 		for j := range 8 {
 			w, size := grid(1)[0], grid(1)[0]
-			load := func(v int) {
+			for v := range vectors {
 				VMOVDQU(t.code(j*planeBytes+v*32), w[v])
 				VPABSB(w[v], size[v])
-			}
-			if t.tokens > 1 {
-				load(0)
-				load(1)
+				if t.tokens > 1 {
+					VPCMPGTB(w[v], none, w[v])
+				}
 			}
 			for i := range t.tokens {
 				a := YMM()
 				VPBROADCASTD(t.acts.at(i, 4*j), a)
 				for v := range vectors {
+					m := YMM()
 					if t.tokens == 1 {
-						load(v)
+						VPSIGNB(w[v], a, m)
+					} else {
+						VPXOR(w[v], a, m)
+						VPSUBB(w[v], m, m)
 					}
-					add(j, a, w[v], size[v], sum[i][v])
+					VPMADDUBSW(m, size[v], m)
+					if j == 0 {
+						VPMADDWD(ones, m, sum[i][v])
+						continue
+					}
+					VPMADDWD(ones, m, m)
+					VPADDD(m, sum[i][v], sum[i][v])
 				}
 			}
 		}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// A panel is some groups of one band unfolded for products with many tokens:
+// what a tile would do to codes and scales is done once. A group is
+//
+//	  0  codes u8, planes as those of Q8: Q8 their sizes, the others as they are
+//	512  d f32[16]
+//	576  Q4M, Q6: byte scales int16[32], each twice. Q8: sum of the negative
+//	     codes' sizes, int32[16]
+//	640  Q4M: dmin·m f32[16]. Q6: scales of the second half, int16[32].
+//	     Q8: 0xff where a code is negative, planes as the codes
+const (
+	panelD     = 8 * planeBytes
+	panelSmall = panelD + 64
+	panelLast  = panelSmall + 64
+)
+
+// panelBytes is the size of a group of a panel.
+var panelBytes = map[string]int{"Q4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast + 64, "Q8": panelLast + 8*planeBytes}
+
+// panelWriter generates the routine that unfolds groups. It reads ahead of
+// itself, for its loads are the only ones that wait for memory.
+func panelWriter(p packing) {
+	name := "panel" + p.name + "AVX2"
+	text(name, "func(dst *byte, codes *byte, scales *byte, ahead int, groups int)")
+	contract(name+" unfolds groups ≥ 1 groups of "+p.name+", whole scale units, into a panel; it prefetches",
+		"those that lie ahead bytes further on.")
+	t := &tile{packing: p, bands: 1}
+	dst := Load(Param("dst"), GP64()).(reg.GPVirtual)
+	ahead := Load(Param("ahead"), GP64()).(reg.GPVirtual)
+	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
+	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
+	to := func(disp int) Mem { return Mem{Base: dst, Disp: disp} }
+	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "Q6": t.unfold6, "Q8": t.unfold8}[p.name]()
+	t.loop(func() {
+		for line := 0; line < p.codeBytes; line += 64 {
+			PREFETCHT1(Mem{Base: t.codes, Index: ahead, Scale: 1, Disp: line})
+		}
+		PREFETCHT1(Mem{Base: t.scales, Index: ahead, Scale: 1})
+		codes(to)
+		t.unfoldScales(to)
+		ADDQ(U32(uint32(panelBytes[p.name])), dst)
+	})
+	done()
+}
+
+// unfoldScales writes the scales of the current group.
+func (t *tile) unfoldScales(to func(int) Mem) {
+	for v := range vectors {
+		d := YMM()
+		VCVTPH2PS(t.scaleAt(v*16), d)
+		VMOVUPS(d, to(panelD+v*32))
+	}
+	pairs := func(disp, at int, widen func(...Op)) {
+		for v, sc := range t.pairs(disp, widen) {
+			VMOVDQU(sc, to(at+v*32))
+		}
+	}
+	switch t.name {
+	case "Q4M":
+		pairs(64, panelSmall, VPMOVZXBW)
+		for v, least := range t.minimums() {
+			VMOVUPS(least, to(panelLast+v*32))
+		}
+	case "Q6":
+		pairs(32, panelSmall, VPMOVSXBW)
+		pairs(48, panelLast, VPMOVSXBW)
+	}
+}
+
+func (t *tile) unfold4() func(to func(int) Mem) {
+	low := YMM()
+	fillLanes(0x0f0f0f0f, low)
+	return func(to func(int) Mem) {
+		for p := range 4 {
+			for v := range vectors {
+				a, b := YMM(), YMM()
+				VMOVDQU(t.code(p*planeBytes+v*32), a)
+				VPSRLW(Imm(4), a, b)
+				VPAND(low, a, a)
+				VPAND(low, b, b)
+				VMOVDQU(a, to(p*planeBytes+v*32))
+				VMOVDQU(b, to((4+p)*planeBytes+v*32))
+			}
+		}
+	}
+}
+
+func (t *tile) unfold6() func(to func(int) Mem) {
+	low, high := YMM(), YMM()
+	fillLanes(0x0f0f0f0f, low)
+	fillLanes(0x30303030, high)
+	return func(to func(int) Mem) {
+		for h := range 2 {
+			for p := range 4 {
+				for v := range vectors {
+					code := YMM()
+					t.sixBits(h, p, v, low, high, code)
+					VMOVDQU(code, to((4*h+p)*planeBytes+32*v))
+				}
+			}
+		}
+	}
+}
+
+func (t *tile) unfold8() func(to func(int) Mem) {
+	none, ones8, ones16 := YMM(), YMM(), YMM()
+	zeroY(none)
+	fillLanes(0x01010101, ones8)
+	fillLanes(0x00010001, ones16)
+	return func(to func(int) Mem) {
+		sum := grid(1)[0]
+		for j := range 8 {
+			for v := range vectors {
+				w, size, m := YMM(), YMM(), YMM()
+				VMOVDQU(t.code(j*planeBytes+v*32), w)
+				VPABSB(w, size)
+				VMOVDQU(size, to(j*planeBytes+v*32))
+				VPCMPGTB(w, none, w)
+				VMOVDQU(w, to(panelLast+j*planeBytes+v*32))
+				VPAND(w, size, m)
+				if j == 0 {
+					VPMADDUBSW(ones8, m, sum[v])
+					continue
+				}
+				VPMADDUBSW(ones8, m, m)
+				VPADDW(m, sum[v], sum[v])
+			}
+		}
+		for v, s := range sum {
+			VPMADDWD(ones16, s, s)
+			VMOVDQU(s, to(panelSmall+v*32))
+		}
+	}
+}

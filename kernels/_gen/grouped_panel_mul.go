@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// panelTile generates an AVX2 tile over a panel.
+func panelTile(p packing, tokens int) {
+	name := fmt.Sprintf("grouped%sPanelAVX2x%d", p.name, tokens)
+	text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)")
+	contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of groups ≥ 1 groups of a", name, tokens, bandRows),
+		fmt.Sprintf("panel of %s with rows of activation records that are lda bytes apart.", p.name))
+	t := &tile{packing: p, bands: 1, tokens: tokens}
+	t.codes = Load(Param("panel"), GP64()).(reg.GPVirtual)
+	t.acts = newRows("acts", "lda", 0, tokens)
+	t.y = newRows("y", "ld", 2, tokens)
+	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
+	group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "Q6": t.panelQ6, "Q8": t.panelQ8}[p.name]()
+	Label("loop")
+	group()
+	ADDQ(U32(uint32(panelBytes[p.name])), t.codes)
+	t.acts.advance(actRecord)
+	DECQ(groups)
+	JNE(LabelRef("loop"))
+	done()
+}
+
+// panelCode gives the loader of the codes of step j.
+func (t *tile) panelCode(j int) func(v int) reg.VecVirtual {
+	return func(v int) reg.VecVirtual {
+		c := YMM()
+		VMOVDQU(t.code(j*planeBytes+v*32), c)
+		return c
+	}
+}
+
+// start sets both sums of each token to the dword at disp of its record.
+func (t *tile) start(sum [][]reg.VecVirtual, disp int) {
+	for i := range sum {
+		VPBROADCASTD(t.acts.at(i, disp), sum[i][0])
+		VMOVDQA(sum[i][0], sum[i][1])
+	}
+}
+
+func (t *tile) panelQ4() func() {
+	ones := YMM()
+	if t.name == "Q4" {
+		fillLanes(0x00010001, ones)
+	}
+	return func() {
+		sum := grid(t.tokens)
+		if t.name == "Q4" {
+			Comment("sums start at -8 times those of the activations")
+			t.start(sum, recStart4)
+		}
+		for j := range 8 {
+			t.step(sum, 4*j, j == 0 && t.name == "Q4M", t.panelCode(j))
+		}
+		t.each(func(i, v int) {
+			if t.name == "Q4" {
+				VPMADDWD(ones, sum[i][v], sum[i][v])
+			} else {
+				VPMADDWD(t.code(panelSmall+v*32), sum[i][v], sum[i][v])
+			}
+		})
+		t.panelFinish(sum)
+	}
+}
+
+func (t *tile) panelQ6() func() {
+	spill := AllocLocal(t.tokens * bandRows * 4) // the first half's sums: registers run out
+	place := func(i, v int) Mem { return spill.Offset((i*vectors + v) * 32) }
+	return func() {
+		for h := range 2 {
+			Commentf("columns %d to %d, sums from -32 times those of the activations", 16*h, 16*h+15)
+			sum := grid(t.tokens)
+			t.start(sum, recStart6+4*h)
+			for p := range 4 {
+				t.step(sum, 16*h+4*p, false, t.panelCode(4*h+p))
+			}
+			t.each(func(i, v int) { VPMADDWD(t.code(panelSmall+64*h+v*32), sum[i][v], sum[i][v]) })
+			if h == 0 {
+				t.each(func(i, v int) { VMOVDQU(sum[i][v], place(i, v)) })
+				continue
+			}
+			t.each(func(i, v int) { VPADDD(place(i, v), sum[i][v], sum[i][v]) })
+			t.panelFinish(sum)
+		}
+	}
+}
+
+// panelQ8 multiplies |w| with the activations, or with their complement where
+// w is negative: -a-1, which is a sign's work in half the time. The sums start
+// at what those ones take off. A pair's sum is within ±2·128·128 and fits.
+func (t *tile) panelQ8() func() {
+	ones := YMM()
+	fillLanes(0x00010001, ones)
+	return func() {
+		sum := grid(t.tokens)
+		for j := range 8 {
+			size := []reg.VecVirtual{t.panelCode(j)(0), t.panelCode(j)(1)}
+			negative := grid(1)[0]
+			for v := range vectors {
+				VMOVDQU(t.code(panelLast+j*planeBytes+v*32), negative[v])
+			}
+			for i := range t.tokens {
+				a := YMM()
+				VPBROADCASTD(t.acts.at(i, 4*j), a)
+				m := []reg.VecVirtual{YMM(), a}
+				for v := range vectors {
+					VPXOR(a, negative[v], m[v])
+				}
+				for v := range vectors {
+					VPMADDUBSW(m[v], size[v], m[v])
+				}
+				for v := range vectors {
+					VPMADDWD(ones, m[v], m[v])
+				}
+				for v := range vectors {
+					if j == 0 {
+						VPADDD(t.code(panelSmall+v*32), m[v], sum[i][v])
+					} else {
+						VPADDD(m[v], sum[i][v], sum[i][v])
+					}
+				}
+			}
+		}
+		t.panelFinish(sum)
+	}
+}
+
+// panelFinish is finish with unfolded scales.
+func (t *tile) panelFinish(sum [][]reg.VecVirtual) {
+	for i := range t.tokens {
+		for v := range vectors {
+			VCVTDQ2PS(sum[i][v], sum[i][v])
+			VMULPS(t.code(panelD+v*32), sum[i][v], sum[i][v])
+		}
+		if t.name == "Q4M" {
+			a := YMM()
+			VBROADCASTSS(t.acts.at(i, recSum), a)
+			for v := range vectors {
+				VFNMADD231PS(t.code(panelLast+v*32), a, sum[i][v])
+			}
+		}
+		a := YMM()
+		VBROADCASTSS(t.acts.at(i, recScale), a)
+		for v := range vectors {
+			VFMADD213PS(t.y.at(i, v*32), a, sum[i][v])
+			VMOVUPS(sum[i][v], t.y.at(i, v*32))
+		}
+	}
+}
