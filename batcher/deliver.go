@@ -9,18 +9,20 @@ import (
 
 // deliver hands the results of a step to their callers.
 func (e *Engine) deliver(st *StepStats) {
-	e.draws = e.draws[:0]
+	e.draws, e.firsts = e.draws[:0], e.firsts[:0]
+	e.lasts = slices.Grow(e.lasts[:0], st.Rows)[:st.Rows]
+	clear(e.lasts)
 	for i := range e.spans {
 		e.prepare(&e.spans[i])
 	}
 	if pool := e.opt.Pool; pool != nil {
 		meter := pool.Meter()
 		start := meter.Start()
-		pool.Run((*sampling)(e), len(e.draws))
+		pool.Run((*sampling)(e), len(e.firsts))
 		meter.Stop(kernels.KernelSampling, start, pool.Threads(), 0, 0)
 	} else {
-		for i := range e.draws {
-			e.workers[0].run(&e.draws[i])
+		for i := range e.firsts {
+			(*sampling)(e).Do(0, i)
 		}
 	}
 	now := e.opt.Now()
@@ -39,8 +41,17 @@ func (e *Engine) deliver(st *StepStats) {
 // sampling is an Engine whose draws a worker pool runs.
 type sampling Engine
 
-// Do runs draw i.
-func (e *sampling) Do(worker, i int) { e.workers[worker].run(&e.draws[i]) }
+// Do runs the draws from one row.
+func (e *sampling) Do(worker, i int) {
+	s, d := &e.workers[worker], &e.draws[e.firsts[i]]
+	d.shared = d.next > 0
+	s.run(d)
+	for d.next > 0 {
+		d = &e.draws[d.next]
+		d.shared = true
+		s.again(d)
+	}
+}
 
 // prepare notes the progress of a span and copies what sampling its rows
 // needs, so that no lock is held while sampling.
@@ -68,8 +79,7 @@ func (e *Engine) prepare(p *span) {
 		e.copyLogits(s, e.row(p.row))
 	case wantTokens:
 		p.turn = len(e.draws)
-		d := e.nextDraw(e.row(p.row))
-		d.shared = p.lead != nil || s.riders > 0
+		d := e.nextDraw(p.row)
 		d.params, d.id, d.position, d.prompt = s.order.params, sampled, len(s.tokens), s.prompt
 		d.tokens = d.tokens[:0]
 		if d.params.looksBack() {
@@ -78,7 +88,7 @@ func (e *Engine) prepare(p *span) {
 	case wantScores:
 		p.turn = len(e.draws)
 		for i := range p.out {
-			d := e.nextDraw(e.row(p.row + i))
+			d := e.nextDraw(p.row + i)
 			d.params, d.id = Params{Logprobs: true, TopLogprobs: s.order.top}, s.tokens[first+i+1]
 		}
 	}
@@ -89,12 +99,19 @@ func (e *Engine) row(i int) []float32 {
 	return e.batch.Logits[i*e.cfg.Outputs : (i+1)*e.cfg.Outputs]
 }
 
-// nextDraw adds a draw and keeps the memory of the one that was there.
-func (e *Engine) nextDraw(row []float32) *draw {
+// nextDraw adds a draw from a row, behind the others from it, and keeps the
+// memory of the one that was there.
+func (e *Engine) nextDraw(row int) *draw {
 	n := len(e.draws)
 	e.draws = slices.Grow(e.draws, 1)[:n+1]
+	if last := e.lasts[row] - 1; last >= 0 {
+		e.draws[last].next = n
+	} else {
+		e.firsts = append(e.firsts, n)
+	}
+	e.lasts[row] = n + 1
 	d := &e.draws[n]
-	d.row, d.shared, d.err = row, false, nil
+	d.row, d.next, d.err = e.row(row), 0, nil
 	return d
 }
 
@@ -131,13 +148,16 @@ func (e *Engine) commit(p *span, now time.Time) int {
 		return 0
 	}
 	d := &e.draws[p.turn]
-	s.cond.Broadcast()
 	if d.err != nil {
 		s.err = d.err
 		s.epoch++
+		s.cond.Broadcast()
 		return 0
 	}
 	e.push(s, d.tok)
+	if o := &s.order; o.kind == nothing || s.stalled || len(s.unread) >= o.params.Gather {
+		s.cond.Broadcast()
+	}
 	s.timing.LastToken = now
 	if s.timing.FirstToken.IsZero() {
 		s.timing.FirstToken = now

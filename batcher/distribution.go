@@ -16,6 +16,7 @@ const expFloor float32 = -40
 // NaN has none.
 type scaled struct {
 	row      []float32
+	own      bool // row is the one that draws share
 	max, inv float32
 	floor    float32
 }
@@ -48,23 +49,34 @@ func (s *sampler) weigh(x *scaled, i int) float64 {
 	return float64(sum)
 }
 
-// total is the sum of all weights, floor aside; s.sums are those of the runs.
-func (s *sampler) total(x *scaled) float64 {
-	s.sums = s.sums[:0]
-	z := 0.0
+// total sums all weights, floor aside.
+func (s *sampler) total(x *scaled) *masses {
+	k := &s.known
+	m := &k.other
+	if x.own {
+		for i := range k.masses[:k.summed] {
+			if k.masses[i].inv == x.inv {
+				return &k.masses[i]
+			}
+		}
+		m = &k.masses[min(k.summed, len(k.masses)-1)]
+		k.summed = min(k.summed+1, len(k.masses))
+	}
+	m.inv, m.sum, m.runs = x.inv, 0, m.runs[:0]
 	for i := range x.runs() {
 		part := s.weigh(x, i)
-		s.sums = append(s.sums, part)
-		z += part
+		m.runs = append(m.runs, part)
+		m.sum += part
 	}
-	return z
+	return m
 }
 
 // pick draws from the whole distribution by inverting its cumulative sum at u.
 func (s *sampler) pick(x *scaled, u float64, best int32) int32 {
-	at, i := u*s.total(x), 0
-	for i < len(s.sums)-1 && at >= s.sums[i] {
-		at -= s.sums[i]
+	m := s.total(x)
+	at, i := u*m.sum, 0
+	for i < len(m.runs)-1 && at >= m.runs[i] {
+		at -= m.runs[i]
 		i++
 	}
 	s.weigh(x, i)
@@ -135,7 +147,7 @@ func (s *sampler) gather(x *scaled) {
 // or below a weight w weigh len·w together at most, so none below
 // (1-p)·total/len is needed; mostly a far shorter list will do.
 func (s *sampler) gatherMass(x *scaled, p float64) {
-	need := p * s.total(x)
+	need := p * s.total(x).sum
 	lowest := float32(math.Log((1-p)/p*need/float64(len(x.row)))) - 1e-3
 	for floor := float32(-3); ; floor *= 1.5 {
 		x.floor = max(floor, lowest)
@@ -316,17 +328,20 @@ func certainty(row []float32, norm float32) float32 {
 // report fills the log-probability of tok, and its best alternatives, from
 // unmodified logits.
 func (s *sampler) report(tok *Token, row []float32, top int) {
-	best := argmax(row)
+	best := s.best(row, true)
 	if best < 0 || math.IsInf(float64(row[best]), 1) {
 		tok.Logprob = negInf
 		return
 	}
-	x := &scaled{row: row, max: row[best], inv: 1, floor: negInf}
-	norm := x.max + float32(math.Log(s.total(x)))
+	x := &scaled{row: row, own: true, max: row[best], inv: 1, floor: negInf}
+	norm := x.max + float32(math.Log(s.total(x).sum))
 	if tok.Logprob = row[tok.ID] - norm; tok.Logprob != tok.Logprob {
 		tok.Logprob = negInf
 	}
-	tok.Certainty = certainty(row, norm)
+	if k := &s.known; !k.certain {
+		k.certain, k.certainty = true, certainty(row, norm)
+	}
+	tok.Certainty = s.known.certainty
 	if top == 0 {
 		return
 	}

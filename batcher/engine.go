@@ -49,6 +49,8 @@ type Engine struct {
 	batch   models.Batch
 	spans   []span
 	draws   []draw
+	firsts  []int // the first draw from each row that has one
+	lasts   []int // for each row of logits: its last draw so far, plus one; 0: none
 	workers []sampler
 
 	counts Stats

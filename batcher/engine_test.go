@@ -206,3 +206,18 @@ func TestAFailingStepReachesEverySequence(t *testing.T) {
 		})
 	}
 }
+
+func TestAReaderThatGathersIsWokenForTheLastTokensToo(t *testing.T) {
+	m := &toy.Model{}
+	prompt := []int32{3, 1, 4}
+	for _, gather := range []int{1, 7, 40, 1000} { // more than may be unread, too
+		p := Params{MaxTokens: 100, Gather: gather}
+		start(t, m, 64, 4, DefaultOptions(), func(t *testing.T, r rig) {
+			s := r.open(prompt...)
+			defer s.Close()
+			if got, want := collect(t, s, p), expect(m, prompt, 100, p); !slices.Equal(got, want) {
+				t.Errorf("gathering %d: %v, want %v", gather, got, want)
+			}
+		})
+	}
+}

@@ -20,6 +20,7 @@ type draw struct {
 	position int     // of the token in its sequence
 	tokens   []int32 // all tokens before it, when Params.looksBack
 	prompt   int     // of them belong to the prompt
+	next     int     // index of the next draw from row; 0: none
 
 	tok Token
 	err error
@@ -33,7 +34,26 @@ type sampler struct {
 	counts  []int32  // [vocabulary], zero between uses
 	mask    []uint64 // one bit a token
 	weights [runLen]float32
-	sums    []float64
+	known   known
+}
+
+// known is what has been found out about the row that draws share, so that it
+// is found out once.
+type known struct {
+	searched  bool
+	best      int32 // argmax
+	masses    [2]masses
+	summed    int    // of masses
+	other     masses // of a row that is not shared
+	certain   bool
+	certainty float32
+}
+
+// masses are the sums of a row's weights.
+type masses struct {
+	inv  float32   // scaled.inv that they were taken with
+	sum  float64   // of all
+	runs []float64 // of each run
 }
 
 // looksBack tells whether sampling depends on the tokens so far.
@@ -55,6 +75,12 @@ func on(p float32) bool { return p > 0 && p < 1 }
 
 // run fills d.tok or d.err.
 func (s *sampler) run(d *draw) {
+	s.known.searched, s.known.summed, s.known.certain = false, 0, false
+	s.again(d)
+}
+
+// again is run for a further draw from the row of the one before.
+func (s *sampler) again(d *draw) {
 	p := &d.params
 	report := p.Logprobs || p.TopLogprobs > 0
 	row := d.row
@@ -172,11 +198,12 @@ func (s *sampler) frequency(row []float32, tokens []int32, each, once float32) {
 // choose is the token that row and the parameters lead to, or -1.
 func (s *sampler) choose(row []float32, d *draw) int32 {
 	p := &d.params
-	best := argmax(row)
+	own := &row[0] == &d.row[0]
+	best := s.best(row, own)
 	if best < 0 || p.Temperature == 0 || math.IsInf(float64(row[best]), 1) {
 		return best
 	}
-	x := &scaled{row: row, max: row[best], inv: 1 / p.Temperature, floor: expFloor}
+	x := &scaled{row: row, own: own, max: row[best], inv: 1 / p.Temperature, floor: expFloor}
 	if p.MinP > 0 {
 		bound := float32(math.Log(float64(p.MinP)))
 		x.floor = max(x.floor, math.Nextafter32(bound, negInf)) // floor itself is out
@@ -187,6 +214,17 @@ func (s *sampler) choose(row []float32, d *draw) int32 {
 	}
 	s.truncate(x, p)
 	return pickFound(s.found, u)
+}
+
+// best is argmax, of the row that draws share if own.
+func (s *sampler) best(row []float32, own bool) int32 {
+	if !own {
+		return argmax(row)
+	}
+	if k := &s.known; !k.searched {
+		k.searched, k.best = true, argmax(row)
+	}
+	return s.known.best
 }
 
 // argmax is the lowest index of the largest number, or -1 when there is none

@@ -38,9 +38,13 @@ func BenchmarkSample(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/threads=%d", c.name, threads), func(b *testing.B) {
 				pool := kernels.NewPool(threads)
 				defer pool.Close()
-				e := &Engine{workers: make([]sampler, threads)}
+				e := &Engine{workers: make([]sampler, threads), lasts: make([]int, rows)}
+				e.cfg.Outputs = vocab
 				for i := range rows {
-					d := e.nextDraw(gaussian(vocab, uint64(i)))
+					e.batch.Logits = append(e.batch.Logits, gaussian(vocab, uint64(i))...)
+				}
+				for i := range rows {
+					d := e.nextDraw(i)
 					d.params, d.id, d.position = c.p, sampled, i
 				}
 				b.ReportAllocs()

@@ -14,7 +14,6 @@ type twinship struct {
 	sum    uint64    // hash of the first summed tokens
 	summed int       // target, between steps
 	lead   *Sequence // in the step under way: who is computed in its place
-	riders int       // in the step under way: how many have it as their lead
 	slot   int       // in the step under way: a lead's span, or -1
 }
 
@@ -44,7 +43,7 @@ func (s *Sequence) forget(n int) {
 func (e *Engine) pair() {
 	clear(e.twins)
 	for _, s := range e.active {
-		s.lead, s.riders, s.slot = nil, 0, -1
+		s.lead, s.slot = nil, -1
 		key := likeness{s.sum, s.want}
 		lead := e.twins[key]
 		switch {
@@ -52,7 +51,6 @@ func (e *Engine) pair() {
 			e.twins[key] = s
 		case s.equals(lead):
 			s.lead = lead
-			lead.riders++
 		}
 	}
 }

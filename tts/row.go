@@ -87,6 +87,10 @@ func most[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
 	return nil, nil
 }
 
+// gather is how many tokens a row takes in at once: few enough for a budget to
+// end the work in time.
+const gather = 16
+
 // decode starts the generation of all rows in one step of the engine, each to
 // the end of its solution step or, with whole set, to its own end. The rows'
 // places among the search's rows begin at first; they are part of the
@@ -100,6 +104,9 @@ func (r *searching) decode(ctx context.Context, rows []*row, first int, whole bo
 		p.Candidate, p.Temperature, p.Logprobs, p.Stop = first+i, r.temperature, true, r.breaks
 		if w.whole = whole; whole {
 			w.limit, p.Stop = math.MaxInt, r.ends
+		}
+		if len(r.req.Stop) == 0 { // else each token may be the last
+			p.Gather = gather
 		}
 		if m := r.req.Sampling.MaxTokens; m > 0 {
 			w.limit = min(w.limit, m)
