@@ -16,6 +16,7 @@ type variant struct {
 	headNorm bool // queries and keys: RMSNorm of each head ahead of the rotation
 	subNorm  bool // RMSNorm of what attn_output and ffn_down read
 	scales   bool // matrices may have a factor of their own, *.scale
+	fused    bool // q, k and v are stored as one matrix, gate and up as another
 	glu      gatedUnit
 }
 
@@ -28,6 +29,8 @@ var architectures = map[string]variant{
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
 	"qwen2": {glu: kernels.SwiGLU, rope: ropeHalves},
 	"qwen3": {glu: kernels.SwiGLU, rope: ropeHalves, headNorm: true},
+	// Abdin et al. 2024, "Phi-3", §2.
+	"phi3": {glu: kernels.SwiGLU, rope: ropeHalves, fused: true},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
 	"smollm3": {glu: kernels.SwiGLU, still: 4},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.

@@ -54,18 +54,27 @@ func newDecoder(l *loader, v variant) Model {
 		}
 		y := layer{
 			attnNorm: l.vector(name("attn_norm.weight"), c.Hidden),
-			q:        l.matrix(name("attn_q.weight"), q, c.Hidden),
-			k:        l.matrix(name("attn_k.weight"), kv, c.Hidden),
-			v:        l.matrix(name("attn_v.weight"), kv, c.Hidden),
 			qHeads:   heads{bias: l.optionalVector(name("attn_q.bias"), q), rope: order},
 			kHeads:   heads{bias: l.optionalVector(name("attn_k.bias"), kv), rope: order},
 			vBias:    l.optionalVector(name("attn_v.bias"), kv),
 			o:        l.matrix(name("attn_output.weight"), c.Hidden, q),
 			oBias:    l.optionalVector(name("attn_output.bias"), c.Hidden),
 			ffnNorm:  l.vector(name("ffn_norm.weight"), c.Hidden),
-			gate:     l.matrix(name("ffn_gate.weight"), c.FFN, c.Hidden),
-			up:       l.matrix(name("ffn_up.weight"), c.FFN, c.Hidden),
 			down:     l.matrix(name("ffn_down.weight"), c.Hidden, c.FFN),
+		}
+		if v.fused {
+			qkv, up := name("attn_qkv.weight"), name("ffn_up.weight")
+			y.q = l.part(qkv, q+2*kv, 0, q, c.Hidden)
+			y.k = l.part(qkv, q+2*kv, q, q+kv, c.Hidden)
+			y.v = l.part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden)
+			y.gate = l.part(up, 2*c.FFN, 0, c.FFN, c.Hidden)
+			y.up = l.part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden)
+		} else {
+			y.q = l.matrix(name("attn_q.weight"), q, c.Hidden)
+			y.k = l.matrix(name("attn_k.weight"), kv, c.Hidden)
+			y.v = l.matrix(name("attn_v.weight"), kv, c.Hidden)
+			y.gate = l.matrix(name("ffn_gate.weight"), c.FFN, c.Hidden)
+			y.up = l.matrix(name("ffn_up.weight"), c.FFN, c.Hidden)
 		}
 		if v.headNorm {
 			y.qHeads.norm = l.vector(name("attn_q_norm.weight"), c.HeadDim)

@@ -3,6 +3,7 @@ package models
 import (
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -32,18 +33,46 @@ type golden struct {
 	} `json:"story"`
 }
 
-// readGolden reads dir/golden.json and its exact logits [len(Tokens)][Vocab].
-func readGolden(t *testing.T, dir string) (golden, []float32) {
+// reference is a reference model: a folder, and of what is in it the values for
+// one context, where they depend on it.
+type reference struct {
+	dir     string
+	context int // 0: any
+}
+
+func (r reference) String() string {
+	if r.context > 0 {
+		return fmt.Sprintf("%s.nctx%d", filepath.Base(r.dir), r.context)
+	}
+	return filepath.Base(r.dir)
+}
+
+// file is the path of one of its files.
+func (r reference) file(name, ext string) string {
+	if r.context > 0 {
+		name += fmt.Sprintf(".nctx%d", r.context)
+	}
+	return filepath.Join(r.dir, name+ext)
+}
+
+// open loads the model.
+func (r reference) open(t testing.TB, opt LoadOptions) Model {
+	opt.Context = r.context
+	return openModel(t, filepath.Join(r.dir, "model.gguf"), opt)
+}
+
+// readGolden reads a reference's description and its exact logits [len(Tokens)][Vocab].
+func readGolden(t *testing.T, r reference) (golden, []float32) {
 	t.Helper()
 	var g golden
-	raw, err := os.ReadFile(filepath.Join(dir, "golden.json"))
+	raw, err := os.ReadFile(r.file("golden", ".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(raw, &g); err != nil {
 		t.Fatal(err)
 	}
-	npy, err := os.ReadFile(filepath.Join(dir, "logits_exact.npy"))
+	npy, err := os.ReadFile(r.file("logits_exact", ".npy"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +83,7 @@ func readGolden(t *testing.T, dir string) (golden, []float32) {
 		logits[i] = math.Float32frombits(binary.LittleEndian.Uint32(npy[4*i:]))
 	}
 	if len(logits) != len(g.Tokens)*g.Vocab {
-		t.Fatalf("%s: %d logits for %d tokens of %d", dir, len(logits), len(g.Tokens), g.Vocab)
+		t.Fatalf("%v: %d logits for %d tokens of %d", r, len(logits), len(g.Tokens), g.Vocab)
 	}
 	return g, logits
 }
@@ -132,30 +161,34 @@ var goldenModels = []string{
 	"qwen2", "qwen3", "smollm3", "bitnet-f16-scales", "bitnet-i2s", "bitnet-tq2_0", "bitnet-b1.58-f16", "bitnet-b1.58-i2s",
 }
 
-// goldenDirs are the reference models at hand: those kept beside the tests,
+// references are the reference models at hand: those kept beside the tests,
 // and the larger collection when LUTRA_GOLDEN names it.
-func goldenDirs(t *testing.T) []string {
+func references(t *testing.T) []reference {
 	t.Helper()
 	dirs, err := filepath.Glob("testdata/golden/*/golden.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range dirs {
-		dirs[i] = filepath.Dir(dirs[i])
+	var all []reference
+	for _, path := range dirs {
+		all = append(all, reference{dir: filepath.Dir(path)})
 	}
 	if root := os.Getenv("LUTRA_GOLDEN"); root != "" {
 		for _, name := range goldenModels {
-			dirs = append(dirs, filepath.Join(root, "models", name))
+			all = append(all, reference{dir: filepath.Join(root, "models", name)})
+		}
+		for _, context := range []int{256, 512} { // short and long factors
+			all = append(all, reference{filepath.Join(root, "models", "phi3-longrope"), context})
 		}
 	}
-	return dirs
+	return all
 }
 
 func TestLogitsAgreeWithAnIndependentForwardPass(t *testing.T) {
-	for _, dir := range goldenDirs(t) {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			g, want := readGolden(t, dir)
-			m := openModel(t, filepath.Join(dir, "model.gguf"), LoadOptions{})
+	for _, ref := range references(t) {
+		t.Run(ref.String(), func(t *testing.T) {
+			g, want := readGolden(t, ref)
+			m := ref.open(t, LoadOptions{})
 			for _, kind := range []KVType{KVF32, KVF16, KVInt8} {
 				e := nmse(newRunner(t, m, kind).feed(len(g.Tokens), g.Tokens...), want)
 				t.Logf("KV %v: NMSE %.3g = %.2f × llama.cpp's with KV f32", kind, e, e/g.LlamaCppNMSE)
@@ -181,10 +214,10 @@ var kvNoise = map[KVType]float64{KVF16: 1e-6, KVInt8: 1.2e-3}
 const bitnetNoise = 2e-3
 
 func TestTheExactPathAgreesToTheLastDigits(t *testing.T) {
-	for _, dir := range goldenDirs(t) {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			g, want := readGolden(t, dir)
-			m := openModel(t, filepath.Join(dir, "model.gguf"), LoadOptions{Exact: true})
+	for _, ref := range references(t) {
+		t.Run(ref.String(), func(t *testing.T) {
+			g, want := readGolden(t, ref)
+			m := ref.open(t, LoadOptions{Exact: true})
 			e := nmse(newRunner(t, m, KVF32).feed(len(g.Tokens), g.Tokens...), want)
 			t.Logf("NMSE %.3g", e)
 			if !(e <= g.Tolerance.Strict) {
@@ -198,10 +231,10 @@ func TestTheExactPathAgreesToTheLastDigits(t *testing.T) {
 // therefore asked for on the reference's own text, and may differ only where
 // the reference's gap is within three times the rms error of our logits.
 func TestGreedyDecodingFollowsTheReference(t *testing.T) {
-	for _, dir := range goldenDirs(t) {
-		t.Run(filepath.Base(dir), func(t *testing.T) {
-			g, exact := readGolden(t, dir)
-			m := openModel(t, filepath.Join(dir, "model.gguf"), LoadOptions{})
+	for _, ref := range references(t) {
+		t.Run(ref.String(), func(t *testing.T) {
+			g, exact := readGolden(t, ref)
+			m := ref.open(t, LoadOptions{})
 			rms := rmsError(newRunner(t, m, KVF16).feed(len(g.Tokens), g.Tokens...), exact)
 			follow(t, m, g.Tokens, g.GreedyExact, g.GapExact, 3*rms)
 			if g.Story != nil {

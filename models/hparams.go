@@ -11,6 +11,9 @@ func (l *loader) shape() {
 	c.Heads = l.count("attention.head_count", 1, maxDim, required)
 	c.KVHeads = l.count("attention.head_count_kv", 1, maxDim, c.Heads)
 	c.Context = l.count("context_length", 1, 1<<30, required)
+	if l.opt.Context > 0 {
+		c.Context = min(c.Context, l.opt.Context)
+	}
 	if l.err != nil {
 		return
 	}
@@ -45,7 +48,7 @@ func (l *loader) shape() {
 	c.Outputs = c.Vocab
 }
 
-// rope reads the rope.* hyper-parameters.
+// rope reads the rope.* hyper-parameters. The context it is for is l.cfg's.
 func (l *loader) rope() rope {
 	if l.err != nil {
 		return rope{}
@@ -63,7 +66,7 @@ func (l *loader) rope() rope {
 	if p.scaling == "" { // files from before the key existed scale linearly
 		p.scaling = scalingLinear
 	}
-	p.original = l.count("rope.scaling.original_context_length", 1, 1<<30, l.cfg.Context)
+	p.original = l.count("rope.scaling.original_context_length", 1, 1<<30, l.count("context_length", 1, 1<<30, required))
 	p.betaFast = l.number("rope.scaling.yarn_beta_fast", 32)
 	p.betaSlow = l.number("rope.scaling.yarn_beta_slow", 1)
 	p.ext = l.number("rope.scaling.yarn_ext_factor", 1)
@@ -73,17 +76,37 @@ func (l *loader) rope() rope {
 	if p.base <= 1 || p.factor <= 0 || p.attn <= 0 || p.betaFast <= 0 || p.betaSlow <= 0 {
 		l.fail("%s, factor %v, base %v: out of range", l.key("rope.scaling"), p.factor, p.base)
 	}
-	if p.scaling != scalingNone && p.scaling != scalingLinear && p.scaling != scalingYarn {
+	switch p.scaling {
+	case scalingNone, scalingLinear, scalingYarn, scalingLong:
+	default:
 		l.fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
 	}
-	p.factors = l.optionalVector("rope_freqs.weight", p.dims/2)
-	for i, f := range p.factors {
-		if f <= 0 {
-			l.fail("tensor rope_freqs.weight: element %d is %v", i, f)
-		}
-	}
+	p.factors = l.ropeFactors(p)
 	if l.err != nil {
 		return rope{}
 	}
 	return newRope(p)
+}
+
+// ropeFactors is what each pair's frequency is divided by, or nil. LongRoPE has
+// two sets, the second for contexts beyond the one it was trained with at first.
+func (l *loader) ropeFactors(p ropeParams) []float32 {
+	name := "rope_freqs.weight"
+	if p.scaling == scalingLong {
+		short, long := "rope_factors_short.weight", "rope_factors_long.weight"
+		l.used[short], l.used[long] = true, true
+		if name = short; l.cfg.Context > p.original {
+			name = long
+		}
+		if l.file.Tensor(name) == nil {
+			l.fail("tensor %s is missing", name)
+		}
+	}
+	factors := l.optionalVector(name, p.dims/2)
+	for i, f := range factors {
+		if f <= 0 {
+			l.fail("tensor %s: element %d is %v", name, i, f)
+		}
+	}
+	return factors
 }

@@ -21,6 +21,7 @@ type LoadOptions struct {
 	Pool    *kernels.Pool   // threads of the model graph; required
 	Backend kernels.Backend // where matrices go first; nil: the CPU
 	Packing string          // run-time packing of the ternary matrices: "I1", "I2"; "auto" or "": I2
+	Context int             // tokens that a sequence may have at most; 0: what the model was made for
 	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a KVF32 cache
 }
 
@@ -37,7 +38,7 @@ type Bundle struct {
 	TemplateErr error
 	// Warnings says what the file lacks or has odd, and what is done instead.
 	Warnings []string
-	Verifier    Verifier // how a reward model wants to be read, as far as the file says
+	Verifier Verifier // how a reward model wants to be read, as far as the file says
 
 	file *gguf.File
 }
@@ -69,6 +70,9 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	}
 	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f}
 	b.Warnings = t.Warnings()
+	if n, ok := f.Metadata.Int(m.Config().Arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context {
+		b.Warnings = append(b.Warnings, fmt.Sprintf("the sliding window of %d tokens is not applied: attention sees the whole context", n))
+	}
 	b.converse(f.Metadata)
 	return b, nil
 }

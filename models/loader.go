@@ -156,9 +156,17 @@ func (l *loader) floats(name string, optional bool, n int) []float32 {
 // matrix is W[rows][cols], packed and loaded onto the backend, or the CPU
 // where the backend does not run its packing.
 func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
+	return l.part(name, rows, 0, rows, cols)
+}
+
+// part is matrix for rows [lo, hi) of a stored matrix of rows.
+func (l *loader) part(name string, rows, lo, hi, cols int) kernels.Linear {
 	t := l.tensor(name, false, cols, rows)
 	if t == nil {
 		return nil
+	}
+	if hi-lo < rows {
+		t, rows = t.Slice(lo, hi), hi-lo
 	}
 	w, err := packMatrix(t, l.factor(name), l.opt)
 	if err != nil {

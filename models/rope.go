@@ -24,6 +24,7 @@ const (
 	scalingNone   = "none"
 	scalingLinear = "linear"
 	scalingYarn   = "yarn"
+	scalingLong   = "longrope" // Ding et al. 2024, "LongRoPE", §3
 )
 
 // ropeParams are the metadata that describe a rope.

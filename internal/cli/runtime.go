@@ -71,7 +71,7 @@ func newRuntime(cfg Config, log zerolog.Logger, onStep func(model string) func(b
 // load makes a model ready to run. The host is the caller's to close.
 func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batcher.StepStats)) (*host, error) {
 	start := time.Now()
-	bundle, err := loadBundle(m, models.LoadOptions{Pool: r.pool, Packing: m.packing()})
+	bundle, err := loadBundle(m, models.LoadOptions{Pool: r.pool, Packing: m.packing(), Context: m.Context})
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +83,6 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 	shape := bundle.Model.Config()
 	opt := cfg.Engine
 	opt.Context = shape.Context
-	if m.Context > 0 {
-		opt.Context = min(m.Context, shape.Context)
-	}
 	kv, err := newKV(cfg, shape, &opt.Context)
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())

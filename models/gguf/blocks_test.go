@@ -369,3 +369,30 @@ func FuzzDequantize(f *testing.F) {
 		}
 	})
 }
+
+func TestSlicesOfATensorAreItsRows(t *testing.T) {
+	for _, typ := range []Type{F32, Q8_0, TQ2_0, I2_S} {
+		size, err := typ.Size([]int{256, 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := Tensor{Name: "w", Type: typ, Dims: []int{256, 5}, Data: make([]byte, size)}
+		for i := range whole.Data {
+			whole.Data[i] = byte(i*7) & 0x3f // no NaN and no infinity
+		}
+		values, part := make([]float32, 5*256), make([]float32, 2*256)
+		if err := whole.Dequantize(values, 0); err != nil {
+			t.Fatal(err)
+		}
+		s := whole.Slice(2, 4)
+		if want, _ := typ.Size(s.Dims); s.Rows() != 2 || len(s.Data) != want {
+			t.Fatalf("%v: two rows have %d rows in %d bytes, want %d bytes", typ, s.Rows(), len(s.Data), want)
+		}
+		if err := s.Dequantize(part, 0); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(part, values[2*256:4*256]) {
+			t.Errorf("%v: rows 2 and 3 are %v, want %v", typ, part[:4], values[512:516])
+		}
+	}
+}

@@ -54,6 +54,18 @@ func (t *Tensor) Rows() int {
 // Len is the number of elements.
 func (t *Tensor) Len() int { return t.Cols() * t.Rows() }
 
+// Slice is rows [lo, hi) as a tensor of their own. It shares t's data, but for
+// types whose tensors end in a scale of the whole.
+func (t *Tensor) Slice(lo, hi int) *Tensor {
+	tr := t.Type.traits()
+	row := t.Cols() / tr.blockLen * tr.blockBytes
+	data := t.Data[lo*row : hi*row : hi*row]
+	if tr.tail > 0 {
+		data = append(data, t.Data[len(t.Data)-tr.tail:]...) // has no room, so it is copied
+	}
+	return &Tensor{Name: t.Name, Type: t.Type, Dims: []int{t.Cols(), hi - lo}, Data: data}
+}
+
 // Tensor is the tensor of that name, or nil.
 func (f *File) Tensor(name string) *Tensor {
 	i, ok := f.byName[name]
