@@ -21,13 +21,15 @@ type Format struct {
 	// tokens of the generator, and its score stands at each token that ends a
 	// line or the turn.
 	write func(ctx context.Context, r *reading) ([]int32, error)
-	// whole says that an answer is judged as it stands, not step by step.
+	// whole says that an answer is judged as it stands, not step by step, and
+	// that the output is a reward without bounds rather than log-odds.
 	whole bool
 	chat  bool   // write needs the model's chat template
 	tag   string // special token at which scores stand
 
 	// A score is the sigmoid of the model's one output, the softmax of the
 	// second of two, or that of good among the logits of the words good and bad.
+	// Of whole answers it is the softsign of the output.
 	outputs   int // 0: the vocabulary
 	good, bad string
 }
@@ -57,7 +59,8 @@ func Formats() []Format {
 		// only word tells of the step that the user has written.
 		{Name: "rlhflow", Separator: "\n\n", good: "+", bad: "-", write: conversed, chat: true},
 		// Models of whole answers, as Hugging Face's *ForSequenceClassification
-		// with one label: Bradley-Terry rewards, here brought into (0, 1).
+		// with one label. Their rewards (Bradley and Terry 1952) may be 20 or 30,
+		// where a sigmoid in float32 tells nothing apart any more.
 		{Name: "sequence", outputs: 1, write: wholeChat, chat: true, whole: true},
 	}
 }

@@ -55,7 +55,7 @@ func NewReward(m *Model, f Format) (*Reward, error) {
 	return v, nil
 }
 
-// read makes a probability of the logits at the sequence's end.
+// read makes a score in [0, 1] of the logits at the sequence's end.
 func (v *Reward) read(ctx context.Context, seq *batcher.Sequence) (float32, error) {
 	row, err := seq.Logits(ctx, v.ids...)
 	if err != nil {
@@ -64,6 +64,9 @@ func (v *Reward) read(ctx context.Context, seq *batcher.Sequence) (float32, erro
 	x := float64(row[0])
 	if v.ids != nil {
 		x -= float64(row[1]) // a softmax of two is the sigmoid of their difference
+	}
+	if v.format.whole {
+		return float32((1 + x/(1+math.Abs(x))) / 2), nil
 	}
 	return float32(1 / (1 + math.Exp(-x))), nil
 }

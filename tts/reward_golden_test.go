@@ -78,6 +78,10 @@ func TestRewardModelsScoreAsTheirAuthorsCode(t *testing.T) {
 				}
 			}
 			for _, c := range g.Cases {
+				if v.format.whole { // without bounds at the authors'
+					r := c.Scores[0]
+					c.Scores[0] = (1 + r/(1+math.Abs(r))) / 2
+				}
 				prompt := Prompt{Messages: []template.Message{{Role: "user", Content: c.Problem}}}
 				ratings, _, err := v.Rate(t.Context(), &prompt, AggregateLast, c.Response)
 				if err != nil {

@@ -119,8 +119,13 @@ func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 			for _, part := range parts {
 				read = model.Tokenizer.Encode(read, part, tokenizer.Options{ParseSpecial: true})
 			}
-			if p := opine(read); math.Abs(float64(s)-float64(min(max(p, 0.001), 0.999))) > 1e-5 {
-				t.Errorf("%s: score %d = %v, want %v", name, i, s, p)
+			want := float64(min(max(opine(read), 0.001), 0.999))
+			if format.whole {
+				x := float64(logit(opine(read)))
+				want = (1 + x/(1+math.Abs(x))) / 2
+			}
+			if math.Abs(float64(s)-want) > 1e-5 {
+				t.Errorf("%s: score %d = %v, want %v", name, i, s, want)
 			}
 		}
 		if judge.Spent() < m.Computed() {

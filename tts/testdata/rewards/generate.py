@@ -225,7 +225,7 @@ def score_sequence(model, tok, problem, response):
     ids = tok.apply_chat_template([{"role": "user", "content": problem}, {"role": "assistant", "content": response}])
     logits = model(row(ids))
     logits = logits.logits if hasattr(logits, "logits") else logits[:, -1]  # the last token's
-    return [torch.sigmoid(logits)[0, 0].item()]
+    return [logits[0, 0].item()]  # as the project has it: without bounds
 
 
 def one(name, seed, make, tokenizer, score, architecture, responses, form=None):
