@@ -32,7 +32,7 @@ type engineTest struct {
 	width  int // sequences at once
 }
 
-const parallelDecode = 64
+const parallelDecode = 64 // unless --par-tokens says otherwise
 
 // counted is the number of tokens that a run's speed is about.
 func (t engineTest) counted() int {
@@ -51,7 +51,7 @@ func (t engineTest) speed(times []engineTimes) spread {
 	return spreadOf(v)
 }
 
-func parseEngineTest(name string) (engineTest, error) {
+func parseEngineTest(name string, parallel int) (engineTest, error) {
 	kind := strings.TrimRight(name, "0123456789")
 	n, err := strconv.Atoi(name[len(kind):])
 	if err != nil || n < 1 || n > 1<<16 {
@@ -63,7 +63,7 @@ func parseEngineTest(name string) (engineTest, error) {
 	case "tg":
 		return engineTest{name, 1, n, 1}, nil
 	case "par":
-		return engineTest{name, 1, parallelDecode, n}, nil
+		return engineTest{name, 1, parallel, n}, nil
 	}
 	return engineTest{}, usagef("--tests: %q is none of pp<N>, tg<N>, par<N>", name)
 }
@@ -71,6 +71,7 @@ func parseEngineTest(name string) (engineTest, error) {
 type engineBench struct {
 	benchSource
 	threads, reps int
+	parTokens     int
 	tests         []string
 	asJSON        bool
 	cpuProfile    string
@@ -109,6 +110,7 @@ with the groups (?P<test>...) and (?P<value>...), tokens a second.
 	f.IntVar(&o.threads, "threads", 0, "compute threads (default: one a physical core)")
 	f.IntVarP(&o.reps, "reps", "r", 5, "repetitions a test, after one that is not counted; with --compare, rounds")
 	f.StringSliceVar(&o.tests, "tests", []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}, "tests to run")
+	f.IntVar(&o.parTokens, "par-tokens", parallelDecode, "tokens a sequence of par<N>")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVar(&o.profile, "profile", false, "print the time of each kind of kernel")
 	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write a profile of the runs to `FILE`, for go tool pprof")
@@ -118,12 +120,12 @@ with the groups (?P<test>...) and (?P<value>...), tokens a second.
 }
 
 func (o *engineBench) run(cmd *cobra.Command) error {
-	if o.reps < 1 {
-		return usagef("--reps must be positive")
+	if o.reps < 1 || o.parTokens < 1 {
+		return usagef("--reps and --par-tokens must be positive")
 	}
 	var tests []engineTest
 	for _, name := range o.tests {
-		t, err := parseEngineTest(name)
+		t, err := parseEngineTest(name, o.parTokens)
 		if err != nil {
 			return err
 		}
