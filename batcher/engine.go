@@ -40,12 +40,15 @@ type Engine struct {
 	active  []*Sequence // have work and blocks; oldest first
 	idle    []*Sequence // have blocks and no work; longest idle first
 	freed   int         // counts events that may have freed blocks
+	fresh   int         // tokens of interactive prompts begun since the last plan, as far as they are lent
 	sched   scheduler
 	pace    pace
 	share   *member // of opt.Turns
 	wants   []want
 	leads   []*Sequence // whose wants they are
 	twins   map[likeness]*Sequence
+	riders  []*Sequence // who have a lead in the step under way
+	later   bool        // the step under way leaves background sequences out, for want of credit
 	batch   models.Batch
 	spans   []span
 	draws   []draw
@@ -192,24 +195,33 @@ func (e *Engine) stop(err error) {
 // plan asks the scheduler for the next step, into spans, and returns the lanes it allowed.
 func (e *Engine) plan() int {
 	e.wants, e.leads, e.spans = e.wants[:0], e.leads[:0], e.spans[:0]
-	var d demands
+	front := slices.ContainsFunc(e.active, func(s *Sequence) bool { return !s.background })
+	e.later = front && !e.share.affords(workBackground)
 	e.pair()
+	var d demands
 	for _, s := range e.active {
-		if s.lead != nil {
-			continue
-		}
-		e.leads = append(e.leads, s)
-		e.wants = append(e.wants, s.want)
 		switch {
 		case s.background:
 			d.background++
+			if e.later {
+				continue
+			}
+		case s.lead != nil:
 		case s.left() > 1:
 			d.prompts++
 		default:
 			d.streams++
 		}
+		if s.lead == nil {
+			e.leads = append(e.leads, s)
+			e.wants = append(e.wants, s.want)
+		}
 	}
 	l := limits{tokens: e.opt.StepTokens, rows: e.opt.StepRows, longest: e.opt.StepTime.Seconds(), time: e.pace.time}
+	if e.fresh > 0 {
+		e.share.lend(e.pace.time(d.streams+e.fresh) - e.pace.time(d.streams))
+		e.fresh = 0
+	}
 	l.credit, l.guests = e.share.declare(d, &e.opt)
 	if d.streams > 0 && e.counts.Steps%probe == 0 {
 		l.credit = [works]float64{}

@@ -217,6 +217,9 @@ func (e *Engine) yield(s *Sequence) bool {
 	return true
 }
 
+// lent is how much of a new prompt may be computed at once, whatever it delays.
+const lent = 2 * Tile
+
 // enter makes s active if its blocks can be had without taking them from
 // active sequences of its class; alone it always can. Locked.
 func (e *Engine) enter(s *Sequence) bool {
@@ -242,6 +245,9 @@ func (e *Engine) enter(s *Sequence) bool {
 		e.counts.PrefixQueries += int64(len(s.prefix()))
 		e.counts.PrefixHits += int64(s.have)
 		s.timing.CachedPrompt = s.have
+		if !s.background {
+			e.fresh += min(s.left(), lent)
+		}
 	}
 	e.move(s, active)
 	return true

@@ -39,7 +39,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64,
-		PromptStretch: 1.5, SearchStretch: 2,
+		PromptStretch: 1.5, SearchStretch: 1.75,
 	}
 }
 

@@ -26,7 +26,7 @@ type knot struct {
 const (
 	forget = 0.15 // least weight of a new measurement
 	drift  = 0.03 // its weight for steps of other sizes
-	slower = 0.3  // of these weights, for a step that took longer than expected
+	slower = 0.2  // of these weights, for a step that took longer than expected
 	outlie = 4.0  // a measurement so many times off is taken for one less far off
 )
 

@@ -64,6 +64,21 @@ func (t *Turns) join(poke func()) *member {
 func (m *member) take() { _ = m.step.Acquire(context.Background(), 1) } // fails with its context only
 func (m *member) give() { m.step.Release(1) }
 
+// lend gives a prompt that has just begun credit for its first tokens: most
+// prompts are short, delay streams once and little, and then fill their batch.
+func (m *member) lend(credit float64) {
+	m.mu.Lock()
+	m.credit[workPrompts] += credit
+	m.mu.Unlock()
+}
+
+// affords tells whether there is the credit that the last plan was short of.
+func (m *member) affords(k work) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.credit[k] >= m.need[k]
+}
+
 // declare says what the engine has to do, and returns what credit it has for
 // it and whether streams of other engines run.
 func (m *member) declare(d demands, opt *Options) (credit [works]float64, guests bool) {
@@ -112,6 +127,9 @@ func (e *Engine) account(part parts, st *StepStats) {
 	m := e.share
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if e.later {
+		e.sched.need[workBackground] = m.need[workBackground]
+	}
 	m.need = e.sched.need
 	// What the others were let in beside, and would have taken without them.
 	first := part.streams

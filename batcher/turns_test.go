@@ -125,7 +125,7 @@ func TestSearchesAtMostDoubleTheTimePerTokenOfStreamsAndAllAdvance(t *testing.T)
 			}()
 			time.Sleep(time.Second)
 			beside := c.pace(streams, 8*time.Second)
-			if ratio := float64(beside) / float64(alone); ratio > 2.02 || ratio < 1.5 {
+			if ratio := float64(beside) / float64(alone); ratio > 1.9 || ratio < 1.5 {
 				t.Errorf("%d streams: %v a token, alone %v: %.2f times; want at most twice, and not much less", streams, beside, alone, ratio)
 			}
 			for i, n := range c.counts {
@@ -147,24 +147,20 @@ func TestALongPromptSlowsStreamsDownByHalfWhicheverEngineComputesIt(t *testing.T
 				c.stream(e[0], false, 5)
 			}
 			alone := c.pace(4, 2*time.Second)
-			for i := range 3 { // one after the other
+			for i := range 2 { // one after the other
 				prompt := counting(4096)
 				prompt[0] = int32(i)
 				s, err := e[at].Open(t.Context(), prompt)
 				if err != nil {
 					t.Fatal(err)
 				}
-				done := make(chan struct{})
-				go func() { _, _ = s.Logits(t.Context()); close(done) }()
-				beside := c.pace(4, time.Second)
-				select {
-				case <-done:
-					t.Error("the prompt has been computed before the streams could be measured")
-				default:
+				before, begin := slices.Clone(c.counts), time.Now()
+				if _, err := s.Logits(t.Context()); err != nil {
+					t.Fatal(err)
 				}
-				<-done
+				beside := time.Since(begin) / time.Duration(c.counts[0]-before[0])
 				s.Close()
-				if ratio := float64(beside) / float64(alone); ratio > 1.52 || ratio < 1.3 {
+				if ratio := float64(beside) / float64(alone); ratio > 1.53 || ratio < 1.3 {
 					t.Errorf("engine %d: %v a token, alone %v: %.2f times; want one and a half", at, beside, alone, ratio)
 				}
 			}

@@ -42,7 +42,11 @@ func (s *Sequence) forget(n int) {
 // or none.
 func (e *Engine) pair() {
 	clear(e.twins)
+	e.riders = e.riders[:0]
 	for _, s := range e.active {
+		if s.background && e.later {
+			continue
+		}
 		s.lead, s.slot = nil, -1
 		key := likeness{s.sum, s.want}
 		lead := e.twins[key]
@@ -51,6 +55,7 @@ func (e *Engine) pair() {
 			e.twins[key] = s
 		case s.equals(lead):
 			s.lead = lead
+			e.riders = append(e.riders, s)
 		}
 	}
 }
@@ -71,8 +76,8 @@ func (e *Engine) lighten() {
 	for i := range e.spans {
 		e.spans[i].s.slot = i
 	}
-	for _, s := range e.active {
-		if s.lead != nil && s.lead.slot >= 0 {
+	for _, s := range e.riders {
+		if s.lead.slot >= 0 {
 			s.cut(s.have / e.kv.BlockLen() * e.kv.BlockLen())
 		}
 	}
@@ -80,17 +85,15 @@ func (e *Engine) lighten() {
 
 // ride adds the spans of riders to those of their leads.
 func (e *Engine) ride(st *StepStats) {
-	for _, s := range e.active {
-		if s.lead != nil {
-			s.lead.slot = -1 // it may have dropped out since the plan
-		}
+	for _, s := range e.riders {
+		s.lead.slot = -1 // it may have dropped out since the plan
 	}
 	for i, p := range e.spans {
 		p.s.slot = i
 	}
-	for _, s := range e.active {
+	for _, s := range e.riders {
 		lead := s.lead
-		if s.lead = nil; lead == nil || lead.slot < 0 {
+		if s.lead = nil; lead.slot < 0 || s.list != active {
 			continue
 		}
 		p := e.spans[lead.slot]
