@@ -17,6 +17,7 @@ type variant struct {
 	subNorm  bool // RMSNorm of what attn_output and ffn_down read
 	scales   bool // matrices may have a factor of their own, *.scale
 	fused    bool // q, k and v are stored as one matrix, gate and up as another
+	ownFreqs bool // rope_freqs.weight, if any, repeats the frequencies and divides nothing
 	glu      gatedUnit
 }
 
@@ -35,9 +36,10 @@ var architectures = map[string]variant{
 	"smollm3": {glu: kernels.SwiGLU, still: 4},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.
 	"bitnet": {glu: kernels.SwiGLU, rope: ropeHalves, subNorm: true, scales: true},
-	// Ma et al. 2025, "BitNet b1.58 2B4T", §2: squared ReLU.
-	"bitnet-b1.58": {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true},
-	"bitnet-25":    {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true},
+	// Ma et al. 2025, "BitNet b1.58 2B4T", §2: squared ReLU. Microsoft's converter
+	// writes both names, and with the second the inverse frequencies.
+	"bitnet-b1.58": {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
+	"bitnet-25":    {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
 }
 
 // Architectures lists the supported values of general.architecture.

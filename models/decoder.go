@@ -38,7 +38,8 @@ type heads struct {
 	rope ropeOrder
 }
 
-func newDecoder(l *loader, v variant) Model {
+func newDecoder(l *loader) Model {
+	v := &l.variant
 	l.shape()
 	if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
 		l.fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)

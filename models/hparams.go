@@ -92,6 +92,10 @@ func (l *loader) rope() rope {
 // two sets, the second for contexts beyond the one it was trained with at first.
 func (l *loader) ropeFactors(p ropeParams) []float32 {
 	name := "rope_freqs.weight"
+	if l.variant.ownFreqs {
+		l.used[name] = true
+		return nil
+	}
 	if p.scaling == scalingLong {
 		short, long := "rope_factors_short.weight", "rope_factors_long.weight"
 		l.used[short], l.used[long] = true, true

@@ -93,11 +93,11 @@ func loadModel(file *gguf.File, opt LoadOptions) (Model, error) {
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
-	l := &loader{file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool), scales: v.scales}
+	l := &loader{file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool), variant: v}
 	if l.opt.Backend == nil {
 		l.opt.Backend = l.cpu
 	}
-	m := newDecoder(l, v)
+	m := newDecoder(l)
 	l.leftovers()
 	if l.err != nil {
 		return nil, l.err

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"encoding/binary"
 	"errors"
 	"maps"
 	"math"
@@ -155,5 +156,42 @@ func TestAnUnalteredCopyLoads(t *testing.T) {
 	}
 	if got != want || got.Params < 384*128 || got.Bytes < got.Params {
 		t.Errorf("Config() = %+v, want %+v", got, want)
+	}
+}
+
+// Microsoft's converter for bitnet-25 stores the inverse frequencies where
+// others have factors.
+func TestBitNetsOwnFrequenciesAreNoFactors(t *testing.T) {
+	f, err := gguf.Open("testdata/golden/bitnet-b1.58-f16/model.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	md := gguf.Metadata{}
+	for key, v := range f.Metadata {
+		md[strings.Replace(key, "bitnet-b1.58.", "bitnet-25.", 1)] = v
+	}
+	md["general.architecture"] = "bitnet-25"
+	freqs := make([]byte, 4*16)
+	for i := range 16 {
+		binary.LittleEndian.PutUint32(freqs[4*i:], math.Float32bits(float32(math.Pow(500000, -float64(i)/16))))
+	}
+	var b strings.Builder
+	if err := gguf.Write(&b, md, append(slices.Clone(f.Tensors), gguf.Tensor{Name: "rope_freqs.weight", Type: gguf.F32, Dims: []int{16}, Data: freqs})); err != nil {
+		t.Fatal(err)
+	}
+	written, err := gguf.Parse([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := kernels.NewPool(1)
+	defer pool.Close()
+	m, err := loadModel(written, LoadOptions{Pool: pool, Exact: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, want := readGolden(t, reference{dir: "testdata/golden/bitnet-b1.58-f16"})
+	if e := nmse(newRunner(t, m, KVF32).feed(len(g.Tokens), g.Tokens...), want); !(e <= g.Tolerance.Strict) {
+		t.Errorf("NMSE %.3g, want at most %.3g", e, g.Tolerance.Strict)
 	}
 }

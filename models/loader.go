@@ -23,8 +23,8 @@ type loader struct {
 	cfg   Config
 	packs map[string]bool
 	used  map[string]bool // tensors that the builder asked for
-	// scales says that a matrix may come with a factor in a tensor of its own.
-	scales bool
+	// variant is what the architecture changes.
+	variant variant
 }
 
 func (l *loader) fail(format string, args ...any) {
@@ -193,7 +193,7 @@ func (l *loader) part(name string, rows, lo, hi, cols int) kernels.Linear {
 // factor is what all weights of a matrix are multiplied by: the tensor beside
 // it where the architecture has such, or 1.
 func (l *loader) factor(name string) float32 {
-	if l.scales {
+	if l.variant.scales {
 		if v := l.optionalVector(strings.TrimSuffix(name, "weight")+"scale", 1); v != nil {
 			return v[0]
 		}

@@ -65,7 +65,7 @@ func New(md gguf.Metadata) (*Tokenizer, error) {
 func (t *Tokenizer) newBPE(md gguf.Metadata) error {
 	name, given := md.String("tokenizer.ggml.pre")
 	if !given {
-		name = "default"
+		name = t.likelyPre()
 		t.warn("no tokenizer.ggml.pre in the file: using %q", name)
 	}
 	pre, known := preTokenizers[name]
@@ -87,6 +87,17 @@ func (t *Tokenizer) newBPE(md gguf.Metadata) error {
 	t.enc = enc
 	t.fillPieces(decodeByteLevel)
 	return nil
+}
+
+// likelyPre is the pre-tokenizer of a vocabulary whose file names none, as
+// Microsoft's BitNet b1.58 2B4T does: Llama 3's is known by its tokens.
+func (t *Tokenizer) likelyPre() string {
+	for _, text := range []string{"<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"} {
+		if _, ok := t.ids[text]; !ok {
+			return "default"
+		}
+	}
+	return "llama-bpe"
 }
 
 // newSPM sets t up for SentencePiece, whose defaults are Llama 2's.

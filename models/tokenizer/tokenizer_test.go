@@ -245,6 +245,34 @@ func TestNewRefusesOrRepairsHostileFiles(t *testing.T) {
 	}
 }
 
+func TestAFileWithoutAPreTokenizerIsReadByItsTokens(t *testing.T) {
+	v, md := readTiny(t)
+	const text = "x1234'S\r\n\r\ny" // digits in threes, contractions of any case, line ends together
+	for want, extra := range map[string][]string{
+		"default":   nil,
+		"llama-bpe": {"<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"},
+	} {
+		md["tokenizer.ggml.tokens"] = append(slices.Clone(v.Tokens), extra...)
+		md["tokenizer.ggml.token_type"] = append(slices.Clone(v.Types), make([]int32, len(extra))...)
+		md["tokenizer.ggml.pre"] = want
+		named, err := New(md)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(md, "tokenizer.ggml.pre")
+		guessed, err := New(md)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := guessed.Encode(nil, text, Options{}), named.Encode(nil, text, Options{}); !slices.Equal(got, want) {
+			t.Errorf("%q becomes %v, want %v", text, got, want)
+		}
+		if w := guessed.Warnings(); len(w) != 1 || !strings.Contains(w[0], want) {
+			t.Errorf("warnings %q, want one about %s", w, want)
+		}
+	}
+}
+
 func TestLongRunsTakeNearlyLinearTime(t *testing.T) {
 	const n = 1 << 16 // quadratic work on this would take minutes
 	v, md := readTiny(t)
