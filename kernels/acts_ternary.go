@@ -67,7 +67,7 @@ func (t *ternaryActs) quantise(a *Acts, pool *Pool) {
 	t.scale = grow(t.scale, t.n)
 	t.negSum = grow(t.negSum, t.n)
 	t.prep = ternaryPrep{t: t, what: prepRows, x: a.x}
-	t.prep.run(a, pool, t.n)
+	t.prep.run(a, pool, t.n, 1)
 	t.ready = true
 }
 
@@ -81,7 +81,7 @@ func (t *ternaryActs) quadsFor(a *Acts, pool *Pool, g, lo, hi, width int, anyWid
 	f.lo, f.hi, f.width, f.anyWidth = lo, hi, width, anyWidth
 	f.data = grow(f.data, (hi-lo)*kp)
 	t.prep = ternaryPrep{t: t, what: prepQuads, g: g, kp: kp, form: *f}
-	t.prep.run(a, pool, (hi-lo+width-1)/width)
+	t.prep.run(a, pool, (hi-lo+width-1)/width, width)
 	return f.data
 }
 
@@ -95,7 +95,7 @@ func (t *ternaryActs) lanesFor(a *Acts, pool *Pool, lo, hi, lanes int) []int8 {
 	f.lo, f.hi, f.lanes = lo, hi, lanes
 	f.data = grow(f.data, tiles*lanes*t.stride)
 	t.prep = ternaryPrep{t: t, what: prepLanes, form: quadForm{lo: lo, hi: hi, width: lanes, data: f.data}}
-	t.prep.run(a, pool, tiles)
+	t.prep.run(a, pool, tiles, lanes)
 	return f.data
 }
 
@@ -120,7 +120,7 @@ func (t *ternaryActs) pairedFor(a *Acts, pool *Pool, g, lo, hi int) []int8 {
 	f.lo, f.hi, f.width = lo, hi, hybridTokens
 	f.data = grow(f.data, tiles*pairedSize(t.stride, kp))
 	t.prep = ternaryPrep{t: t, what: prepPaired, g: g, kp: kp, form: *f}
-	t.prep.run(a, pool, tiles*pairedParts)
+	t.prep.run(a, pool, tiles*pairedParts, madWidth)
 	return f.data
 }
 
@@ -153,27 +153,32 @@ const (
 type ternaryPrep struct {
 	t     *ternaryActs
 	what  prepKind
+	n     int // rows or tiles
+	each  int // how many of them a part
 	x     []float32
 	g, kp int
 	form  quadForm
 }
 
-// parallelFrom is the number of values below which handing work to the pool
-// costs more than doing it.
-const parallelFrom = 1 << 14
+// prepValues is about how many values a part prepares: the work of a microsecond
+// or two, which is what handing it over costs.
+const prepValues = 1 << 13
 
-func (p *ternaryPrep) run(a *Acts, pool *Pool, parts int) {
-	if parts*p.t.stride < parallelFrom {
-		for i := range parts {
-			p.Do(0, i)
-		}
-		return
-	}
-	a.run(pool, p, parts)
+// run prepares n rows, or tiles of width tokens.
+func (p *ternaryPrep) run(a *Acts, pool *Pool, n, width int) {
+	p.n, p.each = n, max(1, prepValues/(width*p.t.stride))
+	a.run(pool, p, (n+p.each-1)/p.each)
 }
 
-// Do prepares row or tile i.
-func (p *ternaryPrep) Do(_, i int) {
+// Do prepares the rows or tiles of a part.
+func (p *ternaryPrep) Do(_, part int) {
+	for i := part * p.each; i < min((part+1)*p.each, p.n); i++ {
+		p.one(i)
+	}
+}
+
+// one prepares row or tile i.
+func (p *ternaryPrep) one(i int) {
 	t, f := p.t, &p.form
 	switch p.what {
 	case prepRows:

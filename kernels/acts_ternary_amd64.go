@@ -25,16 +25,13 @@ func arrangeQuads(dst, q []int8, stride, g, width int) {
 		return
 	}
 	blocks := len(dst) / (width * blockBytes * g)
-	four, one := quads4x4AVX2, quads4x1AVX2
+	arrange := [4]func(dst, q *int8, stride, blocks, step int){quads4x1AVX2, quads4x2AVX2, quads4x3AVX2, quads4x4AVX2}
 	if g == 5 {
-		four, one = quads5x4AVX2, quads5x1AVX2
+		arrange = [4]func(dst, q *int8, stride, blocks, step int){quads5x1AVX2, quads5x2AVX2, quads5x3AVX2, quads5x4AVX2}
 	}
-	n := 0
-	for ; n+4 <= width; n += 4 {
-		four(&dst[4*n], &q[n*stride], stride, blocks, 4*width)
-	}
-	for ; n < width; n++ {
-		one(&dst[4*n], &q[n*stride], stride, blocks, 4*width)
+	for n := 0; n < width; n += 4 {
+		rows := min(4, width-n)
+		arrange[rows-1](&dst[4*n], &q[n*stride], stride, blocks, 4*width)
 	}
 }
 

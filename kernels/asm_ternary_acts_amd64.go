@@ -15,29 +15,53 @@ func absmaxAVX2(x *float32, n int) uint32
 //go:noescape
 func quantiseAVX2(q *int8, x *float32, n int, inv float32) int32
 
-// quads4x4AVX2 arranges 4 rows of q, stride bytes apart, as [block][4][4][4];
-// step is the distance of two trit positions in dst. blocks is positive.
-//
-//go:noescape
-func quads4x4AVX2(dst *int8, q *int8, stride int, blocks int, step int)
-
 // quads4x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][4][1][4];
 // step is the distance of two trit positions in dst. blocks is positive.
 //
 //go:noescape
 func quads4x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 
-// quads5x4AVX2 arranges 4 rows of q, stride bytes apart, as [block][5][4][4];
+// quads4x2AVX2 arranges 2 rows of q, stride bytes apart, as [block][4][2][4];
 // step is the distance of two trit positions in dst. blocks is positive.
 //
 //go:noescape
-func quads5x4AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+func quads4x2AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+
+// quads4x3AVX2 arranges 3 rows of q, stride bytes apart, as [block][4][3][4];
+// step is the distance of two trit positions in dst. blocks is positive.
+//
+//go:noescape
+func quads4x3AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+
+// quads4x4AVX2 arranges 4 rows of q, stride bytes apart, as [block][4][4][4];
+// step is the distance of two trit positions in dst. blocks is positive.
+//
+//go:noescape
+func quads4x4AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 
 // quads5x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][5][1][4];
 // step is the distance of two trit positions in dst. blocks is positive.
 //
 //go:noescape
 func quads5x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+
+// quads5x2AVX2 arranges 2 rows of q, stride bytes apart, as [block][5][2][4];
+// step is the distance of two trit positions in dst. blocks is positive.
+//
+//go:noescape
+func quads5x2AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+
+// quads5x3AVX2 arranges 3 rows of q, stride bytes apart, as [block][5][3][4];
+// step is the distance of two trit positions in dst. blocks is positive.
+//
+//go:noescape
+func quads5x3AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+
+// quads5x4AVX2 arranges 4 rows of q, stride bytes apart, as [block][5][4][4];
+// step is the distance of two trit positions in dst. blocks is positive.
+//
+//go:noescape
+func quads5x4AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 
 // lanes16AVX2 sets dst[n][16] to the transpose of 16 rows of q, stride bytes apart.
 // n is a positive multiple of 16.

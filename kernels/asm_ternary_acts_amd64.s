@@ -109,6 +109,134 @@ loop:
 	VZEROUPPER
 	RET
 
+DATA quadsFirst4x1<>+0(SB)/8, $0x0d0905010c080400
+DATA quadsFirst4x1<>+8(SB)/8, $0x0f0b07030e0a0602
+GLOBL quadsFirst4x1<>(SB), RODATA|NOPTR, $16
+
+// func quads4x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+// Requires: AVX
+TEXT ·quads4x1AVX2(SB), NOSPLIT, $0-40
+	// quads4x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][4][1][4];
+	// step is the distance of two trit positions in dst. blocks is positive.
+	MOVQ    dst+0(FP), AX
+	MOVQ    q+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    blocks+24(FP), BX
+	MOVQ    step+32(FP), SI
+	LEAQ    (DX)(DX*2), DX
+	VMOVDQU quadsFirst4x1<>+0(SB), X0
+
+loop:
+	VMOVDQU (CX), X1
+	VPSHUFB X0, X1, X1
+	VMOVD   X1, (AX)
+	ADDQ    SI, AX
+	VPEXTRD $0x01, X1, (AX)
+	ADDQ    SI, AX
+	VPEXTRD $0x02, X1, (AX)
+	ADDQ    SI, AX
+	VPEXTRD $0x03, X1, (AX)
+	ADDQ    SI, AX
+	ADDQ    $0x10, CX
+	DECQ    BX
+	JNE     loop
+	VZEROUPPER
+	RET
+
+DATA quadsFirst4x2<>+0(SB)/8, $0x0d0905010c080400
+DATA quadsFirst4x2<>+8(SB)/8, $0x0f0b07030e0a0602
+GLOBL quadsFirst4x2<>(SB), RODATA|NOPTR, $16
+
+// func quads4x2AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+// Requires: AVX
+TEXT ·quads4x2AVX2(SB), NOSPLIT, $0-40
+	// quads4x2AVX2 arranges 2 rows of q, stride bytes apart, as [block][4][2][4];
+	// step is the distance of two trit positions in dst. blocks is positive.
+	MOVQ    dst+0(FP), AX
+	MOVQ    q+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    blocks+24(FP), BX
+	MOVQ    step+32(FP), SI
+	LEAQ    (DX)(DX*2), DI
+	VMOVDQU quadsFirst4x2<>+0(SB), X0
+
+loop:
+	VMOVDQU     (CX), X1
+	VPSHUFB     X0, X1, X1
+	VMOVDQU     (CX)(DX*1), X2
+	VPSHUFB     X0, X2, X2
+	VPUNPCKLDQ  X2, X1, X3
+	VPUNPCKHDQ  X2, X1, X2
+	VPUNPCKLDQ  X1, X1, X4
+	VPUNPCKHDQ  X1, X1, X5
+	VPUNPCKLQDQ X4, X3, X1
+	VPUNPCKHQDQ X4, X3, X3
+	VPUNPCKLQDQ X5, X2, X4
+	VPUNPCKHQDQ X5, X2, X2
+	VMOVQ       X1, (AX)
+	ADDQ        SI, AX
+	VMOVQ       X3, (AX)
+	ADDQ        SI, AX
+	VMOVQ       X4, (AX)
+	ADDQ        SI, AX
+	VMOVQ       X2, (AX)
+	ADDQ        SI, AX
+	ADDQ        $0x10, CX
+	DECQ        BX
+	JNE         loop
+	VZEROUPPER
+	RET
+
+DATA quadsFirst4x3<>+0(SB)/8, $0x0d0905010c080400
+DATA quadsFirst4x3<>+8(SB)/8, $0x0f0b07030e0a0602
+GLOBL quadsFirst4x3<>(SB), RODATA|NOPTR, $16
+
+// func quads4x3AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+// Requires: AVX
+TEXT ·quads4x3AVX2(SB), NOSPLIT, $0-40
+	// quads4x3AVX2 arranges 3 rows of q, stride bytes apart, as [block][4][3][4];
+	// step is the distance of two trit positions in dst. blocks is positive.
+	MOVQ    dst+0(FP), AX
+	MOVQ    q+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    blocks+24(FP), BX
+	MOVQ    step+32(FP), SI
+	LEAQ    (DX)(DX*2), DI
+	VMOVDQU quadsFirst4x3<>+0(SB), X0
+
+loop:
+	VMOVDQU     (CX), X1
+	VPSHUFB     X0, X1, X1
+	VMOVDQU     (CX)(DX*1), X2
+	VPSHUFB     X0, X2, X2
+	VMOVDQU     (CX)(DX*2), X3
+	VPSHUFB     X0, X3, X3
+	VPUNPCKLDQ  X2, X1, X4
+	VPUNPCKHDQ  X2, X1, X2
+	VPUNPCKLDQ  X1, X3, X5
+	VPUNPCKHDQ  X1, X3, X3
+	VPUNPCKLQDQ X5, X4, X1
+	VPUNPCKHQDQ X5, X4, X4
+	VPUNPCKLQDQ X3, X2, X5
+	VPUNPCKHQDQ X3, X2, X2
+	VMOVQ       X1, (AX)
+	VPEXTRD     $0x02, X1, 8(AX)
+	ADDQ        SI, AX
+	VMOVQ       X4, (AX)
+	VPEXTRD     $0x02, X4, 8(AX)
+	ADDQ        SI, AX
+	VMOVQ       X5, (AX)
+	VPEXTRD     $0x02, X5, 8(AX)
+	ADDQ        SI, AX
+	VMOVQ       X2, (AX)
+	VPEXTRD     $0x02, X2, 8(AX)
+	ADDQ        SI, AX
+	ADDQ        $0x10, CX
+	DECQ        BX
+	JNE         loop
+	VZEROUPPER
+	RET
+
 DATA quadsFirst4x4<>+0(SB)/8, $0x0d0905010c080400
 DATA quadsFirst4x4<>+8(SB)/8, $0x0f0b07030e0a0602
 GLOBL quadsFirst4x4<>(SB), RODATA|NOPTR, $16
@@ -157,36 +285,190 @@ loop:
 	VZEROUPPER
 	RET
 
-DATA quadsFirst4x1<>+0(SB)/8, $0x0d0905010c080400
-DATA quadsFirst4x1<>+8(SB)/8, $0x0f0b07030e0a0602
-GLOBL quadsFirst4x1<>(SB), RODATA|NOPTR, $16
+DATA quadsFirst5x1<>+0(SB)/8, $0x800b06010f0a0500
+DATA quadsFirst5x1<>+8(SB)/8, $0x800d0803800c0702
+GLOBL quadsFirst5x1<>(SB), RODATA|NOPTR, $16
 
-// func quads4x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+DATA quadsRest5x1<>+0(SB)/8, $0x0c80808080808080
+DATA quadsRest5x1<>+8(SB)/8, $0x0e8080800d808080
+GLOBL quadsRest5x1<>(SB), RODATA|NOPTR, $16
+
+DATA quadsFifth5x1<>+0(SB)/8, $0x808080800f0a0500
+DATA quadsFifth5x1<>+8(SB)/8, $0x8080808080808080
+GLOBL quadsFifth5x1<>(SB), RODATA|NOPTR, $16
+
+// func quads5x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
 // Requires: AVX
-TEXT ·quads4x1AVX2(SB), NOSPLIT, $0-40
-	// quads4x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][4][1][4];
+TEXT ·quads5x1AVX2(SB), NOSPLIT, $0-40
+	// quads5x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][5][1][4];
 	// step is the distance of two trit positions in dst. blocks is positive.
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+8(FP), CX
 	MOVQ    stride+16(FP), DX
-	MOVQ    blocks+24(FP), DX
-	MOVQ    step+32(FP), BX
-	VMOVDQU quadsFirst4x1<>+0(SB), X0
+	MOVQ    blocks+24(FP), BX
+	MOVQ    step+32(FP), SI
+	LEAQ    (DX)(DX*2), DX
+	VMOVDQU quadsFirst5x1<>+0(SB), X0
 
 loop:
 	VMOVDQU (CX), X1
 	VPSHUFB X0, X1, X1
-	VPEXTRD $0x00, X1, (AX)
-	ADDQ    BX, AX
+	VMOVDQU 4(CX), X2
+	VPSHUFB quadsRest5x1<>+0(SB), X2, X3
+	VPOR    X3, X1, X1
+	VPSHUFB quadsFifth5x1<>+0(SB), X2, X2
+	VMOVD   X1, (AX)
+	ADDQ    SI, AX
 	VPEXTRD $0x01, X1, (AX)
-	ADDQ    BX, AX
+	ADDQ    SI, AX
 	VPEXTRD $0x02, X1, (AX)
-	ADDQ    BX, AX
+	ADDQ    SI, AX
 	VPEXTRD $0x03, X1, (AX)
-	ADDQ    BX, AX
-	ADDQ    $0x10, CX
-	DECQ    DX
+	ADDQ    SI, AX
+	VMOVD   X2, (AX)
+	ADDQ    SI, AX
+	ADDQ    $0x14, CX
+	DECQ    BX
 	JNE     loop
+	VZEROUPPER
+	RET
+
+DATA quadsFirst5x2<>+0(SB)/8, $0x800b06010f0a0500
+DATA quadsFirst5x2<>+8(SB)/8, $0x800d0803800c0702
+GLOBL quadsFirst5x2<>(SB), RODATA|NOPTR, $16
+
+DATA quadsRest5x2<>+0(SB)/8, $0x0c80808080808080
+DATA quadsRest5x2<>+8(SB)/8, $0x0e8080800d808080
+GLOBL quadsRest5x2<>(SB), RODATA|NOPTR, $16
+
+DATA quadsFifth5x2<>+0(SB)/8, $0x808080800f0a0500
+DATA quadsFifth5x2<>+8(SB)/8, $0x8080808080808080
+GLOBL quadsFifth5x2<>(SB), RODATA|NOPTR, $16
+
+// func quads5x2AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+// Requires: AVX
+TEXT ·quads5x2AVX2(SB), NOSPLIT, $0-40
+	// quads5x2AVX2 arranges 2 rows of q, stride bytes apart, as [block][5][2][4];
+	// step is the distance of two trit positions in dst. blocks is positive.
+	MOVQ    dst+0(FP), AX
+	MOVQ    q+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    blocks+24(FP), BX
+	MOVQ    step+32(FP), SI
+	LEAQ    (DX)(DX*2), DI
+	VMOVDQU quadsFirst5x2<>+0(SB), X0
+
+loop:
+	VMOVDQU     (CX), X1
+	VPSHUFB     X0, X1, X1
+	VMOVDQU     4(CX), X2
+	VPSHUFB     quadsRest5x2<>+0(SB), X2, X3
+	VPOR        X3, X1, X1
+	VPSHUFB     quadsFifth5x2<>+0(SB), X2, X2
+	VMOVDQU     (CX)(DX*1), X3
+	VPSHUFB     X0, X3, X3
+	VMOVDQU     4(CX)(DX*1), X4
+	VPSHUFB     quadsRest5x2<>+0(SB), X4, X5
+	VPOR        X5, X3, X3
+	VPSHUFB     quadsFifth5x2<>+0(SB), X4, X4
+	VPUNPCKLDQ  X3, X1, X5
+	VPUNPCKHDQ  X3, X1, X3
+	VPUNPCKLDQ  X1, X1, X6
+	VPUNPCKHDQ  X1, X1, X7
+	VPUNPCKLQDQ X6, X5, X1
+	VPUNPCKHQDQ X6, X5, X5
+	VPUNPCKLQDQ X7, X3, X6
+	VPUNPCKHQDQ X7, X3, X3
+	VMOVQ       X1, (AX)
+	ADDQ        SI, AX
+	VMOVQ       X5, (AX)
+	ADDQ        SI, AX
+	VMOVQ       X6, (AX)
+	ADDQ        SI, AX
+	VMOVQ       X3, (AX)
+	ADDQ        SI, AX
+	VPUNPCKLDQ  X4, X2, X2
+	VMOVQ       X2, (AX)
+	ADDQ        SI, AX
+	ADDQ        $0x14, CX
+	DECQ        BX
+	JNE         loop
+	VZEROUPPER
+	RET
+
+DATA quadsFirst5x3<>+0(SB)/8, $0x800b06010f0a0500
+DATA quadsFirst5x3<>+8(SB)/8, $0x800d0803800c0702
+GLOBL quadsFirst5x3<>(SB), RODATA|NOPTR, $16
+
+DATA quadsRest5x3<>+0(SB)/8, $0x0c80808080808080
+DATA quadsRest5x3<>+8(SB)/8, $0x0e8080800d808080
+GLOBL quadsRest5x3<>(SB), RODATA|NOPTR, $16
+
+DATA quadsFifth5x3<>+0(SB)/8, $0x808080800f0a0500
+DATA quadsFifth5x3<>+8(SB)/8, $0x8080808080808080
+GLOBL quadsFifth5x3<>(SB), RODATA|NOPTR, $16
+
+// func quads5x3AVX2(dst *int8, q *int8, stride int, blocks int, step int)
+// Requires: AVX
+TEXT ·quads5x3AVX2(SB), NOSPLIT, $0-40
+	// quads5x3AVX2 arranges 3 rows of q, stride bytes apart, as [block][5][3][4];
+	// step is the distance of two trit positions in dst. blocks is positive.
+	MOVQ    dst+0(FP), AX
+	MOVQ    q+8(FP), CX
+	MOVQ    stride+16(FP), DX
+	MOVQ    blocks+24(FP), BX
+	MOVQ    step+32(FP), SI
+	LEAQ    (DX)(DX*2), DI
+	VMOVDQU quadsFirst5x3<>+0(SB), X0
+
+loop:
+	VMOVDQU     (CX), X1
+	VPSHUFB     X0, X1, X1
+	VMOVDQU     4(CX), X2
+	VPSHUFB     quadsRest5x3<>+0(SB), X2, X3
+	VPOR        X3, X1, X1
+	VPSHUFB     quadsFifth5x3<>+0(SB), X2, X2
+	VMOVDQU     (CX)(DX*1), X3
+	VPSHUFB     X0, X3, X3
+	VMOVDQU     4(CX)(DX*1), X4
+	VPSHUFB     quadsRest5x3<>+0(SB), X4, X5
+	VPOR        X5, X3, X3
+	VPSHUFB     quadsFifth5x3<>+0(SB), X4, X4
+	VMOVDQU     (CX)(DX*2), X5
+	VPSHUFB     X0, X5, X5
+	VMOVDQU     4(CX)(DX*2), X6
+	VPSHUFB     quadsRest5x3<>+0(SB), X6, X7
+	VPOR        X7, X5, X5
+	VPSHUFB     quadsFifth5x3<>+0(SB), X6, X6
+	VPUNPCKLDQ  X3, X1, X7
+	VPUNPCKHDQ  X3, X1, X3
+	VPUNPCKLDQ  X1, X5, X8
+	VPUNPCKHDQ  X1, X5, X5
+	VPUNPCKLQDQ X8, X7, X1
+	VPUNPCKHQDQ X8, X7, X7
+	VPUNPCKLQDQ X5, X3, X8
+	VPUNPCKHQDQ X5, X3, X3
+	VMOVQ       X1, (AX)
+	VPEXTRD     $0x02, X1, 8(AX)
+	ADDQ        SI, AX
+	VMOVQ       X7, (AX)
+	VPEXTRD     $0x02, X7, 8(AX)
+	ADDQ        SI, AX
+	VMOVQ       X8, (AX)
+	VPEXTRD     $0x02, X8, 8(AX)
+	ADDQ        SI, AX
+	VMOVQ       X3, (AX)
+	VPEXTRD     $0x02, X3, 8(AX)
+	ADDQ        SI, AX
+	VPUNPCKLDQ  X4, X2, X2
+	VPUNPCKLDQ  X2, X6, X1
+	VPUNPCKLQDQ X1, X2, X2
+	VMOVQ       X2, (AX)
+	VPEXTRD     $0x02, X2, 8(AX)
+	ADDQ        SI, AX
+	ADDQ        $0x14, CX
+	DECQ        BX
+	JNE         loop
 	VZEROUPPER
 	RET
 
@@ -257,60 +539,13 @@ loop:
 	VMOVDQU     X1, (AX)
 	ADDQ        SI, AX
 	VPUNPCKLDQ  X4, X2, X2
-	VPUNPCKLDQ  X8, X6, X6
-	VPUNPCKLQDQ X6, X2, X2
+	VPUNPCKLDQ  X8, X6, X1
+	VPUNPCKLQDQ X1, X2, X2
 	VMOVDQU     X2, (AX)
 	ADDQ        SI, AX
 	ADDQ        $0x14, CX
 	DECQ        BX
 	JNE         loop
-	VZEROUPPER
-	RET
-
-DATA quadsFirst5x1<>+0(SB)/8, $0x800b06010f0a0500
-DATA quadsFirst5x1<>+8(SB)/8, $0x800d0803800c0702
-GLOBL quadsFirst5x1<>(SB), RODATA|NOPTR, $16
-
-DATA quadsRest5x1<>+0(SB)/8, $0x0c80808080808080
-DATA quadsRest5x1<>+8(SB)/8, $0x0e8080800d808080
-GLOBL quadsRest5x1<>(SB), RODATA|NOPTR, $16
-
-DATA quadsFifth5x1<>+0(SB)/8, $0x808080800f0a0500
-DATA quadsFifth5x1<>+8(SB)/8, $0x8080808080808080
-GLOBL quadsFifth5x1<>(SB), RODATA|NOPTR, $16
-
-// func quads5x1AVX2(dst *int8, q *int8, stride int, blocks int, step int)
-// Requires: AVX
-TEXT ·quads5x1AVX2(SB), NOSPLIT, $0-40
-	// quads5x1AVX2 arranges 1 rows of q, stride bytes apart, as [block][5][1][4];
-	// step is the distance of two trit positions in dst. blocks is positive.
-	MOVQ    dst+0(FP), AX
-	MOVQ    q+8(FP), CX
-	MOVQ    stride+16(FP), DX
-	MOVQ    blocks+24(FP), DX
-	MOVQ    step+32(FP), BX
-	VMOVDQU quadsFirst5x1<>+0(SB), X0
-
-loop:
-	VMOVDQU (CX), X1
-	VPSHUFB X0, X1, X1
-	VMOVDQU 4(CX), X2
-	VPSHUFB quadsRest5x1<>+0(SB), X2, X3
-	VPOR    X3, X1, X1
-	VPSHUFB quadsFifth5x1<>+0(SB), X2, X2
-	VPEXTRD $0x00, X1, (AX)
-	ADDQ    BX, AX
-	VPEXTRD $0x01, X1, (AX)
-	ADDQ    BX, AX
-	VPEXTRD $0x02, X1, (AX)
-	ADDQ    BX, AX
-	VPEXTRD $0x03, X1, (AX)
-	ADDQ    BX, AX
-	VMOVD   X2, (AX)
-	ADDQ    BX, AX
-	ADDQ    $0x14, CX
-	DECQ    DX
-	JNE     loop
 	VZEROUPPER
 	RET
 

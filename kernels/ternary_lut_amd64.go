@@ -12,6 +12,7 @@ var lutTernary = &ternaryKernel{
 	tokens:    maxLanes,
 	strips:    maxPartStrips,
 	perThread: 1,
+	least:     4 * maxLanes, // fewer strips do not repay the tables
 	mul:       mulTernaryLUT,
 }
 

@@ -100,6 +100,10 @@ type segment struct {
 	lo, hi int
 }
 
+// leastPart is the multiply-accumulates of a part worth handing over: about a
+// microsecond of them, what it takes another core to notice and answer.
+const leastPart = 3 << 15
+
 // ternaryRun is a segment with its activations arranged and its work divided.
 type ternaryRun struct {
 	segment
@@ -136,8 +140,14 @@ func (r *ternaryRun) prepare(m *ternaryMul) {
 	if k.tokens > 0 {
 		tiles = (n + k.tokens - 1) / k.tokens
 	}
-	// As few strips a part as gives every worker its share of parts.
-	want := max(1, (k.perThread*m.x.threads(pool)+tiles-1)/tiles)
+	// As few strips a part as gives every worker its share of parts, but no part
+	// too small for what handing it over costs.
+	threads := m.x.threads(pool)
+	want := min(k.perThread*threads, max(1, n*l.w.Cols*l.strips*stripRows/leastPart))
+	if want > threads {
+		want -= want % threads
+	}
+	want = (want + tiles - 1) / tiles
 	r.strips = min(k.strips, (l.strips+want-1)/want)
 	r.across = (l.strips + r.strips - 1) / r.strips
 	r.parts = tiles * r.across

@@ -160,7 +160,7 @@ func TestArrangementsHoldTheCodesOfTheirTokens(t *testing.T) {
 		}
 		for _, g := range []int{4, 5} {
 			kp := roundUp(cols, blockBytes*g)
-			for _, width := range []int{1, 2, 4, 8} {
+			for width := 1; width <= 8; width++ {
 				got, want := make([]int8, width*kp), make([]int8, width*kp)
 				arrangeQuads(got, q, stride, g, width)
 				arrangeQuadsGeneric(want, q, stride, g, width)

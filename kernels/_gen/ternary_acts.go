@@ -13,8 +13,9 @@ func ternaryActs() {
 	absmax()
 	quantise()
 	for _, g := range []int{4, 5} {
-		quads(g, 4)
-		quads(g, 1)
+		for n := 1; n <= 4; n++ {
+			quads(g, n)
+		}
 	}
 	lanes16()
 }
@@ -135,12 +136,9 @@ func quads(g, n int) {
 	contract(fmt.Sprintf("quads%dx%dAVX2 arranges %d rows of q, stride bytes apart, as [block][%d][%d][4];", g, n, n, g, n),
 		"step is the distance of two trit positions in dst. blocks is positive.")
 	dst, q, stride, blocks, step := param("dst"), param("q"), param("stride"), param("blocks"), param("step")
-	rows := []Mem{{Base: q}}
-	if n == 4 {
-		s3 := GP64()
-		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, s3)
-		rows = append(rows, Mem{Base: q, Index: stride, Scale: 1}, Mem{Base: q, Index: stride, Scale: 2}, Mem{Base: q, Index: s3, Scale: 1})
-	}
+	s3 := GP64()
+	LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, s3)
+	rows := []Mem{{Base: q}, {Base: q, Index: stride, Scale: 1}, {Base: q, Index: stride, Scale: 2}, {Base: q, Index: s3, Scale: 1}}[:n]
 	mask := XMM()
 	VMOVDQU(first, mask)
 	Label("loop")
@@ -159,28 +157,44 @@ func quads(g, n int) {
 			VPSHUFB(fifth, w[i], w[i])
 		}
 	}
-	if n == 4 {
-		out := transpose4(v)
-		for _, o := range out {
+	store := func(o reg.VecVirtual) { // the first n dwords
+		switch n {
+		case 1:
+			VMOVD(o, Mem{Base: dst})
+		case 2, 3:
+			VMOVQ(o, Mem{Base: dst})
+			if n == 3 {
+				VPEXTRD(Imm(2), o, Mem{Base: dst, Disp: 8})
+			}
+		case 4:
 			VMOVDQU(o, Mem{Base: dst})
-			ADDQ(step, dst)
 		}
-		if g == 5 {
-			VPUNPCKLDQ(w[1], w[0], w[0])
-			VPUNPCKLDQ(w[3], w[2], w[2])
-			VPUNPCKLQDQ(w[2], w[0], w[0])
-			VMOVDQU(w[0], Mem{Base: dst})
-			ADDQ(step, dst)
-		}
-	} else {
-		for j := range 4 {
+		ADDQ(step, dst)
+	}
+	if n == 1 {
+		store(v[0])
+		for j := 1; j < 4; j++ {
 			VPEXTRD(Imm(uint64(j)), v[0], Mem{Base: dst})
 			ADDQ(step, dst)
 		}
-		if g == 5 {
-			VMOVD(w[0], Mem{Base: dst})
-			ADDQ(step, dst)
+	} else {
+		for len(v) < 4 { // rows whose dwords are not stored
+			v, w = append(v, v[0]), append(w, w[0])
 		}
+		for _, o := range transpose4(v) {
+			store(o)
+		}
+	}
+	if g == 5 {
+		if n > 1 {
+			VPUNPCKLDQ(w[1], w[0], w[0])
+		}
+		if n > 2 {
+			t := XMM()
+			VPUNPCKLDQ(w[3], w[2], t)
+			VPUNPCKLQDQ(t, w[0], w[0])
+		}
+		store(w[0])
 	}
 	ADDQ(Imm(uint64(4*g)), q)
 	DECQ(blocks)
