@@ -22,10 +22,10 @@ import (
 // together: those of one prompt, and those of forks, whose shared prefix is
 // then read once for all of them.
 type attention struct {
-	pool    *kernels.Pool
+	crew    crew
 	group   int // query heads a KV head
 	dim     int
-	rows    []attRow
+	rows    []place
 	tile    int          // rows of a tile
 	scratch []attScratch // one a worker
 
@@ -33,12 +33,6 @@ type attention struct {
 	kv     *KVCache
 	layer  int
 	out, q []float32 // [T][Heads*dim]
-}
-
-// attRow is the place of one query row.
-type attRow struct {
-	seq *KVSeq
-	pos int
 }
 
 // attScratch is what one worker needs for one part.
@@ -58,9 +52,8 @@ const (
 	partsPerThread = 4
 )
 
-func newAttention(pool *kernels.Pool, cfg Config) *attention {
-	a := &attention{pool: pool, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim}
-	a.scratch = make([]attScratch, pool.Threads())
+func newAttention(c crew, cfg Config) *attention {
+	a := &attention{crew: c, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim, scratch: make([]attScratch, c.size())}
 	n := a.maxTile() * a.group
 	for i := range a.scratch {
 		a.scratch[i] = attScratch{
@@ -73,41 +66,34 @@ func newAttention(pool *kernels.Pool, cfg Config) *attention {
 
 func (a *attention) maxTile() int { return max(1, tileQueries/a.group) }
 
-// plan lists the rows for the runs until the next plan.
-func (a *attention) plan(runs []rowRun) {
-	a.rows = a.rows[:0]
-	for _, r := range runs {
-		for i := range r.rows {
-			a.rows = append(a.rows, attRow{seq: r.seq, pos: r.pos + i})
-		}
-	}
-}
-
-// run sets out[T][Heads*dim] to the attention of the planned rows' queries q
-// over a layer's cache, which must hold the rows' own keys and values already.
-func (a *attention) run(out, q []float32, kv *KVCache, layer int) {
+// run sets out[T][Heads*dim] to the attention of the rows' queries q over a
+// layer's cache, which must hold the rows' own keys and values already.
+func (a *attention) run(out, q []float32, rows []place, kv *KVCache, layer int) {
 	if n := a.maxTile() * a.group * kv.chunk(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
 		}
 	}
-	meter := a.pool.Meter()
+	meter := a.crew.pool.Meter()
 	start := meter.Start()
-	a.kv, a.layer, a.out, a.q = kv, layer, out, q
-	a.tile = min(a.maxTile(), max(1, len(a.rows)*kv.heads/(partsPerThread*a.pool.Threads())))
-	a.pool.Run(a, ceilDiv(len(a.rows), a.tile)*kv.heads)
-	a.kv, a.out, a.q = nil, nil, nil
-	if meter.Enabled() {
-		macs, bytes := a.work(kv)
-		meter.Stop(kernels.KernelAttention, start, a.pool.Threads(), macs, bytes)
+	a.rows, a.kv, a.layer, a.out, a.q = rows, kv, layer, out, q
+	a.tile = a.maxTile()
+	if !a.crew.alone {
+		a.tile = min(a.tile, max(1, len(rows)*kv.heads/(partsPerThread*a.crew.size())))
 	}
+	a.crew.run(a, ceilDiv(len(rows), a.tile)*kv.heads)
+	if meter.Enabled() {
+		macs, bytes := a.work()
+		meter.Stop(kernels.KernelAttention, start, a.crew.size(), macs, bytes)
+	}
+	a.rows, a.kv, a.out, a.q = nil, nil, nil, nil
 }
 
-// work is what a run over the planned rows does: multiply-accumulates, and
-// bytes of keys and values as if each sequence's were read once.
-func (a *attention) work(kv *KVCache) (macs, bytes int64) {
-	width := int64(kv.heads * a.dim)
-	perKey := KVBytesPerBlock(Config{Layers: 1, KVHeads: kv.heads, HeadDim: a.dim}, KVOptions{Type: kv.opt.Type, BlockLen: 1})
+// work is what the run does: multiply-accumulates, and bytes of keys and
+// values as if each sequence's were read once.
+func (a *attention) work() (macs, bytes int64) {
+	width := int64(a.kv.heads * a.dim)
+	perKey := KVBytesPerBlock(Config{Layers: 1, KVHeads: a.kv.heads, HeadDim: a.dim}, a.kv.opt) / int64(a.kv.opt.BlockLen)
 	for i := range a.rows {
 		r, keys := &a.rows[i], int64(a.rows[i].pos+1)
 		macs += 2 * keys * width * int64(a.group)
@@ -160,7 +146,7 @@ func (a *attention) Do(worker, part int) {
 
 // sameChunk tells whether row b, too, sees all n keys from position lo on, and
 // in the same blocks as row a.
-func (c *KVCache) sameChunk(a, b *attRow, lo, n int) bool {
+func (c *KVCache) sameChunk(a, b *place, lo, n int) bool {
 	if b.pos+1-lo < n {
 		return false
 	}

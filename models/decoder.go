@@ -93,7 +93,7 @@ func newDecoder(l *loader) Model {
 		return nil
 	}
 	m.cfg = l.config()
-	m.work = newStep(l.opt.Pool, m.cfg)
+	m.work = newStep(l.opt.Pool, m.cfg, l.opt.Backend == kernels.Backend(l.cpu))
 	return m
 }
 
@@ -102,52 +102,71 @@ func (m *decoder) Config() Config { return m.cfg }
 
 // Forward runs one step; see Model.
 func (m *decoder) Forward(b *Batch, kv *KVCache) error {
-	s, c := m.work, &m.cfg
-	if err := s.begin(b, kv, &m.rope); err != nil {
-		return err
-	}
-	s.ops.embed(s.x, c.Hidden, m.embed, b.Tokens)
-	s.ops.norm(s.h, s.x, s.rows, m.layers[0].attnNorm, c.NormEps)
-	for i := range m.layers {
-		l, next := &m.layers[i], m.norm
-		if i+1 < c.Layers {
-			next = m.layers[i+1].attnNorm
-		}
-		s.acts.Set(s.h, s.rows, c.Hidden)
-		l.k.Mul(s.k, &s.acts)
-		l.v.Mul(s.v, &s.acts)
-		s.keep(kv, i, &l.kHeads, l.vBias)
-		if i+1 == c.Layers && s.trim() {
-			s.acts.Set(s.h, s.rows, c.Hidden)
-		}
-		if s.rows == 0 {
-			return nil
-		}
-		l.q.Mul(s.q, &s.acts)
-		s.attend(kv, i, &l.qHeads)
-		s.ops.normInto(s.a, s.rows, l.attnSubNorm, c.NormEps)
-		s.acts.Set(s.a, s.rows, c.Heads*c.HeadDim)
-		l.o.Mul(s.y, &s.acts)
-		s.ops.addBias(s.y, s.rows, l.oBias)
-		s.ops.addNorm(s.h, s.x, s.y, s.rows, l.ffnNorm, c.NormEps)
+	return m.work.forward(m, b, kv, &m.rope)
+}
 
-		s.acts.Set(s.h, s.rows, c.Hidden)
-		l.gate.Mul(s.gate, &s.acts)
-		l.up.Mul(s.up, &s.acts)
-		s.ops.gate(m.glu, s.gate, s.up, s.rows, c.FFN)
-		s.ops.normInto(s.gate, s.rows, l.ffnSubNorm, c.NormEps)
-		s.acts.Set(s.gate, s.rows, c.FFN)
-		l.down.Mul(s.y, &s.acts)
-		s.ops.addNorm(s.h, s.x, s.y, s.rows, next, c.NormEps)
+// stages is one for the keys and values of each layer, and the end.
+func (m *decoder) stages() int { return len(m.layers) + 1 }
+
+// stage takes rows from the keys and values of layer i-1 to those of layer i.
+func (m *decoder) stage(s *share, i int) {
+	if i == 0 {
+		s.ops.embed(s.x, m.cfg.Hidden, m.embed, s.tokens)
+	} else {
+		m.mix(s, i-1)
 	}
+	if i < len(m.layers) {
+		m.project(s, i)
+	} else {
+		m.output(s)
+	}
+}
+
+// project makes the layer's queries, keys and values.
+func (m *decoder) project(s *share, layer int) {
+	l, c := &m.layers[layer], &m.cfg
+	s.ops.norm(s.h, s.x, s.rows, l.attnNorm, c.NormEps)
 	s.acts.Set(s.h, s.rows, c.Hidden)
+	l.k.Mul(s.k, &s.acts)
+	l.v.Mul(s.v, &s.acts)
+	s.keep(layer, &l.kHeads, l.vBias)
+	if layer+1 == c.Layers && s.trim() {
+		s.acts.Set(s.h, s.rows, c.Hidden)
+	}
+	l.q.Mul(s.q, &s.acts)
+	s.ops.rotate(s.q, s, c.Heads*c.HeadDim, &l.qHeads)
+}
+
+// mix adds the layer's attention and feed-forward to the residual stream.
+func (m *decoder) mix(s *share, layer int) {
+	l, c := &m.layers[layer], &m.cfg
+	s.attend(layer)
+	s.ops.normInto(s.a, s.rows, l.attnSubNorm, c.NormEps)
+	s.acts.Set(s.a, s.rows, c.Heads*c.HeadDim)
+	l.o.Mul(s.y, &s.acts)
+	s.ops.addBias(s.y, s.rows, l.oBias)
+	s.ops.addNorm(s.h, s.x, s.y, s.rows, l.ffnNorm, c.NormEps)
+
+	s.acts.Set(s.h, s.rows, c.Hidden)
+	l.gate.Mul(s.gate, &s.acts)
+	l.up.Mul(s.up, &s.acts)
+	s.ops.gate(m.glu, s.gate, s.up, s.rows, c.FFN)
+	s.ops.normInto(s.gate, s.rows, l.ffnSubNorm, c.NormEps)
+	s.acts.Set(s.gate, s.rows, c.FFN)
+	l.down.Mul(s.y, &s.acts)
+	s.ops.add(s.x, s.y, s.rows, c.Hidden)
+}
+
+// output makes the logits.
+func (m *decoder) output(s *share) {
+	s.ops.norm(s.h, s.x, s.rows, m.norm, m.cfg.NormEps)
+	s.acts.Set(s.h, s.rows, m.cfg.Hidden)
 	if m.head.dense != nil {
 		m.head.dense.Mul(s.y, &s.acts)
 		s.ops.addBias(s.y, s.rows, m.head.denseBias)
-		s.ops.relu(s.y, s.rows, c.Hidden)
-		s.acts.Set(s.y, s.rows, c.Hidden)
+		s.ops.relu(s.y, s.rows, m.cfg.Hidden)
+		s.acts.Set(s.y, s.rows, m.cfg.Hidden)
 	}
-	m.head.out.Mul(b.Logits, &s.acts)
-	s.ops.addBias(b.Logits, s.rows, m.head.bias)
-	return nil
+	m.head.out.Mul(s.logits, &s.acts)
+	s.ops.addBias(s.logits, s.rows, m.head.bias)
 }

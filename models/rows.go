@@ -7,11 +7,10 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// rowOps runs what the graph does to each token's row by itself, on the pool
-// when there is enough of it. Its arguments wait in fields, so that handing
-// them to the workers allocates nothing.
+// rowOps runs what the graph does to each token's row by itself. Its arguments
+// wait in fields, so that handing them to the workers allocates nothing.
 type rowOps struct {
-	pool *kernels.Pool
+	crew crew
 	n    int // rows
 	part int // rows a part
 	do   func(o *rowOps, row int)
@@ -23,12 +22,8 @@ type rowOps struct {
 	table        *gguf.Tensor
 	unit         gatedUnit
 	heads        *heads
-	cos, sin     []float32
-	dim          int // of a head
-	kv           *KVCache
+	share        *share
 	layer        int
-	runs         []rowRun
-	runOf        []int32
 }
 
 // partElements is about how many elements make a part worth handing over.
@@ -38,10 +33,10 @@ const partElements = 1 << 13
 func (o *rowOps) each(n, width int, do func(*rowOps, int)) {
 	o.n, o.do = n, do
 	o.part = max(1, partElements/max(1, width))
-	meter := o.pool.Meter()
+	meter := o.crew.pool.Meter()
 	start := meter.Start()
-	o.pool.Run(o, (n+o.part-1)/o.part)
-	meter.Stop(kernels.KernelRows, start, o.pool.Threads(), 0, 0)
+	o.crew.run(o, ceilDiv(n, o.part))
+	meter.Stop(kernels.KernelRows, start, o.crew.size(), 0, 0)
 }
 
 // Do runs one part.
@@ -82,6 +77,12 @@ func (o *rowOps) addNorm(dst, x, y []float32, n int, w []float32, eps float32) {
 	})
 }
 
+// add adds y to x, both [n][width].
+func (o *rowOps) add(x, y []float32, n, width int) {
+	o.dst, o.a, o.width = x, y, width
+	o.each(n, width, func(o *rowOps, i int) { kernels.AddInto(span(o.dst, i, o.width), span(o.a, i, o.width)) })
+}
+
 // normInto is norm in place, and nothing without w.
 func (o *rowOps) normInto(x []float32, n int, w []float32, eps float32) {
 	if w != nil {
@@ -109,24 +110,24 @@ func (o *rowOps) relu(x []float32, n, width int) {
 	})
 }
 
-// rotate finishes the queries or keys x[n][width], whose heads have dim
-// elements, with the rows' angles cos, sin [n][pairs].
-func (o *rowOps) rotate(x []float32, n, width int, h *heads, dim int, eps float32, cos, sin []float32) {
-	o.dst, o.width, o.heads, o.dim, o.eps, o.cos, o.sin = x, width, h, dim, eps, cos, sin
-	o.each(n, width, func(o *rowOps, i int) {
-		x, h, pairs := span(o.dst, i, o.width), o.heads, len(o.cos)/o.n
+// rotate finishes the queries or keys x[rows][width] of a share.
+func (o *rowOps) rotate(x []float32, s *share, width int, h *heads) {
+	o.dst, o.width, o.heads, o.share = x, width, h, s
+	o.each(s.rows, width, func(o *rowOps, i int) {
+		x, h, s := span(o.dst, i, o.width), o.heads, o.share
+		dim, cos, sin := s.cfg.HeadDim, span(s.cos, i, s.pairs), span(s.sin, i, s.pairs)
 		if h.bias != nil {
 			kernels.AddInto(x, h.bias)
 		}
-		for at := 0; h.norm != nil && at < len(x); at += o.dim {
-			head := x[at : at+o.dim]
-			kernels.RMSNorm(head, head, h.norm, o.eps)
+		for at := 0; h.norm != nil && at < len(x); at += dim {
+			head := x[at : at+dim]
+			kernels.RMSNorm(head, head, h.norm, s.cfg.NormEps)
 		}
 		switch h.rope {
 		case ropePairs:
-			kernels.RopePairs(x, o.dim, span(o.cos, i, pairs), span(o.sin, i, pairs))
+			kernels.RopePairs(x, dim, cos, sin)
 		case ropeHalves:
-			kernels.RopeHalves(x, o.dim, span(o.cos, i, pairs), span(o.sin, i, pairs))
+			kernels.RopeHalves(x, dim, cos, sin)
 		}
 	})
 }
@@ -140,12 +141,11 @@ func (o *rowOps) addBias(x []float32, n int, bias []float32) {
 	o.each(n, len(bias), func(o *rowOps, i int) { kernels.AddInto(span(o.dst, i, len(o.w)), o.w) })
 }
 
-// store writes the rows' keys and values k, v [n][KVHeads*HeadDim] into the cache.
-func (o *rowOps) store(kv *KVCache, layer int, s *step, k, v []float32) {
-	o.kv, o.layer, o.a, o.b, o.runs, o.runOf = kv, layer, k, v, s.runs, s.runOf
-	o.width = kv.heads * kv.dim
+// store writes a share's keys and values k, v [rows][KVHeads*HeadDim] into the cache.
+func (o *rowOps) store(s *share, layer int) {
+	o.share, o.layer, o.width = s, layer, s.kv.heads*s.kv.dim
 	o.each(s.rows, o.width, func(o *rowOps, i int) {
-		r := &o.runs[o.runOf[i]]
-		o.kv.store(o.layer, r.seq, r.pos+i-r.row, span(o.a, i, o.width), span(o.b, i, o.width))
+		s, p := o.share, &o.share.place[i]
+		s.kv.store(o.layer, p.seq, p.pos, span(s.k, i, o.width), span(s.v, i, o.width))
 	})
 }

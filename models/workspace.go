@@ -11,64 +11,155 @@ import (
 // written when Forward returns it.
 var ErrBatch = errors.New("models: invalid batch")
 
-// rowRun is a run of rows of the batch that are consecutive tokens of one sequence.
-type rowRun struct {
-	seq  *KVSeq
-	row  int // first row
-	rows int
-	pos  int // position of the first row
-	out  int // rows at its end that want logits
+// graph is an architecture as a step sees it.
+type graph interface {
+	// stages is the number of parts that a Forward has. A stage may read the
+	// keys and values that stages before it wrote, of any row.
+	stages() int
+	// stage takes the rows of s through one stage.
+	stage(s *share, i int)
 }
 
-// step is the work space of one Forward: the rows under way and their
-// buffers, which grow to the largest batch seen and are then reused.
+// step is one Forward: the rows under way, divided into shares.
+//
+// A model that fits the caches gives each worker a share of the rows and lets
+// it take them through the layers alone: no worker waits for another but at
+// the end or, where rows of one sequence are in several shares, at each stage. The
+// weights are then read once a share. A larger model has one share, whose
+// every operation the whole pool divides.
 type step struct {
-	cfg  Config
-	rows int // T until trim, then the rows that want logits
-	runs []rowRun
-	// runOf[i] is the run that row i belongs to.
-	runOf []int32
+	cfg   Config
+	pool  *kernels.Pool
+	alone bool // workers take shares alone
 
-	acts kernels.Acts
-	ops  rowOps
-	att  *attention
+	shares []share
+	lanes  []lane // one a worker, or the pool's
+	graph  graph
+	lo, hi int // stages under way
 
-	x, h, y  []float32 // [T][Hidden] residual stream, normed, a block's output
-	q, a     []float32 // [T][Heads*HeadDim] queries, attended values
-	k, v     []float32 // [T][KVHeads*HeadDim]
-	gate, up []float32 // [T][FFN]
-	cos, sin []float32 // [T][pairs] angles of the rows' positions
-	size     int       // rows the buffers have room for
+	place    []place
+	x, q     []float32 // [T][Hidden], [T][Heads*HeadDim]
+	cos, sin []float32 // [T][pairs]
+	size     int       // rows these have room for
 }
 
-func newStep(pool *kernels.Pool, cfg Config) *step {
-	return &step{cfg: cfg, ops: rowOps{pool: pool}, att: newAttention(pool, cfg)}
+// place is where a row's token stands.
+type place struct {
+	seq *KVSeq
+	pos int
+	out bool // wants logits
 }
 
-// begin checks b and makes room for it. Nothing has changed when it fails.
-func (s *step) begin(b *Batch, kv *KVCache, r *rope) error {
+// aloneBytes is the size of weights up to which every worker reads all of them.
+const aloneBytes = 8 << 20
+
+// shareRows is the most rows of a share that a worker takes alone: what it
+// keeps for them stays in its own cache.
+const shareRows = 32
+
+// newStep makes room for the steps of a model. local tells that its matrices are the CPU's.
+func newStep(pool *kernels.Pool, cfg Config, local bool) *step {
+	s := &step{cfg: cfg, pool: pool, alone: local && cfg.Bytes <= aloneBytes}
+	if !s.alone {
+		s.lanes = []lane{newLane(crew{pool, false}, cfg)}
+		return s
+	}
+	for range pool.Threads() {
+		s.lanes = append(s.lanes, newLane(crew{pool, true}, cfg))
+	}
+	return s
+}
+
+// forward runs g over b; see Model.
+func (s *step) forward(g graph, b *Batch, kv *KVCache, r *rope) error {
 	if err := s.check(b, kv); err != nil {
 		return err
 	}
-	n := len(b.Tokens)
-	s.reserve(n, len(r.freq))
-	s.rows, s.runs, s.runOf = n, s.runs[:0], s.runOf[:0]
-	for i := range b.Spans {
-		sp := &b.Spans[i]
-		s.runs = append(s.runs, rowRun{seq: sp.KV, row: sp.Start, rows: sp.End - sp.Start, pos: int(b.Positions[sp.Start]), out: sp.Out})
-		for range sp.End - sp.Start {
-			s.runOf = append(s.runOf, int32(i))
+	s.begin(b, kv, r)
+	s.graph, s.lo, s.hi = g, 0, g.stages()
+	switch {
+	case !s.alone:
+		sh := &s.shares[0]
+		sh.lane = &s.lanes[0]
+		sh.run(g, s.lo, s.hi)
+	case !s.joined():
+		s.pool.Run(s, len(s.shares))
+	default:
+		for i := range g.stages() {
+			s.lo, s.hi = i, i+1
+			s.pool.Run(s, len(s.shares))
 		}
 	}
-	r.angles(s.cos, s.sin, b.Positions)
-	s.att.plan(s.runs)
-	outputs := b.Outputs() * s.cfg.Outputs
+	return nil
+}
+
+// Do takes a share through the stages under way.
+func (s *step) Do(worker, i int) {
+	sh := &s.shares[i]
+	sh.lane = &s.lanes[worker]
+	sh.acts.Pin(worker)
+	sh.run(s.graph, s.lo, s.hi)
+}
+
+// joined tells whether shares need one another's keys and values.
+func (s *step) joined() bool {
+	end := 0
+	for i := range s.shares[:len(s.shares)-1] {
+		end += s.shares[i].rows
+		if s.place[end-1].seq == s.place[end].seq {
+			return true
+		}
+	}
+	return false
+}
+
+// begin lists the rows of a checked batch and divides them.
+func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
+	n, c := len(b.Tokens), &s.cfg
+	pairs := len(r.freq)
+	if n > s.size {
+		s.size = n
+		s.x, s.q = make([]float32, n*c.Hidden), make([]float32, n*c.Heads*c.HeadDim)
+		s.cos, s.sin = make([]float32, n*pairs), make([]float32, n*pairs)
+	}
+	s.place = s.place[:0]
+	for i := range b.Spans {
+		sp := &b.Spans[i]
+		for row := sp.Start; row < sp.End; row++ {
+			s.place = append(s.place, place{seq: sp.KV, pos: int(b.Positions[row]), out: row >= sp.End-sp.Out})
+		}
+	}
+	r.angles(s.cos[:n*pairs], s.sin[:n*pairs], b.Positions)
+	outputs := b.Outputs() * c.Outputs
 	if cap(b.Logits) < outputs {
 		b.Logits = make([]float32, outputs)
 	}
 	b.Logits = b.Logits[:outputs]
-	return nil
+
+	count := 1
+	if s.alone {
+		count = max(min(n, s.pool.Threads()), ceilDiv(n, shareRows))
+	}
+	s.shares = s.shares[:0]
+	out := 0
+	for i := range count {
+		lo, hi := i*n/count, (i+1)*n/count
+		s.shares = append(s.shares, share{
+			cfg: c, kv: kv, rows: hi - lo, tokens: b.Tokens[lo:hi], place: s.place[lo:hi],
+			x: part(s.x, lo, hi, c.Hidden), q: part(s.q, lo, hi, c.Heads*c.HeadDim),
+			cos: part(s.cos, lo, hi, pairs), sin: part(s.sin, lo, hi, pairs), pairs: pairs,
+			logits: b.Logits[out*c.Outputs:],
+		})
+		for _, p := range s.place[lo:hi] {
+			if p.out {
+				out++
+			}
+		}
+	}
 }
+
+// part is rows [lo, hi) of x, which has rows of width elements.
+func part(x []float32, lo, hi, width int) []float32 { return x[lo*width : hi*width] }
 
 // check verifies that b can be computed.
 func (s *step) check(b *Batch, kv *KVCache) error {
@@ -125,71 +216,4 @@ func (s *step) checkPlace(sp *Span, pos []int32, kv *KVCache) error {
 		}
 	}
 	return nil
-}
-
-// reserve makes room for n rows.
-func (s *step) reserve(n, pairs int) {
-	if n > s.size {
-		s.size = n
-		c := &s.cfg
-		for _, buf := range []struct {
-			at    *[]float32
-			width int
-		}{
-			{&s.x, c.Hidden}, {&s.h, c.Hidden}, {&s.y, c.Hidden},
-			{&s.q, c.Heads * c.HeadDim}, {&s.a, c.Heads * c.HeadDim},
-			{&s.k, c.KVHeads * c.HeadDim}, {&s.v, c.KVHeads * c.HeadDim},
-			{&s.gate, c.FFN}, {&s.up, c.FFN},
-			{&s.cos, pairs}, {&s.sin, pairs},
-		} {
-			*buf.at = make([]float32, n*buf.width)
-		}
-	}
-	s.cos, s.sin = s.cos[:n*pairs], s.sin[:n*pairs]
-}
-
-// keep finishes the keys and values of all rows, k and v, and writes them into
-// a layer of the cache. The bias may be nil.
-func (s *step) keep(kv *KVCache, layer int, keys *heads, vBias []float32) {
-	width := s.cfg.KVHeads * s.cfg.HeadDim
-	s.ops.rotate(s.k, s.rows, width, keys, s.cfg.HeadDim, s.cfg.NormEps, s.cos, s.sin)
-	s.ops.addBias(s.v, s.rows, vBias)
-	s.ops.store(kv, layer, s, s.k, s.v)
-}
-
-// attend turns the rows' queries q into attended values a.
-func (s *step) attend(kv *KVCache, layer int, queries *heads) {
-	s.ops.rotate(s.q, s.rows, s.cfg.Heads*s.cfg.HeadDim, queries, s.cfg.HeadDim, s.cfg.NormEps, s.cos, s.sin)
-	s.att.run(s.a, s.q, kv, layer)
-}
-
-// trim drops the rows that want no logits; of them the last layer needs keys
-// and values only. It moves up the rows of x, h, cos and sin, and tells
-// whether anything changed.
-func (s *step) trim() bool {
-	pairs, n, all := len(s.cos)/s.rows, 0, s.rows
-	for i := range s.runs {
-		r := &s.runs[i]
-		skip := r.rows - r.out
-		from := r.row + skip
-		r.row, r.rows, r.pos = n, r.out, r.pos+skip
-		if from != n {
-			moveRows(s.x, n, from, r.out, s.cfg.Hidden)
-			moveRows(s.h, n, from, r.out, s.cfg.Hidden)
-			moveRows(s.cos, n, from, r.out, pairs)
-			moveRows(s.sin, n, from, r.out, pairs)
-		}
-		n += r.out
-	}
-	if n == all {
-		return false
-	}
-	s.rows = n
-	s.cos, s.sin = s.cos[:n*pairs], s.sin[:n*pairs]
-	s.att.plan(s.runs)
-	return true
-}
-
-func moveRows(x []float32, to, from, n, width int) {
-	copy(x[to*width:(to+n)*width], x[from*width:(from+n)*width])
 }
