@@ -4,93 +4,103 @@
 
 #include "textflag.h"
 
-// func scoresF16x1(dst *float32, ld int, q *float32, k *byte, t int, d int)
+// func scoresF16x1(dst *float32, ld int, q *float32, k *byte, groups int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·scoresF16x1(SB), NOSPLIT, $0-48
-	// scoresF16x1 sets dst[1][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
+	// scoresF16x1 sets dst[1][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
 	MOVQ dst+0(FP), AX
-	MOVQ q+16(FP), CX
-	MOVQ k+24(FP), DX
-	MOVQ t+32(FP), BX
-	MOVQ d+40(FP), SI
-	SHLQ $0x01, SI
-	SUBQ $0x04, BX
-	JL   rest
+	MOVQ k+24(FP), CX
+	MOVQ groups+32(FP), DX
+
+	// pointers to ends: one index, from -4d to 0, goes with all of them
+	MOVQ d+40(FP), BX
+	SHLQ $0x02, BX
+	MOVQ q+16(FP), SI
+	ADDQ BX, SI
 
 loop:
+	CMPQ  DX, $0x04
+	JL    under4
+	LEAQ  (CX)(BX*4), CX
+	LEAQ  (CX)(BX*4), DI
+	LEAQ  (DI)(BX*4), R8
+	LEAQ  (R8)(BX*4), R9
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	MOVQ  d+40(FP), DI
+	MOVQ  BX, R10
+	NEGQ  R10
 
-loopColumns:
-	VMOVUPS     (CX), Y4
-	VCVTPH2PS   (DX), Y5
-	VFMADD231PS Y5, Y4, Y0
-	VCVTPH2PS   (DX)(SI*1), Y5
-	VFMADD231PS Y5, Y4, Y1
-	VCVTPH2PS   (DX)(SI*2), Y5
-	VFMADD231PS Y5, Y4, Y2
-	LEAQ        (DX)(SI*2), R8
-	VCVTPH2PS   (R8)(SI*1), Y5
-	VFMADD231PS Y5, Y4, Y3
-	ADDQ        $0x00000020, CX
-	ADDQ        $0x10, DX
-	SUBQ        $0x08, DI
-	JNE         loopColumns
+columns4:
+	VCVTPH2PS    (CX)(R10*4), Y4
+	VCVTPH2PS    (DI)(R10*4), Y5
+	VCVTPH2PS    (R8)(R10*4), Y6
+	VCVTPH2PS    (R9)(R10*4), Y7
+	VBROADCASTSS (SI)(R10*1), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x04, R10
+	JNE          columns4
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	ADDQ         $0x00000080, AX
+	MOVQ         R9, CX
+	SUBQ         $0x04, DX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y3, Y2, Y2
-	VHADDPS      Y2, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMOVUPS      X1, (AX)
-	ADDQ         $0x00000010, AX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+40(FP), DI
-	SHLQ $0x02, DI
-	SUBQ DI, CX
-	ADDQ SI, DX
-	ADDQ SI, DX
-	ADDQ SI, DX
-	SUBQ $0x04, BX
-	JGE  loop
-
-rest:
-	ADDQ $0x04, BX
-	JE   end
-
-one:
+under4:
+	CMPQ  DX, $0x02
+	JL    under2
+	LEAQ  (CX)(BX*4), CX
+	LEAQ  (CX)(BX*4), DI
 	VPXOR Y0, Y0, Y0
-	MOVQ  d+40(FP), DI
+	VPXOR Y1, Y1, Y1
+	MOVQ  BX, R8
+	NEGQ  R8
 
-oneColumns:
-	VMOVUPS     (CX), Y1
-	VCVTPH2PS   (DX), Y2
-	VFMADD231PS Y2, Y1, Y0
-	ADDQ        $0x00000020, CX
-	ADDQ        $0x10, DX
-	SUBQ        $0x08, DI
-	JNE         oneColumns
+columns2:
+	VCVTPH2PS    (CX)(R8*4), Y2
+	VCVTPH2PS    (DI)(R8*4), Y3
+	VBROADCASTSS (SI)(R8*1), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x04, R8
+	JNE          columns2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $0x00000040, AX
+	MOVQ         DI, CX
+	SUBQ         $0x02, DX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMOVSS       X1, (AX)
-	ADDQ         $0x00000004, AX
+under2:
+	CMPQ  DX, $0x01
+	JL    under1
+	LEAQ  (CX)(BX*4), CX
+	VPXOR Y0, Y0, Y0
+	MOVQ  BX, DI
+	NEGQ  DI
 
-	// back to the queries' start, on to the next keys
-	MOVQ d+40(FP), SI
-	SHLQ $0x02, SI
-	SUBQ SI, CX
-	DECQ BX
-	JNE  one
+columns1:
+	VCVTPH2PS    (CX)(DI*4), Y1
+	VBROADCASTSS (SI)(DI*1), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x04, DI
+	JNE          columns1
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x01, DX
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
@@ -104,10 +114,10 @@ TEXT ·accumF16x1(SB), NOSPLIT, $0-48
 	MOVQ d+40(FP), DX
 	MOVQ DX, BX
 	SHLQ $0x01, BX
-	SUBQ $0x40, DX
-	JL   rest
 
 loop:
+	CMPQ    DX, $0x40
+	JL      under8
 	MOVQ    p+8(FP), SI
 	MOVQ    CX, DI
 	MOVQ    t+32(FP), R8
@@ -120,7 +130,7 @@ loop:
 	VMOVUPS 192(AX), Y6
 	VMOVUPS 224(AX), Y7
 
-loopTokens:
+columns8Tokens:
 	VBROADCASTSS (SI), Y8
 	VCVTPH2PS    (DI), Y9
 	VFMADD231PS  Y8, Y9, Y0
@@ -141,7 +151,7 @@ loopTokens:
 	ADDQ         $0x00000004, SI
 	ADDQ         BX, DI
 	DECQ         R8
-	JNE          loopTokens
+	JNE          columns8Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -153,54 +163,123 @@ loopTokens:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x80, CX
 	SUBQ         $0x40, DX
-	JGE          loop
+	JNE          loop
+	JMP          end
 
-rest:
-	ADDQ $0x40, DX
-	JE   end
+under8:
+	CMPQ    DX, $0x20
+	JL      under4
+	MOVQ    p+8(FP), SI
+	MOVQ    CX, DI
+	MOVQ    t+32(FP), R8
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
 
-one:
+columns4Tokens:
+	VBROADCASTSS (SI), Y4
+	VCVTPH2PS    (DI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VCVTPH2PS    16(DI), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VCVTPH2PS    32(DI), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VCVTPH2PS    48(DI), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x00000004, SI
+	ADDQ         BX, DI
+	DECQ         R8
+	JNE          columns4Tokens
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x40, CX
+	SUBQ         $0x20, DX
+	JNE          loop
+	JMP          end
+
+under4:
+	CMPQ    DX, $0x10
+	JL      under2
+	MOVQ    p+8(FP), SI
+	MOVQ    CX, DI
+	MOVQ    t+32(FP), R8
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+
+columns2Tokens:
+	VBROADCASTSS (SI), Y2
+	VCVTPH2PS    (DI), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VCVTPH2PS    16(DI), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x00000004, SI
+	ADDQ         BX, DI
+	DECQ         R8
+	JNE          columns2Tokens
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x10, DX
+	JNE          loop
+	JMP          end
+
+under2:
+	CMPQ    DX, $0x08
+	JL      under1
 	MOVQ    p+8(FP), SI
 	MOVQ    CX, DI
 	MOVQ    t+32(FP), R8
 	VMOVUPS (AX), Y0
 
-oneTokens:
+columns1Tokens:
 	VBROADCASTSS (SI), Y1
 	VCVTPH2PS    (DI), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         $0x00000004, SI
 	ADDQ         BX, DI
 	DECQ         R8
-	JNE          oneTokens
+	JNE          columns1Tokens
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x10, CX
 	SUBQ         $0x08, DX
-	JNE          one
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
 
-// func scoresF16x2(dst *float32, ld int, q *float32, k *byte, t int, d int)
+// func scoresF16x2(dst *float32, ld int, q *float32, k *byte, groups int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·scoresF16x2(SB), NOSPLIT, $0-48
-	// scoresF16x2 sets dst[2][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
+	// scoresF16x2 sets dst[2][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
-	MOVQ q+16(FP), DX
-	MOVQ d+40(FP), BX
-	SHLQ $0x02, BX
-	MOVQ k+24(FP), SI
-	MOVQ t+32(FP), DI
-	MOVQ d+40(FP), R8
-	SHLQ $0x01, R8
-	SUBQ $0x04, DI
-	JL   rest
+	MOVQ k+24(FP), DX
+	MOVQ groups+32(FP), BX
+
+	// pointers to ends: one index, from -4d to 0, goes with all of them
+	MOVQ d+40(FP), SI
+	SHLQ $0x02, SI
+	MOVQ q+16(FP), DI
+	ADDQ SI, DI
+	LEAQ (DI)(SI*1), R8
 
 loop:
+	CMPQ  BX, $0x04
+	JL    under4
+	LEAQ  (DX)(SI*4), DX
+	LEAQ  (DX)(SI*4), R9
+	LEAQ  (R9)(SI*4), R10
+	LEAQ  (R10)(SI*4), R11
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -209,94 +288,98 @@ loop:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	MOVQ  d+40(FP), R9
+	MOVQ  SI, R12
+	NEGQ  R12
 
-loopColumns:
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (DX)(BX*1), Y9
-	VCVTPH2PS   (SI), Y10
-	VFMADD231PS Y10, Y8, Y0
-	VFMADD231PS Y10, Y9, Y4
-	VCVTPH2PS   (SI)(R8*1), Y10
-	VFMADD231PS Y10, Y8, Y1
-	VFMADD231PS Y10, Y9, Y5
-	VCVTPH2PS   (SI)(R8*2), Y10
-	VFMADD231PS Y10, Y8, Y2
-	VFMADD231PS Y10, Y9, Y6
-	LEAQ        (SI)(R8*2), R10
-	VCVTPH2PS   (R10)(R8*1), Y10
-	VFMADD231PS Y10, Y8, Y3
-	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x10, SI
-	SUBQ        $0x08, R9
-	JNE         loopColumns
+columns4:
+	VCVTPH2PS    (DX)(R12*4), Y8
+	VCVTPH2PS    (R9)(R12*4), Y9
+	VCVTPH2PS    (R10)(R12*4), Y10
+	VCVTPH2PS    (R11)(R12*4), Y11
+	VBROADCASTSS (DI)(R12*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R8)(R12*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x04, R12
+	JNE          columns4
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VMOVUPS      Y6, 64(AX)(CX*1)
+	VMOVUPS      Y7, 96(AX)(CX*1)
+	ADDQ         $0x00000080, AX
+	MOVQ         R11, DX
+	SUBQ         $0x04, BX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y3, Y2, Y2
-	VHADDPS      Y2, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMOVUPS      X1, (AX)
-	VHADDPS      Y5, Y4, Y4
-	VHADDPS      Y7, Y6, Y6
-	VHADDPS      Y6, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X0
-	VMOVUPS      X0, (AX)(CX*1)
-	ADDQ         $0x00000010, AX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+40(FP), R9
-	SHLQ $0x02, R9
-	SUBQ R9, DX
-	ADDQ R8, SI
-	ADDQ R8, SI
-	ADDQ R8, SI
-	SUBQ $0x04, DI
-	JGE  loop
-
-rest:
-	ADDQ $0x04, DI
-	JE   end
-
-one:
+under4:
+	CMPQ  BX, $0x02
+	JL    under2
+	LEAQ  (DX)(SI*4), DX
+	LEAQ  (DX)(SI*4), R9
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
-	MOVQ  d+40(FP), R9
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	MOVQ  SI, R10
+	NEGQ  R10
 
-oneColumns:
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (DX)(BX*1), Y3
-	VCVTPH2PS   (SI), Y4
-	VFMADD231PS Y4, Y2, Y0
-	VFMADD231PS Y4, Y3, Y1
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x10, SI
-	SUBQ        $0x08, R9
-	JNE         oneColumns
+columns2:
+	VCVTPH2PS    (DX)(R10*4), Y4
+	VCVTPH2PS    (R9)(R10*4), Y5
+	VBROADCASTSS (DI)(R10*1), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (R8)(R10*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x04, R10
+	JNE          columns2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	ADDQ         $0x00000040, AX
+	MOVQ         R9, DX
+	SUBQ         $0x02, BX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X2
-	VADDPS       X2, X0, X2
-	VMOVSS       X2, (AX)
-	VHADDPS      Y1, Y1, Y1
-	VHADDPS      Y1, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X0
-	VMOVSS       X0, (AX)(CX*1)
-	ADDQ         $0x00000004, AX
+under2:
+	CMPQ  BX, $0x01
+	JL    under1
+	LEAQ  (DX)(SI*4), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	MOVQ  SI, R9
+	NEGQ  R9
 
-	// back to the queries' start, on to the next keys
-	MOVQ d+40(FP), R8
-	SHLQ $0x02, R8
-	SUBQ R8, DX
-	DECQ DI
-	JNE  one
+columns1:
+	VCVTPH2PS    (DX)(R9*4), Y2
+	VBROADCASTSS (DI)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (R8)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x04, R9
+	JNE          columns1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, (AX)(CX*1)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x01, BX
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
@@ -312,10 +395,10 @@ TEXT ·accumF16x2(SB), NOSPLIT, $0-48
 	MOVQ d+40(FP), BX
 	MOVQ BX, SI
 	SHLQ $0x01, SI
-	SUBQ $0x20, BX
-	JL   rest
 
 loop:
+	CMPQ    BX, $0x20
+	JL      under4
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
@@ -330,7 +413,7 @@ loop:
 	VMOVUPS 64(AX)(CX*1), Y6
 	VMOVUPS 96(AX)(CX*1), Y7
 
-loopTokens:
+columns4Tokens:
 	VBROADCASTSS (DI), Y8
 	VBROADCASTSS (DI)(R8*1), Y9
 	VCVTPH2PS    (R9), Y10
@@ -348,7 +431,7 @@ loopTokens:
 	ADDQ         $0x00000004, DI
 	ADDQ         SI, R9
 	DECQ         R10
-	JNE          loopTokens
+	JNE          columns4Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -360,13 +443,48 @@ loopTokens:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x40, DX
 	SUBQ         $0x20, BX
-	JGE          loop
+	JNE          loop
+	JMP          end
 
-rest:
-	ADDQ $0x20, BX
-	JE   end
+under4:
+	CMPQ    BX, $0x10
+	JL      under2
+	MOVQ    p+8(FP), DI
+	MOVQ    ld+16(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    DX, R9
+	MOVQ    t+32(FP), R10
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y3
 
-one:
+columns2Tokens:
+	VBROADCASTSS (DI), Y4
+	VBROADCASTSS (DI)(R8*1), Y5
+	VCVTPH2PS    (R9), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y2
+	VCVTPH2PS    16(R9), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x00000004, DI
+	ADDQ         SI, R9
+	DECQ         R10
+	JNE          columns2Tokens
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x20, DX
+	SUBQ         $0x10, BX
+	JNE          loop
+	JMP          end
+
+under2:
+	CMPQ    BX, $0x08
+	JL      under1
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
@@ -375,7 +493,7 @@ one:
 	VMOVUPS (AX), Y0
 	VMOVUPS (AX)(CX*1), Y1
 
-oneTokens:
+columns1Tokens:
 	VBROADCASTSS (DI), Y2
 	VBROADCASTSS (DI)(R8*1), Y3
 	VCVTPH2PS    (R9), Y4
@@ -384,155 +502,107 @@ oneTokens:
 	ADDQ         $0x00000004, DI
 	ADDQ         SI, R9
 	DECQ         R10
-	JNE          oneTokens
+	JNE          columns1Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x08, BX
-	JNE          one
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
 
-// func scoresF16x3(dst *float32, ld int, q *float32, k *byte, t int, d int)
+// func scoresF16x3(dst *float32, ld int, q *float32, k *byte, groups int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·scoresF16x3(SB), NOSPLIT, $0-48
-	// scoresF16x3 sets dst[3][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
+	// scoresF16x3 sets dst[3][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
-	MOVQ q+16(FP), DX
-	MOVQ d+40(FP), BX
-	SHLQ $0x02, BX
-	MOVQ k+24(FP), SI
-	MOVQ t+32(FP), DI
-	MOVQ d+40(FP), R8
-	SHLQ $0x01, R8
-	SUBQ $0x04, DI
-	JL   rest
+	MOVQ k+24(FP), DX
+	MOVQ groups+32(FP), BX
+
+	// pointers to ends: one index, from -4d to 0, goes with all of them
+	MOVQ d+40(FP), SI
+	SHLQ $0x02, SI
+	MOVQ q+16(FP), DI
+	ADDQ SI, DI
+	LEAQ (DI)(SI*1), R8
+	LEAQ (R8)(SI*1), R9
 
 loop:
+	CMPQ  BX, $0x02
+	JL    under2
+	LEAQ  (DX)(SI*4), DX
+	LEAQ  (DX)(SI*4), R10
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	VPXOR Y10, Y10, Y10
-	VPXOR Y11, Y11, Y11
-	MOVQ  d+40(FP), R9
+	MOVQ  SI, R11
+	NEGQ  R11
 
-loopColumns:
-	VMOVUPS     (DX), Y12
-	VMOVUPS     (DX)(BX*1), Y13
-	VMOVUPS     (DX)(BX*2), Y14
-	VCVTPH2PS   (SI), Y15
-	VFMADD231PS Y15, Y12, Y0
-	VFMADD231PS Y15, Y13, Y4
-	VFMADD231PS Y15, Y14, Y8
-	VCVTPH2PS   (SI)(R8*1), Y15
-	VFMADD231PS Y15, Y12, Y1
-	VFMADD231PS Y15, Y13, Y5
-	VFMADD231PS Y15, Y14, Y9
-	VCVTPH2PS   (SI)(R8*2), Y15
-	VFMADD231PS Y15, Y12, Y2
-	VFMADD231PS Y15, Y13, Y6
-	VFMADD231PS Y15, Y14, Y10
-	LEAQ        (SI)(R8*2), R10
-	VCVTPH2PS   (R10)(R8*1), Y15
-	VFMADD231PS Y15, Y12, Y3
-	VFMADD231PS Y15, Y13, Y7
-	VFMADD231PS Y15, Y14, Y11
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x10, SI
-	SUBQ        $0x08, R9
-	JNE         loopColumns
+columns2:
+	VCVTPH2PS    (DX)(R11*4), Y6
+	VCVTPH2PS    (R10)(R11*4), Y7
+	VBROADCASTSS (DI)(R11*1), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (R8)(R11*1), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (R9)(R11*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         $0x04, R11
+	JNE          columns2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	ADDQ         $0x00000040, AX
+	MOVQ         R10, DX
+	SUBQ         $0x02, BX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y3, Y2, Y2
-	VHADDPS      Y2, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMOVUPS      X1, (AX)
-	VHADDPS      Y5, Y4, Y4
-	VHADDPS      Y7, Y6, Y6
-	VHADDPS      Y6, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X0
-	VMOVUPS      X0, (AX)(CX*1)
-	VHADDPS      Y9, Y8, Y8
-	VHADDPS      Y11, Y10, Y10
-	VHADDPS      Y10, Y8, Y8
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPS       X0, X8, X0
-	VMOVUPS      X0, (AX)(CX*2)
-	ADDQ         $0x00000010, AX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+40(FP), R9
-	SHLQ $0x02, R9
-	SUBQ R9, DX
-	ADDQ R8, SI
-	ADDQ R8, SI
-	ADDQ R8, SI
-	SUBQ $0x04, DI
-	JGE  loop
-
-rest:
-	ADDQ $0x04, DI
-	JE   end
-
-one:
+under2:
+	CMPQ  BX, $0x01
+	JL    under1
+	LEAQ  (DX)(SI*4), DX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
-	MOVQ  d+40(FP), R9
+	MOVQ  SI, R10
+	NEGQ  R10
 
-oneColumns:
-	VMOVUPS     (DX), Y3
-	VMOVUPS     (DX)(BX*1), Y4
-	VMOVUPS     (DX)(BX*2), Y5
-	VCVTPH2PS   (SI), Y6
-	VFMADD231PS Y6, Y3, Y0
-	VFMADD231PS Y6, Y4, Y1
-	VFMADD231PS Y6, Y5, Y2
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x10, SI
-	SUBQ        $0x08, R9
-	JNE         oneColumns
+columns1:
+	VCVTPH2PS    (DX)(R10*4), Y3
+	VBROADCASTSS (DI)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (R8)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R9)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $0x04, R10
+	JNE          columns1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, (AX)(CX*1)
+	VMOVUPS      Y2, (AX)(CX*2)
+	ADDQ         $0x00000020, AX
+	SUBQ         $0x01, BX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X3
-	VADDPS       X3, X0, X3
-	VMOVSS       X3, (AX)
-	VHADDPS      Y1, Y1, Y1
-	VHADDPS      Y1, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X0
-	VMOVSS       X0, (AX)(CX*1)
-	VHADDPS      Y2, Y2, Y2
-	VHADDPS      Y2, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X0
-	VMOVSS       X0, (AX)(CX*2)
-	ADDQ         $0x00000004, AX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+40(FP), R8
-	SHLQ $0x02, R8
-	SUBQ R8, DX
-	DECQ DI
-	JNE  one
-
+under1:
 end:
 	VZEROUPPER
 	RET
@@ -548,10 +618,10 @@ TEXT ·accumF16x3(SB), NOSPLIT, $0-48
 	MOVQ d+40(FP), BX
 	MOVQ BX, SI
 	SHLQ $0x01, SI
-	SUBQ $0x20, BX
-	JL   rest
 
 loop:
+	CMPQ    BX, $0x20
+	JL      under4
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
@@ -570,7 +640,7 @@ loop:
 	VMOVUPS 64(AX)(CX*2), Y10
 	VMOVUPS 96(AX)(CX*2), Y11
 
-loopTokens:
+columns4Tokens:
 	VBROADCASTSS (DI), Y12
 	VBROADCASTSS (DI)(R8*1), Y13
 	VBROADCASTSS (DI)(R8*2), Y14
@@ -593,7 +663,7 @@ loopTokens:
 	ADDQ         $0x00000004, DI
 	ADDQ         SI, R9
 	DECQ         R10
-	JNE          loopTokens
+	JNE          columns4Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -609,13 +679,55 @@ loopTokens:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x40, DX
 	SUBQ         $0x20, BX
-	JGE          loop
+	JNE          loop
+	JMP          end
 
-rest:
-	ADDQ $0x20, BX
-	JE   end
+under4:
+	CMPQ    BX, $0x10
+	JL      under2
+	MOVQ    p+8(FP), DI
+	MOVQ    ld+16(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    DX, R9
+	MOVQ    t+32(FP), R10
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y3
+	VMOVUPS (AX)(CX*2), Y4
+	VMOVUPS 32(AX)(CX*2), Y5
 
-one:
+columns2Tokens:
+	VBROADCASTSS (DI), Y6
+	VBROADCASTSS (DI)(R8*1), Y7
+	VBROADCASTSS (DI)(R8*2), Y8
+	VCVTPH2PS    (R9), Y9
+	VFMADD231PS  Y6, Y9, Y0
+	VFMADD231PS  Y7, Y9, Y2
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    16(R9), Y9
+	VFMADD231PS  Y6, Y9, Y1
+	VFMADD231PS  Y7, Y9, Y3
+	VFMADD231PS  Y8, Y9, Y5
+	ADDQ         $0x00000004, DI
+	ADDQ         SI, R9
+	DECQ         R10
+	JNE          columns2Tokens
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x20, DX
+	SUBQ         $0x10, BX
+	JNE          loop
+	JMP          end
+
+under2:
+	CMPQ    BX, $0x08
+	JL      under1
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
@@ -625,7 +737,7 @@ one:
 	VMOVUPS (AX)(CX*1), Y1
 	VMOVUPS (AX)(CX*2), Y2
 
-oneTokens:
+columns1Tokens:
 	VBROADCASTSS (DI), Y3
 	VBROADCASTSS (DI)(R8*1), Y4
 	VBROADCASTSS (DI)(R8*2), Y5
@@ -636,41 +748,47 @@ oneTokens:
 	ADDQ         $0x00000004, DI
 	ADDQ         SI, R9
 	DECQ         R10
-	JNE          oneTokens
+	JNE          columns1Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x10, DX
 	SUBQ         $0x08, BX
-	JNE          one
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
 
-// func scoresF16x4(dst *float32, ld int, q *float32, k *byte, t int, d int)
+// func scoresF16x4(dst *float32, ld int, q *float32, k *byte, groups int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
 TEXT ·scoresF16x4(SB), NOSPLIT, $0-48
-	// scoresF16x4 sets dst[4][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
+	// scoresF16x4 sets dst[4][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
-	MOVQ q+16(FP), BX
-	MOVQ d+40(FP), SI
-	SHLQ $0x02, SI
-	LEAQ (BX)(SI*2), DI
-	ADDQ SI, DI
-	MOVQ k+24(FP), R8
-	MOVQ t+32(FP), R9
-	MOVQ d+40(FP), R10
-	SHLQ $0x01, R10
-	SUBQ $0x02, R9
-	JL   rest
+	MOVQ k+24(FP), BX
+	MOVQ groups+32(FP), SI
+
+	// pointers to ends: one index, from -4d to 0, goes with all of them
+	MOVQ d+40(FP), DI
+	SHLQ $0x02, DI
+	MOVQ q+16(FP), R8
+	ADDQ DI, R8
+	LEAQ (R8)(DI*1), R9
+	LEAQ (R9)(DI*1), R10
+	LEAQ (R10)(DI*1), R11
 
 loop:
+	CMPQ  SI, $0x02
+	JL    under2
+	LEAQ  (BX)(DI*4), BX
+	LEAQ  (BX)(DI*4), R12
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -679,121 +797,75 @@ loop:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	MOVQ  d+40(FP), R11
+	MOVQ  DI, R13
+	NEGQ  R13
 
-loopColumns:
-	VMOVUPS     (BX), Y8
-	VMOVUPS     (BX)(SI*1), Y9
-	VMOVUPS     (BX)(SI*2), Y10
-	VMOVUPS     (DI), Y11
-	VCVTPH2PS   (R8), Y12
-	VFMADD231PS Y12, Y8, Y0
-	VFMADD231PS Y12, Y9, Y2
-	VFMADD231PS Y12, Y10, Y4
-	VFMADD231PS Y12, Y11, Y6
-	VCVTPH2PS   (R8)(R10*1), Y12
-	VFMADD231PS Y12, Y8, Y1
-	VFMADD231PS Y12, Y9, Y3
-	VFMADD231PS Y12, Y10, Y5
-	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000020, BX
-	ADDQ        $0x00000020, DI
-	ADDQ        $0x10, R8
-	SUBQ        $0x08, R11
-	JNE         loopColumns
+columns2:
+	VCVTPH2PS    (BX)(R13*4), Y8
+	VCVTPH2PS    (R12)(R13*4), Y9
+	VBROADCASTSS (R8)(R13*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R9)(R13*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R10)(R13*1), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R11)(R13*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x04, R13
+	JNE          columns2
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      Y7, 32(DX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	MOVQ         R12, BX
+	SUBQ         $0x02, SI
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMOVLPS      X1, (AX)
-	VHADDPS      Y3, Y2, Y2
-	VHADDPS      Y2, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X0
-	VMOVLPS      X0, (AX)(CX*1)
-	VHADDPS      Y5, Y4, Y4
-	VHADDPS      Y4, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X0
-	VMOVLPS      X0, (AX)(CX*2)
-	VHADDPS      Y7, Y6, Y6
-	VHADDPS      Y6, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X0, X6, X0
-	VMOVLPS      X0, (DX)
-	ADDQ         $0x00000008, AX
-	ADDQ         $0x00000008, DX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+40(FP), R11
-	SHLQ $0x02, R11
-	SUBQ R11, BX
-	SUBQ R11, DI
-	ADDQ R10, R8
-	SUBQ $0x02, R9
-	JGE  loop
-
-rest:
-	ADDQ $0x02, R9
-	JE   end
-
-one:
+under2:
+	CMPQ  SI, $0x01
+	JL    under1
+	LEAQ  (BX)(DI*4), BX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	MOVQ  d+40(FP), R11
+	MOVQ  DI, R12
+	NEGQ  R12
 
-oneColumns:
-	VMOVUPS     (BX), Y4
-	VMOVUPS     (BX)(SI*1), Y5
-	VMOVUPS     (BX)(SI*2), Y6
-	VMOVUPS     (DI), Y7
-	VCVTPH2PS   (R8), Y8
-	VFMADD231PS Y8, Y4, Y0
-	VFMADD231PS Y8, Y5, Y1
-	VFMADD231PS Y8, Y6, Y2
-	VFMADD231PS Y8, Y7, Y3
-	ADDQ        $0x00000020, BX
-	ADDQ        $0x00000020, DI
-	ADDQ        $0x10, R8
-	SUBQ        $0x08, R11
-	JNE         oneColumns
+columns1:
+	VCVTPH2PS    (BX)(R12*4), Y4
+	VBROADCASTSS (R8)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R9)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (R10)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (R11)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x04, R12
+	JNE          columns1
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, (AX)(CX*1)
+	VMOVUPS      Y2, (AX)(CX*2)
+	VMOVUPS      Y3, (DX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x01, SI
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VADDPS       X4, X0, X4
-	VMOVSS       X4, (AX)
-	VHADDPS      Y1, Y1, Y1
-	VHADDPS      Y1, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X0
-	VMOVSS       X0, (AX)(CX*1)
-	VHADDPS      Y2, Y2, Y2
-	VHADDPS      Y2, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X0
-	VMOVSS       X0, (AX)(CX*2)
-	VHADDPS      Y3, Y3, Y3
-	VHADDPS      Y3, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X0
-	VMOVSS       X0, (DX)
-	ADDQ         $0x00000004, AX
-	ADDQ         $0x00000004, DX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+40(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, BX
-	SUBQ R10, DI
-	DECQ R9
-	JNE  one
-
+under1:
 end:
 	VZEROUPPER
 	RET
@@ -811,10 +883,10 @@ TEXT ·accumF16x4(SB), NOSPLIT, $0-48
 	MOVQ d+40(FP), SI
 	MOVQ SI, DI
 	SHLQ $0x01, DI
-	SUBQ $0x10, SI
-	JL   rest
 
 loop:
+	CMPQ    SI, $0x10
+	JL      under2
 	MOVQ    p+8(FP), R8
 	MOVQ    ld+16(FP), R9
 	SHLQ    $0x02, R9
@@ -831,7 +903,7 @@ loop:
 	VMOVUPS (DX), Y6
 	VMOVUPS 32(DX), Y7
 
-loopTokens:
+columns2Tokens:
 	VBROADCASTSS (R8), Y8
 	VBROADCASTSS (R8)(R9*1), Y9
 	VBROADCASTSS (R8)(R9*2), Y10
@@ -850,7 +922,7 @@ loopTokens:
 	ADDQ         $0x00000004, R10
 	ADDQ         DI, R11
 	DECQ         R12
-	JNE          loopTokens
+	JNE          columns2Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -863,13 +935,12 @@ loopTokens:
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x20, BX
 	SUBQ         $0x10, SI
-	JGE          loop
+	JNE          loop
+	JMP          end
 
-rest:
-	ADDQ $0x10, SI
-	JE   end
-
-one:
+under2:
+	CMPQ    SI, $0x08
+	JL      under1
 	MOVQ    p+8(FP), R8
 	MOVQ    ld+16(FP), R9
 	SHLQ    $0x02, R9
@@ -882,7 +953,7 @@ one:
 	VMOVUPS (AX)(CX*2), Y2
 	VMOVUPS (DX), Y3
 
-oneTokens:
+columns1Tokens:
 	VBROADCASTSS (R8), Y4
 	VBROADCASTSS (R8)(R9*1), Y5
 	VBROADCASTSS (R8)(R9*2), Y6
@@ -896,7 +967,7 @@ oneTokens:
 	ADDQ         $0x00000004, R10
 	ADDQ         DI, R11
 	DECQ         R12
-	JNE          oneTokens
+	JNE          columns1Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)
@@ -905,110 +976,129 @@ oneTokens:
 	ADDQ         $0x00000020, DX
 	ADDQ         $0x10, BX
 	SUBQ         $0x08, SI
-	JNE          one
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, t int, d int)
+// func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, groups int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·scoresQ8x1(SB), NOSPLIT, $0-56
-	// scoresQ8x1 sets dst[1][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
+	// scoresQ8x1 sets dst[1][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
 	MOVQ dst+0(FP), AX
-	MOVQ q+16(FP), CX
-	MOVQ k+24(FP), DX
-	MOVQ t+40(FP), BX
-	MOVQ scale+32(FP), SI
-	MOVQ d+48(FP), DI
-	SUBQ $0x04, BX
-	JL   rest
+	MOVQ k+24(FP), CX
+	MOVQ groups+40(FP), DX
+	MOVQ scale+32(FP), BX
+
+	// pointers to ends: one index, from -4d to 0, goes with all of them
+	MOVQ d+48(FP), SI
+	SHLQ $0x02, SI
+	MOVQ q+16(FP), DI
+	ADDQ SI, DI
 
 loop:
+	CMPQ  DX, $0x04
+	JL    under4
+	LEAQ  (CX)(SI*2), CX
+	LEAQ  (CX)(SI*2), R8
+	LEAQ  (R8)(SI*2), R9
+	LEAQ  (R9)(SI*2), R10
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	MOVQ  d+48(FP), R8
+	MOVQ  SI, R11
+	NEGQ  R11
 
-loopColumns:
-	VMOVUPS     (CX), Y4
-	VPMOVSXBD   (DX), Y5
-	VCVTDQ2PS   Y5, Y5
-	VFMADD231PS Y5, Y4, Y0
-	VPMOVSXBD   (DX)(DI*1), Y5
-	VCVTDQ2PS   Y5, Y5
-	VFMADD231PS Y5, Y4, Y1
-	VPMOVSXBD   (DX)(DI*2), Y5
-	VCVTDQ2PS   Y5, Y5
-	VFMADD231PS Y5, Y4, Y2
-	LEAQ        (DX)(DI*2), R9
-	VPMOVSXBD   (R9)(DI*1), Y5
-	VCVTDQ2PS   Y5, Y5
-	VFMADD231PS Y5, Y4, Y3
-	ADDQ        $0x00000020, CX
-	ADDQ        $0x08, DX
-	SUBQ        $0x08, R8
-	JNE         loopColumns
+columns4:
+	VPMOVSXBD    (CX)(R11*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    (R8)(R11*2), Y5
+	VCVTDQ2PS    Y5, Y5
+	VPMOVSXBD    (R9)(R11*2), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    (R10)(R11*2), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (DI)(R11*1), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x04, R11
+	JNE          columns4
+	VMULPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMULPS       32(BX), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMULPS       64(BX), Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMULPS       96(BX), Y3, Y3
+	VMOVUPS      Y3, 96(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, BX
+	MOVQ         R10, CX
+	SUBQ         $0x04, DX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VMOVUPS      (SI), X4
-	ADDQ         $0x10, SI
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y3, Y2, Y2
-	VHADDPS      Y2, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMULPS       X4, X1, X1
-	VMOVUPS      X1, (AX)
-	ADDQ         $0x00000010, AX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+48(FP), R8
-	SHLQ $0x02, R8
-	SUBQ R8, CX
-	ADDQ DI, DX
-	ADDQ DI, DX
-	ADDQ DI, DX
-	SUBQ $0x04, BX
-	JGE  loop
-
-rest:
-	ADDQ $0x04, BX
-	JE   end
-
-one:
+under4:
+	CMPQ  DX, $0x02
+	JL    under2
+	LEAQ  (CX)(SI*2), CX
+	LEAQ  (CX)(SI*2), R8
 	VPXOR Y0, Y0, Y0
-	MOVQ  d+48(FP), R8
+	VPXOR Y1, Y1, Y1
+	MOVQ  SI, R9
+	NEGQ  R9
 
-oneColumns:
-	VMOVUPS     (CX), Y1
-	VPMOVSXBD   (DX), Y2
-	VCVTDQ2PS   Y2, Y2
-	VFMADD231PS Y2, Y1, Y0
-	ADDQ        $0x00000020, CX
-	ADDQ        $0x08, DX
-	SUBQ        $0x08, R8
-	JNE         oneColumns
+columns2:
+	VPMOVSXBD    (CX)(R9*2), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    (R8)(R9*2), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (DI)(R9*1), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x04, R9
+	JNE          columns2
+	VMULPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMULPS       32(BX), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, BX
+	MOVQ         R8, CX
+	SUBQ         $0x02, DX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VMOVSS       (SI), X1
-	ADDQ         $0x04, SI
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X2
-	VADDPS       X2, X0, X2
-	VMULPS       X1, X2, X2
-	VMOVSS       X2, (AX)
-	ADDQ         $0x00000004, AX
+under2:
+	CMPQ  DX, $0x01
+	JL    under1
+	LEAQ  (CX)(SI*2), CX
+	VPXOR Y0, Y0, Y0
+	MOVQ  SI, R8
+	NEGQ  R8
 
-	// back to the queries' start, on to the next keys
-	MOVQ d+48(FP), DI
-	SHLQ $0x02, DI
-	SUBQ DI, CX
-	DECQ BX
-	JNE  one
+columns1:
+	VPMOVSXBD    (CX)(R8*2), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS (DI)(R8*1), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x04, R8
+	JNE          columns1
+	VMULPS       (BX), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, BX
+	SUBQ         $0x01, DX
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
@@ -1021,10 +1111,10 @@ TEXT ·accumQ8x1(SB), NOSPLIT, $0-56
 	MOVQ v+24(FP), CX
 	MOVQ d+48(FP), DX
 	MOVQ DX, BX
-	SUBQ $0x40, DX
-	JL   rest
 
 loop:
+	CMPQ    DX, $0x40
+	JL      under8
 	MOVQ    p+8(FP), SI
 	MOVQ    CX, DI
 	MOVQ    t+40(FP), R8
@@ -1038,7 +1128,7 @@ loop:
 	VMOVUPS 192(AX), Y6
 	VMOVUPS 224(AX), Y7
 
-loopTokens:
+columns8Tokens:
 	VBROADCASTSS (SI), Y8
 	VBROADCASTSS (R9), Y9
 	VMULPS       Y9, Y8, Y8
@@ -1070,7 +1160,7 @@ loopTokens:
 	ADDQ         $0x00000004, SI
 	ADDQ         BX, DI
 	DECQ         R8
-	JNE          loopTokens
+	JNE          columns8Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1082,20 +1172,95 @@ loopTokens:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x40, CX
 	SUBQ         $0x40, DX
-	JGE          loop
+	JNE          loop
+	JMP          end
 
-rest:
-	ADDQ $0x40, DX
-	JE   end
+under8:
+	CMPQ    DX, $0x20
+	JL      under4
+	MOVQ    p+8(FP), SI
+	MOVQ    CX, DI
+	MOVQ    t+40(FP), R8
+	MOVQ    scale+32(FP), R9
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS 64(AX), Y2
+	VMOVUPS 96(AX), Y3
 
-one:
+columns4Tokens:
+	VBROADCASTSS (SI), Y4
+	VBROADCASTSS (R9), Y5
+	VMULPS       Y5, Y4, Y4
+	ADDQ         $0x04, R9
+	VPMOVSXBD    (DI), Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VPMOVSXBD    8(DI), Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VPMOVSXBD    16(DI), Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VPMOVSXBD    24(DI), Y5
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x00000004, SI
+	ADDQ         BX, DI
+	DECQ         R8
+	JNE          columns4Tokens
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, 64(AX)
+	VMOVUPS      Y3, 96(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x20, CX
+	SUBQ         $0x20, DX
+	JNE          loop
+	JMP          end
+
+under4:
+	CMPQ    DX, $0x10
+	JL      under2
+	MOVQ    p+8(FP), SI
+	MOVQ    CX, DI
+	MOVQ    t+40(FP), R8
+	MOVQ    scale+32(FP), R9
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+
+columns2Tokens:
+	VBROADCASTSS (SI), Y2
+	VBROADCASTSS (R9), Y3
+	VMULPS       Y3, Y2, Y2
+	ADDQ         $0x04, R9
+	VPMOVSXBD    (DI), Y3
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VPMOVSXBD    8(DI), Y3
+	VCVTDQ2PS    Y3, Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x00000004, SI
+	ADDQ         BX, DI
+	DECQ         R8
+	JNE          columns2Tokens
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x10, CX
+	SUBQ         $0x10, DX
+	JNE          loop
+	JMP          end
+
+under2:
+	CMPQ    DX, $0x08
+	JL      under1
 	MOVQ    p+8(FP), SI
 	MOVQ    CX, DI
 	MOVQ    t+40(FP), R8
 	MOVQ    scale+32(FP), R9
 	VMOVUPS (AX), Y0
 
-oneTokens:
+columns1Tokens:
 	VBROADCASTSS (SI), Y1
 	VBROADCASTSS (R9), Y2
 	VMULPS       Y2, Y1, Y1
@@ -1106,35 +1271,44 @@ oneTokens:
 	ADDQ         $0x00000004, SI
 	ADDQ         BX, DI
 	DECQ         R8
-	JNE          oneTokens
+	JNE          columns1Tokens
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x08, CX
 	SUBQ         $0x08, DX
-	JNE          one
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, t int, d int)
+// func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, groups int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·scoresQ8x2(SB), NOSPLIT, $0-56
-	// scoresQ8x2 sets dst[2][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
+	// scoresQ8x2 sets dst[2][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
-	MOVQ q+16(FP), DX
-	MOVQ d+48(FP), BX
-	SHLQ $0x02, BX
-	MOVQ k+24(FP), SI
-	MOVQ t+40(FP), DI
-	MOVQ scale+32(FP), R8
-	MOVQ d+48(FP), R9
-	SUBQ $0x04, DI
-	JL   rest
+	MOVQ k+24(FP), DX
+	MOVQ groups+40(FP), BX
+	MOVQ scale+32(FP), SI
+
+	// pointers to ends: one index, from -4d to 0, goes with all of them
+	MOVQ d+48(FP), DI
+	SHLQ $0x02, DI
+	MOVQ q+16(FP), R8
+	ADDQ DI, R8
+	LEAQ (R8)(DI*1), R9
 
 loop:
+	CMPQ  BX, $0x04
+	JL    under4
+	LEAQ  (DX)(DI*2), DX
+	LEAQ  (DX)(DI*2), R10
+	LEAQ  (R10)(DI*2), R11
+	LEAQ  (R11)(DI*2), R12
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -1143,107 +1317,122 @@ loop:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	MOVQ  d+48(FP), R10
+	MOVQ  DI, R13
+	NEGQ  R13
 
-loopColumns:
-	VMOVUPS     (DX), Y8
-	VMOVUPS     (DX)(BX*1), Y9
-	VPMOVSXBD   (SI), Y10
-	VCVTDQ2PS   Y10, Y10
-	VFMADD231PS Y10, Y8, Y0
-	VFMADD231PS Y10, Y9, Y4
-	VPMOVSXBD   (SI)(R9*1), Y10
-	VCVTDQ2PS   Y10, Y10
-	VFMADD231PS Y10, Y8, Y1
-	VFMADD231PS Y10, Y9, Y5
-	VPMOVSXBD   (SI)(R9*2), Y10
-	VCVTDQ2PS   Y10, Y10
-	VFMADD231PS Y10, Y8, Y2
-	VFMADD231PS Y10, Y9, Y6
-	LEAQ        (SI)(R9*2), R11
-	VPMOVSXBD   (R11)(R9*1), Y10
-	VCVTDQ2PS   Y10, Y10
-	VFMADD231PS Y10, Y8, Y3
-	VFMADD231PS Y10, Y9, Y7
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x08, SI
-	SUBQ        $0x08, R10
-	JNE         loopColumns
+columns4:
+	VPMOVSXBD    (DX)(R13*2), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    (R10)(R13*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VPMOVSXBD    (R11)(R13*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VPMOVSXBD    (R12)(R13*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSS (R8)(R13*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (R9)(R13*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x04, R13
+	JNE          columns4
+	VMULPS       (SI), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMULPS       32(SI), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMULPS       64(SI), Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMULPS       96(SI), Y3, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMULPS       (SI), Y4, Y4
+	VMOVUPS      Y4, (AX)(CX*1)
+	VMULPS       32(SI), Y5, Y5
+	VMOVUPS      Y5, 32(AX)(CX*1)
+	VMULPS       64(SI), Y6, Y6
+	VMOVUPS      Y6, 64(AX)(CX*1)
+	VMULPS       96(SI), Y7, Y7
+	VMOVUPS      Y7, 96(AX)(CX*1)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000080, SI
+	MOVQ         R12, DX
+	SUBQ         $0x04, BX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VMOVUPS      (R8), X8
-	ADDQ         $0x10, R8
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y3, Y2, Y2
-	VHADDPS      Y2, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMULPS       X8, X1, X1
-	VMOVUPS      X1, (AX)
-	VHADDPS      Y5, Y4, Y4
-	VHADDPS      Y7, Y6, Y6
-	VHADDPS      Y6, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X0
-	VMULPS       X8, X0, X0
-	VMOVUPS      X0, (AX)(CX*1)
-	ADDQ         $0x00000010, AX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+48(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, DX
-	ADDQ R9, SI
-	ADDQ R9, SI
-	ADDQ R9, SI
-	SUBQ $0x04, DI
-	JGE  loop
-
-rest:
-	ADDQ $0x04, DI
-	JE   end
-
-one:
+under4:
+	CMPQ  BX, $0x02
+	JL    under2
+	LEAQ  (DX)(DI*2), DX
+	LEAQ  (DX)(DI*2), R10
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
-	MOVQ  d+48(FP), R10
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	MOVQ  DI, R11
+	NEGQ  R11
 
-oneColumns:
-	VMOVUPS     (DX), Y2
-	VMOVUPS     (DX)(BX*1), Y3
-	VPMOVSXBD   (SI), Y4
-	VCVTDQ2PS   Y4, Y4
-	VFMADD231PS Y4, Y2, Y0
-	VFMADD231PS Y4, Y3, Y1
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x08, SI
-	SUBQ        $0x08, R10
-	JNE         oneColumns
+columns2:
+	VPMOVSXBD    (DX)(R11*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    (R10)(R11*2), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS (R8)(R11*1), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (R9)(R11*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x04, R11
+	JNE          columns2
+	VMULPS       (SI), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMULPS       32(SI), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMULPS       (SI), Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMULPS       32(SI), Y3, Y3
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	MOVQ         R10, DX
+	SUBQ         $0x02, BX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VMOVSS       (R8), X2
-	ADDQ         $0x04, R8
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X3
-	VADDPS       X3, X0, X3
-	VMULPS       X2, X3, X3
-	VMOVSS       X3, (AX)
-	VHADDPS      Y1, Y1, Y1
-	VHADDPS      Y1, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X0
-	VMULPS       X2, X0, X0
-	VMOVSS       X0, (AX)(CX*1)
-	ADDQ         $0x00000004, AX
+under2:
+	CMPQ  BX, $0x01
+	JL    under1
+	LEAQ  (DX)(DI*2), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	MOVQ  DI, R10
+	NEGQ  R10
 
-	// back to the queries' start, on to the next keys
-	MOVQ d+48(FP), R9
-	SHLQ $0x02, R9
-	SUBQ R9, DX
-	DECQ DI
-	JNE  one
+columns1:
+	VPMOVSXBD    (DX)(R10*2), Y2
+	VCVTDQ2PS    Y2, Y2
+	VBROADCASTSS (R8)(R10*1), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (R9)(R10*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x04, R10
+	JNE          columns1
+	VMULPS       (SI), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMULPS       (SI), Y1, Y1
+	VMOVUPS      Y1, (AX)(CX*1)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x01, BX
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
@@ -1258,10 +1447,10 @@ TEXT ·accumQ8x2(SB), NOSPLIT, $0-56
 	MOVQ v+24(FP), DX
 	MOVQ d+48(FP), BX
 	MOVQ BX, SI
-	SUBQ $0x20, BX
-	JL   rest
 
 loop:
+	CMPQ    BX, $0x20
+	JL      under4
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
@@ -1277,7 +1466,7 @@ loop:
 	VMOVUPS 64(AX)(CX*1), Y6
 	VMOVUPS 96(AX)(CX*1), Y7
 
-loopTokens:
+columns4Tokens:
 	VBROADCASTSS (DI), Y8
 	VBROADCASTSS (DI)(R8*1), Y9
 	VBROADCASTSS (R11), Y10
@@ -1303,7 +1492,7 @@ loopTokens:
 	ADDQ         $0x00000004, DI
 	ADDQ         SI, R9
 	DECQ         R10
-	JNE          loopTokens
+	JNE          columns4Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1315,13 +1504,55 @@ loopTokens:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x20, DX
 	SUBQ         $0x20, BX
-	JGE          loop
+	JNE          loop
+	JMP          end
 
-rest:
-	ADDQ $0x20, BX
-	JE   end
+under4:
+	CMPQ    BX, $0x10
+	JL      under2
+	MOVQ    p+8(FP), DI
+	MOVQ    ld+16(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    DX, R9
+	MOVQ    t+40(FP), R10
+	MOVQ    scale+32(FP), R11
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y3
 
-one:
+columns2Tokens:
+	VBROADCASTSS (DI), Y4
+	VBROADCASTSS (DI)(R8*1), Y5
+	VBROADCASTSS (R11), Y6
+	VMULPS       Y6, Y4, Y4
+	VMULPS       Y6, Y5, Y5
+	ADDQ         $0x04, R11
+	VPMOVSXBD    (R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y2
+	VPMOVSXBD    8(R9), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x00000004, DI
+	ADDQ         SI, R9
+	DECQ         R10
+	JNE          columns2Tokens
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JNE          loop
+	JMP          end
+
+under2:
+	CMPQ    BX, $0x08
+	JL      under1
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
@@ -1331,7 +1562,7 @@ one:
 	VMOVUPS (AX), Y0
 	VMOVUPS (AX)(CX*1), Y1
 
-oneTokens:
+columns1Tokens:
 	VBROADCASTSS (DI), Y2
 	VBROADCASTSS (DI)(R8*1), Y3
 	VBROADCASTSS (R11), Y4
@@ -1345,170 +1576,122 @@ oneTokens:
 	ADDQ         $0x00000004, DI
 	ADDQ         SI, R9
 	DECQ         R10
-	JNE          oneTokens
+	JNE          columns1Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x08, DX
 	SUBQ         $0x08, BX
-	JNE          one
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, t int, d int)
+// func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, groups int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·scoresQ8x3(SB), NOSPLIT, $0-56
-	// scoresQ8x3 sets dst[3][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
+	// scoresQ8x3 sets dst[3][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
-	MOVQ q+16(FP), DX
-	MOVQ d+48(FP), BX
-	SHLQ $0x02, BX
-	MOVQ k+24(FP), SI
-	MOVQ t+40(FP), DI
-	MOVQ scale+32(FP), R8
-	MOVQ d+48(FP), R9
-	SUBQ $0x04, DI
-	JL   rest
+	MOVQ k+24(FP), DX
+	MOVQ groups+40(FP), BX
+	MOVQ scale+32(FP), SI
+
+	// pointers to ends: one index, from -4d to 0, goes with all of them
+	MOVQ d+48(FP), DI
+	SHLQ $0x02, DI
+	MOVQ q+16(FP), R8
+	ADDQ DI, R8
+	LEAQ (R8)(DI*1), R9
+	LEAQ (R9)(DI*1), R10
 
 loop:
+	CMPQ  BX, $0x02
+	JL    under2
+	LEAQ  (DX)(DI*2), DX
+	LEAQ  (DX)(DI*2), R11
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	VPXOR Y10, Y10, Y10
-	VPXOR Y11, Y11, Y11
-	MOVQ  d+48(FP), R10
+	MOVQ  DI, R12
+	NEGQ  R12
 
-loopColumns:
-	VMOVUPS     (DX), Y12
-	VMOVUPS     (DX)(BX*1), Y13
-	VMOVUPS     (DX)(BX*2), Y14
-	VPMOVSXBD   (SI), Y15
-	VCVTDQ2PS   Y15, Y15
-	VFMADD231PS Y15, Y12, Y0
-	VFMADD231PS Y15, Y13, Y4
-	VFMADD231PS Y15, Y14, Y8
-	VPMOVSXBD   (SI)(R9*1), Y15
-	VCVTDQ2PS   Y15, Y15
-	VFMADD231PS Y15, Y12, Y1
-	VFMADD231PS Y15, Y13, Y5
-	VFMADD231PS Y15, Y14, Y9
-	VPMOVSXBD   (SI)(R9*2), Y15
-	VCVTDQ2PS   Y15, Y15
-	VFMADD231PS Y15, Y12, Y2
-	VFMADD231PS Y15, Y13, Y6
-	VFMADD231PS Y15, Y14, Y10
-	LEAQ        (SI)(R9*2), R11
-	VPMOVSXBD   (R11)(R9*1), Y15
-	VCVTDQ2PS   Y15, Y15
-	VFMADD231PS Y15, Y12, Y3
-	VFMADD231PS Y15, Y13, Y7
-	VFMADD231PS Y15, Y14, Y11
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x08, SI
-	SUBQ        $0x08, R10
-	JNE         loopColumns
+columns2:
+	VPMOVSXBD    (DX)(R12*2), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    (R11)(R12*2), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS (R8)(R12*1), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS (R9)(R12*1), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS (R10)(R12*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         $0x04, R12
+	JNE          columns2
+	VMULPS       (SI), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMULPS       32(SI), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMULPS       (SI), Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMULPS       32(SI), Y3, Y3
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VMULPS       (SI), Y4, Y4
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMULPS       32(SI), Y5, Y5
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, SI
+	MOVQ         R11, DX
+	SUBQ         $0x02, BX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VMOVUPS      (R8), X12
-	ADDQ         $0x10, R8
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y3, Y2, Y2
-	VHADDPS      Y2, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMULPS       X12, X1, X1
-	VMOVUPS      X1, (AX)
-	VHADDPS      Y5, Y4, Y4
-	VHADDPS      Y7, Y6, Y6
-	VHADDPS      Y6, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X0
-	VMULPS       X12, X0, X0
-	VMOVUPS      X0, (AX)(CX*1)
-	VHADDPS      Y9, Y8, Y8
-	VHADDPS      Y11, Y10, Y10
-	VHADDPS      Y10, Y8, Y8
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPS       X0, X8, X0
-	VMULPS       X12, X0, X0
-	VMOVUPS      X0, (AX)(CX*2)
-	ADDQ         $0x00000010, AX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+48(FP), R10
-	SHLQ $0x02, R10
-	SUBQ R10, DX
-	ADDQ R9, SI
-	ADDQ R9, SI
-	ADDQ R9, SI
-	SUBQ $0x04, DI
-	JGE  loop
-
-rest:
-	ADDQ $0x04, DI
-	JE   end
-
-one:
+under2:
+	CMPQ  BX, $0x01
+	JL    under1
+	LEAQ  (DX)(DI*2), DX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
-	MOVQ  d+48(FP), R10
+	MOVQ  DI, R11
+	NEGQ  R11
 
-oneColumns:
-	VMOVUPS     (DX), Y3
-	VMOVUPS     (DX)(BX*1), Y4
-	VMOVUPS     (DX)(BX*2), Y5
-	VPMOVSXBD   (SI), Y6
-	VCVTDQ2PS   Y6, Y6
-	VFMADD231PS Y6, Y3, Y0
-	VFMADD231PS Y6, Y4, Y1
-	VFMADD231PS Y6, Y5, Y2
-	ADDQ        $0x00000020, DX
-	ADDQ        $0x08, SI
-	SUBQ        $0x08, R10
-	JNE         oneColumns
+columns1:
+	VPMOVSXBD    (DX)(R11*2), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS (R8)(R11*1), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS (R9)(R11*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS (R10)(R11*1), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $0x04, R11
+	JNE          columns1
+	VMULPS       (SI), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMULPS       (SI), Y1, Y1
+	VMOVUPS      Y1, (AX)(CX*1)
+	VMULPS       (SI), Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*2)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, SI
+	SUBQ         $0x01, BX
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VMOVSS       (R8), X3
-	ADDQ         $0x04, R8
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VADDPS       X4, X0, X4
-	VMULPS       X3, X4, X4
-	VMOVSS       X4, (AX)
-	VHADDPS      Y1, Y1, Y1
-	VHADDPS      Y1, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X0
-	VMULPS       X3, X0, X0
-	VMOVSS       X0, (AX)(CX*1)
-	VHADDPS      Y2, Y2, Y2
-	VHADDPS      Y2, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X0
-	VMULPS       X3, X0, X0
-	VMOVSS       X0, (AX)(CX*2)
-	ADDQ         $0x00000004, AX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+48(FP), R9
-	SHLQ $0x02, R9
-	SUBQ R9, DX
-	DECQ DI
-	JNE  one
-
+under1:
 end:
 	VZEROUPPER
 	RET
@@ -1523,10 +1706,10 @@ TEXT ·accumQ8x3(SB), NOSPLIT, $0-56
 	MOVQ v+24(FP), DX
 	MOVQ d+48(FP), BX
 	MOVQ BX, SI
-	SUBQ $0x20, BX
-	JL   rest
 
 loop:
+	CMPQ    BX, $0x20
+	JL      under4
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
@@ -1546,7 +1729,7 @@ loop:
 	VMOVUPS 64(AX)(CX*2), Y10
 	VMOVUPS 96(AX)(CX*2), Y11
 
-loopTokens:
+columns4Tokens:
 	VBROADCASTSS (DI), Y12
 	VBROADCASTSS (DI)(R8*1), Y13
 	VBROADCASTSS (DI)(R8*2), Y14
@@ -1578,7 +1761,7 @@ loopTokens:
 	ADDQ         $0x00000004, DI
 	ADDQ         SI, R9
 	DECQ         R10
-	JNE          loopTokens
+	JNE          columns4Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1594,13 +1777,63 @@ loopTokens:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x20, DX
 	SUBQ         $0x20, BX
-	JGE          loop
+	JNE          loop
+	JMP          end
 
-rest:
-	ADDQ $0x20, BX
-	JE   end
+under4:
+	CMPQ    BX, $0x10
+	JL      under2
+	MOVQ    p+8(FP), DI
+	MOVQ    ld+16(FP), R8
+	SHLQ    $0x02, R8
+	MOVQ    DX, R9
+	MOVQ    t+40(FP), R10
+	MOVQ    scale+32(FP), R11
+	VMOVUPS (AX), Y0
+	VMOVUPS 32(AX), Y1
+	VMOVUPS (AX)(CX*1), Y2
+	VMOVUPS 32(AX)(CX*1), Y3
+	VMOVUPS (AX)(CX*2), Y4
+	VMOVUPS 32(AX)(CX*2), Y5
 
-one:
+columns2Tokens:
+	VBROADCASTSS (DI), Y6
+	VBROADCASTSS (DI)(R8*1), Y7
+	VBROADCASTSS (DI)(R8*2), Y8
+	VBROADCASTSS (R11), Y9
+	VMULPS       Y9, Y6, Y6
+	VMULPS       Y9, Y7, Y7
+	VMULPS       Y9, Y8, Y8
+	ADDQ         $0x04, R11
+	VPMOVSXBD    (R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y6, Y9, Y0
+	VFMADD231PS  Y7, Y9, Y2
+	VFMADD231PS  Y8, Y9, Y4
+	VPMOVSXBD    8(R9), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y6, Y9, Y1
+	VFMADD231PS  Y7, Y9, Y3
+	VFMADD231PS  Y8, Y9, Y5
+	ADDQ         $0x00000004, DI
+	ADDQ         SI, R9
+	DECQ         R10
+	JNE          columns2Tokens
+	VMOVUPS      Y0, (AX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x10, DX
+	SUBQ         $0x10, BX
+	JNE          loop
+	JMP          end
+
+under2:
+	CMPQ    BX, $0x08
+	JL      under1
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
@@ -1611,7 +1844,7 @@ one:
 	VMOVUPS (AX)(CX*1), Y1
 	VMOVUPS (AX)(CX*2), Y2
 
-oneTokens:
+columns1Tokens:
 	VBROADCASTSS (DI), Y3
 	VBROADCASTSS (DI)(R8*1), Y4
 	VBROADCASTSS (DI)(R8*2), Y5
@@ -1628,41 +1861,48 @@ oneTokens:
 	ADDQ         $0x00000004, DI
 	ADDQ         SI, R9
 	DECQ         R10
-	JNE          oneTokens
+	JNE          columns1Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x08, DX
 	SUBQ         $0x08, BX
-	JNE          one
+	JNE          loop
+	JMP          end
 
+under1:
 end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, t int, d int)
+// func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, groups int, d int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·scoresQ8x4(SB), NOSPLIT, $0-56
-	// scoresQ8x4 sets dst[4][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.
+	// scoresQ8x4 sets dst[4][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
-	MOVQ q+16(FP), BX
-	MOVQ d+48(FP), SI
-	SHLQ $0x02, SI
-	LEAQ (BX)(SI*2), DI
-	ADDQ SI, DI
-	MOVQ k+24(FP), R8
-	MOVQ t+40(FP), R9
-	MOVQ scale+32(FP), R10
-	MOVQ d+48(FP), R11
-	SUBQ $0x02, R9
-	JL   rest
+	MOVQ k+24(FP), BX
+	MOVQ groups+40(FP), SI
+	MOVQ scale+32(FP), DI
+
+	// pointers to ends: one index, from -4d to 0, goes with all of them
+	MOVQ d+48(FP), R8
+	SHLQ $0x02, R8
+	MOVQ q+16(FP), R9
+	ADDQ R8, R9
+	LEAQ (R9)(R8*1), R10
+	LEAQ (R10)(R8*1), R11
+	LEAQ (R11)(R8*1), R12
 
 loop:
+	CMPQ  SI, $0x02
+	JL    under2
+	LEAQ  (BX)(R8*2), BX
+	LEAQ  (BX)(R8*2), R13
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -1671,136 +1911,92 @@ loop:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	MOVQ  d+48(FP), R12
+	MOVQ  R8, R14
+	NEGQ  R14
 
-loopColumns:
-	VMOVUPS     (BX), Y8
-	VMOVUPS     (BX)(SI*1), Y9
-	VMOVUPS     (BX)(SI*2), Y10
-	VMOVUPS     (DI), Y11
-	VPMOVSXBD   (R8), Y12
-	VCVTDQ2PS   Y12, Y12
-	VFMADD231PS Y12, Y8, Y0
-	VFMADD231PS Y12, Y9, Y2
-	VFMADD231PS Y12, Y10, Y4
-	VFMADD231PS Y12, Y11, Y6
-	VPMOVSXBD   (R8)(R11*1), Y12
-	VCVTDQ2PS   Y12, Y12
-	VFMADD231PS Y12, Y8, Y1
-	VFMADD231PS Y12, Y9, Y3
-	VFMADD231PS Y12, Y10, Y5
-	VFMADD231PS Y12, Y11, Y7
-	ADDQ        $0x00000020, BX
-	ADDQ        $0x00000020, DI
-	ADDQ        $0x08, R8
-	SUBQ        $0x08, R12
-	JNE         loopColumns
+columns2:
+	VPMOVSXBD    (BX)(R14*2), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    (R13)(R14*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS (R9)(R14*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (R10)(R14*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS (R11)(R14*1), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS (R12)(R14*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x04, R14
+	JNE          columns2
+	VMULPS       (DI), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMULPS       32(DI), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMULPS       (DI), Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*1)
+	VMULPS       32(DI), Y3, Y3
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VMULPS       (DI), Y4, Y4
+	VMOVUPS      Y4, (AX)(CX*2)
+	VMULPS       32(DI), Y5, Y5
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	VMULPS       (DI), Y6, Y6
+	VMOVUPS      Y6, (DX)
+	VMULPS       32(DI), Y7, Y7
+	VMOVUPS      Y7, 32(DX)
+	ADDQ         $0x00000040, AX
+	ADDQ         $0x00000040, DX
+	ADDQ         $0x00000040, DI
+	MOVQ         R13, BX
+	SUBQ         $0x02, SI
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VMOVSD       (R10), X8
-	ADDQ         $0x08, R10
-	VHADDPS      Y1, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMULPS       X8, X1, X1
-	VMOVLPS      X1, (AX)
-	VHADDPS      Y3, Y2, Y2
-	VHADDPS      Y2, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X0
-	VMULPS       X8, X0, X0
-	VMOVLPS      X0, (AX)(CX*1)
-	VHADDPS      Y5, Y4, Y4
-	VHADDPS      Y4, Y4, Y4
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X0, X4, X0
-	VMULPS       X8, X0, X0
-	VMOVLPS      X0, (AX)(CX*2)
-	VHADDPS      Y7, Y6, Y6
-	VHADDPS      Y6, Y6, Y6
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X0, X6, X0
-	VMULPS       X8, X0, X0
-	VMOVLPS      X0, (DX)
-	ADDQ         $0x00000008, AX
-	ADDQ         $0x00000008, DX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+48(FP), R12
-	SHLQ $0x02, R12
-	SUBQ R12, BX
-	SUBQ R12, DI
-	ADDQ R11, R8
-	SUBQ $0x02, R9
-	JGE  loop
-
-rest:
-	ADDQ $0x02, R9
-	JE   end
-
-one:
+under2:
+	CMPQ  SI, $0x01
+	JL    under1
+	LEAQ  (BX)(R8*2), BX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
-	MOVQ  d+48(FP), R12
+	MOVQ  R8, R13
+	NEGQ  R13
 
-oneColumns:
-	VMOVUPS     (BX), Y4
-	VMOVUPS     (BX)(SI*1), Y5
-	VMOVUPS     (BX)(SI*2), Y6
-	VMOVUPS     (DI), Y7
-	VPMOVSXBD   (R8), Y8
-	VCVTDQ2PS   Y8, Y8
-	VFMADD231PS Y8, Y4, Y0
-	VFMADD231PS Y8, Y5, Y1
-	VFMADD231PS Y8, Y6, Y2
-	VFMADD231PS Y8, Y7, Y3
-	ADDQ        $0x00000020, BX
-	ADDQ        $0x00000020, DI
-	ADDQ        $0x08, R8
-	SUBQ        $0x08, R12
-	JNE         oneColumns
+columns1:
+	VPMOVSXBD    (BX)(R13*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS (R9)(R13*1), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (R10)(R13*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS (R11)(R13*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS (R12)(R13*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x04, R13
+	JNE          columns1
+	VMULPS       (DI), Y0, Y0
+	VMOVUPS      Y0, (AX)
+	VMULPS       (DI), Y1, Y1
+	VMOVUPS      Y1, (AX)(CX*1)
+	VMULPS       (DI), Y2, Y2
+	VMOVUPS      Y2, (AX)(CX*2)
+	VMULPS       (DI), Y3, Y3
+	VMOVUPS      Y3, (DX)
+	ADDQ         $0x00000020, AX
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, DI
+	SUBQ         $0x01, SI
+	JNE          loop
+	JMP          end
 
-	// lanes to sums: neighbours, pairs, halves
-	VMOVSS       (R10), X4
-	ADDQ         $0x04, R10
-	VHADDPS      Y0, Y0, Y0
-	VHADDPS      Y0, Y0, Y0
-	VEXTRACTF128 $0x01, Y0, X5
-	VADDPS       X5, X0, X5
-	VMULPS       X4, X5, X5
-	VMOVSS       X5, (AX)
-	VHADDPS      Y1, Y1, Y1
-	VHADDPS      Y1, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X0, X1, X0
-	VMULPS       X4, X0, X0
-	VMOVSS       X0, (AX)(CX*1)
-	VHADDPS      Y2, Y2, Y2
-	VHADDPS      Y2, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X0, X2, X0
-	VMULPS       X4, X0, X0
-	VMOVSS       X0, (AX)(CX*2)
-	VHADDPS      Y3, Y3, Y3
-	VHADDPS      Y3, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X0, X3, X0
-	VMULPS       X4, X0, X0
-	VMOVSS       X0, (DX)
-	ADDQ         $0x00000004, AX
-	ADDQ         $0x00000004, DX
-
-	// back to the queries' start, on to the next keys
-	MOVQ d+48(FP), R11
-	SHLQ $0x02, R11
-	SUBQ R11, BX
-	SUBQ R11, DI
-	DECQ R9
-	JNE  one
-
+under1:
 end:
 	VZEROUPPER
 	RET
@@ -1817,10 +2013,10 @@ TEXT ·accumQ8x4(SB), NOSPLIT, $0-56
 	MOVQ v+24(FP), BX
 	MOVQ d+48(FP), SI
 	MOVQ SI, DI
-	SUBQ $0x10, SI
-	JL   rest
 
 loop:
+	CMPQ    SI, $0x10
+	JL      under2
 	MOVQ    p+8(FP), R8
 	MOVQ    ld+16(FP), R9
 	SHLQ    $0x02, R9
@@ -1838,7 +2034,7 @@ loop:
 	VMOVUPS (DX), Y6
 	VMOVUPS 32(DX), Y7
 
-loopTokens:
+columns2Tokens:
 	VBROADCASTSS (R8), Y8
 	VBROADCASTSS (R8)(R9*1), Y9
 	VBROADCASTSS (R8)(R9*2), Y10
@@ -1865,7 +2061,7 @@ loopTokens:
 	ADDQ         $0x00000004, R10
 	ADDQ         DI, R11
 	DECQ         R12
-	JNE          loopTokens
+	JNE          columns2Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -1878,13 +2074,12 @@ loopTokens:
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x10, BX
 	SUBQ         $0x10, SI
-	JGE          loop
+	JNE          loop
+	JMP          end
 
-rest:
-	ADDQ $0x10, SI
-	JE   end
-
-one:
+under2:
+	CMPQ    SI, $0x08
+	JL      under1
 	MOVQ    p+8(FP), R8
 	MOVQ    ld+16(FP), R9
 	SHLQ    $0x02, R9
@@ -1898,7 +2093,7 @@ one:
 	VMOVUPS (AX)(CX*2), Y2
 	VMOVUPS (DX), Y3
 
-oneTokens:
+columns1Tokens:
 	VBROADCASTSS (R8), Y4
 	VBROADCASTSS (R8)(R9*1), Y5
 	VBROADCASTSS (R8)(R9*2), Y6
@@ -1919,7 +2114,7 @@ oneTokens:
 	ADDQ         $0x00000004, R10
 	ADDQ         DI, R11
 	DECQ         R12
-	JNE          oneTokens
+	JNE          columns1Tokens
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)
@@ -1928,8 +2123,281 @@ oneTokens:
 	ADDQ         $0x00000020, DX
 	ADDQ         $0x08, BX
 	SUBQ         $0x08, SI
-	JNE          one
+	JNE          loop
+	JMP          end
 
+under1:
 end:
+	VZEROUPPER
+	RET
+
+DATA expLow<>+0(SB)/8, $0xc2aeac4fc2aeac4f
+DATA expLow<>+8(SB)/8, $0xc2aeac4fc2aeac4f
+DATA expLow<>+16(SB)/8, $0xc2aeac4fc2aeac4f
+DATA expLow<>+24(SB)/8, $0xc2aeac4fc2aeac4f
+GLOBL expLow<>(SB), RODATA|NOPTR, $32
+
+DATA expHigh<>+0(SB)/8, $0x42b0c0a542b0c0a5
+DATA expHigh<>+8(SB)/8, $0x42b0c0a542b0c0a5
+DATA expHigh<>+16(SB)/8, $0x42b0c0a542b0c0a5
+DATA expHigh<>+24(SB)/8, $0x42b0c0a542b0c0a5
+GLOBL expHigh<>(SB), RODATA|NOPTR, $32
+
+DATA expLog2e<>+0(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA expLog2e<>+8(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA expLog2e<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA expLog2e<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
+GLOBL expLog2e<>(SB), RODATA|NOPTR, $32
+
+DATA expMagic<>+0(SB)/8, $0x4b4000004b400000
+DATA expMagic<>+8(SB)/8, $0x4b4000004b400000
+DATA expMagic<>+16(SB)/8, $0x4b4000004b400000
+DATA expMagic<>+24(SB)/8, $0x4b4000004b400000
+GLOBL expMagic<>(SB), RODATA|NOPTR, $32
+
+DATA expLn2<>+0(SB)/8, $0x3f3180003f318000
+DATA expLn2<>+8(SB)/8, $0x3f3180003f318000
+DATA expLn2<>+16(SB)/8, $0x3f3180003f318000
+DATA expLn2<>+24(SB)/8, $0x3f3180003f318000
+GLOBL expLn2<>(SB), RODATA|NOPTR, $32
+
+DATA expLn2lo<>+0(SB)/8, $0xb95e8083b95e8083
+DATA expLn2lo<>+8(SB)/8, $0xb95e8083b95e8083
+DATA expLn2lo<>+16(SB)/8, $0xb95e8083b95e8083
+DATA expLn2lo<>+24(SB)/8, $0xb95e8083b95e8083
+GLOBL expLn2lo<>(SB), RODATA|NOPTR, $32
+
+DATA expP6<>+0(SB)/8, $0x3ab511f03ab511f0
+DATA expP6<>+8(SB)/8, $0x3ab511f03ab511f0
+DATA expP6<>+16(SB)/8, $0x3ab511f03ab511f0
+DATA expP6<>+24(SB)/8, $0x3ab511f03ab511f0
+GLOBL expP6<>(SB), RODATA|NOPTR, $32
+
+DATA expP5<>+0(SB)/8, $0x3c091d133c091d13
+DATA expP5<>+8(SB)/8, $0x3c091d133c091d13
+DATA expP5<>+16(SB)/8, $0x3c091d133c091d13
+DATA expP5<>+24(SB)/8, $0x3c091d133c091d13
+GLOBL expP5<>(SB), RODATA|NOPTR, $32
+
+DATA expP4<>+0(SB)/8, $0x3d2aac793d2aac79
+DATA expP4<>+8(SB)/8, $0x3d2aac793d2aac79
+DATA expP4<>+16(SB)/8, $0x3d2aac793d2aac79
+DATA expP4<>+24(SB)/8, $0x3d2aac793d2aac79
+GLOBL expP4<>(SB), RODATA|NOPTR, $32
+
+DATA expP3<>+0(SB)/8, $0x3e2aaa483e2aaa48
+DATA expP3<>+8(SB)/8, $0x3e2aaa483e2aaa48
+DATA expP3<>+16(SB)/8, $0x3e2aaa483e2aaa48
+DATA expP3<>+24(SB)/8, $0x3e2aaa483e2aaa48
+GLOBL expP3<>(SB), RODATA|NOPTR, $32
+
+DATA expP2<>+0(SB)/8, $0x3efffffe3efffffe
+DATA expP2<>+8(SB)/8, $0x3efffffe3efffffe
+DATA expP2<>+16(SB)/8, $0x3efffffe3efffffe
+DATA expP2<>+24(SB)/8, $0x3efffffe3efffffe
+GLOBL expP2<>(SB), RODATA|NOPTR, $32
+
+DATA expP1<>+0(SB)/8, $0x3f8000003f800000
+DATA expP1<>+8(SB)/8, $0x3f8000003f800000
+DATA expP1<>+16(SB)/8, $0x3f8000003f800000
+DATA expP1<>+24(SB)/8, $0x3f8000003f800000
+GLOBL expP1<>(SB), RODATA|NOPTR, $32
+
+DATA expP0<>+0(SB)/8, $0x3f8000003f800000
+DATA expP0<>+8(SB)/8, $0x3f8000003f800000
+DATA expP0<>+16(SB)/8, $0x3f8000003f800000
+DATA expP0<>+24(SB)/8, $0x3f8000003f800000
+GLOBL expP0<>(SB), RODATA|NOPTR, $32
+
+DATA tailMask<>+0(SB)/8, $0xffffffffffffffff
+DATA tailMask<>+8(SB)/8, $0xffffffffffffffff
+DATA tailMask<>+16(SB)/8, $0xffffffffffffffff
+DATA tailMask<>+24(SB)/8, $0xffffffffffffffff
+DATA tailMask<>+32(SB)/8, $0x0000000000000000
+DATA tailMask<>+40(SB)/8, $0x0000000000000000
+DATA tailMask<>+48(SB)/8, $0x0000000000000000
+DATA tailMask<>+56(SB)/8, $0x0000000000000000
+GLOBL tailMask<>(SB), RODATA|NOPTR, $64
+
+DATA softmaxLeast<>+0(SB)/8, $0xff800000ff800000
+DATA softmaxLeast<>+8(SB)/8, $0xff800000ff800000
+DATA softmaxLeast<>+16(SB)/8, $0xff800000ff800000
+DATA softmaxLeast<>+24(SB)/8, $0xff800000ff800000
+GLOBL softmaxLeast<>(SB), RODATA|NOPTR, $32
+
+// func softmaxRows(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·softmaxRows(SB), NOSPLIT, $0-56
+	// softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
+	// (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors.
+	MOVQ soft+0(FP), AX
+	MOVQ scores+8(FP), CX
+	MOVQ ld+16(FP), DX
+	MOVQ counts+24(FP), BX
+	MOVQ acc+32(FP), SI
+	MOVQ rows+48(FP), DI
+	SHLQ $0x02, DX
+
+row:
+	// lanes beyond n can be no maximum and weigh nothing
+	MOVLQSX (BX), R8
+	CMPQ    R8, $0x00
+	JLE     next
+	MOVQ    CX, R9
+	VMOVUPS softmaxLeast<>+0(SB), Y2
+	SUBQ    $0x08, R8
+	JL      maxTail
+
+max:
+	VMOVUPS (R9), Y1
+	VMAXPS  Y2, Y1, Y2
+	ADDQ    $0x20, R9
+	SUBQ    $0x08, R8
+	JGE     max
+
+maxTail:
+	ADDQ      $0x08, R8
+	JE        maxEnd
+	LEAQ      tailMask<>+32(SB), R10
+	NEGQ      R8
+	VMOVUPS   (R10)(R8*4), Y0
+	VMOVUPS   softmaxLeast<>+0(SB), Y1
+	VBLENDVPS Y0, (R9), Y1, Y1
+	VMOVUPS   Y1, (R9)
+	VMAXPS    Y2, Y1, Y2
+
+maxEnd:
+	VEXTRACTF128 $0x01, Y2, X0
+	VMAXPS       X2, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VMAXPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VMAXSS       X1, X0, X0
+	VMOVSS       (AX), X1
+	VMAXSS       X1, X0, X0
+	VMOVSS       X0, (AX)
+	VBROADCASTSS X0, Y2
+
+	// the sum and acc so far, unless the maximum stays
+	VUCOMISS     X0, X1
+	JE           rescaled
+	VBROADCASTSS X1, Y0
+	VSUBPS       Y2, Y0, Y0
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS expLow<>+0(SB), Y1
+	VMAXPS  Y0, Y1, Y0
+
+	// x = n·ln2 + r
+	VMOVUPS      expLog2e<>+0(SB), Y3
+	VFMADD213PS  expMagic<>+0(SB), Y0, Y3
+	VSUBPS       expMagic<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2<>+0(SB), Y1, Y0
+	VFNMADD231PS expLn2lo<>+0(SB), Y1, Y0
+
+	// p(r), then n into the exponent
+	VMOVUPS     expP6<>+0(SB), Y1
+	VFMADD213PS expP5<>+0(SB), Y0, Y1
+	VFMADD213PS expP4<>+0(SB), Y0, Y1
+	VFMADD213PS expP3<>+0(SB), Y0, Y1
+	VFMADD213PS expP2<>+0(SB), Y0, Y1
+	VFMADD213PS expP1<>+0(SB), Y0, Y1
+	VFMADD213PS expP0<>+0(SB), Y0, Y1
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y1, Y0
+	VMULSS      4(AX), X0, X1
+	VMOVSS      X1, 4(AX)
+	MOVQ        SI, R8
+	MOVQ        d+40(FP), R9
+
+rescale:
+	VMULPS  (R8), Y0, Y1
+	VMOVUPS Y1, (R8)
+	ADDQ    $0x20, R8
+	SUBQ    $0x08, R9
+	JNE     rescale
+
+rescaled:
+	MOVLQSX (BX), R8
+	MOVQ    CX, R9
+	VPXOR   Y0, Y0, Y0
+
+weights:
+	VMOVUPS (R9), Y1
+	VSUBPS  Y2, Y1, Y1
+
+	// lanes below the range become 0; not-less-than keeps NaN
+	VCMPPS $0x05, expLow<>+0(SB), Y1, Y3
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS expLow<>+0(SB), Y4
+	VMAXPS  Y1, Y4, Y1
+
+	// x = n·ln2 + r
+	VMOVUPS      expLog2e<>+0(SB), Y5
+	VFMADD213PS  expMagic<>+0(SB), Y1, Y5
+	VSUBPS       expMagic<>+0(SB), Y5, Y4
+	VFNMADD231PS expLn2<>+0(SB), Y4, Y1
+	VFNMADD231PS expLn2lo<>+0(SB), Y4, Y1
+
+	// p(r), then n into the exponent
+	VMOVUPS      expP6<>+0(SB), Y4
+	VFMADD213PS  expP5<>+0(SB), Y1, Y4
+	VFMADD213PS  expP4<>+0(SB), Y1, Y4
+	VFMADD213PS  expP3<>+0(SB), Y1, Y4
+	VFMADD213PS  expP2<>+0(SB), Y1, Y4
+	VFMADD213PS  expP1<>+0(SB), Y1, Y4
+	VFMADD213PS  expP0<>+0(SB), Y1, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       Y5, Y4, Y1
+	VANDPS       Y3, Y1, Y1
+	VMOVUPS      Y1, (R9)
+	VADDPS       Y1, Y0, Y0
+	ADDQ         $0x20, R9
+	SUBQ         $0x08, R8
+	JG           weights
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X0, X1, X1
+	VADDSS       4(AX), X1, X1
+	VMOVSS       X1, 4(AX)
+
+next:
+	ADDQ $0x04, BX
+	ADDQ $0x08, AX
+	ADDQ DX, CX
+	MOVQ d+40(FP), R9
+	LEAQ (SI)(R9*4), SI
+	DECQ DI
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func interleaveF16(dst *uint16, x *float32, n int)
+// Requires: AVX, F16C
+TEXT ·interleaveF16(SB), NOSPLIT, $0-24
+	// interleaveF16 sets dst[8i] to x[i] as binary16, to nearest even, for a positive multiple n of 8.
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop:
+	VMOVUPS   (CX), Y0
+	VCVTPS2PH $0x00, Y0, X0
+	VPEXTRW   $0x00, X0, (AX)
+	VPEXTRW   $0x01, X0, 16(AX)
+	VPEXTRW   $0x02, X0, 32(AX)
+	VPEXTRW   $0x03, X0, 48(AX)
+	VPEXTRW   $0x04, X0, 64(AX)
+	VPEXTRW   $0x05, X0, 80(AX)
+	VPEXTRW   $0x06, X0, 96(AX)
+	VPEXTRW   $0x07, X0, 112(AX)
+	ADDQ      $0x20, CX
+	ADDQ      $0x00000080, AX
+	SUBQ      $0x08, DX
+	JNE       loop
 	VZEROUPPER
 	RET

@@ -504,6 +504,12 @@ DATA expLog2e<>+16(SB)/8, $0x3fb8aa3b3fb8aa3b
 DATA expLog2e<>+24(SB)/8, $0x3fb8aa3b3fb8aa3b
 GLOBL expLog2e<>(SB), RODATA|NOPTR, $32
 
+DATA expMagic<>+0(SB)/8, $0x4b4000004b400000
+DATA expMagic<>+8(SB)/8, $0x4b4000004b400000
+DATA expMagic<>+16(SB)/8, $0x4b4000004b400000
+DATA expMagic<>+24(SB)/8, $0x4b4000004b400000
+GLOBL expMagic<>(SB), RODATA|NOPTR, $32
+
 DATA expLn2<>+0(SB)/8, $0x3f3180003f318000
 DATA expLn2<>+8(SB)/8, $0x3f3180003f318000
 DATA expLn2<>+16(SB)/8, $0x3f3180003f318000
@@ -516,40 +522,34 @@ DATA expLn2lo<>+16(SB)/8, $0xb95e8083b95e8083
 DATA expLn2lo<>+24(SB)/8, $0xb95e8083b95e8083
 GLOBL expLn2lo<>(SB), RODATA|NOPTR, $32
 
-DATA expP7<>+0(SB)/8, $0x39500d0139500d01
-DATA expP7<>+8(SB)/8, $0x39500d0139500d01
-DATA expP7<>+16(SB)/8, $0x39500d0139500d01
-DATA expP7<>+24(SB)/8, $0x39500d0139500d01
-GLOBL expP7<>(SB), RODATA|NOPTR, $32
-
-DATA expP6<>+0(SB)/8, $0x3ab60b613ab60b61
-DATA expP6<>+8(SB)/8, $0x3ab60b613ab60b61
-DATA expP6<>+16(SB)/8, $0x3ab60b613ab60b61
-DATA expP6<>+24(SB)/8, $0x3ab60b613ab60b61
+DATA expP6<>+0(SB)/8, $0x3ab511f03ab511f0
+DATA expP6<>+8(SB)/8, $0x3ab511f03ab511f0
+DATA expP6<>+16(SB)/8, $0x3ab511f03ab511f0
+DATA expP6<>+24(SB)/8, $0x3ab511f03ab511f0
 GLOBL expP6<>(SB), RODATA|NOPTR, $32
 
-DATA expP5<>+0(SB)/8, $0x3c0888893c088889
-DATA expP5<>+8(SB)/8, $0x3c0888893c088889
-DATA expP5<>+16(SB)/8, $0x3c0888893c088889
-DATA expP5<>+24(SB)/8, $0x3c0888893c088889
+DATA expP5<>+0(SB)/8, $0x3c091d133c091d13
+DATA expP5<>+8(SB)/8, $0x3c091d133c091d13
+DATA expP5<>+16(SB)/8, $0x3c091d133c091d13
+DATA expP5<>+24(SB)/8, $0x3c091d133c091d13
 GLOBL expP5<>(SB), RODATA|NOPTR, $32
 
-DATA expP4<>+0(SB)/8, $0x3d2aaaab3d2aaaab
-DATA expP4<>+8(SB)/8, $0x3d2aaaab3d2aaaab
-DATA expP4<>+16(SB)/8, $0x3d2aaaab3d2aaaab
-DATA expP4<>+24(SB)/8, $0x3d2aaaab3d2aaaab
+DATA expP4<>+0(SB)/8, $0x3d2aac793d2aac79
+DATA expP4<>+8(SB)/8, $0x3d2aac793d2aac79
+DATA expP4<>+16(SB)/8, $0x3d2aac793d2aac79
+DATA expP4<>+24(SB)/8, $0x3d2aac793d2aac79
 GLOBL expP4<>(SB), RODATA|NOPTR, $32
 
-DATA expP3<>+0(SB)/8, $0x3e2aaaab3e2aaaab
-DATA expP3<>+8(SB)/8, $0x3e2aaaab3e2aaaab
-DATA expP3<>+16(SB)/8, $0x3e2aaaab3e2aaaab
-DATA expP3<>+24(SB)/8, $0x3e2aaaab3e2aaaab
+DATA expP3<>+0(SB)/8, $0x3e2aaa483e2aaa48
+DATA expP3<>+8(SB)/8, $0x3e2aaa483e2aaa48
+DATA expP3<>+16(SB)/8, $0x3e2aaa483e2aaa48
+DATA expP3<>+24(SB)/8, $0x3e2aaa483e2aaa48
 GLOBL expP3<>(SB), RODATA|NOPTR, $32
 
-DATA expP2<>+0(SB)/8, $0x3f0000003f000000
-DATA expP2<>+8(SB)/8, $0x3f0000003f000000
-DATA expP2<>+16(SB)/8, $0x3f0000003f000000
-DATA expP2<>+24(SB)/8, $0x3f0000003f000000
+DATA expP2<>+0(SB)/8, $0x3efffffe3efffffe
+DATA expP2<>+8(SB)/8, $0x3efffffe3efffffe
+DATA expP2<>+16(SB)/8, $0x3efffffe3efffffe
+DATA expP2<>+24(SB)/8, $0x3efffffe3efffffe
 GLOBL expP2<>(SB), RODATA|NOPTR, $32
 
 DATA expP1<>+0(SB)/8, $0x3f8000003f800000
@@ -592,32 +592,31 @@ loop:
 	VSUBPS  Y0, Y2, Y2
 
 	// lanes below the range become 0; not-less-than keeps NaN
-	VCMPPS $0x05, expLow<>+0(SB), Y2, Y3
+	VCMPPS  $0x05, expLow<>+0(SB), Y2, Y3
+	VMOVUPS expHigh<>+0(SB), Y4
+	VMINPS  Y2, Y4, Y2
 
 	// clamped to the normal range; with NaN the second operand, x, wins
 	VMOVUPS expLow<>+0(SB), Y4
 	VMAXPS  Y2, Y4, Y2
-	VMOVUPS expHigh<>+0(SB), Y4
-	VMINPS  Y2, Y4, Y2
 
 	// x = n·ln2 + r
-	VMULPS       expLog2e<>+0(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
+	VMOVUPS      expLog2e<>+0(SB), Y5
+	VFMADD213PS  expMagic<>+0(SB), Y2, Y5
+	VSUBPS       expMagic<>+0(SB), Y5, Y4
 	VFNMADD231PS expLn2<>+0(SB), Y4, Y2
 	VFNMADD231PS expLn2lo<>+0(SB), Y4, Y2
 
 	// p(r), then n into the exponent
-	VMOVUPS     expP7<>+0(SB), Y5
-	VFMADD213PS expP6<>+0(SB), Y2, Y5
-	VFMADD213PS expP5<>+0(SB), Y2, Y5
-	VFMADD213PS expP4<>+0(SB), Y2, Y5
-	VFMADD213PS expP3<>+0(SB), Y2, Y5
-	VFMADD213PS expP2<>+0(SB), Y2, Y5
-	VFMADD213PS expP1<>+0(SB), Y2, Y5
-	VFMADD213PS expP0<>+0(SB), Y2, Y5
-	VCVTPS2DQ   Y4, Y4
-	VPSLLD      $0x17, Y4, Y4
-	VPADDD      Y4, Y5, Y2
+	VMOVUPS     expP6<>+0(SB), Y4
+	VFMADD213PS expP5<>+0(SB), Y2, Y4
+	VFMADD213PS expP4<>+0(SB), Y2, Y4
+	VFMADD213PS expP3<>+0(SB), Y2, Y4
+	VFMADD213PS expP2<>+0(SB), Y2, Y4
+	VFMADD213PS expP1<>+0(SB), Y2, Y4
+	VFMADD213PS expP0<>+0(SB), Y2, Y4
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y4, Y2
 	VANDPS      Y3, Y2, Y2
 	VMOVUPS     Y2, (AX)
 	VADDPS      Y2, Y1, Y1
@@ -638,32 +637,31 @@ tail:
 	VSUBPS     Y0, Y3, Y3
 
 	// lanes below the range become 0; not-less-than keeps NaN
-	VCMPPS $0x05, expLow<>+0(SB), Y3, Y0
+	VCMPPS  $0x05, expLow<>+0(SB), Y3, Y0
+	VMOVUPS expHigh<>+0(SB), Y4
+	VMINPS  Y3, Y4, Y3
 
 	// clamped to the normal range; with NaN the second operand, x, wins
 	VMOVUPS expLow<>+0(SB), Y4
 	VMAXPS  Y3, Y4, Y3
-	VMOVUPS expHigh<>+0(SB), Y4
-	VMINPS  Y3, Y4, Y3
 
 	// x = n·ln2 + r
-	VMULPS       expLog2e<>+0(SB), Y3, Y4
-	VROUNDPS     $0x00, Y4, Y4
+	VMOVUPS      expLog2e<>+0(SB), Y5
+	VFMADD213PS  expMagic<>+0(SB), Y3, Y5
+	VSUBPS       expMagic<>+0(SB), Y5, Y4
 	VFNMADD231PS expLn2<>+0(SB), Y4, Y3
 	VFNMADD231PS expLn2lo<>+0(SB), Y4, Y3
 
 	// p(r), then n into the exponent
-	VMOVUPS     expP7<>+0(SB), Y5
-	VFMADD213PS expP6<>+0(SB), Y3, Y5
-	VFMADD213PS expP5<>+0(SB), Y3, Y5
-	VFMADD213PS expP4<>+0(SB), Y3, Y5
-	VFMADD213PS expP3<>+0(SB), Y3, Y5
-	VFMADD213PS expP2<>+0(SB), Y3, Y5
-	VFMADD213PS expP1<>+0(SB), Y3, Y5
-	VFMADD213PS expP0<>+0(SB), Y3, Y5
-	VCVTPS2DQ   Y4, Y4
-	VPSLLD      $0x17, Y4, Y4
-	VPADDD      Y4, Y5, Y3
+	VMOVUPS     expP6<>+0(SB), Y4
+	VFMADD213PS expP5<>+0(SB), Y3, Y4
+	VFMADD213PS expP4<>+0(SB), Y3, Y4
+	VFMADD213PS expP3<>+0(SB), Y3, Y4
+	VFMADD213PS expP2<>+0(SB), Y3, Y4
+	VFMADD213PS expP1<>+0(SB), Y3, Y4
+	VFMADD213PS expP0<>+0(SB), Y3, Y4
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y4, Y3
 	VANDPS      Y0, Y3, Y3
 	VMASKMOVPS  Y3, Y2, (AX)
 	VANDPS      Y2, Y3, Y3
@@ -707,31 +705,30 @@ loop:
 	VMOVUPS (CX), Y0
 	VMOVUPS (DX), Y1
 	VXORPS  vecSwiGLUSign<>+0(SB), Y0, Y2
+	VMOVUPS expHigh<>+0(SB), Y3
+	VMINPS  Y2, Y3, Y2
 
 	// clamped to the normal range; with NaN the second operand, x, wins
 	VMOVUPS expLow<>+0(SB), Y3
 	VMAXPS  Y2, Y3, Y2
-	VMOVUPS expHigh<>+0(SB), Y3
-	VMINPS  Y2, Y3, Y2
 
 	// x = n·ln2 + r
-	VMULPS       expLog2e<>+0(SB), Y2, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLog2e<>+0(SB), Y4
+	VFMADD213PS  expMagic<>+0(SB), Y2, Y4
+	VSUBPS       expMagic<>+0(SB), Y4, Y3
 	VFNMADD231PS expLn2<>+0(SB), Y3, Y2
 	VFNMADD231PS expLn2lo<>+0(SB), Y3, Y2
 
 	// p(r), then n into the exponent
-	VMOVUPS     expP7<>+0(SB), Y4
-	VFMADD213PS expP6<>+0(SB), Y2, Y4
-	VFMADD213PS expP5<>+0(SB), Y2, Y4
-	VFMADD213PS expP4<>+0(SB), Y2, Y4
-	VFMADD213PS expP3<>+0(SB), Y2, Y4
-	VFMADD213PS expP2<>+0(SB), Y2, Y4
-	VFMADD213PS expP1<>+0(SB), Y2, Y4
-	VFMADD213PS expP0<>+0(SB), Y2, Y4
-	VCVTPS2DQ   Y3, Y3
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      Y3, Y4, Y2
+	VMOVUPS     expP6<>+0(SB), Y3
+	VFMADD213PS expP5<>+0(SB), Y2, Y3
+	VFMADD213PS expP4<>+0(SB), Y2, Y3
+	VFMADD213PS expP3<>+0(SB), Y2, Y3
+	VFMADD213PS expP2<>+0(SB), Y2, Y3
+	VFMADD213PS expP1<>+0(SB), Y2, Y3
+	VFMADD213PS expP0<>+0(SB), Y2, Y3
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      Y4, Y3, Y2
 	VADDPS      vecSwiGLUOne<>+0(SB), Y2, Y2
 	VDIVPS      Y2, Y0, Y0
 	VMULPS      Y1, Y0, Y0
@@ -753,31 +750,30 @@ tail:
 	VMASKMOVPS (CX), Y0, Y1
 	VMASKMOVPS (DX), Y0, Y2
 	VXORPS     vecSwiGLUSign<>+0(SB), Y1, Y3
+	VMOVUPS    expHigh<>+0(SB), Y4
+	VMINPS     Y3, Y4, Y3
 
 	// clamped to the normal range; with NaN the second operand, x, wins
 	VMOVUPS expLow<>+0(SB), Y4
 	VMAXPS  Y3, Y4, Y3
-	VMOVUPS expHigh<>+0(SB), Y4
-	VMINPS  Y3, Y4, Y3
 
 	// x = n·ln2 + r
-	VMULPS       expLog2e<>+0(SB), Y3, Y4
-	VROUNDPS     $0x00, Y4, Y4
+	VMOVUPS      expLog2e<>+0(SB), Y5
+	VFMADD213PS  expMagic<>+0(SB), Y3, Y5
+	VSUBPS       expMagic<>+0(SB), Y5, Y4
 	VFNMADD231PS expLn2<>+0(SB), Y4, Y3
 	VFNMADD231PS expLn2lo<>+0(SB), Y4, Y3
 
 	// p(r), then n into the exponent
-	VMOVUPS     expP7<>+0(SB), Y5
-	VFMADD213PS expP6<>+0(SB), Y3, Y5
-	VFMADD213PS expP5<>+0(SB), Y3, Y5
-	VFMADD213PS expP4<>+0(SB), Y3, Y5
-	VFMADD213PS expP3<>+0(SB), Y3, Y5
-	VFMADD213PS expP2<>+0(SB), Y3, Y5
-	VFMADD213PS expP1<>+0(SB), Y3, Y5
-	VFMADD213PS expP0<>+0(SB), Y3, Y5
-	VCVTPS2DQ   Y4, Y4
-	VPSLLD      $0x17, Y4, Y4
-	VPADDD      Y4, Y5, Y3
+	VMOVUPS     expP6<>+0(SB), Y4
+	VFMADD213PS expP5<>+0(SB), Y3, Y4
+	VFMADD213PS expP4<>+0(SB), Y3, Y4
+	VFMADD213PS expP3<>+0(SB), Y3, Y4
+	VFMADD213PS expP2<>+0(SB), Y3, Y4
+	VFMADD213PS expP1<>+0(SB), Y3, Y4
+	VFMADD213PS expP0<>+0(SB), Y3, Y4
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y4, Y3
 	VADDPS      vecSwiGLUOne<>+0(SB), Y3, Y3
 	VDIVPS      Y3, Y1, Y1
 	VMULPS      Y2, Y1, Y1
@@ -832,31 +828,30 @@ loop:
 	VFMADD213PS Y0, Y0, Y2
 	VMULPS      vecGeGLUArg<>+0(SB), Y2, Y2
 	VXORPS      vecGeGLUSign<>+0(SB), Y2, Y2
+	VMOVUPS     expHigh<>+0(SB), Y3
+	VMINPS      Y2, Y3, Y2
 
 	// clamped to the normal range; with NaN the second operand, x, wins
 	VMOVUPS expLow<>+0(SB), Y3
 	VMAXPS  Y2, Y3, Y2
-	VMOVUPS expHigh<>+0(SB), Y3
-	VMINPS  Y2, Y3, Y2
 
 	// x = n·ln2 + r
-	VMULPS       expLog2e<>+0(SB), Y2, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLog2e<>+0(SB), Y4
+	VFMADD213PS  expMagic<>+0(SB), Y2, Y4
+	VSUBPS       expMagic<>+0(SB), Y4, Y3
 	VFNMADD231PS expLn2<>+0(SB), Y3, Y2
 	VFNMADD231PS expLn2lo<>+0(SB), Y3, Y2
 
 	// p(r), then n into the exponent
-	VMOVUPS     expP7<>+0(SB), Y4
-	VFMADD213PS expP6<>+0(SB), Y2, Y4
-	VFMADD213PS expP5<>+0(SB), Y2, Y4
-	VFMADD213PS expP4<>+0(SB), Y2, Y4
-	VFMADD213PS expP3<>+0(SB), Y2, Y4
-	VFMADD213PS expP2<>+0(SB), Y2, Y4
-	VFMADD213PS expP1<>+0(SB), Y2, Y4
-	VFMADD213PS expP0<>+0(SB), Y2, Y4
-	VCVTPS2DQ   Y3, Y3
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      Y3, Y4, Y2
+	VMOVUPS     expP6<>+0(SB), Y3
+	VFMADD213PS expP5<>+0(SB), Y2, Y3
+	VFMADD213PS expP4<>+0(SB), Y2, Y3
+	VFMADD213PS expP3<>+0(SB), Y2, Y3
+	VFMADD213PS expP2<>+0(SB), Y2, Y3
+	VFMADD213PS expP1<>+0(SB), Y2, Y3
+	VFMADD213PS expP0<>+0(SB), Y2, Y3
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      Y4, Y3, Y2
 	VADDPS      vecGeGLUOne<>+0(SB), Y2, Y2
 	VDIVPS      Y2, Y0, Y0
 	VMULPS      Y1, Y0, Y0
@@ -884,31 +879,30 @@ tail:
 	VFMADD213PS Y1, Y1, Y3
 	VMULPS      vecGeGLUArg<>+0(SB), Y3, Y3
 	VXORPS      vecGeGLUSign<>+0(SB), Y3, Y3
+	VMOVUPS     expHigh<>+0(SB), Y4
+	VMINPS      Y3, Y4, Y3
 
 	// clamped to the normal range; with NaN the second operand, x, wins
 	VMOVUPS expLow<>+0(SB), Y4
 	VMAXPS  Y3, Y4, Y3
-	VMOVUPS expHigh<>+0(SB), Y4
-	VMINPS  Y3, Y4, Y3
 
 	// x = n·ln2 + r
-	VMULPS       expLog2e<>+0(SB), Y3, Y4
-	VROUNDPS     $0x00, Y4, Y4
+	VMOVUPS      expLog2e<>+0(SB), Y5
+	VFMADD213PS  expMagic<>+0(SB), Y3, Y5
+	VSUBPS       expMagic<>+0(SB), Y5, Y4
 	VFNMADD231PS expLn2<>+0(SB), Y4, Y3
 	VFNMADD231PS expLn2lo<>+0(SB), Y4, Y3
 
 	// p(r), then n into the exponent
-	VMOVUPS     expP7<>+0(SB), Y5
-	VFMADD213PS expP6<>+0(SB), Y3, Y5
-	VFMADD213PS expP5<>+0(SB), Y3, Y5
-	VFMADD213PS expP4<>+0(SB), Y3, Y5
-	VFMADD213PS expP3<>+0(SB), Y3, Y5
-	VFMADD213PS expP2<>+0(SB), Y3, Y5
-	VFMADD213PS expP1<>+0(SB), Y3, Y5
-	VFMADD213PS expP0<>+0(SB), Y3, Y5
-	VCVTPS2DQ   Y4, Y4
-	VPSLLD      $0x17, Y4, Y4
-	VPADDD      Y4, Y5, Y3
+	VMOVUPS     expP6<>+0(SB), Y4
+	VFMADD213PS expP5<>+0(SB), Y3, Y4
+	VFMADD213PS expP4<>+0(SB), Y3, Y4
+	VFMADD213PS expP3<>+0(SB), Y3, Y4
+	VFMADD213PS expP2<>+0(SB), Y3, Y4
+	VFMADD213PS expP1<>+0(SB), Y3, Y4
+	VFMADD213PS expP0<>+0(SB), Y3, Y4
+	VPSLLD      $0x17, Y5, Y5
+	VPADDD      Y5, Y4, Y3
 	VADDPS      vecGeGLUOne<>+0(SB), Y3, Y3
 	VDIVPS      Y3, Y1, Y1
 	VMULPS      Y2, Y1, Y1

@@ -1,33 +1,75 @@
 package kernels
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // The attention primitives work on one block of t keys or values of one KV
-// head, contiguous as [t][d], for the g query rows that share the head
-// (grouped-query attention). A row's result does not depend on g. Products and
-// sums are float32. Queries come already scaled by 1/√d.
+// head, for the g query rows that share the head (grouped-query attention). A
+// row's result does not depend on g. Products and sums are float32. Queries
+// come already scaled by 1/√d.
+//
+// Keys stand in groups of eight, [⌈t/8⌉][d][8], so that a vector lane is a key and
+// no score needs a horizontal sum; values stand one after another, [t][d].
+
+// KeyGroup is the number of keys whose elements are interleaved.
+const KeyGroup = 8
 
 // ScoresF16 sets dst[i*ld + j] = q[i]·k[j] for i < g, j < t, with float16 keys
-// k[t][d] and queries q[g][d].
+// k and queries q[g][d]. It may also set what follows in a row, up to as many
+// scores as k holds keys.
 func ScoresF16(dst []float32, ld int, q []float32, k []uint16, g, t, d int) {
 	if g == 0 || t == 0 {
 		return
 	}
-	_, _, _ = dst[(g-1)*ld+t-1], q[:g*d], k[:t*d]
-	if scoresF16Fast(dst, ld, q, k, g, t, d) {
+	n := checkKeys(len(dst), len(k), ld, g, t, d)
+	_ = q[:g*d]
+	if scoresF16Fast(dst, ld, q, k, g, n, d) {
 		return
 	}
-	for j := range t {
-		key := k[j*d : (j+1)*d]
-		for i := range g {
-			query := q[i*d : (i+1)*d]
-			var part [4]float32
-			for c, h := range key {
-				part[c&3] += query[c] * f16ToF32(h)
+	for i := range g {
+		row := dst[i*ld : i*ld+n*KeyGroup]
+		clear(row)
+		for c, w := range q[i*d : (i+1)*d] {
+			for j := range row {
+				row[j] += w * f16ToF32(k[(j/KeyGroup*d+c)*KeyGroup+j%KeyGroup])
 			}
-			dst[i*ld+j] = (part[0] + part[2]) + (part[1] + part[3])
 		}
 	}
+}
+
+// checkKeys is the number of groups that t keys take. It wants room for a
+// whole number of them.
+func checkKeys(dst, keys, ld, g, t, d int) (groups int) {
+	groups = (t + KeyGroup - 1) / KeyGroup
+	if groups*KeyGroup > ld && g > 1 || dst < (g-1)*ld+groups*KeyGroup || keys < groups*d*KeyGroup {
+		panic(fmt.Sprintf("kernels: scores of %d queries of %d with %d keys in %d values, into %d with rows of %d", g, d, t, keys, dst, ld))
+	}
+	return groups
+}
+
+// StoreKeyF16 puts a key x[d] at place j of a group of keys [d][8].
+func StoreKeyF16(group []uint16, j int, x []float32) {
+	group = group[j : len(x)*KeyGroup]
+	for i := storeKeyF16Fast(group, x); i < len(x); i++ {
+		group[i*KeyGroup] = f32ToF16(x[i])
+	}
+}
+
+// StoreKeyQ8 puts a key x[d] at place j of a group of keys [d][8] and returns
+// its scale; see QuantizeQ8.
+func StoreKeyQ8(group []int8, j int, x []float32) (scale float32) {
+	var codes [64]int8
+	top := AbsMax(x)
+	for lo := 0; lo < len(x); lo += len(codes) {
+		part := x[lo:min(lo+len(codes), len(x))]
+		scale = quantizeQ8(codes[:len(part)], part, top)
+		for i, c := range codes[:len(part)] {
+			group[(lo+i)*KeyGroup+j] = c
+		}
+	}
+	return scale
 }
 
 // AccumF16 sets acc[i] += Σ p[i*ld + j] · v[j] over j < t for i < g, with
@@ -52,24 +94,26 @@ func AccumF16(acc []float32, p []float32, ld int, v []uint16, g, t, d int) {
 }
 
 // ScoresQ8 is ScoresF16 for int8 keys with one scale a key: key j is
-// scale[j] · k[j].
+// scale[j] · k[j]. There are as many scales as k holds keys.
 func ScoresQ8(dst []float32, ld int, q []float32, k []int8, scale []float32, g, t, d int) {
 	if g == 0 || t == 0 {
 		return
 	}
-	_, _, _, _ = dst[(g-1)*ld+t-1], q[:g*d], k[:t*d], scale[:t]
-	if scoresQ8Fast(dst, ld, q, k, scale, g, t, d) {
+	n := checkKeys(len(dst), len(k), ld, g, t, d)
+	_, _ = q[:g*d], scale[:n*KeyGroup]
+	if scoresQ8Fast(dst, ld, q, k, scale, g, n, d) {
 		return
 	}
-	for j := range t {
-		key := k[j*d : (j+1)*d]
-		for i := range g {
-			query := q[i*d : (i+1)*d]
-			var part [4]float32
-			for c, b := range key {
-				part[c&3] += query[c] * float32(b)
+	for i := range g {
+		row := dst[i*ld : i*ld+n*KeyGroup]
+		clear(row)
+		for c, w := range q[i*d : (i+1)*d] {
+			for j := range row {
+				row[j] += w * float32(k[(j/KeyGroup*d+c)*KeyGroup+j%KeyGroup])
 			}
-			dst[i*ld+j] = ((part[0] + part[2]) + (part[1] + part[3])) * scale[j]
+		}
+		for j := range row {
+			row[j] *= scale[j]
 		}
 	}
 }
@@ -98,16 +142,15 @@ func AccumQ8(acc []float32, p []float32, ld int, v []int8, scale []float32, g, t
 // QuantizeQ8 rounds one key or value to int8 with an absmax scale, which it
 // returns: x[i] ≈ dst[i] · scale.
 func QuantizeQ8(dst []int8, x []float32) (scale float32) {
-	dst = dst[:len(x)]
-	top := AbsMax(x)
+	return quantizeQ8(dst[:len(x)], x, AbsMax(x))
+}
+
+func quantizeQ8(dst []int8, x []float32, top float32) (scale float32) {
 	if !(top >= minAbsMax && top <= math.MaxFloat32) {
 		clear(dst)
 		return 0
 	}
-	inv := 127 / top
-	for i, v := range x {
-		dst[i] = int8(math.RoundToEven(float64(v * inv)))
-	}
+	codesGeneric(dst, x, 127/top)
 	return top / 127
 }
 
@@ -119,30 +162,41 @@ type OnlineSoftmax struct{ Max, Sum float32 }
 // NewOnlineSoftmax is the state before any score.
 func NewOnlineSoftmax() OnlineSoftmax { return OnlineSoftmax{Max: negInf} }
 
-// Block turns one block of scores into weights exp(score - Max) in place, after
-// raising Max and rescaling the sum and the accumulator acc[d] of the blocks
-// before. A block whose scores are all -Inf gives weights of 0.
-func (s *OnlineSoftmax) Block(scores, acc []float32) {
-	if m := Max(scores); m > s.Max {
-		if s.Sum != 0 {
-			c := exp32(s.Max - m)
-			s.Sum *= c
-			ScaleInto(acc, c)
-		}
-		s.Max = m
-	}
-	if s.Max == negInf {
-		clear(scores)
+// SoftmaxBlock takes a block of scores of each row into its softmax: it turns
+// the first n[i] scores of row i into weights exp(score - Max) in place, after
+// raising Max and rescaling the sum and the row's accumulator in acc[rows][d].
+// Rows of scores are ld apart and have room for n[i] rounded up to 8; what follows the
+// weights there is lost. A row without any score above -Inf becomes NaN.
+func SoftmaxBlock(rows []OnlineSoftmax, scores []float32, ld int, n []int32, acc []float32, d int) {
+	if len(rows) == 0 {
 		return
+	}
+	n = n[:len(rows)]
+	_, _ = scores[:len(rows)*ld], acc[:len(rows)*d]
+	for _, n := range n {
+		if roundUp(int(n), KeyGroup) > ld {
+			panic(fmt.Sprintf("kernels: softmax of %d scores in rows of %d", n, ld))
+		}
+	}
+	if softmaxRowsFast(rows, scores, ld, n, acc, d) {
+		return
+	}
+	for i, n := range n {
+		if n > 0 {
+			rows[i].block(scores[i*ld:i*ld+int(n)], acc[i*d:(i+1)*d])
+		}
+	}
+}
+
+func (s *OnlineSoftmax) block(scores, acc []float32) {
+	if m := Max(scores); m > s.Max {
+		c := exp32(s.Max - m)
+		s.Sum *= c
+		ScaleInto(acc, c)
+		s.Max = m
 	}
 	s.Sum += ExpSum(scores, scores, s.Max)
 }
 
-// Finish divides acc by the sum. With nothing seen acc becomes zero.
-func (s *OnlineSoftmax) Finish(acc []float32) {
-	if s.Sum == 0 {
-		clear(acc)
-		return
-	}
-	ScaleInto(acc, 1/s.Sum)
-}
+// Finish sets dst to acc divided by the sum.
+func (s *OnlineSoftmax) Finish(dst, acc []float32) { Scale(dst, acc, 1/s.Sum) }

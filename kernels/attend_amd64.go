@@ -4,56 +4,85 @@ package kernels
 
 import "unsafe"
 
+// attendGroups is how many groups of keys the kernel of n query rows takes at once.
+var attendGroups = [attendRows + 1]int{0, 4, 4, 2, 2}
+
 // attendRows is the number of query rows of the widest kernel.
 const attendRows = 4
 
 // attendFast tells whether the assembly takes heads of d.
 func attendFast(d int) bool { return useVector() && d%8 == 0 && d > 0 }
 
-func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, g, t, d int) bool {
-	if !attendFast(d) {
+func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, g, groups, d int) bool {
+	if !useVector() || d < 1 {
 		return false
 	}
 	keys := (*byte)(unsafe.Pointer(&k[0]))
+	have := min(len(k)/(d*KeyGroup), (len(dst)-(g-1)*ld)/KeyGroup)
+	if g > 1 {
+		have = min(have, ld/KeyGroup)
+	}
 	for i := 0; i < g; {
 		n := tileWidth(g-i, attendRows)
 		out, query := &dst[i*ld], &q[i*d]
+		take := min(roundUp(groups, attendGroups[n]), have) // more keys at once cost no more
 		switch n {
 		case 1:
-			scoresF16x1(out, ld, query, keys, t, d)
+			scoresF16x1(out, ld, query, keys, take, d)
 		case 2:
-			scoresF16x2(out, ld, query, keys, t, d)
+			scoresF16x2(out, ld, query, keys, take, d)
 		case 3:
-			scoresF16x3(out, ld, query, keys, t, d)
+			scoresF16x3(out, ld, query, keys, take, d)
 		case 4:
-			scoresF16x4(out, ld, query, keys, t, d)
+			scoresF16x4(out, ld, query, keys, take, d)
 		}
 		i += n
 	}
 	return true
 }
 
-func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, g, t, d int) bool {
-	if !attendFast(d) {
+func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, g, groups, d int) bool {
+	if !useVector() || d < 1 {
 		return false
 	}
 	keys := (*byte)(unsafe.Pointer(&k[0]))
+	have := min(len(k)/(d*KeyGroup), (len(dst)-(g-1)*ld)/KeyGroup)
+	if g > 1 {
+		have = min(have, ld/KeyGroup)
+	}
 	for i := 0; i < g; {
 		n := tileWidth(g-i, attendRows)
 		out, query := &dst[i*ld], &q[i*d]
+		take := min(roundUp(groups, attendGroups[n]), have) // more keys at once cost no more
 		switch n {
 		case 1:
-			scoresQ8x1(out, ld, query, keys, &scale[0], t, d)
+			scoresQ8x1(out, ld, query, keys, &scale[0], take, d)
 		case 2:
-			scoresQ8x2(out, ld, query, keys, &scale[0], t, d)
+			scoresQ8x2(out, ld, query, keys, &scale[0], take, d)
 		case 3:
-			scoresQ8x3(out, ld, query, keys, &scale[0], t, d)
+			scoresQ8x3(out, ld, query, keys, &scale[0], take, d)
 		case 4:
-			scoresQ8x4(out, ld, query, keys, &scale[0], t, d)
+			scoresQ8x4(out, ld, query, keys, &scale[0], take, d)
 		}
 		i += n
 	}
 	return true
+}
+
+func softmaxRowsFast(rows []OnlineSoftmax, scores []float32, ld int, n []int32, acc []float32, d int) bool {
+	if !attendFast(d) {
+		return false
+	}
+	softmaxRows(&rows[0].Max, &scores[0], ld, &n[0], &acc[0], d, len(rows))
+	return true
+}
+
+func storeKeyF16Fast(group []uint16, x []float32) int {
+	n := whole(len(x), 8)
+	if n > 0 {
+		interleaveF16(&group[0], &x[0], n)
+	}
+	return n
 }
 
 func accumF16Fast(acc, p []float32, ld int, v []uint16, g, t, d int) bool {

@@ -8,3 +8,7 @@ func scoresQ8Fast(_ []float32, _ int, _ []float32, _ []int8, _ []float32, _, _, 
 	return false
 }
 func accumQ8Fast(_, _ []float32, _ int, _ []int8, _ []float32, _, _, _ int) bool { return false }
+func softmaxRowsFast(_ []OnlineSoftmax, _ []float32, _ int, _ []int32, _ []float32, _ int) bool {
+	return false
+}
+func storeKeyF16Fast(_ []uint16, _ []float32) int { return 0 }

@@ -4,24 +4,43 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
-// kvBlock is t random keys or values in both cached forms, and their exact values.
+// kvBlock is t random vectors as values and as keys in both cached forms, and
+// what they are exactly. Keys are filled up with some that are not numbers.
 type kvBlock struct {
-	half       []uint16
-	code       []int8
-	scale      []float32
-	exactHalf  []float64
-	exactCodes []float64
+	half, keyHalf []uint16
+	code, keyCode []int8
+	scale         []float32
+	exactHalf     []float64
+	exactCodes    []float64
 }
 
 func randomKV(r *rand.Rand, t, d int) kvBlock {
-	b := kvBlock{make([]uint16, t*d), make([]int8, t*d), make([]float32, t), make([]float64, t*d), make([]float64, t*d)}
+	groups := (t + KeyGroup - 1) / KeyGroup
+	b := kvBlock{
+		half: make([]uint16, t*d), keyHalf: make([]uint16, groups*d*KeyGroup),
+		code: make([]int8, t*d), keyCode: make([]int8, groups*d*KeyGroup),
+		scale:     make([]float32, groups*KeyGroup),
+		exactHalf: make([]float64, t*d), exactCodes: make([]float64, t*d),
+	}
+	for i := range b.keyHalf {
+		b.keyHalf[i] = 0x7e00
+	}
+	for j := range groups * KeyGroup {
+		b.scale[j] = float32(math.NaN())
+	}
 	for j := range t {
 		row := randomVector(r, d)
+		group := j / KeyGroup * d * KeyGroup
 		b.scale[j] = QuantizeQ8(b.code[j*d:(j+1)*d], row)
+		if s := StoreKeyQ8(b.keyCode[group:], j%KeyGroup, row); s != b.scale[j] {
+			panic(fmt.Sprintf("scale %v as a key, %v as a value", s, b.scale[j]))
+		}
 		F32ToF16(b.half[j*d:], row)
+		StoreKeyF16(b.keyHalf[group:], j%KeyGroup, row)
 		for c := range d {
 			b.exactHalf[j*d+c] = float64(f16ToF32(b.half[j*d+c]))
 			b.exactCodes[j*d+c] = float64(b.scale[j]) * float64(b.code[j*d+c])
@@ -36,24 +55,24 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 		for _, d := range []int{1, 3, 7, 8, 16, 20, 32, 40, 48, 64, 72, 128, 256} {
 			for _, n := range []int{1, 2, 3, 4, 5, 7, 16, 33} {
 				for _, g := range []int{1, 2, 3, 4, 5, 8, 9} {
-					ld := n + 3
+					ld := roundUp(n, KeyGroup) + 3
 					q, kv := randomVector(r, g*d), randomKV(r, n, d)
 					p := randomVector(r, g*ld)
 					before := randomVector(r, g*d)
 					for _, form := range []string{"F16", "Q8"} {
 						exact := kv.exactHalf
-						scores, check := guarded(t, (g-1)*ld+n)
+						scores, check := guarded(t, (g-1)*ld+roundUp(n, KeyGroup))
 						for i := range scores {
 							scores[i] = linearCanary
 						}
 						acc, checkAcc := guarded(t, g*d)
 						copy(acc, before)
 						if form == "F16" {
-							ScoresF16(scores, ld, q, kv.half, g, n, d)
+							ScoresF16(scores, ld, q, kv.keyHalf, g, n, d)
 							AccumF16(acc, p, ld, kv.half, g, n, d)
 						} else {
 							exact = kv.exactCodes
-							ScoresQ8(scores, ld, q, kv.code, kv.scale, g, n, d)
+							ScoresQ8(scores, ld, q, kv.keyCode, kv.scale, g, n, d)
 							AccumQ8(acc, p, ld, kv.code, kv.scale, g, n, d)
 						}
 						check()
@@ -80,7 +99,7 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 									t.Fatalf("%s g=%d t=%d d=%d: acc[%d][%d] = %v, want %v", form, g, n, d, i, c, acc[i*d+c], want)
 								}
 							}
-							for j := n; i < g-1 && j < ld; j++ {
+							for j := roundUp(n, KeyGroup); i < g-1 && j < ld; j++ {
 								if scores[i*ld+j] != linearCanary {
 									t.Fatalf("%s g=%d t=%d d=%d: wrote between rows", form, g, n, d)
 								}
@@ -96,19 +115,24 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 	onEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
-		const n, g = 23, 7
+		const n, ld, g = 23, 24, 7
 		for _, d := range []int{8, 24, 64, 128} {
-			q, kv, p := randomVector(r, g*d), randomKV(r, n, d), randomVector(r, g*n)
+			q, kv, p := randomVector(r, g*d), randomKV(r, n, d), randomVector(r, g*ld)
 			type result struct{ scores, acc []float32 }
 			run := func(form string, lo, hi int) result {
-				o := result{make([]float32, (hi-lo)*n), make([]float32, (hi-lo)*d)}
+				o := result{make([]float32, (hi-lo)*ld), make([]float32, (hi-lo)*d)}
 				if form == "F16" {
-					ScoresF16(o.scores, n, q[lo*d:], kv.half, hi-lo, n, d)
-					AccumF16(o.acc, p[lo*n:], n, kv.half, hi-lo, n, d)
+					ScoresF16(o.scores, ld, q[lo*d:], kv.keyHalf, hi-lo, n, d)
+					AccumF16(o.acc, p[lo*ld:], ld, kv.half, hi-lo, n, d)
 				} else {
-					ScoresQ8(o.scores, n, q[lo*d:], kv.code, kv.scale, hi-lo, n, d)
-					AccumQ8(o.acc, p[lo*n:], n, kv.code, kv.scale, hi-lo, n, d)
+					ScoresQ8(o.scores, ld, q[lo*d:], kv.keyCode, kv.scale, hi-lo, n, d)
+					AccumQ8(o.acc, p[lo*ld:], ld, kv.code, kv.scale, hi-lo, n, d)
 				}
+				soft, seen := make([]OnlineSoftmax, hi-lo), make([]int32, hi-lo)
+				for i := range soft {
+					soft[i], seen[i] = NewOnlineSoftmax(), int32(n-(lo+i)%3)
+				}
+				SoftmaxBlock(soft, o.scores, ld, seen, o.acc, d)
 				return o
 			}
 			for _, form := range []string{"F16", "Q8"} {
@@ -116,24 +140,24 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 					alone := run(form, i, i+1)
 					for hi := i + 1; hi <= g; hi++ {
 						group := run(form, i, hi)
-						if !sameBits(alone.scores, group.scores[:n]) || !sameBits(alone.acc, group.acc[:d]) {
+						if m := n - i%3; !sameBits(alone.scores[:m], group.scores[:m]) || !sameBits(alone.acc, group.acc[:d]) {
 							t.Fatalf("%s d=%d: query %d differs in a group of %d", form, d, i, hi-i)
 						}
 					}
 				}
-				whole := run(form, 0, 1)
-				cut := make([]float32, n)
-				for at := 1; at < n; at++ {
-					if form == "F16" {
-						ScoresF16(cut, n, q, kv.half, 1, at, d)
-						ScoresF16(cut[at:], n, q, kv.half[at*d:], 1, n-at, d)
-					} else {
-						ScoresQ8(cut, n, q, kv.code, kv.scale, 1, at, d)
-						ScoresQ8(cut[at:], n, q, kv.code[at*d:], kv.scale[at:], 1, n-at, d)
-					}
-					if !sameBits(cut, whole.scores) {
-						t.Fatalf("%s d=%d: scores differ when cut at %d", form, d, at)
-					}
+				whole, cut := make([]float32, ld), make([]float32, ld)
+				at := KeyGroup * d
+				if form == "F16" {
+					ScoresF16(whole, ld, q, kv.keyHalf, 1, n, d)
+					ScoresF16(cut, ld, q, kv.keyHalf, 1, KeyGroup, d)
+					ScoresF16(cut[KeyGroup:], ld, q, kv.keyHalf[at:], 1, n-KeyGroup, d)
+				} else {
+					ScoresQ8(whole, ld, q, kv.keyCode, kv.scale, 1, n, d)
+					ScoresQ8(cut, ld, q, kv.keyCode, kv.scale, 1, KeyGroup, d)
+					ScoresQ8(cut[KeyGroup:], ld, q, kv.keyCode[at:], kv.scale[KeyGroup:], 1, n-KeyGroup, d)
+				}
+				if !sameBits(cut[:n], whole[:n]) {
+					t.Fatalf("%s d=%d: scores differ when cut", form, d)
 				}
 			}
 		}
@@ -168,15 +192,16 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 					F16ToF32(v, kv[i*d:(i+1)*d])
 					values = append(values, v)
 				}
-				s.Block(block, acc)
-				AccumF16(acc, block, n, kv, 1, n, d)
-				masked := []float32{negInf, negInf}
-				s.Block(masked, acc)
-				if masked[0] != 0 || masked[1] != 0 {
-					t.Fatalf("masked scores weigh %v, want 0", masked)
+				block = append(block, make([]float32, roundUp(n, KeyGroup)-n)...)
+				for i := n; i < len(block); i++ {
+					block[i] = float32(math.NaN()) // beyond the block: never looked at
 				}
+				soft := []OnlineSoftmax{s}
+				SoftmaxBlock(soft, block, len(block), []int32{int32(n)}, acc, d)
+				s = soft[0]
+				AccumF16(acc, block, n, kv, 1, n, d)
 			}
-			s.Finish(acc)
+			s.Finish(acc, acc)
 			top, sum := math.Inf(-1), 0.0
 			for _, v := range scores {
 				top = max(top, v)
@@ -194,13 +219,6 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 				}
 			}
 		}
-		empty := NewOnlineSoftmax()
-		acc := []float32{1, 2}
-		empty.Block([]float32{negInf}, acc)
-		empty.Finish(acc)
-		if acc[0] != 0 || acc[1] != 0 {
-			t.Errorf("nothing visible gives %v, want zeros", acc)
-		}
 	})
 }
 
@@ -208,16 +226,15 @@ func TestAttentionAndVectorsAllocateNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const g, n, d = 3, 16, 64
 	q, kv := randomVector(r, g*d), randomKV(r, n, d)
-	scores, acc := make([]float32, g*n), make([]float32, g*d)
+	scores, acc, soft := make([]float32, g*n), make([]float32, g*d), make([]OnlineSoftmax, g)
 	onEachISA(t, func(t *testing.T) {
 		if a := testing.AllocsPerRun(10, func() {
-			ScoresF16(scores, n, q, kv.half, g, n, d)
-			ScoresQ8(scores, n, q, kv.code, kv.scale, g, n, d)
-			s := NewOnlineSoftmax()
-			s.Block(scores[:n], acc[:d])
+			ScoresF16(scores, n, q, kv.keyHalf, g, n, d)
+			ScoresQ8(scores, n, q, kv.keyCode, kv.scale, g, n, d)
+			SoftmaxBlock(soft, scores, n, []int32{16, 0, 7}, acc, d)
 			AccumF16(acc, scores, n, kv.half, g, n, d)
 			AccumQ8(acc, scores, n, kv.code, kv.scale, g, n, d)
-			s.Finish(acc)
+			soft[0].Finish(acc[:d], acc[:d])
 			RMSNorm(acc, acc, q, 1e-5)
 			SwiGLU(acc, acc, q)
 			RopePairs(acc, d, q[:d/2], q[d/2:d])
@@ -230,19 +247,24 @@ func TestAttentionAndVectorsAllocateNothing(t *testing.T) {
 
 func BenchmarkAttend(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
-	const n, d = 256, 128
-	kv := randomKV(r, n, d)
-	for _, g := range []int{1, 4, 8, 64} {
+	for _, shape := range []struct{ d, n, g int }{{32, 32, 2}, {32, 64, 32}, {64, 64, 4}, {128, 64, 1}, {128, 64, 4}, {128, 64, 32}} {
+		n, d, g := shape.n, shape.d, shape.g
+		kv := randomKV(r, n, d)
 		q, scores, acc := randomVector(r, g*d), make([]float32, g*n), make([]float32, g*d)
-		for name, f := range map[string]func(){
-			"ScoresF16": func() { ScoresF16(scores, n, q, kv.half, g, n, d) },
-			"ScoresQ8":  func() { ScoresQ8(scores, n, q, kv.code, kv.scale, g, n, d) },
-			"AccumF16":  func() { AccumF16(acc, scores, n, kv.half, g, n, d) },
-			"AccumQ8":   func() { AccumQ8(acc, scores, n, kv.code, kv.scale, g, n, d) },
+		soft, seen := make([]OnlineSoftmax, g), slices.Repeat([]int32{int32(n)}, g)
+		for _, part := range []struct {
+			name string
+			f    func()
+		}{
+			{"ScoresF16", func() { ScoresF16(scores, n, q, kv.keyHalf, g, n, d) }},
+			{"ScoresQ8", func() { ScoresQ8(scores, n, q, kv.keyCode, kv.scale, g, n, d) }},
+			{"Softmax", func() { SoftmaxBlock(soft, scores, n, seen, acc, d) }},
+			{"AccumF16", func() { AccumF16(acc, scores, n, kv.half, g, n, d) }},
+			{"AccumQ8", func() { AccumQ8(acc, scores, n, kv.code, kv.scale, g, n, d) }},
 		} {
-			b.Run(fmt.Sprintf("%v/%s/%dx%d/g=%d", active, name, n, d, g), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%v/d=%d/keys=%d/rows=%d/%s", active, d, n, g, part.name), func(b *testing.B) {
 				for b.Loop() {
-					f()
+					part.f()
 				}
 				b.ReportMetric(float64(g*n*d)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
 			})

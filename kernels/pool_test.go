@@ -88,3 +88,24 @@ func BenchmarkPoolRun(b *testing.B) {
 		pool.Run(nothing{}, pool.Threads())
 	}
 }
+
+// handOff is done when every worker has taken a part: the time until the last one looks.
+type handOff struct {
+	threads int64
+	arrived atomic.Int64
+}
+
+func (h *handOff) Do(_, _ int) {
+	goal := (h.arrived.Add(1) + h.threads - 1) / h.threads * h.threads
+	for h.arrived.Load() < goal {
+	}
+}
+
+func BenchmarkPoolHandOff(b *testing.B) {
+	pool := NewPool(0)
+	defer pool.Close()
+	h := &handOff{threads: int64(pool.Threads())}
+	for b.Loop() {
+		pool.Run(h, pool.Threads())
+	}
+}

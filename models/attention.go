@@ -2,7 +2,6 @@ package models
 
 import (
 	"math"
-	"slices"
 
 	"github.com/lutra-lm/lutra/kernels"
 )
@@ -14,22 +13,18 @@ import (
 //	part = tile of query rows × KV head;  chunk = chunkKeys keys
 //
 // What a row gets depends on its query and position alone: chunks start at
-// absolute positions, and in the chunk that holds the row's own position the
-// row is computed by itself. So neither the neighbours in the batch nor the
-// way a prompt was cut show in the result.
-//
-// Rows of a tile that see a whole chunk through the same blocks take it
-// together: those of one prompt, and those of forks, whose shared prefix is
-// then read once for all of them.
+// absolute positions, a score is one chain of additions whoever else reads the
+// key, and values are added in the order of their positions. So neither the
+// neighbours in the batch nor the way a prompt was cut show in the result.
 type attention struct {
 	crew    crew
 	group   int // query heads a KV head
 	dim     int
-	rows    []place
-	tile    int          // rows of a tile
 	scratch []attScratch // one a worker
 
 	// The run under way.
+	plan   *attPlan
+	place  []place
 	kv     *KVCache
 	layer  int
 	out, q []float32 // [T][Heads*dim]
@@ -66,27 +61,32 @@ func newAttention(c crew, cfg Config) *attention {
 
 func (a *attention) maxTile() int { return max(1, tileQueries/a.group) }
 
-// run sets out[T][Heads*dim] to the attention of the rows' queries q over a
-// layer's cache, which must hold the rows' own keys and values already.
-func (a *attention) run(out, q []float32, rows []place, kv *KVCache, layer int) {
-	if n := a.maxTile() * a.group * kv.chunk(); len(a.scratch[0].scores) < n {
+// makePlan plans for rows.
+func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
+	tile := a.maxTile()
+	if !a.crew.alone {
+		tile = min(tile, max(1, len(rows)*kv.heads/(partsPerThread*a.crew.size())))
+	}
+	p.make(rows, kv, tile, a.group)
+}
+
+// run sets out[T][Heads*dim] to the attention of the planned rows' queries q
+// over a layer's cache, which must hold the rows' own keys and values already.
+func (a *attention) run(out, q []float32, plan *attPlan, rows []place, kv *KVCache, layer int) {
+	if n := a.maxTile() * a.group * kv.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
 		}
 	}
 	meter := a.crew.pool.Meter()
 	start := meter.Start()
-	a.rows, a.kv, a.layer, a.out, a.q = rows, kv, layer, out, q
-	a.tile = a.maxTile()
-	if !a.crew.alone {
-		a.tile = min(a.tile, max(1, len(rows)*kv.heads/(partsPerThread*a.crew.size())))
-	}
-	a.crew.run(a, ceilDiv(len(rows), a.tile)*kv.heads)
+	a.plan, a.place, a.kv, a.layer, a.out, a.q = plan, rows, kv, layer, out, q
+	a.crew.run(a, len(plan.tiles)*kv.heads)
 	if meter.Enabled() {
 		macs, bytes := a.work()
 		meter.Stop(kernels.KernelAttention, start, a.crew.size(), macs, bytes)
 	}
-	a.rows, a.kv, a.out, a.q = nil, nil, nil, nil
+	a.plan, a.place, a.kv, a.out, a.q = nil, nil, nil, nil, nil
 }
 
 // work is what the run does: multiply-accumulates, and bytes of keys and
@@ -94,10 +94,10 @@ func (a *attention) run(out, q []float32, rows []place, kv *KVCache, layer int) 
 func (a *attention) work() (macs, bytes int64) {
 	width := int64(a.kv.heads * a.dim)
 	perKey := KVBytesPerBlock(Config{Layers: 1, KVHeads: a.kv.heads, HeadDim: a.dim}, a.kv.opt) / int64(a.kv.opt.BlockLen)
-	for i := range a.rows {
-		r, keys := &a.rows[i], int64(a.rows[i].pos+1)
+	for i := range a.place {
+		r, keys := &a.place[i], int64(a.place[i].pos+1)
 		macs += 2 * keys * width * int64(a.group)
-		if i+1 == len(a.rows) || a.rows[i+1].seq != r.seq {
+		if i+1 == len(a.place) || a.place[i+1].seq != r.seq {
 			bytes += keys * perKey
 		}
 	}
@@ -106,70 +106,58 @@ func (a *attention) work() (macs, bytes int64) {
 
 // Do computes one part. The last tiles of a prompt see the most keys and go first.
 func (a *attention) Do(worker, part int) {
-	first := (ceilDiv(len(a.rows), a.tile) - 1 - part/a.kv.heads) * a.tile
-	rows, head := a.rows[first:min(len(a.rows), first+a.tile)], part%a.kv.heads
+	tile, head := len(a.plan.tiles)-1-part/a.kv.heads, part%a.kv.heads
+	first := tile * a.plan.tile
+	rows := a.place[first:min(len(a.place), first+a.plan.tile)]
 	s, width := &a.scratch[worker], a.group*a.dim
-	stride := width * a.kv.heads
+	stride, n := width*a.kv.heads, len(rows)*a.group
 	scale := float32(1 / math.Sqrt(float64(a.dim)))
-	keys, n := 0, len(rows)*a.group
 	for i := range rows {
-		from := (first+i)*stride + head*width
-		kernels.Scale(s.q[i*width:(i+1)*width], a.q[from:], scale)
-		keys = max(keys, rows[i].pos+1)
+		kernels.Scale(s.q[i*width:(i+1)*width], a.q[(first+i)*stride+head*width:], scale)
 	}
 	clear(s.acc[:n*a.dim])
 	for i := range n {
 		s.soft[i] = kernels.NewOnlineSoftmax()
 	}
-	chunk := a.kv.chunk()
-	for lo := 0; lo < keys; lo += chunk {
-		for i, j := 0, 0; i < len(rows); i = j {
-			j = i + 1
-			if see := rows[i].pos + 1 - lo; see >= chunk {
-				for j < len(rows) && a.kv.sameChunk(&rows[i], &rows[j], lo, chunk) {
-					j++
-				}
-				a.attend(s, rows[i].seq, head, i, j, lo, chunk)
-			} else if see > 0 {
-				a.attend(s, rows[i].seq, head, i, j, lo, see)
-			}
-		}
+	chunk := 0
+	if tile > 0 {
+		chunk = a.plan.tiles[tile-1]
+	}
+	for lo := 0; chunk < a.plan.tiles[tile]; chunk, lo = chunk+1, lo+a.kv.chunk() {
+		a.chunk(s, rows, head, chunk, lo)
 	}
 	for i := range n {
-		s.soft[i].Finish(s.acc[i*a.dim : (i+1)*a.dim])
-	}
-	for i := range rows {
-		to := (first+i)*stride + head*width
-		copy(a.out[to:to+width], s.acc[i*width:])
+		to := (first+i/a.group)*stride + head*width + i%a.group*a.dim
+		s.soft[i].Finish(a.out[to:to+a.dim], s.acc[i*a.dim:])
 	}
 }
 
-// sameChunk tells whether row b, too, sees all n keys from position lo on, and
-// in the same blocks as row a.
-func (c *KVCache) sameChunk(a, b *place, lo, n int) bool {
-	if b.pos+1-lo < n {
-		return false
+// chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
+func (a *attention) chunk(s *attScratch, rows []place, head, chunk, lo int) {
+	p, layer, ld, g, d := a.plan, &a.kv.layers[a.layer], a.kv.scoreRow(), a.group, a.dim
+	from, c := 0, p.chunks[chunk]
+	if chunk > 0 {
+		from = p.chunks[chunk-1].touches
 	}
-	lo, hi := lo/c.opt.BlockLen, (lo+n)/c.opt.BlockLen
-	return a.seq == b.seq || slices.Equal(a.seq.blocks[lo:hi], b.seq.blocks[lo:hi])
-}
-
-// attend brings rows [rowLo, rowHi) of a tile forward over the n keys from position lo on.
-func (a *attention) attend(s *attScratch, seq *KVSeq, head, rowLo, rowHi, lo, n int) {
-	c, layer := a.kv, &a.kv.layers[a.layer]
-	l, ld := c.opt.BlockLen, c.chunk()
-	first, g := rowLo*a.group, (rowHi-rowLo)*a.group
-	q := s.q[first*a.dim:]
-	acc := s.acc[first*a.dim:]
-	for j := 0; j < n; j += l {
-		vec := c.vector(seq.blocks[(lo+j)/l], head, 0)
-		layer.scores(s.scores[j:], ld, q, vec, g, min(l, n-j), a.dim)
+	touches := p.touches[from:c.touches]
+	for i := range touches {
+		t := &touches[i]
+		row, n := int(t.row)*g, int(t.rows)*g
+		layer.scores(s.scores[row*ld+int(t.at):(row+n)*ld], ld, s.q[row*d:], a.kv.keys(t.block, head), n, int(t.most), d)
 	}
-	for i := range g {
-		s.soft[first+i].Block(s.scores[i*ld:i*ld+n], acc[i*a.dim:(i+1)*a.dim])
-	}
-	for j := 0; j < n; j += l {
-		vec := c.vector(seq.blocks[(lo+j)/l], head, 0)
-		layer.accumulate(acc, s.scores[j:], ld, vec, g, min(l, n-j), a.dim)
+	n := len(rows) * g
+	kernels.SoftmaxBlock(s.soft[:n], s.scores, ld, p.seen[c.seen:], s.acc, d)
+	for i := range touches {
+		t := &touches[i]
+		row, n, least := int(t.row)*g, int(t.rows)*g, int(t.least)
+		first, weights := a.kv.values(t.block, head), s.scores[row*ld+int(t.at):]
+		layer.accumulate(s.acc[row*d:], weights, ld, first, n, least, d)
+		if t.most == t.least {
+			continue
+		}
+		for i := range int(t.rows) {
+			more := rows[int(t.row)+i].sees(lo+int(t.at), a.kv.opt.BlockLen) - least
+			layer.accumulate(s.acc[(row+i*g)*d:], weights[i*g*ld+least:], ld, first+least, g, more, d)
+		}
 	}
 }

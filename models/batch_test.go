@@ -56,11 +56,14 @@ func conversations(t *testing.T, path string, kind KVType, n int) []*conversatio
 // mix computes the conversations together: in every step a random choice of
 // them takes a random number of tokens, in one batch on several threads, over
 // one cache whose prefixes are shared.
-func mix(t *testing.T, path string, kind KVType, convs []*conversation) {
+//
+// alone says whether workers take shares of the rows.
+func mix(t *testing.T, path string, kind KVType, convs []*conversation, alone bool) {
 	t.Helper()
 	pool := kernels.NewPool(3)
 	defer pool.Close()
 	m := openModel(t, path, LoadOptions{Pool: pool})
+	m.(*decoder).work.alone = alone
 	kv, err := NewKVCache(m.Config(), KVOptions{Type: kind, BlockLen: 16, Blocks: 400})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +138,12 @@ func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 				if testing.Short() {
 					n = 9 // two long ones and enough short ones to share beginnings
 				}
-				mix(t, path, kind, conversations(t, path, kind, n))
+				convs := conversations(t, path, kind, n)
+				mix(t, path, kind, convs, true)
+				for _, c := range convs {
+					c.done, c.seq = 0, nil
+				}
+				mix(t, path, kind, convs, false)
 			})
 		}
 	}

@@ -121,7 +121,7 @@ func NewKVCache(cfg Config, opt KVOptions) (*KVCache, error) {
 		index:  kvIndex{seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none},
 	}
 	for i := range c.layers {
-		c.layers[i] = newKVLayer(opt.Type, opt.Blocks*cfg.KVHeads*opt.BlockLen, cfg.HeadDim)
+		c.layers[i] = newKVLayer(opt.Type, opt.Blocks*cfg.KVHeads, opt.BlockLen, cfg.HeadDim)
 	}
 	for i := range c.free {
 		c.free[i] = int32(opt.Blocks - 1 - i) // low numbers go first
@@ -134,16 +134,16 @@ const maxKVBytes = 1 << 46
 
 // KVBytesPerBlock is the memory that one block takes in all layers.
 func KVBytesPerBlock(cfg Config, opt KVOptions) int64 {
-	vec := int64(cfg.HeadDim)
+	vec, vectors := int64(cfg.HeadDim), int64(wholeGroups(opt.BlockLen)+opt.BlockLen)
 	switch opt.Type {
 	case KVF16:
 		vec *= 2
 	case KVInt8:
 		vec += 4
 	case KVF32:
-		vec *= 4
+		vec, vectors = vec*4, 2*int64(opt.BlockLen)
 	}
-	return vec * 2 * int64(cfg.Layers) * int64(cfg.KVHeads) * int64(opt.BlockLen)
+	return vec * vectors * int64(cfg.Layers) * int64(cfg.KVHeads)
 }
 
 // Free is the number of blocks that Grow can still obtain: free ones and

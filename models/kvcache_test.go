@@ -46,28 +46,37 @@ func (h *history) put(s *KVSeq, pos, layer, head int, v uint16) {
 	if !h.c.writable(b) {
 		h.t.Fatalf("position %d was grown into block %d, which is shared or indexed", pos, b)
 	}
-	l, i := &h.c.layers[layer], h.c.vector(b, head, pos%h.c.opt.BlockLen)
+	l, d := &h.c.layers[layer], h.c.dim
+	key, place, value := h.numbers(b, pos, head)
 	switch h.c.opt.Type {
 	case KVF16:
-		l.k16[i*h.c.dim], l.v16[(i+1)*h.c.dim-1] = v, v
+		l.k16[place], l.v16[(value+1)*d-1] = v, v
 	case KVInt8:
-		l.k8[i*h.c.dim], l.kScale[i] = int8(v), float32(v)
-		l.v8[i*h.c.dim], l.vScale[i] = int8(v), float32(v)
+		l.k8[place], l.kScale[key] = int8(v), float32(v)
+		l.v8[value*d], l.vScale[value] = int8(v), float32(v)
 	case KVF32:
-		l.k32[i*h.c.dim], l.v32[(i+1)*h.c.dim-1] = float32(v), float32(v)
+		l.k32[key*d], l.v32[(value+1)*d-1] = float32(v), float32(v)
 	}
+}
+
+// numbers are those of a position's key, of its last interleaved element, and of its value.
+func (h *history) numbers(b int32, pos, head int) (key, place, value int) {
+	row := pos % h.c.opt.BlockLen
+	first := h.c.keys(b, head).first
+	return first + row, (first+row/8*8)*h.c.dim + (h.c.dim-1)*8 + row%8, h.c.values(b, head) + row
 }
 
 func (h *history) at(s *KVSeq, pos, layer, head int) (k, v uint16) {
 	b := s.blocks[pos/h.c.opt.BlockLen]
-	l, i := &h.c.layers[layer], h.c.vector(b, head, pos%h.c.opt.BlockLen)
+	l, d := &h.c.layers[layer], h.c.dim
+	key, place, value := h.numbers(b, pos, head)
 	switch h.c.opt.Type {
 	case KVF16:
-		return l.k16[i*h.c.dim], l.v16[(i+1)*h.c.dim-1]
+		return l.k16[place], l.v16[(value+1)*d-1]
 	case KVInt8:
-		return uint16(l.kScale[i]), uint16(l.vScale[i])
+		return uint16(l.kScale[key]), uint16(l.vScale[value])
 	default:
-		return uint16(l.k32[i*h.c.dim]), uint16(l.v32[(i+1)*h.c.dim-1])
+		return uint16(l.k32[key*d]), uint16(l.v32[(value+1)*d-1])
 	}
 }
 

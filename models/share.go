@@ -11,6 +11,7 @@ type share struct {
 	rows     int     // until trim all, then those that want logits
 	tokens   []int32 // [rows]
 	place    []place // [rows]
+	plan     attPlan // of place
 	pairs    int
 	x, q     []float32 // [rows][Hidden] residual stream, [rows][Heads*HeadDim] queries
 	cos, sin []float32 // [rows][pairs] angles of the rows' positions
@@ -91,7 +92,7 @@ func (s *share) keep(layer int, keys *heads, vBias []float32) {
 }
 
 // attend turns the rows' queries q into attended values a.
-func (s *share) attend(layer int) { s.att.run(s.a, s.q, s.place, s.kv, layer) }
+func (s *share) attend(layer int) { s.att.run(s.a, s.q, &s.plan, s.place, s.kv, layer) }
 
 // trim drops the rows that want no logits; of them the last layer needs keys
 // and values only. It moves up the rows of x, h, cos and sin, and tells
@@ -111,8 +112,12 @@ func (s *share) trim() bool {
 		}
 		n++
 	}
+	if n == all {
+		return false
+	}
 	s.rows, s.place = n, s.place[:n]
-	return n < all
+	s.att.makePlan(&s.plan, s.place, s.kv)
+	return true
 }
 
 func moveRow(x []float32, to, from, width int) { copy(span(x, to, width), span(x, from, width)) }

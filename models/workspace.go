@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/lutra-lm/lutra/kernels"
 )
@@ -25,15 +26,16 @@ type graph interface {
 // A model that fits the caches gives each worker a share of the rows and lets
 // it take them through the layers alone: no worker waits for another but at
 // the end or, where rows of one sequence are in several shares, at each stage. The
-// weights are then read once a share. A larger model has one share, whose
-// every operation the whole pool divides.
+// weights are then read once a share. Rows of a larger model, and a single row, make one
+// share, whose every operation the whole pool divides.
 type step struct {
 	cfg   Config
 	pool  *kernels.Pool
 	alone bool // workers take shares alone
 
 	shares []share
-	lanes  []lane // one a worker, or the pool's
+	whole  lane   // the pool's
+	lanes  []lane // one a worker
 	graph  graph
 	lo, hi int // stages under way
 
@@ -59,11 +61,7 @@ const shareRows = 32
 
 // newStep makes room for the steps of a model. local tells that its matrices are the CPU's.
 func newStep(pool *kernels.Pool, cfg Config, local bool) *step {
-	s := &step{cfg: cfg, pool: pool, alone: local && cfg.Bytes <= aloneBytes}
-	if !s.alone {
-		s.lanes = []lane{newLane(crew{pool, false}, cfg)}
-		return s
-	}
+	s := &step{cfg: cfg, pool: pool, alone: local && cfg.Bytes <= aloneBytes, whole: newLane(crew{pool, false}, cfg)}
 	for range pool.Threads() {
 		s.lanes = append(s.lanes, newLane(crew{pool, true}, cfg))
 	}
@@ -78,10 +76,9 @@ func (s *step) forward(g graph, b *Batch, kv *KVCache, r *rope) error {
 	s.begin(b, kv, r)
 	s.graph, s.lo, s.hi = g, 0, g.stages()
 	switch {
-	case !s.alone:
-		sh := &s.shares[0]
-		sh.lane = &s.lanes[0]
-		sh.run(g, s.lo, s.hi)
+	case len(s.shares) == 1:
+		s.shares[0].lane = &s.whole
+		s.shares[0].run(g, s.lo, s.hi)
 	case !s.joined():
 		s.pool.Run(s, len(s.shares))
 	default:
@@ -136,20 +133,24 @@ func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
 	}
 	b.Logits = b.Logits[:outputs]
 
-	count := 1
+	count, att := 1, s.whole.att
 	if s.alone {
 		count = max(min(n, s.pool.Threads()), ceilDiv(n, shareRows))
 	}
-	s.shares = s.shares[:0]
+	if count > 1 {
+		att = s.lanes[0].att
+	}
+	s.shares = slices.Grow(s.shares[:0], count)[:count]
 	out := 0
-	for i := range count {
-		lo, hi := i*n/count, (i+1)*n/count
-		s.shares = append(s.shares, share{
-			cfg: c, kv: kv, rows: hi - lo, tokens: b.Tokens[lo:hi], place: s.place[lo:hi],
+	for i := range s.shares {
+		sh, lo, hi := &s.shares[i], i*n/count, (i+1)*n/count
+		*sh = share{
+			plan: sh.plan, cfg: c, kv: kv, rows: hi - lo, tokens: b.Tokens[lo:hi], place: s.place[lo:hi],
 			x: part(s.x, lo, hi, c.Hidden), q: part(s.q, lo, hi, c.Heads*c.HeadDim),
 			cos: part(s.cos, lo, hi, pairs), sin: part(s.sin, lo, hi, pairs), pairs: pairs,
 			logits: b.Logits[out*c.Outputs:],
-		})
+		}
+		att.makePlan(&sh.plan, sh.place, kv)
 		for _, p := range s.place[lo:hi] {
 			if p.out {
 				out++

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
@@ -21,7 +22,7 @@ var cachedTypes = []cached{
 	{"Q8", 1, true, func(m Mem, v reg.VecVirtual) { VPMOVSXBD(m, v); VCVTDQ2PS(v, v) }},
 }
 
-// attend emits the products of attention with AVX2: 1 to 4 query rows that
+// attend emits the parts of attention with AVX2: 1 to 4 query rows that
 // share a KV head, head dimensions d that are multiples of 8.
 func attend() {
 	for _, e := range cachedTypes {
@@ -30,136 +31,217 @@ func attend() {
 			accumulate(e, rows)
 		}
 	}
+	softmaxRows()
+	interleave()
 }
 
-// scores emits dst[i][j] = q[i]·k[j]. Every product has a register of its own
-// and one order of additions, whatever the tile.
+// scores emits dst[i][j] = q[i]·k[j]. Keys stand in groups of eight, a vector
+// for each dimension, so that a lane is a key and a score one chain of fused
+// additions in the order of the dimensions, whatever the tile.
 func scores(e cached, queries int) {
 	name := fmt.Sprintf("scores%sx%d", e.name, queries)
 	sig := "dst *float32, ld int, q *float32, k *byte, "
 	if e.scale {
 		sig += "scale *float32, "
 	}
-	text(name, "func("+sig+"t int, d int)")
-	contract(fmt.Sprintf("%s sets dst[%d][t] to the products of queries and t ≥ 1 keys [t][d], d a positive multiple of 8.", name, queries))
+	text(name, "func("+sig+"groups int, d int)")
+	contract(fmt.Sprintf("%s sets dst[%d][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.", name, queries))
 	dst := newRows("dst", "ld", 2, queries)
-	q := newRows("q", "d", 2, queries)
-	k, t := param("k"), param("t")
+	k, groups := param("k"), param("groups")
 	var scale reg.Register
 	if e.scale {
 		scale = param("scale")
 	}
-	// The three distances are in one: d elements of a key.
-	stride, chunks := GP64(), GP64()
-	Load(Param("d"), stride)
-	if e.size == 2 {
-		SHLQ(Imm(1), stride)
+	Comment("pointers to ends: one index, from -4d to 0, goes with all of them")
+	size := GP64()
+	Load(Param("d"), size)
+	SHLQ(Imm(2), size)
+	q := []reg.Register{param("q")}
+	ADDQ(size, q[0])
+	for range queries - 1 {
+		next := GP64()
+		LEAQ(Mem{Base: q[len(q)-1], Index: size, Scale: 1}, next)
+		q = append(q, next)
 	}
-	keys := 4 // at a time: as many as registers hold
-	if queries == 4 {
-		keys = 2
-	}
-	key := func(j int) Mem {
-		if j == 3 {
-			m := GP64()
-			LEAQ(Mem{Base: k, Index: stride, Scale: 2}, m)
-			return Mem{Base: m, Index: stride, Scale: 1}
+	block := func(n int, label string) {
+		keys := make([]reg.Register, n)
+		last := k
+		for j := range keys {
+			keys[j] = GP64()
+			LEAQ(Mem{Base: last, Index: size, Scale: uint8(2 * e.size)}, keys[j])
+			last = keys[j]
 		}
-		m := Mem{Base: k}
-		if j > 0 {
-			m.Index, m.Scale = stride, uint8(j)
-		}
-		return m
-	}
-	block := func(keys int, label string) {
 		acc := make([][]reg.VecVirtual, queries)
 		for i := range acc {
-			acc[i] = ymms(keys)
+			acc[i] = ymms(n)
 		}
-		Load(Param("d"), chunks)
-		Label(label + "Columns")
-		qv := make([]reg.VecVirtual, queries)
-		for i := range qv {
-			qv[i] = YMM()
-			VMOVUPS(q.at(i, 0), qv[i])
+		at := GP64()
+		MOVQ(size, at)
+		NEGQ(at)
+		Label(label)
+		values := make([]reg.VecVirtual, n)
+		for j := range values {
+			values[j] = YMM()
+			e.load(Mem{Base: keys[j], Index: at, Scale: uint8(2 * e.size)}, values[j])
 		}
-		for j := range keys {
-			kv := YMM()
-			e.load(key(j), kv)
-			for i := range acc {
-				VFMADD231PS(kv, qv[i], acc[i][j])
+		for i := range acc {
+			w := YMM()
+			VBROADCASTSS(Mem{Base: q[i], Index: at, Scale: 1}, w)
+			for j := range values {
+				VFMADD231PS(values[j], w, acc[i][j])
 			}
 		}
-		q.advance(32)
-		ADDQ(Imm(uint64(8*e.size)), k)
-		SUBQ(Imm(8), chunks)
-		JNE(LabelRef(label + "Columns"))
-		Comment("lanes to sums: neighbours, pairs, halves")
-		var s reg.VecVirtual
+		ADDQ(Imm(4), at)
+		JNE(LabelRef(label))
+		for i := range acc {
+			for j, y := range acc[i] {
+				if e.scale {
+					VMULPS(Mem{Base: scale, Disp: 32 * j}, y, y)
+				}
+				VMOVUPS(y, dst.at(i, 32*j))
+			}
+		}
+		dst.advance(32 * n)
 		if e.scale {
-			s = XMM()
-			switch keys {
-			case 4:
-				VMOVUPS(Mem{Base: scale}, s)
-			case 2:
-				VMOVSD(Mem{Base: scale}, s)
-			case 1:
-				VMOVSS(Mem{Base: scale}, s)
-			}
-			ADDQ(Imm(uint64(4*keys)), scale)
+			ADDQ(U32(uint32(32*n)), scale)
 		}
-		for i, a := range acc {
-			switch keys {
-			case 4:
-				VHADDPS(a[1], a[0], a[0])
-				VHADDPS(a[3], a[2], a[2])
-				VHADDPS(a[2], a[0], a[0])
-			case 2:
-				VHADDPS(a[1], a[0], a[0])
-				VHADDPS(a[0], a[0], a[0])
-			case 1:
-				VHADDPS(a[0], a[0], a[0])
-				VHADDPS(a[0], a[0], a[0])
-			}
-			x := XMM()
-			VEXTRACTF128(Imm(1), a[0], x)
-			VADDPS(x, a[0].AsX(), x)
-			if e.scale {
-				VMULPS(s, x, x)
-			}
-			switch keys {
-			case 4:
-				VMOVUPS(x, dst.at(i, 0))
-			case 2:
-				VMOVLPS(x, dst.at(i, 0))
-			case 1:
-				VMOVSS(x, dst.at(i, 0))
-			}
-		}
-		dst.advance(4 * keys)
-		Comment("back to the queries' start, on to the next keys")
-		back := GP64()
-		Load(Param("d"), back)
-		SHLQ(Imm(2), back)
-		q.retreat(back)
-		for range keys - 1 {
-			ADDQ(stride, k)
-		}
+		MOVQ(last, k)
 	}
-	SUBQ(Imm(uint64(keys)), t)
-	JL(LabelRef("rest"))
+	most := []int{4, 4, 2, 2}[queries-1]
 	Label("loop")
-	block(keys, "loop")
-	SUBQ(Imm(uint64(keys)), t)
-	JGE(LabelRef("loop"))
-	Label("rest")
-	ADDQ(Imm(uint64(keys)), t)
-	JE(LabelRef("end"))
-	Label("one")
-	block(1, "one")
-	DECQ(t)
-	JNE(LabelRef("one"))
+	for n := most; n >= 1; n /= 2 {
+		label := fmt.Sprintf("under%d", n)
+		CMPQ(groups, Imm(uint64(n)))
+		JL(LabelRef(label))
+		block(n, fmt.Sprintf("columns%d", n))
+		SUBQ(Imm(uint64(n)), groups)
+		JNE(LabelRef("loop"))
+		JMP(LabelRef("end"))
+		Label(label)
+	}
 	Label("end")
+	done()
+}
+
+// softmaxRows emits the step of an online softmax over one block of scores.
+func softmaxRows() {
+	e := expTables()
+	least := constant("softmaxLeast", math.Inf(-1))
+	text("softmaxRows", "func(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)")
+	contract("softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum",
+		"(soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors.")
+	soft, scores, ld, counts, acc, rows := param("soft"), param("scores"), param("ld"), param("counts"), param("acc"), param("rows")
+	SHLQ(Imm(2), ld)
+	Label("row")
+	Comment("lanes beyond n can be no maximum and weigh nothing")
+	n, p, base := GP64(), GP64(), GP64()
+	mask, v, top := YMM(), YMM(), YMM()
+	MOVLQSX(Mem{Base: counts}, n)
+	CMPQ(n, Imm(0))
+	JLE(LabelRef("next"))
+	MOVQ(scores, p)
+	VMOVUPS(least, top)
+	SUBQ(Imm(8), n)
+	JL(LabelRef("maxTail"))
+	Label("max")
+	VMOVUPS(Mem{Base: p}, v)
+	VMAXPS(top, v, top) // the second operand, top, wins against NaN
+	ADDQ(Imm(32), p)
+	SUBQ(Imm(8), n)
+	JGE(LabelRef("max"))
+	Label("maxTail")
+	ADDQ(Imm(8), n)
+	JE(LabelRef("maxEnd"))
+	LEAQ(tail.Offset(32), base)
+	NEGQ(n)
+	VMOVUPS(Mem{Base: base, Index: n, Scale: 4}, mask)
+	VMOVUPS(least, v)
+	VBLENDVPS(mask, Mem{Base: p}, v, v)
+	VMOVUPS(v, Mem{Base: p})
+	VMAXPS(top, v, top)
+	Label("maxEnd")
+	old, m := XMM(), XMM()
+	VEXTRACTF128(Imm(1), top, m)
+	VMAXPS(top.AsX(), m, m)
+	t := XMM()
+	VMOVHLPS(m, m, t)
+	VMAXPS(t, m, m)
+	VMOVSHDUP(m, t)
+	VMAXSS(t, m, m)
+	VMOVSS(Mem{Base: soft}, old)
+	VMAXSS(old, m, m)
+	VMOVSS(m, Mem{Base: soft})
+	shift := YMM()
+	VBROADCASTSS(m, shift)
+
+	Comment("the sum and acc so far, unless the maximum stays")
+	VUCOMISS(m, old)
+	JE(LabelRef("rescaled"))
+	c := YMM()
+	VBROADCASTSS(old, c)
+	VSUBPS(shift, c, c)
+	e.emitNegative(c)
+	VMULSS(Mem{Base: soft, Disp: 4}, c.AsX(), t)
+	VMOVSS(t, Mem{Base: soft, Disp: 4})
+	a, d := GP64(), GP64()
+	MOVQ(acc, a)
+	Load(Param("d"), d)
+	Label("rescale")
+	VMULPS(Mem{Base: a}, c, v)
+	VMOVUPS(v, Mem{Base: a})
+	ADDQ(Imm(32), a)
+	SUBQ(Imm(8), d)
+	JNE(LabelRef("rescale"))
+	Label("rescaled")
+
+	MOVLQSX(Mem{Base: counts}, n)
+	MOVQ(scores, p)
+	sum := YMM()
+	zeroY(sum)
+	Label("weights")
+	small := YMM()
+	VMOVUPS(Mem{Base: p}, v)
+	VSUBPS(shift, v, v)
+	Comment("lanes below the range become 0; not-less-than keeps NaN")
+	VCMPPS(Imm(5), e.low, v, small)
+	e.emitNegative(v)
+	VANDPS(small, v, v)
+	VMOVUPS(v, Mem{Base: p})
+	VADDPS(v, sum, sum)
+	ADDQ(Imm(32), p)
+	SUBQ(Imm(8), n)
+	JG(LabelRef("weights"))
+	total := sumLanes(sum)
+	VADDSS(Mem{Base: soft, Disp: 4}, total, total)
+	VMOVSS(total, Mem{Base: soft, Disp: 4})
+
+	Label("next")
+	ADDQ(Imm(4), counts)
+	ADDQ(Imm(8), soft)
+	ADDQ(ld, scores)
+	Load(Param("d"), d)
+	LEAQ(Mem{Base: acc, Index: d, Scale: 4}, acc)
+	DECQ(rows)
+	JNE(LabelRef("row"))
+	done()
+}
+
+// interleave emits the store of a key: its elements stand eight places apart.
+func interleave() {
+	text("interleaveF16", "func(dst *uint16, x *float32, n int)")
+	contract("interleaveF16 sets dst[8i] to x[i] as binary16, to nearest even, for a positive multiple n of 8.")
+	dst, x, n := param("dst"), param("x"), param("n")
+	v := YMM()
+	Label("loop")
+	VMOVUPS(Mem{Base: x}, v)
+	VCVTPS2PH(Imm(0), v, v.AsX())
+	for i := range 8 {
+		VPEXTRW(Imm(uint64(i)), v.AsX(), Mem{Base: dst, Disp: 16 * i})
+	}
+	ADDQ(Imm(32), x)
+	ADDQ(U32(128), dst)
+	SUBQ(Imm(8), n)
+	JNE(LabelRef("loop"))
 	done()
 }
 
@@ -230,20 +312,17 @@ func accumulate(e cached, queries int) {
 		acc.advance(32 * vectors)
 		ADDQ(Imm(uint64(8*vectors*e.size)), v)
 	}
-	vectors := []int{8, 4, 4, 2}[queries-1]
-	SUBQ(Imm(uint64(8*vectors)), d)
-	JL(LabelRef("rest"))
 	Label("loop")
-	block(vectors, "loop")
-	SUBQ(Imm(uint64(8*vectors)), d)
-	JGE(LabelRef("loop"))
-	Label("rest")
-	ADDQ(Imm(uint64(8*vectors)), d)
-	JE(LabelRef("end"))
-	Label("one")
-	block(1, "one")
-	SUBQ(Imm(8), d)
-	JNE(LabelRef("one"))
+	for n := []int{8, 4, 4, 2}[queries-1]; n >= 1; n /= 2 {
+		label := fmt.Sprintf("under%d", n)
+		CMPQ(d, Imm(uint64(8*n)))
+		JL(LabelRef(label))
+		block(n, fmt.Sprintf("columns%d", n))
+		SUBQ(Imm(uint64(8*n)), d)
+		JNE(LabelRef("loop"))
+		JMP(LabelRef("end"))
+		Label(label)
+	}
 	Label("end")
 	done()
 }
