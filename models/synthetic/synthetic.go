@@ -25,7 +25,7 @@ import (
 // ErrOptions says that a shape or the options cannot be a model.
 var ErrOptions = errors.New("synthetic: bad options")
 
-// Shape is the size of a llama-architecture model.
+// Shape is the size of a model.
 type Shape struct {
 	Name          string
 	Hidden, FFN   int
@@ -37,19 +37,32 @@ type Shape struct {
 	Context       int
 	RopeBase      float32
 	TiedEmbedding bool // the embedding is the output matrix too
+	Arch          Arch
 }
+
+// Arch is an architecture, by its general.architecture.
+type Arch string
+
+// The architectures of synthetic models.
+const (
+	Llama  Arch = "llama"
+	BitNet Arch = "bitnet-b1.58" // with two more norms a layer
+)
 
 // Shapes lists the named shapes.
 //
 //   - tiny: that of the embedded small model.
 //   - falcon3-1b: tiiuae/Falcon3-1B-Instruct, as published in 1.58 bits.
-//   - bitnet-2b: the sizes of microsoft/bitnet-b1.58-2B-4T, whose extra norms
-//     and squared ReLU are left out: they cost little beside its products.
+//   - bitnet-2b: the sizes of microsoft/bitnet-b1.58-2B-4T as a Llama, which
+//     other engines run too.
+//   - bitnet-2b-4t: the same model in its own architecture, with its extra norms
+//     and squared ReLU.
 func Shapes() []Shape {
 	return []Shape{
-		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true},
-		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false},
-		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true},
+		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama},
+		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama},
+		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama},
+		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet},
 	}
 }
 
@@ -117,6 +130,9 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
+	if s.Arch != Llama && s.Arch != BitNet {
+		return fmt.Errorf("%w: architecture %q is none of %s, %s", ErrOptions, s.Arch, Llama, BitNet)
+	}
 	if s.Heads%s.KVHeads != 0 || s.HeadDim%2 != 0 {
 		return fmt.Errorf("%w: %d heads of %d elements over %d KV heads", ErrOptions, s.Heads, s.HeadDim, s.KVHeads)
 	}
@@ -140,6 +156,10 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 		block("attn_q", q, s.Hidden)
 		block("attn_k", kv, s.Hidden)
 		block("attn_v", kv, s.Hidden)
+		if s.Arch == BitNet {
+			b.ones(fmt.Sprintf("blk.%d.attn_sub_norm.weight", i), q)
+			b.ones(fmt.Sprintf("blk.%d.ffn_sub_norm.weight", i), s.FFN)
+		}
 		block("attn_output", s.Hidden, q)
 		b.ones(fmt.Sprintf("blk.%d.ffn_norm.weight", i), s.Hidden)
 		block("ffn_gate", s.FFN, s.Hidden)

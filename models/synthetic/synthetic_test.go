@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
@@ -92,6 +94,32 @@ func TestTheTokenizerReadsBackAnyBytes(t *testing.T) {
 		if tokens[b] != want {
 			t.Errorf("byte %#x is token %q, want %q", b, tokens[b], want)
 		}
+	}
+}
+
+func TestEveryArchitectureLoads(t *testing.T) {
+	shape, err := Named("tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := kernels.NewPool(1)
+	defer pool.Close()
+	for _, shape.Arch = range []Arch{Llama, BitNet} {
+		f, err := Build(shape, DefaultOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := models.LoadFile(f, models.LoadOptions{Pool: pool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.Model.Config(); got.Arch != string(shape.Arch) || got.Layers != shape.Layers || got.Packings != "I2" {
+			t.Errorf("%s loads as %+v", shape.Arch, got)
+		}
+	}
+	shape.Arch = "mamba"
+	if _, err := Build(shape, DefaultOptions()); !errors.Is(err, ErrOptions) {
+		t.Errorf("Build(mamba) = %v, want ErrOptions", err)
 	}
 }
 

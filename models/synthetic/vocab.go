@@ -30,33 +30,38 @@ func (s *Shape) metadata() map[string]any {
 			tokens[i], kinds[i] = fmt.Sprintf("<unused%d>", i), kindUnused
 		}
 	}
-	return map[string]any{
-		"general.architecture":                   "llama",
-		"general.name":                           "synthetic " + s.Name,
-		"general.description":                    "random weights, for measuring speed",
-		"llama.context_length":                   uint32(s.Context),
-		"llama.embedding_length":                 uint32(s.Hidden),
-		"llama.block_count":                      uint32(s.Layers),
-		"llama.feed_forward_length":              uint32(s.FFN),
-		"llama.attention.head_count":             uint32(s.Heads),
-		"llama.attention.head_count_kv":          uint32(s.KVHeads),
-		"llama.attention.key_length":             uint32(s.HeadDim),
-		"llama.attention.value_length":           uint32(s.HeadDim),
-		"llama.attention.layer_norm_rms_epsilon": float32(1e-5),
-		"llama.rope.dimension_count":             uint32(s.HeadDim),
-		"llama.rope.freq_base":                   s.RopeBase,
-		"llama.vocab_size":                       uint32(s.Vocab),
-		"tokenizer.ggml.model":                   "gpt2",
-		"tokenizer.ggml.pre":                     "qwen2",
-		"tokenizer.ggml.tokens":                  tokens,
-		"tokenizer.ggml.token_type":              kinds,
-		"tokenizer.ggml.merges":                  []string{},
-		"tokenizer.ggml.bos_token_id":            uint32(tokenEnd),
-		"tokenizer.ggml.eos_token_id":            uint32(tokenStop),
-		"tokenizer.ggml.padding_token_id":        uint32(tokenEnd),
-		"tokenizer.ggml.add_bos_token":           false,
-		"tokenizer.chat_template":                chatTemplate,
+	md := map[string]any{
+		"general.architecture":            string(s.Arch),
+		"general.name":                    "synthetic " + s.Name,
+		"general.description":             "random weights, for measuring speed",
+		"tokenizer.ggml.model":            "gpt2",
+		"tokenizer.ggml.pre":              "qwen2",
+		"tokenizer.ggml.tokens":           tokens,
+		"tokenizer.ggml.token_type":       kinds,
+		"tokenizer.ggml.merges":           []string{},
+		"tokenizer.ggml.bos_token_id":     uint32(tokenEnd),
+		"tokenizer.ggml.eos_token_id":     uint32(tokenStop),
+		"tokenizer.ggml.padding_token_id": uint32(tokenEnd),
+		"tokenizer.ggml.add_bos_token":    false,
+		"tokenizer.chat_template":         chatTemplate,
 	}
+	for key, v := range map[string]any{
+		"context_length":                   uint32(s.Context),
+		"embedding_length":                 uint32(s.Hidden),
+		"block_count":                      uint32(s.Layers),
+		"feed_forward_length":              uint32(s.FFN),
+		"attention.head_count":             uint32(s.Heads),
+		"attention.head_count_kv":          uint32(s.KVHeads),
+		"attention.key_length":             uint32(s.HeadDim),
+		"attention.value_length":           uint32(s.HeadDim),
+		"attention.layer_norm_rms_epsilon": float32(1e-5),
+		"rope.dimension_count":             uint32(s.HeadDim),
+		"rope.freq_base":                   s.RopeBase,
+		"vocab_size":                       uint32(s.Vocab),
+	} {
+		md[string(s.Arch)+"."+key] = v
+	}
+	return md
 }
 
 // byteLetter is the letter that stands for byte b in GPT-2's vocabulary: the
