@@ -42,6 +42,7 @@ func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error)
 	if f.int("top_logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs) && !req.Sampling.Logprobs {
 		f.fail(codeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
 	}
+	g.thoughts = f.reasoningFormat(s.opt.ReasoningFormat)
 	f.responseFormat()
 	f.toolChoice()
 	f.refuse("functions", "function_call", "audio", "prediction", "web_search_options")
@@ -53,6 +54,7 @@ func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error)
 	g.stream, shape.usage = f.streaming()
 	shape.searched = g.tale
 	g.requests, g.shape = []*tts.Request{req}, shape
+	g.tale.of(1, req.N)
 	return g, s.finish(f)
 }
 
@@ -176,6 +178,14 @@ func (f *fields) responseFormat() {
 	f.adopt(o)
 }
 
+// reasoningFormat reads where thoughts go: true is apart from the answer.
+func (f *fields) reasoningFormat(format string) bool {
+	if f.string("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {
+		f.fail(codeValue, "reasoning_format", "expected auto or none, but got '%s'.", brief([]byte(format)))
+	}
+	return format == ReasoningAuto
+}
+
 // toolChoice accepts what leaves the model without tools.
 func (f *fields) toolChoice() {
 	f.refuse("tools")
@@ -227,7 +237,7 @@ func (c *chatShape) whole(choices []choice, u tts.Usage) any {
 	out := make([]chatChoice, len(choices))
 	for i, ch := range choices {
 		out[i] = chatChoice{Index: i, FinishReason: finishReason(ch.finish),
-			Message: &chatMessage{Role: openai.ChatMessageRoleAssistant, Content: string(ch.text)}, Scaling: c.searched.choice(i)}
+			Message: &chatMessage{Role: openai.ChatMessageRoleAssistant, Content: string(ch.text), Reasoning: string(ch.reasoning)}, Scaling: c.searched.choice(i)}
 		if c.logprobs {
 			out[i].Logprobs = newChatLogprobs(ch.tokens)
 		}
@@ -252,7 +262,10 @@ func (c *chatShape) begin(index int) any {
 
 func (c *chatShape) chunk(d tts.Delta) any {
 	ch := chatChoice{Index: d.Choice, Delta: &chatDelta{}, FinishReason: finishReason(d.Finish)}
-	if d.Finish == "" {
+	switch {
+	case d.Reasoning != "":
+		ch.Delta.Reasoning = d.Reasoning
+	case d.Finish == "":
 		ch.Delta.Content = &d.Text
 		if c.logprobs {
 			ch.Logprobs = newChatLogprobs(d.Tokens)
@@ -261,9 +274,7 @@ func (c *chatShape) chunk(d tts.Delta) any {
 	r := c.delta(ch)
 	if d.Finish != "" {
 		r.Choices[0].Scaling = c.searched.choice(d.Choice)
-		if d.Choice == 0 {
-			r.Scaling = c.searched.summary()
-		}
+		r.Scaling = c.searched.search(d.Choice)
 	}
 	return r
 }

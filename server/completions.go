@@ -44,9 +44,6 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 	req.Sampling.Logprobs = f.int("logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs)
 	s.bestOf(f, g, &req)
 	s.scale(f, header, g, &req, tempered)
-	if g.tale != nil && len(prompts) > 1 {
-		f.fail(codeValue, "prompt", "a search answers one prompt, but got %d.", len(prompts))
-	}
 	f.refuse("suffix")
 	f.responseFormat()
 	f.bookkeeping()
@@ -61,6 +58,7 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 		r.Prompt = p
 		g.requests = append(g.requests, &r)
 	}
+	g.tale.of(len(prompts), req.N)
 	shape.offsets = make([]int, g.choices())
 	g.shape = shape
 	return g, nil
@@ -151,9 +149,7 @@ func (t *textShape) chunk(d tts.Delta) any {
 	r := t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
 	if d.Finish != "" {
 		r.Choices[0].Scaling = t.searched.choice(d.Choice)
-		if d.Choice == 0 {
-			r.Scaling = t.searched.summary()
-		}
+		r.Scaling = t.searched.search(d.Choice)
 	}
 	return r
 }

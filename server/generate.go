@@ -16,7 +16,8 @@ type generation struct {
 	preset   *tts.Plan      // that the name asks for; nil: none
 	requests []*tts.Request // one a prompt; choice i of prompt p is choice p*n+i of the answer
 	search   *tts.Search    // nil: each choice is one sample
-	tale     *tale          // what the answer tells of the search; nil: nothing
+	tale     *tale          // what the answer tells of the searches; nil: nothing
+	thoughts bool           // are told apart from the answer
 	stream   bool
 	shape    shape
 }
@@ -26,16 +27,17 @@ type generation struct {
 type shape interface {
 	whole(choices []choice, u tts.Usage) any
 	begin(index int) any   // the chunk that opens a choice; nil: none
-	chunk(d tts.Delta) any // the chunk for text or for an end
+	chunk(d tts.Delta) any // the chunk for reasoning, for text or for an end
 	alive() any            // a chunk that adds nothing, but may tell where a search stands
 	end(u tts.Usage) any   // the chunk with the usage; nil: none
 }
 
 // choice collects a choice's deltas.
 type choice struct {
-	text   []byte
-	tokens []tts.Token
-	finish tts.Finish
+	text      []byte
+	reasoning []byte
+	tokens    []tts.Token
+	finish    tts.Finish
 }
 
 // generate answers g.
@@ -68,6 +70,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		}
 		c := &choices[d.Choice]
 		c.text = append(c.text, d.Text...)
+		c.reasoning = append(c.reasoning, d.Reasoning...)
 		c.tokens = append(c.tokens, d.Tokens...)
 		if d.Finish != "" {
 			c.finish = d.Finish
@@ -95,16 +98,31 @@ func (s *Server) takeTime(w http.ResponseWriter) {
 // choices is the number of choices in the answer.
 func (g *generation) choices() int { return len(g.requests) * g.requests[0].N }
 
-// run answers all prompts at once.
+// searchRows bounds the candidates that a request with several prompts decodes at
+// once, and with it the searches.
+const searchRows = 64
+
+// run answers all prompts at once, or as many searches at a time as have no
+// more rows together than one may have.
 func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 	var strategy tts.Strategy = tts.Single{Model: g.model.Model}
 	if g.search != nil {
 		strategy = g.search
 	}
+	if g.thoughts {
+		strategy = tts.Thinking{Strategy: strategy}
+	}
+	places := make(chan struct{}, g.atOnce())
 	sources := make([]func(context.Context) iter.Seq2[tts.Delta, error], len(g.requests))
 	for p, req := range g.requests {
 		sources[p] = func(ctx context.Context) iter.Seq2[tts.Delta, error] {
 			return func(yield func(tts.Delta, error) bool) {
+				select {
+				case places <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				defer func() { <-places }()
 				for d, err := range strategy.Run(ctx, req) {
 					d.Choice += p * req.N
 					if !yield(d, err) {
@@ -115,6 +133,14 @@ func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 		}
 	}
 	return tts.Interleave(ctx, sources...)
+}
+
+// atOnce is the number of prompts that are answered at a time.
+func (g *generation) atOnce() int {
+	if g.search == nil {
+		return len(g.requests)
+	}
+	return max(1, searchRows/g.search.Plan.N)
 }
 
 // observed notes in rec what passes. An error that the context's end has
@@ -130,7 +156,7 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 				rec.searches = append(rec.searches, d.Outcome)
 			}
 			// What a search spends says nothing of when its reader gets something.
-			if d.Usage.Completion > 0 && g.search == nil || d.Text != "" && g.search != nil {
+			if d.Usage.Completion > 0 && g.search == nil || d.Text+d.Reasoning != "" && g.search != nil {
 				rec.last = time.Now()
 				if rec.first.IsZero() {
 					rec.first = rec.last
@@ -166,6 +192,9 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			rec.err = err
 			out.send(toAPI(err).envelope())
 			break
+		}
+		if d.Reasoning != "" {
+			out.send(g.shape.chunk(tts.Delta{Choice: d.Choice, Reasoning: d.Reasoning}))
 		}
 		if d.Text != "" || len(d.Tokens) > 0 {
 			out.send(g.shape.chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))

@@ -40,27 +40,36 @@ type Options struct {
 	Presets        map[string]string `yaml:"presets" koanf:"presets"`                 // names that may follow a model's and a "+" → the search they ask for
 	DefaultScaling string            `yaml:"default_scaling" koanf:"default_scaling"` // the search of requests that ask for none; empty: none
 
+	ReasoningFormat string `yaml:"reasoning_format" koanf:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
+
 	Limits tts.Limits     `yaml:"-" koanf:"-"` // of searches: the `search:` section
 	Log    zerolog.Logger `yaml:"-" koanf:"-"`
 }
 
+// Where the thoughts of thinking models go.
+const (
+	ReasoningAuto = "auto" // into reasoning_content
+	ReasoningNone = "none" // they stay in the content, with their marks
+)
+
 // DefaultOptions serves this machine alone, without keys.
 func DefaultOptions() Options {
 	return Options{
-		Addr:           "127.0.0.1:8080",
-		MaxBody:        8 << 20,
-		MaxRequests:    256,
-		MaxChoices:     128,
-		HeaderTimeout:  10 * time.Second,
-		BodyTimeout:    60 * time.Second,
-		IdleTimeout:    2 * time.Minute,
-		WriteTimeout:   30 * time.Second,
-		RequestTimeout: 10 * time.Minute,
-		KeepAlive:      10 * time.Second,
-		DrainTimeout:   30 * time.Second,
-		Presets:        map[string]string{"bon8": "bon8", "sc16": "sc16", "beam16x4": "beam16x4"},
-		Limits:         tts.DefaultLimits(),
-		Log:            zerolog.Nop(),
+		Addr:            "127.0.0.1:8080",
+		MaxBody:         8 << 20,
+		MaxRequests:     256,
+		MaxChoices:      128,
+		HeaderTimeout:   10 * time.Second,
+		BodyTimeout:     60 * time.Second,
+		IdleTimeout:     2 * time.Minute,
+		WriteTimeout:    30 * time.Second,
+		RequestTimeout:  10 * time.Minute,
+		KeepAlive:       10 * time.Second,
+		DrainTimeout:    30 * time.Second,
+		Presets:         map[string]string{"bon8": "bon8", "sc16": "sc16", "beam16x4": "beam16x4"},
+		ReasoningFormat: ReasoningAuto,
+		Limits:          tts.DefaultLimits(),
+		Log:             zerolog.Nop(),
 	}
 }
 
@@ -87,6 +96,7 @@ func (o *Options) Validate() error {
 	fault(o.MaxChoices < 1, "max_choices: %d is less than 1", o.MaxChoices)
 	fault(o.RequestsPerMinute < 0, "requests_per_minute: %d is negative", o.RequestsPerMinute)
 	fault(o.TokensPerMinute < 0, "tokens_per_minute: %d is negative", o.TokensPerMinute)
+	fault(o.ReasoningFormat != ReasoningAuto && o.ReasoningFormat != ReasoningNone, "reasoning_format: %q is neither auto nor none", o.ReasoningFormat)
 	for _, d := range []struct {
 		key  string
 		d    time.Duration

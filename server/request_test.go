@@ -146,7 +146,6 @@ func TestEveryBadCompletionRequestIsRefusedWithItsReason(t *testing.T) {
 		{`{"prompt":"a","best_of":9}`, codeValue, "best_of"},
 		{`{"prompt":"a","best_of":2,"test_time_scaling":"sc4"}`, codeValue, "best_of"},
 		{`{"prompt":"a","best_of":2,"echo":true}`, codeValue, "best_of"},
-		{`{"prompt":["a","b"],"test_time_scaling":"sc4"}`, codeValue, "prompt"},
 		{`{"prompt":"a","logprobs":true}`, codeType, "logprobs"},
 		{`{"prompt":"a","logprobs":21}`, codeValue, "logprobs"},
 		{`{"prompt":"a","echo":1}`, codeType, "echo"},

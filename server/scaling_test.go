@@ -53,6 +53,7 @@ type wireSearch struct {
 	Candidates []wireCandidate `json:"candidates"`
 	Tree       []wireNode      `json:"tree"`
 
+	Prompt   *int       `json:"prompt"`
 	Added    []wireNode `json:"added"`
 	Step     int        `json:"step"`
 	Live     int        `json:"live"`

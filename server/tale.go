@@ -9,21 +9,31 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// tale is what an answer tells of the search behind it. A nil one tells
-// nothing, and its answers look as if there had been no search.
+// tale is what an answer tells of the searches behind it, one a prompt. A nil
+// one tells nothing, and its answers look as if there had been no search.
 type tale struct {
-	include tts.Include
-	each    bool // candidate as it becomes complete
-	now     atomic.Pointer[searchProgress]
-	outcome *tts.Outcome // nil until the search has ended
+	include  tts.Include
+	each     bool // candidate as it becomes complete
+	n        int  // choices of a prompt
+	now      atomic.Pointer[searchProgress]
+	outcomes []*tts.Outcome // of each prompt; nil until its search has ended
 }
 
 func newTale(p *tts.Plan) *tale {
 	return &tale{include: p.Include, each: p.Stream == tts.StreamCandidates}
 }
 
+// of says how many prompts the tale is of, and how many choices each has. A
+// nil tale may be asked.
+func (t *tale) of(prompts, n int) {
+	if t != nil {
+		t.n, t.outcomes = n, make([]*tts.Outcome, prompts)
+	}
+}
+
 // searchProgress is where a search stands.
 type searchProgress struct {
+	Prompt     *int         `json:"prompt,omitempty"` // whose search it is, where a request has several
 	Method     tts.Method   `json:"method"`
 	Step       int          `json:"step"`
 	Live       int          `json:"live"`     // candidates in the making
@@ -93,7 +103,7 @@ func (t *tale) tell(d *tts.Delta) bool {
 		return false
 	}
 	if d.Outcome != nil {
-		t.outcome = d.Outcome
+		t.outcomes[d.Choice/t.n] = d.Outcome
 	}
 	p := d.Progress
 	if p == nil {
@@ -101,6 +111,9 @@ func (t *tale) tell(d *tts.Delta) bool {
 	}
 	now := &searchProgress{Method: p.Method, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
 		Best: number(p.Best), Leader: optional(p.Leader), Agreement: p.Agreement}
+	if len(t.outcomes) > 1 {
+		now.Prompt = new(d.Choice / t.n)
+	}
 	if t.include.Tree {
 		now.Added = nodes(p.Added)
 	}
@@ -133,23 +146,40 @@ func (t *tale) progress() any {
 
 // choice tells of a choice's candidate.
 func (t *tale) choice(i int) *candidate {
-	if t == nil || t.outcome == nil {
+	if t == nil || t.outcomes[i/t.n] == nil {
 		return nil
 	}
-	c := t.outcome.Choices[i]
+	o := t.outcomes[i/t.n]
+	c := o.Choices[i%t.n]
 	out := newCandidate(c)
 	if t.include.Steps {
-		out.Steps = path(t.outcome.Tree, c.Node)
+		out.Steps = path(o.Tree, c.Node)
 	}
 	return out
 }
 
-// summary tells of the search as a whole.
+// summary tells of the search as a whole, or of all of them in a list.
 func (t *tale) summary() any {
-	if t == nil || t.outcome == nil {
+	if t == nil {
 		return nil
 	}
-	o := t.outcome
+	if len(t.outcomes) == 1 {
+		return t.search(0)
+	}
+	all := make([]any, len(t.outcomes))
+	for p := range all {
+		all[p] = t.search(p * t.n)
+	}
+	return all
+}
+
+// search tells of the search that choice i is the first choice of; nil: it is
+// that of none.
+func (t *tale) search(i int) any {
+	if t == nil || i%t.n != 0 || t.outcomes[i/t.n] == nil {
+		return nil
+	}
+	o := t.outcomes[i/t.n]
 	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Agreement: o.Agreement, Degraded: o.Degraded}
 	if o.Method == tts.BeamSearch || o.Method == tts.DVTS {
 		out.Width = o.Plan.Width
@@ -170,13 +200,22 @@ func (t *tale) summary() any {
 	return out
 }
 
-// usage is a request's account, divided when the search has told of it.
+// usage is a request's account, divided when the searches have told of it.
 func (t *tale) usage(u tts.Usage) usage {
 	out := newUsage(u)
-	if t != nil && t.outcome != nil {
-		s := t.outcome.Usage
-		out.Scaling = &scalingUsage{s.Chosen, s.Discarded, s.Verifier}
+	if t == nil {
+		return out
 	}
+	var sum scalingUsage
+	for _, o := range t.outcomes {
+		if o == nil {
+			return out
+		}
+		sum.Chosen += o.Usage.Chosen
+		sum.Discarded += o.Usage.Discarded
+		sum.Verifier += o.Usage.Verifier
+	}
+	out.Scaling = &sum
 	return out
 }
 

@@ -31,6 +31,9 @@ func (r *searching) search(groups int) error {
 		for i := range teams {
 			teams[i] = r.compete(teams[i], keep)
 		}
+		if err := r.narrateStep(len(live), slices.Concat(teams...)); err != nil {
+			return err
+		}
 		live = slices.DeleteFunc(slices.Concat(teams...), complete)
 		if len(live) == 0 || r.steps == r.plan.MaxSteps || r.work.Err() != nil {
 			r.settleBeams(live)

@@ -41,7 +41,11 @@ func (d *decoder) push(tok batcher.Token) Delta {
 		if d.logprobs {
 			d.waiting = append(d.waiting, waiting{d.model.token(tok), d.text.seen()})
 		}
-		out.Text = d.text.push(d.model.Tokenizer.Piece(tok.ID))
+		piece := d.model.Tokenizer.Piece(tok.ID)
+		if len(piece) == 0 {
+			piece = d.model.mark(tok.ID)
+		}
+		out.Text = d.text.push(piece)
 	}
 	switch {
 	case d.text.stopped:

@@ -10,12 +10,18 @@ import (
 // but for Usage.Prompt and comes as soon as the request has been accepted:
 // errors of the request itself come before it.
 type Delta struct {
-	Choice int     // the choice that Text and Tokens belong to
-	Text   string  // new text; may be empty while bytes are held back
-	Tokens []Token // tokens whose text begins in what was delivered, when log-probabilities are wanted
-	Finish Finish  // set on a choice's last delta
-	Usage  Usage   // tokens spent since the last delta; the sum over a run is its cost
-	Timing Timing  // of the choice, set with Finish
+	Choice int    // the choice that Text and Tokens belong to
+	Text   string // new text; may be empty while bytes are held back
+	// Reasoning is new text that comes before the answer and is no part of it:
+	// what Thinking has set apart, or what a search tells with StreamReasoning.
+	Reasoning string
+	// Thinking says, on a run's first delta, that the prompt has begun a
+	// thought, with which every choice's text goes on.
+	Thinking bool
+	Tokens   []Token // tokens whose text begins in what was delivered, when log-probabilities are wanted
+	Finish   Finish  // set on a choice's last delta
+	Usage    Usage   // tokens spent since the last delta; the sum over a run is its cost
+	Timing   Timing  // of the choice, set with Finish
 
 	Progress *Progress // where a search stands; nil: nothing new
 	Outcome  *Outcome  // of a search, on its last delta

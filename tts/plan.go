@@ -51,6 +51,7 @@ const (
 	StreamCommitted  StreamMode = "committed"  // text that can no longer change, as soon as that is known
 	StreamFinal      StreamMode = "final"      // nothing before the end
 	StreamCandidates StreamMode = "candidates" // the same; what each candidate says is told in Progress.Ended
+	StreamReasoning  StreamMode = "reasoning"  // the same; the search tells in words how it goes, in Delta.Reasoning
 )
 
 // AutoN as Plan.N takes the token lanes that the current kernel tile has to spare.
@@ -228,9 +229,9 @@ func (p Plan) Validate(l Limits) error {
 		return planError(CodePlanValue, "select", "expected max, vote or weighted_vote, but got %.40q", string(p.Select))
 	}
 	switch p.Stream {
-	case StreamCommitted, StreamFinal, StreamCandidates:
+	case StreamCommitted, StreamFinal, StreamCandidates, StreamReasoning:
 	default:
-		return planError(CodePlanValue, "stream_mode", "expected committed, final or candidates, but got %.40q", string(p.Stream))
+		return planError(CodePlanValue, "stream_mode", "expected committed, final, candidates or reasoning, but got %.40q", string(p.Stream))
 	}
 	for _, stop := range p.Step.Stop {
 		if stop == "" || len(stop) > 64 {

@@ -107,6 +107,9 @@ func (r *searching) finish() error {
 			out.Usage.Chosen += r.tree[at].Tokens
 		}
 	}
+	if err := r.narrateChoice(out); err != nil {
+		return err
+	}
 	usage := r.news()
 	out.Usage.Discarded, out.Usage.Verifier = r.told.Completion-out.Usage.Chosen, r.told.Verifier
 	for i, c := range out.Choices {

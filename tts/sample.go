@@ -45,6 +45,9 @@ func (r *searching) sample(n, total int) error {
 		}
 		r.record(w, 1)
 		r.retire(w)
+		if err := r.narrateCandidate(w.cand, total); err != nil {
+			return err
+		}
 		if reason, over := r.decided(first + len(rows) + total - n); over {
 			r.reason = reason
 			return nil

@@ -163,10 +163,12 @@ type searching struct {
 	method Method
 	reason StopReason
 
-	committed string // delivered already
-	told      Usage  // reported already
-	drawn     int    // nodes of the tree, likewise
-	announced int    // candidates done, likewise
+	committed string     // delivered already
+	told      Usage      // reported already
+	drawn     int        // nodes of the tree, likewise
+	announced int        // candidates done, likewise
+	narrated  int        // node of the tree that reasoning has come to; -1: none
+	exhibit   *Candidate // the last that reasoning has shown
 }
 
 // Run implements Strategy.
@@ -186,7 +188,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	if err != nil {
 		return err
 	}
-	r := &searching{Search: s, settled: set, ctx: ctx, req: req, yield: yield, method: set.plan.Method, reason: StopComplete}
+	r := &searching{Search: s, settled: set, ctx: ctx, req: req, yield: yield, method: set.plan.Method, reason: StopComplete, narrated: -1}
 	prompt, err := s.Model.prompt(ctx, req)
 	if err != nil {
 		return err
@@ -201,7 +203,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return err
 	}
 	defer judge.Close()
-	if !yield(Delta{Usage: Usage{Prompt: len(prompt)}}, nil) {
+	if !yield(Delta{Usage: Usage{Prompt: len(prompt)}, Thinking: s.Model.thinks(prompt)}, nil) {
 		return errLeft
 	}
 

@@ -40,7 +40,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return err
 	}
 	defer seq.Close()
-	if !yield(Delta{Usage: Usage{Prompt: len(prompt)}}, nil) {
+	if !yield(Delta{Usage: Usage{Prompt: len(prompt)}, Thinking: s.Model.thinks(prompt)}, nil) {
 		return nil
 	}
 

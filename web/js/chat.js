@@ -57,7 +57,7 @@ export class Chat {
   async again() {
     const turn = this.#turns.at(-1);
     if (!turn || this.busy) return;
-    Object.assign(turn, { answer: '', state: 'asking', needsKey: false, error: undefined, finish: undefined, search: null, stats: undefined });
+    Object.assign(turn, { answer: '', reasoning: '', state: 'asking', needsKey: false, error: undefined, finish: undefined, search: null, stats: undefined });
     await this.#run();
   }
 
@@ -127,6 +127,7 @@ export class Chat {
       const text = choice?.delta?.content;
       if (text) stats.first ||= since();
       turn.answer += text ?? '';
+      turn.reasoning = (turn.reasoning ?? '') + (choice?.delta?.reasoning_content ?? '');
       turn.finish = choice?.finish_reason ?? turn.finish;
       stats.tokens = chunk.usage?.completion_tokens ?? stats.tokens;
       stats.total = since();

@@ -8,6 +8,7 @@ import { SearchView } from './votes.js';
  * @typedef {object} Turn
  * @property {string} question
  * @property {string} answer as far as it has come
+ * @property {string} [reasoning] what came before it
  * @property {'asking' | 'done' | 'stopped' | 'failed'} state
  * @property {string} [error] in the server's words
  * @property {boolean} [needsKey] refused for want of a key; the page asks for one
@@ -20,11 +21,16 @@ import { SearchView } from './votes.js';
 export class TurnView {
   #turn;
   #text = el('div', { class: 'text' });
+  #thoughts = el('div', { class: 'thoughts' });
+  /** Open while it is all there is, and thereafter as the person wishes. @type {any} */
+  #reasoning = el('details', { class: 'reasoning', open: true, hidden: true }, el('summary', {}, 'Reasoning'), this.#thoughts);
   #meta = el('p', { class: 'meta' });
   #error = el('p', { class: 'error', role: 'alert', hidden: true });
-  #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#text);
+  #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#reasoning, this.#text);
   /** @type {SearchView | null} */
   #search = null;
+  /** The answer had begun when it was last shown. */
+  #answered = false;
   /** The search that is drawn. @type {unknown} */
   #drawn = null;
   /** Renders before the next paint, for the many small changes of a stream. */
@@ -42,9 +48,13 @@ export class TurnView {
 
   /** Shows the turn as it is now. */
   render() {
-    const { answer, state, error, search } = this.#turn;
+    const { answer, reasoning, state, error, search } = this.#turn;
     const asking = state === 'asking';
     this.#answer.setAttribute('aria-busy', String(asking));
+    this.#reasoning.hidden = !reasoning;
+    if (this.#thoughts.textContent !== (reasoning ?? '')) this.#thoughts.textContent = reasoning ?? '';
+    if (this.#answered !== Boolean(answer)) this.#reasoning.open = !answer;
+    this.#answered = Boolean(answer);
     this.#text.replaceChildren(markdown(answer));
     this.#text.classList.toggle('waiting', asking);
     this.#error.hidden = !error;

@@ -144,8 +144,13 @@ test('a search is drawn while it runs, with what was pruned and what was chosen'
   assert.ok(await page.locator('.tree g.pruned').count() >= 4, 'what was pruned is drawn');
   assert.equal(await page.locator('.tree g.chosen').count(), 0, 'nothing is chosen yet');
   await shot('search-running');
+  stream.next(4);
+  await page.locator('.reasoning[open] .thoughts', { hasText: 'Chosen: candidate 1.' }).waitFor();
+  assert.match(await page.locator('.thoughts').innerText(), /^Step 1, 8 tried:\n {2}<b>first<\/b>\n/, 'reasoning is text');
   stream.next(100);
   await ended();
+  assert.equal(await page.locator('.reasoning[open]').count(), 0, 'reasoning is folded when the answer is there');
+  assert.ok(await page.locator('.reasoning summary').isVisible());
   assert.equal(await lastAnswer(), answer);
   assert.equal(await page.locator('.tree g.chosen').count(), 5, 'the chosen path has its five steps');
   assert.equal(await page.locator('.tree g.chosen .count').first().textContent(), '×3', 'equal steps are one node');

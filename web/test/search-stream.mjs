@@ -34,6 +34,7 @@ export const answer = tree.filter((node) => node.fate === 'chosen').map((node) =
 const chunks = [
   delta({ role: 'assistant', content: '' }),
   progress(1, 8, 0), progress(2, 8, 0), progress(3, 8, 0), progress(4, 8, 0),
+  delta({ reasoning_content: 'Step 1, 8 tried:\n  <b>first</b>\n' }), delta({ reasoning_content: 'Chosen: candidate 1.\n' }),
   { ...delta({ content: answer }) },
   {
     ...delta({}, { finish_reason: 'stop', test_time_scaling: { candidate: 0, score: 0.99, answer: '408', votes: 2, step_scores: [0.97, 0.96, 0.98, 0.99, 0.99] } }),

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	openai "github.com/sashabaranov/go-openai"
+)
+
+// thoughtful answers with a thought in front.
+const thoughtful = "<think>\nWhat is 3*4?\n</think>\n\nAnswer: 12"
+
+// told is what go-openai reads of a stream.
+type told struct{ reasoning, content, order string }
+
+// tell streams a chat through go-openai; order has an r and a c where
+// reasoning and content begin anew.
+func tell(t *testing.T, f *fixture, req openai.ChatCompletionRequest) (out told) {
+	t.Helper()
+	stream, err := f.client().CreateChatCompletionStream(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range chunk.Choices {
+			out.reasoning += c.Delta.ReasoningContent
+			out.content += c.Delta.Content
+			for _, part := range []struct{ mark, text string }{{"r", c.Delta.ReasoningContent}, {"c", c.Delta.Content}} {
+				if part.text != "" && !strings.HasSuffix(out.order, part.mark) {
+					out.order += part.mark
+				}
+			}
+		}
+	}
+}
+
+func ask(t *testing.T, f *fixture, req openai.ChatCompletionRequest) openai.ChatCompletionMessage {
+	t.Helper()
+	answer, err := f.client().CreateChatCompletion(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.Choices[0].Message
+}
+
+func TestThoughtsComeApartFromTheAnswer(t *testing.T) {
+	f := start(t, says(t, thoughtful), nil)
+	req := openai.ChatCompletionRequest{Model: "toy", Messages: []openai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
+	want := told{"What is 3*4?", "Answer: 12", "rc"}
+	if m := ask(t, f, req); m.ReasoningContent != want.reasoning || m.Content != want.content {
+		t.Errorf("the message is %+v, want %+v", m, want)
+	}
+	if got := tell(t, f, req); got != want {
+		t.Errorf("streamed %+v, want %+v", got, want)
+	}
+	req.MaxTokens = 8 // within the thought
+	if m := ask(t, f, req); m.Content != "" || !strings.HasPrefix(thoughtful, "<think>\n"+m.ReasoningContent) {
+		t.Errorf("cut off in a thought: %+v", m)
+	}
+
+	for _, body := range []string{`,"reasoning_format":"none"`, `,"reasoning_format":"none","stream":true`} {
+		_, _, answer := f.post("/v1/chat/completions", chatBody(body))
+		var text string
+		if strings.Contains(body, "stream") {
+			text = chatChunks(t, answer, 1, false)[0]
+		} else {
+			text = *wholeChat(t, answer, 1).Choices[0].Message.Content
+		}
+		if text != thoughtful {
+			t.Errorf("%s: the content is %q, want all that was written", body, text)
+		}
+	}
+	status, _, answer := f.post("/v1/chat/completions", chatBody(`,"reasoning_format":"deepseek"`))
+	wantError(t, "another format", status, answer, 400, codeValue, "reasoning_format")
+}
+
+func TestASearchTellsItsReasoning(t *testing.T) {
+	f := real(t, nil)
+	for _, plan := range []string{"bon4", "sc5", "beam8x4", "auto"} {
+		seed := 7
+		req := openai.ChatCompletionRequest{
+			Model: "lutra-tiny-s", Seed: &seed, MaxTokens: 300,
+			Messages: []openai.ChatCompletionMessage{{Role: "user", Content: problems(t, 1)[0].Question}},
+			Metadata: map[string]string{"test_time_scaling": plan + ";n=8;stream_mode=reasoning"},
+		}
+		whole, streamed := ask(t, f, req), tell(t, f, req)
+		if streamed.order != "rc" || streamed.content != whole.Content || streamed.reasoning != whole.ReasoningContent {
+			t.Errorf("%s: streamed %+v, whole %+v", plan, streamed, whole)
+		}
+		req.Metadata["test_time_scaling"] = plan + ";n=8"
+		if plain := ask(t, f, req); plain.Content != whole.Content || plain.ReasoningContent != "" {
+			t.Errorf("%s: without reasoning the answer is %+v, with it %q", plan, plain, whole.Content)
+		}
+		lines := strings.Split(strings.TrimSpace(whole.Content), "\n")
+		for _, line := range append(lines, "Chosen: candidate") { // of the answer, for it led in the end
+			if plan == "beam8x4" && !strings.Contains(whole.ReasoningContent, line) {
+				t.Errorf("%s: the reasoning %q lacks %q", plan, whole.ReasoningContent, line)
+			}
+		}
+	}
+}

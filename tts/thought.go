@@ -1,0 +1,132 @@
+package tts
+
+import (
+	"context"
+	"iter"
+	"strings"
+)
+
+// The marks between which thinking models put what they think, as DeepSeek-R1
+// and Qwen3 do. Chat templates may write the first one themselves.
+const (
+	thoughtBegin = "<think>"
+	thoughtEnd   = "</think>"
+)
+
+// Thinking is a strategy whose answers come with the model's thoughts apart,
+// in Delta.Reasoning: what stands between the marks at an answer's beginning.
+// White space around thoughts belongs to neither. Text that begins otherwise
+// is left as it is.
+type Thinking struct {
+	Strategy
+}
+
+var _ Strategy = Thinking{}
+
+// Run implements Strategy.
+func (t Thinking) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		choices := make([]thought, req.choices())
+		for d, err := range t.Strategy.Run(ctx, req) {
+			if err == nil {
+				if d.Thinking {
+					for i := range choices {
+						choices[i].state = thinking
+					}
+				}
+				reasoning, text := choices[d.Choice].push(d.Text, d.Finish != "")
+				d.Reasoning, d.Text = d.Reasoning+reasoning, text
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// thoughtState is how far an answer has come.
+type thoughtState uint8
+
+const (
+	undecided thoughtState = iota // white space, or what may become the first mark
+	thinking
+	answering
+)
+
+// thought divides one answer's text as it comes.
+type thought struct {
+	state thoughtState
+	begun bool   // the part under way has had more than white space
+	held  string // not divided yet
+}
+
+// push takes more text; last says that it is all. What is held back is white
+// space, of which it is not known whether it ends a part, and the beginning
+// of a mark.
+func (t *thought) push(text string, last bool) (reasoning, answer string) {
+	if t.state == answering && t.begun {
+		return "", text
+	}
+	t.held += text
+	if t.state == undecided {
+		head := strings.TrimLeft(t.held, " \t\r\n")
+		switch {
+		case strings.HasPrefix(head, thoughtBegin):
+			t.state, t.held = thinking, head[len(thoughtBegin):]
+		case !last && strings.HasPrefix(thoughtBegin, head):
+			return "", ""
+		default:
+			t.state, t.begun = answering, true
+		}
+	}
+	if t.state == thinking {
+		reasoning = t.think(last)
+	}
+	if t.state == answering {
+		answer, t.held = t.held, ""
+		if !t.begun {
+			answer = strings.TrimLeft(answer, " \t\r\n")
+			t.begun = answer != ""
+		}
+	}
+	return reasoning, answer
+}
+
+// think takes from held what is certainly a thought, and the mark that ends it.
+func (t *thought) think(last bool) string {
+	out, rest, ended := strings.Cut(t.held, thoughtEnd)
+	if !ended && !last {
+		keep := len(thoughtEnd) - 1
+		for keep > 0 && !strings.HasSuffix(out, thoughtEnd[:keep]) {
+			keep--
+		}
+		out = out[:len(out)-keep]
+	}
+	out = strings.TrimRight(out, " \t\r\n")
+	t.held = t.held[len(out):]
+	if !t.begun {
+		out = strings.TrimLeft(out, " \t\r\n")
+		t.begun = out != ""
+	}
+	if ended {
+		t.state, t.begun, t.held = answering, false, rest
+	} else if last {
+		t.held = ""
+	}
+	return out
+}
+
+// mark is the text of a token that some vocabularies hide though it divides
+// the thoughts from the answer; empty for all others.
+func (m *Model) mark(id int32) []byte {
+	if name := m.Tokenizer.Token(id); name == thoughtBegin || name == thoughtEnd {
+		return []byte(name)
+	}
+	return nil
+}
+
+// thinks tells whether a prompt ends with the mark that begins a thought.
+func (m *Model) thinks(prompt []int32) bool {
+	tail := m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(thoughtBegin)):], true)
+	return strings.HasSuffix(strings.TrimRight(tail, " \t\r\n"), thoughtBegin)
+}

@@ -1,0 +1,98 @@
+package tts
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"testing"
+)
+
+// saying is a strategy that says these parts, the last of which ends it.
+type saying struct {
+	parts    []string
+	thinking bool
+}
+
+func (s saying) Run(context.Context, *Request) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		if !yield(Delta{Thinking: s.thinking}, nil) {
+			return
+		}
+		for i, part := range s.parts {
+			d := Delta{Text: part}
+			if i == len(s.parts)-1 {
+				d.Finish = FinishStop
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// divided collects what Thinking makes of s.
+func divided(t *testing.T, s saying) (reasoning, text string) {
+	t.Helper()
+	for d, err := range (Thinking{s}).Run(t.Context(), &Request{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Reasoning != "" && text != "" {
+			t.Errorf("%q: reasoning %q after the answer has begun", s.parts, d.Reasoning)
+		}
+		reasoning, text = reasoning+d.Reasoning, text+d.Text
+	}
+	return reasoning, text
+}
+
+func TestThoughtsAreSetApartHoweverTheTextIsCut(t *testing.T) {
+	for _, c := range []struct {
+		says            string
+		thinking        bool
+		reasoning, text string
+	}{
+		{"Answer: 12", false, "", "Answer: 12"},
+		{"<think>\nWhat is 3*4?\n\nIt is 12.\n</think>\n\nAnswer: 12\n", false, "What is 3*4?\n\nIt is 12.", "Answer: 12\n"},
+		{" \n<think>a</think>b</think>c<think>d</think>", false, "a", "b</think>c<think>d</think>"},
+		{"What is 3*4?\n</think>\n\nAnswer: 12", true, "What is 3*4?", "Answer: 12"},
+		{"<think>\n\n</think>\n\nAnswer: 12", false, "", "Answer: 12"},
+		{"<think>a < b </thin k", false, "a < b </thin k", ""},
+		{"<think>cut off </thi", false, "cut off </thi", ""},
+		{"<think>cut off \n", false, "cut off", ""},
+		{"  <thick>no thought</thick>", false, "", "  <thick>no thought</thick>"},
+		{" <thi", false, "", " <thi"},
+		{" \n ", false, "", " \n "},
+		{"<think>日本 </think> é\n x ", false, "日本", "é\n x "},
+		{"", true, "", ""},
+	} {
+		for seed := range uint64(40) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			var parts []string
+			rest := c.says
+			for len(rest) > 0 && seed > 0 {
+				n := min(len(rest), r.IntN(6))
+				parts, rest = append(parts, rest[:n]), rest[n:]
+			}
+			parts = append(parts, rest)
+			reasoning, text := divided(t, saying{parts, c.thinking})
+			if reasoning != c.reasoning || text != c.text {
+				t.Fatalf("%q is divided into %q and %q, want %q and %q", parts, reasoning, text, c.reasoning, c.text)
+			}
+		}
+	}
+}
+
+func TestAPromptThatBeginsAThoughtIsKnown(t *testing.T) {
+	m := run(t, thinks(t))
+	for text, want := range map[string]bool{
+		"Hi": false, "Hi <think>": true, "Hi\n<think>\n\n": true, "<think>\n\n</think>\n\n": false, "": false,
+	} {
+		prompt, err := m.Encode(t.Context(), &Prompt{Text: "Q: " + text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.thinks(prompt) != want {
+			t.Errorf("thinks(%q) = %t, want %t", text, !want, want)
+		}
+	}
+}
