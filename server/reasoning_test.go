@@ -63,7 +63,7 @@ func TestThoughtsComeApartFromTheAnswer(t *testing.T) {
 	if got := tell(t, f, req); got != want {
 		t.Errorf("streamed %+v, want %+v", got, want)
 	}
-	req.MaxTokens = 8 // within the thought
+	req.MaxCompletionTokens = 8 // within the thought
 	if m := ask(t, f, req); m.Content != "" || !strings.HasPrefix(thoughtful, "<think>\n"+m.ReasoningContent) {
 		t.Errorf("cut off in a thought: %+v", m)
 	}
@@ -89,7 +89,7 @@ func TestASearchTellsItsReasoning(t *testing.T) {
 	for _, plan := range []string{"bon4", "sc5", "beam8x4", "auto"} {
 		seed := 7
 		req := openai.ChatCompletionRequest{
-			Model: "lutra-tiny-s", Seed: &seed, MaxTokens: 300,
+			Model: "lutra-tiny-s", Seed: &seed, MaxCompletionTokens: 300,
 			Messages: []openai.ChatCompletionMessage{{Role: "user", Content: problems(t, 1)[0].Question}},
 			Metadata: map[string]string{"test_time_scaling": plan + ";n=8;stream_mode=reasoning"},
 		}
