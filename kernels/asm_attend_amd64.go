@@ -85,7 +85,7 @@ func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, group
 func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, t int, d int)
 
 // softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
-// (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors.
+// (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.
 //
 //go:noescape
 func softmaxRows(soft *float32, scores *float32, ld int, counts *int32, acc *float32, d int, rows int)

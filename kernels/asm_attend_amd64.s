@@ -2229,17 +2229,17 @@ GLOBL softmaxLeast<>(SB), RODATA|NOPTR, $32
 // Requires: AVX, AVX2, FMA3
 TEXT ·softmaxRows(SB), NOSPLIT, $0-56
 	// softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
-	// (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors.
+	// (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.
+	// maxima, and what they do to the sum and acc so far
 	MOVQ soft+0(FP), AX
 	MOVQ scores+8(FP), CX
 	MOVQ ld+16(FP), DX
 	MOVQ counts+24(FP), BX
-	MOVQ acc+32(FP), SI
-	MOVQ rows+48(FP), DI
+	MOVQ rows+48(FP), SI
 	SHLQ $0x02, DX
+	MOVQ acc+32(FP), DI
 
 row:
-	// lanes beyond n can be no maximum and weigh nothing
 	MOVLQSX (BX), R8
 	CMPQ    R8, $0x00
 	JLE     next
@@ -2256,8 +2256,10 @@ max:
 	JGE     max
 
 maxTail:
-	ADDQ      $0x08, R8
-	JE        maxEnd
+	ADDQ $0x08, R8
+	JE   maxEnd
+
+	// lanes beyond n can be no maximum and weigh nothing
 	LEAQ      tailMask<>+32(SB), R10
 	NEGQ      R8
 	VMOVUPS   (R10)(R8*4), Y0
@@ -2275,23 +2277,20 @@ maxEnd:
 	VMAXSS       X1, X0, X0
 	VMOVSS       (AX), X1
 	VMAXSS       X1, X0, X0
-	VMOVSS       X0, (AX)
-	VBROADCASTSS X0, Y2
-
-	// the sum and acc so far, unless the maximum stays
 	VUCOMISS     X0, X1
-	JE           rescaled
+	JE           next
+	VMOVSS       X0, (AX)
+	VSUBSS       X0, X1, X1
 	VBROADCASTSS X1, Y0
-	VSUBPS       Y2, Y0, Y0
 
 	// clamped to the normal range; with NaN the second operand, x, wins
 	VMOVUPS expLow<>+0(SB), Y1
 	VMAXPS  Y0, Y1, Y0
 
 	// x = n·ln2 + r
-	VMOVUPS      expLog2e<>+0(SB), Y3
-	VFMADD213PS  expMagic<>+0(SB), Y0, Y3
-	VSUBPS       expMagic<>+0(SB), Y3, Y1
+	VMOVUPS      expLog2e<>+0(SB), Y2
+	VFMADD213PS  expMagic<>+0(SB), Y0, Y2
+	VSUBPS       expMagic<>+0(SB), Y2, Y1
 	VFNMADD231PS expLn2<>+0(SB), Y1, Y0
 	VFNMADD231PS expLn2lo<>+0(SB), Y1, Y0
 
@@ -2303,11 +2302,11 @@ maxEnd:
 	VFMADD213PS expP2<>+0(SB), Y0, Y1
 	VFMADD213PS expP1<>+0(SB), Y0, Y1
 	VFMADD213PS expP0<>+0(SB), Y0, Y1
-	VPSLLD      $0x17, Y3, Y3
-	VPADDD      Y3, Y1, Y0
+	VPSLLD      $0x17, Y2, Y2
+	VPADDD      Y2, Y1, Y0
 	VMULSS      4(AX), X0, X1
 	VMOVSS      X1, 4(AX)
-	MOVQ        SI, R8
+	MOVQ        DI, R8
 	MOVQ        d+40(FP), R9
 
 rescale:
@@ -2317,62 +2316,86 @@ rescale:
 	SUBQ    $0x08, R9
 	JNE     rescale
 
-rescaled:
-	MOVLQSX (BX), R8
-	MOVQ    CX, R9
-	VPXOR   Y0, Y0, Y0
-
-weights:
-	VMOVUPS (R9), Y1
-	VSUBPS  Y2, Y1, Y1
-
-	// lanes below the range become 0; not-less-than keeps NaN
-	VCMPPS $0x05, expLow<>+0(SB), Y1, Y3
-
-	// clamped to the normal range; with NaN the second operand, x, wins
-	VMOVUPS expLow<>+0(SB), Y4
-	VMAXPS  Y1, Y4, Y1
-
-	// x = n·ln2 + r
-	VMOVUPS      expLog2e<>+0(SB), Y5
-	VFMADD213PS  expMagic<>+0(SB), Y1, Y5
-	VSUBPS       expMagic<>+0(SB), Y5, Y4
-	VFNMADD231PS expLn2<>+0(SB), Y4, Y1
-	VFNMADD231PS expLn2lo<>+0(SB), Y4, Y1
-
-	// p(r), then n into the exponent
-	VMOVUPS      expP6<>+0(SB), Y4
-	VFMADD213PS  expP5<>+0(SB), Y1, Y4
-	VFMADD213PS  expP4<>+0(SB), Y1, Y4
-	VFMADD213PS  expP3<>+0(SB), Y1, Y4
-	VFMADD213PS  expP2<>+0(SB), Y1, Y4
-	VFMADD213PS  expP1<>+0(SB), Y1, Y4
-	VFMADD213PS  expP0<>+0(SB), Y1, Y4
-	VPSLLD       $0x17, Y5, Y5
-	VPADDD       Y5, Y4, Y1
-	VANDPS       Y3, Y1, Y1
-	VMOVUPS      Y1, (R9)
-	VADDPS       Y1, Y0, Y0
-	ADDQ         $0x20, R9
-	SUBQ         $0x08, R8
-	JG           weights
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X1, X0, X1
-	VMOVHLPS     X1, X1, X0
-	VADDPS       X0, X1, X1
-	VMOVSHDUP    X1, X0
-	VADDSS       X0, X1, X1
-	VADDSS       4(AX), X1, X1
-	VMOVSS       X1, 4(AX)
-
 next:
 	ADDQ $0x04, BX
 	ADDQ $0x08, AX
 	ADDQ DX, CX
 	MOVQ d+40(FP), R9
-	LEAQ (SI)(R9*4), SI
-	DECQ DI
+	LEAQ (DI)(R9*4), DI
+	DECQ SI
 	JNE  row
+
+	// weights
+	MOVQ    soft+0(FP), AX
+	MOVQ    scores+8(FP), CX
+	MOVQ    ld+16(FP), DX
+	MOVQ    counts+24(FP), BX
+	MOVQ    rows+48(FP), SI
+	SHLQ    $0x02, DX
+	VMOVUPS expLog2e<>+0(SB), Y0
+	VMOVUPS expMagic<>+0(SB), Y1
+	VMOVUPS expLn2<>+0(SB), Y2
+	VMOVUPS expLn2lo<>+0(SB), Y3
+	VMOVUPS expP6<>+0(SB), Y4
+	VMOVUPS expP5<>+0(SB), Y5
+	VMOVUPS expP4<>+0(SB), Y6
+	VMOVUPS expP3<>+0(SB), Y7
+	VMOVUPS expP2<>+0(SB), Y8
+	VMOVUPS expP1<>+0(SB), Y9
+
+weighRow:
+	MOVLQSX      (BX), R8
+	CMPQ         R8, $0x00
+	JLE          weighNext
+	MOVQ         CX, R9
+	VBROADCASTSS (AX), Y10
+	VPXOR        Y11, Y11, Y11
+
+weights:
+	VMOVUPS (R9), Y12
+	VSUBPS  Y10, Y12, Y12
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS expLow<>+0(SB), Y13
+	VMAXPS  Y12, Y13, Y12
+
+	// x = n·ln2 + r
+	VMOVUPS      Y0, Y14
+	VFMADD213PS  Y1, Y12, Y14
+	VSUBPS       Y1, Y14, Y13
+	VFNMADD231PS Y2, Y13, Y12
+	VFNMADD231PS Y3, Y13, Y12
+
+	// p(r), then n into the exponent
+	VMOVUPS      Y4, Y13
+	VFMADD213PS  Y5, Y12, Y13
+	VFMADD213PS  Y6, Y12, Y13
+	VFMADD213PS  Y7, Y12, Y13
+	VFMADD213PS  Y8, Y12, Y13
+	VFMADD213PS  Y9, Y12, Y13
+	VFMADD213PS  Y9, Y12, Y13
+	VPSLLD       $0x17, Y14, Y14
+	VPADDD       Y14, Y13, Y12
+	VMOVUPS      Y12, (R9)
+	VADDPS       Y12, Y11, Y11
+	ADDQ         $0x20, R9
+	SUBQ         $0x08, R8
+	JG           weights
+	VEXTRACTF128 $0x01, Y11, X10
+	VADDPS       X10, X11, X10
+	VMOVHLPS     X10, X10, X11
+	VADDPS       X11, X10, X10
+	VMOVSHDUP    X10, X11
+	VADDSS       X11, X10, X10
+	VADDSS       4(AX), X10, X10
+	VMOVSS       X10, 4(AX)
+
+weighNext:
+	ADDQ $0x04, BX
+	ADDQ $0x08, AX
+	ADDQ DX, CX
+	DECQ SI
+	JNE  weighRow
 	VZEROUPPER
 	RET
 

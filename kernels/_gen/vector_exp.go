@@ -15,10 +15,29 @@ import (
 // 3.1e-9, below the roundings.
 type exponential struct {
 	low, high  Mem // where the result stays a normal number
-	log2e      Mem
-	magic      Mem // adding it leaves the rounded integer in the low bits
-	ln2, ln2lo Mem
-	p          []Mem // the highest power first
+	log2e      Op
+	magic      Op // adding it leaves the rounded integer in the low bits
+	ln2, ln2lo Op
+	p          []Op // the highest power first
+}
+
+// inRegisters loads what emitNegative reads, bar the bound, into 10 registers.
+func (e exponential) inRegisters() exponential {
+	load := func(m Op) Op {
+		y := YMM()
+		VMOVUPS(m, y)
+		return y
+	}
+	e.log2e, e.magic, e.ln2, e.ln2lo = load(e.log2e), load(e.magic), load(e.ln2), load(e.ln2lo)
+	p := make([]Op, len(e.p))
+	for i, m := range e.p {
+		if p[i] = load(m); i == len(p)-2 { // 1 + r
+			p[i+1] = p[i]
+			break
+		}
+	}
+	e.p = p
+	return e
 }
 
 func newExponential() exponential {
