@@ -9,11 +9,12 @@ import (
 // kernels of ActiveISA. It is safe for concurrent use; Muls that share its
 // pool run one after another.
 type CPU struct {
-	pool        *Pool
-	ternary     []ternaryScratch // one a worker; what a worker holds, nobody else touches
-	bands       []bandScratch    // likewise
-	ternaryOnly *ternaryKernel   // the one kernel to use; nil: what the rules say
-	ternaryOnce sync.Once        // makes the scratch at the first ternary Load
+	pool         *Pool
+	ternary      []ternaryScratch // one a worker; what a worker holds, nobody else touches
+	bands        []bandScratch    // likewise
+	ternaryOnly  *ternaryKernel   // the one kernel to use; nil: what the rules say
+	ternaryRules []ternaryRule    // which kernel multiplies how many tokens
+	ternaryOnce  sync.Once        // makes the scratch and finds the rules at the first ternary Load
 }
 
 // NewCPU makes a backend over pool. The pool stays the caller's to close.

@@ -14,7 +14,7 @@
 //     stated with each.
 //
 // Each instruction set has kernels beside the portable ones, and a table of
-// measured rules picks among them by packing and N. LUTRA_KERNEL names one to
+// rules, measured at the first use, picks among them by packing and N. LUTRA_KERNEL names one to
 // use instead: an instruction set ("avx2", "generic") or one of
 // Implementations ("avx2:lut", "avx512:vnni"). BenchKernels measures them all.
 //

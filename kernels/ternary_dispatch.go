@@ -78,10 +78,10 @@ func findTernary(override string) *ternaryKernel {
 // one that only names. A tile kernel leaves what fills no tile to the kernel
 // it says or, unless only forbids, to the one that is best for so few tokens.
 // work is the strips × tokens of each worker.
-func planTernary(only *ternaryKernel, p Packing, n, work int) (plan [maxSegments]segment) {
+func planTernary(rules []ternaryRule, only *ternaryKernel, p Packing, n, work int) (plan [maxSegments]segment) {
 	k := only
 	if k == nil {
-		k = bestTernary(p, n, work)
+		k = bestTernary(rules, p, n, work)
 	}
 	rest, other := n%max(k.tokens, 1), k
 	switch {
@@ -89,7 +89,7 @@ func planTernary(only *ternaryKernel, p Packing, n, work int) (plan [maxSegments
 	case k.rest != nil:
 		other = k.rest
 	case only == nil && rest < n:
-		other = bestTernary(p, rest, work)
+		other = bestTernary(rules, p, rest, work)
 	}
 	switch {
 	case other == k:
@@ -102,9 +102,9 @@ func planTernary(only *ternaryKernel, p Packing, n, work int) (plan [maxSegments
 	return plan
 }
 
-func bestTernary(p Packing, n, work int) *ternaryKernel {
+func bestTernary(rules []ternaryRule, p Packing, n, work int) *ternaryKernel {
 	k := ternaryKernels[0]
-	for _, r := range ternaryRules {
+	for _, r := range rules {
 		if r.isa == active && r.packing == p && n >= r.from && work >= r.kernel.least {
 			k = r.kernel
 		}

@@ -24,6 +24,9 @@ func newTernary(c *CPU, w *Matrix) (Linear, error) {
 		for i := range c.ternary {
 			c.ternary[i].init()
 		}
+		if c.ternaryOnly == nil {
+			c.ternaryRules = tunedTernary()
+		}
 	})
 	l := &ternaryLinear{cpu: c, w: w, g: tritsPerByte(w.Packing), blocks: ternaryBlocks(w.Cols, w.Packing), strips: (w.Rows + stripRows - 1) / stripRows}
 	l.strip = l.blocks * stripRows * blockBytes
@@ -50,7 +53,7 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 	t.quantise(x, l.cpu.pool)
 	m := &t.mul
 	m.l, m.t, m.x, m.y = l, t, x, y
-	plan := planTernary(l.cpu.ternaryOnly, l.w.Packing, x.n, x.n*l.strips/x.threads(l.cpu.pool))
+	plan := planTernary(l.cpu.ternaryRules, l.cpu.ternaryOnly, l.w.Packing, x.n, x.n*l.strips/x.threads(l.cpu.pool))
 	parts := 0
 	for i := range m.runs {
 		m.runs[i] = ternaryRun{segment: plan[i]}

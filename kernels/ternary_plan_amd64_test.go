@@ -24,7 +24,7 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 		{lutTernary, 17, much, [maxSegments]segment{{lutTernary, 0, 17}}},
 	} {
 		for _, p := range []Packing{I1, I2} {
-			if got := planTernary(c.only, p, c.n, c.work); got != c.want {
+			if got := planTernary(ternaryRules, c.only, p, c.n, c.work); got != c.want {
 				t.Errorf("planTernary(%v, %d tokens, work %d) = %v, want %v", p, c.n, c.work, got, c.want)
 			}
 		}

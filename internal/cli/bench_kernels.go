@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +28,8 @@ func newBenchKernels() *cobra.Command {
 and arranging the activations included, beside the machine's own limits measured in
 the same run: its int8 multiply rate, and for N = 1, whose weights come from memory,
 its read rate. A ratio above 1 is a lookup kernel doing what the multipliers cannot.
+Printed first are the kernels that products go to, by what was measured at the start
+or by what LUTRA_KERNEL says.
 
 --compare runs another program after each round of ours and prints the ratios of
 neighbouring runs to the best of our kernels, for one packing and one number of
@@ -95,6 +99,7 @@ func parseShape(s string) (m, k int, err error) {
 func benchKernels(cmd *cobra.Command, o kernels.BenchOptions, asJSON bool) error {
 	machine := kernels.MeasureMachine(time.Second / 2)
 	printMachine(cmd.ErrOrStderr(), machine)
+	printChoices(cmd.ErrOrStderr(), kernels.TernaryChoices())
 	bar := progress(cmd.ErrOrStderr(), -1, "products")
 	rows := []kernels.BenchRow{}
 	for row, err := range kernels.BenchKernels(machine, o) {
@@ -117,6 +122,17 @@ func benchKernels(cmd *cobra.Command, o kernels.BenchOptions, asJSON bool) error
 			fmt.Sprintf("%.1f", r.GMACs), fmt.Sprintf("%.1f", r.Peak), fmt.Sprintf("%.2f", r.Ratio)})
 	}
 	return table(cmd.OutOrStdout(), cells)
+}
+
+// printChoices says which kernels products go to, a line a packing.
+func printChoices(w io.Writer, choices []kernels.TernaryChoice) {
+	lines := map[kernels.Packing][]string{}
+	for _, c := range choices {
+		lines[c.Packing] = append(lines[c.Packing], fmt.Sprintf("%s from N=%d", c.Kernel, c.From))
+	}
+	for _, p := range slices.Sorted(maps.Keys(lines)) {
+		fmt.Fprintf(w, "%s: %s\n", p, strings.Join(lines[p], ", "))
+	}
 }
 
 // compareKernels holds the best kernel of each product against the peers.

@@ -1,0 +1,172 @@
+package kernels
+
+import (
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+)
+
+// What ternaryRules say was measured on few machines, and reasoned for the
+// rest. tunedTernary are the rules of this machine: at the first Load of a
+// ternary matrix every kernel multiplies a small one, for some milliseconds once
+// a process. All kernels give the same bits, so no answer depends on it.
+// LUTRA_KERNEL keeps to the given rules, as does a machine too slow to tell in
+// tuneTime, such as an emulated one.
+func tunedTernary() []ternaryRule {
+	tuning.Do(func() {
+		if tuned = ternaryRules; os.Getenv("LUTRA_KERNEL") == "" {
+			tuned = tuneTernary(ternaryRules, tuneTime)
+		}
+	})
+	return tuned
+}
+
+var (
+	tuning sync.Once
+	tuned  []ternaryRule
+)
+
+const (
+	tuneTime   = 50 * time.Millisecond
+	tuneRounds = 3 // the best of which counts: other work only ever adds time
+	tuneRows   = 1024
+	tuneCols   = 512
+)
+
+// tuneTokens are the batch sizes measured; between them the last one counts.
+// They lie close where multiply-add and lookup were seen to meet.
+var tuneTokens = []int{1, 2, 4, 8, 9, 10, 11, 12, 16, 32, 64}
+
+// ternaryTiming is the shortest time in which kernel multiplied n tokens.
+type ternaryTiming struct {
+	packing Packing
+	n       int
+	kernel  *ternaryKernel
+	took    time.Duration
+}
+
+// tuneTernary replaces rules by measured ones, or keeps them where there is
+// nothing to choose or no time for it.
+func tuneTernary(rules []ternaryRule, limit time.Duration) []ternaryRule {
+	var kernels []*ternaryKernel
+	for _, k := range ternaryKernels {
+		if k.isa != Generic && hasISA(k.isa) {
+			kernels = append(kernels, k)
+		}
+	}
+	if len(kernels) < 2 {
+		return rules
+	}
+	if timings := measureTernary(kernels, limit); timings != nil {
+		return chooseTernary(rules, timings)
+	}
+	return rules
+}
+
+// margin is by how much a kernel must be faster than the one of the rules to
+// take its place: a measurement this short can err by as much.
+const margin = 1.05
+
+// chooseTernary makes rules of timings, which are in order of packing and n.
+func chooseTernary(rules []ternaryRule, timings []ternaryTiming) []ternaryRule {
+	const ample = 1 << 30 // strips × tokens that every kernel is content with
+	var chosen []ternaryRule
+	for len(timings) > 0 {
+		p, n := timings[0].packing, timings[0].n
+		usual, best := bestTernary(rules, p, n, ample), timings[0]
+		var expected time.Duration
+		for len(timings) > 0 && timings[0].packing == p && timings[0].n == n {
+			t := timings[0]
+			timings = timings[1:]
+			if t.took < best.took {
+				best = t
+			}
+			if t.kernel == usual {
+				expected = t.took
+			}
+		}
+		if expected > 0 && float64(expected) <= margin*float64(best.took) {
+			best.kernel = usual
+		}
+		if last := len(chosen) - 1; last < 0 || chosen[last].packing != p || chosen[last].kernel != best.kernel {
+			chosen = append(chosen, ternaryRule{active, p, n, best.kernel})
+		}
+	}
+	return chosen
+}
+
+// measureTernary times the kernels on one thread; nil when limit is too short.
+func measureTernary(kernels []*ternaryKernel, limit time.Duration) []ternaryTiming {
+	begin := time.Now()
+	pool := NewPool(1)
+	defer pool.Close()
+	cpu := NewCPU(pool)
+	rng := rand.New(rand.NewPCG(1, 2))
+	most := tuneTokens[len(tuneTokens)-1]
+	x, y := make([]float32, most*tuneCols), make([]float32, most*tuneRows)
+	for i := range x {
+		x[i] = rng.Float32() - 0.5
+	}
+	var timings []ternaryTiming
+	var acts Acts
+	for _, p := range []Packing{I1, I2} {
+		cpu.ternaryOnly = kernels[0] // Load asks for no rules
+		stack, err := benchStack(tuneRows, tuneCols, p, 1)
+		if err != nil {
+			return nil
+		}
+		l, err := cpu.Load(stack[0])
+		if err != nil {
+			return nil
+		}
+		for _, n := range tuneTokens {
+			first := len(timings)
+			for _, k := range kernels {
+				if k.rest == nil || n >= k.tokens { // a tile kernel without a tile is its rest
+					timings = append(timings, ternaryTiming{p, n, k, time.Hour})
+				}
+			}
+			for range tuneRounds {
+				for i := range timings[first:] {
+					t := &timings[first+i]
+					cpu.ternaryOnly = t.kernel
+					start := time.Now()
+					acts.Set(x, n, tuneCols)
+					l.Mul(y, &acts)
+					t.took = min(t.took, time.Since(start))
+					if time.Since(begin) > limit {
+						return nil
+					}
+				}
+			}
+		}
+	}
+	return timings
+}
+
+// TernaryChoice says that from a number of tokens on a kernel multiplies the
+// matrices of a packing, as long as they have rows enough for it.
+type TernaryChoice struct {
+	Packing Packing
+	From    int
+	Kernel  string // as LUTRA_KERNEL names it
+}
+
+// TernaryChoices are the kernels this machine's products go to, by packing and
+// number of tokens: measured at the first call, or as LUTRA_KERNEL says.
+func TernaryChoices() []TernaryChoice {
+	var list []TernaryChoice
+	for _, p := range []Packing{I1, I2} {
+		if overrideTernary != nil {
+			list = append(list, TernaryChoice{p, 1, overrideTernary.name})
+			continue
+		}
+		for _, r := range tunedTernary() {
+			if r.isa == active && r.packing == p {
+				list = append(list, TernaryChoice{p, r.from, r.kernel.name})
+			}
+		}
+	}
+	return list
+}

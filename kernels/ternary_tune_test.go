@@ -1,0 +1,97 @@
+package kernels
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// Made-up kernels: what is measured is given here, never taken from a clock.
+var (
+	steady   = &ternaryKernel{name: "steady"}           // the usual one
+	wide     = &ternaryKernel{name: "wide", tokens: 16} // and its usual successor
+	newcomer = &ternaryKernel{name: "newcomer"}
+)
+
+func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
+	usual := []ternaryRule{{active, I2, 1, steady}, {active, I2, 11, wide}, {active, I1, 1, steady}}
+	type at struct {
+		n                      int
+		steady, wide, newcomer time.Duration // microseconds; zero: not measured
+	}
+	for name, c := range map[string]struct {
+		measured []at
+		want     []ternaryRule
+	}{
+		"as the rules say": {
+			[]at{{1, 10, 90, 0}, {8, 80, 90, 0}, {11, 110, 90, 0}, {16, 160, 90, 0}},
+			[]ternaryRule{{active, I2, 1, steady}, {active, I2, 11, wide}}},
+		"earlier than the rules say": {
+			[]at{{1, 10, 60, 0}, {8, 80, 60, 0}, {16, 160, 60, 0}},
+			[]ternaryRule{{active, I2, 1, steady}, {active, I2, 8, wide}}},
+		"never": {
+			[]at{{1, 10, 900, 0}, {8, 80, 900, 0}, {16, 160, 900, 0}},
+			[]ternaryRule{{active, I2, 1, steady}}},
+		"a kernel the rules do not know": {
+			[]at{{1, 10, 90, 5}, {8, 80, 90, 100}, {16, 160, 90, 200}},
+			[]ternaryRule{{active, I2, 1, newcomer}, {active, I2, 8, steady}, {active, I2, 16, wide}}},
+		"too close to tell": {
+			[]at{{1, 100, 900, 96}, {8, 800, 770, 790}, {16, 870, 900, 860}},
+			[]ternaryRule{{active, I2, 1, steady}, {active, I2, 16, wide}}},
+		"the usual one not measured": {
+			[]at{{1, 0, 90, 95}},
+			[]ternaryRule{{active, I2, 1, wide}}},
+	} {
+		var timings []ternaryTiming
+		for _, m := range c.measured {
+			for _, k := range []struct {
+				kernel *ternaryKernel
+				took   time.Duration
+			}{{steady, m.steady}, {wide, m.wide}, {newcomer, m.newcomer}} {
+				if k.took > 0 {
+					timings = append(timings, ternaryTiming{I2, m.n, k.kernel, k.took * time.Microsecond})
+				}
+			}
+		}
+		if got := chooseTernary(usual, timings); !slices.Equal(got, c.want) {
+			t.Errorf("%s: chose %v, want %v", name, names(got), names(c.want))
+		}
+	}
+}
+
+func TestEveryPackingIsChosenForByItself(t *testing.T) {
+	timings := []ternaryTiming{{I1, 1, steady, 10}, {I1, 1, wide, 5}, {I2, 1, steady, 5}, {I2, 1, wide, 10}, {I2, 4, steady, 20}, {I2, 4, wide, 10}}
+	want := []ternaryRule{{active, I1, 1, wide}, {active, I2, 1, steady}, {active, I2, 4, wide}}
+	if got := chooseTernary(nil, timings); !slices.Equal(got, want) {
+		t.Errorf("chose %v, want %v", names(got), names(want))
+	}
+}
+
+func names(rules []ternaryRule) (list []TernaryChoice) {
+	for _, r := range rules {
+		list = append(list, TernaryChoice{r.packing, r.from, r.kernel.name})
+	}
+	return list
+}
+
+func TestRulesStayWhereThereIsNoTimeToMeasure(t *testing.T) {
+	if got := tuneTernary(ternaryRules, 0); !slices.Equal(got, ternaryRules) {
+		t.Errorf("without time chose %v, want %v", names(got), names(ternaryRules))
+	}
+}
+
+// Which kernels are chosen is up to the machine; that they are its own, and
+// that every number of tokens has one, is not.
+func TestChoicesAreKernelsOfThisMachine(t *testing.T) {
+	from := map[Packing]int{}
+	for _, c := range TernaryChoices() {
+		if !slices.Contains(Implementations(), c.Kernel) {
+			t.Errorf("%v from %d tokens: %s is not among %v", c.Packing, c.From, c.Kernel, Implementations())
+		}
+		last, later := from[c.Packing]
+		if !later && c.From != 1 || later && c.From <= last {
+			t.Errorf("%v: rules from %d and then from %d tokens", c.Packing, last, c.From)
+		}
+		from[c.Packing] = c.From
+	}
+}
