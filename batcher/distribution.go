@@ -34,6 +34,7 @@ func (x *scaled) runs() int { return (len(x.row) + runLen - 1) / runLen }
 func (s *sampler) weigh(x *scaled, i int) float64 {
 	lo, hi := x.run(i)
 	w := s.weights[:hi-lo]
+	s.known.weighed = nil
 	kernels.Scale(w, x.row[lo:hi], x.inv)
 	sum := kernels.ExpSum(w, w, x.max*x.inv)
 	if sum == sum {
@@ -79,7 +80,10 @@ func (s *sampler) pick(x *scaled, u float64, best int32) int32 {
 		at -= m.runs[i]
 		i++
 	}
-	s.weigh(x, i)
+	if k := &s.known; k.weighed != m || k.run != i || !x.own {
+		s.weigh(x, i)
+		k.weighed, k.run = m, i
+	}
 	lo, hi := x.run(i)
 	last := best // rounding may carry the sum past the end
 	for j, w := range s.weights[:hi-lo] {
@@ -196,6 +200,7 @@ func (s *sampler) above(x *scaled, bar float32, add func(id int32, e float32) fl
 
 // weighFound sets the weights of s.found from their exponents.
 func (s *sampler) weighFound() {
+	s.known.weighed = nil
 	for lo := 0; lo < len(s.found); lo += runLen {
 		part := s.found[lo:min(lo+runLen, len(s.found))]
 		w := s.weights[:len(part)]
@@ -334,14 +339,18 @@ func (s *sampler) report(tok *Token, row []float32, top int) {
 		return
 	}
 	x := &scaled{row: row, own: true, max: row[best], inv: 1, floor: negInf}
-	norm := x.max + float32(math.Log(s.total(x).sum))
+	k := &s.known
+	if !k.normed {
+		k.normed, k.norm = true, x.max+float32(math.Log(s.total(x).sum))
+	}
+	norm := k.norm
 	if tok.Logprob = row[tok.ID] - norm; tok.Logprob != tok.Logprob {
 		tok.Logprob = negInf
 	}
-	if k := &s.known; !k.certain {
+	if !k.certain {
 		k.certain, k.certainty = true, certainty(row, norm)
 	}
-	tok.Certainty = s.known.certainty
+	tok.Certainty = k.certainty
 	if top == 0 {
 		return
 	}

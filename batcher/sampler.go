@@ -43,8 +43,12 @@ type known struct {
 	searched  bool
 	best      int32 // argmax
 	masses    [2]masses
-	summed    int    // of masses
-	other     masses // of a row that is not shared
+	summed    int     // of masses
+	other     masses  // of a row that is not shared
+	weighed   *masses // whose run is in sampler.weights
+	run       int
+	normed    bool
+	norm      float32 // log-sum-exp
 	certain   bool
 	certainty float32
 }
@@ -75,7 +79,8 @@ func on(p float32) bool { return p > 0 && p < 1 }
 
 // run fills d.tok or d.err.
 func (s *sampler) run(d *draw) {
-	s.known.searched, s.known.summed, s.known.certain = false, 0, false
+	k := &s.known
+	k.searched, k.summed, k.normed, k.certain, k.weighed = false, 0, false, false, nil
 	s.again(d)
 }
 

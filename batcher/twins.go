@@ -111,6 +111,6 @@ func (e *Engine) ride(st *StepStats) {
 
 // adopt takes over what lead has computed.
 func (s *Sequence) adopt(lead *Sequence) {
-	s.kv.Release()
-	s.kv, s.have = lead.kv.Fork(), lead.have
+	s.kv.Become(lead.kv)
+	s.have = lead.have
 }

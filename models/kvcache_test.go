@@ -157,7 +157,7 @@ func (h *history) verify() {
 // play runs a history in which each operation is three bytes: what, whom, how many.
 func (h *history) play(ops []byte) {
 	for len(ops) >= 3 {
-		what, who, n := ops[0]%8, int(ops[1]), int(ops[2])
+		what, who, n := ops[0]%9, int(ops[1]), int(ops[2])
 		ops = ops[3:]
 		// A two-letter alphabet makes equal prefixes common.
 		tokens := make([]int32, n%11)
@@ -191,6 +191,10 @@ func (h *history) play(ops []byte) {
 			h.toks[who] = h.toks[who][:keep]
 		case 7:
 			h.release(who)
+		case 8: // like an equal or any other one
+			as := n % len(h.seqs)
+			h.seqs[who].Become(h.seqs[as])
+			h.toks[who] = slices.Clone(h.toks[as])
 		}
 		h.verify()
 	}

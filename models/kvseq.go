@@ -1,6 +1,9 @@
 package models
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // KVSeq is one sequence's view of the cache: a list of blocks.
 type KVSeq struct {
@@ -125,6 +128,24 @@ func (s *KVSeq) Fork() *KVSeq {
 	f := &KVSeq{c: s.c, n: s.n, sealed: s.sealed, swapped: s.swapped}
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)
 	return f
+}
+
+// Become makes s hold what t holds, as Fork would; of what they share already
+// nothing is touched.
+func (s *KVSeq) Become(t *KVSeq) {
+	same := 0
+	for same < min(len(s.blocks), len(t.blocks)) && s.blocks[same] == t.blocks[same] {
+		same++
+	}
+	for _, b := range t.blocks[same:] {
+		s.c.hold(b)
+	}
+	// Last first, as in Truncate.
+	for _, b := range slices.Backward(s.blocks[same:]) {
+		s.c.drop(b)
+	}
+	s.blocks = append(s.blocks[:same], t.blocks[same:]...)
+	s.n, s.sealed, s.swapped = t.n, t.sealed, t.swapped
 }
 
 // Truncate drops positions from n on.
