@@ -1,95 +1,161 @@
 package batcher
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels"
 )
 
-// expFloor is the exponent below which a token is not worth gathering: at
-// e^-40 a vocabulary of a million adds less than float32 can hold.
-const expFloor float32 = -40
+// A row of logits becomes a distribution as weights e^((logit-max)/temperature)
+// ≤ 1, zero where a logit is no number. What the parameters allow is a window
+// of weights: tokens are never listed or moved, but for the few that are in
+// doubt at a window's edge, so that a flat distribution costs hardly more than
+// a peaked one.
 
-// scaled is a row of logits as a distribution: token i has the exponent
-// (row[i]-max)·inv ≤ 0 and, if that is above floor, the weight e to its power.
-// NaN has none.
-type scaled struct {
-	row      []float32
-	own      bool // row is the one that draws share
-	max, inv float32
-	floor    float32
+// cuts are the parameters that weights and their window come from.
+type cuts struct {
+	inv, minP, typicalP, topP float32
+	topK                      int
 }
 
-// runLen is the number of tokens that are looked at together: their largest
-// logit tells whether to look closer, their sum whether a draw falls among them.
-const runLen = 512
-
-// run is run i, its bounds in the row.
-func (x *scaled) run(i int) (lo, hi int) { return i * runLen, min((i+1)*runLen, len(x.row)) }
-
-func (x *scaled) runs() int { return (len(x.row) + runLen - 1) / runLen }
-
-// weigh sets s.weights to those of run i, floor aside, and returns their sum.
-func (s *sampler) weigh(x *scaled, i int) float64 {
-	lo, hi := x.run(i)
-	w := s.weights[:hi-lo]
-	s.known.weighed = nil
-	kernels.Scale(w, x.row[lo:hi], x.inv)
-	sum := kernels.ExpSum(w, w, x.max*x.inv)
-	if sum == sum {
-		return float64(sum)
-	}
-	sum = 0 // the row holds a NaN
-	for i, v := range w {
-		if v != v {
-			w[i] = 0
-		}
-		sum += w[i]
-	}
-	return float64(sum)
+// held says what a sampler's weights are.
+type held struct {
+	own bool // of the row that draws share
+	cuts
+	window
+	total float64 // of the weights in it
 }
 
-// total sums all weights, floor aside.
-func (s *sampler) total(x *scaled) *masses {
-	k := &s.known
-	m := &k.other
-	if x.own {
-		for i := range k.masses[:k.summed] {
-			if k.masses[i].inv == x.inv {
-				return &k.masses[i]
+// weigh fills s.weights and s.sums from row, whose largest number is best.
+func (s *sampler) weigh(row []float32, best, inv float32) (total float64) {
+	s.held.own = false
+	r := &s.weights
+	r.x = slices.Grow(r.x[:0], len(row))[:len(row)]
+	r.tops, s.sums = r.tops[:0], s.sums[:0]
+	for lo := 0; lo < len(row); lo += runLen {
+		w := r.x[lo:min(lo+runLen, len(row))]
+		kernels.Scale(w, row[lo:lo+len(w)], inv)
+		sum := kernels.ExpSum(w, w, best*inv)
+		if sum != sum { // the row holds a NaN
+			sum = 0
+			for i, v := range w {
+				if v != v {
+					w[i] = 0
+				}
+				sum += w[i]
 			}
 		}
-		m = &k.masses[min(k.summed, len(k.masses)-1)]
-		k.summed = min(k.summed+1, len(k.masses))
+		r.tops = append(r.tops, kernels.Max(w))
+		s.sums = append(s.sums, float64(sum))
+		total += float64(sum)
 	}
-	m.inv, m.sum, m.runs = x.inv, 0, m.runs[:0]
-	for i := range x.runs() {
-		part := s.weigh(x, i)
-		m.runs = append(m.runs, part)
-		m.sum += part
-	}
-	return m
+	return total
 }
 
-// pick draws from the whole distribution by inverting its cumulative sum at u.
-func (s *sampler) pick(x *scaled, u float64, best int32) int32 {
-	m := s.total(x)
-	at, i := u*m.sum, 0
-	for i < len(m.runs)-1 && at >= m.runs[i] {
-		at -= m.runs[i]
+// truncate is the window of what min-p, top-k, typical-p and top-p allow.
+// best is the largest logit's token.
+func (s *sampler) truncate(row []float32, best int32, p *Params) window {
+	w := window{0, s.weights.x[best]}
+	if p.MinP > 0 {
+		w.lo = math.Nextafter32(p.MinP*w.hi, 0)
+	}
+	if p.TopK > 0 {
+		w = s.heaviest(s.bestOf(&s.weights, w, p.TopK), p.TopK, 1)
+	}
+	if on(p.TypicalP) {
+		w = s.typical(w, float64(p.TypicalP), s.expectation(w, row, best, 1/p.Temperature))
+	}
+	if on(p.TopP) {
+		w = s.heaviest(w, math.MaxInt, float64(p.TopP))
+	}
+	return w
+}
+
+// heaviest keeps the heaviest tokens that reach count or a share of the weight.
+func (s *sampler) heaviest(w window, count int, share float64) window {
+	in, widest := w.best()
+	return s.exclude(s.fewest(&s.weights, in, widest, count, share, descending))
+}
+
+func descending(x float32) float64 { return -float64(x) }
+
+// exclude takes the weight of tokens that lie in w by accident.
+func (s *sampler) exclude(w window, others []found) window {
+	for _, f := range others {
+		s.weights.x[f.id] = 0
+	}
+	return w
+}
+
+// typical keeps the tokens whose surprise is nearest to its expectation until
+// they weigh a share of all (Meister et al. 2023, "Locally typical sampling").
+// Surprises are -ln weight but for a constant; mean is the expected ln weight.
+func (s *sampler) typical(w window, share, mean float64) window {
+	in, widest := w.around(mean)
+	return s.exclude(s.fewest(&s.weights, in, widest, math.MaxInt, share, func(x float32) float64 {
+		return math.Abs(math.Log(float64(x)) - mean)
+	}))
+}
+
+// expectation is the mean of ln weight in w, where weights come from row.
+func (s *sampler) expectation(w window, row []float32, best int32, inv float32) float64 {
+	mass, sum := 0.0, 0.0
+	for i := range s.weights.tops {
+		part, n := s.weights.sumRun(i, w)
+		if n == 0 {
+			continue
+		}
+		mass += float64(part)
+		lo, hi := s.weights.run(i)
+		if n == hi-lo {
+			sum += float64(kernels.Dot(s.weights.x[lo:hi], row[lo:hi])) - float64(part)*float64(row[best])
+			continue
+		}
+		for j, x := range s.weights.x[lo:hi] {
+			if w.has(x) {
+				sum += float64(x) * (float64(row[lo+j]) - float64(row[best]))
+			}
+		}
+	}
+	return sum / mass * float64(inv)
+}
+
+// hold makes s.weights, s.sums and s.held those of row and p, unless they are
+// of the row that draws share, own, and p's already.
+func (s *sampler) hold(row []float32, own bool, best int32, p *Params) {
+	c := cuts{1 / p.Temperature, p.MinP, p.TypicalP, p.TopP, p.TopK}
+	h := &s.held
+	if own && h.own && h.cuts == c {
+		return
+	}
+	total := s.weigh(row, row[best], c.inv)
+	*h = held{own, c, window{0, float32(math.Inf(1))}, total}
+	if !p.truncates() {
+		return
+	}
+	h.window, h.total = s.truncate(row, best, p), 0
+	for i := range s.sums {
+		part, _ := s.weights.sumRun(i, h.window)
+		s.sums[i] = float64(part)
+		h.total += s.sums[i]
+	}
+}
+
+// pick is the token at which the cumulative sum of what w allows passes at.
+func (s *sampler) pick(w window, at float64, best int32) int32 {
+	i := 0
+	for i < len(s.sums)-1 && at >= s.sums[i] {
+		at -= s.sums[i]
 		i++
 	}
-	if k := &s.known; k.weighed != m || k.run != i || !x.own {
-		s.weigh(x, i)
-		k.weighed, k.run = m, i
-	}
-	lo, hi := x.run(i)
+	lo, hi := s.weights.run(i)
 	last := best // rounding may carry the sum past the end
-	for j, w := range s.weights[:hi-lo] {
-		if w > 0 {
+	for j, v := range s.weights.x[lo:hi] {
+		if w.has(v) {
 			last = int32(lo + j)
-			if at -= float64(w); at < 0 {
+			if at -= float64(v); at < 0 {
 				break
 			}
 		}
@@ -97,236 +163,10 @@ func (s *sampler) pick(x *scaled, u float64, best int32) int32 {
 	return last
 }
 
-// found is a token that survived so far.
-type found struct {
-	id     int32
-	key    float32 // what it is ranked by, larger is better
-	weight float32
-}
-
-// better orders by key, then by id; keys are numbers.
-func better(a, b found) bool { return a.key > b.key || a.key == b.key && a.id < b.id }
-
-// byRank is better for sorting.
-func byRank(a, b found) int {
-	switch {
-	case better(a, b):
-		return -1
-	case better(b, a):
-		return 1
-	}
-	return 0
-}
-
-// truncate leaves in s.found what min-p, top-k, typical-p and top-p allow.
-func (s *sampler) truncate(x *scaled, p *Params) {
-	switch {
-	case p.TopK > 0:
-		s.gatherTop(x, p.TopK)
-	case p.MinP > 0 || on(p.TypicalP):
-		s.gather(x)
-	default:
-		s.gatherMass(x, float64(p.TopP))
-		return
-	}
-	if on(p.TypicalP) {
-		s.typical(float64(p.TypicalP))
-	}
-	if on(p.TopP) {
-		s.found = s.found[:prefix(s.found, len(s.found), float64(p.TopP)*mass(s.found))]
-	}
-}
-
-// gather finds all tokens that have a weight.
-func (s *sampler) gather(x *scaled) {
-	s.found = s.found[:0]
-	s.above(x, x.floor, func(id int32, e float32) float32 {
-		s.found = append(s.found, found{id: id, key: e})
-		return x.floor
-	})
-	s.weighFound()
-}
-
-// gatherMass finds the fewest tokens that weigh p of all together. Those at
-// or below a weight w weigh len·w together at most, so none below
-// (1-p)·total/len is needed; mostly a far shorter list will do.
-func (s *sampler) gatherMass(x *scaled, p float64) {
-	need := p * s.total(x).sum
-	lowest := float32(math.Log((1-p)/p*need/float64(len(x.row)))) - 1e-3
-	for floor := float32(-3); ; floor *= 1.5 {
-		x.floor = max(floor, lowest)
-		s.gather(x)
-		if x.floor == lowest || mass(s.found) >= need {
-			break
-		}
-	}
-	s.found = s.found[:prefix(s.found, len(s.found), need)]
-}
-
-// gatherTop finds the k best tokens that have a weight. It keeps a few more
-// than k and now and then drops all but the best, which raises the bar for the rest.
-func (s *sampler) gatherTop(x *scaled, k int) {
-	s.found = s.found[:0]
-	k = min(k, len(x.row))
-	room := 2*k + 256
-	bar := x.floor
-	s.above(x, bar, func(id int32, e float32) float32 {
-		s.found = append(s.found, found{id: id, key: e})
-		if len(s.found) == room {
-			s.found = s.found[:prefix(s.found, k, math.Inf(1))]
-			bar = worst(s.found)
-		}
-		return bar
-	})
-	s.found = s.found[:prefix(s.found, k, math.Inf(1))]
-	s.weighFound()
-}
-
-// above calls add for the tokens whose exponent is above bar, in order; add
-// returns the bar for those that follow. Runs below it are skipped whole.
-func (s *sampler) above(x *scaled, bar float32, add func(id int32, e float32) float32) {
-	for i := range x.runs() {
-		lo, hi := x.run(i)
-		if (kernels.Max(x.row[lo:hi])-x.max)*x.inv <= bar {
-			continue
-		}
-		for j, v := range x.row[lo:hi] {
-			if e := (v - x.max) * x.inv; e > bar {
-				bar = add(int32(lo+j), e)
-			}
-		}
-	}
-}
-
-// weighFound sets the weights of s.found from their exponents.
-func (s *sampler) weighFound() {
-	s.known.weighed = nil
-	for lo := 0; lo < len(s.found); lo += runLen {
-		part := s.found[lo:min(lo+runLen, len(s.found))]
-		w := s.weights[:len(part)]
-		for i := range part {
-			w[i] = part[i].key
-		}
-		kernels.ExpSum(w, w, 0)
-		for i := range part {
-			part[i].weight = w[i]
-		}
-	}
-}
-
-// worst is the smallest key.
-func worst(f []found) float32 {
-	w := f[0].key
-	for i := range f {
-		w = min(w, f[i].key)
-	}
-	return w
-}
-
-// mass is the sum of weights.
-func mass(f []found) float64 {
-	m := 0.0
-	for i := range f {
-		m += float64(f[i].weight)
-	}
-	return m
-}
-
-// typical keeps the tokens whose surprise is nearest to its expectation until
-// they weigh p of all (Meister et al. 2023, "Locally typical sampling").
-func (s *sampler) typical(p float64) {
-	z, mean := mass(s.found), 0.0
-	for _, f := range s.found {
-		mean += float64(f.weight) * float64(f.key)
-	}
-	// With surprise = ln z - key, its expectation is the entropy ln z - mean/z.
-	mean /= z
-	for i := range s.found {
-		f := &s.found[i]
-		f.key = -float32(math.Abs(float64(f.key) - mean))
-	}
-	s.found = s.found[:prefix(s.found, len(s.found), p*z)]
-	for i := range s.found { // rank by probability again
-		s.found[i].key = s.found[i].weight
-	}
-}
-
-// pickFound draws from f by inverting its cumulative sum at u.
-func pickFound(f []found, u float64) int32 {
-	at := u * mass(f)
-	for i := range f {
-		if at -= float64(f[i].weight); at < 0 {
-			return f[i].id
-		}
-	}
-	return f[len(f)-1].id
-}
-
-// prefix reorders f so that its best tokens come first, and returns how many
-// of them it takes to reach count tokens or a sum of weights. The order within
-// them is arbitrary but depends on f alone. Expected time is linear.
-func prefix(f []found, count int, weight float64) int {
-	if count >= len(f) && math.IsInf(weight, 1) {
-		return len(f)
-	}
-	lo, hi := 0, len(f) // f[:lo] is in, f[hi:] is out
-	for depth := 0; hi-lo > 16; depth++ {
-		if depth == 64 { // a sequence of bad pivots
-			break
-		}
-		mid := partition(f[lo:hi]) + lo
-		sum := mass(f[lo:mid])
-		if mid >= count || sum >= weight {
-			hi = mid
-		} else {
-			weight -= sum
-			lo = mid
-		}
-	}
-	slices.SortFunc(f[lo:hi], byRank)
-	for lo < hi && lo < count {
-		weight -= float64(f[lo].weight)
-		lo++
-		if weight <= 0 {
-			break
-		}
-	}
-	return lo
-}
-
-// partition splits f, of three elements at least, into a better and a worse
-// part, neither empty, and returns the length of the better one.
-func partition(f []found) int {
-	a, b, c := f[0], f[len(f)/2], f[len(f)-1]
-	if better(b, a) {
-		a, b = b, a
-	}
-	pivot := b // the median is not the best, so something is better than it
-	if better(c, a) {
-		pivot = a
-	} else if better(c, b) {
-		pivot = c
-	}
-	n := 0
-	for i := range f {
-		if better(f[i], pivot) {
-			f[n], f[i] = f[i], f[n]
-			n++
-		}
-	}
-	return n
-}
-
 // certainty is KL(U‖P) of the finite logits, whose log-sum-exp is norm: the
 // mean of ln(1/n) - (logit - norm).
-func certainty(row []float32, norm float32) float32 {
-	sum, n := 0.0, 0
-	for _, v := range row {
-		if v > negInf { // false for NaN
-			sum += float64(v)
-			n++
-		}
-	}
+func certainty(r *ranks, norm float32) float32 {
+	sum, n := r.sum(window{negInf, math.MaxFloat32})
 	return float32(float64(norm) - sum/float64(n) - math.Log(float64(n)))
 }
 
@@ -338,26 +178,30 @@ func (s *sampler) report(tok *Token, row []float32, top int) {
 		tok.Logprob = negInf
 		return
 	}
-	x := &scaled{row: row, own: true, max: row[best], inv: 1, floor: negInf}
 	k := &s.known
 	if !k.normed {
-		k.normed, k.norm = true, x.max+float32(math.Log(s.total(x).sum))
+		k.norm = row[best] + float32(math.Log(s.weigh(row, row[best], 1)))
+		k.tops = k.tops[:0]
+		for lo := 0; lo < len(row); lo += runLen {
+			k.tops = append(k.tops, kernels.Max(row[lo:min(lo+runLen, len(row))]))
+		}
+		k.certainty = certainty(&ranks{row, k.tops}, k.norm)
+		k.normed = true
 	}
 	norm := k.norm
 	if tok.Logprob = row[tok.ID] - norm; tok.Logprob != tok.Logprob {
 		tok.Logprob = negInf
 	}
-	if !k.certain {
-		k.certain, k.certainty = true, certainty(row, norm)
-	}
 	tok.Certainty = k.certainty
 	if top == 0 {
 		return
 	}
-	s.gatherTop(x, top)
-	slices.SortFunc(s.found, byRank)
-	tok.Top = make([]TokenLogprob, len(s.found))
-	for i, f := range s.found {
-		tok.Top[i] = TokenLogprob{ID: f.id, Logprob: row[f.id] - norm}
+	r := &ranks{row, k.tops}
+	s.found = r.appendTo(s.found[:0], s.bestOf(r, window{negInf, row[best]}, top))
+	slices.SortStableFunc(s.found, func(a, b found) int { return cmp.Compare(b.x, a.x) })
+	tok.Top = make([]TokenLogprob, min(top, len(s.found)))
+	for i := range tok.Top {
+		f := s.found[i]
+		tok.Top[i] = TokenLogprob{ID: f.id, Logprob: f.x - norm}
 	}
 }

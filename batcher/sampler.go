@@ -30,10 +30,13 @@ type draw struct {
 // the draw alone.
 type sampler struct {
 	changed []float32 // a copy of the row when both it and its original matter
-	found   []found
-	counts  []int32  // [vocabulary], zero between uses
-	mask    []uint64 // one bit a token
-	weights [runLen]float32
+	weights ranks
+	sums    []float64 // of each run of weights
+	held    held
+	found   []found   // tokens in doubt
+	order   []float32 // the largest of each run, sorted
+	counts  []int32   // [vocabulary], zero between uses
+	mask    []uint64  // one bit a token
 	known   known
 }
 
@@ -42,22 +45,10 @@ type sampler struct {
 type known struct {
 	searched  bool
 	best      int32 // argmax
-	masses    [2]masses
-	summed    int     // of masses
-	other     masses  // of a row that is not shared
-	weighed   *masses // whose run is in sampler.weights
-	run       int
 	normed    bool
-	norm      float32 // log-sum-exp
-	certain   bool
+	norm      float32   // log-sum-exp
+	tops      []float32 // largest logit of each run
 	certainty float32
-}
-
-// masses are the sums of a row's weights.
-type masses struct {
-	inv  float32   // scaled.inv that they were taken with
-	sum  float64   // of all
-	runs []float64 // of each run
 }
 
 // looksBack tells whether sampling depends on the tokens so far.
@@ -79,8 +70,7 @@ func on(p float32) bool { return p > 0 && p < 1 }
 
 // run fills d.tok or d.err.
 func (s *sampler) run(d *draw) {
-	k := &s.known
-	k.searched, k.summed, k.normed, k.certain, k.weighed = false, 0, false, false, nil
+	s.known.searched, s.known.normed, s.held.own = false, false, false
 	s.again(d)
 }
 
@@ -208,17 +198,8 @@ func (s *sampler) choose(row []float32, d *draw) int32 {
 	if best < 0 || p.Temperature == 0 || math.IsInf(float64(row[best]), 1) {
 		return best
 	}
-	x := &scaled{row: row, own: own, max: row[best], inv: 1 / p.Temperature, floor: expFloor}
-	if p.MinP > 0 {
-		bound := float32(math.Log(float64(p.MinP)))
-		x.floor = max(x.floor, math.Nextafter32(bound, negInf)) // floor itself is out
-	}
-	u := uniform(p.Seed, p.Candidate, d.position)
-	if !p.truncates() {
-		return s.pick(x, u, best)
-	}
-	s.truncate(x, p)
-	return pickFound(s.found, u)
+	s.hold(row, own, best, p)
+	return s.pick(s.held.window, uniform(p.Seed, p.Candidate, d.position)*s.held.total, best)
 }
 
 // best is argmax, of the row that draws share if own.

@@ -117,28 +117,79 @@ func TestDrawsFollowTheDistributionThatTheParametersDefine(t *testing.T) {
 	}
 }
 
+// selected is what a selection keeps of r, in order of ids.
+func selected(r *ranks, w window, others []found) (ids []int32) {
+	for _, f := range r.appendTo(nil, w) {
+		if !slices.Contains(others, f) {
+			ids = append(ids, f.id)
+		}
+	}
+	return ids
+}
+
 func TestSelectionAgreesWithSorting(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for range 500 {
-		f := make([]found, 1+r.IntN(400))
-		for i := range f {
-			f[i] = found{id: int32(i), key: float32(r.IntN(30)), weight: r.Float32()}
+	for round := range 300 {
+		values := []int{3, 40, 1 << 30}[round%3] // many ties, some, none
+		x := make([]float32, 1+r.IntN(3*runLen))
+		for i := range x {
+			x[i] = float32(1+r.IntN(values)) / float32(values)
 		}
-		sorted := slices.Clone(f)
-		slices.SortFunc(sorted, byRank)
-		k := 1 + r.IntN(len(f))
-		n := prefix(f, k, math.Inf(1))
-		slices.SortFunc(f[:n], byRank)
-		if n != k || !slices.Equal(f[:n], sorted[:k]) {
-			t.Fatalf("the best %d of %d are wrong", k, len(f))
+		k := &ranks{x: x}
+		for lo := 0; lo < len(x); lo += runLen {
+			k.tops = append(k.tops, slices.Max(x[lo:min(lo+runLen, len(x))]))
 		}
-		need, sum, want := mass(f)*r.Float64(), 0.0, 0
-		for want < len(sorted) && sum < need {
-			sum += float64(sorted[want].weight)
-			want++
+		mean := math.Log(r.Float64())
+		nearest := func(x float32) float64 { return math.Abs(math.Log(float64(x)) - mean) }
+		var s sampler
+		all := window{0, 1}
+		for name, c := range map[string]struct {
+			distance func(float32) float64
+			fewest   func(count int, share float64) (window, []found)
+		}{
+			"heaviest": {descending, func(count int, share float64) (window, []found) {
+				in, widest := all.best()
+				return s.fewest(k, in, widest, count, share, descending)
+			}},
+			"nearest": {nearest, func(count int, share float64) (window, []found) {
+				in, widest := all.around(mean)
+				return s.fewest(k, in, widest, count, share, nearest)
+			}},
+		} {
+			sorted := make([]int32, len(x))
+			for i := range sorted {
+				sorted[i] = int32(i)
+			}
+			slices.SortStableFunc(sorted, func(a, b int32) int { return cmp.Compare(c.distance(x[a]), c.distance(x[b])) })
+			count, share, sum := 1+r.IntN(len(x)), r.Float64(), 0.0
+			for _, v := range x {
+				sum += float64(v)
+			}
+			reach := 0
+			for need := share * sum; reach < len(x) && (reach == 0 || need > 1e-4); reach++ { // float32 sums have no more digits
+				need -= float64(x[sorted[reach]])
+			}
+			w, others := c.fewest(count, 1)
+			if got, want := selected(k, w, others), slices.Sorted(slices.Values(sorted[:count])); !slices.Equal(got, want) {
+				t.Fatalf("%s %d of %d are wrong: %d", name, count, len(x), len(got))
+			}
+			w, others = c.fewest(len(x), share)
+			if got, want := selected(k, w, others), slices.Sorted(slices.Values(sorted[:reach])); !slices.Equal(got, want) {
+				t.Fatalf("%d %s reach %v of %d, want %d", len(got), name, share, len(x), len(want))
+			}
 		}
-		if n := prefix(f, len(f), need); n != max(want, 1) {
-			t.Fatalf("%d of %d reach %v, want %d", n, len(f), need, want)
+	}
+}
+
+func TestIntegersOrderAsTheirNumbersDo(t *testing.T) {
+	inf := float32(math.Inf(1))
+	x := []float32{-inf, -math.MaxFloat32, -1, -math.SmallestNonzeroFloat32, 0, math.SmallestNonzeroFloat32, 1, math.Nextafter32(1, 2), inf}
+	for i, v := range x {
+		if unordered(ordered(v)) != v {
+			t.Errorf("%v comes back as %v", v, unordered(ordered(v)))
+		}
+		if i > 0 && ordered(x[i-1]) >= ordered(v) {
+			t.Errorf("%v does not come before %v", x[i-1], v)
 		}
 	}
 }

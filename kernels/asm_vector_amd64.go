@@ -88,3 +88,9 @@ func vecRopePairs(x *float32, cos *float32, sin *float32, pairs int)
 //
 //go:noescape
 func vecRopeHalves(lo *float32, hi *float32, cos *float32, sin *float32, pairs int)
+
+// vecSumWithin sets part[j] to the sum of the x[16i+j] above lo and up to hi, for a positive multiple n
+// of 16, and returns how many they are.
+//
+//go:noescape
+func vecSumWithin(part *[16]float32, x *float32, lo float32, hi float32, n int) int

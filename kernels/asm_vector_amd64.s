@@ -977,3 +977,52 @@ loop:
 	JNE         loop
 	VZEROUPPER
 	RET
+
+// func vecSumWithin(part *[16]float32, x *float32, lo float32, hi float32, n int) int
+// Requires: AVX, AVX2, SSE
+TEXT ·vecSumWithin(SB), NOSPLIT, $0-40
+	// vecSumWithin sets part[j] to the sum of the x[16i+j] above lo and up to hi, for a positive multiple n
+	// of 16, and returns how many they are.
+	MOVQ         part+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+24(FP), DX
+	MOVSS        lo+16(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVSS        hi+20(FP), X1
+	VBROADCASTSS X1, Y1
+	VPXOR        Y2, Y2, Y2
+	VPXOR        Y3, Y3, Y3
+	VPXOR        Y4, Y4, Y4
+
+loop:
+	VMOVUPS (CX), Y5
+	VCMPPS  $0x1e, Y0, Y5, Y6
+	VCMPPS  $0x12, Y1, Y5, Y7
+	VANDPS  Y7, Y6, Y6
+	VPSUBD  Y6, Y4, Y4
+	VANDPS  Y6, Y5, Y5
+	VADDPS  Y5, Y2, Y2
+	VMOVUPS 32(CX), Y5
+	VCMPPS  $0x1e, Y0, Y5, Y6
+	VCMPPS  $0x12, Y1, Y5, Y7
+	VANDPS  Y7, Y6, Y6
+	VPSUBD  Y6, Y4, Y4
+	VANDPS  Y6, Y5, Y5
+	VADDPS  Y5, Y3, Y3
+	ADDQ    $0x40, CX
+	SUBQ    $0x10, DX
+	JNE     loop
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y3, 32(AX)
+
+	// eight counts to one
+	VEXTRACTI128 $0x01, Y4, X0
+	VPADDD       X4, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPADDD       X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPADDD       X1, X0, X0
+	VMOVD        X0, AX
+	MOVQ         AX, ret+32(FP)
+	VZEROUPPER
+	RET

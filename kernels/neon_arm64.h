@@ -66,6 +66,7 @@
 #define FRINTN(d, n) RR(0x4e218800, d, n)
 #define FCVTNS(d, n) RR(0x4e21a800, d, n)
 #define FCMGT(d, n, m) RRR(0x6ea0e400, d, n, m)
+#define FCMGE(d, n, m) RRR(0x6e20e400, d, n, m)
 #define FABS(d, n) RR(0x4ea0f800, d, n)
 #define UMAXV(d, n) RR(0x6eb0a800, d, n)
 

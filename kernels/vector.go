@@ -89,12 +89,19 @@ func AbsMax(x []float32) float32 {
 }
 
 // Argmax is the index of the largest element of x, the lowest one on ties, and
-// -1 when x holds nothing but NaNs.
+// -1 when x holds nothing but NaNs. It goes by blocks, so that the search for
+// the place of the maximum is over a short one.
 func Argmax(x []float32) int {
-	m := Max(x)
-	for i, v := range x {
-		if v == m {
-			return i
+	const block = 1024
+	top, at := negInf, 0
+	for lo := 0; lo < len(x); lo += block {
+		if m := Max(x[lo:min(lo+block, len(x))]); m > top {
+			top, at = m, lo
+		}
+	}
+	for i, v := range x[at:] {
+		if v == top {
+			return at + i
 		}
 	}
 	return -1

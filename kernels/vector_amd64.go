@@ -112,6 +112,14 @@ func absMaxFast(x []float32) (int, float32) {
 	return n, vecAbsMax(&x[0], n)
 }
 
+func sumWithinFast(part *[16]float32, x []float32, lo, hi float32) (done, n int) {
+	done = whole(len(x), 16)
+	if done > 0 {
+		n = vecSumWithin(part, &x[0], lo, hi, done)
+	}
+	return done, n
+}
+
 func expSumFast(dst, x []float32, shift float32) (float32, bool) {
 	if !useVector() || len(dst) == 0 {
 		return 0, false

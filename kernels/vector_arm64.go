@@ -109,6 +109,14 @@ func absMaxFast(x []float32) (int, float32) {
 	return n, absMaxNEON(&x[0], n)
 }
 
+func sumWithinFast(part *[16]float32, x []float32, lo, hi float32) (done, n int) {
+	done = whole(len(x), 16)
+	if done > 0 {
+		n = sumWithinNEON(part, &x[0], lo, hi, done)
+	}
+	return done, n
+}
+
 // expSumFast hands the last, partial step over in a buffer filled with -Inf,
 // whose exponentials are 0: an element has the same bits wherever it stands.
 func expSumFast(dst, x []float32, shift float32) (float32, bool) {

@@ -280,3 +280,42 @@ loop:
 	FMAXNMV(2, 2)
 	FMOVS F2, ret+16(FP)
 	RET
+
+// func sumWithinNEON(part *[16]float32, x *float32, lo, hi float32, n int) int
+// part[j] = Σ of the x[16i+j] above lo and up to hi; returns how many they are.
+// n is a positive multiple of 16.
+TEXT ·sumWithinNEON(SB), NOSPLIT, $0-40
+	MOVD part+0(FP), R0
+	MOVD x+8(FP), R1
+	FMOVS lo+16(FP), F16
+	FMOVS hi+20(FP), F17
+	VDUP V16.S[0], V16.S4
+	VDUP V17.S[0], V17.S4
+	MOVD n+24(FP), R9
+	VEOR V4.B16, V4.B16, V4.B16 // sums
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+	VEOR V20.B16, V20.B16, V20.B16 // counts
+
+#define WITHIN(x, X, sum) \
+	FCMGT(18, x, 16) \
+	FCMGE(19, 17, x) \
+	VAND V19.B16, V18.B16, V18.B16 \
+	SUBI(20, 20, 18) \
+	VAND V18.B16, X.B16, X.B16 \
+	FADD(sum, sum, x)
+
+loop:
+	VLD1.P 64(R1), [V0.S4, V1.S4, V2.S4, V3.S4]
+	WITHIN(0, V0, 4)
+	WITHIN(1, V1, 5)
+	WITHIN(2, V2, 6)
+	WITHIN(3, V3, 7)
+	SUBS $16, R9, R9
+	BNE loop
+	VST1 [V4.S4, V5.S4, V6.S4, V7.S4], (R0)
+	ADDV(20, 20)
+	VMOV V20.S[0], R2
+	MOVD R2, ret+32(FP)
+	RET

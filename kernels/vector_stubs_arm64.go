@@ -51,6 +51,9 @@ func absMaxNEON(x *float32, n int) float32
 func expSumNEON(sums *[8]float32, dst, x *float32, shift float32, n int)
 
 //go:noescape
+func sumWithinNEON(part *[16]float32, x *float32, lo, hi float32, n int) int
+
+//go:noescape
 func swigluNEON(dst, gate, up *float32, n int)
 
 //go:noescape

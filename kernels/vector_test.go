@@ -98,6 +98,15 @@ func TestReductionsAgreeWithFloat64(t *testing.T) {
 			if got := AbsMax(a); float64(got) != size {
 				t.Errorf("AbsMax of %d = %v, want %v", n, got, size)
 			}
+			within, count := 0.0, 0
+			for _, v := range a {
+				if v > -0.5 && v <= 1.25 {
+					within, count = within+float64(v), count+1
+				}
+			}
+			if sum, m := SumWithin(a, -0.5, 1.25); m != count || !near(sum, within, 2e-6*float64(n)) {
+				t.Errorf("SumWithin of %d = %v of %d, want %v of %d", n, sum, m, within, count)
+			}
 			dst, check := guarded(t, n)
 			RMSNorm(dst, a, b, 1e-5)
 			check()
@@ -332,6 +341,7 @@ func BenchmarkVector(b *testing.B) {
 		"Add":       func() { Add(dst, x, w) },
 		"Dot":       func() { Dot(x, w) },
 		"Argmax":    func() { Argmax(x) },
+		"SumWithin": func() { SumWithin(x, -1, 1) },
 		"RopePairs": func() { RopePairs(dst, 128, x[:64], w[:64]) },
 		"F32ToF16":  func() { F32ToF16(half, x) },
 	} {
@@ -342,4 +352,20 @@ func BenchmarkVector(b *testing.B) {
 			b.ReportMetric(n*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gelem/s")
 		})
 	}
+}
+
+func TestSumWithinTakesTheUpperBoundAndNoNaN(t *testing.T) {
+	onEachISA(t, func(t *testing.T) {
+		nan, inf := float32(math.NaN()), float32(math.Inf(1))
+		x := []float32{1, 2, nan, 3, 4, -inf, inf, 2, nan, 3, -1}
+		for _, c := range []struct {
+			lo, hi float32
+			n      int
+			sum    float32
+		}{{1, 3, 4, 10}, {2, 2, 0, 0}, {-inf, 4, 7, 14}, {3, inf, 2, inf}, {nan, 3, 0, 0}, {1, nan, 0, 0}} {
+			if sum, n := SumWithin(x, c.lo, c.hi); n != c.n || sum != c.sum {
+				t.Errorf("SumWithin(%v, %v) = %v of %d, want %v of %d", c.lo, c.hi, sum, n, c.sum, c.n)
+			}
+		}
+	})
 }

@@ -37,6 +37,7 @@ func vector() {
 	gated("vecGeGLU", true)
 	ropePairs()
 	ropeHalves()
+	sumWithin()
 }
 
 // elementwise emits dst[n] = f(inputs...), n a positive multiple of 8.
