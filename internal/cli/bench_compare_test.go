@@ -125,8 +125,8 @@ func TestPeersAreMeasuredInTurnsAndRatiosArePaired(t *testing.T) {
 		t.Errorf("order %q", got)
 	}
 	want := []comparison{
-		{"pp8", "a", spread{10, 20, 40}, spread{5, 5, 40}, spread{1, 2, 4}},
-		{"tg8", "b", spread{4, 4, 4}, spread{2, 2, 2}, spread{2, 2, 2}},
+		{"pp8", "a", spread{10, 20, 40}, spread{5, 5, 40}, spread{1, 2, 4}, 1},
+		{"tg8", "b", spread{4, 4, 4}, spread{2, 2, 2}, spread{2, 2, 2}, 2},
 	}
 	if !reflect.DeepEqual(r.Comparisons, want) || !reflect.DeepEqual(r.Unmatched, []string{"b par4"}) {
 		t.Errorf("%+v", r)
