@@ -28,6 +28,18 @@ func vnni4x64x2AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *flo
 //go:noescape
 func vnni5x64x2AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
 
+// vnni4x64x3AVX512 sets y[3][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
+// act[blocks][4][3][4]; rows of y are ldy floats apart. blocks is positive.
+//
+//go:noescape
+func vnni4x64x3AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
+
+// vnni5x64x3AVX512 sets y[3][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
+// act[blocks][5][3][4]; rows of y are ldy floats apart. blocks is positive.
+//
+//go:noescape
+func vnni5x64x3AVX512(w *byte, act *int8, blocks int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int)
+
 // vnni4x64x4AVX512 sets y[4][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and
 // act[blocks][4][4][4]; rows of y are ldy floats apart. blocks is positive.
 //

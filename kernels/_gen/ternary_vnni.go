@@ -17,7 +17,7 @@ const vnniPrefetch = 8192
 
 func ternaryVNNI() {
 	crumbs := crumbTable()
-	for _, n := range []int{1, 2, 4} {
+	for _, n := range []int{1, 2, 3, 4} {
 		vnni(crumbs, 4, n)
 		vnni(crumbs, 5, n)
 	}
