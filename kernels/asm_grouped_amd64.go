@@ -88,6 +88,36 @@ func groupedQ4AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ4AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
+// groupedQ4AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
 // groupedQ4MAVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
@@ -171,6 +201,36 @@ func groupedQ4MAVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride 
 //
 //go:noescape
 func groupedQ4MAVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4MAVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4MAVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4MAVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4MAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4MAVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4MAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4MAVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ4MAVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // groupedQ6AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -256,6 +316,36 @@ func groupedQ6AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ6AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
+// groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ6AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ6AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ6AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ6AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ6AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ6AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ6AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
 // groupedQ8AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
 //
@@ -339,6 +429,36 @@ func groupedQ8AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride i
 //
 //go:noescape
 func groupedQ8AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+
+// groupedQ8AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart.
+//
+//go:noescape
+func groupedQ8AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // panelQ4AVX2 unfolds groups ≥ 1 groups of Q4, whole scale units, into a panel; it prefetches
 // those that lie ahead bytes further on.

@@ -2251,6 +2251,1051 @@ loop:
 	VZEROUPPER
 	RET
 
+// func groupedQ4AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4AVX512x2x2(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      64(DI), Z3
+	VMOVUPS      64(DI)(R8*1), Z4
+	MOVQ         groups+56(FP), R9
+
+loop:
+	VPBROADCASTD     44(BX), Z5
+	VMOVDQA64        Z5, Z7
+	VPBROADCASTD     44(BX)(SI*1), Z6
+	VMOVDQA64        Z6, Z8
+	VMOVDQU64        (AX), Z9
+	VPANDD           Z0, Z9, Z10
+	VMOVDQU64        (AX)(DX*1), Z11
+	VPANDD           Z0, Z11, Z12
+	VPBROADCASTD     (BX), Z13
+	VPDPBUSD         Z13, Z10, Z5
+	VPDPBUSD         Z13, Z12, Z7
+	VPBROADCASTD     (BX)(SI*1), Z13
+	VPDPBUSD         Z13, Z10, Z6
+	VPDPBUSD         Z13, Z12, Z8
+	VPSRLW           $0x04, Z9, Z9
+	VPANDD           Z0, Z9, Z9
+	VPSRLW           $0x04, Z11, Z11
+	VPANDD           Z0, Z11, Z11
+	VPBROADCASTD     16(BX), Z10
+	VPDPBUSD         Z10, Z9, Z5
+	VPDPBUSD         Z10, Z11, Z7
+	VPBROADCASTD     16(BX)(SI*1), Z10
+	VPDPBUSD         Z10, Z9, Z6
+	VPDPBUSD         Z10, Z11, Z8
+	VMOVDQU64        64(AX), Z9
+	VPANDD           Z0, Z9, Z10
+	VMOVDQU64        64(AX)(DX*1), Z11
+	VPANDD           Z0, Z11, Z12
+	VPBROADCASTD     4(BX), Z13
+	VPDPBUSD         Z13, Z10, Z5
+	VPDPBUSD         Z13, Z12, Z7
+	VPBROADCASTD     4(BX)(SI*1), Z13
+	VPDPBUSD         Z13, Z10, Z6
+	VPDPBUSD         Z13, Z12, Z8
+	VPSRLW           $0x04, Z9, Z9
+	VPANDD           Z0, Z9, Z9
+	VPSRLW           $0x04, Z11, Z11
+	VPANDD           Z0, Z11, Z11
+	VPBROADCASTD     20(BX), Z10
+	VPDPBUSD         Z10, Z9, Z5
+	VPDPBUSD         Z10, Z11, Z7
+	VPBROADCASTD     20(BX)(SI*1), Z10
+	VPDPBUSD         Z10, Z9, Z6
+	VPDPBUSD         Z10, Z11, Z8
+	VMOVDQU64        128(AX), Z9
+	VPANDD           Z0, Z9, Z10
+	VMOVDQU64        128(AX)(DX*1), Z11
+	VPANDD           Z0, Z11, Z12
+	VPBROADCASTD     8(BX), Z13
+	VPDPBUSD         Z13, Z10, Z5
+	VPDPBUSD         Z13, Z12, Z7
+	VPBROADCASTD     8(BX)(SI*1), Z13
+	VPDPBUSD         Z13, Z10, Z6
+	VPDPBUSD         Z13, Z12, Z8
+	VPSRLW           $0x04, Z9, Z9
+	VPANDD           Z0, Z9, Z9
+	VPSRLW           $0x04, Z11, Z11
+	VPANDD           Z0, Z11, Z11
+	VPBROADCASTD     24(BX), Z10
+	VPDPBUSD         Z10, Z9, Z5
+	VPDPBUSD         Z10, Z11, Z7
+	VPBROADCASTD     24(BX)(SI*1), Z10
+	VPDPBUSD         Z10, Z9, Z6
+	VPDPBUSD         Z10, Z11, Z8
+	VMOVDQU64        192(AX), Z9
+	VPANDD           Z0, Z9, Z10
+	VMOVDQU64        192(AX)(DX*1), Z11
+	VPANDD           Z0, Z11, Z12
+	VPBROADCASTD     12(BX), Z13
+	VPDPBUSD         Z13, Z10, Z5
+	VPDPBUSD         Z13, Z12, Z7
+	VPBROADCASTD     12(BX)(SI*1), Z13
+	VPDPBUSD         Z13, Z10, Z6
+	VPDPBUSD         Z13, Z12, Z8
+	VPSRLW           $0x04, Z9, Z9
+	VPANDD           Z0, Z9, Z9
+	VPSRLW           $0x04, Z11, Z11
+	VPANDD           Z0, Z11, Z11
+	VPBROADCASTD     28(BX), Z10
+	VPDPBUSD         Z10, Z9, Z5
+	VPDPBUSD         Z10, Z11, Z7
+	VPBROADCASTD     28(BX)(SI*1), Z10
+	VPDPBUSD         Z10, Z9, Z6
+	VPDPBUSD         Z10, Z11, Z8
+	VCVTPH2PS        (CX), Z9
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z9, Z5, Z5
+	VFMADD231PS.BCST 32(BX), Z5, Z1
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z9, Z6, Z6
+	VFMADD231PS.BCST 32(BX)(SI*1), Z6, Z2
+	VCVTPH2PS        (CX)(DX*1), Z5
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST 32(BX), Z7, Z3
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD231PS.BCST 32(BX)(SI*1), Z8, Z4
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, 64(DI)
+	VMOVUPS          Z4, 64(DI)(R8*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4AVX512x2x3(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      64(DI), Z4
+	VMOVUPS      64(DI)(R8*1), Z5
+	VMOVUPS      64(DI)(R8*2), Z6
+	MOVQ         groups+56(FP), R9
+
+loop:
+	VPBROADCASTD     44(BX), Z7
+	VMOVDQA64        Z7, Z10
+	VPBROADCASTD     44(BX)(SI*1), Z8
+	VMOVDQA64        Z8, Z11
+	VPBROADCASTD     44(BX)(SI*2), Z9
+	VMOVDQA64        Z9, Z12
+	VMOVDQU64        (AX), Z13
+	VPANDD           Z0, Z13, Z14
+	VMOVDQU64        (AX)(DX*1), Z15
+	VPANDD           Z0, Z15, Z16
+	VPBROADCASTD     (BX), Z17
+	VPDPBUSD         Z17, Z14, Z7
+	VPDPBUSD         Z17, Z16, Z10
+	VPBROADCASTD     (BX)(SI*1), Z17
+	VPDPBUSD         Z17, Z14, Z8
+	VPDPBUSD         Z17, Z16, Z11
+	VPBROADCASTD     (BX)(SI*2), Z17
+	VPDPBUSD         Z17, Z14, Z9
+	VPDPBUSD         Z17, Z16, Z12
+	VPSRLW           $0x04, Z13, Z13
+	VPANDD           Z0, Z13, Z13
+	VPSRLW           $0x04, Z15, Z15
+	VPANDD           Z0, Z15, Z15
+	VPBROADCASTD     16(BX), Z14
+	VPDPBUSD         Z14, Z13, Z7
+	VPDPBUSD         Z14, Z15, Z10
+	VPBROADCASTD     16(BX)(SI*1), Z14
+	VPDPBUSD         Z14, Z13, Z8
+	VPDPBUSD         Z14, Z15, Z11
+	VPBROADCASTD     16(BX)(SI*2), Z14
+	VPDPBUSD         Z14, Z13, Z9
+	VPDPBUSD         Z14, Z15, Z12
+	VMOVDQU64        64(AX), Z13
+	VPANDD           Z0, Z13, Z14
+	VMOVDQU64        64(AX)(DX*1), Z15
+	VPANDD           Z0, Z15, Z16
+	VPBROADCASTD     4(BX), Z17
+	VPDPBUSD         Z17, Z14, Z7
+	VPDPBUSD         Z17, Z16, Z10
+	VPBROADCASTD     4(BX)(SI*1), Z17
+	VPDPBUSD         Z17, Z14, Z8
+	VPDPBUSD         Z17, Z16, Z11
+	VPBROADCASTD     4(BX)(SI*2), Z17
+	VPDPBUSD         Z17, Z14, Z9
+	VPDPBUSD         Z17, Z16, Z12
+	VPSRLW           $0x04, Z13, Z13
+	VPANDD           Z0, Z13, Z13
+	VPSRLW           $0x04, Z15, Z15
+	VPANDD           Z0, Z15, Z15
+	VPBROADCASTD     20(BX), Z14
+	VPDPBUSD         Z14, Z13, Z7
+	VPDPBUSD         Z14, Z15, Z10
+	VPBROADCASTD     20(BX)(SI*1), Z14
+	VPDPBUSD         Z14, Z13, Z8
+	VPDPBUSD         Z14, Z15, Z11
+	VPBROADCASTD     20(BX)(SI*2), Z14
+	VPDPBUSD         Z14, Z13, Z9
+	VPDPBUSD         Z14, Z15, Z12
+	VMOVDQU64        128(AX), Z13
+	VPANDD           Z0, Z13, Z14
+	VMOVDQU64        128(AX)(DX*1), Z15
+	VPANDD           Z0, Z15, Z16
+	VPBROADCASTD     8(BX), Z17
+	VPDPBUSD         Z17, Z14, Z7
+	VPDPBUSD         Z17, Z16, Z10
+	VPBROADCASTD     8(BX)(SI*1), Z17
+	VPDPBUSD         Z17, Z14, Z8
+	VPDPBUSD         Z17, Z16, Z11
+	VPBROADCASTD     8(BX)(SI*2), Z17
+	VPDPBUSD         Z17, Z14, Z9
+	VPDPBUSD         Z17, Z16, Z12
+	VPSRLW           $0x04, Z13, Z13
+	VPANDD           Z0, Z13, Z13
+	VPSRLW           $0x04, Z15, Z15
+	VPANDD           Z0, Z15, Z15
+	VPBROADCASTD     24(BX), Z14
+	VPDPBUSD         Z14, Z13, Z7
+	VPDPBUSD         Z14, Z15, Z10
+	VPBROADCASTD     24(BX)(SI*1), Z14
+	VPDPBUSD         Z14, Z13, Z8
+	VPDPBUSD         Z14, Z15, Z11
+	VPBROADCASTD     24(BX)(SI*2), Z14
+	VPDPBUSD         Z14, Z13, Z9
+	VPDPBUSD         Z14, Z15, Z12
+	VMOVDQU64        192(AX), Z13
+	VPANDD           Z0, Z13, Z14
+	VMOVDQU64        192(AX)(DX*1), Z15
+	VPANDD           Z0, Z15, Z16
+	VPBROADCASTD     12(BX), Z17
+	VPDPBUSD         Z17, Z14, Z7
+	VPDPBUSD         Z17, Z16, Z10
+	VPBROADCASTD     12(BX)(SI*1), Z17
+	VPDPBUSD         Z17, Z14, Z8
+	VPDPBUSD         Z17, Z16, Z11
+	VPBROADCASTD     12(BX)(SI*2), Z17
+	VPDPBUSD         Z17, Z14, Z9
+	VPDPBUSD         Z17, Z16, Z12
+	VPSRLW           $0x04, Z13, Z13
+	VPANDD           Z0, Z13, Z13
+	VPSRLW           $0x04, Z15, Z15
+	VPANDD           Z0, Z15, Z15
+	VPBROADCASTD     28(BX), Z14
+	VPDPBUSD         Z14, Z13, Z7
+	VPDPBUSD         Z14, Z15, Z10
+	VPBROADCASTD     28(BX)(SI*1), Z14
+	VPDPBUSD         Z14, Z13, Z8
+	VPDPBUSD         Z14, Z15, Z11
+	VPBROADCASTD     28(BX)(SI*2), Z14
+	VPDPBUSD         Z14, Z13, Z9
+	VPDPBUSD         Z14, Z15, Z12
+	VCVTPH2PS        (CX), Z13
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z13, Z7, Z7
+	VFMADD231PS.BCST 32(BX), Z7, Z1
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z13, Z8, Z8
+	VFMADD231PS.BCST 32(BX)(SI*1), Z8, Z2
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z13, Z9, Z9
+	VFMADD231PS.BCST 32(BX)(SI*2), Z9, Z3
+	VCVTPH2PS        (CX)(DX*1), Z7
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST 32(BX), Z10, Z4
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z7, Z11, Z11
+	VFMADD231PS.BCST 32(BX)(SI*1), Z11, Z5
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z7, Z12, Z12
+	VFMADD231PS.BCST 32(BX)(SI*2), Z12, Z6
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, (DI)(R8*2)
+	VMOVUPS          Z4, 64(DI)
+	VMOVUPS          Z5, 64(DI)(R8*1)
+	VMOVUPS          Z6, 64(DI)(R8*2)
+	VZEROUPPER
+	RET
+
+// func groupedQ4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4AVX512x2x4(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      64(R8), Z5
+	VMOVUPS      64(R8)(R9*1), Z6
+	VMOVUPS      64(R8)(R9*2), Z7
+	VMOVUPS      64(R10), Z8
+	MOVQ         groups+56(FP), R11
+
+loop:
+	VPBROADCASTD     44(BX), Z9
+	VMOVDQA64        Z9, Z13
+	VPBROADCASTD     44(BX)(SI*1), Z10
+	VMOVDQA64        Z10, Z14
+	VPBROADCASTD     44(BX)(SI*2), Z11
+	VMOVDQA64        Z11, Z15
+	VPBROADCASTD     44(DI), Z12
+	VMOVDQA64        Z12, Z16
+	VMOVDQU64        (AX), Z17
+	VPANDD           Z0, Z17, Z18
+	VMOVDQU64        (AX)(DX*1), Z19
+	VPANDD           Z0, Z19, Z20
+	VPBROADCASTD     (BX), Z21
+	VPDPBUSD         Z21, Z18, Z9
+	VPDPBUSD         Z21, Z20, Z13
+	VPBROADCASTD     (BX)(SI*1), Z21
+	VPDPBUSD         Z21, Z18, Z10
+	VPDPBUSD         Z21, Z20, Z14
+	VPBROADCASTD     (BX)(SI*2), Z21
+	VPDPBUSD         Z21, Z18, Z11
+	VPDPBUSD         Z21, Z20, Z15
+	VPBROADCASTD     (DI), Z21
+	VPDPBUSD         Z21, Z18, Z12
+	VPDPBUSD         Z21, Z20, Z16
+	VPSRLW           $0x04, Z17, Z17
+	VPANDD           Z0, Z17, Z17
+	VPSRLW           $0x04, Z19, Z19
+	VPANDD           Z0, Z19, Z19
+	VPBROADCASTD     16(BX), Z18
+	VPDPBUSD         Z18, Z17, Z9
+	VPDPBUSD         Z18, Z19, Z13
+	VPBROADCASTD     16(BX)(SI*1), Z18
+	VPDPBUSD         Z18, Z17, Z10
+	VPDPBUSD         Z18, Z19, Z14
+	VPBROADCASTD     16(BX)(SI*2), Z18
+	VPDPBUSD         Z18, Z17, Z11
+	VPDPBUSD         Z18, Z19, Z15
+	VPBROADCASTD     16(DI), Z18
+	VPDPBUSD         Z18, Z17, Z12
+	VPDPBUSD         Z18, Z19, Z16
+	VMOVDQU64        64(AX), Z17
+	VPANDD           Z0, Z17, Z18
+	VMOVDQU64        64(AX)(DX*1), Z19
+	VPANDD           Z0, Z19, Z20
+	VPBROADCASTD     4(BX), Z21
+	VPDPBUSD         Z21, Z18, Z9
+	VPDPBUSD         Z21, Z20, Z13
+	VPBROADCASTD     4(BX)(SI*1), Z21
+	VPDPBUSD         Z21, Z18, Z10
+	VPDPBUSD         Z21, Z20, Z14
+	VPBROADCASTD     4(BX)(SI*2), Z21
+	VPDPBUSD         Z21, Z18, Z11
+	VPDPBUSD         Z21, Z20, Z15
+	VPBROADCASTD     4(DI), Z21
+	VPDPBUSD         Z21, Z18, Z12
+	VPDPBUSD         Z21, Z20, Z16
+	VPSRLW           $0x04, Z17, Z17
+	VPANDD           Z0, Z17, Z17
+	VPSRLW           $0x04, Z19, Z19
+	VPANDD           Z0, Z19, Z19
+	VPBROADCASTD     20(BX), Z18
+	VPDPBUSD         Z18, Z17, Z9
+	VPDPBUSD         Z18, Z19, Z13
+	VPBROADCASTD     20(BX)(SI*1), Z18
+	VPDPBUSD         Z18, Z17, Z10
+	VPDPBUSD         Z18, Z19, Z14
+	VPBROADCASTD     20(BX)(SI*2), Z18
+	VPDPBUSD         Z18, Z17, Z11
+	VPDPBUSD         Z18, Z19, Z15
+	VPBROADCASTD     20(DI), Z18
+	VPDPBUSD         Z18, Z17, Z12
+	VPDPBUSD         Z18, Z19, Z16
+	VMOVDQU64        128(AX), Z17
+	VPANDD           Z0, Z17, Z18
+	VMOVDQU64        128(AX)(DX*1), Z19
+	VPANDD           Z0, Z19, Z20
+	VPBROADCASTD     8(BX), Z21
+	VPDPBUSD         Z21, Z18, Z9
+	VPDPBUSD         Z21, Z20, Z13
+	VPBROADCASTD     8(BX)(SI*1), Z21
+	VPDPBUSD         Z21, Z18, Z10
+	VPDPBUSD         Z21, Z20, Z14
+	VPBROADCASTD     8(BX)(SI*2), Z21
+	VPDPBUSD         Z21, Z18, Z11
+	VPDPBUSD         Z21, Z20, Z15
+	VPBROADCASTD     8(DI), Z21
+	VPDPBUSD         Z21, Z18, Z12
+	VPDPBUSD         Z21, Z20, Z16
+	VPSRLW           $0x04, Z17, Z17
+	VPANDD           Z0, Z17, Z17
+	VPSRLW           $0x04, Z19, Z19
+	VPANDD           Z0, Z19, Z19
+	VPBROADCASTD     24(BX), Z18
+	VPDPBUSD         Z18, Z17, Z9
+	VPDPBUSD         Z18, Z19, Z13
+	VPBROADCASTD     24(BX)(SI*1), Z18
+	VPDPBUSD         Z18, Z17, Z10
+	VPDPBUSD         Z18, Z19, Z14
+	VPBROADCASTD     24(BX)(SI*2), Z18
+	VPDPBUSD         Z18, Z17, Z11
+	VPDPBUSD         Z18, Z19, Z15
+	VPBROADCASTD     24(DI), Z18
+	VPDPBUSD         Z18, Z17, Z12
+	VPDPBUSD         Z18, Z19, Z16
+	VMOVDQU64        192(AX), Z17
+	VPANDD           Z0, Z17, Z18
+	VMOVDQU64        192(AX)(DX*1), Z19
+	VPANDD           Z0, Z19, Z20
+	VPBROADCASTD     12(BX), Z21
+	VPDPBUSD         Z21, Z18, Z9
+	VPDPBUSD         Z21, Z20, Z13
+	VPBROADCASTD     12(BX)(SI*1), Z21
+	VPDPBUSD         Z21, Z18, Z10
+	VPDPBUSD         Z21, Z20, Z14
+	VPBROADCASTD     12(BX)(SI*2), Z21
+	VPDPBUSD         Z21, Z18, Z11
+	VPDPBUSD         Z21, Z20, Z15
+	VPBROADCASTD     12(DI), Z21
+	VPDPBUSD         Z21, Z18, Z12
+	VPDPBUSD         Z21, Z20, Z16
+	VPSRLW           $0x04, Z17, Z17
+	VPANDD           Z0, Z17, Z17
+	VPSRLW           $0x04, Z19, Z19
+	VPANDD           Z0, Z19, Z19
+	VPBROADCASTD     28(BX), Z18
+	VPDPBUSD         Z18, Z17, Z9
+	VPDPBUSD         Z18, Z19, Z13
+	VPBROADCASTD     28(BX)(SI*1), Z18
+	VPDPBUSD         Z18, Z17, Z10
+	VPDPBUSD         Z18, Z19, Z14
+	VPBROADCASTD     28(BX)(SI*2), Z18
+	VPDPBUSD         Z18, Z17, Z11
+	VPDPBUSD         Z18, Z19, Z15
+	VPBROADCASTD     28(DI), Z18
+	VPDPBUSD         Z18, Z17, Z12
+	VPDPBUSD         Z18, Z19, Z16
+	VCVTPH2PS        (CX), Z17
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z17, Z9, Z9
+	VFMADD231PS.BCST 32(BX), Z9, Z1
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z17, Z10, Z10
+	VFMADD231PS.BCST 32(BX)(SI*1), Z10, Z2
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z17, Z11, Z11
+	VFMADD231PS.BCST 32(BX)(SI*2), Z11, Z3
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z17, Z12, Z12
+	VFMADD231PS.BCST 32(DI), Z12, Z4
+	VCVTPH2PS        (CX)(DX*1), Z9
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z9, Z13, Z13
+	VFMADD231PS.BCST 32(BX), Z13, Z5
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z9, Z14, Z14
+	VFMADD231PS.BCST 32(BX)(SI*1), Z14, Z6
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z9, Z15, Z15
+	VFMADD231PS.BCST 32(BX)(SI*2), Z15, Z7
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z9, Z16, Z16
+	VFMADD231PS.BCST 32(DI), Z16, Z8
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, CX
+	DECQ             R11
+	JNE              loop
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, 64(R8)
+	VMOVUPS          Z6, 64(R8)(R9*1)
+	VMOVUPS          Z7, 64(R8)(R9*2)
+	VMOVUPS          Z8, 64(R10)
+	VZEROUPPER
+	RET
+
+// func groupedQ4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4AVX512x2x5(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      64(R8), Z6
+	VMOVUPS      64(R8)(R9*1), Z7
+	VMOVUPS      64(R8)(R9*2), Z8
+	VMOVUPS      64(R10), Z9
+	VMOVUPS      64(R10)(R9*1), Z10
+	MOVQ         groups+56(FP), R11
+
+loop:
+	VPBROADCASTD     44(BX), Z11
+	VMOVDQA64        Z11, Z16
+	VPBROADCASTD     44(BX)(SI*1), Z12
+	VMOVDQA64        Z12, Z17
+	VPBROADCASTD     44(BX)(SI*2), Z13
+	VMOVDQA64        Z13, Z18
+	VPBROADCASTD     44(DI), Z14
+	VMOVDQA64        Z14, Z19
+	VPBROADCASTD     44(DI)(SI*1), Z15
+	VMOVDQA64        Z15, Z20
+	VMOVDQU64        (AX), Z21
+	VPANDD           Z0, Z21, Z22
+	VMOVDQU64        (AX)(DX*1), Z23
+	VPANDD           Z0, Z23, Z24
+	VPBROADCASTD     (BX), Z25
+	VPDPBUSD         Z25, Z22, Z11
+	VPDPBUSD         Z25, Z24, Z16
+	VPBROADCASTD     (BX)(SI*1), Z25
+	VPDPBUSD         Z25, Z22, Z12
+	VPDPBUSD         Z25, Z24, Z17
+	VPBROADCASTD     (BX)(SI*2), Z25
+	VPDPBUSD         Z25, Z22, Z13
+	VPDPBUSD         Z25, Z24, Z18
+	VPBROADCASTD     (DI), Z25
+	VPDPBUSD         Z25, Z22, Z14
+	VPDPBUSD         Z25, Z24, Z19
+	VPBROADCASTD     (DI)(SI*1), Z25
+	VPDPBUSD         Z25, Z22, Z15
+	VPDPBUSD         Z25, Z24, Z20
+	VPSRLW           $0x04, Z21, Z21
+	VPANDD           Z0, Z21, Z21
+	VPSRLW           $0x04, Z23, Z23
+	VPANDD           Z0, Z23, Z23
+	VPBROADCASTD     16(BX), Z22
+	VPDPBUSD         Z22, Z21, Z11
+	VPDPBUSD         Z22, Z23, Z16
+	VPBROADCASTD     16(BX)(SI*1), Z22
+	VPDPBUSD         Z22, Z21, Z12
+	VPDPBUSD         Z22, Z23, Z17
+	VPBROADCASTD     16(BX)(SI*2), Z22
+	VPDPBUSD         Z22, Z21, Z13
+	VPDPBUSD         Z22, Z23, Z18
+	VPBROADCASTD     16(DI), Z22
+	VPDPBUSD         Z22, Z21, Z14
+	VPDPBUSD         Z22, Z23, Z19
+	VPBROADCASTD     16(DI)(SI*1), Z22
+	VPDPBUSD         Z22, Z21, Z15
+	VPDPBUSD         Z22, Z23, Z20
+	VMOVDQU64        64(AX), Z21
+	VPANDD           Z0, Z21, Z22
+	VMOVDQU64        64(AX)(DX*1), Z23
+	VPANDD           Z0, Z23, Z24
+	VPBROADCASTD     4(BX), Z25
+	VPDPBUSD         Z25, Z22, Z11
+	VPDPBUSD         Z25, Z24, Z16
+	VPBROADCASTD     4(BX)(SI*1), Z25
+	VPDPBUSD         Z25, Z22, Z12
+	VPDPBUSD         Z25, Z24, Z17
+	VPBROADCASTD     4(BX)(SI*2), Z25
+	VPDPBUSD         Z25, Z22, Z13
+	VPDPBUSD         Z25, Z24, Z18
+	VPBROADCASTD     4(DI), Z25
+	VPDPBUSD         Z25, Z22, Z14
+	VPDPBUSD         Z25, Z24, Z19
+	VPBROADCASTD     4(DI)(SI*1), Z25
+	VPDPBUSD         Z25, Z22, Z15
+	VPDPBUSD         Z25, Z24, Z20
+	VPSRLW           $0x04, Z21, Z21
+	VPANDD           Z0, Z21, Z21
+	VPSRLW           $0x04, Z23, Z23
+	VPANDD           Z0, Z23, Z23
+	VPBROADCASTD     20(BX), Z22
+	VPDPBUSD         Z22, Z21, Z11
+	VPDPBUSD         Z22, Z23, Z16
+	VPBROADCASTD     20(BX)(SI*1), Z22
+	VPDPBUSD         Z22, Z21, Z12
+	VPDPBUSD         Z22, Z23, Z17
+	VPBROADCASTD     20(BX)(SI*2), Z22
+	VPDPBUSD         Z22, Z21, Z13
+	VPDPBUSD         Z22, Z23, Z18
+	VPBROADCASTD     20(DI), Z22
+	VPDPBUSD         Z22, Z21, Z14
+	VPDPBUSD         Z22, Z23, Z19
+	VPBROADCASTD     20(DI)(SI*1), Z22
+	VPDPBUSD         Z22, Z21, Z15
+	VPDPBUSD         Z22, Z23, Z20
+	VMOVDQU64        128(AX), Z21
+	VPANDD           Z0, Z21, Z22
+	VMOVDQU64        128(AX)(DX*1), Z23
+	VPANDD           Z0, Z23, Z24
+	VPBROADCASTD     8(BX), Z25
+	VPDPBUSD         Z25, Z22, Z11
+	VPDPBUSD         Z25, Z24, Z16
+	VPBROADCASTD     8(BX)(SI*1), Z25
+	VPDPBUSD         Z25, Z22, Z12
+	VPDPBUSD         Z25, Z24, Z17
+	VPBROADCASTD     8(BX)(SI*2), Z25
+	VPDPBUSD         Z25, Z22, Z13
+	VPDPBUSD         Z25, Z24, Z18
+	VPBROADCASTD     8(DI), Z25
+	VPDPBUSD         Z25, Z22, Z14
+	VPDPBUSD         Z25, Z24, Z19
+	VPBROADCASTD     8(DI)(SI*1), Z25
+	VPDPBUSD         Z25, Z22, Z15
+	VPDPBUSD         Z25, Z24, Z20
+	VPSRLW           $0x04, Z21, Z21
+	VPANDD           Z0, Z21, Z21
+	VPSRLW           $0x04, Z23, Z23
+	VPANDD           Z0, Z23, Z23
+	VPBROADCASTD     24(BX), Z22
+	VPDPBUSD         Z22, Z21, Z11
+	VPDPBUSD         Z22, Z23, Z16
+	VPBROADCASTD     24(BX)(SI*1), Z22
+	VPDPBUSD         Z22, Z21, Z12
+	VPDPBUSD         Z22, Z23, Z17
+	VPBROADCASTD     24(BX)(SI*2), Z22
+	VPDPBUSD         Z22, Z21, Z13
+	VPDPBUSD         Z22, Z23, Z18
+	VPBROADCASTD     24(DI), Z22
+	VPDPBUSD         Z22, Z21, Z14
+	VPDPBUSD         Z22, Z23, Z19
+	VPBROADCASTD     24(DI)(SI*1), Z22
+	VPDPBUSD         Z22, Z21, Z15
+	VPDPBUSD         Z22, Z23, Z20
+	VMOVDQU64        192(AX), Z21
+	VPANDD           Z0, Z21, Z22
+	VMOVDQU64        192(AX)(DX*1), Z23
+	VPANDD           Z0, Z23, Z24
+	VPBROADCASTD     12(BX), Z25
+	VPDPBUSD         Z25, Z22, Z11
+	VPDPBUSD         Z25, Z24, Z16
+	VPBROADCASTD     12(BX)(SI*1), Z25
+	VPDPBUSD         Z25, Z22, Z12
+	VPDPBUSD         Z25, Z24, Z17
+	VPBROADCASTD     12(BX)(SI*2), Z25
+	VPDPBUSD         Z25, Z22, Z13
+	VPDPBUSD         Z25, Z24, Z18
+	VPBROADCASTD     12(DI), Z25
+	VPDPBUSD         Z25, Z22, Z14
+	VPDPBUSD         Z25, Z24, Z19
+	VPBROADCASTD     12(DI)(SI*1), Z25
+	VPDPBUSD         Z25, Z22, Z15
+	VPDPBUSD         Z25, Z24, Z20
+	VPSRLW           $0x04, Z21, Z21
+	VPANDD           Z0, Z21, Z21
+	VPSRLW           $0x04, Z23, Z23
+	VPANDD           Z0, Z23, Z23
+	VPBROADCASTD     28(BX), Z22
+	VPDPBUSD         Z22, Z21, Z11
+	VPDPBUSD         Z22, Z23, Z16
+	VPBROADCASTD     28(BX)(SI*1), Z22
+	VPDPBUSD         Z22, Z21, Z12
+	VPDPBUSD         Z22, Z23, Z17
+	VPBROADCASTD     28(BX)(SI*2), Z22
+	VPDPBUSD         Z22, Z21, Z13
+	VPDPBUSD         Z22, Z23, Z18
+	VPBROADCASTD     28(DI), Z22
+	VPDPBUSD         Z22, Z21, Z14
+	VPDPBUSD         Z22, Z23, Z19
+	VPBROADCASTD     28(DI)(SI*1), Z22
+	VPDPBUSD         Z22, Z21, Z15
+	VPDPBUSD         Z22, Z23, Z20
+	VCVTPH2PS        (CX), Z21
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z21, Z11, Z11
+	VFMADD231PS.BCST 32(BX), Z11, Z1
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z21, Z12, Z12
+	VFMADD231PS.BCST 32(BX)(SI*1), Z12, Z2
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z21, Z13, Z13
+	VFMADD231PS.BCST 32(BX)(SI*2), Z13, Z3
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z21, Z14, Z14
+	VFMADD231PS.BCST 32(DI), Z14, Z4
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z21, Z15, Z15
+	VFMADD231PS.BCST 32(DI)(SI*1), Z15, Z5
+	VCVTPH2PS        (CX)(DX*1), Z11
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z11, Z16, Z16
+	VFMADD231PS.BCST 32(BX), Z16, Z6
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z11, Z17, Z17
+	VFMADD231PS.BCST 32(BX)(SI*1), Z17, Z7
+	VCVTDQ2PS        Z18, Z18
+	VMULPS           Z11, Z18, Z18
+	VFMADD231PS.BCST 32(BX)(SI*2), Z18, Z8
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z11, Z19, Z19
+	VFMADD231PS.BCST 32(DI), Z19, Z9
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z11, Z20, Z20
+	VFMADD231PS.BCST 32(DI)(SI*1), Z20, Z10
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, CX
+	DECQ             R11
+	JNE              loop
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, (R10)(R9*1)
+	VMOVUPS          Z6, 64(R8)
+	VMOVUPS          Z7, 64(R8)(R9*1)
+	VMOVUPS          Z8, 64(R8)(R9*2)
+	VMOVUPS          Z9, 64(R10)
+	VMOVUPS          Z10, 64(R10)(R9*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4AVX512x2x6(SB), NOSPLIT, $0-64
+	// groupedQ4AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      64(R8)(R9*1), Z8
+	VMOVUPS      64(R8)(R9*2), Z9
+	VMOVUPS      64(R10), Z10
+	VMOVUPS      64(R10)(R9*1), Z11
+	VMOVUPS      64(R10)(R9*2), Z12
+	MOVQ         groups+56(FP), R11
+
+loop:
+	VPBROADCASTD     44(BX), Z13
+	VMOVDQA64        Z13, Z19
+	VPBROADCASTD     44(BX)(SI*1), Z14
+	VMOVDQA64        Z14, Z20
+	VPBROADCASTD     44(BX)(SI*2), Z15
+	VMOVDQA64        Z15, Z21
+	VPBROADCASTD     44(DI), Z16
+	VMOVDQA64        Z16, Z22
+	VPBROADCASTD     44(DI)(SI*1), Z17
+	VMOVDQA64        Z17, Z23
+	VPBROADCASTD     44(DI)(SI*2), Z18
+	VMOVDQA64        Z18, Z24
+	VMOVDQU64        (AX), Z25
+	VPANDD           Z0, Z25, Z26
+	VMOVDQU64        (AX)(DX*1), Z27
+	VPANDD           Z0, Z27, Z28
+	VPBROADCASTD     (BX), Z29
+	VPDPBUSD         Z29, Z26, Z13
+	VPDPBUSD         Z29, Z28, Z19
+	VPBROADCASTD     (BX)(SI*1), Z29
+	VPDPBUSD         Z29, Z26, Z14
+	VPDPBUSD         Z29, Z28, Z20
+	VPBROADCASTD     (BX)(SI*2), Z29
+	VPDPBUSD         Z29, Z26, Z15
+	VPDPBUSD         Z29, Z28, Z21
+	VPBROADCASTD     (DI), Z29
+	VPDPBUSD         Z29, Z26, Z16
+	VPDPBUSD         Z29, Z28, Z22
+	VPBROADCASTD     (DI)(SI*1), Z29
+	VPDPBUSD         Z29, Z26, Z17
+	VPDPBUSD         Z29, Z28, Z23
+	VPBROADCASTD     (DI)(SI*2), Z29
+	VPDPBUSD         Z29, Z26, Z18
+	VPDPBUSD         Z29, Z28, Z24
+	VPSRLW           $0x04, Z25, Z25
+	VPANDD           Z0, Z25, Z25
+	VPSRLW           $0x04, Z27, Z27
+	VPANDD           Z0, Z27, Z27
+	VPBROADCASTD     16(BX), Z26
+	VPDPBUSD         Z26, Z25, Z13
+	VPDPBUSD         Z26, Z27, Z19
+	VPBROADCASTD     16(BX)(SI*1), Z26
+	VPDPBUSD         Z26, Z25, Z14
+	VPDPBUSD         Z26, Z27, Z20
+	VPBROADCASTD     16(BX)(SI*2), Z26
+	VPDPBUSD         Z26, Z25, Z15
+	VPDPBUSD         Z26, Z27, Z21
+	VPBROADCASTD     16(DI), Z26
+	VPDPBUSD         Z26, Z25, Z16
+	VPDPBUSD         Z26, Z27, Z22
+	VPBROADCASTD     16(DI)(SI*1), Z26
+	VPDPBUSD         Z26, Z25, Z17
+	VPDPBUSD         Z26, Z27, Z23
+	VPBROADCASTD     16(DI)(SI*2), Z26
+	VPDPBUSD         Z26, Z25, Z18
+	VPDPBUSD         Z26, Z27, Z24
+	VMOVDQU64        64(AX), Z25
+	VPANDD           Z0, Z25, Z26
+	VMOVDQU64        64(AX)(DX*1), Z27
+	VPANDD           Z0, Z27, Z28
+	VPBROADCASTD     4(BX), Z29
+	VPDPBUSD         Z29, Z26, Z13
+	VPDPBUSD         Z29, Z28, Z19
+	VPBROADCASTD     4(BX)(SI*1), Z29
+	VPDPBUSD         Z29, Z26, Z14
+	VPDPBUSD         Z29, Z28, Z20
+	VPBROADCASTD     4(BX)(SI*2), Z29
+	VPDPBUSD         Z29, Z26, Z15
+	VPDPBUSD         Z29, Z28, Z21
+	VPBROADCASTD     4(DI), Z29
+	VPDPBUSD         Z29, Z26, Z16
+	VPDPBUSD         Z29, Z28, Z22
+	VPBROADCASTD     4(DI)(SI*1), Z29
+	VPDPBUSD         Z29, Z26, Z17
+	VPDPBUSD         Z29, Z28, Z23
+	VPBROADCASTD     4(DI)(SI*2), Z29
+	VPDPBUSD         Z29, Z26, Z18
+	VPDPBUSD         Z29, Z28, Z24
+	VPSRLW           $0x04, Z25, Z25
+	VPANDD           Z0, Z25, Z25
+	VPSRLW           $0x04, Z27, Z27
+	VPANDD           Z0, Z27, Z27
+	VPBROADCASTD     20(BX), Z26
+	VPDPBUSD         Z26, Z25, Z13
+	VPDPBUSD         Z26, Z27, Z19
+	VPBROADCASTD     20(BX)(SI*1), Z26
+	VPDPBUSD         Z26, Z25, Z14
+	VPDPBUSD         Z26, Z27, Z20
+	VPBROADCASTD     20(BX)(SI*2), Z26
+	VPDPBUSD         Z26, Z25, Z15
+	VPDPBUSD         Z26, Z27, Z21
+	VPBROADCASTD     20(DI), Z26
+	VPDPBUSD         Z26, Z25, Z16
+	VPDPBUSD         Z26, Z27, Z22
+	VPBROADCASTD     20(DI)(SI*1), Z26
+	VPDPBUSD         Z26, Z25, Z17
+	VPDPBUSD         Z26, Z27, Z23
+	VPBROADCASTD     20(DI)(SI*2), Z26
+	VPDPBUSD         Z26, Z25, Z18
+	VPDPBUSD         Z26, Z27, Z24
+	VMOVDQU64        128(AX), Z25
+	VPANDD           Z0, Z25, Z26
+	VMOVDQU64        128(AX)(DX*1), Z27
+	VPANDD           Z0, Z27, Z28
+	VPBROADCASTD     8(BX), Z29
+	VPDPBUSD         Z29, Z26, Z13
+	VPDPBUSD         Z29, Z28, Z19
+	VPBROADCASTD     8(BX)(SI*1), Z29
+	VPDPBUSD         Z29, Z26, Z14
+	VPDPBUSD         Z29, Z28, Z20
+	VPBROADCASTD     8(BX)(SI*2), Z29
+	VPDPBUSD         Z29, Z26, Z15
+	VPDPBUSD         Z29, Z28, Z21
+	VPBROADCASTD     8(DI), Z29
+	VPDPBUSD         Z29, Z26, Z16
+	VPDPBUSD         Z29, Z28, Z22
+	VPBROADCASTD     8(DI)(SI*1), Z29
+	VPDPBUSD         Z29, Z26, Z17
+	VPDPBUSD         Z29, Z28, Z23
+	VPBROADCASTD     8(DI)(SI*2), Z29
+	VPDPBUSD         Z29, Z26, Z18
+	VPDPBUSD         Z29, Z28, Z24
+	VPSRLW           $0x04, Z25, Z25
+	VPANDD           Z0, Z25, Z25
+	VPSRLW           $0x04, Z27, Z27
+	VPANDD           Z0, Z27, Z27
+	VPBROADCASTD     24(BX), Z26
+	VPDPBUSD         Z26, Z25, Z13
+	VPDPBUSD         Z26, Z27, Z19
+	VPBROADCASTD     24(BX)(SI*1), Z26
+	VPDPBUSD         Z26, Z25, Z14
+	VPDPBUSD         Z26, Z27, Z20
+	VPBROADCASTD     24(BX)(SI*2), Z26
+	VPDPBUSD         Z26, Z25, Z15
+	VPDPBUSD         Z26, Z27, Z21
+	VPBROADCASTD     24(DI), Z26
+	VPDPBUSD         Z26, Z25, Z16
+	VPDPBUSD         Z26, Z27, Z22
+	VPBROADCASTD     24(DI)(SI*1), Z26
+	VPDPBUSD         Z26, Z25, Z17
+	VPDPBUSD         Z26, Z27, Z23
+	VPBROADCASTD     24(DI)(SI*2), Z26
+	VPDPBUSD         Z26, Z25, Z18
+	VPDPBUSD         Z26, Z27, Z24
+	VMOVDQU64        192(AX), Z25
+	VPANDD           Z0, Z25, Z26
+	VMOVDQU64        192(AX)(DX*1), Z27
+	VPANDD           Z0, Z27, Z28
+	VPBROADCASTD     12(BX), Z29
+	VPDPBUSD         Z29, Z26, Z13
+	VPDPBUSD         Z29, Z28, Z19
+	VPBROADCASTD     12(BX)(SI*1), Z29
+	VPDPBUSD         Z29, Z26, Z14
+	VPDPBUSD         Z29, Z28, Z20
+	VPBROADCASTD     12(BX)(SI*2), Z29
+	VPDPBUSD         Z29, Z26, Z15
+	VPDPBUSD         Z29, Z28, Z21
+	VPBROADCASTD     12(DI), Z29
+	VPDPBUSD         Z29, Z26, Z16
+	VPDPBUSD         Z29, Z28, Z22
+	VPBROADCASTD     12(DI)(SI*1), Z29
+	VPDPBUSD         Z29, Z26, Z17
+	VPDPBUSD         Z29, Z28, Z23
+	VPBROADCASTD     12(DI)(SI*2), Z29
+	VPDPBUSD         Z29, Z26, Z18
+	VPDPBUSD         Z29, Z28, Z24
+	VPSRLW           $0x04, Z25, Z25
+	VPANDD           Z0, Z25, Z25
+	VPSRLW           $0x04, Z27, Z27
+	VPANDD           Z0, Z27, Z27
+	VPBROADCASTD     28(BX), Z26
+	VPDPBUSD         Z26, Z25, Z13
+	VPDPBUSD         Z26, Z27, Z19
+	VPBROADCASTD     28(BX)(SI*1), Z26
+	VPDPBUSD         Z26, Z25, Z14
+	VPDPBUSD         Z26, Z27, Z20
+	VPBROADCASTD     28(BX)(SI*2), Z26
+	VPDPBUSD         Z26, Z25, Z15
+	VPDPBUSD         Z26, Z27, Z21
+	VPBROADCASTD     28(DI), Z26
+	VPDPBUSD         Z26, Z25, Z16
+	VPDPBUSD         Z26, Z27, Z22
+	VPBROADCASTD     28(DI)(SI*1), Z26
+	VPDPBUSD         Z26, Z25, Z17
+	VPDPBUSD         Z26, Z27, Z23
+	VPBROADCASTD     28(DI)(SI*2), Z26
+	VPDPBUSD         Z26, Z25, Z18
+	VPDPBUSD         Z26, Z27, Z24
+	VCVTPH2PS        (CX), Z25
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z25, Z13, Z13
+	VFMADD231PS.BCST 32(BX), Z13, Z1
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z25, Z14, Z14
+	VFMADD231PS.BCST 32(BX)(SI*1), Z14, Z2
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z25, Z15, Z15
+	VFMADD231PS.BCST 32(BX)(SI*2), Z15, Z3
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z25, Z16, Z16
+	VFMADD231PS.BCST 32(DI), Z16, Z4
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z25, Z17, Z17
+	VFMADD231PS.BCST 32(DI)(SI*1), Z17, Z5
+	VCVTDQ2PS        Z18, Z18
+	VMULPS           Z25, Z18, Z18
+	VFMADD231PS.BCST 32(DI)(SI*2), Z18, Z6
+	VCVTPH2PS        (CX)(DX*1), Z13
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z13, Z19, Z19
+	VFMADD231PS.BCST 32(BX), Z19, Z7
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z13, Z20, Z20
+	VFMADD231PS.BCST 32(BX)(SI*1), Z20, Z8
+	VCVTDQ2PS        Z21, Z21
+	VMULPS           Z13, Z21, Z21
+	VFMADD231PS.BCST 32(BX)(SI*2), Z21, Z9
+	VCVTDQ2PS        Z22, Z22
+	VMULPS           Z13, Z22, Z22
+	VFMADD231PS.BCST 32(DI), Z22, Z10
+	VCVTDQ2PS        Z23, Z23
+	VMULPS           Z13, Z23, Z23
+	VFMADD231PS.BCST 32(DI)(SI*1), Z23, Z11
+	VCVTDQ2PS        Z24, Z24
+	VMULPS           Z13, Z24, Z24
+	VFMADD231PS.BCST 32(DI)(SI*2), Z24, Z12
+	ADDQ             $0x00000100, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, CX
+	DECQ             R11
+	JNE              loop
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, (R10)(R9*1)
+	VMOVUPS          Z6, (R10)(R9*2)
+	VMOVUPS          Z7, 64(R8)
+	VMOVUPS          Z8, 64(R8)(R9*1)
+	VMOVUPS          Z9, 64(R8)(R9*2)
+	VMOVUPS          Z10, 64(R10)
+	VMOVUPS          Z11, 64(R10)(R9*1)
+	VMOVUPS          Z12, 64(R10)(R9*2)
+	VZEROUPPER
+	RET
+
 // func groupedQ4MAVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x4x1(SB), NOSPLIT, $0-64
@@ -2757,14 +3802,14 @@ group:
 	VPDPBUSD.BCST     28(SI), Z6, Z5
 	VPMOVZXBD         64(R9), Z6
 	VPMULLD           Z6, Z5, Z5
-	VPMOVZXBD         80(R9), Z6
-	VCVTDQ2PS         Z6, Z6
-	VCVTPH2PS         32(CX), Z7
-	VMULPS            Z7, Z6, Z6
-	VCVTPH2PS         (CX), Z7
+	VPMOVZXBD         80(R9), Z7
+	VCVTDQ2PS         Z7, Z7
+	VCVTPH2PS         32(CX), Z6
+	VMULPS            Z6, Z7, Z7
+	VCVTPH2PS         (CX), Z6
 	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z7, Z5, Z5
-	VFNMADD231PS.BCST 36(SI), Z6, Z5
+	VMULPS            Z6, Z5, Z5
+	VFNMADD231PS.BCST 36(SI), Z7, Z5
 	VFMADD231PS.BCST  32(SI), Z5, Z0
 	PREFETCHT0        1536(AX)(DX*1)
 	PREFETCHT0        1600(AX)(DX*1)
@@ -2797,14 +3842,14 @@ group:
 	VPDPBUSD.BCST     28(SI), Z6, Z8
 	VPMOVZXBD         64(R9)(DX*1), Z6
 	VPMULLD           Z6, Z8, Z8
-	VPMOVZXBD         80(R9)(DX*1), Z6
-	VCVTDQ2PS         Z6, Z6
-	VCVTPH2PS         32(CX)(DX*1), Z7
-	VMULPS            Z7, Z6, Z6
-	VCVTPH2PS         (CX)(DX*1), Z7
+	VPMOVZXBD         80(R9)(DX*1), Z7
+	VCVTDQ2PS         Z7, Z7
+	VCVTPH2PS         32(CX)(DX*1), Z6
+	VMULPS            Z6, Z7, Z7
+	VCVTPH2PS         (CX)(DX*1), Z6
 	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z7, Z8, Z8
-	VFNMADD231PS.BCST 36(SI), Z6, Z8
+	VMULPS            Z6, Z8, Z8
+	VFNMADD231PS.BCST 36(SI), Z7, Z8
 	VFMADD231PS.BCST  32(SI), Z8, Z1
 	PREFETCHT0        1536(AX)(DX*2)
 	PREFETCHT0        1600(AX)(DX*2)
@@ -2837,14 +3882,14 @@ group:
 	VPDPBUSD.BCST     28(SI), Z6, Z9
 	VPMOVZXBD         64(R9)(DX*2), Z6
 	VPMULLD           Z6, Z9, Z9
-	VPMOVZXBD         80(R9)(DX*2), Z6
-	VCVTDQ2PS         Z6, Z6
-	VCVTPH2PS         32(CX)(DX*2), Z7
-	VMULPS            Z7, Z6, Z6
-	VCVTPH2PS         (CX)(DX*2), Z7
+	VPMOVZXBD         80(R9)(DX*2), Z7
+	VCVTDQ2PS         Z7, Z7
+	VCVTPH2PS         32(CX)(DX*2), Z6
+	VMULPS            Z6, Z7, Z7
+	VCVTPH2PS         (CX)(DX*2), Z6
 	VCVTDQ2PS         Z9, Z9
-	VMULPS            Z7, Z9, Z9
-	VFNMADD231PS.BCST 36(SI), Z6, Z9
+	VMULPS            Z6, Z9, Z9
+	VFNMADD231PS.BCST 36(SI), Z7, Z9
 	VFMADD231PS.BCST  32(SI), Z9, Z2
 	PREFETCHT0        1536(AX)(BX*1)
 	PREFETCHT0        1600(AX)(BX*1)
@@ -2877,14 +3922,14 @@ group:
 	VPDPBUSD.BCST     28(SI), Z6, Z10
 	VPMOVZXBD         64(R9)(BX*1), Z6
 	VPMULLD           Z6, Z10, Z10
-	VPMOVZXBD         80(R9)(BX*1), Z6
-	VCVTDQ2PS         Z6, Z6
-	VCVTPH2PS         32(CX)(BX*1), Z7
-	VMULPS            Z7, Z6, Z6
-	VCVTPH2PS         (CX)(BX*1), Z7
+	VPMOVZXBD         80(R9)(BX*1), Z7
+	VCVTDQ2PS         Z7, Z7
+	VCVTPH2PS         32(CX)(BX*1), Z6
+	VMULPS            Z6, Z7, Z7
+	VCVTPH2PS         (CX)(BX*1), Z6
 	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z7, Z10, Z10
-	VFNMADD231PS.BCST 36(SI), Z6, Z10
+	VMULPS            Z6, Z10, Z10
+	VFNMADD231PS.BCST 36(SI), Z7, Z10
 	VFMADD231PS.BCST  32(SI), Z10, Z3
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, SI
@@ -3797,14 +4842,14 @@ group:
 	VPDPBUSD.BCST     28(DX), Z3, Z2
 	VPMOVZXBD         64(DI), Z3
 	VPMULLD           Z3, Z2, Z2
-	VPMOVZXBD         80(DI), Z3
-	VCVTDQ2PS         Z3, Z3
-	VCVTPH2PS         32(CX), Z4
-	VMULPS            Z4, Z3, Z3
-	VCVTPH2PS         (CX), Z4
+	VPMOVZXBD         80(DI), Z4
+	VCVTDQ2PS         Z4, Z4
+	VCVTPH2PS         32(CX), Z3
+	VMULPS            Z3, Z4, Z4
+	VCVTPH2PS         (CX), Z3
 	VCVTDQ2PS         Z2, Z2
-	VMULPS            Z4, Z2, Z2
-	VFNMADD231PS.BCST 36(DX), Z3, Z2
+	VMULPS            Z3, Z2, Z2
+	VFNMADD231PS.BCST 36(DX), Z4, Z2
 	VFMADD231PS.BCST  32(DX), Z2, Z0
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
@@ -3880,18 +4925,18 @@ group:
 	VPMOVZXBD         64(R9), Z5
 	VPMULLD           Z5, Z3, Z3
 	VPMULLD           Z5, Z4, Z4
-	VPMOVZXBD         80(R9), Z5
-	VCVTDQ2PS         Z5, Z5
-	VCVTPH2PS         32(CX), Z6
-	VMULPS            Z6, Z5, Z5
-	VCVTPH2PS         (CX), Z6
+	VPMOVZXBD         80(R9), Z6
+	VCVTDQ2PS         Z6, Z6
+	VCVTPH2PS         32(CX), Z5
+	VMULPS            Z5, Z6, Z6
+	VCVTPH2PS         (CX), Z5
 	VCVTDQ2PS         Z3, Z3
-	VMULPS            Z6, Z3, Z3
-	VFNMADD231PS.BCST 36(DX), Z5, Z3
+	VMULPS            Z5, Z3, Z3
+	VFNMADD231PS.BCST 36(DX), Z6, Z3
 	VFMADD231PS.BCST  32(DX), Z3, Z0
 	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z6, Z4, Z4
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z5, Z4
+	VMULPS            Z5, Z4, Z4
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z6, Z4
 	VFMADD231PS.BCST  32(DX)(BX*1), Z4, Z1
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
@@ -3979,22 +5024,22 @@ group:
 	VPMULLD           Z7, Z4, Z4
 	VPMULLD           Z7, Z5, Z5
 	VPMULLD           Z7, Z6, Z6
-	VPMOVZXBD         80(R9), Z7
-	VCVTDQ2PS         Z7, Z7
-	VCVTPH2PS         32(CX), Z8
-	VMULPS            Z8, Z7, Z7
-	VCVTPH2PS         (CX), Z8
+	VPMOVZXBD         80(R9), Z8
+	VCVTDQ2PS         Z8, Z8
+	VCVTPH2PS         32(CX), Z7
+	VMULPS            Z7, Z8, Z8
+	VCVTPH2PS         (CX), Z7
 	VCVTDQ2PS         Z4, Z4
-	VMULPS            Z8, Z4, Z4
-	VFNMADD231PS.BCST 36(DX), Z7, Z4
+	VMULPS            Z7, Z4, Z4
+	VFNMADD231PS.BCST 36(DX), Z8, Z4
 	VFMADD231PS.BCST  32(DX), Z4, Z0
 	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z8, Z5, Z5
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z7, Z5
+	VMULPS            Z7, Z5, Z5
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z8, Z5
 	VFMADD231PS.BCST  32(DX)(BX*1), Z5, Z1
 	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z8, Z6, Z6
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z7, Z6
+	VMULPS            Z7, Z6, Z6
+	VFNMADD231PS.BCST 36(DX)(BX*2), Z8, Z6
 	VFMADD231PS.BCST  32(DX)(BX*2), Z6, Z2
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
@@ -4098,26 +5143,26 @@ group:
 	VPMULLD           Z9, Z6, Z6
 	VPMULLD           Z9, Z7, Z7
 	VPMULLD           Z9, Z8, Z8
-	VPMOVZXBD         80(R11), Z9
-	VCVTDQ2PS         Z9, Z9
-	VCVTPH2PS         32(CX), Z10
-	VMULPS            Z10, Z9, Z9
-	VCVTPH2PS         (CX), Z10
+	VPMOVZXBD         80(R11), Z10
+	VCVTDQ2PS         Z10, Z10
+	VCVTPH2PS         32(CX), Z9
+	VMULPS            Z9, Z10, Z10
+	VCVTPH2PS         (CX), Z9
 	VCVTDQ2PS         Z5, Z5
-	VMULPS            Z10, Z5, Z5
-	VFNMADD231PS.BCST 36(DX), Z9, Z5
+	VMULPS            Z9, Z5, Z5
+	VFNMADD231PS.BCST 36(DX), Z10, Z5
 	VFMADD231PS.BCST  32(DX), Z5, Z0
 	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z10, Z6, Z6
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z9, Z6
+	VMULPS            Z9, Z6, Z6
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z10, Z6
 	VFMADD231PS.BCST  32(DX)(BX*1), Z6, Z1
 	VCVTDQ2PS         Z7, Z7
-	VMULPS            Z10, Z7, Z7
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z9, Z7
+	VMULPS            Z9, Z7, Z7
+	VFNMADD231PS.BCST 36(DX)(BX*2), Z10, Z7
 	VFMADD231PS.BCST  32(DX)(BX*2), Z7, Z2
 	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z10, Z8, Z8
-	VFNMADD231PS.BCST 36(SI), Z9, Z8
+	VMULPS            Z9, Z8, Z8
+	VFNMADD231PS.BCST 36(SI), Z10, Z8
 	VFMADD231PS.BCST  32(SI), Z8, Z3
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
@@ -4234,30 +5279,30 @@ group:
 	VPMULLD           Z11, Z8, Z8
 	VPMULLD           Z11, Z9, Z9
 	VPMULLD           Z11, Z10, Z10
-	VPMOVZXBD         80(R11), Z11
-	VCVTDQ2PS         Z11, Z11
-	VCVTPH2PS         32(CX), Z12
-	VMULPS            Z12, Z11, Z11
-	VCVTPH2PS         (CX), Z12
+	VPMOVZXBD         80(R11), Z12
+	VCVTDQ2PS         Z12, Z12
+	VCVTPH2PS         32(CX), Z11
+	VMULPS            Z11, Z12, Z12
+	VCVTPH2PS         (CX), Z11
 	VCVTDQ2PS         Z6, Z6
-	VMULPS            Z12, Z6, Z6
-	VFNMADD231PS.BCST 36(DX), Z11, Z6
+	VMULPS            Z11, Z6, Z6
+	VFNMADD231PS.BCST 36(DX), Z12, Z6
 	VFMADD231PS.BCST  32(DX), Z6, Z0
 	VCVTDQ2PS         Z7, Z7
-	VMULPS            Z12, Z7, Z7
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z11, Z7
+	VMULPS            Z11, Z7, Z7
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z12, Z7
 	VFMADD231PS.BCST  32(DX)(BX*1), Z7, Z1
 	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z12, Z8, Z8
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z11, Z8
+	VMULPS            Z11, Z8, Z8
+	VFNMADD231PS.BCST 36(DX)(BX*2), Z12, Z8
 	VFMADD231PS.BCST  32(DX)(BX*2), Z8, Z2
 	VCVTDQ2PS         Z9, Z9
-	VMULPS            Z12, Z9, Z9
-	VFNMADD231PS.BCST 36(SI), Z11, Z9
+	VMULPS            Z11, Z9, Z9
+	VFNMADD231PS.BCST 36(SI), Z12, Z9
 	VFMADD231PS.BCST  32(SI), Z9, Z3
 	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z12, Z10, Z10
-	VFNMADD231PS.BCST 36(SI)(BX*1), Z11, Z10
+	VMULPS            Z11, Z10, Z10
+	VFNMADD231PS.BCST 36(SI)(BX*1), Z12, Z10
 	VFMADD231PS.BCST  32(SI)(BX*1), Z10, Z4
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
@@ -4386,34 +5431,34 @@ group:
 	VPMULLD           Z13, Z10, Z10
 	VPMULLD           Z13, Z11, Z11
 	VPMULLD           Z13, Z12, Z12
-	VPMOVZXBD         80(R11), Z13
-	VCVTDQ2PS         Z13, Z13
-	VCVTPH2PS         32(CX), Z14
-	VMULPS            Z14, Z13, Z13
-	VCVTPH2PS         (CX), Z14
+	VPMOVZXBD         80(R11), Z14
+	VCVTDQ2PS         Z14, Z14
+	VCVTPH2PS         32(CX), Z13
+	VMULPS            Z13, Z14, Z14
+	VCVTPH2PS         (CX), Z13
 	VCVTDQ2PS         Z7, Z7
-	VMULPS            Z14, Z7, Z7
-	VFNMADD231PS.BCST 36(DX), Z13, Z7
+	VMULPS            Z13, Z7, Z7
+	VFNMADD231PS.BCST 36(DX), Z14, Z7
 	VFMADD231PS.BCST  32(DX), Z7, Z0
 	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z14, Z8, Z8
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z13, Z8
+	VMULPS            Z13, Z8, Z8
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z14, Z8
 	VFMADD231PS.BCST  32(DX)(BX*1), Z8, Z1
 	VCVTDQ2PS         Z9, Z9
-	VMULPS            Z14, Z9, Z9
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z13, Z9
+	VMULPS            Z13, Z9, Z9
+	VFNMADD231PS.BCST 36(DX)(BX*2), Z14, Z9
 	VFMADD231PS.BCST  32(DX)(BX*2), Z9, Z2
 	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z14, Z10, Z10
-	VFNMADD231PS.BCST 36(SI), Z13, Z10
+	VMULPS            Z13, Z10, Z10
+	VFNMADD231PS.BCST 36(SI), Z14, Z10
 	VFMADD231PS.BCST  32(SI), Z10, Z3
 	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z14, Z11, Z11
-	VFNMADD231PS.BCST 36(SI)(BX*1), Z13, Z11
+	VMULPS            Z13, Z11, Z11
+	VFNMADD231PS.BCST 36(SI)(BX*1), Z14, Z11
 	VFMADD231PS.BCST  32(SI)(BX*1), Z11, Z4
 	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z14, Z12, Z12
-	VFNMADD231PS.BCST 36(SI)(BX*2), Z13, Z12
+	VMULPS            Z13, Z12, Z12
+	VFNMADD231PS.BCST 36(SI)(BX*2), Z14, Z12
 	VFMADD231PS.BCST  32(SI)(BX*2), Z12, Z5
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
@@ -4558,38 +5603,38 @@ group:
 	VPMULLD           Z15, Z12, Z12
 	VPMULLD           Z15, Z13, Z13
 	VPMULLD           Z15, Z14, Z14
-	VPMOVZXBD         80(R13), Z15
-	VCVTDQ2PS         Z15, Z15
-	VCVTPH2PS         32(CX), Z16
-	VMULPS            Z16, Z15, Z15
-	VCVTPH2PS         (CX), Z16
+	VPMOVZXBD         80(R13), Z16
+	VCVTDQ2PS         Z16, Z16
+	VCVTPH2PS         32(CX), Z15
+	VMULPS            Z15, Z16, Z16
+	VCVTPH2PS         (CX), Z15
 	VCVTDQ2PS         Z8, Z8
-	VMULPS            Z16, Z8, Z8
-	VFNMADD231PS.BCST 36(DX), Z15, Z8
+	VMULPS            Z15, Z8, Z8
+	VFNMADD231PS.BCST 36(DX), Z16, Z8
 	VFMADD231PS.BCST  32(DX), Z8, Z0
 	VCVTDQ2PS         Z9, Z9
-	VMULPS            Z16, Z9, Z9
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z15, Z9
+	VMULPS            Z15, Z9, Z9
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z16, Z9
 	VFMADD231PS.BCST  32(DX)(BX*1), Z9, Z1
 	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z16, Z10, Z10
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z15, Z10
+	VMULPS            Z15, Z10, Z10
+	VFNMADD231PS.BCST 36(DX)(BX*2), Z16, Z10
 	VFMADD231PS.BCST  32(DX)(BX*2), Z10, Z2
 	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z16, Z11, Z11
-	VFNMADD231PS.BCST 36(SI), Z15, Z11
+	VMULPS            Z15, Z11, Z11
+	VFNMADD231PS.BCST 36(SI), Z16, Z11
 	VFMADD231PS.BCST  32(SI), Z11, Z3
 	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z16, Z12, Z12
-	VFNMADD231PS.BCST 36(SI)(BX*1), Z15, Z12
+	VMULPS            Z15, Z12, Z12
+	VFNMADD231PS.BCST 36(SI)(BX*1), Z16, Z12
 	VFMADD231PS.BCST  32(SI)(BX*1), Z12, Z4
 	VCVTDQ2PS         Z13, Z13
-	VMULPS            Z16, Z13, Z13
-	VFNMADD231PS.BCST 36(SI)(BX*2), Z15, Z13
+	VMULPS            Z15, Z13, Z13
+	VFNMADD231PS.BCST 36(SI)(BX*2), Z16, Z13
 	VFMADD231PS.BCST  32(SI)(BX*2), Z13, Z5
 	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z16, Z14, Z14
-	VFNMADD231PS.BCST 36(DI), Z15, Z14
+	VMULPS            Z15, Z14, Z14
+	VFNMADD231PS.BCST 36(DI), Z16, Z14
 	VFMADD231PS.BCST  32(DI), Z14, Z6
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
@@ -4747,42 +5792,42 @@ group:
 	VPMULLD           Z17, Z14, Z14
 	VPMULLD           Z17, Z15, Z15
 	VPMULLD           Z17, Z16, Z16
-	VPMOVZXBD         80(R13), Z17
-	VCVTDQ2PS         Z17, Z17
-	VCVTPH2PS         32(CX), Z18
-	VMULPS            Z18, Z17, Z17
-	VCVTPH2PS         (CX), Z18
+	VPMOVZXBD         80(R13), Z18
+	VCVTDQ2PS         Z18, Z18
+	VCVTPH2PS         32(CX), Z17
+	VMULPS            Z17, Z18, Z18
+	VCVTPH2PS         (CX), Z17
 	VCVTDQ2PS         Z9, Z9
-	VMULPS            Z18, Z9, Z9
-	VFNMADD231PS.BCST 36(DX), Z17, Z9
+	VMULPS            Z17, Z9, Z9
+	VFNMADD231PS.BCST 36(DX), Z18, Z9
 	VFMADD231PS.BCST  32(DX), Z9, Z0
 	VCVTDQ2PS         Z10, Z10
-	VMULPS            Z18, Z10, Z10
-	VFNMADD231PS.BCST 36(DX)(BX*1), Z17, Z10
+	VMULPS            Z17, Z10, Z10
+	VFNMADD231PS.BCST 36(DX)(BX*1), Z18, Z10
 	VFMADD231PS.BCST  32(DX)(BX*1), Z10, Z1
 	VCVTDQ2PS         Z11, Z11
-	VMULPS            Z18, Z11, Z11
-	VFNMADD231PS.BCST 36(DX)(BX*2), Z17, Z11
+	VMULPS            Z17, Z11, Z11
+	VFNMADD231PS.BCST 36(DX)(BX*2), Z18, Z11
 	VFMADD231PS.BCST  32(DX)(BX*2), Z11, Z2
 	VCVTDQ2PS         Z12, Z12
-	VMULPS            Z18, Z12, Z12
-	VFNMADD231PS.BCST 36(SI), Z17, Z12
+	VMULPS            Z17, Z12, Z12
+	VFNMADD231PS.BCST 36(SI), Z18, Z12
 	VFMADD231PS.BCST  32(SI), Z12, Z3
 	VCVTDQ2PS         Z13, Z13
-	VMULPS            Z18, Z13, Z13
-	VFNMADD231PS.BCST 36(SI)(BX*1), Z17, Z13
+	VMULPS            Z17, Z13, Z13
+	VFNMADD231PS.BCST 36(SI)(BX*1), Z18, Z13
 	VFMADD231PS.BCST  32(SI)(BX*1), Z13, Z4
 	VCVTDQ2PS         Z14, Z14
-	VMULPS            Z18, Z14, Z14
-	VFNMADD231PS.BCST 36(SI)(BX*2), Z17, Z14
+	VMULPS            Z17, Z14, Z14
+	VFNMADD231PS.BCST 36(SI)(BX*2), Z18, Z14
 	VFMADD231PS.BCST  32(SI)(BX*2), Z14, Z5
 	VCVTDQ2PS         Z15, Z15
-	VMULPS            Z18, Z15, Z15
-	VFNMADD231PS.BCST 36(DI), Z17, Z15
+	VMULPS            Z17, Z15, Z15
+	VFNMADD231PS.BCST 36(DI), Z18, Z15
 	VFMADD231PS.BCST  32(DI), Z15, Z6
 	VCVTDQ2PS         Z16, Z16
-	VMULPS            Z18, Z16, Z16
-	VFNMADD231PS.BCST 36(DI)(BX*1), Z17, Z16
+	VMULPS            Z17, Z16, Z16
+	VFNMADD231PS.BCST 36(DI)(BX*1), Z18, Z16
 	VFMADD231PS.BCST  32(DI)(BX*1), Z16, Z7
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
@@ -4802,6 +5847,1221 @@ group:
 	VMOVUPS           Z5, (R10)(R9*2)
 	VMOVUPS           Z6, (R11)
 	VMOVUPS           Z7, (R11)(R9*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ4MAVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4MAVX512x2x2(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      64(DI), Z3
+	VMOVUPS      64(DI)(R8*1), Z4
+	MOVQ         groups+56(FP), R9
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R10
+	MOVQ $0x00000008, R11
+
+group:
+	VPXORD            Z5, Z5, Z5
+	VPXORD            Z7, Z7, Z7
+	VPXORD            Z6, Z6, Z6
+	VPXORD            Z8, Z8, Z8
+	VMOVDQU64         (AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VMOVDQU64         (AX)(DX*1), Z11
+	VPANDD            Z0, Z11, Z12
+	VPBROADCASTD      (BX), Z13
+	VPDPBUSD          Z13, Z10, Z5
+	VPDPBUSD          Z13, Z12, Z7
+	VPBROADCASTD      (BX)(SI*1), Z13
+	VPDPBUSD          Z13, Z10, Z6
+	VPDPBUSD          Z13, Z12, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPSRLW            $0x04, Z11, Z11
+	VPANDD            Z0, Z11, Z11
+	VPBROADCASTD      16(BX), Z10
+	VPDPBUSD          Z10, Z9, Z5
+	VPDPBUSD          Z10, Z11, Z7
+	VPBROADCASTD      16(BX)(SI*1), Z10
+	VPDPBUSD          Z10, Z9, Z6
+	VPDPBUSD          Z10, Z11, Z8
+	VMOVDQU64         64(AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VMOVDQU64         64(AX)(DX*1), Z11
+	VPANDD            Z0, Z11, Z12
+	VPBROADCASTD      4(BX), Z13
+	VPDPBUSD          Z13, Z10, Z5
+	VPDPBUSD          Z13, Z12, Z7
+	VPBROADCASTD      4(BX)(SI*1), Z13
+	VPDPBUSD          Z13, Z10, Z6
+	VPDPBUSD          Z13, Z12, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPSRLW            $0x04, Z11, Z11
+	VPANDD            Z0, Z11, Z11
+	VPBROADCASTD      20(BX), Z10
+	VPDPBUSD          Z10, Z9, Z5
+	VPDPBUSD          Z10, Z11, Z7
+	VPBROADCASTD      20(BX)(SI*1), Z10
+	VPDPBUSD          Z10, Z9, Z6
+	VPDPBUSD          Z10, Z11, Z8
+	VMOVDQU64         128(AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VMOVDQU64         128(AX)(DX*1), Z11
+	VPANDD            Z0, Z11, Z12
+	VPBROADCASTD      8(BX), Z13
+	VPDPBUSD          Z13, Z10, Z5
+	VPDPBUSD          Z13, Z12, Z7
+	VPBROADCASTD      8(BX)(SI*1), Z13
+	VPDPBUSD          Z13, Z10, Z6
+	VPDPBUSD          Z13, Z12, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPSRLW            $0x04, Z11, Z11
+	VPANDD            Z0, Z11, Z11
+	VPBROADCASTD      24(BX), Z10
+	VPDPBUSD          Z10, Z9, Z5
+	VPDPBUSD          Z10, Z11, Z7
+	VPBROADCASTD      24(BX)(SI*1), Z10
+	VPDPBUSD          Z10, Z9, Z6
+	VPDPBUSD          Z10, Z11, Z8
+	VMOVDQU64         192(AX), Z9
+	VPANDD            Z0, Z9, Z10
+	VMOVDQU64         192(AX)(DX*1), Z11
+	VPANDD            Z0, Z11, Z12
+	VPBROADCASTD      12(BX), Z13
+	VPDPBUSD          Z13, Z10, Z5
+	VPDPBUSD          Z13, Z12, Z7
+	VPBROADCASTD      12(BX)(SI*1), Z13
+	VPDPBUSD          Z13, Z10, Z6
+	VPDPBUSD          Z13, Z12, Z8
+	VPSRLW            $0x04, Z9, Z9
+	VPANDD            Z0, Z9, Z9
+	VPSRLW            $0x04, Z11, Z11
+	VPANDD            Z0, Z11, Z11
+	VPBROADCASTD      28(BX), Z10
+	VPDPBUSD          Z10, Z9, Z5
+	VPDPBUSD          Z10, Z11, Z7
+	VPBROADCASTD      28(BX)(SI*1), Z10
+	VPDPBUSD          Z10, Z9, Z6
+	VPDPBUSD          Z10, Z11, Z8
+	VPMOVZXBD         64(R10), Z9
+	VPMULLD           Z9, Z5, Z5
+	VPMULLD           Z9, Z6, Z6
+	VPMOVZXBD         80(R10), Z10
+	VCVTDQ2PS         Z10, Z10
+	VCVTPH2PS         32(CX), Z9
+	VMULPS            Z9, Z10, Z10
+	VCVTPH2PS         (CX), Z9
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z9, Z5, Z5
+	VFNMADD231PS.BCST 36(BX), Z10, Z5
+	VFMADD231PS.BCST  32(BX), Z5, Z1
+	VCVTDQ2PS         Z6, Z6
+	VMULPS            Z9, Z6, Z6
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z10, Z6
+	VFMADD231PS.BCST  32(BX)(SI*1), Z6, Z2
+	VPMOVZXBD         64(R10)(DX*1), Z9
+	VPMULLD           Z9, Z7, Z7
+	VPMULLD           Z9, Z8, Z8
+	VPMOVZXBD         80(R10)(DX*1), Z10
+	VCVTDQ2PS         Z10, Z10
+	VCVTPH2PS         32(CX)(DX*1), Z9
+	VMULPS            Z9, Z10, Z10
+	VCVTPH2PS         (CX)(DX*1), Z9
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z9, Z7, Z7
+	VFNMADD231PS.BCST 36(BX), Z10, Z7
+	VFMADD231PS.BCST  32(BX), Z7, Z3
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z9, Z8, Z8
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z10, Z8
+	VFMADD231PS.BCST  32(BX)(SI*1), Z8, Z4
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000020, R10
+	DECQ              R11
+	JNE               group
+	ADDQ              $0x00000140, CX
+	SUBQ              $0x00000008, R9
+	JNE               loop
+	VMOVUPS           Z1, (DI)
+	VMOVUPS           Z2, (DI)(R8*1)
+	VMOVUPS           Z3, 64(DI)
+	VMOVUPS           Z4, 64(DI)(R8*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ4MAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4MAVX512x2x3(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      64(DI), Z4
+	VMOVUPS      64(DI)(R8*1), Z5
+	VMOVUPS      64(DI)(R8*2), Z6
+	MOVQ         groups+56(FP), R9
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R10
+	MOVQ $0x00000008, R11
+
+group:
+	VPXORD            Z7, Z7, Z7
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z8, Z8, Z8
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z12, Z12, Z12
+	VMOVDQU64         (AX), Z13
+	VPANDD            Z0, Z13, Z14
+	VMOVDQU64         (AX)(DX*1), Z15
+	VPANDD            Z0, Z15, Z16
+	VPBROADCASTD      (BX), Z17
+	VPDPBUSD          Z17, Z14, Z7
+	VPDPBUSD          Z17, Z16, Z10
+	VPBROADCASTD      (BX)(SI*1), Z17
+	VPDPBUSD          Z17, Z14, Z8
+	VPDPBUSD          Z17, Z16, Z11
+	VPBROADCASTD      (BX)(SI*2), Z17
+	VPDPBUSD          Z17, Z14, Z9
+	VPDPBUSD          Z17, Z16, Z12
+	VPSRLW            $0x04, Z13, Z13
+	VPANDD            Z0, Z13, Z13
+	VPSRLW            $0x04, Z15, Z15
+	VPANDD            Z0, Z15, Z15
+	VPBROADCASTD      16(BX), Z14
+	VPDPBUSD          Z14, Z13, Z7
+	VPDPBUSD          Z14, Z15, Z10
+	VPBROADCASTD      16(BX)(SI*1), Z14
+	VPDPBUSD          Z14, Z13, Z8
+	VPDPBUSD          Z14, Z15, Z11
+	VPBROADCASTD      16(BX)(SI*2), Z14
+	VPDPBUSD          Z14, Z13, Z9
+	VPDPBUSD          Z14, Z15, Z12
+	VMOVDQU64         64(AX), Z13
+	VPANDD            Z0, Z13, Z14
+	VMOVDQU64         64(AX)(DX*1), Z15
+	VPANDD            Z0, Z15, Z16
+	VPBROADCASTD      4(BX), Z17
+	VPDPBUSD          Z17, Z14, Z7
+	VPDPBUSD          Z17, Z16, Z10
+	VPBROADCASTD      4(BX)(SI*1), Z17
+	VPDPBUSD          Z17, Z14, Z8
+	VPDPBUSD          Z17, Z16, Z11
+	VPBROADCASTD      4(BX)(SI*2), Z17
+	VPDPBUSD          Z17, Z14, Z9
+	VPDPBUSD          Z17, Z16, Z12
+	VPSRLW            $0x04, Z13, Z13
+	VPANDD            Z0, Z13, Z13
+	VPSRLW            $0x04, Z15, Z15
+	VPANDD            Z0, Z15, Z15
+	VPBROADCASTD      20(BX), Z14
+	VPDPBUSD          Z14, Z13, Z7
+	VPDPBUSD          Z14, Z15, Z10
+	VPBROADCASTD      20(BX)(SI*1), Z14
+	VPDPBUSD          Z14, Z13, Z8
+	VPDPBUSD          Z14, Z15, Z11
+	VPBROADCASTD      20(BX)(SI*2), Z14
+	VPDPBUSD          Z14, Z13, Z9
+	VPDPBUSD          Z14, Z15, Z12
+	VMOVDQU64         128(AX), Z13
+	VPANDD            Z0, Z13, Z14
+	VMOVDQU64         128(AX)(DX*1), Z15
+	VPANDD            Z0, Z15, Z16
+	VPBROADCASTD      8(BX), Z17
+	VPDPBUSD          Z17, Z14, Z7
+	VPDPBUSD          Z17, Z16, Z10
+	VPBROADCASTD      8(BX)(SI*1), Z17
+	VPDPBUSD          Z17, Z14, Z8
+	VPDPBUSD          Z17, Z16, Z11
+	VPBROADCASTD      8(BX)(SI*2), Z17
+	VPDPBUSD          Z17, Z14, Z9
+	VPDPBUSD          Z17, Z16, Z12
+	VPSRLW            $0x04, Z13, Z13
+	VPANDD            Z0, Z13, Z13
+	VPSRLW            $0x04, Z15, Z15
+	VPANDD            Z0, Z15, Z15
+	VPBROADCASTD      24(BX), Z14
+	VPDPBUSD          Z14, Z13, Z7
+	VPDPBUSD          Z14, Z15, Z10
+	VPBROADCASTD      24(BX)(SI*1), Z14
+	VPDPBUSD          Z14, Z13, Z8
+	VPDPBUSD          Z14, Z15, Z11
+	VPBROADCASTD      24(BX)(SI*2), Z14
+	VPDPBUSD          Z14, Z13, Z9
+	VPDPBUSD          Z14, Z15, Z12
+	VMOVDQU64         192(AX), Z13
+	VPANDD            Z0, Z13, Z14
+	VMOVDQU64         192(AX)(DX*1), Z15
+	VPANDD            Z0, Z15, Z16
+	VPBROADCASTD      12(BX), Z17
+	VPDPBUSD          Z17, Z14, Z7
+	VPDPBUSD          Z17, Z16, Z10
+	VPBROADCASTD      12(BX)(SI*1), Z17
+	VPDPBUSD          Z17, Z14, Z8
+	VPDPBUSD          Z17, Z16, Z11
+	VPBROADCASTD      12(BX)(SI*2), Z17
+	VPDPBUSD          Z17, Z14, Z9
+	VPDPBUSD          Z17, Z16, Z12
+	VPSRLW            $0x04, Z13, Z13
+	VPANDD            Z0, Z13, Z13
+	VPSRLW            $0x04, Z15, Z15
+	VPANDD            Z0, Z15, Z15
+	VPBROADCASTD      28(BX), Z14
+	VPDPBUSD          Z14, Z13, Z7
+	VPDPBUSD          Z14, Z15, Z10
+	VPBROADCASTD      28(BX)(SI*1), Z14
+	VPDPBUSD          Z14, Z13, Z8
+	VPDPBUSD          Z14, Z15, Z11
+	VPBROADCASTD      28(BX)(SI*2), Z14
+	VPDPBUSD          Z14, Z13, Z9
+	VPDPBUSD          Z14, Z15, Z12
+	VPMOVZXBD         64(R10), Z13
+	VPMULLD           Z13, Z7, Z7
+	VPMULLD           Z13, Z8, Z8
+	VPMULLD           Z13, Z9, Z9
+	VPMOVZXBD         80(R10), Z14
+	VCVTDQ2PS         Z14, Z14
+	VCVTPH2PS         32(CX), Z13
+	VMULPS            Z13, Z14, Z14
+	VCVTPH2PS         (CX), Z13
+	VCVTDQ2PS         Z7, Z7
+	VMULPS            Z13, Z7, Z7
+	VFNMADD231PS.BCST 36(BX), Z14, Z7
+	VFMADD231PS.BCST  32(BX), Z7, Z1
+	VCVTDQ2PS         Z8, Z8
+	VMULPS            Z13, Z8, Z8
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z14, Z8
+	VFMADD231PS.BCST  32(BX)(SI*1), Z8, Z2
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z13, Z9, Z9
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z14, Z9
+	VFMADD231PS.BCST  32(BX)(SI*2), Z9, Z3
+	VPMOVZXBD         64(R10)(DX*1), Z13
+	VPMULLD           Z13, Z10, Z10
+	VPMULLD           Z13, Z11, Z11
+	VPMULLD           Z13, Z12, Z12
+	VPMOVZXBD         80(R10)(DX*1), Z14
+	VCVTDQ2PS         Z14, Z14
+	VCVTPH2PS         32(CX)(DX*1), Z13
+	VMULPS            Z13, Z14, Z14
+	VCVTPH2PS         (CX)(DX*1), Z13
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z13, Z10, Z10
+	VFNMADD231PS.BCST 36(BX), Z14, Z10
+	VFMADD231PS.BCST  32(BX), Z10, Z4
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z13, Z11, Z11
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z14, Z11
+	VFMADD231PS.BCST  32(BX)(SI*1), Z11, Z5
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z13, Z12, Z12
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z14, Z12
+	VFMADD231PS.BCST  32(BX)(SI*2), Z12, Z6
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000020, R10
+	DECQ              R11
+	JNE               group
+	ADDQ              $0x00000140, CX
+	SUBQ              $0x00000008, R9
+	JNE               loop
+	VMOVUPS           Z1, (DI)
+	VMOVUPS           Z2, (DI)(R8*1)
+	VMOVUPS           Z3, (DI)(R8*2)
+	VMOVUPS           Z4, 64(DI)
+	VMOVUPS           Z5, 64(DI)(R8*1)
+	VMOVUPS           Z6, 64(DI)(R8*2)
+	VZEROUPPER
+	RET
+
+// func groupedQ4MAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4MAVX512x2x4(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      64(R8), Z5
+	VMOVUPS      64(R8)(R9*1), Z6
+	VMOVUPS      64(R8)(R9*2), Z7
+	VMOVUPS      64(R10), Z8
+	MOVQ         groups+56(FP), R11
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R12
+	MOVQ $0x00000008, R13
+
+group:
+	VPXORD            Z9, Z9, Z9
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z10, Z10, Z10
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z16, Z16, Z16
+	VMOVDQU64         (AX), Z17
+	VPANDD            Z0, Z17, Z18
+	VMOVDQU64         (AX)(DX*1), Z19
+	VPANDD            Z0, Z19, Z20
+	VPBROADCASTD      (BX), Z21
+	VPDPBUSD          Z21, Z18, Z9
+	VPDPBUSD          Z21, Z20, Z13
+	VPBROADCASTD      (BX)(SI*1), Z21
+	VPDPBUSD          Z21, Z18, Z10
+	VPDPBUSD          Z21, Z20, Z14
+	VPBROADCASTD      (BX)(SI*2), Z21
+	VPDPBUSD          Z21, Z18, Z11
+	VPDPBUSD          Z21, Z20, Z15
+	VPBROADCASTD      (DI), Z21
+	VPDPBUSD          Z21, Z18, Z12
+	VPDPBUSD          Z21, Z20, Z16
+	VPSRLW            $0x04, Z17, Z17
+	VPANDD            Z0, Z17, Z17
+	VPSRLW            $0x04, Z19, Z19
+	VPANDD            Z0, Z19, Z19
+	VPBROADCASTD      16(BX), Z18
+	VPDPBUSD          Z18, Z17, Z9
+	VPDPBUSD          Z18, Z19, Z13
+	VPBROADCASTD      16(BX)(SI*1), Z18
+	VPDPBUSD          Z18, Z17, Z10
+	VPDPBUSD          Z18, Z19, Z14
+	VPBROADCASTD      16(BX)(SI*2), Z18
+	VPDPBUSD          Z18, Z17, Z11
+	VPDPBUSD          Z18, Z19, Z15
+	VPBROADCASTD      16(DI), Z18
+	VPDPBUSD          Z18, Z17, Z12
+	VPDPBUSD          Z18, Z19, Z16
+	VMOVDQU64         64(AX), Z17
+	VPANDD            Z0, Z17, Z18
+	VMOVDQU64         64(AX)(DX*1), Z19
+	VPANDD            Z0, Z19, Z20
+	VPBROADCASTD      4(BX), Z21
+	VPDPBUSD          Z21, Z18, Z9
+	VPDPBUSD          Z21, Z20, Z13
+	VPBROADCASTD      4(BX)(SI*1), Z21
+	VPDPBUSD          Z21, Z18, Z10
+	VPDPBUSD          Z21, Z20, Z14
+	VPBROADCASTD      4(BX)(SI*2), Z21
+	VPDPBUSD          Z21, Z18, Z11
+	VPDPBUSD          Z21, Z20, Z15
+	VPBROADCASTD      4(DI), Z21
+	VPDPBUSD          Z21, Z18, Z12
+	VPDPBUSD          Z21, Z20, Z16
+	VPSRLW            $0x04, Z17, Z17
+	VPANDD            Z0, Z17, Z17
+	VPSRLW            $0x04, Z19, Z19
+	VPANDD            Z0, Z19, Z19
+	VPBROADCASTD      20(BX), Z18
+	VPDPBUSD          Z18, Z17, Z9
+	VPDPBUSD          Z18, Z19, Z13
+	VPBROADCASTD      20(BX)(SI*1), Z18
+	VPDPBUSD          Z18, Z17, Z10
+	VPDPBUSD          Z18, Z19, Z14
+	VPBROADCASTD      20(BX)(SI*2), Z18
+	VPDPBUSD          Z18, Z17, Z11
+	VPDPBUSD          Z18, Z19, Z15
+	VPBROADCASTD      20(DI), Z18
+	VPDPBUSD          Z18, Z17, Z12
+	VPDPBUSD          Z18, Z19, Z16
+	VMOVDQU64         128(AX), Z17
+	VPANDD            Z0, Z17, Z18
+	VMOVDQU64         128(AX)(DX*1), Z19
+	VPANDD            Z0, Z19, Z20
+	VPBROADCASTD      8(BX), Z21
+	VPDPBUSD          Z21, Z18, Z9
+	VPDPBUSD          Z21, Z20, Z13
+	VPBROADCASTD      8(BX)(SI*1), Z21
+	VPDPBUSD          Z21, Z18, Z10
+	VPDPBUSD          Z21, Z20, Z14
+	VPBROADCASTD      8(BX)(SI*2), Z21
+	VPDPBUSD          Z21, Z18, Z11
+	VPDPBUSD          Z21, Z20, Z15
+	VPBROADCASTD      8(DI), Z21
+	VPDPBUSD          Z21, Z18, Z12
+	VPDPBUSD          Z21, Z20, Z16
+	VPSRLW            $0x04, Z17, Z17
+	VPANDD            Z0, Z17, Z17
+	VPSRLW            $0x04, Z19, Z19
+	VPANDD            Z0, Z19, Z19
+	VPBROADCASTD      24(BX), Z18
+	VPDPBUSD          Z18, Z17, Z9
+	VPDPBUSD          Z18, Z19, Z13
+	VPBROADCASTD      24(BX)(SI*1), Z18
+	VPDPBUSD          Z18, Z17, Z10
+	VPDPBUSD          Z18, Z19, Z14
+	VPBROADCASTD      24(BX)(SI*2), Z18
+	VPDPBUSD          Z18, Z17, Z11
+	VPDPBUSD          Z18, Z19, Z15
+	VPBROADCASTD      24(DI), Z18
+	VPDPBUSD          Z18, Z17, Z12
+	VPDPBUSD          Z18, Z19, Z16
+	VMOVDQU64         192(AX), Z17
+	VPANDD            Z0, Z17, Z18
+	VMOVDQU64         192(AX)(DX*1), Z19
+	VPANDD            Z0, Z19, Z20
+	VPBROADCASTD      12(BX), Z21
+	VPDPBUSD          Z21, Z18, Z9
+	VPDPBUSD          Z21, Z20, Z13
+	VPBROADCASTD      12(BX)(SI*1), Z21
+	VPDPBUSD          Z21, Z18, Z10
+	VPDPBUSD          Z21, Z20, Z14
+	VPBROADCASTD      12(BX)(SI*2), Z21
+	VPDPBUSD          Z21, Z18, Z11
+	VPDPBUSD          Z21, Z20, Z15
+	VPBROADCASTD      12(DI), Z21
+	VPDPBUSD          Z21, Z18, Z12
+	VPDPBUSD          Z21, Z20, Z16
+	VPSRLW            $0x04, Z17, Z17
+	VPANDD            Z0, Z17, Z17
+	VPSRLW            $0x04, Z19, Z19
+	VPANDD            Z0, Z19, Z19
+	VPBROADCASTD      28(BX), Z18
+	VPDPBUSD          Z18, Z17, Z9
+	VPDPBUSD          Z18, Z19, Z13
+	VPBROADCASTD      28(BX)(SI*1), Z18
+	VPDPBUSD          Z18, Z17, Z10
+	VPDPBUSD          Z18, Z19, Z14
+	VPBROADCASTD      28(BX)(SI*2), Z18
+	VPDPBUSD          Z18, Z17, Z11
+	VPDPBUSD          Z18, Z19, Z15
+	VPBROADCASTD      28(DI), Z18
+	VPDPBUSD          Z18, Z17, Z12
+	VPDPBUSD          Z18, Z19, Z16
+	VPMOVZXBD         64(R12), Z17
+	VPMULLD           Z17, Z9, Z9
+	VPMULLD           Z17, Z10, Z10
+	VPMULLD           Z17, Z11, Z11
+	VPMULLD           Z17, Z12, Z12
+	VPMOVZXBD         80(R12), Z18
+	VCVTDQ2PS         Z18, Z18
+	VCVTPH2PS         32(CX), Z17
+	VMULPS            Z17, Z18, Z18
+	VCVTPH2PS         (CX), Z17
+	VCVTDQ2PS         Z9, Z9
+	VMULPS            Z17, Z9, Z9
+	VFNMADD231PS.BCST 36(BX), Z18, Z9
+	VFMADD231PS.BCST  32(BX), Z9, Z1
+	VCVTDQ2PS         Z10, Z10
+	VMULPS            Z17, Z10, Z10
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z18, Z10
+	VFMADD231PS.BCST  32(BX)(SI*1), Z10, Z2
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z17, Z11, Z11
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z18, Z11
+	VFMADD231PS.BCST  32(BX)(SI*2), Z11, Z3
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z17, Z12, Z12
+	VFNMADD231PS.BCST 36(DI), Z18, Z12
+	VFMADD231PS.BCST  32(DI), Z12, Z4
+	VPMOVZXBD         64(R12)(DX*1), Z17
+	VPMULLD           Z17, Z13, Z13
+	VPMULLD           Z17, Z14, Z14
+	VPMULLD           Z17, Z15, Z15
+	VPMULLD           Z17, Z16, Z16
+	VPMOVZXBD         80(R12)(DX*1), Z18
+	VCVTDQ2PS         Z18, Z18
+	VCVTPH2PS         32(CX)(DX*1), Z17
+	VMULPS            Z17, Z18, Z18
+	VCVTPH2PS         (CX)(DX*1), Z17
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z17, Z13, Z13
+	VFNMADD231PS.BCST 36(BX), Z18, Z13
+	VFMADD231PS.BCST  32(BX), Z13, Z5
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z17, Z14, Z14
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z18, Z14
+	VFMADD231PS.BCST  32(BX)(SI*1), Z14, Z6
+	VCVTDQ2PS         Z15, Z15
+	VMULPS            Z17, Z15, Z15
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z18, Z15
+	VFMADD231PS.BCST  32(BX)(SI*2), Z15, Z7
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z17, Z16, Z16
+	VFNMADD231PS.BCST 36(DI), Z18, Z16
+	VFMADD231PS.BCST  32(DI), Z16, Z8
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000020, R12
+	DECQ              R13
+	JNE               group
+	ADDQ              $0x00000140, CX
+	SUBQ              $0x00000008, R11
+	JNE               loop
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, (R8)(R9*1)
+	VMOVUPS           Z3, (R8)(R9*2)
+	VMOVUPS           Z4, (R10)
+	VMOVUPS           Z5, 64(R8)
+	VMOVUPS           Z6, 64(R8)(R9*1)
+	VMOVUPS           Z7, 64(R8)(R9*2)
+	VMOVUPS           Z8, 64(R10)
+	VZEROUPPER
+	RET
+
+// func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4MAVX512x2x5(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      64(R8), Z6
+	VMOVUPS      64(R8)(R9*1), Z7
+	VMOVUPS      64(R8)(R9*2), Z8
+	VMOVUPS      64(R10), Z9
+	VMOVUPS      64(R10)(R9*1), Z10
+	MOVQ         groups+56(FP), R11
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R12
+	MOVQ $0x00000008, R13
+
+group:
+	VPXORD            Z11, Z11, Z11
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z12, Z12, Z12
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z20, Z20, Z20
+	VMOVDQU64         (AX), Z21
+	VPANDD            Z0, Z21, Z22
+	VMOVDQU64         (AX)(DX*1), Z23
+	VPANDD            Z0, Z23, Z24
+	VPBROADCASTD      (BX), Z25
+	VPDPBUSD          Z25, Z22, Z11
+	VPDPBUSD          Z25, Z24, Z16
+	VPBROADCASTD      (BX)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z12
+	VPDPBUSD          Z25, Z24, Z17
+	VPBROADCASTD      (BX)(SI*2), Z25
+	VPDPBUSD          Z25, Z22, Z13
+	VPDPBUSD          Z25, Z24, Z18
+	VPBROADCASTD      (DI), Z25
+	VPDPBUSD          Z25, Z22, Z14
+	VPDPBUSD          Z25, Z24, Z19
+	VPBROADCASTD      (DI)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z15
+	VPDPBUSD          Z25, Z24, Z20
+	VPSRLW            $0x04, Z21, Z21
+	VPANDD            Z0, Z21, Z21
+	VPSRLW            $0x04, Z23, Z23
+	VPANDD            Z0, Z23, Z23
+	VPBROADCASTD      16(BX), Z22
+	VPDPBUSD          Z22, Z21, Z11
+	VPDPBUSD          Z22, Z23, Z16
+	VPBROADCASTD      16(BX)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z12
+	VPDPBUSD          Z22, Z23, Z17
+	VPBROADCASTD      16(BX)(SI*2), Z22
+	VPDPBUSD          Z22, Z21, Z13
+	VPDPBUSD          Z22, Z23, Z18
+	VPBROADCASTD      16(DI), Z22
+	VPDPBUSD          Z22, Z21, Z14
+	VPDPBUSD          Z22, Z23, Z19
+	VPBROADCASTD      16(DI)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z15
+	VPDPBUSD          Z22, Z23, Z20
+	VMOVDQU64         64(AX), Z21
+	VPANDD            Z0, Z21, Z22
+	VMOVDQU64         64(AX)(DX*1), Z23
+	VPANDD            Z0, Z23, Z24
+	VPBROADCASTD      4(BX), Z25
+	VPDPBUSD          Z25, Z22, Z11
+	VPDPBUSD          Z25, Z24, Z16
+	VPBROADCASTD      4(BX)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z12
+	VPDPBUSD          Z25, Z24, Z17
+	VPBROADCASTD      4(BX)(SI*2), Z25
+	VPDPBUSD          Z25, Z22, Z13
+	VPDPBUSD          Z25, Z24, Z18
+	VPBROADCASTD      4(DI), Z25
+	VPDPBUSD          Z25, Z22, Z14
+	VPDPBUSD          Z25, Z24, Z19
+	VPBROADCASTD      4(DI)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z15
+	VPDPBUSD          Z25, Z24, Z20
+	VPSRLW            $0x04, Z21, Z21
+	VPANDD            Z0, Z21, Z21
+	VPSRLW            $0x04, Z23, Z23
+	VPANDD            Z0, Z23, Z23
+	VPBROADCASTD      20(BX), Z22
+	VPDPBUSD          Z22, Z21, Z11
+	VPDPBUSD          Z22, Z23, Z16
+	VPBROADCASTD      20(BX)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z12
+	VPDPBUSD          Z22, Z23, Z17
+	VPBROADCASTD      20(BX)(SI*2), Z22
+	VPDPBUSD          Z22, Z21, Z13
+	VPDPBUSD          Z22, Z23, Z18
+	VPBROADCASTD      20(DI), Z22
+	VPDPBUSD          Z22, Z21, Z14
+	VPDPBUSD          Z22, Z23, Z19
+	VPBROADCASTD      20(DI)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z15
+	VPDPBUSD          Z22, Z23, Z20
+	VMOVDQU64         128(AX), Z21
+	VPANDD            Z0, Z21, Z22
+	VMOVDQU64         128(AX)(DX*1), Z23
+	VPANDD            Z0, Z23, Z24
+	VPBROADCASTD      8(BX), Z25
+	VPDPBUSD          Z25, Z22, Z11
+	VPDPBUSD          Z25, Z24, Z16
+	VPBROADCASTD      8(BX)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z12
+	VPDPBUSD          Z25, Z24, Z17
+	VPBROADCASTD      8(BX)(SI*2), Z25
+	VPDPBUSD          Z25, Z22, Z13
+	VPDPBUSD          Z25, Z24, Z18
+	VPBROADCASTD      8(DI), Z25
+	VPDPBUSD          Z25, Z22, Z14
+	VPDPBUSD          Z25, Z24, Z19
+	VPBROADCASTD      8(DI)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z15
+	VPDPBUSD          Z25, Z24, Z20
+	VPSRLW            $0x04, Z21, Z21
+	VPANDD            Z0, Z21, Z21
+	VPSRLW            $0x04, Z23, Z23
+	VPANDD            Z0, Z23, Z23
+	VPBROADCASTD      24(BX), Z22
+	VPDPBUSD          Z22, Z21, Z11
+	VPDPBUSD          Z22, Z23, Z16
+	VPBROADCASTD      24(BX)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z12
+	VPDPBUSD          Z22, Z23, Z17
+	VPBROADCASTD      24(BX)(SI*2), Z22
+	VPDPBUSD          Z22, Z21, Z13
+	VPDPBUSD          Z22, Z23, Z18
+	VPBROADCASTD      24(DI), Z22
+	VPDPBUSD          Z22, Z21, Z14
+	VPDPBUSD          Z22, Z23, Z19
+	VPBROADCASTD      24(DI)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z15
+	VPDPBUSD          Z22, Z23, Z20
+	VMOVDQU64         192(AX), Z21
+	VPANDD            Z0, Z21, Z22
+	VMOVDQU64         192(AX)(DX*1), Z23
+	VPANDD            Z0, Z23, Z24
+	VPBROADCASTD      12(BX), Z25
+	VPDPBUSD          Z25, Z22, Z11
+	VPDPBUSD          Z25, Z24, Z16
+	VPBROADCASTD      12(BX)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z12
+	VPDPBUSD          Z25, Z24, Z17
+	VPBROADCASTD      12(BX)(SI*2), Z25
+	VPDPBUSD          Z25, Z22, Z13
+	VPDPBUSD          Z25, Z24, Z18
+	VPBROADCASTD      12(DI), Z25
+	VPDPBUSD          Z25, Z22, Z14
+	VPDPBUSD          Z25, Z24, Z19
+	VPBROADCASTD      12(DI)(SI*1), Z25
+	VPDPBUSD          Z25, Z22, Z15
+	VPDPBUSD          Z25, Z24, Z20
+	VPSRLW            $0x04, Z21, Z21
+	VPANDD            Z0, Z21, Z21
+	VPSRLW            $0x04, Z23, Z23
+	VPANDD            Z0, Z23, Z23
+	VPBROADCASTD      28(BX), Z22
+	VPDPBUSD          Z22, Z21, Z11
+	VPDPBUSD          Z22, Z23, Z16
+	VPBROADCASTD      28(BX)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z12
+	VPDPBUSD          Z22, Z23, Z17
+	VPBROADCASTD      28(BX)(SI*2), Z22
+	VPDPBUSD          Z22, Z21, Z13
+	VPDPBUSD          Z22, Z23, Z18
+	VPBROADCASTD      28(DI), Z22
+	VPDPBUSD          Z22, Z21, Z14
+	VPDPBUSD          Z22, Z23, Z19
+	VPBROADCASTD      28(DI)(SI*1), Z22
+	VPDPBUSD          Z22, Z21, Z15
+	VPDPBUSD          Z22, Z23, Z20
+	VPMOVZXBD         64(R12), Z21
+	VPMULLD           Z21, Z11, Z11
+	VPMULLD           Z21, Z12, Z12
+	VPMULLD           Z21, Z13, Z13
+	VPMULLD           Z21, Z14, Z14
+	VPMULLD           Z21, Z15, Z15
+	VPMOVZXBD         80(R12), Z22
+	VCVTDQ2PS         Z22, Z22
+	VCVTPH2PS         32(CX), Z21
+	VMULPS            Z21, Z22, Z22
+	VCVTPH2PS         (CX), Z21
+	VCVTDQ2PS         Z11, Z11
+	VMULPS            Z21, Z11, Z11
+	VFNMADD231PS.BCST 36(BX), Z22, Z11
+	VFMADD231PS.BCST  32(BX), Z11, Z1
+	VCVTDQ2PS         Z12, Z12
+	VMULPS            Z21, Z12, Z12
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z22, Z12
+	VFMADD231PS.BCST  32(BX)(SI*1), Z12, Z2
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z21, Z13, Z13
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z22, Z13
+	VFMADD231PS.BCST  32(BX)(SI*2), Z13, Z3
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z21, Z14, Z14
+	VFNMADD231PS.BCST 36(DI), Z22, Z14
+	VFMADD231PS.BCST  32(DI), Z14, Z4
+	VCVTDQ2PS         Z15, Z15
+	VMULPS            Z21, Z15, Z15
+	VFNMADD231PS.BCST 36(DI)(SI*1), Z22, Z15
+	VFMADD231PS.BCST  32(DI)(SI*1), Z15, Z5
+	VPMOVZXBD         64(R12)(DX*1), Z21
+	VPMULLD           Z21, Z16, Z16
+	VPMULLD           Z21, Z17, Z17
+	VPMULLD           Z21, Z18, Z18
+	VPMULLD           Z21, Z19, Z19
+	VPMULLD           Z21, Z20, Z20
+	VPMOVZXBD         80(R12)(DX*1), Z22
+	VCVTDQ2PS         Z22, Z22
+	VCVTPH2PS         32(CX)(DX*1), Z21
+	VMULPS            Z21, Z22, Z22
+	VCVTPH2PS         (CX)(DX*1), Z21
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z21, Z16, Z16
+	VFNMADD231PS.BCST 36(BX), Z22, Z16
+	VFMADD231PS.BCST  32(BX), Z16, Z6
+	VCVTDQ2PS         Z17, Z17
+	VMULPS            Z21, Z17, Z17
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z22, Z17
+	VFMADD231PS.BCST  32(BX)(SI*1), Z17, Z7
+	VCVTDQ2PS         Z18, Z18
+	VMULPS            Z21, Z18, Z18
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z22, Z18
+	VFMADD231PS.BCST  32(BX)(SI*2), Z18, Z8
+	VCVTDQ2PS         Z19, Z19
+	VMULPS            Z21, Z19, Z19
+	VFNMADD231PS.BCST 36(DI), Z22, Z19
+	VFMADD231PS.BCST  32(DI), Z19, Z9
+	VCVTDQ2PS         Z20, Z20
+	VMULPS            Z21, Z20, Z20
+	VFNMADD231PS.BCST 36(DI)(SI*1), Z22, Z20
+	VFMADD231PS.BCST  32(DI)(SI*1), Z20, Z10
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000020, R12
+	DECQ              R13
+	JNE               group
+	ADDQ              $0x00000140, CX
+	SUBQ              $0x00000008, R11
+	JNE               loop
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, (R8)(R9*1)
+	VMOVUPS           Z3, (R8)(R9*2)
+	VMOVUPS           Z4, (R10)
+	VMOVUPS           Z5, (R10)(R9*1)
+	VMOVUPS           Z6, 64(R8)
+	VMOVUPS           Z7, 64(R8)(R9*1)
+	VMOVUPS           Z8, 64(R8)(R9*2)
+	VMOVUPS           Z9, 64(R10)
+	VMOVUPS           Z10, 64(R10)(R9*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ4MAVX512x2x6(SB), NOSPLIT, $0-64
+	// groupedQ4MAVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      64(R8)(R9*1), Z8
+	VMOVUPS      64(R8)(R9*2), Z9
+	VMOVUPS      64(R10), Z10
+	VMOVUPS      64(R10)(R9*1), Z11
+	VMOVUPS      64(R10)(R9*2), Z12
+	MOVQ         groups+56(FP), R11
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R12
+	MOVQ $0x00000008, R13
+
+group:
+	VPXORD            Z13, Z13, Z13
+	VPXORD            Z19, Z19, Z19
+	VPXORD            Z14, Z14, Z14
+	VPXORD            Z20, Z20, Z20
+	VPXORD            Z15, Z15, Z15
+	VPXORD            Z21, Z21, Z21
+	VPXORD            Z16, Z16, Z16
+	VPXORD            Z22, Z22, Z22
+	VPXORD            Z17, Z17, Z17
+	VPXORD            Z23, Z23, Z23
+	VPXORD            Z18, Z18, Z18
+	VPXORD            Z24, Z24, Z24
+	VMOVDQU64         (AX), Z25
+	VPANDD            Z0, Z25, Z26
+	VMOVDQU64         (AX)(DX*1), Z27
+	VPANDD            Z0, Z27, Z28
+	VPBROADCASTD      (BX), Z29
+	VPDPBUSD          Z29, Z26, Z13
+	VPDPBUSD          Z29, Z28, Z19
+	VPBROADCASTD      (BX)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z14
+	VPDPBUSD          Z29, Z28, Z20
+	VPBROADCASTD      (BX)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z15
+	VPDPBUSD          Z29, Z28, Z21
+	VPBROADCASTD      (DI), Z29
+	VPDPBUSD          Z29, Z26, Z16
+	VPDPBUSD          Z29, Z28, Z22
+	VPBROADCASTD      (DI)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z17
+	VPDPBUSD          Z29, Z28, Z23
+	VPBROADCASTD      (DI)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z18
+	VPDPBUSD          Z29, Z28, Z24
+	VPSRLW            $0x04, Z25, Z25
+	VPANDD            Z0, Z25, Z25
+	VPSRLW            $0x04, Z27, Z27
+	VPANDD            Z0, Z27, Z27
+	VPBROADCASTD      16(BX), Z26
+	VPDPBUSD          Z26, Z25, Z13
+	VPDPBUSD          Z26, Z27, Z19
+	VPBROADCASTD      16(BX)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z14
+	VPDPBUSD          Z26, Z27, Z20
+	VPBROADCASTD      16(BX)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z15
+	VPDPBUSD          Z26, Z27, Z21
+	VPBROADCASTD      16(DI), Z26
+	VPDPBUSD          Z26, Z25, Z16
+	VPDPBUSD          Z26, Z27, Z22
+	VPBROADCASTD      16(DI)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z17
+	VPDPBUSD          Z26, Z27, Z23
+	VPBROADCASTD      16(DI)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z18
+	VPDPBUSD          Z26, Z27, Z24
+	VMOVDQU64         64(AX), Z25
+	VPANDD            Z0, Z25, Z26
+	VMOVDQU64         64(AX)(DX*1), Z27
+	VPANDD            Z0, Z27, Z28
+	VPBROADCASTD      4(BX), Z29
+	VPDPBUSD          Z29, Z26, Z13
+	VPDPBUSD          Z29, Z28, Z19
+	VPBROADCASTD      4(BX)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z14
+	VPDPBUSD          Z29, Z28, Z20
+	VPBROADCASTD      4(BX)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z15
+	VPDPBUSD          Z29, Z28, Z21
+	VPBROADCASTD      4(DI), Z29
+	VPDPBUSD          Z29, Z26, Z16
+	VPDPBUSD          Z29, Z28, Z22
+	VPBROADCASTD      4(DI)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z17
+	VPDPBUSD          Z29, Z28, Z23
+	VPBROADCASTD      4(DI)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z18
+	VPDPBUSD          Z29, Z28, Z24
+	VPSRLW            $0x04, Z25, Z25
+	VPANDD            Z0, Z25, Z25
+	VPSRLW            $0x04, Z27, Z27
+	VPANDD            Z0, Z27, Z27
+	VPBROADCASTD      20(BX), Z26
+	VPDPBUSD          Z26, Z25, Z13
+	VPDPBUSD          Z26, Z27, Z19
+	VPBROADCASTD      20(BX)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z14
+	VPDPBUSD          Z26, Z27, Z20
+	VPBROADCASTD      20(BX)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z15
+	VPDPBUSD          Z26, Z27, Z21
+	VPBROADCASTD      20(DI), Z26
+	VPDPBUSD          Z26, Z25, Z16
+	VPDPBUSD          Z26, Z27, Z22
+	VPBROADCASTD      20(DI)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z17
+	VPDPBUSD          Z26, Z27, Z23
+	VPBROADCASTD      20(DI)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z18
+	VPDPBUSD          Z26, Z27, Z24
+	VMOVDQU64         128(AX), Z25
+	VPANDD            Z0, Z25, Z26
+	VMOVDQU64         128(AX)(DX*1), Z27
+	VPANDD            Z0, Z27, Z28
+	VPBROADCASTD      8(BX), Z29
+	VPDPBUSD          Z29, Z26, Z13
+	VPDPBUSD          Z29, Z28, Z19
+	VPBROADCASTD      8(BX)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z14
+	VPDPBUSD          Z29, Z28, Z20
+	VPBROADCASTD      8(BX)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z15
+	VPDPBUSD          Z29, Z28, Z21
+	VPBROADCASTD      8(DI), Z29
+	VPDPBUSD          Z29, Z26, Z16
+	VPDPBUSD          Z29, Z28, Z22
+	VPBROADCASTD      8(DI)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z17
+	VPDPBUSD          Z29, Z28, Z23
+	VPBROADCASTD      8(DI)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z18
+	VPDPBUSD          Z29, Z28, Z24
+	VPSRLW            $0x04, Z25, Z25
+	VPANDD            Z0, Z25, Z25
+	VPSRLW            $0x04, Z27, Z27
+	VPANDD            Z0, Z27, Z27
+	VPBROADCASTD      24(BX), Z26
+	VPDPBUSD          Z26, Z25, Z13
+	VPDPBUSD          Z26, Z27, Z19
+	VPBROADCASTD      24(BX)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z14
+	VPDPBUSD          Z26, Z27, Z20
+	VPBROADCASTD      24(BX)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z15
+	VPDPBUSD          Z26, Z27, Z21
+	VPBROADCASTD      24(DI), Z26
+	VPDPBUSD          Z26, Z25, Z16
+	VPDPBUSD          Z26, Z27, Z22
+	VPBROADCASTD      24(DI)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z17
+	VPDPBUSD          Z26, Z27, Z23
+	VPBROADCASTD      24(DI)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z18
+	VPDPBUSD          Z26, Z27, Z24
+	VMOVDQU64         192(AX), Z25
+	VPANDD            Z0, Z25, Z26
+	VMOVDQU64         192(AX)(DX*1), Z27
+	VPANDD            Z0, Z27, Z28
+	VPBROADCASTD      12(BX), Z29
+	VPDPBUSD          Z29, Z26, Z13
+	VPDPBUSD          Z29, Z28, Z19
+	VPBROADCASTD      12(BX)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z14
+	VPDPBUSD          Z29, Z28, Z20
+	VPBROADCASTD      12(BX)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z15
+	VPDPBUSD          Z29, Z28, Z21
+	VPBROADCASTD      12(DI), Z29
+	VPDPBUSD          Z29, Z26, Z16
+	VPDPBUSD          Z29, Z28, Z22
+	VPBROADCASTD      12(DI)(SI*1), Z29
+	VPDPBUSD          Z29, Z26, Z17
+	VPDPBUSD          Z29, Z28, Z23
+	VPBROADCASTD      12(DI)(SI*2), Z29
+	VPDPBUSD          Z29, Z26, Z18
+	VPDPBUSD          Z29, Z28, Z24
+	VPSRLW            $0x04, Z25, Z25
+	VPANDD            Z0, Z25, Z25
+	VPSRLW            $0x04, Z27, Z27
+	VPANDD            Z0, Z27, Z27
+	VPBROADCASTD      28(BX), Z26
+	VPDPBUSD          Z26, Z25, Z13
+	VPDPBUSD          Z26, Z27, Z19
+	VPBROADCASTD      28(BX)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z14
+	VPDPBUSD          Z26, Z27, Z20
+	VPBROADCASTD      28(BX)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z15
+	VPDPBUSD          Z26, Z27, Z21
+	VPBROADCASTD      28(DI), Z26
+	VPDPBUSD          Z26, Z25, Z16
+	VPDPBUSD          Z26, Z27, Z22
+	VPBROADCASTD      28(DI)(SI*1), Z26
+	VPDPBUSD          Z26, Z25, Z17
+	VPDPBUSD          Z26, Z27, Z23
+	VPBROADCASTD      28(DI)(SI*2), Z26
+	VPDPBUSD          Z26, Z25, Z18
+	VPDPBUSD          Z26, Z27, Z24
+	VPMOVZXBD         64(R12), Z25
+	VPMULLD           Z25, Z13, Z13
+	VPMULLD           Z25, Z14, Z14
+	VPMULLD           Z25, Z15, Z15
+	VPMULLD           Z25, Z16, Z16
+	VPMULLD           Z25, Z17, Z17
+	VPMULLD           Z25, Z18, Z18
+	VPMOVZXBD         80(R12), Z26
+	VCVTDQ2PS         Z26, Z26
+	VCVTPH2PS         32(CX), Z25
+	VMULPS            Z25, Z26, Z26
+	VCVTPH2PS         (CX), Z25
+	VCVTDQ2PS         Z13, Z13
+	VMULPS            Z25, Z13, Z13
+	VFNMADD231PS.BCST 36(BX), Z26, Z13
+	VFMADD231PS.BCST  32(BX), Z13, Z1
+	VCVTDQ2PS         Z14, Z14
+	VMULPS            Z25, Z14, Z14
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z26, Z14
+	VFMADD231PS.BCST  32(BX)(SI*1), Z14, Z2
+	VCVTDQ2PS         Z15, Z15
+	VMULPS            Z25, Z15, Z15
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z26, Z15
+	VFMADD231PS.BCST  32(BX)(SI*2), Z15, Z3
+	VCVTDQ2PS         Z16, Z16
+	VMULPS            Z25, Z16, Z16
+	VFNMADD231PS.BCST 36(DI), Z26, Z16
+	VFMADD231PS.BCST  32(DI), Z16, Z4
+	VCVTDQ2PS         Z17, Z17
+	VMULPS            Z25, Z17, Z17
+	VFNMADD231PS.BCST 36(DI)(SI*1), Z26, Z17
+	VFMADD231PS.BCST  32(DI)(SI*1), Z17, Z5
+	VCVTDQ2PS         Z18, Z18
+	VMULPS            Z25, Z18, Z18
+	VFNMADD231PS.BCST 36(DI)(SI*2), Z26, Z18
+	VFMADD231PS.BCST  32(DI)(SI*2), Z18, Z6
+	VPMOVZXBD         64(R12)(DX*1), Z25
+	VPMULLD           Z25, Z19, Z19
+	VPMULLD           Z25, Z20, Z20
+	VPMULLD           Z25, Z21, Z21
+	VPMULLD           Z25, Z22, Z22
+	VPMULLD           Z25, Z23, Z23
+	VPMULLD           Z25, Z24, Z24
+	VPMOVZXBD         80(R12)(DX*1), Z26
+	VCVTDQ2PS         Z26, Z26
+	VCVTPH2PS         32(CX)(DX*1), Z25
+	VMULPS            Z25, Z26, Z26
+	VCVTPH2PS         (CX)(DX*1), Z25
+	VCVTDQ2PS         Z19, Z19
+	VMULPS            Z25, Z19, Z19
+	VFNMADD231PS.BCST 36(BX), Z26, Z19
+	VFMADD231PS.BCST  32(BX), Z19, Z7
+	VCVTDQ2PS         Z20, Z20
+	VMULPS            Z25, Z20, Z20
+	VFNMADD231PS.BCST 36(BX)(SI*1), Z26, Z20
+	VFMADD231PS.BCST  32(BX)(SI*1), Z20, Z8
+	VCVTDQ2PS         Z21, Z21
+	VMULPS            Z25, Z21, Z21
+	VFNMADD231PS.BCST 36(BX)(SI*2), Z26, Z21
+	VFMADD231PS.BCST  32(BX)(SI*2), Z21, Z9
+	VCVTDQ2PS         Z22, Z22
+	VMULPS            Z25, Z22, Z22
+	VFNMADD231PS.BCST 36(DI), Z26, Z22
+	VFMADD231PS.BCST  32(DI), Z22, Z10
+	VCVTDQ2PS         Z23, Z23
+	VMULPS            Z25, Z23, Z23
+	VFNMADD231PS.BCST 36(DI)(SI*1), Z26, Z23
+	VFMADD231PS.BCST  32(DI)(SI*1), Z23, Z11
+	VCVTDQ2PS         Z24, Z24
+	VMULPS            Z25, Z24, Z24
+	VFNMADD231PS.BCST 36(DI)(SI*2), Z26, Z24
+	VFMADD231PS.BCST  32(DI)(SI*2), Z24, Z12
+	ADDQ              $0x00000100, AX
+	ADDQ              $0x00000040, BX
+	ADDQ              $0x00000040, DI
+	ADDQ              $0x00000020, R12
+	DECQ              R13
+	JNE               group
+	ADDQ              $0x00000140, CX
+	SUBQ              $0x00000008, R11
+	JNE               loop
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, (R8)(R9*1)
+	VMOVUPS           Z3, (R8)(R9*2)
+	VMOVUPS           Z4, (R10)
+	VMOVUPS           Z5, (R10)(R9*1)
+	VMOVUPS           Z6, (R10)(R9*2)
+	VMOVUPS           Z7, 64(R8)
+	VMOVUPS           Z8, 64(R8)(R9*1)
+	VMOVUPS           Z9, 64(R8)(R9*2)
+	VMOVUPS           Z10, 64(R10)
+	VMOVUPS           Z11, 64(R10)(R9*1)
+	VMOVUPS           Z12, 64(R10)(R9*2)
 	VZEROUPPER
 	RET
 
@@ -8471,6 +10731,1626 @@ group:
 	VZEROUPPER
 	RET
 
+// func groupedQ6AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ6AVX512x2x2(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x30303030, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         groups+56(FP), R9
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R10
+	MOVQ $0x00000008, R11
+
+group:
+	VPBROADCASTD 56(BX), Z2
+	VMOVDQA64    Z2, Z4
+	VPBROADCASTD 56(BX)(SI*1), Z3
+	VMOVDQA64    Z3, Z5
+	VMOVDQU64    (AX), Z6
+	VPANDD       Z0, Z6, Z6
+	VMOVDQU64    256(AX), Z7
+	VPSLLW       $0x04, Z7, Z7
+	VPANDD       Z1, Z7, Z7
+	VPORD        Z7, Z6, Z6
+	VMOVDQU64    (AX)(DX*1), Z7
+	VPANDD       Z0, Z7, Z7
+	VMOVDQU64    256(AX)(DX*1), Z8
+	VPSLLW       $0x04, Z8, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD (BX), Z8
+	VPDPBUSD     Z8, Z6, Z2
+	VPDPBUSD     Z8, Z7, Z4
+	VPBROADCASTD (BX)(SI*1), Z8
+	VPDPBUSD     Z8, Z6, Z3
+	VPDPBUSD     Z8, Z7, Z5
+	VMOVDQU64    64(AX), Z6
+	VPANDD       Z0, Z6, Z6
+	VMOVDQU64    256(AX), Z7
+	VPSLLW       $0x02, Z7, Z7
+	VPANDD       Z1, Z7, Z7
+	VPORD        Z7, Z6, Z6
+	VMOVDQU64    64(AX)(DX*1), Z7
+	VPANDD       Z0, Z7, Z7
+	VMOVDQU64    256(AX)(DX*1), Z8
+	VPSLLW       $0x02, Z8, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 4(BX), Z8
+	VPDPBUSD     Z8, Z6, Z2
+	VPDPBUSD     Z8, Z7, Z4
+	VPBROADCASTD 4(BX)(SI*1), Z8
+	VPDPBUSD     Z8, Z6, Z3
+	VPDPBUSD     Z8, Z7, Z5
+	VMOVDQU64    128(AX), Z6
+	VPANDD       Z0, Z6, Z6
+	VMOVDQU64    256(AX), Z7
+	VPANDD       Z1, Z7, Z7
+	VPORD        Z7, Z6, Z6
+	VMOVDQU64    128(AX)(DX*1), Z7
+	VPANDD       Z0, Z7, Z7
+	VMOVDQU64    256(AX)(DX*1), Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 8(BX), Z8
+	VPDPBUSD     Z8, Z6, Z2
+	VPDPBUSD     Z8, Z7, Z4
+	VPBROADCASTD 8(BX)(SI*1), Z8
+	VPDPBUSD     Z8, Z6, Z3
+	VPDPBUSD     Z8, Z7, Z5
+	VMOVDQU64    192(AX), Z6
+	VPANDD       Z0, Z6, Z6
+	VMOVDQU64    256(AX), Z7
+	VPSRLW       $0x02, Z7, Z7
+	VPANDD       Z1, Z7, Z7
+	VPORD        Z7, Z6, Z6
+	VMOVDQU64    192(AX)(DX*1), Z7
+	VPANDD       Z0, Z7, Z7
+	VMOVDQU64    256(AX)(DX*1), Z8
+	VPSRLW       $0x02, Z8, Z8
+	VPANDD       Z1, Z8, Z8
+	VPORD        Z8, Z7, Z7
+	VPBROADCASTD 12(BX), Z8
+	VPDPBUSD     Z8, Z6, Z2
+	VPDPBUSD     Z8, Z7, Z4
+	VPBROADCASTD 12(BX)(SI*1), Z8
+	VPDPBUSD     Z8, Z6, Z3
+	VPDPBUSD     Z8, Z7, Z5
+	VPMOVSXBD    32(R10), Z6
+	VPMULLD      Z6, Z2, Z2
+	VPMULLD      Z6, Z3, Z3
+	VPMOVSXBD    32(R10)(DX*1), Z6
+	VPMULLD      Z6, Z4, Z4
+	VPMULLD      Z6, Z5, Z5
+	VPBROADCASTD 60(BX), Z6
+	VMOVDQA64    Z6, Z8
+	VPBROADCASTD 60(BX)(SI*1), Z7
+	VMOVDQA64    Z7, Z9
+	VMOVDQU64    (AX), Z10
+	VPSRLW       $0x04, Z10, Z10
+	VPANDD       Z0, Z10, Z10
+	VMOVDQU64    320(AX), Z11
+	VPSLLW       $0x04, Z11, Z11
+	VPANDD       Z1, Z11, Z11
+	VPORD        Z11, Z10, Z10
+	VMOVDQU64    (AX)(DX*1), Z11
+	VPSRLW       $0x04, Z11, Z11
+	VPANDD       Z0, Z11, Z11
+	VMOVDQU64    320(AX)(DX*1), Z12
+	VPSLLW       $0x04, Z12, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 16(BX), Z12
+	VPDPBUSD     Z12, Z10, Z6
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD 16(BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z7
+	VPDPBUSD     Z12, Z11, Z9
+	VMOVDQU64    64(AX), Z10
+	VPSRLW       $0x04, Z10, Z10
+	VPANDD       Z0, Z10, Z10
+	VMOVDQU64    320(AX), Z11
+	VPSLLW       $0x02, Z11, Z11
+	VPANDD       Z1, Z11, Z11
+	VPORD        Z11, Z10, Z10
+	VMOVDQU64    64(AX)(DX*1), Z11
+	VPSRLW       $0x04, Z11, Z11
+	VPANDD       Z0, Z11, Z11
+	VMOVDQU64    320(AX)(DX*1), Z12
+	VPSLLW       $0x02, Z12, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 20(BX), Z12
+	VPDPBUSD     Z12, Z10, Z6
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD 20(BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z7
+	VPDPBUSD     Z12, Z11, Z9
+	VMOVDQU64    128(AX), Z10
+	VPSRLW       $0x04, Z10, Z10
+	VPANDD       Z0, Z10, Z10
+	VMOVDQU64    320(AX), Z11
+	VPANDD       Z1, Z11, Z11
+	VPORD        Z11, Z10, Z10
+	VMOVDQU64    128(AX)(DX*1), Z11
+	VPSRLW       $0x04, Z11, Z11
+	VPANDD       Z0, Z11, Z11
+	VMOVDQU64    320(AX)(DX*1), Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 24(BX), Z12
+	VPDPBUSD     Z12, Z10, Z6
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD 24(BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z7
+	VPDPBUSD     Z12, Z11, Z9
+	VMOVDQU64    192(AX), Z10
+	VPSRLW       $0x04, Z10, Z10
+	VPANDD       Z0, Z10, Z10
+	VMOVDQU64    320(AX), Z11
+	VPSRLW       $0x02, Z11, Z11
+	VPANDD       Z1, Z11, Z11
+	VPORD        Z11, Z10, Z10
+	VMOVDQU64    192(AX)(DX*1), Z11
+	VPSRLW       $0x04, Z11, Z11
+	VPANDD       Z0, Z11, Z11
+	VMOVDQU64    320(AX)(DX*1), Z12
+	VPSRLW       $0x02, Z12, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 28(BX), Z12
+	VPDPBUSD     Z12, Z10, Z6
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD 28(BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z7
+	VPDPBUSD     Z12, Z11, Z9
+	VPMOVSXBD    48(R10), Z10
+	VPMULLD      Z10, Z6, Z6
+	VPADDD       Z2, Z6, Z6
+	VPMULLD      Z10, Z7, Z7
+	VPADDD       Z3, Z7, Z7
+	VPMOVSXBD    48(R10)(DX*1), Z2
+	VPMULLD      Z2, Z8, Z8
+	VPADDD       Z4, Z8, Z8
+	VPMULLD      Z2, Z9, Z9
+	VPADDD       Z5, Z9, Z9
+	VCVTPH2PS    (CX), Z2
+	VCVTDQ2PS    Z6, Z6
+	VMULPS       Z2, Z6, Z6
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  (DI), Z3, Z6
+	VMOVUPS      Z6, (DI)
+	VCVTDQ2PS    Z7, Z7
+	VMULPS       Z2, Z7, Z7
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  (DI)(R8*1), Z2, Z7
+	VMOVUPS      Z7, (DI)(R8*1)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z2, Z8, Z8
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  64(DI), Z3, Z8
+	VMOVUPS      Z8, 64(DI)
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z2, Z9, Z9
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  64(DI)(R8*1), Z2, Z9
+	VMOVUPS      Z9, 64(DI)(R8*1)
+	ADDQ         $0x00000180, AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000020, R10
+	DECQ         R11
+	JNE          group
+	ADDQ         $0x00000120, CX
+	SUBQ         $0x00000008, R9
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ6AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ6AVX512x2x3(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x30303030, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         groups+56(FP), R9
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R10
+	MOVQ $0x00000008, R11
+
+group:
+	VPBROADCASTD 56(BX), Z2
+	VMOVDQA64    Z2, Z5
+	VPBROADCASTD 56(BX)(SI*1), Z3
+	VMOVDQA64    Z3, Z6
+	VPBROADCASTD 56(BX)(SI*2), Z4
+	VMOVDQA64    Z4, Z7
+	VMOVDQU64    (AX), Z8
+	VPANDD       Z0, Z8, Z8
+	VMOVDQU64    256(AX), Z9
+	VPSLLW       $0x04, Z9, Z9
+	VPANDD       Z1, Z9, Z9
+	VPORD        Z9, Z8, Z8
+	VMOVDQU64    (AX)(DX*1), Z9
+	VPANDD       Z0, Z9, Z9
+	VMOVDQU64    256(AX)(DX*1), Z10
+	VPSLLW       $0x04, Z10, Z10
+	VPANDD       Z1, Z10, Z10
+	VPORD        Z10, Z9, Z9
+	VPBROADCASTD (BX), Z10
+	VPDPBUSD     Z10, Z8, Z2
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD (BX)(SI*1), Z10
+	VPDPBUSD     Z10, Z8, Z3
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD (BX)(SI*2), Z10
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z7
+	VMOVDQU64    64(AX), Z8
+	VPANDD       Z0, Z8, Z8
+	VMOVDQU64    256(AX), Z9
+	VPSLLW       $0x02, Z9, Z9
+	VPANDD       Z1, Z9, Z9
+	VPORD        Z9, Z8, Z8
+	VMOVDQU64    64(AX)(DX*1), Z9
+	VPANDD       Z0, Z9, Z9
+	VMOVDQU64    256(AX)(DX*1), Z10
+	VPSLLW       $0x02, Z10, Z10
+	VPANDD       Z1, Z10, Z10
+	VPORD        Z10, Z9, Z9
+	VPBROADCASTD 4(BX), Z10
+	VPDPBUSD     Z10, Z8, Z2
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD 4(BX)(SI*1), Z10
+	VPDPBUSD     Z10, Z8, Z3
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD 4(BX)(SI*2), Z10
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z7
+	VMOVDQU64    128(AX), Z8
+	VPANDD       Z0, Z8, Z8
+	VMOVDQU64    256(AX), Z9
+	VPANDD       Z1, Z9, Z9
+	VPORD        Z9, Z8, Z8
+	VMOVDQU64    128(AX)(DX*1), Z9
+	VPANDD       Z0, Z9, Z9
+	VMOVDQU64    256(AX)(DX*1), Z10
+	VPANDD       Z1, Z10, Z10
+	VPORD        Z10, Z9, Z9
+	VPBROADCASTD 8(BX), Z10
+	VPDPBUSD     Z10, Z8, Z2
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD 8(BX)(SI*1), Z10
+	VPDPBUSD     Z10, Z8, Z3
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD 8(BX)(SI*2), Z10
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z7
+	VMOVDQU64    192(AX), Z8
+	VPANDD       Z0, Z8, Z8
+	VMOVDQU64    256(AX), Z9
+	VPSRLW       $0x02, Z9, Z9
+	VPANDD       Z1, Z9, Z9
+	VPORD        Z9, Z8, Z8
+	VMOVDQU64    192(AX)(DX*1), Z9
+	VPANDD       Z0, Z9, Z9
+	VMOVDQU64    256(AX)(DX*1), Z10
+	VPSRLW       $0x02, Z10, Z10
+	VPANDD       Z1, Z10, Z10
+	VPORD        Z10, Z9, Z9
+	VPBROADCASTD 12(BX), Z10
+	VPDPBUSD     Z10, Z8, Z2
+	VPDPBUSD     Z10, Z9, Z5
+	VPBROADCASTD 12(BX)(SI*1), Z10
+	VPDPBUSD     Z10, Z8, Z3
+	VPDPBUSD     Z10, Z9, Z6
+	VPBROADCASTD 12(BX)(SI*2), Z10
+	VPDPBUSD     Z10, Z8, Z4
+	VPDPBUSD     Z10, Z9, Z7
+	VPMOVSXBD    32(R10), Z8
+	VPMULLD      Z8, Z2, Z2
+	VPMULLD      Z8, Z3, Z3
+	VPMULLD      Z8, Z4, Z4
+	VPMOVSXBD    32(R10)(DX*1), Z8
+	VPMULLD      Z8, Z5, Z5
+	VPMULLD      Z8, Z6, Z6
+	VPMULLD      Z8, Z7, Z7
+	VPBROADCASTD 60(BX), Z8
+	VMOVDQA64    Z8, Z11
+	VPBROADCASTD 60(BX)(SI*1), Z9
+	VMOVDQA64    Z9, Z12
+	VPBROADCASTD 60(BX)(SI*2), Z10
+	VMOVDQA64    Z10, Z13
+	VMOVDQU64    (AX), Z14
+	VPSRLW       $0x04, Z14, Z14
+	VPANDD       Z0, Z14, Z14
+	VMOVDQU64    320(AX), Z15
+	VPSLLW       $0x04, Z15, Z15
+	VPANDD       Z1, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VMOVDQU64    (AX)(DX*1), Z15
+	VPSRLW       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
+	VMOVDQU64    320(AX)(DX*1), Z16
+	VPSLLW       $0x04, Z16, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 16(BX), Z16
+	VPDPBUSD     Z16, Z14, Z8
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 16(BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z9
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD 16(BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z13
+	VMOVDQU64    64(AX), Z14
+	VPSRLW       $0x04, Z14, Z14
+	VPANDD       Z0, Z14, Z14
+	VMOVDQU64    320(AX), Z15
+	VPSLLW       $0x02, Z15, Z15
+	VPANDD       Z1, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VMOVDQU64    64(AX)(DX*1), Z15
+	VPSRLW       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
+	VMOVDQU64    320(AX)(DX*1), Z16
+	VPSLLW       $0x02, Z16, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 20(BX), Z16
+	VPDPBUSD     Z16, Z14, Z8
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 20(BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z9
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD 20(BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z13
+	VMOVDQU64    128(AX), Z14
+	VPSRLW       $0x04, Z14, Z14
+	VPANDD       Z0, Z14, Z14
+	VMOVDQU64    320(AX), Z15
+	VPANDD       Z1, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VMOVDQU64    128(AX)(DX*1), Z15
+	VPSRLW       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
+	VMOVDQU64    320(AX)(DX*1), Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 24(BX), Z16
+	VPDPBUSD     Z16, Z14, Z8
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 24(BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z9
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD 24(BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z13
+	VMOVDQU64    192(AX), Z14
+	VPSRLW       $0x04, Z14, Z14
+	VPANDD       Z0, Z14, Z14
+	VMOVDQU64    320(AX), Z15
+	VPSRLW       $0x02, Z15, Z15
+	VPANDD       Z1, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VMOVDQU64    192(AX)(DX*1), Z15
+	VPSRLW       $0x04, Z15, Z15
+	VPANDD       Z0, Z15, Z15
+	VMOVDQU64    320(AX)(DX*1), Z16
+	VPSRLW       $0x02, Z16, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 28(BX), Z16
+	VPDPBUSD     Z16, Z14, Z8
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 28(BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z9
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD 28(BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z10
+	VPDPBUSD     Z16, Z15, Z13
+	VPMOVSXBD    48(R10), Z14
+	VPMULLD      Z14, Z8, Z8
+	VPADDD       Z2, Z8, Z8
+	VPMULLD      Z14, Z9, Z9
+	VPADDD       Z3, Z9, Z9
+	VPMULLD      Z14, Z10, Z10
+	VPADDD       Z4, Z10, Z10
+	VPMOVSXBD    48(R10)(DX*1), Z2
+	VPMULLD      Z2, Z11, Z11
+	VPADDD       Z5, Z11, Z11
+	VPMULLD      Z2, Z12, Z12
+	VPADDD       Z6, Z12, Z12
+	VPMULLD      Z2, Z13, Z13
+	VPADDD       Z7, Z13, Z13
+	VCVTPH2PS    (CX), Z2
+	VCVTDQ2PS    Z8, Z8
+	VMULPS       Z2, Z8, Z8
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  (DI), Z3, Z8
+	VMOVUPS      Z8, (DI)
+	VCVTDQ2PS    Z9, Z9
+	VMULPS       Z2, Z9, Z9
+	VBROADCASTSS 32(BX)(SI*1), Z3
+	VFMADD213PS  (DI)(R8*1), Z3, Z9
+	VMOVUPS      Z9, (DI)(R8*1)
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z2, Z10, Z10
+	VBROADCASTSS 32(BX)(SI*2), Z2
+	VFMADD213PS  (DI)(R8*2), Z2, Z10
+	VMOVUPS      Z10, (DI)(R8*2)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z2, Z11, Z11
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  64(DI), Z3, Z11
+	VMOVUPS      Z11, 64(DI)
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z2, Z12, Z12
+	VBROADCASTSS 32(BX)(SI*1), Z3
+	VFMADD213PS  64(DI)(R8*1), Z3, Z12
+	VMOVUPS      Z12, 64(DI)(R8*1)
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z2, Z13, Z13
+	VBROADCASTSS 32(BX)(SI*2), Z2
+	VFMADD213PS  64(DI)(R8*2), Z2, Z13
+	VMOVUPS      Z13, 64(DI)(R8*2)
+	ADDQ         $0x00000180, AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000020, R10
+	DECQ         R11
+	JNE          group
+	ADDQ         $0x00000120, CX
+	SUBQ         $0x00000008, R9
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ6AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ6AVX512x2x4(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x30303030, R11
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         groups+56(FP), R11
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R12
+	MOVQ $0x00000008, R13
+
+group:
+	VPBROADCASTD 56(BX), Z2
+	VMOVDQA64    Z2, Z6
+	VPBROADCASTD 56(BX)(SI*1), Z3
+	VMOVDQA64    Z3, Z7
+	VPBROADCASTD 56(BX)(SI*2), Z4
+	VMOVDQA64    Z4, Z8
+	VPBROADCASTD 56(DI), Z5
+	VMOVDQA64    Z5, Z9
+	VMOVDQU64    (AX), Z10
+	VPANDD       Z0, Z10, Z10
+	VMOVDQU64    256(AX), Z11
+	VPSLLW       $0x04, Z11, Z11
+	VPANDD       Z1, Z11, Z11
+	VPORD        Z11, Z10, Z10
+	VMOVDQU64    (AX)(DX*1), Z11
+	VPANDD       Z0, Z11, Z11
+	VMOVDQU64    256(AX)(DX*1), Z12
+	VPSLLW       $0x04, Z12, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD (BX), Z12
+	VPDPBUSD     Z12, Z10, Z2
+	VPDPBUSD     Z12, Z11, Z6
+	VPBROADCASTD (BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z3
+	VPDPBUSD     Z12, Z11, Z7
+	VPBROADCASTD (BX)(SI*2), Z12
+	VPDPBUSD     Z12, Z10, Z4
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD (DI), Z12
+	VPDPBUSD     Z12, Z10, Z5
+	VPDPBUSD     Z12, Z11, Z9
+	VMOVDQU64    64(AX), Z10
+	VPANDD       Z0, Z10, Z10
+	VMOVDQU64    256(AX), Z11
+	VPSLLW       $0x02, Z11, Z11
+	VPANDD       Z1, Z11, Z11
+	VPORD        Z11, Z10, Z10
+	VMOVDQU64    64(AX)(DX*1), Z11
+	VPANDD       Z0, Z11, Z11
+	VMOVDQU64    256(AX)(DX*1), Z12
+	VPSLLW       $0x02, Z12, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 4(BX), Z12
+	VPDPBUSD     Z12, Z10, Z2
+	VPDPBUSD     Z12, Z11, Z6
+	VPBROADCASTD 4(BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z3
+	VPDPBUSD     Z12, Z11, Z7
+	VPBROADCASTD 4(BX)(SI*2), Z12
+	VPDPBUSD     Z12, Z10, Z4
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD 4(DI), Z12
+	VPDPBUSD     Z12, Z10, Z5
+	VPDPBUSD     Z12, Z11, Z9
+	VMOVDQU64    128(AX), Z10
+	VPANDD       Z0, Z10, Z10
+	VMOVDQU64    256(AX), Z11
+	VPANDD       Z1, Z11, Z11
+	VPORD        Z11, Z10, Z10
+	VMOVDQU64    128(AX)(DX*1), Z11
+	VPANDD       Z0, Z11, Z11
+	VMOVDQU64    256(AX)(DX*1), Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 8(BX), Z12
+	VPDPBUSD     Z12, Z10, Z2
+	VPDPBUSD     Z12, Z11, Z6
+	VPBROADCASTD 8(BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z3
+	VPDPBUSD     Z12, Z11, Z7
+	VPBROADCASTD 8(BX)(SI*2), Z12
+	VPDPBUSD     Z12, Z10, Z4
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD 8(DI), Z12
+	VPDPBUSD     Z12, Z10, Z5
+	VPDPBUSD     Z12, Z11, Z9
+	VMOVDQU64    192(AX), Z10
+	VPANDD       Z0, Z10, Z10
+	VMOVDQU64    256(AX), Z11
+	VPSRLW       $0x02, Z11, Z11
+	VPANDD       Z1, Z11, Z11
+	VPORD        Z11, Z10, Z10
+	VMOVDQU64    192(AX)(DX*1), Z11
+	VPANDD       Z0, Z11, Z11
+	VMOVDQU64    256(AX)(DX*1), Z12
+	VPSRLW       $0x02, Z12, Z12
+	VPANDD       Z1, Z12, Z12
+	VPORD        Z12, Z11, Z11
+	VPBROADCASTD 12(BX), Z12
+	VPDPBUSD     Z12, Z10, Z2
+	VPDPBUSD     Z12, Z11, Z6
+	VPBROADCASTD 12(BX)(SI*1), Z12
+	VPDPBUSD     Z12, Z10, Z3
+	VPDPBUSD     Z12, Z11, Z7
+	VPBROADCASTD 12(BX)(SI*2), Z12
+	VPDPBUSD     Z12, Z10, Z4
+	VPDPBUSD     Z12, Z11, Z8
+	VPBROADCASTD 12(DI), Z12
+	VPDPBUSD     Z12, Z10, Z5
+	VPDPBUSD     Z12, Z11, Z9
+	VPMOVSXBD    32(R12), Z10
+	VPMULLD      Z10, Z2, Z2
+	VPMULLD      Z10, Z3, Z3
+	VPMULLD      Z10, Z4, Z4
+	VPMULLD      Z10, Z5, Z5
+	VPMOVSXBD    32(R12)(DX*1), Z10
+	VPMULLD      Z10, Z6, Z6
+	VPMULLD      Z10, Z7, Z7
+	VPMULLD      Z10, Z8, Z8
+	VPMULLD      Z10, Z9, Z9
+	VPBROADCASTD 60(BX), Z10
+	VMOVDQA64    Z10, Z14
+	VPBROADCASTD 60(BX)(SI*1), Z11
+	VMOVDQA64    Z11, Z15
+	VPBROADCASTD 60(BX)(SI*2), Z12
+	VMOVDQA64    Z12, Z16
+	VPBROADCASTD 60(DI), Z13
+	VMOVDQA64    Z13, Z17
+	VMOVDQU64    (AX), Z18
+	VPSRLW       $0x04, Z18, Z18
+	VPANDD       Z0, Z18, Z18
+	VMOVDQU64    320(AX), Z19
+	VPSLLW       $0x04, Z19, Z19
+	VPANDD       Z1, Z19, Z19
+	VPORD        Z19, Z18, Z18
+	VMOVDQU64    (AX)(DX*1), Z19
+	VPSRLW       $0x04, Z19, Z19
+	VPANDD       Z0, Z19, Z19
+	VMOVDQU64    320(AX)(DX*1), Z20
+	VPSLLW       $0x04, Z20, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 16(BX), Z20
+	VPDPBUSD     Z20, Z18, Z10
+	VPDPBUSD     Z20, Z19, Z14
+	VPBROADCASTD 16(BX)(SI*1), Z20
+	VPDPBUSD     Z20, Z18, Z11
+	VPDPBUSD     Z20, Z19, Z15
+	VPBROADCASTD 16(BX)(SI*2), Z20
+	VPDPBUSD     Z20, Z18, Z12
+	VPDPBUSD     Z20, Z19, Z16
+	VPBROADCASTD 16(DI), Z20
+	VPDPBUSD     Z20, Z18, Z13
+	VPDPBUSD     Z20, Z19, Z17
+	VMOVDQU64    64(AX), Z18
+	VPSRLW       $0x04, Z18, Z18
+	VPANDD       Z0, Z18, Z18
+	VMOVDQU64    320(AX), Z19
+	VPSLLW       $0x02, Z19, Z19
+	VPANDD       Z1, Z19, Z19
+	VPORD        Z19, Z18, Z18
+	VMOVDQU64    64(AX)(DX*1), Z19
+	VPSRLW       $0x04, Z19, Z19
+	VPANDD       Z0, Z19, Z19
+	VMOVDQU64    320(AX)(DX*1), Z20
+	VPSLLW       $0x02, Z20, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 20(BX), Z20
+	VPDPBUSD     Z20, Z18, Z10
+	VPDPBUSD     Z20, Z19, Z14
+	VPBROADCASTD 20(BX)(SI*1), Z20
+	VPDPBUSD     Z20, Z18, Z11
+	VPDPBUSD     Z20, Z19, Z15
+	VPBROADCASTD 20(BX)(SI*2), Z20
+	VPDPBUSD     Z20, Z18, Z12
+	VPDPBUSD     Z20, Z19, Z16
+	VPBROADCASTD 20(DI), Z20
+	VPDPBUSD     Z20, Z18, Z13
+	VPDPBUSD     Z20, Z19, Z17
+	VMOVDQU64    128(AX), Z18
+	VPSRLW       $0x04, Z18, Z18
+	VPANDD       Z0, Z18, Z18
+	VMOVDQU64    320(AX), Z19
+	VPANDD       Z1, Z19, Z19
+	VPORD        Z19, Z18, Z18
+	VMOVDQU64    128(AX)(DX*1), Z19
+	VPSRLW       $0x04, Z19, Z19
+	VPANDD       Z0, Z19, Z19
+	VMOVDQU64    320(AX)(DX*1), Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 24(BX), Z20
+	VPDPBUSD     Z20, Z18, Z10
+	VPDPBUSD     Z20, Z19, Z14
+	VPBROADCASTD 24(BX)(SI*1), Z20
+	VPDPBUSD     Z20, Z18, Z11
+	VPDPBUSD     Z20, Z19, Z15
+	VPBROADCASTD 24(BX)(SI*2), Z20
+	VPDPBUSD     Z20, Z18, Z12
+	VPDPBUSD     Z20, Z19, Z16
+	VPBROADCASTD 24(DI), Z20
+	VPDPBUSD     Z20, Z18, Z13
+	VPDPBUSD     Z20, Z19, Z17
+	VMOVDQU64    192(AX), Z18
+	VPSRLW       $0x04, Z18, Z18
+	VPANDD       Z0, Z18, Z18
+	VMOVDQU64    320(AX), Z19
+	VPSRLW       $0x02, Z19, Z19
+	VPANDD       Z1, Z19, Z19
+	VPORD        Z19, Z18, Z18
+	VMOVDQU64    192(AX)(DX*1), Z19
+	VPSRLW       $0x04, Z19, Z19
+	VPANDD       Z0, Z19, Z19
+	VMOVDQU64    320(AX)(DX*1), Z20
+	VPSRLW       $0x02, Z20, Z20
+	VPANDD       Z1, Z20, Z20
+	VPORD        Z20, Z19, Z19
+	VPBROADCASTD 28(BX), Z20
+	VPDPBUSD     Z20, Z18, Z10
+	VPDPBUSD     Z20, Z19, Z14
+	VPBROADCASTD 28(BX)(SI*1), Z20
+	VPDPBUSD     Z20, Z18, Z11
+	VPDPBUSD     Z20, Z19, Z15
+	VPBROADCASTD 28(BX)(SI*2), Z20
+	VPDPBUSD     Z20, Z18, Z12
+	VPDPBUSD     Z20, Z19, Z16
+	VPBROADCASTD 28(DI), Z20
+	VPDPBUSD     Z20, Z18, Z13
+	VPDPBUSD     Z20, Z19, Z17
+	VPMOVSXBD    48(R12), Z18
+	VPMULLD      Z18, Z10, Z10
+	VPADDD       Z2, Z10, Z10
+	VPMULLD      Z18, Z11, Z11
+	VPADDD       Z3, Z11, Z11
+	VPMULLD      Z18, Z12, Z12
+	VPADDD       Z4, Z12, Z12
+	VPMULLD      Z18, Z13, Z13
+	VPADDD       Z5, Z13, Z13
+	VPMOVSXBD    48(R12)(DX*1), Z2
+	VPMULLD      Z2, Z14, Z14
+	VPADDD       Z6, Z14, Z14
+	VPMULLD      Z2, Z15, Z15
+	VPADDD       Z7, Z15, Z15
+	VPMULLD      Z2, Z16, Z16
+	VPADDD       Z8, Z16, Z16
+	VPMULLD      Z2, Z17, Z17
+	VPADDD       Z9, Z17, Z17
+	VCVTPH2PS    (CX), Z2
+	VCVTDQ2PS    Z10, Z10
+	VMULPS       Z2, Z10, Z10
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  (R8), Z3, Z10
+	VMOVUPS      Z10, (R8)
+	VCVTDQ2PS    Z11, Z11
+	VMULPS       Z2, Z11, Z11
+	VBROADCASTSS 32(BX)(SI*1), Z3
+	VFMADD213PS  (R8)(R9*1), Z3, Z11
+	VMOVUPS      Z11, (R8)(R9*1)
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z2, Z12, Z12
+	VBROADCASTSS 32(BX)(SI*2), Z3
+	VFMADD213PS  (R8)(R9*2), Z3, Z12
+	VMOVUPS      Z12, (R8)(R9*2)
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z2, Z13, Z13
+	VBROADCASTSS 32(DI), Z2
+	VFMADD213PS  (R10), Z2, Z13
+	VMOVUPS      Z13, (R10)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z2, Z14, Z14
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  64(R8), Z3, Z14
+	VMOVUPS      Z14, 64(R8)
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z2, Z15, Z15
+	VBROADCASTSS 32(BX)(SI*1), Z3
+	VFMADD213PS  64(R8)(R9*1), Z3, Z15
+	VMOVUPS      Z15, 64(R8)(R9*1)
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z2, Z16, Z16
+	VBROADCASTSS 32(BX)(SI*2), Z3
+	VFMADD213PS  64(R8)(R9*2), Z3, Z16
+	VMOVUPS      Z16, 64(R8)(R9*2)
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z2, Z17, Z17
+	VBROADCASTSS 32(DI), Z2
+	VFMADD213PS  64(R10), Z2, Z17
+	VMOVUPS      Z17, 64(R10)
+	ADDQ         $0x00000180, AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000020, R12
+	DECQ         R13
+	JNE          group
+	ADDQ         $0x00000120, CX
+	SUBQ         $0x00000008, R11
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ6AVX512x2x5(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x30303030, R11
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         groups+56(FP), R11
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R12
+	MOVQ $0x00000008, R13
+
+group:
+	VPBROADCASTD 56(BX), Z2
+	VMOVDQA64    Z2, Z7
+	VPBROADCASTD 56(BX)(SI*1), Z3
+	VMOVDQA64    Z3, Z8
+	VPBROADCASTD 56(BX)(SI*2), Z4
+	VMOVDQA64    Z4, Z9
+	VPBROADCASTD 56(DI), Z5
+	VMOVDQA64    Z5, Z10
+	VPBROADCASTD 56(DI)(SI*1), Z6
+	VMOVDQA64    Z6, Z11
+	VMOVDQU64    (AX), Z12
+	VPANDD       Z0, Z12, Z12
+	VMOVDQU64    256(AX), Z13
+	VPSLLW       $0x04, Z13, Z13
+	VPANDD       Z1, Z13, Z13
+	VPORD        Z13, Z12, Z12
+	VMOVDQU64    (AX)(DX*1), Z13
+	VPANDD       Z0, Z13, Z13
+	VMOVDQU64    256(AX)(DX*1), Z14
+	VPSLLW       $0x04, Z14, Z14
+	VPANDD       Z1, Z14, Z14
+	VPORD        Z14, Z13, Z13
+	VPBROADCASTD (BX), Z14
+	VPDPBUSD     Z14, Z12, Z2
+	VPDPBUSD     Z14, Z13, Z7
+	VPBROADCASTD (BX)(SI*1), Z14
+	VPDPBUSD     Z14, Z12, Z3
+	VPDPBUSD     Z14, Z13, Z8
+	VPBROADCASTD (BX)(SI*2), Z14
+	VPDPBUSD     Z14, Z12, Z4
+	VPDPBUSD     Z14, Z13, Z9
+	VPBROADCASTD (DI), Z14
+	VPDPBUSD     Z14, Z12, Z5
+	VPDPBUSD     Z14, Z13, Z10
+	VPBROADCASTD (DI)(SI*1), Z14
+	VPDPBUSD     Z14, Z12, Z6
+	VPDPBUSD     Z14, Z13, Z11
+	VMOVDQU64    64(AX), Z12
+	VPANDD       Z0, Z12, Z12
+	VMOVDQU64    256(AX), Z13
+	VPSLLW       $0x02, Z13, Z13
+	VPANDD       Z1, Z13, Z13
+	VPORD        Z13, Z12, Z12
+	VMOVDQU64    64(AX)(DX*1), Z13
+	VPANDD       Z0, Z13, Z13
+	VMOVDQU64    256(AX)(DX*1), Z14
+	VPSLLW       $0x02, Z14, Z14
+	VPANDD       Z1, Z14, Z14
+	VPORD        Z14, Z13, Z13
+	VPBROADCASTD 4(BX), Z14
+	VPDPBUSD     Z14, Z12, Z2
+	VPDPBUSD     Z14, Z13, Z7
+	VPBROADCASTD 4(BX)(SI*1), Z14
+	VPDPBUSD     Z14, Z12, Z3
+	VPDPBUSD     Z14, Z13, Z8
+	VPBROADCASTD 4(BX)(SI*2), Z14
+	VPDPBUSD     Z14, Z12, Z4
+	VPDPBUSD     Z14, Z13, Z9
+	VPBROADCASTD 4(DI), Z14
+	VPDPBUSD     Z14, Z12, Z5
+	VPDPBUSD     Z14, Z13, Z10
+	VPBROADCASTD 4(DI)(SI*1), Z14
+	VPDPBUSD     Z14, Z12, Z6
+	VPDPBUSD     Z14, Z13, Z11
+	VMOVDQU64    128(AX), Z12
+	VPANDD       Z0, Z12, Z12
+	VMOVDQU64    256(AX), Z13
+	VPANDD       Z1, Z13, Z13
+	VPORD        Z13, Z12, Z12
+	VMOVDQU64    128(AX)(DX*1), Z13
+	VPANDD       Z0, Z13, Z13
+	VMOVDQU64    256(AX)(DX*1), Z14
+	VPANDD       Z1, Z14, Z14
+	VPORD        Z14, Z13, Z13
+	VPBROADCASTD 8(BX), Z14
+	VPDPBUSD     Z14, Z12, Z2
+	VPDPBUSD     Z14, Z13, Z7
+	VPBROADCASTD 8(BX)(SI*1), Z14
+	VPDPBUSD     Z14, Z12, Z3
+	VPDPBUSD     Z14, Z13, Z8
+	VPBROADCASTD 8(BX)(SI*2), Z14
+	VPDPBUSD     Z14, Z12, Z4
+	VPDPBUSD     Z14, Z13, Z9
+	VPBROADCASTD 8(DI), Z14
+	VPDPBUSD     Z14, Z12, Z5
+	VPDPBUSD     Z14, Z13, Z10
+	VPBROADCASTD 8(DI)(SI*1), Z14
+	VPDPBUSD     Z14, Z12, Z6
+	VPDPBUSD     Z14, Z13, Z11
+	VMOVDQU64    192(AX), Z12
+	VPANDD       Z0, Z12, Z12
+	VMOVDQU64    256(AX), Z13
+	VPSRLW       $0x02, Z13, Z13
+	VPANDD       Z1, Z13, Z13
+	VPORD        Z13, Z12, Z12
+	VMOVDQU64    192(AX)(DX*1), Z13
+	VPANDD       Z0, Z13, Z13
+	VMOVDQU64    256(AX)(DX*1), Z14
+	VPSRLW       $0x02, Z14, Z14
+	VPANDD       Z1, Z14, Z14
+	VPORD        Z14, Z13, Z13
+	VPBROADCASTD 12(BX), Z14
+	VPDPBUSD     Z14, Z12, Z2
+	VPDPBUSD     Z14, Z13, Z7
+	VPBROADCASTD 12(BX)(SI*1), Z14
+	VPDPBUSD     Z14, Z12, Z3
+	VPDPBUSD     Z14, Z13, Z8
+	VPBROADCASTD 12(BX)(SI*2), Z14
+	VPDPBUSD     Z14, Z12, Z4
+	VPDPBUSD     Z14, Z13, Z9
+	VPBROADCASTD 12(DI), Z14
+	VPDPBUSD     Z14, Z12, Z5
+	VPDPBUSD     Z14, Z13, Z10
+	VPBROADCASTD 12(DI)(SI*1), Z14
+	VPDPBUSD     Z14, Z12, Z6
+	VPDPBUSD     Z14, Z13, Z11
+	VPMOVSXBD    32(R12), Z12
+	VPMULLD      Z12, Z2, Z2
+	VPMULLD      Z12, Z3, Z3
+	VPMULLD      Z12, Z4, Z4
+	VPMULLD      Z12, Z5, Z5
+	VPMULLD      Z12, Z6, Z6
+	VPMOVSXBD    32(R12)(DX*1), Z12
+	VPMULLD      Z12, Z7, Z7
+	VPMULLD      Z12, Z8, Z8
+	VPMULLD      Z12, Z9, Z9
+	VPMULLD      Z12, Z10, Z10
+	VPMULLD      Z12, Z11, Z11
+	VPBROADCASTD 60(BX), Z12
+	VMOVDQA64    Z12, Z17
+	VPBROADCASTD 60(BX)(SI*1), Z13
+	VMOVDQA64    Z13, Z18
+	VPBROADCASTD 60(BX)(SI*2), Z14
+	VMOVDQA64    Z14, Z19
+	VPBROADCASTD 60(DI), Z15
+	VMOVDQA64    Z15, Z20
+	VPBROADCASTD 60(DI)(SI*1), Z16
+	VMOVDQA64    Z16, Z21
+	VMOVDQU64    (AX), Z22
+	VPSRLW       $0x04, Z22, Z22
+	VPANDD       Z0, Z22, Z22
+	VMOVDQU64    320(AX), Z23
+	VPSLLW       $0x04, Z23, Z23
+	VPANDD       Z1, Z23, Z23
+	VPORD        Z23, Z22, Z22
+	VMOVDQU64    (AX)(DX*1), Z23
+	VPSRLW       $0x04, Z23, Z23
+	VPANDD       Z0, Z23, Z23
+	VMOVDQU64    320(AX)(DX*1), Z24
+	VPSLLW       $0x04, Z24, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
+	VPBROADCASTD 16(BX), Z24
+	VPDPBUSD     Z24, Z22, Z12
+	VPDPBUSD     Z24, Z23, Z17
+	VPBROADCASTD 16(BX)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z13
+	VPDPBUSD     Z24, Z23, Z18
+	VPBROADCASTD 16(BX)(SI*2), Z24
+	VPDPBUSD     Z24, Z22, Z14
+	VPDPBUSD     Z24, Z23, Z19
+	VPBROADCASTD 16(DI), Z24
+	VPDPBUSD     Z24, Z22, Z15
+	VPDPBUSD     Z24, Z23, Z20
+	VPBROADCASTD 16(DI)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z16
+	VPDPBUSD     Z24, Z23, Z21
+	VMOVDQU64    64(AX), Z22
+	VPSRLW       $0x04, Z22, Z22
+	VPANDD       Z0, Z22, Z22
+	VMOVDQU64    320(AX), Z23
+	VPSLLW       $0x02, Z23, Z23
+	VPANDD       Z1, Z23, Z23
+	VPORD        Z23, Z22, Z22
+	VMOVDQU64    64(AX)(DX*1), Z23
+	VPSRLW       $0x04, Z23, Z23
+	VPANDD       Z0, Z23, Z23
+	VMOVDQU64    320(AX)(DX*1), Z24
+	VPSLLW       $0x02, Z24, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
+	VPBROADCASTD 20(BX), Z24
+	VPDPBUSD     Z24, Z22, Z12
+	VPDPBUSD     Z24, Z23, Z17
+	VPBROADCASTD 20(BX)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z13
+	VPDPBUSD     Z24, Z23, Z18
+	VPBROADCASTD 20(BX)(SI*2), Z24
+	VPDPBUSD     Z24, Z22, Z14
+	VPDPBUSD     Z24, Z23, Z19
+	VPBROADCASTD 20(DI), Z24
+	VPDPBUSD     Z24, Z22, Z15
+	VPDPBUSD     Z24, Z23, Z20
+	VPBROADCASTD 20(DI)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z16
+	VPDPBUSD     Z24, Z23, Z21
+	VMOVDQU64    128(AX), Z22
+	VPSRLW       $0x04, Z22, Z22
+	VPANDD       Z0, Z22, Z22
+	VMOVDQU64    320(AX), Z23
+	VPANDD       Z1, Z23, Z23
+	VPORD        Z23, Z22, Z22
+	VMOVDQU64    128(AX)(DX*1), Z23
+	VPSRLW       $0x04, Z23, Z23
+	VPANDD       Z0, Z23, Z23
+	VMOVDQU64    320(AX)(DX*1), Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
+	VPBROADCASTD 24(BX), Z24
+	VPDPBUSD     Z24, Z22, Z12
+	VPDPBUSD     Z24, Z23, Z17
+	VPBROADCASTD 24(BX)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z13
+	VPDPBUSD     Z24, Z23, Z18
+	VPBROADCASTD 24(BX)(SI*2), Z24
+	VPDPBUSD     Z24, Z22, Z14
+	VPDPBUSD     Z24, Z23, Z19
+	VPBROADCASTD 24(DI), Z24
+	VPDPBUSD     Z24, Z22, Z15
+	VPDPBUSD     Z24, Z23, Z20
+	VPBROADCASTD 24(DI)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z16
+	VPDPBUSD     Z24, Z23, Z21
+	VMOVDQU64    192(AX), Z22
+	VPSRLW       $0x04, Z22, Z22
+	VPANDD       Z0, Z22, Z22
+	VMOVDQU64    320(AX), Z23
+	VPSRLW       $0x02, Z23, Z23
+	VPANDD       Z1, Z23, Z23
+	VPORD        Z23, Z22, Z22
+	VMOVDQU64    192(AX)(DX*1), Z23
+	VPSRLW       $0x04, Z23, Z23
+	VPANDD       Z0, Z23, Z23
+	VMOVDQU64    320(AX)(DX*1), Z24
+	VPSRLW       $0x02, Z24, Z24
+	VPANDD       Z1, Z24, Z24
+	VPORD        Z24, Z23, Z23
+	VPBROADCASTD 28(BX), Z24
+	VPDPBUSD     Z24, Z22, Z12
+	VPDPBUSD     Z24, Z23, Z17
+	VPBROADCASTD 28(BX)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z13
+	VPDPBUSD     Z24, Z23, Z18
+	VPBROADCASTD 28(BX)(SI*2), Z24
+	VPDPBUSD     Z24, Z22, Z14
+	VPDPBUSD     Z24, Z23, Z19
+	VPBROADCASTD 28(DI), Z24
+	VPDPBUSD     Z24, Z22, Z15
+	VPDPBUSD     Z24, Z23, Z20
+	VPBROADCASTD 28(DI)(SI*1), Z24
+	VPDPBUSD     Z24, Z22, Z16
+	VPDPBUSD     Z24, Z23, Z21
+	VPMOVSXBD    48(R12), Z22
+	VPMULLD      Z22, Z12, Z12
+	VPADDD       Z2, Z12, Z12
+	VPMULLD      Z22, Z13, Z13
+	VPADDD       Z3, Z13, Z13
+	VPMULLD      Z22, Z14, Z14
+	VPADDD       Z4, Z14, Z14
+	VPMULLD      Z22, Z15, Z15
+	VPADDD       Z5, Z15, Z15
+	VPMULLD      Z22, Z16, Z16
+	VPADDD       Z6, Z16, Z16
+	VPMOVSXBD    48(R12)(DX*1), Z2
+	VPMULLD      Z2, Z17, Z17
+	VPADDD       Z7, Z17, Z17
+	VPMULLD      Z2, Z18, Z18
+	VPADDD       Z8, Z18, Z18
+	VPMULLD      Z2, Z19, Z19
+	VPADDD       Z9, Z19, Z19
+	VPMULLD      Z2, Z20, Z20
+	VPADDD       Z10, Z20, Z20
+	VPMULLD      Z2, Z21, Z21
+	VPADDD       Z11, Z21, Z21
+	VCVTPH2PS    (CX), Z2
+	VCVTDQ2PS    Z12, Z12
+	VMULPS       Z2, Z12, Z12
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  (R8), Z3, Z12
+	VMOVUPS      Z12, (R8)
+	VCVTDQ2PS    Z13, Z13
+	VMULPS       Z2, Z13, Z13
+	VBROADCASTSS 32(BX)(SI*1), Z3
+	VFMADD213PS  (R8)(R9*1), Z3, Z13
+	VMOVUPS      Z13, (R8)(R9*1)
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z2, Z14, Z14
+	VBROADCASTSS 32(BX)(SI*2), Z3
+	VFMADD213PS  (R8)(R9*2), Z3, Z14
+	VMOVUPS      Z14, (R8)(R9*2)
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z2, Z15, Z15
+	VBROADCASTSS 32(DI), Z3
+	VFMADD213PS  (R10), Z3, Z15
+	VMOVUPS      Z15, (R10)
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z2, Z16, Z16
+	VBROADCASTSS 32(DI)(SI*1), Z2
+	VFMADD213PS  (R10)(R9*1), Z2, Z16
+	VMOVUPS      Z16, (R10)(R9*1)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z2, Z17, Z17
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  64(R8), Z3, Z17
+	VMOVUPS      Z17, 64(R8)
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z2, Z18, Z18
+	VBROADCASTSS 32(BX)(SI*1), Z3
+	VFMADD213PS  64(R8)(R9*1), Z3, Z18
+	VMOVUPS      Z18, 64(R8)(R9*1)
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z2, Z19, Z19
+	VBROADCASTSS 32(BX)(SI*2), Z3
+	VFMADD213PS  64(R8)(R9*2), Z3, Z19
+	VMOVUPS      Z19, 64(R8)(R9*2)
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z2, Z20, Z20
+	VBROADCASTSS 32(DI), Z3
+	VFMADD213PS  64(R10), Z3, Z20
+	VMOVUPS      Z20, 64(R10)
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z2, Z21, Z21
+	VBROADCASTSS 32(DI)(SI*1), Z2
+	VFMADD213PS  64(R10)(R9*1), Z2, Z21
+	VMOVUPS      Z21, 64(R10)(R9*1)
+	ADDQ         $0x00000180, AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000020, R12
+	DECQ         R13
+	JNE          group
+	ADDQ         $0x00000120, CX
+	SUBQ         $0x00000008, R11
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
+TEXT ·groupedQ6AVX512x2x6(SB), NOSPLIT, $0-64
+	// groupedQ6AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x30303030, R11
+	VMOVD        R11, X1
+	VPBROADCASTD X1, Z1
+	MOVQ         groups+56(FP), R11
+
+loop:
+	// a superblock: its wide scales stay at hand while small walks over the narrow ones
+	MOVQ CX, R12
+	MOVQ $0x00000008, R13
+
+group:
+	VPBROADCASTD 56(BX), Z2
+	VMOVDQA64    Z2, Z8
+	VPBROADCASTD 56(BX)(SI*1), Z3
+	VMOVDQA64    Z3, Z9
+	VPBROADCASTD 56(BX)(SI*2), Z4
+	VMOVDQA64    Z4, Z10
+	VPBROADCASTD 56(DI), Z5
+	VMOVDQA64    Z5, Z11
+	VPBROADCASTD 56(DI)(SI*1), Z6
+	VMOVDQA64    Z6, Z12
+	VPBROADCASTD 56(DI)(SI*2), Z7
+	VMOVDQA64    Z7, Z13
+	VMOVDQU64    (AX), Z14
+	VPANDD       Z0, Z14, Z14
+	VMOVDQU64    256(AX), Z15
+	VPSLLW       $0x04, Z15, Z15
+	VPANDD       Z1, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VMOVDQU64    (AX)(DX*1), Z15
+	VPANDD       Z0, Z15, Z15
+	VMOVDQU64    256(AX)(DX*1), Z16
+	VPSLLW       $0x04, Z16, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD (BX), Z16
+	VPDPBUSD     Z16, Z14, Z2
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD (BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z3
+	VPDPBUSD     Z16, Z15, Z9
+	VPBROADCASTD (BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z10
+	VPBROADCASTD (DI), Z16
+	VPDPBUSD     Z16, Z14, Z5
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD (DI)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z6
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD (DI)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z13
+	VMOVDQU64    64(AX), Z14
+	VPANDD       Z0, Z14, Z14
+	VMOVDQU64    256(AX), Z15
+	VPSLLW       $0x02, Z15, Z15
+	VPANDD       Z1, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VMOVDQU64    64(AX)(DX*1), Z15
+	VPANDD       Z0, Z15, Z15
+	VMOVDQU64    256(AX)(DX*1), Z16
+	VPSLLW       $0x02, Z16, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 4(BX), Z16
+	VPDPBUSD     Z16, Z14, Z2
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 4(BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z3
+	VPDPBUSD     Z16, Z15, Z9
+	VPBROADCASTD 4(BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z10
+	VPBROADCASTD 4(DI), Z16
+	VPDPBUSD     Z16, Z14, Z5
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 4(DI)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z6
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD 4(DI)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z13
+	VMOVDQU64    128(AX), Z14
+	VPANDD       Z0, Z14, Z14
+	VMOVDQU64    256(AX), Z15
+	VPANDD       Z1, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VMOVDQU64    128(AX)(DX*1), Z15
+	VPANDD       Z0, Z15, Z15
+	VMOVDQU64    256(AX)(DX*1), Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 8(BX), Z16
+	VPDPBUSD     Z16, Z14, Z2
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 8(BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z3
+	VPDPBUSD     Z16, Z15, Z9
+	VPBROADCASTD 8(BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z10
+	VPBROADCASTD 8(DI), Z16
+	VPDPBUSD     Z16, Z14, Z5
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 8(DI)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z6
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD 8(DI)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z13
+	VMOVDQU64    192(AX), Z14
+	VPANDD       Z0, Z14, Z14
+	VMOVDQU64    256(AX), Z15
+	VPSRLW       $0x02, Z15, Z15
+	VPANDD       Z1, Z15, Z15
+	VPORD        Z15, Z14, Z14
+	VMOVDQU64    192(AX)(DX*1), Z15
+	VPANDD       Z0, Z15, Z15
+	VMOVDQU64    256(AX)(DX*1), Z16
+	VPSRLW       $0x02, Z16, Z16
+	VPANDD       Z1, Z16, Z16
+	VPORD        Z16, Z15, Z15
+	VPBROADCASTD 12(BX), Z16
+	VPDPBUSD     Z16, Z14, Z2
+	VPDPBUSD     Z16, Z15, Z8
+	VPBROADCASTD 12(BX)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z3
+	VPDPBUSD     Z16, Z15, Z9
+	VPBROADCASTD 12(BX)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z4
+	VPDPBUSD     Z16, Z15, Z10
+	VPBROADCASTD 12(DI), Z16
+	VPDPBUSD     Z16, Z14, Z5
+	VPDPBUSD     Z16, Z15, Z11
+	VPBROADCASTD 12(DI)(SI*1), Z16
+	VPDPBUSD     Z16, Z14, Z6
+	VPDPBUSD     Z16, Z15, Z12
+	VPBROADCASTD 12(DI)(SI*2), Z16
+	VPDPBUSD     Z16, Z14, Z7
+	VPDPBUSD     Z16, Z15, Z13
+	VPMOVSXBD    32(R12), Z14
+	VPMULLD      Z14, Z2, Z2
+	VPMULLD      Z14, Z3, Z3
+	VPMULLD      Z14, Z4, Z4
+	VPMULLD      Z14, Z5, Z5
+	VPMULLD      Z14, Z6, Z6
+	VPMULLD      Z14, Z7, Z7
+	VPMOVSXBD    32(R12)(DX*1), Z14
+	VPMULLD      Z14, Z8, Z8
+	VPMULLD      Z14, Z9, Z9
+	VPMULLD      Z14, Z10, Z10
+	VPMULLD      Z14, Z11, Z11
+	VPMULLD      Z14, Z12, Z12
+	VPMULLD      Z14, Z13, Z13
+	VPBROADCASTD 60(BX), Z14
+	VMOVDQA64    Z14, Z20
+	VPBROADCASTD 60(BX)(SI*1), Z15
+	VMOVDQA64    Z15, Z21
+	VPBROADCASTD 60(BX)(SI*2), Z16
+	VMOVDQA64    Z16, Z22
+	VPBROADCASTD 60(DI), Z17
+	VMOVDQA64    Z17, Z23
+	VPBROADCASTD 60(DI)(SI*1), Z18
+	VMOVDQA64    Z18, Z24
+	VPBROADCASTD 60(DI)(SI*2), Z19
+	VMOVDQA64    Z19, Z25
+	VMOVDQU64    (AX), Z26
+	VPSRLW       $0x04, Z26, Z26
+	VPANDD       Z0, Z26, Z26
+	VMOVDQU64    320(AX), Z27
+	VPSLLW       $0x04, Z27, Z27
+	VPANDD       Z1, Z27, Z27
+	VPORD        Z27, Z26, Z26
+	VMOVDQU64    (AX)(DX*1), Z27
+	VPSRLW       $0x04, Z27, Z27
+	VPANDD       Z0, Z27, Z27
+	VMOVDQU64    320(AX)(DX*1), Z28
+	VPSLLW       $0x04, Z28, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
+	VPBROADCASTD 16(BX), Z28
+	VPDPBUSD     Z28, Z26, Z14
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD 16(BX)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z15
+	VPDPBUSD     Z28, Z27, Z21
+	VPBROADCASTD 16(BX)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z22
+	VPBROADCASTD 16(DI), Z28
+	VPDPBUSD     Z28, Z26, Z17
+	VPDPBUSD     Z28, Z27, Z23
+	VPBROADCASTD 16(DI)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z18
+	VPDPBUSD     Z28, Z27, Z24
+	VPBROADCASTD 16(DI)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z25
+	VMOVDQU64    64(AX), Z26
+	VPSRLW       $0x04, Z26, Z26
+	VPANDD       Z0, Z26, Z26
+	VMOVDQU64    320(AX), Z27
+	VPSLLW       $0x02, Z27, Z27
+	VPANDD       Z1, Z27, Z27
+	VPORD        Z27, Z26, Z26
+	VMOVDQU64    64(AX)(DX*1), Z27
+	VPSRLW       $0x04, Z27, Z27
+	VPANDD       Z0, Z27, Z27
+	VMOVDQU64    320(AX)(DX*1), Z28
+	VPSLLW       $0x02, Z28, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
+	VPBROADCASTD 20(BX), Z28
+	VPDPBUSD     Z28, Z26, Z14
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD 20(BX)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z15
+	VPDPBUSD     Z28, Z27, Z21
+	VPBROADCASTD 20(BX)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z22
+	VPBROADCASTD 20(DI), Z28
+	VPDPBUSD     Z28, Z26, Z17
+	VPDPBUSD     Z28, Z27, Z23
+	VPBROADCASTD 20(DI)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z18
+	VPDPBUSD     Z28, Z27, Z24
+	VPBROADCASTD 20(DI)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z25
+	VMOVDQU64    128(AX), Z26
+	VPSRLW       $0x04, Z26, Z26
+	VPANDD       Z0, Z26, Z26
+	VMOVDQU64    320(AX), Z27
+	VPANDD       Z1, Z27, Z27
+	VPORD        Z27, Z26, Z26
+	VMOVDQU64    128(AX)(DX*1), Z27
+	VPSRLW       $0x04, Z27, Z27
+	VPANDD       Z0, Z27, Z27
+	VMOVDQU64    320(AX)(DX*1), Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
+	VPBROADCASTD 24(BX), Z28
+	VPDPBUSD     Z28, Z26, Z14
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD 24(BX)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z15
+	VPDPBUSD     Z28, Z27, Z21
+	VPBROADCASTD 24(BX)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z22
+	VPBROADCASTD 24(DI), Z28
+	VPDPBUSD     Z28, Z26, Z17
+	VPDPBUSD     Z28, Z27, Z23
+	VPBROADCASTD 24(DI)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z18
+	VPDPBUSD     Z28, Z27, Z24
+	VPBROADCASTD 24(DI)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z25
+	VMOVDQU64    192(AX), Z26
+	VPSRLW       $0x04, Z26, Z26
+	VPANDD       Z0, Z26, Z26
+	VMOVDQU64    320(AX), Z27
+	VPSRLW       $0x02, Z27, Z27
+	VPANDD       Z1, Z27, Z27
+	VPORD        Z27, Z26, Z26
+	VMOVDQU64    192(AX)(DX*1), Z27
+	VPSRLW       $0x04, Z27, Z27
+	VPANDD       Z0, Z27, Z27
+	VMOVDQU64    320(AX)(DX*1), Z28
+	VPSRLW       $0x02, Z28, Z28
+	VPANDD       Z1, Z28, Z28
+	VPORD        Z28, Z27, Z27
+	VPBROADCASTD 28(BX), Z28
+	VPDPBUSD     Z28, Z26, Z14
+	VPDPBUSD     Z28, Z27, Z20
+	VPBROADCASTD 28(BX)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z15
+	VPDPBUSD     Z28, Z27, Z21
+	VPBROADCASTD 28(BX)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z16
+	VPDPBUSD     Z28, Z27, Z22
+	VPBROADCASTD 28(DI), Z28
+	VPDPBUSD     Z28, Z26, Z17
+	VPDPBUSD     Z28, Z27, Z23
+	VPBROADCASTD 28(DI)(SI*1), Z28
+	VPDPBUSD     Z28, Z26, Z18
+	VPDPBUSD     Z28, Z27, Z24
+	VPBROADCASTD 28(DI)(SI*2), Z28
+	VPDPBUSD     Z28, Z26, Z19
+	VPDPBUSD     Z28, Z27, Z25
+	VPMOVSXBD    48(R12), Z26
+	VPMULLD      Z26, Z14, Z14
+	VPADDD       Z2, Z14, Z14
+	VPMULLD      Z26, Z15, Z15
+	VPADDD       Z3, Z15, Z15
+	VPMULLD      Z26, Z16, Z16
+	VPADDD       Z4, Z16, Z16
+	VPMULLD      Z26, Z17, Z17
+	VPADDD       Z5, Z17, Z17
+	VPMULLD      Z26, Z18, Z18
+	VPADDD       Z6, Z18, Z18
+	VPMULLD      Z26, Z19, Z19
+	VPADDD       Z7, Z19, Z19
+	VPMOVSXBD    48(R12)(DX*1), Z2
+	VPMULLD      Z2, Z20, Z20
+	VPADDD       Z8, Z20, Z20
+	VPMULLD      Z2, Z21, Z21
+	VPADDD       Z9, Z21, Z21
+	VPMULLD      Z2, Z22, Z22
+	VPADDD       Z10, Z22, Z22
+	VPMULLD      Z2, Z23, Z23
+	VPADDD       Z11, Z23, Z23
+	VPMULLD      Z2, Z24, Z24
+	VPADDD       Z12, Z24, Z24
+	VPMULLD      Z2, Z25, Z25
+	VPADDD       Z13, Z25, Z25
+	VCVTPH2PS    (CX), Z2
+	VCVTDQ2PS    Z14, Z14
+	VMULPS       Z2, Z14, Z14
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  (R8), Z3, Z14
+	VMOVUPS      Z14, (R8)
+	VCVTDQ2PS    Z15, Z15
+	VMULPS       Z2, Z15, Z15
+	VBROADCASTSS 32(BX)(SI*1), Z3
+	VFMADD213PS  (R8)(R9*1), Z3, Z15
+	VMOVUPS      Z15, (R8)(R9*1)
+	VCVTDQ2PS    Z16, Z16
+	VMULPS       Z2, Z16, Z16
+	VBROADCASTSS 32(BX)(SI*2), Z3
+	VFMADD213PS  (R8)(R9*2), Z3, Z16
+	VMOVUPS      Z16, (R8)(R9*2)
+	VCVTDQ2PS    Z17, Z17
+	VMULPS       Z2, Z17, Z17
+	VBROADCASTSS 32(DI), Z3
+	VFMADD213PS  (R10), Z3, Z17
+	VMOVUPS      Z17, (R10)
+	VCVTDQ2PS    Z18, Z18
+	VMULPS       Z2, Z18, Z18
+	VBROADCASTSS 32(DI)(SI*1), Z3
+	VFMADD213PS  (R10)(R9*1), Z3, Z18
+	VMOVUPS      Z18, (R10)(R9*1)
+	VCVTDQ2PS    Z19, Z19
+	VMULPS       Z2, Z19, Z19
+	VBROADCASTSS 32(DI)(SI*2), Z2
+	VFMADD213PS  (R10)(R9*2), Z2, Z19
+	VMOVUPS      Z19, (R10)(R9*2)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VCVTDQ2PS    Z20, Z20
+	VMULPS       Z2, Z20, Z20
+	VBROADCASTSS 32(BX), Z3
+	VFMADD213PS  64(R8), Z3, Z20
+	VMOVUPS      Z20, 64(R8)
+	VCVTDQ2PS    Z21, Z21
+	VMULPS       Z2, Z21, Z21
+	VBROADCASTSS 32(BX)(SI*1), Z3
+	VFMADD213PS  64(R8)(R9*1), Z3, Z21
+	VMOVUPS      Z21, 64(R8)(R9*1)
+	VCVTDQ2PS    Z22, Z22
+	VMULPS       Z2, Z22, Z22
+	VBROADCASTSS 32(BX)(SI*2), Z3
+	VFMADD213PS  64(R8)(R9*2), Z3, Z22
+	VMOVUPS      Z22, 64(R8)(R9*2)
+	VCVTDQ2PS    Z23, Z23
+	VMULPS       Z2, Z23, Z23
+	VBROADCASTSS 32(DI), Z3
+	VFMADD213PS  64(R10), Z3, Z23
+	VMOVUPS      Z23, 64(R10)
+	VCVTDQ2PS    Z24, Z24
+	VMULPS       Z2, Z24, Z24
+	VBROADCASTSS 32(DI)(SI*1), Z3
+	VFMADD213PS  64(R10)(R9*1), Z3, Z24
+	VMOVUPS      Z24, 64(R10)(R9*1)
+	VCVTDQ2PS    Z25, Z25
+	VMULPS       Z2, Z25, Z25
+	VBROADCASTSS 32(DI)(SI*2), Z2
+	VFMADD213PS  64(R10)(R9*2), Z2, Z25
+	VMOVUPS      Z25, 64(R10)(R9*2)
+	ADDQ         $0x00000180, AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, DI
+	ADDQ         $0x00000020, R12
+	DECQ         R13
+	JNE          group
+	ADDQ         $0x00000120, CX
+	SUBQ         $0x00000008, R11
+	JNE          loop
+	VZEROUPPER
+	RET
+
 // func groupedQ8AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x4x1(SB), NOSPLIT, $0-64
@@ -11239,6 +15119,996 @@ loop:
 	VMOVUPS          Z5, (R10)(R9*2)
 	VMOVUPS          Z6, (R11)
 	VMOVUPS          Z7, (R11)(R9*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ8AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·groupedQ8AVX512x2x2(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVL         $0x80808080, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      64(DI), Z3
+	VMOVUPS      64(DI)(R8*1), Z4
+	MOVQ         groups+56(FP), R9
+
+loop:
+	// codes become unsigned by adding 128; sums start at -128 times those of the activations
+	VPBROADCASTD     44(BX), Z5
+	VPSLLD           $0x04, Z5, Z5
+	VMOVDQA64        Z5, Z7
+	VPBROADCASTD     44(BX)(SI*1), Z6
+	VPSLLD           $0x04, Z6, Z6
+	VMOVDQA64        Z6, Z8
+	VPXORD           (AX), Z0, Z9
+	VPXORD           (AX)(DX*1), Z0, Z10
+	VPBROADCASTD     (BX), Z11
+	VPDPBUSD         Z11, Z9, Z5
+	VPDPBUSD         Z11, Z10, Z7
+	VPBROADCASTD     (BX)(SI*1), Z11
+	VPDPBUSD         Z11, Z9, Z6
+	VPDPBUSD         Z11, Z10, Z8
+	VPXORD           64(AX), Z0, Z9
+	VPXORD           64(AX)(DX*1), Z0, Z10
+	VPBROADCASTD     4(BX), Z11
+	VPDPBUSD         Z11, Z9, Z5
+	VPDPBUSD         Z11, Z10, Z7
+	VPBROADCASTD     4(BX)(SI*1), Z11
+	VPDPBUSD         Z11, Z9, Z6
+	VPDPBUSD         Z11, Z10, Z8
+	VPXORD           128(AX), Z0, Z9
+	VPXORD           128(AX)(DX*1), Z0, Z10
+	VPBROADCASTD     8(BX), Z11
+	VPDPBUSD         Z11, Z9, Z5
+	VPDPBUSD         Z11, Z10, Z7
+	VPBROADCASTD     8(BX)(SI*1), Z11
+	VPDPBUSD         Z11, Z9, Z6
+	VPDPBUSD         Z11, Z10, Z8
+	VPXORD           192(AX), Z0, Z9
+	VPXORD           192(AX)(DX*1), Z0, Z10
+	VPBROADCASTD     12(BX), Z11
+	VPDPBUSD         Z11, Z9, Z5
+	VPDPBUSD         Z11, Z10, Z7
+	VPBROADCASTD     12(BX)(SI*1), Z11
+	VPDPBUSD         Z11, Z9, Z6
+	VPDPBUSD         Z11, Z10, Z8
+	VPXORD           256(AX), Z0, Z9
+	VPXORD           256(AX)(DX*1), Z0, Z10
+	VPBROADCASTD     16(BX), Z11
+	VPDPBUSD         Z11, Z9, Z5
+	VPDPBUSD         Z11, Z10, Z7
+	VPBROADCASTD     16(BX)(SI*1), Z11
+	VPDPBUSD         Z11, Z9, Z6
+	VPDPBUSD         Z11, Z10, Z8
+	VPXORD           320(AX), Z0, Z9
+	VPXORD           320(AX)(DX*1), Z0, Z10
+	VPBROADCASTD     20(BX), Z11
+	VPDPBUSD         Z11, Z9, Z5
+	VPDPBUSD         Z11, Z10, Z7
+	VPBROADCASTD     20(BX)(SI*1), Z11
+	VPDPBUSD         Z11, Z9, Z6
+	VPDPBUSD         Z11, Z10, Z8
+	VPXORD           384(AX), Z0, Z9
+	VPXORD           384(AX)(DX*1), Z0, Z10
+	VPBROADCASTD     24(BX), Z11
+	VPDPBUSD         Z11, Z9, Z5
+	VPDPBUSD         Z11, Z10, Z7
+	VPBROADCASTD     24(BX)(SI*1), Z11
+	VPDPBUSD         Z11, Z9, Z6
+	VPDPBUSD         Z11, Z10, Z8
+	VPXORD           448(AX), Z0, Z9
+	VPXORD           448(AX)(DX*1), Z0, Z10
+	VPBROADCASTD     28(BX), Z11
+	VPDPBUSD         Z11, Z9, Z5
+	VPDPBUSD         Z11, Z10, Z7
+	VPBROADCASTD     28(BX)(SI*1), Z11
+	VPDPBUSD         Z11, Z9, Z6
+	VPDPBUSD         Z11, Z10, Z8
+	VCVTPH2PS        (CX), Z9
+	VCVTDQ2PS        Z5, Z5
+	VMULPS           Z9, Z5, Z5
+	VFMADD231PS.BCST 32(BX), Z5, Z1
+	VCVTDQ2PS        Z6, Z6
+	VMULPS           Z9, Z6, Z6
+	VFMADD231PS.BCST 32(BX)(SI*1), Z6, Z2
+	VCVTPH2PS        (CX)(DX*1), Z5
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z5, Z7, Z7
+	VFMADD231PS.BCST 32(BX), Z7, Z3
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z5, Z8, Z8
+	VFMADD231PS.BCST 32(BX)(SI*1), Z8, Z4
+	ADDQ             $0x00000200, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, 64(DI)
+	VMOVUPS          Z4, 64(DI)(R8*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ8AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·groupedQ8AVX512x2x3(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	MOVQ         y+0(FP), DI
+	MOVQ         ld+8(FP), R8
+	SHLQ         $0x02, R8
+	MOVL         $0x80808080, R9
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      64(DI), Z4
+	VMOVUPS      64(DI)(R8*1), Z5
+	VMOVUPS      64(DI)(R8*2), Z6
+	MOVQ         groups+56(FP), R9
+
+loop:
+	// codes become unsigned by adding 128; sums start at -128 times those of the activations
+	VPBROADCASTD     44(BX), Z7
+	VPSLLD           $0x04, Z7, Z7
+	VMOVDQA64        Z7, Z10
+	VPBROADCASTD     44(BX)(SI*1), Z8
+	VPSLLD           $0x04, Z8, Z8
+	VMOVDQA64        Z8, Z11
+	VPBROADCASTD     44(BX)(SI*2), Z9
+	VPSLLD           $0x04, Z9, Z9
+	VMOVDQA64        Z9, Z12
+	VPXORD           (AX), Z0, Z13
+	VPXORD           (AX)(DX*1), Z0, Z14
+	VPBROADCASTD     (BX), Z15
+	VPDPBUSD         Z15, Z13, Z7
+	VPDPBUSD         Z15, Z14, Z10
+	VPBROADCASTD     (BX)(SI*1), Z15
+	VPDPBUSD         Z15, Z13, Z8
+	VPDPBUSD         Z15, Z14, Z11
+	VPBROADCASTD     (BX)(SI*2), Z15
+	VPDPBUSD         Z15, Z13, Z9
+	VPDPBUSD         Z15, Z14, Z12
+	VPXORD           64(AX), Z0, Z13
+	VPXORD           64(AX)(DX*1), Z0, Z14
+	VPBROADCASTD     4(BX), Z15
+	VPDPBUSD         Z15, Z13, Z7
+	VPDPBUSD         Z15, Z14, Z10
+	VPBROADCASTD     4(BX)(SI*1), Z15
+	VPDPBUSD         Z15, Z13, Z8
+	VPDPBUSD         Z15, Z14, Z11
+	VPBROADCASTD     4(BX)(SI*2), Z15
+	VPDPBUSD         Z15, Z13, Z9
+	VPDPBUSD         Z15, Z14, Z12
+	VPXORD           128(AX), Z0, Z13
+	VPXORD           128(AX)(DX*1), Z0, Z14
+	VPBROADCASTD     8(BX), Z15
+	VPDPBUSD         Z15, Z13, Z7
+	VPDPBUSD         Z15, Z14, Z10
+	VPBROADCASTD     8(BX)(SI*1), Z15
+	VPDPBUSD         Z15, Z13, Z8
+	VPDPBUSD         Z15, Z14, Z11
+	VPBROADCASTD     8(BX)(SI*2), Z15
+	VPDPBUSD         Z15, Z13, Z9
+	VPDPBUSD         Z15, Z14, Z12
+	VPXORD           192(AX), Z0, Z13
+	VPXORD           192(AX)(DX*1), Z0, Z14
+	VPBROADCASTD     12(BX), Z15
+	VPDPBUSD         Z15, Z13, Z7
+	VPDPBUSD         Z15, Z14, Z10
+	VPBROADCASTD     12(BX)(SI*1), Z15
+	VPDPBUSD         Z15, Z13, Z8
+	VPDPBUSD         Z15, Z14, Z11
+	VPBROADCASTD     12(BX)(SI*2), Z15
+	VPDPBUSD         Z15, Z13, Z9
+	VPDPBUSD         Z15, Z14, Z12
+	VPXORD           256(AX), Z0, Z13
+	VPXORD           256(AX)(DX*1), Z0, Z14
+	VPBROADCASTD     16(BX), Z15
+	VPDPBUSD         Z15, Z13, Z7
+	VPDPBUSD         Z15, Z14, Z10
+	VPBROADCASTD     16(BX)(SI*1), Z15
+	VPDPBUSD         Z15, Z13, Z8
+	VPDPBUSD         Z15, Z14, Z11
+	VPBROADCASTD     16(BX)(SI*2), Z15
+	VPDPBUSD         Z15, Z13, Z9
+	VPDPBUSD         Z15, Z14, Z12
+	VPXORD           320(AX), Z0, Z13
+	VPXORD           320(AX)(DX*1), Z0, Z14
+	VPBROADCASTD     20(BX), Z15
+	VPDPBUSD         Z15, Z13, Z7
+	VPDPBUSD         Z15, Z14, Z10
+	VPBROADCASTD     20(BX)(SI*1), Z15
+	VPDPBUSD         Z15, Z13, Z8
+	VPDPBUSD         Z15, Z14, Z11
+	VPBROADCASTD     20(BX)(SI*2), Z15
+	VPDPBUSD         Z15, Z13, Z9
+	VPDPBUSD         Z15, Z14, Z12
+	VPXORD           384(AX), Z0, Z13
+	VPXORD           384(AX)(DX*1), Z0, Z14
+	VPBROADCASTD     24(BX), Z15
+	VPDPBUSD         Z15, Z13, Z7
+	VPDPBUSD         Z15, Z14, Z10
+	VPBROADCASTD     24(BX)(SI*1), Z15
+	VPDPBUSD         Z15, Z13, Z8
+	VPDPBUSD         Z15, Z14, Z11
+	VPBROADCASTD     24(BX)(SI*2), Z15
+	VPDPBUSD         Z15, Z13, Z9
+	VPDPBUSD         Z15, Z14, Z12
+	VPXORD           448(AX), Z0, Z13
+	VPXORD           448(AX)(DX*1), Z0, Z14
+	VPBROADCASTD     28(BX), Z15
+	VPDPBUSD         Z15, Z13, Z7
+	VPDPBUSD         Z15, Z14, Z10
+	VPBROADCASTD     28(BX)(SI*1), Z15
+	VPDPBUSD         Z15, Z13, Z8
+	VPDPBUSD         Z15, Z14, Z11
+	VPBROADCASTD     28(BX)(SI*2), Z15
+	VPDPBUSD         Z15, Z13, Z9
+	VPDPBUSD         Z15, Z14, Z12
+	VCVTPH2PS        (CX), Z13
+	VCVTDQ2PS        Z7, Z7
+	VMULPS           Z13, Z7, Z7
+	VFMADD231PS.BCST 32(BX), Z7, Z1
+	VCVTDQ2PS        Z8, Z8
+	VMULPS           Z13, Z8, Z8
+	VFMADD231PS.BCST 32(BX)(SI*1), Z8, Z2
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z13, Z9, Z9
+	VFMADD231PS.BCST 32(BX)(SI*2), Z9, Z3
+	VCVTPH2PS        (CX)(DX*1), Z7
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z7, Z10, Z10
+	VFMADD231PS.BCST 32(BX), Z10, Z4
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z7, Z11, Z11
+	VFMADD231PS.BCST 32(BX)(SI*1), Z11, Z5
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z7, Z12, Z12
+	VFMADD231PS.BCST 32(BX)(SI*2), Z12, Z6
+	ADDQ             $0x00000200, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000020, CX
+	DECQ             R9
+	JNE              loop
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, (DI)(R8*2)
+	VMOVUPS          Z4, 64(DI)
+	VMOVUPS          Z5, 64(DI)(R8*1)
+	VMOVUPS          Z6, 64(DI)(R8*2)
+	VZEROUPPER
+	RET
+
+// func groupedQ8AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·groupedQ8AVX512x2x4(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x80808080, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      64(R8), Z5
+	VMOVUPS      64(R8)(R9*1), Z6
+	VMOVUPS      64(R8)(R9*2), Z7
+	VMOVUPS      64(R10), Z8
+	MOVQ         groups+56(FP), R11
+
+loop:
+	// codes become unsigned by adding 128; sums start at -128 times those of the activations
+	VPBROADCASTD     44(BX), Z9
+	VPSLLD           $0x04, Z9, Z9
+	VMOVDQA64        Z9, Z13
+	VPBROADCASTD     44(BX)(SI*1), Z10
+	VPSLLD           $0x04, Z10, Z10
+	VMOVDQA64        Z10, Z14
+	VPBROADCASTD     44(BX)(SI*2), Z11
+	VPSLLD           $0x04, Z11, Z11
+	VMOVDQA64        Z11, Z15
+	VPBROADCASTD     44(DI), Z12
+	VPSLLD           $0x04, Z12, Z12
+	VMOVDQA64        Z12, Z16
+	VPXORD           (AX), Z0, Z17
+	VPXORD           (AX)(DX*1), Z0, Z18
+	VPBROADCASTD     (BX), Z19
+	VPDPBUSD         Z19, Z17, Z9
+	VPDPBUSD         Z19, Z18, Z13
+	VPBROADCASTD     (BX)(SI*1), Z19
+	VPDPBUSD         Z19, Z17, Z10
+	VPDPBUSD         Z19, Z18, Z14
+	VPBROADCASTD     (BX)(SI*2), Z19
+	VPDPBUSD         Z19, Z17, Z11
+	VPDPBUSD         Z19, Z18, Z15
+	VPBROADCASTD     (DI), Z19
+	VPDPBUSD         Z19, Z17, Z12
+	VPDPBUSD         Z19, Z18, Z16
+	VPXORD           64(AX), Z0, Z17
+	VPXORD           64(AX)(DX*1), Z0, Z18
+	VPBROADCASTD     4(BX), Z19
+	VPDPBUSD         Z19, Z17, Z9
+	VPDPBUSD         Z19, Z18, Z13
+	VPBROADCASTD     4(BX)(SI*1), Z19
+	VPDPBUSD         Z19, Z17, Z10
+	VPDPBUSD         Z19, Z18, Z14
+	VPBROADCASTD     4(BX)(SI*2), Z19
+	VPDPBUSD         Z19, Z17, Z11
+	VPDPBUSD         Z19, Z18, Z15
+	VPBROADCASTD     4(DI), Z19
+	VPDPBUSD         Z19, Z17, Z12
+	VPDPBUSD         Z19, Z18, Z16
+	VPXORD           128(AX), Z0, Z17
+	VPXORD           128(AX)(DX*1), Z0, Z18
+	VPBROADCASTD     8(BX), Z19
+	VPDPBUSD         Z19, Z17, Z9
+	VPDPBUSD         Z19, Z18, Z13
+	VPBROADCASTD     8(BX)(SI*1), Z19
+	VPDPBUSD         Z19, Z17, Z10
+	VPDPBUSD         Z19, Z18, Z14
+	VPBROADCASTD     8(BX)(SI*2), Z19
+	VPDPBUSD         Z19, Z17, Z11
+	VPDPBUSD         Z19, Z18, Z15
+	VPBROADCASTD     8(DI), Z19
+	VPDPBUSD         Z19, Z17, Z12
+	VPDPBUSD         Z19, Z18, Z16
+	VPXORD           192(AX), Z0, Z17
+	VPXORD           192(AX)(DX*1), Z0, Z18
+	VPBROADCASTD     12(BX), Z19
+	VPDPBUSD         Z19, Z17, Z9
+	VPDPBUSD         Z19, Z18, Z13
+	VPBROADCASTD     12(BX)(SI*1), Z19
+	VPDPBUSD         Z19, Z17, Z10
+	VPDPBUSD         Z19, Z18, Z14
+	VPBROADCASTD     12(BX)(SI*2), Z19
+	VPDPBUSD         Z19, Z17, Z11
+	VPDPBUSD         Z19, Z18, Z15
+	VPBROADCASTD     12(DI), Z19
+	VPDPBUSD         Z19, Z17, Z12
+	VPDPBUSD         Z19, Z18, Z16
+	VPXORD           256(AX), Z0, Z17
+	VPXORD           256(AX)(DX*1), Z0, Z18
+	VPBROADCASTD     16(BX), Z19
+	VPDPBUSD         Z19, Z17, Z9
+	VPDPBUSD         Z19, Z18, Z13
+	VPBROADCASTD     16(BX)(SI*1), Z19
+	VPDPBUSD         Z19, Z17, Z10
+	VPDPBUSD         Z19, Z18, Z14
+	VPBROADCASTD     16(BX)(SI*2), Z19
+	VPDPBUSD         Z19, Z17, Z11
+	VPDPBUSD         Z19, Z18, Z15
+	VPBROADCASTD     16(DI), Z19
+	VPDPBUSD         Z19, Z17, Z12
+	VPDPBUSD         Z19, Z18, Z16
+	VPXORD           320(AX), Z0, Z17
+	VPXORD           320(AX)(DX*1), Z0, Z18
+	VPBROADCASTD     20(BX), Z19
+	VPDPBUSD         Z19, Z17, Z9
+	VPDPBUSD         Z19, Z18, Z13
+	VPBROADCASTD     20(BX)(SI*1), Z19
+	VPDPBUSD         Z19, Z17, Z10
+	VPDPBUSD         Z19, Z18, Z14
+	VPBROADCASTD     20(BX)(SI*2), Z19
+	VPDPBUSD         Z19, Z17, Z11
+	VPDPBUSD         Z19, Z18, Z15
+	VPBROADCASTD     20(DI), Z19
+	VPDPBUSD         Z19, Z17, Z12
+	VPDPBUSD         Z19, Z18, Z16
+	VPXORD           384(AX), Z0, Z17
+	VPXORD           384(AX)(DX*1), Z0, Z18
+	VPBROADCASTD     24(BX), Z19
+	VPDPBUSD         Z19, Z17, Z9
+	VPDPBUSD         Z19, Z18, Z13
+	VPBROADCASTD     24(BX)(SI*1), Z19
+	VPDPBUSD         Z19, Z17, Z10
+	VPDPBUSD         Z19, Z18, Z14
+	VPBROADCASTD     24(BX)(SI*2), Z19
+	VPDPBUSD         Z19, Z17, Z11
+	VPDPBUSD         Z19, Z18, Z15
+	VPBROADCASTD     24(DI), Z19
+	VPDPBUSD         Z19, Z17, Z12
+	VPDPBUSD         Z19, Z18, Z16
+	VPXORD           448(AX), Z0, Z17
+	VPXORD           448(AX)(DX*1), Z0, Z18
+	VPBROADCASTD     28(BX), Z19
+	VPDPBUSD         Z19, Z17, Z9
+	VPDPBUSD         Z19, Z18, Z13
+	VPBROADCASTD     28(BX)(SI*1), Z19
+	VPDPBUSD         Z19, Z17, Z10
+	VPDPBUSD         Z19, Z18, Z14
+	VPBROADCASTD     28(BX)(SI*2), Z19
+	VPDPBUSD         Z19, Z17, Z11
+	VPDPBUSD         Z19, Z18, Z15
+	VPBROADCASTD     28(DI), Z19
+	VPDPBUSD         Z19, Z17, Z12
+	VPDPBUSD         Z19, Z18, Z16
+	VCVTPH2PS        (CX), Z17
+	VCVTDQ2PS        Z9, Z9
+	VMULPS           Z17, Z9, Z9
+	VFMADD231PS.BCST 32(BX), Z9, Z1
+	VCVTDQ2PS        Z10, Z10
+	VMULPS           Z17, Z10, Z10
+	VFMADD231PS.BCST 32(BX)(SI*1), Z10, Z2
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z17, Z11, Z11
+	VFMADD231PS.BCST 32(BX)(SI*2), Z11, Z3
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z17, Z12, Z12
+	VFMADD231PS.BCST 32(DI), Z12, Z4
+	VCVTPH2PS        (CX)(DX*1), Z9
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z9, Z13, Z13
+	VFMADD231PS.BCST 32(BX), Z13, Z5
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z9, Z14, Z14
+	VFMADD231PS.BCST 32(BX)(SI*1), Z14, Z6
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z9, Z15, Z15
+	VFMADD231PS.BCST 32(BX)(SI*2), Z15, Z7
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z9, Z16, Z16
+	VFMADD231PS.BCST 32(DI), Z16, Z8
+	ADDQ             $0x00000200, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, CX
+	DECQ             R11
+	JNE              loop
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, 64(R8)
+	VMOVUPS          Z6, 64(R8)(R9*1)
+	VMOVUPS          Z7, 64(R8)(R9*2)
+	VMOVUPS          Z8, 64(R10)
+	VZEROUPPER
+	RET
+
+// func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·groupedQ8AVX512x2x5(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x80808080, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      64(R8), Z6
+	VMOVUPS      64(R8)(R9*1), Z7
+	VMOVUPS      64(R8)(R9*2), Z8
+	VMOVUPS      64(R10), Z9
+	VMOVUPS      64(R10)(R9*1), Z10
+	MOVQ         groups+56(FP), R11
+
+loop:
+	// codes become unsigned by adding 128; sums start at -128 times those of the activations
+	VPBROADCASTD     44(BX), Z11
+	VPSLLD           $0x04, Z11, Z11
+	VMOVDQA64        Z11, Z16
+	VPBROADCASTD     44(BX)(SI*1), Z12
+	VPSLLD           $0x04, Z12, Z12
+	VMOVDQA64        Z12, Z17
+	VPBROADCASTD     44(BX)(SI*2), Z13
+	VPSLLD           $0x04, Z13, Z13
+	VMOVDQA64        Z13, Z18
+	VPBROADCASTD     44(DI), Z14
+	VPSLLD           $0x04, Z14, Z14
+	VMOVDQA64        Z14, Z19
+	VPBROADCASTD     44(DI)(SI*1), Z15
+	VPSLLD           $0x04, Z15, Z15
+	VMOVDQA64        Z15, Z20
+	VPXORD           (AX), Z0, Z21
+	VPXORD           (AX)(DX*1), Z0, Z22
+	VPBROADCASTD     (BX), Z23
+	VPDPBUSD         Z23, Z21, Z11
+	VPDPBUSD         Z23, Z22, Z16
+	VPBROADCASTD     (BX)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z12
+	VPDPBUSD         Z23, Z22, Z17
+	VPBROADCASTD     (BX)(SI*2), Z23
+	VPDPBUSD         Z23, Z21, Z13
+	VPDPBUSD         Z23, Z22, Z18
+	VPBROADCASTD     (DI), Z23
+	VPDPBUSD         Z23, Z21, Z14
+	VPDPBUSD         Z23, Z22, Z19
+	VPBROADCASTD     (DI)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z15
+	VPDPBUSD         Z23, Z22, Z20
+	VPXORD           64(AX), Z0, Z21
+	VPXORD           64(AX)(DX*1), Z0, Z22
+	VPBROADCASTD     4(BX), Z23
+	VPDPBUSD         Z23, Z21, Z11
+	VPDPBUSD         Z23, Z22, Z16
+	VPBROADCASTD     4(BX)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z12
+	VPDPBUSD         Z23, Z22, Z17
+	VPBROADCASTD     4(BX)(SI*2), Z23
+	VPDPBUSD         Z23, Z21, Z13
+	VPDPBUSD         Z23, Z22, Z18
+	VPBROADCASTD     4(DI), Z23
+	VPDPBUSD         Z23, Z21, Z14
+	VPDPBUSD         Z23, Z22, Z19
+	VPBROADCASTD     4(DI)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z15
+	VPDPBUSD         Z23, Z22, Z20
+	VPXORD           128(AX), Z0, Z21
+	VPXORD           128(AX)(DX*1), Z0, Z22
+	VPBROADCASTD     8(BX), Z23
+	VPDPBUSD         Z23, Z21, Z11
+	VPDPBUSD         Z23, Z22, Z16
+	VPBROADCASTD     8(BX)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z12
+	VPDPBUSD         Z23, Z22, Z17
+	VPBROADCASTD     8(BX)(SI*2), Z23
+	VPDPBUSD         Z23, Z21, Z13
+	VPDPBUSD         Z23, Z22, Z18
+	VPBROADCASTD     8(DI), Z23
+	VPDPBUSD         Z23, Z21, Z14
+	VPDPBUSD         Z23, Z22, Z19
+	VPBROADCASTD     8(DI)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z15
+	VPDPBUSD         Z23, Z22, Z20
+	VPXORD           192(AX), Z0, Z21
+	VPXORD           192(AX)(DX*1), Z0, Z22
+	VPBROADCASTD     12(BX), Z23
+	VPDPBUSD         Z23, Z21, Z11
+	VPDPBUSD         Z23, Z22, Z16
+	VPBROADCASTD     12(BX)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z12
+	VPDPBUSD         Z23, Z22, Z17
+	VPBROADCASTD     12(BX)(SI*2), Z23
+	VPDPBUSD         Z23, Z21, Z13
+	VPDPBUSD         Z23, Z22, Z18
+	VPBROADCASTD     12(DI), Z23
+	VPDPBUSD         Z23, Z21, Z14
+	VPDPBUSD         Z23, Z22, Z19
+	VPBROADCASTD     12(DI)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z15
+	VPDPBUSD         Z23, Z22, Z20
+	VPXORD           256(AX), Z0, Z21
+	VPXORD           256(AX)(DX*1), Z0, Z22
+	VPBROADCASTD     16(BX), Z23
+	VPDPBUSD         Z23, Z21, Z11
+	VPDPBUSD         Z23, Z22, Z16
+	VPBROADCASTD     16(BX)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z12
+	VPDPBUSD         Z23, Z22, Z17
+	VPBROADCASTD     16(BX)(SI*2), Z23
+	VPDPBUSD         Z23, Z21, Z13
+	VPDPBUSD         Z23, Z22, Z18
+	VPBROADCASTD     16(DI), Z23
+	VPDPBUSD         Z23, Z21, Z14
+	VPDPBUSD         Z23, Z22, Z19
+	VPBROADCASTD     16(DI)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z15
+	VPDPBUSD         Z23, Z22, Z20
+	VPXORD           320(AX), Z0, Z21
+	VPXORD           320(AX)(DX*1), Z0, Z22
+	VPBROADCASTD     20(BX), Z23
+	VPDPBUSD         Z23, Z21, Z11
+	VPDPBUSD         Z23, Z22, Z16
+	VPBROADCASTD     20(BX)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z12
+	VPDPBUSD         Z23, Z22, Z17
+	VPBROADCASTD     20(BX)(SI*2), Z23
+	VPDPBUSD         Z23, Z21, Z13
+	VPDPBUSD         Z23, Z22, Z18
+	VPBROADCASTD     20(DI), Z23
+	VPDPBUSD         Z23, Z21, Z14
+	VPDPBUSD         Z23, Z22, Z19
+	VPBROADCASTD     20(DI)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z15
+	VPDPBUSD         Z23, Z22, Z20
+	VPXORD           384(AX), Z0, Z21
+	VPXORD           384(AX)(DX*1), Z0, Z22
+	VPBROADCASTD     24(BX), Z23
+	VPDPBUSD         Z23, Z21, Z11
+	VPDPBUSD         Z23, Z22, Z16
+	VPBROADCASTD     24(BX)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z12
+	VPDPBUSD         Z23, Z22, Z17
+	VPBROADCASTD     24(BX)(SI*2), Z23
+	VPDPBUSD         Z23, Z21, Z13
+	VPDPBUSD         Z23, Z22, Z18
+	VPBROADCASTD     24(DI), Z23
+	VPDPBUSD         Z23, Z21, Z14
+	VPDPBUSD         Z23, Z22, Z19
+	VPBROADCASTD     24(DI)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z15
+	VPDPBUSD         Z23, Z22, Z20
+	VPXORD           448(AX), Z0, Z21
+	VPXORD           448(AX)(DX*1), Z0, Z22
+	VPBROADCASTD     28(BX), Z23
+	VPDPBUSD         Z23, Z21, Z11
+	VPDPBUSD         Z23, Z22, Z16
+	VPBROADCASTD     28(BX)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z12
+	VPDPBUSD         Z23, Z22, Z17
+	VPBROADCASTD     28(BX)(SI*2), Z23
+	VPDPBUSD         Z23, Z21, Z13
+	VPDPBUSD         Z23, Z22, Z18
+	VPBROADCASTD     28(DI), Z23
+	VPDPBUSD         Z23, Z21, Z14
+	VPDPBUSD         Z23, Z22, Z19
+	VPBROADCASTD     28(DI)(SI*1), Z23
+	VPDPBUSD         Z23, Z21, Z15
+	VPDPBUSD         Z23, Z22, Z20
+	VCVTPH2PS        (CX), Z21
+	VCVTDQ2PS        Z11, Z11
+	VMULPS           Z21, Z11, Z11
+	VFMADD231PS.BCST 32(BX), Z11, Z1
+	VCVTDQ2PS        Z12, Z12
+	VMULPS           Z21, Z12, Z12
+	VFMADD231PS.BCST 32(BX)(SI*1), Z12, Z2
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z21, Z13, Z13
+	VFMADD231PS.BCST 32(BX)(SI*2), Z13, Z3
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z21, Z14, Z14
+	VFMADD231PS.BCST 32(DI), Z14, Z4
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z21, Z15, Z15
+	VFMADD231PS.BCST 32(DI)(SI*1), Z15, Z5
+	VCVTPH2PS        (CX)(DX*1), Z11
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z11, Z16, Z16
+	VFMADD231PS.BCST 32(BX), Z16, Z6
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z11, Z17, Z17
+	VFMADD231PS.BCST 32(BX)(SI*1), Z17, Z7
+	VCVTDQ2PS        Z18, Z18
+	VMULPS           Z11, Z18, Z18
+	VFMADD231PS.BCST 32(BX)(SI*2), Z18, Z8
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z11, Z19, Z19
+	VFMADD231PS.BCST 32(DI), Z19, Z9
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z11, Z20, Z20
+	VFMADD231PS.BCST 32(DI)(SI*1), Z20, Z10
+	ADDQ             $0x00000200, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, CX
+	DECQ             R11
+	JNE              loop
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, (R10)(R9*1)
+	VMOVUPS          Z6, 64(R8)
+	VMOVUPS          Z7, 64(R8)(R9*1)
+	VMOVUPS          Z8, 64(R8)(R9*2)
+	VMOVUPS          Z9, 64(R10)
+	VMOVUPS          Z10, 64(R10)(R9*1)
+	VZEROUPPER
+	RET
+
+// func groupedQ8AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+// Requires: AVX, AVX512F, AVX512VNNI
+TEXT ·groupedQ8AVX512x2x6(SB), NOSPLIT, $0-64
+	// groupedQ8AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart.
+	MOVQ         codes+16(FP), AX
+	MOVQ         scales+24(FP), CX
+	MOVQ         stride+32(FP), DX
+	LEAQ         (DX)(DX*2), BX
+	MOVQ         acts+40(FP), BX
+	MOVQ         lda+48(FP), SI
+	LEAQ         (BX)(SI*2), DI
+	ADDQ         SI, DI
+	MOVQ         y+0(FP), R8
+	MOVQ         ld+8(FP), R9
+	SHLQ         $0x02, R9
+	LEAQ         (R8)(R9*2), R10
+	ADDQ         R9, R10
+	MOVL         $0x80808080, R11
+	VMOVD        R11, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      64(R8), Z7
+	VMOVUPS      64(R8)(R9*1), Z8
+	VMOVUPS      64(R8)(R9*2), Z9
+	VMOVUPS      64(R10), Z10
+	VMOVUPS      64(R10)(R9*1), Z11
+	VMOVUPS      64(R10)(R9*2), Z12
+	MOVQ         groups+56(FP), R11
+
+loop:
+	// codes become unsigned by adding 128; sums start at -128 times those of the activations
+	VPBROADCASTD     44(BX), Z13
+	VPSLLD           $0x04, Z13, Z13
+	VMOVDQA64        Z13, Z19
+	VPBROADCASTD     44(BX)(SI*1), Z14
+	VPSLLD           $0x04, Z14, Z14
+	VMOVDQA64        Z14, Z20
+	VPBROADCASTD     44(BX)(SI*2), Z15
+	VPSLLD           $0x04, Z15, Z15
+	VMOVDQA64        Z15, Z21
+	VPBROADCASTD     44(DI), Z16
+	VPSLLD           $0x04, Z16, Z16
+	VMOVDQA64        Z16, Z22
+	VPBROADCASTD     44(DI)(SI*1), Z17
+	VPSLLD           $0x04, Z17, Z17
+	VMOVDQA64        Z17, Z23
+	VPBROADCASTD     44(DI)(SI*2), Z18
+	VPSLLD           $0x04, Z18, Z18
+	VMOVDQA64        Z18, Z24
+	VPXORD           (AX), Z0, Z25
+	VPXORD           (AX)(DX*1), Z0, Z26
+	VPBROADCASTD     (BX), Z27
+	VPDPBUSD         Z27, Z25, Z13
+	VPDPBUSD         Z27, Z26, Z19
+	VPBROADCASTD     (BX)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z14
+	VPDPBUSD         Z27, Z26, Z20
+	VPBROADCASTD     (BX)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z15
+	VPDPBUSD         Z27, Z26, Z21
+	VPBROADCASTD     (DI), Z27
+	VPDPBUSD         Z27, Z25, Z16
+	VPDPBUSD         Z27, Z26, Z22
+	VPBROADCASTD     (DI)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z17
+	VPDPBUSD         Z27, Z26, Z23
+	VPBROADCASTD     (DI)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z18
+	VPDPBUSD         Z27, Z26, Z24
+	VPXORD           64(AX), Z0, Z25
+	VPXORD           64(AX)(DX*1), Z0, Z26
+	VPBROADCASTD     4(BX), Z27
+	VPDPBUSD         Z27, Z25, Z13
+	VPDPBUSD         Z27, Z26, Z19
+	VPBROADCASTD     4(BX)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z14
+	VPDPBUSD         Z27, Z26, Z20
+	VPBROADCASTD     4(BX)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z15
+	VPDPBUSD         Z27, Z26, Z21
+	VPBROADCASTD     4(DI), Z27
+	VPDPBUSD         Z27, Z25, Z16
+	VPDPBUSD         Z27, Z26, Z22
+	VPBROADCASTD     4(DI)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z17
+	VPDPBUSD         Z27, Z26, Z23
+	VPBROADCASTD     4(DI)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z18
+	VPDPBUSD         Z27, Z26, Z24
+	VPXORD           128(AX), Z0, Z25
+	VPXORD           128(AX)(DX*1), Z0, Z26
+	VPBROADCASTD     8(BX), Z27
+	VPDPBUSD         Z27, Z25, Z13
+	VPDPBUSD         Z27, Z26, Z19
+	VPBROADCASTD     8(BX)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z14
+	VPDPBUSD         Z27, Z26, Z20
+	VPBROADCASTD     8(BX)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z15
+	VPDPBUSD         Z27, Z26, Z21
+	VPBROADCASTD     8(DI), Z27
+	VPDPBUSD         Z27, Z25, Z16
+	VPDPBUSD         Z27, Z26, Z22
+	VPBROADCASTD     8(DI)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z17
+	VPDPBUSD         Z27, Z26, Z23
+	VPBROADCASTD     8(DI)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z18
+	VPDPBUSD         Z27, Z26, Z24
+	VPXORD           192(AX), Z0, Z25
+	VPXORD           192(AX)(DX*1), Z0, Z26
+	VPBROADCASTD     12(BX), Z27
+	VPDPBUSD         Z27, Z25, Z13
+	VPDPBUSD         Z27, Z26, Z19
+	VPBROADCASTD     12(BX)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z14
+	VPDPBUSD         Z27, Z26, Z20
+	VPBROADCASTD     12(BX)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z15
+	VPDPBUSD         Z27, Z26, Z21
+	VPBROADCASTD     12(DI), Z27
+	VPDPBUSD         Z27, Z25, Z16
+	VPDPBUSD         Z27, Z26, Z22
+	VPBROADCASTD     12(DI)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z17
+	VPDPBUSD         Z27, Z26, Z23
+	VPBROADCASTD     12(DI)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z18
+	VPDPBUSD         Z27, Z26, Z24
+	VPXORD           256(AX), Z0, Z25
+	VPXORD           256(AX)(DX*1), Z0, Z26
+	VPBROADCASTD     16(BX), Z27
+	VPDPBUSD         Z27, Z25, Z13
+	VPDPBUSD         Z27, Z26, Z19
+	VPBROADCASTD     16(BX)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z14
+	VPDPBUSD         Z27, Z26, Z20
+	VPBROADCASTD     16(BX)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z15
+	VPDPBUSD         Z27, Z26, Z21
+	VPBROADCASTD     16(DI), Z27
+	VPDPBUSD         Z27, Z25, Z16
+	VPDPBUSD         Z27, Z26, Z22
+	VPBROADCASTD     16(DI)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z17
+	VPDPBUSD         Z27, Z26, Z23
+	VPBROADCASTD     16(DI)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z18
+	VPDPBUSD         Z27, Z26, Z24
+	VPXORD           320(AX), Z0, Z25
+	VPXORD           320(AX)(DX*1), Z0, Z26
+	VPBROADCASTD     20(BX), Z27
+	VPDPBUSD         Z27, Z25, Z13
+	VPDPBUSD         Z27, Z26, Z19
+	VPBROADCASTD     20(BX)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z14
+	VPDPBUSD         Z27, Z26, Z20
+	VPBROADCASTD     20(BX)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z15
+	VPDPBUSD         Z27, Z26, Z21
+	VPBROADCASTD     20(DI), Z27
+	VPDPBUSD         Z27, Z25, Z16
+	VPDPBUSD         Z27, Z26, Z22
+	VPBROADCASTD     20(DI)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z17
+	VPDPBUSD         Z27, Z26, Z23
+	VPBROADCASTD     20(DI)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z18
+	VPDPBUSD         Z27, Z26, Z24
+	VPXORD           384(AX), Z0, Z25
+	VPXORD           384(AX)(DX*1), Z0, Z26
+	VPBROADCASTD     24(BX), Z27
+	VPDPBUSD         Z27, Z25, Z13
+	VPDPBUSD         Z27, Z26, Z19
+	VPBROADCASTD     24(BX)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z14
+	VPDPBUSD         Z27, Z26, Z20
+	VPBROADCASTD     24(BX)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z15
+	VPDPBUSD         Z27, Z26, Z21
+	VPBROADCASTD     24(DI), Z27
+	VPDPBUSD         Z27, Z25, Z16
+	VPDPBUSD         Z27, Z26, Z22
+	VPBROADCASTD     24(DI)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z17
+	VPDPBUSD         Z27, Z26, Z23
+	VPBROADCASTD     24(DI)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z18
+	VPDPBUSD         Z27, Z26, Z24
+	VPXORD           448(AX), Z0, Z25
+	VPXORD           448(AX)(DX*1), Z0, Z26
+	VPBROADCASTD     28(BX), Z27
+	VPDPBUSD         Z27, Z25, Z13
+	VPDPBUSD         Z27, Z26, Z19
+	VPBROADCASTD     28(BX)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z14
+	VPDPBUSD         Z27, Z26, Z20
+	VPBROADCASTD     28(BX)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z15
+	VPDPBUSD         Z27, Z26, Z21
+	VPBROADCASTD     28(DI), Z27
+	VPDPBUSD         Z27, Z25, Z16
+	VPDPBUSD         Z27, Z26, Z22
+	VPBROADCASTD     28(DI)(SI*1), Z27
+	VPDPBUSD         Z27, Z25, Z17
+	VPDPBUSD         Z27, Z26, Z23
+	VPBROADCASTD     28(DI)(SI*2), Z27
+	VPDPBUSD         Z27, Z25, Z18
+	VPDPBUSD         Z27, Z26, Z24
+	VCVTPH2PS        (CX), Z25
+	VCVTDQ2PS        Z13, Z13
+	VMULPS           Z25, Z13, Z13
+	VFMADD231PS.BCST 32(BX), Z13, Z1
+	VCVTDQ2PS        Z14, Z14
+	VMULPS           Z25, Z14, Z14
+	VFMADD231PS.BCST 32(BX)(SI*1), Z14, Z2
+	VCVTDQ2PS        Z15, Z15
+	VMULPS           Z25, Z15, Z15
+	VFMADD231PS.BCST 32(BX)(SI*2), Z15, Z3
+	VCVTDQ2PS        Z16, Z16
+	VMULPS           Z25, Z16, Z16
+	VFMADD231PS.BCST 32(DI), Z16, Z4
+	VCVTDQ2PS        Z17, Z17
+	VMULPS           Z25, Z17, Z17
+	VFMADD231PS.BCST 32(DI)(SI*1), Z17, Z5
+	VCVTDQ2PS        Z18, Z18
+	VMULPS           Z25, Z18, Z18
+	VFMADD231PS.BCST 32(DI)(SI*2), Z18, Z6
+	VCVTPH2PS        (CX)(DX*1), Z13
+	VCVTDQ2PS        Z19, Z19
+	VMULPS           Z13, Z19, Z19
+	VFMADD231PS.BCST 32(BX), Z19, Z7
+	VCVTDQ2PS        Z20, Z20
+	VMULPS           Z13, Z20, Z20
+	VFMADD231PS.BCST 32(BX)(SI*1), Z20, Z8
+	VCVTDQ2PS        Z21, Z21
+	VMULPS           Z13, Z21, Z21
+	VFMADD231PS.BCST 32(BX)(SI*2), Z21, Z9
+	VCVTDQ2PS        Z22, Z22
+	VMULPS           Z13, Z22, Z22
+	VFMADD231PS.BCST 32(DI), Z22, Z10
+	VCVTDQ2PS        Z23, Z23
+	VMULPS           Z13, Z23, Z23
+	VFMADD231PS.BCST 32(DI)(SI*1), Z23, Z11
+	VCVTDQ2PS        Z24, Z24
+	VMULPS           Z13, Z24, Z24
+	VFMADD231PS.BCST 32(DI)(SI*2), Z24, Z12
+	ADDQ             $0x00000200, AX
+	ADDQ             $0x00000040, BX
+	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000020, CX
+	DECQ             R11
+	JNE              loop
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, (R10)(R9*1)
+	VMOVUPS          Z6, (R10)(R9*2)
+	VMOVUPS          Z7, 64(R8)
+	VMOVUPS          Z8, 64(R8)(R9*1)
+	VMOVUPS          Z9, 64(R8)(R9*2)
+	VMOVUPS          Z10, 64(R10)
+	VMOVUPS          Z11, 64(R10)(R9*1)
+	VMOVUPS          Z12, 64(R10)(R9*2)
 	VZEROUPPER
 	RET
 

@@ -110,14 +110,15 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 	l.cpu.pool.stopProduct(start, l.w, x)
 }
 
-// Do multiplies one part. Bands go one by one so that a block of a band's
-// weights stays in L1 while all tokens pass over it; a single token takes the
-// part's bands together, for more independent sums.
+// Do multiplies one part. Bands go two by two, for kernels that share
+// activations between bands, so that a block of their weights stays in L1
+// while all tokens pass over it; a single token takes the part's bands
+// together, for more independent sums.
 func (m *bandMul) Do(worker, part int) {
 	scratch := &m.cpu.bands[worker]
 	s, end := part*m.part, min((part+1)*m.part, m.w.bands())
 	whole := min(end, m.w.Rows/bandRows)
-	step := 1
+	step := 2
 	if m.x.N() == 1 {
 		step = partBands
 	}

@@ -13,6 +13,7 @@ type panelTile func(y *float32, ld int, panel, acts *byte, lda, groups int)
 type groupedTiles struct {
 	four   groupedTile   // four bands, one token
 	direct []groupedTile // one band
+	pair   []groupedTile // two bands, i+2 tokens for the i-th; nil: one by one
 	panel  *panelTiles   // nil where unfolding never pays
 }
 
@@ -27,20 +28,24 @@ type panelTiles struct {
 
 var groupedAVX2 = map[Packing]groupedTiles{
 	Q4: {groupedQ4AVX2x4x1, []groupedTile{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
-		&panelTiles{32, panelQ4AVX2, 576, groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}},
+		nil, &panelTiles{32, panelQ4AVX2, 576, groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}},
 	Q4M: {groupedQ4MAVX2x4x1, []groupedTile{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
-		&panelTiles{32, panelQ4MAVX2, 704, groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}},
+		nil, &panelTiles{32, panelQ4MAVX2, 704, groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}},
 	Q6: {groupedQ6AVX2x4x1, []groupedTile{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
-		&panelTiles{6, panelQ6AVX2, 704, groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4}},
+		nil, &panelTiles{6, panelQ6AVX2, 704, groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4}},
 	Q8: {groupedQ8AVX2x4x1, []groupedTile{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
-		&panelTiles{12, panelQ8AVX2, maxPanelGroup, groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}},
+		nil, &panelTiles{12, panelQ8AVX2, maxPanelGroup, groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}},
 }
 
 var groupedAVX512 = map[Packing]groupedTiles{
-	Q4:  {four: groupedQ4AVX512x4x1, direct: []groupedTile{groupedQ4AVX512x1x1, groupedQ4AVX512x1x2, groupedQ4AVX512x1x3, groupedQ4AVX512x1x4, groupedQ4AVX512x1x5, groupedQ4AVX512x1x6, groupedQ4AVX512x1x7, groupedQ4AVX512x1x8}},
-	Q4M: {four: groupedQ4MAVX512x4x1, direct: []groupedTile{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4, groupedQ4MAVX512x1x5, groupedQ4MAVX512x1x6, groupedQ4MAVX512x1x7, groupedQ4MAVX512x1x8}},
-	Q6:  {four: groupedQ6AVX512x4x1, direct: []groupedTile{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4, groupedQ6AVX512x1x5, groupedQ6AVX512x1x6, groupedQ6AVX512x1x7, groupedQ6AVX512x1x8}},
-	Q8:  {four: groupedQ8AVX512x4x1, direct: []groupedTile{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4, groupedQ8AVX512x1x5, groupedQ8AVX512x1x6, groupedQ8AVX512x1x7, groupedQ8AVX512x1x8}},
+	Q4: {four: groupedQ4AVX512x4x1, direct: []groupedTile{groupedQ4AVX512x1x1, groupedQ4AVX512x1x2, groupedQ4AVX512x1x3, groupedQ4AVX512x1x4, groupedQ4AVX512x1x5, groupedQ4AVX512x1x6, groupedQ4AVX512x1x7, groupedQ4AVX512x1x8},
+		pair: []groupedTile{groupedQ4AVX512x2x2, groupedQ4AVX512x2x3, groupedQ4AVX512x2x4, groupedQ4AVX512x2x5, groupedQ4AVX512x2x6}},
+	Q4M: {four: groupedQ4MAVX512x4x1, direct: []groupedTile{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4, groupedQ4MAVX512x1x5, groupedQ4MAVX512x1x6, groupedQ4MAVX512x1x7, groupedQ4MAVX512x1x8},
+		pair: []groupedTile{groupedQ4MAVX512x2x2, groupedQ4MAVX512x2x3, groupedQ4MAVX512x2x4, groupedQ4MAVX512x2x5, groupedQ4MAVX512x2x6}},
+	Q6: {four: groupedQ6AVX512x4x1, direct: []groupedTile{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4, groupedQ6AVX512x1x5, groupedQ6AVX512x1x6, groupedQ6AVX512x1x7, groupedQ6AVX512x1x8},
+		pair: []groupedTile{groupedQ6AVX512x2x2, groupedQ6AVX512x2x3, groupedQ6AVX512x2x4, groupedQ6AVX512x2x5, groupedQ6AVX512x2x6}},
+	Q8: {four: groupedQ8AVX512x4x1, direct: []groupedTile{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4, groupedQ8AVX512x1x5, groupedQ8AVX512x1x6, groupedQ8AVX512x1x7, groupedQ8AVX512x1x8},
+		pair: []groupedTile{groupedQ8AVX512x2x2, groupedQ8AVX512x2x3, groupedQ8AVX512x2x4, groupedQ8AVX512x2x5, groupedQ8AVX512x2x6}},
 }
 
 func groupedTilesFor(i ISA, p Packing) groupedTiles {
@@ -59,8 +64,32 @@ func (q *groupedKernel) add(scratch *bandScratch, y []float32, ld, s, n int, x *
 		q.addFour(y, s, x, t, gLo, gHi)
 		return
 	}
-	for i := range n {
+	for i := 0; i < n; {
+		if q.tiles.pair != nil && n-i >= 2 && tEnd-t >= 2 {
+			q.addPair(y[i*bandRows:], ld, s+i, x, t, tEnd, gLo, gHi)
+			i += 2
+			continue
+		}
 		q.addBand(scratch, y[i*bandRows:], ld, s+i, x, t, tEnd, gLo, gHi)
+		i++
+	}
+}
+
+// addPair adds groups [gLo, gHi) of bands s and s+1 and two tokens or more.
+func (q *groupedKernel) addPair(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+	f, lda := groupedFormats[q.w.Packing], x.groupedStride()
+	codes, scales := q.w.groupedBand(s)
+	_, last := q.w.groupedBand(s + 1)
+	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:]
+	_ = last[gHi/f.unit*f.unitBytes-1]
+	for t < tEnd {
+		n := tileWidth(tEnd-t, len(q.tiles.pair)+1) // two at least, for there are two or more
+		acts := x.grouped.rec[t*lda+gLo*actRecord:]
+		_, _ = y[(n-1)*ld+2*bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
+		q.tiles.pair[n-2](&y[0], ld, &codes[0], &scales[0], q.w.bandBytes(), &acts[0], lda, gHi-gLo)
+		if t += n; t < tEnd {
+			y = y[n*ld:]
+		}
 	}
 }
 

@@ -243,14 +243,14 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 			t.Skip("compares AVX-512 with AVX2")
 		}
 		r := rand.New(rand.NewPCG(8, 8))
-		const rows, cols = 64, 512
+		const rows, cols = 80, 512
 		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
 			m := randomMatrix(t, r, p, rows, cols)
 			wide := mustLinear(t, pool, m)
 			active = AVX2
 			narrow := mustLinear(t, pool, m)
 			active = AVX512
-			for _, n := range []int{1, 3, 8, 11} {
+			for _, n := range []int{1, 2, 3, 5, 6, 8, 11} {
 				var acts Acts
 				acts.Set(randomVector(r, n*cols), n, cols)
 				got, want := make([]float32, n*rows), make([]float32, n*rows)

@@ -52,6 +52,9 @@ func grouped() {
 		for t := 1; t <= wideTokens; t++ {
 			wide(p, 1, t)
 		}
+		for t := 2; t <= pairTokens; t++ {
+			pair(p, t)
+		}
 	}
 	for _, p := range packings {
 		panelWriter(p)

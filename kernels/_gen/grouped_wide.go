@@ -68,17 +68,24 @@ func (t *tile) wideQ4() func(sums []reg.VecVirtual) {
 			t.wideFinish(sums, sum, nil)
 			return
 		}
-		sc, least, d := ZMM(), ZMM(), ZMM()
-		VPMOVZXBD(t.smallAt(64), sc)
-		for i := range sum {
-			VPMULLD(sc, sum[i], sum[i])
-		}
-		VPMOVZXBD(t.smallAt(80), least)
-		VCVTDQ2PS(least, least)
-		VCVTPH2PS(t.scaleAt(32), d)
-		VMULPS(d, least, least)
-		t.wideFinish(sums, sum, least)
+		t.wideFinish(sums, sum, t.wideScale(sum))
 	}
+}
+
+// wideScale multiplies the sums of a group of Q4M by its scales and gives its
+// minimums.
+func (t *tile) wideScale(sum []reg.VecVirtual) (least reg.VecVirtual) {
+	sc, d := ZMM(), ZMM()
+	VPMOVZXBD(t.smallAt(64), sc)
+	for i := range sum {
+		VPMULLD(sc, sum[i], sum[i])
+	}
+	least = ZMM()
+	VPMOVZXBD(t.smallAt(80), least)
+	VCVTDQ2PS(least, least)
+	VCVTPH2PS(t.scaleAt(32), d)
+	VMULPS(d, least, least)
+	return least
 }
 
 func (t *tile) wideQ6() func(sums []reg.VecVirtual) {
@@ -93,34 +100,44 @@ func (t *tile) wideQ6() func(sums []reg.VecVirtual) {
 				VPBROADCASTD(t.acts.at(i, recHalf32+4*h), sum[i])
 			}
 			for p := range 4 {
-				code, pair := ZMM(), ZMM()
-				VMOVDQU64(t.code(p*planeBytes), code)
-				if h == 1 {
-					VPSRLW(Imm(4), code, code)
-				}
-				VPANDD(low, code, code)
-				VMOVDQU64(t.code(nibbleBytes+h*planeBytes), pair)
-				switch p {
-				case 0, 1:
-					VPSLLW(Imm(uint64(4-2*p)), pair, pair)
-				case 3:
-					VPSRLW(Imm(2), pair, pair)
-				}
-				VPANDD(high, pair, pair)
-				VPORD(pair, code, code)
-				t.dot(sum, code, 16*h+4*p)
+				t.dot(sum, t.wideSixBits(h, p, low, high), 16*h+4*p)
 			}
-			sc := ZMM()
-			VPMOVSXBD(t.smallAt(32+16*h), sc)
-			for i := range sum {
-				VPMULLD(sc, sum[i], sum[i])
-				if h == 1 {
-					VPADDD(first[i], sum[i], sum[i])
-				}
-			}
+			t.wideHalf(first, sum, h)
 			first = sum
 		}
 		t.wideFinish(sums, first, nil)
+	}
+}
+
+// wideSixBits gives the 6-bit codes of step 4h+p.
+func (t *tile) wideSixBits(h, p int, low, high reg.VecVirtual) reg.VecVirtual {
+	code, pair := ZMM(), ZMM()
+	VMOVDQU64(t.code(p*planeBytes), code)
+	if h == 1 {
+		VPSRLW(Imm(4), code, code)
+	}
+	VPANDD(low, code, code)
+	VMOVDQU64(t.code(nibbleBytes+h*planeBytes), pair)
+	switch p {
+	case 0, 1:
+		VPSLLW(Imm(uint64(4-2*p)), pair, pair)
+	case 3:
+		VPSRLW(Imm(2), pair, pair)
+	}
+	VPANDD(high, pair, pair)
+	VPORD(pair, code, code)
+	return code
+}
+
+// wideHalf scales the sums of half h of a group and adds those of the first.
+func (t *tile) wideHalf(first, sum []reg.VecVirtual, h int) {
+	sc := ZMM()
+	VPMOVSXBD(t.smallAt(32+16*h), sc)
+	for i := range sum {
+		VPMULLD(sc, sum[i], sum[i])
+		if h == 1 {
+			VPADDD(first[i], sum[i], sum[i])
+		}
 	}
 }
 
