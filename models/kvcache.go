@@ -43,8 +43,9 @@ func ParseKVType(name string) (KVType, error) {
 // KVOptions sizes a cache.
 type KVOptions struct {
 	Type     KVType
-	BlockLen int // tokens a block
-	Blocks   int // blocks in the pool
+	BlockLen int  // tokens a block
+	Blocks   int  // blocks in the pool
+	Cold     bool // Open finds nothing, so that every prompt is computed
 }
 
 // KVStats counts what a cache holds now and what it did since it was made.

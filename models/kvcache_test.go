@@ -333,3 +333,25 @@ func TestCacheSizesAreChecked(t *testing.T) {
 		t.Errorf("KVBytesPerBlock = %d", got)
 	}
 }
+
+func TestAColdCacheFindsNothing(t *testing.T) {
+	for _, cold := range []bool{false, true} {
+		c, err := NewKVCache(tinyShape, KVOptions{BlockLen: 2, Blocks: 8, Cold: cold})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := []int32{1, 2, 3, 4, 5}
+		s := c.Open(tokens)
+		if err := s.Grow(len(tokens)); err != nil {
+			t.Fatal(err)
+		}
+		s.Seal(tokens)
+		again := c.Open(tokens)
+		if want := map[bool]int{false: 4, true: 0}[cold]; again.Len() != want {
+			t.Errorf("cold %t: Open found %d tokens, want %d", cold, again.Len(), want)
+		}
+		if err := c.Check(s, again); err != nil {
+			t.Error(err)
+		}
+	}
+}

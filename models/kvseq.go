@@ -16,13 +16,14 @@ type KVSeq struct {
 	swapped bool
 }
 
-// Open starts a sequence with the longest cached prefix of tokens; its Len
+// Open starts a sequence with the longest cached prefix of tokens, unless the
+// cache is cold; its Len
 // tells how many of them need no computing. Pass all but the last token when
 // the last one's logits are wanted.
 func (c *KVCache) Open(tokens []int32) *KVSeq {
 	s := &KVSeq{c: c}
 	l, parent := c.opt.BlockLen, none
-	for n := l; n <= len(tokens); n += l {
+	for n := l; n <= len(tokens) && !c.opt.Cold; n += l {
 		own := tokens[n-l : n]
 		b := c.find(c.index.hash(parent, own), parent, own)
 		if b == none {

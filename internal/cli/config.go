@@ -51,6 +51,7 @@ type KVConfig struct {
 	Type   string `koanf:"type"`   // f16 or int8
 	Memory string `koanf:"memory"` // bytes with a unit ("2GiB"); "auto": a quarter of the free memory, at most what the batch can use
 	Block  int    `koanf:"block"`  // tokens a block
+	Prefix bool   `koanf:"prefix"` // begin sequences with the blocks of equal prefixes that are still there
 }
 
 // LogConfig says what is logged to standard error.
@@ -64,7 +65,7 @@ func DefaultConfig() Config {
 	return Config{
 		Models:    defaultModels(),
 		Verifiers: defaultVerifiers(),
-		KV:        KVConfig{Type: "f16", Memory: "auto", Block: 32},
+		KV:        KVConfig{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
 		Engine:    batcher.DefaultOptions(),
 		Search:    tts.DefaultLimits(),
 		Server:    server.DefaultOptions(),

@@ -51,7 +51,8 @@ A method is "single" or a search plan without its size, whose further settings
 follow semicolons: best_of_n;select=max. One candidate is a single sample whatever
 the method. With --out, results.json, results.md, pareto.svg, pareto.png and the
 journal.jsonl are written there, and the same command goes on where it was
-interrupted. Latencies are meaningful at --concurrency 1 on an idle machine.
+interrupted. Latencies are meaningful at --concurrency 1 on an idle machine; each
+answer computes its prompt anew, without a prefix cache.
 
 With --url a server is asked: a lutra server searches itself, any other is asked
 for n choices, of which self_consistency is voted here.`,
@@ -147,6 +148,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	if err != nil {
 		return err
 	}
+	cfg.KV.Prefix = false // every point computes its prompts, whichever comes first
 	log := cfg.Log.logger(cmd.ErrOrStderr())
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the report is the output

@@ -107,7 +107,7 @@ func newKV(cfg Config, shape models.Config, contextLen *int) (*models.KVCache, e
 	if err != nil {
 		return nil, err
 	}
-	opt := models.KVOptions{Type: kind, BlockLen: cfg.KV.Block}
+	opt := models.KVOptions{Type: kind, BlockLen: cfg.KV.Block, Cold: !cfg.KV.Prefix}
 	perBlock := models.KVBytesPerBlock(shape, opt)
 	oneContext := (*contextLen + opt.BlockLen - 1) / opt.BlockLen
 	budget, err := cfg.KV.bytes()
