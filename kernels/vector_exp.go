@@ -69,6 +69,19 @@ func ReLU2GLU(dst, gate, up []float32) {
 	}
 }
 
+// SoftCap draws x into (-limit, limit): x[i] = limit · tanh(x[i]/limit) (Gemma
+// Team 2024, "Gemma 2", §2), within 1e-6 · limit. tanh(y) is 1 - 2/(exp(2y)+1).
+func SoftCap(x []float32, limit float32) {
+	const enough = 40 // where the exponential is finite and tanh is 1
+	for i, v := range x {
+		x[i] = min(v*(2/limit), enough)
+	}
+	ExpSum(x, x, 0)
+	for i, e := range x {
+		x[i] = limit - 2*limit/(e+1)
+	}
+}
+
 // minExp is the smallest argument whose exponential is a normal float32.
 const minExp = -87.33654
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -368,4 +369,24 @@ func TestSumWithinTakesTheUpperBoundAndNoNaN(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestSoftCapFollowsTanh(t *testing.T) {
+	for _, limit := range []float32{0.5, 30, 50} {
+		var x []float32
+		for _, v := range []float32{0, 1e-6, 0.1, 0.7, 3, 20, 49, 90, 1e4, 1e30, float32(math.Inf(1))} {
+			x = append(x, v, -v)
+		}
+		got := slices.Clone(x)
+		SoftCap(got, limit)
+		for i, v := range x {
+			if want := float64(limit) * math.Tanh(float64(v/limit)); !(math.Abs(float64(got[i])-want) <= 1e-6*float64(limit)) {
+				t.Errorf("SoftCap(%v, %v) = %v, want %v", v, limit, got[i], want)
+			}
+		}
+	}
+	none := []float32{float32(math.NaN())}
+	if SoftCap(none, 1); none[0] == none[0] {
+		t.Errorf("SoftCap(NaN) = %v", none[0])
+	}
 }

@@ -19,6 +19,13 @@ type variant struct {
 	fused    bool // q, k and v are stored as one matrix, gate and up as another
 	ownFreqs bool // rope_freqs.weight, if any, repeats the frequencies and divides nothing
 	glu      gatedUnit
+
+	postNorm   bool // RMSNorm of what attention and feed-forward add
+	embedScale bool // embeddings are multiplied by √Hidden
+	capped     bool // scores and logits may be soft-capped
+	windowed   int  // every windowed-th layer sees all keys, the others a window; 0: all do
+	// queryWidth is what scores are divided by the root of; nil: HeadDim.
+	queryWidth func(c *Config) int
 }
 
 // gatedUnit sets dst to act(gate) · up (Shazeer, "GLU Variants Improve Transformer", §2).
@@ -32,6 +39,11 @@ var architectures = map[string]variant{
 	"qwen3": {glu: kernels.SwiGLU, rope: ropeHalves, headNorm: true},
 	// Abdin et al. 2024, "Phi-3", §2.
 	"phi3": {glu: kernels.SwiGLU, rope: ropeHalves, fused: true},
+	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
+	"gemma2": {
+		glu: kernels.GeGLU, rope: ropeHalves, postNorm: true, embedScale: true, capped: true, windowed: 2,
+		queryWidth: gemmaQueryWidth,
+	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
 	"smollm3": {glu: kernels.SwiGLU, still: 4},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.
@@ -40,6 +52,15 @@ var architectures = map[string]variant{
 	// writes both names, and with the second the inverse frequencies.
 	"bitnet-b1.58": {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
 	"bitnet-25":    {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
+}
+
+// gemmaQueryWidth is the width of a head, but for the largest model, which is
+// known by its layers and whose heads are narrower than its share of them.
+func gemmaQueryWidth(c *Config) int {
+	if c.Layers == 46 {
+		return c.Hidden / c.Heads
+	}
+	return c.HeadDim
 }
 
 // Architectures lists the supported values of general.architecture.

@@ -1,10 +1,6 @@
 package models
 
-import (
-	"math"
-
-	"github.com/lutra-lm/lutra/kernels"
-)
+import "github.com/lutra-lm/lutra/kernels"
 
 // attention is causal grouped-query attention over the paged cache, in the
 // manner of FlashAttention (Dao et al., §3.1): keys pass by in chunks, with a
@@ -27,6 +23,7 @@ type attention struct {
 	place  []place
 	kv     *KVCache
 	layer  int
+	lens   *lens
 	out, q []float32 // [T][Heads*dim]
 }
 
@@ -72,7 +69,7 @@ func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
 
 // run sets out[T][Heads*dim] to the attention of the planned rows' queries q
 // over a layer's cache, which must hold the rows' own keys and values already.
-func (a *attention) run(out, q []float32, plan *attPlan, rows []place, kv *KVCache, layer int) {
+func (a *attention) run(out, q []float32, plan *attPlan, rows []place, kv *KVCache, layer int, l *lens) {
 	if n := a.maxTile() * a.group * kv.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
@@ -80,7 +77,7 @@ func (a *attention) run(out, q []float32, plan *attPlan, rows []place, kv *KVCac
 	}
 	meter := a.crew.pool.Meter()
 	start := meter.Start()
-	a.plan, a.place, a.kv, a.layer, a.out, a.q = plan, rows, kv, layer, out, q
+	a.plan, a.place, a.kv, a.layer, a.lens, a.out, a.q = plan, rows, kv, layer, l, out, q
 	a.crew.run(a, len(plan.tiles)*kv.heads)
 	if meter.Enabled() {
 		macs, bytes := a.work()
@@ -111,9 +108,8 @@ func (a *attention) Do(worker, part int) {
 	rows := a.place[first:min(len(a.place), first+a.plan.tile)]
 	s, width := &a.scratch[worker], a.group*a.dim
 	stride, n := width*a.kv.heads, len(rows)*a.group
-	scale := float32(1 / math.Sqrt(float64(a.dim)))
 	for i := range rows {
-		kernels.Scale(s.q[i*width:(i+1)*width], a.q[(first+i)*stride+head*width:], scale)
+		kernels.Scale(s.q[i*width:(i+1)*width], a.q[(first+i)*stride+head*width:], a.lens.scale)
 	}
 	clear(s.acc[:n*a.dim])
 	for i := range n {
@@ -124,7 +120,9 @@ func (a *attention) Do(worker, part int) {
 		chunk = a.plan.tiles[tile-1]
 	}
 	for lo := 0; chunk < a.plan.tiles[tile]; chunk, lo = chunk+1, lo+a.kv.chunk() {
-		a.chunk(s, rows, head, chunk, lo)
+		if a.lens.reaches(rows, lo+a.kv.chunk()) {
+			a.chunk(s, rows, head, chunk, lo)
+		}
 	}
 	for i := range n {
 		to := (first+i/a.group)*stride + head*width + i%a.group*a.dim
@@ -146,6 +144,7 @@ func (a *attention) chunk(s *attScratch, rows []place, head, chunk, lo int) {
 		layer.scores(s.scores[row*ld+int(t.at):(row+n)*ld], ld, s.q[row*d:], a.kv.keys(t.block, head), n, int(t.most), d)
 	}
 	n := len(rows) * g
+	a.lens.look(s.scores[:n*ld], ld, g, rows, p.seen[c.seen:], lo)
 	kernels.SoftmaxBlock(s.soft[:n], s.scores, ld, p.seen[c.seen:], s.acc, d)
 	for i := range touches {
 		t := &touches[i]
@@ -159,5 +158,8 @@ func (a *attention) chunk(s *attScratch, rows []place, head, chunk, lo int) {
 			more := rows[int(t.row)+i].sees(lo+int(t.at), a.kv.opt.BlockLen) - least
 			layer.accumulate(s.acc[(row+i*g)*d:], weights[i*g*ld+least:], ld, first+least, g, more, d)
 		}
+	}
+	if a.lens.window > 0 {
+		s.forget(n, d)
 	}
 }

@@ -131,7 +131,7 @@ func compareBits(t *testing.T, what string, got, want []float32) {
 }
 
 func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
-	for _, name := range []string{"llama-tq2_0", "llama-q4_0", "llama3-rope-tied"} {
+	for _, name := range []string{"llama-tq2_0", "llama-q4_0", "llama3-rope-tied", "gemma2"} {
 		for _, kind := range []KVType{KVF16, KVInt8, KVF32} {
 			t.Run(fmt.Sprintf("%s/%v", name, kind), func(t *testing.T) {
 				path, n := filepath.Join("testdata/golden", name, "model.gguf"), 32

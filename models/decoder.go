@@ -1,6 +1,8 @@
 package models
 
 import (
+	"math"
+
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -13,6 +15,8 @@ type decoder struct {
 	cfg    Config
 	rope   rope
 	glu    gatedUnit
+	scale  float32      // of embeddings
+	cap    float32      // of logits; 0: none
 	embed  *gguf.Tensor // [Vocab][Hidden]
 	layers []layer
 	norm   []float32 // [Hidden]
@@ -27,8 +31,10 @@ type layer struct {
 	qHeads, kHeads    heads
 	vBias, oBias      []float32
 	gate, up, down    kernels.Linear
-	// Norms of what o and down read.
-	attnSubNorm, ffnSubNorm []float32
+	// Norms of what o and down read, and of what they add.
+	attnSubNorm, ffnSubNorm   []float32
+	attnPostNorm, ffnPostNorm []float32
+	lens                      lens
 }
 
 // heads is what becomes of a layer's queries or keys after their product.
@@ -44,7 +50,8 @@ func newDecoder(l *loader) Model {
 	if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
 		l.fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
 	}
-	m := &decoder{rope: l.rope(), glu: v.glu, embed: l.embedding()}
+	m := &decoder{rope: l.rope(), glu: v.glu, embed: l.embedding(), scale: 1}
+	lens := l.lens()
 	c := &l.cfg
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	for i := 0; i < c.Layers && l.err == nil; i++ {
@@ -54,6 +61,7 @@ func newDecoder(l *loader) Model {
 			order = ropeNone
 		}
 		y := layer{
+			lens:     lens,
 			attnNorm: l.vector(name("attn_norm.weight"), c.Hidden),
 			qHeads:   heads{bias: l.optionalVector(name("attn_q.bias"), q), rope: order},
 			kHeads:   heads{bias: l.optionalVector(name("attn_k.bias"), kv), rope: order},
@@ -85,10 +93,23 @@ func newDecoder(l *loader) Model {
 			y.attnSubNorm = l.vector(name("attn_sub_norm.weight"), q)
 			y.ffnSubNorm = l.vector(name("ffn_sub_norm.weight"), c.FFN)
 		}
+		if v.postNorm {
+			y.attnPostNorm = l.vector(name("post_attention_norm.weight"), c.Hidden)
+			y.ffnPostNorm = l.vector(name("post_ffw_norm.weight"), c.Hidden)
+		}
+		if v.windowed == 0 || (i+1)%v.windowed == 0 {
+			y.lens.window = 0
+		}
 		m.layers = append(m.layers, y)
 	}
 	m.norm = l.vector("output_norm.weight", c.Hidden)
 	m.head = l.head()
+	if v.embedScale {
+		m.scale = float32(math.Sqrt(float64(c.Hidden)))
+	}
+	if v.capped && c.Outputs == c.Vocab {
+		m.cap = float32(l.positive("final_logit_softcapping"))
+	}
 	if l.err != nil {
 		return nil
 	}
@@ -111,7 +132,7 @@ func (m *decoder) stages() int { return len(m.layers) + 1 }
 // stage takes rows from the keys and values of layer i-1 to those of layer i.
 func (m *decoder) stage(s *share, i int) {
 	if i == 0 {
-		s.ops.embed(s.x, m.cfg.Hidden, m.embed, s.tokens)
+		s.ops.embed(s.x, m.cfg.Hidden, m.embed, s.tokens, m.scale)
 	} else {
 		m.mix(s, i-1)
 	}
@@ -140,11 +161,12 @@ func (m *decoder) project(s *share, layer int) {
 // mix adds the layer's attention and feed-forward to the residual stream.
 func (m *decoder) mix(s *share, layer int) {
 	l, c := &m.layers[layer], &m.cfg
-	s.attend(layer)
+	s.attend(layer, &l.lens)
 	s.ops.normInto(s.a, s.rows, l.attnSubNorm, c.NormEps)
 	s.acts.Set(s.a, s.rows, c.Heads*c.HeadDim)
 	l.o.Mul(s.y, &s.acts)
 	s.ops.addBias(s.y, s.rows, l.oBias)
+	s.ops.normInto(s.y, s.rows, l.attnPostNorm, c.NormEps)
 	s.ops.addNorm(s.h, s.x, s.y, s.rows, l.ffnNorm, c.NormEps)
 
 	s.acts.Set(s.h, s.rows, c.Hidden)
@@ -154,6 +176,7 @@ func (m *decoder) mix(s *share, layer int) {
 	s.ops.normInto(s.gate, s.rows, l.ffnSubNorm, c.NormEps)
 	s.acts.Set(s.gate, s.rows, c.FFN)
 	l.down.Mul(s.y, &s.acts)
+	s.ops.normInto(s.y, s.rows, l.ffnPostNorm, c.NormEps)
 	s.ops.add(s.x, s.y, s.rows, c.Hidden)
 }
 
@@ -169,4 +192,7 @@ func (m *decoder) output(s *share) {
 	}
 	m.head.out.Mul(s.logits, &s.acts)
 	s.ops.addBias(s.logits, s.rows, m.head.bias)
+	if m.cap > 0 {
+		s.ops.softCap(s.logits[:s.rows*m.cfg.Outputs], m.cap)
+	}
 }

@@ -158,7 +158,7 @@ var goldenModels = []string{
 	"llama-q4_1", "llama-q5_0", "llama-q5_k", "llama-q2_k", "llama-q3_k", "llama-iq4_nl",
 	"llama-tq1_0", "llama-tq2_0", "llama-gqa-untied", "llama3-rope-tied",
 	"stories260K-f32", "stories260K-q8_0", "stories260K-q4_0",
-	"qwen2", "qwen3", "smollm3", "bitnet-f16-scales", "bitnet-i2s", "bitnet-tq2_0", "bitnet-b1.58-f16", "bitnet-b1.58-i2s",
+	"qwen2", "qwen3", "smollm3", "gemma2", "bitnet-f16-scales", "bitnet-i2s", "bitnet-tq2_0", "bitnet-b1.58-f16", "bitnet-b1.58-i2s",
 }
 
 // references are the reference models at hand: those kept beside the tests,

@@ -1,5 +1,7 @@
 package models
 
+import "math"
+
 // shape reads the hyper-parameters that all architectures share into l.cfg.
 func (l *loader) shape() {
 	c, m := &l.cfg, l.file.Metadata
@@ -113,4 +115,32 @@ func (l *loader) ropeFactors(p ropeParams) []float32 {
 		}
 	}
 	return factors
+}
+
+// lens is how the layers look at keys; those that see all of them have no window.
+func (l *loader) lens() lens {
+	if l.err != nil {
+		return lens{}
+	}
+	c, v, width := &l.cfg, &l.variant, l.cfg.HeadDim
+	if v.queryWidth != nil {
+		width = v.queryWidth(c)
+	}
+	out := lens{scale: float32(1 / math.Sqrt(float64(width)))}
+	if v.capped {
+		out.limit = float32(l.positive("attn_logit_softcapping"))
+	}
+	if v.windowed > 0 {
+		out.window = l.count("attention.sliding_window", 0, 1<<30, 0)
+	}
+	return out
+}
+
+// positive is a hyper-parameter that must not be negative, 0 when it is missing.
+func (l *loader) positive(name string) float64 {
+	x := l.number(name, 0)
+	if x < 0 {
+		l.fail("%s is %v, want a positive number", l.key(name), x)
+	}
+	return x
 }

@@ -70,7 +70,8 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	}
 	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f}
 	b.Warnings = t.Warnings()
-	if n, ok := f.Metadata.Int(m.Config().Arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context {
+	arch := m.Config().Arch
+	if n, ok := f.Metadata.Int(arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context && architectures[arch].windowed == 0 {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the sliding window of %d tokens is not applied: attention sees the whole context", n))
 	}
 	b.converse(f.Metadata)

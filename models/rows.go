@@ -17,7 +17,7 @@ type rowOps struct {
 
 	dst, a, b, w []float32
 	width        int // elements of a row of dst
-	eps          float32
+	eps, scale   float32
 	tokens       []int32
 	table        *gguf.Tensor
 	unit         gatedUnit
@@ -49,13 +49,25 @@ func (o *rowOps) Do(_, part int) {
 // span is row i of x, which has rows of width elements.
 func span(x []float32, i, width int) []float32 { return x[i*width : (i+1)*width] }
 
-// embed sets dst[n][width] to the rows of table that tokens name.
-func (o *rowOps) embed(dst []float32, width int, table *gguf.Tensor, tokens []int32) {
-	o.dst, o.width, o.table, o.tokens = dst, width, table, tokens
+// embed sets dst[n][width] to scale times the rows of table that tokens name.
+func (o *rowOps) embed(dst []float32, width int, table *gguf.Tensor, tokens []int32, scale float32) {
+	o.dst, o.width, o.table, o.tokens, o.scale = dst, width, table, tokens, scale
 	o.each(len(tokens), width, func(o *rowOps, i int) {
-		if err := o.table.Dequantize(span(o.dst, i, o.width), int(o.tokens[i])*o.width); err != nil {
+		row := span(o.dst, i, o.width)
+		if err := o.table.Dequantize(row, int(o.tokens[i])*o.width); err != nil {
 			panic(fmt.Sprintf("models: %v", err)) // the storage type was checked at load
 		}
+		if o.scale != 1 {
+			kernels.ScaleInto(row, o.scale)
+		}
+	})
+}
+
+// softCap draws all of x into (-limit, limit), in pieces however few rows it is.
+func (o *rowOps) softCap(x []float32, limit float32) {
+	o.dst, o.scale = x, limit
+	o.each(ceilDiv(len(x), partElements), partElements, func(o *rowOps, i int) {
+		kernels.SoftCap(o.dst[i*partElements:min(len(o.dst), (i+1)*partElements)], o.scale)
 	})
 }
 

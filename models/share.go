@@ -92,7 +92,7 @@ func (s *share) keep(layer int, keys *heads, vBias []float32) {
 }
 
 // attend turns the rows' queries q into attended values a.
-func (s *share) attend(layer int) { s.att.run(s.a, s.q, &s.plan, s.place, s.kv, layer) }
+func (s *share) attend(layer int, l *lens) { s.att.run(s.a, s.q, &s.plan, s.place, s.kv, layer, l) }
 
 // trim drops the rows that want no logits; of them the last layer needs keys
 // and values only. It moves up the rows of x, h, cos and sin, and tells
