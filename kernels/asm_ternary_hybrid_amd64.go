@@ -4,29 +4,53 @@
 
 package kernels
 
-// hybrid4x2AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4], digits
-// times codes, and to 4·steps rows of sums[][32] what 8 bytes of each name in as many tables of
-// 185 rows. index is where the first row's bytes stand, 4·left rows before the end of their strip;
-// strip is the distance of strips in bytes. steps is positive, left in [1, 64/rows of a step].
+// hybrid4x2AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
+// digits times codes, and to 4·steps rows of sums[][32] what 8 bytes of each of 4·steps rows name in as
+// many tables of 185 rows. index is where the first row's bytes stand, 4·left rows before the end
+// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 16].
 //
 //go:noescape
-func hybrid4x2AVX512(acc *int32, w *byte, act *int8, steps int, sums *int16, tables *int16, index *byte, left int, strip int)
+func hybrid4x2AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 
-// hybrid4x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4], digits
-// times codes, and to 8·steps rows of sums[][32] what 4 bytes of each name in as many tables of
-// 185 rows. index is where the first row's bytes stand, 8·left rows before the end of their strip;
-// strip is the distance of strips in bytes. steps is positive, left in [1, 64/rows of a step].
+// hybrid4x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
+// digits times codes, and to 8·steps rows of sums[][32] what 4 bytes of each of 8·steps rows name in as
+// many tables of 185 rows. index is where the first row's bytes stand, 8·left rows before the end
+// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 8].
 //
 //go:noescape
-func hybrid4x1AVX512(acc *int32, w *byte, act *int8, steps int, sums *int16, tables *int16, index *byte, left int, strip int)
+func hybrid4x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 
-// hybrid5x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][5][4][4], digits
-// times codes, and to 8·steps rows of sums[][32] what 4 bytes of each name in as many tables of
-// 243 rows. index is where the first row's bytes stand, 8·left rows before the end of their strip;
-// strip is the distance of strips in bytes. steps is positive, left in [1, 64/rows of a step].
+// hybrid5x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][5][4][4],
+// digits times codes, and to 8·steps rows of sums[][32] what 4 bytes of each of 8·steps rows name in as
+// many tables of 243 rows. index is where the first row's bytes stand, 8·left rows before the end
+// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 8].
 //
 //go:noescape
-func hybrid5x1AVX512(acc *int32, w *byte, act *int8, steps int, sums *int16, tables *int16, index *byte, left int, strip int)
+func hybrid5x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
+
+// hybridWiden4x2AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
+// digits times codes, and to as many rows of wide[][32], with those of sums[][32], which it clears, what 8 bytes of each of 4·steps rows name in as
+// many tables of 185 rows. index is where the first row's bytes stand, 4·left rows before the end
+// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 16].
+//
+//go:noescape
+func hybridWiden4x2AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
+
+// hybridWiden4x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
+// digits times codes, and to as many rows of wide[][32], with those of sums[][32], which it clears, what 4 bytes of each of 8·steps rows name in as
+// many tables of 185 rows. index is where the first row's bytes stand, 8·left rows before the end
+// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 8].
+//
+//go:noescape
+func hybridWiden4x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
+
+// hybridWiden5x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][5][4][4],
+// digits times codes, and to as many rows of wide[][32], with those of sums[][32], which it clears, what 4 bytes of each of 8·steps rows name in as
+// many tables of 243 rows. index is where the first row's bytes stand, 8·left rows before the end
+// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 8].
+//
+//go:noescape
+func hybridWiden5x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 
 // hybridFinishAVX512 sets y[4][64] = float32(acc[4][64]+negSum[4])·(tokens[4]·rows[64]); rows of y are ldy floats apart.
 //
@@ -44,11 +68,6 @@ func wideBuild4AVX512(tables *int16, act *int8, groups int)
 //
 //go:noescape
 func wideBuild5AVX512(tables *int16, act *int8, groups int)
-
-// wideFlushAVX512 adds acc16[rows][32] to acc32[rows][32] and clears it. rows is a positive multiple of 4.
-//
-//go:noescape
-func wideFlushAVX512(acc32 *int32, acc16 *int16, rows int)
 
 // wideFinishAVX512 sets y[32][64] = float32(acc[64][32])·(tokens[32]·rows[64]); rows of y are ldy floats apart.
 //

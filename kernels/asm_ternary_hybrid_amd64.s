@@ -22,22 +22,22 @@ DATA crumbs<>+112(SB)/8, $0x5251504a49484645
 DATA crumbs<>+120(SB)/8, $0x61605a5958565554
 GLOBL crumbs<>(SB), RODATA|NOPTR, $128
 
-// func hybrid4x2AVX512(acc *int32, w *byte, act *int8, steps int, sums *int16, tables *int16, index *byte, left int, strip int)
+// func hybrid4x2AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, BMI2, MMX+
-TEXT ·hybrid4x2AVX512(SB), NOSPLIT, $0-72
-	// hybrid4x2AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4], digits
-	// times codes, and to 4·steps rows of sums[][32] what 8 bytes of each name in as many tables of
-	// 185 rows. index is where the first row's bytes stand, 4·left rows before the end of their strip;
-	// strip is the distance of strips in bytes. steps is positive, left in [1, 64/rows of a step].
+TEXT ·hybrid4x2AVX512(SB), NOSPLIT, $0-80
+	// hybrid4x2AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
+	// digits times codes, and to 4·steps rows of sums[][32] what 8 bytes of each of 4·steps rows name in as
+	// many tables of 185 rows. index is where the first row's bytes stand, 4·left rows before the end
+	// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 16].
 	MOVQ         acc+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         act+16(FP), DX
 	MOVQ         steps+24(FP), BX
-	MOVQ         sums+32(FP), SI
-	MOVQ         tables+40(FP), DI
-	MOVQ         index+48(FP), R8
-	MOVQ         left+56(FP), R9
-	MOVQ         strip+64(FP), R10
+	MOVQ         left+64(FP), SI
+	MOVQ         strip+72(FP), DI
+	MOVQ         sums+40(FP), R8
+	MOVQ         tables+48(FP), R9
+	MOVQ         index+56(FP), R10
 	VMOVDQU64    (AX), Z0
 	VMOVDQU64    256(AX), Z1
 	VMOVDQU64    512(AX), Z2
@@ -60,244 +60,244 @@ TEXT ·hybrid4x2AVX512(SB), NOSPLIT, $0-72
 loop:
 	// A step of multiply-adds, its instructions evenly mixed with the lookups
 	VMOVDQU64    (CX), Z17
-	MOVQ         (R8), AX
+	MOVQ         (R10), AX
 	VMOVDQU64    64(CX), Z18
 	VMOVDQU64    128(CX), Z19
-	MOVQ         256(R8), R11
+	MOVQ         256(R10), R11
 	VMOVDQU64    192(CX), Z20
 	VPANDD       Z16, Z17, Z21
 	VPANDD       Z16, Z18, Z22
 	RORXQ        $0x3a, AX, R12
 	ANDL         $0x00003fc0, R12
-	VMOVDQU64    (DI)(R12*1), Z23
+	VMOVDQU64    (R9)(R12*1), Z23
 	VPANDD       Z16, Z19, Z24
 	VPANDD       Z16, Z20, Z25
 	RORXQ        $0x02, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       11840(DI)(R12*1), Z23, Z23
+	VPADDW       11840(R9)(R12*1), Z23, Z23
 	VPBROADCASTD (DX), Z26
 	VPDPBUSD     Z26, Z21, Z0
 	VPDPBUSD     Z26, Z22, Z4
 	RORXQ        $0x0a, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       23680(DI)(R12*1), Z23, Z23
+	VPADDW       23680(R9)(R12*1), Z23, Z23
 	VPDPBUSD     Z26, Z24, Z8
 	VPDPBUSD     Z26, Z25, Z12
 	RORXQ        $0x12, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       35520(DI)(R12*1), Z23, Z23
+	VPADDW       35520(R9)(R12*1), Z23, Z23
 	VPBROADCASTD 4(DX), Z26
 	VPDPBUSD     Z26, Z21, Z1
 	VPDPBUSD     Z26, Z22, Z5
 	RORXQ        $0x3a, R11, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       47360(DI)(R12*1), Z23, Z23
+	VPADDW       47360(R9)(R12*1), Z23, Z23
 	VPDPBUSD     Z26, Z24, Z9
 	VPDPBUSD     Z26, Z25, Z13
 	RORXQ        $0x02, R11, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       59200(DI)(R12*1), Z23, Z23
+	VPADDW       59200(R9)(R12*1), Z23, Z23
 	VPBROADCASTD 8(DX), Z26
 	VPDPBUSD     Z26, Z21, Z2
 	VPDPBUSD     Z26, Z22, Z6
 	RORXQ        $0x0a, R11, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       71040(DI)(R12*1), Z23, Z23
+	VPADDW       71040(R9)(R12*1), Z23, Z23
 	VPDPBUSD     Z26, Z24, Z10
 	VPDPBUSD     Z26, Z25, Z14
 	RORXQ        $0x12, R11, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       82880(DI)(R12*1), Z23, Z23
+	VPADDW       82880(R9)(R12*1), Z23, Z23
 	VPBROADCASTD 12(DX), Z26
 	VPDPBUSD     Z26, Z21, Z3
 	VPDPBUSD     Z26, Z22, Z7
-	VPADDW       (SI), Z23, Z23
+	VPADDW       (R8), Z23, Z23
 	VPDPBUSD     Z26, Z24, Z11
 	VPDPBUSD     Z26, Z25, Z15
 	VPSRLW       $0x02, Z17, Z21
-	VMOVDQU64    Z23, (SI)
+	VMOVDQU64    Z23, (R8)
 	VPANDD       Z16, Z21, Z21
 	VPSRLW       $0x02, Z18, Z22
 	RORXQ        $0x1a, AX, R12
 	ANDL         $0x00003fc0, R12
-	VMOVDQU64    (DI)(R12*1), Z23
+	VMOVDQU64    (R9)(R12*1), Z23
 	VPANDD       Z16, Z22, Z22
 	VPSRLW       $0x02, Z19, Z24
 	VPANDD       Z16, Z24, Z24
 	RORXQ        $0x22, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       11840(DI)(R12*1), Z23, Z23
+	VPADDW       11840(R9)(R12*1), Z23, Z23
 	VPSRLW       $0x02, Z20, Z25
 	VPANDD       Z16, Z25, Z25
 	RORXQ        $0x2a, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       23680(DI)(R12*1), Z23, Z23
+	VPADDW       23680(R9)(R12*1), Z23, Z23
 	VPBROADCASTD 16(DX), Z26
 	VPDPBUSD     Z26, Z21, Z0
 	VPDPBUSD     Z26, Z22, Z4
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       35520(DI)(AX*1), Z23, Z23
+	VPADDW       35520(R9)(AX*1), Z23, Z23
 	VPDPBUSD     Z26, Z24, Z8
 	VPDPBUSD     Z26, Z25, Z12
 	RORXQ        $0x1a, R11, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       47360(DI)(AX*1), Z23, Z23
+	VPADDW       47360(R9)(AX*1), Z23, Z23
 	VPBROADCASTD 20(DX), Z26
 	VPDPBUSD     Z26, Z21, Z1
 	VPDPBUSD     Z26, Z22, Z5
 	RORXQ        $0x22, R11, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       59200(DI)(AX*1), Z23, Z23
+	VPADDW       59200(R9)(AX*1), Z23, Z23
 	VPDPBUSD     Z26, Z24, Z9
 	VPDPBUSD     Z26, Z25, Z13
 	RORXQ        $0x2a, R11, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       71040(DI)(AX*1), Z23, Z23
+	VPADDW       71040(R9)(AX*1), Z23, Z23
 	VPBROADCASTD 24(DX), Z26
 	VPDPBUSD     Z26, Z21, Z2
 	VPDPBUSD     Z26, Z22, Z6
 	RORXQ        $0x32, R11, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       82880(DI)(AX*1), Z23, Z23
+	VPADDW       82880(R9)(AX*1), Z23, Z23
 	VPDPBUSD     Z26, Z24, Z10
 	VPDPBUSD     Z26, Z25, Z14
-	VPADDW       64(SI), Z23, Z23
+	VPADDW       64(R8), Z23, Z23
 	VPBROADCASTD 28(DX), Z26
 	VPDPBUSD     Z26, Z21, Z3
 	VPDPBUSD     Z26, Z22, Z7
-	VMOVDQU64    Z23, 64(SI)
+	VMOVDQU64    Z23, 64(R8)
 	VPDPBUSD     Z26, Z24, Z11
 	VPDPBUSD     Z26, Z25, Z15
 	VPSRLW       $0x04, Z17, Z21
-	MOVQ         8(R8), AX
+	MOVQ         8(R10), AX
 	VPANDD       Z16, Z21, Z21
 	VPSRLW       $0x04, Z18, Z22
-	MOVQ         264(R8), R11
+	MOVQ         264(R10), R11
 	VPANDD       Z16, Z22, Z22
 	VPSRLW       $0x04, Z19, Z23
 	VPANDD       Z16, Z23, Z23
 	RORXQ        $0x3a, AX, R12
 	ANDL         $0x00003fc0, R12
-	VMOVDQU64    (DI)(R12*1), Z24
+	VMOVDQU64    (R9)(R12*1), Z24
 	VPSRLW       $0x04, Z20, Z25
 	VPANDD       Z16, Z25, Z25
 	RORXQ        $0x02, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       11840(DI)(R12*1), Z24, Z24
+	VPADDW       11840(R9)(R12*1), Z24, Z24
 	VPBROADCASTD 32(DX), Z26
 	VPDPBUSD     Z26, Z21, Z0
 	VPDPBUSD     Z26, Z22, Z4
 	RORXQ        $0x0a, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       23680(DI)(R12*1), Z24, Z24
+	VPADDW       23680(R9)(R12*1), Z24, Z24
 	VPDPBUSD     Z26, Z23, Z8
 	VPDPBUSD     Z26, Z25, Z12
 	RORXQ        $0x12, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       35520(DI)(R12*1), Z24, Z24
+	VPADDW       35520(R9)(R12*1), Z24, Z24
 	VPBROADCASTD 36(DX), Z26
 	VPDPBUSD     Z26, Z21, Z1
 	VPDPBUSD     Z26, Z22, Z5
 	RORXQ        $0x3a, R11, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       47360(DI)(R12*1), Z24, Z24
+	VPADDW       47360(R9)(R12*1), Z24, Z24
 	VPDPBUSD     Z26, Z23, Z9
 	VPDPBUSD     Z26, Z25, Z13
 	RORXQ        $0x02, R11, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       59200(DI)(R12*1), Z24, Z24
+	VPADDW       59200(R9)(R12*1), Z24, Z24
 	VPBROADCASTD 40(DX), Z26
 	VPDPBUSD     Z26, Z21, Z2
 	VPDPBUSD     Z26, Z22, Z6
 	RORXQ        $0x0a, R11, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       71040(DI)(R12*1), Z24, Z24
+	VPADDW       71040(R9)(R12*1), Z24, Z24
 	VPDPBUSD     Z26, Z23, Z10
 	VPDPBUSD     Z26, Z25, Z14
 	RORXQ        $0x12, R11, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       82880(DI)(R12*1), Z24, Z24
+	VPADDW       82880(R9)(R12*1), Z24, Z24
 	VPBROADCASTD 44(DX), Z26
 	VPDPBUSD     Z26, Z21, Z3
 	VPDPBUSD     Z26, Z22, Z7
-	VPADDW       128(SI), Z24, Z24
+	VPADDW       128(R8), Z24, Z24
 	VPDPBUSD     Z26, Z23, Z11
 	VPDPBUSD     Z26, Z25, Z15
 	VPSRLW       $0x06, Z17, Z17
-	VMOVDQU64    Z24, 128(SI)
+	VMOVDQU64    Z24, 128(R8)
 	VPANDD       Z16, Z17, Z17
 	VPSRLW       $0x06, Z18, Z18
 	RORXQ        $0x1a, AX, R12
 	ANDL         $0x00003fc0, R12
-	VMOVDQU64    (DI)(R12*1), Z21
+	VMOVDQU64    (R9)(R12*1), Z21
 	VPANDD       Z16, Z18, Z18
 	VPSRLW       $0x06, Z19, Z19
 	VPANDD       Z16, Z19, Z19
 	RORXQ        $0x22, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       11840(DI)(R12*1), Z21, Z21
+	VPADDW       11840(R9)(R12*1), Z21, Z21
 	VPSRLW       $0x06, Z20, Z20
 	VPANDD       Z16, Z20, Z20
 	RORXQ        $0x2a, AX, R12
 	ANDL         $0x00003fc0, R12
-	VPADDW       23680(DI)(R12*1), Z21, Z21
+	VPADDW       23680(R9)(R12*1), Z21, Z21
 	VPBROADCASTD 48(DX), Z22
 	VPDPBUSD     Z22, Z17, Z0
 	VPDPBUSD     Z22, Z18, Z4
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       35520(DI)(AX*1), Z21, Z21
+	VPADDW       35520(R9)(AX*1), Z21, Z21
 	VPDPBUSD     Z22, Z19, Z8
 	VPDPBUSD     Z22, Z20, Z12
 	RORXQ        $0x1a, R11, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       47360(DI)(AX*1), Z21, Z21
+	VPADDW       47360(R9)(AX*1), Z21, Z21
 	VPBROADCASTD 52(DX), Z22
 	VPDPBUSD     Z22, Z17, Z1
 	VPDPBUSD     Z22, Z18, Z5
 	RORXQ        $0x22, R11, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       59200(DI)(AX*1), Z21, Z21
+	VPADDW       59200(R9)(AX*1), Z21, Z21
 	VPDPBUSD     Z22, Z19, Z9
 	VPDPBUSD     Z22, Z20, Z13
 	RORXQ        $0x2a, R11, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       71040(DI)(AX*1), Z21, Z21
+	VPADDW       71040(R9)(AX*1), Z21, Z21
 	VPBROADCASTD 56(DX), Z22
 	VPDPBUSD     Z22, Z17, Z2
 	VPDPBUSD     Z22, Z18, Z6
 	RORXQ        $0x32, R11, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       82880(DI)(AX*1), Z21, Z21
+	VPADDW       82880(R9)(AX*1), Z21, Z21
 	VPDPBUSD     Z22, Z19, Z10
 	VPDPBUSD     Z22, Z20, Z14
-	VPADDW       192(SI), Z21, Z21
+	VPADDW       192(R8), Z21, Z21
 	VPBROADCASTD 60(DX), Z22
 	VPDPBUSD     Z22, Z17, Z3
 	VPDPBUSD     Z22, Z18, Z7
-	VMOVDQU64    Z21, 192(SI)
+	VMOVDQU64    Z21, 192(R8)
 	VPDPBUSD     Z22, Z19, Z11
 	VPDPBUSD     Z22, Z20, Z15
 	ADDQ         $0x00000100, CX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000100, SI
-	ADDQ         $0x10, R8
-	DECQ         R9
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x10, R10
+	DECQ         SI
 	JNE          same
 
 	// The next strip; ask for the one after it
-	MOVQ       $0x00000010, R9
-	SUBQ       $0x00000100, R8
-	ADDQ       R10, R8
-	PREFETCHT0 (R8)(R10*1)
-	PREFETCHT0 64(R8)(R10*1)
-	PREFETCHT0 128(R8)(R10*1)
-	PREFETCHT0 192(R8)(R10*1)
-	PREFETCHT0 256(R8)(R10*1)
-	PREFETCHT0 320(R8)(R10*1)
-	PREFETCHT0 384(R8)(R10*1)
-	PREFETCHT0 448(R8)(R10*1)
+	MOVQ       $0x00000010, SI
+	SUBQ       $0x00000100, R10
+	ADDQ       DI, R10
+	PREFETCHT0 (R10)(DI*1)
+	PREFETCHT0 64(R10)(DI*1)
+	PREFETCHT0 128(R10)(DI*1)
+	PREFETCHT0 192(R10)(DI*1)
+	PREFETCHT0 256(R10)(DI*1)
+	PREFETCHT0 320(R10)(DI*1)
+	PREFETCHT0 384(R10)(DI*1)
+	PREFETCHT0 448(R10)(DI*1)
 
 same:
 	DECQ      BX
@@ -322,22 +322,22 @@ same:
 	VZEROUPPER
 	RET
 
-// func hybrid4x1AVX512(acc *int32, w *byte, act *int8, steps int, sums *int16, tables *int16, index *byte, left int, strip int)
+// func hybrid4x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, BMI2, MMX+
-TEXT ·hybrid4x1AVX512(SB), NOSPLIT, $0-72
-	// hybrid4x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4], digits
-	// times codes, and to 8·steps rows of sums[][32] what 4 bytes of each name in as many tables of
-	// 185 rows. index is where the first row's bytes stand, 8·left rows before the end of their strip;
-	// strip is the distance of strips in bytes. steps is positive, left in [1, 64/rows of a step].
+TEXT ·hybrid4x1AVX512(SB), NOSPLIT, $0-80
+	// hybrid4x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
+	// digits times codes, and to 8·steps rows of sums[][32] what 4 bytes of each of 8·steps rows name in as
+	// many tables of 185 rows. index is where the first row's bytes stand, 8·left rows before the end
+	// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 8].
 	MOVQ         acc+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         act+16(FP), DX
 	MOVQ         steps+24(FP), BX
-	MOVQ         sums+32(FP), SI
-	MOVQ         tables+40(FP), DI
-	MOVQ         index+48(FP), R8
-	MOVQ         left+56(FP), R9
-	MOVQ         strip+64(FP), R10
+	MOVQ         left+64(FP), SI
+	MOVQ         strip+72(FP), DI
+	MOVQ         sums+40(FP), R8
+	MOVQ         tables+48(FP), R9
+	MOVQ         index+56(FP), R10
 	VMOVDQU64    (AX), Z0
 	VMOVDQU64    256(AX), Z1
 	VMOVDQU64    512(AX), Z2
@@ -360,248 +360,248 @@ TEXT ·hybrid4x1AVX512(SB), NOSPLIT, $0-72
 loop:
 	// A step of multiply-adds, its instructions evenly mixed with the lookups
 	VMOVDQU64    (CX), Z17
-	MOVQ         (R8), AX
+	MOVQ         (R10), AX
 	VMOVDQU64    64(CX), Z18
 	VMOVDQU64    128(CX), Z19
 	RORXQ        $0x3a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z20
+	VMOVDQU64    (R9)(R11*1), Z20
 	VMOVDQU64    192(CX), Z21
 	VPANDD       Z16, Z17, Z22
 	RORXQ        $0x02, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       11840(DI)(R11*1), Z20, Z20
+	VPADDW       11840(R9)(R11*1), Z20, Z20
 	VPANDD       Z16, Z18, Z23
 	VPANDD       Z16, Z19, Z24
 	RORXQ        $0x0a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       23680(DI)(R11*1), Z20, Z20
+	VPADDW       23680(R9)(R11*1), Z20, Z20
 	VPANDD       Z16, Z21, Z25
 	VPBROADCASTD (DX), Z26
 	RORXQ        $0x12, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       35520(DI)(R11*1), Z20, Z20
+	VPADDW       35520(R9)(R11*1), Z20, Z20
 	VPDPBUSD     Z26, Z22, Z0
 	VPDPBUSD     Z26, Z23, Z4
-	VPADDW       (SI), Z20, Z20
+	VPADDW       (R8), Z20, Z20
 	VPDPBUSD     Z26, Z24, Z8
 	VPDPBUSD     Z26, Z25, Z12
-	VMOVDQU64    Z20, (SI)
+	VMOVDQU64    Z20, (R8)
 	VPBROADCASTD 4(DX), Z20
 	VPDPBUSD     Z20, Z22, Z1
 	VPDPBUSD     Z20, Z23, Z5
 	RORXQ        $0x1a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z26
+	VMOVDQU64    (R9)(R11*1), Z26
 	VPDPBUSD     Z20, Z24, Z9
 	VPDPBUSD     Z20, Z25, Z13
 	RORXQ        $0x22, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       11840(DI)(R11*1), Z26, Z26
+	VPADDW       11840(R9)(R11*1), Z26, Z26
 	VPBROADCASTD 8(DX), Z20
 	VPDPBUSD     Z20, Z22, Z2
 	RORXQ        $0x2a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       23680(DI)(R11*1), Z26, Z26
+	VPADDW       23680(R9)(R11*1), Z26, Z26
 	VPDPBUSD     Z20, Z23, Z6
 	VPDPBUSD     Z20, Z24, Z10
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       35520(DI)(AX*1), Z26, Z26
+	VPADDW       35520(R9)(AX*1), Z26, Z26
 	VPDPBUSD     Z20, Z25, Z14
 	VPBROADCASTD 12(DX), Z20
-	VPADDW       64(SI), Z26, Z26
+	VPADDW       64(R8), Z26, Z26
 	VPDPBUSD     Z20, Z22, Z3
 	VPDPBUSD     Z20, Z23, Z7
-	VMOVDQU64    Z26, 64(SI)
+	VMOVDQU64    Z26, 64(R8)
 	VPDPBUSD     Z20, Z24, Z11
 	VPDPBUSD     Z20, Z25, Z15
 	VPSRLW       $0x02, Z17, Z20
-	MOVQ         8(R8), AX
+	MOVQ         8(R10), AX
 	VPANDD       Z16, Z20, Z20
 	VPSRLW       $0x02, Z18, Z22
 	RORXQ        $0x3a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z23
+	VMOVDQU64    (R9)(R11*1), Z23
 	VPANDD       Z16, Z22, Z22
 	VPSRLW       $0x02, Z19, Z24
 	RORXQ        $0x02, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       11840(DI)(R11*1), Z23, Z23
+	VPADDW       11840(R9)(R11*1), Z23, Z23
 	VPANDD       Z16, Z24, Z24
 	VPSRLW       $0x02, Z21, Z25
 	RORXQ        $0x0a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       23680(DI)(R11*1), Z23, Z23
+	VPADDW       23680(R9)(R11*1), Z23, Z23
 	VPANDD       Z16, Z25, Z25
 	VPBROADCASTD 16(DX), Z26
 	RORXQ        $0x12, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       35520(DI)(R11*1), Z23, Z23
+	VPADDW       35520(R9)(R11*1), Z23, Z23
 	VPDPBUSD     Z26, Z20, Z0
 	VPDPBUSD     Z26, Z22, Z4
-	VPADDW       128(SI), Z23, Z23
+	VPADDW       128(R8), Z23, Z23
 	VPDPBUSD     Z26, Z24, Z8
 	VPDPBUSD     Z26, Z25, Z12
-	VMOVDQU64    Z23, 128(SI)
+	VMOVDQU64    Z23, 128(R8)
 	VPBROADCASTD 20(DX), Z23
 	VPDPBUSD     Z23, Z20, Z1
 	VPDPBUSD     Z23, Z22, Z5
 	RORXQ        $0x1a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z26
+	VMOVDQU64    (R9)(R11*1), Z26
 	VPDPBUSD     Z23, Z24, Z9
 	VPDPBUSD     Z23, Z25, Z13
 	RORXQ        $0x22, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       11840(DI)(R11*1), Z26, Z26
+	VPADDW       11840(R9)(R11*1), Z26, Z26
 	VPBROADCASTD 24(DX), Z23
 	VPDPBUSD     Z23, Z20, Z2
 	RORXQ        $0x2a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       23680(DI)(R11*1), Z26, Z26
+	VPADDW       23680(R9)(R11*1), Z26, Z26
 	VPDPBUSD     Z23, Z22, Z6
 	VPDPBUSD     Z23, Z24, Z10
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       35520(DI)(AX*1), Z26, Z26
+	VPADDW       35520(R9)(AX*1), Z26, Z26
 	VPDPBUSD     Z23, Z25, Z14
 	VPBROADCASTD 28(DX), Z23
-	VPADDW       192(SI), Z26, Z26
+	VPADDW       192(R8), Z26, Z26
 	VPDPBUSD     Z23, Z20, Z3
 	VPDPBUSD     Z23, Z22, Z7
-	VMOVDQU64    Z26, 192(SI)
+	VMOVDQU64    Z26, 192(R8)
 	VPDPBUSD     Z23, Z24, Z11
 	VPDPBUSD     Z23, Z25, Z15
 	VPSRLW       $0x04, Z17, Z20
-	MOVQ         16(R8), AX
+	MOVQ         16(R10), AX
 	VPANDD       Z16, Z20, Z20
 	VPSRLW       $0x04, Z18, Z22
 	RORXQ        $0x3a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z23
+	VMOVDQU64    (R9)(R11*1), Z23
 	VPANDD       Z16, Z22, Z22
 	VPSRLW       $0x04, Z19, Z24
 	RORXQ        $0x02, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       11840(DI)(R11*1), Z23, Z23
+	VPADDW       11840(R9)(R11*1), Z23, Z23
 	VPANDD       Z16, Z24, Z24
 	VPSRLW       $0x04, Z21, Z25
 	RORXQ        $0x0a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       23680(DI)(R11*1), Z23, Z23
+	VPADDW       23680(R9)(R11*1), Z23, Z23
 	VPANDD       Z16, Z25, Z25
 	VPBROADCASTD 32(DX), Z26
 	RORXQ        $0x12, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       35520(DI)(R11*1), Z23, Z23
+	VPADDW       35520(R9)(R11*1), Z23, Z23
 	VPDPBUSD     Z26, Z20, Z0
 	VPDPBUSD     Z26, Z22, Z4
-	VPADDW       256(SI), Z23, Z23
+	VPADDW       256(R8), Z23, Z23
 	VPDPBUSD     Z26, Z24, Z8
 	VPDPBUSD     Z26, Z25, Z12
-	VMOVDQU64    Z23, 256(SI)
+	VMOVDQU64    Z23, 256(R8)
 	VPBROADCASTD 36(DX), Z23
 	VPDPBUSD     Z23, Z20, Z1
 	VPDPBUSD     Z23, Z22, Z5
 	RORXQ        $0x1a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z26
+	VMOVDQU64    (R9)(R11*1), Z26
 	VPDPBUSD     Z23, Z24, Z9
 	VPDPBUSD     Z23, Z25, Z13
 	RORXQ        $0x22, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       11840(DI)(R11*1), Z26, Z26
+	VPADDW       11840(R9)(R11*1), Z26, Z26
 	VPBROADCASTD 40(DX), Z23
 	VPDPBUSD     Z23, Z20, Z2
 	RORXQ        $0x2a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       23680(DI)(R11*1), Z26, Z26
+	VPADDW       23680(R9)(R11*1), Z26, Z26
 	VPDPBUSD     Z23, Z22, Z6
 	VPDPBUSD     Z23, Z24, Z10
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       35520(DI)(AX*1), Z26, Z26
+	VPADDW       35520(R9)(AX*1), Z26, Z26
 	VPDPBUSD     Z23, Z25, Z14
 	VPBROADCASTD 44(DX), Z23
-	VPADDW       320(SI), Z26, Z26
+	VPADDW       320(R8), Z26, Z26
 	VPDPBUSD     Z23, Z20, Z3
 	VPDPBUSD     Z23, Z22, Z7
-	VMOVDQU64    Z26, 320(SI)
+	VMOVDQU64    Z26, 320(R8)
 	VPDPBUSD     Z23, Z24, Z11
 	VPDPBUSD     Z23, Z25, Z15
 	VPSRLW       $0x06, Z17, Z17
-	MOVQ         24(R8), AX
+	MOVQ         24(R10), AX
 	VPANDD       Z16, Z17, Z17
 	VPSRLW       $0x06, Z18, Z18
 	RORXQ        $0x3a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z20
+	VMOVDQU64    (R9)(R11*1), Z20
 	VPANDD       Z16, Z18, Z18
 	VPSRLW       $0x06, Z19, Z19
 	RORXQ        $0x02, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       11840(DI)(R11*1), Z20, Z20
+	VPADDW       11840(R9)(R11*1), Z20, Z20
 	VPANDD       Z16, Z19, Z19
 	VPSRLW       $0x06, Z21, Z21
 	RORXQ        $0x0a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       23680(DI)(R11*1), Z20, Z20
+	VPADDW       23680(R9)(R11*1), Z20, Z20
 	VPANDD       Z16, Z21, Z21
 	VPBROADCASTD 48(DX), Z22
 	RORXQ        $0x12, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       35520(DI)(R11*1), Z20, Z20
+	VPADDW       35520(R9)(R11*1), Z20, Z20
 	VPDPBUSD     Z22, Z17, Z0
 	VPDPBUSD     Z22, Z18, Z4
-	VPADDW       384(SI), Z20, Z20
+	VPADDW       384(R8), Z20, Z20
 	VPDPBUSD     Z22, Z19, Z8
 	VPDPBUSD     Z22, Z21, Z12
-	VMOVDQU64    Z20, 384(SI)
+	VMOVDQU64    Z20, 384(R8)
 	VPBROADCASTD 52(DX), Z20
 	VPDPBUSD     Z20, Z17, Z1
 	VPDPBUSD     Z20, Z18, Z5
 	RORXQ        $0x1a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z22
+	VMOVDQU64    (R9)(R11*1), Z22
 	VPDPBUSD     Z20, Z19, Z9
 	VPDPBUSD     Z20, Z21, Z13
 	RORXQ        $0x22, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       11840(DI)(R11*1), Z22, Z22
+	VPADDW       11840(R9)(R11*1), Z22, Z22
 	VPBROADCASTD 56(DX), Z20
 	VPDPBUSD     Z20, Z17, Z2
 	RORXQ        $0x2a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       23680(DI)(R11*1), Z22, Z22
+	VPADDW       23680(R9)(R11*1), Z22, Z22
 	VPDPBUSD     Z20, Z18, Z6
 	VPDPBUSD     Z20, Z19, Z10
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       35520(DI)(AX*1), Z22, Z22
+	VPADDW       35520(R9)(AX*1), Z22, Z22
 	VPDPBUSD     Z20, Z21, Z14
 	VPBROADCASTD 60(DX), Z20
-	VPADDW       448(SI), Z22, Z22
+	VPADDW       448(R8), Z22, Z22
 	VPDPBUSD     Z20, Z17, Z3
 	VPDPBUSD     Z20, Z18, Z7
-	VMOVDQU64    Z22, 448(SI)
+	VMOVDQU64    Z22, 448(R8)
 	VPDPBUSD     Z20, Z19, Z11
 	VPDPBUSD     Z20, Z21, Z15
 	ADDQ         $0x00000100, CX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000200, SI
-	ADDQ         $0x20, R8
-	DECQ         R9
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x20, R10
+	DECQ         SI
 	JNE          same
 
 	// The next strip; ask for the one after it
-	MOVQ       $0x00000008, R9
-	SUBQ       $0x00000100, R8
-	ADDQ       R10, R8
-	PREFETCHT0 (R8)(R10*1)
-	PREFETCHT0 64(R8)(R10*1)
-	PREFETCHT0 128(R8)(R10*1)
-	PREFETCHT0 192(R8)(R10*1)
+	MOVQ       $0x00000008, SI
+	SUBQ       $0x00000100, R10
+	ADDQ       DI, R10
+	PREFETCHT0 (R10)(DI*1)
+	PREFETCHT0 64(R10)(DI*1)
+	PREFETCHT0 128(R10)(DI*1)
+	PREFETCHT0 192(R10)(DI*1)
 
 same:
 	DECQ      BX
@@ -626,22 +626,22 @@ same:
 	VZEROUPPER
 	RET
 
-// func hybrid5x1AVX512(acc *int32, w *byte, act *int8, steps int, sums *int16, tables *int16, index *byte, left int, strip int)
+// func hybrid5x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, BMI2, MMX+
-TEXT ·hybrid5x1AVX512(SB), NOSPLIT, $0-72
-	// hybrid5x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][5][4][4], digits
-	// times codes, and to 8·steps rows of sums[][32] what 4 bytes of each name in as many tables of
-	// 243 rows. index is where the first row's bytes stand, 8·left rows before the end of their strip;
-	// strip is the distance of strips in bytes. steps is positive, left in [1, 64/rows of a step].
+TEXT ·hybrid5x1AVX512(SB), NOSPLIT, $0-80
+	// hybrid5x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][5][4][4],
+	// digits times codes, and to 8·steps rows of sums[][32] what 4 bytes of each of 8·steps rows name in as
+	// many tables of 243 rows. index is where the first row's bytes stand, 8·left rows before the end
+	// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 8].
 	MOVQ         acc+0(FP), AX
 	MOVQ         w+8(FP), CX
 	MOVQ         act+16(FP), DX
 	MOVQ         steps+24(FP), BX
-	MOVQ         sums+32(FP), SI
-	MOVQ         tables+40(FP), DI
-	MOVQ         index+48(FP), R8
-	MOVQ         left+56(FP), R9
-	MOVQ         strip+64(FP), R10
+	MOVQ         left+64(FP), SI
+	MOVQ         strip+72(FP), DI
+	MOVQ         sums+40(FP), R8
+	MOVQ         tables+48(FP), R9
+	MOVQ         index+56(FP), R10
 	VMOVDQU64    (AX), Z0
 	VMOVDQU64    256(AX), Z1
 	VMOVDQU64    512(AX), Z2
@@ -670,296 +670,1424 @@ TEXT ·hybrid5x1AVX512(SB), NOSPLIT, $0-72
 loop:
 	// A step of multiply-adds, its instructions evenly mixed with the lookups
 	VMOVDQU64    (CX), Z21
-	MOVQ         (R8), AX
+	MOVQ         (R10), AX
 	VMOVDQU64    64(CX), Z22
 	VMOVDQU64    128(CX), Z23
 	VMOVDQU64    192(CX), Z24
 	RORXQ        $0x3a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z25
+	VMOVDQU64    (R9)(R11*1), Z25
 	VPCMPUB      $0x05, Z19, Z21, K1
 	VMOVDQU8.Z   Z20, K1, Z26
 	VPSUBB       Z19, Z21, K1, Z21
 	RORXQ        $0x02, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       15552(DI)(R11*1), Z25, Z25
+	VPADDW       15552(R9)(R11*1), Z25, Z25
 	VPCMPUB      $0x05, Z19, Z21, K1
 	VPADDB       Z20, Z26, K1, Z26
 	VPSUBB       Z19, Z21, K1, Z21
 	RORXQ        $0x0a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       31104(DI)(R11*1), Z25, Z25
+	VPADDW       31104(R9)(R11*1), Z25, Z25
 	VPERMI2B     Z18, Z17, Z21
 	VPCMPUB      $0x05, Z19, Z22, K1
 	VMOVDQU8.Z   Z20, K1, Z27
 	RORXQ        $0x12, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       46656(DI)(R11*1), Z25, Z25
+	VPADDW       46656(R9)(R11*1), Z25, Z25
 	VPSUBB       Z19, Z22, K1, Z22
 	VPCMPUB      $0x05, Z19, Z22, K1
 	VPADDB       Z20, Z27, K1, Z27
-	VPADDW       (SI), Z25, Z25
+	VPADDW       (R8), Z25, Z25
 	VPSUBB       Z19, Z22, K1, Z22
 	VPERMI2B     Z18, Z17, Z22
 	VPCMPUB      $0x05, Z19, Z23, K1
-	VMOVDQU64    Z25, (SI)
+	VMOVDQU64    Z25, (R8)
 	VMOVDQU8.Z   Z20, K1, Z25
 	VPSUBB       Z19, Z23, K1, Z23
 	VPCMPUB      $0x05, Z19, Z23, K1
 	RORXQ        $0x1a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z28
+	VMOVDQU64    (R9)(R11*1), Z28
 	VPADDB       Z20, Z25, K1, Z25
 	VPSUBB       Z19, Z23, K1, Z23
 	VPERMI2B     Z18, Z17, Z23
 	RORXQ        $0x22, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       15552(DI)(R11*1), Z28, Z28
+	VPADDW       15552(R9)(R11*1), Z28, Z28
 	VPCMPUB      $0x05, Z19, Z24, K1
 	VMOVDQU8.Z   Z20, K1, Z29
 	VPSUBB       Z19, Z24, K1, Z24
 	RORXQ        $0x2a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       31104(DI)(R11*1), Z28, Z28
+	VPADDW       31104(R9)(R11*1), Z28, Z28
 	VPCMPUB      $0x05, Z19, Z24, K1
 	VPADDB       Z20, Z29, K1, Z29
 	VPSUBB       Z19, Z24, K1, Z24
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       46656(DI)(AX*1), Z28, Z28
+	VPADDW       46656(R9)(AX*1), Z28, Z28
 	VPERMI2B     Z18, Z17, Z24
 	VPBROADCASTD 64(DX), Z30
 	VPDPBUSD     Z30, Z26, Z0
-	VPADDW       64(SI), Z28, Z28
+	VPADDW       64(R8), Z28, Z28
 	VPDPBUSD     Z30, Z27, Z4
 	VPDPBUSD     Z30, Z25, Z8
 	VPDPBUSD     Z30, Z29, Z12
-	VMOVDQU64    Z28, 64(SI)
+	VMOVDQU64    Z28, 64(R8)
 	VPBROADCASTD 68(DX), Z28
 	VPDPBUSD     Z28, Z26, Z1
 	VPDPBUSD     Z28, Z27, Z5
 	VPDPBUSD     Z28, Z25, Z9
-	MOVQ         8(R8), AX
+	MOVQ         8(R10), AX
 	VPDPBUSD     Z28, Z29, Z13
 	VPBROADCASTD 72(DX), Z28
 	VPDPBUSD     Z28, Z26, Z2
 	RORXQ        $0x3a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z30
+	VMOVDQU64    (R9)(R11*1), Z30
 	VPDPBUSD     Z28, Z27, Z6
 	VPDPBUSD     Z28, Z25, Z10
 	VPDPBUSD     Z28, Z29, Z14
 	RORXQ        $0x02, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       15552(DI)(R11*1), Z30, Z30
+	VPADDW       15552(R9)(R11*1), Z30, Z30
 	VPBROADCASTD 76(DX), Z28
 	VPDPBUSD     Z28, Z26, Z3
 	VPDPBUSD     Z28, Z27, Z7
 	RORXQ        $0x0a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       31104(DI)(R11*1), Z30, Z30
+	VPADDW       31104(R9)(R11*1), Z30, Z30
 	VPDPBUSD     Z28, Z25, Z11
 	VPDPBUSD     Z28, Z29, Z15
 	VPANDD       Z16, Z21, Z25
 	RORXQ        $0x12, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       46656(DI)(R11*1), Z30, Z30
+	VPADDW       46656(R9)(R11*1), Z30, Z30
 	VPANDD       Z16, Z22, Z26
 	VPANDD       Z16, Z23, Z27
 	VPANDD       Z16, Z24, Z28
-	VPADDW       128(SI), Z30, Z30
+	VPADDW       128(R8), Z30, Z30
 	VPBROADCASTD (DX), Z29
 	VPDPBUSD     Z29, Z25, Z0
 	VPDPBUSD     Z29, Z26, Z4
-	VMOVDQU64    Z30, 128(SI)
+	VMOVDQU64    Z30, 128(R8)
 	VPDPBUSD     Z29, Z27, Z8
 	VPDPBUSD     Z29, Z28, Z12
 	VPBROADCASTD 4(DX), Z29
 	RORXQ        $0x1a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z30
+	VMOVDQU64    (R9)(R11*1), Z30
 	VPDPBUSD     Z29, Z25, Z1
 	VPDPBUSD     Z29, Z26, Z5
 	VPDPBUSD     Z29, Z27, Z9
 	RORXQ        $0x22, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       15552(DI)(R11*1), Z30, Z30
+	VPADDW       15552(R9)(R11*1), Z30, Z30
 	VPDPBUSD     Z29, Z28, Z13
 	VPBROADCASTD 8(DX), Z29
 	VPDPBUSD     Z29, Z25, Z2
 	RORXQ        $0x2a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       31104(DI)(R11*1), Z30, Z30
+	VPADDW       31104(R9)(R11*1), Z30, Z30
 	VPDPBUSD     Z29, Z26, Z6
 	VPDPBUSD     Z29, Z27, Z10
 	VPDPBUSD     Z29, Z28, Z14
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       46656(DI)(AX*1), Z30, Z30
+	VPADDW       46656(R9)(AX*1), Z30, Z30
 	VPBROADCASTD 12(DX), Z29
 	VPDPBUSD     Z29, Z25, Z3
 	VPDPBUSD     Z29, Z26, Z7
-	VPADDW       192(SI), Z30, Z30
+	VPADDW       192(R8), Z30, Z30
 	VPDPBUSD     Z29, Z27, Z11
 	VPDPBUSD     Z29, Z28, Z15
 	VPSRLW       $0x02, Z21, Z25
-	VMOVDQU64    Z30, 192(SI)
+	VMOVDQU64    Z30, 192(R8)
 	VPANDD       Z16, Z25, Z25
 	VPSRLW       $0x02, Z22, Z26
 	VPANDD       Z16, Z26, Z26
 	VPSRLW       $0x02, Z23, Z27
-	MOVQ         16(R8), AX
+	MOVQ         16(R10), AX
 	VPANDD       Z16, Z27, Z27
 	VPSRLW       $0x02, Z24, Z28
 	VPANDD       Z16, Z28, Z28
 	RORXQ        $0x3a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z29
+	VMOVDQU64    (R9)(R11*1), Z29
 	VPBROADCASTD 16(DX), Z30
 	VPDPBUSD     Z30, Z25, Z0
 	VPDPBUSD     Z30, Z26, Z4
 	RORXQ        $0x02, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       15552(DI)(R11*1), Z29, Z29
+	VPADDW       15552(R9)(R11*1), Z29, Z29
 	VPDPBUSD     Z30, Z27, Z8
 	VPDPBUSD     Z30, Z28, Z12
 	VPBROADCASTD 20(DX), Z30
 	RORXQ        $0x0a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       31104(DI)(R11*1), Z29, Z29
+	VPADDW       31104(R9)(R11*1), Z29, Z29
 	VPDPBUSD     Z30, Z25, Z1
 	VPDPBUSD     Z30, Z26, Z5
 	VPDPBUSD     Z30, Z27, Z9
 	RORXQ        $0x12, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       46656(DI)(R11*1), Z29, Z29
+	VPADDW       46656(R9)(R11*1), Z29, Z29
 	VPDPBUSD     Z30, Z28, Z13
 	VPBROADCASTD 24(DX), Z30
 	VPDPBUSD     Z30, Z25, Z2
-	VPADDW       256(SI), Z29, Z29
+	VPADDW       256(R8), Z29, Z29
 	VPDPBUSD     Z30, Z26, Z6
 	VPDPBUSD     Z30, Z27, Z10
 	VPDPBUSD     Z30, Z28, Z14
-	VMOVDQU64    Z29, 256(SI)
+	VMOVDQU64    Z29, 256(R8)
 	VPBROADCASTD 28(DX), Z29
 	VPDPBUSD     Z29, Z25, Z3
 	VPDPBUSD     Z29, Z26, Z7
 	RORXQ        $0x1a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z25
+	VMOVDQU64    (R9)(R11*1), Z25
 	VPDPBUSD     Z29, Z27, Z11
 	VPDPBUSD     Z29, Z28, Z15
 	VPSRLW       $0x04, Z21, Z26
 	RORXQ        $0x22, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       15552(DI)(R11*1), Z25, Z25
+	VPADDW       15552(R9)(R11*1), Z25, Z25
 	VPANDD       Z16, Z26, Z26
 	VPSRLW       $0x04, Z22, Z27
 	VPANDD       Z16, Z27, Z27
 	RORXQ        $0x2a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       31104(DI)(R11*1), Z25, Z25
+	VPADDW       31104(R9)(R11*1), Z25, Z25
 	VPSRLW       $0x04, Z23, Z28
 	VPANDD       Z16, Z28, Z28
 	VPSRLW       $0x04, Z24, Z29
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       46656(DI)(AX*1), Z25, Z25
+	VPADDW       46656(R9)(AX*1), Z25, Z25
 	VPANDD       Z16, Z29, Z29
 	VPBROADCASTD 32(DX), Z30
 	VPDPBUSD     Z30, Z26, Z0
-	VPADDW       320(SI), Z25, Z25
+	VPADDW       320(R8), Z25, Z25
 	VPDPBUSD     Z30, Z27, Z4
 	VPDPBUSD     Z30, Z28, Z8
 	VPDPBUSD     Z30, Z29, Z12
-	VMOVDQU64    Z25, 320(SI)
+	VMOVDQU64    Z25, 320(R8)
 	VPBROADCASTD 36(DX), Z25
 	VPDPBUSD     Z25, Z26, Z1
 	VPDPBUSD     Z25, Z27, Z5
 	VPDPBUSD     Z25, Z28, Z9
-	MOVQ         24(R8), AX
+	MOVQ         24(R10), AX
 	VPDPBUSD     Z25, Z29, Z13
 	VPBROADCASTD 40(DX), Z25
 	VPDPBUSD     Z25, Z26, Z2
 	RORXQ        $0x3a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z30
+	VMOVDQU64    (R9)(R11*1), Z30
 	VPDPBUSD     Z25, Z27, Z6
 	VPDPBUSD     Z25, Z28, Z10
 	VPDPBUSD     Z25, Z29, Z14
 	RORXQ        $0x02, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       15552(DI)(R11*1), Z30, Z30
+	VPADDW       15552(R9)(R11*1), Z30, Z30
 	VPBROADCASTD 44(DX), Z25
 	VPDPBUSD     Z25, Z26, Z3
 	VPDPBUSD     Z25, Z27, Z7
 	RORXQ        $0x0a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       31104(DI)(R11*1), Z30, Z30
+	VPADDW       31104(R9)(R11*1), Z30, Z30
 	VPDPBUSD     Z25, Z28, Z11
 	VPDPBUSD     Z25, Z29, Z15
 	VPSRLW       $0x06, Z21, Z21
 	RORXQ        $0x12, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       46656(DI)(R11*1), Z30, Z30
+	VPADDW       46656(R9)(R11*1), Z30, Z30
 	VPANDD       Z16, Z21, Z21
 	VPSRLW       $0x06, Z22, Z22
 	VPANDD       Z16, Z22, Z22
-	VPADDW       384(SI), Z30, Z30
+	VPADDW       384(R8), Z30, Z30
 	VPSRLW       $0x06, Z23, Z23
 	VPANDD       Z16, Z23, Z23
 	VPSRLW       $0x06, Z24, Z24
-	VMOVDQU64    Z30, 384(SI)
+	VMOVDQU64    Z30, 384(R8)
 	VPANDD       Z16, Z24, Z24
 	VPBROADCASTD 48(DX), Z25
 	VPDPBUSD     Z25, Z21, Z0
 	RORXQ        $0x1a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VMOVDQU64    (DI)(R11*1), Z26
+	VMOVDQU64    (R9)(R11*1), Z26
 	VPDPBUSD     Z25, Z22, Z4
 	VPDPBUSD     Z25, Z23, Z8
 	VPDPBUSD     Z25, Z24, Z12
 	RORXQ        $0x22, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       15552(DI)(R11*1), Z26, Z26
+	VPADDW       15552(R9)(R11*1), Z26, Z26
 	VPBROADCASTD 52(DX), Z25
 	VPDPBUSD     Z25, Z21, Z1
 	VPDPBUSD     Z25, Z22, Z5
 	RORXQ        $0x2a, AX, R11
 	ANDL         $0x00003fc0, R11
-	VPADDW       31104(DI)(R11*1), Z26, Z26
+	VPADDW       31104(R9)(R11*1), Z26, Z26
 	VPDPBUSD     Z25, Z23, Z9
 	VPDPBUSD     Z25, Z24, Z13
 	VPBROADCASTD 56(DX), Z25
 	RORXQ        $0x32, AX, AX
 	ANDL         $0x00003fc0, AX
-	VPADDW       46656(DI)(AX*1), Z26, Z26
+	VPADDW       46656(R9)(AX*1), Z26, Z26
 	VPDPBUSD     Z25, Z21, Z2
 	VPDPBUSD     Z25, Z22, Z6
 	VPDPBUSD     Z25, Z23, Z10
-	VPADDW       448(SI), Z26, Z26
+	VPADDW       448(R8), Z26, Z26
 	VPDPBUSD     Z25, Z24, Z14
 	VPBROADCASTD 60(DX), Z25
 	VPDPBUSD     Z25, Z21, Z3
-	VMOVDQU64    Z26, 448(SI)
+	VMOVDQU64    Z26, 448(R8)
 	VPDPBUSD     Z25, Z22, Z7
 	VPDPBUSD     Z25, Z23, Z11
 	VPDPBUSD     Z25, Z24, Z15
 	ADDQ         $0x00000100, CX
 	ADDQ         $0x00000050, DX
-	ADDQ         $0x00000200, SI
-	ADDQ         $0x20, R8
-	DECQ         R9
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x20, R10
+	DECQ         SI
 	JNE          same
 
 	// The next strip; ask for the one after it
-	MOVQ       $0x00000008, R9
-	SUBQ       $0x00000100, R8
-	ADDQ       R10, R8
-	PREFETCHT0 (R8)(R10*1)
-	PREFETCHT0 64(R8)(R10*1)
-	PREFETCHT0 128(R8)(R10*1)
-	PREFETCHT0 192(R8)(R10*1)
+	MOVQ       $0x00000008, SI
+	SUBQ       $0x00000100, R10
+	ADDQ       DI, R10
+	PREFETCHT0 (R10)(DI*1)
+	PREFETCHT0 64(R10)(DI*1)
+	PREFETCHT0 128(R10)(DI*1)
+	PREFETCHT0 192(R10)(DI*1)
+
+same:
+	DECQ      BX
+	JNE       loop
+	MOVQ      acc+0(FP), AX
+	VMOVDQU64 Z0, (AX)
+	VMOVDQU64 Z1, 256(AX)
+	VMOVDQU64 Z2, 512(AX)
+	VMOVDQU64 Z3, 768(AX)
+	VMOVDQU64 Z4, 64(AX)
+	VMOVDQU64 Z5, 320(AX)
+	VMOVDQU64 Z6, 576(AX)
+	VMOVDQU64 Z7, 832(AX)
+	VMOVDQU64 Z8, 128(AX)
+	VMOVDQU64 Z9, 384(AX)
+	VMOVDQU64 Z10, 640(AX)
+	VMOVDQU64 Z11, 896(AX)
+	VMOVDQU64 Z12, 192(AX)
+	VMOVDQU64 Z13, 448(AX)
+	VMOVDQU64 Z14, 704(AX)
+	VMOVDQU64 Z15, 960(AX)
+	VZEROUPPER
+	RET
+
+// func hybridWiden4x2AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, BMI2, MMX+
+TEXT ·hybridWiden4x2AVX512(SB), NOSPLIT, $0-80
+	// hybridWiden4x2AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
+	// digits times codes, and to as many rows of wide[][32], with those of sums[][32], which it clears, what 8 bytes of each of 4·steps rows name in as
+	// many tables of 185 rows. index is where the first row's bytes stand, 4·left rows before the end
+	// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 16].
+	MOVQ         acc+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         act+16(FP), DX
+	MOVQ         steps+24(FP), BX
+	MOVQ         left+64(FP), SI
+	MOVQ         strip+72(FP), DI
+	MOVQ         sums+40(FP), R8
+	MOVQ         tables+48(FP), R9
+	MOVQ         index+56(FP), R10
+	MOVQ         wide+32(FP), R11
+	VMOVDQU64    (AX), Z0
+	VMOVDQU64    256(AX), Z1
+	VMOVDQU64    512(AX), Z2
+	VMOVDQU64    768(AX), Z3
+	VMOVDQU64    64(AX), Z4
+	VMOVDQU64    320(AX), Z5
+	VMOVDQU64    576(AX), Z6
+	VMOVDQU64    832(AX), Z7
+	VMOVDQU64    128(AX), Z8
+	VMOVDQU64    384(AX), Z9
+	VMOVDQU64    640(AX), Z10
+	VMOVDQU64    896(AX), Z11
+	VMOVDQU64    192(AX), Z12
+	VMOVDQU64    448(AX), Z13
+	VMOVDQU64    704(AX), Z14
+	VMOVDQU64    960(AX), Z15
+	MOVL         $0x03030303, AX
+	VPBROADCASTD AX, Z16
+
+loop:
+	// A step of multiply-adds, its instructions evenly mixed with the lookups
+	VMOVDQU64     (CX), Z17
+	MOVQ          (R10), AX
+	VMOVDQU64     64(CX), Z18
+	VMOVDQU64     128(CX), Z19
+	MOVQ          256(R10), R12
+	VMOVDQU64     192(CX), Z20
+	VPANDD        Z16, Z17, Z21
+	RORXQ         $0x3a, AX, R13
+	ANDL          $0x00003fc0, R13
+	VMOVDQU64     (R9)(R13*1), Z22
+	VPANDD        Z16, Z18, Z23
+	VPANDD        Z16, Z19, Z24
+	RORXQ         $0x02, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        11840(R9)(R13*1), Z22, Z22
+	VPANDD        Z16, Z20, Z25
+	VPBROADCASTD  (DX), Z26
+	RORXQ         $0x0a, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        23680(R9)(R13*1), Z22, Z22
+	VPDPBUSD      Z26, Z21, Z0
+	VPDPBUSD      Z26, Z23, Z4
+	RORXQ         $0x12, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        35520(R9)(R13*1), Z22, Z22
+	VPDPBUSD      Z26, Z24, Z8
+	VPDPBUSD      Z26, Z25, Z12
+	RORXQ         $0x3a, R12, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        47360(R9)(R13*1), Z22, Z22
+	VPBROADCASTD  4(DX), Z26
+	VPDPBUSD      Z26, Z21, Z1
+	RORXQ         $0x02, R12, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        59200(R9)(R13*1), Z22, Z22
+	VPDPBUSD      Z26, Z23, Z5
+	VPDPBUSD      Z26, Z24, Z9
+	RORXQ         $0x0a, R12, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        71040(R9)(R13*1), Z22, Z22
+	VPDPBUSD      Z26, Z25, Z13
+	VPBROADCASTD  8(DX), Z26
+	RORXQ         $0x12, R12, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        82880(R9)(R13*1), Z22, Z22
+	VPDPBUSD      Z26, Z21, Z2
+	VPDPBUSD      Z26, Z23, Z6
+	VPADDW        (R8), Z22, Z22
+	VPDPBUSD      Z26, Z24, Z10
+	VPDPBUSD      Z26, Z25, Z14
+	VPMOVSXWD     Y22, Z26
+	VPADDD        (R11), Z26, Z26
+	VMOVDQU64     Z26, (R11)
+	VPBROADCASTD  12(DX), Z26
+	VPDPBUSD      Z26, Z21, Z3
+	VEXTRACTI64X4 $0x01, Z22, Y22
+	VPMOVSXWD     Y22, Z22
+	VPADDD        64(R11), Z22, Z22
+	VMOVDQU64     Z22, 64(R11)
+	VPDPBUSD      Z26, Z23, Z7
+	VPDPBUSD      Z26, Z24, Z11
+	VPXORD        Z22, Z22, Z22
+	VPDPBUSD      Z26, Z25, Z15
+	VPSRLW        $0x02, Z17, Z21
+	VMOVDQU64     Z22, (R8)
+	VPANDD        Z16, Z21, Z21
+	VPSRLW        $0x02, Z18, Z22
+	RORXQ         $0x1a, AX, R13
+	ANDL          $0x00003fc0, R13
+	VMOVDQU64     (R9)(R13*1), Z23
+	VPANDD        Z16, Z22, Z22
+	VPSRLW        $0x02, Z19, Z24
+	RORXQ         $0x22, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        11840(R9)(R13*1), Z23, Z23
+	VPANDD        Z16, Z24, Z24
+	VPSRLW        $0x02, Z20, Z25
+	RORXQ         $0x2a, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        23680(R9)(R13*1), Z23, Z23
+	VPANDD        Z16, Z25, Z25
+	VPBROADCASTD  16(DX), Z26
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        35520(R9)(AX*1), Z23, Z23
+	VPDPBUSD      Z26, Z21, Z0
+	VPDPBUSD      Z26, Z22, Z4
+	RORXQ         $0x1a, R12, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        47360(R9)(AX*1), Z23, Z23
+	VPDPBUSD      Z26, Z24, Z8
+	VPDPBUSD      Z26, Z25, Z12
+	RORXQ         $0x22, R12, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        59200(R9)(AX*1), Z23, Z23
+	VPBROADCASTD  20(DX), Z26
+	VPDPBUSD      Z26, Z21, Z1
+	RORXQ         $0x2a, R12, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        71040(R9)(AX*1), Z23, Z23
+	VPDPBUSD      Z26, Z22, Z5
+	VPDPBUSD      Z26, Z24, Z9
+	RORXQ         $0x32, R12, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        82880(R9)(AX*1), Z23, Z23
+	VPDPBUSD      Z26, Z25, Z13
+	VPBROADCASTD  24(DX), Z26
+	VPADDW        64(R8), Z23, Z23
+	VPDPBUSD      Z26, Z21, Z2
+	VPDPBUSD      Z26, Z22, Z6
+	VPMOVSXWD     Y23, Z27
+	VPADDD        128(R11), Z27, Z27
+	VMOVDQU64     Z27, 128(R11)
+	VPDPBUSD      Z26, Z24, Z10
+	VPDPBUSD      Z26, Z25, Z14
+	VEXTRACTI64X4 $0x01, Z23, Y23
+	VPMOVSXWD     Y23, Z23
+	VPADDD        192(R11), Z23, Z23
+	VMOVDQU64     Z23, 192(R11)
+	VPBROADCASTD  28(DX), Z26
+	VPDPBUSD      Z26, Z21, Z3
+	VPXORD        Z23, Z23, Z23
+	VPDPBUSD      Z26, Z22, Z7
+	VPDPBUSD      Z26, Z24, Z11
+	VMOVDQU64     Z23, 64(R8)
+	VPDPBUSD      Z26, Z25, Z15
+	VPSRLW        $0x04, Z17, Z21
+	MOVQ          8(R10), AX
+	VPANDD        Z16, Z21, Z21
+	VPSRLW        $0x04, Z18, Z22
+	MOVQ          264(R10), R12
+	VPANDD        Z16, Z22, Z22
+	VPSRLW        $0x04, Z19, Z23
+	RORXQ         $0x3a, AX, R13
+	ANDL          $0x00003fc0, R13
+	VMOVDQU64     (R9)(R13*1), Z24
+	VPANDD        Z16, Z23, Z23
+	VPSRLW        $0x04, Z20, Z25
+	RORXQ         $0x02, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        11840(R9)(R13*1), Z24, Z24
+	VPANDD        Z16, Z25, Z25
+	VPBROADCASTD  32(DX), Z26
+	RORXQ         $0x0a, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        23680(R9)(R13*1), Z24, Z24
+	VPDPBUSD      Z26, Z21, Z0
+	VPDPBUSD      Z26, Z22, Z4
+	RORXQ         $0x12, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        35520(R9)(R13*1), Z24, Z24
+	VPDPBUSD      Z26, Z23, Z8
+	VPDPBUSD      Z26, Z25, Z12
+	RORXQ         $0x3a, R12, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        47360(R9)(R13*1), Z24, Z24
+	VPBROADCASTD  36(DX), Z26
+	VPDPBUSD      Z26, Z21, Z1
+	RORXQ         $0x02, R12, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        59200(R9)(R13*1), Z24, Z24
+	VPDPBUSD      Z26, Z22, Z5
+	VPDPBUSD      Z26, Z23, Z9
+	RORXQ         $0x0a, R12, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        71040(R9)(R13*1), Z24, Z24
+	VPDPBUSD      Z26, Z25, Z13
+	VPBROADCASTD  40(DX), Z26
+	RORXQ         $0x12, R12, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        82880(R9)(R13*1), Z24, Z24
+	VPDPBUSD      Z26, Z21, Z2
+	VPDPBUSD      Z26, Z22, Z6
+	VPADDW        128(R8), Z24, Z24
+	VPDPBUSD      Z26, Z23, Z10
+	VPDPBUSD      Z26, Z25, Z14
+	VPMOVSXWD     Y24, Z26
+	VPADDD        256(R11), Z26, Z26
+	VMOVDQU64     Z26, 256(R11)
+	VPBROADCASTD  44(DX), Z26
+	VPDPBUSD      Z26, Z21, Z3
+	VEXTRACTI64X4 $0x01, Z24, Y24
+	VPMOVSXWD     Y24, Z24
+	VPADDD        320(R11), Z24, Z24
+	VMOVDQU64     Z24, 320(R11)
+	VPDPBUSD      Z26, Z22, Z7
+	VPDPBUSD      Z26, Z23, Z11
+	VPXORD        Z24, Z24, Z24
+	VPDPBUSD      Z26, Z25, Z15
+	VPSRLW        $0x06, Z17, Z17
+	VMOVDQU64     Z24, 128(R8)
+	VPANDD        Z16, Z17, Z17
+	VPSRLW        $0x06, Z18, Z18
+	RORXQ         $0x1a, AX, R13
+	ANDL          $0x00003fc0, R13
+	VMOVDQU64     (R9)(R13*1), Z21
+	VPANDD        Z16, Z18, Z18
+	VPSRLW        $0x06, Z19, Z19
+	RORXQ         $0x22, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        11840(R9)(R13*1), Z21, Z21
+	VPANDD        Z16, Z19, Z19
+	VPSRLW        $0x06, Z20, Z20
+	RORXQ         $0x2a, AX, R13
+	ANDL          $0x00003fc0, R13
+	VPADDW        23680(R9)(R13*1), Z21, Z21
+	VPANDD        Z16, Z20, Z20
+	VPBROADCASTD  48(DX), Z22
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        35520(R9)(AX*1), Z21, Z21
+	VPDPBUSD      Z22, Z17, Z0
+	VPDPBUSD      Z22, Z18, Z4
+	RORXQ         $0x1a, R12, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        47360(R9)(AX*1), Z21, Z21
+	VPDPBUSD      Z22, Z19, Z8
+	VPDPBUSD      Z22, Z20, Z12
+	RORXQ         $0x22, R12, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        59200(R9)(AX*1), Z21, Z21
+	VPBROADCASTD  52(DX), Z22
+	VPDPBUSD      Z22, Z17, Z1
+	RORXQ         $0x2a, R12, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        71040(R9)(AX*1), Z21, Z21
+	VPDPBUSD      Z22, Z18, Z5
+	VPDPBUSD      Z22, Z19, Z9
+	RORXQ         $0x32, R12, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        82880(R9)(AX*1), Z21, Z21
+	VPDPBUSD      Z22, Z20, Z13
+	VPBROADCASTD  56(DX), Z22
+	VPADDW        192(R8), Z21, Z21
+	VPDPBUSD      Z22, Z17, Z2
+	VPDPBUSD      Z22, Z18, Z6
+	VPMOVSXWD     Y21, Z23
+	VPADDD        384(R11), Z23, Z23
+	VMOVDQU64     Z23, 384(R11)
+	VPDPBUSD      Z22, Z19, Z10
+	VPDPBUSD      Z22, Z20, Z14
+	VEXTRACTI64X4 $0x01, Z21, Y21
+	VPMOVSXWD     Y21, Z21
+	VPADDD        448(R11), Z21, Z21
+	VMOVDQU64     Z21, 448(R11)
+	VPBROADCASTD  60(DX), Z22
+	VPDPBUSD      Z22, Z17, Z3
+	VPXORD        Z21, Z21, Z21
+	VPDPBUSD      Z22, Z18, Z7
+	VPDPBUSD      Z22, Z19, Z11
+	VMOVDQU64     Z21, 192(R8)
+	VPDPBUSD      Z22, Z20, Z15
+	ADDQ          $0x00000100, CX
+	ADDQ          $0x00000040, DX
+	ADDQ          $0x00000100, R8
+	ADDQ          $0x10, R10
+	ADDQ          $0x00000200, R11
+	DECQ          SI
+	JNE           same
+
+	// The next strip; ask for the one after it
+	MOVQ       $0x00000010, SI
+	SUBQ       $0x00000100, R10
+	ADDQ       DI, R10
+	PREFETCHT0 (R10)(DI*1)
+	PREFETCHT0 64(R10)(DI*1)
+	PREFETCHT0 128(R10)(DI*1)
+	PREFETCHT0 192(R10)(DI*1)
+	PREFETCHT0 256(R10)(DI*1)
+	PREFETCHT0 320(R10)(DI*1)
+	PREFETCHT0 384(R10)(DI*1)
+	PREFETCHT0 448(R10)(DI*1)
+
+same:
+	DECQ      BX
+	JNE       loop
+	MOVQ      acc+0(FP), AX
+	VMOVDQU64 Z0, (AX)
+	VMOVDQU64 Z1, 256(AX)
+	VMOVDQU64 Z2, 512(AX)
+	VMOVDQU64 Z3, 768(AX)
+	VMOVDQU64 Z4, 64(AX)
+	VMOVDQU64 Z5, 320(AX)
+	VMOVDQU64 Z6, 576(AX)
+	VMOVDQU64 Z7, 832(AX)
+	VMOVDQU64 Z8, 128(AX)
+	VMOVDQU64 Z9, 384(AX)
+	VMOVDQU64 Z10, 640(AX)
+	VMOVDQU64 Z11, 896(AX)
+	VMOVDQU64 Z12, 192(AX)
+	VMOVDQU64 Z13, 448(AX)
+	VMOVDQU64 Z14, 704(AX)
+	VMOVDQU64 Z15, 960(AX)
+	VZEROUPPER
+	RET
+
+// func hybridWiden4x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, BMI2, MMX+
+TEXT ·hybridWiden4x1AVX512(SB), NOSPLIT, $0-80
+	// hybridWiden4x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][4][4][4],
+	// digits times codes, and to as many rows of wide[][32], with those of sums[][32], which it clears, what 4 bytes of each of 8·steps rows name in as
+	// many tables of 185 rows. index is where the first row's bytes stand, 8·left rows before the end
+	// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 8].
+	MOVQ         acc+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         act+16(FP), DX
+	MOVQ         steps+24(FP), BX
+	MOVQ         left+64(FP), SI
+	MOVQ         strip+72(FP), DI
+	MOVQ         sums+40(FP), R8
+	MOVQ         tables+48(FP), R9
+	MOVQ         index+56(FP), R10
+	MOVQ         wide+32(FP), R11
+	VMOVDQU64    (AX), Z0
+	VMOVDQU64    256(AX), Z1
+	VMOVDQU64    512(AX), Z2
+	VMOVDQU64    768(AX), Z3
+	VMOVDQU64    64(AX), Z4
+	VMOVDQU64    320(AX), Z5
+	VMOVDQU64    576(AX), Z6
+	VMOVDQU64    832(AX), Z7
+	VMOVDQU64    128(AX), Z8
+	VMOVDQU64    384(AX), Z9
+	VMOVDQU64    640(AX), Z10
+	VMOVDQU64    896(AX), Z11
+	VMOVDQU64    192(AX), Z12
+	VMOVDQU64    448(AX), Z13
+	VMOVDQU64    704(AX), Z14
+	VMOVDQU64    960(AX), Z15
+	MOVL         $0x03030303, AX
+	VPBROADCASTD AX, Z16
+
+loop:
+	// A step of multiply-adds, its instructions evenly mixed with the lookups
+	VMOVDQU64     (CX), Z17
+	MOVQ          (R10), AX
+	VMOVDQU64     64(CX), Z18
+	RORXQ         $0x3a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z19
+	VMOVDQU64     128(CX), Z20
+	RORXQ         $0x02, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        11840(R9)(R12*1), Z19, Z19
+	VMOVDQU64     192(CX), Z21
+	VPANDD        Z16, Z17, Z22
+	RORXQ         $0x0a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        23680(R9)(R12*1), Z19, Z19
+	VPANDD        Z16, Z18, Z23
+	RORXQ         $0x12, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        35520(R9)(R12*1), Z19, Z19
+	VPANDD        Z16, Z20, Z24
+	VPANDD        Z16, Z21, Z25
+	VPADDW        (R8), Z19, Z19
+	VPBROADCASTD  (DX), Z26
+	VPMOVSXWD     Y19, Z27
+	VPADDD        (R11), Z27, Z27
+	VMOVDQU64     Z27, (R11)
+	VPDPBUSD      Z26, Z22, Z0
+	VPDPBUSD      Z26, Z23, Z4
+	VEXTRACTI64X4 $0x01, Z19, Y19
+	VPMOVSXWD     Y19, Z19
+	VPADDD        64(R11), Z19, Z19
+	VMOVDQU64     Z19, 64(R11)
+	VPDPBUSD      Z26, Z24, Z8
+	VPXORD        Z19, Z19, Z19
+	VPDPBUSD      Z26, Z25, Z12
+	VPBROADCASTD  4(DX), Z26
+	VMOVDQU64     Z19, (R8)
+	VPDPBUSD      Z26, Z22, Z1
+	RORXQ         $0x1a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z19
+	VPDPBUSD      Z26, Z23, Z5
+	VPDPBUSD      Z26, Z24, Z9
+	RORXQ         $0x22, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        11840(R9)(R12*1), Z19, Z19
+	VPDPBUSD      Z26, Z25, Z13
+	RORXQ         $0x2a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        23680(R9)(R12*1), Z19, Z19
+	VPBROADCASTD  8(DX), Z26
+	VPDPBUSD      Z26, Z22, Z2
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        35520(R9)(AX*1), Z19, Z19
+	VPDPBUSD      Z26, Z23, Z6
+	VPADDW        64(R8), Z19, Z19
+	VPDPBUSD      Z26, Z24, Z10
+	VPDPBUSD      Z26, Z25, Z14
+	VPMOVSXWD     Y19, Z26
+	VPADDD        128(R11), Z26, Z26
+	VMOVDQU64     Z26, 128(R11)
+	VPBROADCASTD  12(DX), Z26
+	VEXTRACTI64X4 $0x01, Z19, Y19
+	VPMOVSXWD     Y19, Z19
+	VPADDD        192(R11), Z19, Z19
+	VMOVDQU64     Z19, 192(R11)
+	VPDPBUSD      Z26, Z22, Z3
+	VPDPBUSD      Z26, Z23, Z7
+	VPXORD        Z19, Z19, Z19
+	VPDPBUSD      Z26, Z24, Z11
+	VMOVDQU64     Z19, 64(R8)
+	VPDPBUSD      Z26, Z25, Z15
+	VPSRLW        $0x02, Z17, Z19
+	MOVQ          8(R10), AX
+	VPANDD        Z16, Z19, Z19
+	RORXQ         $0x3a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z22
+	VPSRLW        $0x02, Z18, Z23
+	RORXQ         $0x02, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        11840(R9)(R12*1), Z22, Z22
+	VPANDD        Z16, Z23, Z23
+	VPSRLW        $0x02, Z20, Z24
+	RORXQ         $0x0a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        23680(R9)(R12*1), Z22, Z22
+	VPANDD        Z16, Z24, Z24
+	RORXQ         $0x12, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        35520(R9)(R12*1), Z22, Z22
+	VPSRLW        $0x02, Z21, Z25
+	VPANDD        Z16, Z25, Z25
+	VPADDW        128(R8), Z22, Z22
+	VPBROADCASTD  16(DX), Z26
+	VPMOVSXWD     Y22, Z27
+	VPADDD        256(R11), Z27, Z27
+	VMOVDQU64     Z27, 256(R11)
+	VPDPBUSD      Z26, Z19, Z0
+	VPDPBUSD      Z26, Z23, Z4
+	VEXTRACTI64X4 $0x01, Z22, Y22
+	VPMOVSXWD     Y22, Z22
+	VPADDD        320(R11), Z22, Z22
+	VMOVDQU64     Z22, 320(R11)
+	VPDPBUSD      Z26, Z24, Z8
+	VPXORD        Z22, Z22, Z22
+	VPDPBUSD      Z26, Z25, Z12
+	VPBROADCASTD  20(DX), Z26
+	VMOVDQU64     Z22, 128(R8)
+	VPDPBUSD      Z26, Z19, Z1
+	RORXQ         $0x1a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z22
+	VPDPBUSD      Z26, Z23, Z5
+	VPDPBUSD      Z26, Z24, Z9
+	RORXQ         $0x22, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        11840(R9)(R12*1), Z22, Z22
+	VPDPBUSD      Z26, Z25, Z13
+	RORXQ         $0x2a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        23680(R9)(R12*1), Z22, Z22
+	VPBROADCASTD  24(DX), Z26
+	VPDPBUSD      Z26, Z19, Z2
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        35520(R9)(AX*1), Z22, Z22
+	VPDPBUSD      Z26, Z23, Z6
+	VPADDW        192(R8), Z22, Z22
+	VPDPBUSD      Z26, Z24, Z10
+	VPDPBUSD      Z26, Z25, Z14
+	VPMOVSXWD     Y22, Z26
+	VPADDD        384(R11), Z26, Z26
+	VMOVDQU64     Z26, 384(R11)
+	VPBROADCASTD  28(DX), Z26
+	VEXTRACTI64X4 $0x01, Z22, Y22
+	VPMOVSXWD     Y22, Z22
+	VPADDD        448(R11), Z22, Z22
+	VMOVDQU64     Z22, 448(R11)
+	VPDPBUSD      Z26, Z19, Z3
+	VPDPBUSD      Z26, Z23, Z7
+	VPXORD        Z22, Z22, Z22
+	VPDPBUSD      Z26, Z24, Z11
+	VMOVDQU64     Z22, 192(R8)
+	VPDPBUSD      Z26, Z25, Z15
+	VPSRLW        $0x04, Z17, Z19
+	MOVQ          16(R10), AX
+	VPANDD        Z16, Z19, Z19
+	RORXQ         $0x3a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z22
+	VPSRLW        $0x04, Z18, Z23
+	RORXQ         $0x02, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        11840(R9)(R12*1), Z22, Z22
+	VPANDD        Z16, Z23, Z23
+	VPSRLW        $0x04, Z20, Z24
+	RORXQ         $0x0a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        23680(R9)(R12*1), Z22, Z22
+	VPANDD        Z16, Z24, Z24
+	RORXQ         $0x12, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        35520(R9)(R12*1), Z22, Z22
+	VPSRLW        $0x04, Z21, Z25
+	VPANDD        Z16, Z25, Z25
+	VPADDW        256(R8), Z22, Z22
+	VPBROADCASTD  32(DX), Z26
+	VPMOVSXWD     Y22, Z27
+	VPADDD        512(R11), Z27, Z27
+	VMOVDQU64     Z27, 512(R11)
+	VPDPBUSD      Z26, Z19, Z0
+	VPDPBUSD      Z26, Z23, Z4
+	VEXTRACTI64X4 $0x01, Z22, Y22
+	VPMOVSXWD     Y22, Z22
+	VPADDD        576(R11), Z22, Z22
+	VMOVDQU64     Z22, 576(R11)
+	VPDPBUSD      Z26, Z24, Z8
+	VPXORD        Z22, Z22, Z22
+	VPDPBUSD      Z26, Z25, Z12
+	VPBROADCASTD  36(DX), Z26
+	VMOVDQU64     Z22, 256(R8)
+	VPDPBUSD      Z26, Z19, Z1
+	RORXQ         $0x1a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z22
+	VPDPBUSD      Z26, Z23, Z5
+	VPDPBUSD      Z26, Z24, Z9
+	RORXQ         $0x22, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        11840(R9)(R12*1), Z22, Z22
+	VPDPBUSD      Z26, Z25, Z13
+	RORXQ         $0x2a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        23680(R9)(R12*1), Z22, Z22
+	VPBROADCASTD  40(DX), Z26
+	VPDPBUSD      Z26, Z19, Z2
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        35520(R9)(AX*1), Z22, Z22
+	VPDPBUSD      Z26, Z23, Z6
+	VPADDW        320(R8), Z22, Z22
+	VPDPBUSD      Z26, Z24, Z10
+	VPDPBUSD      Z26, Z25, Z14
+	VPMOVSXWD     Y22, Z26
+	VPADDD        640(R11), Z26, Z26
+	VMOVDQU64     Z26, 640(R11)
+	VPBROADCASTD  44(DX), Z26
+	VEXTRACTI64X4 $0x01, Z22, Y22
+	VPMOVSXWD     Y22, Z22
+	VPADDD        704(R11), Z22, Z22
+	VMOVDQU64     Z22, 704(R11)
+	VPDPBUSD      Z26, Z19, Z3
+	VPDPBUSD      Z26, Z23, Z7
+	VPXORD        Z22, Z22, Z22
+	VPDPBUSD      Z26, Z24, Z11
+	VMOVDQU64     Z22, 320(R8)
+	VPDPBUSD      Z26, Z25, Z15
+	VPSRLW        $0x06, Z17, Z17
+	MOVQ          24(R10), AX
+	VPANDD        Z16, Z17, Z17
+	RORXQ         $0x3a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z19
+	VPSRLW        $0x06, Z18, Z18
+	RORXQ         $0x02, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        11840(R9)(R12*1), Z19, Z19
+	VPANDD        Z16, Z18, Z18
+	VPSRLW        $0x06, Z20, Z20
+	RORXQ         $0x0a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        23680(R9)(R12*1), Z19, Z19
+	VPANDD        Z16, Z20, Z20
+	RORXQ         $0x12, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        35520(R9)(R12*1), Z19, Z19
+	VPSRLW        $0x06, Z21, Z21
+	VPANDD        Z16, Z21, Z21
+	VPADDW        384(R8), Z19, Z19
+	VPBROADCASTD  48(DX), Z22
+	VPMOVSXWD     Y19, Z23
+	VPADDD        768(R11), Z23, Z23
+	VMOVDQU64     Z23, 768(R11)
+	VPDPBUSD      Z22, Z17, Z0
+	VPDPBUSD      Z22, Z18, Z4
+	VEXTRACTI64X4 $0x01, Z19, Y19
+	VPMOVSXWD     Y19, Z19
+	VPADDD        832(R11), Z19, Z19
+	VMOVDQU64     Z19, 832(R11)
+	VPDPBUSD      Z22, Z20, Z8
+	VPXORD        Z19, Z19, Z19
+	VPDPBUSD      Z22, Z21, Z12
+	VPBROADCASTD  52(DX), Z22
+	VMOVDQU64     Z19, 384(R8)
+	VPDPBUSD      Z22, Z17, Z1
+	RORXQ         $0x1a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z19
+	VPDPBUSD      Z22, Z18, Z5
+	VPDPBUSD      Z22, Z20, Z9
+	RORXQ         $0x22, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        11840(R9)(R12*1), Z19, Z19
+	VPDPBUSD      Z22, Z21, Z13
+	RORXQ         $0x2a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        23680(R9)(R12*1), Z19, Z19
+	VPBROADCASTD  56(DX), Z22
+	VPDPBUSD      Z22, Z17, Z2
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        35520(R9)(AX*1), Z19, Z19
+	VPDPBUSD      Z22, Z18, Z6
+	VPADDW        448(R8), Z19, Z19
+	VPDPBUSD      Z22, Z20, Z10
+	VPDPBUSD      Z22, Z21, Z14
+	VPMOVSXWD     Y19, Z22
+	VPADDD        896(R11), Z22, Z22
+	VMOVDQU64     Z22, 896(R11)
+	VPBROADCASTD  60(DX), Z22
+	VEXTRACTI64X4 $0x01, Z19, Y19
+	VPMOVSXWD     Y19, Z19
+	VPADDD        960(R11), Z19, Z19
+	VMOVDQU64     Z19, 960(R11)
+	VPDPBUSD      Z22, Z17, Z3
+	VPDPBUSD      Z22, Z18, Z7
+	VPXORD        Z19, Z19, Z19
+	VPDPBUSD      Z22, Z20, Z11
+	VMOVDQU64     Z19, 448(R8)
+	VPDPBUSD      Z22, Z21, Z15
+	ADDQ          $0x00000100, CX
+	ADDQ          $0x00000040, DX
+	ADDQ          $0x00000200, R8
+	ADDQ          $0x20, R10
+	ADDQ          $0x00000400, R11
+	DECQ          SI
+	JNE           same
+
+	// The next strip; ask for the one after it
+	MOVQ       $0x00000008, SI
+	SUBQ       $0x00000100, R10
+	ADDQ       DI, R10
+	PREFETCHT0 (R10)(DI*1)
+	PREFETCHT0 64(R10)(DI*1)
+	PREFETCHT0 128(R10)(DI*1)
+	PREFETCHT0 192(R10)(DI*1)
+
+same:
+	DECQ      BX
+	JNE       loop
+	MOVQ      acc+0(FP), AX
+	VMOVDQU64 Z0, (AX)
+	VMOVDQU64 Z1, 256(AX)
+	VMOVDQU64 Z2, 512(AX)
+	VMOVDQU64 Z3, 768(AX)
+	VMOVDQU64 Z4, 64(AX)
+	VMOVDQU64 Z5, 320(AX)
+	VMOVDQU64 Z6, 576(AX)
+	VMOVDQU64 Z7, 832(AX)
+	VMOVDQU64 Z8, 128(AX)
+	VMOVDQU64 Z9, 384(AX)
+	VMOVDQU64 Z10, 640(AX)
+	VMOVDQU64 Z11, 896(AX)
+	VMOVDQU64 Z12, 192(AX)
+	VMOVDQU64 Z13, 448(AX)
+	VMOVDQU64 Z14, 704(AX)
+	VMOVDQU64 Z15, 960(AX)
+	VZEROUPPER
+	RET
+
+// func hybridWiden5x1AVX512(acc *int32, w *byte, act *int8, steps int, wide *int32, sums *int16, tables *int16, index *byte, left int, strip int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, BMI2, MMX+
+TEXT ·hybridWiden5x1AVX512(SB), NOSPLIT, $0-80
+	// hybridWiden5x1AVX512 adds to acc[4][64] the products of w[steps][64][4] and act[steps][5][4][4],
+	// digits times codes, and to as many rows of wide[][32], with those of sums[][32], which it clears, what 4 bytes of each of 8·steps rows name in as
+	// many tables of 243 rows. index is where the first row's bytes stand, 8·left rows before the end
+	// of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, 8].
+	MOVQ         acc+0(FP), AX
+	MOVQ         w+8(FP), CX
+	MOVQ         act+16(FP), DX
+	MOVQ         steps+24(FP), BX
+	MOVQ         left+64(FP), SI
+	MOVQ         strip+72(FP), DI
+	MOVQ         sums+40(FP), R8
+	MOVQ         tables+48(FP), R9
+	MOVQ         index+56(FP), R10
+	MOVQ         wide+32(FP), R11
+	VMOVDQU64    (AX), Z0
+	VMOVDQU64    256(AX), Z1
+	VMOVDQU64    512(AX), Z2
+	VMOVDQU64    768(AX), Z3
+	VMOVDQU64    64(AX), Z4
+	VMOVDQU64    320(AX), Z5
+	VMOVDQU64    576(AX), Z6
+	VMOVDQU64    832(AX), Z7
+	VMOVDQU64    128(AX), Z8
+	VMOVDQU64    384(AX), Z9
+	VMOVDQU64    640(AX), Z10
+	VMOVDQU64    896(AX), Z11
+	VMOVDQU64    192(AX), Z12
+	VMOVDQU64    448(AX), Z13
+	VMOVDQU64    704(AX), Z14
+	VMOVDQU64    960(AX), Z15
+	MOVL         $0x03030303, AX
+	VPBROADCASTD AX, Z16
+	VMOVDQU64    crumbs<>+0(SB), Z17
+	VMOVDQU64    crumbs<>+64(SB), Z18
+	MOVL         $0x51515151, AX
+	VPBROADCASTD AX, Z19
+	MOVL         $0x01010101, AX
+	VPBROADCASTD AX, Z20
+
+loop:
+	// A step of multiply-adds, its instructions evenly mixed with the lookups
+	VMOVDQU64     (CX), Z21
+	MOVQ          (R10), AX
+	VMOVDQU64     64(CX), Z22
+	VMOVDQU64     128(CX), Z23
+	RORXQ         $0x3a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z24
+	VMOVDQU64     192(CX), Z25
+	VPCMPUB       $0x05, Z19, Z21, K1
+	RORXQ         $0x02, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        15552(R9)(R12*1), Z24, Z24
+	VMOVDQU8.Z    Z20, K1, Z26
+	VPSUBB        Z19, Z21, K1, Z21
+	RORXQ         $0x0a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        31104(R9)(R12*1), Z24, Z24
+	VPCMPUB       $0x05, Z19, Z21, K1
+	VPADDB        Z20, Z26, K1, Z26
+	RORXQ         $0x12, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        46656(R9)(R12*1), Z24, Z24
+	VPSUBB        Z19, Z21, K1, Z21
+	VPERMI2B      Z18, Z17, Z21
+	VPADDW        (R8), Z24, Z24
+	VPCMPUB       $0x05, Z19, Z22, K1
+	VMOVDQU8.Z    Z20, K1, Z27
+	VPMOVSXWD     Y24, Z28
+	VPADDD        (R11), Z28, Z28
+	VMOVDQU64     Z28, (R11)
+	VPSUBB        Z19, Z22, K1, Z22
+	VPCMPUB       $0x05, Z19, Z22, K1
+	VEXTRACTI64X4 $0x01, Z24, Y24
+	VPMOVSXWD     Y24, Z24
+	VPADDD        64(R11), Z24, Z24
+	VMOVDQU64     Z24, 64(R11)
+	VPADDB        Z20, Z27, K1, Z27
+	VPSUBB        Z19, Z22, K1, Z22
+	VPXORD        Z24, Z24, Z24
+	VPERMI2B      Z18, Z17, Z22
+	VPCMPUB       $0x05, Z19, Z23, K1
+	VMOVDQU64     Z24, (R8)
+	VMOVDQU8.Z    Z20, K1, Z24
+	VPSUBB        Z19, Z23, K1, Z23
+	VPCMPUB       $0x05, Z19, Z23, K1
+	RORXQ         $0x1a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z28
+	VPADDB        Z20, Z24, K1, Z24
+	VPSUBB        Z19, Z23, K1, Z23
+	RORXQ         $0x22, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        15552(R9)(R12*1), Z28, Z28
+	VPERMI2B      Z18, Z17, Z23
+	VPCMPUB       $0x05, Z19, Z25, K1
+	RORXQ         $0x2a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        31104(R9)(R12*1), Z28, Z28
+	VMOVDQU8.Z    Z20, K1, Z29
+	VPSUBB        Z19, Z25, K1, Z25
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        46656(R9)(AX*1), Z28, Z28
+	VPCMPUB       $0x05, Z19, Z25, K1
+	VPADDB        Z20, Z29, K1, Z29
+	VPADDW        64(R8), Z28, Z28
+	VPSUBB        Z19, Z25, K1, Z25
+	VPERMI2B      Z18, Z17, Z25
+	VPMOVSXWD     Y28, Z30
+	VPADDD        128(R11), Z30, Z30
+	VMOVDQU64     Z30, 128(R11)
+	VPBROADCASTD  64(DX), Z30
+	VPDPBUSD      Z30, Z26, Z0
+	VEXTRACTI64X4 $0x01, Z28, Y28
+	VPMOVSXWD     Y28, Z28
+	VPADDD        192(R11), Z28, Z28
+	VMOVDQU64     Z28, 192(R11)
+	VPDPBUSD      Z30, Z27, Z4
+	VPDPBUSD      Z30, Z24, Z8
+	VPXORD        Z28, Z28, Z28
+	VPDPBUSD      Z30, Z29, Z12
+	VPBROADCASTD  68(DX), Z30
+	VMOVDQU64     Z28, 64(R8)
+	VPDPBUSD      Z30, Z26, Z1
+	VPDPBUSD      Z30, Z27, Z5
+	VPDPBUSD      Z30, Z24, Z9
+	MOVQ          8(R10), AX
+	VPDPBUSD      Z30, Z29, Z13
+	VPBROADCASTD  72(DX), Z28
+	RORXQ         $0x3a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z30
+	VPDPBUSD      Z28, Z26, Z2
+	VPDPBUSD      Z28, Z27, Z6
+	RORXQ         $0x02, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        15552(R9)(R12*1), Z30, Z30
+	VPDPBUSD      Z28, Z24, Z10
+	VPDPBUSD      Z28, Z29, Z14
+	RORXQ         $0x0a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        31104(R9)(R12*1), Z30, Z30
+	VPBROADCASTD  76(DX), Z28
+	VPDPBUSD      Z28, Z26, Z3
+	RORXQ         $0x12, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        46656(R9)(R12*1), Z30, Z30
+	VPDPBUSD      Z28, Z27, Z7
+	VPDPBUSD      Z28, Z24, Z11
+	VPADDW        128(R8), Z30, Z30
+	VPDPBUSD      Z28, Z29, Z15
+	VPANDD        Z16, Z21, Z24
+	VPMOVSXWD     Y30, Z26
+	VPADDD        256(R11), Z26, Z26
+	VMOVDQU64     Z26, 256(R11)
+	VPANDD        Z16, Z22, Z26
+	VPANDD        Z16, Z23, Z27
+	VEXTRACTI64X4 $0x01, Z30, Y30
+	VPMOVSXWD     Y30, Z30
+	VPADDD        320(R11), Z30, Z30
+	VMOVDQU64     Z30, 320(R11)
+	VPANDD        Z16, Z25, Z28
+	VPBROADCASTD  (DX), Z29
+	VPXORD        Z30, Z30, Z30
+	VPDPBUSD      Z29, Z24, Z0
+	VPDPBUSD      Z29, Z26, Z4
+	VMOVDQU64     Z30, 128(R8)
+	VPDPBUSD      Z29, Z27, Z8
+	VPDPBUSD      Z29, Z28, Z12
+	VPBROADCASTD  4(DX), Z29
+	RORXQ         $0x1a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z30
+	VPDPBUSD      Z29, Z24, Z1
+	VPDPBUSD      Z29, Z26, Z5
+	RORXQ         $0x22, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        15552(R9)(R12*1), Z30, Z30
+	VPDPBUSD      Z29, Z27, Z9
+	VPDPBUSD      Z29, Z28, Z13
+	RORXQ         $0x2a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        31104(R9)(R12*1), Z30, Z30
+	VPBROADCASTD  8(DX), Z29
+	VPDPBUSD      Z29, Z24, Z2
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        46656(R9)(AX*1), Z30, Z30
+	VPDPBUSD      Z29, Z26, Z6
+	VPDPBUSD      Z29, Z27, Z10
+	VPADDW        192(R8), Z30, Z30
+	VPDPBUSD      Z29, Z28, Z14
+	VPBROADCASTD  12(DX), Z29
+	VPMOVSXWD     Y30, Z31
+	VPADDD        384(R11), Z31, Z31
+	VMOVDQU64     Z31, 384(R11)
+	VPDPBUSD      Z29, Z24, Z3
+	VPDPBUSD      Z29, Z26, Z7
+	VEXTRACTI64X4 $0x01, Z30, Y30
+	VPMOVSXWD     Y30, Z30
+	VPADDD        448(R11), Z30, Z30
+	VMOVDQU64     Z30, 448(R11)
+	VPDPBUSD      Z29, Z27, Z11
+	VPDPBUSD      Z29, Z28, Z15
+	VPXORD        Z30, Z30, Z30
+	VPSRLW        $0x02, Z21, Z24
+	VPANDD        Z16, Z24, Z24
+	VMOVDQU64     Z30, 192(R8)
+	VPSRLW        $0x02, Z22, Z26
+	VPANDD        Z16, Z26, Z26
+	VPSRLW        $0x02, Z23, Z27
+	MOVQ          16(R10), AX
+	VPANDD        Z16, Z27, Z27
+	VPSRLW        $0x02, Z25, Z28
+	RORXQ         $0x3a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z29
+	VPANDD        Z16, Z28, Z28
+	VPBROADCASTD  16(DX), Z30
+	RORXQ         $0x02, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        15552(R9)(R12*1), Z29, Z29
+	VPDPBUSD      Z30, Z24, Z0
+	VPDPBUSD      Z30, Z26, Z4
+	RORXQ         $0x0a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        31104(R9)(R12*1), Z29, Z29
+	VPDPBUSD      Z30, Z27, Z8
+	VPDPBUSD      Z30, Z28, Z12
+	RORXQ         $0x12, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        46656(R9)(R12*1), Z29, Z29
+	VPBROADCASTD  20(DX), Z30
+	VPDPBUSD      Z30, Z24, Z1
+	VPADDW        256(R8), Z29, Z29
+	VPDPBUSD      Z30, Z26, Z5
+	VPDPBUSD      Z30, Z27, Z9
+	VPMOVSXWD     Y29, Z31
+	VPADDD        512(R11), Z31, Z31
+	VMOVDQU64     Z31, 512(R11)
+	VPDPBUSD      Z30, Z28, Z13
+	VPBROADCASTD  24(DX), Z30
+	VEXTRACTI64X4 $0x01, Z29, Y29
+	VPMOVSXWD     Y29, Z29
+	VPADDD        576(R11), Z29, Z29
+	VMOVDQU64     Z29, 576(R11)
+	VPDPBUSD      Z30, Z24, Z2
+	VPDPBUSD      Z30, Z26, Z6
+	VPXORD        Z29, Z29, Z29
+	VPDPBUSD      Z30, Z27, Z10
+	VPDPBUSD      Z30, Z28, Z14
+	VMOVDQU64     Z29, 256(R8)
+	VPBROADCASTD  28(DX), Z29
+	VPDPBUSD      Z29, Z24, Z3
+	VPDPBUSD      Z29, Z26, Z7
+	RORXQ         $0x1a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z24
+	VPDPBUSD      Z29, Z27, Z11
+	VPDPBUSD      Z29, Z28, Z15
+	RORXQ         $0x22, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        15552(R9)(R12*1), Z24, Z24
+	VPSRLW        $0x04, Z21, Z26
+	VPANDD        Z16, Z26, Z26
+	RORXQ         $0x2a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        31104(R9)(R12*1), Z24, Z24
+	VPSRLW        $0x04, Z22, Z27
+	VPANDD        Z16, Z27, Z27
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        46656(R9)(AX*1), Z24, Z24
+	VPSRLW        $0x04, Z23, Z28
+	VPANDD        Z16, Z28, Z28
+	VPADDW        320(R8), Z24, Z24
+	VPSRLW        $0x04, Z25, Z29
+	VPANDD        Z16, Z29, Z29
+	VPMOVSXWD     Y24, Z30
+	VPADDD        640(R11), Z30, Z30
+	VMOVDQU64     Z30, 640(R11)
+	VPBROADCASTD  32(DX), Z30
+	VPDPBUSD      Z30, Z26, Z0
+	VEXTRACTI64X4 $0x01, Z24, Y24
+	VPMOVSXWD     Y24, Z24
+	VPADDD        704(R11), Z24, Z24
+	VMOVDQU64     Z24, 704(R11)
+	VPDPBUSD      Z30, Z27, Z4
+	VPDPBUSD      Z30, Z28, Z8
+	VPXORD        Z24, Z24, Z24
+	VPDPBUSD      Z30, Z29, Z12
+	VPBROADCASTD  36(DX), Z30
+	VMOVDQU64     Z24, 320(R8)
+	VPDPBUSD      Z30, Z26, Z1
+	VPDPBUSD      Z30, Z27, Z5
+	VPDPBUSD      Z30, Z28, Z9
+	MOVQ          24(R10), AX
+	VPDPBUSD      Z30, Z29, Z13
+	VPBROADCASTD  40(DX), Z24
+	RORXQ         $0x3a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z30
+	VPDPBUSD      Z24, Z26, Z2
+	VPDPBUSD      Z24, Z27, Z6
+	RORXQ         $0x02, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        15552(R9)(R12*1), Z30, Z30
+	VPDPBUSD      Z24, Z28, Z10
+	VPDPBUSD      Z24, Z29, Z14
+	RORXQ         $0x0a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        31104(R9)(R12*1), Z30, Z30
+	VPBROADCASTD  44(DX), Z24
+	VPDPBUSD      Z24, Z26, Z3
+	RORXQ         $0x12, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        46656(R9)(R12*1), Z30, Z30
+	VPDPBUSD      Z24, Z27, Z7
+	VPDPBUSD      Z24, Z28, Z11
+	VPADDW        384(R8), Z30, Z30
+	VPDPBUSD      Z24, Z29, Z15
+	VPSRLW        $0x06, Z21, Z21
+	VPMOVSXWD     Y30, Z24
+	VPADDD        768(R11), Z24, Z24
+	VMOVDQU64     Z24, 768(R11)
+	VPANDD        Z16, Z21, Z21
+	VPSRLW        $0x06, Z22, Z22
+	VEXTRACTI64X4 $0x01, Z30, Y30
+	VPMOVSXWD     Y30, Z30
+	VPADDD        832(R11), Z30, Z30
+	VMOVDQU64     Z30, 832(R11)
+	VPANDD        Z16, Z22, Z22
+	VPSRLW        $0x06, Z23, Z23
+	VPXORD        Z30, Z30, Z30
+	VPANDD        Z16, Z23, Z23
+	VPSRLW        $0x06, Z25, Z24
+	VMOVDQU64     Z30, 384(R8)
+	VPANDD        Z16, Z24, Z24
+	VPBROADCASTD  48(DX), Z25
+	VPDPBUSD      Z25, Z21, Z0
+	RORXQ         $0x1a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VMOVDQU64     (R9)(R12*1), Z26
+	VPDPBUSD      Z25, Z22, Z4
+	VPDPBUSD      Z25, Z23, Z8
+	RORXQ         $0x22, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        15552(R9)(R12*1), Z26, Z26
+	VPDPBUSD      Z25, Z24, Z12
+	VPBROADCASTD  52(DX), Z25
+	RORXQ         $0x2a, AX, R12
+	ANDL          $0x00003fc0, R12
+	VPADDW        31104(R9)(R12*1), Z26, Z26
+	VPDPBUSD      Z25, Z21, Z1
+	VPDPBUSD      Z25, Z22, Z5
+	RORXQ         $0x32, AX, AX
+	ANDL          $0x00003fc0, AX
+	VPADDW        46656(R9)(AX*1), Z26, Z26
+	VPDPBUSD      Z25, Z23, Z9
+	VPDPBUSD      Z25, Z24, Z13
+	VPADDW        448(R8), Z26, Z26
+	VPBROADCASTD  56(DX), Z25
+	VPDPBUSD      Z25, Z21, Z2
+	VPMOVSXWD     Y26, Z27
+	VPADDD        896(R11), Z27, Z27
+	VMOVDQU64     Z27, 896(R11)
+	VPDPBUSD      Z25, Z22, Z6
+	VPDPBUSD      Z25, Z23, Z10
+	VEXTRACTI64X4 $0x01, Z26, Y26
+	VPMOVSXWD     Y26, Z26
+	VPADDD        960(R11), Z26, Z26
+	VMOVDQU64     Z26, 960(R11)
+	VPDPBUSD      Z25, Z24, Z14
+	VPBROADCASTD  60(DX), Z25
+	VPXORD        Z26, Z26, Z26
+	VPDPBUSD      Z25, Z21, Z3
+	VPDPBUSD      Z25, Z22, Z7
+	VMOVDQU64     Z26, 448(R8)
+	VPDPBUSD      Z25, Z23, Z11
+	VPDPBUSD      Z25, Z24, Z15
+	ADDQ          $0x00000100, CX
+	ADDQ          $0x00000050, DX
+	ADDQ          $0x00000200, R8
+	ADDQ          $0x20, R10
+	ADDQ          $0x00000400, R11
+	DECQ          SI
+	JNE           same
+
+	// The next strip; ask for the one after it
+	MOVQ       $0x00000008, SI
+	SUBQ       $0x00000100, R10
+	ADDQ       DI, R10
+	PREFETCHT0 (R10)(DI*1)
+	PREFETCHT0 64(R10)(DI*1)
+	PREFETCHT0 128(R10)(DI*1)
+	PREFETCHT0 192(R10)(DI*1)
 
 same:
 	DECQ      BX
@@ -1780,51 +2908,6 @@ loop:
 	ADDQ      $0x00003cc0, AX
 	ADDQ      $0x000000a0, CX
 	DECQ      DX
-	JNE       loop
-	VZEROUPPER
-	RET
-
-// func wideFlushAVX512(acc32 *int32, acc16 *int16, rows int)
-// Requires: AVX, AVX512F
-TEXT ·wideFlushAVX512(SB), NOSPLIT, $0-24
-	// wideFlushAVX512 adds acc16[rows][32] to acc32[rows][32] and clears it. rows is a positive multiple of 4.
-	MOVQ   acc32+0(FP), AX
-	MOVQ   acc16+8(FP), CX
-	MOVQ   rows+16(FP), DX
-	VPXORD Z0, Z0, Z0
-
-loop:
-	VPMOVSXWD (CX), Z1
-	VPADDD    (AX), Z1, Z1
-	VMOVDQU64 Z1, (AX)
-	VPMOVSXWD 32(CX), Z1
-	VPADDD    64(AX), Z1, Z1
-	VMOVDQU64 Z1, 64(AX)
-	VMOVDQU64 Z0, (CX)
-	VPMOVSXWD 64(CX), Z1
-	VPADDD    128(AX), Z1, Z1
-	VMOVDQU64 Z1, 128(AX)
-	VPMOVSXWD 96(CX), Z1
-	VPADDD    192(AX), Z1, Z1
-	VMOVDQU64 Z1, 192(AX)
-	VMOVDQU64 Z0, 64(CX)
-	VPMOVSXWD 128(CX), Z1
-	VPADDD    256(AX), Z1, Z1
-	VMOVDQU64 Z1, 256(AX)
-	VPMOVSXWD 160(CX), Z1
-	VPADDD    320(AX), Z1, Z1
-	VMOVDQU64 Z1, 320(AX)
-	VMOVDQU64 Z0, 128(CX)
-	VPMOVSXWD 192(CX), Z1
-	VPADDD    384(AX), Z1, Z1
-	VMOVDQU64 Z1, 384(AX)
-	VPMOVSXWD 224(CX), Z1
-	VPADDD    448(AX), Z1, Z1
-	VMOVDQU64 Z1, 448(AX)
-	VMOVDQU64 Z0, 192(CX)
-	ADDQ      $0x00000100, CX
-	ADDQ      $0x00000200, AX
-	SUBQ      $0x04, DX
 	JNE       loop
 	VZEROUPPER
 	RET

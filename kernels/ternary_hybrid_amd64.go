@@ -2,6 +2,8 @@
 
 package kernels
 
+import "github.com/klauspost/cpuid/v2"
+
 // hybridTernary multiplies tiles of 64 tokens, half of them by vector lookup
 // and half by VPDPBUSD, in one instruction stream: lookups want the load ports
 // and multiply-adds the multipliers, so both methods run at once. A part
@@ -28,6 +30,40 @@ var hybridTernary = &ternaryKernel{
 // 32 lookups of 4 a row and block.
 func hybridRows(blocks int) int { return 8 / blocks }
 
+// hybridBlocks is how many blocks of I2 a pass takes: two where their tables
+// (41 KB of rows) fit L1.
+var hybridBlocks = 1 + min(1, cpuid.CPU.Cache.L1D/(48<<10))
+
+type hybridFunc func(acc *int32, w *byte, act *int8, steps int, wide *int32, sums, tables *int16, index *byte, left, strip int)
+
+// hybridKernels are those of passes of one and two blocks of I2 and of one of
+// I1; the second three end the int16 sums.
+var hybridKernels = [2][3]hybridFunc{
+	{hybrid4x1AVX512, hybrid4x2AVX512, hybrid5x1AVX512},
+	{hybridWiden4x1AVX512, hybridWiden4x2AVX512, hybridWiden5x1AVX512},
+}
+
+// hybridPass is one pass of lookups: the tables of some blocks from the first on.
+type hybridPass struct {
+	first, blocks int
+	kernel        hybridFunc
+}
+
+// pass plans the pass that begins with block b.
+func (l *ternaryLinear) pass(b int) hybridPass {
+	p, kind := hybridPass{first: b, blocks: 1}, 2
+	if l.g == 4 {
+		p.blocks = min(hybridBlocks, l.blocks-b)
+		kind = p.blocks - 1
+	}
+	stage, end := 0, b+p.blocks
+	if end == l.blocks || end%(lutFlush/(blockBytes*l.g)) == 0 {
+		stage = 1
+	}
+	p.kernel = hybridKernels[stage][kind]
+	return p
+}
+
 func mulTernaryHybrid(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
 	span := blockBytes * l.g
@@ -35,23 +71,17 @@ func mulTernaryHybrid(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, t
 	rows := (strips.hi - strips.lo) * stripRows
 	clear(s.acc16[:rows*wideLanes])
 	clear(s.acc32[:rows*wideLanes])
-	mad := madCursor{m: m, s: s, quads: quads, strips: strips, tokens: tokens.lo + wideLanes, strip: strips.lo}
 	clear(s.tile)
+	mad := madCursor{m: m, s: s, quads: quads, strips: strips, tokens: tokens.lo + wideLanes, strip: strips.lo}
 	for b := 0; b < l.blocks; {
-		blocks := 1
-		if l.g == 4 && b+2 <= l.blocks {
-			blocks = 2
-		}
-		wideBuild(s.tables, lanes[b*span*wideLanes:], l.g, blocks)
+		p := l.pass(b)
+		wideBuild(s.tables, lanes[b*span*wideLanes:], l.g, p.blocks)
 		for row := 0; row < rows; {
-			steps := min((rows-row)/hybridRows(blocks), l.blocks-mad.block)
-			mad.run(steps, b, blocks, row)
-			row += steps * hybridRows(blocks)
+			steps := min((rows-row)/hybridRows(p.blocks), l.blocks-mad.block)
+			mad.run(steps, &p, row)
+			row += steps * hybridRows(p.blocks)
 		}
-		b += blocks
-		if flush := lutFlush / span; b%flush == 0 || b == l.blocks {
-			wideFlushAVX512(&s.acc32[0], &s.acc16[0], rows)
-		}
+		b += p.blocks
 	}
 	for i := strips.lo; i < strips.hi; i++ {
 		m.wideFinish(s, i, s.acc32[(i-strips.lo)*stripRows*wideLanes:], tokens.lo)
@@ -94,23 +124,14 @@ type madCursor struct {
 	strip, quad, block int // the tile and the next block of it
 }
 
-// run does steps of the tile beside lookups of a pass: blocks blocks from b on
-// in all rows of the part, from row on.
-func (c *madCursor) run(steps, b, blocks, row int) {
+// run does steps of the tile beside the lookups of a pass, from row on.
+func (c *madCursor) run(steps int, p *hybridPass, row int) {
 	l, s := c.m.l, c.s
-	size := blockBytes * l.g * madWidth // of a step's activations
-	act := &c.quads[(c.quad*l.blocks+c.block)*size]
+	act := &c.quads[(c.quad*l.blocks+c.block)*blockBytes*l.g*madWidth]
 	w := &l.stripData(c.strip)[c.block*stripRows*blockBytes]
-	index := &l.stripData(c.strips.lo + row/stripRows)[(b*stripRows+row%stripRows)*blockBytes]
-	left := (stripRows - row%stripRows) / hybridRows(blocks)
-	kernel := hybrid4x1AVX512
-	switch {
-	case l.g == 5:
-		kernel = hybrid5x1AVX512
-	case blocks == 2:
-		kernel = hybrid4x2AVX512
-	}
-	kernel(&s.tile[0], w, act, steps, &s.acc16[row*wideLanes], &s.tables[0], index, left, l.strip)
+	index := &l.stripData(c.strips.lo + row/stripRows)[(p.first*stripRows+row%stripRows)*blockBytes]
+	left := (stripRows - row%stripRows) / hybridRows(p.blocks)
+	p.kernel(&s.tile[0], w, act, steps, &s.acc32[row*wideLanes], &s.acc16[row*wideLanes], &s.tables[0], index, left, l.strip)
 	if c.block += steps; c.block == l.blocks {
 		c.finish()
 	}

@@ -2,7 +2,10 @@
 
 package kernels
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
+)
 
 func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 	before := active
@@ -29,4 +32,22 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestHybridPassesOfOneAndOfTwoBlocksAgree(t *testing.T) {
+	eachTernary(t, func(t *testing.T, cpu *CPU) {
+		if cpu.ternaryOnly != hybridTernary {
+			t.Skip("no such passes")
+		}
+		before := hybridBlocks
+		defer func() { hybridBlocks = before }()
+		rng := rand.New(rand.NewPCG(19, 20))
+		const rows, n = 150, hybridTokens
+		for _, cols := range []int{16, 33, 256, 301} {
+			c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), randomFloats(rng, n*cols), []float32{1})
+			for hybridBlocks = 1; hybridBlocks <= 2; hybridBlocks++ {
+				c.run(t, cpu, new(Acts))
+			}
+		}
+	})
 }

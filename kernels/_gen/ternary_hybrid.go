@@ -30,14 +30,15 @@ func tableRows(g int) int {
 
 func ternaryHybrid() {
 	crumbs := crumbTable()
-	hybrid(crumbs, 4, 2)
-	hybrid(crumbs, 4, 1)
-	hybrid(crumbs, 5, 1)
+	for _, widen := range []bool{false, true} {
+		hybrid(crumbs, 4, 2, widen)
+		hybrid(crumbs, 4, 1, widen)
+		hybrid(crumbs, 5, 1, widen)
+	}
 	hybridFinish()
 	for _, g := range []int{4, 5} {
 		wideBuild(g)
 	}
-	wideFlush()
 	wideFinish()
 	lanes32()
 }
@@ -51,15 +52,29 @@ func ternaryHybrid() {
 //	vector   64 + 28 + 32 = 124;  80 + 56 + 32 = 168   of 4 a cycle
 //	loads    20 + 32 + 4 + 4 = 60; 24 + 32 + 8 + 4 = 68 of 2 a cycle
 //	stores   4; 8                                       of 1 a cycle
-func hybrid(crumbs Mem, g, blocks int) {
-	name, rowsPerStep := fmt.Sprintf("hybrid%dx%dAVX512", g, blocks), hybridLookups/(4*blocks)
-	text(name, "func(acc *int32, w *byte, act *int8, steps int, sums, tables *int16, index *byte, left, strip int)")
-	contract(fmt.Sprintf("%s adds to acc[4][64] the products of w[steps][64][4] and act[steps][%d][4][4], digits", name, g),
-		fmt.Sprintf("times codes, and to %d·steps rows of sums[][32] what %d bytes of each name in as many tables of", rowsPerStep, 4*blocks),
-		fmt.Sprintf("%d rows. index is where the first row's bytes stand, %d·left rows before the end of their strip;", tableRows(g), rowsPerStep),
-		"strip is the distance of strips in bytes. steps is positive, left in [1, 64/rows of a step].")
+//
+// widen emits the last pass before the int16 sums could overflow.
+func hybrid(crumbs Mem, g, blocks int, widen bool) {
+	stage, rowsPerStep := "", hybridLookups/(4*blocks)
+	if widen {
+		stage = "Widen"
+	}
+	name := fmt.Sprintf("hybrid%s%dx%dAVX512", stage, g, blocks)
+	text(name, "func(acc *int32, w *byte, act *int8, steps int, wide *int32, sums, tables *int16, index *byte, left, strip int)")
+	does := fmt.Sprintf("to %d·steps rows of sums[][32]", rowsPerStep)
+	if widen {
+		does = "to as many rows of wide[][32], with those of sums[][32], which it clears,"
+	}
+	contract(fmt.Sprintf("%s adds to acc[4][64] the products of w[steps][64][4] and act[steps][%d][4][4],", name, g),
+		fmt.Sprintf("digits times codes, and %s what %d bytes of each of %d·steps rows name in as", does, 4*blocks, rowsPerStep),
+		fmt.Sprintf("many tables of %d rows. index is where the first row's bytes stand, %d·left rows before the end", tableRows(g), rowsPerStep),
+		fmt.Sprintf("of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, %d].", stripRows/rowsPerStep))
 	acc, w, act, steps := param("acc"), param("w"), param("act"), param("steps")
-	sums, tables, index, left, strip := param("sums"), param("tables"), param("index"), param("left"), param("strip")
+	left, strip := param("left"), param("strip")
+	look := lookups{g: g, blocks: blocks, rows: rowsPerStep, sums: param("sums"), tables: param("tables"), index: param("index")}
+	if widen {
+		look.wide = param("wide")
+	}
 	z := make([][]reg.VecVirtual, 4)
 	for r := range z {
 		z[r] = make([]reg.VecVirtual, 4)
@@ -71,18 +86,17 @@ func hybrid(crumbs Mem, g, blocks int) {
 	mad := newMadStep(g, 4, w, act, crumbs, func(int) [][]reg.VecVirtual { return z })
 	Label("loop")
 	Comment("A step of multiply-adds, its instructions evenly mixed with the lookups")
-	mix(mad.ops(), lookups(g, blocks, rowsPerStep, sums, tables, index))
+	mix(mad.ops(), look.ops())
 	mad.next()
-	ADDQ(U32(uint32(wideRowBytes*rowsPerStep)), sums)
-	ADDQ(Imm(uint64(4*rowsPerStep)), index)
+	look.next()
 	DECQ(left)
 	JNE(LabelRef("same"))
 	Comment("The next strip; ask for the one after it")
 	MOVQ(U32(uint32(stripRows/rowsPerStep)), left)
-	SUBQ(U32(stripBytes), index)
-	ADDQ(strip, index)
+	SUBQ(U32(stripBytes), look.index)
+	ADDQ(strip, look.index)
 	for line := range 4 * blocks {
-		PREFETCHT0(Mem{Base: index, Index: strip, Scale: 1, Disp: 64 * line})
+		PREFETCHT0(Mem{Base: look.index, Index: strip, Scale: 1, Disp: 64 * line})
 	}
 	Label("same")
 	DECQ(steps)
@@ -96,24 +110,30 @@ func hybrid(crumbs Mem, g, blocks int) {
 	done()
 }
 
-// lookups are the instructions that look up rows, two at a time.
-func lookups(g, blocks, rows int, sums, tables, index reg.Register) []func() {
+// lookups adds up the table rows that some blocks of each of some rows name.
+type lookups struct {
+	g, blocks, rows           int
+	sums, tables, index, wide reg.Register // wide: nil unless int16 sums end here
+}
+
+// ops are the instructions, two rows at a time.
+func (l *lookups) ops() []func() {
 	var ops []func()
-	q := make([]reg.GPVirtual, blocks)
-	for r := range rows {
+	q := make([]reg.GPVirtual, l.blocks)
+	for r := range l.rows {
 		if r%2 == 0 {
 			for b := range q {
-				ops = append(ops, func() { q[b] = GP64(); MOVQ(Mem{Base: index, Disp: stripBytes*b + 4*r}, q[b]) })
+				ops = append(ops, func() { q[b] = GP64(); MOVQ(Mem{Base: l.index, Disp: stripBytes*b + 4*r}, q[b]) })
 			}
 		}
 		var z reg.VecVirtual
-		for k := range 4 * blocks {
+		for k := range 4 * l.blocks {
 			ops = append(ops, func() {
 				// Rotating puts a byte, times the size of a row, where the mask leaves it.
 				o := GP64()
 				RORXQ(Imm(uint64((8*(r%2*4+k%4)-6+64)%64)), q[k/4], o)
 				ANDL(U32(0xff*wideRowBytes), o.As32())
-				m := Mem{Base: tables, Index: o, Scale: 1, Disp: k * tableRows(g) * wideRowBytes}
+				m := Mem{Base: l.tables, Index: o, Scale: 1, Disp: k * tableRows(l.g) * wideRowBytes}
 				if k == 0 {
 					z = ZMM()
 					VMOVDQU64(m, z)
@@ -122,11 +142,35 @@ func lookups(g, blocks, rows int, sums, tables, index reg.Register) []func() {
 				}
 			})
 		}
-		ops = append(ops,
-			func() { VPADDW(Mem{Base: sums, Disp: wideRowBytes * r}, z, z) },
-			func() { VMOVDQU64(z, Mem{Base: sums, Disp: wideRowBytes * r}) })
+		sums := Mem{Base: l.sums, Disp: wideRowBytes * r}
+		ops = append(ops, func() { VPADDW(sums, z, z) })
+		if l.wide == nil {
+			ops = append(ops, func() { VMOVDQU64(z, sums) })
+			continue
+		}
+		widen := func(half int) {
+			v, m := ZMM(), Mem{Base: l.wide, Disp: 2*wideRowBytes*r + 64*half}
+			if half == 1 {
+				v = z
+				VEXTRACTI64X4(Imm(1), z, z.AsY())
+			}
+			VPMOVSXWD(z.AsY(), v)
+			VPADDD(m, v, v)
+			VMOVDQU64(v, m)
+		}
+		ops = append(ops, func() { widen(0) }, func() { widen(1) },
+			func() { VPXORD(z, z, z) }, func() { VMOVDQU64(z, sums) })
 	}
 	return ops
+}
+
+// next moves on to the following rows.
+func (l *lookups) next() {
+	ADDQ(U32(uint32(wideRowBytes*l.rows)), l.sums)
+	ADDQ(Imm(uint64(4*l.rows)), l.index)
+	if l.wide != nil {
+		ADDQ(U32(uint32(2*wideRowBytes*l.rows)), l.wide)
+	}
 }
 
 // mix emits two lists of instructions, each in its order, evenly mixed.

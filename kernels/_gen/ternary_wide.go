@@ -54,30 +54,6 @@ func wideBuild(g int) {
 	done()
 }
 
-// wideFlush empties int16 sums into int32 ones before they could overflow.
-func wideFlush() {
-	text("wideFlushAVX512", "func(acc32 *int32, acc16 *int16, rows int)")
-	contract("wideFlushAVX512 adds acc16[rows][32] to acc32[rows][32] and clears it. rows is a positive multiple of 4.")
-	acc32, acc16, n := param("acc32"), param("acc16"), param("rows")
-	none := ZMM()
-	zero(none)
-	Label("loop")
-	for r := range 4 {
-		for h := range 2 {
-			v, m := ZMM(), Mem{Base: acc32, Disp: 128*r + 64*h}
-			VPMOVSXWD(Mem{Base: acc16, Disp: 64*r + 32*h}, v)
-			VPADDD(m, v, v)
-			VMOVDQU64(v, m)
-		}
-		VMOVDQU64(none, Mem{Base: acc16, Disp: 64 * r})
-	}
-	ADDQ(U32(4*64), acc16)
-	ADDQ(U32(4*128), acc32)
-	SUBQ(Imm(4), n)
-	JNE(LabelRef("loop"))
-	done()
-}
-
 // wideFinish turns the sums of a strip over, 16 rows × 4 tokens at a time.
 func wideFinish() {
 	text("wideFinishAVX512", "func(y *float32, ldy int, acc *int32, tokens, rows *float32)")
