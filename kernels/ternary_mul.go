@@ -153,6 +153,8 @@ func (r *ternaryRun) prepare(m *ternaryMul) {
 	want = (want + tiles - 1) / tiles
 	r.strips = min(k.strips, (l.strips+want-1)/want)
 	r.across = (l.strips + r.strips - 1) / r.strips
+	r.strips = (l.strips + r.across - 1) / r.across // parts of one size: 40 strips are 20 and 20, not 32 and 8
+	r.across = (l.strips + r.strips - 1) / r.strips
 	r.parts = tiles * r.across
 }
 
