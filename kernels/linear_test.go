@@ -182,12 +182,16 @@ func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *Matrix, n int) {
 			t.Fatalf("%dx%d, n=%d: wrote outside y", m.Rows, m.Cols, n)
 		}
 	}
+	seen := make([][]float64, n)
+	for i := range seen {
+		seen[i] = effective(&x, m.Packing, i)
+	}
 	w := make([]float32, m.Cols)
 	for row := range m.Rows {
 		m.Row(w, row)
 		for i := range n {
 			var want, l1 float64
-			for k, v := range effective(&x, m.Packing, i) {
+			for k, v := range seen[i] {
 				want += v * float64(w[k])
 				l1 += math.Abs(v * float64(w[k]))
 			}
