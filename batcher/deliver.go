@@ -29,7 +29,9 @@ func (e *Engine) deliver(st *StepStats) {
 	for i := range e.spans {
 		p := &e.spans[i]
 		if p.turn >= 0 {
-			st.Sampled += e.commit(p, now)
+			n := e.commit(p, now)
+			st.Sampled += n
+			st.Accepted += min(max(0, n-1), len(p.draft))
 		}
 		if p.s.left() == 0 {
 			e.settle(p.s)
@@ -68,9 +70,12 @@ func (e *Engine) prepare(p *span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
-		return // its caller wants something else by now; settle sorts it out
+		s.kv.Truncate(s.have) // without guesses
+		return                // its caller wants something else by now; settle sorts it out
 	}
-	s.seal()
+	if len(p.draft) == 0 {
+		s.seal()
+	}
 	if p.out == 0 {
 		return
 	}
@@ -79,11 +84,13 @@ func (e *Engine) prepare(p *span) {
 		e.copyLogits(s, e.row(p.row))
 	case wantTokens:
 		p.turn = len(e.draws)
-		d := e.nextDraw(p.row)
-		d.params, d.id, d.position, d.prompt = s.order.params, sampled, len(s.tokens), s.prompt
-		d.tokens = d.tokens[:0]
-		if d.params.looksBack() {
-			d.tokens = append(d.tokens, s.tokens...)
+		for i := range p.out { // each as if the guesses before it were right
+			d := e.nextDraw(p.row + i)
+			d.params, d.id, d.position, d.prompt = s.order.params, sampled, len(s.tokens)+i, s.prompt
+			d.tokens = d.tokens[:0]
+			if d.params.looksBack() {
+				d.tokens = append(append(d.tokens, s.tokens...), p.draft[:i]...)
+			}
 		}
 	case wantScores:
 		p.turn = len(e.draws)
@@ -134,6 +141,7 @@ func (e *Engine) commit(p *span, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
+		s.kv.Truncate(s.have)
 		return 0
 	}
 	if s.order.kind == wantScores {
@@ -147,22 +155,47 @@ func (e *Engine) commit(p *span, now time.Time) int {
 		}
 		return 0
 	}
-	d := &e.draws[p.turn]
-	if d.err != nil {
-		s.err = d.err
-		s.epoch++
-		s.cond.Broadcast()
-		return 0
+	n := e.accept(p)
+	if len(p.draft) > 0 {
+		s.have += max(0, n-1)
+		s.kv.Truncate(s.have)
+		s.reached = max(s.reached, s.have)
+		s.seal()
 	}
-	e.push(s, d.tok)
-	if o := &s.order; o.kind == nothing || s.stalled || len(s.unread) >= o.params.Gather {
+	if o := &s.order; s.err != nil || o.kind == nothing || s.stalled || len(s.unread) >= o.params.Gather {
 		s.cond.Broadcast()
+	}
+	if n == 0 {
+		return 0
 	}
 	s.timing.LastToken = now
 	if s.timing.FirstToken.IsZero() {
 		s.timing.FirstToken = now
 	}
-	return 1
+	return n
+}
+
+// accept pushes what a span's rows have been sampled to, as far as the guesses
+// that they follow are right, and returns how many tokens that were. Locked.
+func (e *Engine) accept(p *span) int {
+	s := p.s
+	for i := range p.out {
+		d := &e.draws[p.turn+i]
+		if d.err != nil {
+			s.err = d.err
+			s.epoch++
+			return i
+		}
+		e.push(s, d.tok)
+		guessed := p.guessed && i <= len(p.draft) && i < len(s.draft)
+		if guessed {
+			s.learn(d.tok.ID == s.draft[i])
+		}
+		if i == len(p.draft) || d.tok.ID != p.draft[i] || s.order.kind != wantTokens || s.stalled {
+			return i + 1
+		}
+	}
+	return p.out
 }
 
 // push adds a sampled token and sees whether the sequence goes on. Locked.

@@ -36,25 +36,28 @@ type Engine struct {
 	box   mailbox
 
 	// Owned by the step loop.
-	waiting []*Sequence // have work and no blocks; oldest first
-	active  []*Sequence // have work and blocks; oldest first
-	idle    []*Sequence // have blocks and no work; longest idle first
-	freed   int         // counts events that may have freed blocks
-	fresh   int         // tokens of interactive prompts begun since the last plan, as far as they are lent
-	sched   scheduler
-	pace    pace
-	share   *member // of opt.Turns
-	wants   []want
-	leads   []*Sequence // whose wants they are
-	twins   map[likeness]*Sequence
-	riders  []*Sequence // who have a lead in the step under way
-	later   bool        // the step under way leaves background sequences out, for want of credit
-	batch   models.Batch
-	spans   []span
-	draws   []draw
-	firsts  []int // the first draw from each row that has one
-	lasts   []int // for each row of logits: its last draw so far, plus one; 0: none
-	workers []sampler
+	waiting   []*Sequence // have work and no blocks; oldest first
+	active    []*Sequence // have work and blocks; oldest first
+	idle      []*Sequence // have blocks and no work; longest idle first
+	freed     int         // counts events that may have freed blocks
+	fresh     int         // tokens of interactive prompts begun since the last plan, as far as they are lent
+	sched     scheduler
+	pace      pace
+	draftsPay bool    // guesses have to be worth their time
+	share     *member // of opt.Turns
+	wants     []want
+	leads     []*Sequence // whose wants they are
+	twins     map[likeness]*Sequence
+	riders    []*Sequence // who have a lead in the step under way
+	drafts    int         // guesses a stream and step at most
+	later     bool        // the step under way leaves background sequences out, for want of credit
+	batch     models.Batch
+	tokens    []int32 // scratch
+	spans     []span
+	draws     []draw
+	firsts    []int // the first draw from each row that has one
+	lasts     []int // for each row of logits: its last draw so far, plus one; 0: none
+	workers   []sampler
 
 	counts Stats
 
@@ -88,6 +91,10 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	e.twins = map[likeness]*Sequence{}
 	e.box.open = map[*Sequence]struct{}{}
 	e.box.wake = make(chan struct{}, 1)
+	e.drafts, e.draftsPay, _ = opt.Speculation.limit()
+	if e.opt.Drafter == nil {
+		e.opt.Drafter = NewLookup
+	}
 	if opt.Turns == nil {
 		opt.Turns = NewTurns()
 	}
@@ -232,6 +239,7 @@ func (e *Engine) plan() int {
 		}
 	}
 	e.lighten()
+	e.speculate(&l)
 	if d.streams == 0 {
 		return l.tokens
 	}
@@ -251,6 +259,10 @@ type span struct {
 	row  int       // the first of them
 	turn int       // index among draws, or -1
 	lead *Sequence // the twin that is computed in its place; nil: none
+
+	ridden  bool    // it is a lead
+	guessed bool    // s.draft holds guesses for this step
+	draft   []int32 // of them those that are computed, behind the n tokens
 }
 
 // reserve grows the caches of the planned sequences, oldest first, and takes
@@ -258,7 +270,11 @@ type span struct {
 func (e *Engine) reserve() (preempted int) {
 	for i := 0; i < len(e.spans); i++ {
 		s := e.spans[i].s
-		for s.kv.Grow(e.spans[i].n) != nil {
+		for s.kv.Grow(e.spans[i].n+len(e.spans[i].draft)) != nil {
+			if len(e.spans[i].draft) > 0 { // nobody loses blocks to a guess
+				e.spans[i].draft = nil
+				continue
+			}
 			if e.evict() {
 				continue
 			}
@@ -296,17 +312,20 @@ func (e *Engine) assemble(st *StepStats) (part parts) {
 		if s.timing.Started.IsZero() {
 			s.timing.Started = e.opt.Now()
 		}
-		p.out, p.row = s.rows(p.n), st.Rows
-		e.batch.Add(s.kv, s.have, p.out, s.tokens[s.have:s.have+p.n]...)
+		p.out, p.row = s.rows(p.n)+len(p.draft), st.Rows
+		e.tokens = append(append(e.tokens[:0], s.tokens[s.have:s.have+p.n]...), p.draft...)
+		e.batch.Add(s.kv, s.have, p.out, e.tokens...)
+		st.Drafted += len(p.draft)
 		prompt := s.prompt
 		s.mu.Unlock()
 		switch {
 		case s.background:
-			part.work[workBackground] += p.n
+			part.work[workBackground] += p.n + len(p.draft)
 		case s.left() > 1:
 			part.work[workPrompts] += p.n
 		default:
 			part.streams++
+			part.guesses += len(p.draft)
 		}
 		if s.left() == 1 && s.have >= prompt {
 			st.Decode++

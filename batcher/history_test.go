@@ -45,7 +45,17 @@ func play(t *testing.T, steps int, next func(n int) int) (stats Stats, done [4]i
 		opt := DefaultOptions()
 		opt.Sequences, opt.Queue, opt.Context, opt.Unread = 24, 6, 60, 1+next(6)
 		opt.StepTokens, opt.StepRows = Tile*(1+next(3)), 4+next(8)
+		opt.Speculation = []Speculation{SpeculateOff, "1", "4", "15"}[next(4)]
 		m := &toy.Model{Vocab: 40}
+		switch next(3) {
+		case 0:
+			opt.Drafter = func() Drafter { return wild(next) }
+		case 1:
+			opt.Drafter = func() Drafter { return oracle{m} }
+		}
+		if next(2) == 0 {
+			m.Logits = looping
+		}
 		blockLen := 1 + next(9)
 		h := &history{t: t, m: m, e: New(m, m.NewCache(20+next(40), blockLen), opt), next: next}
 		for range steps {
@@ -325,6 +335,8 @@ func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
 		}
 		sum.Preemptions += st.Preemptions
 		sum.Evictions += st.Evictions
+		sum.DraftTokens += st.DraftTokens
+		sum.DraftAccepted += st.DraftAccepted
 		sum.PrefixHits += st.PrefixHits
 		sum.SparedTokens += st.SparedTokens
 		sum.GeneratedTokens += st.GeneratedTokens
@@ -332,7 +344,8 @@ func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
 	if slices.Min(ended[:]) < 100 {
 		t.Errorf("operations completed (generate, fork, logits, scores): %v", ended)
 	}
-	if sum.Preemptions < 15 || sum.Evictions < 50 || sum.PrefixHits < 50 || sum.SparedTokens < 250 || sum.GeneratedTokens < 5000 {
+	if sum.Preemptions < 15 || sum.Evictions < 50 || sum.PrefixHits < 50 || sum.SparedTokens < 250 || sum.GeneratedTokens < 5000 ||
+		sum.DraftAccepted < 500 || sum.DraftTokens-sum.DraftAccepted < 500 {
 		t.Errorf("the histories reach too little: %+v", sum)
 	}
 }

@@ -24,6 +24,7 @@ type task struct {
 	begun   bool
 	tried   int // Engine.freed when there were too few blocks to admit it
 	twinship
+	guesses
 }
 
 // list says which list a sequence is in.

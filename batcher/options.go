@@ -29,6 +29,10 @@ type Options struct {
 	PromptStretch float64 `koanf:"prompt_stretch"`
 	SearchStretch float64 `koanf:"search_stretch"`
 
+	Speculation Speculation `koanf:"speculation"`
+
+	Drafter func() Drafter `json:"-" koanf:"-"` // guesses for a sequence; nil: NewLookup
+
 	Turns  *Turns           `json:"-" koanf:"-"` // shared by the engines on one machine; nil: there is no other
 	Pool   *kernels.Pool    `json:"-" koanf:"-"` // samples the rows of a step in parallel; nil: one after the other
 	Now    func() time.Time `json:"-" koanf:"-"` // clock; nil: time.Now
@@ -39,7 +43,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64,
-		PromptStretch: 1.5, SearchStretch: 1.75,
+		PromptStretch: 1.5, SearchStretch: 1.75, Speculation: SpeculateAuto,
 	}
 }
 
@@ -59,6 +63,9 @@ func (o *Options) Validate() error {
 	least("unread", o.Unread, 1)
 	if o.StepTime < 0 {
 		faults = append(faults, fmt.Errorf("batcher: step_time = %v, want at least 0", o.StepTime))
+	}
+	if _, _, err := o.Speculation.limit(); err != nil {
+		faults = append(faults, err)
 	}
 	for name, v := range map[string]float64{"prompt_stretch": o.PromptStretch, "search_stretch": o.SearchStretch} {
 		if v != 0 && !(v > 1 && v < math.Inf(1)) { // NaN is a fault too

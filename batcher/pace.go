@@ -99,3 +99,20 @@ func (p *pace) time(n int) float64 {
 	a, b := &p.knots[lo], &p.knots[hi]
 	return a.time + (b.time-a.time)*(float64(n)-at(lo))/(at(hi)-at(lo))
 }
+
+// hoped is time, but for a size of which too little is known that of the one
+// before it, as if further tokens were free: whoever tries it finds out, and
+// may then try the next.
+func (p *pace) hoped(n int) float64 {
+	i, far := place(n)
+	if far > 0.5 {
+		i++
+	}
+	if i == 0 || p.knots[i].seen >= tried || p.knots[i-1].seen < tried {
+		return p.time(n)
+	}
+	return min(p.time(n), p.knots[i-1].time)
+}
+
+// tried is how many steps make a size known: the first may have met cold caches.
+const tried = 2

@@ -23,6 +23,8 @@ type Stats struct {
 	Evictions       int64 // idle sequences that lost their blocks
 	BatchTokens     int64 // tokens of all steps
 	SparedTokens    int64 // not computed, because an equal sequence was
+	DraftTokens     int64 // guesses computed
+	DraftAccepted   int64 // of them right
 	BatchLanes      int64 // lanes of the tiles they filled: BatchTokens/BatchLanes is the fill ratio
 	StepTime        time.Duration
 }
@@ -37,6 +39,8 @@ type StepStats struct {
 	Rows      int // rows of logits
 	Sampled   int // tokens delivered
 	Spared    int // tokens of sequences that equal one in the batch, and share its results
+	Drafted   int // guessed tokens in the batch
+	Accepted  int // of them right
 	Preempted int // sequences that lost their blocks to this step
 	Budget    int // lanes that the step was allowed
 	Duration  time.Duration
@@ -72,6 +76,8 @@ func (e *Engine) publish(st *StepStats) {
 		c.Steps++
 		c.BatchTokens += int64(st.Tokens)
 		c.SparedTokens += int64(st.Spared)
+		c.DraftTokens += int64(st.Drafted)
+		c.DraftAccepted += int64(st.Accepted)
 		c.BatchLanes += int64(st.Lanes)
 		c.StepTime += st.Duration
 	}

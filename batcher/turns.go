@@ -48,6 +48,7 @@ func (d demands) of(k work) int {
 // parts are the tokens of a step.
 type parts struct {
 	streams int
+	guesses int // of streams
 	work    [works]int
 }
 
@@ -132,7 +133,7 @@ func (e *Engine) account(part parts, st *StepStats) {
 	}
 	m.need = e.sched.need
 	// What the others were let in beside, and would have taken without them.
-	first := part.streams
+	first := part.streams + part.guesses
 	if first == 0 && !m.guests() {
 		first = part.work[workPrompts]
 	}
@@ -149,7 +150,7 @@ func (e *Engine) account(part parts, st *StepStats) {
 	switch {
 	case part.streams > 0:
 		heldUp := 0.0 // what the step took longer though it was alone
-		if part.streams == st.Tokens {
+		if first == st.Tokens {
 			heldUp = max(0, st.Duration.Seconds()-alone)
 		}
 		m.earn(alone, heldUp, part.streams, &e.opt)

@@ -78,6 +78,7 @@ func (e *Engine) lighten() {
 	}
 	for _, s := range e.riders {
 		if s.lead.slot >= 0 {
+			e.spans[s.lead.slot].ridden = true
 			s.cut(s.have / e.kv.BlockLen() * e.kv.BlockLen())
 		}
 	}

@@ -175,6 +175,12 @@ var engineMetrics = func() []engineMetric {
 	counter := func(name, help string, of func(*batcher.Stats) int64) engineMetric {
 		return engineMetric{desc(name, help), prometheus.CounterValue, func(st *batcher.Stats) float64 { return float64(of(st)) }}
 	}
+	fate := func(fate string, of func(*batcher.Stats) int64) engineMetric {
+		m := counter("", "", of)
+		m.desc = prometheus.NewDesc("lutra_draft_tokens_total", "Tokens computed before they were known, by what sampling said of them.",
+			[]string{modelLabel}, prometheus.Labels{"fate": fate})
+		return m
+	}
 	running := func(st *batcher.Stats) float64 { return float64(st.Running) }
 	waiting := func(st *batcher.Stats) float64 { return float64(st.Waiting) }
 	usage := func(st *batcher.Stats) float64 {
@@ -199,6 +205,8 @@ var engineMetrics = func() []engineMetric {
 		counter("lutra_engine_steps_total", "Engine steps.", func(st *batcher.Stats) int64 { return st.Steps }),
 		counter("lutra_engine_tokens_total", "Tokens of all engine steps.", func(st *batcher.Stats) int64 { return st.BatchTokens }),
 		counter("lutra_engine_lanes_total", "Tile lanes of all engine steps, whether they carried a token or not.", func(st *batcher.Stats) int64 { return st.BatchLanes }),
+		fate("accepted", func(st *batcher.Stats) int64 { return st.DraftAccepted }),
+		fate("rejected", func(st *batcher.Stats) int64 { return st.DraftTokens - st.DraftAccepted }),
 		counter("lutra_engine_spared_tokens_total", "Tokens not computed because an equal sequence was.", func(st *batcher.Stats) int64 { return st.SparedTokens }),
 	}
 }()

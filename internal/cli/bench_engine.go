@@ -24,12 +24,17 @@ type engineResult struct {
 }
 
 // engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens)
-// or par<N> (decode 64 tokens in each of N sequences at once).
+// sp<N> (with speculation), cp<N> (of a text that repeats itself) or par<N> (decode 64 tokens in each of N sequences at once).
 type engineTest struct {
 	name   string
 	prompt int // tokens a prompt
 	decode int // tokens to generate a sequence
 	width  int // sequences at once
+	// guess lets the engine speculate. The others measure what a token costs,
+	// whatever the model says.
+	guess bool
+	// repeat makes the model say one token only, which is guessed easily.
+	repeat bool
 }
 
 const parallelDecode = 64 // unless --par-tokens says otherwise
@@ -55,17 +60,21 @@ func parseEngineTest(name string, parallel int) (engineTest, error) {
 	kind := strings.TrimRight(name, "0123456789")
 	n, err := strconv.Atoi(name[len(kind):])
 	if err != nil || n < 1 || n > 1<<16 {
-		return engineTest{}, usagef("--tests: %q is none of pp<N>, tg<N>, par<N>", name)
+		return engineTest{}, usagef("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, par<N>", name)
 	}
 	switch kind {
 	case "pp":
-		return engineTest{name, n, 0, 1}, nil
+		return engineTest{name: name, prompt: n, width: 1}, nil
 	case "tg":
-		return engineTest{name, 1, n, 1}, nil
+		return engineTest{name: name, prompt: 1, decode: n, width: 1}, nil
+	case "sp":
+		return engineTest{name: name, prompt: 1, decode: n, width: 1, guess: true}, nil
+	case "cp":
+		return engineTest{name: name, prompt: 1, decode: n, width: 1, guess: true, repeat: true}, nil
 	case "par":
-		return engineTest{name, 1, parallel, n}, nil
+		return engineTest{name: name, prompt: 1, decode: parallel, width: n}, nil
 	}
-	return engineTest{}, usagef("--tests: %q is none of pp<N>, tg<N>, par<N>", name)
+	return engineTest{}, usagef("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, par<N>", name)
 }
 
 type engineBench struct {
@@ -86,8 +95,8 @@ func newBenchEngine() *cobra.Command {
 		Use:   "engine",
 		Short: "Measure prefill and decode through the whole engine",
 		Long: `Like llama-bench, with scheduling and sampling included: pp512 computes a prompt of
-512 tokens, tg64 decodes 64 tokens, par8 decodes 64 tokens in each of 8 sequences
-at once. --shape builds a model of random ternary weights; speed does not depend
+512 tokens, tg64 decodes 64 tokens, sp64 does so with speculation, cp64 too, of a
+text that repeats itself, par8 decodes 64 tokens in each of 8 sequences at once. --shape builds a model of random ternary weights; speed does not depend
 on their values.
 
 --compare runs another engine's command after each round of ours and prints the

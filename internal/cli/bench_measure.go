@@ -103,6 +103,9 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 	opt := batcher.DefaultOptions()
 	opt.Pool, opt.Queue, opt.Sequences = r.pool, max(opt.Queue, t.width), max(opt.Sequences, t.width)
 	opt.OnStep = r.onStep
+	if !t.guess {
+		opt.Speculation = batcher.SpeculateOff
+	}
 	engine := batcher.New(r.bundle.Model, kv, opt)
 	ctx, cancel := context.WithCancel(ctx)
 	ran := make(chan error, 1)
@@ -157,8 +160,12 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab i
 				_, err := s.Logits(ctx, 0)
 				return err
 			}
+			p := batcher.Params{MaxTokens: t.decode, IgnoreEOS: true}
+			if t.repeat {
+				p.LogitBias = map[int32]float32{prompts[i][0]: 1e6}
+			}
 			n := 0
-			for _, err := range s.Generate(ctx, batcher.Params{MaxTokens: t.decode, IgnoreEOS: true}) {
+			for _, err := range s.Generate(ctx, p) {
 				if err != nil {
 					return err
 				}

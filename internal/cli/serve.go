@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server"
 )
 
@@ -21,15 +22,16 @@ type modelFlags struct {
 
 // configKeys maps flags to the keys of config.yaml that they override.
 var configKeys = map[string]string{
-	"addr":     "server.addr",
-	"api-key":  "server.api_keys",
-	"threads":  "threads",
-	"kv-type":  "kv.type",
-	"kv-mem":   "kv.memory",
-	"log":      "log.level",
-	"strict":   "server.strict",
-	"tls-cert": "server.tls_cert",
-	"tls-key":  "server.tls_key",
+	"addr":        "server.addr",
+	"api-key":     "server.api_keys",
+	"threads":     "threads",
+	"kv-type":     "kv.type",
+	"kv-mem":      "kv.memory",
+	"log":         "log.level",
+	"speculation": "engine.speculation",
+	"strict":      "server.strict",
+	"tls-cert":    "server.tls_cert",
+	"tls-key":     "server.tls_key",
 }
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
@@ -37,6 +39,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&m.models, "model", nil, "GGUF `[NAME=]FILE` or an embedded model's name; may be repeated")
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
+	f.String("speculation", string(batcher.SpeculateAuto), "tokens to compute before they are known: auto, off or a number")
 	f.String("kv-mem", "auto", "KV cache memory a model, such as 2GiB")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }
