@@ -183,7 +183,7 @@ func localAnswerer(strategy tts.Strategy, o *askOptions) answerer {
 
 func remoteAnswerer(o *askOptions) answerer {
 	cfg := openai.DefaultConfig(o.key)
-	cfg.BaseURL = strings.TrimSuffix(o.url, "/")
+	cfg.BaseURL = apiBase(o.url)
 	if o.scaling != "" {
 		cfg.HTTPClient = scaled{o.scaling}
 	}

@@ -111,7 +111,7 @@ type percentiles struct {
 // requests are counted, not fatal; an error means that none succeeded.
 func loadTest(ctx context.Context, o loadOptions, errOut io.Writer) (loadReport, error) {
 	cfg := openai.DefaultConfig(o.key)
-	cfg.BaseURL = strings.TrimSuffix(o.url, "/")
+	cfg.BaseURL = apiBase(o.url)
 	client := openai.NewClientWithConfig(cfg)
 
 	samples := make([]sample, o.requests)

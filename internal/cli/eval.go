@@ -136,7 +136,7 @@ func (e *evaluation) remote(cmd *cobra.Command, names []string) error {
 		names = []string{"default"}
 	}
 	var err error
-	if e.Solve, err = eval.Remote(cmd.Context(), e.url, e.key, e.Asking); err != nil {
+	if e.Solve, err = eval.Remote(cmd.Context(), apiBase(e.url), e.key, e.Asking); err != nil {
 		return err
 	}
 	e.setup.Where = e.url

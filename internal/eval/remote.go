@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sashabaranov/go-openai"
 
@@ -15,13 +14,13 @@ import (
 // appliedHeader is how a lutra server says which search it carried out.
 const appliedHeader = "X-Lutra-Scaling-Applied"
 
-// Remote solves with an OpenAI-compatible server. A lutra server is told the
+// Remote solves with the OpenAI-compatible server at base url, as in http://host/v1. A lutra server is told the
 // plan in the request's metadata and searches itself. Any other is asked for n
 // choices, among which this program votes: that is all of self-consistency,
 // and other methods are refused.
 func Remote(ctx context.Context, url, apiKey string, a Asking) (Solve, error) {
 	cfg := openai.DefaultConfig(apiKey)
-	cfg.BaseURL = strings.TrimSuffix(url, "/")
+	cfg.BaseURL = url
 	r := remote{client: openai.NewClientWithConfig(cfg), Asking: a}
 	list, err := r.client.ListModels(ctx)
 	if err != nil {
