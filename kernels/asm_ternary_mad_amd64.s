@@ -104,14 +104,16 @@ chunk:
 	CMPQ    R9, R10
 	CMOVQLT R9, R10
 	SUBQ    R10, R9
-	VPXOR   Y1, Y1, Y1
-	VPXOR   Y2, Y2, Y2
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	VPXOR   Y8, Y8, Y8
+
+	// These rows of the blocks, asking for them in the next blocks
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
 
 loop:
 	VPBROADCASTD (R8), Y9
@@ -316,7 +318,7 @@ loop:
 	RET
 
 // func mad4x2AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x2AVX2(SB), NOSPLIT, $0-80
 	// mad4x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
@@ -362,6 +364,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -369,6 +372,7 @@ group:
 	MOVQ  R11, R8
 
 loop:
+	PREFETCHT0   4096(AX)
 	VMOVDQU      (AX), Y5
 	VMOVDQU      32(AX), Y7
 	VPAND        Y0, Y5, Y6
@@ -542,7 +546,7 @@ loop:
 	RET
 
 // func mad4x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x3AVX2(SB), NOSPLIT, $0-80
 	// mad4x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
@@ -597,6 +601,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -606,6 +611,7 @@ group:
 	MOVQ  R11, R8
 
 loop:
+	PREFETCHT0   4096(AX)
 	VMOVDQU      (AX), Y7
 	VMOVDQU      32(AX), Y9
 	VPAND        Y0, Y7, Y8
@@ -839,7 +845,7 @@ loop:
 	RET
 
 // func mad4x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x4AVX2(SB), NOSPLIT, $0-80
 	// mad4x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
@@ -903,6 +909,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -914,6 +921,7 @@ group:
 	MOVQ  R11, R8
 
 loop:
+	PREFETCHT0   4096(AX)
 	VMOVDQU      (AX), Y9
 	VMOVDQU      32(AX), Y11
 	VPAND        Y0, Y9, Y10
@@ -1207,7 +1215,7 @@ loop:
 	RET
 
 // func mad4x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x5AVX2(SB), NOSPLIT, $0-80
 	// mad4x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
@@ -1279,6 +1287,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -1292,6 +1301,7 @@ group:
 	MOVQ  R11, R8
 
 loop:
+	PREFETCHT0   4096(AX)
 	VMOVDQU      (AX), Y10
 	VMOVDQU      32(AX), Y12
 	VPAND        crumb0<>+0(SB), Y10, Y11
@@ -1645,7 +1655,7 @@ loop:
 	RET
 
 // func mad4x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x6AVX2(SB), NOSPLIT, $0-80
 	// mad4x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
@@ -1727,6 +1737,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -1736,6 +1747,7 @@ group:
 	MOVQ  R11, R8
 
 loop:
+	PREFETCHT0   4096(AX)
 	VMOVDQU      (AX), Y7
 	VPAND        Y0, Y7, Y8
 	VPBROADCASTD (R9), Y9
@@ -2075,7 +2087,7 @@ loop:
 	RET
 
 // func mad4x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x7AVX2(SB), NOSPLIT, $0-80
 	// mad4x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
@@ -2166,6 +2178,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -2176,6 +2189,7 @@ group:
 	MOVQ  R11, R8
 
 loop:
+	PREFETCHT0   4096(AX)
 	VMOVDQU      (AX), Y8
 	VPAND        Y0, Y8, Y9
 	VPBROADCASTD (R9), Y10
@@ -2564,7 +2578,7 @@ loop:
 	RET
 
 // func mad4x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad4x8AVX2(SB), NOSPLIT, $0-80
 	// mad4x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
@@ -2664,6 +2678,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -2675,6 +2690,7 @@ group:
 	MOVQ  R11, R8
 
 loop:
+	PREFETCHT0   4096(AX)
 	VMOVDQU      (AX), Y9
 	VPAND        Y0, Y9, Y10
 	VPBROADCASTD (R9), Y11
@@ -3148,14 +3164,16 @@ chunk:
 	CMPQ    R9, R10
 	CMOVQLT R9, R10
 	SUBQ    R10, R9
-	VPXOR   Y4, Y4, Y4
-	VPXOR   Y5, Y5, Y5
-	VPXOR   Y6, Y6, Y6
-	VPXOR   Y7, Y7, Y7
-	VPXOR   Y8, Y8, Y8
-	VPXOR   Y9, Y9, Y9
-	VPXOR   Y10, Y10, Y10
-	VPXOR   Y11, Y11, Y11
+
+	// These rows of the blocks, asking for them in the next blocks
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
 
 loop:
 	VMOVDQU (AX), Y12
@@ -3540,7 +3558,7 @@ loop:
 	RET
 
 // func mad5x2AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x2AVX2(SB), NOSPLIT, $0-80
 	// mad5x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
@@ -3589,6 +3607,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -3600,7 +3619,9 @@ group:
 	MOVQ  R11, R8
 
 loop:
-	VMOVDQU (AX), Y12
+	PREFETCHT0 3072(AX)
+	PREFETCHT0 3136(AX)
+	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3941,7 +3962,7 @@ loop:
 	RET
 
 // func mad5x3AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x3AVX2(SB), NOSPLIT, $0-80
 	// mad5x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
@@ -4000,6 +4021,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
@@ -4009,7 +4031,8 @@ group:
 	MOVQ  R11, R8
 
 loop:
-	VMOVDQU (AX), Y11
+	PREFETCHT0 3072(AX)
+	VMOVDQU    (AX), Y11
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y11, Y13
@@ -4300,7 +4323,7 @@ loop:
 	RET
 
 // func mad5x4AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x4AVX2(SB), NOSPLIT, $0-80
 	// mad5x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
@@ -4367,6 +4390,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -4378,7 +4402,8 @@ group:
 	MOVQ  R11, R8
 
 loop:
-	VMOVDQU (AX), Y12
+	PREFETCHT0 3072(AX)
+	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -4741,7 +4766,7 @@ loop:
 	RET
 
 // func mad5x5AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x5AVX2(SB), NOSPLIT, $0-80
 	// mad5x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
@@ -4818,6 +4843,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
@@ -4826,7 +4852,8 @@ group:
 	MOVQ  R11, R8
 
 loop:
-	VMOVDQU (AX), Y10
+	PREFETCHT0 3072(AX)
+	VMOVDQU    (AX), Y10
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y10, Y12
@@ -5145,7 +5172,7 @@ loop:
 	RET
 
 // func mad5x6AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x6AVX2(SB), NOSPLIT, $0-80
 	// mad5x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
@@ -5231,6 +5258,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
@@ -5240,7 +5268,8 @@ group:
 	MOVQ  R11, R8
 
 loop:
-	VMOVDQU (AX), Y11
+	PREFETCHT0 3072(AX)
+	VMOVDQU    (AX), Y11
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y11, Y13
@@ -5611,7 +5640,7 @@ loop:
 	RET
 
 // func mad5x7AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x7AVX2(SB), NOSPLIT, $0-80
 	// mad5x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
@@ -5706,6 +5735,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
@@ -5716,7 +5746,8 @@ group:
 	MOVQ  R11, R8
 
 loop:
-	VMOVDQU (AX), Y12
+	PREFETCHT0 3072(AX)
+	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -6139,7 +6170,7 @@ loop:
 	RET
 
 // func mad5x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2, CMOV, MMX+
 TEXT ·mad5x8AVX2(SB), NOSPLIT, $0-80
 	// mad5x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
@@ -6242,6 +6273,7 @@ chunk:
 	MOVQ    DI, R13
 
 group:
+	// These rows of the blocks, asking for them in the next blocks
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -6253,7 +6285,8 @@ group:
 	MOVQ  R11, R8
 
 loop:
-	VMOVDQU (AX), Y12
+	PREFETCHT0 3072(AX)
+	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
