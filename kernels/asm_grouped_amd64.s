@@ -413,7 +413,7 @@ loop:
 	RET
 
 // func groupedQ4AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4AVX512x4x1(SB), NOSPLIT, $0-64
 	// groupedQ4AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -433,10 +433,6 @@ TEXT ·groupedQ4AVX512x4x1(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R8
 
 loop:
-	PREFETCHT0       1536(AX)
-	PREFETCHT0       1600(AX)
-	PREFETCHT0       1664(AX)
-	PREFETCHT0       1728(AX)
 	VPBROADCASTD     44(SI), Z5
 	VMOVDQU64        (AX), Z6
 	VPANDD           Z4, Z6, Z7
@@ -466,10 +462,6 @@ loop:
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
 	VFMADD231PS.BCST 32(SI), Z5, Z0
-	PREFETCHT0       1536(AX)(DX*1)
-	PREFETCHT0       1600(AX)(DX*1)
-	PREFETCHT0       1664(AX)(DX*1)
-	PREFETCHT0       1728(AX)(DX*1)
 	VPBROADCASTD     44(SI), Z5
 	VMOVDQU64        (AX)(DX*1), Z6
 	VPANDD           Z4, Z6, Z7
@@ -499,10 +491,6 @@ loop:
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
 	VFMADD231PS.BCST 32(SI), Z5, Z1
-	PREFETCHT0       1536(AX)(DX*2)
-	PREFETCHT0       1600(AX)(DX*2)
-	PREFETCHT0       1664(AX)(DX*2)
-	PREFETCHT0       1728(AX)(DX*2)
 	VPBROADCASTD     44(SI), Z5
 	VMOVDQU64        (AX)(DX*2), Z6
 	VPANDD           Z4, Z6, Z7
@@ -532,10 +520,6 @@ loop:
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
 	VFMADD231PS.BCST 32(SI), Z5, Z2
-	PREFETCHT0       1536(AX)(BX*1)
-	PREFETCHT0       1600(AX)(BX*1)
-	PREFETCHT0       1664(AX)(BX*1)
-	PREFETCHT0       1728(AX)(BX*1)
 	VPBROADCASTD     44(SI), Z5
 	VMOVDQU64        (AX)(BX*1), Z6
 	VPANDD           Z4, Z6, Z7
@@ -578,7 +562,7 @@ loop:
 	RET
 
 // func groupedQ4AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x1x1(SB), NOSPLIT, $0-64
 	// groupedQ4AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -597,6 +581,11 @@ TEXT ·groupedQ4AVX2x1x1(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), SI
 
 loop:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(DX), Y4
 	VPBROADCASTD 40(DX), Y5
@@ -694,7 +683,7 @@ loop:
 	RET
 
 // func groupedQ4AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x1x2(SB), NOSPLIT, $0-64
 	// groupedQ4AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -718,6 +707,11 @@ TEXT ·groupedQ4AVX2x1x2(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R8
 
 loop:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(DX), Y6
 	VPBROADCASTD 40(DX), Y7
@@ -868,7 +862,7 @@ loop:
 	RET
 
 // func groupedQ4AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x1x3(SB), NOSPLIT, $0-64
 	// groupedQ4AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -888,6 +882,11 @@ TEXT ·groupedQ4AVX2x1x3(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R8
 
 loop:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(DX), Y2
 	VPBROADCASTD 40(DX), Y3
@@ -1091,7 +1090,7 @@ loop:
 	RET
 
 // func groupedQ4AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x1x4(SB), NOSPLIT, $0-64
 	// groupedQ4AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -1115,6 +1114,11 @@ TEXT ·groupedQ4AVX2x1x4(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R10
 
 loop:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(DX), Y2
 	VPBROADCASTD 40(DX), Y3
@@ -3746,7 +3750,7 @@ group:
 	RET
 
 // func groupedQ4MAVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ4MAVX512x4x1(SB), NOSPLIT, $0-64
 	// groupedQ4MAVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -3771,10 +3775,6 @@ loop:
 	MOVQ $0x00000008, R10
 
 group:
-	PREFETCHT0        1536(AX)
-	PREFETCHT0        1600(AX)
-	PREFETCHT0        1664(AX)
-	PREFETCHT0        1728(AX)
 	VPXORD            Z5, Z5, Z5
 	VMOVDQU64         (AX), Z6
 	VPANDD            Z4, Z6, Z7
@@ -3811,10 +3811,6 @@ group:
 	VMULPS            Z6, Z5, Z5
 	VFNMADD231PS.BCST 36(SI), Z7, Z5
 	VFMADD231PS.BCST  32(SI), Z5, Z0
-	PREFETCHT0        1536(AX)(DX*1)
-	PREFETCHT0        1600(AX)(DX*1)
-	PREFETCHT0        1664(AX)(DX*1)
-	PREFETCHT0        1728(AX)(DX*1)
 	VPXORD            Z8, Z8, Z8
 	VMOVDQU64         (AX)(DX*1), Z6
 	VPANDD            Z4, Z6, Z7
@@ -3851,10 +3847,6 @@ group:
 	VMULPS            Z6, Z8, Z8
 	VFNMADD231PS.BCST 36(SI), Z7, Z8
 	VFMADD231PS.BCST  32(SI), Z8, Z1
-	PREFETCHT0        1536(AX)(DX*2)
-	PREFETCHT0        1600(AX)(DX*2)
-	PREFETCHT0        1664(AX)(DX*2)
-	PREFETCHT0        1728(AX)(DX*2)
 	VPXORD            Z9, Z9, Z9
 	VMOVDQU64         (AX)(DX*2), Z6
 	VPANDD            Z4, Z6, Z7
@@ -3891,10 +3883,6 @@ group:
 	VMULPS            Z6, Z9, Z9
 	VFNMADD231PS.BCST 36(SI), Z7, Z9
 	VFMADD231PS.BCST  32(SI), Z9, Z2
-	PREFETCHT0        1536(AX)(BX*1)
-	PREFETCHT0        1600(AX)(BX*1)
-	PREFETCHT0        1664(AX)(BX*1)
-	PREFETCHT0        1728(AX)(BX*1)
 	VPXORD            Z10, Z10, Z10
 	VMOVDQU64         (AX)(BX*1), Z6
 	VPANDD            Z4, Z6, Z7
@@ -3947,7 +3935,7 @@ group:
 	RET
 
 // func groupedQ4MAVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x1x1(SB), NOSPLIT, $0-64
 	// groupedQ4MAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -3968,6 +3956,10 @@ loop:
 	MOVQ $0x00000008, R8
 
 group:
+	PREFETCHT0   4096(AX)
+	PREFETCHT0   4160(AX)
+	PREFETCHT0   4224(AX)
+	PREFETCHT0   4288(AX)
 	VPAND        (AX), Y2, Y3
 	VPAND        32(AX), Y2, Y4
 	VPBROADCASTD (DX), Y5
@@ -4078,7 +4070,7 @@ group:
 	RET
 
 // func groupedQ4MAVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x1x2(SB), NOSPLIT, $0-64
 	// groupedQ4MAVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -4104,6 +4096,10 @@ loop:
 	MOVQ $0x00000008, R10
 
 group:
+	PREFETCHT0   4096(AX)
+	PREFETCHT0   4160(AX)
+	PREFETCHT0   4224(AX)
+	PREFETCHT0   4288(AX)
 	VPAND        (AX), Y4, Y7
 	VPAND        32(AX), Y4, Y8
 	VPBROADCASTD (DX), Y6
@@ -4266,7 +4262,7 @@ group:
 	RET
 
 // func groupedQ4MAVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x1x3(SB), NOSPLIT, $0-64
 	// groupedQ4MAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -4288,6 +4284,10 @@ loop:
 	MOVQ $0x00000008, R10
 
 group:
+	PREFETCHT0   4096(AX)
+	PREFETCHT0   4160(AX)
+	PREFETCHT0   4224(AX)
+	PREFETCHT0   4288(AX)
 	VPAND        (AX), Y0, Y5
 	VPAND        32(AX), Y0, Y6
 	VPBROADCASTD (DX), Y2
@@ -4502,7 +4502,7 @@ group:
 	RET
 
 // func groupedQ4MAVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x1x4(SB), NOSPLIT, $0-64
 	// groupedQ4MAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -4528,6 +4528,10 @@ loop:
 	MOVQ $0x00000008, R12
 
 group:
+	PREFETCHT0   4096(AX)
+	PREFETCHT0   4160(AX)
+	PREFETCHT0   4224(AX)
+	PREFETCHT0   4288(AX)
 	VPAND        (AX), Y0, Y7
 	VPAND        32(AX), Y0, Y8
 	VPBROADCASTD (DX), Y2
@@ -7802,7 +7806,7 @@ group:
 	RET
 
 // func groupedQ6AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
 TEXT ·groupedQ6AVX512x4x1(SB), NOSPLIT, $0-64
 	// groupedQ6AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -7830,12 +7834,6 @@ loop:
 	MOVQ $0x00000008, R10
 
 group:
-	PREFETCHT0       1536(AX)
-	PREFETCHT0       1600(AX)
-	PREFETCHT0       1664(AX)
-	PREFETCHT0       1728(AX)
-	PREFETCHT0       1792(AX)
-	PREFETCHT0       1856(AX)
 	VPBROADCASTD     56(SI), Z6
 	VMOVDQU64        (AX), Z7
 	VPANDD           Z4, Z7, Z7
@@ -7905,12 +7903,6 @@ group:
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z6, Z7, Z7
 	VFMADD231PS.BCST 32(SI), Z7, Z0
-	PREFETCHT0       1536(AX)(DX*1)
-	PREFETCHT0       1600(AX)(DX*1)
-	PREFETCHT0       1664(AX)(DX*1)
-	PREFETCHT0       1728(AX)(DX*1)
-	PREFETCHT0       1792(AX)(DX*1)
-	PREFETCHT0       1856(AX)(DX*1)
 	VPBROADCASTD     56(SI), Z6
 	VMOVDQU64        (AX)(DX*1), Z7
 	VPANDD           Z4, Z7, Z7
@@ -7980,12 +7972,6 @@ group:
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z6, Z7, Z7
 	VFMADD231PS.BCST 32(SI), Z7, Z1
-	PREFETCHT0       1536(AX)(DX*2)
-	PREFETCHT0       1600(AX)(DX*2)
-	PREFETCHT0       1664(AX)(DX*2)
-	PREFETCHT0       1728(AX)(DX*2)
-	PREFETCHT0       1792(AX)(DX*2)
-	PREFETCHT0       1856(AX)(DX*2)
 	VPBROADCASTD     56(SI), Z6
 	VMOVDQU64        (AX)(DX*2), Z7
 	VPANDD           Z4, Z7, Z7
@@ -8055,12 +8041,6 @@ group:
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z6, Z7, Z7
 	VFMADD231PS.BCST 32(SI), Z7, Z2
-	PREFETCHT0       1536(AX)(BX*1)
-	PREFETCHT0       1600(AX)(BX*1)
-	PREFETCHT0       1664(AX)(BX*1)
-	PREFETCHT0       1728(AX)(BX*1)
-	PREFETCHT0       1792(AX)(BX*1)
-	PREFETCHT0       1856(AX)(BX*1)
 	VPBROADCASTD     56(SI), Z6
 	VMOVDQU64        (AX)(BX*1), Z7
 	VPANDD           Z4, Z7, Z7
@@ -8146,7 +8126,7 @@ group:
 	RET
 
 // func groupedQ6AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x1x1(SB), NOSPLIT, $64-64
 	// groupedQ6AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -8170,6 +8150,13 @@ loop:
 	MOVQ $0x00000008, R8
 
 group:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+	PREFETCHT0 4352(AX)
+	PREFETCHT0 4416(AX)
+
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(DX), Y4
 	VPBROADCASTD 48(DX), Y5
@@ -8348,7 +8335,7 @@ group:
 	RET
 
 // func groupedQ6AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x1x2(SB), NOSPLIT, $128-64
 	// groupedQ6AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -8377,6 +8364,13 @@ loop:
 	MOVQ $0x00000008, R10
 
 group:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+	PREFETCHT0 4352(AX)
+	PREFETCHT0 4416(AX)
+
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(DX), Y6
 	VPBROADCASTD 48(DX), Y7
@@ -8616,7 +8610,7 @@ group:
 	RET
 
 // func groupedQ6AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x1x3(SB), NOSPLIT, $192-64
 	// groupedQ6AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -8641,6 +8635,13 @@ loop:
 	MOVQ $0x00000008, R10
 
 group:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+	PREFETCHT0 4352(AX)
+	PREFETCHT0 4416(AX)
+
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(DX), Y2
 	VPBROADCASTD 48(DX), Y3
@@ -8941,7 +8942,7 @@ group:
 	RET
 
 // func groupedQ6AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x1x4(SB), NOSPLIT, $256-64
 	// groupedQ6AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -8970,6 +8971,13 @@ loop:
 	MOVQ $0x00000008, R12
 
 group:
+	PREFETCHT0 4096(AX)
+	PREFETCHT0 4160(AX)
+	PREFETCHT0 4224(AX)
+	PREFETCHT0 4288(AX)
+	PREFETCHT0 4352(AX)
+	PREFETCHT0 4416(AX)
+
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(DX), Y2
 	VPBROADCASTD 48(DX), Y3
@@ -12869,7 +12877,7 @@ loop:
 	RET
 
 // func groupedQ8AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+// Requires: AVX, AVX512F, AVX512VNNI
 TEXT ·groupedQ8AVX512x4x1(SB), NOSPLIT, $0-64
 	// groupedQ8AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -12889,15 +12897,6 @@ TEXT ·groupedQ8AVX512x4x1(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R8
 
 loop:
-	PREFETCHT0 1536(AX)
-	PREFETCHT0 1600(AX)
-	PREFETCHT0 1664(AX)
-	PREFETCHT0 1728(AX)
-	PREFETCHT0 1792(AX)
-	PREFETCHT0 1856(AX)
-	PREFETCHT0 1920(AX)
-	PREFETCHT0 1984(AX)
-
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(SI), Z5
 	VPSLLD           $0x04, Z5, Z5
@@ -12921,14 +12920,6 @@ loop:
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
 	VFMADD231PS.BCST 32(SI), Z5, Z0
-	PREFETCHT0       1536(AX)(DX*1)
-	PREFETCHT0       1600(AX)(DX*1)
-	PREFETCHT0       1664(AX)(DX*1)
-	PREFETCHT0       1728(AX)(DX*1)
-	PREFETCHT0       1792(AX)(DX*1)
-	PREFETCHT0       1856(AX)(DX*1)
-	PREFETCHT0       1920(AX)(DX*1)
-	PREFETCHT0       1984(AX)(DX*1)
 
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(SI), Z5
@@ -12953,14 +12944,6 @@ loop:
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
 	VFMADD231PS.BCST 32(SI), Z5, Z1
-	PREFETCHT0       1536(AX)(DX*2)
-	PREFETCHT0       1600(AX)(DX*2)
-	PREFETCHT0       1664(AX)(DX*2)
-	PREFETCHT0       1728(AX)(DX*2)
-	PREFETCHT0       1792(AX)(DX*2)
-	PREFETCHT0       1856(AX)(DX*2)
-	PREFETCHT0       1920(AX)(DX*2)
-	PREFETCHT0       1984(AX)(DX*2)
 
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(SI), Z5
@@ -12985,14 +12968,6 @@ loop:
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
 	VFMADD231PS.BCST 32(SI), Z5, Z2
-	PREFETCHT0       1536(AX)(BX*1)
-	PREFETCHT0       1600(AX)(BX*1)
-	PREFETCHT0       1664(AX)(BX*1)
-	PREFETCHT0       1728(AX)(BX*1)
-	PREFETCHT0       1792(AX)(BX*1)
-	PREFETCHT0       1856(AX)(BX*1)
-	PREFETCHT0       1920(AX)(BX*1)
-	PREFETCHT0       1984(AX)(BX*1)
 
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(SI), Z5
@@ -13030,7 +13005,7 @@ loop:
 	RET
 
 // func groupedQ8AVX2x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x1(SB), NOSPLIT, $0-64
 	// groupedQ8AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -13046,6 +13021,14 @@ TEXT ·groupedQ8AVX2x1x1(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), SI
 
 loop:
+	PREFETCHT0   4096(AX)
+	PREFETCHT0   4160(AX)
+	PREFETCHT0   4224(AX)
+	PREFETCHT0   4288(AX)
+	PREFETCHT0   4352(AX)
+	PREFETCHT0   4416(AX)
+	PREFETCHT0   4480(AX)
+	PREFETCHT0   4544(AX)
 	VMOVDQU      (AX), Y3
 	VPABSB       Y3, Y7
 	VMOVDQU      32(AX), Y4
@@ -13168,7 +13151,7 @@ loop:
 	RET
 
 // func groupedQ8AVX2x1x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x2(SB), NOSPLIT, $0-64
 	// groupedQ8AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -13190,6 +13173,14 @@ TEXT ·groupedQ8AVX2x1x2(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R8
 
 loop:
+	PREFETCHT0   4096(AX)
+	PREFETCHT0   4160(AX)
+	PREFETCHT0   4224(AX)
+	PREFETCHT0   4288(AX)
+	PREFETCHT0   4352(AX)
+	PREFETCHT0   4416(AX)
+	PREFETCHT0   4480(AX)
+	PREFETCHT0   4544(AX)
 	VMOVDQU      (AX), Y8
 	VPABSB       Y8, Y12
 	VPCMPGTB     Y8, Y5, Y8
@@ -13439,7 +13430,7 @@ loop:
 	RET
 
 // func groupedQ8AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x3(SB), NOSPLIT, $0-64
 	// groupedQ8AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -13457,6 +13448,14 @@ TEXT ·groupedQ8AVX2x1x3(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R8
 
 loop:
+	PREFETCHT0   4096(AX)
+	PREFETCHT0   4160(AX)
+	PREFETCHT0   4224(AX)
+	PREFETCHT0   4288(AX)
+	PREFETCHT0   4352(AX)
+	PREFETCHT0   4416(AX)
+	PREFETCHT0   4480(AX)
+	PREFETCHT0   4544(AX)
 	VMOVDQU      (AX), Y6
 	VPABSB       Y6, Y10
 	VPCMPGTB     Y6, Y1, Y6
@@ -13801,7 +13800,7 @@ loop:
 	RET
 
 // func groupedQ8AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x1x4(SB), NOSPLIT, $0-64
 	// groupedQ8AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
@@ -13823,6 +13822,14 @@ TEXT ·groupedQ8AVX2x1x4(SB), NOSPLIT, $0-64
 	MOVQ         groups+56(FP), R10
 
 loop:
+	PREFETCHT0   4096(AX)
+	PREFETCHT0   4160(AX)
+	PREFETCHT0   4224(AX)
+	PREFETCHT0   4288(AX)
+	PREFETCHT0   4352(AX)
+	PREFETCHT0   4416(AX)
+	PREFETCHT0   4480(AX)
+	PREFETCHT0   4544(AX)
 	VMOVDQU      (AX), Y8
 	VPABSB       Y8, Y12
 	VPCMPGTB     Y8, Y1, Y8

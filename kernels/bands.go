@@ -12,8 +12,12 @@ import (
 // product needs a horizontal sum. Rows beyond the matrix are zero.
 const bandRows = 16
 
-// maxEdgeTokens bounds the tokens of one call on the last, partial band.
-const maxEdgeTokens = 16
+// tileTokens tokens pass over tileBands bands before their sums are written to
+// the result.
+const (
+	tileTokens = 256
+	tileBands  = 2
+)
 
 // A worker takes partBands bands at a time, or more of a large matrix, so that
 // the start of a stream of weights, when nothing is on its way yet, is rare.
@@ -49,7 +53,7 @@ type bandKernel interface {
 
 // bandScratch is the memory of one worker, shared by all matrices.
 type bandScratch struct {
-	edge  []float32 // a tile [maxEdgeTokens][bandRows]
+	tile  []float32 // sums [tileTokens][tileBands·bandRows]
 	panel []byte    // panelGroups groups unfolded for many tokens
 }
 
@@ -63,7 +67,7 @@ const maxPanelGroup = 1152
 func newBandScratch(workers int) []bandScratch {
 	s := make([]bandScratch, workers)
 	for i := range s {
-		s[i] = bandScratch{aligned[float32](maxEdgeTokens * bandRows), aligned[byte](panelGroups * maxPanelGroup)}
+		s[i] = bandScratch{aligned[float32](tileTokens * tileBands * bandRows), aligned[byte](panelGroups * maxPanelGroup)}
 	}
 	return s
 }
@@ -110,48 +114,47 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 	l.cpu.pool.stopProduct(start, l.w, x)
 }
 
-// Do multiplies one part. Bands go two by two, for kernels that share
-// activations between bands, so that a block of their weights stays in L1
-// while all tokens pass over it; a single token takes the part's bands
-// together, for more independent sums.
+// Do multiplies one part. A single token takes whole bands together, for more
+// independent sums. Otherwise bands go two by two, for kernels that share
+// activations between bands, so that a block of their weights stays in L1 while
+// all tokens pass over it.
 func (m *bandMul) Do(worker, part int) {
 	scratch := &m.cpu.bands[worker]
 	s, end := part*m.part, min((part+1)*m.part, m.w.bands())
-	whole := min(end, m.w.Rows/bandRows)
-	step := 2
 	if m.x.N() == 1 {
-		step = partBands
+		whole := max(s, min(end, m.w.Rows/bandRows))
+		for ; s < whole; s += partBands {
+			m.oneToken(scratch, s, min(partBands, whole-s))
+		}
+		s = whole
 	}
-	for ; s < whole; s += step {
-		m.wholeBands(scratch, s, min(step, whole-s))
-	}
-	if whole < end {
-		m.partialBand(scratch, whole)
+	for ; s < end; s += tileBands {
+		m.manyTokens(scratch, s, min(tileBands, end-s))
 	}
 }
 
-func (m *bandMul) wholeBands(scratch *bandScratch, s, n int) {
-	rows, kb := m.w.Rows, m.kern.kBlock()
-	y := m.y[s*bandRows:]
-	for t := range m.x.N() {
-		clear(y[t*rows : t*rows+n*bandRows])
-	}
+func (m *bandMul) oneToken(scratch *bandScratch, s, n int) {
+	kb, y := m.kern.kBlock(), m.y[s*bandRows:(s+n)*bandRows]
+	clear(y)
 	for k := 0; k < m.w.Cols; k += kb {
-		m.kern.add(scratch, y, rows, s, n, m.x, 0, m.x.N(), k, min(k+kb, m.w.Cols))
+		m.kern.add(scratch, y, 0, s, n, m.x, 0, 1, k, min(k+kb, m.w.Cols))
 	}
 }
 
-// partialBand goes through a tile of its own, for kernels write whole bands.
-func (m *bandMul) partialBand(scratch *bandScratch, s int) {
-	tile, kb, row := scratch.edge, m.kern.kBlock(), s*bandRows
-	for t := 0; t < m.x.N(); t += maxEdgeTokens {
-		tEnd := min(t+maxEdgeTokens, m.x.N())
+// manyTokens goes through a tile: rows of y can be so far apart that they compete
+// for a few sets of the caches, and the last band may have fewer than bandRows.
+func (m *bandMul) manyTokens(scratch *bandScratch, s, n int) {
+	kb, row, ld := m.kern.kBlock(), s*bandRows, n*bandRows
+	rows := min(ld, m.w.Rows-row)
+	for t := 0; t < m.x.N(); t += tileTokens {
+		tEnd := min(t+tileTokens, m.x.N())
+		tile := scratch.tile[:(tEnd-t)*ld]
 		clear(tile)
 		for k := 0; k < m.w.Cols; k += kb {
-			m.kern.add(scratch, tile, bandRows, s, 1, m.x, t, tEnd, k, min(k+kb, m.w.Cols))
+			m.kern.add(scratch, tile, ld, s, n, m.x, t, tEnd, k, min(k+kb, m.w.Cols))
 		}
 		for i := t; i < tEnd; i++ {
-			copy(m.y[i*m.w.Rows+row:(i+1)*m.w.Rows], tile[(i-t)*bandRows:])
+			copy(m.y[i*m.w.Rows+row:][:rows], tile[(i-t)*ld:])
 		}
 	}
 }

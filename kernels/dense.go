@@ -111,11 +111,11 @@ func (d *denseKernel) kBlock() int          { return denseKBlock }
 // addGeneric is add in portable Go. The weights of a few columns are widened
 // once for all tokens.
 func (d *denseKernel) addGeneric(y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
-	const chunk = 32
+	const chunk, most = 32, 16 // columns, tokens
 	var w [chunk][bandRows]float32
 	size := d.w.Packing.denseBytes()
 	for b := range n {
-		var sums [maxEdgeTokens][bandRows]float32
+		var sums [most][bandRows]float32
 		for lo := t; lo < tEnd; lo += len(sums) {
 			hi := min(lo+len(sums), tEnd)
 			clear(sums[:hi-lo])

@@ -14,6 +14,7 @@ import (
 type tile struct {
 	packing
 	bands, tokens   int
+	ahead           int           // bytes by which to prefetch codes; 0: not
 	band            int           // the one being emitted
 	codes, scales   reg.GPVirtual // of the current group; of the current scale unit
 	small           reg.GPVirtual // byte scales of the current group
@@ -57,17 +58,14 @@ func (t *tile) code(disp int) Mem    { return t.at(t.codes, disp) }
 func (t *tile) scaleAt(disp int) Mem { return t.at(t.scales, disp) }
 func (t *tile) smallAt(disp int) Mem { return t.at(t.small, disp) }
 
-// ahead is how far the tiles of several bands prefetch codes, in each.
-const ahead = 1536
-
 // loop runs group over all groups and bands.
 func (t *tile) loop(group func()) {
 	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
 	all := func() {
 		for t.band = range t.bands {
-			if t.bands > 1 {
+			if t.ahead > 0 {
 				for line := 0; line < t.codeBytes; line += 64 {
-					PREFETCHT0(t.code(line + ahead))
+					PREFETCHT0(t.code(line + t.ahead))
 				}
 			}
 			group()
@@ -107,6 +105,7 @@ const vectors = 2
 // are widened one by one.
 func narrow(p packing, bands, tokens int) {
 	t := begin(p, "AVX2", bands, tokens)
+	t.ahead = map[int]int{1: 4096, 4: 1536}[bands] // one stream is read as fast as several
 	var sums [][][]reg.VecVirtual
 	if tokens <= 2 {
 		for b := range bands {
