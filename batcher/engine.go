@@ -224,12 +224,12 @@ func (e *Engine) plan() int {
 			e.wants = append(e.wants, s.want)
 		}
 	}
-	l := limits{tokens: e.opt.StepTokens, rows: e.opt.StepRows, longest: e.opt.StepTime.Seconds(), time: e.pace.time}
+	l := limits{tokens: e.opt.StepTokens, rows: e.opt.StepRows, longest: e.opt.StepTime.Seconds(), time: e.pace.time, hoped: e.pace.hoped}
 	if e.fresh > 0 {
 		e.share.lend(e.pace.time(d.streams+e.fresh) - e.pace.time(d.streams))
 		e.fresh = 0
 	}
-	l.credit, l.guests = e.share.declare(d, &e.opt)
+	l.credit, l.guests, l.brief = e.share.declare(d, &e.opt)
 	if d.streams > 0 && e.counts.Steps%probe == 0 {
 		l.credit = [works]float64{}
 	}

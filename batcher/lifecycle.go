@@ -180,7 +180,7 @@ func (s *Sequence) prefix() []int32 { return s.tokens[:min(s.target, s.outFrom)]
 func (e *Engine) follows(s *Sequence) bool {
 	own, l := s.prefix(), e.kv.BlockLen()
 	for _, a := range e.active {
-		if a.left() < l {
+		if a.left() < l || a.background && !s.background { // which may take its time
 			continue
 		}
 		a.mu.Lock()

@@ -33,8 +33,10 @@ type limits struct {
 	tokens  int                 // whole tiles
 	rows    int                 // at least 4
 	longest float64             // a step with streams, unless it has no more than a tile beside them; 0: any
+	brief   bool                // a step of background work alone is no longer than needed to be efficient
 	time    func(n int) float64 // expected of a step of n tokens; nil: none
 	credit  [works]float64      // what work that delays streams may take of this step
+	hoped   func(n int) float64 // time, or less if it is not known
 	guests  bool                // streams of other engines wait for this one
 }
 
@@ -138,13 +140,16 @@ func (s *scheduler) planBack(wants []want, l limits, n, r int) {
 		room, need = l.room(n, l.credit[workBackground], len(streams)+demand(wants, later))
 		s.need[workBackground] = need
 	}
+	if n == 0 && l.brief {
+		room = min(room, l.efficient())
+	}
 	tokens, rows := room, l.rows-r
 	if len(later) > 0 {
 		tokens, rows = tokens-min(room/2, Tile/2), rows-min(1, rows/2)
 	}
 	sn, sr := s.planStreams(wants, streams, 2, &s.turn[1], tokens, rows)
 	if len(later) > 0 && n == 0 && sn > 0 && !l.guests { // these streams are delayed by what follows
-		room = sn + l.lanes(sn)
+		room = min(room, sn+l.lanes(sn))
 	}
 	pn, _ := s.planPrompts(wants, later, min(room, l.tokens-n)-sn, l.rows-r-sr)
 	s.part[2] = sn + pn
@@ -191,6 +196,21 @@ func (l *limits) lanes(n int) int {
 		return most
 	}
 	return l.within(n, least, most, l.longest)
+}
+
+// efficient is the least number of tiles, in tokens, whose tokens take nearly
+// as little time each as those of any larger step.
+func (l *limits) efficient() int {
+	each := func(n int) float64 { return l.hoped(n) / float64(n) }
+	best := each(Tile)
+	for n := 2 * Tile; n <= l.tokens; n *= 2 {
+		best = min(best, each(n))
+	}
+	n := Tile
+	for n < l.tokens && each(n) > 1.1*best {
+		n *= 2
+	}
+	return min(n, l.tokens)
 }
 
 // within is the largest number of lanes in [lo, hi], or lo, with which a step

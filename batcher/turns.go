@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 )
@@ -23,7 +24,12 @@ type Turns struct {
 
 	mu      sync.Mutex
 	members []*member
+	front   time.Time // when there last was an interactive sequence to compute
 }
+
+// expecting: for so long after an interactive sequence steps without one are
+// kept short, since the next one may arrive during any of them.
+const expecting = time.Second
 
 // NewTurns makes turns for engines to share.
 func NewTurns() *Turns { return &Turns{step: semaphore.NewWeighted(1)} }
@@ -81,10 +87,15 @@ func (m *member) affords(k work) bool {
 }
 
 // declare says what the engine has to do, and returns what credit it has for
-// it and whether streams of other engines run.
-func (m *member) declare(d demands, opt *Options) (credit [works]float64, guests bool) {
+// it, whether streams of other engines run, and whether interactive sequences
+// are to be expected.
+func (m *member) declare(d demands, opt *Options) (credit [works]float64, guests, expected bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	now := opt.Now()
+	if d.streams+d.prompts > 0 {
+		m.front = now
+	}
 	ended := m.demand.streams > 0 && d.streams == 0
 	m.demand = d
 	guests = m.guests()
@@ -109,7 +120,7 @@ func (m *member) declare(d demands, opt *Options) (credit [works]float64, guests
 			credit[k] = math.Inf(1)
 		}
 	}
-	return credit, guests
+	return credit, guests, !m.front.IsZero() && now.Sub(m.front) < expecting
 }
 
 // guests tells whether streams of other engines run. Locked.

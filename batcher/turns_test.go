@@ -265,3 +265,53 @@ func TestSearchesLeavePlacesForOthers(t *testing.T) {
 		t.Errorf("an interactive sequence beside them: %v", err)
 	}
 }
+
+func TestEqualBeginningsOfPromptsThatArriveTogetherAreComputedOnce(t *testing.T) {
+	m := machine()
+	start(t, m, 1024, 16, DefaultOptions(), func(t *testing.T, r rig) {
+		const requests, shared, own = 32, 480, 10
+		var list []*Sequence
+		for i := range requests {
+			prompt := append(counting(shared), slices.Repeat([]int32{int32(i)}, own)...)
+			s := r.open(prompt...)
+			defer s.Close()
+			list = append(list, s)
+		}
+		done := make(chan error)
+		for _, s := range list {
+			go func() { _, err := s.Logits(t.Context()); done <- err }()
+		}
+		for range list {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if got, want := m.Computed(), shared+requests*own; got > want+requests {
+			t.Errorf("%d tokens computed for %d requests, want %d", got, requests, want)
+		}
+	})
+}
+
+func TestAnInteractivePromptDoesNotWaitForASearchThatComputesItsBeginning(t *testing.T) {
+	engines(t, 1, func(t *testing.T, c *tally, e []*Engine) {
+		c.stream(e[0], false, 9) // holds the search up
+		time.Sleep(100 * time.Millisecond)
+		search, err := e[0].OpenBackground(t.Context(), counting(4000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = search.Logits(t.Context()) }()
+		time.Sleep(50 * time.Millisecond)
+		s, err := e[0].Open(t.Context(), counting(64))
+		if err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		if _, err := s.Logits(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begin); took > 60*time.Millisecond {
+			t.Errorf("64 tokens took %v", took)
+		}
+	})
+}
