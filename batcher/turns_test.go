@@ -3,6 +3,7 @@ package batcher
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,8 +24,16 @@ func machine() *toy.Model {
 
 // tally counts the tokens of sequences that are generated until the test's end.
 type tally struct {
-	t      *testing.T
-	counts []int
+	t    *testing.T
+	each []*atomic.Int64
+}
+
+func (c *tally) counts() []int {
+	n := make([]int, len(c.each))
+	for i, e := range c.each {
+		n[i] = int(e.Load())
+	}
+	return n
 }
 
 // stream generates without end in a sequence of its own.
@@ -41,23 +50,24 @@ func (c *tally) stream(e *Engine, background bool, prompt ...int32) {
 }
 
 func (c *tally) follow(s *Sequence) {
-	i := len(c.counts)
-	c.counts = append(c.counts, 0)
+	seed, count := uint64(len(c.each)), new(atomic.Int64)
+	c.each = append(c.each, count)
 	go func() {
-		for range s.Generate(c.t.Context(), Params{Temperature: 1, Seed: uint64(i), IgnoreEOS: true}) {
-			c.counts[i]++
+		for range s.Generate(c.t.Context(), Params{Temperature: 1, Seed: seed, IgnoreEOS: true}) {
+			count.Add(1)
 		}
 	}()
 }
 
 // pace is the time per token of the first n sequences, over so much time.
 func (c *tally) pace(n int, over time.Duration) time.Duration {
-	before := slices.Clone(c.counts)
+	before := c.counts()
 	time.Sleep(over)
 	synctest.Wait()
+	after := c.counts()
 	slowest := time.Duration(0)
 	for i := range n {
-		slowest = max(slowest, over/time.Duration(max(1, c.counts[i]-before[i])))
+		slowest = max(slowest, over/time.Duration(max(1, after[i]-before[i])))
 	}
 	return slowest
 }
@@ -128,7 +138,7 @@ func TestSearchesAtMostDoubleTheTimePerTokenOfStreamsAndAllAdvance(t *testing.T)
 			if ratio := float64(beside) / float64(alone); ratio > 1.9 || ratio < 1.5 {
 				t.Errorf("%d streams: %v a token, alone %v: %.2f times; want at most twice, and not much less", streams, beside, alone, ratio)
 			}
-			for i, n := range c.counts {
+			for i, n := range c.counts() {
 				if n < 4 {
 					t.Errorf("%d streams: sequence %d has %d tokens after 9 s", streams, i, n)
 				}
@@ -154,11 +164,11 @@ func TestALongPromptSlowsStreamsDownByHalfWhicheverEngineComputesIt(t *testing.T
 				if err != nil {
 					t.Fatal(err)
 				}
-				before, begin := slices.Clone(c.counts), time.Now()
+				before, begin := c.counts(), time.Now()
 				if _, err := s.Logits(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				beside := time.Since(begin) / time.Duration(c.counts[0]-before[0])
+				beside := time.Since(begin) / time.Duration(c.counts()[0]-before[0])
 				s.Close()
 				if ratio := float64(beside) / float64(alone); ratio > 1.53 || ratio < 1.3 {
 					t.Errorf("engine %d: %v a token, alone %v: %.2f times; want one and a half", at, beside, alone, ratio)
@@ -177,8 +187,8 @@ func TestManyPromptsAreNotHeldUpByOneStream(t *testing.T) {
 		}
 		time.Sleep(2500 * time.Millisecond) // alone, 6400 tokens take about 1 s
 		synctest.Wait()
-		if n := slices.Min(c.counts); n == 0 {
-			t.Errorf("some have not begun: %v", c.counts)
+		if n := slices.Min(c.counts()); n == 0 {
+			t.Errorf("some have not begun: %v", c.counts())
 		}
 	})
 }
@@ -237,10 +247,10 @@ func TestAnInteractivePromptTakesTheBlocksOfSearches(t *testing.T) {
 		if st := r.Stats(); st.Preemptions == 0 {
 			t.Error("no search was preempted")
 		}
-		before := slices.Clone(c.counts)
+		before := c.counts()
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		for i, n := range c.counts {
+		for i, n := range c.counts() {
 			if n == before[i] && n < 900 {
 				t.Errorf("search %d no longer advances", i)
 			}
