@@ -19,12 +19,13 @@ type attention struct {
 	scratch []attScratch // one a worker
 
 	// The run under way.
-	plan   *attPlan
-	place  []place
-	kv     *KVCache
-	layer  int
-	lens   *lens
-	out, q []float32 // [T][Heads*dim]
+	plan  *attPlan
+	place []place
+	kv    *KVCache
+	layer int
+	lens  *lens
+	out   []float32 // [T][Heads*dim]
+	qkv   []float32 // [T][(Heads+2·KVHeads)*dim], queries first
 }
 
 // attScratch is what one worker needs for one part.
@@ -67,9 +68,10 @@ func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
 	p.make(rows, kv, tile, a.group)
 }
 
-// run sets out[T][Heads*dim] to the attention of the planned rows' queries q
-// over a layer's cache, which must hold the rows' own keys and values already.
-func (a *attention) run(out, q []float32, plan *attPlan, rows []place, kv *KVCache, layer int, l *lens) {
+// run sets out[T][Heads*dim] to the attention of the planned rows' queries,
+// which begin the rows of qkv, over a layer's cache, which must hold the rows'
+// own keys and values already.
+func (a *attention) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVCache, layer int, l *lens) {
 	if n := a.maxTile() * a.group * kv.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
@@ -77,13 +79,13 @@ func (a *attention) run(out, q []float32, plan *attPlan, rows []place, kv *KVCac
 	}
 	meter := a.crew.pool.Meter()
 	start := meter.Start()
-	a.plan, a.place, a.kv, a.layer, a.lens, a.out, a.q = plan, rows, kv, layer, l, out, q
+	a.plan, a.place, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, kv, layer, l, out, qkv
 	a.crew.run(a, len(plan.tiles)*kv.heads)
 	if meter.Enabled() {
 		macs, bytes := a.work()
 		meter.Stop(kernels.KernelAttention, start, a.crew.size(), macs, bytes)
 	}
-	a.plan, a.place, a.kv, a.out, a.q = nil, nil, nil, nil, nil
+	a.plan, a.place, a.kv, a.out, a.qkv = nil, nil, nil, nil, nil
 }
 
 // work is what the run does: multiply-accumulates, and bytes of keys and
@@ -109,7 +111,7 @@ func (a *attention) Do(worker, part int) {
 	s, width := &a.scratch[worker], a.group*a.dim
 	stride, n := width*a.kv.heads, len(rows)*a.group
 	for i := range rows {
-		kernels.Scale(s.q[i*width:(i+1)*width], a.q[(first+i)*stride+head*width:], a.lens.scale)
+		kernels.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.kv.heads*a.dim)+head*width:], a.lens.scale)
 	}
 	clear(s.acc[:n*a.dim])
 	for i := range n {

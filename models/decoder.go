@@ -27,10 +27,12 @@ type decoder struct {
 // layer holds one block's weights. Biases and sub-norms may be nil.
 type layer struct {
 	attnNorm, ffnNorm []float32
-	q, k, v, o        kernels.Linear
+	qkv               stacked
+	o                 kernels.Linear
 	qHeads, kHeads    heads
 	vBias, oBias      []float32
-	gate, up, down    kernels.Linear
+	gateUp            stacked
+	down              kernels.Linear
 	// Norms of what o and down read, and of what they add.
 	attnSubNorm, ffnSubNorm   []float32
 	attnPostNorm, ffnPostNorm []float32
@@ -73,17 +75,11 @@ func newDecoder(l *loader) Model {
 		}
 		if v.fused {
 			qkv, up := name("attn_qkv.weight"), name("ffn_up.weight")
-			y.q = l.part(qkv, q+2*kv, 0, q, c.Hidden)
-			y.k = l.part(qkv, q+2*kv, q, q+kv, c.Hidden)
-			y.v = l.part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden)
-			y.gate = l.part(up, 2*c.FFN, 0, c.FFN, c.Hidden)
-			y.up = l.part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden)
+			y.qkv = l.stack(l.part(qkv, q+2*kv, 0, q, c.Hidden), l.part(qkv, q+2*kv, q, q+kv, c.Hidden), l.part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
+			y.gateUp = l.stack(l.part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
 		} else {
-			y.q = l.matrix(name("attn_q.weight"), q, c.Hidden)
-			y.k = l.matrix(name("attn_k.weight"), kv, c.Hidden)
-			y.v = l.matrix(name("attn_v.weight"), kv, c.Hidden)
-			y.gate = l.matrix(name("ffn_gate.weight"), c.FFN, c.Hidden)
-			y.up = l.matrix(name("ffn_up.weight"), c.FFN, c.Hidden)
+			y.qkv = l.stack(l.packed(name("attn_q.weight"), q, c.Hidden), l.packed(name("attn_k.weight"), kv, c.Hidden), l.packed(name("attn_v.weight"), kv, c.Hidden))
+			y.gateUp = l.stack(l.packed(name("ffn_gate.weight"), c.FFN, c.Hidden), l.packed(name("ffn_up.weight"), c.FFN, c.Hidden))
 		}
 		if v.headNorm {
 			y.qHeads.norm = l.vector(name("attn_q_norm.weight"), c.HeadDim)
@@ -143,19 +139,17 @@ func (m *decoder) stage(s *share, i int) {
 	}
 }
 
-// project makes the layer's queries, keys and values.
+// project makes the layer's queries, keys and values. Of rows that want no
+// logits the last layer needs no more.
 func (m *decoder) project(s *share, layer int) {
 	l, c := &m.layers[layer], &m.cfg
 	s.ops.norm(s.h, s.x, s.rows, l.attnNorm, c.NormEps)
 	s.acts.Set(s.h, s.rows, c.Hidden)
-	l.k.Mul(s.k, &s.acts)
-	l.v.Mul(s.v, &s.acts)
-	s.keep(layer, &l.kHeads, l.vBias)
-	if layer+1 == c.Layers && s.trim() {
-		s.acts.Set(s.h, s.rows, c.Hidden)
+	l.qkv.mul(s.qkv, s)
+	s.ops.keep(s, layer, l)
+	if layer+1 == c.Layers {
+		s.trim()
 	}
-	l.q.Mul(s.q, &s.acts)
-	s.ops.rotate(s.q, s, c.Heads*c.HeadDim, &l.qHeads)
 }
 
 // mix adds the layer's attention and feed-forward to the residual stream.
@@ -170,9 +164,8 @@ func (m *decoder) mix(s *share, layer int) {
 	s.ops.addNorm(s.h, s.x, s.y, s.rows, l.ffnNorm, c.NormEps)
 
 	s.acts.Set(s.h, s.rows, c.Hidden)
-	l.gate.Mul(s.gate, &s.acts)
-	l.up.Mul(s.up, &s.acts)
-	s.ops.gate(m.glu, s.gate, s.up, s.rows, c.FFN)
+	l.gateUp.mul(s.gateUp, s)
+	s.ops.gate(m.glu, s.gate, s.gateUp, s.rows, c.FFN)
 	s.ops.normInto(s.gate, s.rows, l.ffnSubNorm, c.NormEps)
 	s.acts.Set(s.gate, s.rows, c.FFN)
 	l.down.Mul(s.y, &s.acts)

@@ -156,11 +156,16 @@ func (l *loader) floats(name string, optional bool, n int) []float32 {
 // matrix is W[rows][cols], packed and loaded onto the backend, or the CPU
 // where the backend does not run its packing.
 func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
+	return l.load(l.packed(name, rows, cols))
+}
+
+// packed is a stored matrix in its run-time packing, or nil after a failure.
+func (l *loader) packed(name string, rows, cols int) *kernels.Matrix {
 	return l.part(name, rows, 0, rows, cols)
 }
 
-// part is matrix for rows [lo, hi) of a stored matrix of rows.
-func (l *loader) part(name string, rows, lo, hi, cols int) kernels.Linear {
+// part is packed for rows [lo, hi) of a stored matrix of rows.
+func (l *loader) part(name string, rows, lo, hi, cols int) *kernels.Matrix {
 	t := l.tensor(name, false, cols, rows)
 	if t == nil {
 		return nil
@@ -174,18 +179,26 @@ func (l *loader) part(name string, rows, lo, hi, cols int) kernels.Linear {
 		return nil
 	}
 	l.file.Evict() // w owns its memory: the weights are not held twice
+	l.cfg.Params += int64(rows) * int64(cols)
+	l.cfg.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
+	if strings.HasPrefix(name, "blk.") {
+		l.packs[w.Packing.String()] = true
+	}
+	return w
+}
+
+// load makes w, unless it is nil, ready to multiply.
+func (l *loader) load(w *kernels.Matrix) kernels.Linear {
+	if w == nil {
+		return nil
+	}
 	lin, err := l.opt.Backend.Load(w)
 	if errors.Is(err, kernels.ErrUnsupported) {
 		lin, err = l.cpu.Load(w)
 	}
 	if err != nil {
-		l.fail("tensor %s: %w", name, err)
+		l.fail("a matrix of %dx%d: %w", w.Rows, w.Cols, err)
 		return nil
-	}
-	l.cfg.Params += int64(rows) * int64(cols)
-	l.cfg.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
-	if strings.HasPrefix(name, "blk.") {
-		l.packs[w.Packing.String()] = true
 	}
 	return lin
 }

@@ -21,9 +21,9 @@ type rowOps struct {
 	tokens       []int32
 	table        *gguf.Tensor
 	unit         gatedUnit
-	heads        *heads
 	share        *share
 	layer        int
+	weights      *layer
 }
 
 // partElements is about how many elements make a part worth handing over.
@@ -102,12 +102,12 @@ func (o *rowOps) normInto(x []float32, n int, w []float32, eps float32) {
 	}
 }
 
-// gate sets gate to act(gate)·up, both [n][width].
-func (o *rowOps) gate(unit gatedUnit, gate, up []float32, n, width int) {
-	o.dst, o.b, o.width, o.unit = gate, up, width, unit
+// gate sets dst[n][width] to act(gate)·up, with gate and up side by side in gateUp.
+func (o *rowOps) gate(unit gatedUnit, dst, gateUp []float32, n, width int) {
+	o.dst, o.a, o.width, o.unit = dst, gateUp, width, unit
 	o.each(n, width, func(o *rowOps, i int) {
-		g := span(o.dst, i, o.width)
-		o.unit(g, g, span(o.b, i, o.width))
+		both := span(o.a, i, 2*o.width)
+		o.unit(span(o.dst, i, o.width), both[:o.width], both[o.width:])
 	})
 }
 
@@ -122,28 +122,6 @@ func (o *rowOps) relu(x []float32, n, width int) {
 	})
 }
 
-// rotate finishes the queries or keys x[rows][width] of a share.
-func (o *rowOps) rotate(x []float32, s *share, width int, h *heads) {
-	o.dst, o.width, o.heads, o.share = x, width, h, s
-	o.each(s.rows, width, func(o *rowOps, i int) {
-		x, h, s := span(o.dst, i, o.width), o.heads, o.share
-		dim, cos, sin := s.cfg.HeadDim, span(s.cos, i, s.pairs), span(s.sin, i, s.pairs)
-		if h.bias != nil {
-			kernels.AddInto(x, h.bias)
-		}
-		for at := 0; h.norm != nil && at < len(x); at += dim {
-			head := x[at : at+dim]
-			kernels.RMSNorm(head, head, h.norm, s.cfg.NormEps)
-		}
-		switch h.rope {
-		case ropePairs:
-			kernels.RopePairs(x, dim, cos, sin)
-		case ropeHalves:
-			kernels.RopeHalves(x, dim, cos, sin)
-		}
-	})
-}
-
 // addBias adds bias (nil: none) to the rows of x[n].
 func (o *rowOps) addBias(x []float32, n int, bias []float32) {
 	if bias == nil {
@@ -153,11 +131,37 @@ func (o *rowOps) addBias(x []float32, n int, bias []float32) {
 	o.each(n, len(bias), func(o *rowOps, i int) { kernels.AddInto(span(o.dst, i, len(o.w)), o.w) })
 }
 
-// store writes a share's keys and values k, v [rows][KVHeads*HeadDim] into the cache.
-func (o *rowOps) store(s *share, layer int) {
-	o.share, o.layer, o.width = s, layer, s.kv.heads*s.kv.dim
-	o.each(s.rows, o.width, func(o *rowOps, i int) {
-		s, p := o.share, &o.share.place[i]
-		s.kv.store(o.layer, p.seq, p.pos, span(s.k, i, o.width), span(s.v, i, o.width))
+// keep finishes the queries, keys and values of a share and writes the keys
+// and values into a layer of the cache.
+func (o *rowOps) keep(s *share, layer int, l *layer) {
+	o.share, o.layer, o.weights = s, layer, l
+	o.each(s.rows, l.qkv.sum, func(o *rowOps, i int) {
+		s, l, p := o.share, o.weights, &o.share.place[i]
+		row, q, kv := span(s.qkv, i, l.qkv.sum), l.qkv.width[0], l.qkv.width[1]
+		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:]
+		l.qHeads.finish(s, i, queries)
+		l.kHeads.finish(s, i, keys)
+		if l.vBias != nil {
+			kernels.AddInto(values, l.vBias)
+		}
+		s.kv.store(o.layer, p.seq, p.pos, keys, values)
 	})
+}
+
+// finish does to heads x of row i what follows their product.
+func (h *heads) finish(s *share, i int, x []float32) {
+	dim, cos, sin := s.cfg.HeadDim, span(s.cos, i, s.pairs), span(s.sin, i, s.pairs)
+	if h.bias != nil {
+		kernels.AddInto(x, h.bias)
+	}
+	for at := 0; h.norm != nil && at < len(x); at += dim {
+		head := x[at : at+dim]
+		kernels.RMSNorm(head, head, h.norm, s.cfg.NormEps)
+	}
+	switch h.rope {
+	case ropePairs:
+		kernels.RopePairs(x, dim, cos, sin)
+	case ropeHalves:
+		kernels.RopeHalves(x, dim, cos, sin)
+	}
 }

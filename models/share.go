@@ -13,7 +13,8 @@ type share struct {
 	place    []place // [rows]
 	plan     attPlan // of place
 	pairs    int
-	x, q     []float32 // [rows][Hidden] residual stream, [rows][Heads*HeadDim] queries
+	x        []float32 // [rows][Hidden] residual stream
+	qkv      []float32 // [rows][(Heads+2·KVHeads)·HeadDim] queries, keys and values
 	cos, sin []float32 // [rows][pairs] angles of the rows' positions
 	logits   []float32 // [rows that want them][Outputs], and those of later shares
 }
@@ -26,9 +27,9 @@ type lane struct {
 	att  *attention
 	size int // rows the buffers have room for
 
-	h, y, a  []float32 // [rows] × [Hidden] normed, a block's output; [Heads*HeadDim] attended values
-	k, v     []float32 // [rows][KVHeads*HeadDim]
-	gate, up []float32 // [rows][FFN]
+	h, y, a      []float32 // [rows] × [Hidden] normed, a block's output; [Heads*HeadDim] attended values
+	gateUp, gate []float32 // [rows][2·FFN], their product [rows][FFN]
+	part         []float32 // outputs of one of several stacked matrices
 }
 
 func newLane(c crew, cfg Config) lane { return lane{ops: rowOps{crew: c}, att: newAttention(c, cfg)} }
@@ -68,8 +69,7 @@ func (l *lane) reserve(n int, c *Config) {
 		width int
 	}{
 		{&l.h, c.Hidden}, {&l.y, c.Hidden}, {&l.a, c.Heads * c.HeadDim},
-		{&l.k, c.KVHeads * c.HeadDim}, {&l.v, c.KVHeads * c.HeadDim},
-		{&l.gate, c.FFN}, {&l.up, c.FFN},
+		{&l.gateUp, 2 * c.FFN}, {&l.gate, c.FFN},
 	} {
 		*buf.at = make([]float32, n*buf.width)
 	}
@@ -83,22 +83,14 @@ func (s *share) run(g graph, lo, hi int) {
 	}
 }
 
-// keep finishes the keys and values of all rows, k and v, and writes them into
-// a layer of the cache. The bias may be nil.
-func (s *share) keep(layer int, keys *heads, vBias []float32) {
-	s.ops.rotate(s.k, s, s.cfg.KVHeads*s.cfg.HeadDim, keys)
-	s.ops.addBias(s.v, s.rows, vBias)
-	s.ops.store(s, layer)
+// attend turns the rows' queries into attended values a.
+func (s *share) attend(layer int, l *lens) {
+	s.att.run(s.a, s.qkv, &s.plan, s.place, s.kv, layer, l)
 }
 
-// attend turns the rows' queries q into attended values a.
-func (s *share) attend(layer int, l *lens) { s.att.run(s.a, s.q, &s.plan, s.place, s.kv, layer, l) }
-
-// trim drops the rows that want no logits; of them the last layer needs keys
-// and values only. It moves up the rows of x, h, cos and sin, and tells
-// whether anything changed.
-func (s *share) trim() bool {
-	n, all := 0, s.rows
+// trim drops the rows that want no logits and moves the others up.
+func (s *share) trim() {
+	n, width := 0, len(s.qkv)/s.rows
 	for i, p := range s.place {
 		if !p.out {
 			continue
@@ -106,18 +98,14 @@ func (s *share) trim() bool {
 		if n < i {
 			s.place[n] = p
 			moveRow(s.x, n, i, s.cfg.Hidden)
-			moveRow(s.h, n, i, s.cfg.Hidden)
-			moveRow(s.cos, n, i, s.pairs)
-			moveRow(s.sin, n, i, s.pairs)
+			moveRow(s.qkv, n, i, width)
 		}
 		n++
 	}
-	if n == all {
-		return false
+	if n < s.rows {
+		s.rows, s.place = n, s.place[:n]
+		s.att.makePlan(&s.plan, s.place, s.kv)
 	}
-	s.rows, s.place = n, s.place[:n]
-	s.att.makePlan(&s.plan, s.place, s.kv)
-	return true
 }
 
 func moveRow(x []float32, to, from, width int) { copy(span(x, to, width), span(x, from, width)) }

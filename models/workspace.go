@@ -40,7 +40,7 @@ type step struct {
 	lo, hi int // stages under way
 
 	place    []place
-	x, q     []float32 // [T][Hidden], [T][Heads*HeadDim]
+	x, qkv   []float32 // [T][Hidden], [T][(Heads+2·KVHeads)·HeadDim]
 	cos, sin []float32 // [T][pairs]
 	size     int       // rows these have room for
 }
@@ -113,10 +113,10 @@ func (s *step) joined() bool {
 // begin lists the rows of a checked batch and divides them.
 func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
 	n, c := len(b.Tokens), &s.cfg
-	pairs := len(r.freq)
+	pairs, heads := len(r.freq), (c.Heads+2*c.KVHeads)*c.HeadDim
 	if n > s.size {
 		s.size = n
-		s.x, s.q = make([]float32, n*c.Hidden), make([]float32, n*c.Heads*c.HeadDim)
+		s.x, s.qkv = make([]float32, n*c.Hidden), make([]float32, n*heads)
 		s.cos, s.sin = make([]float32, n*pairs), make([]float32, n*pairs)
 	}
 	s.place = s.place[:0]
@@ -146,7 +146,7 @@ func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
 		sh, lo, hi := &s.shares[i], i*n/count, (i+1)*n/count
 		*sh = share{
 			plan: sh.plan, cfg: c, kv: kv, rows: hi - lo, tokens: b.Tokens[lo:hi], place: s.place[lo:hi],
-			x: part(s.x, lo, hi, c.Hidden), q: part(s.q, lo, hi, c.Heads*c.HeadDim),
+			x: part(s.x, lo, hi, c.Hidden), qkv: part(s.qkv, lo, hi, heads),
 			cos: part(s.cos, lo, hi, pairs), sin: part(s.sin, lo, hi, pairs), pairs: pairs,
 			logits: b.Logits[out*c.Outputs:],
 		}

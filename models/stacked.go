@@ -1,0 +1,58 @@
+package models
+
+import "github.com/lutra-lm/lutra/kernels"
+
+// stacked is matrices that read the same rows; their outputs stand side by
+// side. Where they are of one packing it is one product.
+type stacked struct {
+	whole kernels.Linear // nil: parts
+	parts []kernels.Linear
+	width []int // outputs of the parts
+	sum   int
+}
+
+// stack loads matrices as one if they allow it. Some are nil after a failure.
+func (l *loader) stack(ms ...*kernels.Matrix) stacked {
+	s := stacked{}
+	for _, m := range ms {
+		if m == nil {
+			return s
+		}
+		s.width = append(s.width, m.Rows)
+		s.sum += m.Rows
+	}
+	if whole, err := kernels.Stack(ms...); err == nil {
+		s.whole = l.load(whole)
+		return s
+	}
+	for _, m := range ms {
+		s.parts = append(s.parts, l.load(m))
+	}
+	return s
+}
+
+// mul sets y[rows][sum] to the products of the share's acts.
+func (m *stacked) mul(y []float32, s *share) {
+	if m.whole != nil {
+		m.whole.Mul(y, &s.acts)
+		return
+	}
+	at, n := 0, s.acts.N()
+	for i, p := range m.parts {
+		width := m.width[i]
+		s.part = grown(s.part, n*width)
+		p.Mul(s.part, &s.acts)
+		for row := range n {
+			copy(y[row*m.sum+at:], span(s.part, row, width))
+		}
+		at += width
+	}
+}
+
+// grown is x with room for n elements; what it held is lost when it grows.
+func grown(x []float32, n int) []float32 {
+	if cap(x) < n {
+		return make([]float32, n)
+	}
+	return x[:n]
+}
