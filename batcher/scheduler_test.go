@@ -99,6 +99,27 @@ func TestCreditDecidesWhatDelaysStreams(t *testing.T) {
 	}
 }
 
+func TestBriefStepsAreAsLongAsEfficiencyDemands(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		time func(int) float64
+		want int
+	}{
+		{"tokens dominate", linear(0.5, 1), 32},
+		{"weights dominate", linear(100, 1), 512},
+		{"something between", linear(10, 1), 128},
+	} {
+		l := limits{tokens: 512, rows: 128, time: c.time, hoped: c.time, brief: true}
+		var s scheduler
+		if got := s.plan(back(prompt(0, 900)), l)[0]; got != c.want {
+			t.Errorf("%s: %d tokens of a background prompt, want %d", c.name, got, c.want)
+		}
+		if got := s.plan([]want{prompt(0, 900)}, l)[0]; got != 512 {
+			t.Errorf("%s: %d tokens of an interactive prompt, want 512", c.name, got)
+		}
+	}
+}
+
 func TestTooManyStreamsTakeTurns(t *testing.T) {
 	var s scheduler
 	served := make([]int, 10)
