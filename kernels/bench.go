@@ -195,14 +195,9 @@ func benchProduct(cpu *CPU, name string, stack []*Matrix, n int, budget time.Dur
 		Threads: cpu.pool.Threads(), GMACs: macs / best.Seconds() / 1e9}, nil
 }
 
-// bestOf is the shortest of at least three runs of f, for other work on the
-// machine only ever adds time.
-func bestOf(budget time.Duration, f func()) time.Duration {
-	return bestOfEach(budget, 1, func(int) { f() })
-}
-
 // bestOfEach is the sum of the shortest runs of f(0) to f(n-1), which take
-// turns: short pieces are the likelier to be left alone by other work.
+// turns: other work on the machine only ever adds time, and short pieces are
+// the likelier to be left alone by it.
 func bestOfEach(budget time.Duration, n int, f func(i int)) time.Duration {
 	best := make([]time.Duration, n)
 	for i := range best {

@@ -177,7 +177,7 @@ func (m *ternaryMul) Do(worker, i int) {
 // span is the half-open range [lo, hi).
 type span struct{ lo, hi int }
 
-// strip is the packed weights of strip s.
+// stripData is the packed weights of strip s.
 func (l *ternaryLinear) stripData(s int) []byte { return l.w.Data[s*l.strip : (s+1)*l.strip] }
 
 // rows is the number of rows of strip s that y has room for.

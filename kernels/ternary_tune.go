@@ -65,8 +65,9 @@ func tuneTernary(rules []ternaryRule, limit time.Duration) []ternaryRule {
 }
 
 // margin is by how much a kernel must be faster than the one of the rules to
-// take its place: a measurement this short can err by as much.
-const margin = 1.05
+// take its place: a measurement this short, on a machine that may be busy, can
+// err by as much, and what it is for differs by more.
+const margin = 1.2
 
 // chooseTernary makes rules of timings, which are in order of packing and n.
 func chooseTernary(rules []ternaryRule, timings []ternaryTiming) []ternaryRule {
@@ -120,24 +121,24 @@ func measureTernary(kernels []*ternaryKernel, limit time.Duration) []ternaryTimi
 		if err != nil {
 			return nil
 		}
+		first := len(timings)
 		for _, n := range tuneTokens {
-			first := len(timings)
 			for _, k := range kernels {
 				if k.rest == nil || n >= k.tokens { // a tile kernel without a tile is its rest
 					timings = append(timings, ternaryTiming{p, n, k, time.Hour})
 				}
 			}
-			for range tuneRounds {
-				for i := range timings[first:] {
-					t := &timings[first+i]
-					cpu.ternaryOnly = t.kernel
-					start := time.Now()
-					acts.Set(x, n, tuneCols)
-					l.Mul(y, &acts)
-					t.took = min(t.took, time.Since(start))
-					if time.Since(begin) > limit {
-						return nil
-					}
+		}
+		for range tuneRounds { // over all, so that what disturbs one measurement disturbs no other of its kind
+			for i := range timings[first:] {
+				t := &timings[first+i]
+				cpu.ternaryOnly = t.kernel
+				start := time.Now()
+				acts.Set(x, t.n, tuneCols)
+				l.Mul(y, &acts)
+				t.took = min(t.took, time.Since(start))
+				if time.Since(begin) > limit {
+					return nil
 				}
 			}
 		}
