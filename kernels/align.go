@@ -6,6 +6,13 @@ import "unsafe"
 // a whole register then crosses a line.
 const cacheLine = 64
 
+// hugePage is the size of the pages asked for beneath large arrays, hugeFrom
+// the size from which an array is large.
+const (
+	hugePage = 2 << 20
+	hugeFrom = 1 << 20
+)
+
 // aligned makes n zeroed elements that start on a cache line.
 func aligned[T int8 | uint8 | int16 | int32 | float32](n int) []T {
 	if n == 0 {
@@ -16,6 +23,9 @@ func aligned[T int8 | uint8 | int16 | int32 | float32](n int) []T {
 	skip := 0
 	if r := int(uintptr(unsafe.Pointer(&raw[0])) % cacheLine); r != 0 {
 		skip = (cacheLine - r) / size
+	}
+	if bytes := n * size; bytes >= hugeFrom {
+		preferHugePages(unsafe.Pointer(&raw[skip]), bytes)
 	}
 	return raw[skip : skip+n : skip+n]
 }
