@@ -198,5 +198,29 @@ func (s *OnlineSoftmax) block(scores, acc []float32) {
 	s.Sum += ExpSum(scores, scores, s.Max)
 }
 
+// Merge takes the scores that o has seen, and acc's like more of them, into s:
+// what comes of two softmaxes over different keys is one over all of them (Milakov and
+// Gimelshein, §3.1). One that has seen nothing changes nothing.
+func (s *OnlineSoftmax) Merge(acc []float32, o OnlineSoftmax, more []float32) {
+	nothing := NewOnlineSoftmax()
+	switch {
+	case o == nothing:
+		return
+	case *s == nothing:
+		*s = o
+		copy(acc, more)
+		return
+	}
+	if o.Max > s.Max {
+		c := exp32(s.Max - o.Max)
+		s.Sum *= c
+		ScaleInto(acc, c)
+		s.Max = o.Max
+	}
+	w := exp32(o.Max - s.Max)
+	s.Sum += float32(w * o.Sum) // the conversion forbids a fused multiply-add
+	Axpy(acc, w, more)
+}
+
 // Finish sets dst to acc divided by the sum.
 func (s *OnlineSoftmax) Finish(dst, acc []float32) { Scale(dst, acc, 1/s.Sum) }

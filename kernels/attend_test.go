@@ -222,6 +222,58 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 	})
 }
 
+func TestMergedSoftmaxesAreTheSoftmaxOfAllTheirKeys(t *testing.T) {
+	onEachISA(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(6, 7))
+		const d = 20
+		for _, spans := range [][]int{{5}, {7, 3}, {0, 9}, {9, 0}, {4, 0, 0, 8, 1}, {64, 64, 64}} {
+			whole, merged := NewOnlineSoftmax(), NewOnlineSoftmax()
+			wholeAcc, acc := make([]float32, d), make([]float32, d)
+			for _, n := range spans {
+				part, partAcc := NewOnlineSoftmax(), make([]float32, d)
+				scores, values := randomVector(r, n), randomVector(r, n*d)
+				for i := range scores {
+					scores[i] *= 20
+				}
+				for _, s := range []struct {
+					soft *OnlineSoftmax
+					acc  []float32
+				}{{&whole, wholeAcc}, {&part, partAcc}} {
+					if n == 0 {
+						continue
+					}
+					weights := slices.Clone(scores)
+					s.soft.block(weights, s.acc)
+					for j, w := range weights {
+						Axpy(s.acc, w, values[j*d:(j+1)*d])
+					}
+				}
+				merged.Merge(acc, part, partAcc)
+			}
+			whole.Finish(wholeAcc, wholeAcc)
+			merged.Finish(acc, acc)
+			for c := range acc {
+				if !near(acc[c], float64(wholeAcc[c]), 3e-6) {
+					t.Errorf("spans of %v: output %d = %v, want %v", spans, c, acc[c], wholeAcc[c])
+				}
+			}
+		}
+	})
+}
+
+func TestOneSpanWithoutANumberMakesTheMergeNoNumber(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, parts := range [][2]OnlineSoftmax{
+		{{Max: 1, Sum: 2}, {Max: negInf, Sum: nan}}, {{Max: negInf, Sum: nan}, {Max: 1, Sum: 2}}, {{Max: 1, Sum: nan}, {Max: 3, Sum: 2}},
+	} {
+		s, acc := parts[0], []float32{1}
+		s.Merge(acc, parts[1], []float32{1})
+		if s.Finish(acc, acc); acc[0] == acc[0] {
+			t.Errorf("%v and %v make %v", parts[0], parts[1], acc[0])
+		}
+	}
+}
+
 func TestAttentionAndVectorsAllocateNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const g, n, d = 3, 16, 64

@@ -4,19 +4,23 @@ import "github.com/lutra-lm/lutra/kernels"
 
 // attention is causal grouped-query attention over the paged cache, in the
 // manner of FlashAttention (Dao et al., §3.1): keys pass by in chunks, with a
-// running softmax and a running weighted sum of values.
+// running softmax and a running weighted sum of values. Long contexts are cut into
+// spans that workers take apart, as in Flash-Decoding (Dao et al. 2023), and what
+// a query got from each is folded in the order of the spans.
 //
-//	part = tile of query rows × KV head;  chunk = chunkKeys keys
+//	part = tile of query rows × KV head × span of spanKeys keys;  chunk = chunkKeys keys
 //
-// What a row gets depends on its query and position alone: chunks start at
+// What a row gets depends on its query and position alone: spans and chunks start at
 // absolute positions, a score is one chain of additions whoever else reads the
 // key, and values are added in the order of their positions. So neither the
-// neighbours in the batch nor the way a prompt was cut show in the result.
+// neighbours in the batch nor the way a prompt was cut nor the number of workers show
+// in the result.
 type attention struct {
 	crew    crew
 	group   int // query heads a KV head
 	dim     int
 	scratch []attScratch // one a worker
+	partial partials
 
 	// The run under way.
 	plan  *attPlan
@@ -26,6 +30,7 @@ type attention struct {
 	lens  *lens
 	out   []float32 // [T][Heads*dim]
 	qkv   []float32 // [T][(Heads+2·KVHeads)*dim], queries first
+	wave  wave
 }
 
 // attScratch is what one worker needs for one part.
@@ -35,8 +40,12 @@ type attScratch struct {
 	soft   []kernels.OnlineSoftmax // [maxTile*group]
 }
 
-// chunkKeys is about how many keys share one softmax update.
-const chunkKeys = 64
+// chunkKeys is about how many keys share one softmax update, spanKeys about how
+// many make a part of their own: some tens of microseconds for one row.
+const (
+	chunkKeys = 64
+	spanKeys  = 512
+)
 
 // tileQueries is about how many queries of a KV head meet each block of keys
 // while it is in the cache, if that leaves partsPerThread parts for every worker.
@@ -63,7 +72,11 @@ func (a *attention) maxTile() int { return max(1, tileQueries/a.group) }
 func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
 	tile := a.maxTile()
 	if !a.crew.alone {
-		tile = min(tile, max(1, len(rows)*kv.heads/(partsPerThread*a.crew.size())))
+		spans := 0
+		for i := range rows {
+			spans += rows[i].pos/kv.span() + 1
+		}
+		tile = min(tile, max(1, spans*kv.heads/(partsPerThread*a.crew.size())))
 	}
 	p.make(rows, kv, tile, a.group)
 }
@@ -80,7 +93,13 @@ func (a *attention) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVC
 	meter := a.crew.pool.Meter()
 	start := meter.Start()
 	a.plan, a.place, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, kv, layer, l, out, qkv
-	a.crew.run(a, len(plan.tiles)*kv.heads)
+	for lo := 0; lo < len(plan.spans); lo = a.wave.hi {
+		a.begin(lo)
+		a.crew.run(a, (a.wave.end-a.wave.first)*kv.heads)
+		if len(plan.spans) > 1 {
+			a.fold()
+		}
+	}
 	if meter.Enabled() {
 		macs, bytes := a.work()
 		meter.Stop(kernels.KernelAttention, start, a.crew.size(), macs, bytes)
@@ -103,37 +122,43 @@ func (a *attention) work() (macs, bytes int64) {
 	return macs, bytes
 }
 
-// Do computes one part. The last tiles of a prompt see the most keys and go first.
+// Do computes one part.
 func (a *attention) Do(worker, part int) {
-	tile, head := len(a.plan.tiles)-1-part/a.kv.heads, part%a.kv.heads
-	first := tile * a.plan.tile
+	turns := a.wave.end - a.wave.first
+	turn, head := a.wave.first+part%turns, part/turns
+	number := int(a.plan.order[turn])
+	pass := &a.plan.passes[number]
+	first := int(pass.tile) * a.plan.tile
 	rows := a.place[first:min(len(a.place), first+a.plan.tile)]
 	s, width := &a.scratch[worker], a.group*a.dim
 	stride, n := width*a.kv.heads, len(rows)*a.group
 	for i := range rows {
 		kernels.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.kv.heads*a.dim)+head*width:], a.lens.scale)
 	}
-	clear(s.acc[:n*a.dim])
+	begin, passes := a.plan.passesOf(int(pass.tile))
+	whole := passes == begin+1
+	acc, soft := s.acc, s.soft
+	if !whole {
+		acc, soft = a.partial.of(a, turn, head)
+	}
+	clear(acc[:n*a.dim])
 	for i := range n {
-		s.soft[i] = kernels.NewOnlineSoftmax()
+		soft[i] = kernels.NewOnlineSoftmax()
 	}
-	chunk := 0
-	if tile > 0 {
-		chunk = a.plan.tiles[tile-1]
-	}
-	for lo := 0; chunk < a.plan.tiles[tile]; chunk, lo = chunk+1, lo+a.kv.chunk() {
+	chunk, end := a.plan.chunksOf(number)
+	for lo := (number - begin) * a.kv.span(); chunk < end; chunk, lo = chunk+1, lo+a.kv.chunk() {
 		if a.lens.reaches(rows, lo+a.kv.chunk()) {
-			a.chunk(s, rows, head, chunk, lo)
+			a.chunk(s, acc, soft, rows, head, chunk, lo)
 		}
 	}
-	for i := range n {
+	for i := 0; whole && i < n; i++ {
 		to := (first+i/a.group)*stride + head*width + i%a.group*a.dim
-		s.soft[i].Finish(a.out[to:to+a.dim], s.acc[i*a.dim:])
+		soft[i].Finish(a.out[to:to+a.dim], acc[i*a.dim:])
 	}
 }
 
 // chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
-func (a *attention) chunk(s *attScratch, rows []place, head, chunk, lo int) {
+func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSoftmax, rows []place, head, chunk, lo int) {
 	p, layer, ld, g, d := a.plan, &a.kv.layers[a.layer], a.kv.scoreRow(), a.group, a.dim
 	from, c := 0, p.chunks[chunk]
 	if chunk > 0 {
@@ -147,21 +172,21 @@ func (a *attention) chunk(s *attScratch, rows []place, head, chunk, lo int) {
 	}
 	n := len(rows) * g
 	a.lens.look(s.scores[:n*ld], ld, g, rows, p.seen[c.seen:], lo)
-	kernels.SoftmaxBlock(s.soft[:n], s.scores, ld, p.seen[c.seen:], s.acc, d)
+	kernels.SoftmaxBlock(soft[:n], s.scores, ld, p.seen[c.seen:], acc, d)
 	for i := range touches {
 		t := &touches[i]
 		row, n, least := int(t.row)*g, int(t.rows)*g, int(t.least)
 		first, weights := a.kv.values(t.block, head), s.scores[row*ld+int(t.at):]
-		layer.accumulate(s.acc[row*d:], weights, ld, first, n, least, d)
+		layer.accumulate(acc[row*d:], weights, ld, first, n, least, d)
 		if t.most == t.least {
 			continue
 		}
 		for i := range int(t.rows) {
 			more := rows[int(t.row)+i].sees(lo+int(t.at), a.kv.opt.BlockLen) - least
-			layer.accumulate(s.acc[(row+i*g)*d:], weights[i*g*ld+least:], ld, first+least, g, more, d)
+			layer.accumulate(acc[(row+i*g)*d:], weights[i*g*ld+least:], ld, first+least, g, more, d)
 		}
 	}
 	if a.lens.window > 0 {
-		s.forget(n, d)
+		forget(soft[:n], acc, d)
 	}
 }

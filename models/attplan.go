@@ -1,18 +1,30 @@
 package models
 
+import "slices"
+
 // attPlan is how the rows of a step meet the keys and values they see. It is
 // the same for all layers and heads.
 //
-// Rows are cut into tiles; keys pass by a tile in chunks, and a chunk is some blocks.
-// Rows of a tile that stand in the same block touch it together: those of one
-// prompt, and those of forks, whose shared prefix is then read once for all of
-// them.
+// Rows are cut into tiles and keys into spans; a tile passes a span in chunks, and a
+// chunk is some blocks. Rows of a tile that stand in the same block touch it together:
+// those of one prompt, and those of forks, whose shared prefix is then read once for
+// all of them.
 type attPlan struct {
-	tile    int // rows of a tile
-	tiles   []int
+	tile    int       // rows of a tile
+	tiles   []int32   // end of the tile's passes
+	passes  []attPass // by tile, then by span
+	order   []int32   // passes by span; those of a span from the last tile on
+	spans   []int     // end of the span's passes in order
 	chunks  []attChunk
 	touches []attTouch
 	seen    []int32 // [chunks][rows of the tile × queries a KV head] keys of the chunk that a query sees
+}
+
+// attPass is a tile passing a span. It begins where the pass before it ends.
+type attPass struct {
+	tile   int32
+	chunks int32 // end of its chunks
+	turn   int32 // its place in the order
 }
 
 // attChunk is a chunk of keys passing a tile. It begins where the one before ends.
@@ -32,28 +44,78 @@ type attTouch struct {
 // make plans for rows, in tiles of tile, with group queries a row and KV head.
 func (p *attPlan) make(rows []place, kv *KVCache, tile, group int) {
 	p.tile = tile
-	p.tiles, p.chunks, p.touches, p.seen = p.tiles[:0], p.chunks[:0], p.touches[:0], p.seen[:0]
-	l, chunk := kv.opt.BlockLen, kv.chunk()
+	p.tiles, p.passes, p.chunks, p.touches, p.seen = p.tiles[:0], p.passes[:0], p.chunks[:0], p.touches[:0], p.seen[:0]
+	span, most := kv.span(), 0
 	for ; len(rows) > 0; rows = rows[min(tile, len(rows)):] {
 		rs, keys := rows[:min(tile, len(rows))], 0
 		for i := range rs {
 			keys = max(keys, rs[i].pos+1)
 		}
-		for lo := 0; lo < keys; lo += chunk {
-			c := attChunk{seen: len(p.seen)}
-			for i := range rs {
-				n := int32(rs[i].sees(lo, chunk))
-				for range group {
-					p.seen = append(p.seen, n)
-				}
-			}
-			for at := 0; at < chunk; at += l {
-				p.touch(rs, lo, at, l)
-			}
-			c.touches = len(p.touches)
-			p.chunks = append(p.chunks, c)
+		for lo := 0; lo < keys; lo += span {
+			p.pass(rs, kv, lo, min(keys, lo+span), group)
+			p.passes = append(p.passes, attPass{tile: int32(len(p.tiles)), chunks: int32(len(p.chunks))})
 		}
-		p.tiles = append(p.tiles, len(p.chunks))
+		p.tiles, most = append(p.tiles, int32(len(p.passes))), max(most, ceilDiv(keys, span))
+	}
+	p.arrange(most)
+}
+
+// arrange puts the passes by spans spans in order. The last tiles of a prompt
+// see the most keys and go first.
+func (p *attPlan) arrange(spans int) {
+	p.order, p.spans = p.order[:0], p.spans[:0]
+	for span := range spans {
+		for tile := range slices.Backward(p.tiles) {
+			first, end := p.passesOf(tile)
+			if first+span < end {
+				p.passes[first+span].turn = int32(len(p.order))
+				p.order = append(p.order, int32(first+span))
+			}
+		}
+		p.spans = append(p.spans, len(p.order))
+	}
+}
+
+// passesOf is the range of a tile's passes.
+func (p *attPlan) passesOf(tile int) (first, end int) {
+	if tile > 0 {
+		first = int(p.tiles[tile-1])
+	}
+	return first, int(p.tiles[tile])
+}
+
+// chunksOf is the range of a pass's chunks.
+func (p *attPlan) chunksOf(pass int) (first, end int) {
+	if pass > 0 {
+		first = int(p.passes[pass-1].chunks)
+	}
+	return first, int(p.passes[pass].chunks)
+}
+
+// turns is the range in order of the passes by spans [lo, hi).
+func (p *attPlan) turns(lo, hi int) (first, end int) {
+	if lo > 0 {
+		first = p.spans[lo-1]
+	}
+	return first, p.spans[hi-1]
+}
+
+// pass plans the chunks in which rows pass the keys [lo, hi).
+func (p *attPlan) pass(rows []place, kv *KVCache, lo, hi, group int) {
+	l, chunk := kv.opt.BlockLen, kv.chunk()
+	for ; lo < hi; lo += chunk {
+		c := attChunk{seen: len(p.seen)}
+		for i := range rows {
+			n := int32(rows[i].sees(lo, chunk))
+			for range group {
+				p.seen = append(p.seen, n)
+			}
+		}
+		for at := 0; at < chunk; at += l {
+			p.touch(rows, lo, at, l)
+		}
+		c.touches = len(p.touches)
+		p.chunks = append(p.chunks, c)
 	}
 }
 

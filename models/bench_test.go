@@ -2,6 +2,7 @@ package models
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -49,19 +50,24 @@ func benchStep(b *testing.B, m Model, n, rows, context int) {
 			b.Fatal(err)
 		}
 	}
-	step()
+	benchFast(b, step, float64(n*rows), "tok/s(p10)")
+}
+
+// benchFast measures f, which does so much of unit. On a shared machine the mean
+// says more of the neighbours than of f: it reports the fastest tenth.
+func benchFast(b *testing.B, f func(), much float64, unit string) {
+	f()
 	b.ReportAllocs()
 	var times []time.Duration
 	for b.Loop() {
 		start := time.Now()
-		step()
+		f()
 		times = append(times, time.Since(start))
 	}
-	// On a shared machine the mean says more of the neighbours than of the step.
 	slices.Sort(times)
 	fast := times[len(times)/10]
-	b.ReportMetric(fast.Seconds()*1e6, "µs/step(p10)")
-	b.ReportMetric(float64(n*rows)/fast.Seconds(), "tok/s(p10)")
+	b.ReportMetric(fast.Seconds()*1e6, "µs(p10)")
+	b.ReportMetric(much/fast.Seconds(), unit)
 }
 
 func BenchmarkStep(b *testing.B) {
@@ -92,4 +98,34 @@ func benchSteps(b *testing.B, m Model) {
 		b.Run(fmt.Sprintf("decode/N=%d", n), func(b *testing.B) { benchStep(b, m, n, 1, 256) })
 	}
 	b.Run("prefill/T=512", func(b *testing.B) { benchStep(b, m, 1, 505, 0) })
+}
+
+// BenchmarkAttention is one layer's attention: n sequences that take rows
+// tokens each, the last of so many.
+func BenchmarkAttention(b *testing.B) {
+	pool := kernels.NewPool(0)
+	defer pool.Close()
+	shapes := map[string]Config{
+		"8x32": {Heads: 8, KVHeads: 4, HeadDim: 32}, "8x256": {Heads: 8, KVHeads: 4, HeadDim: 256}, "32x128": {Heads: 32, KVHeads: 4, HeadDim: 128},
+	}
+	for _, name := range []string{"8x32", "8x256", "32x128"} {
+		for _, s := range []struct{ n, rows, length int }{{1, 1, 100}, {1, 1, 1000}, {1, 1, 8000}, {32, 1, 100}, {8, 1, 100}, {1, 128, 128}, {1, 128, 4096}} {
+			for _, alone := range []bool{true, false} {
+				if alone && (s.length > 1000 || s.n*s.rows == 1) {
+					continue
+				}
+				c := newAttCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], KVOptions{BlockLen: 16}, lens{scale: 0.1}, slices.Repeat([]int{s.length}, s.n), s.rows)
+				b.Run(fmt.Sprintf("%s/N=%d/T=%d/context=%d/alone=%v", name, s.n, s.rows, s.length, alone), func(b *testing.B) {
+					var p attPlan
+					a, out := newAttention(crew{pool, alone}, c.cfg), make([]float32, len(c.rows)*c.cfg.Heads*c.cfg.HeadDim)
+					a.makePlan(&p, c.rows, c.kv)
+					macs := 0
+					for _, r := range c.rows {
+						macs += 2 * (r.pos + 1) * c.cfg.Heads * c.cfg.HeadDim
+					}
+					benchFast(b, func() { a.run(out, c.qkv, &p, c.rows, c.kv, 0, &c.lens) }, float64(macs)/1e9, "GMAC/s(p10)")
+				})
+			}
+		}
+	}
 }

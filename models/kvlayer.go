@@ -52,6 +52,9 @@ func (c *KVCache) values(b int32, head int) int { return (int(b)*c.heads + head)
 // chunk is chunkKeys in whole blocks.
 func (c *KVCache) chunk() int { return max(1, chunkKeys/c.opt.BlockLen) * c.opt.BlockLen }
 
+// span is spanKeys in whole chunks.
+func (c *KVCache) span() int { return max(1, spanKeys/c.chunk()) * c.chunk() }
+
 // scoreRow is the room for a chunk's scores, the last group of keys rounded up.
 func (c *KVCache) scoreRow() int { return wholeGroups(c.chunk()) + kernels.KeyGroup }
 

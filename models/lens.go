@@ -29,11 +29,11 @@ const unseen = -1e30
 // forget begins anew the queries that have seen no key of their window yet. The
 // next softmax would weigh what they have gathered with the smallest number
 // rather than with zero, which can still tip the rounding of a sum.
-func (s *attScratch) forget(n, dim int) {
-	for i := range n {
-		if s.soft[i].Max == unseen {
-			s.soft[i] = kernels.NewOnlineSoftmax()
-			clear(s.acc[i*dim : (i+1)*dim])
+func forget(soft []kernels.OnlineSoftmax, acc []float32, dim int) {
+	for i := range soft {
+		if soft[i].Max == unseen {
+			soft[i] = kernels.NewOnlineSoftmax()
+			clear(acc[i*dim : (i+1)*dim])
 		}
 	}
 }
