@@ -41,6 +41,40 @@ func TestSpeedsAreReadFromWhatOtherEnginesPrint(t *testing.T) {
 {"n_kv_max": 4096, "pp": 1, "tg": 64, "pl": 32, "speed_pp": 50.0, "speed_tg": 90.0, "speed": 89}`,
 			want: speeds{"tg64": 30, "par32": 90},
 		},
+		"sequences that follow long prompts": {
+			out: `{"pp": 127, "tg": 64, "pl": 32, "speed_pp": 50.0, "speed_tg": 90.0}
+{"pp": 127, "tg": 64, "pl": 1, "speed_pp": 40.0, "speed_tg": 20.0}`,
+			want: speeds{"par32 @ d127": 90, "tg64 @ d127": 20, "pp127": 40},
+		},
+		"JSON with warnings between the results": {
+			out: `[
+WARNING: nothing {to} say
+  {"n_prompt": 8, "n_gen": 0, "avg_ts": 6.5, "samples_ts": [ 6.5 ]},
+WARNING: again
+  {"n_prompt": 0, "n_gen": 2, "avg_ts": 1.5, "samples_ts": [ 1.5 ]}
+]`,
+			want: speeds{"pp8": 6.5, "tg2": 1.5},
+		},
+		"llama-bench's table": {
+			out: `| model            |  size | params | backend | threads | rtr |        test |              t/s |
+| ---------------- | ----: | -----: | ------- | ------: | --: | ----------: | ---------------: |
+WARNING: something | else
+| llama ?B IQ2_BN  | 625 M | 1.67 B | CPU     |       2 |   1 |         pp8 |     23.25 ± 0.01 |
+| llama ?B IQ2_BN  | 625 M | 1.67 B | CPU     |       2 |   1 | tg2 @ d1024 |      8.75 ± 0.00 |
+| llama ?B IQ2_BN  | 625 M | 1.67 B | CPU     |       2 |   1 |         tg4 |              err |
+
+build: 0c1e570 (1)
+`,
+			want: speeds{"pp8": 23.25, "tg2 @ d1024": 8.75},
+		},
+		"llama-batched-bench's table": {
+			out: `|    PP |     TG |    B |   N_KV |   T_PP s | S_PP t/s |   T_TG s | S_TG t/s |      T s |    S t/s |
+|-------|--------|------|--------|----------|----------|----------|----------|----------|----------|
+|     1 |     16 |    1 |     17 |    0.069 |    14.50 |    1.027 |    15.50 |    1.096 |    62.03 |
+|     1 |     16 |    4 |     68 |    0.069 |    58.03 |    1.027 |    62.25 |    1.096 |    62.03 |
+`,
+			want: speeds{"tg16": 15.5, "par4": 62.25},
+		},
 		"a pattern with tests": {
 			out: "run pp64: 3.5 tok/s\nrun tg8: 1e1 tok/s\n", pattern: `run (?P<test>\w+): (?P<value>\S+) tok/s`,
 			want: speeds{"pp64": 3.5, "tg8": 10},
@@ -75,6 +109,7 @@ func TestOutputWithoutSpeedsIsAnError(t *testing.T) {
 		"a speed of 0":      {`[{"n_prompt": 1, "avg_ts": 0}]`, nil},
 		"no match":          {"nothing", value},
 		"no number":         {"speed high", value},
+		"an empty table":    {"| test | t/s |\n| --- | --- |\n| | 5 |\n", nil},
 		"an infinite speed": {"speed Inf", regexp.MustCompile(`(?P<test>speed) (?P<value>\S+)`)},
 		"an unnamed test":   {"speed 1", value},
 	} {
@@ -87,6 +122,7 @@ func TestOutputWithoutSpeedsIsAnError(t *testing.T) {
 func FuzzParseSpeedsTakesAnyOutput(f *testing.F) {
 	f.Add([]byte(`[{"n_prompt": 512, "avg_ts": 2}]`))
 	f.Add([]byte("build_commit,avg_ts\n\"a\",\"1\",\"2\"\n"))
+	f.Add([]byte("| test | t/s |\n| pp8 | 2 ± 1 |\n| B | TG | S_TG t/s |\n| 4 | 1 | 2 |\n"))
 	f.Fuzz(func(t *testing.T, out []byte) {
 		s, err := parseSpeeds(out, nil, "")
 		if (err == nil) != (len(s) > 0) {

@@ -101,8 +101,8 @@ on their values.
 
 --compare runs another engine's command after each round of ours and prints the
 ratios of neighbouring runs. It reads what llama-bench and llama-batched-bench
-print as JSON or CSV; for other programs --compare-pattern is a regular expression
-with the groups (?P<test>...) and (?P<value>...), tokens a second.
+print as JSON, CSV or a table; for other programs --compare-pattern is a regular
+expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
 
 --profile says where the time of each test goes, beside what this machine allows.`,
 		Example: `  lutra bench engine --model model.gguf

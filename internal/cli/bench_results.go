@@ -10,6 +10,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,7 +18,7 @@ import (
 // speeds maps the name of a test (pp512, tg64, par8) to what was measured.
 type speeds map[string]float64
 
-var errNoSpeeds = errors.New("no results in its output: neither llama-bench's JSON, JSON lines or CSV, nor llama-batched-bench's JSON lines, nor matches of --compare-pattern")
+var errNoSpeeds = errors.New("no results in its output: neither JSON, JSON lines, CSV or a table of llama-bench or llama-batched-bench, nor matches of --compare-pattern")
 
 // parseSpeeds reads another engine's measurements: with pattern, whose groups
 // are value and perhaps test; without, in a format it knows.
@@ -28,11 +29,9 @@ func parseSpeeds(out []byte, pattern *regexp.Regexp, only string) (speeds, error
 			return nil, err
 		}
 	} else {
-		s.array(out)
-		for line := range bytes.Lines(out) {
-			s.object(line)
-		}
+		s.objects(out)
 		s.columns(out)
+		s.tables(out)
 	}
 	for test, v := range s {
 		if !(v > 0) || math.IsInf(v, 0) {
@@ -92,22 +91,31 @@ type peerResult struct {
 	SpeedTG *float64 `json:"speed_tg"`
 }
 
-func (s speeds) add(r peerResult) {
+// add notes what was measured and tells whether that was anything. Sequences
+// that decode after a longer prompt than one token, which ours have not, are a
+// test of their own, named like llama-bench's depths.
+func (s speeds) add(r peerResult) bool {
+	before := len(s)
+	depth := ""
+	if r.PP > 1 {
+		depth = fmt.Sprintf(" @ d%d", r.PP)
+	}
 	switch {
 	case r.Speed != nil:
 		if name := r.name(); name != "" {
 			s[name] = *r.Speed
 		}
 	case r.SpeedTG != nil && r.PL > 1 && r.TG > 0:
-		s[fmt.Sprintf("par%d", r.PL)] = *r.SpeedTG
+		s[fmt.Sprintf("par%d", r.PL)+depth] = *r.SpeedTG
 	case r.SpeedTG != nil && r.PL == 1:
 		if r.TG > 0 {
-			s[fmt.Sprintf("tg%d", r.TG)] = *r.SpeedTG
+			s[fmt.Sprintf("tg%d", r.TG)+depth] = *r.SpeedTG
 		}
 		if r.SpeedPP != nil && r.PP > 1 {
 			s[fmt.Sprintf("pp%d", r.PP)] = *r.SpeedPP
 		}
 	}
+	return len(s) > before
 }
 
 // name is llama-bench's own way to write a test.
@@ -126,29 +134,57 @@ func (r *peerResult) name() string {
 	return name
 }
 
-// array reads llama-bench -o json, which other programs' lines may precede.
-func (s speeds) array(out []byte) {
-	for rest := out; ; rest = rest[1:] {
-		i := bytes.IndexByte(rest, '[')
+// objects reads llama-bench -o json and jsonl and llama-batched-bench
+// --output-format jsonl, whatever is printed before and between the objects.
+func (s speeds) objects(out []byte) {
+	for rest := out; ; {
+		i := bytes.IndexByte(rest, '{')
 		if i < 0 {
 			return
 		}
 		rest = rest[i:]
-		var results []peerResult
-		if json.NewDecoder(bytes.NewReader(rest)).Decode(&results) == nil && len(results) > 0 {
-			for _, r := range results {
-				s.add(r)
-			}
-			return
+		var r peerResult
+		d := json.NewDecoder(bytes.NewReader(rest))
+		if d.Decode(&r) == nil && s.add(r) {
+			rest = rest[d.InputOffset():]
+		} else {
+			rest = rest[1:] // results may be inside
 		}
 	}
 }
 
-// object reads a line of llama-bench -o jsonl or llama-batched-bench --output-format jsonl.
-func (s speeds) object(line []byte) {
-	var r peerResult
-	if bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")) && json.Unmarshal(line, &r) == nil {
-		s.add(r)
+// tables reads what llama-bench and llama-batched-bench print for people;
+// ik_llama.cpp's batched bench prints nothing else.
+func (s speeds) tables(out []byte) {
+	var names []string
+	for line := range bytes.Lines(out) {
+		row := strings.Split(strings.TrimSpace(string(line)), "|")
+		for i := range row {
+			row[i] = strings.TrimSpace(row[i])
+		}
+		if slices.Contains(row, "t/s") || slices.Contains(row, "S_TG t/s") {
+			names = row
+			continue
+		}
+		if len(row) != len(names) {
+			continue
+		}
+		cells := map[string]string{}
+		for i, name := range names {
+			cells[name] = row[i]
+		}
+		speed := func(name string) *float64 {
+			mean, _, _ := strings.Cut(cells[name], " ") // 71.25 ± 0.30
+			if v, err := strconv.ParseFloat(mean, 64); err == nil {
+				return &v
+			}
+			return nil
+		}
+		number := func(name string) int { n, _ := strconv.Atoi(cells[name]); return n } // absent: 0
+		if v := speed("t/s"); v != nil && cells["test"] != "" {
+			s[cells["test"]] = *v
+		}
+		s.add(peerResult{PP: number("PP"), TG: number("TG"), PL: number("B"), SpeedPP: speed("S_PP t/s"), SpeedTG: speed("S_TG t/s")})
 	}
 }
 
