@@ -31,7 +31,9 @@ func (e *Engine) deliver(st *StepStats) {
 		if p.turn >= 0 {
 			n := e.commit(p, now)
 			st.Sampled += n
-			st.Accepted += min(max(0, n-1), len(p.draft))
+			if len(p.draft) > 0 {
+				st.Accepted[e.sources[p.by].Kind()] += min(max(0, n-1), len(p.draft))
+			}
 		}
 		if p.s.left() == 0 {
 			e.settle(p.s)
@@ -187,9 +189,8 @@ func (e *Engine) accept(p *span) int {
 			return i
 		}
 		e.push(s, d.tok)
-		guessed := p.guessed && i <= len(p.draft) && i < len(s.draft)
-		if guessed {
-			s.learn(d.tok.ID == s.draft[i])
+		if p.asked {
+			e.judge(p, i, d.tok.ID)
 		}
 		if i == len(p.draft) || d.tok.ID != p.draft[i] || s.order.kind != wantTokens || s.stalled {
 			return i + 1

@@ -1,94 +1,40 @@
 package batcher
 
-import "slices"
-
-// Drafter guesses how a sequence goes on. Each sequence has its own; what it
-// says decides about speed alone, never about the tokens.
+// Drafter guesses how sequences go on, those of one engine, whose step loop
+// calls it. What it says decides about speed alone, never about the tokens.
 type Drafter interface {
-	// Draft appends to dst up to k tokens that may well follow tokens, the
-	// likeliest first guess first. tokens are mostly those of the last call
-	// and some more, but may have been cut or replaced. It is called by the
-	// step loop, so it must be quick.
-	Draft(dst, tokens []int32, k int) []int32
+	// Kind is what its guesses are counted as.
+	Kind() DraftKind
+	// Draft appends up to Most tokens to the Tokens of each guess. It may take
+	// spare seconds, besides its Price, for texts of which it has not read all;
+	// it has no tokens for those until it has. An error stops the engine.
+	Draft(guesses []*Guess, spare float64) error
+	// Price is how many seconds Draft will take, once it knows the texts.
+	Price(guesses []*Guess) float64
 }
 
-// lookup drafts what followed the last tokens where they stood before, in
-// prompt or completion (Saxena 2023, "Prompt Lookup Decoding"): text that is
-// quoted, corrected or continued in its own pattern is guessed well.
-//
-// The tables hold, for each length of context, where such a context with that
-// hash ended last. They are never wrong for long: what they say is compared.
-type lookup struct {
-	seen   int // tokens in the tables, but for those replaced since
-	tables [longContext - shortContext + 1][]int32
-}
+// DraftKind is a way to guess.
+type DraftKind uint8
 
-// Contexts are so many tokens; longer ones are preferred.
+// The kinds.
 const (
-	shortContext = 2
-	longContext  = 4
+	DraftLookup DraftKind = iota // what followed the same words before
+	DraftModel                   // what a smaller model says
+	DraftKinds
 )
 
-// Slots of a table: twice the tokens, within these bounds.
-const (
-	fewSlots  = 1 << 7
-	mostSlots = 1 << 14
-)
+// String is the kind's name in metrics.
+func (k DraftKind) String() string { return [DraftKinds]string{"lookup", "model"}[k] }
 
-// NewLookup makes a drafter that looks back.
-func NewLookup() Drafter { return new(lookup) }
-
-// Draft implements Drafter.
-func (l *lookup) Draft(dst, tokens []int32, k int) []int32 {
-	n := len(tokens)
-	l.learn(tokens)
-	for c := longContext; c >= shortContext; c-- {
-		if n <= c {
-			continue
-		}
-		t := l.tables[c-shortContext]
-		at := int(t[slot(tokens[n-c:], len(t))])
-		if at < c || at >= n || !slices.Equal(tokens[at-c:at], tokens[n-c:]) {
-			continue
-		}
-		for i := range k { // beyond the end the pattern repeats
-			if at+i < n {
-				dst = append(dst, tokens[at+i])
-			} else {
-				dst = append(dst, dst[len(dst)-(n-at)])
-			}
-		}
-		break
-	}
-	return dst
+// Guess is what a Drafter is asked of one sequence, the same one at each call.
+type Guess struct {
+	Text   []int32 // the sequence's tokens, mostly those of the last call and some more
+	Prompt int     // of them come before the first generated one
+	Params Params  // of the tokens that follow
+	Most   int     // tokens wanted
+	Tokens []int32 // that may well follow Text, each if those before it do
+	Notes  Notes   // what the drafter keeps of the sequence
 }
 
-// learn enters the contexts that something follows.
-func (l *lookup) learn(tokens []int32) {
-	n := len(tokens)
-	if size := len(l.tables[0]); size == 0 || size < mostSlots && 2*n > size {
-		for size = max(size, fewSlots); size < mostSlots && size < 3*n; {
-			size *= 2
-		}
-		for i := range l.tables {
-			l.tables[i] = make([]int32, size)
-		}
-		l.seen = 0
-	}
-	for end := min(l.seen, n-1); end < n; end++ {
-		for c := shortContext; c <= min(longContext, end); c++ {
-			t := l.tables[c-shortContext]
-			t[slot(tokens[end-c:end], len(t))] = int32(end)
-		}
-	}
-	l.seen = n
-}
-
-// slot is the place of a context in a table, whose size is a power of two.
-func slot(context []int32, size int) int {
-	h := uint64(0)
-	for _, t := range context {
-		h = (h + uint64(uint32(t)) + 1) * 0x9e3779b97f4a7c15
-	}
-	return int(h>>40) & (size - 1)
-}
+// Notes are closed when their sequence gives its place up.
+type Notes interface{ Close() }

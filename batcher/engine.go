@@ -50,7 +50,12 @@ type Engine struct {
 	twins     map[likeness]*Sequence
 	riders    []*Sequence // who have a lead in the step under way
 	drafts    int         // guesses a stream and step at most
-	later     bool        // the step under way leaves background sequences out, for want of credit
+	sources   []source
+	asks      []*Guess
+	bets      []bet
+	taken     []int         // indexes of bets, in the order of their guesses
+	drafting  time.Duration // of the step under way
+	later     bool          // the step under way leaves background sequences out, for want of credit
 	batch     models.Batch
 	tokens    []int32 // scratch
 	spans     []span
@@ -92,8 +97,11 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	e.box.open = map[*Sequence]struct{}{}
 	e.box.wake = make(chan struct{}, 1)
 	e.drafts, e.draftsPay, _ = opt.Speculation.limit()
-	if e.opt.Drafter == nil {
-		e.opt.Drafter = NewLookup
+	if opt.Drafters == nil {
+		opt.Drafters = []Drafter{NewLookup()}
+	}
+	for _, d := range opt.Drafters {
+		e.sources = append(e.sources, source{Drafter: d, rate: rateAtFirst[d.Kind()]})
 	}
 	if opt.Turns == nil {
 		opt.Turns = NewTurns()
@@ -155,7 +163,9 @@ func (e *Engine) Step() (st StepStats, err error) {
 		e.settle(s)
 	}
 	e.admit()
-	st.Budget = e.plan()
+	if st.Budget, err = e.plan(); err != nil {
+		return st, err
+	}
 	st.Preempted = e.reserve()
 	part := e.assemble(&st)
 	if len(e.spans) > 0 {
@@ -165,8 +175,8 @@ func (e *Engine) Step() (st StepStats, err error) {
 		}
 		st.Forward = e.opt.Now().Sub(begin)
 		e.deliver(&st)
-		st.Duration = e.opt.Now().Sub(start)
-		e.pace.observe(st.Tokens, st.Duration.Seconds())
+		st.Duration, st.Drafting = e.opt.Now().Sub(start), e.drafting
+		e.pace.observe(st.Tokens, st.computing())
 	}
 	e.account(part, &st)
 	e.publish(&st)
@@ -200,7 +210,7 @@ func (e *Engine) stop(err error) {
 }
 
 // plan asks the scheduler for the next step, into spans, and returns the lanes it allowed.
-func (e *Engine) plan() int {
+func (e *Engine) plan() (lanes int, err error) {
 	e.wants, e.leads, e.spans = e.wants[:0], e.leads[:0], e.spans[:0]
 	front := slices.ContainsFunc(e.active, func(s *Sequence) bool { return !s.background })
 	e.later = front && !e.share.affords(workBackground)
@@ -239,12 +249,12 @@ func (e *Engine) plan() int {
 		}
 	}
 	e.lighten()
-	e.speculate(&l)
-	if d.streams == 0 {
-		return l.tokens
+	e.drafting = 0
+	if err := e.speculate(&l); err != nil || d.streams == 0 {
+		return l.tokens, err
 	}
 	room, _ := l.room(d.streams, l.credit[workPrompts], l.tokens)
-	return d.streams + room
+	return d.streams + room, nil
 }
 
 // probe: one step in so many that has streams has nothing else, so that it
@@ -260,9 +270,11 @@ type span struct {
 	turn int       // index among draws, or -1
 	lead *Sequence // the twin that is computed in its place; nil: none
 
-	ridden  bool    // it is a lead
-	guessed bool    // s.draft holds guesses for this step
-	draft   []int32 // of them those that are computed, behind the n tokens
+	ridden bool    // it is a lead
+	asked  bool    // s.by holds guesses for this step
+	by     int     // whose are the best
+	most   int     // how many these are
+	draft  []int32 // those that are computed, behind the n tokens
 }
 
 // reserve grows the caches of the planned sequences, oldest first, and takes
@@ -315,7 +327,9 @@ func (e *Engine) assemble(st *StepStats) (part parts) {
 		p.out, p.row = s.rows(p.n)+len(p.draft), st.Rows
 		e.tokens = append(append(e.tokens[:0], s.tokens[s.have:s.have+p.n]...), p.draft...)
 		e.batch.Add(s.kv, s.have, p.out, e.tokens...)
-		st.Drafted += len(p.draft)
+		if len(p.draft) > 0 {
+			st.Drafted[e.sources[p.by].Kind()] += len(p.draft)
+		}
 		prompt := s.prompt
 		s.mu.Unlock()
 		switch {

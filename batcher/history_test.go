@@ -32,6 +32,7 @@ type history struct {
 	t       *testing.T
 	m       *toy.Model
 	e       *Engine
+	drafter *modelDrafter   // nil: no model drafts
 	next    func(n int) int // the source of choices, in [0, n)
 	clients []*client
 	done    [4]atomic.Int64 // operations completed: generate, fork, logits, scores
@@ -47,17 +48,25 @@ func play(t *testing.T, steps int, next func(n int) int) (stats Stats, done [4]i
 		opt.StepTokens, opt.StepRows = Tile*(1+next(3)), 4+next(8)
 		opt.Speculation = []Speculation{SpeculateOff, "1", "4", "15"}[next(4)]
 		m := &toy.Model{Vocab: 40}
-		switch next(3) {
-		case 0:
-			opt.Drafter = func() Drafter { return wild(next) }
-		case 1:
-			opt.Drafter = func() Drafter { return oracle{m} }
-		}
 		if next(2) == 0 {
 			m.Logits = looping
 		}
+		var drafter *modelDrafter
+		switch next(6) {
+		case 0:
+			opt.Drafters = []Drafter{wild(next)}
+		case 1:
+			opt.Drafters = []Drafter{oracle(m)}
+		case 2, 3, 4: // a model that says the same, or mostly not
+			small := &toy.Model{Vocab: 40, Logits: m.Logits}
+			if next(3) == 0 {
+				small.Logits = looping
+			}
+			drafter = newModelDrafter(small, small.NewCache(3+next(60), 1+next(9)), nil)
+			opt.Drafters = []Drafter{NewLookup(), drafter}[next(2):]
+		}
 		blockLen := 1 + next(9)
-		h := &history{t: t, m: m, e: New(m, m.NewCache(20+next(40), blockLen), opt), next: next}
+		h := &history{t: t, m: m, e: New(m, m.NewCache(20+next(40), blockLen), opt), drafter: drafter, next: next}
 		for range steps {
 			for range next(4) {
 				h.operate()
@@ -78,6 +87,9 @@ func play(t *testing.T, steps int, next func(n int) int) (stats Stats, done [4]i
 			t.Error(err)
 		}
 		checkEmpty(t, h.e)
+		if drafter != nil {
+			checkNoReadings(t, drafter)
+		}
 		stats = h.e.Stats()
 		for i := range done {
 			done[i] = h.done[i].Load()
@@ -109,6 +121,9 @@ func (h *history) step() {
 	}
 	if err := h.e.kv.Check(held...); err != nil {
 		h.t.Fatal(err)
+	}
+	if h.drafter != nil {
+		checkReadings(h.t, h.e, h.drafter)
 	}
 	synctest.Wait()
 }
@@ -324,7 +339,7 @@ func (h *history) fork(ctx context.Context, c *client, n int) {
 func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
 	var sum Stats
 	var ended [4]int64
-	for seed := range uint64(60) {
+	for seed := range uint64(90) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		st, done := play(t, 150, r.IntN)
 		for i, n := range done {
@@ -335,8 +350,10 @@ func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
 		}
 		sum.Preemptions += st.Preemptions
 		sum.Evictions += st.Evictions
-		sum.DraftTokens += st.DraftTokens
-		sum.DraftAccepted += st.DraftAccepted
+		for k := range DraftKinds {
+			sum.DraftTokens[k] += st.DraftTokens[k]
+			sum.DraftAccepted[k] += st.DraftAccepted[k]
+		}
 		sum.PrefixHits += st.PrefixHits
 		sum.SparedTokens += st.SparedTokens
 		sum.GeneratedTokens += st.GeneratedTokens
@@ -345,7 +362,8 @@ func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
 		t.Errorf("operations completed (generate, fork, logits, scores): %v", ended)
 	}
 	if sum.Preemptions < 15 || sum.Evictions < 50 || sum.PrefixHits < 50 || sum.SparedTokens < 250 || sum.GeneratedTokens < 5000 ||
-		sum.DraftAccepted < 500 || sum.DraftTokens-sum.DraftAccepted < 500 {
+		sum.DraftAccepted[DraftLookup] < 300 || sum.DraftTokens[DraftLookup]-sum.DraftAccepted[DraftLookup] < 300 ||
+		sum.DraftAccepted[DraftModel] < 500 || sum.DraftTokens[DraftModel]-sum.DraftAccepted[DraftModel] < 500 {
 		t.Errorf("the histories reach too little: %+v", sum)
 	}
 }

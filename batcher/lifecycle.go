@@ -298,6 +298,7 @@ func (e *Engine) preempt(s *Sequence) {
 // release gives the blocks of s back. What was sealed stays in the prefix
 // cache until others need it.
 func (e *Engine) release(s *Sequence) {
+	s.forgetGuesses()
 	if s.kv != nil {
 		s.kv.Release()
 		s.kv, s.have = nil, 0

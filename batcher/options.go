@@ -31,7 +31,7 @@ type Options struct {
 
 	Speculation Speculation `koanf:"speculation"`
 
-	Drafter func() Drafter `json:"-" koanf:"-"` // guesses for a sequence; nil: NewLookup
+	Drafters []Drafter `json:"-" koanf:"-"` // guess what is speculated on; nil: NewLookup alone
 
 	Turns  *Turns           `json:"-" koanf:"-"` // shared by the engines on one machine; nil: there is no other
 	Pool   *kernels.Pool    `json:"-" koanf:"-"` // samples the rows of a step in parallel; nil: one after the other

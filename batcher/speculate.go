@@ -2,6 +2,7 @@ package batcher
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -36,49 +37,77 @@ func (s Speculation) limit() (n int, pays bool, err error) {
 	return n, false, nil
 }
 
-// guesses is what the step loop knows of a stream's drafts.
-type guesses struct {
-	drafter Drafter
-	draft   []int32 // for the step under way; its first token is held against what is sampled even if it is not computed
-	rate    float64 // how often a guess is right, of late
-	judged  int     // guesses that rate is made of
+// source is a drafter as an engine knows it.
+type source struct {
+	Drafter
+	rate   float64 // how often its guesses are right, of late; where new sequences begin
+	credit float64 // seconds that may go to finding out whether it pays by now
 }
 
+// guesses is what the step loop knows of a stream's drafts.
+type guesses struct {
+	text []int32 // a copy of the stream's tokens
+	by   []guess // one a source
+}
+
+// guess is what a source says. Its first token is held against what is sampled
+// even if it is not computed.
+type guess struct {
+	Guess
+	rate   float64 // how often it is right, of late
+	judged int     // guesses that rate is made of
+}
+
+// What a source's guesses are worth before they have been judged: a model that
+// somebody has chosen to draft is given a chance.
+var rateAtFirst = [DraftKinds]float64{DraftLookup: 0.3, DraftModel: 0.7}
+
 const (
-	rateAtFirst = 0.3
-	rateForget  = 0.15
-	worthwhile  = 1.03 // least gain of speed
+	rateForget   = 0.15
+	sourceForget = 0.02
+	worthwhile   = 1.03 // least gain of speed
+	trials       = 0.02 // share of the time that a drafter that does not pay is tried for
 )
 
-// guess fills s.draft with up to k tokens.
-func (e *Engine) guess(s *Sequence, k int) {
-	s.draft = s.draft[:0]
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := &s.order
-	if s.epoch != s.seen || o.kind != wantTokens {
-		return
-	}
-	if k = min(k, o.left-1, e.limit-len(s.tokens)-1, e.opt.Unread-len(s.unread)-1); k < 1 {
-		return
-	}
-	if s.drafter == nil {
-		s.drafter, s.rate = e.opt.Drafter(), rateAtFirst
-	}
-	s.draft = s.drafter.Draft(s.draft, s.tokens, k)
-	s.draft = s.draft[:min(len(s.draft), k)]
-	for i, id := range s.draft {
-		if id < 0 || int(id) >= e.cfg.Vocab {
-			s.draft = s.draft[:i]
-			break
+// forgetGuesses gives back what drafters keep of s.
+func (s *Sequence) forgetGuesses() {
+	for i := range s.by {
+		if g := &s.by[i]; g.Notes != nil {
+			g.Notes.Close()
+			g.Notes = nil
 		}
 	}
 }
 
+// ask prepares to ask for up to k guesses, if there can be any.
+func (e *Engine) ask(s *Sequence, k int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := &s.order
+	if s.epoch != s.seen || o.kind != wantTokens {
+		return false
+	}
+	if k = min(k, o.left-1, e.limit-len(s.tokens)-1, e.opt.Unread-len(s.unread)-1); k < 1 {
+		return false
+	}
+	if s.by == nil {
+		s.by = make([]guess, len(e.sources))
+		for i := range s.by {
+			s.by[i].rate = e.sources[i].rate
+		}
+	}
+	s.text = append(s.text[:0], s.tokens...)
+	for i := range s.by {
+		g := &s.by[i]
+		g.Text, g.Prompt, g.Params, g.Most, g.Tokens = s.text, s.prompt, o.params, k, g.Tokens[:0]
+	}
+	return true
+}
+
 // speculate adds guesses to the planned streams.
-func (e *Engine) speculate(l *limits) {
+func (e *Engine) speculate(l *limits) error {
 	if e.drafts == 0 {
-		return
+		return nil
 	}
 	n, rows := 0, 0
 	for _, p := range e.spans {
@@ -89,77 +118,161 @@ func (e *Engine) speculate(l *limits) {
 		room = wholeTiles(n)
 	}
 	if room = min(room-n, l.rows-rows); room < 1 {
-		return
+		return nil
 	}
 	for i := range e.spans {
 		if p := &e.spans[i]; p.n == 1 && p.s.left() == 1 && !p.ridden {
-			e.guess(p.s, min(room, e.drafts))
-			p.guessed = len(p.s.draft) > 0
+			p.asked = e.ask(p.s, min(room, e.drafts))
 		}
 	}
-	room = e.worth(n, room)
-	for ; room > 0; room-- {
-		if p, _ := e.likeliest(); p != nil {
-			p.draft = p.s.draft[:len(p.draft)+1]
+	for by := range e.sources {
+		if err := e.draft(by, n, room); err != nil {
+			return err
 		}
 	}
+	e.bets = e.bets[:0]
+	for i := range e.spans {
+		if p := &e.spans[i]; p.most > 0 {
+			e.bets = append(e.bets, bet{span: i, rate: p.s.by[p.by].rate, most: p.most})
+		}
+	}
+	e.wager(n, room, free)
+	for _, b := range e.bets {
+		p := &e.spans[b.span]
+		p.draft = p.s.by[p.by].Tokens[:b.taken]
+	}
+	return nil
 }
 
-// likeliest is the span whose next guess is most likely right, and how likely
-// that is; nil when there is none left.
-func (e *Engine) likeliest() (best *span, chance float64) {
+// draft asks a source for guesses about the streams that it knows better than
+// the sources before it.
+func (e *Engine) draft(by, n, room int) error {
+	src := &e.sources[by]
+	e.asks, e.bets = e.asks[:0], e.bets[:0]
 	for i := range e.spans {
 		p := &e.spans[i]
-		if !p.guessed || len(p.draft) == len(p.s.draft) {
+		if !p.asked {
 			continue
 		}
-		c := p.s.rate
-		for range len(p.draft) {
-			c *= p.s.rate
-		}
-		if best == nil || c > chance {
-			best, chance = p, c
+		g := &p.s.by[by]
+		switch rate := p.rate(); {
+		case g.rate > rate:
+			e.asks = append(e.asks, &g.Guess)
+			e.bets = append(e.bets, bet{span: i, rate: g.rate, most: g.Most, of: &g.Guess})
+		case p.most > 0:
+			e.bets = append(e.bets, bet{span: i, rate: rate, most: p.most})
 		}
 	}
-	return best, chance
-}
-
-// worth is how many guesses, of at most room, make a step of n tokens yield
-// most for its time.
-func (e *Engine) worth(n, room int) int {
-	most := 0
-	base := float64(n) / e.pace.time(n)
-	best, sure := base*worthwhile, float64(n)
-	for k := 1; k <= room; k++ {
-		p, chance := e.likeliest()
-		if p == nil {
-			if !e.draftsPay {
-				most = k - 1
-			}
-			break
+	base := e.pace.time(n)
+	trial := false
+	if src.Price(e.asks) > 0 {
+		if e.draftsPay && e.counts.Steps%probe == 0 {
+			return nil // so that it stays known what steps take without
 		}
-		p.draft = p.s.draft[:len(p.draft)+1]
-		sure += chance
-		if !e.draftsPay {
-			most = k
-		} else if yield := sure / e.pace.hoped(n+k); yield > best {
-			best, most = yield, k
-		} else if chance < 0.02 {
-			break
-		}
+		src.credit = min(src.credit+trials*base, base)
+		trial = !e.commission(src, n, room)
+	}
+	if len(e.asks) == 0 {
+		return nil
+	}
+	spare := math.Inf(1)
+	if e.opt.PromptStretch > 0 {
+		spare = base * (e.opt.PromptStretch - 1)
+	}
+	begin := e.opt.Now()
+	if err := src.Draft(e.asks, spare); err != nil {
+		return err
+	}
+	took := e.opt.Now().Sub(begin)
+	e.drafting += took
+	if trial {
+		src.credit -= took.Seconds()
 	}
 	for i := range e.spans {
-		e.spans[i].draft = nil
+		if p := &e.spans[i]; p.asked {
+			e.choose(p, by)
+		}
 	}
-	return most
+	return nil
 }
 
-// learn notes whether a guess was right. Locked.
-func (s *Sequence) learn(right bool) {
-	s.judged++
-	weight := max(rateForget, 1/float64(s.judged+2))
-	s.rate -= weight * s.rate
+// commission reduces what is asked of a source that takes its time to what
+// pays, or else to one token, if there is credit to try the source. It tells
+// whether something pays.
+func (e *Engine) commission(src *source, n, room int) bool {
+	all := e.asks
+	e.wager(n, room, func() float64 {
+		for i := range e.bets {
+			if b := &e.bets[i]; b.of != nil {
+				b.of.Most = b.taken
+			}
+		}
+		return src.Price(all)
+	})
+	kept := all[:0]
+	for _, b := range e.bets {
+		if b.of != nil && b.taken > 0 {
+			b.of.Most = b.taken
+			kept = append(kept, b.of)
+		}
+	}
+	switch {
+	case len(kept) > 0:
+		e.asks = kept
+		return true
+	case src.credit > 0 && len(all) > 0:
+		all[0].Most = 1
+		e.asks = all[:1]
+	default:
+		e.asks = nil
+	}
+	return false
+}
+
+// choose takes the guesses of a source for a span if they are better than what
+// it has.
+func (e *Engine) choose(p *span, by int) {
+	g := &p.s.by[by]
+	g.Tokens = g.Tokens[:min(len(g.Tokens), max(0, g.Most))]
+	for i, id := range g.Tokens {
+		if id < 0 || int(id) >= e.cfg.Vocab {
+			g.Tokens = g.Tokens[:i]
+			break
+		}
+	}
+	if len(g.Tokens) > 0 && g.rate > p.rate() {
+		p.by, p.most = by, len(g.Tokens)
+	}
+}
+
+// rate is how often the guesses that p has are right; -1: it has none.
+func (p *span) rate() float64 {
+	if p.most == 0 {
+		return -1
+	}
+	return p.s.by[p.by].rate
+}
+
+// judge notes whether the guesses about the token behind i others, which were
+// all right, are right too.
+func (e *Engine) judge(p *span, i int, id int32) {
+	for by := range p.s.by {
+		g, src := &p.s.by[by], &e.sources[by]
+		if i < len(g.Tokens) && (i == 0 || by == p.by && i <= len(p.draft)) {
+			right := g.Tokens[i] == id
+			g.judged++
+			learn(&g.rate, max(rateForget, 1/float64(g.judged+2)), right)
+			if src.Kind() != DraftLookup { // texts differ more in that than models
+				learn(&src.rate, sourceForget, right)
+			}
+		}
+	}
+}
+
+// learn moves a rate to what has just been seen.
+func learn(rate *float64, weight float64, right bool) {
+	*rate -= weight * *rate
 	if right {
-		s.rate += weight
+		*rate += weight
 	}
 }

@@ -23,29 +23,41 @@ func looping(tokens []int32, row []float32) {
 	}
 }
 
-// wild drafts anything, tokens that do not exist included.
-type wild func(n int) int
+// guesser drafts what a function says.
+type guesser func(tokens []int32, k int) []int32
 
-func (w wild) Draft(dst, tokens []int32, k int) []int32 {
-	for range w(k + 3) {
-		dst = append(dst, int32(w(43)-1))
+func (guesser) Kind() DraftKind        { return DraftLookup }
+func (guesser) Price([]*Guess) float64 { return 0 }
+func (f guesser) Draft(guesses []*Guess, _ float64) error {
+	for _, g := range guesses {
+		g.Tokens = append(g.Tokens, f(g.Text, g.Most)...)
 	}
-	return dst
+	return nil
+}
+
+// wild drafts anything, tokens that do not exist included.
+func wild(n func(int) int) Drafter {
+	return guesser(func(_ []int32, k int) (guess []int32) {
+		for range n(k + 3) {
+			guess = append(guess, int32(n(43)-1))
+		}
+		return guess
+	})
 }
 
 // oracle drafts what a greedy model says, but for every fifth token.
-type oracle struct{ m *toy.Model }
-
-func (o oracle) Draft(dst, tokens []int32, k int) []int32 {
-	all := slices.Clone(tokens)
-	for range k {
-		id := argmax(o.m.Row(all))
-		if len(all)%5 == 0 {
-			id = 0
+func oracle(m *toy.Model) Drafter {
+	return guesser(func(tokens []int32, k int) (guess []int32) {
+		all := slices.Clone(tokens)
+		for range k {
+			id := argmax(m.Row(all))
+			if len(all)%5 == 0 {
+				id = 0
+			}
+			all, guess = append(all, id), append(guess, id)
 		}
-		all, dst = append(all, id), append(dst, id)
-	}
-	return dst
+		return guess
+	})
 }
 
 func TestSpeculationChangesNoToken(t *testing.T) {
@@ -55,9 +67,9 @@ func TestSpeculationChangesNoToken(t *testing.T) {
 		prompt := []int32{1, 2, 3, 4, 1, 2, 3}
 		var want []Token
 		for _, how := range []Speculation{SpeculateOff, "1", "3", "15"} {
-			for _, drafter := range []func() Drafter{nil, func() Drafter { return oracle{m} }} {
+			for _, drafters := range [][]Drafter{nil, {oracle(m)}} {
 				opt := DefaultOptions()
-				opt.Speculation, opt.Drafter, opt.Unread = how, drafter, 7
+				opt.Speculation, opt.Drafters, opt.Unread = how, drafters, 7
 				start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
 					s := r.open(prompt...)
 					defer s.Close()
@@ -84,7 +96,7 @@ func TestSpeculationEndsWhereGenerationEnds(t *testing.T) {
 	m := &toy.Model{}
 	all := expect(m, []int32{5, 6}, 30, Params{})
 	opt := DefaultOptions()
-	opt.Speculation, opt.Drafter = "15", func() Drafter { return oracle{m} }
+	opt.Speculation, opt.Drafters = "15", []Drafter{oracle(m)}
 	start(t, m, 8, 4, opt, func(t *testing.T, r rig) {
 		at := slices.Index(all, all[7])
 		for _, c := range []struct {
@@ -167,13 +179,13 @@ func TestLookupContinuesTheLongestContextSeenBefore(t *testing.T) {
 		{[]int32{8, 2, 3, 4, 8, 2, 3, 5, 9, 2, 3}, 1, []int32{5}},    // the last of equals
 		{[]int32{6, 6, 6, 6, 6, 6}, 4, []int32{6, 6, 6, 6}},          // overlapping itself
 	} {
-		if got := NewLookup().Draft(nil, c.tokens, c.k); !slices.Equal(got, c.want) {
+		if got := new(lookup).draft(nil, c.tokens, c.k); !slices.Equal(got, c.want) {
 			t.Errorf("Draft(%v, %d) = %v, want %v", c.tokens, c.k, got, c.want)
 		}
-		d := NewLookup() // token by token it knows the same
+		d := new(lookup) // token by token it knows the same
 		var got []int32
 		for n := range c.tokens {
-			got = d.Draft(nil, c.tokens[:n+1], c.k)
+			got = d.draft(nil, c.tokens[:n+1], c.k)
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("Draft(%v, %d) token by token = %v, want %v", c.tokens, c.k, got, c.want)
@@ -184,7 +196,7 @@ func TestLookupContinuesTheLongestContextSeenBefore(t *testing.T) {
 func FuzzLookup(f *testing.F) {
 	f.Add([]byte("abcabcabd"), []byte{1, 5, 3, 200})
 	f.Fuzz(func(t *testing.T, text, cuts []byte) {
-		d := NewLookup()
+		d := new(lookup)
 		var tokens []int32
 		for i, b := range text {
 			tokens = append(tokens, int32(b%8))
@@ -192,7 +204,7 @@ func FuzzLookup(f *testing.F) {
 				tokens = tokens[:len(tokens)*int(cuts[0])/255]
 				cuts = cuts[1:]
 			}
-			got := d.Draft(nil, tokens, 5)
+			got := d.draft(nil, tokens, 5)
 			if len(got) == 0 {
 				continue
 			}

@@ -15,37 +15,42 @@ type Stats struct {
 
 	// Since the engine was made.
 	Steps           int64
-	PromptTokens    int64 // computed for prompts and appended tokens, recomputed ones excluded
-	GeneratedTokens int64 // sampled
-	PrefixQueries   int64 // prompt tokens looked up in the prefix cache
-	PrefixHits      int64 // of them found
-	Preemptions     int64 // sequences that lost their blocks while they had work
-	Evictions       int64 // idle sequences that lost their blocks
-	BatchTokens     int64 // tokens of all steps
-	SparedTokens    int64 // not computed, because an equal sequence was
-	DraftTokens     int64 // guesses computed
-	DraftAccepted   int64 // of them right
-	BatchLanes      int64 // lanes of the tiles they filled: BatchTokens/BatchLanes is the fill ratio
+	PromptTokens    int64             // computed for prompts and appended tokens, recomputed ones excluded
+	GeneratedTokens int64             // sampled
+	PrefixQueries   int64             // prompt tokens looked up in the prefix cache
+	PrefixHits      int64             // of them found
+	Preemptions     int64             // sequences that lost their blocks while they had work
+	Evictions       int64             // idle sequences that lost their blocks
+	BatchTokens     int64             // tokens of all steps
+	SparedTokens    int64             // not computed, because an equal sequence was
+	DraftTokens     [DraftKinds]int64 // guesses computed
+	DraftAccepted   [DraftKinds]int64 // of them right
+	DraftTime       time.Duration     // spent on making guesses, within StepTime
+	BatchLanes      int64             // lanes of the tiles they filled: BatchTokens/BatchLanes is the fill ratio
 	StepTime        time.Duration
 }
 
 // StepStats describes one step.
 type StepStats struct {
-	Tokens    int // in the batch; 0: there was nothing to do
-	Lanes     int // of the tiles that Tokens begins: Tokens/Lanes is the fill ratio
-	Spans     int // sequences in the batch
-	Decode    int // tokens that continue running streams
-	Prefill   int // tokens of prompts and appended text
-	Rows      int // rows of logits
-	Sampled   int // tokens delivered
-	Spared    int // tokens of sequences that equal one in the batch, and share its results
-	Drafted   int // guessed tokens in the batch
-	Accepted  int // of them right
-	Preempted int // sequences that lost their blocks to this step
-	Budget    int // lanes that the step was allowed
+	Tokens    int             // in the batch; 0: there was nothing to do
+	Lanes     int             // of the tiles that Tokens begins: Tokens/Lanes is the fill ratio
+	Spans     int             // sequences in the batch
+	Decode    int             // tokens that continue running streams
+	Prefill   int             // tokens of prompts and appended text
+	Rows      int             // rows of logits
+	Sampled   int             // tokens delivered
+	Spared    int             // tokens of sequences that equal one in the batch, and share its results
+	Drafted   [DraftKinds]int // guessed tokens in the batch
+	Accepted  [DraftKinds]int // of them right
+	Preempted int             // sequences that lost their blocks to this step
+	Budget    int             // lanes that the step was allowed
 	Duration  time.Duration
 	Forward   time.Duration // part of Duration spent in the model
+	Drafting  time.Duration // part of Duration spent on making guesses
 }
+
+// computing is the seconds that the step's tokens took.
+func (st *StepStats) computing() float64 { return (st.Duration - st.Drafting).Seconds() }
 
 // Timing is what a sequence went through, for a request's log line. Times
 // that have not come yet are zero.
@@ -76,8 +81,11 @@ func (e *Engine) publish(st *StepStats) {
 		c.Steps++
 		c.BatchTokens += int64(st.Tokens)
 		c.SparedTokens += int64(st.Spared)
-		c.DraftTokens += int64(st.Drafted)
-		c.DraftAccepted += int64(st.Accepted)
+		for k := range DraftKinds {
+			c.DraftTokens[k] += int64(st.Drafted[k])
+			c.DraftAccepted[k] += int64(st.Accepted[k])
+		}
+		c.DraftTime += st.Drafting
 		c.BatchLanes += int64(st.Lanes)
 		c.StepTime += st.Duration
 	}

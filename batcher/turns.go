@@ -150,7 +150,7 @@ func (e *Engine) account(part parts, st *StepStats) {
 	}
 	alone := e.pace.time(first)
 	if others := st.Tokens - first; others > 0 && (first > 0 || m.guests()) {
-		over := st.Duration.Seconds() - alone
+		over := st.computing() - alone
 		over = min(max(0, over), outlie*(e.pace.time(st.Tokens)-alone))
 		for k := range m.credit {
 			if work(k) == workBackground || part.streams > 0 || m.guests() {
@@ -162,7 +162,7 @@ func (e *Engine) account(part parts, st *StepStats) {
 	case part.streams > 0:
 		heldUp := 0.0 // what the step took longer though it was alone
 		if first == st.Tokens {
-			heldUp = max(0, st.Duration.Seconds()-alone)
+			heldUp = max(0, st.computing()-alone)
 		}
 		m.earn(alone, heldUp, part.streams, &e.opt)
 	case first > 0:

@@ -175,11 +175,17 @@ var engineMetrics = func() []engineMetric {
 	counter := func(name, help string, of func(*batcher.Stats) int64) engineMetric {
 		return engineMetric{desc(name, help), prometheus.CounterValue, func(st *batcher.Stats) float64 { return float64(of(st)) }}
 	}
-	fate := func(fate string, of func(*batcher.Stats) int64) engineMetric {
-		m := counter("", "", of)
-		m.desc = prometheus.NewDesc("lutra_draft_tokens_total", "Tokens computed before they were known, by what sampling said of them.",
-			[]string{modelLabel}, prometheus.Labels{"fate": fate})
-		return m
+	var drafts []engineMetric
+	for k := range batcher.DraftKinds {
+		for fate, of := range map[string]func(*batcher.Stats) int64{
+			"accepted": func(st *batcher.Stats) int64 { return st.DraftAccepted[k] },
+			"rejected": func(st *batcher.Stats) int64 { return st.DraftTokens[k] - st.DraftAccepted[k] },
+		} {
+			m := counter("", "", of)
+			m.desc = prometheus.NewDesc("lutra_draft_tokens_total", "Tokens computed before they were known, by who guessed them and what sampling said of them.",
+				[]string{modelLabel}, prometheus.Labels{"drafter": k.String(), "fate": fate})
+			drafts = append(drafts, m)
+		}
 	}
 	running := func(st *batcher.Stats) float64 { return float64(st.Running) }
 	waiting := func(st *batcher.Stats) float64 { return float64(st.Waiting) }
@@ -189,7 +195,7 @@ var engineMetrics = func() []engineMetric {
 		}
 		return float64(st.Used) / float64(st.Blocks)
 	}
-	return []engineMetric{
+	return append(drafts,
 		gauge("lutra_num_requests_running", "Sequences being computed.", running),
 		gauge("lutra_num_requests_waiting", "Sequences waiting to be computed.", waiting),
 		gauge("lutra_kv_cache_usage_ratio", "Share of the KV blocks that sequences hold.", usage),
@@ -205,10 +211,10 @@ var engineMetrics = func() []engineMetric {
 		counter("lutra_engine_steps_total", "Engine steps.", func(st *batcher.Stats) int64 { return st.Steps }),
 		counter("lutra_engine_tokens_total", "Tokens of all engine steps.", func(st *batcher.Stats) int64 { return st.BatchTokens }),
 		counter("lutra_engine_lanes_total", "Tile lanes of all engine steps, whether they carried a token or not.", func(st *batcher.Stats) int64 { return st.BatchLanes }),
-		fate("accepted", func(st *batcher.Stats) int64 { return st.DraftAccepted }),
-		fate("rejected", func(st *batcher.Stats) int64 { return st.DraftTokens - st.DraftAccepted }),
+		engineMetric{desc("lutra_draft_seconds_total", "Time of engine steps spent on guessing tokens."), prometheus.CounterValue,
+			func(st *batcher.Stats) float64 { return st.DraftTime.Seconds() }},
 		counter("lutra_engine_spared_tokens_total", "Tokens not computed because an equal sequence was.", func(st *batcher.Stats) int64 { return st.SparedTokens }),
-	}
+	)
 }()
 
 // Describe implements prometheus.Collector.

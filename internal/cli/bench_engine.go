@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 )
@@ -23,8 +24,9 @@ type engineResult struct {
 	Max     float64 `json:"max"`
 }
 
-// engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens)
-// sp<N> (with speculation), cp<N> (of a text that repeats itself) or par<N> (decode 64 tokens in each of N sequences at once).
+// engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens),
+// sp<N> (with speculation), cp<N> (of a text that repeats itself), dr<N> (of one
+// that a draft model knows) or par<N> (decode 64 tokens in each of N sequences at once).
 type engineTest struct {
 	name   string
 	prompt int // tokens a prompt
@@ -35,6 +37,8 @@ type engineTest struct {
 	guess bool
 	// repeat makes the model say one token only, which is guessed easily.
 	repeat bool
+	// dictate makes both models say the same, which never repeats itself.
+	dictate bool
 }
 
 const parallelDecode = 64 // unless --par-tokens says otherwise
@@ -59,8 +63,9 @@ func (t engineTest) speed(times []engineTimes) spread {
 func parseEngineTest(name string, parallel int) (engineTest, error) {
 	kind := strings.TrimRight(name, "0123456789")
 	n, err := strconv.Atoi(name[len(kind):])
+	unknown := usagef("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>", name)
 	if err != nil || n < 1 || n > 1<<16 {
-		return engineTest{}, usagef("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, par<N>", name)
+		return engineTest{}, unknown
 	}
 	switch kind {
 	case "pp":
@@ -71,16 +76,20 @@ func parseEngineTest(name string, parallel int) (engineTest, error) {
 		return engineTest{name: name, prompt: 1, decode: n, width: 1, guess: true}, nil
 	case "cp":
 		return engineTest{name: name, prompt: 1, decode: n, width: 1, guess: true, repeat: true}, nil
+	case "dr":
+		return engineTest{name: name, prompt: 1, decode: n, width: 1, guess: true, dictate: true}, nil
 	case "par":
 		return engineTest{name: name, prompt: 1, decode: parallel, width: n}, nil
 	}
-	return engineTest{}, usagef("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, par<N>", name)
+	return engineTest{}, unknown
 }
 
 type engineBench struct {
 	benchSource
 	threads, reps int
 	parTokens     int
+	draft         string
+	speculation   string
 	tests         []string
 	asJSON        bool
 	cpuProfile    string
@@ -96,8 +105,9 @@ func newBenchEngine() *cobra.Command {
 		Short: "Measure prefill and decode through the whole engine",
 		Long: `Like llama-bench, with scheduling and sampling included: pp512 computes a prompt of
 512 tokens, tg64 decodes 64 tokens, sp64 does so with speculation, cp64 too, of a
-text that repeats itself, par8 decodes 64 tokens in each of 8 sequences at once. --shape builds a model of random ternary weights; speed does not depend
-on their values.
+text that repeats itself, dr64 of one that the --draft-model always guesses right,
+par8 decodes 64 tokens in each of 8 sequences at once. --shape builds a model of
+random ternary weights; speed does not depend on their values.
 
 --compare runs another engine's command after each round of ours and prints the
 ratios of neighbouring runs. It reads what llama-bench and llama-batched-bench
@@ -120,6 +130,8 @@ expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
 	f.IntVarP(&o.reps, "reps", "r", 5, "repetitions a test, after one that is not counted; with --compare, rounds")
 	f.StringSliceVar(&o.tests, "tests", []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}, "tests to run")
 	f.IntVar(&o.parTokens, "par-tokens", parallelDecode, "tokens a sequence of par<N>")
+	f.StringVar(&o.draft, "draft-model", "", "GGUF `FILE` or an embedded model's name: a model that guesses in the tests with speculation")
+	f.StringVar(&o.speculation, "speculation", string(batcher.SpeculateAuto), "of sp<N>, cp<N> and dr<N>: auto or a number")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVar(&o.profile, "profile", false, "print the time of each kind of kernel")
 	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write a profile of the runs to `FILE`, for go tool pprof")
@@ -138,7 +150,15 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 		if err != nil {
 			return err
 		}
+		if t.dictate && o.draft == "" {
+			return usagef("--tests: %s needs a --draft-model", name)
+		}
 		tests = append(tests, t)
+	}
+	opt := batcher.DefaultOptions()
+	opt.Speculation = batcher.Speculation(o.speculation)
+	if err := opt.Validate(); err != nil {
+		return usageError{err}
 	}
 	peers, err := parsePeers(o.compare, o.pattern)
 	if err != nil {
@@ -151,6 +171,14 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer bundle.Close()
+	var draft *models.Bundle
+	if o.draft != "" {
+		if draft, err = loadDraft(draftNamed(o.draft), pool, bundle); err != nil {
+			return err
+		}
+		defer draft.Close()
+	}
+	setup := engineRuns{bundle: bundle, draft: draft, pool: pool, speculation: batcher.Speculation(o.speculation)}
 
 	if o.cpuProfile != "" {
 		f, err := os.Create(o.cpuProfile)
@@ -165,14 +193,15 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	}
 	switch {
 	case len(peers) > 0:
-		return o.runCompare(cmd, bundle, pool, tests, peers)
+		return o.runCompare(cmd, setup, tests, peers)
 	case o.profile:
-		return o.runProfile(cmd, bundle, pool, tests)
+		return o.runProfile(cmd, setup, tests)
 	}
 	results := []engineResult{}
 	bar := progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
 	for _, t := range tests {
-		runs := engineRuns{bundle: bundle, pool: pool, test: t, reps: o.reps, done: func() { _ = bar.Add(1) }}
+		runs := setup
+		runs.test, runs.reps, runs.done = t, o.reps, func() { _ = bar.Add(1) }
 		times, err := runs.measure(cmd.Context())
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
@@ -192,13 +221,14 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 }
 
 // runCompare measures one run of each test a round, then the peers.
-func (o *engineBench) runCompare(cmd *cobra.Command, bundle *models.Bundle, pool *kernels.Pool, tests []engineTest, peers []peer) error {
+func (o *engineBench) runCompare(cmd *cobra.Command, setup engineRuns, tests []engineTest, peers []peer) error {
 	bar := progress(cmd.ErrOrStderr(), o.reps*(2*len(tests)+len(peers)), "runs")
 	step := func() { _ = bar.Add(1) }
 	ours := func() (speeds, error) {
 		s := speeds{}
 		for _, t := range tests {
-			runs := engineRuns{bundle: bundle, pool: pool, test: t, reps: 1, done: step}
+			runs := setup
+			runs.test, runs.reps, runs.done = t, 1, step
 			times, err := runs.measure(cmd.Context())
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", t.name, err)

@@ -70,13 +70,15 @@ func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error)
 
 // engineRuns measures one test on an engine of its own.
 type engineRuns struct {
-	bundle *models.Bundle
-	pool   *kernels.Pool
-	test   engineTest
-	reps   int
-	warm   bool                    // caches are: count the first run too
-	done   func()                  // after each run
-	onStep func(batcher.StepStats) // may be nil
+	bundle      *models.Bundle
+	draft       *models.Bundle      // nil: none
+	speculation batcher.Speculation // of tests that speculate; empty: auto
+	pool        *kernels.Pool
+	test        engineTest
+	reps        int
+	warm        bool                    // caches are: count the first run too
+	done        func()                  // after each run
+	onStep      func(batcher.StepStats) // may be nil
 }
 
 func (r *engineRuns) runs() int {
@@ -96,15 +98,24 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 		return nil, fmt.Errorf("needs %d tokens, the model's context is %d", length, cfg.Context)
 	}
 	const block = 32
-	kv, err := models.NewKVCache(cfg, models.KVOptions{BlockLen: block, Blocks: (length/block + 2) * t.width})
+	size := models.KVOptions{BlockLen: block, Blocks: (length/block + 2) * t.width}
+	kv, err := models.NewKVCache(cfg, size)
 	if err != nil {
 		return nil, err
 	}
 	opt := batcher.DefaultOptions()
 	opt.Pool, opt.Queue, opt.Sequences = r.pool, max(opt.Queue, t.width), max(opt.Sequences, t.width)
 	opt.OnStep = r.onStep
-	if !t.guess {
-		opt.Speculation = batcher.SpeculateOff
+	opt.Speculation = batcher.SpeculateOff
+	if t.guess {
+		opt.Speculation = cmp.Or(r.speculation, batcher.SpeculateAuto)
+	}
+	if t.guess && r.draft != nil {
+		draftKV, err := models.NewKVCache(r.draft.Model.Config(), size)
+		if err != nil {
+			return nil, err
+		}
+		opt.Drafters = drafters(r.draft, draftKV, r.pool)
 	}
 	engine := batcher.New(r.bundle.Model, kv, opt)
 	ctx, cancel := context.WithCancel(ctx)
@@ -164,6 +175,9 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab i
 			if t.repeat {
 				p.LogitBias = map[int32]float32{prompts[i][0]: 1e6}
 			}
+			if t.dictate {
+				p.Constraint = dictation(vocab)
+			}
 			n := 0
 			for _, err := range s.Generate(ctx, p) {
 				if err != nil {
@@ -185,4 +199,13 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab i
 		took.decode += d / time.Duration(t.width)
 	}
 	return took, err
+}
+
+// dictation is a Constraint that leaves one token of a vocabulary of so many, as
+// if drawn at random for each position.
+type dictation int
+
+func (d dictation) Allow(mask []uint64, completion []int32) {
+	id := rand.New(rand.NewPCG(3, uint64(len(completion)))).IntN(int(d))
+	mask[id/64] |= 1 << (id % 64)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/models"
 )
 
 // profileReport says where the time of one test went.
@@ -36,17 +35,18 @@ type profilePart struct {
 // stepTimes adds up an engine's steps. Read it when the engine has stopped.
 type stepTimes struct {
 	steps         int64
-	step, forward time.Duration
+	step, forward time.Duration // forward: of all models
 }
 
 func (s *stepTimes) add(st batcher.StepStats) {
 	s.steps++
 	s.step += st.Duration
-	s.forward += st.Forward
+	s.forward += st.Forward + st.Drafting
 }
 
 // runProfile measures each test with the pool's meter on.
-func (o *engineBench) runProfile(cmd *cobra.Command, bundle *models.Bundle, pool *kernels.Pool, tests []engineTest) error {
+func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []engineTest) error {
+	pool := setup.pool
 	machine := kernels.MeasureMachine(time.Second / 4)
 	printMachine(cmd.ErrOrStderr(), machine)
 	meter := pool.Meter()
@@ -54,7 +54,8 @@ func (o *engineBench) runProfile(cmd *cobra.Command, bundle *models.Bundle, pool
 	bar := progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
 	reports := []profileReport{}
 	for _, t := range tests {
-		runs := engineRuns{bundle: bundle, pool: pool, test: t, done: func() { _ = bar.Add(1) }}
+		runs := setup
+		runs.test, runs.done = t, func() { _ = bar.Add(1) }
 		if _, err := runs.measure(cmd.Context()); err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}

@@ -30,7 +30,7 @@ type Config struct {
 	Models      []ModelConfig    `koanf:"models"`
 	Verifiers   []VerifierConfig `koanf:"verifiers"`
 	KV          KVConfig         `koanf:"kv"`
-	Engine      batcher.Options  `koanf:"engine"`
+	Engine      EngineConfig     `koanf:"engine"`
 	Search      tts.Limits       `koanf:"search"`
 	Server      server.Options   `koanf:"server"`
 	Log         LogConfig        `koanf:"log"`
@@ -44,6 +44,16 @@ type ModelConfig struct {
 	Aliases  []string `koanf:"aliases"`  // further API names
 	Packing  string   `koanf:"packing"`  // ternary weights: auto, i1 (1.6 bit) or i2 (2 bit)
 	Context  int      `koanf:"context"`  // longest sequence in tokens; 0: the model's own
+	Draft    string   `koanf:"draft"`    // as Engine.DraftModel, for this model; "none": none
+}
+
+// EngineConfig is what all engines have.
+type EngineConfig struct {
+	batcher.Options `koanf:",squash,flatten"` // the words of the decoder and of the provider of defaults
+
+	// DraftModel drafts for the models, itself excepted: a GGUF file of their
+	// vocabulary or an embedded model's name; empty: none does.
+	DraftModel string `koanf:"draft_model"`
 }
 
 // KVConfig sizes the KV cache of each model.
@@ -66,7 +76,7 @@ func DefaultConfig() Config {
 		Models:    defaultModels(),
 		Verifiers: defaultVerifiers(),
 		KV:        KVConfig{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
-		Engine:    batcher.DefaultOptions(),
+		Engine:    EngineConfig{Options: batcher.DefaultOptions()},
 		Search:    tts.DefaultLimits(),
 		Server:    server.DefaultOptions(),
 		Log:       LogConfig{Level: "info", Format: "auto"},

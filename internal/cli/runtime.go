@@ -20,6 +20,7 @@ import (
 // host is one loaded model with the engine that runs it.
 type host struct {
 	bundle  *models.Bundle
+	draft   *models.Bundle // that drafts for it; nil: none
 	engine  *batcher.Engine
 	model   *tts.Model
 	reward  *tts.Reward // of a verifier
@@ -81,13 +82,18 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 		r.log.Warn().Str("model", bundle.Name).Msg(w)
 	}
 	shape := bundle.Model.Config()
-	opt := cfg.Engine
+	opt := cfg.Engine.Options
 	opt.Context = shape.Context
 	kv, err := newKV(cfg, shape, &opt.Context)
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
 	opt.Pool, opt.Turns = r.pool, r.turns
+	if d, ok := cfg.draftOf(m); ok {
+		if h.draft, opt.Drafters, err = r.loadDrafters(cfg, d, bundle); err != nil {
+			return nil, errors.Join(err, bundle.Close())
+		}
+	}
 	if onStep != nil {
 		opt.OnStep = onStep(bundle.Name)
 	}
@@ -98,6 +104,23 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 		Stringer("kernels", kernels.ActiveISA()).Int("threads", r.pool.Threads()).
 		Dur("took_ms", time.Since(start)).Msg("model loaded")
 	return h, nil
+}
+
+// loadDrafters makes what guesses for a model with the help of another, which is
+// the caller's to close.
+func (r *runtime) loadDrafters(cfg Config, d ModelConfig, target *models.Bundle) (*models.Bundle, []batcher.Drafter, error) {
+	draft, err := loadDraft(d, r.pool, target)
+	if err != nil {
+		return nil, nil, err
+	}
+	shape := draft.Model.Config()
+	kv, err := newKV(cfg, shape, &shape.Context)
+	if err != nil {
+		return nil, nil, errors.Join(err, draft.Close())
+	}
+	r.log.Info().Str("model", target.Name).Str("draft", d.apiName()).Str("weights", byteSize(shape.Bytes)).
+		Int("kv_tokens", kv.Blocks()*kv.BlockLen()).Msg("draft model loaded")
+	return draft, drafters(draft, kv, r.pool), nil
 }
 
 // newKV sizes a model's cache. A context that the memory cannot hold once is
@@ -117,7 +140,7 @@ func newKV(cfg Config, shape models.Config, contextLen *int) (*models.KVCache, e
 	if budget > 0 {
 		opt.Blocks = int(budget / perBlock)
 	} else {
-		share := freeMemory() / 4 / int64(len(cfg.Models)+len(cfg.Verifiers))
+		share := freeMemory() / 4 / int64(cfg.caches())
 		opt.Blocks = int(min(share/perBlock, int64(contextsKept*oneContext)))
 	}
 	if opt.Blocks < 1 {
@@ -141,12 +164,32 @@ func (r *runtime) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// caches is the number of KV caches that share the memory.
+func (c *Config) caches() int {
+	n := len(c.Models) + len(c.Verifiers)
+	for _, m := range c.Models {
+		if _, ok := c.draftOf(m); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// close gives back the files of a host.
+func (h *host) close() error {
+	err := h.bundle.Close()
+	if h.draft != nil {
+		err = errors.Join(err, h.draft.Close())
+	}
+	return err
+}
+
 func (r *runtime) all() []*host { return slices.Concat(r.hosts, r.judges) }
 
 // Close releases the models and stops the workers. Run must have returned.
 func (r *runtime) Close() {
 	for _, h := range r.all() {
-		if err := h.bundle.Close(); err != nil {
+		if err := h.close(); err != nil {
 			r.log.Warn().Err(err).Str("model", h.bundle.Name).Msg("closing")
 		}
 	}

@@ -24,6 +24,7 @@ type modelFlags struct {
 var configKeys = map[string]string{
 	"addr":        "server.addr",
 	"api-key":     "server.api_keys",
+	"draft-model": "engine.draft_model",
 	"threads":     "threads",
 	"kv-type":     "kv.type",
 	"kv-mem":      "kv.memory",
@@ -40,6 +41,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("speculation", string(batcher.SpeculateAuto), "tokens to compute before they are known: auto, off or a number")
+	f.String("draft-model", "", "small GGUF `FILE` of the same vocabulary, or an embedded model's name, that guesses them too")
 	f.String("kv-mem", "auto", "KV cache memory a model, such as 2GiB")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }

@@ -50,7 +50,7 @@ func (v VerifierConfig) validate() error {
 
 // model is the verifier as a model to load.
 func (v VerifierConfig) model() ModelConfig {
-	return ModelConfig{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context}
+	return ModelConfig{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Draft: noDraft}
 }
 
 // format is how the model is read: as configured, else as its file says.

@@ -53,6 +53,7 @@ const (
 //
 //   - tiny: that of the embedded small model.
 //   - falcon3-1b: tiiuae/Falcon3-1B-Instruct, as published in 1.58 bits.
+//   - falcon3-draft: an eighth of it, of the same vocabulary, to draft for it.
 //   - bitnet-2b: the sizes of microsoft/bitnet-b1.58-2B-4T as a Llama, which
 //     other engines run too.
 //   - bitnet-2b-4t: the same model in its own architecture, with its extra norms
@@ -61,6 +62,7 @@ func Shapes() []Shape {
 	return []Shape{
 		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama},
 		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama},
+		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama},
 		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama},
 		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet},
 	}

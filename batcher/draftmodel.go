@@ -1,0 +1,236 @@
+package batcher
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// modelDrafter guesses what a smaller model of the same vocabulary would say
+// (Leviathan 2023, "Fast Inference from Transformers via Speculative
+// Decoding"). It samples with the sequence's own parameters and randomness, so
+// that the more alike two distributions are the more often both models say the
+// same, at any temperature.
+//
+// All guesses are drafted together, a token each a pass. A text is read when
+// its sequence is first guessed for, in pieces.
+type modelDrafter struct {
+	model   models.Model
+	kv      *models.KVCache
+	pool    *kernels.Pool
+	limit   int // longest text, in tokens
+	pace    pace
+	turn    uint64 // calls of Draft
+	open    []*reading
+	batch   models.Batch
+	pass    []*Guess // of the pass under way, those that get a token
+	draws   []draw
+	workers []sampler
+}
+
+// NewModelDrafter makes a drafter of a model that has the vocabulary of the one
+// it drafts for. It owns m and kv; pool, which may be nil, samples. The drafter
+// is for one engine.
+func NewModelDrafter(m models.Model, kv *models.KVCache, pool *kernels.Pool) Drafter {
+	return newModelDrafter(m, kv, pool)
+}
+
+func newModelDrafter(m models.Model, kv *models.KVCache, pool *kernels.Pool) *modelDrafter {
+	d := &modelDrafter{model: m, kv: kv, pool: pool, limit: kv.Blocks() * kv.BlockLen(), workers: make([]sampler, 1)}
+	if n := m.Config().Context; n > 0 {
+		d.limit = min(d.limit, n)
+	}
+	if pool != nil {
+		d.workers = make([]sampler, pool.Threads())
+	}
+	return d
+}
+
+// reading is how far the model has come with a text.
+type reading struct {
+	d      *modelDrafter
+	kv     *models.KVSeq // nil: nothing is kept
+	tokens []int32       // that kv holds
+	used   uint64        // the turn of its last use
+}
+
+// Close gives the blocks back.
+func (r *reading) Close() {
+	if r.kv == nil {
+		return
+	}
+	r.kv.Release()
+	r.kv, r.tokens = nil, r.tokens[:0]
+	i := slices.Index(r.d.open, r)
+	r.d.open = slices.Delete(r.d.open, i, i+1)
+}
+
+func (d *modelDrafter) Kind() DraftKind { return DraftModel }
+
+func (d *modelDrafter) Price(guesses []*Guess) float64 {
+	sum := 0.0
+	for depth := 1; ; depth++ {
+		rows := 0
+		for _, g := range guesses {
+			if g.Most >= depth {
+				rows++
+			}
+		}
+		if rows == 0 {
+			return sum
+		}
+		if depth == 1 { // two tokens that it has not seen, as there are after a right guess
+			rows *= 2
+		}
+		sum += d.pace.time(rows)
+	}
+}
+
+func (d *modelDrafter) Draft(guesses []*Guess, spare float64) error {
+	d.turn++
+	d.pass = d.pass[:0]
+	d.batch.Reset()
+	room := d.spared(spare)
+	for _, g := range guesses {
+		room -= d.read(g, room)
+	}
+	for len(d.batch.Tokens) > 0 {
+		if err := d.forward(); err != nil {
+			return err
+		}
+		d.next()
+	}
+	return nil
+}
+
+// mostRead bounds the tokens of texts that are read in one go.
+const mostRead = 16 * Tile
+
+// spared is how many tokens of unread texts can be read in so many seconds; a
+// tile in any case.
+func (d *modelDrafter) spared(seconds float64) int {
+	n := Tile
+	for d.pace.any && n < mostRead && d.pace.time(2*n) <= seconds {
+		n *= 2
+	}
+	return n
+}
+
+// read adds to the pass what the model has not read of a text: all of it if
+// that is little, so that a token follows, else as much as there is room for.
+// It returns how much of the room that took.
+func (d *modelDrafter) read(g *Guess, room int) int {
+	n := len(g.Text)
+	if g.Most = min(g.Most, d.limit-n); g.Most < 1 {
+		return 0
+	}
+	r := d.recall(g)
+	have, took := r.kv.Len(), 0
+	if n-have > Tile {
+		if took = min(n-1-have, room); took == 0 || !d.grow(r, took) {
+			return 0
+		}
+		d.batch.Add(r.kv, have, 0, g.Text[have:have+took]...)
+	} else if d.grow(r, n-have) {
+		d.batch.Add(r.kv, have, 1, g.Text[have:]...)
+		d.pass = append(d.pass, g)
+	}
+	r.tokens = append(r.tokens, g.Text[have:r.kv.Len()]...)
+	return took
+}
+
+// recall is the reading of a guess's text as far as it is right, the last token
+// excepted, for that one's logits are wanted.
+func (d *modelDrafter) recall(g *Guess) *reading {
+	r, ok := g.Notes.(*reading)
+	if !ok {
+		r = &reading{d: d}
+		g.Notes = r
+	}
+	last := len(g.Text) - 1
+	if r.kv == nil {
+		r.kv = d.kv.Open(g.Text[:last])
+		r.tokens = append(r.tokens[:0], g.Text[:r.kv.Len()]...)
+		d.open = append(d.open, r)
+	}
+	r.used = d.turn
+	same := common(r.tokens, g.Text[:last])
+	r.tokens = r.tokens[:same]
+	r.kv.Truncate(same)
+	r.kv.Seal(r.tokens)
+	return r
+}
+
+// grow makes room for n more tokens, at the expense of those that were not
+// guessed for in this turn.
+func (d *modelDrafter) grow(r *reading, n int) bool {
+	for r.kv.Grow(n) != nil {
+		oldest := slices.MinFunc(d.open, func(a, b *reading) int { return cmp.Compare(a.used, b.used) })
+		if oldest.used == d.turn {
+			return false
+		}
+		oldest.Close()
+	}
+	return true
+}
+
+// forward runs the pass and draws the guesses' next tokens.
+func (d *modelDrafter) forward() error {
+	begin := time.Now()
+	if err := d.model.Forward(&d.batch, d.kv); err != nil {
+		return fmt.Errorf("batcher: draft of %d tokens: %w", len(d.batch.Tokens), err)
+	}
+	width := d.model.Config().Outputs
+	d.draws = slices.Grow(d.draws[:0], len(d.pass))[:len(d.pass)]
+	for i, g := range d.pass {
+		w := &d.draws[i]
+		*w = draw{
+			row: d.batch.Logits[i*width : (i+1)*width], params: g.Params, id: sampled,
+			position: len(g.Text) + len(g.Tokens), prompt: g.Prompt, tokens: w.tokens[:0],
+		}
+		w.params.Logprobs, w.params.TopLogprobs = false, 0
+		if w.params.looksBack() {
+			w.tokens = append(append(w.tokens, g.Text...), g.Tokens...)
+		}
+	}
+	if d.pool != nil {
+		d.pool.Run((*drafting)(d), len(d.draws))
+	} else {
+		for i := range d.draws {
+			(*drafting)(d).Do(0, i)
+		}
+	}
+	d.pace.observe(len(d.batch.Tokens), time.Since(begin).Seconds())
+	return nil
+}
+
+// drafting is a modelDrafter whose draws a worker pool runs.
+type drafting modelDrafter
+
+// Do runs a draw.
+func (d *drafting) Do(worker, i int) { d.workers[worker].run(&d.draws[i]) }
+
+// next takes over what was drawn, and makes the next pass of it.
+func (d *modelDrafter) next() {
+	d.batch.Reset()
+	kept := d.pass[:0]
+	for i, g := range d.pass {
+		if d.draws[i].err != nil {
+			continue // nothing can be sampled, as a constraint may have it
+		}
+		g.Tokens = append(g.Tokens, d.draws[i].tok.ID)
+		r := g.Notes.(*reading)
+		if len(g.Tokens) >= g.Most || !d.grow(r, 1) {
+			continue
+		}
+		last := g.Tokens[len(g.Tokens)-1]
+		r.tokens = append(r.tokens, last)
+		d.batch.Add(r.kv, len(r.tokens)-1, 1, last)
+		kept = append(kept, g)
+	}
+	d.pass = kept
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// noDraft as a model's draft says that no model drafts for it.
+const noDraft = "none"
+
+// draftOf is the model that drafts for m, if one does.
+func (c *Config) draftOf(m ModelConfig) (d ModelConfig, ok bool) {
+	name := cmp.Or(m.Draft, c.Engine.DraftModel)
+	if name == "" || name == noDraft || c.Engine.Speculation == batcher.SpeculateOff {
+		return d, false
+	}
+	d = draftNamed(name)
+	itself := d.Embedded == m.Embedded && filepath.Clean(d.Path) == filepath.Clean(m.Path)
+	return d, m.Draft != "" || !itself
+}
+
+// draftNamed is the model that a configuration names: embedded, or a file.
+func draftNamed(name string) ModelConfig {
+	if isEmbedded(name) {
+		return ModelConfig{Embedded: name}
+	}
+	return ModelConfig{Path: name}
+}
+
+// loadDraft loads a model that can draft for target.
+func loadDraft(d ModelConfig, pool *kernels.Pool, target *models.Bundle) (*models.Bundle, error) {
+	bundle, err := loadBundle(d, models.LoadOptions{Pool: pool})
+	if err == nil {
+		if cfg := bundle.Model.Config(); cfg.Outputs != cfg.Vocab {
+			err = errors.New("a reward model says nothing")
+		} else {
+			err = target.Tokenizer.Same(bundle.Tokenizer)
+		}
+		if err == nil {
+			return bundle, nil
+		}
+		err = errors.Join(err, bundle.Close())
+	}
+	return nil, fmt.Errorf("draft model %s for %s: %w", d.apiName(), target.Name, err)
+}
+
+// drafters are those of an engine for which draft, which may be nil, drafts
+// with a cache of its own.
+func drafters(draft *models.Bundle, kv *models.KVCache, pool *kernels.Pool) []batcher.Drafter {
+	list := []batcher.Drafter{batcher.NewLookup()}
+	if draft != nil {
+		list = append(list, batcher.NewModelDrafter(draft.Model, kv, pool))
+	}
+	return list
+}
