@@ -5,16 +5,16 @@
 package kernels
 
 // lutBuild4AVX2 writes groups tables from act[groups][4][16]: row Σ (w+1)·4^j holds Σ w·act[j].
-// groups is positive.
+// groups is positive. Meanwhile the lines at w, one a table, come into the cache.
 //
 //go:noescape
-func lutBuild4AVX2(tables *int16, act *int8, groups int)
+func lutBuild4AVX2(tables *int16, act *int8, groups int, w *byte)
 
 // lutBuild5AVX2 writes groups tables from act[groups][5][16]: row Σ (w+1)·3^j holds Σ w·act[j].
-// groups is positive.
+// groups is positive. Meanwhile the lines at w, one a table, come into the cache.
 //
 //go:noescape
-func lutBuild5AVX2(tables *int16, act *int8, groups int)
+func lutBuild5AVX2(tables *int16, act *int8, groups int, w *byte)
 
 // lutSet4x2AVX2 sets acc16 to what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.
@@ -51,6 +51,24 @@ func lutAdd4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips in
 //
 //go:noescape
 func lutAdd5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+
+// lutBegin4x2AVX2 sets acc32 to what acc16 holds and what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
+// strip is the distance of strips in bytes. strips is positive.
+//
+//go:noescape
+func lutBegin4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+
+// lutBegin4x1AVX2 sets acc32 to what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
+// strip is the distance of strips in bytes. strips is positive.
+//
+//go:noescape
+func lutBegin4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+
+// lutBegin5x1AVX2 sets acc32 to what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
+// strip is the distance of strips in bytes. strips is positive.
+//
+//go:noescape
+func lutBegin5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 
 // lutWiden4x2AVX2 adds to acc32 what acc16 holds and what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
 // strip is the distance of strips in bytes. strips is positive.

@@ -4,24 +4,26 @@
 
 #include "textflag.h"
 
-// func lutBuild4AVX2(tables *int16, act *int8, groups int)
-// Requires: AVX, AVX2
-TEXT ·lutBuild4AVX2(SB), NOSPLIT, $0-24
+// func lutBuild4AVX2(tables *int16, act *int8, groups int, w *byte)
+// Requires: AVX, AVX2, MMX+
+TEXT ·lutBuild4AVX2(SB), NOSPLIT, $0-32
 	// lutBuild4AVX2 writes groups tables from act[groups][4][16]: row Σ (w+1)·4^j holds Σ w·act[j].
-	// groups is positive.
+	// groups is positive. Meanwhile the lines at w, one a table, come into the cache.
 	MOVQ tables+0(FP), AX
 	MOVQ act+8(FP), CX
 	MOVQ groups+16(FP), DX
+	MOVQ w+24(FP), BX
 
 	// To the table's twin and on to the next pair in turn
-	MOVQ $0x00000020, BX
-	MOVQ $0x00003340, SI
+	MOVQ $0x00000020, SI
+	MOVQ $0x00003340, DI
 
 loop:
-	VPMOVSXBW (CX), Y0
-	VPMOVSXBW 16(CX), Y1
-	VPMOVSXBW 32(CX), Y2
-	VPMOVSXBW 48(CX), Y3
+	PREFETCHT0 (BX)
+	VPMOVSXBW  (CX), Y0
+	VPMOVSXBW  16(CX), Y1
+	VPMOVSXBW  32(CX), Y2
+	VPMOVSXBW  48(CX), Y3
 
 	// Walk the ternary tree depth first: each row is its parent's -a, +0 or +a
 	VPXOR   Y4, Y4, Y4
@@ -186,30 +188,33 @@ loop:
 	VMOVDQU Y1, 10816(AX)
 	VPADDW  Y0, Y1, Y0
 	VMOVDQU Y0, 10880(AX)
-	ADDQ    BX, AX
-	NEGQ    BX
-	ADDQ    SI, BX
+	ADDQ    SI, AX
+	NEGQ    SI
+	ADDQ    DI, SI
 	ADDQ    $0x40, CX
+	ADDQ    $0x40, BX
 	DECQ    DX
 	JNE     loop
 	VZEROUPPER
 	RET
 
-// func lutBuild5AVX2(tables *int16, act *int8, groups int)
-// Requires: AVX, AVX2
-TEXT ·lutBuild5AVX2(SB), NOSPLIT, $0-24
+// func lutBuild5AVX2(tables *int16, act *int8, groups int, w *byte)
+// Requires: AVX, AVX2, MMX+
+TEXT ·lutBuild5AVX2(SB), NOSPLIT, $0-32
 	// lutBuild5AVX2 writes groups tables from act[groups][5][16]: row Σ (w+1)·3^j holds Σ w·act[j].
-	// groups is positive.
+	// groups is positive. Meanwhile the lines at w, one a table, come into the cache.
 	MOVQ tables+0(FP), AX
 	MOVQ act+8(FP), CX
 	MOVQ groups+16(FP), DX
+	MOVQ w+24(FP), BX
 
 loop:
-	VPMOVSXBW (CX), Y0
-	VPMOVSXBW 16(CX), Y1
-	VPMOVSXBW 32(CX), Y2
-	VPMOVSXBW 48(CX), Y3
-	VPMOVSXBW 64(CX), Y4
+	PREFETCHT0 (BX)
+	VPMOVSXBW  (CX), Y0
+	VPMOVSXBW  16(CX), Y1
+	VPMOVSXBW  32(CX), Y2
+	VPMOVSXBW  48(CX), Y3
+	VPMOVSXBW  64(CX), Y4
 
 	// Walk the ternary tree depth first: each row is its parent's -a, +0 or +a
 	VPXOR   Y5, Y5, Y5
@@ -700,6 +705,7 @@ loop:
 	VMOVDQU Y0, 7744(AX)
 	ADDQ    $0x00001e60, AX
 	ADDQ    $0x50, CX
+	ADDQ    $0x40, BX
 	DECQ    DX
 	JNE     loop
 	VZEROUPPER
@@ -1353,6 +1359,414 @@ loop:
 	VZEROUPPER
 	RET
 
+// func lutBegin4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+// Requires: AVX, AVX2, BMI2, MMX+
+TEXT ·lutBegin4x2AVX2(SB), NOSPLIT, $0-48
+	// lutBegin4x2AVX2 sets acc32 to what acc16 holds and what 2 blocks contribute by 8 tables of lutBuild4AVX2: acc[strips·64][16].
+	// strip is the distance of strips in bytes. strips is positive.
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
+	MOVQ acc32+0(FP), DI
+
+strip:
+	// Ask for the next strip's blocks while this one is taken
+	LEAQ       (DX)(SI*1), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	PREFETCHT0 256(R8)
+	PREFETCHT0 320(R8)
+	PREFETCHT0 384(R8)
+	PREFETCHT0 448(R8)
+	MOVQ       $0x00000010, R9
+
+loop:
+	// The bytes of two rows: each names a table row to add
+	MOVQ    (DX), R10
+	MOVQ    256(DX), R11
+	RORXQ   $0x3a, R10, R12
+	ANDL    $0x00003fc0, R12
+	VMOVDQU (CX)(R12*1), Y0
+	RORXQ   $0x02, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  32(CX)(R12*1), Y0, Y0
+	RORXQ   $0x0a, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  13120(CX)(R12*1), Y0, Y0
+	RORXQ   $0x12, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  13152(CX)(R12*1), Y0, Y0
+	RORXQ   $0x3a, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  26240(CX)(R12*1), Y0, Y0
+	RORXQ   $0x02, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  26272(CX)(R12*1), Y0, Y0
+	RORXQ   $0x0a, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  39360(CX)(R12*1), Y0, Y0
+	RORXQ   $0x12, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  39392(CX)(R12*1), Y0, Y0
+	VPADDW  (AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, (DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 32(DI)
+	RORXQ        $0x1a, R10, R12
+	ANDL         $0x00003fc0, R12
+	VMOVDQU      (CX)(R12*1), Y0
+	RORXQ        $0x22, R10, R12
+	ANDL         $0x00003fc0, R12
+	VPADDW       32(CX)(R12*1), Y0, Y0
+	RORXQ        $0x2a, R10, R12
+	ANDL         $0x00003fc0, R12
+	VPADDW       13120(CX)(R12*1), Y0, Y0
+	RORXQ        $0x32, R10, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       13152(CX)(R10*1), Y0, Y0
+	RORXQ        $0x1a, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       26240(CX)(R10*1), Y0, Y0
+	RORXQ        $0x22, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       26272(CX)(R10*1), Y0, Y0
+	RORXQ        $0x2a, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       39360(CX)(R10*1), Y0, Y0
+	RORXQ        $0x32, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       39392(CX)(R10*1), Y0, Y0
+	VPADDW       32(AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, 64(DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 96(DI)
+
+	// The bytes of two rows: each names a table row to add
+	MOVQ    8(DX), R10
+	MOVQ    264(DX), R11
+	RORXQ   $0x3a, R10, R12
+	ANDL    $0x00003fc0, R12
+	VMOVDQU (CX)(R12*1), Y0
+	RORXQ   $0x02, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  32(CX)(R12*1), Y0, Y0
+	RORXQ   $0x0a, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  13120(CX)(R12*1), Y0, Y0
+	RORXQ   $0x12, R10, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  13152(CX)(R12*1), Y0, Y0
+	RORXQ   $0x3a, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  26240(CX)(R12*1), Y0, Y0
+	RORXQ   $0x02, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  26272(CX)(R12*1), Y0, Y0
+	RORXQ   $0x0a, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  39360(CX)(R12*1), Y0, Y0
+	RORXQ   $0x12, R11, R12
+	ANDL    $0x00003fc0, R12
+	VPADDW  39392(CX)(R12*1), Y0, Y0
+	VPADDW  64(AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, 128(DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 160(DI)
+	RORXQ        $0x1a, R10, R12
+	ANDL         $0x00003fc0, R12
+	VMOVDQU      (CX)(R12*1), Y0
+	RORXQ        $0x22, R10, R12
+	ANDL         $0x00003fc0, R12
+	VPADDW       32(CX)(R12*1), Y0, Y0
+	RORXQ        $0x2a, R10, R12
+	ANDL         $0x00003fc0, R12
+	VPADDW       13120(CX)(R12*1), Y0, Y0
+	RORXQ        $0x32, R10, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       13152(CX)(R10*1), Y0, Y0
+	RORXQ        $0x1a, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       26240(CX)(R10*1), Y0, Y0
+	RORXQ        $0x22, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       26272(CX)(R10*1), Y0, Y0
+	RORXQ        $0x2a, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       39360(CX)(R10*1), Y0, Y0
+	RORXQ        $0x32, R11, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       39392(CX)(R10*1), Y0, Y0
+	VPADDW       96(AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, 192(DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 224(DI)
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000100, DI
+	DECQ         R9
+	JNE          loop
+	MOVQ         R8, DX
+	DECQ         BX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func lutBegin4x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+// Requires: AVX, AVX2, BMI2, MMX+
+TEXT ·lutBegin4x1AVX2(SB), NOSPLIT, $0-48
+	// lutBegin4x1AVX2 sets acc32 to what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild4AVX2: acc[strips·64][16].
+	// strip is the distance of strips in bytes. strips is positive.
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
+	MOVQ acc32+0(FP), DI
+
+strip:
+	// Ask for the next strip's blocks while this one is taken
+	LEAQ       (DX)(SI*1), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	MOVQ       $0x00000010, R9
+
+loop:
+	// The bytes of two rows: each names a table row to add
+	MOVQ    (DX), R10
+	RORXQ   $0x3a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VMOVDQU (CX)(R11*1), Y0
+	RORXQ   $0x02, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13152(CX)(R11*1), Y0, Y0
+	VPADDW  (AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, (DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 32(DI)
+	RORXQ        $0x1a, R10, R11
+	ANDL         $0x00003fc0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x22, R10, R11
+	ANDL         $0x00003fc0, R11
+	VPADDW       32(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2a, R10, R11
+	ANDL         $0x00003fc0, R11
+	VPADDW       13120(CX)(R11*1), Y0, Y0
+	RORXQ        $0x32, R10, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       13152(CX)(R10*1), Y0, Y0
+	VPADDW       32(AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, 64(DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 96(DI)
+
+	// The bytes of two rows: each names a table row to add
+	MOVQ    8(DX), R10
+	RORXQ   $0x3a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VMOVDQU (CX)(R11*1), Y0
+	RORXQ   $0x02, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  32(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0a, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13120(CX)(R11*1), Y0, Y0
+	RORXQ   $0x12, R10, R11
+	ANDL    $0x00003fc0, R11
+	VPADDW  13152(CX)(R11*1), Y0, Y0
+	VPADDW  64(AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, 128(DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 160(DI)
+	RORXQ        $0x1a, R10, R11
+	ANDL         $0x00003fc0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x22, R10, R11
+	ANDL         $0x00003fc0, R11
+	VPADDW       32(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2a, R10, R11
+	ANDL         $0x00003fc0, R11
+	VPADDW       13120(CX)(R11*1), Y0, Y0
+	RORXQ        $0x32, R10, R10
+	ANDL         $0x00003fc0, R10
+	VPADDW       13152(CX)(R10*1), Y0, Y0
+	VPADDW       96(AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, 192(DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 224(DI)
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000100, DI
+	DECQ         R9
+	JNE          loop
+	MOVQ         R8, DX
+	DECQ         BX
+	JNE          strip
+	VZEROUPPER
+	RET
+
+// func lutBegin5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
+// Requires: AVX, AVX2, BMI2, MMX+
+TEXT ·lutBegin5x1AVX2(SB), NOSPLIT, $0-48
+	// lutBegin5x1AVX2 sets acc32 to what acc16 holds and what 1 blocks contribute by 4 tables of lutBuild5AVX2: acc[strips·64][16].
+	// strip is the distance of strips in bytes. strips is positive.
+	MOVQ acc16+8(FP), AX
+	MOVQ tables+16(FP), CX
+	MOVQ w+24(FP), DX
+	MOVQ strips+32(FP), BX
+	MOVQ strip+40(FP), SI
+	MOVQ acc32+0(FP), DI
+
+strip:
+	// Ask for the next strip's blocks while this one is taken
+	LEAQ       (DX)(SI*1), R8
+	PREFETCHT0 (R8)
+	PREFETCHT0 64(R8)
+	PREFETCHT0 128(R8)
+	PREFETCHT0 192(R8)
+	MOVQ       $0x00000010, R9
+
+loop:
+	// The bytes of two rows: each names a table row to add
+	MOVQ    (DX), R10
+	RORXQ   $0x3b, R10, R11
+	ANDL    $0x00001fe0, R11
+	VMOVDQU (CX)(R11*1), Y0
+	RORXQ   $0x03, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  7776(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0b, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  15552(CX)(R11*1), Y0, Y0
+	RORXQ   $0x13, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  23328(CX)(R11*1), Y0, Y0
+	VPADDW  (AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, (DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 32(DI)
+	RORXQ        $0x1b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x23, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       7776(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       15552(CX)(R11*1), Y0, Y0
+	RORXQ        $0x33, R10, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       23328(CX)(R10*1), Y0, Y0
+	VPADDW       32(AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, 64(DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 96(DI)
+
+	// The bytes of two rows: each names a table row to add
+	MOVQ    8(DX), R10
+	RORXQ   $0x3b, R10, R11
+	ANDL    $0x00001fe0, R11
+	VMOVDQU (CX)(R11*1), Y0
+	RORXQ   $0x03, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  7776(CX)(R11*1), Y0, Y0
+	RORXQ   $0x0b, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  15552(CX)(R11*1), Y0, Y0
+	RORXQ   $0x13, R10, R11
+	ANDL    $0x00001fe0, R11
+	VPADDW  23328(CX)(R11*1), Y0, Y0
+	VPADDW  64(AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, 128(DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 160(DI)
+	RORXQ        $0x1b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VMOVDQU      (CX)(R11*1), Y0
+	RORXQ        $0x23, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       7776(CX)(R11*1), Y0, Y0
+	RORXQ        $0x2b, R10, R11
+	ANDL         $0x00001fe0, R11
+	VPADDW       15552(CX)(R11*1), Y0, Y0
+	RORXQ        $0x33, R10, R10
+	ANDL         $0x00001fe0, R10
+	VPADDW       23328(CX)(R10*1), Y0, Y0
+	VPADDW       96(AX), Y0, Y0
+
+	// Widen the sums of 16 tokens
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMOVSXWD    X0, Y0
+	VMOVDQU      Y0, 192(DI)
+	VPMOVSXWD    X1, Y0
+	VMOVDQU      Y0, 224(DI)
+	ADDQ         $0x10, DX
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x00000100, DI
+	DECQ         R9
+	JNE          loop
+	MOVQ         R8, DX
+	DECQ         BX
+	JNE          strip
+	VZEROUPPER
+	RET
+
 // func lutWiden4x2AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips int, strip int)
 // Requires: AVX, AVX2, BMI2, MMX+
 TEXT ·lutWiden4x2AVX2(SB), NOSPLIT, $0-48
@@ -1786,7 +2200,7 @@ loop:
 	RET
 
 // func lutFinishAVX2(y *float32, ldy int, acc *int32, tokens *float32, rows *float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·lutFinishAVX2(SB), NOSPLIT, $0-40
 	// lutFinishAVX2 sets y[16][64] = float32(acc[64][16])·(tokens[16]·rows[64]); rows of y are ldy floats apart.
 	MOVQ y+0(FP), AX
@@ -1795,12 +2209,13 @@ TEXT ·lutFinishAVX2(SB), NOSPLIT, $0-40
 	MOVQ tokens+24(FP), BX
 	MOVQ rows+32(FP), SI
 	SHLQ $0x02, CX
-	MOVQ $0x00000008, DI
+	LEAQ (CX)(CX*2), DI
+	MOVQ $0x00000004, R8
 
 loop:
-	// 8 rows: exchange rows and tokens, scale, store token by token
+	// 16 rows: exchange rows and tokens, scale, store token by token
+	MOVQ           AX, R9
 	VMOVUPS        (SI), Y0
-	MOVQ           AX, R8
 	VBROADCASTI128 (DX), Y1
 	VINSERTI128    $0x01, 256(DX), Y1, Y1
 	VBROADCASTI128 64(DX), Y2
@@ -1821,26 +2236,65 @@ loop:
 	VMULPS         Y0, Y4, Y4
 	VCVTDQ2PS      Y3, Y3
 	VMULPS         Y4, Y3, Y3
-	VMOVUPS        Y3, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y3, (R9)
 	VBROADCASTSS   4(BX), Y3
 	VMULPS         Y0, Y3, Y3
 	VCVTDQ2PS      Y2, Y2
 	VMULPS         Y3, Y2, Y2
-	VMOVUPS        Y2, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y2, (R9)(CX*1)
 	VBROADCASTSS   8(BX), Y2
 	VMULPS         Y0, Y2, Y2
 	VCVTDQ2PS      Y5, Y5
 	VMULPS         Y2, Y5, Y5
-	VMOVUPS        Y5, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y5, (R9)(CX*2)
 	VBROADCASTSS   12(BX), Y2
 	VMULPS         Y0, Y2, Y2
 	VCVTDQ2PS      Y1, Y1
 	VMULPS         Y2, Y1, Y1
-	VMOVUPS        Y1, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y1, (R9)(DI*1)
+	VMOVUPS        32(SI), Y0
+	VBROADCASTI128 512(DX), Y1
+	VINSERTI128    $0x01, 768(DX), Y1, Y1
+	VBROADCASTI128 576(DX), Y2
+	VINSERTI128    $0x01, 832(DX), Y2, Y2
+	VBROADCASTI128 640(DX), Y3
+	VINSERTI128    $0x01, 896(DX), Y3, Y3
+	VBROADCASTI128 704(DX), Y4
+	VINSERTI128    $0x01, 960(DX), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPUNPCKLDQ     Y4, Y3, Y2
+	VPUNPCKHDQ     Y4, Y3, Y4
+	VPUNPCKLQDQ    Y2, Y5, Y3
+	VPUNPCKHQDQ    Y2, Y5, Y2
+	VPUNPCKLQDQ    Y4, Y1, Y5
+	VPUNPCKHQDQ    Y4, Y1, Y1
+	VBROADCASTSS   (BX), Y4
+	VMULPS         Y0, Y4, Y4
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVUPS        Y3, 32(R9)
+	VBROADCASTSS   4(BX), Y3
+	VMULPS         Y0, Y3, Y3
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVUPS        Y2, 32(R9)(CX*1)
+	VBROADCASTSS   8(BX), Y2
+	VMULPS         Y0, Y2, Y2
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVUPS        Y5, 32(R9)(CX*2)
+	VBROADCASTSS   12(BX), Y2
+	VMULPS         Y0, Y2, Y2
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVUPS        Y1, 32(R9)(DI*1)
+	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R9)(CX*1)
+	PREFETCHT0     256(R9)(CX*2)
+	PREFETCHT0     256(R9)(DI*1)
+	LEAQ           (R9)(CX*4), R9
+	VMOVUPS        (SI), Y0
 	VBROADCASTI128 16(DX), Y1
 	VINSERTI128    $0x01, 272(DX), Y1, Y1
 	VBROADCASTI128 80(DX), Y2
@@ -1861,26 +2315,65 @@ loop:
 	VMULPS         Y0, Y4, Y4
 	VCVTDQ2PS      Y3, Y3
 	VMULPS         Y4, Y3, Y3
-	VMOVUPS        Y3, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y3, (R9)
 	VBROADCASTSS   20(BX), Y3
 	VMULPS         Y0, Y3, Y3
 	VCVTDQ2PS      Y2, Y2
 	VMULPS         Y3, Y2, Y2
-	VMOVUPS        Y2, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y2, (R9)(CX*1)
 	VBROADCASTSS   24(BX), Y2
 	VMULPS         Y0, Y2, Y2
 	VCVTDQ2PS      Y5, Y5
 	VMULPS         Y2, Y5, Y5
-	VMOVUPS        Y5, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y5, (R9)(CX*2)
 	VBROADCASTSS   28(BX), Y2
 	VMULPS         Y0, Y2, Y2
 	VCVTDQ2PS      Y1, Y1
 	VMULPS         Y2, Y1, Y1
-	VMOVUPS        Y1, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y1, (R9)(DI*1)
+	VMOVUPS        32(SI), Y0
+	VBROADCASTI128 528(DX), Y1
+	VINSERTI128    $0x01, 784(DX), Y1, Y1
+	VBROADCASTI128 592(DX), Y2
+	VINSERTI128    $0x01, 848(DX), Y2, Y2
+	VBROADCASTI128 656(DX), Y3
+	VINSERTI128    $0x01, 912(DX), Y3, Y3
+	VBROADCASTI128 720(DX), Y4
+	VINSERTI128    $0x01, 976(DX), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPUNPCKLDQ     Y4, Y3, Y2
+	VPUNPCKHDQ     Y4, Y3, Y4
+	VPUNPCKLQDQ    Y2, Y5, Y3
+	VPUNPCKHQDQ    Y2, Y5, Y2
+	VPUNPCKLQDQ    Y4, Y1, Y5
+	VPUNPCKHQDQ    Y4, Y1, Y1
+	VBROADCASTSS   16(BX), Y4
+	VMULPS         Y0, Y4, Y4
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVUPS        Y3, 32(R9)
+	VBROADCASTSS   20(BX), Y3
+	VMULPS         Y0, Y3, Y3
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVUPS        Y2, 32(R9)(CX*1)
+	VBROADCASTSS   24(BX), Y2
+	VMULPS         Y0, Y2, Y2
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVUPS        Y5, 32(R9)(CX*2)
+	VBROADCASTSS   28(BX), Y2
+	VMULPS         Y0, Y2, Y2
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVUPS        Y1, 32(R9)(DI*1)
+	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R9)(CX*1)
+	PREFETCHT0     256(R9)(CX*2)
+	PREFETCHT0     256(R9)(DI*1)
+	LEAQ           (R9)(CX*4), R9
+	VMOVUPS        (SI), Y0
 	VBROADCASTI128 32(DX), Y1
 	VINSERTI128    $0x01, 288(DX), Y1, Y1
 	VBROADCASTI128 96(DX), Y2
@@ -1901,26 +2394,65 @@ loop:
 	VMULPS         Y0, Y4, Y4
 	VCVTDQ2PS      Y3, Y3
 	VMULPS         Y4, Y3, Y3
-	VMOVUPS        Y3, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y3, (R9)
 	VBROADCASTSS   36(BX), Y3
 	VMULPS         Y0, Y3, Y3
 	VCVTDQ2PS      Y2, Y2
 	VMULPS         Y3, Y2, Y2
-	VMOVUPS        Y2, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y2, (R9)(CX*1)
 	VBROADCASTSS   40(BX), Y2
 	VMULPS         Y0, Y2, Y2
 	VCVTDQ2PS      Y5, Y5
 	VMULPS         Y2, Y5, Y5
-	VMOVUPS        Y5, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y5, (R9)(CX*2)
 	VBROADCASTSS   44(BX), Y2
 	VMULPS         Y0, Y2, Y2
 	VCVTDQ2PS      Y1, Y1
 	VMULPS         Y2, Y1, Y1
-	VMOVUPS        Y1, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y1, (R9)(DI*1)
+	VMOVUPS        32(SI), Y0
+	VBROADCASTI128 544(DX), Y1
+	VINSERTI128    $0x01, 800(DX), Y1, Y1
+	VBROADCASTI128 608(DX), Y2
+	VINSERTI128    $0x01, 864(DX), Y2, Y2
+	VBROADCASTI128 672(DX), Y3
+	VINSERTI128    $0x01, 928(DX), Y3, Y3
+	VBROADCASTI128 736(DX), Y4
+	VINSERTI128    $0x01, 992(DX), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPUNPCKLDQ     Y4, Y3, Y2
+	VPUNPCKHDQ     Y4, Y3, Y4
+	VPUNPCKLQDQ    Y2, Y5, Y3
+	VPUNPCKHQDQ    Y2, Y5, Y2
+	VPUNPCKLQDQ    Y4, Y1, Y5
+	VPUNPCKHQDQ    Y4, Y1, Y1
+	VBROADCASTSS   32(BX), Y4
+	VMULPS         Y0, Y4, Y4
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVUPS        Y3, 32(R9)
+	VBROADCASTSS   36(BX), Y3
+	VMULPS         Y0, Y3, Y3
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVUPS        Y2, 32(R9)(CX*1)
+	VBROADCASTSS   40(BX), Y2
+	VMULPS         Y0, Y2, Y2
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVUPS        Y5, 32(R9)(CX*2)
+	VBROADCASTSS   44(BX), Y2
+	VMULPS         Y0, Y2, Y2
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVUPS        Y1, 32(R9)(DI*1)
+	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R9)(CX*1)
+	PREFETCHT0     256(R9)(CX*2)
+	PREFETCHT0     256(R9)(DI*1)
+	LEAQ           (R9)(CX*4), R9
+	VMOVUPS        (SI), Y0
 	VBROADCASTI128 48(DX), Y1
 	VINSERTI128    $0x01, 304(DX), Y1, Y1
 	VBROADCASTI128 112(DX), Y2
@@ -1941,30 +2473,67 @@ loop:
 	VMULPS         Y0, Y4, Y4
 	VCVTDQ2PS      Y3, Y3
 	VMULPS         Y4, Y3, Y3
-	VMOVUPS        Y3, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y3, (R9)
 	VBROADCASTSS   52(BX), Y3
 	VMULPS         Y0, Y3, Y3
 	VCVTDQ2PS      Y2, Y2
 	VMULPS         Y3, Y2, Y2
-	VMOVUPS        Y2, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y2, (R9)(CX*1)
 	VBROADCASTSS   56(BX), Y2
 	VMULPS         Y0, Y2, Y2
 	VCVTDQ2PS      Y5, Y5
 	VMULPS         Y2, Y5, Y5
-	VMOVUPS        Y5, (R8)
-	ADDQ           CX, R8
+	VMOVUPS        Y5, (R9)(CX*2)
 	VBROADCASTSS   60(BX), Y2
 	VMULPS         Y0, Y2, Y2
 	VCVTDQ2PS      Y1, Y1
 	VMULPS         Y2, Y1, Y1
-	VMOVUPS        Y1, (R8)
-	ADDQ           CX, R8
-	ADDQ           $0x00000200, DX
-	ADDQ           $0x20, SI
-	ADDQ           $0x20, AX
-	DECQ           DI
+	VMOVUPS        Y1, (R9)(DI*1)
+	VMOVUPS        32(SI), Y0
+	VBROADCASTI128 560(DX), Y1
+	VINSERTI128    $0x01, 816(DX), Y1, Y1
+	VBROADCASTI128 624(DX), Y2
+	VINSERTI128    $0x01, 880(DX), Y2, Y2
+	VBROADCASTI128 688(DX), Y3
+	VINSERTI128    $0x01, 944(DX), Y3, Y3
+	VBROADCASTI128 752(DX), Y4
+	VINSERTI128    $0x01, 1008(DX), Y4, Y4
+	VPUNPCKLDQ     Y2, Y1, Y5
+	VPUNPCKHDQ     Y2, Y1, Y1
+	VPUNPCKLDQ     Y4, Y3, Y2
+	VPUNPCKHDQ     Y4, Y3, Y4
+	VPUNPCKLQDQ    Y2, Y5, Y3
+	VPUNPCKHQDQ    Y2, Y5, Y2
+	VPUNPCKLQDQ    Y4, Y1, Y5
+	VPUNPCKHQDQ    Y4, Y1, Y1
+	VBROADCASTSS   48(BX), Y4
+	VMULPS         Y0, Y4, Y4
+	VCVTDQ2PS      Y3, Y3
+	VMULPS         Y4, Y3, Y3
+	VMOVUPS        Y3, 32(R9)
+	VBROADCASTSS   52(BX), Y3
+	VMULPS         Y0, Y3, Y3
+	VCVTDQ2PS      Y2, Y2
+	VMULPS         Y3, Y2, Y2
+	VMOVUPS        Y2, 32(R9)(CX*1)
+	VBROADCASTSS   56(BX), Y2
+	VMULPS         Y0, Y2, Y2
+	VCVTDQ2PS      Y5, Y5
+	VMULPS         Y2, Y5, Y5
+	VMOVUPS        Y5, 32(R9)(CX*2)
+	VBROADCASTSS   60(BX), Y2
+	VMULPS         Y0, Y2, Y2
+	VCVTDQ2PS      Y1, Y1
+	VMULPS         Y2, Y1, Y1
+	VMOVUPS        Y1, 32(R9)(DI*1)
+	PREFETCHT0     256(R9)
+	PREFETCHT0     256(R9)(CX*1)
+	PREFETCHT0     256(R9)(CX*2)
+	PREFETCHT0     256(R9)(DI*1)
+	ADDQ           $0x00000400, DX
+	ADDQ           $0x40, SI
+	ADDQ           $0x40, AX
+	DECQ           R8
 	JNE            loop
 	VZEROUPPER
 	RET

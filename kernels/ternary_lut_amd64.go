@@ -23,59 +23,71 @@ func mulTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, toke
 	l := m.l
 	span := blockBytes * l.g
 	act := r.act[(tokens.lo-r.lo)*m.t.stride:]
-	n, rows := strips.hi-strips.lo, (strips.hi-strips.lo)*stripRows
-	clear(s.acc32[:rows*maxLanes])
-	for b0 := 0; b0 < l.blocks; b0 += lutFlush / span {
-		b1 := min(b0+lutFlush/span, l.blocks)
-		for b := b0; b < b1; {
-			steps := 1
-			if l.g == 4 && b+2 <= b1 { // the tables of two blocks fit L1 together
-				steps = 2
-			}
-			stage := lutAdd
-			switch {
-			case b+steps == b1:
-				stage = lutWiden
-			case b == b0:
-				stage = lutSet
-			}
-			if b == b0 && stage == lutWiden { // one pass is all: it finds nothing in acc16
-				clear(s.acc16[:rows*maxLanes])
-			}
-			w, a := &l.stripData(strips.lo)[b*stripRows*blockBytes], &act[b*span*maxLanes]
-			lutPass(s, stage, w, a, l.g, steps, n, l.strip)
-			b += steps
+	n, flush := strips.hi-strips.lo, lutFlush/span
+	for b := 0; b < l.blocks; {
+		steps, end := 1, min(b-b%flush+flush, l.blocks)
+		if l.g == 4 && b+2 <= end { // the tables of two blocks fit L1 together
+			steps = 2
 		}
-	}
-	for i := range n {
-		m.lutFinish(s, strips.lo+i, s.acc32[i*stripRows*maxLanes:], tokens)
+		stage := lutAdd
+		switch {
+		case b+steps == end && end <= flush:
+			stage = lutBegin
+		case b+steps == end:
+			stage = lutWiden
+		case b%flush == 0:
+			stage = lutSet
+		}
+		if b%flush == 0 && b+steps == end { // one pass is all: it finds nothing in acc16
+			clear(s.acc16[:n*stripRows*maxLanes])
+		}
+		build, pass := lutKernels(l.g, steps, stage)
+		w := &l.stripData(strips.lo)[b*stripRows*blockBytes]
+		build(&s.tables[0], &act[b*span*maxLanes], steps*blockBytes, w)
+		if b += steps; b < l.blocks {
+			pass(&s.acc32[0], &s.acc16[0], &s.tables[0], w, n, l.strip)
+			continue
+		}
+		for i := range n { // the last pass: what a strip ends with is still in L1 when it is written
+			at := i * stripRows * maxLanes
+			sums := s.acc32[at:]
+			if stage == lutBegin {
+				sums = s.acc32 // the only ones
+			}
+			w := &l.stripData(strips.lo + i)[(b-steps)*stripRows*blockBytes]
+			pass(&sums[0], &s.acc16[at], &s.tables[0], w, 1, l.strip)
+			m.lutFinish(s, strips.lo+i, sums, tokens)
+		}
 	}
 }
 
 // lutStage is where a pass leaves its sums: over those in acc16, added to them,
-// or together with them added to acc32.
+// or together with them over those in acc32 or added to them.
 type lutStage uint8
 
 const (
 	lutSet lutStage = iota
 	lutAdd
+	lutBegin
 	lutWiden
 )
 
-// lutPass builds the tables of one or two blocks and takes n strips through them.
-func lutPass(s *ternaryScratch, stage lutStage, w *byte, act *int8, g, steps, n, strip int) {
-	build, pass := lutBuild4AVX2, [3]lutPassFunc{lutSet4x1AVX2, lutAdd4x1AVX2, lutWiden4x1AVX2}
+type (
+	lutBuildFunc func(tables *int16, act *int8, groups int, w *byte)
+	lutPassFunc  func(acc32 *int32, acc16, tables *int16, w *byte, strips, strip int)
+)
+
+// lutKernels are those that build the tables of one or two blocks and take
+// strips through them.
+func lutKernels(g, steps int, stage lutStage) (lutBuildFunc, lutPassFunc) {
 	switch {
 	case g == 5:
-		build, pass = lutBuild5AVX2, [3]lutPassFunc{lutSet5x1AVX2, lutAdd5x1AVX2, lutWiden5x1AVX2}
+		return lutBuild5AVX2, [...]lutPassFunc{lutSet5x1AVX2, lutAdd5x1AVX2, lutBegin5x1AVX2, lutWiden5x1AVX2}[stage]
 	case steps == 2:
-		pass = [3]lutPassFunc{lutSet4x2AVX2, lutAdd4x2AVX2, lutWiden4x2AVX2}
+		return lutBuild4AVX2, [...]lutPassFunc{lutSet4x2AVX2, lutAdd4x2AVX2, lutBegin4x2AVX2, lutWiden4x2AVX2}[stage]
 	}
-	build(&s.tables[0], act, steps*blockBytes)
-	pass[stage](&s.acc32[0], &s.acc16[0], &s.tables[0], w, n, strip)
+	return lutBuild4AVX2, [...]lutPassFunc{lutSet4x1AVX2, lutAdd4x1AVX2, lutBegin4x1AVX2, lutWiden4x1AVX2}[stage]
 }
-
-type lutPassFunc func(acc32 *int32, acc16, tables *int16, w *byte, strips, strip int)
 
 // lutFinish scales the sums of strip i and writes them token by token, by way
 // of the edge buffer where y has not room for the whole tile.

@@ -53,7 +53,7 @@ func ternaryLUT() {
 	for _, g := range []int{4, 5} {
 		lutBuild(g)
 	}
-	for _, stage := range []lutStage{lutSet, lutAdd, lutWiden} {
+	for _, stage := range []lutStage{lutSet, lutAdd, lutBegin, lutWiden} {
 		lutLookup(4, 2, stage)
 		lutLookup(4, 1, stage)
 		lutLookup(5, 1, stage)
@@ -62,11 +62,11 @@ func ternaryLUT() {
 }
 
 func lutBuild(g int) {
-	text(fmt.Sprintf("lutBuild%dAVX2", g), "func(tables *int16, act *int8, groups int)")
+	text(fmt.Sprintf("lutBuild%dAVX2", g), "func(tables *int16, act *int8, groups int, w *byte)")
 	t := tablesOf(g)
 	contract(fmt.Sprintf("lutBuild%dAVX2 writes groups tables from act[groups][%d][16]: row Σ (w+1)·%d^j holds Σ w·act[j].", g, g, t.base),
-		"groups is positive.")
-	tables, act, groups := param("tables"), param("act"), param("groups")
+		"groups is positive. Meanwhile the lines at w, one a table, come into the cache.")
+	tables, act, groups, w := param("tables"), param("act"), param("groups"), param("w")
 	var step, both reg.GPVirtual
 	if g == 4 {
 		step, both = GP64(), GP64()
@@ -75,6 +75,7 @@ func lutBuild(g int) {
 		MOVQ(U32(crumbPair), both)
 	}
 	Label("loop")
+	PREFETCHT0(Mem{Base: w})
 	a := make([]reg.VecVirtual, g)
 	for j := range a {
 		a[j] = YMM()
@@ -105,6 +106,7 @@ func lutBuild(g int) {
 		ADDQ(U32(uint32(t.table(1, g))), tables)
 	}
 	ADDQ(Imm(uint64(16*g)), act)
+	ADDQ(Imm(64), w)
 	DECQ(groups)
 	JNE(LabelRef("loop"))
 	done()
@@ -120,6 +122,7 @@ type lutStage struct {
 var (
 	lutSet   = lutStage{"Set", "sets acc16 to", false, true}
 	lutAdd   = lutStage{"Add", "adds to acc16", false, false}
+	lutBegin = lutStage{"Begin", "sets acc32 to what acc16 holds and", true, true}
 	lutWiden = lutStage{"Widen", "adds to acc32 what acc16 holds and", true, false}
 )
 
@@ -167,7 +170,7 @@ func lutLookup(g, steps int, stage lutStage) {
 			}
 		}
 		m := Mem{Base: acc, Disp: rowBytes * r}
-		if !stage.fresh {
+		if stage.wide || !stage.fresh {
 			VPADDW(m, z, z)
 		}
 		if !stage.wide {
@@ -180,7 +183,9 @@ func lutLookup(g, steps int, stage lutStage) {
 		for h, x := range []Op{z.AsX(), high} {
 			t, m := YMM(), Mem{Base: wide, Disp: 64*r + 32*h}
 			VPMOVSXWD(x, t)
-			VPADDD(m, t, t)
+			if !stage.fresh {
+				VPADDD(m, t, t)
+			}
 			VMOVDQU(t, m)
 		}
 	}
@@ -197,39 +202,51 @@ func lutLookup(g, steps int, stage lutStage) {
 	done()
 }
 
-// lutFinish turns the sums of a strip over, 8 rows × 4 tokens at a time.
+// lutFinish turns the sums of a strip over, 8 rows × 4 tokens at a time. Rows of y
+// can be so far apart that they compete for a few sets of the caches: a line of it
+// is written at once, and asked for a strip ahead.
 func lutFinish() {
 	text("lutFinishAVX2", "func(y *float32, ldy int, acc *int32, tokens, rows *float32)")
 	contract("lutFinishAVX2 sets y[16][64] = float32(acc[64][16])·(tokens[16]·rows[64]); rows of y are ldy floats apart.")
 	y, ldy, acc, tokens, rows := param("y"), param("ldy"), param("acc"), param("tokens"), param("rows")
 	SHLQ(Imm(2), ldy)
-	group, out := GP64(), GP64()
-	MOVQ(U32(8), group)
+	ldy3, group, out := GP64(), GP64(), GP64()
+	LEAQ(Mem{Base: ldy, Index: ldy, Scale: 2}, ldy3)
+	MOVQ(U32(4), group)
 	Label("loop")
-	Comment("8 rows: exchange rows and tokens, scale, store token by token")
-	s := YMM()
-	VMOVUPS(Mem{Base: rows}, s)
+	Comment("16 rows: exchange rows and tokens, scale, store token by token")
 	MOVQ(y, out)
 	for quad := range 4 {
-		v := make([]reg.VecVirtual, 4)
-		for i := range v {
-			v[i] = YMM()
-			VBROADCASTI128(Mem{Base: acc, Disp: 64*i + 16*quad}, v[i])
-			VINSERTI128(Imm(1), Mem{Base: acc, Disp: 64*(i+4) + 16*quad}, v[i], v[i])
+		lines := [4]Mem{{Base: out}, {Base: out, Index: ldy, Scale: 1}, {Base: out, Index: ldy, Scale: 2}, {Base: out, Index: ldy3, Scale: 1}}
+		for half := range 2 {
+			s := YMM()
+			VMOVUPS(Mem{Base: rows, Disp: 32 * half}, s)
+			v := make([]reg.VecVirtual, 4)
+			for i := range v {
+				v[i] = YMM()
+				row := 8*half + i
+				VBROADCASTI128(Mem{Base: acc, Disp: 64*row + 16*quad}, v[i])
+				VINSERTI128(Imm(1), Mem{Base: acc, Disp: 64*(row+4) + 16*quad}, v[i], v[i])
+			}
+			for i, o := range transpose4(v) {
+				f := YMM()
+				VBROADCASTSS(Mem{Base: tokens, Disp: 4 * (4*quad + i)}, f)
+				VMULPS(s, f, f)
+				VCVTDQ2PS(o, o)
+				VMULPS(f, o, o)
+				VMOVUPS(o, lines[i].Offset(32*half))
+			}
 		}
-		for i, o := range transpose4(v) {
-			f := YMM()
-			VBROADCASTSS(Mem{Base: tokens, Disp: 4 * (4*quad + i)}, f)
-			VMULPS(s, f, f)
-			VCVTDQ2PS(o, o)
-			VMULPS(f, o, o)
-			VMOVUPS(o, Mem{Base: out})
-			ADDQ(ldy, out)
+		for _, m := range lines {
+			PREFETCHT0(m.Offset(4 * stripRows))
+		}
+		if quad < 3 {
+			LEAQ(Mem{Base: out, Index: ldy, Scale: 4}, out)
 		}
 	}
-	ADDQ(U32(8*64), acc)
-	ADDQ(Imm(32), rows)
-	ADDQ(Imm(32), y)
+	ADDQ(U32(16*64), acc)
+	ADDQ(Imm(64), rows)
+	ADDQ(Imm(64), y)
 	DECQ(group)
 	JNE(LabelRef("loop"))
 	done()
