@@ -111,7 +111,7 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 	x.band = bandMul{l, y, x}
 	x.run(l.cpu.pool, &x.band, (l.w.bands()+l.part-1)/l.part)
 	x.band = bandMul{}
-	l.cpu.pool.stopProduct(start, l.w, x)
+	l.cpu.pool.stopProduct(start, l.w, x, 0)
 }
 
 // Do multiplies one part. A single token takes whole bands together, for more

@@ -31,6 +31,7 @@ type Cost struct {
 	Calls  int64
 	Time   time.Duration
 	MACs   int64 // multiply-accumulates; zero for kernels that are about something else
+	Idle   int64 // further ones, in lanes of tiles that carried no token
 	Bytes  int64 // of weights, keys and values, each counted once a call
 }
 
@@ -44,7 +45,7 @@ type Meter struct {
 	busy    atomic.Int64 // ns that workers spent on parts
 }
 
-type meterCounts struct{ calls, ns, macs, bytes atomic.Int64 } // ns: times the workers that took part
+type meterCounts struct{ calls, ns, macs, idle, bytes atomic.Int64 } // ns: times the workers that took part
 
 // Enable begins to measure.
 func (m *Meter) Enable() { m.on.Store(true) }
@@ -76,8 +77,9 @@ func (m *Meter) Stop(k Kernel, start time.Duration, workers int, macs, bytes int
 	c.bytes.Add(bytes)
 }
 
-// stopProduct is Stop after the product of x, on p, with w.
-func (p *Pool) stopProduct(start time.Duration, w *Matrix, x *Acts) {
+// stopProduct is Stop after the product of x, on p, with w, by tiles that had
+// so many idle lanes.
+func (p *Pool) stopProduct(start time.Duration, w *Matrix, x *Acts, idle int) {
 	k := KernelGrouped
 	switch {
 	case w.Packing.Ternary():
@@ -85,7 +87,11 @@ func (p *Pool) stopProduct(start time.Duration, w *Matrix, x *Acts) {
 	case w.Packing.dense():
 		k = KernelDense
 	}
-	p.meter.Stop(k, start, x.threads(p), int64(x.n)*int64(w.Rows)*int64(w.Cols), int64(len(w.Data)))
+	size := int64(w.Rows) * int64(w.Cols)
+	p.meter.Stop(k, start, x.threads(p), int64(x.n)*size, int64(len(w.Data)))
+	if start != 0 && idle > 0 {
+		p.meter.kinds[k].idle.Add(int64(idle) * size)
+	}
 }
 
 // Costs is a snapshot of every kind of kernel, in the order of the constants.
@@ -93,7 +99,7 @@ func (m *Meter) Costs() []Cost {
 	costs := make([]Cost, kernelKinds)
 	for k := range costs {
 		c := &m.kinds[k]
-		costs[k] = Cost{Kernel(k), c.calls.Load(), time.Duration(c.ns.Load() / int64(max(1, m.workers))), c.macs.Load(), c.bytes.Load()}
+		costs[k] = Cost{Kernel(k), c.calls.Load(), time.Duration(c.ns.Load() / int64(max(1, m.workers))), c.macs.Load(), c.idle.Load(), c.bytes.Load()}
 	}
 	return costs
 }

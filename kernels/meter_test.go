@@ -50,6 +50,21 @@ func TestAMeterCountsProductsOnceEnabled(t *testing.T) {
 	}
 }
 
+func TestIdleLanesAreThoseThatLookupTilesLack(t *testing.T) {
+	for _, c := range []struct {
+		form        actForm
+		n, width, w int
+	}{
+		{formLanes, 1, 16, 15}, {formLanes, 16, 16, 0}, {formLanes, 33, 16, 15}, {formLanes, 33, 32, 31},
+		{formTiles, 5, 8, 0}, {formQuads, 3, 4, 0}, {formRows, 7, 1, 0},
+	} {
+		r := ternaryRun{segment: segment{lo: 64, hi: 64 + c.n}, form: c.form, width: c.width}
+		if got := r.idle(); got != c.w {
+			t.Errorf("%d tokens in tiles of %d, form %d: %d lanes are idle, want %d", c.n, c.width, c.form, got, c.w)
+		}
+	}
+}
+
 func TestEveryKernelHasAName(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for _, c := range new(Meter).Costs() {

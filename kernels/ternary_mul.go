@@ -54,17 +54,18 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 	m := &t.mul
 	m.l, m.t, m.x, m.y = l, t, x, y
 	plan := planTernary(l.cpu.ternaryRules, l.cpu.ternaryOnly, l.w.Packing, x.n, x.n*l.strips/x.threads(l.cpu.pool))
-	parts := 0
+	parts, idle := 0, 0
 	for i := range m.runs {
 		m.runs[i] = ternaryRun{segment: plan[i]}
 		if r := &m.runs[i]; r.kernel != nil {
 			r.prepare(m)
 			parts += r.parts
+			idle += r.idle()
 		}
 	}
 	x.run(l.cpu.pool, m, parts)
 	m.y = nil
-	l.cpu.pool.stopProduct(start, l.w, x)
+	l.cpu.pool.stopProduct(start, l.w, x, idle)
 }
 
 // ternaryScratch is a worker's own memory.
@@ -111,6 +112,7 @@ const leastPart = 3 << 15
 type ternaryRun struct {
 	segment
 	act    []int8
+	form   actForm
 	width  int // tokens of an activation tile
 	strips int // of a part
 	parts  int
@@ -129,7 +131,8 @@ type ternaryMul struct {
 func (r *ternaryRun) prepare(m *ternaryMul) {
 	l, k, pool := m.l, r.kernel, m.l.cpu.pool
 	n := r.hi - r.lo
-	switch form, width := k.form(l.w.Packing, n); form {
+	form, width := k.form(l.w.Packing, n)
+	switch r.form = form; form {
 	case formRows:
 		r.act, r.width = m.t.q[r.lo*m.t.stride:], 1
 	case formQuads, formTiles:
@@ -156,6 +159,16 @@ func (r *ternaryRun) prepare(m *ternaryMul) {
 	r.strips = (l.strips + r.across - 1) / r.across // parts of one size: 40 strips are 20 and 20, not 32 and 8
 	r.across = (l.strips + r.strips - 1) / r.strips
 	r.parts = tiles * r.across
+}
+
+// idle is the number of lanes that carry no token: lookups, unlike
+// multiply-adds, know tiles of one width only.
+func (r *ternaryRun) idle() int {
+	if r.form != formLanes {
+		return 0
+	}
+	n := r.hi - r.lo
+	return roundUp(n, r.width) - n
 }
 
 // Do multiplies part i of the runs, counted through.

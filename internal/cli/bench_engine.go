@@ -22,6 +22,7 @@ type engineResult struct {
 	TokS    float64 `json:"tok_s"` // median of the repetitions
 	Min     float64 `json:"min"`
 	Max     float64 `json:"max"`
+	Fill    float64 `json:"lanes_filled"` // share of the lanes of the steps' tiles that carried a token
 }
 
 // engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens),
@@ -201,21 +202,22 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	bar := progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
 	for _, t := range tests {
 		runs := setup
-		runs.test, runs.reps, runs.done = t, o.reps, func() { _ = bar.Add(1) }
+		steps := &stepTimes{}
+		runs.test, runs.reps, runs.done, runs.onStep = t, o.reps, func() { _ = bar.Add(1) }, steps.add
 		times, err := runs.measure(cmd.Context())
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.name, err)
 		}
 		s := t.speed(times)
-		results = append(results, engineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max})
+		results = append(results, engineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max, Fill: steps.fill()})
 	}
 	if o.asJSON {
 		return writeJSON(cmd.OutOrStdout(), results)
 	}
-	rows := [][]string{{"model", "threads", "test", "tok/s", "min", "max"}}
+	rows := [][]string{{"model", "threads", "test", "tok/s", "min", "max", "lanes filled"}}
 	for _, r := range results {
 		rows = append(rows, []string{r.Model, fmt.Sprint(r.Threads), r.Test,
-			fmt.Sprintf("%.1f", r.TokS), fmt.Sprintf("%.1f", r.Min), fmt.Sprintf("%.1f", r.Max)})
+			fmt.Sprintf("%.1f", r.TokS), fmt.Sprintf("%.1f", r.Min), fmt.Sprintf("%.1f", r.Max), fmt.Sprintf("%.2f", r.Fill)})
 	}
 	return table(cmd.OutOrStdout(), rows)
 }

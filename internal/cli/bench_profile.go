@@ -28,21 +28,28 @@ type profilePart struct {
 	MS       float64 `json:"ms"`
 	Share    float64 `json:"share"`
 	GMACs    float64 `json:"gmac_s,omitempty"`
-	GBs      float64 `json:"gb_s,omitempty"`     // of weights, keys and values
-	Roofline float64 `json:"roofline,omitempty"` // the least time this machine allows over the time taken
+	Fill     float64 `json:"lanes_filled,omitempty"` // share of the tiles' lanes that carried a token
+	GBs      float64 `json:"gb_s,omitempty"`         // of weights, keys and values
+	Roofline float64 `json:"roofline,omitempty"`     // the least time this machine allows over the time taken
 }
 
 // stepTimes adds up an engine's steps. Read it when the engine has stopped.
 type stepTimes struct {
 	steps         int64
+	tokens, lanes int64         // lanes: of the tiles of 32 that the tokens begin
 	step, forward time.Duration // forward: of all models
 }
 
 func (s *stepTimes) add(st batcher.StepStats) {
 	s.steps++
+	s.tokens += int64(st.Tokens)
+	s.lanes += int64(st.Lanes)
 	s.step += st.Duration
 	s.forward += st.Forward + st.Drafting
 }
+
+// fill is the share of the lanes that carried a token.
+func (s *stepTimes) fill() float64 { return float64(s.tokens) / float64(max(1, s.lanes)) }
 
 // runProfile measures each test with the pool's meter on.
 func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []engineTest) error {
@@ -91,6 +98,7 @@ func since(c, before kernels.Cost) kernels.Cost {
 	c.Calls -= before.Calls
 	c.Time -= before.Time
 	c.MACs -= before.MACs
+	c.Idle -= before.Idle
 	c.Bytes -= before.Bytes
 	return c
 }
@@ -124,6 +132,9 @@ func (p *profile) report() profileReport {
 		k := part(c.Kernel.String(), c.Time)
 		k.Calls = c.Calls
 		k.GMACs, k.GBs = float64(c.MACs)/c.Time.Seconds()/1e9, float64(c.Bytes)/c.Time.Seconds()/1e9
+		if c.MACs > 0 {
+			k.Fill = float64(c.MACs) / float64(c.MACs+c.Idle)
+		}
 		k.Roofline = max(k.GMACs/p.machine.MACs(c.Kernel, p.threads), k.GBs/p.machine.Read(p.threads))
 		r.Parts = append(r.Parts, k)
 	}
@@ -146,10 +157,10 @@ func (r *profileReport) print(w io.Writer) error {
 		}
 		return fmt.Sprintf("%.*f", digits, v)
 	}
-	rows := [][]string{{"kernel", "calls", "ms", "share", "GMAC/s", "GB/s", "of roofline"}}
+	rows := [][]string{{"kernel", "calls", "ms", "share", "lanes filled", "GMAC/s", "GB/s", "of roofline"}}
 	for _, p := range r.Parts {
 		rows = append(rows, []string{p.Name, rate(float64(p.Calls), 0), fmt.Sprintf("%.1f", p.MS), fmt.Sprintf("%.1f %%", 100*p.Share),
-			rate(p.GMACs, 1), rate(p.GBs, 1), rate(p.Roofline, 2)})
+			rate(p.Fill, 2), rate(p.GMACs, 1), rate(p.GBs, 1), rate(p.Roofline, 2)})
 	}
 	if err := table(w, rows); err != nil {
 		return err

@@ -199,6 +199,9 @@ func TestBenchEngineReportsEveryTest(t *testing.T) {
 	if len(results) != 3 || results[2].Test != "par3" {
 		t.Fatalf("bench engine = %s", out)
 	}
+	if pp, tg, par := results[0].Fill, results[1].Fill, results[2].Fill; pp != 1 || tg != 1.0/32 || par < tg || par > 3*tg {
+		t.Errorf("lanes filled by a prompt of 32, one stream, three: %v, %v, %v", pp, tg, par)
+	}
 	for _, r := range results {
 		if r.TokS <= 0 || r.Min > r.TokS || r.Max < r.TokS {
 			t.Errorf("%+v", r)
