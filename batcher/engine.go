@@ -106,7 +106,7 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	if opt.Turns == nil {
 		opt.Turns = NewTurns()
 	}
-	e.share = opt.Turns.join(e.box.poke)
+	e.share = opt.Turns.join(e.box.poke, e.box.urgent)
 	e.freed = 1
 	e.publish(&StepStats{Budget: opt.StepTokens})
 	return e
@@ -159,7 +159,9 @@ func (e *Engine) Step() (st StepStats, err error) {
 	e.share.take()
 	defer e.share.give()
 	start := e.opt.Now()
-	for _, s := range e.box.take() {
+	news, hot := e.box.take()
+	e.share.heard = e.share.heard || hot
+	for _, s := range news {
 		e.settle(s)
 	}
 	e.admit()
@@ -212,8 +214,7 @@ func (e *Engine) stop(err error) {
 // plan asks the scheduler for the next step, into spans, and returns the lanes it allowed.
 func (e *Engine) plan() (lanes int, err error) {
 	e.wants, e.leads, e.spans = e.wants[:0], e.leads[:0], e.spans[:0]
-	front := slices.ContainsFunc(e.active, func(s *Sequence) bool { return !s.background })
-	e.later = front && !e.share.affords(workBackground)
+	e.later = e.share.withholds(e.front())
 	e.pair()
 	var d demands
 	for _, s := range e.active {
@@ -239,7 +240,7 @@ func (e *Engine) plan() (lanes int, err error) {
 		e.share.lend(e.pace.time(d.streams+e.fresh) - e.pace.time(d.streams))
 		e.fresh = 0
 	}
-	l.credit, l.guests, l.brief = e.share.declare(d, &e.opt)
+	l.terms = e.share.declare(d, &e.opt)
 	if d.streams > 0 && e.counts.Steps%probe == 0 {
 		l.credit = [works]float64{}
 	}
@@ -255,6 +256,20 @@ func (e *Engine) plan() (lanes int, err error) {
 	}
 	room, _ := l.room(d.streams, l.credit[workPrompts], l.tokens)
 	return d.streams + room, nil
+}
+
+// front counts the interactive sequences to compute.
+func (e *Engine) front() (d demands) {
+	for _, s := range e.active {
+		switch {
+		case s.background:
+		case s.left() > 1:
+			d.prompts++
+		default:
+			d.streams++
+		}
+	}
+	return d
 }
 
 // probe: one step in so many that has streams has nothing else, so that it
@@ -334,7 +349,7 @@ func (e *Engine) assemble(st *StepStats) (part parts) {
 		s.mu.Unlock()
 		switch {
 		case s.background:
-			part.work[workBackground] += p.n + len(p.draft)
+			part.work[e.share.back] += p.n + len(p.draft)
 		case s.left() > 1:
 			part.work[workPrompts] += p.n
 		default:

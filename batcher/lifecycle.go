@@ -108,7 +108,7 @@ func (e *Engine) settle(s *Sequence) {
 // wanted translates the caller's order. Locked.
 func (s *Sequence) wanted() want {
 	n := len(s.tokens)
-	w := want{have: s.have, target: s.have, outFrom: noRows, background: s.background}
+	w := want{have: s.have, target: s.have, outFrom: noRows, background: s.quiet}
 	switch {
 	case s.fork != nil:
 		w.target = s.fork.at - 1

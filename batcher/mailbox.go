@@ -12,6 +12,7 @@ import (
 type mailbox struct {
 	mu       sync.Mutex
 	news     []*Sequence
+	hot      bool                   // some of them are interactive
 	spare    []*Sequence            // the loop's last take, for its memory
 	open     map[*Sequence]struct{} // entered, not left
 	queued   int                    // of them, not begun
@@ -28,7 +29,7 @@ func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	room, places := opt.Sequences, opt.Queue
-	if len(seqs) > 0 && seqs[0].background {
+	if len(seqs) > 0 && seqs[0].quiet {
 		room, places = room-room/4, places-places/4
 	}
 	switch {
@@ -45,7 +46,7 @@ func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 		s.id = b.serial
 		if s.age == 0 {
 			s.age = s.id
-			if s.background {
+			if s.quiet {
 				s.age += patience
 			}
 		}
@@ -89,10 +90,18 @@ func (b *mailbox) post(seqs ...*Sequence) {
 		if b.err == nil && !s.posted {
 			s.posted = true
 			b.news = append(b.news, s)
+			b.hot = b.hot || !s.quiet
 		}
 	}
 	b.mu.Unlock()
 	b.poke()
+}
+
+// urgent tells whether there are news of interactive sequences.
+func (b *mailbox) urgent() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.hot
 }
 
 // poke wakes the loop.
@@ -103,16 +112,18 @@ func (b *mailbox) poke() {
 	}
 }
 
-// take empties the box. The result is valid until the next call.
-func (b *mailbox) take() []*Sequence {
+// take empties the box and tells whether there were news of interactive
+// sequences. The list is valid until the next call.
+func (b *mailbox) take() (news []*Sequence, hot bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.spare)
+	hot, b.hot = b.hot, false
 	b.news, b.spare = b.spare[:0], b.news
 	for _, s := range b.spare {
 		s.posted = false
 	}
-	return b.spare
+	return b.spare, hot
 }
 
 // drain refuses new sequences and returns a channel that is closed when none
@@ -139,7 +150,7 @@ func (b *mailbox) stop(err error) []*Sequence {
 	if b.err == nil {
 		b.err = err
 	}
-	b.news = nil
+	b.news, b.hot = nil, false
 	seqs := make([]*Sequence, 0, len(b.open))
 	for s := range b.open {
 		seqs = append(seqs, s)

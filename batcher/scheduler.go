@@ -33,19 +33,27 @@ type limits struct {
 	tokens  int                 // whole tiles
 	rows    int                 // at least 4
 	longest float64             // a step with streams, unless it has no more than a tile beside them; 0: any
-	brief   bool                // a step of background work alone is no longer than needed to be efficient
 	time    func(n int) float64 // expected of a step of n tokens; nil: none
-	credit  [works]float64      // what work that delays streams may take of this step
 	hoped   func(n int) float64 // time, or less if it is not known
-	guests  bool                // streams of other engines wait for this one
+	terms
 }
 
-// work is a kind of work that delays streams.
+// terms are what other work, in this engine and in others, makes of limits.
+type terms struct {
+	credit  [works]float64 // what work that delays other may take of this step
+	back    work           // the account that background work draws on
+	guests  bool           // streams of other engines wait for this one
+	awaited bool           // or their prompts, which background work delays too
+	brief   bool           // a step of background work alone is no longer than needed to be efficient
+}
+
+// work is a kind of work that delays other.
 type work uint8
 
 const (
-	workPrompts    work = iota // of interactive sequences
-	workBackground             // all of background sequences
+	workPrompts    work = iota // of interactive sequences: delays streams
+	workBackground             // all of background sequences, where it delays streams
+	workAhead                  // likewise, where it delays prompts alone
 	works
 )
 
@@ -77,7 +85,7 @@ const (
 
 // plan gives every want a number of tokens for the next step; wants are
 // oldest first. The result is valid until the next call. Some want always
-// gets a token, unless streams of other engines wait.
+// gets a token, unless other engines have interactive work.
 func (s *scheduler) plan(wants []want, l limits) []int {
 	s.grants = slices.Grow(s.grants[:0], len(wants))[:len(wants)]
 	clear(s.grants)
@@ -135,10 +143,8 @@ func (s *scheduler) planFront(wants []want, l limits, leave bool) (n, r int) {
 func (s *scheduler) planBack(wants []want, l limits, n, r int) {
 	streams, later := s.lists[backStreams], s.lists[backPrompts]
 	room := l.tokens - n
-	if n > 0 || l.guests {
-		var need float64
-		room, need = l.room(n, l.credit[workBackground], len(streams)+demand(wants, later))
-		s.need[workBackground] = need
+	if n > 0 || l.guests || l.awaited {
+		room, s.need[l.back] = l.room(n, l.credit[l.back], len(streams)+demand(wants, later))
 	}
 	if n == 0 && l.brief {
 		room = min(room, l.efficient())
@@ -148,7 +154,7 @@ func (s *scheduler) planBack(wants []want, l limits, n, r int) {
 		tokens, rows = tokens-min(room/2, Tile/2), rows-min(1, rows/2)
 	}
 	sn, sr := s.planStreams(wants, streams, 2, &s.turn[1], tokens, rows)
-	if len(later) > 0 && n == 0 && sn > 0 && !l.guests { // these streams are delayed by what follows
+	if len(later) > 0 && n == 0 && sn > 0 && !l.guests && !l.awaited { // these streams are delayed by what follows
 		room = min(room, sn+l.lanes(sn))
 	}
 	pn, _ := s.planPrompts(wants, later, min(room, l.tokens-n)-sn, l.rows-r-sr)

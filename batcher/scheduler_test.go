@@ -89,7 +89,7 @@ func TestCreditDecidesWhatDelaysStreams(t *testing.T) {
 		{"prompts leave a share of a step without streams to searches", append([]want{prompt(0, 900)}, back(stream(1))...), ms(0, 5), false, 0, []int{192, 1}, 0},
 	} {
 		var s scheduler
-		l := limits{tokens: 256, rows: 64, longest: c.long / 1e3, time: linear(10, 1), credit: c.credit, guests: c.guests}
+		l := limits{tokens: 256, rows: 64, longest: c.long / 1e3, time: linear(10, 1), terms: terms{credit: c.credit, guests: c.guests, back: workBackground}}
 		if got := s.plan(c.wants, l); !slices.Equal(got, c.want) {
 			t.Errorf("%s: plan = %v, want %v", c.name, got, c.want)
 		}
@@ -109,7 +109,7 @@ func TestBriefStepsAreAsLongAsEfficiencyDemands(t *testing.T) {
 		{"weights dominate", linear(100, 1), 512},
 		{"something between", linear(10, 1), 128},
 	} {
-		l := limits{tokens: 512, rows: 128, time: c.time, hoped: c.time, brief: true}
+		l := limits{tokens: 512, rows: 128, time: c.time, hoped: c.time, terms: terms{brief: true}}
 		var s scheduler
 		if got := s.plan(back(prompt(0, 900)), l)[0]; got != c.want {
 			t.Errorf("%s: %d tokens of a background prompt, want %d", c.name, got, c.want)

@@ -19,6 +19,7 @@ type Sequence struct {
 	age    uint64 // rank of the sequence that was opened, whose forks this one descends from
 	posted bool   // guarded by the mailbox
 	unhook func() bool
+	quiet  bool // opened by OpenBackground, or a fork of one that was
 
 	task // owned by the step loop
 
@@ -69,9 +70,10 @@ type fork struct {
 	kids []*Sequence
 }
 
-func (e *Engine) newSequence(tokens []int32) *Sequence {
-	s := &Sequence{e: e, tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
+func (e *Engine) newSequence(tokens []int32, background bool) *Sequence {
+	s := &Sequence{e: e, quiet: background, tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
 	s.cond.L = &s.mu
+	s.background = background
 	s.timing.Opened = e.opt.Now()
 	return s
 }
@@ -97,8 +99,7 @@ func (e *Engine) open(ctx context.Context, prompt []int32, background bool) (*Se
 	if err := e.checkTokens(0, prompt); err != nil {
 		return nil, err
 	}
-	s := e.newSequence(slices.Clone(prompt))
-	s.background = background
+	s := e.newSequence(slices.Clone(prompt), background)
 	if err := e.box.enter(&e.opt, 1, s); err != nil {
 		return nil, err
 	}
@@ -322,9 +323,8 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	err := errors.Join(s.err, s.bad)
 	f := &fork{at: s.known, kids: make([]*Sequence, n)}
 	for i := range f.kids {
-		k := s.e.newSequence(slices.Clone(s.tokens[:s.known]))
+		k := s.e.newSequence(slices.Clone(s.tokens[:s.known]), s.quiet)
 		k.age, k.prompt, k.said = s.age, s.prompt, s.said
-		k.background = s.background
 		k.begun = true
 		f.kids[i] = k
 	}

@@ -376,7 +376,8 @@ func TestACallerWhoLeavesBetweenPlanAndBatchIsLeftOut(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		for _, s := range e.box.take() {
+		news, _ := e.box.take()
+		for _, s := range news {
 			e.settle(s)
 		}
 		e.admit()

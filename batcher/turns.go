@@ -3,6 +3,7 @@ package batcher
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,9 @@ import (
 // Prompts and background work spend it, beside the streams or in steps of
 // other engines, and are let in when there is enough for a piece worth
 // computing. So the delays keep to their share on average, and everything
-// advances.
+// advances. Likewise interactive prompts that have no streams beside them earn
+// for background work, on an account of its own: what a prompt has allowed is
+// no licence to delay the few tokens that answer it.
 type Turns struct {
 	step *semaphore.Weighted // held during a step; first come, first served
 
@@ -37,8 +40,11 @@ func NewTurns() *Turns { return &Turns{step: semaphore.NewWeighted(1)} }
 // member is one engine's share.
 type member struct {
 	*Turns
-	poke   func() // makes the engine step
+	poke   func()      // makes the engine step
+	urgent func() bool // tells whether interactive callers have posted what no step has seen
+	heard  bool        // news that were urgent are part of the plan under way
 	demand demands
+	back   work           // the account of background work, as of the last plan
 	credit [works]float64 // seconds; below zero: delays not yet paid
 	need   [works]float64 // credit that it was short of in its last plan
 }
@@ -48,7 +54,7 @@ type demands struct{ streams, prompts, background int }
 
 // of tells how many demand a kind of work.
 func (d demands) of(k work) int {
-	return [...]int{workPrompts: d.prompts, workBackground: d.background}[k]
+	return [...]int{workPrompts: d.prompts, workBackground: d.background, workAhead: d.background}[k]
 }
 
 // parts are the tokens of a step.
@@ -59,8 +65,8 @@ type parts struct {
 }
 
 // join adds an engine.
-func (t *Turns) join(poke func()) *member {
-	m := &member{Turns: t, poke: poke}
+func (t *Turns) join(poke func(), urgent func() bool) *member {
+	m := &member{Turns: t, poke: poke, urgent: urgent}
 	t.mu.Lock()
 	t.members = append(t.members, m)
 	t.mu.Unlock()
@@ -79,58 +85,92 @@ func (m *member) lend(credit float64) {
 	m.mu.Unlock()
 }
 
-// affords tells whether there is the credit that the last plan was short of.
-func (m *member) affords(k work) bool {
+// withholds tells whether background work waits for credit beside what else
+// the engine has to do.
+func (m *member) withholds(d demands) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.credit[k] >= m.need[k]
+	k, beside := m.account(d)
+	return beside && m.need[k] > 0 && m.credit[k] < m.need[k]
 }
 
-// declare says what the engine has to do, and returns what credit it has for
-// it, whether streams of other engines run, and whether interactive sequences
-// are to be expected.
-func (m *member) declare(d demands, opt *Options) (credit [works]float64, guests, expected bool) {
+// account is the one that background work beside d draws on, and whether there
+// is anything that it delays, in any engine. Locked.
+func (m *member) account(d demands) (k work, beside bool) {
+	switch {
+	case d.streams > 0 || m.guests():
+		return workBackground, true
+	case d.prompts > 0 || m.awaited():
+		return workAhead, true
+	}
+	return workBackground, false
+}
+
+// declare says what the engine has to do, and returns on what terms.
+func (m *member) declare(d demands, opt *Options) (t terms) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := opt.Now()
 	if d.streams+d.prompts > 0 {
 		m.front = now
 	}
-	ended := m.demand.streams > 0 && d.streams == 0
-	m.demand = d
-	guests = m.guests()
+	m.show(d)
+	var beside bool
+	m.back, beside = m.account(d)
+	t = terms{back: m.back, guests: m.guests(), brief: !m.front.IsZero() && now.Sub(m.front) < expecting}
+	t.awaited = t.guests || m.awaited()
+	streams := beside && m.back == workBackground
 	for k := range m.credit {
 		switch {
-		case d.streams == 0 && !guests && (d.prompts == 0 || work(k) == workPrompts):
+		case !t.brief, work(k) == workPrompts && !streams:
 			m.credit[k] = 0 // nobody to delay
-		case d.of(work(k)) == 0:
+		case !beside || d.of(work(k)) == 0:
 			m.credit[k] = min(m.credit[k], 0)
 		}
 	}
-	if ended {
-		for _, o := range m.members {
-			if o != m && !o.guests() {
-				o.poke()
-			}
-		}
-	}
-	credit = m.credit
-	for k, stretch := range [...]float64{workPrompts: opt.PromptStretch, workBackground: opt.SearchStretch} {
+	t.credit = m.credit
+	for k, stretch := range [...]float64{workPrompts: opt.PromptStretch, workBackground: opt.SearchStretch, workAhead: opt.SearchStretch} {
 		if stretch == 0 {
-			credit[k] = math.Inf(1)
+			t.credit[k] = math.Inf(1)
 		}
 	}
-	return credit, guests, !m.front.IsZero() && now.Sub(m.front) < expecting
+	return t
+}
+
+// show makes the engine's demand known to the others, and wakes those that it
+// concerns. Locked.
+func (m *member) show(d demands) {
+	changed := m.heard || m.demand.front() != d.front()
+	m.demand, m.heard = d, false
+	if !changed {
+		return
+	}
+	for _, o := range m.members {
+		if o != m && o.demand != (demands{}) {
+			o.poke() // other terms may hold for it now
+		}
+	}
+}
+
+// front is what the others have to mind: streams, else prompts, else nothing.
+func (d demands) front() int {
+	switch {
+	case d.streams > 0:
+		return 2
+	case d.prompts > 0:
+		return 1
+	}
+	return 0
 }
 
 // guests tells whether streams of other engines run. Locked.
 func (m *member) guests() bool {
-	for _, o := range m.members {
-		if o != m && o.demand.streams > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.members, func(o *member) bool { return o != m && o.demand.streams > 0 })
+}
+
+// awaited tells whether prompts of other engines wait, known to their plans or not. Locked.
+func (m *member) awaited() bool {
+	return slices.ContainsFunc(m.members, func(o *member) bool { return o != m && (o.demand.prompts > 0 || o.urgent()) })
 }
 
 // account settles what a step has earned and spent. It is told of steps
@@ -140,20 +180,21 @@ func (e *Engine) account(part parts, st *StepStats) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e.later {
-		e.sched.need[workBackground] = m.need[workBackground]
+		e.sched.need[m.back] = m.need[m.back]
 	}
 	m.need = e.sched.need
 	// What the others were let in beside, and would have taken without them.
 	first := part.streams + part.guesses
-	if first == 0 && !m.guests() {
+	if m.back == workAhead {
 		first = part.work[workPrompts]
 	}
 	alone := e.pace.time(first)
-	if others := st.Tokens - first; others > 0 && (first > 0 || m.guests()) {
+	guests := m.guests()
+	if others := st.Tokens - first; others > 0 && (first > 0 || guests || m.awaited()) {
 		over := st.computing() - alone
 		over = min(max(0, over), outlie*(e.pace.time(st.Tokens)-alone))
 		for k := range m.credit {
-			if work(k) == workBackground || part.streams > 0 || m.guests() {
+			if work(k) != workPrompts || part.streams > 0 || guests {
 				m.credit[k] -= over * float64(part.work[k]) / float64(others)
 			}
 		}
@@ -166,35 +207,58 @@ func (e *Engine) account(part parts, st *StepStats) {
 		}
 		m.earn(alone, heldUp, part.streams, &e.opt)
 	case first > 0:
-		m.income(workBackground, alone*(e.opt.SearchStretch-1))
+		m.share(workAhead, alone*(e.opt.SearchStretch-1))
 	}
+	m.begun(e.spans)
+}
+
+// begun makes it known at once that prompts have become streams: the turn of
+// another engine may come before the next plan. Locked.
+func (m *member) begun(spans []span) {
+	d := m.demand
+	for _, p := range spans {
+		if !p.s.background && p.n > 1 && p.s.left() == 1 {
+			d.streams++
+			d.prompts = max(0, d.prompts-1)
+		}
+	}
+	m.show(d)
 }
 
 // earn gives the credit of a step whose streams alone take so many seconds to
 // those who delay them. What it has been held up for by nothing in the batch
 // is put down to background work, whose callers use the processors too. Locked.
 func (t *Turns) earn(alone, heldUp float64, streams int, opt *Options) {
-	var sum demands
-	claims := 0 // engines with background work
+	prompts := 0
 	for _, m := range t.members {
-		sum.prompts += m.demand.prompts
+		prompts += m.demand.prompts
+	}
+	forBackground := alone * (opt.SearchStretch - 1)
+	if prompts > 0 {
+		forBackground /= 2
+	}
+	forBackground -= min(heldUp, forBackground*0.9) // something is left in any case
+	t.share(workBackground, forBackground)
+	// One prompt must not stop many streams, nor one stream many prompts.
+	forPrompts := max(opt.PromptStretch-1, float64(prompts-1)/float64(streams))
+	for _, m := range t.members {
+		if n := m.demand.prompts; n > 0 {
+			m.income(workPrompts, alone*forPrompts*float64(n)/float64(prompts))
+		}
+	}
+}
+
+// share divides credit among the engines with background work. Locked.
+func (t *Turns) share(k work, credit float64) {
+	claims := 0
+	for _, m := range t.members {
 		if m.demand.background > 0 {
 			claims++
 		}
 	}
-	forBackground := alone * (opt.SearchStretch - 1)
-	if sum.prompts > 0 {
-		forBackground /= 2
-	}
-	forBackground -= min(heldUp, forBackground*0.9) // something is left in any case
-	// One prompt must not stop many streams, nor one stream many prompts.
-	forPrompts := max(opt.PromptStretch-1, float64(sum.prompts-1)/float64(streams))
 	for _, m := range t.members {
-		if n := m.demand.prompts; n > 0 {
-			m.income(workPrompts, alone*forPrompts*float64(n)/float64(sum.prompts))
-		}
 		if m.demand.background > 0 {
-			m.income(workBackground, forBackground/float64(claims))
+			m.income(k, credit/float64(claims))
 		}
 	}
 }
