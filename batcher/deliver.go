@@ -164,9 +164,7 @@ func (e *Engine) commit(p *span, now time.Time) int {
 		s.reached = max(s.reached, s.have)
 		s.seal()
 	}
-	if o := &s.order; s.err != nil || o.kind == nothing || s.stalled || len(s.unread) >= o.params.Gather {
-		s.cond.Broadcast()
-	}
+	e.announce(s, now)
 	if n == 0 {
 		return 0
 	}

@@ -49,6 +49,7 @@ type Engine struct {
 	leads     []*Sequence // whose wants they are
 	twins     map[likeness]*Sequence
 	riders    []*Sequence // who have a lead in the step under way
+	held      []*Sequence // whose readers have not been woken for all that they can read
 	drafts    int         // guesses a stream and step at most
 	sources   []source
 	asks      []*Guess
@@ -170,6 +171,7 @@ func (e *Engine) Step() (st StepStats, err error) {
 	}
 	st.Preempted = e.reserve()
 	part := e.assemble(&st)
+	e.handOver(st.Tokens)
 	if len(e.spans) > 0 {
 		begin := e.opt.Now()
 		if err := e.model.Forward(&e.batch, e.kv); err != nil {

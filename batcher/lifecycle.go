@@ -25,6 +25,7 @@ type task struct {
 	tried   int // Engine.freed when there were too few blocks to admit it
 	twinship
 	guesses
+	readership
 }
 
 // list says which list a sequence is in.

@@ -22,6 +22,7 @@ type Options struct {
 	StepTime   time.Duration `koanf:"step_time"`   // longest step beside running streams that is more than a tile; 0: no limit
 	Context    int           `koanf:"-"`           // longest sequence in tokens; 0: the model's
 	Unread     int           `koanf:"unread"`      // tokens a sequence may be ahead of its reader before it is suspended
+	HandOver   time.Duration `koanf:"hand_over"`   // how long a stream's tokens gather, but for the first and the last; 0: each is handed over at once
 
 	// By what factor running interactive streams may be slowed down: by
 	// prompts (more when several wait for each stream), and by all that is
@@ -42,7 +43,7 @@ type Options struct {
 // DefaultOptions are right for a server of a few cores.
 func DefaultOptions() Options {
 	return Options{
-		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64,
+		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64, HandOver: 4 * time.Millisecond,
 		PromptStretch: 1.5, SearchStretch: 1.75, Speculation: SpeculateAuto,
 	}
 }
@@ -61,6 +62,9 @@ func (o *Options) Validate() error {
 	least("step_rows", o.StepRows, 4)
 	least("context", o.Context, 0)
 	least("unread", o.Unread, 1)
+	if o.HandOver < 0 {
+		faults = append(faults, fmt.Errorf("batcher: hand_over = %v, want at least 0", o.HandOver))
+	}
 	if o.StepTime < 0 {
 		faults = append(faults, fmt.Errorf("batcher: step_time = %v, want at least 0", o.StepTime))
 	}

@@ -153,6 +153,13 @@ func (s *Sequence) Len() int {
 	return s.known
 }
 
+// Unread is the number of generated tokens that the caller can read without waiting.
+func (s *Sequence) Unread() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.unread)
+}
+
 // CachedPrompt is how many prompt tokens the prefix cache spared; a fork has its parent's.
 func (s *Sequence) CachedPrompt() int { return s.Timing().CachedPrompt }
 

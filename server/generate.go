@@ -177,6 +177,7 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[tts.Delta, error], rec *record, cancel func()) error {
 	var out *events
 	var ends []tts.Delta
+	open := g.choices()
 	for d, err := range deltas {
 		if err != nil && out == nil {
 			return err
@@ -185,29 +186,35 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			out = openEvents(w, s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.alive, cancel)
 			defer out.Close()
 			for i := range g.choices() {
-				out.send(g.shape.begin(i))
+				out.add(g.shape.begin(i))
 			}
+			out.later()
+			continue // there is nothing in it
 		}
 		if err != nil {
 			rec.err = err
-			out.send(toAPI(err).envelope())
+			out.add(toAPI(err).envelope())
 			break
 		}
 		if d.Reasoning != "" {
-			out.send(g.shape.chunk(tts.Delta{Choice: d.Choice, Reasoning: d.Reasoning}))
+			out.add(g.shape.chunk(tts.Delta{Choice: d.Choice, Reasoning: d.Reasoning}))
 		}
 		if d.Text != "" || len(d.Tokens) > 0 {
-			out.send(g.shape.chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
+			out.add(g.shape.chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
 		}
 		if g.tale.tell(&d) {
-			out.send(g.shape.alive())
+			out.add(g.shape.alive())
 		}
 		switch {
 		case d.Finish == "":
 		case g.search == nil:
-			out.send(g.shape.chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish}))
+			open--
+			out.add(g.shape.chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish}))
 		default: // until the search has told of all choices
 			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish})
+		}
+		if !d.More && open > 0 { // else more follows at once
+			out.flush()
 		}
 		if out.failed() {
 			rec.err = context.Canceled
@@ -216,9 +223,9 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 	}
 	if rec.err == nil {
 		for _, d := range ends {
-			out.send(g.shape.chunk(d))
+			out.add(g.shape.chunk(d))
 		}
-		out.send(g.shape.end(rec.usage))
+		out.add(g.shape.end(rec.usage))
 	}
 	out.done()
 	return nil

@@ -11,17 +11,25 @@ import (
 // events writes server-sent events. A sign of life goes out whenever nothing
 // else has for a while: gateways cut silent connections. It is a whole, empty
 // chunk, because comments and unnamed events break clients.
+//
+// Events gather until they are flushed: handing them to the system, and the
+// client's waking, cost far more than making them.
 type events struct {
 	rc      *http.ResponseController
-	timeout time.Duration // for the client to take one event
+	timeout time.Duration // for the client to take what is flushed
 	silence time.Duration // after which a sign of life is due
 
-	mu   sync.Mutex // guards what follows
-	w    http.ResponseWriter
-	buf  bytes.Buffer
-	idle *time.Timer // nil once closed
-	err  error       // of the first write that failed
+	mu    sync.Mutex // guards what follows
+	w     http.ResponseWriter
+	buf   bytes.Buffer // events not flushed
+	timer *time.Timer  // of the next flush or sign of life; nil once closed
+	err   error        // of the first write that failed
 }
+
+const (
+	soon        = 20 * time.Millisecond // nobody notices
+	mostPending = 16 << 10              // bytes of events that gather
+)
 
 // openEvents begins a stream. alive makes the sign of life that is sent after
 // every silence of length interval; gone is called when the client does not
@@ -35,32 +43,56 @@ func openEvents(w http.ResponseWriter, timeout, interval time.Duration, alive fu
 	e := &events{rc: http.NewResponseController(w), timeout: timeout, w: w, silence: interval}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.idle = time.AfterFunc(interval, func() {
+	e.timer = time.AfterFunc(interval, func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.idle == nil {
+		if e.timer == nil {
 			return
 		}
-		if e.write(alive()); e.err != nil {
+		if e.buf.Len() == 0 {
+			e.write(alive())
+		}
+		if e.push(); e.err != nil {
 			gone()
 		}
 	})
 	return e
 }
 
-// send writes one event and hands it to the client at once; nil is no event.
+// add writes one event, which goes out with the next flush; nil is no event.
 // After a failure, which failed reports, nothing more is written.
-func (e *events) send(v any) {
+func (e *events) add(v any) {
 	if v == nil {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.write(v)
+	if e.write(v); e.buf.Len() > mostPending {
+		e.push()
+	}
 }
 
-// done writes the end mark.
-func (e *events) done() { e.send(json.RawMessage("[DONE]")) }
+// flush hands the client what there is.
+func (e *events) flush() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.buf.Len() > 0 {
+		e.push()
+	}
+}
+
+// later flushes what there is in a moment, unless that has happened by then.
+func (e *events) later() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.timer.Reset(min(soon, e.silence))
+}
+
+// done writes the end mark and flushes.
+func (e *events) done() {
+	e.add(json.RawMessage("[DONE]"))
+	e.flush()
+}
 
 // failed tells whether the client has stopped taking events.
 func (e *events) failed() bool {
@@ -74,8 +106,6 @@ func (e *events) write(v any) {
 	if e.err != nil {
 		return
 	}
-	e.idle.Reset(e.silence)
-	e.buf.Reset()
 	e.buf.WriteString("data: ")
 	if mark, ok := v.(json.RawMessage); ok {
 		e.buf.Write(mark)
@@ -88,18 +118,27 @@ func (e *events) write(v any) {
 		}
 	}
 	e.buf.WriteByte('\n')
+}
+
+// push needs mu.
+func (e *events) push() {
+	if e.err != nil {
+		return
+	}
+	e.timer.Reset(e.silence)
 	// Recorders in tests know no deadlines.
 	_ = e.rc.SetWriteDeadline(time.Now().Add(e.timeout))
 	if _, e.err = e.w.Write(e.buf.Bytes()); e.err == nil {
 		e.err = e.rc.Flush()
 	}
+	e.buf.Reset()
 }
 
 // Close ends the signs of life; the handler may return.
 func (e *events) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.idle.Stop()
-	e.idle = nil
+	e.timer.Stop()
+	e.timer = nil
 	_ = e.rc.SetWriteDeadline(time.Time{})
 }

@@ -22,6 +22,7 @@ type Delta struct {
 	Finish   Finish  // set on a choice's last delta
 	Usage    Usage   // tokens spent since the last delta; the sum over a run is its cost
 	Timing   Timing  // of the choice, set with Finish
+	More     bool    // the choice's next delta comes without waiting
 
 	Progress *Progress // where a search stands; nil: nothing new
 	Outcome  *Outcome  // of a search, on its last delta

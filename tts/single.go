@@ -105,7 +105,7 @@ func (s Single) choice(run iter.Seq2[batcher.Token, error], root, seq *batcher.S
 			}
 			d := dec.push(tok)
 			d.Choice = i
-			d.Usage.Completion = 1
+			d.Usage.Completion, d.More = 1, d.Finish == "" && seq.Unread() > 0
 			if d.Finish != "" {
 				d.Timing = timing(root.Timing(), seq.Timing())
 			}
