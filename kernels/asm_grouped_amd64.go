@@ -4,17 +4,17 @@
 
 package kernels
 
-// groupedQ4AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4AVX2x2x1 adds to y[32] the products of bands of Q4 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
 
-// groupedQ4AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x4x1 adds to y[64] the products of bands of Q4 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
 
 // groupedQ4AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -118,17 +118,17 @@ func groupedQ4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX2x2x1 adds to y[32] the products of bands of Q4M that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4MAVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4MAVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
 
-// groupedQ4MAVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x4x1 adds to y[64] the products of bands of Q4M that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4MAVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
 
 // groupedQ4MAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -232,17 +232,17 @@ func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride 
 //go:noescape
 func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ6AVX2x2x1 adds to y[32] the products of bands of Q6 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ6AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ6AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
 
-// groupedQ6AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x4x1 adds to y[64] the products of bands of Q6 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ6AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ6AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
 
 // groupedQ6AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -346,17 +346,17 @@ func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX2x4x1 adds to y[1][64] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ8AVX2x2x1 adds to y[32] the products of bands of Q8 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ8AVX2x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ8AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
 
-// groupedQ8AVX512x4x1 adds to y[1][64] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ8AVX512x4x1 adds to y[64] the products of bands of Q8 that are stride bytes apart with a row of
+// activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ8AVX512x4x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ8AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
 
 // groupedQ8AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.

@@ -74,10 +74,11 @@ func newBandScratch(workers int) []bandScratch {
 
 // bandLinear is a band-packed matrix on the CPU.
 type bandLinear struct {
-	w    *Matrix
-	cpu  *CPU
-	kern bandKernel
-	part int // bands of a part, a multiple of partBands
+	w      *Matrix
+	cpu    *CPU
+	kern   bandKernel
+	stream streamKernel // kern, where it has tiles for one token
+	part   int          // bands of a part, a multiple of partBands
 }
 
 // bandMul is the Task of one Mul.
@@ -98,6 +99,9 @@ func newBandLinear(c *CPU, w *Matrix) (Linear, error) {
 	} else {
 		l.kern = newDenseKernel(w)
 	}
+	if k, ok := l.kern.(streamKernel); ok && k.streamBands() > 0 {
+		l.stream = k
+	}
 	return l, nil
 }
 
@@ -108,9 +112,13 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 	}
 	start := l.cpu.pool.Meter().Start()
 	l.kern.prepare(l.cpu.pool, x)
-	x.band = bandMul{l, y, x}
-	x.run(l.cpu.pool, &x.band, (l.w.bands()+l.part-1)/l.part)
-	x.band = bandMul{}
+	if x.N() == 1 && l.stream != nil {
+		x.stream.run(l, y, x)
+	} else {
+		x.band = bandMul{l, y, x}
+		x.run(l.cpu.pool, &x.band, (l.w.bands()+l.part-1)/l.part)
+		x.band = bandMul{}
+	}
 	l.cpu.pool.stopProduct(start, l.w, x, 0)
 }
 

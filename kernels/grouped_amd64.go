@@ -5,13 +5,18 @@ package kernels
 // groupedTile adds to y[tokens][16·bands] the products of some groups.
 type groupedTile func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int)
 
+// streamTile adds to y[16·bands] the products of some groups with one token
+// and prefetches as many bytes from next on.
+type streamTile func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next *byte)
+
 // panelTile adds to y[tokens][16] the products of the groups of a panel.
 type panelTile func(y *float32, ld int, panel, acts *byte, lda, groups int)
 
 // groupedTiles are the kernels of one packing and instruction set, the i-th
 // of direct for i+1 tokens.
 type groupedTiles struct {
-	four   groupedTile   // four bands, one token
+	one    streamTile    // one token
+	bands  int           // of one
 	direct []groupedTile // one band
 	pair   []groupedTile // two bands, i+2 tokens for the i-th; nil: one by one
 	panel  *panelTiles   // nil where unfolding never pays
@@ -27,24 +32,24 @@ type panelTiles struct {
 }
 
 var groupedAVX2 = map[Packing]groupedTiles{
-	Q4: {groupedQ4AVX2x4x1, []groupedTile{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
+	Q4: {groupedQ4AVX2x2x1, 2, []groupedTile{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
 		nil, &panelTiles{32, panelQ4AVX2, 576, groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}},
-	Q4M: {groupedQ4MAVX2x4x1, []groupedTile{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
+	Q4M: {groupedQ4MAVX2x2x1, 2, []groupedTile{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
 		nil, &panelTiles{32, panelQ4MAVX2, 704, groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}},
-	Q6: {groupedQ6AVX2x4x1, []groupedTile{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
+	Q6: {groupedQ6AVX2x2x1, 2, []groupedTile{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
 		nil, &panelTiles{6, panelQ6AVX2, 704, groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4}},
-	Q8: {groupedQ8AVX2x4x1, []groupedTile{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
+	Q8: {groupedQ8AVX2x2x1, 2, []groupedTile{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
 		nil, &panelTiles{12, panelQ8AVX2, maxPanelGroup, groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}},
 }
 
 var groupedAVX512 = map[Packing]groupedTiles{
-	Q4: {four: groupedQ4AVX512x4x1, direct: []groupedTile{groupedQ4AVX512x1x1, groupedQ4AVX512x1x2, groupedQ4AVX512x1x3, groupedQ4AVX512x1x4, groupedQ4AVX512x1x5, groupedQ4AVX512x1x6, groupedQ4AVX512x1x7, groupedQ4AVX512x1x8},
+	Q4: {one: groupedQ4AVX512x4x1, bands: 4, direct: []groupedTile{groupedQ4AVX512x1x1, groupedQ4AVX512x1x2, groupedQ4AVX512x1x3, groupedQ4AVX512x1x4, groupedQ4AVX512x1x5, groupedQ4AVX512x1x6, groupedQ4AVX512x1x7, groupedQ4AVX512x1x8},
 		pair: []groupedTile{groupedQ4AVX512x2x2, groupedQ4AVX512x2x3, groupedQ4AVX512x2x4, groupedQ4AVX512x2x5, groupedQ4AVX512x2x6}},
-	Q4M: {four: groupedQ4MAVX512x4x1, direct: []groupedTile{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4, groupedQ4MAVX512x1x5, groupedQ4MAVX512x1x6, groupedQ4MAVX512x1x7, groupedQ4MAVX512x1x8},
+	Q4M: {one: groupedQ4MAVX512x4x1, bands: 4, direct: []groupedTile{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4, groupedQ4MAVX512x1x5, groupedQ4MAVX512x1x6, groupedQ4MAVX512x1x7, groupedQ4MAVX512x1x8},
 		pair: []groupedTile{groupedQ4MAVX512x2x2, groupedQ4MAVX512x2x3, groupedQ4MAVX512x2x4, groupedQ4MAVX512x2x5, groupedQ4MAVX512x2x6}},
-	Q6: {four: groupedQ6AVX512x4x1, direct: []groupedTile{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4, groupedQ6AVX512x1x5, groupedQ6AVX512x1x6, groupedQ6AVX512x1x7, groupedQ6AVX512x1x8},
+	Q6: {one: groupedQ6AVX512x4x1, bands: 4, direct: []groupedTile{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4, groupedQ6AVX512x1x5, groupedQ6AVX512x1x6, groupedQ6AVX512x1x7, groupedQ6AVX512x1x8},
 		pair: []groupedTile{groupedQ6AVX512x2x2, groupedQ6AVX512x2x3, groupedQ6AVX512x2x4, groupedQ6AVX512x2x5, groupedQ6AVX512x2x6}},
-	Q8: {four: groupedQ8AVX512x4x1, direct: []groupedTile{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4, groupedQ8AVX512x1x5, groupedQ8AVX512x1x6, groupedQ8AVX512x1x7, groupedQ8AVX512x1x8},
+	Q8: {one: groupedQ8AVX512x4x1, bands: 4, direct: []groupedTile{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4, groupedQ8AVX512x1x5, groupedQ8AVX512x1x6, groupedQ8AVX512x1x7, groupedQ8AVX512x1x8},
 		pair: []groupedTile{groupedQ8AVX512x2x2, groupedQ8AVX512x2x3, groupedQ8AVX512x2x4, groupedQ8AVX512x2x5, groupedQ8AVX512x2x6}},
 }
 
@@ -60,10 +65,6 @@ func groupedTilesFor(i ISA, p Packing) groupedTiles {
 
 func (q *groupedKernel) add(scratch *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	gLo, gHi := kLo/groupCols, kHi/groupCols
-	if q.tiles.four != nil && tEnd-t == 1 && n == 4 {
-		q.addFour(y, s, x, t, gLo, gHi)
-		return
-	}
 	for i := 0; i < n; {
 		if q.tiles.pair != nil && n-i >= 2 && tEnd-t >= 2 {
 			q.addPair(y[i*bandRows:], ld, s+i, x, t, tEnd, gLo, gHi)
@@ -93,15 +94,15 @@ func (q *groupedKernel) addPair(y []float32, ld, s int, x *Acts, t, tEnd, gLo, g
 	}
 }
 
-// addFour adds groups [gLo, gHi) of four bands and one token.
-func (q *groupedKernel) addFour(y []float32, s int, x *Acts, t, gLo, gHi int) {
-	f := groupedFormats[q.w.Packing]
+func (q *groupedKernel) streamBands() int { return q.tiles.bands }
+
+func (q *groupedKernel) stream(y []float32, s int, x *Acts, next *byte) {
 	codes, scales := q.w.groupedBand(s)
-	_, last := q.w.groupedBand(s + 3)
-	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:]
-	_, _ = last[gHi/f.unit*f.unitBytes-1], y[4*bandRows-1]
-	acts := x.grouped.rec[t*x.groupedStride()+gLo*actRecord:][:(gHi-gLo)*actRecord]
-	q.tiles.four(&y[0], 0, &codes[0], &scales[0], q.w.bandBytes(), &acts[0], 0, gHi-gLo)
+	_, _ = q.w.groupedBand(s + q.tiles.bands - 1)
+	_ = y[q.tiles.bands*bandRows-1]
+	groups := q.w.Cols / groupCols
+	acts := x.grouped.rec[:groups*actRecord]
+	q.tiles.one(&y[0], &codes[0], &scales[0], q.w.bandBytes(), &acts[0], groups, next)
 }
 
 func (q *groupedKernel) addBand(scratch *bandScratch, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {

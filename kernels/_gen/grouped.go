@@ -8,6 +8,7 @@ const (
 	actRecord   = 64
 	avx2Tokens  = 4 // widest tiles: what the registers hold
 	wideTokens  = 8
+	streamBands = 2 // of one token in AVX2
 )
 
 // panelTokens are the widths of tiles over panels: six tokens and more always
@@ -44,7 +45,7 @@ var packings = []packing{
 // grouped.go the layouts.
 func grouped() {
 	for _, p := range packings {
-		narrow(p, 4, 1)
+		narrow(p, streamBands, 1)
 		wide(p, 4, 1)
 		for t := 1; t <= avx2Tokens; t++ {
 			narrow(p, 1, t)

@@ -8,13 +8,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tile is a kernel under construction: some bands, some tokens. Only a single
-// token has several bands: memory then is the limit, and four streams of
-// weights are followed by the hardware's prefetchers better than one.
+// tile is a kernel under construction: some bands, some tokens.
 type tile struct {
 	packing
 	bands, tokens   int
 	ahead           int           // bytes by which to prefetch codes; 0: not
+	next            reg.GPVirtual // what to prefetch, as many bytes as the bands have; nil: nothing
 	band            int           // the one being emitted
 	codes, scales   reg.GPVirtual // of the current group; of the current scale unit
 	small           reg.GPVirtual // byte scales of the current group
@@ -27,20 +26,28 @@ type tile struct {
 const groupedSignature = "func(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)"
 
 func begin(p packing, isa string, bands, tokens int) *tile {
+	if bands > 1 && tokens == 1 {
+		return beginStream(p, isa, bands)
+	}
 	name := fmt.Sprintf("grouped%s%sx%dx%d", p.name, isa, bands, tokens)
 	text(name, groupedSignature)
 	contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of bands of %s that are", name, tokens, bands*bandRows, p.name),
 		"stride bytes apart with rows of activation records that are lda bytes apart.")
 	t := &tile{packing: p, bands: bands, tokens: tokens}
+	t.parameters()
+	return t
+}
+
+// parameters loads what all tiles have.
+func (t *tile) parameters() {
 	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
-	if bands > 1 {
+	if t.bands > 1 {
 		t.stride, t.stride3 = Load(Param("stride"), GP64()).(reg.GPVirtual), GP64()
 		LEAQ(Mem{Base: t.stride, Index: t.stride, Scale: 2}, t.stride3)
 	}
-	t.acts = newRows("acts", "lda", 0, tokens)
-	t.y = newRows("y", "ld", 2, tokens)
-	return t
+	t.acts = newRows("acts", "lda", 0, t.tokens)
+	t.y = newRows("y", "ld", 2, t.tokens)
 }
 
 // at is disp bytes from p in the current band.
@@ -63,6 +70,9 @@ func (t *tile) loop(group func()) {
 	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
 	all := func() {
 		for t.band = range t.bands {
+			if t.next != nil {
+				t.fetch()
+			}
 			if t.ahead > 0 {
 				for line := 0; line < t.codeBytes; line += 64 {
 					PREFETCHT0(t.code(line + t.ahead))
@@ -105,7 +115,9 @@ const vectors = 2
 // are widened one by one.
 func narrow(p packing, bands, tokens int) {
 	t := begin(p, "AVX2", bands, tokens)
-	t.ahead = map[int]int{1: 4096, 4: 1536}[bands] // one stream is read as fast as several
+	if t.next == nil {
+		t.ahead = 4096
+	}
 	var sums [][][]reg.VecVirtual
 	if tokens <= 2 {
 		for b := range bands {
