@@ -125,6 +125,9 @@ func (d *modelDrafter) spared(seconds float64) int {
 // It returns how much of the room that took.
 func (d *modelDrafter) read(g *Guess, room int) int {
 	n := len(g.Text)
+	if d.turn == 1 { // one pass tells what the others cost
+		g.Most = min(g.Most, 1)
+	}
 	if g.Most = min(g.Most, d.limit-n); g.Most < 1 {
 		return 0
 	}

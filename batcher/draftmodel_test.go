@@ -3,6 +3,7 @@ package batcher
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -232,4 +233,49 @@ func TestReadingALongPromptForDraftsDelaysStreamsNoMoreThanPromptsMay(t *testing
 			t.Errorf("drafting took up to %v of a step, want at most %v", time.Duration(longest.Load()), limit)
 		}
 	})
+}
+
+func TestTextsAreNotReadForDraftsThatAreSoonOver(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name   string
+		answer int
+		lo, hi float64 // times as fast as without
+	}{
+		{"answers that are over before their prompt has been read", 12, 0.95, 1.05},
+		{"longer ones", 200, 2, 8},
+	} {
+		speed := func(how Speculation) (tokens float64) {
+			synctest.Test(t, func(t *testing.T) {
+				m, small := clocked(20*ms, ms, nil), clocked(ms, 2*ms, nil)
+				random := rand.New(rand.NewPCG(1, 1))
+				d := newModelDrafter(small, small.NewCache(1024, 16), nil)
+				opt := DefaultOptions()
+				opt.Speculation, opt.Drafters = how, []Drafter{d}
+				e := New(m, m.NewCache(1024, 16), opt)
+				go func() { _ = e.Run(t.Context()) }()
+				took := time.Duration(0)
+				for range 4000 / c.answer {
+					prompt := counting(300)
+					for j := range prompt {
+						prompt[j] = random.Int32N(64)
+					}
+					s, err := e.Open(t.Context(), prompt)
+					if err != nil {
+						t.Fatal(err)
+					}
+					collect(t, s, Params{MaxTokens: c.answer})
+					took += s.Timing().LastToken.Sub(s.Timing().FirstToken)
+					s.Close()
+				}
+				tokens = 1 / took.Seconds()
+			})
+			return tokens
+		}
+		got := speed(SpeculateAuto) / speed(SpeculateOff)
+		t.Logf("%s: %.2f", c.name, got)
+		if got < c.lo || got > c.hi {
+			t.Errorf("%s: %.2f times as fast with speculation, want %v to %v", c.name, got, c.lo, c.hi)
+		}
+	}
 }

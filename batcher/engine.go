@@ -181,6 +181,7 @@ func (e *Engine) Step() (st StepStats, err error) {
 		e.deliver(&st)
 		st.Duration, st.Drafting = e.opt.Now().Sub(start), e.drafting
 		e.pace.observe(st.Tokens, st.computing())
+		e.settleUp(&st, part.streams)
 	}
 	e.account(part, &st)
 	e.publish(&st)

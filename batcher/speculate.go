@@ -3,6 +3,7 @@ package batcher
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -42,6 +43,9 @@ type source struct {
 	Drafter
 	rate   float64 // how often its guesses are right, of late; where new sequences begin
 	credit float64 // seconds that may go to finding out whether it pays by now
+	// balance is the seconds that its guesses have saved of late, less those that
+	// it has read texts for; price what the guesses of the step under way cost.
+	balance, price float64
 }
 
 // guesses is what the step loop knows of a stream's drafts.
@@ -56,6 +60,7 @@ type guess struct {
 	Guess
 	rate   float64 // how often it is right, of late
 	judged int     // guesses that rate is made of
+	begun  bool    // it has been decided that the text is worth reading
 }
 
 // What a source's guesses are worth before they have been judged: a model that
@@ -67,6 +72,7 @@ const (
 	sourceForget = 0.02
 	worthwhile   = 1.03 // least gain of speed
 	trials       = 0.02 // share of the time that a drafter that does not pay is tried for
+	balanceShift = 1.0 / 512
 )
 
 // forgetGuesses gives back what drafters keep of s.
@@ -74,7 +80,7 @@ func (s *Sequence) forgetGuesses() {
 	for i := range s.by {
 		if g := &s.by[i]; g.Notes != nil {
 			g.Notes.Close()
-			g.Notes = nil
+			g.Notes, g.begun = nil, false
 		}
 	}
 }
@@ -147,7 +153,8 @@ func (e *Engine) speculate(l *limits) error {
 // draft asks a source for guesses about the streams that it knows better than
 // the sources before it.
 func (e *Engine) draft(by, n, room int) error {
-	src := &e.sources[by]
+	src, base := &e.sources[by], e.pace.time(n)
+	src.price, src.balance = 0, src.balance*(1-balanceShift)
 	e.asks, e.bets = e.asks[:0], e.bets[:0]
 	for i := range e.spans {
 		p := &e.spans[i]
@@ -156,14 +163,13 @@ func (e *Engine) draft(by, n, room int) error {
 		}
 		g := &p.s.by[by]
 		switch rate := p.rate(); {
-		case g.rate > rate:
+		case g.rate > rate && (g.begun || !e.draftsPay || src.balance >= -base):
 			e.asks = append(e.asks, &g.Guess)
 			e.bets = append(e.bets, bet{span: i, rate: g.rate, most: g.Most, of: &g.Guess})
 		case p.most > 0:
 			e.bets = append(e.bets, bet{span: i, rate: rate, most: p.most})
 		}
 	}
-	base := e.pace.time(n)
 	trial := false
 	if src.Price(e.asks) > 0 {
 		if e.draftsPay && e.counts.Steps%probe == 0 {
@@ -185,15 +191,37 @@ func (e *Engine) draft(by, n, room int) error {
 	}
 	took := e.opt.Now().Sub(begin)
 	e.drafting += took
-	if trial {
-		src.credit -= took.Seconds()
-	}
 	for i := range e.spans {
 		if p := &e.spans[i]; p.asked {
 			e.choose(p, by)
 		}
 	}
+	if trial {
+		src.credit -= took.Seconds()
+		return nil
+	}
+	for i := range e.bets {
+		if b := &e.bets[i]; b.of != nil {
+			e.spans[b.span].s.by[by].begun = true
+		}
+	}
+	e.asks = slices.DeleteFunc(e.asks, func(g *Guess) bool { return len(g.Tokens) == 0 })
+	src.price = src.Price(e.asks)
+	src.balance -= min(max(0, took.Seconds()-src.price), spare)
 	return nil
+}
+
+// settleUp notes what the guesses of a step with so many streams have saved.
+func (e *Engine) settleUp(st *StepStats, streams int) {
+	for i := range e.sources {
+		src := &e.sources[i]
+		if src.price == 0 || streams == 0 {
+			continue
+		}
+		k := src.Kind()
+		each := e.pace.time(streams) / float64(streams)
+		src.balance += float64(st.Accepted[k])*each - (e.pace.time(streams+st.Drafted[k]) - e.pace.time(streams)) - src.price
+	}
 }
 
 // commission reduces what is asked of a source that takes its time to what
@@ -210,8 +238,8 @@ func (e *Engine) commission(src *source, n, room int) bool {
 		return src.Price(all)
 	})
 	kept := all[:0]
-	for _, b := range e.bets {
-		if b.of != nil && b.taken > 0 {
+	for i := range e.bets {
+		if b := &e.bets[i]; b.of != nil && b.taken > 0 {
 			b.of.Most = b.taken
 			kept = append(kept, b.of)
 		}
@@ -220,7 +248,7 @@ func (e *Engine) commission(src *source, n, room int) bool {
 	case len(kept) > 0:
 		e.asks = kept
 		return true
-	case src.credit > 0 && len(all) > 0:
+	case src.credit > 0:
 		all[0].Most = 1
 		e.asks = all[:1]
 	default:
