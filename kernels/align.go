@@ -25,6 +25,7 @@ func aligned[T int8 | uint8 | int16 | int32 | float32](n int) []T {
 		skip = (cacheLine - r) / size
 	}
 	if bytes := n * size; bytes >= hugeFrom {
+		spread(unsafe.Pointer(&raw[skip]), bytes)
 		preferHugePages(unsafe.Pointer(&raw[skip]), bytes)
 	}
 	return raw[skip : skip+n : skip+n]

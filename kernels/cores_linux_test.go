@@ -36,3 +36,30 @@ func TestAMachineHasAtLeastOneCore(t *testing.T) {
 		t.Errorf("%d cores", Cores())
 	}
 }
+
+func TestAQuotaBindsInWholeProcessors(t *testing.T) {
+	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s + "\n")} }
+	for _, c := range []struct {
+		name  string
+		root  fstest.MapFS
+		cores int
+	}{
+		{"no control groups", fstest.MapFS{}, 0},
+		{"no quota", fstest.MapFS{"proc/self/cgroup": file("0::/"), "sys/fs/cgroup/cpu.max": file("max 100000")}, 0},
+		{"a container of two and a half", fstest.MapFS{"proc/self/cgroup": file("0::/"), "sys/fs/cgroup/cpu.max": file("250000 100000")}, 2},
+		{"half a processor", fstest.MapFS{"proc/self/cgroup": file("0::/"), "sys/fs/cgroup/cpu.max": file("50000 100000")}, 1},
+		{"the group above is narrower", fstest.MapFS{
+			"proc/self/cgroup":              file("1:name=systemd:/x\n0::/a/b"),
+			"sys/fs/cgroup/a/b/cpu.max":     file("800000 100000"),
+			"sys/fs/cgroup/a/cpu.max":       file("300000 100000"),
+			"sys/fs/cgroup/elsewhere/x.max": file("100000 100000"),
+		}, 3},
+		{"a group outside of the container's view", fstest.MapFS{"proc/self/cgroup": file("0::/../.."), "sys/fs/cgroup/cpu.max": file("400000 100000")}, 4},
+		{"nonsense", fstest.MapFS{"proc/self/cgroup": file("0::/"), "sys/fs/cgroup/cpu.max": file("-5 0")}, 0},
+		{"no period", fstest.MapFS{"proc/self/cgroup": file("0::/"), "sys/fs/cgroup/cpu.max": file("100000")}, 0},
+	} {
+		if got := countQuota(c.root); got != c.cores {
+			t.Errorf("%s: %d processors, want %d", c.name, got, c.cores)
+		}
+	}
+}

@@ -2,5 +2,6 @@
 
 package kernels
 
-// physicalCores does not know.
+// physicalCores and quotaCores do not know.
 func physicalCores() int { return 0 }
+func quotaCores() int    { return 0 }
