@@ -105,7 +105,7 @@ chunk:
 	CMOVQLT R9, R10
 	SUBQ    R10, R9
 
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -350,118 +350,184 @@ strip:
 	VMOVDQU      Y0, 416(DI)
 	VMOVDQU      Y0, 448(DI)
 	VMOVDQU      Y0, 480(DI)
-	VMOVDQU      crumb0<>+0(SB), Y0
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000004, R12
-	MOVQ    DI, R13
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000002, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
+	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
-	MOVQ  R11, R8
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0   4096(AX)
-	VMOVDQU      (AX), Y5
-	VMOVDQU      32(AX), Y7
-	VPAND        Y0, Y5, Y6
-	VPAND        Y0, Y7, Y8
-	VPBROADCASTD (R9), Y9
-	VPMADDUBSW   Y9, Y6, Y10
-	VPADDW       Y10, Y1, Y1
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y9, Y3, Y3
-	VPBROADCASTD 4(R9), Y9
-	VPMADDUBSW   Y9, Y6, Y6
-	VPADDW       Y6, Y2, Y2
-	VPMADDUBSW   Y9, Y8, Y9
+	PREFETCHT0   (R11)
+	PREFETCHT0   64(R11)
+	ADDQ         $0x00000080, R11
+	VMOVDQU      (AX), Y8
+	VMOVDQU      32(AX), Y9
+	VMOVDQU      64(AX), Y10
+	VMOVDQU      96(AX), Y11
+	VPBROADCASTD (R9), Y12
+	VPBROADCASTD 4(R9), Y13
+	VPAND        crumb0<>+0(SB), Y8, Y14
+	VPMADDUBSW   Y12, Y14, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y1, Y1
+	VPAND        crumb0<>+0(SB), Y9, Y14
+	VPMADDUBSW   Y12, Y14, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y3, Y3
+	VPAND        crumb0<>+0(SB), Y10, Y14
+	VPMADDUBSW   Y12, Y14, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y5, Y5
+	VPAND        crumb0<>+0(SB), Y11, Y14
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y6, Y6
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 8(R9), Y12
+	VPBROADCASTD 12(R9), Y13
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        crumb0<>+0(SB), Y8, Y14
+	VPMADDUBSW   Y12, Y14, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y1, Y1
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        crumb0<>+0(SB), Y9, Y14
+	VPMADDUBSW   Y12, Y14, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y3, Y3
+	VPSRLW       $0x02, Y10, Y10
+	VPAND        crumb0<>+0(SB), Y10, Y14
+	VPMADDUBSW   Y12, Y14, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y5, Y5
+	VPSRLW       $0x02, Y11, Y11
+	VPAND        crumb0<>+0(SB), Y11, Y14
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y6, Y6
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 16(R9), Y12
+	VPBROADCASTD 20(R9), Y13
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        crumb0<>+0(SB), Y8, Y14
+	VPMADDUBSW   Y12, Y14, Y15
+	VPADDW       Y15, Y0, Y0
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y1, Y1
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        crumb0<>+0(SB), Y9, Y14
+	VPMADDUBSW   Y12, Y14, Y15
+	VPADDW       Y15, Y2, Y2
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y3, Y3
+	VPSRLW       $0x02, Y10, Y10
+	VPAND        crumb0<>+0(SB), Y10, Y14
+	VPMADDUBSW   Y12, Y14, Y15
+	VPADDW       Y15, Y4, Y4
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y5, Y5
+	VPSRLW       $0x02, Y11, Y11
+	VPAND        crumb0<>+0(SB), Y11, Y14
+	VPMADDUBSW   Y12, Y14, Y12
+	VPADDW       Y12, Y6, Y6
+	VPMADDUBSW   Y13, Y14, Y14
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 24(R9), Y12
+	VPBROADCASTD 28(R9), Y13
+	VPSRLW       $0x02, Y8, Y8
+	VPAND        crumb0<>+0(SB), Y8, Y8
+	VPMADDUBSW   Y12, Y8, Y14
+	VPADDW       Y14, Y0, Y0
+	VPMADDUBSW   Y13, Y8, Y8
+	VPADDW       Y8, Y1, Y1
+	VPSRLW       $0x02, Y9, Y9
+	VPAND        crumb0<>+0(SB), Y9, Y8
+	VPMADDUBSW   Y12, Y8, Y9
+	VPADDW       Y9, Y2, Y2
+	VPMADDUBSW   Y13, Y8, Y8
+	VPADDW       Y8, Y3, Y3
+	VPSRLW       $0x02, Y10, Y10
+	VPAND        crumb0<>+0(SB), Y10, Y8
+	VPMADDUBSW   Y12, Y8, Y9
 	VPADDW       Y9, Y4, Y4
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPBROADCASTD 8(R9), Y9
-	VPMADDUBSW   Y9, Y6, Y10
-	VPADDW       Y10, Y1, Y1
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y9, Y3, Y3
-	VPBROADCASTD 12(R9), Y9
-	VPMADDUBSW   Y9, Y6, Y6
-	VPADDW       Y6, Y2, Y2
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y9, Y4, Y4
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPBROADCASTD 16(R9), Y9
-	VPMADDUBSW   Y9, Y6, Y10
-	VPADDW       Y10, Y1, Y1
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y9, Y3, Y3
-	VPBROADCASTD 20(R9), Y9
-	VPMADDUBSW   Y9, Y6, Y6
-	VPADDW       Y6, Y2, Y2
-	VPMADDUBSW   Y9, Y8, Y9
-	VPADDW       Y9, Y4, Y4
-	VPSRLW       $0x02, Y5, Y5
-	VPAND        Y0, Y5, Y6
-	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y0, Y7, Y8
-	VPBROADCASTD 24(R9), Y5
-	VPMADDUBSW   Y5, Y6, Y7
-	VPADDW       Y7, Y1, Y1
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y3, Y3
-	VPBROADCASTD 28(R9), Y5
-	VPMADDUBSW   Y5, Y6, Y6
-	VPADDW       Y6, Y2, Y2
-	VPMADDUBSW   Y5, Y8, Y5
-	VPADDW       Y5, Y4, Y4
+	VPMADDUBSW   Y13, Y8, Y8
+	VPADDW       Y8, Y5, Y5
+	VPSRLW       $0x02, Y11, Y11
+	VPAND        crumb0<>+0(SB), Y11, Y8
+	VPMADDUBSW   Y12, Y8, Y9
+	VPADDW       Y9, Y6, Y6
+	VPMADDUBSW   Y13, Y8, Y8
+	VPADDW       Y8, Y7, Y7
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x20, R9
 	DECQ         R8
 	JNE          loop
 
 	// Widen the sums into acc
+	VPMADDWD ones<>+0(SB), Y0, Y0
+	VPADDD   (R14), Y0, Y0
+	VMOVDQU  Y0, (R14)
 	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (R13), Y1, Y1
-	VMOVDQU  Y1, (R13)
+	VPADDD   256(R14), Y1, Y1
+	VMOVDQU  Y1, 256(R14)
 	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   256(R13), Y2, Y2
-	VMOVDQU  Y2, 256(R13)
+	VPADDD   32(R14), Y2, Y2
+	VMOVDQU  Y2, 32(R14)
 	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   32(R13), Y3, Y3
-	VMOVDQU  Y3, 32(R13)
+	VPADDD   288(R14), Y3, Y3
+	VMOVDQU  Y3, 288(R14)
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   288(R13), Y4, Y4
-	VMOVDQU  Y4, 288(R13)
+	VPADDD   64(R14), Y4, Y4
+	VMOVDQU  Y4, 64(R14)
+	VPMADDWD ones<>+0(SB), Y5, Y5
+	VPADDD   320(R14), Y5, Y5
+	VMOVDQU  Y5, 320(R14)
+	VPMADDWD ones<>+0(SB), Y6, Y6
+	VPADDD   96(R14), Y6, Y6
+	VMOVDQU  Y6, 96(R14)
+	VPMADDWD ones<>+0(SB), Y7, Y7
+	VPADDD   352(R14), Y7, Y7
+	VMOVDQU  Y7, 352(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
-	ADDQ   $0x00000040, AX
-	IMUL3Q $0x00000020, R11, R8
+	ADDQ   $0x00000080, AX
+	IMUL3Q $0x00000020, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000040, R13
-	DECQ   R12
+	ADDQ   $0x00000080, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -589,29 +655,31 @@ strip:
 	VMOVDQU      Y0, 736(DI)
 	VMOVDQU      crumb0<>+0(SB), Y0
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000004, R12
-	MOVQ    DI, R13
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000004, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0   4096(AX)
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, R11
 	VMOVDQU      (AX), Y7
 	VMOVDQU      32(AX), Y9
 	VPAND        Y0, Y7, Y8
@@ -695,38 +763,38 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (R13), Y1, Y1
-	VMOVDQU  Y1, (R13)
+	VPADDD   (R14), Y1, Y1
+	VMOVDQU  Y1, (R14)
 	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   256(R13), Y2, Y2
-	VMOVDQU  Y2, 256(R13)
+	VPADDD   256(R14), Y2, Y2
+	VMOVDQU  Y2, 256(R14)
 	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   512(R13), Y3, Y3
-	VMOVDQU  Y3, 512(R13)
+	VPADDD   512(R14), Y3, Y3
+	VMOVDQU  Y3, 512(R14)
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   32(R13), Y4, Y4
-	VMOVDQU  Y4, 32(R13)
+	VPADDD   32(R14), Y4, Y4
+	VMOVDQU  Y4, 32(R14)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   288(R13), Y5, Y5
-	VMOVDQU  Y5, 288(R13)
+	VPADDD   288(R14), Y5, Y5
+	VMOVDQU  Y5, 288(R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   544(R13), Y6, Y6
-	VMOVDQU  Y6, 544(R13)
+	VPADDD   544(R14), Y6, Y6
+	VMOVDQU  Y6, 544(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000040, AX
-	IMUL3Q $0x00000030, R11, R8
+	IMUL3Q $0x00000030, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000040, R13
-	DECQ   R12
+	ADDQ   $0x00000040, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -897,19 +965,20 @@ strip:
 	VMOVDQU      Y0, 992(DI)
 	VMOVDQU      crumb0<>+0(SB), Y0
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000004, R12
-	MOVQ    DI, R13
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000004, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -918,10 +987,11 @@ group:
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0   4096(AX)
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, R11
 	VMOVDQU      (AX), Y9
 	VMOVDQU      32(AX), Y11
 	VPAND        Y0, Y9, Y10
@@ -1025,44 +1095,44 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (R13), Y1, Y1
-	VMOVDQU  Y1, (R13)
+	VPADDD   (R14), Y1, Y1
+	VMOVDQU  Y1, (R14)
 	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   256(R13), Y2, Y2
-	VMOVDQU  Y2, 256(R13)
+	VPADDD   256(R14), Y2, Y2
+	VMOVDQU  Y2, 256(R14)
 	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   512(R13), Y3, Y3
-	VMOVDQU  Y3, 512(R13)
+	VPADDD   512(R14), Y3, Y3
+	VMOVDQU  Y3, 512(R14)
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   768(R13), Y4, Y4
-	VMOVDQU  Y4, 768(R13)
+	VPADDD   768(R14), Y4, Y4
+	VMOVDQU  Y4, 768(R14)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   32(R13), Y5, Y5
-	VMOVDQU  Y5, 32(R13)
+	VPADDD   32(R14), Y5, Y5
+	VMOVDQU  Y5, 32(R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   288(R13), Y6, Y6
-	VMOVDQU  Y6, 288(R13)
+	VPADDD   288(R14), Y6, Y6
+	VMOVDQU  Y6, 288(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   544(R13), Y7, Y7
-	VMOVDQU  Y7, 544(R13)
+	VPADDD   544(R14), Y7, Y7
+	VMOVDQU  Y7, 544(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   800(R13), Y8, Y8
-	VMOVDQU  Y8, 800(R13)
+	VPADDD   800(R14), Y8, Y8
+	VMOVDQU  Y8, 800(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000040, AX
-	IMUL3Q $0x00000040, R11, R8
+	IMUL3Q $0x00000040, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000040, R13
-	DECQ   R12
+	ADDQ   $0x00000040, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -1275,19 +1345,20 @@ strip:
 	VMOVDQU      Y0, 1216(DI)
 	VMOVDQU      Y0, 1248(DI)
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000004, R12
-	MOVQ    DI, R13
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000004, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
@@ -1298,10 +1369,11 @@ group:
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0   4096(AX)
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000040, R11
 	VMOVDQU      (AX), Y10
 	VMOVDQU      32(AX), Y12
 	VPAND        crumb0<>+0(SB), Y10, Y11
@@ -1425,50 +1497,50 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y0, Y0
-	VPADDD   (R13), Y0, Y0
-	VMOVDQU  Y0, (R13)
+	VPADDD   (R14), Y0, Y0
+	VMOVDQU  Y0, (R14)
 	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   256(R13), Y1, Y1
-	VMOVDQU  Y1, 256(R13)
+	VPADDD   256(R14), Y1, Y1
+	VMOVDQU  Y1, 256(R14)
 	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   512(R13), Y2, Y2
-	VMOVDQU  Y2, 512(R13)
+	VPADDD   512(R14), Y2, Y2
+	VMOVDQU  Y2, 512(R14)
 	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   768(R13), Y3, Y3
-	VMOVDQU  Y3, 768(R13)
+	VPADDD   768(R14), Y3, Y3
+	VMOVDQU  Y3, 768(R14)
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   1024(R13), Y4, Y4
-	VMOVDQU  Y4, 1024(R13)
+	VPADDD   1024(R14), Y4, Y4
+	VMOVDQU  Y4, 1024(R14)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   32(R13), Y5, Y5
-	VMOVDQU  Y5, 32(R13)
+	VPADDD   32(R14), Y5, Y5
+	VMOVDQU  Y5, 32(R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   288(R13), Y6, Y6
-	VMOVDQU  Y6, 288(R13)
+	VPADDD   288(R14), Y6, Y6
+	VMOVDQU  Y6, 288(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   544(R13), Y7, Y7
-	VMOVDQU  Y7, 544(R13)
+	VPADDD   544(R14), Y7, Y7
+	VMOVDQU  Y7, 544(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   800(R13), Y8, Y8
-	VMOVDQU  Y8, 800(R13)
+	VPADDD   800(R14), Y8, Y8
+	VMOVDQU  Y8, 800(R14)
 	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   1056(R13), Y9, Y9
-	VMOVDQU  Y9, 1056(R13)
+	VPADDD   1056(R14), Y9, Y9
+	VMOVDQU  Y9, 1056(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000040, AX
-	IMUL3Q $0x00000050, R11, R8
+	IMUL3Q $0x00000050, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000040, R13
-	DECQ   R12
+	ADDQ   $0x00000040, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -1725,29 +1797,31 @@ strip:
 	VMOVDQU      Y0, 1504(DI)
 	VMOVDQU      crumb0<>+0(SB), Y0
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000008, R12
-	MOVQ    DI, R13
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000008, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0   4096(AX)
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000020, R11
 	VMOVDQU      (AX), Y7
 	VPAND        Y0, Y7, Y8
 	VPBROADCASTD (R9), Y9
@@ -1835,38 +1909,38 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (R13), Y1, Y1
-	VMOVDQU  Y1, (R13)
+	VPADDD   (R14), Y1, Y1
+	VMOVDQU  Y1, (R14)
 	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   256(R13), Y2, Y2
-	VMOVDQU  Y2, 256(R13)
+	VPADDD   256(R14), Y2, Y2
+	VMOVDQU  Y2, 256(R14)
 	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   512(R13), Y3, Y3
-	VMOVDQU  Y3, 512(R13)
+	VPADDD   512(R14), Y3, Y3
+	VMOVDQU  Y3, 512(R14)
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   768(R13), Y4, Y4
-	VMOVDQU  Y4, 768(R13)
+	VPADDD   768(R14), Y4, Y4
+	VMOVDQU  Y4, 768(R14)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   1024(R13), Y5, Y5
-	VMOVDQU  Y5, 1024(R13)
+	VPADDD   1024(R14), Y5, Y5
+	VMOVDQU  Y5, 1024(R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   1280(R13), Y6, Y6
-	VMOVDQU  Y6, 1280(R13)
+	VPADDD   1280(R14), Y6, Y6
+	VMOVDQU  Y6, 1280(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000060, R11, R8
+	IMUL3Q $0x00000060, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000020, R13
-	DECQ   R12
+	ADDQ   $0x00000020, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -2166,19 +2240,20 @@ strip:
 	VMOVDQU      Y0, 1760(DI)
 	VMOVDQU      crumb0<>+0(SB), Y0
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000008, R12
-	MOVQ    DI, R13
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000008, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -2186,10 +2261,11 @@ group:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0   4096(AX)
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000020, R11
 	VMOVDQU      (AX), Y8
 	VPAND        Y0, Y8, Y9
 	VPBROADCASTD (R9), Y10
@@ -2289,41 +2365,41 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (R13), Y1, Y1
-	VMOVDQU  Y1, (R13)
+	VPADDD   (R14), Y1, Y1
+	VMOVDQU  Y1, (R14)
 	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   256(R13), Y2, Y2
-	VMOVDQU  Y2, 256(R13)
+	VPADDD   256(R14), Y2, Y2
+	VMOVDQU  Y2, 256(R14)
 	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   512(R13), Y3, Y3
-	VMOVDQU  Y3, 512(R13)
+	VPADDD   512(R14), Y3, Y3
+	VMOVDQU  Y3, 512(R14)
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   768(R13), Y4, Y4
-	VMOVDQU  Y4, 768(R13)
+	VPADDD   768(R14), Y4, Y4
+	VMOVDQU  Y4, 768(R14)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   1024(R13), Y5, Y5
-	VMOVDQU  Y5, 1024(R13)
+	VPADDD   1024(R14), Y5, Y5
+	VMOVDQU  Y5, 1024(R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   1280(R13), Y6, Y6
-	VMOVDQU  Y6, 1280(R13)
+	VPADDD   1280(R14), Y6, Y6
+	VMOVDQU  Y6, 1280(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   1536(R13), Y7, Y7
-	VMOVDQU  Y7, 1536(R13)
+	VPADDD   1536(R14), Y7, Y7
+	VMOVDQU  Y7, 1536(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000070, R11, R8
+	IMUL3Q $0x00000070, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000020, R13
-	DECQ   R12
+	ADDQ   $0x00000020, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -2666,19 +2742,20 @@ strip:
 	VMOVDQU      Y0, 2016(DI)
 	VMOVDQU      crumb0<>+0(SB), Y0
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000008, R12
-	MOVQ    DI, R13
+	MOVQ    $0x00000010, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000008, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y1, Y1, Y1
 	VPXOR Y2, Y2, Y2
 	VPXOR Y3, Y3, Y3
@@ -2687,10 +2764,11 @@ group:
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0   4096(AX)
+	PREFETCHT0   (R11)
+	ADDQ         $0x00000020, R11
 	VMOVDQU      (AX), Y9
 	VPAND        Y0, Y9, Y10
 	VPBROADCASTD (R9), Y11
@@ -2802,44 +2880,44 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (R13), Y1, Y1
-	VMOVDQU  Y1, (R13)
+	VPADDD   (R14), Y1, Y1
+	VMOVDQU  Y1, (R14)
 	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   256(R13), Y2, Y2
-	VMOVDQU  Y2, 256(R13)
+	VPADDD   256(R14), Y2, Y2
+	VMOVDQU  Y2, 256(R14)
 	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   512(R13), Y3, Y3
-	VMOVDQU  Y3, 512(R13)
+	VPADDD   512(R14), Y3, Y3
+	VMOVDQU  Y3, 512(R14)
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   768(R13), Y4, Y4
-	VMOVDQU  Y4, 768(R13)
+	VPADDD   768(R14), Y4, Y4
+	VMOVDQU  Y4, 768(R14)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   1024(R13), Y5, Y5
-	VMOVDQU  Y5, 1024(R13)
+	VPADDD   1024(R14), Y5, Y5
+	VMOVDQU  Y5, 1024(R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   1280(R13), Y6, Y6
-	VMOVDQU  Y6, 1280(R13)
+	VPADDD   1280(R14), Y6, Y6
+	VMOVDQU  Y6, 1280(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   1536(R13), Y7, Y7
-	VMOVDQU  Y7, 1536(R13)
+	VPADDD   1536(R14), Y7, Y7
+	VMOVDQU  Y7, 1536(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   1792(R13), Y8, Y8
-	VMOVDQU  Y8, 1792(R13)
+	VPADDD   1792(R14), Y8, Y8
+	VMOVDQU  Y8, 1792(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000080, R11, R8
+	IMUL3Q $0x00000080, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000020, R13
-	DECQ   R12
+	ADDQ   $0x00000020, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -3165,7 +3243,7 @@ chunk:
 	CMOVQLT R9, R10
 	SUBQ    R10, R9
 
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -3595,19 +3673,20 @@ strip:
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000002, R12
-	MOVQ    DI, R13
+	MOVQ    $0x0000000c, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000002, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -3616,11 +3695,12 @@ group:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0 3072(AX)
-	PREFETCHT0 3136(AX)
+	PREFETCHT0 (R11)
+	PREFETCHT0 64(R11)
+	ADDQ       $0x00000080, R11
 	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
@@ -3840,44 +3920,44 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   (R13), Y4, Y4
-	VMOVDQU  Y4, (R13)
+	VPADDD   (R14), Y4, Y4
+	VMOVDQU  Y4, (R14)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   256(R13), Y5, Y5
-	VMOVDQU  Y5, 256(R13)
+	VPADDD   256(R14), Y5, Y5
+	VMOVDQU  Y5, 256(R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   32(R13), Y6, Y6
-	VMOVDQU  Y6, 32(R13)
+	VPADDD   32(R14), Y6, Y6
+	VMOVDQU  Y6, 32(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   288(R13), Y7, Y7
-	VMOVDQU  Y7, 288(R13)
+	VPADDD   288(R14), Y7, Y7
+	VMOVDQU  Y7, 288(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   64(R13), Y8, Y8
-	VMOVDQU  Y8, 64(R13)
+	VPADDD   64(R14), Y8, Y8
+	VMOVDQU  Y8, 64(R14)
 	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   320(R13), Y9, Y9
-	VMOVDQU  Y9, 320(R13)
+	VPADDD   320(R14), Y9, Y9
+	VMOVDQU  Y9, 320(R14)
 	VPMADDWD ones<>+0(SB), Y10, Y10
-	VPADDD   96(R13), Y10, Y10
-	VMOVDQU  Y10, 96(R13)
+	VPADDD   96(R14), Y10, Y10
+	VMOVDQU  Y10, 96(R14)
 	VPMADDWD ones<>+0(SB), Y11, Y11
-	VPADDD   352(R13), Y11, Y11
-	VMOVDQU  Y11, 352(R13)
+	VPADDD   352(R14), Y11, Y11
+	VMOVDQU  Y11, 352(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000080, AX
-	IMUL3Q $0x00000028, R11, R8
+	IMUL3Q $0x00000028, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000080, R13
-	DECQ   R12
+	ADDQ   $0x00000080, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -4009,29 +4089,31 @@ strip:
 	VMOVDQU      nines<>+0(SB), Y3
 	VMOVDQU      twentySevens<>+0(SB), Y4
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000004, R12
-	MOVQ    DI, R13
+	MOVQ    $0x0000000c, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000004, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0 3072(AX)
+	PREFETCHT0 (R11)
+	ADDQ       $0x00000040, R11
 	VMOVDQU    (AX), Y11
 
 	// 32 indices: divide, look digits up, multiply
@@ -4173,38 +4255,38 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   (R13), Y5, Y5
-	VMOVDQU  Y5, (R13)
+	VPADDD   (R14), Y5, Y5
+	VMOVDQU  Y5, (R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   256(R13), Y6, Y6
-	VMOVDQU  Y6, 256(R13)
+	VPADDD   256(R14), Y6, Y6
+	VMOVDQU  Y6, 256(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   512(R13), Y7, Y7
-	VMOVDQU  Y7, 512(R13)
+	VPADDD   512(R14), Y7, Y7
+	VMOVDQU  Y7, 512(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   32(R13), Y8, Y8
-	VMOVDQU  Y8, 32(R13)
+	VPADDD   32(R14), Y8, Y8
+	VMOVDQU  Y8, 32(R14)
 	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   288(R13), Y9, Y9
-	VMOVDQU  Y9, 288(R13)
+	VPADDD   288(R14), Y9, Y9
+	VMOVDQU  Y9, 288(R14)
 	VPMADDWD ones<>+0(SB), Y10, Y10
-	VPADDD   544(R13), Y10, Y10
-	VMOVDQU  Y10, 544(R13)
+	VPADDD   544(R14), Y10, Y10
+	VMOVDQU  Y10, 544(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000040, AX
-	IMUL3Q $0x0000003c, R11, R8
+	IMUL3Q $0x0000003c, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000040, R13
-	DECQ   R12
+	ADDQ   $0x00000040, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -4378,19 +4460,20 @@ strip:
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000004, R12
-	MOVQ    DI, R13
+	MOVQ    $0x0000000c, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000004, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -4399,10 +4482,11 @@ group:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0 3072(AX)
+	PREFETCHT0 (R11)
+	ADDQ       $0x00000040, R11
 	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
@@ -4576,44 +4660,44 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   (R13), Y4, Y4
-	VMOVDQU  Y4, (R13)
+	VPADDD   (R14), Y4, Y4
+	VMOVDQU  Y4, (R14)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   256(R13), Y5, Y5
-	VMOVDQU  Y5, 256(R13)
+	VPADDD   256(R14), Y5, Y5
+	VMOVDQU  Y5, 256(R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   512(R13), Y6, Y6
-	VMOVDQU  Y6, 512(R13)
+	VPADDD   512(R14), Y6, Y6
+	VMOVDQU  Y6, 512(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   768(R13), Y7, Y7
-	VMOVDQU  Y7, 768(R13)
+	VPADDD   768(R14), Y7, Y7
+	VMOVDQU  Y7, 768(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   32(R13), Y8, Y8
-	VMOVDQU  Y8, 32(R13)
+	VPADDD   32(R14), Y8, Y8
+	VMOVDQU  Y8, 32(R14)
 	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   288(R13), Y9, Y9
-	VMOVDQU  Y9, 288(R13)
+	VPADDD   288(R14), Y9, Y9
+	VMOVDQU  Y9, 288(R14)
 	VPMADDWD ones<>+0(SB), Y10, Y10
-	VPADDD   544(R13), Y10, Y10
-	VMOVDQU  Y10, 544(R13)
+	VPADDD   544(R14), Y10, Y10
+	VMOVDQU  Y10, 544(R14)
 	VPMADDWD ones<>+0(SB), Y11, Y11
-	VPADDD   800(R13), Y11, Y11
-	VMOVDQU  Y11, 800(R13)
+	VPADDD   800(R14), Y11, Y11
+	VMOVDQU  Y11, 800(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000040, AX
-	IMUL3Q $0x00000050, R11, R8
+	IMUL3Q $0x00000050, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000040, R13
-	DECQ   R12
+	ADDQ   $0x00000040, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -4831,28 +4915,30 @@ strip:
 	VMOVDQU      nines<>+0(SB), Y3
 	VMOVDQU      twentySevens<>+0(SB), Y4
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000008, R12
-	MOVQ    DI, R13
+	MOVQ    $0x0000000c, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000008, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0 3072(AX)
+	PREFETCHT0 (R11)
+	ADDQ       $0x00000020, R11
 	VMOVDQU    (AX), Y10
 
 	// 32 indices: divide, look digits up, multiply
@@ -4957,35 +5043,35 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   (R13), Y5, Y5
-	VMOVDQU  Y5, (R13)
+	VPADDD   (R14), Y5, Y5
+	VMOVDQU  Y5, (R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   256(R13), Y6, Y6
-	VMOVDQU  Y6, 256(R13)
+	VPADDD   256(R14), Y6, Y6
+	VMOVDQU  Y6, 256(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   512(R13), Y7, Y7
-	VMOVDQU  Y7, 512(R13)
+	VPADDD   512(R14), Y7, Y7
+	VMOVDQU  Y7, 512(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   768(R13), Y8, Y8
-	VMOVDQU  Y8, 768(R13)
+	VPADDD   768(R14), Y8, Y8
+	VMOVDQU  Y8, 768(R14)
 	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   1024(R13), Y9, Y9
-	VMOVDQU  Y9, 1024(R13)
+	VPADDD   1024(R14), Y9, Y9
+	VMOVDQU  Y9, 1024(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000064, R11, R8
+	IMUL3Q $0x00000064, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000020, R13
-	DECQ   R12
+	ADDQ   $0x00000020, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -5246,29 +5332,31 @@ strip:
 	VMOVDQU      nines<>+0(SB), Y3
 	VMOVDQU      twentySevens<>+0(SB), Y4
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000008, R12
-	MOVQ    DI, R13
+	MOVQ    $0x0000000c, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000008, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0 3072(AX)
+	PREFETCHT0 (R11)
+	ADDQ       $0x00000020, R11
 	VMOVDQU    (AX), Y11
 
 	// 32 indices: divide, look digits up, multiply
@@ -5388,38 +5476,38 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   (R13), Y5, Y5
-	VMOVDQU  Y5, (R13)
+	VPADDD   (R14), Y5, Y5
+	VMOVDQU  Y5, (R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   256(R13), Y6, Y6
-	VMOVDQU  Y6, 256(R13)
+	VPADDD   256(R14), Y6, Y6
+	VMOVDQU  Y6, 256(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   512(R13), Y7, Y7
-	VMOVDQU  Y7, 512(R13)
+	VPADDD   512(R14), Y7, Y7
+	VMOVDQU  Y7, 512(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   768(R13), Y8, Y8
-	VMOVDQU  Y8, 768(R13)
+	VPADDD   768(R14), Y8, Y8
+	VMOVDQU  Y8, 768(R14)
 	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   1024(R13), Y9, Y9
-	VMOVDQU  Y9, 1024(R13)
+	VPADDD   1024(R14), Y9, Y9
+	VMOVDQU  Y9, 1024(R14)
 	VPMADDWD ones<>+0(SB), Y10, Y10
-	VPADDD   1280(R13), Y10, Y10
-	VMOVDQU  Y10, 1280(R13)
+	VPADDD   1280(R14), Y10, Y10
+	VMOVDQU  Y10, 1280(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000078, R11, R8
+	IMUL3Q $0x00000078, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000020, R13
-	DECQ   R12
+	ADDQ   $0x00000020, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -5723,19 +5811,20 @@ strip:
 	VMOVDQU      nines<>+0(SB), Y3
 	VMOVDQU      twentySevens<>+0(SB), Y4
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000008, R12
-	MOVQ    DI, R13
+	MOVQ    $0x0000000c, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000008, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
@@ -5743,10 +5832,11 @@ group:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0 3072(AX)
+	PREFETCHT0 (R11)
+	ADDQ       $0x00000020, R11
 	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
@@ -5881,41 +5971,41 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   (R13), Y5, Y5
-	VMOVDQU  Y5, (R13)
+	VPADDD   (R14), Y5, Y5
+	VMOVDQU  Y5, (R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   256(R13), Y6, Y6
-	VMOVDQU  Y6, 256(R13)
+	VPADDD   256(R14), Y6, Y6
+	VMOVDQU  Y6, 256(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   512(R13), Y7, Y7
-	VMOVDQU  Y7, 512(R13)
+	VPADDD   512(R14), Y7, Y7
+	VMOVDQU  Y7, 512(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   768(R13), Y8, Y8
-	VMOVDQU  Y8, 768(R13)
+	VPADDD   768(R14), Y8, Y8
+	VMOVDQU  Y8, 768(R14)
 	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   1024(R13), Y9, Y9
-	VMOVDQU  Y9, 1024(R13)
+	VPADDD   1024(R14), Y9, Y9
+	VMOVDQU  Y9, 1024(R14)
 	VPMADDWD ones<>+0(SB), Y10, Y10
-	VPADDD   1280(R13), Y10, Y10
-	VMOVDQU  Y10, 1280(R13)
+	VPADDD   1280(R14), Y10, Y10
+	VMOVDQU  Y10, 1280(R14)
 	VPMADDWD ones<>+0(SB), Y11, Y11
-	VPADDD   1536(R13), Y11, Y11
-	VMOVDQU  Y11, 1536(R13)
+	VPADDD   1536(R14), Y11, Y11
+	VMOVDQU  Y11, 1536(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000020, AX
-	IMUL3Q $0x0000008c, R11, R8
+	IMUL3Q $0x0000008c, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000020, R13
-	DECQ   R12
+	ADDQ   $0x00000020, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10
@@ -6261,19 +6351,20 @@ strip:
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
 	MOVQ         CX, R9
+	LEAQ         4096(AX), R11
 	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R11
-	CMPQ    R10, R11
-	CMOVQLT R10, R11
-	SUBQ    R11, R10
-	MOVQ    $0x00000008, R12
-	MOVQ    DI, R13
+	MOVQ    $0x0000000c, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+	MOVQ    $0x00000008, R13
+	MOVQ    DI, R14
 
 group:
-	// These rows of the blocks, asking for them in the next blocks
+	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
@@ -6282,10 +6373,11 @@ group:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 
 loop:
-	PREFETCHT0 3072(AX)
+	PREFETCHT0 (R11)
+	ADDQ       $0x00000020, R11
 	VMOVDQU    (AX), Y12
 
 	// 32 indices: divide, look digits up, multiply
@@ -6436,44 +6528,44 @@ loop:
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   (R13), Y4, Y4
-	VMOVDQU  Y4, (R13)
+	VPADDD   (R14), Y4, Y4
+	VMOVDQU  Y4, (R14)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   256(R13), Y5, Y5
-	VMOVDQU  Y5, 256(R13)
+	VPADDD   256(R14), Y5, Y5
+	VMOVDQU  Y5, 256(R14)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   512(R13), Y6, Y6
-	VMOVDQU  Y6, 512(R13)
+	VPADDD   512(R14), Y6, Y6
+	VMOVDQU  Y6, 512(R14)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   768(R13), Y7, Y7
-	VMOVDQU  Y7, 768(R13)
+	VPADDD   768(R14), Y7, Y7
+	VMOVDQU  Y7, 768(R14)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   1024(R13), Y8, Y8
-	VMOVDQU  Y8, 1024(R13)
+	VPADDD   1024(R14), Y8, Y8
+	VMOVDQU  Y8, 1024(R14)
 	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   1280(R13), Y9, Y9
-	VMOVDQU  Y9, 1280(R13)
+	VPADDD   1280(R14), Y9, Y9
+	VMOVDQU  Y9, 1280(R14)
 	VPMADDWD ones<>+0(SB), Y10, Y10
-	VPADDD   1536(R13), Y10, Y10
-	VMOVDQU  Y10, 1536(R13)
+	VPADDD   1536(R14), Y10, Y10
+	VMOVDQU  Y10, 1536(R14)
 	VPMADDWD ones<>+0(SB), Y11, Y11
-	VPADDD   1792(R13), Y11, Y11
-	VMOVDQU  Y11, 1792(R13)
+	VPADDD   1792(R14), Y11, Y11
+	VMOVDQU  Y11, 1792(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R11, R8
+	MOVQ   R12, R8
 	SHLQ   $0x08, R8
 	SUBQ   R8, AX
 	ADDQ   $0x00000020, AX
-	IMUL3Q $0x000000a0, R11, R8
+	IMUL3Q $0x000000a0, R12, R8
 	SUBQ   R8, R9
-	ADDQ   $0x00000020, R13
-	DECQ   R12
+	ADDQ   $0x00000020, R14
+	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
 	ADDQ  R8, R9
-	MOVQ  R11, R8
+	MOVQ  R12, R8
 	SHLQ  $0x08, R8
 	LEAQ  -256(AX)(R8*1), AX
 	TESTQ R10, R10

@@ -18,7 +18,8 @@ const (
 	stripRows  = 64
 	stripBytes = 4 * stripRows // one block
 	prefetch   = 8192
-	madTokens  = 8 // of the widest tile
+	madTokens  = 8    // of the widest tile
+	lead       = 4096 // bytes by which tiles ask for weights before they take them
 )
 
 // ones widen pairs of int16 by VPMADDWD.
@@ -66,8 +67,11 @@ func madTile(d digits, g, n int) {
 		}
 	}
 	d.load(n)
-	a, left := GP64(), GP64()
+	a, left, ahead := GP64(), GP64(), GP64()
 	MOVQ(act, a)
+	if rm < 8 { // in order, the processor reads ahead by itself; asking costs one token a tenth
+		LEAQ(Mem{Base: w, Disp: lead}, ahead)
+	}
 	Load(Param("blocks"), left)
 	Label("chunk")
 	Comment("As many blocks as int16 sums have room for")
@@ -84,7 +88,7 @@ func madTile(d digits, g, n int) {
 		out = acc.(reg.GPVirtual)
 	}
 	Label("group")
-	Comment("These rows of the blocks, asking for them in the next blocks")
+	Comment("These rows of the blocks, asking for later blocks line by line")
 	sum := make([][]reg.VecVirtual, rm)
 	for r := range sum {
 		sum[r] = make([]reg.VecVirtual, n)
@@ -96,10 +100,11 @@ func madTile(d digits, g, n int) {
 	c := GP64()
 	MOVQ(count, c)
 	Label("loop")
-	if rm < 8 { // in order, the processor reads ahead by itself; asking costs one token a tenth
+	if rm < 8 {
 		for line := 0; line < 32*rm; line += 64 {
-			PREFETCHT0(Mem{Base: w, Disp: 64/g*stripBytes + line})
+			PREFETCHT0(Mem{Base: ahead, Disp: line})
 		}
+		ADDQ(U32(uint32(32*rm)), ahead)
 	}
 	d.multiply(Mem{Base: w}, Mem{Base: a}, sum)
 	ADDQ(U32(stripBytes), w)
@@ -193,6 +198,8 @@ func (k *crumbs) registers(n int) int {
 	switch {
 	case n == 1:
 		return 8
+	case n == 2:
+		return 4
 	case n <= 5:
 		return 2
 	}
@@ -200,13 +207,16 @@ func (k *crumbs) registers(n int) int {
 }
 
 func (k *crumbs) load(n int) {
-	if n != 5 { // whose ten sums leave no register
+	if !k.full(n) {
 		k.three = loadY(k.threes)
 	}
 }
 
+// full tells whether the sums of n tokens leave no register for the mask.
+func (k *crumbs) full(n int) bool { return n == 2 || n == 5 }
+
 func (k *crumbs) mask(n int, x, p reg.VecVirtual) {
-	if n == 5 {
+	if k.full(n) {
 		VPAND(k.threes, x, p)
 	} else {
 		VPAND(k.three, x, p)
@@ -215,8 +225,12 @@ func (k *crumbs) mask(n int, x, p reg.VecVirtual) {
 
 func (k *crumbs) multiply(w, act Mem, sum [][]reg.VecVirtual) {
 	n := len(sum[0])
-	if n == 1 {
+	switch n {
+	case 1:
 		k.stream(w, act, sum)
+		return
+	case 2:
+		k.pair(w, act, sum)
 		return
 	}
 	x, p := make([]reg.VecVirtual, len(sum)), make([]reg.VecVirtual, len(sum))
@@ -241,6 +255,31 @@ func (k *crumbs) multiply(w, act Mem, sum [][]reg.VecVirtual) {
 				VPMADDUBSW(b, p[r], m)
 				VPADDW(m, sum[r][i], sum[r][i])
 			}
+		}
+	}
+}
+
+// pair is multiply for two tokens: it keeps their quads, for more rows at a time
+// than there are registers for digits.
+func (k *crumbs) pair(w, act Mem, sum [][]reg.VecVirtual) {
+	x := make([]reg.VecVirtual, len(sum))
+	for r := range sum {
+		x[r] = loadY(w.Offset(32 * r))
+	}
+	for j := range 4 {
+		b, c := YMM(), YMM()
+		VPBROADCASTD(act.Offset(8*j), b)
+		VPBROADCASTD(act.Offset(8*j+4), c)
+		for r := range sum {
+			p, m := YMM(), YMM()
+			if j > 0 {
+				VPSRLW(Imm(2), x[r], x[r])
+			}
+			k.mask(2, x[r], p)
+			VPMADDUBSW(b, p, m)
+			VPADDW(m, sum[r][0], sum[r][0])
+			VPMADDUBSW(c, p, p)
+			VPADDW(p, sum[r][1], sum[r][1])
 		}
 	}
 }
