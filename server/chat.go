@@ -225,8 +225,9 @@ type chatShape struct {
 	created  int64
 	model    string
 	logprobs bool
-	usage    bool  // the stream ends with the usage
-	searched *tale // nil: there is no search to tell of
+	usage    bool             // the stream ends with the usage
+	searched *tale            // nil: there is no search to tell of
+	plain    map[int]fragment // of each choice: its chunk of nothing but text
 }
 
 func (c *chatShape) response(object string, usage optionalUsage, choices ...chatChoice) *chatResponse {
@@ -261,15 +262,15 @@ func (c *chatShape) begin(index int) any {
 }
 
 func (c *chatShape) chunk(d tts.Delta) any {
+	if d.Reasoning == "" && d.Finish == "" && !c.logprobs {
+		return c.text(d.Choice).with(d.Text)
+	}
 	ch := chatChoice{Index: d.Choice, Delta: &chatDelta{}, FinishReason: finishReason(d.Finish)}
 	switch {
 	case d.Reasoning != "":
 		ch.Delta.Reasoning = d.Reasoning
 	case d.Finish == "":
-		ch.Delta.Content = &d.Text
-		if c.logprobs {
-			ch.Logprobs = newChatLogprobs(d.Tokens)
-		}
+		ch.Delta.Content, ch.Logprobs = &d.Text, newChatLogprobs(d.Tokens)
 	}
 	r := c.delta(ch)
 	if d.Finish != "" {
@@ -277,6 +278,19 @@ func (c *chatShape) chunk(d tts.Delta) any {
 		r.Scaling = c.searched.search(d.Choice)
 	}
 	return r
+}
+
+// text is a choice's chunk of nothing but text.
+func (c *chatShape) text(choice int) fragment {
+	f, ok := c.plain[choice]
+	if !ok {
+		if c.plain == nil {
+			c.plain = map[int]fragment{}
+		}
+		f = newFragment(c.delta(chatChoice{Index: choice, Delta: &chatDelta{Content: new(hole)}}))
+		c.plain[choice] = f
+	}
+	return f
 }
 
 func (c *chatShape) alive() any {

@@ -107,15 +107,14 @@ func (e *events) write(v any) {
 		return
 	}
 	e.buf.WriteString("data: ")
-	if mark, ok := v.(json.RawMessage); ok {
-		e.buf.Write(mark)
+	switch v := v.(type) {
+	case *fragment:
+		e.err = v.write(&e.buf)
+	case json.RawMessage:
+		e.buf.Write(v)
 		e.buf.WriteByte('\n')
-	} else {
-		enc := json.NewEncoder(&e.buf)
-		enc.SetEscapeHTML(false)
-		if e.err = enc.Encode(v); e.err != nil {
-			return
-		}
+	default:
+		e.err = encode(&e.buf, v)
 	}
 	e.buf.WriteByte('\n')
 }

@@ -1,0 +1,60 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// fragment is a chunk that differs from others of its stream in one string
+// alone: what stands around it is encoded once.
+type fragment struct {
+	head, tail []byte
+	text       string
+}
+
+// hole marks where the text goes: no other string in a chunk is this one.
+const hole = "\x00"
+
+// newFragment encodes a chunk whose text is a hole.
+func newFragment(chunk any) (f fragment) {
+	var b bytes.Buffer
+	_ = encode(&b, chunk) // plain fields, which cannot fail
+	f.head, f.tail, _ = bytes.Cut(b.Bytes(), []byte(`"\u0000"`))
+	return f
+}
+
+// with is the chunk with text in its place.
+func (f fragment) with(text string) *fragment {
+	f.text = text
+	return &f
+}
+
+// write appends the chunk and a line's end to b, as encode would.
+func (f *fragment) write(b *bytes.Buffer) error {
+	b.Write(f.head)
+	if strings.IndexFunc(f.text, special) < 0 {
+		b.WriteByte('"')
+		b.WriteString(f.text)
+		b.WriteByte('"')
+	} else {
+		if err := encode(b, f.text); err != nil {
+			return err
+		}
+		b.Truncate(b.Len() - 1) // the line's end
+	}
+	b.Write(f.tail)
+	return nil
+}
+
+// special tells whether JSON has another way to write r, or none.
+func special(r rune) bool {
+	return r < ' ' || r == '"' || r == '\\' || r == '\u2028' || r == '\u2029' || r == '\ufffd'
+}
+
+// encode appends v and a line's end to b.
+func encode(b *bytes.Buffer, v any) error {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
