@@ -27,6 +27,8 @@ type loadOptions struct {
 	asJSON          bool
 	compare         []string
 	rounds          int
+	beside          string
+	phase           time.Duration
 }
 
 func newBenchServe() *cobra.Command {
@@ -39,9 +41,19 @@ first token (TTFT), time per output token (TPOT), whole-request latency and
 throughput. Prompts differ from their first word on, so no prefix cache helps.
 
 --compare loads another server in turns with the one of --url, and prints the
-ratios of neighbouring rounds: of tokens a second, above 1 is better; of times, below.`,
+ratios of neighbouring rounds: of tokens a second, above 1 is better; of times, below.
+
+--beside puts another load on the server in every other phase, and prints what that
+does to the clients: the ratio of their times to the mean of those in the phases
+before and after, so that a machine that slows down by itself does not count. Clients
+ask without end then, whatever --requests says. The other load is written
+KEY=VALUE,...: model, url, c (clients), n (requests, to their end; without it the load
+lasts for --phase), prompt-words, max-tokens; what is left out is as for the clients,
+c is 1.`,
 		Example: `  lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32 --requests 128
-  lutra bench serve --url http://127.0.0.1:8000/v1 --model my-model --prompt-words 100 --max-tokens 64 --json`,
+  lutra bench serve --url http://127.0.0.1:8000/v1 --model my-model --prompt-words 100 --max-tokens 64 --json
+  lutra bench serve --model lutra-tiny-s -c 2 --beside model=lutra-tiny-s+bon16,c=32
+  lutra bench serve -c 2 --max-tokens 2000 --beside n=1,prompt-words=3000,max-tokens=1`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.maxTokens < 1 {
@@ -49,6 +61,9 @@ ratios of neighbouring rounds: of tokens a second, above 1 is better; of times, 
 			}
 			if len(o.compare) > 0 {
 				return compareServers(cmd, o)
+			}
+			if o.beside != "" {
+				return loadBeside(cmd, o)
 			}
 			r, err := loadTest(cmd.Context(), o, cmd.ErrOrStderr())
 			if err != nil {
@@ -70,14 +85,19 @@ ratios of neighbouring rounds: of tokens a second, above 1 is better; of times, 
 	f.IntVar(&o.maxTokens, "max-tokens", 64, "tokens to generate at most")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.StringArrayVar(&o.compare, "compare", nil, "another server to load in turns: `NAME=URL`; repeatable")
-	f.IntVar(&o.rounds, "rounds", 3, "rounds of --compare")
+	f.IntVar(&o.rounds, "rounds", 3, "rounds of --compare and --beside")
+	f.StringVar(&o.beside, "beside", "", "another load meanwhile: `KEY=VALUE,...`")
+	f.DurationVar(&o.phase, "phase", 3*time.Second, "length of a phase with or without the load of --beside")
+	cmd.MarkFlagsMutuallyExclusive("compare", "beside")
 	return cmd
 }
 
 // sample is the outcome of one request; times count from its start.
 type sample struct {
+	begun            time.Time
 	first, whole     time.Duration
 	prompt, produced int
+	texts            []time.Time // when pieces of text came
 	err              error
 }
 
@@ -110,10 +130,7 @@ type percentiles struct {
 // loadTest sends o.requests requests from o.concurrency clients. Failed
 // requests are counted, not fatal; an error means that none succeeded.
 func loadTest(ctx context.Context, o loadOptions, errOut io.Writer) (loadReport, error) {
-	cfg := openai.DefaultConfig(o.key)
-	cfg.BaseURL = apiBase(o.url)
-	client := openai.NewClientWithConfig(cfg)
-
+	client := o.client()
 	samples := make([]sample, o.requests)
 	bar := progress(errOut, o.requests, "requests")
 	var next atomic.Int64
@@ -134,8 +151,15 @@ func loadTest(ctx context.Context, o loadOptions, errOut io.Writer) (loadReport,
 	return summarise(o, samples, time.Since(start))
 }
 
+func (o *loadOptions) client() *openai.Client {
+	cfg := openai.DefaultConfig(o.key)
+	cfg.BaseURL = apiBase(o.url)
+	return openai.NewClientWithConfig(cfg)
+}
+
+// oneRequest asks one question. What failed on the way holds what came before that.
 func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int) sample {
-	start := time.Now()
+	s := sample{begun: time.Now()}
 	stream, err := client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
 		Model:         o.model,
 		Messages:      []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.first+i, o.promptWords)}},
@@ -143,26 +167,30 @@ func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 	})
 	if err != nil {
-		return sample{err: err}
+		s.err = err
+		return s
 	}
 	defer stream.Close()
-	var s sample
 	for {
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return sample{err: err}
+			s.err = err
+			return s
 		}
 		if chunk.Usage != nil {
 			s.prompt, s.produced = chunk.Usage.PromptTokens, chunk.Usage.CompletionTokens
 		}
-		if s.first == 0 && len(chunk.Choices) > 0 && chunk.Choices[0].Delta.Content != "" {
-			s.first = time.Since(start)
+		if len(chunk.Choices) > 0 && chunk.Choices[0].Delta.Content != "" {
+			s.texts = append(s.texts, time.Now())
 		}
 	}
-	s.whole = time.Since(start)
+	s.whole = time.Since(s.begun)
+	if len(s.texts) > 0 {
+		s.first = s.texts[0].Sub(s.begun)
+	}
 	if s.first == 0 {
 		s.first = s.whole // nothing but an end-of-turn token
 	}

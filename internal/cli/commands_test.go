@@ -306,6 +306,14 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if len(compared.Comparisons) < 4 || compared.Comparisons[0].Test != "completion tok/s" || compared.Comparisons[0].Ratio.Min <= 0 || compared.Commands["itself"] != base+"/v1" {
 		t.Errorf("bench serve --compare = %+v", compared)
 	}
+	var beside besideReport
+	out = mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-c", "2", "--max-tokens", "8", "--prompt-words", "5", "--phase", "100ms", "--rounds", "1", "--beside", "model=lutra-tiny-s+bon8,n=2")
+	if err := json.Unmarshal([]byte(out), &beside); err != nil {
+		t.Fatal(err)
+	}
+	if len(beside.Phases) != 3 || beside.Completed != 2 || beside.Errors != 0 || beside.Phases[0].TTFT.P50 <= 0 {
+		t.Errorf("bench serve --beside = %+v", beside)
+	}
 	if _, err := lutra(t, "bench", "serve", "--url", base+"/v1", "-n", "1", "--compare", "gone=http://127.0.0.1:1/v1"); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("a server that is not there: error %v", err)
 	}
