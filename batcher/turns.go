@@ -205,7 +205,7 @@ func (e *Engine) account(part parts, st *StepStats) {
 		if first == st.Tokens {
 			heldUp = max(0, st.computing()-alone)
 		}
-		m.earn(alone, heldUp, part.streams, &e.opt)
+		m.earn(alone+st.Drafting.Seconds(), heldUp, part.streams, &e.opt)
 	case first > 0:
 		m.share(workAhead, alone*(e.opt.SearchStretch-1))
 	}
