@@ -13,8 +13,8 @@ import (
 // modelDrafter guesses what a smaller model of the same vocabulary would say
 // (Leviathan 2023, "Fast Inference from Transformers via Speculative
 // Decoding"). It samples with the sequence's own parameters and randomness, so
-// that the more alike two distributions are the more often both models say the
-// same, at any temperature.
+// that models of one mind say the same at any temperature, and no guess breaks
+// a constraint.
 //
 // All guesses are drafted together, a token each a pass. A text is read when
 // its sequence is first guessed for, in pieces.

@@ -42,6 +42,7 @@ func (s Speculation) limit() (n int, pays bool, err error) {
 type source struct {
 	Drafter
 	rate   float64 // how often its guesses are right, of late; where new sequences begin
+	judged int     // guesses that rate is made of
 	credit float64 // seconds that may go to finding out whether it pays by now
 	// balance is the seconds that its guesses have saved of late, less those that
 	// it has read texts for; price what the guesses of the step under way cost.
@@ -291,7 +292,8 @@ func (e *Engine) judge(p *span, i int, id int32) {
 			g.judged++
 			learn(&g.rate, max(rateForget, 1/float64(g.judged+2)), right)
 			if src.Kind() != DraftLookup { // texts differ more in that than models
-				learn(&src.rate, sourceForget, right)
+				src.judged++
+				learn(&src.rate, max(sourceForget, 1/float64(src.judged+2)), right)
 			}
 		}
 	}
