@@ -461,76 +461,84 @@ func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride i
 func groupedQ8AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
 // panelQ4AVX2 unfolds groups ≥ 1 groups of Q4, whole scale units, into a panel; it prefetches
-// those that lie ahead bytes further on.
+// the scales that lie ahead bytes further on.
 //
 //go:noescape
 func panelQ4AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 
 // groupedQ4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q4 with rows of activation records that are lda bytes apart.
+// panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
+// groups · 128 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
 
 // groupedQ4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q4 with rows of activation records that are lda bytes apart.
+// panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
+// groups · 128 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
 
 // panelQ4MAVX2 unfolds groups ≥ 1 groups of Q4M, whole scale units, into a panel; it prefetches
-// those that lie ahead bytes further on.
+// the scales that lie ahead bytes further on.
 //
 //go:noescape
 func panelQ4MAVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 
 // groupedQ4MPanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q4M with rows of activation records that are lda bytes apart.
+// panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
+// groups · 128 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
 
 // groupedQ4MPanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q4M with rows of activation records that are lda bytes apart.
+// panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
+// groups · 128 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
 
 // panelQ6AVX2 unfolds groups ≥ 1 groups of Q6, whole scale units, into a panel; it prefetches
-// those that lie ahead bytes further on.
+// the scales that lie ahead bytes further on.
 //
 //go:noescape
 func panelQ6AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 
 // groupedQ6PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q6 with rows of activation records that are lda bytes apart.
+// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
+// groups · 192 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
 
 // groupedQ6PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q6 with rows of activation records that are lda bytes apart.
+// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
+// groups · 192 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
 
 // panelQ8AVX2 unfolds groups ≥ 1 groups of Q8, whole scale units, into a panel; it prefetches
-// those that lie ahead bytes further on.
+// the scales that lie ahead bytes further on.
 //
 //go:noescape
 func panelQ8AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 
 // groupedQ8PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q8 with rows of activation records that are lda bytes apart.
+// panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
+// groups · 256 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
 
 // groupedQ8PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q8 with rows of activation records that are lda bytes apart.
+// panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
+// groups · 256 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
+func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
 
 // quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.
 //

@@ -15250,7 +15250,7 @@ loop:
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·panelQ4AVX2(SB), NOSPLIT, $0-40
 	// panelQ4AVX2 unfolds groups ≥ 1 groups of Q4, whole scale units, into a panel; it prefetches
-	// those that lie ahead bytes further on.
+	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
 	MOVQ         ahead+24(FP), CX
 	MOVQ         codes+8(FP), DX
@@ -15261,10 +15261,6 @@ TEXT ·panelQ4AVX2(SB), NOSPLIT, $0-40
 	MOVQ         groups+32(FP), SI
 
 loop:
-	PREFETCHT1 (DX)(CX*1)
-	PREFETCHT1 64(DX)(CX*1)
-	PREFETCHT1 128(DX)(CX*1)
-	PREFETCHT1 192(DX)(CX*1)
 	PREFETCHT1 (BX)(CX*1)
 	VMOVDQU    (DX), Y1
 	VPSRLW     $0x04, Y1, Y2
@@ -15326,23 +15322,31 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·groupedQ4PanelAVX2x3(SB), NOSPLIT, $0-48
+// func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ4PanelAVX2x3(SB), NOSPLIT, $0-64
 	// groupedQ4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q4 with rows of activation records that are lda bytes apart.
+	// panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · 128 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
 	MOVQ         lda+32(FP), DX
 	MOVQ         y+0(FP), BX
 	MOVQ         ld+8(FP), SI
 	SHLQ         $0x02, SI
-	MOVQ         groups+40(FP), DI
-	MOVL         $0x00010001, R8
-	VMOVD        R8, X0
+	MOVQ         fetch+40(FP), DI
+	MOVQ         ahead+48(FP), R8
+	ADDQ         R8, DI
+	MOVQ         groups+56(FP), R8
+	MOVL         $0x00010001, R9
+	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
 
 loop:
+	PREFETCHT1 (DI)
+	PREFETCHT1 64(DI)
+	ADDQ       $0x00000080, DI
+
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(CX), Y1
 	VMOVDQA      Y1, Y2
@@ -15492,28 +15496,30 @@ loop:
 	VPMADDWD     Y0, Y4, Y4
 	VPMADDWD     Y0, Y5, Y5
 	VPMADDWD     Y0, Y6, Y6
+	VMOVDQU      512(AX), Y7
+	VMOVDQU      544(AX), Y8
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       512(AX), Y1, Y1
+	VMULPS       Y7, Y1, Y1
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       544(AX), Y2, Y2
-	VBROADCASTSS 32(CX), Y7
-	VFMADD213PS  (BX), Y7, Y1
+	VMULPS       Y8, Y2, Y2
+	VBROADCASTSS 32(CX), Y9
+	VFMADD213PS  (BX), Y9, Y1
 	VMOVUPS      Y1, (BX)
-	VFMADD213PS  32(BX), Y7, Y2
+	VFMADD213PS  32(BX), Y9, Y2
 	VMOVUPS      Y2, 32(BX)
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       512(AX), Y3, Y3
+	VMULPS       Y7, Y3, Y3
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       544(AX), Y4, Y4
+	VMULPS       Y8, Y4, Y4
 	VBROADCASTSS 32(CX)(DX*1), Y1
 	VFMADD213PS  (BX)(SI*1), Y1, Y3
 	VMOVUPS      Y3, (BX)(SI*1)
 	VFMADD213PS  32(BX)(SI*1), Y1, Y4
 	VMOVUPS      Y4, 32(BX)(SI*1)
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       512(AX), Y5, Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       544(AX), Y6, Y6
+	VMULPS       Y8, Y6, Y6
 	VBROADCASTSS 32(CX)(DX*2), Y1
 	VFMADD213PS  (BX)(SI*2), Y1, Y5
 	VMOVUPS      Y5, (BX)(SI*2)
@@ -15521,16 +15527,17 @@ loop:
 	VMOVUPS      Y6, 32(BX)(SI*2)
 	ADDQ         $0x00000240, AX
 	ADDQ         $0x00000040, CX
-	DECQ         DI
+	DECQ         R8
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·groupedQ4PanelAVX2x4(SB), NOSPLIT, $0-48
+// func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ4PanelAVX2x4(SB), NOSPLIT, $0-64
 	// groupedQ4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q4 with rows of activation records that are lda bytes apart.
+	// panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · 128 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
 	MOVQ         lda+32(FP), DX
@@ -15541,12 +15548,19 @@ TEXT ·groupedQ4PanelAVX2x4(SB), NOSPLIT, $0-48
 	SHLQ         $0x02, DI
 	LEAQ         (SI)(DI*2), R8
 	ADDQ         DI, R8
-	MOVQ         groups+40(FP), R9
-	MOVL         $0x00010001, R10
-	VMOVD        R10, X0
+	MOVQ         fetch+40(FP), R9
+	MOVQ         ahead+48(FP), R10
+	ADDQ         R10, R9
+	MOVQ         groups+56(FP), R10
+	MOVL         $0x00010001, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 
 loop:
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	ADDQ       $0x00000080, R9
+
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(CX), Y1
 	VMOVDQA      Y1, Y2
@@ -15740,37 +15754,39 @@ loop:
 	VPMADDWD     Y0, Y6, Y6
 	VPMADDWD     Y0, Y7, Y7
 	VPMADDWD     Y0, Y8, Y8
+	VMOVDQU      512(AX), Y9
+	VMOVDQU      544(AX), Y10
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       512(AX), Y1, Y1
+	VMULPS       Y9, Y1, Y1
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       544(AX), Y2, Y2
-	VBROADCASTSS 32(CX), Y9
-	VFMADD213PS  (SI), Y9, Y1
+	VMULPS       Y10, Y2, Y2
+	VBROADCASTSS 32(CX), Y11
+	VFMADD213PS  (SI), Y11, Y1
 	VMOVUPS      Y1, (SI)
-	VFMADD213PS  32(SI), Y9, Y2
+	VFMADD213PS  32(SI), Y11, Y2
 	VMOVUPS      Y2, 32(SI)
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       512(AX), Y3, Y3
+	VMULPS       Y9, Y3, Y3
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       544(AX), Y4, Y4
+	VMULPS       Y10, Y4, Y4
 	VBROADCASTSS 32(CX)(DX*1), Y1
 	VFMADD213PS  (SI)(DI*1), Y1, Y3
 	VMOVUPS      Y3, (SI)(DI*1)
 	VFMADD213PS  32(SI)(DI*1), Y1, Y4
 	VMOVUPS      Y4, 32(SI)(DI*1)
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       512(AX), Y5, Y5
+	VMULPS       Y9, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       544(AX), Y6, Y6
+	VMULPS       Y10, Y6, Y6
 	VBROADCASTSS 32(CX)(DX*2), Y1
 	VFMADD213PS  (SI)(DI*2), Y1, Y5
 	VMOVUPS      Y5, (SI)(DI*2)
 	VFMADD213PS  32(SI)(DI*2), Y1, Y6
 	VMOVUPS      Y6, 32(SI)(DI*2)
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       512(AX), Y7, Y7
+	VMULPS       Y9, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       544(AX), Y8, Y8
+	VMULPS       Y10, Y8, Y8
 	VBROADCASTSS 32(BX), Y1
 	VFMADD213PS  (R8), Y1, Y7
 	VMOVUPS      Y7, (R8)
@@ -15779,7 +15795,7 @@ loop:
 	ADDQ         $0x00000240, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -15788,7 +15804,7 @@ loop:
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·panelQ4MAVX2(SB), NOSPLIT, $0-40
 	// panelQ4MAVX2 unfolds groups ≥ 1 groups of Q4M, whole scale units, into a panel; it prefetches
-	// those that lie ahead bytes further on.
+	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
 	MOVQ         ahead+24(FP), CX
 	MOVQ         codes+8(FP), DX
@@ -15804,11 +15820,7 @@ loop:
 	MOVQ $0x00000008, R8
 
 group:
-	PREFETCHT1 (DX)(CX*1)
-	PREFETCHT1 64(DX)(CX*1)
-	PREFETCHT1 128(DX)(CX*1)
-	PREFETCHT1 192(DX)(CX*1)
-	PREFETCHT1 (BX)(CX*1)
+	PREFETCHT1 (DI)(CX*1)
 	VMOVDQU    (DX), Y1
 	VPSRLW     $0x04, Y1, Y2
 	VPAND      Y0, Y1, Y1
@@ -15888,20 +15900,27 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·groupedQ4MPanelAVX2x3(SB), NOSPLIT, $0-48
+// func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ4MPanelAVX2x3(SB), NOSPLIT, $0-64
 	// groupedQ4MPanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q4M with rows of activation records that are lda bytes apart.
+	// panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
+	// groups · 128 bytes that lie ahead bytes from fetch.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
 	MOVQ y+0(FP), BX
 	MOVQ ld+8(FP), SI
 	SHLQ $0x02, SI
-	MOVQ groups+40(FP), DI
+	MOVQ fetch+40(FP), DI
+	MOVQ ahead+48(FP), R8
+	ADDQ R8, DI
+	MOVQ groups+56(FP), R8
 
 loop:
+	PREFETCHT1   (DI)
+	PREFETCHT1   64(DI)
+	ADDQ         $0x00000080, DI
 	VMOVDQU      (AX), Y4
 	VMOVDQU      32(AX), Y5
 	VPBROADCASTD (CX), Y1
@@ -16032,28 +16051,32 @@ loop:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y8, Y5, Y5
-	VPMADDWD     576(AX), Y0, Y0
-	VPMADDWD     608(AX), Y1, Y1
-	VPMADDWD     576(AX), Y2, Y2
-	VPMADDWD     608(AX), Y3, Y3
-	VPMADDWD     576(AX), Y4, Y4
-	VPMADDWD     608(AX), Y5, Y5
+	VMOVDQU      576(AX), Y6
+	VMOVDQU      608(AX), Y7
+	VPMADDWD     Y6, Y0, Y0
+	VPMADDWD     Y7, Y1, Y1
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y7, Y3, Y3
+	VPMADDWD     Y6, Y4, Y4
+	VPMADDWD     Y7, Y5, Y5
+	VMOVDQU      512(AX), Y6
+	VMOVDQU      544(AX), Y7
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       512(AX), Y0, Y0
+	VMULPS       Y6, Y0, Y0
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       544(AX), Y1, Y1
-	VBROADCASTSS 36(CX), Y6
-	VFNMADD231PS 640(AX), Y6, Y0
-	VFNMADD231PS 672(AX), Y6, Y1
-	VBROADCASTSS 32(CX), Y6
-	VFMADD213PS  (BX), Y6, Y0
+	VMULPS       Y7, Y1, Y1
+	VBROADCASTSS 36(CX), Y8
+	VFNMADD231PS 640(AX), Y8, Y0
+	VFNMADD231PS 672(AX), Y8, Y1
+	VBROADCASTSS 32(CX), Y8
+	VFMADD213PS  (BX), Y8, Y0
 	VMOVUPS      Y0, (BX)
-	VFMADD213PS  32(BX), Y6, Y1
+	VFMADD213PS  32(BX), Y8, Y1
 	VMOVUPS      Y1, 32(BX)
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       512(AX), Y2, Y2
+	VMULPS       Y6, Y2, Y2
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       544(AX), Y3, Y3
+	VMULPS       Y7, Y3, Y3
 	VBROADCASTSS 36(CX)(DX*1), Y0
 	VFNMADD231PS 640(AX), Y0, Y2
 	VFNMADD231PS 672(AX), Y0, Y3
@@ -16063,9 +16086,9 @@ loop:
 	VFMADD213PS  32(BX)(SI*1), Y0, Y3
 	VMOVUPS      Y3, 32(BX)(SI*1)
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       512(AX), Y4, Y4
+	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       544(AX), Y5, Y5
+	VMULPS       Y7, Y5, Y5
 	VBROADCASTSS 36(CX)(DX*2), Y0
 	VFNMADD231PS 640(AX), Y0, Y4
 	VFNMADD231PS 672(AX), Y0, Y5
@@ -16076,16 +16099,17 @@ loop:
 	VMOVUPS      Y5, 32(BX)(SI*2)
 	ADDQ         $0x000002c0, AX
 	ADDQ         $0x00000040, CX
-	DECQ         DI
+	DECQ         R8
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·groupedQ4MPanelAVX2x4(SB), NOSPLIT, $0-48
+// func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ4MPanelAVX2x4(SB), NOSPLIT, $0-64
 	// groupedQ4MPanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q4M with rows of activation records that are lda bytes apart.
+	// panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
+	// groups · 128 bytes that lie ahead bytes from fetch.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -16096,9 +16120,15 @@ TEXT ·groupedQ4MPanelAVX2x4(SB), NOSPLIT, $0-48
 	SHLQ $0x02, DI
 	LEAQ (SI)(DI*2), R8
 	ADDQ DI, R8
-	MOVQ groups+40(FP), R9
+	MOVQ fetch+40(FP), R9
+	MOVQ ahead+48(FP), R10
+	ADDQ R10, R9
+	MOVQ groups+56(FP), R10
 
 loop:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	ADDQ         $0x00000080, R9
 	VMOVDQU      (AX), Y6
 	VMOVDQU      32(AX), Y7
 	VPBROADCASTD (CX), Y1
@@ -16267,30 +16297,34 @@ loop:
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y10, Y7, Y7
-	VPMADDWD     576(AX), Y0, Y0
-	VPMADDWD     608(AX), Y1, Y1
-	VPMADDWD     576(AX), Y2, Y2
-	VPMADDWD     608(AX), Y3, Y3
-	VPMADDWD     576(AX), Y4, Y4
-	VPMADDWD     608(AX), Y5, Y5
-	VPMADDWD     576(AX), Y6, Y6
-	VPMADDWD     608(AX), Y7, Y7
+	VMOVDQU      576(AX), Y8
+	VMOVDQU      608(AX), Y9
+	VPMADDWD     Y8, Y0, Y0
+	VPMADDWD     Y9, Y1, Y1
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y9, Y3, Y3
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y9, Y5, Y5
+	VPMADDWD     Y8, Y6, Y6
+	VPMADDWD     Y9, Y7, Y7
+	VMOVDQU      512(AX), Y8
+	VMOVDQU      544(AX), Y9
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       512(AX), Y0, Y0
+	VMULPS       Y8, Y0, Y0
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       544(AX), Y1, Y1
-	VBROADCASTSS 36(CX), Y8
-	VFNMADD231PS 640(AX), Y8, Y0
-	VFNMADD231PS 672(AX), Y8, Y1
-	VBROADCASTSS 32(CX), Y8
-	VFMADD213PS  (SI), Y8, Y0
+	VMULPS       Y9, Y1, Y1
+	VBROADCASTSS 36(CX), Y10
+	VFNMADD231PS 640(AX), Y10, Y0
+	VFNMADD231PS 672(AX), Y10, Y1
+	VBROADCASTSS 32(CX), Y10
+	VFMADD213PS  (SI), Y10, Y0
 	VMOVUPS      Y0, (SI)
-	VFMADD213PS  32(SI), Y8, Y1
+	VFMADD213PS  32(SI), Y10, Y1
 	VMOVUPS      Y1, 32(SI)
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       512(AX), Y2, Y2
+	VMULPS       Y8, Y2, Y2
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       544(AX), Y3, Y3
+	VMULPS       Y9, Y3, Y3
 	VBROADCASTSS 36(CX)(DX*1), Y0
 	VFNMADD231PS 640(AX), Y0, Y2
 	VFNMADD231PS 672(AX), Y0, Y3
@@ -16300,9 +16334,9 @@ loop:
 	VFMADD213PS  32(SI)(DI*1), Y0, Y3
 	VMOVUPS      Y3, 32(SI)(DI*1)
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       512(AX), Y4, Y4
+	VMULPS       Y8, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       544(AX), Y5, Y5
+	VMULPS       Y9, Y5, Y5
 	VBROADCASTSS 36(CX)(DX*2), Y0
 	VFNMADD231PS 640(AX), Y0, Y4
 	VFNMADD231PS 672(AX), Y0, Y5
@@ -16312,9 +16346,9 @@ loop:
 	VFMADD213PS  32(SI)(DI*2), Y0, Y5
 	VMOVUPS      Y5, 32(SI)(DI*2)
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       512(AX), Y6, Y6
+	VMULPS       Y8, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       544(AX), Y7, Y7
+	VMULPS       Y9, Y7, Y7
 	VBROADCASTSS 36(BX), Y0
 	VFNMADD231PS 640(AX), Y0, Y6
 	VFNMADD231PS 672(AX), Y0, Y7
@@ -16326,7 +16360,7 @@ loop:
 	ADDQ         $0x000002c0, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -16335,7 +16369,7 @@ loop:
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·panelQ6AVX2(SB), NOSPLIT, $0-40
 	// panelQ6AVX2 unfolds groups ≥ 1 groups of Q6, whole scale units, into a panel; it prefetches
-	// those that lie ahead bytes further on.
+	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
 	MOVQ         ahead+24(FP), CX
 	MOVQ         codes+8(FP), DX
@@ -16354,13 +16388,7 @@ loop:
 	MOVQ $0x00000008, R8
 
 group:
-	PREFETCHT1 (DX)(CX*1)
-	PREFETCHT1 64(DX)(CX*1)
-	PREFETCHT1 128(DX)(CX*1)
-	PREFETCHT1 192(DX)(CX*1)
-	PREFETCHT1 256(DX)(CX*1)
-	PREFETCHT1 320(DX)(CX*1)
-	PREFETCHT1 (BX)(CX*1)
+	PREFETCHT1 (DI)(CX*1)
 	VPAND      (DX), Y0, Y2
 	VMOVDQU    256(DX), Y3
 	VPSLLW     $0x04, Y3, Y3
@@ -16496,20 +16524,29 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·groupedQ6PanelAVX2x3(SB), NOSPLIT, $192-48
+// func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ6PanelAVX2x3(SB), NOSPLIT, $192-64
 	// groupedQ6PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q6 with rows of activation records that are lda bytes apart.
+	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · 192 bytes that lie ahead bytes from fetch.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
 	MOVQ y+0(FP), BX
 	MOVQ ld+8(FP), SI
 	SHLQ $0x02, SI
-	MOVQ groups+40(FP), DI
+	MOVQ fetch+40(FP), DI
+	MOVQ ahead+48(FP), R8
+	ADDQ R8, DI
+	MOVQ groups+56(FP), R8
 
 loop:
+	PREFETCHT1 (DI)
+	PREFETCHT1 64(DI)
+	PREFETCHT1 128(DI)
+	ADDQ       $0x000000c0, DI
+
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(CX), Y0
 	VMOVDQA      Y0, Y1
@@ -16585,12 +16622,14 @@ loop:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y8, Y5, Y5
-	VPMADDWD     576(AX), Y0, Y0
-	VPMADDWD     608(AX), Y1, Y1
-	VPMADDWD     576(AX), Y2, Y2
-	VPMADDWD     608(AX), Y3, Y3
-	VPMADDWD     576(AX), Y4, Y4
-	VPMADDWD     608(AX), Y5, Y5
+	VMOVDQU      576(AX), Y6
+	VMOVDQU      608(AX), Y7
+	VPMADDWD     Y6, Y0, Y0
+	VPMADDWD     Y7, Y1, Y1
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y7, Y3, Y3
+	VPMADDWD     Y6, Y4, Y4
+	VPMADDWD     Y7, Y5, Y5
 	VMOVDQU      Y0, (SP)
 	VMOVDQU      Y1, 32(SP)
 	VMOVDQU      Y2, 64(SP)
@@ -16673,40 +16712,44 @@ loop:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y8, Y5, Y5
-	VPMADDWD     640(AX), Y0, Y0
-	VPMADDWD     672(AX), Y1, Y1
-	VPMADDWD     640(AX), Y2, Y2
-	VPMADDWD     672(AX), Y3, Y3
-	VPMADDWD     640(AX), Y4, Y4
-	VPMADDWD     672(AX), Y5, Y5
+	VMOVDQU      640(AX), Y6
+	VMOVDQU      672(AX), Y7
+	VPMADDWD     Y6, Y0, Y0
+	VPMADDWD     Y7, Y1, Y1
+	VPMADDWD     Y6, Y2, Y2
+	VPMADDWD     Y7, Y3, Y3
+	VPMADDWD     Y6, Y4, Y4
+	VPMADDWD     Y7, Y5, Y5
 	VPADDD       (SP), Y0, Y0
 	VPADDD       32(SP), Y1, Y1
 	VPADDD       64(SP), Y2, Y2
 	VPADDD       96(SP), Y3, Y3
 	VPADDD       128(SP), Y4, Y4
 	VPADDD       160(SP), Y5, Y5
+	VMOVDQU      512(AX), Y6
+	VMOVDQU      544(AX), Y7
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       512(AX), Y0, Y0
+	VMULPS       Y6, Y0, Y0
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       544(AX), Y1, Y1
-	VBROADCASTSS 32(CX), Y6
-	VFMADD213PS  (BX), Y6, Y0
+	VMULPS       Y7, Y1, Y1
+	VBROADCASTSS 32(CX), Y8
+	VFMADD213PS  (BX), Y8, Y0
 	VMOVUPS      Y0, (BX)
-	VFMADD213PS  32(BX), Y6, Y1
+	VFMADD213PS  32(BX), Y8, Y1
 	VMOVUPS      Y1, 32(BX)
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       512(AX), Y2, Y2
+	VMULPS       Y6, Y2, Y2
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       544(AX), Y3, Y3
+	VMULPS       Y7, Y3, Y3
 	VBROADCASTSS 32(CX)(DX*1), Y0
 	VFMADD213PS  (BX)(SI*1), Y0, Y2
 	VMOVUPS      Y2, (BX)(SI*1)
 	VFMADD213PS  32(BX)(SI*1), Y0, Y3
 	VMOVUPS      Y3, 32(BX)(SI*1)
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       512(AX), Y4, Y4
+	VMULPS       Y6, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       544(AX), Y5, Y5
+	VMULPS       Y7, Y5, Y5
 	VBROADCASTSS 32(CX)(DX*2), Y0
 	VFMADD213PS  (BX)(SI*2), Y0, Y4
 	VMOVUPS      Y4, (BX)(SI*2)
@@ -16714,16 +16757,17 @@ loop:
 	VMOVUPS      Y5, 32(BX)(SI*2)
 	ADDQ         $0x000002c0, AX
 	ADDQ         $0x00000040, CX
-	DECQ         DI
+	DECQ         R8
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·groupedQ6PanelAVX2x4(SB), NOSPLIT, $256-48
+// func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ6PanelAVX2x4(SB), NOSPLIT, $256-64
 	// groupedQ6PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q6 with rows of activation records that are lda bytes apart.
+	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · 192 bytes that lie ahead bytes from fetch.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -16734,9 +16778,17 @@ TEXT ·groupedQ6PanelAVX2x4(SB), NOSPLIT, $256-48
 	SHLQ $0x02, DI
 	LEAQ (SI)(DI*2), R8
 	ADDQ DI, R8
-	MOVQ groups+40(FP), R9
+	MOVQ fetch+40(FP), R9
+	MOVQ ahead+48(FP), R10
+	ADDQ R10, R9
+	MOVQ groups+56(FP), R10
 
 loop:
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	ADDQ       $0x000000c0, R9
+
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(CX), Y0
 	VMOVDQA      Y0, Y1
@@ -16834,14 +16886,16 @@ loop:
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y10, Y7, Y7
-	VPMADDWD     576(AX), Y0, Y0
-	VPMADDWD     608(AX), Y1, Y1
-	VPMADDWD     576(AX), Y2, Y2
-	VPMADDWD     608(AX), Y3, Y3
-	VPMADDWD     576(AX), Y4, Y4
-	VPMADDWD     608(AX), Y5, Y5
-	VPMADDWD     576(AX), Y6, Y6
-	VPMADDWD     608(AX), Y7, Y7
+	VMOVDQU      576(AX), Y8
+	VMOVDQU      608(AX), Y9
+	VPMADDWD     Y8, Y0, Y0
+	VPMADDWD     Y9, Y1, Y1
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y9, Y3, Y3
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y9, Y5, Y5
+	VPMADDWD     Y8, Y6, Y6
+	VPMADDWD     Y9, Y7, Y7
 	VMOVDQU      Y0, (SP)
 	VMOVDQU      Y1, 32(SP)
 	VMOVDQU      Y2, 64(SP)
@@ -16948,14 +17002,16 @@ loop:
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y10, Y7, Y7
-	VPMADDWD     640(AX), Y0, Y0
-	VPMADDWD     672(AX), Y1, Y1
-	VPMADDWD     640(AX), Y2, Y2
-	VPMADDWD     672(AX), Y3, Y3
-	VPMADDWD     640(AX), Y4, Y4
-	VPMADDWD     672(AX), Y5, Y5
-	VPMADDWD     640(AX), Y6, Y6
-	VPMADDWD     672(AX), Y7, Y7
+	VMOVDQU      640(AX), Y8
+	VMOVDQU      672(AX), Y9
+	VPMADDWD     Y8, Y0, Y0
+	VPMADDWD     Y9, Y1, Y1
+	VPMADDWD     Y8, Y2, Y2
+	VPMADDWD     Y9, Y3, Y3
+	VPMADDWD     Y8, Y4, Y4
+	VPMADDWD     Y9, Y5, Y5
+	VPMADDWD     Y8, Y6, Y6
+	VPMADDWD     Y9, Y7, Y7
 	VPADDD       (SP), Y0, Y0
 	VPADDD       32(SP), Y1, Y1
 	VPADDD       64(SP), Y2, Y2
@@ -16964,37 +17020,39 @@ loop:
 	VPADDD       160(SP), Y5, Y5
 	VPADDD       192(SP), Y6, Y6
 	VPADDD       224(SP), Y7, Y7
+	VMOVDQU      512(AX), Y8
+	VMOVDQU      544(AX), Y9
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       512(AX), Y0, Y0
+	VMULPS       Y8, Y0, Y0
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       544(AX), Y1, Y1
-	VBROADCASTSS 32(CX), Y8
-	VFMADD213PS  (SI), Y8, Y0
+	VMULPS       Y9, Y1, Y1
+	VBROADCASTSS 32(CX), Y10
+	VFMADD213PS  (SI), Y10, Y0
 	VMOVUPS      Y0, (SI)
-	VFMADD213PS  32(SI), Y8, Y1
+	VFMADD213PS  32(SI), Y10, Y1
 	VMOVUPS      Y1, 32(SI)
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       512(AX), Y2, Y2
+	VMULPS       Y8, Y2, Y2
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       544(AX), Y3, Y3
+	VMULPS       Y9, Y3, Y3
 	VBROADCASTSS 32(CX)(DX*1), Y0
 	VFMADD213PS  (SI)(DI*1), Y0, Y2
 	VMOVUPS      Y2, (SI)(DI*1)
 	VFMADD213PS  32(SI)(DI*1), Y0, Y3
 	VMOVUPS      Y3, 32(SI)(DI*1)
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       512(AX), Y4, Y4
+	VMULPS       Y8, Y4, Y4
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       544(AX), Y5, Y5
+	VMULPS       Y9, Y5, Y5
 	VBROADCASTSS 32(CX)(DX*2), Y0
 	VFMADD213PS  (SI)(DI*2), Y0, Y4
 	VMOVUPS      Y4, (SI)(DI*2)
 	VFMADD213PS  32(SI)(DI*2), Y0, Y5
 	VMOVUPS      Y5, 32(SI)(DI*2)
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       512(AX), Y6, Y6
+	VMULPS       Y8, Y6, Y6
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       544(AX), Y7, Y7
+	VMULPS       Y9, Y7, Y7
 	VBROADCASTSS 32(BX), Y0
 	VFMADD213PS  (R8), Y0, Y6
 	VMOVUPS      Y6, (R8)
@@ -17003,7 +17061,7 @@ loop:
 	ADDQ         $0x000002c0, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -17012,7 +17070,7 @@ loop:
 // Requires: AVX, AVX2, F16C, MMX+
 TEXT ·panelQ8AVX2(SB), NOSPLIT, $0-40
 	// panelQ8AVX2 unfolds groups ≥ 1 groups of Q8, whole scale units, into a panel; it prefetches
-	// those that lie ahead bytes further on.
+	// the scales that lie ahead bytes further on.
 	MOVQ         dst+0(FP), AX
 	MOVQ         ahead+24(FP), CX
 	MOVQ         codes+8(FP), DX
@@ -17027,14 +17085,6 @@ TEXT ·panelQ8AVX2(SB), NOSPLIT, $0-40
 	MOVQ         groups+32(FP), SI
 
 loop:
-	PREFETCHT1 (DX)(CX*1)
-	PREFETCHT1 64(DX)(CX*1)
-	PREFETCHT1 128(DX)(CX*1)
-	PREFETCHT1 192(DX)(CX*1)
-	PREFETCHT1 256(DX)(CX*1)
-	PREFETCHT1 320(DX)(CX*1)
-	PREFETCHT1 384(DX)(CX*1)
-	PREFETCHT1 448(DX)(CX*1)
 	PREFETCHT1 (BX)(CX*1)
 	VMOVDQU    (DX), Y3
 	VPABSB     Y3, Y4
@@ -17178,23 +17228,32 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·groupedQ8PanelAVX2x3(SB), NOSPLIT, $0-48
+// func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ8PanelAVX2x3(SB), NOSPLIT, $0-64
 	// groupedQ8PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q8 with rows of activation records that are lda bytes apart.
+	// panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · 256 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
 	MOVQ         lda+32(FP), DX
 	MOVQ         y+0(FP), BX
 	MOVQ         ld+8(FP), SI
 	SHLQ         $0x02, SI
-	MOVQ         groups+40(FP), DI
-	MOVL         $0x00010001, R8
-	VMOVD        R8, X0
+	MOVQ         fetch+40(FP), DI
+	MOVQ         ahead+48(FP), R8
+	ADDQ         R8, DI
+	MOVQ         groups+56(FP), R8
+	MOVL         $0x00010001, R9
+	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
 
 loop:
+	PREFETCHT1   (DI)
+	PREFETCHT1   64(DI)
+	PREFETCHT1   128(DI)
+	PREFETCHT1   192(DI)
+	ADDQ         $0x00000100, DI
 	VMOVDQU      (AX), Y5
 	VMOVDQU      32(AX), Y7
 	VMOVDQU      640(AX), Y8
@@ -17443,28 +17502,30 @@ loop:
 	VPMADDWD     Y0, Y11, Y11
 	VPADDD       Y9, Y5, Y5
 	VPADDD       Y11, Y6, Y6
+	VMOVDQU      512(AX), Y7
+	VMOVDQU      544(AX), Y8
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       512(AX), Y1, Y1
+	VMULPS       Y7, Y1, Y1
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       544(AX), Y2, Y2
-	VBROADCASTSS 32(CX), Y7
-	VFMADD213PS  (BX), Y7, Y1
+	VMULPS       Y8, Y2, Y2
+	VBROADCASTSS 32(CX), Y9
+	VFMADD213PS  (BX), Y9, Y1
 	VMOVUPS      Y1, (BX)
-	VFMADD213PS  32(BX), Y7, Y2
+	VFMADD213PS  32(BX), Y9, Y2
 	VMOVUPS      Y2, 32(BX)
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       512(AX), Y3, Y3
+	VMULPS       Y7, Y3, Y3
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       544(AX), Y4, Y4
+	VMULPS       Y8, Y4, Y4
 	VBROADCASTSS 32(CX)(DX*1), Y1
 	VFMADD213PS  (BX)(SI*1), Y1, Y3
 	VMOVUPS      Y3, (BX)(SI*1)
 	VFMADD213PS  32(BX)(SI*1), Y1, Y4
 	VMOVUPS      Y4, 32(BX)(SI*1)
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       512(AX), Y5, Y5
+	VMULPS       Y7, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       544(AX), Y6, Y6
+	VMULPS       Y8, Y6, Y6
 	VBROADCASTSS 32(CX)(DX*2), Y1
 	VFMADD213PS  (BX)(SI*2), Y1, Y5
 	VMOVUPS      Y5, (BX)(SI*2)
@@ -17472,16 +17533,17 @@ loop:
 	VMOVUPS      Y6, 32(BX)(SI*2)
 	ADDQ         $0x00000480, AX
 	ADDQ         $0x00000040, CX
-	DECQ         DI
+	DECQ         R8
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·groupedQ8PanelAVX2x4(SB), NOSPLIT, $0-48
+// func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ8PanelAVX2x4(SB), NOSPLIT, $0-64
 	// groupedQ8PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-	// panel of Q8 with rows of activation records that are lda bytes apart.
+	// panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · 256 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
 	MOVQ         lda+32(FP), DX
@@ -17492,12 +17554,20 @@ TEXT ·groupedQ8PanelAVX2x4(SB), NOSPLIT, $0-48
 	SHLQ         $0x02, DI
 	LEAQ         (SI)(DI*2), R8
 	ADDQ         DI, R8
-	MOVQ         groups+40(FP), R9
-	MOVL         $0x00010001, R10
-	VMOVD        R10, X0
+	MOVQ         fetch+40(FP), R9
+	MOVQ         ahead+48(FP), R10
+	ADDQ         R10, R9
+	MOVQ         groups+56(FP), R10
+	MOVL         $0x00010001, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 
 loop:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	ADDQ         $0x00000100, R9
 	VMOVDQU      (AX), Y7
 	VMOVDQU      32(AX), Y9
 	VMOVDQU      640(AX), Y10
@@ -17818,37 +17888,39 @@ loop:
 	VPMADDWD     Y0, Y13, Y13
 	VPADDD       Y11, Y7, Y7
 	VPADDD       Y13, Y8, Y8
+	VMOVDQU      512(AX), Y9
+	VMOVDQU      544(AX), Y10
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       512(AX), Y1, Y1
+	VMULPS       Y9, Y1, Y1
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       544(AX), Y2, Y2
-	VBROADCASTSS 32(CX), Y9
-	VFMADD213PS  (SI), Y9, Y1
+	VMULPS       Y10, Y2, Y2
+	VBROADCASTSS 32(CX), Y11
+	VFMADD213PS  (SI), Y11, Y1
 	VMOVUPS      Y1, (SI)
-	VFMADD213PS  32(SI), Y9, Y2
+	VFMADD213PS  32(SI), Y11, Y2
 	VMOVUPS      Y2, 32(SI)
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       512(AX), Y3, Y3
+	VMULPS       Y9, Y3, Y3
 	VCVTDQ2PS    Y4, Y4
-	VMULPS       544(AX), Y4, Y4
+	VMULPS       Y10, Y4, Y4
 	VBROADCASTSS 32(CX)(DX*1), Y1
 	VFMADD213PS  (SI)(DI*1), Y1, Y3
 	VMOVUPS      Y3, (SI)(DI*1)
 	VFMADD213PS  32(SI)(DI*1), Y1, Y4
 	VMOVUPS      Y4, 32(SI)(DI*1)
 	VCVTDQ2PS    Y5, Y5
-	VMULPS       512(AX), Y5, Y5
+	VMULPS       Y9, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       544(AX), Y6, Y6
+	VMULPS       Y10, Y6, Y6
 	VBROADCASTSS 32(CX)(DX*2), Y1
 	VFMADD213PS  (SI)(DI*2), Y1, Y5
 	VMOVUPS      Y5, (SI)(DI*2)
 	VFMADD213PS  32(SI)(DI*2), Y1, Y6
 	VMOVUPS      Y6, 32(SI)(DI*2)
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       512(AX), Y7, Y7
+	VMULPS       Y9, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
-	VMULPS       544(AX), Y8, Y8
+	VMULPS       Y10, Y8, Y8
 	VBROADCASTSS 32(BX), Y1
 	VFMADD213PS  (R8), Y1, Y7
 	VMOVUPS      Y7, (R8)
@@ -17857,7 +17929,7 @@ loop:
 	ADDQ         $0x00000480, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, BX
-	DECQ         R9
+	DECQ         R10
 	JNE          loop
 	VZEROUPPER
 	RET

@@ -10,7 +10,7 @@ type groupedTile func(y *float32, ld int, codes, scales *byte, stride int, acts 
 type streamTile func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next *byte)
 
 // panelTile adds to y[tokens][16] the products of the groups of a panel.
-type panelTile func(y *float32, ld int, panel, acts *byte, lda, groups int)
+type panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte, ahead, groups int)
 
 // groupedTiles are the kernels of one packing and instruction set, the i-th
 // of direct for i+1 tokens.
@@ -21,6 +21,9 @@ type groupedTiles struct {
 	pair   []groupedTile // two bands, i+2 tokens for the i-th; nil: one by one
 	panel  *panelTiles   // nil where unfolding never pays
 }
+
+// panelFetchers tiles over a panel prefetch the codes of another one.
+const panelFetchers = 2
 
 // panelTiles multiply groups that write unfolds first. _gen/grouped_panel.go
 // states what a panel is.
@@ -127,6 +130,7 @@ func (q *groupedKernel) addPanel(panel []byte, y []float32, ld, s int, x *Acts, 
 	panel = panel[:n*tiles.group]
 	tiles.write(&panel[0], &codes[0], &scales[0], q.w.bandBytes(), n)
 	lda := x.groupedStride()
+	fetch, ahead := codes, q.w.bandBytes() // the same groups of the next band
 	for t < tEnd {
 		run, tokens := tiles.four, 4
 		if tileWidth(tEnd-t, 4) == 3 {
@@ -134,7 +138,10 @@ func (q *groupedKernel) addPanel(panel []byte, y []float32, ld, s int, x *Acts, 
 		}
 		acts := x.grouped.rec[t*lda+gLo*actRecord:]
 		_, _ = y[(tokens-1)*ld+bandRows-1], acts[(tokens-1)*lda+n*actRecord-1]
-		run(&y[0], ld, &panel[0], &acts[0], lda, n)
+		run(&y[0], ld, &panel[0], &acts[0], lda, &fetch[0], ahead, n)
+		if ahead += len(codes) / panelFetchers; ahead == q.w.bandBytes()+len(codes) {
+			fetch, ahead = panel, 0 // all is on its way
+		}
 		if t += tokens; t < tEnd {
 			y = y[tokens*ld:]
 		}

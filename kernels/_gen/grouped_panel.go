@@ -21,16 +21,18 @@ const (
 	panelLast  = panelSmall + 64
 )
 
+// panelFetchers tiles over a panel fetch the codes of one to come.
+const panelFetchers = 2
+
 // panelBytes is the size of a group of a panel.
 var panelBytes = map[string]int{"Q4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast + 64, "Q8": panelLast + 8*planeBytes}
 
-// panelWriter generates the routine that unfolds groups. It reads ahead of
-// itself, for its loads are the only ones that wait for memory.
+// panelWriter generates the routine that unfolds groups.
 func panelWriter(p packing) {
 	name := "panel" + p.name + "AVX2"
 	text(name, "func(dst *byte, codes *byte, scales *byte, ahead int, groups int)")
 	contract(name+" unfolds groups ≥ 1 groups of "+p.name+", whole scale units, into a panel; it prefetches",
-		"those that lie ahead bytes further on.")
+		"the scales that lie ahead bytes further on.")
 	t := &tile{packing: p, bands: 1}
 	dst := Load(Param("dst"), GP64()).(reg.GPVirtual)
 	ahead := Load(Param("ahead"), GP64()).(reg.GPVirtual)
@@ -39,10 +41,11 @@ func panelWriter(p packing) {
 	to := func(disp int) Mem { return Mem{Base: dst, Disp: disp} }
 	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "Q6": t.unfold6, "Q8": t.unfold8}[p.name]()
 	t.loop(func() {
-		for line := 0; line < p.codeBytes; line += 64 {
-			PREFETCHT1(Mem{Base: t.codes, Index: ahead, Scale: 1, Disp: line})
+		scales := t.scales
+		if p.unit > 1 {
+			scales = t.small
 		}
-		PREFETCHT1(Mem{Base: t.scales, Index: ahead, Scale: 1})
+		PREFETCHT1(Mem{Base: scales, Index: ahead, Scale: 1})
 		codes(to)
 		t.unfoldScales(to)
 		ADDQ(U32(uint32(panelBytes[p.name])), dst)

@@ -8,19 +8,29 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// panelTile generates an AVX2 tile over a panel.
+// panelTile generates an AVX2 tile over a panel. Meanwhile it fetches codes of
+// a panel to come: whoever unfolds does nothing else, so that what it had to
+// wait for would be waited for in full.
 func panelTile(p packing, tokens int) {
 	name := fmt.Sprintf("grouped%sPanelAVX2x%d", p.name, tokens)
-	text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, groups int)")
+	text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)")
+	lines := p.codeBytes / panelFetchers / 64
 	contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of groups ≥ 1 groups of a", name, tokens, bandRows),
-		fmt.Sprintf("panel of %s with rows of activation records that are lda bytes apart.", p.name))
+		fmt.Sprintf("panel of %s with rows of activation records that are lda bytes apart. It prefetches", p.name),
+		fmt.Sprintf("groups · %d bytes that lie ahead bytes from fetch.", 64*lines))
 	t := &tile{packing: p, bands: 1, tokens: tokens}
 	t.codes = Load(Param("panel"), GP64()).(reg.GPVirtual)
 	t.acts = newRows("acts", "lda", 0, tokens)
 	t.y = newRows("y", "ld", 2, tokens)
+	fetch := Load(Param("fetch"), GP64()).(reg.GPVirtual)
+	ADDQ(Load(Param("ahead"), GP64()), fetch)
 	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
 	group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "Q6": t.panelQ6, "Q8": t.panelQ8}[p.name]()
 	Label("loop")
+	for line := range lines {
+		PREFETCHT1(Mem{Base: fetch, Disp: 64 * line})
+	}
+	ADDQ(U32(uint32(64*lines)), fetch)
 	group()
 	ADDQ(U32(uint32(panelBytes[p.name])), t.codes)
 	t.acts.advance(actRecord)
@@ -60,13 +70,12 @@ func (t *tile) panelQ4() func() {
 		for j := range 8 {
 			t.step(sum, 4*j, j == 0 && t.name == "Q4M", t.panelCode(j))
 		}
-		t.each(func(i, v int) {
-			if t.name == "Q4" {
-				VPMADDWD(ones, sum[i][v], sum[i][v])
-			} else {
-				VPMADDWD(t.code(panelSmall+v*32), sum[i][v], sum[i][v])
-			}
-		})
+		if t.name == "Q4" {
+			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })
+		} else {
+			sc := t.panelPair(panelSmall)
+			t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
+		}
 		t.panelFinish(sum)
 	}
 }
@@ -82,7 +91,8 @@ func (t *tile) panelQ6() func() {
 			for p := range 4 {
 				t.step(sum, 16*h+4*p, false, t.panelCode(4*h+p))
 			}
-			t.each(func(i, v int) { VPMADDWD(t.code(panelSmall+64*h+v*32), sum[i][v], sum[i][v]) })
+			sc := t.panelPair(panelSmall + 64*h)
+			t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
 			if h == 0 {
 				t.each(func(i, v int) { VMOVDQU(sum[i][v], place(i, v)) })
 				continue
@@ -135,10 +145,11 @@ func (t *tile) panelQ8() func() {
 
 // panelFinish is finish with unfolded scales.
 func (t *tile) panelFinish(sum [][]reg.VecVirtual) {
+	d := t.panelPair(panelD)
 	for i := range t.tokens {
 		for v := range vectors {
 			VCVTDQ2PS(sum[i][v], sum[i][v])
-			VMULPS(t.code(panelD+v*32), sum[i][v], sum[i][v])
+			VMULPS(d[v], sum[i][v], sum[i][v])
 		}
 		if t.name == "Q4M" {
 			a := YMM()
@@ -154,4 +165,13 @@ func (t *tile) panelFinish(sum [][]reg.VecVirtual) {
 			VMOVUPS(sum[i][v], t.y.at(i, v*32))
 		}
 	}
+}
+
+// panelPair loads the two vectors of a panel at disp.
+func (t *tile) panelPair(disp int) []reg.VecVirtual {
+	p := grid(1)[0]
+	for v := range p {
+		VMOVDQU(t.code(disp+v*32), p[v])
+	}
+	return p
 }
