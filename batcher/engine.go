@@ -102,7 +102,7 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 		opt.Drafters = []Drafter{NewLookup()}
 	}
 	for _, d := range opt.Drafters {
-		e.sources = append(e.sources, source{Drafter: d, rate: rateAtFirst[d.Kind()]})
+		e.sources = append(e.sources, source{Drafter: d, rate: rateAtFirst[d.Kind()], dear: 1})
 	}
 	if opt.Turns == nil {
 		opt.Turns = NewTurns()

@@ -6,7 +6,7 @@ type bet struct {
 	rate  float64 // how often one is right
 	most  int     // guesses there are
 	taken int     // of them to be computed
-	of    *Guess  // whose drafting has a price; nil: there is none
+	of    *guess  // what a source is asked; nil: there are guesses already
 }
 
 // chance is how likely the next guess is right: if those before it are.
