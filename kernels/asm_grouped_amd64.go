@@ -8,13 +8,13 @@ package kernels
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+func groupedQ4AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // groupedQ4AVX512x4x1 adds to y[64] the products of bands of Q4 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+func groupedQ4AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // groupedQ4AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -122,13 +122,13 @@ func groupedQ4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride i
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4MAVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+func groupedQ4MAVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // groupedQ4MAVX512x4x1 adds to y[64] the products of bands of Q4M that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4MAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+func groupedQ4MAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // groupedQ4MAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -236,13 +236,13 @@ func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride 
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ6AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+func groupedQ6AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // groupedQ6AVX512x4x1 adds to y[64] the products of bands of Q6 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ6AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+func groupedQ6AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // groupedQ6AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.
@@ -350,13 +350,13 @@ func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride i
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ8AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+func groupedQ8AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // groupedQ8AVX512x4x1 adds to y[64] the products of bands of Q8 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ8AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+func groupedQ8AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // groupedQ8AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.

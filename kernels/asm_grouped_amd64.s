@@ -4,7 +4,7 @@
 
 #include "textflag.h"
 
-// func groupedQ4AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+// func groupedQ4AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4AVX2x2x1(SB), NOSPLIT, $0-56
 	// groupedQ4AVX2x2x1 adds to y[32] the products of bands of Q4 that are stride bytes apart with a row of
@@ -225,7 +225,7 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+// func groupedQ4AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4AVX512x4x1(SB), NOSPLIT, $0-56
 	// groupedQ4AVX512x4x1 adds to y[64] the products of bands of Q4 that are stride bytes apart with a row of
@@ -3133,7 +3133,7 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MAVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+// func groupedQ4MAVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ4MAVX2x2x1(SB), NOSPLIT, $0-56
 	// groupedQ4MAVX2x2x1 adds to y[32] the products of bands of Q4M that are stride bytes apart with a row of
@@ -3378,7 +3378,7 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+// func groupedQ4MAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ4MAVX512x4x1(SB), NOSPLIT, $0-56
 	// groupedQ4MAVX512x4x1 adds to y[64] the products of bands of Q4M that are stride bytes apart with a row of
@@ -6719,7 +6719,7 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ6AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+// func groupedQ6AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ6AVX2x2x1(SB), NOSPLIT, $64-56
 	// groupedQ6AVX2x2x1 adds to y[32] the products of bands of Q6 that are stride bytes apart with a row of
@@ -7109,7 +7109,7 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ6AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+// func groupedQ6AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ6AVX512x4x1(SB), NOSPLIT, $0-56
 	// groupedQ6AVX512x4x1 adds to y[64] the products of bands of Q6 that are stride bytes apart with a row of
@@ -11692,7 +11692,7 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+// func groupedQ8AVX2x2x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
 TEXT ·groupedQ8AVX2x2x1(SB), NOSPLIT, $0-56
 	// groupedQ8AVX2x2x1 adds to y[32] the products of bands of Q8 that are stride bytes apart with a row of
@@ -11966,7 +11966,7 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)
+// func groupedQ8AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 // Requires: AVX, AVX512F, AVX512VNNI, MMX+
 TEXT ·groupedQ8AVX512x4x1(SB), NOSPLIT, $0-56
 	// groupedQ8AVX512x4x1 adds to y[64] the products of bands of Q8 that are stride bytes apart with a row of

@@ -8,7 +8,7 @@ package kernels
 // act[blocks][4][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func mad4x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+func mad4x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32, next uintptr)
 
 // mad4x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 // act[blocks][4][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
@@ -56,7 +56,7 @@ func mad4x8AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, token
 // act[blocks][5][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
 //
 //go:noescape
-func mad5x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
+func mad5x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32, next uintptr)
 
 // mad5x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 // act[blocks][5][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.

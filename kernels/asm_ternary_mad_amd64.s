@@ -70,40 +70,42 @@ DATA twentySevens<>+16(SB)/8, $0xbda2876c51361b00
 DATA twentySevens<>+24(SB)/8, $0x00000000000000d8
 GLOBL twentySevens<>(SB), RODATA|NOPTR, $32
 
-// func mad4x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
-TEXT ·mad4x1AVX2(SB), NOSPLIT, $0-80
+// func mad4x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32, next uintptr)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·mad4x1AVX2(SB), NOSPLIT, $0-88
 	// mad4x1AVX2 sets y[1][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	// As many bytes from next on are prefetched as w has; they need not be memory
+	MOVQ next+80(FP), AX
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
 	VMOVDQU      crumb0<>+0(SB), Y0
-	MOVQ         CX, R8
-	MOVQ         blocks+16(FP), R9
+	MOVQ         DX, R9
+	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x00000010, R10
-	CMPQ    R9, R10
-	CMOVQLT R9, R10
-	SUBQ    R10, R9
+	MOVQ    $0x00000010, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
 
 	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y1, Y1, Y1
@@ -116,11 +118,16 @@ chunk:
 	VPXOR Y8, Y8, Y8
 
 loop:
-	VPBROADCASTD (R8), Y9
-	VPBROADCASTD 4(R8), Y10
-	VPBROADCASTD 8(R8), Y11
-	VPBROADCASTD 12(R8), Y12
-	VMOVDQU      (AX), Y13
+	PREFETCHT1   (AX)
+	PREFETCHT1   64(AX)
+	PREFETCHT1   128(AX)
+	PREFETCHT1   192(AX)
+	ADDQ         $0x00000100, AX
+	VPBROADCASTD (R9), Y9
+	VPBROADCASTD 4(R9), Y10
+	VPBROADCASTD 8(R9), Y11
+	VPBROADCASTD 12(R9), Y12
+	VMOVDQU      (CX), Y13
 	VPAND        Y0, Y13, Y14
 	VPMADDUBSW   Y9, Y14, Y14
 	VPADDW       Y14, Y1, Y1
@@ -135,7 +142,7 @@ loop:
 	VPADDW       Y13, Y15, Y15
 	VPSRAW       $0x02, Y15, Y15
 	VPADDW       Y15, Y1, Y1
-	VMOVDQU      32(AX), Y13
+	VMOVDQU      32(CX), Y13
 	VPAND        Y0, Y13, Y14
 	VPMADDUBSW   Y9, Y14, Y14
 	VPADDW       Y14, Y2, Y2
@@ -150,7 +157,7 @@ loop:
 	VPADDW       Y13, Y15, Y15
 	VPSRAW       $0x02, Y15, Y15
 	VPADDW       Y15, Y2, Y2
-	VMOVDQU      64(AX), Y13
+	VMOVDQU      64(CX), Y13
 	VPAND        Y0, Y13, Y14
 	VPMADDUBSW   Y9, Y14, Y14
 	VPADDW       Y14, Y3, Y3
@@ -165,7 +172,7 @@ loop:
 	VPADDW       Y13, Y15, Y15
 	VPSRAW       $0x02, Y15, Y15
 	VPADDW       Y15, Y3, Y3
-	VMOVDQU      96(AX), Y13
+	VMOVDQU      96(CX), Y13
 	VPAND        Y0, Y13, Y14
 	VPMADDUBSW   Y9, Y14, Y14
 	VPADDW       Y14, Y4, Y4
@@ -180,7 +187,7 @@ loop:
 	VPADDW       Y13, Y15, Y15
 	VPSRAW       $0x02, Y15, Y15
 	VPADDW       Y15, Y4, Y4
-	VMOVDQU      128(AX), Y13
+	VMOVDQU      128(CX), Y13
 	VPAND        Y0, Y13, Y14
 	VPMADDUBSW   Y9, Y14, Y14
 	VPADDW       Y14, Y5, Y5
@@ -195,7 +202,7 @@ loop:
 	VPADDW       Y13, Y15, Y15
 	VPSRAW       $0x02, Y15, Y15
 	VPADDW       Y15, Y5, Y5
-	VMOVDQU      160(AX), Y13
+	VMOVDQU      160(CX), Y13
 	VPAND        Y0, Y13, Y14
 	VPMADDUBSW   Y9, Y14, Y14
 	VPADDW       Y14, Y6, Y6
@@ -210,7 +217,7 @@ loop:
 	VPADDW       Y13, Y15, Y15
 	VPSRAW       $0x02, Y15, Y15
 	VPADDW       Y15, Y6, Y6
-	VMOVDQU      192(AX), Y13
+	VMOVDQU      192(CX), Y13
 	VPAND        Y0, Y13, Y14
 	VPMADDUBSW   Y9, Y14, Y14
 	VPADDW       Y14, Y7, Y7
@@ -225,7 +232,7 @@ loop:
 	VPADDW       Y13, Y15, Y15
 	VPSRAW       $0x02, Y15, Y15
 	VPADDW       Y15, Y7, Y7
-	VMOVDQU      224(AX), Y13
+	VMOVDQU      224(CX), Y13
 	VPAND        Y0, Y13, Y14
 	VPMADDUBSW   Y9, Y14, Y14
 	VPADDW       Y14, Y8, Y8
@@ -240,79 +247,79 @@ loop:
 	VPADDW       Y13, Y9, Y9
 	VPSRAW       $0x02, Y9, Y9
 	VPADDW       Y9, Y8, Y8
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x10, R8
-	DECQ         R10
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x10, R9
+	DECQ         R11
 	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y1, Y1
-	VPADDD   (DI), Y1, Y1
-	VMOVDQU  Y1, (DI)
+	VPADDD   (R8), Y1, Y1
+	VMOVDQU  Y1, (R8)
 	VPMADDWD ones<>+0(SB), Y2, Y2
-	VPADDD   32(DI), Y2, Y2
-	VMOVDQU  Y2, 32(DI)
+	VPADDD   32(R8), Y2, Y2
+	VMOVDQU  Y2, 32(R8)
 	VPMADDWD ones<>+0(SB), Y3, Y3
-	VPADDD   64(DI), Y3, Y3
-	VMOVDQU  Y3, 64(DI)
+	VPADDD   64(R8), Y3, Y3
+	VMOVDQU  Y3, 64(R8)
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   96(DI), Y4, Y4
-	VMOVDQU  Y4, 96(DI)
+	VPADDD   96(R8), Y4, Y4
+	VMOVDQU  Y4, 96(R8)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   128(DI), Y5, Y5
-	VMOVDQU  Y5, 128(DI)
+	VPADDD   128(R8), Y5, Y5
+	VMOVDQU  Y5, 128(R8)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   160(DI), Y6, Y6
-	VMOVDQU  Y6, 160(DI)
+	VPADDD   160(R8), Y6, Y6
+	VMOVDQU  Y6, 160(R8)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   192(DI), Y7, Y7
-	VMOVDQU  Y7, 192(DI)
+	VPADDD   192(R8), Y7, Y7
+	VMOVDQU  Y7, 192(R8)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   224(DI), Y8, Y8
-	VMOVDQU  Y8, 224(DI)
-	TESTQ    R9, R9
+	VPADDD   224(R8), Y8, Y8
+	VMOVDQU  Y8, 224(R8)
+	TESTQ    R10, R10
 	JNE      chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
-	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R9
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         tokens+40(FP), R9
+	MOVQ         ldy+64(FP), R10
+	MOVQ         DI, R10
+	VBROADCASTSS (R9), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R9)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R9)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R9)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R9)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R9)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R9)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R9)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R9)
-	ADDQ         $0x00000100, BX
+	VMOVUPS      Y1, 224(R10)
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -322,46 +329,46 @@ loop:
 TEXT ·mad4x2AVX2(SB), NOSPLIT, $0-80
 	// mad4x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000002, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -373,18 +380,18 @@ group:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0   (R11)
-	PREFETCHT0   64(R11)
-	ADDQ         $0x00000080, R11
-	VMOVDQU      (AX), Y8
-	VMOVDQU      32(AX), Y9
-	VMOVDQU      64(AX), Y10
-	VMOVDQU      96(AX), Y11
-	VPBROADCASTD (R9), Y12
-	VPBROADCASTD 4(R9), Y13
+	PREFETCHT0   (AX)
+	PREFETCHT0   64(AX)
+	ADDQ         $0x00000080, AX
+	VMOVDQU      (CX), Y8
+	VMOVDQU      32(CX), Y9
+	VMOVDQU      64(CX), Y10
+	VMOVDQU      96(CX), Y11
+	VPBROADCASTD (R10), Y12
+	VPBROADCASTD 4(R10), Y13
 	VPAND        crumb0<>+0(SB), Y8, Y14
 	VPMADDUBSW   Y12, Y14, Y15
 	VPADDW       Y15, Y0, Y0
@@ -405,8 +412,8 @@ loop:
 	VPADDW       Y12, Y6, Y6
 	VPMADDUBSW   Y13, Y14, Y14
 	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 8(R9), Y12
-	VPBROADCASTD 12(R9), Y13
+	VPBROADCASTD 8(R10), Y12
+	VPBROADCASTD 12(R10), Y13
 	VPSRLW       $0x02, Y8, Y8
 	VPAND        crumb0<>+0(SB), Y8, Y14
 	VPMADDUBSW   Y12, Y14, Y15
@@ -431,8 +438,8 @@ loop:
 	VPADDW       Y12, Y6, Y6
 	VPMADDUBSW   Y13, Y14, Y14
 	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 16(R9), Y12
-	VPBROADCASTD 20(R9), Y13
+	VPBROADCASTD 16(R10), Y12
+	VPBROADCASTD 20(R10), Y13
 	VPSRLW       $0x02, Y8, Y8
 	VPAND        crumb0<>+0(SB), Y8, Y14
 	VPMADDUBSW   Y12, Y14, Y15
@@ -457,8 +464,8 @@ loop:
 	VPADDW       Y12, Y6, Y6
 	VPMADDUBSW   Y13, Y14, Y14
 	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 24(R9), Y12
-	VPBROADCASTD 28(R9), Y13
+	VPBROADCASTD 24(R10), Y12
+	VPBROADCASTD 28(R10), Y13
 	VPSRLW       $0x02, Y8, Y8
 	VPAND        crumb0<>+0(SB), Y8, Y8
 	VPMADDUBSW   Y12, Y8, Y14
@@ -483,9 +490,9 @@ loop:
 	VPADDW       Y9, Y6, Y6
 	VPMADDUBSW   Y13, Y8, Y8
 	VPADDW       Y8, Y7, Y7
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x20, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x20, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -515,98 +522,98 @@ loop:
 	VMOVDQU  Y7, 352(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000080, AX
-	IMUL3Q $0x00000020, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000080, CX
+	IMUL3Q $0x00000020, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000080, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -616,56 +623,56 @@ loop:
 TEXT ·mad4x3AVX2(SB), NOSPLIT, $0-80
 	// mad4x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
 	VMOVDQU      crumb0<>+0(SB), Y0
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000004, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -675,26 +682,26 @@ group:
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0   (R11)
-	ADDQ         $0x00000040, R11
-	VMOVDQU      (AX), Y7
-	VMOVDQU      32(AX), Y9
+	PREFETCHT0   (AX)
+	ADDQ         $0x00000040, AX
+	VMOVDQU      (CX), Y7
+	VMOVDQU      32(CX), Y9
 	VPAND        Y0, Y7, Y8
 	VPAND        Y0, Y9, Y10
-	VPBROADCASTD (R9), Y11
+	VPBROADCASTD (R10), Y11
 	VPMADDUBSW   Y11, Y8, Y12
 	VPADDW       Y12, Y1, Y1
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 4(R9), Y11
+	VPBROADCASTD 4(R10), Y11
 	VPMADDUBSW   Y11, Y8, Y12
 	VPADDW       Y12, Y2, Y2
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 8(R9), Y11
+	VPBROADCASTD 8(R10), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y3, Y3
 	VPMADDUBSW   Y11, Y10, Y11
@@ -703,17 +710,17 @@ loop:
 	VPAND        Y0, Y7, Y8
 	VPSRLW       $0x02, Y9, Y9
 	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 12(R9), Y11
+	VPBROADCASTD 12(R10), Y11
 	VPMADDUBSW   Y11, Y8, Y12
 	VPADDW       Y12, Y1, Y1
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 16(R9), Y11
+	VPBROADCASTD 16(R10), Y11
 	VPMADDUBSW   Y11, Y8, Y12
 	VPADDW       Y12, Y2, Y2
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 20(R9), Y11
+	VPBROADCASTD 20(R10), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y3, Y3
 	VPMADDUBSW   Y11, Y10, Y11
@@ -722,17 +729,17 @@ loop:
 	VPAND        Y0, Y7, Y8
 	VPSRLW       $0x02, Y9, Y9
 	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 24(R9), Y11
+	VPBROADCASTD 24(R10), Y11
 	VPMADDUBSW   Y11, Y8, Y12
 	VPADDW       Y12, Y1, Y1
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 28(R9), Y11
+	VPBROADCASTD 28(R10), Y11
 	VPMADDUBSW   Y11, Y8, Y12
 	VPADDW       Y12, Y2, Y2
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 32(R9), Y11
+	VPBROADCASTD 32(R10), Y11
 	VPMADDUBSW   Y11, Y8, Y8
 	VPADDW       Y8, Y3, Y3
 	VPMADDUBSW   Y11, Y10, Y11
@@ -741,24 +748,24 @@ loop:
 	VPAND        Y0, Y7, Y8
 	VPSRLW       $0x02, Y9, Y9
 	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 36(R9), Y7
+	VPBROADCASTD 36(R10), Y7
 	VPMADDUBSW   Y7, Y8, Y9
 	VPADDW       Y9, Y1, Y1
 	VPMADDUBSW   Y7, Y10, Y7
 	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 40(R9), Y7
+	VPBROADCASTD 40(R10), Y7
 	VPMADDUBSW   Y7, Y8, Y9
 	VPADDW       Y9, Y2, Y2
 	VPMADDUBSW   Y7, Y10, Y7
 	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 44(R9), Y7
+	VPBROADCASTD 44(R10), Y7
 	VPMADDUBSW   Y7, Y8, Y8
 	VPADDW       Y8, Y3, Y3
 	VPMADDUBSW   Y7, Y10, Y7
 	VPADDW       Y7, Y6, Y6
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x30, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x30, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -782,132 +789,132 @@ loop:
 	VMOVDQU  Y6, 544(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000040, AX
-	IMUL3Q $0x00000030, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000040, CX
+	IMUL3Q $0x00000030, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000040, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -917,65 +924,65 @@ loop:
 TEXT ·mad4x4AVX2(SB), NOSPLIT, $0-80
 	// mad4x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
 	VMOVDQU      crumb0<>+0(SB), Y0
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000004, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -987,31 +994,31 @@ group:
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0   (R11)
-	ADDQ         $0x00000040, R11
-	VMOVDQU      (AX), Y9
-	VMOVDQU      32(AX), Y11
+	PREFETCHT0   (AX)
+	ADDQ         $0x00000040, AX
+	VMOVDQU      (CX), Y9
+	VMOVDQU      32(CX), Y11
 	VPAND        Y0, Y9, Y10
 	VPAND        Y0, Y11, Y12
-	VPBROADCASTD (R9), Y13
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y10, Y14
 	VPADDW       Y14, Y1, Y1
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 4(R9), Y13
+	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y14
 	VPADDW       Y14, Y2, Y2
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 8(R9), Y13
+	VPBROADCASTD 8(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y14
 	VPADDW       Y14, Y3, Y3
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 12(R9), Y13
+	VPBROADCASTD 12(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y10
 	VPADDW       Y10, Y4, Y4
 	VPMADDUBSW   Y13, Y12, Y13
@@ -1020,22 +1027,22 @@ loop:
 	VPAND        Y0, Y9, Y10
 	VPSRLW       $0x02, Y11, Y11
 	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 16(R9), Y13
+	VPBROADCASTD 16(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y14
 	VPADDW       Y14, Y1, Y1
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 20(R9), Y13
+	VPBROADCASTD 20(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y14
 	VPADDW       Y14, Y2, Y2
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 24(R9), Y13
+	VPBROADCASTD 24(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y14
 	VPADDW       Y14, Y3, Y3
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 28(R9), Y13
+	VPBROADCASTD 28(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y10
 	VPADDW       Y10, Y4, Y4
 	VPMADDUBSW   Y13, Y12, Y13
@@ -1044,22 +1051,22 @@ loop:
 	VPAND        Y0, Y9, Y10
 	VPSRLW       $0x02, Y11, Y11
 	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 32(R9), Y13
+	VPBROADCASTD 32(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y14
 	VPADDW       Y14, Y1, Y1
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 36(R9), Y13
+	VPBROADCASTD 36(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y14
 	VPADDW       Y14, Y2, Y2
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 40(R9), Y13
+	VPBROADCASTD 40(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y14
 	VPADDW       Y14, Y3, Y3
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 44(R9), Y13
+	VPBROADCASTD 44(R10), Y13
 	VPMADDUBSW   Y13, Y10, Y10
 	VPADDW       Y10, Y4, Y4
 	VPMADDUBSW   Y13, Y12, Y13
@@ -1068,29 +1075,29 @@ loop:
 	VPAND        Y0, Y9, Y10
 	VPSRLW       $0x02, Y11, Y11
 	VPAND        Y0, Y11, Y12
-	VPBROADCASTD 48(R9), Y9
+	VPBROADCASTD 48(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y11
 	VPADDW       Y11, Y1, Y1
 	VPMADDUBSW   Y9, Y12, Y9
 	VPADDW       Y9, Y5, Y5
-	VPBROADCASTD 52(R9), Y9
+	VPBROADCASTD 52(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y11
 	VPADDW       Y11, Y2, Y2
 	VPMADDUBSW   Y9, Y12, Y9
 	VPADDW       Y9, Y6, Y6
-	VPBROADCASTD 56(R9), Y9
+	VPBROADCASTD 56(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y11
 	VPADDW       Y11, Y3, Y3
 	VPMADDUBSW   Y9, Y12, Y9
 	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 60(R9), Y9
+	VPBROADCASTD 60(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y10
 	VPADDW       Y10, Y4, Y4
 	VPMADDUBSW   Y9, Y12, Y9
 	VPADDW       Y9, Y8, Y8
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x40, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x40, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -1120,166 +1127,166 @@ loop:
 	VMOVDQU  Y8, 800(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000040, AX
-	IMUL3Q $0x00000040, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000040, CX
+	IMUL3Q $0x00000040, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000040, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -1289,73 +1296,73 @@ loop:
 TEXT ·mad4x5AVX2(SB), NOSPLIT, $0-80
 	// mad4x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
-	VPBROADCASTD 16(R8), Y0
-	VMOVDQU      Y0, 1024(DI)
-	VMOVDQU      Y0, 1056(DI)
-	VMOVDQU      Y0, 1088(DI)
-	VMOVDQU      Y0, 1120(DI)
-	VMOVDQU      Y0, 1152(DI)
-	VMOVDQU      Y0, 1184(DI)
-	VMOVDQU      Y0, 1216(DI)
-	VMOVDQU      Y0, 1248(DI)
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
+	VPBROADCASTD 16(R9), Y0
+	VMOVDQU      Y0, 1024(R8)
+	VMOVDQU      Y0, 1056(R8)
+	VMOVDQU      Y0, 1088(R8)
+	VMOVDQU      Y0, 1120(R8)
+	VMOVDQU      Y0, 1152(R8)
+	VMOVDQU      Y0, 1184(R8)
+	VMOVDQU      Y0, 1216(R8)
+	VMOVDQU      Y0, 1248(R8)
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000004, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -1369,36 +1376,36 @@ group:
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0   (R11)
-	ADDQ         $0x00000040, R11
-	VMOVDQU      (AX), Y10
-	VMOVDQU      32(AX), Y12
+	PREFETCHT0   (AX)
+	ADDQ         $0x00000040, AX
+	VMOVDQU      (CX), Y10
+	VMOVDQU      32(CX), Y12
 	VPAND        crumb0<>+0(SB), Y10, Y11
 	VPAND        crumb0<>+0(SB), Y12, Y13
-	VPBROADCASTD (R9), Y14
+	VPBROADCASTD (R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y0, Y0
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 4(R9), Y14
+	VPBROADCASTD 4(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y1, Y1
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 8(R9), Y14
+	VPBROADCASTD 8(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y2, Y2
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 12(R9), Y14
+	VPBROADCASTD 12(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y3, Y3
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 16(R9), Y14
+	VPBROADCASTD 16(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y11
 	VPADDW       Y11, Y4, Y4
 	VPMADDUBSW   Y14, Y13, Y14
@@ -1407,27 +1414,27 @@ loop:
 	VPAND        crumb0<>+0(SB), Y10, Y11
 	VPSRLW       $0x02, Y12, Y12
 	VPAND        crumb0<>+0(SB), Y12, Y13
-	VPBROADCASTD 20(R9), Y14
+	VPBROADCASTD 20(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y0, Y0
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 24(R9), Y14
+	VPBROADCASTD 24(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y1, Y1
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 28(R9), Y14
+	VPBROADCASTD 28(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y2, Y2
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 32(R9), Y14
+	VPBROADCASTD 32(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y3, Y3
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 36(R9), Y14
+	VPBROADCASTD 36(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y11
 	VPADDW       Y11, Y4, Y4
 	VPMADDUBSW   Y14, Y13, Y14
@@ -1436,27 +1443,27 @@ loop:
 	VPAND        crumb0<>+0(SB), Y10, Y11
 	VPSRLW       $0x02, Y12, Y12
 	VPAND        crumb0<>+0(SB), Y12, Y13
-	VPBROADCASTD 40(R9), Y14
+	VPBROADCASTD 40(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y0, Y0
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 44(R9), Y14
+	VPBROADCASTD 44(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y1, Y1
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 48(R9), Y14
+	VPBROADCASTD 48(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y2, Y2
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 52(R9), Y14
+	VPBROADCASTD 52(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y15
 	VPADDW       Y15, Y3, Y3
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 56(R9), Y14
+	VPBROADCASTD 56(R10), Y14
 	VPMADDUBSW   Y14, Y11, Y11
 	VPADDW       Y11, Y4, Y4
 	VPMADDUBSW   Y14, Y13, Y14
@@ -1465,34 +1472,34 @@ loop:
 	VPAND        crumb0<>+0(SB), Y10, Y11
 	VPSRLW       $0x02, Y12, Y12
 	VPAND        crumb0<>+0(SB), Y12, Y13
-	VPBROADCASTD 60(R9), Y10
+	VPBROADCASTD 60(R10), Y10
 	VPMADDUBSW   Y10, Y11, Y12
 	VPADDW       Y12, Y0, Y0
 	VPMADDUBSW   Y10, Y13, Y10
 	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 64(R9), Y10
+	VPBROADCASTD 64(R10), Y10
 	VPMADDUBSW   Y10, Y11, Y12
 	VPADDW       Y12, Y1, Y1
 	VPMADDUBSW   Y10, Y13, Y10
 	VPADDW       Y10, Y6, Y6
-	VPBROADCASTD 68(R9), Y10
+	VPBROADCASTD 68(R10), Y10
 	VPMADDUBSW   Y10, Y11, Y12
 	VPADDW       Y12, Y2, Y2
 	VPMADDUBSW   Y10, Y13, Y10
 	VPADDW       Y10, Y7, Y7
-	VPBROADCASTD 72(R9), Y10
+	VPBROADCASTD 72(R10), Y10
 	VPMADDUBSW   Y10, Y11, Y12
 	VPADDW       Y12, Y3, Y3
 	VPMADDUBSW   Y10, Y13, Y10
 	VPADDW       Y10, Y8, Y8
-	VPBROADCASTD 76(R9), Y10
+	VPBROADCASTD 76(R10), Y10
 	VPMADDUBSW   Y10, Y11, Y11
 	VPADDW       Y11, Y4, Y4
 	VPMADDUBSW   Y10, Y13, Y10
 	VPADDW       Y10, Y9, Y9
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x50, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x50, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -1528,200 +1535,200 @@ loop:
 	VMOVDQU  Y9, 1056(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000040, AX
-	IMUL3Q $0x00000050, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000040, CX
+	IMUL3Q $0x00000050, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000040, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1024(DI), Y2
+	VBROADCASTSS 16(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1024(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1056(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1088(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1120(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1152(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1184(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1216(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1248(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -1731,83 +1738,83 @@ loop:
 TEXT ·mad4x6AVX2(SB), NOSPLIT, $0-80
 	// mad4x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
-	VPBROADCASTD 16(R8), Y0
-	VMOVDQU      Y0, 1024(DI)
-	VMOVDQU      Y0, 1056(DI)
-	VMOVDQU      Y0, 1088(DI)
-	VMOVDQU      Y0, 1120(DI)
-	VMOVDQU      Y0, 1152(DI)
-	VMOVDQU      Y0, 1184(DI)
-	VMOVDQU      Y0, 1216(DI)
-	VMOVDQU      Y0, 1248(DI)
-	VPBROADCASTD 20(R8), Y0
-	VMOVDQU      Y0, 1280(DI)
-	VMOVDQU      Y0, 1312(DI)
-	VMOVDQU      Y0, 1344(DI)
-	VMOVDQU      Y0, 1376(DI)
-	VMOVDQU      Y0, 1408(DI)
-	VMOVDQU      Y0, 1440(DI)
-	VMOVDQU      Y0, 1472(DI)
-	VMOVDQU      Y0, 1504(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
+	VPBROADCASTD 16(R9), Y0
+	VMOVDQU      Y0, 1024(R8)
+	VMOVDQU      Y0, 1056(R8)
+	VMOVDQU      Y0, 1088(R8)
+	VMOVDQU      Y0, 1120(R8)
+	VMOVDQU      Y0, 1152(R8)
+	VMOVDQU      Y0, 1184(R8)
+	VMOVDQU      Y0, 1216(R8)
+	VMOVDQU      Y0, 1248(R8)
+	VPBROADCASTD 20(R9), Y0
+	VMOVDQU      Y0, 1280(R8)
+	VMOVDQU      Y0, 1312(R8)
+	VMOVDQU      Y0, 1344(R8)
+	VMOVDQU      Y0, 1376(R8)
+	VMOVDQU      Y0, 1408(R8)
+	VMOVDQU      Y0, 1440(R8)
+	VMOVDQU      Y0, 1472(R8)
+	VMOVDQU      Y0, 1504(R8)
 	VMOVDQU      crumb0<>+0(SB), Y0
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000008, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -1817,94 +1824,94 @@ group:
 	VPXOR Y4, Y4, Y4
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0   (R11)
-	ADDQ         $0x00000020, R11
-	VMOVDQU      (AX), Y7
+	PREFETCHT0   (AX)
+	ADDQ         $0x00000020, AX
+	VMOVDQU      (CX), Y7
 	VPAND        Y0, Y7, Y8
-	VPBROADCASTD (R9), Y9
+	VPBROADCASTD (R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y1, Y1
-	VPBROADCASTD 4(R9), Y9
+	VPBROADCASTD 4(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 8(R9), Y9
+	VPBROADCASTD 8(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y3, Y3
-	VPBROADCASTD 12(R9), Y9
+	VPBROADCASTD 12(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 16(R9), Y9
+	VPBROADCASTD 16(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y5, Y5
-	VPBROADCASTD 20(R9), Y9
+	VPBROADCASTD 20(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y6, Y6
 	VPSRLW       $0x02, Y7, Y7
 	VPAND        Y0, Y7, Y8
-	VPBROADCASTD 24(R9), Y9
+	VPBROADCASTD 24(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y1, Y1
-	VPBROADCASTD 28(R9), Y9
+	VPBROADCASTD 28(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 32(R9), Y9
+	VPBROADCASTD 32(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y3, Y3
-	VPBROADCASTD 36(R9), Y9
+	VPBROADCASTD 36(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 40(R9), Y9
+	VPBROADCASTD 40(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y5, Y5
-	VPBROADCASTD 44(R9), Y9
+	VPBROADCASTD 44(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y6, Y6
 	VPSRLW       $0x02, Y7, Y7
 	VPAND        Y0, Y7, Y8
-	VPBROADCASTD 48(R9), Y9
+	VPBROADCASTD 48(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y1, Y1
-	VPBROADCASTD 52(R9), Y9
+	VPBROADCASTD 52(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 56(R9), Y9
+	VPBROADCASTD 56(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y3, Y3
-	VPBROADCASTD 60(R9), Y9
+	VPBROADCASTD 60(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 64(R9), Y9
+	VPBROADCASTD 64(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y5, Y5
-	VPBROADCASTD 68(R9), Y9
+	VPBROADCASTD 68(R10), Y9
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y9, Y6, Y6
 	VPSRLW       $0x02, Y7, Y7
 	VPAND        Y0, Y7, Y8
-	VPBROADCASTD 72(R9), Y7
+	VPBROADCASTD 72(R10), Y7
 	VPMADDUBSW   Y7, Y8, Y7
 	VPADDW       Y7, Y1, Y1
-	VPBROADCASTD 76(R9), Y7
+	VPBROADCASTD 76(R10), Y7
 	VPMADDUBSW   Y7, Y8, Y7
 	VPADDW       Y7, Y2, Y2
-	VPBROADCASTD 80(R9), Y7
+	VPBROADCASTD 80(R10), Y7
 	VPMADDUBSW   Y7, Y8, Y7
 	VPADDW       Y7, Y3, Y3
-	VPBROADCASTD 84(R9), Y7
+	VPBROADCASTD 84(R10), Y7
 	VPMADDUBSW   Y7, Y8, Y7
 	VPADDW       Y7, Y4, Y4
-	VPBROADCASTD 88(R9), Y7
+	VPBROADCASTD 88(R10), Y7
 	VPMADDUBSW   Y7, Y8, Y7
 	VPADDW       Y7, Y5, Y5
-	VPBROADCASTD 92(R9), Y7
+	VPBROADCASTD 92(R10), Y7
 	VPMADDUBSW   Y7, Y8, Y7
 	VPADDW       Y7, Y6, Y6
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x60, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x60, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -1928,234 +1935,234 @@ loop:
 	VMOVDQU  Y6, 1280(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000060, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000020, CX
+	IMUL3Q $0x00000060, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000020, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1024(DI), Y2
+	VBROADCASTSS 16(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1024(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1056(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1088(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1120(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1152(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1184(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1216(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1248(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1280(DI), Y2
+	VBROADCASTSS 20(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1280(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1312(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1344(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1376(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1408(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1440(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1472(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1504(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -2165,92 +2172,92 @@ loop:
 TEXT ·mad4x7AVX2(SB), NOSPLIT, $0-80
 	// mad4x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
-	VPBROADCASTD 16(R8), Y0
-	VMOVDQU      Y0, 1024(DI)
-	VMOVDQU      Y0, 1056(DI)
-	VMOVDQU      Y0, 1088(DI)
-	VMOVDQU      Y0, 1120(DI)
-	VMOVDQU      Y0, 1152(DI)
-	VMOVDQU      Y0, 1184(DI)
-	VMOVDQU      Y0, 1216(DI)
-	VMOVDQU      Y0, 1248(DI)
-	VPBROADCASTD 20(R8), Y0
-	VMOVDQU      Y0, 1280(DI)
-	VMOVDQU      Y0, 1312(DI)
-	VMOVDQU      Y0, 1344(DI)
-	VMOVDQU      Y0, 1376(DI)
-	VMOVDQU      Y0, 1408(DI)
-	VMOVDQU      Y0, 1440(DI)
-	VMOVDQU      Y0, 1472(DI)
-	VMOVDQU      Y0, 1504(DI)
-	VPBROADCASTD 24(R8), Y0
-	VMOVDQU      Y0, 1536(DI)
-	VMOVDQU      Y0, 1568(DI)
-	VMOVDQU      Y0, 1600(DI)
-	VMOVDQU      Y0, 1632(DI)
-	VMOVDQU      Y0, 1664(DI)
-	VMOVDQU      Y0, 1696(DI)
-	VMOVDQU      Y0, 1728(DI)
-	VMOVDQU      Y0, 1760(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
+	VPBROADCASTD 16(R9), Y0
+	VMOVDQU      Y0, 1024(R8)
+	VMOVDQU      Y0, 1056(R8)
+	VMOVDQU      Y0, 1088(R8)
+	VMOVDQU      Y0, 1120(R8)
+	VMOVDQU      Y0, 1152(R8)
+	VMOVDQU      Y0, 1184(R8)
+	VMOVDQU      Y0, 1216(R8)
+	VMOVDQU      Y0, 1248(R8)
+	VPBROADCASTD 20(R9), Y0
+	VMOVDQU      Y0, 1280(R8)
+	VMOVDQU      Y0, 1312(R8)
+	VMOVDQU      Y0, 1344(R8)
+	VMOVDQU      Y0, 1376(R8)
+	VMOVDQU      Y0, 1408(R8)
+	VMOVDQU      Y0, 1440(R8)
+	VMOVDQU      Y0, 1472(R8)
+	VMOVDQU      Y0, 1504(R8)
+	VPBROADCASTD 24(R9), Y0
+	VMOVDQU      Y0, 1536(R8)
+	VMOVDQU      Y0, 1568(R8)
+	VMOVDQU      Y0, 1600(R8)
+	VMOVDQU      Y0, 1632(R8)
+	VMOVDQU      Y0, 1664(R8)
+	VMOVDQU      Y0, 1696(R8)
+	VMOVDQU      Y0, 1728(R8)
+	VMOVDQU      Y0, 1760(R8)
 	VMOVDQU      crumb0<>+0(SB), Y0
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000008, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -2261,106 +2268,106 @@ group:
 	VPXOR Y5, Y5, Y5
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0   (R11)
-	ADDQ         $0x00000020, R11
-	VMOVDQU      (AX), Y8
+	PREFETCHT0   (AX)
+	ADDQ         $0x00000020, AX
+	VMOVDQU      (CX), Y8
 	VPAND        Y0, Y8, Y9
-	VPBROADCASTD (R9), Y10
+	VPBROADCASTD (R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y1, Y1
-	VPBROADCASTD 4(R9), Y10
+	VPBROADCASTD 4(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y2, Y2
-	VPBROADCASTD 8(R9), Y10
+	VPBROADCASTD 8(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 12(R9), Y10
+	VPBROADCASTD 12(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y4, Y4
-	VPBROADCASTD 16(R9), Y10
+	VPBROADCASTD 16(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 20(R9), Y10
+	VPBROADCASTD 20(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y6, Y6
-	VPBROADCASTD 24(R9), Y10
+	VPBROADCASTD 24(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y7, Y7
 	VPSRLW       $0x02, Y8, Y8
 	VPAND        Y0, Y8, Y9
-	VPBROADCASTD 28(R9), Y10
+	VPBROADCASTD 28(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y1, Y1
-	VPBROADCASTD 32(R9), Y10
+	VPBROADCASTD 32(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y2, Y2
-	VPBROADCASTD 36(R9), Y10
+	VPBROADCASTD 36(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 40(R9), Y10
+	VPBROADCASTD 40(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y4, Y4
-	VPBROADCASTD 44(R9), Y10
+	VPBROADCASTD 44(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 48(R9), Y10
+	VPBROADCASTD 48(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y6, Y6
-	VPBROADCASTD 52(R9), Y10
+	VPBROADCASTD 52(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y7, Y7
 	VPSRLW       $0x02, Y8, Y8
 	VPAND        Y0, Y8, Y9
-	VPBROADCASTD 56(R9), Y10
+	VPBROADCASTD 56(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y1, Y1
-	VPBROADCASTD 60(R9), Y10
+	VPBROADCASTD 60(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y2, Y2
-	VPBROADCASTD 64(R9), Y10
+	VPBROADCASTD 64(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y3, Y3
-	VPBROADCASTD 68(R9), Y10
+	VPBROADCASTD 68(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y4, Y4
-	VPBROADCASTD 72(R9), Y10
+	VPBROADCASTD 72(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 76(R9), Y10
+	VPBROADCASTD 76(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y6, Y6
-	VPBROADCASTD 80(R9), Y10
+	VPBROADCASTD 80(R10), Y10
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y10, Y7, Y7
 	VPSRLW       $0x02, Y8, Y8
 	VPAND        Y0, Y8, Y9
-	VPBROADCASTD 84(R9), Y8
+	VPBROADCASTD 84(R10), Y8
 	VPMADDUBSW   Y8, Y9, Y8
 	VPADDW       Y8, Y1, Y1
-	VPBROADCASTD 88(R9), Y8
+	VPBROADCASTD 88(R10), Y8
 	VPMADDUBSW   Y8, Y9, Y8
 	VPADDW       Y8, Y2, Y2
-	VPBROADCASTD 92(R9), Y8
+	VPBROADCASTD 92(R10), Y8
 	VPMADDUBSW   Y8, Y9, Y8
 	VPADDW       Y8, Y3, Y3
-	VPBROADCASTD 96(R9), Y8
+	VPBROADCASTD 96(R10), Y8
 	VPMADDUBSW   Y8, Y9, Y8
 	VPADDW       Y8, Y4, Y4
-	VPBROADCASTD 100(R9), Y8
+	VPBROADCASTD 100(R10), Y8
 	VPMADDUBSW   Y8, Y9, Y8
 	VPADDW       Y8, Y5, Y5
-	VPBROADCASTD 104(R9), Y8
+	VPBROADCASTD 104(R10), Y8
 	VPMADDUBSW   Y8, Y9, Y8
 	VPADDW       Y8, Y6, Y6
-	VPBROADCASTD 108(R9), Y8
+	VPBROADCASTD 108(R10), Y8
 	VPMADDUBSW   Y8, Y9, Y8
 	VPADDW       Y8, Y7, Y7
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x70, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x70, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -2387,268 +2394,268 @@ loop:
 	VMOVDQU  Y7, 1536(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000070, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000020, CX
+	IMUL3Q $0x00000070, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000020, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1024(DI), Y2
+	VBROADCASTSS 16(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1024(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1056(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1088(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1120(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1152(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1184(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1216(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1248(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1280(DI), Y2
+	VBROADCASTSS 20(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1280(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1312(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1344(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1376(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1408(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1440(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1472(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1504(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 24(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1536(DI), Y2
+	VBROADCASTSS 24(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1536(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1568(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1568(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1600(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1600(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1632(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1632(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1664(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1664(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1696(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1696(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1728(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1728(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1760(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1760(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -2658,101 +2665,101 @@ loop:
 TEXT ·mad4x8AVX2(SB), NOSPLIT, $0-80
 	// mad4x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][4][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
-	VPBROADCASTD 16(R8), Y0
-	VMOVDQU      Y0, 1024(DI)
-	VMOVDQU      Y0, 1056(DI)
-	VMOVDQU      Y0, 1088(DI)
-	VMOVDQU      Y0, 1120(DI)
-	VMOVDQU      Y0, 1152(DI)
-	VMOVDQU      Y0, 1184(DI)
-	VMOVDQU      Y0, 1216(DI)
-	VMOVDQU      Y0, 1248(DI)
-	VPBROADCASTD 20(R8), Y0
-	VMOVDQU      Y0, 1280(DI)
-	VMOVDQU      Y0, 1312(DI)
-	VMOVDQU      Y0, 1344(DI)
-	VMOVDQU      Y0, 1376(DI)
-	VMOVDQU      Y0, 1408(DI)
-	VMOVDQU      Y0, 1440(DI)
-	VMOVDQU      Y0, 1472(DI)
-	VMOVDQU      Y0, 1504(DI)
-	VPBROADCASTD 24(R8), Y0
-	VMOVDQU      Y0, 1536(DI)
-	VMOVDQU      Y0, 1568(DI)
-	VMOVDQU      Y0, 1600(DI)
-	VMOVDQU      Y0, 1632(DI)
-	VMOVDQU      Y0, 1664(DI)
-	VMOVDQU      Y0, 1696(DI)
-	VMOVDQU      Y0, 1728(DI)
-	VMOVDQU      Y0, 1760(DI)
-	VPBROADCASTD 28(R8), Y0
-	VMOVDQU      Y0, 1792(DI)
-	VMOVDQU      Y0, 1824(DI)
-	VMOVDQU      Y0, 1856(DI)
-	VMOVDQU      Y0, 1888(DI)
-	VMOVDQU      Y0, 1920(DI)
-	VMOVDQU      Y0, 1952(DI)
-	VMOVDQU      Y0, 1984(DI)
-	VMOVDQU      Y0, 2016(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
+	VPBROADCASTD 16(R9), Y0
+	VMOVDQU      Y0, 1024(R8)
+	VMOVDQU      Y0, 1056(R8)
+	VMOVDQU      Y0, 1088(R8)
+	VMOVDQU      Y0, 1120(R8)
+	VMOVDQU      Y0, 1152(R8)
+	VMOVDQU      Y0, 1184(R8)
+	VMOVDQU      Y0, 1216(R8)
+	VMOVDQU      Y0, 1248(R8)
+	VPBROADCASTD 20(R9), Y0
+	VMOVDQU      Y0, 1280(R8)
+	VMOVDQU      Y0, 1312(R8)
+	VMOVDQU      Y0, 1344(R8)
+	VMOVDQU      Y0, 1376(R8)
+	VMOVDQU      Y0, 1408(R8)
+	VMOVDQU      Y0, 1440(R8)
+	VMOVDQU      Y0, 1472(R8)
+	VMOVDQU      Y0, 1504(R8)
+	VPBROADCASTD 24(R9), Y0
+	VMOVDQU      Y0, 1536(R8)
+	VMOVDQU      Y0, 1568(R8)
+	VMOVDQU      Y0, 1600(R8)
+	VMOVDQU      Y0, 1632(R8)
+	VMOVDQU      Y0, 1664(R8)
+	VMOVDQU      Y0, 1696(R8)
+	VMOVDQU      Y0, 1728(R8)
+	VMOVDQU      Y0, 1760(R8)
+	VPBROADCASTD 28(R9), Y0
+	VMOVDQU      Y0, 1792(R8)
+	VMOVDQU      Y0, 1824(R8)
+	VMOVDQU      Y0, 1856(R8)
+	VMOVDQU      Y0, 1888(R8)
+	VMOVDQU      Y0, 1920(R8)
+	VMOVDQU      Y0, 1952(R8)
+	VMOVDQU      Y0, 1984(R8)
+	VMOVDQU      Y0, 2016(R8)
 	VMOVDQU      crumb0<>+0(SB), Y0
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x00000010, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000008, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -2764,118 +2771,118 @@ group:
 	VPXOR Y6, Y6, Y6
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0   (R11)
-	ADDQ         $0x00000020, R11
-	VMOVDQU      (AX), Y9
+	PREFETCHT0   (AX)
+	ADDQ         $0x00000020, AX
+	VMOVDQU      (CX), Y9
 	VPAND        Y0, Y9, Y10
-	VPBROADCASTD (R9), Y11
+	VPBROADCASTD (R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y1, Y1
-	VPBROADCASTD 4(R9), Y11
+	VPBROADCASTD 4(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 8(R9), Y11
+	VPBROADCASTD 8(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y3, Y3
-	VPBROADCASTD 12(R9), Y11
+	VPBROADCASTD 12(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 16(R9), Y11
+	VPBROADCASTD 16(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 20(R9), Y11
+	VPBROADCASTD 20(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 24(R9), Y11
+	VPBROADCASTD 24(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 28(R9), Y11
+	VPBROADCASTD 28(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y8, Y8
 	VPSRLW       $0x02, Y9, Y9
 	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 32(R9), Y11
+	VPBROADCASTD 32(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y1, Y1
-	VPBROADCASTD 36(R9), Y11
+	VPBROADCASTD 36(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 40(R9), Y11
+	VPBROADCASTD 40(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y3, Y3
-	VPBROADCASTD 44(R9), Y11
+	VPBROADCASTD 44(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 48(R9), Y11
+	VPBROADCASTD 48(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 52(R9), Y11
+	VPBROADCASTD 52(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 56(R9), Y11
+	VPBROADCASTD 56(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 60(R9), Y11
+	VPBROADCASTD 60(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y8, Y8
 	VPSRLW       $0x02, Y9, Y9
 	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 64(R9), Y11
+	VPBROADCASTD 64(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y1, Y1
-	VPBROADCASTD 68(R9), Y11
+	VPBROADCASTD 68(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y2, Y2
-	VPBROADCASTD 72(R9), Y11
+	VPBROADCASTD 72(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y3, Y3
-	VPBROADCASTD 76(R9), Y11
+	VPBROADCASTD 76(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y4, Y4
-	VPBROADCASTD 80(R9), Y11
+	VPBROADCASTD 80(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 84(R9), Y11
+	VPBROADCASTD 84(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 88(R9), Y11
+	VPBROADCASTD 88(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 92(R9), Y11
+	VPBROADCASTD 92(R10), Y11
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y11, Y8, Y8
 	VPSRLW       $0x02, Y9, Y9
 	VPAND        Y0, Y9, Y10
-	VPBROADCASTD 96(R9), Y9
+	VPBROADCASTD 96(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y1, Y1
-	VPBROADCASTD 100(R9), Y9
+	VPBROADCASTD 100(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y2, Y2
-	VPBROADCASTD 104(R9), Y9
+	VPBROADCASTD 104(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y3, Y3
-	VPBROADCASTD 108(R9), Y9
+	VPBROADCASTD 108(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y4, Y4
-	VPBROADCASTD 112(R9), Y9
+	VPBROADCASTD 112(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y5, Y5
-	VPBROADCASTD 116(R9), Y9
+	VPBROADCASTD 116(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y6, Y6
-	VPBROADCASTD 120(R9), Y9
+	VPBROADCASTD 120(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y7, Y7
-	VPBROADCASTD 124(R9), Y9
+	VPBROADCASTD 124(R10), Y9
 	VPMADDUBSW   Y9, Y10, Y9
 	VPADDW       Y9, Y8, Y8
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x80, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x80, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -2905,343 +2912,345 @@ loop:
 	VMOVDQU  Y8, 1792(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000080, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000020, CX
+	IMUL3Q $0x00000080, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000020, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1024(DI), Y2
+	VBROADCASTSS 16(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1024(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1056(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1088(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1120(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1152(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1184(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1216(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1248(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1280(DI), Y2
+	VBROADCASTSS 20(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1280(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1312(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1344(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1376(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1408(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1440(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1472(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1504(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 24(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1536(DI), Y2
+	VBROADCASTSS 24(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1536(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1568(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1568(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1600(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1600(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1632(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1632(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1664(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1664(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1696(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1696(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1728(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1728(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1760(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1760(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 28(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1792(DI), Y2
+	VBROADCASTSS 28(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1792(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1824(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1824(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1856(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1856(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1888(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1888(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1920(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1920(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1952(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1952(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1984(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1984(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    2016(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    2016(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
 
-// func mad5x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32)
-// Requires: AVX, AVX2, CMOV
-TEXT ·mad5x1AVX2(SB), NOSPLIT, $0-80
+// func mad5x1AVX2(w *byte, act *int8, blocks int, strips int, negSum *int32, tokens *float32, rows *float32, y *float32, ldy int, acc *int32, next uintptr)
+// Requires: AVX, AVX2, CMOV, MMX+
+TEXT ·mad5x1AVX2(SB), NOSPLIT, $0-88
 	// mad5x1AVX2 sets y[1][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][1][4]; rows of y are ldy floats apart. acc[1][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	// As many bytes from next on are prefetched as w has; they need not be memory
+	MOVQ next+80(FP), AX
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
 	VMOVDQU      even<>+0(SB), Y0
 	VMOVDQU      units<>+0(SB), Y1
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
-	MOVQ         CX, R8
-	MOVQ         blocks+16(FP), R9
+	MOVQ         DX, R9
+	MOVQ         blocks+16(FP), R10
 
 chunk:
 	// As many blocks as int16 sums have room for
-	MOVQ    $0x0000000c, R10
-	CMPQ    R9, R10
-	CMOVQLT R9, R10
-	SUBQ    R10, R9
+	MOVQ    $0x0000000c, R11
+	CMPQ    R10, R11
+	CMOVQLT R10, R11
+	SUBQ    R11, R10
 
 	// These rows of the blocks, asking for later blocks line by line
 	VPXOR Y4, Y4, Y4
@@ -3254,7 +3263,12 @@ chunk:
 	VPXOR Y11, Y11, Y11
 
 loop:
-	VMOVDQU (AX), Y12
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	ADDQ       $0x00000100, AX
+	VMOVDQU    (CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3266,11 +3280,11 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 12(R8), Y15
+	VPBROADCASTD 12(R9), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y4, Y4
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 16(R8), Y13
+	VPBROADCASTD 16(R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y4, Y4
 
@@ -3281,18 +3295,18 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD 8(R9), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y4, Y4
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R8), Y13
+	VPBROADCASTD (R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y4, Y4
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 4(R8), Y12
+	VPBROADCASTD 4(R9), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y4, Y4
-	VMOVDQU      32(AX), Y12
+	VMOVDQU      32(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3304,11 +3318,11 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 12(R8), Y15
+	VPBROADCASTD 12(R9), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y5, Y5
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 16(R8), Y13
+	VPBROADCASTD 16(R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
 
@@ -3319,18 +3333,18 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD 8(R9), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R8), Y13
+	VPBROADCASTD (R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 4(R8), Y12
+	VPBROADCASTD 4(R9), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y5, Y5
-	VMOVDQU      64(AX), Y12
+	VMOVDQU      64(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3342,11 +3356,11 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 12(R8), Y15
+	VPBROADCASTD 12(R9), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y6, Y6
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 16(R8), Y13
+	VPBROADCASTD 16(R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
 
@@ -3357,18 +3371,18 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD 8(R9), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R8), Y13
+	VPBROADCASTD (R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 4(R8), Y12
+	VPBROADCASTD 4(R9), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y6, Y6
-	VMOVDQU      96(AX), Y12
+	VMOVDQU      96(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3380,11 +3394,11 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 12(R8), Y15
+	VPBROADCASTD 12(R9), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y7, Y7
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 16(R8), Y13
+	VPBROADCASTD 16(R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
 
@@ -3395,18 +3409,18 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD 8(R9), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R8), Y13
+	VPBROADCASTD (R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 4(R8), Y12
+	VPBROADCASTD 4(R9), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y7, Y7
-	VMOVDQU      128(AX), Y12
+	VMOVDQU      128(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3418,11 +3432,11 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 12(R8), Y15
+	VPBROADCASTD 12(R9), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y8, Y8
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 16(R8), Y13
+	VPBROADCASTD 16(R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
 
@@ -3433,18 +3447,18 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD 8(R9), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R8), Y13
+	VPBROADCASTD (R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 4(R8), Y12
+	VPBROADCASTD 4(R9), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y8, Y8
-	VMOVDQU      160(AX), Y12
+	VMOVDQU      160(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3456,11 +3470,11 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 12(R8), Y15
+	VPBROADCASTD 12(R9), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y9, Y9
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 16(R8), Y13
+	VPBROADCASTD 16(R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
 
@@ -3471,18 +3485,18 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD 8(R9), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y9, Y9
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R8), Y13
+	VPBROADCASTD (R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 4(R8), Y12
+	VPBROADCASTD 4(R9), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y9, Y9
-	VMOVDQU      192(AX), Y12
+	VMOVDQU      192(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3494,11 +3508,11 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 12(R8), Y15
+	VPBROADCASTD 12(R9), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y10, Y10
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 16(R8), Y13
+	VPBROADCASTD 16(R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
 
@@ -3509,18 +3523,18 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD 8(R9), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y10, Y10
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R8), Y13
+	VPBROADCASTD (R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 4(R8), Y12
+	VPBROADCASTD 4(R9), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y10, Y10
-	VMOVDQU      224(AX), Y12
+	VMOVDQU      224(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3532,11 +3546,11 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 12(R8), Y15
+	VPBROADCASTD 12(R9), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y11, Y11
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 16(R8), Y13
+	VPBROADCASTD 16(R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 
@@ -3547,90 +3561,90 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 8(R8), Y14
+	VPBROADCASTD 8(R9), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y11, Y11
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R8), Y13
+	VPBROADCASTD (R9), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 4(R8), Y12
+	VPBROADCASTD 4(R9), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y11, Y11
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x14, R8
-	DECQ         R10
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x14, R9
+	DECQ         R11
 	JNE          loop
 
 	// Widen the sums into acc
 	VPMADDWD ones<>+0(SB), Y4, Y4
-	VPADDD   (DI), Y4, Y4
-	VMOVDQU  Y4, (DI)
+	VPADDD   (R8), Y4, Y4
+	VMOVDQU  Y4, (R8)
 	VPMADDWD ones<>+0(SB), Y5, Y5
-	VPADDD   32(DI), Y5, Y5
-	VMOVDQU  Y5, 32(DI)
+	VPADDD   32(R8), Y5, Y5
+	VMOVDQU  Y5, 32(R8)
 	VPMADDWD ones<>+0(SB), Y6, Y6
-	VPADDD   64(DI), Y6, Y6
-	VMOVDQU  Y6, 64(DI)
+	VPADDD   64(R8), Y6, Y6
+	VMOVDQU  Y6, 64(R8)
 	VPMADDWD ones<>+0(SB), Y7, Y7
-	VPADDD   96(DI), Y7, Y7
-	VMOVDQU  Y7, 96(DI)
+	VPADDD   96(R8), Y7, Y7
+	VMOVDQU  Y7, 96(R8)
 	VPMADDWD ones<>+0(SB), Y8, Y8
-	VPADDD   128(DI), Y8, Y8
-	VMOVDQU  Y8, 128(DI)
+	VPADDD   128(R8), Y8, Y8
+	VMOVDQU  Y8, 128(R8)
 	VPMADDWD ones<>+0(SB), Y9, Y9
-	VPADDD   160(DI), Y9, Y9
-	VMOVDQU  Y9, 160(DI)
+	VPADDD   160(R8), Y9, Y9
+	VMOVDQU  Y9, 160(R8)
 	VPMADDWD ones<>+0(SB), Y10, Y10
-	VPADDD   192(DI), Y10, Y10
-	VMOVDQU  Y10, 192(DI)
+	VPADDD   192(R8), Y10, Y10
+	VMOVDQU  Y10, 192(R8)
 	VPMADDWD ones<>+0(SB), Y11, Y11
-	VPADDD   224(DI), Y11, Y11
-	VMOVDQU  Y11, 224(DI)
-	TESTQ    R9, R9
+	VPADDD   224(R8), Y11, Y11
+	VMOVDQU  Y11, 224(R8)
+	TESTQ    R10, R10
 	JNE      chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
-	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R9
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         tokens+40(FP), R9
+	MOVQ         ldy+64(FP), R10
+	MOVQ         DI, R10
+	VBROADCASTSS (R9), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, (R9)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMOVUPS      Y2, (R10)
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 32(R9)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMOVUPS      Y2, 32(R10)
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 64(R9)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMOVUPS      Y2, 64(R10)
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 96(R9)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMOVUPS      Y2, 96(R10)
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 128(R9)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMOVUPS      Y2, 128(R10)
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 160(R9)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMOVUPS      Y2, 160(R10)
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      Y2, 192(R9)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMOVUPS      Y2, 192(R10)
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(R9)
-	ADDQ         $0x00000100, BX
+	VMOVUPS      Y1, 224(R10)
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -3640,50 +3654,50 @@ loop:
 TEXT ·mad5x2AVX2(SB), NOSPLIT, $0-80
 	// mad5x2AVX2 sets y[2][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][2][4]; rows of y are ldy floats apart. acc[2][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
 	VMOVDQU      even<>+0(SB), Y0
 	VMOVDQU      units<>+0(SB), Y1
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x0000000c, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000002, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -3695,13 +3709,13 @@ group:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0 (R11)
-	PREFETCHT0 64(R11)
-	ADDQ       $0x00000080, R11
-	VMOVDQU    (AX), Y12
+	PREFETCHT0 (AX)
+	PREFETCHT0 64(AX)
+	ADDQ       $0x00000080, AX
+	VMOVDQU    (CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3713,17 +3727,17 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 24(R9), Y15
+	VPBROADCASTD 24(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y4, Y4
-	VPBROADCASTD 28(R9), Y15
+	VPBROADCASTD 28(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y5, Y5
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 32(R9), Y13
+	VPBROADCASTD 32(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y4, Y4
-	VPBROADCASTD 36(R9), Y13
+	VPBROADCASTD 36(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
 
@@ -3734,27 +3748,27 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 16(R9), Y14
+	VPBROADCASTD 16(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y4, Y4
-	VPBROADCASTD 20(R9), Y14
+	VPBROADCASTD 20(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R9), Y13
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y4, Y4
-	VPBROADCASTD 4(R9), Y13
+	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 8(R9), Y12
+	VPBROADCASTD 8(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y4, Y4
-	VPBROADCASTD 12(R9), Y12
+	VPBROADCASTD 12(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y5, Y5
-	VMOVDQU      32(AX), Y12
+	VMOVDQU      32(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3766,17 +3780,17 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 24(R9), Y15
+	VPBROADCASTD 24(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y6, Y6
-	VPBROADCASTD 28(R9), Y15
+	VPBROADCASTD 28(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y7, Y7
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 32(R9), Y13
+	VPBROADCASTD 32(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 36(R9), Y13
+	VPBROADCASTD 36(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
 
@@ -3787,27 +3801,27 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 16(R9), Y14
+	VPBROADCASTD 16(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 20(R9), Y14
+	VPBROADCASTD 20(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R9), Y13
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 4(R9), Y13
+	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 8(R9), Y12
+	VPBROADCASTD 8(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 12(R9), Y12
+	VPBROADCASTD 12(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y7, Y7
-	VMOVDQU      64(AX), Y12
+	VMOVDQU      64(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3819,17 +3833,17 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 24(R9), Y15
+	VPBROADCASTD 24(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y8, Y8
-	VPBROADCASTD 28(R9), Y15
+	VPBROADCASTD 28(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y9, Y9
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 32(R9), Y13
+	VPBROADCASTD 32(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 36(R9), Y13
+	VPBROADCASTD 36(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
 
@@ -3840,27 +3854,27 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 16(R9), Y14
+	VPBROADCASTD 16(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 20(R9), Y14
+	VPBROADCASTD 20(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y9, Y9
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R9), Y13
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 4(R9), Y13
+	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 8(R9), Y12
+	VPBROADCASTD 8(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 12(R9), Y12
+	VPBROADCASTD 12(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y9, Y9
-	VMOVDQU      96(AX), Y12
+	VMOVDQU      96(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -3872,17 +3886,17 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 24(R9), Y15
+	VPBROADCASTD 24(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y10, Y10
-	VPBROADCASTD 28(R9), Y15
+	VPBROADCASTD 28(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y11, Y11
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 32(R9), Y13
+	VPBROADCASTD 32(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 36(R9), Y13
+	VPBROADCASTD 36(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 
@@ -3893,29 +3907,29 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 16(R9), Y14
+	VPBROADCASTD 16(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y10, Y10
-	VPBROADCASTD 20(R9), Y14
+	VPBROADCASTD 20(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y11, Y11
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R9), Y13
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 4(R9), Y13
+	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 8(R9), Y12
+	VPBROADCASTD 8(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y10, Y10
-	VPBROADCASTD 12(R9), Y12
+	VPBROADCASTD 12(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y11, Y11
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x28, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x28, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -3945,98 +3959,98 @@ loop:
 	VMOVDQU  Y11, 352(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000080, AX
-	IMUL3Q $0x00000028, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000080, CX
+	IMUL3Q $0x00000028, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000080, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -4046,60 +4060,60 @@ loop:
 TEXT ·mad5x3AVX2(SB), NOSPLIT, $0-80
 	// mad5x3AVX2 sets y[3][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][3][4]; rows of y are ldy floats apart. acc[3][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
 	VMOVDQU      even<>+0(SB), Y0
 	VMOVDQU      units<>+0(SB), Y1
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
 	VMOVDQU      twentySevens<>+0(SB), Y4
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x0000000c, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000004, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -4109,12 +4123,12 @@ group:
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0 (R11)
-	ADDQ       $0x00000040, R11
-	VMOVDQU    (AX), Y11
+	PREFETCHT0 (AX)
+	ADDQ       $0x00000040, AX
+	VMOVDQU    (CX), Y11
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y11, Y13
@@ -4125,23 +4139,23 @@ loop:
 	VPSHUFB      Y12, Y4, Y13
 	VPSUBB       Y13, Y11, Y11
 	VPSHUFB      Y12, Y1, Y13
-	VPBROADCASTD 36(R9), Y14
+	VPBROADCASTD 36(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 40(R9), Y14
+	VPBROADCASTD 40(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 44(R9), Y14
+	VPBROADCASTD 44(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
 	VPSHUFB      Y12, Y2, Y13
-	VPBROADCASTD 48(R9), Y12
+	VPBROADCASTD 48(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 52(R9), Y12
+	VPBROADCASTD 52(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 56(R9), Y12
+	VPBROADCASTD 56(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y7, Y7
 
@@ -4152,36 +4166,36 @@ loop:
 	VPABSB       Y12, Y12
 	VPSHUFB      Y12, Y3, Y13
 	VPSUBB       Y13, Y11, Y11
-	VPBROADCASTD 24(R9), Y13
+	VPBROADCASTD 24(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 28(R9), Y13
+	VPBROADCASTD 28(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 32(R9), Y13
+	VPBROADCASTD 32(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y7, Y7
 	VPSHUFB      Y11, Y1, Y13
-	VPBROADCASTD (R9), Y12
+	VPBROADCASTD (R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 4(R9), Y12
+	VPBROADCASTD 4(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 8(R9), Y12
+	VPBROADCASTD 8(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y7, Y7
 	VPSHUFB      Y11, Y2, Y13
-	VPBROADCASTD 12(R9), Y11
+	VPBROADCASTD 12(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 16(R9), Y11
+	VPBROADCASTD 16(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 20(R9), Y11
+	VPBROADCASTD 20(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y7, Y7
-	VMOVDQU      32(AX), Y11
+	VMOVDQU      32(CX), Y11
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y11, Y13
@@ -4192,23 +4206,23 @@ loop:
 	VPSHUFB      Y12, Y4, Y13
 	VPSUBB       Y13, Y11, Y11
 	VPSHUFB      Y12, Y1, Y13
-	VPBROADCASTD 36(R9), Y14
+	VPBROADCASTD 36(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 40(R9), Y14
+	VPBROADCASTD 40(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y9, Y9
-	VPBROADCASTD 44(R9), Y14
+	VPBROADCASTD 44(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y10, Y10
 	VPSHUFB      Y12, Y2, Y13
-	VPBROADCASTD 48(R9), Y12
+	VPBROADCASTD 48(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 52(R9), Y12
+	VPBROADCASTD 52(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 56(R9), Y12
+	VPBROADCASTD 56(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y10, Y10
 
@@ -4219,38 +4233,38 @@ loop:
 	VPABSB       Y12, Y12
 	VPSHUFB      Y12, Y3, Y13
 	VPSUBB       Y13, Y11, Y11
-	VPBROADCASTD 24(R9), Y13
+	VPBROADCASTD 24(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 28(R9), Y13
+	VPBROADCASTD 28(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 32(R9), Y13
+	VPBROADCASTD 32(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y10, Y10
 	VPSHUFB      Y11, Y1, Y13
-	VPBROADCASTD (R9), Y12
+	VPBROADCASTD (R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 4(R9), Y12
+	VPBROADCASTD 4(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 8(R9), Y12
+	VPBROADCASTD 8(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y10, Y10
 	VPSHUFB      Y11, Y2, Y13
-	VPBROADCASTD 12(R9), Y11
+	VPBROADCASTD 12(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y8, Y8
-	VPBROADCASTD 16(R9), Y11
+	VPBROADCASTD 16(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y9, Y9
-	VPBROADCASTD 20(R9), Y11
+	VPBROADCASTD 20(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y10, Y10
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x3c, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x3c, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -4274,132 +4288,132 @@ loop:
 	VMOVDQU  Y10, 544(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000040, AX
-	IMUL3Q $0x0000003c, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000040, CX
+	IMUL3Q $0x0000003c, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000040, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -4409,68 +4423,68 @@ loop:
 TEXT ·mad5x4AVX2(SB), NOSPLIT, $0-80
 	// mad5x4AVX2 sets y[4][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][4][4]; rows of y are ldy floats apart. acc[4][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
 	VMOVDQU      even<>+0(SB), Y0
 	VMOVDQU      units<>+0(SB), Y1
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x0000000c, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000004, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -4482,12 +4496,12 @@ group:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0 (R11)
-	ADDQ       $0x00000040, R11
-	VMOVDQU    (AX), Y12
+	PREFETCHT0 (AX)
+	ADDQ       $0x00000040, AX
+	VMOVDQU    (CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -4499,29 +4513,29 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 48(R9), Y15
+	VPBROADCASTD 48(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y4, Y4
-	VPBROADCASTD 52(R9), Y15
+	VPBROADCASTD 52(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y5, Y5
-	VPBROADCASTD 56(R9), Y15
+	VPBROADCASTD 56(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y6, Y6
-	VPBROADCASTD 60(R9), Y15
+	VPBROADCASTD 60(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y7, Y7
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 64(R9), Y13
+	VPBROADCASTD 64(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y4, Y4
-	VPBROADCASTD 68(R9), Y13
+	VPBROADCASTD 68(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 72(R9), Y13
+	VPBROADCASTD 72(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 76(R9), Y13
+	VPBROADCASTD 76(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
 
@@ -4532,45 +4546,45 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 32(R9), Y14
+	VPBROADCASTD 32(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y4, Y4
-	VPBROADCASTD 36(R9), Y14
+	VPBROADCASTD 36(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 40(R9), Y14
+	VPBROADCASTD 40(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 44(R9), Y14
+	VPBROADCASTD 44(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R9), Y13
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y4, Y4
-	VPBROADCASTD 4(R9), Y13
+	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 8(R9), Y13
+	VPBROADCASTD 8(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 12(R9), Y13
+	VPBROADCASTD 12(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 16(R9), Y12
+	VPBROADCASTD 16(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y4, Y4
-	VPBROADCASTD 20(R9), Y12
+	VPBROADCASTD 20(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 24(R9), Y12
+	VPBROADCASTD 24(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 28(R9), Y12
+	VPBROADCASTD 28(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y7, Y7
-	VMOVDQU      32(AX), Y12
+	VMOVDQU      32(CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -4582,29 +4596,29 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 48(R9), Y15
+	VPBROADCASTD 48(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y8, Y8
-	VPBROADCASTD 52(R9), Y15
+	VPBROADCASTD 52(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y9, Y9
-	VPBROADCASTD 56(R9), Y15
+	VPBROADCASTD 56(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y10, Y10
-	VPBROADCASTD 60(R9), Y15
+	VPBROADCASTD 60(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y11, Y11
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 64(R9), Y13
+	VPBROADCASTD 64(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 68(R9), Y13
+	VPBROADCASTD 68(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 72(R9), Y13
+	VPBROADCASTD 72(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 76(R9), Y13
+	VPBROADCASTD 76(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 
@@ -4615,47 +4629,47 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 32(R9), Y14
+	VPBROADCASTD 32(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 36(R9), Y14
+	VPBROADCASTD 36(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y9, Y9
-	VPBROADCASTD 40(R9), Y14
+	VPBROADCASTD 40(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y10, Y10
-	VPBROADCASTD 44(R9), Y14
+	VPBROADCASTD 44(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y11, Y11
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R9), Y13
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 4(R9), Y13
+	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 8(R9), Y13
+	VPBROADCASTD 8(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 12(R9), Y13
+	VPBROADCASTD 12(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 16(R9), Y12
+	VPBROADCASTD 16(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 20(R9), Y12
+	VPBROADCASTD 20(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 24(R9), Y12
+	VPBROADCASTD 24(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y10, Y10
-	VPBROADCASTD 28(R9), Y12
+	VPBROADCASTD 28(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y11, Y11
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x50, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x50, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -4685,166 +4699,166 @@ loop:
 	VMOVDQU  Y11, 800(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000040, AX
-	IMUL3Q $0x00000050, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000040, CX
+	IMUL3Q $0x00000050, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000040, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -4854,78 +4868,78 @@ loop:
 TEXT ·mad5x5AVX2(SB), NOSPLIT, $0-80
 	// mad5x5AVX2 sets y[5][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][5][4]; rows of y are ldy floats apart. acc[5][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
-	VPBROADCASTD 16(R8), Y0
-	VMOVDQU      Y0, 1024(DI)
-	VMOVDQU      Y0, 1056(DI)
-	VMOVDQU      Y0, 1088(DI)
-	VMOVDQU      Y0, 1120(DI)
-	VMOVDQU      Y0, 1152(DI)
-	VMOVDQU      Y0, 1184(DI)
-	VMOVDQU      Y0, 1216(DI)
-	VMOVDQU      Y0, 1248(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
+	VPBROADCASTD 16(R9), Y0
+	VMOVDQU      Y0, 1024(R8)
+	VMOVDQU      Y0, 1056(R8)
+	VMOVDQU      Y0, 1088(R8)
+	VMOVDQU      Y0, 1120(R8)
+	VMOVDQU      Y0, 1152(R8)
+	VMOVDQU      Y0, 1184(R8)
+	VMOVDQU      Y0, 1216(R8)
+	VMOVDQU      Y0, 1248(R8)
 	VMOVDQU      even<>+0(SB), Y0
 	VMOVDQU      units<>+0(SB), Y1
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
 	VMOVDQU      twentySevens<>+0(SB), Y4
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x0000000c, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000008, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -4934,12 +4948,12 @@ group:
 	VPXOR Y7, Y7, Y7
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0 (R11)
-	ADDQ       $0x00000020, R11
-	VMOVDQU    (AX), Y10
+	PREFETCHT0 (AX)
+	ADDQ       $0x00000020, AX
+	VMOVDQU    (CX), Y10
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y10, Y12
@@ -4950,35 +4964,35 @@ loop:
 	VPSHUFB      Y11, Y4, Y12
 	VPSUBB       Y12, Y10, Y10
 	VPSHUFB      Y11, Y1, Y12
-	VPBROADCASTD 60(R9), Y13
+	VPBROADCASTD 60(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 64(R9), Y13
+	VPBROADCASTD 64(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 68(R9), Y13
+	VPBROADCASTD 68(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 72(R9), Y13
+	VPBROADCASTD 72(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 76(R9), Y13
+	VPBROADCASTD 76(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y9, Y9
 	VPSHUFB      Y11, Y2, Y12
-	VPBROADCASTD 80(R9), Y11
+	VPBROADCASTD 80(R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 84(R9), Y11
+	VPBROADCASTD 84(R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 88(R9), Y11
+	VPBROADCASTD 88(R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 92(R9), Y11
+	VPBROADCASTD 92(R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y8, Y8
-	VPBROADCASTD 96(R9), Y11
+	VPBROADCASTD 96(R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y9, Y9
 
@@ -4989,56 +5003,56 @@ loop:
 	VPABSB       Y11, Y11
 	VPSHUFB      Y11, Y3, Y12
 	VPSUBB       Y12, Y10, Y10
-	VPBROADCASTD 40(R9), Y12
+	VPBROADCASTD 40(R10), Y12
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 44(R9), Y12
+	VPBROADCASTD 44(R10), Y12
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 48(R9), Y12
+	VPBROADCASTD 48(R10), Y12
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 52(R9), Y12
+	VPBROADCASTD 52(R10), Y12
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 56(R9), Y12
+	VPBROADCASTD 56(R10), Y12
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y12, Y9, Y9
 	VPSHUFB      Y10, Y1, Y12
-	VPBROADCASTD (R9), Y11
+	VPBROADCASTD (R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 4(R9), Y11
+	VPBROADCASTD 4(R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 8(R9), Y11
+	VPBROADCASTD 8(R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 12(R9), Y11
+	VPBROADCASTD 12(R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y8, Y8
-	VPBROADCASTD 16(R9), Y11
+	VPBROADCASTD 16(R10), Y11
 	VPMADDUBSW   Y11, Y12, Y11
 	VPADDW       Y11, Y9, Y9
 	VPSHUFB      Y10, Y2, Y12
-	VPBROADCASTD 20(R9), Y10
+	VPBROADCASTD 20(R10), Y10
 	VPMADDUBSW   Y10, Y12, Y10
 	VPADDW       Y10, Y5, Y5
-	VPBROADCASTD 24(R9), Y10
+	VPBROADCASTD 24(R10), Y10
 	VPMADDUBSW   Y10, Y12, Y10
 	VPADDW       Y10, Y6, Y6
-	VPBROADCASTD 28(R9), Y10
+	VPBROADCASTD 28(R10), Y10
 	VPMADDUBSW   Y10, Y12, Y10
 	VPADDW       Y10, Y7, Y7
-	VPBROADCASTD 32(R9), Y10
+	VPBROADCASTD 32(R10), Y10
 	VPMADDUBSW   Y10, Y12, Y10
 	VPADDW       Y10, Y8, Y8
-	VPBROADCASTD 36(R9), Y10
+	VPBROADCASTD 36(R10), Y10
 	VPMADDUBSW   Y10, Y12, Y10
 	VPADDW       Y10, Y9, Y9
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x64, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x64, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -5059,200 +5073,200 @@ loop:
 	VMOVDQU  Y9, 1024(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000064, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000020, CX
+	IMUL3Q $0x00000064, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000020, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1024(DI), Y2
+	VBROADCASTSS 16(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1024(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1056(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1088(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1120(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1152(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1184(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1216(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1248(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -5262,87 +5276,87 @@ loop:
 TEXT ·mad5x6AVX2(SB), NOSPLIT, $0-80
 	// mad5x6AVX2 sets y[6][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][6][4]; rows of y are ldy floats apart. acc[6][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
-	VPBROADCASTD 16(R8), Y0
-	VMOVDQU      Y0, 1024(DI)
-	VMOVDQU      Y0, 1056(DI)
-	VMOVDQU      Y0, 1088(DI)
-	VMOVDQU      Y0, 1120(DI)
-	VMOVDQU      Y0, 1152(DI)
-	VMOVDQU      Y0, 1184(DI)
-	VMOVDQU      Y0, 1216(DI)
-	VMOVDQU      Y0, 1248(DI)
-	VPBROADCASTD 20(R8), Y0
-	VMOVDQU      Y0, 1280(DI)
-	VMOVDQU      Y0, 1312(DI)
-	VMOVDQU      Y0, 1344(DI)
-	VMOVDQU      Y0, 1376(DI)
-	VMOVDQU      Y0, 1408(DI)
-	VMOVDQU      Y0, 1440(DI)
-	VMOVDQU      Y0, 1472(DI)
-	VMOVDQU      Y0, 1504(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
+	VPBROADCASTD 16(R9), Y0
+	VMOVDQU      Y0, 1024(R8)
+	VMOVDQU      Y0, 1056(R8)
+	VMOVDQU      Y0, 1088(R8)
+	VMOVDQU      Y0, 1120(R8)
+	VMOVDQU      Y0, 1152(R8)
+	VMOVDQU      Y0, 1184(R8)
+	VMOVDQU      Y0, 1216(R8)
+	VMOVDQU      Y0, 1248(R8)
+	VPBROADCASTD 20(R9), Y0
+	VMOVDQU      Y0, 1280(R8)
+	VMOVDQU      Y0, 1312(R8)
+	VMOVDQU      Y0, 1344(R8)
+	VMOVDQU      Y0, 1376(R8)
+	VMOVDQU      Y0, 1408(R8)
+	VMOVDQU      Y0, 1440(R8)
+	VMOVDQU      Y0, 1472(R8)
+	VMOVDQU      Y0, 1504(R8)
 	VMOVDQU      even<>+0(SB), Y0
 	VMOVDQU      units<>+0(SB), Y1
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
 	VMOVDQU      twentySevens<>+0(SB), Y4
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x0000000c, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000008, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -5352,12 +5366,12 @@ group:
 	VPXOR Y8, Y8, Y8
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0 (R11)
-	ADDQ       $0x00000020, R11
-	VMOVDQU    (AX), Y11
+	PREFETCHT0 (AX)
+	ADDQ       $0x00000020, AX
+	VMOVDQU    (CX), Y11
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y11, Y13
@@ -5368,41 +5382,41 @@ loop:
 	VPSHUFB      Y12, Y4, Y13
 	VPSUBB       Y13, Y11, Y11
 	VPSHUFB      Y12, Y1, Y13
-	VPBROADCASTD 72(R9), Y14
+	VPBROADCASTD 72(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 76(R9), Y14
+	VPBROADCASTD 76(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 80(R9), Y14
+	VPBROADCASTD 80(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 84(R9), Y14
+	VPBROADCASTD 84(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 88(R9), Y14
+	VPBROADCASTD 88(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y9, Y9
-	VPBROADCASTD 92(R9), Y14
+	VPBROADCASTD 92(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y10, Y10
 	VPSHUFB      Y12, Y2, Y13
-	VPBROADCASTD 96(R9), Y12
+	VPBROADCASTD 96(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 100(R9), Y12
+	VPBROADCASTD 100(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 104(R9), Y12
+	VPBROADCASTD 104(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 108(R9), Y12
+	VPBROADCASTD 108(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 112(R9), Y12
+	VPBROADCASTD 112(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 116(R9), Y12
+	VPBROADCASTD 116(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y10, Y10
 
@@ -5413,65 +5427,65 @@ loop:
 	VPABSB       Y12, Y12
 	VPSHUFB      Y12, Y3, Y13
 	VPSUBB       Y13, Y11, Y11
-	VPBROADCASTD 48(R9), Y13
+	VPBROADCASTD 48(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 52(R9), Y13
+	VPBROADCASTD 52(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 56(R9), Y13
+	VPBROADCASTD 56(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 60(R9), Y13
+	VPBROADCASTD 60(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 64(R9), Y13
+	VPBROADCASTD 64(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 68(R9), Y13
+	VPBROADCASTD 68(R10), Y13
 	VPMADDUBSW   Y13, Y12, Y13
 	VPADDW       Y13, Y10, Y10
 	VPSHUFB      Y11, Y1, Y13
-	VPBROADCASTD (R9), Y12
+	VPBROADCASTD (R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 4(R9), Y12
+	VPBROADCASTD 4(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 8(R9), Y12
+	VPBROADCASTD 8(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 12(R9), Y12
+	VPBROADCASTD 12(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 16(R9), Y12
+	VPBROADCASTD 16(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 20(R9), Y12
+	VPBROADCASTD 20(R10), Y12
 	VPMADDUBSW   Y12, Y13, Y12
 	VPADDW       Y12, Y10, Y10
 	VPSHUFB      Y11, Y2, Y13
-	VPBROADCASTD 24(R9), Y11
+	VPBROADCASTD 24(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y5, Y5
-	VPBROADCASTD 28(R9), Y11
+	VPBROADCASTD 28(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y6, Y6
-	VPBROADCASTD 32(R9), Y11
+	VPBROADCASTD 32(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y7, Y7
-	VPBROADCASTD 36(R9), Y11
+	VPBROADCASTD 36(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y8, Y8
-	VPBROADCASTD 40(R9), Y11
+	VPBROADCASTD 40(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y9, Y9
-	VPBROADCASTD 44(R9), Y11
+	VPBROADCASTD 44(R10), Y11
 	VPMADDUBSW   Y11, Y13, Y11
 	VPADDW       Y11, Y10, Y10
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x78, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x78, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -5495,234 +5509,234 @@ loop:
 	VMOVDQU  Y10, 1280(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000020, AX
-	IMUL3Q $0x00000078, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000020, CX
+	IMUL3Q $0x00000078, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000020, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1024(DI), Y2
+	VBROADCASTSS 16(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1024(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1056(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1088(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1120(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1152(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1184(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1216(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1248(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1280(DI), Y2
+	VBROADCASTSS 20(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1280(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1312(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1344(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1376(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1408(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1440(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1472(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1504(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -5732,96 +5746,96 @@ loop:
 TEXT ·mad5x7AVX2(SB), NOSPLIT, $0-80
 	// mad5x7AVX2 sets y[7][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][7][4]; rows of y are ldy floats apart. acc[7][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
-	VPBROADCASTD 16(R8), Y0
-	VMOVDQU      Y0, 1024(DI)
-	VMOVDQU      Y0, 1056(DI)
-	VMOVDQU      Y0, 1088(DI)
-	VMOVDQU      Y0, 1120(DI)
-	VMOVDQU      Y0, 1152(DI)
-	VMOVDQU      Y0, 1184(DI)
-	VMOVDQU      Y0, 1216(DI)
-	VMOVDQU      Y0, 1248(DI)
-	VPBROADCASTD 20(R8), Y0
-	VMOVDQU      Y0, 1280(DI)
-	VMOVDQU      Y0, 1312(DI)
-	VMOVDQU      Y0, 1344(DI)
-	VMOVDQU      Y0, 1376(DI)
-	VMOVDQU      Y0, 1408(DI)
-	VMOVDQU      Y0, 1440(DI)
-	VMOVDQU      Y0, 1472(DI)
-	VMOVDQU      Y0, 1504(DI)
-	VPBROADCASTD 24(R8), Y0
-	VMOVDQU      Y0, 1536(DI)
-	VMOVDQU      Y0, 1568(DI)
-	VMOVDQU      Y0, 1600(DI)
-	VMOVDQU      Y0, 1632(DI)
-	VMOVDQU      Y0, 1664(DI)
-	VMOVDQU      Y0, 1696(DI)
-	VMOVDQU      Y0, 1728(DI)
-	VMOVDQU      Y0, 1760(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
+	VPBROADCASTD 16(R9), Y0
+	VMOVDQU      Y0, 1024(R8)
+	VMOVDQU      Y0, 1056(R8)
+	VMOVDQU      Y0, 1088(R8)
+	VMOVDQU      Y0, 1120(R8)
+	VMOVDQU      Y0, 1152(R8)
+	VMOVDQU      Y0, 1184(R8)
+	VMOVDQU      Y0, 1216(R8)
+	VMOVDQU      Y0, 1248(R8)
+	VPBROADCASTD 20(R9), Y0
+	VMOVDQU      Y0, 1280(R8)
+	VMOVDQU      Y0, 1312(R8)
+	VMOVDQU      Y0, 1344(R8)
+	VMOVDQU      Y0, 1376(R8)
+	VMOVDQU      Y0, 1408(R8)
+	VMOVDQU      Y0, 1440(R8)
+	VMOVDQU      Y0, 1472(R8)
+	VMOVDQU      Y0, 1504(R8)
+	VPBROADCASTD 24(R9), Y0
+	VMOVDQU      Y0, 1536(R8)
+	VMOVDQU      Y0, 1568(R8)
+	VMOVDQU      Y0, 1600(R8)
+	VMOVDQU      Y0, 1632(R8)
+	VMOVDQU      Y0, 1664(R8)
+	VMOVDQU      Y0, 1696(R8)
+	VMOVDQU      Y0, 1728(R8)
+	VMOVDQU      Y0, 1760(R8)
 	VMOVDQU      even<>+0(SB), Y0
 	VMOVDQU      units<>+0(SB), Y1
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
 	VMOVDQU      twentySevens<>+0(SB), Y4
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x0000000c, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000008, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -5832,12 +5846,12 @@ group:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0 (R11)
-	ADDQ       $0x00000020, R11
-	VMOVDQU    (AX), Y12
+	PREFETCHT0 (AX)
+	ADDQ       $0x00000020, AX
+	VMOVDQU    (CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -5848,47 +5862,47 @@ loop:
 	VPSHUFB      Y13, Y4, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 84(R9), Y15
+	VPBROADCASTD 84(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y5, Y5
-	VPBROADCASTD 88(R9), Y15
+	VPBROADCASTD 88(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y6, Y6
-	VPBROADCASTD 92(R9), Y15
+	VPBROADCASTD 92(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y7, Y7
-	VPBROADCASTD 96(R9), Y15
+	VPBROADCASTD 96(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y8, Y8
-	VPBROADCASTD 100(R9), Y15
+	VPBROADCASTD 100(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y9, Y9
-	VPBROADCASTD 104(R9), Y15
+	VPBROADCASTD 104(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y10, Y10
-	VPBROADCASTD 108(R9), Y15
+	VPBROADCASTD 108(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y11, Y11
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 112(R9), Y13
+	VPBROADCASTD 112(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 116(R9), Y13
+	VPBROADCASTD 116(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 120(R9), Y13
+	VPBROADCASTD 120(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 124(R9), Y13
+	VPBROADCASTD 124(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 128(R9), Y13
+	VPBROADCASTD 128(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 132(R9), Y13
+	VPBROADCASTD 132(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 136(R9), Y13
+	VPBROADCASTD 136(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 
@@ -5899,74 +5913,74 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 56(R9), Y14
+	VPBROADCASTD 56(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 60(R9), Y14
+	VPBROADCASTD 60(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 64(R9), Y14
+	VPBROADCASTD 64(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 68(R9), Y14
+	VPBROADCASTD 68(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 72(R9), Y14
+	VPBROADCASTD 72(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y9, Y9
-	VPBROADCASTD 76(R9), Y14
+	VPBROADCASTD 76(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y10, Y10
-	VPBROADCASTD 80(R9), Y14
+	VPBROADCASTD 80(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y11, Y11
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R9), Y13
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 4(R9), Y13
+	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 8(R9), Y13
+	VPBROADCASTD 8(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 12(R9), Y13
+	VPBROADCASTD 12(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 16(R9), Y13
+	VPBROADCASTD 16(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 20(R9), Y13
+	VPBROADCASTD 20(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 24(R9), Y13
+	VPBROADCASTD 24(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 28(R9), Y12
+	VPBROADCASTD 28(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 32(R9), Y12
+	VPBROADCASTD 32(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 36(R9), Y12
+	VPBROADCASTD 36(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 40(R9), Y12
+	VPBROADCASTD 40(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 44(R9), Y12
+	VPBROADCASTD 44(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 48(R9), Y12
+	VPBROADCASTD 48(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y10, Y10
-	VPBROADCASTD 52(R9), Y12
+	VPBROADCASTD 52(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y11, Y11
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x8c, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0x8c, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -5993,268 +6007,268 @@ loop:
 	VMOVDQU  Y11, 1536(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000020, AX
-	IMUL3Q $0x0000008c, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000020, CX
+	IMUL3Q $0x0000008c, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000020, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1024(DI), Y2
+	VBROADCASTSS 16(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1024(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1056(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1088(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1120(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1152(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1184(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1216(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1248(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1280(DI), Y2
+	VBROADCASTSS 20(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1280(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1312(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1344(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1376(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1408(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1440(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1472(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1504(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 24(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1536(DI), Y2
+	VBROADCASTSS 24(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1536(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1568(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1568(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1600(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1600(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1632(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1632(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1664(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1664(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1696(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1696(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1728(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1728(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1760(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1760(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET
@@ -6264,104 +6278,104 @@ loop:
 TEXT ·mad5x8AVX2(SB), NOSPLIT, $0-80
 	// mad5x8AVX2 sets y[8][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and
 	// act[blocks][5][8][4]; rows of y are ldy floats apart. acc[8][64] is scratch. strips and blocks are positive.
-	MOVQ w+0(FP), AX
-	MOVQ act+8(FP), CX
-	MOVQ strips+24(FP), DX
-	MOVQ rows+48(FP), BX
-	MOVQ y+56(FP), SI
-	MOVQ acc+72(FP), DI
+	MOVQ w+0(FP), CX
+	MOVQ act+8(FP), DX
+	MOVQ strips+24(FP), BX
+	MOVQ rows+48(FP), SI
+	MOVQ y+56(FP), DI
+	MOVQ acc+72(FP), R8
 
 strip:
 	// Sums begin at −Σa, which takes the digits' offset of 1 out again
-	MOVQ         negSum+32(FP), R8
-	VPBROADCASTD (R8), Y0
-	VMOVDQU      Y0, (DI)
-	VMOVDQU      Y0, 32(DI)
-	VMOVDQU      Y0, 64(DI)
-	VMOVDQU      Y0, 96(DI)
-	VMOVDQU      Y0, 128(DI)
-	VMOVDQU      Y0, 160(DI)
-	VMOVDQU      Y0, 192(DI)
-	VMOVDQU      Y0, 224(DI)
-	VPBROADCASTD 4(R8), Y0
-	VMOVDQU      Y0, 256(DI)
-	VMOVDQU      Y0, 288(DI)
-	VMOVDQU      Y0, 320(DI)
-	VMOVDQU      Y0, 352(DI)
-	VMOVDQU      Y0, 384(DI)
-	VMOVDQU      Y0, 416(DI)
-	VMOVDQU      Y0, 448(DI)
-	VMOVDQU      Y0, 480(DI)
-	VPBROADCASTD 8(R8), Y0
-	VMOVDQU      Y0, 512(DI)
-	VMOVDQU      Y0, 544(DI)
-	VMOVDQU      Y0, 576(DI)
-	VMOVDQU      Y0, 608(DI)
-	VMOVDQU      Y0, 640(DI)
-	VMOVDQU      Y0, 672(DI)
-	VMOVDQU      Y0, 704(DI)
-	VMOVDQU      Y0, 736(DI)
-	VPBROADCASTD 12(R8), Y0
-	VMOVDQU      Y0, 768(DI)
-	VMOVDQU      Y0, 800(DI)
-	VMOVDQU      Y0, 832(DI)
-	VMOVDQU      Y0, 864(DI)
-	VMOVDQU      Y0, 896(DI)
-	VMOVDQU      Y0, 928(DI)
-	VMOVDQU      Y0, 960(DI)
-	VMOVDQU      Y0, 992(DI)
-	VPBROADCASTD 16(R8), Y0
-	VMOVDQU      Y0, 1024(DI)
-	VMOVDQU      Y0, 1056(DI)
-	VMOVDQU      Y0, 1088(DI)
-	VMOVDQU      Y0, 1120(DI)
-	VMOVDQU      Y0, 1152(DI)
-	VMOVDQU      Y0, 1184(DI)
-	VMOVDQU      Y0, 1216(DI)
-	VMOVDQU      Y0, 1248(DI)
-	VPBROADCASTD 20(R8), Y0
-	VMOVDQU      Y0, 1280(DI)
-	VMOVDQU      Y0, 1312(DI)
-	VMOVDQU      Y0, 1344(DI)
-	VMOVDQU      Y0, 1376(DI)
-	VMOVDQU      Y0, 1408(DI)
-	VMOVDQU      Y0, 1440(DI)
-	VMOVDQU      Y0, 1472(DI)
-	VMOVDQU      Y0, 1504(DI)
-	VPBROADCASTD 24(R8), Y0
-	VMOVDQU      Y0, 1536(DI)
-	VMOVDQU      Y0, 1568(DI)
-	VMOVDQU      Y0, 1600(DI)
-	VMOVDQU      Y0, 1632(DI)
-	VMOVDQU      Y0, 1664(DI)
-	VMOVDQU      Y0, 1696(DI)
-	VMOVDQU      Y0, 1728(DI)
-	VMOVDQU      Y0, 1760(DI)
-	VPBROADCASTD 28(R8), Y0
-	VMOVDQU      Y0, 1792(DI)
-	VMOVDQU      Y0, 1824(DI)
-	VMOVDQU      Y0, 1856(DI)
-	VMOVDQU      Y0, 1888(DI)
-	VMOVDQU      Y0, 1920(DI)
-	VMOVDQU      Y0, 1952(DI)
-	VMOVDQU      Y0, 1984(DI)
-	VMOVDQU      Y0, 2016(DI)
+	MOVQ         negSum+32(FP), R9
+	VPBROADCASTD (R9), Y0
+	VMOVDQU      Y0, (R8)
+	VMOVDQU      Y0, 32(R8)
+	VMOVDQU      Y0, 64(R8)
+	VMOVDQU      Y0, 96(R8)
+	VMOVDQU      Y0, 128(R8)
+	VMOVDQU      Y0, 160(R8)
+	VMOVDQU      Y0, 192(R8)
+	VMOVDQU      Y0, 224(R8)
+	VPBROADCASTD 4(R9), Y0
+	VMOVDQU      Y0, 256(R8)
+	VMOVDQU      Y0, 288(R8)
+	VMOVDQU      Y0, 320(R8)
+	VMOVDQU      Y0, 352(R8)
+	VMOVDQU      Y0, 384(R8)
+	VMOVDQU      Y0, 416(R8)
+	VMOVDQU      Y0, 448(R8)
+	VMOVDQU      Y0, 480(R8)
+	VPBROADCASTD 8(R9), Y0
+	VMOVDQU      Y0, 512(R8)
+	VMOVDQU      Y0, 544(R8)
+	VMOVDQU      Y0, 576(R8)
+	VMOVDQU      Y0, 608(R8)
+	VMOVDQU      Y0, 640(R8)
+	VMOVDQU      Y0, 672(R8)
+	VMOVDQU      Y0, 704(R8)
+	VMOVDQU      Y0, 736(R8)
+	VPBROADCASTD 12(R9), Y0
+	VMOVDQU      Y0, 768(R8)
+	VMOVDQU      Y0, 800(R8)
+	VMOVDQU      Y0, 832(R8)
+	VMOVDQU      Y0, 864(R8)
+	VMOVDQU      Y0, 896(R8)
+	VMOVDQU      Y0, 928(R8)
+	VMOVDQU      Y0, 960(R8)
+	VMOVDQU      Y0, 992(R8)
+	VPBROADCASTD 16(R9), Y0
+	VMOVDQU      Y0, 1024(R8)
+	VMOVDQU      Y0, 1056(R8)
+	VMOVDQU      Y0, 1088(R8)
+	VMOVDQU      Y0, 1120(R8)
+	VMOVDQU      Y0, 1152(R8)
+	VMOVDQU      Y0, 1184(R8)
+	VMOVDQU      Y0, 1216(R8)
+	VMOVDQU      Y0, 1248(R8)
+	VPBROADCASTD 20(R9), Y0
+	VMOVDQU      Y0, 1280(R8)
+	VMOVDQU      Y0, 1312(R8)
+	VMOVDQU      Y0, 1344(R8)
+	VMOVDQU      Y0, 1376(R8)
+	VMOVDQU      Y0, 1408(R8)
+	VMOVDQU      Y0, 1440(R8)
+	VMOVDQU      Y0, 1472(R8)
+	VMOVDQU      Y0, 1504(R8)
+	VPBROADCASTD 24(R9), Y0
+	VMOVDQU      Y0, 1536(R8)
+	VMOVDQU      Y0, 1568(R8)
+	VMOVDQU      Y0, 1600(R8)
+	VMOVDQU      Y0, 1632(R8)
+	VMOVDQU      Y0, 1664(R8)
+	VMOVDQU      Y0, 1696(R8)
+	VMOVDQU      Y0, 1728(R8)
+	VMOVDQU      Y0, 1760(R8)
+	VPBROADCASTD 28(R9), Y0
+	VMOVDQU      Y0, 1792(R8)
+	VMOVDQU      Y0, 1824(R8)
+	VMOVDQU      Y0, 1856(R8)
+	VMOVDQU      Y0, 1888(R8)
+	VMOVDQU      Y0, 1920(R8)
+	VMOVDQU      Y0, 1952(R8)
+	VMOVDQU      Y0, 1984(R8)
+	VMOVDQU      Y0, 2016(R8)
 	VMOVDQU      even<>+0(SB), Y0
 	VMOVDQU      units<>+0(SB), Y1
 	VMOVDQU      threes<>+0(SB), Y2
 	VMOVDQU      nines<>+0(SB), Y3
-	MOVQ         CX, R9
-	LEAQ         4096(AX), R11
-	MOVQ         blocks+16(FP), R10
+	MOVQ         DX, R10
+	LEAQ         4096(CX), AX
+	MOVQ         blocks+16(FP), R11
 
 chunk:
 	// As many blocks as int16 sums have room for
 	MOVQ    $0x0000000c, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	CMPQ    R11, R12
+	CMOVQLT R11, R12
+	SUBQ    R12, R11
 	MOVQ    $0x00000008, R13
-	MOVQ    DI, R14
+	MOVQ    R8, R14
 
 group:
 	// These rows of the blocks, asking for later blocks line by line
@@ -6373,12 +6387,12 @@ group:
 	VPXOR Y9, Y9, Y9
 	VPXOR Y10, Y10, Y10
 	VPXOR Y11, Y11, Y11
-	MOVQ  R12, R8
+	MOVQ  R12, R9
 
 loop:
-	PREFETCHT0 (R11)
-	ADDQ       $0x00000020, R11
-	VMOVDQU    (AX), Y12
+	PREFETCHT0 (AX)
+	ADDQ       $0x00000020, AX
+	VMOVDQU    (CX), Y12
 
 	// 32 indices: divide, look digits up, multiply
 	VPAND        Y0, Y12, Y14
@@ -6390,53 +6404,53 @@ loop:
 	VPSHUFB      Y13, Y14, Y14
 	VPSUBB       Y14, Y12, Y12
 	VPSHUFB      Y13, Y1, Y14
-	VPBROADCASTD 96(R9), Y15
+	VPBROADCASTD 96(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y4, Y4
-	VPBROADCASTD 100(R9), Y15
+	VPBROADCASTD 100(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y5, Y5
-	VPBROADCASTD 104(R9), Y15
+	VPBROADCASTD 104(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y6, Y6
-	VPBROADCASTD 108(R9), Y15
+	VPBROADCASTD 108(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y7, Y7
-	VPBROADCASTD 112(R9), Y15
+	VPBROADCASTD 112(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y8, Y8
-	VPBROADCASTD 116(R9), Y15
+	VPBROADCASTD 116(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y9, Y9
-	VPBROADCASTD 120(R9), Y15
+	VPBROADCASTD 120(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y10, Y10
-	VPBROADCASTD 124(R9), Y15
+	VPBROADCASTD 124(R10), Y15
 	VPMADDUBSW   Y15, Y14, Y15
 	VPADDW       Y15, Y11, Y11
 	VPSHUFB      Y13, Y2, Y14
-	VPBROADCASTD 128(R9), Y13
+	VPBROADCASTD 128(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y4, Y4
-	VPBROADCASTD 132(R9), Y13
+	VPBROADCASTD 132(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 136(R9), Y13
+	VPBROADCASTD 136(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 140(R9), Y13
+	VPBROADCASTD 140(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 144(R9), Y13
+	VPBROADCASTD 144(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 148(R9), Y13
+	VPBROADCASTD 148(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 152(R9), Y13
+	VPBROADCASTD 152(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 156(R9), Y13
+	VPBROADCASTD 156(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 
@@ -6447,83 +6461,83 @@ loop:
 	VPABSB       Y13, Y13
 	VPSHUFB      Y13, Y3, Y14
 	VPSUBB       Y14, Y12, Y12
-	VPBROADCASTD 64(R9), Y14
+	VPBROADCASTD 64(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y4, Y4
-	VPBROADCASTD 68(R9), Y14
+	VPBROADCASTD 68(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y5, Y5
-	VPBROADCASTD 72(R9), Y14
+	VPBROADCASTD 72(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y6, Y6
-	VPBROADCASTD 76(R9), Y14
+	VPBROADCASTD 76(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y7, Y7
-	VPBROADCASTD 80(R9), Y14
+	VPBROADCASTD 80(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y8, Y8
-	VPBROADCASTD 84(R9), Y14
+	VPBROADCASTD 84(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y9, Y9
-	VPBROADCASTD 88(R9), Y14
+	VPBROADCASTD 88(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y10, Y10
-	VPBROADCASTD 92(R9), Y14
+	VPBROADCASTD 92(R10), Y14
 	VPMADDUBSW   Y14, Y13, Y14
 	VPADDW       Y14, Y11, Y11
 	VPSHUFB      Y12, Y1, Y14
-	VPBROADCASTD (R9), Y13
+	VPBROADCASTD (R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y4, Y4
-	VPBROADCASTD 4(R9), Y13
+	VPBROADCASTD 4(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y5, Y5
-	VPBROADCASTD 8(R9), Y13
+	VPBROADCASTD 8(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y6, Y6
-	VPBROADCASTD 12(R9), Y13
+	VPBROADCASTD 12(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y7, Y7
-	VPBROADCASTD 16(R9), Y13
+	VPBROADCASTD 16(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y8, Y8
-	VPBROADCASTD 20(R9), Y13
+	VPBROADCASTD 20(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y9, Y9
-	VPBROADCASTD 24(R9), Y13
+	VPBROADCASTD 24(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y10, Y10
-	VPBROADCASTD 28(R9), Y13
+	VPBROADCASTD 28(R10), Y13
 	VPMADDUBSW   Y13, Y14, Y13
 	VPADDW       Y13, Y11, Y11
 	VPSHUFB      Y12, Y2, Y14
-	VPBROADCASTD 32(R9), Y12
+	VPBROADCASTD 32(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y4, Y4
-	VPBROADCASTD 36(R9), Y12
+	VPBROADCASTD 36(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y5, Y5
-	VPBROADCASTD 40(R9), Y12
+	VPBROADCASTD 40(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y6, Y6
-	VPBROADCASTD 44(R9), Y12
+	VPBROADCASTD 44(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y7, Y7
-	VPBROADCASTD 48(R9), Y12
+	VPBROADCASTD 48(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y8, Y8
-	VPBROADCASTD 52(R9), Y12
+	VPBROADCASTD 52(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y9, Y9
-	VPBROADCASTD 56(R9), Y12
+	VPBROADCASTD 56(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y10, Y10
-	VPBROADCASTD 60(R9), Y12
+	VPBROADCASTD 60(R10), Y12
 	VPMADDUBSW   Y12, Y14, Y12
 	VPADDW       Y12, Y11, Y11
-	ADDQ         $0x00000100, AX
-	ADDQ         $0xa0, R9
-	DECQ         R8
+	ADDQ         $0x00000100, CX
+	ADDQ         $0xa0, R10
+	DECQ         R9
 	JNE          loop
 
 	// Widen the sums into acc
@@ -6553,302 +6567,302 @@ loop:
 	VMOVDQU  Y11, 1792(R14)
 
 	// Back to the next rows of the same blocks, which L1 holds
-	MOVQ   R12, R8
-	SHLQ   $0x08, R8
-	SUBQ   R8, AX
-	ADDQ   $0x00000020, AX
-	IMUL3Q $0x000000a0, R12, R8
-	SUBQ   R8, R9
+	MOVQ   R12, R9
+	SHLQ   $0x08, R9
+	SUBQ   R9, CX
+	ADDQ   $0x00000020, CX
+	IMUL3Q $0x000000a0, R12, R9
+	SUBQ   R9, R10
 	ADDQ   $0x00000020, R14
 	DECQ   R13
 	JNE    group
 
 	// On to the next blocks
-	ADDQ  R8, R9
-	MOVQ  R12, R8
-	SHLQ  $0x08, R8
-	LEAQ  -256(AX)(R8*1), AX
-	TESTQ R10, R10
+	ADDQ  R9, R10
+	MOVQ  R12, R9
+	SHLQ  $0x08, R9
+	LEAQ  -256(CX)(R9*1), CX
+	TESTQ R11, R11
 	JNE   chunk
 
 	// Scale and store the sums
-	MOVQ         tokens+40(FP), R8
+	MOVQ         tokens+40(FP), AX
 	MOVQ         ldy+64(FP), R9
-	MOVQ         SI, R10
-	VBROADCASTSS (R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    (DI), Y2
+	MOVQ         DI, R10
+	VBROADCASTSS (AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    (R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    32(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    32(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    64(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    64(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    96(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    96(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    128(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    128(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    160(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    160(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    192(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    192(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    224(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    224(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 4(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    256(DI), Y2
+	VBROADCASTSS 4(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    256(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    288(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    288(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    320(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    320(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    352(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    352(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    384(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    384(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    416(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    416(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    448(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    448(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    480(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    480(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 8(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    512(DI), Y2
+	VBROADCASTSS 8(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    512(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    544(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    544(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    576(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    576(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    608(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    608(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    640(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    640(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    672(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    672(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    704(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    704(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    736(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    736(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 12(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    768(DI), Y2
+	VBROADCASTSS 12(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    768(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    800(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    800(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    832(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    832(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    864(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    864(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    896(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    896(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    928(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    928(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    960(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    960(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    992(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    992(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 16(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1024(DI), Y2
+	VBROADCASTSS 16(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1024(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1056(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1056(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1088(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1088(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1120(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1120(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1152(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1152(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1184(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1184(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1216(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1216(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1248(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1248(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 20(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1280(DI), Y2
+	VBROADCASTSS 20(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1280(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1312(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1312(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1344(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1344(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1376(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1376(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1408(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1408(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1440(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1440(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1472(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1472(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1504(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1504(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 24(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1536(DI), Y2
+	VBROADCASTSS 24(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1536(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1568(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1568(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1600(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1600(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1632(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1632(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1664(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1664(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1696(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1696(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1728(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1728(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    1760(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    1760(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
 	LEAQ         (R10)(R9*4), R10
-	VBROADCASTSS 28(R8), Y0
-	VMULPS       (BX), Y0, Y1
-	VCVTDQ2PS    1792(DI), Y2
+	VBROADCASTSS 28(AX), Y0
+	VMULPS       (SI), Y0, Y1
+	VCVTDQ2PS    1792(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (R10)
-	VMULPS       32(BX), Y0, Y1
-	VCVTDQ2PS    1824(DI), Y2
+	VMULPS       32(SI), Y0, Y1
+	VCVTDQ2PS    1824(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 32(R10)
-	VMULPS       64(BX), Y0, Y1
-	VCVTDQ2PS    1856(DI), Y2
+	VMULPS       64(SI), Y0, Y1
+	VCVTDQ2PS    1856(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 64(R10)
-	VMULPS       96(BX), Y0, Y1
-	VCVTDQ2PS    1888(DI), Y2
+	VMULPS       96(SI), Y0, Y1
+	VCVTDQ2PS    1888(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 96(R10)
-	VMULPS       128(BX), Y0, Y1
-	VCVTDQ2PS    1920(DI), Y2
+	VMULPS       128(SI), Y0, Y1
+	VCVTDQ2PS    1920(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 128(R10)
-	VMULPS       160(BX), Y0, Y1
-	VCVTDQ2PS    1952(DI), Y2
+	VMULPS       160(SI), Y0, Y1
+	VCVTDQ2PS    1952(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 160(R10)
-	VMULPS       192(BX), Y0, Y1
-	VCVTDQ2PS    1984(DI), Y2
+	VMULPS       192(SI), Y0, Y1
+	VCVTDQ2PS    1984(R8), Y2
 	VMULPS       Y1, Y2, Y2
 	VMOVUPS      Y2, 192(R10)
-	VMULPS       224(BX), Y0, Y0
-	VCVTDQ2PS    2016(DI), Y1
+	VMULPS       224(SI), Y0, Y0
+	VCVTDQ2PS    2016(R8), Y1
 	VMULPS       Y0, Y1, Y1
 	VMOVUPS      Y1, 224(R10)
-	ADDQ         $0x00000100, BX
 	ADDQ         $0x00000100, SI
-	DECQ         DX
+	ADDQ         $0x00000100, DI
+	DECQ         BX
 	JNE          strip
 	VZEROUPPER
 	RET

@@ -77,8 +77,9 @@ type bandLinear struct {
 	w      *Matrix
 	cpu    *CPU
 	kern   bandKernel
-	stream streamKernel // kern, where it has tiles for one token
 	part   int          // bands of a part, a multiple of partBands
+	one    streamKernel // kern, where it has tiles for one token
+	stream stream       // of one
 }
 
 // bandMul is the Task of one Mul.
@@ -99,9 +100,7 @@ func newBandLinear(c *CPU, w *Matrix) (Linear, error) {
 	} else {
 		l.kern = newDenseKernel(w)
 	}
-	if k, ok := l.kern.(streamKernel); ok && k.streamBands() > 0 {
-		l.stream = k
-	}
+	l.initStream()
 	return l, nil
 }
 
@@ -112,13 +111,14 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 	}
 	start := l.cpu.pool.Meter().Start()
 	l.kern.prepare(l.cpu.pool, x)
-	if x.N() == 1 && l.stream != nil {
-		x.stream.run(l, y, x)
+	x.band = bandMul{l, y, x}
+	parts := (l.w.bands() + l.part - 1) / l.part
+	if x.N() == 1 && l.one != nil {
+		x.stream.run(l.cpu, x, &l.stream, min(parts, x.threads(l.cpu.pool)), &x.band)
 	} else {
-		x.band = bandMul{l, y, x}
-		x.run(l.cpu.pool, &x.band, (l.w.bands()+l.part-1)/l.part)
-		x.band = bandMul{}
+		x.run(l.cpu.pool, &x.band, parts)
 	}
+	x.band = bandMul{}
 	l.cpu.pool.stopProduct(start, l.w, x, 0)
 }
 

@@ -3,6 +3,7 @@ package kernels
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // CPU is the Backend that runs every packing on the processor's cores with the
@@ -10,11 +11,12 @@ import (
 // pool run one after another.
 type CPU struct {
 	pool         *Pool
-	ternary      []ternaryScratch // one a worker; what a worker holds, nobody else touches
-	bands        []bandScratch    // likewise
-	ternaryOnly  *ternaryKernel   // the one kernel to use; nil: what the rules say
-	ternaryRules []ternaryRule    // which kernel multiplies how many tokens
-	ternaryOnce  sync.Once        // makes the scratch and finds the rules at the first ternary Load
+	ternary      []ternaryScratch       // one a worker; what a worker holds, nobody else touches
+	bands        []bandScratch          // likewise
+	ternaryOnly  *ternaryKernel         // the one kernel to use; nil: what the rules say
+	ternaryRules []ternaryRule          // which kernel multiplies how many tokens
+	last         atomic.Pointer[stream] // the weights that one token was multiplied with last
+	ternaryOnce  sync.Once              // makes the scratch and finds the rules at the first ternary Load
 }
 
 // NewCPU makes a backend over pool. The pool stays the caller's to close.

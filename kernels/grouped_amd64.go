@@ -6,8 +6,8 @@ package kernels
 type groupedTile func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int)
 
 // streamTile adds to y[16·bands] the products of some groups with one token
-// and prefetches as many bytes from next on.
-type streamTile func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next *byte)
+// and prefetches as many bytes from next on, which need not be memory.
+type streamTile func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // panelTile adds to y[tokens][16] the products of the groups of a panel.
 type panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte, ahead, groups int)
@@ -99,7 +99,7 @@ func (q *groupedKernel) addPair(y []float32, ld, s int, x *Acts, t, tEnd, gLo, g
 
 func (q *groupedKernel) streamBands() int { return q.tiles.bands }
 
-func (q *groupedKernel) stream(y []float32, s int, x *Acts, next *byte) {
+func (q *groupedKernel) stream(y []float32, s int, x *Acts, next uintptr) {
 	codes, scales := q.w.groupedBand(s)
 	_, _ = q.w.groupedBand(s + q.tiles.bands - 1)
 	_ = y[q.tiles.bands*bandRows-1]

@@ -31,6 +31,9 @@ type ternaryKernel struct {
 	rest      *ternaryKernel // takes the tokens that fill no part; nil: the best one for so few
 	// mul computes y for a range of strips and of tokens.
 	mul func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span)
+	// one computes y of a single token for one strip, and prefetches as many bytes
+	// from next on; nil: mul does single tokens too.
+	one func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip int, next uintptr)
 }
 
 // ternaryRule says that from a number of tokens on a kernel is the best one

@@ -14,6 +14,7 @@ type ternaryLinear struct {
 	strips int       // of 64 rows
 	scale  []float32 // [strips*64], zero beyond Rows
 	strip  int       // bytes of a strip
+	stream stream    // of strips
 }
 
 func newTernary(c *CPU, w *Matrix) (Linear, error) {
@@ -30,6 +31,7 @@ func newTernary(c *CPU, w *Matrix) (Linear, error) {
 	})
 	l := &ternaryLinear{cpu: c, w: w, g: tritsPerByte(w.Packing), blocks: ternaryBlocks(w.Cols, w.Packing), strips: (w.Rows + stripRows - 1) / stripRows}
 	l.strip = l.blocks * stripRows * blockBytes
+	l.stream.init(w.Data, l.strip, l.strips)
 	l.scale = aligned[float32](l.strips * stripRows)
 	for r := range w.Rows {
 		l.scale[r] = w.Scale[min(r, len(w.Scale)-1)]
@@ -63,7 +65,11 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 			idle += r.idle()
 		}
 	}
-	x.run(l.cpu.pool, m, parts)
+	if x.n == 1 && m.runs[0].kernel.one != nil {
+		x.stream.run(l.cpu, x, &l.stream, min(parts, x.threads(l.cpu.pool)), m)
+	} else {
+		x.run(l.cpu.pool, m, parts)
+	}
 	m.y = nil
 	l.cpu.pool.stopProduct(start, l.w, x, idle)
 }
@@ -185,6 +191,12 @@ func (m *ternaryMul) Do(worker, i int) {
 	}
 	s := i % r.across * r.strips
 	r.kernel.mul(m, r, &m.l.cpu.ternary[worker], span{s, min(s+r.strips, m.l.strips)}, span{lo, hi})
+}
+
+// multiply does a strip of the only token.
+func (m *ternaryMul) multiply(worker, strip int, next uintptr) {
+	r := &m.runs[0]
+	r.kernel.one(m, r, &m.l.cpu.ternary[worker], strip, next)
 }
 
 // span is the half-open range [lo, hi).

@@ -16,7 +16,7 @@ import (
 // memory 1.3 times as fast as asking for L1 or leaving it to the hardware.
 
 // streamSignature is that of tiles of one token; groups ≥ 1, whole scale units.
-const streamSignature = "func(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next *byte)"
+const streamSignature = "func(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)"
 
 // beginStream begins a tile of several bands and one token.
 func beginStream(p packing, isa string, bands int) *tile {

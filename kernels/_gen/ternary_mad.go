@@ -50,9 +50,19 @@ type digits interface {
 // madTile emits the product of whole strips with n tokens.
 func madTile(d digits, g, n int) {
 	name := fmt.Sprintf("mad%dx%dAVX2", g, n)
-	text(name, "func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32)")
+	more := ""
+	if n == 1 {
+		more = ", next uintptr"
+	}
+	text(name, "func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32"+more+")")
 	contract(fmt.Sprintf("%s sets y[%d][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and", name, n),
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. acc[%d][64] is scratch. strips and blocks are positive.", g, n, n))
+	ahead, ask := GP64(), PREFETCHT0
+	if n == 1 { // _gen/grouped_stream.go says why one token asks so
+		Comment("As many bytes from next on are prefetched as w has; they need not be memory")
+		Load(Param("next"), ahead)
+		ask = PREFETCHT1
+	}
 	w, act, strips, rows, y, acc := param("w"), param("act"), param("strips"), param("rows"), param("y"), param("acc")
 	rm := d.registers(n)
 	Label("strip")
@@ -67,9 +77,9 @@ func madTile(d digits, g, n int) {
 		}
 	}
 	d.load(n)
-	a, left, ahead := GP64(), GP64(), GP64()
+	a, left := GP64(), GP64()
 	MOVQ(act, a)
-	if rm < 8 { // in order, the processor reads ahead by itself; asking costs one token a tenth
+	if n > 1 {
 		LEAQ(Mem{Base: w, Disp: lead}, ahead)
 	}
 	Load(Param("blocks"), left)
@@ -100,12 +110,10 @@ func madTile(d digits, g, n int) {
 	c := GP64()
 	MOVQ(count, c)
 	Label("loop")
-	if rm < 8 {
-		for line := 0; line < 32*rm; line += 64 {
-			PREFETCHT0(Mem{Base: ahead, Disp: line})
-		}
-		ADDQ(U32(uint32(32*rm)), ahead)
+	for line := 0; line < 32*rm; line += 64 {
+		ask(Mem{Base: ahead, Disp: line})
 	}
+	ADDQ(U32(uint32(32*rm)), ahead)
 	d.multiply(Mem{Base: w}, Mem{Base: a}, sum)
 	ADDQ(U32(stripBytes), w)
 	ADDQ(Imm(uint64(4*g*n)), a)
