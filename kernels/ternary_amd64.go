@@ -10,7 +10,7 @@ var ternaryRules = []ternaryRule{
 	{AVX2, I1, 1, madTernary},
 	{AVX2, I1, 9, lutTernary},
 	{AVX2, I2, 1, madTernary},
-	{AVX2, I2, 11, lutTernary},
+	{AVX2, I2, 12, lutTernary},
 	{AVX512, I1, 1, vnniTernary},
 	{AVX512, I1, 64, hybridTernary},
 	{AVX512, I2, 1, vnniTernary},

@@ -24,11 +24,12 @@ type ternaryKernel struct {
 	name      string // "isa:method", as LUTRA_KERNEL names it
 	isa       ISA
 	form      func(p Packing, n int) (form actForm, width int)
-	tokens    int            // of a part; 0: all tokens of the run
-	strips    int            // most strips of a part
-	perThread int            // parts wished for each worker
-	least     int            // strips × tokens a worker must have for the rules to choose it
-	rest      *ternaryKernel // takes the tokens that fill no part; nil: the best one for so few
+	tokens    int                 // of a part; 0: all tokens of the run
+	strips    int                 // most strips of a part
+	perThread int                 // parts wished for each worker
+	least     int                 // strips × tokens a worker must have for the rules to choose it
+	build     func(p Packing) int // rows it takes through a part's tables in the time these take; nil: none
+	rest      *ternaryKernel      // takes the tokens that fill no part; nil: the best one for so few
 	// mul computes y for a range of strips and of tokens.
 	mul func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span)
 	// one computes y of a single token for one strip, and prefetches as many bytes
@@ -37,7 +38,7 @@ type ternaryKernel struct {
 }
 
 // ternaryRule says that from a number of tokens on a kernel is the best one
-// for a packing. The last rule that fits counts.
+// for a packing and parts of tuneRows rows. The last rule that fits counts.
 type ternaryRule struct {
 	isa     ISA
 	packing Packing
@@ -92,7 +93,7 @@ func planTernary(rules []ternaryRule, only *ternaryKernel, p Packing, n, work in
 	case k.rest != nil:
 		other = k.rest
 	case only == nil && rest < n:
-		other = bestTernary(rules, p, rest, work)
+		other = bestTernary(rules, p, rest, work*rest/n)
 	}
 	switch {
 	case other == k:
@@ -108,9 +109,21 @@ func planTernary(rules []ternaryRule, only *ternaryKernel, p Packing, n, work in
 func bestTernary(rules []ternaryRule, p Packing, n, work int) *ternaryKernel {
 	k := ternaryKernels[0]
 	for _, r := range rules {
-		if r.isa == active && r.packing == p && n >= r.from && work >= r.kernel.least {
+		if r.isa == active && r.packing == p && r.fits(n, work) {
 			k = r.kernel
 		}
 	}
 	return k
+}
+
+// fits tells whether a rule applies to n tokens and a worker's work. A kernel
+// with tables does a tile's work for fewer tokens too; whether that pays is a
+// matter of how many rows share the tables as well.
+func (r *ternaryRule) fits(n, work int) bool {
+	k := r.kernel
+	if n >= k.tokens || k.build == nil {
+		return n >= r.from && work >= k.least
+	}
+	rows, build := work*stripRows/n, k.build(r.packing)
+	return n*rows*(tuneRows+build) >= r.from*tuneRows*(rows+build)
 }

@@ -13,7 +13,17 @@ var lutTernary = &ternaryKernel{
 	strips:    maxPartStrips,
 	perThread: 1,
 	least:     4 * maxLanes, // fewer strips do not repay the tables
+	build:     lutBuildRows,
 	mul:       mulTernaryLUT,
+}
+
+// lutBuildRows is about 1.4 times the rows of a table: one is stored in a cycle,
+// a row of weights takes 0.7 for each table.
+func lutBuildRows(p Packing) int {
+	if p == I1 {
+		return 220
+	}
+	return 110
 }
 
 // lutFlush is the most columns whose products of ±127 add up within int16.

@@ -34,6 +34,33 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 	}
 }
 
+func TestTablesArePaidByRowsAndTokens(t *testing.T) {
+	before := active
+	active = AVX2
+	defer func() { active = before }()
+	for _, c := range []struct {
+		p         Packing
+		n, strips int
+		want      *ternaryKernel
+	}{
+		{I2, 11, 16, madTernary}, {I2, 12, 16, lutTernary},
+		{I2, 13, 8, madTernary}, {I2, 14, 8, lutTernary},
+		{I2, 15, 4, madTernary}, {I2, 16, 4, lutTernary},
+		{I2, 16, 3, madTernary},
+		{I2, 11, 256, lutTernary},
+		{I1, 8, 16, madTernary}, {I1, 9, 16, lutTernary},
+		{I1, 13, 4, madTernary}, {I1, 14, 4, lutTernary},
+	} {
+		if got := planTernary(ternaryRules, nil, c.p, c.n, c.n*c.strips)[0].kernel; got != c.want {
+			t.Errorf("%v, %d tokens, %d strips: %s, want %s", c.p, c.n, c.strips, got.name, c.want.name)
+		}
+	}
+	got := planTernary(ternaryRules, nil, I2, 28, 28*4)
+	if want := [maxSegments]segment{{lutTernary, 0, 16}, {madTernary, 16, 28}}; got != want {
+		t.Errorf("28 tokens, 4 strips: %v, want %v", got, want)
+	}
+}
+
 func TestHybridPassesOfOneAndOfTwoBlocksAgree(t *testing.T) {
 	eachTernary(t, func(t *testing.T, cpu *CPU) {
 		if cpu.ternaryOnly != hybridTernary {

@@ -71,11 +71,10 @@ const margin = 1.2
 
 // chooseTernary makes rules of timings, which are in order of packing and n.
 func chooseTernary(rules []ternaryRule, timings []ternaryTiming) []ternaryRule {
-	const ample = 1 << 30 // strips × tokens that every kernel is content with
 	var chosen []ternaryRule
 	for len(timings) > 0 {
 		p, n := timings[0].packing, timings[0].n
-		usual, best := bestTernary(rules, p, n, ample), timings[0]
+		usual, best := bestTernary(rules, p, n, n*tuneRows/stripRows), timings[0]
 		var expected time.Duration
 		for len(timings) > 0 && timings[0].packing == p && timings[0].n == n {
 			t := timings[0]
