@@ -26,7 +26,7 @@ func (e *Engine) announce(s *Sequence, now time.Time) {
 		if len(s.unread) < o.params.Gather {
 			return
 		}
-	case now.Sub(s.woken) < e.opt.HandOver:
+	case now.Sub(s.woken) < e.opt.HandOver && len(s.unread) <= e.opt.Unread/4: // the reader shall not be far behind
 		if !s.held {
 			s.held = true
 			e.held = append(e.held, s)

@@ -22,6 +22,7 @@ type loadOptions struct {
 	concurrency     int
 	requests        int
 	promptWords     int
+	systemWords     int // of a system message that all requests begin with; 0: there is none
 	maxTokens       int
 	first           int // number of the first prompt
 	asJSON          bool
@@ -38,7 +39,8 @@ func newBenchServe() *cobra.Command {
 		Short: "Load any OpenAI-compatible server and report latencies",
 		Long: `Sends streamed chat requests from a fixed number of clients and reports time to
 first token (TTFT), time per output token (TPOT), whole-request latency and
-throughput. Prompts differ from their first word on, so no prefix cache helps.
+throughput. Prompts differ from their first word on, so no prefix cache helps but
+with --system-words.
 
 --compare loads another server in turns with the one of --url, and prints the
 ratios of neighbouring rounds: of tokens a second, above 1 is better; of times, below.
@@ -56,8 +58,8 @@ c is 1.`,
   lutra bench serve -c 2 --max-tokens 2000 --beside n=1,prompt-words=3000,max-tokens=1`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.maxTokens < 1 {
-				return usagef("--concurrency, --requests, --prompt-words and --max-tokens must be positive")
+			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.systemWords < 0 || o.maxTokens < 1 {
+				return usagef("--concurrency, --requests, --prompt-words and --max-tokens must be positive, --system-words not negative")
 			}
 			if len(o.compare) > 0 {
 				return compareServers(cmd, o)
@@ -82,6 +84,7 @@ c is 1.`,
 	f.IntVarP(&o.concurrency, "concurrency", "c", 8, "clients at once")
 	f.IntVarP(&o.requests, "requests", "n", 64, "requests in all")
 	f.IntVar(&o.promptWords, "prompt-words", 64, "words in a prompt")
+	f.IntVar(&o.systemWords, "system-words", 0, "words in a system message that all requests share")
 	f.IntVar(&o.maxTokens, "max-tokens", 64, "tokens to generate at most")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.StringArrayVar(&o.compare, "compare", nil, "another server to load in turns: `NAME=URL`; repeatable")
@@ -159,10 +162,11 @@ func (o *loadOptions) client() *openai.Client {
 
 // oneRequest asks one question. What failed on the way holds what came before that.
 func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int) sample {
+	messages := o.messages(i)
 	s := sample{begun: time.Now()}
 	stream, err := client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
 		Model:         o.model,
-		Messages:      []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.first+i, o.promptWords)}},
+		Messages:      messages,
 		MaxTokens:     o.maxTokens, //lint:ignore SA1019 every server knows it, not all know its successor
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 	})
@@ -195,6 +199,15 @@ func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int
 		s.first = s.whole // nothing but an end-of-turn token
 	}
 	return s
+}
+
+// messages are the conversation of request i.
+func (o *loadOptions) messages(i int) []openai.ChatCompletionMessage {
+	question := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.first+i, o.promptWords)}
+	if o.systemWords == 0 {
+		return []openai.ChatCompletionMessage{question}
+	}
+	return []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleSystem, Content: loadPrompt(0, o.systemWords)}, question}
 }
 
 // loadPrompt is a text of n words, unlike any other i's from the first word on.
