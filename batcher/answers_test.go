@@ -45,6 +45,27 @@ func answers(t *testing.T, e *Engine, clients int, over time.Duration) (mean tim
 	return times{mean.first / time.Duration(n), mean.token / time.Duration(n)}
 }
 
+// judges read line after line, in the background, and count what they have read.
+func judges(t *testing.T, e *Engine, n int) (judged *atomic.Int64) {
+	judged = new(atomic.Int64)
+	for range n {
+		judge, err := e.OpenBackground(t.Context(), counting(40))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			for {
+				judge.Append(counting(40)...)
+				if _, err := judge.Logits(t.Context()); err != nil {
+					return
+				}
+				judged.Add(1)
+			}
+		}()
+	}
+	return judged
+}
+
 func TestSearchesDelayAnswersThatComeAndGoNoMoreThanLongOnes(t *testing.T) {
 	for _, clients := range []int{1, 2} {
 		engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
@@ -52,22 +73,7 @@ func TestSearchesDelayAnswersThatComeAndGoNoMoreThanLongOnes(t *testing.T) {
 			for i := range 128 {
 				c.stream(e[0], true, int32(i%60), 2, 3)
 			}
-			var judged atomic.Int64
-			for range 16 {
-				judge, err := e[1].OpenBackground(t.Context(), counting(40))
-				if err != nil {
-					t.Fatal(err)
-				}
-				go func() {
-					for {
-						judge.Append(counting(40)...)
-						if _, err := judge.Logits(t.Context()); err != nil {
-							return
-						}
-						judged.Add(1)
-					}
-				}()
-			}
+			judged := judges(t, e[1], 16)
 			time.Sleep(time.Second)
 			before, judgedBefore := c.counts(), judged.Load()
 			beside := answers(t, e[0], clients, 8*time.Second)
@@ -87,4 +93,24 @@ func TestSearchesDelayAnswersThatComeAndGoNoMoreThanLongOnes(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNewsThatComeToNothingHoldNoOtherEngineUp(t *testing.T) {
+	engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
+		c.stream(e[0], true, 1, 2, 3)
+		judged := judges(t, e[1], 1)
+		for range 300 { // comes during each engine's steps
+			s, err := e[0].Open(t.Context(), counting(9))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+			time.Sleep(1700 * time.Microsecond)
+		}
+		before := judged.Load()
+		time.Sleep(500 * time.Millisecond)
+		if n := judged.Load() - before; n == 0 {
+			t.Error("the verifier still waits")
+		}
+	})
 }

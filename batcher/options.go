@@ -44,7 +44,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64, HandOver: 4 * time.Millisecond,
-		PromptStretch: 1.5, SearchStretch: 1.75, Speculation: SpeculateAuto,
+		PromptStretch: 1.45, SearchStretch: 1.75, Speculation: SpeculateAuto,
 	}
 }
 
