@@ -1,6 +1,7 @@
 package batcher
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -228,4 +229,38 @@ func TestSpeculationOptions(t *testing.T) {
 			t.Errorf("speculation %q: %v", how, err)
 		}
 	}
+}
+
+// TestADrafterThatCostsNothingIsNeverInDebt lets one that has nothing to say for
+// long take some time for it nevertheless.
+func TestADrafterThatCostsNothingIsNeverInDebt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := clocked(20*time.Millisecond, time.Millisecond, looping)
+		asked := 0
+		opt := DefaultOptions()
+		opt.Drafters = []Drafter{guesser(func(tokens []int32, k int) []int32 {
+			time.Sleep(time.Millisecond)
+			asked++
+			return nil
+		})}
+		e := New(m, m.NewCache(256, 16), opt)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- e.Run(ctx) }()
+		for range 10 {
+			s, err := e.Open(ctx, counting(5))
+			if err != nil {
+				t.Fatal(err)
+			}
+			collect(t, s, Params{MaxTokens: 100})
+			s.Close()
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if asked < 950 {
+			t.Errorf("asked %d times in 1000 tokens", asked)
+		}
+	})
 }
