@@ -26,11 +26,12 @@ func (src *source) cost(guesses []*Guess) float64 { return src.dear * src.Price(
 var rateAtFirst = [DraftKinds]float64{DraftLookup: 0.3, DraftModel: 0.7}
 
 const (
-	rateForget   = 0.15
-	sourceForget = 0.02
-	worthwhile   = 1.03 // least gain of speed
-	trials       = 0.02 // share of the time that a drafter that does not pay is tried for
-	balanceShift = 1.0 / 512
+	rateForget    = 0.15
+	sourceForget  = 0.02
+	worthwhile    = 1.03 // least gain of speed
+	worthDrafting = 1.1  // likewise where drafting takes time, of which less is known
+	trials        = 0.02 // share of the time that a drafter that does not pay is tried for
+	balanceShift  = 1.0 / 512
 )
 
 // draft asks a source for guesses about the streams that it knows better than
@@ -131,7 +132,7 @@ func (e *Engine) settleUp(st *StepStats, streams int) {
 // whether something pays.
 func (e *Engine) commission(src *source, n, room int) bool {
 	all := e.asks
-	e.wager(n, room, func() float64 {
+	e.wager(n, room, worthDrafting, func() float64 {
 		for i := range e.bets {
 			if b := &e.bets[i]; b.of != nil {
 				b.of.Most = b.taken

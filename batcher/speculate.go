@@ -121,7 +121,7 @@ func (e *Engine) speculate(l *limits) error {
 			e.bets = append(e.bets, bet{span: i, rate: p.s.by[p.by].rate, most: p.most})
 		}
 	}
-	e.wager(n, room, free)
+	e.wager(n, room, worthwhile, free)
 	for _, b := range e.bets {
 		p := &e.spans[b.span]
 		p.draft = p.s.by[p.by].Tokens[:b.taken]

@@ -22,11 +22,12 @@ func (b *bet) chance() float64 {
 func free() float64 { return 0 }
 
 // wager takes guesses from the bets, likeliest first: at most room, and no more
-// than make a step of n tokens yield most for its time, if they have to pay.
-// price is how many seconds drafting those that are taken costs.
-func (e *Engine) wager(n, room int, price func() float64) {
+// than make a step of n tokens yield most for its time, if they have to pay; the
+// gain has to be a factor of least. price is how many seconds drafting those
+// that are taken costs.
+func (e *Engine) wager(n, room int, least float64, price func() float64) {
 	base := float64(n) / e.pace.time(n)
-	best, sure := base*worthwhile, float64(n)
+	best, sure := base*least, float64(n)
 	e.taken = e.taken[:0]
 	most := 0
 	for k := 1; k <= room; k++ {
