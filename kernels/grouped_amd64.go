@@ -36,9 +36,9 @@ type panelTiles struct {
 
 var groupedAVX2 = map[Packing]groupedTiles{
 	Q4: {groupedQ4AVX2x2x1, 2, []groupedTile{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
-		nil, &panelTiles{32, panelQ4AVX2, 576, groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}},
+		nil, &panelTiles{24, panelQ4AVX2, 576, groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}},
 	Q4M: {groupedQ4MAVX2x2x1, 2, []groupedTile{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
-		nil, &panelTiles{32, panelQ4MAVX2, 704, groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}},
+		nil, &panelTiles{24, panelQ4MAVX2, 704, groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}},
 	Q6: {groupedQ6AVX2x2x1, 2, []groupedTile{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
 		nil, &panelTiles{6, panelQ6AVX2, 704, groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4}},
 	Q8: {groupedQ8AVX2x2x1, 2, []groupedTile{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
