@@ -8,7 +8,17 @@ import "math"
 type rope struct {
 	freq []float64 // [dims/2] radians a position
 	gain float64   // cos and sin are multiplied by it (YaRN §3.4)
+	// known holds the angles of the first positions, once they are wanted:
+	// [ropePage] cosines and sines, [dims/2] each.
+	known [ropeKnown / ropePage][]float32
 }
+
+// ropeKnown is the number of positions whose angles are remembered, a page at a
+// time: sines take longer than a small model's norms.
+const (
+	ropeKnown = 4096
+	ropePage  = 64
+)
 
 // ropeOrder says which elements of a head are pair i of n.
 type ropeOrder uint8
@@ -80,9 +90,34 @@ func (p *ropeParams) unstretched(i int) float64 {
 func (r *rope) angles(cos, sin []float32, pos []int32) {
 	n := len(r.freq)
 	for t, p := range pos {
-		for i, f := range r.freq {
-			s, c := math.Sincos(float64(p) * f)
-			cos[t*n+i], sin[t*n+i] = float32(c*r.gain), float32(s*r.gain)
+		c, s := cos[t*n:(t+1)*n], sin[t*n:(t+1)*n]
+		if p >= ropeKnown {
+			r.turn(c, s, p)
+			continue
 		}
+		page := r.page(int(p) / ropePage)[p%ropePage*2*int32(n):]
+		copy(c, page)
+		copy(s, page[n:])
+	}
+}
+
+// page is the angles of ropePage positions.
+func (r *rope) page(i int) []float32 {
+	if r.known[i] == nil {
+		n := len(r.freq)
+		r.known[i] = make([]float32, ropePage*2*n)
+		for p := range ropePage {
+			at := r.known[i][p*2*n:]
+			r.turn(at[:n], at[n:2*n], int32(i*ropePage+p))
+		}
+	}
+	return r.known[i]
+}
+
+// turn sets cos and sin for one position.
+func (r *rope) turn(cos, sin []float32, pos int32) {
+	for i, f := range r.freq {
+		s, c := math.Sincos(float64(pos) * f)
+		cos[i], sin[i] = float32(c*r.gain), float32(s*r.gain)
 	}
 }

@@ -46,3 +46,25 @@ func TestRopeFrequenciesFollowThePapers(t *testing.T) {
 		}
 	}
 }
+
+func TestRememberedAnglesAreThoseThatAreComputed(t *testing.T) {
+	p := plainRope()
+	p.attn = 1.25
+	r := newRope(p)
+	pos := []int32{0, 1, ropePage - 1, ropePage, 1000, 1000, ropeKnown - 1, ropeKnown, 100000, 3}
+	n := len(r.freq)
+	cos, sin := make([]float32, len(pos)*n), make([]float32, len(pos)*n)
+	for range 2 { // made, then remembered
+		clear(cos)
+		clear(sin)
+		r.angles(cos, sin, pos)
+		for i, p := range pos {
+			for j, f := range r.freq {
+				s, c := math.Sincos(float64(p) * f)
+				if got, want := [2]float32{cos[i*n+j], sin[i*n+j]}, [2]float32{float32(c * 1.25), float32(s * 1.25)}; got != want {
+					t.Fatalf("position %d, pair %d: %v, want %v", p, j, got, want)
+				}
+			}
+		}
+	}
+}
