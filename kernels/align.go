@@ -14,7 +14,7 @@ const (
 )
 
 // aligned makes n zeroed elements that start on a cache line.
-func aligned[T int8 | uint8 | int16 | int32 | float32](n int) []T {
+func aligned[T int8 | uint8 | int16 | uint16 | int32 | float32](n int) []T {
 	if n == 0 {
 		return nil
 	}
@@ -30,6 +30,10 @@ func aligned[T int8 | uint8 | int16 | int32 | float32](n int) []T {
 	}
 	return raw[skip : skip+n : skip+n]
 }
+
+// Array makes n zeroed elements that lie as packed weights do: on a cache line
+// and, where they are many, on huge pages of all of the machine's memory.
+func Array[T int8 | uint16 | float32](n int) []T { return aligned[T](n) }
 
 // grow returns s with n elements, keeping its memory when that suffices. The
 // contents are not kept.

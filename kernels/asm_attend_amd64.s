@@ -4,99 +4,124 @@
 
 #include "textflag.h"
 
-// func scoresF16x1(dst *float32, ld int, q *float32, k *byte, groups int, d int)
+// func scoresF16x1(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·scoresF16x1(SB), NOSPLIT, $0-48
-	// scoresF16x1 sets dst[1][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
+TEXT ·scoresF16x1(SB), NOSPLIT, $0-56
+	// scoresF16x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
+	// Group j begins with key at[j] of k.
 	MOVQ dst+0(FP), AX
 	MOVQ k+24(FP), CX
-	MOVQ groups+32(FP), DX
+	MOVQ at+32(FP), DX
+	MOVQ groups+40(FP), BX
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+40(FP), BX
-	SHLQ $0x02, BX
-	MOVQ q+16(FP), SI
-	ADDQ BX, SI
+	MOVQ d+48(FP), SI
+	SHLQ $0x02, SI
+	MOVQ q+16(FP), DI
+	ADDQ SI, DI
+	LEAQ (CX)(SI*4), CX
 
 loop:
-	CMPQ  DX, $0x04
-	JL    under4
-	LEAQ  (CX)(BX*4), CX
-	LEAQ  (CX)(BX*4), DI
-	LEAQ  (DI)(BX*4), R8
-	LEAQ  (R8)(BX*4), R9
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	MOVQ  BX, R10
-	NEGQ  R10
+	CMPQ    BX, $0x04
+	JL      under4
+	MOVLQSX (DX), R8
+	IMULQ   SI, R8
+	SHRQ    $0x01, R8
+	ADDQ    CX, R8
+	MOVLQSX 4(DX), R9
+	IMULQ   SI, R9
+	SHRQ    $0x01, R9
+	ADDQ    CX, R9
+	MOVLQSX 8(DX), R10
+	IMULQ   SI, R10
+	SHRQ    $0x01, R10
+	ADDQ    CX, R10
+	MOVLQSX 12(DX), R11
+	IMULQ   SI, R11
+	SHRQ    $0x01, R11
+	ADDQ    CX, R11
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    SI, R12
+	NEGQ    R12
 
 columns4:
-	VCVTPH2PS    (CX)(R10*4), Y4
-	VCVTPH2PS    (DI)(R10*4), Y5
-	VCVTPH2PS    (R8)(R10*4), Y6
-	VCVTPH2PS    (R9)(R10*4), Y7
-	VBROADCASTSS (SI)(R10*1), Y8
+	VCVTPH2PS    (R8)(R12*4), Y4
+	VCVTPH2PS    (R9)(R12*4), Y5
+	VCVTPH2PS    (R10)(R12*4), Y6
+	VCVTPH2PS    (R11)(R12*4), Y7
+	VBROADCASTSS (DI)(R12*1), Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x04, R10
+	ADDQ         $0x04, R12
 	JNE          columns4
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      Y3, 96(AX)
 	ADDQ         $0x00000080, AX
-	MOVQ         R9, CX
-	SUBQ         $0x04, DX
+	ADDQ         $0x00000010, DX
+	SUBQ         $0x04, BX
 	JNE          loop
 	JMP          end
 
 under4:
-	CMPQ  DX, $0x02
-	JL    under2
-	LEAQ  (CX)(BX*4), CX
-	LEAQ  (CX)(BX*4), DI
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	MOVQ  BX, R8
-	NEGQ  R8
+	CMPQ    BX, $0x02
+	JL      under2
+	MOVLQSX (DX), R8
+	IMULQ   SI, R8
+	SHRQ    $0x01, R8
+	ADDQ    CX, R8
+	MOVLQSX 4(DX), R9
+	IMULQ   SI, R9
+	SHRQ    $0x01, R9
+	ADDQ    CX, R9
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    SI, R10
+	NEGQ    R10
 
 columns2:
-	VCVTPH2PS    (CX)(R8*4), Y2
-	VCVTPH2PS    (DI)(R8*4), Y3
-	VBROADCASTSS (SI)(R8*1), Y4
+	VCVTPH2PS    (R8)(R10*4), Y2
+	VCVTPH2PS    (R9)(R10*4), Y3
+	VBROADCASTSS (DI)(R10*1), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x04, R8
+	ADDQ         $0x04, R10
 	JNE          columns2
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000040, AX
-	MOVQ         DI, CX
-	SUBQ         $0x02, DX
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x02, BX
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ  DX, $0x01
-	JL    under1
-	LEAQ  (CX)(BX*4), CX
-	VPXOR Y0, Y0, Y0
-	MOVQ  BX, DI
-	NEGQ  DI
+	CMPQ    BX, $0x01
+	JL      under1
+	MOVLQSX (DX), R8
+	IMULQ   SI, R8
+	SHRQ    $0x01, R8
+	ADDQ    CX, R8
+	VPXOR   Y0, Y0, Y0
+	MOVQ    SI, R9
+	NEGQ    R9
 
 columns1:
-	VCVTPH2PS    (CX)(DI*4), Y1
-	VBROADCASTSS (SI)(DI*1), Y2
+	VCVTPH2PS    (R8)(R9*4), Y1
+	VBROADCASTSS (DI)(R9*1), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x04, DI
+	ADDQ         $0x04, R9
 	JNE          columns1
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
-	SUBQ         $0x01, DX
+	ADDQ         $0x00000004, DX
+	SUBQ         $0x01, BX
 	JNE          loop
 	JMP          end
 
@@ -105,13 +130,14 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumF16x1(acc *float32, p *float32, ld int, v *byte, t int, d int)
-// Requires: AVX, F16C, FMA3
-TEXT ·accumF16x1(SB), NOSPLIT, $0-48
-	// accumF16x1 adds the t ≥ 1 values [t][d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
+// func accumF16x1(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
+// Requires: AVX, CMOV, F16C, FMA3
+TEXT ·accumF16x1(SB), NOSPLIT, $0-56
+	// accumF16x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
+	// Eight in a row begin with value at[j] of v.
 	MOVQ acc+0(FP), AX
 	MOVQ v+24(FP), CX
-	MOVQ d+40(FP), DX
+	MOVQ d+48(FP), DX
 	MOVQ DX, BX
 	SHLQ $0x01, BX
 
@@ -119,8 +145,8 @@ loop:
 	CMPQ    DX, $0x40
 	JL      under8
 	MOVQ    p+8(FP), SI
-	MOVQ    CX, DI
-	MOVQ    t+32(FP), R8
+	MOVQ    at+32(FP), DI
+	MOVQ    t+40(FP), R8
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -130,28 +156,40 @@ loop:
 	VMOVUPS 192(AX), Y6
 	VMOVUPS 224(AX), Y7
 
+columns8Groups:
+	MOVLQSX (DI), R9
+	IMULQ   BX, R9
+	ADDQ    CX, R9
+	ADDQ    $0x04, DI
+	MOVQ    $0x00000008, R10
+	CMPQ    R8, R10
+	CMOVQLT R8, R10
+	SUBQ    R10, R8
+
 columns8Tokens:
 	VBROADCASTSS (SI), Y8
-	VCVTPH2PS    (DI), Y9
+	VCVTPH2PS    (R9), Y9
 	VFMADD231PS  Y8, Y9, Y0
-	VCVTPH2PS    16(DI), Y9
+	VCVTPH2PS    16(R9), Y9
 	VFMADD231PS  Y8, Y9, Y1
-	VCVTPH2PS    32(DI), Y9
+	VCVTPH2PS    32(R9), Y9
 	VFMADD231PS  Y8, Y9, Y2
-	VCVTPH2PS    48(DI), Y9
+	VCVTPH2PS    48(R9), Y9
 	VFMADD231PS  Y8, Y9, Y3
-	VCVTPH2PS    64(DI), Y9
+	VCVTPH2PS    64(R9), Y9
 	VFMADD231PS  Y8, Y9, Y4
-	VCVTPH2PS    80(DI), Y9
+	VCVTPH2PS    80(R9), Y9
 	VFMADD231PS  Y8, Y9, Y5
-	VCVTPH2PS    96(DI), Y9
+	VCVTPH2PS    96(R9), Y9
 	VFMADD231PS  Y8, Y9, Y6
-	VCVTPH2PS    112(DI), Y9
+	VCVTPH2PS    112(R9), Y9
 	VFMADD231PS  Y8, Y9, Y7
 	ADDQ         $0x00000004, SI
-	ADDQ         BX, DI
-	DECQ         R8
+	ADDQ         BX, R9
+	DECQ         R10
 	JNE          columns8Tokens
+	TESTQ        R8, R8
+	JNE          columns8Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -170,27 +208,39 @@ under8:
 	CMPQ    DX, $0x20
 	JL      under4
 	MOVQ    p+8(FP), SI
-	MOVQ    CX, DI
-	MOVQ    t+32(FP), R8
+	MOVQ    at+32(FP), DI
+	MOVQ    t+40(FP), R8
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
+columns4Groups:
+	MOVLQSX (DI), R9
+	IMULQ   BX, R9
+	ADDQ    CX, R9
+	ADDQ    $0x04, DI
+	MOVQ    $0x00000008, R10
+	CMPQ    R8, R10
+	CMOVQLT R8, R10
+	SUBQ    R10, R8
+
 columns4Tokens:
 	VBROADCASTSS (SI), Y4
-	VCVTPH2PS    (DI), Y5
+	VCVTPH2PS    (R9), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VCVTPH2PS    16(DI), Y5
+	VCVTPH2PS    16(R9), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VCVTPH2PS    32(DI), Y5
+	VCVTPH2PS    32(R9), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VCVTPH2PS    48(DI), Y5
+	VCVTPH2PS    48(R9), Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000004, SI
-	ADDQ         BX, DI
-	DECQ         R8
+	ADDQ         BX, R9
+	DECQ         R10
 	JNE          columns4Tokens
+	TESTQ        R8, R8
+	JNE          columns4Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -205,21 +255,33 @@ under4:
 	CMPQ    DX, $0x10
 	JL      under2
 	MOVQ    p+8(FP), SI
-	MOVQ    CX, DI
-	MOVQ    t+32(FP), R8
+	MOVQ    at+32(FP), DI
+	MOVQ    t+40(FP), R8
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
+columns2Groups:
+	MOVLQSX (DI), R9
+	IMULQ   BX, R9
+	ADDQ    CX, R9
+	ADDQ    $0x04, DI
+	MOVQ    $0x00000008, R10
+	CMPQ    R8, R10
+	CMOVQLT R8, R10
+	SUBQ    R10, R8
+
 columns2Tokens:
 	VBROADCASTSS (SI), Y2
-	VCVTPH2PS    (DI), Y3
+	VCVTPH2PS    (R9), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VCVTPH2PS    16(DI), Y3
+	VCVTPH2PS    16(R9), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000004, SI
-	ADDQ         BX, DI
-	DECQ         R8
+	ADDQ         BX, R9
+	DECQ         R10
 	JNE          columns2Tokens
+	TESTQ        R8, R8
+	JNE          columns2Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000040, AX
@@ -232,18 +294,30 @@ under2:
 	CMPQ    DX, $0x08
 	JL      under1
 	MOVQ    p+8(FP), SI
-	MOVQ    CX, DI
-	MOVQ    t+32(FP), R8
+	MOVQ    at+32(FP), DI
+	MOVQ    t+40(FP), R8
 	VMOVUPS (AX), Y0
+
+columns1Groups:
+	MOVLQSX (DI), R9
+	IMULQ   BX, R9
+	ADDQ    CX, R9
+	ADDQ    $0x04, DI
+	MOVQ    $0x00000008, R10
+	CMPQ    R8, R10
+	CMOVQLT R8, R10
+	SUBQ    R10, R8
 
 columns1Tokens:
 	VBROADCASTSS (SI), Y1
-	VCVTPH2PS    (DI), Y2
+	VCVTPH2PS    (R9), Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         $0x00000004, SI
-	ADDQ         BX, DI
-	DECQ         R8
+	ADDQ         BX, R9
+	DECQ         R10
 	JNE          columns1Tokens
+	TESTQ        R8, R8
+	JNE          columns1Groups
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x10, CX
@@ -256,126 +330,151 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresF16x2(dst *float32, ld int, q *float32, k *byte, groups int, d int)
+// func scoresF16x2(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·scoresF16x2(SB), NOSPLIT, $0-48
-	// scoresF16x2 sets dst[2][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
+TEXT ·scoresF16x2(SB), NOSPLIT, $0-56
+	// scoresF16x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
+	// Group j begins with key at[j] of k.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	MOVQ k+24(FP), DX
-	MOVQ groups+32(FP), BX
+	MOVQ at+32(FP), BX
+	MOVQ groups+40(FP), SI
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+40(FP), SI
-	SHLQ $0x02, SI
-	MOVQ q+16(FP), DI
-	ADDQ SI, DI
-	LEAQ (DI)(SI*1), R8
+	MOVQ d+48(FP), DI
+	SHLQ $0x02, DI
+	MOVQ q+16(FP), R8
+	ADDQ DI, R8
+	LEAQ (R8)(DI*1), R9
+	LEAQ (DX)(DI*4), DX
 
 loop:
-	CMPQ  BX, $0x04
-	JL    under4
-	LEAQ  (DX)(SI*4), DX
-	LEAQ  (DX)(SI*4), R9
-	LEAQ  (R9)(SI*4), R10
-	LEAQ  (R10)(SI*4), R11
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	MOVQ  SI, R12
-	NEGQ  R12
+	CMPQ    SI, $0x04
+	JL      under4
+	MOVLQSX (BX), R10
+	IMULQ   DI, R10
+	SHRQ    $0x01, R10
+	ADDQ    DX, R10
+	MOVLQSX 4(BX), R11
+	IMULQ   DI, R11
+	SHRQ    $0x01, R11
+	ADDQ    DX, R11
+	MOVLQSX 8(BX), R12
+	IMULQ   DI, R12
+	SHRQ    $0x01, R12
+	ADDQ    DX, R12
+	MOVLQSX 12(BX), R13
+	IMULQ   DI, R13
+	SHRQ    $0x01, R13
+	ADDQ    DX, R13
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    DI, R14
+	NEGQ    R14
 
 columns4:
-	VCVTPH2PS    (DX)(R12*4), Y8
-	VCVTPH2PS    (R9)(R12*4), Y9
-	VCVTPH2PS    (R10)(R12*4), Y10
-	VCVTPH2PS    (R11)(R12*4), Y11
-	VBROADCASTSS (DI)(R12*1), Y12
+	VCVTPH2PS    (R10)(R14*4), Y8
+	VCVTPH2PS    (R11)(R14*4), Y9
+	VCVTPH2PS    (R12)(R14*4), Y10
+	VCVTPH2PS    (R13)(R14*4), Y11
+	VBROADCASTSS (R8)(R14*1), Y12
 	VFMADD231PS  Y8, Y12, Y0
 	VFMADD231PS  Y9, Y12, Y1
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R8)(R12*1), Y12
+	VBROADCASTSS (R9)(R14*1), Y12
 	VFMADD231PS  Y8, Y12, Y4
 	VFMADD231PS  Y9, Y12, Y5
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x04, R12
+	ADDQ         $0x04, R14
 	JNE          columns4
 	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
 	VMOVUPS      Y4, (AX)(CX*1)
+	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y5, 32(AX)(CX*1)
+	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      Y6, 64(AX)(CX*1)
+	VMOVUPS      Y3, 96(AX)
 	VMOVUPS      Y7, 96(AX)(CX*1)
 	ADDQ         $0x00000080, AX
-	MOVQ         R11, DX
-	SUBQ         $0x04, BX
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x04, SI
 	JNE          loop
 	JMP          end
 
 under4:
-	CMPQ  BX, $0x02
-	JL    under2
-	LEAQ  (DX)(SI*4), DX
-	LEAQ  (DX)(SI*4), R9
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	MOVQ  SI, R10
-	NEGQ  R10
+	CMPQ    SI, $0x02
+	JL      under2
+	MOVLQSX (BX), R10
+	IMULQ   DI, R10
+	SHRQ    $0x01, R10
+	ADDQ    DX, R10
+	MOVLQSX 4(BX), R11
+	IMULQ   DI, R11
+	SHRQ    $0x01, R11
+	ADDQ    DX, R11
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    DI, R12
+	NEGQ    R12
 
 columns2:
-	VCVTPH2PS    (DX)(R10*4), Y4
-	VCVTPH2PS    (R9)(R10*4), Y5
-	VBROADCASTSS (DI)(R10*1), Y6
+	VCVTPH2PS    (R10)(R12*4), Y4
+	VCVTPH2PS    (R11)(R12*4), Y5
+	VBROADCASTSS (R8)(R12*1), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R8)(R10*1), Y6
+	VBROADCASTSS (R9)(R12*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         $0x04, R10
+	ADDQ         $0x04, R12
 	JNE          columns2
 	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
+	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y3, 32(AX)(CX*1)
 	ADDQ         $0x00000040, AX
-	MOVQ         R9, DX
-	SUBQ         $0x02, BX
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x02, SI
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ  BX, $0x01
-	JL    under1
-	LEAQ  (DX)(SI*4), DX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	MOVQ  SI, R9
-	NEGQ  R9
+	CMPQ    SI, $0x01
+	JL      under1
+	MOVLQSX (BX), R10
+	IMULQ   DI, R10
+	SHRQ    $0x01, R10
+	ADDQ    DX, R10
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    DI, R11
+	NEGQ    R11
 
 columns1:
-	VCVTPH2PS    (DX)(R9*4), Y2
-	VBROADCASTSS (DI)(R9*1), Y3
+	VCVTPH2PS    (R10)(R11*4), Y2
+	VBROADCASTSS (R8)(R11*1), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R8)(R9*1), Y3
+	VBROADCASTSS (R9)(R11*1), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         $0x04, R9
+	ADDQ         $0x04, R11
 	JNE          columns1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	ADDQ         $0x00000020, AX
-	SUBQ         $0x01, BX
+	ADDQ         $0x00000004, BX
+	SUBQ         $0x01, SI
 	JNE          loop
 	JMP          end
 
@@ -384,15 +483,16 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumF16x2(acc *float32, p *float32, ld int, v *byte, t int, d int)
-// Requires: AVX, F16C, FMA3
-TEXT ·accumF16x2(SB), NOSPLIT, $0-48
-	// accumF16x2 adds the t ≥ 1 values [t][d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
+// func accumF16x2(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
+// Requires: AVX, CMOV, F16C, FMA3
+TEXT ·accumF16x2(SB), NOSPLIT, $0-56
+	// accumF16x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
+	// Eight in a row begin with value at[j] of v.
 	MOVQ acc+0(FP), AX
-	MOVQ d+40(FP), CX
+	MOVQ d+48(FP), CX
 	SHLQ $0x02, CX
 	MOVQ v+24(FP), DX
-	MOVQ d+40(FP), BX
+	MOVQ d+48(FP), BX
 	MOVQ BX, SI
 	SHLQ $0x01, SI
 
@@ -402,8 +502,8 @@ loop:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+32(FP), R10
+	MOVQ    at+32(FP), R9
+	MOVQ    t+40(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -413,25 +513,37 @@ loop:
 	VMOVUPS 64(AX)(CX*1), Y6
 	VMOVUPS 96(AX)(CX*1), Y7
 
+columns4Groups:
+	MOVLQSX (R9), R11
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+
 columns4Tokens:
 	VBROADCASTSS (DI), Y8
 	VBROADCASTSS (DI)(R8*1), Y9
-	VCVTPH2PS    (R9), Y10
+	VCVTPH2PS    (R11), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y4
-	VCVTPH2PS    16(R9), Y10
+	VCVTPH2PS    16(R11), Y10
 	VFMADD231PS  Y8, Y10, Y1
 	VFMADD231PS  Y9, Y10, Y5
-	VCVTPH2PS    32(R9), Y10
+	VCVTPH2PS    32(R11), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y6
-	VCVTPH2PS    48(R9), Y10
+	VCVTPH2PS    48(R11), Y10
 	VFMADD231PS  Y8, Y10, Y3
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns4Tokens
+	TESTQ        R10, R10
+	JNE          columns4Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -452,26 +564,38 @@ under4:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+32(FP), R10
+	MOVQ    at+32(FP), R9
+	MOVQ    t+40(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS (AX)(CX*1), Y2
 	VMOVUPS 32(AX)(CX*1), Y3
 
+columns2Groups:
+	MOVLQSX (R9), R11
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+
 columns2Tokens:
 	VBROADCASTSS (DI), Y4
 	VBROADCASTSS (DI)(R8*1), Y5
-	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    (R11), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y2
-	VCVTPH2PS    16(R9), Y6
+	VCVTPH2PS    16(R11), Y6
 	VFMADD231PS  Y4, Y6, Y1
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns2Tokens
+	TESTQ        R10, R10
+	JNE          columns2Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -488,21 +612,33 @@ under2:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+32(FP), R10
+	MOVQ    at+32(FP), R9
+	MOVQ    t+40(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS (AX)(CX*1), Y1
+
+columns1Groups:
+	MOVLQSX (R9), R11
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
 
 columns1Tokens:
 	VBROADCASTSS (DI), Y2
 	VBROADCASTSS (DI)(R8*1), Y3
-	VCVTPH2PS    (R9), Y4
+	VCVTPH2PS    (R11), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns1Tokens
+	TESTQ        R10, R10
+	JNE          columns1Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	ADDQ         $0x00000020, AX
@@ -516,89 +652,102 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresF16x3(dst *float32, ld int, q *float32, k *byte, groups int, d int)
+// func scoresF16x3(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·scoresF16x3(SB), NOSPLIT, $0-48
-	// scoresF16x3 sets dst[3][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
+TEXT ·scoresF16x3(SB), NOSPLIT, $0-56
+	// scoresF16x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
+	// Group j begins with key at[j] of k.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	MOVQ k+24(FP), DX
-	MOVQ groups+32(FP), BX
+	MOVQ at+32(FP), BX
+	MOVQ groups+40(FP), SI
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+40(FP), SI
-	SHLQ $0x02, SI
-	MOVQ q+16(FP), DI
-	ADDQ SI, DI
-	LEAQ (DI)(SI*1), R8
-	LEAQ (R8)(SI*1), R9
+	MOVQ d+48(FP), DI
+	SHLQ $0x02, DI
+	MOVQ q+16(FP), R8
+	ADDQ DI, R8
+	LEAQ (R8)(DI*1), R9
+	LEAQ (R9)(DI*1), R10
+	LEAQ (DX)(DI*4), DX
 
 loop:
-	CMPQ  BX, $0x02
-	JL    under2
-	LEAQ  (DX)(SI*4), DX
-	LEAQ  (DX)(SI*4), R10
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	MOVQ  SI, R11
-	NEGQ  R11
+	CMPQ    SI, $0x02
+	JL      under2
+	MOVLQSX (BX), R11
+	IMULQ   DI, R11
+	SHRQ    $0x01, R11
+	ADDQ    DX, R11
+	MOVLQSX 4(BX), R12
+	IMULQ   DI, R12
+	SHRQ    $0x01, R12
+	ADDQ    DX, R12
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    DI, R13
+	NEGQ    R13
 
 columns2:
-	VCVTPH2PS    (DX)(R11*4), Y6
-	VCVTPH2PS    (R10)(R11*4), Y7
-	VBROADCASTSS (DI)(R11*1), Y8
+	VCVTPH2PS    (R11)(R13*4), Y6
+	VCVTPH2PS    (R12)(R13*4), Y7
+	VBROADCASTSS (R8)(R13*1), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R8)(R11*1), Y8
+	VBROADCASTSS (R9)(R13*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R9)(R11*1), Y8
+	VBROADCASTSS (R10)(R13*1), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         $0x04, R11
+	ADDQ         $0x04, R13
 	JNE          columns2
 	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      Y3, 32(AX)(CX*1)
 	VMOVUPS      Y4, (AX)(CX*2)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y3, 32(AX)(CX*1)
 	VMOVUPS      Y5, 32(AX)(CX*2)
 	ADDQ         $0x00000040, AX
-	MOVQ         R10, DX
-	SUBQ         $0x02, BX
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x02, SI
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ  BX, $0x01
-	JL    under1
-	LEAQ  (DX)(SI*4), DX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	MOVQ  SI, R10
-	NEGQ  R10
+	CMPQ    SI, $0x01
+	JL      under1
+	MOVLQSX (BX), R11
+	IMULQ   DI, R11
+	SHRQ    $0x01, R11
+	ADDQ    DX, R11
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	MOVQ    DI, R12
+	NEGQ    R12
 
 columns1:
-	VCVTPH2PS    (DX)(R10*4), Y3
-	VBROADCASTSS (DI)(R10*1), Y4
+	VCVTPH2PS    (R11)(R12*4), Y3
+	VBROADCASTSS (R8)(R12*1), Y4
 	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R8)(R10*1), Y4
+	VBROADCASTSS (R9)(R12*1), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R9)(R10*1), Y4
+	VBROADCASTSS (R10)(R12*1), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         $0x04, R10
+	ADDQ         $0x04, R12
 	JNE          columns1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)
 	ADDQ         $0x00000020, AX
-	SUBQ         $0x01, BX
+	ADDQ         $0x00000004, BX
+	SUBQ         $0x01, SI
 	JNE          loop
 	JMP          end
 
@@ -607,15 +756,16 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumF16x3(acc *float32, p *float32, ld int, v *byte, t int, d int)
-// Requires: AVX, F16C, FMA3
-TEXT ·accumF16x3(SB), NOSPLIT, $0-48
-	// accumF16x3 adds the t ≥ 1 values [t][d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
+// func accumF16x3(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
+// Requires: AVX, CMOV, F16C, FMA3
+TEXT ·accumF16x3(SB), NOSPLIT, $0-56
+	// accumF16x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
+	// Eight in a row begin with value at[j] of v.
 	MOVQ acc+0(FP), AX
-	MOVQ d+40(FP), CX
+	MOVQ d+48(FP), CX
 	SHLQ $0x02, CX
 	MOVQ v+24(FP), DX
-	MOVQ d+40(FP), BX
+	MOVQ d+48(FP), BX
 	MOVQ BX, SI
 	SHLQ $0x01, SI
 
@@ -625,8 +775,8 @@ loop:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+32(FP), R10
+	MOVQ    at+32(FP), R9
+	MOVQ    t+40(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -640,30 +790,42 @@ loop:
 	VMOVUPS 64(AX)(CX*2), Y10
 	VMOVUPS 96(AX)(CX*2), Y11
 
+columns4Groups:
+	MOVLQSX (R9), R11
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+
 columns4Tokens:
 	VBROADCASTSS (DI), Y12
 	VBROADCASTSS (DI)(R8*1), Y13
 	VBROADCASTSS (DI)(R8*2), Y14
-	VCVTPH2PS    (R9), Y15
+	VCVTPH2PS    (R11), Y15
 	VFMADD231PS  Y12, Y15, Y0
 	VFMADD231PS  Y13, Y15, Y4
 	VFMADD231PS  Y14, Y15, Y8
-	VCVTPH2PS    16(R9), Y15
+	VCVTPH2PS    16(R11), Y15
 	VFMADD231PS  Y12, Y15, Y1
 	VFMADD231PS  Y13, Y15, Y5
 	VFMADD231PS  Y14, Y15, Y9
-	VCVTPH2PS    32(R9), Y15
+	VCVTPH2PS    32(R11), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y6
 	VFMADD231PS  Y14, Y15, Y10
-	VCVTPH2PS    48(R9), Y15
+	VCVTPH2PS    48(R11), Y15
 	VFMADD231PS  Y12, Y15, Y3
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y11
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns4Tokens
+	TESTQ        R10, R10
+	JNE          columns4Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -688,8 +850,8 @@ under4:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+32(FP), R10
+	MOVQ    at+32(FP), R9
+	MOVQ    t+40(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS (AX)(CX*1), Y2
@@ -697,22 +859,34 @@ under4:
 	VMOVUPS (AX)(CX*2), Y4
 	VMOVUPS 32(AX)(CX*2), Y5
 
+columns2Groups:
+	MOVLQSX (R9), R11
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+
 columns2Tokens:
 	VBROADCASTSS (DI), Y6
 	VBROADCASTSS (DI)(R8*1), Y7
 	VBROADCASTSS (DI)(R8*2), Y8
-	VCVTPH2PS    (R9), Y9
+	VCVTPH2PS    (R11), Y9
 	VFMADD231PS  Y6, Y9, Y0
 	VFMADD231PS  Y7, Y9, Y2
 	VFMADD231PS  Y8, Y9, Y4
-	VCVTPH2PS    16(R9), Y9
+	VCVTPH2PS    16(R11), Y9
 	VFMADD231PS  Y6, Y9, Y1
 	VFMADD231PS  Y7, Y9, Y3
 	VFMADD231PS  Y8, Y9, Y5
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns2Tokens
+	TESTQ        R10, R10
+	JNE          columns2Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -731,24 +905,36 @@ under2:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+32(FP), R10
+	MOVQ    at+32(FP), R9
+	MOVQ    t+40(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS (AX)(CX*1), Y1
 	VMOVUPS (AX)(CX*2), Y2
+
+columns1Groups:
+	MOVLQSX (R9), R11
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
 
 columns1Tokens:
 	VBROADCASTSS (DI), Y3
 	VBROADCASTSS (DI)(R8*1), Y4
 	VBROADCASTSS (DI)(R8*2), Y5
-	VCVTPH2PS    (R9), Y6
+	VCVTPH2PS    (R11), Y6
 	VFMADD231PS  Y3, Y6, Y0
 	VFMADD231PS  Y4, Y6, Y1
 	VFMADD231PS  Y5, Y6, Y2
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns1Tokens
+	TESTQ        R10, R10
+	JNE          columns1Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)
@@ -763,97 +949,109 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresF16x4(dst *float32, ld int, q *float32, k *byte, groups int, d int)
+// func scoresF16x4(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·scoresF16x4(SB), NOSPLIT, $0-48
-	// scoresF16x4 sets dst[4][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
+TEXT ·scoresF16x4(SB), NOSPLIT, $0-56
+	// scoresF16x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
+	// Group j begins with key at[j] of k.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
 	MOVQ k+24(FP), BX
-	MOVQ groups+32(FP), SI
+	MOVQ at+32(FP), SI
+	MOVQ groups+40(FP), DI
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+40(FP), DI
-	SHLQ $0x02, DI
-	MOVQ q+16(FP), R8
-	ADDQ DI, R8
-	LEAQ (R8)(DI*1), R9
-	LEAQ (R9)(DI*1), R10
-	LEAQ (R10)(DI*1), R11
+	MOVQ d+48(FP), R8
+	SHLQ $0x02, R8
+	MOVQ q+16(FP), R9
+	ADDQ R8, R9
+	LEAQ (R9)(R8*1), R10
+	LEAQ (R10)(R8*1), R11
+	LEAQ (R11)(R8*1), R12
+	LEAQ (BX)(R8*4), BX
 
 loop:
-	CMPQ  SI, $0x02
-	JL    under2
-	LEAQ  (BX)(DI*4), BX
-	LEAQ  (BX)(DI*4), R12
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	MOVQ  DI, R13
-	NEGQ  R13
+	CMPQ    DI, $0x02
+	JL      under2
+	MOVLQSX (SI), R13
+	IMULQ   R8, R13
+	SHRQ    $0x01, R13
+	ADDQ    BX, R13
+	MOVLQSX 4(SI), R14
+	IMULQ   R8, R14
+	SHRQ    $0x01, R14
+	ADDQ    BX, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    R8, R15
+	NEGQ    R15
 
 columns2:
-	VCVTPH2PS    (BX)(R13*4), Y8
-	VCVTPH2PS    (R12)(R13*4), Y9
-	VBROADCASTSS (R8)(R13*1), Y10
+	VCVTPH2PS    (R13)(R15*4), Y8
+	VCVTPH2PS    (R14)(R15*4), Y9
+	VBROADCASTSS (R9)(R15*1), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R9)(R13*1), Y10
+	VBROADCASTSS (R10)(R15*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R10)(R13*1), Y10
+	VBROADCASTSS (R11)(R15*1), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R11)(R13*1), Y10
+	VBROADCASTSS (R12)(R15*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x04, R13
+	ADDQ         $0x04, R15
 	JNE          columns2
 	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      Y3, 32(AX)(CX*1)
 	VMOVUPS      Y4, (AX)(CX*2)
-	VMOVUPS      Y5, 32(AX)(CX*2)
 	VMOVUPS      Y6, (DX)
+	VMOVUPS      Y1, 32(AX)
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VMOVUPS      Y5, 32(AX)(CX*2)
 	VMOVUPS      Y7, 32(DX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, DX
-	MOVQ         R12, BX
-	SUBQ         $0x02, SI
+	ADDQ         $0x00000008, SI
+	SUBQ         $0x02, DI
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ  SI, $0x01
-	JL    under1
-	LEAQ  (BX)(DI*4), BX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	MOVQ  DI, R12
-	NEGQ  R12
+	CMPQ    DI, $0x01
+	JL      under1
+	MOVLQSX (SI), R13
+	IMULQ   R8, R13
+	SHRQ    $0x01, R13
+	ADDQ    BX, R13
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    R8, R14
+	NEGQ    R14
 
 columns1:
-	VCVTPH2PS    (BX)(R12*4), Y4
-	VBROADCASTSS (R8)(R12*1), Y5
+	VCVTPH2PS    (R13)(R14*4), Y4
+	VBROADCASTSS (R9)(R14*1), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R9)(R12*1), Y5
+	VBROADCASTSS (R10)(R14*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R10)(R12*1), Y5
+	VBROADCASTSS (R11)(R14*1), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R11)(R12*1), Y5
+	VBROADCASTSS (R12)(R14*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         $0x04, R12
+	ADDQ         $0x04, R14
 	JNE          columns1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
@@ -861,7 +1059,8 @@ columns1:
 	VMOVUPS      Y3, (DX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, DX
-	SUBQ         $0x01, SI
+	ADDQ         $0x00000004, SI
+	SUBQ         $0x01, DI
 	JNE          loop
 	JMP          end
 
@@ -870,17 +1069,18 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumF16x4(acc *float32, p *float32, ld int, v *byte, t int, d int)
-// Requires: AVX, F16C, FMA3
-TEXT ·accumF16x4(SB), NOSPLIT, $0-48
-	// accumF16x4 adds the t ≥ 1 values [t][d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
+// func accumF16x4(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
+// Requires: AVX, CMOV, F16C, FMA3
+TEXT ·accumF16x4(SB), NOSPLIT, $0-56
+	// accumF16x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
+	// Eight in a row begin with value at[j] of v.
 	MOVQ acc+0(FP), AX
-	MOVQ d+40(FP), CX
+	MOVQ d+48(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
 	MOVQ v+24(FP), BX
-	MOVQ d+40(FP), SI
+	MOVQ d+48(FP), SI
 	MOVQ SI, DI
 	SHLQ $0x01, DI
 
@@ -892,8 +1092,8 @@ loop:
 	SHLQ    $0x02, R9
 	LEAQ    (R8)(R9*2), R10
 	ADDQ    R9, R10
-	MOVQ    BX, R11
-	MOVQ    t+32(FP), R12
+	MOVQ    at+32(FP), R11
+	MOVQ    t+40(FP), R12
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS (AX)(CX*1), Y2
@@ -903,26 +1103,38 @@ loop:
 	VMOVUPS (DX), Y6
 	VMOVUPS 32(DX), Y7
 
+columns2Groups:
+	MOVLQSX (R11), R13
+	IMULQ   DI, R13
+	ADDQ    BX, R13
+	ADDQ    $0x04, R11
+	MOVQ    $0x00000008, R14
+	CMPQ    R12, R14
+	CMOVQLT R12, R14
+	SUBQ    R14, R12
+
 columns2Tokens:
 	VBROADCASTSS (R8), Y8
 	VBROADCASTSS (R8)(R9*1), Y9
 	VBROADCASTSS (R8)(R9*2), Y10
 	VBROADCASTSS (R10), Y11
-	VCVTPH2PS    (R11), Y12
+	VCVTPH2PS    (R13), Y12
 	VFMADD231PS  Y8, Y12, Y0
 	VFMADD231PS  Y9, Y12, Y2
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y6
-	VCVTPH2PS    16(R11), Y12
+	VCVTPH2PS    16(R13), Y12
 	VFMADD231PS  Y8, Y12, Y1
 	VFMADD231PS  Y9, Y12, Y3
 	VFMADD231PS  Y10, Y12, Y5
 	VFMADD231PS  Y11, Y12, Y7
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R10
-	ADDQ         DI, R11
-	DECQ         R12
+	ADDQ         DI, R13
+	DECQ         R14
 	JNE          columns2Tokens
+	TESTQ        R12, R12
+	JNE          columns2Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -946,28 +1158,40 @@ under2:
 	SHLQ    $0x02, R9
 	LEAQ    (R8)(R9*2), R10
 	ADDQ    R9, R10
-	MOVQ    BX, R11
-	MOVQ    t+32(FP), R12
+	MOVQ    at+32(FP), R11
+	MOVQ    t+40(FP), R12
 	VMOVUPS (AX), Y0
 	VMOVUPS (AX)(CX*1), Y1
 	VMOVUPS (AX)(CX*2), Y2
 	VMOVUPS (DX), Y3
+
+columns1Groups:
+	MOVLQSX (R11), R13
+	IMULQ   DI, R13
+	ADDQ    BX, R13
+	ADDQ    $0x04, R11
+	MOVQ    $0x00000008, R14
+	CMPQ    R12, R14
+	CMOVQLT R12, R14
+	SUBQ    R14, R12
 
 columns1Tokens:
 	VBROADCASTSS (R8), Y4
 	VBROADCASTSS (R8)(R9*1), Y5
 	VBROADCASTSS (R8)(R9*2), Y6
 	VBROADCASTSS (R10), Y7
-	VCVTPH2PS    (R11), Y8
+	VCVTPH2PS    (R13), Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R10
-	ADDQ         DI, R11
-	DECQ         R12
+	ADDQ         DI, R13
+	DECQ         R14
 	JNE          columns1Tokens
+	TESTQ        R12, R12
+	JNE          columns1Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)
@@ -984,117 +1208,146 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, groups int, d int)
+// func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·scoresQ8x1(SB), NOSPLIT, $0-56
-	// scoresQ8x1 sets dst[1][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
+TEXT ·scoresQ8x1(SB), NOSPLIT, $0-64
+	// scoresQ8x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
+	// Group j begins with key at[j] of k.
 	MOVQ dst+0(FP), AX
 	MOVQ k+24(FP), CX
-	MOVQ groups+40(FP), DX
-	MOVQ scale+32(FP), BX
+	MOVQ at+40(FP), DX
+	MOVQ groups+48(FP), BX
+	MOVQ scale+32(FP), SI
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+48(FP), SI
-	SHLQ $0x02, SI
-	MOVQ q+16(FP), DI
-	ADDQ SI, DI
+	MOVQ d+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ q+16(FP), R8
+	ADDQ DI, R8
+	LEAQ (CX)(DI*2), CX
 
 loop:
-	CMPQ  DX, $0x04
-	JL    under4
-	LEAQ  (CX)(SI*2), CX
-	LEAQ  (CX)(SI*2), R8
-	LEAQ  (R8)(SI*2), R9
-	LEAQ  (R9)(SI*2), R10
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	MOVQ  SI, R11
-	NEGQ  R11
+	CMPQ    BX, $0x04
+	JL      under4
+	MOVLQSX (DX), R9
+	IMULQ   DI, R9
+	SHRQ    $0x02, R9
+	ADDQ    CX, R9
+	MOVLQSX 4(DX), R10
+	IMULQ   DI, R10
+	SHRQ    $0x02, R10
+	ADDQ    CX, R10
+	MOVLQSX 8(DX), R11
+	IMULQ   DI, R11
+	SHRQ    $0x02, R11
+	ADDQ    CX, R11
+	MOVLQSX 12(DX), R12
+	IMULQ   DI, R12
+	SHRQ    $0x02, R12
+	ADDQ    CX, R12
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    DI, R13
+	NEGQ    R13
 
 columns4:
-	VPMOVSXBD    (CX)(R11*2), Y4
+	VPMOVSXBD    (R9)(R13*2), Y4
 	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    (R8)(R11*2), Y5
+	VPMOVSXBD    (R10)(R13*2), Y5
 	VCVTDQ2PS    Y5, Y5
-	VPMOVSXBD    (R9)(R11*2), Y6
+	VPMOVSXBD    (R11)(R13*2), Y6
 	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    (R10)(R11*2), Y7
+	VPMOVSXBD    (R12)(R13*2), Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (DI)(R11*1), Y8
+	VBROADCASTSS (R8)(R13*1), Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x04, R11
+	ADDQ         $0x04, R13
 	JNE          columns4
-	VMULPS       (BX), Y0, Y0
+	MOVLQSX      (DX), R13
+	VMULPS       (SI)(R13*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       32(BX), Y1, Y1
+	MOVLQSX      4(DX), R13
+	VMULPS       (SI)(R13*4), Y1, Y1
 	VMOVUPS      Y1, 32(AX)
-	VMULPS       64(BX), Y2, Y2
+	MOVLQSX      8(DX), R13
+	VMULPS       (SI)(R13*4), Y2, Y2
 	VMOVUPS      Y2, 64(AX)
-	VMULPS       96(BX), Y3, Y3
+	MOVLQSX      12(DX), R13
+	VMULPS       (SI)(R13*4), Y3, Y3
 	VMOVUPS      Y3, 96(AX)
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, BX
-	MOVQ         R10, CX
-	SUBQ         $0x04, DX
+	ADDQ         $0x00000010, DX
+	SUBQ         $0x04, BX
 	JNE          loop
 	JMP          end
 
 under4:
-	CMPQ  DX, $0x02
-	JL    under2
-	LEAQ  (CX)(SI*2), CX
-	LEAQ  (CX)(SI*2), R8
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	MOVQ  SI, R9
-	NEGQ  R9
+	CMPQ    BX, $0x02
+	JL      under2
+	MOVLQSX (DX), R9
+	IMULQ   DI, R9
+	SHRQ    $0x02, R9
+	ADDQ    CX, R9
+	MOVLQSX 4(DX), R10
+	IMULQ   DI, R10
+	SHRQ    $0x02, R10
+	ADDQ    CX, R10
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    DI, R11
+	NEGQ    R11
 
 columns2:
-	VPMOVSXBD    (CX)(R9*2), Y2
+	VPMOVSXBD    (R9)(R11*2), Y2
 	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    (R8)(R9*2), Y3
+	VPMOVSXBD    (R10)(R11*2), Y3
 	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (DI)(R9*1), Y4
+	VBROADCASTSS (R8)(R11*1), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x04, R9
+	ADDQ         $0x04, R11
 	JNE          columns2
-	VMULPS       (BX), Y0, Y0
+	MOVLQSX      (DX), R11
+	VMULPS       (SI)(R11*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       32(BX), Y1, Y1
+	MOVLQSX      4(DX), R11
+	VMULPS       (SI)(R11*4), Y1, Y1
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, BX
-	MOVQ         R8, CX
-	SUBQ         $0x02, DX
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x02, BX
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ  DX, $0x01
-	JL    under1
-	LEAQ  (CX)(SI*2), CX
-	VPXOR Y0, Y0, Y0
-	MOVQ  SI, R8
-	NEGQ  R8
+	CMPQ    BX, $0x01
+	JL      under1
+	MOVLQSX (DX), R9
+	IMULQ   DI, R9
+	SHRQ    $0x02, R9
+	ADDQ    CX, R9
+	VPXOR   Y0, Y0, Y0
+	MOVQ    DI, R10
+	NEGQ    R10
 
 columns1:
-	VPMOVSXBD    (CX)(R8*2), Y1
+	VPMOVSXBD    (R9)(R10*2), Y1
 	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (DI)(R8*1), Y2
+	VBROADCASTSS (R8)(R10*1), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x04, R8
+	ADDQ         $0x04, R10
 	JNE          columns1
-	VMULPS       (BX), Y0, Y0
+	MOVLQSX      (DX), R10
+	VMULPS       (SI)(R10*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, BX
-	SUBQ         $0x01, DX
+	ADDQ         $0x00000004, DX
+	SUBQ         $0x01, BX
 	JNE          loop
 	JMP          end
 
@@ -1103,22 +1356,22 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumQ8x1(acc *float32, p *float32, ld int, v *byte, scale *float32, t int, d int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·accumQ8x1(SB), NOSPLIT, $0-56
-	// accumQ8x1 adds the t ≥ 1 values [t][d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
+// func accumQ8x1(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·accumQ8x1(SB), NOSPLIT, $0-64
+	// accumQ8x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
+	// Eight in a row begin with value at[j] of v.
 	MOVQ acc+0(FP), AX
 	MOVQ v+24(FP), CX
-	MOVQ d+48(FP), DX
+	MOVQ d+56(FP), DX
 	MOVQ DX, BX
 
 loop:
 	CMPQ    DX, $0x40
 	JL      under8
 	MOVQ    p+8(FP), SI
-	MOVQ    CX, DI
-	MOVQ    t+40(FP), R8
-	MOVQ    scale+32(FP), R9
+	MOVQ    at+40(FP), DI
+	MOVQ    t+48(FP), R8
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -1128,39 +1381,53 @@ loop:
 	VMOVUPS 192(AX), Y6
 	VMOVUPS 224(AX), Y7
 
+columns8Groups:
+	MOVLQSX (DI), R9
+	MOVQ    scale+32(FP), R11
+	LEAQ    (R11)(R9*4), R11
+	IMULQ   BX, R9
+	ADDQ    CX, R9
+	ADDQ    $0x04, DI
+	MOVQ    $0x00000008, R10
+	CMPQ    R8, R10
+	CMOVQLT R8, R10
+	SUBQ    R10, R8
+
 columns8Tokens:
 	VBROADCASTSS (SI), Y8
-	VBROADCASTSS (R9), Y9
+	VBROADCASTSS (R11), Y9
 	VMULPS       Y9, Y8, Y8
-	ADDQ         $0x04, R9
-	VPMOVSXBD    (DI), Y9
+	ADDQ         $0x04, R11
+	VPMOVSXBD    (R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y0
-	VPMOVSXBD    8(DI), Y9
+	VPMOVSXBD    8(R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y1
-	VPMOVSXBD    16(DI), Y9
+	VPMOVSXBD    16(R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y2
-	VPMOVSXBD    24(DI), Y9
+	VPMOVSXBD    24(R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y3
-	VPMOVSXBD    32(DI), Y9
+	VPMOVSXBD    32(R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y4
-	VPMOVSXBD    40(DI), Y9
+	VPMOVSXBD    40(R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y5
-	VPMOVSXBD    48(DI), Y9
+	VPMOVSXBD    48(R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y6
-	VPMOVSXBD    56(DI), Y9
+	VPMOVSXBD    56(R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y7
 	ADDQ         $0x00000004, SI
-	ADDQ         BX, DI
-	DECQ         R8
+	ADDQ         BX, R9
+	DECQ         R10
 	JNE          columns8Tokens
+	TESTQ        R8, R8
+	JNE          columns8Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1179,35 +1446,48 @@ under8:
 	CMPQ    DX, $0x20
 	JL      under4
 	MOVQ    p+8(FP), SI
-	MOVQ    CX, DI
-	MOVQ    t+40(FP), R8
-	MOVQ    scale+32(FP), R9
+	MOVQ    at+40(FP), DI
+	MOVQ    t+48(FP), R8
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
 	VMOVUPS 96(AX), Y3
 
+columns4Groups:
+	MOVLQSX (DI), R9
+	MOVQ    scale+32(FP), R11
+	LEAQ    (R11)(R9*4), R11
+	IMULQ   BX, R9
+	ADDQ    CX, R9
+	ADDQ    $0x04, DI
+	MOVQ    $0x00000008, R10
+	CMPQ    R8, R10
+	CMOVQLT R8, R10
+	SUBQ    R10, R8
+
 columns4Tokens:
 	VBROADCASTSS (SI), Y4
-	VBROADCASTSS (R9), Y5
+	VBROADCASTSS (R11), Y5
 	VMULPS       Y5, Y4, Y4
-	ADDQ         $0x04, R9
-	VPMOVSXBD    (DI), Y5
+	ADDQ         $0x04, R11
+	VPMOVSXBD    (R9), Y5
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VPMOVSXBD    8(DI), Y5
+	VPMOVSXBD    8(R9), Y5
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VPMOVSXBD    16(DI), Y5
+	VPMOVSXBD    16(R9), Y5
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VPMOVSXBD    24(DI), Y5
+	VPMOVSXBD    24(R9), Y5
 	VCVTDQ2PS    Y5, Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         $0x00000004, SI
-	ADDQ         BX, DI
-	DECQ         R8
+	ADDQ         BX, R9
+	DECQ         R10
 	JNE          columns4Tokens
+	TESTQ        R8, R8
+	JNE          columns4Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1222,27 +1502,40 @@ under4:
 	CMPQ    DX, $0x10
 	JL      under2
 	MOVQ    p+8(FP), SI
-	MOVQ    CX, DI
-	MOVQ    t+40(FP), R8
-	MOVQ    scale+32(FP), R9
+	MOVQ    at+40(FP), DI
+	MOVQ    t+48(FP), R8
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 
+columns2Groups:
+	MOVLQSX (DI), R9
+	MOVQ    scale+32(FP), R11
+	LEAQ    (R11)(R9*4), R11
+	IMULQ   BX, R9
+	ADDQ    CX, R9
+	ADDQ    $0x04, DI
+	MOVQ    $0x00000008, R10
+	CMPQ    R8, R10
+	CMOVQLT R8, R10
+	SUBQ    R10, R8
+
 columns2Tokens:
 	VBROADCASTSS (SI), Y2
-	VBROADCASTSS (R9), Y3
+	VBROADCASTSS (R11), Y3
 	VMULPS       Y3, Y2, Y2
-	ADDQ         $0x04, R9
-	VPMOVSXBD    (DI), Y3
+	ADDQ         $0x04, R11
+	VPMOVSXBD    (R9), Y3
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VPMOVSXBD    8(DI), Y3
+	VPMOVSXBD    8(R9), Y3
 	VCVTDQ2PS    Y3, Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         $0x00000004, SI
-	ADDQ         BX, DI
-	DECQ         R8
+	ADDQ         BX, R9
+	DECQ         R10
 	JNE          columns2Tokens
+	TESTQ        R8, R8
+	JNE          columns2Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000040, AX
@@ -1255,23 +1548,36 @@ under2:
 	CMPQ    DX, $0x08
 	JL      under1
 	MOVQ    p+8(FP), SI
-	MOVQ    CX, DI
-	MOVQ    t+40(FP), R8
-	MOVQ    scale+32(FP), R9
+	MOVQ    at+40(FP), DI
+	MOVQ    t+48(FP), R8
 	VMOVUPS (AX), Y0
+
+columns1Groups:
+	MOVLQSX (DI), R9
+	MOVQ    scale+32(FP), R11
+	LEAQ    (R11)(R9*4), R11
+	IMULQ   BX, R9
+	ADDQ    CX, R9
+	ADDQ    $0x04, DI
+	MOVQ    $0x00000008, R10
+	CMPQ    R8, R10
+	CMOVQLT R8, R10
+	SUBQ    R10, R8
 
 columns1Tokens:
 	VBROADCASTSS (SI), Y1
-	VBROADCASTSS (R9), Y2
+	VBROADCASTSS (R11), Y2
 	VMULPS       Y2, Y1, Y1
-	ADDQ         $0x04, R9
-	VPMOVSXBD    (DI), Y2
+	ADDQ         $0x04, R11
+	VPMOVSXBD    (R9), Y2
 	VCVTDQ2PS    Y2, Y2
 	VFMADD231PS  Y1, Y2, Y0
 	ADDQ         $0x00000004, SI
-	ADDQ         BX, DI
-	DECQ         R8
+	ADDQ         BX, R9
+	DECQ         R10
 	JNE          columns1Tokens
+	TESTQ        R8, R8
+	JNE          columns1Groups
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x08, CX
@@ -1284,151 +1590,180 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, groups int, d int)
+// func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·scoresQ8x2(SB), NOSPLIT, $0-56
-	// scoresQ8x2 sets dst[2][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
+TEXT ·scoresQ8x2(SB), NOSPLIT, $0-64
+	// scoresQ8x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
+	// Group j begins with key at[j] of k.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	MOVQ k+24(FP), DX
-	MOVQ groups+40(FP), BX
-	MOVQ scale+32(FP), SI
+	MOVQ at+40(FP), BX
+	MOVQ groups+48(FP), SI
+	MOVQ scale+32(FP), DI
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+48(FP), DI
-	SHLQ $0x02, DI
-	MOVQ q+16(FP), R8
-	ADDQ DI, R8
-	LEAQ (R8)(DI*1), R9
+	MOVQ d+56(FP), R8
+	SHLQ $0x02, R8
+	MOVQ q+16(FP), R9
+	ADDQ R8, R9
+	LEAQ (R9)(R8*1), R10
+	LEAQ (DX)(R8*2), DX
 
 loop:
-	CMPQ  BX, $0x04
-	JL    under4
-	LEAQ  (DX)(DI*2), DX
-	LEAQ  (DX)(DI*2), R10
-	LEAQ  (R10)(DI*2), R11
-	LEAQ  (R11)(DI*2), R12
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	MOVQ  DI, R13
-	NEGQ  R13
+	CMPQ    SI, $0x04
+	JL      under4
+	MOVLQSX (BX), R11
+	IMULQ   R8, R11
+	SHRQ    $0x02, R11
+	ADDQ    DX, R11
+	MOVLQSX 4(BX), R12
+	IMULQ   R8, R12
+	SHRQ    $0x02, R12
+	ADDQ    DX, R12
+	MOVLQSX 8(BX), R13
+	IMULQ   R8, R13
+	SHRQ    $0x02, R13
+	ADDQ    DX, R13
+	MOVLQSX 12(BX), R14
+	IMULQ   R8, R14
+	SHRQ    $0x02, R14
+	ADDQ    DX, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    R8, R15
+	NEGQ    R15
 
 columns4:
-	VPMOVSXBD    (DX)(R13*2), Y8
+	VPMOVSXBD    (R11)(R15*2), Y8
 	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    (R10)(R13*2), Y9
+	VPMOVSXBD    (R12)(R15*2), Y9
 	VCVTDQ2PS    Y9, Y9
-	VPMOVSXBD    (R11)(R13*2), Y10
+	VPMOVSXBD    (R13)(R15*2), Y10
 	VCVTDQ2PS    Y10, Y10
-	VPMOVSXBD    (R12)(R13*2), Y11
+	VPMOVSXBD    (R14)(R15*2), Y11
 	VCVTDQ2PS    Y11, Y11
-	VBROADCASTSS (R8)(R13*1), Y12
+	VBROADCASTSS (R9)(R15*1), Y12
 	VFMADD231PS  Y8, Y12, Y0
 	VFMADD231PS  Y9, Y12, Y1
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R9)(R13*1), Y12
+	VBROADCASTSS (R10)(R15*1), Y12
 	VFMADD231PS  Y8, Y12, Y4
 	VFMADD231PS  Y9, Y12, Y5
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x04, R13
+	ADDQ         $0x04, R15
 	JNE          columns4
-	VMULPS       (SI), Y0, Y0
+	MOVLQSX      (BX), R15
+	VMULPS       (DI)(R15*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       32(SI), Y1, Y1
-	VMOVUPS      Y1, 32(AX)
-	VMULPS       64(SI), Y2, Y2
-	VMOVUPS      Y2, 64(AX)
-	VMULPS       96(SI), Y3, Y3
-	VMOVUPS      Y3, 96(AX)
-	VMULPS       (SI), Y4, Y4
+	VMULPS       (DI)(R15*4), Y4, Y4
 	VMOVUPS      Y4, (AX)(CX*1)
-	VMULPS       32(SI), Y5, Y5
+	MOVLQSX      4(BX), R15
+	VMULPS       (DI)(R15*4), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMULPS       (DI)(R15*4), Y5, Y5
 	VMOVUPS      Y5, 32(AX)(CX*1)
-	VMULPS       64(SI), Y6, Y6
+	MOVLQSX      8(BX), R15
+	VMULPS       (DI)(R15*4), Y2, Y2
+	VMOVUPS      Y2, 64(AX)
+	VMULPS       (DI)(R15*4), Y6, Y6
 	VMOVUPS      Y6, 64(AX)(CX*1)
-	VMULPS       96(SI), Y7, Y7
+	MOVLQSX      12(BX), R15
+	VMULPS       (DI)(R15*4), Y3, Y3
+	VMOVUPS      Y3, 96(AX)
+	VMULPS       (DI)(R15*4), Y7, Y7
 	VMOVUPS      Y7, 96(AX)(CX*1)
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000080, SI
-	MOVQ         R12, DX
-	SUBQ         $0x04, BX
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x04, SI
 	JNE          loop
 	JMP          end
 
 under4:
-	CMPQ  BX, $0x02
-	JL    under2
-	LEAQ  (DX)(DI*2), DX
-	LEAQ  (DX)(DI*2), R10
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	MOVQ  DI, R11
-	NEGQ  R11
+	CMPQ    SI, $0x02
+	JL      under2
+	MOVLQSX (BX), R11
+	IMULQ   R8, R11
+	SHRQ    $0x02, R11
+	ADDQ    DX, R11
+	MOVLQSX 4(BX), R12
+	IMULQ   R8, R12
+	SHRQ    $0x02, R12
+	ADDQ    DX, R12
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    R8, R13
+	NEGQ    R13
 
 columns2:
-	VPMOVSXBD    (DX)(R11*2), Y4
+	VPMOVSXBD    (R11)(R13*2), Y4
 	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    (R10)(R11*2), Y5
+	VPMOVSXBD    (R12)(R13*2), Y5
 	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R8)(R11*1), Y6
+	VBROADCASTSS (R9)(R13*1), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R9)(R11*1), Y6
+	VBROADCASTSS (R10)(R13*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         $0x04, R11
+	ADDQ         $0x04, R13
 	JNE          columns2
-	VMULPS       (SI), Y0, Y0
+	MOVLQSX      (BX), R13
+	VMULPS       (DI)(R13*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       32(SI), Y1, Y1
-	VMOVUPS      Y1, 32(AX)
-	VMULPS       (SI), Y2, Y2
+	VMULPS       (DI)(R13*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*1)
-	VMULPS       32(SI), Y3, Y3
+	MOVLQSX      4(BX), R13
+	VMULPS       (DI)(R13*4), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMULPS       (DI)(R13*4), Y3, Y3
 	VMOVUPS      Y3, 32(AX)(CX*1)
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, SI
-	MOVQ         R10, DX
-	SUBQ         $0x02, BX
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x02, SI
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ  BX, $0x01
-	JL    under1
-	LEAQ  (DX)(DI*2), DX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	MOVQ  DI, R10
-	NEGQ  R10
+	CMPQ    SI, $0x01
+	JL      under1
+	MOVLQSX (BX), R11
+	IMULQ   R8, R11
+	SHRQ    $0x02, R11
+	ADDQ    DX, R11
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	MOVQ    R8, R12
+	NEGQ    R12
 
 columns1:
-	VPMOVSXBD    (DX)(R10*2), Y2
+	VPMOVSXBD    (R11)(R12*2), Y2
 	VCVTDQ2PS    Y2, Y2
-	VBROADCASTSS (R8)(R10*1), Y3
+	VBROADCASTSS (R9)(R12*1), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R9)(R10*1), Y3
+	VBROADCASTSS (R10)(R12*1), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         $0x04, R10
+	ADDQ         $0x04, R12
 	JNE          columns1
-	VMULPS       (SI), Y0, Y0
+	MOVLQSX      (BX), R12
+	VMULPS       (DI)(R12*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (SI), Y1, Y1
+	VMULPS       (DI)(R12*4), Y1, Y1
 	VMOVUPS      Y1, (AX)(CX*1)
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, SI
-	SUBQ         $0x01, BX
+	ADDQ         $0x00000004, BX
+	SUBQ         $0x01, SI
 	JNE          loop
 	JMP          end
 
@@ -1437,15 +1772,16 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumQ8x2(acc *float32, p *float32, ld int, v *byte, scale *float32, t int, d int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·accumQ8x2(SB), NOSPLIT, $0-56
-	// accumQ8x2 adds the t ≥ 1 values [t][d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
+// func accumQ8x2(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·accumQ8x2(SB), NOSPLIT, $0-64
+	// accumQ8x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
+	// Eight in a row begin with value at[j] of v.
 	MOVQ acc+0(FP), AX
-	MOVQ d+48(FP), CX
+	MOVQ d+56(FP), CX
 	SHLQ $0x02, CX
 	MOVQ v+24(FP), DX
-	MOVQ d+48(FP), BX
+	MOVQ d+56(FP), BX
 	MOVQ BX, SI
 
 loop:
@@ -1454,9 +1790,8 @@ loop:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+40(FP), R10
-	MOVQ    scale+32(FP), R11
+	MOVQ    at+40(FP), R9
+	MOVQ    t+48(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -1466,33 +1801,47 @@ loop:
 	VMOVUPS 64(AX)(CX*1), Y6
 	VMOVUPS 96(AX)(CX*1), Y7
 
+columns4Groups:
+	MOVLQSX (R9), R11
+	MOVQ    scale+32(FP), R13
+	LEAQ    (R13)(R11*4), R13
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+
 columns4Tokens:
 	VBROADCASTSS (DI), Y8
 	VBROADCASTSS (DI)(R8*1), Y9
-	VBROADCASTSS (R11), Y10
+	VBROADCASTSS (R13), Y10
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
-	ADDQ         $0x04, R11
-	VPMOVSXBD    (R9), Y10
+	ADDQ         $0x04, R13
+	VPMOVSXBD    (R11), Y10
 	VCVTDQ2PS    Y10, Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y4
-	VPMOVSXBD    8(R9), Y10
+	VPMOVSXBD    8(R11), Y10
 	VCVTDQ2PS    Y10, Y10
 	VFMADD231PS  Y8, Y10, Y1
 	VFMADD231PS  Y9, Y10, Y5
-	VPMOVSXBD    16(R9), Y10
+	VPMOVSXBD    16(R11), Y10
 	VCVTDQ2PS    Y10, Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y6
-	VPMOVSXBD    24(R9), Y10
+	VPMOVSXBD    24(R11), Y10
 	VCVTDQ2PS    Y10, Y10
 	VFMADD231PS  Y8, Y10, Y3
 	VFMADD231PS  Y9, Y10, Y7
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns4Tokens
+	TESTQ        R10, R10
+	JNE          columns4Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1513,33 +1862,46 @@ under4:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+40(FP), R10
-	MOVQ    scale+32(FP), R11
+	MOVQ    at+40(FP), R9
+	MOVQ    t+48(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS (AX)(CX*1), Y2
 	VMOVUPS 32(AX)(CX*1), Y3
 
+columns2Groups:
+	MOVLQSX (R9), R11
+	MOVQ    scale+32(FP), R13
+	LEAQ    (R13)(R11*4), R13
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+
 columns2Tokens:
 	VBROADCASTSS (DI), Y4
 	VBROADCASTSS (DI)(R8*1), Y5
-	VBROADCASTSS (R11), Y6
+	VBROADCASTSS (R13), Y6
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	ADDQ         $0x04, R11
-	VPMOVSXBD    (R9), Y6
+	ADDQ         $0x04, R13
+	VPMOVSXBD    (R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y2
-	VPMOVSXBD    8(R9), Y6
+	VPMOVSXBD    8(R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y4, Y6, Y1
 	VFMADD231PS  Y5, Y6, Y3
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns2Tokens
+	TESTQ        R10, R10
+	JNE          columns2Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -1556,27 +1918,40 @@ under2:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+40(FP), R10
-	MOVQ    scale+32(FP), R11
+	MOVQ    at+40(FP), R9
+	MOVQ    t+48(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS (AX)(CX*1), Y1
+
+columns1Groups:
+	MOVLQSX (R9), R11
+	MOVQ    scale+32(FP), R13
+	LEAQ    (R13)(R11*4), R13
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
 
 columns1Tokens:
 	VBROADCASTSS (DI), Y2
 	VBROADCASTSS (DI)(R8*1), Y3
-	VBROADCASTSS (R11), Y4
+	VBROADCASTSS (R13), Y4
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	ADDQ         $0x04, R11
-	VPMOVSXBD    (R9), Y4
+	ADDQ         $0x04, R13
+	VPMOVSXBD    (R11), Y4
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns1Tokens
+	TESTQ        R10, R10
+	JNE          columns1Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	ADDQ         $0x00000020, AX
@@ -1590,104 +1965,118 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, groups int, d int)
+// func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·scoresQ8x3(SB), NOSPLIT, $0-56
-	// scoresQ8x3 sets dst[3][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
+TEXT ·scoresQ8x3(SB), NOSPLIT, $0-64
+	// scoresQ8x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
+	// Group j begins with key at[j] of k.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	MOVQ k+24(FP), DX
-	MOVQ groups+40(FP), BX
-	MOVQ scale+32(FP), SI
+	MOVQ at+40(FP), BX
+	MOVQ groups+48(FP), SI
+	MOVQ scale+32(FP), DI
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+48(FP), DI
-	SHLQ $0x02, DI
-	MOVQ q+16(FP), R8
-	ADDQ DI, R8
-	LEAQ (R8)(DI*1), R9
-	LEAQ (R9)(DI*1), R10
+	MOVQ d+56(FP), R8
+	SHLQ $0x02, R8
+	MOVQ q+16(FP), R9
+	ADDQ R8, R9
+	LEAQ (R9)(R8*1), R10
+	LEAQ (R10)(R8*1), R11
+	LEAQ (DX)(R8*2), DX
 
 loop:
-	CMPQ  BX, $0x02
-	JL    under2
-	LEAQ  (DX)(DI*2), DX
-	LEAQ  (DX)(DI*2), R11
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	MOVQ  DI, R12
-	NEGQ  R12
+	CMPQ    SI, $0x02
+	JL      under2
+	MOVLQSX (BX), R12
+	IMULQ   R8, R12
+	SHRQ    $0x02, R12
+	ADDQ    DX, R12
+	MOVLQSX 4(BX), R13
+	IMULQ   R8, R13
+	SHRQ    $0x02, R13
+	ADDQ    DX, R13
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	MOVQ    R8, R14
+	NEGQ    R14
 
 columns2:
-	VPMOVSXBD    (DX)(R12*2), Y6
+	VPMOVSXBD    (R12)(R14*2), Y6
 	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    (R11)(R12*2), Y7
+	VPMOVSXBD    (R13)(R14*2), Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R8)(R12*1), Y8
+	VBROADCASTSS (R9)(R14*1), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R9)(R12*1), Y8
+	VBROADCASTSS (R10)(R14*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(R12*1), Y8
+	VBROADCASTSS (R11)(R14*1), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         $0x04, R12
+	ADDQ         $0x04, R14
 	JNE          columns2
-	VMULPS       (SI), Y0, Y0
+	MOVLQSX      (BX), R14
+	VMULPS       (DI)(R14*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       32(SI), Y1, Y1
-	VMOVUPS      Y1, 32(AX)
-	VMULPS       (SI), Y2, Y2
+	VMULPS       (DI)(R14*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*1)
-	VMULPS       32(SI), Y3, Y3
-	VMOVUPS      Y3, 32(AX)(CX*1)
-	VMULPS       (SI), Y4, Y4
+	VMULPS       (DI)(R14*4), Y4, Y4
 	VMOVUPS      Y4, (AX)(CX*2)
-	VMULPS       32(SI), Y5, Y5
+	MOVLQSX      4(BX), R14
+	VMULPS       (DI)(R14*4), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMULPS       (DI)(R14*4), Y3, Y3
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VMULPS       (DI)(R14*4), Y5, Y5
 	VMOVUPS      Y5, 32(AX)(CX*2)
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, SI
-	MOVQ         R11, DX
-	SUBQ         $0x02, BX
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x02, SI
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ  BX, $0x01
-	JL    under1
-	LEAQ  (DX)(DI*2), DX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	MOVQ  DI, R11
-	NEGQ  R11
+	CMPQ    SI, $0x01
+	JL      under1
+	MOVLQSX (BX), R12
+	IMULQ   R8, R12
+	SHRQ    $0x02, R12
+	ADDQ    DX, R12
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	MOVQ    R8, R13
+	NEGQ    R13
 
 columns1:
-	VPMOVSXBD    (DX)(R11*2), Y3
+	VPMOVSXBD    (R12)(R13*2), Y3
 	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R8)(R11*1), Y4
+	VBROADCASTSS (R9)(R13*1), Y4
 	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R9)(R11*1), Y4
+	VBROADCASTSS (R10)(R13*1), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R10)(R11*1), Y4
+	VBROADCASTSS (R11)(R13*1), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         $0x04, R11
+	ADDQ         $0x04, R13
 	JNE          columns1
-	VMULPS       (SI), Y0, Y0
+	MOVLQSX      (BX), R13
+	VMULPS       (DI)(R13*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (SI), Y1, Y1
+	VMULPS       (DI)(R13*4), Y1, Y1
 	VMOVUPS      Y1, (AX)(CX*1)
-	VMULPS       (SI), Y2, Y2
+	VMULPS       (DI)(R13*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*2)
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, SI
-	SUBQ         $0x01, BX
+	ADDQ         $0x00000004, BX
+	SUBQ         $0x01, SI
 	JNE          loop
 	JMP          end
 
@@ -1696,15 +2085,16 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumQ8x3(acc *float32, p *float32, ld int, v *byte, scale *float32, t int, d int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·accumQ8x3(SB), NOSPLIT, $0-56
-	// accumQ8x3 adds the t ≥ 1 values [t][d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
+// func accumQ8x3(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·accumQ8x3(SB), NOSPLIT, $0-64
+	// accumQ8x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
+	// Eight in a row begin with value at[j] of v.
 	MOVQ acc+0(FP), AX
-	MOVQ d+48(FP), CX
+	MOVQ d+56(FP), CX
 	SHLQ $0x02, CX
 	MOVQ v+24(FP), DX
-	MOVQ d+48(FP), BX
+	MOVQ d+56(FP), BX
 	MOVQ BX, SI
 
 loop:
@@ -1713,9 +2103,8 @@ loop:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+40(FP), R10
-	MOVQ    scale+32(FP), R11
+	MOVQ    at+40(FP), R9
+	MOVQ    t+48(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS 64(AX), Y2
@@ -1729,39 +2118,53 @@ loop:
 	VMOVUPS 64(AX)(CX*2), Y10
 	VMOVUPS 96(AX)(CX*2), Y11
 
+columns4Groups:
+	MOVLQSX (R9), R11
+	MOVQ    scale+32(FP), R13
+	LEAQ    (R13)(R11*4), R13
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+
 columns4Tokens:
 	VBROADCASTSS (DI), Y12
 	VBROADCASTSS (DI)(R8*1), Y13
 	VBROADCASTSS (DI)(R8*2), Y14
-	VBROADCASTSS (R11), Y15
+	VBROADCASTSS (R13), Y15
 	VMULPS       Y15, Y12, Y12
 	VMULPS       Y15, Y13, Y13
 	VMULPS       Y15, Y14, Y14
-	ADDQ         $0x04, R11
-	VPMOVSXBD    (R9), Y15
+	ADDQ         $0x04, R13
+	VPMOVSXBD    (R11), Y15
 	VCVTDQ2PS    Y15, Y15
 	VFMADD231PS  Y12, Y15, Y0
 	VFMADD231PS  Y13, Y15, Y4
 	VFMADD231PS  Y14, Y15, Y8
-	VPMOVSXBD    8(R9), Y15
+	VPMOVSXBD    8(R11), Y15
 	VCVTDQ2PS    Y15, Y15
 	VFMADD231PS  Y12, Y15, Y1
 	VFMADD231PS  Y13, Y15, Y5
 	VFMADD231PS  Y14, Y15, Y9
-	VPMOVSXBD    16(R9), Y15
+	VPMOVSXBD    16(R11), Y15
 	VCVTDQ2PS    Y15, Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y6
 	VFMADD231PS  Y14, Y15, Y10
-	VPMOVSXBD    24(R9), Y15
+	VPMOVSXBD    24(R11), Y15
 	VCVTDQ2PS    Y15, Y15
 	VFMADD231PS  Y12, Y15, Y3
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y11
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns4Tokens
+	TESTQ        R10, R10
+	JNE          columns4Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
@@ -1786,9 +2189,8 @@ under4:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+40(FP), R10
-	MOVQ    scale+32(FP), R11
+	MOVQ    at+40(FP), R9
+	MOVQ    t+48(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS (AX)(CX*1), Y2
@@ -1796,29 +2198,43 @@ under4:
 	VMOVUPS (AX)(CX*2), Y4
 	VMOVUPS 32(AX)(CX*2), Y5
 
+columns2Groups:
+	MOVLQSX (R9), R11
+	MOVQ    scale+32(FP), R13
+	LEAQ    (R13)(R11*4), R13
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
+
 columns2Tokens:
 	VBROADCASTSS (DI), Y6
 	VBROADCASTSS (DI)(R8*1), Y7
 	VBROADCASTSS (DI)(R8*2), Y8
-	VBROADCASTSS (R11), Y9
+	VBROADCASTSS (R13), Y9
 	VMULPS       Y9, Y6, Y6
 	VMULPS       Y9, Y7, Y7
 	VMULPS       Y9, Y8, Y8
-	ADDQ         $0x04, R11
-	VPMOVSXBD    (R9), Y9
+	ADDQ         $0x04, R13
+	VPMOVSXBD    (R11), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y6, Y9, Y0
 	VFMADD231PS  Y7, Y9, Y2
 	VFMADD231PS  Y8, Y9, Y4
-	VPMOVSXBD    8(R9), Y9
+	VPMOVSXBD    8(R11), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y6, Y9, Y1
 	VFMADD231PS  Y7, Y9, Y3
 	VFMADD231PS  Y8, Y9, Y5
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns2Tokens
+	TESTQ        R10, R10
+	JNE          columns2Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -1837,31 +2253,44 @@ under2:
 	MOVQ    p+8(FP), DI
 	MOVQ    ld+16(FP), R8
 	SHLQ    $0x02, R8
-	MOVQ    DX, R9
-	MOVQ    t+40(FP), R10
-	MOVQ    scale+32(FP), R11
+	MOVQ    at+40(FP), R9
+	MOVQ    t+48(FP), R10
 	VMOVUPS (AX), Y0
 	VMOVUPS (AX)(CX*1), Y1
 	VMOVUPS (AX)(CX*2), Y2
+
+columns1Groups:
+	MOVLQSX (R9), R11
+	MOVQ    scale+32(FP), R13
+	LEAQ    (R13)(R11*4), R13
+	IMULQ   SI, R11
+	ADDQ    DX, R11
+	ADDQ    $0x04, R9
+	MOVQ    $0x00000008, R12
+	CMPQ    R10, R12
+	CMOVQLT R10, R12
+	SUBQ    R12, R10
 
 columns1Tokens:
 	VBROADCASTSS (DI), Y3
 	VBROADCASTSS (DI)(R8*1), Y4
 	VBROADCASTSS (DI)(R8*2), Y5
-	VBROADCASTSS (R11), Y6
+	VBROADCASTSS (R13), Y6
 	VMULPS       Y6, Y3, Y3
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	ADDQ         $0x04, R11
-	VPMOVSXBD    (R9), Y6
+	ADDQ         $0x04, R13
+	VPMOVSXBD    (R11), Y6
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y3, Y6, Y0
 	VFMADD231PS  Y4, Y6, Y1
 	VFMADD231PS  Y5, Y6, Y2
 	ADDQ         $0x00000004, DI
-	ADDQ         SI, R9
-	DECQ         R10
+	ADDQ         SI, R11
+	DECQ         R12
 	JNE          columns1Tokens
+	TESTQ        R10, R10
+	JNE          columns1Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)
@@ -1876,123 +2305,137 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, groups int, d int)
+// func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
 // Requires: AVX, AVX2, FMA3
-TEXT ·scoresQ8x4(SB), NOSPLIT, $0-56
-	// scoresQ8x4 sets dst[4][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.
+TEXT ·scoresQ8x4(SB), NOSPLIT, $8-64
+	// scoresQ8x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
+	// Group j begins with key at[j] of k.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
 	MOVQ k+24(FP), BX
-	MOVQ groups+40(FP), SI
-	MOVQ scale+32(FP), DI
+	MOVQ at+40(FP), SI
+	MOVQ groups+48(FP), DI
+	MOVQ scale+32(FP), R8
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+48(FP), R8
-	SHLQ $0x02, R8
-	MOVQ q+16(FP), R9
-	ADDQ R8, R9
-	LEAQ (R9)(R8*1), R10
-	LEAQ (R10)(R8*1), R11
-	LEAQ (R11)(R8*1), R12
+	MOVQ d+56(FP), R9
+	SHLQ $0x02, R9
+	MOVQ q+16(FP), R10
+	ADDQ R9, R10
+	LEAQ (R10)(R9*1), R11
+	LEAQ (R11)(R9*1), R12
+	LEAQ (R12)(R9*1), R13
+	LEAQ (BX)(R9*2), BX
 
 loop:
-	CMPQ  SI, $0x02
-	JL    under2
-	LEAQ  (BX)(R8*2), BX
-	LEAQ  (BX)(R8*2), R13
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	MOVQ  R8, R14
-	NEGQ  R14
+	CMPQ    DI, $0x02
+	JL      under2
+	MOVLQSX (SI), R14
+	IMULQ   R9, R14
+	SHRQ    $0x02, R14
+	ADDQ    BX, R14
+	MOVLQSX 4(SI), R15
+	IMULQ   R9, R15
+	SHRQ    $0x02, R15
+	ADDQ    BX, R15
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y4, Y4, Y4
+	VPXOR   Y5, Y5, Y5
+	VPXOR   Y6, Y6, Y6
+	VPXOR   Y7, Y7, Y7
+	MOVQ    R9, BP
+	NEGQ    BP
 
 columns2:
-	VPMOVSXBD    (BX)(R14*2), Y8
+	VPMOVSXBD    (R14)(BP*2), Y8
 	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    (R13)(R14*2), Y9
+	VPMOVSXBD    (R15)(BP*2), Y9
 	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R9)(R14*1), Y10
+	VBROADCASTSS (R10)(BP*1), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(R14*1), Y10
+	VBROADCASTSS (R11)(BP*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(R14*1), Y10
+	VBROADCASTSS (R12)(BP*1), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R12)(R14*1), Y10
+	VBROADCASTSS (R13)(BP*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x04, R14
+	ADDQ         $0x04, BP
 	JNE          columns2
-	VMULPS       (DI), Y0, Y0
+	MOVLQSX      (SI), BP
+	VMULPS       (R8)(BP*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       32(DI), Y1, Y1
-	VMOVUPS      Y1, 32(AX)
-	VMULPS       (DI), Y2, Y2
+	VMULPS       (R8)(BP*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*1)
-	VMULPS       32(DI), Y3, Y3
-	VMOVUPS      Y3, 32(AX)(CX*1)
-	VMULPS       (DI), Y4, Y4
+	VMULPS       (R8)(BP*4), Y4, Y4
 	VMOVUPS      Y4, (AX)(CX*2)
-	VMULPS       32(DI), Y5, Y5
-	VMOVUPS      Y5, 32(AX)(CX*2)
-	VMULPS       (DI), Y6, Y6
+	VMULPS       (R8)(BP*4), Y6, Y6
 	VMOVUPS      Y6, (DX)
-	VMULPS       32(DI), Y7, Y7
+	MOVLQSX      4(SI), BP
+	VMULPS       (R8)(BP*4), Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VMULPS       (R8)(BP*4), Y3, Y3
+	VMOVUPS      Y3, 32(AX)(CX*1)
+	VMULPS       (R8)(BP*4), Y5, Y5
+	VMOVUPS      Y5, 32(AX)(CX*2)
+	VMULPS       (R8)(BP*4), Y7, Y7
 	VMOVUPS      Y7, 32(DX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000040, DI
-	MOVQ         R13, BX
-	SUBQ         $0x02, SI
+	ADDQ         $0x00000008, SI
+	SUBQ         $0x02, DI
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ  SI, $0x01
-	JL    under1
-	LEAQ  (BX)(R8*2), BX
-	VPXOR Y0, Y0, Y0
-	VPXOR Y1, Y1, Y1
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	MOVQ  R8, R13
-	NEGQ  R13
+	CMPQ    DI, $0x01
+	JL      under1
+	MOVLQSX (SI), R14
+	IMULQ   R9, R14
+	SHRQ    $0x02, R14
+	ADDQ    BX, R14
+	VPXOR   Y0, Y0, Y0
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y3, Y3, Y3
+	MOVQ    R9, R15
+	NEGQ    R15
 
 columns1:
-	VPMOVSXBD    (BX)(R13*2), Y4
+	VPMOVSXBD    (R14)(R15*2), Y4
 	VCVTDQ2PS    Y4, Y4
-	VBROADCASTSS (R9)(R13*1), Y5
+	VBROADCASTSS (R10)(R15*1), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R10)(R13*1), Y5
+	VBROADCASTSS (R11)(R15*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R11)(R13*1), Y5
+	VBROADCASTSS (R12)(R15*1), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R12)(R13*1), Y5
+	VBROADCASTSS (R13)(R15*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         $0x04, R13
+	ADDQ         $0x04, R15
 	JNE          columns1
-	VMULPS       (DI), Y0, Y0
+	MOVLQSX      (SI), R15
+	VMULPS       (R8)(R15*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (DI), Y1, Y1
+	VMULPS       (R8)(R15*4), Y1, Y1
 	VMOVUPS      Y1, (AX)(CX*1)
-	VMULPS       (DI), Y2, Y2
+	VMULPS       (R8)(R15*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*2)
-	VMULPS       (DI), Y3, Y3
+	VMULPS       (R8)(R15*4), Y3, Y3
 	VMOVUPS      Y3, (DX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000020, DI
-	SUBQ         $0x01, SI
+	ADDQ         $0x00000004, SI
+	SUBQ         $0x01, DI
 	JNE          loop
 	JMP          end
 
@@ -2001,17 +2444,18 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, t int, d int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·accumQ8x4(SB), NOSPLIT, $0-56
-	// accumQ8x4 adds the t ≥ 1 values [t][d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
+// func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
+// Requires: AVX, AVX2, CMOV, FMA3
+TEXT ·accumQ8x4(SB), NOSPLIT, $0-64
+	// accumQ8x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
+	// Eight in a row begin with value at[j] of v.
 	MOVQ acc+0(FP), AX
-	MOVQ d+48(FP), CX
+	MOVQ d+56(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
 	MOVQ v+24(FP), BX
-	MOVQ d+48(FP), SI
+	MOVQ d+56(FP), SI
 	MOVQ SI, DI
 
 loop:
@@ -2022,9 +2466,8 @@ loop:
 	SHLQ    $0x02, R9
 	LEAQ    (R8)(R9*2), R10
 	ADDQ    R9, R10
-	MOVQ    BX, R11
-	MOVQ    t+40(FP), R12
-	MOVQ    scale+32(FP), R13
+	MOVQ    at+40(FP), R11
+	MOVQ    t+48(FP), R12
 	VMOVUPS (AX), Y0
 	VMOVUPS 32(AX), Y1
 	VMOVUPS (AX)(CX*1), Y2
@@ -2034,24 +2477,36 @@ loop:
 	VMOVUPS (DX), Y6
 	VMOVUPS 32(DX), Y7
 
+columns2Groups:
+	MOVLQSX (R11), R13
+	MOVQ    scale+32(FP), R15
+	LEAQ    (R15)(R13*4), R15
+	IMULQ   DI, R13
+	ADDQ    BX, R13
+	ADDQ    $0x04, R11
+	MOVQ    $0x00000008, R14
+	CMPQ    R12, R14
+	CMOVQLT R12, R14
+	SUBQ    R14, R12
+
 columns2Tokens:
 	VBROADCASTSS (R8), Y8
 	VBROADCASTSS (R8)(R9*1), Y9
 	VBROADCASTSS (R8)(R9*2), Y10
 	VBROADCASTSS (R10), Y11
-	VBROADCASTSS (R13), Y12
+	VBROADCASTSS (R15), Y12
 	VMULPS       Y12, Y8, Y8
 	VMULPS       Y12, Y9, Y9
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
-	ADDQ         $0x04, R13
-	VPMOVSXBD    (R11), Y12
+	ADDQ         $0x04, R15
+	VPMOVSXBD    (R13), Y12
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y8, Y12, Y0
 	VFMADD231PS  Y9, Y12, Y2
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y6
-	VPMOVSXBD    8(R11), Y12
+	VPMOVSXBD    8(R13), Y12
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y8, Y12, Y1
 	VFMADD231PS  Y9, Y12, Y3
@@ -2059,9 +2514,11 @@ columns2Tokens:
 	VFMADD231PS  Y11, Y12, Y7
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R10
-	ADDQ         DI, R11
-	DECQ         R12
+	ADDQ         DI, R13
+	DECQ         R14
 	JNE          columns2Tokens
+	TESTQ        R12, R12
+	JNE          columns2Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -2085,26 +2542,37 @@ under2:
 	SHLQ    $0x02, R9
 	LEAQ    (R8)(R9*2), R10
 	ADDQ    R9, R10
-	MOVQ    BX, R11
-	MOVQ    t+40(FP), R12
-	MOVQ    scale+32(FP), R13
+	MOVQ    at+40(FP), R11
+	MOVQ    t+48(FP), R12
 	VMOVUPS (AX), Y0
 	VMOVUPS (AX)(CX*1), Y1
 	VMOVUPS (AX)(CX*2), Y2
 	VMOVUPS (DX), Y3
+
+columns1Groups:
+	MOVLQSX (R11), R13
+	MOVQ    scale+32(FP), R15
+	LEAQ    (R15)(R13*4), R15
+	IMULQ   DI, R13
+	ADDQ    BX, R13
+	ADDQ    $0x04, R11
+	MOVQ    $0x00000008, R14
+	CMPQ    R12, R14
+	CMOVQLT R12, R14
+	SUBQ    R14, R12
 
 columns1Tokens:
 	VBROADCASTSS (R8), Y4
 	VBROADCASTSS (R8)(R9*1), Y5
 	VBROADCASTSS (R8)(R9*2), Y6
 	VBROADCASTSS (R10), Y7
-	VBROADCASTSS (R13), Y8
+	VBROADCASTSS (R15), Y8
 	VMULPS       Y8, Y4, Y4
 	VMULPS       Y8, Y5, Y5
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-	ADDQ         $0x04, R13
-	VPMOVSXBD    (R11), Y8
+	ADDQ         $0x04, R15
+	VPMOVSXBD    (R13), Y8
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
@@ -2112,9 +2580,11 @@ columns1Tokens:
 	VFMADD231PS  Y7, Y8, Y3
 	ADDQ         $0x00000004, R8
 	ADDQ         $0x00000004, R10
-	ADDQ         DI, R11
-	DECQ         R12
+	ADDQ         DI, R13
+	DECQ         R14
 	JNE          columns1Tokens
+	TESTQ        R12, R12
+	JNE          columns1Groups
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)

@@ -5,35 +5,38 @@ import (
 	"math"
 )
 
-// The attention primitives work on one block of t keys or values of one KV
-// head, for the g query rows that share the head (grouped-query attention). A
-// row's result does not depend on g. Products and sums are float32. Queries
-// come already scaled by 1/√d.
+// The attention primitives work on t keys or values of one KV head, for the g
+// query rows that share the head (grouped-query attention). A row's result does
+// not depend on g. Products and sums are float32. Queries come already scaled by 1/√d.
 //
-// Keys stand in groups of eight, [⌈t/8⌉][d][8], so that a vector lane is a key and
-// no score needs a horizontal sum; values stand one after another, [t][d].
+// Keys and values lie in groups of eight anywhere in the cache: at[j] is the number of the
+// first of group j, so that (at[j]+8)·d elements or more are there. Keys are interleaved,
+// [d][8], so that a vector lane is a key and no score needs a horizontal sum; values
+// stand one after another, [8][d].
 
 // KeyGroup is the number of keys whose elements are interleaved.
 const KeyGroup = 8
 
 // ScoresF16 sets dst[i*ld + j] = q[i]·k[j] for i < g, j < t, with float16 keys
 // k and queries q[g][d]. It may also set what follows in a row, up to as many
-// scores as k holds keys.
-func ScoresF16(dst []float32, ld int, q []float32, k []uint16, g, t, d int) {
+// scores as at has groups.
+func ScoresF16(dst []float32, ld int, q []float32, k []uint16, at []int32, g, t, d int) {
 	if g == 0 || t == 0 {
 		return
 	}
-	n := checkKeys(len(dst), len(k), ld, g, t, d)
+	n := checkKeys(len(dst), len(k), ld, at, g, t, d)
 	_ = q[:g*d]
-	if scoresF16Fast(dst, ld, q, k, g, n, d) {
+	if scoresF16Fast(dst, ld, q, k, at, g, n, d) {
 		return
 	}
 	for i := range g {
-		row := dst[i*ld : i*ld+n*KeyGroup]
-		clear(row)
-		for c, w := range q[i*d : (i+1)*d] {
-			for j := range row {
-				row[j] += w * f16ToF32(k[(j/KeyGroup*d+c)*KeyGroup+j%KeyGroup])
+		for j, first := range at[:n] {
+			row, keys := dst[i*ld+j*KeyGroup:][:KeyGroup], k[int(first)*d:]
+			clear(row)
+			for c, w := range q[i*d : (i+1)*d] {
+				for l := range row {
+					row[l] += w * f16ToF32(keys[c*KeyGroup+l])
+				}
 			}
 		}
 	}
@@ -41,12 +44,26 @@ func ScoresF16(dst []float32, ld int, q []float32, k []uint16, g, t, d int) {
 
 // checkKeys is the number of groups that t keys take. It wants room for a
 // whole number of them.
-func checkKeys(dst, keys, ld, g, t, d int) (groups int) {
+func checkKeys(dst, keys, ld int, at []int32, g, t, d int) (groups int) {
 	groups = (t + KeyGroup - 1) / KeyGroup
-	if groups*KeyGroup > ld && g > 1 || dst < (g-1)*ld+groups*KeyGroup || keys < groups*d*KeyGroup {
-		panic(fmt.Sprintf("kernels: scores of %d queries of %d with %d keys in %d values, into %d with rows of %d", g, d, t, keys, dst, ld))
+	if groups*KeyGroup > ld && g > 1 || dst < (g-1)*ld+groups*KeyGroup {
+		panic(fmt.Sprintf("kernels: scores of %d queries with %d keys, into %d with rows of %d", g, t, dst, ld))
 	}
+	_ = at[:groups]
+	checkGroups(keys, at, KeyGroup, d)
 	return groups
+}
+
+// checkGroups panics unless the groups are there, of the last one n vectors.
+func checkGroups(elements int, at []int32, n, d int) {
+	last := at[len(at)-1]
+	least, most := last, last+int32(n)
+	for _, first := range at[:len(at)-1] {
+		least, most = min(least, first), max(most, first+KeyGroup)
+	}
+	if least < 0 || int(most)*d > elements {
+		panic(fmt.Sprintf("kernels: groups of vectors of %d at %v in %d elements", d, at, elements))
+	}
 }
 
 // StoreKeyF16 puts a key x[d] at place j of a group of keys [d][8].
@@ -73,17 +90,18 @@ func StoreKeyQ8(group []int8, j int, x []float32) (scale float32) {
 }
 
 // AccumF16 sets acc[i] += Σ p[i*ld + j] · v[j] over j < t for i < g, with
-// float16 values v[t][d] and sums acc[g][d].
-func AccumF16(acc []float32, p []float32, ld int, v []uint16, g, t, d int) {
+// float16 values v and sums acc[g][d].
+func AccumF16(acc []float32, p []float32, ld int, v []uint16, at []int32, g, t, d int) {
 	if g == 0 || t == 0 {
 		return
 	}
-	_, _, _ = p[(g-1)*ld+t-1], acc[:g*d], v[:t*d]
-	if accumF16Fast(acc, p, ld, v, g, t, d) {
+	_, _ = p[(g-1)*ld+t-1], acc[:g*d]
+	at = checkValues(len(v), at, t, d)
+	if accumF16Fast(acc, p, ld, v, at, g, t, d) {
 		return
 	}
 	for j := range t {
-		value := v[j*d : (j+1)*d]
+		value := v[(int(at[j/KeyGroup])+j%KeyGroup)*d:][:d]
 		for i := range g {
 			row, w := acc[i*d:(i+1)*d], p[i*ld+j]
 			for c, h := range value {
@@ -93,45 +111,58 @@ func AccumF16(acc []float32, p []float32, ld int, v []uint16, g, t, d int) {
 	}
 }
 
+// checkValues gives the groups that t values take.
+func checkValues(elements int, at []int32, t, d int) []int32 {
+	at = at[:(t+KeyGroup-1)/KeyGroup]
+	checkGroups(elements, at, t-(len(at)-1)*KeyGroup, d)
+	return at
+}
+
 // ScoresQ8 is ScoresF16 for int8 keys with one scale a key: key j is
-// scale[j] · k[j]. There are as many scales as k holds keys.
-func ScoresQ8(dst []float32, ld int, q []float32, k []int8, scale []float32, g, t, d int) {
+// scale[j] · k[j].
+func ScoresQ8(dst []float32, ld int, q []float32, k []int8, scale []float32, at []int32, g, t, d int) {
 	if g == 0 || t == 0 {
 		return
 	}
-	n := checkKeys(len(dst), len(k), ld, g, t, d)
-	_, _ = q[:g*d], scale[:n*KeyGroup]
-	if scoresQ8Fast(dst, ld, q, k, scale, g, n, d) {
+	n := checkKeys(len(dst), len(k), ld, at, g, t, d)
+	_ = q[:g*d]
+	checkGroups(len(scale), at, KeyGroup, 1)
+	if scoresQ8Fast(dst, ld, q, k, scale, at, g, n, d) {
 		return
 	}
 	for i := range g {
-		row := dst[i*ld : i*ld+n*KeyGroup]
-		clear(row)
-		for c, w := range q[i*d : (i+1)*d] {
-			for j := range row {
-				row[j] += w * float32(k[(j/KeyGroup*d+c)*KeyGroup+j%KeyGroup])
+		for j, first := range at[:n] {
+			row, keys := dst[i*ld+j*KeyGroup:][:KeyGroup], k[int(first)*d:]
+			clear(row)
+			for c, w := range q[i*d : (i+1)*d] {
+				for l := range row {
+					row[l] += w * float32(keys[c*KeyGroup+l])
+				}
 			}
-		}
-		for j := range row {
-			row[j] *= scale[j]
+			for l := range row {
+				row[l] *= scale[int(first)+l]
+			}
 		}
 	}
 }
 
 // AccumQ8 is AccumF16 for int8 values with one scale a value: value j is
 // scale[j] · v[j].
-func AccumQ8(acc []float32, p []float32, ld int, v []int8, scale []float32, g, t, d int) {
+func AccumQ8(acc []float32, p []float32, ld int, v []int8, scale []float32, at []int32, g, t, d int) {
 	if g == 0 || t == 0 {
 		return
 	}
-	_, _, _, _ = p[(g-1)*ld+t-1], acc[:g*d], v[:t*d], scale[:t]
-	if accumQ8Fast(acc, p, ld, v, scale, g, t, d) {
+	_, _ = p[(g-1)*ld+t-1], acc[:g*d]
+	at = checkValues(len(v), at, t, d)
+	checkValues(len(scale), at, t, 1)
+	if accumQ8Fast(acc, p, ld, v, scale, at, g, t, d) {
 		return
 	}
 	for j := range t {
-		value := v[j*d : (j+1)*d]
+		n := int(at[j/KeyGroup]) + j%KeyGroup
+		value := v[n*d : (n+1)*d]
 		for i := range g {
-			row, w := acc[i*d:(i+1)*d], p[i*ld+j]*scale[j]
+			row, w := acc[i*d:(i+1)*d], p[i*ld+j]*scale[n]
 			for c, b := range value {
 				row[c] += w * float32(b)
 			}

@@ -13,56 +13,59 @@ const attendRows = 4
 // attendFast tells whether the assembly takes heads of d.
 func attendFast(d int) bool { return useVector() && d%8 == 0 && d > 0 }
 
-func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, g, groups, d int) bool {
+// haveGroups is how many groups there are, and room for their scores.
+func haveGroups(dst, ld, groups, g int) int {
+	have := min(groups, (dst-(g-1)*ld)/KeyGroup)
+	if g > 1 {
+		have = min(have, ld/KeyGroup)
+	}
+	return have
+}
+
+func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, at []int32, g, groups, d int) bool {
 	if !useVector() || d < 1 {
 		return false
 	}
 	keys := (*byte)(unsafe.Pointer(&k[0]))
-	have := min(len(k)/(d*KeyGroup), (len(dst)-(g-1)*ld)/KeyGroup)
-	if g > 1 {
-		have = min(have, ld/KeyGroup)
-	}
+	have := haveGroups(len(dst), ld, len(at), g)
 	for i := 0; i < g; {
 		n := tileWidth(g-i, attendRows)
 		out, query := &dst[i*ld], &q[i*d]
 		take := min(roundUp(groups, attendGroups[n]), have) // more keys at once cost no more
 		switch n {
 		case 1:
-			scoresF16x1(out, ld, query, keys, take, d)
+			scoresF16x1(out, ld, query, keys, &at[0], take, d)
 		case 2:
-			scoresF16x2(out, ld, query, keys, take, d)
+			scoresF16x2(out, ld, query, keys, &at[0], take, d)
 		case 3:
-			scoresF16x3(out, ld, query, keys, take, d)
+			scoresF16x3(out, ld, query, keys, &at[0], take, d)
 		case 4:
-			scoresF16x4(out, ld, query, keys, take, d)
+			scoresF16x4(out, ld, query, keys, &at[0], take, d)
 		}
 		i += n
 	}
 	return true
 }
 
-func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, g, groups, d int) bool {
+func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, at []int32, g, groups, d int) bool {
 	if !useVector() || d < 1 {
 		return false
 	}
 	keys := (*byte)(unsafe.Pointer(&k[0]))
-	have := min(len(k)/(d*KeyGroup), (len(dst)-(g-1)*ld)/KeyGroup)
-	if g > 1 {
-		have = min(have, ld/KeyGroup)
-	}
+	have := haveGroups(len(dst), ld, len(at), g)
 	for i := 0; i < g; {
 		n := tileWidth(g-i, attendRows)
 		out, query := &dst[i*ld], &q[i*d]
 		take := min(roundUp(groups, attendGroups[n]), have) // more keys at once cost no more
 		switch n {
 		case 1:
-			scoresQ8x1(out, ld, query, keys, &scale[0], take, d)
+			scoresQ8x1(out, ld, query, keys, &scale[0], &at[0], take, d)
 		case 2:
-			scoresQ8x2(out, ld, query, keys, &scale[0], take, d)
+			scoresQ8x2(out, ld, query, keys, &scale[0], &at[0], take, d)
 		case 3:
-			scoresQ8x3(out, ld, query, keys, &scale[0], take, d)
+			scoresQ8x3(out, ld, query, keys, &scale[0], &at[0], take, d)
 		case 4:
-			scoresQ8x4(out, ld, query, keys, &scale[0], take, d)
+			scoresQ8x4(out, ld, query, keys, &scale[0], &at[0], take, d)
 		}
 		i += n
 	}
@@ -85,7 +88,7 @@ func storeKeyF16Fast(group []uint16, x []float32) int {
 	return n
 }
 
-func accumF16Fast(acc, p []float32, ld int, v []uint16, g, t, d int) bool {
+func accumF16Fast(acc, p []float32, ld int, v []uint16, at []int32, g, t, d int) bool {
 	if !attendFast(d) {
 		return false
 	}
@@ -95,20 +98,20 @@ func accumF16Fast(acc, p []float32, ld int, v []uint16, g, t, d int) bool {
 		out, weight := &acc[i*d], &p[i*ld]
 		switch n {
 		case 1:
-			accumF16x1(out, weight, ld, values, t, d)
+			accumF16x1(out, weight, ld, values, &at[0], t, d)
 		case 2:
-			accumF16x2(out, weight, ld, values, t, d)
+			accumF16x2(out, weight, ld, values, &at[0], t, d)
 		case 3:
-			accumF16x3(out, weight, ld, values, t, d)
+			accumF16x3(out, weight, ld, values, &at[0], t, d)
 		case 4:
-			accumF16x4(out, weight, ld, values, t, d)
+			accumF16x4(out, weight, ld, values, &at[0], t, d)
 		}
 		i += n
 	}
 	return true
 }
 
-func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, g, t, d int) bool {
+func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, at []int32, g, t, d int) bool {
 	if !attendFast(d) {
 		return false
 	}
@@ -118,13 +121,13 @@ func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, g, t, d in
 		out, weight := &acc[i*d], &p[i*ld]
 		switch n {
 		case 1:
-			accumQ8x1(out, weight, ld, values, &scale[0], t, d)
+			accumQ8x1(out, weight, ld, values, &scale[0], &at[0], t, d)
 		case 2:
-			accumQ8x2(out, weight, ld, values, &scale[0], t, d)
+			accumQ8x2(out, weight, ld, values, &scale[0], &at[0], t, d)
 		case 3:
-			accumQ8x3(out, weight, ld, values, &scale[0], t, d)
+			accumQ8x3(out, weight, ld, values, &scale[0], &at[0], t, d)
 		case 4:
-			accumQ8x4(out, weight, ld, values, &scale[0], t, d)
+			accumQ8x4(out, weight, ld, values, &scale[0], &at[0], t, d)
 		}
 		i += n
 	}

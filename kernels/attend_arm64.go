@@ -7,66 +7,91 @@ import "unsafe"
 // attendFast tells whether the assembly takes heads of d.
 func attendFast(d int) bool { return active == NEON && d%8 == 0 && d > 0 }
 
-func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, g, groups, d int) bool {
+// contiguous is how many of the groups, from the first on, stand one after another.
+func contiguous(at []int32) int {
+	n := 1
+	for n < len(at) && at[n] == at[n-1]+KeyGroup {
+		n++
+	}
+	return n
+}
+
+func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, at []int32, g, groups, d int) bool {
 	if active != NEON || d < 1 {
 		return false
 	}
-	keys, i := (*byte)(unsafe.Pointer(&k[0])), 0
-	for ; i+4 <= g; i += 4 {
-		scoresF16x4(&dst[i*ld], ld, &q[i*d], keys, groups, d)
-	}
-	if i+2 <= g {
-		scoresF16x2(&dst[i*ld], ld, &q[i*d], keys, groups, d)
-		i += 2
-	}
-	if i < g {
-		scoresF16x1(&dst[i*ld], ld, &q[i*d], keys, groups, d)
+	for j := 0; j < groups; {
+		first, n, i := int(at[j]), contiguous(at[j:groups]), 0
+		keys, at := (*byte)(unsafe.Pointer(&k[first*d])), j*KeyGroup
+		for ; i+4 <= g; i += 4 {
+			scoresF16x4(&dst[i*ld+at], ld, &q[i*d], keys, n, d)
+		}
+		if i+2 <= g {
+			scoresF16x2(&dst[i*ld+at], ld, &q[i*d], keys, n, d)
+			i += 2
+		}
+		if i < g {
+			scoresF16x1(&dst[i*ld+at], ld, &q[i*d], keys, n, d)
+		}
+		j += n
 	}
 	return true
 }
 
-func accumF16Fast(acc, p []float32, ld int, v []uint16, g, t, d int) bool {
+func accumF16Fast(acc, p []float32, ld int, v []uint16, at []int32, g, t, d int) bool {
 	if !attendFast(d) {
 		return false
 	}
-	values, i := (*byte)(unsafe.Pointer(&v[0])), 0
-	for ; i+2 <= g; i += 2 {
-		accumF16x2(&acc[i*d], &p[i*ld], ld, values, t, d)
-	}
-	if i < g {
-		accumF16x1(&acc[i*d], &p[i*ld], ld, values, t, d)
+	for j := 0; j*KeyGroup < t; {
+		first, groups, i := int(at[j]), contiguous(at[j:]), 0
+		values, n, at := (*byte)(unsafe.Pointer(&v[first*d])), min(groups*KeyGroup, t-j*KeyGroup), j*KeyGroup
+		for ; i+2 <= g; i += 2 {
+			accumF16x2(&acc[i*d], &p[i*ld+at], ld, values, n, d)
+		}
+		if i < g {
+			accumF16x1(&acc[i*d], &p[i*ld+at], ld, values, n, d)
+		}
+		j += groups
 	}
 	return true
 }
 
-func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, g, groups, d int) bool {
+func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, at []int32, g, groups, d int) bool {
 	if active != NEON || d < 1 {
 		return false
 	}
-	keys, i := (*byte)(unsafe.Pointer(&k[0])), 0
-	for ; i+4 <= g; i += 4 {
-		scoresQ8x4(&dst[i*ld], ld, &q[i*d], keys, &scale[0], groups, d)
-	}
-	if i+2 <= g {
-		scoresQ8x2(&dst[i*ld], ld, &q[i*d], keys, &scale[0], groups, d)
-		i += 2
-	}
-	if i < g {
-		scoresQ8x1(&dst[i*ld], ld, &q[i*d], keys, &scale[0], groups, d)
+	for j := 0; j < groups; {
+		first, n, i := int(at[j]), contiguous(at[j:groups]), 0
+		keys, at := (*byte)(unsafe.Pointer(&k[first*d])), j*KeyGroup
+		for ; i+4 <= g; i += 4 {
+			scoresQ8x4(&dst[i*ld+at], ld, &q[i*d], keys, &scale[first], n, d)
+		}
+		if i+2 <= g {
+			scoresQ8x2(&dst[i*ld+at], ld, &q[i*d], keys, &scale[first], n, d)
+			i += 2
+		}
+		if i < g {
+			scoresQ8x1(&dst[i*ld+at], ld, &q[i*d], keys, &scale[first], n, d)
+		}
+		j += n
 	}
 	return true
 }
 
-func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, g, t, d int) bool {
+func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, at []int32, g, t, d int) bool {
 	if !attendFast(d) {
 		return false
 	}
-	values, i := (*byte)(unsafe.Pointer(&v[0])), 0
-	for ; i+2 <= g; i += 2 {
-		accumQ8x2(&acc[i*d], &p[i*ld], ld, values, &scale[0], t, d)
-	}
-	if i < g {
-		accumQ8x1(&acc[i*d], &p[i*ld], ld, values, &scale[0], t, d)
+	for j := 0; j*KeyGroup < t; {
+		first, groups, i := int(at[j]), contiguous(at[j:]), 0
+		values, n, at := (*byte)(unsafe.Pointer(&v[first*d])), min(groups*KeyGroup, t-j*KeyGroup), j*KeyGroup
+		for ; i+2 <= g; i += 2 {
+			accumQ8x2(&acc[i*d], &p[i*ld+at], ld, values, &scale[first], n, d)
+		}
+		if i < g {
+			accumQ8x1(&acc[i*d], &p[i*ld+at], ld, values, &scale[first], n, d)
+		}
+		j += groups
 	}
 	return true
 }

@@ -9,8 +9,9 @@ import (
 )
 
 // kvBlock is t random vectors as values and as keys in both cached forms, and
-// what they are exactly. Keys are filled up with some that are not numbers.
+// what they are exactly. Their groups stand in any order; places without a vector hold no numbers.
 type kvBlock struct {
+	at            []int32
 	half, keyHalf []uint16
 	code, keyCode []int8
 	scale         []float32
@@ -20,30 +21,35 @@ type kvBlock struct {
 
 func randomKV(r *rand.Rand, t, d int) kvBlock {
 	groups := (t + KeyGroup - 1) / KeyGroup
+	n := groups * KeyGroup
 	b := kvBlock{
-		half: make([]uint16, t*d), keyHalf: make([]uint16, groups*d*KeyGroup),
-		code: make([]int8, t*d), keyCode: make([]int8, groups*d*KeyGroup),
-		scale:     make([]float32, groups*KeyGroup),
+		half: make([]uint16, n*d), keyHalf: make([]uint16, n*d),
+		code: make([]int8, n*d), keyCode: make([]int8, n*d),
+		scale:     make([]float32, n),
 		exactHalf: make([]float64, t*d), exactCodes: make([]float64, t*d),
 	}
-	for i := range b.keyHalf {
-		b.keyHalf[i] = 0x7e00
+	for _, g := range r.Perm(groups) {
+		b.at = append(b.at, int32(g*KeyGroup))
 	}
-	for j := range groups * KeyGroup {
+	for i := range b.keyHalf {
+		b.half[i], b.keyHalf[i] = 0x7e00, 0x7e00
+	}
+	for j := range b.scale {
 		b.scale[j] = float32(math.NaN())
 	}
 	for j := range t {
 		row := randomVector(r, d)
-		group := j / KeyGroup * d * KeyGroup
-		b.scale[j] = QuantizeQ8(b.code[j*d:(j+1)*d], row)
-		if s := StoreKeyQ8(b.keyCode[group:], j%KeyGroup, row); s != b.scale[j] {
-			panic(fmt.Sprintf("scale %v as a key, %v as a value", s, b.scale[j]))
+		group := int(b.at[j/KeyGroup])
+		at := group + j%KeyGroup
+		b.scale[at] = QuantizeQ8(b.code[at*d:(at+1)*d], row)
+		if s := StoreKeyQ8(b.keyCode[group*d:], j%KeyGroup, row); s != b.scale[at] {
+			panic(fmt.Sprintf("scale %v as a key, %v as a value", s, b.scale[at]))
 		}
-		F32ToF16(b.half[j*d:], row)
-		StoreKeyF16(b.keyHalf[group:], j%KeyGroup, row)
+		F32ToF16(b.half[at*d:], row)
+		StoreKeyF16(b.keyHalf[group*d:], j%KeyGroup, row)
 		for c := range d {
-			b.exactHalf[j*d+c] = float64(f16ToF32(b.half[j*d+c]))
-			b.exactCodes[j*d+c] = float64(b.scale[j]) * float64(b.code[j*d+c])
+			b.exactHalf[j*d+c] = float64(f16ToF32(b.half[at*d+c]))
+			b.exactCodes[j*d+c] = float64(b.scale[at]) * float64(b.code[at*d+c])
 		}
 	}
 	return b
@@ -68,12 +74,12 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 						acc, checkAcc := guarded(t, g*d)
 						copy(acc, before)
 						if form == "F16" {
-							ScoresF16(scores, ld, q, kv.keyHalf, g, n, d)
-							AccumF16(acc, p, ld, kv.half, g, n, d)
+							ScoresF16(scores, ld, q, kv.keyHalf, kv.at, g, n, d)
+							AccumF16(acc, p, ld, kv.half, kv.at, g, n, d)
 						} else {
 							exact = kv.exactCodes
-							ScoresQ8(scores, ld, q, kv.keyCode, kv.scale, g, n, d)
-							AccumQ8(acc, p, ld, kv.code, kv.scale, g, n, d)
+							ScoresQ8(scores, ld, q, kv.keyCode, kv.scale, kv.at, g, n, d)
+							AccumQ8(acc, p, ld, kv.code, kv.scale, kv.at, g, n, d)
 						}
 						check()
 						checkAcc()
@@ -122,11 +128,11 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 			run := func(form string, lo, hi int) result {
 				o := result{make([]float32, (hi-lo)*ld), make([]float32, (hi-lo)*d)}
 				if form == "F16" {
-					ScoresF16(o.scores, ld, q[lo*d:], kv.keyHalf, hi-lo, n, d)
-					AccumF16(o.acc, p[lo*ld:], ld, kv.half, hi-lo, n, d)
+					ScoresF16(o.scores, ld, q[lo*d:], kv.keyHalf, kv.at, hi-lo, n, d)
+					AccumF16(o.acc, p[lo*ld:], ld, kv.half, kv.at, hi-lo, n, d)
 				} else {
-					ScoresQ8(o.scores, ld, q[lo*d:], kv.keyCode, kv.scale, hi-lo, n, d)
-					AccumQ8(o.acc, p[lo*ld:], ld, kv.code, kv.scale, hi-lo, n, d)
+					ScoresQ8(o.scores, ld, q[lo*d:], kv.keyCode, kv.scale, kv.at, hi-lo, n, d)
+					AccumQ8(o.acc, p[lo*ld:], ld, kv.code, kv.scale, kv.at, hi-lo, n, d)
 				}
 				soft, seen := make([]OnlineSoftmax, hi-lo), make([]int32, hi-lo)
 				for i := range soft {
@@ -146,15 +152,14 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 					}
 				}
 				whole, cut := make([]float32, ld), make([]float32, ld)
-				at := KeyGroup * d
 				if form == "F16" {
-					ScoresF16(whole, ld, q, kv.keyHalf, 1, n, d)
-					ScoresF16(cut, ld, q, kv.keyHalf, 1, KeyGroup, d)
-					ScoresF16(cut[KeyGroup:], ld, q, kv.keyHalf[at:], 1, n-KeyGroup, d)
+					ScoresF16(whole, ld, q, kv.keyHalf, kv.at, 1, n, d)
+					ScoresF16(cut, ld, q, kv.keyHalf, kv.at[:1], 1, KeyGroup, d)
+					ScoresF16(cut[KeyGroup:], ld, q, kv.keyHalf, kv.at[1:], 1, n-KeyGroup, d)
 				} else {
-					ScoresQ8(whole, ld, q, kv.keyCode, kv.scale, 1, n, d)
-					ScoresQ8(cut, ld, q, kv.keyCode, kv.scale, 1, KeyGroup, d)
-					ScoresQ8(cut[KeyGroup:], ld, q, kv.keyCode[at:], kv.scale[KeyGroup:], 1, n-KeyGroup, d)
+					ScoresQ8(whole, ld, q, kv.keyCode, kv.scale, kv.at, 1, n, d)
+					ScoresQ8(cut, ld, q, kv.keyCode, kv.scale, kv.at[:1], 1, KeyGroup, d)
+					ScoresQ8(cut[KeyGroup:], ld, q, kv.keyCode, kv.scale, kv.at[1:], 1, n-KeyGroup, d)
 				}
 				if !sameBits(cut[:n], whole[:n]) {
 					t.Fatalf("%s d=%d: scores differ when cut", form, d)
@@ -162,6 +167,14 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 			}
 		}
 	})
+}
+
+// eights are the groups of n vectors that stand one after another.
+func eights(n int) (at []int32) {
+	for i := 0; i < n; i += KeyGroup {
+		at = append(at, int32(i))
+	}
+	return at
 }
 
 func sameBits(a, b []float32) bool {
@@ -199,7 +212,7 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 				soft := []OnlineSoftmax{s}
 				SoftmaxBlock(soft, block, len(block), []int32{int32(n)}, acc, d)
 				s = soft[0]
-				AccumF16(acc, block, n, kv, 1, n, d)
+				AccumF16(acc, block, n, kv, eights(n), 1, n, d)
 			}
 			s.Finish(acc, acc)
 			top, sum := math.Inf(-1), 0.0
@@ -281,11 +294,11 @@ func TestAttentionAndVectorsAllocateNothing(t *testing.T) {
 	scores, acc, soft := make([]float32, g*n), make([]float32, g*d), make([]OnlineSoftmax, g)
 	onEachISA(t, func(t *testing.T) {
 		if a := testing.AllocsPerRun(10, func() {
-			ScoresF16(scores, n, q, kv.keyHalf, g, n, d)
-			ScoresQ8(scores, n, q, kv.keyCode, kv.scale, g, n, d)
+			ScoresF16(scores, n, q, kv.keyHalf, kv.at, g, n, d)
+			ScoresQ8(scores, n, q, kv.keyCode, kv.scale, kv.at, g, n, d)
 			SoftmaxBlock(soft, scores, n, []int32{16, 0, 7}, acc, d)
-			AccumF16(acc, scores, n, kv.half, g, n, d)
-			AccumQ8(acc, scores, n, kv.code, kv.scale, g, n, d)
+			AccumF16(acc, scores, n, kv.half, kv.at, g, n, d)
+			AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d)
 			soft[0].Finish(acc[:d], acc[:d])
 			RMSNorm(acc, acc, q, 1e-5)
 			SwiGLU(acc, acc, q)
@@ -299,7 +312,7 @@ func TestAttentionAndVectorsAllocateNothing(t *testing.T) {
 
 func BenchmarkAttend(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for _, shape := range []struct{ d, n, g int }{{32, 32, 2}, {32, 64, 32}, {64, 64, 4}, {128, 64, 1}, {128, 64, 4}, {128, 64, 32}} {
+	for _, shape := range []struct{ d, n, g int }{{32, 32, 2}, {32, 40, 2}, {32, 64, 2}, {32, 64, 32}, {64, 64, 4}, {128, 64, 1}, {128, 64, 4}, {128, 64, 32}} {
 		n, d, g := shape.n, shape.d, shape.g
 		kv := randomKV(r, n, d)
 		q, scores, acc := randomVector(r, g*d), make([]float32, g*n), make([]float32, g*d)
@@ -308,11 +321,11 @@ func BenchmarkAttend(b *testing.B) {
 			name string
 			f    func()
 		}{
-			{"ScoresF16", func() { ScoresF16(scores, n, q, kv.keyHalf, g, n, d) }},
-			{"ScoresQ8", func() { ScoresQ8(scores, n, q, kv.keyCode, kv.scale, g, n, d) }},
+			{"ScoresF16", func() { ScoresF16(scores, n, q, kv.keyHalf, kv.at, g, n, d) }},
+			{"ScoresQ8", func() { ScoresQ8(scores, n, q, kv.keyCode, kv.scale, kv.at, g, n, d) }},
 			{"Softmax", func() { SoftmaxBlock(soft, scores, n, seen, acc, d) }},
-			{"AccumF16", func() { AccumF16(acc, scores, n, kv.half, g, n, d) }},
-			{"AccumQ8", func() { AccumQ8(acc, scores, n, kv.code, kv.scale, g, n, d) }},
+			{"AccumF16", func() { AccumF16(acc, scores, n, kv.half, kv.at, g, n, d) }},
+			{"AccumQ8", func() { AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d) }},
 		} {
 			b.Run(fmt.Sprintf("%v/d=%d/keys=%d/rows=%d/%s", active, d, n, g, part.name), func(b *testing.B) {
 				for b.Loop() {

@@ -38,6 +38,7 @@ type attScratch struct {
 	q, acc []float32               // [maxTile*group][dim]
 	scores []float32               // [maxTile*group][chunk]
 	soft   []kernels.OnlineSoftmax // [maxTile*group]
+	groups []int32
 }
 
 // chunkKeys is about how many keys share one softmax update, spanKeys about how
@@ -72,9 +73,9 @@ func (a *attention) maxTile() int { return max(1, tileQueries/a.group) }
 func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
 	tile := a.maxTile()
 	if !a.crew.alone {
-		spans := 0
+		span, spans := kv.span(), 0
 		for i := range rows {
-			spans += rows[i].pos/kv.span() + 1
+			spans += rows[i].pos/span + 1
 		}
 		tile = min(tile, max(1, spans*kv.heads/(partsPerThread*a.crew.size())))
 	}
@@ -85,7 +86,7 @@ func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
 // which begin the rows of qkv, over a layer's cache, which must hold the rows'
 // own keys and values already.
 func (a *attention) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVCache, layer int, l *lens) {
-	if n := a.maxTile() * a.group * kv.scoreRow(); len(a.scratch[0].scores) < n {
+	if n := a.maxTile() * a.group * plan.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
 		}
@@ -125,7 +126,11 @@ func (a *attention) work() (macs, bytes int64) {
 // Do computes one part.
 func (a *attention) Do(worker, part int) {
 	turns := a.wave.end - a.wave.first
-	turn, head := a.wave.first+part%turns, part/turns
+	turn, head := part%turns, part/turns
+	if a.crew.alone { // what lies side by side is read one after another
+		turn, head = part/a.kv.heads, part%a.kv.heads
+	}
+	turn += a.wave.first
 	number := int(a.plan.order[turn])
 	pass := &a.plan.passes[number]
 	first := int(pass.tile) * a.plan.tile
@@ -146,8 +151,8 @@ func (a *attention) Do(worker, part int) {
 		soft[i] = kernels.NewOnlineSoftmax()
 	}
 	chunk, end := a.plan.chunksOf(number)
-	for lo := (number - begin) * a.kv.span(); chunk < end; chunk, lo = chunk+1, lo+a.kv.chunk() {
-		if a.lens.reaches(rows, lo+a.kv.chunk()) {
+	for lo := (number - begin) * a.plan.span; chunk < end; chunk, lo = chunk+1, lo+a.plan.chunk {
+		if a.lens.reaches(rows, lo+a.plan.chunk) {
 			a.chunk(s, acc, soft, rows, head, chunk, lo)
 		}
 	}
@@ -159,34 +164,45 @@ func (a *attention) Do(worker, part int) {
 
 // chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
 func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSoftmax, rows []place, head, chunk, lo int) {
-	p, layer, ld, g, d := a.plan, &a.kv.layers[a.layer], a.kv.scoreRow(), a.group, a.dim
-	from, c := 0, p.chunks[chunk]
-	if chunk > 0 {
-		from = p.chunks[chunk-1].touches
+	p, layer, ld, g, d := a.plan, &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
+	vector := a.kv.vectors(0, head)
+	first, end := p.runsOf(chunk)
+	for i := first; i < end; i++ {
+		r := &p.runs[i]
+		row, n := int(r.row)*g, int(r.rows)*g
+		layer.scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, s.q[row*d:], vector, p.groupsOf(i), n, int(r.most), d)
 	}
-	touches := p.touches[from:c.touches]
-	for i := range touches {
-		t := &touches[i]
-		row, n := int(t.row)*g, int(t.rows)*g
-		layer.scores(s.scores[row*ld+int(t.at):(row+n)*ld], ld, s.q[row*d:], a.kv.keys(t.block, head), n, int(t.most), d)
-	}
-	n := len(rows) * g
-	a.lens.look(s.scores[:n*ld], ld, g, rows, p.seen[c.seen:], lo)
-	kernels.SoftmaxBlock(soft[:n], s.scores, ld, p.seen[c.seen:], acc, d)
-	for i := range touches {
-		t := &touches[i]
-		row, n, least := int(t.row)*g, int(t.rows)*g, int(t.least)
-		first, weights := a.kv.values(t.block, head), s.scores[row*ld+int(t.at):]
-		layer.accumulate(acc[row*d:], weights, ld, first, n, least, d)
-		if t.most == t.least {
-			continue
-		}
-		for i := range int(t.rows) {
-			more := rows[int(t.row)+i].sees(lo+int(t.at), a.kv.opt.BlockLen) - least
-			layer.accumulate(acc[(row+i*g)*d:], weights[i*g*ld+least:], ld, first+least, g, more, d)
+	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
+	a.lens.look(s.scores[:n*ld], ld, g, rows, seen, lo)
+	kernels.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
+	for i := first; i < end; i++ {
+		r := &p.runs[i]
+		row, n, least := int(r.row)*g, int(r.rows)*g, int(r.least)
+		weights := s.scores[row*ld+int(r.at):]
+		layer.accumulate(acc[row*d:], weights, ld, vector, p.groupsOf(i), n, least, d)
+		if r.most > r.least {
+			a.corner(s, acc, rows, i, vector, lo)
 		}
 	}
 	if a.lens.window > 0 {
 		forget(soft[:n], acc, d)
+	}
+}
+
+// corner adds the values of a run that only some of its rows see, which all
+// stand in its last block.
+func (a *attention) corner(s *attScratch, acc []float32, rows []place, run, vector, lo int) {
+	r, groups := &a.plan.runs[run], a.plan.groupsOf(run)
+	layer, ld, g, d := &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
+	least := int(r.least)
+	s.groups = s.groups[:0]
+	first := groups[least/kernels.KeyGroup] + r.least%kernels.KeyGroup
+	for n := r.least; n < r.most; n += kernels.KeyGroup {
+		s.groups = append(s.groups, first+n-r.least)
+	}
+	for i := range int(r.rows) {
+		row := int(r.row) + i
+		more := rows[row].sees(lo+int(r.at), int(r.most)) - least
+		layer.accumulate(acc[row*g*d:], s.scores[row*g*ld+int(r.at)+least:], ld, vector, s.groups, g, more, d)
 	}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 )
 
-// attCase is rows of several sequences over a cache of one layer, filled at random.
+// attCase is rows of several sequences over a cache whose layers are filled at
+// random, all alike.
 type attCase struct {
 	cfg  Config
 	kv   *KVCache
@@ -25,7 +26,6 @@ type attCase struct {
 // wait for their attention.
 func newAttCase(t testing.TB, r *rand.Rand, cfg Config, opt KVOptions, l lens, lengths []int, rows int) *attCase {
 	t.Helper()
-	cfg.Layers = 1
 	for _, n := range lengths {
 		opt.Blocks += ceilDiv(n, opt.BlockLen)
 	}
@@ -43,7 +43,9 @@ func newAttCase(t testing.TB, r *rand.Rand, cfg Config, opt KVOptions, l lens, l
 		k, v := gaussianVector(r, n*width), gaussianVector(r, n*width)
 		c.keys[s], c.values[s] = k, v
 		for pos := range n {
-			kv.store(0, s, pos, span(k, pos, width), span(v, pos, width))
+			for layer := range cfg.Layers {
+				kv.store(layer, s, pos, span(k, pos, width), span(v, pos, width))
+			}
 		}
 		for pos := max(0, n-rows); pos < n; pos++ {
 			c.rows = append(c.rows, place{seq: s, pos: pos})
@@ -159,7 +161,7 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSpans(t *testing.T) {
 			"window": {scale: 0.2, window: 700},
 		} {
 			t.Run(fmt.Sprintf("%v/%s", kind, name), func(t *testing.T) {
-				cfg := Config{Heads: 6, KVHeads: 2, HeadDim: 16}
+				cfg := Config{Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 16}
 				r := rand.New(rand.NewPCG(1, uint64(kind)))
 				newAttCase(t, r, cfg, KVOptions{Type: kind, BlockLen: 16}, l, lengths, 3).check(t, crews)
 			})
@@ -169,7 +171,7 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSpans(t *testing.T) {
 
 func TestALongPromptsAttentionIsFoldedInWaves(t *testing.T) {
 	crews := attCrews(t, 1, 3)
-	cfg := Config{Heads: 8, KVHeads: 2, HeadDim: 64}
+	cfg := Config{Layers: 1, Heads: 8, KVHeads: 2, HeadDim: 64}
 	r := rand.New(rand.NewPCG(2, 3))
 	c := newAttCase(t, r, cfg, KVOptions{BlockLen: 16}, lens{scale: 0.1}, []int{1500}, 70)
 	a, p := newAttention(crews["one alone"], cfg), attPlan{}
@@ -183,12 +185,14 @@ func TestALongPromptsAttentionIsFoldedInWaves(t *testing.T) {
 
 // FuzzAttention holds shapes and lengths of all kinds against float64 and against more workers.
 func FuzzAttention(f *testing.F) {
-	f.Add(uint64(1), uint16(1500), uint16(20), uint8(2), uint8(3), uint8(16), uint8(16), uint8(0), uint16(0))
+	f.Add(uint64(1), uint16(1500), uint16(20), uint8(2), uint8(3), uint8(16), uint8(15), uint8(0), uint16(0))
+	f.Add(uint64(7), uint16(700), uint16(33), uint8(0), uint8(1), uint8(31), uint8(31), uint8(1), uint16(0))
+	f.Add(uint64(5), uint16(900), uint16(33), uint8(0), uint8(2), uint8(7), uint8(20), uint8(0), uint16(0))
 	f.Add(uint64(2), uint16(513), uint16(1025), uint8(1), uint8(1), uint8(5), uint8(3), uint8(1), uint16(515))
 	f.Add(uint64(3), uint16(2047), uint16(511), uint8(3), uint8(5), uint8(40), uint8(200), uint8(2), uint16(1))
 	crews := attCrews(f, 1, 5)
 	f.Fuzz(func(t *testing.T, seed uint64, long, short uint16, kvHeads, group, dim, blockLen, kind uint8, window uint16) {
-		cfg := Config{KVHeads: 1 + int(kvHeads)%3, HeadDim: 1 + int(dim)%48}
+		cfg := Config{Layers: 1, KVHeads: 1 + int(kvHeads)%3, HeadDim: 1 + int(dim)%48}
 		cfg.Heads = cfg.KVHeads * (1 + int(group)%5)
 		r := rand.New(rand.NewPCG(seed, 5))
 		opt := KVOptions{Type: KVType(kind % 3), BlockLen: 1 + int(blockLen)}

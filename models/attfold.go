@@ -93,7 +93,7 @@ func (a *attention) foldQuery(row, query int) {
 	at := row*heads + query
 	acc, state := a.out[at*a.dim:(at+1)*a.dim], &a.partial.state[at]
 	own := (row-tile*p.tile)*a.group + query%a.group
-	spans := a.place[row].pos/a.kv.span() + 1
+	spans := a.place[row].pos/p.span + 1
 	for span := a.wave.lo; span < min(spans, a.wave.hi); span++ {
 		more, soft := a.partial.of(a, int(p.passes[first+span].turn), query/a.group)
 		state.Merge(acc, soft[own], more[own*a.dim:(own+1)*a.dim])

@@ -1,6 +1,10 @@
 package models
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lutra-lm/lutra/kernels"
+)
 
 // attPlan is how the rows of a step meet the keys and values they see. It is
 // the same for all layers and heads.
@@ -8,16 +12,20 @@ import "slices"
 // Rows are cut into tiles and keys into spans; a tile passes a span in chunks, and a
 // chunk is some blocks. Rows of a tile that stand in the same block touch it together:
 // those of one prompt, and those of forks, whose shared prefix is then read once for
-// all of them.
+// all of them. What the same rows touch one after another is a run.
 type attPlan struct {
 	tile    int       // rows of a tile
+	span    int       // keys of a span
+	chunk   int       // keys of a chunk
 	tiles   []int32   // end of the tile's passes
 	passes  []attPass // by tile, then by span
 	order   []int32   // passes by span; those of a span from the last tile on
 	spans   []int     // end of the span's passes in order
 	chunks  []attChunk
-	touches []attTouch
-	seen    []int32 // [chunks][rows of the tile × queries a KV head] keys of the chunk that a query sees
+	runs    []attRun
+	groups  []int32    // [runs] of keys and values: numbers of their first ones, for head 0
+	seen    []int32    // [chunks][rows of the tile × queries a KV head] keys of the chunk that a query sees
+	touches []attTouch // of the chunk that is being planned
 }
 
 // attPass is a tile passing a span. It begins where the pass before it ends.
@@ -29,8 +37,17 @@ type attPass struct {
 
 // attChunk is a chunk of keys passing a tile. It begins where the one before ends.
 type attChunk struct {
-	touches int // end of its touches
-	seen    int // where its counts begin
+	runs int // end of its runs
+	seen int // where its counts begin
+}
+
+// attRun is rows of a tile and the blocks of a chunk that they touch together.
+// It begins where the one before ends.
+type attRun struct {
+	groups      int   // end of its groups
+	at          int32 // of its first key in the chunk
+	row, rows   int32 // of the tile
+	least, most int32 // keys that all of the rows see, that one of them sees
 }
 
 // attTouch is a block and the rows of a tile that see its first keys.
@@ -39,23 +56,25 @@ type attTouch struct {
 	at          int32 // of its first key in the chunk
 	row, rows   int32 // of the tile
 	least, most int32 // keys that all of the rows see, that one of them sees
+	next        int32 // the touch that goes on where this ends; 0: none
+	follows     bool  // one that this goes on from
 }
 
 // make plans for rows, in tiles of tile, with group queries a row and KV head.
 func (p *attPlan) make(rows []place, kv *KVCache, tile, group int) {
-	p.tile = tile
-	p.tiles, p.passes, p.chunks, p.touches, p.seen = p.tiles[:0], p.passes[:0], p.chunks[:0], p.touches[:0], p.seen[:0]
-	span, most := kv.span(), 0
+	p.tile, p.span, p.chunk = tile, kv.span(), kv.chunk()
+	p.tiles, p.passes, p.chunks, p.runs, p.groups, p.seen = p.tiles[:0], p.passes[:0], p.chunks[:0], p.runs[:0], p.groups[:0], p.seen[:0]
+	most := 0
 	for ; len(rows) > 0; rows = rows[min(tile, len(rows)):] {
 		rs, keys := rows[:min(tile, len(rows))], 0
 		for i := range rs {
 			keys = max(keys, rs[i].pos+1)
 		}
-		for lo := 0; lo < keys; lo += span {
-			p.pass(rs, kv, lo, min(keys, lo+span), group)
+		for lo := 0; lo < keys; lo += p.span {
+			p.pass(rs, kv, lo, min(keys, lo+p.span), group)
 			p.passes = append(p.passes, attPass{tile: int32(len(p.tiles)), chunks: int32(len(p.chunks))})
 		}
-		p.tiles, most = append(p.tiles, int32(len(p.passes))), max(most, ceilDiv(keys, span))
+		p.tiles, most = append(p.tiles, int32(len(p.passes))), max(most, ceilDiv(keys, p.span))
 	}
 	p.arrange(most)
 }
@@ -76,6 +95,9 @@ func (p *attPlan) arrange(spans int) {
 	}
 }
 
+// scoreRow is the room for a query's scores of a chunk, the last group of keys rounded up.
+func (p *attPlan) scoreRow() int { return wholeGroups(p.chunk) + kernels.KeyGroup }
+
 // passesOf is the range of a tile's passes.
 func (p *attPlan) passesOf(tile int) (first, end int) {
 	if tile > 0 {
@@ -92,6 +114,23 @@ func (p *attPlan) chunksOf(pass int) (first, end int) {
 	return first, int(p.passes[pass].chunks)
 }
 
+// runsOf is the range of a chunk's runs.
+func (p *attPlan) runsOf(chunk int) (first, end int) {
+	if chunk > 0 {
+		first = p.chunks[chunk-1].runs
+	}
+	return first, p.chunks[chunk].runs
+}
+
+// groupsOf is a run's groups.
+func (p *attPlan) groupsOf(run int) []int32 {
+	first := 0
+	if run > 0 {
+		first = p.runs[run-1].groups
+	}
+	return p.groups[first:p.runs[run].groups]
+}
+
 // turns is the range in order of the passes by spans [lo, hi).
 func (p *attPlan) turns(lo, hi int) (first, end int) {
 	if lo > 0 {
@@ -102,7 +141,7 @@ func (p *attPlan) turns(lo, hi int) (first, end int) {
 
 // pass plans the chunks in which rows pass the keys [lo, hi).
 func (p *attPlan) pass(rows []place, kv *KVCache, lo, hi, group int) {
-	l, chunk := kv.opt.BlockLen, kv.chunk()
+	l, chunk := kv.opt.BlockLen, p.chunk
 	for ; lo < hi; lo += chunk {
 		c := attChunk{seen: len(p.seen)}
 		for i := range rows {
@@ -111,11 +150,58 @@ func (p *attPlan) pass(rows []place, kv *KVCache, lo, hi, group int) {
 				p.seen = append(p.seen, n)
 			}
 		}
+		p.touches = p.touches[:0]
+		before := 0
 		for at := 0; at < chunk; at += l {
+			from := len(p.touches)
 			p.touch(rows, lo, at, l)
+			p.link(before, from, l)
+			before = from
 		}
-		c.touches = len(p.touches)
+		p.run(kv)
+		c.runs = len(p.runs)
 		p.chunks = append(p.chunks, c)
+	}
+}
+
+// link finds what touches of blocks of l keys, from number from on, go on from
+// touches from number before on. Blocks must be whole groups of keys for that.
+func (p *attPlan) link(before, from, l int) {
+	if l%kernels.KeyGroup != 0 {
+		return
+	}
+	for i := from; i < len(p.touches); i++ {
+		t := &p.touches[i]
+		for before < from && p.touches[before].row < t.row {
+			before++
+		}
+		if b := &p.touches[before]; before < from && b.row == t.row && b.rows == t.rows && int(b.least) == l {
+			b.next, t.follows = int32(i), true
+		}
+	}
+}
+
+// run makes runs of the touches of a chunk.
+func (p *attPlan) run(kv *KVCache) {
+	for i := range p.touches {
+		t := &p.touches[i]
+		if t.follows {
+			continue
+		}
+		r := attRun{at: t.at, row: t.row, rows: t.rows}
+		for {
+			r.least, r.most = r.least+t.least, r.most+t.most
+			first := int32(kv.vectors(t.block, 0))
+			for g := int32(0); g < int32(kv.stride()); g += kernels.KeyGroup {
+				p.groups = append(p.groups, first+g)
+			}
+			if t.next == 0 {
+				break
+			}
+			t = &p.touches[t.next]
+		}
+		r.groups = len(p.groups)
+		p.runs = append(p.runs, r)
 	}
 }
 

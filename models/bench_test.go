@@ -12,10 +12,10 @@ import (
 )
 
 // benchStep measures steps of n sequences that take rows tokens each behind
-// the same context tokens.
-func benchStep(b *testing.B, m Model, n, rows, context int) {
+// context tokens, which are the same unless the sequences are apart.
+func benchStep(b *testing.B, m Model, n, rows, context int, apart bool) {
 	cfg := m.Config()
-	kv, err := NewKVCache(cfg, KVOptions{BlockLen: 16, Blocks: n * ceilDiv(context+rows, 16)})
+	kv, err := NewKVCache(cfg, KVOptions{BlockLen: 32, Blocks: (n + 1) * ceilDiv(context+rows, 32)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -24,27 +24,37 @@ func benchStep(b *testing.B, m Model, n, rows, context int) {
 	for i := range tokens {
 		tokens[i] = int32(i*7919) % int32(cfg.Vocab)
 	}
-	first := kv.Open(nil)
-	for lo := 0; lo < context; lo += 256 {
-		chunk := min(256, context-lo)
-		if err := first.Grow(chunk); err != nil {
-			b.Fatal(err)
+	filled := func() *KVSeq {
+		s := kv.Open(nil)
+		for lo := 0; lo < context; lo += 256 {
+			chunk := min(256, context-lo)
+			if err := s.Grow(chunk); err != nil {
+				b.Fatal(err)
+			}
+			batch.Reset()
+			batch.Add(s, lo, 0, tokens[:chunk]...)
+			if err := m.Forward(&batch, kv); err != nil {
+				b.Fatal(err)
+			}
 		}
-		batch.Reset()
-		batch.Add(first, lo, 0, tokens[:chunk]...)
-		if err := m.Forward(&batch, kv); err != nil {
-			b.Fatal(err)
+		return s
+	}
+	first := filled()
+	seqs := []*KVSeq{first}
+	for range n - 1 {
+		if apart {
+			seqs = append(seqs, filled())
+		} else {
+			seqs = append(seqs, first.Fork())
 		}
 	}
 	batch.Reset()
-	for i := range n {
-		s := first.Fork()
+	for i, s := range seqs {
 		if err := s.Grow(rows); err != nil {
 			b.Fatal(err)
 		}
 		batch.Add(s, context, 1, tokens[i%7:][:rows]...)
 	}
-	first.Release()
 	step := func() {
 		if err := m.Forward(&batch, kv); err != nil {
 			b.Fatal(err)
@@ -95,26 +105,27 @@ func BenchmarkStep(b *testing.B) {
 
 func benchSteps(b *testing.B, m Model) {
 	for _, n := range []int{1, 8, 32} {
-		b.Run(fmt.Sprintf("decode/N=%d", n), func(b *testing.B) { benchStep(b, m, n, 1, 256) })
+		b.Run(fmt.Sprintf("decode/N=%d", n), func(b *testing.B) { benchStep(b, m, n, 1, 256, false) })
+		b.Run(fmt.Sprintf("decode/N=%d/apart", n), func(b *testing.B) { benchStep(b, m, n, 1, 100, true) })
 	}
-	b.Run("prefill/T=512", func(b *testing.B) { benchStep(b, m, 1, 505, 0) })
+	b.Run("prefill/T=512", func(b *testing.B) { benchStep(b, m, 1, 505, 0, false) })
 }
 
-// BenchmarkAttention is one layer's attention: n sequences that take rows
-// tokens each, the last of so many.
+// BenchmarkAttention is the attention of one layer after the other: n sequences
+// that take rows tokens each, the last of so many.
 func BenchmarkAttention(b *testing.B) {
 	pool := kernels.NewPool(0)
 	defer pool.Close()
 	shapes := map[string]Config{
-		"8x32": {Heads: 8, KVHeads: 4, HeadDim: 32}, "8x256": {Heads: 8, KVHeads: 4, HeadDim: 256}, "32x128": {Heads: 32, KVHeads: 4, HeadDim: 128},
+		"8x32": {Layers: 6, Heads: 8, KVHeads: 4, HeadDim: 32}, "8x256": {Layers: 2, Heads: 8, KVHeads: 4, HeadDim: 256}, "32x128": {Layers: 2, Heads: 32, KVHeads: 4, HeadDim: 128},
 	}
 	for _, name := range []string{"8x32", "8x256", "32x128"} {
-		for _, s := range []struct{ n, rows, length int }{{1, 1, 100}, {1, 1, 1000}, {1, 1, 8000}, {32, 1, 100}, {8, 1, 100}, {1, 128, 128}, {1, 128, 4096}} {
+		for _, s := range []struct{ n, rows, length int }{{1, 1, 100}, {1, 1, 1000}, {1, 1, 8000}, {32, 1, 40}, {32, 1, 100}, {8, 1, 100}, {1, 128, 128}, {1, 128, 4096}} {
 			for _, alone := range []bool{true, false} {
 				if alone && (s.length > 1000 || s.n*s.rows == 1) {
 					continue
 				}
-				c := newAttCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], KVOptions{BlockLen: 16}, lens{scale: 0.1}, slices.Repeat([]int{s.length}, s.n), s.rows)
+				c := newAttCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], KVOptions{BlockLen: 32}, lens{scale: 0.1}, slices.Repeat([]int{s.length}, s.n), s.rows)
 				b.Run(fmt.Sprintf("%s/N=%d/T=%d/context=%d/alone=%v", name, s.n, s.rows, s.length, alone), func(b *testing.B) {
 					var p attPlan
 					a, out := newAttention(crew{pool, alone}, c.cfg), make([]float32, len(c.rows)*c.cfg.Heads*c.cfg.HeadDim)
@@ -123,7 +134,11 @@ func BenchmarkAttention(b *testing.B) {
 					for _, r := range c.rows {
 						macs += 2 * (r.pos + 1) * c.cfg.Heads * c.cfg.HeadDim
 					}
-					benchFast(b, func() { a.run(out, c.qkv, &p, c.rows, c.kv, 0, &c.lens) }, float64(macs)/1e9, "GMAC/s(p10)")
+					layer := 0
+					benchFast(b, func() {
+						a.run(out, c.qkv, &p, c.rows, c.kv, layer, &c.lens)
+						layer = (layer + 1) % c.cfg.Layers
+					}, float64(macs)/1e9, "GMAC/s(p10)")
 				})
 			}
 		}

@@ -110,7 +110,7 @@ func NewKVCache(cfg Config, opt KVOptions) (*KVCache, error) {
 		return nil, fmt.Errorf("models: unknown KV type %d", opt.Type)
 	}
 	per := KVBytesPerBlock(cfg, opt)
-	if per < 1 || int64(opt.Blocks) > maxKVBytes/per {
+	if per < 1 || int64(opt.Blocks) > maxKVBytes/per || int64(opt.Blocks)*int64(cfg.KVHeads)*int64(wholeGroups(opt.BlockLen)) > math.MaxInt32 {
 		return nil, fmt.Errorf("models: KV cache of %d blocks of %d bytes is beyond %d bytes", opt.Blocks, per, int64(maxKVBytes))
 	}
 	c := &KVCache{
@@ -135,16 +135,16 @@ const maxKVBytes = 1 << 46
 
 // KVBytesPerBlock is the memory that one block takes in all layers.
 func KVBytesPerBlock(cfg Config, opt KVOptions) int64 {
-	vec, vectors := int64(cfg.HeadDim), int64(wholeGroups(opt.BlockLen)+opt.BlockLen)
+	vec := int64(cfg.HeadDim)
 	switch opt.Type {
 	case KVF16:
 		vec *= 2
 	case KVInt8:
 		vec += 4
 	case KVF32:
-		vec, vectors = vec*4, 2*int64(opt.BlockLen)
+		vec *= 4
 	}
-	return vec * vectors * int64(cfg.Layers) * int64(cfg.KVHeads)
+	return 2 * vec * int64(wholeGroups(opt.BlockLen)) * int64(cfg.Layers) * int64(cfg.KVHeads)
 }
 
 // Free is the number of blocks that Grow can still obtain: free ones and

@@ -62,8 +62,8 @@ func (h *history) put(s *KVSeq, pos, layer, head int, v uint16) {
 // numbers are those of a position's key, of its last interleaved element, and of its value.
 func (h *history) numbers(b int32, pos, head int) (key, place, value int) {
 	row := pos % h.c.opt.BlockLen
-	first := h.c.keys(b, head).first
-	return first + row, (first+row/8*8)*h.c.dim + (h.c.dim-1)*8 + row%8, h.c.values(b, head) + row
+	first := h.c.vectors(b, head)
+	return first + row, (first+row/8*8)*h.c.dim + (h.c.dim-1)*8 + row%8, first + row
 }
 
 func (h *history) at(s *KVSeq, pos, layer, head int) (k, v uint16) {

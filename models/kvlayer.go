@@ -7,47 +7,40 @@ import "github.com/lutra-lm/lutra/kernels"
 // kernels read, keys of one head and block are interleaved in groups of eight:
 //
 //	keys    [Blocks][KVHeads][⌈BlockLen/8⌉][HeadDim][8]
-//	values  [Blocks][KVHeads][BlockLen][HeadDim]
+//	values  [Blocks][KVHeads][8·⌈BlockLen/8⌉][HeadDim]
+//
+// Without groups keys stand like values.
 type kvLayer struct {
 	k16, v16       []uint16  // KVF16
-	k32, v32       []float32 // KVF32, keys like values
+	k32, v32       []float32 // KVF32, without groups
 	k8, v8         []int8    // KVInt8
-	kScale, vScale []float32 // KVInt8: [Blocks][KVHeads][8·⌈BlockLen/8⌉], [Blocks][KVHeads][BlockLen]
+	kScale, vScale []float32 // KVInt8: [Blocks][KVHeads][8·⌈BlockLen/8⌉]
 }
 
 // newKVLayer makes room for a number of heads of blocks of l tokens.
 func newKVLayer(t KVType, heads, l, dim int) kvLayer {
-	keys, values := heads*wholeGroups(l), heads*l
+	n := heads * wholeGroups(l)
 	switch t {
 	case KVInt8:
 		return kvLayer{
-			k8: make([]int8, keys*dim), v8: make([]int8, values*dim),
-			kScale: make([]float32, keys), vScale: make([]float32, values),
+			k8: kernels.Array[int8](n * dim), v8: kernels.Array[int8](n * dim),
+			kScale: kernels.Array[float32](n), vScale: kernels.Array[float32](n),
 		}
 	case KVF32:
-		return kvLayer{k32: make([]float32, values*dim), v32: make([]float32, values*dim)}
+		return kvLayer{k32: kernels.Array[float32](n * dim), v32: kernels.Array[float32](n * dim)}
 	default:
-		return kvLayer{k16: make([]uint16, keys*dim), v16: make([]uint16, values*dim)}
+		return kvLayer{k16: kernels.Array[uint16](n * dim), v16: kernels.Array[uint16](n * dim)}
 	}
 }
 
 // wholeGroups rounds n keys up to groups.
 func wholeGroups(n int) int { return ceilDiv(n, kernels.KeyGroup) * kernels.KeyGroup }
 
-// keySpan is the keys of a head and block: n of them, from key number first on.
-type keySpan struct{ first, n int }
+// vectors is the number of the first key and value of a head in block b.
+func (c *KVCache) vectors(b int32, head int) int { return (int(b)*c.heads + head) * c.stride() }
 
-// keys are the places for the keys of a head in block b.
-func (c *KVCache) keys(b int32, head int) keySpan {
-	n := c.opt.BlockLen
-	if c.opt.Type != KVF32 {
-		n = wholeGroups(n)
-	}
-	return keySpan{(int(b)*c.heads + head) * n, n}
-}
-
-// values is the number of the first value of a head in block b.
-func (c *KVCache) values(b int32, head int) int { return (int(b)*c.heads + head) * c.opt.BlockLen }
+// stride is the distance between the vectors of one head and block and of the next.
+func (c *KVCache) stride() int { return wholeGroups(c.opt.BlockLen) }
 
 // chunk is chunkKeys in whole blocks.
 func (c *KVCache) chunk() int { return max(1, chunkKeys/c.opt.BlockLen) * c.opt.BlockLen }
@@ -55,63 +48,67 @@ func (c *KVCache) chunk() int { return max(1, chunkKeys/c.opt.BlockLen) * c.opt.
 // span is spanKeys in whole chunks.
 func (c *KVCache) span() int { return max(1, spanKeys/c.chunk()) * c.chunk() }
 
-// scoreRow is the room for a chunk's scores, the last group of keys rounded up.
-func (c *KVCache) scoreRow() int { return wholeGroups(c.chunk()) + kernels.KeyGroup }
-
 // store writes the keys and values k, v [KVHeads][HeadDim] of one position.
 func (c *KVCache) store(layer int, s *KVSeq, pos int, k, v []float32) {
 	l, d := &c.layers[layer], c.dim
 	b, row := s.blocks[pos/c.opt.BlockLen], pos%c.opt.BlockLen
 	group, lane := row/kernels.KeyGroup*kernels.KeyGroup, row%kernels.KeyGroup
 	for h := range c.heads {
-		i, j := c.keys(b, h).first, c.values(b, h)+row
+		i := c.vectors(b, h)
+		j := i + row
 		kh, vh := k[h*d:(h+1)*d], v[h*d:(h+1)*d]
 		switch c.opt.Type {
 		case KVF16:
 			kernels.StoreKeyF16(l.k16[(i+group)*d:], lane, kh)
 			kernels.F32ToF16(l.v16[j*d:(j+1)*d], vh)
 		case KVInt8:
-			l.kScale[i+row] = kernels.StoreKeyQ8(l.k8[(i+group)*d:], lane, kh)
+			l.kScale[j] = kernels.StoreKeyQ8(l.k8[(i+group)*d:], lane, kh)
 			l.vScale[j] = kernels.QuantizeQ8(l.v8[j*d:(j+1)*d], vh)
 		case KVF32:
-			copy(l.k32[(i+row)*d:], kh)
+			copy(l.k32[j*d:], kh)
 			copy(l.v32[j*d:], vh)
 		}
 	}
 }
 
-// scores sets dst[i*ld+j] = q[i]·key j of span for i < g, j < t, and may set
-// the rest of the span's scores.
-func (l *kvLayer) scores(dst []float32, ld int, q []float32, span keySpan, g, t, d int) {
-	first, end := span.first, span.first+span.n
+// scores sets dst[i*ld+j] = q[i]·key j for i < g, j < t, and may set more of the rows. The
+// keys are those of groups at, counted from number first; see kernels.
+func (l *kvLayer) scores(dst []float32, ld int, q []float32, first int, at []int32, g, t, d int) {
 	switch {
 	case l.k16 != nil:
-		kernels.ScoresF16(dst, ld, q, l.k16[first*d:end*d], g, t, d)
+		kernels.ScoresF16(dst, ld, q, l.k16[first*d:], at, g, t, d)
 	case l.k8 != nil:
-		kernels.ScoresQ8(dst, ld, q, l.k8[first*d:end*d], l.kScale[first:end], g, t, d)
+		kernels.ScoresQ8(dst, ld, q, l.k8[first*d:], l.kScale[first:], at, g, t, d)
 	default:
 		for i := range g {
 			for j := range t {
-				dst[i*ld+j] = kernels.Dot(q[i*d:(i+1)*d], l.k32[(first+j)*d:(first+j+1)*d])
+				dst[i*ld+j] = kernels.Dot(q[i*d:(i+1)*d], vector(l.k32, first, at, j, d))
 			}
 		}
 	}
 }
 
-// accumulate adds Σ p[i*ld+j]·value(first+j) over j < t to acc[i] for i < g.
-func (l *kvLayer) accumulate(acc, p []float32, ld, first, g, t, d int) {
+// accumulate adds Σ p[i*ld+j]·value j over j < t to acc[i] for i < g, the values being
+// those of groups at, counted from number first.
+func (l *kvLayer) accumulate(acc, p []float32, ld, first int, at []int32, g, t, d int) {
 	switch {
 	case l.v16 != nil:
-		kernels.AccumF16(acc, p, ld, l.v16[first*d:(first+t)*d], g, t, d)
+		kernels.AccumF16(acc, p, ld, l.v16[first*d:], at, g, t, d)
 	case l.v8 != nil:
-		kernels.AccumQ8(acc, p, ld, l.v8[first*d:(first+t)*d], l.vScale[first:first+t], g, t, d)
+		kernels.AccumQ8(acc, p, ld, l.v8[first*d:], l.vScale[first:], at, g, t, d)
 	default:
 		for i := range g {
 			for j := range t {
-				kernels.Axpy(acc[i*d:(i+1)*d], p[i*ld+j], l.v32[(first+j)*d:(first+j+1)*d])
+				kernels.Axpy(acc[i*d:(i+1)*d], p[i*ld+j], vector(l.v32, first, at, j, d))
 			}
 		}
 	}
+}
+
+// vector is number j of groups at.
+func vector(x []float32, first int, at []int32, j, d int) []float32 {
+	n := first + int(at[j/kernels.KeyGroup]) + j%kernels.KeyGroup
+	return x[n*d : (n+1)*d]
 }
 
 // copyBlock copies the first rows tokens of block src to block dst, and those
@@ -120,13 +117,11 @@ func (c *KVCache) copyBlock(dst, src int32, rows int) {
 	for i := range c.layers {
 		l := &c.layers[i]
 		for h := range c.heads {
-			to, from := c.keys(dst, h).first, c.keys(src, h).first
-			n := min(wholeGroups(rows), c.keys(dst, h).n)
+			to, from, n := c.vectors(dst, h), c.vectors(src, h), wholeGroups(rows)
 			copyVectors(l.k16, to, from, n, c.dim)
 			copyVectors(l.k32, to, from, n, c.dim)
 			copyVectors(l.k8, to, from, n, c.dim)
 			copyVectors(l.kScale, to, from, n, 1)
-			to, from = c.values(dst, h), c.values(src, h)
 			copyVectors(l.v16, to, from, rows, c.dim)
 			copyVectors(l.v32, to, from, rows, c.dim)
 			copyVectors(l.v8, to, from, rows, c.dim)

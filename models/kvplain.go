@@ -5,6 +5,6 @@ package models
 // way into the cache, for reference models; architectures walk blocks instead.
 func (s *KVSeq) Plain(layer, head, pos int) (key, value []float32) {
 	c, l := s.c, s.c.opt.BlockLen
-	at := (c.values(s.blocks[pos/l], head) + pos%l) * c.dim
+	at := (c.vectors(s.blocks[pos/l], head) + pos%l) * c.dim
 	return c.layers[layer].k32[at : at+c.dim], c.layers[layer].v32[at : at+c.dim]
 }

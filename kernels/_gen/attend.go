@@ -44,10 +44,11 @@ func scores(e cached, queries int) {
 	if e.scale {
 		sig += "scale *float32, "
 	}
-	text(name, "func("+sig+"groups int, d int)")
-	contract(fmt.Sprintf("%s sets dst[%d][8·groups] to the products of queries and keys [groups][d][8], for positive groups and d.", name, queries))
+	text(name, "func("+sig+"at *int32, groups int, d int)")
+	contract(fmt.Sprintf("%s sets dst[%d][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.", name, queries),
+		"Group j begins with key at[j] of k.")
 	dst := newRows("dst", "ld", 2, queries)
-	k, groups := param("k"), param("groups")
+	k, table, groups := param("k"), param("at"), param("groups")
 	var scale reg.Register
 	if e.scale {
 		scale = param("scale")
@@ -63,13 +64,15 @@ func scores(e cached, queries int) {
 		LEAQ(Mem{Base: q[len(q)-1], Index: size, Scale: 1}, next)
 		q = append(q, next)
 	}
+	LEAQ(Mem{Base: k, Index: size, Scale: uint8(2 * e.size)}, k)
 	block := func(n int, label string) {
 		keys := make([]reg.Register, n)
-		last := k
 		for j := range keys {
 			keys[j] = GP64()
-			LEAQ(Mem{Base: last, Index: size, Scale: uint8(2 * e.size)}, keys[j])
-			last = keys[j]
+			MOVLQSX(Mem{Base: table, Disp: 4 * j}, keys[j])
+			IMULQ(size, keys[j])
+			SHRQ(Imm(uint64(3-e.size)), keys[j]) // size is that of a query
+			ADDQ(k, keys[j])
 		}
 		acc := make([][]reg.VecVirtual, queries)
 		for i := range acc {
@@ -93,19 +96,19 @@ func scores(e cached, queries int) {
 		}
 		ADDQ(Imm(4), at)
 		JNE(LabelRef(label))
-		for i := range acc {
-			for j, y := range acc[i] {
+		for j := range n {
+			if e.scale {
+				MOVLQSX(Mem{Base: table, Disp: 4 * j}, at)
+			}
+			for i := range acc {
 				if e.scale {
-					VMULPS(Mem{Base: scale, Disp: 32 * j}, y, y)
+					VMULPS(Mem{Base: scale, Index: at, Scale: 4}, acc[i][j], acc[i][j])
 				}
-				VMOVUPS(y, dst.at(i, 32*j))
+				VMOVUPS(acc[i][j], dst.at(i, 32*j))
 			}
 		}
 		dst.advance(32 * n)
-		if e.scale {
-			ADDQ(U32(uint32(32*n)), scale)
-		}
-		MOVQ(last, k)
+		ADDQ(U32(uint32(4*n)), table)
 	}
 	most := []int{4, 4, 2, 2}[queries-1]
 	Label("loop")
@@ -262,8 +265,9 @@ func accumulate(e cached, queries int) {
 	if e.scale {
 		sig += "scale *float32, "
 	}
-	text(name, "func("+sig+"t int, d int)")
-	contract(fmt.Sprintf("%s adds the t ≥ 1 values [t][d], weighted by p[%d][t], to acc[%d][d], d a positive multiple of 8.", name, queries, queries))
+	text(name, "func("+sig+"at *int32, t int, d int)")
+	contract(fmt.Sprintf("%s adds t ≥ 1 values [d], weighted by p[%d][t], to acc[%d][d], d a positive multiple of 8.", name, queries, queries),
+		"Eight in a row begin with value at[j] of v.")
 	acc := newRows("acc", "d", 2, queries)
 	v, d := param("v"), param("d")
 	stride := GP64()
@@ -273,13 +277,7 @@ func accumulate(e cached, queries int) {
 	}
 	block := func(vectors int, label string) {
 		p := newRows("p", "ld", 2, queries)
-		vp, t := GP64(), GP64()
-		MOVQ(v, vp)
-		Load(Param("t"), t)
-		var scale reg.Register
-		if e.scale {
-			scale = param("scale")
-		}
+		table, t := param("at"), param("t")
 		sums := make([][]reg.VecVirtual, queries)
 		for i := range sums {
 			for c := range vectors {
@@ -288,6 +286,20 @@ func accumulate(e cached, queries int) {
 				sums[i] = append(sums[i], y)
 			}
 		}
+		Label(label + "Groups")
+		vp, n, scale := GP64(), GP64(), GP64()
+		MOVLQSX(Mem{Base: table}, vp)
+		if e.scale {
+			Load(Param("scale"), scale)
+			LEAQ(Mem{Base: scale, Index: vp, Scale: 4}, scale)
+		}
+		IMULQ(stride, vp)
+		ADDQ(v, vp)
+		ADDQ(Imm(4), table)
+		MOVQ(U32(8), n)
+		CMPQ(t, n)
+		CMOVQLT(t, n)
+		SUBQ(n, t)
 		Label(label + "Tokens")
 		w := make([]reg.VecVirtual, queries)
 		for i := range w {
@@ -311,8 +323,10 @@ func accumulate(e cached, queries int) {
 		}
 		p.advance(4)
 		ADDQ(stride, vp)
-		DECQ(t)
+		DECQ(n)
 		JNE(LabelRef(label + "Tokens"))
+		TESTQ(t, t)
+		JNE(LabelRef(label + "Groups"))
 		for i := range sums {
 			for c, y := range sums[i] {
 				VMOVUPS(y, acc.at(i, 32*c))
