@@ -399,25 +399,31 @@ loop:
 TEXT ·groupedQ4AVX2x1x1(SB), NOSPLIT, $0-64
 	// groupedQ4AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ y+0(FP), BX
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), SI
+	ADDQ         AX, SI
 	VMOVUPS      (BX), Y0
 	VMOVUPS      32(BX), Y1
-	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X2
+	MOVL         $0x0f0f0f0f, DI
+	VMOVD        DI, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x00010001, SI
-	VMOVD        SI, X3
+	MOVL         $0x00010001, DI
+	VMOVD        DI, X3
 	VPBROADCASTD X3, Y3
-	MOVQ         groups+56(FP), SI
+	MOVQ         groups+56(FP), DI
 
 loop:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	ADDQ       $0x00000120, SI
 
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(DX), Y4
@@ -508,7 +514,7 @@ loop:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
-	DECQ         SI
+	DECQ         DI
 	JNE          loop
 	VMOVUPS      Y0, (BX)
 	VMOVUPS      Y1, 32(BX)
@@ -520,30 +526,36 @@ loop:
 TEXT ·groupedQ4AVX2x1x2(SB), NOSPLIT, $0-64
 	// groupedQ4AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
 	VMOVUPS      (SI), Y0
 	VMOVUPS      32(SI), Y1
 	VMOVUPS      (SI)(DI*1), Y2
 	VMOVUPS      32(SI)(DI*1), Y3
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X4
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0x00010001, R8
-	VMOVD        R8, X5
+	MOVL         $0x00010001, R9
+	VMOVD        R9, X5
 	VPBROADCASTD X5, Y5
-	MOVQ         groups+56(FP), R8
+	MOVQ         groups+56(FP), R9
 
 loop:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
+	PREFETCHT1 (R8)
+	PREFETCHT1 64(R8)
+	PREFETCHT1 128(R8)
+	PREFETCHT1 192(R8)
+	PREFETCHT1 256(R8)
+	ADDQ       $0x00000120, R8
 
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(DX), Y6
@@ -685,7 +697,7 @@ loop:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
-	DECQ         R8
+	DECQ         R9
 	JNE          loop
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      Y1, 32(SI)
@@ -699,26 +711,32 @@ loop:
 TEXT ·groupedQ4AVX2x1x3(SB), NOSPLIT, $0-64
 	// groupedQ4AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x00010001, R8
-	VMOVD        R8, X1
+	MOVL         $0x00010001, R9
+	VMOVD        R9, X1
 	VPBROADCASTD X1, Y1
-	MOVQ         groups+56(FP), R8
+	MOVQ         groups+56(FP), R9
 
 loop:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
+	PREFETCHT1 (R8)
+	PREFETCHT1 64(R8)
+	PREFETCHT1 128(R8)
+	PREFETCHT1 192(R8)
+	PREFETCHT1 256(R8)
+	ADDQ       $0x00000120, R8
 
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(DX), Y2
@@ -917,7 +935,7 @@ loop:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
-	DECQ         R8
+	DECQ         R9
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -927,30 +945,36 @@ loop:
 TEXT ·groupedQ4AVX2x1x4(SB), NOSPLIT, $0-64
 	// groupedQ4AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X0
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	LEAQ (DX)(BX*2), SI
+	ADDQ BX, SI
+	MOVQ y+0(FP), DI
+	MOVQ ld+8(FP), R8
+	SHLQ $0x02, R8
+	LEAQ (DI)(R8*2), R9
+	ADDQ R8, R9
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R10
+	ADDQ         AX, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x00010001, R10
-	VMOVD        R10, X1
+	MOVL         $0x00010001, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
-	MOVQ         groups+56(FP), R10
+	MOVQ         groups+56(FP), R11
 
 loop:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
+	PREFETCHT1 (R10)
+	PREFETCHT1 64(R10)
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	PREFETCHT1 256(R10)
+	ADDQ       $0x00000120, R10
 
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(DX), Y2
@@ -1203,7 +1227,7 @@ loop:
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000020, CX
-	DECQ         R10
+	DECQ         R11
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -3589,27 +3613,33 @@ group:
 TEXT ·groupedQ4MAVX2x1x1(SB), NOSPLIT, $0-64
 	// groupedQ4MAVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ y+0(FP), BX
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), SI
+	ADDQ         AX, SI
 	VMOVUPS      (BX), Y0
 	VMOVUPS      32(BX), Y1
-	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X2
+	MOVL         $0x0f0f0f0f, DI
+	VMOVD        DI, X2
 	VPBROADCASTD X2, Y2
-	MOVQ         groups+56(FP), SI
+	MOVQ         groups+56(FP), DI
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, DI
-	MOVQ $0x00000008, R8
+	MOVQ CX, R8
+	MOVQ $0x00000008, R9
 
 group:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
+	PREFETCHT1   (SI)
+	PREFETCHT1   64(SI)
+	PREFETCHT1   128(SI)
+	PREFETCHT1   192(SI)
+	PREFETCHT1   256(SI)
+	ADDQ         $0x00000128, SI
 	VPAND        (AX), Y2, Y3
 	VPAND        32(AX), Y2, Y4
 	VPBROADCASTD (DX), Y5
@@ -3680,17 +3710,17 @@ group:
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y5, Y3, Y3
 	VPADDW       Y6, Y4, Y4
-	VPMOVZXBW    64(DI), Y5
+	VPMOVZXBW    64(R8), Y5
 	VPERMQ       $0xd8, Y5, Y5
 	VPUNPCKLWD   Y5, Y5, Y6
 	VPUNPCKHWD   Y5, Y5, Y5
 	VPMADDWD     Y6, Y3, Y3
 	VPMADDWD     Y5, Y4, Y4
-	VPMOVZXBD    80(DI), Y5
+	VPMOVZXBD    80(R8), Y5
 	VCVTDQ2PS    Y5, Y5
 	VCVTPH2PS    32(CX), Y6
 	VMULPS       Y6, Y5, Y5
-	VPMOVZXBD    88(DI), Y6
+	VPMOVZXBD    88(R8), Y6
 	VCVTDQ2PS    Y6, Y6
 	VCVTPH2PS    48(CX), Y7
 	VMULPS       Y7, Y6, Y6
@@ -3708,11 +3738,11 @@ group:
 	VFMADD231PS  Y5, Y4, Y1
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000020, DI
-	DECQ         R8
+	ADDQ         $0x00000020, R8
+	DECQ         R9
 	JNE          group
 	ADDQ         $0x00000140, CX
-	SUBQ         $0x00000008, SI
+	SUBQ         $0x00000008, DI
 	JNE          loop
 	VMOVUPS      Y0, (BX)
 	VMOVUPS      Y1, 32(BX)
@@ -3724,32 +3754,38 @@ group:
 TEXT ·groupedQ4MAVX2x1x2(SB), NOSPLIT, $0-64
 	// groupedQ4MAVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
 	VMOVUPS      (SI), Y0
 	VMOVUPS      32(SI), Y1
 	VMOVUPS      (SI)(DI*1), Y2
 	VMOVUPS      32(SI)(DI*1), Y3
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X4
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X4
 	VPBROADCASTD X4, Y4
-	MOVQ         groups+56(FP), R8
+	MOVQ         groups+56(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ CX, R10
+	MOVQ $0x00000008, R11
 
 group:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   256(R8)
+	ADDQ         $0x00000128, R8
 	VPAND        (AX), Y4, Y7
 	VPAND        32(AX), Y4, Y8
 	VPBROADCASTD (DX), Y6
@@ -3858,7 +3894,7 @@ group:
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y9, Y7, Y7
 	VPADDW       Y11, Y8, Y8
-	VPMOVZXBW    64(R9), Y9
+	VPMOVZXBW    64(R10), Y9
 	VPERMQ       $0xd8, Y9, Y9
 	VPUNPCKLWD   Y9, Y9, Y10
 	VPUNPCKHWD   Y9, Y9, Y9
@@ -3866,11 +3902,11 @@ group:
 	VPMADDWD     Y9, Y6, Y6
 	VPMADDWD     Y10, Y7, Y7
 	VPMADDWD     Y9, Y8, Y8
-	VPMOVZXBD    80(R9), Y9
+	VPMOVZXBD    80(R10), Y9
 	VCVTDQ2PS    Y9, Y9
 	VCVTPH2PS    32(CX), Y10
 	VMULPS       Y10, Y9, Y9
-	VPMOVZXBD    88(R9), Y10
+	VPMOVZXBD    88(R10), Y10
 	VCVTDQ2PS    Y10, Y10
 	VCVTPH2PS    48(CX), Y11
 	VMULPS       Y11, Y10, Y10
@@ -3898,11 +3934,11 @@ group:
 	VFMADD231PS  Y5, Y8, Y3
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000020, R9
-	DECQ         R10
+	ADDQ         $0x00000020, R10
+	DECQ         R11
 	JNE          group
 	ADDQ         $0x00000140, CX
-	SUBQ         $0x00000008, R8
+	SUBQ         $0x00000008, R9
 	JNE          loop
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      Y1, 32(SI)
@@ -3916,28 +3952,34 @@ group:
 TEXT ·groupedQ4MAVX2x1x3(SB), NOSPLIT, $0-64
 	// groupedQ4MAVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), R8
+	MOVQ         groups+56(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ CX, R10
+	MOVQ $0x00000008, R11
 
 group:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   256(R8)
+	ADDQ         $0x00000128, R8
 	VPAND        (AX), Y0, Y5
 	VPAND        32(AX), Y0, Y6
 	VPBROADCASTD (DX), Y2
@@ -4084,7 +4126,7 @@ group:
 	VPMADDUBSW   Y9, Y8, Y9
 	VPADDW       Y7, Y5, Y5
 	VPADDW       Y9, Y6, Y6
-	VPMOVZXBW    64(R9), Y7
+	VPMOVZXBW    64(R10), Y7
 	VPERMQ       $0xd8, Y7, Y7
 	VPUNPCKLWD   Y7, Y7, Y8
 	VPUNPCKHWD   Y7, Y7, Y7
@@ -4094,11 +4136,11 @@ group:
 	VPMADDWD     Y7, Y4, Y4
 	VPMADDWD     Y8, Y5, Y5
 	VPMADDWD     Y7, Y6, Y6
-	VPMOVZXBD    80(R9), Y7
+	VPMOVZXBD    80(R10), Y7
 	VCVTDQ2PS    Y7, Y7
 	VCVTPH2PS    32(CX), Y8
 	VMULPS       Y8, Y7, Y7
-	VPMOVZXBD    88(R9), Y8
+	VPMOVZXBD    88(R10), Y8
 	VCVTDQ2PS    Y8, Y8
 	VCVTPH2PS    48(CX), Y9
 	VMULPS       Y9, Y8, Y8
@@ -4142,11 +4184,11 @@ group:
 	VMOVUPS      Y6, 32(SI)(DI*2)
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000020, R9
-	DECQ         R10
+	ADDQ         $0x00000020, R10
+	DECQ         R11
 	JNE          group
 	ADDQ         $0x00000140, CX
-	SUBQ         $0x00000008, R8
+	SUBQ         $0x00000008, R9
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -4156,32 +4198,38 @@ group:
 TEXT ·groupedQ4MAVX2x1x4(SB), NOSPLIT, $0-64
 	// groupedQ4MAVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q4M that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X0
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	LEAQ (DX)(BX*2), SI
+	ADDQ BX, SI
+	MOVQ y+0(FP), DI
+	MOVQ ld+8(FP), R8
+	SHLQ $0x02, R8
+	LEAQ (DI)(R8*2), R9
+	ADDQ R8, R9
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R10
+	ADDQ         AX, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
-	MOVQ         groups+56(FP), R10
+	MOVQ         groups+56(FP), R11
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ CX, R12
+	MOVQ $0x00000008, R13
 
 group:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
+	PREFETCHT1   (R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   256(R10)
+	ADDQ         $0x00000128, R10
 	VPAND        (AX), Y0, Y7
 	VPAND        32(AX), Y0, Y8
 	VPBROADCASTD (DX), Y2
@@ -4366,7 +4414,7 @@ group:
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y9, Y7, Y7
 	VPADDW       Y11, Y8, Y8
-	VPMOVZXBW    64(R11), Y9
+	VPMOVZXBW    64(R12), Y9
 	VPERMQ       $0xd8, Y9, Y9
 	VPUNPCKLWD   Y9, Y9, Y10
 	VPUNPCKHWD   Y9, Y9, Y9
@@ -4378,11 +4426,11 @@ group:
 	VPMADDWD     Y9, Y6, Y6
 	VPMADDWD     Y10, Y7, Y7
 	VPMADDWD     Y9, Y8, Y8
-	VPMOVZXBD    80(R11), Y9
+	VPMOVZXBD    80(R12), Y9
 	VCVTDQ2PS    Y9, Y9
 	VCVTPH2PS    32(CX), Y10
 	VMULPS       Y10, Y9, Y9
-	VPMOVZXBD    88(R11), Y10
+	VPMOVZXBD    88(R12), Y10
 	VCVTDQ2PS    Y10, Y10
 	VCVTPH2PS    48(CX), Y11
 	VMULPS       Y11, Y10, Y10
@@ -4439,11 +4487,11 @@ group:
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
-	ADDQ         $0x00000020, R11
-	DECQ         R12
+	ADDQ         $0x00000020, R12
+	DECQ         R13
 	JNE          group
 	ADDQ         $0x00000140, CX
-	SUBQ         $0x00000008, R10
+	SUBQ         $0x00000008, R11
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -7463,32 +7511,38 @@ group:
 TEXT ·groupedQ6AVX2x1x1(SB), NOSPLIT, $64-64
 	// groupedQ6AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ y+0(FP), BX
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), SI
+	ADDQ         AX, SI
 	VMOVUPS      (BX), Y0
 	VMOVUPS      32(BX), Y1
-	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X2
+	MOVL         $0x0f0f0f0f, DI
+	VMOVD        DI, X2
 	VPBROADCASTD X2, Y2
-	MOVL         $0x30303030, SI
-	VMOVD        SI, X3
+	MOVL         $0x30303030, DI
+	VMOVD        DI, X3
 	VPBROADCASTD X3, Y3
-	MOVQ         groups+56(FP), SI
+	MOVQ         groups+56(FP), DI
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, DI
-	MOVQ $0x00000008, R8
+	MOVQ CX, R8
+	MOVQ $0x00000008, R9
 
 group:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
-	PREFETCHT0 4352(AX)
-	PREFETCHT0 4416(AX)
+	PREFETCHT1 (SI)
+	PREFETCHT1 64(SI)
+	PREFETCHT1 128(SI)
+	PREFETCHT1 192(SI)
+	PREFETCHT1 256(SI)
+	PREFETCHT1 320(SI)
+	PREFETCHT1 384(SI)
+	ADDQ       $0x000001a4, SI
 
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(DX), Y4
@@ -7551,7 +7605,7 @@ group:
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y7, Y5, Y5
-	VPMOVSXBW    32(DI), Y6
+	VPMOVSXBW    32(R8), Y6
 	VPERMQ       $0xd8, Y6, Y6
 	VPUNPCKLWD   Y6, Y6, Y7
 	VPUNPCKHWD   Y6, Y6, Y6
@@ -7637,7 +7691,7 @@ group:
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y7, Y5, Y5
-	VPMOVSXBW    48(DI), Y6
+	VPMOVSXBW    48(R8), Y6
 	VPERMQ       $0xd8, Y6, Y6
 	VPUNPCKLWD   Y6, Y6, Y7
 	VPUNPCKHWD   Y6, Y6, Y6
@@ -7656,11 +7710,11 @@ group:
 	VFMADD231PS  Y6, Y5, Y1
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000020, DI
-	DECQ         R8
+	ADDQ         $0x00000020, R8
+	DECQ         R9
 	JNE          group
 	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, SI
+	SUBQ         $0x00000008, DI
 	JNE          loop
 	VMOVUPS      Y0, (BX)
 	VMOVUPS      Y1, 32(BX)
@@ -7672,37 +7726,43 @@ group:
 TEXT ·groupedQ6AVX2x1x2(SB), NOSPLIT, $128-64
 	// groupedQ6AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
 	VMOVUPS      (SI), Y0
 	VMOVUPS      32(SI), Y1
 	VMOVUPS      (SI)(DI*1), Y2
 	VMOVUPS      32(SI)(DI*1), Y3
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X4
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X4
 	VPBROADCASTD X4, Y4
-	MOVL         $0x30303030, R8
-	VMOVD        R8, X5
+	MOVL         $0x30303030, R9
+	VMOVD        R9, X5
 	VPBROADCASTD X5, Y5
-	MOVQ         groups+56(FP), R8
+	MOVQ         groups+56(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ CX, R10
+	MOVQ $0x00000008, R11
 
 group:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
-	PREFETCHT0 4352(AX)
-	PREFETCHT0 4416(AX)
+	PREFETCHT1 (R8)
+	PREFETCHT1 64(R8)
+	PREFETCHT1 128(R8)
+	PREFETCHT1 192(R8)
+	PREFETCHT1 256(R8)
+	PREFETCHT1 320(R8)
+	PREFETCHT1 384(R8)
+	ADDQ       $0x000001a4, R8
 
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(DX), Y6
@@ -7787,7 +7847,7 @@ group:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPMOVSXBW    32(R9), Y10
+	VPMOVSXBW    32(R10), Y10
 	VPERMQ       $0xd8, Y10, Y10
 	VPUNPCKLWD   Y10, Y10, Y11
 	VPUNPCKHWD   Y10, Y10, Y10
@@ -7899,7 +7959,7 @@ group:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPMOVSXBW    48(R9), Y10
+	VPMOVSXBW    48(R10), Y10
 	VPERMQ       $0xd8, Y10, Y10
 	VPUNPCKLWD   Y10, Y10, Y11
 	VPUNPCKHWD   Y10, Y10, Y10
@@ -7929,11 +7989,11 @@ group:
 	VFMADD231PS  Y6, Y9, Y3
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000020, R9
-	DECQ         R10
+	ADDQ         $0x00000020, R10
+	DECQ         R11
 	JNE          group
 	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, R8
+	SUBQ         $0x00000008, R9
 	JNE          loop
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      Y1, 32(SI)
@@ -7947,33 +8007,39 @@ group:
 TEXT ·groupedQ6AVX2x1x3(SB), NOSPLIT, $192-64
 	// groupedQ6AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X0
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
+	MOVL         $0x0f0f0f0f, R9
+	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x30303030, R8
-	VMOVD        R8, X1
+	MOVL         $0x30303030, R9
+	VMOVD        R9, X1
 	VPBROADCASTD X1, Y1
-	MOVQ         groups+56(FP), R8
+	MOVQ         groups+56(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ CX, R10
+	MOVQ $0x00000008, R11
 
 group:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
-	PREFETCHT0 4352(AX)
-	PREFETCHT0 4416(AX)
+	PREFETCHT1 (R8)
+	PREFETCHT1 64(R8)
+	PREFETCHT1 128(R8)
+	PREFETCHT1 192(R8)
+	PREFETCHT1 256(R8)
+	PREFETCHT1 320(R8)
+	PREFETCHT1 384(R8)
+	ADDQ       $0x000001a4, R8
 
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(DX), Y2
@@ -8080,7 +8146,7 @@ group:
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y10, Y7, Y7
-	VPMOVSXBW    32(R9), Y8
+	VPMOVSXBW    32(R10), Y8
 	VPERMQ       $0xd8, Y8, Y8
 	VPUNPCKLWD   Y8, Y8, Y9
 	VPUNPCKHWD   Y8, Y8, Y8
@@ -8218,7 +8284,7 @@ group:
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y10, Y7, Y7
-	VPMOVSXBW    48(R9), Y8
+	VPMOVSXBW    48(R10), Y8
 	VPERMQ       $0xd8, Y8, Y8
 	VPUNPCKLWD   Y8, Y8, Y9
 	VPUNPCKHWD   Y8, Y8, Y8
@@ -8265,11 +8331,11 @@ group:
 	VMOVUPS      Y7, 32(SI)(DI*2)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000020, R9
-	DECQ         R10
+	ADDQ         $0x00000020, R10
+	DECQ         R11
 	JNE          group
 	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, R8
+	SUBQ         $0x00000008, R9
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -8279,37 +8345,43 @@ group:
 TEXT ·groupedQ6AVX2x1x4(SB), NOSPLIT, $256-64
 	// groupedQ6AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X0
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	LEAQ (DX)(BX*2), SI
+	ADDQ BX, SI
+	MOVQ y+0(FP), DI
+	MOVQ ld+8(FP), R8
+	SHLQ $0x02, R8
+	LEAQ (DI)(R8*2), R9
+	ADDQ R8, R9
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R10
+	ADDQ         AX, R10
+	MOVL         $0x0f0f0f0f, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
-	MOVL         $0x30303030, R10
-	VMOVD        R10, X1
+	MOVL         $0x30303030, R11
+	VMOVD        R11, X1
 	VPBROADCASTD X1, Y1
-	MOVQ         groups+56(FP), R10
+	MOVQ         groups+56(FP), R11
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ CX, R12
+	MOVQ $0x00000008, R13
 
 group:
-	PREFETCHT0 4096(AX)
-	PREFETCHT0 4160(AX)
-	PREFETCHT0 4224(AX)
-	PREFETCHT0 4288(AX)
-	PREFETCHT0 4352(AX)
-	PREFETCHT0 4416(AX)
+	PREFETCHT1 (R10)
+	PREFETCHT1 64(R10)
+	PREFETCHT1 128(R10)
+	PREFETCHT1 192(R10)
+	PREFETCHT1 256(R10)
+	PREFETCHT1 320(R10)
+	PREFETCHT1 384(R10)
+	ADDQ       $0x000001a4, R10
 
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(DX), Y2
@@ -8438,7 +8510,7 @@ group:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPMOVSXBW    32(R11), Y10
+	VPMOVSXBW    32(R12), Y10
 	VPERMQ       $0xd8, Y10, Y10
 	VPUNPCKLWD   Y10, Y10, Y11
 	VPUNPCKHWD   Y10, Y10, Y10
@@ -8602,7 +8674,7 @@ group:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPMOVSXBW    48(R11), Y10
+	VPMOVSXBW    48(R12), Y10
 	VPERMQ       $0xd8, Y10, Y10
 	VPUNPCKLWD   Y10, Y10, Y11
 	VPUNPCKHWD   Y10, Y10, Y10
@@ -8663,11 +8735,11 @@ group:
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
-	ADDQ         $0x00000020, R11
-	DECQ         R12
+	ADDQ         $0x00000020, R12
+	DECQ         R13
 	JNE          group
 	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, R10
+	SUBQ         $0x00000008, R11
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -12136,26 +12208,32 @@ loop:
 TEXT ·groupedQ8AVX2x1x1(SB), NOSPLIT, $0-64
 	// groupedQ8AVX2x1x1 adds to y[1][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         y+0(FP), BX
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ y+0(FP), BX
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), SI
+	ADDQ         AX, SI
 	VMOVUPS      (BX), Y0
 	VMOVUPS      32(BX), Y1
-	MOVL         $0x00010001, SI
-	VMOVD        SI, X2
+	MOVL         $0x00010001, DI
+	VMOVD        DI, X2
 	VPBROADCASTD X2, Y2
-	MOVQ         groups+56(FP), SI
+	MOVQ         groups+56(FP), DI
 
 loop:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
-	PREFETCHT0   4352(AX)
-	PREFETCHT0   4416(AX)
-	PREFETCHT0   4480(AX)
-	PREFETCHT0   4544(AX)
+	PREFETCHT1   (SI)
+	PREFETCHT1   64(SI)
+	PREFETCHT1   128(SI)
+	PREFETCHT1   192(SI)
+	PREFETCHT1   256(SI)
+	PREFETCHT1   320(SI)
+	PREFETCHT1   384(SI)
+	PREFETCHT1   448(SI)
+	PREFETCHT1   512(SI)
+	ADDQ         $0x00000220, SI
 	VMOVDQU      (AX), Y3
 	VPABSB       Y3, Y7
 	VMOVDQU      32(AX), Y4
@@ -12270,7 +12348,7 @@ loop:
 	ADDQ         $0x00000200, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
-	DECQ         SI
+	DECQ         DI
 	JNE          loop
 	VMOVUPS      Y0, (BX)
 	VMOVUPS      Y1, 32(BX)
@@ -12282,32 +12360,38 @@ loop:
 TEXT ·groupedQ8AVX2x1x2(SB), NOSPLIT, $0-64
 	// groupedQ8AVX2x1x2 adds to y[2][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
 	VMOVUPS      (SI), Y0
 	VMOVUPS      32(SI), Y1
 	VMOVUPS      (SI)(DI*1), Y2
 	VMOVUPS      32(SI)(DI*1), Y3
-	MOVL         $0x00010001, R8
-	VMOVD        R8, X4
+	MOVL         $0x00010001, R9
+	VMOVD        R9, X4
 	VPBROADCASTD X4, Y4
 	VPXOR        Y5, Y5, Y5
-	MOVQ         groups+56(FP), R8
+	MOVQ         groups+56(FP), R9
 
 loop:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
-	PREFETCHT0   4352(AX)
-	PREFETCHT0   4416(AX)
-	PREFETCHT0   4480(AX)
-	PREFETCHT0   4544(AX)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   256(R8)
+	PREFETCHT1   320(R8)
+	PREFETCHT1   384(R8)
+	PREFETCHT1   448(R8)
+	PREFETCHT1   512(R8)
+	ADDQ         $0x00000220, R8
 	VMOVDQU      (AX), Y8
 	VPABSB       Y8, Y12
 	VPCMPGTB     Y8, Y5, Y8
@@ -12547,7 +12631,7 @@ loop:
 	ADDQ         $0x00000200, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
-	DECQ         R8
+	DECQ         R9
 	JNE          loop
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      Y1, 32(SI)
@@ -12561,28 +12645,34 @@ loop:
 TEXT ·groupedQ8AVX2x1x3(SB), NOSPLIT, $0-64
 	// groupedQ8AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	MOVQ         y+0(FP), SI
-	MOVQ         ld+8(FP), DI
-	SHLQ         $0x02, DI
-	MOVL         $0x00010001, R8
-	VMOVD        R8, X0
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R8
+	ADDQ         AX, R8
+	MOVL         $0x00010001, R9
+	VMOVD        R9, X0
 	VPBROADCASTD X0, Y0
 	VPXOR        Y1, Y1, Y1
-	MOVQ         groups+56(FP), R8
+	MOVQ         groups+56(FP), R9
 
 loop:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
-	PREFETCHT0   4352(AX)
-	PREFETCHT0   4416(AX)
-	PREFETCHT0   4480(AX)
-	PREFETCHT0   4544(AX)
+	PREFETCHT1   (R8)
+	PREFETCHT1   64(R8)
+	PREFETCHT1   128(R8)
+	PREFETCHT1   192(R8)
+	PREFETCHT1   256(R8)
+	PREFETCHT1   320(R8)
+	PREFETCHT1   384(R8)
+	PREFETCHT1   448(R8)
+	PREFETCHT1   512(R8)
+	ADDQ         $0x00000220, R8
 	VMOVDQU      (AX), Y6
 	VPABSB       Y6, Y10
 	VPCMPGTB     Y6, Y1, Y6
@@ -12921,7 +13011,7 @@ loop:
 	ADDQ         $0x00000200, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
-	DECQ         R8
+	DECQ         R9
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -12931,32 +13021,38 @@ loop:
 TEXT ·groupedQ8AVX2x1x4(SB), NOSPLIT, $0-64
 	// groupedQ8AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q8 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
-	MOVQ         codes+16(FP), AX
-	MOVQ         scales+24(FP), CX
-	MOVQ         acts+40(FP), DX
-	MOVQ         lda+48(FP), BX
-	LEAQ         (DX)(BX*2), SI
-	ADDQ         BX, SI
-	MOVQ         y+0(FP), DI
-	MOVQ         ld+8(FP), R8
-	SHLQ         $0x02, R8
-	LEAQ         (DI)(R8*2), R9
-	ADDQ         R8, R9
-	MOVL         $0x00010001, R10
-	VMOVD        R10, X0
+	MOVQ codes+16(FP), AX
+	MOVQ scales+24(FP), CX
+	MOVQ acts+40(FP), DX
+	MOVQ lda+48(FP), BX
+	LEAQ (DX)(BX*2), SI
+	ADDQ BX, SI
+	MOVQ y+0(FP), DI
+	MOVQ ld+8(FP), R8
+	SHLQ $0x02, R8
+	LEAQ (DI)(R8*2), R9
+	ADDQ R8, R9
+
+	// What lies stride bytes further on is prefetched
+	MOVQ         stride+32(FP), R10
+	ADDQ         AX, R10
+	MOVL         $0x00010001, R11
+	VMOVD        R11, X0
 	VPBROADCASTD X0, Y0
 	VPXOR        Y1, Y1, Y1
-	MOVQ         groups+56(FP), R10
+	MOVQ         groups+56(FP), R11
 
 loop:
-	PREFETCHT0   4096(AX)
-	PREFETCHT0   4160(AX)
-	PREFETCHT0   4224(AX)
-	PREFETCHT0   4288(AX)
-	PREFETCHT0   4352(AX)
-	PREFETCHT0   4416(AX)
-	PREFETCHT0   4480(AX)
-	PREFETCHT0   4544(AX)
+	PREFETCHT1   (R10)
+	PREFETCHT1   64(R10)
+	PREFETCHT1   128(R10)
+	PREFETCHT1   192(R10)
+	PREFETCHT1   256(R10)
+	PREFETCHT1   320(R10)
+	PREFETCHT1   384(R10)
+	PREFETCHT1   448(R10)
+	PREFETCHT1   512(R10)
+	ADDQ         $0x00000220, R10
 	VMOVDQU      (AX), Y8
 	VPABSB       Y8, Y12
 	VPCMPGTB     Y8, Y1, Y8
@@ -13391,7 +13487,7 @@ loop:
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000020, CX
-	DECQ         R10
+	DECQ         R11
 	JNE          loop
 	VZEROUPPER
 	RET

@@ -113,7 +113,7 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 	l.kern.prepare(l.cpu.pool, x)
 	x.band = bandMul{l, y, x}
 	parts := (l.w.bands() + l.part - 1) / l.part
-	if x.N() == 1 && l.one != nil {
+	if x.N() <= streamTokens && l.one != nil {
 		x.stream.run(l.cpu, x, &l.stream, min(parts, x.threads(l.cpu.pool)), &x.band)
 	} else {
 		x.run(l.cpu.pool, &x.band, parts)

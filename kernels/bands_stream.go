@@ -21,19 +21,19 @@ func (l *bandLinear) initStream() {
 	l.stream.init(l.w.Data, per*l.w.bandBytes(), (l.w.bands()+per-1)/per)
 }
 
-// multiply does one tile of the only token, the last ones band by band where
-// the matrix ends within it.
+// streamTokens is the number of tokens up to which memory is the limit. Several
+// go through the usual tiles, which ask for the next band themselves.
+const streamTokens = 4
+
+// multiply does one tile of weights.
 func (m *bandMul) multiply(worker, tile int, next uintptr) {
 	per := m.one.streamBands()
 	s := tile * per
-	if s+per <= m.w.Rows/bandRows {
+	if m.x.N() == 1 && s+per <= m.w.Rows/bandRows {
 		y := m.y[s*bandRows : (s+per)*bandRows]
 		clear(y)
 		m.one.stream(y, s, m.x, next)
 		return
 	}
-	scratch := &m.cpu.bands[worker]
-	for ; s < m.w.bands(); s++ {
-		m.manyTokens(scratch, s, 1)
-	}
+	m.manyTokens(&m.cpu.bands[worker], s, min(per, m.w.bands()-s))
 }

@@ -2,7 +2,8 @@
 
 package kernels
 
-// groupedTile adds to y[tokens][16·bands] the products of some groups.
+// groupedTile adds to y[tokens][16·bands] the products of some groups. One of
+// a single band may prefetch as many bytes stride further on.
 type groupedTile func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int)
 
 // streamTile adds to y[16·bands] the products of some groups with one token
@@ -155,11 +156,13 @@ func (q *groupedKernel) addTiles(y []float32, ld, s int, x *Acts, t, tEnd, gLo, 
 	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
 	lda := x.groupedStride()
+	next := q.w.bandBytes() + gLo*f.unitBytes/f.unit // the same part of the next band, scales included
 	for t < tEnd {
 		n := tileWidth(tEnd-t, len(tiles))
 		acts := x.grouped.rec[t*lda+gLo*actRecord:]
 		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
-		tiles[n-1](&y[0], ld, &codes[0], &scales[0], 0, &acts[0], lda, gHi-gLo)
+		tiles[n-1](&y[0], ld, &codes[0], &scales[0], next, &acts[0], lda, gHi-gLo)
+		next = 0 // is there already
 		if t += n; t < tEnd {
 			y = y[n*ld:]
 		}

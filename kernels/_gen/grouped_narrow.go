@@ -12,7 +12,6 @@ import (
 type tile struct {
 	packing
 	bands, tokens   int
-	ahead           int           // bytes by which to prefetch codes; 0: not
 	next            reg.GPVirtual // what to prefetch, as many bytes as the bands have; nil: nothing
 	band            int           // the one being emitted
 	codes, scales   reg.GPVirtual // of the current group; of the current scale unit
@@ -73,11 +72,6 @@ func (t *tile) loop(group func()) {
 			if t.next != nil {
 				t.fetch()
 			}
-			if t.ahead > 0 {
-				for line := 0; line < t.codeBytes; line += 64 {
-					PREFETCHT0(t.code(line + t.ahead))
-				}
-			}
 			group()
 		}
 		t.band = 0
@@ -116,7 +110,9 @@ const vectors = 2
 func narrow(p packing, bands, tokens int) {
 	t := begin(p, "AVX2", bands, tokens)
 	if t.next == nil {
-		t.ahead = 4096
+		Comment("What lies stride bytes further on is prefetched")
+		t.next = Load(Param("stride"), GP64()).(reg.GPVirtual)
+		ADDQ(t.codes, t.next)
 	}
 	var sums [][][]reg.VecVirtual
 	if tokens <= 2 {
