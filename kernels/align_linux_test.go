@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestLargeArraysLieOnHugePages(t *testing.T) {
@@ -14,6 +16,17 @@ func TestLargeArraysLieOnHugePages(t *testing.T) {
 		t.Skip("this system has no transparent huge pages")
 	}
 	const bytes = 16 << 20
+	control, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(control) }()
+	if err := unix.Madvise(control, unix.MADV_HUGEPAGE); err != nil {
+		t.Skip("this system takes no advice for huge pages: ", err)
+	}
+	if shown, err := mappingAdvised(uintptr(unsafe.Pointer(&control[0])) + bytes/2); err != nil || !shown {
+		t.Skip("this system, such as an emulated one, does not show what advice it was given: ", err)
+	}
 	array := aligned[uint8](bytes)
 	for i := 0; i < bytes; i += 4096 {
 		array[i] = 1
