@@ -24,8 +24,8 @@ func TestLargeArraysLieOnHugePages(t *testing.T) {
 	if err := unix.Madvise(control, unix.MADV_HUGEPAGE); err != nil {
 		t.Skip("this system takes no advice for huge pages: ", err)
 	}
-	if shown, err := mappingAdvised(uintptr(unsafe.Pointer(&control[0])) + bytes/2); err != nil || !shown {
-		t.Skip("this system, such as an emulated one, does not show what advice it was given: ", err)
+	if shown, _ := mappingAdvised(uintptr(unsafe.Pointer(&control[0])) + bytes/2); !shown {
+		t.Skip("this system, such as an emulated one, does not show what advice it was given")
 	}
 	array := aligned[uint8](bytes)
 	for i := 0; i < bytes; i += 4096 {
