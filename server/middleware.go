@@ -76,7 +76,7 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 	switch {
 	case status == http.StatusInternalServerError:
 		e = s.log.Error()
-	case slices.Contains([]string{"/healthz", "/readyz", "/metrics"}, r.URL.Path):
+	case slices.Contains([]string{"/healthz", "/readyz", "/health", "/metrics"}, r.URL.Path):
 		e = s.log.Debug()
 	default:
 		e = s.log.Info()

@@ -42,7 +42,7 @@ func TestOnlyKnownKeysAreLetIn(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+	for _, path := range []string{"/healthz", "/readyz", "/health", "/metrics"} {
 		if status, _, _ := f.do("GET", path, nil); status != 200 {
 			t.Errorf("%s without a key: %d, want 200", path, status)
 		}
