@@ -62,19 +62,11 @@ func TestADraftModelChangesNoToken(t *testing.T) {
 				opt := DefaultOptions()
 				opt.Speculation, opt.Drafters, opt.Unread = how, []Drafter{NewLookup(), d}, 7
 				start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
-					s := r.open(prompt...)
-					defer s.Close()
-					var got []Token
-					for tok, err := range s.Generate(t.Context(), p) {
-						if err != nil {
-							t.Fatal(err)
-						}
-						got = append(got, tok)
-					}
+					got := generated(t, r.open(prompt...), p)
 					if want == nil {
 						want = got
 					}
-					if !slices.EqualFunc(got, want, func(a, b Token) bool { return fmt.Sprint(a) == fmt.Sprint(b) }) {
+					if fmt.Sprint(got) != fmt.Sprint(want) {
 						t.Errorf("%+v with speculation %s: %v, want %v", p, how, got, want)
 					}
 				})
