@@ -17,3 +17,12 @@ func preferHugePages(p unsafe.Pointer, bytes int) {
 	end := (uintptr(p) + uintptr(bytes) + hugePage - 1) &^ (hugePage - 1)
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, first, end-first, unix.MADV_HUGEPAGE)
 }
+
+// commit has the system back the memory by pages. The borders' pages are
+// touched whole, which changes nothing in them.
+func commit(p unsafe.Pointer, bytes int) bool {
+	page := uintptr(unix.Getpagesize())
+	first := uintptr(p) &^ (page - 1)
+	_, _, errno := unix.Syscall(unix.SYS_MADVISE, first, uintptr(p)+uintptr(bytes)-first, unix.MADV_POPULATE_WRITE)
+	return errno == 0
+}

@@ -41,6 +41,36 @@ func TestLargeArraysLieOnHugePages(t *testing.T) {
 	}
 }
 
+func TestCommittedMemoryIsThere(t *testing.T) {
+	const bytes = 1 << 20
+	mapped, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(mapped) }()
+	resident := func() (n int) {
+		pages := make([]byte, bytes/unix.Getpagesize())
+		if _, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapped[0])), bytes, uintptr(unsafe.Pointer(&pages[0]))); errno != 0 {
+			t.Skip("this system does not tell which pages are there: ", errno)
+		}
+		for _, p := range pages {
+			n += int(p & 1)
+		}
+		return n
+	}
+	if resident() != 0 {
+		t.Skip("this system has memory at once, as emulated ones may")
+	}
+	array := unsafe.Slice((*int8)(unsafe.Pointer(&mapped[0])), bytes)
+	array[5] = 7
+	if !Commit(array) {
+		t.Skip("this system takes no advice to commit memory")
+	}
+	if n := resident(); n != bytes/unix.Getpagesize() || array[5] != 7 {
+		t.Errorf("%d of %d pages are there, array[5] = %d", n, bytes/unix.Getpagesize(), array[5])
+	}
+}
+
 // mappingAdvised reports whether the mapping that holds address has the flag
 // "hg" in /proc/self/smaps.
 func mappingAdvised(address uintptr) (bool, error) {

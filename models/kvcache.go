@@ -80,6 +80,7 @@ type KVCache struct {
 	free   []int32 // stack of blocks that hold nothing
 	index  kvIndex
 	stats  KVStats
+	front  kvFront
 }
 
 // kvBlock is the bookkeeping of one block.
@@ -98,7 +99,7 @@ type kvBlock struct {
 const none = int32(-1)
 
 // NewKVCache makes a cache for models of cfg's shape. Memory is reserved at
-// once and touched by the system when blocks are first written.
+// once, and found by the system when blocks are committed or first written.
 func NewKVCache(cfg Config, opt KVOptions) (*KVCache, error) {
 	if cfg.Layers < 1 || cfg.KVHeads < 1 || cfg.HeadDim < 1 {
 		return nil, fmt.Errorf("models: KV cache for %d layers of %d heads of %d", cfg.Layers, cfg.KVHeads, cfg.HeadDim)
@@ -120,6 +121,7 @@ func NewKVCache(cfg Config, opt KVOptions) (*KVCache, error) {
 		tokens: make([]int32, opt.Blocks*opt.BlockLen),
 		free:   make([]int32, opt.Blocks),
 		index:  kvIndex{seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none},
+		front:  kvFront{moved: make(chan struct{}, 1)},
 	}
 	for i := range c.layers {
 		c.layers[i] = newKVLayer(opt.Type, opt.Blocks*cfg.KVHeads, opt.BlockLen, cfg.HeadDim)
@@ -171,6 +173,7 @@ func (c *KVCache) take() int32 {
 	if n := len(c.free); n > 0 {
 		b = c.free[n-1]
 		c.free = c.free[:n-1]
+		c.front.pass(b)
 	} else {
 		b = c.index.oldest
 		c.uncache(b)

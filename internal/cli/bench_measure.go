@@ -68,6 +68,15 @@ func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error)
 	return models.LoadFile(f, opt)
 }
 
+// committedKV is a cache whose memory the system has found already.
+func committedKV(cfg models.Config, opt models.KVOptions) (*models.KVCache, error) {
+	kv, err := models.NewKVCache(cfg, opt)
+	if err == nil {
+		kv.Commit(0, opt.Blocks)
+	}
+	return kv, err
+}
+
 // engineRuns measures one test on an engine of its own.
 type engineRuns struct {
 	bundle      *models.Bundle
@@ -99,7 +108,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 	}
 	const block = 32
 	size := models.KVOptions{BlockLen: block, Blocks: (length/block + 2) * t.width}
-	kv, err := models.NewKVCache(cfg, size)
+	kv, err := committedKV(cfg, size)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +120,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 		opt.Speculation = cmp.Or(r.speculation, batcher.SpeculateAuto)
 	}
 	if t.guess && r.draft != nil {
-		draftKV, err := models.NewKVCache(r.draft.Model.Config(), size)
+		draftKV, err := committedKV(r.draft.Model.Config(), size)
 		if err != nil {
 			return nil, err
 		}

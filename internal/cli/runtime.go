@@ -33,12 +33,17 @@ type runtime struct {
 	turns  *batcher.Turns
 	hosts  []*host // of generators
 	judges []*host // of verifiers
+	caches []*models.KVCache
 	log    zerolog.Logger
 }
 
 // contextsKept bounds what "auto" KV memory grows to: this many full contexts
 // at once are more than a CPU serves.
 const contextsKept = 64
+
+// committedAhead is for how many more tokens than were ever kept at once memory
+// is made ready while the models run.
+const committedAhead = 4096
 
 // newRuntime loads the configured models. onStep, if any, observes each model's
 // steps. The caller closes the runtime.
@@ -88,6 +93,7 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
+	r.caches = append(r.caches, kv)
 	opt.Pool, opt.Turns = r.pool, r.turns
 	if d, ok := cfg.draftOf(m); ok {
 		if h.draft, opt.Drafters, err = r.loadDrafters(cfg, d, bundle); err != nil {
@@ -118,6 +124,7 @@ func (r *runtime) loadDrafters(cfg Config, d ModelConfig, target *models.Bundle)
 	if err != nil {
 		return nil, nil, errors.Join(err, draft.Close())
 	}
+	r.caches = append(r.caches, kv)
 	r.log.Info().Str("model", target.Name).Str("draft", d.apiName()).Str("weights", byteSize(shape.Bytes)).
 		Int("kv_tokens", kv.Blocks()*kv.BlockLen()).Msg("draft model loaded")
 	return draft, drafters(draft, kv, r.pool), nil
@@ -158,6 +165,12 @@ func (r *runtime) Run(ctx context.Context) error {
 			if err := h.engine.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
 				return fmt.Errorf("engine of %s: %w", h.bundle.Name, err)
 			}
+			return nil
+		})
+	}
+	for _, kv := range r.caches {
+		g.Go(func() error {
+			kv.CommitAhead(ctx, committedAhead)
 			return nil
 		})
 	}

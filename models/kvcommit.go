@@ -1,0 +1,91 @@
+package models
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/kernels"
+)
+
+// commitPiece is about how many bytes of each array are committed at once: the
+// pages that large arrays lie on.
+const commitPiece = 2 << 20
+
+// kvFront is how far blocks have been handed out, which another goroutine may
+// follow.
+type kvFront struct {
+	blocks atomic.Int32 // those ever handed out have lower numbers
+	moved  chan struct{}
+}
+
+// pass notes that block b is handed out.
+func (f *kvFront) pass(b int32) {
+	if b < f.blocks.Load() {
+		return
+	}
+	f.blocks.Store(b + 1)
+	select {
+	case f.moved <- struct{}{}:
+	default:
+	}
+}
+
+// Commit has the system find memory for the blocks [from, to), which it else
+// does when they are first written: in the midst of a step, at some 0.2 ms a
+// page of 2 MiB, or 7 ms on a virtual machine whose host looks for memory too.
+// Contents stay as they are; any goroutine may call it. It reports whether the
+// system did so.
+func (c *KVCache) Commit(from, to int) bool {
+	piece := int(max(1, commitPiece/(c.blockBytes()/int64(2*len(c.layers)))))
+	for ; from < to; from += piece {
+		first := from * c.heads * c.stride()
+		n := min(piece, to-from) * c.heads * c.stride()
+		for i := range c.layers {
+			if !c.layers[i].commit(first, n, c.dim) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// commit has the system find memory for n vectors of dim from number first on.
+func (l *kvLayer) commit(first, n, dim int) bool {
+	return commitVectors(l.k16, first, n, dim) && commitVectors(l.v16, first, n, dim) &&
+		commitVectors(l.k32, first, n, dim) && commitVectors(l.v32, first, n, dim) &&
+		commitVectors(l.k8, first, n, dim) && commitVectors(l.v8, first, n, dim) &&
+		commitVectors(l.kScale, first, n, 1) && commitVectors(l.vScale, first, n, 1)
+}
+
+// commitVectors is commit for s, which is nil when the format does not use it.
+func commitVectors[T int8 | uint16 | float32](s []T, first, n, dim int) bool {
+	return s == nil || kernels.Commit(s[first*dim:(first+n)*dim])
+}
+
+// CommitAhead commits blocks in the order in which they are first handed out,
+// so many tokens of them in advance, until ctx ends, all are committed or the
+// system refuses. It may run beside the cache's owner, once at a time.
+func (c *KVCache) CommitAhead(ctx context.Context, tokens int) {
+	ahead := max(1, tokens/c.opt.BlockLen)
+	piece := max(1, ahead/8)
+	for done := 0; done < c.opt.Blocks; {
+		if done >= int(c.front.blocks.Load())+ahead {
+			select {
+			case <-c.front.moved:
+			case <-ctx.Done():
+				return
+			}
+			continue
+		}
+		to := min(c.opt.Blocks, done+piece)
+		if ctx.Err() != nil || !c.Commit(done, to) {
+			return
+		}
+		done = to
+	}
+}
+
+// blockBytes is the memory of a block in all layers.
+func (c *KVCache) blockBytes() int64 {
+	return KVBytesPerBlock(Config{Layers: len(c.layers), KVHeads: c.heads, HeadDim: c.dim}, c.opt)
+}
