@@ -30,6 +30,7 @@ type loadOptions struct {
 	rounds          int
 	beside          string
 	phase           time.Duration
+	timeout         time.Duration // of a request
 }
 
 func newBenchServe() *cobra.Command {
@@ -58,8 +59,8 @@ c is 1.`,
   lutra bench serve -c 2 --max-tokens 2000 --beside n=1,prompt-words=3000,max-tokens=1`,
 		Args: exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.systemWords < 0 || o.maxTokens < 1 {
-				return usagef("--concurrency, --requests, --prompt-words and --max-tokens must be positive, --system-words not negative")
+			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.systemWords < 0 || o.maxTokens < 1 || o.timeout <= 0 {
+				return usagef("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
 			}
 			if len(o.compare) > 0 {
 				return compareServers(cmd, o)
@@ -90,6 +91,7 @@ c is 1.`,
 	f.StringArrayVar(&o.compare, "compare", nil, "another server to load in turns: `NAME=URL`; repeatable")
 	f.IntVar(&o.rounds, "rounds", 3, "rounds of --compare and --beside")
 	f.StringVar(&o.beside, "beside", "", "another load meanwhile: `KEY=VALUE,...`")
+	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give a request up, as failed, after so long")
 	f.DurationVar(&o.phase, "phase", 3*time.Second, "length of a phase with or without the load of --beside")
 	cmd.MarkFlagsMutuallyExclusive("compare", "beside")
 	return cmd
@@ -162,6 +164,8 @@ func (o *loadOptions) client() *openai.Client {
 
 // oneRequest asks one question. What failed on the way holds what came before that.
 func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int) sample {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
 	messages := o.messages(i)
 	s := sample{begun: time.Now()}
 	stream, err := client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
