@@ -166,6 +166,10 @@ func (e *Engine) Step() (st StepStats, err error) {
 		e.settle(s)
 	}
 	e.admit()
+	if pool := e.opt.Pool; pool != nil && len(e.active) > 0 {
+		pool.Begin() // workers wake up while the step is planned
+		defer pool.End()
+	}
 	if st.Budget, err = e.plan(); err != nil {
 		return st, err
 	}

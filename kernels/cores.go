@@ -10,7 +10,7 @@ import "runtime"
 // processor is no use to workers that wait for each other, hence a quota of 2.5
 // processors makes two (GOMAXPROCS is then three, and never less than two).
 func Cores() int {
-	threads := runtime.GOMAXPROCS(0)
+	threads := min(runtime.GOMAXPROCS(0), runtime.NumCPU()) // GOMAXPROCS may have been raised for a pool
 	for _, n := range []int{physicalCores(), quotaCores()} {
 		if n > 0 {
 			threads = min(threads, n)

@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Task is a unit of parallel work cut into numbered parts. Tasks live in
@@ -22,6 +23,7 @@ type Task interface {
 // it used up and costs nobody anything: Run waits for parts, not for workers.
 type Pool struct {
 	threads int
+	crowded bool       // no P is left for other goroutines while all workers poll
 	mu      sync.Mutex // one Run at a time
 	task    Task       // written before left, read only by holders of a part
 	parts   int64
@@ -31,6 +33,7 @@ type Pool struct {
 	pending atomic.Int64  // parts not finished
 	epoch   atomic.Uint32 // counts hand-outs: a change means new work
 	asleep  atomic.Int32  // workers parked or about to look once more before parking
+	steps   atomic.Int32  // Begin less End
 	closed  atomic.Bool
 
 	parking  sync.Mutex
@@ -40,20 +43,27 @@ type Pool struct {
 	done     sync.WaitGroup
 }
 
-// spins bounds how long a goroutine polls before it parks, some tens of
-// microseconds: enough to bridge the gaps inside a step, short enough to leave
-// the CPU alone between requests. Every yieldEvery polls other goroutines run.
+// How long workers poll for the next task before they park. Waking a parked
+// thread takes its processor out of sleep, 50 µs and more on a virtual one, in
+// which the others have done its parts. So during a step a worker stays awake
+// whatever the caller does between tasks, and afterwards for as long as it takes
+// to begin a step that follows at once. patience ends all the same: a caller
+// that is silent for so long has lost its processor, and may go on where a
+// worker parks. In a crowded pool other goroutines may wait for a worker to park.
 const (
-	spins      = 20000
-	yieldEvery = 64
+	patience = 2 * time.Millisecond
+	linger   = 200 * time.Microsecond
+	briefly  = 30 * time.Microsecond
 )
 
-// NewPool starts threads-1 workers; threads < 1 means Cores().
+// NewPool starts threads-1 workers; threads < 1 means Cores(). Workers poll, and
+// keep a P of the Go scheduler each while they do: they are patient only if
+// GOMAXPROCS is greater than threads, so that one is left for other goroutines.
 func NewPool(threads int) *Pool {
 	if threads < 1 {
 		threads = Cores()
 	}
-	p := &Pool{threads: threads, finished: make(chan struct{}, 1)}
+	p := &Pool{threads: threads, crowded: threads >= runtime.GOMAXPROCS(0), finished: make(chan struct{}, 1)}
 	p.meter.workers = threads
 	p.wake = sync.NewCond(&p.parking)
 	p.done.Add(threads - 1)
@@ -68,6 +78,18 @@ func (p *Pool) Threads() int { return p.threads }
 
 // Meter is where the time of the pool's callers is counted, once enabled.
 func (p *Pool) Meter() *Meter { return &p.meter }
+
+// Begin announces a step, many tasks with little between them: workers wake up
+// and stay awake until End. Steps may overlap.
+func (p *Pool) Begin() {
+	p.steps.Add(1)
+	if p.asleep.Load() > 0 {
+		p.announce()
+	}
+}
+
+// End is the end of a step that Begin announced.
+func (p *Pool) End() { p.steps.Add(-1) }
 
 // Run executes parts [0, parts) of t and returns when all are done.
 func (p *Pool) Run(t Task, parts int) {
@@ -134,12 +156,10 @@ func (p *Pool) drain(worker int) {
 
 // await returns when no part is pending.
 func (p *Pool) await() {
-	for s := range spins {
+	w := poll{crowded: p.crowded}
+	for lasted := time.Duration(0); lasted < patience; lasted = w.again() {
 		if p.pending.Load() == 0 {
 			return
-		}
-		if s%yieldEvery == yieldEvery-1 {
-			runtime.Gosched()
 		}
 	}
 	// A finisher of an earlier Run may come late and wake this one too soon:
@@ -166,12 +186,10 @@ func (p *Pool) worker(w int) {
 
 // next waits for epoch to leave seen, polling at first and parked thereafter.
 func (p *Pool) next(seen uint32) uint32 {
-	for s := range spins {
+	w := poll{crowded: p.crowded}
+	for lasted := time.Duration(0); lasted < p.limit(); lasted = w.again() {
 		if e := p.epoch.Load(); e != seen {
 			return e
-		}
-		if s%yieldEvery == yieldEvery-1 {
-			runtime.Gosched()
 		}
 	}
 	p.parking.Lock()
@@ -182,4 +200,15 @@ func (p *Pool) next(seen uint32) uint32 {
 		p.wake.Wait()
 	}
 	return p.epoch.Load()
+}
+
+// limit is how long a worker polls now.
+func (p *Pool) limit() time.Duration {
+	switch {
+	case p.crowded:
+		return briefly
+	case p.steps.Load() > 0:
+		return patience
+	}
+	return linger
 }

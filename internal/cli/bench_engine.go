@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -165,7 +164,7 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	pool := kernels.NewPool(o.threads)
+	pool := newPool(o.threads)
 	defer pool.Close()
 	bundle, err := o.load(pool)
 	if err != nil {

@@ -114,7 +114,7 @@ func upTo(n int) []int {
 // measure adds the points of a number of threads, and with all those of the
 // other axes.
 func (o *growthBench) measure(cmd *cobra.Command, threads int, all bool) (err error) {
-	pool := kernels.NewPool(threads)
+	pool := newPool(threads)
 	defer pool.Close()
 	bundle, err := o.load(pool)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -43,7 +42,7 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 	if err != nil {
 		return usageError{err}
 	}
-	pool := kernels.NewPool(r.threads)
+	pool := newPool(r.threads)
 	defer pool.Close()
 	bundle, err := loadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.packing(), Exact: r.exact})
 	if err != nil {

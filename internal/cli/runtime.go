@@ -48,7 +48,7 @@ const committedAhead = 4096
 // newRuntime loads the configured models. onStep, if any, observes each model's
 // steps. The caller closes the runtime.
 func newRuntime(cfg Config, log zerolog.Logger, onStep func(model string) func(batcher.StepStats)) (*runtime, error) {
-	r := &runtime{pool: kernels.NewPool(cfg.Threads), turns: batcher.NewTurns(), log: log}
+	r := &runtime{pool: newPool(cfg.Threads), turns: batcher.NewTurns(), log: log}
 	if cfg.KernelTimes {
 		r.pool.Meter().Enable()
 	}

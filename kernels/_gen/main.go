@@ -19,6 +19,7 @@ var families = map[string]func(){
 	"ternary_vnni":   ternaryVNNI,
 	"ternary_hybrid": ternaryHybrid,
 	"peak":           peak,
+	"pause":          pauses,
 	"dense":          dense,
 	"grouped":        grouped,
 	"vector":         vector,

@@ -1,0 +1,53 @@
+package kernels
+
+import (
+	"runtime"
+	"time"
+)
+
+// poll waits for what is expected within microseconds. It looks often at first
+// and then less, so that the other hyper-thread of the core has it to itself,
+// and in the end lets other threads have the processor: whoever is waited for
+// may stand in line behind this one.
+type poll struct {
+	crowded bool // other goroutines may wait for this one's P
+	looks   int
+	begun   time.Duration
+}
+
+// What a poll does between two looks. A pause is some 10 to 40 ns.
+const (
+	quickLooks = 512 // one pause apart: most gaps between tasks are over by then
+	slowPauses = 16
+	slowLooks  = 16 // between two looks at the clock
+	crowdLooks = 64 // until other goroutines run
+)
+
+// yieldsFrom is how long a poll keeps its processor from other threads.
+const yieldsFrom = 50 * time.Microsecond
+
+// again passes the time until the next look and tells how long the poll has
+// lasted, in steps of some microseconds.
+func (p *poll) again() time.Duration {
+	p.looks++
+	if p.crowded && p.looks%crowdLooks == 0 {
+		runtime.Gosched()
+	}
+	if p.looks < quickLooks {
+		pause(1)
+		return 0
+	}
+	pause(slowPauses)
+	if p.looks%slowLooks != 0 {
+		return 0
+	}
+	now := time.Since(meterEpoch)
+	if p.begun == 0 {
+		p.begun = now
+	}
+	lasted := now - p.begun
+	if lasted > yieldsFrom {
+		yieldProcessor()
+	}
+	return lasted
+}
