@@ -4,101 +4,101 @@
 
 package kernels
 
-// scoresF16x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-// Group j begins with key at[j] of k.
+// scoresF16x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 //
 //go:noescape
-func scoresF16x1(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
+func scoresF16x1(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 
 // accumF16x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
-// Eight in a row begin with value at[j] of v.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 //
 //go:noescape
-func accumF16x1(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
+func accumF16x1(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 
-// scoresF16x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-// Group j begins with key at[j] of k.
+// scoresF16x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 //
 //go:noescape
-func scoresF16x2(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
+func scoresF16x2(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 
 // accumF16x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
-// Eight in a row begin with value at[j] of v.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 //
 //go:noescape
-func accumF16x2(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
+func accumF16x2(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 
-// scoresF16x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-// Group j begins with key at[j] of k.
+// scoresF16x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 //
 //go:noescape
-func scoresF16x3(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
+func scoresF16x3(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 
 // accumF16x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
-// Eight in a row begin with value at[j] of v.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 //
 //go:noescape
-func accumF16x3(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
+func accumF16x3(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 
-// scoresF16x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-// Group j begins with key at[j] of k.
+// scoresF16x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 //
 //go:noescape
-func scoresF16x4(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
+func scoresF16x4(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 
 // accumF16x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
-// Eight in a row begin with value at[j] of v.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 //
 //go:noescape
-func accumF16x4(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
+func accumF16x4(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 
-// scoresQ8x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-// Group j begins with key at[j] of k.
+// scoresQ8x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 //
 //go:noescape
-func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
+func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 
 // accumQ8x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
-// Eight in a row begin with value at[j] of v.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 //
 //go:noescape
-func accumQ8x1(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
+func accumQ8x1(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 
-// scoresQ8x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-// Group j begins with key at[j] of k.
+// scoresQ8x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 //
 //go:noescape
-func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
+func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 
 // accumQ8x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
-// Eight in a row begin with value at[j] of v.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 //
 //go:noescape
-func accumQ8x2(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
+func accumQ8x2(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 
-// scoresQ8x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-// Group j begins with key at[j] of k.
+// scoresQ8x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 //
 //go:noescape
-func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
+func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 
 // accumQ8x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
-// Eight in a row begin with value at[j] of v.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 //
 //go:noescape
-func accumQ8x3(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
+func accumQ8x3(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 
-// scoresQ8x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-// Group j begins with key at[j] of k.
+// scoresQ8x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 //
 //go:noescape
-func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
+func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
 
 // accumQ8x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
-// Eight in a row begin with value at[j] of v.
+// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 //
 //go:noescape
-func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
+func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 
 // softmaxRows turns the first counts[i] scores of each row into weights exp(score - max), raises max and rescales sum
 // (soft[2]) and acc[d], d a positive multiple of 8. Scores are read and written in whole vectors, weights are at least 2⁻¹²⁶.

@@ -4,124 +4,219 @@
 
 #include "textflag.h"
 
-// func scoresF16x1(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·scoresF16x1(SB), NOSPLIT, $0-56
-	// scoresF16x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-	// Group j begins with key at[j] of k.
+// func scoresF16x1(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·scoresF16x1(SB), NOSPLIT, $0-72
+	// scoresF16x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
-	MOVQ k+24(FP), CX
-	MOVQ at+32(FP), DX
-	MOVQ groups+40(FP), BX
+	MOVQ at+32(FP), CX
+	MOVQ groups+40(FP), DX
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+48(FP), SI
-	SHLQ $0x02, SI
-	MOVQ q+16(FP), DI
-	ADDQ SI, DI
-	LEAQ (CX)(SI*4), CX
+	MOVQ d+48(FP), BX
+	SHLQ $0x02, BX
+	MOVQ q+16(FP), SI
+	ADDQ BX, SI
 
 loop:
-	CMPQ    BX, $0x04
+	CMPQ    DX, $0x04
 	JL      under4
-	MOVLQSX (DX), R8
-	IMULQ   SI, R8
+	MOVQ    k+24(FP), DI
+	LEAQ    (DI)(BX*4), DI
+	MOVLQSX (CX), R8
+	IMULQ   BX, R8
 	SHRQ    $0x01, R8
-	ADDQ    CX, R8
-	MOVLQSX 4(DX), R9
-	IMULQ   SI, R9
+	ADDQ    DI, R8
+	MOVLQSX 4(CX), R9
+	IMULQ   BX, R9
 	SHRQ    $0x01, R9
-	ADDQ    CX, R9
-	MOVLQSX 8(DX), R10
-	IMULQ   SI, R10
+	ADDQ    DI, R9
+	MOVLQSX 8(CX), R10
+	IMULQ   BX, R10
 	SHRQ    $0x01, R10
-	ADDQ    CX, R10
-	MOVLQSX 12(DX), R11
-	IMULQ   SI, R11
+	ADDQ    DI, R10
+	MOVLQSX 12(CX), R11
+	IMULQ   BX, R11
 	SHRQ    $0x01, R11
-	ADDQ    CX, R11
+	ADDQ    DI, R11
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
-	MOVQ    SI, R12
-	NEGQ    R12
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R12
+	MOVQ    at+32(FP), DI
+	SUBQ    DI, R12
+	MOVLQSX (R12)(CX*1), R12
+	IMULQ   BX, R12
+	SHRQ    $0x01, R12
+	MOVQ    ahead+56(FP), DI
+	ADDQ    DI, R12
+	MOVQ    BX, DI
+	NEGQ    DI
 
 columns4:
-	VCVTPH2PS    (R8)(R12*4), Y4
-	VCVTPH2PS    (R9)(R12*4), Y5
-	VCVTPH2PS    (R10)(R12*4), Y6
-	VCVTPH2PS    (R11)(R12*4), Y7
-	VBROADCASTSS (DI)(R12*1), Y8
+	PREFETCHT1   (R12)
+	VCVTPH2PS    (R8)(DI*4), Y4
+	VCVTPH2PS    (R9)(DI*4), Y5
+	VCVTPH2PS    (R10)(DI*4), Y6
+	VCVTPH2PS    (R11)(DI*4), Y7
+	VBROADCASTSS (SI)(DI*1), Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x04, R12
+	PREFETCHT1   64(R12)
+	VCVTPH2PS    16(R8)(DI*4), Y4
+	VCVTPH2PS    16(R9)(DI*4), Y5
+	VCVTPH2PS    16(R10)(DI*4), Y6
+	VCVTPH2PS    16(R11)(DI*4), Y7
+	VBROADCASTSS 4(SI)(DI*1), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	PREFETCHT1   128(R12)
+	VCVTPH2PS    32(R8)(DI*4), Y4
+	VCVTPH2PS    32(R9)(DI*4), Y5
+	VCVTPH2PS    32(R10)(DI*4), Y6
+	VCVTPH2PS    32(R11)(DI*4), Y7
+	VBROADCASTSS 8(SI)(DI*1), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	PREFETCHT1   192(R12)
+	VCVTPH2PS    48(R8)(DI*4), Y4
+	VCVTPH2PS    48(R9)(DI*4), Y5
+	VCVTPH2PS    48(R10)(DI*4), Y6
+	VCVTPH2PS    48(R11)(DI*4), Y7
+	VBROADCASTSS 12(SI)(DI*1), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x00000100, R12
+	ADDQ         $0x10, DI
 	JNE          columns4
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y2, 64(AX)
 	VMOVUPS      Y3, 96(AX)
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000010, DX
-	SUBQ         $0x04, BX
+	ADDQ         $0x00000010, CX
+	SUBQ         $0x04, DX
 	JNE          loop
 	JMP          end
 
 under4:
-	CMPQ    BX, $0x02
+	CMPQ    DX, $0x02
 	JL      under2
-	MOVLQSX (DX), R8
-	IMULQ   SI, R8
+	MOVQ    k+24(FP), DI
+	LEAQ    (DI)(BX*4), DI
+	MOVLQSX (CX), R8
+	IMULQ   BX, R8
 	SHRQ    $0x01, R8
-	ADDQ    CX, R8
-	MOVLQSX 4(DX), R9
-	IMULQ   SI, R9
+	ADDQ    DI, R8
+	MOVLQSX 4(CX), R9
+	IMULQ   BX, R9
 	SHRQ    $0x01, R9
-	ADDQ    CX, R9
+	ADDQ    DI, R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
-	MOVQ    SI, R10
-	NEGQ    R10
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R10
+	MOVQ    at+32(FP), DI
+	SUBQ    DI, R10
+	MOVLQSX (R10)(CX*1), R10
+	IMULQ   BX, R10
+	SHRQ    $0x01, R10
+	MOVQ    ahead+56(FP), DI
+	ADDQ    DI, R10
+	MOVQ    BX, DI
+	NEGQ    DI
 
 columns2:
-	VCVTPH2PS    (R8)(R10*4), Y2
-	VCVTPH2PS    (R9)(R10*4), Y3
-	VBROADCASTSS (DI)(R10*1), Y4
+	PREFETCHT1   (R10)
+	VCVTPH2PS    (R8)(DI*4), Y2
+	VCVTPH2PS    (R9)(DI*4), Y3
+	VBROADCASTSS (SI)(DI*1), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x04, R10
+	VCVTPH2PS    16(R8)(DI*4), Y2
+	VCVTPH2PS    16(R9)(DI*4), Y3
+	VBROADCASTSS 4(SI)(DI*1), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	PREFETCHT1   64(R10)
+	VCVTPH2PS    32(R8)(DI*4), Y2
+	VCVTPH2PS    32(R9)(DI*4), Y3
+	VBROADCASTSS 8(SI)(DI*1), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	VCVTPH2PS    48(R8)(DI*4), Y2
+	VCVTPH2PS    48(R9)(DI*4), Y3
+	VBROADCASTSS 12(SI)(DI*1), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x00000080, R10
+	ADDQ         $0x10, DI
 	JNE          columns2
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000008, DX
-	SUBQ         $0x02, BX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ    BX, $0x01
+	CMPQ    DX, $0x01
 	JL      under1
-	MOVLQSX (DX), R8
-	IMULQ   SI, R8
+	MOVQ    k+24(FP), DI
+	LEAQ    (DI)(BX*4), DI
+	MOVLQSX (CX), R8
+	IMULQ   BX, R8
 	SHRQ    $0x01, R8
-	ADDQ    CX, R8
+	ADDQ    DI, R8
 	VPXOR   Y0, Y0, Y0
-	MOVQ    SI, R9
-	NEGQ    R9
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R9
+	MOVQ    at+32(FP), DI
+	SUBQ    DI, R9
+	MOVLQSX (R9)(CX*1), R9
+	IMULQ   BX, R9
+	SHRQ    $0x01, R9
+	MOVQ    ahead+56(FP), DI
+	ADDQ    DI, R9
+	MOVQ    BX, DI
+	NEGQ    DI
 
 columns1:
-	VCVTPH2PS    (R8)(R9*4), Y1
-	VBROADCASTSS (DI)(R9*1), Y2
+	PREFETCHT1   (R9)
+	VCVTPH2PS    (R8)(DI*4), Y1
+	VBROADCASTSS (SI)(DI*1), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x04, R9
+	VCVTPH2PS    16(R8)(DI*4), Y1
+	VBROADCASTSS 4(SI)(DI*1), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	VCVTPH2PS    32(R8)(DI*4), Y1
+	VBROADCASTSS 8(SI)(DI*1), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	VCVTPH2PS    48(R8)(DI*4), Y1
+	VBROADCASTSS 12(SI)(DI*1), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x00000040, R9
+	ADDQ         $0x10, DI
 	JNE          columns1
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000004, DX
-	SUBQ         $0x01, BX
+	ADDQ         $0x00000004, CX
+	SUBQ         $0x01, DX
 	JNE          loop
 	JMP          end
 
@@ -130,11 +225,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumF16x1(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
-// Requires: AVX, CMOV, F16C, FMA3
-TEXT ·accumF16x1(SB), NOSPLIT, $0-56
+// func accumF16x1(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
+TEXT ·accumF16x1(SB), NOSPLIT, $0-72
 	// accumF16x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
-	// Eight in a row begin with value at[j] of v.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ acc+0(FP), AX
 	MOVQ v+24(FP), CX
 	MOVQ d+48(FP), DX
@@ -157,6 +252,38 @@ loop:
 	VMOVUPS 224(AX), Y7
 
 columns8Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R9
+	TESTQ      R9, R9
+	JE         columns8Values
+	MOVQ       at+32(FP), R10
+	SUBQ       R10, R9
+	MOVLQSX    (R9)(DI*1), R9
+	IMULQ      BX, R9
+	MOVQ       ahead+56(FP), R10
+	ADDQ       R10, R9
+	MOVQ       v+24(FP), R10
+	NEGQ       R10
+	ADDQ       CX, R10
+	LEAQ       (R9)(R10*8), R9
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 192(R9)
+	PREFETCHT1 256(R9)
+	PREFETCHT1 320(R9)
+	PREFETCHT1 384(R9)
+	PREFETCHT1 448(R9)
+	PREFETCHT1 512(R9)
+	PREFETCHT1 576(R9)
+	PREFETCHT1 640(R9)
+	PREFETCHT1 704(R9)
+	PREFETCHT1 768(R9)
+	PREFETCHT1 832(R9)
+	PREFETCHT1 896(R9)
+	PREFETCHT1 960(R9)
+
+columns8Values:
 	MOVLQSX (DI), R9
 	IMULQ   BX, R9
 	ADDQ    CX, R9
@@ -216,6 +343,30 @@ under8:
 	VMOVUPS 96(AX), Y3
 
 columns4Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R9
+	TESTQ      R9, R9
+	JE         columns4Values
+	MOVQ       at+32(FP), R10
+	SUBQ       R10, R9
+	MOVLQSX    (R9)(DI*1), R9
+	IMULQ      BX, R9
+	MOVQ       ahead+56(FP), R10
+	ADDQ       R10, R9
+	MOVQ       v+24(FP), R10
+	NEGQ       R10
+	ADDQ       CX, R10
+	LEAQ       (R9)(R10*8), R9
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 192(R9)
+	PREFETCHT1 256(R9)
+	PREFETCHT1 320(R9)
+	PREFETCHT1 384(R9)
+	PREFETCHT1 448(R9)
+
+columns4Values:
 	MOVLQSX (DI), R9
 	IMULQ   BX, R9
 	ADDQ    CX, R9
@@ -261,6 +412,26 @@ under4:
 	VMOVUPS 32(AX), Y1
 
 columns2Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R9
+	TESTQ      R9, R9
+	JE         columns2Values
+	MOVQ       at+32(FP), R10
+	SUBQ       R10, R9
+	MOVLQSX    (R9)(DI*1), R9
+	IMULQ      BX, R9
+	MOVQ       ahead+56(FP), R10
+	ADDQ       R10, R9
+	MOVQ       v+24(FP), R10
+	NEGQ       R10
+	ADDQ       CX, R10
+	LEAQ       (R9)(R10*8), R9
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 192(R9)
+
+columns2Values:
 	MOVLQSX (DI), R9
 	IMULQ   BX, R9
 	ADDQ    CX, R9
@@ -299,6 +470,24 @@ under2:
 	VMOVUPS (AX), Y0
 
 columns1Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R9
+	TESTQ      R9, R9
+	JE         columns1Values
+	MOVQ       at+32(FP), R10
+	SUBQ       R10, R9
+	MOVLQSX    (R9)(DI*1), R9
+	IMULQ      BX, R9
+	MOVQ       ahead+56(FP), R10
+	ADDQ       R10, R9
+	MOVQ       v+24(FP), R10
+	NEGQ       R10
+	ADDQ       CX, R10
+	LEAQ       (R9)(R10*8), R9
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+
+columns1Values:
 	MOVLQSX (DI), R9
 	IMULQ   BX, R9
 	ADDQ    CX, R9
@@ -330,45 +519,45 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresF16x2(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·scoresF16x2(SB), NOSPLIT, $0-56
-	// scoresF16x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-	// Group j begins with key at[j] of k.
+// func scoresF16x2(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·scoresF16x2(SB), NOSPLIT, $0-72
+	// scoresF16x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
-	MOVQ k+24(FP), DX
-	MOVQ at+32(FP), BX
-	MOVQ groups+40(FP), SI
+	MOVQ at+32(FP), DX
+	MOVQ groups+40(FP), BX
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+48(FP), DI
-	SHLQ $0x02, DI
-	MOVQ q+16(FP), R8
-	ADDQ DI, R8
-	LEAQ (R8)(DI*1), R9
-	LEAQ (DX)(DI*4), DX
+	MOVQ d+48(FP), SI
+	SHLQ $0x02, SI
+	MOVQ q+16(FP), DI
+	ADDQ SI, DI
+	LEAQ (DI)(SI*1), R8
 
 loop:
-	CMPQ    SI, $0x04
+	CMPQ    BX, $0x04
 	JL      under4
-	MOVLQSX (BX), R10
-	IMULQ   DI, R10
+	MOVQ    k+24(FP), R9
+	LEAQ    (R9)(SI*4), R9
+	MOVLQSX (DX), R10
+	IMULQ   SI, R10
 	SHRQ    $0x01, R10
-	ADDQ    DX, R10
-	MOVLQSX 4(BX), R11
-	IMULQ   DI, R11
+	ADDQ    R9, R10
+	MOVLQSX 4(DX), R11
+	IMULQ   SI, R11
 	SHRQ    $0x01, R11
-	ADDQ    DX, R11
-	MOVLQSX 8(BX), R12
-	IMULQ   DI, R12
+	ADDQ    R9, R11
+	MOVLQSX 8(DX), R12
+	IMULQ   SI, R12
 	SHRQ    $0x01, R12
-	ADDQ    DX, R12
-	MOVLQSX 12(BX), R13
-	IMULQ   DI, R13
+	ADDQ    R9, R12
+	MOVLQSX 12(DX), R13
+	IMULQ   SI, R13
 	SHRQ    $0x01, R13
-	ADDQ    DX, R13
+	ADDQ    R9, R13
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
@@ -377,25 +566,82 @@ loop:
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
-	MOVQ    DI, R14
-	NEGQ    R14
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R14
+	MOVQ    at+32(FP), R9
+	SUBQ    R9, R14
+	MOVLQSX (R14)(DX*1), R14
+	IMULQ   SI, R14
+	SHRQ    $0x01, R14
+	MOVQ    ahead+56(FP), R9
+	ADDQ    R9, R14
+	MOVQ    SI, R9
+	NEGQ    R9
 
 columns4:
-	VCVTPH2PS    (R10)(R14*4), Y8
-	VCVTPH2PS    (R11)(R14*4), Y9
-	VCVTPH2PS    (R12)(R14*4), Y10
-	VCVTPH2PS    (R13)(R14*4), Y11
-	VBROADCASTSS (R8)(R14*1), Y12
+	PREFETCHT1   (R14)
+	VCVTPH2PS    (R10)(R9*4), Y8
+	VCVTPH2PS    (R11)(R9*4), Y9
+	VCVTPH2PS    (R12)(R9*4), Y10
+	VCVTPH2PS    (R13)(R9*4), Y11
+	VBROADCASTSS (DI)(R9*1), Y12
 	VFMADD231PS  Y8, Y12, Y0
 	VFMADD231PS  Y9, Y12, Y1
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R9)(R14*1), Y12
+	VBROADCASTSS (R8)(R9*1), Y12
 	VFMADD231PS  Y8, Y12, Y4
 	VFMADD231PS  Y9, Y12, Y5
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x04, R14
+	PREFETCHT1   64(R14)
+	VCVTPH2PS    16(R10)(R9*4), Y8
+	VCVTPH2PS    16(R11)(R9*4), Y9
+	VCVTPH2PS    16(R12)(R9*4), Y10
+	VCVTPH2PS    16(R13)(R9*4), Y11
+	VBROADCASTSS 4(DI)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 4(R8)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	PREFETCHT1   128(R14)
+	VCVTPH2PS    32(R10)(R9*4), Y8
+	VCVTPH2PS    32(R11)(R9*4), Y9
+	VCVTPH2PS    32(R12)(R9*4), Y10
+	VCVTPH2PS    32(R13)(R9*4), Y11
+	VBROADCASTSS 8(DI)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 8(R8)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	PREFETCHT1   192(R14)
+	VCVTPH2PS    48(R10)(R9*4), Y8
+	VCVTPH2PS    48(R11)(R9*4), Y9
+	VCVTPH2PS    48(R12)(R9*4), Y10
+	VCVTPH2PS    48(R13)(R9*4), Y11
+	VBROADCASTSS 12(DI)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 12(R8)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x00000100, R14
+	ADDQ         $0x10, R9
 	JNE          columns4
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y4, (AX)(CX*1)
@@ -406,75 +652,143 @@ columns4:
 	VMOVUPS      Y3, 96(AX)
 	VMOVUPS      Y7, 96(AX)(CX*1)
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000010, BX
-	SUBQ         $0x04, SI
+	ADDQ         $0x00000010, DX
+	SUBQ         $0x04, BX
 	JNE          loop
 	JMP          end
 
 under4:
-	CMPQ    SI, $0x02
+	CMPQ    BX, $0x02
 	JL      under2
-	MOVLQSX (BX), R10
-	IMULQ   DI, R10
+	MOVQ    k+24(FP), R9
+	LEAQ    (R9)(SI*4), R9
+	MOVLQSX (DX), R10
+	IMULQ   SI, R10
 	SHRQ    $0x01, R10
-	ADDQ    DX, R10
-	MOVLQSX 4(BX), R11
-	IMULQ   DI, R11
+	ADDQ    R9, R10
+	MOVLQSX 4(DX), R11
+	IMULQ   SI, R11
 	SHRQ    $0x01, R11
-	ADDQ    DX, R11
+	ADDQ    R9, R11
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
-	MOVQ    DI, R12
-	NEGQ    R12
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R12
+	MOVQ    at+32(FP), R9
+	SUBQ    R9, R12
+	MOVLQSX (R12)(DX*1), R12
+	IMULQ   SI, R12
+	SHRQ    $0x01, R12
+	MOVQ    ahead+56(FP), R9
+	ADDQ    R9, R12
+	MOVQ    SI, R9
+	NEGQ    R9
 
 columns2:
-	VCVTPH2PS    (R10)(R12*4), Y4
-	VCVTPH2PS    (R11)(R12*4), Y5
-	VBROADCASTSS (R8)(R12*1), Y6
+	PREFETCHT1   (R12)
+	VCVTPH2PS    (R10)(R9*4), Y4
+	VCVTPH2PS    (R11)(R9*4), Y5
+	VBROADCASTSS (DI)(R9*1), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R9)(R12*1), Y6
+	VBROADCASTSS (R8)(R9*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         $0x04, R12
+	VCVTPH2PS    16(R10)(R9*4), Y4
+	VCVTPH2PS    16(R11)(R9*4), Y5
+	VBROADCASTSS 4(DI)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R8)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	PREFETCHT1   64(R12)
+	VCVTPH2PS    32(R10)(R9*4), Y4
+	VCVTPH2PS    32(R11)(R9*4), Y5
+	VBROADCASTSS 8(DI)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 8(R8)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	VCVTPH2PS    48(R10)(R9*4), Y4
+	VCVTPH2PS    48(R11)(R9*4), Y5
+	VBROADCASTSS 12(DI)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 12(R8)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x00000080, R12
+	ADDQ         $0x10, R9
 	JNE          columns2
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y2, (AX)(CX*1)
 	VMOVUPS      Y1, 32(AX)
 	VMOVUPS      Y3, 32(AX)(CX*1)
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000008, BX
-	SUBQ         $0x02, SI
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x02, BX
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ    SI, $0x01
+	CMPQ    BX, $0x01
 	JL      under1
-	MOVLQSX (BX), R10
-	IMULQ   DI, R10
+	MOVQ    k+24(FP), R9
+	LEAQ    (R9)(SI*4), R9
+	MOVLQSX (DX), R10
+	IMULQ   SI, R10
 	SHRQ    $0x01, R10
-	ADDQ    DX, R10
+	ADDQ    R9, R10
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
-	MOVQ    DI, R11
-	NEGQ    R11
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R11
+	MOVQ    at+32(FP), R9
+	SUBQ    R9, R11
+	MOVLQSX (R11)(DX*1), R11
+	IMULQ   SI, R11
+	SHRQ    $0x01, R11
+	MOVQ    ahead+56(FP), R9
+	ADDQ    R9, R11
+	MOVQ    SI, R9
+	NEGQ    R9
 
 columns1:
-	VCVTPH2PS    (R10)(R11*4), Y2
-	VBROADCASTSS (R8)(R11*1), Y3
+	PREFETCHT1   (R11)
+	VCVTPH2PS    (R10)(R9*4), Y2
+	VBROADCASTSS (DI)(R9*1), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R9)(R11*1), Y3
+	VBROADCASTSS (R8)(R9*1), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         $0x04, R11
+	VCVTPH2PS    16(R10)(R9*4), Y2
+	VBROADCASTSS 4(DI)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS 4(R8)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	VCVTPH2PS    32(R10)(R9*4), Y2
+	VBROADCASTSS 8(DI)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS 8(R8)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	VCVTPH2PS    48(R10)(R9*4), Y2
+	VBROADCASTSS 12(DI)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS 12(R8)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x00000040, R11
+	ADDQ         $0x10, R9
 	JNE          columns1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000004, BX
-	SUBQ         $0x01, SI
+	ADDQ         $0x00000004, DX
+	SUBQ         $0x01, BX
 	JNE          loop
 	JMP          end
 
@@ -483,11 +797,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumF16x2(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
-// Requires: AVX, CMOV, F16C, FMA3
-TEXT ·accumF16x2(SB), NOSPLIT, $0-56
+// func accumF16x2(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
+TEXT ·accumF16x2(SB), NOSPLIT, $0-72
 	// accumF16x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
-	// Eight in a row begin with value at[j] of v.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ acc+0(FP), AX
 	MOVQ d+48(FP), CX
 	SHLQ $0x02, CX
@@ -514,6 +828,30 @@ loop:
 	VMOVUPS 96(AX)(CX*1), Y7
 
 columns4Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R11
+	TESTQ      R11, R11
+	JE         columns4Values
+	MOVQ       at+32(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+56(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	PREFETCHT1 256(R11)
+	PREFETCHT1 320(R11)
+	PREFETCHT1 384(R11)
+	PREFETCHT1 448(R11)
+
+columns4Values:
 	MOVLQSX (R9), R11
 	IMULQ   SI, R11
 	ADDQ    DX, R11
@@ -572,6 +910,26 @@ under4:
 	VMOVUPS 32(AX)(CX*1), Y3
 
 columns2Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R11
+	TESTQ      R11, R11
+	JE         columns2Values
+	MOVQ       at+32(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+56(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+
+columns2Values:
 	MOVLQSX (R9), R11
 	IMULQ   SI, R11
 	ADDQ    DX, R11
@@ -618,6 +976,24 @@ under2:
 	VMOVUPS (AX)(CX*1), Y1
 
 columns1Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R11
+	TESTQ      R11, R11
+	JE         columns1Values
+	MOVQ       at+32(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+56(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+
+columns1Values:
 	MOVLQSX (R9), R11
 	IMULQ   SI, R11
 	ADDQ    DX, R11
@@ -652,60 +1028,106 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresF16x3(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·scoresF16x3(SB), NOSPLIT, $0-56
-	// scoresF16x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-	// Group j begins with key at[j] of k.
+// func scoresF16x3(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·scoresF16x3(SB), NOSPLIT, $0-72
+	// scoresF16x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
-	MOVQ k+24(FP), DX
-	MOVQ at+32(FP), BX
-	MOVQ groups+40(FP), SI
+	MOVQ at+32(FP), DX
+	MOVQ groups+40(FP), BX
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+48(FP), DI
-	SHLQ $0x02, DI
-	MOVQ q+16(FP), R8
-	ADDQ DI, R8
-	LEAQ (R8)(DI*1), R9
-	LEAQ (R9)(DI*1), R10
-	LEAQ (DX)(DI*4), DX
+	MOVQ d+48(FP), SI
+	SHLQ $0x02, SI
+	MOVQ q+16(FP), DI
+	ADDQ SI, DI
+	LEAQ (DI)(SI*1), R8
+	LEAQ (R8)(SI*1), R9
 
 loop:
-	CMPQ    SI, $0x02
+	CMPQ    BX, $0x02
 	JL      under2
-	MOVLQSX (BX), R11
-	IMULQ   DI, R11
+	MOVQ    k+24(FP), R10
+	LEAQ    (R10)(SI*4), R10
+	MOVLQSX (DX), R11
+	IMULQ   SI, R11
 	SHRQ    $0x01, R11
-	ADDQ    DX, R11
-	MOVLQSX 4(BX), R12
-	IMULQ   DI, R12
+	ADDQ    R10, R11
+	MOVLQSX 4(DX), R12
+	IMULQ   SI, R12
 	SHRQ    $0x01, R12
-	ADDQ    DX, R12
+	ADDQ    R10, R12
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
-	MOVQ    DI, R13
-	NEGQ    R13
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R13
+	MOVQ    at+32(FP), R10
+	SUBQ    R10, R13
+	MOVLQSX (R13)(DX*1), R13
+	IMULQ   SI, R13
+	SHRQ    $0x01, R13
+	MOVQ    ahead+56(FP), R10
+	ADDQ    R10, R13
+	MOVQ    SI, R10
+	NEGQ    R10
 
 columns2:
-	VCVTPH2PS    (R11)(R13*4), Y6
-	VCVTPH2PS    (R12)(R13*4), Y7
-	VBROADCASTSS (R8)(R13*1), Y8
+	PREFETCHT1   (R13)
+	VCVTPH2PS    (R11)(R10*4), Y6
+	VCVTPH2PS    (R12)(R10*4), Y7
+	VBROADCASTSS (DI)(R10*1), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R9)(R13*1), Y8
+	VBROADCASTSS (R8)(R10*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R10)(R13*1), Y8
+	VBROADCASTSS (R9)(R10*1), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         $0x04, R13
+	VCVTPH2PS    16(R11)(R10*4), Y6
+	VCVTPH2PS    16(R12)(R10*4), Y7
+	VBROADCASTSS 4(DI)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 4(R8)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 4(R9)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	PREFETCHT1   64(R13)
+	VCVTPH2PS    32(R11)(R10*4), Y6
+	VCVTPH2PS    32(R12)(R10*4), Y7
+	VBROADCASTSS 8(DI)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 8(R8)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 8(R9)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	VCVTPH2PS    48(R11)(R10*4), Y6
+	VCVTPH2PS    48(R12)(R10*4), Y7
+	VBROADCASTSS 12(DI)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 12(R8)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 12(R9)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         $0x00000080, R13
+	ADDQ         $0x10, R10
 	JNE          columns2
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -714,40 +1136,75 @@ columns2:
 	VMOVUPS      Y3, 32(AX)(CX*1)
 	VMOVUPS      Y5, 32(AX)(CX*2)
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000008, BX
-	SUBQ         $0x02, SI
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x02, BX
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ    SI, $0x01
+	CMPQ    BX, $0x01
 	JL      under1
-	MOVLQSX (BX), R11
-	IMULQ   DI, R11
+	MOVQ    k+24(FP), R10
+	LEAQ    (R10)(SI*4), R10
+	MOVLQSX (DX), R11
+	IMULQ   SI, R11
 	SHRQ    $0x01, R11
-	ADDQ    DX, R11
+	ADDQ    R10, R11
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
-	MOVQ    DI, R12
-	NEGQ    R12
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R12
+	MOVQ    at+32(FP), R10
+	SUBQ    R10, R12
+	MOVLQSX (R12)(DX*1), R12
+	IMULQ   SI, R12
+	SHRQ    $0x01, R12
+	MOVQ    ahead+56(FP), R10
+	ADDQ    R10, R12
+	MOVQ    SI, R10
+	NEGQ    R10
 
 columns1:
-	VCVTPH2PS    (R11)(R12*4), Y3
-	VBROADCASTSS (R8)(R12*1), Y4
+	PREFETCHT1   (R12)
+	VCVTPH2PS    (R11)(R10*4), Y3
+	VBROADCASTSS (DI)(R10*1), Y4
 	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R9)(R12*1), Y4
+	VBROADCASTSS (R8)(R10*1), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R10)(R12*1), Y4
+	VBROADCASTSS (R9)(R10*1), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         $0x04, R12
+	VCVTPH2PS    16(R11)(R10*4), Y3
+	VBROADCASTSS 4(DI)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS 4(R8)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 4(R9)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VCVTPH2PS    32(R11)(R10*4), Y3
+	VBROADCASTSS 8(DI)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS 8(R8)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 8(R9)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VCVTPH2PS    48(R11)(R10*4), Y3
+	VBROADCASTSS 12(DI)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS 12(R8)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 12(R9)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $0x00000040, R12
+	ADDQ         $0x10, R10
 	JNE          columns1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
 	VMOVUPS      Y2, (AX)(CX*2)
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000004, BX
-	SUBQ         $0x01, SI
+	ADDQ         $0x00000004, DX
+	SUBQ         $0x01, BX
 	JNE          loop
 	JMP          end
 
@@ -756,11 +1213,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumF16x3(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
-// Requires: AVX, CMOV, F16C, FMA3
-TEXT ·accumF16x3(SB), NOSPLIT, $0-56
+// func accumF16x3(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
+TEXT ·accumF16x3(SB), NOSPLIT, $0-72
 	// accumF16x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
-	// Eight in a row begin with value at[j] of v.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ acc+0(FP), AX
 	MOVQ d+48(FP), CX
 	SHLQ $0x02, CX
@@ -791,6 +1248,30 @@ loop:
 	VMOVUPS 96(AX)(CX*2), Y11
 
 columns4Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R11
+	TESTQ      R11, R11
+	JE         columns4Values
+	MOVQ       at+32(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+56(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	PREFETCHT1 256(R11)
+	PREFETCHT1 320(R11)
+	PREFETCHT1 384(R11)
+	PREFETCHT1 448(R11)
+
+columns4Values:
 	MOVLQSX (R9), R11
 	IMULQ   SI, R11
 	ADDQ    DX, R11
@@ -860,6 +1341,26 @@ under4:
 	VMOVUPS 32(AX)(CX*2), Y5
 
 columns2Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R11
+	TESTQ      R11, R11
+	JE         columns2Values
+	MOVQ       at+32(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+56(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+
+columns2Values:
 	MOVLQSX (R9), R11
 	IMULQ   SI, R11
 	ADDQ    DX, R11
@@ -912,6 +1413,24 @@ under2:
 	VMOVUPS (AX)(CX*2), Y2
 
 columns1Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R11
+	TESTQ      R11, R11
+	JE         columns1Values
+	MOVQ       at+32(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+56(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+
+columns1Values:
 	MOVLQSX (R9), R11
 	IMULQ   SI, R11
 	ADDQ    DX, R11
@@ -949,41 +1468,41 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresF16x4(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·scoresF16x4(SB), NOSPLIT, $0-56
-	// scoresF16x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-	// Group j begins with key at[j] of k.
+// func scoresF16x4(dst *float32, ld int, q *float32, k *byte, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, F16C, FMA3, MMX+
+TEXT ·scoresF16x4(SB), NOSPLIT, $0-72
+	// scoresF16x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
-	MOVQ k+24(FP), BX
-	MOVQ at+32(FP), SI
-	MOVQ groups+40(FP), DI
+	MOVQ at+32(FP), BX
+	MOVQ groups+40(FP), SI
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+48(FP), R8
-	SHLQ $0x02, R8
-	MOVQ q+16(FP), R9
-	ADDQ R8, R9
-	LEAQ (R9)(R8*1), R10
-	LEAQ (R10)(R8*1), R11
-	LEAQ (R11)(R8*1), R12
-	LEAQ (BX)(R8*4), BX
+	MOVQ d+48(FP), DI
+	SHLQ $0x02, DI
+	MOVQ q+16(FP), R8
+	ADDQ DI, R8
+	LEAQ (R8)(DI*1), R9
+	LEAQ (R9)(DI*1), R10
+	LEAQ (R10)(DI*1), R11
 
 loop:
-	CMPQ    DI, $0x02
+	CMPQ    SI, $0x02
 	JL      under2
-	MOVLQSX (SI), R13
-	IMULQ   R8, R13
+	MOVQ    k+24(FP), R12
+	LEAQ    (R12)(DI*4), R12
+	MOVLQSX (BX), R13
+	IMULQ   DI, R13
 	SHRQ    $0x01, R13
-	ADDQ    BX, R13
-	MOVLQSX 4(SI), R14
-	IMULQ   R8, R14
+	ADDQ    R12, R13
+	MOVLQSX 4(BX), R14
+	IMULQ   DI, R14
 	SHRQ    $0x01, R14
-	ADDQ    BX, R14
+	ADDQ    R12, R14
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
@@ -992,25 +1511,80 @@ loop:
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
-	MOVQ    R8, R15
-	NEGQ    R15
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R15
+	MOVQ    at+32(FP), R12
+	SUBQ    R12, R15
+	MOVLQSX (R15)(BX*1), R15
+	IMULQ   DI, R15
+	SHRQ    $0x01, R15
+	MOVQ    ahead+56(FP), R12
+	ADDQ    R12, R15
+	MOVQ    DI, R12
+	NEGQ    R12
 
 columns2:
-	VCVTPH2PS    (R13)(R15*4), Y8
-	VCVTPH2PS    (R14)(R15*4), Y9
-	VBROADCASTSS (R9)(R15*1), Y10
+	PREFETCHT1   (R15)
+	VCVTPH2PS    (R13)(R12*4), Y8
+	VCVTPH2PS    (R14)(R12*4), Y9
+	VBROADCASTSS (R8)(R12*1), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R10)(R15*1), Y10
+	VBROADCASTSS (R9)(R12*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R11)(R15*1), Y10
+	VBROADCASTSS (R10)(R12*1), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R12)(R15*1), Y10
+	VBROADCASTSS (R11)(R12*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x04, R15
+	VCVTPH2PS    16(R13)(R12*4), Y8
+	VCVTPH2PS    16(R14)(R12*4), Y9
+	VBROADCASTSS 4(R8)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4(R10)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 4(R11)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   64(R15)
+	VCVTPH2PS    32(R13)(R12*4), Y8
+	VCVTPH2PS    32(R14)(R12*4), Y9
+	VBROADCASTSS 8(R8)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 8(R9)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 8(R11)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	VCVTPH2PS    48(R13)(R12*4), Y8
+	VCVTPH2PS    48(R14)(R12*4), Y9
+	VBROADCASTSS 12(R8)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 12(R9)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 12(R10)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R11)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x00000080, R15
+	ADDQ         $0x10, R12
 	JNE          columns2
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y2, (AX)(CX*1)
@@ -1022,36 +1596,77 @@ columns2:
 	VMOVUPS      Y7, 32(DX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000008, SI
-	SUBQ         $0x02, DI
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x02, SI
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ    DI, $0x01
+	CMPQ    SI, $0x01
 	JL      under1
-	MOVLQSX (SI), R13
-	IMULQ   R8, R13
+	MOVQ    k+24(FP), R12
+	LEAQ    (R12)(DI*4), R12
+	MOVLQSX (BX), R13
+	IMULQ   DI, R13
 	SHRQ    $0x01, R13
-	ADDQ    BX, R13
+	ADDQ    R12, R13
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
-	MOVQ    R8, R14
-	NEGQ    R14
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+64(FP), R14
+	MOVQ    at+32(FP), R12
+	SUBQ    R12, R14
+	MOVLQSX (R14)(BX*1), R14
+	IMULQ   DI, R14
+	SHRQ    $0x01, R14
+	MOVQ    ahead+56(FP), R12
+	ADDQ    R12, R14
+	MOVQ    DI, R12
+	NEGQ    R12
 
 columns1:
-	VCVTPH2PS    (R13)(R14*4), Y4
-	VBROADCASTSS (R9)(R14*1), Y5
+	PREFETCHT1   (R14)
+	VCVTPH2PS    (R13)(R12*4), Y4
+	VBROADCASTSS (R8)(R12*1), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R10)(R14*1), Y5
+	VBROADCASTSS (R9)(R12*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R11)(R14*1), Y5
+	VBROADCASTSS (R10)(R12*1), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R12)(R14*1), Y5
+	VBROADCASTSS (R11)(R12*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         $0x04, R14
+	VCVTPH2PS    16(R13)(R12*4), Y4
+	VBROADCASTSS 4(R8)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 4(R9)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS 4(R10)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 4(R11)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VCVTPH2PS    32(R13)(R12*4), Y4
+	VBROADCASTSS 8(R8)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 8(R9)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS 8(R10)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 8(R11)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VCVTPH2PS    48(R13)(R12*4), Y4
+	VBROADCASTSS 12(R8)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 12(R9)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS 12(R10)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 12(R11)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x00000040, R14
+	ADDQ         $0x10, R12
 	JNE          columns1
 	VMOVUPS      Y0, (AX)
 	VMOVUPS      Y1, (AX)(CX*1)
@@ -1059,8 +1674,8 @@ columns1:
 	VMOVUPS      Y3, (DX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000004, SI
-	SUBQ         $0x01, DI
+	ADDQ         $0x00000004, BX
+	SUBQ         $0x01, SI
 	JNE          loop
 	JMP          end
 
@@ -1069,11 +1684,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumF16x4(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int)
-// Requires: AVX, CMOV, F16C, FMA3
-TEXT ·accumF16x4(SB), NOSPLIT, $0-56
+// func accumF16x4(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, CMOV, F16C, FMA3, MMX+
+TEXT ·accumF16x4(SB), NOSPLIT, $0-72
 	// accumF16x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
-	// Eight in a row begin with value at[j] of v.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ acc+0(FP), AX
 	MOVQ d+48(FP), CX
 	SHLQ $0x02, CX
@@ -1104,6 +1719,26 @@ loop:
 	VMOVUPS 32(DX), Y7
 
 columns2Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R13
+	TESTQ      R13, R13
+	JE         columns2Values
+	MOVQ       at+32(FP), R14
+	SUBQ       R14, R13
+	MOVLQSX    (R13)(R11*1), R13
+	IMULQ      DI, R13
+	MOVQ       ahead+56(FP), R14
+	ADDQ       R14, R13
+	MOVQ       v+24(FP), R14
+	NEGQ       R14
+	ADDQ       BX, R14
+	LEAQ       (R13)(R14*8), R13
+	PREFETCHT1 (R13)
+	PREFETCHT1 64(R13)
+	PREFETCHT1 128(R13)
+	PREFETCHT1 192(R13)
+
+columns2Values:
 	MOVLQSX (R11), R13
 	IMULQ   DI, R13
 	ADDQ    BX, R13
@@ -1166,6 +1801,24 @@ under2:
 	VMOVUPS (DX), Y3
 
 columns1Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+64(FP), R13
+	TESTQ      R13, R13
+	JE         columns1Values
+	MOVQ       at+32(FP), R14
+	SUBQ       R14, R13
+	MOVLQSX    (R13)(R11*1), R13
+	IMULQ      DI, R13
+	MOVQ       ahead+56(FP), R14
+	ADDQ       R14, R13
+	MOVQ       v+24(FP), R14
+	NEGQ       R14
+	ADDQ       BX, R14
+	LEAQ       (R13)(R14*8), R13
+	PREFETCHT1 (R13)
+	PREFETCHT1 64(R13)
+
+columns1Values:
 	MOVLQSX (R11), R13
 	IMULQ   DI, R13
 	ADDQ    BX, R13
@@ -1208,146 +1861,265 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·scoresQ8x1(SB), NOSPLIT, $0-64
-	// scoresQ8x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-	// Group j begins with key at[j] of k.
+// func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·scoresQ8x1(SB), NOSPLIT, $0-80
+	// scoresQ8x1 sets dst[1][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
-	MOVQ k+24(FP), CX
-	MOVQ at+40(FP), DX
-	MOVQ groups+48(FP), BX
-	MOVQ scale+32(FP), SI
+	MOVQ at+40(FP), CX
+	MOVQ groups+48(FP), DX
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+56(FP), DI
-	SHLQ $0x02, DI
-	MOVQ q+16(FP), R8
-	ADDQ DI, R8
-	LEAQ (CX)(DI*2), CX
+	MOVQ d+56(FP), BX
+	SHLQ $0x02, BX
+	MOVQ q+16(FP), SI
+	ADDQ BX, SI
 
 loop:
-	CMPQ    BX, $0x04
+	CMPQ    DX, $0x04
 	JL      under4
-	MOVLQSX (DX), R9
-	IMULQ   DI, R9
+	MOVQ    k+24(FP), DI
+	LEAQ    (DI)(BX*2), DI
+	MOVLQSX (CX), R8
+	IMULQ   BX, R8
+	SHRQ    $0x02, R8
+	ADDQ    DI, R8
+	MOVLQSX 4(CX), R9
+	IMULQ   BX, R9
 	SHRQ    $0x02, R9
-	ADDQ    CX, R9
-	MOVLQSX 4(DX), R10
-	IMULQ   DI, R10
+	ADDQ    DI, R9
+	MOVLQSX 8(CX), R10
+	IMULQ   BX, R10
 	SHRQ    $0x02, R10
-	ADDQ    CX, R10
-	MOVLQSX 8(DX), R11
-	IMULQ   DI, R11
+	ADDQ    DI, R10
+	MOVLQSX 12(CX), R11
+	IMULQ   BX, R11
 	SHRQ    $0x02, R11
-	ADDQ    CX, R11
-	MOVLQSX 12(DX), R12
-	IMULQ   DI, R12
-	SHRQ    $0x02, R12
-	ADDQ    CX, R12
+	ADDQ    DI, R11
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
-	MOVQ    DI, R13
-	NEGQ    R13
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R12
+	MOVQ    at+40(FP), DI
+	SUBQ    DI, R12
+	MOVLQSX (R12)(CX*1), R12
+	IMULQ   BX, R12
+	SHRQ    $0x02, R12
+	MOVQ    ahead+64(FP), DI
+	ADDQ    DI, R12
+	MOVQ    BX, DI
+	NEGQ    DI
 
 columns4:
-	VPMOVSXBD    (R9)(R13*2), Y4
+	PREFETCHT1   (R12)
+	VPMOVSXBD    (R8)(DI*2), Y4
 	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    (R10)(R13*2), Y5
+	VPMOVSXBD    (R9)(DI*2), Y5
 	VCVTDQ2PS    Y5, Y5
-	VPMOVSXBD    (R11)(R13*2), Y6
+	VPMOVSXBD    (R10)(DI*2), Y6
 	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    (R12)(R13*2), Y7
+	VPMOVSXBD    (R11)(DI*2), Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R8)(R13*1), Y8
+	VBROADCASTSS (SI)(DI*1), Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x04, R13
+	VPMOVSXBD    8(R8)(DI*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R9)(DI*2), Y5
+	VCVTDQ2PS    Y5, Y5
+	VPMOVSXBD    8(R10)(DI*2), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R11)(DI*2), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 4(SI)(DI*1), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	PREFETCHT1   64(R12)
+	VPMOVSXBD    16(R8)(DI*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    16(R9)(DI*2), Y5
+	VCVTDQ2PS    Y5, Y5
+	VPMOVSXBD    16(R10)(DI*2), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    16(R11)(DI*2), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 8(SI)(DI*1), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VPMOVSXBD    24(R8)(DI*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    24(R9)(DI*2), Y5
+	VCVTDQ2PS    Y5, Y5
+	VPMOVSXBD    24(R10)(DI*2), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    24(R11)(DI*2), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 12(SI)(DI*1), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x00000080, R12
+	ADDQ         $0x10, DI
 	JNE          columns4
-	MOVLQSX      (DX), R13
-	VMULPS       (SI)(R13*4), Y0, Y0
+	MOVLQSX      (CX), DI
+	MOVQ         scale+32(FP), R12
+	VMULPS       (R12)(DI*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	MOVLQSX      4(DX), R13
-	VMULPS       (SI)(R13*4), Y1, Y1
+	MOVLQSX      4(CX), DI
+	MOVQ         scale+32(FP), R12
+	VMULPS       (R12)(DI*4), Y1, Y1
 	VMOVUPS      Y1, 32(AX)
-	MOVLQSX      8(DX), R13
-	VMULPS       (SI)(R13*4), Y2, Y2
+	MOVLQSX      8(CX), DI
+	MOVQ         scale+32(FP), R12
+	VMULPS       (R12)(DI*4), Y2, Y2
 	VMOVUPS      Y2, 64(AX)
-	MOVLQSX      12(DX), R13
-	VMULPS       (SI)(R13*4), Y3, Y3
+	MOVLQSX      12(CX), DI
+	MOVQ         scale+32(FP), R12
+	VMULPS       (R12)(DI*4), Y3, Y3
 	VMOVUPS      Y3, 96(AX)
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000010, DX
-	SUBQ         $0x04, BX
+	ADDQ         $0x00000010, CX
+	SUBQ         $0x04, DX
 	JNE          loop
 	JMP          end
 
 under4:
-	CMPQ    BX, $0x02
+	CMPQ    DX, $0x02
 	JL      under2
-	MOVLQSX (DX), R9
-	IMULQ   DI, R9
+	MOVQ    k+24(FP), DI
+	LEAQ    (DI)(BX*2), DI
+	MOVLQSX (CX), R8
+	IMULQ   BX, R8
+	SHRQ    $0x02, R8
+	ADDQ    DI, R8
+	MOVLQSX 4(CX), R9
+	IMULQ   BX, R9
 	SHRQ    $0x02, R9
-	ADDQ    CX, R9
-	MOVLQSX 4(DX), R10
-	IMULQ   DI, R10
-	SHRQ    $0x02, R10
-	ADDQ    CX, R10
+	ADDQ    DI, R9
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
-	MOVQ    DI, R11
-	NEGQ    R11
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R10
+	MOVQ    at+40(FP), DI
+	SUBQ    DI, R10
+	MOVLQSX (R10)(CX*1), R10
+	IMULQ   BX, R10
+	SHRQ    $0x02, R10
+	MOVQ    ahead+64(FP), DI
+	ADDQ    DI, R10
+	MOVQ    BX, DI
+	NEGQ    DI
 
 columns2:
-	VPMOVSXBD    (R9)(R11*2), Y2
+	PREFETCHT1   (R10)
+	VPMOVSXBD    (R8)(DI*2), Y2
 	VCVTDQ2PS    Y2, Y2
-	VPMOVSXBD    (R10)(R11*2), Y3
+	VPMOVSXBD    (R9)(DI*2), Y3
 	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R8)(R11*1), Y4
+	VBROADCASTSS (SI)(DI*1), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x04, R11
+	VPMOVSXBD    8(R8)(DI*2), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    8(R9)(DI*2), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS 4(SI)(DI*1), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	VPMOVSXBD    16(R8)(DI*2), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    16(R9)(DI*2), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS 8(SI)(DI*1), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	VPMOVSXBD    24(R8)(DI*2), Y2
+	VCVTDQ2PS    Y2, Y2
+	VPMOVSXBD    24(R9)(DI*2), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS 12(SI)(DI*1), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x10, DI
 	JNE          columns2
-	MOVLQSX      (DX), R11
-	VMULPS       (SI)(R11*4), Y0, Y0
+	MOVLQSX      (CX), DI
+	MOVQ         scale+32(FP), R10
+	VMULPS       (R10)(DI*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	MOVLQSX      4(DX), R11
-	VMULPS       (SI)(R11*4), Y1, Y1
+	MOVLQSX      4(CX), DI
+	MOVQ         scale+32(FP), R10
+	VMULPS       (R10)(DI*4), Y1, Y1
 	VMOVUPS      Y1, 32(AX)
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000008, DX
-	SUBQ         $0x02, BX
+	ADDQ         $0x00000008, CX
+	SUBQ         $0x02, DX
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ    BX, $0x01
+	CMPQ    DX, $0x01
 	JL      under1
-	MOVLQSX (DX), R9
-	IMULQ   DI, R9
-	SHRQ    $0x02, R9
-	ADDQ    CX, R9
+	MOVQ    k+24(FP), DI
+	LEAQ    (DI)(BX*2), DI
+	MOVLQSX (CX), R8
+	IMULQ   BX, R8
+	SHRQ    $0x02, R8
+	ADDQ    DI, R8
 	VPXOR   Y0, Y0, Y0
-	MOVQ    DI, R10
-	NEGQ    R10
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R9
+	MOVQ    at+40(FP), DI
+	SUBQ    DI, R9
+	MOVLQSX (R9)(CX*1), R9
+	IMULQ   BX, R9
+	SHRQ    $0x02, R9
+	MOVQ    ahead+64(FP), DI
+	ADDQ    DI, R9
+	MOVQ    BX, DI
+	NEGQ    DI
 
 columns1:
-	VPMOVSXBD    (R9)(R10*2), Y1
+	PREFETCHT1   (R9)
+	VPMOVSXBD    (R8)(DI*2), Y1
 	VCVTDQ2PS    Y1, Y1
-	VBROADCASTSS (R8)(R10*1), Y2
+	VBROADCASTSS (SI)(DI*1), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x04, R10
+	VPMOVSXBD    8(R8)(DI*2), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS 4(SI)(DI*1), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	VPMOVSXBD    16(R8)(DI*2), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS 8(SI)(DI*1), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	VPMOVSXBD    24(R8)(DI*2), Y1
+	VCVTDQ2PS    Y1, Y1
+	VBROADCASTSS 12(SI)(DI*1), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x00000020, R9
+	ADDQ         $0x10, DI
 	JNE          columns1
-	MOVLQSX      (DX), R10
-	VMULPS       (SI)(R10*4), Y0, Y0
+	MOVLQSX      (CX), DI
+	MOVQ         scale+32(FP), R9
+	VMULPS       (R9)(DI*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000004, DX
-	SUBQ         $0x01, BX
+	ADDQ         $0x00000004, CX
+	SUBQ         $0x01, DX
 	JNE          loop
 	JMP          end
 
@@ -1356,11 +2128,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumQ8x1(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
-// Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·accumQ8x1(SB), NOSPLIT, $0-64
+// func accumQ8x1(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·accumQ8x1(SB), NOSPLIT, $0-80
 	// accumQ8x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
-	// Eight in a row begin with value at[j] of v.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ acc+0(FP), AX
 	MOVQ v+24(FP), CX
 	MOVQ d+56(FP), DX
@@ -1382,6 +2154,30 @@ loop:
 	VMOVUPS 224(AX), Y7
 
 columns8Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R9
+	TESTQ      R9, R9
+	JE         columns8Values
+	MOVQ       at+40(FP), R10
+	SUBQ       R10, R9
+	MOVLQSX    (R9)(DI*1), R9
+	IMULQ      BX, R9
+	MOVQ       ahead+64(FP), R10
+	ADDQ       R10, R9
+	MOVQ       v+24(FP), R10
+	NEGQ       R10
+	ADDQ       CX, R10
+	LEAQ       (R9)(R10*8), R9
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 192(R9)
+	PREFETCHT1 256(R9)
+	PREFETCHT1 320(R9)
+	PREFETCHT1 384(R9)
+	PREFETCHT1 448(R9)
+
+columns8Values:
 	MOVLQSX (DI), R9
 	MOVQ    scale+32(FP), R11
 	LEAQ    (R11)(R9*4), R11
@@ -1454,6 +2250,26 @@ under8:
 	VMOVUPS 96(AX), Y3
 
 columns4Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R9
+	TESTQ      R9, R9
+	JE         columns4Values
+	MOVQ       at+40(FP), R10
+	SUBQ       R10, R9
+	MOVLQSX    (R9)(DI*1), R9
+	IMULQ      BX, R9
+	MOVQ       ahead+64(FP), R10
+	ADDQ       R10, R9
+	MOVQ       v+24(FP), R10
+	NEGQ       R10
+	ADDQ       CX, R10
+	LEAQ       (R9)(R10*8), R9
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 192(R9)
+
+columns4Values:
 	MOVLQSX (DI), R9
 	MOVQ    scale+32(FP), R11
 	LEAQ    (R11)(R9*4), R11
@@ -1508,6 +2324,24 @@ under4:
 	VMOVUPS 32(AX), Y1
 
 columns2Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R9
+	TESTQ      R9, R9
+	JE         columns2Values
+	MOVQ       at+40(FP), R10
+	SUBQ       R10, R9
+	MOVLQSX    (R9)(DI*1), R9
+	IMULQ      BX, R9
+	MOVQ       ahead+64(FP), R10
+	ADDQ       R10, R9
+	MOVQ       v+24(FP), R10
+	NEGQ       R10
+	ADDQ       CX, R10
+	LEAQ       (R9)(R10*8), R9
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+
+columns2Values:
 	MOVLQSX (DI), R9
 	MOVQ    scale+32(FP), R11
 	LEAQ    (R11)(R9*4), R11
@@ -1553,6 +2387,23 @@ under2:
 	VMOVUPS (AX), Y0
 
 columns1Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R9
+	TESTQ      R9, R9
+	JE         columns1Values
+	MOVQ       at+40(FP), R10
+	SUBQ       R10, R9
+	MOVLQSX    (R9)(DI*1), R9
+	IMULQ      BX, R9
+	MOVQ       ahead+64(FP), R10
+	ADDQ       R10, R9
+	MOVQ       v+24(FP), R10
+	NEGQ       R10
+	ADDQ       CX, R10
+	LEAQ       (R9)(R10*8), R9
+	PREFETCHT1 (R9)
+
+columns1Values:
 	MOVLQSX (DI), R9
 	MOVQ    scale+32(FP), R11
 	LEAQ    (R11)(R9*4), R11
@@ -1590,46 +2441,45 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·scoresQ8x2(SB), NOSPLIT, $0-64
-	// scoresQ8x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-	// Group j begins with key at[j] of k.
+// func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·scoresQ8x2(SB), NOSPLIT, $0-80
+	// scoresQ8x2 sets dst[2][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
-	MOVQ k+24(FP), DX
-	MOVQ at+40(FP), BX
-	MOVQ groups+48(FP), SI
-	MOVQ scale+32(FP), DI
+	MOVQ at+40(FP), DX
+	MOVQ groups+48(FP), BX
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+56(FP), R8
-	SHLQ $0x02, R8
-	MOVQ q+16(FP), R9
-	ADDQ R8, R9
-	LEAQ (R9)(R8*1), R10
-	LEAQ (DX)(R8*2), DX
+	MOVQ d+56(FP), SI
+	SHLQ $0x02, SI
+	MOVQ q+16(FP), DI
+	ADDQ SI, DI
+	LEAQ (DI)(SI*1), R8
 
 loop:
-	CMPQ    SI, $0x04
+	CMPQ    BX, $0x04
 	JL      under4
-	MOVLQSX (BX), R11
-	IMULQ   R8, R11
+	MOVQ    k+24(FP), R9
+	LEAQ    (R9)(SI*2), R9
+	MOVLQSX (DX), R10
+	IMULQ   SI, R10
+	SHRQ    $0x02, R10
+	ADDQ    R9, R10
+	MOVLQSX 4(DX), R11
+	IMULQ   SI, R11
 	SHRQ    $0x02, R11
-	ADDQ    DX, R11
-	MOVLQSX 4(BX), R12
-	IMULQ   R8, R12
+	ADDQ    R9, R11
+	MOVLQSX 8(DX), R12
+	IMULQ   SI, R12
 	SHRQ    $0x02, R12
-	ADDQ    DX, R12
-	MOVLQSX 8(BX), R13
-	IMULQ   R8, R13
+	ADDQ    R9, R12
+	MOVLQSX 12(DX), R13
+	IMULQ   SI, R13
 	SHRQ    $0x02, R13
-	ADDQ    DX, R13
-	MOVLQSX 12(BX), R14
-	IMULQ   R8, R14
-	SHRQ    $0x02, R14
-	ADDQ    DX, R14
+	ADDQ    R9, R13
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
@@ -1638,132 +2488,282 @@ loop:
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
-	MOVQ    R8, R15
-	NEGQ    R15
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R14
+	MOVQ    at+40(FP), R9
+	SUBQ    R9, R14
+	MOVLQSX (R14)(DX*1), R14
+	IMULQ   SI, R14
+	SHRQ    $0x02, R14
+	MOVQ    ahead+64(FP), R9
+	ADDQ    R9, R14
+	MOVQ    SI, R9
+	NEGQ    R9
 
 columns4:
-	VPMOVSXBD    (R11)(R15*2), Y8
+	PREFETCHT1   (R14)
+	VPMOVSXBD    (R10)(R9*2), Y8
 	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    (R12)(R15*2), Y9
+	VPMOVSXBD    (R11)(R9*2), Y9
 	VCVTDQ2PS    Y9, Y9
-	VPMOVSXBD    (R13)(R15*2), Y10
+	VPMOVSXBD    (R12)(R9*2), Y10
 	VCVTDQ2PS    Y10, Y10
-	VPMOVSXBD    (R14)(R15*2), Y11
+	VPMOVSXBD    (R13)(R9*2), Y11
 	VCVTDQ2PS    Y11, Y11
-	VBROADCASTSS (R9)(R15*1), Y12
+	VBROADCASTSS (DI)(R9*1), Y12
 	VFMADD231PS  Y8, Y12, Y0
 	VFMADD231PS  Y9, Y12, Y1
 	VFMADD231PS  Y10, Y12, Y2
 	VFMADD231PS  Y11, Y12, Y3
-	VBROADCASTSS (R10)(R15*1), Y12
+	VBROADCASTSS (R8)(R9*1), Y12
 	VFMADD231PS  Y8, Y12, Y4
 	VFMADD231PS  Y9, Y12, Y5
 	VFMADD231PS  Y10, Y12, Y6
 	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x04, R15
+	VPMOVSXBD    8(R10)(R9*2), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R11)(R9*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VPMOVSXBD    8(R12)(R9*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VPMOVSXBD    8(R13)(R9*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSS 4(DI)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 4(R8)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	PREFETCHT1   64(R14)
+	VPMOVSXBD    16(R10)(R9*2), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    16(R11)(R9*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VPMOVSXBD    16(R12)(R9*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VPMOVSXBD    16(R13)(R9*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSS 8(DI)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 8(R8)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	VPMOVSXBD    24(R10)(R9*2), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    24(R11)(R9*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VPMOVSXBD    24(R12)(R9*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VPMOVSXBD    24(R13)(R9*2), Y11
+	VCVTDQ2PS    Y11, Y11
+	VBROADCASTSS 12(DI)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 12(R8)(R9*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x00000080, R14
+	ADDQ         $0x10, R9
 	JNE          columns4
-	MOVLQSX      (BX), R15
-	VMULPS       (DI)(R15*4), Y0, Y0
+	MOVLQSX      (DX), R9
+	MOVQ         scale+32(FP), R14
+	VMULPS       (R14)(R9*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (DI)(R15*4), Y4, Y4
+	VMULPS       (R14)(R9*4), Y4, Y4
 	VMOVUPS      Y4, (AX)(CX*1)
-	MOVLQSX      4(BX), R15
-	VMULPS       (DI)(R15*4), Y1, Y1
+	MOVLQSX      4(DX), R9
+	MOVQ         scale+32(FP), R14
+	VMULPS       (R14)(R9*4), Y1, Y1
 	VMOVUPS      Y1, 32(AX)
-	VMULPS       (DI)(R15*4), Y5, Y5
+	VMULPS       (R14)(R9*4), Y5, Y5
 	VMOVUPS      Y5, 32(AX)(CX*1)
-	MOVLQSX      8(BX), R15
-	VMULPS       (DI)(R15*4), Y2, Y2
+	MOVLQSX      8(DX), R9
+	MOVQ         scale+32(FP), R14
+	VMULPS       (R14)(R9*4), Y2, Y2
 	VMOVUPS      Y2, 64(AX)
-	VMULPS       (DI)(R15*4), Y6, Y6
+	VMULPS       (R14)(R9*4), Y6, Y6
 	VMOVUPS      Y6, 64(AX)(CX*1)
-	MOVLQSX      12(BX), R15
-	VMULPS       (DI)(R15*4), Y3, Y3
+	MOVLQSX      12(DX), R9
+	MOVQ         scale+32(FP), R14
+	VMULPS       (R14)(R9*4), Y3, Y3
 	VMOVUPS      Y3, 96(AX)
-	VMULPS       (DI)(R15*4), Y7, Y7
+	VMULPS       (R14)(R9*4), Y7, Y7
 	VMOVUPS      Y7, 96(AX)(CX*1)
 	ADDQ         $0x00000080, AX
-	ADDQ         $0x00000010, BX
-	SUBQ         $0x04, SI
+	ADDQ         $0x00000010, DX
+	SUBQ         $0x04, BX
 	JNE          loop
 	JMP          end
 
 under4:
-	CMPQ    SI, $0x02
+	CMPQ    BX, $0x02
 	JL      under2
-	MOVLQSX (BX), R11
-	IMULQ   R8, R11
+	MOVQ    k+24(FP), R9
+	LEAQ    (R9)(SI*2), R9
+	MOVLQSX (DX), R10
+	IMULQ   SI, R10
+	SHRQ    $0x02, R10
+	ADDQ    R9, R10
+	MOVLQSX 4(DX), R11
+	IMULQ   SI, R11
 	SHRQ    $0x02, R11
-	ADDQ    DX, R11
-	MOVLQSX 4(BX), R12
-	IMULQ   R8, R12
-	SHRQ    $0x02, R12
-	ADDQ    DX, R12
+	ADDQ    R9, R11
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
-	MOVQ    R8, R13
-	NEGQ    R13
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R12
+	MOVQ    at+40(FP), R9
+	SUBQ    R9, R12
+	MOVLQSX (R12)(DX*1), R12
+	IMULQ   SI, R12
+	SHRQ    $0x02, R12
+	MOVQ    ahead+64(FP), R9
+	ADDQ    R9, R12
+	MOVQ    SI, R9
+	NEGQ    R9
 
 columns2:
-	VPMOVSXBD    (R11)(R13*2), Y4
+	PREFETCHT1   (R12)
+	VPMOVSXBD    (R10)(R9*2), Y4
 	VCVTDQ2PS    Y4, Y4
-	VPMOVSXBD    (R12)(R13*2), Y5
+	VPMOVSXBD    (R11)(R9*2), Y5
 	VCVTDQ2PS    Y5, Y5
-	VBROADCASTSS (R9)(R13*1), Y6
+	VBROADCASTSS (DI)(R9*1), Y6
 	VFMADD231PS  Y4, Y6, Y0
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (R10)(R13*1), Y6
+	VBROADCASTSS (R8)(R9*1), Y6
 	VFMADD231PS  Y4, Y6, Y2
 	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         $0x04, R13
+	VPMOVSXBD    8(R10)(R9*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    8(R11)(R9*2), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 4(DI)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(R8)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	VPMOVSXBD    16(R10)(R9*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    16(R11)(R9*2), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 8(DI)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 8(R8)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	VPMOVSXBD    24(R10)(R9*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VPMOVSXBD    24(R11)(R9*2), Y5
+	VCVTDQ2PS    Y5, Y5
+	VBROADCASTSS 12(DI)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 12(R8)(R9*1), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x00000040, R12
+	ADDQ         $0x10, R9
 	JNE          columns2
-	MOVLQSX      (BX), R13
-	VMULPS       (DI)(R13*4), Y0, Y0
+	MOVLQSX      (DX), R9
+	MOVQ         scale+32(FP), R12
+	VMULPS       (R12)(R9*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (DI)(R13*4), Y2, Y2
+	VMULPS       (R12)(R9*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*1)
-	MOVLQSX      4(BX), R13
-	VMULPS       (DI)(R13*4), Y1, Y1
+	MOVLQSX      4(DX), R9
+	MOVQ         scale+32(FP), R12
+	VMULPS       (R12)(R9*4), Y1, Y1
 	VMOVUPS      Y1, 32(AX)
-	VMULPS       (DI)(R13*4), Y3, Y3
+	VMULPS       (R12)(R9*4), Y3, Y3
 	VMOVUPS      Y3, 32(AX)(CX*1)
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000008, BX
-	SUBQ         $0x02, SI
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x02, BX
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ    SI, $0x01
+	CMPQ    BX, $0x01
 	JL      under1
-	MOVLQSX (BX), R11
-	IMULQ   R8, R11
-	SHRQ    $0x02, R11
-	ADDQ    DX, R11
+	MOVQ    k+24(FP), R9
+	LEAQ    (R9)(SI*2), R9
+	MOVLQSX (DX), R10
+	IMULQ   SI, R10
+	SHRQ    $0x02, R10
+	ADDQ    R9, R10
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
-	MOVQ    R8, R12
-	NEGQ    R12
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R11
+	MOVQ    at+40(FP), R9
+	SUBQ    R9, R11
+	MOVLQSX (R11)(DX*1), R11
+	IMULQ   SI, R11
+	SHRQ    $0x02, R11
+	MOVQ    ahead+64(FP), R9
+	ADDQ    R9, R11
+	MOVQ    SI, R9
+	NEGQ    R9
 
 columns1:
-	VPMOVSXBD    (R11)(R12*2), Y2
+	PREFETCHT1   (R11)
+	VPMOVSXBD    (R10)(R9*2), Y2
 	VCVTDQ2PS    Y2, Y2
-	VBROADCASTSS (R9)(R12*1), Y3
+	VBROADCASTSS (DI)(R9*1), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (R10)(R12*1), Y3
+	VBROADCASTSS (R8)(R9*1), Y3
 	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         $0x04, R12
+	VPMOVSXBD    8(R10)(R9*2), Y2
+	VCVTDQ2PS    Y2, Y2
+	VBROADCASTSS 4(DI)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS 4(R8)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	VPMOVSXBD    16(R10)(R9*2), Y2
+	VCVTDQ2PS    Y2, Y2
+	VBROADCASTSS 8(DI)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS 8(R8)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	VPMOVSXBD    24(R10)(R9*2), Y2
+	VCVTDQ2PS    Y2, Y2
+	VBROADCASTSS 12(DI)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS 12(R8)(R9*1), Y3
+	VFMADD231PS  Y2, Y3, Y1
+	ADDQ         $0x00000020, R11
+	ADDQ         $0x10, R9
 	JNE          columns1
-	MOVLQSX      (BX), R12
-	VMULPS       (DI)(R12*4), Y0, Y0
+	MOVLQSX      (DX), R9
+	MOVQ         scale+32(FP), R11
+	VMULPS       (R11)(R9*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (DI)(R12*4), Y1, Y1
+	VMULPS       (R11)(R9*4), Y1, Y1
 	VMOVUPS      Y1, (AX)(CX*1)
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000004, BX
-	SUBQ         $0x01, SI
+	ADDQ         $0x00000004, DX
+	SUBQ         $0x01, BX
 	JNE          loop
 	JMP          end
 
@@ -1772,11 +2772,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumQ8x2(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
-// Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·accumQ8x2(SB), NOSPLIT, $0-64
+// func accumQ8x2(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·accumQ8x2(SB), NOSPLIT, $0-80
 	// accumQ8x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
-	// Eight in a row begin with value at[j] of v.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ acc+0(FP), AX
 	MOVQ d+56(FP), CX
 	SHLQ $0x02, CX
@@ -1802,6 +2802,26 @@ loop:
 	VMOVUPS 96(AX)(CX*1), Y7
 
 columns4Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R11
+	TESTQ      R11, R11
+	JE         columns4Values
+	MOVQ       at+40(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+64(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+
+columns4Values:
 	MOVLQSX (R9), R11
 	MOVQ    scale+32(FP), R13
 	LEAQ    (R13)(R11*4), R13
@@ -1870,6 +2890,24 @@ under4:
 	VMOVUPS 32(AX)(CX*1), Y3
 
 columns2Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R11
+	TESTQ      R11, R11
+	JE         columns2Values
+	MOVQ       at+40(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+64(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+
+columns2Values:
 	MOVLQSX (R9), R11
 	MOVQ    scale+32(FP), R13
 	LEAQ    (R13)(R11*4), R13
@@ -1924,6 +2962,23 @@ under2:
 	VMOVUPS (AX)(CX*1), Y1
 
 columns1Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R11
+	TESTQ      R11, R11
+	JE         columns1Values
+	MOVQ       at+40(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+64(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+
+columns1Values:
 	MOVLQSX (R9), R11
 	MOVQ    scale+32(FP), R13
 	LEAQ    (R13)(R11*4), R13
@@ -1965,118 +3020,209 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·scoresQ8x3(SB), NOSPLIT, $0-64
-	// scoresQ8x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-	// Group j begins with key at[j] of k.
+// func scoresQ8x3(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·scoresQ8x3(SB), NOSPLIT, $0-80
+	// scoresQ8x3 sets dst[3][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
-	MOVQ k+24(FP), DX
-	MOVQ at+40(FP), BX
-	MOVQ groups+48(FP), SI
-	MOVQ scale+32(FP), DI
+	MOVQ at+40(FP), DX
+	MOVQ groups+48(FP), BX
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+56(FP), R8
-	SHLQ $0x02, R8
-	MOVQ q+16(FP), R9
-	ADDQ R8, R9
-	LEAQ (R9)(R8*1), R10
-	LEAQ (R10)(R8*1), R11
-	LEAQ (DX)(R8*2), DX
+	MOVQ d+56(FP), SI
+	SHLQ $0x02, SI
+	MOVQ q+16(FP), DI
+	ADDQ SI, DI
+	LEAQ (DI)(SI*1), R8
+	LEAQ (R8)(SI*1), R9
 
 loop:
-	CMPQ    SI, $0x02
+	CMPQ    BX, $0x02
 	JL      under2
-	MOVLQSX (BX), R12
-	IMULQ   R8, R12
+	MOVQ    k+24(FP), R10
+	LEAQ    (R10)(SI*2), R10
+	MOVLQSX (DX), R11
+	IMULQ   SI, R11
+	SHRQ    $0x02, R11
+	ADDQ    R10, R11
+	MOVLQSX 4(DX), R12
+	IMULQ   SI, R12
 	SHRQ    $0x02, R12
-	ADDQ    DX, R12
-	MOVLQSX 4(BX), R13
-	IMULQ   R8, R13
-	SHRQ    $0x02, R13
-	ADDQ    DX, R13
+	ADDQ    R10, R12
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
 	VPXOR   Y4, Y4, Y4
 	VPXOR   Y5, Y5, Y5
-	MOVQ    R8, R14
-	NEGQ    R14
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R13
+	MOVQ    at+40(FP), R10
+	SUBQ    R10, R13
+	MOVLQSX (R13)(DX*1), R13
+	IMULQ   SI, R13
+	SHRQ    $0x02, R13
+	MOVQ    ahead+64(FP), R10
+	ADDQ    R10, R13
+	MOVQ    SI, R10
+	NEGQ    R10
 
 columns2:
-	VPMOVSXBD    (R12)(R14*2), Y6
+	PREFETCHT1   (R13)
+	VPMOVSXBD    (R11)(R10*2), Y6
 	VCVTDQ2PS    Y6, Y6
-	VPMOVSXBD    (R13)(R14*2), Y7
+	VPMOVSXBD    (R12)(R10*2), Y7
 	VCVTDQ2PS    Y7, Y7
-	VBROADCASTSS (R9)(R14*1), Y8
+	VBROADCASTSS (DI)(R10*1), Y8
 	VFMADD231PS  Y6, Y8, Y0
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (R10)(R14*1), Y8
+	VBROADCASTSS (R8)(R10*1), Y8
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (R11)(R14*1), Y8
+	VBROADCASTSS (R9)(R10*1), Y8
 	VFMADD231PS  Y6, Y8, Y4
 	VFMADD231PS  Y7, Y8, Y5
-	ADDQ         $0x04, R14
+	VPMOVSXBD    8(R11)(R10*2), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    8(R12)(R10*2), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 4(DI)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 4(R8)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 4(R9)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	VPMOVSXBD    16(R11)(R10*2), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    16(R12)(R10*2), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 8(DI)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 8(R8)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 8(R9)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	VPMOVSXBD    24(R11)(R10*2), Y6
+	VCVTDQ2PS    Y6, Y6
+	VPMOVSXBD    24(R12)(R10*2), Y7
+	VCVTDQ2PS    Y7, Y7
+	VBROADCASTSS 12(DI)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y0
+	VFMADD231PS  Y7, Y8, Y1
+	VBROADCASTSS 12(R8)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	VBROADCASTSS 12(R9)(R10*1), Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y7, Y8, Y5
+	ADDQ         $0x00000040, R13
+	ADDQ         $0x10, R10
 	JNE          columns2
-	MOVLQSX      (BX), R14
-	VMULPS       (DI)(R14*4), Y0, Y0
+	MOVLQSX      (DX), R10
+	MOVQ         scale+32(FP), R13
+	VMULPS       (R13)(R10*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (DI)(R14*4), Y2, Y2
+	VMULPS       (R13)(R10*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*1)
-	VMULPS       (DI)(R14*4), Y4, Y4
+	VMULPS       (R13)(R10*4), Y4, Y4
 	VMOVUPS      Y4, (AX)(CX*2)
-	MOVLQSX      4(BX), R14
-	VMULPS       (DI)(R14*4), Y1, Y1
+	MOVLQSX      4(DX), R10
+	MOVQ         scale+32(FP), R13
+	VMULPS       (R13)(R10*4), Y1, Y1
 	VMOVUPS      Y1, 32(AX)
-	VMULPS       (DI)(R14*4), Y3, Y3
+	VMULPS       (R13)(R10*4), Y3, Y3
 	VMOVUPS      Y3, 32(AX)(CX*1)
-	VMULPS       (DI)(R14*4), Y5, Y5
+	VMULPS       (R13)(R10*4), Y5, Y5
 	VMOVUPS      Y5, 32(AX)(CX*2)
 	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000008, BX
-	SUBQ         $0x02, SI
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x02, BX
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ    SI, $0x01
+	CMPQ    BX, $0x01
 	JL      under1
-	MOVLQSX (BX), R12
-	IMULQ   R8, R12
-	SHRQ    $0x02, R12
-	ADDQ    DX, R12
+	MOVQ    k+24(FP), R10
+	LEAQ    (R10)(SI*2), R10
+	MOVLQSX (DX), R11
+	IMULQ   SI, R11
+	SHRQ    $0x02, R11
+	ADDQ    R10, R11
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
-	MOVQ    R8, R13
-	NEGQ    R13
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R12
+	MOVQ    at+40(FP), R10
+	SUBQ    R10, R12
+	MOVLQSX (R12)(DX*1), R12
+	IMULQ   SI, R12
+	SHRQ    $0x02, R12
+	MOVQ    ahead+64(FP), R10
+	ADDQ    R10, R12
+	MOVQ    SI, R10
+	NEGQ    R10
 
 columns1:
-	VPMOVSXBD    (R12)(R13*2), Y3
+	PREFETCHT1   (R12)
+	VPMOVSXBD    (R11)(R10*2), Y3
 	VCVTDQ2PS    Y3, Y3
-	VBROADCASTSS (R9)(R13*1), Y4
+	VBROADCASTSS (DI)(R10*1), Y4
 	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (R10)(R13*1), Y4
+	VBROADCASTSS (R8)(R10*1), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (R11)(R13*1), Y4
+	VBROADCASTSS (R9)(R10*1), Y4
 	VFMADD231PS  Y3, Y4, Y2
-	ADDQ         $0x04, R13
+	VPMOVSXBD    8(R11)(R10*2), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS 4(DI)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS 4(R8)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 4(R9)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VPMOVSXBD    16(R11)(R10*2), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS 8(DI)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS 8(R8)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 8(R9)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	VPMOVSXBD    24(R11)(R10*2), Y3
+	VCVTDQ2PS    Y3, Y3
+	VBROADCASTSS 12(DI)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y0
+	VBROADCASTSS 12(R8)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y1
+	VBROADCASTSS 12(R9)(R10*1), Y4
+	VFMADD231PS  Y3, Y4, Y2
+	ADDQ         $0x00000020, R12
+	ADDQ         $0x10, R10
 	JNE          columns1
-	MOVLQSX      (BX), R13
-	VMULPS       (DI)(R13*4), Y0, Y0
+	MOVLQSX      (DX), R10
+	MOVQ         scale+32(FP), R12
+	VMULPS       (R12)(R10*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (DI)(R13*4), Y1, Y1
+	VMULPS       (R12)(R10*4), Y1, Y1
 	VMOVUPS      Y1, (AX)(CX*1)
-	VMULPS       (DI)(R13*4), Y2, Y2
+	VMULPS       (R12)(R10*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*2)
 	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000004, BX
-	SUBQ         $0x01, SI
+	ADDQ         $0x00000004, DX
+	SUBQ         $0x01, BX
 	JNE          loop
 	JMP          end
 
@@ -2085,11 +3231,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumQ8x3(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
-// Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·accumQ8x3(SB), NOSPLIT, $0-64
+// func accumQ8x3(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·accumQ8x3(SB), NOSPLIT, $0-80
 	// accumQ8x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
-	// Eight in a row begin with value at[j] of v.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ acc+0(FP), AX
 	MOVQ d+56(FP), CX
 	SHLQ $0x02, CX
@@ -2119,6 +3265,26 @@ loop:
 	VMOVUPS 96(AX)(CX*2), Y11
 
 columns4Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R11
+	TESTQ      R11, R11
+	JE         columns4Values
+	MOVQ       at+40(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+64(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+
+columns4Values:
 	MOVLQSX (R9), R11
 	MOVQ    scale+32(FP), R13
 	LEAQ    (R13)(R11*4), R13
@@ -2199,6 +3365,24 @@ under4:
 	VMOVUPS 32(AX)(CX*2), Y5
 
 columns2Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R11
+	TESTQ      R11, R11
+	JE         columns2Values
+	MOVQ       at+40(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+64(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+
+columns2Values:
 	MOVLQSX (R9), R11
 	MOVQ    scale+32(FP), R13
 	LEAQ    (R13)(R11*4), R13
@@ -2260,6 +3444,23 @@ under2:
 	VMOVUPS (AX)(CX*2), Y2
 
 columns1Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R11
+	TESTQ      R11, R11
+	JE         columns1Values
+	MOVQ       at+40(FP), R12
+	SUBQ       R12, R11
+	MOVLQSX    (R11)(R9*1), R11
+	IMULQ      SI, R11
+	MOVQ       ahead+64(FP), R12
+	ADDQ       R12, R11
+	MOVQ       v+24(FP), R12
+	NEGQ       R12
+	ADDQ       DX, R12
+	LEAQ       (R11)(R12*8), R11
+	PREFETCHT1 (R11)
+
+columns1Values:
 	MOVLQSX (R9), R11
 	MOVQ    scale+32(FP), R13
 	LEAQ    (R13)(R11*4), R13
@@ -2305,42 +3506,41 @@ end:
 	VZEROUPPER
 	RET
 
-// func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·scoresQ8x4(SB), NOSPLIT, $8-64
-	// scoresQ8x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.
-	// Group j begins with key at[j] of k.
+// func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, at *int32, groups int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·scoresQ8x4(SB), NOSPLIT, $0-80
+	// scoresQ8x4 sets dst[4][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.
+	// Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.
 	MOVQ dst+0(FP), AX
 	MOVQ ld+8(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
-	MOVQ k+24(FP), BX
-	MOVQ at+40(FP), SI
-	MOVQ groups+48(FP), DI
-	MOVQ scale+32(FP), R8
+	MOVQ at+40(FP), BX
+	MOVQ groups+48(FP), SI
 
 	// pointers to ends: one index, from -4d to 0, goes with all of them
-	MOVQ d+56(FP), R9
-	SHLQ $0x02, R9
-	MOVQ q+16(FP), R10
-	ADDQ R9, R10
-	LEAQ (R10)(R9*1), R11
-	LEAQ (R11)(R9*1), R12
-	LEAQ (R12)(R9*1), R13
-	LEAQ (BX)(R9*2), BX
+	MOVQ d+56(FP), DI
+	SHLQ $0x02, DI
+	MOVQ q+16(FP), R8
+	ADDQ DI, R8
+	LEAQ (R8)(DI*1), R9
+	LEAQ (R9)(DI*1), R10
+	LEAQ (R10)(DI*1), R11
 
 loop:
-	CMPQ    DI, $0x02
+	CMPQ    SI, $0x02
 	JL      under2
-	MOVLQSX (SI), R14
-	IMULQ   R9, R14
+	MOVQ    k+24(FP), R12
+	LEAQ    (R12)(DI*2), R12
+	MOVLQSX (BX), R13
+	IMULQ   DI, R13
+	SHRQ    $0x02, R13
+	ADDQ    R12, R13
+	MOVLQSX 4(BX), R14
+	IMULQ   DI, R14
 	SHRQ    $0x02, R14
-	ADDQ    BX, R14
-	MOVLQSX 4(SI), R15
-	IMULQ   R9, R15
-	SHRQ    $0x02, R15
-	ADDQ    BX, R15
+	ADDQ    R12, R14
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
@@ -2349,93 +3549,200 @@ loop:
 	VPXOR   Y5, Y5, Y5
 	VPXOR   Y6, Y6, Y6
 	VPXOR   Y7, Y7, Y7
-	MOVQ    R9, BP
-	NEGQ    BP
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R15
+	MOVQ    at+40(FP), R12
+	SUBQ    R12, R15
+	MOVLQSX (R15)(BX*1), R15
+	IMULQ   DI, R15
+	SHRQ    $0x02, R15
+	MOVQ    ahead+64(FP), R12
+	ADDQ    R12, R15
+	MOVQ    DI, R12
+	NEGQ    R12
 
 columns2:
-	VPMOVSXBD    (R14)(BP*2), Y8
+	PREFETCHT1   (R15)
+	VPMOVSXBD    (R13)(R12*2), Y8
 	VCVTDQ2PS    Y8, Y8
-	VPMOVSXBD    (R15)(BP*2), Y9
+	VPMOVSXBD    (R14)(R12*2), Y9
 	VCVTDQ2PS    Y9, Y9
-	VBROADCASTSS (R10)(BP*1), Y10
+	VBROADCASTSS (R8)(R12*1), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y1
-	VBROADCASTSS (R11)(BP*1), Y10
+	VBROADCASTSS (R9)(R12*1), Y10
 	VFMADD231PS  Y8, Y10, Y2
 	VFMADD231PS  Y9, Y10, Y3
-	VBROADCASTSS (R12)(BP*1), Y10
+	VBROADCASTSS (R10)(R12*1), Y10
 	VFMADD231PS  Y8, Y10, Y4
 	VFMADD231PS  Y9, Y10, Y5
-	VBROADCASTSS (R13)(BP*1), Y10
+	VBROADCASTSS (R11)(R12*1), Y10
 	VFMADD231PS  Y8, Y10, Y6
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x04, BP
+	VPMOVSXBD    8(R13)(R12*2), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    8(R14)(R12*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 4(R8)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(R9)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 4(R10)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 4(R11)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	VPMOVSXBD    16(R13)(R12*2), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    16(R14)(R12*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 8(R8)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 8(R9)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 8(R10)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 8(R11)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	VPMOVSXBD    24(R13)(R12*2), Y8
+	VCVTDQ2PS    Y8, Y8
+	VPMOVSXBD    24(R14)(R12*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS 12(R8)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 12(R9)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y3
+	VBROADCASTSS 12(R10)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y4
+	VFMADD231PS  Y9, Y10, Y5
+	VBROADCASTSS 12(R11)(R12*1), Y10
+	VFMADD231PS  Y8, Y10, Y6
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x00000040, R15
+	ADDQ         $0x10, R12
 	JNE          columns2
-	MOVLQSX      (SI), BP
-	VMULPS       (R8)(BP*4), Y0, Y0
+	MOVLQSX      (BX), R12
+	MOVQ         scale+32(FP), R15
+	VMULPS       (R15)(R12*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (R8)(BP*4), Y2, Y2
+	VMULPS       (R15)(R12*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*1)
-	VMULPS       (R8)(BP*4), Y4, Y4
+	VMULPS       (R15)(R12*4), Y4, Y4
 	VMOVUPS      Y4, (AX)(CX*2)
-	VMULPS       (R8)(BP*4), Y6, Y6
+	VMULPS       (R15)(R12*4), Y6, Y6
 	VMOVUPS      Y6, (DX)
-	MOVLQSX      4(SI), BP
-	VMULPS       (R8)(BP*4), Y1, Y1
+	MOVLQSX      4(BX), R12
+	MOVQ         scale+32(FP), R15
+	VMULPS       (R15)(R12*4), Y1, Y1
 	VMOVUPS      Y1, 32(AX)
-	VMULPS       (R8)(BP*4), Y3, Y3
+	VMULPS       (R15)(R12*4), Y3, Y3
 	VMOVUPS      Y3, 32(AX)(CX*1)
-	VMULPS       (R8)(BP*4), Y5, Y5
+	VMULPS       (R15)(R12*4), Y5, Y5
 	VMOVUPS      Y5, 32(AX)(CX*2)
-	VMULPS       (R8)(BP*4), Y7, Y7
+	VMULPS       (R15)(R12*4), Y7, Y7
 	VMOVUPS      Y7, 32(DX)
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, DX
-	ADDQ         $0x00000008, SI
-	SUBQ         $0x02, DI
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x02, SI
 	JNE          loop
 	JMP          end
 
 under2:
-	CMPQ    DI, $0x01
+	CMPQ    SI, $0x01
 	JL      under1
-	MOVLQSX (SI), R14
-	IMULQ   R9, R14
-	SHRQ    $0x02, R14
-	ADDQ    BX, R14
+	MOVQ    k+24(FP), R12
+	LEAQ    (R12)(DI*2), R12
+	MOVLQSX (BX), R13
+	IMULQ   DI, R13
+	SHRQ    $0x02, R13
+	ADDQ    R12, R13
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
 	VPXOR   Y2, Y2, Y2
 	VPXOR   Y3, Y3, Y3
-	MOVQ    R9, R15
-	NEGQ    R15
+
+	// what is asked for: the groups in one piece, as they are within a block
+	MOVQ    aheadAt+72(FP), R14
+	MOVQ    at+40(FP), R12
+	SUBQ    R12, R14
+	MOVLQSX (R14)(BX*1), R14
+	IMULQ   DI, R14
+	SHRQ    $0x02, R14
+	MOVQ    ahead+64(FP), R12
+	ADDQ    R12, R14
+	MOVQ    DI, R12
+	NEGQ    R12
 
 columns1:
-	VPMOVSXBD    (R14)(R15*2), Y4
+	PREFETCHT1   (R14)
+	VPMOVSXBD    (R13)(R12*2), Y4
 	VCVTDQ2PS    Y4, Y4
-	VBROADCASTSS (R10)(R15*1), Y5
+	VBROADCASTSS (R8)(R12*1), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (R11)(R15*1), Y5
+	VBROADCASTSS (R9)(R12*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (R12)(R15*1), Y5
+	VBROADCASTSS (R10)(R12*1), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (R13)(R15*1), Y5
+	VBROADCASTSS (R11)(R12*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         $0x04, R15
+	VPMOVSXBD    8(R13)(R12*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS 4(R8)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 4(R9)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS 4(R10)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 4(R11)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VPMOVSXBD    16(R13)(R12*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS 8(R8)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 8(R9)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS 8(R10)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 8(R11)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	VPMOVSXBD    24(R13)(R12*2), Y4
+	VCVTDQ2PS    Y4, Y4
+	VBROADCASTSS 12(R8)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 12(R9)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y1
+	VBROADCASTSS 12(R10)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y2
+	VBROADCASTSS 12(R11)(R12*1), Y5
+	VFMADD231PS  Y4, Y5, Y3
+	ADDQ         $0x00000020, R14
+	ADDQ         $0x10, R12
 	JNE          columns1
-	MOVLQSX      (SI), R15
-	VMULPS       (R8)(R15*4), Y0, Y0
+	MOVLQSX      (BX), R12
+	MOVQ         scale+32(FP), R14
+	VMULPS       (R14)(R12*4), Y0, Y0
 	VMOVUPS      Y0, (AX)
-	VMULPS       (R8)(R15*4), Y1, Y1
+	VMULPS       (R14)(R12*4), Y1, Y1
 	VMOVUPS      Y1, (AX)(CX*1)
-	VMULPS       (R8)(R15*4), Y2, Y2
+	VMULPS       (R14)(R12*4), Y2, Y2
 	VMOVUPS      Y2, (AX)(CX*2)
-	VMULPS       (R8)(R15*4), Y3, Y3
+	VMULPS       (R14)(R12*4), Y3, Y3
 	VMOVUPS      Y3, (DX)
 	ADDQ         $0x00000020, AX
 	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000004, SI
-	SUBQ         $0x01, DI
+	ADDQ         $0x00000004, BX
+	SUBQ         $0x01, SI
 	JNE          loop
 	JMP          end
 
@@ -2444,11 +3751,11 @@ end:
 	VZEROUPPER
 	RET
 
-// func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int)
-// Requires: AVX, AVX2, CMOV, FMA3
-TEXT ·accumQ8x4(SB), NOSPLIT, $0-64
+// func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
+// Requires: AVX, AVX2, CMOV, FMA3, MMX+
+TEXT ·accumQ8x4(SB), NOSPLIT, $0-80
 	// accumQ8x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
-	// Eight in a row begin with value at[j] of v.
+	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
 	MOVQ acc+0(FP), AX
 	MOVQ d+56(FP), CX
 	SHLQ $0x02, CX
@@ -2478,6 +3785,24 @@ loop:
 	VMOVUPS 32(DX), Y7
 
 columns2Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R13
+	TESTQ      R13, R13
+	JE         columns2Values
+	MOVQ       at+40(FP), R14
+	SUBQ       R14, R13
+	MOVLQSX    (R13)(R11*1), R13
+	IMULQ      DI, R13
+	MOVQ       ahead+64(FP), R14
+	ADDQ       R14, R13
+	MOVQ       v+24(FP), R14
+	NEGQ       R14
+	ADDQ       BX, R14
+	LEAQ       (R13)(R14*8), R13
+	PREFETCHT1 (R13)
+	PREFETCHT1 64(R13)
+
+columns2Values:
 	MOVLQSX (R11), R13
 	MOVQ    scale+32(FP), R15
 	LEAQ    (R15)(R13*4), R15
@@ -2550,6 +3875,23 @@ under2:
 	VMOVUPS (DX), Y3
 
 columns1Groups:
+	// what is asked for: as large a part of eight vectors as the columns at hand are of d
+	MOVQ       aheadAt+72(FP), R13
+	TESTQ      R13, R13
+	JE         columns1Values
+	MOVQ       at+40(FP), R14
+	SUBQ       R14, R13
+	MOVLQSX    (R13)(R11*1), R13
+	IMULQ      DI, R13
+	MOVQ       ahead+64(FP), R14
+	ADDQ       R14, R13
+	MOVQ       v+24(FP), R14
+	NEGQ       R14
+	ADDQ       BX, R14
+	LEAQ       (R13)(R14*8), R13
+	PREFETCHT1 (R13)
+
+columns1Values:
 	MOVLQSX (R11), R13
 	MOVQ    scale+32(FP), R15
 	LEAQ    (R15)(R13*4), R15

@@ -17,16 +17,24 @@ import (
 // KeyGroup is the number of keys whose elements are interleaved.
 const KeyGroup = 8
 
+// Ahead is what will be read next, which memory is asked for meanwhile: as many groups
+// of vectors as the call itself reads, group j from vector At[j] of Data on. Fewer groups,
+// like the zero value, are nothing. It decides about speed alone, and need not be there.
+type Ahead[T int8 | uint16] struct {
+	Data []T
+	At   []int32
+}
+
 // ScoresF16 sets dst[i*ld + j] = q[i]·k[j] for i < g, j < t, with float16 keys
 // k and queries q[g][d]. It may also set what follows in a row, up to as many
 // scores as at has groups.
-func ScoresF16(dst []float32, ld int, q []float32, k []uint16, at []int32, g, t, d int) {
+func ScoresF16(dst []float32, ld int, q []float32, k []uint16, at []int32, g, t, d int, next Ahead[uint16]) {
 	if g == 0 || t == 0 {
 		return
 	}
 	n := checkKeys(len(dst), len(k), ld, at, g, t, d)
 	_ = q[:g*d]
-	if scoresF16Fast(dst, ld, q, k, at, g, n, d) {
+	if scoresF16Fast(dst, ld, q, k, at, g, n, d, next) {
 		return
 	}
 	for i := range g {
@@ -91,13 +99,13 @@ func StoreKeyQ8(group []int8, j int, x []float32) (scale float32) {
 
 // AccumF16 sets acc[i] += Σ p[i*ld + j] · v[j] over j < t for i < g, with
 // float16 values v and sums acc[g][d].
-func AccumF16(acc []float32, p []float32, ld int, v []uint16, at []int32, g, t, d int) {
+func AccumF16(acc []float32, p []float32, ld int, v []uint16, at []int32, g, t, d int, next Ahead[uint16]) {
 	if g == 0 || t == 0 {
 		return
 	}
 	_, _ = p[(g-1)*ld+t-1], acc[:g*d]
 	at = checkValues(len(v), at, t, d)
-	if accumF16Fast(acc, p, ld, v, at, g, t, d) {
+	if accumF16Fast(acc, p, ld, v, at, g, t, d, next) {
 		return
 	}
 	for j := range t {
@@ -120,14 +128,14 @@ func checkValues(elements int, at []int32, t, d int) []int32 {
 
 // ScoresQ8 is ScoresF16 for int8 keys with one scale a key: key j is
 // scale[j] · k[j].
-func ScoresQ8(dst []float32, ld int, q []float32, k []int8, scale []float32, at []int32, g, t, d int) {
+func ScoresQ8(dst []float32, ld int, q []float32, k []int8, scale []float32, at []int32, g, t, d int, next Ahead[int8]) {
 	if g == 0 || t == 0 {
 		return
 	}
 	n := checkKeys(len(dst), len(k), ld, at, g, t, d)
 	_ = q[:g*d]
 	checkGroups(len(scale), at, KeyGroup, 1)
-	if scoresQ8Fast(dst, ld, q, k, scale, at, g, n, d) {
+	if scoresQ8Fast(dst, ld, q, k, scale, at, g, n, d, next) {
 		return
 	}
 	for i := range g {
@@ -148,14 +156,14 @@ func ScoresQ8(dst []float32, ld int, q []float32, k []int8, scale []float32, at 
 
 // AccumQ8 is AccumF16 for int8 values with one scale a value: value j is
 // scale[j] · v[j].
-func AccumQ8(acc []float32, p []float32, ld int, v []int8, scale []float32, at []int32, g, t, d int) {
+func AccumQ8(acc []float32, p []float32, ld int, v []int8, scale []float32, at []int32, g, t, d int, next Ahead[int8]) {
 	if g == 0 || t == 0 {
 		return
 	}
 	_, _ = p[(g-1)*ld+t-1], acc[:g*d]
 	at = checkValues(len(v), at, t, d)
 	checkValues(len(scale), at, t, 1)
-	if accumQ8Fast(acc, p, ld, v, scale, at, g, t, d) {
+	if accumQ8Fast(acc, p, ld, v, scale, at, g, t, d, next) {
 		return
 	}
 	for j := range t {

@@ -16,7 +16,7 @@ func contiguous(at []int32) int {
 	return n
 }
 
-func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, at []int32, g, groups, d int) bool {
+func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, at []int32, g, groups, d int, _ Ahead[uint16]) bool {
 	if active != NEON || d < 1 {
 		return false
 	}
@@ -38,7 +38,7 @@ func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, at []int32, g
 	return true
 }
 
-func accumF16Fast(acc, p []float32, ld int, v []uint16, at []int32, g, t, d int) bool {
+func accumF16Fast(acc, p []float32, ld int, v []uint16, at []int32, g, t, d int, _ Ahead[uint16]) bool {
 	if !attendFast(d) {
 		return false
 	}
@@ -56,7 +56,7 @@ func accumF16Fast(acc, p []float32, ld int, v []uint16, at []int32, g, t, d int)
 	return true
 }
 
-func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, at []int32, g, groups, d int) bool {
+func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, at []int32, g, groups, d int, _ Ahead[int8]) bool {
 	if active != NEON || d < 1 {
 		return false
 	}
@@ -78,7 +78,7 @@ func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32,
 	return true
 }
 
-func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, at []int32, g, t, d int) bool {
+func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, at []int32, g, t, d int, _ Ahead[int8]) bool {
 	if !attendFast(d) {
 		return false
 	}

@@ -2,16 +2,16 @@
 
 package kernels
 
-func scoresF16Fast(_ []float32, _ int, _ []float32, _ []uint16, _ []int32, _, _, _ int) bool {
+func scoresF16Fast(_ []float32, _ int, _ []float32, _ []uint16, _ []int32, _, _, _ int, _ Ahead[uint16]) bool {
 	return false
 }
-func accumF16Fast(_, _ []float32, _ int, _ []uint16, _ []int32, _, _, _ int) bool {
+func accumF16Fast(_, _ []float32, _ int, _ []uint16, _ []int32, _, _, _ int, _ Ahead[uint16]) bool {
 	return false
 }
-func scoresQ8Fast(_ []float32, _ int, _ []float32, _ []int8, _ []float32, _ []int32, _, _, _ int) bool {
+func scoresQ8Fast(_ []float32, _ int, _ []float32, _ []int8, _ []float32, _ []int32, _, _, _ int, _ Ahead[int8]) bool {
 	return false
 }
-func accumQ8Fast(_, _ []float32, _ int, _ []int8, _ []float32, _ []int32, _, _, _ int) bool {
+func accumQ8Fast(_, _ []float32, _ int, _ []int8, _ []float32, _ []int32, _, _, _ int, _ Ahead[int8]) bool {
 	return false
 }
 func softmaxRowsFast(_ []OnlineSoftmax, _ []float32, _ int, _ []int32, _ []float32, _ int) bool {

@@ -74,12 +74,12 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 						acc, checkAcc := guarded(t, g*d)
 						copy(acc, before)
 						if form == "F16" {
-							ScoresF16(scores, ld, q, kv.keyHalf, kv.at, g, n, d)
-							AccumF16(acc, p, ld, kv.half, kv.at, g, n, d)
+							ScoresF16(scores, ld, q, kv.keyHalf, kv.at, g, n, d, wild[uint16](kv.at))
+							AccumF16(acc, p, ld, kv.half, kv.at, g, n, d, wild[uint16](kv.at))
 						} else {
 							exact = kv.exactCodes
-							ScoresQ8(scores, ld, q, kv.keyCode, kv.scale, kv.at, g, n, d)
-							AccumQ8(acc, p, ld, kv.code, kv.scale, kv.at, g, n, d)
+							ScoresQ8(scores, ld, q, kv.keyCode, kv.scale, kv.at, g, n, d, wild[int8](kv.at))
+							AccumQ8(acc, p, ld, kv.code, kv.scale, kv.at, g, n, d, wild[int8](kv.at))
 						}
 						check()
 						checkAcc()
@@ -128,11 +128,11 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 			run := func(form string, lo, hi int) result {
 				o := result{make([]float32, (hi-lo)*ld), make([]float32, (hi-lo)*d)}
 				if form == "F16" {
-					ScoresF16(o.scores, ld, q[lo*d:], kv.keyHalf, kv.at, hi-lo, n, d)
-					AccumF16(o.acc, p[lo*ld:], ld, kv.half, kv.at, hi-lo, n, d)
+					ScoresF16(o.scores, ld, q[lo*d:], kv.keyHalf, kv.at, hi-lo, n, d, Ahead[uint16]{})
+					AccumF16(o.acc, p[lo*ld:], ld, kv.half, kv.at, hi-lo, n, d, Ahead[uint16]{})
 				} else {
-					ScoresQ8(o.scores, ld, q[lo*d:], kv.keyCode, kv.scale, kv.at, hi-lo, n, d)
-					AccumQ8(o.acc, p[lo*ld:], ld, kv.code, kv.scale, kv.at, hi-lo, n, d)
+					ScoresQ8(o.scores, ld, q[lo*d:], kv.keyCode, kv.scale, kv.at, hi-lo, n, d, Ahead[int8]{})
+					AccumQ8(o.acc, p[lo*ld:], ld, kv.code, kv.scale, kv.at, hi-lo, n, d, Ahead[int8]{})
 				}
 				soft, seen := make([]OnlineSoftmax, hi-lo), make([]int32, hi-lo)
 				for i := range soft {
@@ -153,13 +153,13 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 				}
 				whole, cut := make([]float32, ld), make([]float32, ld)
 				if form == "F16" {
-					ScoresF16(whole, ld, q, kv.keyHalf, kv.at, 1, n, d)
-					ScoresF16(cut, ld, q, kv.keyHalf, kv.at[:1], 1, KeyGroup, d)
-					ScoresF16(cut[KeyGroup:], ld, q, kv.keyHalf, kv.at[1:], 1, n-KeyGroup, d)
+					ScoresF16(whole, ld, q, kv.keyHalf, kv.at, 1, n, d, Ahead[uint16]{})
+					ScoresF16(cut, ld, q, kv.keyHalf, kv.at[:1], 1, KeyGroup, d, Ahead[uint16]{})
+					ScoresF16(cut[KeyGroup:], ld, q, kv.keyHalf, kv.at[1:], 1, n-KeyGroup, d, Ahead[uint16]{})
 				} else {
-					ScoresQ8(whole, ld, q, kv.keyCode, kv.scale, kv.at, 1, n, d)
-					ScoresQ8(cut, ld, q, kv.keyCode, kv.scale, kv.at[:1], 1, KeyGroup, d)
-					ScoresQ8(cut[KeyGroup:], ld, q, kv.keyCode, kv.scale, kv.at[1:], 1, n-KeyGroup, d)
+					ScoresQ8(whole, ld, q, kv.keyCode, kv.scale, kv.at, 1, n, d, Ahead[int8]{})
+					ScoresQ8(cut, ld, q, kv.keyCode, kv.scale, kv.at[:1], 1, KeyGroup, d, Ahead[int8]{})
+					ScoresQ8(cut[KeyGroup:], ld, q, kv.keyCode, kv.scale, kv.at[1:], 1, n-KeyGroup, d, Ahead[int8]{})
 				}
 				if !sameBits(cut[:n], whole[:n]) {
 					t.Fatalf("%s d=%d: scores differ when cut", form, d)
@@ -212,7 +212,7 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 				soft := []OnlineSoftmax{s}
 				SoftmaxBlock(soft, block, len(block), []int32{int32(n)}, acc, d)
 				s = soft[0]
-				AccumF16(acc, block, n, kv, eights(n), 1, n, d)
+				AccumF16(acc, block, n, kv, eights(n), 1, n, d, Ahead[uint16]{})
 			}
 			s.Finish(acc, acc)
 			top, sum := math.Inf(-1), 0.0
@@ -287,6 +287,15 @@ func TestOneSpanWithoutANumberMakesTheMergeNoNumber(t *testing.T) {
 	}
 }
 
+// wild is to ask for what is nowhere: it must change nothing.
+func wild[T int8 | uint16](at []int32) Ahead[T] {
+	far := make([]int32, len(at))
+	for i := range far {
+		far[i] = int32(1-i%2*2) << (20 + i%8)
+	}
+	return Ahead[T]{make([]T, 1), far}
+}
+
 func TestAttentionAndVectorsAllocateNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const g, n, d = 3, 16, 64
@@ -294,11 +303,11 @@ func TestAttentionAndVectorsAllocateNothing(t *testing.T) {
 	scores, acc, soft := make([]float32, g*n), make([]float32, g*d), make([]OnlineSoftmax, g)
 	onEachISA(t, func(t *testing.T) {
 		if a := testing.AllocsPerRun(10, func() {
-			ScoresF16(scores, n, q, kv.keyHalf, kv.at, g, n, d)
-			ScoresQ8(scores, n, q, kv.keyCode, kv.scale, kv.at, g, n, d)
+			ScoresF16(scores, n, q, kv.keyHalf, kv.at, g, n, d, Ahead[uint16]{})
+			ScoresQ8(scores, n, q, kv.keyCode, kv.scale, kv.at, g, n, d, Ahead[int8]{})
 			SoftmaxBlock(soft, scores, n, []int32{16, 0, 7}, acc, d)
-			AccumF16(acc, scores, n, kv.half, kv.at, g, n, d)
-			AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d)
+			AccumF16(acc, scores, n, kv.half, kv.at, g, n, d, Ahead[uint16]{})
+			AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d, Ahead[int8]{})
 			soft[0].Finish(acc[:d], acc[:d])
 			RMSNorm(acc, acc, q, 1e-5)
 			SwiGLU(acc, acc, q)
@@ -321,11 +330,11 @@ func BenchmarkAttend(b *testing.B) {
 			name string
 			f    func()
 		}{
-			{"ScoresF16", func() { ScoresF16(scores, n, q, kv.keyHalf, kv.at, g, n, d) }},
-			{"ScoresQ8", func() { ScoresQ8(scores, n, q, kv.keyCode, kv.scale, kv.at, g, n, d) }},
+			{"ScoresF16", func() { ScoresF16(scores, n, q, kv.keyHalf, kv.at, g, n, d, Ahead[uint16]{}) }},
+			{"ScoresQ8", func() { ScoresQ8(scores, n, q, kv.keyCode, kv.scale, kv.at, g, n, d, Ahead[int8]{}) }},
 			{"Softmax", func() { SoftmaxBlock(soft, scores, n, seen, acc, d) }},
-			{"AccumF16", func() { AccumF16(acc, scores, n, kv.half, kv.at, g, n, d) }},
-			{"AccumQ8", func() { AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d) }},
+			{"AccumF16", func() { AccumF16(acc, scores, n, kv.half, kv.at, g, n, d, Ahead[uint16]{}) }},
+			{"AccumQ8", func() { AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d, Ahead[int8]{}) }},
 		} {
 			b.Run(fmt.Sprintf("%v/d=%d/keys=%d/rows=%d/%s", active, d, n, g, part.name), func(b *testing.B) {
 				for b.Loop() {

@@ -151,9 +151,10 @@ func (a *attention) Do(worker, part int) {
 		soft[i] = kernels.NewOnlineSoftmax()
 	}
 	chunk, end := a.plan.chunksOf(number)
+	_, runs := a.plan.runsOf(end - 1)
 	for lo := (number - begin) * a.plan.span; chunk < end; chunk, lo = chunk+1, lo+a.plan.chunk {
 		if a.lens.reaches(rows, lo+a.plan.chunk) {
-			a.chunk(s, acc, soft, rows, head, chunk, lo)
+			a.chunk(s, acc, soft, rows, head, chunk, lo, runs)
 		}
 	}
 	for i := 0; whole && i < n; i++ {
@@ -163,7 +164,8 @@ func (a *attention) Do(worker, part int) {
 }
 
 // chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
-func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSoftmax, rows []place, head, chunk, lo int) {
+// Chunks go on until the end of runs.
+func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSoftmax, rows []place, head, chunk, lo, runs int) {
 	p, layer, ld, g, d := a.plan, &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
 	vector := a.kv.vectors(0, head)
 	first, end := p.runsOf(chunk)
@@ -179,7 +181,11 @@ func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSof
 		r := &p.runs[i]
 		row, n, least := int(r.row)*g, int(r.rows)*g, int(r.least)
 		weights := s.scores[row*ld+int(r.at):]
-		layer.accumulate(acc[row*d:], weights, ld, vector, p.groupsOf(i), n, least, d)
+		var next []int32
+		if like := i + end - first; like < runs {
+			next = p.groupsOf(like)
+		}
+		layer.accumulate(acc[row*d:], weights, ld, vector, p.groupsOf(i), next, n, least, d)
 		if r.most > r.least {
 			a.corner(s, acc, rows, i, vector, lo)
 		}
@@ -203,6 +209,6 @@ func (a *attention) corner(s *attScratch, acc []float32, rows []place, run, vect
 	for i := range int(r.rows) {
 		row := int(r.row) + i
 		more := rows[row].sees(lo+int(r.at), int(r.most)) - least
-		layer.accumulate(acc[row*g*d:], s.scores[row*g*ld+int(r.at)+least:], ld, vector, s.groups, g, more, d)
+		layer.accumulate(acc[row*g*d:], s.scores[row*g*ld+int(r.at)+least:], ld, vector, s.groups, nil, g, more, d)
 	}
 }

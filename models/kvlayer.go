@@ -76,9 +76,9 @@ func (c *KVCache) store(layer int, s *KVSeq, pos int, k, v []float32) {
 func (l *kvLayer) scores(dst []float32, ld int, q []float32, first int, at []int32, g, t, d int) {
 	switch {
 	case l.k16 != nil:
-		kernels.ScoresF16(dst, ld, q, l.k16[first*d:], at, g, t, d)
+		kernels.ScoresF16(dst, ld, q, l.k16[first*d:], at, g, t, d, kernels.Ahead[uint16]{Data: l.v16[first*d:], At: at})
 	case l.k8 != nil:
-		kernels.ScoresQ8(dst, ld, q, l.k8[first*d:], l.kScale[first:], at, g, t, d)
+		kernels.ScoresQ8(dst, ld, q, l.k8[first*d:], l.kScale[first:], at, g, t, d, kernels.Ahead[int8]{Data: l.v8[first*d:], At: at})
 	default:
 		for i := range g {
 			for j := range t {
@@ -89,13 +89,14 @@ func (l *kvLayer) scores(dst []float32, ld int, q []float32, first int, at []int
 }
 
 // accumulate adds Σ p[i*ld+j]·value j over j < t to acc[i] for i < g, the values being
-// those of groups at, counted from number first.
-func (l *kvLayer) accumulate(acc, p []float32, ld, first int, at []int32, g, t, d int) {
+// those of groups at, counted from number first. Keys of the groups next, if as many, will
+// be scored then.
+func (l *kvLayer) accumulate(acc, p []float32, ld, first int, at, next []int32, g, t, d int) {
 	switch {
 	case l.v16 != nil:
-		kernels.AccumF16(acc, p, ld, l.v16[first*d:], at, g, t, d)
+		kernels.AccumF16(acc, p, ld, l.v16[first*d:], at, g, t, d, kernels.Ahead[uint16]{Data: l.k16[first*d:], At: next})
 	case l.v8 != nil:
-		kernels.AccumQ8(acc, p, ld, l.v8[first*d:], l.vScale[first:], at, g, t, d)
+		kernels.AccumQ8(acc, p, ld, l.v8[first*d:], l.vScale[first:], at, g, t, d, kernels.Ahead[int8]{Data: l.k8[first*d:], At: next})
 	default:
 		for i := range g {
 			for j := range t {

@@ -44,15 +44,11 @@ func scores(e cached, queries int) {
 	if e.scale {
 		sig += "scale *float32, "
 	}
-	text(name, "func("+sig+"at *int32, groups int, d int)")
-	contract(fmt.Sprintf("%s sets dst[%d][8·groups] to the products of queries and groups of keys [d][8], for positive groups and d.", name, queries),
-		"Group j begins with key at[j] of k.")
+	text(name, "func("+sig+"at *int32, groups int, d int, ahead *byte, aheadAt *int32)")
+	contract(fmt.Sprintf("%s sets dst[%d][8·groups] to the products of queries and groups of keys [d][8], for positive groups and a positive multiple d of 4.", name, queries),
+		"Group j begins with key at[j] of k. Meanwhile as much is asked for from vector aheadAt[j] of ahead on.")
 	dst := newRows("dst", "ld", 2, queries)
-	k, table, groups := param("k"), param("at"), param("groups")
-	var scale reg.Register
-	if e.scale {
-		scale = param("scale")
-	}
+	table, groups := param("at"), param("groups")
 	Comment("pointers to ends: one index, from -4d to 0, goes with all of them")
 	size := GP64()
 	Load(Param("d"), size)
@@ -64,8 +60,9 @@ func scores(e cached, queries int) {
 		LEAQ(Mem{Base: q[len(q)-1], Index: size, Scale: 1}, next)
 		q = append(q, next)
 	}
-	LEAQ(Mem{Base: k, Index: size, Scale: uint8(2 * e.size)}, k)
 	block := func(n int, label string) {
+		k := param("k")
+		LEAQ(Mem{Base: k, Index: size, Scale: uint8(2 * e.size)}, k)
 		keys := make([]reg.Register, n)
 		for j := range keys {
 			keys[j] = GP64()
@@ -78,31 +75,47 @@ func scores(e cached, queries int) {
 		for i := range acc {
 			acc[i] = ymms(n)
 		}
-		at := GP64()
+		at, soon := GP64(), GP64()
+		Comment("what is asked for: the groups in one piece, as they are within a block")
+		Load(Param("aheadAt"), soon)
+		Load(Param("at"), at)
+		SUBQ(at, soon)
+		MOVLQSX(Mem{Base: soon, Index: table, Scale: 1}, soon)
+		IMULQ(size, soon)
+		SHRQ(Imm(uint64(3-e.size)), soon)
+		Load(Param("ahead"), at)
+		ADDQ(at, soon)
 		MOVQ(size, at)
 		NEGQ(at)
 		Label(label)
-		values := make([]reg.VecVirtual, n)
-		for j := range values {
-			values[j] = YMM()
-			e.load(Mem{Base: keys[j], Index: at, Scale: uint8(2 * e.size)}, values[j])
-		}
-		for i := range acc {
-			w := YMM()
-			VBROADCASTSS(Mem{Base: q[i], Index: at, Scale: 1}, w)
+		for step := range 4 {
+			if line := 8 * n * e.size * step; line%64 == 0 {
+				PREFETCHT1(Mem{Base: soon, Disp: line})
+			}
+			values := make([]reg.VecVirtual, n)
 			for j := range values {
-				VFMADD231PS(values[j], w, acc[i][j])
+				values[j] = YMM()
+				e.load(Mem{Base: keys[j], Disp: 8 * e.size * step, Index: at, Scale: uint8(2 * e.size)}, values[j])
+			}
+			for i := range acc {
+				w := YMM()
+				VBROADCASTSS(Mem{Base: q[i], Disp: 4 * step, Index: at, Scale: 1}, w)
+				for j := range values {
+					VFMADD231PS(values[j], w, acc[i][j])
+				}
 			}
 		}
-		ADDQ(Imm(4), at)
+		ADDQ(U32(uint32(4*8*n*e.size)), soon)
+		ADDQ(Imm(16), at)
 		JNE(LabelRef(label))
 		for j := range n {
 			if e.scale {
 				MOVLQSX(Mem{Base: table, Disp: 4 * j}, at)
+				Load(Param("scale"), soon)
 			}
 			for i := range acc {
 				if e.scale {
-					VMULPS(Mem{Base: scale, Index: at, Scale: 4}, acc[i][j], acc[i][j])
+					VMULPS(Mem{Base: soon, Index: at, Scale: 4}, acc[i][j], acc[i][j])
 				}
 				VMOVUPS(acc[i][j], dst.at(i, 32*j))
 			}
@@ -265,9 +278,9 @@ func accumulate(e cached, queries int) {
 	if e.scale {
 		sig += "scale *float32, "
 	}
-	text(name, "func("+sig+"at *int32, t int, d int)")
+	text(name, "func("+sig+"at *int32, t int, d int, ahead *byte, aheadAt *int32)")
 	contract(fmt.Sprintf("%s adds t ≥ 1 values [d], weighted by p[%d][t], to acc[%d][d], d a positive multiple of 8.", name, queries, queries),
-		"Eight in a row begin with value at[j] of v.")
+		"Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.")
 	acc := newRows("acc", "d", 2, queries)
 	v, d := param("v"), param("d")
 	stride := GP64()
@@ -287,6 +300,25 @@ func accumulate(e cached, queries int) {
 			}
 		}
 		Label(label + "Groups")
+		Comment("what is asked for: as large a part of eight vectors as the columns at hand are of d")
+		soon, other := GP64(), GP64()
+		Load(Param("aheadAt"), soon)
+		TESTQ(soon, soon)
+		JE(LabelRef(label + "Values"))
+		Load(Param("at"), other)
+		SUBQ(other, soon)
+		MOVLQSX(Mem{Base: soon, Index: table, Scale: 1}, soon)
+		IMULQ(stride, soon)
+		Load(Param("ahead"), other)
+		ADDQ(other, soon)
+		Load(Param("v"), other)
+		NEGQ(other)
+		ADDQ(v, other)
+		LEAQ(Mem{Base: soon, Index: other, Scale: 8}, soon)
+		for line := 0; line < 64*vectors*e.size; line += 64 {
+			PREFETCHT1(Mem{Base: soon, Disp: line})
+		}
+		Label(label + "Values")
 		vp, n, scale := GP64(), GP64(), GP64()
 		MOVLQSX(Mem{Base: table}, vp)
 		if e.scale {
