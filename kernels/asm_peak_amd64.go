@@ -9,6 +9,11 @@ package kernels
 //go:noescape
 func peakMaddAVX2(rounds int)
 
+// peakDotAVXVNNI does rounds × 448 multiply-accumulates of VPDPBUSD. rounds is positive.
+//
+//go:noescape
+func peakDotAVXVNNI(rounds int)
+
 // peakVNNIAVX512 does rounds × 1024 multiply-accumulates of VPDPBUSD. rounds is positive.
 //
 //go:noescape

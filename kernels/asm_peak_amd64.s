@@ -3,6 +3,7 @@
 //go:build amd64 && !purego
 
 #include "textflag.h"
+#include "vex_amd64.h"
 
 // func peakMaddAVX2(rounds int)
 // Requires: AVX, AVX2
@@ -56,6 +57,47 @@ loop:
 	VPADDW     Y15, Y14, Y14
 	DECQ       AX
 	JNE        loop
+	VZEROUPPER
+	RET
+
+// func peakDotAVXVNNI(rounds int)
+// Requires: AVX, AVX2, AVXVNNI
+TEXT ·peakDotAVXVNNI(SB), NOSPLIT, $0-8
+	// peakDotAVXVNNI does rounds × 448 multiply-accumulates of VPDPBUSD. rounds is positive.
+	MOVQ  rounds+0(FP), AX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+	VPXOR Y5, Y5, Y5
+	VPXOR Y6, Y6, Y6
+	VPXOR Y7, Y7, Y7
+	VPXOR Y8, Y8, Y8
+	VPXOR Y9, Y9, Y9
+	VPXOR Y10, Y10, Y10
+	VPXOR Y11, Y11, Y11
+	VPXOR Y12, Y12, Y12
+	VPXOR Y13, Y13, Y13
+	VPXOR Y14, Y14, Y14
+
+loop:
+	VPDPBUSD_VEX(0, 0, 1)
+	VPDPBUSD_VEX(0, 0, 2)
+	VPDPBUSD_VEX(0, 0, 3)
+	VPDPBUSD_VEX(0, 0, 4)
+	VPDPBUSD_VEX(0, 0, 5)
+	VPDPBUSD_VEX(0, 0, 6)
+	VPDPBUSD_VEX(0, 0, 7)
+	VPDPBUSD_VEX(0, 0, 8)
+	VPDPBUSD_VEX(0, 0, 9)
+	VPDPBUSD_VEX(0, 0, 10)
+	VPDPBUSD_VEX(0, 0, 11)
+	VPDPBUSD_VEX(0, 0, 12)
+	VPDPBUSD_VEX(0, 0, 13)
+	VPDPBUSD_VEX(0, 0, 14)
+	DECQ AX
+	JNE  loop
 	VZEROUPPER
 	RET
 

@@ -11,6 +11,8 @@ func multiplyPeak(budget time.Duration) (gmacs float64, of string) {
 	switch {
 	case active == Generic:
 		return 0, ""
+	case active == AVXVNNI:
+		run, macs, of = peakDotAVXVNNI, 14*32, "VPDPBUSD"
 	case active == AVX512:
 		run, macs, of = peakVNNIAVX512, 16*64, "VPDPBUSD"
 	}

@@ -25,7 +25,7 @@ var denseAVX512 = map[Packing]denseTiles{
 
 func denseTilesFor(i ISA, p Packing) denseTiles {
 	switch i {
-	case AVX2:
+	case AVX2, AVXVNNI:
 		return denseAVX2[p]
 	case AVX512:
 		return denseAVX512[p]

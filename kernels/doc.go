@@ -15,7 +15,7 @@
 //
 // Each instruction set has kernels beside the portable ones, and a table of
 // rules, measured at the first use, picks among them by packing and N. LUTRA_KERNEL names one to
-// use instead: an instruction set ("avx2", "generic") or one of
+// use instead: an instruction set ("avx2", "avxvnni", "generic") or one of
 // Implementations ("avx2:lut", "avx512:hybrid"). BenchKernels measures them all.
 //
 // The package knows nothing of layers, heads or sequences.

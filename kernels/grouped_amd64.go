@@ -61,6 +61,8 @@ func groupedTilesFor(i ISA, p Packing) groupedTiles {
 	switch i {
 	case AVX2:
 		return groupedAVX2[p]
+	case AVXVNNI:
+		return groupedAVXVNNI[p]
 	case AVX512:
 		return groupedAVX512[p]
 	}

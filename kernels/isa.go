@@ -13,11 +13,12 @@ type ISA uint8
 const (
 	Generic ISA = iota // portable Go
 	AVX2               // AVX2 + FMA + F16C
+	AVXVNNI            // AVX2 with VPDPBUSD of 256 bits, as processors without AVX-512 have it
 	AVX512             // AVX-512 F/BW/VL/DQ + VNNI + VBMI
 	NEON               // arm64 ASIMD; SDOT is detected beside it
 )
 
-var isaNames = [...]string{"generic", "avx2", "avx512", "neon"}
+var isaNames = [...]string{"generic", "avx2", "avxvnni", "avx512", "neon"}
 
 // String gives the name LUTRA_KERNEL uses.
 func (i ISA) String() string { return isaNames[i] }

@@ -6,11 +6,14 @@ import "golang.org/x/sys/cpu"
 
 func hasISA(i ISA) bool {
 	x := &cpu.X86
+	avx2 := x.HasAVX2 && x.HasFMA && x.HasF16C
 	switch i {
 	case AVX2:
-		return x.HasAVX2 && x.HasFMA && x.HasF16C
+		return avx2
+	case AVXVNNI:
+		return avx2 && x.HasAVXVNNI
 	case AVX512:
-		return x.HasAVX2 && x.HasFMA && x.HasF16C && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512VNNI && x.HasAVX512VBMI
+		return avx2 && x.HasAVX512F && x.HasAVX512BW && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512VNNI && x.HasAVX512VBMI
 	}
 	return false
 }

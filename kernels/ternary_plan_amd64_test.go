@@ -61,6 +61,29 @@ func TestTablesArePaidByRowsAndTokens(t *testing.T) {
 	}
 }
 
+func TestAVXVNNIMultipliesUntilLookupsOvertakeIt(t *testing.T) {
+	before := active
+	active = AVXVNNI
+	defer func() { active = before }()
+	const strips = 16
+	for _, c := range []struct {
+		p    Packing
+		n    int
+		want [maxSegments]segment
+	}{
+		{I2, 1, [maxSegments]segment{{dotTernary, 0, 1}}},
+		{I2, 12, [maxSegments]segment{{dotTernary, 0, 12}}},
+		{I2, 16, [maxSegments]segment{{lutTernary, 0, 16}}},
+		{I2, 20, [maxSegments]segment{{lutTernary, 0, 16}, {dotTernary, 16, 20}}},
+		{I1, 8, [maxSegments]segment{{dotTernary, 0, 8}}},
+		{I1, 12, [maxSegments]segment{{lutTernary, 0, 12}}},
+	} {
+		if got := planTernary(ternaryRules, nil, c.p, c.n, c.n*strips); got != c.want {
+			t.Errorf("planTernary(%v, %d tokens) = %v, want %v", c.p, c.n, got, c.want)
+		}
+	}
+}
+
 func TestHybridPassesOfOneAndOfTwoBlocksAgree(t *testing.T) {
 	eachTernary(t, func(t *testing.T, cpu *CPU) {
 		if cpu.ternaryOnly != hybridTernary {

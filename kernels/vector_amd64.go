@@ -6,7 +6,7 @@ package kernels
 // that was; the portable loops do the rest. AVX-512 would gain nothing: these
 // run at the speed of the caches.
 
-func useVector() bool { return active == AVX2 || active == AVX512 }
+func useVector() bool { return active >= AVX2 && active <= AVX512 }
 
 // whole is the part of n elements that are full steps, 0 without AVX2.
 func whole(n, step int) int {

@@ -1,4 +1,4 @@
-// Command guest is process 1 of the emulated machine that .ci/avx512 boots:
+// Command guest is process 1 of the emulated machine that .ci/bochs boots:
 // it runs the command its initramfs names, reports how it ended on the serial
 // console, and switches the machine off.
 package main

@@ -16,12 +16,14 @@ var families = map[string]func(){
 	"ternary_acts":   ternaryActs,
 	"ternary_lut":    ternaryLUT,
 	"ternary_mad":    ternaryMAD,
+	"ternary_dot":    ternaryDot,
 	"ternary_vnni":   ternaryVNNI,
 	"ternary_hybrid": ternaryHybrid,
 	"peak":           peak,
 	"pause":          pauses,
 	"dense":          dense,
 	"grouped":        grouped,
+	"grouped_dot":    groupedDot,
 	"vector":         vector,
 	"attend":         attend,
 }
@@ -33,6 +35,7 @@ func main() {
 	if !ok {
 		log.Fatalf("gen: no family %q (have %v)", *family, slices.Sorted(maps.Keys(families)))
 	}
+	useVEX()
 	ConstraintExpr("amd64,!purego")
 	emit()
 	Generate()

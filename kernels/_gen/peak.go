@@ -15,6 +15,9 @@ func peak() {
 		VPMADDUBSW(one, one, t)
 		VPADDW(t, acc, acc)
 	})
+	throughput("peakDot"+vexSuffix, "multiply-accumulates of VPDPBUSD", 14*32, 14, YMM, func(one, acc reg.VecVirtual) {
+		VPDPBUSD(one, one, acc)
+	})
 	throughput("peakVNNIAVX512", "multiply-accumulates of VPDPBUSD", 16*64, 16, ZMM, func(one, acc reg.VecVirtual) {
 		VPDPBUSD(one, one, acc)
 	})
