@@ -227,74 +227,145 @@ end:
 
 // func accumF16x1(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
-TEXT ·accumF16x1(SB), NOSPLIT, $0-72
+TEXT ·accumF16x1(SB), NOSPLIT, $16-72
 	// accumF16x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
-	MOVQ acc+0(FP), AX
-	MOVQ v+24(FP), CX
+	MOVQ p+8(FP), AX
+	MOVQ at+32(FP), CX
+	MOVQ t+40(FP), DX
+	MOVQ DX, (SP)
 	MOVQ d+48(FP), DX
-	MOVQ DX, BX
-	SHLQ $0x01, BX
+	SHLQ $0x01, DX
+	LEAQ (DX)(DX*2), BX
 
-loop:
-	CMPQ    DX, $0x40
-	JL      under8
-	MOVQ    p+8(FP), SI
-	MOVQ    at+32(FP), DI
-	MOVQ    t+40(FP), R8
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-	VMOVUPS 128(AX), Y4
-	VMOVUPS 160(AX), Y5
-	VMOVUPS 192(AX), Y6
-	VMOVUPS 224(AX), Y7
+group:
+	MOVLQSX (CX), SI
+	IMULQ   DX, SI
+	MOVQ    v+24(FP), R8
+	ADDQ    R8, SI
+	MOVQ    SI, DI
+	MOVQ    aheadAt+64(FP), R9
+	TESTQ   R9, R9
+	JE      nothing
+	MOVQ    at+32(FP), R8
+	SUBQ    R8, R9
+	MOVLQSX (R9)(CX*1), DI
+	IMULQ   DX, DI
+	MOVQ    ahead+56(FP), R8
+	ADDQ    R8, DI
 
-columns8Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R9
-	TESTQ      R9, R9
-	JE         columns8Values
-	MOVQ       at+32(FP), R10
-	SUBQ       R10, R9
-	MOVLQSX    (R9)(DI*1), R9
-	IMULQ      BX, R9
-	MOVQ       ahead+56(FP), R10
-	ADDQ       R10, R9
-	MOVQ       v+24(FP), R10
-	NEGQ       R10
-	ADDQ       CX, R10
-	LEAQ       (R9)(R10*8), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-	PREFETCHT1 256(R9)
-	PREFETCHT1 320(R9)
-	PREFETCHT1 384(R9)
-	PREFETCHT1 448(R9)
-	PREFETCHT1 512(R9)
-	PREFETCHT1 576(R9)
-	PREFETCHT1 640(R9)
-	PREFETCHT1 704(R9)
-	PREFETCHT1 768(R9)
-	PREFETCHT1 832(R9)
-	PREFETCHT1 896(R9)
-	PREFETCHT1 960(R9)
+nothing:
+	MOVQ acc+0(FP), R8
+	MOVQ d+48(FP), R9
+	MOVQ R9, 8(SP)
+	CMPQ (SP), $0x08
+	JL   rest
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
 
-columns8Values:
-	MOVLQSX (DI), R9
-	IMULQ   BX, R9
-	ADDQ    CX, R9
-	ADDQ    $0x04, DI
-	MOVQ    $0x00000008, R10
-	CMPQ    R8, R10
-	CMOVQLT R8, R10
-	SUBQ    R10, R8
-
-columns8Tokens:
-	VBROADCASTSS (SI), Y8
+eight:
+	CMPQ         8(SP), $0x40
+	JL           rest
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y1
+	VMOVUPS      64(R8), Y2
+	VMOVUPS      96(R8), Y3
+	VMOVUPS      128(R8), Y4
+	VMOVUPS      160(R8), Y5
+	VMOVUPS      192(R8), Y6
+	VMOVUPS      224(R8), Y7
+	PREFETCHT1   (DI)
+	VBROADCASTSS (AX), Y8
+	VCVTPH2PS    (SI), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    16(SI), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    32(SI), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    48(SI), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    64(SI), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    80(SI), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    96(SI), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    112(SI), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   128(DI)
+	VBROADCASTSS 4(AX), Y8
+	VCVTPH2PS    (SI)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    16(SI)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    32(SI)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    48(SI)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    64(SI)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    80(SI)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    96(SI)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    112(SI)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   256(DI)
+	VBROADCASTSS 8(AX), Y8
+	VCVTPH2PS    (SI)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    16(SI)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    32(SI)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    48(SI)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    64(SI)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    80(SI)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    96(SI)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    112(SI)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   384(DI)
+	VBROADCASTSS 12(AX), Y8
+	VCVTPH2PS    (SI)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    16(SI)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    32(SI)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    48(SI)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    64(SI)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    80(SI)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    96(SI)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    112(SI)(BX*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   512(DI)
+	VBROADCASTSS 16(AX), Y8
+	VCVTPH2PS    (SI)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    16(SI)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    32(SI)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    48(SI)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    64(SI)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    80(SI)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    96(SI)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    112(SI)(DX*4), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   640(DI)
+	VBROADCASTSS 20(AX), Y8
 	VCVTPH2PS    (R9), Y9
 	VFMADD231PS  Y8, Y9, Y0
 	VCVTPH2PS    16(R9), Y9
@@ -311,211 +382,150 @@ columns8Tokens:
 	VFMADD231PS  Y8, Y9, Y6
 	VCVTPH2PS    112(R9), Y9
 	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         $0x00000004, SI
-	ADDQ         BX, R9
-	DECQ         R10
-	JNE          columns8Tokens
-	TESTQ        R8, R8
-	JNE          columns8Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      Y4, 128(AX)
-	VMOVUPS      Y5, 160(AX)
-	VMOVUPS      Y6, 192(AX)
-	VMOVUPS      Y7, 224(AX)
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x80, CX
-	SUBQ         $0x40, DX
-	JNE          loop
-	JMP          end
+	PREFETCHT1   768(DI)
+	VBROADCASTSS 24(AX), Y8
+	VCVTPH2PS    (R9)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    16(R9)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    32(R9)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    48(R9)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    64(R9)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    80(R9)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    96(R9)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    112(R9)(DX*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   896(DI)
+	VBROADCASTSS 28(AX), Y8
+	VCVTPH2PS    (R9)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    16(R9)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    32(R9)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    48(R9)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    64(R9)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    80(R9)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    96(R9)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    112(R9)(DX*2), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x00000400, DI
+	ADDQ         $0x80, R9
+	VMOVUPS      Y0, (R8)
+	VMOVUPS      Y1, 32(R8)
+	VMOVUPS      Y2, 64(R8)
+	VMOVUPS      Y3, 96(R8)
+	VMOVUPS      Y4, 128(R8)
+	VMOVUPS      Y5, 160(R8)
+	VMOVUPS      Y6, 192(R8)
+	VMOVUPS      Y7, 224(R8)
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x80, SI
+	SUBQ         $0x40, 8(SP)
+	JNE          eight
+	JMP          next
 
-under8:
-	CMPQ    DX, $0x20
-	JL      under4
-	MOVQ    p+8(FP), SI
-	MOVQ    at+32(FP), DI
-	MOVQ    t+40(FP), R8
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
+rest:
+	CMPQ    8(SP), $0x40
+	JL      single
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	VMOVUPS 64(R8), Y2
+	VMOVUPS 96(R8), Y3
+	VMOVUPS 128(R8), Y4
+	VMOVUPS 160(R8), Y5
+	VMOVUPS 192(R8), Y6
+	VMOVUPS 224(R8), Y7
+	MOVQ    $0x00000008, DI
+	CMPQ    (SP), DI
+	CMOVQLT (SP), DI
+	MOVQ    SI, R9
 
-columns4Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R9
-	TESTQ      R9, R9
-	JE         columns4Values
-	MOVQ       at+32(FP), R10
-	SUBQ       R10, R9
-	MOVLQSX    (R9)(DI*1), R9
-	IMULQ      BX, R9
-	MOVQ       ahead+56(FP), R10
-	ADDQ       R10, R9
-	MOVQ       v+24(FP), R10
-	NEGQ       R10
-	ADDQ       CX, R10
-	LEAQ       (R9)(R10*8), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-	PREFETCHT1 256(R9)
-	PREFETCHT1 320(R9)
-	PREFETCHT1 384(R9)
-	PREFETCHT1 448(R9)
+value8:
+	VBROADCASTSS (AX), Y8
+	VCVTPH2PS    (R9), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    16(R9), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    32(R9), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    48(R9), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    64(R9), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    80(R9), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    96(R9), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    112(R9), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x00000004, AX
+	ADDQ         DX, R9
+	DECQ         DI
+	JNE          value8
 
-columns4Values:
-	MOVLQSX (DI), R9
-	IMULQ   BX, R9
-	ADDQ    CX, R9
-	ADDQ    $0x04, DI
-	MOVQ    $0x00000008, R10
-	CMPQ    R8, R10
-	CMOVQLT R8, R10
-	SUBQ    R10, R8
+	// back to the group's first value
+	MOVQ    $0x00000008, DI
+	CMPQ    (SP), DI
+	CMOVQLT (SP), DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	VMOVUPS Y4, 128(R8)
+	VMOVUPS Y5, 160(R8)
+	VMOVUPS Y6, 192(R8)
+	VMOVUPS Y7, 224(R8)
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x80, SI
+	SUBQ    $0x40, 8(SP)
+	JNE     rest
+	JMP     next
 
-columns4Tokens:
-	VBROADCASTSS (SI), Y4
-	VCVTPH2PS    (R9), Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VCVTPH2PS    16(R9), Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VCVTPH2PS    32(R9), Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VCVTPH2PS    48(R9), Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         $0x00000004, SI
-	ADDQ         BX, R9
-	DECQ         R10
-	JNE          columns4Tokens
-	TESTQ        R8, R8
-	JNE          columns4Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x40, CX
-	SUBQ         $0x20, DX
-	JNE          loop
-	JMP          end
+single:
+	VMOVUPS (R8), Y0
+	MOVQ    $0x00000008, DI
+	CMPQ    (SP), DI
+	CMOVQLT (SP), DI
+	MOVQ    SI, R9
 
-under4:
-	CMPQ    DX, $0x10
-	JL      under2
-	MOVQ    p+8(FP), SI
-	MOVQ    at+32(FP), DI
-	MOVQ    t+40(FP), R8
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-
-columns2Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R9
-	TESTQ      R9, R9
-	JE         columns2Values
-	MOVQ       at+32(FP), R10
-	SUBQ       R10, R9
-	MOVLQSX    (R9)(DI*1), R9
-	IMULQ      BX, R9
-	MOVQ       ahead+56(FP), R10
-	ADDQ       R10, R9
-	MOVQ       v+24(FP), R10
-	NEGQ       R10
-	ADDQ       CX, R10
-	LEAQ       (R9)(R10*8), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-
-columns2Values:
-	MOVLQSX (DI), R9
-	IMULQ   BX, R9
-	ADDQ    CX, R9
-	ADDQ    $0x04, DI
-	MOVQ    $0x00000008, R10
-	CMPQ    R8, R10
-	CMOVQLT R8, R10
-	SUBQ    R10, R8
-
-columns2Tokens:
-	VBROADCASTSS (SI), Y2
-	VCVTPH2PS    (R9), Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VCVTPH2PS    16(R9), Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         $0x00000004, SI
-	ADDQ         BX, R9
-	DECQ         R10
-	JNE          columns2Tokens
-	TESTQ        R8, R8
-	JNE          columns2Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x20, CX
-	SUBQ         $0x10, DX
-	JNE          loop
-	JMP          end
-
-under2:
-	CMPQ    DX, $0x08
-	JL      under1
-	MOVQ    p+8(FP), SI
-	MOVQ    at+32(FP), DI
-	MOVQ    t+40(FP), R8
-	VMOVUPS (AX), Y0
-
-columns1Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R9
-	TESTQ      R9, R9
-	JE         columns1Values
-	MOVQ       at+32(FP), R10
-	SUBQ       R10, R9
-	MOVLQSX    (R9)(DI*1), R9
-	IMULQ      BX, R9
-	MOVQ       ahead+56(FP), R10
-	ADDQ       R10, R9
-	MOVQ       v+24(FP), R10
-	NEGQ       R10
-	ADDQ       CX, R10
-	LEAQ       (R9)(R10*8), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-
-columns1Values:
-	MOVLQSX (DI), R9
-	IMULQ   BX, R9
-	ADDQ    CX, R9
-	ADDQ    $0x04, DI
-	MOVQ    $0x00000008, R10
-	CMPQ    R8, R10
-	CMOVQLT R8, R10
-	SUBQ    R10, R8
-
-columns1Tokens:
-	VBROADCASTSS (SI), Y1
+value1:
+	VBROADCASTSS (AX), Y1
 	VCVTPH2PS    (R9), Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x00000004, SI
-	ADDQ         BX, R9
-	DECQ         R10
-	JNE          columns1Tokens
-	TESTQ        R8, R8
-	JNE          columns1Groups
-	VMOVUPS      Y0, (AX)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x10, CX
-	SUBQ         $0x08, DX
-	JNE          loop
-	JMP          end
+	ADDQ         $0x00000004, AX
+	ADDQ         DX, R9
+	DECQ         DI
+	JNE          value1
 
-under1:
-end:
+	// back to the group's first value
+	MOVQ    $0x00000008, DI
+	CMPQ    (SP), DI
+	CMOVQLT (SP), DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, AX
+	VMOVUPS Y0, (R8)
+	ADDQ    $0x00000020, R8
+	ADDQ    $0x10, SI
+	SUBQ    $0x08, 8(SP)
+	JNE     single
+
+next:
+	ADDQ $0x00000020, AX
+	ADDQ $0x04, CX
+	SUBQ $0x08, (SP)
+	JG   group
 	VZEROUPPER
 	RET
 
@@ -799,71 +809,135 @@ end:
 
 // func accumF16x2(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
-TEXT ·accumF16x2(SB), NOSPLIT, $0-72
+TEXT ·accumF16x2(SB), NOSPLIT, $16-72
 	// accumF16x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
-	MOVQ acc+0(FP), AX
-	MOVQ d+48(FP), CX
+	MOVQ p+8(FP), AX
+	MOVQ ld+16(FP), CX
 	SHLQ $0x02, CX
-	MOVQ v+24(FP), DX
+	MOVQ at+32(FP), DX
+	MOVQ t+40(FP), BX
+	MOVQ BX, (SP)
 	MOVQ d+48(FP), BX
-	MOVQ BX, SI
-	SHLQ $0x01, SI
+	SHLQ $0x01, BX
+	LEAQ (BX)(BX*2), SI
 
-loop:
-	CMPQ    BX, $0x20
-	JL      under4
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
+group:
+	MOVLQSX (DX), DI
+	IMULQ   BX, DI
+	MOVQ    v+24(FP), R9
+	ADDQ    R9, DI
+	MOVQ    DI, R8
+	MOVQ    aheadAt+64(FP), R10
+	TESTQ   R10, R10
+	JE      nothing
 	MOVQ    at+32(FP), R9
-	MOVQ    t+40(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-	VMOVUPS (AX)(CX*1), Y4
-	VMOVUPS 32(AX)(CX*1), Y5
-	VMOVUPS 64(AX)(CX*1), Y6
-	VMOVUPS 96(AX)(CX*1), Y7
+	SUBQ    R9, R10
+	MOVLQSX (R10)(DX*1), R8
+	IMULQ   BX, R8
+	MOVQ    ahead+56(FP), R9
+	ADDQ    R9, R8
 
-columns4Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R11
-	TESTQ      R11, R11
-	JE         columns4Values
-	MOVQ       at+32(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+56(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
-	PREFETCHT1 128(R11)
-	PREFETCHT1 192(R11)
-	PREFETCHT1 256(R11)
-	PREFETCHT1 320(R11)
-	PREFETCHT1 384(R11)
-	PREFETCHT1 448(R11)
+nothing:
+	MOVQ acc+0(FP), R9
+	MOVQ d+48(FP), R10
+	SHLQ $0x02, R10
+	MOVQ d+48(FP), R11
+	MOVQ R11, 8(SP)
+	CMPQ (SP), $0x08
+	JL   rest
+	LEAQ (DI)(BX*4), R11
+	ADDQ BX, R11
 
-columns4Values:
-	MOVLQSX (R9), R11
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns4Tokens:
-	VBROADCASTSS (DI), Y8
-	VBROADCASTSS (DI)(R8*1), Y9
+eight:
+	CMPQ         8(SP), $0x20
+	JL           rest
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VMOVUPS      64(R9), Y2
+	VMOVUPS      96(R9), Y3
+	VMOVUPS      (R9)(R10*1), Y4
+	VMOVUPS      32(R9)(R10*1), Y5
+	VMOVUPS      64(R9)(R10*1), Y6
+	VMOVUPS      96(R9)(R10*1), Y7
+	PREFETCHT1   (R8)
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (AX)(CX*1), Y9
+	VCVTPH2PS    (DI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    16(DI), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    32(DI), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    48(DI), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   64(R8)
+	VBROADCASTSS 4(AX), Y8
+	VBROADCASTSS 4(AX)(CX*1), Y9
+	VCVTPH2PS    (DI)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    16(DI)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    32(DI)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    48(DI)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   128(R8)
+	VBROADCASTSS 8(AX), Y8
+	VBROADCASTSS 8(AX)(CX*1), Y9
+	VCVTPH2PS    (DI)(BX*2), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    16(DI)(BX*2), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    32(DI)(BX*2), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    48(DI)(BX*2), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   192(R8)
+	VBROADCASTSS 12(AX), Y8
+	VBROADCASTSS 12(AX)(CX*1), Y9
+	VCVTPH2PS    (DI)(SI*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    16(DI)(SI*1), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    32(DI)(SI*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    48(DI)(SI*1), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   256(R8)
+	VBROADCASTSS 16(AX), Y8
+	VBROADCASTSS 16(AX)(CX*1), Y9
+	VCVTPH2PS    (DI)(BX*4), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    16(DI)(BX*4), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    32(DI)(BX*4), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    48(DI)(BX*4), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   320(R8)
+	VBROADCASTSS 20(AX), Y8
+	VBROADCASTSS 20(AX)(CX*1), Y9
 	VCVTPH2PS    (R11), Y10
 	VFMADD231PS  Y8, Y10, Y0
 	VFMADD231PS  Y9, Y10, Y4
@@ -876,155 +950,145 @@ columns4Tokens:
 	VCVTPH2PS    48(R11), Y10
 	VFMADD231PS  Y8, Y10, Y3
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns4Tokens
-	TESTQ        R10, R10
-	JNE          columns4Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      Y4, (AX)(CX*1)
-	VMOVUPS      Y5, 32(AX)(CX*1)
-	VMOVUPS      Y6, 64(AX)(CX*1)
-	VMOVUPS      Y7, 96(AX)(CX*1)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x40, DX
-	SUBQ         $0x20, BX
-	JNE          loop
-	JMP          end
+	PREFETCHT1   384(R8)
+	VBROADCASTSS 24(AX), Y8
+	VBROADCASTSS 24(AX)(CX*1), Y9
+	VCVTPH2PS    (R11)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    16(R11)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    32(R11)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    48(R11)(BX*1), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   448(R8)
+	VBROADCASTSS 28(AX), Y8
+	VBROADCASTSS 28(AX)(CX*1), Y9
+	VCVTPH2PS    (R11)(BX*2), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    16(R11)(BX*2), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    32(R11)(BX*2), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    48(R11)(BX*2), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x40, R11
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      Y2, 64(R9)
+	VMOVUPS      Y3, 96(R9)
+	VMOVUPS      Y4, (R9)(R10*1)
+	VMOVUPS      Y5, 32(R9)(R10*1)
+	VMOVUPS      Y6, 64(R9)(R10*1)
+	VMOVUPS      Y7, 96(R9)(R10*1)
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x40, DI
+	SUBQ         $0x20, 8(SP)
+	JNE          eight
+	JMP          next
 
-under4:
-	CMPQ    BX, $0x10
-	JL      under2
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
+rest:
+	CMPQ    8(SP), $0x20
+	JL      single
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	VMOVUPS 64(R9), Y2
+	VMOVUPS 96(R9), Y3
+	VMOVUPS (R9)(R10*1), Y4
+	VMOVUPS 32(R9)(R10*1), Y5
+	VMOVUPS 64(R9)(R10*1), Y6
+	VMOVUPS 96(R9)(R10*1), Y7
+	MOVQ    $0x00000008, R8
+	CMPQ    (SP), R8
+	CMOVQLT (SP), R8
+	MOVQ    DI, R11
+
+value4:
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (AX)(CX*1), Y9
+	VCVTPH2PS    (R11), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    16(R11), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    32(R11), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    48(R11), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x00000004, AX
+	ADDQ         BX, R11
+	DECQ         R8
+	JNE          value4
+
+	// back to the group's first value
+	MOVQ    $0x00000008, R8
+	CMPQ    (SP), R8
+	CMOVQLT (SP), R8
 	SHLQ    $0x02, R8
-	MOVQ    at+32(FP), R9
-	MOVQ    t+40(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS (AX)(CX*1), Y2
-	VMOVUPS 32(AX)(CX*1), Y3
+	SUBQ    R8, AX
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 96(R9)
+	VMOVUPS Y4, (R9)(R10*1)
+	VMOVUPS Y5, 32(R9)(R10*1)
+	VMOVUPS Y6, 64(R9)(R10*1)
+	VMOVUPS Y7, 96(R9)(R10*1)
+	ADDQ    $0x00000080, R9
+	ADDQ    $0x40, DI
+	SUBQ    $0x20, 8(SP)
+	JNE     rest
+	JMP     next
 
-columns2Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R11
-	TESTQ      R11, R11
-	JE         columns2Values
-	MOVQ       at+32(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+56(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
-	PREFETCHT1 128(R11)
-	PREFETCHT1 192(R11)
+single:
+	VMOVUPS (R9), Y0
+	VMOVUPS (R9)(R10*1), Y1
+	MOVQ    $0x00000008, R8
+	CMPQ    (SP), R8
+	CMOVQLT (SP), R8
+	MOVQ    DI, R11
 
-columns2Values:
-	MOVLQSX (R9), R11
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns2Tokens:
-	VBROADCASTSS (DI), Y4
-	VBROADCASTSS (DI)(R8*1), Y5
-	VCVTPH2PS    (R11), Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y2
-	VCVTPH2PS    16(R11), Y6
-	VFMADD231PS  Y4, Y6, Y1
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns2Tokens
-	TESTQ        R10, R10
-	JNE          columns2Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      Y3, 32(AX)(CX*1)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x20, DX
-	SUBQ         $0x10, BX
-	JNE          loop
-	JMP          end
-
-under2:
-	CMPQ    BX, $0x08
-	JL      under1
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    at+32(FP), R9
-	MOVQ    t+40(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS (AX)(CX*1), Y1
-
-columns1Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R11
-	TESTQ      R11, R11
-	JE         columns1Values
-	MOVQ       at+32(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+56(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
-
-columns1Values:
-	MOVLQSX (R9), R11
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns1Tokens:
-	VBROADCASTSS (DI), Y2
-	VBROADCASTSS (DI)(R8*1), Y3
+value1:
+	VBROADCASTSS (AX), Y2
+	VBROADCASTSS (AX)(CX*1), Y3
 	VCVTPH2PS    (R11), Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns1Tokens
-	TESTQ        R10, R10
-	JNE          columns1Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, (AX)(CX*1)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x10, DX
-	SUBQ         $0x08, BX
-	JNE          loop
-	JMP          end
+	ADDQ         $0x00000004, AX
+	ADDQ         BX, R11
+	DECQ         R8
+	JNE          value1
 
-under1:
-end:
+	// back to the group's first value
+	MOVQ    $0x00000008, R8
+	CMPQ    (SP), R8
+	CMOVQLT (SP), R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, AX
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, (R9)(R10*1)
+	ADDQ    $0x00000020, R9
+	ADDQ    $0x10, DI
+	SUBQ    $0x08, 8(SP)
+	JNE     single
+
+next:
+	ADDQ $0x00000020, AX
+	ADDQ $0x04, DX
+	SUBQ $0x08, (SP)
+	JG   group
 	VZEROUPPER
 	RET
 
@@ -1215,76 +1279,165 @@ end:
 
 // func accumF16x3(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
-TEXT ·accumF16x3(SB), NOSPLIT, $0-72
+TEXT ·accumF16x3(SB), NOSPLIT, $16-72
 	// accumF16x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
-	MOVQ acc+0(FP), AX
-	MOVQ d+48(FP), CX
+	MOVQ p+8(FP), AX
+	MOVQ ld+16(FP), CX
 	SHLQ $0x02, CX
-	MOVQ v+24(FP), DX
+	MOVQ at+32(FP), DX
+	MOVQ t+40(FP), BX
+	MOVQ BX, (SP)
 	MOVQ d+48(FP), BX
-	MOVQ BX, SI
-	SHLQ $0x01, SI
+	SHLQ $0x01, BX
+	LEAQ (BX)(BX*2), SI
 
-loop:
-	CMPQ    BX, $0x20
-	JL      under4
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
+group:
+	MOVLQSX (DX), DI
+	IMULQ   BX, DI
+	MOVQ    v+24(FP), R9
+	ADDQ    R9, DI
+	MOVQ    DI, R8
+	MOVQ    aheadAt+64(FP), R10
+	TESTQ   R10, R10
+	JE      nothing
 	MOVQ    at+32(FP), R9
-	MOVQ    t+40(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-	VMOVUPS (AX)(CX*1), Y4
-	VMOVUPS 32(AX)(CX*1), Y5
-	VMOVUPS 64(AX)(CX*1), Y6
-	VMOVUPS 96(AX)(CX*1), Y7
-	VMOVUPS (AX)(CX*2), Y8
-	VMOVUPS 32(AX)(CX*2), Y9
-	VMOVUPS 64(AX)(CX*2), Y10
-	VMOVUPS 96(AX)(CX*2), Y11
+	SUBQ    R9, R10
+	MOVLQSX (R10)(DX*1), R8
+	IMULQ   BX, R8
+	MOVQ    ahead+56(FP), R9
+	ADDQ    R9, R8
 
-columns4Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R11
-	TESTQ      R11, R11
-	JE         columns4Values
-	MOVQ       at+32(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+56(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
-	PREFETCHT1 128(R11)
-	PREFETCHT1 192(R11)
-	PREFETCHT1 256(R11)
-	PREFETCHT1 320(R11)
-	PREFETCHT1 384(R11)
-	PREFETCHT1 448(R11)
+nothing:
+	MOVQ acc+0(FP), R9
+	MOVQ d+48(FP), R10
+	SHLQ $0x02, R10
+	MOVQ d+48(FP), R11
+	MOVQ R11, 8(SP)
+	CMPQ (SP), $0x08
+	JL   rest
+	LEAQ (DI)(BX*4), R11
+	ADDQ BX, R11
 
-columns4Values:
-	MOVLQSX (R9), R11
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns4Tokens:
-	VBROADCASTSS (DI), Y12
-	VBROADCASTSS (DI)(R8*1), Y13
-	VBROADCASTSS (DI)(R8*2), Y14
+eight:
+	CMPQ         8(SP), $0x20
+	JL           rest
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VMOVUPS      64(R9), Y2
+	VMOVUPS      96(R9), Y3
+	VMOVUPS      (R9)(R10*1), Y4
+	VMOVUPS      32(R9)(R10*1), Y5
+	VMOVUPS      64(R9)(R10*1), Y6
+	VMOVUPS      96(R9)(R10*1), Y7
+	VMOVUPS      (R9)(R10*2), Y8
+	VMOVUPS      32(R9)(R10*2), Y9
+	VMOVUPS      64(R9)(R10*2), Y10
+	VMOVUPS      96(R9)(R10*2), Y11
+	PREFETCHT1   (R8)
+	VBROADCASTSS (AX), Y12
+	VBROADCASTSS (AX)(CX*1), Y13
+	VBROADCASTSS (AX)(CX*2), Y14
+	VCVTPH2PS    (DI), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    16(DI), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    32(DI), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    48(DI), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   64(R8)
+	VBROADCASTSS 4(AX), Y12
+	VBROADCASTSS 4(AX)(CX*1), Y13
+	VBROADCASTSS 4(AX)(CX*2), Y14
+	VCVTPH2PS    (DI)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    16(DI)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    32(DI)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    48(DI)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   128(R8)
+	VBROADCASTSS 8(AX), Y12
+	VBROADCASTSS 8(AX)(CX*1), Y13
+	VBROADCASTSS 8(AX)(CX*2), Y14
+	VCVTPH2PS    (DI)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    16(DI)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    32(DI)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    48(DI)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   192(R8)
+	VBROADCASTSS 12(AX), Y12
+	VBROADCASTSS 12(AX)(CX*1), Y13
+	VBROADCASTSS 12(AX)(CX*2), Y14
+	VCVTPH2PS    (DI)(SI*1), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    16(DI)(SI*1), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    32(DI)(SI*1), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    48(DI)(SI*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   256(R8)
+	VBROADCASTSS 16(AX), Y12
+	VBROADCASTSS 16(AX)(CX*1), Y13
+	VBROADCASTSS 16(AX)(CX*2), Y14
+	VCVTPH2PS    (DI)(BX*4), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    16(DI)(BX*4), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    32(DI)(BX*4), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    48(DI)(BX*4), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   320(R8)
+	VBROADCASTSS 20(AX), Y12
+	VBROADCASTSS 20(AX)(CX*1), Y13
+	VBROADCASTSS 20(AX)(CX*2), Y14
 	VCVTPH2PS    (R11), Y15
 	VFMADD231PS  Y12, Y15, Y0
 	VFMADD231PS  Y13, Y15, Y4
@@ -1301,170 +1454,176 @@ columns4Tokens:
 	VFMADD231PS  Y12, Y15, Y3
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns4Tokens
-	TESTQ        R10, R10
-	JNE          columns4Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      Y4, (AX)(CX*1)
-	VMOVUPS      Y5, 32(AX)(CX*1)
-	VMOVUPS      Y6, 64(AX)(CX*1)
-	VMOVUPS      Y7, 96(AX)(CX*1)
-	VMOVUPS      Y8, (AX)(CX*2)
-	VMOVUPS      Y9, 32(AX)(CX*2)
-	VMOVUPS      Y10, 64(AX)(CX*2)
-	VMOVUPS      Y11, 96(AX)(CX*2)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x40, DX
-	SUBQ         $0x20, BX
-	JNE          loop
-	JMP          end
+	PREFETCHT1   384(R8)
+	VBROADCASTSS 24(AX), Y12
+	VBROADCASTSS 24(AX)(CX*1), Y13
+	VBROADCASTSS 24(AX)(CX*2), Y14
+	VCVTPH2PS    (R11)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    16(R11)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    32(R11)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    48(R11)(BX*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   448(R8)
+	VBROADCASTSS 28(AX), Y12
+	VBROADCASTSS 28(AX)(CX*1), Y13
+	VBROADCASTSS 28(AX)(CX*2), Y14
+	VCVTPH2PS    (R11)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    16(R11)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    32(R11)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    48(R11)(BX*2), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x00000200, R8
+	ADDQ         $0x40, R11
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      Y2, 64(R9)
+	VMOVUPS      Y3, 96(R9)
+	VMOVUPS      Y4, (R9)(R10*1)
+	VMOVUPS      Y5, 32(R9)(R10*1)
+	VMOVUPS      Y6, 64(R9)(R10*1)
+	VMOVUPS      Y7, 96(R9)(R10*1)
+	VMOVUPS      Y8, (R9)(R10*2)
+	VMOVUPS      Y9, 32(R9)(R10*2)
+	VMOVUPS      Y10, 64(R9)(R10*2)
+	VMOVUPS      Y11, 96(R9)(R10*2)
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x40, DI
+	SUBQ         $0x20, 8(SP)
+	JNE          eight
+	JMP          next
 
-under4:
-	CMPQ    BX, $0x10
-	JL      under2
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
+rest:
+	CMPQ    8(SP), $0x20
+	JL      single
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	VMOVUPS 64(R9), Y2
+	VMOVUPS 96(R9), Y3
+	VMOVUPS (R9)(R10*1), Y4
+	VMOVUPS 32(R9)(R10*1), Y5
+	VMOVUPS 64(R9)(R10*1), Y6
+	VMOVUPS 96(R9)(R10*1), Y7
+	VMOVUPS (R9)(R10*2), Y8
+	VMOVUPS 32(R9)(R10*2), Y9
+	VMOVUPS 64(R9)(R10*2), Y10
+	VMOVUPS 96(R9)(R10*2), Y11
+	MOVQ    $0x00000008, R8
+	CMPQ    (SP), R8
+	CMOVQLT (SP), R8
+	MOVQ    DI, R11
+
+value4:
+	VBROADCASTSS (AX), Y12
+	VBROADCASTSS (AX)(CX*1), Y13
+	VBROADCASTSS (AX)(CX*2), Y14
+	VCVTPH2PS    (R11), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    16(R11), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    32(R11), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    48(R11), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x00000004, AX
+	ADDQ         BX, R11
+	DECQ         R8
+	JNE          value4
+
+	// back to the group's first value
+	MOVQ    $0x00000008, R8
+	CMPQ    (SP), R8
+	CMOVQLT (SP), R8
 	SHLQ    $0x02, R8
-	MOVQ    at+32(FP), R9
-	MOVQ    t+40(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS (AX)(CX*1), Y2
-	VMOVUPS 32(AX)(CX*1), Y3
-	VMOVUPS (AX)(CX*2), Y4
-	VMOVUPS 32(AX)(CX*2), Y5
+	SUBQ    R8, AX
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 96(R9)
+	VMOVUPS Y4, (R9)(R10*1)
+	VMOVUPS Y5, 32(R9)(R10*1)
+	VMOVUPS Y6, 64(R9)(R10*1)
+	VMOVUPS Y7, 96(R9)(R10*1)
+	VMOVUPS Y8, (R9)(R10*2)
+	VMOVUPS Y9, 32(R9)(R10*2)
+	VMOVUPS Y10, 64(R9)(R10*2)
+	VMOVUPS Y11, 96(R9)(R10*2)
+	ADDQ    $0x00000080, R9
+	ADDQ    $0x40, DI
+	SUBQ    $0x20, 8(SP)
+	JNE     rest
+	JMP     next
 
-columns2Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R11
-	TESTQ      R11, R11
-	JE         columns2Values
-	MOVQ       at+32(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+56(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
-	PREFETCHT1 128(R11)
-	PREFETCHT1 192(R11)
+single:
+	VMOVUPS (R9), Y0
+	VMOVUPS (R9)(R10*1), Y1
+	VMOVUPS (R9)(R10*2), Y2
+	MOVQ    $0x00000008, R8
+	CMPQ    (SP), R8
+	CMOVQLT (SP), R8
+	MOVQ    DI, R11
 
-columns2Values:
-	MOVLQSX (R9), R11
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns2Tokens:
-	VBROADCASTSS (DI), Y6
-	VBROADCASTSS (DI)(R8*1), Y7
-	VBROADCASTSS (DI)(R8*2), Y8
-	VCVTPH2PS    (R11), Y9
-	VFMADD231PS  Y6, Y9, Y0
-	VFMADD231PS  Y7, Y9, Y2
-	VFMADD231PS  Y8, Y9, Y4
-	VCVTPH2PS    16(R11), Y9
-	VFMADD231PS  Y6, Y9, Y1
-	VFMADD231PS  Y7, Y9, Y3
-	VFMADD231PS  Y8, Y9, Y5
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns2Tokens
-	TESTQ        R10, R10
-	JNE          columns2Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      Y3, 32(AX)(CX*1)
-	VMOVUPS      Y4, (AX)(CX*2)
-	VMOVUPS      Y5, 32(AX)(CX*2)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x20, DX
-	SUBQ         $0x10, BX
-	JNE          loop
-	JMP          end
-
-under2:
-	CMPQ    BX, $0x08
-	JL      under1
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    at+32(FP), R9
-	MOVQ    t+40(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS (AX)(CX*1), Y1
-	VMOVUPS (AX)(CX*2), Y2
-
-columns1Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R11
-	TESTQ      R11, R11
-	JE         columns1Values
-	MOVQ       at+32(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+56(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
-
-columns1Values:
-	MOVLQSX (R9), R11
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns1Tokens:
-	VBROADCASTSS (DI), Y3
-	VBROADCASTSS (DI)(R8*1), Y4
-	VBROADCASTSS (DI)(R8*2), Y5
+value1:
+	VBROADCASTSS (AX), Y3
+	VBROADCASTSS (AX)(CX*1), Y4
+	VBROADCASTSS (AX)(CX*2), Y5
 	VCVTPH2PS    (R11), Y6
 	VFMADD231PS  Y3, Y6, Y0
 	VFMADD231PS  Y4, Y6, Y1
 	VFMADD231PS  Y5, Y6, Y2
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns1Tokens
-	TESTQ        R10, R10
-	JNE          columns1Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, (AX)(CX*1)
-	VMOVUPS      Y2, (AX)(CX*2)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x10, DX
-	SUBQ         $0x08, BX
-	JNE          loop
-	JMP          end
+	ADDQ         $0x00000004, AX
+	ADDQ         BX, R11
+	DECQ         R8
+	JNE          value1
 
-under1:
-end:
+	// back to the group's first value
+	MOVQ    $0x00000008, R8
+	CMPQ    (SP), R8
+	CMOVQLT (SP), R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, AX
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, (R9)(R10*1)
+	VMOVUPS Y2, (R9)(R10*2)
+	ADDQ    $0x00000020, R9
+	ADDQ    $0x10, DI
+	SUBQ    $0x08, 8(SP)
+	JNE     single
+
+next:
+	ADDQ $0x00000020, AX
+	ADDQ $0x04, DX
+	SUBQ $0x08, (SP)
+	JG   group
 	VZEROUPPER
 	RET
 
@@ -1686,73 +1845,138 @@ end:
 
 // func accumF16x4(acc *float32, p *float32, ld int, v *byte, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, CMOV, F16C, FMA3, MMX+
-TEXT ·accumF16x4(SB), NOSPLIT, $0-72
+TEXT ·accumF16x4(SB), NOSPLIT, $16-72
 	// accumF16x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
-	MOVQ acc+0(FP), AX
-	MOVQ d+48(FP), CX
+	MOVQ p+8(FP), AX
+	MOVQ ld+16(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
-	MOVQ v+24(FP), BX
+	MOVQ at+32(FP), BX
+	MOVQ t+40(FP), SI
+	MOVQ SI, (SP)
 	MOVQ d+48(FP), SI
-	MOVQ SI, DI
-	SHLQ $0x01, DI
+	SHLQ $0x01, SI
+	LEAQ (SI)(SI*2), DI
 
-loop:
-	CMPQ    SI, $0x10
-	JL      under2
-	MOVQ    p+8(FP), R8
-	MOVQ    ld+16(FP), R9
-	SHLQ    $0x02, R9
-	LEAQ    (R8)(R9*2), R10
-	ADDQ    R9, R10
-	MOVQ    at+32(FP), R11
-	MOVQ    t+40(FP), R12
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS (AX)(CX*1), Y2
-	VMOVUPS 32(AX)(CX*1), Y3
-	VMOVUPS (AX)(CX*2), Y4
-	VMOVUPS 32(AX)(CX*2), Y5
-	VMOVUPS (DX), Y6
-	VMOVUPS 32(DX), Y7
+group:
+	MOVLQSX (BX), R8
+	IMULQ   SI, R8
+	MOVQ    v+24(FP), R10
+	ADDQ    R10, R8
+	MOVQ    R8, R9
+	MOVQ    aheadAt+64(FP), R11
+	TESTQ   R11, R11
+	JE      nothing
+	MOVQ    at+32(FP), R10
+	SUBQ    R10, R11
+	MOVLQSX (R11)(BX*1), R9
+	IMULQ   SI, R9
+	MOVQ    ahead+56(FP), R10
+	ADDQ    R10, R9
 
-columns2Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R13
-	TESTQ      R13, R13
-	JE         columns2Values
-	MOVQ       at+32(FP), R14
-	SUBQ       R14, R13
-	MOVLQSX    (R13)(R11*1), R13
-	IMULQ      DI, R13
-	MOVQ       ahead+56(FP), R14
-	ADDQ       R14, R13
-	MOVQ       v+24(FP), R14
-	NEGQ       R14
-	ADDQ       BX, R14
-	LEAQ       (R13)(R14*8), R13
-	PREFETCHT1 (R13)
-	PREFETCHT1 64(R13)
-	PREFETCHT1 128(R13)
-	PREFETCHT1 192(R13)
+nothing:
+	MOVQ acc+0(FP), R10
+	MOVQ d+48(FP), R11
+	SHLQ $0x02, R11
+	LEAQ (R10)(R11*2), R12
+	ADDQ R11, R12
+	MOVQ d+48(FP), R13
+	MOVQ R13, 8(SP)
+	CMPQ (SP), $0x08
+	JL   rest
+	LEAQ (R8)(SI*4), R13
+	ADDQ SI, R13
 
-columns2Values:
-	MOVLQSX (R11), R13
-	IMULQ   DI, R13
-	ADDQ    BX, R13
-	ADDQ    $0x04, R11
-	MOVQ    $0x00000008, R14
-	CMPQ    R12, R14
-	CMOVQLT R12, R14
-	SUBQ    R14, R12
-
-columns2Tokens:
-	VBROADCASTSS (R8), Y8
-	VBROADCASTSS (R8)(R9*1), Y9
-	VBROADCASTSS (R8)(R9*2), Y10
-	VBROADCASTSS (R10), Y11
+eight:
+	CMPQ         8(SP), $0x10
+	JL           rest
+	VMOVUPS      (R10), Y0
+	VMOVUPS      32(R10), Y1
+	VMOVUPS      (R10)(R11*1), Y2
+	VMOVUPS      32(R10)(R11*1), Y3
+	VMOVUPS      (R10)(R11*2), Y4
+	VMOVUPS      32(R10)(R11*2), Y5
+	VMOVUPS      (R12), Y6
+	VMOVUPS      32(R12), Y7
+	PREFETCHT1   (R9)
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (AX)(CX*1), Y9
+	VBROADCASTSS (AX)(CX*2), Y10
+	VBROADCASTSS (DX), Y11
+	VCVTPH2PS    (R8), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VCVTPH2PS    16(R8), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 4(AX), Y8
+	VBROADCASTSS 4(AX)(CX*1), Y9
+	VBROADCASTSS 4(AX)(CX*2), Y10
+	VBROADCASTSS 4(DX), Y11
+	VCVTPH2PS    (R8)(SI*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VCVTPH2PS    16(R8)(SI*1), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	PREFETCHT1   64(R9)
+	VBROADCASTSS 8(AX), Y8
+	VBROADCASTSS 8(AX)(CX*1), Y9
+	VBROADCASTSS 8(AX)(CX*2), Y10
+	VBROADCASTSS 8(DX), Y11
+	VCVTPH2PS    (R8)(SI*2), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VCVTPH2PS    16(R8)(SI*2), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 12(AX), Y8
+	VBROADCASTSS 12(AX)(CX*1), Y9
+	VBROADCASTSS 12(AX)(CX*2), Y10
+	VBROADCASTSS 12(DX), Y11
+	VCVTPH2PS    (R8)(DI*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VCVTPH2PS    16(R8)(DI*1), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	PREFETCHT1   128(R9)
+	VBROADCASTSS 16(AX), Y8
+	VBROADCASTSS 16(AX)(CX*1), Y9
+	VBROADCASTSS 16(AX)(CX*2), Y10
+	VBROADCASTSS 16(DX), Y11
+	VCVTPH2PS    (R8)(SI*4), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VCVTPH2PS    16(R8)(SI*4), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 20(AX), Y8
+	VBROADCASTSS 20(AX)(CX*1), Y9
+	VBROADCASTSS 20(AX)(CX*2), Y10
+	VBROADCASTSS 20(DX), Y11
 	VCVTPH2PS    (R13), Y12
 	VFMADD231PS  Y8, Y12, Y0
 	VFMADD231PS  Y9, Y12, Y2
@@ -1763,101 +1987,160 @@ columns2Tokens:
 	VFMADD231PS  Y9, Y12, Y3
 	VFMADD231PS  Y10, Y12, Y5
 	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x00000004, R8
-	ADDQ         $0x00000004, R10
-	ADDQ         DI, R13
-	DECQ         R14
-	JNE          columns2Tokens
-	TESTQ        R12, R12
-	JNE          columns2Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      Y3, 32(AX)(CX*1)
-	VMOVUPS      Y4, (AX)(CX*2)
-	VMOVUPS      Y5, 32(AX)(CX*2)
-	VMOVUPS      Y6, (DX)
-	VMOVUPS      Y7, 32(DX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x20, BX
-	SUBQ         $0x10, SI
-	JNE          loop
-	JMP          end
+	PREFETCHT1   192(R9)
+	VBROADCASTSS 24(AX), Y8
+	VBROADCASTSS 24(AX)(CX*1), Y9
+	VBROADCASTSS 24(AX)(CX*2), Y10
+	VBROADCASTSS 24(DX), Y11
+	VCVTPH2PS    (R13)(SI*1), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VCVTPH2PS    16(R13)(SI*1), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 28(AX), Y8
+	VBROADCASTSS 28(AX)(CX*1), Y9
+	VBROADCASTSS 28(AX)(CX*2), Y10
+	VBROADCASTSS 28(DX), Y11
+	VCVTPH2PS    (R13)(SI*2), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VCVTPH2PS    16(R13)(SI*2), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x00000100, R9
+	ADDQ         $0x20, R13
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y1, 32(R10)
+	VMOVUPS      Y2, (R10)(R11*1)
+	VMOVUPS      Y3, 32(R10)(R11*1)
+	VMOVUPS      Y4, (R10)(R11*2)
+	VMOVUPS      Y5, 32(R10)(R11*2)
+	VMOVUPS      Y6, (R12)
+	VMOVUPS      Y7, 32(R12)
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, R12
+	ADDQ         $0x20, R8
+	SUBQ         $0x10, 8(SP)
+	JNE          eight
+	JMP          next
 
-under2:
-	CMPQ    SI, $0x08
-	JL      under1
-	MOVQ    p+8(FP), R8
-	MOVQ    ld+16(FP), R9
+rest:
+	CMPQ    8(SP), $0x10
+	JL      single
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	VMOVUPS (R10)(R11*1), Y2
+	VMOVUPS 32(R10)(R11*1), Y3
+	VMOVUPS (R10)(R11*2), Y4
+	VMOVUPS 32(R10)(R11*2), Y5
+	VMOVUPS (R12), Y6
+	VMOVUPS 32(R12), Y7
+	MOVQ    $0x00000008, R9
+	CMPQ    (SP), R9
+	CMOVQLT (SP), R9
+	MOVQ    R8, R13
+
+value2:
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (AX)(CX*1), Y9
+	VBROADCASTSS (AX)(CX*2), Y10
+	VBROADCASTSS (DX), Y11
+	VCVTPH2PS    (R13), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VCVTPH2PS    16(R13), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x00000004, AX
+	ADDQ         $0x00000004, DX
+	ADDQ         SI, R13
+	DECQ         R9
+	JNE          value2
+
+	// back to the group's first value
+	MOVQ    $0x00000008, R9
+	CMPQ    (SP), R9
+	CMOVQLT (SP), R9
 	SHLQ    $0x02, R9
-	LEAQ    (R8)(R9*2), R10
-	ADDQ    R9, R10
-	MOVQ    at+32(FP), R11
-	MOVQ    t+40(FP), R12
-	VMOVUPS (AX), Y0
-	VMOVUPS (AX)(CX*1), Y1
-	VMOVUPS (AX)(CX*2), Y2
-	VMOVUPS (DX), Y3
+	SUBQ    R9, AX
+	SUBQ    R9, DX
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, (R10)(R11*1)
+	VMOVUPS Y3, 32(R10)(R11*1)
+	VMOVUPS Y4, (R10)(R11*2)
+	VMOVUPS Y5, 32(R10)(R11*2)
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    $0x00000040, R10
+	ADDQ    $0x00000040, R12
+	ADDQ    $0x20, R8
+	SUBQ    $0x10, 8(SP)
+	JNE     rest
+	JMP     next
 
-columns1Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+64(FP), R13
-	TESTQ      R13, R13
-	JE         columns1Values
-	MOVQ       at+32(FP), R14
-	SUBQ       R14, R13
-	MOVLQSX    (R13)(R11*1), R13
-	IMULQ      DI, R13
-	MOVQ       ahead+56(FP), R14
-	ADDQ       R14, R13
-	MOVQ       v+24(FP), R14
-	NEGQ       R14
-	ADDQ       BX, R14
-	LEAQ       (R13)(R14*8), R13
-	PREFETCHT1 (R13)
-	PREFETCHT1 64(R13)
+single:
+	VMOVUPS (R10), Y0
+	VMOVUPS (R10)(R11*1), Y1
+	VMOVUPS (R10)(R11*2), Y2
+	VMOVUPS (R12), Y3
+	MOVQ    $0x00000008, R9
+	CMPQ    (SP), R9
+	CMOVQLT (SP), R9
+	MOVQ    R8, R13
 
-columns1Values:
-	MOVLQSX (R11), R13
-	IMULQ   DI, R13
-	ADDQ    BX, R13
-	ADDQ    $0x04, R11
-	MOVQ    $0x00000008, R14
-	CMPQ    R12, R14
-	CMOVQLT R12, R14
-	SUBQ    R14, R12
-
-columns1Tokens:
-	VBROADCASTSS (R8), Y4
-	VBROADCASTSS (R8)(R9*1), Y5
-	VBROADCASTSS (R8)(R9*2), Y6
-	VBROADCASTSS (R10), Y7
+value1:
+	VBROADCASTSS (AX), Y4
+	VBROADCASTSS (AX)(CX*1), Y5
+	VBROADCASTSS (AX)(CX*2), Y6
+	VBROADCASTSS (DX), Y7
 	VCVTPH2PS    (R13), Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x00000004, R8
-	ADDQ         $0x00000004, R10
-	ADDQ         DI, R13
-	DECQ         R14
-	JNE          columns1Tokens
-	TESTQ        R12, R12
-	JNE          columns1Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, (AX)(CX*1)
-	VMOVUPS      Y2, (AX)(CX*2)
-	VMOVUPS      Y3, (DX)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x10, BX
-	SUBQ         $0x08, SI
-	JNE          loop
-	JMP          end
+	ADDQ         $0x00000004, AX
+	ADDQ         $0x00000004, DX
+	ADDQ         SI, R13
+	DECQ         R9
+	JNE          value1
 
-under1:
-end:
+	// back to the group's first value
+	MOVQ    $0x00000008, R9
+	CMPQ    (SP), R9
+	CMOVQLT (SP), R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, AX
+	SUBQ    R9, DX
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, (R10)(R11*1)
+	VMOVUPS Y2, (R10)(R11*2)
+	VMOVUPS Y3, (R12)
+	ADDQ    $0x00000020, R10
+	ADDQ    $0x00000020, R12
+	ADDQ    $0x10, R8
+	SUBQ    $0x08, 8(SP)
+	JNE     single
+
+next:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, DX
+	ADDQ $0x04, BX
+	SUBQ $0x08, (SP)
+	JG   group
 	VZEROUPPER
 	RET
 
@@ -2130,70 +2413,199 @@ end:
 
 // func accumQ8x1(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·accumQ8x1(SB), NOSPLIT, $0-80
+TEXT ·accumQ8x1(SB), NOSPLIT, $16-80
 	// accumQ8x1 adds t ≥ 1 values [d], weighted by p[1][t], to acc[1][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
-	MOVQ acc+0(FP), AX
-	MOVQ v+24(FP), CX
+	MOVQ p+8(FP), AX
+	MOVQ at+40(FP), CX
+	MOVQ t+48(FP), DX
+	MOVQ DX, (SP)
 	MOVQ d+56(FP), DX
-	MOVQ DX, BX
+	LEAQ (DX)(DX*2), BX
 
-loop:
-	CMPQ    DX, $0x40
-	JL      under8
-	MOVQ    p+8(FP), SI
-	MOVQ    at+40(FP), DI
-	MOVQ    t+48(FP), R8
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-	VMOVUPS 128(AX), Y4
-	VMOVUPS 160(AX), Y5
-	VMOVUPS 192(AX), Y6
-	VMOVUPS 224(AX), Y7
+group:
+	MOVLQSX (CX), SI
+	IMULQ   DX, SI
+	MOVQ    v+24(FP), R8
+	ADDQ    R8, SI
+	MOVQ    SI, DI
+	MOVQ    aheadAt+72(FP), R9
+	TESTQ   R9, R9
+	JE      nothing
+	MOVQ    at+40(FP), R8
+	SUBQ    R8, R9
+	MOVLQSX (R9)(CX*1), DI
+	IMULQ   DX, DI
+	MOVQ    ahead+64(FP), R8
+	ADDQ    R8, DI
 
-columns8Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R9
-	TESTQ      R9, R9
-	JE         columns8Values
-	MOVQ       at+40(FP), R10
-	SUBQ       R10, R9
-	MOVLQSX    (R9)(DI*1), R9
-	IMULQ      BX, R9
-	MOVQ       ahead+64(FP), R10
-	ADDQ       R10, R9
-	MOVQ       v+24(FP), R10
-	NEGQ       R10
-	ADDQ       CX, R10
-	LEAQ       (R9)(R10*8), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
-	PREFETCHT1 256(R9)
-	PREFETCHT1 320(R9)
-	PREFETCHT1 384(R9)
-	PREFETCHT1 448(R9)
+nothing:
+	MOVQ acc+0(FP), R8
+	MOVQ d+56(FP), R9
+	MOVQ R9, 8(SP)
+	CMPQ (SP), $0x08
+	JL   rest
+	LEAQ (SI)(DX*4), R9
+	ADDQ DX, R9
 
-columns8Values:
-	MOVLQSX (DI), R9
-	MOVQ    scale+32(FP), R11
-	LEAQ    (R11)(R9*4), R11
-	IMULQ   BX, R9
-	ADDQ    CX, R9
-	ADDQ    $0x04, DI
-	MOVQ    $0x00000008, R10
-	CMPQ    R8, R10
-	CMOVQLT R8, R10
-	SUBQ    R10, R8
-
-columns8Tokens:
-	VBROADCASTSS (SI), Y8
-	VBROADCASTSS (R11), Y9
+eight:
+	CMPQ         8(SP), $0x40
+	JL           rest
+	VMOVUPS      (R8), Y0
+	VMOVUPS      32(R8), Y1
+	VMOVUPS      64(R8), Y2
+	VMOVUPS      96(R8), Y3
+	VMOVUPS      128(R8), Y4
+	VMOVUPS      160(R8), Y5
+	VMOVUPS      192(R8), Y6
+	VMOVUPS      224(R8), Y7
+	MOVQ         scale+32(FP), R10
+	MOVLQSX      (CX), R11
+	LEAQ         (R10)(R11*4), R10
+	PREFETCHT1   (DI)
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (R10), Y9
 	VMULPS       Y9, Y8, Y8
-	ADDQ         $0x04, R11
+	VPMOVSXBD    (SI), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VPMOVSXBD    8(SI), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VPMOVSXBD    16(SI), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VPMOVSXBD    24(SI), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VPMOVSXBD    32(SI), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VPMOVSXBD    40(SI), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VPMOVSXBD    48(SI), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VPMOVSXBD    56(SI), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   64(DI)
+	VBROADCASTSS 4(AX), Y8
+	VBROADCASTSS 4(R10), Y9
+	VMULPS       Y9, Y8, Y8
+	VPMOVSXBD    (SI)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VPMOVSXBD    8(SI)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VPMOVSXBD    16(SI)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VPMOVSXBD    24(SI)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VPMOVSXBD    32(SI)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VPMOVSXBD    40(SI)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VPMOVSXBD    48(SI)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VPMOVSXBD    56(SI)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   128(DI)
+	VBROADCASTSS 8(AX), Y8
+	VBROADCASTSS 8(R10), Y9
+	VMULPS       Y9, Y8, Y8
+	VPMOVSXBD    (SI)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VPMOVSXBD    8(SI)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VPMOVSXBD    16(SI)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VPMOVSXBD    24(SI)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VPMOVSXBD    32(SI)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VPMOVSXBD    40(SI)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VPMOVSXBD    48(SI)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VPMOVSXBD    56(SI)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   192(DI)
+	VBROADCASTSS 12(AX), Y8
+	VBROADCASTSS 12(R10), Y9
+	VMULPS       Y9, Y8, Y8
+	VPMOVSXBD    (SI)(BX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VPMOVSXBD    8(SI)(BX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VPMOVSXBD    16(SI)(BX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VPMOVSXBD    24(SI)(BX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VPMOVSXBD    32(SI)(BX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VPMOVSXBD    40(SI)(BX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VPMOVSXBD    48(SI)(BX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VPMOVSXBD    56(SI)(BX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   256(DI)
+	VBROADCASTSS 16(AX), Y8
+	VBROADCASTSS 16(R10), Y9
+	VMULPS       Y9, Y8, Y8
+	VPMOVSXBD    (SI)(DX*4), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VPMOVSXBD    8(SI)(DX*4), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VPMOVSXBD    16(SI)(DX*4), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VPMOVSXBD    24(SI)(DX*4), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VPMOVSXBD    32(SI)(DX*4), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VPMOVSXBD    40(SI)(DX*4), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VPMOVSXBD    48(SI)(DX*4), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VPMOVSXBD    56(SI)(DX*4), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   320(DI)
+	VBROADCASTSS 20(AX), Y8
+	VBROADCASTSS 20(R10), Y9
+	VMULPS       Y9, Y8, Y8
 	VPMOVSXBD    (R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y0
@@ -2218,226 +2630,191 @@ columns8Tokens:
 	VPMOVSXBD    56(R9), Y9
 	VCVTDQ2PS    Y9, Y9
 	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         $0x00000004, SI
-	ADDQ         BX, R9
-	DECQ         R10
-	JNE          columns8Tokens
-	TESTQ        R8, R8
-	JNE          columns8Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      Y4, 128(AX)
-	VMOVUPS      Y5, 160(AX)
-	VMOVUPS      Y6, 192(AX)
-	VMOVUPS      Y7, 224(AX)
-	ADDQ         $0x00000100, AX
-	ADDQ         $0x40, CX
-	SUBQ         $0x40, DX
-	JNE          loop
-	JMP          end
+	PREFETCHT1   384(DI)
+	VBROADCASTSS 24(AX), Y8
+	VBROADCASTSS 24(R10), Y9
+	VMULPS       Y9, Y8, Y8
+	VPMOVSXBD    (R9)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VPMOVSXBD    8(R9)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VPMOVSXBD    16(R9)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VPMOVSXBD    24(R9)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VPMOVSXBD    32(R9)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VPMOVSXBD    40(R9)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VPMOVSXBD    48(R9)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VPMOVSXBD    56(R9)(DX*1), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y7
+	PREFETCHT1   448(DI)
+	VBROADCASTSS 28(AX), Y8
+	VBROADCASTSS 28(R10), Y9
+	VMULPS       Y9, Y8, Y8
+	VPMOVSXBD    (R9)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VPMOVSXBD    8(R9)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VPMOVSXBD    16(R9)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VPMOVSXBD    24(R9)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VPMOVSXBD    32(R9)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VPMOVSXBD    40(R9)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VPMOVSXBD    48(R9)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VPMOVSXBD    56(R9)(DX*2), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x00000200, DI
+	ADDQ         $0x40, R9
+	VMOVUPS      Y0, (R8)
+	VMOVUPS      Y1, 32(R8)
+	VMOVUPS      Y2, 64(R8)
+	VMOVUPS      Y3, 96(R8)
+	VMOVUPS      Y4, 128(R8)
+	VMOVUPS      Y5, 160(R8)
+	VMOVUPS      Y6, 192(R8)
+	VMOVUPS      Y7, 224(R8)
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x40, SI
+	SUBQ         $0x40, 8(SP)
+	JNE          eight
+	JMP          next
 
-under8:
-	CMPQ    DX, $0x20
-	JL      under4
-	MOVQ    p+8(FP), SI
-	MOVQ    at+40(FP), DI
-	MOVQ    t+48(FP), R8
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
+rest:
+	CMPQ    8(SP), $0x40
+	JL      single
+	VMOVUPS (R8), Y0
+	VMOVUPS 32(R8), Y1
+	VMOVUPS 64(R8), Y2
+	VMOVUPS 96(R8), Y3
+	VMOVUPS 128(R8), Y4
+	VMOVUPS 160(R8), Y5
+	VMOVUPS 192(R8), Y6
+	VMOVUPS 224(R8), Y7
+	MOVQ    scale+32(FP), DI
+	MOVLQSX (CX), R9
+	LEAQ    (DI)(R9*4), DI
+	MOVQ    $0x00000008, R9
+	CMPQ    (SP), R9
+	CMOVQLT (SP), R9
+	MOVQ    SI, R10
 
-columns4Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R9
-	TESTQ      R9, R9
-	JE         columns4Values
-	MOVQ       at+40(FP), R10
-	SUBQ       R10, R9
-	MOVLQSX    (R9)(DI*1), R9
-	IMULQ      BX, R9
-	MOVQ       ahead+64(FP), R10
-	ADDQ       R10, R9
-	MOVQ       v+24(FP), R10
-	NEGQ       R10
-	ADDQ       CX, R10
-	LEAQ       (R9)(R10*8), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	PREFETCHT1 192(R9)
+value8:
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (DI), Y9
+	VMULPS       Y9, Y8, Y8
+	ADDQ         $0x04, DI
+	VPMOVSXBD    (R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VPMOVSXBD    8(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VPMOVSXBD    16(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VPMOVSXBD    24(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VPMOVSXBD    32(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VPMOVSXBD    40(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VPMOVSXBD    48(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VPMOVSXBD    56(R10), Y9
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x00000004, AX
+	ADDQ         DX, R10
+	DECQ         R9
+	JNE          value8
 
-columns4Values:
-	MOVLQSX (DI), R9
-	MOVQ    scale+32(FP), R11
-	LEAQ    (R11)(R9*4), R11
-	IMULQ   BX, R9
-	ADDQ    CX, R9
-	ADDQ    $0x04, DI
-	MOVQ    $0x00000008, R10
-	CMPQ    R8, R10
-	CMOVQLT R8, R10
-	SUBQ    R10, R8
+	// back to the group's first value
+	MOVQ    $0x00000008, R9
+	CMPQ    (SP), R9
+	CMOVQLT (SP), R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, AX
+	VMOVUPS Y0, (R8)
+	VMOVUPS Y1, 32(R8)
+	VMOVUPS Y2, 64(R8)
+	VMOVUPS Y3, 96(R8)
+	VMOVUPS Y4, 128(R8)
+	VMOVUPS Y5, 160(R8)
+	VMOVUPS Y6, 192(R8)
+	VMOVUPS Y7, 224(R8)
+	ADDQ    $0x00000100, R8
+	ADDQ    $0x40, SI
+	SUBQ    $0x40, 8(SP)
+	JNE     rest
+	JMP     next
 
-columns4Tokens:
-	VBROADCASTSS (SI), Y4
-	VBROADCASTSS (R11), Y5
-	VMULPS       Y5, Y4, Y4
-	ADDQ         $0x04, R11
-	VPMOVSXBD    (R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y4, Y5, Y0
-	VPMOVSXBD    8(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y4, Y5, Y1
-	VPMOVSXBD    16(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y4, Y5, Y2
-	VPMOVSXBD    24(R9), Y5
-	VCVTDQ2PS    Y5, Y5
-	VFMADD231PS  Y4, Y5, Y3
-	ADDQ         $0x00000004, SI
-	ADDQ         BX, R9
-	DECQ         R10
-	JNE          columns4Tokens
-	TESTQ        R8, R8
-	JNE          columns4Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x20, CX
-	SUBQ         $0x20, DX
-	JNE          loop
-	JMP          end
+single:
+	VMOVUPS (R8), Y0
+	MOVQ    scale+32(FP), DI
+	MOVLQSX (CX), R9
+	LEAQ    (DI)(R9*4), DI
+	MOVQ    $0x00000008, R9
+	CMPQ    (SP), R9
+	CMOVQLT (SP), R9
+	MOVQ    SI, R10
 
-under4:
-	CMPQ    DX, $0x10
-	JL      under2
-	MOVQ    p+8(FP), SI
-	MOVQ    at+40(FP), DI
-	MOVQ    t+48(FP), R8
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-
-columns2Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R9
-	TESTQ      R9, R9
-	JE         columns2Values
-	MOVQ       at+40(FP), R10
-	SUBQ       R10, R9
-	MOVLQSX    (R9)(DI*1), R9
-	IMULQ      BX, R9
-	MOVQ       ahead+64(FP), R10
-	ADDQ       R10, R9
-	MOVQ       v+24(FP), R10
-	NEGQ       R10
-	ADDQ       CX, R10
-	LEAQ       (R9)(R10*8), R9
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-
-columns2Values:
-	MOVLQSX (DI), R9
-	MOVQ    scale+32(FP), R11
-	LEAQ    (R11)(R9*4), R11
-	IMULQ   BX, R9
-	ADDQ    CX, R9
-	ADDQ    $0x04, DI
-	MOVQ    $0x00000008, R10
-	CMPQ    R8, R10
-	CMOVQLT R8, R10
-	SUBQ    R10, R8
-
-columns2Tokens:
-	VBROADCASTSS (SI), Y2
-	VBROADCASTSS (R11), Y3
-	VMULPS       Y3, Y2, Y2
-	ADDQ         $0x04, R11
-	VPMOVSXBD    (R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y2, Y3, Y0
-	VPMOVSXBD    8(R9), Y3
-	VCVTDQ2PS    Y3, Y3
-	VFMADD231PS  Y2, Y3, Y1
-	ADDQ         $0x00000004, SI
-	ADDQ         BX, R9
-	DECQ         R10
-	JNE          columns2Tokens
-	TESTQ        R8, R8
-	JNE          columns2Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x10, CX
-	SUBQ         $0x10, DX
-	JNE          loop
-	JMP          end
-
-under2:
-	CMPQ    DX, $0x08
-	JL      under1
-	MOVQ    p+8(FP), SI
-	MOVQ    at+40(FP), DI
-	MOVQ    t+48(FP), R8
-	VMOVUPS (AX), Y0
-
-columns1Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R9
-	TESTQ      R9, R9
-	JE         columns1Values
-	MOVQ       at+40(FP), R10
-	SUBQ       R10, R9
-	MOVLQSX    (R9)(DI*1), R9
-	IMULQ      BX, R9
-	MOVQ       ahead+64(FP), R10
-	ADDQ       R10, R9
-	MOVQ       v+24(FP), R10
-	NEGQ       R10
-	ADDQ       CX, R10
-	LEAQ       (R9)(R10*8), R9
-	PREFETCHT1 (R9)
-
-columns1Values:
-	MOVLQSX (DI), R9
-	MOVQ    scale+32(FP), R11
-	LEAQ    (R11)(R9*4), R11
-	IMULQ   BX, R9
-	ADDQ    CX, R9
-	ADDQ    $0x04, DI
-	MOVQ    $0x00000008, R10
-	CMPQ    R8, R10
-	CMOVQLT R8, R10
-	SUBQ    R10, R8
-
-columns1Tokens:
-	VBROADCASTSS (SI), Y1
-	VBROADCASTSS (R11), Y2
+value1:
+	VBROADCASTSS (AX), Y1
+	VBROADCASTSS (DI), Y2
 	VMULPS       Y2, Y1, Y1
-	ADDQ         $0x04, R11
-	VPMOVSXBD    (R9), Y2
+	ADDQ         $0x04, DI
+	VPMOVSXBD    (R10), Y2
 	VCVTDQ2PS    Y2, Y2
 	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x00000004, SI
-	ADDQ         BX, R9
-	DECQ         R10
-	JNE          columns1Tokens
-	TESTQ        R8, R8
-	JNE          columns1Groups
-	VMOVUPS      Y0, (AX)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x08, CX
-	SUBQ         $0x08, DX
-	JNE          loop
-	JMP          end
+	ADDQ         $0x00000004, AX
+	ADDQ         DX, R10
+	DECQ         R9
+	JNE          value1
 
-under1:
-end:
+	// back to the group's first value
+	MOVQ    $0x00000008, R9
+	CMPQ    (SP), R9
+	CMOVQLT (SP), R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, AX
+	VMOVUPS Y0, (R8)
+	ADDQ    $0x00000020, R8
+	ADDQ    $0x08, SI
+	SUBQ    $0x08, 8(SP)
+	JNE     single
+
+next:
+	ADDQ $0x00000020, AX
+	ADDQ $0x04, CX
+	SUBQ $0x08, (SP)
+	JG   group
 	VZEROUPPER
 	RET
 
@@ -2774,72 +3151,172 @@ end:
 
 // func accumQ8x2(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·accumQ8x2(SB), NOSPLIT, $0-80
+TEXT ·accumQ8x2(SB), NOSPLIT, $16-80
 	// accumQ8x2 adds t ≥ 1 values [d], weighted by p[2][t], to acc[2][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
-	MOVQ acc+0(FP), AX
-	MOVQ d+56(FP), CX
+	MOVQ p+8(FP), AX
+	MOVQ ld+16(FP), CX
 	SHLQ $0x02, CX
-	MOVQ v+24(FP), DX
+	MOVQ at+40(FP), DX
+	MOVQ t+48(FP), BX
+	MOVQ BX, (SP)
 	MOVQ d+56(FP), BX
-	MOVQ BX, SI
+	LEAQ (BX)(BX*2), SI
 
-loop:
-	CMPQ    BX, $0x20
-	JL      under4
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
+group:
+	MOVLQSX (DX), DI
+	IMULQ   BX, DI
+	MOVQ    v+24(FP), R9
+	ADDQ    R9, DI
+	MOVQ    DI, R8
+	MOVQ    aheadAt+72(FP), R10
+	TESTQ   R10, R10
+	JE      nothing
 	MOVQ    at+40(FP), R9
-	MOVQ    t+48(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-	VMOVUPS (AX)(CX*1), Y4
-	VMOVUPS 32(AX)(CX*1), Y5
-	VMOVUPS 64(AX)(CX*1), Y6
-	VMOVUPS 96(AX)(CX*1), Y7
+	SUBQ    R9, R10
+	MOVLQSX (R10)(DX*1), R8
+	IMULQ   BX, R8
+	MOVQ    ahead+64(FP), R9
+	ADDQ    R9, R8
 
-columns4Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R11
-	TESTQ      R11, R11
-	JE         columns4Values
-	MOVQ       at+40(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+64(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
-	PREFETCHT1 128(R11)
-	PREFETCHT1 192(R11)
+nothing:
+	MOVQ acc+0(FP), R9
+	MOVQ d+56(FP), R10
+	SHLQ $0x02, R10
+	MOVQ d+56(FP), R11
+	MOVQ R11, 8(SP)
+	CMPQ (SP), $0x08
+	JL   rest
+	LEAQ (DI)(BX*4), R11
+	ADDQ BX, R11
 
-columns4Values:
-	MOVLQSX (R9), R11
-	MOVQ    scale+32(FP), R13
-	LEAQ    (R13)(R11*4), R13
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns4Tokens:
-	VBROADCASTSS (DI), Y8
-	VBROADCASTSS (DI)(R8*1), Y9
-	VBROADCASTSS (R13), Y10
+eight:
+	CMPQ         8(SP), $0x20
+	JL           rest
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VMOVUPS      64(R9), Y2
+	VMOVUPS      96(R9), Y3
+	VMOVUPS      (R9)(R10*1), Y4
+	VMOVUPS      32(R9)(R10*1), Y5
+	VMOVUPS      64(R9)(R10*1), Y6
+	VMOVUPS      96(R9)(R10*1), Y7
+	MOVQ         scale+32(FP), R12
+	MOVLQSX      (DX), R13
+	LEAQ         (R12)(R13*4), R12
+	PREFETCHT1   (R8)
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (AX)(CX*1), Y9
+	VBROADCASTSS (R12), Y10
 	VMULPS       Y10, Y8, Y8
 	VMULPS       Y10, Y9, Y9
-	ADDQ         $0x04, R13
+	VPMOVSXBD    (DI), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VPMOVSXBD    8(DI), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VPMOVSXBD    16(DI), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    24(DI), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 4(AX), Y8
+	VBROADCASTSS 4(AX)(CX*1), Y9
+	VBROADCASTSS 4(R12), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	VPMOVSXBD    (DI)(BX*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VPMOVSXBD    8(DI)(BX*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VPMOVSXBD    16(DI)(BX*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    24(DI)(BX*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   64(R8)
+	VBROADCASTSS 8(AX), Y8
+	VBROADCASTSS 8(AX)(CX*1), Y9
+	VBROADCASTSS 8(R12), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	VPMOVSXBD    (DI)(BX*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VPMOVSXBD    8(DI)(BX*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VPMOVSXBD    16(DI)(BX*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    24(DI)(BX*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 12(AX), Y8
+	VBROADCASTSS 12(AX)(CX*1), Y9
+	VBROADCASTSS 12(R12), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	VPMOVSXBD    (DI)(SI*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VPMOVSXBD    8(DI)(SI*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VPMOVSXBD    16(DI)(SI*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    24(DI)(SI*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	PREFETCHT1   128(R8)
+	VBROADCASTSS 16(AX), Y8
+	VBROADCASTSS 16(AX)(CX*1), Y9
+	VBROADCASTSS 16(R12), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	VPMOVSXBD    (DI)(BX*4), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VPMOVSXBD    8(DI)(BX*4), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VPMOVSXBD    16(DI)(BX*4), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    24(DI)(BX*4), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 20(AX), Y8
+	VBROADCASTSS 20(AX)(CX*1), Y9
+	VBROADCASTSS 20(R12), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
 	VPMOVSXBD    (R11), Y10
 	VCVTDQ2PS    Y10, Y10
 	VFMADD231PS  Y8, Y10, Y0
@@ -2856,167 +3333,177 @@ columns4Tokens:
 	VCVTDQ2PS    Y10, Y10
 	VFMADD231PS  Y8, Y10, Y3
 	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns4Tokens
-	TESTQ        R10, R10
-	JNE          columns4Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      Y4, (AX)(CX*1)
-	VMOVUPS      Y5, 32(AX)(CX*1)
-	VMOVUPS      Y6, 64(AX)(CX*1)
-	VMOVUPS      Y7, 96(AX)(CX*1)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x20, DX
-	SUBQ         $0x20, BX
-	JNE          loop
-	JMP          end
+	PREFETCHT1   192(R8)
+	VBROADCASTSS 24(AX), Y8
+	VBROADCASTSS 24(AX)(CX*1), Y9
+	VBROADCASTSS 24(R12), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	VPMOVSXBD    (R11)(BX*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VPMOVSXBD    8(R11)(BX*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VPMOVSXBD    16(R11)(BX*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    24(R11)(BX*1), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	VBROADCASTSS 28(AX), Y8
+	VBROADCASTSS 28(AX)(CX*1), Y9
+	VBROADCASTSS 28(R12), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	VPMOVSXBD    (R11)(BX*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VPMOVSXBD    8(R11)(BX*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VPMOVSXBD    16(R11)(BX*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    24(R11)(BX*2), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x20, R11
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      Y2, 64(R9)
+	VMOVUPS      Y3, 96(R9)
+	VMOVUPS      Y4, (R9)(R10*1)
+	VMOVUPS      Y5, 32(R9)(R10*1)
+	VMOVUPS      Y6, 64(R9)(R10*1)
+	VMOVUPS      Y7, 96(R9)(R10*1)
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x20, DI
+	SUBQ         $0x20, 8(SP)
+	JNE          eight
+	JMP          next
 
-under4:
-	CMPQ    BX, $0x10
-	JL      under2
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    at+40(FP), R9
-	MOVQ    t+48(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS (AX)(CX*1), Y2
-	VMOVUPS 32(AX)(CX*1), Y3
+rest:
+	CMPQ    8(SP), $0x20
+	JL      single
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	VMOVUPS 64(R9), Y2
+	VMOVUPS 96(R9), Y3
+	VMOVUPS (R9)(R10*1), Y4
+	VMOVUPS 32(R9)(R10*1), Y5
+	VMOVUPS 64(R9)(R10*1), Y6
+	VMOVUPS 96(R9)(R10*1), Y7
+	MOVQ    scale+32(FP), R8
+	MOVLQSX (DX), R11
+	LEAQ    (R8)(R11*4), R8
+	MOVQ    $0x00000008, R11
+	CMPQ    (SP), R11
+	CMOVQLT (SP), R11
+	MOVQ    DI, R12
 
-columns2Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R11
-	TESTQ      R11, R11
-	JE         columns2Values
-	MOVQ       at+40(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+64(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
+value4:
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (AX)(CX*1), Y9
+	VBROADCASTSS (R8), Y10
+	VMULPS       Y10, Y8, Y8
+	VMULPS       Y10, Y9, Y9
+	ADDQ         $0x04, R8
+	VPMOVSXBD    (R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VPMOVSXBD    8(R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VPMOVSXBD    16(R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VPMOVSXBD    24(R12), Y10
+	VCVTDQ2PS    Y10, Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x00000004, AX
+	ADDQ         BX, R12
+	DECQ         R11
+	JNE          value4
 
-columns2Values:
-	MOVLQSX (R9), R11
-	MOVQ    scale+32(FP), R13
-	LEAQ    (R13)(R11*4), R13
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	// back to the group's first value
+	MOVQ    $0x00000008, R11
+	CMPQ    (SP), R11
+	CMOVQLT (SP), R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, AX
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 96(R9)
+	VMOVUPS Y4, (R9)(R10*1)
+	VMOVUPS Y5, 32(R9)(R10*1)
+	VMOVUPS Y6, 64(R9)(R10*1)
+	VMOVUPS Y7, 96(R9)(R10*1)
+	ADDQ    $0x00000080, R9
+	ADDQ    $0x20, DI
+	SUBQ    $0x20, 8(SP)
+	JNE     rest
+	JMP     next
 
-columns2Tokens:
-	VBROADCASTSS (DI), Y4
-	VBROADCASTSS (DI)(R8*1), Y5
-	VBROADCASTSS (R13), Y6
-	VMULPS       Y6, Y4, Y4
-	VMULPS       Y6, Y5, Y5
-	ADDQ         $0x04, R13
-	VPMOVSXBD    (R11), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y0
-	VFMADD231PS  Y5, Y6, Y2
-	VPMOVSXBD    8(R11), Y6
-	VCVTDQ2PS    Y6, Y6
-	VFMADD231PS  Y4, Y6, Y1
-	VFMADD231PS  Y5, Y6, Y3
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns2Tokens
-	TESTQ        R10, R10
-	JNE          columns2Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      Y3, 32(AX)(CX*1)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x10, DX
-	SUBQ         $0x10, BX
-	JNE          loop
-	JMP          end
+single:
+	VMOVUPS (R9), Y0
+	VMOVUPS (R9)(R10*1), Y1
+	MOVQ    scale+32(FP), R8
+	MOVLQSX (DX), R11
+	LEAQ    (R8)(R11*4), R8
+	MOVQ    $0x00000008, R11
+	CMPQ    (SP), R11
+	CMOVQLT (SP), R11
+	MOVQ    DI, R12
 
-under2:
-	CMPQ    BX, $0x08
-	JL      under1
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    at+40(FP), R9
-	MOVQ    t+48(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS (AX)(CX*1), Y1
-
-columns1Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R11
-	TESTQ      R11, R11
-	JE         columns1Values
-	MOVQ       at+40(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+64(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-
-columns1Values:
-	MOVLQSX (R9), R11
-	MOVQ    scale+32(FP), R13
-	LEAQ    (R13)(R11*4), R13
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns1Tokens:
-	VBROADCASTSS (DI), Y2
-	VBROADCASTSS (DI)(R8*1), Y3
-	VBROADCASTSS (R13), Y4
+value1:
+	VBROADCASTSS (AX), Y2
+	VBROADCASTSS (AX)(CX*1), Y3
+	VBROADCASTSS (R8), Y4
 	VMULPS       Y4, Y2, Y2
 	VMULPS       Y4, Y3, Y3
-	ADDQ         $0x04, R13
-	VPMOVSXBD    (R11), Y4
+	ADDQ         $0x04, R8
+	VPMOVSXBD    (R12), Y4
 	VCVTDQ2PS    Y4, Y4
 	VFMADD231PS  Y2, Y4, Y0
 	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns1Tokens
-	TESTQ        R10, R10
-	JNE          columns1Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, (AX)(CX*1)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x08, DX
-	SUBQ         $0x08, BX
-	JNE          loop
-	JMP          end
+	ADDQ         $0x00000004, AX
+	ADDQ         BX, R12
+	DECQ         R11
+	JNE          value1
 
-under1:
-end:
+	// back to the group's first value
+	MOVQ    $0x00000008, R11
+	CMPQ    (SP), R11
+	CMOVQLT (SP), R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, AX
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, (R9)(R10*1)
+	ADDQ    $0x00000020, R9
+	ADDQ    $0x08, DI
+	SUBQ    $0x08, 8(SP)
+	JNE     single
+
+next:
+	ADDQ $0x00000020, AX
+	ADDQ $0x04, DX
+	SUBQ $0x08, (SP)
+	JG   group
 	VZEROUPPER
 	RET
 
@@ -3233,78 +3720,208 @@ end:
 
 // func accumQ8x3(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·accumQ8x3(SB), NOSPLIT, $0-80
+TEXT ·accumQ8x3(SB), NOSPLIT, $16-80
 	// accumQ8x3 adds t ≥ 1 values [d], weighted by p[3][t], to acc[3][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
-	MOVQ acc+0(FP), AX
-	MOVQ d+56(FP), CX
+	MOVQ p+8(FP), AX
+	MOVQ ld+16(FP), CX
 	SHLQ $0x02, CX
-	MOVQ v+24(FP), DX
+	MOVQ at+40(FP), DX
+	MOVQ t+48(FP), BX
+	MOVQ BX, (SP)
 	MOVQ d+56(FP), BX
-	MOVQ BX, SI
+	LEAQ (BX)(BX*2), SI
 
-loop:
-	CMPQ    BX, $0x20
-	JL      under4
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
+group:
+	MOVLQSX (DX), DI
+	IMULQ   BX, DI
+	MOVQ    v+24(FP), R9
+	ADDQ    R9, DI
+	MOVQ    DI, R8
+	MOVQ    aheadAt+72(FP), R10
+	TESTQ   R10, R10
+	JE      nothing
 	MOVQ    at+40(FP), R9
-	MOVQ    t+48(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS 64(AX), Y2
-	VMOVUPS 96(AX), Y3
-	VMOVUPS (AX)(CX*1), Y4
-	VMOVUPS 32(AX)(CX*1), Y5
-	VMOVUPS 64(AX)(CX*1), Y6
-	VMOVUPS 96(AX)(CX*1), Y7
-	VMOVUPS (AX)(CX*2), Y8
-	VMOVUPS 32(AX)(CX*2), Y9
-	VMOVUPS 64(AX)(CX*2), Y10
-	VMOVUPS 96(AX)(CX*2), Y11
+	SUBQ    R9, R10
+	MOVLQSX (R10)(DX*1), R8
+	IMULQ   BX, R8
+	MOVQ    ahead+64(FP), R9
+	ADDQ    R9, R8
 
-columns4Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R11
-	TESTQ      R11, R11
-	JE         columns4Values
-	MOVQ       at+40(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+64(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
-	PREFETCHT1 128(R11)
-	PREFETCHT1 192(R11)
+nothing:
+	MOVQ acc+0(FP), R9
+	MOVQ d+56(FP), R10
+	SHLQ $0x02, R10
+	MOVQ d+56(FP), R11
+	MOVQ R11, 8(SP)
+	CMPQ (SP), $0x08
+	JL   rest
+	LEAQ (DI)(BX*4), R11
+	ADDQ BX, R11
 
-columns4Values:
-	MOVLQSX (R9), R11
-	MOVQ    scale+32(FP), R13
-	LEAQ    (R13)(R11*4), R13
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns4Tokens:
-	VBROADCASTSS (DI), Y12
-	VBROADCASTSS (DI)(R8*1), Y13
-	VBROADCASTSS (DI)(R8*2), Y14
-	VBROADCASTSS (R13), Y15
+eight:
+	CMPQ         8(SP), $0x20
+	JL           rest
+	VMOVUPS      (R9), Y0
+	VMOVUPS      32(R9), Y1
+	VMOVUPS      64(R9), Y2
+	VMOVUPS      96(R9), Y3
+	VMOVUPS      (R9)(R10*1), Y4
+	VMOVUPS      32(R9)(R10*1), Y5
+	VMOVUPS      64(R9)(R10*1), Y6
+	VMOVUPS      96(R9)(R10*1), Y7
+	VMOVUPS      (R9)(R10*2), Y8
+	VMOVUPS      32(R9)(R10*2), Y9
+	VMOVUPS      64(R9)(R10*2), Y10
+	VMOVUPS      96(R9)(R10*2), Y11
+	MOVQ         scale+32(FP), R12
+	MOVLQSX      (DX), R13
+	LEAQ         (R12)(R13*4), R12
+	PREFETCHT1   (R8)
+	VBROADCASTSS (AX), Y12
+	VBROADCASTSS (AX)(CX*1), Y13
+	VBROADCASTSS (AX)(CX*2), Y14
+	VBROADCASTSS (R12), Y15
 	VMULPS       Y15, Y12, Y12
 	VMULPS       Y15, Y13, Y13
 	VMULPS       Y15, Y14, Y14
-	ADDQ         $0x04, R13
+	VPMOVSXBD    (DI), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VPMOVSXBD    8(DI), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VPMOVSXBD    16(DI), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VPMOVSXBD    24(DI), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	VBROADCASTSS 4(AX), Y12
+	VBROADCASTSS 4(AX)(CX*1), Y13
+	VBROADCASTSS 4(AX)(CX*2), Y14
+	VBROADCASTSS 4(R12), Y15
+	VMULPS       Y15, Y12, Y12
+	VMULPS       Y15, Y13, Y13
+	VMULPS       Y15, Y14, Y14
+	VPMOVSXBD    (DI)(BX*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VPMOVSXBD    8(DI)(BX*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VPMOVSXBD    16(DI)(BX*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VPMOVSXBD    24(DI)(BX*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   64(R8)
+	VBROADCASTSS 8(AX), Y12
+	VBROADCASTSS 8(AX)(CX*1), Y13
+	VBROADCASTSS 8(AX)(CX*2), Y14
+	VBROADCASTSS 8(R12), Y15
+	VMULPS       Y15, Y12, Y12
+	VMULPS       Y15, Y13, Y13
+	VMULPS       Y15, Y14, Y14
+	VPMOVSXBD    (DI)(BX*2), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VPMOVSXBD    8(DI)(BX*2), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VPMOVSXBD    16(DI)(BX*2), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VPMOVSXBD    24(DI)(BX*2), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	VBROADCASTSS 12(AX), Y12
+	VBROADCASTSS 12(AX)(CX*1), Y13
+	VBROADCASTSS 12(AX)(CX*2), Y14
+	VBROADCASTSS 12(R12), Y15
+	VMULPS       Y15, Y12, Y12
+	VMULPS       Y15, Y13, Y13
+	VMULPS       Y15, Y14, Y14
+	VPMOVSXBD    (DI)(SI*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VPMOVSXBD    8(DI)(SI*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VPMOVSXBD    16(DI)(SI*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VPMOVSXBD    24(DI)(SI*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	PREFETCHT1   128(R8)
+	VBROADCASTSS 16(AX), Y12
+	VBROADCASTSS 16(AX)(CX*1), Y13
+	VBROADCASTSS 16(AX)(CX*2), Y14
+	VBROADCASTSS 16(R12), Y15
+	VMULPS       Y15, Y12, Y12
+	VMULPS       Y15, Y13, Y13
+	VMULPS       Y15, Y14, Y14
+	VPMOVSXBD    (DI)(BX*4), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VPMOVSXBD    8(DI)(BX*4), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VPMOVSXBD    16(DI)(BX*4), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VPMOVSXBD    24(DI)(BX*4), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	VBROADCASTSS 20(AX), Y12
+	VBROADCASTSS 20(AX)(CX*1), Y13
+	VBROADCASTSS 20(AX)(CX*2), Y14
+	VBROADCASTSS 20(R12), Y15
+	VMULPS       Y15, Y12, Y12
+	VMULPS       Y15, Y13, Y13
+	VMULPS       Y15, Y14, Y14
 	VPMOVSXBD    (R11), Y15
 	VCVTDQ2PS    Y15, Y15
 	VFMADD231PS  Y12, Y15, Y0
@@ -3325,184 +3942,212 @@ columns4Tokens:
 	VFMADD231PS  Y12, Y15, Y3
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns4Tokens
-	TESTQ        R10, R10
-	JNE          columns4Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, 64(AX)
-	VMOVUPS      Y3, 96(AX)
-	VMOVUPS      Y4, (AX)(CX*1)
-	VMOVUPS      Y5, 32(AX)(CX*1)
-	VMOVUPS      Y6, 64(AX)(CX*1)
-	VMOVUPS      Y7, 96(AX)(CX*1)
-	VMOVUPS      Y8, (AX)(CX*2)
-	VMOVUPS      Y9, 32(AX)(CX*2)
-	VMOVUPS      Y10, 64(AX)(CX*2)
-	VMOVUPS      Y11, 96(AX)(CX*2)
-	ADDQ         $0x00000080, AX
-	ADDQ         $0x20, DX
-	SUBQ         $0x20, BX
-	JNE          loop
-	JMP          end
+	PREFETCHT1   192(R8)
+	VBROADCASTSS 24(AX), Y12
+	VBROADCASTSS 24(AX)(CX*1), Y13
+	VBROADCASTSS 24(AX)(CX*2), Y14
+	VBROADCASTSS 24(R12), Y15
+	VMULPS       Y15, Y12, Y12
+	VMULPS       Y15, Y13, Y13
+	VMULPS       Y15, Y14, Y14
+	VPMOVSXBD    (R11)(BX*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VPMOVSXBD    8(R11)(BX*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VPMOVSXBD    16(R11)(BX*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VPMOVSXBD    24(R11)(BX*1), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	VBROADCASTSS 28(AX), Y12
+	VBROADCASTSS 28(AX)(CX*1), Y13
+	VBROADCASTSS 28(AX)(CX*2), Y14
+	VBROADCASTSS 28(R12), Y15
+	VMULPS       Y15, Y12, Y12
+	VMULPS       Y15, Y13, Y13
+	VMULPS       Y15, Y14, Y14
+	VPMOVSXBD    (R11)(BX*2), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VPMOVSXBD    8(R11)(BX*2), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VPMOVSXBD    16(R11)(BX*2), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VPMOVSXBD    24(R11)(BX*2), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x00000100, R8
+	ADDQ         $0x20, R11
+	VMOVUPS      Y0, (R9)
+	VMOVUPS      Y1, 32(R9)
+	VMOVUPS      Y2, 64(R9)
+	VMOVUPS      Y3, 96(R9)
+	VMOVUPS      Y4, (R9)(R10*1)
+	VMOVUPS      Y5, 32(R9)(R10*1)
+	VMOVUPS      Y6, 64(R9)(R10*1)
+	VMOVUPS      Y7, 96(R9)(R10*1)
+	VMOVUPS      Y8, (R9)(R10*2)
+	VMOVUPS      Y9, 32(R9)(R10*2)
+	VMOVUPS      Y10, 64(R9)(R10*2)
+	VMOVUPS      Y11, 96(R9)(R10*2)
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x20, DI
+	SUBQ         $0x20, 8(SP)
+	JNE          eight
+	JMP          next
 
-under4:
-	CMPQ    BX, $0x10
-	JL      under2
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    at+40(FP), R9
-	MOVQ    t+48(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS (AX)(CX*1), Y2
-	VMOVUPS 32(AX)(CX*1), Y3
-	VMOVUPS (AX)(CX*2), Y4
-	VMOVUPS 32(AX)(CX*2), Y5
+rest:
+	CMPQ    8(SP), $0x20
+	JL      single
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	VMOVUPS 64(R9), Y2
+	VMOVUPS 96(R9), Y3
+	VMOVUPS (R9)(R10*1), Y4
+	VMOVUPS 32(R9)(R10*1), Y5
+	VMOVUPS 64(R9)(R10*1), Y6
+	VMOVUPS 96(R9)(R10*1), Y7
+	VMOVUPS (R9)(R10*2), Y8
+	VMOVUPS 32(R9)(R10*2), Y9
+	VMOVUPS 64(R9)(R10*2), Y10
+	VMOVUPS 96(R9)(R10*2), Y11
+	MOVQ    scale+32(FP), R8
+	MOVLQSX (DX), R11
+	LEAQ    (R8)(R11*4), R8
+	MOVQ    $0x00000008, R11
+	CMPQ    (SP), R11
+	CMOVQLT (SP), R11
+	MOVQ    DI, R12
 
-columns2Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R11
-	TESTQ      R11, R11
-	JE         columns2Values
-	MOVQ       at+40(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+64(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-	PREFETCHT1 64(R11)
+value4:
+	VBROADCASTSS (AX), Y12
+	VBROADCASTSS (AX)(CX*1), Y13
+	VBROADCASTSS (AX)(CX*2), Y14
+	VBROADCASTSS (R8), Y15
+	VMULPS       Y15, Y12, Y12
+	VMULPS       Y15, Y13, Y13
+	VMULPS       Y15, Y14, Y14
+	ADDQ         $0x04, R8
+	VPMOVSXBD    (R12), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VPMOVSXBD    8(R12), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VPMOVSXBD    16(R12), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VPMOVSXBD    24(R12), Y15
+	VCVTDQ2PS    Y15, Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x00000004, AX
+	ADDQ         BX, R12
+	DECQ         R11
+	JNE          value4
 
-columns2Values:
-	MOVLQSX (R9), R11
-	MOVQ    scale+32(FP), R13
-	LEAQ    (R13)(R11*4), R13
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
+	// back to the group's first value
+	MOVQ    $0x00000008, R11
+	CMPQ    (SP), R11
+	CMOVQLT (SP), R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, AX
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, 32(R9)
+	VMOVUPS Y2, 64(R9)
+	VMOVUPS Y3, 96(R9)
+	VMOVUPS Y4, (R9)(R10*1)
+	VMOVUPS Y5, 32(R9)(R10*1)
+	VMOVUPS Y6, 64(R9)(R10*1)
+	VMOVUPS Y7, 96(R9)(R10*1)
+	VMOVUPS Y8, (R9)(R10*2)
+	VMOVUPS Y9, 32(R9)(R10*2)
+	VMOVUPS Y10, 64(R9)(R10*2)
+	VMOVUPS Y11, 96(R9)(R10*2)
+	ADDQ    $0x00000080, R9
+	ADDQ    $0x20, DI
+	SUBQ    $0x20, 8(SP)
+	JNE     rest
+	JMP     next
 
-columns2Tokens:
-	VBROADCASTSS (DI), Y6
-	VBROADCASTSS (DI)(R8*1), Y7
-	VBROADCASTSS (DI)(R8*2), Y8
-	VBROADCASTSS (R13), Y9
-	VMULPS       Y9, Y6, Y6
-	VMULPS       Y9, Y7, Y7
-	VMULPS       Y9, Y8, Y8
-	ADDQ         $0x04, R13
-	VPMOVSXBD    (R11), Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y6, Y9, Y0
-	VFMADD231PS  Y7, Y9, Y2
-	VFMADD231PS  Y8, Y9, Y4
-	VPMOVSXBD    8(R11), Y9
-	VCVTDQ2PS    Y9, Y9
-	VFMADD231PS  Y6, Y9, Y1
-	VFMADD231PS  Y7, Y9, Y3
-	VFMADD231PS  Y8, Y9, Y5
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns2Tokens
-	TESTQ        R10, R10
-	JNE          columns2Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      Y3, 32(AX)(CX*1)
-	VMOVUPS      Y4, (AX)(CX*2)
-	VMOVUPS      Y5, 32(AX)(CX*2)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x10, DX
-	SUBQ         $0x10, BX
-	JNE          loop
-	JMP          end
+single:
+	VMOVUPS (R9), Y0
+	VMOVUPS (R9)(R10*1), Y1
+	VMOVUPS (R9)(R10*2), Y2
+	MOVQ    scale+32(FP), R8
+	MOVLQSX (DX), R11
+	LEAQ    (R8)(R11*4), R8
+	MOVQ    $0x00000008, R11
+	CMPQ    (SP), R11
+	CMOVQLT (SP), R11
+	MOVQ    DI, R12
 
-under2:
-	CMPQ    BX, $0x08
-	JL      under1
-	MOVQ    p+8(FP), DI
-	MOVQ    ld+16(FP), R8
-	SHLQ    $0x02, R8
-	MOVQ    at+40(FP), R9
-	MOVQ    t+48(FP), R10
-	VMOVUPS (AX), Y0
-	VMOVUPS (AX)(CX*1), Y1
-	VMOVUPS (AX)(CX*2), Y2
-
-columns1Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R11
-	TESTQ      R11, R11
-	JE         columns1Values
-	MOVQ       at+40(FP), R12
-	SUBQ       R12, R11
-	MOVLQSX    (R11)(R9*1), R11
-	IMULQ      SI, R11
-	MOVQ       ahead+64(FP), R12
-	ADDQ       R12, R11
-	MOVQ       v+24(FP), R12
-	NEGQ       R12
-	ADDQ       DX, R12
-	LEAQ       (R11)(R12*8), R11
-	PREFETCHT1 (R11)
-
-columns1Values:
-	MOVLQSX (R9), R11
-	MOVQ    scale+32(FP), R13
-	LEAQ    (R13)(R11*4), R13
-	IMULQ   SI, R11
-	ADDQ    DX, R11
-	ADDQ    $0x04, R9
-	MOVQ    $0x00000008, R12
-	CMPQ    R10, R12
-	CMOVQLT R10, R12
-	SUBQ    R12, R10
-
-columns1Tokens:
-	VBROADCASTSS (DI), Y3
-	VBROADCASTSS (DI)(R8*1), Y4
-	VBROADCASTSS (DI)(R8*2), Y5
-	VBROADCASTSS (R13), Y6
+value1:
+	VBROADCASTSS (AX), Y3
+	VBROADCASTSS (AX)(CX*1), Y4
+	VBROADCASTSS (AX)(CX*2), Y5
+	VBROADCASTSS (R8), Y6
 	VMULPS       Y6, Y3, Y3
 	VMULPS       Y6, Y4, Y4
 	VMULPS       Y6, Y5, Y5
-	ADDQ         $0x04, R13
-	VPMOVSXBD    (R11), Y6
+	ADDQ         $0x04, R8
+	VPMOVSXBD    (R12), Y6
 	VCVTDQ2PS    Y6, Y6
 	VFMADD231PS  Y3, Y6, Y0
 	VFMADD231PS  Y4, Y6, Y1
 	VFMADD231PS  Y5, Y6, Y2
-	ADDQ         $0x00000004, DI
-	ADDQ         SI, R11
-	DECQ         R12
-	JNE          columns1Tokens
-	TESTQ        R10, R10
-	JNE          columns1Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, (AX)(CX*1)
-	VMOVUPS      Y2, (AX)(CX*2)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x08, DX
-	SUBQ         $0x08, BX
-	JNE          loop
-	JMP          end
+	ADDQ         $0x00000004, AX
+	ADDQ         BX, R12
+	DECQ         R11
+	JNE          value1
 
-under1:
-end:
+	// back to the group's first value
+	MOVQ    $0x00000008, R11
+	CMPQ    (SP), R11
+	CMOVQLT (SP), R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, AX
+	VMOVUPS Y0, (R9)
+	VMOVUPS Y1, (R9)(R10*1)
+	VMOVUPS Y2, (R9)(R10*2)
+	ADDQ    $0x00000020, R9
+	ADDQ    $0x08, DI
+	SUBQ    $0x08, 8(SP)
+	JNE     single
+
+next:
+	ADDQ $0x00000020, AX
+	ADDQ $0x04, DX
+	SUBQ $0x08, (SP)
+	JG   group
 	VZEROUPPER
 	RET
 
@@ -3753,78 +4398,179 @@ end:
 
 // func accumQ8x4(acc *float32, p *float32, ld int, v *byte, scale *float32, at *int32, t int, d int, ahead *byte, aheadAt *int32)
 // Requires: AVX, AVX2, CMOV, FMA3, MMX+
-TEXT ·accumQ8x4(SB), NOSPLIT, $0-80
+TEXT ·accumQ8x4(SB), NOSPLIT, $16-80
 	// accumQ8x4 adds t ≥ 1 values [d], weighted by p[4][t], to acc[4][d], d a positive multiple of 8.
 	// Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.
-	MOVQ acc+0(FP), AX
-	MOVQ d+56(FP), CX
+	MOVQ p+8(FP), AX
+	MOVQ ld+16(FP), CX
 	SHLQ $0x02, CX
 	LEAQ (AX)(CX*2), DX
 	ADDQ CX, DX
-	MOVQ v+24(FP), BX
+	MOVQ at+40(FP), BX
+	MOVQ t+48(FP), SI
+	MOVQ SI, (SP)
 	MOVQ d+56(FP), SI
-	MOVQ SI, DI
+	LEAQ (SI)(SI*2), DI
 
-loop:
-	CMPQ    SI, $0x10
-	JL      under2
-	MOVQ    p+8(FP), R8
-	MOVQ    ld+16(FP), R9
-	SHLQ    $0x02, R9
-	LEAQ    (R8)(R9*2), R10
-	ADDQ    R9, R10
-	MOVQ    at+40(FP), R11
-	MOVQ    t+48(FP), R12
-	VMOVUPS (AX), Y0
-	VMOVUPS 32(AX), Y1
-	VMOVUPS (AX)(CX*1), Y2
-	VMOVUPS 32(AX)(CX*1), Y3
-	VMOVUPS (AX)(CX*2), Y4
-	VMOVUPS 32(AX)(CX*2), Y5
-	VMOVUPS (DX), Y6
-	VMOVUPS 32(DX), Y7
+group:
+	MOVLQSX (BX), R8
+	IMULQ   SI, R8
+	MOVQ    v+24(FP), R10
+	ADDQ    R10, R8
+	MOVQ    R8, R9
+	MOVQ    aheadAt+72(FP), R11
+	TESTQ   R11, R11
+	JE      nothing
+	MOVQ    at+40(FP), R10
+	SUBQ    R10, R11
+	MOVLQSX (R11)(BX*1), R9
+	IMULQ   SI, R9
+	MOVQ    ahead+64(FP), R10
+	ADDQ    R10, R9
 
-columns2Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R13
-	TESTQ      R13, R13
-	JE         columns2Values
-	MOVQ       at+40(FP), R14
-	SUBQ       R14, R13
-	MOVLQSX    (R13)(R11*1), R13
-	IMULQ      DI, R13
-	MOVQ       ahead+64(FP), R14
-	ADDQ       R14, R13
-	MOVQ       v+24(FP), R14
-	NEGQ       R14
-	ADDQ       BX, R14
-	LEAQ       (R13)(R14*8), R13
-	PREFETCHT1 (R13)
-	PREFETCHT1 64(R13)
+nothing:
+	MOVQ acc+0(FP), R10
+	MOVQ d+56(FP), R11
+	SHLQ $0x02, R11
+	LEAQ (R10)(R11*2), R12
+	ADDQ R11, R12
+	MOVQ d+56(FP), R13
+	MOVQ R13, 8(SP)
+	CMPQ (SP), $0x08
+	JL   rest
+	LEAQ (R8)(SI*4), R13
+	ADDQ SI, R13
 
-columns2Values:
-	MOVLQSX (R11), R13
-	MOVQ    scale+32(FP), R15
-	LEAQ    (R15)(R13*4), R15
-	IMULQ   DI, R13
-	ADDQ    BX, R13
-	ADDQ    $0x04, R11
-	MOVQ    $0x00000008, R14
-	CMPQ    R12, R14
-	CMOVQLT R12, R14
-	SUBQ    R14, R12
-
-columns2Tokens:
-	VBROADCASTSS (R8), Y8
-	VBROADCASTSS (R8)(R9*1), Y9
-	VBROADCASTSS (R8)(R9*2), Y10
-	VBROADCASTSS (R10), Y11
-	VBROADCASTSS (R15), Y12
+eight:
+	CMPQ         8(SP), $0x10
+	JL           rest
+	VMOVUPS      (R10), Y0
+	VMOVUPS      32(R10), Y1
+	VMOVUPS      (R10)(R11*1), Y2
+	VMOVUPS      32(R10)(R11*1), Y3
+	VMOVUPS      (R10)(R11*2), Y4
+	VMOVUPS      32(R10)(R11*2), Y5
+	VMOVUPS      (R12), Y6
+	VMOVUPS      32(R12), Y7
+	MOVQ         scale+32(FP), R14
+	MOVLQSX      (BX), R15
+	LEAQ         (R14)(R15*4), R14
+	PREFETCHT1   (R9)
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (AX)(CX*1), Y9
+	VBROADCASTSS (AX)(CX*2), Y10
+	VBROADCASTSS (DX), Y11
+	VBROADCASTSS (R14), Y12
 	VMULPS       Y12, Y8, Y8
 	VMULPS       Y12, Y9, Y9
 	VMULPS       Y12, Y10, Y10
 	VMULPS       Y12, Y11, Y11
-	ADDQ         $0x04, R15
+	VPMOVSXBD    (R8), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VPMOVSXBD    8(R8), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 4(AX), Y8
+	VBROADCASTSS 4(AX)(CX*1), Y9
+	VBROADCASTSS 4(AX)(CX*2), Y10
+	VBROADCASTSS 4(DX), Y11
+	VBROADCASTSS 4(R14), Y12
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	VPMOVSXBD    (R8)(SI*1), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VPMOVSXBD    8(R8)(SI*1), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 8(AX), Y8
+	VBROADCASTSS 8(AX)(CX*1), Y9
+	VBROADCASTSS 8(AX)(CX*2), Y10
+	VBROADCASTSS 8(DX), Y11
+	VBROADCASTSS 8(R14), Y12
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	VPMOVSXBD    (R8)(SI*2), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VPMOVSXBD    8(R8)(SI*2), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 12(AX), Y8
+	VBROADCASTSS 12(AX)(CX*1), Y9
+	VBROADCASTSS 12(AX)(CX*2), Y10
+	VBROADCASTSS 12(DX), Y11
+	VBROADCASTSS 12(R14), Y12
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	VPMOVSXBD    (R8)(DI*1), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VPMOVSXBD    8(R8)(DI*1), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	PREFETCHT1   64(R9)
+	VBROADCASTSS 16(AX), Y8
+	VBROADCASTSS 16(AX)(CX*1), Y9
+	VBROADCASTSS 16(AX)(CX*2), Y10
+	VBROADCASTSS 16(DX), Y11
+	VBROADCASTSS 16(R14), Y12
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	VPMOVSXBD    (R8)(SI*4), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VPMOVSXBD    8(R8)(SI*4), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 20(AX), Y8
+	VBROADCASTSS 20(AX)(CX*1), Y9
+	VBROADCASTSS 20(AX)(CX*2), Y10
+	VBROADCASTSS 20(DX), Y11
+	VBROADCASTSS 20(R14), Y12
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
 	VPMOVSXBD    (R13), Y12
 	VCVTDQ2PS    Y12, Y12
 	VFMADD231PS  Y8, Y12, Y0
@@ -3837,109 +4583,194 @@ columns2Tokens:
 	VFMADD231PS  Y9, Y12, Y3
 	VFMADD231PS  Y10, Y12, Y5
 	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x00000004, R8
-	ADDQ         $0x00000004, R10
-	ADDQ         DI, R13
-	DECQ         R14
-	JNE          columns2Tokens
-	TESTQ        R12, R12
-	JNE          columns2Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, 32(AX)
-	VMOVUPS      Y2, (AX)(CX*1)
-	VMOVUPS      Y3, 32(AX)(CX*1)
-	VMOVUPS      Y4, (AX)(CX*2)
-	VMOVUPS      Y5, 32(AX)(CX*2)
-	VMOVUPS      Y6, (DX)
-	VMOVUPS      Y7, 32(DX)
-	ADDQ         $0x00000040, AX
-	ADDQ         $0x00000040, DX
-	ADDQ         $0x10, BX
-	SUBQ         $0x10, SI
-	JNE          loop
-	JMP          end
+	VBROADCASTSS 24(AX), Y8
+	VBROADCASTSS 24(AX)(CX*1), Y9
+	VBROADCASTSS 24(AX)(CX*2), Y10
+	VBROADCASTSS 24(DX), Y11
+	VBROADCASTSS 24(R14), Y12
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	VPMOVSXBD    (R13)(SI*1), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VPMOVSXBD    8(R13)(SI*1), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	VBROADCASTSS 28(AX), Y8
+	VBROADCASTSS 28(AX)(CX*1), Y9
+	VBROADCASTSS 28(AX)(CX*2), Y10
+	VBROADCASTSS 28(DX), Y11
+	VBROADCASTSS 28(R14), Y12
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	VPMOVSXBD    (R13)(SI*2), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VPMOVSXBD    8(R13)(SI*2), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x00000080, R9
+	ADDQ         $0x10, R13
+	VMOVUPS      Y0, (R10)
+	VMOVUPS      Y1, 32(R10)
+	VMOVUPS      Y2, (R10)(R11*1)
+	VMOVUPS      Y3, 32(R10)(R11*1)
+	VMOVUPS      Y4, (R10)(R11*2)
+	VMOVUPS      Y5, 32(R10)(R11*2)
+	VMOVUPS      Y6, (R12)
+	VMOVUPS      Y7, 32(R12)
+	ADDQ         $0x00000040, R10
+	ADDQ         $0x00000040, R12
+	ADDQ         $0x10, R8
+	SUBQ         $0x10, 8(SP)
+	JNE          eight
+	JMP          next
 
-under2:
-	CMPQ    SI, $0x08
-	JL      under1
-	MOVQ    p+8(FP), R8
-	MOVQ    ld+16(FP), R9
-	SHLQ    $0x02, R9
-	LEAQ    (R8)(R9*2), R10
-	ADDQ    R9, R10
-	MOVQ    at+40(FP), R11
-	MOVQ    t+48(FP), R12
-	VMOVUPS (AX), Y0
-	VMOVUPS (AX)(CX*1), Y1
-	VMOVUPS (AX)(CX*2), Y2
-	VMOVUPS (DX), Y3
+rest:
+	CMPQ    8(SP), $0x10
+	JL      single
+	VMOVUPS (R10), Y0
+	VMOVUPS 32(R10), Y1
+	VMOVUPS (R10)(R11*1), Y2
+	VMOVUPS 32(R10)(R11*1), Y3
+	VMOVUPS (R10)(R11*2), Y4
+	VMOVUPS 32(R10)(R11*2), Y5
+	VMOVUPS (R12), Y6
+	VMOVUPS 32(R12), Y7
+	MOVQ    scale+32(FP), R9
+	MOVLQSX (BX), R13
+	LEAQ    (R9)(R13*4), R9
+	MOVQ    $0x00000008, R13
+	CMPQ    (SP), R13
+	CMOVQLT (SP), R13
+	MOVQ    R8, R14
 
-columns1Groups:
-	// what is asked for: as large a part of eight vectors as the columns at hand are of d
-	MOVQ       aheadAt+72(FP), R13
-	TESTQ      R13, R13
-	JE         columns1Values
-	MOVQ       at+40(FP), R14
-	SUBQ       R14, R13
-	MOVLQSX    (R13)(R11*1), R13
-	IMULQ      DI, R13
-	MOVQ       ahead+64(FP), R14
-	ADDQ       R14, R13
-	MOVQ       v+24(FP), R14
-	NEGQ       R14
-	ADDQ       BX, R14
-	LEAQ       (R13)(R14*8), R13
-	PREFETCHT1 (R13)
+value2:
+	VBROADCASTSS (AX), Y8
+	VBROADCASTSS (AX)(CX*1), Y9
+	VBROADCASTSS (AX)(CX*2), Y10
+	VBROADCASTSS (DX), Y11
+	VBROADCASTSS (R9), Y12
+	VMULPS       Y12, Y8, Y8
+	VMULPS       Y12, Y9, Y9
+	VMULPS       Y12, Y10, Y10
+	VMULPS       Y12, Y11, Y11
+	ADDQ         $0x04, R9
+	VPMOVSXBD    (R14), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VPMOVSXBD    8(R14), Y12
+	VCVTDQ2PS    Y12, Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x00000004, AX
+	ADDQ         $0x00000004, DX
+	ADDQ         SI, R14
+	DECQ         R13
+	JNE          value2
 
-columns1Values:
-	MOVLQSX (R11), R13
-	MOVQ    scale+32(FP), R15
-	LEAQ    (R15)(R13*4), R15
-	IMULQ   DI, R13
-	ADDQ    BX, R13
-	ADDQ    $0x04, R11
-	MOVQ    $0x00000008, R14
-	CMPQ    R12, R14
-	CMOVQLT R12, R14
-	SUBQ    R14, R12
+	// back to the group's first value
+	MOVQ    $0x00000008, R13
+	CMPQ    (SP), R13
+	CMOVQLT (SP), R13
+	SHLQ    $0x02, R13
+	SUBQ    R13, AX
+	SUBQ    R13, DX
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, 32(R10)
+	VMOVUPS Y2, (R10)(R11*1)
+	VMOVUPS Y3, 32(R10)(R11*1)
+	VMOVUPS Y4, (R10)(R11*2)
+	VMOVUPS Y5, 32(R10)(R11*2)
+	VMOVUPS Y6, (R12)
+	VMOVUPS Y7, 32(R12)
+	ADDQ    $0x00000040, R10
+	ADDQ    $0x00000040, R12
+	ADDQ    $0x10, R8
+	SUBQ    $0x10, 8(SP)
+	JNE     rest
+	JMP     next
 
-columns1Tokens:
-	VBROADCASTSS (R8), Y4
-	VBROADCASTSS (R8)(R9*1), Y5
-	VBROADCASTSS (R8)(R9*2), Y6
-	VBROADCASTSS (R10), Y7
-	VBROADCASTSS (R15), Y8
+single:
+	VMOVUPS (R10), Y0
+	VMOVUPS (R10)(R11*1), Y1
+	VMOVUPS (R10)(R11*2), Y2
+	VMOVUPS (R12), Y3
+	MOVQ    scale+32(FP), R9
+	MOVLQSX (BX), R13
+	LEAQ    (R9)(R13*4), R9
+	MOVQ    $0x00000008, R13
+	CMPQ    (SP), R13
+	CMOVQLT (SP), R13
+	MOVQ    R8, R14
+
+value1:
+	VBROADCASTSS (AX), Y4
+	VBROADCASTSS (AX)(CX*1), Y5
+	VBROADCASTSS (AX)(CX*2), Y6
+	VBROADCASTSS (DX), Y7
+	VBROADCASTSS (R9), Y8
 	VMULPS       Y8, Y4, Y4
 	VMULPS       Y8, Y5, Y5
 	VMULPS       Y8, Y6, Y6
 	VMULPS       Y8, Y7, Y7
-	ADDQ         $0x04, R15
-	VPMOVSXBD    (R13), Y8
+	ADDQ         $0x04, R9
+	VPMOVSXBD    (R14), Y8
 	VCVTDQ2PS    Y8, Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x00000004, R8
-	ADDQ         $0x00000004, R10
-	ADDQ         DI, R13
-	DECQ         R14
-	JNE          columns1Tokens
-	TESTQ        R12, R12
-	JNE          columns1Groups
-	VMOVUPS      Y0, (AX)
-	VMOVUPS      Y1, (AX)(CX*1)
-	VMOVUPS      Y2, (AX)(CX*2)
-	VMOVUPS      Y3, (DX)
-	ADDQ         $0x00000020, AX
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x08, BX
-	SUBQ         $0x08, SI
-	JNE          loop
-	JMP          end
+	ADDQ         $0x00000004, AX
+	ADDQ         $0x00000004, DX
+	ADDQ         SI, R14
+	DECQ         R13
+	JNE          value1
 
-under1:
-end:
+	// back to the group's first value
+	MOVQ    $0x00000008, R13
+	CMPQ    (SP), R13
+	CMOVQLT (SP), R13
+	SHLQ    $0x02, R13
+	SUBQ    R13, AX
+	SUBQ    R13, DX
+	VMOVUPS Y0, (R10)
+	VMOVUPS Y1, (R10)(R11*1)
+	VMOVUPS Y2, (R10)(R11*2)
+	VMOVUPS Y3, (R12)
+	ADDQ    $0x00000020, R10
+	ADDQ    $0x00000020, R12
+	ADDQ    $0x08, R8
+	SUBQ    $0x08, 8(SP)
+	JNE     single
+
+next:
+	ADDQ $0x00000020, AX
+	ADDQ $0x00000020, DX
+	ADDQ $0x04, BX
+	SUBQ $0x08, (SP)
+	JG   group
 	VZEROUPPER
 	RET
 

@@ -270,8 +270,8 @@ func interleave() {
 	done()
 }
 
-// accumulate emits acc[i] += Σ p[i][j]·v[j], in the order of j: a few columns
-// at a time over all tokens, so that the sums stay in registers.
+// accumulate emits acc[i] += Σ p[i][j]·v[j], in the order of j: over the
+// columns of eight values at a time, which lie together.
 func accumulate(e cached, queries int) {
 	name := fmt.Sprintf("accum%sx%d", e.name, queries)
 	sig := "acc *float32, p *float32, ld int, v *byte, "
@@ -281,103 +281,204 @@ func accumulate(e cached, queries int) {
 	text(name, "func("+sig+"at *int32, t int, d int, ahead *byte, aheadAt *int32)")
 	contract(fmt.Sprintf("%s adds t ≥ 1 values [d], weighted by p[%d][t], to acc[%d][d], d a positive multiple of 8.", name, queries, queries),
 		"Eight in a row begin with value at[j] of v. Meanwhile as many are asked for from vector aheadAt[j] of ahead on, unless it is nil.")
-	acc := newRows("acc", "d", 2, queries)
-	v, d := param("v"), param("d")
-	stride := GP64()
-	MOVQ(d, stride)
+	a := &accumulation{
+		cached: e, queries: queries, p: newRows("p", "ld", 2, queries),
+		table: param("at"), stride: GP64(), thrice: GP64(), t: AllocLocal(8), left: AllocLocal(8),
+	}
+	a.copy("t", a.t)
+	Load(Param("d"), a.stride)
 	if e.size == 2 {
-		SHLQ(Imm(1), stride)
+		SHLQ(Imm(1), a.stride)
 	}
-	block := func(vectors int, label string) {
-		p := newRows("p", "ld", 2, queries)
-		table, t := param("at"), param("t")
-		sums := make([][]reg.VecVirtual, queries)
-		for i := range sums {
-			for c := range vectors {
-				y := YMM()
-				VMOVUPS(acc.at(i, 32*c), y)
-				sums[i] = append(sums[i], y)
-			}
-		}
-		Label(label + "Groups")
-		Comment("what is asked for: as large a part of eight vectors as the columns at hand are of d")
-		soon, other := GP64(), GP64()
-		Load(Param("aheadAt"), soon)
-		TESTQ(soon, soon)
-		JE(LabelRef(label + "Values"))
-		Load(Param("at"), other)
-		SUBQ(other, soon)
-		MOVLQSX(Mem{Base: soon, Index: table, Scale: 1}, soon)
-		IMULQ(stride, soon)
-		Load(Param("ahead"), other)
-		ADDQ(other, soon)
-		Load(Param("v"), other)
-		NEGQ(other)
-		ADDQ(v, other)
-		LEAQ(Mem{Base: soon, Index: other, Scale: 8}, soon)
-		for line := 0; line < 64*vectors*e.size; line += 64 {
-			PREFETCHT1(Mem{Base: soon, Disp: line})
-		}
-		Label(label + "Values")
-		vp, n, scale := GP64(), GP64(), GP64()
-		MOVLQSX(Mem{Base: table}, vp)
-		if e.scale {
-			Load(Param("scale"), scale)
-			LEAQ(Mem{Base: scale, Index: vp, Scale: 4}, scale)
-		}
-		IMULQ(stride, vp)
-		ADDQ(v, vp)
-		ADDQ(Imm(4), table)
-		MOVQ(U32(8), n)
-		CMPQ(t, n)
-		CMOVQLT(t, n)
-		SUBQ(n, t)
-		Label(label + "Tokens")
-		w := make([]reg.VecVirtual, queries)
-		for i := range w {
-			w[i] = YMM()
-			VBROADCASTSS(p.at(i, 0), w[i])
-		}
-		if e.scale {
-			s := YMM()
-			VBROADCASTSS(Mem{Base: scale}, s)
-			for i := range w {
-				VMULPS(s, w[i], w[i])
-			}
-			ADDQ(Imm(4), scale)
-		}
-		for c := range vectors {
-			value := YMM()
-			e.load(Mem{Base: vp, Disp: 8 * c * e.size}, value)
-			for i := range sums {
-				VFMADD231PS(w[i], value, sums[i][c])
-			}
-		}
-		p.advance(4)
-		ADDQ(stride, vp)
-		DECQ(n)
-		JNE(LabelRef(label + "Tokens"))
-		TESTQ(t, t)
-		JNE(LabelRef(label + "Groups"))
-		for i := range sums {
-			for c, y := range sums[i] {
-				VMOVUPS(y, acc.at(i, 32*c))
-			}
-		}
-		acc.advance(32 * vectors)
-		ADDQ(Imm(uint64(8*vectors*e.size)), v)
-	}
-	Label("loop")
-	for n := []int{8, 4, 4, 2}[queries-1]; n >= 1; n /= 2 {
-		label := fmt.Sprintf("under%d", n)
-		CMPQ(d, Imm(uint64(8*n)))
-		JL(LabelRef(label))
-		block(n, fmt.Sprintf("columns%d", n))
-		SUBQ(Imm(uint64(8*n)), d)
-		JNE(LabelRef("loop"))
-		JMP(LabelRef("end"))
-		Label(label)
-	}
-	Label("end")
+	LEAQ(Mem{Base: a.stride, Index: a.stride, Scale: 2}, a.thrice)
+	vectors := []int{8, 4, 4, 2}[queries-1]
+	Label("group")
+	a.begin()
+	a.acc = newRows("acc", "d", 2, queries)
+	a.copy("d", a.left)
+	CMPQ(a.t, Imm(8))
+	JL(LabelRef("rest"))
+	a.fifth = GP64()
+	LEAQ(Mem{Base: a.v, Index: a.stride, Scale: 4}, a.fifth)
+	ADDQ(a.stride, a.fifth)
+	Label("eight")
+	CMPQ(a.left, Imm(uint64(8*vectors)))
+	JL(LabelRef("rest"))
+	a.eight(vectors)
+	JNE(LabelRef("eight"))
+	JMP(LabelRef("next"))
+	Label("rest")
+	CMPQ(a.left, Imm(uint64(8*vectors)))
+	JL(LabelRef("single"))
+	a.some(vectors)
+	JNE(LabelRef("rest"))
+	JMP(LabelRef("next"))
+	Label("single")
+	a.some(1)
+	JNE(LabelRef("single"))
+	Label("next")
+	a.p.advance(32)
+	ADDQ(Imm(4), a.table)
+	SUBQ(Imm(8), a.t)
+	JG(LabelRef("group"))
 	done()
+}
+
+// accumulation is an accumulate being emitted.
+type accumulation struct {
+	cached
+	queries        int
+	acc, p         rows
+	table          reg.Register // the group's entry
+	stride, thrice reg.Register // bytes of a value, of three
+	v, fifth       reg.Register // the group's first and sixth value, from the columns at hand on
+	soon           reg.Register // what is asked for
+	t, left        Mem          // values from the group on, columns from those at hand on: registers are few
+}
+
+// copy puts a parameter into memory.
+func (a *accumulation) copy(name string, to Mem) { MOVQ(param(name), to) }
+
+// begin finds the group's values, and what to ask for.
+func (a *accumulation) begin() {
+	a.v, a.soon = GP64(), GP64()
+	MOVLQSX(Mem{Base: a.table}, a.v)
+	IMULQ(a.stride, a.v)
+	start := param("v")
+	ADDQ(start, a.v)
+	MOVQ(a.v, a.soon)
+	next := param("aheadAt")
+	TESTQ(next, next)
+	JE(LabelRef("nothing"))
+	Load(Param("at"), start)
+	SUBQ(start, next)
+	MOVLQSX(Mem{Base: next, Index: a.table, Scale: 1}, a.soon)
+	IMULQ(a.stride, a.soon)
+	Load(Param("ahead"), start)
+	ADDQ(start, a.soon)
+	Label("nothing")
+}
+
+// value is where column disp of value i of the group is.
+func (a *accumulation) value(i, disp int) Mem {
+	m := Mem{Base: a.v, Disp: disp}
+	switch i {
+	case 1, 2, 4:
+		m.Index, m.Scale = a.stride, uint8(i)
+	case 3:
+		m.Index, m.Scale = a.thrice, 1
+	case 5:
+		m.Base = a.fifth
+	case 6, 7:
+		m.Base, m.Index, m.Scale = a.fifth, a.stride, uint8(i-5)
+	}
+	return m
+}
+
+// sums loads the sums of some vectors of columns.
+func (a *accumulation) sums(vectors int) [][]reg.VecVirtual {
+	sums := make([][]reg.VecVirtual, a.queries)
+	for i := range sums {
+		sums[i] = blankYMMs(vectors)
+		for c, y := range sums[i] {
+			VMOVUPS(a.acc.at(i, 32*c), y)
+		}
+	}
+	return sums
+}
+
+// weights loads those of a value, at disp of the rows of p.
+func (a *accumulation) weights(disp int, scale Mem) []reg.VecVirtual {
+	w := blankYMMs(a.queries)
+	for i := range w {
+		VBROADCASTSS(a.p.at(i, disp), w[i])
+	}
+	if a.scale {
+		s := YMM()
+		VBROADCASTSS(scale, s)
+		for i := range w {
+			VMULPS(s, w[i], w[i])
+		}
+	}
+	return w
+}
+
+// scales is where the group's are.
+func (a *accumulation) scales() reg.Register {
+	if !a.scale {
+		return nil
+	}
+	scale, first := param("scale"), GP64()
+	MOVLQSX(Mem{Base: a.table}, first)
+	LEAQ(Mem{Base: scale, Index: first, Scale: 4}, scale)
+	return scale
+}
+
+// add adds the vectors of columns at m, weighted.
+func (a *accumulation) add(sums [][]reg.VecVirtual, w []reg.VecVirtual, m func(disp int) Mem) {
+	for c := range sums[0] {
+		value := YMM()
+		a.load(m(8*c*a.size), value)
+		for i := range sums {
+			VFMADD231PS(w[i], value, sums[i][c])
+		}
+	}
+}
+
+// move stores the sums and goes on to the columns that follow, setting the flags by how many there are.
+func (a *accumulation) move(sums [][]reg.VecVirtual) {
+	vectors := len(sums[0])
+	for i := range sums {
+		for c, y := range sums[i] {
+			VMOVUPS(y, a.acc.at(i, 32*c))
+		}
+	}
+	a.acc.advance(32 * vectors)
+	ADDQ(Imm(uint64(8*vectors*a.size)), a.v)
+	SUBQ(Imm(uint64(8*vectors)), a.left)
+}
+
+// eight adds some vectors of columns of eight values, and asks for as much.
+func (a *accumulation) eight(vectors int) {
+	sums, scale := a.sums(vectors), a.scales()
+	for j := range 8 {
+		if line := 8 * vectors * a.size * j; line%64 == 0 {
+			PREFETCHT1(Mem{Base: a.soon, Disp: line})
+		}
+		w := a.weights(4*j, Mem{Base: scale, Disp: 4 * j})
+		a.add(sums, w, func(disp int) Mem { return a.value(j, disp) })
+	}
+	ADDQ(U32(uint32(64*vectors*a.size)), a.soon)
+	ADDQ(Imm(uint64(8*vectors*a.size)), a.fifth)
+	a.move(sums)
+}
+
+// some adds some vectors of columns of the group's values, however many there are.
+func (a *accumulation) some(vectors int) {
+	label := fmt.Sprintf("value%d", vectors)
+	sums, scale := a.sums(vectors), a.scales()
+	n, v := GP64(), GP64()
+	MOVQ(U32(8), n)
+	CMPQ(a.t, n)
+	CMOVQLT(a.t, n)
+	MOVQ(a.v, v)
+	Label(label)
+	w := a.weights(0, Mem{Base: scale})
+	if a.scale {
+		ADDQ(Imm(4), scale)
+	}
+	a.add(sums, w, func(disp int) Mem { return Mem{Base: v, Disp: disp} })
+	a.p.advance(4)
+	ADDQ(a.stride, v)
+	DECQ(n)
+	JNE(LabelRef(label))
+	Comment("back to the group's first value")
+	MOVQ(U32(8), n)
+	CMPQ(a.t, n)
+	CMOVQLT(a.t, n)
+	SHLQ(Imm(2), n)
+	for _, b := range a.p.base {
+		SUBQ(n, b)
+	}
+	a.move(sums)
 }

@@ -121,10 +121,18 @@ func dotProduct() {
 
 // ymms makes n cleared registers.
 func ymms(n int) []reg.VecVirtual {
+	r := blankYMMs(n)
+	for i := range r {
+		zeroY(r[i])
+	}
+	return r
+}
+
+// blankYMMs are n registers that hold nothing yet.
+func blankYMMs(n int) []reg.VecVirtual {
 	r := make([]reg.VecVirtual, n)
 	for i := range r {
 		r[i] = YMM()
-		zeroY(r[i])
 	}
 	return r
 }
