@@ -26,12 +26,14 @@ type engineResult struct {
 
 // engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens),
 // sp<N> (with speculation), cp<N> (of a text that repeats itself), dr<N> (of one
-// that a draft model knows) or par<N> (decode 64 tokens in each of N sequences at once).
+// that a draft model knows) or par<N> (decode 64 tokens in each of N sequences at
+// once). All but pp<N> may end in @d<D>: each sequence after D tokens, whose time does not count.
 type engineTest struct {
 	name   string
-	prompt int // tokens a prompt
-	decode int // tokens to generate a sequence
-	width  int // sequences at once
+	prompt int  // tokens a prompt
+	deep   bool // the prompts' time does not count
+	decode int  // tokens to generate a sequence
+	width  int  // sequences at once
 	// guess lets the engine speculate. The others measure what a token costs,
 	// whatever the model says.
 	guess bool
@@ -61,27 +63,36 @@ func (t engineTest) speed(times []engineTimes) spread {
 }
 
 func parseEngineTest(name string, parallel int) (engineTest, error) {
-	kind := strings.TrimRight(name, "0123456789")
-	n, err := strconv.Atoi(name[len(kind):])
-	unknown := usagef("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>", name)
+	short, at, deep := strings.Cut(strings.ReplaceAll(name, " ", ""), "@d")
+	kind := strings.TrimRight(short, "0123456789")
+	n, err := strconv.Atoi(short[len(kind):])
+	unknown := usagef("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, nor one but the first with @d<D>", name)
 	if err != nil || n < 1 || n > 1<<16 {
 		return engineTest{}, unknown
 	}
+	t := engineTest{name: short, prompt: 1, decode: n, width: 1}
+	if deep {
+		if t.prompt, err = strconv.Atoi(at); err != nil || t.prompt < 1 || t.prompt > 1<<20 || kind == "pp" {
+			return engineTest{}, unknown
+		}
+		t.name, t.deep = fmt.Sprintf("%s @ d%d", short, t.prompt), true // as llama-bench writes it
+	}
 	switch kind {
 	case "pp":
-		return engineTest{name: name, prompt: n, width: 1}, nil
+		t.prompt, t.decode = n, 0
 	case "tg":
-		return engineTest{name: name, prompt: 1, decode: n, width: 1}, nil
 	case "sp":
-		return engineTest{name: name, prompt: 1, decode: n, width: 1, guess: true}, nil
+		t.guess = true
 	case "cp":
-		return engineTest{name: name, prompt: 1, decode: n, width: 1, guess: true, repeat: true}, nil
+		t.guess, t.repeat = true, true
 	case "dr":
-		return engineTest{name: name, prompt: 1, decode: n, width: 1, guess: true, dictate: true}, nil
+		t.guess, t.dictate = true, true
 	case "par":
-		return engineTest{name: name, prompt: 1, decode: parallel, width: n}, nil
+		t.decode, t.width = parallel, n
+	default:
+		return engineTest{}, unknown
 	}
-	return engineTest{}, unknown
+	return t, nil
 }
 
 type engineBench struct {
@@ -106,7 +117,8 @@ func newBenchEngine() *cobra.Command {
 		Long: `Like llama-bench, with scheduling and sampling included: pp512 computes a prompt of
 512 tokens, tg64 decodes 64 tokens, sp64 does so with speculation, cp64 too, of a
 text that repeats itself, dr64 of one that the --draft-model always guesses right,
-par8 decodes 64 tokens in each of 8 sequences at once. --shape builds a model of
+par8 decodes 64 tokens in each of 8 sequences at once, tg64@d4096 and par8@d512 do so
+after 4096 and 512 tokens that are not counted. --shape builds a model of
 random ternary weights; speed does not depend on their values.
 
 --compare runs another engine's command after each round of ours and prints the

@@ -153,12 +153,12 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 
 // engineTimes is what one run took.
 type engineTimes struct {
-	whole  time.Duration // from the first prompt to the last token
+	whole  time.Duration // from the first prompt, or the first token after it, to the last token
 	decode time.Duration // of it, a sequence's mean from its first token to its last
 }
 
 // runEngineTest times one run.
-func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab int, random *rand.Rand) (engineTimes, error) {
+func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab int, random *rand.Rand) (took engineTimes, err error) {
 	prompts := make([][]int32, t.width)
 	for i := range prompts {
 		prompts[i] = make([]int32, t.prompt)
@@ -166,48 +166,78 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab i
 			prompts[i][j] = int32(random.IntN(vocab))
 		}
 	}
+	sequences := make([]*batcher.Sequence, t.width)
+	defer func() {
+		for _, s := range sequences {
+			if s != nil {
+				s.Close()
+			}
+		}
+	}()
 	decode := make([]time.Duration, t.width)
+	each := func(do func(i int) error) error {
+		var g errgroup.Group
+		for i := range prompts {
+			g.Go(func() error { return do(i) })
+		}
+		return g.Wait()
+	}
+	prefill := func(i int) (err error) {
+		if sequences[i], err = e.Open(ctx, prompts[i]); err == nil && (t.deep || t.decode == 0) {
+			_, err = sequences[i].Logits(ctx, 0)
+		}
+		return err
+	}
+	answer := func(i int) (err error) {
+		decode[i], err = t.generate(ctx, sequences[i], prompts[i][0], vocab)
+		return err
+	}
 	start := time.Now()
-	var g errgroup.Group
-	for i := range prompts {
-		g.Go(func() error {
-			s, err := e.Open(ctx, prompts[i])
-			if err != nil {
+	switch {
+	case t.decode == 0:
+		err = each(prefill)
+	case t.deep:
+		if err = each(prefill); err == nil {
+			start = time.Now()
+			err = each(answer)
+		}
+	default:
+		err = each(func(i int) error {
+			if err := prefill(i); err != nil {
 				return err
 			}
-			defer s.Close()
-			if t.decode == 0 {
-				_, err := s.Logits(ctx, 0)
-				return err
-			}
-			p := batcher.Params{MaxTokens: t.decode, IgnoreEOS: true}
-			if t.repeat {
-				p.LogitBias = map[int32]float32{prompts[i][0]: 1e6}
-			}
-			if t.dictate {
-				p.Constraint = dictation(vocab)
-			}
-			n := 0
-			for _, err := range s.Generate(ctx, p) {
-				if err != nil {
-					return err
-				}
-				n++
-			}
-			if n != t.decode {
-				return fmt.Errorf("generated %d tokens of %d", n, t.decode)
-			}
-			timing := s.Timing()
-			decode[i] = timing.LastToken.Sub(timing.FirstToken)
-			return nil
+			return answer(i)
 		})
 	}
-	err := g.Wait()
-	took := engineTimes{whole: time.Since(start)}
+	took.whole = time.Since(start)
 	for _, d := range decode {
 		took.decode += d / time.Duration(t.width)
 	}
 	return took, err
+}
+
+// generate decodes what the test wants of a sequence that starts with token first,
+// and tells the time from its first to its last token.
+func (t engineTest) generate(ctx context.Context, s *batcher.Sequence, first int32, vocab int) (time.Duration, error) {
+	p := batcher.Params{MaxTokens: t.decode, IgnoreEOS: true}
+	if t.repeat {
+		p.LogitBias = map[int32]float32{first: 1e6}
+	}
+	if t.dictate {
+		p.Constraint = dictation(vocab)
+	}
+	n := 0
+	for _, err := range s.Generate(ctx, p) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	if n != t.decode {
+		return 0, fmt.Errorf("generated %d tokens of %d", n, t.decode)
+	}
+	timing := s.Timing()
+	return timing.LastToken.Sub(timing.FirstToken), nil
 }
 
 // dictation is a Constraint that leaves one token of a vocabulary of so many, as

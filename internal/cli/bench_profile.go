@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,6 +54,9 @@ func (s *stepTimes) fill() float64 { return float64(s.tokens) / float64(max(1, s
 
 // runProfile measures each test with the pool's meter on.
 func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []engineTest) error {
+	if i := slices.IndexFunc(tests, func(t engineTest) bool { return t.deep }); i >= 0 {
+		return usagef("--profile counts prompts too: not for %s", tests[i].name)
+	}
 	pool := setup.pool
 	machine := kernels.MeasureMachine(time.Second / 4)
 	printMachine(cmd.ErrOrStderr(), machine)

@@ -92,8 +92,8 @@ type peerResult struct {
 }
 
 // add notes what was measured and tells whether that was anything. Sequences
-// that decode after a longer prompt than one token, which ours have not, are a
-// test of their own, named like llama-bench's depths.
+// that decode after a longer prompt than one token are a test of their own,
+// named like llama-bench's depths.
 func (s speeds) add(r peerResult) bool {
 	before := len(s)
 	depth := ""

@@ -192,11 +192,11 @@ func TestPerplexityPrefersTextTheModelKnows(t *testing.T) {
 
 func TestBenchEngineReportsEveryTest(t *testing.T) {
 	var results []engineResult
-	out := mustLutra(t, "bench", "engine", "--json", "--reps", "1", "--model", "lutra-tiny-s", "--tests", "pp32,tg4,par3")
+	out := mustLutra(t, "bench", "engine", "--json", "--reps", "1", "--model", "lutra-tiny-s", "--tests", "pp32,tg4,par3,par2@d40")
 	if err := json.Unmarshal([]byte(out), &results); err != nil {
 		t.Fatal(err)
 	}
-	if len(results) != 3 || results[2].Test != "par3" {
+	if len(results) != 4 || results[2].Test != "par3" || results[3].Test != "par2 @ d40" {
 		t.Fatalf("bench engine = %s", out)
 	}
 	if pp, tg, par := results[0].Fill, results[1].Fill, results[2].Fill; pp != 1 || tg != 1.0/32 || par < tg || par > 3*tg {
@@ -211,7 +211,7 @@ func TestBenchEngineReportsEveryTest(t *testing.T) {
 
 func TestWrongUsageIsToldApart(t *testing.T) {
 	for _, args := range [][]string{
-		{"sing"}, {"ask"}, {"serve", "--no-such-flag"}, {"bench", "everything"}, {"bench", "engine", "--tests", "xx1"},
+		{"sing"}, {"ask"}, {"serve", "--no-such-flag"}, {"bench", "everything"}, {"bench", "engine", "--tests", "xx1"}, {"bench", "engine", "--profile", "--tests", "tg8@d9"},
 		{"bench", "kernels", "--shapes", "big"}, {"logits"}, {"perplexity"}, {"bench", "engine", "--shape", "none"},
 	} {
 		_, err := lutra(t, args...)
