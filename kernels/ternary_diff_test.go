@@ -96,7 +96,7 @@ func eachTernary(t *testing.T, f func(t *testing.T, cpu *CPU)) {
 }
 
 func TestTernaryMatchesGeneric(t *testing.T) {
-	shapes := [][2]int{{1, 1}, {63, 19}, {64, 20}, {65, 16}, {64, 33}, {61, 241}, {128, 257}, {193, 521}}
+	shapes := [][2]int{{1, 1}, {63, 19}, {64, 20}, {65, 16}, {64, 33}, {61, 241}, {128, 257}, {193, 521}, {5, 1601}}
 	tokens := []int{1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 64, 130}
 	budget := 1 << 23 // products worked out trit by trit: emulated machines are slow
 	if !testing.Short() {
