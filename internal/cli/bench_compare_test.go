@@ -198,6 +198,11 @@ func TestBenchEngineComparesWithACommand(t *testing.T) {
 	if text := mustLutra(t, append(args, "fake="+peer, "--compare", "other=echo speed 5", "--compare-pattern", `(?P<value>\d)\D*$`)...); !strings.Contains(text, "other") || !strings.Contains(text, "ratio") {
 		t.Errorf("bench engine --compare = %s", text)
 	}
+	deep := []string{"bench", "engine", "--model", "lutra-tiny-s", "--tests", "tg4@d20", "-r", "1", "--json"}
+	deep = append(deep, "--compare", `fake=echo '{"n_prompt": 0, "n_gen": 4, "n_depth": 20, "avg_ts": 2}'`)
+	if text := mustLutra(t, deep...); !strings.Contains(text, `"tg4 @ d20"`) {
+		t.Errorf("decoding after 20 tokens, compared: %s", text)
+	}
 	if _, err := lutra(t, append(args, "fake=echo out of memory >&2; exit 3")...); err == nil || !strings.Contains(err.Error(), "out of memory") {
 		t.Errorf("a peer that fails: error %v", err)
 	}

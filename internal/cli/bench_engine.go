@@ -250,7 +250,11 @@ func (o *engineBench) runCompare(cmd *cobra.Command, setup engineRuns, tests []e
 		}
 		return s, nil
 	}
-	r, err := compare(cmd.Context(), "tok/s", o.reps, o.tests, ours, rivals(peers), step)
+	var names []string
+	for _, t := range tests {
+		names = append(names, t.name)
+	}
+	r, err := compare(cmd.Context(), "tok/s", o.reps, names, ours, rivals(peers), step)
 	if err != nil {
 		return err
 	}
