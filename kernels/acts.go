@@ -11,7 +11,7 @@ type Acts struct {
 	ternary ternaryActs // int8 with one scale a token, in the layouts the ternary kernels read
 	grouped groupedActs // int8 with one scale each 32 columns, for Q4, Q6 and Q8
 	band    bandMul     // the product under way of a band-packed matrix
-	stream  streaming   // a product of one token under way
+	stream  streaming   // a product under way that streams
 	pinned  bool        // to worker
 	worker  int
 }

@@ -92,3 +92,8 @@ func lutWiden5x1AVX2(acc32 *int32, acc16 *int16, tables *int16, w *byte, strips 
 //
 //go:noescape
 func lutFinishAVX2(y *float32, ldy int, acc *int32, tokens *float32, rows *float32)
+
+// lutMergeAVX2 adds other[64][16] to acc[64][16].
+//
+//go:noescape
+func lutMergeAVX2(acc *int32, other *int32)

@@ -6,7 +6,7 @@ import (
 )
 
 // A product of one token reads every weight once, so that it goes as fast as
-// memory is read. Each worker walks through a stretch of its own in the order
+// memory is read; multiply-adds for a few tokens gain by an even end. Each worker walks through a stretch of its own in the order
 // of addresses; it knows what it reads next, in the end even of the next
 // product, and has that brought into its cache long before. One that is
 // through helps the others from the far ends of their stretches.
@@ -15,7 +15,7 @@ import (
 //	|→→→→→→→→→→→→ ←←←←←←←← |→→→→→→→→→→→→→→→→→→→→→→|
 //	              worker 1, after its own
 
-// stream is a matrix as products of one token read it.
+// stream is a matrix as products of few tokens read it.
 type stream struct {
 	base  uintptr // address of the weights: only ever prefetched, so no pointer
 	unit  int     // bytes of a unit, which one worker multiplies at a time
@@ -35,13 +35,13 @@ func (s *stream) stretchOf(worker, workers int) (lo, hi int) {
 	return worker * s.units / workers, (worker + 1) * s.units / workers
 }
 
-// streamed is a product of one token under way.
+// streamed is a product under way.
 type streamed interface {
-	// multiply does one unit, and prefetches as many bytes from next on.
+	// multiply does one unit, and may prefetch as many bytes from next on.
 	multiply(worker, unit int, next uintptr)
 }
 
-// streaming is the Task of a product of one token.
+// streaming is the Task of a product that streams.
 type streaming struct {
 	*stream
 	product   streamed

@@ -29,12 +29,15 @@ type ternaryKernel struct {
 	perThread int                 // parts wished for each worker
 	least     int                 // strips × tokens a worker must have for the rules to choose it
 	build     func(p Packing) int // rows it takes through a part's tables in the time these take; nil: none
+	streams   bool                // workers walk through stretches of strips with all tokens; tokens is 0
 	rest      *ternaryKernel      // takes the tokens that fill no part; nil: the best one for so few
 	// mul computes y for a range of strips and of tokens.
 	mul func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span)
 	// one computes y of a single token for one strip, and prefetches as many bytes
 	// from next on; nil: mul does single tokens too.
 	one func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip int, next uintptr)
+	// shared lets two workers share a part; nil: nobody can help with one.
+	shared *sharedKernel
 }
 
 // ternaryRule says that from a number of tokens on a kernel is the best one

@@ -9,6 +9,7 @@ var dotTernary = &ternaryKernel{
 	form:      func(p Packing, n int) (actForm, int) { return formTiles, dotWidth(p, n) },
 	strips:    16,
 	perThread: 8,
+	streams:   true,
 	mul:       dotAVXVNNI.mul,
 	one: func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip int, next uintptr) {
 		dotAVXVNNI.strip(m, r, s, strip, 0, next)

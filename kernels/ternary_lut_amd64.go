@@ -15,6 +15,7 @@ var lutTernary = &ternaryKernel{
 	least:     4 * maxLanes, // fewer strips do not repay the tables
 	build:     lutBuildRows,
 	mul:       mulTernaryLUT,
+	shared:    &sharedKernel{chunk: func(p Packing) int { return lutFlush / (blockBytes * tritsPerByte(p)) / chunksAtOnce }, add: addTernaryLUT, merge: mergeTernaryLUT},
 }
 
 // lutBuildRows is about 1.4 times the rows of a table: one is stored in a cycle,
@@ -31,30 +32,42 @@ const lutFlush = 256
 
 func mulTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
+	flush := lutFlush / (blockBytes * l.g)
+	for b := 0; b < l.blocks; b += flush {
+		end := min(b+flush, l.blocks)
+		addTernaryLUT(m, r, s, strips, tokens, span{b, end}, b == 0, end == l.blocks)
+	}
+}
+
+// addTernaryLUT adds the products of blocks of lutFlush columns at most to the
+// sums in acc32, or sets these to them if they are the first, and writes y if
+// they are the last.
+func addTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens, blocks span, first, last bool) {
+	l := m.l
 	span := blockBytes * l.g
 	act := r.act[(tokens.lo-r.lo)*m.t.stride:]
-	n, flush := strips.hi-strips.lo, lutFlush/span
-	for b := 0; b < l.blocks; {
-		steps, end := 1, min(b-b%flush+flush, l.blocks)
-		if l.g == 4 && b+2 <= end { // the tables of two blocks fit L1 together
+	n := strips.hi - strips.lo
+	for b := blocks.lo; b < blocks.hi; {
+		steps := 1
+		if l.g == 4 && b+2 <= blocks.hi { // the tables of two blocks fit L1 together
 			steps = 2
 		}
 		stage := lutAdd
 		switch {
-		case b+steps == end && end <= flush:
+		case b+steps == blocks.hi && first:
 			stage = lutBegin
-		case b+steps == end:
+		case b+steps == blocks.hi:
 			stage = lutWiden
-		case b%flush == 0:
+		case b == blocks.lo:
 			stage = lutSet
 		}
-		if b%flush == 0 && b+steps == end { // one pass is all: it finds nothing in acc16
+		if b == blocks.lo && b+steps == blocks.hi { // one pass is all: it finds nothing in acc16
 			clear(s.acc16[:n*stripRows*maxLanes])
 		}
 		build, pass := lutKernels(l.g, steps, stage)
 		w := &l.stripData(strips.lo)[b*stripRows*blockBytes]
 		build(&s.tables[0], &act[b*span*maxLanes], steps*blockBytes, w)
-		if b += steps; b < l.blocks {
+		if b += steps; b < blocks.hi || !last {
 			pass(&s.acc32[0], &s.acc16[0], &s.tables[0], w, n, l.strip)
 			continue
 		}
@@ -68,6 +81,15 @@ func mulTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, toke
 			pass(&sums[0], &s.acc16[at], &s.tables[0], w, 1, l.strip)
 			m.lutFinish(s, strips.lo+i, sums, tokens)
 		}
+	}
+}
+
+// mergeTernaryLUT writes y from the sums of two workers.
+func mergeTernaryLUT(m *ternaryMul, s, other *ternaryScratch, strips, tokens span) {
+	for i := range strips.hi - strips.lo {
+		at := i * stripRows * maxLanes
+		lutMergeAVX2(&s.acc32[at], &other.acc32[at])
+		m.lutFinish(s, strips.lo+i, s.acc32[at:], tokens)
 	}
 }
 

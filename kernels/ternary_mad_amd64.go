@@ -9,6 +9,7 @@ var madTernary = &ternaryKernel{
 	form:      func(_ Packing, n int) (actForm, int) { return formTiles, tileWidth(n, madTokens) },
 	strips:    16,
 	perThread: 8,
+	streams:   true,
 	mul:       madAVX2.mul,
 	one: func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip int, next uintptr) {
 		madAVX2.strip(m, r, s, strip, 0, next)

@@ -65,9 +65,12 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 			idle += r.idle()
 		}
 	}
-	if x.n == 1 && m.runs[0].kernel.one != nil {
-		x.stream.run(l.cpu, x, &l.stream, min(parts, x.threads(l.cpu.pool)), m)
-	} else {
+	switch workers := min(parts, x.threads(l.cpu.pool)); {
+	case m.streams(workers):
+		x.stream.run(l.cpu, x, &l.stream, workers, m)
+	case workers > 1 && m.runs[0].kernel.shared != nil:
+		m.sharing.run(m, parts, workers)
+	default:
 		x.run(l.cpu.pool, m, parts)
 	}
 	m.y = nil
@@ -127,11 +130,21 @@ type ternaryRun struct {
 
 // ternaryMul is the Task of one Mul.
 type ternaryMul struct {
-	l    *ternaryLinear
-	t    *ternaryActs
-	x    *Acts
-	y    []float32
-	runs [maxSegments]ternaryRun
+	l       *ternaryLinear
+	t       *ternaryActs
+	x       *Acts
+	y       []float32
+	runs    [maxSegments]ternaryRun
+	sharing ternarySharing
+}
+
+// streams tells whether workers walk through stretches of the matrix.
+func (m *ternaryMul) streams(workers int) bool {
+	k := m.runs[0].kernel
+	if m.x.n == 1 && k.one != nil {
+		return true
+	}
+	return workers > 1 && k.streams && m.runs[1].kernel == nil
 }
 
 func (r *ternaryRun) prepare(m *ternaryMul) {
@@ -179,24 +192,35 @@ func (r *ternaryRun) idle() int {
 
 // Do multiplies part i of the runs, counted through.
 func (m *ternaryMul) Do(worker, i int) {
-	r := &m.runs[0]
+	r, strips, tokens := m.part(i)
+	r.kernel.mul(m, r, &m.l.cpu.ternary[worker], strips, tokens)
+}
+
+// part is the extent of part i.
+func (m *ternaryMul) part(i int) (r *ternaryRun, strips, tokens span) {
+	r = &m.runs[0]
 	for i >= r.parts {
 		i -= r.parts
 		r = &m.runs[1]
 	}
-	lo, hi := r.lo, r.hi
+	tokens = span{r.lo, r.hi}
 	if r.kernel.tokens > 0 {
-		lo += i / r.across * r.kernel.tokens
-		hi = min(lo+r.kernel.tokens, hi)
+		tokens.lo += i / r.across * r.kernel.tokens
+		tokens.hi = min(tokens.lo+r.kernel.tokens, tokens.hi)
 	}
 	s := i % r.across * r.strips
-	r.kernel.mul(m, r, &m.l.cpu.ternary[worker], span{s, min(s+r.strips, m.l.strips)}, span{lo, hi})
+	return r, span{s, min(s+r.strips, m.l.strips)}, tokens
 }
 
-// multiply does a strip of the only token.
+// multiply does a strip of a product that streams.
 func (m *ternaryMul) multiply(worker, strip int, next uintptr) {
 	r := &m.runs[0]
-	r.kernel.one(m, r, &m.l.cpu.ternary[worker], strip, next)
+	s := &m.l.cpu.ternary[worker]
+	if m.x.n == 1 && r.kernel.one != nil {
+		r.kernel.one(m, r, s, strip, next)
+		return
+	}
+	r.kernel.mul(m, r, s, span{strip, strip + 1}, span{r.lo, r.hi})
 }
 
 // span is the half-open range [lo, hi).

@@ -59,6 +59,7 @@ func ternaryLUT() {
 		lutLookup(5, 1, stage)
 	}
 	lutFinish()
+	lutMerge()
 }
 
 func lutBuild(g int) {
@@ -248,6 +249,25 @@ func lutFinish() {
 	ADDQ(Imm(64), rows)
 	ADDQ(Imm(64), y)
 	DECQ(group)
+	JNE(LabelRef("loop"))
+	done()
+}
+
+// lutMerge adds the sums of a strip that another worker has formed.
+func lutMerge() {
+	text("lutMergeAVX2", "func(acc, other *int32)")
+	contract("lutMergeAVX2 adds other[64][16] to acc[64][16].")
+	acc, other, n := param("acc"), param("other"), GP64()
+	MOVQ(U32(stripRows/4), n)
+	Label("loop")
+	for i := range 8 {
+		v := loadY(Mem{Base: other, Disp: 32 * i})
+		VPADDD(Mem{Base: acc, Disp: 32 * i}, v, v)
+		VMOVDQU(v, Mem{Base: acc, Disp: 32 * i})
+	}
+	ADDQ(U32(256), other)
+	ADDQ(U32(256), acc)
+	DECQ(n)
 	JNE(LabelRef("loop"))
 	done()
 }

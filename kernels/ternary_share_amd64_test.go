@@ -1,0 +1,93 @@
+//go:build amd64 && !purego
+
+package kernels
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// interrupted is the lookup kernel, which calls before ahead of every addition.
+func interrupted(before func(m *ternaryMul, s *ternaryScratch, first bool)) *ternaryKernel {
+	k, shared := *lutTernary, *lutTernary.shared
+	shared.add = func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens, blocks span, first, last bool) {
+		before(m, s, first)
+		addTernaryLUT(m, r, s, strips, tokens, blocks, first, last)
+	}
+	k.shared = &shared
+	return &k
+}
+
+// Whoever ends a part last, its results are the same, and one helps who can.
+func TestPartsCanBeSharedInAnyOrder(t *testing.T) {
+	if !hasISA(AVX2) {
+		t.Skip("no such kernel here")
+	}
+	pool := NewPool(3)
+	defer pool.Close()
+	rng := rand.New(rand.NewPCG(23, 24))
+	for _, p := range []Packing{I1, I2} {
+		const rows, n = 100, 16
+		for _, cols := range []int{1, 200, 257, 400, 769, 2050} {
+			c := newTernaryCase(t, p, rows, cols, n, randomTrits(rng, rows*cols), randomFloats(rng, n*cols), []float32{1})
+			for when := range 8 { // the owner's addition before which another worker helps until nothing is left
+				adds, helps := 0, 0
+				cpu := NewCPU(pool)
+				cpu.ternaryOnly = interrupted(func(m *ternaryMul, s *ternaryScratch, _ bool) {
+					if s != &cpu.ternary[0] {
+						helps++
+						return
+					}
+					if adds == when {
+						m.sharing.help(2, 0)
+					}
+					adds++
+				})
+				l, err := cpu.Load(c.w)
+				if err != nil {
+					t.Fatal(err)
+				}
+				x, y := new(Acts), make([]float32, len(c.want))
+				x.Set(c.x, n, cols)
+				x.Pin(0)
+				l.Mul(y, x) // arranges the activations
+				x.Unpin()
+				clear(y)
+				m := &x.ternary.mul
+				m.y = y
+				m.sharing.begin(m, m.runs[0].parts)
+				adds, helps = 0, 0
+				m.sharing.Do(0, 0)
+				for i, v := range c.want {
+					if y[i] != v {
+						t.Fatalf("%v, %d columns, helped before addition %d: value %d = %v, want %v", p, cols, when, i, y[i], v)
+					}
+				}
+				if when == 0 && cols > lutFlush && m.runs[0].parts == 1 && helps == 0 {
+					t.Errorf("%v, %d columns: nobody helped", p, cols)
+				}
+			}
+		}
+	}
+}
+
+func TestManyWorkersShareParts(t *testing.T) {
+	if !hasISA(AVX2) {
+		t.Skip("no such kernel here")
+	}
+	rng := rand.New(rand.NewPCG(25, 26))
+	for _, threads := range []int{2, 5} {
+		pool := NewPool(threads)
+		cpu := NewCPU(pool)
+		cpu.ternaryOnly = lutTernary
+		var acts Acts
+		for _, s := range [][3]int{{640, 700, 16}, {330, 1100, 20}, {192, 2000, 33}} {
+			rows, cols, n := s[0], s[1], s[2]
+			c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), randomFloats(rng, n*cols), []float32{1})
+			for range 10 {
+				c.run(t, cpu, &acts)
+			}
+		}
+		pool.Close()
+	}
+}
