@@ -36,8 +36,8 @@ type Pool struct {
 	steps   atomic.Int32  // Begin less End
 	closed  atomic.Bool
 
-	parking  sync.Mutex
-	wake     *sync.Cond    // parked workers wait here for epoch to change
+	berths   []berth       // where workers park
+	caller   atomic.Int32  // the processor of whoever announced last; below zero: unknown
 	finished chan struct{} // the last part's finisher wakes a parked Run
 	waiting  atomic.Bool   // Run is parked on finished
 	done     sync.WaitGroup
@@ -65,7 +65,7 @@ func NewPool(threads int) *Pool {
 	}
 	p := &Pool{threads: threads, crowded: threads >= runtime.GOMAXPROCS(0), finished: make(chan struct{}, 1)}
 	p.meter.workers = threads
-	p.wake = sync.NewCond(&p.parking)
+	p.berths = make([]berth, threads)
 	p.done.Add(threads - 1)
 	for w := 1; w < threads; w++ {
 		go p.worker(w)
@@ -127,9 +127,17 @@ func (p *Pool) Close() {
 func (p *Pool) announce() {
 	p.epoch.Add(1)
 	if p.asleep.Load() > 0 {
-		p.parking.Lock()
-		p.wake.Broadcast()
-		p.parking.Unlock()
+		p.caller.Store(int32(currentCPU()))
+		p.rouse(0)
+	}
+}
+
+// rouse wakes those parked workers that worker w has to: everybody two, so that
+// many are awake soon.
+func (p *Pool) rouse(w int) {
+	here := currentCPU()
+	for i := 2*w + 1; i <= min(2*w+2, p.threads-1); i++ {
+		p.berths[i].call(int(p.caller.Load()), here)
 	}
 }
 
@@ -176,7 +184,10 @@ func (p *Pool) await() {
 func (p *Pool) worker(w int) {
 	defer p.done.Done()
 	for seen := uint32(0); ; {
-		seen = p.next(seen)
+		seen = p.next(w, seen)
+		if p.asleep.Load() > 0 {
+			p.rouse(w)
+		}
 		if p.closed.Load() {
 			return
 		}
@@ -185,21 +196,24 @@ func (p *Pool) worker(w int) {
 }
 
 // next waits for epoch to leave seen, polling at first and parked thereafter.
-func (p *Pool) next(seen uint32) uint32 {
-	w := poll{crowded: p.crowded}
-	for lasted := time.Duration(0); lasted < p.limit(); lasted = w.again() {
+func (p *Pool) next(w int, seen uint32) uint32 {
+	wait := poll{crowded: p.crowded}
+	for lasted := time.Duration(0); lasted < p.limit(); lasted = wait.again() {
 		if e := p.epoch.Load(); e != seen {
 			return e
 		}
 	}
-	p.parking.Lock()
-	defer p.parking.Unlock()
-	p.asleep.Add(1)
-	defer p.asleep.Add(-1)
-	for p.epoch.Load() == seen {
-		p.wake.Wait()
+	b := &p.berths[w]
+	for b.lie(); ; b.lie() {
+		p.asleep.Add(1)
+		if p.epoch.Load() == seen || !b.rise() {
+			b.sleep()
+		}
+		p.asleep.Add(-1)
+		if e := p.epoch.Load(); e != seen {
+			return e
+		}
 	}
-	return p.epoch.Load()
 }
 
 // limit is how long a worker polls now.

@@ -48,16 +48,17 @@ func TestPoolRunsEveryPartOnce(t *testing.T) {
 }
 
 func TestPoolWorkersWakeFromParking(t *testing.T) {
-	pool := NewPool(4)
+	const threads = 7 // the caller wakes two, and each of these two more
+	pool := NewPool(threads)
 	defer pool.Close()
 	for range 20 {
-		for pool.asleep.Load() < 3 { // every worker has parked
+		for pool.asleep.Load() < threads-1 { // every worker has parked
 			runtime.Gosched()
 		}
-		// Each part waits for all four to have begun: only awake workers can end it.
+		// Each part waits for all to have begun: only awake workers can end it.
 		m := &meetTask{}
-		m.all.Add(4)
-		pool.Run(m, 4)
+		m.all.Add(threads)
+		pool.Run(m, threads)
 	}
 }
 
@@ -107,5 +108,22 @@ func BenchmarkPoolHandOff(b *testing.B) {
 	h := &handOff{threads: int64(pool.Threads())}
 	for b.Loop() {
 		pool.Run(h, pool.Threads())
+	}
+}
+
+func TestAStepKeepsWorkersAwake(t *testing.T) {
+	pool := new(Pool) // not crowded, and without workers
+	pool.Begin()
+	if got := pool.limit(); got != patience {
+		t.Errorf("workers poll for %v during a step, want %v", got, patience)
+	}
+	pool.Begin()
+	pool.End()
+	if got := pool.limit(); got != patience {
+		t.Errorf("workers poll for %v when one of two steps is over, want %v", got, patience)
+	}
+	pool.End()
+	if got := pool.limit(); got != linger {
+		t.Errorf("workers poll for %v after a step, want %v", got, linger)
 	}
 }
