@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// poll waits for what is expected within microseconds. It looks often at first
+// poll waits for what is expected within microseconds. It looks all the time at first
 // and then less, so that the other hyper-thread of the core has it to itself,
 // and in the end lets other threads have the processor: whoever is waited for
 // may stand in line behind this one.
@@ -17,7 +17,8 @@ type poll struct {
 
 // What a poll does between two looks. A pause is some 10 to 40 ns.
 const (
-	quickLooks = 512 // one pause apart: most gaps between tasks are over by then
+	eagerLooks = 512 // nothing between them, for a microsecond: most gaps between tasks are over by then
+	quickLooks = 768 // one pause apart
 	slowPauses = 16
 	slowLooks  = 16 // between two looks at the clock
 	crowdLooks = 64 // until other goroutines run
@@ -33,7 +34,10 @@ func (p *poll) again() time.Duration {
 	if p.crowded && p.looks%crowdLooks == 0 {
 		runtime.Gosched()
 	}
-	if p.looks < quickLooks {
+	switch {
+	case p.looks < eagerLooks:
+		return 0
+	case p.looks < quickLooks:
 		pause(1)
 		return 0
 	}

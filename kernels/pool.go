@@ -198,7 +198,7 @@ func (p *Pool) worker(w int) {
 // next waits for epoch to leave seen, polling at first and parked thereafter.
 func (p *Pool) next(w int, seen uint32) uint32 {
 	wait := poll{crowded: p.crowded}
-	for lasted := time.Duration(0); lasted < p.limit(); lasted = wait.again() {
+	for lasted := time.Duration(0); lasted == 0 || lasted < p.limit(); lasted = wait.again() {
 		if e := p.epoch.Load(); e != seen {
 			return e
 		}
