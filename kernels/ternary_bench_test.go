@@ -50,39 +50,52 @@ func benchmarkMul(b *testing.B, k *ternaryKernel, w *Matrix, n int) {
 }
 
 // BenchmarkFromMemory multiplies the matrices of a 1b model's layers one after
-// another, more of them than a cache holds, on all cores.
+// another, more of them than a cache holds, or those of a single layer (15.7 MB)
+// again and again, on one thread and on all.
 func BenchmarkFromMemory(b *testing.B) {
-	pool := NewPool(0)
-	defer pool.Close()
-	cpu := NewCPU(pool)
-	var layers []*ternaryLinear
-	macs := 0.0
-	for range 12 {
+	const layers, most = 12, 256
+	var matrices []*Matrix
+	for range layers {
 		for _, s := range [][2]int{{4096, 2048}, {2048, 2048}, {16384, 2048}, {2048, 8192}} {
 			w, err := benchStack(s[0], s[1], I2, 1)
 			if err != nil {
 				b.Fatal(err)
 			}
-			l, err := cpu.Load(w[0])
-			if err != nil {
-				b.Fatal(err)
-			}
-			layers = append(layers, l.(*ternaryLinear))
-			macs += float64(s[0]) * float64(s[1])
+			matrices = append(matrices, w[0])
 		}
 	}
-	const most = 32
 	x, y := randomFloats(rand.New(rand.NewPCG(3, 4)), most*8192), make([]float32, most*16384)
-	var acts Acts
-	for _, n := range []int{1, 2, 3, 4, 8, 16, most} {
-		b.Run(fmt.Sprintf("N=%d", n), func(b *testing.B) {
-			for b.Loop() {
-				for _, l := range layers {
-					acts.Set(x, n, l.w.Cols)
-					l.Mul(y, &acts)
-				}
+	for _, threads := range []int{1, Cores()} {
+		pool := NewPool(threads)
+		defer pool.Close()
+		cpu := NewCPU(pool)
+		for _, from := range []string{"memory", "cache"} {
+			stack := matrices
+			if from == "cache" {
+				stack = stack[:len(matrices)/layers]
 			}
-			b.ReportMetric(float64(n)*macs*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
-		})
+			var products []*ternaryLinear
+			macs := 0.0
+			for _, w := range stack {
+				l, err := cpu.Load(w)
+				if err != nil {
+					b.Fatal(err)
+				}
+				products = append(products, l.(*ternaryLinear))
+				macs += float64(w.Rows) * float64(w.Cols)
+			}
+			for _, n := range []int{1, 2, 4, 8, 16, 32, 64, most} {
+				b.Run(fmt.Sprintf("threads=%d/%s/N=%d", threads, from, n), func(b *testing.B) {
+					var acts Acts
+					for b.Loop() {
+						for _, l := range products {
+							acts.Set(x, n, l.w.Cols)
+							l.Mul(y, &acts)
+						}
+					}
+					b.ReportMetric(float64(n)*macs*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
+				})
+			}
+		}
 	}
 }

@@ -39,12 +39,15 @@ func ternaryMAD() {
 
 // digits is a way to multiply one block of some rows with a tile of tokens.
 type digits interface {
-	// registers is how many registers of 8 rows n tokens are multiplied with together.
+	// turns are the numbers of n tokens that a chunk of blocks is multiplied with in turn.
+	turns(n int) []int
+	// registers is how many registers of 8 rows n tokens of a turn are multiplied with together.
 	registers(n int) int
 	// load puts constants into registers.
 	load(n int)
-	// multiply adds to sum[registers][n] the products of the block at w with the quads at act.
-	multiply(w, act Mem, sum [][]reg.VecVirtual)
+	// multiply adds to sum[registers][n] the products of the block at w with the
+	// quads at act, of every trit position n of so many.
+	multiply(w, act Mem, tokens int, sum [][]reg.VecVirtual)
 }
 
 // madTile emits the product of whole strips with n tokens.
@@ -64,7 +67,6 @@ func madTile(d digits, g, n int) {
 		ask = PREFETCHT1
 	}
 	w, act, strips, rows, y, acc := param("w"), param("act"), param("strips"), param("rows"), param("y"), param("acc")
-	rm := d.registers(n)
 	Label("strip")
 	Comment("Sums begin at −Σa, which takes the digits' offset of 1 out again")
 	tmp := GP64()
@@ -90,61 +92,17 @@ func madTile(d digits, g, n int) {
 	CMPQ(left, count)
 	CMOVQLT(left, count)
 	SUBQ(count, left)
-	group, out := GP64(), GP64()
-	if rm < 8 {
-		MOVQ(U32(uint32(8/rm)), group)
-		MOVQ(acc, out)
-	} else {
-		out = acc.(reg.GPVirtual)
+	turn := madTurn{d: d, g: g, tokens: n, w: w, act: a, acc: acc, count: count}
+	for i, n := range d.turns(n) {
+		turn.emit(i, n, ahead, ask)
+		turn.first += n
 	}
-	Label("group")
-	Comment("These rows of the blocks, asking for later blocks line by line")
-	sum := make([][]reg.VecVirtual, rm)
-	for r := range sum {
-		sum[r] = make([]reg.VecVirtual, n)
-		for i := range sum[r] {
-			sum[r][i] = YMM()
-			zeroY(sum[r][i])
-		}
-	}
-	c := GP64()
-	MOVQ(count, c)
-	Label("loop")
-	for line := 0; line < 32*rm; line += 64 {
-		ask(Mem{Base: ahead, Disp: line})
-	}
-	ADDQ(U32(uint32(32*rm)), ahead)
-	d.multiply(Mem{Base: w}, Mem{Base: a}, sum)
-	ADDQ(U32(stripBytes), w)
-	ADDQ(Imm(uint64(4*g*n)), a)
-	DECQ(c)
-	JNE(LabelRef("loop"))
-	Comment("Widen the sums into acc")
-	for r := range sum {
-		for i := range sum[r] {
-			m, s := Mem{Base: out, Disp: stripBytes*i + 32*r}, sum[r][i]
-			VPMADDWD(ones, s, s)
-			VPADDD(m, s, s)
-			VMOVDQU(s, m)
-		}
-	}
-	if rm < 8 {
-		Comment("Back to the next rows of the same blocks, which L1 holds")
-		MOVQ(count, tmp)
-		SHLQ(Imm(8), tmp)
-		SUBQ(tmp, w)
-		ADDQ(U32(uint32(32*rm)), w)
-		IMUL3Q(U32(uint32(4*g*n)), count, tmp)
-		SUBQ(tmp, a)
-		ADDQ(U32(uint32(32*rm)), out)
-		DECQ(group)
-		JNE(LabelRef("group"))
-		Comment("On to the next blocks")
-		ADDQ(tmp, a)
-		MOVQ(count, tmp)
-		SHLQ(Imm(8), tmp)
-		LEAQ(Mem{Base: w, Index: tmp, Scale: 1, Disp: -stripBytes}, w)
-	}
+	Comment("On to the next blocks")
+	MOVQ(count, tmp)
+	SHLQ(Imm(8), tmp)
+	ADDQ(tmp, w)
+	IMUL3Q(U32(uint32(4*g*n)), count, tmp)
+	ADDQ(tmp, a)
 	TESTQ(left, left)
 	JNE(LabelRef("chunk"))
 	madFinish(n, rows, y, acc)
@@ -153,6 +111,71 @@ func madTile(d digits, g, n int) {
 	DECQ(strips)
 	JNE(LabelRef("strip"))
 	done()
+}
+
+// madTurn multiplies all rows of a chunk of blocks with some tokens of a tile.
+type madTurn struct {
+	d          digits
+	g, tokens  int // of the tile
+	first      int // token
+	w, act     reg.Register
+	acc, count reg.Register
+}
+
+// emit does the turn of n tokens. The first one asks for later blocks line by line.
+func (t *madTurn) emit(turn, n int, ahead reg.Register, ask func(Op)) {
+	label := func(s string) string { return fmt.Sprint(s, turn) }
+	rm := t.d.registers(n)
+	w, a, out, group, c := GP64(), GP64(), GP64(), GP64(), GP64()
+	MOVQ(t.w, w)
+	MOVQ(t.act, a)
+	MOVQ(t.acc, out)
+	if rm < 8 {
+		MOVQ(U32(uint32(8/rm)), group)
+	}
+	Label(label("group"))
+	Comment("These rows of the blocks")
+	sum := make([][]reg.VecVirtual, rm)
+	for r := range sum {
+		sum[r] = make([]reg.VecVirtual, n)
+		for i := range sum[r] {
+			sum[r][i] = YMM()
+			zeroY(sum[r][i])
+		}
+	}
+	MOVQ(t.count, c)
+	Label(label("loop"))
+	if turn == 0 {
+		for line := 0; line < 32*rm; line += 64 {
+			ask(Mem{Base: ahead, Disp: line})
+		}
+		ADDQ(U32(uint32(32*rm)), ahead)
+	}
+	t.d.multiply(Mem{Base: w}, Mem{Base: a, Disp: 4 * t.first}, t.tokens, sum)
+	ADDQ(U32(stripBytes), w)
+	ADDQ(Imm(uint64(4*t.g*t.tokens)), a)
+	DECQ(c)
+	JNE(LabelRef(label("loop")))
+	Comment("Widen the sums into acc")
+	for r := range sum {
+		for i := range sum[r] {
+			m, s := Mem{Base: out, Disp: stripBytes*(t.first+i) + 32*r}, sum[r][i]
+			VPMADDWD(ones, s, s)
+			VPADDD(m, s, s)
+			VMOVDQU(s, m)
+		}
+	}
+	if rm < 8 {
+		Comment("Back to the next rows of the same blocks, which L1 holds")
+		MOVQ(t.count, c)
+		SHLQ(Imm(8), c)
+		SUBQ(c, w)
+		ADDQ(U32(uint32(32*rm)), w)
+		MOVQ(t.act, a)
+		ADDQ(U32(uint32(32*rm)), out)
+		DECQ(group)
+		JNE(LabelRef(label("group")))
+	}
 }
 
 // madFinish scales and stores the sums of a strip, token by token.
@@ -202,16 +225,23 @@ func newCrumbs() *crumbs {
 	return &crumbs{threes: table("crumb0", fill(32, func(int) byte { return 3 })), twelves: table("crumb1", fill(32, func(int) byte { return 12 }))}
 }
 
+// turns of 3 and 4 tokens share what they load among two registers of rows, which
+// spares more instructions than a digit that is taken out for 8 tokens.
+func (k *crumbs) turns(n int) []int {
+	if n > 5 {
+		return []int{(n + 1) / 2, n / 2}
+	}
+	return []int{n}
+}
+
 func (k *crumbs) registers(n int) int {
 	switch {
 	case n == 1:
 		return 8
 	case n == 2:
 		return 4
-	case n <= 5:
-		return 2
 	}
-	return 1
+	return 2
 }
 
 func (k *crumbs) load(n int) {
@@ -231,7 +261,7 @@ func (k *crumbs) mask(n int, x, p reg.VecVirtual) {
 	}
 }
 
-func (k *crumbs) multiply(w, act Mem, sum [][]reg.VecVirtual) {
+func (k *crumbs) multiply(w, act Mem, tokens int, sum [][]reg.VecVirtual) {
 	n := len(sum[0])
 	switch n {
 	case 1:
@@ -254,7 +284,7 @@ func (k *crumbs) multiply(w, act Mem, sum [][]reg.VecVirtual) {
 		}
 		for i := range n {
 			b := YMM()
-			VPBROADCASTD(act.Offset(4*(j*n+i)), b)
+			VPBROADCASTD(act.Offset(4*(j*tokens+i)), b)
 			for r := range sum {
 				m := b
 				if r+1 < len(sum) {
@@ -362,6 +392,8 @@ func newBase3() *base3 {
 	}
 }
 
+func (k *base3) turns(n int) []int { return []int{n} }
+
 func (k *base3) registers(n int) int {
 	switch {
 	case n == 1:
@@ -394,7 +426,7 @@ func (k *base3) look(table int, idx, p reg.VecVirtual) {
 	VPSHUFB(idx, t, p)
 }
 
-func (k *base3) multiply(w, act Mem, sum [][]reg.VecVirtual) {
+func (k *base3) multiply(w, act Mem, _ int, sum [][]reg.VecVirtual) {
 	n := len(sum[0])
 	for r := range sum {
 		lo, hi, p := loadY(w.Offset(32*r)), YMM(), YMM()
