@@ -10,8 +10,8 @@ const groupCols = 32
 
 // A group of activations is a record of actRecord bytes:
 //
-//	 0  int8[32]  q, in [-127, 127]
-//	32  float32   d: x ≈ d·q, d = absmax/127
+//	 0  int8[32]  q, in [-127, 127], Σ|q| of a half at most mostHalf
+//	32  float32   d: x ≈ d·q, d = absmax/127, or a little more (flatHalf)
 //	36  float32   Σq
 //	40  int16[2]  -4·Σq twice: what a pair of int16 sums of 4-bit codes starts
 //	              from to end as Σ(code-8)·q (modulo 2¹⁶, where the end fits)
@@ -21,6 +21,16 @@ const groupCols = 32
 //	56  int32[2]  -32·Σq of the first and of the second half
 const actRecord = 64
 
+// mostHalf bounds Σ|q| of half a group, so that its products with 6-bit codes,
+// 32 at most, add up in int16. Where d = absmax/127 gives more, as it does for
+// some groups in a hundred of gaussian values, the largest code is flatHalf/Σ|q|,
+// rounded down, instead of 127: with the roundings of both passes, a half a
+// code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < mostHalf.
+const (
+	mostHalf = 1023
+	flatHalf = 127 * 1006
+)
+
 // minAbsMax is the smallest absmax that is quantised; below it 127/absmax
 // could overflow, and the group is zero.
 const minAbsMax = 0x1p-100
@@ -28,12 +38,14 @@ const minAbsMax = 0x1p-100
 // groupedActs holds rows quantised to int8 with one absmax scale each 32
 // columns, as records [n][K/32]. Columns beyond K count as zero.
 type groupedActs struct {
-	ready bool
-	rec   []byte
-	src   *Acts
+	ready      bool
+	rec        []byte
+	mixedReady bool
+	mixed      []byte // records in the order of mixed panels
+	src        *Acts
 }
 
-func (g *groupedActs) reset() { g.ready = false }
+func (g *groupedActs) reset() { g.ready, g.mixedReady = false, false }
 
 // groupedStride is the distance of rows in bytes: their records, and as many
 // more as make it 1 KiB off a multiple of 2 KiB, so that a panel's groups of a
@@ -87,16 +99,15 @@ func quantizeGroup(rec *[actRecord]byte, x []float32) {
 		}
 		return
 	}
-	inv := 127 / top
-	var sums [2][2]int32 // [half][k%4 ≥ 2]
-	for k, v := range x {
-		q := int32(math.RoundToEven(float64(v * inv)))
-		rec[k] = byte(q)
-		sums[k/16][k/2%2] += q
+	most := int32(127)
+	sums, half := codesOfGroup(rec, x, float32(most)/top)
+	if half > mostHalf {
+		most = flatHalf / half
+		sums, _ = codesOfGroup(rec, x, float32(most)/top)
 	}
 	first, second := sums[0][0]+sums[0][1], sums[1][0]+sums[1][1]
 	sum := first + second
-	le.PutUint32(rec[32:], math.Float32bits(top/127))
+	le.PutUint32(rec[32:], math.Float32bits(top/float32(most)))
 	le.PutUint32(rec[36:], math.Float32bits(float32(sum)))
 	le.PutUint16(rec[40:], uint16(-4*sum))
 	le.PutUint16(rec[42:], uint16(-4*sum))
@@ -106,4 +117,17 @@ func quantizeGroup(rec *[actRecord]byte, x []float32) {
 	}
 	le.PutUint32(rec[56:], uint32(-32*first))
 	le.PutUint32(rec[60:], uint32(-32*second))
+}
+
+// codesOfGroup writes q = round(x·inv) and gives their sums [half][k%4 ≥ 2],
+// and Σ|q| of the half where it is larger.
+func codesOfGroup(rec *[actRecord]byte, x []float32, inv float32) (sums [2][2]int32, largest int32) {
+	var sizes [2]int32
+	for k, v := range x {
+		q := int32(math.RoundToEven(float64(v * inv)))
+		rec[k] = byte(q)
+		sums[k/16][k/2%2] += q
+		sizes[k/16] += max(q, -q)
+	}
+	return sums, max(sizes[0], sizes[1])
 }

@@ -468,17 +468,17 @@ func panelQ4AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 
 // groupedQ4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
-// groups · 128 bytes that lie ahead bytes from fetch.
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // groupedQ4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
-// groups · 128 bytes that lie ahead bytes from fetch.
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // panelQ4MAVX2 unfolds groups ≥ 1 groups of Q4M, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.
@@ -488,17 +488,17 @@ func panelQ4MAVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 
 // groupedQ4MPanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
-// groups · 128 bytes that lie ahead bytes from fetch.
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // groupedQ4MPanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
-// groups · 128 bytes that lie ahead bytes from fetch.
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // panelQ6AVX2 unfolds groups ≥ 1 groups of Q6, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.
@@ -508,17 +508,31 @@ func panelQ6AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 
 // groupedQ6PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
-// groups · 192 bytes that lie ahead bytes from fetch.
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // groupedQ6PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
-// groups · 192 bytes that lie ahead bytes from fetch.
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+
+// groupedQ6PanelAVX2x5 adds to y[5][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+//
+//go:noescape
+func groupedQ6PanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+
+// groupedQ6PanelAVX2x6 adds to y[6][16] (ld values a token) the products of groups ≥ 1 groups of a
+// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+//
+//go:noescape
+func groupedQ6PanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // panelQ8AVX2 unfolds groups ≥ 1 groups of Q8, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.
@@ -528,17 +542,17 @@ func panelQ8AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
 
 // groupedQ8PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
-// groups · 256 bytes that lie ahead bytes from fetch.
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // groupedQ8PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 // panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
-// groups · 256 bytes that lie ahead bytes from fetch.
+// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 //
 //go:noescape
-func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 
 // quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.
 //

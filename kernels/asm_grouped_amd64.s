@@ -16,16 +16,16 @@ TEXT ·groupedQ4AVX2x2x1(SB), NOSPLIT, $0-56
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         acts+32(FP), SI
 	MOVQ         y+0(FP), DI
-	VMOVUPS      (DI), Y0
-	VMOVUPS      32(DI), Y1
-	VMOVUPS      64(DI), Y2
-	VMOVUPS      96(DI), Y3
 	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X4
-	VPBROADCASTD X4, Y4
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
 	MOVL         $0x00010001, R8
-	VMOVD        R8, X5
-	VPBROADCASTD X5, Y5
+	VMOVD        R8, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (DI), Y2
+	VMOVUPS      32(DI), Y3
+	VMOVUPS      64(DI), Y4
+	VMOVUPS      96(DI), Y5
 	MOVQ         groups+40(FP), R8
 
 loop:
@@ -37,8 +37,8 @@ loop:
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(SI), Y6
 	VPBROADCASTD 40(SI), Y7
-	VPAND        (CX), Y4, Y8
-	VPAND        32(CX), Y4, Y9
+	VPAND        (CX), Y0, Y8
+	VPAND        32(CX), Y0, Y9
 	VPBROADCASTD (SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
@@ -46,17 +46,17 @@ loop:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      (CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      32(CX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPBROADCASTD 16(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        64(CX), Y4, Y8
-	VPAND        96(CX), Y4, Y9
+	VPAND        64(CX), Y0, Y8
+	VPAND        96(CX), Y0, Y9
 	VPBROADCASTD 4(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
@@ -64,17 +64,17 @@ loop:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      64(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      96(CX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPBROADCASTD 20(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        128(CX), Y4, Y8
-	VPAND        160(CX), Y4, Y9
+	VPAND        128(CX), Y0, Y8
+	VPAND        160(CX), Y0, Y9
 	VPBROADCASTD 8(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
@@ -82,17 +82,17 @@ loop:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      128(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      160(CX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPBROADCASTD 24(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        192(CX), Y4, Y8
-	VPAND        224(CX), Y4, Y9
+	VPAND        192(CX), Y0, Y8
+	VPAND        224(CX), Y0, Y9
 	VPBROADCASTD 12(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
@@ -100,17 +100,17 @@ loop:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      192(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      224(CX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPBROADCASTD 28(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPMADDWD     Y5, Y6, Y6
-	VPMADDWD     Y5, Y7, Y7
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
 	VCVTPH2PS    (DX), Y8
 	VCVTPH2PS    16(DX), Y9
 	VCVTDQ2PS    Y6, Y6
@@ -118,8 +118,8 @@ loop:
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y9, Y7, Y7
 	VBROADCASTSS 32(SI), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
+	VFMADD231PS  Y8, Y6, Y2
+	VFMADD231PS  Y8, Y7, Y3
 	PREFETCHT1   256(AX)
 	PREFETCHT1   320(AX)
 	PREFETCHT1   384(AX)
@@ -130,8 +130,8 @@ loop:
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(SI), Y6
 	VPBROADCASTD 40(SI), Y7
-	VPAND        (CX)(BX*1), Y4, Y8
-	VPAND        32(CX)(BX*1), Y4, Y9
+	VPAND        (CX)(BX*1), Y0, Y8
+	VPAND        32(CX)(BX*1), Y0, Y9
 	VPBROADCASTD (SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
@@ -139,17 +139,17 @@ loop:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      (CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      32(CX)(BX*1), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPBROADCASTD 16(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        64(CX)(BX*1), Y4, Y8
-	VPAND        96(CX)(BX*1), Y4, Y9
+	VPAND        64(CX)(BX*1), Y0, Y8
+	VPAND        96(CX)(BX*1), Y0, Y9
 	VPBROADCASTD 4(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
@@ -157,17 +157,17 @@ loop:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      64(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      96(CX)(BX*1), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPBROADCASTD 20(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        128(CX)(BX*1), Y4, Y8
-	VPAND        160(CX)(BX*1), Y4, Y9
+	VPAND        128(CX)(BX*1), Y0, Y8
+	VPAND        160(CX)(BX*1), Y0, Y9
 	VPBROADCASTD 8(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
@@ -175,17 +175,17 @@ loop:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      128(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      160(CX)(BX*1), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPBROADCASTD 24(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        192(CX)(BX*1), Y4, Y8
-	VPAND        224(CX)(BX*1), Y4, Y9
+	VPAND        192(CX)(BX*1), Y0, Y8
+	VPAND        224(CX)(BX*1), Y0, Y9
 	VPBROADCASTD 12(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
@@ -193,17 +193,17 @@ loop:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      192(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      224(CX)(BX*1), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VPBROADCASTD 28(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPMADDWD     Y5, Y6, Y6
-	VPMADDWD     Y5, Y7, Y7
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
 	VCVTPH2PS    (DX)(BX*1), Y8
 	VCVTPH2PS    16(DX)(BX*1), Y9
 	VCVTDQ2PS    Y6, Y6
@@ -211,17 +211,17 @@ loop:
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y9, Y7, Y7
 	VBROADCASTSS 32(SI), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
+	VFMADD231PS  Y8, Y6, Y4
+	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000100, CX
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000020, DX
 	DECQ         R8
 	JNE          loop
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
+	VMOVUPS      Y2, (DI)
+	VMOVUPS      Y3, 32(DI)
+	VMOVUPS      Y4, 64(DI)
+	VMOVUPS      Y5, 96(DI)
 	VZEROUPPER
 	RET
 
@@ -237,13 +237,13 @@ TEXT ·groupedQ4AVX512x4x1(SB), NOSPLIT, $0-56
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         acts+32(FP), DI
 	MOVQ         y+0(FP), R8
-	VMOVUPS      (R8), Z0
-	VMOVUPS      64(R8), Z1
-	VMOVUPS      128(R8), Z2
-	VMOVUPS      192(R8), Z3
 	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
 	MOVQ         groups+40(FP), R9
 
 loop:
@@ -253,33 +253,33 @@ loop:
 	PREFETCHT1       192(AX)
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    (DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    16(DI), Z6, Z5
 	VMOVDQU64        64(CX), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    4(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    20(DI), Z6, Z5
 	VMOVDQU64        128(CX), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    8(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    24(DI), Z6, Z5
 	VMOVDQU64        192(CX), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    12(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTPH2PS        (DX), Z6
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z0
+	VFMADD231PS.BCST 32(DI), Z5, Z1
 	PREFETCHT1       256(AX)
 	PREFETCHT1       320(AX)
 	PREFETCHT1       384(AX)
@@ -287,66 +287,66 @@ loop:
 	PREFETCHT1       512(AX)
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(BX*1), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    (DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    16(DI), Z6, Z5
 	VMOVDQU64        64(CX)(BX*1), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    4(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    20(DI), Z6, Z5
 	VMOVDQU64        128(CX)(BX*1), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    8(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    24(DI), Z6, Z5
 	VMOVDQU64        192(CX)(BX*1), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    12(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTPH2PS        (DX)(BX*1), Z6
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z1
+	VFMADD231PS.BCST 32(DI), Z5, Z2
 	PREFETCHT1       576(AX)
 	PREFETCHT1       640(AX)
 	PREFETCHT1       704(AX)
 	PREFETCHT1       768(AX)
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(BX*2), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    (DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    16(DI), Z6, Z5
 	VMOVDQU64        64(CX)(BX*2), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    4(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    20(DI), Z6, Z5
 	VMOVDQU64        128(CX)(BX*2), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    8(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    24(DI), Z6, Z5
 	VMOVDQU64        192(CX)(BX*2), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    12(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTPH2PS        (DX)(BX*2), Z6
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z2
+	VFMADD231PS.BCST 32(DI), Z5, Z3
 	PREFETCHT1       832(AX)
 	PREFETCHT1       896(AX)
 	PREFETCHT1       960(AX)
@@ -355,42 +355,42 @@ loop:
 	ADDQ             $0x00000480, AX
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(SI*1), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    (DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    16(DI), Z6, Z5
 	VMOVDQU64        64(CX)(SI*1), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    4(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    20(DI), Z6, Z5
 	VMOVDQU64        128(CX)(SI*1), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    8(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    24(DI), Z6, Z5
 	VMOVDQU64        192(CX)(SI*1), Z6
-	VPANDD           Z4, Z6, Z7
+	VPANDD           Z0, Z6, Z7
 	VPDPBUSD.BCST    12(DI), Z7, Z5
 	VPSRLW           $0x04, Z6, Z6
-	VPANDD           Z4, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTPH2PS        (DX)(SI*1), Z6
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z3
+	VFMADD231PS.BCST 32(DI), Z5, Z4
 	ADDQ             $0x00000100, CX
 	ADDQ             $0x00000040, DI
 	ADDQ             $0x00000020, DX
 	DECQ             R9
 	JNE              loop
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, 64(R8)
+	VMOVUPS          Z3, 128(R8)
+	VMOVUPS          Z4, 192(R8)
 	VZEROUPPER
 	RET
 
@@ -407,14 +407,14 @@ TEXT ·groupedQ4AVX2x1x1(SB), NOSPLIT, $0-64
 	// What lies stride bytes further on is prefetched
 	MOVQ         stride+32(FP), SI
 	ADDQ         AX, SI
-	VMOVUPS      (BX), Y0
-	VMOVUPS      32(BX), Y1
 	MOVL         $0x0f0f0f0f, DI
-	VMOVD        DI, X2
-	VPBROADCASTD X2, Y2
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
 	MOVL         $0x00010001, DI
-	VMOVD        DI, X3
-	VPBROADCASTD X3, Y3
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (BX), Y2
+	VMOVUPS      32(BX), Y3
 	MOVQ         groups+56(FP), DI
 
 loop:
@@ -428,8 +428,8 @@ loop:
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(DX), Y4
 	VPBROADCASTD 40(DX), Y5
-	VPAND        (AX), Y2, Y6
-	VPAND        32(AX), Y2, Y7
+	VPAND        (AX), Y0, Y6
+	VPAND        32(AX), Y0, Y7
 	VPBROADCASTD (DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
@@ -437,17 +437,17 @@ loop:
 	VPADDW       Y7, Y5, Y5
 	VMOVDQU      (AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VMOVDQU      32(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y2, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPBROADCASTD 16(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y7, Y5, Y5
-	VPAND        64(AX), Y2, Y6
-	VPAND        96(AX), Y2, Y7
+	VPAND        64(AX), Y0, Y6
+	VPAND        96(AX), Y0, Y7
 	VPBROADCASTD 4(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
@@ -455,17 +455,17 @@ loop:
 	VPADDW       Y7, Y5, Y5
 	VMOVDQU      64(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VMOVDQU      96(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y2, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPBROADCASTD 20(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y7, Y5, Y5
-	VPAND        128(AX), Y2, Y6
-	VPAND        160(AX), Y2, Y7
+	VPAND        128(AX), Y0, Y6
+	VPAND        160(AX), Y0, Y7
 	VPBROADCASTD 8(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
@@ -473,17 +473,17 @@ loop:
 	VPADDW       Y7, Y5, Y5
 	VMOVDQU      128(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VMOVDQU      160(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y2, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPBROADCASTD 24(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y7, Y5, Y5
-	VPAND        192(AX), Y2, Y6
-	VPAND        224(AX), Y2, Y7
+	VPAND        192(AX), Y0, Y6
+	VPAND        224(AX), Y0, Y7
 	VPBROADCASTD 12(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
@@ -491,17 +491,17 @@ loop:
 	VPADDW       Y7, Y5, Y5
 	VMOVDQU      192(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VMOVDQU      224(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y2, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VPBROADCASTD 28(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y7, Y5, Y5
-	VPMADDWD     Y3, Y4, Y4
-	VPMADDWD     Y3, Y5, Y5
+	VPMADDWD     Y1, Y4, Y4
+	VPMADDWD     Y1, Y5, Y5
 	VCVTPH2PS    (CX), Y6
 	VCVTPH2PS    16(CX), Y7
 	VCVTDQ2PS    Y4, Y4
@@ -509,15 +509,15 @@ loop:
 	VCVTDQ2PS    Y5, Y5
 	VMULPS       Y7, Y5, Y5
 	VBROADCASTSS 32(DX), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
+	VFMADD231PS  Y6, Y4, Y2
+	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
 	DECQ         DI
 	JNE          loop
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
+	VMOVUPS      Y2, (BX)
+	VMOVUPS      Y3, 32(BX)
 	VZEROUPPER
 	RET
 
@@ -537,16 +537,16 @@ TEXT ·groupedQ4AVX2x1x2(SB), NOSPLIT, $0-64
 	// What lies stride bytes further on is prefetched
 	MOVQ         stride+32(FP), R8
 	ADDQ         AX, R8
-	VMOVUPS      (SI), Y0
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      (SI)(DI*1), Y2
-	VMOVUPS      32(SI)(DI*1), Y3
 	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X4
-	VPBROADCASTD X4, Y4
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
 	MOVL         $0x00010001, R9
-	VMOVD        R9, X5
-	VPBROADCASTD X5, Y5
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Y1
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	VMOVUPS      (SI)(DI*1), Y4
+	VMOVUPS      32(SI)(DI*1), Y5
 	MOVQ         groups+56(FP), R9
 
 loop:
@@ -562,8 +562,8 @@ loop:
 	VPBROADCASTD 40(DX), Y7
 	VPBROADCASTD 40(DX)(BX*1), Y8
 	VPBROADCASTD 40(DX)(BX*1), Y9
-	VPAND        (AX), Y4, Y10
-	VPAND        32(AX), Y4, Y11
+	VPAND        (AX), Y0, Y10
+	VPAND        32(AX), Y0, Y11
 	VPBROADCASTD (DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPMADDUBSW   Y12, Y11, Y12
@@ -576,10 +576,10 @@ loop:
 	VPADDW       Y12, Y9, Y9
 	VMOVDQU      (AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VMOVDQU      32(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y4, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VPBROADCASTD 16(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPMADDUBSW   Y12, Y11, Y12
@@ -590,8 +590,8 @@ loop:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPAND        64(AX), Y4, Y10
-	VPAND        96(AX), Y4, Y11
+	VPAND        64(AX), Y0, Y10
+	VPAND        96(AX), Y0, Y11
 	VPBROADCASTD 4(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPMADDUBSW   Y12, Y11, Y12
@@ -604,10 +604,10 @@ loop:
 	VPADDW       Y12, Y9, Y9
 	VMOVDQU      64(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VMOVDQU      96(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y4, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VPBROADCASTD 20(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPMADDUBSW   Y12, Y11, Y12
@@ -618,8 +618,8 @@ loop:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPAND        128(AX), Y4, Y10
-	VPAND        160(AX), Y4, Y11
+	VPAND        128(AX), Y0, Y10
+	VPAND        160(AX), Y0, Y11
 	VPBROADCASTD 8(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPMADDUBSW   Y12, Y11, Y12
@@ -632,10 +632,10 @@ loop:
 	VPADDW       Y12, Y9, Y9
 	VMOVDQU      128(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VMOVDQU      160(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y4, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VPBROADCASTD 24(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPMADDUBSW   Y12, Y11, Y12
@@ -646,8 +646,8 @@ loop:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPAND        192(AX), Y4, Y10
-	VPAND        224(AX), Y4, Y11
+	VPAND        192(AX), Y0, Y10
+	VPAND        224(AX), Y0, Y11
 	VPBROADCASTD 12(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPMADDUBSW   Y12, Y11, Y12
@@ -660,10 +660,10 @@ loop:
 	VPADDW       Y12, Y9, Y9
 	VMOVDQU      192(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VMOVDQU      224(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y4, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VPBROADCASTD 28(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
 	VPMADDUBSW   Y12, Y11, Y12
@@ -674,10 +674,10 @@ loop:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPMADDWD     Y5, Y6, Y6
-	VPMADDWD     Y5, Y7, Y7
-	VPMADDWD     Y5, Y8, Y8
-	VPMADDWD     Y5, Y9, Y9
+	VPMADDWD     Y1, Y6, Y6
+	VPMADDWD     Y1, Y7, Y7
+	VPMADDWD     Y1, Y8, Y8
+	VPMADDWD     Y1, Y9, Y9
 	VCVTPH2PS    (CX), Y10
 	VCVTPH2PS    16(CX), Y11
 	VCVTDQ2PS    Y6, Y6
@@ -685,24 +685,24 @@ loop:
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y11, Y7, Y7
 	VBROADCASTSS 32(DX), Y12
-	VFMADD231PS  Y12, Y6, Y0
-	VFMADD231PS  Y12, Y7, Y1
+	VFMADD231PS  Y12, Y6, Y2
+	VFMADD231PS  Y12, Y7, Y3
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y10, Y8, Y8
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y11, Y9, Y9
 	VBROADCASTSS 32(DX)(BX*1), Y6
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y6, Y9, Y3
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y6, Y9, Y5
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
 	DECQ         R9
 	JNE          loop
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      Y1, 32(SI)
-	VMOVUPS      Y2, (SI)(DI*1)
-	VMOVUPS      Y3, 32(SI)(DI*1)
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y3, 32(SI)
+	VMOVUPS      Y4, (SI)(DI*1)
+	VMOVUPS      Y5, 32(SI)(DI*1)
 	VZEROUPPER
 	RET
 
@@ -1241,48 +1241,48 @@ TEXT ·groupedQ4AVX512x1x1(SB), NOSPLIT, $0-64
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
 	MOVQ         y+0(FP), BX
-	VMOVUPS      (BX), Z0
 	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X1
-	VPBROADCASTD X1, Z1
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (BX), Z1
 	MOVQ         groups+56(FP), SI
 
 loop:
 	VPBROADCASTD     44(DX), Z2
 	VMOVDQU64        (AX), Z3
-	VPANDD           Z1, Z3, Z4
+	VPANDD           Z0, Z3, Z4
 	VPDPBUSD.BCST    (DX), Z4, Z2
 	VPSRLW           $0x04, Z3, Z3
-	VPANDD           Z1, Z3, Z3
+	VPANDD           Z0, Z3, Z3
 	VPDPBUSD.BCST    16(DX), Z3, Z2
 	VMOVDQU64        64(AX), Z3
-	VPANDD           Z1, Z3, Z4
+	VPANDD           Z0, Z3, Z4
 	VPDPBUSD.BCST    4(DX), Z4, Z2
 	VPSRLW           $0x04, Z3, Z3
-	VPANDD           Z1, Z3, Z3
+	VPANDD           Z0, Z3, Z3
 	VPDPBUSD.BCST    20(DX), Z3, Z2
 	VMOVDQU64        128(AX), Z3
-	VPANDD           Z1, Z3, Z4
+	VPANDD           Z0, Z3, Z4
 	VPDPBUSD.BCST    8(DX), Z4, Z2
 	VPSRLW           $0x04, Z3, Z3
-	VPANDD           Z1, Z3, Z3
+	VPANDD           Z0, Z3, Z3
 	VPDPBUSD.BCST    24(DX), Z3, Z2
 	VMOVDQU64        192(AX), Z3
-	VPANDD           Z1, Z3, Z4
+	VPANDD           Z0, Z3, Z4
 	VPDPBUSD.BCST    12(DX), Z4, Z2
 	VPSRLW           $0x04, Z3, Z3
-	VPANDD           Z1, Z3, Z3
+	VPANDD           Z0, Z3, Z3
 	VPDPBUSD.BCST    28(DX), Z3, Z2
 	VCVTPH2PS        (CX), Z3
 	VCVTDQ2PS        Z2, Z2
 	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST 32(DX), Z2, Z0
+	VFMADD231PS.BCST 32(DX), Z2, Z1
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000020, CX
 	DECQ             SI
 	JNE              loop
-	VMOVUPS          Z0, (BX)
+	VMOVUPS          Z1, (BX)
 	VZEROUPPER
 	RET
 
@@ -1298,62 +1298,62 @@ TEXT ·groupedQ4AVX512x1x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), SI
 	MOVQ         ld+8(FP), DI
 	SHLQ         $0x02, DI
-	VMOVUPS      (SI), Z0
-	VMOVUPS      (SI)(DI*1), Z1
 	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X2
-	VPBROADCASTD X2, Z2
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (SI), Z1
+	VMOVUPS      (SI)(DI*1), Z2
 	MOVQ         groups+56(FP), R8
 
 loop:
 	VPBROADCASTD     44(DX), Z3
 	VPBROADCASTD     44(DX)(BX*1), Z4
 	VMOVDQU64        (AX), Z5
-	VPANDD           Z2, Z5, Z6
+	VPANDD           Z0, Z5, Z6
 	VPDPBUSD.BCST    (DX), Z6, Z3
 	VPDPBUSD.BCST    (DX)(BX*1), Z6, Z4
 	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z2, Z5, Z5
+	VPANDD           Z0, Z5, Z5
 	VPDPBUSD.BCST    16(DX), Z5, Z3
 	VPDPBUSD.BCST    16(DX)(BX*1), Z5, Z4
 	VMOVDQU64        64(AX), Z5
-	VPANDD           Z2, Z5, Z6
+	VPANDD           Z0, Z5, Z6
 	VPDPBUSD.BCST    4(DX), Z6, Z3
 	VPDPBUSD.BCST    4(DX)(BX*1), Z6, Z4
 	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z2, Z5, Z5
+	VPANDD           Z0, Z5, Z5
 	VPDPBUSD.BCST    20(DX), Z5, Z3
 	VPDPBUSD.BCST    20(DX)(BX*1), Z5, Z4
 	VMOVDQU64        128(AX), Z5
-	VPANDD           Z2, Z5, Z6
+	VPANDD           Z0, Z5, Z6
 	VPDPBUSD.BCST    8(DX), Z6, Z3
 	VPDPBUSD.BCST    8(DX)(BX*1), Z6, Z4
 	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z2, Z5, Z5
+	VPANDD           Z0, Z5, Z5
 	VPDPBUSD.BCST    24(DX), Z5, Z3
 	VPDPBUSD.BCST    24(DX)(BX*1), Z5, Z4
 	VMOVDQU64        192(AX), Z5
-	VPANDD           Z2, Z5, Z6
+	VPANDD           Z0, Z5, Z6
 	VPDPBUSD.BCST    12(DX), Z6, Z3
 	VPDPBUSD.BCST    12(DX)(BX*1), Z6, Z4
 	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z2, Z5, Z5
+	VPANDD           Z0, Z5, Z5
 	VPDPBUSD.BCST    28(DX), Z5, Z3
 	VPDPBUSD.BCST    28(DX)(BX*1), Z5, Z4
 	VCVTPH2PS        (CX), Z5
 	VCVTDQ2PS        Z3, Z3
 	VMULPS           Z5, Z3, Z3
-	VFMADD231PS.BCST 32(DX), Z3, Z0
+	VFMADD231PS.BCST 32(DX), Z3, Z1
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST 32(DX)(BX*1), Z4, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z4, Z2
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000020, CX
 	DECQ             R8
 	JNE              loop
-	VMOVUPS          Z0, (SI)
-	VMOVUPS          Z1, (SI)(DI*1)
+	VMOVUPS          Z1, (SI)
+	VMOVUPS          Z2, (SI)(DI*1)
 	VZEROUPPER
 	RET
 
@@ -1369,12 +1369,12 @@ TEXT ·groupedQ4AVX512x1x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), SI
 	MOVQ         ld+8(FP), DI
 	SHLQ         $0x02, DI
-	VMOVUPS      (SI), Z0
-	VMOVUPS      (SI)(DI*1), Z1
-	VMOVUPS      (SI)(DI*2), Z2
 	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X3
-	VPBROADCASTD X3, Z3
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (SI), Z1
+	VMOVUPS      (SI)(DI*1), Z2
+	VMOVUPS      (SI)(DI*2), Z3
 	MOVQ         groups+56(FP), R8
 
 loop:
@@ -1382,63 +1382,63 @@ loop:
 	VPBROADCASTD     44(DX)(BX*1), Z5
 	VPBROADCASTD     44(DX)(BX*2), Z6
 	VMOVDQU64        (AX), Z7
-	VPANDD           Z3, Z7, Z8
+	VPANDD           Z0, Z7, Z8
 	VPDPBUSD.BCST    (DX), Z8, Z4
 	VPDPBUSD.BCST    (DX)(BX*1), Z8, Z5
 	VPDPBUSD.BCST    (DX)(BX*2), Z8, Z6
 	VPSRLW           $0x04, Z7, Z7
-	VPANDD           Z3, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VPDPBUSD.BCST    16(DX), Z7, Z4
 	VPDPBUSD.BCST    16(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    16(DX)(BX*2), Z7, Z6
 	VMOVDQU64        64(AX), Z7
-	VPANDD           Z3, Z7, Z8
+	VPANDD           Z0, Z7, Z8
 	VPDPBUSD.BCST    4(DX), Z8, Z4
 	VPDPBUSD.BCST    4(DX)(BX*1), Z8, Z5
 	VPDPBUSD.BCST    4(DX)(BX*2), Z8, Z6
 	VPSRLW           $0x04, Z7, Z7
-	VPANDD           Z3, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VPDPBUSD.BCST    20(DX), Z7, Z4
 	VPDPBUSD.BCST    20(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    20(DX)(BX*2), Z7, Z6
 	VMOVDQU64        128(AX), Z7
-	VPANDD           Z3, Z7, Z8
+	VPANDD           Z0, Z7, Z8
 	VPDPBUSD.BCST    8(DX), Z8, Z4
 	VPDPBUSD.BCST    8(DX)(BX*1), Z8, Z5
 	VPDPBUSD.BCST    8(DX)(BX*2), Z8, Z6
 	VPSRLW           $0x04, Z7, Z7
-	VPANDD           Z3, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VPDPBUSD.BCST    24(DX), Z7, Z4
 	VPDPBUSD.BCST    24(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    24(DX)(BX*2), Z7, Z6
 	VMOVDQU64        192(AX), Z7
-	VPANDD           Z3, Z7, Z8
+	VPANDD           Z0, Z7, Z8
 	VPDPBUSD.BCST    12(DX), Z8, Z4
 	VPDPBUSD.BCST    12(DX)(BX*1), Z8, Z5
 	VPDPBUSD.BCST    12(DX)(BX*2), Z8, Z6
 	VPSRLW           $0x04, Z7, Z7
-	VPANDD           Z3, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VPDPBUSD.BCST    28(DX), Z7, Z4
 	VPDPBUSD.BCST    28(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    28(DX)(BX*2), Z7, Z6
 	VCVTPH2PS        (CX), Z7
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z7, Z4, Z4
-	VFMADD231PS.BCST 32(DX), Z4, Z0
+	VFMADD231PS.BCST 32(DX), Z4, Z1
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z7, Z5, Z5
-	VFMADD231PS.BCST 32(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z5, Z2
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*2), Z6, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z6, Z3
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000020, CX
 	DECQ             R8
 	JNE              loop
-	VMOVUPS          Z0, (SI)
-	VMOVUPS          Z1, (SI)(DI*1)
-	VMOVUPS          Z2, (SI)(DI*2)
+	VMOVUPS          Z1, (SI)
+	VMOVUPS          Z2, (SI)(DI*1)
+	VMOVUPS          Z3, (SI)(DI*2)
 	VZEROUPPER
 	RET
 
@@ -1458,13 +1458,13 @@ TEXT ·groupedQ4AVX512x1x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
 	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
 	MOVQ         groups+56(FP), R10
 
 loop:
@@ -1473,49 +1473,49 @@ loop:
 	VPBROADCASTD     44(DX)(BX*2), Z7
 	VPBROADCASTD     44(SI), Z8
 	VMOVDQU64        (AX), Z9
-	VPANDD           Z4, Z9, Z10
+	VPANDD           Z0, Z9, Z10
 	VPDPBUSD.BCST    (DX), Z10, Z5
 	VPDPBUSD.BCST    (DX)(BX*1), Z10, Z6
 	VPDPBUSD.BCST    (DX)(BX*2), Z10, Z7
 	VPDPBUSD.BCST    (SI), Z10, Z8
 	VPSRLW           $0x04, Z9, Z9
-	VPANDD           Z4, Z9, Z9
+	VPANDD           Z0, Z9, Z9
 	VPDPBUSD.BCST    16(DX), Z9, Z5
 	VPDPBUSD.BCST    16(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    16(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    16(SI), Z9, Z8
 	VMOVDQU64        64(AX), Z9
-	VPANDD           Z4, Z9, Z10
+	VPANDD           Z0, Z9, Z10
 	VPDPBUSD.BCST    4(DX), Z10, Z5
 	VPDPBUSD.BCST    4(DX)(BX*1), Z10, Z6
 	VPDPBUSD.BCST    4(DX)(BX*2), Z10, Z7
 	VPDPBUSD.BCST    4(SI), Z10, Z8
 	VPSRLW           $0x04, Z9, Z9
-	VPANDD           Z4, Z9, Z9
+	VPANDD           Z0, Z9, Z9
 	VPDPBUSD.BCST    20(DX), Z9, Z5
 	VPDPBUSD.BCST    20(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    20(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    20(SI), Z9, Z8
 	VMOVDQU64        128(AX), Z9
-	VPANDD           Z4, Z9, Z10
+	VPANDD           Z0, Z9, Z10
 	VPDPBUSD.BCST    8(DX), Z10, Z5
 	VPDPBUSD.BCST    8(DX)(BX*1), Z10, Z6
 	VPDPBUSD.BCST    8(DX)(BX*2), Z10, Z7
 	VPDPBUSD.BCST    8(SI), Z10, Z8
 	VPSRLW           $0x04, Z9, Z9
-	VPANDD           Z4, Z9, Z9
+	VPANDD           Z0, Z9, Z9
 	VPDPBUSD.BCST    24(DX), Z9, Z5
 	VPDPBUSD.BCST    24(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    24(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    24(SI), Z9, Z8
 	VMOVDQU64        192(AX), Z9
-	VPANDD           Z4, Z9, Z10
+	VPANDD           Z0, Z9, Z10
 	VPDPBUSD.BCST    12(DX), Z10, Z5
 	VPDPBUSD.BCST    12(DX)(BX*1), Z10, Z6
 	VPDPBUSD.BCST    12(DX)(BX*2), Z10, Z7
 	VPDPBUSD.BCST    12(SI), Z10, Z8
 	VPSRLW           $0x04, Z9, Z9
-	VPANDD           Z4, Z9, Z9
+	VPANDD           Z0, Z9, Z9
 	VPDPBUSD.BCST    28(DX), Z9, Z5
 	VPDPBUSD.BCST    28(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    28(DX)(BX*2), Z9, Z7
@@ -1523,26 +1523,26 @@ loop:
 	VCVTPH2PS        (CX), Z9
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z9, Z5, Z5
-	VFMADD231PS.BCST 32(DX), Z5, Z0
+	VFMADD231PS.BCST 32(DX), Z5, Z1
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z9, Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z6, Z2
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z9, Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*2), Z7, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z7, Z3
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST 32(SI), Z8, Z3
+	VFMADD231PS.BCST 32(SI), Z8, Z4
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, CX
 	DECQ             R10
 	JNE              loop
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, (DI)(R8*1)
-	VMOVUPS          Z2, (DI)(R8*2)
-	VMOVUPS          Z3, (R9)
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, (DI)(R8*2)
+	VMOVUPS          Z4, (R9)
 	VZEROUPPER
 	RET
 
@@ -1562,14 +1562,14 @@ TEXT ·groupedQ4AVX512x1x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
-	VMOVUPS      (R9)(R8*1), Z4
 	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X5
-	VPBROADCASTD X5, Z5
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(R8*1), Z5
 	MOVQ         groups+56(FP), R10
 
 loop:
@@ -1579,56 +1579,56 @@ loop:
 	VPBROADCASTD     44(SI), Z9
 	VPBROADCASTD     44(SI)(BX*1), Z10
 	VMOVDQU64        (AX), Z11
-	VPANDD           Z5, Z11, Z12
+	VPANDD           Z0, Z11, Z12
 	VPDPBUSD.BCST    (DX), Z12, Z6
 	VPDPBUSD.BCST    (DX)(BX*1), Z12, Z7
 	VPDPBUSD.BCST    (DX)(BX*2), Z12, Z8
 	VPDPBUSD.BCST    (SI), Z12, Z9
 	VPDPBUSD.BCST    (SI)(BX*1), Z12, Z10
 	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z5, Z11, Z11
+	VPANDD           Z0, Z11, Z11
 	VPDPBUSD.BCST    16(DX), Z11, Z6
 	VPDPBUSD.BCST    16(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    16(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    16(SI), Z11, Z9
 	VPDPBUSD.BCST    16(SI)(BX*1), Z11, Z10
 	VMOVDQU64        64(AX), Z11
-	VPANDD           Z5, Z11, Z12
+	VPANDD           Z0, Z11, Z12
 	VPDPBUSD.BCST    4(DX), Z12, Z6
 	VPDPBUSD.BCST    4(DX)(BX*1), Z12, Z7
 	VPDPBUSD.BCST    4(DX)(BX*2), Z12, Z8
 	VPDPBUSD.BCST    4(SI), Z12, Z9
 	VPDPBUSD.BCST    4(SI)(BX*1), Z12, Z10
 	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z5, Z11, Z11
+	VPANDD           Z0, Z11, Z11
 	VPDPBUSD.BCST    20(DX), Z11, Z6
 	VPDPBUSD.BCST    20(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    20(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    20(SI), Z11, Z9
 	VPDPBUSD.BCST    20(SI)(BX*1), Z11, Z10
 	VMOVDQU64        128(AX), Z11
-	VPANDD           Z5, Z11, Z12
+	VPANDD           Z0, Z11, Z12
 	VPDPBUSD.BCST    8(DX), Z12, Z6
 	VPDPBUSD.BCST    8(DX)(BX*1), Z12, Z7
 	VPDPBUSD.BCST    8(DX)(BX*2), Z12, Z8
 	VPDPBUSD.BCST    8(SI), Z12, Z9
 	VPDPBUSD.BCST    8(SI)(BX*1), Z12, Z10
 	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z5, Z11, Z11
+	VPANDD           Z0, Z11, Z11
 	VPDPBUSD.BCST    24(DX), Z11, Z6
 	VPDPBUSD.BCST    24(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    24(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    24(SI), Z11, Z9
 	VPDPBUSD.BCST    24(SI)(BX*1), Z11, Z10
 	VMOVDQU64        192(AX), Z11
-	VPANDD           Z5, Z11, Z12
+	VPANDD           Z0, Z11, Z12
 	VPDPBUSD.BCST    12(DX), Z12, Z6
 	VPDPBUSD.BCST    12(DX)(BX*1), Z12, Z7
 	VPDPBUSD.BCST    12(DX)(BX*2), Z12, Z8
 	VPDPBUSD.BCST    12(SI), Z12, Z9
 	VPDPBUSD.BCST    12(SI)(BX*1), Z12, Z10
 	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z5, Z11, Z11
+	VPANDD           Z0, Z11, Z11
 	VPDPBUSD.BCST    28(DX), Z11, Z6
 	VPDPBUSD.BCST    28(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    28(DX)(BX*2), Z11, Z8
@@ -1637,30 +1637,30 @@ loop:
 	VCVTPH2PS        (CX), Z11
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z11, Z6, Z6
-	VFMADD231PS.BCST 32(DX), Z6, Z0
+	VFMADD231PS.BCST 32(DX), Z6, Z1
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z11, Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*1), Z7, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z7, Z2
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z11, Z8, Z8
-	VFMADD231PS.BCST 32(DX)(BX*2), Z8, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z8, Z3
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z11, Z9, Z9
-	VFMADD231PS.BCST 32(SI), Z9, Z3
+	VFMADD231PS.BCST 32(SI), Z9, Z4
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z11, Z10, Z10
-	VFMADD231PS.BCST 32(SI)(BX*1), Z10, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z10, Z5
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, CX
 	DECQ             R10
 	JNE              loop
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, (DI)(R8*1)
-	VMOVUPS          Z2, (DI)(R8*2)
-	VMOVUPS          Z3, (R9)
-	VMOVUPS          Z4, (R9)(R8*1)
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, (DI)(R8*2)
+	VMOVUPS          Z4, (R9)
+	VMOVUPS          Z5, (R9)(R8*1)
 	VZEROUPPER
 	RET
 
@@ -1680,15 +1680,15 @@ TEXT ·groupedQ4AVX512x1x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
-	VMOVUPS      (R9)(R8*1), Z4
-	VMOVUPS      (R9)(R8*2), Z5
 	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X6
-	VPBROADCASTD X6, Z6
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(R8*1), Z5
+	VMOVUPS      (R9)(R8*2), Z6
 	MOVQ         groups+56(FP), R10
 
 loop:
@@ -1699,7 +1699,7 @@ loop:
 	VPBROADCASTD     44(SI)(BX*1), Z11
 	VPBROADCASTD     44(SI)(BX*2), Z12
 	VMOVDQU64        (AX), Z13
-	VPANDD           Z6, Z13, Z14
+	VPANDD           Z0, Z13, Z14
 	VPDPBUSD.BCST    (DX), Z14, Z7
 	VPDPBUSD.BCST    (DX)(BX*1), Z14, Z8
 	VPDPBUSD.BCST    (DX)(BX*2), Z14, Z9
@@ -1707,7 +1707,7 @@ loop:
 	VPDPBUSD.BCST    (SI)(BX*1), Z14, Z11
 	VPDPBUSD.BCST    (SI)(BX*2), Z14, Z12
 	VPSRLW           $0x04, Z13, Z13
-	VPANDD           Z6, Z13, Z13
+	VPANDD           Z0, Z13, Z13
 	VPDPBUSD.BCST    16(DX), Z13, Z7
 	VPDPBUSD.BCST    16(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    16(DX)(BX*2), Z13, Z9
@@ -1715,7 +1715,7 @@ loop:
 	VPDPBUSD.BCST    16(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    16(SI)(BX*2), Z13, Z12
 	VMOVDQU64        64(AX), Z13
-	VPANDD           Z6, Z13, Z14
+	VPANDD           Z0, Z13, Z14
 	VPDPBUSD.BCST    4(DX), Z14, Z7
 	VPDPBUSD.BCST    4(DX)(BX*1), Z14, Z8
 	VPDPBUSD.BCST    4(DX)(BX*2), Z14, Z9
@@ -1723,7 +1723,7 @@ loop:
 	VPDPBUSD.BCST    4(SI)(BX*1), Z14, Z11
 	VPDPBUSD.BCST    4(SI)(BX*2), Z14, Z12
 	VPSRLW           $0x04, Z13, Z13
-	VPANDD           Z6, Z13, Z13
+	VPANDD           Z0, Z13, Z13
 	VPDPBUSD.BCST    20(DX), Z13, Z7
 	VPDPBUSD.BCST    20(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    20(DX)(BX*2), Z13, Z9
@@ -1731,7 +1731,7 @@ loop:
 	VPDPBUSD.BCST    20(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    20(SI)(BX*2), Z13, Z12
 	VMOVDQU64        128(AX), Z13
-	VPANDD           Z6, Z13, Z14
+	VPANDD           Z0, Z13, Z14
 	VPDPBUSD.BCST    8(DX), Z14, Z7
 	VPDPBUSD.BCST    8(DX)(BX*1), Z14, Z8
 	VPDPBUSD.BCST    8(DX)(BX*2), Z14, Z9
@@ -1739,7 +1739,7 @@ loop:
 	VPDPBUSD.BCST    8(SI)(BX*1), Z14, Z11
 	VPDPBUSD.BCST    8(SI)(BX*2), Z14, Z12
 	VPSRLW           $0x04, Z13, Z13
-	VPANDD           Z6, Z13, Z13
+	VPANDD           Z0, Z13, Z13
 	VPDPBUSD.BCST    24(DX), Z13, Z7
 	VPDPBUSD.BCST    24(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    24(DX)(BX*2), Z13, Z9
@@ -1747,7 +1747,7 @@ loop:
 	VPDPBUSD.BCST    24(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    24(SI)(BX*2), Z13, Z12
 	VMOVDQU64        192(AX), Z13
-	VPANDD           Z6, Z13, Z14
+	VPANDD           Z0, Z13, Z14
 	VPDPBUSD.BCST    12(DX), Z14, Z7
 	VPDPBUSD.BCST    12(DX)(BX*1), Z14, Z8
 	VPDPBUSD.BCST    12(DX)(BX*2), Z14, Z9
@@ -1755,7 +1755,7 @@ loop:
 	VPDPBUSD.BCST    12(SI)(BX*1), Z14, Z11
 	VPDPBUSD.BCST    12(SI)(BX*2), Z14, Z12
 	VPSRLW           $0x04, Z13, Z13
-	VPANDD           Z6, Z13, Z13
+	VPANDD           Z0, Z13, Z13
 	VPDPBUSD.BCST    28(DX), Z13, Z7
 	VPDPBUSD.BCST    28(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    28(DX)(BX*2), Z13, Z9
@@ -1765,34 +1765,34 @@ loop:
 	VCVTPH2PS        (CX), Z13
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST 32(DX), Z7, Z0
+	VFMADD231PS.BCST 32(DX), Z7, Z1
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z13, Z8, Z8
-	VFMADD231PS.BCST 32(DX)(BX*1), Z8, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z8, Z2
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z13, Z9, Z9
-	VFMADD231PS.BCST 32(DX)(BX*2), Z9, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z9, Z3
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z13, Z10, Z10
-	VFMADD231PS.BCST 32(SI), Z10, Z3
+	VFMADD231PS.BCST 32(SI), Z10, Z4
 	VCVTDQ2PS        Z11, Z11
 	VMULPS           Z13, Z11, Z11
-	VFMADD231PS.BCST 32(SI)(BX*1), Z11, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z11, Z5
 	VCVTDQ2PS        Z12, Z12
 	VMULPS           Z13, Z12, Z12
-	VFMADD231PS.BCST 32(SI)(BX*2), Z12, Z5
+	VFMADD231PS.BCST 32(SI)(BX*2), Z12, Z6
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, CX
 	DECQ             R10
 	JNE              loop
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, (DI)(R8*1)
-	VMOVUPS          Z2, (DI)(R8*2)
-	VMOVUPS          Z3, (R9)
-	VMOVUPS          Z4, (R9)(R8*1)
-	VMOVUPS          Z5, (R9)(R8*2)
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, (DI)(R8*2)
+	VMOVUPS          Z4, (R9)
+	VMOVUPS          Z5, (R9)(R8*1)
+	VMOVUPS          Z6, (R9)(R8*2)
 	VZEROUPPER
 	RET
 
@@ -1816,16 +1816,16 @@ TEXT ·groupedQ4AVX512x1x7(SB), NOSPLIT, $0-64
 	ADDQ         R9, R10
 	LEAQ         (R10)(R9*2), R11
 	ADDQ         R9, R11
-	VMOVUPS      (R8), Z0
-	VMOVUPS      (R8)(R9*1), Z1
-	VMOVUPS      (R8)(R9*2), Z2
-	VMOVUPS      (R10), Z3
-	VMOVUPS      (R10)(R9*1), Z4
-	VMOVUPS      (R10)(R9*2), Z5
-	VMOVUPS      (R11), Z6
 	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X7
-	VPBROADCASTD X7, Z7
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      (R11), Z7
 	MOVQ         groups+56(FP), R12
 
 loop:
@@ -1837,7 +1837,7 @@ loop:
 	VPBROADCASTD     44(SI)(BX*2), Z13
 	VPBROADCASTD     44(DI), Z14
 	VMOVDQU64        (AX), Z15
-	VPANDD           Z7, Z15, Z16
+	VPANDD           Z0, Z15, Z16
 	VPDPBUSD.BCST    (DX), Z16, Z8
 	VPDPBUSD.BCST    (DX)(BX*1), Z16, Z9
 	VPDPBUSD.BCST    (DX)(BX*2), Z16, Z10
@@ -1846,7 +1846,7 @@ loop:
 	VPDPBUSD.BCST    (SI)(BX*2), Z16, Z13
 	VPDPBUSD.BCST    (DI), Z16, Z14
 	VPSRLW           $0x04, Z15, Z15
-	VPANDD           Z7, Z15, Z15
+	VPANDD           Z0, Z15, Z15
 	VPDPBUSD.BCST    16(DX), Z15, Z8
 	VPDPBUSD.BCST    16(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    16(DX)(BX*2), Z15, Z10
@@ -1855,7 +1855,7 @@ loop:
 	VPDPBUSD.BCST    16(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    16(DI), Z15, Z14
 	VMOVDQU64        64(AX), Z15
-	VPANDD           Z7, Z15, Z16
+	VPANDD           Z0, Z15, Z16
 	VPDPBUSD.BCST    4(DX), Z16, Z8
 	VPDPBUSD.BCST    4(DX)(BX*1), Z16, Z9
 	VPDPBUSD.BCST    4(DX)(BX*2), Z16, Z10
@@ -1864,7 +1864,7 @@ loop:
 	VPDPBUSD.BCST    4(SI)(BX*2), Z16, Z13
 	VPDPBUSD.BCST    4(DI), Z16, Z14
 	VPSRLW           $0x04, Z15, Z15
-	VPANDD           Z7, Z15, Z15
+	VPANDD           Z0, Z15, Z15
 	VPDPBUSD.BCST    20(DX), Z15, Z8
 	VPDPBUSD.BCST    20(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    20(DX)(BX*2), Z15, Z10
@@ -1873,7 +1873,7 @@ loop:
 	VPDPBUSD.BCST    20(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    20(DI), Z15, Z14
 	VMOVDQU64        128(AX), Z15
-	VPANDD           Z7, Z15, Z16
+	VPANDD           Z0, Z15, Z16
 	VPDPBUSD.BCST    8(DX), Z16, Z8
 	VPDPBUSD.BCST    8(DX)(BX*1), Z16, Z9
 	VPDPBUSD.BCST    8(DX)(BX*2), Z16, Z10
@@ -1882,7 +1882,7 @@ loop:
 	VPDPBUSD.BCST    8(SI)(BX*2), Z16, Z13
 	VPDPBUSD.BCST    8(DI), Z16, Z14
 	VPSRLW           $0x04, Z15, Z15
-	VPANDD           Z7, Z15, Z15
+	VPANDD           Z0, Z15, Z15
 	VPDPBUSD.BCST    24(DX), Z15, Z8
 	VPDPBUSD.BCST    24(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    24(DX)(BX*2), Z15, Z10
@@ -1891,7 +1891,7 @@ loop:
 	VPDPBUSD.BCST    24(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    24(DI), Z15, Z14
 	VMOVDQU64        192(AX), Z15
-	VPANDD           Z7, Z15, Z16
+	VPANDD           Z0, Z15, Z16
 	VPDPBUSD.BCST    12(DX), Z16, Z8
 	VPDPBUSD.BCST    12(DX)(BX*1), Z16, Z9
 	VPDPBUSD.BCST    12(DX)(BX*2), Z16, Z10
@@ -1900,7 +1900,7 @@ loop:
 	VPDPBUSD.BCST    12(SI)(BX*2), Z16, Z13
 	VPDPBUSD.BCST    12(DI), Z16, Z14
 	VPSRLW           $0x04, Z15, Z15
-	VPANDD           Z7, Z15, Z15
+	VPANDD           Z0, Z15, Z15
 	VPDPBUSD.BCST    28(DX), Z15, Z8
 	VPDPBUSD.BCST    28(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    28(DX)(BX*2), Z15, Z10
@@ -1911,25 +1911,25 @@ loop:
 	VCVTPH2PS        (CX), Z15
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z15, Z8, Z8
-	VFMADD231PS.BCST 32(DX), Z8, Z0
+	VFMADD231PS.BCST 32(DX), Z8, Z1
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST 32(DX)(BX*1), Z9, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z9, Z2
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z15, Z10, Z10
-	VFMADD231PS.BCST 32(DX)(BX*2), Z10, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z10, Z3
 	VCVTDQ2PS        Z11, Z11
 	VMULPS           Z15, Z11, Z11
-	VFMADD231PS.BCST 32(SI), Z11, Z3
+	VFMADD231PS.BCST 32(SI), Z11, Z4
 	VCVTDQ2PS        Z12, Z12
 	VMULPS           Z15, Z12, Z12
-	VFMADD231PS.BCST 32(SI)(BX*1), Z12, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z12, Z5
 	VCVTDQ2PS        Z13, Z13
 	VMULPS           Z15, Z13, Z13
-	VFMADD231PS.BCST 32(SI)(BX*2), Z13, Z5
+	VFMADD231PS.BCST 32(SI)(BX*2), Z13, Z6
 	VCVTDQ2PS        Z14, Z14
 	VMULPS           Z15, Z14, Z14
-	VFMADD231PS.BCST 32(DI), Z14, Z6
+	VFMADD231PS.BCST 32(DI), Z14, Z7
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
@@ -1937,13 +1937,13 @@ loop:
 	ADDQ             $0x00000020, CX
 	DECQ             R12
 	JNE              loop
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, (R8)(R9*1)
-	VMOVUPS          Z2, (R8)(R9*2)
-	VMOVUPS          Z3, (R10)
-	VMOVUPS          Z4, (R10)(R9*1)
-	VMOVUPS          Z5, (R10)(R9*2)
-	VMOVUPS          Z6, (R11)
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, (R10)(R9*1)
+	VMOVUPS          Z6, (R10)(R9*2)
+	VMOVUPS          Z7, (R11)
 	VZEROUPPER
 	RET
 
@@ -1967,17 +1967,17 @@ TEXT ·groupedQ4AVX512x1x8(SB), NOSPLIT, $0-64
 	ADDQ         R9, R10
 	LEAQ         (R10)(R9*2), R11
 	ADDQ         R9, R11
-	VMOVUPS      (R8), Z0
-	VMOVUPS      (R8)(R9*1), Z1
-	VMOVUPS      (R8)(R9*2), Z2
-	VMOVUPS      (R10), Z3
-	VMOVUPS      (R10)(R9*1), Z4
-	VMOVUPS      (R10)(R9*2), Z5
-	VMOVUPS      (R11), Z6
-	VMOVUPS      (R11)(R9*1), Z7
 	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X8
-	VPBROADCASTD X8, Z8
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      (R11), Z7
+	VMOVUPS      (R11)(R9*1), Z8
 	MOVQ         groups+56(FP), R12
 
 loop:
@@ -1990,7 +1990,7 @@ loop:
 	VPBROADCASTD     44(DI), Z15
 	VPBROADCASTD     44(DI)(BX*1), Z16
 	VMOVDQU64        (AX), Z17
-	VPANDD           Z8, Z17, Z18
+	VPANDD           Z0, Z17, Z18
 	VPDPBUSD.BCST    (DX), Z18, Z9
 	VPDPBUSD.BCST    (DX)(BX*1), Z18, Z10
 	VPDPBUSD.BCST    (DX)(BX*2), Z18, Z11
@@ -2000,7 +2000,7 @@ loop:
 	VPDPBUSD.BCST    (DI), Z18, Z15
 	VPDPBUSD.BCST    (DI)(BX*1), Z18, Z16
 	VPSRLW           $0x04, Z17, Z17
-	VPANDD           Z8, Z17, Z17
+	VPANDD           Z0, Z17, Z17
 	VPDPBUSD.BCST    16(DX), Z17, Z9
 	VPDPBUSD.BCST    16(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    16(DX)(BX*2), Z17, Z11
@@ -2010,7 +2010,7 @@ loop:
 	VPDPBUSD.BCST    16(DI), Z17, Z15
 	VPDPBUSD.BCST    16(DI)(BX*1), Z17, Z16
 	VMOVDQU64        64(AX), Z17
-	VPANDD           Z8, Z17, Z18
+	VPANDD           Z0, Z17, Z18
 	VPDPBUSD.BCST    4(DX), Z18, Z9
 	VPDPBUSD.BCST    4(DX)(BX*1), Z18, Z10
 	VPDPBUSD.BCST    4(DX)(BX*2), Z18, Z11
@@ -2020,7 +2020,7 @@ loop:
 	VPDPBUSD.BCST    4(DI), Z18, Z15
 	VPDPBUSD.BCST    4(DI)(BX*1), Z18, Z16
 	VPSRLW           $0x04, Z17, Z17
-	VPANDD           Z8, Z17, Z17
+	VPANDD           Z0, Z17, Z17
 	VPDPBUSD.BCST    20(DX), Z17, Z9
 	VPDPBUSD.BCST    20(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    20(DX)(BX*2), Z17, Z11
@@ -2030,7 +2030,7 @@ loop:
 	VPDPBUSD.BCST    20(DI), Z17, Z15
 	VPDPBUSD.BCST    20(DI)(BX*1), Z17, Z16
 	VMOVDQU64        128(AX), Z17
-	VPANDD           Z8, Z17, Z18
+	VPANDD           Z0, Z17, Z18
 	VPDPBUSD.BCST    8(DX), Z18, Z9
 	VPDPBUSD.BCST    8(DX)(BX*1), Z18, Z10
 	VPDPBUSD.BCST    8(DX)(BX*2), Z18, Z11
@@ -2040,7 +2040,7 @@ loop:
 	VPDPBUSD.BCST    8(DI), Z18, Z15
 	VPDPBUSD.BCST    8(DI)(BX*1), Z18, Z16
 	VPSRLW           $0x04, Z17, Z17
-	VPANDD           Z8, Z17, Z17
+	VPANDD           Z0, Z17, Z17
 	VPDPBUSD.BCST    24(DX), Z17, Z9
 	VPDPBUSD.BCST    24(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    24(DX)(BX*2), Z17, Z11
@@ -2050,7 +2050,7 @@ loop:
 	VPDPBUSD.BCST    24(DI), Z17, Z15
 	VPDPBUSD.BCST    24(DI)(BX*1), Z17, Z16
 	VMOVDQU64        192(AX), Z17
-	VPANDD           Z8, Z17, Z18
+	VPANDD           Z0, Z17, Z18
 	VPDPBUSD.BCST    12(DX), Z18, Z9
 	VPDPBUSD.BCST    12(DX)(BX*1), Z18, Z10
 	VPDPBUSD.BCST    12(DX)(BX*2), Z18, Z11
@@ -2060,7 +2060,7 @@ loop:
 	VPDPBUSD.BCST    12(DI), Z18, Z15
 	VPDPBUSD.BCST    12(DI)(BX*1), Z18, Z16
 	VPSRLW           $0x04, Z17, Z17
-	VPANDD           Z8, Z17, Z17
+	VPANDD           Z0, Z17, Z17
 	VPDPBUSD.BCST    28(DX), Z17, Z9
 	VPDPBUSD.BCST    28(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    28(DX)(BX*2), Z17, Z11
@@ -2072,28 +2072,28 @@ loop:
 	VCVTPH2PS        (CX), Z17
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z17, Z9, Z9
-	VFMADD231PS.BCST 32(DX), Z9, Z0
+	VFMADD231PS.BCST 32(DX), Z9, Z1
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z17, Z10, Z10
-	VFMADD231PS.BCST 32(DX)(BX*1), Z10, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z10, Z2
 	VCVTDQ2PS        Z11, Z11
 	VMULPS           Z17, Z11, Z11
-	VFMADD231PS.BCST 32(DX)(BX*2), Z11, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z11, Z3
 	VCVTDQ2PS        Z12, Z12
 	VMULPS           Z17, Z12, Z12
-	VFMADD231PS.BCST 32(SI), Z12, Z3
+	VFMADD231PS.BCST 32(SI), Z12, Z4
 	VCVTDQ2PS        Z13, Z13
 	VMULPS           Z17, Z13, Z13
-	VFMADD231PS.BCST 32(SI)(BX*1), Z13, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z13, Z5
 	VCVTDQ2PS        Z14, Z14
 	VMULPS           Z17, Z14, Z14
-	VFMADD231PS.BCST 32(SI)(BX*2), Z14, Z5
+	VFMADD231PS.BCST 32(SI)(BX*2), Z14, Z6
 	VCVTDQ2PS        Z15, Z15
 	VMULPS           Z17, Z15, Z15
-	VFMADD231PS.BCST 32(DI), Z15, Z6
+	VFMADD231PS.BCST 32(DI), Z15, Z7
 	VCVTDQ2PS        Z16, Z16
 	VMULPS           Z17, Z16, Z16
-	VFMADD231PS.BCST 32(DI)(BX*1), Z16, Z7
+	VFMADD231PS.BCST 32(DI)(BX*1), Z16, Z8
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
@@ -2101,14 +2101,14 @@ loop:
 	ADDQ             $0x00000020, CX
 	DECQ             R12
 	JNE              loop
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, (R8)(R9*1)
-	VMOVUPS          Z2, (R8)(R9*2)
-	VMOVUPS          Z3, (R10)
-	VMOVUPS          Z4, (R10)(R9*1)
-	VMOVUPS          Z5, (R10)(R9*2)
-	VMOVUPS          Z6, (R11)
-	VMOVUPS          Z7, (R11)(R9*1)
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, (R10)(R9*1)
+	VMOVUPS          Z6, (R10)(R9*2)
+	VMOVUPS          Z7, (R11)
+	VMOVUPS          Z8, (R11)(R9*1)
 	VZEROUPPER
 	RET
 
@@ -3169,13 +3169,13 @@ TEXT ·groupedQ4MAVX2x2x1(SB), NOSPLIT, $0-56
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         acts+32(FP), SI
 	MOVQ         y+0(FP), DI
-	VMOVUPS      (DI), Y0
-	VMOVUPS      32(DI), Y1
-	VMOVUPS      64(DI), Y2
-	VMOVUPS      96(DI), Y3
 	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X4
-	VPBROADCASTD X4, Y4
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (DI), Y1
+	VMOVUPS      32(DI), Y2
+	VMOVUPS      64(DI), Y3
+	VMOVUPS      96(DI), Y4
 	MOVQ         groups+40(FP), R8
 
 loop:
@@ -3189,24 +3189,24 @@ group:
 	PREFETCHT1   128(AX)
 	PREFETCHT1   192(AX)
 	PREFETCHT1   256(AX)
-	VPAND        (CX), Y4, Y5
-	VPAND        32(CX), Y4, Y6
+	VPAND        (CX), Y0, Y5
+	VPAND        32(CX), Y0, Y6
 	VPBROADCASTD (SI), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPMADDUBSW   Y7, Y6, Y6
 	VMOVDQU      (CX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y4, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      32(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VPBROADCASTD 16(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
 	VPADDW       Y7, Y5, Y5
 	VPADDW       Y8, Y6, Y6
-	VPAND        64(CX), Y4, Y7
-	VPAND        96(CX), Y4, Y8
+	VPAND        64(CX), Y0, Y7
+	VPAND        96(CX), Y0, Y8
 	VPBROADCASTD 4(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
@@ -3214,17 +3214,17 @@ group:
 	VPADDW       Y8, Y6, Y6
 	VMOVDQU      64(CX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y4, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      96(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VPBROADCASTD 20(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
 	VPADDW       Y7, Y5, Y5
 	VPADDW       Y8, Y6, Y6
-	VPAND        128(CX), Y4, Y7
-	VPAND        160(CX), Y4, Y8
+	VPAND        128(CX), Y0, Y7
+	VPAND        160(CX), Y0, Y8
 	VPBROADCASTD 8(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
@@ -3232,17 +3232,17 @@ group:
 	VPADDW       Y8, Y6, Y6
 	VMOVDQU      128(CX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y4, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      160(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VPBROADCASTD 24(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
 	VPADDW       Y7, Y5, Y5
 	VPADDW       Y8, Y6, Y6
-	VPAND        192(CX), Y4, Y7
-	VPAND        224(CX), Y4, Y8
+	VPAND        192(CX), Y0, Y7
+	VPAND        224(CX), Y0, Y8
 	VPBROADCASTD 12(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
@@ -3250,10 +3250,10 @@ group:
 	VPADDW       Y8, Y6, Y6
 	VMOVDQU      192(CX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y4, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      224(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VPBROADCASTD 28(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
@@ -3283,32 +3283,32 @@ group:
 	VFNMADD231PS Y9, Y7, Y5
 	VFNMADD231PS Y9, Y8, Y6
 	VBROADCASTSS 32(SI), Y7
-	VFMADD231PS  Y7, Y5, Y0
-	VFMADD231PS  Y7, Y6, Y1
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y6, Y2
 	PREFETCHT1   320(AX)
 	PREFETCHT1   384(AX)
 	PREFETCHT1   448(AX)
 	PREFETCHT1   512(AX)
 	PREFETCHT1   576(AX)
 	ADDQ         $0x00000250, AX
-	VPAND        (CX)(BX*1), Y4, Y5
-	VPAND        32(CX)(BX*1), Y4, Y6
+	VPAND        (CX)(BX*1), Y0, Y5
+	VPAND        32(CX)(BX*1), Y0, Y6
 	VPBROADCASTD (SI), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPMADDUBSW   Y7, Y6, Y6
 	VMOVDQU      (CX)(BX*1), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y4, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      32(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VPBROADCASTD 16(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
 	VPADDW       Y7, Y5, Y5
 	VPADDW       Y8, Y6, Y6
-	VPAND        64(CX)(BX*1), Y4, Y7
-	VPAND        96(CX)(BX*1), Y4, Y8
+	VPAND        64(CX)(BX*1), Y0, Y7
+	VPAND        96(CX)(BX*1), Y0, Y8
 	VPBROADCASTD 4(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
@@ -3316,17 +3316,17 @@ group:
 	VPADDW       Y8, Y6, Y6
 	VMOVDQU      64(CX)(BX*1), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y4, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      96(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VPBROADCASTD 20(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
 	VPADDW       Y7, Y5, Y5
 	VPADDW       Y8, Y6, Y6
-	VPAND        128(CX)(BX*1), Y4, Y7
-	VPAND        160(CX)(BX*1), Y4, Y8
+	VPAND        128(CX)(BX*1), Y0, Y7
+	VPAND        160(CX)(BX*1), Y0, Y8
 	VPBROADCASTD 8(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
@@ -3334,17 +3334,17 @@ group:
 	VPADDW       Y8, Y6, Y6
 	VMOVDQU      128(CX)(BX*1), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y4, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      160(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VPBROADCASTD 24(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
 	VPADDW       Y7, Y5, Y5
 	VPADDW       Y8, Y6, Y6
-	VPAND        192(CX)(BX*1), Y4, Y7
-	VPAND        224(CX)(BX*1), Y4, Y8
+	VPAND        192(CX)(BX*1), Y0, Y7
+	VPAND        224(CX)(BX*1), Y0, Y8
 	VPBROADCASTD 12(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
@@ -3352,10 +3352,10 @@ group:
 	VPADDW       Y8, Y6, Y6
 	VMOVDQU      192(CX)(BX*1), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y4, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      224(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VPBROADCASTD 28(SI), Y9
 	VPMADDUBSW   Y9, Y7, Y7
 	VPMADDUBSW   Y9, Y8, Y8
@@ -3385,8 +3385,8 @@ group:
 	VFNMADD231PS Y9, Y7, Y5
 	VFNMADD231PS Y9, Y8, Y6
 	VBROADCASTSS 32(SI), Y7
-	VFMADD231PS  Y7, Y5, Y2
-	VFMADD231PS  Y7, Y6, Y3
+	VFMADD231PS  Y7, Y5, Y3
+	VFMADD231PS  Y7, Y6, Y4
 	ADDQ         $0x00000100, CX
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000020, R9
@@ -3395,10 +3395,10 @@ group:
 	ADDQ         $0x00000140, DX
 	SUBQ         $0x00000008, R8
 	JNE          loop
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
+	VMOVUPS      Y1, (DI)
+	VMOVUPS      Y2, 32(DI)
+	VMOVUPS      Y3, 64(DI)
+	VMOVUPS      Y4, 96(DI)
 	VZEROUPPER
 	RET
 
@@ -3414,13 +3414,13 @@ TEXT ·groupedQ4MAVX512x4x1(SB), NOSPLIT, $0-56
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         acts+32(FP), DI
 	MOVQ         y+0(FP), R8
-	VMOVUPS      (R8), Z0
-	VMOVUPS      64(R8), Z1
-	VMOVUPS      128(R8), Z2
-	VMOVUPS      192(R8), Z3
 	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
 	MOVQ         groups+40(FP), R9
 
 loop:
@@ -3435,28 +3435,28 @@ group:
 	PREFETCHT1        192(AX)
 	VPXORD            Z5, Z5, Z5
 	VMOVDQU64         (CX), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     (DI), Z7, Z5
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     16(DI), Z6, Z5
 	VMOVDQU64         64(CX), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     4(DI), Z7, Z5
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     20(DI), Z6, Z5
 	VMOVDQU64         128(CX), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     8(DI), Z7, Z5
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     24(DI), Z6, Z5
 	VMOVDQU64         192(CX), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     12(DI), Z7, Z5
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     28(DI), Z6, Z5
 	VPMOVZXBD         64(R10), Z6
 	VPMULLD           Z6, Z5, Z5
@@ -3468,7 +3468,7 @@ group:
 	VCVTDQ2PS         Z5, Z5
 	VMULPS            Z6, Z5, Z5
 	VFNMADD231PS.BCST 36(DI), Z7, Z5
-	VFMADD231PS.BCST  32(DI), Z5, Z0
+	VFMADD231PS.BCST  32(DI), Z5, Z1
 	PREFETCHT1        256(AX)
 	PREFETCHT1        320(AX)
 	PREFETCHT1        384(AX)
@@ -3476,28 +3476,28 @@ group:
 	PREFETCHT1        512(AX)
 	VPXORD            Z8, Z8, Z8
 	VMOVDQU64         (CX)(BX*1), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     (DI), Z7, Z8
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     16(DI), Z6, Z8
 	VMOVDQU64         64(CX)(BX*1), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     4(DI), Z7, Z8
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     20(DI), Z6, Z8
 	VMOVDQU64         128(CX)(BX*1), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     8(DI), Z7, Z8
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     24(DI), Z6, Z8
 	VMOVDQU64         192(CX)(BX*1), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     12(DI), Z7, Z8
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     28(DI), Z6, Z8
 	VPMOVZXBD         64(R10)(BX*1), Z6
 	VPMULLD           Z6, Z8, Z8
@@ -3509,7 +3509,7 @@ group:
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z6, Z8, Z8
 	VFNMADD231PS.BCST 36(DI), Z7, Z8
-	VFMADD231PS.BCST  32(DI), Z8, Z1
+	VFMADD231PS.BCST  32(DI), Z8, Z2
 	PREFETCHT1        576(AX)
 	PREFETCHT1        640(AX)
 	PREFETCHT1        704(AX)
@@ -3517,28 +3517,28 @@ group:
 	PREFETCHT1        832(AX)
 	VPXORD            Z9, Z9, Z9
 	VMOVDQU64         (CX)(BX*2), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     (DI), Z7, Z9
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     16(DI), Z6, Z9
 	VMOVDQU64         64(CX)(BX*2), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     4(DI), Z7, Z9
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     20(DI), Z6, Z9
 	VMOVDQU64         128(CX)(BX*2), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     8(DI), Z7, Z9
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     24(DI), Z6, Z9
 	VMOVDQU64         192(CX)(BX*2), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     12(DI), Z7, Z9
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     28(DI), Z6, Z9
 	VPMOVZXBD         64(R10)(BX*2), Z6
 	VPMULLD           Z6, Z9, Z9
@@ -3550,7 +3550,7 @@ group:
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z6, Z9, Z9
 	VFNMADD231PS.BCST 36(DI), Z7, Z9
-	VFMADD231PS.BCST  32(DI), Z9, Z2
+	VFMADD231PS.BCST  32(DI), Z9, Z3
 	PREFETCHT1        896(AX)
 	PREFETCHT1        960(AX)
 	PREFETCHT1        1024(AX)
@@ -3559,28 +3559,28 @@ group:
 	ADDQ              $0x000004a0, AX
 	VPXORD            Z10, Z10, Z10
 	VMOVDQU64         (CX)(SI*1), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     (DI), Z7, Z10
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     16(DI), Z6, Z10
 	VMOVDQU64         64(CX)(SI*1), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     4(DI), Z7, Z10
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     20(DI), Z6, Z10
 	VMOVDQU64         128(CX)(SI*1), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     8(DI), Z7, Z10
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     24(DI), Z6, Z10
 	VMOVDQU64         192(CX)(SI*1), Z6
-	VPANDD            Z4, Z6, Z7
+	VPANDD            Z0, Z6, Z7
 	VPDPBUSD.BCST     12(DI), Z7, Z10
 	VPSRLW            $0x04, Z6, Z6
-	VPANDD            Z4, Z6, Z6
+	VPANDD            Z0, Z6, Z6
 	VPDPBUSD.BCST     28(DI), Z6, Z10
 	VPMOVZXBD         64(R10)(SI*1), Z6
 	VPMULLD           Z6, Z10, Z10
@@ -3592,7 +3592,7 @@ group:
 	VCVTDQ2PS         Z10, Z10
 	VMULPS            Z6, Z10, Z10
 	VFNMADD231PS.BCST 36(DI), Z7, Z10
-	VFMADD231PS.BCST  32(DI), Z10, Z3
+	VFMADD231PS.BCST  32(DI), Z10, Z4
 	ADDQ              $0x00000100, CX
 	ADDQ              $0x00000040, DI
 	ADDQ              $0x00000020, R10
@@ -3601,10 +3601,10 @@ group:
 	ADDQ              $0x00000140, DX
 	SUBQ              $0x00000008, R9
 	JNE               loop
-	VMOVUPS           Z0, (R8)
-	VMOVUPS           Z1, 64(R8)
-	VMOVUPS           Z2, 128(R8)
-	VMOVUPS           Z3, 192(R8)
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, 64(R8)
+	VMOVUPS           Z3, 128(R8)
+	VMOVUPS           Z4, 192(R8)
 	VZEROUPPER
 	RET
 
@@ -3621,11 +3621,11 @@ TEXT ·groupedQ4MAVX2x1x1(SB), NOSPLIT, $0-64
 	// What lies stride bytes further on is prefetched
 	MOVQ         stride+32(FP), SI
 	ADDQ         AX, SI
-	VMOVUPS      (BX), Y0
-	VMOVUPS      32(BX), Y1
 	MOVL         $0x0f0f0f0f, DI
-	VMOVD        DI, X2
-	VPBROADCASTD X2, Y2
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (BX), Y1
+	VMOVUPS      32(BX), Y2
 	MOVQ         groups+56(FP), DI
 
 loop:
@@ -3640,24 +3640,24 @@ group:
 	PREFETCHT1   192(SI)
 	PREFETCHT1   256(SI)
 	ADDQ         $0x00000128, SI
-	VPAND        (AX), Y2, Y3
-	VPAND        32(AX), Y2, Y4
+	VPAND        (AX), Y0, Y3
+	VPAND        32(AX), Y0, Y4
 	VPBROADCASTD (DX), Y5
 	VPMADDUBSW   Y5, Y3, Y3
 	VPMADDUBSW   Y5, Y4, Y4
 	VMOVDQU      (AX), Y5
 	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y2, Y5, Y5
+	VPAND        Y0, Y5, Y5
 	VMOVDQU      32(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VPBROADCASTD 16(DX), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y5, Y3, Y3
 	VPADDW       Y6, Y4, Y4
-	VPAND        64(AX), Y2, Y5
-	VPAND        96(AX), Y2, Y6
+	VPAND        64(AX), Y0, Y5
+	VPAND        96(AX), Y0, Y6
 	VPBROADCASTD 4(DX), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPMADDUBSW   Y7, Y6, Y6
@@ -3665,17 +3665,17 @@ group:
 	VPADDW       Y6, Y4, Y4
 	VMOVDQU      64(AX), Y5
 	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y2, Y5, Y5
+	VPAND        Y0, Y5, Y5
 	VMOVDQU      96(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VPBROADCASTD 20(DX), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y5, Y3, Y3
 	VPADDW       Y6, Y4, Y4
-	VPAND        128(AX), Y2, Y5
-	VPAND        160(AX), Y2, Y6
+	VPAND        128(AX), Y0, Y5
+	VPAND        160(AX), Y0, Y6
 	VPBROADCASTD 8(DX), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPMADDUBSW   Y7, Y6, Y6
@@ -3683,17 +3683,17 @@ group:
 	VPADDW       Y6, Y4, Y4
 	VMOVDQU      128(AX), Y5
 	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y2, Y5, Y5
+	VPAND        Y0, Y5, Y5
 	VMOVDQU      160(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VPBROADCASTD 24(DX), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPMADDUBSW   Y7, Y6, Y6
 	VPADDW       Y5, Y3, Y3
 	VPADDW       Y6, Y4, Y4
-	VPAND        192(AX), Y2, Y5
-	VPAND        224(AX), Y2, Y6
+	VPAND        192(AX), Y0, Y5
+	VPAND        224(AX), Y0, Y6
 	VPBROADCASTD 12(DX), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPMADDUBSW   Y7, Y6, Y6
@@ -3701,10 +3701,10 @@ group:
 	VPADDW       Y6, Y4, Y4
 	VMOVDQU      192(AX), Y5
 	VPSRLW       $0x04, Y5, Y5
-	VPAND        Y2, Y5, Y5
+	VPAND        Y0, Y5, Y5
 	VMOVDQU      224(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VPBROADCASTD 28(DX), Y7
 	VPMADDUBSW   Y7, Y5, Y5
 	VPMADDUBSW   Y7, Y6, Y6
@@ -3734,8 +3734,8 @@ group:
 	VFNMADD231PS Y7, Y5, Y3
 	VFNMADD231PS Y7, Y6, Y4
 	VBROADCASTSS 32(DX), Y5
-	VFMADD231PS  Y5, Y3, Y0
-	VFMADD231PS  Y5, Y4, Y1
+	VFMADD231PS  Y5, Y3, Y1
+	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, R8
@@ -3744,8 +3744,8 @@ group:
 	ADDQ         $0x00000140, CX
 	SUBQ         $0x00000008, DI
 	JNE          loop
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
+	VMOVUPS      Y1, (BX)
+	VMOVUPS      Y2, 32(BX)
 	VZEROUPPER
 	RET
 
@@ -3765,13 +3765,13 @@ TEXT ·groupedQ4MAVX2x1x2(SB), NOSPLIT, $0-64
 	// What lies stride bytes further on is prefetched
 	MOVQ         stride+32(FP), R8
 	ADDQ         AX, R8
-	VMOVUPS      (SI), Y0
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      (SI)(DI*1), Y2
-	VMOVUPS      32(SI)(DI*1), Y3
 	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X4
-	VPBROADCASTD X4, Y4
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (SI), Y1
+	VMOVUPS      32(SI), Y2
+	VMOVUPS      (SI)(DI*1), Y3
+	VMOVUPS      32(SI)(DI*1), Y4
 	MOVQ         groups+56(FP), R9
 
 loop:
@@ -3786,8 +3786,8 @@ group:
 	PREFETCHT1   192(R8)
 	PREFETCHT1   256(R8)
 	ADDQ         $0x00000128, R8
-	VPAND        (AX), Y4, Y7
-	VPAND        32(AX), Y4, Y8
+	VPAND        (AX), Y0, Y7
+	VPAND        32(AX), Y0, Y8
 	VPBROADCASTD (DX), Y6
 	VPMADDUBSW   Y6, Y7, Y5
 	VPMADDUBSW   Y6, Y8, Y6
@@ -3796,10 +3796,10 @@ group:
 	VPMADDUBSW   Y9, Y8, Y8
 	VMOVDQU      (AX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      32(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VPBROADCASTD 16(DX), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPMADDUBSW   Y11, Y10, Y11
@@ -3810,8 +3810,8 @@ group:
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y9, Y7, Y7
 	VPADDW       Y11, Y8, Y8
-	VPAND        64(AX), Y4, Y9
-	VPAND        96(AX), Y4, Y10
+	VPAND        64(AX), Y0, Y9
+	VPAND        96(AX), Y0, Y10
 	VPBROADCASTD 4(DX), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPMADDUBSW   Y11, Y10, Y11
@@ -3824,10 +3824,10 @@ group:
 	VPADDW       Y11, Y8, Y8
 	VMOVDQU      64(AX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      96(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VPBROADCASTD 20(DX), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPMADDUBSW   Y11, Y10, Y11
@@ -3838,8 +3838,8 @@ group:
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y9, Y7, Y7
 	VPADDW       Y11, Y8, Y8
-	VPAND        128(AX), Y4, Y9
-	VPAND        160(AX), Y4, Y10
+	VPAND        128(AX), Y0, Y9
+	VPAND        160(AX), Y0, Y10
 	VPBROADCASTD 8(DX), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPMADDUBSW   Y11, Y10, Y11
@@ -3852,10 +3852,10 @@ group:
 	VPADDW       Y11, Y8, Y8
 	VMOVDQU      128(AX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      160(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VPBROADCASTD 24(DX), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPMADDUBSW   Y11, Y10, Y11
@@ -3866,8 +3866,8 @@ group:
 	VPMADDUBSW   Y11, Y10, Y11
 	VPADDW       Y9, Y7, Y7
 	VPADDW       Y11, Y8, Y8
-	VPAND        192(AX), Y4, Y9
-	VPAND        224(AX), Y4, Y10
+	VPAND        192(AX), Y0, Y9
+	VPAND        224(AX), Y0, Y10
 	VPBROADCASTD 12(DX), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPMADDUBSW   Y11, Y10, Y11
@@ -3880,10 +3880,10 @@ group:
 	VPADDW       Y11, Y8, Y8
 	VMOVDQU      192(AX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      224(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VPBROADCASTD 28(DX), Y11
 	VPMADDUBSW   Y11, Y9, Y12
 	VPMADDUBSW   Y11, Y10, Y11
@@ -3920,8 +3920,8 @@ group:
 	VFNMADD231PS Y13, Y9, Y5
 	VFNMADD231PS Y13, Y10, Y6
 	VBROADCASTSS 32(DX), Y13
-	VFMADD231PS  Y13, Y5, Y0
-	VFMADD231PS  Y13, Y6, Y1
+	VFMADD231PS  Y13, Y5, Y1
+	VFMADD231PS  Y13, Y6, Y2
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y11, Y7, Y7
 	VCVTDQ2PS    Y8, Y8
@@ -3930,8 +3930,8 @@ group:
 	VFNMADD231PS Y5, Y9, Y7
 	VFNMADD231PS Y5, Y10, Y8
 	VBROADCASTSS 32(DX)(BX*1), Y5
-	VFMADD231PS  Y5, Y7, Y2
-	VFMADD231PS  Y5, Y8, Y3
+	VFMADD231PS  Y5, Y7, Y3
+	VFMADD231PS  Y5, Y8, Y4
 	ADDQ         $0x00000100, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, R10
@@ -3940,10 +3940,10 @@ group:
 	ADDQ         $0x00000140, CX
 	SUBQ         $0x00000008, R9
 	JNE          loop
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      Y1, 32(SI)
-	VMOVUPS      Y2, (SI)(DI*1)
-	VMOVUPS      Y3, 32(SI)(DI*1)
+	VMOVUPS      Y1, (SI)
+	VMOVUPS      Y2, 32(SI)
+	VMOVUPS      Y3, (SI)(DI*1)
+	VMOVUPS      Y4, 32(SI)(DI*1)
 	VZEROUPPER
 	RET
 
@@ -4505,10 +4505,10 @@ TEXT ·groupedQ4MAVX512x1x1(SB), NOSPLIT, $0-64
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
 	MOVQ         y+0(FP), BX
-	VMOVUPS      (BX), Z0
 	MOVL         $0x0f0f0f0f, SI
-	VMOVD        SI, X1
-	VPBROADCASTD X1, Z1
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (BX), Z1
 	MOVQ         groups+56(FP), SI
 
 loop:
@@ -4519,28 +4519,28 @@ loop:
 group:
 	VPXORD            Z2, Z2, Z2
 	VMOVDQU64         (AX), Z3
-	VPANDD            Z1, Z3, Z4
+	VPANDD            Z0, Z3, Z4
 	VPDPBUSD.BCST     (DX), Z4, Z2
 	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z1, Z3, Z3
+	VPANDD            Z0, Z3, Z3
 	VPDPBUSD.BCST     16(DX), Z3, Z2
 	VMOVDQU64         64(AX), Z3
-	VPANDD            Z1, Z3, Z4
+	VPANDD            Z0, Z3, Z4
 	VPDPBUSD.BCST     4(DX), Z4, Z2
 	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z1, Z3, Z3
+	VPANDD            Z0, Z3, Z3
 	VPDPBUSD.BCST     20(DX), Z3, Z2
 	VMOVDQU64         128(AX), Z3
-	VPANDD            Z1, Z3, Z4
+	VPANDD            Z0, Z3, Z4
 	VPDPBUSD.BCST     8(DX), Z4, Z2
 	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z1, Z3, Z3
+	VPANDD            Z0, Z3, Z3
 	VPDPBUSD.BCST     24(DX), Z3, Z2
 	VMOVDQU64         192(AX), Z3
-	VPANDD            Z1, Z3, Z4
+	VPANDD            Z0, Z3, Z4
 	VPDPBUSD.BCST     12(DX), Z4, Z2
 	VPSRLW            $0x04, Z3, Z3
-	VPANDD            Z1, Z3, Z3
+	VPANDD            Z0, Z3, Z3
 	VPDPBUSD.BCST     28(DX), Z3, Z2
 	VPMOVZXBD         64(DI), Z3
 	VPMULLD           Z3, Z2, Z2
@@ -4552,7 +4552,7 @@ group:
 	VCVTDQ2PS         Z2, Z2
 	VMULPS            Z3, Z2, Z2
 	VFNMADD231PS.BCST 36(DX), Z4, Z2
-	VFMADD231PS.BCST  32(DX), Z2, Z0
+	VFMADD231PS.BCST  32(DX), Z2, Z1
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
 	ADDQ              $0x00000020, DI
@@ -4561,7 +4561,7 @@ group:
 	ADDQ              $0x00000140, CX
 	SUBQ              $0x00000008, SI
 	JNE               loop
-	VMOVUPS           Z0, (BX)
+	VMOVUPS           Z1, (BX)
 	VZEROUPPER
 	RET
 
@@ -4577,11 +4577,11 @@ TEXT ·groupedQ4MAVX512x1x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), SI
 	MOVQ         ld+8(FP), DI
 	SHLQ         $0x02, DI
-	VMOVUPS      (SI), Z0
-	VMOVUPS      (SI)(DI*1), Z1
 	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X2
-	VPBROADCASTD X2, Z2
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (SI), Z1
+	VMOVUPS      (SI)(DI*1), Z2
 	MOVQ         groups+56(FP), R8
 
 loop:
@@ -4593,35 +4593,35 @@ group:
 	VPXORD            Z3, Z3, Z3
 	VPXORD            Z4, Z4, Z4
 	VMOVDQU64         (AX), Z5
-	VPANDD            Z2, Z5, Z6
+	VPANDD            Z0, Z5, Z6
 	VPDPBUSD.BCST     (DX), Z6, Z3
 	VPDPBUSD.BCST     (DX)(BX*1), Z6, Z4
 	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z2, Z5, Z5
+	VPANDD            Z0, Z5, Z5
 	VPDPBUSD.BCST     16(DX), Z5, Z3
 	VPDPBUSD.BCST     16(DX)(BX*1), Z5, Z4
 	VMOVDQU64         64(AX), Z5
-	VPANDD            Z2, Z5, Z6
+	VPANDD            Z0, Z5, Z6
 	VPDPBUSD.BCST     4(DX), Z6, Z3
 	VPDPBUSD.BCST     4(DX)(BX*1), Z6, Z4
 	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z2, Z5, Z5
+	VPANDD            Z0, Z5, Z5
 	VPDPBUSD.BCST     20(DX), Z5, Z3
 	VPDPBUSD.BCST     20(DX)(BX*1), Z5, Z4
 	VMOVDQU64         128(AX), Z5
-	VPANDD            Z2, Z5, Z6
+	VPANDD            Z0, Z5, Z6
 	VPDPBUSD.BCST     8(DX), Z6, Z3
 	VPDPBUSD.BCST     8(DX)(BX*1), Z6, Z4
 	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z2, Z5, Z5
+	VPANDD            Z0, Z5, Z5
 	VPDPBUSD.BCST     24(DX), Z5, Z3
 	VPDPBUSD.BCST     24(DX)(BX*1), Z5, Z4
 	VMOVDQU64         192(AX), Z5
-	VPANDD            Z2, Z5, Z6
+	VPANDD            Z0, Z5, Z6
 	VPDPBUSD.BCST     12(DX), Z6, Z3
 	VPDPBUSD.BCST     12(DX)(BX*1), Z6, Z4
 	VPSRLW            $0x04, Z5, Z5
-	VPANDD            Z2, Z5, Z5
+	VPANDD            Z0, Z5, Z5
 	VPDPBUSD.BCST     28(DX), Z5, Z3
 	VPDPBUSD.BCST     28(DX)(BX*1), Z5, Z4
 	VPMOVZXBD         64(R9), Z5
@@ -4635,11 +4635,11 @@ group:
 	VCVTDQ2PS         Z3, Z3
 	VMULPS            Z5, Z3, Z3
 	VFNMADD231PS.BCST 36(DX), Z6, Z3
-	VFMADD231PS.BCST  32(DX), Z3, Z0
+	VFMADD231PS.BCST  32(DX), Z3, Z1
 	VCVTDQ2PS         Z4, Z4
 	VMULPS            Z5, Z4, Z4
 	VFNMADD231PS.BCST 36(DX)(BX*1), Z6, Z4
-	VFMADD231PS.BCST  32(DX)(BX*1), Z4, Z1
+	VFMADD231PS.BCST  32(DX)(BX*1), Z4, Z2
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
 	ADDQ              $0x00000020, R9
@@ -4648,8 +4648,8 @@ group:
 	ADDQ              $0x00000140, CX
 	SUBQ              $0x00000008, R8
 	JNE               loop
-	VMOVUPS           Z0, (SI)
-	VMOVUPS           Z1, (SI)(DI*1)
+	VMOVUPS           Z1, (SI)
+	VMOVUPS           Z2, (SI)(DI*1)
 	VZEROUPPER
 	RET
 
@@ -4665,12 +4665,12 @@ TEXT ·groupedQ4MAVX512x1x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), SI
 	MOVQ         ld+8(FP), DI
 	SHLQ         $0x02, DI
-	VMOVUPS      (SI), Z0
-	VMOVUPS      (SI)(DI*1), Z1
-	VMOVUPS      (SI)(DI*2), Z2
 	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X3
-	VPBROADCASTD X3, Z3
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (SI), Z1
+	VMOVUPS      (SI)(DI*1), Z2
+	VMOVUPS      (SI)(DI*2), Z3
 	MOVQ         groups+56(FP), R8
 
 loop:
@@ -4683,42 +4683,42 @@ group:
 	VPXORD            Z5, Z5, Z5
 	VPXORD            Z6, Z6, Z6
 	VMOVDQU64         (AX), Z7
-	VPANDD            Z3, Z7, Z8
+	VPANDD            Z0, Z7, Z8
 	VPDPBUSD.BCST     (DX), Z8, Z4
 	VPDPBUSD.BCST     (DX)(BX*1), Z8, Z5
 	VPDPBUSD.BCST     (DX)(BX*2), Z8, Z6
 	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z3, Z7, Z7
+	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     16(DX), Z7, Z4
 	VPDPBUSD.BCST     16(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST     16(DX)(BX*2), Z7, Z6
 	VMOVDQU64         64(AX), Z7
-	VPANDD            Z3, Z7, Z8
+	VPANDD            Z0, Z7, Z8
 	VPDPBUSD.BCST     4(DX), Z8, Z4
 	VPDPBUSD.BCST     4(DX)(BX*1), Z8, Z5
 	VPDPBUSD.BCST     4(DX)(BX*2), Z8, Z6
 	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z3, Z7, Z7
+	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     20(DX), Z7, Z4
 	VPDPBUSD.BCST     20(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST     20(DX)(BX*2), Z7, Z6
 	VMOVDQU64         128(AX), Z7
-	VPANDD            Z3, Z7, Z8
+	VPANDD            Z0, Z7, Z8
 	VPDPBUSD.BCST     8(DX), Z8, Z4
 	VPDPBUSD.BCST     8(DX)(BX*1), Z8, Z5
 	VPDPBUSD.BCST     8(DX)(BX*2), Z8, Z6
 	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z3, Z7, Z7
+	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     24(DX), Z7, Z4
 	VPDPBUSD.BCST     24(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST     24(DX)(BX*2), Z7, Z6
 	VMOVDQU64         192(AX), Z7
-	VPANDD            Z3, Z7, Z8
+	VPANDD            Z0, Z7, Z8
 	VPDPBUSD.BCST     12(DX), Z8, Z4
 	VPDPBUSD.BCST     12(DX)(BX*1), Z8, Z5
 	VPDPBUSD.BCST     12(DX)(BX*2), Z8, Z6
 	VPSRLW            $0x04, Z7, Z7
-	VPANDD            Z3, Z7, Z7
+	VPANDD            Z0, Z7, Z7
 	VPDPBUSD.BCST     28(DX), Z7, Z4
 	VPDPBUSD.BCST     28(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST     28(DX)(BX*2), Z7, Z6
@@ -4734,15 +4734,15 @@ group:
 	VCVTDQ2PS         Z4, Z4
 	VMULPS            Z7, Z4, Z4
 	VFNMADD231PS.BCST 36(DX), Z8, Z4
-	VFMADD231PS.BCST  32(DX), Z4, Z0
+	VFMADD231PS.BCST  32(DX), Z4, Z1
 	VCVTDQ2PS         Z5, Z5
 	VMULPS            Z7, Z5, Z5
 	VFNMADD231PS.BCST 36(DX)(BX*1), Z8, Z5
-	VFMADD231PS.BCST  32(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST  32(DX)(BX*1), Z5, Z2
 	VCVTDQ2PS         Z6, Z6
 	VMULPS            Z7, Z6, Z6
 	VFNMADD231PS.BCST 36(DX)(BX*2), Z8, Z6
-	VFMADD231PS.BCST  32(DX)(BX*2), Z6, Z2
+	VFMADD231PS.BCST  32(DX)(BX*2), Z6, Z3
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
 	ADDQ              $0x00000020, R9
@@ -4751,9 +4751,9 @@ group:
 	ADDQ              $0x00000140, CX
 	SUBQ              $0x00000008, R8
 	JNE               loop
-	VMOVUPS           Z0, (SI)
-	VMOVUPS           Z1, (SI)(DI*1)
-	VMOVUPS           Z2, (SI)(DI*2)
+	VMOVUPS           Z1, (SI)
+	VMOVUPS           Z2, (SI)(DI*1)
+	VMOVUPS           Z3, (SI)(DI*2)
 	VZEROUPPER
 	RET
 
@@ -4773,13 +4773,13 @@ TEXT ·groupedQ4MAVX512x1x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
 	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
 	MOVQ         groups+56(FP), R10
 
 loop:
@@ -4793,49 +4793,49 @@ group:
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z8, Z8, Z8
 	VMOVDQU64         (AX), Z9
-	VPANDD            Z4, Z9, Z10
+	VPANDD            Z0, Z9, Z10
 	VPDPBUSD.BCST     (DX), Z10, Z5
 	VPDPBUSD.BCST     (DX)(BX*1), Z10, Z6
 	VPDPBUSD.BCST     (DX)(BX*2), Z10, Z7
 	VPDPBUSD.BCST     (SI), Z10, Z8
 	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z4, Z9, Z9
+	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     16(DX), Z9, Z5
 	VPDPBUSD.BCST     16(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST     16(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST     16(SI), Z9, Z8
 	VMOVDQU64         64(AX), Z9
-	VPANDD            Z4, Z9, Z10
+	VPANDD            Z0, Z9, Z10
 	VPDPBUSD.BCST     4(DX), Z10, Z5
 	VPDPBUSD.BCST     4(DX)(BX*1), Z10, Z6
 	VPDPBUSD.BCST     4(DX)(BX*2), Z10, Z7
 	VPDPBUSD.BCST     4(SI), Z10, Z8
 	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z4, Z9, Z9
+	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     20(DX), Z9, Z5
 	VPDPBUSD.BCST     20(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST     20(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST     20(SI), Z9, Z8
 	VMOVDQU64         128(AX), Z9
-	VPANDD            Z4, Z9, Z10
+	VPANDD            Z0, Z9, Z10
 	VPDPBUSD.BCST     8(DX), Z10, Z5
 	VPDPBUSD.BCST     8(DX)(BX*1), Z10, Z6
 	VPDPBUSD.BCST     8(DX)(BX*2), Z10, Z7
 	VPDPBUSD.BCST     8(SI), Z10, Z8
 	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z4, Z9, Z9
+	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     24(DX), Z9, Z5
 	VPDPBUSD.BCST     24(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST     24(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST     24(SI), Z9, Z8
 	VMOVDQU64         192(AX), Z9
-	VPANDD            Z4, Z9, Z10
+	VPANDD            Z0, Z9, Z10
 	VPDPBUSD.BCST     12(DX), Z10, Z5
 	VPDPBUSD.BCST     12(DX)(BX*1), Z10, Z6
 	VPDPBUSD.BCST     12(DX)(BX*2), Z10, Z7
 	VPDPBUSD.BCST     12(SI), Z10, Z8
 	VPSRLW            $0x04, Z9, Z9
-	VPANDD            Z4, Z9, Z9
+	VPANDD            Z0, Z9, Z9
 	VPDPBUSD.BCST     28(DX), Z9, Z5
 	VPDPBUSD.BCST     28(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST     28(DX)(BX*2), Z9, Z7
@@ -4853,19 +4853,19 @@ group:
 	VCVTDQ2PS         Z5, Z5
 	VMULPS            Z9, Z5, Z5
 	VFNMADD231PS.BCST 36(DX), Z10, Z5
-	VFMADD231PS.BCST  32(DX), Z5, Z0
+	VFMADD231PS.BCST  32(DX), Z5, Z1
 	VCVTDQ2PS         Z6, Z6
 	VMULPS            Z9, Z6, Z6
 	VFNMADD231PS.BCST 36(DX)(BX*1), Z10, Z6
-	VFMADD231PS.BCST  32(DX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST  32(DX)(BX*1), Z6, Z2
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z9, Z7, Z7
 	VFNMADD231PS.BCST 36(DX)(BX*2), Z10, Z7
-	VFMADD231PS.BCST  32(DX)(BX*2), Z7, Z2
+	VFMADD231PS.BCST  32(DX)(BX*2), Z7, Z3
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z9, Z8, Z8
 	VFNMADD231PS.BCST 36(SI), Z10, Z8
-	VFMADD231PS.BCST  32(SI), Z8, Z3
+	VFMADD231PS.BCST  32(SI), Z8, Z4
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
 	ADDQ              $0x00000040, SI
@@ -4875,10 +4875,10 @@ group:
 	ADDQ              $0x00000140, CX
 	SUBQ              $0x00000008, R10
 	JNE               loop
-	VMOVUPS           Z0, (DI)
-	VMOVUPS           Z1, (DI)(R8*1)
-	VMOVUPS           Z2, (DI)(R8*2)
-	VMOVUPS           Z3, (R9)
+	VMOVUPS           Z1, (DI)
+	VMOVUPS           Z2, (DI)(R8*1)
+	VMOVUPS           Z3, (DI)(R8*2)
+	VMOVUPS           Z4, (R9)
 	VZEROUPPER
 	RET
 
@@ -4898,14 +4898,14 @@ TEXT ·groupedQ4MAVX512x1x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
-	VMOVUPS      (R9)(R8*1), Z4
 	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X5
-	VPBROADCASTD X5, Z5
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(R8*1), Z5
 	MOVQ         groups+56(FP), R10
 
 loop:
@@ -4920,56 +4920,56 @@ group:
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z10, Z10, Z10
 	VMOVDQU64         (AX), Z11
-	VPANDD            Z5, Z11, Z12
+	VPANDD            Z0, Z11, Z12
 	VPDPBUSD.BCST     (DX), Z12, Z6
 	VPDPBUSD.BCST     (DX)(BX*1), Z12, Z7
 	VPDPBUSD.BCST     (DX)(BX*2), Z12, Z8
 	VPDPBUSD.BCST     (SI), Z12, Z9
 	VPDPBUSD.BCST     (SI)(BX*1), Z12, Z10
 	VPSRLW            $0x04, Z11, Z11
-	VPANDD            Z5, Z11, Z11
+	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     16(DX), Z11, Z6
 	VPDPBUSD.BCST     16(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST     16(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST     16(SI), Z11, Z9
 	VPDPBUSD.BCST     16(SI)(BX*1), Z11, Z10
 	VMOVDQU64         64(AX), Z11
-	VPANDD            Z5, Z11, Z12
+	VPANDD            Z0, Z11, Z12
 	VPDPBUSD.BCST     4(DX), Z12, Z6
 	VPDPBUSD.BCST     4(DX)(BX*1), Z12, Z7
 	VPDPBUSD.BCST     4(DX)(BX*2), Z12, Z8
 	VPDPBUSD.BCST     4(SI), Z12, Z9
 	VPDPBUSD.BCST     4(SI)(BX*1), Z12, Z10
 	VPSRLW            $0x04, Z11, Z11
-	VPANDD            Z5, Z11, Z11
+	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     20(DX), Z11, Z6
 	VPDPBUSD.BCST     20(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST     20(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST     20(SI), Z11, Z9
 	VPDPBUSD.BCST     20(SI)(BX*1), Z11, Z10
 	VMOVDQU64         128(AX), Z11
-	VPANDD            Z5, Z11, Z12
+	VPANDD            Z0, Z11, Z12
 	VPDPBUSD.BCST     8(DX), Z12, Z6
 	VPDPBUSD.BCST     8(DX)(BX*1), Z12, Z7
 	VPDPBUSD.BCST     8(DX)(BX*2), Z12, Z8
 	VPDPBUSD.BCST     8(SI), Z12, Z9
 	VPDPBUSD.BCST     8(SI)(BX*1), Z12, Z10
 	VPSRLW            $0x04, Z11, Z11
-	VPANDD            Z5, Z11, Z11
+	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     24(DX), Z11, Z6
 	VPDPBUSD.BCST     24(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST     24(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST     24(SI), Z11, Z9
 	VPDPBUSD.BCST     24(SI)(BX*1), Z11, Z10
 	VMOVDQU64         192(AX), Z11
-	VPANDD            Z5, Z11, Z12
+	VPANDD            Z0, Z11, Z12
 	VPDPBUSD.BCST     12(DX), Z12, Z6
 	VPDPBUSD.BCST     12(DX)(BX*1), Z12, Z7
 	VPDPBUSD.BCST     12(DX)(BX*2), Z12, Z8
 	VPDPBUSD.BCST     12(SI), Z12, Z9
 	VPDPBUSD.BCST     12(SI)(BX*1), Z12, Z10
 	VPSRLW            $0x04, Z11, Z11
-	VPANDD            Z5, Z11, Z11
+	VPANDD            Z0, Z11, Z11
 	VPDPBUSD.BCST     28(DX), Z11, Z6
 	VPDPBUSD.BCST     28(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST     28(DX)(BX*2), Z11, Z8
@@ -4989,23 +4989,23 @@ group:
 	VCVTDQ2PS         Z6, Z6
 	VMULPS            Z11, Z6, Z6
 	VFNMADD231PS.BCST 36(DX), Z12, Z6
-	VFMADD231PS.BCST  32(DX), Z6, Z0
+	VFMADD231PS.BCST  32(DX), Z6, Z1
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z11, Z7, Z7
 	VFNMADD231PS.BCST 36(DX)(BX*1), Z12, Z7
-	VFMADD231PS.BCST  32(DX)(BX*1), Z7, Z1
+	VFMADD231PS.BCST  32(DX)(BX*1), Z7, Z2
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z11, Z8, Z8
 	VFNMADD231PS.BCST 36(DX)(BX*2), Z12, Z8
-	VFMADD231PS.BCST  32(DX)(BX*2), Z8, Z2
+	VFMADD231PS.BCST  32(DX)(BX*2), Z8, Z3
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z11, Z9, Z9
 	VFNMADD231PS.BCST 36(SI), Z12, Z9
-	VFMADD231PS.BCST  32(SI), Z9, Z3
+	VFMADD231PS.BCST  32(SI), Z9, Z4
 	VCVTDQ2PS         Z10, Z10
 	VMULPS            Z11, Z10, Z10
 	VFNMADD231PS.BCST 36(SI)(BX*1), Z12, Z10
-	VFMADD231PS.BCST  32(SI)(BX*1), Z10, Z4
+	VFMADD231PS.BCST  32(SI)(BX*1), Z10, Z5
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
 	ADDQ              $0x00000040, SI
@@ -5015,11 +5015,11 @@ group:
 	ADDQ              $0x00000140, CX
 	SUBQ              $0x00000008, R10
 	JNE               loop
-	VMOVUPS           Z0, (DI)
-	VMOVUPS           Z1, (DI)(R8*1)
-	VMOVUPS           Z2, (DI)(R8*2)
-	VMOVUPS           Z3, (R9)
-	VMOVUPS           Z4, (R9)(R8*1)
+	VMOVUPS           Z1, (DI)
+	VMOVUPS           Z2, (DI)(R8*1)
+	VMOVUPS           Z3, (DI)(R8*2)
+	VMOVUPS           Z4, (R9)
+	VMOVUPS           Z5, (R9)(R8*1)
 	VZEROUPPER
 	RET
 
@@ -5039,15 +5039,15 @@ TEXT ·groupedQ4MAVX512x1x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
-	VMOVUPS      (R9)(R8*1), Z4
-	VMOVUPS      (R9)(R8*2), Z5
 	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X6
-	VPBROADCASTD X6, Z6
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(R8*1), Z5
+	VMOVUPS      (R9)(R8*2), Z6
 	MOVQ         groups+56(FP), R10
 
 loop:
@@ -5063,7 +5063,7 @@ group:
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z12, Z12, Z12
 	VMOVDQU64         (AX), Z13
-	VPANDD            Z6, Z13, Z14
+	VPANDD            Z0, Z13, Z14
 	VPDPBUSD.BCST     (DX), Z14, Z7
 	VPDPBUSD.BCST     (DX)(BX*1), Z14, Z8
 	VPDPBUSD.BCST     (DX)(BX*2), Z14, Z9
@@ -5071,7 +5071,7 @@ group:
 	VPDPBUSD.BCST     (SI)(BX*1), Z14, Z11
 	VPDPBUSD.BCST     (SI)(BX*2), Z14, Z12
 	VPSRLW            $0x04, Z13, Z13
-	VPANDD            Z6, Z13, Z13
+	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     16(DX), Z13, Z7
 	VPDPBUSD.BCST     16(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST     16(DX)(BX*2), Z13, Z9
@@ -5079,7 +5079,7 @@ group:
 	VPDPBUSD.BCST     16(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST     16(SI)(BX*2), Z13, Z12
 	VMOVDQU64         64(AX), Z13
-	VPANDD            Z6, Z13, Z14
+	VPANDD            Z0, Z13, Z14
 	VPDPBUSD.BCST     4(DX), Z14, Z7
 	VPDPBUSD.BCST     4(DX)(BX*1), Z14, Z8
 	VPDPBUSD.BCST     4(DX)(BX*2), Z14, Z9
@@ -5087,7 +5087,7 @@ group:
 	VPDPBUSD.BCST     4(SI)(BX*1), Z14, Z11
 	VPDPBUSD.BCST     4(SI)(BX*2), Z14, Z12
 	VPSRLW            $0x04, Z13, Z13
-	VPANDD            Z6, Z13, Z13
+	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     20(DX), Z13, Z7
 	VPDPBUSD.BCST     20(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST     20(DX)(BX*2), Z13, Z9
@@ -5095,7 +5095,7 @@ group:
 	VPDPBUSD.BCST     20(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST     20(SI)(BX*2), Z13, Z12
 	VMOVDQU64         128(AX), Z13
-	VPANDD            Z6, Z13, Z14
+	VPANDD            Z0, Z13, Z14
 	VPDPBUSD.BCST     8(DX), Z14, Z7
 	VPDPBUSD.BCST     8(DX)(BX*1), Z14, Z8
 	VPDPBUSD.BCST     8(DX)(BX*2), Z14, Z9
@@ -5103,7 +5103,7 @@ group:
 	VPDPBUSD.BCST     8(SI)(BX*1), Z14, Z11
 	VPDPBUSD.BCST     8(SI)(BX*2), Z14, Z12
 	VPSRLW            $0x04, Z13, Z13
-	VPANDD            Z6, Z13, Z13
+	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     24(DX), Z13, Z7
 	VPDPBUSD.BCST     24(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST     24(DX)(BX*2), Z13, Z9
@@ -5111,7 +5111,7 @@ group:
 	VPDPBUSD.BCST     24(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST     24(SI)(BX*2), Z13, Z12
 	VMOVDQU64         192(AX), Z13
-	VPANDD            Z6, Z13, Z14
+	VPANDD            Z0, Z13, Z14
 	VPDPBUSD.BCST     12(DX), Z14, Z7
 	VPDPBUSD.BCST     12(DX)(BX*1), Z14, Z8
 	VPDPBUSD.BCST     12(DX)(BX*2), Z14, Z9
@@ -5119,7 +5119,7 @@ group:
 	VPDPBUSD.BCST     12(SI)(BX*1), Z14, Z11
 	VPDPBUSD.BCST     12(SI)(BX*2), Z14, Z12
 	VPSRLW            $0x04, Z13, Z13
-	VPANDD            Z6, Z13, Z13
+	VPANDD            Z0, Z13, Z13
 	VPDPBUSD.BCST     28(DX), Z13, Z7
 	VPDPBUSD.BCST     28(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST     28(DX)(BX*2), Z13, Z9
@@ -5141,27 +5141,27 @@ group:
 	VCVTDQ2PS         Z7, Z7
 	VMULPS            Z13, Z7, Z7
 	VFNMADD231PS.BCST 36(DX), Z14, Z7
-	VFMADD231PS.BCST  32(DX), Z7, Z0
+	VFMADD231PS.BCST  32(DX), Z7, Z1
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z13, Z8, Z8
 	VFNMADD231PS.BCST 36(DX)(BX*1), Z14, Z8
-	VFMADD231PS.BCST  32(DX)(BX*1), Z8, Z1
+	VFMADD231PS.BCST  32(DX)(BX*1), Z8, Z2
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z13, Z9, Z9
 	VFNMADD231PS.BCST 36(DX)(BX*2), Z14, Z9
-	VFMADD231PS.BCST  32(DX)(BX*2), Z9, Z2
+	VFMADD231PS.BCST  32(DX)(BX*2), Z9, Z3
 	VCVTDQ2PS         Z10, Z10
 	VMULPS            Z13, Z10, Z10
 	VFNMADD231PS.BCST 36(SI), Z14, Z10
-	VFMADD231PS.BCST  32(SI), Z10, Z3
+	VFMADD231PS.BCST  32(SI), Z10, Z4
 	VCVTDQ2PS         Z11, Z11
 	VMULPS            Z13, Z11, Z11
 	VFNMADD231PS.BCST 36(SI)(BX*1), Z14, Z11
-	VFMADD231PS.BCST  32(SI)(BX*1), Z11, Z4
+	VFMADD231PS.BCST  32(SI)(BX*1), Z11, Z5
 	VCVTDQ2PS         Z12, Z12
 	VMULPS            Z13, Z12, Z12
 	VFNMADD231PS.BCST 36(SI)(BX*2), Z14, Z12
-	VFMADD231PS.BCST  32(SI)(BX*2), Z12, Z5
+	VFMADD231PS.BCST  32(SI)(BX*2), Z12, Z6
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
 	ADDQ              $0x00000040, SI
@@ -5171,12 +5171,12 @@ group:
 	ADDQ              $0x00000140, CX
 	SUBQ              $0x00000008, R10
 	JNE               loop
-	VMOVUPS           Z0, (DI)
-	VMOVUPS           Z1, (DI)(R8*1)
-	VMOVUPS           Z2, (DI)(R8*2)
-	VMOVUPS           Z3, (R9)
-	VMOVUPS           Z4, (R9)(R8*1)
-	VMOVUPS           Z5, (R9)(R8*2)
+	VMOVUPS           Z1, (DI)
+	VMOVUPS           Z2, (DI)(R8*1)
+	VMOVUPS           Z3, (DI)(R8*2)
+	VMOVUPS           Z4, (R9)
+	VMOVUPS           Z5, (R9)(R8*1)
+	VMOVUPS           Z6, (R9)(R8*2)
 	VZEROUPPER
 	RET
 
@@ -5200,16 +5200,16 @@ TEXT ·groupedQ4MAVX512x1x7(SB), NOSPLIT, $0-64
 	ADDQ         R9, R10
 	LEAQ         (R10)(R9*2), R11
 	ADDQ         R9, R11
-	VMOVUPS      (R8), Z0
-	VMOVUPS      (R8)(R9*1), Z1
-	VMOVUPS      (R8)(R9*2), Z2
-	VMOVUPS      (R10), Z3
-	VMOVUPS      (R10)(R9*1), Z4
-	VMOVUPS      (R10)(R9*2), Z5
-	VMOVUPS      (R11), Z6
 	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X7
-	VPBROADCASTD X7, Z7
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      (R11), Z7
 	MOVQ         groups+56(FP), R12
 
 loop:
@@ -5226,7 +5226,7 @@ group:
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z14, Z14, Z14
 	VMOVDQU64         (AX), Z15
-	VPANDD            Z7, Z15, Z16
+	VPANDD            Z0, Z15, Z16
 	VPDPBUSD.BCST     (DX), Z16, Z8
 	VPDPBUSD.BCST     (DX)(BX*1), Z16, Z9
 	VPDPBUSD.BCST     (DX)(BX*2), Z16, Z10
@@ -5235,7 +5235,7 @@ group:
 	VPDPBUSD.BCST     (SI)(BX*2), Z16, Z13
 	VPDPBUSD.BCST     (DI), Z16, Z14
 	VPSRLW            $0x04, Z15, Z15
-	VPANDD            Z7, Z15, Z15
+	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     16(DX), Z15, Z8
 	VPDPBUSD.BCST     16(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST     16(DX)(BX*2), Z15, Z10
@@ -5244,7 +5244,7 @@ group:
 	VPDPBUSD.BCST     16(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST     16(DI), Z15, Z14
 	VMOVDQU64         64(AX), Z15
-	VPANDD            Z7, Z15, Z16
+	VPANDD            Z0, Z15, Z16
 	VPDPBUSD.BCST     4(DX), Z16, Z8
 	VPDPBUSD.BCST     4(DX)(BX*1), Z16, Z9
 	VPDPBUSD.BCST     4(DX)(BX*2), Z16, Z10
@@ -5253,7 +5253,7 @@ group:
 	VPDPBUSD.BCST     4(SI)(BX*2), Z16, Z13
 	VPDPBUSD.BCST     4(DI), Z16, Z14
 	VPSRLW            $0x04, Z15, Z15
-	VPANDD            Z7, Z15, Z15
+	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     20(DX), Z15, Z8
 	VPDPBUSD.BCST     20(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST     20(DX)(BX*2), Z15, Z10
@@ -5262,7 +5262,7 @@ group:
 	VPDPBUSD.BCST     20(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST     20(DI), Z15, Z14
 	VMOVDQU64         128(AX), Z15
-	VPANDD            Z7, Z15, Z16
+	VPANDD            Z0, Z15, Z16
 	VPDPBUSD.BCST     8(DX), Z16, Z8
 	VPDPBUSD.BCST     8(DX)(BX*1), Z16, Z9
 	VPDPBUSD.BCST     8(DX)(BX*2), Z16, Z10
@@ -5271,7 +5271,7 @@ group:
 	VPDPBUSD.BCST     8(SI)(BX*2), Z16, Z13
 	VPDPBUSD.BCST     8(DI), Z16, Z14
 	VPSRLW            $0x04, Z15, Z15
-	VPANDD            Z7, Z15, Z15
+	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     24(DX), Z15, Z8
 	VPDPBUSD.BCST     24(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST     24(DX)(BX*2), Z15, Z10
@@ -5280,7 +5280,7 @@ group:
 	VPDPBUSD.BCST     24(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST     24(DI), Z15, Z14
 	VMOVDQU64         192(AX), Z15
-	VPANDD            Z7, Z15, Z16
+	VPANDD            Z0, Z15, Z16
 	VPDPBUSD.BCST     12(DX), Z16, Z8
 	VPDPBUSD.BCST     12(DX)(BX*1), Z16, Z9
 	VPDPBUSD.BCST     12(DX)(BX*2), Z16, Z10
@@ -5289,7 +5289,7 @@ group:
 	VPDPBUSD.BCST     12(SI)(BX*2), Z16, Z13
 	VPDPBUSD.BCST     12(DI), Z16, Z14
 	VPSRLW            $0x04, Z15, Z15
-	VPANDD            Z7, Z15, Z15
+	VPANDD            Z0, Z15, Z15
 	VPDPBUSD.BCST     28(DX), Z15, Z8
 	VPDPBUSD.BCST     28(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST     28(DX)(BX*2), Z15, Z10
@@ -5313,31 +5313,31 @@ group:
 	VCVTDQ2PS         Z8, Z8
 	VMULPS            Z15, Z8, Z8
 	VFNMADD231PS.BCST 36(DX), Z16, Z8
-	VFMADD231PS.BCST  32(DX), Z8, Z0
+	VFMADD231PS.BCST  32(DX), Z8, Z1
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z15, Z9, Z9
 	VFNMADD231PS.BCST 36(DX)(BX*1), Z16, Z9
-	VFMADD231PS.BCST  32(DX)(BX*1), Z9, Z1
+	VFMADD231PS.BCST  32(DX)(BX*1), Z9, Z2
 	VCVTDQ2PS         Z10, Z10
 	VMULPS            Z15, Z10, Z10
 	VFNMADD231PS.BCST 36(DX)(BX*2), Z16, Z10
-	VFMADD231PS.BCST  32(DX)(BX*2), Z10, Z2
+	VFMADD231PS.BCST  32(DX)(BX*2), Z10, Z3
 	VCVTDQ2PS         Z11, Z11
 	VMULPS            Z15, Z11, Z11
 	VFNMADD231PS.BCST 36(SI), Z16, Z11
-	VFMADD231PS.BCST  32(SI), Z11, Z3
+	VFMADD231PS.BCST  32(SI), Z11, Z4
 	VCVTDQ2PS         Z12, Z12
 	VMULPS            Z15, Z12, Z12
 	VFNMADD231PS.BCST 36(SI)(BX*1), Z16, Z12
-	VFMADD231PS.BCST  32(SI)(BX*1), Z12, Z4
+	VFMADD231PS.BCST  32(SI)(BX*1), Z12, Z5
 	VCVTDQ2PS         Z13, Z13
 	VMULPS            Z15, Z13, Z13
 	VFNMADD231PS.BCST 36(SI)(BX*2), Z16, Z13
-	VFMADD231PS.BCST  32(SI)(BX*2), Z13, Z5
+	VFMADD231PS.BCST  32(SI)(BX*2), Z13, Z6
 	VCVTDQ2PS         Z14, Z14
 	VMULPS            Z15, Z14, Z14
 	VFNMADD231PS.BCST 36(DI), Z16, Z14
-	VFMADD231PS.BCST  32(DI), Z14, Z6
+	VFMADD231PS.BCST  32(DI), Z14, Z7
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
 	ADDQ              $0x00000040, SI
@@ -5348,13 +5348,13 @@ group:
 	ADDQ              $0x00000140, CX
 	SUBQ              $0x00000008, R12
 	JNE               loop
-	VMOVUPS           Z0, (R8)
-	VMOVUPS           Z1, (R8)(R9*1)
-	VMOVUPS           Z2, (R8)(R9*2)
-	VMOVUPS           Z3, (R10)
-	VMOVUPS           Z4, (R10)(R9*1)
-	VMOVUPS           Z5, (R10)(R9*2)
-	VMOVUPS           Z6, (R11)
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, (R8)(R9*1)
+	VMOVUPS           Z3, (R8)(R9*2)
+	VMOVUPS           Z4, (R10)
+	VMOVUPS           Z5, (R10)(R9*1)
+	VMOVUPS           Z6, (R10)(R9*2)
+	VMOVUPS           Z7, (R11)
 	VZEROUPPER
 	RET
 
@@ -5378,17 +5378,17 @@ TEXT ·groupedQ4MAVX512x1x8(SB), NOSPLIT, $0-64
 	ADDQ         R9, R10
 	LEAQ         (R10)(R9*2), R11
 	ADDQ         R9, R11
-	VMOVUPS      (R8), Z0
-	VMOVUPS      (R8)(R9*1), Z1
-	VMOVUPS      (R8)(R9*2), Z2
-	VMOVUPS      (R10), Z3
-	VMOVUPS      (R10)(R9*1), Z4
-	VMOVUPS      (R10)(R9*2), Z5
-	VMOVUPS      (R11), Z6
-	VMOVUPS      (R11)(R9*1), Z7
 	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X8
-	VPBROADCASTD X8, Z8
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      (R11), Z7
+	VMOVUPS      (R11)(R9*1), Z8
 	MOVQ         groups+56(FP), R12
 
 loop:
@@ -5406,7 +5406,7 @@ group:
 	VPXORD            Z15, Z15, Z15
 	VPXORD            Z16, Z16, Z16
 	VMOVDQU64         (AX), Z17
-	VPANDD            Z8, Z17, Z18
+	VPANDD            Z0, Z17, Z18
 	VPDPBUSD.BCST     (DX), Z18, Z9
 	VPDPBUSD.BCST     (DX)(BX*1), Z18, Z10
 	VPDPBUSD.BCST     (DX)(BX*2), Z18, Z11
@@ -5416,7 +5416,7 @@ group:
 	VPDPBUSD.BCST     (DI), Z18, Z15
 	VPDPBUSD.BCST     (DI)(BX*1), Z18, Z16
 	VPSRLW            $0x04, Z17, Z17
-	VPANDD            Z8, Z17, Z17
+	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     16(DX), Z17, Z9
 	VPDPBUSD.BCST     16(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST     16(DX)(BX*2), Z17, Z11
@@ -5426,7 +5426,7 @@ group:
 	VPDPBUSD.BCST     16(DI), Z17, Z15
 	VPDPBUSD.BCST     16(DI)(BX*1), Z17, Z16
 	VMOVDQU64         64(AX), Z17
-	VPANDD            Z8, Z17, Z18
+	VPANDD            Z0, Z17, Z18
 	VPDPBUSD.BCST     4(DX), Z18, Z9
 	VPDPBUSD.BCST     4(DX)(BX*1), Z18, Z10
 	VPDPBUSD.BCST     4(DX)(BX*2), Z18, Z11
@@ -5436,7 +5436,7 @@ group:
 	VPDPBUSD.BCST     4(DI), Z18, Z15
 	VPDPBUSD.BCST     4(DI)(BX*1), Z18, Z16
 	VPSRLW            $0x04, Z17, Z17
-	VPANDD            Z8, Z17, Z17
+	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     20(DX), Z17, Z9
 	VPDPBUSD.BCST     20(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST     20(DX)(BX*2), Z17, Z11
@@ -5446,7 +5446,7 @@ group:
 	VPDPBUSD.BCST     20(DI), Z17, Z15
 	VPDPBUSD.BCST     20(DI)(BX*1), Z17, Z16
 	VMOVDQU64         128(AX), Z17
-	VPANDD            Z8, Z17, Z18
+	VPANDD            Z0, Z17, Z18
 	VPDPBUSD.BCST     8(DX), Z18, Z9
 	VPDPBUSD.BCST     8(DX)(BX*1), Z18, Z10
 	VPDPBUSD.BCST     8(DX)(BX*2), Z18, Z11
@@ -5456,7 +5456,7 @@ group:
 	VPDPBUSD.BCST     8(DI), Z18, Z15
 	VPDPBUSD.BCST     8(DI)(BX*1), Z18, Z16
 	VPSRLW            $0x04, Z17, Z17
-	VPANDD            Z8, Z17, Z17
+	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     24(DX), Z17, Z9
 	VPDPBUSD.BCST     24(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST     24(DX)(BX*2), Z17, Z11
@@ -5466,7 +5466,7 @@ group:
 	VPDPBUSD.BCST     24(DI), Z17, Z15
 	VPDPBUSD.BCST     24(DI)(BX*1), Z17, Z16
 	VMOVDQU64         192(AX), Z17
-	VPANDD            Z8, Z17, Z18
+	VPANDD            Z0, Z17, Z18
 	VPDPBUSD.BCST     12(DX), Z18, Z9
 	VPDPBUSD.BCST     12(DX)(BX*1), Z18, Z10
 	VPDPBUSD.BCST     12(DX)(BX*2), Z18, Z11
@@ -5476,7 +5476,7 @@ group:
 	VPDPBUSD.BCST     12(DI), Z18, Z15
 	VPDPBUSD.BCST     12(DI)(BX*1), Z18, Z16
 	VPSRLW            $0x04, Z17, Z17
-	VPANDD            Z8, Z17, Z17
+	VPANDD            Z0, Z17, Z17
 	VPDPBUSD.BCST     28(DX), Z17, Z9
 	VPDPBUSD.BCST     28(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST     28(DX)(BX*2), Z17, Z11
@@ -5502,35 +5502,35 @@ group:
 	VCVTDQ2PS         Z9, Z9
 	VMULPS            Z17, Z9, Z9
 	VFNMADD231PS.BCST 36(DX), Z18, Z9
-	VFMADD231PS.BCST  32(DX), Z9, Z0
+	VFMADD231PS.BCST  32(DX), Z9, Z1
 	VCVTDQ2PS         Z10, Z10
 	VMULPS            Z17, Z10, Z10
 	VFNMADD231PS.BCST 36(DX)(BX*1), Z18, Z10
-	VFMADD231PS.BCST  32(DX)(BX*1), Z10, Z1
+	VFMADD231PS.BCST  32(DX)(BX*1), Z10, Z2
 	VCVTDQ2PS         Z11, Z11
 	VMULPS            Z17, Z11, Z11
 	VFNMADD231PS.BCST 36(DX)(BX*2), Z18, Z11
-	VFMADD231PS.BCST  32(DX)(BX*2), Z11, Z2
+	VFMADD231PS.BCST  32(DX)(BX*2), Z11, Z3
 	VCVTDQ2PS         Z12, Z12
 	VMULPS            Z17, Z12, Z12
 	VFNMADD231PS.BCST 36(SI), Z18, Z12
-	VFMADD231PS.BCST  32(SI), Z12, Z3
+	VFMADD231PS.BCST  32(SI), Z12, Z4
 	VCVTDQ2PS         Z13, Z13
 	VMULPS            Z17, Z13, Z13
 	VFNMADD231PS.BCST 36(SI)(BX*1), Z18, Z13
-	VFMADD231PS.BCST  32(SI)(BX*1), Z13, Z4
+	VFMADD231PS.BCST  32(SI)(BX*1), Z13, Z5
 	VCVTDQ2PS         Z14, Z14
 	VMULPS            Z17, Z14, Z14
 	VFNMADD231PS.BCST 36(SI)(BX*2), Z18, Z14
-	VFMADD231PS.BCST  32(SI)(BX*2), Z14, Z5
+	VFMADD231PS.BCST  32(SI)(BX*2), Z14, Z6
 	VCVTDQ2PS         Z15, Z15
 	VMULPS            Z17, Z15, Z15
 	VFNMADD231PS.BCST 36(DI), Z18, Z15
-	VFMADD231PS.BCST  32(DI), Z15, Z6
+	VFMADD231PS.BCST  32(DI), Z15, Z7
 	VCVTDQ2PS         Z16, Z16
 	VMULPS            Z17, Z16, Z16
 	VFNMADD231PS.BCST 36(DI)(BX*1), Z18, Z16
-	VFMADD231PS.BCST  32(DI)(BX*1), Z16, Z7
+	VFMADD231PS.BCST  32(DI)(BX*1), Z16, Z8
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, DX
 	ADDQ              $0x00000040, SI
@@ -5541,14 +5541,14 @@ group:
 	ADDQ              $0x00000140, CX
 	SUBQ              $0x00000008, R12
 	JNE               loop
-	VMOVUPS           Z0, (R8)
-	VMOVUPS           Z1, (R8)(R9*1)
-	VMOVUPS           Z2, (R8)(R9*2)
-	VMOVUPS           Z3, (R10)
-	VMOVUPS           Z4, (R10)(R9*1)
-	VMOVUPS           Z5, (R10)(R9*2)
-	VMOVUPS           Z6, (R11)
-	VMOVUPS           Z7, (R11)(R9*1)
+	VMOVUPS           Z1, (R8)
+	VMOVUPS           Z2, (R8)(R9*1)
+	VMOVUPS           Z3, (R8)(R9*2)
+	VMOVUPS           Z4, (R10)
+	VMOVUPS           Z5, (R10)(R9*1)
+	VMOVUPS           Z6, (R10)(R9*2)
+	VMOVUPS           Z7, (R11)
+	VMOVUPS           Z8, (R11)(R9*1)
 	VZEROUPPER
 	RET
 
@@ -6779,22 +6779,22 @@ TEXT ·groupedQ6AVX2x2x1(SB), NOSPLIT, $64-56
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         acts+32(FP), SI
 	MOVQ         y+0(FP), DI
-	VMOVUPS      (DI), Y0
-	VMOVUPS      32(DI), Y1
-	VMOVUPS      64(DI), Y2
-	VMOVUPS      96(DI), Y3
 	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X4
-	VPBROADCASTD X4, Y4
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
 	MOVL         $0x30303030, R8
-	VMOVD        R8, X5
-	VPBROADCASTD X5, Y5
+	VMOVD        R8, X1
+	VPBROADCASTD X1, Y1
 	MOVQ         groups+40(FP), R8
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ DX, R9
-	MOVQ $0x00000008, R10
+	MOVQ   DX, R9
+	MOVQ   $0x00000008, R10
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
 
 group:
 	PREFETCHT1 (AX)
@@ -6808,58 +6808,58 @@ group:
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(SI), Y6
 	VPBROADCASTD 48(SI), Y7
-	VPAND        (CX), Y4, Y8
+	VPAND        (CX), Y0, Y8
 	VMOVDQU      256(CX), Y9
 	VPSLLW       $0x04, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPAND        32(CX), Y4, Y9
+	VPAND        32(CX), Y0, Y9
 	VMOVDQU      288(CX), Y10
 	VPSLLW       $0x04, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD (SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        64(CX), Y4, Y8
+	VPAND        64(CX), Y0, Y8
 	VMOVDQU      256(CX), Y9
 	VPSLLW       $0x02, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPAND        96(CX), Y4, Y9
+	VPAND        96(CX), Y0, Y9
 	VMOVDQU      288(CX), Y10
 	VPSLLW       $0x02, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 4(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        128(CX), Y4, Y8
+	VPAND        128(CX), Y0, Y8
 	VMOVDQU      256(CX), Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPAND        160(CX), Y4, Y9
+	VPAND        160(CX), Y0, Y9
 	VMOVDQU      288(CX), Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 8(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        192(CX), Y4, Y8
+	VPAND        192(CX), Y0, Y8
 	VMOVDQU      256(CX), Y9
 	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPAND        224(CX), Y4, Y9
+	VPAND        224(CX), Y0, Y9
 	VMOVDQU      288(CX), Y10
 	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 12(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -6880,17 +6880,17 @@ group:
 	VPBROADCASTD 52(SI), Y7
 	VMOVDQU      (CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      320(CX), Y9
 	VPSLLW       $0x04, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VMOVDQU      32(CX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      352(CX), Y10
 	VPSLLW       $0x04, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 16(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -6899,17 +6899,17 @@ group:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      64(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      320(CX), Y9
 	VPSLLW       $0x02, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VMOVDQU      96(CX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      352(CX), Y10
 	VPSLLW       $0x02, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 20(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -6918,15 +6918,15 @@ group:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      128(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      320(CX), Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VMOVDQU      160(CX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      352(CX), Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 24(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -6935,17 +6935,17 @@ group:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      192(CX), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      320(CX), Y9
 	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VMOVDQU      224(CX), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      352(CX), Y10
 	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 28(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -6960,15 +6960,11 @@ group:
 	VPMADDWD     Y8, Y7, Y7
 	VPADDD       (SP), Y6, Y6
 	VPADDD       32(SP), Y7, Y7
-	VCVTPH2PS    (DX), Y8
-	VCVTPH2PS    16(DX), Y9
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y8, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y9, Y7, Y7
 	VBROADCASTSS 32(SI), Y8
-	VFMADD231PS  Y8, Y6, Y0
-	VFMADD231PS  Y8, Y7, Y1
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y2
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y8, Y7, Y3
 	PREFETCHT1   448(AX)
 	PREFETCHT1   512(AX)
 	PREFETCHT1   576(AX)
@@ -6981,58 +6977,58 @@ group:
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(SI), Y6
 	VPBROADCASTD 48(SI), Y7
-	VPAND        (CX)(BX*1), Y4, Y8
+	VPAND        (CX)(BX*1), Y0, Y8
 	VMOVDQU      256(CX)(BX*1), Y9
 	VPSLLW       $0x04, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPAND        32(CX)(BX*1), Y4, Y9
+	VPAND        32(CX)(BX*1), Y0, Y9
 	VMOVDQU      288(CX)(BX*1), Y10
 	VPSLLW       $0x04, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD (SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        64(CX)(BX*1), Y4, Y8
+	VPAND        64(CX)(BX*1), Y0, Y8
 	VMOVDQU      256(CX)(BX*1), Y9
 	VPSLLW       $0x02, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPAND        96(CX)(BX*1), Y4, Y9
+	VPAND        96(CX)(BX*1), Y0, Y9
 	VMOVDQU      288(CX)(BX*1), Y10
 	VPSLLW       $0x02, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 4(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        128(CX)(BX*1), Y4, Y8
+	VPAND        128(CX)(BX*1), Y0, Y8
 	VMOVDQU      256(CX)(BX*1), Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPAND        160(CX)(BX*1), Y4, Y9
+	VPAND        160(CX)(BX*1), Y0, Y9
 	VMOVDQU      288(CX)(BX*1), Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 8(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
 	VPMADDUBSW   Y10, Y9, Y9
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y9, Y7, Y7
-	VPAND        192(CX)(BX*1), Y4, Y8
+	VPAND        192(CX)(BX*1), Y0, Y8
 	VMOVDQU      256(CX)(BX*1), Y9
 	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
-	VPAND        224(CX)(BX*1), Y4, Y9
+	VPAND        224(CX)(BX*1), Y0, Y9
 	VMOVDQU      288(CX)(BX*1), Y10
 	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 12(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -7053,17 +7049,17 @@ group:
 	VPBROADCASTD 52(SI), Y7
 	VMOVDQU      (CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      320(CX)(BX*1), Y9
 	VPSLLW       $0x04, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VMOVDQU      32(CX)(BX*1), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      352(CX)(BX*1), Y10
 	VPSLLW       $0x04, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 16(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -7072,17 +7068,17 @@ group:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      64(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      320(CX)(BX*1), Y9
 	VPSLLW       $0x02, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VMOVDQU      96(CX)(BX*1), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      352(CX)(BX*1), Y10
 	VPSLLW       $0x02, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 20(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -7091,15 +7087,15 @@ group:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      128(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      320(CX)(BX*1), Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VMOVDQU      160(CX)(BX*1), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      352(CX)(BX*1), Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 24(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -7108,17 +7104,17 @@ group:
 	VPADDW       Y9, Y7, Y7
 	VMOVDQU      192(CX)(BX*1), Y8
 	VPSRLW       $0x04, Y8, Y8
-	VPAND        Y4, Y8, Y8
+	VPAND        Y0, Y8, Y8
 	VMOVDQU      320(CX)(BX*1), Y9
 	VPSRLW       $0x02, Y9, Y9
-	VPAND        Y5, Y9, Y9
+	VPAND        Y1, Y9, Y9
 	VPOR         Y9, Y8, Y8
 	VMOVDQU      224(CX)(BX*1), Y9
 	VPSRLW       $0x04, Y9, Y9
-	VPAND        Y4, Y9, Y9
+	VPAND        Y0, Y9, Y9
 	VMOVDQU      352(CX)(BX*1), Y10
 	VPSRLW       $0x02, Y10, Y10
-	VPAND        Y5, Y10, Y10
+	VPAND        Y1, Y10, Y10
 	VPOR         Y10, Y9, Y9
 	VPBROADCASTD 28(SI), Y10
 	VPMADDUBSW   Y10, Y8, Y8
@@ -7133,27 +7129,31 @@ group:
 	VPMADDWD     Y8, Y7, Y7
 	VPADDD       (SP), Y6, Y6
 	VPADDD       32(SP), Y7, Y7
-	VCVTPH2PS    (DX)(BX*1), Y8
-	VCVTPH2PS    16(DX)(BX*1), Y9
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y8, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y9, Y7, Y7
 	VBROADCASTSS 32(SI), Y8
-	VFMADD231PS  Y8, Y6, Y2
-	VFMADD231PS  Y8, Y7, Y3
+	VCVTDQ2PS    Y6, Y6
+	VFMADD231PS  Y8, Y6, Y4
+	VCVTDQ2PS    Y7, Y7
+	VFMADD231PS  Y8, Y7, Y5
 	ADDQ         $0x00000180, CX
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000020, R9
 	DECQ         R10
 	JNE          group
+	VCVTPH2PS    (DX), Y6
+	VCVTPH2PS    16(DX), Y7
+	VFMADD213PS  (DI), Y6, Y2
+	VMOVUPS      Y2, (DI)
+	VFMADD213PS  32(DI), Y7, Y3
+	VMOVUPS      Y3, 32(DI)
+	VCVTPH2PS    (DX)(BX*1), Y2
+	VCVTPH2PS    16(DX)(BX*1), Y3
+	VFMADD213PS  64(DI), Y2, Y4
+	VMOVUPS      Y4, 64(DI)
+	VFMADD213PS  96(DI), Y3, Y5
+	VMOVUPS      Y5, 96(DI)
 	ADDQ         $0x00000120, DX
 	SUBQ         $0x00000008, R8
 	JNE          loop
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
 	VZEROUPPER
 	RET
 
@@ -7169,22 +7169,22 @@ TEXT ·groupedQ6AVX512x4x1(SB), NOSPLIT, $0-56
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         acts+32(FP), DI
 	MOVQ         y+0(FP), R8
-	VMOVUPS      (R8), Z0
-	VMOVUPS      64(R8), Z1
-	VMOVUPS      128(R8), Z2
-	VMOVUPS      192(R8), Z3
 	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
 	MOVL         $0x30303030, R9
-	VMOVD        R9, X5
-	VPBROADCASTD X5, Z5
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Z1
 	MOVQ         groups+40(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ DX, R10
-	MOVQ $0x00000008, R11
+	MOVQ   DX, R10
+	MOVQ   $0x00000008, R11
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
 
 group:
 	PREFETCHT1       (AX)
@@ -7195,30 +7195,30 @@ group:
 	PREFETCHT1       320(AX)
 	VPBROADCASTD     56(DI), Z6
 	VMOVDQU64        (CX), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX), Z8
 	VPSLLW           $0x04, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    (DI), Z7, Z6
 	VMOVDQU64        64(CX), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX), Z8
 	VPSLLW           $0x02, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    4(DI), Z7, Z6
 	VMOVDQU64        128(CX), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX), Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    8(DI), Z7, Z6
 	VMOVDQU64        192(CX), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX), Z8
 	VPSRLW           $0x02, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    12(DI), Z7, Z6
 	VPMOVSXBD        32(R10), Z7
@@ -7226,42 +7226,40 @@ group:
 	VPBROADCASTD     60(DI), Z7
 	VMOVDQU64        (CX), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX), Z9
 	VPSLLW           $0x04, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    16(DI), Z8, Z7
 	VMOVDQU64        64(CX), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX), Z9
 	VPSLLW           $0x02, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    20(DI), Z8, Z7
 	VMOVDQU64        128(CX), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX), Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    24(DI), Z8, Z7
 	VMOVDQU64        192(CX), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX), Z9
 	VPSRLW           $0x02, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    28(DI), Z8, Z7
 	VPMOVSXBD        48(R10), Z8
 	VPMULLD          Z8, Z7, Z7
 	VPADDD           Z6, Z7, Z7
-	VCVTPH2PS        (DX), Z6
 	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST 32(DI), Z7, Z0
+	VFMADD231PS.BCST 32(DI), Z7, Z2
 	PREFETCHT1       384(AX)
 	PREFETCHT1       448(AX)
 	PREFETCHT1       512(AX)
@@ -7271,30 +7269,30 @@ group:
 	PREFETCHT1       768(AX)
 	VPBROADCASTD     56(DI), Z6
 	VMOVDQU64        (CX)(BX*1), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(BX*1), Z8
 	VPSLLW           $0x04, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    (DI), Z7, Z6
 	VMOVDQU64        64(CX)(BX*1), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(BX*1), Z8
 	VPSLLW           $0x02, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    4(DI), Z7, Z6
 	VMOVDQU64        128(CX)(BX*1), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(BX*1), Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    8(DI), Z7, Z6
 	VMOVDQU64        192(CX)(BX*1), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(BX*1), Z8
 	VPSRLW           $0x02, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    12(DI), Z7, Z6
 	VPMOVSXBD        32(R10)(BX*1), Z7
@@ -7302,42 +7300,40 @@ group:
 	VPBROADCASTD     60(DI), Z7
 	VMOVDQU64        (CX)(BX*1), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(BX*1), Z9
 	VPSLLW           $0x04, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    16(DI), Z8, Z7
 	VMOVDQU64        64(CX)(BX*1), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(BX*1), Z9
 	VPSLLW           $0x02, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    20(DI), Z8, Z7
 	VMOVDQU64        128(CX)(BX*1), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(BX*1), Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    24(DI), Z8, Z7
 	VMOVDQU64        192(CX)(BX*1), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(BX*1), Z9
 	VPSRLW           $0x02, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    28(DI), Z8, Z7
 	VPMOVSXBD        48(R10)(BX*1), Z8
 	VPMULLD          Z8, Z7, Z7
 	VPADDD           Z6, Z7, Z7
-	VCVTPH2PS        (DX)(BX*1), Z6
 	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST 32(DI), Z7, Z1
+	VFMADD231PS.BCST 32(DI), Z7, Z3
 	PREFETCHT1       832(AX)
 	PREFETCHT1       896(AX)
 	PREFETCHT1       960(AX)
@@ -7347,30 +7343,30 @@ group:
 	PREFETCHT1       1216(AX)
 	VPBROADCASTD     56(DI), Z6
 	VMOVDQU64        (CX)(BX*2), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(BX*2), Z8
 	VPSLLW           $0x04, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    (DI), Z7, Z6
 	VMOVDQU64        64(CX)(BX*2), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(BX*2), Z8
 	VPSLLW           $0x02, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    4(DI), Z7, Z6
 	VMOVDQU64        128(CX)(BX*2), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(BX*2), Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    8(DI), Z7, Z6
 	VMOVDQU64        192(CX)(BX*2), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(BX*2), Z8
 	VPSRLW           $0x02, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    12(DI), Z7, Z6
 	VPMOVSXBD        32(R10)(BX*2), Z7
@@ -7378,42 +7374,40 @@ group:
 	VPBROADCASTD     60(DI), Z7
 	VMOVDQU64        (CX)(BX*2), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(BX*2), Z9
 	VPSLLW           $0x04, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    16(DI), Z8, Z7
 	VMOVDQU64        64(CX)(BX*2), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(BX*2), Z9
 	VPSLLW           $0x02, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    20(DI), Z8, Z7
 	VMOVDQU64        128(CX)(BX*2), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(BX*2), Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    24(DI), Z8, Z7
 	VMOVDQU64        192(CX)(BX*2), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(BX*2), Z9
 	VPSRLW           $0x02, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    28(DI), Z8, Z7
 	VPMOVSXBD        48(R10)(BX*2), Z8
 	VPMULLD          Z8, Z7, Z7
 	VPADDD           Z6, Z7, Z7
-	VCVTPH2PS        (DX)(BX*2), Z6
 	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST 32(DI), Z7, Z2
+	VFMADD231PS.BCST 32(DI), Z7, Z4
 	PREFETCHT1       1280(AX)
 	PREFETCHT1       1344(AX)
 	PREFETCHT1       1408(AX)
@@ -7424,30 +7418,30 @@ group:
 	ADDQ             $0x00000690, AX
 	VPBROADCASTD     56(DI), Z6
 	VMOVDQU64        (CX)(SI*1), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(SI*1), Z8
 	VPSLLW           $0x04, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    (DI), Z7, Z6
 	VMOVDQU64        64(CX)(SI*1), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(SI*1), Z8
 	VPSLLW           $0x02, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    4(DI), Z7, Z6
 	VMOVDQU64        128(CX)(SI*1), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(SI*1), Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    8(DI), Z7, Z6
 	VMOVDQU64        192(CX)(SI*1), Z7
-	VPANDD           Z4, Z7, Z7
+	VPANDD           Z0, Z7, Z7
 	VMOVDQU64        256(CX)(SI*1), Z8
 	VPSRLW           $0x02, Z8, Z8
-	VPANDD           Z5, Z8, Z8
+	VPANDD           Z1, Z8, Z8
 	VPORD            Z8, Z7, Z7
 	VPDPBUSD.BCST    12(DI), Z7, Z6
 	VPMOVSXBD        32(R10)(SI*1), Z7
@@ -7455,54 +7449,60 @@ group:
 	VPBROADCASTD     60(DI), Z7
 	VMOVDQU64        (CX)(SI*1), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(SI*1), Z9
 	VPSLLW           $0x04, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    16(DI), Z8, Z7
 	VMOVDQU64        64(CX)(SI*1), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(SI*1), Z9
 	VPSLLW           $0x02, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    20(DI), Z8, Z7
 	VMOVDQU64        128(CX)(SI*1), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(SI*1), Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    24(DI), Z8, Z7
 	VMOVDQU64        192(CX)(SI*1), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z4, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(CX)(SI*1), Z9
 	VPSRLW           $0x02, Z9, Z9
-	VPANDD           Z5, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    28(DI), Z8, Z7
 	VPMOVSXBD        48(R10)(SI*1), Z8
 	VPMULLD          Z8, Z7, Z7
 	VPADDD           Z6, Z7, Z7
-	VCVTPH2PS        (DX)(SI*1), Z6
 	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z6, Z7, Z7
-	VFMADD231PS.BCST 32(DI), Z7, Z3
+	VFMADD231PS.BCST 32(DI), Z7, Z5
 	ADDQ             $0x00000180, CX
 	ADDQ             $0x00000040, DI
 	ADDQ             $0x00000020, R10
 	DECQ             R11
 	JNE              group
+	VCVTPH2PS        (DX), Z6
+	VFMADD213PS      (R8), Z6, Z2
+	VMOVUPS          Z2, (R8)
+	VCVTPH2PS        (DX)(BX*1), Z6
+	VFMADD213PS      64(R8), Z6, Z3
+	VMOVUPS          Z3, 64(R8)
+	VCVTPH2PS        (DX)(BX*2), Z6
+	VFMADD213PS      128(R8), Z6, Z4
+	VMOVUPS          Z4, 128(R8)
+	VCVTPH2PS        (DX)(SI*1), Z6
+	VFMADD213PS      192(R8), Z6, Z5
+	VMOVUPS          Z5, 192(R8)
 	ADDQ             $0x00000120, DX
 	SUBQ             $0x00000008, R9
 	JNE              loop
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
 	VZEROUPPER
 	RET
 
@@ -7519,20 +7519,20 @@ TEXT ·groupedQ6AVX2x1x1(SB), NOSPLIT, $64-64
 	// What lies stride bytes further on is prefetched
 	MOVQ         stride+32(FP), SI
 	ADDQ         AX, SI
-	VMOVUPS      (BX), Y0
-	VMOVUPS      32(BX), Y1
 	MOVL         $0x0f0f0f0f, DI
-	VMOVD        DI, X2
-	VPBROADCASTD X2, Y2
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
 	MOVL         $0x30303030, DI
-	VMOVD        DI, X3
-	VPBROADCASTD X3, Y3
+	VMOVD        DI, X1
+	VPBROADCASTD X1, Y1
 	MOVQ         groups+56(FP), DI
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R8
-	MOVQ $0x00000008, R9
+	MOVQ   CX, R8
+	MOVQ   $0x00000008, R9
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
 
 group:
 	PREFETCHT1 (SI)
@@ -7547,58 +7547,58 @@ group:
 	// columns 0 to 15, sums from -32 times those of the activations
 	VPBROADCASTD 48(DX), Y4
 	VPBROADCASTD 48(DX), Y5
-	VPAND        (AX), Y2, Y6
+	VPAND        (AX), Y0, Y6
 	VMOVDQU      256(AX), Y7
 	VPSLLW       $0x04, Y7, Y7
-	VPAND        Y3, Y7, Y7
+	VPAND        Y1, Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        32(AX), Y2, Y7
+	VPAND        32(AX), Y0, Y7
 	VMOVDQU      288(AX), Y8
 	VPSLLW       $0x04, Y8, Y8
-	VPAND        Y3, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD (DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y7, Y5, Y5
-	VPAND        64(AX), Y2, Y6
+	VPAND        64(AX), Y0, Y6
 	VMOVDQU      256(AX), Y7
 	VPSLLW       $0x02, Y7, Y7
-	VPAND        Y3, Y7, Y7
+	VPAND        Y1, Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        96(AX), Y2, Y7
+	VPAND        96(AX), Y0, Y7
 	VMOVDQU      288(AX), Y8
 	VPSLLW       $0x02, Y8, Y8
-	VPAND        Y3, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 4(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y7, Y5, Y5
-	VPAND        128(AX), Y2, Y6
+	VPAND        128(AX), Y0, Y6
 	VMOVDQU      256(AX), Y7
-	VPAND        Y3, Y7, Y7
+	VPAND        Y1, Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        160(AX), Y2, Y7
+	VPAND        160(AX), Y0, Y7
 	VMOVDQU      288(AX), Y8
-	VPAND        Y3, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 8(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
 	VPMADDUBSW   Y8, Y7, Y7
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y7, Y5, Y5
-	VPAND        192(AX), Y2, Y6
+	VPAND        192(AX), Y0, Y6
 	VMOVDQU      256(AX), Y7
 	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y3, Y7, Y7
+	VPAND        Y1, Y7, Y7
 	VPOR         Y7, Y6, Y6
-	VPAND        224(AX), Y2, Y7
+	VPAND        224(AX), Y0, Y7
 	VMOVDQU      288(AX), Y8
 	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y3, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 12(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
@@ -7619,17 +7619,17 @@ group:
 	VPBROADCASTD 52(DX), Y5
 	VMOVDQU      (AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VMOVDQU      320(AX), Y7
 	VPSLLW       $0x04, Y7, Y7
-	VPAND        Y3, Y7, Y7
+	VPAND        Y1, Y7, Y7
 	VPOR         Y7, Y6, Y6
 	VMOVDQU      32(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y2, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      352(AX), Y8
 	VPSLLW       $0x04, Y8, Y8
-	VPAND        Y3, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 16(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
@@ -7638,17 +7638,17 @@ group:
 	VPADDW       Y7, Y5, Y5
 	VMOVDQU      64(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VMOVDQU      320(AX), Y7
 	VPSLLW       $0x02, Y7, Y7
-	VPAND        Y3, Y7, Y7
+	VPAND        Y1, Y7, Y7
 	VPOR         Y7, Y6, Y6
 	VMOVDQU      96(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y2, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      352(AX), Y8
 	VPSLLW       $0x02, Y8, Y8
-	VPAND        Y3, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 20(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
@@ -7657,15 +7657,15 @@ group:
 	VPADDW       Y7, Y5, Y5
 	VMOVDQU      128(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VMOVDQU      320(AX), Y7
-	VPAND        Y3, Y7, Y7
+	VPAND        Y1, Y7, Y7
 	VPOR         Y7, Y6, Y6
 	VMOVDQU      160(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y2, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      352(AX), Y8
-	VPAND        Y3, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 24(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
@@ -7674,17 +7674,17 @@ group:
 	VPADDW       Y7, Y5, Y5
 	VMOVDQU      192(AX), Y6
 	VPSRLW       $0x04, Y6, Y6
-	VPAND        Y2, Y6, Y6
+	VPAND        Y0, Y6, Y6
 	VMOVDQU      320(AX), Y7
 	VPSRLW       $0x02, Y7, Y7
-	VPAND        Y3, Y7, Y7
+	VPAND        Y1, Y7, Y7
 	VPOR         Y7, Y6, Y6
 	VMOVDQU      224(AX), Y7
 	VPSRLW       $0x04, Y7, Y7
-	VPAND        Y2, Y7, Y7
+	VPAND        Y0, Y7, Y7
 	VMOVDQU      352(AX), Y8
 	VPSRLW       $0x02, Y8, Y8
-	VPAND        Y3, Y8, Y8
+	VPAND        Y1, Y8, Y8
 	VPOR         Y8, Y7, Y7
 	VPBROADCASTD 28(DX), Y8
 	VPMADDUBSW   Y8, Y6, Y6
@@ -7699,25 +7699,25 @@ group:
 	VPMADDWD     Y6, Y5, Y5
 	VPADDD       (SP), Y4, Y4
 	VPADDD       32(SP), Y5, Y5
-	VCVTPH2PS    (CX), Y6
-	VCVTPH2PS    16(CX), Y7
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y6, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y7, Y5, Y5
 	VBROADCASTSS 32(DX), Y6
-	VFMADD231PS  Y6, Y4, Y0
-	VFMADD231PS  Y6, Y5, Y1
+	VCVTDQ2PS    Y4, Y4
+	VFMADD231PS  Y6, Y4, Y2
+	VCVTDQ2PS    Y5, Y5
+	VFMADD231PS  Y6, Y5, Y3
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, R8
 	DECQ         R9
 	JNE          group
+	VCVTPH2PS    (CX), Y4
+	VCVTPH2PS    16(CX), Y5
+	VFMADD213PS  (BX), Y4, Y2
+	VMOVUPS      Y2, (BX)
+	VFMADD213PS  32(BX), Y5, Y3
+	VMOVUPS      Y3, 32(BX)
 	ADDQ         $0x00000120, CX
 	SUBQ         $0x00000008, DI
 	JNE          loop
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
 	VZEROUPPER
 	RET
 
@@ -7737,22 +7737,22 @@ TEXT ·groupedQ6AVX2x1x2(SB), NOSPLIT, $128-64
 	// What lies stride bytes further on is prefetched
 	MOVQ         stride+32(FP), R8
 	ADDQ         AX, R8
-	VMOVUPS      (SI), Y0
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      (SI)(DI*1), Y2
-	VMOVUPS      32(SI)(DI*1), Y3
 	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X4
-	VPBROADCASTD X4, Y4
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
 	MOVL         $0x30303030, R9
-	VMOVD        R9, X5
-	VPBROADCASTD X5, Y5
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Y1
 	MOVQ         groups+56(FP), R9
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ   CX, R10
+	MOVQ   $0x00000008, R11
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
 
 group:
 	PREFETCHT1 (R8)
@@ -7769,15 +7769,15 @@ group:
 	VPBROADCASTD 48(DX), Y7
 	VPBROADCASTD 48(DX)(BX*1), Y8
 	VPBROADCASTD 48(DX)(BX*1), Y9
-	VPAND        (AX), Y4, Y10
+	VPAND        (AX), Y0, Y10
 	VMOVDQU      256(AX), Y11
 	VPSLLW       $0x04, Y11, Y11
-	VPAND        Y5, Y11, Y11
+	VPAND        Y1, Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPAND        32(AX), Y4, Y11
+	VPAND        32(AX), Y0, Y11
 	VMOVDQU      288(AX), Y12
 	VPSLLW       $0x04, Y12, Y12
-	VPAND        Y5, Y12, Y12
+	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y11, Y11
 	VPBROADCASTD (DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
@@ -7789,15 +7789,15 @@ group:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPAND        64(AX), Y4, Y10
+	VPAND        64(AX), Y0, Y10
 	VMOVDQU      256(AX), Y11
 	VPSLLW       $0x02, Y11, Y11
-	VPAND        Y5, Y11, Y11
+	VPAND        Y1, Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPAND        96(AX), Y4, Y11
+	VPAND        96(AX), Y0, Y11
 	VMOVDQU      288(AX), Y12
 	VPSLLW       $0x02, Y12, Y12
-	VPAND        Y5, Y12, Y12
+	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 4(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
@@ -7809,13 +7809,13 @@ group:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPAND        128(AX), Y4, Y10
+	VPAND        128(AX), Y0, Y10
 	VMOVDQU      256(AX), Y11
-	VPAND        Y5, Y11, Y11
+	VPAND        Y1, Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPAND        160(AX), Y4, Y11
+	VPAND        160(AX), Y0, Y11
 	VMOVDQU      288(AX), Y12
-	VPAND        Y5, Y12, Y12
+	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 8(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
@@ -7827,15 +7827,15 @@ group:
 	VPMADDUBSW   Y12, Y11, Y12
 	VPADDW       Y10, Y8, Y8
 	VPADDW       Y12, Y9, Y9
-	VPAND        192(AX), Y4, Y10
+	VPAND        192(AX), Y0, Y10
 	VMOVDQU      256(AX), Y11
 	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y5, Y11, Y11
+	VPAND        Y1, Y11, Y11
 	VPOR         Y11, Y10, Y10
-	VPAND        224(AX), Y4, Y11
+	VPAND        224(AX), Y0, Y11
 	VMOVDQU      288(AX), Y12
 	VPSRLW       $0x02, Y12, Y12
-	VPAND        Y5, Y12, Y12
+	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 12(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
@@ -7867,17 +7867,17 @@ group:
 	VPBROADCASTD 52(DX)(BX*1), Y9
 	VMOVDQU      (AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VMOVDQU      320(AX), Y11
 	VPSLLW       $0x04, Y11, Y11
-	VPAND        Y5, Y11, Y11
+	VPAND        Y1, Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VMOVDQU      32(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y4, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VMOVDQU      352(AX), Y12
 	VPSLLW       $0x04, Y12, Y12
-	VPAND        Y5, Y12, Y12
+	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 16(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
@@ -7891,17 +7891,17 @@ group:
 	VPADDW       Y12, Y9, Y9
 	VMOVDQU      64(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VMOVDQU      320(AX), Y11
 	VPSLLW       $0x02, Y11, Y11
-	VPAND        Y5, Y11, Y11
+	VPAND        Y1, Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VMOVDQU      96(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y4, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VMOVDQU      352(AX), Y12
 	VPSLLW       $0x02, Y12, Y12
-	VPAND        Y5, Y12, Y12
+	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 20(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
@@ -7915,15 +7915,15 @@ group:
 	VPADDW       Y12, Y9, Y9
 	VMOVDQU      128(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VMOVDQU      320(AX), Y11
-	VPAND        Y5, Y11, Y11
+	VPAND        Y1, Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VMOVDQU      160(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y4, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VMOVDQU      352(AX), Y12
-	VPAND        Y5, Y12, Y12
+	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 24(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
@@ -7937,17 +7937,17 @@ group:
 	VPADDW       Y12, Y9, Y9
 	VMOVDQU      192(AX), Y10
 	VPSRLW       $0x04, Y10, Y10
-	VPAND        Y4, Y10, Y10
+	VPAND        Y0, Y10, Y10
 	VMOVDQU      320(AX), Y11
 	VPSRLW       $0x02, Y11, Y11
-	VPAND        Y5, Y11, Y11
+	VPAND        Y1, Y11, Y11
 	VPOR         Y11, Y10, Y10
 	VMOVDQU      224(AX), Y11
 	VPSRLW       $0x04, Y11, Y11
-	VPAND        Y4, Y11, Y11
+	VPAND        Y0, Y11, Y11
 	VMOVDQU      352(AX), Y12
 	VPSRLW       $0x02, Y12, Y12
-	VPAND        Y5, Y12, Y12
+	VPAND        Y1, Y12, Y12
 	VPOR         Y12, Y11, Y11
 	VPBROADCASTD 28(DX), Y12
 	VPMADDUBSW   Y12, Y10, Y13
@@ -7971,40 +7971,40 @@ group:
 	VPADDD       32(SP), Y7, Y7
 	VPADDD       64(SP), Y8, Y8
 	VPADDD       96(SP), Y9, Y9
-	VCVTPH2PS    (CX), Y10
-	VCVTPH2PS    16(CX), Y11
+	VBROADCASTSS 32(DX), Y10
 	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y10, Y6, Y6
+	VFMADD231PS  Y10, Y6, Y2
 	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y11, Y7, Y7
-	VBROADCASTSS 32(DX), Y12
-	VFMADD231PS  Y12, Y6, Y0
-	VFMADD231PS  Y12, Y7, Y1
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y10, Y8, Y8
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y11, Y9, Y9
+	VFMADD231PS  Y10, Y7, Y3
 	VBROADCASTSS 32(DX)(BX*1), Y6
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y6, Y9, Y3
+	VCVTDQ2PS    Y8, Y8
+	VFMADD231PS  Y6, Y8, Y4
+	VCVTDQ2PS    Y9, Y9
+	VFMADD231PS  Y6, Y9, Y5
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, R10
 	DECQ         R11
 	JNE          group
+	VCVTPH2PS    (CX), Y6
+	VCVTPH2PS    16(CX), Y7
+	VFMADD213PS  (SI), Y6, Y2
+	VMOVUPS      Y2, (SI)
+	VFMADD213PS  32(SI), Y7, Y3
+	VMOVUPS      Y3, 32(SI)
+	VFMADD213PS  (SI)(DI*1), Y6, Y4
+	VMOVUPS      Y4, (SI)(DI*1)
+	VFMADD213PS  32(SI)(DI*1), Y7, Y5
+	VMOVUPS      Y5, 32(SI)(DI*1)
 	ADDQ         $0x00000120, CX
 	SUBQ         $0x00000008, R9
 	JNE          loop
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      Y1, 32(SI)
-	VMOVUPS      Y2, (SI)(DI*1)
-	VMOVUPS      Y3, 32(SI)(DI*1)
 	VZEROUPPER
 	RET
 
 // func groupedQ6AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ6AVX2x1x3(SB), NOSPLIT, $192-64
+TEXT ·groupedQ6AVX2x1x3(SB), NOSPLIT, $384-64
 	// groupedQ6AVX2x1x3 adds to y[3][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -8028,8 +8028,15 @@ TEXT ·groupedQ6AVX2x1x3(SB), NOSPLIT, $192-64
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ    CX, R10
+	MOVQ    $0x00000008, R11
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (SP)
+	VMOVUPS Y2, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y2, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y2, 160(SP)
 
 group:
 	PREFETCHT1 (R8)
@@ -8156,12 +8163,12 @@ group:
 	VPMADDWD     Y8, Y5, Y5
 	VPMADDWD     Y9, Y6, Y6
 	VPMADDWD     Y8, Y7, Y7
-	VMOVDQU      Y2, (SP)
-	VMOVDQU      Y3, 32(SP)
-	VMOVDQU      Y4, 64(SP)
-	VMOVDQU      Y5, 96(SP)
-	VMOVDQU      Y6, 128(SP)
-	VMOVDQU      Y7, 160(SP)
+	VMOVDQU      Y2, 192(SP)
+	VMOVDQU      Y3, 224(SP)
+	VMOVDQU      Y4, 256(SP)
+	VMOVDQU      Y5, 288(SP)
+	VMOVDQU      Y6, 320(SP)
+	VMOVDQU      Y7, 352(SP)
 
 	// columns 16 to 31, sums from -32 times those of the activations
 	VPBROADCASTD 52(DX), Y2
@@ -8294,46 +8301,58 @@ group:
 	VPMADDWD     Y8, Y5, Y5
 	VPMADDWD     Y9, Y6, Y6
 	VPMADDWD     Y8, Y7, Y7
-	VPADDD       (SP), Y2, Y2
-	VPADDD       32(SP), Y3, Y3
-	VPADDD       64(SP), Y4, Y4
-	VPADDD       96(SP), Y5, Y5
-	VPADDD       128(SP), Y6, Y6
-	VPADDD       160(SP), Y7, Y7
-	VCVTPH2PS    (CX), Y8
-	VCVTPH2PS    16(CX), Y9
+	VPADDD       192(SP), Y2, Y2
+	VPADDD       224(SP), Y3, Y3
+	VPADDD       256(SP), Y4, Y4
+	VPADDD       288(SP), Y5, Y5
+	VPADDD       320(SP), Y6, Y6
+	VPADDD       352(SP), Y7, Y7
+	VBROADCASTSS 32(DX), Y8
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y8, Y2, Y2
+	VFMADD213PS  (SP), Y8, Y2
+	VMOVUPS      Y2, (SP)
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y9, Y3, Y3
-	VBROADCASTSS 32(DX), Y10
-	VFMADD213PS  (SI), Y10, Y2
-	VMOVUPS      Y2, (SI)
-	VFMADD213PS  32(SI), Y10, Y3
-	VMOVUPS      Y3, 32(SI)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y8, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y9, Y5, Y5
+	VFMADD213PS  32(SP), Y8, Y3
+	VMOVUPS      Y3, 32(SP)
 	VBROADCASTSS 32(DX)(BX*1), Y2
-	VFMADD213PS  (SI)(DI*1), Y2, Y4
-	VMOVUPS      Y4, (SI)(DI*1)
-	VFMADD213PS  32(SI)(DI*1), Y2, Y5
-	VMOVUPS      Y5, 32(SI)(DI*1)
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y8, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  64(SP), Y2, Y4
+	VMOVUPS      Y4, 64(SP)
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  96(SP), Y2, Y5
+	VMOVUPS      Y5, 96(SP)
 	VBROADCASTSS 32(DX)(BX*2), Y2
-	VFMADD213PS  (SI)(DI*2), Y2, Y6
-	VMOVUPS      Y6, (SI)(DI*2)
-	VFMADD213PS  32(SI)(DI*2), Y2, Y7
-	VMOVUPS      Y7, 32(SI)(DI*2)
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  128(SP), Y2, Y6
+	VMOVUPS      Y6, 128(SP)
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  160(SP), Y2, Y7
+	VMOVUPS      Y7, 160(SP)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, R10
 	DECQ         R11
 	JNE          group
+	VCVTPH2PS    (CX), Y2
+	VCVTPH2PS    16(CX), Y3
+	VMOVUPS      (SP), Y4
+	VFMADD213PS  (SI), Y2, Y4
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      32(SP), Y4
+	VFMADD213PS  32(SI), Y3, Y4
+	VMOVUPS      Y4, 32(SI)
+	VMOVUPS      64(SP), Y4
+	VFMADD213PS  (SI)(DI*1), Y2, Y4
+	VMOVUPS      Y4, (SI)(DI*1)
+	VMOVUPS      96(SP), Y4
+	VFMADD213PS  32(SI)(DI*1), Y3, Y4
+	VMOVUPS      Y4, 32(SI)(DI*1)
+	VMOVUPS      128(SP), Y4
+	VFMADD213PS  (SI)(DI*2), Y2, Y4
+	VMOVUPS      Y4, (SI)(DI*2)
+	VMOVUPS      160(SP), Y2
+	VFMADD213PS  32(SI)(DI*2), Y3, Y2
+	VMOVUPS      Y2, 32(SI)(DI*2)
 	ADDQ         $0x00000120, CX
 	SUBQ         $0x00000008, R9
 	JNE          loop
@@ -8342,7 +8361,7 @@ group:
 
 // func groupedQ6AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX2, F16C, FMA3, MMX+
-TEXT ·groupedQ6AVX2x1x4(SB), NOSPLIT, $256-64
+TEXT ·groupedQ6AVX2x1x4(SB), NOSPLIT, $512-64
 	// groupedQ6AVX2x1x4 adds to y[4][16] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ codes+16(FP), AX
@@ -8370,8 +8389,17 @@ TEXT ·groupedQ6AVX2x1x4(SB), NOSPLIT, $256-64
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ    CX, R12
+	MOVQ    $0x00000008, R13
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (SP)
+	VMOVUPS Y2, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y2, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y2, 160(SP)
+	VMOVUPS Y2, 192(SP)
+	VMOVUPS Y2, 224(SP)
 
 group:
 	PREFETCHT1 (R10)
@@ -8522,14 +8550,14 @@ group:
 	VPMADDWD     Y10, Y7, Y7
 	VPMADDWD     Y11, Y8, Y8
 	VPMADDWD     Y10, Y9, Y9
-	VMOVDQU      Y2, (SP)
-	VMOVDQU      Y3, 32(SP)
-	VMOVDQU      Y4, 64(SP)
-	VMOVDQU      Y5, 96(SP)
-	VMOVDQU      Y6, 128(SP)
-	VMOVDQU      Y7, 160(SP)
-	VMOVDQU      Y8, 192(SP)
-	VMOVDQU      Y9, 224(SP)
+	VMOVDQU      Y2, 256(SP)
+	VMOVDQU      Y3, 288(SP)
+	VMOVDQU      Y4, 320(SP)
+	VMOVDQU      Y5, 352(SP)
+	VMOVDQU      Y6, 384(SP)
+	VMOVDQU      Y7, 416(SP)
+	VMOVDQU      Y8, 448(SP)
+	VMOVDQU      Y9, 480(SP)
 
 	// columns 16 to 31, sums from -32 times those of the activations
 	VPBROADCASTD 52(DX), Y2
@@ -8686,58 +8714,74 @@ group:
 	VPMADDWD     Y10, Y7, Y7
 	VPMADDWD     Y11, Y8, Y8
 	VPMADDWD     Y10, Y9, Y9
-	VPADDD       (SP), Y2, Y2
-	VPADDD       32(SP), Y3, Y3
-	VPADDD       64(SP), Y4, Y4
-	VPADDD       96(SP), Y5, Y5
-	VPADDD       128(SP), Y6, Y6
-	VPADDD       160(SP), Y7, Y7
-	VPADDD       192(SP), Y8, Y8
-	VPADDD       224(SP), Y9, Y9
-	VCVTPH2PS    (CX), Y10
-	VCVTPH2PS    16(CX), Y11
+	VPADDD       256(SP), Y2, Y2
+	VPADDD       288(SP), Y3, Y3
+	VPADDD       320(SP), Y4, Y4
+	VPADDD       352(SP), Y5, Y5
+	VPADDD       384(SP), Y6, Y6
+	VPADDD       416(SP), Y7, Y7
+	VPADDD       448(SP), Y8, Y8
+	VPADDD       480(SP), Y9, Y9
+	VBROADCASTSS 32(DX), Y10
 	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y10, Y2, Y2
+	VFMADD213PS  (SP), Y10, Y2
+	VMOVUPS      Y2, (SP)
 	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y11, Y3, Y3
-	VBROADCASTSS 32(DX), Y12
-	VFMADD213PS  (DI), Y12, Y2
-	VMOVUPS      Y2, (DI)
-	VFMADD213PS  32(DI), Y12, Y3
-	VMOVUPS      Y3, 32(DI)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y10, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y11, Y5, Y5
+	VFMADD213PS  32(SP), Y10, Y3
+	VMOVUPS      Y3, 32(SP)
 	VBROADCASTSS 32(DX)(BX*1), Y2
-	VFMADD213PS  (DI)(R8*1), Y2, Y4
-	VMOVUPS      Y4, (DI)(R8*1)
-	VFMADD213PS  32(DI)(R8*1), Y2, Y5
-	VMOVUPS      Y5, 32(DI)(R8*1)
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y10, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y11, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  64(SP), Y2, Y4
+	VMOVUPS      Y4, 64(SP)
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  96(SP), Y2, Y5
+	VMOVUPS      Y5, 96(SP)
 	VBROADCASTSS 32(DX)(BX*2), Y2
-	VFMADD213PS  (DI)(R8*2), Y2, Y6
-	VMOVUPS      Y6, (DI)(R8*2)
-	VFMADD213PS  32(DI)(R8*2), Y2, Y7
-	VMOVUPS      Y7, 32(DI)(R8*2)
-	VCVTDQ2PS    Y8, Y8
-	VMULPS       Y10, Y8, Y8
-	VCVTDQ2PS    Y9, Y9
-	VMULPS       Y11, Y9, Y9
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  128(SP), Y2, Y6
+	VMOVUPS      Y6, 128(SP)
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  160(SP), Y2, Y7
+	VMOVUPS      Y7, 160(SP)
 	VBROADCASTSS 32(SI), Y2
-	VFMADD213PS  (R9), Y2, Y8
-	VMOVUPS      Y8, (R9)
-	VFMADD213PS  32(R9), Y2, Y9
-	VMOVUPS      Y9, 32(R9)
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  192(SP), Y2, Y8
+	VMOVUPS      Y8, 192(SP)
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  224(SP), Y2, Y9
+	VMOVUPS      Y9, 224(SP)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000020, R12
 	DECQ         R13
 	JNE          group
+	VCVTPH2PS    (CX), Y2
+	VCVTPH2PS    16(CX), Y3
+	VMOVUPS      (SP), Y4
+	VFMADD213PS  (DI), Y2, Y4
+	VMOVUPS      Y4, (DI)
+	VMOVUPS      32(SP), Y4
+	VFMADD213PS  32(DI), Y3, Y4
+	VMOVUPS      Y4, 32(DI)
+	VMOVUPS      64(SP), Y4
+	VFMADD213PS  (DI)(R8*1), Y2, Y4
+	VMOVUPS      Y4, (DI)(R8*1)
+	VMOVUPS      96(SP), Y4
+	VFMADD213PS  32(DI)(R8*1), Y3, Y4
+	VMOVUPS      Y4, 32(DI)(R8*1)
+	VMOVUPS      128(SP), Y4
+	VFMADD213PS  (DI)(R8*2), Y2, Y4
+	VMOVUPS      Y4, (DI)(R8*2)
+	VMOVUPS      160(SP), Y4
+	VFMADD213PS  32(DI)(R8*2), Y3, Y4
+	VMOVUPS      Y4, 32(DI)(R8*2)
+	VMOVUPS      192(SP), Y4
+	VFMADD213PS  (R9), Y2, Y4
+	VMOVUPS      Y4, (R9)
+	VMOVUPS      224(SP), Y2
+	VFMADD213PS  32(R9), Y3, Y2
+	VMOVUPS      Y2, 32(R9)
 	ADDQ         $0x00000120, CX
 	SUBQ         $0x00000008, R11
 	JNE          loop
@@ -8753,47 +8797,47 @@ TEXT ·groupedQ6AVX512x1x1(SB), NOSPLIT, $0-64
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
 	MOVQ         y+0(FP), BX
-	VMOVUPS      (BX), Z0
 	MOVL         $0x0f0f0f0f, SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Z0
+	MOVL         $0x30303030, SI
 	VMOVD        SI, X1
 	VPBROADCASTD X1, Z1
-	MOVL         $0x30303030, SI
-	VMOVD        SI, X2
-	VPBROADCASTD X2, Z2
 	MOVQ         groups+56(FP), SI
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, DI
-	MOVQ $0x00000008, R8
+	MOVQ   CX, DI
+	MOVQ   $0x00000008, R8
+	VPXORD Z2, Z2, Z2
 
 group:
 	VPBROADCASTD     56(DX), Z3
 	VMOVDQU64        (AX), Z4
-	VPANDD           Z1, Z4, Z4
+	VPANDD           Z0, Z4, Z4
 	VMOVDQU64        256(AX), Z5
 	VPSLLW           $0x04, Z5, Z5
-	VPANDD           Z2, Z5, Z5
+	VPANDD           Z1, Z5, Z5
 	VPORD            Z5, Z4, Z4
 	VPDPBUSD.BCST    (DX), Z4, Z3
 	VMOVDQU64        64(AX), Z4
-	VPANDD           Z1, Z4, Z4
+	VPANDD           Z0, Z4, Z4
 	VMOVDQU64        256(AX), Z5
 	VPSLLW           $0x02, Z5, Z5
-	VPANDD           Z2, Z5, Z5
+	VPANDD           Z1, Z5, Z5
 	VPORD            Z5, Z4, Z4
 	VPDPBUSD.BCST    4(DX), Z4, Z3
 	VMOVDQU64        128(AX), Z4
-	VPANDD           Z1, Z4, Z4
+	VPANDD           Z0, Z4, Z4
 	VMOVDQU64        256(AX), Z5
-	VPANDD           Z2, Z5, Z5
+	VPANDD           Z1, Z5, Z5
 	VPORD            Z5, Z4, Z4
 	VPDPBUSD.BCST    8(DX), Z4, Z3
 	VMOVDQU64        192(AX), Z4
-	VPANDD           Z1, Z4, Z4
+	VPANDD           Z0, Z4, Z4
 	VMOVDQU64        256(AX), Z5
 	VPSRLW           $0x02, Z5, Z5
-	VPANDD           Z2, Z5, Z5
+	VPANDD           Z1, Z5, Z5
 	VPORD            Z5, Z4, Z4
 	VPDPBUSD.BCST    12(DX), Z4, Z3
 	VPMOVSXBD        32(DI), Z4
@@ -8801,51 +8845,51 @@ group:
 	VPBROADCASTD     60(DX), Z4
 	VMOVDQU64        (AX), Z5
 	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z1, Z5, Z5
+	VPANDD           Z0, Z5, Z5
 	VMOVDQU64        320(AX), Z6
 	VPSLLW           $0x04, Z6, Z6
-	VPANDD           Z2, Z6, Z6
+	VPANDD           Z1, Z6, Z6
 	VPORD            Z6, Z5, Z5
 	VPDPBUSD.BCST    16(DX), Z5, Z4
 	VMOVDQU64        64(AX), Z5
 	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z1, Z5, Z5
+	VPANDD           Z0, Z5, Z5
 	VMOVDQU64        320(AX), Z6
 	VPSLLW           $0x02, Z6, Z6
-	VPANDD           Z2, Z6, Z6
+	VPANDD           Z1, Z6, Z6
 	VPORD            Z6, Z5, Z5
 	VPDPBUSD.BCST    20(DX), Z5, Z4
 	VMOVDQU64        128(AX), Z5
 	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z1, Z5, Z5
+	VPANDD           Z0, Z5, Z5
 	VMOVDQU64        320(AX), Z6
-	VPANDD           Z2, Z6, Z6
+	VPANDD           Z1, Z6, Z6
 	VPORD            Z6, Z5, Z5
 	VPDPBUSD.BCST    24(DX), Z5, Z4
 	VMOVDQU64        192(AX), Z5
 	VPSRLW           $0x04, Z5, Z5
-	VPANDD           Z1, Z5, Z5
+	VPANDD           Z0, Z5, Z5
 	VMOVDQU64        320(AX), Z6
 	VPSRLW           $0x02, Z6, Z6
-	VPANDD           Z2, Z6, Z6
+	VPANDD           Z1, Z6, Z6
 	VPORD            Z6, Z5, Z5
 	VPDPBUSD.BCST    28(DX), Z5, Z4
 	VPMOVSXBD        48(DI), Z5
 	VPMULLD          Z5, Z4, Z4
 	VPADDD           Z3, Z4, Z4
-	VCVTPH2PS        (CX), Z3
 	VCVTDQ2PS        Z4, Z4
-	VMULPS           Z3, Z4, Z4
-	VFMADD231PS.BCST 32(DX), Z4, Z0
+	VFMADD231PS.BCST 32(DX), Z4, Z2
 	ADDQ             $0x00000180, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000020, DI
 	DECQ             R8
 	JNE              group
+	VCVTPH2PS        (CX), Z3
+	VFMADD213PS      (BX), Z3, Z2
+	VMOVUPS          Z2, (BX)
 	ADDQ             $0x00000120, CX
 	SUBQ             $0x00000008, SI
 	JNE              loop
-	VMOVUPS          Z0, (BX)
 	VZEROUPPER
 	RET
 
@@ -8861,52 +8905,52 @@ TEXT ·groupedQ6AVX512x1x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), SI
 	MOVQ         ld+8(FP), DI
 	SHLQ         $0x02, DI
-	VMOVUPS      (SI), Z0
-	VMOVUPS      (SI)(DI*1), Z1
 	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X2
-	VPBROADCASTD X2, Z2
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
 	MOVL         $0x30303030, R8
-	VMOVD        R8, X3
-	VPBROADCASTD X3, Z3
+	VMOVD        R8, X1
+	VPBROADCASTD X1, Z1
 	MOVQ         groups+56(FP), R8
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ   CX, R9
+	MOVQ   $0x00000008, R10
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
 
 group:
 	VPBROADCASTD     56(DX), Z4
 	VPBROADCASTD     56(DX)(BX*1), Z5
 	VMOVDQU64        (AX), Z6
-	VPANDD           Z2, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VMOVDQU64        256(AX), Z7
 	VPSLLW           $0x04, Z7, Z7
-	VPANDD           Z3, Z7, Z7
+	VPANDD           Z1, Z7, Z7
 	VPORD            Z7, Z6, Z6
 	VPDPBUSD.BCST    (DX), Z6, Z4
 	VPDPBUSD.BCST    (DX)(BX*1), Z6, Z5
 	VMOVDQU64        64(AX), Z6
-	VPANDD           Z2, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VMOVDQU64        256(AX), Z7
 	VPSLLW           $0x02, Z7, Z7
-	VPANDD           Z3, Z7, Z7
+	VPANDD           Z1, Z7, Z7
 	VPORD            Z7, Z6, Z6
 	VPDPBUSD.BCST    4(DX), Z6, Z4
 	VPDPBUSD.BCST    4(DX)(BX*1), Z6, Z5
 	VMOVDQU64        128(AX), Z6
-	VPANDD           Z2, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VMOVDQU64        256(AX), Z7
-	VPANDD           Z3, Z7, Z7
+	VPANDD           Z1, Z7, Z7
 	VPORD            Z7, Z6, Z6
 	VPDPBUSD.BCST    8(DX), Z6, Z4
 	VPDPBUSD.BCST    8(DX)(BX*1), Z6, Z5
 	VMOVDQU64        192(AX), Z6
-	VPANDD           Z2, Z6, Z6
+	VPANDD           Z0, Z6, Z6
 	VMOVDQU64        256(AX), Z7
 	VPSRLW           $0x02, Z7, Z7
-	VPANDD           Z3, Z7, Z7
+	VPANDD           Z1, Z7, Z7
 	VPORD            Z7, Z6, Z6
 	VPDPBUSD.BCST    12(DX), Z6, Z4
 	VPDPBUSD.BCST    12(DX)(BX*1), Z6, Z5
@@ -8917,36 +8961,36 @@ group:
 	VPBROADCASTD     60(DX)(BX*1), Z7
 	VMOVDQU64        (AX), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z2, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(AX), Z9
 	VPSLLW           $0x04, Z9, Z9
-	VPANDD           Z3, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    16(DX), Z8, Z6
 	VPDPBUSD.BCST    16(DX)(BX*1), Z8, Z7
 	VMOVDQU64        64(AX), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z2, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(AX), Z9
 	VPSLLW           $0x02, Z9, Z9
-	VPANDD           Z3, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    20(DX), Z8, Z6
 	VPDPBUSD.BCST    20(DX)(BX*1), Z8, Z7
 	VMOVDQU64        128(AX), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z2, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(AX), Z9
-	VPANDD           Z3, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    24(DX), Z8, Z6
 	VPDPBUSD.BCST    24(DX)(BX*1), Z8, Z7
 	VMOVDQU64        192(AX), Z8
 	VPSRLW           $0x04, Z8, Z8
-	VPANDD           Z2, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        320(AX), Z9
 	VPSRLW           $0x02, Z9, Z9
-	VPANDD           Z3, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    28(DX), Z8, Z6
 	VPDPBUSD.BCST    28(DX)(BX*1), Z8, Z7
@@ -8955,23 +8999,23 @@ group:
 	VPADDD           Z4, Z6, Z6
 	VPMULLD          Z8, Z7, Z7
 	VPADDD           Z5, Z7, Z7
-	VCVTPH2PS        (CX), Z4
 	VCVTDQ2PS        Z6, Z6
-	VMULPS           Z4, Z6, Z6
-	VFMADD231PS.BCST 32(DX), Z6, Z0
+	VFMADD231PS.BCST 32(DX), Z6, Z2
 	VCVTDQ2PS        Z7, Z7
-	VMULPS           Z4, Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*1), Z7, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z7, Z3
 	ADDQ             $0x00000180, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000020, R9
 	DECQ             R10
 	JNE              group
+	VCVTPH2PS        (CX), Z4
+	VFMADD213PS      (SI), Z4, Z2
+	VMOVUPS          Z2, (SI)
+	VFMADD213PS      (SI)(DI*1), Z4, Z3
+	VMOVUPS          Z3, (SI)(DI*1)
 	ADDQ             $0x00000120, CX
 	SUBQ             $0x00000008, R8
 	JNE              loop
-	VMOVUPS          Z0, (SI)
-	VMOVUPS          Z1, (SI)(DI*1)
 	VZEROUPPER
 	RET
 
@@ -8987,57 +9031,57 @@ TEXT ·groupedQ6AVX512x1x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), SI
 	MOVQ         ld+8(FP), DI
 	SHLQ         $0x02, DI
-	VMOVUPS      (SI), Z0
-	VMOVUPS      (SI)(DI*1), Z1
-	VMOVUPS      (SI)(DI*2), Z2
 	MOVL         $0x0f0f0f0f, R8
-	VMOVD        R8, X3
-	VPBROADCASTD X3, Z3
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
 	MOVL         $0x30303030, R8
-	VMOVD        R8, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        R8, X1
+	VPBROADCASTD X1, Z1
 	MOVQ         groups+56(FP), R8
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R9
-	MOVQ $0x00000008, R10
+	MOVQ   CX, R9
+	MOVQ   $0x00000008, R10
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
 
 group:
 	VPBROADCASTD     56(DX), Z5
 	VPBROADCASTD     56(DX)(BX*1), Z6
 	VPBROADCASTD     56(DX)(BX*2), Z7
 	VMOVDQU64        (AX), Z8
-	VPANDD           Z3, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        256(AX), Z9
 	VPSLLW           $0x04, Z9, Z9
-	VPANDD           Z4, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    (DX), Z8, Z5
 	VPDPBUSD.BCST    (DX)(BX*1), Z8, Z6
 	VPDPBUSD.BCST    (DX)(BX*2), Z8, Z7
 	VMOVDQU64        64(AX), Z8
-	VPANDD           Z3, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        256(AX), Z9
 	VPSLLW           $0x02, Z9, Z9
-	VPANDD           Z4, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    4(DX), Z8, Z5
 	VPDPBUSD.BCST    4(DX)(BX*1), Z8, Z6
 	VPDPBUSD.BCST    4(DX)(BX*2), Z8, Z7
 	VMOVDQU64        128(AX), Z8
-	VPANDD           Z3, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        256(AX), Z9
-	VPANDD           Z4, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    8(DX), Z8, Z5
 	VPDPBUSD.BCST    8(DX)(BX*1), Z8, Z6
 	VPDPBUSD.BCST    8(DX)(BX*2), Z8, Z7
 	VMOVDQU64        192(AX), Z8
-	VPANDD           Z3, Z8, Z8
+	VPANDD           Z0, Z8, Z8
 	VMOVDQU64        256(AX), Z9
 	VPSRLW           $0x02, Z9, Z9
-	VPANDD           Z4, Z9, Z9
+	VPANDD           Z1, Z9, Z9
 	VPORD            Z9, Z8, Z8
 	VPDPBUSD.BCST    12(DX), Z8, Z5
 	VPDPBUSD.BCST    12(DX)(BX*1), Z8, Z6
@@ -9051,39 +9095,39 @@ group:
 	VPBROADCASTD     60(DX)(BX*2), Z10
 	VMOVDQU64        (AX), Z11
 	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z3, Z11, Z11
+	VPANDD           Z0, Z11, Z11
 	VMOVDQU64        320(AX), Z12
 	VPSLLW           $0x04, Z12, Z12
-	VPANDD           Z4, Z12, Z12
+	VPANDD           Z1, Z12, Z12
 	VPORD            Z12, Z11, Z11
 	VPDPBUSD.BCST    16(DX), Z11, Z8
 	VPDPBUSD.BCST    16(DX)(BX*1), Z11, Z9
 	VPDPBUSD.BCST    16(DX)(BX*2), Z11, Z10
 	VMOVDQU64        64(AX), Z11
 	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z3, Z11, Z11
+	VPANDD           Z0, Z11, Z11
 	VMOVDQU64        320(AX), Z12
 	VPSLLW           $0x02, Z12, Z12
-	VPANDD           Z4, Z12, Z12
+	VPANDD           Z1, Z12, Z12
 	VPORD            Z12, Z11, Z11
 	VPDPBUSD.BCST    20(DX), Z11, Z8
 	VPDPBUSD.BCST    20(DX)(BX*1), Z11, Z9
 	VPDPBUSD.BCST    20(DX)(BX*2), Z11, Z10
 	VMOVDQU64        128(AX), Z11
 	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z3, Z11, Z11
+	VPANDD           Z0, Z11, Z11
 	VMOVDQU64        320(AX), Z12
-	VPANDD           Z4, Z12, Z12
+	VPANDD           Z1, Z12, Z12
 	VPORD            Z12, Z11, Z11
 	VPDPBUSD.BCST    24(DX), Z11, Z8
 	VPDPBUSD.BCST    24(DX)(BX*1), Z11, Z9
 	VPDPBUSD.BCST    24(DX)(BX*2), Z11, Z10
 	VMOVDQU64        192(AX), Z11
 	VPSRLW           $0x04, Z11, Z11
-	VPANDD           Z3, Z11, Z11
+	VPANDD           Z0, Z11, Z11
 	VMOVDQU64        320(AX), Z12
 	VPSRLW           $0x02, Z12, Z12
-	VPANDD           Z4, Z12, Z12
+	VPANDD           Z1, Z12, Z12
 	VPORD            Z12, Z11, Z11
 	VPDPBUSD.BCST    28(DX), Z11, Z8
 	VPDPBUSD.BCST    28(DX)(BX*1), Z11, Z9
@@ -9095,27 +9139,27 @@ group:
 	VPADDD           Z6, Z9, Z9
 	VPMULLD          Z11, Z10, Z10
 	VPADDD           Z7, Z10, Z10
-	VCVTPH2PS        (CX), Z5
 	VCVTDQ2PS        Z8, Z8
-	VMULPS           Z5, Z8, Z8
-	VFMADD231PS.BCST 32(DX), Z8, Z0
+	VFMADD231PS.BCST 32(DX), Z8, Z2
 	VCVTDQ2PS        Z9, Z9
-	VMULPS           Z5, Z9, Z9
-	VFMADD231PS.BCST 32(DX)(BX*1), Z9, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z9, Z3
 	VCVTDQ2PS        Z10, Z10
-	VMULPS           Z5, Z10, Z10
-	VFMADD231PS.BCST 32(DX)(BX*2), Z10, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z10, Z4
 	ADDQ             $0x00000180, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000020, R9
 	DECQ             R10
 	JNE              group
+	VCVTPH2PS        (CX), Z5
+	VFMADD213PS      (SI), Z5, Z2
+	VMOVUPS          Z2, (SI)
+	VFMADD213PS      (SI)(DI*1), Z5, Z3
+	VMOVUPS          Z3, (SI)(DI*1)
+	VFMADD213PS      (SI)(DI*2), Z5, Z4
+	VMOVUPS          Z4, (SI)(DI*2)
 	ADDQ             $0x00000120, CX
 	SUBQ             $0x00000008, R8
 	JNE              loop
-	VMOVUPS          Z0, (SI)
-	VMOVUPS          Z1, (SI)(DI*1)
-	VMOVUPS          Z2, (SI)(DI*2)
 	VZEROUPPER
 	RET
 
@@ -9135,22 +9179,22 @@ TEXT ·groupedQ6AVX512x1x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
 	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
 	MOVL         $0x30303030, R10
-	VMOVD        R10, X5
-	VPBROADCASTD X5, Z5
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Z1
 	MOVQ         groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ   CX, R11
+	MOVQ   $0x00000008, R12
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
 
 group:
 	VPBROADCASTD     56(DX), Z6
@@ -9158,39 +9202,39 @@ group:
 	VPBROADCASTD     56(DX)(BX*2), Z8
 	VPBROADCASTD     56(SI), Z9
 	VMOVDQU64        (AX), Z10
-	VPANDD           Z4, Z10, Z10
+	VPANDD           Z0, Z10, Z10
 	VMOVDQU64        256(AX), Z11
 	VPSLLW           $0x04, Z11, Z11
-	VPANDD           Z5, Z11, Z11
+	VPANDD           Z1, Z11, Z11
 	VPORD            Z11, Z10, Z10
 	VPDPBUSD.BCST    (DX), Z10, Z6
 	VPDPBUSD.BCST    (DX)(BX*1), Z10, Z7
 	VPDPBUSD.BCST    (DX)(BX*2), Z10, Z8
 	VPDPBUSD.BCST    (SI), Z10, Z9
 	VMOVDQU64        64(AX), Z10
-	VPANDD           Z4, Z10, Z10
+	VPANDD           Z0, Z10, Z10
 	VMOVDQU64        256(AX), Z11
 	VPSLLW           $0x02, Z11, Z11
-	VPANDD           Z5, Z11, Z11
+	VPANDD           Z1, Z11, Z11
 	VPORD            Z11, Z10, Z10
 	VPDPBUSD.BCST    4(DX), Z10, Z6
 	VPDPBUSD.BCST    4(DX)(BX*1), Z10, Z7
 	VPDPBUSD.BCST    4(DX)(BX*2), Z10, Z8
 	VPDPBUSD.BCST    4(SI), Z10, Z9
 	VMOVDQU64        128(AX), Z10
-	VPANDD           Z4, Z10, Z10
+	VPANDD           Z0, Z10, Z10
 	VMOVDQU64        256(AX), Z11
-	VPANDD           Z5, Z11, Z11
+	VPANDD           Z1, Z11, Z11
 	VPORD            Z11, Z10, Z10
 	VPDPBUSD.BCST    8(DX), Z10, Z6
 	VPDPBUSD.BCST    8(DX)(BX*1), Z10, Z7
 	VPDPBUSD.BCST    8(DX)(BX*2), Z10, Z8
 	VPDPBUSD.BCST    8(SI), Z10, Z9
 	VMOVDQU64        192(AX), Z10
-	VPANDD           Z4, Z10, Z10
+	VPANDD           Z0, Z10, Z10
 	VMOVDQU64        256(AX), Z11
 	VPSRLW           $0x02, Z11, Z11
-	VPANDD           Z5, Z11, Z11
+	VPANDD           Z1, Z11, Z11
 	VPORD            Z11, Z10, Z10
 	VPDPBUSD.BCST    12(DX), Z10, Z6
 	VPDPBUSD.BCST    12(DX)(BX*1), Z10, Z7
@@ -9207,10 +9251,10 @@ group:
 	VPBROADCASTD     60(SI), Z13
 	VMOVDQU64        (AX), Z14
 	VPSRLW           $0x04, Z14, Z14
-	VPANDD           Z4, Z14, Z14
+	VPANDD           Z0, Z14, Z14
 	VMOVDQU64        320(AX), Z15
 	VPSLLW           $0x04, Z15, Z15
-	VPANDD           Z5, Z15, Z15
+	VPANDD           Z1, Z15, Z15
 	VPORD            Z15, Z14, Z14
 	VPDPBUSD.BCST    16(DX), Z14, Z10
 	VPDPBUSD.BCST    16(DX)(BX*1), Z14, Z11
@@ -9218,10 +9262,10 @@ group:
 	VPDPBUSD.BCST    16(SI), Z14, Z13
 	VMOVDQU64        64(AX), Z14
 	VPSRLW           $0x04, Z14, Z14
-	VPANDD           Z4, Z14, Z14
+	VPANDD           Z0, Z14, Z14
 	VMOVDQU64        320(AX), Z15
 	VPSLLW           $0x02, Z15, Z15
-	VPANDD           Z5, Z15, Z15
+	VPANDD           Z1, Z15, Z15
 	VPORD            Z15, Z14, Z14
 	VPDPBUSD.BCST    20(DX), Z14, Z10
 	VPDPBUSD.BCST    20(DX)(BX*1), Z14, Z11
@@ -9229,9 +9273,9 @@ group:
 	VPDPBUSD.BCST    20(SI), Z14, Z13
 	VMOVDQU64        128(AX), Z14
 	VPSRLW           $0x04, Z14, Z14
-	VPANDD           Z4, Z14, Z14
+	VPANDD           Z0, Z14, Z14
 	VMOVDQU64        320(AX), Z15
-	VPANDD           Z5, Z15, Z15
+	VPANDD           Z1, Z15, Z15
 	VPORD            Z15, Z14, Z14
 	VPDPBUSD.BCST    24(DX), Z14, Z10
 	VPDPBUSD.BCST    24(DX)(BX*1), Z14, Z11
@@ -9239,10 +9283,10 @@ group:
 	VPDPBUSD.BCST    24(SI), Z14, Z13
 	VMOVDQU64        192(AX), Z14
 	VPSRLW           $0x04, Z14, Z14
-	VPANDD           Z4, Z14, Z14
+	VPANDD           Z0, Z14, Z14
 	VMOVDQU64        320(AX), Z15
 	VPSRLW           $0x02, Z15, Z15
-	VPANDD           Z5, Z15, Z15
+	VPANDD           Z1, Z15, Z15
 	VPORD            Z15, Z14, Z14
 	VPDPBUSD.BCST    28(DX), Z14, Z10
 	VPDPBUSD.BCST    28(DX)(BX*1), Z14, Z11
@@ -9257,32 +9301,32 @@ group:
 	VPADDD           Z8, Z12, Z12
 	VPMULLD          Z14, Z13, Z13
 	VPADDD           Z9, Z13, Z13
-	VCVTPH2PS        (CX), Z6
 	VCVTDQ2PS        Z10, Z10
-	VMULPS           Z6, Z10, Z10
-	VFMADD231PS.BCST 32(DX), Z10, Z0
+	VFMADD231PS.BCST 32(DX), Z10, Z2
 	VCVTDQ2PS        Z11, Z11
-	VMULPS           Z6, Z11, Z11
-	VFMADD231PS.BCST 32(DX)(BX*1), Z11, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z11, Z3
 	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z6, Z12, Z12
-	VFMADD231PS.BCST 32(DX)(BX*2), Z12, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z12, Z4
 	VCVTDQ2PS        Z13, Z13
-	VMULPS           Z6, Z13, Z13
-	VFMADD231PS.BCST 32(SI), Z13, Z3
+	VFMADD231PS.BCST 32(SI), Z13, Z5
 	ADDQ             $0x00000180, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, R11
 	DECQ             R12
 	JNE              group
+	VCVTPH2PS        (CX), Z6
+	VFMADD213PS      (DI), Z6, Z2
+	VMOVUPS          Z2, (DI)
+	VFMADD213PS      (DI)(R8*1), Z6, Z3
+	VMOVUPS          Z3, (DI)(R8*1)
+	VFMADD213PS      (DI)(R8*2), Z6, Z4
+	VMOVUPS          Z4, (DI)(R8*2)
+	VFMADD213PS      (R9), Z6, Z5
+	VMOVUPS          Z5, (R9)
 	ADDQ             $0x00000120, CX
 	SUBQ             $0x00000008, R10
 	JNE              loop
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, (DI)(R8*1)
-	VMOVUPS          Z2, (DI)(R8*2)
-	VMOVUPS          Z3, (R9)
 	VZEROUPPER
 	RET
 
@@ -9302,23 +9346,23 @@ TEXT ·groupedQ6AVX512x1x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
-	VMOVUPS      (R9)(R8*1), Z4
 	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X5
-	VPBROADCASTD X5, Z5
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
 	MOVL         $0x30303030, R10
-	VMOVD        R10, X6
-	VPBROADCASTD X6, Z6
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Z1
 	MOVQ         groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ   CX, R11
+	MOVQ   $0x00000008, R12
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
 
 group:
 	VPBROADCASTD     56(DX), Z7
@@ -9327,10 +9371,10 @@ group:
 	VPBROADCASTD     56(SI), Z10
 	VPBROADCASTD     56(SI)(BX*1), Z11
 	VMOVDQU64        (AX), Z12
-	VPANDD           Z5, Z12, Z12
+	VPANDD           Z0, Z12, Z12
 	VMOVDQU64        256(AX), Z13
 	VPSLLW           $0x04, Z13, Z13
-	VPANDD           Z6, Z13, Z13
+	VPANDD           Z1, Z13, Z13
 	VPORD            Z13, Z12, Z12
 	VPDPBUSD.BCST    (DX), Z12, Z7
 	VPDPBUSD.BCST    (DX)(BX*1), Z12, Z8
@@ -9338,10 +9382,10 @@ group:
 	VPDPBUSD.BCST    (SI), Z12, Z10
 	VPDPBUSD.BCST    (SI)(BX*1), Z12, Z11
 	VMOVDQU64        64(AX), Z12
-	VPANDD           Z5, Z12, Z12
+	VPANDD           Z0, Z12, Z12
 	VMOVDQU64        256(AX), Z13
 	VPSLLW           $0x02, Z13, Z13
-	VPANDD           Z6, Z13, Z13
+	VPANDD           Z1, Z13, Z13
 	VPORD            Z13, Z12, Z12
 	VPDPBUSD.BCST    4(DX), Z12, Z7
 	VPDPBUSD.BCST    4(DX)(BX*1), Z12, Z8
@@ -9349,9 +9393,9 @@ group:
 	VPDPBUSD.BCST    4(SI), Z12, Z10
 	VPDPBUSD.BCST    4(SI)(BX*1), Z12, Z11
 	VMOVDQU64        128(AX), Z12
-	VPANDD           Z5, Z12, Z12
+	VPANDD           Z0, Z12, Z12
 	VMOVDQU64        256(AX), Z13
-	VPANDD           Z6, Z13, Z13
+	VPANDD           Z1, Z13, Z13
 	VPORD            Z13, Z12, Z12
 	VPDPBUSD.BCST    8(DX), Z12, Z7
 	VPDPBUSD.BCST    8(DX)(BX*1), Z12, Z8
@@ -9359,10 +9403,10 @@ group:
 	VPDPBUSD.BCST    8(SI), Z12, Z10
 	VPDPBUSD.BCST    8(SI)(BX*1), Z12, Z11
 	VMOVDQU64        192(AX), Z12
-	VPANDD           Z5, Z12, Z12
+	VPANDD           Z0, Z12, Z12
 	VMOVDQU64        256(AX), Z13
 	VPSRLW           $0x02, Z13, Z13
-	VPANDD           Z6, Z13, Z13
+	VPANDD           Z1, Z13, Z13
 	VPORD            Z13, Z12, Z12
 	VPDPBUSD.BCST    12(DX), Z12, Z7
 	VPDPBUSD.BCST    12(DX)(BX*1), Z12, Z8
@@ -9382,10 +9426,10 @@ group:
 	VPBROADCASTD     60(SI)(BX*1), Z16
 	VMOVDQU64        (AX), Z17
 	VPSRLW           $0x04, Z17, Z17
-	VPANDD           Z5, Z17, Z17
+	VPANDD           Z0, Z17, Z17
 	VMOVDQU64        320(AX), Z18
 	VPSLLW           $0x04, Z18, Z18
-	VPANDD           Z6, Z18, Z18
+	VPANDD           Z1, Z18, Z18
 	VPORD            Z18, Z17, Z17
 	VPDPBUSD.BCST    16(DX), Z17, Z12
 	VPDPBUSD.BCST    16(DX)(BX*1), Z17, Z13
@@ -9394,10 +9438,10 @@ group:
 	VPDPBUSD.BCST    16(SI)(BX*1), Z17, Z16
 	VMOVDQU64        64(AX), Z17
 	VPSRLW           $0x04, Z17, Z17
-	VPANDD           Z5, Z17, Z17
+	VPANDD           Z0, Z17, Z17
 	VMOVDQU64        320(AX), Z18
 	VPSLLW           $0x02, Z18, Z18
-	VPANDD           Z6, Z18, Z18
+	VPANDD           Z1, Z18, Z18
 	VPORD            Z18, Z17, Z17
 	VPDPBUSD.BCST    20(DX), Z17, Z12
 	VPDPBUSD.BCST    20(DX)(BX*1), Z17, Z13
@@ -9406,9 +9450,9 @@ group:
 	VPDPBUSD.BCST    20(SI)(BX*1), Z17, Z16
 	VMOVDQU64        128(AX), Z17
 	VPSRLW           $0x04, Z17, Z17
-	VPANDD           Z5, Z17, Z17
+	VPANDD           Z0, Z17, Z17
 	VMOVDQU64        320(AX), Z18
-	VPANDD           Z6, Z18, Z18
+	VPANDD           Z1, Z18, Z18
 	VPORD            Z18, Z17, Z17
 	VPDPBUSD.BCST    24(DX), Z17, Z12
 	VPDPBUSD.BCST    24(DX)(BX*1), Z17, Z13
@@ -9417,10 +9461,10 @@ group:
 	VPDPBUSD.BCST    24(SI)(BX*1), Z17, Z16
 	VMOVDQU64        192(AX), Z17
 	VPSRLW           $0x04, Z17, Z17
-	VPANDD           Z5, Z17, Z17
+	VPANDD           Z0, Z17, Z17
 	VMOVDQU64        320(AX), Z18
 	VPSRLW           $0x02, Z18, Z18
-	VPANDD           Z6, Z18, Z18
+	VPANDD           Z1, Z18, Z18
 	VPORD            Z18, Z17, Z17
 	VPDPBUSD.BCST    28(DX), Z17, Z12
 	VPDPBUSD.BCST    28(DX)(BX*1), Z17, Z13
@@ -9438,36 +9482,36 @@ group:
 	VPADDD           Z10, Z15, Z15
 	VPMULLD          Z17, Z16, Z16
 	VPADDD           Z11, Z16, Z16
-	VCVTPH2PS        (CX), Z7
 	VCVTDQ2PS        Z12, Z12
-	VMULPS           Z7, Z12, Z12
-	VFMADD231PS.BCST 32(DX), Z12, Z0
+	VFMADD231PS.BCST 32(DX), Z12, Z2
 	VCVTDQ2PS        Z13, Z13
-	VMULPS           Z7, Z13, Z13
-	VFMADD231PS.BCST 32(DX)(BX*1), Z13, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z13, Z3
 	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z7, Z14, Z14
-	VFMADD231PS.BCST 32(DX)(BX*2), Z14, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z14, Z4
 	VCVTDQ2PS        Z15, Z15
-	VMULPS           Z7, Z15, Z15
-	VFMADD231PS.BCST 32(SI), Z15, Z3
+	VFMADD231PS.BCST 32(SI), Z15, Z5
 	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z7, Z16, Z16
-	VFMADD231PS.BCST 32(SI)(BX*1), Z16, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z16, Z6
 	ADDQ             $0x00000180, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, R11
 	DECQ             R12
 	JNE              group
+	VCVTPH2PS        (CX), Z7
+	VFMADD213PS      (DI), Z7, Z2
+	VMOVUPS          Z2, (DI)
+	VFMADD213PS      (DI)(R8*1), Z7, Z3
+	VMOVUPS          Z3, (DI)(R8*1)
+	VFMADD213PS      (DI)(R8*2), Z7, Z4
+	VMOVUPS          Z4, (DI)(R8*2)
+	VFMADD213PS      (R9), Z7, Z5
+	VMOVUPS          Z5, (R9)
+	VFMADD213PS      (R9)(R8*1), Z7, Z6
+	VMOVUPS          Z6, (R9)(R8*1)
 	ADDQ             $0x00000120, CX
 	SUBQ             $0x00000008, R10
 	JNE              loop
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, (DI)(R8*1)
-	VMOVUPS          Z2, (DI)(R8*2)
-	VMOVUPS          Z3, (R9)
-	VMOVUPS          Z4, (R9)(R8*1)
 	VZEROUPPER
 	RET
 
@@ -9487,24 +9531,24 @@ TEXT ·groupedQ6AVX512x1x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
-	VMOVUPS      (R9)(R8*1), Z4
-	VMOVUPS      (R9)(R8*2), Z5
 	MOVL         $0x0f0f0f0f, R10
-	VMOVD        R10, X6
-	VPBROADCASTD X6, Z6
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
 	MOVL         $0x30303030, R10
-	VMOVD        R10, X7
-	VPBROADCASTD X7, Z7
+	VMOVD        R10, X1
+	VPBROADCASTD X1, Z1
 	MOVQ         groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R11
-	MOVQ $0x00000008, R12
+	MOVQ   CX, R11
+	MOVQ   $0x00000008, R12
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
 
 group:
 	VPBROADCASTD     56(DX), Z8
@@ -9514,10 +9558,10 @@ group:
 	VPBROADCASTD     56(SI)(BX*1), Z12
 	VPBROADCASTD     56(SI)(BX*2), Z13
 	VMOVDQU64        (AX), Z14
-	VPANDD           Z6, Z14, Z14
+	VPANDD           Z0, Z14, Z14
 	VMOVDQU64        256(AX), Z15
 	VPSLLW           $0x04, Z15, Z15
-	VPANDD           Z7, Z15, Z15
+	VPANDD           Z1, Z15, Z15
 	VPORD            Z15, Z14, Z14
 	VPDPBUSD.BCST    (DX), Z14, Z8
 	VPDPBUSD.BCST    (DX)(BX*1), Z14, Z9
@@ -9526,10 +9570,10 @@ group:
 	VPDPBUSD.BCST    (SI)(BX*1), Z14, Z12
 	VPDPBUSD.BCST    (SI)(BX*2), Z14, Z13
 	VMOVDQU64        64(AX), Z14
-	VPANDD           Z6, Z14, Z14
+	VPANDD           Z0, Z14, Z14
 	VMOVDQU64        256(AX), Z15
 	VPSLLW           $0x02, Z15, Z15
-	VPANDD           Z7, Z15, Z15
+	VPANDD           Z1, Z15, Z15
 	VPORD            Z15, Z14, Z14
 	VPDPBUSD.BCST    4(DX), Z14, Z8
 	VPDPBUSD.BCST    4(DX)(BX*1), Z14, Z9
@@ -9538,9 +9582,9 @@ group:
 	VPDPBUSD.BCST    4(SI)(BX*1), Z14, Z12
 	VPDPBUSD.BCST    4(SI)(BX*2), Z14, Z13
 	VMOVDQU64        128(AX), Z14
-	VPANDD           Z6, Z14, Z14
+	VPANDD           Z0, Z14, Z14
 	VMOVDQU64        256(AX), Z15
-	VPANDD           Z7, Z15, Z15
+	VPANDD           Z1, Z15, Z15
 	VPORD            Z15, Z14, Z14
 	VPDPBUSD.BCST    8(DX), Z14, Z8
 	VPDPBUSD.BCST    8(DX)(BX*1), Z14, Z9
@@ -9549,10 +9593,10 @@ group:
 	VPDPBUSD.BCST    8(SI)(BX*1), Z14, Z12
 	VPDPBUSD.BCST    8(SI)(BX*2), Z14, Z13
 	VMOVDQU64        192(AX), Z14
-	VPANDD           Z6, Z14, Z14
+	VPANDD           Z0, Z14, Z14
 	VMOVDQU64        256(AX), Z15
 	VPSRLW           $0x02, Z15, Z15
-	VPANDD           Z7, Z15, Z15
+	VPANDD           Z1, Z15, Z15
 	VPORD            Z15, Z14, Z14
 	VPDPBUSD.BCST    12(DX), Z14, Z8
 	VPDPBUSD.BCST    12(DX)(BX*1), Z14, Z9
@@ -9575,10 +9619,10 @@ group:
 	VPBROADCASTD     60(SI)(BX*2), Z19
 	VMOVDQU64        (AX), Z20
 	VPSRLW           $0x04, Z20, Z20
-	VPANDD           Z6, Z20, Z20
+	VPANDD           Z0, Z20, Z20
 	VMOVDQU64        320(AX), Z21
 	VPSLLW           $0x04, Z21, Z21
-	VPANDD           Z7, Z21, Z21
+	VPANDD           Z1, Z21, Z21
 	VPORD            Z21, Z20, Z20
 	VPDPBUSD.BCST    16(DX), Z20, Z14
 	VPDPBUSD.BCST    16(DX)(BX*1), Z20, Z15
@@ -9588,10 +9632,10 @@ group:
 	VPDPBUSD.BCST    16(SI)(BX*2), Z20, Z19
 	VMOVDQU64        64(AX), Z20
 	VPSRLW           $0x04, Z20, Z20
-	VPANDD           Z6, Z20, Z20
+	VPANDD           Z0, Z20, Z20
 	VMOVDQU64        320(AX), Z21
 	VPSLLW           $0x02, Z21, Z21
-	VPANDD           Z7, Z21, Z21
+	VPANDD           Z1, Z21, Z21
 	VPORD            Z21, Z20, Z20
 	VPDPBUSD.BCST    20(DX), Z20, Z14
 	VPDPBUSD.BCST    20(DX)(BX*1), Z20, Z15
@@ -9601,9 +9645,9 @@ group:
 	VPDPBUSD.BCST    20(SI)(BX*2), Z20, Z19
 	VMOVDQU64        128(AX), Z20
 	VPSRLW           $0x04, Z20, Z20
-	VPANDD           Z6, Z20, Z20
+	VPANDD           Z0, Z20, Z20
 	VMOVDQU64        320(AX), Z21
-	VPANDD           Z7, Z21, Z21
+	VPANDD           Z1, Z21, Z21
 	VPORD            Z21, Z20, Z20
 	VPDPBUSD.BCST    24(DX), Z20, Z14
 	VPDPBUSD.BCST    24(DX)(BX*1), Z20, Z15
@@ -9613,10 +9657,10 @@ group:
 	VPDPBUSD.BCST    24(SI)(BX*2), Z20, Z19
 	VMOVDQU64        192(AX), Z20
 	VPSRLW           $0x04, Z20, Z20
-	VPANDD           Z6, Z20, Z20
+	VPANDD           Z0, Z20, Z20
 	VMOVDQU64        320(AX), Z21
 	VPSRLW           $0x02, Z21, Z21
-	VPANDD           Z7, Z21, Z21
+	VPANDD           Z1, Z21, Z21
 	VPORD            Z21, Z20, Z20
 	VPDPBUSD.BCST    28(DX), Z20, Z14
 	VPDPBUSD.BCST    28(DX)(BX*1), Z20, Z15
@@ -9637,40 +9681,40 @@ group:
 	VPADDD           Z12, Z18, Z18
 	VPMULLD          Z20, Z19, Z19
 	VPADDD           Z13, Z19, Z19
-	VCVTPH2PS        (CX), Z8
 	VCVTDQ2PS        Z14, Z14
-	VMULPS           Z8, Z14, Z14
-	VFMADD231PS.BCST 32(DX), Z14, Z0
+	VFMADD231PS.BCST 32(DX), Z14, Z2
 	VCVTDQ2PS        Z15, Z15
-	VMULPS           Z8, Z15, Z15
-	VFMADD231PS.BCST 32(DX)(BX*1), Z15, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z15, Z3
 	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z8, Z16, Z16
-	VFMADD231PS.BCST 32(DX)(BX*2), Z16, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z16, Z4
 	VCVTDQ2PS        Z17, Z17
-	VMULPS           Z8, Z17, Z17
-	VFMADD231PS.BCST 32(SI), Z17, Z3
+	VFMADD231PS.BCST 32(SI), Z17, Z5
 	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z8, Z18, Z18
-	VFMADD231PS.BCST 32(SI)(BX*1), Z18, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z18, Z6
 	VCVTDQ2PS        Z19, Z19
-	VMULPS           Z8, Z19, Z19
-	VFMADD231PS.BCST 32(SI)(BX*2), Z19, Z5
+	VFMADD231PS.BCST 32(SI)(BX*2), Z19, Z7
 	ADDQ             $0x00000180, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, R11
 	DECQ             R12
 	JNE              group
+	VCVTPH2PS        (CX), Z8
+	VFMADD213PS      (DI), Z8, Z2
+	VMOVUPS          Z2, (DI)
+	VFMADD213PS      (DI)(R8*1), Z8, Z3
+	VMOVUPS          Z3, (DI)(R8*1)
+	VFMADD213PS      (DI)(R8*2), Z8, Z4
+	VMOVUPS          Z4, (DI)(R8*2)
+	VFMADD213PS      (R9), Z8, Z5
+	VMOVUPS          Z5, (R9)
+	VFMADD213PS      (R9)(R8*1), Z8, Z6
+	VMOVUPS          Z6, (R9)(R8*1)
+	VFMADD213PS      (R9)(R8*2), Z8, Z7
+	VMOVUPS          Z7, (R9)(R8*2)
 	ADDQ             $0x00000120, CX
 	SUBQ             $0x00000008, R10
 	JNE              loop
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, (DI)(R8*1)
-	VMOVUPS          Z2, (DI)(R8*2)
-	VMOVUPS          Z3, (R9)
-	VMOVUPS          Z4, (R9)(R8*1)
-	VMOVUPS          Z5, (R9)(R8*2)
 	VZEROUPPER
 	RET
 
@@ -9694,25 +9738,25 @@ TEXT ·groupedQ6AVX512x1x7(SB), NOSPLIT, $0-64
 	ADDQ         R9, R10
 	LEAQ         (R10)(R9*2), R11
 	ADDQ         R9, R11
-	VMOVUPS      (R8), Z0
-	VMOVUPS      (R8)(R9*1), Z1
-	VMOVUPS      (R8)(R9*2), Z2
-	VMOVUPS      (R10), Z3
-	VMOVUPS      (R10)(R9*1), Z4
-	VMOVUPS      (R10)(R9*2), Z5
-	VMOVUPS      (R11), Z6
 	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X7
-	VPBROADCASTD X7, Z7
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
 	MOVL         $0x30303030, R12
-	VMOVD        R12, X8
-	VPBROADCASTD X8, Z8
+	VMOVD        R12, X1
+	VPBROADCASTD X1, Z1
 	MOVQ         groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R13
-	MOVQ $0x00000008, R14
+	MOVQ   CX, R13
+	MOVQ   $0x00000008, R14
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
 
 group:
 	VPBROADCASTD     56(DX), Z9
@@ -9723,10 +9767,10 @@ group:
 	VPBROADCASTD     56(SI)(BX*2), Z14
 	VPBROADCASTD     56(DI), Z15
 	VMOVDQU64        (AX), Z16
-	VPANDD           Z7, Z16, Z16
+	VPANDD           Z0, Z16, Z16
 	VMOVDQU64        256(AX), Z17
 	VPSLLW           $0x04, Z17, Z17
-	VPANDD           Z8, Z17, Z17
+	VPANDD           Z1, Z17, Z17
 	VPORD            Z17, Z16, Z16
 	VPDPBUSD.BCST    (DX), Z16, Z9
 	VPDPBUSD.BCST    (DX)(BX*1), Z16, Z10
@@ -9736,10 +9780,10 @@ group:
 	VPDPBUSD.BCST    (SI)(BX*2), Z16, Z14
 	VPDPBUSD.BCST    (DI), Z16, Z15
 	VMOVDQU64        64(AX), Z16
-	VPANDD           Z7, Z16, Z16
+	VPANDD           Z0, Z16, Z16
 	VMOVDQU64        256(AX), Z17
 	VPSLLW           $0x02, Z17, Z17
-	VPANDD           Z8, Z17, Z17
+	VPANDD           Z1, Z17, Z17
 	VPORD            Z17, Z16, Z16
 	VPDPBUSD.BCST    4(DX), Z16, Z9
 	VPDPBUSD.BCST    4(DX)(BX*1), Z16, Z10
@@ -9749,9 +9793,9 @@ group:
 	VPDPBUSD.BCST    4(SI)(BX*2), Z16, Z14
 	VPDPBUSD.BCST    4(DI), Z16, Z15
 	VMOVDQU64        128(AX), Z16
-	VPANDD           Z7, Z16, Z16
+	VPANDD           Z0, Z16, Z16
 	VMOVDQU64        256(AX), Z17
-	VPANDD           Z8, Z17, Z17
+	VPANDD           Z1, Z17, Z17
 	VPORD            Z17, Z16, Z16
 	VPDPBUSD.BCST    8(DX), Z16, Z9
 	VPDPBUSD.BCST    8(DX)(BX*1), Z16, Z10
@@ -9761,10 +9805,10 @@ group:
 	VPDPBUSD.BCST    8(SI)(BX*2), Z16, Z14
 	VPDPBUSD.BCST    8(DI), Z16, Z15
 	VMOVDQU64        192(AX), Z16
-	VPANDD           Z7, Z16, Z16
+	VPANDD           Z0, Z16, Z16
 	VMOVDQU64        256(AX), Z17
 	VPSRLW           $0x02, Z17, Z17
-	VPANDD           Z8, Z17, Z17
+	VPANDD           Z1, Z17, Z17
 	VPORD            Z17, Z16, Z16
 	VPDPBUSD.BCST    12(DX), Z16, Z9
 	VPDPBUSD.BCST    12(DX)(BX*1), Z16, Z10
@@ -9790,10 +9834,10 @@ group:
 	VPBROADCASTD     60(DI), Z22
 	VMOVDQU64        (AX), Z23
 	VPSRLW           $0x04, Z23, Z23
-	VPANDD           Z7, Z23, Z23
+	VPANDD           Z0, Z23, Z23
 	VMOVDQU64        320(AX), Z24
 	VPSLLW           $0x04, Z24, Z24
-	VPANDD           Z8, Z24, Z24
+	VPANDD           Z1, Z24, Z24
 	VPORD            Z24, Z23, Z23
 	VPDPBUSD.BCST    16(DX), Z23, Z16
 	VPDPBUSD.BCST    16(DX)(BX*1), Z23, Z17
@@ -9804,10 +9848,10 @@ group:
 	VPDPBUSD.BCST    16(DI), Z23, Z22
 	VMOVDQU64        64(AX), Z23
 	VPSRLW           $0x04, Z23, Z23
-	VPANDD           Z7, Z23, Z23
+	VPANDD           Z0, Z23, Z23
 	VMOVDQU64        320(AX), Z24
 	VPSLLW           $0x02, Z24, Z24
-	VPANDD           Z8, Z24, Z24
+	VPANDD           Z1, Z24, Z24
 	VPORD            Z24, Z23, Z23
 	VPDPBUSD.BCST    20(DX), Z23, Z16
 	VPDPBUSD.BCST    20(DX)(BX*1), Z23, Z17
@@ -9818,9 +9862,9 @@ group:
 	VPDPBUSD.BCST    20(DI), Z23, Z22
 	VMOVDQU64        128(AX), Z23
 	VPSRLW           $0x04, Z23, Z23
-	VPANDD           Z7, Z23, Z23
+	VPANDD           Z0, Z23, Z23
 	VMOVDQU64        320(AX), Z24
-	VPANDD           Z8, Z24, Z24
+	VPANDD           Z1, Z24, Z24
 	VPORD            Z24, Z23, Z23
 	VPDPBUSD.BCST    24(DX), Z23, Z16
 	VPDPBUSD.BCST    24(DX)(BX*1), Z23, Z17
@@ -9831,10 +9875,10 @@ group:
 	VPDPBUSD.BCST    24(DI), Z23, Z22
 	VMOVDQU64        192(AX), Z23
 	VPSRLW           $0x04, Z23, Z23
-	VPANDD           Z7, Z23, Z23
+	VPANDD           Z0, Z23, Z23
 	VMOVDQU64        320(AX), Z24
 	VPSRLW           $0x02, Z24, Z24
-	VPANDD           Z8, Z24, Z24
+	VPANDD           Z1, Z24, Z24
 	VPORD            Z24, Z23, Z23
 	VPDPBUSD.BCST    28(DX), Z23, Z16
 	VPDPBUSD.BCST    28(DX)(BX*1), Z23, Z17
@@ -9858,28 +9902,20 @@ group:
 	VPADDD           Z14, Z21, Z21
 	VPMULLD          Z23, Z22, Z22
 	VPADDD           Z15, Z22, Z22
-	VCVTPH2PS        (CX), Z9
 	VCVTDQ2PS        Z16, Z16
-	VMULPS           Z9, Z16, Z16
-	VFMADD231PS.BCST 32(DX), Z16, Z0
+	VFMADD231PS.BCST 32(DX), Z16, Z2
 	VCVTDQ2PS        Z17, Z17
-	VMULPS           Z9, Z17, Z17
-	VFMADD231PS.BCST 32(DX)(BX*1), Z17, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z17, Z3
 	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z9, Z18, Z18
-	VFMADD231PS.BCST 32(DX)(BX*2), Z18, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z18, Z4
 	VCVTDQ2PS        Z19, Z19
-	VMULPS           Z9, Z19, Z19
-	VFMADD231PS.BCST 32(SI), Z19, Z3
+	VFMADD231PS.BCST 32(SI), Z19, Z5
 	VCVTDQ2PS        Z20, Z20
-	VMULPS           Z9, Z20, Z20
-	VFMADD231PS.BCST 32(SI)(BX*1), Z20, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z20, Z6
 	VCVTDQ2PS        Z21, Z21
-	VMULPS           Z9, Z21, Z21
-	VFMADD231PS.BCST 32(SI)(BX*2), Z21, Z5
+	VFMADD231PS.BCST 32(SI)(BX*2), Z21, Z7
 	VCVTDQ2PS        Z22, Z22
-	VMULPS           Z9, Z22, Z22
-	VFMADD231PS.BCST 32(DI), Z22, Z6
+	VFMADD231PS.BCST 32(DI), Z22, Z8
 	ADDQ             $0x00000180, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
@@ -9887,16 +9923,24 @@ group:
 	ADDQ             $0x00000020, R13
 	DECQ             R14
 	JNE              group
+	VCVTPH2PS        (CX), Z9
+	VFMADD213PS      (R8), Z9, Z2
+	VMOVUPS          Z2, (R8)
+	VFMADD213PS      (R8)(R9*1), Z9, Z3
+	VMOVUPS          Z3, (R8)(R9*1)
+	VFMADD213PS      (R8)(R9*2), Z9, Z4
+	VMOVUPS          Z4, (R8)(R9*2)
+	VFMADD213PS      (R10), Z9, Z5
+	VMOVUPS          Z5, (R10)
+	VFMADD213PS      (R10)(R9*1), Z9, Z6
+	VMOVUPS          Z6, (R10)(R9*1)
+	VFMADD213PS      (R10)(R9*2), Z9, Z7
+	VMOVUPS          Z7, (R10)(R9*2)
+	VFMADD213PS      (R11), Z9, Z8
+	VMOVUPS          Z8, (R11)
 	ADDQ             $0x00000120, CX
 	SUBQ             $0x00000008, R12
 	JNE              loop
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, (R8)(R9*1)
-	VMOVUPS          Z2, (R8)(R9*2)
-	VMOVUPS          Z3, (R10)
-	VMOVUPS          Z4, (R10)(R9*1)
-	VMOVUPS          Z5, (R10)(R9*2)
-	VMOVUPS          Z6, (R11)
 	VZEROUPPER
 	RET
 
@@ -9920,26 +9964,26 @@ TEXT ·groupedQ6AVX512x1x8(SB), NOSPLIT, $0-64
 	ADDQ         R9, R10
 	LEAQ         (R10)(R9*2), R11
 	ADDQ         R9, R11
-	VMOVUPS      (R8), Z0
-	VMOVUPS      (R8)(R9*1), Z1
-	VMOVUPS      (R8)(R9*2), Z2
-	VMOVUPS      (R10), Z3
-	VMOVUPS      (R10)(R9*1), Z4
-	VMOVUPS      (R10)(R9*2), Z5
-	VMOVUPS      (R11), Z6
-	VMOVUPS      (R11)(R9*1), Z7
 	MOVL         $0x0f0f0f0f, R12
-	VMOVD        R12, X8
-	VPBROADCASTD X8, Z8
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
 	MOVL         $0x30303030, R12
-	VMOVD        R12, X9
-	VPBROADCASTD X9, Z9
+	VMOVD        R12, X1
+	VPBROADCASTD X1, Z1
 	MOVQ         groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R13
-	MOVQ $0x00000008, R14
+	MOVQ   CX, R13
+	MOVQ   $0x00000008, R14
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
 
 group:
 	VPBROADCASTD     56(DX), Z10
@@ -9951,10 +9995,10 @@ group:
 	VPBROADCASTD     56(DI), Z16
 	VPBROADCASTD     56(DI)(BX*1), Z17
 	VMOVDQU64        (AX), Z18
-	VPANDD           Z8, Z18, Z18
+	VPANDD           Z0, Z18, Z18
 	VMOVDQU64        256(AX), Z19
 	VPSLLW           $0x04, Z19, Z19
-	VPANDD           Z9, Z19, Z19
+	VPANDD           Z1, Z19, Z19
 	VPORD            Z19, Z18, Z18
 	VPDPBUSD.BCST    (DX), Z18, Z10
 	VPDPBUSD.BCST    (DX)(BX*1), Z18, Z11
@@ -9965,10 +10009,10 @@ group:
 	VPDPBUSD.BCST    (DI), Z18, Z16
 	VPDPBUSD.BCST    (DI)(BX*1), Z18, Z17
 	VMOVDQU64        64(AX), Z18
-	VPANDD           Z8, Z18, Z18
+	VPANDD           Z0, Z18, Z18
 	VMOVDQU64        256(AX), Z19
 	VPSLLW           $0x02, Z19, Z19
-	VPANDD           Z9, Z19, Z19
+	VPANDD           Z1, Z19, Z19
 	VPORD            Z19, Z18, Z18
 	VPDPBUSD.BCST    4(DX), Z18, Z10
 	VPDPBUSD.BCST    4(DX)(BX*1), Z18, Z11
@@ -9979,9 +10023,9 @@ group:
 	VPDPBUSD.BCST    4(DI), Z18, Z16
 	VPDPBUSD.BCST    4(DI)(BX*1), Z18, Z17
 	VMOVDQU64        128(AX), Z18
-	VPANDD           Z8, Z18, Z18
+	VPANDD           Z0, Z18, Z18
 	VMOVDQU64        256(AX), Z19
-	VPANDD           Z9, Z19, Z19
+	VPANDD           Z1, Z19, Z19
 	VPORD            Z19, Z18, Z18
 	VPDPBUSD.BCST    8(DX), Z18, Z10
 	VPDPBUSD.BCST    8(DX)(BX*1), Z18, Z11
@@ -9992,10 +10036,10 @@ group:
 	VPDPBUSD.BCST    8(DI), Z18, Z16
 	VPDPBUSD.BCST    8(DI)(BX*1), Z18, Z17
 	VMOVDQU64        192(AX), Z18
-	VPANDD           Z8, Z18, Z18
+	VPANDD           Z0, Z18, Z18
 	VMOVDQU64        256(AX), Z19
 	VPSRLW           $0x02, Z19, Z19
-	VPANDD           Z9, Z19, Z19
+	VPANDD           Z1, Z19, Z19
 	VPORD            Z19, Z18, Z18
 	VPDPBUSD.BCST    12(DX), Z18, Z10
 	VPDPBUSD.BCST    12(DX)(BX*1), Z18, Z11
@@ -10024,10 +10068,10 @@ group:
 	VPBROADCASTD     60(DI)(BX*1), Z25
 	VMOVDQU64        (AX), Z26
 	VPSRLW           $0x04, Z26, Z26
-	VPANDD           Z8, Z26, Z26
+	VPANDD           Z0, Z26, Z26
 	VMOVDQU64        320(AX), Z27
 	VPSLLW           $0x04, Z27, Z27
-	VPANDD           Z9, Z27, Z27
+	VPANDD           Z1, Z27, Z27
 	VPORD            Z27, Z26, Z26
 	VPDPBUSD.BCST    16(DX), Z26, Z18
 	VPDPBUSD.BCST    16(DX)(BX*1), Z26, Z19
@@ -10039,10 +10083,10 @@ group:
 	VPDPBUSD.BCST    16(DI)(BX*1), Z26, Z25
 	VMOVDQU64        64(AX), Z26
 	VPSRLW           $0x04, Z26, Z26
-	VPANDD           Z8, Z26, Z26
+	VPANDD           Z0, Z26, Z26
 	VMOVDQU64        320(AX), Z27
 	VPSLLW           $0x02, Z27, Z27
-	VPANDD           Z9, Z27, Z27
+	VPANDD           Z1, Z27, Z27
 	VPORD            Z27, Z26, Z26
 	VPDPBUSD.BCST    20(DX), Z26, Z18
 	VPDPBUSD.BCST    20(DX)(BX*1), Z26, Z19
@@ -10054,9 +10098,9 @@ group:
 	VPDPBUSD.BCST    20(DI)(BX*1), Z26, Z25
 	VMOVDQU64        128(AX), Z26
 	VPSRLW           $0x04, Z26, Z26
-	VPANDD           Z8, Z26, Z26
+	VPANDD           Z0, Z26, Z26
 	VMOVDQU64        320(AX), Z27
-	VPANDD           Z9, Z27, Z27
+	VPANDD           Z1, Z27, Z27
 	VPORD            Z27, Z26, Z26
 	VPDPBUSD.BCST    24(DX), Z26, Z18
 	VPDPBUSD.BCST    24(DX)(BX*1), Z26, Z19
@@ -10068,10 +10112,10 @@ group:
 	VPDPBUSD.BCST    24(DI)(BX*1), Z26, Z25
 	VMOVDQU64        192(AX), Z26
 	VPSRLW           $0x04, Z26, Z26
-	VPANDD           Z8, Z26, Z26
+	VPANDD           Z0, Z26, Z26
 	VMOVDQU64        320(AX), Z27
 	VPSRLW           $0x02, Z27, Z27
-	VPANDD           Z9, Z27, Z27
+	VPANDD           Z1, Z27, Z27
 	VPORD            Z27, Z26, Z26
 	VPDPBUSD.BCST    28(DX), Z26, Z18
 	VPDPBUSD.BCST    28(DX)(BX*1), Z26, Z19
@@ -10098,31 +10142,22 @@ group:
 	VPADDD           Z16, Z24, Z24
 	VPMULLD          Z26, Z25, Z25
 	VPADDD           Z17, Z25, Z25
-	VCVTPH2PS        (CX), Z10
 	VCVTDQ2PS        Z18, Z18
-	VMULPS           Z10, Z18, Z18
-	VFMADD231PS.BCST 32(DX), Z18, Z0
+	VFMADD231PS.BCST 32(DX), Z18, Z2
 	VCVTDQ2PS        Z19, Z19
-	VMULPS           Z10, Z19, Z19
-	VFMADD231PS.BCST 32(DX)(BX*1), Z19, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z19, Z3
 	VCVTDQ2PS        Z20, Z20
-	VMULPS           Z10, Z20, Z20
-	VFMADD231PS.BCST 32(DX)(BX*2), Z20, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z20, Z4
 	VCVTDQ2PS        Z21, Z21
-	VMULPS           Z10, Z21, Z21
-	VFMADD231PS.BCST 32(SI), Z21, Z3
+	VFMADD231PS.BCST 32(SI), Z21, Z5
 	VCVTDQ2PS        Z22, Z22
-	VMULPS           Z10, Z22, Z22
-	VFMADD231PS.BCST 32(SI)(BX*1), Z22, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z22, Z6
 	VCVTDQ2PS        Z23, Z23
-	VMULPS           Z10, Z23, Z23
-	VFMADD231PS.BCST 32(SI)(BX*2), Z23, Z5
+	VFMADD231PS.BCST 32(SI)(BX*2), Z23, Z7
 	VCVTDQ2PS        Z24, Z24
-	VMULPS           Z10, Z24, Z24
-	VFMADD231PS.BCST 32(DI), Z24, Z6
+	VFMADD231PS.BCST 32(DI), Z24, Z8
 	VCVTDQ2PS        Z25, Z25
-	VMULPS           Z10, Z25, Z25
-	VFMADD231PS.BCST 32(DI)(BX*1), Z25, Z7
+	VFMADD231PS.BCST 32(DI)(BX*1), Z25, Z9
 	ADDQ             $0x00000180, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
@@ -10130,23 +10165,32 @@ group:
 	ADDQ             $0x00000020, R13
 	DECQ             R14
 	JNE              group
+	VCVTPH2PS        (CX), Z10
+	VFMADD213PS      (R8), Z10, Z2
+	VMOVUPS          Z2, (R8)
+	VFMADD213PS      (R8)(R9*1), Z10, Z3
+	VMOVUPS          Z3, (R8)(R9*1)
+	VFMADD213PS      (R8)(R9*2), Z10, Z4
+	VMOVUPS          Z4, (R8)(R9*2)
+	VFMADD213PS      (R10), Z10, Z5
+	VMOVUPS          Z5, (R10)
+	VFMADD213PS      (R10)(R9*1), Z10, Z6
+	VMOVUPS          Z6, (R10)(R9*1)
+	VFMADD213PS      (R10)(R9*2), Z10, Z7
+	VMOVUPS          Z7, (R10)(R9*2)
+	VFMADD213PS      (R11), Z10, Z8
+	VMOVUPS          Z8, (R11)
+	VFMADD213PS      (R11)(R9*1), Z10, Z9
+	VMOVUPS          Z9, (R11)(R9*1)
 	ADDQ             $0x00000120, CX
 	SUBQ             $0x00000008, R12
 	JNE              loop
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, (R8)(R9*1)
-	VMOVUPS          Z2, (R8)(R9*2)
-	VMOVUPS          Z3, (R10)
-	VMOVUPS          Z4, (R10)(R9*1)
-	VMOVUPS          Z5, (R10)(R9*2)
-	VMOVUPS          Z6, (R11)
-	VMOVUPS          Z7, (R11)(R9*1)
 	VZEROUPPER
 	RET
 
 // func groupedQ6AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x2(SB), NOSPLIT, $0-64
+TEXT ·groupedQ6AVX512x2x2(SB), NOSPLIT, $256-64
 	// groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
@@ -10168,8 +10212,18 @@ TEXT ·groupedQ6AVX512x2x2(SB), NOSPLIT, $0-64
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ    CX, R10
+	MOVQ    $0x00000008, R11
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (SP)
+	VMOVUPS Y2, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y2, 96(SP)
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y2, 160(SP)
+	VMOVUPS Y2, 192(SP)
+	VMOVUPS Y2, 224(SP)
 
 group:
 	VPBROADCASTD 56(BX), Z2
@@ -10344,33 +10398,41 @@ group:
 	VPADDD       Z4, Z8, Z8
 	VPMULLD      Z2, Z9, Z9
 	VPADDD       Z5, Z9, Z9
-	VCVTPH2PS    (CX), Z2
 	VCVTDQ2PS    Z6, Z6
-	VMULPS       Z2, Z6, Z6
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  (DI), Z3, Z6
-	VMOVUPS      Z6, (DI)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  (SP), Z2, Z6
+	VMOVUPS      Z6, (SP)
 	VCVTDQ2PS    Z7, Z7
-	VMULPS       Z2, Z7, Z7
 	VBROADCASTSS 32(BX)(SI*1), Z2
-	VFMADD213PS  (DI)(R8*1), Z2, Z7
-	VMOVUPS      Z7, (DI)(R8*1)
-	VCVTPH2PS    (CX)(DX*1), Z2
+	VFMADD213PS  64(SP), Z2, Z7
+	VMOVUPS      Z7, 64(SP)
 	VCVTDQ2PS    Z8, Z8
-	VMULPS       Z2, Z8, Z8
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  64(DI), Z3, Z8
-	VMOVUPS      Z8, 64(DI)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  128(SP), Z2, Z8
+	VMOVUPS      Z8, 128(SP)
 	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z2, Z9, Z9
 	VBROADCASTSS 32(BX)(SI*1), Z2
-	VFMADD213PS  64(DI)(R8*1), Z2, Z9
-	VMOVUPS      Z9, 64(DI)(R8*1)
+	VFMADD213PS  192(SP), Z2, Z9
+	VMOVUPS      Z9, 192(SP)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000020, R10
 	DECQ         R11
 	JNE          group
+	VCVTPH2PS    (CX), Z2
+	VMOVUPS      (SP), Z3
+	VFMADD213PS  (DI), Z2, Z3
+	VMOVUPS      Z3, (DI)
+	VMOVUPS      64(SP), Z3
+	VFMADD213PS  (DI)(R8*1), Z2, Z3
+	VMOVUPS      Z3, (DI)(R8*1)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VMOVUPS      128(SP), Z3
+	VFMADD213PS  64(DI), Z2, Z3
+	VMOVUPS      Z3, 64(DI)
+	VMOVUPS      192(SP), Z3
+	VFMADD213PS  64(DI)(R8*1), Z2, Z3
+	VMOVUPS      Z3, 64(DI)(R8*1)
 	ADDQ         $0x00000120, CX
 	SUBQ         $0x00000008, R9
 	JNE          loop
@@ -10379,7 +10441,7 @@ group:
 
 // func groupedQ6AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x3(SB), NOSPLIT, $0-64
+TEXT ·groupedQ6AVX512x2x3(SB), NOSPLIT, $384-64
 	// groupedQ6AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
@@ -10401,8 +10463,22 @@ TEXT ·groupedQ6AVX512x2x3(SB), NOSPLIT, $0-64
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ    CX, R10
+	MOVQ    $0x00000008, R11
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (SP)
+	VMOVUPS Y2, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y2, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y2, 160(SP)
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, 192(SP)
+	VMOVUPS Y2, 224(SP)
+	VMOVUPS Y2, 256(SP)
+	VMOVUPS Y2, 288(SP)
+	VMOVUPS Y2, 320(SP)
+	VMOVUPS Y2, 352(SP)
 
 group:
 	VPBROADCASTD 56(BX), Z2
@@ -10611,43 +10687,55 @@ group:
 	VPADDD       Z6, Z12, Z12
 	VPMULLD      Z2, Z13, Z13
 	VPADDD       Z7, Z13, Z13
-	VCVTPH2PS    (CX), Z2
 	VCVTDQ2PS    Z8, Z8
-	VMULPS       Z2, Z8, Z8
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  (DI), Z3, Z8
-	VMOVUPS      Z8, (DI)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  (SP), Z2, Z8
+	VMOVUPS      Z8, (SP)
 	VCVTDQ2PS    Z9, Z9
-	VMULPS       Z2, Z9, Z9
-	VBROADCASTSS 32(BX)(SI*1), Z3
-	VFMADD213PS  (DI)(R8*1), Z3, Z9
-	VMOVUPS      Z9, (DI)(R8*1)
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  64(SP), Z2, Z9
+	VMOVUPS      Z9, 64(SP)
 	VCVTDQ2PS    Z10, Z10
-	VMULPS       Z2, Z10, Z10
 	VBROADCASTSS 32(BX)(SI*2), Z2
-	VFMADD213PS  (DI)(R8*2), Z2, Z10
-	VMOVUPS      Z10, (DI)(R8*2)
-	VCVTPH2PS    (CX)(DX*1), Z2
+	VFMADD213PS  128(SP), Z2, Z10
+	VMOVUPS      Z10, 128(SP)
 	VCVTDQ2PS    Z11, Z11
-	VMULPS       Z2, Z11, Z11
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  64(DI), Z3, Z11
-	VMOVUPS      Z11, 64(DI)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  192(SP), Z2, Z11
+	VMOVUPS      Z11, 192(SP)
 	VCVTDQ2PS    Z12, Z12
-	VMULPS       Z2, Z12, Z12
-	VBROADCASTSS 32(BX)(SI*1), Z3
-	VFMADD213PS  64(DI)(R8*1), Z3, Z12
-	VMOVUPS      Z12, 64(DI)(R8*1)
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  256(SP), Z2, Z12
+	VMOVUPS      Z12, 256(SP)
 	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z2, Z13, Z13
 	VBROADCASTSS 32(BX)(SI*2), Z2
-	VFMADD213PS  64(DI)(R8*2), Z2, Z13
-	VMOVUPS      Z13, 64(DI)(R8*2)
+	VFMADD213PS  320(SP), Z2, Z13
+	VMOVUPS      Z13, 320(SP)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000020, R10
 	DECQ         R11
 	JNE          group
+	VCVTPH2PS    (CX), Z2
+	VMOVUPS      (SP), Z3
+	VFMADD213PS  (DI), Z2, Z3
+	VMOVUPS      Z3, (DI)
+	VMOVUPS      64(SP), Z3
+	VFMADD213PS  (DI)(R8*1), Z2, Z3
+	VMOVUPS      Z3, (DI)(R8*1)
+	VMOVUPS      128(SP), Z3
+	VFMADD213PS  (DI)(R8*2), Z2, Z3
+	VMOVUPS      Z3, (DI)(R8*2)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VMOVUPS      192(SP), Z3
+	VFMADD213PS  64(DI), Z2, Z3
+	VMOVUPS      Z3, 64(DI)
+	VMOVUPS      256(SP), Z3
+	VFMADD213PS  64(DI)(R8*1), Z2, Z3
+	VMOVUPS      Z3, 64(DI)(R8*1)
+	VMOVUPS      320(SP), Z3
+	VFMADD213PS  64(DI)(R8*2), Z2, Z3
+	VMOVUPS      Z3, 64(DI)(R8*2)
 	ADDQ         $0x00000120, CX
 	SUBQ         $0x00000008, R9
 	JNE          loop
@@ -10656,7 +10744,7 @@ group:
 
 // func groupedQ6AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x4(SB), NOSPLIT, $0-64
+TEXT ·groupedQ6AVX512x2x4(SB), NOSPLIT, $512-64
 	// groupedQ6AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
@@ -10682,8 +10770,26 @@ TEXT ·groupedQ6AVX512x2x4(SB), NOSPLIT, $0-64
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ    CX, R12
+	MOVQ    $0x00000008, R13
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (SP)
+	VMOVUPS Y2, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y2, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y2, 160(SP)
+	VMOVUPS Y2, 192(SP)
+	VMOVUPS Y2, 224(SP)
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, 256(SP)
+	VMOVUPS Y2, 288(SP)
+	VMOVUPS Y2, 320(SP)
+	VMOVUPS Y2, 352(SP)
+	VMOVUPS Y2, 384(SP)
+	VMOVUPS Y2, 416(SP)
+	VMOVUPS Y2, 448(SP)
+	VMOVUPS Y2, 480(SP)
 
 group:
 	VPBROADCASTD 56(BX), Z2
@@ -10926,54 +11032,70 @@ group:
 	VPADDD       Z8, Z16, Z16
 	VPMULLD      Z2, Z17, Z17
 	VPADDD       Z9, Z17, Z17
-	VCVTPH2PS    (CX), Z2
 	VCVTDQ2PS    Z10, Z10
-	VMULPS       Z2, Z10, Z10
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  (R8), Z3, Z10
-	VMOVUPS      Z10, (R8)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  (SP), Z2, Z10
+	VMOVUPS      Z10, (SP)
 	VCVTDQ2PS    Z11, Z11
-	VMULPS       Z2, Z11, Z11
-	VBROADCASTSS 32(BX)(SI*1), Z3
-	VFMADD213PS  (R8)(R9*1), Z3, Z11
-	VMOVUPS      Z11, (R8)(R9*1)
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  64(SP), Z2, Z11
+	VMOVUPS      Z11, 64(SP)
 	VCVTDQ2PS    Z12, Z12
-	VMULPS       Z2, Z12, Z12
-	VBROADCASTSS 32(BX)(SI*2), Z3
-	VFMADD213PS  (R8)(R9*2), Z3, Z12
-	VMOVUPS      Z12, (R8)(R9*2)
+	VBROADCASTSS 32(BX)(SI*2), Z2
+	VFMADD213PS  128(SP), Z2, Z12
+	VMOVUPS      Z12, 128(SP)
 	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z2, Z13, Z13
 	VBROADCASTSS 32(DI), Z2
-	VFMADD213PS  (R10), Z2, Z13
-	VMOVUPS      Z13, (R10)
-	VCVTPH2PS    (CX)(DX*1), Z2
+	VFMADD213PS  192(SP), Z2, Z13
+	VMOVUPS      Z13, 192(SP)
 	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z2, Z14, Z14
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  64(R8), Z3, Z14
-	VMOVUPS      Z14, 64(R8)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  256(SP), Z2, Z14
+	VMOVUPS      Z14, 256(SP)
 	VCVTDQ2PS    Z15, Z15
-	VMULPS       Z2, Z15, Z15
-	VBROADCASTSS 32(BX)(SI*1), Z3
-	VFMADD213PS  64(R8)(R9*1), Z3, Z15
-	VMOVUPS      Z15, 64(R8)(R9*1)
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  320(SP), Z2, Z15
+	VMOVUPS      Z15, 320(SP)
 	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z2, Z16, Z16
-	VBROADCASTSS 32(BX)(SI*2), Z3
-	VFMADD213PS  64(R8)(R9*2), Z3, Z16
-	VMOVUPS      Z16, 64(R8)(R9*2)
+	VBROADCASTSS 32(BX)(SI*2), Z2
+	VFMADD213PS  384(SP), Z2, Z16
+	VMOVUPS      Z16, 384(SP)
 	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z2, Z17, Z17
 	VBROADCASTSS 32(DI), Z2
-	VFMADD213PS  64(R10), Z2, Z17
-	VMOVUPS      Z17, 64(R10)
+	VFMADD213PS  448(SP), Z2, Z17
+	VMOVUPS      Z17, 448(SP)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
 	ADDQ         $0x00000020, R12
 	DECQ         R13
 	JNE          group
+	VCVTPH2PS    (CX), Z2
+	VMOVUPS      (SP), Z3
+	VFMADD213PS  (R8), Z2, Z3
+	VMOVUPS      Z3, (R8)
+	VMOVUPS      64(SP), Z3
+	VFMADD213PS  (R8)(R9*1), Z2, Z3
+	VMOVUPS      Z3, (R8)(R9*1)
+	VMOVUPS      128(SP), Z3
+	VFMADD213PS  (R8)(R9*2), Z2, Z3
+	VMOVUPS      Z3, (R8)(R9*2)
+	VMOVUPS      192(SP), Z3
+	VFMADD213PS  (R10), Z2, Z3
+	VMOVUPS      Z3, (R10)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VMOVUPS      256(SP), Z3
+	VFMADD213PS  64(R8), Z2, Z3
+	VMOVUPS      Z3, 64(R8)
+	VMOVUPS      320(SP), Z3
+	VFMADD213PS  64(R8)(R9*1), Z2, Z3
+	VMOVUPS      Z3, 64(R8)(R9*1)
+	VMOVUPS      384(SP), Z3
+	VFMADD213PS  64(R8)(R9*2), Z2, Z3
+	VMOVUPS      Z3, 64(R8)(R9*2)
+	VMOVUPS      448(SP), Z3
+	VFMADD213PS  64(R10), Z2, Z3
+	VMOVUPS      Z3, 64(R10)
 	ADDQ         $0x00000120, CX
 	SUBQ         $0x00000008, R11
 	JNE          loop
@@ -10982,7 +11104,7 @@ group:
 
 // func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x5(SB), NOSPLIT, $0-64
+TEXT ·groupedQ6AVX512x2x5(SB), NOSPLIT, $640-64
 	// groupedQ6AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
@@ -11008,8 +11130,30 @@ TEXT ·groupedQ6AVX512x2x5(SB), NOSPLIT, $0-64
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ    CX, R12
+	MOVQ    $0x00000008, R13
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (SP)
+	VMOVUPS Y2, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y2, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y2, 160(SP)
+	VMOVUPS Y2, 192(SP)
+	VMOVUPS Y2, 224(SP)
+	VMOVUPS Y2, 256(SP)
+	VMOVUPS Y2, 288(SP)
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, 320(SP)
+	VMOVUPS Y2, 352(SP)
+	VMOVUPS Y2, 384(SP)
+	VMOVUPS Y2, 416(SP)
+	VMOVUPS Y2, 448(SP)
+	VMOVUPS Y2, 480(SP)
+	VMOVUPS Y2, 512(SP)
+	VMOVUPS Y2, 544(SP)
+	VMOVUPS Y2, 576(SP)
+	VMOVUPS Y2, 608(SP)
 
 group:
 	VPBROADCASTD 56(BX), Z2
@@ -11286,64 +11430,84 @@ group:
 	VPADDD       Z10, Z20, Z20
 	VPMULLD      Z2, Z21, Z21
 	VPADDD       Z11, Z21, Z21
-	VCVTPH2PS    (CX), Z2
 	VCVTDQ2PS    Z12, Z12
-	VMULPS       Z2, Z12, Z12
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  (R8), Z3, Z12
-	VMOVUPS      Z12, (R8)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  (SP), Z2, Z12
+	VMOVUPS      Z12, (SP)
 	VCVTDQ2PS    Z13, Z13
-	VMULPS       Z2, Z13, Z13
-	VBROADCASTSS 32(BX)(SI*1), Z3
-	VFMADD213PS  (R8)(R9*1), Z3, Z13
-	VMOVUPS      Z13, (R8)(R9*1)
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  64(SP), Z2, Z13
+	VMOVUPS      Z13, 64(SP)
 	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z2, Z14, Z14
-	VBROADCASTSS 32(BX)(SI*2), Z3
-	VFMADD213PS  (R8)(R9*2), Z3, Z14
-	VMOVUPS      Z14, (R8)(R9*2)
+	VBROADCASTSS 32(BX)(SI*2), Z2
+	VFMADD213PS  128(SP), Z2, Z14
+	VMOVUPS      Z14, 128(SP)
 	VCVTDQ2PS    Z15, Z15
-	VMULPS       Z2, Z15, Z15
-	VBROADCASTSS 32(DI), Z3
-	VFMADD213PS  (R10), Z3, Z15
-	VMOVUPS      Z15, (R10)
+	VBROADCASTSS 32(DI), Z2
+	VFMADD213PS  192(SP), Z2, Z15
+	VMOVUPS      Z15, 192(SP)
 	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z2, Z16, Z16
 	VBROADCASTSS 32(DI)(SI*1), Z2
-	VFMADD213PS  (R10)(R9*1), Z2, Z16
-	VMOVUPS      Z16, (R10)(R9*1)
-	VCVTPH2PS    (CX)(DX*1), Z2
+	VFMADD213PS  256(SP), Z2, Z16
+	VMOVUPS      Z16, 256(SP)
 	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z2, Z17, Z17
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  64(R8), Z3, Z17
-	VMOVUPS      Z17, 64(R8)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  320(SP), Z2, Z17
+	VMOVUPS      Z17, 320(SP)
 	VCVTDQ2PS    Z18, Z18
-	VMULPS       Z2, Z18, Z18
-	VBROADCASTSS 32(BX)(SI*1), Z3
-	VFMADD213PS  64(R8)(R9*1), Z3, Z18
-	VMOVUPS      Z18, 64(R8)(R9*1)
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  384(SP), Z2, Z18
+	VMOVUPS      Z18, 384(SP)
 	VCVTDQ2PS    Z19, Z19
-	VMULPS       Z2, Z19, Z19
-	VBROADCASTSS 32(BX)(SI*2), Z3
-	VFMADD213PS  64(R8)(R9*2), Z3, Z19
-	VMOVUPS      Z19, 64(R8)(R9*2)
+	VBROADCASTSS 32(BX)(SI*2), Z2
+	VFMADD213PS  448(SP), Z2, Z19
+	VMOVUPS      Z19, 448(SP)
 	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z2, Z20, Z20
-	VBROADCASTSS 32(DI), Z3
-	VFMADD213PS  64(R10), Z3, Z20
-	VMOVUPS      Z20, 64(R10)
+	VBROADCASTSS 32(DI), Z2
+	VFMADD213PS  512(SP), Z2, Z20
+	VMOVUPS      Z20, 512(SP)
 	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z2, Z21, Z21
 	VBROADCASTSS 32(DI)(SI*1), Z2
-	VFMADD213PS  64(R10)(R9*1), Z2, Z21
-	VMOVUPS      Z21, 64(R10)(R9*1)
+	VFMADD213PS  576(SP), Z2, Z21
+	VMOVUPS      Z21, 576(SP)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
 	ADDQ         $0x00000020, R12
 	DECQ         R13
 	JNE          group
+	VCVTPH2PS    (CX), Z2
+	VMOVUPS      (SP), Z3
+	VFMADD213PS  (R8), Z2, Z3
+	VMOVUPS      Z3, (R8)
+	VMOVUPS      64(SP), Z3
+	VFMADD213PS  (R8)(R9*1), Z2, Z3
+	VMOVUPS      Z3, (R8)(R9*1)
+	VMOVUPS      128(SP), Z3
+	VFMADD213PS  (R8)(R9*2), Z2, Z3
+	VMOVUPS      Z3, (R8)(R9*2)
+	VMOVUPS      192(SP), Z3
+	VFMADD213PS  (R10), Z2, Z3
+	VMOVUPS      Z3, (R10)
+	VMOVUPS      256(SP), Z3
+	VFMADD213PS  (R10)(R9*1), Z2, Z3
+	VMOVUPS      Z3, (R10)(R9*1)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VMOVUPS      320(SP), Z3
+	VFMADD213PS  64(R8), Z2, Z3
+	VMOVUPS      Z3, 64(R8)
+	VMOVUPS      384(SP), Z3
+	VFMADD213PS  64(R8)(R9*1), Z2, Z3
+	VMOVUPS      Z3, 64(R8)(R9*1)
+	VMOVUPS      448(SP), Z3
+	VFMADD213PS  64(R8)(R9*2), Z2, Z3
+	VMOVUPS      Z3, 64(R8)(R9*2)
+	VMOVUPS      512(SP), Z3
+	VFMADD213PS  64(R10), Z2, Z3
+	VMOVUPS      Z3, 64(R10)
+	VMOVUPS      576(SP), Z3
+	VFMADD213PS  64(R10)(R9*1), Z2, Z3
+	VMOVUPS      Z3, 64(R10)(R9*1)
 	ADDQ         $0x00000120, CX
 	SUBQ         $0x00000008, R11
 	JNE          loop
@@ -11352,7 +11516,7 @@ group:
 
 // func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x6(SB), NOSPLIT, $0-64
+TEXT ·groupedQ6AVX512x2x6(SB), $768-64
 	// groupedQ6AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q6 that are
 	// stride bytes apart with rows of activation records that are lda bytes apart.
 	MOVQ         codes+16(FP), AX
@@ -11378,8 +11542,34 @@ TEXT ·groupedQ6AVX512x2x6(SB), NOSPLIT, $0-64
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ    CX, R12
+	MOVQ    $0x00000008, R13
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, (SP)
+	VMOVUPS Y2, 32(SP)
+	VMOVUPS Y2, 64(SP)
+	VMOVUPS Y2, 96(SP)
+	VMOVUPS Y2, 128(SP)
+	VMOVUPS Y2, 160(SP)
+	VMOVUPS Y2, 192(SP)
+	VMOVUPS Y2, 224(SP)
+	VMOVUPS Y2, 256(SP)
+	VMOVUPS Y2, 288(SP)
+	VMOVUPS Y2, 320(SP)
+	VMOVUPS Y2, 352(SP)
+	VXORPS  Y2, Y2, Y2
+	VMOVUPS Y2, 384(SP)
+	VMOVUPS Y2, 416(SP)
+	VMOVUPS Y2, 448(SP)
+	VMOVUPS Y2, 480(SP)
+	VMOVUPS Y2, 512(SP)
+	VMOVUPS Y2, 544(SP)
+	VMOVUPS Y2, 576(SP)
+	VMOVUPS Y2, 608(SP)
+	VMOVUPS Y2, 640(SP)
+	VMOVUPS Y2, 672(SP)
+	VMOVUPS Y2, 704(SP)
+	VMOVUPS Y2, 736(SP)
 
 group:
 	VPBROADCASTD 56(BX), Z2
@@ -11690,74 +11880,98 @@ group:
 	VPADDD       Z12, Z24, Z24
 	VPMULLD      Z2, Z25, Z25
 	VPADDD       Z13, Z25, Z25
-	VCVTPH2PS    (CX), Z2
 	VCVTDQ2PS    Z14, Z14
-	VMULPS       Z2, Z14, Z14
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  (R8), Z3, Z14
-	VMOVUPS      Z14, (R8)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  (SP), Z2, Z14
+	VMOVUPS      Z14, (SP)
 	VCVTDQ2PS    Z15, Z15
-	VMULPS       Z2, Z15, Z15
-	VBROADCASTSS 32(BX)(SI*1), Z3
-	VFMADD213PS  (R8)(R9*1), Z3, Z15
-	VMOVUPS      Z15, (R8)(R9*1)
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  64(SP), Z2, Z15
+	VMOVUPS      Z15, 64(SP)
 	VCVTDQ2PS    Z16, Z16
-	VMULPS       Z2, Z16, Z16
-	VBROADCASTSS 32(BX)(SI*2), Z3
-	VFMADD213PS  (R8)(R9*2), Z3, Z16
-	VMOVUPS      Z16, (R8)(R9*2)
+	VBROADCASTSS 32(BX)(SI*2), Z2
+	VFMADD213PS  128(SP), Z2, Z16
+	VMOVUPS      Z16, 128(SP)
 	VCVTDQ2PS    Z17, Z17
-	VMULPS       Z2, Z17, Z17
-	VBROADCASTSS 32(DI), Z3
-	VFMADD213PS  (R10), Z3, Z17
-	VMOVUPS      Z17, (R10)
+	VBROADCASTSS 32(DI), Z2
+	VFMADD213PS  192(SP), Z2, Z17
+	VMOVUPS      Z17, 192(SP)
 	VCVTDQ2PS    Z18, Z18
-	VMULPS       Z2, Z18, Z18
-	VBROADCASTSS 32(DI)(SI*1), Z3
-	VFMADD213PS  (R10)(R9*1), Z3, Z18
-	VMOVUPS      Z18, (R10)(R9*1)
+	VBROADCASTSS 32(DI)(SI*1), Z2
+	VFMADD213PS  256(SP), Z2, Z18
+	VMOVUPS      Z18, 256(SP)
 	VCVTDQ2PS    Z19, Z19
-	VMULPS       Z2, Z19, Z19
 	VBROADCASTSS 32(DI)(SI*2), Z2
-	VFMADD213PS  (R10)(R9*2), Z2, Z19
-	VMOVUPS      Z19, (R10)(R9*2)
-	VCVTPH2PS    (CX)(DX*1), Z2
+	VFMADD213PS  320(SP), Z2, Z19
+	VMOVUPS      Z19, 320(SP)
 	VCVTDQ2PS    Z20, Z20
-	VMULPS       Z2, Z20, Z20
-	VBROADCASTSS 32(BX), Z3
-	VFMADD213PS  64(R8), Z3, Z20
-	VMOVUPS      Z20, 64(R8)
+	VBROADCASTSS 32(BX), Z2
+	VFMADD213PS  384(SP), Z2, Z20
+	VMOVUPS      Z20, 384(SP)
 	VCVTDQ2PS    Z21, Z21
-	VMULPS       Z2, Z21, Z21
-	VBROADCASTSS 32(BX)(SI*1), Z3
-	VFMADD213PS  64(R8)(R9*1), Z3, Z21
-	VMOVUPS      Z21, 64(R8)(R9*1)
+	VBROADCASTSS 32(BX)(SI*1), Z2
+	VFMADD213PS  448(SP), Z2, Z21
+	VMOVUPS      Z21, 448(SP)
 	VCVTDQ2PS    Z22, Z22
-	VMULPS       Z2, Z22, Z22
-	VBROADCASTSS 32(BX)(SI*2), Z3
-	VFMADD213PS  64(R8)(R9*2), Z3, Z22
-	VMOVUPS      Z22, 64(R8)(R9*2)
+	VBROADCASTSS 32(BX)(SI*2), Z2
+	VFMADD213PS  512(SP), Z2, Z22
+	VMOVUPS      Z22, 512(SP)
 	VCVTDQ2PS    Z23, Z23
-	VMULPS       Z2, Z23, Z23
-	VBROADCASTSS 32(DI), Z3
-	VFMADD213PS  64(R10), Z3, Z23
-	VMOVUPS      Z23, 64(R10)
+	VBROADCASTSS 32(DI), Z2
+	VFMADD213PS  576(SP), Z2, Z23
+	VMOVUPS      Z23, 576(SP)
 	VCVTDQ2PS    Z24, Z24
-	VMULPS       Z2, Z24, Z24
-	VBROADCASTSS 32(DI)(SI*1), Z3
-	VFMADD213PS  64(R10)(R9*1), Z3, Z24
-	VMOVUPS      Z24, 64(R10)(R9*1)
+	VBROADCASTSS 32(DI)(SI*1), Z2
+	VFMADD213PS  640(SP), Z2, Z24
+	VMOVUPS      Z24, 640(SP)
 	VCVTDQ2PS    Z25, Z25
-	VMULPS       Z2, Z25, Z25
 	VBROADCASTSS 32(DI)(SI*2), Z2
-	VFMADD213PS  64(R10)(R9*2), Z2, Z25
-	VMOVUPS      Z25, 64(R10)(R9*2)
+	VFMADD213PS  704(SP), Z2, Z25
+	VMOVUPS      Z25, 704(SP)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
 	ADDQ         $0x00000020, R12
 	DECQ         R13
 	JNE          group
+	VCVTPH2PS    (CX), Z2
+	VMOVUPS      (SP), Z3
+	VFMADD213PS  (R8), Z2, Z3
+	VMOVUPS      Z3, (R8)
+	VMOVUPS      64(SP), Z3
+	VFMADD213PS  (R8)(R9*1), Z2, Z3
+	VMOVUPS      Z3, (R8)(R9*1)
+	VMOVUPS      128(SP), Z3
+	VFMADD213PS  (R8)(R9*2), Z2, Z3
+	VMOVUPS      Z3, (R8)(R9*2)
+	VMOVUPS      192(SP), Z3
+	VFMADD213PS  (R10), Z2, Z3
+	VMOVUPS      Z3, (R10)
+	VMOVUPS      256(SP), Z3
+	VFMADD213PS  (R10)(R9*1), Z2, Z3
+	VMOVUPS      Z3, (R10)(R9*1)
+	VMOVUPS      320(SP), Z3
+	VFMADD213PS  (R10)(R9*2), Z2, Z3
+	VMOVUPS      Z3, (R10)(R9*2)
+	VCVTPH2PS    (CX)(DX*1), Z2
+	VMOVUPS      384(SP), Z3
+	VFMADD213PS  64(R8), Z2, Z3
+	VMOVUPS      Z3, 64(R8)
+	VMOVUPS      448(SP), Z3
+	VFMADD213PS  64(R8)(R9*1), Z2, Z3
+	VMOVUPS      Z3, 64(R8)(R9*1)
+	VMOVUPS      512(SP), Z3
+	VFMADD213PS  64(R8)(R9*2), Z2, Z3
+	VMOVUPS      Z3, 64(R8)(R9*2)
+	VMOVUPS      576(SP), Z3
+	VFMADD213PS  64(R10), Z2, Z3
+	VMOVUPS      Z3, 64(R10)
+	VMOVUPS      640(SP), Z3
+	VFMADD213PS  64(R10)(R9*1), Z2, Z3
+	VMOVUPS      Z3, 64(R10)(R9*1)
+	VMOVUPS      704(SP), Z3
+	VFMADD213PS  64(R10)(R9*2), Z2, Z3
+	VMOVUPS      Z3, 64(R10)(R9*2)
 	ADDQ         $0x00000120, CX
 	SUBQ         $0x00000008, R11
 	JNE          loop
@@ -11776,13 +11990,13 @@ TEXT ·groupedQ8AVX2x2x1(SB), NOSPLIT, $0-56
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         acts+32(FP), SI
 	MOVQ         y+0(FP), DI
-	VMOVUPS      (DI), Y0
-	VMOVUPS      32(DI), Y1
-	VMOVUPS      64(DI), Y2
-	VMOVUPS      96(DI), Y3
 	MOVL         $0x00010001, R8
-	VMOVD        R8, X4
-	VPBROADCASTD X4, Y4
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (DI), Y1
+	VMOVUPS      32(DI), Y2
+	VMOVUPS      64(DI), Y3
+	VMOVUPS      96(DI), Y4
 	MOVQ         groups+40(FP), R8
 
 loop:
@@ -11801,10 +12015,10 @@ loop:
 	VPBROADCASTD (SI), Y8
 	VPSIGNB      Y5, Y8, Y5
 	VPMADDUBSW   Y5, Y9, Y5
-	VPMADDWD     Y4, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPSIGNB      Y6, Y8, Y6
 	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     Y4, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
 	VMOVDQU      64(CX), Y7
 	VPABSB       Y7, Y9
 	VMOVDQU      96(CX), Y8
@@ -11812,11 +12026,11 @@ loop:
 	VPBROADCASTD 4(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      128(CX), Y7
 	VPABSB       Y7, Y9
@@ -11825,11 +12039,11 @@ loop:
 	VPBROADCASTD 8(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      192(CX), Y7
 	VPABSB       Y7, Y9
@@ -11838,11 +12052,11 @@ loop:
 	VPBROADCASTD 12(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      256(CX), Y7
 	VPABSB       Y7, Y9
@@ -11851,11 +12065,11 @@ loop:
 	VPBROADCASTD 16(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      320(CX), Y7
 	VPABSB       Y7, Y9
@@ -11864,11 +12078,11 @@ loop:
 	VPBROADCASTD 20(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      384(CX), Y7
 	VPABSB       Y7, Y9
@@ -11877,11 +12091,11 @@ loop:
 	VPBROADCASTD 24(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      448(CX), Y7
 	VPABSB       Y7, Y9
@@ -11890,11 +12104,11 @@ loop:
 	VPBROADCASTD 28(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VCVTPH2PS    (DX), Y7
 	VCVTPH2PS    16(DX), Y8
@@ -11903,8 +12117,8 @@ loop:
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y8, Y6, Y6
 	VBROADCASTSS 32(SI), Y7
-	VFMADD231PS  Y7, Y5, Y0
-	VFMADD231PS  Y7, Y6, Y1
+	VFMADD231PS  Y7, Y5, Y1
+	VFMADD231PS  Y7, Y6, Y2
 	PREFETCHT1   512(AX)
 	PREFETCHT1   576(AX)
 	PREFETCHT1   640(AX)
@@ -11922,10 +12136,10 @@ loop:
 	VPBROADCASTD (SI), Y8
 	VPSIGNB      Y5, Y8, Y5
 	VPMADDUBSW   Y5, Y9, Y5
-	VPMADDWD     Y4, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPSIGNB      Y6, Y8, Y6
 	VPMADDUBSW   Y6, Y7, Y6
-	VPMADDWD     Y4, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
 	VMOVDQU      64(CX)(BX*1), Y7
 	VPABSB       Y7, Y9
 	VMOVDQU      96(CX)(BX*1), Y8
@@ -11933,11 +12147,11 @@ loop:
 	VPBROADCASTD 4(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      128(CX)(BX*1), Y7
 	VPABSB       Y7, Y9
@@ -11946,11 +12160,11 @@ loop:
 	VPBROADCASTD 8(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      192(CX)(BX*1), Y7
 	VPABSB       Y7, Y9
@@ -11959,11 +12173,11 @@ loop:
 	VPBROADCASTD 12(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      256(CX)(BX*1), Y7
 	VPABSB       Y7, Y9
@@ -11972,11 +12186,11 @@ loop:
 	VPBROADCASTD 16(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      320(CX)(BX*1), Y7
 	VPABSB       Y7, Y9
@@ -11985,11 +12199,11 @@ loop:
 	VPBROADCASTD 20(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      384(CX)(BX*1), Y7
 	VPABSB       Y7, Y9
@@ -11998,11 +12212,11 @@ loop:
 	VPBROADCASTD 24(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VMOVDQU      448(CX)(BX*1), Y7
 	VPABSB       Y7, Y9
@@ -12011,11 +12225,11 @@ loop:
 	VPBROADCASTD 28(SI), Y11
 	VPSIGNB      Y7, Y11, Y7
 	VPMADDUBSW   Y7, Y9, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y5, Y5
 	VPSIGNB      Y8, Y11, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPADDD       Y7, Y6, Y6
 	VCVTPH2PS    (DX)(BX*1), Y7
 	VCVTPH2PS    16(DX)(BX*1), Y8
@@ -12024,17 +12238,17 @@ loop:
 	VCVTDQ2PS    Y6, Y6
 	VMULPS       Y8, Y6, Y6
 	VBROADCASTSS 32(SI), Y7
-	VFMADD231PS  Y7, Y5, Y2
-	VFMADD231PS  Y7, Y6, Y3
+	VFMADD231PS  Y7, Y5, Y3
+	VFMADD231PS  Y7, Y6, Y4
 	ADDQ         $0x00000200, CX
 	ADDQ         $0x00000040, SI
 	ADDQ         $0x00000020, DX
 	DECQ         R8
 	JNE          loop
-	VMOVUPS      Y0, (DI)
-	VMOVUPS      Y1, 32(DI)
-	VMOVUPS      Y2, 64(DI)
-	VMOVUPS      Y3, 96(DI)
+	VMOVUPS      Y1, (DI)
+	VMOVUPS      Y2, 32(DI)
+	VMOVUPS      Y3, 64(DI)
+	VMOVUPS      Y4, 96(DI)
 	VZEROUPPER
 	RET
 
@@ -12050,13 +12264,13 @@ TEXT ·groupedQ8AVX512x4x1(SB), NOSPLIT, $0-56
 	LEAQ         (BX)(BX*2), SI
 	MOVQ         acts+32(FP), DI
 	MOVQ         y+0(FP), R8
-	VMOVUPS      (R8), Z0
-	VMOVUPS      64(R8), Z1
-	VMOVUPS      128(R8), Z2
-	VMOVUPS      192(R8), Z3
 	MOVL         $0x80808080, R9
-	VMOVD        R9, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      64(R8), Z2
+	VMOVUPS      128(R8), Z3
+	VMOVUPS      192(R8), Z4
 	MOVQ         groups+40(FP), R9
 
 loop:
@@ -12072,26 +12286,26 @@ loop:
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(DI), Z5
 	VPSLLD           $0x04, Z5, Z5
-	VPXORD           (CX), Z4, Z6
+	VPXORD           (CX), Z0, Z6
 	VPDPBUSD.BCST    (DI), Z6, Z5
-	VPXORD           64(CX), Z4, Z6
+	VPXORD           64(CX), Z0, Z6
 	VPDPBUSD.BCST    4(DI), Z6, Z5
-	VPXORD           128(CX), Z4, Z6
+	VPXORD           128(CX), Z0, Z6
 	VPDPBUSD.BCST    8(DI), Z6, Z5
-	VPXORD           192(CX), Z4, Z6
+	VPXORD           192(CX), Z0, Z6
 	VPDPBUSD.BCST    12(DI), Z6, Z5
-	VPXORD           256(CX), Z4, Z6
+	VPXORD           256(CX), Z0, Z6
 	VPDPBUSD.BCST    16(DI), Z6, Z5
-	VPXORD           320(CX), Z4, Z6
+	VPXORD           320(CX), Z0, Z6
 	VPDPBUSD.BCST    20(DI), Z6, Z5
-	VPXORD           384(CX), Z4, Z6
+	VPXORD           384(CX), Z0, Z6
 	VPDPBUSD.BCST    24(DI), Z6, Z5
-	VPXORD           448(CX), Z4, Z6
+	VPXORD           448(CX), Z0, Z6
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTPH2PS        (DX), Z6
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z0
+	VFMADD231PS.BCST 32(DI), Z5, Z1
 	PREFETCHT1       512(AX)
 	PREFETCHT1       576(AX)
 	PREFETCHT1       640(AX)
@@ -12105,26 +12319,26 @@ loop:
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(DI), Z5
 	VPSLLD           $0x04, Z5, Z5
-	VPXORD           (CX)(BX*1), Z4, Z6
+	VPXORD           (CX)(BX*1), Z0, Z6
 	VPDPBUSD.BCST    (DI), Z6, Z5
-	VPXORD           64(CX)(BX*1), Z4, Z6
+	VPXORD           64(CX)(BX*1), Z0, Z6
 	VPDPBUSD.BCST    4(DI), Z6, Z5
-	VPXORD           128(CX)(BX*1), Z4, Z6
+	VPXORD           128(CX)(BX*1), Z0, Z6
 	VPDPBUSD.BCST    8(DI), Z6, Z5
-	VPXORD           192(CX)(BX*1), Z4, Z6
+	VPXORD           192(CX)(BX*1), Z0, Z6
 	VPDPBUSD.BCST    12(DI), Z6, Z5
-	VPXORD           256(CX)(BX*1), Z4, Z6
+	VPXORD           256(CX)(BX*1), Z0, Z6
 	VPDPBUSD.BCST    16(DI), Z6, Z5
-	VPXORD           320(CX)(BX*1), Z4, Z6
+	VPXORD           320(CX)(BX*1), Z0, Z6
 	VPDPBUSD.BCST    20(DI), Z6, Z5
-	VPXORD           384(CX)(BX*1), Z4, Z6
+	VPXORD           384(CX)(BX*1), Z0, Z6
 	VPDPBUSD.BCST    24(DI), Z6, Z5
-	VPXORD           448(CX)(BX*1), Z4, Z6
+	VPXORD           448(CX)(BX*1), Z0, Z6
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTPH2PS        (DX)(BX*1), Z6
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z1
+	VFMADD231PS.BCST 32(DI), Z5, Z2
 	PREFETCHT1       1088(AX)
 	PREFETCHT1       1152(AX)
 	PREFETCHT1       1216(AX)
@@ -12137,26 +12351,26 @@ loop:
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(DI), Z5
 	VPSLLD           $0x04, Z5, Z5
-	VPXORD           (CX)(BX*2), Z4, Z6
+	VPXORD           (CX)(BX*2), Z0, Z6
 	VPDPBUSD.BCST    (DI), Z6, Z5
-	VPXORD           64(CX)(BX*2), Z4, Z6
+	VPXORD           64(CX)(BX*2), Z0, Z6
 	VPDPBUSD.BCST    4(DI), Z6, Z5
-	VPXORD           128(CX)(BX*2), Z4, Z6
+	VPXORD           128(CX)(BX*2), Z0, Z6
 	VPDPBUSD.BCST    8(DI), Z6, Z5
-	VPXORD           192(CX)(BX*2), Z4, Z6
+	VPXORD           192(CX)(BX*2), Z0, Z6
 	VPDPBUSD.BCST    12(DI), Z6, Z5
-	VPXORD           256(CX)(BX*2), Z4, Z6
+	VPXORD           256(CX)(BX*2), Z0, Z6
 	VPDPBUSD.BCST    16(DI), Z6, Z5
-	VPXORD           320(CX)(BX*2), Z4, Z6
+	VPXORD           320(CX)(BX*2), Z0, Z6
 	VPDPBUSD.BCST    20(DI), Z6, Z5
-	VPXORD           384(CX)(BX*2), Z4, Z6
+	VPXORD           384(CX)(BX*2), Z0, Z6
 	VPDPBUSD.BCST    24(DI), Z6, Z5
-	VPXORD           448(CX)(BX*2), Z4, Z6
+	VPXORD           448(CX)(BX*2), Z0, Z6
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTPH2PS        (DX)(BX*2), Z6
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z2
+	VFMADD231PS.BCST 32(DI), Z5, Z3
 	PREFETCHT1       1600(AX)
 	PREFETCHT1       1664(AX)
 	PREFETCHT1       1728(AX)
@@ -12171,35 +12385,35 @@ loop:
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(DI), Z5
 	VPSLLD           $0x04, Z5, Z5
-	VPXORD           (CX)(SI*1), Z4, Z6
+	VPXORD           (CX)(SI*1), Z0, Z6
 	VPDPBUSD.BCST    (DI), Z6, Z5
-	VPXORD           64(CX)(SI*1), Z4, Z6
+	VPXORD           64(CX)(SI*1), Z0, Z6
 	VPDPBUSD.BCST    4(DI), Z6, Z5
-	VPXORD           128(CX)(SI*1), Z4, Z6
+	VPXORD           128(CX)(SI*1), Z0, Z6
 	VPDPBUSD.BCST    8(DI), Z6, Z5
-	VPXORD           192(CX)(SI*1), Z4, Z6
+	VPXORD           192(CX)(SI*1), Z0, Z6
 	VPDPBUSD.BCST    12(DI), Z6, Z5
-	VPXORD           256(CX)(SI*1), Z4, Z6
+	VPXORD           256(CX)(SI*1), Z0, Z6
 	VPDPBUSD.BCST    16(DI), Z6, Z5
-	VPXORD           320(CX)(SI*1), Z4, Z6
+	VPXORD           320(CX)(SI*1), Z0, Z6
 	VPDPBUSD.BCST    20(DI), Z6, Z5
-	VPXORD           384(CX)(SI*1), Z4, Z6
+	VPXORD           384(CX)(SI*1), Z0, Z6
 	VPDPBUSD.BCST    24(DI), Z6, Z5
-	VPXORD           448(CX)(SI*1), Z4, Z6
+	VPXORD           448(CX)(SI*1), Z0, Z6
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTPH2PS        (DX)(SI*1), Z6
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z6, Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z3
+	VFMADD231PS.BCST 32(DI), Z5, Z4
 	ADDQ             $0x00000200, CX
 	ADDQ             $0x00000040, DI
 	ADDQ             $0x00000020, DX
 	DECQ             R9
 	JNE              loop
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, 64(R8)
-	VMOVUPS          Z2, 128(R8)
-	VMOVUPS          Z3, 192(R8)
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, 64(R8)
+	VMOVUPS          Z3, 128(R8)
+	VMOVUPS          Z4, 192(R8)
 	VZEROUPPER
 	RET
 
@@ -12216,11 +12430,11 @@ TEXT ·groupedQ8AVX2x1x1(SB), NOSPLIT, $0-64
 	// What lies stride bytes further on is prefetched
 	MOVQ         stride+32(FP), SI
 	ADDQ         AX, SI
-	VMOVUPS      (BX), Y0
-	VMOVUPS      32(BX), Y1
 	MOVL         $0x00010001, DI
-	VMOVD        DI, X2
-	VPBROADCASTD X2, Y2
+	VMOVD        DI, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      (BX), Y1
+	VMOVUPS      32(BX), Y2
 	MOVQ         groups+56(FP), DI
 
 loop:
@@ -12241,10 +12455,10 @@ loop:
 	VPBROADCASTD (DX), Y6
 	VPSIGNB      Y3, Y6, Y3
 	VPMADDUBSW   Y3, Y7, Y3
-	VPMADDWD     Y2, Y3, Y3
+	VPMADDWD     Y0, Y3, Y3
 	VPSIGNB      Y4, Y6, Y4
 	VPMADDUBSW   Y4, Y5, Y4
-	VPMADDWD     Y2, Y4, Y4
+	VPMADDWD     Y0, Y4, Y4
 	VMOVDQU      64(AX), Y5
 	VPABSB       Y5, Y7
 	VMOVDQU      96(AX), Y6
@@ -12252,11 +12466,11 @@ loop:
 	VPBROADCASTD 4(DX), Y9
 	VPSIGNB      Y5, Y9, Y5
 	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y3, Y3
 	VPSIGNB      Y6, Y9, Y5
 	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VMOVDQU      128(AX), Y5
 	VPABSB       Y5, Y7
@@ -12265,11 +12479,11 @@ loop:
 	VPBROADCASTD 8(DX), Y9
 	VPSIGNB      Y5, Y9, Y5
 	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y3, Y3
 	VPSIGNB      Y6, Y9, Y5
 	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VMOVDQU      192(AX), Y5
 	VPABSB       Y5, Y7
@@ -12278,11 +12492,11 @@ loop:
 	VPBROADCASTD 12(DX), Y9
 	VPSIGNB      Y5, Y9, Y5
 	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y3, Y3
 	VPSIGNB      Y6, Y9, Y5
 	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VMOVDQU      256(AX), Y5
 	VPABSB       Y5, Y7
@@ -12291,11 +12505,11 @@ loop:
 	VPBROADCASTD 16(DX), Y9
 	VPSIGNB      Y5, Y9, Y5
 	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y3, Y3
 	VPSIGNB      Y6, Y9, Y5
 	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VMOVDQU      320(AX), Y5
 	VPABSB       Y5, Y7
@@ -12304,11 +12518,11 @@ loop:
 	VPBROADCASTD 20(DX), Y9
 	VPSIGNB      Y5, Y9, Y5
 	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y3, Y3
 	VPSIGNB      Y6, Y9, Y5
 	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VMOVDQU      384(AX), Y5
 	VPABSB       Y5, Y7
@@ -12317,11 +12531,11 @@ loop:
 	VPBROADCASTD 24(DX), Y9
 	VPSIGNB      Y5, Y9, Y5
 	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y3, Y3
 	VPSIGNB      Y6, Y9, Y5
 	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VMOVDQU      448(AX), Y5
 	VPABSB       Y5, Y7
@@ -12330,11 +12544,11 @@ loop:
 	VPBROADCASTD 28(DX), Y9
 	VPSIGNB      Y5, Y9, Y5
 	VPMADDUBSW   Y5, Y7, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y3, Y3
 	VPSIGNB      Y6, Y9, Y5
 	VPMADDUBSW   Y5, Y8, Y5
-	VPMADDWD     Y2, Y5, Y5
+	VPMADDWD     Y0, Y5, Y5
 	VPADDD       Y5, Y4, Y4
 	VCVTPH2PS    (CX), Y5
 	VCVTPH2PS    16(CX), Y6
@@ -12343,15 +12557,15 @@ loop:
 	VCVTDQ2PS    Y4, Y4
 	VMULPS       Y6, Y4, Y4
 	VBROADCASTSS 32(DX), Y5
-	VFMADD231PS  Y5, Y3, Y0
-	VFMADD231PS  Y5, Y4, Y1
+	VFMADD231PS  Y5, Y3, Y1
+	VFMADD231PS  Y5, Y4, Y2
 	ADDQ         $0x00000200, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
 	DECQ         DI
 	JNE          loop
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
+	VMOVUPS      Y1, (BX)
+	VMOVUPS      Y2, 32(BX)
 	VZEROUPPER
 	RET
 
@@ -12371,14 +12585,14 @@ TEXT ·groupedQ8AVX2x1x2(SB), NOSPLIT, $0-64
 	// What lies stride bytes further on is prefetched
 	MOVQ         stride+32(FP), R8
 	ADDQ         AX, R8
-	VMOVUPS      (SI), Y0
-	VMOVUPS      32(SI), Y1
-	VMOVUPS      (SI)(DI*1), Y2
-	VMOVUPS      32(SI)(DI*1), Y3
 	MOVL         $0x00010001, R9
-	VMOVD        R9, X4
-	VPBROADCASTD X4, Y4
-	VPXOR        Y5, Y5, Y5
+	VMOVD        R9, X0
+	VPBROADCASTD X0, Y0
+	VPXOR        Y1, Y1, Y1
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	VMOVUPS      (SI)(DI*1), Y4
+	VMOVUPS      32(SI)(DI*1), Y5
 	MOVQ         groups+56(FP), R9
 
 loop:
@@ -12394,223 +12608,223 @@ loop:
 	ADDQ         $0x00000220, R8
 	VMOVDQU      (AX), Y8
 	VPABSB       Y8, Y12
-	VPCMPGTB     Y8, Y5, Y8
+	VPCMPGTB     Y8, Y1, Y8
 	VMOVDQU      32(AX), Y9
 	VPABSB       Y9, Y10
-	VPCMPGTB     Y9, Y5, Y9
+	VPCMPGTB     Y9, Y1, Y9
 	VPBROADCASTD (DX), Y7
 	VPXOR        Y8, Y7, Y6
 	VPSUBB       Y8, Y6, Y6
 	VPMADDUBSW   Y6, Y12, Y6
-	VPMADDWD     Y4, Y6, Y6
+	VPMADDWD     Y0, Y6, Y6
 	VPXOR        Y9, Y7, Y7
 	VPSUBB       Y9, Y7, Y7
 	VPMADDUBSW   Y7, Y10, Y7
-	VPMADDWD     Y4, Y7, Y7
+	VPMADDWD     Y0, Y7, Y7
 	VPBROADCASTD (DX)(BX*1), Y11
 	VPXOR        Y8, Y11, Y13
 	VPSUBB       Y8, Y13, Y13
 	VPMADDUBSW   Y13, Y12, Y13
-	VPMADDWD     Y4, Y13, Y8
+	VPMADDWD     Y0, Y13, Y8
 	VPXOR        Y9, Y11, Y11
 	VPSUBB       Y9, Y11, Y11
 	VPMADDUBSW   Y11, Y10, Y11
-	VPMADDWD     Y4, Y11, Y9
+	VPMADDWD     Y0, Y11, Y9
 	VMOVDQU      64(AX), Y10
 	VPABSB       Y10, Y12
-	VPCMPGTB     Y10, Y5, Y10
+	VPCMPGTB     Y10, Y1, Y10
 	VMOVDQU      96(AX), Y11
 	VPABSB       Y11, Y13
-	VPCMPGTB     Y11, Y5, Y11
+	VPCMPGTB     Y11, Y1, Y11
 	VPBROADCASTD 4(DX), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y6, Y6
 	VPXOR        Y11, Y14, Y14
 	VPSUBB       Y11, Y14, Y14
 	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y4, Y14, Y14
+	VPMADDWD     Y0, Y14, Y14
 	VPADDD       Y14, Y7, Y7
 	VPBROADCASTD 4(DX)(BX*1), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y8, Y8
 	VPXOR        Y11, Y14, Y10
 	VPSUBB       Y11, Y10, Y10
 	VPMADDUBSW   Y10, Y13, Y10
-	VPMADDWD     Y4, Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
 	VPADDD       Y10, Y9, Y9
 	VMOVDQU      128(AX), Y10
 	VPABSB       Y10, Y12
-	VPCMPGTB     Y10, Y5, Y10
+	VPCMPGTB     Y10, Y1, Y10
 	VMOVDQU      160(AX), Y11
 	VPABSB       Y11, Y13
-	VPCMPGTB     Y11, Y5, Y11
+	VPCMPGTB     Y11, Y1, Y11
 	VPBROADCASTD 8(DX), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y6, Y6
 	VPXOR        Y11, Y14, Y14
 	VPSUBB       Y11, Y14, Y14
 	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y4, Y14, Y14
+	VPMADDWD     Y0, Y14, Y14
 	VPADDD       Y14, Y7, Y7
 	VPBROADCASTD 8(DX)(BX*1), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y8, Y8
 	VPXOR        Y11, Y14, Y10
 	VPSUBB       Y11, Y10, Y10
 	VPMADDUBSW   Y10, Y13, Y10
-	VPMADDWD     Y4, Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
 	VPADDD       Y10, Y9, Y9
 	VMOVDQU      192(AX), Y10
 	VPABSB       Y10, Y12
-	VPCMPGTB     Y10, Y5, Y10
+	VPCMPGTB     Y10, Y1, Y10
 	VMOVDQU      224(AX), Y11
 	VPABSB       Y11, Y13
-	VPCMPGTB     Y11, Y5, Y11
+	VPCMPGTB     Y11, Y1, Y11
 	VPBROADCASTD 12(DX), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y6, Y6
 	VPXOR        Y11, Y14, Y14
 	VPSUBB       Y11, Y14, Y14
 	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y4, Y14, Y14
+	VPMADDWD     Y0, Y14, Y14
 	VPADDD       Y14, Y7, Y7
 	VPBROADCASTD 12(DX)(BX*1), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y8, Y8
 	VPXOR        Y11, Y14, Y10
 	VPSUBB       Y11, Y10, Y10
 	VPMADDUBSW   Y10, Y13, Y10
-	VPMADDWD     Y4, Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
 	VPADDD       Y10, Y9, Y9
 	VMOVDQU      256(AX), Y10
 	VPABSB       Y10, Y12
-	VPCMPGTB     Y10, Y5, Y10
+	VPCMPGTB     Y10, Y1, Y10
 	VMOVDQU      288(AX), Y11
 	VPABSB       Y11, Y13
-	VPCMPGTB     Y11, Y5, Y11
+	VPCMPGTB     Y11, Y1, Y11
 	VPBROADCASTD 16(DX), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y6, Y6
 	VPXOR        Y11, Y14, Y14
 	VPSUBB       Y11, Y14, Y14
 	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y4, Y14, Y14
+	VPMADDWD     Y0, Y14, Y14
 	VPADDD       Y14, Y7, Y7
 	VPBROADCASTD 16(DX)(BX*1), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y8, Y8
 	VPXOR        Y11, Y14, Y10
 	VPSUBB       Y11, Y10, Y10
 	VPMADDUBSW   Y10, Y13, Y10
-	VPMADDWD     Y4, Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
 	VPADDD       Y10, Y9, Y9
 	VMOVDQU      320(AX), Y10
 	VPABSB       Y10, Y12
-	VPCMPGTB     Y10, Y5, Y10
+	VPCMPGTB     Y10, Y1, Y10
 	VMOVDQU      352(AX), Y11
 	VPABSB       Y11, Y13
-	VPCMPGTB     Y11, Y5, Y11
+	VPCMPGTB     Y11, Y1, Y11
 	VPBROADCASTD 20(DX), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y6, Y6
 	VPXOR        Y11, Y14, Y14
 	VPSUBB       Y11, Y14, Y14
 	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y4, Y14, Y14
+	VPMADDWD     Y0, Y14, Y14
 	VPADDD       Y14, Y7, Y7
 	VPBROADCASTD 20(DX)(BX*1), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y8, Y8
 	VPXOR        Y11, Y14, Y10
 	VPSUBB       Y11, Y10, Y10
 	VPMADDUBSW   Y10, Y13, Y10
-	VPMADDWD     Y4, Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
 	VPADDD       Y10, Y9, Y9
 	VMOVDQU      384(AX), Y10
 	VPABSB       Y10, Y12
-	VPCMPGTB     Y10, Y5, Y10
+	VPCMPGTB     Y10, Y1, Y10
 	VMOVDQU      416(AX), Y11
 	VPABSB       Y11, Y13
-	VPCMPGTB     Y11, Y5, Y11
+	VPCMPGTB     Y11, Y1, Y11
 	VPBROADCASTD 24(DX), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y6, Y6
 	VPXOR        Y11, Y14, Y14
 	VPSUBB       Y11, Y14, Y14
 	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y4, Y14, Y14
+	VPMADDWD     Y0, Y14, Y14
 	VPADDD       Y14, Y7, Y7
 	VPBROADCASTD 24(DX)(BX*1), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y8, Y8
 	VPXOR        Y11, Y14, Y10
 	VPSUBB       Y11, Y10, Y10
 	VPMADDUBSW   Y10, Y13, Y10
-	VPMADDWD     Y4, Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
 	VPADDD       Y10, Y9, Y9
 	VMOVDQU      448(AX), Y10
 	VPABSB       Y10, Y12
-	VPCMPGTB     Y10, Y5, Y10
+	VPCMPGTB     Y10, Y1, Y10
 	VMOVDQU      480(AX), Y11
 	VPABSB       Y11, Y13
-	VPCMPGTB     Y11, Y5, Y11
+	VPCMPGTB     Y11, Y1, Y11
 	VPBROADCASTD 28(DX), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y6, Y6
 	VPXOR        Y11, Y14, Y14
 	VPSUBB       Y11, Y14, Y14
 	VPMADDUBSW   Y14, Y13, Y14
-	VPMADDWD     Y4, Y14, Y14
+	VPMADDWD     Y0, Y14, Y14
 	VPADDD       Y14, Y7, Y7
 	VPBROADCASTD 28(DX)(BX*1), Y14
 	VPXOR        Y10, Y14, Y15
 	VPSUBB       Y10, Y15, Y15
 	VPMADDUBSW   Y15, Y12, Y15
-	VPMADDWD     Y4, Y15, Y15
+	VPMADDWD     Y0, Y15, Y15
 	VPADDD       Y15, Y8, Y8
 	VPXOR        Y11, Y14, Y10
 	VPSUBB       Y11, Y10, Y10
 	VPMADDUBSW   Y10, Y13, Y10
-	VPMADDWD     Y4, Y10, Y10
+	VPMADDWD     Y0, Y10, Y10
 	VPADDD       Y10, Y9, Y9
 	VCVTPH2PS    (CX), Y10
 	VCVTPH2PS    16(CX), Y11
@@ -12619,24 +12833,24 @@ loop:
 	VCVTDQ2PS    Y7, Y7
 	VMULPS       Y11, Y7, Y7
 	VBROADCASTSS 32(DX), Y12
-	VFMADD231PS  Y12, Y6, Y0
-	VFMADD231PS  Y12, Y7, Y1
+	VFMADD231PS  Y12, Y6, Y2
+	VFMADD231PS  Y12, Y7, Y3
 	VCVTDQ2PS    Y8, Y8
 	VMULPS       Y10, Y8, Y8
 	VCVTDQ2PS    Y9, Y9
 	VMULPS       Y11, Y9, Y9
 	VBROADCASTSS 32(DX)(BX*1), Y6
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y6, Y9, Y3
+	VFMADD231PS  Y6, Y8, Y4
+	VFMADD231PS  Y6, Y9, Y5
 	ADDQ         $0x00000200, AX
 	ADDQ         $0x00000040, DX
 	ADDQ         $0x00000020, CX
 	DECQ         R9
 	JNE          loop
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      Y1, 32(SI)
-	VMOVUPS      Y2, (SI)(DI*1)
-	VMOVUPS      Y3, 32(SI)(DI*1)
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y3, 32(SI)
+	VMOVUPS      Y4, (SI)(DI*1)
+	VMOVUPS      Y5, 32(SI)(DI*1)
 	VZEROUPPER
 	RET
 
@@ -13501,42 +13715,42 @@ TEXT ·groupedQ8AVX512x1x1(SB), NOSPLIT, $0-64
 	MOVQ         scales+24(FP), CX
 	MOVQ         acts+40(FP), DX
 	MOVQ         y+0(FP), BX
-	VMOVUPS      (BX), Z0
 	MOVL         $0x80808080, SI
-	VMOVD        SI, X1
-	VPBROADCASTD X1, Z1
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (BX), Z1
 	MOVQ         groups+56(FP), SI
 
 loop:
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(DX), Z2
 	VPSLLD           $0x04, Z2, Z2
-	VPXORD           (AX), Z1, Z3
+	VPXORD           (AX), Z0, Z3
 	VPDPBUSD.BCST    (DX), Z3, Z2
-	VPXORD           64(AX), Z1, Z3
+	VPXORD           64(AX), Z0, Z3
 	VPDPBUSD.BCST    4(DX), Z3, Z2
-	VPXORD           128(AX), Z1, Z3
+	VPXORD           128(AX), Z0, Z3
 	VPDPBUSD.BCST    8(DX), Z3, Z2
-	VPXORD           192(AX), Z1, Z3
+	VPXORD           192(AX), Z0, Z3
 	VPDPBUSD.BCST    12(DX), Z3, Z2
-	VPXORD           256(AX), Z1, Z3
+	VPXORD           256(AX), Z0, Z3
 	VPDPBUSD.BCST    16(DX), Z3, Z2
-	VPXORD           320(AX), Z1, Z3
+	VPXORD           320(AX), Z0, Z3
 	VPDPBUSD.BCST    20(DX), Z3, Z2
-	VPXORD           384(AX), Z1, Z3
+	VPXORD           384(AX), Z0, Z3
 	VPDPBUSD.BCST    24(DX), Z3, Z2
-	VPXORD           448(AX), Z1, Z3
+	VPXORD           448(AX), Z0, Z3
 	VPDPBUSD.BCST    28(DX), Z3, Z2
 	VCVTPH2PS        (CX), Z3
 	VCVTDQ2PS        Z2, Z2
 	VMULPS           Z3, Z2, Z2
-	VFMADD231PS.BCST 32(DX), Z2, Z0
+	VFMADD231PS.BCST 32(DX), Z2, Z1
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000020, CX
 	DECQ             SI
 	JNE              loop
-	VMOVUPS          Z0, (BX)
+	VMOVUPS          Z1, (BX)
 	VZEROUPPER
 	RET
 
@@ -13552,11 +13766,11 @@ TEXT ·groupedQ8AVX512x1x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), SI
 	MOVQ         ld+8(FP), DI
 	SHLQ         $0x02, DI
-	VMOVUPS      (SI), Z0
-	VMOVUPS      (SI)(DI*1), Z1
 	MOVL         $0x80808080, R8
-	VMOVD        R8, X2
-	VPBROADCASTD X2, Z2
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (SI), Z1
+	VMOVUPS      (SI)(DI*1), Z2
 	MOVQ         groups+56(FP), R8
 
 loop:
@@ -13565,44 +13779,44 @@ loop:
 	VPSLLD           $0x04, Z3, Z3
 	VPBROADCASTD     44(DX)(BX*1), Z4
 	VPSLLD           $0x04, Z4, Z4
-	VPXORD           (AX), Z2, Z5
+	VPXORD           (AX), Z0, Z5
 	VPDPBUSD.BCST    (DX), Z5, Z3
 	VPDPBUSD.BCST    (DX)(BX*1), Z5, Z4
-	VPXORD           64(AX), Z2, Z5
+	VPXORD           64(AX), Z0, Z5
 	VPDPBUSD.BCST    4(DX), Z5, Z3
 	VPDPBUSD.BCST    4(DX)(BX*1), Z5, Z4
-	VPXORD           128(AX), Z2, Z5
+	VPXORD           128(AX), Z0, Z5
 	VPDPBUSD.BCST    8(DX), Z5, Z3
 	VPDPBUSD.BCST    8(DX)(BX*1), Z5, Z4
-	VPXORD           192(AX), Z2, Z5
+	VPXORD           192(AX), Z0, Z5
 	VPDPBUSD.BCST    12(DX), Z5, Z3
 	VPDPBUSD.BCST    12(DX)(BX*1), Z5, Z4
-	VPXORD           256(AX), Z2, Z5
+	VPXORD           256(AX), Z0, Z5
 	VPDPBUSD.BCST    16(DX), Z5, Z3
 	VPDPBUSD.BCST    16(DX)(BX*1), Z5, Z4
-	VPXORD           320(AX), Z2, Z5
+	VPXORD           320(AX), Z0, Z5
 	VPDPBUSD.BCST    20(DX), Z5, Z3
 	VPDPBUSD.BCST    20(DX)(BX*1), Z5, Z4
-	VPXORD           384(AX), Z2, Z5
+	VPXORD           384(AX), Z0, Z5
 	VPDPBUSD.BCST    24(DX), Z5, Z3
 	VPDPBUSD.BCST    24(DX)(BX*1), Z5, Z4
-	VPXORD           448(AX), Z2, Z5
+	VPXORD           448(AX), Z0, Z5
 	VPDPBUSD.BCST    28(DX), Z5, Z3
 	VPDPBUSD.BCST    28(DX)(BX*1), Z5, Z4
 	VCVTPH2PS        (CX), Z5
 	VCVTDQ2PS        Z3, Z3
 	VMULPS           Z5, Z3, Z3
-	VFMADD231PS.BCST 32(DX), Z3, Z0
+	VFMADD231PS.BCST 32(DX), Z3, Z1
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z5, Z4, Z4
-	VFMADD231PS.BCST 32(DX)(BX*1), Z4, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z4, Z2
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000020, CX
 	DECQ             R8
 	JNE              loop
-	VMOVUPS          Z0, (SI)
-	VMOVUPS          Z1, (SI)(DI*1)
+	VMOVUPS          Z1, (SI)
+	VMOVUPS          Z2, (SI)(DI*1)
 	VZEROUPPER
 	RET
 
@@ -13618,12 +13832,12 @@ TEXT ·groupedQ8AVX512x1x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), SI
 	MOVQ         ld+8(FP), DI
 	SHLQ         $0x02, DI
-	VMOVUPS      (SI), Z0
-	VMOVUPS      (SI)(DI*1), Z1
-	VMOVUPS      (SI)(DI*2), Z2
 	MOVL         $0x80808080, R8
-	VMOVD        R8, X3
-	VPBROADCASTD X3, Z3
+	VMOVD        R8, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (SI), Z1
+	VMOVUPS      (SI)(DI*1), Z2
+	VMOVUPS      (SI)(DI*2), Z3
 	MOVQ         groups+56(FP), R8
 
 loop:
@@ -13634,56 +13848,56 @@ loop:
 	VPSLLD           $0x04, Z5, Z5
 	VPBROADCASTD     44(DX)(BX*2), Z6
 	VPSLLD           $0x04, Z6, Z6
-	VPXORD           (AX), Z3, Z7
+	VPXORD           (AX), Z0, Z7
 	VPDPBUSD.BCST    (DX), Z7, Z4
 	VPDPBUSD.BCST    (DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    (DX)(BX*2), Z7, Z6
-	VPXORD           64(AX), Z3, Z7
+	VPXORD           64(AX), Z0, Z7
 	VPDPBUSD.BCST    4(DX), Z7, Z4
 	VPDPBUSD.BCST    4(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    4(DX)(BX*2), Z7, Z6
-	VPXORD           128(AX), Z3, Z7
+	VPXORD           128(AX), Z0, Z7
 	VPDPBUSD.BCST    8(DX), Z7, Z4
 	VPDPBUSD.BCST    8(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    8(DX)(BX*2), Z7, Z6
-	VPXORD           192(AX), Z3, Z7
+	VPXORD           192(AX), Z0, Z7
 	VPDPBUSD.BCST    12(DX), Z7, Z4
 	VPDPBUSD.BCST    12(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    12(DX)(BX*2), Z7, Z6
-	VPXORD           256(AX), Z3, Z7
+	VPXORD           256(AX), Z0, Z7
 	VPDPBUSD.BCST    16(DX), Z7, Z4
 	VPDPBUSD.BCST    16(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    16(DX)(BX*2), Z7, Z6
-	VPXORD           320(AX), Z3, Z7
+	VPXORD           320(AX), Z0, Z7
 	VPDPBUSD.BCST    20(DX), Z7, Z4
 	VPDPBUSD.BCST    20(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    20(DX)(BX*2), Z7, Z6
-	VPXORD           384(AX), Z3, Z7
+	VPXORD           384(AX), Z0, Z7
 	VPDPBUSD.BCST    24(DX), Z7, Z4
 	VPDPBUSD.BCST    24(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    24(DX)(BX*2), Z7, Z6
-	VPXORD           448(AX), Z3, Z7
+	VPXORD           448(AX), Z0, Z7
 	VPDPBUSD.BCST    28(DX), Z7, Z4
 	VPDPBUSD.BCST    28(DX)(BX*1), Z7, Z5
 	VPDPBUSD.BCST    28(DX)(BX*2), Z7, Z6
 	VCVTPH2PS        (CX), Z7
 	VCVTDQ2PS        Z4, Z4
 	VMULPS           Z7, Z4, Z4
-	VFMADD231PS.BCST 32(DX), Z4, Z0
+	VFMADD231PS.BCST 32(DX), Z4, Z1
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z7, Z5, Z5
-	VFMADD231PS.BCST 32(DX)(BX*1), Z5, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z5, Z2
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z7, Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*2), Z6, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z6, Z3
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000020, CX
 	DECQ             R8
 	JNE              loop
-	VMOVUPS          Z0, (SI)
-	VMOVUPS          Z1, (SI)(DI*1)
-	VMOVUPS          Z2, (SI)(DI*2)
+	VMOVUPS          Z1, (SI)
+	VMOVUPS          Z2, (SI)(DI*1)
+	VMOVUPS          Z3, (SI)(DI*2)
 	VZEROUPPER
 	RET
 
@@ -13703,13 +13917,13 @@ TEXT ·groupedQ8AVX512x1x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
 	MOVL         $0x80808080, R10
-	VMOVD        R10, X4
-	VPBROADCASTD X4, Z4
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
 	MOVQ         groups+56(FP), R10
 
 loop:
@@ -13722,42 +13936,42 @@ loop:
 	VPSLLD           $0x04, Z7, Z7
 	VPBROADCASTD     44(SI), Z8
 	VPSLLD           $0x04, Z8, Z8
-	VPXORD           (AX), Z4, Z9
+	VPXORD           (AX), Z0, Z9
 	VPDPBUSD.BCST    (DX), Z9, Z5
 	VPDPBUSD.BCST    (DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    (DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    (SI), Z9, Z8
-	VPXORD           64(AX), Z4, Z9
+	VPXORD           64(AX), Z0, Z9
 	VPDPBUSD.BCST    4(DX), Z9, Z5
 	VPDPBUSD.BCST    4(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    4(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    4(SI), Z9, Z8
-	VPXORD           128(AX), Z4, Z9
+	VPXORD           128(AX), Z0, Z9
 	VPDPBUSD.BCST    8(DX), Z9, Z5
 	VPDPBUSD.BCST    8(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    8(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    8(SI), Z9, Z8
-	VPXORD           192(AX), Z4, Z9
+	VPXORD           192(AX), Z0, Z9
 	VPDPBUSD.BCST    12(DX), Z9, Z5
 	VPDPBUSD.BCST    12(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    12(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    12(SI), Z9, Z8
-	VPXORD           256(AX), Z4, Z9
+	VPXORD           256(AX), Z0, Z9
 	VPDPBUSD.BCST    16(DX), Z9, Z5
 	VPDPBUSD.BCST    16(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    16(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    16(SI), Z9, Z8
-	VPXORD           320(AX), Z4, Z9
+	VPXORD           320(AX), Z0, Z9
 	VPDPBUSD.BCST    20(DX), Z9, Z5
 	VPDPBUSD.BCST    20(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    20(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    20(SI), Z9, Z8
-	VPXORD           384(AX), Z4, Z9
+	VPXORD           384(AX), Z0, Z9
 	VPDPBUSD.BCST    24(DX), Z9, Z5
 	VPDPBUSD.BCST    24(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    24(DX)(BX*2), Z9, Z7
 	VPDPBUSD.BCST    24(SI), Z9, Z8
-	VPXORD           448(AX), Z4, Z9
+	VPXORD           448(AX), Z0, Z9
 	VPDPBUSD.BCST    28(DX), Z9, Z5
 	VPDPBUSD.BCST    28(DX)(BX*1), Z9, Z6
 	VPDPBUSD.BCST    28(DX)(BX*2), Z9, Z7
@@ -13765,26 +13979,26 @@ loop:
 	VCVTPH2PS        (CX), Z9
 	VCVTDQ2PS        Z5, Z5
 	VMULPS           Z9, Z5, Z5
-	VFMADD231PS.BCST 32(DX), Z5, Z0
+	VFMADD231PS.BCST 32(DX), Z5, Z1
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z9, Z6, Z6
-	VFMADD231PS.BCST 32(DX)(BX*1), Z6, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z6, Z2
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z9, Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*2), Z7, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z7, Z3
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z9, Z8, Z8
-	VFMADD231PS.BCST 32(SI), Z8, Z3
+	VFMADD231PS.BCST 32(SI), Z8, Z4
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, CX
 	DECQ             R10
 	JNE              loop
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, (DI)(R8*1)
-	VMOVUPS          Z2, (DI)(R8*2)
-	VMOVUPS          Z3, (R9)
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, (DI)(R8*2)
+	VMOVUPS          Z4, (R9)
 	VZEROUPPER
 	RET
 
@@ -13804,14 +14018,14 @@ TEXT ·groupedQ8AVX512x1x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
-	VMOVUPS      (R9)(R8*1), Z4
 	MOVL         $0x80808080, R10
-	VMOVD        R10, X5
-	VPBROADCASTD X5, Z5
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(R8*1), Z5
 	MOVQ         groups+56(FP), R10
 
 loop:
@@ -13826,49 +14040,49 @@ loop:
 	VPSLLD           $0x04, Z9, Z9
 	VPBROADCASTD     44(SI)(BX*1), Z10
 	VPSLLD           $0x04, Z10, Z10
-	VPXORD           (AX), Z5, Z11
+	VPXORD           (AX), Z0, Z11
 	VPDPBUSD.BCST    (DX), Z11, Z6
 	VPDPBUSD.BCST    (DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    (DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    (SI), Z11, Z9
 	VPDPBUSD.BCST    (SI)(BX*1), Z11, Z10
-	VPXORD           64(AX), Z5, Z11
+	VPXORD           64(AX), Z0, Z11
 	VPDPBUSD.BCST    4(DX), Z11, Z6
 	VPDPBUSD.BCST    4(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    4(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    4(SI), Z11, Z9
 	VPDPBUSD.BCST    4(SI)(BX*1), Z11, Z10
-	VPXORD           128(AX), Z5, Z11
+	VPXORD           128(AX), Z0, Z11
 	VPDPBUSD.BCST    8(DX), Z11, Z6
 	VPDPBUSD.BCST    8(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    8(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    8(SI), Z11, Z9
 	VPDPBUSD.BCST    8(SI)(BX*1), Z11, Z10
-	VPXORD           192(AX), Z5, Z11
+	VPXORD           192(AX), Z0, Z11
 	VPDPBUSD.BCST    12(DX), Z11, Z6
 	VPDPBUSD.BCST    12(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    12(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    12(SI), Z11, Z9
 	VPDPBUSD.BCST    12(SI)(BX*1), Z11, Z10
-	VPXORD           256(AX), Z5, Z11
+	VPXORD           256(AX), Z0, Z11
 	VPDPBUSD.BCST    16(DX), Z11, Z6
 	VPDPBUSD.BCST    16(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    16(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    16(SI), Z11, Z9
 	VPDPBUSD.BCST    16(SI)(BX*1), Z11, Z10
-	VPXORD           320(AX), Z5, Z11
+	VPXORD           320(AX), Z0, Z11
 	VPDPBUSD.BCST    20(DX), Z11, Z6
 	VPDPBUSD.BCST    20(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    20(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    20(SI), Z11, Z9
 	VPDPBUSD.BCST    20(SI)(BX*1), Z11, Z10
-	VPXORD           384(AX), Z5, Z11
+	VPXORD           384(AX), Z0, Z11
 	VPDPBUSD.BCST    24(DX), Z11, Z6
 	VPDPBUSD.BCST    24(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    24(DX)(BX*2), Z11, Z8
 	VPDPBUSD.BCST    24(SI), Z11, Z9
 	VPDPBUSD.BCST    24(SI)(BX*1), Z11, Z10
-	VPXORD           448(AX), Z5, Z11
+	VPXORD           448(AX), Z0, Z11
 	VPDPBUSD.BCST    28(DX), Z11, Z6
 	VPDPBUSD.BCST    28(DX)(BX*1), Z11, Z7
 	VPDPBUSD.BCST    28(DX)(BX*2), Z11, Z8
@@ -13877,30 +14091,30 @@ loop:
 	VCVTPH2PS        (CX), Z11
 	VCVTDQ2PS        Z6, Z6
 	VMULPS           Z11, Z6, Z6
-	VFMADD231PS.BCST 32(DX), Z6, Z0
+	VFMADD231PS.BCST 32(DX), Z6, Z1
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z11, Z7, Z7
-	VFMADD231PS.BCST 32(DX)(BX*1), Z7, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z7, Z2
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z11, Z8, Z8
-	VFMADD231PS.BCST 32(DX)(BX*2), Z8, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z8, Z3
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z11, Z9, Z9
-	VFMADD231PS.BCST 32(SI), Z9, Z3
+	VFMADD231PS.BCST 32(SI), Z9, Z4
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z11, Z10, Z10
-	VFMADD231PS.BCST 32(SI)(BX*1), Z10, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z10, Z5
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, CX
 	DECQ             R10
 	JNE              loop
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, (DI)(R8*1)
-	VMOVUPS          Z2, (DI)(R8*2)
-	VMOVUPS          Z3, (R9)
-	VMOVUPS          Z4, (R9)(R8*1)
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, (DI)(R8*2)
+	VMOVUPS          Z4, (R9)
+	VMOVUPS          Z5, (R9)(R8*1)
 	VZEROUPPER
 	RET
 
@@ -13920,15 +14134,15 @@ TEXT ·groupedQ8AVX512x1x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R8
 	LEAQ         (DI)(R8*2), R9
 	ADDQ         R8, R9
-	VMOVUPS      (DI), Z0
-	VMOVUPS      (DI)(R8*1), Z1
-	VMOVUPS      (DI)(R8*2), Z2
-	VMOVUPS      (R9), Z3
-	VMOVUPS      (R9)(R8*1), Z4
-	VMOVUPS      (R9)(R8*2), Z5
 	MOVL         $0x80808080, R10
-	VMOVD        R10, X6
-	VPBROADCASTD X6, Z6
+	VMOVD        R10, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (DI), Z1
+	VMOVUPS      (DI)(R8*1), Z2
+	VMOVUPS      (DI)(R8*2), Z3
+	VMOVUPS      (R9), Z4
+	VMOVUPS      (R9)(R8*1), Z5
+	VMOVUPS      (R9)(R8*2), Z6
 	MOVQ         groups+56(FP), R10
 
 loop:
@@ -13945,56 +14159,56 @@ loop:
 	VPSLLD           $0x04, Z11, Z11
 	VPBROADCASTD     44(SI)(BX*2), Z12
 	VPSLLD           $0x04, Z12, Z12
-	VPXORD           (AX), Z6, Z13
+	VPXORD           (AX), Z0, Z13
 	VPDPBUSD.BCST    (DX), Z13, Z7
 	VPDPBUSD.BCST    (DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    (DX)(BX*2), Z13, Z9
 	VPDPBUSD.BCST    (SI), Z13, Z10
 	VPDPBUSD.BCST    (SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    (SI)(BX*2), Z13, Z12
-	VPXORD           64(AX), Z6, Z13
+	VPXORD           64(AX), Z0, Z13
 	VPDPBUSD.BCST    4(DX), Z13, Z7
 	VPDPBUSD.BCST    4(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    4(DX)(BX*2), Z13, Z9
 	VPDPBUSD.BCST    4(SI), Z13, Z10
 	VPDPBUSD.BCST    4(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    4(SI)(BX*2), Z13, Z12
-	VPXORD           128(AX), Z6, Z13
+	VPXORD           128(AX), Z0, Z13
 	VPDPBUSD.BCST    8(DX), Z13, Z7
 	VPDPBUSD.BCST    8(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    8(DX)(BX*2), Z13, Z9
 	VPDPBUSD.BCST    8(SI), Z13, Z10
 	VPDPBUSD.BCST    8(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    8(SI)(BX*2), Z13, Z12
-	VPXORD           192(AX), Z6, Z13
+	VPXORD           192(AX), Z0, Z13
 	VPDPBUSD.BCST    12(DX), Z13, Z7
 	VPDPBUSD.BCST    12(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    12(DX)(BX*2), Z13, Z9
 	VPDPBUSD.BCST    12(SI), Z13, Z10
 	VPDPBUSD.BCST    12(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    12(SI)(BX*2), Z13, Z12
-	VPXORD           256(AX), Z6, Z13
+	VPXORD           256(AX), Z0, Z13
 	VPDPBUSD.BCST    16(DX), Z13, Z7
 	VPDPBUSD.BCST    16(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    16(DX)(BX*2), Z13, Z9
 	VPDPBUSD.BCST    16(SI), Z13, Z10
 	VPDPBUSD.BCST    16(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    16(SI)(BX*2), Z13, Z12
-	VPXORD           320(AX), Z6, Z13
+	VPXORD           320(AX), Z0, Z13
 	VPDPBUSD.BCST    20(DX), Z13, Z7
 	VPDPBUSD.BCST    20(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    20(DX)(BX*2), Z13, Z9
 	VPDPBUSD.BCST    20(SI), Z13, Z10
 	VPDPBUSD.BCST    20(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    20(SI)(BX*2), Z13, Z12
-	VPXORD           384(AX), Z6, Z13
+	VPXORD           384(AX), Z0, Z13
 	VPDPBUSD.BCST    24(DX), Z13, Z7
 	VPDPBUSD.BCST    24(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    24(DX)(BX*2), Z13, Z9
 	VPDPBUSD.BCST    24(SI), Z13, Z10
 	VPDPBUSD.BCST    24(SI)(BX*1), Z13, Z11
 	VPDPBUSD.BCST    24(SI)(BX*2), Z13, Z12
-	VPXORD           448(AX), Z6, Z13
+	VPXORD           448(AX), Z0, Z13
 	VPDPBUSD.BCST    28(DX), Z13, Z7
 	VPDPBUSD.BCST    28(DX)(BX*1), Z13, Z8
 	VPDPBUSD.BCST    28(DX)(BX*2), Z13, Z9
@@ -14004,34 +14218,34 @@ loop:
 	VCVTPH2PS        (CX), Z13
 	VCVTDQ2PS        Z7, Z7
 	VMULPS           Z13, Z7, Z7
-	VFMADD231PS.BCST 32(DX), Z7, Z0
+	VFMADD231PS.BCST 32(DX), Z7, Z1
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z13, Z8, Z8
-	VFMADD231PS.BCST 32(DX)(BX*1), Z8, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z8, Z2
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z13, Z9, Z9
-	VFMADD231PS.BCST 32(DX)(BX*2), Z9, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z9, Z3
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z13, Z10, Z10
-	VFMADD231PS.BCST 32(SI), Z10, Z3
+	VFMADD231PS.BCST 32(SI), Z10, Z4
 	VCVTDQ2PS        Z11, Z11
 	VMULPS           Z13, Z11, Z11
-	VFMADD231PS.BCST 32(SI)(BX*1), Z11, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z11, Z5
 	VCVTDQ2PS        Z12, Z12
 	VMULPS           Z13, Z12, Z12
-	VFMADD231PS.BCST 32(SI)(BX*2), Z12, Z5
+	VFMADD231PS.BCST 32(SI)(BX*2), Z12, Z6
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
 	ADDQ             $0x00000020, CX
 	DECQ             R10
 	JNE              loop
-	VMOVUPS          Z0, (DI)
-	VMOVUPS          Z1, (DI)(R8*1)
-	VMOVUPS          Z2, (DI)(R8*2)
-	VMOVUPS          Z3, (R9)
-	VMOVUPS          Z4, (R9)(R8*1)
-	VMOVUPS          Z5, (R9)(R8*2)
+	VMOVUPS          Z1, (DI)
+	VMOVUPS          Z2, (DI)(R8*1)
+	VMOVUPS          Z3, (DI)(R8*2)
+	VMOVUPS          Z4, (R9)
+	VMOVUPS          Z5, (R9)(R8*1)
+	VMOVUPS          Z6, (R9)(R8*2)
 	VZEROUPPER
 	RET
 
@@ -14055,16 +14269,16 @@ TEXT ·groupedQ8AVX512x1x7(SB), NOSPLIT, $0-64
 	ADDQ         R9, R10
 	LEAQ         (R10)(R9*2), R11
 	ADDQ         R9, R11
-	VMOVUPS      (R8), Z0
-	VMOVUPS      (R8)(R9*1), Z1
-	VMOVUPS      (R8)(R9*2), Z2
-	VMOVUPS      (R10), Z3
-	VMOVUPS      (R10)(R9*1), Z4
-	VMOVUPS      (R10)(R9*2), Z5
-	VMOVUPS      (R11), Z6
 	MOVL         $0x80808080, R12
-	VMOVD        R12, X7
-	VPBROADCASTD X7, Z7
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      (R11), Z7
 	MOVQ         groups+56(FP), R12
 
 loop:
@@ -14083,7 +14297,7 @@ loop:
 	VPSLLD           $0x04, Z13, Z13
 	VPBROADCASTD     44(DI), Z14
 	VPSLLD           $0x04, Z14, Z14
-	VPXORD           (AX), Z7, Z15
+	VPXORD           (AX), Z0, Z15
 	VPDPBUSD.BCST    (DX), Z15, Z8
 	VPDPBUSD.BCST    (DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    (DX)(BX*2), Z15, Z10
@@ -14091,7 +14305,7 @@ loop:
 	VPDPBUSD.BCST    (SI)(BX*1), Z15, Z12
 	VPDPBUSD.BCST    (SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    (DI), Z15, Z14
-	VPXORD           64(AX), Z7, Z15
+	VPXORD           64(AX), Z0, Z15
 	VPDPBUSD.BCST    4(DX), Z15, Z8
 	VPDPBUSD.BCST    4(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    4(DX)(BX*2), Z15, Z10
@@ -14099,7 +14313,7 @@ loop:
 	VPDPBUSD.BCST    4(SI)(BX*1), Z15, Z12
 	VPDPBUSD.BCST    4(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    4(DI), Z15, Z14
-	VPXORD           128(AX), Z7, Z15
+	VPXORD           128(AX), Z0, Z15
 	VPDPBUSD.BCST    8(DX), Z15, Z8
 	VPDPBUSD.BCST    8(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    8(DX)(BX*2), Z15, Z10
@@ -14107,7 +14321,7 @@ loop:
 	VPDPBUSD.BCST    8(SI)(BX*1), Z15, Z12
 	VPDPBUSD.BCST    8(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    8(DI), Z15, Z14
-	VPXORD           192(AX), Z7, Z15
+	VPXORD           192(AX), Z0, Z15
 	VPDPBUSD.BCST    12(DX), Z15, Z8
 	VPDPBUSD.BCST    12(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    12(DX)(BX*2), Z15, Z10
@@ -14115,7 +14329,7 @@ loop:
 	VPDPBUSD.BCST    12(SI)(BX*1), Z15, Z12
 	VPDPBUSD.BCST    12(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    12(DI), Z15, Z14
-	VPXORD           256(AX), Z7, Z15
+	VPXORD           256(AX), Z0, Z15
 	VPDPBUSD.BCST    16(DX), Z15, Z8
 	VPDPBUSD.BCST    16(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    16(DX)(BX*2), Z15, Z10
@@ -14123,7 +14337,7 @@ loop:
 	VPDPBUSD.BCST    16(SI)(BX*1), Z15, Z12
 	VPDPBUSD.BCST    16(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    16(DI), Z15, Z14
-	VPXORD           320(AX), Z7, Z15
+	VPXORD           320(AX), Z0, Z15
 	VPDPBUSD.BCST    20(DX), Z15, Z8
 	VPDPBUSD.BCST    20(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    20(DX)(BX*2), Z15, Z10
@@ -14131,7 +14345,7 @@ loop:
 	VPDPBUSD.BCST    20(SI)(BX*1), Z15, Z12
 	VPDPBUSD.BCST    20(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    20(DI), Z15, Z14
-	VPXORD           384(AX), Z7, Z15
+	VPXORD           384(AX), Z0, Z15
 	VPDPBUSD.BCST    24(DX), Z15, Z8
 	VPDPBUSD.BCST    24(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    24(DX)(BX*2), Z15, Z10
@@ -14139,7 +14353,7 @@ loop:
 	VPDPBUSD.BCST    24(SI)(BX*1), Z15, Z12
 	VPDPBUSD.BCST    24(SI)(BX*2), Z15, Z13
 	VPDPBUSD.BCST    24(DI), Z15, Z14
-	VPXORD           448(AX), Z7, Z15
+	VPXORD           448(AX), Z0, Z15
 	VPDPBUSD.BCST    28(DX), Z15, Z8
 	VPDPBUSD.BCST    28(DX)(BX*1), Z15, Z9
 	VPDPBUSD.BCST    28(DX)(BX*2), Z15, Z10
@@ -14150,25 +14364,25 @@ loop:
 	VCVTPH2PS        (CX), Z15
 	VCVTDQ2PS        Z8, Z8
 	VMULPS           Z15, Z8, Z8
-	VFMADD231PS.BCST 32(DX), Z8, Z0
+	VFMADD231PS.BCST 32(DX), Z8, Z1
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z15, Z9, Z9
-	VFMADD231PS.BCST 32(DX)(BX*1), Z9, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z9, Z2
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z15, Z10, Z10
-	VFMADD231PS.BCST 32(DX)(BX*2), Z10, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z10, Z3
 	VCVTDQ2PS        Z11, Z11
 	VMULPS           Z15, Z11, Z11
-	VFMADD231PS.BCST 32(SI), Z11, Z3
+	VFMADD231PS.BCST 32(SI), Z11, Z4
 	VCVTDQ2PS        Z12, Z12
 	VMULPS           Z15, Z12, Z12
-	VFMADD231PS.BCST 32(SI)(BX*1), Z12, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z12, Z5
 	VCVTDQ2PS        Z13, Z13
 	VMULPS           Z15, Z13, Z13
-	VFMADD231PS.BCST 32(SI)(BX*2), Z13, Z5
+	VFMADD231PS.BCST 32(SI)(BX*2), Z13, Z6
 	VCVTDQ2PS        Z14, Z14
 	VMULPS           Z15, Z14, Z14
-	VFMADD231PS.BCST 32(DI), Z14, Z6
+	VFMADD231PS.BCST 32(DI), Z14, Z7
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
@@ -14176,13 +14390,13 @@ loop:
 	ADDQ             $0x00000020, CX
 	DECQ             R12
 	JNE              loop
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, (R8)(R9*1)
-	VMOVUPS          Z2, (R8)(R9*2)
-	VMOVUPS          Z3, (R10)
-	VMOVUPS          Z4, (R10)(R9*1)
-	VMOVUPS          Z5, (R10)(R9*2)
-	VMOVUPS          Z6, (R11)
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, (R10)(R9*1)
+	VMOVUPS          Z6, (R10)(R9*2)
+	VMOVUPS          Z7, (R11)
 	VZEROUPPER
 	RET
 
@@ -14206,17 +14420,17 @@ TEXT ·groupedQ8AVX512x1x8(SB), NOSPLIT, $0-64
 	ADDQ         R9, R10
 	LEAQ         (R10)(R9*2), R11
 	ADDQ         R9, R11
-	VMOVUPS      (R8), Z0
-	VMOVUPS      (R8)(R9*1), Z1
-	VMOVUPS      (R8)(R9*2), Z2
-	VMOVUPS      (R10), Z3
-	VMOVUPS      (R10)(R9*1), Z4
-	VMOVUPS      (R10)(R9*2), Z5
-	VMOVUPS      (R11), Z6
-	VMOVUPS      (R11)(R9*1), Z7
 	MOVL         $0x80808080, R12
-	VMOVD        R12, X8
-	VPBROADCASTD X8, Z8
+	VMOVD        R12, X0
+	VPBROADCASTD X0, Z0
+	VMOVUPS      (R8), Z1
+	VMOVUPS      (R8)(R9*1), Z2
+	VMOVUPS      (R8)(R9*2), Z3
+	VMOVUPS      (R10), Z4
+	VMOVUPS      (R10)(R9*1), Z5
+	VMOVUPS      (R10)(R9*2), Z6
+	VMOVUPS      (R11), Z7
+	VMOVUPS      (R11)(R9*1), Z8
 	MOVQ         groups+56(FP), R12
 
 loop:
@@ -14237,7 +14451,7 @@ loop:
 	VPSLLD           $0x04, Z15, Z15
 	VPBROADCASTD     44(DI)(BX*1), Z16
 	VPSLLD           $0x04, Z16, Z16
-	VPXORD           (AX), Z8, Z17
+	VPXORD           (AX), Z0, Z17
 	VPDPBUSD.BCST    (DX), Z17, Z9
 	VPDPBUSD.BCST    (DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    (DX)(BX*2), Z17, Z11
@@ -14246,7 +14460,7 @@ loop:
 	VPDPBUSD.BCST    (SI)(BX*2), Z17, Z14
 	VPDPBUSD.BCST    (DI), Z17, Z15
 	VPDPBUSD.BCST    (DI)(BX*1), Z17, Z16
-	VPXORD           64(AX), Z8, Z17
+	VPXORD           64(AX), Z0, Z17
 	VPDPBUSD.BCST    4(DX), Z17, Z9
 	VPDPBUSD.BCST    4(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    4(DX)(BX*2), Z17, Z11
@@ -14255,7 +14469,7 @@ loop:
 	VPDPBUSD.BCST    4(SI)(BX*2), Z17, Z14
 	VPDPBUSD.BCST    4(DI), Z17, Z15
 	VPDPBUSD.BCST    4(DI)(BX*1), Z17, Z16
-	VPXORD           128(AX), Z8, Z17
+	VPXORD           128(AX), Z0, Z17
 	VPDPBUSD.BCST    8(DX), Z17, Z9
 	VPDPBUSD.BCST    8(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    8(DX)(BX*2), Z17, Z11
@@ -14264,7 +14478,7 @@ loop:
 	VPDPBUSD.BCST    8(SI)(BX*2), Z17, Z14
 	VPDPBUSD.BCST    8(DI), Z17, Z15
 	VPDPBUSD.BCST    8(DI)(BX*1), Z17, Z16
-	VPXORD           192(AX), Z8, Z17
+	VPXORD           192(AX), Z0, Z17
 	VPDPBUSD.BCST    12(DX), Z17, Z9
 	VPDPBUSD.BCST    12(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    12(DX)(BX*2), Z17, Z11
@@ -14273,7 +14487,7 @@ loop:
 	VPDPBUSD.BCST    12(SI)(BX*2), Z17, Z14
 	VPDPBUSD.BCST    12(DI), Z17, Z15
 	VPDPBUSD.BCST    12(DI)(BX*1), Z17, Z16
-	VPXORD           256(AX), Z8, Z17
+	VPXORD           256(AX), Z0, Z17
 	VPDPBUSD.BCST    16(DX), Z17, Z9
 	VPDPBUSD.BCST    16(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    16(DX)(BX*2), Z17, Z11
@@ -14282,7 +14496,7 @@ loop:
 	VPDPBUSD.BCST    16(SI)(BX*2), Z17, Z14
 	VPDPBUSD.BCST    16(DI), Z17, Z15
 	VPDPBUSD.BCST    16(DI)(BX*1), Z17, Z16
-	VPXORD           320(AX), Z8, Z17
+	VPXORD           320(AX), Z0, Z17
 	VPDPBUSD.BCST    20(DX), Z17, Z9
 	VPDPBUSD.BCST    20(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    20(DX)(BX*2), Z17, Z11
@@ -14291,7 +14505,7 @@ loop:
 	VPDPBUSD.BCST    20(SI)(BX*2), Z17, Z14
 	VPDPBUSD.BCST    20(DI), Z17, Z15
 	VPDPBUSD.BCST    20(DI)(BX*1), Z17, Z16
-	VPXORD           384(AX), Z8, Z17
+	VPXORD           384(AX), Z0, Z17
 	VPDPBUSD.BCST    24(DX), Z17, Z9
 	VPDPBUSD.BCST    24(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    24(DX)(BX*2), Z17, Z11
@@ -14300,7 +14514,7 @@ loop:
 	VPDPBUSD.BCST    24(SI)(BX*2), Z17, Z14
 	VPDPBUSD.BCST    24(DI), Z17, Z15
 	VPDPBUSD.BCST    24(DI)(BX*1), Z17, Z16
-	VPXORD           448(AX), Z8, Z17
+	VPXORD           448(AX), Z0, Z17
 	VPDPBUSD.BCST    28(DX), Z17, Z9
 	VPDPBUSD.BCST    28(DX)(BX*1), Z17, Z10
 	VPDPBUSD.BCST    28(DX)(BX*2), Z17, Z11
@@ -14312,28 +14526,28 @@ loop:
 	VCVTPH2PS        (CX), Z17
 	VCVTDQ2PS        Z9, Z9
 	VMULPS           Z17, Z9, Z9
-	VFMADD231PS.BCST 32(DX), Z9, Z0
+	VFMADD231PS.BCST 32(DX), Z9, Z1
 	VCVTDQ2PS        Z10, Z10
 	VMULPS           Z17, Z10, Z10
-	VFMADD231PS.BCST 32(DX)(BX*1), Z10, Z1
+	VFMADD231PS.BCST 32(DX)(BX*1), Z10, Z2
 	VCVTDQ2PS        Z11, Z11
 	VMULPS           Z17, Z11, Z11
-	VFMADD231PS.BCST 32(DX)(BX*2), Z11, Z2
+	VFMADD231PS.BCST 32(DX)(BX*2), Z11, Z3
 	VCVTDQ2PS        Z12, Z12
 	VMULPS           Z17, Z12, Z12
-	VFMADD231PS.BCST 32(SI), Z12, Z3
+	VFMADD231PS.BCST 32(SI), Z12, Z4
 	VCVTDQ2PS        Z13, Z13
 	VMULPS           Z17, Z13, Z13
-	VFMADD231PS.BCST 32(SI)(BX*1), Z13, Z4
+	VFMADD231PS.BCST 32(SI)(BX*1), Z13, Z5
 	VCVTDQ2PS        Z14, Z14
 	VMULPS           Z17, Z14, Z14
-	VFMADD231PS.BCST 32(SI)(BX*2), Z14, Z5
+	VFMADD231PS.BCST 32(SI)(BX*2), Z14, Z6
 	VCVTDQ2PS        Z15, Z15
 	VMULPS           Z17, Z15, Z15
-	VFMADD231PS.BCST 32(DI), Z15, Z6
+	VFMADD231PS.BCST 32(DI), Z15, Z7
 	VCVTDQ2PS        Z16, Z16
 	VMULPS           Z17, Z16, Z16
-	VFMADD231PS.BCST 32(DI)(BX*1), Z16, Z7
+	VFMADD231PS.BCST 32(DI)(BX*1), Z16, Z8
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, DX
 	ADDQ             $0x00000040, SI
@@ -14341,14 +14555,14 @@ loop:
 	ADDQ             $0x00000020, CX
 	DECQ             R12
 	JNE              loop
-	VMOVUPS          Z0, (R8)
-	VMOVUPS          Z1, (R8)(R9*1)
-	VMOVUPS          Z2, (R8)(R9*2)
-	VMOVUPS          Z3, (R10)
-	VMOVUPS          Z4, (R10)(R9*1)
-	VMOVUPS          Z5, (R10)(R9*2)
-	VMOVUPS          Z6, (R11)
-	VMOVUPS          Z7, (R11)(R9*1)
+	VMOVUPS          Z1, (R8)
+	VMOVUPS          Z2, (R8)(R9*1)
+	VMOVUPS          Z3, (R8)(R9*2)
+	VMOVUPS          Z4, (R10)
+	VMOVUPS          Z5, (R10)(R9*1)
+	VMOVUPS          Z6, (R10)(R9*2)
+	VMOVUPS          Z7, (R11)
+	VMOVUPS          Z8, (R11)(R9*1)
 	VZEROUPPER
 	RET
 
@@ -15418,12 +15632,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// func groupedQ4PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ4PanelAVX2x3(SB), NOSPLIT, $0-64
+TEXT ·groupedQ4PanelAVX2x3(SB), NOSPLIT, $0-72
 	// groupedQ4PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · 128 bytes that lie ahead bytes from fetch.
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
 	MOVQ         lda+32(FP), DX
@@ -15433,15 +15647,20 @@ TEXT ·groupedQ4PanelAVX2x3(SB), NOSPLIT, $0-64
 	MOVQ         fetch+40(FP), DI
 	MOVQ         ahead+48(FP), R8
 	ADDQ         R8, DI
-	MOVQ         groups+56(FP), R8
-	MOVL         $0x00010001, R9
-	VMOVD        R9, X0
+	MOVQ         groups+64(FP), R8
+	MOVQ         lines+56(FP), R9
+	MOVL         $0x00010001, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
 
 loop:
+	MOVQ R9, R10
+
+fetch:
 	PREFETCHT1 (DI)
-	PREFETCHT1 64(DI)
-	ADDQ       $0x00000080, DI
+	ADDQ       $0x40, DI
+	DECQ       R10
+	JNE        fetch
 
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(CX), Y1
@@ -15628,12 +15847,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// func groupedQ4PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ4PanelAVX2x4(SB), NOSPLIT, $0-64
+TEXT ·groupedQ4PanelAVX2x4(SB), NOSPLIT, $0-72
 	// groupedQ4PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q4 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · 128 bytes that lie ahead bytes from fetch.
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
 	MOVQ         lda+32(FP), DX
@@ -15647,15 +15866,20 @@ TEXT ·groupedQ4PanelAVX2x4(SB), NOSPLIT, $0-64
 	MOVQ         fetch+40(FP), R9
 	MOVQ         ahead+48(FP), R10
 	ADDQ         R10, R9
-	MOVQ         groups+56(FP), R10
-	MOVL         $0x00010001, R11
-	VMOVD        R11, X0
+	MOVQ         groups+64(FP), R10
+	MOVQ         lines+56(FP), R11
+	MOVL         $0x00010001, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 
 loop:
+	MOVQ R11, R12
+
+fetch:
 	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	ADDQ       $0x00000080, R9
+	ADDQ       $0x40, R9
+	DECQ       R12
+	JNE        fetch
 
 	// sums start at -8 times those of the activations
 	VPBROADCASTD 40(CX), Y1
@@ -15965,10 +16189,6 @@ group:
 	VPAND      Y0, Y2, Y2
 	VMOVDQU    Y1, 224(AX)
 	VMOVDQU    Y2, 480(AX)
-	VCVTPH2PS  (BX), Y1
-	VMOVUPS    Y1, 512(AX)
-	VCVTPH2PS  16(BX), Y1
-	VMOVUPS    Y1, 544(AX)
 	VPMOVZXBW  64(DI), Y1
 	VPERMQ     $0xd8, Y1, Y1
 	VPUNPCKLWD Y1, Y1, Y2
@@ -15985,6 +16205,10 @@ group:
 	VMULPS     Y3, Y2, Y2
 	VMOVUPS    Y1, 640(AX)
 	VMOVUPS    Y2, 672(AX)
+	VCVTPH2PS  (BX), Y1
+	VMOVUPS    Y1, 512(AX)
+	VCVTPH2PS  16(BX), Y1
+	VMOVUPS    Y1, 544(AX)
 	ADDQ       $0x000002c0, AX
 	ADDQ       $0x00000100, DX
 	ADDQ       $0x00000020, DI
@@ -15996,12 +16220,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// func groupedQ4MPanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ4MPanelAVX2x3(SB), NOSPLIT, $0-64
+TEXT ·groupedQ4MPanelAVX2x3(SB), NOSPLIT, $0-72
 	// groupedQ4MPanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
-	// groups · 128 bytes that lie ahead bytes from fetch.
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -16011,12 +16235,17 @@ TEXT ·groupedQ4MPanelAVX2x3(SB), NOSPLIT, $0-64
 	MOVQ fetch+40(FP), DI
 	MOVQ ahead+48(FP), R8
 	ADDQ R8, DI
-	MOVQ groups+56(FP), R8
+	MOVQ groups+64(FP), R8
+	MOVQ lines+56(FP), R9
 
 loop:
+	MOVQ R9, R10
+
+fetch:
 	PREFETCHT1   (DI)
-	PREFETCHT1   64(DI)
-	ADDQ         $0x00000080, DI
+	ADDQ         $0x40, DI
+	DECQ         R10
+	JNE          fetch
 	VMOVDQU      (AX), Y4
 	VMOVDQU      32(AX), Y5
 	VPBROADCASTD (CX), Y1
@@ -16200,12 +16429,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// func groupedQ4MPanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ4MPanelAVX2x4(SB), NOSPLIT, $0-64
+TEXT ·groupedQ4MPanelAVX2x4(SB), NOSPLIT, $0-72
 	// groupedQ4MPanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q4M with rows of activation records that are lda bytes apart. It prefetches
-	// groups · 128 bytes that lie ahead bytes from fetch.
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -16219,12 +16448,17 @@ TEXT ·groupedQ4MPanelAVX2x4(SB), NOSPLIT, $0-64
 	MOVQ fetch+40(FP), R9
 	MOVQ ahead+48(FP), R10
 	ADDQ R10, R9
-	MOVQ groups+56(FP), R10
+	MOVQ groups+64(FP), R10
+	MOVQ lines+56(FP), R11
 
 loop:
+	MOVQ R11, R12
+
+fetch:
 	PREFETCHT1   (R9)
-	PREFETCHT1   64(R9)
-	ADDQ         $0x00000080, R9
+	ADDQ         $0x40, R9
+	DECQ         R12
+	JNE          fetch
 	VMOVDQU      (AX), Y6
 	VMOVDQU      32(AX), Y7
 	VPBROADCASTD (CX), Y1
@@ -16490,142 +16724,170 @@ group:
 	VPSLLW     $0x04, Y3, Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, (AX)
+	VMOVDQU    (DX), Y3
+	VPSRLW     $0x04, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    320(DX), Y4
+	VPSLLW     $0x04, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSLLD     $0x10, Y3, Y4
+	VPBLENDW   $0xaa, Y4, Y2, Y4
+	VMOVDQU    Y4, (AX)
+	VPSRLD     $0x10, Y2, Y2
+	VPBLENDW   $0xaa, Y3, Y2, Y2
+	VMOVDQU    Y2, 64(AX)
 	VPAND      32(DX), Y0, Y2
 	VMOVDQU    288(DX), Y3
 	VPSLLW     $0x04, Y3, Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 32(AX)
+	VMOVDQU    32(DX), Y3
+	VPSRLW     $0x04, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    352(DX), Y4
+	VPSLLW     $0x04, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSLLD     $0x10, Y3, Y4
+	VPBLENDW   $0xaa, Y4, Y2, Y4
+	VMOVDQU    Y4, 32(AX)
+	VPSRLD     $0x10, Y2, Y2
+	VPBLENDW   $0xaa, Y3, Y2, Y2
+	VMOVDQU    Y2, 96(AX)
 	VPAND      64(DX), Y0, Y2
 	VMOVDQU    256(DX), Y3
 	VPSLLW     $0x02, Y3, Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 64(AX)
+	VMOVDQU    64(DX), Y3
+	VPSRLW     $0x04, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    320(DX), Y4
+	VPSLLW     $0x02, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSLLD     $0x10, Y3, Y4
+	VPBLENDW   $0xaa, Y4, Y2, Y4
+	VMOVDQU    Y4, 128(AX)
+	VPSRLD     $0x10, Y2, Y2
+	VPBLENDW   $0xaa, Y3, Y2, Y2
+	VMOVDQU    Y2, 192(AX)
 	VPAND      96(DX), Y0, Y2
 	VMOVDQU    288(DX), Y3
 	VPSLLW     $0x02, Y3, Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 96(AX)
+	VMOVDQU    96(DX), Y3
+	VPSRLW     $0x04, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    352(DX), Y4
+	VPSLLW     $0x02, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSLLD     $0x10, Y3, Y4
+	VPBLENDW   $0xaa, Y4, Y2, Y4
+	VMOVDQU    Y4, 160(AX)
+	VPSRLD     $0x10, Y2, Y2
+	VPBLENDW   $0xaa, Y3, Y2, Y2
+	VMOVDQU    Y2, 224(AX)
 	VPAND      128(DX), Y0, Y2
 	VMOVDQU    256(DX), Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 128(AX)
+	VMOVDQU    128(DX), Y3
+	VPSRLW     $0x04, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    320(DX), Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSLLD     $0x10, Y3, Y4
+	VPBLENDW   $0xaa, Y4, Y2, Y4
+	VMOVDQU    Y4, 256(AX)
+	VPSRLD     $0x10, Y2, Y2
+	VPBLENDW   $0xaa, Y3, Y2, Y2
+	VMOVDQU    Y2, 320(AX)
 	VPAND      160(DX), Y0, Y2
 	VMOVDQU    288(DX), Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 160(AX)
+	VMOVDQU    160(DX), Y3
+	VPSRLW     $0x04, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    352(DX), Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSLLD     $0x10, Y3, Y4
+	VPBLENDW   $0xaa, Y4, Y2, Y4
+	VMOVDQU    Y4, 288(AX)
+	VPSRLD     $0x10, Y2, Y2
+	VPBLENDW   $0xaa, Y3, Y2, Y2
+	VMOVDQU    Y2, 352(AX)
 	VPAND      192(DX), Y0, Y2
 	VMOVDQU    256(DX), Y3
 	VPSRLW     $0x02, Y3, Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 192(AX)
+	VMOVDQU    192(DX), Y3
+	VPSRLW     $0x04, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    320(DX), Y4
+	VPSRLW     $0x02, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSLLD     $0x10, Y3, Y4
+	VPBLENDW   $0xaa, Y4, Y2, Y4
+	VMOVDQU    Y4, 384(AX)
+	VPSRLD     $0x10, Y2, Y2
+	VPBLENDW   $0xaa, Y3, Y2, Y2
+	VMOVDQU    Y2, 448(AX)
 	VPAND      224(DX), Y0, Y2
 	VMOVDQU    288(DX), Y3
 	VPSRLW     $0x02, Y3, Y3
 	VPAND      Y1, Y3, Y3
 	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 224(AX)
-	VMOVDQU    (DX), Y2
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VMOVDQU    320(DX), Y3
-	VPSLLW     $0x04, Y3, Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 256(AX)
-	VMOVDQU    32(DX), Y2
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VMOVDQU    352(DX), Y3
-	VPSLLW     $0x04, Y3, Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 288(AX)
-	VMOVDQU    64(DX), Y2
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VMOVDQU    320(DX), Y3
-	VPSLLW     $0x02, Y3, Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 320(AX)
-	VMOVDQU    96(DX), Y2
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VMOVDQU    352(DX), Y3
-	VPSLLW     $0x02, Y3, Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 352(AX)
-	VMOVDQU    128(DX), Y2
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VMOVDQU    320(DX), Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 384(AX)
-	VMOVDQU    160(DX), Y2
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VMOVDQU    352(DX), Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 416(AX)
-	VMOVDQU    192(DX), Y2
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VMOVDQU    320(DX), Y3
-	VPSRLW     $0x02, Y3, Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
-	VMOVDQU    Y2, 448(AX)
-	VMOVDQU    224(DX), Y2
-	VPSRLW     $0x04, Y2, Y2
-	VPAND      Y0, Y2, Y2
-	VMOVDQU    352(DX), Y3
-	VPSRLW     $0x02, Y3, Y3
-	VPAND      Y1, Y3, Y3
-	VPOR       Y3, Y2, Y2
+	VMOVDQU    224(DX), Y3
+	VPSRLW     $0x04, Y3, Y3
+	VPAND      Y0, Y3, Y3
+	VMOVDQU    352(DX), Y4
+	VPSRLW     $0x02, Y4, Y4
+	VPAND      Y1, Y4, Y4
+	VPOR       Y4, Y3, Y3
+	VPSLLD     $0x10, Y3, Y4
+	VPBLENDW   $0xaa, Y4, Y2, Y4
+	VMOVDQU    Y4, 416(AX)
+	VPSRLD     $0x10, Y2, Y2
+	VPBLENDW   $0xaa, Y3, Y2, Y2
 	VMOVDQU    Y2, 480(AX)
-	VCVTPH2PS  (BX), Y2
-	VMOVUPS    Y2, 512(AX)
-	VCVTPH2PS  16(BX), Y2
-	VMOVUPS    Y2, 544(AX)
 	VPMOVSXBW  32(DI), Y2
 	VPERMQ     $0xd8, Y2, Y2
-	VPUNPCKLWD Y2, Y2, Y3
-	VPUNPCKHWD Y2, Y2, Y2
-	VMOVDQU    Y3, 576(AX)
+	VPMOVSXBW  48(DI), Y3
+	VPERMQ     $0xd8, Y3, Y3
+	VPUNPCKLWD Y3, Y2, Y4
+	VPUNPCKHWD Y3, Y2, Y2
+	VMOVDQU    Y4, 576(AX)
 	VMOVDQU    Y2, 608(AX)
-	VPMOVSXBW  48(DI), Y2
-	VPERMQ     $0xd8, Y2, Y2
-	VPUNPCKLWD Y2, Y2, Y3
-	VPUNPCKHWD Y2, Y2, Y2
-	VMOVDQU    Y3, 640(AX)
-	VMOVDQU    Y2, 672(AX)
-	ADDQ       $0x000002c0, AX
+	ADDQ       $0x00000280, AX
 	ADDQ       $0x00000180, DX
 	ADDQ       $0x00000020, DI
 	DECQ       R8
 	JNE        group
+	VCVTPH2PS  (BX), Y2
+	VMOVUPS    Y2, -128(AX)
+	VCVTPH2PS  16(BX), Y2
+	VMOVUPS    Y2, -96(AX)
 	ADDQ       $0x00000120, BX
 	SUBQ       $0x00000008, SI
 	JNE        loop
 	VZEROUPPER
 	RET
 
-// func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// func groupedQ6PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ6PanelAVX2x3(SB), NOSPLIT, $192-64
+TEXT ·groupedQ6PanelAVX2x3(SB), NOSPLIT, $192-72
 	// groupedQ6PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · 192 bytes that lie ahead bytes from fetch.
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -16635,20 +16897,34 @@ TEXT ·groupedQ6PanelAVX2x3(SB), NOSPLIT, $192-64
 	MOVQ fetch+40(FP), DI
 	MOVQ ahead+48(FP), R8
 	ADDQ R8, DI
-	MOVQ groups+56(FP), R8
+	MOVQ groups+64(FP), R8
+	MOVQ lines+56(FP), R9
 
 loop:
-	PREFETCHT1 (DI)
-	PREFETCHT1 64(DI)
-	PREFETCHT1 128(DI)
-	ADDQ       $0x000000c0, DI
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y0, 32(SP)
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y0, 96(SP)
+	VMOVUPS Y0, 128(SP)
+	VMOVUPS Y0, 160(SP)
+	MOVQ    $0x00000008, R11
 
-	// columns 0 to 15, sums from -32 times those of the activations
-	VPBROADCASTD 48(CX), Y0
+group:
+	MOVQ R9, R10
+
+fetch:
+	PREFETCHT1 (DI)
+	ADDQ       $0x40, DI
+	DECQ       R10
+	JNE        fetch
+
+	// sums start at -32 times those of the activations
+	VPBROADCASTD 36(CX), Y0
 	VMOVDQA      Y0, Y1
-	VPBROADCASTD 48(CX)(DX*1), Y2
+	VPBROADCASTD 36(CX)(DX*1), Y2
 	VMOVDQA      Y2, Y3
-	VPBROADCASTD 48(CX)(DX*2), Y4
+	VPBROADCASTD 36(CX)(DX*2), Y4
 	VMOVDQA      Y4, Y5
 	VMOVDQU      (AX), Y6
 	VMOVDQU      32(AX), Y7
@@ -16718,28 +16994,6 @@ loop:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y8, Y5, Y5
-	VMOVDQU      576(AX), Y6
-	VMOVDQU      608(AX), Y7
-	VPMADDWD     Y6, Y0, Y0
-	VPMADDWD     Y7, Y1, Y1
-	VPMADDWD     Y6, Y2, Y2
-	VPMADDWD     Y7, Y3, Y3
-	VPMADDWD     Y6, Y4, Y4
-	VPMADDWD     Y7, Y5, Y5
-	VMOVDQU      Y0, (SP)
-	VMOVDQU      Y1, 32(SP)
-	VMOVDQU      Y2, 64(SP)
-	VMOVDQU      Y3, 96(SP)
-	VMOVDQU      Y4, 128(SP)
-	VMOVDQU      Y5, 160(SP)
-
-	// columns 16 to 31, sums from -32 times those of the activations
-	VPBROADCASTD 52(CX), Y0
-	VMOVDQA      Y0, Y1
-	VPBROADCASTD 52(CX)(DX*1), Y2
-	VMOVDQA      Y2, Y3
-	VPBROADCASTD 52(CX)(DX*2), Y4
-	VMOVDQA      Y4, Y5
 	VMOVDQU      256(AX), Y6
 	VMOVDQU      288(AX), Y7
 	VPBROADCASTD 16(CX), Y8
@@ -16808,62 +17062,68 @@ loop:
 	VPMADDUBSW   Y8, Y7, Y8
 	VPADDW       Y6, Y4, Y4
 	VPADDW       Y8, Y5, Y5
-	VMOVDQU      640(AX), Y6
-	VMOVDQU      672(AX), Y7
-	VPMADDWD     Y6, Y0, Y0
-	VPMADDWD     Y7, Y1, Y1
-	VPMADDWD     Y6, Y2, Y2
-	VPMADDWD     Y7, Y3, Y3
-	VPMADDWD     Y6, Y4, Y4
-	VPMADDWD     Y7, Y5, Y5
-	VPADDD       (SP), Y0, Y0
-	VPADDD       32(SP), Y1, Y1
-	VPADDD       64(SP), Y2, Y2
-	VPADDD       96(SP), Y3, Y3
-	VPADDD       128(SP), Y4, Y4
-	VPADDD       160(SP), Y5, Y5
-	VMOVDQU      512(AX), Y6
-	VMOVDQU      544(AX), Y7
+	VPMADDWD     576(AX), Y0, Y0
+	VPMADDWD     608(AX), Y1, Y1
+	VPMADDWD     576(AX), Y2, Y2
+	VPMADDWD     608(AX), Y3, Y3
+	VPMADDWD     576(AX), Y4, Y4
+	VPMADDWD     608(AX), Y5, Y5
+	VBROADCASTSS 32(CX), Y6
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y6, Y0, Y0
+	VFMADD213PS  (SP), Y6, Y0
+	VMOVUPS      Y0, (SP)
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y7, Y1, Y1
-	VBROADCASTSS 32(CX), Y8
-	VFMADD213PS  (BX), Y8, Y0
-	VMOVUPS      Y0, (BX)
-	VFMADD213PS  32(BX), Y8, Y1
-	VMOVUPS      Y1, 32(BX)
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y6, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y7, Y3, Y3
+	VFMADD213PS  32(SP), Y6, Y1
+	VMOVUPS      Y1, 32(SP)
 	VBROADCASTSS 32(CX)(DX*1), Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(SP), Y0, Y2
+	VMOVUPS      Y2, 64(SP)
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(SP), Y0, Y3
+	VMOVUPS      Y3, 96(SP)
+	VBROADCASTSS 32(CX)(DX*2), Y0
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(SP), Y0, Y4
+	VMOVUPS      Y4, 128(SP)
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(SP), Y0, Y5
+	VMOVUPS      Y5, 160(SP)
+	ADDQ         $0x00000280, AX
+	ADDQ         $0x00000040, CX
+	DECQ         R11
+	JNE          group
+	VMOVDQU      -128(AX), Y0
+	VMOVDQU      -96(AX), Y1
+	VMOVUPS      (SP), Y2
+	VFMADD213PS  (BX), Y0, Y2
+	VMOVUPS      Y2, (BX)
+	VMOVUPS      32(SP), Y2
+	VFMADD213PS  32(BX), Y1, Y2
+	VMOVUPS      Y2, 32(BX)
+	VMOVUPS      64(SP), Y2
 	VFMADD213PS  (BX)(SI*1), Y0, Y2
 	VMOVUPS      Y2, (BX)(SI*1)
-	VFMADD213PS  32(BX)(SI*1), Y0, Y3
-	VMOVUPS      Y3, 32(BX)(SI*1)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y6, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y7, Y5, Y5
-	VBROADCASTSS 32(CX)(DX*2), Y0
-	VFMADD213PS  (BX)(SI*2), Y0, Y4
-	VMOVUPS      Y4, (BX)(SI*2)
-	VFMADD213PS  32(BX)(SI*2), Y0, Y5
-	VMOVUPS      Y5, 32(BX)(SI*2)
-	ADDQ         $0x000002c0, AX
-	ADDQ         $0x00000040, CX
-	DECQ         R8
+	VMOVUPS      96(SP), Y2
+	VFMADD213PS  32(BX)(SI*1), Y1, Y2
+	VMOVUPS      Y2, 32(BX)(SI*1)
+	VMOVUPS      128(SP), Y2
+	VFMADD213PS  (BX)(SI*2), Y0, Y2
+	VMOVUPS      Y2, (BX)(SI*2)
+	VMOVUPS      160(SP), Y0
+	VFMADD213PS  32(BX)(SI*2), Y1, Y0
+	VMOVUPS      Y0, 32(BX)(SI*2)
+	SUBQ         $0x00000008, R8
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// func groupedQ6PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ6PanelAVX2x4(SB), NOSPLIT, $256-64
+TEXT ·groupedQ6PanelAVX2x4(SB), NOSPLIT, $256-72
 	// groupedQ6PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · 192 bytes that lie ahead bytes from fetch.
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ panel+16(FP), AX
 	MOVQ acts+24(FP), CX
 	MOVQ lda+32(FP), DX
@@ -16877,22 +17137,38 @@ TEXT ·groupedQ6PanelAVX2x4(SB), NOSPLIT, $256-64
 	MOVQ fetch+40(FP), R9
 	MOVQ ahead+48(FP), R10
 	ADDQ R10, R9
-	MOVQ groups+56(FP), R10
+	MOVQ groups+64(FP), R10
+	MOVQ lines+56(FP), R11
 
 loop:
-	PREFETCHT1 (R9)
-	PREFETCHT1 64(R9)
-	PREFETCHT1 128(R9)
-	ADDQ       $0x000000c0, R9
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y0, 32(SP)
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y0, 96(SP)
+	VMOVUPS Y0, 128(SP)
+	VMOVUPS Y0, 160(SP)
+	VMOVUPS Y0, 192(SP)
+	VMOVUPS Y0, 224(SP)
+	MOVQ    $0x00000008, R13
 
-	// columns 0 to 15, sums from -32 times those of the activations
-	VPBROADCASTD 48(CX), Y0
+group:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1 (R9)
+	ADDQ       $0x40, R9
+	DECQ       R12
+	JNE        fetch
+
+	// sums start at -32 times those of the activations
+	VPBROADCASTD 36(CX), Y0
 	VMOVDQA      Y0, Y1
-	VPBROADCASTD 48(CX)(DX*1), Y2
+	VPBROADCASTD 36(CX)(DX*1), Y2
 	VMOVDQA      Y2, Y3
-	VPBROADCASTD 48(CX)(DX*2), Y4
+	VPBROADCASTD 36(CX)(DX*2), Y4
 	VMOVDQA      Y4, Y5
-	VPBROADCASTD 48(BX), Y6
+	VPBROADCASTD 36(BX), Y6
 	VMOVDQA      Y6, Y7
 	VMOVDQU      (AX), Y8
 	VMOVDQU      32(AX), Y9
@@ -16982,34 +17258,6 @@ loop:
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y10, Y7, Y7
-	VMOVDQU      576(AX), Y8
-	VMOVDQU      608(AX), Y9
-	VPMADDWD     Y8, Y0, Y0
-	VPMADDWD     Y9, Y1, Y1
-	VPMADDWD     Y8, Y2, Y2
-	VPMADDWD     Y9, Y3, Y3
-	VPMADDWD     Y8, Y4, Y4
-	VPMADDWD     Y9, Y5, Y5
-	VPMADDWD     Y8, Y6, Y6
-	VPMADDWD     Y9, Y7, Y7
-	VMOVDQU      Y0, (SP)
-	VMOVDQU      Y1, 32(SP)
-	VMOVDQU      Y2, 64(SP)
-	VMOVDQU      Y3, 96(SP)
-	VMOVDQU      Y4, 128(SP)
-	VMOVDQU      Y5, 160(SP)
-	VMOVDQU      Y6, 192(SP)
-	VMOVDQU      Y7, 224(SP)
-
-	// columns 16 to 31, sums from -32 times those of the activations
-	VPBROADCASTD 52(CX), Y0
-	VMOVDQA      Y0, Y1
-	VPBROADCASTD 52(CX)(DX*1), Y2
-	VMOVDQA      Y2, Y3
-	VPBROADCASTD 52(CX)(DX*2), Y4
-	VMOVDQA      Y4, Y5
-	VPBROADCASTD 52(BX), Y6
-	VMOVDQA      Y6, Y7
 	VMOVDQU      256(AX), Y8
 	VMOVDQU      288(AX), Y9
 	VPBROADCASTD 16(CX), Y10
@@ -17098,66 +17346,851 @@ loop:
 	VPMADDUBSW   Y10, Y9, Y10
 	VPADDW       Y8, Y6, Y6
 	VPADDW       Y10, Y7, Y7
-	VMOVDQU      640(AX), Y8
-	VMOVDQU      672(AX), Y9
-	VPMADDWD     Y8, Y0, Y0
-	VPMADDWD     Y9, Y1, Y1
-	VPMADDWD     Y8, Y2, Y2
-	VPMADDWD     Y9, Y3, Y3
-	VPMADDWD     Y8, Y4, Y4
-	VPMADDWD     Y9, Y5, Y5
-	VPMADDWD     Y8, Y6, Y6
-	VPMADDWD     Y9, Y7, Y7
-	VPADDD       (SP), Y0, Y0
-	VPADDD       32(SP), Y1, Y1
-	VPADDD       64(SP), Y2, Y2
-	VPADDD       96(SP), Y3, Y3
-	VPADDD       128(SP), Y4, Y4
-	VPADDD       160(SP), Y5, Y5
-	VPADDD       192(SP), Y6, Y6
-	VPADDD       224(SP), Y7, Y7
-	VMOVDQU      512(AX), Y8
-	VMOVDQU      544(AX), Y9
+	VPMADDWD     576(AX), Y0, Y0
+	VPMADDWD     608(AX), Y1, Y1
+	VPMADDWD     576(AX), Y2, Y2
+	VPMADDWD     608(AX), Y3, Y3
+	VPMADDWD     576(AX), Y4, Y4
+	VPMADDWD     608(AX), Y5, Y5
+	VPMADDWD     576(AX), Y6, Y6
+	VPMADDWD     608(AX), Y7, Y7
+	VBROADCASTSS 32(CX), Y8
 	VCVTDQ2PS    Y0, Y0
-	VMULPS       Y8, Y0, Y0
+	VFMADD213PS  (SP), Y8, Y0
+	VMOVUPS      Y0, (SP)
 	VCVTDQ2PS    Y1, Y1
-	VMULPS       Y9, Y1, Y1
-	VBROADCASTSS 32(CX), Y10
-	VFMADD213PS  (SI), Y10, Y0
-	VMOVUPS      Y0, (SI)
-	VFMADD213PS  32(SI), Y10, Y1
-	VMOVUPS      Y1, 32(SI)
-	VCVTDQ2PS    Y2, Y2
-	VMULPS       Y8, Y2, Y2
-	VCVTDQ2PS    Y3, Y3
-	VMULPS       Y9, Y3, Y3
+	VFMADD213PS  32(SP), Y8, Y1
+	VMOVUPS      Y1, 32(SP)
 	VBROADCASTSS 32(CX)(DX*1), Y0
-	VFMADD213PS  (SI)(DI*1), Y0, Y2
-	VMOVUPS      Y2, (SI)(DI*1)
-	VFMADD213PS  32(SI)(DI*1), Y0, Y3
-	VMOVUPS      Y3, 32(SI)(DI*1)
-	VCVTDQ2PS    Y4, Y4
-	VMULPS       Y8, Y4, Y4
-	VCVTDQ2PS    Y5, Y5
-	VMULPS       Y9, Y5, Y5
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(SP), Y0, Y2
+	VMOVUPS      Y2, 64(SP)
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(SP), Y0, Y3
+	VMOVUPS      Y3, 96(SP)
 	VBROADCASTSS 32(CX)(DX*2), Y0
-	VFMADD213PS  (SI)(DI*2), Y0, Y4
-	VMOVUPS      Y4, (SI)(DI*2)
-	VFMADD213PS  32(SI)(DI*2), Y0, Y5
-	VMOVUPS      Y5, 32(SI)(DI*2)
-	VCVTDQ2PS    Y6, Y6
-	VMULPS       Y8, Y6, Y6
-	VCVTDQ2PS    Y7, Y7
-	VMULPS       Y9, Y7, Y7
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(SP), Y0, Y4
+	VMOVUPS      Y4, 128(SP)
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(SP), Y0, Y5
+	VMOVUPS      Y5, 160(SP)
 	VBROADCASTSS 32(BX), Y0
-	VFMADD213PS  (R8), Y0, Y6
-	VMOVUPS      Y6, (R8)
-	VFMADD213PS  32(R8), Y0, Y7
-	VMOVUPS      Y7, 32(R8)
-	ADDQ         $0x000002c0, AX
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  192(SP), Y0, Y6
+	VMOVUPS      Y6, 192(SP)
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  224(SP), Y0, Y7
+	VMOVUPS      Y7, 224(SP)
+	ADDQ         $0x00000280, AX
 	ADDQ         $0x00000040, CX
 	ADDQ         $0x00000040, BX
-	DECQ         R10
+	DECQ         R13
+	JNE          group
+	VMOVDQU      -128(AX), Y0
+	VMOVDQU      -96(AX), Y1
+	VMOVUPS      (SP), Y2
+	VFMADD213PS  (SI), Y0, Y2
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      32(SP), Y2
+	VFMADD213PS  32(SI), Y1, Y2
+	VMOVUPS      Y2, 32(SI)
+	VMOVUPS      64(SP), Y2
+	VFMADD213PS  (SI)(DI*1), Y0, Y2
+	VMOVUPS      Y2, (SI)(DI*1)
+	VMOVUPS      96(SP), Y2
+	VFMADD213PS  32(SI)(DI*1), Y1, Y2
+	VMOVUPS      Y2, 32(SI)(DI*1)
+	VMOVUPS      128(SP), Y2
+	VFMADD213PS  (SI)(DI*2), Y0, Y2
+	VMOVUPS      Y2, (SI)(DI*2)
+	VMOVUPS      160(SP), Y2
+	VFMADD213PS  32(SI)(DI*2), Y1, Y2
+	VMOVUPS      Y2, 32(SI)(DI*2)
+	VMOVUPS      192(SP), Y2
+	VFMADD213PS  (R8), Y0, Y2
+	VMOVUPS      Y2, (R8)
+	VMOVUPS      224(SP), Y0
+	VFMADD213PS  32(R8), Y1, Y0
+	VMOVUPS      Y0, 32(R8)
+	SUBQ         $0x00000008, R10
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ6PanelAVX2x5(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ6PanelAVX2x5(SB), NOSPLIT, $320-72
+	// groupedQ6PanelAVX2x5 adds to y[5][16] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+	MOVQ panel+16(FP), AX
+	MOVQ acts+24(FP), CX
+	MOVQ lda+32(FP), DX
+	LEAQ (CX)(DX*2), BX
+	ADDQ DX, BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (SI)(DI*2), R8
+	ADDQ DI, R8
+	MOVQ fetch+40(FP), R9
+	MOVQ ahead+48(FP), R10
+	ADDQ R10, R9
+	MOVQ groups+64(FP), R10
+	MOVQ lines+56(FP), R11
+
+loop:
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y0, 32(SP)
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y0, 96(SP)
+	VMOVUPS Y0, 128(SP)
+	VMOVUPS Y0, 160(SP)
+	VMOVUPS Y0, 192(SP)
+	VMOVUPS Y0, 224(SP)
+	VMOVUPS Y0, 256(SP)
+	VMOVUPS Y0, 288(SP)
+	MOVQ    $0x00000008, R13
+
+group:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1 (R9)
+	ADDQ       $0x40, R9
+	DECQ       R12
+	JNE        fetch
+
+	// sums start at -32 times those of the activations
+	VPBROADCASTD 36(CX), Y0
+	VMOVDQA      Y0, Y1
+	VPBROADCASTD 36(CX)(DX*1), Y2
+	VMOVDQA      Y2, Y3
+	VPBROADCASTD 36(CX)(DX*2), Y4
+	VMOVDQA      Y4, Y5
+	VPBROADCASTD 36(BX), Y6
+	VMOVDQA      Y6, Y7
+	VPBROADCASTD 36(BX)(DX*1), Y8
+	VMOVDQA      Y8, Y9
+	VMOVDQU      (AX), Y10
+	VMOVDQU      32(AX), Y11
+	VPBROADCASTD (CX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y0, Y0
+	VPADDW       Y12, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD (BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD (BX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      64(AX), Y10
+	VMOVDQU      96(AX), Y11
+	VPBROADCASTD 4(CX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y0, Y0
+	VPADDW       Y12, Y1, Y1
+	VPBROADCASTD 4(CX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 4(CX)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 4(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 4(BX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      128(AX), Y10
+	VMOVDQU      160(AX), Y11
+	VPBROADCASTD 8(CX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y0, Y0
+	VPADDW       Y12, Y1, Y1
+	VPBROADCASTD 8(CX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 8(CX)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 8(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 8(BX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      192(AX), Y10
+	VMOVDQU      224(AX), Y11
+	VPBROADCASTD 12(CX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y0, Y0
+	VPADDW       Y12, Y1, Y1
+	VPBROADCASTD 12(CX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 12(CX)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 12(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 12(BX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      256(AX), Y10
+	VMOVDQU      288(AX), Y11
+	VPBROADCASTD 16(CX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y0, Y0
+	VPADDW       Y12, Y1, Y1
+	VPBROADCASTD 16(CX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 16(CX)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 16(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 16(BX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      320(AX), Y10
+	VMOVDQU      352(AX), Y11
+	VPBROADCASTD 20(CX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y0, Y0
+	VPADDW       Y12, Y1, Y1
+	VPBROADCASTD 20(CX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 20(CX)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 20(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 20(BX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      384(AX), Y10
+	VMOVDQU      416(AX), Y11
+	VPBROADCASTD 24(CX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y0, Y0
+	VPADDW       Y12, Y1, Y1
+	VPBROADCASTD 24(CX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 24(CX)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 24(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 24(BX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VMOVDQU      448(AX), Y10
+	VMOVDQU      480(AX), Y11
+	VPBROADCASTD 28(CX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y0, Y0
+	VPADDW       Y12, Y1, Y1
+	VPBROADCASTD 28(CX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y2, Y2
+	VPADDW       Y12, Y3, Y3
+	VPBROADCASTD 28(CX)(DX*2), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y4, Y4
+	VPADDW       Y12, Y5, Y5
+	VPBROADCASTD 28(BX), Y12
+	VPMADDUBSW   Y12, Y10, Y13
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y13, Y6, Y6
+	VPADDW       Y12, Y7, Y7
+	VPBROADCASTD 28(BX)(DX*1), Y12
+	VPMADDUBSW   Y12, Y10, Y10
+	VPMADDUBSW   Y12, Y11, Y12
+	VPADDW       Y10, Y8, Y8
+	VPADDW       Y12, Y9, Y9
+	VPMADDWD     576(AX), Y0, Y0
+	VPMADDWD     608(AX), Y1, Y1
+	VPMADDWD     576(AX), Y2, Y2
+	VPMADDWD     608(AX), Y3, Y3
+	VPMADDWD     576(AX), Y4, Y4
+	VPMADDWD     608(AX), Y5, Y5
+	VPMADDWD     576(AX), Y6, Y6
+	VPMADDWD     608(AX), Y7, Y7
+	VPMADDWD     576(AX), Y8, Y8
+	VPMADDWD     608(AX), Y9, Y9
+	VBROADCASTSS 32(CX), Y10
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (SP), Y10, Y0
+	VMOVUPS      Y0, (SP)
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(SP), Y10, Y1
+	VMOVUPS      Y1, 32(SP)
+	VBROADCASTSS 32(CX)(DX*1), Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(SP), Y0, Y2
+	VMOVUPS      Y2, 64(SP)
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(SP), Y0, Y3
+	VMOVUPS      Y3, 96(SP)
+	VBROADCASTSS 32(CX)(DX*2), Y0
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(SP), Y0, Y4
+	VMOVUPS      Y4, 128(SP)
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(SP), Y0, Y5
+	VMOVUPS      Y5, 160(SP)
+	VBROADCASTSS 32(BX), Y0
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  192(SP), Y0, Y6
+	VMOVUPS      Y6, 192(SP)
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  224(SP), Y0, Y7
+	VMOVUPS      Y7, 224(SP)
+	VBROADCASTSS 32(BX)(DX*1), Y0
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  256(SP), Y0, Y8
+	VMOVUPS      Y8, 256(SP)
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  288(SP), Y0, Y9
+	VMOVUPS      Y9, 288(SP)
+	ADDQ         $0x00000280, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	DECQ         R13
+	JNE          group
+	VMOVDQU      -128(AX), Y0
+	VMOVDQU      -96(AX), Y1
+	VMOVUPS      (SP), Y2
+	VFMADD213PS  (SI), Y0, Y2
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      32(SP), Y2
+	VFMADD213PS  32(SI), Y1, Y2
+	VMOVUPS      Y2, 32(SI)
+	VMOVUPS      64(SP), Y2
+	VFMADD213PS  (SI)(DI*1), Y0, Y2
+	VMOVUPS      Y2, (SI)(DI*1)
+	VMOVUPS      96(SP), Y2
+	VFMADD213PS  32(SI)(DI*1), Y1, Y2
+	VMOVUPS      Y2, 32(SI)(DI*1)
+	VMOVUPS      128(SP), Y2
+	VFMADD213PS  (SI)(DI*2), Y0, Y2
+	VMOVUPS      Y2, (SI)(DI*2)
+	VMOVUPS      160(SP), Y2
+	VFMADD213PS  32(SI)(DI*2), Y1, Y2
+	VMOVUPS      Y2, 32(SI)(DI*2)
+	VMOVUPS      192(SP), Y2
+	VFMADD213PS  (R8), Y0, Y2
+	VMOVUPS      Y2, (R8)
+	VMOVUPS      224(SP), Y2
+	VFMADD213PS  32(R8), Y1, Y2
+	VMOVUPS      Y2, 32(R8)
+	VMOVUPS      256(SP), Y2
+	VFMADD213PS  (R8)(DI*1), Y0, Y2
+	VMOVUPS      Y2, (R8)(DI*1)
+	VMOVUPS      288(SP), Y0
+	VFMADD213PS  32(R8)(DI*1), Y1, Y0
+	VMOVUPS      Y0, 32(R8)(DI*1)
+	SUBQ         $0x00000008, R10
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func groupedQ6PanelAVX2x6(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·groupedQ6PanelAVX2x6(SB), NOSPLIT, $384-72
+	// groupedQ6PanelAVX2x6 adds to y[6][16] (ld values a token) the products of groups ≥ 1 groups of a
+	// panel of Q6 with rows of activation records that are lda bytes apart. It prefetches
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
+	MOVQ panel+16(FP), AX
+	MOVQ acts+24(FP), CX
+	MOVQ lda+32(FP), DX
+	LEAQ (CX)(DX*2), BX
+	ADDQ DX, BX
+	MOVQ y+0(FP), SI
+	MOVQ ld+8(FP), DI
+	SHLQ $0x02, DI
+	LEAQ (SI)(DI*2), R8
+	ADDQ DI, R8
+	MOVQ fetch+40(FP), R9
+	MOVQ ahead+48(FP), R10
+	ADDQ R10, R9
+	MOVQ groups+64(FP), R10
+	MOVQ lines+56(FP), R11
+
+loop:
+	VXORPS  Y0, Y0, Y0
+	VMOVUPS Y0, (SP)
+	VMOVUPS Y0, 32(SP)
+	VMOVUPS Y0, 64(SP)
+	VMOVUPS Y0, 96(SP)
+	VMOVUPS Y0, 128(SP)
+	VMOVUPS Y0, 160(SP)
+	VMOVUPS Y0, 192(SP)
+	VMOVUPS Y0, 224(SP)
+	VMOVUPS Y0, 256(SP)
+	VMOVUPS Y0, 288(SP)
+	VMOVUPS Y0, 320(SP)
+	VMOVUPS Y0, 352(SP)
+	MOVQ    $0x00000008, R13
+
+group:
+	MOVQ R11, R12
+
+fetch:
+	PREFETCHT1 (R9)
+	ADDQ       $0x40, R9
+	DECQ       R12
+	JNE        fetch
+
+	// sums start at -32 times those of the activations
+	VPBROADCASTD 36(CX), Y0
+	VMOVDQA      Y0, Y1
+	VPBROADCASTD 36(CX)(DX*1), Y2
+	VMOVDQA      Y2, Y3
+	VPBROADCASTD 36(CX)(DX*2), Y4
+	VMOVDQA      Y4, Y5
+	VPBROADCASTD 36(BX), Y6
+	VMOVDQA      Y6, Y7
+	VPBROADCASTD 36(BX)(DX*1), Y8
+	VMOVDQA      Y8, Y9
+	VPBROADCASTD 36(BX)(DX*2), Y10
+	VMOVDQA      Y10, Y11
+	VMOVDQU      (AX), Y12
+	VMOVDQU      32(AX), Y13
+	VPBROADCASTD (CX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y0, Y0
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD (CX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y2, Y2
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD (CX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y4, Y4
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD (BX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y6, Y6
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD (BX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y8, Y8
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD (BX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y12, Y10, Y10
+	VPADDW       Y14, Y11, Y11
+	VMOVDQU      64(AX), Y12
+	VMOVDQU      96(AX), Y13
+	VPBROADCASTD 4(CX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y0, Y0
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 4(CX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y2, Y2
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 4(CX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y4, Y4
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 4(BX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y6, Y6
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 4(BX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y8, Y8
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 4(BX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y12, Y10, Y10
+	VPADDW       Y14, Y11, Y11
+	VMOVDQU      128(AX), Y12
+	VMOVDQU      160(AX), Y13
+	VPBROADCASTD 8(CX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y0, Y0
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 8(CX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y2, Y2
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 8(CX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y4, Y4
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 8(BX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y6, Y6
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 8(BX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y8, Y8
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 8(BX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y12, Y10, Y10
+	VPADDW       Y14, Y11, Y11
+	VMOVDQU      192(AX), Y12
+	VMOVDQU      224(AX), Y13
+	VPBROADCASTD 12(CX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y0, Y0
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 12(CX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y2, Y2
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 12(CX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y4, Y4
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 12(BX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y6, Y6
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 12(BX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y8, Y8
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 12(BX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y12, Y10, Y10
+	VPADDW       Y14, Y11, Y11
+	VMOVDQU      256(AX), Y12
+	VMOVDQU      288(AX), Y13
+	VPBROADCASTD 16(CX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y0, Y0
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 16(CX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y2, Y2
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 16(CX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y4, Y4
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 16(BX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y6, Y6
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 16(BX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y8, Y8
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 16(BX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y12, Y10, Y10
+	VPADDW       Y14, Y11, Y11
+	VMOVDQU      320(AX), Y12
+	VMOVDQU      352(AX), Y13
+	VPBROADCASTD 20(CX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y0, Y0
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 20(CX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y2, Y2
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 20(CX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y4, Y4
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 20(BX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y6, Y6
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 20(BX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y8, Y8
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 20(BX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y12, Y10, Y10
+	VPADDW       Y14, Y11, Y11
+	VMOVDQU      384(AX), Y12
+	VMOVDQU      416(AX), Y13
+	VPBROADCASTD 24(CX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y0, Y0
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 24(CX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y2, Y2
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 24(CX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y4, Y4
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 24(BX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y6, Y6
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 24(BX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y8, Y8
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 24(BX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y12, Y10, Y10
+	VPADDW       Y14, Y11, Y11
+	VMOVDQU      448(AX), Y12
+	VMOVDQU      480(AX), Y13
+	VPBROADCASTD 28(CX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y0, Y0
+	VPADDW       Y14, Y1, Y1
+	VPBROADCASTD 28(CX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y2, Y2
+	VPADDW       Y14, Y3, Y3
+	VPBROADCASTD 28(CX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y4, Y4
+	VPADDW       Y14, Y5, Y5
+	VPBROADCASTD 28(BX), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y6, Y6
+	VPADDW       Y14, Y7, Y7
+	VPBROADCASTD 28(BX)(DX*1), Y14
+	VPMADDUBSW   Y14, Y12, Y15
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y15, Y8, Y8
+	VPADDW       Y14, Y9, Y9
+	VPBROADCASTD 28(BX)(DX*2), Y14
+	VPMADDUBSW   Y14, Y12, Y12
+	VPMADDUBSW   Y14, Y13, Y14
+	VPADDW       Y12, Y10, Y10
+	VPADDW       Y14, Y11, Y11
+	VPMADDWD     576(AX), Y0, Y0
+	VPMADDWD     608(AX), Y1, Y1
+	VPMADDWD     576(AX), Y2, Y2
+	VPMADDWD     608(AX), Y3, Y3
+	VPMADDWD     576(AX), Y4, Y4
+	VPMADDWD     608(AX), Y5, Y5
+	VPMADDWD     576(AX), Y6, Y6
+	VPMADDWD     608(AX), Y7, Y7
+	VPMADDWD     576(AX), Y8, Y8
+	VPMADDWD     608(AX), Y9, Y9
+	VPMADDWD     576(AX), Y10, Y10
+	VPMADDWD     608(AX), Y11, Y11
+	VBROADCASTSS 32(CX), Y12
+	VCVTDQ2PS    Y0, Y0
+	VFMADD213PS  (SP), Y12, Y0
+	VMOVUPS      Y0, (SP)
+	VCVTDQ2PS    Y1, Y1
+	VFMADD213PS  32(SP), Y12, Y1
+	VMOVUPS      Y1, 32(SP)
+	VBROADCASTSS 32(CX)(DX*1), Y0
+	VCVTDQ2PS    Y2, Y2
+	VFMADD213PS  64(SP), Y0, Y2
+	VMOVUPS      Y2, 64(SP)
+	VCVTDQ2PS    Y3, Y3
+	VFMADD213PS  96(SP), Y0, Y3
+	VMOVUPS      Y3, 96(SP)
+	VBROADCASTSS 32(CX)(DX*2), Y0
+	VCVTDQ2PS    Y4, Y4
+	VFMADD213PS  128(SP), Y0, Y4
+	VMOVUPS      Y4, 128(SP)
+	VCVTDQ2PS    Y5, Y5
+	VFMADD213PS  160(SP), Y0, Y5
+	VMOVUPS      Y5, 160(SP)
+	VBROADCASTSS 32(BX), Y0
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  192(SP), Y0, Y6
+	VMOVUPS      Y6, 192(SP)
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  224(SP), Y0, Y7
+	VMOVUPS      Y7, 224(SP)
+	VBROADCASTSS 32(BX)(DX*1), Y0
+	VCVTDQ2PS    Y8, Y8
+	VFMADD213PS  256(SP), Y0, Y8
+	VMOVUPS      Y8, 256(SP)
+	VCVTDQ2PS    Y9, Y9
+	VFMADD213PS  288(SP), Y0, Y9
+	VMOVUPS      Y9, 288(SP)
+	VBROADCASTSS 32(BX)(DX*2), Y0
+	VCVTDQ2PS    Y10, Y10
+	VFMADD213PS  320(SP), Y0, Y10
+	VMOVUPS      Y10, 320(SP)
+	VCVTDQ2PS    Y11, Y11
+	VFMADD213PS  352(SP), Y0, Y11
+	VMOVUPS      Y11, 352(SP)
+	ADDQ         $0x00000280, AX
+	ADDQ         $0x00000040, CX
+	ADDQ         $0x00000040, BX
+	DECQ         R13
+	JNE          group
+	VMOVDQU      -128(AX), Y0
+	VMOVDQU      -96(AX), Y1
+	VMOVUPS      (SP), Y2
+	VFMADD213PS  (SI), Y0, Y2
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      32(SP), Y2
+	VFMADD213PS  32(SI), Y1, Y2
+	VMOVUPS      Y2, 32(SI)
+	VMOVUPS      64(SP), Y2
+	VFMADD213PS  (SI)(DI*1), Y0, Y2
+	VMOVUPS      Y2, (SI)(DI*1)
+	VMOVUPS      96(SP), Y2
+	VFMADD213PS  32(SI)(DI*1), Y1, Y2
+	VMOVUPS      Y2, 32(SI)(DI*1)
+	VMOVUPS      128(SP), Y2
+	VFMADD213PS  (SI)(DI*2), Y0, Y2
+	VMOVUPS      Y2, (SI)(DI*2)
+	VMOVUPS      160(SP), Y2
+	VFMADD213PS  32(SI)(DI*2), Y1, Y2
+	VMOVUPS      Y2, 32(SI)(DI*2)
+	VMOVUPS      192(SP), Y2
+	VFMADD213PS  (R8), Y0, Y2
+	VMOVUPS      Y2, (R8)
+	VMOVUPS      224(SP), Y2
+	VFMADD213PS  32(R8), Y1, Y2
+	VMOVUPS      Y2, 32(R8)
+	VMOVUPS      256(SP), Y2
+	VFMADD213PS  (R8)(DI*1), Y0, Y2
+	VMOVUPS      Y2, (R8)(DI*1)
+	VMOVUPS      288(SP), Y2
+	VFMADD213PS  32(R8)(DI*1), Y1, Y2
+	VMOVUPS      Y2, 32(R8)(DI*1)
+	VMOVUPS      320(SP), Y2
+	VFMADD213PS  (R8)(DI*2), Y0, Y2
+	VMOVUPS      Y2, (R8)(DI*2)
+	VMOVUPS      352(SP), Y0
+	VFMADD213PS  32(R8)(DI*2), Y1, Y0
+	VMOVUPS      Y0, 32(R8)(DI*2)
+	SUBQ         $0x00000008, R10
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -17324,12 +18357,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ8PanelAVX2x3(SB), NOSPLIT, $0-64
+TEXT ·groupedQ8PanelAVX2x3(SB), NOSPLIT, $0-72
 	// groupedQ8PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · 256 bytes that lie ahead bytes from fetch.
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
 	MOVQ         lda+32(FP), DX
@@ -17339,17 +18372,20 @@ TEXT ·groupedQ8PanelAVX2x3(SB), NOSPLIT, $0-64
 	MOVQ         fetch+40(FP), DI
 	MOVQ         ahead+48(FP), R8
 	ADDQ         R8, DI
-	MOVQ         groups+56(FP), R8
-	MOVL         $0x00010001, R9
-	VMOVD        R9, X0
+	MOVQ         groups+64(FP), R8
+	MOVQ         lines+56(FP), R9
+	MOVL         $0x00010001, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Y0
 
 loop:
+	MOVQ R9, R10
+
+fetch:
 	PREFETCHT1   (DI)
-	PREFETCHT1   64(DI)
-	PREFETCHT1   128(DI)
-	PREFETCHT1   192(DI)
-	ADDQ         $0x00000100, DI
+	ADDQ         $0x40, DI
+	DECQ         R10
+	JNE          fetch
 	VMOVDQU      (AX), Y5
 	VMOVDQU      32(AX), Y7
 	VMOVDQU      640(AX), Y8
@@ -17634,12 +18670,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)
+// func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
 // Requires: AVX, AVX2, FMA3, MMX+
-TEXT ·groupedQ8PanelAVX2x4(SB), NOSPLIT, $0-64
+TEXT ·groupedQ8PanelAVX2x4(SB), NOSPLIT, $0-72
 	// groupedQ8PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
 	// panel of Q8 with rows of activation records that are lda bytes apart. It prefetches
-	// groups · 256 bytes that lie ahead bytes from fetch.
+	// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
 	MOVQ         panel+16(FP), AX
 	MOVQ         acts+24(FP), CX
 	MOVQ         lda+32(FP), DX
@@ -17653,17 +18689,20 @@ TEXT ·groupedQ8PanelAVX2x4(SB), NOSPLIT, $0-64
 	MOVQ         fetch+40(FP), R9
 	MOVQ         ahead+48(FP), R10
 	ADDQ         R10, R9
-	MOVQ         groups+56(FP), R10
-	MOVL         $0x00010001, R11
-	VMOVD        R11, X0
+	MOVQ         groups+64(FP), R10
+	MOVQ         lines+56(FP), R11
+	MOVL         $0x00010001, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Y0
 
 loop:
+	MOVQ R11, R12
+
+fetch:
 	PREFETCHT1   (R9)
-	PREFETCHT1   64(R9)
-	PREFETCHT1   128(R9)
-	PREFETCHT1   192(R9)
-	ADDQ         $0x00000100, R9
+	ADDQ         $0x40, R9
+	DECQ         R12
+	JNE          fetch
 	VMOVDQU      (AX), Y7
 	VMOVDQU      32(AX), Y9
 	VMOVDQU      640(AX), Y10
@@ -18049,19 +19088,16 @@ TEXT ·quantizeGroupsAVX2(SB), NOSPLIT, $0-24
 	VMOVDQU      packOrder<>+0(SB), Y3
 	MOVL         $0x42fe0000, BX
 	VMOVD        BX, X4
+	MOVL         $0x47f98900, BX
 
 group:
 	// top = largest |x|, compared as integers, in every lane
-	VMOVUPS    (CX), Y7
-	VPAND      Y0, Y7, Y5
-	VMOVUPS    32(CX), Y8
-	VPAND      Y0, Y8, Y6
+	VPAND      (CX), Y0, Y5
+	VPAND      32(CX), Y0, Y6
 	VPMAXSD    Y6, Y5, Y5
-	VMOVUPS    64(CX), Y9
-	VPAND      Y0, Y9, Y6
+	VPAND      64(CX), Y0, Y6
 	VPMAXSD    Y6, Y5, Y5
-	VMOVUPS    96(CX), Y10
-	VPAND      Y0, Y10, Y6
+	VPAND      96(CX), Y0, Y6
 	VPMAXSD    Y6, Y5, Y5
 	VPERM2I128 $0x01, Y5, Y5, Y6
 	VPMAXSD    Y6, Y5, Y5
@@ -18071,65 +19107,78 @@ group:
 	VPMAXSD    Y6, Y5, Y5
 
 	// outside [2^-100, largest finite]: zero codes, and a scale of 0 or NaN
-	VMOVD X5, BX
-	CMPL  BX, $0x0d800000
-	JLT   zero
-	CMPL  BX, $0x7f800000
-	JGE   nan
+	VMOVD   X5, SI
+	CMPL    SI, $0x0d800000
+	JLT     zero
+	CMPL    SI, $0x7f800000
+	JGE     nan
+	VMOVAPS X4, X6
 
-	// codes = round(x·(127/top))
-	VDIVSS       X5, X4, X6
-	VDIVSS       X4, X5, X5
-	VBROADCASTSS X6, Y6
-	VMULPS       Y6, Y7, Y7
-	VCVTPS2DQ    Y7, Y7
-	VMULPS       Y6, Y8, Y8
+codes:
+	// codes = round(x·(most/top))
+	VDIVSS       X5, X6, X8
+	VDIVSS       X6, X5, X7
+	VBROADCASTSS X8, Y6
+	VMULPS       (CX), Y6, Y8
 	VCVTPS2DQ    Y8, Y8
-	VMULPS       Y6, Y9, Y9
+	VMULPS       32(CX), Y6, Y9
 	VCVTPS2DQ    Y9, Y9
-	VMULPS       Y6, Y10, Y10
+	VMULPS       64(CX), Y6, Y10
 	VCVTPS2DQ    Y10, Y10
-	VPACKSSDW    Y8, Y7, Y7
-	VPACKSSDW    Y10, Y9, Y9
-	VPACKSSWB    Y9, Y7, Y7
-	VPERMD       Y7, Y3, Y7
-	VMOVDQU      Y7, (AX)
-	VMOVSS       X5, 32(AX)
+	VMULPS       96(CX), Y6, Y6
+	VCVTPS2DQ    Y6, Y6
+	VPACKSSDW    Y9, Y8, Y8
+	VPACKSSDW    Y6, Y10, Y10
+	VPACKSSWB    Y10, Y8, Y8
+	VPERMD       Y8, Y3, Y8
+
+	// a half of too large codes: all anew with a smaller most
+	VPXOR        Y10, Y10, Y10
+	VPABSB       Y8, Y9
+	VPSADBW      Y10, Y9, Y9
+	VPSHUFD      $0x4e, Y9, Y6
+	VPADDD       Y6, Y9, Y9
+	VEXTRACTI128 $0x01, Y9, X6
+	VPMAXSD      Y6, Y9, Y9
+	VMOVD        X9, SI
+	CMPL         SI, $0x000003ff
+	JGT          flat
+	VMOVDQU      Y8, (AX)
+	VMOVSS       X7, 32(AX)
 
 	// int16 sums of columns k%4 < 2 and k%4 >= 2 of each half, a dword a half
-	VPMADDUBSW   Y7, Y1, Y5
+	VPMADDUBSW   Y8, Y1, Y5
 	VPSHUFD      $0x4e, Y5, Y6
 	VPADDW       Y6, Y5, Y5
 	VPSHUFD      $0xb1, Y5, Y6
 	VPADDW       Y6, Y5, Y5
 	VPMADDWD     Y2, Y5, Y6
 	VPSLLW       $0x05, Y5, Y5
-	VPXOR        Y7, Y7, Y7
-	VPSUBW       Y5, Y7, Y5
+	VPSUBW       Y5, Y10, Y5
 	VMOVD        X5, 48(AX)
 	VEXTRACTI128 $0x01, Y5, X5
 	VMOVD        X5, 52(AX)
 
 	// sums of the halves and of the group
-	VMOVD        X6, BX
-	VEXTRACTI128 $0x01, Y6, X6
 	VMOVD        X6, SI
-	LEAL         (BX)(SI*1), DI
+	VEXTRACTI128 $0x01, Y6, X6
+	VMOVD        X6, DI
+	LEAL         (SI)(DI*1), R8
 	VPXOR        X5, X5, X5
-	VCVTSI2SSL   DI, X5, X5
+	VCVTSI2SSL   R8, X5, X5
 	VMOVSS       X5, 36(AX)
-	NEGL         DI
-	SHLL         $0x02, DI
-	MOVW         DI, 40(AX)
-	MOVW         DI, 42(AX)
-	SHLL         $0x01, DI
-	MOVL         DI, 44(AX)
-	NEGL         BX
-	SHLL         $0x05, BX
-	MOVL         BX, 56(AX)
+	NEGL         R8
+	SHLL         $0x02, R8
+	MOVW         R8, 40(AX)
+	MOVW         R8, 42(AX)
+	SHLL         $0x01, R8
+	MOVL         R8, 44(AX)
 	NEGL         SI
 	SHLL         $0x05, SI
-	MOVL         SI, 60(AX)
+	MOVL         SI, 56(AX)
+	NEGL         DI
+	SHLL         $0x05, DI
+	MOVL         DI, 60(AX)
 
 next:
 	ADDQ $0x00000040, AX
@@ -18138,6 +19187,14 @@ next:
 	JNE  group
 	VZEROUPPER
 	RET
+
+flat:
+	// most = flatHalf / half, whole: of float32 the quotient is never rounded up to a whole number
+	VMOVD      BX, X6
+	VCVTSI2SSL SI, X9, X9
+	VDIVSS     X9, X6, X6
+	VROUNDSS   $0x03, X6, X6, X6
+	JMP        codes
 
 nan:
 	VPXOR   Y5, Y5, Y5

@@ -12,11 +12,13 @@ import (
 // product needs a horizontal sum. Rows beyond the matrix are zero.
 const bandRows = 16
 
-// tileTokens tokens pass over tileBands bands before their sums are written to
-// the result.
+// tileTokens tokens pass over tileBands bands, and over writeBands before their
+// sums are written to the result: its rows can be megabytes apart, so that a
+// short piece of each costs as much as a longer one.
 const (
 	tileTokens = 256
 	tileBands  = 2
+	writeBands = 8
 )
 
 // A worker takes partBands bands at a time, or more of a large matrix, so that
@@ -53,7 +55,7 @@ type bandKernel interface {
 
 // bandScratch is the memory of one worker, shared by all matrices.
 type bandScratch struct {
-	tile  []float32 // sums [tileTokens][tileBands·bandRows]
+	tile  []float32 // sums [tileTokens][writeBands·bandRows]
 	panel []byte    // panelGroups groups unfolded for many tokens
 }
 
@@ -67,7 +69,7 @@ const maxPanelGroup = 1152
 func newBandScratch(workers int) []bandScratch {
 	s := make([]bandScratch, workers)
 	for i := range s {
-		s[i] = bandScratch{aligned[float32](tileTokens * tileBands * bandRows), aligned[byte](panelGroups * maxPanelGroup)}
+		s[i] = bandScratch{aligned[float32](tileTokens * writeBands * bandRows), aligned[byte](panelGroups * maxPanelGroup)}
 	}
 	return s
 }
@@ -136,8 +138,8 @@ func (m *bandMul) Do(worker, part int) {
 		}
 		s = whole
 	}
-	for ; s < end; s += tileBands {
-		m.manyTokens(scratch, s, min(tileBands, end-s))
+	for ; s < end; s += writeBands {
+		m.manyTokens(scratch, s, min(writeBands, end-s))
 	}
 }
 
@@ -158,8 +160,10 @@ func (m *bandMul) manyTokens(scratch *bandScratch, s, n int) {
 		tEnd := min(t+tileTokens, m.x.N())
 		tile := scratch.tile[:(tEnd-t)*ld]
 		clear(tile)
-		for k := 0; k < m.w.Cols; k += kb {
-			m.kern.add(scratch, tile, ld, s, n, m.x, t, tEnd, k, min(k+kb, m.w.Cols))
+		for b := 0; b < n; b += tileBands {
+			for k := 0; k < m.w.Cols; k += kb {
+				m.kern.add(scratch, tile[b*bandRows:], ld, s+b, min(tileBands, n-b), m.x, t, tEnd, k, min(k+kb, m.w.Cols))
+			}
 		}
 		for i := t; i < tEnd; i++ {
 			copy(m.y[i*m.w.Rows+row:][:rows], tile[(i-t)*ld:])

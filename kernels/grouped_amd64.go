@@ -11,7 +11,7 @@ type groupedTile func(y *float32, ld int, codes, scales *byte, stride int, acts 
 type streamTile func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // panelTile adds to y[tokens][16] the products of the groups of a panel.
-type panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte, ahead, groups int)
+type panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte, ahead, lines, groups int)
 
 // groupedTiles are the kernels of one packing and instruction set, the i-th
 // of direct for i+1 tokens.
@@ -23,27 +23,31 @@ type groupedTiles struct {
 	panel  *panelTiles   // nil where unfolding never pays
 }
 
-// panelFetchers tiles over a panel prefetch the codes of another one.
+// panelFrom is the least number of tokens of a tile over a panel.
+const panelFrom = 3
+
+// panelFetchers tiles over a panel, where there are several, prefetch the codes
+// of another one. To let each prefetch a share was slower from memory.
 const panelFetchers = 2
 
 // panelTiles multiply groups that write unfolds first. _gen/grouped_panel.go
 // states what a panel is.
 type panelTiles struct {
-	from        int // tokens from which the faster products outweigh the unfolding, 6 at least
-	write       func(dst, codes, scales *byte, ahead, groups int)
-	group       int // bytes of a group
-	three, four panelTile
+	from  int // tokens from which the faster products outweigh the unfolding, 5 at least
+	write func(dst, codes, scales *byte, ahead, groups int)
+	group int         // bytes of a group
+	tiles []panelTile // the i-th for panelFrom+i tokens
 }
 
 var groupedAVX2 = map[Packing]groupedTiles{
 	Q4: {groupedQ4AVX2x2x1, 2, []groupedTile{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
-		nil, &panelTiles{24, panelQ4AVX2, 576, groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}},
+		nil, &panelTiles{24, panelQ4AVX2, 576, []panelTile{groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}}},
 	Q4M: {groupedQ4MAVX2x2x1, 2, []groupedTile{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
-		nil, &panelTiles{24, panelQ4MAVX2, 704, groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}},
+		nil, &panelTiles{24, panelQ4MAVX2, 704, []panelTile{groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}}},
 	Q6: {groupedQ6AVX2x2x1, 2, []groupedTile{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
-		nil, &panelTiles{6, panelQ6AVX2, 704, groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4}},
+		nil, &panelTiles{5, panelQ6AVX2, 640, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
 	Q8: {groupedQ8AVX2x2x1, 2, []groupedTile{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
-		nil, &panelTiles{12, panelQ8AVX2, maxPanelGroup, groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}},
+		nil, &panelTiles{12, panelQ8AVX2, maxPanelGroup, []panelTile{groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}}},
 }
 
 var groupedAVX512 = map[Packing]groupedTiles{
@@ -68,6 +72,16 @@ func groupedTilesFor(i ISA, p Packing) groupedTiles {
 	}
 	return groupedTiles{}
 }
+
+func (q *groupedKernel) prepare(p *Pool, x *Acts) {
+	x.makeGrouped(p)
+	if q.mixed() && x.N() >= q.tiles.panel.from {
+		x.makeMixed(p)
+	}
+}
+
+// mixed tells whether panels are mixed.
+func (q *groupedKernel) mixed() bool { return q.tiles.panel != nil && q.w.Packing == Q6 }
 
 func (q *groupedKernel) add(scratch *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	gLo, gHi := kLo/groupCols, kHi/groupCols
@@ -132,18 +146,23 @@ func (q *groupedKernel) addPanel(panel []byte, y []float32, ld, s int, x *Acts, 
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
 	panel = panel[:n*tiles.group]
 	tiles.write(&panel[0], &codes[0], &scales[0], q.w.bandBytes(), n)
-	lda := x.groupedStride()
+	lda, recs := x.groupedStride(), x.grouped.rec
+	if q.mixed() {
+		recs = x.grouped.mixed
+	}
+	widest := panelFrom - 1 + len(tiles.tiles)
 	fetch, ahead := codes, q.w.bandBytes() // the same groups of the next band
+	lines := f.codeBytes / 64              // a group
+	if tEnd-t > widest {
+		lines /= panelFetchers
+	}
 	for t < tEnd {
-		run, tokens := tiles.four, 4
-		if tileWidth(tEnd-t, 4) == 3 {
-			run, tokens = tiles.three, 3
-		}
-		acts := x.grouped.rec[t*lda+gLo*actRecord:]
+		tokens := tileWidth(tEnd-t, widest)
+		acts := recs[t*lda+gLo*actRecord:]
 		_, _ = y[(tokens-1)*ld+bandRows-1], acts[(tokens-1)*lda+n*actRecord-1]
-		run(&y[0], ld, &panel[0], &acts[0], lda, &fetch[0], ahead, n)
-		if ahead += len(codes) / panelFetchers; ahead == q.w.bandBytes()+len(codes) {
-			fetch, ahead = panel, 0 // all is on its way
+		tiles.tiles[tokens-panelFrom](&y[0], ld, &panel[0], &acts[0], lda, &fetch[0], ahead, lines, n)
+		if ahead += 64 * lines * n; ahead >= q.w.bandBytes()+len(codes) {
+			fetch, ahead, lines = panel, 0, 1 // all is on its way
 		}
 		if t += tokens; t < tEnd {
 			y = y[tokens*ld:]

@@ -23,6 +23,8 @@ func groupedTilesFor(i ISA, p Packing) groupedTiles {
 	return nil
 }
 
+func (q *groupedKernel) prepare(p *Pool, x *Acts) { x.makeGrouped(p) }
+
 func (q *groupedKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	for i := range n {
 		if q.tiles == nil {

@@ -11,6 +11,7 @@
 //	V16-V19        activations, two registers a token
 //	R0 y   R1 codes   R2 scales   R3 activations   R4 groups left
 //	R5, R6 activations and y of the second token
+//	R10, R11 sums of a superblock
 
 #define DOT1(v, src, half, lane) SDOT(v, src, 16+(half), lane)
 #define DOT2(v, src, half, lane) SDOT(v, src, 16+(half), lane); SDOT((v)+8, src, 18+(half), lane)
@@ -104,12 +105,15 @@
 	MUL((v)+2, (v)+2, 18) \
 	MUL((v)+3, (v)+3, 19)
 
-// The sums from v on become d·Σ, y gets them times the activations' scale.
-#define SCALED(v) \
+#define CONVERTED(v) \
 	SCVTF(v, v) \
 	SCVTF((v)+1, (v)+1) \
 	SCVTF((v)+2, (v)+2) \
-	SCVTF((v)+3, (v)+3) \
+	SCVTF((v)+3, (v)+3)
+
+// The sums from v on become d·Σ, y gets them times the activations' scale.
+#define SCALED(v) \
+	CONVERTED(v) \
 	FMUL(v, v, 26) \
 	FMUL((v)+1, (v)+1, 27) \
 	FMUL((v)+2, (v)+2, 28) \
@@ -122,6 +126,19 @@
 	FMLAL(21, (v)+1, 30, 0) \
 	FMLAL(22, (v)+2, 30, 0) \
 	FMLAL(23, (v)+3, 30, 0) \
+	VST1 [V20.S4, V21.S4, V22.S4, V23.S4], (y)
+
+// Sums of a superblock, in the frame, start from 0 and go to y times its scale.
+#define SUPERBEGIN(sums) \
+	VST1 [V20.S4, V21.S4, V22.S4, V23.S4], (sums)
+
+#define SUPEREND(y, sums) \
+	VLD1 (sums), [V16.S4, V17.S4, V18.S4, V19.S4] \
+	VLD1 (y), [V20.S4, V21.S4, V22.S4, V23.S4] \
+	FMLA(20, 16, 26) \
+	FMLA(21, 17, 27) \
+	FMLA(22, 18, 28) \
+	FMLA(23, 19, 29) \
 	VST1 [V20.S4, V21.S4, V22.S4, V23.S4], (y)
 
 // Less the least value of a group's weights, in V16-V19, times Σq.
@@ -216,12 +233,15 @@ group:
 	RET
 
 // func groupedQ6NEONx1(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
-// y[1 of ld][16] += (d·(sc0·Σ0 + sc1·Σ1))·a of (code-32)·q; groups is a multiple of 8.
-TEXT ·groupedQ6NEONx1(SB), NOSPLIT, $0-56
+// y[1 of ld][16] += d·(… + (sc0·Σ0 + sc1·Σ1)·a) of (code-32)·q, by superblocks; groups is a multiple of 8.
+TEXT ·groupedQ6NEONx1(SB), NOSPLIT, $64-56
 	ARGS
+	MOVD $sums-64(SP), R10
 unit:
 	ADD $32, R2, R8 // two sc a group
 	MOVD $8, R9
+	ZERO(V20); ZERO(V21); ZERO(V22); ZERO(V23)
+	SUPERBEGIN(R10)
 group:
 	ACTS1
 	FROM(R3, 56, V0, V1, V2, V3)
@@ -236,13 +256,14 @@ group:
 	SMALL(16, SXTL_H8, SXTL2_H8, SXTL_S4, SXTL2_S4)
 	MUL4(4)
 	VADD4(0)
-	SCALES(R2)
-	SCALED(0)
-	ADDTO(R0, R3, 0)
+	CONVERTED(0)
+	ADDTO(R10, R3, 0)
 	ADD $64, R3
 	ADD $32, R8
 	SUBS $1, R9, R9
 	BNE group
+	SCALES(R2)
+	SUPEREND(R0, R10)
 	MOVD R8, R2
 	SUBS $8, R4, R4
 	BNE unit
@@ -327,12 +348,17 @@ group:
 	RET
 
 // func groupedQ6NEONx2(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
-// y[2 of ld][16] += (d·(sc0·Σ0 + sc1·Σ1))·a of (code-32)·q; groups is a multiple of 8.
-TEXT ·groupedQ6NEONx2(SB), NOSPLIT, $0-56
+// y[2 of ld][16] += d·(… + (sc0·Σ0 + sc1·Σ1)·a) of (code-32)·q, by superblocks; groups is a multiple of 8.
+TEXT ·groupedQ6NEONx2(SB), NOSPLIT, $128-56
 	ARGS
+	MOVD $sums-128(SP), R10
+	ADD $64, R10, R11
 unit:
 	ADD $32, R2, R8 // two sc a group
 	MOVD $8, R9
+	ZERO(V20); ZERO(V21); ZERO(V22); ZERO(V23)
+	SUPERBEGIN(R10)
+	SUPERBEGIN(R11)
 group:
 	ACTS2
 	FROM(R3, 56, V0, V1, V2, V3)
@@ -352,16 +378,18 @@ group:
 	MUL4(12)
 	VADD4(0)
 	VADD4(8)
-	SCALES(R2)
-	SCALED(0)
-	SCALED(8)
-	ADDTO(R0, R3, 0)
-	ADDTO(R6, R5, 8)
+	CONVERTED(0)
+	CONVERTED(8)
+	ADDTO(R10, R3, 0)
+	ADDTO(R11, R5, 8)
 	ADD $64, R3
 	ADD $64, R5
 	ADD $32, R8
 	SUBS $1, R9, R9
 	BNE group
+	SCALES(R2)
+	SUPEREND(R0, R10)
+	SUPEREND(R6, R11)
 	MOVD R8, R2
 	SUBS $8, R4, R4
 	BNE unit

@@ -6,6 +6,8 @@ type groupedTiles struct{}
 
 func groupedTilesFor(ISA, Packing) groupedTiles { return groupedTiles{} }
 
+func (q *groupedKernel) prepare(p *Pool, x *Acts) { x.makeGrouped(p) }
+
 func (q *groupedKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	for i := range n {
 		q.addGeneric(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)

@@ -10,11 +10,11 @@ const groupedKBlock = 2048
 
 // groupedKernel multiplies grouped bands with int8 activations. Inside a
 // group everything is an exact integer; across groups float32 terms are added
-// to y in the order of the groups, whatever the tile:
+// in the order of the groups, whatever the tile, Q6 by superblocks:
 //
 //	Q4, Q8  y += (d·Σ)·a            Σ: sum of products of a group
 //	Q4M     y += (d·(sc·Σ) - (dmin·m)·Σq)·a
-//	Q6      y += (d·(sc₀·Σ₀ + sc₁·Σ₁))·a
+//	Q6      y += d·(… + (sc₀·Σ₀ + sc₁·Σ₁)·a)
 //
 // with a the activations' scale and every bracket rounded once.
 type groupedKernel struct {
@@ -26,32 +26,56 @@ func newGroupedKernel(w *Matrix) *groupedKernel {
 	return &groupedKernel{w: w, tiles: groupedTilesFor(active, w.Packing)}
 }
 
-func (q *groupedKernel) prepare(p *Pool, x *Acts) { x.makeGrouped(p) }
-func (q *groupedKernel) kBlock() int              { return groupedKBlock }
+func (q *groupedKernel) kBlock() int { return groupedKBlock }
 
 // addGeneric adds groups [gLo, gHi) of band s.
 func (q *groupedKernel) addGeneric(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
-	var codes [bandRows][groupCols]int8
-	var d, least [bandRows]float32
-	var sc [bandRows][2]int32
-	size := x.groupedStride()
-	for g := gLo; g < gHi; g++ {
-		for lane := range bandRows {
-			w := q.w.groupedAt(s*bandRows + lane)
-			w.codesOf(q.w.Packing, g, &codes[lane])
-			d[lane], least[lane], sc[lane] = w.scalesOf(q.w.Packing, g)
+	var unit [superGroups]genericGroup
+	size, groups := x.groupedStride(), groupedFormats[q.w.Packing].unit
+	for g := gLo; g < gHi; g += groups {
+		for i := range groups {
+			unit[i].read(q.w, s, g+i)
 		}
 		for i := t; i < tEnd; i++ {
-			rec := (*[actRecord]byte)(x.grouped.rec[i*size+g*actRecord:])
-			a := math.Float32frombits(binary.LittleEndian.Uint32(rec[32:]))
-			sum := math.Float32frombits(binary.LittleEndian.Uint32(rec[36:]))
-			out := y[(i-t)*ld:][:bandRows]
-			for lane := range out {
-				lo, hi := dotHalves(&codes[lane], rec)
-				v := d[lane]*float32(lo*sc[lane][0]+hi*sc[lane][1]) - least[lane]*sum
-				out[lane] += v * a
-			}
+			addUnit(y[(i-t)*ld:][:bandRows], q.w.Packing, unit[:groups], x.grouped.rec[i*size+g*actRecord:])
 		}
+	}
+}
+
+// addUnit adds the products of a scale unit with the records of a token.
+func addUnit(y []float32, p Packing, unit []genericGroup, recs []byte) {
+	for lane := range y {
+		var super float32
+		for i := range unit {
+			g, rec := &unit[i], (*[actRecord]byte)(recs[i*actRecord:])
+			a := math.Float32frombits(binary.LittleEndian.Uint32(rec[32:]))
+			lo, hi := dotHalves(&g.codes[lane], rec)
+			sum := float32(lo*g.sc[lane][0] + hi*g.sc[lane][1])
+			if p == Q6 {
+				super += sum * a
+				continue
+			}
+			least := g.least[lane] * math.Float32frombits(binary.LittleEndian.Uint32(rec[36:]))
+			y[lane] += (g.d[lane]*sum - least) * a
+		}
+		if p == Q6 {
+			y[lane] += unit[0].d[lane] * super
+		}
+	}
+}
+
+// genericGroup is a group of a band, its codes' offset taken off.
+type genericGroup struct {
+	codes    [bandRows][groupCols]int8
+	d, least [bandRows]float32
+	sc       [bandRows][2]int32
+}
+
+func (g *genericGroup) read(w *Matrix, s, group int) {
+	for lane := range bandRows {
+		row := w.groupedAt(s*bandRows + lane)
+		row.codesOf(w.Packing, group, &g.codes[lane])
+		g.d[lane], g.least[lane], g.sc[lane] = row.scalesOf(w.Packing, group)
 	}
 }
 

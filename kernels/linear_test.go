@@ -317,6 +317,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 			func(int) float32 { return 1 }, func(int) float32 { return -1 },
 			func(k int) float32 { return float32(1 - 2*(k%2)) }, func(k int) float32 { return float32(1 - 2*(k/2%2)) },
 			func(k int) float32 { return float32(1 - 2*(k/16%2)) },
+			func(k int) float32 { return []float32{1, 1.0 / 127, 0}[(k%16+1)/8] }, // Σ|q| of a half is mostHalf
 		}
 		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
 			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0} {
@@ -365,6 +366,8 @@ func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
 					x[i] = float32(math.Round(float64(x[i]))) * 0.5 // ties
 				case 3:
 					x[i] = math.MaxFloat32
+				case 4:
+					x[i] = float32(math.Copysign(1-0.3*r.Float64()*float64(n%2), float64(x[i]))) // too large a sum
 				}
 			}
 			if n >= 100 {
@@ -377,6 +380,15 @@ func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
 				quantizeGroup(&want, x[g*groupCols:(g+1)*groupCols])
 				if rec := [actRecord]byte(got[g*actRecord:]); rec != want {
 					t.Fatalf("record of %v =\n%v, want\n%v", x[g*groupCols:(g+1)*groupCols], rec, want)
+				}
+				for half := range 2 {
+					var sum int
+					for _, q := range want[16*half : 16*half+16] {
+						sum += max(int(int8(q)), -int(int8(q)))
+					}
+					if sum > mostHalf {
+						t.Fatalf("codes of a half of %v add up to %d, more than %d", x[g*groupCols:(g+1)*groupCols], sum, mostHalf)
+					}
 				}
 			}
 		}

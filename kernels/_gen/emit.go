@@ -5,7 +5,9 @@ import (
 
 	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/reg"
 )
 
@@ -13,6 +15,20 @@ import (
 func text(name, signature string) {
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")
+}
+
+// mostNoSplit is the largest frame that the linker lets a routine have without
+// asking whether the stack is large enough.
+const mostNoSplit = 640
+
+// splitLarge makes routines with larger frames ask.
+func splitLarge() {
+	pass.Compile = pass.Concat(pass.Compile, pass.FunctionPass(func(f *ir.Function) error {
+		if f.LocalSize > mostNoSplit {
+			f.Attributes &^= attr.NOSPLIT
+		}
+		return nil
+	}))
 }
 
 // contract documents the kernel begun by text, in its stub and in the assembly.

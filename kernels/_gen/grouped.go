@@ -11,9 +11,9 @@ const (
 	streamBands = 2 // of one token in AVX2
 )
 
-// panelTokens are the widths of tiles over panels: six tokens and more always
-// divide into tiles of three and four.
-var panelTokens = []int{3, 4}
+// Tiles over panels are of panelFrom tokens up to widest of the packing: five
+// tokens and more always divide into those.
+const panelFrom = 3
 
 // Offsets in an activation record.
 const (
@@ -25,19 +25,23 @@ const (
 	recHalf32 = 56 // -32·Σq of each half
 )
 
+// mixedStart is the offset of an int16 pair in a mixed activation record.
+const mixedStart = 36
+
 // packing is a layout of codes and scales.
 type packing struct {
 	name      string
 	codeBytes int
 	unitBytes int
 	unit      int // groups in a scale unit
+	widest    int // tokens of a tile over a panel: what the registers hold
 }
 
 var packings = []packing{
-	{name: "Q4", codeBytes: nibbleBytes, unitBytes: 2 * bandRows, unit: 1},
-	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*bandRows + superGroups*2*bandRows, unit: superGroups},
-	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bandRows + 2*superGroups*bandRows, unit: superGroups},
-	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * bandRows, unit: 1},
+	{name: "Q4", codeBytes: nibbleBytes, unitBytes: 2 * bandRows, unit: 1, widest: 4},
+	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*bandRows + superGroups*2*bandRows, unit: superGroups, widest: 4},
+	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bandRows + 2*superGroups*bandRows, unit: superGroups, widest: 6},
+	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * bandRows, unit: 1, widest: 4},
 }
 
 // grouped emits products with integer codes in groups of 32 columns.
@@ -59,7 +63,7 @@ func grouped() {
 	}
 	for _, p := range packings {
 		panelWriter(p)
-		for _, t := range panelTokens {
+		for t := panelFrom; t <= p.widest; t++ {
 			panelTile(p, t)
 		}
 	}

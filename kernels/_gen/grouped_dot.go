@@ -16,12 +16,12 @@ import (
 //
 // Some tokens take both vectors together and share the broadcasts; more take one
 // after the other, which shares what unfolds codes among more tokens. Cycles of a
-// group (llvm-mca, alderlake), and of the AVX2 tiles and panels:
+// group (llvm-mca 19, for Q6 14, alderlake), and of the AVX2 tiles and panels:
 //
 //	tokens   1     2     3     4     5     6     7     8     AVX2, 1     4     panel, 4
 //	Q4       16.8  27.2  38.3  49.2  60.3  72.3  82.3  93.3        22.4  67.2  58.2
 //	Q4M      22.7  34.2  47.2  58.2  70.3  82.3  94.3  106         26.3  73.2  61.2
-//	Q6       35.5  45.2  58.2  73.3  88.3  98.3  114   128         40.9  86.9  65.2
+//	Q6 (14)  36.4  47.1  58.5  72.9  93.6  110   125   138         41.6  91.5  56.5
 //	Q8       15.1  24.2  35.8  47.2  58.7  70.2                    36.2  126   93.5
 
 const dotHeld = 2 // tokens up to which the float32 sums stay in registers
@@ -50,30 +50,39 @@ func dotGroup(p packing, bands, tokens int) {
 		t.next = Load(Param("stride"), GP64()).(reg.GPVirtual)
 		ADDQ(t.codes, t.next)
 	}
-	var held [][][]reg.VecVirtual
-	if tokens <= dotHeld {
-		for b := range bands {
-			held = append(held, grid(tokens))
-			t.each(func(i, v int) { VMOVUPS(t.y.at(i, b*64+v*32), held[b][i][v]) })
-		}
-	}
 	sets := [][]int{{0, 1}}
 	if tokens > dotWidths[p.name].both {
 		sets = [][]int{{0}, {1}}
 	}
-	group := map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q6": t.dotQ6, "Q8": t.dotQ8}[p.name]()
-	t.loop(func() {
+	if p.name == "Q6" {
+		t.dotQ6(sets)
+	} else {
+		t.dotHeldSums(sets, map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q8": t.dotQ8}[p.name]())
+	}
+	done()
+}
+
+// dotHeldSums runs group over all groups and sets of vectors, with the sums of
+// a few tokens in registers.
+func (t *tile) dotHeldSums(sets [][]int, group func(vs []int)) {
+	var held [][][]reg.VecVirtual
+	if t.tokens <= dotHeld {
+		for b := range t.bands {
+			held = append(held, grid(t.tokens))
+			t.each(func(i, v int) { VMOVUPS(t.y.at(i, b*64+v*32), held[b][i][v]) })
+		}
+	}
+	t.loop(nil, func() {
 		if held != nil {
 			t.sums = held[t.band]
 		}
 		for _, vs := range sets {
 			group(vs)
 		}
-	})
+	}, nil)
 	for b := range held {
 		t.each(func(i, v int) { VMOVUPS(held[b][i][v], t.y.at(i, b*64+v*32)) })
 	}
-	done()
 }
 
 // dotStart sets the sums of a group to the dword at disp of the records, times
@@ -159,45 +168,64 @@ func (t *tile) dotScale(v int) reg.VecVirtual {
 	return d
 }
 
-func (t *tile) dotQ6() func(vs []int) {
+func (t *tile) dotQ6(sets [][]int) {
 	low, high := YMM(), YMM()
 	fillLanes(0x0f0f0f0f, low)
 	fillLanes(0x30303030, high)
-	first := AllocLocal(t.tokens * bandRows * 4) // the first half's sums: registers run out
-	place := func(i, v int) Mem { return first.Offset((i*vectors + v) * 32) }
-	return func(vs []int) {
-		for h := range 2 {
-			Commentf("columns %d to %d, sums from -32 times those of the activations", 16*h, 16*h+15)
-			sum := t.dotStart(vs, recHalf32+4*h, 0)
-			for p := range 4 {
-				codes := make([]reg.VecVirtual, len(vs))
+	super := make([]*superSums, t.bands)
+	for b := range super {
+		if t.tokens <= dotHeld {
+			super[b] = t.superRegisters(b, grid(t.tokens))
+		} else {
+			super[b] = t.superMemory(b)
+		}
+	}
+	first := AllocLocal(t.tokens * len(sets[0]) * 32) // the first half's sums: registers run out
+	place := func(i, k int) Mem { return first.Offset((i*len(sets[0]) + k) * 32) }
+	t.loop(func() { super[t.band].begin() }, func() {
+		for _, vs := range sets {
+			sum := t.dotHalves(vs, low, high, place)
+			for i := range t.tokens {
+				a := YMM()
+				VBROADCASTSS(t.acts.at(i, recScale), a)
 				for k, v := range vs {
-					codes[k] = YMM()
-					t.sixBits(h, p, v, low, high, codes[k])
-				}
-				t.dotStep(sum, codes, 16*h+4*p)
-			}
-			for k, v := range vs {
-				sc := YMM()
-				VPMOVSXBD(t.smallAt(32+16*h+v*8), sc)
-				VCVTDQ2PS(sc, sc)
-				for i, s := range sum[k] {
-					VCVTDQ2PS(s, s)
-					if h == 0 {
-						VMULPS(sc, s, s)
-						VMOVUPS(s, place(i, v))
-						continue
-					}
-					VFMADD213PS(place(i, v), sc, s)
-				}
-			}
-			if h == 1 {
-				for k, v := range vs {
-					t.dotAdd(v, sum[k], t.dotScale(v), nil)
+					super[t.band].add(i, v, a, sum[k][i])
 				}
 			}
 		}
+	}, func() { super[t.band].end([]reg.VecVirtual{t.dotScale(0), t.dotScale(1)}) })
+}
+
+// dotHalves gives the float32 sums of a group of 6-bit codes with the scales of
+// its halves.
+func (t *tile) dotHalves(vs []int, low, high reg.VecVirtual, place func(i, k int) Mem) (sum dotSums) {
+	for h := range 2 {
+		Commentf("columns %d to %d, sums from -32 times those of the activations", 16*h, 16*h+15)
+		sum = t.dotStart(vs, recHalf32+4*h, 0)
+		for p := range 4 {
+			codes := make([]reg.VecVirtual, len(vs))
+			for k, v := range vs {
+				codes[k] = YMM()
+				t.sixBits(h, p, v, low, high, codes[k])
+			}
+			t.dotStep(sum, codes, 16*h+4*p)
+		}
+		for k, v := range vs {
+			sc := YMM()
+			VPMOVSXBD(t.smallAt(32+16*h+v*8), sc)
+			VCVTDQ2PS(sc, sc)
+			for i, s := range sum[k] {
+				VCVTDQ2PS(s, s)
+				if h == 0 {
+					VMULPS(sc, s, s)
+					VMOVUPS(s, place(i, k))
+					continue
+				}
+				VFMADD213PS(place(i, k), sc, s)
+			}
+		}
 	}
+	return sum
 }
 
 func (t *tile) dotQ8() func(vs []int) {
@@ -223,15 +251,8 @@ func (t *tile) dotQ8() func(vs []int) {
 // dotFinish adds the int32 sums of a group to the float32 ones of vector v:
 // times the scales d, less the minimums, times the activations' scale.
 func (t *tile) dotFinish(v int, sum []reg.VecVirtual, d, least reg.VecVirtual) {
-	for _, s := range sum {
-		VCVTDQ2PS(s, s)
-	}
-	t.dotAdd(v, sum, d, least)
-}
-
-// dotAdd is dotFinish for sums that are float32.
-func (t *tile) dotAdd(v int, sum []reg.VecVirtual, d, least reg.VecVirtual) {
 	for i, s := range sum {
+		VCVTDQ2PS(s, s)
 		VMULPS(d, s, s)
 		if least != nil {
 			a := YMM()

@@ -64,17 +64,17 @@ func (t *tile) code(disp int) Mem    { return t.at(t.codes, disp) }
 func (t *tile) scaleAt(disp int) Mem { return t.at(t.scales, disp) }
 func (t *tile) smallAt(disp int) Mem { return t.at(t.small, disp) }
 
-// loop runs group over all groups and bands.
-func (t *tile) loop(group func()) {
+// loop runs group over all groups and bands; of superblocks, first before
+// their groups and last after them.
+func (t *tile) loop(first, group, last func()) {
 	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
 	all := func() {
-		for t.band = range t.bands {
+		t.eachBand(func() {
 			if t.next != nil {
 				t.fetch()
 			}
 			group()
-		}
-		t.band = 0
+		})
 		ADDQ(U32(uint32(t.codeBytes)), t.codes)
 		t.acts.advance(actRecord)
 	}
@@ -91,14 +91,27 @@ func (t *tile) loop(group func()) {
 	MOVQ(t.scales, t.small)
 	inner := GP64()
 	MOVQ(U32(uint32(t.unit)), inner)
+	t.eachBand(first)
 	Label("group")
 	all()
 	ADDQ(U32(2*bandRows), t.small)
 	DECQ(inner)
 	JNE(LabelRef("group"))
+	t.eachBand(last)
 	ADDQ(U32(uint32(t.unitBytes)), t.scales)
 	SUBQ(U32(uint32(t.unit)), groups)
 	JNE(LabelRef("loop"))
+}
+
+// eachBand runs f, if there is one, for every band.
+func (t *tile) eachBand(f func()) {
+	if f == nil {
+		return
+	}
+	for t.band = range t.bands {
+		f()
+	}
+	t.band = 0
 }
 
 // vectors is the number of registers of a band in AVX2.
@@ -114,24 +127,33 @@ func narrow(p packing, bands, tokens int) {
 		t.next = Load(Param("stride"), GP64()).(reg.GPVirtual)
 		ADDQ(t.codes, t.next)
 	}
+	if p.name == "Q6" {
+		t.narrowQ6()
+	} else {
+		t.narrowSums(map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8}[p.name]())
+	}
+	done()
+}
+
+// narrowSums runs group over all groups, with the sums of one or two tokens in
+// registers.
+func (t *tile) narrowSums(group func()) {
 	var sums [][][]reg.VecVirtual
-	if tokens <= 2 {
-		for b := range bands {
-			sums = append(sums, grid(tokens))
+	if t.tokens <= 2 {
+		for b := range t.bands {
+			sums = append(sums, grid(t.tokens))
 			t.each(func(i, v int) { VMOVUPS(t.y.at(i, b*64+v*32), sums[b][i][v]) })
 		}
 	}
-	group := map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q6": t.narrowQ6, "Q8": t.narrowQ8}[p.name]()
-	t.loop(func() {
+	t.loop(nil, func() {
 		if sums != nil {
 			t.sums = sums[t.band]
 		}
 		group()
-	})
+	}, nil)
 	for b := range sums {
 		t.each(func(i, v int) { VMOVUPS(sums[b][i][v], t.y.at(i, b*64+v*32)) })
 	}
-	done()
 }
 
 func grid(tokens int) [][]reg.VecVirtual {
@@ -209,7 +231,7 @@ func (t *tile) narrowQ4() func() {
 			t.finish(sum, nil)
 			return
 		}
-		sc := t.pairs(64, VPMOVZXBW)
+		sc := t.pairs(VPMOVZXBW, 64, 64)
 		t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
 		t.finish(sum, t.minimums())
 	}
@@ -228,14 +250,23 @@ func (t *tile) minimums() []reg.VecVirtual {
 	return least
 }
 
-// pairs widens the sixteen byte scales at disp to int16, each twice, so that
-// one multiply-add of int16 pairs scales and sums.
-func (t *tile) pairs(disp int, widen func(...Op)) []reg.VecVirtual {
-	w, sc := YMM(), []reg.VecVirtual{YMM(), YMM()}
-	widen(t.smallAt(disp), w)
-	VPERMQ(Imm(0xd8), w, w)
-	VPUNPCKLWD(w, w, sc[0])
-	VPUNPCKHWD(w, w, sc[1])
+// pairs widens the sixteen byte scales at even and those at odd to int16 pairs:
+// one multiply-add of such pairs scales and sums.
+func (t *tile) pairs(widen func(...Op), even, odd int) []reg.VecVirtual {
+	scales := func(disp int) reg.VecVirtual {
+		w := YMM()
+		widen(t.smallAt(disp), w)
+		VPERMQ(Imm(0xd8), w, w)
+		return w
+	}
+	first := scales(even)
+	second := first
+	if odd != even {
+		second = scales(odd)
+	}
+	sc := grid(1)[0]
+	VPUNPCKLWD(second, first, sc[0])
+	VPUNPCKHWD(second, first, sc[1])
 	return sc
 }
 
@@ -271,7 +302,7 @@ func (t *tile) finish(sum [][]reg.VecVirtual, least []reg.VecVirtual) {
 	}
 }
 
-func (t *tile) narrowQ6() func() {
+func (t *tile) narrowQ6() {
 	low, high := YMM(), YMM()
 	fillLanes(0x0f0f0f0f, low)
 	fillLanes(0x30303030, high)
@@ -282,9 +313,17 @@ func (t *tile) narrowQ6() func() {
 			return c
 		}
 	}
+	super := make([]*superSums, t.bands)
+	for b := range super {
+		if t.tokens <= 2 {
+			super[b] = t.superRegisters(b, grid(t.tokens))
+		} else {
+			super[b] = t.superMemory(b)
+		}
+	}
 	spill := AllocLocal(t.tokens * bandRows * 4) // the first half's sums: registers run out
 	place := func(i, v int) Mem { return spill.Offset((i*vectors + v) * 32) }
-	return func() {
+	t.loop(func() { super[t.band].begin() }, func() {
 		for h := range 2 {
 			Commentf("columns %d to %d, sums from -32 times those of the activations", 16*h, 16*h+15)
 			sum := grid(t.tokens)
@@ -292,14 +331,32 @@ func (t *tile) narrowQ6() func() {
 			for p := range 4 {
 				t.step(sum, 16*h+4*p, false, code(h, p))
 			}
-			sc := t.pairs(32+16*h, VPMOVSXBW)
+			sc := t.pairs(VPMOVSXBW, 32+16*h, 32+16*h)
 			t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
 			if h == 0 {
 				t.each(func(i, v int) { VMOVDQU(sum[i][v], place(i, v)) })
 				continue
 			}
 			t.each(func(i, v int) { VPADDD(place(i, v), sum[i][v], sum[i][v]) })
-			t.finish(sum, nil)
+			t.superAdd(super[t.band], sum)
+		}
+	}, func() {
+		d := grid(1)[0]
+		for v := range d {
+			VCVTPH2PS(t.scaleAt(v*16), d[v])
+		}
+		super[t.band].end(d)
+	})
+}
+
+// superAdd adds the int32 sums of a group to those of its superblock.
+func (t *tile) superAdd(super *superSums, sum [][]reg.VecVirtual) {
+	for i := range t.tokens {
+		a := YMM()
+		VBROADCASTSS(t.acts.at(i, recScale), a)
+		for v := range vectors {
+			VCVTDQ2PS(sum[i][v], sum[i][v])
+			super.add(i, v, a, sum[i][v])
 		}
 	}
 }

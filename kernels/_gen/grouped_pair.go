@@ -20,31 +20,36 @@ const pairTokens = 6
 //	     VPDPBUSD  vector  loads  cycles  VPDPBUSD  vector  loads  cycles
 //	Q4   96        158      76    32.0    64        101      85    42.5
 //	Q4M  96        204      88    34.0    64        130      88    44.0
-//	Q6   96        242     122    40.7    64        149     107    53.5
+//	Q6   96        228     120    40.0    64        140     106    53.0
 //	Q8   96        156      84    32.0    64        105      89    44.5
 //
 // The float32 operations are those of the other tiles, in the same order.
 func pair(p packing, tokens int) {
 	t := begin(p, "AVX512", 2, tokens)
 	t.bands = 1 // of the loop: a group is emitted for both at once
-	group := map[string]func() (func(), *pairSums){"Q4": t.pairQ4, "Q4M": t.pairQ4, "Q6": t.pairQ6, "Q8": t.pairQ8}[p.name]
-	emit, sums := group()
-	sums.each(t, func(b, i int, v reg.VecVirtual) { VMOVUPS(t.y.at(i, 64*b), v) })
-	t.loop(emit)
-	sums.each(t, func(b, i int, v reg.VecVirtual) { VMOVUPS(v, t.y.at(i, 64*b)) })
+	if p.name == "Q6" {
+		t.pairQ6()
+	} else {
+		t.pairSums(map[string]func() func(*bandPair){"Q4": t.pairQ4, "Q4M": t.pairQ4, "Q8": t.pairQ8}[p.name]())
+	}
 	done()
 }
 
-// pairSums are the float32 sums [band][token] in registers; nil: they stay in y.
-type pairSums [2][]reg.VecVirtual
+// bandPair is a register for each band and token.
+type bandPair [2][]reg.VecVirtual
 
-func (s *pairSums) each(t *tile, f func(b, i int, v reg.VecVirtual)) {
-	if s == nil {
-		return
-	}
+// pairSums runs group over all groups with the sums of y in registers.
+func (t *tile) pairSums(group func(*bandPair)) {
+	sums := &bandPair{row(t.tokens), row(t.tokens)}
+	sums.each(func(b, i int, v reg.VecVirtual) { VMOVUPS(t.y.at(i, 64*b), v) })
+	t.loop(nil, func() { group(sums) }, nil)
+	sums.each(func(b, i int, v reg.VecVirtual) { VMOVUPS(v, t.y.at(i, 64*b)) })
+}
+
+func (s *bandPair) each(f func(b, i int, v reg.VecVirtual)) {
 	for b := range s {
-		for i := range t.tokens {
-			f(b, i, s[b][i])
+		for i, v := range s[b] {
+			f(b, i, v)
 		}
 	}
 }
@@ -78,11 +83,10 @@ func (t *tile) pairStart(disp int) [2][]reg.VecVirtual {
 	return sum
 }
 
-func (t *tile) pairQ4() (func(), *pairSums) {
+func (t *tile) pairQ4() func(sums *bandPair) {
 	low := ZMM()
 	fillLanes(0x0f0f0f0f, low)
-	sums := &pairSums{row(t.tokens), row(t.tokens)}
-	return func() {
+	return func(sums *bandPair) {
 		var sum [2][]reg.VecVirtual
 		if t.name == "Q4" {
 			sum = t.pairStart(recSum8)
@@ -114,14 +118,18 @@ func (t *tile) pairQ4() (func(), *pairSums) {
 			}
 			t.wideFinish(sums[b], sum[b], t.wideScale(sum[b]))
 		})
-	}, sums
+	}
 }
 
-func (t *tile) pairQ6() (func(), *pairSums) {
+func (t *tile) pairQ6() {
 	low, high := ZMM(), ZMM()
 	fillLanes(0x0f0f0f0f, low)
 	fillLanes(0x30303030, high)
-	return func() {
+	super := []*superSums{t.superMemory(0), t.superMemory(1)}
+	t.loop(func() {
+		super[0].begin()
+		super[1].begin()
+	}, func() {
 		var first [2][]reg.VecVirtual
 		for h := range 2 {
 			sum := t.pairStart(recHalf32 + 4*h)
@@ -134,25 +142,20 @@ func (t *tile) pairQ6() (func(), *pairSums) {
 			first = sum
 		}
 		t.both(func(b int) {
-			d := ZMM()
-			VCVTPH2PS(t.scaleAt(0), d)
 			for i, v := range first[b] {
 				a := ZMM()
 				VCVTDQ2PS(v, v)
-				VMULPS(d, v, v)
 				VBROADCASTSS(t.acts.at(i, recScale), a)
-				VFMADD213PS(t.y.at(i, 64*b), a, v)
-				VMOVUPS(v, t.y.at(i, 64*b))
+				super[b].add(i, 0, a, v)
 			}
 		})
-	}, nil
+	}, func() { t.both(func(b int) { super[b].end(t.wideScales()) }) })
 }
 
-func (t *tile) pairQ8() (func(), *pairSums) {
+func (t *tile) pairQ8() func(sums *bandPair) {
 	offset := ZMM()
 	fillLanes(0x80808080, offset)
-	sums := &pairSums{row(t.tokens), row(t.tokens)}
-	return func() {
+	return func(sums *bandPair) {
 		Comment("codes become unsigned by adding 128; sums start at -128 times those of the activations")
 		sum := [2][]reg.VecVirtual{row(t.tokens), row(t.tokens)}
 		for i := range t.tokens {
@@ -169,5 +172,5 @@ func (t *tile) pairQ8() (func(), *pairSums) {
 			t.pairDot(sum, code, 4*j)
 		}
 		t.both(func(b int) { t.wideFinish(sums[b], sum[b], nil) })
-	}, sums
+	}
 }

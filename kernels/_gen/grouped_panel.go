@@ -9,23 +9,25 @@ import (
 // A panel is some groups of one band unfolded for products with many tokens:
 // what a tile would do to codes and scales is done once. A group is
 //
-//	  0  codes u8, planes as those of Q8: Q8 their sizes, the others as they are
-//	512  d f32[16]
-//	576  Q4M, Q6: byte scales int16[32], each twice. Q8: sum of the negative
-//	     codes' sizes, int32[16]
-//	640  Q4M: dmin·m f32[16]. Q6: scales of the second half, int16[32].
-//	     Q8: 0xff where a code is negative, planes as the codes
+//	  0  codes u8, planes as those of Q8: Q8 their sizes, Q4 and Q4M as they
+//	     are, Q6 mixed: plane j has columns 2j, 2j+1, 16+2j and 17+2j
+//	512  d f32[16]; Q6: only in the last group of a superblock
+//	576  byte scales: Q4M int16[32], each twice, Q6 int16[16][2], of both
+//	     halves. Q8: sum of the negative codes' sizes, int32[16]
+//	640  Q4M: dmin·m f32[16]. Q8: 0xff where a code is negative, planes as the
+//	     codes
+//
+// Mixed codes add up in int16 lanes of which the even ones hold the first half
+// of a group and the odd ones the second, so that one multiply-add of pairs
+// puts both halves' scales on and adds them.
 const (
 	panelD     = 8 * planeBytes
 	panelSmall = panelD + 64
 	panelLast  = panelSmall + 64
 )
 
-// panelFetchers tiles over a panel fetch the codes of one to come.
-const panelFetchers = 2
-
 // panelBytes is the size of a group of a panel.
-var panelBytes = map[string]int{"Q4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast + 64, "Q8": panelLast + 8*planeBytes}
+var panelBytes = map[string]int{"Q4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast, "Q8": panelLast + 8*planeBytes}
 
 // panelWriter generates the routine that unfolds groups.
 func panelWriter(p packing) {
@@ -40,7 +42,8 @@ func panelWriter(p packing) {
 	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
 	to := func(disp int) Mem { return Mem{Base: dst, Disp: disp} }
 	codes := map[string]func() func(to func(int) Mem){"Q4": t.unfold4, "Q4M": t.unfold4, "Q6": t.unfold6, "Q8": t.unfold8}[p.name]()
-	t.loop(func() {
+	size := panelBytes[p.name]
+	t.loop(nil, func() {
 		scales := t.scales
 		if p.unit > 1 {
 			scales = t.small
@@ -48,32 +51,41 @@ func panelWriter(p packing) {
 		PREFETCHT1(Mem{Base: scales, Index: ahead, Scale: 1})
 		codes(to)
 		t.unfoldScales(to)
-		ADDQ(U32(uint32(panelBytes[p.name])), dst)
+		ADDQ(U32(uint32(size)), dst)
+	}, func() {
+		if p.name == "Q6" {
+			t.unfoldD(func(disp int) Mem { return to(disp - size) })
+		}
 	})
 	done()
 }
 
 // unfoldScales writes the scales of the current group.
 func (t *tile) unfoldScales(to func(int) Mem) {
-	for v := range vectors {
-		d := YMM()
-		VCVTPH2PS(t.scaleAt(v*16), d)
-		VMOVUPS(d, to(panelD+v*32))
-	}
-	pairs := func(disp, at int, widen func(...Op)) {
-		for v, sc := range t.pairs(disp, widen) {
-			VMOVDQU(sc, to(at+v*32))
+	small := func(sc []reg.VecVirtual) {
+		for v := range sc {
+			VMOVDQU(sc[v], to(panelSmall+v*32))
 		}
 	}
 	switch t.name {
 	case "Q4M":
-		pairs(64, panelSmall, VPMOVZXBW)
+		small(t.pairs(VPMOVZXBW, 64, 64))
 		for v, least := range t.minimums() {
 			VMOVUPS(least, to(panelLast+v*32))
 		}
 	case "Q6":
-		pairs(32, panelSmall, VPMOVSXBW)
-		pairs(48, panelLast, VPMOVSXBW)
+		small(t.pairs(VPMOVSXBW, 32, 48))
+		return
+	}
+	t.unfoldD(to)
+}
+
+// unfoldD writes the float16 scales.
+func (t *tile) unfoldD(to func(int) Mem) {
+	for v := range vectors {
+		d := YMM()
+		VCVTPH2PS(t.scaleAt(v*16), d)
+		VMOVUPS(d, to(panelD+v*32))
 	}
 }
 
@@ -100,13 +112,17 @@ func (t *tile) unfold6() func(to func(int) Mem) {
 	fillLanes(0x0f0f0f0f, low)
 	fillLanes(0x30303030, high)
 	return func(to func(int) Mem) {
-		for h := range 2 {
-			for p := range 4 {
-				for v := range vectors {
-					code := YMM()
-					t.sixBits(h, p, v, low, high, code)
-					VMOVDQU(code, to((4*h+p)*planeBytes+32*v))
-				}
+		for p := range 4 {
+			for v := range vectors {
+				first, second, m := YMM(), YMM(), YMM()
+				t.sixBits(0, p, v, low, high, first)
+				t.sixBits(1, p, v, low, high, second)
+				VPSLLD(Imm(16), second, m)
+				VPBLENDW(Imm(0xaa), m, first, m)
+				VMOVDQU(m, to(2*p*planeBytes+32*v))
+				VPSRLD(Imm(16), first, first)
+				VPBLENDW(Imm(0xaa), second, first, first)
+				VMOVDQU(first, to((2*p+1)*planeBytes+32*v))
 			}
 		}
 	}

@@ -13,11 +13,10 @@ import (
 // wait for would be waited for in full.
 func panelTile(p packing, tokens int) {
 	name := fmt.Sprintf("grouped%sPanelAVX2x%d", p.name, tokens)
-	text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, groups int)")
-	lines := p.codeBytes / panelFetchers / 64
+	text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)")
 	contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of groups ≥ 1 groups of a", name, tokens, bandRows),
 		fmt.Sprintf("panel of %s with rows of activation records that are lda bytes apart. It prefetches", p.name),
-		fmt.Sprintf("groups · %d bytes that lie ahead bytes from fetch.", 64*lines))
+		"groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.")
 	t := &tile{packing: p, bands: 1, tokens: tokens}
 	t.codes = Load(Param("panel"), GP64()).(reg.GPVirtual)
 	t.acts = newRows("acts", "lda", 0, tokens)
@@ -25,17 +24,30 @@ func panelTile(p packing, tokens int) {
 	fetch := Load(Param("fetch"), GP64()).(reg.GPVirtual)
 	ADDQ(Load(Param("ahead"), GP64()), fetch)
 	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
-	group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "Q6": t.panelQ6, "Q8": t.panelQ8}[p.name]()
-	Label("loop")
-	for line := range lines {
-		PREFETCHT1(Mem{Base: fetch, Disp: 64 * line})
+	lines, line := Load(Param("lines"), GP64()), GP64()
+	prefetch := func() {
+		MOVQ(lines, line)
+		Label("fetch")
+		PREFETCHT1(Mem{Base: fetch})
+		ADDQ(Imm(64), fetch)
+		DECQ(line)
+		JNE(LabelRef("fetch"))
 	}
-	ADDQ(U32(uint32(64*lines)), fetch)
-	group()
-	ADDQ(U32(uint32(panelBytes[p.name])), t.codes)
-	t.acts.advance(actRecord)
-	DECQ(groups)
-	JNE(LabelRef("loop"))
+	next := func() {
+		ADDQ(U32(uint32(panelBytes[p.name])), t.codes)
+		t.acts.advance(actRecord)
+	}
+	if p.name == "Q6" {
+		t.panelQ6(groups, prefetch, next)
+	} else {
+		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "Q8": t.panelQ8}[p.name]()
+		Label("loop")
+		prefetch()
+		group()
+		next()
+		DECQ(groups)
+		JNE(LabelRef("loop"))
+	}
 	done()
 }
 
@@ -80,27 +92,29 @@ func (t *tile) panelQ4() func() {
 	}
 }
 
-func (t *tile) panelQ6() func() {
-	spill := AllocLocal(t.tokens * bandRows * 4) // the first half's sums: registers run out
-	place := func(i, v int) Mem { return spill.Offset((i*vectors + v) * 32) }
-	return func() {
-		for h := range 2 {
-			Commentf("columns %d to %d, sums from -32 times those of the activations", 16*h, 16*h+15)
-			sum := grid(t.tokens)
-			t.start(sum, recStart6+4*h)
-			for p := range 4 {
-				t.step(sum, 16*h+4*p, false, t.panelCode(4*h+p))
-			}
-			sc := t.panelPair(panelSmall + 64*h)
-			t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
-			if h == 0 {
-				t.each(func(i, v int) { VMOVDQU(sum[i][v], place(i, v)) })
-				continue
-			}
-			t.each(func(i, v int) { VPADDD(place(i, v), sum[i][v], sum[i][v]) })
-			t.panelFinish(sum)
-		}
+// panelQ6 multiplies mixed codes with mixed activations.
+func (t *tile) panelQ6(groups reg.GPVirtual, prefetch, next func()) {
+	super := t.superMemory(0)
+	Label("loop")
+	super.begin()
+	inner := GP64()
+	MOVQ(U32(superGroups), inner)
+	Label("group")
+	prefetch()
+	Comment("sums start at -32 times those of the activations")
+	sum := grid(t.tokens)
+	t.start(sum, mixedStart)
+	for j := range 8 {
+		t.step(sum, 4*j, false, t.panelCode(j))
 	}
+	t.each(func(i, v int) { VPMADDWD(t.code(panelSmall+v*32), sum[i][v], sum[i][v]) })
+	t.superAdd(super, sum)
+	next()
+	DECQ(inner)
+	JNE(LabelRef("group"))
+	super.end(t.panelPair(panelD - panelBytes[t.name]))
+	SUBQ(U32(superGroups), groups)
+	JNE(LabelRef("loop"))
 }
 
 // panelQ8 multiplies |w| with the activations, or with their complement where

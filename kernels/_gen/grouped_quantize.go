@@ -1,9 +1,18 @@
 package main
 
 import (
+	"math"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+)
+
+// The largest Σ|q| of half a group, and what is divided by it where it is
+// larger: see acts_grouped.go.
+const (
+	mostHalf = 1023
+	flatHalf = 127 * 1006
 )
 
 // quantize generates the AVX2 routine that makes activation records.
@@ -21,19 +30,15 @@ func quantize() {
 	t := GP32()
 	MOVL(U32(0x42fe0000), t) // 127
 	VMOVD(t, scale127)
+	flat := GP32()
+	MOVL(U32(math.Float32bits(flatHalf)), flat)
 
 	Label("group")
 	Comment("top = largest |x|, compared as integers, in every lane")
-	v := make([]reg.VecVirtual, 4)
 	top, m := YMM(), YMM()
-	for i := range v {
-		v[i] = YMM()
-		VMOVUPS(Mem{Base: x, Disp: 32 * i}, v[i])
-		if i == 0 {
-			VPAND(abs, v[i], top)
-			continue
-		}
-		VPAND(abs, v[i], m)
+	VPAND(Mem{Base: x}, abs, top)
+	for i := 1; i < 4; i++ {
+		VPAND(Mem{Base: x, Disp: 32 * i}, abs, m)
 		VPMAXSD(m, top, top)
 	}
 	VPERM2I128(Imm(1), top, top, m)
@@ -51,20 +56,39 @@ func quantize() {
 	CMPL(bits, U32(0x7f800000))
 	JGE(LabelRef("nan"))
 
-	Comment("codes = round(x·(127/top))")
+	most := XMM()
+	VMOVAPS(scale127, most)
+	Label("codes")
+	Comment("codes = round(x·(most/top))")
 	inv, d := XMM(), XMM()
-	VDIVSS(top.AsX(), scale127, inv)
-	VDIVSS(scale127, top.AsX(), d)
+	VDIVSS(top.AsX(), most, inv)
+	VDIVSS(most, top.AsX(), d)
 	invs := YMM()
 	VBROADCASTSS(inv, invs)
+	v := make([]reg.VecVirtual, 4)
 	for i := range v {
-		VMULPS(invs, v[i], v[i])
+		v[i] = YMM()
+		VMULPS(Mem{Base: x, Disp: 32 * i}, invs, v[i])
 		VCVTPS2DQ(v[i], v[i])
 	}
 	VPACKSSDW(v[1], v[0], v[0])
 	VPACKSSDW(v[3], v[2], v[2])
 	VPACKSSWB(v[2], v[0], v[0])
 	VPERMD(v[0], order, v[0])
+
+	Comment("a half of too large codes: all anew with a smaller most")
+	sizes, zero := YMM(), YMM()
+	VPXOR(zero, zero, zero)
+	VPABSB(v[0], sizes)
+	VPSADBW(zero, sizes, sizes)
+	VPSHUFD(Imm(0x4e), sizes, m)
+	VPADDD(m, sizes, sizes)
+	VEXTRACTI128(Imm(1), sizes, m.AsX())
+	VPMAXSD(m, sizes, sizes)
+	half := GP32()
+	VMOVD(sizes.AsX(), half)
+	CMPL(half, U32(mostHalf))
+	JGT(LabelRef("flat"))
 	VMOVDQU(v[0], Mem{Base: rec})
 	VMOVSS(d, Mem{Base: rec, Disp: recScale})
 
@@ -77,8 +101,6 @@ func quantize() {
 	VPADDW(m, pairs, pairs)
 	VPMADDWD(ones16, pairs, halves)
 	VPSLLW(Imm(5), pairs, pairs)
-	zero := YMM()
-	VPXOR(zero, zero, zero)
 	VPSUBW(pairs, zero, pairs)
 	VMOVD(pairs.AsX(), Mem{Base: rec, Disp: recStart6})
 	VEXTRACTI128(Imm(1), pairs, pairs.AsX())
@@ -113,6 +135,14 @@ func quantize() {
 	JNE(LabelRef("group"))
 	VZEROUPPER()
 	RET()
+
+	Label("flat")
+	Comment("most = flatHalf / half, whole: of float32 the quotient is never rounded up to a whole number")
+	VMOVD(flat, most)
+	VCVTSI2SSL(half, sizes.AsX(), sizes.AsX())
+	VDIVSS(sizes.AsX(), most, most)
+	VROUNDSS(Imm(3), most, most, most)
+	JMP(LabelRef("codes"))
 
 	Label("nan")
 	none := YMM()

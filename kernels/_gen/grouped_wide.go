@@ -11,21 +11,29 @@ import (
 // order, so the bits agree.
 func wide(p packing, bands, tokens int) {
 	t := begin(p, "AVX512", bands, tokens)
-	sums := make([][]reg.VecVirtual, bands)
+	if p.name == "Q6" {
+		t.wideQ6()
+	} else {
+		t.wideSums(map[string]func() func([]reg.VecVirtual){"Q4": t.wideQ4, "Q4M": t.wideQ4, "Q8": t.wideQ8}[p.name]())
+	}
+	done()
+}
+
+// wideSums runs group over all groups with the sums of y in registers.
+func (t *tile) wideSums(group func([]reg.VecVirtual)) {
+	sums := make([][]reg.VecVirtual, t.bands)
 	for b := range sums {
-		sums[b] = row(tokens)
+		sums[b] = row(t.tokens)
 		for i, v := range sums[b] {
 			VMOVUPS(t.y.at(i, 64*b), v)
 		}
 	}
-	group := map[string]func() func([]reg.VecVirtual){"Q4": t.wideQ4, "Q4M": t.wideQ4, "Q6": t.wideQ6, "Q8": t.wideQ8}[p.name]()
-	t.loop(func() { group(sums[t.band]) })
+	t.loop(nil, func() { group(sums[t.band]) }, nil)
 	for b := range sums {
 		for i, v := range sums[b] {
 			VMOVUPS(v, t.y.at(i, 64*b))
 		}
 	}
-	done()
 }
 
 func row(tokens int) []reg.VecVirtual {
@@ -88,11 +96,19 @@ func (t *tile) wideScale(sum []reg.VecVirtual) (least reg.VecVirtual) {
 	return least
 }
 
-func (t *tile) wideQ6() func(sums []reg.VecVirtual) {
+func (t *tile) wideQ6() {
 	low, high := ZMM(), ZMM()
 	fillLanes(0x0f0f0f0f, low)
 	fillLanes(0x30303030, high)
-	return func(sums []reg.VecVirtual) {
+	super := make([]*superSums, t.bands)
+	for b := range super {
+		sums := make([][]reg.VecVirtual, t.tokens)
+		for i, v := range row(t.tokens) {
+			sums[i] = []reg.VecVirtual{v}
+		}
+		super[b] = t.superRegisters(b, sums)
+	}
+	t.loop(func() { super[t.band].begin() }, func() {
 		var first []reg.VecVirtual
 		for h := range 2 {
 			sum := row(t.tokens)
@@ -105,8 +121,18 @@ func (t *tile) wideQ6() func(sums []reg.VecVirtual) {
 			t.wideHalf(first, sum, h)
 			first = sum
 		}
-		t.wideFinish(sums, first, nil)
-	}
+		for i, v := range first {
+			VCVTDQ2PS(v, v)
+			VFMADD231PS_BCST(t.acts.at(i, recScale), v, super[t.band].regs[i][0])
+		}
+	}, func() { super[t.band].end(t.wideScales()) })
+}
+
+// wideScales gives d of the current band.
+func (t *tile) wideScales() []reg.VecVirtual {
+	d := ZMM()
+	VCVTPH2PS(t.scaleAt(0), d)
+	return []reg.VecVirtual{d}
 }
 
 // wideSixBits gives the 6-bit codes of step 4h+p.

@@ -36,6 +36,7 @@ func main() {
 		log.Fatalf("gen: no family %q (have %v)", *family, slices.Sorted(maps.Keys(families)))
 	}
 	useVEX()
+	splitLarge()
 	ConstraintExpr("amd64,!purego")
 	emit()
 	Generate()

@@ -1,0 +1,80 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// superSums are the float32 sums of a superblock, in front of the scale d that
+// its groups share: a group then costs a conversion and a multiply-add, and d
+// is put on once in eight groups.
+type superSums struct {
+	t    *tile
+	band int
+	regs [][]reg.VecVirtual // [token][vector]; nil: in memory
+	mem  Mem                // [token][16]
+}
+
+// superRegisters makes sums that stay in registers as g has them.
+func (t *tile) superRegisters(band int, g [][]reg.VecVirtual) *superSums {
+	return &superSums{t: t, band: band, regs: g}
+}
+
+// superMemory makes sums in the routine's frame.
+func (t *tile) superMemory(band int) *superSums {
+	return &superSums{t: t, band: band, mem: AllocLocal(t.tokens * bandRows * 4)}
+}
+
+// at is vector v (of bytes each) of a token's sums in memory.
+func (s *superSums) at(i, v int, bytes int) Mem { return s.mem.Offset(i*bandRows*4 + v*bytes) }
+
+// begin clears the sums.
+func (s *superSums) begin() {
+	if s.regs != nil {
+		for i := range s.regs {
+			for _, sum := range s.regs[i] {
+				zero(sum)
+			}
+		}
+		return
+	}
+	none := YMM()
+	zero(none)
+	s.t.each(func(i, v int) { VMOVUPS(none, s.at(i, v, 32)) })
+}
+
+// add adds a·x, and spoils x.
+func (s *superSums) add(i, v int, a, x reg.VecVirtual) {
+	if s.regs != nil {
+		VFMADD231PS(a, x, s.regs[i][v])
+		return
+	}
+	VFMADD213PS(s.at(i, v, int(x.Size())), a, x)
+	VMOVUPS(x, s.at(i, v, int(x.Size())))
+}
+
+// end adds d times the sums to y.
+func (s *superSums) end(d []reg.VecVirtual) {
+	for i := range s.t.tokens {
+		for v := range d {
+			bytes := int(d[v].Size())
+			y, sum := s.t.y.at(i, s.band*bandRows*4+v*bytes), s.load(i, v, d[v])
+			VFMADD213PS(y, d[v], sum)
+			VMOVUPS(sum, y)
+		}
+	}
+}
+
+// load gives a register with a sum, of like's width.
+func (s *superSums) load(i, v int, like reg.VecVirtual) reg.VecVirtual {
+	if s.regs != nil {
+		return s.regs[i][v]
+	}
+	sum := YMM()
+	if like.Size() == 64 {
+		sum = ZMM()
+	}
+	VMOVUPS(s.at(i, v, int(like.Size())), sum)
+	return sum
+}

@@ -1,0 +1,48 @@
+//go:build amd64 && !purego
+
+package kernels
+
+import "encoding/binary"
+
+// A mixed record is an activation record as tiles over mixed panels read it,
+// whose int16 sums keep the halves of a group apart (_gen/grouped_panel.go):
+//
+//	 0  dword j: columns 2j, 2j+1, 16+2j, 17+2j of q
+//	32  float32   d
+//	36  int16[2]  -32·Σq of each half, which fits because of mostHalf
+
+// mixing is a Task that makes the mixed records of one row.
+type mixing groupedActs
+
+// makeMixed makes mixed records, [n][K/32] as the others, unless that was done
+// since Set. It wants makeGrouped first.
+func (a *Acts) makeMixed(p *Pool) {
+	g := &a.grouped
+	if g.mixedReady {
+		return
+	}
+	g.mixed = grow(g.mixed, len(g.rec))
+	a.run(p, (*mixing)(g), a.n)
+	g.mixedReady = true
+}
+
+// Do mixes row i.
+func (g *mixing) Do(_, i int) {
+	size := g.src.groupedStride()
+	dst, rec := g.mixed[i*size:], g.rec[i*size:]
+	for range (g.src.k + groupCols - 1) / groupCols {
+		mix((*[actRecord]byte)(dst), (*[actRecord]byte)(rec))
+		dst, rec = dst[actRecord:], rec[actRecord:]
+	}
+}
+
+func mix(dst, rec *[actRecord]byte) {
+	le := binary.LittleEndian
+	for j := range groupCols / 4 {
+		first, second := le.Uint16(rec[2*j:]), le.Uint16(rec[groupCols/2+2*j:])
+		le.PutUint32(dst[4*j:], uint32(first)|uint32(second)<<16)
+	}
+	copy(dst[32:36], rec[32:])
+	copy(dst[36:38], rec[56:]) // the low halves of int32
+	copy(dst[38:40], rec[60:])
+}
