@@ -248,3 +248,14 @@ func TestForwardRefusesABatchItCannotCompute(t *testing.T) {
 		t.Errorf("Forward into a block that a fork shares: %v", err)
 	}
 }
+
+func TestManyRowsAreSharedInWholeTiles(t *testing.T) {
+	for _, c := range []struct{ n, workers, count, rows int }{
+		{1, 2, 1, 0}, {2, 2, 2, 0}, {33, 2, 2, 0}, {64, 2, 2, 0}, {65, 2, 5, tileRows}, {96, 2, 6, tileRows}, {500, 2, 32, tileRows},
+		{32, 1, 1, 0}, {33, 1, 3, tileRows}, {5, 8, 5, 0}, {256, 8, 8, 0}, {257, 8, 17, tileRows},
+	} {
+		if count, rows := divide(c.n, c.workers); count != c.count || rows != c.rows {
+			t.Errorf("divide(%d rows, %d workers) = %d shares of %d, want %d of %d", c.n, c.workers, count, rows, c.count, c.rows)
+		}
+	}
+}

@@ -104,10 +104,11 @@ func BenchmarkStep(b *testing.B) {
 }
 
 func benchSteps(b *testing.B, m Model) {
-	for _, n := range []int{1, 8, 32} {
+	for _, n := range []int{1, 2, 4, 8, 16, 32, 64} {
 		b.Run(fmt.Sprintf("decode/N=%d", n), func(b *testing.B) { benchStep(b, m, n, 1, 256, false) })
-		b.Run(fmt.Sprintf("decode/N=%d/apart", n), func(b *testing.B) { benchStep(b, m, n, 1, 100, true) })
+		b.Run(fmt.Sprintf("apart/N=%d", n), func(b *testing.B) { benchStep(b, m, n, 1, 40, true) })
 	}
+	b.Run("prefill/T=128", func(b *testing.B) { benchStep(b, m, 1, 128, 0, false) })
 	b.Run("prefill/T=512", func(b *testing.B) { benchStep(b, m, 1, 505, 0, false) })
 }
 

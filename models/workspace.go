@@ -56,8 +56,22 @@ type place struct {
 const aloneBytes = 8 << 20
 
 // shareRows is the most rows of a share that a worker takes alone: what it
-// keeps for them stays in its own cache.
-const shareRows = 32
+// keeps for them stays in its own cache. Where the workers take several each,
+// shares are of tileRows, as many as lookups take at a time: none has idle lanes
+// but the last, and workers of unequal speed end closer together.
+const (
+	shareRows = 32
+	tileRows  = 16
+)
+
+// divide says into how many shares n rows are divided among workers, and how
+// many rows all but the last have; zero: as equal as can be.
+func divide(n, workers int) (count, rows int) {
+	if n <= shareRows*workers {
+		return min(n, workers), 0
+	}
+	return ceilDiv(n, tileRows), tileRows
+}
 
 // newStep makes room for the steps of a model. local tells that its matrices are the CPU's.
 func newStep(pool *kernels.Pool, cfg Config, local bool) *step {
@@ -133,9 +147,9 @@ func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
 	}
 	b.Logits = b.Logits[:outputs]
 
-	count, att := 1, s.whole.att
+	count, rows, att := 1, 0, s.whole.att
 	if s.alone {
-		count = max(min(n, s.pool.Threads()), ceilDiv(n, shareRows))
+		count, rows = divide(n, s.pool.Threads())
 	}
 	if count > 1 {
 		att = s.lanes[0].att
@@ -144,6 +158,9 @@ func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
 	out := 0
 	for i := range s.shares {
 		sh, lo, hi := &s.shares[i], i*n/count, (i+1)*n/count
+		if rows > 0 {
+			lo, hi = i*rows, min(n, (i+1)*rows)
+		}
 		*sh = share{
 			plan: sh.plan, cfg: c, kv: kv, rows: hi - lo, tokens: b.Tokens[lo:hi], place: s.place[lo:hi],
 			x: part(s.x, lo, hi, c.Hidden), qkv: part(s.qkv, lo, hi, heads),
