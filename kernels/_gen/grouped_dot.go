@@ -1,27 +1,28 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // AVX-VNNI tiles. A band is two vectors of 8 rows; VPDPBUSD adds products up in
-// int32, so no sum needs widening. What follows a group costs three to six
+// int32, so no sum needs widening. What follows a group costs three or four
 // operations a vector and token on the units of VPDPBUSD, of which a group has
-// eight; hence scales of groups are multiplied in as float32, where they are
-// exact: a sum of sc·Σ stays below 2^24 in magnitude, and d·sc has 19 bits. So
-// d·(sc·Σ) may be (d·sc)·Σ, and every bracket of grouped_mul.go is still rounded
-// once.
+// eight; hence no 32-bit multiply, which is two: Q4M's scales are multiplied in
+// as float32, where they are exact (sc·Σ stays below 2^24 in magnitude and d·sc
+// has 19 bits, so d·(sc·Σ) may be (d·sc)·Σ, rounded once), Q6's as int16.
 //
 // Some tokens take both vectors together and share the broadcasts; more take one
 // after the other, which shares what unfolds codes among more tokens. Cycles of a
-// group (llvm-mca 19, for Q6 14, alderlake), and of the AVX2 tiles and panels:
+// group (llvm-mca 19, alderlake), and of the AVX2 tiles and panels:
 //
 //	tokens   1     2     3     4     5     6     7     8     AVX2, 1     4     panel, 4
 //	Q4       16.8  27.2  38.3  49.2  60.3  72.3  82.3  93.3        22.4  67.2  58.2
 //	Q4M      22.7  34.2  47.2  58.2  70.3  82.3  94.3  106         26.3  73.2  61.2
-//	Q6 (14)  36.4  47.1  58.5  72.9  93.6  110   125   138         41.6  91.5  56.5
+//	Q6       32.8  41.5  50.3  59.3  73.3  83.4  94.4  106         39.5  83.3  53.2
 //	Q8       15.1  24.2  35.8  47.2  58.7  70.2                    36.2  126   93.5
 
 const dotHeld = 2 // tokens up to which the float32 sums stay in registers
@@ -31,6 +32,9 @@ const dotHeld = 2 // tokens up to which the float32 sums stay in registers
 var dotWidths = map[string]struct{ both, all int }{"Q4": {4, 8}, "Q4M": {4, 8}, "Q6": {4, 8}, "Q8": {6, 6}}
 
 func groupedDot() {
+	for f := range dotPairs {
+		dotPairs[f] = table(fmt.Sprintf("pair%d", f), repeat16(fill(16, func(i int) byte { return byte(i >> (2 * f) & 3 << 4) })))
+	}
 	for _, p := range packings {
 		dotGroup(p, streamBands, 1)
 		for t := 1; t <= dotWidths[p.name].all; t++ {
@@ -169,9 +173,7 @@ func (t *tile) dotScale(v int) reg.VecVirtual {
 }
 
 func (t *tile) dotQ6(sets [][]int) {
-	low, high := YMM(), YMM()
-	fillLanes(0x0f0f0f0f, low)
-	fillLanes(0x30303030, high)
+	six := newDotSixBits()
 	super := make([]*superSums, t.bands)
 	for b := range super {
 		if t.tokens <= dotHeld {
@@ -180,11 +182,14 @@ func (t *tile) dotQ6(sets [][]int) {
 			super[b] = t.superMemory(b)
 		}
 	}
-	first := AllocLocal(t.tokens * len(sets[0]) * 32) // the first half's sums: registers run out
-	place := func(i, k int) Mem { return first.Offset((i*len(sets[0]) + k) * 32) }
+	var first func(i, k int) Op
+	if t.tokens > 1 { // the first half's sums: registers run out
+		m := AllocLocal(t.tokens * len(sets[0]) * 32)
+		first = func(i, k int) Op { return m.Offset((i*len(sets[0]) + k) * 32) }
+	}
 	t.loop(func() { super[t.band].begin() }, func() {
 		for _, vs := range sets {
-			sum := t.dotHalves(vs, low, high, place)
+			sum := t.dotHalves(vs, six, first)
 			for i := range t.tokens {
 				a := YMM()
 				VBROADCASTSS(t.acts.at(i, recScale), a)
@@ -196,36 +201,95 @@ func (t *tile) dotQ6(sets [][]int) {
 	}, func() { super[t.band].end([]reg.VecVirtual{t.dotScale(0), t.dotScale(1)}) })
 }
 
+// dotSixBits joins low nibbles and high bits. Half of the pairs of high bits
+// come to their place by a table of nibbles, since shifts wait for the units of
+// VPDPBUSD.
+type dotSixBits struct {
+	low, high reg.VecVirtual
+	pair      [2]reg.VecVirtual // bits 0, 1 and bits 2, 3 of a nibble, as bits 4, 5
+}
+
+// dotPairs are the tables of pair.
+var dotPairs [2]Mem
+
+func newDotSixBits() *dotSixBits {
+	s := &dotSixBits{low: YMM(), high: YMM()}
+	fillLanes(0x0f0f0f0f, s.low)
+	fillLanes(0x30303030, s.high)
+	for f := range s.pair {
+		s.pair[f] = loadY(dotPairs[f])
+	}
+	return s
+}
+
+// code gives the 6-bit codes of step 4h+p, vector v.
+func (s *dotSixBits) code(t *tile, h, p, v int) reg.VecVirtual {
+	code, pair := YMM(), YMM()
+	nibbles, pairs := t.code(p*planeBytes+v*32), t.code(nibbleBytes+h*planeBytes+v*32)
+	if h == 0 {
+		VPAND(nibbles, s.low, code)
+	} else {
+		VMOVDQU(nibbles, code)
+		VPSRLW(Imm(4), code, code)
+		VPAND(s.low, code, code)
+	}
+	switch p {
+	case 0, 1:
+		VPAND(pairs, s.low, pair)
+		VPSHUFB(pair, s.pair[p], pair)
+	case 2:
+		VPAND(pairs, s.high, pair)
+	case 3:
+		VMOVDQU(pairs, pair)
+		VPSRLW(Imm(2), pair, pair)
+		VPAND(s.high, pair, pair)
+	}
+	VPOR(pair, code, code)
+	return code
+}
+
 // dotHalves gives the float32 sums of a group of 6-bit codes with the scales of
-// its halves.
-func (t *tile) dotHalves(vs []int, low, high reg.VecVirtual, place func(i, k int) Mem) (sum dotSums) {
-	for h := range 2 {
+// its halves. A half's sum fits int16 (mostHalf in acts_grouped.go of the
+// kernels), so one VPMADDWD scales and adds both; meanwhile those of the first
+// half are in memory that first names, nil: in registers.
+func (t *tile) dotHalves(vs []int, six *dotSixBits, first func(i, k int) Op) dotSums {
+	half := func(h int) dotSums {
 		Commentf("columns %d to %d, sums from -32 times those of the activations", 16*h, 16*h+15)
-		sum = t.dotStart(vs, recHalf32+4*h, 0)
+		sum := t.dotStart(vs, recHalf32+4*h, 0)
 		for p := range 4 {
 			codes := make([]reg.VecVirtual, len(vs))
 			for k, v := range vs {
-				codes[k] = YMM()
-				t.sixBits(h, p, v, low, high, codes[k])
+				codes[k] = six.code(t, h, p, v)
 			}
 			t.dotStep(sum, codes, 16*h+4*p)
 		}
-		for k, v := range vs {
-			sc := YMM()
-			VPMOVSXBD(t.smallAt(32+16*h+v*8), sc)
-			VCVTDQ2PS(sc, sc)
-			for i, s := range sum[k] {
-				VCVTDQ2PS(s, s)
-				if h == 0 {
-					VMULPS(sc, s, s)
-					VMOVUPS(s, place(i, k))
-					continue
-				}
-				VFMADD213PS(place(i, k), sc, s)
+		return sum
+	}
+	even := half(0)
+	if first == nil {
+		first = func(i, k int) Op { return even[k][i] }
+	} else {
+		for k := range vs {
+			for i, s := range even[k] {
+				VMOVDQU(s, first(i, k))
 			}
 		}
 	}
-	return sum
+	odd := half(1)
+	for k, v := range vs {
+		x, y, sc := XMM(), XMM(), YMM()
+		VMOVQ(t.smallAt(32+v*8), x)
+		VMOVQ(t.smallAt(48+v*8), y)
+		VPUNPCKLBW(y, x, x)
+		VPMOVSXBW(x, sc)
+		for i, s := range odd[k] {
+			VPSLLDQ(Imm(2), s, s)
+			VPBLENDW(Imm(0x55), first(i, k), s, s)
+			VPMADDWD(sc, s, s)
+			VCVTDQ2PS(s, s)
+		}
+	}
+	return odd
 }
 
 func (t *tile) dotQ8() func(vs []int) {
