@@ -458,9 +458,7 @@ func (a *accumulation) some(vectors int) {
 	label := fmt.Sprintf("value%d", vectors)
 	sums, scale := a.sums(vectors), a.scales()
 	n, v := GP64(), GP64()
-	MOVQ(U32(8), n)
-	CMPQ(a.t, n)
-	CMOVQLT(a.t, n)
+	a.count(n)
 	MOVQ(a.v, v)
 	Label(label)
 	w := a.weights(0, Mem{Base: scale})
@@ -473,12 +471,17 @@ func (a *accumulation) some(vectors int) {
 	DECQ(n)
 	JNE(LabelRef(label))
 	Comment("back to the group's first value")
-	MOVQ(U32(8), n)
-	CMPQ(a.t, n)
-	CMOVQLT(a.t, n)
+	a.count(n)
 	SHLQ(Imm(2), n)
 	for _, b := range a.p.base {
 		SUBQ(n, b)
 	}
 	a.move(sums)
+}
+
+// count sets n to the number of the group's values.
+func (a *accumulation) count(n reg.Register) {
+	MOVQ(U32(8), n)
+	CMPQ(a.t, n)
+	CMOVQLT(a.t, n)
 }

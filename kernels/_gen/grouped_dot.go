@@ -25,8 +25,6 @@ import (
 //	Q6       32.8  41.5  50.3  59.3  73.3  83.4  94.4  106         39.5  83.3  53.2
 //	Q8       15.1  24.2  35.8  47.2  58.7  70.2                    36.2  126   93.5
 
-const dotHeld = 2 // tokens up to which the float32 sums stay in registers
-
 // dotWidths are the most tokens that take both vectors, as registers allow, and
 // the most of a tile.
 var dotWidths = map[string]struct{ both, all int }{"Q4": {4, 8}, "Q4M": {4, 8}, "Q6": {4, 8}, "Q8": {6, 6}}
@@ -49,11 +47,7 @@ type dotSums [][]reg.VecVirtual
 // dotGroup generates a tile.
 func dotGroup(p packing, bands, tokens int) {
 	t := begin(p, vexSuffix, bands, tokens)
-	if t.next == nil {
-		Comment("What lies stride bytes further on is prefetched")
-		t.next = Load(Param("stride"), GP64()).(reg.GPVirtual)
-		ADDQ(t.codes, t.next)
-	}
+	t.fetchStride()
 	sets := [][]int{{0, 1}}
 	if tokens > dotWidths[p.name].both {
 		sets = [][]int{{0}, {1}}
@@ -61,32 +55,14 @@ func dotGroup(p packing, bands, tokens int) {
 	if p.name == "Q6" {
 		t.dotQ6(sets)
 	} else {
-		t.dotHeldSums(sets, map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q8": t.dotQ8}[p.name]())
+		group := map[string]func() func(vs []int){"Q4": t.dotQ4, "Q4M": t.dotQ4, "Q8": t.dotQ8}[p.name]()
+		t.heldSums(func() {
+			for _, vs := range sets {
+				group(vs)
+			}
+		})
 	}
 	done()
-}
-
-// dotHeldSums runs group over all groups and sets of vectors, with the sums of
-// a few tokens in registers.
-func (t *tile) dotHeldSums(sets [][]int, group func(vs []int)) {
-	var held [][][]reg.VecVirtual
-	if t.tokens <= dotHeld {
-		for b := range t.bands {
-			held = append(held, grid(t.tokens))
-			t.each(func(i, v int) { VMOVUPS(t.y.at(i, b*64+v*32), held[b][i][v]) })
-		}
-	}
-	t.loop(nil, func() {
-		if held != nil {
-			t.sums = held[t.band]
-		}
-		for _, vs := range sets {
-			group(vs)
-		}
-	}, nil)
-	for b := range held {
-		t.each(func(i, v int) { VMOVUPS(held[b][i][v], t.y.at(i, b*64+v*32)) })
-	}
 }
 
 // dotStart sets the sums of a group to the dword at disp of the records, times
@@ -174,14 +150,7 @@ func (t *tile) dotScale(v int) reg.VecVirtual {
 
 func (t *tile) dotQ6(sets [][]int) {
 	six := newDotSixBits()
-	super := make([]*superSums, t.bands)
-	for b := range super {
-		if t.tokens <= dotHeld {
-			super[b] = t.superRegisters(b, grid(t.tokens))
-		} else {
-			super[b] = t.superMemory(b)
-		}
-	}
+	super := t.superSums()
 	var first func(i, k int) Op
 	if t.tokens > 1 { // the first half's sums: registers run out
 		m := AllocLocal(t.tokens * len(sets[0]) * 32)
@@ -198,7 +167,7 @@ func (t *tile) dotQ6(sets [][]int) {
 				}
 			}
 		}
-	}, func() { super[t.band].end([]reg.VecVirtual{t.dotScale(0), t.dotScale(1)}) })
+	}, func() { super[t.band].end(t.superScales()) })
 }
 
 // dotSixBits joins low nibbles and high bits. Half of the pairs of high bits

@@ -122,24 +122,31 @@ const vectors = 2
 // are widened one by one.
 func narrow(p packing, bands, tokens int) {
 	t := begin(p, "AVX2", bands, tokens)
+	t.fetchStride()
+	if p.name == "Q6" {
+		t.narrowQ6()
+	} else {
+		t.heldSums(map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8}[p.name]())
+	}
+	done()
+}
+
+// fetchStride has a tile that is not told what to prefetch do so with what lies
+// stride bytes further on.
+func (t *tile) fetchStride() {
 	if t.next == nil {
 		Comment("What lies stride bytes further on is prefetched")
 		t.next = Load(Param("stride"), GP64()).(reg.GPVirtual)
 		ADDQ(t.codes, t.next)
 	}
-	if p.name == "Q6" {
-		t.narrowQ6()
-	} else {
-		t.narrowSums(map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8}[p.name]())
-	}
-	done()
 }
 
-// narrowSums runs group over all groups, with the sums of one or two tokens in
-// registers.
-func (t *tile) narrowSums(group func()) {
+const heldTokens = 2 // up to which float32 sums stay in registers of 256 bits
+
+// heldSums runs group over all groups, with the sums of a few tokens in registers.
+func (t *tile) heldSums(group func()) {
 	var sums [][][]reg.VecVirtual
-	if t.tokens <= 2 {
+	if t.tokens <= heldTokens {
 		for b := range t.bands {
 			sums = append(sums, grid(t.tokens))
 			t.each(func(i, v int) { VMOVUPS(t.y.at(i, b*64+v*32), sums[b][i][v]) })
@@ -313,14 +320,7 @@ func (t *tile) narrowQ6() {
 			return c
 		}
 	}
-	super := make([]*superSums, t.bands)
-	for b := range super {
-		if t.tokens <= 2 {
-			super[b] = t.superRegisters(b, grid(t.tokens))
-		} else {
-			super[b] = t.superMemory(b)
-		}
-	}
+	super := t.superSums()
 	spill := AllocLocal(t.tokens * bandRows * 4) // the first half's sums: registers run out
 	place := func(i, v int) Mem { return spill.Offset((i*vectors + v) * 32) }
 	t.loop(func() { super[t.band].begin() }, func() {
@@ -341,11 +341,7 @@ func (t *tile) narrowQ6() {
 			t.superAdd(super[t.band], sum)
 		}
 	}, func() {
-		d := grid(1)[0]
-		for v := range d {
-			VCVTPH2PS(t.scaleAt(v*16), d[v])
-		}
-		super[t.band].end(d)
+		super[t.band].end(t.superScales())
 	})
 }
 

@@ -26,6 +26,28 @@ func (t *tile) superMemory(band int) *superSums {
 	return &superSums{t: t, band: band, mem: AllocLocal(t.tokens * bandRows * 4)}
 }
 
+// superSums makes those of all bands, of a few tokens in registers of 256 bits.
+func (t *tile) superSums() []*superSums {
+	all := make([]*superSums, t.bands)
+	for b := range all {
+		if t.tokens <= heldTokens {
+			all[b] = t.superRegisters(b, grid(t.tokens))
+		} else {
+			all[b] = t.superMemory(b)
+		}
+	}
+	return all
+}
+
+// superScales gives d of the band's two vectors.
+func (t *tile) superScales() []reg.VecVirtual {
+	d := grid(1)[0]
+	for v := range d {
+		VCVTPH2PS(t.scaleAt(v*16), d[v])
+	}
+	return d
+}
+
 // at is vector v (of bytes each) of a token's sums in memory.
 func (s *superSums) at(i, v int, bytes int) Mem { return s.mem.Offset(i*bandRows*4 + v*bytes) }
 

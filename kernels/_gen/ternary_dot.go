@@ -45,33 +45,12 @@ type dotDigits interface {
 // dotTile emits the product of whole strips with n tokens.
 func dotTile(d dotDigits, g, n int) {
 	name := fmt.Sprintf("dot%dx%d%s", g, n, vexSuffix)
-	more := ""
-	if n == 1 {
-		more = ", next uintptr"
-	}
-	text(name, "func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32"+more+")")
-	contract(fmt.Sprintf("%s sets y[%d][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and", name, n),
-		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. acc[%d][64] is scratch. strips and blocks are positive.", g, n, n))
-	ahead, ask := GP64(), PREFETCHT0
-	if n == 1 { // _gen/grouped_stream.go says why one token asks so
-		Comment("As many bytes from next on are prefetched as w has; they need not be memory")
-		Load(Param("next"), ahead)
-		ask = PREFETCHT1
-	}
+	ahead, ask := beginMAD(name, g, n)
 	w, act, strips, rows, y, acc := param("w"), param("act"), param("strips"), param("rows"), param("y"), param("acc")
 	rm, apart := d.shape(n)
 	groups := 8 / rm
 	Label("strip")
-	Comment("Sums begin at −Σa, which takes the digits' offset of 1 out again")
-	tmp := GP64()
-	Load(Param("negSum"), tmp)
-	for i := range n {
-		v := YMM()
-		VPBROADCASTD(Mem{Base: tmp, Disp: 4 * i}, v)
-		for r := range 8 {
-			VMOVDQU(v, Mem{Base: acc, Disp: stripBytes*i + 32*r})
-		}
-	}
+	tmp := beginSums(n, acc)
 	d.load(n)
 	a, left := GP64(), GP64()
 	MOVQ(act, a)
@@ -147,18 +126,6 @@ func dotTile(d dotDigits, g, n int) {
 	DECQ(strips)
 	JNE(LabelRef("strip"))
 	done()
-}
-
-func zeroSums(registers, n int) [][]reg.VecVirtual {
-	sums := make([][]reg.VecVirtual, registers)
-	for r := range sums {
-		sums[r] = make([]reg.VecVirtual, n)
-		for i := range sums[r] {
-			sums[r][i] = YMM()
-			zeroY(sums[r][i])
-		}
-	}
-	return sums
 }
 
 // dots adds to sum[registers][n] the products of p[registers] and the n quads at act.

@@ -53,31 +53,10 @@ type digits interface {
 // madTile emits the product of whole strips with n tokens.
 func madTile(d digits, g, n int) {
 	name := fmt.Sprintf("mad%dx%dAVX2", g, n)
-	more := ""
-	if n == 1 {
-		more = ", next uintptr"
-	}
-	text(name, "func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32"+more+")")
-	contract(fmt.Sprintf("%s sets y[%d][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and", name, n),
-		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. acc[%d][64] is scratch. strips and blocks are positive.", g, n, n))
-	ahead, ask := GP64(), PREFETCHT0
-	if n == 1 { // _gen/grouped_stream.go says why one token asks so
-		Comment("As many bytes from next on are prefetched as w has; they need not be memory")
-		Load(Param("next"), ahead)
-		ask = PREFETCHT1
-	}
+	ahead, ask := beginMAD(name, g, n)
 	w, act, strips, rows, y, acc := param("w"), param("act"), param("strips"), param("rows"), param("y"), param("acc")
 	Label("strip")
-	Comment("Sums begin at −Σa, which takes the digits' offset of 1 out again")
-	tmp := GP64()
-	Load(Param("negSum"), tmp)
-	for i := range n {
-		v := YMM()
-		VPBROADCASTD(Mem{Base: tmp, Disp: 4 * i}, v)
-		for r := range 8 {
-			VMOVDQU(v, Mem{Base: acc, Disp: stripBytes*i + 32*r})
-		}
-	}
+	tmp := beginSums(n, acc)
 	d.load(n)
 	a, left := GP64(), GP64()
 	MOVQ(act, a)
@@ -113,6 +92,50 @@ func madTile(d digits, g, n int) {
 	done()
 }
 
+// beginMAD begins the product of whole strips with n tokens, and says where the
+// weights to ask for begin, once that is set for several tokens, and how.
+func beginMAD(name string, g, n int) (ahead reg.Register, ask func(Op)) {
+	more := ""
+	if n == 1 {
+		more = ", next uintptr"
+	}
+	text(name, "func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32"+more+")")
+	contract(fmt.Sprintf("%s sets y[%d][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and", name, n),
+		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. acc[%d][64] is scratch. strips and blocks are positive.", g, n, n))
+	ahead, ask = GP64(), PREFETCHT0
+	if n == 1 { // _gen/grouped_stream.go says why one token asks so
+		Comment("As many bytes from next on are prefetched as w has; they need not be memory")
+		Load(Param("next"), ahead)
+		ask = PREFETCHT1
+	}
+	return ahead, ask
+}
+
+// beginSums sets acc[n][64] to what takes the digits' offset of 1 out again, and
+// gives a register that is free afterwards.
+func beginSums(n int, acc reg.Register) (tmp reg.Register) {
+	Comment("Sums begin at −Σa, which takes the digits' offset of 1 out again")
+	tmp = GP64()
+	Load(Param("negSum"), tmp)
+	for i := range n {
+		v := YMM()
+		VPBROADCASTD(Mem{Base: tmp, Disp: 4 * i}, v)
+		for r := range 8 {
+			VMOVDQU(v, Mem{Base: acc, Disp: stripBytes*i + 32*r})
+		}
+	}
+	return tmp
+}
+
+// zeroSums are sums [registers][n] of nothing yet.
+func zeroSums(registers, n int) [][]reg.VecVirtual {
+	sums := make([][]reg.VecVirtual, registers)
+	for r := range sums {
+		sums[r] = ymms(n)
+	}
+	return sums
+}
+
 // madTurn multiplies all rows of a chunk of blocks with some tokens of a tile.
 type madTurn struct {
 	d          digits
@@ -135,14 +158,7 @@ func (t *madTurn) emit(turn, n int, ahead reg.Register, ask func(Op)) {
 	}
 	Label(label("group"))
 	Comment("These rows of the blocks")
-	sum := make([][]reg.VecVirtual, rm)
-	for r := range sum {
-		sum[r] = make([]reg.VecVirtual, n)
-		for i := range sum[r] {
-			sum[r][i] = YMM()
-			zeroY(sum[r][i])
-		}
-	}
+	sum := zeroSums(rm, n)
 	MOVQ(t.count, c)
 	Label(label("loop"))
 	if turn == 0 {
