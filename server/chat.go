@@ -42,6 +42,7 @@ func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error)
 	if f.int("top_logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs) && !req.Sampling.Logprobs {
 		f.fail(codeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
 	}
+	req.MaxLogprobs = maxLogprobs
 	g.thoughts = f.reasoningFormat(s.opt.ReasoningFormat)
 	f.responseFormat()
 	f.toolChoice()
@@ -271,6 +272,9 @@ func (c *chatShape) chunk(d tts.Delta) any {
 		ch.Delta.Reasoning = d.Reasoning
 	case d.Finish == "":
 		ch.Delta.Content, ch.Logprobs = &d.Text, newChatLogprobs(d.Tokens)
+	}
+	if d.Reasoning == "" && d.Finish == "" && d.Text == "" && len(ch.Logprobs.Content) == 0 {
+		return nil // nothing but the token that ended the turn
 	}
 	r := c.delta(ch)
 	if d.Finish != "" {

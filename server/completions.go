@@ -42,6 +42,7 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 	f.tokenLimit(&req, 0, "max_tokens")
 	f.bool("echo", &req.Echo)
 	req.Sampling.Logprobs = f.int("logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs)
+	req.MaxLogprobs = maxLogprobs / max(len(prompts), 1)
 	s.bestOf(f, g, &req)
 	s.scale(f, header, g, &req, tempered)
 	f.refuse("suffix")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -82,6 +83,8 @@ func toAPI(err error) *apiError {
 		return invalid(codeValue, "responses", "A response is blank.")
 	case errors.Is(err, batcher.ErrTooLong):
 		return invalid(codeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")
+	case errors.Is(err, tts.ErrLogprobs):
+		return invalid(codeValue, "logprobs", "Invalid 'logprobs': %s.", strings.TrimPrefix(clientText(err), "too many log-probabilities: "))
 	case errors.Is(err, tts.ErrEmpty):
 		return invalid(codeValue, "prompt", "The prompt is empty and the model has no beginning-of-text token; give at least one token.")
 	case errors.Is(err, tts.ErrToken):
@@ -115,11 +118,7 @@ func busy() *apiError {
 
 // clientText is an error's text without the package it came from.
 func clientText(err error) string {
-	text := err.Error()
-	if len(text) > 5 && text[:5] == "tts: " {
-		text = text[5:]
-	}
-	return text
+	return strings.TrimPrefix(err.Error(), "tts: ")
 }
 
 // envelope is the body of every error.

@@ -118,8 +118,8 @@ func toyModel(t testing.TB, m *toy.Model, name string, onStep func(batcher.StepS
 	return tts.NewModel(&models.Bundle{Name: name, Model: m, Tokenizer: tok, Template: tmpl}, engine)
 }
 
-// says makes a toy model that answers every chat with one text and ends its turn.
-func says(t *testing.T, text string) *toy.Model {
+// words is the embedded models' tokenizer.
+func words(t *testing.T) *tokenizer.Tokenizer {
 	t.Helper()
 	file, err := embedded.Open(embedded.Default)
 	if err != nil {
@@ -129,6 +129,13 @@ func says(t *testing.T, text string) *toy.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return tok
+}
+
+// says makes a toy model that answers every chat with one text and ends its turn.
+func says(t *testing.T, text string) *toy.Model {
+	t.Helper()
+	tok := words(t)
 	header := tok.Encode(nil, "<|im_start|>assistant\n", tokenizer.Options{ParseSpecial: true})
 	end, _ := tok.EOS()
 	reply := append(tok.Encode(nil, text, tokenizer.Options{}), end)

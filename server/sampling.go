@@ -15,6 +15,9 @@ const (
 	maxStopLen     = 1024 // bytes of one
 	maxTopLogprobs = 20   // as OpenAI
 	maxLogitBias   = 1024 // entries
+	// maxLogprobs bounds the log-probabilities that one answer lists: tokens
+	// times one and the alternatives of each.
+	maxLogprobs = 1 << 20
 )
 
 // sampling reads the fields that chat and text completions have in common

@@ -83,13 +83,19 @@ type alternative struct {
 	Bytes   []int   `json:"bytes"`
 }
 
+// newChatLogprobs lists the tokens of a message: the one that ended the turn is
+// none of them.
 func newChatLogprobs(tokens []tts.Token) *chatLogprobs {
-	l := &chatLogprobs{Content: make([]chatToken, len(tokens))}
-	for i, t := range tokens {
-		l.Content[i] = chatToken{newAlternative(t.Bytes, t.Logprob), make([]alternative, len(t.Top))}
-		for j, a := range t.Top {
-			l.Content[i].Top[j] = newAlternative(a.Bytes, a.Logprob)
+	l := &chatLogprobs{Content: make([]chatToken, 0, len(tokens))}
+	for _, t := range tokens {
+		if t.End {
+			continue
 		}
+		c := chatToken{newAlternative(t.Bytes, t.Logprob), make([]alternative, len(t.Top))}
+		for j, a := range t.Top {
+			c.Top[j] = newAlternative(a.Bytes, a.Logprob)
+		}
+		l.Content = append(l.Content, c)
 	}
 	return l
 }
@@ -131,8 +137,9 @@ type textChoice struct {
 	Scaling      *candidate    `json:"test_time_scaling,omitempty"`
 }
 
-// textLogprobs lists tokens column by column. The first token of an echoed
-// prompt has null in the places of its log-probabilities.
+// textLogprobs lists tokens column by column: those of an echoed prompt and all
+// that were generated, with the one that ended the text. The first token of an
+// echoed prompt has null in the places of its log-probabilities.
 type textLogprobs struct {
 	Tokens        []string             `json:"tokens"`
 	TokenLogprobs []*float64           `json:"token_logprobs"`
@@ -152,7 +159,9 @@ func newTextLogprobs(tokens []tts.Token, offset int) (*textLogprobs, int) {
 	for i, t := range tokens {
 		l.Tokens[i] = tokenName(t.Bytes)
 		l.TextOffset[i] = offset
-		offset += utf8.RuneCount(t.Bytes)
+		if !t.Hidden {
+			offset += utf8.RuneCount(t.Bytes)
+		}
 		if !t.Known {
 			continue
 		}

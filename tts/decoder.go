@@ -37,10 +37,13 @@ func (d *decoder) clone() *decoder {
 // with it; a token that ends the model's turn is no part of the answer.
 func (d *decoder) push(tok batcher.Token) Delta {
 	var out Delta
-	if tok.Finish != batcher.FinishStop {
-		if d.logprobs {
-			d.waiting = append(d.waiting, waiting{d.model.token(tok), d.text.seen()})
-		}
+	ends := tok.Finish == batcher.FinishStop
+	if d.logprobs {
+		t := d.model.token(tok)
+		t.End, t.Hidden = ends, ends || t.Hidden
+		d.waiting = append(d.waiting, waiting{t, d.text.seen()})
+	}
+	if !ends {
 		piece := d.model.Tokenizer.Piece(tok.ID)
 		if len(piece) == 0 {
 			piece = d.model.mark(tok.ID)
@@ -50,14 +53,15 @@ func (d *decoder) push(tok batcher.Token) Delta {
 	switch {
 	case d.text.stopped:
 		out.Finish = FinishStop
-	case tok.Finish == batcher.FinishStop:
+	case ends:
 		out.Text += d.text.flush()
 		out.Finish = FinishStop
 	case tok.Finish == batcher.FinishLength:
 		out.Text += d.text.flush()
 		out.Finish = FinishLength
 	}
-	// Tokens go with the text they begin in, so that none of a stop string's do.
+	// Tokens go with the text they begin in, so that none of a stop string's do;
+	// the one that ends the model's turn comes last.
 	all := out.Finish != "" && !d.text.stopped
 	i := 0
 	for i < len(d.waiting) && (all || d.waiting[i].start < d.text.delivered) {
@@ -70,7 +74,7 @@ func (d *decoder) push(tok batcher.Token) Delta {
 
 // token is a sampled token in bytes.
 func (m *Model) token(t batcher.Token) Token {
-	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Known: true}
+	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Known: true, Hidden: m.hidden(t.ID)}
 	for _, a := range t.Top {
 		out.Top = append(out.Top, Alternative{ID: a.ID, Bytes: m.Bytes(a.ID), Logprob: a.Logprob})
 	}

@@ -60,6 +60,8 @@ type Token struct {
 	Bytes   []byte
 	Logprob float32
 	Known   bool // Logprob holds a value: false for a prompt's first token, which nothing predicts
+	Hidden  bool // Bytes are its name: it adds nothing to the text
+	End     bool // it ended the choice, and is no part of the text
 	Top     []Alternative
 }
 

@@ -107,6 +107,11 @@ func (m *Model) Bytes(id int32) []byte {
 	return []byte(m.Tokenizer.Token(id))
 }
 
+// hidden tells whether a token adds nothing to a text, so that Bytes is its name.
+func (m *Model) hidden(id int32) bool {
+	return len(m.Tokenizer.Piece(id)) == 0 && len(m.mark(id)) == 0
+}
+
 // delimiters are the tokens that hold one of stops: engines stop at them, so
 // that nothing beyond a solution step is computed in vain.
 func (m *Model) delimiters(stops []string) []int32 {

@@ -14,6 +14,8 @@ var (
 	ErrEmpty = errors.New("tts: the prompt is empty")
 	// ErrToken says that a token id is outside the vocabulary.
 	ErrToken = errors.New("tts: token id outside the vocabulary")
+	// ErrLogprobs says that an answer would list more log-probabilities than Request.MaxLogprobs.
+	ErrLogprobs = errors.New("tts: too many log-probabilities")
 	// ErrTemplate says that the chat template refused the messages, or that the model has none.
 	ErrTemplate = errors.New("tts: chat template")
 )
@@ -52,7 +54,34 @@ type Request struct {
 	Stop     []string       // strings that end a choice and are cut from it
 	Echo     bool           // begin every choice with the prompt
 	NoTokens bool           // generate nothing: with Echo, the prompt and its log-probabilities are the answer
+	// MaxLogprobs bounds the log-probabilities that the answer may list, those
+	// of alternatives included; 0: no bound.
+	MaxLogprobs int
 }
 
 // choices is N with its default.
 func (r *Request) choices() int { return max(r.N, 1) }
+
+// lists checks the number of log-probabilities that the answer may list: of
+// rows that share a prompt of so many tokens and generate so many at most.
+func (r *Request) lists(m *Model, prompt, rows, generated int) error {
+	if r.MaxLogprobs == 0 || !r.Sampling.Logprobs {
+		return nil
+	}
+	each := m.Context - prompt
+	if r.Sampling.MaxTokens > 0 {
+		each = min(each, r.Sampling.MaxTokens)
+	}
+	if r.NoTokens {
+		each = 0
+	}
+	tokens := min(each*rows, generated)
+	if r.Echo {
+		tokens += prompt * rows
+	}
+	if all := tokens * (1 + r.Sampling.TopLogprobs); all > r.MaxLogprobs {
+		return fmt.Errorf("%w: up to %d tokens with %d alternatives each are more than the %d allowed; ask for fewer tokens, choices or alternatives",
+			ErrLogprobs, tokens, r.Sampling.TopLogprobs, r.MaxLogprobs)
+	}
+	return nil
+}

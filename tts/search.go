@@ -193,6 +193,9 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	if err != nil {
 		return err
 	}
+	if err := req.lists(s.Model, len(prompt), set.plan.N, set.plan.Budget.Tokens); err != nil {
+		return err
+	}
 	seq, err := s.Model.Engine.OpenBackground(ctx, prompt)
 	if err != nil {
 		return err

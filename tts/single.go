@@ -3,6 +3,7 @@ package tts
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -35,6 +36,10 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	if err != nil {
 		return err
 	}
+	n := req.choices()
+	if err := req.lists(s.Model, len(prompt), n, math.MaxInt); err != nil {
+		return err
+	}
 	seq, err := s.Model.Engine.Open(ctx, prompt)
 	if err != nil {
 		return err
@@ -44,7 +49,6 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return nil
 	}
 
-	n := req.choices()
 	if req.Echo || req.NoTokens {
 		opening, err := s.opening(ctx, seq, prompt, req)
 		if err != nil {
@@ -133,7 +137,7 @@ func (s Single) opening(ctx context.Context, seq *batcher.Sequence, prompt []int
 	if err != nil {
 		return Delta{}, err
 	}
-	d.Tokens = append(d.Tokens, Token{ID: prompt[0], Bytes: s.Model.Bytes(prompt[0])})
+	d.Tokens = append(d.Tokens, Token{ID: prompt[0], Bytes: s.Model.Bytes(prompt[0]), Hidden: s.Model.hidden(prompt[0])})
 	for _, t := range scored {
 		d.Tokens = append(d.Tokens, s.Model.token(t))
 	}
