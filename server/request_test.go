@@ -173,7 +173,7 @@ func TestRoutesMethodsAndMediaTypesHaveTheEnvelopeToo(t *testing.T) {
 		code                string
 	}{
 		{"GET", "/nowhere", "", 404, "not_found"},
-		{"POST", "/v1/embeddings", "application/json", 404, "not_found"},
+		{"POST", "/v1/embeddings", "application/json", 400, "no_embedding_model"},
 		{"GET", "/v1/chat/completions", "", 405, "method_not_allowed"},
 		{"DELETE", "/v1/models", "", 405, "method_not_allowed"},
 		{"POST", "/v1/completions", "text/plain", 415, "unsupported_media_type"},
@@ -187,7 +187,7 @@ func TestRoutesMethodsAndMediaTypesHaveTheEnvelopeToo(t *testing.T) {
 		}
 		status, h, answer := f.do(c.method, c.path, strings.NewReader("{}"), headers...)
 		param := ""
-		if c.code == "model_not_found" {
+		if c.code == "model_not_found" || c.code == "no_embedding_model" {
 			param = "model"
 		}
 		wantError(t, c.method+" "+c.path, status, answer, c.status, c.code, param)

@@ -44,6 +44,7 @@ func (s *Server) routes() http.Handler {
 		r.Use(s.authenticate)
 		r.Get("/v1/models", s.serve(s.listModels))
 		r.Get("/v1/models/*", s.serve(s.showModel))
+		r.Get("/tokenizer_info", s.serve(s.tokenizerInfo))
 		if s.opt.Debug {
 			r.Get("/debug/state", s.serve(s.debugState))
 		}
@@ -55,6 +56,7 @@ func (s *Server) routes() http.Handler {
 			r.Post("/v1/chat/completions", s.serve(s.chat))
 			r.Post("/v1/completions", s.serve(s.completions))
 			r.Post("/v1/rewards", s.serve(s.rewards))
+			r.Post("/v1/embeddings", s.serve(embeddings))
 		})
 	})
 	return r
@@ -73,6 +75,11 @@ func (s *Server) serve(h handler) http.HandlerFunc {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	note(r.Context()).err = err
 	writeError(w, err)
+}
+
+// embeddings says that there are none, to clients that know the endpoint.
+func embeddings(http.ResponseWriter, *http.Request) error {
+	return invalid("no_embedding_model", "model", "This server has no embedding model.")
 }
 
 func healthz(w http.ResponseWriter, _ *http.Request) error {

@@ -101,11 +101,16 @@ func newChatLogprobs(tokens []tts.Token) *chatLogprobs {
 }
 
 func newAlternative(piece []byte, logprob float32) alternative {
-	a := alternative{Token: strings.ToValidUTF8(string(piece), "\ufffd"), Logprob: finite(logprob), Bytes: make([]int, len(piece))}
+	return alternative{Token: strings.ToValidUTF8(string(piece), "\ufffd"), Logprob: finite(logprob), Bytes: byteList(piece)}
+}
+
+// byteList is bytes as JSON lists them, which would be base64 otherwise.
+func byteList(piece []byte) []int {
+	list := make([]int, len(piece))
 	for i, b := range piece {
-		a.Bytes[i] = int(b)
+		list[i] = int(b)
 	}
-	return a
+	return list
 }
 
 // finite is a log-probability that JSON can write: OpenAI's -9999 stands for

@@ -71,14 +71,14 @@ func (m *Model) Encode(ctx context.Context, p *Prompt) ([]int32, error) {
 // encode is Encode, but gives up on a text that cannot have as few as limit
 // tokens, before the work of finding out how many it has.
 func (m *Model) encode(ctx context.Context, p *Prompt, limit int) ([]int32, error) {
-	text, opt := p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: true}
+	text, opt := p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: !p.Literal}
 	switch {
 	case p.Messages != nil:
 		var err error
 		if text, err = m.Render(ctx, p); err != nil {
 			return nil, err
 		}
-		opt.AddSpecial = false // the template writes the BOS itself
+		opt = tokenizer.Options{ParseSpecial: true} // the template writes the BOS itself
 	case p.Tokens != nil:
 		for i, id := range p.Tokens {
 			if id < 0 || int(id) >= m.Vocab {
@@ -96,6 +96,11 @@ func (m *Model) encode(ctx context.Context, p *Prompt, limit int) ([]int32, erro
 // Decode is the text of tokens, without special ones, as valid UTF-8.
 func (m *Model) Decode(ids []int32) string {
 	return string([]rune(m.Tokenizer.Decode(ids, false)))
+}
+
+// Spell is the text of tokens with the names of special ones, as valid UTF-8.
+func (m *Model) Spell(ids []int32) string {
+	return string([]rune(m.Tokenizer.Decode(ids, true)))
 }
 
 // Bytes are a token's, for listing tokens one by one: special tokens have

@@ -44,6 +44,7 @@ type Prompt struct {
 	Tokens   []int32            // token ids, taken as they are
 	Text     string             // plain text
 	Bare     bool               // begin Text without the BOS that the model may want
+	Literal  bool               // take the names of special tokens in Text for plain text
 }
 
 // Request asks for N continuations of a prompt.
