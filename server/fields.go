@@ -108,6 +108,12 @@ func (f *fields) wrongType(name, want string, raw json.RawMessage) {
 }
 
 func (f *fields) float(name string, dst *float32, lo, hi float64) {
+	v := float64(*dst)
+	f.double(name, &v, lo, hi)
+	*dst = float32(v)
+}
+
+func (f *fields) double(name string, dst *float64, lo, hi float64) {
 	raw, ok := f.take(name)
 	if !ok {
 		return
@@ -121,7 +127,7 @@ func (f *fields) float(name string, dst *float32, lo, hi float64) {
 		f.fail(codeValue, name, "expected a number between %g and %g, but got %s instead.", lo, hi, brief(raw))
 		return
 	}
-	*dst = float32(v)
+	*dst = v
 }
 
 // int reads an integer in [lo, hi] and tells whether there was one.

@@ -16,8 +16,6 @@ const (
 	scalingHeader = "X-Lutra-Scaling"
 	// scalingApplied is the answer's header that says what was done.
 	scalingApplied = "X-Lutra-Scaling-Applied"
-	// scalingNone asks for the plain answer where the server would search.
-	scalingNone = "none"
 )
 
 // defaultTemperature is a search's where nobody has asked for one: the
@@ -26,7 +24,7 @@ const defaultTemperature = 0.8
 
 // asked is a wish for test-time scaling and the field that it came in.
 type asked struct {
-	plan  *tts.Plan // nil: for the plain answer
+	plan  *tts.Plan
 	param string
 }
 
@@ -36,16 +34,11 @@ type asked struct {
 func (s *Server) scaling(f *fields, header http.Header, preset *tts.Plan) *asked {
 	inBody, noted := f.plan(), f.metadata()
 	written := func(text, param string) *asked {
-		a := &asked{param: param}
-		if strings.TrimSpace(text) == scalingNone {
-			return a
-		}
 		plan, err := tts.ParsePlan(text)
 		if err != nil && f.err == nil {
 			f.err = planFault(err, param)
 		}
-		a.plan = &plan
-		return a
+		return &asked{&plan, param}
 	}
 	switch {
 	case inBody != nil:
@@ -76,12 +69,12 @@ func (s *Server) search(g *generation, req *tts.Request, plan tts.Plan, tempered
 // temperature.
 func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Request, tempered bool) {
 	a := s.scaling(f, header, g.preset)
-	if f.err != nil || a != nil && a.plan == nil {
+	if f.err != nil || a != nil && a.plan.Method == tts.None {
 		return
 	}
 	if a == nil {
 		// A default is no demand: requests that it does not suit are answered plainly.
-		if plan, _ := s.opt.defaultPlan(); plan != nil && g.search == nil {
+		if plan, _ := s.opt.defaultPlan(); plan != nil && plan.Method != tts.None && g.search == nil {
 			if search, err := s.search(g, req, *plan, tempered); err == nil {
 				g.search, g.tale = search, newTale(&search.Plan)
 			}
@@ -167,10 +160,6 @@ func (f *fields) plan() *asked {
 	}
 	a := &asked{param: scalingField, plan: &tts.Plan{}}
 	if text := ""; json.Unmarshal(raw, &text) == nil {
-		if text == scalingNone {
-			a.plan = nil
-			return a
-		}
 		plan, err := tts.ParsePlan(text)
 		if err != nil {
 			f.err = planFault(err, scalingField)
@@ -184,9 +173,6 @@ func (f *fields) plan() *asked {
 	}
 	o.planObject(a.plan)
 	f.adopt(o)
-	if a.plan.Method == scalingNone {
-		a.plan = nil
-	}
 	return a
 }
 
@@ -243,13 +229,7 @@ func (f *fields) earlyStop(e *tts.EarlyStop) {
 		return
 	}
 	if o, ok := f.object("early_stop"); ok {
-		var p float32
-		if o.has("consensus") {
-			o.float("consensus", &p, 0, 1)
-			if e.Consensus = float64(p); p == 0 && o.err == nil {
-				o.fail(codeValue, "consensus", "it must be between 0.5 and 1.")
-			}
-		}
+		o.double("consensus", &e.Consensus, 0.5, 1)
 		f.adopt(o)
 	}
 }

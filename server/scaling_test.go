@@ -110,7 +110,7 @@ const (
 func TestEveryChannelAsksForASearchAndTheFirstOneCounts(t *testing.T) {
 	f := start(t, &toy.Model{}, func(o *Options) {
 		o.DefaultScaling = "self_consistency;n=6"
-		o.Presets = map[string]string{"deep": "best_of_n;n=5;select=vote"}
+		o.Presets = map[string]string{"deep": "best_of_n;n=5;select=vote", "plain": "none"}
 	})
 	inHeader := []string{"X-Lutra-Scaling", "best_of_n;n=3"}
 	for _, c := range []struct {
@@ -131,6 +131,9 @@ func TestEveryChannelAsksForASearchAndTheFirstOneCounts(t *testing.T) {
 		{"nothing instead of the default", "toy", `,"test_time_scaling":"none"`, nil, ""},
 		{"no method instead of the name", "toy+sc7", `,"test_time_scaling":{"method":"none"}`, nil, ""},
 		{"no header instead of the default", "toy", "", []string{"X-Lutra-Scaling", "none"}, ""},
+		{"nothing in the metadata", "toy", `,"metadata":{"test_time_scaling":"none"}`, nil, ""},
+		{"nothing behind the name", "toy+none", "", nil, ""},
+		{"a preset of nothing", "toy+plain", "", nil, ""},
 		{"a default that does not suit", "toy", `,"temperature":0`, nil, ""},
 		{"more choices than the default has", "toy", `,"n":7`, nil, ""},
 	} {
@@ -149,12 +152,19 @@ func TestEveryChannelAsksForASearchAndTheFirstOneCounts(t *testing.T) {
 	}
 }
 
+func TestADefaultOfNoneIsThePlainAnswer(t *testing.T) {
+	f := start(t, &toy.Model{}, func(o *Options) { o.DefaultScaling = "none" })
+	if applied, status, answer := f.askFor("toy", ""); applied != "" || status != http.StatusOK || readSearched(t, answer).Search != nil {
+		t.Errorf("%d, applied %q: %s", status, applied, answer)
+	}
+}
+
 func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
 	object := `{"method":"beam_search","n":16,"width":4,"max_steps":9,"step":{"stop":["\n",";"],"max_tokens":12},"verifier":"v","aggregate":"min",
-		"select":"max","answer":{"extract":"number","normalize":"text"},"temperature":0.5,"early_stop":{"consensus":0.75},
+		"select":"max","answer":{"extract":"number","normalize":"text"},"temperature":0.5,"early_stop":{"consensus":0.95},
 		"budget":{"tokens":500,"time_ms":1500},"stream_mode":"final","include":["tree","steps","candidates"]}`
 	text := `beam_search;n=16;width=4;max_steps=9;step.stop="\n";step.stop=";";step.max_tokens=12;verifier=v;aggregate=min;select=max;` +
-		`answer.extract=number;answer.normalize=text;temperature=0.5;early_stop.consensus=0.75;budget.tokens=500;budget.time_ms=1500;stream_mode=final;include=candidates,steps,tree`
+		`answer.extract=number;answer.normalize=text;temperature=0.5;early_stop.consensus=0.95;budget.tokens=500;budget.time_ms=1500;stream_mode=final;include=candidates,steps,tree`
 	f, err := parseFields([]byte(`{"test_time_scaling":` + object + `}`))
 	if err != nil {
 		t.Fatal(err)

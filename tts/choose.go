@@ -123,7 +123,7 @@ func (r *searching) decided(n int) (StopReason, bool) {
 	if ahead > float64(left) && rk.answered*2 >= n {
 		return StopDecided, true
 	}
-	if c := r.plan.EarlyStop.Consensus; c > 0 && majority(a, b) >= c {
+	if c := r.plan.EarlyStop.Consensus; c > 0 && c < 1 && majority(a, b) >= c {
 		return StopConsensus, true
 	}
 	return "", false

@@ -18,6 +18,7 @@ const (
 	BeamSearch      Method = "beam_search"      // the best solution steps of all go on (Snell et al. 2024, §5.2)
 	DVTS            Method = "dvts"             // n/width independent beam searches of one beam (Beeching et al. 2024)
 	Auto            Method = "auto"             // a few whole answers, and a search when they disagree
+	None            Method = "none"             // no search: the plain answer
 )
 
 // Aggregate makes one score of a candidate's step scores.
@@ -92,9 +93,10 @@ type StepRule struct {
 // cannot change the outcome there is nothing to lose, so that is on unless Off.
 type EarlyStop struct {
 	Off bool
-	// Consensus in (0.5, 1) also stops when the leading answer is the more
+	// Consensus in [0.5, 1] also stops when the leading answer is the more
 	// frequent one of the first two with that probability (Aggarwal et al.
-	// 2023, "Adaptive-Consistency", Beta criterion).
+	// 2023, "Adaptive-Consistency", Beta criterion). No number of votes makes it
+	// certain, so 1 stops nothing; nor does 0, which is unset.
 	Consensus float64
 }
 
@@ -179,6 +181,9 @@ func (p *Plan) steps() bool { return p.Method == BeamSearch || p.Method == DVTS 
 
 // withDefaults fills what is not set; Select is settled with the verifier.
 func (p Plan) withDefaults(l *Limits) Plan {
+	if p.Method == None {
+		p = Plan{Method: None}
+	}
 	set := func(v *int, def int) {
 		if *v == 0 {
 			*v = def
@@ -212,11 +217,13 @@ func (p Plan) withDefaults(l *Limits) Plan {
 func (p Plan) Validate(l Limits) error {
 	p = p.withDefaults(&l)
 	switch p.Method {
+	case None:
+		return nil // whatever else it says
 	case SelfConsistency, BestOfN, BeamSearch, DVTS, Auto:
 	case "":
-		return planError(CodeUnknownMethod, "method", "a method is required: self_consistency, best_of_n, beam_search, dvts or auto")
+		return planError(CodeUnknownMethod, "method", "a method is required: self_consistency, best_of_n, beam_search, dvts, auto or none")
 	default:
-		return planError(CodeUnknownMethod, "method", "there is no method %.40q; there are self_consistency, best_of_n, beam_search, dvts and auto", string(p.Method))
+		return planError(CodeUnknownMethod, "method", "there is no method %.40q; there are self_consistency, best_of_n, beam_search, dvts, auto and none", string(p.Method))
 	}
 	switch p.Aggregate {
 	case AggregateLast, AggregateMin, AggregateProd, AggregateMean, AggregateMax:
@@ -244,13 +251,19 @@ func (p Plan) Validate(l Limits) error {
 	if t := p.Temperature; t != nil && !(*t >= 0 && *t <= 100) {
 		return planError(CodePlanValue, "temperature", "%v is not in [0, 100]", *t)
 	}
-	if c := p.EarlyStop.Consensus; c != 0 && !(c > 0.5 && c < 1) {
-		return planError(CodePlanValue, "early_stop.consensus", "%v is not between 0.5 and 1", c)
+	if c := p.EarlyStop.Consensus; c != 0 && !inConsensus(c) {
+		return consensusError(c)
 	}
 	if _, err := p.Answer.Compile(); err != nil {
 		return planError(CodePlanValue, "answer", "%v", err)
 	}
 	return p.validateSizes(&l)
+}
+
+func inConsensus(c float64) bool { return c >= 0.5 && c <= 1 }
+
+func consensusError(c float64) *PlanError {
+	return planError(CodePlanValue, "early_stop.consensus", "%v is not between 0.5 and 1", c)
 }
 
 // validateSizes checks the numbers of a plan that has its defaults.

@@ -26,6 +26,10 @@ func TestWrittenPlansAreRead(t *testing.T) {
 		`beam_search;step.stop="\n\n";step.stop=";";step.max_tokens=64`: {Method: BeamSearch, Step: StepRule{Stop: []string{"\n\n", ";"}, MaxTokens: 64}},
 		`sc8;answer.extract="regex:=(\\d+);";answer.normalize=none`:     {Method: SelfConsistency, N: 8, Answer: answer.Rule{Extract: `regex:=(\d+);`, Normalize: "none"}},
 		"sc8;temperature=0.7;early_stop=false":                          {Method: SelfConsistency, N: 8, Temperature: &warm, EarlyStop: EarlyStop{Off: true}},
+		"none":                                                          {Method: None},
+		"none;width=99999":                                              {Method: None, Width: 99999},
+		"sc8;early_stop.consensus=0.5":                                  {Method: SelfConsistency, N: 8, EarlyStop: EarlyStop{Consensus: 0.5}},
+		"sc8;early_stop.consensus=1":                                    {Method: SelfConsistency, N: 8, EarlyStop: EarlyStop{Consensus: 1}},
 		"sc8;early_stop.consensus=0.95":                                 {Method: SelfConsistency, N: 8, EarlyStop: EarlyStop{Consensus: 0.95}},
 		"sc8;budget.tokens=100;budget.time_ms=1500":                     {Method: SelfConsistency, N: 8, Budget: Budget{100, 1500 * time.Millisecond}},
 		"sc8;include=candidates, tree;stream_mode=final":                {Method: SelfConsistency, N: 8, Include: Include{Candidates: true, Tree: true}, Stream: StreamFinal},
@@ -42,35 +46,38 @@ func TestWrittenPlansAreRead(t *testing.T) {
 
 func TestFaultyPlansAreRefusedWithTheirCode(t *testing.T) {
 	for written, want := range map[string]PlanError{
-		"":                           {Code: CodeUnknownMethod, Field: "method"},
-		"magic;n=4":                  {Code: CodeUnknownMethod, Field: "method"},
-		"beam_search;n=10;width=4":   {Code: CodeNotDivisible, Field: "n"},
-		"beam6x4":                    {Code: CodeNotDivisible, Field: "n"},
-		"bon65":                      {Code: CodeSearchLimit, Field: "n"},
-		"sc0":                        {Code: CodeUnknownMethod, Field: "method"},
-		"beam8x0":                    {Code: CodeUnknownMethod, Field: "method"},
-		"sc8;max_steps=1000":         {Code: CodeSearchLimit, Field: "max_steps"},
-		"sc8;budget.tokens=10000000": {Code: CodeSearchLimit, Field: "budget.tokens"},
-		"sc8;budget.time_ms=9999999": {Code: CodeSearchLimit, Field: "budget.time_ms"},
-		"sc8;n=0":                    {Code: CodePlanValue, Field: "n"},
-		"sc8;n=99999999999999999999": {Code: CodePlanValue, Field: "n"},
-		"sc8;width=-1":               {Code: CodePlanValue, Field: "width"},
-		"sc8;n=4;n=5":                {Code: CodePlanValue, Field: "n"},
-		"sc8;n":                      {Code: CodePlanValue},
-		"sc8;colour=red":             {Code: CodePlanValue},
-		"sc8;n;width=4":              {Code: CodePlanValue},
-		"sc8;temperature=NaN":        {Code: CodePlanValue, Field: "temperature"},
-		"sc8;temperature=-1":         {Code: CodePlanValue, Field: "temperature"},
-		"sc8;early_stop=perhaps":     {Code: CodePlanValue, Field: "early_stop"},
-		"sc8;early_stop.consensus=1": {Code: CodePlanValue, Field: "early_stop.consensus"},
-		"sc8;aggregate=median":       {Code: CodePlanValue, Field: "aggregate"},
-		"sc8;select=best":            {Code: CodePlanValue, Field: "select"},
-		"sc8;stream_mode=loud":       {Code: CodePlanValue, Field: "stream_mode"},
-		"sc8;include=all":            {Code: CodePlanValue, Field: "include"},
-		"sc8;answer.extract=regex:(": {Code: CodePlanValue, Field: "answer"},
-		`sc8;verifier="x`:            {Code: CodePlanValue, Field: "verifier"},
-		`sc8;verifier="x"y`:          {Code: CodePlanValue, Field: "verifier"},
-		`beam8x4;step.stop=""`:       {Code: CodePlanValue, Field: "step.stop"},
+		"":                              {Code: CodeUnknownMethod, Field: "method"},
+		"magic;n=4":                     {Code: CodeUnknownMethod, Field: "method"},
+		"beam_search;n=10;width=4":      {Code: CodeNotDivisible, Field: "n"},
+		"beam6x4":                       {Code: CodeNotDivisible, Field: "n"},
+		"bon65":                         {Code: CodeSearchLimit, Field: "n"},
+		"sc0":                           {Code: CodeUnknownMethod, Field: "method"},
+		"beam8x0":                       {Code: CodeUnknownMethod, Field: "method"},
+		"sc8;max_steps=1000":            {Code: CodeSearchLimit, Field: "max_steps"},
+		"sc8;budget.tokens=10000000":    {Code: CodeSearchLimit, Field: "budget.tokens"},
+		"sc8;budget.time_ms=9999999":    {Code: CodeSearchLimit, Field: "budget.time_ms"},
+		"sc8;n=0":                       {Code: CodePlanValue, Field: "n"},
+		"sc8;n=99999999999999999999":    {Code: CodePlanValue, Field: "n"},
+		"sc8;width=-1":                  {Code: CodePlanValue, Field: "width"},
+		"sc8;n=4;n=5":                   {Code: CodePlanValue, Field: "n"},
+		"sc8;n":                         {Code: CodePlanValue},
+		"sc8;colour=red":                {Code: CodePlanValue},
+		"sc8;n;width=4":                 {Code: CodePlanValue},
+		"sc8;temperature=NaN":           {Code: CodePlanValue, Field: "temperature"},
+		"sc8;temperature=-1":            {Code: CodePlanValue, Field: "temperature"},
+		"sc8;early_stop=perhaps":        {Code: CodePlanValue, Field: "early_stop"},
+		"sc8;early_stop.consensus=1.01": {Code: CodePlanValue, Field: "early_stop.consensus"},
+		"sc8;early_stop.consensus=0.49": {Code: CodePlanValue, Field: "early_stop.consensus"},
+		"sc8;early_stop.consensus=0":    {Code: CodePlanValue, Field: "early_stop.consensus"},
+		"sc8;early_stop.consensus=NaN":  {Code: CodePlanValue, Field: "early_stop.consensus"},
+		"sc8;aggregate=median":          {Code: CodePlanValue, Field: "aggregate"},
+		"sc8;select=best":               {Code: CodePlanValue, Field: "select"},
+		"sc8;stream_mode=loud":          {Code: CodePlanValue, Field: "stream_mode"},
+		"sc8;include=all":               {Code: CodePlanValue, Field: "include"},
+		"sc8;answer.extract=regex:(":    {Code: CodePlanValue, Field: "answer"},
+		`sc8;verifier="x`:               {Code: CodePlanValue, Field: "verifier"},
+		`sc8;verifier="x"y`:             {Code: CodePlanValue, Field: "verifier"},
+		`beam8x4;step.stop=""`:          {Code: CodePlanValue, Field: "step.stop"},
 		"sc8;verifier=" + strings.Repeat("x", maxPlan): {Code: CodePlanValue},
 	} {
 		p, err := ParsePlan(written)
@@ -127,7 +134,7 @@ func TestPlansAreHeldAgainstTheRequestAndTheVerifiers(t *testing.T) {
 }
 
 func FuzzParsePlan(f *testing.F) {
-	for _, s := range []string{"dvts", "beam16x4", "sc8;early_stop.consensus=0.9", `auto;step.stop="\n;";n=auto`, "bon8;temperature=1e39", `x;"=1`, "dvts999x999;include=,"} {
+	for _, s := range []string{"dvts", "none;n=9999;early_stop.consensus=0.5", "beam16x4", "sc8;early_stop.consensus=0.9", `auto;step.stop="\n;";n=auto`, "bon8;temperature=1e39", `x;"=1`, "dvts999x999;include=,"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -147,6 +154,9 @@ func FuzzParsePlan(f *testing.F) {
 			return
 		}
 		d := p.withDefaults(&l)
+		if p.Method == None {
+			return
+		}
 		if d.N > l.N || d.N < AutoN || d.N == 0 || d.Width < 1 || d.Budget.Tokens > l.Tokens || d.Budget.Time > l.Time || d.MaxSteps > l.MaxSteps {
 			t.Fatalf("%q passed as %+v", s, d)
 		}

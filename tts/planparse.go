@@ -72,10 +72,10 @@ func setting(s string) (key, value, rest string, err error) {
 	return key, strings.TrimSpace(value), rest, nil
 }
 
-var presets = regexp.MustCompile(`^(?:(bon|sc)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|auto)$`)
+var presets = regexp.MustCompile(`^(?:(bon|sc)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|auto|none)$`)
 
 // Preset reads a short name of a plan: bon8 (best of n), sc16 (self-
-// consistency), beam16x4 and dvts16x4 (n and width), auto.
+// consistency), beam16x4 and dvts16x4 (n and width), auto, none.
 func Preset(name string) (Plan, bool) {
 	m := presets.FindStringSubmatch(name)
 	if m == nil {
@@ -93,6 +93,9 @@ func Preset(name string) (Plan, bool) {
 		return Plan{Method: BeamSearch, N: n, Width: width}, true
 	case "dvts":
 		return Plan{Method: DVTS, N: n, Width: width}, true
+	}
+	if name == string(None) {
+		return Plan{Method: None}, true
 	}
 	return Plan{Method: Auto, N: AutoN}, true
 }
@@ -142,7 +145,9 @@ func (p *Plan) Set(key, value string) error {
 		on, err = strconv.ParseBool(value)
 		p.EarlyStop.Off = !on
 	case "early_stop.consensus":
-		p.EarlyStop.Consensus, err = strconv.ParseFloat(value, 64)
+		if p.EarlyStop.Consensus, err = strconv.ParseFloat(value, 64); err == nil && !inConsensus(p.EarlyStop.Consensus) {
+			return consensusError(p.EarlyStop.Consensus)
+		}
 	case "budget.tokens":
 		err = setCount(&p.Budget.Tokens, value)
 	case "budget.time_ms":
@@ -197,6 +202,8 @@ func (i *Include) set(list string) error {
 // Outcome's, for logs and the header that says what was applied.
 func (p Plan) String() string {
 	switch {
+	case p.Method == None:
+		return string(None)
 	case p.N == AutoN:
 		return string(p.Method) + ";n=auto"
 	case p.steps():

@@ -83,6 +83,9 @@ func (s Search) settle(req *Request) (out settled, err error) {
 	}
 	out.plan = s.Plan.withDefaults(&limits)
 	p := &out.plan
+	if p.Method == None {
+		return out, nil
+	}
 	if out.scorer, out.verified, err = s.Verifiers.find(p); err != nil {
 		return out, err
 	}
@@ -173,6 +176,9 @@ type searching struct {
 
 // Run implements Strategy.
 func (s Search) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
+	if s.Plan.Method == None {
+		return Single{Model: s.Model}.Run(ctx, req)
+	}
 	return func(yield func(Delta, error) bool) {
 		err := s.run(ctx, req, yield)
 		if err != nil && !errors.Is(err, errLeft) {

@@ -375,6 +375,8 @@ func TestVotesEndWhenTheyAreDecided(t *testing.T) {
 	}{
 		{"sc16", 9, StopDecided},
 		{"sc16;early_stop.consensus=0.95", 4, StopConsensus},
+		{"sc16;early_stop.consensus=0.5", 1, StopConsensus},
+		{"sc16;early_stop.consensus=1", 9, StopDecided},
 		{"sc16;early_stop=false", 16, StopComplete},
 		{"sc16;answer.extract=regex:x", 16, StopComplete}, // nothing to vote on
 		{"bon8", 8, StopComplete},
@@ -384,6 +386,20 @@ func TestVotesEndWhenTheyAreDecided(t *testing.T) {
 		if len(got.Candidates) != c.votes || got.Reason != c.reason || got.Agreement != 1 && !strings.Contains(c.written, "regex") {
 			t.Errorf("%s: %d candidates, %s, agreement %v; want %d, %s", c.written, len(got.Candidates), got.Reason, got.Agreement, c.votes, c.reason)
 		}
+	}
+}
+
+func TestNoneIsThePlainStrategy(t *testing.T) {
+	m := run(t, &toy.Model{})
+	req := request(5, 2)
+	req.Sampling.Temperature, req.Sampling.MaxTokens = 0, 20
+	want := collect(t, 2, Single{Model: m}.Run(t.Context(), req))
+	s := Search{Model: m, Plan: Plan{Method: None, N: 1}}
+	if p, err := s.Check(req); err != nil || p.String() != "none" {
+		t.Errorf("Check() = %v, %v", p, err)
+	}
+	if got := collect(t, 2, s.Run(t.Context(), req)); !slices.Equal(got.text, want.text) || got.usage.Completion != want.usage.Completion {
+		t.Errorf("none gives %q, want %q", got.text, want.text)
 	}
 }
 

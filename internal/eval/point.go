@@ -70,7 +70,7 @@ func point(model, method string, n, width int) (Point, error) {
 	if n < 1 || width < 1 {
 		return Point{}, fmt.Errorf("eval: n = %d and width = %d must be positive", n, width)
 	}
-	if method == Single || n == 1 {
+	if method == Single || method == string(tts.None) || n == 1 {
 		return Point{Model: model, Method: Single, N: 1}, nil
 	}
 	p := Point{Model: model, Method: method, N: n}
