@@ -76,7 +76,12 @@ func toAPI(err error) *apiError {
 	case errors.As(err, &api):
 		return api
 	case errors.As(err, &long):
-		return invalid(codeContext, "", "This model's maximum context length is %d tokens. However, your prompt has at least %d tokens. Please shorten it.", long.Limit, long.Prompt)
+		what, verb := "prompt", "has"
+		if long.Part != tts.PartPrompt {
+			what, verb = string(long.Part), "have"
+		}
+		return invalid(codeContext, string(long.Part), "This model's maximum context length is %d tokens. However, your %s %s at least %d tokens. Please shorten the %s.",
+			long.Limit, what, verb, long.Prompt, what)
 	case errors.As(err, &plan): // what shows only when the search begins
 		return invalid(plan.Code, scalingField, "Invalid '%s': %s: %s.", scalingField, plan.Field, plan.Message)
 	case errors.Is(err, tts.ErrBlank):

@@ -64,7 +64,7 @@ func TestEveryBadChatRequestIsRefusedWithItsReason(t *testing.T) {
 		{message(`{"role":"user","content":"a"},{"role":"user","content":["a"]}`), 400, codeType, "messages[1].content[0]"},
 		{message(`{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}`), 400, codeUnsupported, "messages[0].content[0].type"},
 		{message(`{"role":"assistant","content":null,"tool_calls":[{}]}`), 400, codeUnsupported, "messages[0].tool_calls"},
-		{message(`{"role":"user","content":"` + strings.Repeat("long ", 100) + `"}`), 400, codeContext, ""},
+		{message(`{"role":"user","content":"` + strings.Repeat("long ", 100) + `"}`), 400, codeContext, "messages"},
 		{with(`"temperature":-0.1`), 400, codeValue, "temperature"},
 		{with(`"temperature":2.1`), 400, codeValue, "temperature"},
 		{with(`"temperature":1e999`), 400, codeValue, "temperature"},
@@ -150,7 +150,7 @@ func TestEveryBadCompletionRequestIsRefusedWithItsReason(t *testing.T) {
 		{`{"prompt":"a","logprobs":21}`, codeValue, "logprobs"},
 		{`{"prompt":"a","echo":1}`, codeType, "echo"},
 		{`{"prompt":"a","max_tokens":-1}`, codeValue, "max_tokens"},
-		{`{"prompt":"` + strings.Repeat("long ", 100) + `"}`, codeContext, ""},
+		{`{"prompt":"` + strings.Repeat("long ", 100) + `"}`, codeContext, "prompt"},
 	} {
 		status, _, answer := f.post("/v1/completions", c.body)
 		wantError(t, c.body, status, answer, http.StatusBadRequest, c.code, c.param)

@@ -3,12 +3,16 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -16,6 +20,7 @@ import (
 type judgement struct {
 	model     *published
 	prompt    tts.Prompt
+	part      tts.Part // the field that it came in
 	responses []string
 	aggregate tts.Aggregate
 }
@@ -45,6 +50,10 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
+		var long *tts.ContextError
+		if errors.As(err, &long) && long.Part == tts.PartMessages {
+			err = &tts.ContextError{Limit: long.Limit, Prompt: long.Prompt, Part: j.part}
+		}
 		return err
 	}
 	rec.usage.Prompt = spent
@@ -55,7 +64,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request) error {
 
 // rewardRequest checks a request for scores.
 func (s *Server) rewardRequest(f *fields) (*judgement, error) {
-	j := &judgement{aggregate: tts.AggregateLast}
+	j := &judgement{aggregate: tts.AggregateLast, part: tts.PartMessages}
 	var name string
 	f.string("model", &name)
 	if f.err != nil {
@@ -66,12 +75,17 @@ func (s *Server) rewardRequest(f *fields) (*judgement, error) {
 		return nil, err
 	}
 	switch {
-	case f.has("messages") == f.has("prompt"):
-		f.fail(codeMissing, "messages", "either messages or a prompt are required.")
+	case f.has("messages") && f.has("prompt"):
+		f.fail(codeValue, "prompt", "it cannot be given together with 'messages'.")
+	case f.has("prompt"): // is what the user says
+		var text string
+		f.string("prompt", &text)
+		j.part = tts.PartPrompt
+		j.prompt.Messages = []template.Message{{Role: openai.ChatMessageRoleUser, Content: text}}
 	case f.has("messages"):
 		j.prompt = f.conversation()
 	default:
-		f.string("prompt", &j.prompt.Text)
+		f.fail(codeMissing, "messages", "either messages or a prompt are required.")
 	}
 	items, _ := f.list("responses")
 	if len(items) == 0 {

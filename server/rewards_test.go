@@ -68,6 +68,18 @@ func TestRightSolutionsAreWorthMoreThanWrongOnes(t *testing.T) {
 	}
 }
 
+func TestAPromptIsScoredAsTheUsersMessage(t *testing.T) {
+	f := real(t, nil)
+	p := problems(t, 1)[0]
+	p.Steps = append(p.Steps, fmt.Sprint("Answer: ", p.Answer))
+	solution := strings.Join(p.Steps, "\n")
+	_, _, byMessage := f.post("/v1/rewards", rewardBody(p, "", solution))
+	_, _, byPrompt := f.post("/v1/rewards", `{"prompt":`+string(must(json.Marshal(p.Question)))+`,"responses":[`+string(must(json.Marshal(solution)))+`]}`)
+	if string(byMessage) != string(byPrompt) || strict[wireRewards](t, byPrompt).Data[0].Score < 0.5 {
+		t.Errorf("as a message %s, as a prompt %s", byMessage, byPrompt)
+	}
+}
+
 func TestARewardIsTheScoreThatTheSearchSaw(t *testing.T) {
 	f := real(t, nil)
 	p := problems(t, 1)[0]
@@ -114,13 +126,15 @@ func TestEveryBadRewardRequestIsRefusedWithItsReason(t *testing.T) {
 		{rewardBody(p, ""), 400, codeMissing, "responses"},
 		{rewardBody(p, "", "a", "b", "c", "d"), 400, codeValue, "responses"},
 		{rewardBody(p, "", "a", " \n"), 400, codeValue, "responses[1]"},
-		{rewardBody(p, `,"prompt":"x"`, "a"), 400, codeMissing, "messages"},
+		{rewardBody(p, `,"prompt":"x"`, "a"), 400, codeValue, "prompt"},
 		{`{"responses":["a"]}`, 400, codeMissing, "messages"},
 		{`{"prompt":"a","responses":"b"}`, 400, codeType, "responses"},
 		{`{"prompt":"a","responses":[1]}`, 400, codeType, "responses[0]"},
 		{`{"prompt":"a","responses":["b"],"aggregate":"sum"}`, 400, codeValue, "aggregate"},
-		{`{"prompt":"a","responses":[` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `]}`, 400, codeContext, ""},
-		{`{"prompt":` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `,"responses":["a"]}`, 400, codeContext, ""},
+		{`{"prompt":"a","responses":[` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `]}`, 400, codeContext, "responses"},
+		{`{"prompt":"a","responses":[` + string(must(json.Marshal(strings.Repeat("0 ", 1500)))) + `]}`, 400, codeContext, "responses"},
+		{`{"prompt":` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `,"responses":["a"]}`, 400, codeContext, "prompt"},
+		{rewardBody(problem{Question: strings.Repeat("word ", 4000)}, "", "a"), 400, codeContext, "messages"},
 	} {
 		status, _, answer := f.post("/v1/rewards", c.body)
 		wantError(t, brief([]byte(c.body)), status, answer, c.status, c.code, c.param)

@@ -88,7 +88,7 @@ func (m *Model) encode(ctx context.Context, p *Prompt, limit int) ([]int32, erro
 		return p.Tokens, nil
 	}
 	if least := len(text) / max(m.longest, 1); least > limit {
-		return nil, &ContextError{Limit: m.Context, Prompt: least}
+		return nil, &ContextError{Limit: m.Context, Prompt: least, Part: p.part()}
 	}
 	return m.Tokenizer.Encode(nil, text, opt), nil
 }
@@ -160,7 +160,7 @@ func (m *Model) prompt(ctx context.Context, req *Request) ([]int32, error) {
 	case len(ids) == 0:
 		return nil, ErrEmpty
 	case len(ids) > room:
-		return nil, &ContextError{Limit: m.Context, Prompt: len(ids)}
+		return nil, &ContextError{Limit: m.Context, Prompt: len(ids), Part: req.Prompt.part()}
 	}
 	return ids, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
@@ -51,7 +52,7 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 			return nil, 0, ErrBlank
 		}
 		if least := len(text) / max(v.model.longest, 1); least > v.model.Context {
-			return nil, 0, &ContextError{Limit: v.model.Context, Prompt: least}
+			return nil, 0, &ContextError{Limit: v.model.Context, Prompt: least, Part: PartResponses}
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
@@ -77,6 +78,9 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 	err = each(responses, func(i int, text string) (err error) {
 		defer judges[i].Close()
 		if ratings[i], err = v.rate(ctx, judges[i], text); err != nil {
+			if errors.Is(err, batcher.ErrTooLong) {
+				err = &ContextError{Limit: v.model.Context, Prompt: v.model.Context + 1, Part: PartResponses}
+			}
 			cancel(err)
 			return err
 		}

@@ -23,9 +23,20 @@ var (
 // ContextError says that a prompt leaves no room in the context. It is a
 // batcher.ErrTooLong.
 type ContextError struct {
-	Limit  int // tokens that prompt and completion may have together
-	Prompt int // tokens of the prompt; of a text far too long, the fewest it can have
+	Limit  int  // tokens that prompt and completion may have together
+	Prompt int  // tokens of the prompt; of a text far too long, the fewest it can have
+	Part   Part // what is too long
 }
+
+// Part is what a fault of a request lies in.
+type Part string
+
+// The parts.
+const (
+	PartMessages  Part = "messages"
+	PartPrompt    Part = "prompt"
+	PartResponses Part = "responses" // to be rated
+)
 
 func (e *ContextError) Error() string {
 	return fmt.Sprintf("tts: the prompt has at least %d tokens, the context %d", e.Prompt, e.Limit)
@@ -45,6 +56,14 @@ type Prompt struct {
 	Text     string             // plain text
 	Bare     bool               // begin Text without the BOS that the model may want
 	Literal  bool               // take the names of special tokens in Text for plain text
+}
+
+// part is where the prompt comes from.
+func (p *Prompt) part() Part {
+	if p.Messages != nil {
+		return PartMessages
+	}
+	return PartPrompt
 }
 
 // Request asks for N continuations of a prompt.
