@@ -33,6 +33,7 @@ type Bundle struct {
 	Tokenizer *tokenizer.Tokenizer
 	Template  *template.Template // how conversations are written; nil: see TemplateErr
 	Stops     []string           // texts that end an answer in such a conversation, besides the tokens that do
+	MaxTurns  int                // latest exchanges of a conversation that the model reads well; 0: all
 	// TemplateErr says why the file's template cannot be used. The model still
 	// completes plain text.
 	TemplateErr error
@@ -75,6 +76,7 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the sliding window of %d tokens is not applied: attention sees the whole context", n))
 	}
 	b.converse(f.Metadata)
+	b.MaxTurns, _ = f.Metadata.Int("lutra.chat.max_turns")
 	return b, nil
 }
 

@@ -2,15 +2,12 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	openai "github.com/sashabaranov/go-openai"
 
-	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -45,8 +42,11 @@ func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error)
 	req.MaxLogprobs = maxLogprobs
 	g.thoughts = f.reasoningFormat(s.opt.ReasoningFormat)
 	f.responseFormat()
-	f.toolChoice()
+	f.toolChoice(&req.Prompt)
 	f.refuse("functions", "function_call", "audio", "prediction", "web_search_options")
+	if last := len(req.Prompt.Messages) - 1; f.echoes() && req.Prompt.Ending == tts.EndOpen {
+		g.echo, _ = req.Prompt.Messages[last].Content.(string)
+	}
 	f.modalities()
 	f.ignore("parallel_tool_calls", "reasoning_effort", "verbosity")
 	s.scale(f, header, g, req, tempered)
@@ -85,86 +85,6 @@ func (s *Server) beginGenerator(f *fields) (*generation, error) {
 	return g, err
 }
 
-// conversation reads messages and what else shapes the rendered prompt.
-func (f *fields) conversation() tts.Prompt {
-	var p tts.Prompt
-	items, ok := f.list("messages")
-	if len(items) == 0 && (ok || f.err == nil) {
-		f.fail(codeMissing, "messages", "a list of at least one message is required.")
-	}
-	for i, raw := range items {
-		if m, ok := f.sub(fmt.Sprintf("messages[%d]", i), raw); ok {
-			p.Messages = append(p.Messages, m.message())
-			f.adopt(m)
-		}
-	}
-	header := true
-	f.bool("add_generation_prompt", &header)
-	p.Continue = !header
-	if raw, ok := f.take("chat_template_kwargs"); ok && json.Unmarshal(raw, &p.Extra) != nil {
-		f.wrongType("chat_template_kwargs", "an object", raw)
-	}
-	return p
-}
-
-// message reads one message of a conversation.
-func (f *fields) message() template.Message {
-	var m template.Message
-	f.string("role", &m.Role)
-	switch m.Role {
-	case openai.ChatMessageRoleDeveloper:
-		m.Role = openai.ChatMessageRoleSystem // its new name, which templates do not know
-	case openai.ChatMessageRoleSystem, openai.ChatMessageRoleUser, openai.ChatMessageRoleAssistant, openai.ChatMessageRoleTool:
-	case "":
-		f.fail(codeMissing, "role", "every message needs a role.")
-	default:
-		f.fail(codeValue, "role", "expected one of system, developer, user, assistant and tool, but got '%s'.", brief([]byte(m.Role)))
-	}
-	if text, given := f.content(); given {
-		m.Content = text
-	} else if m.Role != openai.ChatMessageRoleAssistant {
-		f.fail(codeMissing, "content", "a message of role %s needs a content.", m.Role)
-	}
-	f.string("name", &m.Name)
-	f.string("reasoning_content", &m.ReasoningContent)
-	f.string("tool_call_id", &m.ToolCallID)
-	f.refuse("tool_calls", "function_call", "audio")
-	f.ignore("refusal", "annotations")
-	return m
-}
-
-// content reads a message's content: a string, or a list of text parts.
-func (f *fields) content() (text string, given bool) {
-	raw, ok := f.take("content")
-	if !ok {
-		return "", false
-	}
-	if json.Unmarshal(raw, &text) == nil {
-		return text, true
-	}
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
-		f.wrongType("content", "a string or a list of content parts", raw)
-		return "", true
-	}
-	var b strings.Builder
-	for i, raw := range items {
-		part, ok := f.sub(fmt.Sprintf("content[%d]", i), raw)
-		if !ok {
-			return "", true
-		}
-		var kind, text string
-		part.string("type", &kind)
-		part.string("text", &text)
-		if kind != "text" {
-			part.fail(codeUnsupported, "type", "this server reads parts of type text only, but got '%s'.", brief([]byte(kind)))
-		}
-		b.WriteString(text)
-		f.adopt(part)
-	}
-	return b.String(), true
-}
-
 // responseFormat accepts plain text, which is all there is.
 func (f *fields) responseFormat() {
 	o, ok := f.object("response_format")
@@ -187,17 +107,10 @@ func (f *fields) reasoningFormat(format string) bool {
 	return format == ReasoningAuto
 }
 
-// toolChoice accepts what leaves the model without tools.
-func (f *fields) toolChoice() {
-	f.refuse("tools")
-	raw, ok := f.take("tool_choice")
-	if !ok {
-		return
-	}
-	var choice string
-	if json.Unmarshal(raw, &choice) != nil || choice != "none" && choice != "auto" {
-		f.fail(codeUnsupported, "tool_choice", "this server does not support tools.")
-	}
+// echoes reads vLLM's echo: begin the answer with the message that it continues.
+func (f *fields) echoes() (echo bool) {
+	f.bool("echo", &echo)
+	return echo
 }
 
 // modalities accepts text.
@@ -228,8 +141,11 @@ type chatShape struct {
 	logprobs bool
 	usage    bool             // the stream ends with the usage
 	searched *tale            // nil: there is no search to tell of
+	dropped  int              // messages that the model does not read
 	plain    map[int]fragment // of each choice: its chunk of nothing but text
 }
+
+func (c *chatShape) open(first tts.Delta) { c.dropped = first.Dropped }
 
 func (c *chatShape) response(object string, usage optionalUsage, choices ...chatChoice) *chatResponse {
 	return &chatResponse{ID: c.id, Object: object, Created: c.created, Model: c.model, Choices: choices, Usage: usage}
@@ -246,6 +162,7 @@ func (c *chatShape) whole(choices []choice, u tts.Usage) any {
 	}
 	r := c.response("chat.completion", c.searched.usage(u), out...)
 	r.Scaling = c.searched.summary()
+	r.Truncation = newTruncation(c.dropped)
 	return r
 }
 
@@ -259,7 +176,11 @@ func (c *chatShape) delta(ch chatChoice) *chatResponse {
 }
 
 func (c *chatShape) begin(index int) any {
-	return c.delta(chatChoice{Index: index, Delta: &chatDelta{Role: openai.ChatMessageRoleAssistant, Content: new("")}})
+	r := c.delta(chatChoice{Index: index, Delta: &chatDelta{Role: openai.ChatMessageRoleAssistant, Content: new("")}})
+	if index == 0 {
+		r.Truncation = newTruncation(c.dropped)
+	}
+	return r
 }
 
 func (c *chatShape) chunk(d tts.Delta) any {

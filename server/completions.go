@@ -119,6 +119,9 @@ type textShape struct {
 	searched *tale // nil: there is no search to tell of
 }
 
+// open has nothing to note: prompts are read whole.
+func (t *textShape) open(tts.Delta) {}
+
 func (t *textShape) response(usage optionalUsage, choices ...textChoice) *textResponse {
 	return &textResponse{ID: t.id, Object: "text_completion", Created: t.created, Model: t.model, Choices: choices, Usage: usage}
 }

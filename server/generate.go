@@ -18,6 +18,7 @@ type generation struct {
 	search   *tts.Search    // nil: each choice is one sample
 	tale     *tale          // what the answer tells of the searches; nil: nothing
 	thoughts bool           // are told apart from the answer
+	echo     string         // that every choice begins with
 	stream   bool
 	shape    shape
 }
@@ -25,6 +26,7 @@ type generation struct {
 // shape writes answers the way one endpoint does. It may keep state between a
 // stream's chunks.
 type shape interface {
+	open(first tts.Delta) // takes in what a run's first delta says
 	whole(choices []choice, u tts.Usage) any
 	begin(index int) any   // the chunk that opens a choice; nil: none
 	chunk(d tts.Delta) any // the chunk for reasoning, for text or for an end
@@ -109,6 +111,9 @@ func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 	if g.search != nil {
 		strategy = g.search
 	}
+	if g.echo != "" {
+		strategy = echoing{strategy, g.echo}
+	}
 	if g.thoughts {
 		strategy = tts.Thinking{Strategy: strategy}
 	}
@@ -135,6 +140,33 @@ func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 	return tts.Interleave(ctx, sources...)
 }
 
+// echoing is a strategy whose choices all begin with a text.
+type echoing struct {
+	tts.Strategy
+	text string
+}
+
+// Run implements tts.Strategy.
+func (e echoing) Run(ctx context.Context, req *tts.Request) iter.Seq2[tts.Delta, error] {
+	return func(yield func(tts.Delta, error) bool) {
+		begun := false
+		for d, err := range e.Strategy.Run(ctx, req) {
+			opens := !begun && err == nil
+			if begun = true; opens {
+				d.Thinking, d.Midway = false, false // its text is told from its beginning on
+			}
+			if !yield(d, err) {
+				return
+			}
+			for i := range req.N {
+				if opens && !yield(tts.Delta{Choice: i, Text: e.text}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // atOnce is the number of prompts that are answered at a time.
 func (g *generation) atOnce() int {
 	if g.search == nil {
@@ -150,6 +182,9 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 		for d, err := range deltas {
 			if err != nil && ctx.Err() != nil {
 				err = context.Cause(ctx)
+			}
+			if d.Usage.Prompt > 0 {
+				g.shape.open(d)
 			}
 			rec.usage.Add(d.Usage)
 			if d.Outcome != nil {

@@ -83,7 +83,9 @@ func (s *Server) rewardRequest(f *fields) (*judgement, error) {
 		j.part = tts.PartPrompt
 		j.prompt.Messages = []template.Message{{Role: openai.ChatMessageRoleUser, Content: text}}
 	case f.has("messages"):
-		j.prompt = f.conversation()
+		if j.prompt = f.conversation(); j.prompt.Ending == tts.EndOpen {
+			f.fail(codeValue, "messages", "the last one is the assistant's; give it as a response.")
+		}
 	default:
 		f.fail(codeMissing, "messages", "either messages or a prompt are required.")
 	}

@@ -24,16 +24,18 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 	if err := s.finish(f); err != nil {
 		return err
 	}
-	ids, err := g.model.Encode(r.Context(), &p)
+	ready, err := g.model.Prepare(r.Context(), &p, 0)
 	if err != nil {
 		return err
 	}
+	ids := ready.Tokens
 	out := struct {
-		Count       int      `json:"count"`
-		MaxModelLen int      `json:"max_model_len"`
-		Tokens      any      `json:"tokens"`
-		TokenStrs   []string `json:"token_strs"`
-	}{Count: len(ids), MaxModelLen: g.model.Context, Tokens: append([]int32{}, ids...)}
+		Count       int         `json:"count"`
+		MaxModelLen int         `json:"max_model_len"`
+		Tokens      any         `json:"tokens"`
+		TokenStrs   []string    `json:"token_strs"`
+		Truncation  *truncation `json:"truncation,omitempty"`
+	}{Count: len(ids), MaxModelLen: g.model.Context, Tokens: append([]int32{}, ids...), Truncation: newTruncation(ready.Dropped)}
 	if names {
 		out.TokenStrs = make([]string, len(ids))
 		for i, id := range ids {
@@ -73,6 +75,7 @@ func (f *fields) tokenized(names, pieces *bool) (p tts.Prompt) {
 	switch forms[0] {
 	case "messages":
 		p = f.conversation()
+		f.tools(&p)
 	case "prompt":
 		f.string("prompt", &p.Text)
 		f.bool("add_special_tokens", &special)
@@ -147,16 +150,18 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p := f.conversation()
+	f.tools(&p)
 	if err := s.finish(f); err != nil {
 		return err
 	}
-	text, err := g.model.Render(r.Context(), &p)
+	ready, err := g.model.Prepare(r.Context(), &p, 0)
 	if err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, struct {
-		Prompt string `json:"prompt"`
-	}{text})
+		Prompt     string      `json:"prompt"`
+		Truncation *truncation `json:"truncation,omitempty"`
+	}{ready.Text, newTruncation(ready.Dropped)})
 	return nil
 }
 

@@ -43,6 +43,21 @@ type chatResponse struct {
 	Choices []chatChoice  `json:"choices"`
 	Usage   optionalUsage `json:"usage,omitempty"`
 	Scaling any           `json:"test_time_scaling,omitempty"` // *searchOutcome or *searchProgress
+	// Truncation is on the completion, or the first chunk.
+	Truncation *truncation `json:"truncation,omitempty"`
+}
+
+// truncation tells what the model did not read of a conversation.
+type truncation struct {
+	DroppedMessages int `json:"dropped_messages"`
+}
+
+// newTruncation is nil where nothing was left out.
+func newTruncation(dropped int) *truncation {
+	if dropped == 0 {
+		return nil
+	}
+	return &truncation{dropped}
 }
 
 type chatChoice struct {

@@ -15,14 +15,15 @@ type Delta struct {
 	// Reasoning is new text that comes before the answer and is no part of it:
 	// what Thinking has set apart, or what a search tells with StreamReasoning.
 	Reasoning string
-	// Thinking says, on a run's first delta, that the prompt has begun a
-	// thought, with which every choice's text goes on.
-	Thinking bool
-	Tokens   []Token // tokens whose text begins in what was delivered, when log-probabilities are wanted
-	Finish   Finish  // set on a choice's last delta
-	Usage    Usage   // tokens spent since the last delta; the sum over a run is its cost
-	Timing   Timing  // of the choice, set with Finish
-	More     bool    // the choice's next delta comes without waiting
+	// Thinking and Midway, on a run's first delta, are those of Prepared: how
+	// every choice's text goes on from the prompt.
+	Thinking, Midway bool
+	Dropped          int     // on a run's first delta: messages left out of the prompt
+	Tokens           []Token // tokens whose text begins in what was delivered, when log-probabilities are wanted
+	Finish           Finish  // set on a choice's last delta
+	Usage            Usage   // tokens spent since the last delta; the sum over a run is its cost
+	Timing           Timing  // of the choice, set with Finish
+	More             bool    // the choice's next delta comes without waiting
 
 	Progress *Progress // where a search stands; nil: nothing new
 	Outcome  *Outcome  // of a search, on its last delta

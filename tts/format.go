@@ -100,7 +100,7 @@ func endLines(_ context.Context, r *reading) ([]int32, error) {
 const qwenSystem = `Please reason step by step, and put your final answer within \boxed{}.`
 
 func tagQwen(ctx context.Context, r *reading) ([]int32, error) {
-	text, err := r.Render(ctx, &Prompt{Continue: true, Messages: []template.Message{
+	text, err := r.render(ctx, &Prompt{Ending: EndClosed, Messages: []template.Message{
 		{Role: "system", Content: qwenSystem},
 		{Role: "user", Content: r.question()},
 		{Role: "assistant", Content: strings.Join(r.steps, r.tag) + r.tag},
@@ -137,11 +137,11 @@ func conversed(ctx context.Context, r *reading) ([]int32, error) {
 
 func wholeChat(ctx context.Context, r *reading) ([]int32, error) {
 	answered := append(slices.Clip(r.asked), template.Message{Role: "assistant", Content: r.text})
-	return r.chatTokens(ctx, &Prompt{Continue: true, Messages: answered})
+	return r.chatTokens(ctx, &Prompt{Ending: EndClosed, Messages: answered})
 }
 
 func (r *reading) chatTokens(ctx context.Context, p *Prompt) ([]int32, error) {
-	text, err := r.Render(ctx, p)
+	text, err := r.render(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -159,14 +159,19 @@ func (r *reading) question() string {
 }
 
 // conversation is what an answer answers: the messages, or the prompt's text
-// as the user's only one.
-func conversation(m *Model, req *Request, prompt []int32) []template.Message {
-	if req.Prompt.Messages != nil {
-		return req.Prompt.Messages
+// as the user's only one. begun is what the answer has before its first token.
+func conversation(m *Model, req *Request, prompt []int32) (asked []template.Message, begun string) {
+	if asked = req.Prompt.Messages; asked != nil {
+		if req.Prompt.Ending != EndOpen {
+			return asked, ""
+		}
+		last := len(asked) - 1
+		begun, _ = asked[last].Content.(string)
+		return asked[:last], begun
 	}
 	text := req.Prompt.Text
 	if text == "" {
 		text = m.Decode(prompt)
 	}
-	return []template.Message{{Role: "user", Content: text}}
+	return []template.Message{{Role: "user", Content: text}}, ""
 }

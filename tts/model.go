@@ -2,9 +2,6 @@ package tts
 
 import (
 	"bytes"
-	"context"
-	"fmt"
-	"math"
 	"slices"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -22,6 +19,7 @@ type Model struct {
 	Tokenizer *tokenizer.Tokenizer
 	Template  *template.Template // nil: the model knows no conversations
 	Stops     []string           // texts that end an answer in a conversation, besides the tokens that do
+	MaxTurns  int                // latest exchanges of a conversation that the model reads well; 0: all
 	Vocab     int                // token ids are 0 to Vocab-1
 	Outputs   int                // width of a row of logits: Vocab, or the number of a reward model's scores
 	Context   int                // tokens that prompt and completion may have together
@@ -33,7 +31,7 @@ type Model struct {
 // NewModel ties a loaded bundle to the engine that runs it.
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
-		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Stops: b.Stops,
+		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
 		Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs, Context: e.Limit(),
 	}
 	for id := range int32(m.Tokenizer.Size()) {
@@ -41,56 +39,6 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	}
 	m.lines = m.holding([]string{"\n"})
 	return m
-}
-
-// Render is the text that the model reads for a conversation.
-func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
-	if m.Template == nil {
-		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
-	}
-	text, err := m.Template.Render(ctx, template.Input{
-		Messages:            p.Messages,
-		Tools:               p.Tools,
-		AddGenerationPrompt: !p.Continue,
-		BOS:                 m.special(m.Tokenizer.BOS()),
-		EOS:                 m.special(m.Tokenizer.EOS()),
-		Extra:               p.Extra,
-		ParseArguments:      true,
-	})
-	if err != nil && ctx.Err() == nil {
-		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
-	}
-	return text, err
-}
-
-// Encode turns a prompt into tokens.
-func (m *Model) Encode(ctx context.Context, p *Prompt) ([]int32, error) {
-	return m.encode(ctx, p, math.MaxInt)
-}
-
-// encode is Encode, but gives up on a text that cannot have as few as limit
-// tokens, before the work of finding out how many it has.
-func (m *Model) encode(ctx context.Context, p *Prompt, limit int) ([]int32, error) {
-	text, opt := p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: !p.Literal}
-	switch {
-	case p.Messages != nil:
-		var err error
-		if text, err = m.Render(ctx, p); err != nil {
-			return nil, err
-		}
-		opt = tokenizer.Options{ParseSpecial: true} // the template writes the BOS itself
-	case p.Tokens != nil:
-		for i, id := range p.Tokens {
-			if id < 0 || int(id) >= m.Vocab {
-				return nil, fmt.Errorf("%w: token %d is %d, the vocabulary has %d", ErrToken, i, id, m.Vocab)
-			}
-		}
-		return p.Tokens, nil
-	}
-	if least := len(text) / max(m.longest, 1); least > limit {
-		return nil, &ContextError{Limit: m.Context, Prompt: least, Part: p.part()}
-	}
-	return m.Tokenizer.Encode(nil, text, opt), nil
 }
 
 // Decode is the text of tokens, without special ones, as valid UTF-8.
@@ -144,23 +92,4 @@ func (m *Model) special(id int32, ok bool) string {
 		return ""
 	}
 	return m.Tokenizer.Token(id)
-}
-
-// prompt encodes a request's prompt and checks that it fits the context.
-func (m *Model) prompt(ctx context.Context, req *Request) ([]int32, error) {
-	ids, err := m.encode(ctx, &req.Prompt, m.Context)
-	if err != nil {
-		return nil, err
-	}
-	room := m.Context
-	if !req.NoTokens {
-		room--
-	}
-	switch {
-	case len(ids) == 0:
-		return nil, ErrEmpty
-	case len(ids) > room:
-		return nil, &ContextError{Limit: m.Context, Prompt: len(ids), Part: req.Prompt.part()}
-	}
-	return ids, nil
 }

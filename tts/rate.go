@@ -60,10 +60,11 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 	req := &Request{Prompt: *prompt}
 	var ids []int32
 	if v.format.write == nil {
-		var err error
-		if ids, err = v.model.prompt(ctx, req); err != nil {
+		ready, err := v.model.prompt(ctx, req)
+		if err != nil {
 			return nil, 0, err
 		}
+		ids = ready.Tokens
 	}
 	root, err := v.Open(ctx, v.model, req, ids)
 	if err != nil {

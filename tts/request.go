@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/models/template"
 )
 
 // Errors of a request that cannot be answered as it stands.
@@ -44,27 +43,6 @@ func (e *ContextError) Error() string {
 
 // Unwrap makes errors.Is(err, batcher.ErrTooLong) hold.
 func (e *ContextError) Unwrap() error { return batcher.ErrTooLong }
-
-// Prompt is what a model goes on from: the first of Messages, Tokens and Text
-// that is set.
-type Prompt struct {
-	Messages []template.Message // a conversation, rendered with the model's template
-	Tools    []any              // tool definitions as their JSON decodes, for the template
-	Extra    map[string]any     // further variables of the template
-	Continue bool               // render no assistant header after the messages
-	Tokens   []int32            // token ids, taken as they are
-	Text     string             // plain text
-	Bare     bool               // begin Text without the BOS that the model may want
-	Literal  bool               // take the names of special tokens in Text for plain text
-}
-
-// part is where the prompt comes from.
-func (p *Prompt) part() Part {
-	if p.Messages != nil {
-		return PartMessages
-	}
-	return PartPrompt
-}
 
 // Request asks for N continuations of a prompt.
 type Request struct {

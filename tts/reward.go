@@ -74,7 +74,8 @@ func (v *Reward) read(ctx context.Context, seq *batcher.Sequence) (float32, erro
 // Open implements Scorer.
 func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int32) (Judge, error) {
 	if v.format.write != nil {
-		return &textJudge{reader: v.reader(nil), from: m, asked: conversation(m, req, prompt)}, nil
+		asked, begun := conversation(m, req, prompt)
+		return &textJudge{reader: v.reader(nil), from: m, asked: asked, begun: begun}, nil
 	}
 	for _, id := range prompt {
 		if m.Vocab != v.model.Vocab || m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {

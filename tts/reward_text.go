@@ -14,6 +14,7 @@ type textJudge struct {
 	reader
 	from  *Model // the generator
 	asked []template.Message
+	begun string   // of the answer, before the candidate's first token
 	fed   []int32  // the tokens that were read
 	steps []Extent // judged, in the text so far
 }
@@ -21,7 +22,7 @@ type textJudge struct {
 // Score implements Judge. Where the search has divided the text there a step
 // ends, whether or not a separator stands there.
 func (j *textJudge) Score(ctx context.Context, c *Candidate) error {
-	return j.judge(ctx, c, j.from.Decode(c.IDs))
+	return j.judge(ctx, c, j.begun+j.from.Decode(c.IDs))
 }
 
 // judge scores each step that text has gained. Where answers are judged whole,

@@ -152,6 +152,7 @@ type searching struct {
 	breaks []int32 // those, and tokens that end a solution step
 
 	prompt   int
+	begun    string            // of the answer, in the prompt
 	first    *batcher.Sequence // computes the prompt
 	judge    Judge             // likewise
 	root     *row              // forked into the candidates
@@ -195,10 +196,17 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return err
 	}
 	r := &searching{Search: s, settled: set, ctx: ctx, req: req, yield: yield, method: set.plan.Method, reason: StopComplete, narrated: -1}
-	prompt, err := s.Model.prompt(ctx, req)
+	ready, err := s.Model.prompt(ctx, req)
 	if err != nil {
 		return err
 	}
+	prompt := ready.Tokens
+	if ready.Dropped > 0 { // judges read no more than the model does
+		rest := *req
+		rest.Prompt.Messages = ready.messages
+		r.req, req = &rest, &rest
+	}
+	r.begun = ready.Begun
 	if err := req.lists(s.Model, len(prompt), set.plan.N, set.plan.Budget.Tokens); err != nil {
 		return err
 	}
@@ -212,7 +220,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return err
 	}
 	defer judge.Close()
-	if !yield(Delta{Usage: Usage{Prompt: len(prompt)}, Thinking: s.Model.thinks(prompt)}, nil) {
+	if !yield(ready.first(), nil) {
 		return errLeft
 	}
 
@@ -279,7 +287,7 @@ func (r *searching) retire(w *row) {
 	w.close()
 	c := w.cand
 	c.Index, c.Node = len(r.done), w.node
-	if a, ok := r.reader.Read(c.Text); ok {
+	if a, ok := r.reader.Read(r.begun + c.Text); ok {
 		c.Answer, c.key = a.Text, a.Key
 	}
 	r.done = append(r.done, c)

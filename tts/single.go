@@ -32,10 +32,11 @@ func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	prompt, err := s.Model.prompt(ctx, req)
+	ready, err := s.Model.prompt(ctx, req)
 	if err != nil {
 		return err
 	}
+	prompt := ready.Tokens
 	n := req.choices()
 	if err := req.lists(s.Model, len(prompt), n, math.MaxInt); err != nil {
 		return err
@@ -45,7 +46,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return err
 	}
 	defer seq.Close()
-	if !yield(Delta{Usage: Usage{Prompt: len(prompt)}, Thinking: s.Model.thinks(prompt)}, nil) {
+	if !yield(ready.first(), nil) {
 		return nil
 	}
 

@@ -29,9 +29,12 @@ func (t Thinking) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 		choices := make([]thought, req.choices())
 		for d, err := range t.Strategy.Run(ctx, req) {
 			if err == nil {
-				if d.Thinking {
+				if d.Thinking || d.Midway {
 					for i := range choices {
-						choices[i].state = thinking
+						choices[i] = thought{state: answering, begun: d.Midway}
+						if d.Thinking {
+							choices[i].state = thinking
+						}
 					}
 				}
 				reasoning, text := choices[d.Choice].push(d.Text, d.Finish != "")

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// maxTools bounds the tools of a request, and the calls of a message.
+const maxTools = 128
+
+// conversation reads messages and what else shapes the rendered prompt.
+func (f *fields) conversation() tts.Prompt {
+	var p tts.Prompt
+	items, ok := f.list("messages")
+	if len(items) == 0 && (ok || f.err == nil) {
+		f.fail(codeMissing, "messages", "a list of at least one message is required.")
+	}
+	for i, raw := range items {
+		if m, ok := f.sub(fmt.Sprintf("messages[%d]", i), raw); ok {
+			p.Messages = append(p.Messages, m.message())
+			f.adopt(m)
+		}
+	}
+	p.Ending = f.ending(p.Messages)
+	p.Truncate = f.truncation()
+	if raw, ok := f.take("chat_template_kwargs"); ok && json.Unmarshal(raw, &p.Extra) != nil {
+		f.wrongType("chat_template_kwargs", "an object", raw)
+	}
+	return p
+}
+
+// ending reads how the conversation ends. Unless it is told otherwise, the
+// model continues an assistant's message and answers all others.
+func (f *fields) ending(messages []template.Message) tts.Ending {
+	toldHeader, toldOpen := f.has("add_generation_prompt"), f.has("continue_final_message")
+	var header, open bool
+	f.bool("add_generation_prompt", &header)
+	f.bool("continue_final_message", &open)
+	if f.err != nil {
+		return tts.EndHeader
+	}
+	last := messages[len(messages)-1]
+	switch {
+	case open && header:
+		f.fail(codeValue, "continue_final_message", "it cannot be true when 'add_generation_prompt' is.")
+	case open && last.ToolCalls != nil:
+		f.fail(codeValue, "continue_final_message", "the last message calls tools, so there is no text to continue.")
+	case open, !toldHeader && !toldOpen && last.Role == openai.ChatMessageRoleAssistant && last.ToolCalls == nil:
+		return tts.EndOpen
+	case toldHeader && !header:
+		return tts.EndClosed
+	}
+	return tts.EndHeader
+}
+
+// truncation reads whether the oldest exchanges may be left out.
+func (f *fields) truncation() bool {
+	const auto, disabled = "auto", "disabled"
+	mode := disabled
+	if f.string("truncation", &mode); mode != auto && mode != disabled {
+		f.fail(codeValue, "truncation", "expected auto or disabled, but got '%s'.", brief([]byte(mode)))
+	}
+	return mode == auto
+}
+
+// message reads one message of a conversation.
+func (f *fields) message() template.Message {
+	var m template.Message
+	f.string("role", &m.Role)
+	switch m.Role {
+	case openai.ChatMessageRoleDeveloper:
+		m.Role = openai.ChatMessageRoleSystem // its new name, which templates do not know
+	case openai.ChatMessageRoleSystem, openai.ChatMessageRoleUser, openai.ChatMessageRoleAssistant, openai.ChatMessageRoleTool:
+	case "":
+		f.fail(codeMissing, "role", "every message needs a role.")
+	default:
+		f.fail(codeValue, "role", "expected one of system, developer, user, assistant and tool, but got '%s'.", brief([]byte(m.Role)))
+	}
+	if text, given := f.content(); given {
+		m.Content = text
+	} else if m.Role != openai.ChatMessageRoleAssistant {
+		f.fail(codeMissing, "content", "a message of role %s needs a content.", m.Role)
+	}
+	f.string("name", &m.Name)
+	f.string("reasoning_content", &m.ReasoningContent)
+	f.string("tool_call_id", &m.ToolCallID)
+	if calls := f.functions("tool_calls", "arguments"); calls != nil && m.Role == openai.ChatMessageRoleAssistant {
+		m.ToolCalls = calls
+	}
+	f.refuse("function_call", "audio")
+	f.ignore("refusal", "annotations")
+	return m
+}
+
+// content reads a message's content: a string, or a list of text parts.
+func (f *fields) content() (text string, given bool) {
+	raw, ok := f.take("content")
+	if !ok {
+		return "", false
+	}
+	if json.Unmarshal(raw, &text) == nil {
+		return text, true
+	}
+	var items []json.RawMessage
+	if json.Unmarshal(raw, &items) != nil {
+		f.wrongType("content", "a string or a list of content parts", raw)
+		return "", true
+	}
+	var b strings.Builder
+	for i, raw := range items {
+		part, ok := f.sub(fmt.Sprintf("content[%d]", i), raw)
+		if !ok {
+			return "", true
+		}
+		var kind, text string
+		part.string("type", &kind)
+		switch kind {
+		case "text", "refusal": // what an assistant says in place of a text
+			part.string(kind, &text)
+		default:
+			part.fail(codeUnsupported, "type", "this server reads parts of type text only, but got '%s'.", brief([]byte(kind)))
+		}
+		b.WriteString(text)
+		f.adopt(part)
+	}
+	return b.String(), true
+}
+
+// functions reads a list of objects that each hold a function with a name: the
+// tools of a request, or the calls of a message, whose arguments are text or
+// an object. They are given to the template as they are written.
+func (f *fields) functions(field, arguments string) []any {
+	items, _ := f.list(field)
+	if len(items) > maxTools {
+		f.fail(codeValue, field, "at most %d are allowed, but got %d.", maxTools, len(items))
+	}
+	var list []any
+	for i, raw := range items {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		o, ok := f.sub(at, raw)
+		if !ok {
+			return nil
+		}
+		what, name := "function", ""
+		if o.string("type", &what); what != "function" {
+			o.fail(codeUnsupported, "type", "expected function, but got '%s'.", brief([]byte(what)))
+		}
+		if fn, ok := o.object("function"); ok {
+			if fn.string("name", &name); name == "" {
+				fn.fail(codeMissing, "name", "every function needs a name.")
+			}
+			if v := fn.raw[arguments]; arguments != "" && kind(v) != "a string" && kind(v) != "an object" {
+				fn.fail(codeType, arguments, "expected a string or an object, but got %s instead.", kind(v))
+			}
+			if f.err == nil {
+				f.err = fn.err
+			}
+		} else {
+			o.fail(codeMissing, "function", "a function is required.")
+		}
+		if f.err == nil {
+			f.err = o.err
+		}
+		list = append(list, raw)
+	}
+	return list
+}
+
+// tools reads definitions of functions for the template.
+func (f *fields) tools(p *tts.Prompt) { p.Tools = f.functions("tools", "") }
+
+// toolChoice reads the tools of a chat. The model may read of them, but calls
+// of tools are not told apart from text: they may not be asked for.
+func (f *fields) toolChoice(p *tts.Prompt) {
+	raw, ok := f.take("tool_choice")
+	var choice string
+	if ok && (json.Unmarshal(raw, &choice) != nil || choice != "none" && choice != "auto") {
+		f.fail(codeUnsupported, "tool_choice", "this server does not support calls of tools.")
+	}
+	if choice == "none" {
+		f.tools(p)
+		return
+	}
+	f.refuse("tools")
+}

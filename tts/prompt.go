@@ -1,0 +1,239 @@
+package tts
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+)
+
+// Prompt is what a model goes on from: the first of Messages, Tokens and Text
+// that is set.
+type Prompt struct {
+	Messages []template.Message // a conversation, rendered with the model's template
+	Tools    []any              // tool definitions as their JSON decodes, for the template
+	Extra    map[string]any     // further variables of the template
+	Ending   Ending             // of the conversation
+	Truncate bool               // leave out the oldest exchanges of a conversation that does not fit
+	Tokens   []int32            // token ids, taken as they are
+	Text     string             // plain text
+	Bare     bool               // begin Text without the BOS that the model may want
+	Literal  bool               // take the names of special tokens in Text for plain text
+}
+
+// Ending is how a rendered conversation ends.
+type Ending uint8
+
+// The endings.
+const (
+	EndHeader Ending = iota // with the header of an answer
+	EndClosed               // with the last message
+	EndOpen                 // within the last message, which the answer continues
+)
+
+// Prepared is a prompt as the model reads it.
+type Prepared struct {
+	Tokens  []int32
+	Text    string // what Tokens encode; empty where token ids were given
+	Dropped int    // messages that were left out
+	// Begun is the text of the message that the answer continues.
+	Begun string
+	// Thinking says that the model goes on in a thought, Midway that it goes on
+	// in the midst of its thought or answer, whose white space then counts.
+	Thinking, Midway bool
+
+	messages []template.Message // those that were not left out
+}
+
+// first is the delta that a run begins with.
+func (p *Prepared) first() Delta {
+	return Delta{Usage: Usage{Prompt: len(p.Tokens)}, Thinking: p.Thinking, Midway: p.Midway, Dropped: p.Dropped}
+}
+
+// part is where the prompt comes from.
+func (p *Prompt) part() Part {
+	if p.Messages != nil {
+		return PartMessages
+	}
+	return PartPrompt
+}
+
+// Prepare makes a prompt ready, as it would be for a request that bounds its
+// answer to so many tokens; 0: to what is left of the context.
+func (m *Model) Prepare(ctx context.Context, p *Prompt, maxTokens int) (*Prepared, error) {
+	return m.prepare(ctx, p, maxTokens, math.MaxInt)
+}
+
+// Encode turns a prompt into tokens.
+func (m *Model) Encode(ctx context.Context, p *Prompt) ([]int32, error) {
+	out, err := m.Prepare(ctx, p, 0)
+	if err != nil {
+		return nil, err
+	}
+	return out.Tokens, nil
+}
+
+// prompt prepares a request's prompt and checks that it fits the context.
+func (m *Model) prompt(ctx context.Context, req *Request) (*Prepared, error) {
+	out, err := m.prepare(ctx, &req.Prompt, req.Sampling.MaxTokens, m.Context)
+	if err != nil {
+		return nil, err
+	}
+	room := m.Context
+	if !req.NoTokens {
+		room--
+	}
+	switch n := len(out.Tokens); {
+	case n == 0:
+		return nil, ErrEmpty
+	case n > room:
+		return nil, &ContextError{Limit: m.Context, Prompt: n, Part: req.Prompt.part()}
+	}
+	return out, nil
+}
+
+// prepare is Prepare, but gives up on a text that cannot have as few as limit
+// tokens, before the work of finding out how many it has.
+func (m *Model) prepare(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
+	switch {
+	case p.Messages != nil:
+		return m.fit(ctx, p, maxTokens, limit)
+	case p.Tokens != nil:
+		for i, id := range p.Tokens {
+			if id < 0 || int(id) >= m.Vocab {
+				return nil, fmt.Errorf("%w: token %d is %d, the vocabulary has %d", ErrToken, i, id, m.Vocab)
+			}
+		}
+		return &Prepared{Tokens: p.Tokens, Thinking: m.thinks(p.Tokens)}, nil
+	}
+	ids, err := m.encode(p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: !p.Literal}, limit)
+	if err != nil {
+		return nil, err
+	}
+	return &Prepared{Tokens: ids, Text: p.Text, Thinking: m.thinks(ids)}, nil
+}
+
+// rendered prepares messages, all of them.
+func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
+	text, err := m.render(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := m.encode(text, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
+	if err != nil {
+		if long, ok := err.(*ContextError); ok {
+			long.Part = PartMessages
+		}
+		return nil, err
+	}
+	out := &Prepared{Tokens: ids, Text: text, messages: p.Messages}
+	if p.Ending != EndOpen {
+		out.Thinking = m.thinks(ids)
+		return out, nil
+	}
+	last := &p.Messages[len(p.Messages)-1]
+	out.Begun, _ = last.Content.(string)
+	switch {
+	case out.Begun != "":
+		out.Midway = true
+		out.Thinking = strings.LastIndex(out.Begun, thoughtBegin) > strings.LastIndex(out.Begun, thoughtEnd)
+	case last.ReasoningContent != "":
+		out.Midway, out.Thinking = true, true
+	default:
+		out.Thinking = m.thinks(ids)
+	}
+	return out, nil
+}
+
+func (m *Model) encode(text string, opt tokenizer.Options, limit int) ([]int32, error) {
+	if least := len(text) / max(m.longest, 1); least > limit {
+		return nil, &ContextError{Limit: m.Context, Prompt: least, Part: PartPrompt}
+	}
+	return m.Tokenizer.Encode(nil, text, opt), nil
+}
+
+// cut marks where an open message ends. Templates may take off the space
+// behind it.
+const (
+	cut      = "{lutra: goes on here}"
+	cutSpace = cut + " "
+)
+
+// render is the text that the model reads for a conversation.
+func (m *Model) render(ctx context.Context, p *Prompt) (string, error) {
+	messages := slices.Clone(p.Messages)
+	var silent []int // assistants that called tools and said nothing
+	for i := range messages {
+		switch {
+		case messages[i].Content != nil:
+		case messages[i].ToolCalls != nil:
+			silent = append(silent, i)
+		default:
+			messages[i].Content = "" // templates would write None
+		}
+	}
+	if p.Ending == EndOpen {
+		if err := leaveOpen(&messages[len(messages)-1]); err != nil {
+			return "", err
+		}
+	}
+	text, err := m.write(ctx, p, messages)
+	if err != nil && len(silent) > 0 {
+		// Some templates know tool calls by the null that comes with them, others
+		// know nothing of null.
+		for _, i := range silent {
+			messages[i].Content = ""
+		}
+		text, err = m.write(ctx, p, messages)
+	}
+	if err != nil || p.Ending != EndOpen {
+		return text, err
+	}
+	at := strings.LastIndex(text, cut)
+	if at < 0 {
+		return "", fmt.Errorf("%w: it does not show the last message, which therefore cannot be continued", ErrTemplate)
+	}
+	if !strings.HasPrefix(text[at:], cutSpace) { // it trims messages
+		return strings.TrimRight(text[:at], " \t\r\n"), nil
+	}
+	return text[:at], nil
+}
+
+// leaveOpen marks the end of what the answer continues: the message's text, or
+// its thought where it has no text yet.
+func leaveOpen(last *template.Message) error {
+	text, ok := last.Content.(string)
+	switch {
+	case !ok || last.ToolCalls != nil:
+		return fmt.Errorf("%w: only text can be continued", ErrTemplate)
+	case text == "" && last.ReasoningContent != "":
+		last.ReasoningContent += cutSpace
+	default:
+		last.Content = text + cutSpace
+	}
+	return nil
+}
+
+// write renders messages with the template.
+func (m *Model) write(ctx context.Context, p *Prompt, messages []template.Message) (string, error) {
+	if m.Template == nil {
+		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
+	}
+	text, err := m.Template.Render(ctx, template.Input{
+		Messages:            messages,
+		Tools:               p.Tools,
+		AddGenerationPrompt: p.Ending == EndHeader,
+		BOS:                 m.special(m.Tokenizer.BOS()),
+		EOS:                 m.special(m.Tokenizer.EOS()),
+		Extra:               p.Extra,
+		ParseArguments:      true,
+	})
+	if err != nil && ctx.Err() == nil {
+		return "", fmt.Errorf("%w: %w", ErrTemplate, err)
+	}
+	return text, err
+}
