@@ -117,3 +117,22 @@ func TestTheEmbeddedRewardModelScoresAsTrained(t *testing.T) {
 		t.Errorf("a probability differs by %.4f, want at most %v", worst, scoreNoise)
 	}
 }
+
+func TestAFileMayBoundTheTurnsThatItsModelReads(t *testing.T) {
+	pool := kernels.NewPool(1)
+	defer pool.Close()
+	for value, want := range map[any]int{nil: 0, uint32(6): 6, uint32(0): 0, "six": 0} {
+		f, err := embedded.Open(embedded.Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Metadata["lutra.chat.max_turns"] = value
+		b, err := LoadFile(f, LoadOptions{Pool: pool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.MaxTurns != want {
+			t.Errorf("lutra.chat.max_turns = %v gives %d turns, want %d", value, b.MaxTurns, want)
+		}
+	}
+}
