@@ -13,17 +13,18 @@ import (
 // vLLM's: Constraint, LogitBias, RepetitionPenalty, FrequencyPenalty,
 // PresencePenalty, Temperature, MinP, TopK, TypicalP, TopP, draw.
 type Params struct {
-	MaxTokens         int     // tokens to generate at most; 0: up to the context limit
-	Temperature       float32 // 0: greedy, ties go to the lowest id
-	TopK              int     // keep the k most likely; 0: off
-	TopP              float32 // keep the fewest whose probability reaches p; 1 or 0: off
-	MinP              float32 // keep those at least MinP times as likely as the likeliest; 0: off
-	TypicalP          float32 // keep the fewest nearest to the expected surprise whose probability reaches p; 1 or 0: off
-	RepetitionPenalty float32 // divides (multiplies, below zero) logits of tokens seen in prompt and completion; 1 or 0: off
-	PresencePenalty   float32 // subtracted once from logits of tokens seen in the completion
-	FrequencyPenalty  float32 // subtracted for each occurrence in the completion
-	LogitBias         map[int32]float32
-	Constraint        Constraint // nil: every token is allowed
+	MaxTokens         int               // tokens to generate at most; 0: up to the context limit
+	Temperature       float32           // 0: greedy, ties go to the lowest id
+	TopK              int               // keep the k most likely; 0: off
+	TopP              float32           // keep the fewest whose probability reaches p; 1 or 0: off
+	MinP              float32           // keep those at least MinP times as likely as the likeliest; 0: off
+	TypicalP          float32           // keep the fewest nearest to the expected surprise whose probability reaches p; 1 or 0: off
+	RepetitionPenalty float32           // divides (multiplies, below zero) logits of tokens seen in prompt and completion; 1 or 0: off
+	RepetitionWindow  int               // of the latest tokens, that the penalty looks at; 0: all
+	PresencePenalty   float32           // subtracted once from logits of tokens seen in the completion
+	FrequencyPenalty  float32           // subtracted for each occurrence in the completion
+	LogitBias         map[int32]float32 // added to logits; -Inf forbids
+	Constraint        Constraint        // nil: every token is allowed
 	Seed              uint64
 	Candidate         int     // index among the candidates of one request; mixed into the randomness
 	Stop              []int32 // token ids that end generation; the ending token is delivered, with Finish set
@@ -44,6 +45,9 @@ type Constraint interface {
 	// allow the tokens of Params.Stop.
 	Allow(mask []uint64, completion []int32)
 }
+
+// ErrForbidden says that parameters leave no token to go on with. It is an ErrSample.
+var ErrForbidden = fmt.Errorf("%w: no token is allowed", ErrSample)
 
 // ErrParams says that a Params value cannot be used.
 var ErrParams = errors.New("batcher: bad sampling parameters")
@@ -68,6 +72,7 @@ func (p *Params) Validate() error {
 	fault(!in(p.MinP, 0, 1), "MinP %v is not in [0, 1]", p.MinP)
 	fault(!in(p.TypicalP, 0, 1), "TypicalP %v is not in [0, 1]", p.TypicalP)
 	fault(!in(p.RepetitionPenalty, 0, 100), "RepetitionPenalty %v is not in [0, 100]", p.RepetitionPenalty)
+	fault(p.RepetitionWindow < 0, "RepetitionWindow %d is negative", p.RepetitionWindow)
 	fault(!in(p.PresencePenalty, -100, 100), "PresencePenalty %v is not in [-100, 100]", p.PresencePenalty)
 	fault(!in(p.FrequencyPenalty, -100, 100), "FrequencyPenalty %v is not in [-100, 100]", p.FrequencyPenalty)
 	fault(p.TopLogprobs < 0 || p.TopLogprobs > maxTop, "TopLogprobs %d is not in [0, %d]", p.TopLogprobs, maxTop)

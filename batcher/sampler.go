@@ -54,6 +54,19 @@ type known struct {
 // looksBack tells whether sampling depends on the tokens so far.
 func (p *Params) looksBack() bool { return p.Constraint != nil || p.penalises() }
 
+// forbids tells whether some tokens may not be sampled at all.
+func (p *Params) forbids() bool {
+	if p.Constraint != nil {
+		return true
+	}
+	for _, bias := range p.LogitBias {
+		if bias == negInf {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *Params) penalises() bool {
 	return p.repeats() || p.PresencePenalty != 0 || p.FrequencyPenalty != 0
 }
@@ -90,6 +103,10 @@ func (s *sampler) again(d *draw) {
 			}
 		}
 		id := s.choose(row, d)
+		if id < 0 && p.forbids() {
+			d.err = fmt.Errorf("%w at position %d", ErrForbidden, d.position)
+			return
+		}
 		if id < 0 {
 			d.err = fmt.Errorf("%w: no finite logit at position %d", ErrSample, d.position)
 			return
@@ -120,7 +137,11 @@ func (s *sampler) change(row []float32, d *draw) error {
 		s.counts = make([]int32, len(row))
 	}
 	if p.repeats() {
-		s.repetition(row, d.tokens, p.RepetitionPenalty)
+		seen := d.tokens
+		if w := p.RepetitionWindow; w > 0 {
+			seen = seen[max(0, len(seen)-w):]
+		}
+		s.repetition(row, seen, p.RepetitionPenalty)
 	}
 	if p.PresencePenalty != 0 || p.FrequencyPenalty != 0 {
 		s.frequency(row, d.tokens[d.prompt:], p.FrequencyPenalty, p.PresencePenalty)

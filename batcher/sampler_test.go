@@ -241,6 +241,32 @@ func TestSingleLogitStagesRunInTheirOrder(t *testing.T) {
 	}
 }
 
+func TestTheRepetitionPenaltyLooksAtItsWindowOnly(t *testing.T) {
+	for window, want := range map[int][]float32{0: {2, 2, 2, 4}, 2: {4, 2, 2, 4}, 1: {4, 4, 2, 4}, 9: {2, 2, 2, 4}} {
+		var s sampler
+		row := []float32{4, 4, 4, 4}
+		d := draw{params: Params{RepetitionPenalty: 2, RepetitionWindow: window}, tokens: []int32{0, 1, 2}}
+		if err := s.change(row, &d); err != nil || !slices.Equal(row, want) {
+			t.Errorf("window %d: %v, %v, want %v", window, row, err, want)
+		}
+	}
+}
+
+func TestTokensThatAreAllForbiddenAreTheRequestsFault(t *testing.T) {
+	row := []float32{1, 2}
+	for _, p := range []Params{
+		{Constraint: constraint(func([]uint64, []int32) {})},
+		{LogitBias: map[int32]float32{0: negInf, 1: negInf}},
+	} {
+		if _, err := sample(row, p, 0); !errors.Is(err, ErrForbidden) || !errors.Is(err, ErrSample) {
+			t.Errorf("%+v gives %v, want ErrForbidden", p, err)
+		}
+	}
+	if _, err := sample([]float32{negInf, negInf}, Params{}, 0); errors.Is(err, ErrForbidden) {
+		t.Errorf("a model without an opinion gives %v", err)
+	}
+}
+
 // constraint is a Constraint from a function.
 type constraint func(mask []uint64, completion []int32)
 
@@ -304,7 +330,7 @@ func TestBadParametersAreRefused(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, p := range []Params{
 		{Temperature: -1}, {Temperature: nan}, {TopP: 1.5}, {TopK: -1}, {MinP: nan}, {TypicalP: -0.1}, {MaxTokens: -1},
-		{RepetitionPenalty: -1}, {PresencePenalty: nan}, {TopLogprobs: -1}, {TopLogprobs: 1000}, {LogitBias: map[int32]float32{-4: 1}}, {LogitBias: map[int32]float32{4: nan}},
+		{RepetitionPenalty: -1}, {RepetitionWindow: -1}, {PresencePenalty: nan}, {TopLogprobs: -1}, {TopLogprobs: 1000}, {LogitBias: map[int32]float32{-4: 1}}, {LogitBias: map[int32]float32{4: nan}},
 	} {
 		if err := p.Validate(); !errors.Is(err, ErrParams) {
 			t.Errorf("%+v: %v, want ErrParams", p, err)

@@ -33,7 +33,7 @@ func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error)
 	}
 	req := &tts.Request{Prompt: f.conversation()}
 	tempered := f.has("temperature")
-	f.sampling(req, g.model.Vocab, s.opt.MaxChoices)
+	f.sampling(req, g.model.Model, s.opt.MaxChoices)
 	f.tokenLimit(req, 1, "max_completion_tokens", "max_tokens")
 	f.bool("logprobs", &req.Sampling.Logprobs)
 	if f.int("top_logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs) && !req.Sampling.Logprobs {
@@ -41,14 +41,15 @@ func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error)
 	}
 	req.MaxLogprobs = maxLogprobs
 	g.thoughts = f.reasoningFormat(s.opt.ReasoningFormat)
+	reasoning := true
+	f.bool("include_reasoning", &reasoning)
+	g.unspoken = !reasoning
 	f.responseFormat()
 	f.toolChoice(&req.Prompt)
-	f.refuse("functions", "function_call", "audio", "prediction", "web_search_options")
 	if last := len(req.Prompt.Messages) - 1; f.echoes() && req.Prompt.Ending == tts.EndOpen {
 		g.echo, _ = req.Prompt.Messages[last].Content.(string)
 	}
 	f.modalities()
-	f.ignore("parallel_tool_calls", "reasoning_effort", "verbosity")
 	s.scale(f, header, g, req, tempered)
 	f.bookkeeping()
 	shape := &chatShape{id: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: g.name, logprobs: req.Sampling.Logprobs}
@@ -130,7 +131,6 @@ func (f *fields) bookkeeping() {
 	var s string
 	f.string("user", &s)
 	f.metadata()
-	f.ignore("store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention")
 }
 
 // chatShape writes chat completions.

@@ -34,18 +34,19 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 	var req tts.Request
 	prompts := f.prompts(s.opt.MaxChoices)
 	tempered := f.has("temperature")
-	f.sampling(&req, g.model.Vocab, s.opt.MaxChoices)
+	f.sampling(&req, g.model.Model, s.opt.MaxChoices)
 	if len(prompts)*req.N > s.opt.MaxChoices {
 		f.fail(codeValue, "n", "%d prompts with %d choices each are more than the %d choices allowed.", len(prompts), req.N, s.opt.MaxChoices)
 	}
 	req.Sampling.MaxTokens = 16 // OpenAI's default
-	f.tokenLimit(&req, 0, "max_tokens")
+	f.tokenLimit(&req, 0, "max_tokens", "max_completion_tokens")
 	f.bool("echo", &req.Echo)
+	special := true
+	f.bool("add_special_tokens", &special)
 	req.Sampling.Logprobs = f.int("logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs)
 	req.MaxLogprobs = maxLogprobs / max(len(prompts), 1)
 	s.bestOf(f, g, &req)
 	s.scale(f, header, g, &req, tempered)
-	f.refuse("suffix")
 	f.responseFormat()
 	f.bookkeeping()
 	shape := &textShape{id: "cmpl-" + uuid.NewString(), created: time.Now().Unix(), model: g.name, logprobs: req.Sampling.Logprobs}
@@ -57,6 +58,7 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 	for _, p := range prompts {
 		r := req
 		r.Prompt = p
+		r.Prompt.Bare = !special
 		g.requests = append(g.requests, &r)
 	}
 	g.tale.of(len(prompts), req.N)

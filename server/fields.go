@@ -45,12 +45,20 @@ func (s *Server) readFields(w http.ResponseWriter, r *http.Request) (*fields, er
 }
 
 // finish reports the first fault, or else what to do about fields that nobody
-// knows: refuse them, or log each once.
+// has read: those that ask for what no endpoint does are refused, and those
+// that nobody knows refused or logged once.
 func (s *Server) finish(f *fields) error {
 	if f.err != nil {
 		return f.err
 	}
-	for _, name := range f.unknown() {
+	for _, name := range f.unread() {
+		neutral, known := unsupported[name]
+		switch {
+		case known && neutral.asks(f.raw[name]):
+			return invalid(codeUnsupported, name, "Invalid '%s': this server does not support it.", name)
+		case known || harmless[name]:
+			continue
+		}
 		if s.opt.Strict {
 			return invalid(codeUnknown, name, "Unknown parameter: '%s'.", brief([]byte(name)))
 		}
@@ -201,11 +209,10 @@ func (f *fields) list(name string) ([]json.RawMessage, bool) {
 	return items, true
 }
 
-// refuse faults fields that ask for what this server does not do. An empty
-// list, false or null asks for nothing.
+// refuse faults fields that ask for what this server does not do.
 func (f *fields) refuse(names ...string) {
 	for _, name := range names {
-		if raw, ok := f.take(name); ok && !slices.Contains([]string{"[]", "{}", "false", `""`}, string(raw)) {
+		if raw, ok := f.take(name); ok && never.asks(raw) {
 			f.fail(codeUnsupported, name, "this server does not support it.")
 		}
 	}
@@ -218,8 +225,8 @@ func (f *fields) ignore(names ...string) {
 	}
 }
 
-// unknown lists the fields nobody has read, sorted.
-func (f *fields) unknown() []string {
+// unread lists the fields nobody has read, sorted.
+func (f *fields) unread() []string {
 	names := make([]string, 0, len(f.raw))
 	for name := range f.raw {
 		names = append(names, f.path+name)

@@ -223,3 +223,19 @@ func chunks[T any](t *testing.T, stream []byte) []T {
 	}
 	return out
 }
+
+// parts are the objects of an answer: the chunks of a stream, or the whole.
+func parts[T any](t *testing.T, answer []byte) (list []T) {
+	t.Helper()
+	for e := range strings.SplitSeq(strings.TrimSpace(string(answer)), "\n\n") {
+		if e == "data: [DONE]" {
+			continue
+		}
+		var v T
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(e, "data: ")), &v); err != nil {
+			t.Fatalf("%s: %v", e, err)
+		}
+		list = append(list, v)
+	}
+	return list
+}

@@ -18,6 +18,7 @@ type generation struct {
 	search   *tts.Search    // nil: each choice is one sample
 	tale     *tale          // what the answer tells of the searches; nil: nothing
 	thoughts bool           // are told apart from the answer
+	unspoken bool           // what is told apart is not told at all
 	echo     string         // that every choice begins with
 	stream   bool
 	shape    shape
@@ -185,6 +186,9 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 			}
 			if d.Usage.Prompt > 0 {
 				g.shape.open(d)
+			}
+			if g.unspoken {
+				d.Reasoning = ""
 			}
 			rec.usage.Add(d.Usage)
 			if d.Outcome != nil {

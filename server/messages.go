@@ -3,6 +3,8 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -29,10 +31,40 @@ func (f *fields) conversation() tts.Prompt {
 	}
 	p.Ending = f.ending(p.Messages)
 	p.Truncate = f.truncation()
-	if raw, ok := f.take("chat_template_kwargs"); ok && json.Unmarshal(raw, &p.Extra) != nil {
+	p.Extra = f.templateVariables()
+	return p
+}
+
+// efforts are the values of reasoning_effort.
+var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+
+// templateVariables reads what a client tells the template: variables by their
+// names, and whether and how much a thinking model shall think. As in vLLM, an
+// effort turns thinking on or, with none, off; what is named goes before that.
+func (f *fields) templateVariables() map[string]any {
+	vars := map[string]any{}
+	effort := ""
+	if o, ok := f.object("reasoning"); ok {
+		o.string("effort", &effort)
+		f.adopt(o)
+	}
+	if f.string("reasoning_effort", &effort); effort != "" {
+		if !slices.Contains(efforts, effort) {
+			f.fail(codeValue, "reasoning_effort", "expected one of %s, but got '%s'.", strings.Join(efforts, ", "), brief([]byte(effort)))
+		}
+		vars["reasoning_effort"], vars["enable_thinking"] = effort, effort != "none"
+	}
+	if f.has("enable_thinking") {
+		var on bool
+		f.bool("enable_thinking", &on)
+		vars["enable_thinking"] = on
+	}
+	var named map[string]any
+	if raw, ok := f.take("chat_template_kwargs"); ok && json.Unmarshal(raw, &named) != nil {
 		f.wrongType("chat_template_kwargs", "an object", raw)
 	}
-	return p
+	maps.Copy(vars, named)
+	return vars
 }
 
 // ending reads how the conversation ends. Unless it is told otherwise, the

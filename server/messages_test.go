@@ -127,13 +127,10 @@ func TestAnAnswerHoldsTheContinuationAlone(t *testing.T) {
 		}
 		_, _, stream := f.post("/v1/chat/completions", body(c.fields+`,"stream":true`))
 		texts := make([]string, n)
-		for _, e := range strings.Split(string(stream), "\n\n") {
-			var chunk searched
-			if json.Unmarshal([]byte(strings.TrimPrefix(e, "data: ")), &chunk) == nil {
-				for _, ch := range chunk.Choices {
-					if ch.Delta.Content != nil {
-						texts[ch.Index] += *ch.Delta.Content
-					}
+		for _, chunk := range parts[searched](t, stream) {
+			for _, ch := range chunk.Choices {
+				if ch.Delta.Content != nil {
+					texts[ch.Index] += *ch.Delta.Content
 				}
 			}
 		}
@@ -185,19 +182,18 @@ func TestThoughtsAndAnswersOfThinkingModelsAreContinued(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			_, _, answer := g.post("/v1/chat/completions", fmt.Sprintf("%s,\"stream\":%v}", body, stream))
 			var got struct{ reasoning, content string }
-			for _, e := range strings.Split(string(answer), "\n\n") {
-				var chunk struct {
-					Choices []struct {
-						Message, Delta struct {
-							Content   string
-							Reasoning string `json:"reasoning_content"`
-						}
+			type part struct {
+				Choices []struct {
+					Message, Delta struct {
+						Content   string
+						Reasoning string `json:"reasoning_content"`
 					}
 				}
-				if json.Unmarshal([]byte(strings.TrimPrefix(e, "data: ")), &chunk) == nil && len(chunk.Choices) == 1 {
-					got.content += chunk.Choices[0].Message.Content + chunk.Choices[0].Delta.Content
-					got.reasoning += chunk.Choices[0].Message.Reasoning + chunk.Choices[0].Delta.Reasoning
-				}
+			}
+			for _, p := range parts[part](t, answer) {
+				ch := p.Choices[0]
+				got.content += ch.Message.Content + ch.Delta.Content
+				got.reasoning += ch.Message.Reasoning + ch.Delta.Reasoning
 			}
 			if got.reasoning != c.reasoning || got.content != c.content {
 				t.Errorf("%s, stream %v: %+v, want %q and %q", c.last, stream, got, c.reasoning, c.content)

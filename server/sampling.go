@@ -2,10 +2,16 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -15,6 +21,9 @@ const (
 	maxStopLen     = 1024 // bytes of one
 	maxTopLogprobs = 20   // as OpenAI
 	maxLogitBias   = 1024 // entries
+	maxBadWords    = 256
+	maxBadWordLen  = 256     // bytes
+	maxAllowed     = 1 << 16 // entries of allowed_token_ids
 	// maxLogprobs bounds the log-probabilities that one answer lists: tokens
 	// times one and the alternatives of each.
 	maxLogprobs = 1 << 20
@@ -22,7 +31,7 @@ const (
 
 // sampling reads the fields that chat and text completions have in common
 // into req.
-func (f *fields) sampling(req *tts.Request, vocab, maxChoices int) {
+func (f *fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	p := &req.Sampling
 	p.Temperature, p.TopP = 1, 1
 	f.float("temperature", &p.Temperature, 0, 2)
@@ -34,17 +43,86 @@ func (f *fields) sampling(req *tts.Request, vocab, maxChoices int) {
 	p.TopK = max(p.TopK, 0) // -1 is vLLM's word for off
 	f.float("min_p", &p.MinP, 0, 1)
 	f.float("typical_p", &p.TypicalP, 0, 1)
-	f.float("repetition_penalty", &p.RepetitionPenalty, 0.01, 10)
+	f.repetition(p)
 	f.float("presence_penalty", &p.PresencePenalty, -2, 2)
 	f.float("frequency_penalty", &p.FrequencyPenalty, -2, 2)
 	f.bool("ignore_eos", &p.IgnoreEOS)
 	f.ids("stop_token_ids", &p.Stop)
+	f.int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
+	req.BadWords = f.badWords()
+	req.Allowed = f.allowed(m.Vocab)
+	f.bool("include_stop_str_in_output", &req.KeepStop)
+	skip := true
+	f.bool("skip_special_tokens", &skip)
+	req.Special = !skip
 
 	req.N = 1
 	f.int("n", &req.N, 1, maxChoices)
 	p.Seed = f.seed()
 	req.Stop = f.stop()
-	p.LogitBias = f.logitBias(vocab)
+	p.LogitBias = f.logitBias(m)
+}
+
+// repetition reads the penalty of tokens seen: of all of them under its own
+// name, under llama.cpp's of the latest repeat_last_n, where -1 is all and 0 none.
+func (f *fields) repetition(p *batcher.Params) {
+	const window = 64 // llama.cpp's default
+	if f.has("repetition_penalty") && f.has("repeat_penalty") {
+		f.fail(codeValue, "repeat_penalty", "it cannot be given together with 'repetition_penalty'.")
+	}
+	f.float("repetition_penalty", &p.RepetitionPenalty, 0.01, 10)
+	last := window
+	f.int("repeat_last_n", &last, -1, math.MaxInt32)
+	if !f.has("repeat_penalty") {
+		return
+	}
+	f.float("repeat_penalty", &p.RepetitionPenalty, 0.01, 10)
+	switch p.RepetitionWindow = max(last, 0); last {
+	case 0:
+		p.RepetitionPenalty = 1
+	}
+}
+
+// badWords reads words that must not be completed.
+func (f *fields) badWords() []string {
+	raw, ok := f.take("bad_words")
+	if !ok {
+		return nil
+	}
+	var words []string
+	if json.Unmarshal(raw, &words) != nil {
+		f.wrongType("bad_words", "a list of strings", raw)
+		return nil
+	}
+	if len(words) > maxBadWords {
+		f.fail(codeValue, "bad_words", "at most %d words are allowed, but got %d.", maxBadWords, len(words))
+		return nil
+	}
+	for i, w := range words {
+		words[i] = strings.TrimLeft(w, " ")
+		if words[i] == "" || len(w) > maxBadWordLen {
+			f.fail(codeValue, fmt.Sprintf("bad_words[%d]", i), "a word has 1 to %d bytes that are more than spaces.", maxBadWordLen)
+		}
+	}
+	return words
+}
+
+// allowed reads the tokens that may be sampled at all; nil: all of them.
+func (f *fields) allowed(vocab int) []int32 {
+	if !f.has("allowed_token_ids") {
+		return nil
+	}
+	var ids []int32
+	f.ids("allowed_token_ids", &ids)
+	if len(ids) == 0 || len(ids) > maxAllowed {
+		f.fail(codeValue, "allowed_token_ids", "expected 1 to %d token ids, but got %d.", maxAllowed, len(ids))
+	}
+	for i, id := range ids {
+		if id < 0 || int(id) >= vocab {
+			f.fail(codeValue, fmt.Sprintf("allowed_token_ids[%d]", i), "%d is no token id between 0 and %d.", id, vocab-1)
+		}
+	}
+	return ids
 }
 
 // seed is the request's, of any sign and size a client may take it from, or a
@@ -88,31 +166,53 @@ func (f *fields) stop() []string {
 	return stops
 }
 
-// logitBias reads {"token id": bias}.
-func (f *fields) logitBias(vocab int) map[int32]float32 {
-	raw, ok := f.take("logit_bias")
+// logitBias reads OpenAI's {"token id": bias}, or llama.cpp's list of pairs: a
+// token id, or a text for each of its tokens, and a bias, or false for never.
+func (f *fields) logitBias(m *tts.Model) map[int32]float32 {
+	const name = "logit_bias"
+	raw, ok := f.take(name)
 	if !ok {
 		return nil
 	}
 	var entries map[string]json.RawMessage
-	if json.Unmarshal(raw, &entries) != nil {
-		f.wrongType("logit_bias", "an object", raw)
+	var pairs [][]json.RawMessage
+	switch {
+	case json.Unmarshal(raw, &entries) == nil:
+		for _, id := range slices.Sorted(maps.Keys(entries)) {
+			pairs = append(pairs, []json.RawMessage{json.RawMessage(id), entries[id]})
+		}
+	case json.Unmarshal(raw, &pairs) != nil:
+		f.wrongType(name, "an object, or a list of pairs,", raw)
 		return nil
 	}
-	if len(entries) > maxLogitBias {
-		f.fail(codeValue, "logit_bias", "at most %d tokens are allowed, but got %d.", maxLogitBias, len(entries))
+	if len(pairs) > maxLogitBias {
+		f.fail(codeValue, name, "at most %d tokens are allowed, but got %d.", maxLogitBias, len(pairs))
 		return nil
 	}
-	bias := make(map[int32]float32, len(entries))
-	for key, raw := range entries {
-		id, err := strconv.ParseInt(key, 10, 32)
-		if err != nil || id < 0 || int(id) >= vocab {
-			f.fail(codeValue, "logit_bias", "%q is no token id between 0 and %d.", brief([]byte(key)), vocab-1)
+	bias := make(map[int32]float32, len(pairs))
+	for _, pair := range pairs {
+		if len(pair) != 2 {
+			f.fail(codeValue, name, "expected pairs of a token and a bias, but got a list of %d.", len(pair))
 			return nil
 		}
 		var v float64
-		if json.Unmarshal(raw, &v) != nil || v < -100 || v > 100 {
-			f.fail(codeValue, "logit_bias", "the bias of token %d must be a number between -100 and 100, but got %s.", id, brief(raw))
+		switch {
+		case entries == nil && string(pair[1]) == "false":
+			v = math.Inf(-1)
+		case json.Unmarshal(pair[1], &v) != nil || v < -100 || v > 100:
+			f.fail(codeValue, name, "the bias of token %s must be a number between -100 and 100, but got %s.", brief(pair[0]), brief(pair[1]))
+			return nil
+		}
+		var text string
+		if entries == nil && json.Unmarshal(pair[0], &text) == nil && len(text) <= maxStopLen {
+			for _, id := range m.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true}) {
+				bias[id] = float32(v)
+			}
+			continue
+		}
+		id, err := strconv.ParseInt(string(pair[0]), 10, 32)
+		if err != nil || id < 0 || int(id) >= m.Vocab {
+			f.fail(codeValue, name, "%s is no token id between 0 and %d.", brief(pair[0]), m.Vocab-1)
 			return nil
 		}
 		bias[int32(id)] = float32(v)
@@ -121,10 +221,15 @@ func (f *fields) logitBias(vocab int) map[int32]float32 {
 }
 
 // tokenLimit reads how many tokens a choice may have, of at least lo; the
-// first of names that is there counts. 0 is "no tokens", absent "up to the
-// context".
+// first of names that is there counts, llama.cpp's n_predict before them. 0 is
+// "no tokens"; absent, or -1 of n_predict, "up to the context".
 func (f *fields) tokenLimit(req *tts.Request, lo int, names ...string) {
-	given := false
+	given := string(f.raw["n_predict"]) == "-1"
+	if given {
+		f.ignore("n_predict")
+		req.Sampling.MaxTokens = 0
+	}
+	names = append([]string{"n_predict"}, names...)
 	for _, name := range names {
 		var v int
 		if f.int(name, &v, lo, math.MaxInt32) && !given {
@@ -132,6 +237,9 @@ func (f *fields) tokenLimit(req *tts.Request, lo int, names ...string) {
 			req.Sampling.MaxTokens = v
 			req.NoTokens = v == 0
 		}
+	}
+	if most := req.Sampling.MaxTokens; req.MinTokens > most && most > 0 || req.NoTokens && req.MinTokens > 0 {
+		f.fail(codeValue, "min_tokens", "%d are more than the %d tokens that a choice may have.", req.MinTokens, most)
 	}
 }
 

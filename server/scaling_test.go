@@ -170,8 +170,8 @@ func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := f.plan()
-	if f.err != nil || len(f.unknown()) != 0 {
-		t.Fatal(f.err, f.unknown())
+	if f.err != nil || len(f.unread()) != 0 {
+		t.Fatal(f.err, f.unread())
 	}
 	want, err := tts.ParsePlan(text)
 	if err != nil {

@@ -25,24 +25,13 @@ func history(questions int) string {
 // droppedIn reads what each part of an answer, streamed or not, says of messages left out.
 func droppedIn(t *testing.T, answer []byte) (list []int) {
 	t.Helper()
-	for _, e := range strings.Split(strings.TrimSpace(string(answer)), "\n\n") {
-		if e == "data: [DONE]" {
-			continue
+	type part struct {
+		Truncation struct {
+			Dropped int `json:"dropped_messages"`
 		}
-		var c struct {
-			Choices    []json.RawMessage
-			Truncation *struct {
-				Dropped int `json:"dropped_messages"`
-			}
-		}
-		if err := json.Unmarshal([]byte(strings.TrimPrefix(e, "data: ")), &c); err != nil || c.Choices == nil {
-			t.Fatalf("%s: %v", e, err)
-		}
-		n := 0
-		if c.Truncation != nil {
-			n = c.Truncation.Dropped
-		}
-		list = append(list, n)
+	}
+	for _, p := range parts[part](t, answer) {
+		list = append(list, p.Truncation.Dropped)
 	}
 	return list
 }

@@ -8,10 +8,11 @@ import (
 
 // decoder turns one sequence's tokens into deltas.
 type decoder struct {
-	model    *Model
-	text     *text
-	logprobs bool
-	waiting  []waiting // tokens whose text has not been delivered
+	*Request
+	model   *Model
+	text    *text
+	tokens  int       // so far
+	waiting []waiting // tokens whose text has not been delivered
 }
 
 // waiting is a token and the place in the text where its bytes begin.
@@ -21,34 +22,37 @@ type waiting struct {
 }
 
 func newDecoder(m *Model, req *Request) *decoder {
-	stops := req.Stop
-	if req.Prompt.Messages != nil {
-		stops = slices.Concat(stops, m.Stops)
+	cut, kept := req.Stop, []string(nil)
+	if req.KeepStop {
+		cut, kept = nil, req.Stop
 	}
-	return &decoder{model: m, text: newText(stops), logprobs: req.Sampling.Logprobs}
+	if req.Prompt.Messages != nil {
+		cut = slices.Concat(cut, m.Stops)
+	}
+	return &decoder{Request: req, model: m, text: newText(cut, kept)}
 }
 
 // clone is a decoder that goes on from here on its own.
 func (d *decoder) clone() *decoder {
-	return &decoder{model: d.model, text: d.text.clone(), logprobs: d.logprobs, waiting: slices.Clone(d.waiting)}
+	c := *d
+	c.text, c.waiting = d.text.clone(), slices.Clone(d.waiting)
+	return &c
 }
 
 // push adds a sampled token. The delta's Finish is set when the choice ends
 // with it; a token that ends the model's turn is no part of the answer.
 func (d *decoder) push(tok batcher.Token) Delta {
 	var out Delta
+	d.tokens++
 	ends := tok.Finish == batcher.FinishStop
-	if d.logprobs {
+	if d.Sampling.Logprobs {
 		t := d.model.token(tok)
-		t.End, t.Hidden = ends, ends || t.Hidden
+		t.End = ends
+		t.Hidden = ends && !d.KeepStop || t.Hidden && !d.Special
 		d.waiting = append(d.waiting, waiting{t, d.text.seen()})
 	}
-	if !ends {
-		piece := d.model.Tokenizer.Piece(tok.ID)
-		if len(piece) == 0 {
-			piece = d.model.mark(tok.ID)
-		}
-		out.Text = d.text.push(piece)
+	if !ends || d.KeepStop {
+		out.Text = d.text.push(d.piece(tok.ID), d.tokens > d.MinTokens)
 	}
 	switch {
 	case d.text.stopped:
@@ -70,6 +74,18 @@ func (d *decoder) push(tok batcher.Token) Delta {
 	}
 	d.waiting = d.waiting[i:]
 	return out
+}
+
+// piece is what a token adds to the text.
+func (d *decoder) piece(id int32) []byte {
+	piece := d.model.Tokenizer.Piece(id)
+	switch {
+	case len(piece) > 0:
+		return piece
+	case d.Special:
+		return d.model.Bytes(id)
+	}
+	return d.model.mark(id)
 }
 
 // token is a sampled token in bytes.

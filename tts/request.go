@@ -48,10 +48,20 @@ func (e *ContextError) Unwrap() error { return batcher.ErrTooLong }
 type Request struct {
 	Prompt   Prompt
 	N        int            // choices; 0 means 1
-	Sampling batcher.Params // of every choice; the strategy sets Candidate and adds the model's own ends to Stop
+	Sampling batcher.Params // of every choice; the strategy sets Candidate and Constraint, and adds the model's own ends to Stop unless IgnoreEOS is set
 	Stop     []string       // strings that end a choice and are cut from it
+	KeepStop bool           // leave the string, or the token, that ends a choice in its text
+	Special  bool           // write special tokens out
 	Echo     bool           // begin every choice with the prompt
 	NoTokens bool           // generate nothing: with Echo, the prompt and its log-probabilities are the answer
+	// MinTokens is the number of tokens before which neither a token nor a stop
+	// string ends a choice.
+	MinTokens int
+	// BadWords are never completed, spelt with the tokens that they have at a
+	// text's beginning, or behind a space.
+	BadWords []string
+	// Allowed are the only tokens that may be sampled; nil: all.
+	Allowed []int32
 	// MaxLogprobs bounds the log-probabilities that the answer may list, those
 	// of alternatives included; 0: no bound.
 	MaxLogprobs int

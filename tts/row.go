@@ -100,7 +100,7 @@ func (r *searching) decode(ctx context.Context, rows []*row, first int, whole bo
 	params := make([]batcher.Params, len(rows))
 	for i, w := range rows {
 		w.limit = len(w.cand.IDs) + r.plan.Step.MaxTokens
-		p := r.req.Sampling
+		p := r.sampling
 		p.Candidate, p.Temperature, p.Logprobs, p.Stop = first+i, r.temperature, true, r.breaks
 		if w.whole = whole; whole {
 			w.limit, p.Stop = math.MaxInt, r.ends

@@ -143,13 +143,14 @@ var (
 type searching struct {
 	Search
 	settled
-	ctx    context.Context // the request's
-	work   context.Context // ends with the budget too
-	stop   context.CancelCauseFunc
-	req    *Request
-	yield  func(Delta, error) bool
-	ends   []int32 // tokens that end an answer
-	breaks []int32 // those, and tokens that end a solution step
+	ctx      context.Context // the request's
+	work     context.Context // ends with the budget too
+	stop     context.CancelCauseFunc
+	req      *Request
+	yield    func(Delta, error) bool
+	sampling batcher.Params // of every candidate
+	ends     []int32        // tokens that end an answer
+	breaks   []int32        // those, and tokens that end a solution step
 
 	prompt   int
 	begun    string            // of the answer, in the prompt
@@ -228,7 +229,8 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	defer free()
 	r.work, r.stop = context.WithCancelCause(work)
 	defer r.stop(nil)
-	r.ends = slices.Concat(req.Sampling.Stop, s.Model.Tokenizer.EOGs())
+	r.sampling = req.sampling(s.Model)
+	r.ends = r.sampling.Stop
 	if r.plan.steps() {
 		r.breaks = slices.Concat(r.ends, s.Model.delimiters(r.plan.Step.Stop))
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
 )
@@ -51,7 +52,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	}
 
 	if req.Echo || req.NoTokens {
-		opening, err := s.opening(ctx, seq, prompt, req)
+		opening, err := s.opening(ctx, seq, ready, req)
 		if err != nil {
 			return err
 		}
@@ -72,10 +73,9 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		}
 		seq.Close()
 	}
-	params := make([]batcher.Params, n)
+	params := slices.Repeat([]batcher.Params{req.sampling(s.Model)}, n)
 	for i := range params {
-		params[i] = req.Sampling
-		params[i].Candidate, params[i].Stop = i, slices.Concat(req.Sampling.Stop, s.Model.Tokenizer.EOGs())
+		params[i].Candidate = i
 	}
 	sources := make([]func(context.Context) iter.Seq2[Delta, error], n)
 	for i, run := range batcher.GenerateAll(ctx, seqs, params) {
@@ -122,7 +122,8 @@ func (s Single) choice(run iter.Seq2[batcher.Token, error], root, seq *batcher.S
 }
 
 // opening is what every choice begins with: the prompt, when it is wanted.
-func (s Single) opening(ctx context.Context, seq *batcher.Sequence, prompt []int32, req *Request) (Delta, error) {
+func (s Single) opening(ctx context.Context, seq *batcher.Sequence, ready *Prepared, req *Request) (Delta, error) {
+	prompt := ready.Tokens
 	var d Delta
 	if req.NoTokens {
 		d.Finish = FinishLength
@@ -130,7 +131,9 @@ func (s Single) opening(ctx context.Context, seq *batcher.Sequence, prompt []int
 	if !req.Echo {
 		return d, nil
 	}
-	d.Text = s.Model.Decode(prompt)
+	if d.Text = ready.Text; d.Text == "" {
+		d.Text = s.Model.Spell(prompt)
+	}
 	if !req.Sampling.Logprobs {
 		return d, nil
 	}
@@ -138,9 +141,13 @@ func (s Single) opening(ctx context.Context, seq *batcher.Sequence, prompt []int
 	if err != nil {
 		return Delta{}, err
 	}
-	d.Tokens = append(d.Tokens, Token{ID: prompt[0], Bytes: s.Model.Bytes(prompt[0]), Hidden: s.Model.hidden(prompt[0])})
+	first := Token{ID: prompt[0], Bytes: s.Model.Bytes(prompt[0])}
+	first.Hidden = !strings.HasPrefix(d.Text, string(first.Bytes)) && s.Model.hidden(prompt[0]) // a BOS that was added
+	d.Tokens = append(d.Tokens, first)
 	for _, t := range scored {
-		d.Tokens = append(d.Tokens, s.Model.token(t))
+		token := s.Model.token(t)
+		token.Hidden = false // the text has its name
+		d.Tokens = append(d.Tokens, token)
 	}
 	return d, nil
 }

@@ -17,12 +17,15 @@ type text struct {
 	stopped   bool
 }
 
-// newText decodes until one of stops appears. Empty stops never match.
-func newText(stops []string) *text {
+// newText decodes until a stop string appears: one of kept, which stays in the
+// text, or of cut, which does not. Empty ones never match.
+func newText(cut, kept []string) *text {
 	t := &text{}
-	for _, s := range stops {
+	for i, s := range slices.Concat(cut, kept) {
 		if s != "" {
-			t.stops = append(t.stops, newMatcher(s))
+			m := newMatcher(s)
+			m.keep = i >= len(cut)
+			t.stops = append(t.stops, m)
 		}
 	}
 	return t
@@ -39,14 +42,15 @@ func (t *text) clone() *text {
 // a stop string has ended, stopped is set and all further input is ignored.
 //
 // The stop that ends first wins, and of those that end together the longest:
-// the outcome depends on the bytes alone, not on how tokens divide them.
-func (t *text) push(piece []byte) string {
+// the outcome depends on the bytes alone, not on how tokens divide them. With
+// mayStop false none ends here.
+func (t *text) push(piece []byte, mayStop bool) string {
 	t.partial = append(t.partial, piece...)
 	var out []byte
 	for !t.stopped && utf8.FullRune(t.partial) {
 		r, n := utf8.DecodeRune(t.partial)
 		t.partial = t.partial[n:]
-		out = t.rune(out, r)
+		out = t.rune(out, r, mayStop)
 	}
 	return string(out)
 }
@@ -57,7 +61,7 @@ func (t *text) flush() string {
 	var out []byte
 	for range t.partial {
 		if !t.stopped {
-			out = t.rune(out, utf8.RuneError)
+			out = t.rune(out, utf8.RuneError, true)
 		}
 	}
 	t.partial = nil
@@ -74,25 +78,32 @@ func (t *text) seen() int { return t.delivered + len(t.held) }
 
 // rune passes one rune through the stop matchers and appends to out what no
 // longer can belong to a stop.
-func (t *text) rune(out []byte, r rune) []byte {
+func (t *text) rune(out []byte, r rune, mayStop bool) []byte {
 	t.held = utf8.AppendRune(t.held, r)
 	size := utf8.RuneLen(r)
-	longest, matched := 0, 0
+	longest, matched, kept := 0, 0, false
 	for i := range t.stops {
 		m := &t.stops[i]
 		for _, b := range t.held[len(t.held)-size:] {
 			m.next(b)
 		}
-		longest = max(longest, m.state)
 		if m.state == len(m.stop) {
-			matched = max(matched, m.state)
+			switch {
+			case !mayStop:
+				m.state = m.fail[m.state-1] // goes on as if it had not been
+			case m.state > matched:
+				matched, kept = m.state, m.keep
+			}
 		}
+		longest = max(longest, m.state)
 	}
 	// A stop begins with a whole rune, so neither cut divides one.
 	keep := longest
 	if matched > 0 {
 		t.stopped = true
-		keep = matched
+		if keep = matched; kept {
+			keep = 0
+		}
 	}
 	free := len(t.held) - keep
 	out = append(out, t.held[:free]...)
@@ -110,6 +121,7 @@ func (t *text) rune(out []byte, r rune) []byte {
 // stream ends with, so each byte is looked at once.
 type matcher struct {
 	stop  string
+	keep  bool  // it stays in the text
 	fail  []int // fail[i]: longest proper prefix of stop[:i+1] that is its suffix
 	state int
 }

@@ -27,7 +27,7 @@ func naive(b []byte, stops []string) (string, bool) {
 // stream pushes b in pieces whose lengths cycle through sizes.
 func stream(t *testing.T, b []byte, sizes []byte, stops []string) (string, bool) {
 	t.Helper()
-	d := newText(stops)
+	d := newText(stops, nil)
 	var out strings.Builder
 	for i := 0; len(b) > 0; i++ {
 		n := 1
@@ -37,7 +37,7 @@ func stream(t *testing.T, b []byte, sizes []byte, stops []string) (string, bool)
 				n = 1
 			}
 		}
-		s := d.push(b[:n])
+		s := d.push(b[:n], true)
 		if !utf8.ValidString(s) {
 			t.Fatalf("push(%q) = %q, not valid UTF-8", b[:n], s)
 		}
@@ -89,18 +89,18 @@ func TestTextAgreesWithTheNaiveReferenceForEverySplit(t *testing.T) {
 }
 
 func TestTextDeliversAllThatCannotBelongToAStop(t *testing.T) {
-	d := newText([]string{"\nUser:"})
+	d := newText([]string{"\nUser:"}, nil)
 	for _, c := range []struct{ in, want string }{
 		{"Hi", "Hi"}, {"\n", ""}, {"Us", ""}, {"e", ""}, {" it", "\nUse it"}, {"\n\n", "\n"}, {"User:", ""},
 	} {
-		if got := d.push([]byte(c.in)); got != c.want {
+		if got := d.push([]byte(c.in), true); got != c.want {
 			t.Fatalf("push(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
 	if !d.stopped {
 		t.Fatal("stopped = false after the stop string")
 	}
-	if got := d.push([]byte("more")) + d.flush(); got != "" {
+	if got := d.push([]byte("more"), true) + d.flush(); got != "" {
 		t.Fatalf("text after the stop = %q, want none", got)
 	}
 }

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+// nothing tells whether a number asks for nothing. Clients often send every
+// field that they know with the value that turns it off.
+type nothing func(v float64) bool
+
+var (
+	never       nothing = func(float64) bool { return false }
+	unlessZero  nothing = func(v float64) bool { return v == 0 }
+	unlessOne   nothing = func(v float64) bool { return v == 1 }
+	ifPositive  nothing = func(v float64) bool { return v <= 0 }
+	unlessMinus nothing = func(v float64) bool { return v == -1 }
+)
+
+// unsupported are request fields of OpenAI's API, vLLM, SGLang, llama.cpp and
+// ollama that change what an answer is or holds, and that no endpoint here
+// acts on: they are refused by name. null, false, empty values, "none" and
+// "disabled" ask for nothing, and so do the numbers that the table lets through.
+var unsupported = map[string]nothing{
+	// OpenAI
+	"audio": never, "best_of": unlessOne, "function_call": never, "functions": never, "modalities": never, "reasoning.max_tokens": never,
+	"response_format": never, "suffix": never, "tool_choice": never, "tools": never, "top_logprobs": unlessZero, "truncation": never,
+	"web_search_options": never,
+
+	// Structured output, by whichever name
+	"chat_format": never, "ebnf": never, "format": never, "grammar": never, "grammar_lazy": never, "grammar_triggers": never, "grammar_type": never,
+	"guided_choice": never, "guided_decoding_backend": never, "guided_grammar": never, "guided_json": never, "guided_regex": never,
+	"guided_whitespace_pattern": never, "json_schema": never, "regex": never, "structural_tag": never, "structured_outputs": never,
+
+	// vLLM
+	"add_special_tokens": never, "cache_salt": never, "chat_template": never, "documents": never, "ec_transfer_params": never,
+	"kv_transfer_params": never, "logits_processors": never, "logprob_token_ids": never,
+	"prompt_embeds": never, "prompt_logprobs": never, "repetition_detection": never, "return_prompt_text": never,
+	"return_token_ids": never, "return_tokens_as_token_ids": never, "stop_regex": never, "stream_options.continuous_usage_stats": never,
+	"thinking_token_budget": unlessMinus, "truncate_prompt_tokens": never, "use_beam_search": never, "vllm_xargs": never, "watermarking": never,
+
+	// llama.cpp
+	"adaptive_target": func(v float64) bool { return v < 0 }, "dry_multiplier": unlessZero, "dynatemp_range": unlessZero, "image_data": never,
+	"input_extra": never, "input_prefix": never, "input_suffix": never, "lora": never, "min_keep": unlessZero, "mirostat": unlessZero,
+	"n_cmpl": unlessOne, "n_indent": unlessZero, "n_probs": unlessZero, "parse_tool_calls": never, "post_sampling_probs": never,
+	"reasoning_budget": unlessMinus, "reasoning_budget_tokens": unlessMinus, "reasoning_control": never, "response_fields": never,
+	"return_progress": never, "return_tokens": never, "samplers": never, "t_max_predict_ms": ifPositive, "thinking_budget_tokens": unlessMinus,
+	"thinking_forced_open": never, "top_n_sigma": ifPositive, "xtc_probability": unlessZero,
+
+	// ollama
+	"_debug_render_only": never, "context": never, "images": never, "options": never, "raw": never, "system": never, "template": never, "think": never,
+}
+
+// harmless are further fields of these that leave an answer as it is, or would
+// mean something only beside one that is refused.
+var harmless = map[string]bool{
+	// OpenAI
+	"parallel_tool_calls": true, "prediction": true, "prompt_cache_key": true, "prompt_cache_options": true, "prompt_cache_retention": true,
+	"safety_identifier": true, "service_tier": true, "store": true, "stream_options.include_obfuscation": true, "verbosity": true,
+
+	// vLLM
+	"length_penalty": true, "media_io_kwargs": true, "mm_processor_kwargs": true, "priority": true, "request_id": true, "return_mm_kwargs": true,
+	"return_token_offsets": true, "routed_experts_prompt_start": true, "session_id": true, "spaces_between_special_tokens": true,
+	"stream_interval": true, "truncation_side": true,
+
+	// llama.cpp
+	"adaptive_decay": true, "backend_sampling": true, "cache_prompt": true, "dry_allowed_length": true, "dry_base": true,
+	"dry_penalty_last_n": true, "dry_sequence_breakers": true, "dynatemp_exponent": true, "id_slot": true, "mirostat_eta": true,
+	"mirostat_tau": true, "n_cache_reuse": true, "n_discard": true, "n_keep": true, "preserved_tokens": true, "reasoning_in_content": true,
+	"repeat_last_n": true, "speculative.n_max": true, "speculative.n_min": true, "speculative.p_min": true, "sse_ping_interval": true,
+	"timings_per_token": true, "verbose": true, "xtc_threshold": true,
+
+	// ollama
+	"keep_alive": true,
+
+	// Fields of chats, in completions
+	"enable_thinking": true, "include_reasoning": true, "reasoning": true, "reasoning_effort": true, "reasoning_format": true,
+}
+
+// asks tells whether a field's value asks for anything.
+func (n nothing) asks(raw json.RawMessage) bool {
+	switch v := bytes.TrimSpace(raw); string(v) {
+	case "null", "[]", "{}", "false", `""`, `"none"`, `"disabled"`:
+		return false
+	default:
+		number, err := strconv.ParseFloat(string(v), 64)
+		return err != nil || !n(number)
+	}
+}

@@ -1,0 +1,77 @@
+package tts
+
+import (
+	"math"
+	"slices"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+)
+
+// constraint is what a request forbids the model to say.
+type constraint struct {
+	vocab   int
+	least   int     // tokens before which none of ends may come
+	ends    []int32 // tokens that end an answer
+	bad     [][]int32
+	allowed []int32 // nil: all tokens
+}
+
+var _ batcher.Constraint = (*constraint)(nil)
+
+// constraint is nil for a request that forbids nothing.
+func (r *Request) constraint(m *Model) batcher.Constraint {
+	if r.MinTokens == 0 && len(r.BadWords) == 0 && r.Allowed == nil {
+		return nil
+	}
+	c := &constraint{vocab: m.Vocab, least: r.MinTokens, allowed: r.Allowed}
+	c.ends = slices.Concat(r.Sampling.Stop, m.Tokenizer.EOGs())
+	for _, word := range r.BadWords {
+		for _, text := range []string{word, " " + word} { // as it begins a text, and within one
+			ids := m.Tokenizer.Encode(nil, text, tokenizer.Options{})
+			if len(ids) > 0 && !slices.ContainsFunc(c.bad, func(b []int32) bool { return slices.Equal(b, ids) }) {
+				c.bad = append(c.bad, ids)
+			}
+		}
+	}
+	return c
+}
+
+// Allow implements batcher.Constraint.
+func (c *constraint) Allow(mask []uint64, completion []int32) {
+	if c.allowed == nil {
+		for w := range mask {
+			mask[w] = math.MaxUint64
+		}
+	}
+	for _, id := range c.allowed {
+		mask[id/64] |= 1 << (id % 64)
+	}
+	forbid := func(id int32) {
+		if int(id) < c.vocab && id >= 0 {
+			mask[id/64] &^= 1 << (id % 64)
+		}
+	}
+	if len(completion) < c.least {
+		for _, id := range c.ends {
+			forbid(id)
+		}
+	}
+	for _, word := range c.bad {
+		if head := word[:len(word)-1]; len(head) <= len(completion) && slices.Equal(completion[len(completion)-len(head):], head) {
+			forbid(word[len(head)])
+		}
+	}
+}
+
+// sampling are the parameters of every choice, with the model's own ends and
+// what the request forbids.
+func (r *Request) sampling(m *Model) batcher.Params {
+	p := r.Sampling
+	p.Constraint = r.constraint(m)
+	if !p.IgnoreEOS {
+		p.Stop = slices.Concat(p.Stop, m.Tokenizer.EOGs())
+	}
+	p.IgnoreEOS = false // the request's own ends count all the same
+	return p
+}
