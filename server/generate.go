@@ -58,13 +58,22 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 			w.Header().Set(scalingApplied, rec.strategy)
 		}
 	}
-	defer func() { rec.key.spend(time.Now(), rec.usage.Prompt+rec.usage.Completion) }()
+	ended := false
+	defer func() {
+		tokens := rec.usage.Prompt + rec.usage.Completion
+		if !ended { // who leaves a search early has had what was under way
+			tokens += rec.usage.Cancelled
+		}
+		rec.key.spend(time.Now(), tokens)
+	}()
 
 	ctx, cancel := s.answerTime(r.Context())
 	defer cancel()
 	deltas := g.observed(ctx, g.run(ctx), rec)
 	if g.stream {
-		return s.stream(w, g, deltas, rec, cancel)
+		err := s.stream(w, g, deltas, rec, cancel)
+		ended = err == nil && rec.err == nil
+		return err
 	}
 	choices := make([]choice, g.choices())
 	for d, err := range deltas {
@@ -80,6 +89,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		}
 		g.tale.tell(&d)
 	}
+	ended = true
 	s.takeTime(w)
 	writeJSON(w, http.StatusOK, g.shape.whole(choices, rec.usage))
 	return nil

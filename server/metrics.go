@@ -139,6 +139,7 @@ func (m *metrics) search(o *tts.Outcome) {
 	m.candidates.WithLabelValues("pruned").Add(float64(pruned))
 	m.searched.WithLabelValues("policy", "chosen").Add(float64(o.Usage.Chosen))
 	m.searched.WithLabelValues("policy", "discarded").Add(float64(o.Usage.Discarded))
+	m.searched.WithLabelValues("policy", "cancelled").Add(float64(o.Usage.Cancelled))
 	m.searched.WithLabelValues("verifier", "computed").Add(float64(o.Usage.Verifier))
 }
 

@@ -46,8 +46,7 @@ func TestAStreamedSearchSaysWhatTheUnstreamedOneSays(t *testing.T) {
 		if u := whole.Usage; u.Search == nil || u.Search.Chosen == 0 || u.Search.Chosen+u.Search.Discarded != u.Completion || u.Search.Verifier == 0 && !strings.Contains(plan, "sc5") {
 			t.Errorf("%s: usage %+v, %+v", plan, u.wireUsage, u.Search)
 		}
-		votes := strings.Contains(plan, "sc5") || strings.Contains(plan, "auto") // may end while others are under way
-		if *streamed.usage != whole.Usage.Completion && !votes {
+		if *streamed.usage != whole.Usage.Completion {
 			t.Errorf("%s: %d tokens when streamed, %d when not", plan, *streamed.usage, whole.Usage.Completion)
 		}
 		if streamed.progress == 0 {
@@ -281,5 +280,29 @@ func TestMetricsOfSearchesAddUp(t *testing.T) {
 	}
 	if metric(t, string(answer), "lutra_search_candidates_total", `outcome="pruned"`) == 0 {
 		t.Error("a beam search pruned nothing")
+	}
+}
+
+func TestWhatASearchIsChargedDependsOnTheRequestAlone(t *testing.T) {
+	f := real(t, nil)
+	for _, plan := range []string{`"sc8"`, `"bon8"`, `"beam8x4"`, `"auto;n=8"`, `"sc8;budget.tokens=200"`, `"beam8x4;budget.tokens=150"`} {
+		body := question(t, 2, `,"test_time_scaling":`+plan)
+		account := func(answer []byte) (u [4]int) {
+			c := readSearched(t, answer)
+			return [4]int{c.Usage.Completion, c.Usage.Search.Chosen, c.Usage.Search.Discarded, c.Usage.Search.Verifier}
+		}
+		_, _, answer := f.post("/v1/chat/completions", body)
+		alone := account(answer)
+		var all sync.WaitGroup
+		crowd := make([][]byte, 12)
+		for i := range crowd {
+			all.Go(func() { _, _, crowd[i] = f.post("/v1/chat/completions", body) })
+		}
+		all.Wait()
+		for _, answer := range crowd {
+			if got := account(answer); got != alone {
+				t.Errorf("%s costs %v in a crowd, %v alone", plan, got, alone)
+			}
+		}
 	}
 }

@@ -89,11 +89,12 @@ type node struct {
 }
 
 // scalingUsage says what the tokens of a search were good for: the first two
-// add up to the completion's.
+// add up to the completion's; nobody is charged with the last.
 type scalingUsage struct {
 	Chosen    int `json:"chosen_tokens"`
 	Discarded int `json:"discarded_tokens"`
 	Verifier  int `json:"verifier_tokens"`
+	Cancelled int `json:"cancelled_tokens"`
 }
 
 // tell takes in what a delta says of the search; true means that it is worth a
@@ -214,6 +215,7 @@ func (t *tale) usage(u tts.Usage) usage {
 		sum.Chosen += o.Usage.Chosen
 		sum.Discarded += o.Usage.Discarded
 		sum.Verifier += o.Usage.Verifier
+		sum.Cancelled += o.Usage.Cancelled
 	}
 	out.Scaling = &sum
 	return out

@@ -22,6 +22,9 @@ func (r *searching) auto() error {
 	switch {
 	case r.reason != StopComplete, r.work.Err() != nil, len(r.done) >= n, len(pair) == 1:
 		return nil
+	case r.left == 0:
+		r.reason = StopBudgetTokens
+		return nil
 	case rk.answered*2 < rk.voters:
 		r.method = BestOfN
 		return nil

@@ -18,15 +18,22 @@ func (r *searching) search(groups int) error {
 	teams := share(rows, groups)
 	for r.steps = 1; ; r.steps++ {
 		live := slices.DeleteFunc(slices.Concat(teams...), complete)
-		r.decode(r.work, live, first, false)
-		if err := each(live, func(_ int, w *row) error { return r.extend(r.work, w) }); err != nil {
+		r.begin(live, first, false)
+		if err := r.extend(r.work, live, func(*row) error { return nil }); err != nil {
 			return err
 		}
-		if err := each(live, func(_ int, w *row) error { return r.score(r.work, w) }); err != nil {
+		if err := each(live, func(_ int, w *row) error {
+			if w.paused { // the budget has ended within its solution step
+				return nil
+			}
+			return r.score(r.work, w)
+		}); err != nil {
 			return err
 		}
+		cut := false
 		for _, w := range live {
 			r.record(w, r.steps)
+			cut = cut || w.paused
 		}
 		for i := range teams {
 			teams[i] = r.compete(teams[i], keep)
@@ -35,7 +42,13 @@ func (r *searching) search(groups int) error {
 			return err
 		}
 		live = slices.DeleteFunc(slices.Concat(teams...), complete)
-		if len(live) == 0 || r.steps == r.plan.MaxSteps || r.work.Err() != nil {
+		switch {
+		case cut, len(live) > 0 && r.left == 0:
+			r.reason = StopBudgetTokens
+		case len(live) > 0 && r.steps == r.plan.MaxSteps:
+			r.reason = StopMaxSteps
+		}
+		if len(live) == 0 || r.reason != StopComplete || r.work.Err() != nil {
 			r.settleBeams(live)
 			return nil
 		}
@@ -101,9 +114,6 @@ func (r *searching) continueEach(teams [][]*row, live []*row) ([][]*row, error) 
 // settleBeams makes candidates of the beams that have come to no end, when
 // nothing has.
 func (r *searching) settleBeams(live []*row) {
-	if len(live) > 0 && r.steps == r.plan.MaxSteps {
-		r.reason = StopMaxSteps
-	}
 	ended := slices.ContainsFunc(r.done, func(c *Candidate) bool { return c.Finish != "" })
 	for _, w := range live {
 		if !ended {

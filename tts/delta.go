@@ -42,8 +42,11 @@ const (
 type Usage struct {
 	Prompt     int // tokens of the prompt, once for all choices
 	Cached     int // those of them that the prefix cache spared
-	Completion int // tokens generated, for whichever candidate
-	Verifier   int // tokens that a verifier computed
+	Completion int // tokens generated for candidates that took part in the answer's choice
+	Verifier   int // tokens that a verifier read of these, each different beginning once
+	// Cancelled are tokens generated for candidates that were given up before
+	// they took part: how many depends on their speed, so nobody is charged.
+	Cancelled int
 }
 
 // Add counts v's tokens too.
@@ -52,6 +55,7 @@ func (u *Usage) Add(v Usage) {
 	u.Cached += v.Cached
 	u.Completion += v.Completion
 	u.Verifier += v.Verifier
+	u.Cancelled += v.Cancelled
 }
 
 // Token is a token of the answer (or of an echoed prompt) with its

@@ -49,11 +49,12 @@ type Outcome struct {
 }
 
 // SearchUsage says what a search's tokens were good for. Chosen + Discarded
-// are all the tokens that were generated.
+// are Usage.Completion.
 type SearchUsage struct {
 	Chosen    int // on the way to the choices
 	Discarded int
 	Verifier  int
+	Cancelled int // as in Usage
 }
 
 // Node is one solution step of a search, or a whole answer.

@@ -85,6 +85,7 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 			cancel(err)
 			return err
 		}
+		judges[i].Charge()
 		ratings[i].Score = by.of(ratings[i].StepScores)
 		return nil
 	})

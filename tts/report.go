@@ -10,7 +10,7 @@ import (
 // tell reports progress; live candidates are still in the making.
 func (r *searching) tell(live int) error {
 	p := &Progress{
-		Method: r.method, Step: r.steps, Live: live, Finished: len(r.done), Tokens: int(r.spent.Load()),
+		Method: r.method, Step: r.steps, Live: live, Finished: len(r.done), Tokens: int(r.generated.Load()),
 		Added: slices.Clone(r.tree[r.drawn:]),
 	}
 	r.drawn = len(r.tree)
@@ -35,10 +35,15 @@ func (r *searching) send(d Delta) error {
 	return nil
 }
 
-// news is what was spent since it was last asked.
+// news is what was spent since it was last asked. Tokens under way count as
+// cancelled until their candidates are taken in.
 func (r *searching) news() Usage {
-	now := Usage{Cached: r.first.CachedPrompt(), Completion: int(r.spent.Load()), Verifier: r.judge.Spent()}
-	since := Usage{Cached: now.Cached - r.told.Cached, Completion: now.Completion - r.told.Completion, Verifier: now.Verifier - r.told.Verifier}
+	now := Usage{Cached: r.first.CachedPrompt(), Completion: r.charged, Verifier: r.judge.Spent()}
+	now.Cancelled = int(r.generated.Load()) - r.charged
+	since := Usage{
+		Cached: now.Cached - r.told.Cached, Completion: now.Completion - r.told.Completion,
+		Cancelled: now.Cancelled - r.told.Cancelled, Verifier: now.Verifier - r.told.Verifier,
+	}
 	r.told = now
 	return since
 }
@@ -111,7 +116,7 @@ func (r *searching) finish() error {
 		return err
 	}
 	usage := r.news()
-	out.Usage.Discarded, out.Usage.Verifier = r.told.Completion-out.Usage.Chosen, r.told.Verifier
+	out.Usage.Discarded, out.Usage.Verifier, out.Usage.Cancelled = r.told.Completion-out.Usage.Chosen, r.told.Verifier, r.told.Cancelled
 	for i, c := range out.Choices {
 		rest, ok := strings.CutPrefix(c.Text, r.committed)
 		if !ok {

@@ -75,7 +75,7 @@ func (v *Reward) read(ctx context.Context, seq *batcher.Sequence) (float32, erro
 func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int32) (Judge, error) {
 	if v.format.write != nil {
 		asked, begun := conversation(m, req, prompt)
-		return &textJudge{reader: v.reader(nil), from: m, asked: asked, begun: begun}, nil
+		return &textJudge{reader: v.reader(nil, nil), from: m, asked: asked, begun: begun}, nil
 	}
 	for _, id := range prompt {
 		if m.Vocab != v.model.Vocab || m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {
@@ -86,16 +86,16 @@ func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int3
 	if err != nil {
 		return nil, err
 	}
-	j := &tokenJudge{reader: v.reader(seq)}
-	j.spent.Add(int64(len(prompt)))
+	j := &tokenJudge{reader: v.reader(prompt, seq)}
+	j.charged = len(prompt)
 	return j, nil
 }
 
-// reader stands at the beginning of all that will be read. seq holds what is
-// common to that; nil: nothing is.
-func (v *Reward) reader(seq *batcher.Sequence) reader {
+// reader stands at the beginning of all that will be read: behind ids, which
+// seq holds. Both are nil where there is nothing common to that.
+func (v *Reward) reader(ids []int32, seq *batcher.Sequence) reader {
 	t := &verdicts{v: v}
-	root := t.begin(seq)
+	root := t.begin(ids, seq)
 	return reader{verdicts: t, root: root, at: root}
 }
 

@@ -128,6 +128,10 @@ func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 				t.Errorf("%s: score %d = %v, want %v", name, i, s, want)
 			}
 		}
+		if charged := judge.Spent(); charged >= m.Computed() {
+			t.Errorf("%s: %d tokens are charged before the candidate takes part", name, charged)
+		}
+		judge.Charge()
 		if judge.Spent() < m.Computed() {
 			t.Errorf("%s: %d tokens spent, but %d were computed", name, judge.Spent(), m.Computed())
 		}
@@ -196,6 +200,33 @@ func TestVerifiersThatCannotReadAreRefused(t *testing.T) {
 	other.Vocab++
 	if _, err := v.Open(t.Context(), &other, request(1, 1), []int32{1}); err == nil {
 		t.Error("a verifier was opened on tokens of another vocabulary")
+	}
+}
+
+func TestAJudgeThatComesLateReadsThePromptToo(t *testing.T) {
+	_, model, v, texts := seen(t, formats()["lutra"])
+	root, err := v.Open(t.Context(), model, request(1, 1), model.Tokenizer.Encode(nil, asked, tokenizer.Options{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	judges, err := root.Fork(t.Context(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+	score := func(j Judge, text string) {
+		c := Candidate{IDs: model.Tokenizer.Encode(nil, text, tokenizer.Options{})}
+		if err := j.Score(t.Context(), &c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	score(judges[0], "1.\n2.\n")
+	judges[0].Close()
+	score(judges[1], "1.\n") // known, but its sequence is gone, and now the prompt's too
+	score(judges[1], "1.\n3.\n")
+	judges[1].Close()
+	if got, want := texts()[len(texts())-1], asked+"1.\n3.\n"; got != want {
+		t.Errorf("the last score was read after %q, want %q", got, want)
 	}
 }
 

@@ -27,7 +27,9 @@ type row struct {
 
 	run    iter.Seq2[batcher.Token, error] // under way
 	params batcher.Params                  // of it
-	limit  int                             // its tokens at most
+	limit  int                             // tokens at most, with those before the run
+	grant  int                             // of them, those that the budget has granted so far
+	paused bool                            // the run has come to the grant's end, and to no other
 	whole  bool                            // it ends with the answer, else with the solution step
 
 	node   int // its last in the tree
@@ -87,17 +89,14 @@ func most[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
 	return nil, nil
 }
 
-// gather is how many tokens a row takes in at once: few enough for a budget to
-// end the work in time.
+// gather is how many tokens a row takes in at once: few enough for a budget of
+// time to end the work in time.
 const gather = 16
 
-// decode starts the generation of all rows in one step of the engine, each to
-// the end of its solution step or, with whole set, to its own end. The rows'
-// places among the search's rows begin at first; they are part of the
-// randomness. Each row is then extended.
-func (r *searching) decode(ctx context.Context, rows []*row, first int, whole bool) {
-	seqs := make([]*batcher.Sequence, len(rows))
-	params := make([]batcher.Params, len(rows))
+// begin makes rows ready to be extended, each to the end of its solution step
+// or, with whole set, to its own end. Their places among the search's rows begin
+// at first; they are part of the randomness.
+func (r *searching) begin(rows []*row, first int, whole bool) {
 	for i, w := range rows {
 		w.limit = len(w.cand.IDs) + r.plan.Step.MaxTokens
 		p := r.sampling
@@ -111,30 +110,101 @@ func (r *searching) decode(ctx context.Context, rows []*row, first int, whole bo
 		if m := r.req.Sampling.MaxTokens; m > 0 {
 			w.limit = min(w.limit, m)
 		}
-		p.MaxTokens = w.limit - len(w.cand.IDs)
 		w.step, w.params = w.step[:0], p
-		seqs[i], params[i] = w.seq, p
+	}
+}
+
+// extend lets rows generate until each has come to its end, which done is told
+// of at once, or until the budget of tokens is spent, which leaves rows paused.
+//
+// What is left of the budget is granted in equal shares, and what the rows
+// that end have not used is shared out again when all others have used theirs.
+// So where the budget ends depends on what the rows say, not on their speed.
+func (r *searching) extend(ctx context.Context, rows []*row, done func(w *row) error) error {
+	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
+	defer cancel(nil)
+	for _, w := range rows {
+		w.paused = true
+	}
+	for len(rows) > 0 && r.left > 0 && ctx.Err() == nil {
+		granted := r.share(rows)
+		r.launch(ctx, granted)
+		before := 0
+		for _, w := range granted {
+			before += len(w.cand.IDs)
+		}
+		err := each(granted, func(_ int, w *row) (err error) {
+			defer func() {
+				if err != nil {
+					cancel(err)
+				}
+			}()
+			if err := r.generate(ctx, w); err != nil || w.paused {
+				return err
+			}
+			return done(w)
+		})
+		if err != nil {
+			return err
+		}
+		for _, w := range granted {
+			r.left -= len(w.cand.IDs)
+		}
+		r.left += before
+		rows = slices.DeleteFunc(slices.Clone(rows), func(w *row) bool { return !w.paused })
+	}
+	return nil
+}
+
+// share grants rows what is left of the budget, and returns those for which
+// there is anything.
+func (r *searching) share(rows []*row) []*row {
+	n, extra := r.left/len(rows), r.left%len(rows)
+	for i, w := range rows {
+		w.grant = len(w.cand.IDs) + min(n, w.limit-len(w.cand.IDs))
+		if i < extra && w.grant < w.limit {
+			w.grant++
+		}
+	}
+	if n == 0 {
+		return rows[:extra]
+	}
+	return rows
+}
+
+// launch starts the generation of rows in one step of the engine.
+func (r *searching) launch(ctx context.Context, rows []*row) {
+	seqs := make([]*batcher.Sequence, len(rows))
+	params := make([]batcher.Params, len(rows))
+	for i, w := range rows {
+		w.params.MaxTokens = w.grant - len(w.cand.IDs)
+		seqs[i], params[i] = w.seq, w.params
 	}
 	for i, run := range batcher.GenerateAll(ctx, seqs, params) {
 		rows[i].run = run
 	}
 }
 
-// extend takes in what decode has started. When ctx ends because the search
+// generate takes in what launch has started. When ctx ends because the search
 // does, w stays as it is.
-func (r *searching) extend(ctx context.Context, w *row) error {
+func (r *searching) generate(ctx context.Context, w *row) error {
 	defer func() { w.cand.Text = string(w.text) }()
+	w.paused = false
 	for run := w.run; ; run = w.seq.Generate(ctx, w.params) {
 		for tok, err := range run {
 			if err != nil {
 				return r.excuse(ctx, err)
 			}
 			w.take(r, tok)
-			if w.cand.Finish != "" || len(w.cand.IDs) >= w.limit || !w.whole && r.breaksAfter(w.step, tok.ID) {
+			if w.cand.Finish != "" || !w.whole && r.breaksAfter(w.step, tok.ID) {
+				return nil
+			}
+			if n := len(w.cand.IDs); n >= w.grant {
+				w.paused = n < w.limit
 				return nil
 			}
 		}
-		w.params.MaxTokens = w.limit - len(w.cand.IDs) // a blank line has ended the run
+		w.params.MaxTokens = w.grant - len(w.cand.IDs) // a blank line has ended the run
 	}
 }
 
@@ -150,7 +220,7 @@ func (r *searching) excuse(ctx context.Context, err error) error {
 func (w *row) take(r *searching, tok batcher.Token) {
 	c := w.cand
 	c.IDs = append(c.IDs, tok.ID)
-	r.spend()
+	r.generated.Add(1)
 	// The engine ends generations at solution steps too, where the answer goes on.
 	full := r.req.Sampling.MaxTokens > 0 && len(c.IDs) >= r.req.Sampling.MaxTokens || w.seq.Len() >= r.Model.Engine.Limit()
 	switch {

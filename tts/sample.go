@@ -1,6 +1,9 @@
 package tts
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // sample decodes whole answers until there are n candidates, or their votes
 // are decided for total ones. Candidates are taken in by their index,
@@ -13,22 +16,27 @@ func (r *searching) sample(n, total int) error {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(r.work)
-	ready := make([]chan struct{}, len(rows))
-	for i := range ready {
-		ready[i] = make(chan struct{})
+	ready := make(map[*row]chan struct{}, len(rows))
+	for _, w := range rows {
+		ready[w] = make(chan struct{})
 	}
-	r.decode(ctx, rows, first, true)
-	wait := start(rows, func(i int, w *row) (err error) {
-		defer close(ready[i])
-		defer func() {
-			if err != nil {
-				cancel(err) // of one row ends all
-			}
-		}()
-		if err := r.extend(ctx, w); err != nil {
-			return err
+	r.begin(rows, first, true)
+	over := make(chan struct{})
+	wait := start([][]*row{rows}, func(_ int, rows []*row) error {
+		defer close(over)
+		judge := func(w *row) error {
+			defer close(ready[w])
+			return r.score(ctx, w)
 		}
-		return r.score(ctx, w)
+		err := r.extend(ctx, rows, judge)
+		cut := slices.DeleteFunc(slices.Clone(rows), func(w *row) bool { return !w.paused })
+		if err == nil {
+			err = each(cut, func(_ int, w *row) error { return judge(w) })
+		}
+		if err != nil {
+			cancel(err)
+		}
+		return err
 	})
 	defer func() { // every way out ends the rows first
 		cancel(errDecided)
@@ -39,7 +47,10 @@ func (r *searching) sample(n, total int) error {
 	}()
 	r.steps = 1
 	for i, w := range rows {
-		<-ready[i]
+		select {
+		case <-ready[w]:
+		case <-over: // with an error, before it came to w
+		}
 		if ctx.Err() != nil && r.work.Err() == nil {
 			return wait()
 		}
@@ -56,5 +67,11 @@ func (r *searching) sample(n, total int) error {
 			return err
 		}
 	}
-	return wait()
+	if err := wait(); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(rows, func(w *row) bool { return w.paused }) {
+		r.reason = StopBudgetTokens
+	}
+	return nil
 }

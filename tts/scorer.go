@@ -22,7 +22,11 @@ type Judge interface {
 	Score(ctx context.Context, c *Candidate) error
 	// Fork returns n judges that have seen what this one has.
 	Fork(ctx context.Context, n int) ([]Judge, error)
-	// Spent counts the tokens computed by this judge and all its relatives.
+	// Charge says that the candidate takes part in the choice: what Score has
+	// read of it counts in Spent.
+	Charge()
+	// Spent counts the tokens that were read of what this judge and all its
+	// relatives have been charged with, each different beginning once.
 	Spent() int
 	Close()
 }
@@ -48,6 +52,9 @@ func (o opinion) Fork(_ context.Context, n int) ([]Judge, error) {
 	}
 	return judges, nil
 }
+
+// Charge implements Judge.
+func (o opinion) Charge() {}
 
 // Spent implements Judge.
 func (o opinion) Spent() int { return 0 }

@@ -15,9 +15,9 @@ import (
 // All candidates of a request decode in shared batches, forked from one
 // computed prompt; losers give back their memory at once.
 //
-// With one seed and one plan the candidates and the answer are the same
-// whatever else is running, unless a budget of tokens or time ends the search
-// or Plan.N is AutoN.
+// With one seed and one plan the candidates, the answer and the tokens charged
+// are the same whatever else is running, unless a budget of time ends the
+// search, Plan.N is AutoN, or the search is degraded.
 type Search struct {
 	Model     *Model
 	Plan      Plan
@@ -134,7 +134,6 @@ func (s *Search) spare(p *Plan, l *Limits, req *Request) int {
 // The reasons for which a search ends its own work.
 var (
 	errDecided = errors.New("tts: decided")
-	errTokens  = errors.New("tts: budget of tokens spent")
 	errTime    = errors.New("tts: budget of time spent")
 	errLeft    = errors.New("tts: the reader has left")
 )
@@ -152,13 +151,15 @@ type searching struct {
 	ends     []int32        // tokens that end an answer
 	breaks   []int32        // those, and tokens that end a solution step
 
-	prompt   int
-	begun    string            // of the answer, in the prompt
-	first    *batcher.Sequence // computes the prompt
-	judge    Judge             // likewise
-	root     *row              // forked into the candidates
-	spent    atomic.Int64      // tokens generated
-	degraded atomic.Bool
+	prompt    int
+	begun     string            // of the answer, in the prompt
+	first     *batcher.Sequence // computes the prompt
+	judge     Judge             // likewise
+	root      *row              // forked into the candidates
+	left      int               // tokens that the budget has not spent
+	charged   int               // tokens of what is in the tree
+	generated atomic.Int64      // tokens, whatever became of them
+	degraded  atomic.Bool
 
 	done   []*Candidate
 	rows   map[*Candidate]*row // that made those done
@@ -182,14 +183,17 @@ func (s Search) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 		return Single{Model: s.Model}.Run(ctx, req)
 	}
 	return func(yield func(Delta, error) bool) {
-		err := s.run(ctx, req, yield)
+		var spent Usage
+		err := s.run(ctx, req, yield, &spent)
 		if err != nil && !errors.Is(err, errLeft) {
-			yield(Delta{}, err)
+			yield(Delta{Usage: spent}, err)
 		}
 	}
 }
 
-func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) bool) error {
+// run returns the error that is still to be yielded, with what was spent since
+// the last delta.
+func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) bool, spent *Usage) error {
 	ctx, cancel := context.WithCancel(ctx) // closes every sequence that is opened with it
 	defer cancel()
 	set, err := s.settle(req)
@@ -227,22 +231,19 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 
 	work, free := context.WithTimeoutCause(ctx, r.plan.Budget.Time, errTime)
 	defer free()
-	r.work, r.stop = context.WithCancelCause(work)
-	defer r.stop(nil)
+	r.work = work
 	r.sampling = req.sampling(s.Model)
 	r.ends = r.sampling.Stop
 	if r.plan.steps() {
 		r.breaks = slices.Concat(r.ends, s.Model.delimiters(r.plan.Step.Stop))
 	}
-	r.rows = map[*Candidate]*row{}
+	r.rows, r.left = map[*Candidate]*row{}, r.plan.Budget.Tokens
 	r.prompt, r.first, r.judge, r.root = len(prompt), seq, judge, r.newRow(seq, judge)
 	if err := r.carryOut(); err != nil {
+		*spent = r.news()
 		return err
 	}
-	switch context.Cause(r.work) {
-	case errTokens:
-		r.reason = StopBudgetTokens
-	case errTime:
+	if context.Cause(r.work) == errTime {
 		r.reason = StopBudgetTime
 	}
 	return r.finish()
@@ -259,14 +260,6 @@ func (r *searching) carryOut() error {
 		return r.auto()
 	}
 	return r.sample(r.plan.N, r.plan.N)
-}
-
-// spend counts a generated token and ends the work when it was the last that
-// the budget allows.
-func (r *searching) spend() {
-	if r.spent.Add(1) >= int64(r.plan.Budget.Tokens) {
-		r.stop(errTokens)
-	}
 }
 
 // fits is how many of n rows the whole KV pool can hold at once, when they
@@ -296,9 +289,13 @@ func (r *searching) retire(w *row) {
 	r.rows[c] = w
 }
 
-// record puts what w has gained into the tree.
+// record puts what w has gained into the tree. Only what stands there is
+// charged: what was generated for candidates that the search never came to
+// depends on how far they got before they were cancelled.
 func (r *searching) record(w *row, step int) {
 	c := w.cand
+	r.charged += len(c.IDs) - w.tokens
+	w.judge.Charge()
 	r.tree = append(r.tree, Node{
 		Parent: w.node, Step: step, Text: c.Text[w.shown:], Tokens: len(c.IDs) - w.tokens, Score: c.Score, Fate: FateKept,
 	})

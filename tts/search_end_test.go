@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -140,14 +141,15 @@ func TestASearchThatIsRefusedSequencesShrinks(t *testing.T) {
 }
 
 func TestBudgetsEndWithTheBestSoFar(t *testing.T) {
-	for _, method := range []string{"beam16x4", "dvts8x2", "sc16;early_stop=false", "bon8", "auto;n=16"} {
+	for _, method := range []string{"beam16x4", "dvts8x2", "sc16;early_stop=false", "bon8;early_stop=false", "auto;n=16"} {
 		synctest.Test(t, func(t *testing.T) {
 			model := thinks(t)
 			model.Before = func(*models.Batch) error { time.Sleep(10 * time.Millisecond); return nil }
 			m := runOn(t, model, 512, batcher.DefaultOptions())
 			for _, tokens := range []int{1, 20, 45, 70} {
 				got := carryOut(t, scriptedSearch(t, m, fmt.Sprintf("%s;budget.tokens=%d", method, tokens)), request(1, 1))
-				if n := got.usage.Completion; n < tokens || n >= tokens+16 || got.Reason != StopBudgetTokens {
+				cut := slices.ContainsFunc(got.Candidates, func(c *Candidate) bool { return c.Finish == "" })
+				if n := got.usage.Completion; n != tokens || got.usage.Cancelled != 0 || got.Reason != StopBudgetTokens && (got.Reason != StopComplete || cut) {
 					t.Errorf("%s: %d tokens of a budget of %d, %s", method, n, tokens, got.Reason)
 				}
 			}
@@ -220,5 +222,31 @@ func TestLogprobsComeWithTheTextTheyBelongTo(t *testing.T) {
 		if text[0] == "" || text[0] != listed[0] || text[1] != listed[1] {
 			t.Errorf("%s: the tokens spell %q, want %q", written, listed, text)
 		}
+	}
+}
+
+func TestASearchThatIsGivenUpTellsWhatItCost(t *testing.T) {
+	for _, written := range []string{"sc8", "beam8x2"} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			model, steps := thinks(t), 0
+			model.Before = func(*models.Batch) error {
+				if steps++; steps == 20 {
+					cancel()
+				}
+				return nil
+			}
+			m := runOn(t, model, 256, batcher.DefaultOptions())
+			req := request(1, 1)
+			req.Stop = []string{"never said"} // so that rows take in each token
+			var u Usage
+			for d := range scriptedSearch(t, m, written).Run(ctx, req) {
+				u.Add(d.Usage)
+			}
+			if u.Completion+u.Cancelled < 8 {
+				t.Errorf("%s: %+v after twenty steps of eight candidates", written, u)
+			}
+		})
 	}
 }

@@ -76,6 +76,7 @@ type scripted struct{ open atomic.Int64 }
 type scriptedJudge struct {
 	s      *scripted
 	closed sync.Once
+	scores int64 // not charged yet
 	spent  *atomic.Int64
 }
 
@@ -85,7 +86,7 @@ func (s *scripted) Open(context.Context, *Model, *Request, []int32) (Judge, erro
 }
 
 func (j *scriptedJudge) Score(_ context.Context, c *Candidate) error {
-	j.spent.Add(1)
+	j.scores++
 	c.StepScores = append(c.StepScores, opine(c.IDs))
 	return nil
 }
@@ -99,6 +100,7 @@ func (j *scriptedJudge) Fork(_ context.Context, n int) ([]Judge, error) {
 	return judges, nil
 }
 
+func (j *scriptedJudge) Charge()    { j.spent.Add(j.scores); j.scores = 0 }
 func (j *scriptedJudge) Spent() int { return int(j.spent.Load()) }
 func (j *scriptedJudge) Close()     { j.closed.Do(func() { j.s.open.Add(-1) }) }
 
@@ -336,6 +338,44 @@ func TestASeedGivesTheSameTreeIdleOrUnderLoad(t *testing.T) {
 		for range 3 {
 			if busy := carryOut(t, s, request(3, 2)); !reflect.DeepEqual(idle.Tree, busy.Tree) || !slices.Equal(idle.text, busy.text) {
 				t.Errorf("%s under load: %q, want %q", written, busy.text, idle.text)
+			}
+		}
+		cancel()
+		load.Wait()
+	}
+}
+
+func TestASeedCostsTheSameIdleOrUnderLoad(t *testing.T) {
+	m := runOn(t, thinks(t), 160, batcher.DefaultOptions()) // the load must preempt and evict
+	prm := runOn(t, &toy.Model{Outputs: 1}, 160, batcher.DefaultOptions())
+	reward, err := NewReward(prm, Formats()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifiers := Verifiers{Default: "prm", ByName: map[string]Scorer{"prm": reward}}
+	for _, written := range []string{
+		"sc16", "sc16;select=weighted_vote", "sc16;early_stop.consensus=0.6", "bon8", "beam16x4", "dvts8x2", "auto;n=16",
+		"sc16;budget.tokens=70", "bon8;budget.tokens=33", "beam16x4;budget.tokens=50", "dvts8x2;budget.tokens=51", "auto;n=16;budget.tokens=90", "beam8x2;verifier=logprob",
+	} {
+		s := Search{Model: m, Plan: plan(t, written), Verifiers: verifiers}
+		idle := carryOut(t, s, request(3, 2))
+		cost := func(f found) Usage {
+			return Usage{Prompt: f.usage.Prompt, Completion: f.usage.Completion, Verifier: f.usage.Verifier}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var load sync.WaitGroup
+		for i := range 6 {
+			load.Go(func() {
+				for ctx.Err() == nil {
+					for range (Search{Model: m, Plan: plan(t, "sc16"), Verifiers: verifiers}).Run(ctx, request(uint64(i), 1)) {
+					}
+				}
+			})
+		}
+		for range 8 {
+			busy := carryOut(t, s, request(3, 2))
+			if cost(busy) != cost(idle) || busy.Reason != idle.Reason || !reflect.DeepEqual(busy.Tree, idle.Tree) {
+				t.Errorf("%s costs %+v under load (%s), %+v idle (%s)", written, busy.usage, busy.Reason, idle.usage, idle.Reason)
 			}
 		}
 		cancel()

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/batcher"
 )
@@ -21,17 +20,18 @@ import (
 // read on a fork. A judge that comes late, and finds the sequence gone, forks
 // what is left nearest to the root.
 type verdicts struct {
-	v     *Reward
-	spent atomic.Int64 // tokens read
-	mu    sync.Mutex   // guards what nodes say of each other, and their users
+	v       *Reward
+	mu      sync.Mutex // guards what nodes say of each other, their users, and what follows
+	charged int        // tokens
 }
 
 // verdict is one node.
 type verdict struct {
 	up    *verdict
-	ids   []int32             // read behind up
+	ids   []int32             // read behind up; of the root, what all begins with
 	next  map[string]*verdict // by their ids
 	users int                 // judges that stand here or are about to
+	paid  bool                // charged
 
 	ready chan struct{} // closed when what follows is known
 	score float32
@@ -40,9 +40,10 @@ type verdict struct {
 	turn  sync.Mutex        // to fork seq
 }
 
-// begin makes the root, where one judge stands. seq may be nil.
-func (t *verdicts) begin(seq *batcher.Sequence) *verdict {
-	root := &verdict{seq: seq, users: 1, ready: make(chan struct{})}
+// begin makes the root, where one judge stands: what all that is read begins
+// with, and the sequence that holds it. Both may be nil.
+func (t *verdicts) begin(ids []int32, seq *batcher.Sequence) *verdict {
+	root := &verdict{ids: ids, seq: seq, users: 1, ready: make(chan struct{})}
 	close(root.ready)
 	return root
 }
@@ -122,7 +123,6 @@ func (t *verdicts) compute(ctx context.Context, d *verdict, ids []int32) (*batch
 	if err != nil {
 		return nil, 0, err
 	}
-	t.spent.Add(int64(len(missing)))
 	score, err := t.v.read(ctx, seq)
 	if err != nil {
 		seq.Close()
@@ -170,6 +170,7 @@ func packed(ids []int32) []byte {
 type reader struct {
 	*verdicts
 	root, at *verdict
+	scored   []*verdict // since the last charge
 	closed   bool
 }
 
@@ -180,18 +181,37 @@ func (r *reader) step(ctx context.Context, d *verdict, ids []int32) (float32, er
 		return 0, err
 	}
 	r.leave(r.at)
-	r.at = n
+	r.at, r.scored = n, append(r.scored, n)
 	return n.score, nil
+}
+
+// Charge implements Judge.
+func (r *reader) Charge() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range r.scored {
+		if !d.paid {
+			d.paid = true
+			r.charged += len(d.ids)
+		}
+	}
+	r.scored = nil
 }
 
 // copies are n more readers at r's place.
 func (r *reader) copies(n int) []reader {
 	r.join(r.at, n)
-	return slices.Repeat([]reader{*r}, n)
+	k := *r
+	k.scored = nil // is charged once
+	return slices.Repeat([]reader{k}, n)
 }
 
 // Spent implements Judge.
-func (r *reader) Spent() int { return int(r.spent.Load()) }
+func (r *reader) Spent() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.charged
+}
 
 // Close implements Judge.
 func (r *reader) Close() {
