@@ -2,16 +2,13 @@ package server
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -23,6 +20,7 @@ type Served struct {
 	Model   *tts.Model
 	Reward  *tts.Reward // of a model that judges answers; nil: the model writes them
 	Aliases []string    // beside Model.Name
+	Demo    bool        // it is one of those built into the program
 }
 
 // published is a served model with what belongs to it.
@@ -30,6 +28,8 @@ type published struct {
 	*tts.Model
 	reward    *tts.Reward   // nil: a generator
 	verifiers tts.Verifiers // that can judge a generator's answers
+	demo      bool
+	offer     *offer // of a generator
 }
 
 // registry finds models by name. It is immutable.
@@ -53,7 +53,7 @@ func (s *Server) Publish(served ...Served) error {
 	}
 	r := &registry{byName: make(map[string]*published), presets: presets, created: time.Now().Unix()}
 	for _, v := range served {
-		m := &published{Model: v.Model, reward: v.Reward}
+		m := &published{Model: v.Model, reward: v.Reward, demo: v.Demo}
 		r.models = append(r.models, m)
 		for _, name := range append([]string{v.Model.Name}, v.Aliases...) {
 			if err := r.add(name, m); err != nil {
@@ -69,11 +69,8 @@ func (s *Server) Publish(served ...Served) error {
 			r.generator = m
 		}
 		m.verifiers = r.judges(m)
-		for _, name := range slices.Sorted(maps.Keys(presets)) {
-			search := tts.Search{Model: m.Model, Plan: presets[name], Limits: s.opt.Limits, Verifiers: m.verifiers}
-			if _, err := search.Check(&tts.Request{Sampling: batcher.Params{Temperature: 1}}); err != nil {
-				continue // for want of a verifier
-			}
+		m.offer = s.offer(r, m)
+		for _, name := range m.offer.Presets {
 			if err := r.add(m.Name+"+"+name, m); err != nil {
 				return err
 			}
@@ -155,6 +152,7 @@ type modelCard struct {
 	Root        string `json:"root"` // the model behind an alias
 	MaxModelLen int    `json:"max_model_len"`
 	Task        string `json:"task"` // generate, or reward: judges answers and writes none
+	Offer       *offer `json:"lutra,omitempty"`
 }
 
 func (r *registry) card(id string, m *published) modelCard {
@@ -162,7 +160,7 @@ func (r *registry) card(id string, m *published) modelCard {
 	if m.reward != nil {
 		task = "reward"
 	}
-	return modelCard{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: task}
+	return modelCard{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: task, Offer: m.offer}
 }
 
 func (s *Server) listModels(w http.ResponseWriter, _ *http.Request) error {

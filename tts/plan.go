@@ -21,6 +21,11 @@ const (
 	None            Method = "none"             // no search: the plain answer
 )
 
+// Methods are all of them, None first.
+func Methods() []Method {
+	return []Method{None, SelfConsistency, BestOfN, BeamSearch, DVTS, Auto}
+}
+
 // Aggregate makes one score of a candidate's step scores.
 type Aggregate string
 

@@ -25,6 +25,8 @@ type host struct {
 	model   *tts.Model
 	reward  *tts.Reward // of a verifier
 	aliases []string
+
+	embedded bool // the model is built into the program
 }
 
 // runtime is everything that computes: models and engines over one worker pool.
@@ -81,7 +83,7 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 	if err != nil {
 		return nil, err
 	}
-	h := &host{bundle: bundle, aliases: m.Aliases}
+	h := &host{bundle: bundle, aliases: m.Aliases, embedded: m.Embedded != ""}
 	bundle.Name = m.apiName()
 	for _, w := range bundle.Warnings {
 		r.log.Warn().Str("model", bundle.Name).Msg(w)

@@ -134,7 +134,7 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 func (r *runtime) served() []server.Served {
 	var list []server.Served
 	for _, h := range r.all() {
-		list = append(list, server.Served{Model: h.model, Reward: h.reward, Aliases: h.aliases})
+		list = append(list, server.Served{Model: h.model, Reward: h.reward, Aliases: h.aliases, Demo: h.embedded})
 	}
 	return list
 }

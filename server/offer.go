@@ -1,0 +1,59 @@
+package server
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// offer is what a user interface may offer with a generator.
+type offer struct {
+	Demo      bool         `json:"demo"`      // it is built into the program and knows little
+	Methods   []tts.Method `json:"methods"`   // of test-time scaling that work with it as they are
+	Verifiers []string     `json:"verifiers"` // that read it, the default first; then its own opinions
+	Presets   []string     `json:"presets"`   // that may follow its name
+	MaxTurns  int          `json:"max_turns,omitempty"`
+	Thinking  bool         `json:"thinking"` // its answers may begin with thoughts
+	Defaults  defaults     `json:"defaults"`
+}
+
+// defaults are what holds for requests that say nothing.
+type defaults struct {
+	Temperature     float32 `json:"temperature"`
+	MaxTokens       *int    `json:"max_tokens"` // null: up to the context's end
+	ReasoningFormat string  `json:"reasoning_format"`
+	Scaling         string  `json:"scaling"` // empty: none
+}
+
+// offer tells what m can do, with the reward models and presets of r.
+func (s *Server) offer(r *registry, m *published) *offer {
+	o := &offer{
+		Demo: m.demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),
+		Methods: []tts.Method{}, Verifiers: []string{}, Presets: []string{},
+		Defaults: defaults{Temperature: 1, ReasoningFormat: s.opt.ReasoningFormat, Scaling: s.opt.DefaultScaling},
+	}
+	works := func(p tts.Plan) bool {
+		search := tts.Search{Model: m.Model, Plan: p, Limits: s.opt.Limits, Verifiers: m.verifiers}
+		_, err := search.Check(&tts.Request{Sampling: batcher.Params{Temperature: 1}})
+		return err == nil
+	}
+	for _, method := range tts.Methods() {
+		if works(tts.Plan{Method: method}) {
+			o.Methods = append(o.Methods, method)
+		}
+	}
+	for _, name := range r.names { // the first is the default
+		if judge := r.byName[name]; m.verifiers.ByName[name] != nil && name == judge.Name {
+			o.Verifiers = append(o.Verifiers, name)
+		}
+	}
+	o.Verifiers = append(o.Verifiers, tts.VerifierLogprob, tts.VerifierSelfCertainty)
+	for _, name := range slices.Sorted(maps.Keys(r.presets)) {
+		if works(r.presets[name]) {
+			o.Presets = append(o.Presets, name)
+		}
+	}
+	return o
+}
