@@ -168,6 +168,9 @@ func (e *Engine) commit(p *span, now time.Time) int {
 	if n == 0 {
 		return 0
 	}
+	if !s.quiet && !s.timing.LastToken.IsZero() {
+		e.counts.Gaps.add(now.Sub(s.timing.LastToken))
+	}
 	s.timing.LastToken = now
 	if s.timing.FirstToken.IsZero() {
 		s.timing.FirstToken = now

@@ -28,6 +28,34 @@ type Stats struct {
 	DraftTime       time.Duration     // spent on making guesses, within StepTime
 	BatchLanes      int64             // lanes of the tiles they filled: BatchTokens/BatchLanes is the fill ratio
 	StepTime        time.Duration
+	Gaps            Gaps
+}
+
+// Gaps are the times between the tokens of interactive streams, as one step
+// after another delivers them.
+type Gaps struct {
+	Counts [len(gapBounds) + 1]int64 // by GapBounds; the last holds longer ones
+	Sum    time.Duration
+}
+
+var gapBounds = [...]time.Duration{
+	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
+	75 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 400 * time.Millisecond,
+	500 * time.Millisecond, 750 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, 7500 * time.Millisecond,
+	10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second,
+}
+
+// GapBounds are the longest gaps that each of Gaps.Counts but the last counts.
+func GapBounds() []time.Duration { return gapBounds[:] }
+
+// add counts a gap.
+func (g *Gaps) add(gap time.Duration) {
+	i := 0
+	for i < len(gapBounds) && gap > gapBounds[i] {
+		i++
+	}
+	g.Counts[i]++
+	g.Sum += gap
 }
 
 // StepStats describes one step.

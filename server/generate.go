@@ -52,6 +52,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 	}
 	defer release()
 	rec.model, rec.strategy = g.model.Name, "single"
+	rec.n, rec.maxTokens = g.requests[0].N, g.requests[0].Sampling.MaxTokens
 	if g.search != nil {
 		rec.strategy = g.search.Plan.String()
 		if g.tale != nil {
@@ -190,6 +191,7 @@ func (g *generation) atOnce() int {
 // brought about becomes the reason of that end.
 func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, error], rec *record) iter.Seq2[tts.Delta, error] {
 	return func(yield func(tts.Delta, error) bool) {
+		tokens := make([]int, g.choices())
 		for d, err := range deltas {
 			if err != nil && ctx.Err() != nil {
 				err = context.Cause(ctx)
@@ -203,6 +205,13 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 			rec.usage.Add(d.Usage)
 			if d.Outcome != nil {
 				rec.searches = append(rec.searches, d.Outcome)
+				for _, c := range d.Outcome.Choices {
+					rec.longest = max(rec.longest, len(c.IDs))
+				}
+			}
+			if g.search == nil {
+				tokens[d.Choice] += d.Usage.Completion
+				rec.longest = max(rec.longest, tokens[d.Choice])
 			}
 			// What a search spends says nothing of when its reader gets something.
 			if d.Usage.Completion > 0 && g.search == nil || d.Text+d.Reasoning != "" && g.search != nil {

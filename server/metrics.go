@@ -28,8 +28,12 @@ type metrics struct {
 	queue      *prometheus.HistogramVec
 	prefill    *prometheus.HistogramVec
 	decode     *prometheus.HistogramVec
+	inference  *prometheus.HistogramVec
 	prompt     *prometheus.HistogramVec
 	generation *prometheus.HistogramVec
+	longest    *prometheus.HistogramVec
+	choices    *prometheus.HistogramVec
+	maxTokens  *prometheus.HistogramVec
 	batch      *prometheus.HistogramVec
 	fill       *prometheus.GaugeVec
 
@@ -64,8 +68,12 @@ func newMetrics(s *Server) *metrics {
 	m.queue = histogram("request_queue_time_seconds", "Until a request's prompt was begun.", latency)
 	m.prefill = histogram("request_prefill_time_seconds", "From the prompt's begin to the first token.", latency)
 	m.decode = histogram("request_decode_time_seconds", "From the first token to the last.", latency)
+	m.inference = histogram("request_inference_time_seconds", "From the prompt's begin to the last token.", latency)
 	m.prompt = histogram("request_prompt_tokens", "Prompt tokens of a request.", tokens)
 	m.generation = histogram("request_generation_tokens", "Tokens generated for a request.", tokens)
+	m.longest = histogram("request_max_num_generation_tokens", "Tokens of a request's longest choice.", tokens)
+	m.choices = histogram("request_params_n", "Choices that a request asks for.", []float64{1, 2, 5, 10, 20, 50, 100})
+	m.maxTokens = histogram("request_params_max_tokens", "Tokens that a request allows a choice, where it says so.", tokens)
 	m.batch = histogram("batch_tokens", "Tokens of an engine step.", []float64{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048})
 	m.searches = counter("search_requests_total", "Requests answered by a search, by what it did.", "method")
 	m.candidates = counter("search_candidates_total", "Candidates of searches, by what became of them.", "outcome")
@@ -77,7 +85,7 @@ func newMetrics(s *Server) *metrics {
 }
 
 func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(withAliases{m.registry}, promhttp.HandlerOpts{})
 }
 
 // Register adds metrics that the server knows nothing of, such as kernels', to
@@ -102,6 +110,11 @@ func (m *metrics) observe(r *http.Request, rec *record, status int) {
 	m.e2e.WithLabelValues(model).Observe(time.Since(rec.start).Seconds())
 	m.prompt.WithLabelValues(model).Observe(float64(rec.usage.Prompt))
 	m.generation.WithLabelValues(model).Observe(float64(rec.usage.Completion))
+	m.longest.WithLabelValues(model).Observe(float64(rec.longest))
+	m.choices.WithLabelValues(model).Observe(float64(rec.n))
+	if rec.maxTokens > 0 {
+		m.maxTokens.WithLabelValues(model).Observe(float64(rec.maxTokens))
+	}
 	if rec.first.IsZero() {
 		return
 	}
@@ -109,6 +122,7 @@ func (m *metrics) observe(r *http.Request, rec *record, status int) {
 	m.queue.WithLabelValues(model).Observe(rec.timing.Queue.Seconds())
 	m.prefill.WithLabelValues(model).Observe(rec.timing.Prefill.Seconds())
 	m.decode.WithLabelValues(model).Observe(rec.timing.Decode.Seconds())
+	m.inference.WithLabelValues(model).Observe((rec.timing.Prefill + rec.timing.Decode).Seconds())
 	if rec.usage.Completion > 1 && len(rec.searches) == 0 {
 		m.tpot.WithLabelValues(model).Observe(rec.tpot().Seconds())
 	}
@@ -188,8 +202,14 @@ var engineMetrics = func() []engineMetric {
 			drafts = append(drafts, m)
 		}
 	}
-	running := func(st *batcher.Stats) float64 { return float64(st.Running) }
-	waiting := func(st *batcher.Stats) float64 { return float64(st.Waiting) }
+	sum := func(of func(*batcher.Stats) *[batcher.DraftKinds]int64) func(*batcher.Stats) int64 {
+		return func(st *batcher.Stats) (n int64) {
+			for _, v := range of(st) {
+				n += v
+			}
+			return n
+		}
+	}
 	usage := func(st *batcher.Stats) float64 {
 		if st.Blocks == 0 {
 			return 0
@@ -197,13 +217,9 @@ var engineMetrics = func() []engineMetric {
 		return float64(st.Used) / float64(st.Blocks)
 	}
 	return append(drafts,
-		gauge("lutra_num_requests_running", "Sequences being computed.", running),
-		gauge("lutra_num_requests_waiting", "Sequences waiting to be computed.", waiting),
+		gauge("lutra_num_requests_running", "Sequences being computed.", func(st *batcher.Stats) float64 { return float64(st.Running) }),
+		gauge("lutra_num_requests_waiting", "Sequences waiting to be computed.", func(st *batcher.Stats) float64 { return float64(st.Waiting) }),
 		gauge("lutra_kv_cache_usage_ratio", "Share of the KV blocks that sequences hold.", usage),
-		// The names by which the Gateway API Inference Extension's endpoint picker knows them.
-		gauge("vllm:num_requests_running", "Alias of lutra_num_requests_running.", running),
-		gauge("vllm:num_requests_waiting", "Alias of lutra_num_requests_waiting.", waiting),
-		gauge("vllm:kv_cache_usage_perc", "Alias of lutra_kv_cache_usage_ratio.", usage),
 		counter("lutra_prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", func(st *batcher.Stats) int64 { return st.PrefixQueries }),
 		counter("lutra_prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", func(st *batcher.Stats) int64 { return st.PrefixHits }),
 		counter("lutra_num_preemptions_total", "Running sequences that lost their KV blocks.", func(st *batcher.Stats) int64 { return st.Preemptions }),
@@ -214,12 +230,32 @@ var engineMetrics = func() []engineMetric {
 		counter("lutra_engine_lanes_total", "Tile lanes of all engine steps, whether they carried a token or not.", func(st *batcher.Stats) int64 { return st.BatchLanes }),
 		engineMetric{desc("lutra_draft_seconds_total", "Time of engine steps spent on guessing tokens."), prometheus.CounterValue,
 			func(st *batcher.Stats) float64 { return st.DraftTime.Seconds() }},
+		counter("lutra_spec_decode_num_draft_tokens_total", "Tokens computed before they were known.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftTokens })),
+		counter("lutra_spec_decode_num_accepted_tokens_total", "Tokens computed before they were known, and right.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftAccepted })),
 		counter("lutra_engine_spared_tokens_total", "Tokens not computed because an equal sequence was.", func(st *batcher.Stats) int64 { return st.SparedTokens }),
 	)
 }()
 
+var (
+	gapsDesc = prometheus.NewDesc("lutra_inter_token_latency_seconds", "Time between the tokens of streams, one step after another.", []string{modelLabel}, nil)
+	poolDesc = prometheus.NewDesc("lutra_cache_config_info", "Size of the KV cache: blocks, and tokens of one.", []string{modelLabel, "block_size", "num_gpu_blocks"}, nil)
+)
+
+// gaps are the times between tokens as a histogram.
+func gaps(model string, g *batcher.Gaps) prometheus.Metric {
+	count, buckets := uint64(0), map[float64]uint64{}
+	for i, bound := range batcher.GapBounds() {
+		count += uint64(g.Counts[i])
+		buckets[bound.Seconds()] = count
+	}
+	count += uint64(g.Counts[len(g.Counts)-1])
+	return prometheus.MustNewConstHistogram(gapsDesc, count, g.Sum.Seconds(), buckets, model)
+}
+
 // Describe implements prometheus.Collector.
 func (engineCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- gapsDesc
+	ch <- poolDesc
 	for i := range engineMetrics {
 		ch <- engineMetrics[i].desc
 	}
@@ -233,6 +269,8 @@ func (c engineCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, m := range r.models {
 		st := m.Engine.Stats()
+		ch <- gaps(m.Name, &st.Gaps)
+		ch <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, 1, m.Name, strconv.Itoa(st.BlockLen), strconv.Itoa(st.Blocks))
 		for _, e := range engineMetrics {
 			ch <- prometheus.MustNewConstMetric(e.desc, e.kind, e.of(&st), m.Name)
 		}

@@ -28,10 +28,14 @@ type record struct {
 	finish   tts.Finish
 	timing   tts.Timing
 	searches []*tts.Outcome // that have ended
-	start    time.Time
-	first    time.Time // token
-	last     time.Time // token
-	err      error
+
+	n         int // choices of a prompt
+	maxTokens int // of a choice; 0: up to the context
+	longest   int // tokens of the longest choice
+	start     time.Time
+	first     time.Time // token
+	last      time.Time // token
+	err       error
 }
 
 type recordKey struct{}
