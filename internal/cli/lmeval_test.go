@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"math"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,8 +68,33 @@ func TestLMEvalScoresAreThoseOfTheLogits(t *testing.T) {
 	}
 	script := filepath.Join("..", "..", "tools", "lmeval", "compare.py")
 	url := serveModel(t, embedded.Default)
-	out, err := exec.CommandContext(t.Context(), interpreter, script, "--url", url, "--lutra", binary, "--model", embedded.Default).CombinedOutput()
+	cmd := exec.CommandContext(t.Context(), interpreter, script, "--markdown", "--url", url, "--lutra", binary, "--model", embedded.Default)
+	var complaints strings.Builder
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
 	if err != nil || !strings.Contains(string(out), "scores, each asked for in 3 ways") {
-		t.Errorf("compare.py: %v\n%s", err, out)
+		t.Fatalf("compare.py: %v\n%s%s", err, out, &complaints)
 	}
+	doc, err := os.ReadFile("../../docs/evaluation.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured, shown := scoreRows(string(out)), scoreRows(string(doc))
+	for item, want := range shown {
+		if got := measured[item]; math.Abs(got-want) > 0.01 || len(shown) < 5 {
+			t.Errorf("docs/evaluation.md shows %v for %s, compare.py --markdown gives %v", want, item, got)
+		}
+	}
+}
+
+// scoreRows are lm-eval's scores in a table, by task and item.
+func scoreRows(text string) map[string]float64 {
+	scores := map[string]float64{}
+	for _, row := range regexp.MustCompile("(?m)^(\\| `lutra_[a-z]+` \\| [0-9.]+) \\| `.*` \\| (-[0-9.]+) \\| ").FindAllStringSubmatch(text, -1) {
+		v, err := strconv.ParseFloat(row[2], 64)
+		if err == nil {
+			scores[row[1]] = v
+		}
+	}
+	return scores
 }

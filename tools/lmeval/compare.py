@@ -31,7 +31,7 @@ def arguments():
     p.add_argument("--model", default="lutra-tiny-l", help="embedded model or GGUF file that the server has as its first")
     p.add_argument("--name", default="default", help="the model's name in the API")
     p.add_argument("--tolerance", type=float, default=1e-3, help="nats")
-    p.add_argument("--markdown", action="store_true", help="print the table that docs/testing.md has")
+    p.add_argument("--markdown", action="store_true", help="print the table that docs/evaluation.md shows some rows of")
     return p.parse_args()
 
 
