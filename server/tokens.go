@@ -24,18 +24,18 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 	if err := s.finish(f); err != nil {
 		return err
 	}
-	ready, err := g.model.Prepare(r.Context(), &p, 0)
+	prepared, err := g.model.Prepare(r.Context(), &p, 0)
 	if err != nil {
 		return err
 	}
-	ids := ready.Tokens
+	ids := prepared.Tokens
 	out := struct {
 		Count       int         `json:"count"`
 		MaxModelLen int         `json:"max_model_len"`
 		Tokens      any         `json:"tokens"`
 		TokenStrs   []string    `json:"token_strs"`
 		Truncation  *truncation `json:"truncation,omitempty"`
-	}{Count: len(ids), MaxModelLen: g.model.Context, Tokens: append([]int32{}, ids...), Truncation: newTruncation(ready.Dropped)}
+	}{Count: len(ids), MaxModelLen: g.model.Context, Tokens: append([]int32{}, ids...), Truncation: newTruncation(prepared.Dropped)}
 	if names {
 		out.TokenStrs = make([]string, len(ids))
 		for i, id := range ids {
@@ -154,14 +154,14 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
 	if err := s.finish(f); err != nil {
 		return err
 	}
-	ready, err := g.model.Prepare(r.Context(), &p, 0)
+	prepared, err := g.model.Prepare(r.Context(), &p, 0)
 	if err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, struct {
 		Prompt     string      `json:"prompt"`
 		Truncation *truncation `json:"truncation,omitempty"`
-	}{ready.Text, newTruncation(ready.Dropped)})
+	}{prepared.Text, newTruncation(prepared.Dropped)})
 	return nil
 }
 

@@ -60,11 +60,11 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 	req := &Request{Prompt: *prompt}
 	var ids []int32
 	if v.format.write == nil {
-		ready, err := v.model.prompt(ctx, req)
+		prepared, err := v.model.prompt(ctx, req)
 		if err != nil {
 			return nil, 0, err
 		}
-		ids = ready.Tokens
+		ids = prepared.Tokens
 	}
 	root, err := v.Open(ctx, v.model, req, ids)
 	if err != nil {

@@ -16,11 +16,11 @@ func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
 		_, model, v, texts := seen(t, format)
 		req := request(1, 1)
 		req.Prompt = Prompt{Text: asked, Bare: true}
-		ready, err := model.prompt(t.Context(), req)
+		prepared, err := model.prompt(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		judge, err := v.Open(t.Context(), model, req, ready.Tokens)
+		judge, err := v.Open(t.Context(), model, req, prepared.Tokens)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
 			t.Errorf("%s reads given text as %q, a candidate's as %q", format.Name, got, before)
 		}
 		r := ratings[0]
-		if !slices.Equal(r.StepScores, written.StepScores) || r.Score != slices.Min(r.StepScores) || spent < len(ready.Tokens) {
+		if !slices.Equal(r.StepScores, written.StepScores) || r.Score != slices.Min(r.StepScores) || spent < len(prepared.Tokens) {
 			t.Errorf("%s: %+v, want the scores %v", format.Name, r, written.StepScores)
 		}
 		var steps []string

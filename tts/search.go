@@ -143,8 +143,7 @@ type searching struct {
 	Search
 	settled
 	ctx      context.Context // the request's
-	work     context.Context // ends with the budget too
-	stop     context.CancelCauseFunc
+	work     context.Context // ends with the budget of time too
 	req      *Request
 	yield    func(Delta, error) bool
 	sampling batcher.Params // of every candidate
@@ -201,17 +200,17 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return err
 	}
 	r := &searching{Search: s, settled: set, ctx: ctx, req: req, yield: yield, method: set.plan.Method, reason: StopComplete, narrated: -1}
-	ready, err := s.Model.prompt(ctx, req)
+	prepared, err := s.Model.prompt(ctx, req)
 	if err != nil {
 		return err
 	}
-	prompt := ready.Tokens
-	if ready.Dropped > 0 { // judges read no more than the model does
+	prompt := prepared.Tokens
+	if prepared.Dropped > 0 { // judges read no more than the model does
 		rest := *req
-		rest.Prompt.Messages = ready.messages
+		rest.Prompt.Messages = prepared.messages
 		r.req, req = &rest, &rest
 	}
-	r.begun = ready.Begun
+	r.begun = prepared.Begun
 	if err := req.lists(s.Model, len(prompt), set.plan.N, set.plan.Budget.Tokens); err != nil {
 		return err
 	}
@@ -225,7 +224,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return err
 	}
 	defer judge.Close()
-	if !yield(ready.first(), nil) {
+	if !yield(prepared.first(), nil) {
 		return errLeft
 	}
 

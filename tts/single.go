@@ -33,11 +33,11 @@ func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ready, err := s.Model.prompt(ctx, req)
+	prepared, err := s.Model.prompt(ctx, req)
 	if err != nil {
 		return err
 	}
-	prompt := ready.Tokens
+	prompt := prepared.Tokens
 	n := req.choices()
 	if err := req.lists(s.Model, len(prompt), n, math.MaxInt); err != nil {
 		return err
@@ -47,12 +47,12 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		return err
 	}
 	defer seq.Close()
-	if !yield(ready.first(), nil) {
+	if !yield(prepared.first(), nil) {
 		return nil
 	}
 
 	if req.Echo || req.NoTokens {
-		opening, err := s.opening(ctx, seq, ready, req)
+		opening, err := s.opening(ctx, seq, prepared, req)
 		if err != nil {
 			return err
 		}
@@ -122,8 +122,8 @@ func (s Single) choice(run iter.Seq2[batcher.Token, error], root, seq *batcher.S
 }
 
 // opening is what every choice begins with: the prompt, when it is wanted.
-func (s Single) opening(ctx context.Context, seq *batcher.Sequence, ready *Prepared, req *Request) (Delta, error) {
-	prompt := ready.Tokens
+func (s Single) opening(ctx context.Context, seq *batcher.Sequence, prepared *Prepared, req *Request) (Delta, error) {
+	prompt := prepared.Tokens
 	var d Delta
 	if req.NoTokens {
 		d.Finish = FinishLength
@@ -131,7 +131,7 @@ func (s Single) opening(ctx context.Context, seq *batcher.Sequence, ready *Prepa
 	if !req.Echo {
 		return d, nil
 	}
-	if d.Text = ready.Text; d.Text == "" {
+	if d.Text = prepared.Text; d.Text == "" {
 		d.Text = s.Model.Spell(prompt)
 	}
 	if !req.Sampling.Logprobs {
