@@ -23,6 +23,10 @@ func FuzzRequest(f *testing.F) {
 		chatBody(`,"test_time_scaling":{"method":"dvts","n":-1,"budget":{"time_ms":1e9},"answer":{"extract":"regex:(a+)+"}},"temperature":0`),
 		`{"model":"toy+beam16x4","messages":[{"role":"user","content":"a"}],"metadata":{"test_time_scaling":"sc4;step.stop=\"\\n\""}}`,
 		`{"prompt":"a","best_of":8,"n":2,"test_time_scaling":"none"}`,
+		chatBody(`,"min_tokens":3,"n_predict":9,"bad_words":["a"," b"],"allowed_token_ids":[5,6],"logit_bias":[[5,false],["ab",1.5]],"repeat_penalty":2,"repeat_last_n":-1`),
+		`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"},{"role":"assistant","content":"<think>d"}],"continue_final_message":true,"add_generation_prompt":false,"truncation":"auto","echo":true}`,
+		`{"messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":{"x":1}}}]},{"role":"tool","content":[]}],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"none"}`,
+		chatBody(`,"reasoning_effort":"none","enable_thinking":true,"reasoning":{"effort":"low"},"mirostat":2,"grammar":"root ::= a","include_reasoning":false`),
 	} {
 		f.Add([]byte(seed))
 	}
@@ -51,6 +55,9 @@ func FuzzRequest(f *testing.F) {
 				t.Fatalf("%q: a search by %+v", body, g.search.Plan)
 			}
 			for _, req := range g.requests {
+				if _, err := g.model.Prepare(t.Context(), &req.Prompt, req.Sampling.MaxTokens); err != nil && toAPI(err).Status != http.StatusBadRequest {
+					t.Fatalf("%q: %v, want the client's own mistake", body, err)
+				}
 				if err := req.Sampling.Validate(); err != nil || req.Sampling.TopLogprobs > maxTopLogprobs {
 					t.Fatalf("%q: %v", body, err)
 				}
