@@ -121,7 +121,7 @@ func TestTheEmbeddedRewardModelScoresAsTrained(t *testing.T) {
 func TestAFileMayBoundTheTurnsThatItsModelReads(t *testing.T) {
 	pool := kernels.NewPool(1)
 	defer pool.Close()
-	for value, want := range map[any]int{nil: 0, uint32(6): 6, uint32(0): 0, "six": 0} {
+	for value, want := range map[any]int{nil: 0, uint32(6): 6, uint32(0): 0, int32(-3): 0, uint64(1 << 63): math.MaxInt32, "six": 0} {
 		f, err := embedded.Open(embedded.Default)
 		if err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package models
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -76,7 +77,9 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the sliding window of %d tokens is not applied: attention sees the whole context", n))
 	}
 	b.converse(f.Metadata)
-	b.MaxTurns, _ = f.Metadata.Int("lutra.chat.max_turns")
+	if n, ok := f.Metadata.Uint("lutra.chat.max_turns"); ok {
+		b.MaxTurns = int(min(n, math.MaxInt32))
+	}
 	return b, nil
 }
 
