@@ -253,8 +253,10 @@ func (f *fields) include(in *tts.Include) {
 			in.Steps = true
 		case "tree":
 			in.Tree = true
+		case "partial":
+			in.Partial = true
 		default:
-			f.fail(codeValue, fmt.Sprintf("include[%d]", i), "expected candidates, steps or tree, but got '%s'.", brief([]byte(name)))
+			f.fail(codeValue, fmt.Sprintf("include[%d]", i), "expected candidates, steps, tree or partial, but got '%s'.", brief([]byte(name)))
 		}
 	}
 }

@@ -35,6 +35,7 @@ func (t *tale) of(prompts, n int) {
 type searchProgress struct {
 	Prompt     *int         `json:"prompt,omitempty"` // whose search it is, where a request has several
 	Method     tts.Method   `json:"method"`
+	Select     tts.Select   `json:"select"`
 	Step       int          `json:"step"`
 	Live       int          `json:"live"`     // candidates in the making
 	Finished   int          `json:"finished"` // candidates complete
@@ -44,6 +45,19 @@ type searchProgress struct {
 	Agreement  float64      `json:"agreement"`
 	Candidates []*candidate `json:"candidates,omitempty"` // complete since the last progress
 	Added      []node       `json:"added,omitempty"`      // to the tree since then; fates may yet change
+	Partial    []partial    `json:"partial,omitempty"`    // what candidates in the making have gained since then
+}
+
+// partial is a candidate in the making.
+type partial struct {
+	Index        int      `json:"index"`
+	Parent       int      `json:"parent"`  // node of the tree that it continues; -1: the prompt
+	Text         string   `json:"text"`    // gained
+	Tokens       int      `json:"tokens"`  // generated so far
+	Logprob      float64  `json:"logprob"` // mean over them
+	FinishReason *string  `json:"finish_reason,omitempty"`
+	Answer       *string  `json:"answer,omitempty"`
+	Score        *float64 `json:"score,omitempty"` // null: not judged yet
 }
 
 // searchOutcome is what a search came to.
@@ -110,7 +124,7 @@ func (t *tale) tell(d *tts.Delta) bool {
 	if p == nil {
 		return false
 	}
-	now := &searchProgress{Method: p.Method, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
+	now := &searchProgress{Method: p.Method, Select: p.Select, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
 		Best: number(p.Best), Leader: optional(p.Leader), Agreement: p.Agreement}
 	if len(t.outcomes) > 1 {
 		now.Prompt = new(d.Choice / t.n)
@@ -122,6 +136,9 @@ func (t *tale) tell(d *tts.Delta) bool {
 		for i := range p.Ended {
 			now.Candidates = append(now.Candidates, whole(newCandidate(&p.Ended[i]), &p.Ended[i]))
 		}
+	}
+	for i := range p.Partial {
+		now.Partial = append(now.Partial, newPartial(&p.Partial[i]))
 	}
 	t.now.Store(now)
 	return true
@@ -137,9 +154,9 @@ func (t *tale) progress() any {
 	if now == nil {
 		return nil
 	}
-	if now.Candidates != nil || now.Added != nil { // are news once
+	if now.Candidates != nil || now.Added != nil || now.Partial != nil { // are news once
 		later := *now
-		later.Candidates, later.Added = nil, nil
+		later.Candidates, later.Added, later.Partial = nil, nil, nil
 		t.now.CompareAndSwap(now, &later)
 	}
 	return now
@@ -226,6 +243,15 @@ func newCandidate(c *tts.Candidate) *candidate {
 		StepScores: make([]float64, len(c.StepScores))}
 	for i, s := range c.StepScores {
 		out.StepScores[i] = number(s)
+	}
+	return out
+}
+
+func newPartial(p *tts.Partial) partial {
+	out := partial{Index: p.Index, Parent: p.Parent, Text: p.Text, Tokens: p.Tokens, Logprob: rounded(finite(p.Logprob)),
+		FinishReason: finishReason(p.Finish), Answer: optional(p.Answer)}
+	if p.Judged {
+		out.Score = new(number(p.Score))
 	}
 	return out
 }

@@ -19,15 +19,18 @@ func (r *searching) search(groups int) error {
 	for r.steps = 1; ; r.steps++ {
 		live := slices.DeleteFunc(slices.Concat(teams...), complete)
 		r.begin(live, first, false)
-		if err := r.extend(r.work, live, func(*row) error { return nil }); err != nil {
-			return err
-		}
-		if err := each(live, func(_ int, w *row) error {
-			if w.paused { // the budget has ended within its solution step
-				return nil
+		err := r.meanwhile(len(live), func() error {
+			if err := r.extend(r.work, live, func(*row) error { return nil }); err != nil {
+				return err
 			}
-			return r.score(r.work, w)
-		}); err != nil {
+			return each(live, func(_ int, w *row) error {
+				if w.paused { // the budget has ended within its solution step
+					return nil
+				}
+				return r.score(r.work, w)
+			})
+		})
+		if err != nil {
 			return err
 		}
 		cut := false

@@ -80,13 +80,15 @@ const (
 // Progress is where a search stands.
 type Progress struct {
 	Method    Method
-	Step      int // solution steps so far
-	Live      int // candidates in the making
-	Finished  int // candidates complete
-	Tokens    int // generated so far, by all of them
+	Select    Select // the rule that is to choose
+	Step      int    // solution steps so far
+	Live      int    // candidates in the making
+	Finished  int    // candidates complete
+	Tokens    int    // generated so far, by all of them
 	Best      float32
 	Leader    string      // the answer in front, when there is one
 	Agreement float64     // share of the complete candidates that give it
 	Added     []Node      // by which the tree has grown since the last progress; fates may yet change
 	Ended     []Candidate // complete since the last progress, as they are now
+	Partial   []Partial   // with Include.Partial: what candidates in the making have gained
 }

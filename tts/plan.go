@@ -112,8 +112,9 @@ type Budget struct {
 }
 
 // Include asks for more than the choices in an answer. The outcome always
-// holds everything; what is shown is up to the caller.
-type Include struct{ Candidates, Steps, Tree bool }
+// holds candidates, steps and tree; what is shown of them is up to the caller.
+// Partial makes the search report what its candidates write while they do.
+type Include struct{ Candidates, Steps, Tree, Partial bool }
 
 // Limits bound what a plan may ask for.
 type Limits struct {

@@ -190,6 +190,8 @@ func (i *Include) set(list string) error {
 			i.Steps = true
 		case "tree":
 			i.Tree = true
+		case "partial":
+			i.Partial = true
 		case "":
 		default:
 			return fmt.Errorf("%w: %q", strconv.ErrSyntax, name)

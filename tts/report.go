@@ -7,13 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// tell reports progress; live candidates are still in the making.
-func (r *searching) tell(live int) error {
+// progress says where the search stands; live candidates are still in the making.
+func (r *searching) progress(live int) *Progress {
 	p := &Progress{
-		Method: r.method, Step: r.steps, Live: live, Finished: len(r.done), Tokens: int(r.generated.Load()),
-		Added: slices.Clone(r.tree[r.drawn:]),
+		Method: r.method, Select: r.plan.Select, Step: r.steps, Live: live, Finished: len(r.done), Tokens: int(r.generated.Load()),
 	}
-	r.drawn = len(r.tree)
 	if len(r.done) > 0 {
 		rk := rank(r.done, r.plan.Select)
 		p.Leader, p.Agreement = rk.order[0].Answer, rk.agreement
@@ -21,6 +19,14 @@ func (r *searching) tell(live int) error {
 	for _, n := range r.tree {
 		p.Best = max(p.Best, n.Score)
 	}
+	return p
+}
+
+// tell reports progress and what is new since it was last told.
+func (r *searching) tell(live int) error {
+	p := r.progress(live)
+	p.Added = slices.Clone(r.tree[r.drawn:])
+	r.drawn = len(r.tree)
 	for _, c := range r.done[r.announced:] {
 		p.Ended = append(p.Ended, *c)
 	}

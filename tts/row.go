@@ -32,6 +32,8 @@ type row struct {
 	paused bool                            // the run has come to the grant's end, and to no other
 	whole  bool                            // it ends with the answer, else with the solution step
 
+	partial *partial // what reports say of it; nil: nobody wants to know
+
 	node   int // its last in the tree
 	shown  int // length of text up to there
 	tokens int // generated up to there
@@ -104,13 +106,16 @@ func (r *searching) begin(rows []*row, first int, whole bool) {
 		if w.whole = whole; whole {
 			w.limit, p.Stop = math.MaxInt, r.ends
 		}
-		if len(r.req.Stop) == 0 { // else each token may be the last
+		if len(r.req.Stop) == 0 && r.partials == nil { // else each token may be the last, or is to be shown
 			p.Gather = gather
 		}
 		if m := r.req.Sampling.MaxTokens; m > 0 {
 			w.limit = min(w.limit, m)
 		}
 		w.step, w.params = w.step[:0], p
+	}
+	if r.partials != nil {
+		r.partials.begin(rows, first)
 	}
 }
 
@@ -241,6 +246,7 @@ func (w *row) take(r *searching, tok batcher.Token) {
 	w.step = append(w.step, r.Model.Tokenizer.Piece(tok.ID)...)
 	c.Tokens = append(c.Tokens, d.Tokens...)
 	c.Finish = d.Finish
+	r.note(w)
 }
 
 // breaksAfter tells whether a solution step ends with its last token. Blank
@@ -267,6 +273,7 @@ func (r *searching) score(ctx context.Context, w *row) error {
 	}
 	if s := w.cand.StepScores; len(s) > 0 {
 		w.cand.Score = r.plan.Aggregate.of(s)
+		r.note(w)
 	}
 	if err != nil {
 		return r.excuse(ctx, err)

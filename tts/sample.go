@@ -47,9 +47,8 @@ func (r *searching) sample(n, total int) error {
 	}()
 	r.steps = 1
 	for i, w := range rows {
-		select {
-		case <-ready[w]:
-		case <-over: // with an error, before it came to w
+		if err := r.await(len(rows)-i, ready[w], over); err != nil { // over with an error, before it came to w
+			return err
 		}
 		if ctx.Err() != nil && r.work.Err() == nil {
 			return wait()

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/tts/answer"
@@ -142,8 +143,9 @@ var (
 type searching struct {
 	Search
 	settled
-	ctx      context.Context // the request's
-	work     context.Context // ends with the budget of time too
+	ctx      context.Context    // the request's
+	work     context.Context    // ends with the budget of time too
+	stop     context.CancelFunc // ends work
 	req      *Request
 	yield    func(Delta, error) bool
 	sampling batcher.Params // of every candidate
@@ -155,6 +157,7 @@ type searching struct {
 	first     *batcher.Sequence // computes the prompt
 	judge     Judge             // likewise
 	root      *row              // forked into the candidates
+	partials  *partials         // what is reported of those under way; nil: nobody wants to know
 	left      int               // tokens that the budget has not spent
 	charged   int               // tokens of what is in the tree
 	generated atomic.Int64      // tokens, whatever became of them
@@ -230,11 +233,15 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 
 	work, free := context.WithTimeoutCause(ctx, r.plan.Budget.Time, errTime)
 	defer free()
-	r.work = work
+	r.work, r.stop = work, free
 	r.sampling = req.sampling(s.Model)
 	r.ends = r.sampling.Stop
 	if r.plan.steps() {
 		r.breaks = slices.Concat(r.ends, s.Model.delimiters(r.plan.Step.Stop))
+	}
+	if r.plan.Include.Partial {
+		r.partials = &partials{due: time.NewTimer(partialInterval)}
+		defer r.partials.due.Stop()
 	}
 	r.rows, r.left = map[*Candidate]*row{}, r.plan.Budget.Tokens
 	r.prompt, r.first, r.judge, r.root = len(prompt), seq, judge, r.newRow(seq, judge)

@@ -1,0 +1,154 @@
+package tts
+
+import (
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// Partial is a candidate in the making, as reports on the way show it to those
+// who ask with Include.Partial.
+type Partial struct {
+	Index   int     // Params.Candidate of its tokens; of methods of whole answers the Candidate.Index that it will have
+	Parent  int     // the node that it continues, as an index of Outcome.Tree; -1: the prompt
+	Text    string  // gained since the last report of it, in whole characters
+	Tokens  int     // generated so far, from the prompt on
+	Logprob float32 // mean over them
+	Finish  Finish  // once it is complete
+	Answer  string  // once it is complete; empty: none found
+	Judged  bool    // Score holds a value
+	Score   float32
+}
+
+const (
+	// partialInterval is the least time between two reports of partial texts.
+	partialInterval = 150 * time.Millisecond
+	// partialBytes bounds the text of one report; what is left comes with the next.
+	partialBytes = 8 << 10
+)
+
+// partials are the candidates of one round of decoding. The goroutine that
+// extends a candidate updates its entry, the search's own one reports. Texts
+// are the candidates' own, not copies: a reader that lags costs no memory.
+type partials struct {
+	due *time.Timer // of the next report
+
+	mu   sync.Mutex // guards what follows
+	rows []*partial
+	next int // the entry with which the next report begins: all get their turn
+}
+
+type partial struct {
+	all    *partials
+	now    Partial // but for the text
+	text   []byte  // the candidate's whole text; bytes are only ever added to it
+	sent   int     // bytes of it that have been reported
+	scores int     // that the candidate had when the round began
+	news   bool    // there is something to report
+}
+
+// begin makes rows the candidates to be reported, numbered from first.
+func (p *partials) begin(rows []*row, first int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rows, p.next = make([]*partial, len(rows)), 0
+	for i, w := range rows {
+		w.partial = &partial{all: p, now: Partial{Index: first + i, Parent: w.node}, text: w.text, sent: len(w.text), scores: len(w.cand.StepScores)}
+		p.rows[i] = w.partial
+	}
+}
+
+// note takes down what w is by now, if anybody wants to know.
+func (r *searching) note(w *row) {
+	p := w.partial
+	if p == nil {
+		return
+	}
+	c, now := w.cand, p.now
+	if now.Finish == "" && c.Finish != "" {
+		a, _ := r.reader.Read(string(w.text))
+		now.Answer = a.Text
+	}
+	now.Tokens, now.Logprob, now.Finish = len(c.IDs), c.Logprob, c.Finish
+	now.Judged, now.Score = len(c.StepScores) > p.scores, c.Score
+	p.all.mu.Lock()
+	defer p.all.mu.Unlock()
+	p.now, p.text, p.news = now, w.text, true
+}
+
+// take returns what has not been reported, as far as one report may hold it.
+func (p *partials) take() []Partial {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []Partial
+	room := partialBytes
+	for i := range p.rows {
+		at := (p.next + i) % len(p.rows)
+		e := p.rows[at]
+		if !e.news {
+			continue
+		}
+		one, text := e.now, e.text[e.sent:]
+		if len(text) > room {
+			for room > 0 && !utf8.RuneStart(text[room]) {
+				room--
+			}
+			text = text[:room]
+			one.Finish, one.Answer, one.Judged, one.Score = "", "", false, 0 // come with the last of the text
+		}
+		one.Text = string(text)
+		out = append(out, one)
+		e.sent += len(text)
+		room -= len(text)
+		if e.news = e.sent < len(e.text); e.news || room == 0 {
+			p.next = (at + 1) % len(p.rows)
+			break
+		}
+	}
+	return out
+}
+
+// await returns when one of two channels is closed; either may be nil.
+// Meanwhile it reports what the live candidates gain, to those who asked for it.
+func (r *searching) await(live int, done, over <-chan struct{}) error {
+	var due <-chan time.Time // never, unless somebody wants to know
+	if r.partials != nil {
+		due = r.partials.due.C
+	}
+	for {
+		select {
+		case <-done:
+			return nil
+		case <-over:
+			return nil
+		case <-due:
+		}
+		if gained := r.partials.take(); gained != nil {
+			p := r.progress(live)
+			p.Partial = gained
+			if err := r.send(Delta{Progress: p, Usage: r.news()}); err != nil {
+				return err
+			}
+		}
+		r.partials.due.Reset(partialInterval)
+	}
+}
+
+// meanwhile does the work of so many live candidates, and reports as await
+// does. A reader that leaves ends it.
+func (r *searching) meanwhile(live int, work func() error) error {
+	if r.partials == nil {
+		return work()
+	}
+	over := make(chan struct{})
+	wait := start([]func() error{work}, func(_ int, work func() error) error {
+		defer close(over)
+		return work()
+	})
+	if err := r.await(live, nil, over); err != nil {
+		r.stop()
+		_ = wait()
+		return err
+	}
+	return wait()
+}
