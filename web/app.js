@@ -2,10 +2,13 @@
 
 import { ApiError, models, setKey } from './js/api.js';
 import { Chat } from './js/chat.js';
-import { byId, el } from './js/dom.js';
+import { byId } from './js/dom.js';
 import { openEngine } from './js/engine.js';
-import { examples } from './js/examples.js';
-import { openSettings, plan, showModels } from './js/settings.js';
+import { offers } from './js/offer.js';
+import { Server } from './js/server.js';
+import { current, openSettings, plan, several, showModels } from './js/settings.js';
+import { showStatus } from './js/status.js';
+import { welcome } from './js/welcome.js';
 
 /** @type {HTMLTextAreaElement} */ const question = byId('question');
 /** @type {HTMLButtonElement} */ const send = byId('send');
@@ -20,23 +23,47 @@ scroll.addEventListener('scroll', () => {
   following = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 80;
 });
 
+/** The models are known: there is something to be welcomed to. */
+let known = false;
+
 const chat = new Chat(byId('conversation'), {
   plan,
+  model: () => (several() ? current().id : undefined),
+  forgets(turns) {
+    const { maxTurns } = current();
+    const above = turns === 1 ? 'The question above is not sent any more.' : 'What stands above is not sent any more.';
+    return maxTurns
+      ? `This model reads the last ${maxTurns === 1 ? 'question' : `${maxTurns} questions`} of a conversation. ${above}`
+      : `The conversation has outgrown what the model reads at once. ${above}`;
+  },
   busy(busy) {
     const focused = document.activeElement === stop || document.activeElement === send;
     send.hidden = busy;
     stop.hidden = !busy;
     if (focused) (busy ? stop : question).focus();
   },
-  changed() {
-    byId('welcome').hidden = !chat.empty;
-    if (following) requestAnimationFrame(() => requestAnimationFrame(() => { scroll.scrollTop = scroll.scrollHeight; }));
+  changed(whole) {
+    greet();
+    if (!following) return;
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      scroll.scrollTop = whole ? whole.offsetTop - scroll.offsetTop - 12 : scroll.scrollHeight;
+    }));
   },
   announce(text) { byId('announce').textContent = text; },
   needKey: askForKey,
+  away: async () => ['loading', 'lost'].includes((await server.check()).name),
+  renew,
 });
-chat.restore();
-byId('welcome').hidden = !chat.empty;
+
+function greet() {
+  byId('welcome').hidden = !known || !chat.empty;
+}
+
+function renew() {
+  chat.clear();
+  greet();
+  question.focus();
+}
 
 /** @param {string} text */
 function ask(text) {
@@ -48,7 +75,7 @@ function ask(text) {
 byId('composer').addEventListener('submit', (/** @type {Event} */ event) => {
   event.preventDefault();
   const text = question.value.trim();
-  if (!text || chat.busy) return;
+  if (!text || chat.busy || chat.waiting) return;
   question.value = '';
   grow();
   ask(text);
@@ -67,13 +94,7 @@ stop.addEventListener('click', () => chat.stop());
 document.addEventListener('keydown', (event) => {
   if (event.key === 'Escape' && chat.busy) chat.stop();
 });
-byId('new').addEventListener('click', () => {
-  chat.clear();
-  byId('welcome').hidden = false;
-  question.focus();
-});
-byId('examples').append(...examples.map(({ label, text }) =>
-  el('li', {}, el('button', { type: 'button', on: { click: () => ask(text) } }, el('small', {}, label), text))));
+byId('new').addEventListener('click', renew);
 
 // Keys.
 /** @param {string} reason in the server's words */
@@ -93,19 +114,29 @@ keyForm.addEventListener('submit', async (event) => {
   }
 });
 
-/** Fills the model menu; while the server loads them, tries again. @returns {Promise<boolean>} whether it is filled */
+/** Fills the model menu. @returns {Promise<boolean>} whether it is filled */
 async function loadModels() {
   try {
-    showModels(await models());
+    showModels(offers(await models()));
+    known = true;
+    welcome(current(), ask);
+    greet();
     return true;
   } catch (err) {
     if (err instanceof ApiError && err.status === 401) askForKey(err.message);
-    else setTimeout(loadModels, 2000);
+    else if (server.ready) setTimeout(loadModels, 2000);
     return false;
   }
 }
 
-openSettings();
+openSettings(() => welcome(current(), ask));
+chat.restore();
 openEngine();
-loadModels();
+const server = new Server(async (now, before) => {
+  showStatus(now);
+  // A server may answer for some models while it loads others, or when one has failed.
+  const loaded = now.loading.length !== before.loading.length;
+  if (now.name === before.name && !loaded || now.name === 'lost') return;
+  if (await loadModels() && chat.waiting) chat.again();
+});
 if (!touch) question.focus();

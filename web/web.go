@@ -1,10 +1,13 @@
 // Package web holds the page that a server shows to people: a chat, the search
 // for an answer drawn as a tree, and what the engine is doing meanwhile.
 //
-//	index.html ── app.js ─┬─ js/chat, message, markdown   the conversation
-//	                      ├─ js/search, tree, votes       test-time scaling
-//	                      ├─ js/engine, metrics           the live panel
-//	                      └─ js/api, sse                  everything sent and received
+//	index.html ── app.js ─┬─ js/chat, message, markdown         the conversation
+//	                      ├─ js/settings, offer, welcome        what the chosen model offers
+//	                      ├─ js/search, searchview, candidates, test-time scaling
+//	                      │     tree, forest, layout, votes
+//	                      ├─ js/server, status                  whether the server is ready
+//	                      ├─ js/engine, metrics                 the live panel
+//	                      └─ js/api, sse                        everything sent and received
 //
 // The files are served as they lie here: no build step, nothing from another
 // host. The page knows the server by its public API alone, and finds it beside

@@ -4,12 +4,14 @@ import { events } from './sse.js';
 import { recall, remember } from './store.js';
 
 /**
- * @typedef {{ id: string, root?: string, task?: string }} ModelCard
+ * @typedef {{ id: string, root?: string, task?: string, max_model_len?: number, lutra?: any }} ModelCard
  * @typedef {{ role: string, content: string }} ChatMessage
- * @typedef {{ method: string, n?: number, width?: number, include?: string[] }} ScalingRequest
- * @typedef {{ model: string, messages: ChatMessage[], temperature?: number, max_tokens?: number, seed?: number,
- *   test_time_scaling?: ScalingRequest }} ChatRequest
- * @typedef {{ prompt_tokens: number, completion_tokens: number, prompt_tokens_details?: { cached_tokens?: number } }} Usage
+ * @typedef {{ method: string, n?: number, width?: number, verifier?: string, include?: string[] }} ScalingRequest
+ * @typedef {{ model: string, messages: ChatMessage[], truncation?: string, temperature?: number, max_tokens?: number,
+ *   seed?: number, test_time_scaling?: ScalingRequest | string }} ChatRequest
+ *
+ * What the probe says: `ready`, or why not. A server may answer although it is not: some of its models may be.
+ * @typedef {{ ready: boolean, message: string, loading: { model: string, progress: number | null }[] }} Readiness
  */
 
 /** A refusal, in the server's own words. */
@@ -21,6 +23,9 @@ export class ApiError extends Error {
     this.code = body?.code ?? '';
     this.retryAfter = retryAfter ?? 0;
   }
+
+  /** The server is not there, or not ready yet: the same may be asked later. */
+  get away() { return this.status === 0 || this.status === 503 && this.code === 'unavailable'; }
 }
 
 /** @param {string} value */
@@ -55,6 +60,27 @@ async function refusal(response) {
 export async function models() {
   const list = await (await call('v1/models')).json();
   return Array.isArray(list?.data) ? list.data : [];
+}
+
+/**
+ * Asks the server whether it is ready. It fails when there is no server.
+ * @returns {Promise<Readiness>}
+ */
+export async function readiness() {
+  const response = await fetch(at('readyz'), { cache: 'no-store' });
+  if (response.ok) return { ready: true, message: '', loading: [] };
+  const body = await response.json(); // a proxy's page is none, and no server
+  const loading = (Array.isArray(body?.loading) ? body.loading : []).slice(0, 64).map((/** @type {any} */ m) => ({
+    model: String(m?.model ?? ''),
+    progress: Number.isFinite(m?.progress) ? Math.min(1, Math.max(0, m.progress)) : null,
+  }));
+  return { ready: false, message: String(body?.error?.message ?? ''), loading };
+}
+
+/** How many messages the model was not shown, as a chunk tells. @param {any} chunk @returns {number | null} null: it does not tell */
+export function droppedMessages(chunk) {
+  const n = chunk.truncation?.dropped_messages;
+  return Number.isInteger(n) && n >= 0 ? n : null;
 }
 
 /** @param {AbortSignal} [signal] @returns {Promise<string>} Prometheus' text */

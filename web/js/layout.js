@@ -1,15 +1,18 @@
 // Where the steps of a search stand in its drawing: the question at the left,
 // a column for each depth, and every step level with the best of what follows
-// it, so that the chosen path is a straight line along the top. Pruned steps
-// are small, so that the rest stays in sight.
+// it, so that the chosen path is a straight line along the top. Steps that are
+// pruned or being written are small, so that the rest stays in sight.
 
 /**
- * @typedef {import('./search.js').Step} Step
+ * @typedef {import('./forest.js').Step} Step
  * @typedef {{ x: number, y: number, w: number, h: number }} Box y is the middle
  * @typedef {{ width: number, height: number, root: { x: number, y: number }, boxes: Box[] }} Layout boxes as steps
  */
 
 export const size = { column: 182, gap: 22, big: 40, small: 22, space: 8, root: 12, edge: 10 };
+
+/** Steps of one line, so that many have room. @param {Step} step */
+export const isSmall = ({ fate }) => fate === 'pruned' || fate === 'live';
 
 /**
  * @param {Step[]} steps a parent before its children
@@ -21,7 +24,7 @@ export function layout(steps) {
   /** @type {number[]} */
   const first = [];
   steps.forEach((s, i) => (s.parent < 0 ? first : children[s.parent]).push(i));
-  const rank = { chosen: 0, kept: 1, pruned: 2 };
+  const rank = { chosen: 0, kept: 1, live: 2, pruned: 3 };
   const better = (/** @type {number} */ a, /** @type {number} */ b) =>
     rank[steps[a].fate] - rank[steps[b].fate] || (steps[b].score ?? 0) - (steps[a].score ?? 0);
   for (const siblings of [first, ...children]) siblings.sort(better);
@@ -31,7 +34,7 @@ export function layout(steps) {
     x: left + s.depth * (size.column + size.gap),
     y: 0,
     w: size.column,
-    h: s.fate === 'pruned' ? size.small : size.big,
+    h: isSmall(s) ? size.small : size.big,
   }));
 
   /** @type {number[]} by depth: where the column has room */

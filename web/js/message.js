@@ -2,17 +2,19 @@
 
 import { el, eachFrame } from './dom.js';
 import { markdown } from './markdown.js';
-import { SearchView } from './votes.js';
+import { SearchView } from './searchview.js';
 
 /**
  * @typedef {object} Turn
  * @property {string} question
  * @property {string} answer as far as it has come
  * @property {string} [reasoning] what came before it
- * @property {'asking' | 'done' | 'stopped' | 'failed'} state
+ * @property {'asking' | 'waiting' | 'done' | 'stopped' | 'failed'} state waiting: for the server
  * @property {string} [error] in the server's words
  * @property {boolean} [needsKey] refused for want of a key; the page asks for one
  * @property {string} [finish] the finish reason
+ * @property {string} [model] that answers, where there are several
+ * @property {number} [unread] how many of the turns before this one the model was not shown
  * @property {import('./search.js').Search | null} [search]
  * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
  */
@@ -31,8 +33,8 @@ export class TurnView {
   #search = null;
   /** The answer had begun when it was last shown. */
   #answered = false;
-  /** The search that is drawn. @type {unknown} */
-  #drawn = null;
+  /** The search that is drawn, and whether it ran. @type {unknown[]} */
+  #drawn = [];
   /** Renders before the next paint, for the many small changes of a stream. */
   update = eachFrame(() => this.render());
 
@@ -56,33 +58,43 @@ export class TurnView {
     if (this.#answered !== Boolean(answer)) this.#reasoning.open = !answer;
     this.#answered = Boolean(answer);
     this.#text.replaceChildren(markdown(answer));
-    this.#text.classList.toggle('waiting', asking);
+    this.#text.classList.toggle('waiting', asking && !(search && !answer)); // a search shows by itself that it goes on
     this.#error.hidden = !error;
     if (this.#error.textContent !== (error ?? '')) this.#error.textContent = error ?? '';
-    if (search && search !== this.#drawn) {
-      if (!this.#search) this.#text.after((this.#search = new SearchView()).element);
-      this.#search.update(search);
-      this.#drawn = search;
-    } else if (!search && this.#search) {
-      this.#search.element.remove();
-      this.#search = this.#drawn = null;
-    }
+    this.#showSearch(search ?? null, asking);
     this.#meta.textContent = facts(this.#turn);
-    this.again.hidden = asking || Boolean(this.#turn.needsKey);
+    this.again.hidden = asking || state === 'waiting' || Boolean(this.#turn.needsKey);
+  }
+
+  /** @param {import('./search.js').Search | null} search @param {boolean} running */
+  #showSearch(search, running) {
+    if (!search) {
+      this.#search?.element.remove();
+      this.#search = null;
+    } else if (search !== this.#drawn[0] || running !== this.#drawn[1]) {
+      if (!this.#search) this.#text.after((this.#search = new SearchView()).element);
+      this.#search.update(search, running);
+    }
+    this.#drawn = [search, running];
   }
 }
 
 /** @param {Turn} turn */
-function facts({ state, finish, stats, needsKey }) {
+function facts({ state, finish, stats, needsKey, model }) {
   const parts = [];
+  if (model) parts.push(model);
   if (needsKey) parts.push('waiting for an API key');
+  if (state === 'waiting') parts.push('waiting for the server');
   if (state === 'stopped') parts.push('stopped');
   if (finish === 'length') parts.push('cut at the token limit');
-  if (stats?.tokens) parts.push(`${stats.tokens} tokens`, `${(stats.tokens / stats.total).toFixed(0)} tokens/s`);
+  if (stats?.tokens) parts.push(`${stats.tokens.toLocaleString('en')} ${stats.tokens === 1 ? 'token' : 'tokens'}`, `${rate(stats.tokens / stats.total)} tokens/s`);
   if (stats?.first) parts.push(`first text after ${seconds(stats.first)}`);
   if (stats && state === 'done') parts.push(`${seconds(stats.total)} in all`);
   return parts.join(' · ');
 }
+
+/** @param {number} r */
+const rate = (r) => (r < 10 ? r.toFixed(1) : Math.round(r).toLocaleString('en'));
 
 /** @param {number} s */
 const seconds = (s) => (s < 1 ? `${Math.round(1000 * s)} ms` : `${s.toFixed(1)} s`);

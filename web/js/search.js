@@ -1,25 +1,31 @@
-// What the server tells of a search, read into one plain object that the tree,
-// the votes and what is remembered share. Every field may be missing: older
-// and newer servers tell more or less.
+// What the server tells of a search, read into one plain object that the
+// candidates, the tree, the votes and what is remembered share. Every field
+// may be missing: older and newer servers tell more or less.
+
+import { MOST, grow, growAnswers, parentOf } from './forest.js';
+import { number, objects, string } from './read.js';
 
 /**
- * What became of a step: `kept` ones live on or ended a candidate.
- * @typedef {'kept' | 'pruned' | 'chosen'} Fate
+ * A candidate, while it is written and afterwards. `cut` ones came to a limit;
+ * `cancelled` ones were no longer needed.
+ * @typedef {object} Candidate
+ * @property {number} index
+ * @property {number} parent node of the tree that it continues; -1: the question
+ * @property {string} text as far as it has come
+ * @property {number | null} tokens
+ * @property {number | null} logprob mean over them
+ * @property {number | null} score
+ * @property {string} answer
+ * @property {'writing' | 'complete' | 'cut' | 'cancelled'} state
+ * @property {boolean} chosen
  *
- * A solution step; equal steps after the same beginning are one node.
- * @typedef {object} Step
- * @property {number} parent index in `steps`; -1: the question
- * @property {number} depth 0 for the first
- * @property {string} text
- * @property {number | null} score of the solution up to here
- * @property {Fate} fate
- * @property {number} count candidates that wrote it
- *
- * @typedef {{ answer: string, votes: number, weight: number | null, chosen: boolean }} Vote
+ * @typedef {{ answer: string, votes: number, weight: number, judged: boolean, chosen: boolean }} Vote `weight` is what
+ *   the choice goes by: the votes, the sum of their scores, or the best of these
  *
  * @typedef {object} Search
  * @property {boolean} done
  * @property {string} method
+ * @property {string} select the rule that chooses
  * @property {number | null} n
  * @property {number | null} width
  * @property {number | null} stepsTaken
@@ -31,17 +37,18 @@
  * @property {string} reason why the search ended
  * @property {boolean} degraded fewer candidates than asked for
  * @property {number | null} score of the choice
+ * @property {Candidate[]} candidates whole answers, by their number
+ * @property {Candidate[]} beams what is being written of the next solution step
  * @property {any[]} nodes of the tree, as told so far; empty at the end
- * @property {Step[]} steps a parent stands before its children
- * @property {Vote[]} votes most first
+ * @property {import('./forest.js').Step[]} steps a parent stands before its children
+ * @property {Vote[]} votes the first leads
  */
 
-const number = (/** @type {any} */ v) => (typeof v === 'number' && Number.isFinite(v) ? v : null);
-const string = (/** @type {any} */ v) => (typeof v === 'string' ? v : '');
-const list = (/** @type {any} */ v) => (Array.isArray(v) ? v.filter((x) => x && typeof x === 'object') : []);
+const mostCandidates = 512;
+const mostText = 1 << 16;
 
-/** More than anyone can look at; a hostile server could send any number. */
-const MOST = 4000;
+/** Candidates of these are written step by step. @param {Search} search */
+export const byStep = (search) => ['beam_search', 'dvts'].includes(search.method);
 
 /**
  * Adds what a chunk tells to what is known.
@@ -51,12 +58,13 @@ const MOST = 4000;
  */
 export function absorb(known, chunk) {
   const told = chunk.test_time_scaling;
-  const choices = list(chunk.choices).filter((c) => c.test_time_scaling);
+  const choices = objects(chunk.choices).filter((c) => c.test_time_scaling);
   if (!told && !choices.length) return known;
   /** @type {Search} */
   const next = { ...(known ?? empty()) };
   const t = told ?? {};
   next.method = string(t.method) || next.method;
+  next.select = string(t.select) || next.select;
   next.reason = string(t.stop_reason) || next.reason;
   next.leader = string(t.leader) || next.leader;
   next.degraded = t.degraded === true || next.degraded;
@@ -68,15 +76,21 @@ export function absorb(known, chunk) {
 
   const best = choices.find((c) => (c.index ?? 0) === 0)?.test_time_scaling;
   next.score = number(best?.score) ?? next.score;
-  const candidates = list(t.candidates).length ? list(t.candidates) : choices.map((c) => c.test_time_scaling);
-  const chosen = best?.candidate ?? candidates[0]?.candidate;
-  if (candidates.length) next.votes = tally(candidates, string(best?.answer) || next.leader);
-  const added = list(t.added);
-  const tree = list(t.tree).length ? list(t.tree) : [...next.nodes, ...added].slice(0, MOST);
+  const whole = objects(t.candidates).length ? objects(t.candidates) : choices.map((c) => c.test_time_scaling);
+  const chosen = number(best?.candidate ?? (next.done ? whole[0]?.candidate : undefined));
+  const added = objects(t.added);
+  const partial = objects(t.partial);
+  if (byStep(next)) next.beams = partial.reduce(gain, added.length || next.done ? [] : next.beams);
+  else next.candidates = partial.reduce(gain, next.candidates);
+  next.candidates = whole.reduce(complete, next.candidates);
+  if (next.done) next.candidates = next.candidates.map((c) => conclude(c, whole, chosen));
+  next.votes = tally(next, string(best?.answer) || next.leader);
+
+  const tree = objects(t.tree).length ? objects(t.tree) : [...next.nodes, ...added].slice(0, MOST);
   const branched = tree.some((node) => parentOf(node) >= 0);
   // Candidates know the scores of their steps; a tree of whole answers does not.
-  if (!branched && candidates.some((c) => string(c.text))) next.steps = growAnswers(candidates, chosen);
-  else if (added.length || list(t.tree).length) next.steps = grow(tree);
+  if (!branched && whole.some((c) => string(c.text))) next.steps = growAnswers(whole, chosen ?? undefined);
+  else if (added.length || objects(t.tree).length || byStep(next) && partial.length) next.steps = grow(tree, next.beams);
   next.nodes = next.done ? [] : tree;
   return next;
 }
@@ -84,101 +98,70 @@ export function absorb(known, chunk) {
 /** @returns {Search} */
 function empty() {
   return {
-    done: false, method: '', n: null, width: null, stepsTaken: null, live: null, finished: null, tokens: null,
-    leader: '', agreement: null, reason: '', degraded: false, score: null, nodes: [], steps: [], votes: [],
+    done: false, method: '', select: '', n: null, width: null, stepsTaken: null, live: null, finished: null, tokens: null,
+    leader: '', agreement: null, reason: '', degraded: false, score: null, candidates: [], beams: [], nodes: [], steps: [], votes: [],
   };
 }
 
-/** @param {any} node @returns {number} */
-const parentOf = (node) => number(node.parent) ?? -1;
-
 /**
- * The steps of a tree that is told as a list, each node naming its parent's
- * place. A node is a solution step or a whole answer, of a line each step.
- * @param {any[]} nodes
- * @returns {Step[]}
+ * A list with one of its candidates changed, or with one more.
+ * @param {Candidate[]} all @param {any} index @param {(c: Candidate) => Partial<Candidate>} change
  */
-function grow(nodes) {
-  const forest = new Forest();
-  /** @type {number[]} place in the list → place among the steps */
-  const place = [];
-  nodes.slice(0, MOST).forEach((node, i) => {
-    const parent = parentOf(node);
-    const at = parent < 0 ? -1 : place[parent];
-    if (at === undefined) return; // of a parent that does not stand before it
-    const fate = ['pruned', 'chosen'].includes(node.fate) ? node.fate : 'kept';
-    place[i] = forest.addLines(at, string(node.text), [], number(node.score), fate);
-  });
-  return forest.steps;
+function replace(all, index, change) {
+  if (!Number.isInteger(index) || index < 0) return all;
+  const at = all.findIndex((c) => c.index === index);
+  if (at < 0 && all.length >= mostCandidates) return all;
+  /** @type {Candidate} */
+  const old = all[at] ?? { index, parent: -1, text: '', tokens: null, logprob: null, score: null, answer: '', state: 'writing', chosen: false };
+  const now = { ...old, ...change(old) };
+  return at < 0 ? [...all, now].sort((a, b) => a.index - b.index) : all.with(at, now);
 }
 
-/**
- * The steps of whole answers, a line each.
- * @param {any[]} candidates
- * @param {number | undefined} chosen candidate's number
- */
-function growAnswers(candidates, chosen) {
-  const forest = new Forest();
-  const winner = candidates.find((c, i) => (c.candidate ?? i) === chosen);
-  candidates.slice(0, MOST / 8).forEach((c) => {
-    const agrees = c === winner || Boolean(string(c.answer)) && string(c.answer) === string(winner?.answer);
-    const fate = c === winner ? 'chosen' : agrees || !winner ? 'kept' : 'pruned';
-    forest.addLines(-1, string(c.text), Array.isArray(c.step_scores) ? c.step_scores : [], number(c.score), fate);
-  });
-  return forest.steps;
+/** Adds what a candidate in the making has gained. @param {Candidate[]} all @param {any} told */
+const gain = (all, told) => replace(all, told.index, (c) => ({
+  parent: parentOf(told),
+  text: (c.text + string(told.text)).slice(-mostText),
+  tokens: number(told.tokens) ?? c.tokens,
+  logprob: number(told.logprob) ?? c.logprob,
+  score: number(told.score) ?? c.score,
+  answer: string(told.answer) || c.answer,
+  state: state(told) ?? c.state,
+}));
+
+/** Puts in a candidate that is complete. @param {Candidate[]} all @param {any} told */
+const complete = (all, told) => replace(all, told.candidate, (c) => ({
+  text: string(told.text).slice(-mostText) || c.text,
+  logprob: number(told.logprob) ?? c.logprob,
+  score: number(told.score) ?? c.score,
+  answer: string(told.answer) || c.answer,
+  state: state(told) ?? 'complete',
+}));
+
+/** @param {any} told @returns {Candidate['state'] | null} null: it is not complete */
+function state(told) {
+  const reason = string(told.finish_reason);
+  return reason === '' ? null : reason === 'length' ? 'cut' : 'complete';
 }
 
-/** Steps in the making: siblings of one text become one. */
-class Forest {
-  /** @type {Step[]} */
-  steps = [];
-  /** @type {Map<string, number>} parent and text → place */
-  #known = new Map();
-
-  /**
-   * Adds a step for each line; those without a score of their own have none, but the last has the whole's.
-   * @param {number} parent @param {string} text @param {any[]} scores @param {number | null} score @param {Fate} fate
-   * @returns {number} place of the last
-   */
-  addLines(parent, text, scores, score, fate) {
-    const lines = text.split('\n').filter((line) => line.trim()).slice(0, 64);
-    const own = scores.length === lines.length ? scores : []; // else the steps were not lines
-    return lines.reduce((at, line, i) => this.add(at, line, number(own[i]) ?? (i === lines.length - 1 ? score : null), fate), parent);
-  }
-
-  /** @param {number} parent @param {string} text @param {number | null} score @param {Fate} fate @returns {number} place */
-  add(parent, text, score, fate) {
-    const trimmed = text.trim();
-    const key = `${parent}\n${trimmed}`;
-    const at = this.#known.get(key);
-    if (at === undefined) {
-      const depth = parent < 0 ? 0 : this.steps[parent].depth + 1;
-      this.#known.set(key, this.steps.push({ parent, depth, text: trimmed, score, fate, count: 1 }) - 1);
-      return this.steps.length - 1;
-    }
-    const step = this.steps[at];
-    step.count++;
-    step.score = score === null ? step.score : Math.max(score, step.score ?? score);
-    if (fate === 'chosen' || step.fate === 'pruned') step.fate = fate; // the best of them counts
-    return at;
-  }
+/** What a candidate is when the search has ended. @param {Candidate} c @param {any[]} listed @param {number | null} chosen @returns {Candidate} */
+function conclude(c, listed, chosen) {
+  const counted = listed.some((told) => told.candidate === c.index);
+  return { ...c, chosen: c.index === chosen, state: counted || c.chosen ? c.state : 'cancelled' };
 }
 
-/**
- * @param {any[]} candidates
- * @param {string} winner
- * @returns {Vote[]}
- */
-function tally(candidates, winner) {
+/** @param {Search} search @param {string} winner @returns {Vote[]} */
+function tally({ candidates, select }, winner) {
   /** @type {Map<string, Vote>} */
   const votes = new Map();
   for (const c of candidates) {
-    const answer = string(c.answer);
-    if (!answer) continue;
-    const vote = votes.get(answer) ?? { answer, votes: 0, weight: null, chosen: answer === winner };
+    if (!c.answer || c.state !== 'complete') continue;
+    const vote = votes.get(c.answer) ?? { answer: c.answer, votes: 0, weight: 0, judged: false, chosen: c.answer === winner };
     vote.votes++;
-    if (number(c.score) !== null) vote.weight = (vote.weight ?? 0) + c.score;
-    votes.set(answer, vote);
+    vote.judged ||= c.score !== null;
+    if (select === 'weighted_vote') vote.weight += c.score ?? 0;
+    else if (select === 'max') vote.weight = Math.max(vote.weight, c.score ?? 0);
+    else vote.weight = vote.votes;
+    votes.set(c.answer, vote);
   }
-  return [...votes.values()].sort((a, b) => b.votes - a.votes || (b.weight ?? 0) - (a.weight ?? 0));
+  return [...votes.values()].sort((a, b) => b.weight - a.weight || b.votes - a.votes);
 }

@@ -1,38 +1,53 @@
-// What the person has set: the model, the sampling, and how to search.
+// What the person has set: the model, the sampling, and how to search. The
+// menus offer what the chosen model does.
 
 import { byId, el } from './dom.js';
+import { methods } from './methods.js';
+import { anyModel } from './offer.js';
 import { recall, remember } from './store.js';
+import { placeholder } from './welcome.js';
 
-/** @type {Record<string, { name: string, hint: string }>} */
-const methods = {
-  single: { name: 'Single answer', hint: 'One answer, token by token.' },
-  self_consistency: { name: 'Self-consistency', hint: 'n answers; the one that most of them give.' },
-  best_of_n: { name: 'Best of n', hint: 'n answers; the one a verifier scores best.' },
-  beam_search: { name: 'Beam search', hint: 'n beginnings; only the best-scored go on, each in several ways.' },
-  dvts: { name: 'DVTS', hint: 'n/width searches that do not compete with each other.' },
-  auto: { name: 'Auto', hint: 'A few answers; a search when they disagree.' },
-};
+/** @typedef {import('./offer.js').Offer} Offer */
+
 const widths = [2, 4, 8];
+/** What a search is asked to tell, so that it can be drawn. */
+const include = ['candidates', 'steps', 'tree', 'partial'];
+/** Begins the menu's value of a preset. */
+const preset = '+';
 
 /** @type {HTMLSelectElement} */ const method = byId('method');
 /** @type {HTMLSelectElement} */ const n = byId('n');
 /** @type {HTMLSelectElement} */ const width = byId('width');
 /** @type {HTMLSelectElement} */ const model = byId('model');
 /** @type {HTMLFormElement} */ const form = byId('settings-form');
+/** @type {HTMLSelectElement} */ const verifier = byId('verifier');
 
-/** Fills the form with what was set before in this tab. */
-export function openSettings() {
+/** @type {Offer[]} */
+let offered = [];
+/** The model that is chosen now. */
+export const current = () => offered.find((o) => o.id === model.value) ?? anyModel;
+/** There is a choice of models. */
+export const several = () => offered.length > 1;
+
+/**
+ * Fills the form with what was set before in this tab.
+ * @param {() => void} switched another model is chosen
+ */
+export function openSettings(switched) {
   const kept = recall('settings', {});
-  method.append(...Object.entries(methods).map(([value, m]) => el('option', { value }, m.name)));
   n.append(...[2, 4, 8, 16, 32, 64].map((v) => el('option', { value: v }, v)));
   width.append(...widths.map((v) => el('option', { value: v }, v)));
-  method.value = kept.method in methods ? kept.method : 'single';
   n.value = kept.n ?? '8';
   width.value = kept.width ?? '4';
   for (const field of fields()) field.value = kept[field.name] ?? '';
-  for (const part of [method, n, width, model, form]) part.addEventListener('change', change);
+  for (const part of [method, n, width, form]) part.addEventListener('change', change);
+  model.addEventListener('change', () => {
+    suit();
+    change();
+    switched();
+  });
   form.addEventListener('submit', (event) => event.preventDefault());
-  agree();
+  suit();
 }
 
 /** @returns {(HTMLInputElement | HTMLTextAreaElement)[]} */
@@ -41,44 +56,76 @@ const fields = () => [...form.querySelectorAll('input, textarea')].map((f) => /*
 function change() {
   agree();
   const kept = Object.fromEntries(fields().map((f) => [f.name, f.value]));
-  remember('settings', { ...kept, method: method.value, n: n.value, width: width.value, model: model.value });
+  remember('settings', { ...kept, method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value });
+}
+
+/**
+ * Fills the model menu.
+ * @param {Offer[]} list
+ */
+export function showModels(list) {
+  offered = list;
+  const wanted = model.disabled ? recall('settings', {}).model : model.value;
+  model.replaceChildren(...offered.map((o) => el('option', { value: o.id }, o.id)));
+  if (offered.some((o) => o.id === wanted)) model.value = wanted;
+  model.disabled = offered.length === 0;
+  suit();
+}
+
+/** Offers what the chosen model does, and keeps what was set as far as that goes. */
+function suit() {
+  const { scaling, methods: can, presets, verifiers, demo, temperature, maxTokens, context } = current();
+  const kept = recall('settings', {});
+  const names = [...(scaling ? [''] : []), 'none', ...can];
+  method.replaceChildren(...names.map((value) => el('option', { value }, methods[value].name + (value ? '' : ` (${scaling})`))));
+  if (presets.length) {
+    method.append(el('optgroup', { label: 'Presets' }, ...presets.map((name) => el('option', { value: preset + name }, name))));
+  }
+  pick(method, kept.method, names[0]);
+  verifier.replaceChildren(el('option', { value: '' }, 'the default'), ...verifiers.map((name) => el('option', { value: name }, name)));
+  pick(verifier, kept.verifier, '');
+  byId('verifier-label').hidden = verifiers.length === 0;
+  form.temperature.placeholder = `${demo ? 0 : temperature ?? 'default'}; 0.8 in a search`;
+  form.max_tokens.placeholder = maxTokens ?? (context ? `as ${context.toLocaleString('en')} of context allow` : 'as the model allows');
+  byId('question').placeholder = placeholder(current());
+  agree();
+}
+
+/** @param {HTMLSelectElement} menu @param {string | undefined} wanted @param {string} otherwise */
+function pick(menu, wanted, otherwise) {
+  menu.value = [...menu.options].some((o) => o.value === wanted) ? String(wanted) : otherwise;
 }
 
 /** Shows what the method needs, and allows no width that n is not a multiple of. */
 function agree() {
-  const tree = ['beam_search', 'dvts', 'auto'].includes(method.value);
-  byId('n-label').hidden = method.value === 'single';
-  byId('width-label').hidden = !tree;
-  byId('method-hint').textContent = methods[method.value].hint;
+  const known = methods[method.value];
+  byId('n-label').hidden = !known || ['', 'none'].includes(method.value);
+  byId('width-label').hidden = !['beam_search', 'dvts', 'auto'].includes(method.value);
+  byId('method-hint').textContent = known ? known.hint : 'A search that this server has a name for.';
   for (const option of width.options) option.disabled = Number(option.value) > Number(n.value);
   if (Number(width.value) > Number(n.value)) width.value = n.value;
 }
 
-/** @param {import('./api.js').ModelCard[]} cards */
-export function showModels(cards) {
-  const wanted = model.value || recall('settings', {}).model;
-  // Judges do not chat, and a name with a preset is a method: there is a menu for those.
-  const menu = cards.filter((c) => c.task !== 'reward' && !c.id.startsWith(`${c.root}+`));
-  model.replaceChildren(...menu.map((c) => el('option', { value: c.id }, c.id)));
-  if (menu.some((c) => c.id === wanted)) model.value = wanted;
-  model.disabled = menu.length === 0;
-}
-
 /** What is set, as a request's fields; those left empty are left out, for the server's defaults. */
 export function plan() {
+  const { id, demo, scaling } = current();
   const values = Object.fromEntries(fields().map((f) => [f.name, f.value.trim()]));
-  const single = method.value === 'single';
   /** @type {Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} */
-  const set = { model: model.disabled ? 'default' : model.value, system: values.system };
+  const set = { model: id, system: values.system, truncation: 'auto' };
   if (values.temperature !== '') set.temperature = Number(values.temperature);
-  else if (single) set.temperature = 0; // the likeliest answer; a search has its own default
   if (values.max_tokens !== '') set.max_tokens = Number(values.max_tokens);
   if (values.seed !== '') set.seed = Number(values.seed);
-  if (single) {
+  if (method.value === 'none') {
     set.test_time_scaling = { method: 'none' }; // whatever the server's default is
-  } else {
-    set.test_time_scaling = { method: method.value, n: Number(n.value), include: ['candidates', 'steps', 'tree'] };
+    if (demo) set.temperature ??= 0; // of arithmetic the likeliest answer is the best
+  } else if (method.value.startsWith(preset)) {
+    set.model += method.value;
+  } else if (method.value !== '') {
+    set.test_time_scaling = { method: method.value, n: Number(n.value), include };
     if (!byId('width-label').hidden) set.test_time_scaling.width = Number(width.value);
+    if (verifier.value) set.test_time_scaling.verifier = verifier.value;
+  } else if (set.temperature !== 0 && !/;\s*include\s*=/.test(scaling)) {
+    set.test_time_scaling = `${scaling};include=${include.join(',')}`; // the default, and all that can be drawn
   }
   return set;
 }

@@ -9,12 +9,13 @@ export function recall(name, fallback) {
   }
 }
 
-/** @param {string} name @param {any} value null forgets */
+/** @param {string} name @param {any} value null forgets @returns {boolean} whether it is remembered */
 export function remember(name, value) {
   try {
     if (value === null) sessionStorage.removeItem(`lutra.${name}`);
     else sessionStorage.setItem(`lutra.${name}`, JSON.stringify(value));
+    return true;
   } catch {
-    // full or forbidden: the page works without a memory
+    return false; // full or forbidden: the page works without a memory
   }
 }

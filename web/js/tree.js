@@ -2,9 +2,9 @@
 // server searches. The same tree as a nested list stands below it.
 
 import { el, svg } from './dom.js';
-import { layout } from './layout.js';
+import { isSmall, layout } from './layout.js';
 
-/** @typedef {import('./search.js').Step} Step */
+/** @typedef {import('./forest.js').Step} Step */
 
 /** The smallest zoom whose letters can be read. */
 const legible = 0.7;
@@ -20,6 +20,8 @@ export class Tree {
   #zoomed = false;
   /** @type {import('./layout.js').Layout | null} */
   #layout = null;
+  /** @type {Step[]} */
+  #steps = [];
   /** Steps already drawn: only new ones fade in. @type {Set<string>} */
   #seen = new Set();
 
@@ -28,37 +30,46 @@ export class Tree {
     this.#button('Fit', 'Fit the width', () => this.#scale(this.#fitting())),
     this.#button('+', 'Larger', () => this.#scale(this.#zoom * 1.25)));
 
-  element = el('div', { class: 'tree-view', hidden: true },
-    this.#scroller,
-    this.#detail,
-    el('details', {}, el('summary', {}, 'The tree as a list'), this.#outline));
+  /** Written when it is opened. @type {any} */
+  #words = el('details', { on: { toggle: () => this.#spell() } }, el('summary', {}, 'The tree as a list'), this.#outline);
+  element = el('div', { class: 'tree-view', hidden: true }, this.#scroller, this.#detail, this.#words);
+
+  /** @param {boolean} seen */
+  show(seen) {
+    this.controls.hidden = this.element.hidden = !seen;
+  }
 
   /** @param {Step[]} steps @param {boolean} done */
   update(steps, done) {
     const at = (this.#layout = layout(steps));
-    this.controls.hidden = this.element.hidden = steps.length === 0;
+    this.#steps = steps;
     const pruned = steps.filter((s) => s.fate === 'pruned').length;
     this.#drawing.setAttribute('viewBox', `0 0 ${at.width} ${at.height}`);
     this.#drawing.setAttribute('aria-label',
       `${steps.length} different solution steps, ${pruned} pruned${done ? ', the chosen path highlighted' : ''}. A list follows.`);
     const fresh = this.#seen;
     const paths = pathKeys(steps);
+    const { fontFamily } = getComputedStyle(this.#drawing);
     this.#drawing.replaceChildren(
       svg('g', { class: 'edges' }, ...inFront(steps).map((i) => edge(steps, at, i))),
       svg('circle', { class: 'root', cx: at.root.x, cy: at.root.y, r: 7 }),
-      ...steps.map((s, i) => this.#node(s, at.boxes[i], !fresh.has(paths[i]))));
+      ...steps.map((s, i) => this.#node(s, at.boxes[i], !fresh.has(paths[i]), fontFamily)));
     this.#seen = new Set(paths);
     this.#scale(this.#zoomed ? this.#zoom : Math.min(1, Math.max(legible, this.#fitting())));
-    this.#outline.replaceChildren(outline(steps));
+    this.#spell();
     this.#follow(steps, done);
   }
 
-  /** @param {Step} step @param {import('./layout.js').Box} box @param {boolean} fresh */
-  #node(step, box, fresh) {
-    const small = step.fate === 'pruned';
+  #spell() {
+    if (this.#words.open) this.#outline.replaceChildren(outline(this.#steps));
+  }
+
+  /** @param {Step} step @param {import('./layout.js').Box} box @param {boolean} fresh @param {string} family of fonts */
+  #node(step, box, fresh, family) {
+    const small = isSmall(step);
     const score = step.score === null ? '' : step.score.toFixed(2);
     const room = box.w - 16 - (step.score === null && step.count < 2 ? 0 : 32);
-    const font = `${step.fate === 'chosen' ? 500 : 400} ${small ? 11 : 12}px ${getComputedStyle(this.#drawing).fontFamily}`;
+    const font = `${step.fate === 'chosen' ? 500 : 400} ${small ? 11 : 12}px ${family}`;
     const lines = small ? [cut(step.text, room, font)] : wrap(step.text, room, font);
     const top = box.y - (lines.length - 1) * 7 - (small ? 0 : 1);
     return svg('g', {
@@ -96,9 +107,9 @@ export class Tree {
   /** Keeps the end of the search in view, and at last the chosen path. @param {Step[]} steps @param {boolean} done */
   #follow(steps, done) {
     const boxes = this.#layout?.boxes ?? [];
-    const chosen = steps.findLastIndex((s) => s.fate === (done ? 'chosen' : 'kept'));
+    const chosen = done ? steps.findIndex((s) => s.fate === 'chosen') : Math.max(steps.findIndex((s) => s.fate === 'live'), steps.findLastIndex((s) => s.fate === 'kept'));
     if (chosen < 0) return;
-    const { x, y } = boxes[done ? steps.findIndex((s) => s.fate === 'chosen') : chosen];
+    const { x, y } = boxes[chosen];
     const view = this.#scroller;
     view.scrollTop = y * this.#zoom - view.clientHeight / 2;
     view.scrollLeft = done ? 0 : x * this.#zoom - view.clientWidth / 2;
@@ -109,7 +120,7 @@ const clamp = (/** @type {number} */ v) => Math.min(1, Math.max(0, v));
 
 /** Steps in the order of drawing: what is chosen lies on top. @param {Step[]} steps */
 function inFront(steps) {
-  const rank = { pruned: 0, kept: 1, chosen: 2 };
+  const rank = { pruned: 0, live: 1, kept: 2, chosen: 3 };
   return steps.map((_, i) => i).sort((a, b) => rank[steps[a].fate] - rank[steps[b].fate]);
 }
 
@@ -126,7 +137,7 @@ function edge(steps, at, i) {
 function pathKeys(steps) {
   /** @type {string[]} */
   const keys = [];
-  for (const s of steps) keys.push(`${s.parent < 0 ? '' : keys[s.parent]}\n${s.text}`);
+  for (const s of steps) keys.push(s.key ?? `${s.parent < 0 ? '' : keys[s.parent]}\n${s.text}`);
   return keys;
 }
 
@@ -135,7 +146,7 @@ function describe(step) {
   const facts = [];
   if (step.score !== null) facts.push(`score ${step.score.toFixed(3)}`);
   if (step.count > 1) facts.push(`written ${step.count} times`);
-  if (step.fate !== 'kept') facts.push(step.fate);
+  if (step.fate !== 'kept') facts.push(step.fate === 'live' ? 'being written' : step.fate);
   return step.text + (facts.length ? ` (${facts.join(', ')})` : '');
 }
 

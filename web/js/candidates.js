@@ -1,0 +1,86 @@
+// The candidates of a search side by side: a card each, whose text grows while
+// it is written.
+
+import { el } from './dom.js';
+
+/** @typedef {import('./search.js').Candidate} Candidate */
+
+/** A card shows no more than the end of a long text. */
+const most = 6000;
+
+/** The cards of one search, in the order of their numbers. */
+export class Candidates {
+  #list = el('ol', { class: 'cards' });
+  element = el('div', { class: 'scroller', role: 'region', tabindex: 0, 'aria-label': 'Candidates; scrolls' }, this.#list);
+  /** @type {Map<number, Card>} */
+  #cards = new Map();
+  #shown = false;
+
+  /** @param {Candidate[]} candidates @param {boolean} running */
+  update(candidates, running) {
+    const winner = candidates.find((c) => c.chosen);
+    for (const c of candidates) {
+      let card = this.#cards.get(c.index);
+      if (!card) {
+        this.#cards.set(c.index, (card = new Card(c.index)));
+        this.#list.append(card.element);
+      }
+      card.update(c, running, winner);
+    }
+    if (winner && !this.#shown) this.#show(/** @type {Card} */ (this.#cards.get(winner.index)).element);
+    this.#shown = Boolean(winner);
+  }
+
+  /** Brings a card into view without moving the page. @param {HTMLElement} card */
+  #show(card) {
+    requestAnimationFrame(() => {
+      this.element.scrollTop = card.offsetTop - this.element.offsetTop - (this.element.clientHeight - card.offsetHeight) / 2;
+    });
+  }
+}
+
+class Card {
+  #label = el('span', { class: 'label' });
+  #text = el('div', { class: 'words' });
+  #tokens = el('span', { class: 'facts' });
+  #facts = el('p', { class: 'facts' });
+  /** What is shown. @type {{ c?: Candidate, state?: string }} */
+  #drawn = {};
+
+  /** @param {number} index */
+  constructor(index) {
+    this.element = el('li', { class: 'card' },
+      el('p', { class: 'head' }, el('span', { class: 'number' }, index + 1), this.#tokens, this.#label), this.#text, this.#facts);
+  }
+
+  /** @param {Candidate} c @param {boolean} running @param {Candidate | undefined} winner */
+  update(c, running, winner) {
+    const state = c.state === 'writing' && !running ? 'cancelled' : c.state;
+    const lost = winner !== undefined && !c.chosen && (c.answer !== winner.answer || !c.answer);
+    this.element.className = `card ${state}${c.chosen ? ' chosen' : lost ? ' lost' : ''}`;
+    if (c === this.#drawn.c && state === this.#drawn.state) return;
+    this.#drawn = { c, state };
+    this.#label.textContent = label(c, state);
+    const text = c.text.replace(/<\/?think>/g, '').replace(/\n\s*\n/g, '\n').trim().slice(-most);
+    if (this.#text.textContent !== text) this.#text.textContent = text;
+    this.#text.scrollTop = this.#text.scrollHeight; // the end is what is new, and what holds the answer
+    this.#tokens.textContent = c.tokens === null ? '' : `${c.tokens} ${c.tokens === 1 ? 'token' : 'tokens'}`;
+    this.#facts.textContent = facts(c);
+  }
+}
+
+/** @param {Candidate} c @param {Candidate['state']} state */
+function label({ answer, chosen }, state) {
+  if (state === 'cancelled') return 'cancelled';
+  if (state === 'writing') return 'writing';
+  const end = state === 'cut' ? 'cut off' : answer || 'no answer found';
+  return chosen ? `${end} · chosen` : end;
+}
+
+/** @param {Candidate} c */
+function facts({ logprob, score }) {
+  const parts = [];
+  if (logprob !== null) parts.push(`logprob ${logprob.toFixed(2).replace('-', '−')}`);
+  if (score !== null) parts.push(`score ${score.toFixed(2)}`);
+  return parts.join(' · ');
+}

@@ -1,0 +1,56 @@
+// What each model of the server offers, read from its card in /v1/models. A
+// card that says nothing of it (an older server's) offers what needs nothing.
+
+import { number, string, strings } from './read.js';
+
+/**
+ * @typedef {object} Offer
+ * @property {string} id the name that requests use
+ * @property {boolean} demo an embedded model, for arithmetic stories
+ * @property {string[]} methods of test-time scaling, without `none`
+ * @property {string[]} verifiers that can score its answers
+ * @property {string[]} presets whose name may follow the model's and a "+"
+ * @property {number | null} context tokens that prompt and answer may have together
+ * @property {number | null} maxTurns questions of a conversation that it reads
+ * @property {number | null} temperature the server's default
+ * @property {number | null} maxTokens the server's default
+ * @property {string} scaling the server's default search, in its written form; empty: none
+ */
+
+/** The methods this page knows, in the order of its menu. */
+const known = ['self_consistency', 'best_of_n', 'beam_search', 'dvts', 'auto'];
+const plain = ['self_consistency', 'best_of_n', 'auto'];
+
+
+/**
+ * The models that can be talked to. Those that only judge are not among them,
+ * and a name with a preset is no model.
+ * @param {import('./api.js').ModelCard[]} cards
+ * @returns {Offer[]}
+ */
+export function offers(cards) {
+  return cards.filter((c) => typeof c.id === 'string' && c.task !== 'reward' && !c.id.startsWith(`${c.root}+`)).map(offer);
+}
+
+/** @param {import('./api.js').ModelCard} card @returns {Offer} */
+function offer(card) {
+  const told = card.lutra ?? {};
+  const methods = Array.isArray(told.methods) ? told.methods : known; // TODO
+  return {
+    id: card.id,
+    demo: told.demo ?? card.id.startsWith('lutra-tiny'), // TODO
+    methods: known.filter((m) => methods.includes(m)),
+    verifiers: strings(told.verifiers),
+    presets: strings(told.presets),
+    context: number(card.max_model_len),
+    maxTurns: number(told.max_turns),
+    temperature: number(told.defaults?.temperature),
+    maxTokens: number(told.defaults?.max_tokens),
+    scaling: string(told.defaults?.scaling),
+  };
+}
+
+/** A model of which nothing is known: whichever answers. @type {Offer} */
+export const anyModel = {
+  id: 'default', demo: false, methods: plain, verifiers: [], presets: [], context: null, maxTurns: null, temperature: null, maxTokens: null, scaling: '',
+};

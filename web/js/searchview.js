@@ -1,0 +1,85 @@
+// The search around an answer: where it stands, its candidates or its tree,
+// and its votes.
+
+import { Candidates } from './candidates.js';
+import { el } from './dom.js';
+import { methods } from './methods.js';
+import { byStep } from './search.js';
+import { Tree } from './tree.js';
+import { Votes } from './votes.js';
+
+/** @typedef {import('./search.js').Search} Search */
+
+/** @type {Record<string, string>} */
+const reasons = {
+  complete: 'every candidate came to its end',
+  decided: 'the rest could not change the outcome',
+  consensus: 'the candidates agreed',
+  max_steps: 'the most steps were taken',
+  budget_tokens: 'the token budget was spent',
+  budget_time: 'the time was up',
+};
+
+/** A figure that shows a search, while it runs and afterwards. */
+export class SearchView {
+  #line = el('figcaption');
+  #cards = new Candidates();
+  #tree = new Tree();
+  #votes = new Votes();
+  #asCards = this.#tab('Candidates', 'cards');
+  #asTree = this.#tab('Tree', 'tree');
+  #tabs = el('div', { class: 'tabs', role: 'group', 'aria-label': 'View of the search' }, this.#asCards, this.#asTree);
+  element = el('figure', { class: 'search' },
+    el('header', {}, this.#line, this.#tree.controls, this.#tabs), this.#cards.element, this.#tree.element, this.#votes.element);
+  /** What the person wants to see; until then what suits the method. @type {'cards' | 'tree' | null} */
+  #wanted = null;
+  /** @type {[Search, boolean] | null} */
+  #drawn = null;
+
+  /** @param {Search} search @param {boolean} running */
+  update(search, running) {
+    this.#drawn = [search, running];
+    const can = { cards: search.candidates.length > 0, tree: search.steps.length > 0 };
+    const fitting = byStep(search) && can.tree || !can.cards ? 'tree' : 'cards';
+    const view = this.#wanted && can[this.#wanted] ? this.#wanted : fitting;
+    this.#line.textContent = summary(search);
+    this.#tabs.hidden = !(can.cards && can.tree && search.candidates.some((c) => c.text));
+    this.#asCards.setAttribute('aria-pressed', String(view === 'cards'));
+    this.#asTree.setAttribute('aria-pressed', String(view === 'tree'));
+    this.#cards.element.hidden = view !== 'cards' || !can.cards;
+    this.#tree.show(view === 'tree' && can.tree);
+    if (view === 'cards') this.#cards.update(search.candidates, running && !search.done);
+    else this.#tree.update(search.steps, search.done);
+    this.#votes.update(search);
+  }
+
+  /** @param {string} text @param {'cards' | 'tree'} view */
+  #tab(text, view) {
+    const click = () => {
+      this.#wanted = view;
+      if (this.#drawn) this.update(...this.#drawn);
+    };
+    return el('button', { type: 'button', class: 'quiet', on: { click } }, text);
+  }
+}
+
+/** @param {Search} s */
+function summary(s) {
+  const parts = [methods[s.method]?.name ?? 'Search'];
+  const writing = s.candidates.filter((c) => c.state === 'writing').length;
+  const known = s.candidates.length > 0 && !byStep(s);
+  if (s.n !== null) parts.push(`n = ${s.n}`);
+  if (s.stepsTaken !== null && (s.stepsTaken > 1 || byStep(s))) parts.push(`${s.stepsTaken} ${s.stepsTaken === 1 ? 'step' : 'steps'}`);
+  if (!s.done && s.live !== null) {
+    const [live, complete] = known ? [writing, s.candidates.length - writing] : [s.live, s.finished];
+    parts.push(`${live} in the making`);
+    if (complete) parts.push(`${complete} complete`);
+  }
+  if (!s.done && s.tokens !== null) parts.push(`${s.tokens} tokens`);
+  if (!s.done && s.leader) parts.push(`${s.leader} leads`);
+  if (s.agreement !== null && (s.done || s.leader)) parts.push(`${Math.round(100 * s.agreement)} % agree`);
+  if (s.done && s.score !== null) parts.push(`score ${s.score.toFixed(2)}`);
+  if (s.reason) parts.push(reasons[s.reason] ?? s.reason.replaceAll('_', ' '));
+  if (s.degraded) parts.push('fewer candidates than asked for, for want of memory');
+  return parts.join(' · ');
+}

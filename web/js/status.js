@@ -1,0 +1,31 @@
+// What stands above the conversation when the server is not ready.
+
+import { byId, el } from './dom.js';
+
+/** @param {import('./server.js').State} state */
+export function showStatus({ name, message, loading }) {
+  const box = byId('status');
+  box.hidden = name === 'ready' || name === 'unknown';
+  box.className = `status ${name}`;
+  if (name === 'loading') {
+    // The bars stay in place while they grow.
+    if (box.querySelectorAll('progress').length !== loading.length) {
+      box.replaceChildren(el('p', {}, loading.length === 1 ? 'The server loads its model.' : `The server loads ${loading.length} models.`),
+        el('ul', { 'aria-live': 'off' }, ...loading.map(() => el('li', {}, el('span', { class: 'name' }), el('progress', { max: 1 }), el('span', { class: 'share' })))),
+        el('p', { class: 'hint' }, 'The page goes on by itself when it is ready.'));
+    }
+    box.querySelectorAll('li').forEach((/** @type {HTMLElement} */ row, /** @type {number} */ i) => {
+      const { model, progress } = loading[i];
+      const [label, bar, share] = /** @type {any} */ (row.children);
+      label.textContent = model;
+      bar.setAttribute('aria-label', `${model} is loaded`);
+      if (progress === null) bar.removeAttribute('value');
+      else bar.value = progress;
+      share.textContent = progress === null ? '' : `${Math.floor(100 * progress)} %`;
+    });
+  } else if (name === 'trouble') {
+    box.replaceChildren(el('p', {}, message || 'The server is not ready.'));
+  } else if (name === 'lost') {
+    box.replaceChildren(el('p', {}, 'The server cannot be reached. Trying again …'));
+  }
+}

@@ -1,0 +1,112 @@
+// A headless Chromium for one test file, and what the tests have in common.
+// Every test begins with a fresh page; one that makes the browser complain fails.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach } from 'node:test';
+import { chromium } from 'playwright-core';
+
+const shots = process.env.LUTRA_SHOTS ?? mkdtempSync(join(tmpdir(), 'lutra-shots-'));
+export const desktop = { width: 1280, height: 800 };
+export const phone = { width: 360, height: 720 };
+
+/** The page of the test that runs. @type {import('playwright-core').Page} */
+export let page;
+/** What the browser has complained about; a test that expects it takes it away. @type {string[]} */
+export let complaints = [];
+
+/**
+ * Launches the browser.
+ * @returns {Promise<{ context: import('playwright-core').BrowserContext, close: () => Promise<void> }>}
+ */
+export async function launch() {
+  const profile = mkdtempSync(join(tmpdir(), 'lutra-chromium-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    viewport: desktop,
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+      '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  });
+  context.setDefaultTimeout(15_000);
+  const close = async () => {
+    await context.close();
+    rmSync(profile, { recursive: true, force: true });
+  };
+  return { context, close };
+}
+
+/**
+ * Gives the file's tests their pages.
+ * @param {() => Promise<(() => Promise<void>)[]>} start what the tests need besides; it returns how to end that
+ */
+export function browse(start) {
+  let browser, ends = [];
+  before(async () => {
+    [browser, ends] = await Promise.all([launch(), start()]);
+  });
+  after(async () => {
+    await browser?.close();
+    await Promise.all(ends.map((end) => end()));
+    console.log(`screenshots: ${shots}`);
+  });
+  beforeEach(async () => {
+    page = await browser.context.newPage();
+    complaints = [];
+    const heard = complaints;
+    page.on('console', (m) => m.type() === 'error' && heard.push(m.text()));
+    page.on('pageerror', (err) => heard.push(String(err)));
+  });
+  afterEach(async () => {
+    const heard = complaints;
+    await page.close();
+    assert.deepEqual(heard, [], 'the browser complained');
+  });
+}
+
+/** Opens the page and waits until it can be used. */
+export async function open(at) {
+  await page.goto(at.url);
+  await page.locator('#model:enabled').waitFor();
+}
+
+/** Asks, from the composer. */
+export async function ask(question) {
+  await page.locator('#question').fill(question);
+  await page.locator('#question').press('Enter');
+}
+
+/** Answers requests of the API's chat with another server. */
+export const divert = (to) => page.route('**/v1/chat/completions', (route) => route.continue({ url: `${to.url}/v1/chat/completions` }));
+
+/** Answers a path with this JSON, from now on. */
+export async function fake(path, status, body) {
+  await page.unroute(path);
+  await page.route(path, (route) => route.fulfill({ status, contentType: 'application/json', body: JSON.stringify(body) }));
+}
+
+/** Answers chats with one text; `chunk` has further fields of the first chunk. Returns the requests. */
+export async function answerWith(text, chunk = {}) {
+  const requests = [];
+  await page.unroute('**/v1/chat/completions');
+  await page.route('**/v1/chat/completions', (route) => {
+    requests.push(route.request().postDataJSON());
+    const first = { choices: [{ index: 0, delta: { role: 'assistant', content: '' } }], ...chunk };
+    const second = { choices: [{ index: 0, delta: { content: text }, finish_reason: 'stop' }] };
+    route.fulfill({ contentType: 'text/event-stream', body: `data: ${JSON.stringify(first)}\n\ndata: ${JSON.stringify(second)}\n\ndata: [DONE]\n\n` });
+  });
+  return requests;
+}
+
+/** A model's card as /v1/models lists it. */
+export const card = (id, lutra, more = {}) => ({ id, object: 'model', created: 1, owned_by: 'lutra', root: id, max_model_len: 4096, task: 'generate', lutra, ...more });
+export const cards = (...data) => ({ object: 'list', data });
+
+export const shot = (name) => page.screenshot({ path: join(shots, `${name}.png`), animations: 'disabled' });
+export const ended = () => page.locator('.turn:last-child [aria-busy=false]').waitFor();
+export const lastAnswer = () => page.locator('.turn:last-child .text').innerText();
+
+export async function fitsItsWidth() {
+  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.equal(over, 0, 'the page is wider than the screen');
+}

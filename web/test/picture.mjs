@@ -1,0 +1,27 @@
+// Makes the picture of the page that the documents show: a beam search for a
+// question that a single answer gets wrong. `.ci/web picture` runs it.
+import { launch } from './browser.mjs';
+import { startServer } from './server.mjs';
+
+const [file] = process.argv.slice(2);
+const server = await startServer();
+const { context, close } = await launch();
+try {
+  const page = await context.newPage();
+  await page.setViewportSize({ width: 1280, height: 860 });
+  await page.goto(server.url);
+  await page.locator('#model:enabled').waitFor();
+  await page.locator('#method').selectOption('beam_search');
+  await page.locator('#n').selectOption('16');
+  await page.locator('#settings summary').click();
+  await page.locator('[name=seed]').fill('1'); // the same picture every time, but for the times in it
+  await page.locator('#settings summary').click();
+  await page.locator('#examples button').last().click();
+  await page.locator('.turn:last-child [aria-busy=false] .text .result').waitFor();
+  await page.locator('#engine-brief', { hasText: 'tokens/s' }).waitFor();
+  await page.mouse.move(0, 0); // off what it would highlight
+  await page.screenshot({ path: file, animations: 'disabled' });
+} finally {
+  await close();
+  await server.stop();
+}
