@@ -131,7 +131,6 @@ async function loadModels() {
 
 openSettings(() => welcome(current(), ask));
 chat.restore();
-openEngine();
 const server = new Server(async (now, before) => {
   showStatus(now);
   // A server may answer for some models while it loads others, or when one has failed.
@@ -139,4 +138,5 @@ const server = new Server(async (now, before) => {
   if (now.name === before.name && !loaded || now.name === 'lost') return;
   if (await loadModels() && chat.waiting) chat.again();
 });
+openEngine(() => server.check());
 if (!touch) question.focus();

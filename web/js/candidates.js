@@ -19,14 +19,14 @@ export class Candidates {
   /** @param {Candidate[]} candidates @param {boolean} running */
   update(candidates, running) {
     const winner = candidates.find((c) => c.chosen);
-    for (const c of candidates) {
+    candidates.forEach((c, i) => {
       let card = this.#cards.get(c.index);
       if (!card) {
         this.#cards.set(c.index, (card = new Card(c.index)));
-        this.#list.append(card.element);
+        this.#list.insertBefore(card.element, this.#list.children[i] ?? null);
       }
       card.update(c, running, winner);
-    }
+    });
     if (winner && !this.#shown) this.#show(/** @type {Card} */ (this.#cards.get(winner.index)).element);
     this.#shown = Boolean(winner);
   }

@@ -48,7 +48,7 @@ export class Chat {
 
   /** Shows the conversation that this tab had before it was reloaded. */
   restore() {
-    const kept = recall('turns', []);
+    const kept = recall('conversation', []);
     for (const turn of Array.isArray(kept) ? kept : []) {
       // The page was left in the middle of this one.
       this.#show(['asking', 'waiting'].includes(turn.state) ? { ...turn, state: 'stopped' } : turn);
@@ -86,7 +86,7 @@ export class Chat {
     this.#turns = [];
     this.#views = [];
     this.#list.replaceChildren();
-    remember('turns', null);
+    remember('conversation', null);
   }
 
   /** @param {Turn} turn */
@@ -205,7 +205,7 @@ export class Chat {
 
   /** Remembers the conversation: if that is too much, without what the searches looked like. */
   #keep() {
-    if (!remember('turns', this.#turns)) remember('turns', this.#turns.map(({ search, ...turn }) => turn));
+    if (!remember('conversation', this.#turns)) remember('conversation', this.#turns.map(({ search, ...turn }) => turn));
   }
 }
 

@@ -19,8 +19,11 @@ const rows = [
   { name: 'Prefix hits', title: 'Share of all prompt tokens that were found computed', top: 1, of: (r) => r.hits, text: (r) => percent(r.hits) },
 ];
 
-/** Builds the panel and keeps it up to date while it can be seen. */
-export function openEngine() {
+/**
+ * Builds the panel and keeps it up to date while it can be seen.
+ * @param {() => void} silent the server does not answer
+ */
+export function openEngine(silent) {
   /** @type {HTMLDetailsElement} */
   const panel = byId('engine');
   const brief = byId('engine-brief');
@@ -46,6 +49,7 @@ export function openEngine() {
       before = now;
       trouble.hidden = true;
     } catch {
+      if (trouble.hidden) silent();
       trouble.hidden = false;
     }
     schedule();

@@ -63,7 +63,7 @@ export class TurnView {
     if (this.#error.textContent !== (error ?? '')) this.#error.textContent = error ?? '';
     this.#showSearch(search ?? null, asking);
     this.#meta.textContent = facts(this.#turn);
-    this.again.hidden = asking || state === 'waiting' || Boolean(this.#turn.needsKey);
+    this.again.hidden = asking || Boolean(this.#turn.needsKey);
   }
 
   /** @param {import('./search.js').Search | null} search @param {boolean} running */

@@ -22,6 +22,8 @@ const preset = '+';
 /** @type {HTMLFormElement} */ const form = byId('settings-form');
 /** @type {HTMLSelectElement} */ const verifier = byId('verifier');
 
+/** What was set when it was last changed: what a model does not offer may be there again with the next. @type {any} */
+let kept = {};
 /** @type {Offer[]} */
 let offered = [];
 /** The model that is chosen now. */
@@ -34,7 +36,7 @@ export const several = () => offered.length > 1;
  * @param {() => void} switched another model is chosen
  */
 export function openSettings(switched) {
-  const kept = recall('settings', {});
+  kept = recall('settings', {});
   n.append(...[2, 4, 8, 16, 32, 64].map((v) => el('option', { value: v }, v)));
   width.append(...widths.map((v) => el('option', { value: v }, v)));
   n.value = kept.n ?? '8';
@@ -42,8 +44,9 @@ export function openSettings(switched) {
   for (const field of fields()) field.value = kept[field.name] ?? '';
   for (const part of [method, n, width, form]) part.addEventListener('change', change);
   model.addEventListener('change', () => {
+    kept.model = model.value;
     suit();
-    change();
+    remember('settings', kept);
     switched();
   });
   form.addEventListener('submit', (event) => event.preventDefault());
@@ -55,8 +58,9 @@ const fields = () => [...form.querySelectorAll('input, textarea')].map((f) => /*
 
 function change() {
   agree();
-  const kept = Object.fromEntries(fields().map((f) => [f.name, f.value]));
-  remember('settings', { ...kept, method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value });
+  const texts = Object.fromEntries(fields().map((f) => [f.name, f.value]));
+  kept = { ...texts, method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value };
+  remember('settings', kept);
 }
 
 /**
@@ -65,9 +69,8 @@ function change() {
  */
 export function showModels(list) {
   offered = list;
-  const wanted = model.disabled ? recall('settings', {}).model : model.value;
   model.replaceChildren(...offered.map((o) => el('option', { value: o.id }, o.id)));
-  if (offered.some((o) => o.id === wanted)) model.value = wanted;
+  if (offered.some((o) => o.id === kept.model)) model.value = kept.model;
   model.disabled = offered.length === 0;
   suit();
 }
@@ -75,7 +78,6 @@ export function showModels(list) {
 /** Offers what the chosen model does, and keeps what was set as far as that goes. */
 function suit() {
   const { scaling, methods: can, presets, verifiers, demo, temperature, maxTokens, context } = current();
-  const kept = recall('settings', {});
   const names = [...(scaling ? [''] : []), 'none', ...can];
   method.replaceChildren(...names.map((value) => el('option', { value }, methods[value].name + (value ? '' : ` (${scaling})`))));
   if (presets.length) {

@@ -55,7 +55,6 @@ test('a vote of a model without a verifier can be watched', async () => {
   await page.locator('#n').selectOption('64');
   await ask('Say something');
   await page.locator('.card.writing .words:not(:empty)').first().waitFor();
-  assert.ok(await page.locator('.card.writing').count() > 32, 'it is written before their eyes');
   assert.match(await page.locator('.meta').innerText(), /tokens\/s/);
   await ended();
   assert.equal(await page.locator('.card').count(), 64);
@@ -107,7 +106,7 @@ test('what is offered changes with the model', async () => {
   const preset = await asked();
   assert.deepEqual([preset.model, preset.test_time_scaling], ['sea+think', undefined]);
   await page.locator('#model').selectOption('river');
-  assert.equal(await page.locator('#method').inputValue(), 'none', 'what is not offered is not kept');
+  assert.equal(await page.locator('#method').inputValue(), 'none', 'what is not offered is not chosen');
   assert.equal((await asked()).model, 'river');
 });
 

@@ -22,7 +22,7 @@ test('an example is answered word by word, and stays after a reload', async () =
   await page.locator('#examples button').first().click();
   await ended();
   assert.match(await lastAnswer(), /220\/5=44[^]*Answer: 73$/);
-  assert.match(await page.locator('.meta').innerText(), /\d+ tokens · \d+ tokens\/s/);
+  assert.match(await page.locator('.meta').innerText(), /\d+ tokens · [\d,.]+ tokens\/s/);
   assert.match(await page.locator('#announce').textContent(), /Answer: 73/, 'screen readers hear the answer');
   await page.reload();
   assert.match(await lastAnswer(), /Answer: 73$/);
