@@ -79,6 +79,7 @@ type candidate struct {
 	Candidate    int       `json:"candidate"`
 	Text         string    `json:"text,omitempty"`
 	FinishReason *string   `json:"finish_reason,omitempty"`
+	Tokens       int       `json:"tokens"`
 	Score        float64   `json:"score"`
 	Logprob      float64   `json:"logprob"` // mean over the tokens
 	Answer       *string   `json:"answer"`  // null: none was found
@@ -239,7 +240,7 @@ func (t *tale) usage(u tts.Usage) usage {
 }
 
 func newCandidate(c *tts.Candidate) *candidate {
-	out := &candidate{Candidate: c.Index, Score: number(c.Score), Logprob: rounded(finite(c.Logprob)), Answer: optional(c.Answer), Votes: c.Votes,
+	out := &candidate{Candidate: c.Index, Tokens: len(c.IDs), Score: number(c.Score), Logprob: rounded(finite(c.Logprob)), Answer: optional(c.Answer), Votes: c.Votes,
 		StepScores: make([]float64, len(c.StepScores))}
 	for i, s := range c.StepScores {
 		out.StepScores[i] = number(s)

@@ -11,7 +11,7 @@ import { recall, remember } from './store.js';
  *   seed?: number, test_time_scaling?: ScalingRequest | string }} ChatRequest
  *
  * What the probe says: `ready`, or why not. A server may answer although it is not: some of its models may be.
- * @typedef {{ ready: boolean, message: string, loading: { model: string, progress: number | null }[] }} Readiness
+ * @typedef {{ ready: boolean, soon: boolean, message: string, loading: { model: string, progress: number | null }[] }} Readiness `soon`: by itself
  */
 
 /** A refusal, in the server's own words. */
@@ -68,13 +68,13 @@ export async function models() {
  */
 export async function readiness() {
   const response = await fetch(at('readyz'), { cache: 'no-store' });
-  if (response.ok) return { ready: true, message: '', loading: [] };
+  if (response.ok) return { ready: true, soon: true, message: '', loading: [] };
   const body = await response.json(); // a proxy's page is none, and no server
   const loading = (Array.isArray(body?.loading) ? body.loading : []).slice(0, 64).map((/** @type {any} */ m) => ({
     model: String(m?.model ?? ''),
     progress: Number.isFinite(m?.progress) ? Math.min(1, Math.max(0, m.progress)) : null,
   }));
-  return { ready: false, message: String(body?.error?.message ?? ''), loading };
+  return { ready: false, soon: loading.length > 0 || body?.error?.code === 'unavailable', message: String(body?.error?.message ?? ''), loading };
 }
 
 /** How many messages the model was not shown, as a chunk tells. @param {any} chunk @returns {number | null} null: it does not tell */

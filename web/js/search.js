@@ -131,6 +131,7 @@ const gain = (all, told) => replace(all, told.index, (c) => ({
 /** Puts in a candidate that is complete. @param {Candidate[]} all @param {any} told */
 const complete = (all, told) => replace(all, told.candidate, (c) => ({
   text: string(told.text).slice(-mostText) || c.text,
+  tokens: number(told.tokens) ?? c.tokens,
   logprob: number(told.logprob) ?? c.logprob,
   score: number(told.score) ?? c.score,
   answer: string(told.answer) || c.answer,

@@ -3,7 +3,7 @@
 import { readiness } from './api.js';
 
 /**
- * `lost`: there is no answer; `loading`: some models are not there yet;
+ * `lost`: there is no answer; `loading`: it will be ready by itself;
  * `trouble`: for another reason, in the server's words, not all is well.
  * @typedef {{ name: 'unknown' | 'ready' | 'loading' | 'trouble' | 'lost', message: string,
  *   loading: { model: string, progress: number | null }[] }} State
@@ -51,8 +51,8 @@ export class Server {
 /** @returns {Promise<State>} */
 async function ask() {
   try {
-    const { ready, message, loading } = await readiness();
-    return { name: ready ? 'ready' : loading.length ? 'loading' : 'trouble', message, loading };
+    const { ready, soon, message, loading } = await readiness();
+    return { name: ready ? 'ready' : soon ? 'loading' : 'trouble', message, loading };
   } catch {
     return { name: 'lost', message: '', loading: [] };
   }

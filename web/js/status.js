@@ -7,7 +7,7 @@ export function showStatus({ name, message, loading }) {
   const box = byId('status');
   box.hidden = name === 'ready' || name === 'unknown';
   box.className = `status ${name}`;
-  if (name === 'loading') {
+  if (name === 'loading' && loading.length) {
     // The bars stay in place while they grow.
     if (box.querySelectorAll('progress').length !== loading.length) {
       box.replaceChildren(el('p', {}, loading.length === 1 ? 'The server loads its model.' : `The server loads ${loading.length} models.`),
@@ -23,7 +23,7 @@ export function showStatus({ name, message, loading }) {
       else bar.value = progress;
       share.textContent = progress === null ? '' : `${Math.floor(100 * progress)} %`;
     });
-  } else if (name === 'trouble') {
+  } else if (name === 'trouble' || name === 'loading') {
     box.replaceChildren(el('p', {}, message || 'The server is not ready.'));
   } else if (name === 'lost') {
     box.replaceChildren(el('p', {}, 'The server cannot be reached. Trying again …'));

@@ -175,10 +175,12 @@ test('while the model loads the page says so, and goes on by itself', async () =
   const unavailable = { error: { message: 'The model is being loaded.', type: 'server_error', param: null, code: 'unavailable' } };
   const loading = (progress) => ({ ...unavailable, loading: [{ model: 'falcon3-7b-instruct', progress }, { model: 'draft', progress: null }] });
   await fake(models, 503, unavailable);
-  await fake(ready, 503, loading(0.42));
+  await fake(ready, 503, unavailable);
   await page.goto(demo.url);
+  await page.locator('.status.loading', { hasText: 'The model is being loaded.' }).waitFor(); // no file is open yet
+  await fake(ready, 503, loading(0.42));
   const row = page.locator('.status li').first();
-  await page.locator('.status.loading').waitFor();
+  await row.waitFor();
   assert.match(await page.locator('.status').innerText(), /The server loads 2 models[^]*falcon3-7b-instruct\s*42 %[^]*goes on by itself/);
   assert.ok(await page.locator('#welcome').isHidden());
   await shot('loading');
