@@ -19,6 +19,7 @@ type wireCandidate struct {
 	Candidate    int       `json:"candidate"`
 	Text         string    `json:"text"`
 	FinishReason *string   `json:"finish_reason"`
+	Tokens       int       `json:"tokens"`
 	Score        *float64  `json:"score"`
 	Logprob      *float64  `json:"logprob"`
 	Answer       *string   `json:"answer"`

@@ -150,6 +150,13 @@ func TestASearchTellsWhatItWasAskedToTell(t *testing.T) {
 	if text.String() != full.Choices[0].Message.Content {
 		t.Errorf("the steps say %q, the answer %q", text.String(), full.Choices[0].Message.Content)
 	}
+	of := 0
+	for _, s := range full.Choices[0].Search.Steps {
+		of += s.Tokens
+	}
+	if c := full.Choices[0].Search; c.Tokens != of || full.Search.Candidates[0].Tokens != of {
+		t.Errorf("the choice has %d tokens, its steps %d", c.Tokens, of)
+	}
 	tokens := 0
 	for i, n := range full.Search.Tree {
 		if n.Parent >= i {

@@ -98,10 +98,12 @@ test('a vote shows its candidates before any is complete', async () => {
   assert.deepEqual(bars, [100, 28], 'the bars are as long as the weights, not the counts');
   assert.match(await page.locator('.meta').innerText(), /640 tokens/, 'the tokens of cancelled candidates were computed too');
   await shot('vote-light');
-  await page.locator('.tabs button', { hasText: 'Tree' }).click();
+  await page.locator('.tabs button', { hasText: 'Tree' }).press('Enter');
   assert.ok(await page.locator('.tree g.chosen').count() >= 3);
   await shot('vote-tree');
-  await page.locator('.tabs button', { hasText: 'Candidates' }).click();
+  await page.keyboard.press('Shift+Tab');
+  await page.keyboard.press('Space');
+  assert.equal(await page.locator('.tabs button', { hasText: 'Candidates' }).getAttribute('aria-pressed'), 'true', 'by the keyboard, too');
   await page.emulateMedia({ colorScheme: 'dark' });
   await shot('vote-dark');
   await page.reload();
