@@ -9,7 +9,7 @@ import { readiness } from './api.js';
  *   loading: { model: string, progress: number | null }[] }} State
  */
 
-const often = 1000;
+const often = 500;
 const seldom = 5000;
 
 /** Watches the server while the page can be seen. */
