@@ -35,10 +35,10 @@ export function offers(cards) {
 /** @param {import('./api.js').ModelCard} card @returns {Offer} */
 function offer(card) {
   const told = card.lutra ?? {};
-  const methods = Array.isArray(told.methods) ? told.methods : known; // TODO
+  const methods = Array.isArray(told.methods) ? told.methods : plain;
   return {
     id: card.id,
-    demo: told.demo ?? card.id.startsWith('lutra-tiny'), // TODO
+    demo: told.demo === true,
     methods: known.filter((m) => methods.includes(m)),
     verifiers: strings(told.verifiers),
     presets: strings(told.presets),

@@ -76,7 +76,7 @@ export function absorb(known, chunk) {
 
   const best = choices.find((c) => (c.index ?? 0) === 0)?.test_time_scaling;
   next.score = number(best?.score) ?? next.score;
-  const whole = objects(t.candidates).length ? objects(t.candidates) : choices.map((c) => c.test_time_scaling);
+  const whole = objects(t.candidates);
   const chosen = number(best?.candidate ?? (next.done ? whole[0]?.candidate : undefined));
   const added = objects(t.added);
   const partial = objects(t.partial);
@@ -85,6 +85,9 @@ export function absorb(known, chunk) {
   next.candidates = whole.reduce(complete, next.candidates);
   if (next.done) next.candidates = next.candidates.map((c) => conclude(c, whole, chosen));
   next.votes = tally(next, string(best?.answer) || next.leader);
+  if (next.done && !next.candidates.length && string(best?.answer)) { // all that was told is what has won
+    next.votes = [{ answer: best.answer, votes: number(best.votes) ?? 1, weight: 1, judged: false, chosen: true }];
+  }
 
   const tree = objects(t.tree).length ? objects(t.tree) : [...next.nodes, ...added].slice(0, MOST);
   const branched = tree.some((node) => parentOf(node) >= 0);

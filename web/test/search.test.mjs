@@ -153,7 +153,7 @@ test('a search finds the answer that the likeliest one misses', async () => {
 
 test('whatever a server tells of a search, it is read or left out', async () => {
   await open(server);
-  const { hostile, sampled, many, chosen } = await page.evaluate(async () => {
+  const { hostile, sampled, many, chosen, terse } = await page.evaluate(async () => {
     const { absorb } = await import('/web/js/search.js');
     const { layout } = await import('/web/js/layout.js');
     const chunk = (told, choice) => ({ test_time_scaling: told, choices: choice ? [{ index: 0, test_time_scaling: choice }] : [] });
@@ -177,13 +177,15 @@ test('whatever a server tells of a search, it is read or left out', async () => 
     const best = absorb(absorb(null, chunk({ method: 'best_of_n', select: 'max' })), chunk({ stop_reason: 'complete', candidates: [
       { candidate: 1, text: 'b', answer: 'b', score: 0.9 }, { candidate: 0, text: 'a', answer: 'a', score: 0.5 }, { candidate: 2, text: 'a', answer: 'a', score: 0.6 },
     ] }, { candidate: 1, answer: 'b' }));
-    return { hostile, sampled, many: [many.candidates.length, many.candidates[0].text.length], chosen: best.votes };
+    const terse = absorb(absorb(null, chunk({ method: 'best_of_n', live: 8 })), chunk({ stop_reason: 'complete' }, { candidate: 3, answer: '7', votes: 5 }));
+    return { terse: [terse.candidates, terse.steps, terse.votes.map((v) => [v.answer, v.votes])], hostile, sampled, many: [many.candidates.length, many.candidates[0].text.length], chosen: best.votes };
   });
   assert.deepEqual(hostile.map(([steps]) => steps), [0, 0, 0, 0, 0, 0, 0, 4000]);
   assert.ok(hostile.every(([, finite]) => finite));
   assert.deepEqual(sampled.votes.map((v) => [v.answer, v.votes, v.chosen]), [['2', 2, true], ['3', 1, false]]);
   assert.deepEqual(sampled.steps.map((s) => [s.text, s.fate, s.count]),
     [['1+1=2.', 'chosen', 2], ['Answer: 2', 'chosen', 2], ['1+1=3.', 'pruned', 1], ['Answer: 3', 'pruned', 1]]);
+  assert.deepEqual(terse, [[], [], [['7', 5]]], 'a preset may tell of the winner alone');
   assert.deepEqual(many, [512, 65536], 'what is kept has a bound');
   assert.deepEqual(chosen.map((v) => [v.answer, v.weight]), [['b', 0.9], ['a', 0.6]], 'the best score leads where that chooses');
 });
