@@ -30,9 +30,26 @@ type asked struct {
 
 // scaling finds what a request wants, the first of: the object in its body,
 // the header, the entry in its metadata, the preset behind its model's name,
-// the server's default. nil: nobody said anything.
+// the server's default. An object without a method changes what the next of
+// these says. nil: nobody said anything.
 func (s *Server) scaling(f *fields, header http.Header, preset *tts.Plan) *asked {
-	inBody, noted := f.plan(), f.metadata()
+	noted := f.metadata()
+	inBody := f.plan(func() (p tts.Plan) {
+		if a := scalingBeside(f, header, noted, preset); a != nil {
+			p = *a.plan
+		} else if plan, _ := s.opt.defaultPlan(); plan != nil {
+			p = *plan
+		}
+		return p
+	})
+	if inBody != nil {
+		return inBody
+	}
+	return scalingBeside(f, header, noted, preset)
+}
+
+// scalingBeside is what a request asks for elsewhere than in its body's object.
+func scalingBeside(f *fields, header http.Header, noted string, preset *tts.Plan) *asked {
 	written := func(text, param string) *asked {
 		plan, err := tts.ParsePlan(text)
 		if err != nil && f.err == nil {
@@ -41,8 +58,6 @@ func (s *Server) scaling(f *fields, header http.Header, preset *tts.Plan) *asked
 		return &asked{&plan, param}
 	}
 	switch {
-	case inBody != nil:
-		return inBody
 	case header.Get(scalingHeader) != "":
 		return written(header.Get(scalingHeader), scalingHeader)
 	case noted != "":
@@ -152,8 +167,8 @@ func (f *fields) metadata() (scaling string) {
 }
 
 // plan reads the request's test_time_scaling: an object, or the written form
-// as a string.
-func (f *fields) plan() *asked {
+// as a string. An object without a method changes the plan that is wanted beside it.
+func (f *fields) plan(beside func() tts.Plan) *asked {
 	raw, ok := f.take(scalingField)
 	if !ok {
 		return nil
@@ -171,16 +186,19 @@ func (f *fields) plan() *asked {
 	if !ok {
 		return nil
 	}
+	if !o.has("method") {
+		*a.plan = beside()
+	}
 	o.planObject(a.plan)
 	f.adopt(o)
 	return a
 }
 
-// planObject reads the fields of a plan. What they may be is the plan's to say,
-// once they are numbers and strings.
+// planObject reads the fields of a plan; those that are absent stay as they
+// are. What they may be is the plan's to say, once they are numbers and strings.
 func (f *fields) planObject(p *tts.Plan) {
 	const most = 1 << 30 // keeps sums and products of sizes far from overflow
-	var method, aggregate, choose, mode string
+	method, aggregate, choose, mode := string(p.Method), string(p.Aggregate), string(p.Select), string(p.Stream)
 	f.string("method", &method)
 	f.string("aggregate", &aggregate)
 	f.string("select", &choose)
@@ -199,7 +217,9 @@ func (f *fields) planObject(p *tts.Plan) {
 		f.float("temperature", p.Temperature, 0, 2)
 	}
 	if o, ok := f.object("step"); ok {
-		p.Step.Stop = o.stop()
+		if stops := o.stop(); stops != nil {
+			p.Step.Stop = stops
+		}
 		o.int("max_tokens", &p.Step.MaxTokens, 1, most)
 		f.adopt(o)
 	}
@@ -211,8 +231,9 @@ func (f *fields) planObject(p *tts.Plan) {
 	if o, ok := f.object("budget"); ok {
 		var ms int
 		o.int("tokens", &p.Budget.Tokens, 1, most)
-		o.int("time_ms", &ms, 1, most)
-		p.Budget.Time = milliseconds(ms)
+		if o.int("time_ms", &ms, 1, most) {
+			p.Budget.Time = milliseconds(ms)
+		}
 		f.adopt(o)
 	}
 	f.earlyStop(&p.EarlyStop)
@@ -221,8 +242,11 @@ func (f *fields) planObject(p *tts.Plan) {
 
 // earlyStop reads true, false or {"consensus": p}.
 func (f *fields) earlyStop(e *tts.EarlyStop) {
-	raw := f.raw["early_stop"]
-	if kind(raw) != "an object" {
+	if !f.has("early_stop") {
+		f.ignore("early_stop") // null
+		return
+	}
+	if kind(f.raw["early_stop"]) != "an object" {
 		on := true
 		f.bool("early_stop", &on)
 		e.Off = !on

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -135,6 +136,10 @@ func TestEveryChannelAsksForASearchAndTheFirstOneCounts(t *testing.T) {
 		{"nothing in the metadata", "toy", `,"metadata":{"test_time_scaling":"none"}`, nil, ""},
 		{"nothing behind the name", "toy+none", "", nil, ""},
 		{"a preset of nothing", "toy+plain", "", nil, ""},
+		{"an object that changes a preset", "toy+deep", `,"test_time_scaling":{"n":4,"include":["tree"]}`, nil, "best_of_n;n=4"},
+		{"an object that changes a header", "toy", `,"test_time_scaling":{"include":["tree"]}`, inHeader, "best_of_n;n=3"},
+		{"an object that changes the default", "toy", `,"test_time_scaling":{"include":["tree"]}`, nil, "self_consistency;n=6"},
+		{"an object that changes no search", "toy+plain", `,"test_time_scaling":{"include":["tree"]}`, nil, ""},
 		{"a default that does not suit", "toy", `,"temperature":0`, nil, ""},
 		{"more choices than the default has", "toy", `,"n":7`, nil, ""},
 	} {
@@ -170,7 +175,7 @@ func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := f.plan()
+	got := f.plan(nil)
 	if f.err != nil || len(f.unread()) != 0 {
 		t.Fatal(f.err, f.unread())
 	}
@@ -295,5 +300,22 @@ func readStream(stream *openai.ChatCompletionStream) (text string, err error) {
 			return text, err
 		}
 		text += c.Choices[0].Delta.Content
+	}
+}
+
+func TestAnObjectWithoutAMethodChangesWhatItNamesAlone(t *testing.T) {
+	base, err := tts.ParsePlan(`beam_search;n=16;width=4;step.stop=";";step.max_tokens=12;early_stop=false;budget.time_ms=1500;budget.tokens=500;select=max;temperature=0.5`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parseFields([]byte(`{"test_time_scaling":{"n":8,"step":{"max_tokens":5},"budget":{"tokens":90},"include":["partial"]}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := f.plan(func() tts.Plan { return base })
+	want := base
+	want.N, want.Step.MaxTokens, want.Budget.Tokens, want.Include.Partial = 8, 5, 90, true
+	if f.err != nil || !reflect.DeepEqual(*got.plan, want) {
+		t.Errorf("%v: %+v, want %+v", f.err, *got.plan, want)
 	}
 }

@@ -6,9 +6,9 @@ import { recall, remember } from './store.js';
 /**
  * @typedef {{ id: string, root?: string, task?: string, max_model_len?: number, lutra?: any }} ModelCard
  * @typedef {{ role: string, content: string }} ChatMessage
- * @typedef {{ method: string, n?: number, width?: number, verifier?: string, include?: string[] }} ScalingRequest
+ * @typedef {{ method?: string, n?: number, width?: number, verifier?: string, include?: string[] }} ScalingRequest
  * @typedef {{ model: string, messages: ChatMessage[], truncation?: string, temperature?: number, max_tokens?: number,
- *   seed?: number, test_time_scaling?: ScalingRequest | string }} ChatRequest
+ *   seed?: number, test_time_scaling?: ScalingRequest }} ChatRequest
  *
  * What the probe says: `ready`, or why not. A server may answer although it is not: some of its models may be.
  * @typedef {{ ready: boolean, soon: boolean, message: string, loading: { model: string, progress: number | null }[] }} Readiness `soon`: by itself

@@ -46,7 +46,7 @@ function offer(card) {
     maxTurns: number(told.max_turns),
     temperature: number(told.defaults?.temperature),
     maxTokens: number(told.defaults?.max_tokens),
-    scaling: string(told.defaults?.scaling),
+    scaling: told.defaults?.scaling === 'none' ? '' : string(told.defaults?.scaling),
   };
 }
 

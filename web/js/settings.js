@@ -110,7 +110,7 @@ function agree() {
 
 /** What is set, as a request's fields; those left empty are left out, for the server's defaults. */
 export function plan() {
-  const { id, demo, scaling } = current();
+  const { id, demo } = current();
   const values = Object.fromEntries(fields().map((f) => [f.name, f.value.trim()]));
   /** @type {Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} */
   const set = { model: id, system: values.system, truncation: 'auto' };
@@ -122,12 +122,13 @@ export function plan() {
     if (demo) set.temperature ??= 0; // of arithmetic the likeliest answer is the best
   } else if (method.value.startsWith(preset)) {
     set.model += method.value;
+    set.test_time_scaling = { include };
   } else if (method.value !== '') {
     set.test_time_scaling = { method: method.value, n: Number(n.value), include };
     if (!byId('width-label').hidden) set.test_time_scaling.width = Number(width.value);
     if (verifier.value) set.test_time_scaling.verifier = verifier.value;
-  } else if (set.temperature !== 0 && !/;\s*include\s*=/.test(scaling)) {
-    set.test_time_scaling = `${scaling};include=${include.join(',')}`; // the default, and all that can be drawn
+  } else if (set.temperature !== 0) { // else the default does not suit, and the answer is plain
+    set.test_time_scaling = { include };
   }
   return set;
 }

@@ -50,7 +50,7 @@ test("one's own model gets words, questions and methods that suit it", async () 
 test('a vote of a model without a verifier can be watched', async () => {
   await open(own);
   await page.locator('#settings summary').click();
-  await page.locator('[name=max_tokens]').fill('900');
+  await page.locator('[name=max_tokens]').fill('400');
   await page.locator('#method').selectOption('self_consistency');
   await page.locator('#n').selectOption('64');
   await ask('Say something');
@@ -101,13 +101,24 @@ test('what is offered changes with the model', async () => {
   const single = await asked();
   assert.deepEqual([single.model, single.temperature, single.test_time_scaling], ['sea', undefined, { method: 'none' }]);
   await page.locator('#method').selectOption('');
-  assert.equal((await asked()).test_time_scaling, 'sc8;include=candidates,steps,tree,partial');
+  const include = ['candidates', 'steps', 'tree', 'partial'];
+  assert.deepEqual((await asked()).test_time_scaling, { include });
   await page.locator('#method').selectOption('+think');
   const preset = await asked();
-  assert.deepEqual([preset.model, preset.test_time_scaling], ['sea+think', undefined]);
+  assert.deepEqual([preset.model, preset.test_time_scaling], ['sea+think', { include }]);
   await page.locator('#model').selectOption('river');
   assert.equal(await page.locator('#method').inputValue(), 'none', 'what is not offered is not chosen');
   assert.equal((await asked()).model, 'river');
+});
+
+test("a preset's search is drawn as any other", async () => {
+  await open(demo);
+  await page.locator('#method').selectOption('+bon8');
+  await page.locator('#examples button').last().click();
+  await ended();
+  assert.match(await page.locator('figcaption').innerText(), /^Best of n · n = 8/);
+  assert.equal(await page.locator('.card').count(), 8);
+  assert.equal(await page.locator('.card.chosen').count(), 1);
 });
 
 test('five questions in one conversation are answered', async () => {
