@@ -29,12 +29,12 @@ let known = false;
 const chat = new Chat(byId('conversation'), {
   plan,
   model: () => (several() ? current().id : undefined),
-  forgets(turns) {
+  forgets(read) {
     const { maxTurns } = current();
-    const above = turns === 1 ? 'The question above is not sent any more.' : 'What stands above is not sent any more.';
-    return maxTurns
-      ? `This model reads the last ${maxTurns === 1 ? 'question' : `${maxTurns} questions`} of a conversation. ${above}`
-      : `The conversation has outgrown what the model reads at once. ${above}`;
+    const why = maxTurns && read >= maxTurns
+      ? `This model reads the last ${maxTurns === 1 ? 'question' : `${maxTurns} questions`} of a conversation.`
+      : 'The conversation has outgrown what the model reads at once.';
+    return `${why} What stands above is left out.`;
   },
   busy(busy) {
     const focused = document.activeElement === stop || document.activeElement === send;

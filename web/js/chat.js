@@ -13,7 +13,7 @@ import { recall, remember } from './store.js';
  * @typedef {object} Hooks
  * @property {() => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set
  * @property {() => string | undefined} model that answers, where it is worth telling
- * @property {(turns: number) => string} forgets says why the model no longer reads so many turns
+ * @property {(read: number) => string} forgets says why the model reads no more than so many questions, this one included
  * @property {(busy: boolean) => void} busy
  * @property {(whole?: HTMLElement) => void} changed the page has grown; an answer that is whole, and is best seen from its beginning
  * @property {(text: string) => void} announce to screen readers
@@ -101,11 +101,11 @@ export class Chat {
 
   /** Shows which turns the model was not shown when it answered last. */
   #mark() {
-    const unread = Math.min(this.#turns.at(-1)?.unread ?? 0, this.#views.length - 1);
+    const last = this.#turns.at(-1);
+    const unread = Math.min(last?.unread ?? 0, this.#views.length - 1);
     this.#views.forEach((view, i) => view.element.classList.toggle('unread', i < unread));
     if (unread > 0) {
-      const words = this.#hooks.forgets(unread);
-      if (this.#limitWords.textContent !== words) this.#limitWords.textContent = words;
+      this.#limitWords.textContent = last?.limit ?? '';
       this.#views[unread].element.before(this.#limit);
     } else {
       this.#limit.remove();
@@ -175,6 +175,7 @@ export class Chat {
       if (dropped !== null || turn.unread === undefined) {
         const unread = left + Math.ceil((dropped ?? 0) / 2);
         turn.unread = unread && (answered[unread] ?? this.#turns.indexOf(turn));
+        turn.limit = this.#hooks.forgets(answered.length - unread + 1);
         this.#mark();
       }
       view.update();

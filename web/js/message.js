@@ -15,6 +15,7 @@ import { SearchView } from './searchview.js';
  * @property {string} [finish] the finish reason
  * @property {string} [model] that answers, where there are several
  * @property {number} [unread] how many of the turns before this one the model was not shown
+ * @property {string} [limit] why
  * @property {import('./search.js').Search | null} [search]
  * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
  */
