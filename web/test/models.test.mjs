@@ -117,7 +117,7 @@ test("a preset's search is drawn as any other", async () => {
   await page.locator('#examples button').last().click();
   await ended();
   assert.match(await page.locator('figcaption').innerText(), /^Best of n · n = 8/);
-  assert.equal(await page.locator('.card').count(), 8);
+  assert.ok(await page.locator('.card').count() >= 5, 'as many as it takes to decide');
   assert.equal(await page.locator('.card.chosen').count(), 1);
 });
 
