@@ -54,7 +54,6 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 	rec.model, rec.strategy = g.model.Name, "single"
 	rec.n, rec.maxTokens = g.requests[0].N, g.requests[0].Sampling.MaxTokens
 	if g.search != nil {
-		g.search.Plan.Include.Partial = g.search.Plan.Include.Partial && g.stream // else nobody sees them
 		rec.strategy = g.search.Plan.String()
 		if g.tale != nil {
 			w.Header().Set(scalingApplied, rec.strategy)

@@ -2,10 +2,12 @@ package tts
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
@@ -128,7 +130,7 @@ func TestAReaderThatLagsIsNotSentMoreThanItsShare(t *testing.T) {
 			if size > partialBytes {
 				t.Errorf("one report holds %d bytes of text, want at most %d", size, partialBytes)
 			}
-			time.Sleep(time.Second) // nothing keeps the candidates from growing meanwhile
+			time.Sleep(3 * time.Second) // nothing keeps the candidates from growing meanwhile
 		}
 		if reports < 2 || len(texts) < 16 {
 			t.Errorf("%d reports of %d candidates", reports, len(texts))
@@ -159,4 +161,51 @@ func TestAReaderThatLeavesInTheMidstOfACandidateFreesBothEngines(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAReaderThatLeavesEndsTheStepUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		model := slow(says(t, words(t).Encode(nil, asked, tokenizer.Options{}), strings.Repeat("one long line ", 40)))
+		s := scriptedSearch(t, runOn(t, model, 256, batcher.DefaultOptions()), "beam4x2;include=partial")
+		seen := 0
+		for d := range s.Run(t.Context(), request(1, 1)) {
+			if d.Progress != nil {
+				seen = model.Steps()
+				break
+			}
+		}
+		if later := model.Steps() - seen; seen == 0 || later > 2 {
+			t.Errorf("left after %d steps of the engine, the search took %d more", seen, later)
+		}
+	})
+}
+
+func TestACandidateIsCompleteWithTheLastOfItsText(t *testing.T) {
+	p := &partials{}
+	p.begin([]*row{{cand: &Candidate{}, node: -1}, {cand: &Candidate{}, node: -1}}, 0)
+	texts := []string{"a" + strings.Repeat("ü", partialBytes), "short"}
+	for i, e := range p.rows {
+		e.now.Finish, e.now.Answer, e.now.Judged, e.now.Score = FinishStop, "7", true, 0.5
+		e.text, e.news = []byte(texts[i]), true
+	}
+	told := make([]string, 2)
+	var order []int
+	for gained := p.take(); gained != nil; gained = p.take() {
+		size := 0
+		for _, one := range gained {
+			told[one.Index] += one.Text
+			order = append(order, one.Index)
+			size += len(one.Text)
+			whole := told[one.Index] == texts[one.Index]
+			if complete := one.Finish == FinishStop && one.Answer == "7" && one.Judged && one.Score == 0.5; complete != whole || one.Judged != whole || !utf8.ValidString(one.Text) {
+				t.Errorf("with %d of %d bytes candidate %d is told of as %+v", len(told[one.Index]), len(texts[one.Index]), one.Index, one.Finish)
+			}
+		}
+		if size > partialBytes {
+			t.Errorf("one report holds %d bytes of text, want at most %d", size, partialBytes)
+		}
+	}
+	if !slices.Equal(told, texts) || !slices.Equal(order, []int{0, 1, 0, 0}) {
+		t.Errorf("candidates had their turns as %v, with %d and %d bytes", order, len(told[0]), len(told[1]))
+	}
 }
