@@ -75,7 +75,7 @@ type Engine struct {
 // must be valid. Until it has stopped, the engine owns m and kv.
 func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	if err := opt.Validate(); err != nil {
-		panic(err)
+		panic(fmt.Errorf("batcher: %w", err))
 	}
 	if opt.Now == nil {
 		opt.Now = time.Now

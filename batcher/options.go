@@ -48,12 +48,12 @@ func DefaultOptions() Options {
 	}
 }
 
-// Validate reports every fault.
+// Validate reports every fault; each begins with the option's name and a colon.
 func (o *Options) Validate() error {
 	var faults []error
 	least := func(name string, v, lo int) {
 		if v < lo {
-			faults = append(faults, fmt.Errorf("batcher: %s = %d, want at least %d", name, v, lo))
+			faults = append(faults, fmt.Errorf("%s: %d is less than %d", name, v, lo))
 		}
 	}
 	least("queue", o.Queue, 1)
@@ -63,17 +63,17 @@ func (o *Options) Validate() error {
 	least("context", o.Context, 0)
 	least("unread", o.Unread, 1)
 	if o.HandOver < 0 {
-		faults = append(faults, fmt.Errorf("batcher: hand_over = %v, want at least 0", o.HandOver))
+		faults = append(faults, fmt.Errorf("hand_over: %v is negative", o.HandOver))
 	}
 	if o.StepTime < 0 {
-		faults = append(faults, fmt.Errorf("batcher: step_time = %v, want at least 0", o.StepTime))
+		faults = append(faults, fmt.Errorf("step_time: %v is negative", o.StepTime))
 	}
 	if _, _, err := o.Speculation.limit(); err != nil {
-		faults = append(faults, err)
+		faults = append(faults, fmt.Errorf("speculation: %w", err))
 	}
 	for name, v := range map[string]float64{"prompt_stretch": o.PromptStretch, "search_stretch": o.SearchStretch} {
 		if v != 0 && !(v > 1 && v < math.Inf(1)) { // NaN is a fault too
-			faults = append(faults, fmt.Errorf("batcher: %s = %v, want 0 or more than 1", name, v))
+			faults = append(faults, fmt.Errorf("%s: %v is neither 0 nor more than 1", name, v))
 		}
 	}
 	return errors.Join(faults...)

@@ -31,9 +31,16 @@ func (s Speculation) limit() (n int, pays bool, err error) {
 	}
 	n, err = strconv.Atoi(string(s))
 	if err != nil || n < 0 || n > draftsMost {
-		return 0, false, fmt.Errorf("batcher: speculation = %q, want auto, off or a number to %d", string(s), draftsMost)
+		return 0, false, fmt.Errorf("%.40q is none of auto, off and the numbers to %d", string(s), draftsMost)
 	}
 	return n, false, nil
+}
+
+// UnmarshalText reads a speculation as configurations write it.
+func (s *Speculation) UnmarshalText(text []byte) error {
+	*s = Speculation(text)
+	_, _, err := s.limit()
+	return err
 }
 
 // guesses is what the step loop knows of a stream's drafts.

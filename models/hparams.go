@@ -13,8 +13,11 @@ func (l *loader) shape() {
 	c.Heads = l.count("attention.head_count", 1, maxDim, required)
 	c.KVHeads = l.count("attention.head_count_kv", 1, maxDim, c.Heads)
 	c.Context = l.count("context_length", 1, 1<<30, required)
-	if l.opt.Context > 0 {
-		c.Context = min(c.Context, l.opt.Context)
+	switch n := l.opt.Context; {
+	case n > c.Context:
+		l.fail("a context of %d tokens is longer than the model's own of %d", n, c.Context)
+	case n > 0:
+		c.Context = n
 	}
 	if l.err != nil {
 		return

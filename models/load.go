@@ -22,7 +22,7 @@ type LoadOptions struct {
 	Pool    *kernels.Pool   // threads of the model graph; required
 	Backend kernels.Backend // where matrices go first; nil: the CPU
 	Packing string          // run-time packing of the ternary matrices: "I1", "I2"; "auto" or "": I2
-	Context int             // tokens that a sequence may have at most; 0: what the model was made for
+	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
 	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a KVF32 cache
 }
 

@@ -83,13 +83,13 @@ func (o *Options) Validate() error {
 	}
 	_, _, err := net.SplitHostPort(o.Addr)
 	fault(err != nil, "addr: %q is no host:port", o.Addr)
-	fault((o.TLSCert == "") != (o.TLSKey == ""), "tls_cert and server.tls_key: one is no use without the other")
+	fault((o.TLSCert == "") != (o.TLSKey == ""), "tls_cert: set tls_key too, or neither")
 	if o.TLSCert != "" && o.TLSKey != "" {
 		_, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
 		fault(err != nil, "tls_cert: %v", err)
 	}
 	for i, k := range o.APIKeys {
-		fault(k == "", "api_keys[%d] is empty", i)
+		fault(k == "", "api_keys[%d]: is empty", i)
 	}
 	fault(o.MaxBody < 1, "max_body: %d is less than 1", o.MaxBody)
 	fault(o.MaxRequests < 1, "max_requests: %d is less than 1", o.MaxRequests)

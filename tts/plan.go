@@ -129,16 +129,16 @@ func DefaultLimits() Limits {
 	return Limits{N: 64, MaxSteps: 256, Tokens: 65536, Time: 5 * time.Minute}
 }
 
-// Validate reports every fault.
+// Validate reports every fault; each begins with the limit's name and a colon.
 func (l *Limits) Validate() error {
 	var faults []error
 	least := func(name string, v int64) {
 		if v < 1 {
-			faults = append(faults, fmt.Errorf("tts: limit of %s = %d, want at least 1", name, v))
+			faults = append(faults, fmt.Errorf("%s: %d is less than 1", name, v))
 		}
 	}
 	least("n", int64(l.N))
-	least("max steps", int64(l.MaxSteps))
+	least("max_steps", int64(l.MaxSteps))
 	least("tokens", int64(l.Tokens))
 	least("time", int64(l.Time))
 	return errors.Join(faults...)

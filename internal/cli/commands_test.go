@@ -212,7 +212,7 @@ func TestBenchEngineReportsEveryTest(t *testing.T) {
 func TestWrongUsageIsToldApart(t *testing.T) {
 	for _, args := range [][]string{
 		{"sing"}, {"ask"}, {"serve", "--no-such-flag"}, {"bench", "everything"}, {"bench", "engine", "--tests", "xx1"}, {"bench", "engine", "--profile", "--tests", "tg8@d9"},
-		{"bench", "kernels", "--shapes", "big"}, {"logits"}, {"perplexity"}, {"bench", "engine", "--shape", "none"},
+		{"bench", "kernels", "--shapes", "big"}, {"logits"}, {"perplexity"}, {"perplexity", "--file", "config_test.go", "--context", "1025"}, {"bench", "engine", "--shape", "none"},
 	} {
 		_, err := lutra(t, args...)
 		var usage usageError

@@ -3,18 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/go-viper/mapstructure/v2"
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/providers/structs"
-	"github.com/knadh/koanf/v2"
-	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server"
@@ -49,7 +40,7 @@ type ModelConfig struct {
 
 // EngineConfig is what all engines have.
 type EngineConfig struct {
-	batcher.Options `koanf:",squash,flatten"` // the words of the decoder and of the provider of defaults
+	batcher.Options // its settings stand among the section's own
 
 	// DraftModel drafts for the models, itself excepted: a GGUF file of their
 	// vocabulary or an embedded model's name; empty: none does.
@@ -83,25 +74,46 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate joins all faults, each naming its key.
+// Validate joins all faults. Each begins with its key and a colon.
 func (c *Config) Validate() error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	oneOf := func(key, v string, words ...string) {
+		if !slices.Contains(words, v) {
+			fault("%s: %q is none of %s%s", key, brief(v), strings.Join(words, ", "), didYouMean(v, words))
+		}
+	}
 	if c.Threads < 0 {
 		fault("threads: %d is negative", c.Threads)
 	}
 	if len(c.Models) == 0 {
 		fault("models: name at least one")
 	}
-	for i, m := range c.Models {
-		if (m.Path == "") == (m.Embedded == "") {
-			fault("models[%d]: set either path or embedded", i)
+	names := map[string]string{} // API name → the key that gave it
+	name := func(key, name string) {
+		if other, taken := names[name]; taken {
+			fault("%s: %q is the name of %s already", key, brief(name), other)
 		}
-		if !slices.Contains([]string{"", "auto", "i1", "i2"}, m.Packing) {
-			fault("models[%d].packing: %q is none of auto, i1, i2", i, m.Packing)
+		names[name] = key
+	}
+	for i, m := range c.Models {
+		key := fmt.Sprintf("models[%d]", i)
+		if (m.Path == "") == (m.Embedded == "") {
+			fault("%s: set either path or embedded", key)
+			continue
+		}
+		if m.Embedded != "" && !isEmbedded(m.Embedded) {
+			oneOf(key+".embedded", m.Embedded, embeddedNames()...)
+		}
+		if m.Packing != "" {
+			oneOf(key+".packing", m.Packing, "auto", "i1", "i2")
 		}
 		if m.Context < 0 {
-			fault("models[%d].context: %d is negative", i, m.Context)
+			fault("%s.context: %d is negative", key, m.Context)
+		}
+		name(key, m.apiName())
+		for j, a := range m.Aliases {
+			name(fmt.Sprintf("%s.aliases[%d]", key, j), a)
 		}
 	}
 	for i, v := range c.Verifiers {
@@ -109,119 +121,21 @@ func (c *Config) Validate() error {
 			fault("verifiers[%d].%w", i, err)
 		}
 	}
-	if !slices.Contains([]string{"f16", "int8"}, c.KV.Type) {
-		fault("kv.type: %q is neither f16 nor int8", c.KV.Type)
-	}
+	oneOf("kv.type", c.KV.Type, "f16", "int8")
 	if _, err := c.KV.bytes(); err != nil {
 		fault("kv.memory: %w", err)
 	}
 	if c.KV.Block < 1 || c.KV.Block > 1024 {
 		fault("kv.block: %d is outside 1..1024", c.KV.Block)
 	}
-	if _, err := c.Log.level(); err != nil {
-		fault("log.level: %w", err)
-	}
-	if !slices.Contains([]string{"auto", "console", "json"}, c.Log.Format) {
-		fault("log.format: %q is none of auto, console, json", c.Log.Format)
-	}
+	oneOf("log.level", c.Log.Level, "trace", "debug", "info", "warn", "error")
+	oneOf("log.format", c.Log.Format, "auto", "console", "json")
+	errs = append(errs, inSection("engine", c.Engine.Validate())...)
 	if err := c.Search.Validate(); err != nil {
-		return errors.Join(append(errs, err)...) // the server's searches are held against it
+		return errors.Join(append(errs, inSection("search", err)...)...) // the server's searches are held against it
 	}
 	c.Server.Limits = c.Search
-	return errors.Join(append(errs, c.Engine.Validate(), c.Server.Validate())...)
-}
-
-// loadConfig merges defaults, the file (none when path is empty), the
-// environment and the flags that were set. flags maps a flag's name to its key.
-func loadConfig(path string, environ []string, set *pflag.FlagSet, flags map[string]string) (Config, error) {
-	k := koanf.New(".")
-	if err := k.Load(structs.Provider(DefaultConfig(), "koanf"), nil); err != nil {
-		return Config{}, err
-	}
-	known := k.Keys()
-	if path != "" {
-		from := koanf.New(".")
-		if err := from.Load(file.Provider(path), yaml.Parser()); err != nil {
-			return Config{}, fmt.Errorf("config %s: %w", path, err)
-		}
-		if err := refuseUnknown(from.Keys(), known); err != nil {
-			return Config{}, fmt.Errorf("config %s: %w", path, err)
-		}
-		if err := k.Merge(from); err != nil {
-			return Config{}, fmt.Errorf("config %s: %w", path, err)
-		}
-	}
-	if err := k.Load(confmap.Provider(fromEnvironment(environ, known), "."), nil); err != nil {
-		return Config{}, fmt.Errorf("environment: %w", err)
-	}
-	if err := k.Load(confmap.Provider(fromFlags(set, flags), "."), nil); err != nil {
-		return Config{}, fmt.Errorf("flags: %w", err)
-	}
-	var c Config
-	err := k.UnmarshalWithConf("", &c, koanf.UnmarshalConf{Tag: "koanf", DecoderConfig: &mapstructure.DecoderConfig{
-		Result: &c, TagName: "koanf", ErrorUnused: true, WeaklyTypedInput: true,
-		DecodeHook: mapstructure.ComposeDecodeHookFunc(
-			mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")),
-	}})
-	if err != nil {
-		return Config{}, fmt.Errorf("config: %w", err)
-	}
-	if err := c.Validate(); err != nil {
-		return Config{}, fmt.Errorf("config: %w", err)
-	}
-	return c, nil
-}
-
-// presetKeys are those whose names are up to the file.
-const presetKeys = "server.presets."
-
-func refuseUnknown(keys, known []string) error {
-	var errs []error
-	for _, key := range keys {
-		if !slices.Contains(known, key) && !strings.HasPrefix(key, presetKeys) {
-			errs = append(errs, fmt.Errorf("unknown key %q", key))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// environmentName is LUTRA_SERVER_ADDR for server.addr. Going from known keys
-// to names, never back, keeps underscores inside keys unambiguous.
-func environmentName(key string) string {
-	return "LUTRA_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
-}
-
-func fromEnvironment(environ, known []string) map[string]any {
-	values := map[string]any{}
-	for _, key := range known {
-		if slices.Contains([]string{"models", "verifiers", "server.presets"}, key) {
-			continue // lists and maps: file and flags only
-		}
-		name := environmentName(key) + "="
-		for _, e := range environ {
-			if strings.HasPrefix(e, name) {
-				values[key] = strings.TrimPrefix(e, name)
-			}
-		}
-	}
-	return values
-}
-
-func fromFlags(set *pflag.FlagSet, flags map[string]string) map[string]any {
-	values := map[string]any{}
-	if set == nil {
-		return values
-	}
-	set.Visit(func(f *pflag.Flag) {
-		if key, ok := flags[f.Name]; ok {
-			if list, ok := f.Value.(pflag.SliceValue); ok {
-				values[key] = list.GetSlice()
-				return
-			}
-			values[key] = f.Value.String()
-		}
-	})
-	return values
+	return errors.Join(append(errs, c.Server.Validate())...)
 }
 
 // modelFlag reads --model [NAME=]FILE; an embedded model's name is one too.
@@ -233,8 +147,8 @@ func modelFlag(arg string) (ModelConfig, error) {
 	if isEmbedded(path) {
 		return ModelConfig{Name: name, Embedded: path}, nil
 	}
-	if _, err := os.Stat(path); err != nil {
-		return ModelConfig{}, fmt.Errorf("--model: %w (embedded models: %s)", err, strings.Join(embeddedNames(), ", "))
+	if err := modelFile(path); err != nil {
+		return ModelConfig{}, usagef("--model: %w", err)
 	}
 	return ModelConfig{Name: name, Path: path}, nil
 }

@@ -8,10 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/providers/structs"
-	"github.com/knadh/koanf/v2"
+	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/models"
@@ -20,19 +17,21 @@ import (
 const shipped = "../../config.yaml"
 
 func TestShippedConfigNamesEveryKeyWithItsDefault(t *testing.T) {
-	inFile, inCode := koanf.New("."), koanf.New(".")
-	if err := inFile.Load(file.Provider(shipped), yaml.Parser()); err != nil {
+	text, err := os.ReadFile(shipped)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := inCode.Load(structs.Provider(DefaultConfig(), "koanf"), nil); err != nil {
-		t.Fatal(err)
+	s := settings{origin: map[string]string{}}
+	s.readYAML(shipped, text)
+	if len(s.faults) > 0 {
+		t.Fatal(s.faults)
 	}
-	for _, key := range inCode.Keys() {
-		if !slices.ContainsFunc(inFile.Keys(), func(k string) bool { return k == key || strings.HasPrefix(k, key+".") }) {
+	for key := range leaves(reflect.ValueOf(&s.config).Elem(), "") {
+		if s.origin[key] == "" {
 			t.Errorf("config.yaml lacks %s", key)
 		}
 	}
-	got, err := loadConfig(shipped, nil, nil, nil)
+	got, err := loadConfig(shipped, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +60,7 @@ func TestFlagsBeatEnvironmentBeatsFile(t *testing.T) {
 	if err := set.Parse([]string{"--addr", "127.0.0.1:3"}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := loadConfig(path, env, set, configKeys)
+	c, err := loadConfig(path, env, set)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,43 +72,13 @@ func TestFlagsBeatEnvironmentBeatsFile(t *testing.T) {
 
 func TestPresetsAndLimitsOfSearchesComeFromTheFile(t *testing.T) {
 	path := writeConfig(t, "search: {n: 8}\nserver:\n  presets: {deep: \"dvts8x4;budget.tokens=4000\"}\n  default_scaling: sc4\nverifiers: []\n")
-	c, err := loadConfig(path, []string{"LUTRA_SEARCH_TIME=30s"}, nil, nil)
+	c, err := loadConfig(path, []string{"LUTRA_SEARCH_TIME=30s"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(c.Server.Presets) != 1 || c.Server.Presets["deep"] == "" || c.Server.DefaultScaling != "sc4" || c.Server.Limits != c.Search ||
 		c.Search.N != 8 || c.Search.Time.Seconds() != 30 || len(c.Verifiers) != 0 {
 		t.Errorf("loadConfig = %+v", c)
-	}
-}
-
-func TestFaultyConfigurationsNameTheKey(t *testing.T) {
-	for text, want := range map[string]string{
-		"server:\n  adr: x":                       "server.adr",
-		"threads: many":                           "threads",
-		"threads: -1":                             "threads",
-		"kv:\n  type: f8":                         "kv.type",
-		"kv:\n  memory: lots":                     "kv.memory",
-		"models: []":                              "models",
-		"models:\n  - {}":                         "models[0]",
-		"models:\n  - {path: a, packing: i9}":     "models[0].packing",
-		"models:\n  - {path: a, colour: red}":     "colour",
-		"server:\n  keep_alive: soon":             "keep_alive",
-		"log:\n  level: loud":                     "log.level",
-		"server: [1":                              "yaml",
-		"engine:\n  step_tokens: 0":               "step",
-		"server:\n  api_keys: [\"\"]":             "api_keys[0]",
-		"server:\n  presets: {deep: sc1000}":      "server.presets.deep",
-		"server:\n  default_scaling: think":       "server.default_scaling",
-		"search:\n  n: 0":                         "n = 0",
-		"verifiers:\n  - {}":                      "verifiers[0]",
-		"verifiers:\n  - {path: a, format: b}":    "verifiers[0].format",
-		"server:\n  tls_cert: only-one-of-a-pair": "tls_",
-	} {
-		_, err := loadConfig(writeConfig(t, text), nil, nil, nil)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("loadConfig(%q) error = %v, want one that names %q", text, err, want)
-		}
 	}
 }
 
@@ -142,5 +111,28 @@ func TestAVerifierIsReadAsConfiguredElseAsItsFileSays(t *testing.T) {
 	}
 	if _, err := (VerifierConfig{}).format(models.Verifier{Format: "unheard-of"}); err == nil || !strings.Contains(err.Error(), "unheard-of") {
 		t.Errorf("a file of an unknown format: %v", err)
+	}
+}
+
+func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"models:\n- {embedded: lutra-tiny-s, context: 1025}":                     "a context of 1025 tokens is longer than the model's own of 1024",
+		"models:\n- {embedded: lutra-tiny-s, context: 1024}\nkv: {memory: 1MiB}": "kv.memory: there is room for 672 tokens, fewer than the context of 1024 that is configured",
+		"models:\n- {embedded: lutra-tiny-s, context: 100}\nkv: {memory: 1MiB}":  "",
+	} {
+		cfg, err := loadConfig(writeConfig(t, text), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := newRuntime(cfg, zerolog.Nop(), nil)
+		switch {
+		case err == nil:
+			if got := r.hosts[0].bundle.Model.Config().Context; want != "" || got != 100 {
+				t.Errorf("%s: a context of %d", text, got)
+			}
+			r.Close()
+		case want == "" || !strings.Contains(err.Error(), want):
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
 	}
 }

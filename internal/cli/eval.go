@@ -101,7 +101,11 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 	}
 	e.Problems, e.Seed, e.Concurrency = problems, o.seed, o.atOnce
 	if o.url != "" {
-		return e.remote(cmd, m.models)
+		names, err := cmd.Flags().GetStringArray("model")
+		if err != nil {
+			return err
+		}
+		return e.remote(cmd, names)
 	}
 	return e.local(cmd, m)
 }

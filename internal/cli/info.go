@@ -63,6 +63,9 @@ func openGGUF(name string) (*gguf.File, error) {
 	if isEmbedded(name) {
 		return embedded.Open(name)
 	}
+	if err := modelFile(name); err != nil {
+		return nil, err
+	}
 	return gguf.Open(name)
 }
 

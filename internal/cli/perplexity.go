@@ -44,7 +44,11 @@ llama.cpp's llama-perplexity does it, so that figures compare.`,
 				return err
 			}
 			return r.withScorer(func(b *models.Bundle, score scorer) error {
-				n := min(context, b.Model.Config().Context)
+				own := b.Model.Config().Context
+				if context > own && cmd.Flags().Changed("context") {
+					return usagef("--context: %d is longer than the model's own of %d", context, own)
+				}
+				n := min(context, own)
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
 				bar := progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")
 				report, err := perplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })

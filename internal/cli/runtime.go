@@ -95,6 +95,13 @@ func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batch
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())
 	}
+	if opt.Context < shape.Context {
+		if m.Context > 0 {
+			return nil, errors.Join(fmt.Errorf("kv.memory: there is room for %d tokens, fewer than the context of %d that is configured", opt.Context, m.Context), bundle.Close())
+		}
+		r.log.Warn().Str("model", bundle.Name).Int("context", opt.Context).Int("model_context", shape.Context).
+			Msg("the KV cache has no room for the model's whole context; raise kv.memory")
+	}
 	r.caches = append(r.caches, kv)
 	opt.Pool, opt.Turns = r.pool, r.turns
 	if d, ok := cfg.draftOf(m); ok {
@@ -214,6 +221,9 @@ func (r *runtime) Close() {
 // loadBundle reads a file or an embedded model.
 func loadBundle(m ModelConfig, opt models.LoadOptions) (*models.Bundle, error) {
 	if m.Embedded == "" {
+		if err := modelFile(m.Path); err != nil {
+			return nil, err
+		}
 		return models.Load(m.Path, opt)
 	}
 	f, err := embedded.Open(m.Embedded)

@@ -17,27 +17,11 @@ import (
 // modelFlags are shared by the commands that run a model themselves.
 type modelFlags struct {
 	config string
-	models []string
-}
-
-// configKeys maps flags to the keys of config.yaml that they override.
-var configKeys = map[string]string{
-	"addr":        "server.addr",
-	"api-key":     "server.api_keys",
-	"draft-model": "engine.draft_model",
-	"threads":     "threads",
-	"kv-type":     "kv.type",
-	"kv-mem":      "kv.memory",
-	"log":         "log.level",
-	"speculation": "engine.speculation",
-	"strict":      "server.strict",
-	"tls-cert":    "server.tls_cert",
-	"tls-key":     "server.tls_key",
 }
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.config, "config", "", "configuration `FILE` (see config.yaml)")
-	f.StringArrayVar(&m.models, "model", nil, "GGUF `[NAME=]FILE` or an embedded model's name; may be repeated")
+	f.StringArray("model", nil, "GGUF `[NAME=]FILE` or an embedded model's name; may be repeated")
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("speculation", string(batcher.SpeculateAuto), "tokens to compute before they are known: auto, off or a number")
@@ -48,19 +32,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 
 // load merges the configuration's sources.
 func (m *modelFlags) load(f *pflag.FlagSet) (Config, error) {
-	cfg, err := loadConfig(m.config, os.Environ(), f, configKeys)
-	if err != nil || len(m.models) == 0 {
-		return cfg, err
-	}
-	cfg.Models = nil
-	for _, arg := range m.models {
-		mc, err := modelFlag(arg)
-		if err != nil {
-			return cfg, err
-		}
-		cfg.Models = append(cfg.Models, mc)
-	}
-	return cfg, cfg.Validate()
+	return loadConfig(m.config, os.Environ(), f)
 }
 
 func newServe() *cobra.Command {

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// settings is a configuration while its sources are read, each over the one
+// before: defaults, file, environment, flags.
+type settings struct {
+	config Config
+	origin map[string]string // key → what set it: "lutra.yaml:12", "LUTRA_THREADS", "--threads"
+	file   string            // being read
+	faults []error
+}
+
+// loadConfig merges defaults, the file (none when path is empty), the
+// environment and the flags that were set. Its errors are all faults, joined,
+// each with the place it comes from; they are usage errors where that is a flag.
+func loadConfig(path string, environ []string, set *pflag.FlagSet) (Config, error) {
+	s := settings{config: DefaultConfig(), origin: map[string]string{}}
+	if path != "" {
+		text, err := readConfigFile(path)
+		if err != nil {
+			return Config{}, err
+		}
+		s.readYAML(path, text)
+	}
+	s.readEnvironment(environ)
+	if set != nil {
+		s.readFlags(set)
+	}
+	if len(s.faults) == 0 {
+		s.faults = append(s.faults, s.locate(s.config.Validate())...)
+	}
+	if err := errors.Join(s.faults...); err != nil {
+		return Config{}, err
+	}
+	return s.config, nil
+}
+
+func readConfigFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--config: %w", err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("--config: %s is not a file", path)
+	case info.Size() > maxConfigFile:
+		return nil, fmt.Errorf("--config: %s has %d bytes, more than %d", path, info.Size(), maxConfigFile)
+	}
+	return os.ReadFile(path)
+}
+
+// environmentName is LUTRA_SERVER_ADDR for server.addr. Going from known keys
+// to names, never back, keeps underscores inside keys unambiguous.
+func environmentName(key string) string {
+	return "LUTRA_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+}
+
+// readEnvironment sets single values and lists of text, whose elements commas
+// part. A name that misses a setting by a letter or two is a fault; other names
+// that begin with LUTRA_ belong to somebody else.
+func (s *settings) readEnvironment(environ []string) {
+	keys := map[string]string{"LUTRA_KERNEL": ""} // read by kernels
+	for key := range leaves(reflect.ValueOf(&s.config).Elem(), "") {
+		keys[environmentName(key)] = key
+	}
+	names := slices.Sorted(maps.Keys(keys))
+	for _, e := range environ {
+		name, text, _ := strings.Cut(e, "=")
+		key, known := keys[name]
+		switch {
+		case !strings.HasPrefix(name, "LUTRA_") || known && key == "":
+		case known:
+			s.setText(key, name, text)
+		case nearest(name, names) != "":
+			s.fault(name, "is no setting%s", didYouMean(name, names))
+		}
+	}
+}
+
+// fault adds one of the environment, or of a flag: then it is one of usage.
+func (s *settings) fault(from, format string, args ...any) {
+	err := fmt.Errorf("%s: %w", from, fmt.Errorf(format, args...))
+	if strings.HasPrefix(from, "--") {
+		err = usageError{err}
+	}
+	s.faults = append(s.faults, err)
+}
+
+// setText sets the value of a key as it is written in the environment or a flag.
+func (s *settings) setText(key, from, text string) {
+	s.origin[key] = from
+	dst := leaves(reflect.ValueOf(&s.config).Elem(), "")[key]
+	if scalar(dst.Type()) {
+		if err := setText(dst, text); err != nil {
+			s.fault(from, "%w", err)
+		}
+		return
+	}
+	list, ok := dst.Addr().Interface().(*[]string)
+	if !ok {
+		s.fault(from, "%s can only be set in the configuration file", key)
+		return
+	}
+	*list = nil
+	if text != "" {
+		*list = strings.Split(text, ",")
+	}
+}
+
+// configKeys maps flags to the keys of config.yaml that they override.
+var configKeys = map[string]string{
+	"addr":        "server.addr",
+	"api-key":     "server.api_keys",
+	"draft-model": "engine.draft_model",
+	"threads":     "threads",
+	"kv-type":     "kv.type",
+	"kv-mem":      "kv.memory",
+	"log":         "log.level",
+	"speculation": "engine.speculation",
+	"strict":      "server.strict",
+	"tls-cert":    "server.tls_cert",
+	"tls-key":     "server.tls_key",
+}
+
+// readFlags sets what the command line says; --model names the models to load.
+func (s *settings) readFlags(set *pflag.FlagSet) {
+	set.Visit(func(f *pflag.Flag) {
+		from := "--" + f.Name
+		key, ok := configKeys[f.Name]
+		list, isList := f.Value.(pflag.SliceValue)
+		switch {
+		case f.Name == "model" && isList:
+			s.readModels(list.GetSlice())
+		case !ok:
+		case isList:
+			s.origin[key] = from
+			*leaves(reflect.ValueOf(&s.config).Elem(), "")[key].Addr().Interface().(*[]string) = list.GetSlice()
+		default:
+			s.setText(key, from, f.Value.String())
+		}
+	})
+}
+
+func (s *settings) readModels(args []string) {
+	s.config.Models = nil
+	for key := range s.origin {
+		if strings.HasPrefix(key, "models[") {
+			delete(s.origin, key)
+		}
+	}
+	s.origin["models"] = "--model"
+	for _, arg := range args {
+		m, err := modelFlag(arg)
+		if err != nil {
+			s.faults = append(s.faults, err)
+		}
+		s.config.Models = append(s.config.Models, m)
+	}
+}
+
+// locate adds to faults that begin with a key where its value comes from. A
+// flag or a variable takes the place of the key.
+func (s *settings) locate(err error) (faults []error) {
+	for _, fault := range parts(err) {
+		key, rest, _ := strings.Cut(fault.Error(), ": ")
+		from := ""
+		for k := key; k != "" && from == ""; k = parentKey(k) {
+			from = s.origin[k]
+		}
+		switch {
+		case strings.HasPrefix(from, "--"):
+			faults = append(faults, usageError{fmt.Errorf("%s: %s", from, rest)})
+		case strings.HasPrefix(from, "LUTRA_"):
+			faults = append(faults, fmt.Errorf("%s: %s", from, rest))
+		case from != "":
+			faults = append(faults, fmt.Errorf("%s: %w", from, fault))
+		default:
+			faults = append(faults, fault)
+		}
+	}
+	return faults
+}
+
+// parentKey of models[0].context is models[0], and then models.
+func parentKey(key string) string {
+	return key[:max(0, strings.LastIndexAny(key, ".["))]
+}
+
+// parts are the errors that were joined.
+func parts(err error) []error {
+	if err == nil {
+		return nil
+	}
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		var all []error
+		for _, e := range j.Unwrap() {
+			all = append(all, parts(e)...)
+		}
+		return all
+	}
+	return []error{err}
+}
+
+// inSection completes faults that begin with the name of an option to its key.
+func inSection(section string, err error) (faults []error) {
+	for _, fault := range parts(err) {
+		faults = append(faults, fmt.Errorf("%s.%w", section, fault))
+	}
+	return faults
+}
