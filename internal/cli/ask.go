@@ -64,7 +64,7 @@ func newAsk() *cobra.Command {
   lutra ask --model model.gguf --temperature 0.7 "Why is the sky blue?"
   lutra ask --scaling "beam_search;n=16;width=4" "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"
   lutra ask --url http://127.0.0.1:8080/v1 "What is 12 * 7?"`,
-		Args: exactArgs("QUESTION"),
+		Args: arguments("QUESTION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAnswerer(cmd, &m, &o, func(ctx context.Context, answer answerer) error {
 				return askOnce(ctx, answer, o.conversation(args[0]), cmd.OutOrStdout(), asJSON)

@@ -9,12 +9,7 @@ func newBench() *cobra.Command {
 		Example: `  lutra bench kernels --packings I1,I2
   lutra bench engine --shape falcon3-1b
   lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unknown benchmark %q (have kernels, engine, serve, growth, model)", args[0])
-			}
-			return nil
-		},
+		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newBenchKernels(), newBenchEngine(), newBenchServe(), newBenchGrowth(), newBenchModel())

@@ -131,7 +131,7 @@ expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
   lutra bench engine --shape falcon3-1b --threads 2 --tests pp512,tg64,par32 --json
   lutra bench engine --model m.gguf --tests pp512,tg64 --compare 'llama.cpp=llama-bench -m m.gguf -p 512 -n 64 -r 1 -o jsonl'
   lutra bench engine --model m.gguf --tests tg64,par32 --profile`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd)
 		},

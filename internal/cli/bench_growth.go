@@ -47,7 +47,7 @@ fewer tokens a second, or where a token's cost rises faster than in a line with 
 context.`,
 		Example: `  lutra bench growth
   lutra bench growth --shape falcon3-1b --batches 1,8,32 --contexts 128,512,2048 --svg growth.svg`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()

@@ -37,7 +37,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 (?P<n>) and (?P<gflops>), or (?P<value>) for GMAC/s.`,
 		Example: `  lutra bench kernels
   lutra bench kernels --packings I1,I2 --shapes 2048x8192 --tokens 1,32 --json`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if len(shapes) > 0 {
 				o.Shapes = nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -23,8 +22,8 @@ type benchSource struct{ model, shape, packing string }
 
 func (b *benchSource) flags(f *pflag.FlagSet) {
 	f.StringVar(&b.model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
-	f.StringVar(&b.shape, "shape", "", "random model of a known shape: "+strings.Join(shapeNames(), ", "))
-	f.StringVar(&b.packing, "packing", "auto", "run-time packing of ternary weights: auto, i1, i2")
+	wordVar(f, &b.shape, "shape", "", shapeNames(), "random model of a known `SHAPE`")
+	wordVar(f, &b.packing, "packing", "auto", packingNames, "run-time packing of ternary weights")
 }
 
 func (b *benchSource) load(pool *kernels.Pool) (*models.Bundle, error) {

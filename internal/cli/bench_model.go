@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +23,7 @@ bytes for the same seed everywhere: what is needed to hold two engines against e
 other without any download. Speed does not depend on the values of weights.`,
 		Example: `  lutra bench model --shape falcon3-1b --out falcon3-1b-tq2_0.gguf
   lutra bench model --shape bitnet-2b --type Q4_0 --head Q6_K --out bitnet-2b-q4_0.gguf`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
 				return usagef("--out is required")
@@ -33,17 +32,18 @@ other without any download. Speed does not depend on the values of weights.`,
 			if err != nil {
 				return usageError{err}
 			}
-			var ok [2]bool
-			opt.Blocks, ok[0] = gguf.TypeNamed(blocks)
-			opt.Head, ok[1] = gguf.TypeNamed(head)
-			if !ok[0] || !ok[1] {
-				return usagef("no storage types %q and %q", blocks, head)
+			var ok bool
+			if opt.Blocks, ok = gguf.TypeNamed(blocks); !ok {
+				return usagef("--type: there is no storage type %q", brief(blocks))
+			}
+			if opt.Head, ok = gguf.TypeNamed(head); !ok {
+				return usagef("--head: there is no storage type %q", brief(head))
 			}
 			return writeSynthetic(out, s, opt)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&shape, "shape", "falcon3-1b", "one of "+strings.Join(shapeNames(), ", "))
+	wordVar(f, &shape, "shape", "falcon3-1b", shapeNames(), "`SHAPE` of the model")
 	f.StringVar(&blocks, "type", opt.Blocks.String(), "storage `type` of the layers' matrices")
 	f.StringVar(&head, "head", opt.Head.String(), "storage `type` of embedding and output matrix")
 	f.Uint64Var(&opt.Seed, "seed", opt.Seed, "of the weights")

@@ -57,10 +57,13 @@ c is 1.`,
   lutra bench serve --url http://127.0.0.1:8000/v1 --model my-model --prompt-words 100 --max-tokens 64 --json
   lutra bench serve --model lutra-tiny-s -c 2 --beside model=lutra-tiny-s+bon16,c=32
   lutra bench serve -c 2 --max-tokens 2000 --beside n=1,prompt-words=3000,max-tokens=1`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.systemWords < 0 || o.maxTokens < 1 || o.timeout <= 0 {
 				return usagef("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
+			}
+			if len(o.compare) > 0 && o.beside != "" {
+				return usagef("--compare and --beside exclude each other")
 			}
 			if len(o.compare) > 0 {
 				return compareServers(cmd, o)
@@ -93,7 +96,6 @@ c is 1.`,
 	f.StringVar(&o.beside, "beside", "", "another load meanwhile: `KEY=VALUE,...`")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give a request up, as failed, after so long")
 	f.DurationVar(&o.phase, "phase", 3*time.Second, "length of a phase with or without the load of --beside")
-	cmd.MarkFlagsMutuallyExclusive("compare", "beside")
 	return cmd
 }
 

@@ -27,7 +27,7 @@ it, /quit or end of input leaves, Ctrl-C stops the answer.`,
 		Example: `  lutra chat
   lutra chat --model model.gguf --system "Answer in one sentence."
   lutra chat --url http://127.0.0.1:8080/v1`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetContext(context.WithoutCancel(cmd.Context())) // chat handles signals itself
 			return withAnswerer(cmd, &m, &o, func(ctx context.Context, answer answerer) error {

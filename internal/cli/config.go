@@ -61,6 +61,13 @@ type LogConfig struct {
 	Format string `koanf:"format"` // auto (console on a terminal, else JSON), console, json
 }
 
+// The words that settings and flags take.
+var (
+	packingNames = []string{"auto", "i1", "i2"}
+	kvTypes      = []string{"f16", "int8"}
+	logLevels    = []string{"trace", "debug", "info", "warn", "error"}
+)
+
 // DefaultConfig serves the embedded models.
 func DefaultConfig() Config {
 	return Config{
@@ -89,12 +96,12 @@ func (c *Config) Validate() error {
 	if len(c.Models) == 0 {
 		fault("models: name at least one")
 	}
-	names := map[string]string{} // API name → the key that gave it
+	names := map[string]bool{}
 	name := func(key, name string) {
-		if other, taken := names[name]; taken {
-			fault("%s: %q is the name of %s already", key, brief(name), other)
+		if names[name] {
+			fault("%s: two models are named %q; give one another name", key, brief(name))
 		}
-		names[name] = key
+		names[name] = true
 	}
 	for i, m := range c.Models {
 		key := fmt.Sprintf("models[%d]", i)
@@ -106,7 +113,7 @@ func (c *Config) Validate() error {
 			oneOf(key+".embedded", m.Embedded, embeddedNames()...)
 		}
 		if m.Packing != "" {
-			oneOf(key+".packing", m.Packing, "auto", "i1", "i2")
+			oneOf(key+".packing", m.Packing, packingNames...)
 		}
 		if m.Context < 0 {
 			fault("%s.context: %d is negative", key, m.Context)
@@ -121,14 +128,14 @@ func (c *Config) Validate() error {
 			fault("verifiers[%d].%w", i, err)
 		}
 	}
-	oneOf("kv.type", c.KV.Type, "f16", "int8")
+	oneOf("kv.type", c.KV.Type, kvTypes...)
 	if _, err := c.KV.bytes(); err != nil {
 		fault("kv.memory: %w", err)
 	}
 	if c.KV.Block < 1 || c.KV.Block > 1024 {
 		fault("kv.block: %d is outside 1..1024", c.KV.Block)
 	}
-	oneOf("log.level", c.Log.Level, "trace", "debug", "info", "warn", "error")
+	oneOf("log.level", c.Log.Level, logLevels...)
 	oneOf("log.format", c.Log.Format, "auto", "console", "json")
 	errs = append(errs, inSection("engine", c.Engine.Validate())...)
 	if err := c.Search.Validate(); err != nil {

@@ -61,8 +61,8 @@ func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
 		{"models: []", "1: models: name at least one"},
 		{"models: {}", "1: models: found keys with values, want a list such as [a, b]"},
 		{"models:\n- {}", "2: models[0]: set either path or embedded"},
-		{"models:\n- {path: a}\n- {path: a}", `3: models[1]: "a" is the name of models[0] already`},
-		{"models:\n- {path: a, aliases: [b, a]}", `2: models[0].aliases[1]: "a" is the name of models[0] already`},
+		{"models:\n- {path: a}\n- {path: a}", `3: models[1]: two models are named "a"`},
+		{"models:\n- {path: a, aliases: [b, a]}", `2: models[0].aliases[1]: two models are named "a"`},
 		{"models:\n- {embedded: lutra-tiny-m}", `2: models[0].embedded: "lutra-tiny-m" is none of lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean`},
 		{"models:\n- {path: a, packing: i9}", `2: models[0].packing: "i9" is none of auto, i1, i2; did you mean i1?`},
 		{"models:\n- {path: a, colour: red}", `2: unknown key "models[0].colour"`},
@@ -135,8 +135,8 @@ func TestFaultsOfFlagsAreOfUsageAndNameTheFlag(t *testing.T) {
 		{[]string{"--kv-mem", "lots"}, `--kv-mem: "lots" is no size`},
 		{[]string{"--speculation", "much"}, `--speculation: "much" is none of auto, off and the numbers to 15`},
 		{[]string{"--log", "loud"}, `--log: "loud" is none of`},
-		{[]string{"--model", "lutra-tiny-s", "--model", "lutra-tiny-s"}, `--model: "lutra-tiny-s" is the name of models[0] already`},
-		{[]string{"--model", "lutra-tinys"}, "--model: there is no file lutra-tinys, and the embedded models are lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-s?"},
+		{[]string{"--model", "lutra-tiny-s", "--model", "lutra-tiny-s"}, `--model: two models are named "lutra-tiny-s"`},
+		{[]string{"--model", "lutra-tinys"}, "--model: there is no file lutra-tinys; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-s?"},
 	} {
 		var m modelFlags
 		set := pflag.NewFlagSet("test", pflag.ContinueOnError)

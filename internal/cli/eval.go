@@ -59,7 +59,7 @@ for n choices, of which self_consistency is voted here.`,
 		Example: `  lutra eval --limit 100 --methods single,best_of_n,beam_search --n 4,8,16 --out report
   lutra eval --model lutra-tiny-s --data gsm8k-test.jsonl --methods single,self_consistency --n 8
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.limit < 0 || o.atOnce < 1 || o.MaxTokens < 1 {
 				return usagef("--concurrency and --max-tokens must be positive, --limit not negative")
@@ -174,7 +174,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 // journal, and no report.
 func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []string) (err error) {
 	if e.Points, err = eval.Points(names, e.methods, e.sizes, e.width); err != nil {
-		return usageError{err}
+		return usagef("--methods: %w", planError(err))
 	}
 	e.Journal = eval.NewJournal()
 	if e.out != "" {

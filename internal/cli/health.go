@@ -15,7 +15,7 @@ func newHealth() *cobra.Command {
 		Use:     "health",
 		Short:   "Exit 0 when a server is ready",
 		Example: "  lutra health --url http://127.0.0.1:8080",
-		Args:    exactArgs(),
+		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client := http.Client{Timeout: 3 * time.Second}
 			resp, err := client.Get(url + "/readyz")

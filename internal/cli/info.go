@@ -39,7 +39,7 @@ func newInfo() *cobra.Command {
 		Example: `  lutra info model.gguf
   lutra info --tensors lutra-tiny-s        # an embedded model
   lutra info --json model.gguf | jq .metadata`,
-		Args: exactArgs("FILE"),
+		Args: arguments("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := openGGUF(args[0])
 			if err != nil {

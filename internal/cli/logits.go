@@ -23,7 +23,7 @@ func newLogits() *cobra.Command {
 to a file; as a NumPy array when its name ends in .npy.`,
 		Example: `  lutra logits --model model.gguf --tokens ids.txt --out logits.npy
   echo "1 15043 3186" | lutra logits --model model.gguf --tokens - --out logits.f32`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tokensFile == "" || outFile == "" {
 				return usagef("--tokens and --out are needed")

@@ -17,8 +17,9 @@ func modelFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no file %s, and the embedded models are %s%s",
-			path, strings.Join(embeddedNames(), ", "), didYouMean(path, embeddedNames()))
+		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an odd path has no neighbours
+		return fmt.Errorf("there is no file %s; embedded models: %s%s",
+			path, strings.Join(embeddedNames(), ", "), didYouMean(path, append(beside, embeddedNames()...)))
 	case err != nil:
 		return err
 	case info.IsDir():

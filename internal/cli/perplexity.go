@@ -31,7 +31,7 @@ half of each, where every token has at least half a context before it; the way
 llama.cpp's llama-perplexity does it, so that figures compare.`,
 		Example: `  lutra perplexity --model model.gguf --file wiki.test.raw
   lutra perplexity --model model.gguf --file wiki.test.raw --context 512 --kv-type int8 --json`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if textFile == "" {
 				return usagef("--file is needed")

@@ -21,8 +21,8 @@ type referenceFlags struct {
 
 func (r *referenceFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&r.model, "model", defaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
-	f.StringVar(&r.packing, "packing", "auto", "run-time packing of ternary weights: auto, i1, i2")
-	f.StringVar(&r.kvType, "kv-type", "f16", "KV cache format: f16, int8 or f32")
+	wordVar(f, &r.packing, "packing", "auto", packingNames, "run-time packing of ternary weights")
+	wordVar(f, &r.kvType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.exact, "exact", false, "float32 weights and activations (slow; the reference path)")
 	f.IntVar(&r.threads, "threads", 0, "compute threads (default: one a physical core)")
 }

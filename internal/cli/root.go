@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -18,27 +20,30 @@ import (
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	cmd := newRoot(os.Stdout, os.Stderr)
-	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(ctx)
-	var usage usageError
-	switch {
-	case err == nil:
+	root := newRoot(os.Stdout, os.Stderr)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
 		return 0
-	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return 130
-	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "lutra: %v\nRun 'lutra --help' for usage.\n", err)
-		return 2
 	}
-	fmt.Fprintf(os.Stderr, "lutra: %v\n", err)
-	return 1
+	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+		return 130
+	}
+	return report(os.Stderr, cmd.CommandPath(), err)
 }
 
-// usageError marks a mistake on the command line.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// report prints the error of a command, a line each fault, and returns the exit status.
+func report(w io.Writer, command string, err error) int {
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(w, "%s: %s\n", command, strings.TrimSuffix(line, "\n"))
+	}
+	var usage usageError
+	if !errors.As(err, &usage) {
+		return 1
+	}
+	fmt.Fprintf(w, "Run '%s --help' for usage.\n", command)
+	return 2
+}
 
 func newRoot(out, errOut io.Writer) *cobra.Command {
 	root := &cobra.Command{
@@ -54,19 +59,34 @@ reasoner inside the binary.`,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("unknown command %q", args[0])
-			}
-			return nil
-		},
+		Args:          subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(out)
 	root.SetErr(errOut)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(newHelp())
 	root.AddCommand(newServe(), newAsk(), newChat(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newHealth())
 	return root
+}
+
+// newHelp shows the help of a command as --help does.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the help of a command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c := cmd.Root()
+			for _, name := range args {
+				i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == name })
+				if i < 0 {
+					return subcommand(c, []string{name})
+				}
+				c = c.Commands()[i]
+			}
+			return c.Help()
+		},
+	}
 }
 
 // version is the module version or VCS revision the binary was built from.
@@ -82,14 +102,4 @@ func version() string {
 		}
 	}
 	return v + " " + info.GoVersion
-}
-
-// exactArgs is cobra.ExactArgs with a usage error that names the arguments.
-func exactArgs(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != len(names) {
-			return usagef("%s wants %d argument(s): %v", cmd.CommandPath(), len(names), names)
-		}
-		return nil
-	}
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/lutra-lm/lutra/tts"
@@ -21,9 +23,23 @@ func (o *askOptions) strategy(r *runtime, limits tts.Limits) (tts.Strategy, erro
 		err = plan.Validate(limits)
 	}
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usagef("--scaling: %w", planError(err))
 	}
 	return tts.Search{Model: model, Plan: plan, Limits: limits, Verifiers: r.verifiers(model)}, nil
+}
+
+// planError words what is wrong with a written plan for whoever wrote it.
+func planError(err error) error {
+	var plan *tts.PlanError
+	switch {
+	case !errors.As(err, &plan):
+		return err
+	case plan.Code == tts.CodeUnknownMethod:
+		return fmt.Errorf("%s; or in short bon8, sc16, beam16x4, dvts16x4", plan.Message)
+	case plan.Field == "":
+		return errors.New(plan.Message)
+	}
+	return fmt.Errorf("%s: %s", plan.Field, plan.Message)
 }
 
 // scaled sends requests that ask a server for a search, by the header that

@@ -45,7 +45,7 @@ the embedded reasoner answers. SIGTERM drains: running answers end, new ones are
 		Example: `  lutra serve
   lutra serve --addr 0.0.0.0:8080 --api-key secret --model falcon3-1b-tq2_0.gguf
   lutra serve --config config.yaml --threads 8`,
-		Args: exactArgs(),
+		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := m.load(cmd.Flags())
 			if err != nil {

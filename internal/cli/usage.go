@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// usageError marks a mistake on the command line.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+func (u usageError) Unwrap() error { return u.error }
+
+// flagError words what pflag finds wrong as configurations do, and suggests.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if best := didYouMean(unknown.GetSpecifiedName(), names); best != "" {
+			return usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), strings.Replace(best, "mean ", "mean --", 1))
+		}
+		return usagef("unknown flag --%s", unknown.GetSpecifiedName())
+	case errors.As(err, &unknown):
+		return usagef("unknown flag -%s", unknown.GetSpecifiedName())
+	case errors.As(err, &missing):
+		return usagef("--%s: has no value, want %s", missing.GetFlag().Name, wantedFlag(missing.GetFlag()))
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		var word notAWord
+		_, number := strconv.ParseFloat(invalid.GetValue(), 64)
+		switch {
+		case errors.As(err, &word):
+			return usagef("--%s: %w", f.Name, word)
+		case f.Value.Type() == "duration" && number == nil:
+			return usagef("--%s: %w", f.Name, noUnit(invalid.GetValue()))
+		}
+		return usagef("--%s: found %q, want %s", f.Name, brief(invalid.GetValue()), wantedFlag(f))
+	}
+	return usageError{err}
+}
+
+// wantedFlag describes the values of a flag.
+func wantedFlag(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "bool":
+		return "true or false"
+	case "int", "int64":
+		return "a whole number"
+	case "uint64":
+		return "a whole number, not negative"
+	case "float32", "float64":
+		return "a number"
+	case "duration":
+		return wanted(durationType)
+	case "intSlice":
+		return "whole numbers, separated by commas"
+	case "stringSlice":
+		return "words, separated by commas"
+	}
+	if name, _ := pflag.UnquoteUsage(f); name != "" && name != "string" && name != "stringArray" {
+		return name
+	}
+	return "text"
+}
+
+// notAWord says that a flag takes none but certain words.
+type notAWord struct{ error }
+
+// wordValue is a flag that takes one of some words.
+type wordValue struct {
+	p     *string
+	words []string
+}
+
+func (w wordValue) String() string {
+	if w.p == nil {
+		return ""
+	}
+	return *w.p
+}
+func (w wordValue) Type() string { return "string" }
+func (w wordValue) Set(s string) error {
+	if !slices.Contains(w.words, s) {
+		return notAWord{fmt.Errorf("%q is none of %s%s", brief(s), strings.Join(w.words, ", "), didYouMean(s, w.words))}
+	}
+	*w.p = s
+	return nil
+}
+
+// wordVar defines a flag that takes one of words.
+func wordVar(f *pflag.FlagSet, p *string, name, value string, words []string, usage string) {
+	*p = value
+	f.Var(wordValue{p, words}, name, usage+": "+strings.Join(words, ", "))
+}
+
+// arguments wants as many arguments as there are names.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return usagef("%s is missing", names[len(args)])
+		case len(names) == 0 && len(args) > 0:
+			return usagef("takes no arguments, got %q", brief(args[0]))
+		case len(args) > len(names):
+			return usagef("takes one argument, got %d; put it in quotes: %q", len(args), brief(strings.Join(args, " ")))
+		}
+		return nil
+	}
+}
+
+// subcommand is the Args of a command that has nothing to do by itself.
+func subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return usagef("unknown command %q%s", brief(args[0]), didYouMean(args[0], names))
+}

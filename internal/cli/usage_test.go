@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// complain runs a command line as Main does and returns its exit status and what
+// it wrote to standard error.
+func complain(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	var out bytes.Buffer
+	root := newRoot(io.Discard, &out)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(t.Context())
+	if err == nil {
+		return 0, out.String()
+	}
+	status := report(&out, cmd.CommandPath(), err)
+	return status, out.String()
+}
+
+func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"serv", `lutra: unknown command "serv"; did you mean serve?`},
+		{"perp", `lutra: unknown command "perp"; did you mean perplexity?`},
+		{"sing", `lutra: unknown command "sing"`},
+		{"help servee", `lutra help: unknown command "servee"; did you mean serve?`},
+		{"bench kernel", `lutra bench: unknown command "kernel"; did you mean kernels?`},
+		{"serve --modle a", "lutra serve: unknown flag --modle; did you mean --model?"},
+		{"bench engine --colour red", "lutra bench engine: unknown flag --colour"},
+		{"serve -x", "lutra serve: unknown flag -x"},
+		{"serve --threads", "lutra serve: --threads: has no value, want a whole number"},
+		{"serve --threads 1.5", `lutra serve: --threads: found "1.5", want a whole number`},
+		{"serve --strict=maybe", `lutra serve: --strict: found "maybe", want true or false`},
+		{"serve --kv-type f17", `lutra serve: --kv-type: "f17" is none of f16, int8; did you mean f16?`},
+		{"serve extra", `lutra serve: takes no arguments, got "extra"`},
+		{"serve --model lutra-tiny-x", "lutra serve: --model: there is no file lutra-tiny-x; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-l?"},
+		{"serve --addr nowhere", `lutra serve: --addr: "nowhere" is no host:port`},
+		{"ask", "lutra ask: QUESTION is missing"},
+		{"ask one two", `lutra ask: takes one argument, got 2; put it in quotes: "one two"`},
+		{"ask --temperature warm hi", `lutra ask: --temperature: found "warm", want a number`},
+		{"ask --seed -1 hi", `lutra ask: --seed: found "-1", want a whole number, not negative`},
+		{"ask --scaling bon hi", `lutra ask: --scaling: there is no method "bon"; there are`},
+		{"ask --scaling bon100 hi", "lutra ask: --scaling: n: 100 is more than"},
+		{"info", "lutra info: FILE is missing"},
+		{"bench engine --packing i9", `lutra bench engine: --packing: "i9" is none of auto, i1, i2; did you mean i1?`},
+		{"bench engine --shape falcon3-1B", `lutra bench engine: --shape: "falcon3-1B" is none of tiny, falcon3-1b, falcon3-draft, bitnet-2b, bitnet-2b-4t; did you mean falcon3-1b?`},
+		{"bench engine --reps many", `lutra bench engine: --reps: found "many", want a whole number`},
+		{"bench growth --batches 1,x", `lutra bench growth: --batches: found "1,x", want whole numbers, separated by commas`},
+		{"bench model --type Q9 -o x", `lutra bench model: --type: there is no storage type "Q9"`},
+		{"bench serve --timeout 30", "lutra bench serve: --timeout: 30 has no unit; write 30s for seconds"},
+		{"bench serve --compare a=b --beside c=1", "lutra bench serve: --compare and --beside exclude each other"},
+		{"eval --methods guess", `lutra eval: --methods: there is no method`},
+		{"perplexity --kv-type f8 --file x", `lutra perplexity: --kv-type: "f8" is none of f16, int8, f32`},
+	} {
+		status, got := complain(t, strings.Fields(c.line)...)
+		command, _, _ := strings.Cut(c.want, ":")
+		if status != 2 || !strings.Contains(got, c.want) || !strings.Contains(got, "Run '"+command+" --help' for usage.\n") {
+			t.Errorf("lutra %s: status %d\n%s\nwant 2 and %s", c.line, status, got, c.want)
+		}
+		if n := strings.Count(got, "\n"); n > 2 {
+			t.Errorf("lutra %s: %d lines of error", c.line, n)
+		}
+	}
+}
+
+func TestAFileThatIsNoModelIsToldByWhatItIs(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range map[string]string{
+		"model.safetensors": "\x40\x00\x00\x00\x00\x00\x00\x00{\"a\":1}", "model.bin": "PK\x03\x04data", "old.bin": "lmgg\x01",
+		"pointer.gguf": "version https://git-lfs.github.com/spec/v1\n", "page.gguf": "<!DOCTYPE html>", "notes.txt": "hello", "empty.gguf": "",
+		"cut.gguf": "GGUF\x03\x00", "new.gguf": "GGUF\x63\x00\x00\x00" + strings.Repeat("\x00", 64),
+	} {
+		write(name, text)
+	}
+	if err := os.Mkdir("models", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join("models", "a.gguf"), "GGUF")
+	for name, want := range map[string]string{
+		"model.safetensors": "model.safetensors is a safetensors file; convert it to GGUF",
+		"model.bin":         "model.bin is a PyTorch checkpoint",
+		"old.bin":           "old.bin is a model in the format before GGUF",
+		"pointer.gguf":      "git lfs pull",
+		"page.gguf":         "page.gguf is a web page, no model: the download went wrong",
+		"notes.txt":         "notes.txt is no GGUF file",
+		"empty.gguf":        "empty.gguf is empty",
+		"cut.gguf":          "cut.gguf: ",
+		"new.gguf":          "version 99",
+		"models":            "models is a directory; name one of its files: " + filepath.Join("models", "a.gguf"),
+		"emty.gguf":         "did you mean empty.gguf?",
+	} {
+		for _, line := range []string{"info", "ask --model"} {
+			args := append(strings.Fields(line), name)
+			if strings.HasPrefix(line, "ask") {
+				args = append(args, "hello")
+			}
+			if status, got := complain(t, args...); status == 0 || !strings.Contains(got, want) || strings.Count(got, "\n") > 2 {
+				t.Errorf("lutra %q: status %d\n%swant %s", args, status, got, want)
+			}
+		}
+	}
+}
