@@ -8,19 +8,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-	"github.com/sashabaranov/go-openai"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/lutra-lm/lutra/models/template"
-	"github.com/lutra-lm/lutra/tts"
 )
 
-// turn is one message of a conversation.
-type turn struct{ role, content string }
+// message is one of a conversation.
+type message struct{ role, content string }
 
-// askOptions are the sampling flags of ask and chat.
+// The roles of messages, as chat templates know them.
+const (
+	roleSystem    = "system"
+	roleUser      = "user"
+	roleAssistant = "assistant"
+)
+
+// askOptions are the flags of ask and chat; commands in a chat change some.
 type askOptions struct {
 	url, key, name string // a server to ask instead of loading a model
 	system         string
@@ -28,23 +30,80 @@ type askOptions struct {
 	topP           float32
 	maxTokens      int
 	seed           uint64
-	scaling        string // a search's written form
+	scaling        string // a search's written form; empty: none
+	warm           bool   // the temperature was chosen, whatever the scaling
 }
 
 func (o *askOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.url, "url", "", "ask the server at this API base `URL` instead of loading a model")
 	f.StringVar(&o.key, "api-key", "", "bearer `KEY` for --url")
-	f.StringVar(&o.name, "model-name", "default", "model to ask for with --url")
+	f.StringVar(&o.name, "model-name", defaultName, "model to ask for with --url")
 	f.StringVar(&o.system, "system", "", "system message")
-	f.Float32VarP(&o.temperature, "temperature", "t", 0, "sampling temperature, 0 for the likeliest answer")
-	f.Float32Var(&o.topP, "top-p", 1, "nucleus sampling")
+	f.Float32VarP(&o.temperature, "temperature", "t", 0, "sampling temperature, 0 to 2; 0: the likeliest answer")
+	f.Float32Var(&o.topP, "top-p", 1, "nucleus sampling, 0 to 1")
 	f.IntVar(&o.maxTokens, "max-tokens", 0, "tokens to generate at most (default: up to the context)")
 	f.Uint64Var(&o.seed, "seed", 0, "seed of the sampling")
 	f.StringVar(&o.scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
 }
 
-// answerer streams the answer to a conversation, in pieces of text.
-type answerer func(ctx context.Context, conversation []turn, emit func(string) error) error
+// validate reports the first flag out of its range.
+func (o *askOptions) validate(f *pflag.FlagSet) error {
+	o.warm = f.Changed("temperature")
+	if err := validTemperature(o.temperature); err != nil {
+		return usagef("--temperature: %w", err)
+	}
+	if !(o.topP >= 0 && o.topP <= 1) {
+		return usagef("--top-p: %v is outside 0 to 1", o.topP)
+	}
+	if o.maxTokens < 0 {
+		return usagef("--max-tokens: %d is negative", o.maxTokens)
+	}
+	if o.url == "" && f.Changed("api-key") {
+		return usagef("--api-key is for --url")
+	}
+	if o.scaling == noScaling {
+		o.scaling = ""
+	}
+	return nil
+}
+
+func validTemperature(t float32) error {
+	if !(t >= 0 && t <= 2) { // NaN is outside too
+		return fmt.Errorf("%v is outside 0 to 2", t)
+	}
+	return nil
+}
+
+// heat is the temperature to sample with: candidates of the greedy answer would
+// all be the same.
+func (o *askOptions) heat() float32 {
+	const search = 0.8
+	if o.scaling != "" && !o.warm {
+		return search
+	}
+	return o.temperature
+}
+
+// answered is what is known when an answer is complete.
+type answered struct {
+	dropped int  // messages left out, the oldest, because the conversation no longer fits
+	cut     bool // the answer ended at --max-tokens or at the context's end
+}
+
+// answerer answers conversations: with a model loaded here, or by a server.
+type answerer interface {
+	// answer streams the answer in pieces of text.
+	answer(ctx context.Context, o *askOptions, conversation []message, emit func(string) error) (answered, error)
+	// models names what use can change to.
+	models(ctx context.Context) ([]string, error)
+	// use answers with another model from now on; after an error with the same.
+	use(ctx context.Context, name string) error
+	// canSearch says why answers cannot be searched for by a plan, if so.
+	canSearch(plan string) error
+	// about names the model in use, and says a little about it.
+	about() (name, words string)
+	close() error
+}
 
 // answerStats is what `ask --json` prints.
 type answerStats struct {
@@ -60,14 +119,21 @@ func newAsk() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ask QUESTION",
 		Short: "Answer one question, streamed to the terminal",
+		Long: `Answers the question with the embedded model, a GGUF file or the server at --url.
+The question - is read from standard input.`,
 		Example: `  lutra ask "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"
   lutra ask --model model.gguf --temperature 0.7 "Why is the sky blue?"
   lutra ask --scaling "beam_search;n=16;width=4" "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"
-  lutra ask --url http://127.0.0.1:8080/v1 "What is 12 * 7?"`,
+  lutra ask --url http://127.0.0.1:8080/v1 "What is 12 * 7?"
+  echo "What is 12 * 7?" | lutra ask -`,
 		Args: arguments("QUESTION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withAnswerer(cmd, &m, &o, func(ctx context.Context, answer answerer) error {
-				return askOnce(ctx, answer, o.conversation(args[0]), cmd.OutOrStdout(), asJSON)
+			question, err := questionOf(args[0], cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return withAnswerer(cmd, &m, &o, func(a answerer) error {
+				return askOnce(cmd.Context(), a, &o, question, cmd.OutOrStdout(), asJSON)
 			})
 		},
 	}
@@ -77,20 +143,39 @@ func newAsk() *cobra.Command {
 	return cmd
 }
 
-// conversation begins one with the system message, if any.
-func (o *askOptions) conversation(question string) []turn {
-	var c []turn
-	if o.system != "" {
-		c = append(c, turn{openai.ChatMessageRoleSystem, o.system})
+// maxQuestion bounds what is read as one question, in bytes.
+const maxQuestion = 1 << 20
+
+func questionOf(arg string, in io.Reader) (string, error) {
+	if arg == "-" {
+		data, err := io.ReadAll(io.LimitReader(in, maxQuestion+1))
+		if err != nil {
+			return "", err
+		}
+		if len(data) > maxQuestion {
+			return "", fmt.Errorf("the question has more than %d bytes", maxQuestion)
+		}
+		arg = string(data)
 	}
-	return append(c, turn{openai.ChatMessageRoleUser, question})
+	if strings.TrimSpace(arg) == "" {
+		return "", usagef("QUESTION is empty")
+	}
+	return strings.TrimSpace(arg), nil
 }
 
-func askOnce(ctx context.Context, answer answerer, c []turn, w io.Writer, asJSON bool) error {
+// opening begins a conversation with the system message, if any.
+func (o *askOptions) opening() []message {
+	if o.system == "" {
+		return nil
+	}
+	return []message{{roleSystem, o.system}}
+}
+
+func askOnce(ctx context.Context, a answerer, o *askOptions, question string, w io.Writer, asJSON bool) error {
 	var text strings.Builder
 	var stats answerStats
 	start := time.Now()
-	err := answer(ctx, c, func(piece string) error {
+	_, err := a.answer(ctx, o, append(o.opening(), message{roleUser, question}), func(piece string) error {
 		if text.Len() == 0 {
 			stats.TTFT = milliseconds(time.Since(start))
 		}
@@ -98,10 +183,13 @@ func askOnce(ctx context.Context, answer answerer, c []turn, w io.Writer, asJSON
 		if asJSON {
 			return nil
 		}
-		_, err := io.WriteString(w, piece)
+		_, err := io.WriteString(w, forTerminal(w, piece))
 		return err
 	})
 	if err != nil {
+		if text.Len() > 0 && !asJSON {
+			fmt.Fprintln(w) // the error begins a line of its own
+		}
 		return err
 	}
 	if asJSON {
@@ -113,113 +201,46 @@ func askOnce(ctx context.Context, answer answerer, c []turn, w io.Writer, asJSON
 }
 
 // withAnswerer runs f with the server at --url, or with a model loaded here.
-func withAnswerer(cmd *cobra.Command, m *modelFlags, o *askOptions, f func(context.Context, answerer) error) error {
-	if o.scaling != "" && !cmd.Flags().Changed("temperature") {
-		o.temperature = searchTemperature
+func withAnswerer(cmd *cobra.Command, m *modelFlags, o *askOptions, f func(answerer) error) (err error) {
+	if err := o.validate(cmd.Flags()); err != nil {
+		return err
 	}
+	var a answerer
 	if o.url != "" {
-		return f(cmd.Context(), remoteAnswerer(o))
+		a, err = newRemote(cmd.Context(), o)
+	} else {
+		a, err = newLocal(cmd, m, o)
 	}
-	cfg, err := m.load(cmd.Flags())
 	if err != nil {
 		return err
 	}
-	cfg.Models = cfg.Models[:1]
-	if o.scaling == "" {
-		cfg.Verifiers = nil
-	}
-	log := cfg.Log.logger(cmd.ErrOrStderr())
-	if !cmd.Flags().Changed("log") {
-		log = log.Level(zerolog.WarnLevel) // the answer is the output
-	}
-	return withRuntime(cmd.Context(), cfg, log, func(ctx context.Context, r *runtime) error {
-		strategy, err := o.strategy(r, cfg.Search)
-		if err != nil {
-			return err
-		}
-		return f(ctx, localAnswerer(strategy, o))
-	})
-}
-
-// withRuntime loads the models, runs their engines beside f and takes all down.
-func withRuntime(ctx context.Context, cfg Config, log zerolog.Logger, f func(context.Context, *runtime) error) error {
-	r, err := newRuntime(cfg, log, nil)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	engines, stop := context.WithCancel(ctx)
-	ran := make(chan error, 1)
-	go func() { ran <- r.Run(engines) }()
-	err = f(ctx, r)
-	stop()
-	return errors.Join(err, <-ran)
-}
-
-func localAnswerer(strategy tts.Strategy, o *askOptions) answerer {
-	return func(ctx context.Context, conversation []turn, emit func(string) error) error {
-		req := &tts.Request{}
-		for _, t := range conversation {
-			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: t.role, Content: t.content})
-		}
-		req.Sampling.Temperature = o.temperature
-		req.Sampling.TopP = o.topP
-		req.Sampling.MaxTokens = o.maxTokens
-		req.Sampling.Seed = o.seed
-		for d, err := range strategy.Run(ctx, req) {
-			if err != nil {
-				return err
-			}
-			if d.Text == "" {
-				continue
-			}
-			if err := emit(d.Text); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
-
-func remoteAnswerer(o *askOptions) answerer {
-	cfg := openai.DefaultConfig(o.key)
-	cfg.BaseURL = apiBase(o.url)
 	if o.scaling != "" {
-		cfg.HTTPClient = scaled{o.scaling}
-	}
-	client := openai.NewClientWithConfig(cfg)
-	return func(ctx context.Context, conversation []turn, emit func(string) error) error {
-		seed := int(o.seed)
-		req := openai.ChatCompletionRequest{Model: o.name, Temperature: o.temperature, TopP: o.topP, Seed: &seed}
-		req.MaxTokens = o.maxTokens //lint:ignore SA1019 every server knows it, not all know its successor
-		for _, t := range conversation {
-			req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: t.role, Content: t.content})
-		}
-		if o.temperature == 0 {
-			req.TopP = 1e-6 // the client's types drop a zero temperature; one token of nucleus is greedy too
-			req.Temperature = 1e-6
-		}
-		stream, err := client.CreateChatCompletionStream(ctx, req)
-		if err != nil {
-			return err
-		}
-		defer stream.Close()
-		for {
-			chunk, err := stream.Recv()
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			for _, c := range chunk.Choices {
-				if c.Delta.Content == "" {
-					continue
-				}
-				if err := emit(c.Delta.Content); err != nil {
-					return err
-				}
-			}
+		if err := a.canSearch(o.scaling); err != nil {
+			return errors.Join(usagef("--scaling: %w", err), a.close())
 		}
 	}
+	defer func() {
+		if closed := a.close(); err == nil {
+			err = closed
+		}
+	}()
+	return f(a)
+}
+
+// forTerminal is what of a model's text goes to a terminal: no control
+// characters, which could do anything there. Files and pipes get all of it.
+func forTerminal(w io.Writer, text string) string {
+	if !isTerminal(w) {
+		return text
+	}
+	return withoutControls(text)
+}
+
+func withoutControls(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, text)
 }

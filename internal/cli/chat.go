@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -11,108 +10,198 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/sashabaranov/go-openai"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 )
 
 func newChat() *cobra.Command {
 	var m modelFlags
 	var o askOptions
+	var forget bool
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "Talk to a model in the terminal",
-		Long: `Reads a line, streams the answer, and remembers the conversation. /clear forgets
-it, /quit or end of input leaves, Ctrl-C stops the answer.`,
+		Long: `Reads a line, streams the answer, and remembers the conversation. Arrow keys edit
+the line and bring back earlier ones, also from the last time; Ctrl-C stops the
+answer, Ctrl-D leaves. A text of several lines stands between """ and """. /help
+lists the commands.
+
+Where standard input or output is no terminal, lines come in and answers go out,
+and nothing else; what fails is said on standard error.`,
 		Example: `  lutra chat
   lutra chat --model model.gguf --system "Answer in one sentence."
-  lutra chat --url http://127.0.0.1:8080/v1`,
+  lutra chat --url http://127.0.0.1:8080/v1
+  printf '%s\n' "What is 12 * 7?" "What is 9 * 8?" | lutra chat`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetContext(context.WithoutCancel(cmd.Context())) // chat handles signals itself
-			return withAnswerer(cmd, &m, &o, func(ctx context.Context, answer answerer) error {
-				return chat(ctx, answer, &o, cmd.InOrStdin(), cmd.OutOrStdout())
+			return withAnswerer(cmd, &m, &o, func(a answerer) error {
+				in, interactive := newInput(cmd.InOrStdin(), cmd.OutOrStdout(), !forget)
+				c := &chat{answerer: a, options: &o, in: in, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), interactive: interactive}
+				return errors.Join(c.run(cmd.Context()), in.close())
 			})
 		},
 	}
 	m.register(cmd.Flags())
 	o.register(cmd.Flags())
+	cmd.Flags().BoolVar(&forget, "no-history", false, "do not keep the lines for the next time")
 	return cmd
 }
 
-// chat reads turns from in until it ends. An answer that fails leaves the
+// chat is a conversation at a terminal, or through pipes.
+type chat struct {
+	answerer
+	options     *askOptions
+	in          input
+	out, errOut io.Writer
+	interactive bool // a person reads and writes
+	turns       []message
+	failed      int // answers
+}
+
+// The ends of a chat that are no failures.
+var (
+	errLeave      = errors.New("the user has had enough")
+	errTerminated = errors.New("terminated") // by SIGTERM
+)
+
+// run reads questions until they end. An answer that fails leaves the
 // conversation as it was before the question. An interrupt stops the answer
-// under way; while waiting for a question, and SIGTERM at any time, it leaves.
-func chat(ctx context.Context, answer answerer, o *askOptions, in io.Reader, out io.Writer) error {
+// under way; SIGTERM leaves at any time.
+func (c *chat) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	prompt := "> "
-	if f, ok := in.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
-		prompt = "" // piped input
+	if c.interactive {
+		name, words := c.about()
+		fmt.Fprintf(c.out, "%s: %s.\n/help lists the commands, Ctrl-D leaves.\n", name, words)
 	}
-	opening := o.conversation("")
-	opening = opening[:len(opening)-1]
-	conversation := opening
-	questions, inErr := readLines(in)
 	for {
-		fmt.Fprint(out, prompt)
-		var question string
-		select {
-		case <-signals:
-			return nil
-		case line, ok := <-questions:
-			if !ok {
-				return <-inErr
-			}
-			question = strings.TrimSpace(line)
-		}
-		switch question {
-		case "":
-			continue
-		case "/quit", "/exit":
-			return nil
-		case "/clear":
-			conversation = opening
-			continue
-		}
-		asked := append(conversation[:len(conversation):len(conversation)], turn{openai.ChatMessageRoleUser, question})
-		text, err := reply(ctx, answer, asked, out, signals)
-		fmt.Fprintln(out)
+		question, err := c.next(signals)
 		switch {
-		case errors.Is(err, errTerminated):
-			return nil
-		case errors.Is(err, context.Canceled):
-			fmt.Fprintln(out, "(stopped)")
+		case errors.Is(err, errAborted):
+			fmt.Fprintln(c.out, "(Ctrl-D or /quit leaves)")
+			continue
+		case errors.Is(err, io.EOF), errors.Is(err, errTerminated):
+			return c.end()
 		case err != nil:
-			fmt.Fprintln(out, "error:", err)
+			return err
+		}
+		if question == "" {
 			continue
 		}
-		conversation = append(asked, turn{openai.ChatMessageRoleAssistant, text})
+		if name, arg, ok := commandOf(question); ok {
+			err = c.command(ctx, name, arg)
+		} else {
+			err = c.ask(ctx, question, signals)
+		}
+		switch {
+		case errors.Is(err, errLeave), errors.Is(err, errTerminated):
+			return c.end()
+		case errors.Is(err, context.Canceled):
+			return err
+		case err != nil:
+			c.failed++
+			fmt.Fprintln(c.notices(), "error:", err)
+		}
 	}
 }
 
-// readLines reads in the background, so that a signal can end the wait for a
-// line. The goroutine ends with the input or the process.
-func readLines(in io.Reader) (<-chan string, <-chan error) {
-	lines, result := make(chan string), make(chan error, 1)
-	go func() {
-		s := bufio.NewScanner(in)
-		s.Buffer(nil, 1<<20)
-		for s.Scan() {
-			lines <- s.Text()
-		}
-		result <- s.Err()
-		close(lines)
-	}()
-	return lines, result
+// end says with the exit status whether all went well where no person has seen it.
+func (c *chat) end() error {
+	if c.interactive || c.failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("failed: %d of the lines", c.failed)
 }
 
-// errTerminated says that SIGTERM ended an answer, and the program with it.
-var errTerminated = errors.New("terminated")
+// notices is where what is no answer goes.
+func (c *chat) notices() io.Writer {
+	if c.interactive {
+		return c.out
+	}
+	return c.errOut
+}
 
-// reply streams one answer to out; a signal stops it and keeps the text so far.
-func reply(ctx context.Context, answer answerer, conversation []turn, out io.Writer, signals <-chan os.Signal) (string, error) {
+// next is the next question: a line, or several between marks.
+func (c *chat) next(signals <-chan os.Signal) (string, error) {
+	line, err := c.line("> ", signals)
+	if err != nil {
+		return "", err
+	}
+	first, several := strings.CutPrefix(strings.TrimSpace(line), textMark)
+	if !several {
+		return strings.TrimSpace(line), nil
+	}
+	lines := []string{first}
+	for !strings.HasSuffix(strings.TrimSpace(lines[len(lines)-1]), textMark) {
+		line, err := c.line("... ", signals)
+		if errors.Is(err, io.EOF) && !c.interactive {
+			return "", fmt.Errorf("the text that begins with %s has no end", textMark)
+		}
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, line)
+		if size := len(lines) + len(strings.Join(lines, "")); size > maxQuestion {
+			return "", fmt.Errorf("the text has more than %d bytes", maxQuestion)
+		}
+	}
+	text := strings.TrimSpace(strings.Join(lines, "\n"))
+	return strings.TrimSpace(strings.TrimSuffix(text, textMark)), nil
+}
+
+// textMark stands before and after a text of several lines.
+const textMark = `"""`
+
+// line reads one, unless a signal comes first.
+func (c *chat) line(prompt string, signals <-chan os.Signal) (string, error) {
+	type read struct {
+		line string
+		err  error
+	}
+	result := make(chan read, 1) // the reader ends with the input or the process
+	go func() {
+		line, err := c.in.line(prompt)
+		result <- read{line, err}
+	}()
+	select {
+	case s := <-signals:
+		if s == os.Interrupt {
+			return "", context.Canceled
+		}
+		return "", errTerminated
+	case r := <-result:
+		return r.line, r.err
+	}
+}
+
+// ask puts a question and shows the answer.
+func (c *chat) ask(ctx context.Context, question string, signals <-chan os.Signal) error {
+	asked := append(c.turns[:len(c.turns):len(c.turns)], message{roleUser, question})
+	text, done, err := c.reply(ctx, append(c.options.opening(), asked...), signals)
+	stopped := errors.Is(err, context.Canceled) && c.interactive
+	if err == nil || stopped || text != "" {
+		fmt.Fprintln(c.out)
+	}
+	if err != nil && !stopped {
+		return err
+	}
+	switch {
+	case stopped:
+		fmt.Fprintln(c.notices(), "(stopped)")
+	case done.cut:
+		fmt.Fprintln(c.notices(), "(cut off: the context or --max-tokens is used up)")
+	}
+	c.turns = append(asked, message{roleAssistant, text})
+	if done.dropped > 0 {
+		fmt.Fprintf(c.notices(), "(the conversation no longer fits: the oldest %d messages are forgotten)\n", done.dropped)
+		c.turns = c.turns[min(done.dropped, len(c.turns)):]
+	}
+	return nil
+}
+
+// reply streams one answer; a signal stops it and keeps the text so far.
+func (c *chat) reply(ctx context.Context, conversation []message, signals <-chan os.Signal) (string, answered, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watching := make(chan struct{})
@@ -128,13 +217,16 @@ func reply(ctx context.Context, answer answerer, conversation []turn, out io.Wri
 		}
 	}()
 	var text strings.Builder
-	err := answer(ctx, conversation, func(piece string) error {
+	done, err := c.answer(ctx, c.options, conversation, func(piece string) error {
 		text.WriteString(piece)
-		_, err := io.WriteString(out, piece)
+		if c.interactive {
+			piece = withoutControls(piece)
+		}
+		_, err := io.WriteString(c.out, piece)
 		return err
 	})
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return text.String(), err
+	return text.String(), done, err
 }

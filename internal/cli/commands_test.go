@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,33 +87,6 @@ func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 	r.Close()
 	if _, err := newRuntime(Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []VerifierConfig{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), nil); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
 		t.Errorf("a generator for a verifier: error %v", err)
-	}
-}
-
-func TestChatRemembersAndForgets(t *testing.T) {
-	var asked [][]turn
-	answer := func(_ context.Context, c []turn, emit func(string) error) error {
-		asked = append(asked, c)
-		if c[len(c)-1].content == "fail" {
-			return errors.New("broken")
-		}
-		return emit("re: " + c[len(c)-1].content)
-	}
-	var out bytes.Buffer
-	in := strings.NewReader("one\n\nfail\ntwo\n/clear\nthree\n/quit\nnever\n")
-	if err := chat(t.Context(), answer, &askOptions{system: "be brief"}, in, &out); err != nil {
-		t.Fatal(err)
-	}
-	var lengths []int
-	for _, c := range asked {
-		lengths = append(lengths, len(c))
-	}
-	// system + one; + answer + fail; the failed turn is forgotten; after /clear only the system message is left.
-	if want := []int{2, 4, 4, 2}; !slices.Equal(lengths, want) {
-		t.Errorf("conversations had %v turns, want %v", lengths, want)
-	}
-	if got := out.String(); !strings.Contains(got, "re: two") || !strings.Contains(got, "error: broken") || strings.Contains(got, "never") {
-		t.Errorf("chat printed %q", got)
 	}
 }
 

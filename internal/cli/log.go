@@ -2,11 +2,9 @@ package cli
 
 import (
 	"io"
-	"os"
 	"time"
 
 	"github.com/rs/zerolog"
-	"golang.org/x/term"
 )
 
 func (c LogConfig) level() (zerolog.Level, error) { return zerolog.ParseLevel(c.Level) }
@@ -15,8 +13,7 @@ func (c LogConfig) level() (zerolog.Level, error) { return zerolog.ParseLevel(c.
 // configuration has been validated.
 func (c LogConfig) logger(w io.Writer) zerolog.Logger {
 	level, _ := c.level() // Validate has parsed it
-	f, isFile := w.(*os.File)
-	if c.Format == "console" || c.Format == "auto" && isFile && term.IsTerminal(int(f.Fd())) {
+	if c.Format == "console" || c.Format == "auto" && isTerminal(w) {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(w).Level(level).With().Timestamp().Logger()

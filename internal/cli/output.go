@@ -32,16 +32,21 @@ func table(w io.Writer, rows [][]string) error {
 // progress is a bar on the terminal's standard error, silent when that is not
 // a terminal.
 func progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
-	f, ok := w.(*os.File)
-	visible := ok && term.IsTerminal(int(f.Fd()))
 	return progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetVisibility(visible),
+		progressbar.OptionSetVisibility(isTerminal(w)),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
 	)
+}
+
+// isTerminal tells whether a person reads what is written to w, or writes what
+// is read from it.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // byteSize prints a number of bytes in binary units.

@@ -60,7 +60,7 @@ reasoner inside the binary.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(out)
 	root.SetErr(errOut)

@@ -3,27 +3,36 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// searchTemperature is that of ask and chat when they search: candidates of
-// the greedy answer would all be the same.
-const searchTemperature = 0.8
+// noScaling is the plan for the plain answer.
+const noScaling = "none"
 
-// strategy is how the first model answers.
+// noLimits leaves them to the server that searches.
+var noLimits = tts.Limits{N: math.MaxInt32, MaxSteps: math.MaxInt32, Tokens: math.MaxInt32, Time: math.MaxInt64}
+
+// checkPlan reads a plan in its written form and holds it against limits.
+func checkPlan(written string, limits tts.Limits) error {
+	plan, err := tts.ParsePlan(written)
+	if err == nil {
+		err = plan.Validate(limits)
+	}
+	return planError(err)
+}
+
+// strategy is how the model of r answers.
 func (o *askOptions) strategy(r *runtime, limits tts.Limits) (tts.Strategy, error) {
 	model := r.hosts[0].model
 	if o.scaling == "" {
 		return tts.Single{Model: model}, nil
 	}
 	plan, err := tts.ParsePlan(o.scaling)
-	if err == nil {
-		err = plan.Validate(limits)
-	}
 	if err != nil {
-		return nil, usagef("--scaling: %w", planError(err))
+		return nil, err
 	}
 	return tts.Search{Model: model, Plan: plan, Limits: limits, Verifiers: r.verifiers(model)}, nil
 }
@@ -42,12 +51,14 @@ func planError(err error) error {
 	return fmt.Errorf("%s: %s", plan.Field, plan.Message)
 }
 
-// scaled sends requests that ask a server for a search, by the header that
-// typed clients can set.
-type scaled struct{ plan string }
+// extension sends requests with what only a lutra server knows, and typed
+// clients have no fields for.
+type extension struct{ scaling string }
 
 // Do implements openai.HTTPDoer.
-func (s scaled) Do(r *http.Request) (*http.Response, error) {
-	r.Header.Set("X-Lutra-Scaling", s.plan)
+func (e *extension) Do(r *http.Request) (*http.Response, error) {
+	if e.scaling != "" {
+		r.Header.Set("X-Lutra-Scaling", e.scaling)
+	}
 	return http.DefaultClient.Do(r)
 }

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// chatCommand is what a line that begins with a slash can ask for.
+type chatCommand struct {
+	names []string // the first is the one that /help shows
+	arg   string
+	words string
+	// now shows what the command changes; nil: nothing.
+	now func(*chat) string
+	run func(c *chat, ctx context.Context, arg string) error
+}
+
+func chatCommands() []chatCommand {
+	return []chatCommand{
+		{names: []string{"/help", "/?"}, words: "this list", run: (*chat).help},
+		{names: []string{"/clear"}, words: "forget the conversation", run: (*chat).clear},
+		{names: []string{"/system"}, arg: "[TEXT]", words: "the system message; none: without",
+			now: func(c *chat) string { return c.options.system }, run: (*chat).setSystem},
+		{names: []string{"/model"}, arg: "[NAME]", words: "the model; alone: those there are",
+			now: func(c *chat) string { name, _ := c.about(); return name }, run: (*chat).setModel},
+		{names: []string{"/scaling"}, arg: "[PLAN]", words: "search for answers, as with bon8, sc16 or beam16x4; none: do not",
+			now: func(c *chat) string { return c.options.scaling }, run: (*chat).setScaling},
+		{names: []string{"/temperature"}, arg: "[T]", words: "sampling temperature, 0 for the likeliest answer",
+			now: func(c *chat) string { return fmt.Sprint(c.options.heat()) }, run: (*chat).setTemperature},
+		{names: []string{"/quit", "/exit", "/bye"}, words: "leave, as Ctrl-D does",
+			run: func(*chat, context.Context, string) error { return errLeave }},
+	}
+}
+
+// commandLine is a word behind a slash, alone or with an argument. Paths, such
+// as /etc/hosts, are text.
+var commandLine = regexp.MustCompile(`^(/(?:[a-z]+|\?))(?:\s+(.*))?$`)
+
+func commandOf(line string) (name, arg string, ok bool) {
+	m := commandLine.FindStringSubmatch(line)
+	if m == nil {
+		return "", "", false
+	}
+	return m[1], strings.TrimSpace(m[2]), true
+}
+
+func commandNames() (names []string) {
+	for _, c := range chatCommands() {
+		names = append(names, c.names...)
+	}
+	return names
+}
+
+// command does what a line with a slash asks for.
+func (c *chat) command(ctx context.Context, name, arg string) error {
+	for _, known := range chatCommands() {
+		switch {
+		case !slices.Contains(known.names, name):
+		case arg != "" && known.arg == "":
+			return fmt.Errorf("%s takes nothing behind it", name)
+		default:
+			return known.run(c, ctx, arg)
+		}
+	}
+	hint := cmp.Or(didYouMean(name, commandNames()), "; /help lists them")
+	return fmt.Errorf("there is no command %s%s", name, hint)
+}
+
+// say prints a notice.
+func (c *chat) say(format string, args ...any) error {
+	_, err := fmt.Fprintf(c.notices(), format+"\n", args...)
+	return err
+}
+
+func (c *chat) help(context.Context, string) error {
+	tw := tabwriter.NewWriter(c.notices(), 0, 0, 2, ' ', 0)
+	for _, k := range chatCommands() {
+		now := ""
+		if k.now != nil {
+			now = fmt.Sprintf(" (now: %s)", cmp.Or(brief(k.now(c)), noScaling))
+		}
+		fmt.Fprintf(tw, "%s\t%s%s\n", strings.TrimSpace(k.names[0]+" "+k.arg), k.words, now)
+	}
+	fmt.Fprintf(tw, "%s\tbegins a text of several lines, and ends it\n", textMark)
+	fmt.Fprintf(tw, "Ctrl-C\tstops the answer\n")
+	return tw.Flush()
+}
+
+func (c *chat) clear(context.Context, string) error {
+	c.turns = nil
+	return c.say("(forgotten)")
+}
+
+func (c *chat) setSystem(_ context.Context, arg string) error {
+	switch arg {
+	case "":
+		return c.say("system message: %s", cmp.Or(c.options.system, noScaling))
+	case noScaling:
+		arg = ""
+	}
+	c.options.system = arg
+	return c.say("(system message: %s)", cmp.Or(brief(arg), noScaling))
+}
+
+func (c *chat) setModel(ctx context.Context, arg string) error {
+	now, _ := c.about()
+	if arg == "" {
+		names, err := c.models(ctx)
+		if err != nil {
+			return err
+		}
+		return c.say("model: %s, of %s", now, strings.Join(names, ", "))
+	}
+	if err := c.use(ctx, arg); err != nil {
+		return err
+	}
+	name, words := c.about()
+	return c.say("(%s: %s)", name, words)
+}
+
+func (c *chat) setScaling(_ context.Context, arg string) error {
+	switch arg {
+	case "":
+		return c.say("scaling: %s", cmp.Or(c.options.scaling, noScaling))
+	case noScaling:
+		arg = ""
+	default:
+		if err := c.canSearch(arg); err != nil {
+			return err
+		}
+	}
+	c.options.scaling = arg
+	return c.say("(scaling: %s)", cmp.Or(arg, noScaling))
+}
+
+func (c *chat) setTemperature(_ context.Context, arg string) error {
+	if arg == "" {
+		return c.say("temperature: %v", c.options.heat())
+	}
+	t, err := strconv.ParseFloat(arg, 32)
+	if err != nil {
+		return fmt.Errorf("%q is no number", brief(arg))
+	}
+	if err := validTemperature(float32(t)); err != nil {
+		return err
+	}
+	c.options.temperature, c.options.warm = float32(t), true
+	return c.say("(temperature: %v)", t)
+}

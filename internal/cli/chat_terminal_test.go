@@ -1,0 +1,190 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// session is a command at a terminal.
+type session struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	tty  *os.File
+	mu   sync.Mutex
+	news *sync.Cond
+	text string // on the screen, since it was last looked at
+	over bool
+}
+
+func start(t *testing.T, cmd *exec.Cmd, columns uint16) *session {
+	t.Helper()
+	s := &session{t: t, cmd: cmd}
+	s.news = sync.NewCond(&s.mu)
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: columns})
+	if err != nil {
+		t.Skipf("no pseudo terminal: %v", err)
+	}
+	s.tty = tty
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := tty.Read(buf)
+			s.mu.Lock()
+			s.text += string(buf[:n])
+			s.over = s.over || err != nil // the terminal is gone with its last process
+			s.news.Broadcast()
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { _ = tty.Close() })
+	if end, ok := t.Deadline(); ok { // show the screen before the test is killed
+		giveUp := time.AfterFunc(time.Until(end)-3*time.Second, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.over = true
+			s.news.Broadcast()
+		})
+		t.Cleanup(func() { giveUp.Stop() })
+	}
+	return s
+}
+
+// sees waits for each of words in turn on the screen, and returns all up to the last.
+func (s *session) sees(words ...string) (seen string) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range words {
+		for !strings.Contains(s.text, w) {
+			if s.over {
+				s.t.Fatalf("the screen shows %q, and never %q", seen+s.text, w)
+			}
+			s.news.Wait()
+		}
+		before, after, _ := strings.Cut(s.text, w)
+		seen += before + w
+		s.text = after
+	}
+	return seen
+}
+
+func (s *session) types(keys string) {
+	s.t.Helper()
+	if _, err := s.tty.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+const (
+	enter = "\r"
+	up    = "\x1b[A"
+	left  = "\x1b[D"
+	ctrlC = "\x03"
+	ctrlD = "\x04"
+)
+
+func TestAChatAtATerminalEditsAndRemembersLines(t *testing.T) {
+	first := process(t, "chat", "--model", "lutra-tiny-s")
+	s := start(t, first, 80)
+	s.sees("lutra-tiny-s: a small demonstration", "/help", "> ")
+	s.types("What is 12 * ?" + left + "7" + enter)
+	s.sees("12*7=84.", "Answer: 84", "> ")
+	s.types(up)
+	s.sees("What is 12 * 7?")
+	s.types(enter)
+	s.sees("Answer: 84", "> ")
+	s.types("/hlp" + enter)
+	s.sees("did you mean /help?", "> ")
+	s.types("half a question" + ctrlC)
+	s.sees("(Ctrl-D or /quit leaves)", "> ")
+	s.types(`"""What is` + enter)
+	s.sees("... ")
+	s.types(`9 * 8?"""` + enter)
+	s.sees("Answer: ", "> ")
+	s.types(ctrlD)
+	if err := first.Wait(); err != nil {
+		t.Errorf("Ctrl-D: %v", err)
+	}
+
+	again := process(t, "chat", "--model", "lutra-tiny-s")
+	again.Env = first.Env // the same home
+	s = start(t, again, 80)
+	s.sees("> ")
+	s.types(up + up + up)
+	s.sees("/hlp")
+	s.types(ctrlC)
+	s.sees("> ")
+	s.types("/quit" + enter)
+	if err := again.Wait(); err != nil {
+		t.Errorf("/quit: %v", err)
+	}
+	var home string
+	for _, e := range first.Env {
+		if rest, ok := strings.CutPrefix(e, "HOME="); ok {
+			home = rest
+		}
+	}
+	found := ""
+	_ = filepath.WalkDir(home, func(path string, d os.DirEntry, _ error) error {
+		if d.Name() == "chat_history" {
+			found = path
+		}
+		return nil
+	})
+	if info, err := os.Stat(found); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the history %q: %v, %v", found, info, err)
+	}
+}
+
+func TestCtrlCStopsTheAnswerAndNotTheChat(t *testing.T) {
+	server := api(t, "lutra", "slow")
+	cmd := process(t, "chat", "--url", server.URL, "--no-history")
+	s := start(t, cmd, 80)
+	s.sees("slow: at "+server.URL, "> ")
+	s.types("think for ever" + enter)
+	s.sees("Let me think")
+	s.types(ctrlC)
+	s.sees("(stopped)", "> ")
+	s.types("a short one" + enter)
+	s.sees("Let me think", "(cut off", "> ")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+}
+
+func TestAChatNeedsNeitherAHomeNorAWideTerminal(t *testing.T) {
+	for name, change := range map[string]func(*exec.Cmd){
+		"no home":          func(c *exec.Cmd) { c.Env = append(c.Env, "HOME=", "XDG_STATE_HOME=") },
+		"a read-only home": func(c *exec.Cmd) { c.Env = append(c.Env, "HOME=/proc", "XDG_STATE_HOME=") },
+		"a dumb terminal":  func(c *exec.Cmd) { c.Env = append(c.Env, "TERM=dumb") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := process(t, "chat", "--model", "lutra-tiny-s")
+			change(cmd)
+			s := start(t, cmd, 12)
+			s.sees("> ")
+			s.types("What is 12 * 7?" + enter)
+			s.sees("Answer: 84", "> ")
+			s.types("/quit" + enter)
+			if err := cmd.Wait(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

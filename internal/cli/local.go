@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// local answers with a model loaded here, one at a time.
+type local struct {
+	cfg    Config // Models are all that can be used
+	judges []VerifierConfig
+	log    zerolog.Logger
+	model  ModelConfig // in use
+	judged bool        // its verifiers are loaded
+	r      *runtime
+	stop   func() error // ends the engines and closes r
+}
+
+func newLocal(cmd *cobra.Command, m *modelFlags, o *askOptions) (*local, error) {
+	cfg, err := m.load(cmd.Flags())
+	if err != nil {
+		return nil, err
+	}
+	log := cfg.Log.logger(cmd.ErrOrStderr())
+	if !cmd.Flags().Changed("log") {
+		log = log.Level(zerolog.WarnLevel) // the answer is the output
+	}
+	l := &local{cfg: cfg, judges: cfg.Verifiers, log: log}
+	return l, l.load(cfg.Models[0], o.scaling != "")
+}
+
+func (l *local) canSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
+
+// load takes a model in use, with its verifiers where answers are searched for.
+// The former one goes when the new one is there.
+func (l *local) load(m ModelConfig, judged bool) error {
+	cfg := l.cfg
+	cfg.Models, cfg.Verifiers = []ModelConfig{m}, nil
+	if judged {
+		cfg.Verifiers = l.judges
+	}
+	r, err := newRuntime(cfg, l.log, nil)
+	if err != nil {
+		return err
+	}
+	err = l.close()
+	l.model, l.judged, l.r, l.stop = m, judged, r, startEngines(context.Background(), r)
+	return err
+}
+
+func (l *local) close() error {
+	if l.stop == nil {
+		return nil
+	}
+	stop := l.stop
+	l.stop = nil
+	return stop()
+}
+
+// models are the configured ones, then those in the binary.
+func (l *local) models(context.Context) ([]string, error) {
+	var names []string
+	for _, m := range l.cfg.Models {
+		names = append(names, m.apiName())
+	}
+	for _, e := range embedded.Models() {
+		if e.Role == embedded.Generator && !slices.Contains(names, e.Name) {
+			names = append(names, e.Name)
+		}
+	}
+	return names, nil
+}
+
+// use loads a model by its name, or a GGUF file.
+func (l *local) use(_ context.Context, name string) error {
+	i := slices.IndexFunc(l.cfg.Models, func(m ModelConfig) bool { return m.apiName() == name })
+	if i >= 0 {
+		return l.load(l.cfg.Models[i], l.judged)
+	}
+	m := ModelConfig{Path: name}
+	if isEmbedded(name) {
+		m = ModelConfig{Embedded: name}
+	}
+	return l.load(m, l.judged)
+}
+
+func (l *local) about() (name, words string) {
+	shape := l.r.hosts[0].bundle.Model.Config()
+	words = fmt.Sprintf("%s, %s, a context of %d tokens", shape.Arch, byteSize(shape.Bytes), l.r.hosts[0].model.Context)
+	if l.model.Embedded != "" {
+		words = "a small demonstration that solves short arithmetic stories, and nothing else"
+	}
+	return l.model.apiName(), words
+}
+
+func (l *local) answer(ctx context.Context, o *askOptions, conversation []message, emit func(string) error) (done answered, err error) {
+	if o.scaling != "" && !l.judged {
+		if err := l.load(l.model, true); err != nil {
+			return done, err
+		}
+	}
+	strategy, err := o.strategy(l.r, l.cfg.Search)
+	if err != nil {
+		return done, err
+	}
+	req := &tts.Request{}
+	for _, m := range conversation {
+		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: m.role, Content: m.content})
+	}
+	req.Sampling.Temperature = o.heat()
+	req.Sampling.TopP = o.topP
+	req.Sampling.MaxTokens = o.maxTokens
+	req.Sampling.Seed = o.seed
+	for d, err := range strategy.Run(ctx, req) {
+		if err != nil {
+			return done, err
+		}
+		if d.Choice == 0 && d.Finish == tts.FinishLength {
+			done.cut = true
+		}
+		if d.Text == "" {
+			continue
+		}
+		if err := emit(d.Text); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// withRuntime loads the models, runs their engines beside f and takes all down.
+func withRuntime(ctx context.Context, cfg Config, log zerolog.Logger, f func(context.Context, *runtime) error) error {
+	r, err := newRuntime(cfg, log, nil)
+	if err != nil {
+		return err
+	}
+	stop := startEngines(ctx, r)
+	return errors.Join(f(ctx, r), stop())
+}
+
+// startEngines runs a runtime until stop is called, which closes it.
+func startEngines(ctx context.Context, r *runtime) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run(ctx) }()
+	return func() error {
+		defer r.Close()
+		cancel()
+		return <-ran
+	}
+}
