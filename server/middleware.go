@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/web"
 )
 
 // record is what a request's log line and metrics say. Its handler fills it.
@@ -73,14 +74,13 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// logRequest writes the one line a request has. Probes and scrapes come every
-// few seconds and are only worth a Debug line.
+// logRequest writes the one line a request has.
 func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 	var e *zerolog.Event
 	switch {
 	case status == http.StatusInternalServerError:
 		e = s.log.Error()
-	case slices.Contains([]string{"/healthz", "/readyz", "/health", "/metrics"}, r.URL.Path):
+	case asset(r.URL.Path):
 		e = s.log.Debug()
 	default:
 		e = s.log.Info()
@@ -104,6 +104,12 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 		e = e.Str("finish", string(rec.finish))
 	}
 	e.AnErr("error", rec.err).Msg("request")
+}
+
+// asset tells paths whose requests are not worth more than a Debug line: probes
+// and scrapes come every few seconds, the page's files by the dozen.
+func asset(path string) bool {
+	return slices.Contains([]string{"/", "/favicon.ico", "/healthz", "/readyz", "/health", "/metrics"}, path) || strings.HasPrefix(path, web.Prefix)
 }
 
 // tpot is the time per output token after the first.

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -222,33 +221,9 @@ func scrape(t *testing.T, url, series string) float64 {
 }
 
 func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	logRead, logWrite := io.Pipe()
-	cmd := newRoot(io.Discard, logWrite)
-	cmd.SetArgs([]string{"serve", "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s"})
 	t.Setenv("LUTRA_KERNEL_TIMES", "true")
-	ended := make(chan error, 1)
-	go func() {
-		ended <- cmd.ExecuteContext(ctx)
-		logWrite.Close()
-	}()
-	address := regexp.MustCompile(`ready on ([0-9.:]+)`)
-	url := make(chan string, 1)
-	logged := make(chan struct{})
-	go func() { // reads to the end, so that logging never blocks the server
-		defer close(logged)
-		for s := bufio.NewScanner(logRead); s.Scan(); {
-			if m := address.FindStringSubmatch(s.Text()); m != nil {
-				url <- "http://" + strings.TrimSuffix(m[1], ":")
-			}
-		}
-	}()
-	var base string
-	select {
-	case base = <-url:
-	case err := <-ended:
-		t.Fatalf("serve: %v", err)
-	}
+	s := serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s")
+	base := s.base
 	if got := mustLutra(t, "health", "--url", base); got != "ready\n" {
 		t.Errorf("health = %q", got)
 	}
@@ -292,11 +267,19 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if seconds := scrape(t, base+"/metrics", `lutra_kernel_seconds_total{kernel="ternary"}`); seconds <= 0 {
 		t.Errorf("ternary products took %v s", seconds)
 	}
-	stop()
-	if err := <-ended; err != nil {
+	for _, path := range []string{"/", "/web/app.js"} {
+		resp, err := http.Get(base + path)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %v, %v", path, resp, err)
+		}
+		resp.Body.Close()
+	}
+	if err := s.stop(); err != nil {
 		t.Errorf("serve ended with %v", err)
 	}
-	<-logged
+	if paths := s.requests("info"); len(paths) < 10 || slices.ContainsFunc(paths, func(p string) bool { return !strings.HasPrefix(p, "/v1/") }) {
+		t.Errorf("requests of interest are to %q", paths)
+	}
 	if _, err := lutra(t, "health", "--url", base); err == nil {
 		t.Error("health finds a server that has drained")
 	}

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"net"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -70,7 +68,7 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 	log := cfg.Log.logger(cmd.ErrOrStderr())
 	cfg.Server.Log = log
 	srv := server.New(cfg.Server)
-	listener, err := net.Listen("tcp", cfg.Server.Addr)
+	listener, err := listen(cfg.Server.Addr)
 	if err != nil {
 		return err
 	}
@@ -94,7 +92,8 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 		if err := srv.Publish(r.served()...); err != nil {
 			return err
 		}
-		log.Info().Msgf("ready on %s: curl %s/v1/chat/completions", listener.Addr(), baseURL(cfg.Server, listener.Addr()))
+		ready, try := readyLines(cfg.Server, listener.Addr())
+		log.Info().Str("try", try).Msg(ready)
 		engines, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		go func() { <-served; stop() }()
@@ -109,12 +108,4 @@ func (r *runtime) served() []server.Served {
 		list = append(list, server.Served{Model: h.model, Reward: h.reward, Aliases: h.aliases, Demo: h.embedded})
 	}
 	return list
-}
-
-func baseURL(opt server.Options, addr net.Addr) string {
-	scheme := "http"
-	if opt.TLSCert != "" {
-		scheme = "https"
-	}
-	return fmt.Sprintf("%s://%s", scheme, addr)
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,18 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		if n := strings.Count(got, "\n"); n > 2 {
 			t.Errorf("lutra %s: %d lines of error", c.line, n)
 		}
+	}
+}
+
+func TestAPortInUseIsSaidInWords(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	want := "lutra serve: another program listens on " + l.Addr().String() + "; choose another port with --addr HOST:PORT\n"
+	if status, got := complain(t, "serve", "--addr", l.Addr().String()); status != 1 || got != want {
+		t.Errorf("status %d, %s", status, got)
 	}
 }
 
