@@ -21,20 +21,37 @@ type BenchOptions struct {
 	Budget   time.Duration // for one row, at least one product apart
 }
 
-// DefaultBenchOptions measures two layers of a 2-billion-parameter model on one
-// thread and on all.
+// DefaultBenchOptions measures a layer of a 2-billion-parameter model on all
+// threads, at one token, a few and a tile: within a minute on most machines.
 func DefaultBenchOptions() BenchOptions {
-	o := BenchOptions{
+	return BenchOptions{
 		Packings: Packings(),
-		Shapes:   [][2]int{{4096, 4096}, {2560, 6912}},
-		Tokens:   []int{1, 4, 8, 16, 32, 128},
-		Threads:  []int{1},
+		Shapes:   [][2]int{{4096, 4096}},
+		Tokens:   []int{1, 8, 32},
+		Threads:  []int{Cores()},
 		Budget:   200 * time.Millisecond,
 	}
-	if all := Cores(); all > 1 {
-		o.Threads = append(o.Threads, all)
+}
+
+// FullBenchOptions measures two layers at more numbers of tokens, on one thread
+// and on all: some minutes.
+func FullBenchOptions() BenchOptions {
+	o := DefaultBenchOptions()
+	o.Shapes = append(o.Shapes, [2]int{2560, 6912})
+	o.Tokens = []int{1, 4, 8, 16, 32, 128}
+	if o.Threads[0] > 1 {
+		o.Threads = []int{1, o.Threads[0]}
 	}
 	return o
+}
+
+// Rows is how many rows BenchKernels yields.
+func (o *BenchOptions) Rows() int {
+	kernels := 0
+	for _, p := range o.Packings {
+		kernels += len(benchedKernels(p))
+	}
+	return kernels * len(o.Shapes) * len(o.Tokens) * len(o.Threads)
 }
 
 // BenchRow is the best of several products y[N][M] = x[N][K] · W[M][K]ᵀ by one

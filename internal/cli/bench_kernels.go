@@ -20,7 +20,7 @@ func newBenchKernels() *cobra.Command {
 	var shapes, packings, peerArgs []string
 	var pattern string
 	rounds := 5
-	var asJSON bool
+	var asJSON, full bool
 	cmd := &cobra.Command{
 		Use:   "kernels",
 		Short: "Measure the matrix products beside this machine's own peak",
@@ -31,14 +31,28 @@ its read rate. A ratio above 1 is a lookup kernel doing what the multipliers can
 Printed first are the kernels that products go to, by what was measured at the start
 or by what LUTRA_KERNEL says.
 
+It takes a minute or two; --full measures a second shape, more batch sizes and one
+thread beside all. Ctrl-C ends it with the rows that there are.
+
 --compare runs another program after each round of ours and prints the ratios of
 neighbouring runs to the best of our kernels, for one packing and one number of
 threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 (?P<n>) and (?P<gflops>), or (?P<value>) for GMAC/s.`,
 		Example: `  lutra bench kernels
-  lutra bench kernels --packings I1,I2 --shapes 2048x8192 --tokens 1,32 --json`,
+  lutra bench kernels --packings I1,I2 --shapes 2048x8192 --tokens 1,32 --json
+  lutra bench kernels --full`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if full {
+				all := kernels.FullBenchOptions()
+				o.Shapes = all.Shapes
+				if !cmd.Flags().Changed("tokens") {
+					o.Tokens = all.Tokens
+				}
+				if !cmd.Flags().Changed("threads") {
+					o.Threads = all.Threads
+				}
+			}
 			if len(shapes) > 0 {
 				o.Shapes = nil
 			}
@@ -55,7 +69,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 			for _, name := range packings {
 				p, err := kernels.ParsePacking(name)
 				if err != nil {
-					return usageError{err}
+					return usagef("--packings: %q is none of %s", brief(name), packingList())
 				}
 				o.Packings = append(o.Packings, p)
 			}
@@ -75,15 +89,25 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&shapes, "shapes", nil, "matrices `MxK` (default 4096x4096,2560x6912)")
+	f.StringSliceVar(&shapes, "shapes", nil, "matrices `MxK` (default 4096x4096)")
 	f.StringSliceVar(&packings, "packings", nil, "run-time packings, such as I1,I2,Q4 (default all)")
 	f.IntSliceVar(&o.Tokens, "tokens", o.Tokens, "batch sizes N")
 	f.IntSliceVar(&o.Threads, "threads", o.Threads, "numbers of threads")
 	f.DurationVar(&o.Budget, "budget", o.Budget, "time spent on one row")
+	f.BoolVar(&full, "full", false, "more shapes, batch sizes and threads: some minutes")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	f.IntVar(&rounds, "rounds", rounds, "rounds of --compare")
 	compareFlags(f, &peerArgs, &pattern)
 	return cmd
+}
+
+// packingList names the packings that can be measured.
+func packingList() string {
+	var names []string
+	for _, p := range kernels.Packings() {
+		names = append(names, p.String())
+	}
+	return strings.Join(names, ", ")
 }
 
 func parseShape(s string) (m, k int, err error) {
@@ -91,37 +115,45 @@ func parseShape(s string) (m, k int, err error) {
 	m, errM := strconv.Atoi(a)
 	k, errK := strconv.Atoi(b)
 	if errM != nil || errK != nil || m < 1 || k < 1 {
-		return 0, 0, usagef("--shapes: %q is no MxK", s)
+		return 0, 0, usagef("--shapes: %q is not of the form MxK", brief(s))
+	}
+	if m > 1<<30/k {
+		return 0, 0, usagef("--shapes: %s has more than 2^30 weights", s)
 	}
 	return m, k, nil
 }
 
 func benchKernels(cmd *cobra.Command, o kernels.BenchOptions, asJSON bool) error {
-	machine := kernels.MeasureMachine(time.Second / 2)
+	machine := kernels.MeasureMachine(min(time.Second/2, 5*o.Budget))
 	printMachine(cmd.ErrOrStderr(), machine)
 	printChoices(cmd.ErrOrStderr(), kernels.TernaryChoices())
-	bar := progress(cmd.ErrOrStderr(), -1, "products")
+	bar := progress(cmd.ErrOrStderr(), o.Rows(), "products")
 	rows := []kernels.BenchRow{}
 	for row, err := range kernels.BenchKernels(machine, o) {
 		if err != nil {
 			return err
 		}
-		if err := cmd.Context().Err(); err != nil {
-			return err
-		}
 		rows = append(rows, row)
 		_ = bar.Add(1)
+		if cmd.Context().Err() != nil {
+			break
+		}
 	}
-	_ = bar.Finish()
+	_ = bar.Exit()
+	// An interrupted benchmark says what it knows, and that it was interrupted.
+	return errors.Join(printKernels(cmd.OutOrStdout(), rows, asJSON), cmd.Context().Err())
+}
+
+func printKernels(w io.Writer, rows []kernels.BenchRow, asJSON bool) error {
 	if asJSON {
-		return writeJSON(cmd.OutOrStdout(), rows)
+		return writeJSON(w, rows)
 	}
 	cells := [][]string{{"isa", "kernel", "packing", "M", "K", "N", "threads", "GMAC/s", "peak", "ratio"}}
 	for _, r := range rows {
 		cells = append(cells, []string{r.ISA, r.Kernel, r.Packing, fmt.Sprint(r.M), fmt.Sprint(r.K), fmt.Sprint(r.N), fmt.Sprint(r.Threads),
 			fmt.Sprintf("%.1f", r.GMACs), fmt.Sprintf("%.1f", r.Peak), fmt.Sprintf("%.2f", r.Ratio)})
 	}
-	return table(cmd.OutOrStdout(), cells)
+	return table(w, cells)
 }
 
 // printChoices says which kernels products go to, a line a packing.

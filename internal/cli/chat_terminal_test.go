@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -186,5 +187,17 @@ func TestAChatNeedsNeitherAHomeNorAWideTerminal(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+func TestCtrlCEndsABenchmarkOfKernelsWithItsRows(t *testing.T) {
+	cmd := process(t, "bench", "kernels", "--budget", "50ms", "--full")
+	s := start(t, cmd, 80)
+	s.sees("products")
+	s.types(ctrlC)
+	s.sees("isa ", "kernel ", "GMAC/s", "ratio\r\n", "1 ")
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Errorf("it ended with %v, want status 130", err)
 	}
 }

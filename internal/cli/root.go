@@ -20,6 +20,7 @@ import (
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process
 	root := newRoot(os.Stdout, os.Stderr)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
