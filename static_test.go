@@ -1,0 +1,45 @@
+package main
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// staticBuild is how README says to build: with a C compiler at hand, plain
+// `go build` would link the C library's resolver, dynamically, into package net.
+const staticBuild = "CGO_ENABLED=0 go build ."
+
+func TestTheBuildThatREADMENamesIsStatic(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "\n"+staticBuild+"\n") {
+		t.Errorf("README.md does not say %s", staticBuild)
+	}
+	env, command, _ := strings.Cut(staticBuild, " ")
+	args := strings.Fields(command)
+	binary := filepath.Join(t.TempDir(), "lutra")
+	build := exec.Command(args[0], "build", "-o", binary, args[2])
+	build.Env = append(os.Environ(), env, "GOOS=linux")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	f, err := elf.Open(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
+			t.Errorf("the binary has a segment %v: it is linked dynamically", p.Type)
+		}
+	}
+	if libraries, err := f.ImportedLibraries(); err == nil && len(libraries) > 0 {
+		t.Errorf("the binary needs %q", libraries)
+	}
+}
