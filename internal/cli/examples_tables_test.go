@@ -1,0 +1,79 @@
+package cli
+
+import "strings"
+
+// rightAnswers are the numbers that the embedded models must give to the
+// questions of examples. Every question to them stands here.
+var rightAnswers = []struct {
+	question, answer string
+	wrong            bool // of today's models: remove the marks when they are retrained
+}{
+	{question: "What is 12 * 7?", answer: "84"},
+	{question: "What is 9 * 8?", answer: "72"},
+	{question: "A box holds 12 eggs. How many are in 7 boxes?", answer: "84", wrong: true},                       // right with the retrained models
+	{question: "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?", answer: "84", wrong: true}, // right with the retrained models
+	{question: "Ines has 75 candies. She buys 3 bags with 12 candies each. Next, 3 friends take 14 candies each. She sells all of them for 4 dollars each. How many dollars does she get?", answer: "276"},
+}
+
+// otherQuestions go to models that know more than arithmetic; here noise answers them.
+var otherQuestions = []string{"Why is the sky blue?"}
+
+// notRun are the blocks that no test runs, by their first line, each for a reason.
+var notRun = map[string]string{
+	"go test ./...":                    "this test is part of it",
+	"apt-get install qemu-user-static": "the gate's step arm64 does the same",
+	"apt-get install --no-install-recommends bochs      # Debian 12": "the gate's steps avx512 and avxvnni do the same",
+	"pip install gguf safetensors torch":                             "fetches a checkpoint of gigabytes",
+}
+
+// shownAlone are the blocks that belong to no command: document and beginning, and
+// what they are.
+var shownAlone = map[string]string{
+	"docs/api.md data: {":            "a chunk of a stream, as the server's tests hold it",
+	"docs/api.md Candidate 1 of 8":   "what a search tells in words, which depends on its samples",
+	"docs/architecture.md  HTTP ─▶":  "a drawing",
+	"docs/testing.md go test -c ──▶": "a drawing",
+}
+
+// substitutes replace what examples name by what a test can have: addresses by
+// those of the test's server, sizes by small ones. Names of flags stay as they are.
+func substitutes(base string) *strings.Replacer {
+	address := strings.TrimPrefix(base, "http://")
+	return strings.NewReplacer(
+		"0.0.0.0:8080", "127.0.0.1:0", // servers that examples start
+		"127.0.0.1:8080", address, "localhost:8080", address,
+		"127.0.0.1:8000", address, // another server
+		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny",
+		"--contexts 128,512,2048", "--contexts 128,512", // the tiny shape's context is 1024
+		"--limit 100", "--limit 2", "--limit 60", "--limit 2",
+		"prompt-words=3000", "prompt-words=300", "--max-tokens 2000", "--max-tokens 20",
+		"--requests 128", "--requests 32",
+		"--shapes 2048x8192 --tokens 1,32", "--shapes 256x512 --tokens 2,32", // one token wants more memory than caches have
+		// Flags of the example's own come later, and count.
+		// Longer names come first, as they must for a Replacer.
+		"lutra bench kernels", "lutra bench kernels --budget 1us --shapes 64x256 --tokens 2",
+		"lutra bench engine", "lutra bench engine --reps 1",
+		"lutra bench growth --shape falcon3-1b", "lutra bench growth --reps 1 --decode 2 --shape tiny",
+		"lutra bench growth", "lutra bench growth --reps 1 --decode 2 --batches 1,2 --contexts 128",
+		"lutra bench serve", "lutra bench serve --rounds 1 --phase 100ms --requests 8 --url "+base,
+		"lutra eval", "lutra eval --limit 2",
+	)
+}
+
+// programs stand in for what else examples run, as shell scripts.
+var programs = map[string]string{
+	// `go run .` and `go build .` of this repository.
+	"go": `case "$1 $2" in
+"run .") shift 2; exec lutra "$@" ;;
+"build .") ln -sf "$(command -v lutra)" lutra ;;
+*) echo "go $*: no such thing here" >&2; exit 1 ;;
+esac`,
+	// Results for the tests that were asked for.
+	"llama-bench": `while [ $# -gt 0 ]; do
+case "$1" in -p) p=$2 ;; -n) n=$2 ;; esac
+shift
+done
+echo "{\"n_prompt\": $p, \"n_gen\": 0, \"avg_ts\": 100.5}"
+echo "{\"n_prompt\": 0, \"n_gen\": $n, \"avg_ts\": 10.5}"`,
+	"llama-batched-bench": `echo '{"pp": 1, "tg": 8, "pl": 8, "speed_pp": 50.0, "speed_tg": 90.0}'`,
+}
