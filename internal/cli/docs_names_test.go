@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// foreignFlags are those of other programs that the documents name.
+var foreignFlags = []string{"--draft-max", "--no-install-recommends", "--local-dir", "--output-format", "--temp"}
+
+// foreignFiles are those of other programs, or of the reader's.
+var foreignFiles = []string{"small.gguf", "m.gguf", "model.gguf", "journal.jsonl", "results.json", "results.md"}
+
+var (
+	fences     = regexp.MustCompile("(?ms)^```.*?^```$")
+	codeSpans  = regexp.MustCompile("`([^`\n]+)`")
+	links      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	flags      = regexp.MustCompile(`(?:^|[\s(])(--[a-z][a-z0-9-]*)`)
+	settingKey = regexp.MustCompile(`^(server|engine|kv|search|log|models|verifiers)(\[\])?\.[a-z_]+$`)
+	metric     = regexp.MustCompile(`^(lutra_|vllm:)[a-z0-9_]+`)
+	endpoint   = regexp.MustCompile(`^(?:GET |POST )?(/[a-z][a-zA-Z0-9/{}_-]*)$`)
+	fileName   = regexp.MustCompile(`^[\w.*-]+(/[\w.*-]+)*\.(go|md|py|yaml|yml|sh|h|s|mjs|js|json|jsonl|gguf)$`)
+	folder     = regexp.MustCompile(`^[\w.-]+(/[\w.-]+)+/?$`)
+	testName   = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[A-Z]\w+$`)
+	variable   = regexp.MustCompile(`^(LUTRA_[A-Z_]+|[A-Z]+_SECONDS)\b`)
+	identifier = regexp.MustCompile(`^(kernels|models|batcher|tts|server)\.([A-Z]\w*)(\.([A-Z]\w*))?$`)
+	codeWord   = regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`)
+)
+
+// repositoryFiles are the paths of all files, and the text of those in Go and of
+// scripts, by their folder.
+func repositoryFiles(t *testing.T) (paths []string, sources map[string]string) {
+	t.Helper()
+	sources = map[string]string{}
+	err := filepath.WalkDir(repository, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(repository, p)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if d.IsDir() {
+			if slices.Contains([]string{".git", "node_modules"}, d.Name()) {
+				return fs.SkipDir
+			}
+			paths = append(paths, name+"/")
+			return nil
+		}
+		paths = append(paths, name)
+		if ext := path.Ext(name); ext == ".go" || strings.HasPrefix(name, ".ci/") || ext == ".mjs" || ext == ".js" {
+			text, err := os.ReadFile(p)
+			if err != nil {
+				return err
+			}
+			sources[path.Dir(name)] += string(text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths, sources
+}
+
+// naming knows what there is to name.
+type naming struct {
+	paths   []string
+	sources map[string]string
+	all     string // of sources
+	keys    []string
+	flags   []string
+	base    string // of a live server
+}
+
+func newNaming(t *testing.T) *naming {
+	n := &naming{base: serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s", "--config", writeConfig(t, "server: {debug: true}\n")).base, flags: foreignFlags}
+	n.paths, n.sources = repositoryFiles(t)
+	for _, text := range n.sources {
+		n.all += text
+	}
+	cfg := DefaultConfig()
+	for key := range leaves(reflect.ValueOf(&cfg).Elem(), "") {
+		n.keys = append(n.keys, key)
+	}
+	for _, f := range fieldsOf(reflect.ValueOf(&ModelConfig{}).Elem()) {
+		n.keys = append(n.keys, "models[]."+f.name)
+	}
+	for _, f := range fieldsOf(reflect.ValueOf(&VerifierConfig{}).Elem()) {
+		n.keys = append(n.keys, "verifiers[]."+f.name)
+	}
+	for _, c := range commandsBelow(newRoot(io.Discard, io.Discard)) {
+		c.InitDefaultHelpFlag()
+		c.InitDefaultVersionFlag()
+		c.Flags().VisitAll(func(f *pflag.Flag) { n.flags = append(n.flags, "--"+f.Name) })
+	}
+	return n
+}
+
+// check says what is wrong with a code span of a document, if anything.
+func (n *naming) check(doc, span string) error {
+	key, _, _ := strings.Cut(span, ": ")
+	first, _, spaced := strings.Cut(span, " ")
+	switch {
+	case first == "lutra" && spaced:
+		return parses(strings.Fields(span)[1:])
+	case spaced && slices.Contains([]string{"ask", "bench", "eval", "serve", "logits", "perplexity"}, first):
+		return parses(strings.Fields(span))
+	case settingKey.MatchString(key):
+		if !slices.Contains(n.keys, key) {
+			return fmt.Errorf("there is no setting %s%s", key, didYouMean(key, n.keys))
+		}
+	case metric.MatchString(span):
+		if name := metric.FindString(span); !strings.Contains(n.all, `"`+name) && !strings.Contains(n.all, `"`+strings.TrimPrefix(name, "lutra_")+`"`) && name != "vllm:" {
+			return fmt.Errorf("there is no metric %s", name)
+		}
+	case endpoint.MatchString(span):
+		return n.served(endpoint.FindStringSubmatch(span)[1])
+	case fileName.MatchString(span):
+		if !slices.Contains(foreignFiles, span) && !n.exists(span) {
+			return fmt.Errorf("there is no file %s", span)
+		}
+	case folder.MatchString(span):
+		if top, _, _ := strings.Cut(span, "/"); slices.Contains(n.paths, top+"/") && !n.exists(strings.TrimSuffix(span, "/")) {
+			return fmt.Errorf("there is no %s", span)
+		}
+	case testName.MatchString(span):
+		if !strings.Contains(n.all, "func "+span+"(") {
+			return fmt.Errorf("there is no %s", span)
+		}
+	case variable.MatchString(span):
+		if name := variable.FindString(span); !strings.Contains(n.all, name) {
+			return fmt.Errorf("nothing reads %s", name)
+		}
+	case identifier.MatchString(span):
+		m := identifier.FindStringSubmatch(span)
+		for _, name := range []string{m[2], m[4]} {
+			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(n.sources[m[1]]) {
+				return fmt.Errorf("package %s has no %s", m[1], name)
+			}
+		}
+	case doc == "docs/api.md" && codeWord.MatchString(span):
+		if !strings.Contains(n.all, `"`+span) && !strings.Contains(n.all, span+`"`) {
+			return fmt.Errorf("no program says %s", span)
+		}
+	}
+	return nil
+}
+
+// parses tells whether a command line has a command and flags that there are.
+func parses(args []string) error {
+	root := newRoot(io.Discard, io.Discard)
+	cmd, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	var short *pflag.ValueRequiredError // "ask --url" means what that does
+	if err := cmd.ParseFlags(rest); err != nil && !errors.As(err, &short) {
+		return flagError(cmd, err)
+	}
+	if cmd.HasSubCommands() {
+		return cmd.Args(cmd, cmd.Flags().Args())
+	}
+	return nil
+}
+
+// exists finds a file or folder by its path, or the end of it; * stands for any
+// part of a name.
+func (n *naming) exists(name string) bool {
+	return slices.ContainsFunc(n.paths, func(p string) bool {
+		p = strings.TrimSuffix(p, "/")
+		parts, want := strings.Split(p, "/"), strings.Split(name, "/")
+		if len(parts) < len(want) {
+			return false
+		}
+		ok, _ := path.Match(name, strings.Join(parts[len(parts)-len(want):], "/"))
+		return ok
+	})
+}
+
+// served asks the live server for a path.
+func (n *naming) served(p string) error {
+	p = strings.ReplaceAll(p, "{name}", "lutra-tiny-s")
+	resp, err := http.Get(n.base + p)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("the server has no %s", p)
+	}
+	return nil
+}
+
+// headings are the anchors of a document, as GitHub makes them.
+func headings(text string) (anchors []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
+		slug := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		anchors = append(anchors, strings.ReplaceAll(slug, " ", "-"))
+	}
+	return anchors
+}
+
+func TestDocumentsNameOnlyWhatThereIs(t *testing.T) {
+	n := newNaming(t)
+	docs := documents(t)
+	for _, name := range sortedNames(docs) {
+		prose := fences.ReplaceAllString(docs[name], "")
+		for _, m := range codeSpans.FindAllStringSubmatch(prose, -1) {
+			if err := n.check(name, m[1]); err != nil {
+				t.Errorf("%s: `%s`: %v", name, m[1], err)
+			}
+		}
+		for _, m := range flags.FindAllStringSubmatch(strings.ReplaceAll(prose, "`", " "), -1) {
+			if !slices.Contains(n.flags, m[1]) {
+				t.Errorf("%s: no command has the flag %s", name, m[1])
+			}
+		}
+		for _, m := range links.FindAllStringSubmatch(prose, -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			target, anchor, _ := strings.Cut(m[1], "#")
+			file := path.Join(path.Dir(name), target)
+			if target == "" {
+				file = name
+			}
+			if !slices.Contains(n.paths, file) && !slices.Contains(n.paths, file+"/") {
+				t.Errorf("%s links to %s, which is not there", name, m[1])
+			} else if anchor != "" && !slices.Contains(headings(docs[file]), anchor) {
+				t.Errorf("%s links to %s, which has no such heading", name, m[1])
+			}
+		}
+	}
+}
+
+func TestTheShippedConfigurationNamesOnlyWhatThereIs(t *testing.T) {
+	n := newNaming(t)
+	text, err := os.ReadFile(shipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		_, comment, _ := strings.Cut(line, "#")
+		if _, command, ok := strings.Cut(comment, "lutra serve "); ok {
+			if err := parses(append([]string{"serve"}, strings.Fields(command)...)); err != nil {
+				t.Errorf("config.yaml: %s: %v", strings.TrimSpace(comment), err)
+			}
+		}
+		for _, word := range strings.FieldsFunc(comment, func(r rune) bool { return strings.ContainsRune(" ,;:()\n", r) }) {
+			if word = strings.TrimSuffix(word, "."); settingKey.MatchString(word) || strings.HasPrefix(word, "/") {
+				if err := n.check("config.yaml", word); err != nil {
+					t.Errorf("config.yaml: %v", err)
+				}
+			}
+		}
+	}
+}
