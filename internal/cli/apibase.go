@@ -1,9 +1,23 @@
 package cli
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/sashabaranov/go-openai"
 )
+
+// checkURL tells whether a --url is one.
+func checkURL(s string) error {
+	if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return usagef("--url: %q is no address such as http://127.0.0.1:8080", brief(s))
+	}
+	return nil
+}
 
 // apiBase completes what people write for an API's base URL: an address
 // without a path, http://host:8080, means the usual /v1 there.
@@ -13,4 +27,38 @@ func apiBase(s string) string {
 		return s + "/v1"
 	}
 	return s
+}
+
+// explain words a failed request to the server at base for people.
+func explain(base string, err error) error {
+	status, refused := statusOf(err)
+	var answer *openai.APIError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case status == http.StatusUnauthorized:
+		return fmt.Errorf("%s wants an API key, or another one: --api-key KEY", base)
+	case errors.As(err, &answer):
+		return fmt.Errorf("%s: %s", base, withoutControls(answer.Message))
+	case refused:
+		return fmt.Errorf("%s: %d %s", base, status, http.StatusText(status))
+	}
+	var net *url.Error
+	if errors.As(err, &net) {
+		return fmt.Errorf("no server answers at %s: %w", base, net.Err)
+	}
+	return fmt.Errorf("%s: %w", base, err)
+}
+
+// statusOf is the HTTP status that a server answered with, if it did.
+func statusOf(err error) (status int, ok bool) {
+	var answer *openai.APIError
+	var request *openai.RequestError
+	switch {
+	case errors.As(err, &answer):
+		return answer.HTTPStatusCode, true
+	case errors.As(err, &request) && request.HTTPStatusCode != 0:
+		return request.HTTPStatusCode, true
+	}
+	return 0, false
 }

@@ -62,6 +62,9 @@ c is 1.`,
 			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.systemWords < 0 || o.maxTokens < 1 || o.timeout <= 0 {
 				return usagef("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
 			}
+			if err := checkURL(o.url); err != nil {
+				return err
+			}
 			if len(o.compare) > 0 && o.beside != "" {
 				return usagef("--compare and --beside exclude each other")
 			}
@@ -177,7 +180,7 @@ func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 	})
 	if err != nil {
-		s.err = err
+		s.err = explain(apiBase(o.url), err)
 		return s
 	}
 	defer stream.Close()
@@ -246,7 +249,7 @@ func summarise(o loadOptions, samples []sample, took time.Duration) (loadReport,
 		}
 	}
 	if r.Errors == len(samples) {
-		return r, fmt.Errorf("all %d requests to %s failed: %s", len(samples), o.url, r.FirstError)
+		return r, fmt.Errorf("all %d requests failed: %s", len(samples), r.FirstError)
 	}
 	r.TokensPerSecond = float64(r.CompletionTokens) / r.Seconds
 	r.TotalPerSecond = float64(r.CompletionTokens+r.PromptTokens) / r.Seconds

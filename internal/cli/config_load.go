@@ -147,8 +147,21 @@ func (s *settings) readFlags(set *pflag.FlagSet) {
 			*leaves(reflect.ValueOf(&s.config).Elem(), "")[key].Addr().Interface().(*[]string) = list.GetSlice()
 		default:
 			s.setText(key, from, f.Value.String())
+			if f.Name == "draft-model" {
+				s.checkDraft(f.Value.String())
+			}
 		}
 	})
+}
+
+// checkDraft finds a mistyped file before anything is loaded.
+func (s *settings) checkDraft(name string) {
+	if name == "" || name == noDraft || isEmbedded(name) {
+		return
+	}
+	if err := modelFile(name); err != nil {
+		s.fault("--draft-model", "%w", err)
+	}
 }
 
 func (s *settings) readModels(args []string) {

@@ -128,6 +128,7 @@ func (n *naming) check(doc, span string) error {
 		if name := metric.FindString(span); !strings.Contains(n.all, `"`+name) && !strings.Contains(n.all, `"`+strings.TrimPrefix(name, "lutra_")+`"`) && name != "vllm:" {
 			return fmt.Errorf("there is no metric %s", name)
 		}
+	case slices.Contains(commandNames(), first): // of a chat
 	case endpoint.MatchString(span):
 		return n.served(endpoint.FindStringSubmatch(span)[1])
 	case fileName.MatchString(span):
@@ -164,12 +165,13 @@ func (n *naming) check(doc, span string) error {
 // parses tells whether a command line has a command and flags that there are.
 func parses(args []string) error {
 	root := newRoot(io.Discard, io.Discard)
+	root.InitDefaultCompletionCmd()
 	cmd, rest, err := root.Find(args)
 	if err != nil {
 		return err
 	}
 	var short *pflag.ValueRequiredError // "ask --url" means what that does
-	if err := cmd.ParseFlags(rest); err != nil && !errors.As(err, &short) {
+	if err := cmd.ParseFlags(rest); err != nil && !errors.As(err, &short) && !errors.Is(err, pflag.ErrHelp) {
 		return flagError(cmd, err)
 	}
 	if cmd.HasSubCommands() {

@@ -64,6 +64,11 @@ for n choices, of which self_consistency is voted here.`,
 			if o.limit < 0 || o.atOnce < 1 || o.MaxTokens < 1 {
 				return usagef("--concurrency and --max-tokens must be positive, --limit not negative")
 			}
+			for _, n := range append(o.sizes, o.width) {
+				if n < 1 || n > maxCandidates {
+					return usagef("--n and --width: %d is outside 1 to %d", n, maxCandidates)
+				}
+			}
 			return runEval(cmd, &m, &o)
 		},
 	}
@@ -86,6 +91,9 @@ for n choices, of which self_consistency is voted here.`,
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	return cmd
 }
+
+// maxCandidates bounds those of one problem.
+const maxCandidates = 4096
 
 func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 	problems, name, err := o.problems()
@@ -140,8 +148,11 @@ func (e *evaluation) remote(cmd *cobra.Command, names []string) error {
 		names = []string{"default"}
 	}
 	var err error
-	if e.Solve, err = eval.Remote(cmd.Context(), apiBase(e.url), e.key, e.Asking); err != nil {
+	if err := checkURL(e.url); err != nil {
 		return err
+	}
+	if e.Solve, err = eval.Remote(cmd.Context(), apiBase(e.url), e.key, e.Asking); err != nil {
+		return explain(apiBase(e.url), err)
 	}
 	e.setup.Where = e.url
 	return e.measure(cmd.Context(), cmd, names)

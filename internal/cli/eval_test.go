@@ -58,10 +58,10 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 		{"--data " + bad, "bad.jsonl: eval: bad data: line 2"},
 		{"--data " + bad + ".none", "no such file"},
 		{"--methods magic", "magic"},
-		{"--n 0", "positive"},
+		{"--n 0", "outside 1 to 4096"},
 		{"--concurrency 0", "positive"},
 		{"--limit -1", "negative"},
-		{"--url http://127.0.0.1:0/v1", "list the models"},
+		{"--url http://127.0.0.1:0/v1", "no server answers"},
 	} {
 		if _, err := lutra(t, append([]string{"eval"}, strings.Fields(c.args)...)...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("eval %s: error %v, want %q in it", c.args, err, c.want)

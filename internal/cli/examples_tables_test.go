@@ -32,6 +32,7 @@ var shownAlone = map[string]string{
 	"docs/api.md data: {":            "a chunk of a stream, as the server's tests hold it",
 	"docs/api.md Candidate 1 of 8":   "what a search tells in words, which depends on its samples",
 	"docs/architecture.md  HTTP ─▶":  "a drawing",
+	"docs/command-line.md 10:04:05":  "a log line, as TestARequestIsOneLineForPeople holds it",
 	"docs/testing.md go test -c ──▶": "a drawing",
 }
 

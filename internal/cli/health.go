@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,10 +18,14 @@ func newHealth() *cobra.Command {
 		Example: "  lutra health --url http://127.0.0.1:8080",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkURL(url); err != nil {
+				return err
+			}
+			url := strings.TrimSuffix(url, "/")
 			client := http.Client{Timeout: 3 * time.Second}
 			resp, err := client.Get(url + "/readyz")
 			if err != nil {
-				return err
+				return explain(url, err)
 			}
 			defer resp.Body.Close()
 			if resp.StatusCode != http.StatusOK {

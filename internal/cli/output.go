@@ -29,12 +29,14 @@ func table(w io.Writer, rows [][]string) error {
 	return tw.Flush()
 }
 
-// progress is a bar on the terminal's standard error, silent when that is not
-// a terminal.
+// progress is a bar on a terminal, silent where w is none or too narrow for it.
 func progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
+	const around = 50 // columns for the words beside the bar
+	columns := columns(w)
 	return progressbar.NewOptions(n,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetVisibility(isTerminal(w)),
+		progressbar.OptionSetVisibility(columns > around),
+		progressbar.OptionSetWidth(min(40, columns-around)),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond),
@@ -47,6 +49,18 @@ func progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// columns is the width of a terminal, 0 of what is none.
+func columns(w any) int {
+	if !isTerminal(w) {
+		return 0
+	}
+	n, _, err := term.GetSize(int(w.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // byteSize prints a number of bytes in binary units.

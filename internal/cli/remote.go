@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/sashabaranov/go-openai"
@@ -26,10 +25,10 @@ type remote struct {
 
 // newRemote finds out what the server is and has.
 func newRemote(ctx context.Context, o *askOptions) (*remote, error) {
-	base := apiBase(o.url)
-	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, usagef("--url: %q is no address such as http://127.0.0.1:8080", brief(o.url))
+	if err := checkURL(o.url); err != nil {
+		return nil, err
 	}
+	base := apiBase(o.url)
 	cfg := openai.DefaultConfig(o.key)
 	cfg.BaseURL = base
 	r := &remote{base: base, model: o.name, via: &extension{}}
@@ -38,7 +37,7 @@ func newRemote(ctx context.Context, o *askOptions) (*remote, error) {
 	list, err := r.client.ListModels(ctx)
 	switch status, refused := statusOf(err); {
 	case err != nil && (!refused || status == http.StatusUnauthorized || status == http.StatusForbidden):
-		return nil, r.explain(err)
+		return nil, explain(r.base, err)
 	case err == nil && len(list.Models) > 0:
 		r.lutra = list.Models[0].OwnedBy == "lutra"
 		if r.model == defaultName && !slices.ContainsFunc(list.Models, func(m openai.Model) bool { return m.ID == defaultName }) {
@@ -59,7 +58,7 @@ func (r *remote) canSearch(plan string) error {
 func (r *remote) models(ctx context.Context) ([]string, error) {
 	list, err := r.client.ListModels(ctx)
 	if err != nil {
-		return nil, r.explain(err)
+		return nil, explain(r.base, err)
 	}
 	var names []string
 	for _, m := range list.Models {
@@ -97,7 +96,7 @@ func (r *remote) answer(ctx context.Context, o *askOptions, conversation []messa
 	r.via.scaling = o.scaling
 	stream, err := r.client.CreateChatCompletionStream(ctx, req)
 	if err != nil {
-		return done, r.explain(err)
+		return done, explain(r.base, err)
 	}
 	defer stream.Close()
 	for {
@@ -106,7 +105,7 @@ func (r *remote) answer(ctx context.Context, o *askOptions, conversation []messa
 			return done, nil
 		}
 		if err != nil {
-			return done, r.explain(err)
+			return done, explain(r.base, err)
 		}
 		for _, c := range chunk.Choices {
 			if c.FinishReason == openai.FinishReasonLength {
@@ -120,38 +119,4 @@ func (r *remote) answer(ctx context.Context, o *askOptions, conversation []messa
 			}
 		}
 	}
-}
-
-// explain words a failed request for people.
-func (r *remote) explain(err error) error {
-	status, refused := statusOf(err)
-	var answer *openai.APIError
-	switch {
-	case errors.Is(err, context.Canceled):
-		return err
-	case status == http.StatusUnauthorized:
-		return fmt.Errorf("%s wants an API key, or another one: --api-key KEY", r.base)
-	case errors.As(err, &answer):
-		return fmt.Errorf("%s: %s", r.base, withoutControls(answer.Message))
-	case refused:
-		return fmt.Errorf("%s: %d %s", r.base, status, http.StatusText(status))
-	}
-	var net *url.Error
-	if errors.As(err, &net) {
-		return fmt.Errorf("no server answers at %s: %w", r.base, net.Err)
-	}
-	return fmt.Errorf("%s: %w", r.base, err)
-}
-
-// statusOf is the HTTP status that a server answered with, if it did.
-func statusOf(err error) (status int, ok bool) {
-	var answer *openai.APIError
-	var request *openai.RequestError
-	switch {
-	case errors.As(err, &answer):
-		return answer.HTTPStatusCode, true
-	case errors.As(err, &request) && request.HTTPStatusCode != 0:
-		return request.HTTPStatusCode, true
-	}
-	return 0, false
 }

@@ -67,8 +67,21 @@ reasoner inside the binary.`,
 	root.SetErr(errOut)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newServe(), newAsk(), newChat(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newHealth())
+	root.AddCommand(newServe(), newAsk(), newChat(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newHealth(), newVersion())
 	return root
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Show the version",
+		Example: "  lutra version",
+		Args:    arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), "lutra", version())
+			return err
+		},
+	}
 }
 
 // newHelp shows the help of a command as --help does.

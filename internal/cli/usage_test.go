@@ -59,6 +59,11 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		{"bench kernels --packings I9", `lutra bench kernels: --packings: "I9" is none of F32, F16`},
 		{"bench serve --timeout 30", "lutra bench serve: --timeout: 30 has no unit; write 30s for seconds"},
 		{"bench serve --compare a=b --beside c=1", "lutra bench serve: --compare and --beside exclude each other"},
+		{"bench serve --url nowhere", `lutra bench serve: --url: "nowhere" is no address such as http://127.0.0.1:8080`},
+		{"health --url nowhere", `lutra health: --url: "nowhere" is no address`},
+		{"eval --url nowhere", `lutra eval: --url: "nowhere" is no address`},
+		{"eval --n 0", "lutra eval: --n and --width: 0 is outside 1 to 4096"},
+		{"serve --draft-model lutra-tinys", "lutra serve: --draft-model: there is no file lutra-tinys; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-s?"},
 		{"eval --methods guess", `lutra eval: --methods: there is no method`},
 		{"perplexity --kv-type f8 --file x", `lutra perplexity: --kv-type: "f8" is none of f16, int8, f32`},
 	} {
@@ -69,6 +74,15 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		}
 		if n := strings.Count(got, "\n"); n > 2 {
 			t.Errorf("lutra %s: %d lines of error", c.line, n)
+		}
+	}
+}
+
+func TestAServerThatIsNotThereIsSaidInWords(t *testing.T) {
+	for _, command := range []string{"health", "bench serve -n 1", "eval", "ask hi", "chat"} {
+		status, got := complain(t, append(strings.Fields(command), "--url", "http://127.0.0.1:1")...)
+		if status != 1 || !strings.Contains(got, "no server answers at http://127.0.0.1:1") || strings.Count(got, "127.0.0.1:1") > 2 || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s: status %d, %s", command, status, got)
 		}
 	}
 }

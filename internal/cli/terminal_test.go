@@ -201,3 +201,42 @@ func TestCtrlCEndsABenchmarkOfKernelsWithItsRows(t *testing.T) {
 		t.Errorf("it ended with %v, want status 130", err)
 	}
 }
+
+func TestAServerAtATerminalSpeaksInLines(t *testing.T) {
+	for _, c := range []struct {
+		env   string
+		color bool
+	}{{"NO_COLOR=", true}, {"NO_COLOR=1", false}, {"TERM=dumb", false}} {
+		cmd := process(t, "serve", "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s")
+		cmd.Env = append(cmd.Env, c.env)
+		s := start(t, cmd, 80)
+		said := s.sees("listening on 127.0.0.1:", "lutra-tiny-s: llama, ", "ready on 127.0.0.1:", "open http://127.0.0.1:", "try", "curl http://127.0.0.1:")
+		if got := strings.Contains(said, "\x1b["); got != c.color {
+			t.Errorf("%s: colours %v in %q", c.env, got, said)
+		}
+		s.types(ctrlC)
+		_ = cmd.Wait()
+	}
+}
+
+func TestAReaderThatLeavesEndsACommandQuietly(t *testing.T) {
+	for _, line := range []string{"info --tensors lutra-tiny-s", "--help", "bench engine --help", "ask 'What is 12 * 7?'"} {
+		self := process(t).Path
+		cmd := process(t)
+		cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", "'" + self + "' " + line + " | :"}
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("lutra %s | : says %q, %v", line, out, err)
+		}
+	}
+}
+
+func TestAProgressBarNeedsRoom(t *testing.T) {
+	for width, want := range map[uint16]bool{80: true, 40: false} {
+		cmd := process(t, "eval", "--limit", "2", "--model", "lutra-tiny-s", "--methods", "single", "--n", "1")
+		s := start(t, cmd, width)
+		if got := strings.Contains(s.sees("single"), "problems × points"); got != want {
+			t.Errorf("in %d columns: a bar %v", width, got)
+		}
+		_ = cmd.Wait()
+	}
+}
