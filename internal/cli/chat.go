@@ -55,7 +55,8 @@ type chat struct {
 	out, errOut io.Writer
 	interactive bool // a person reads and writes
 	turns       []message
-	failed      int // answers
+	forgetful   bool // the conversation has lost its beginning, and its reader knows
+	failed      int  // lines
 }
 
 // The ends of a chat that are no failures.
@@ -194,7 +195,10 @@ func (c *chat) ask(ctx context.Context, question string, signals <-chan os.Signa
 	}
 	c.turns = append(asked, message{roleAssistant, text})
 	if done.dropped > 0 {
-		fmt.Fprintf(c.notices(), "(the conversation no longer fits: the oldest %d messages are forgotten)\n", done.dropped)
+		if !c.forgetful {
+			fmt.Fprintln(c.notices(), "(the model reads only the end of this conversation from now on; /clear begins a new one)")
+		}
+		c.forgetful = true
 		c.turns = c.turns[min(done.dropped, len(c.turns)):]
 	}
 	return nil

@@ -93,7 +93,7 @@ func (c *chat) help(context.Context, string) error {
 }
 
 func (c *chat) clear(context.Context, string) error {
-	c.turns = nil
+	c.turns, c.forgetful = nil, false
 	return c.say("(forgotten)")
 }
 

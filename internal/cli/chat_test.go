@@ -83,14 +83,17 @@ func TestChatRemembersAndForgets(t *testing.T) {
 }
 
 func TestAChatForgetsWhatNoLongerFits(t *testing.T) {
-	e, out, _, err := talk(t, true, askOptions{}, "one\nmuch\nthree\n")
-	if want := []int{1, 3, 3}; err != nil || !slices.Equal(e.lengths(), want) {
+	e, out, _, err := talk(t, true, askOptions{}, "one\nmuch\nthree\nmuch\nfour\n")
+	if want := []int{1, 3, 3, 5, 5}; err != nil || !slices.Equal(e.lengths(), want) {
 		t.Errorf("conversations had %v messages, want %v; %v", e.lengths(), want, err)
 	}
-	for _, notice := range []string{"(the conversation no longer fits: the oldest 2 messages are forgotten)", "(cut off: "} {
+	for _, notice := range []string{"(the model reads only the end of this conversation from now on; /clear begins a new one)", "(cut off: "} {
 		if !strings.Contains(out, notice) {
 			t.Errorf("chat said %q, not %q", out, notice)
 		}
+	}
+	if n := strings.Count(out, "from now on"); n != 1 {
+		t.Errorf("that was said %d times", n)
 	}
 }
 
@@ -201,16 +204,28 @@ func api(t *testing.T, owner string, models ...string) *httptest.Server {
 		_, _ = io.WriteString(w, `{"data":[`+strings.Join(list, ",")+`]}`)
 	})
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
-		var asked openai.ChatCompletionRequest
+		var asked struct {
+			openai.ChatCompletionRequest
+			Truncation string `json:"truncation"`
+		}
 		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Messages) == 0 {
 			t.Errorf("a request without messages: %v", err)
 			return
 		}
+		if want := map[bool]string{true: "auto"}[owner == "lutra"]; asked.Truncation != want {
+			t.Errorf("a server of %s is asked for truncation %q", owner, asked.Truncation)
+		}
 		w.Header().Set("Content-Type", "text/event-stream")
+		if len(asked.Messages) > 2 && owner == "lutra" {
+			_, _ = io.WriteString(w, `data: {"choices":[],"truncation":{"dropped_messages":2}}`+"\n\n")
+		}
 		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{"content":"Let me think"}}]}`+"\n\n")
 		_ = http.NewResponseController(w).Flush()
 		if strings.HasSuffix(asked.Messages[len(asked.Messages)-1].Content, "for ever") {
 			<-r.Context().Done()
+			return
+		}
+		if strings.HasSuffix(asked.Messages[len(asked.Messages)-1].Content, "break off") {
 			return
 		}
 		_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}`+"\n\ndata: [DONE]\n\n")
@@ -220,12 +235,32 @@ func api(t *testing.T, owner string, models ...string) *httptest.Server {
 	return s
 }
 
+func TestAServerTellsWhatItHasForgottenAndWhatItHasNotSaid(t *testing.T) {
+	a, err := newRemote(t.Context(), &askOptions{url: api(t, "lutra", "m").URL, name: defaultName})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	emit := func(piece string) error { text.WriteString(piece); return nil }
+	long := []message{{roleUser, "one"}, {roleAssistant, "two"}, {roleUser, "three"}}
+	if done, err := a.answer(t.Context(), &askOptions{}, long, emit); err != nil || done != (answered{dropped: 2, cut: true}) {
+		t.Errorf("a long conversation: %+v, %v", done, err)
+	}
+	_, err = a.answer(t.Context(), &askOptions{}, []message{{roleUser, "break off"}}, emit)
+	if err == nil || !strings.Contains(err.Error(), "broke off") {
+		t.Errorf("a connection that ends too early: error %v", err)
+	}
+}
+
 func TestServersAreAskedUnderTheirOwnNames(t *testing.T) {
 	other := api(t, "vllm", "falcon", "llama")
 	if got := mustLutra(t, "ask", "--url", other.URL, "hello"); got != "Let me think\n" {
 		t.Errorf("ask = %q", got)
 	}
 	ours := api(t, "lutra", "lutra-tiny-l")
+	if got := mustLutra(t, "chat", "--url", ours.URL); got != "" {
+		t.Errorf("a chat without questions says %q", got)
+	}
 	a, err := newRemote(t.Context(), &askOptions{url: ours.URL, name: defaultName})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,24 +94,28 @@ func (r *remote) answer(ctx context.Context, o *askOptions, conversation []messa
 		req.TopP = 1e-6 // the client's types drop a zero temperature; one token of nucleus is greedy too
 		req.Temperature = 1e-6
 	}
-	r.via.scaling = o.scaling
+	r.via.scaling, r.via.truncate = o.scaling, r.lutra
 	stream, err := r.client.CreateChatCompletionStream(ctx, req)
 	if err != nil {
 		return done, explain(r.base, err)
 	}
 	defer stream.Close()
+	finished := false
 	for {
-		chunk, err := stream.Recv()
+		chunk, err := receive(stream)
+		if errors.Is(err, io.EOF) && !finished {
+			err = errors.New("the connection broke off in the midst of the answer")
+		}
 		if errors.Is(err, io.EOF) {
 			return done, nil
 		}
 		if err != nil {
 			return done, explain(r.base, err)
 		}
+		done.dropped += chunk.Truncation.Dropped
 		for _, c := range chunk.Choices {
-			if c.FinishReason == openai.FinishReasonLength {
-				done.cut = true
-			}
+			finished = finished || c.FinishReason != ""
+			done.cut = done.cut || c.FinishReason == openai.FinishReasonLength
 			if c.Delta.Content == "" {
 				continue
 			}
@@ -119,4 +124,20 @@ func (r *remote) answer(ctx context.Context, o *askOptions, conversation []messa
 			}
 		}
 	}
+}
+
+// piece is a chunk of a stream, with what only a lutra server says.
+type piece struct {
+	openai.ChatCompletionStreamResponse
+	Truncation struct {
+		Dropped int `json:"dropped_messages"`
+	} `json:"truncation"`
+}
+
+func receive(stream *openai.ChatCompletionStream) (p piece, err error) {
+	raw, err := stream.RecvRaw()
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
+	}
+	return p, err
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net/http"
 
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -49,16 +48,4 @@ func planError(err error) error {
 		return errors.New(plan.Message)
 	}
 	return fmt.Errorf("%s: %s", plan.Field, plan.Message)
-}
-
-// extension sends requests with what only a lutra server knows, and typed
-// clients have no fields for.
-type extension struct{ scaling string }
-
-// Do implements openai.HTTPDoer.
-func (e *extension) Do(r *http.Request) (*http.Response, error) {
-	if e.scaling != "" {
-		r.Header.Set("X-Lutra-Scaling", e.scaling)
-	}
-	return http.DefaultClient.Do(r)
 }
