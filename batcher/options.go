@@ -13,31 +13,31 @@ import (
 // that carry no token cost nearly as much as those that do.
 const Tile = 32
 
-// Options tunes an engine: the `batcher:` section of config.yaml.
+// Options tunes an engine: the `engine:` section of config.yaml.
 type Options struct {
-	Queue      int           `koanf:"queue"`       // opened sequences whose prompt has not begun; more are ErrBusy
-	Sequences  int           `koanf:"sequences"`   // open sequences, forks and idle ones included; more are ErrBusy
-	StepTokens int           `koanf:"step_tokens"` // tokens a step at most, in whole tiles
-	StepRows   int           `koanf:"step_rows"`   // rows of logits a step at most: bounds memory and the streams that advance at once
-	StepTime   time.Duration `koanf:"step_time"`   // longest step beside running streams that is more than a tile; 0: no limit
-	Context    int           `koanf:"-"`           // longest sequence in tokens; 0: the model's
-	Unread     int           `koanf:"unread"`      // tokens a sequence may be ahead of its reader before it is suspended
-	HandOver   time.Duration `koanf:"hand_over"`   // how long a stream's tokens gather, but for the first and the last; 0: each is handed over at once
+	Queue      int           `yaml:"queue"`       // opened sequences whose prompt has not begun; more are ErrBusy
+	Sequences  int           `yaml:"sequences"`   // open sequences, forks and idle ones included; more are ErrBusy
+	StepTokens int           `yaml:"step_tokens"` // tokens a step at most, in whole tiles
+	StepRows   int           `yaml:"step_rows"`   // rows of logits a step at most: bounds memory and the streams that advance at once
+	StepTime   time.Duration `yaml:"step_time"`   // longest step beside running streams that is more than a tile; 0: no limit
+	Context    int           `yaml:"-"`           // longest sequence in tokens; 0: the model's
+	Unread     int           `yaml:"unread"`      // tokens a sequence may be ahead of its reader before it is suspended
+	HandOver   time.Duration `yaml:"hand_over"`   // how long a stream's tokens gather, but for the first and the last; 0: each is handed over at once
 
 	// By what factor running interactive streams may be slowed down: by
 	// prompts (more when several wait for each stream), and by all that is
 	// computed in the background. 0: by any.
-	PromptStretch float64 `koanf:"prompt_stretch"`
-	SearchStretch float64 `koanf:"search_stretch"`
+	PromptStretch float64 `yaml:"prompt_stretch"`
+	SearchStretch float64 `yaml:"search_stretch"`
 
-	Speculation Speculation `koanf:"speculation"`
+	Speculation Speculation `yaml:"speculation"`
 
-	Drafters []Drafter `json:"-" koanf:"-"` // guess what is speculated on; nil: NewLookup alone
+	Drafters []Drafter `json:"-" yaml:"-"` // guess what is speculated on; nil: NewLookup alone
 
-	Turns  *Turns           `json:"-" koanf:"-"` // shared by the engines on one machine; nil: there is no other
-	Pool   *kernels.Pool    `json:"-" koanf:"-"` // samples the rows of a step in parallel; nil: one after the other
-	Now    func() time.Time `json:"-" koanf:"-"` // clock; nil: time.Now
-	OnStep func(StepStats)  `json:"-" koanf:"-"` // called after each step on the engine's goroutine; must be quick
+	Turns  *Turns           `json:"-" yaml:"-"` // shared by the engines on one machine; nil: there is no other
+	Pool   *kernels.Pool    `json:"-" yaml:"-"` // samples the rows of a step in parallel; nil: one after the other
+	Now    func() time.Time `json:"-" yaml:"-"` // clock; nil: time.Now
+	OnStep func(StepStats)  `json:"-" yaml:"-"` // called after each step on the engine's goroutine; must be quick
 }
 
 // DefaultOptions are right for a server of a few cores.

@@ -15,35 +15,35 @@ import (
 // Options is the configuration of a server: the `server:` section of
 // config.yaml.
 type Options struct {
-	Addr        string   `yaml:"addr" koanf:"addr"`                 // address and port
-	TLSCert     string   `yaml:"tls_cert" koanf:"tls_cert"`         // PEM file; with tls_key, serve HTTPS
-	TLSKey      string   `yaml:"tls_key" koanf:"tls_key"`           // PEM file
-	APIKeys     []string `yaml:"api_keys" koanf:"api_keys"`         // accepted bearer keys; none: everybody is welcome
-	CORSOrigins []string `yaml:"cors_origins" koanf:"cors_origins"` // origins that browsers may call from; "*" for all
-	Strict      bool     `yaml:"strict" koanf:"strict"`             // refuse unknown request fields instead of logging them once
-	Debug       bool     `yaml:"debug" koanf:"debug"`               // serve /debug/state
+	Addr        string   `yaml:"addr"`         // address and port
+	TLSCert     string   `yaml:"tls_cert"`     // PEM file; with tls_key, serve HTTPS
+	TLSKey      string   `yaml:"tls_key"`      // PEM file
+	APIKeys     []string `yaml:"api_keys"`     // accepted bearer keys; none: everybody is welcome
+	CORSOrigins []string `yaml:"cors_origins"` // origins that browsers may call from; "*" for all
+	Strict      bool     `yaml:"strict"`       // refuse unknown request fields instead of logging them once
+	Debug       bool     `yaml:"debug"`        // serve /debug/state
 
-	MaxBody           int64 `yaml:"max_body" koanf:"max_body"`                       // bytes of a request body
-	MaxRequests       int   `yaml:"max_requests" koanf:"max_requests"`               // requests being answered or waiting; more are sent away with 429
-	MaxChoices        int   `yaml:"max_choices" koanf:"max_choices"`                 // choices of a request: n times its prompts
-	RequestsPerMinute int   `yaml:"requests_per_minute" koanf:"requests_per_minute"` // a key; 0: no limit
-	TokensPerMinute   int   `yaml:"tokens_per_minute" koanf:"tokens_per_minute"`     // a key, prompt and completion; 0: no limit
+	MaxBody           int64 `yaml:"max_body"`            // bytes of a request body
+	MaxRequests       int   `yaml:"max_requests"`        // requests being answered or waiting; more are sent away with 429
+	MaxChoices        int   `yaml:"max_choices"`         // choices of a request: n times its prompts
+	RequestsPerMinute int   `yaml:"requests_per_minute"` // a key; 0: no limit
+	TokensPerMinute   int   `yaml:"tokens_per_minute"`   // a key, prompt and completion; 0: no limit
 
-	HeaderTimeout  time.Duration `yaml:"header_timeout" koanf:"header_timeout"`   // to receive a request's headers
-	BodyTimeout    time.Duration `yaml:"body_timeout" koanf:"body_timeout"`       // to receive a request's body
-	IdleTimeout    time.Duration `yaml:"idle_timeout" koanf:"idle_timeout"`       // until an unused connection is closed
-	WriteTimeout   time.Duration `yaml:"write_timeout" koanf:"write_timeout"`     // for a client to take one piece of an answer
-	RequestTimeout time.Duration `yaml:"request_timeout" koanf:"request_timeout"` // for a whole answer; 0: no limit
-	KeepAlive      time.Duration `yaml:"keep_alive" koanf:"keep_alive"`           // between signs of life on a silent stream
-	DrainTimeout   time.Duration `yaml:"drain_timeout" koanf:"drain_timeout"`     // for running requests to end at shutdown
+	HeaderTimeout  time.Duration `yaml:"header_timeout"`  // to receive a request's headers
+	BodyTimeout    time.Duration `yaml:"body_timeout"`    // to receive a request's body
+	IdleTimeout    time.Duration `yaml:"idle_timeout"`    // until an unused connection is closed
+	WriteTimeout   time.Duration `yaml:"write_timeout"`   // for a client to take one piece of an answer
+	RequestTimeout time.Duration `yaml:"request_timeout"` // for a whole answer; 0: no limit
+	KeepAlive      time.Duration `yaml:"keep_alive"`      // between signs of life on a silent stream
+	DrainTimeout   time.Duration `yaml:"drain_timeout"`   // for running requests to end at shutdown
 
-	Presets        map[string]string `yaml:"presets" koanf:"presets"`                 // names that may follow a model's and a "+" → the search they ask for
-	DefaultScaling string            `yaml:"default_scaling" koanf:"default_scaling"` // the search of requests that ask for none; empty: none
+	Presets        map[string]string `yaml:"presets"`         // names that may follow a model's and a "+" → the search they ask for
+	DefaultScaling string            `yaml:"default_scaling"` // the search of requests that ask for none; empty: none
 
-	ReasoningFormat string `yaml:"reasoning_format" koanf:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
+	ReasoningFormat string `yaml:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
 
-	Limits tts.Limits     `yaml:"-" koanf:"-"` // of searches: the `search:` section
-	Log    zerolog.Logger `yaml:"-" koanf:"-"`
+	Limits tts.Limits     `yaml:"-"` // of searches: the `search:` section
+	Log    zerolog.Logger `yaml:"-"`
 }
 
 // Where the thoughts of thinking models go.

@@ -118,10 +118,10 @@ type Include struct{ Candidates, Steps, Tree, Partial bool }
 
 // Limits bound what a plan may ask for.
 type Limits struct {
-	N        int           `koanf:"n"`         // candidates
-	MaxSteps int           `koanf:"max_steps"` // solution steps
-	Tokens   int           `koanf:"tokens"`    // budget of generated tokens
-	Time     time.Duration `koanf:"time"`      // budget of time
+	N        int           `yaml:"n"`         // candidates
+	MaxSteps int           `yaml:"max_steps"` // solution steps
+	Tokens   int           `yaml:"tokens"`    // budget of generated tokens
+	Time     time.Duration `yaml:"time"`      // budget of time
 }
 
 // DefaultLimits are right for a server of a few cores.

@@ -16,26 +16,26 @@ import (
 // composition root itself decides. Precedence: flag > LUTRA_* environment >
 // file > default.
 type Config struct {
-	Threads     int              `koanf:"threads"`      // compute threads; 0: one a physical core
-	KernelTimes bool             `koanf:"kernel_times"` // count the time of each kind of kernel for /metrics
-	Models      []ModelConfig    `koanf:"models"`
-	Verifiers   []VerifierConfig `koanf:"verifiers"`
-	KV          KVConfig         `koanf:"kv"`
-	Engine      EngineConfig     `koanf:"engine"`
-	Search      tts.Limits       `koanf:"search"`
-	Server      server.Options   `koanf:"server"`
-	Log         LogConfig        `koanf:"log"`
+	Threads     int              `yaml:"threads"`      // compute threads; 0: one a physical core
+	KernelTimes bool             `yaml:"kernel_times"` // count the time of each kind of kernel for /metrics
+	Models      []ModelConfig    `yaml:"models"`
+	Verifiers   []VerifierConfig `yaml:"verifiers"`
+	KV          KVConfig         `yaml:"kv"`
+	Engine      EngineConfig     `yaml:"engine"`
+	Search      tts.Limits       `yaml:"search"`
+	Server      server.Options   `yaml:"server"`
+	Log         LogConfig        `yaml:"log"`
 }
 
 // ModelConfig names one model to serve. Exactly one of Path and Embedded is set.
 type ModelConfig struct {
-	Name     string   `koanf:"name"`     // API name; empty: the file's stem or the embedded name
-	Path     string   `koanf:"path"`     // GGUF file
-	Embedded string   `koanf:"embedded"` // a model inside the binary
-	Aliases  []string `koanf:"aliases"`  // further API names
-	Packing  string   `koanf:"packing"`  // ternary weights: auto, i1 (1.6 bit) or i2 (2 bit)
-	Context  int      `koanf:"context"`  // longest sequence in tokens; 0: the model's own
-	Draft    string   `koanf:"draft"`    // as Engine.DraftModel, for this model; "none": none
+	Name     string   `yaml:"name"`     // API name; empty: the file's stem or the embedded name
+	Path     string   `yaml:"path"`     // GGUF file
+	Embedded string   `yaml:"embedded"` // a model inside the binary
+	Aliases  []string `yaml:"aliases"`  // further API names
+	Packing  string   `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit) or i2 (2 bit)
+	Context  int      `yaml:"context"`  // longest sequence in tokens; 0: the model's own
+	Draft    string   `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
 }
 
 // EngineConfig is what all engines have.
@@ -44,21 +44,21 @@ type EngineConfig struct {
 
 	// DraftModel drafts for the models, itself excepted: a GGUF file of their
 	// vocabulary or an embedded model's name; empty: none does.
-	DraftModel string `koanf:"draft_model"`
+	DraftModel string `yaml:"draft_model"`
 }
 
 // KVConfig sizes the KV cache of each model.
 type KVConfig struct {
-	Type   string `koanf:"type"`   // f16 or int8
-	Memory string `koanf:"memory"` // bytes with a unit ("2GiB"); "auto": a quarter of the free memory, at most what the batch can use
-	Block  int    `koanf:"block"`  // tokens a block
-	Prefix bool   `koanf:"prefix"` // begin sequences with the blocks of equal prefixes that are still there
+	Type   string `yaml:"type"`   // f16 or int8
+	Memory string `yaml:"memory"` // bytes with a unit ("2GiB"); "auto": a quarter of the free memory, at most what the batch can use
+	Block  int    `yaml:"block"`  // tokens a block
+	Prefix bool   `yaml:"prefix"` // begin sequences with the blocks of equal prefixes that are still there
 }
 
 // LogConfig says what is logged to standard error.
 type LogConfig struct {
-	Level  string `koanf:"level"`  // trace, debug, info, warn, error
-	Format string `koanf:"format"` // auto (console on a terminal, else JSON), console, json
+	Level  string `yaml:"level"`  // trace, debug, info, warn, error
+	Format string `yaml:"format"` // auto (console on a terminal, else JSON), console, json
 }
 
 // The words that settings and flags take.

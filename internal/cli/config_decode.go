@@ -315,7 +315,7 @@ type namedField struct {
 func fieldsOf(v reflect.Value) (list []namedField) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		name := f.Tag.Get("koanf")
+		name := f.Tag.Get("yaml")
 		switch {
 		case f.Anonymous:
 			list = append(list, fieldsOf(v.Field(i))...)

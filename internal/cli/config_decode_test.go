@@ -157,10 +157,10 @@ func TestEverySettingHasAKey(t *testing.T) {
 	walk = func(typ reflect.Type, where string) {
 		for i := range typ.NumField() {
 			f := typ.Field(i)
-			if f.Tag.Get("koanf") == "" && !f.Anonymous {
+			if f.Tag.Get("yaml") == "" && !f.Anonymous {
 				t.Errorf("%s.%s has no key; - says that it is no setting", where, f.Name)
 			}
-			if f.Type.Kind() == reflect.Struct && f.Tag.Get("koanf") != "-" {
+			if f.Type.Kind() == reflect.Struct && f.Tag.Get("yaml") != "-" {
 				walk(f.Type, where+"."+f.Name)
 			}
 		}

@@ -16,13 +16,13 @@ import (
 // VerifierConfig names one reward model that judges what the models write.
 // Exactly one of Path and Embedded is set.
 type VerifierConfig struct {
-	Name     string `koanf:"name"`     // API name; empty: the file's stem or the embedded name
-	Path     string `koanf:"path"`     // GGUF file
-	Embedded string `koanf:"embedded"` // a model inside the binary
-	Format   string `koanf:"format"`   // what it reads and where its scores stand; empty: as the file says, else lutra
+	Name     string `yaml:"name"`     // API name; empty: the file's stem or the embedded name
+	Path     string `yaml:"path"`     // GGUF file
+	Embedded string `yaml:"embedded"` // a model inside the binary
+	Format   string `yaml:"format"`   // what it reads and where its scores stand; empty: as the file says, else lutra
 	// Separator ends a solution step in text that no search has divided; empty: as the file says, else the format's.
-	Separator string `koanf:"separator"`
-	Context   int    `koanf:"context"` // longest sequence in tokens; 0: the model's own
+	Separator string `yaml:"separator"`
+	Context   int    `yaml:"context"` // longest sequence in tokens; 0: the model's own
 }
 
 // defaultVerifiers are the embedded reward models.
