@@ -58,8 +58,13 @@ func (o *askOptions) validate(f *pflag.FlagSet) error {
 	if o.maxTokens < 0 {
 		return usagef("--max-tokens: %d is negative", o.maxTokens)
 	}
-	if o.url == "" && f.Changed("api-key") {
-		return usagef("--api-key is for --url")
+	for _, name := range []string{"api-key", "model-name"} {
+		if o.url == "" && f.Changed(name) {
+			return usagef("--%s is for --url", name)
+		}
+	}
+	if o.url != "" && f.Changed("model") {
+		return usagef("--model loads a model here; the one of a server is --model-name")
 	}
 	if o.scaling == noScaling {
 		o.scaling = ""

@@ -276,6 +276,8 @@ func TestServersAreAskedUnderTheirOwnNames(t *testing.T) {
 		{"ask --url localhost:8080 hi", `--url: "localhost:8080" is no address such as`},
 		{"ask --url http://127.0.0.1:1 hi", "no server answers at http://127.0.0.1:1/v1: "},
 		{"ask --api-key k hi", "--api-key is for --url"},
+		{"ask --model-name m hi", "--model-name is for --url"},
+		{"ask --url http://h --model m hi", "the one of a server is --model-name"},
 	} {
 		if status, got := complain(t, strings.Fields(c.line)...); status == 0 || !strings.Contains(got, c.want) {
 			t.Errorf("lutra %s: status %d, %s", c.line, status, got)

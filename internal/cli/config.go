@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,8 +149,8 @@ func (c *Config) Validate() error {
 // modelFlag reads --model [NAME=]FILE; an embedded model's name is one too.
 func modelFlag(arg string) (ModelConfig, error) {
 	name, path, ok := strings.Cut(arg, "=")
-	if !ok {
-		name, path = "", arg
+	if _, err := os.Stat(arg); err == nil || !ok {
+		name, path = "", arg // a file whose name has a = is one too
 	}
 	if isEmbedded(path) {
 		return ModelConfig{Name: name, Embedded: path}, nil

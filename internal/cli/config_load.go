@@ -112,8 +112,10 @@ func (s *settings) setText(key, from, text string) {
 		return
 	}
 	*list = nil
-	if text != "" {
-		*list = strings.Split(text, ",")
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			*list = append(*list, part)
+		}
 	}
 }
 
@@ -193,7 +195,7 @@ func (s *settings) locate(err error) (faults []error) {
 		switch {
 		case strings.HasPrefix(from, "--"):
 			faults = append(faults, usageError{fmt.Errorf("%s: %s", from, rest)})
-		case strings.HasPrefix(from, "LUTRA_"):
+		case strings.HasPrefix(from, "LUTRA_") && !strings.Contains(from, ":"): // no line of a file
 			faults = append(faults, fmt.Errorf("%s: %s", from, rest))
 		case from != "":
 			faults = append(faults, fmt.Errorf("%s: %w", from, fault))

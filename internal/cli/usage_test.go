@@ -44,6 +44,7 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		{"serve --addr nowhere", `lutra serve: --addr: "nowhere" is no host:port`},
 		{"ask", "lutra ask: QUESTION is missing"},
 		{"ask one two", `lutra ask: takes one argument, got 2; put it in quotes: "one two"`},
+		{"ask --model a=none.gguf hi", "lutra ask: --model: there is no file none.gguf"},
 		{"ask --temperature warm hi", `lutra ask: --temperature: found "warm", want a number`},
 		{"ask --seed -1 hi", `lutra ask: --seed: found "-1", want a whole number, not negative`},
 		{"ask --scaling bon hi", `lutra ask: --scaling: there is no method "bon"; there are`},
@@ -115,6 +116,7 @@ func TestAFileThatIsNoModelIsToldByWhatItIs(t *testing.T) {
 	} {
 		write(name, text)
 	}
+	write("a=b.gguf", "none")
 	if err := os.Mkdir("models", 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +132,7 @@ func TestAFileThatIsNoModelIsToldByWhatItIs(t *testing.T) {
 		"cut.gguf":          "cut.gguf: ",
 		"new.gguf":          "version 99",
 		"models":            "models is a directory; name one of its files: " + filepath.Join("models", "a.gguf"),
+		"a=b.gguf":          "a=b.gguf is no GGUF file",
 		"emty.gguf":         "did you mean empty.gguf?",
 	} {
 		for _, line := range []string{"info", "ask --model"} {
