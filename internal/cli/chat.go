@@ -77,7 +77,7 @@ func (c *chat) run(ctx context.Context) error {
 		fmt.Fprintf(c.out, "%s: %s.\n/help lists the commands, Ctrl-D leaves.\n", name, words)
 	}
 	for {
-		question, err := c.next(signals)
+		question, several, err := c.next(signals)
 		switch {
 		case errors.Is(err, errAborted):
 			fmt.Fprintln(c.out, "(Ctrl-D or /quit leaves)")
@@ -90,7 +90,7 @@ func (c *chat) run(ctx context.Context) error {
 		if question == "" {
 			continue
 		}
-		if name, arg, ok := commandOf(question); ok {
+		if name, arg, ok := commandOf(question); ok && !several {
 			err = c.command(ctx, name, arg)
 		} else {
 			err = c.ask(ctx, question, signals)
@@ -124,31 +124,31 @@ func (c *chat) notices() io.Writer {
 }
 
 // next is the next question: a line, or several between marks.
-func (c *chat) next(signals <-chan os.Signal) (string, error) {
+func (c *chat) next(signals <-chan os.Signal) (question string, several bool, err error) {
 	line, err := c.line("> ", signals)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	first, several := strings.CutPrefix(strings.TrimSpace(line), textMark)
 	if !several {
-		return strings.TrimSpace(line), nil
+		return first, false, nil
 	}
 	lines := []string{first}
 	for !strings.HasSuffix(strings.TrimSpace(lines[len(lines)-1]), textMark) {
 		line, err := c.line("... ", signals)
 		if errors.Is(err, io.EOF) && !c.interactive {
-			return "", fmt.Errorf("the text that begins with %s has no end", textMark)
+			return "", true, fmt.Errorf("the text that begins with %s has no end", textMark)
 		}
 		if err != nil {
-			return "", err
+			return "", true, err
 		}
 		lines = append(lines, line)
 		if size := len(lines) + len(strings.Join(lines, "")); size > maxQuestion {
-			return "", fmt.Errorf("the text has more than %d bytes", maxQuestion)
+			return "", true, fmt.Errorf("the text has more than %d bytes", maxQuestion)
 		}
 	}
 	text := strings.TrimSpace(strings.Join(lines, "\n"))
-	return strings.TrimSpace(strings.TrimSuffix(text, textMark)), nil
+	return strings.TrimSpace(strings.TrimSuffix(text, textMark)), true, nil
 }
 
 // textMark stands before and after a text of several lines.

@@ -99,10 +99,11 @@ func TestAChatForgetsWhatNoLongerFits(t *testing.T) {
 
 func TestSeveralLinesAreOneQuestion(t *testing.T) {
 	for text, want := range map[string]string{
-		"\"\"\"one\ntwo\n\nthree\"\"\"\n": "one\ntwo\n\nthree",
-		"\"\"\"\none\n\"\"\"\n":           "one",
-		"\"\"\"one line\"\"\"\n":          "one line",
-		"two \"\"\" within\n":             "two \"\"\" within",
+		"\"\"\"one\ntwo\n\nthree\"\"\"\n":   "one\ntwo\n\nthree",
+		"\"\"\"\none\n\"\"\"\n":             "one",
+		"\"\"\"one line\"\"\"\n":            "one line",
+		"\"\"\"/quit\nis a command\"\"\"\n": "/quit\nis a command",
+		"two \"\"\" within\n":               "two \"\"\" within",
 	} {
 		e, _, _, err := talk(t, false, askOptions{}, text)
 		if err != nil || len(e.asked) != 1 || e.asked[0][0].content != want {
