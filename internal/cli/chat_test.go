@@ -316,3 +316,17 @@ func TestQuestionsOfAskAreChecked(t *testing.T) {
 		t.Errorf("ask - = %q, %v", out.String(), err)
 	}
 }
+
+func TestALongConversationWithAModelHereLosesItsBeginning(t *testing.T) {
+	const questions = 60 // of 17 tokens and as much of an answer: twice the context
+	var out, errOut bytes.Buffer
+	root := newRoot(&out, &errOut)
+	root.SetIn(strings.NewReader(strings.Repeat("What is 12 * 7?\n", questions)))
+	root.SetArgs([]string{"chat", "--model", "lutra-tiny-s", "--max-tokens", "16"})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatalf("%v\n%s", err, &errOut)
+	}
+	if n := strings.Count(errOut.String(), "the model reads only the end"); n != 1 {
+		t.Errorf("it was said %d times that the beginning is forgotten: %s", n, &errOut)
+	}
+}

@@ -19,7 +19,7 @@ import (
 )
 
 // foreignFlags are those of other programs that the documents name.
-var foreignFlags = []string{"--draft-max", "--no-install-recommends", "--local-dir", "--output-format", "--temp"}
+var foreignFlags = []string{"--draft-max", "--no-install-recommends", "--local-dir", "--output-format", "--temp", "--include", "--tasks"}
 
 // foreignFiles are those of other programs, or of the reader's.
 var foreignFiles = []string{"small.gguf", "m.gguf", "model.gguf", "journal.jsonl", "results.json", "results.md"}
@@ -124,6 +124,7 @@ func (n *naming) check(doc, span string) error {
 		if !slices.Contains(n.keys, key) {
 			return fmt.Errorf("there is no setting %s%s", key, didYouMean(key, n.keys))
 		}
+	case metric.MatchString(span) && n.exists(span+".yaml"): // a task of tools/lmeval
 	case metric.MatchString(span):
 		if name := metric.FindString(span); !strings.Contains(n.all, `"`+name) && !strings.Contains(n.all, `"`+strings.TrimPrefix(name, "lutra_")+`"`) && name != "vllm:" {
 			return fmt.Errorf("there is no metric %s", name)

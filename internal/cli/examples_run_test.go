@@ -125,7 +125,10 @@ func (s *sandbox) serve(t *testing.T, script string) {
 	}
 }
 
-var servesLast = regexp.MustCompile(`(^|\n)\S*(lutra|go run \.) serve[^\n|;&]*$`)
+var (
+	serves     = regexp.MustCompile(`(^|\n)\S*(lutra|go run \.) serve\b`)
+	servesLast = regexp.MustCompile(serves.String() + `[^\n|;&]*$`)
+)
 
 // TestExamplesDoWhatTheySay runs every example. Clients in other languages are
 // skipped where their libraries are not there, unless LUTRA_EXAMPLES=all says that
@@ -184,6 +187,9 @@ func (s *sandbox) try(t *testing.T, e example) {
 		if servesLast.MatchString(e.text) {
 			s.serve(t, text)
 			return
+		}
+		if serves.MatchString(e.text) {
+			t.Fatal("what follows a server in a block is never reached")
 		}
 		out = s.run(t, "sh", "-euc", text)
 	case "python":

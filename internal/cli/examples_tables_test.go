@@ -22,18 +22,23 @@ var otherQuestions = []string{"Why is the sky blue?"}
 var notRun = map[string]string{
 	"go test ./...":                    "this test is part of it",
 	"apt-get install qemu-user-static": "the gate's step arm64 does the same",
-	"apt-get install --no-install-recommends bochs      # Debian 12": "the gate's steps avx512 and avxvnni do the same",
-	"pip install gguf safetensors torch":                             "fetches a checkpoint of gigabytes",
+	"apt-get install --no-install-recommends bochs      # Debian 12":       "the gate's steps avx512 and avxvnni do the same",
+	"pip install 'lm-eval[api]'":                                           "the gate's step lmeval installs it",
+	"lm_eval run --model local-completions --tasks arc_easy,wikitext \\":   "fetches data sets; the gate's step lmeval runs the same on tasks of our own",
+	"python3 tools/lmeval/compare.py --lutra ./lutra --model lutra-tiny-l": "the gate's step lmeval runs it",
+	"pip install gguf safetensors torch":                                   "fetches a checkpoint of gigabytes",
 }
 
 // shownAlone are the blocks that belong to no command: document and beginning, and
 // what they are.
 var shownAlone = map[string]string{
-	"docs/api.md data: {":            "a chunk of a stream, as the server's tests hold it",
-	"docs/api.md Candidate 1 of 8":   "what a search tells in words, which depends on its samples",
-	"docs/architecture.md  HTTP ─▶":  "a drawing",
-	"docs/command-line.md 10:04:05":  "a log line, as TestARequestIsOneLineForPeople holds it",
-	"docs/testing.md go test -c ──▶": "a drawing",
+	"docs/api.md {\"id\": \"lutra-tiny-l\"": "a model of /v1/models, as the server's tests hold it",
+	"docs/api.md {\"truncation\"":           "a part of an answer, as the server's tests hold it",
+	"docs/api.md data: {":                   "a chunk of a stream, as the server's tests hold it",
+	"docs/api.md Candidate 1 of 8":          "what a search tells in words, which depends on its samples",
+	"docs/architecture.md  HTTP ─▶":         "a drawing",
+	"docs/command-line.md 10:04:05":         "a log line, as TestARequestIsOneLineForPeople holds it",
+	"docs/testing.md go test -c ──▶":        "a drawing",
 }
 
 // substitutes replace what examples name by what a test can have: addresses by
@@ -61,6 +66,8 @@ func substitutes(base string) *strings.Replacer {
 	)
 }
 
+const refused = `echo "$0 is not run by tests" >&2; exit 1`
+
 // programs stand in for what else examples run, as shell scripts.
 var programs = map[string]string{
 	// `go run .` and `go build .` of this repository.
@@ -76,5 +83,7 @@ shift
 done
 echo "{\"n_prompt\": $p, \"n_gen\": 0, \"avg_ts\": 100.5}"
 echo "{\"n_prompt\": 0, \"n_gen\": $n, \"avg_ts\": 10.5}"`,
+	// What changes the machine belongs into notRun.
+	"pip": refused, "apt-get": refused, "huggingface-cli": refused,
 	"llama-batched-bench": `echo '{"pp": 1, "tg": 8, "pl": 8, "speed_pp": 50.0, "speed_tg": 90.0}'`,
 }

@@ -112,7 +112,7 @@ func (l *local) answer(ctx context.Context, o *askOptions, conversation []messag
 	if err != nil {
 		return done, err
 	}
-	req := &tts.Request{}
+	req := &tts.Request{Prompt: tts.Prompt{Truncate: true}}
 	for _, m := range conversation {
 		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: m.role, Content: m.content})
 	}
@@ -124,6 +124,7 @@ func (l *local) answer(ctx context.Context, o *askOptions, conversation []messag
 		if err != nil {
 			return done, err
 		}
+		done.dropped += d.Dropped
 		if d.Choice == 0 && d.Finish == tts.FinishLength {
 			done.cut = true
 		}
