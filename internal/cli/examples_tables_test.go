@@ -34,6 +34,7 @@ var notRun = map[string]string{
 var shownAlone = map[string]string{
 	"docs/api.md {\"id\": \"lutra-tiny-l\"": "a model of /v1/models, as the server's tests hold it",
 	"docs/api.md {\"truncation\"":           "a part of an answer, as the server's tests hold it",
+	"docs/api.md \"test_time_scaling\":{":   "a part of a stream, as the server's tests hold it",
 	"docs/api.md data: {":                   "a chunk of a stream, as the server's tests hold it",
 	"docs/api.md Candidate 1 of 8":          "what a search tells in words, which depends on its samples",
 	"docs/architecture.md  HTTP ─▶":         "a drawing",
