@@ -82,11 +82,16 @@ func (e *bpe) missing() (n int) {
 	return n
 }
 
-func (e *bpe) encode(dst []int32, text string, _ bool) []int32 {
+func (e *bpe) encode(out *output, text string, _ bool) {
 	c := e.chains.Get().(*chain)
-	defer e.chains.Put(c)
-	e.pre.split(text, func(word string) { dst = e.word(dst, c, word) })
-	return dst
+	defer c.put(&e.chains)
+	e.pre.split(text, func(word string) {
+		for word != "" && out.pause() {
+			piece := cut(word)
+			out.ids = e.word(out.ids, c, piece)
+			word = word[len(piece):]
+		}
+	})
 }
 
 // word appends the tokens of one word.
@@ -96,7 +101,7 @@ func (e *bpe) word(dst []int32, c *chain, word string) []int32 {
 			return append(dst, id)
 		}
 	}
-	c.reset()
+	c.reset(len(word))
 	for i := range len(word) {
 		c.add(i, 1, e.bytes[word[i]])
 	}

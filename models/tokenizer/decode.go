@@ -47,7 +47,12 @@ func (v *vocab) Piece(id int32) []byte {
 // encoder puts a space before a text, one is taken off a sequence that begins
 // with text. The result is not valid UTF-8 when ids stop within a character.
 func (v *vocab) Decode(ids []int32, special bool) string {
+	size := 0
+	for _, id := range ids {
+		size += len(v.Piece(id))
+	}
 	var b strings.Builder
+	b.Grow(size)
 	for i, id := range ids {
 		piece := v.Piece(id)
 		if special && v.valid(id) && v.kinds[id]&(control|unknown) != 0 {

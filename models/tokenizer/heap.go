@@ -1,5 +1,10 @@
 package tokenizer
 
+import (
+	"slices"
+	"sync"
+)
+
 // pair is two neighbouring symbols that may merge. Smaller keys merge first;
 // at equal keys the leftmost does.
 type pair struct {
@@ -71,7 +76,18 @@ type chain struct {
 	pairs   queue
 }
 
-func (c *chain) reset() { c.symbols, c.pairs = c.symbols[:0], c.pairs[:0] }
+// put gives c back to a pool, unless it has grown to what few words need.
+func (c *chain) put(pool *sync.Pool) {
+	const most = 4096 // symbols
+	if cap(c.symbols) <= most {
+		pool.Put(c)
+	}
+}
+
+// reset empties the chain and makes room for n symbols.
+func (c *chain) reset(n int) {
+	c.symbols, c.pairs = slices.Grow(c.symbols[:0], n), slices.Grow(c.pairs[:0], n)
+}
 
 // add appends a symbol to the list.
 func (c *chain) add(start, size int, id int32) {

@@ -44,7 +44,32 @@ func pattern(expr string) regex {
 	return sync.OnceValue(func() *regexp2.Regexp { return regexp2.MustCompile(expr, regexp2.None) })
 }
 
-func (r regex) split(text string, yield func(string)) { splitRegex(r(), text, yield) }
+func (r regex) split(text string, yield func(string)) {
+	for text != "" {
+		block := text[:blockEnd(text)]
+		splitRegex(r(), block, yield)
+		text = text[len(block):]
+	}
+}
+
+// longestBlock bounds, in bytes, the text that is matched at once, and with it
+// the memory of matching, which is some 10 times as much.
+const longestBlock = 1 << 20
+
+// blockEnd is the end of a block: all of a text that is not too long, else as
+// much as ends with a line whose end stands alone between other characters.
+// There every pattern ends a word whatever follows.
+func blockEnd(text string) int {
+	if len(text) <= longestBlock {
+		return len(text)
+	}
+	for i := longestBlock - 1; i > longestBlock/2; i-- {
+		if text[i] == '\n' && text[i-1] > ' ' && text[i-1] < utf8.RuneSelf && text[i+1] > ' ' && text[i+1] < utf8.RuneSelf {
+			return i + 1
+		}
+	}
+	return len(cutAt(text, longestBlock))
+}
 
 // splitRegex yields the matches and the gaps between them. Characters are
 // matched one by one, a byte that is not UTF-8 as U+FFFD; offsets are kept so

@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 // spaceMark is what SentencePiece writes for a space.
-const spaceMark = "▁"
+const (
+	spaceMark     = string(spaceMarkRune)
+	spaceMarkRune = '▁'
+)
 
 // spm is SentencePiece's BPE: neighbours merge into the token of the highest
 // score; a character without a token falls back to its bytes.
@@ -19,16 +23,20 @@ type spm struct {
 	longest     int        // bytes of the longest token
 	spacePrefix bool       // a space goes before text that begins a sequence or follows a special token
 	squeeze     bool       // runs of spaces count as one, those at the ends as none
+	divides     bool       // no token has a space behind anything else: words that begin with spaces never merge
+	chains      sync.Pool  // of *chain
 }
 
 // newSPM ranks v's tokens by score; without scores all are equal.
 func newSPM(v *vocab) *spm {
-	e := &spm{vocab: v, order: make([]int32, len(v.tokens))}
+	e := &spm{vocab: v, order: make([]int32, len(v.tokens)), divides: true}
+	e.chains.New = func() any { return new(chain) }
 	for b := range e.bytes {
 		e.bytes[b] = -1
 	}
 	for i, text := range v.tokens {
 		e.longest = max(e.longest, len(text))
+		e.divides = e.divides && !strings.Contains(strings.TrimLeft(text, spaceMark), spaceMark)
 		if b, ok := byteOf(text); ok && v.kinds[i]&byteToken != 0 {
 			e.bytes[b] = int32(i)
 		}
@@ -51,15 +59,43 @@ func newSPM(v *vocab) *spm {
 	return e
 }
 
-func (e *spm) encode(dst []int32, text string, first bool) []int32 {
+func (e *spm) encode(out *output, text string, first bool) {
 	if e.squeeze {
 		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' }), " ")
 	}
 	if e.spacePrefix && first {
 		text = " " + text
 	}
-	text = strings.ReplaceAll(text, " ", spaceMark)
-	var c chain
+	c := e.chains.Get().(*chain)
+	defer c.put(&e.chains)
+	for text != "" && out.pause() {
+		word := cut(text[:e.wordEnd(text)])
+		text = text[len(word):]
+		out.ids = e.word(out.ids, c, strings.ReplaceAll(word, " ", spaceMark))
+	}
+}
+
+// wordEnd is the end of what text begins with and never merges with what
+// follows: spaces and then anything else, where tokens allow.
+func (e *spm) wordEnd(text string) int {
+	if !e.divides {
+		return len(text)
+	}
+	text = text[:min(len(text), longestWord+utf8.UTFMax)] // longer ones are cut anyway
+	begun := false                                        // behind the spaces
+	for i, r := range text {
+		space := r == ' ' || r == spaceMarkRune
+		if space && begun {
+			return i
+		}
+		begun = begun || !space
+	}
+	return len(text)
+}
+
+// word appends the tokens of one word, or of a whole text.
+func (e *spm) word(dst []int32, c *chain, text string) []int32 {
+	c.reset(utf8.RuneCountInString(text))
 	for i := 0; i < len(text); {
 		_, n := utf8.DecodeRuneInString(text[i:])
 		id, ok := e.vocab.plain[text[i:i+n]]

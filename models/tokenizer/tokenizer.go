@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -31,7 +32,7 @@ type Options struct {
 // encoder turns a run of plain text, free of special tokens, into ids. first
 // says that the run begins the text or follows a special token.
 type encoder interface {
-	encode(dst []int32, text string, first bool) []int32
+	encode(out *output, text string, first bool)
 }
 
 // New reads the keys tokenizer.ggml.* of a file. Sources: the GGUF
@@ -132,20 +133,36 @@ func (t *Tokenizer) Warnings() []string { return slices.Clone(t.warnings) }
 // for which the vocabulary has no token becomes the unknown token, or nothing
 // where the file names none.
 func (t *Tokenizer) Encode(dst []int32, text string, opt Options) []int32 {
+	out := output{ids: dst}
+	t.encode(&out, text, opt)
+	return out.ids
+}
+
+// Runs is Encode for texts of any length: it yields the ids in runs of a few
+// thousand, each valid until the next, and holds no more than one of them.
+func (t *Tokenizer) Runs(text string, opt Options) iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		out := output{take: yield}
+		t.encode(&out, text, opt)
+		out.flush()
+	}
+}
+
+func (t *Tokenizer) encode(out *output, text string, opt Options) {
 	if opt.AddSpecial && t.addBOS && t.bos >= 0 {
-		dst = append(dst, t.bos)
+		out.ids = append(out.ids, t.bos)
 	}
 	first := true
-	for lo := 0; lo < len(text); {
+	for lo := 0; lo < len(text) && out.pause(); {
 		at, id := t.special.next(text, lo, opt.ParseSpecial)
 		if at > lo {
-			dst = t.enc.encode(dst, text[lo:at], first)
+			t.enc.encode(out, text[lo:at], first)
 			first = false
 		}
 		if id < 0 {
 			break
 		}
-		dst = append(dst, id)
+		out.ids = append(out.ids, id)
 		first = true
 		lo = at + len(t.tokens[id])
 		if t.kinds[id]&stripsRight != 0 {
@@ -153,9 +170,8 @@ func (t *Tokenizer) Encode(dst []int32, text string, opt Options) []int32 {
 		}
 	}
 	if opt.AddSpecial && t.addEOS && t.eos >= 0 {
-		dst = append(dst, t.eos)
+		out.ids = append(out.ids, t.eos)
 	}
-	return dst
 }
 
 // skipSpace is the first index from i on that holds no ASCII white space.
