@@ -206,7 +206,7 @@ func (e *Engine) push(s *Sequence, tok Token) {
 	s.tokens = append(s.tokens, tok.ID)
 	o.left--
 	switch {
-	case !o.params.IgnoreEOS && slices.Contains(o.params.Stop, tok.ID):
+	case !o.params.IgnoreEOS && o.params.Stop.Has(tok.ID):
 		tok.Finish = FinishStop
 	case o.left <= 0 || len(s.tokens) >= e.limit:
 		tok.Finish = FinishLength

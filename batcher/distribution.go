@@ -198,7 +198,7 @@ func (s *sampler) report(tok *Token, row []float32, top int) {
 	}
 	r := &ranks{row, k.tops}
 	s.found = r.appendTo(s.found[:0], s.bestOf(r, window{negInf, row[best]}, top))
-	slices.SortStableFunc(s.found, func(a, b found) int { return cmp.Compare(b.x, a.x) })
+	slices.SortFunc(s.found, func(a, b found) int { return cmp.Or(cmp.Compare(b.x, a.x), cmp.Compare(a.id, b.id)) })
 	tok.Top = make([]TokenLogprob, min(top, len(s.found)))
 	for i := range tok.Top {
 		f := s.found[i]

@@ -26,12 +26,12 @@ type Params struct {
 	LogitBias         map[int32]float32 // added to logits; -Inf forbids
 	Constraint        Constraint        // nil: every token is allowed
 	Seed              uint64
-	Candidate         int     // index among the candidates of one request; mixed into the randomness
-	Stop              []int32 // token ids that end generation; the ending token is delivered, with Finish set
-	IgnoreEOS         bool    // generate to MaxTokens whatever is sampled (benchmarks)
-	Logprobs          bool    // fill Token.Logprob and Token.Certainty
-	TopLogprobs       int     // alternatives in Token.Top, most likely first; implies Logprobs
-	Gather            int     // wake the reader for so many tokens at once, or the last ones: waking takes time from the steps; 0: for each
+	Candidate         int      // index among the candidates of one request; mixed into the randomness
+	Stop              TokenSet // that end generation; the ending token is delivered, with Finish set
+	IgnoreEOS         bool     // generate to MaxTokens whatever is sampled (benchmarks)
+	Logprobs          bool     // fill Token.Logprob and Token.Certainty
+	TopLogprobs       int      // alternatives in Token.Top, most likely first; implies Logprobs
+	Gather            int      // wake the reader for so many tokens at once, or the last ones: waking takes time from the steps; 0: for each
 }
 
 // Constraint narrows what may be sampled, for example to a grammar. It is
@@ -75,6 +75,7 @@ func (p *Params) Validate() error {
 	fault(p.RepetitionWindow < 0, "RepetitionWindow %d is negative", p.RepetitionWindow)
 	fault(!in(p.PresencePenalty, -100, 100), "PresencePenalty %v is not in [-100, 100]", p.PresencePenalty)
 	fault(!in(p.FrequencyPenalty, -100, 100), "FrequencyPenalty %v is not in [-100, 100]", p.FrequencyPenalty)
+	fault(!p.Stop.ordered(), "Stop is no set made by NewTokenSet")
 	fault(p.TopLogprobs < 0 || p.TopLogprobs > maxTop, "TopLogprobs %d is not in [0, %d]", p.TopLogprobs, maxTop)
 	for id, bias := range p.LogitBias {
 		fault(id < 0 || math.IsNaN(float64(bias)), "LogitBias %v of token %d", bias, id)

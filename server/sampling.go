@@ -47,7 +47,9 @@ func (f *fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	f.float("presence_penalty", &p.PresencePenalty, -2, 2)
 	f.float("frequency_penalty", &p.FrequencyPenalty, -2, 2)
 	f.bool("ignore_eos", &p.IgnoreEOS)
-	f.ids("stop_token_ids", &p.Stop)
+	var ends []int32
+	f.ids("stop_token_ids", &ends)
+	p.Stop = batcher.NewTokenSet(ends)
 	f.int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
 	req.BadWords = f.badWords()
 	req.Allowed = f.allowed(m.Vocab)

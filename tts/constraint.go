@@ -70,7 +70,7 @@ func (r *Request) sampling(m *Model) batcher.Params {
 	p := r.Sampling
 	p.Constraint = r.constraint(m)
 	if !p.IgnoreEOS {
-		p.Stop = slices.Concat(p.Stop, m.Tokenizer.EOGs())
+		p.Stop = batcher.NewTokenSet(p.Stop, m.Tokenizer.EOGs())
 	}
 	p.IgnoreEOS = false // the request's own ends count all the same
 	return p

@@ -229,7 +229,7 @@ func (w *row) take(r *searching, tok batcher.Token) {
 	// The engine ends generations at solution steps too, where the answer goes on.
 	full := r.req.Sampling.MaxTokens > 0 && len(c.IDs) >= r.req.Sampling.MaxTokens || w.seq.Len() >= r.Model.Engine.Limit()
 	switch {
-	case tok.Finish == batcher.FinishStop && !slices.Contains(r.ends, tok.ID):
+	case tok.Finish == batcher.FinishStop && !r.ends.Has(tok.ID):
 		tok.Finish = batcher.Unfinished
 		if full {
 			tok.Finish = batcher.FinishLength

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -148,9 +147,9 @@ type searching struct {
 	stop     context.CancelFunc // ends work
 	req      *Request
 	yield    func(Delta, error) bool
-	sampling batcher.Params // of every candidate
-	ends     []int32        // tokens that end an answer
-	breaks   []int32        // those, and tokens that end a solution step
+	sampling batcher.Params   // of every candidate
+	ends     batcher.TokenSet // tokens that end an answer
+	breaks   batcher.TokenSet // those, and tokens that end a solution step
 
 	prompt    int
 	begun     string            // of the answer, in the prompt
@@ -237,7 +236,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	r.sampling = req.sampling(s.Model)
 	r.ends = r.sampling.Stop
 	if r.plan.steps() {
-		r.breaks = slices.Concat(r.ends, s.Model.delimiters(r.plan.Step.Stop))
+		r.breaks = batcher.NewTokenSet(r.ends, s.Model.delimiters(r.plan.Step.Stop))
 	}
 	if r.plan.Include.Partial {
 		r.partials = &partials{due: time.NewTimer(partialInterval)}

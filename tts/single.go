@@ -82,7 +82,8 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		defer seqs[i].Close()
 		sources[i] = func(inner context.Context) iter.Seq2[Delta, error] {
 			context.AfterFunc(inner, cancel) // the first to end ends what was begun with it
-			return s.choice(run, seq, seqs[i], i, req)
+	dec := newDecoder(s.Model, req)
+			return s.choice(run, seq, seqs[i], i, dec.clone())
 		}
 	}
 	first := true
@@ -99,10 +100,9 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 }
 
 // choice reads what one sequence, which is root or a fork of it, generates.
-func (s Single) choice(run iter.Seq2[batcher.Token, error], root, seq *batcher.Sequence, i int, req *Request) iter.Seq2[Delta, error] {
+func (s Single) choice(run iter.Seq2[batcher.Token, error], root, seq *batcher.Sequence, i int, dec *decoder) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		defer seq.Close()
-		dec := newDecoder(s.Model, req)
 		for tok, err := range run {
 			if err != nil {
 				yield(Delta{}, err)

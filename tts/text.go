@@ -90,7 +90,7 @@ func (t *text) rune(out []byte, r rune, mayStop bool) []byte {
 		if m.state == len(m.stop) {
 			switch {
 			case !mayStop:
-				m.state = m.fail[m.state-1] // goes on as if it had not been
+				m.state = int(m.fail[m.state-1]) // goes on as if it had not been
 			case m.state > matched:
 				matched, kept = m.state, m.keep
 			}
@@ -121,14 +121,14 @@ func (t *text) rune(out []byte, r rune, mayStop bool) []byte {
 // stream ends with, so each byte is looked at once.
 type matcher struct {
 	stop  string
-	keep  bool  // it stays in the text
-	fail  []int // fail[i]: longest proper prefix of stop[:i+1] that is its suffix
+	keep  bool    // it stays in the text
+	fail  []int32 // fail[i]: longest proper prefix of stop[:i+1] that is its suffix; shared by clones
 	state int
 }
 
 func newMatcher(stop string) matcher {
-	m := matcher{stop: stop, fail: make([]int, len(stop))}
-	for i, k := 1, 0; i < len(stop); i++ {
+	m := matcher{stop: stop, fail: make([]int32, len(stop))}
+	for i, k := 1, int32(0); i < len(stop); i++ {
 		for k > 0 && stop[k] != stop[i] {
 			k = m.fail[k-1]
 		}
@@ -143,7 +143,7 @@ func newMatcher(stop string) matcher {
 // next must not be called after a match: the text has stopped there.
 func (m *matcher) next(b byte) {
 	for m.state > 0 && m.stop[m.state] != b {
-		m.state = m.fail[m.state-1]
+		m.state = int(m.fail[m.state-1])
 	}
 	if m.stop[m.state] == b {
 		m.state++
