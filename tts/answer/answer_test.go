@@ -103,7 +103,8 @@ func TestTextAndNoneCompareAsTheySay(t *testing.T) {
 }
 
 func TestBadRulesAreRefused(t *testing.T) {
-	for _, r := range []Rule{{Extract: "magic"}, {Extract: "regex:("}, {Extract: "json:x"}, {Extract: "boxed:1"}, {Normalize: "loud"}, {Extract: "regex:" + strings.Repeat("a", 600)}} {
+	for _, r := range []Rule{{Extract: "magic"}, {Extract: "regex:("}, {Extract: "json:x"}, {Extract: "boxed:1"}, {Normalize: "loud"}, {Extract: "regex:" + strings.Repeat("a", 600)},
+		{Extract: `regex:(\pL{1000})(\pL{1000})`}, {Extract: "json:/" + strings.Repeat("a", 600)}} {
 		if _, err := r.Compile(); err == nil {
 			t.Errorf("Compile(%+v) gave no error", r)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 )
 
@@ -41,8 +42,31 @@ type Reader struct {
 	key     func(answer string) string
 }
 
-// maxRegex bounds a regular expression; its matching time is linear in the text.
-const maxRegex = 512
+// A regular expression takes time for each byte of a text and each of its
+// instructions: both its length, in bytes, and what it compiles to are bounded.
+const (
+	maxRegex   = 512  // of a JSON pointer too
+	maxProgram = 1000 // instructions; x{1000} alone is as many
+)
+
+// compileRegex is regexp.Compile for expressions of strangers.
+func compileRegex(expr string) (*regexp.Regexp, error) {
+	if len(expr) > maxRegex {
+		return nil, fmt.Errorf("%w: a regular expression of %d bytes, at most %d are read", ErrRule, len(expr), maxRegex)
+	}
+	parsed, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRule, err)
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRule, err)
+	}
+	if n := len(program.Inst); n > maxProgram {
+		return nil, fmt.Errorf("%w: the regular expression is too large: its repetitions make %d instructions, at most %d are allowed", ErrRule, n, maxProgram)
+	}
+	return regexp.Compile(expr)
+}
 
 // Compile checks the rule.
 func (r Rule) Compile() (*Reader, error) {
@@ -62,15 +86,15 @@ func (r Rule) Compile() (*Reader, error) {
 	case "line":
 		out.extract = lastLine
 	case "regex":
-		if len(arg) > maxRegex {
-			return nil, fmt.Errorf("%w: a regular expression of %d bytes, at most %d are read", ErrRule, len(arg), maxRegex)
-		}
-		re, err := regexp.Compile(arg)
+		re, err := compileRegex(arg)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrRule, err)
+			return nil, err
 		}
 		out.extract = func(text string) (string, bool) { return lastMatch(re, text) }
 	case "json":
+		if len(arg) > maxRegex {
+			return nil, fmt.Errorf("%w: a JSON pointer of %d bytes, at most %d are read", ErrRule, len(arg), maxRegex)
+		}
 		if arg != "" && arg[0] != '/' {
 			return nil, fmt.Errorf("%w: the JSON pointer %q does not begin with a slash", ErrRule, arg)
 		}
