@@ -84,6 +84,8 @@ func toAPI(err error) *apiError {
 			long.Limit, what, verb, long.Prompt, what)
 	case errors.As(err, &plan): // what shows only when the search begins
 		return invalid(plan.Code, scalingField, "Invalid '%s': %s: %s.", scalingField, plan.Field, plan.Message)
+	case errors.Is(err, tts.ErrSteps):
+		return invalid(codeValue, "responses", "%s", clientText(err))
 	case errors.Is(err, tts.ErrBlank):
 		return invalid(codeValue, "responses", "A response is blank.")
 	case errors.Is(err, batcher.ErrTooLong):

@@ -3,6 +3,8 @@ package tts
 import (
 	"bytes"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
@@ -43,12 +45,25 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 
 // Decode is the text of tokens, without special ones, as valid UTF-8.
 func (m *Model) Decode(ids []int32) string {
-	return string([]rune(m.Tokenizer.Decode(ids, false)))
+	return characters(m.Tokenizer.Decode(ids, false))
 }
 
 // Spell is the text of tokens with the names of special ones, as valid UTF-8.
 func (m *Model) Spell(ids []int32) string {
-	return string([]rune(m.Tokenizer.Decode(ids, true)))
+	return characters(m.Tokenizer.Decode(ids, true))
+}
+
+// characters is text with U+FFFD for each byte that belongs to no character.
+func characters(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, r := range text {
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // Bytes are a token's, for listing tokens one by one: special tokens have

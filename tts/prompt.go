@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
@@ -110,7 +111,7 @@ func (m *Model) prepare(ctx context.Context, p *Prompt, maxTokens, limit int) (*
 		}
 		return &Prepared{Tokens: p.Tokens, Thinking: m.thinks(p.Tokens)}, nil
 	}
-	ids, err := m.encode(p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: !p.Literal}, limit)
+	ids, err := m.encode(ctx, p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: !p.Literal}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	if err != nil {
 		return nil, err
 	}
-	ids, err := m.encode(text, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
+	ids, err := m.encode(ctx, text, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
 	if err != nil {
 		if long, ok := err.(*ContextError); ok {
 			long.Part = PartMessages
@@ -149,11 +150,35 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	return out, nil
 }
 
-func (m *Model) encode(text string, opt tokenizer.Options, limit int) ([]int32, error) {
+// longText is as much, in bytes, as is rendered or encoded in a moment.
+const longText = 16 << 10
+
+// aside is cpulimit.Enter for work on a text of so many bytes, if it is long.
+func aside(ctx context.Context, size int) (context.Context, func(), error) {
+	if size <= longText {
+		return ctx, func() {}, nil
+	}
+	return cpulimit.Enter(ctx)
+}
+
+// encode encodes a text that can have as few as limit tokens, until ctx ends.
+func (m *Model) encode(ctx context.Context, text string, opt tokenizer.Options, limit int) ([]int32, error) {
 	if least := len(text) / max(m.longest, 1); least > limit {
 		return nil, &ContextError{Limit: m.Context, Prompt: least, Part: PartPrompt}
 	}
-	return m.Tokenizer.Encode(nil, text, opt), nil
+	ctx, leave, err := aside(ctx, len(text))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var runs [][]int32
+	for run := range m.Tokenizer.Runs(text, opt) {
+		runs = append(runs, slices.Clone(run))
+		if err := cpulimit.Pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Concat(runs...), nil
 }
 
 // cut marks where an open message ends. Templates may take off the space
@@ -223,6 +248,17 @@ func (m *Model) write(ctx context.Context, p *Prompt, messages []template.Messag
 	if m.Template == nil {
 		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
 	}
+	size := 0
+	for i := range messages {
+		if s, ok := messages[i].Content.(string); ok {
+			size += len(s)
+		}
+	}
+	ctx, leave, err := aside(ctx, size)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
 	text, err := m.Template.Render(ctx, template.Input{
 		Messages:            messages,
 		Tools:               p.Tools,

@@ -3,6 +3,7 @@ package tts
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -11,6 +12,13 @@ import (
 
 // ErrBlank says that a response to be rated says nothing.
 var ErrBlank = errors.New("tts: a response is blank")
+
+// MaxSteps bounds the solution steps of a response to be rated: each is read
+// with all that comes before it.
+const MaxSteps = 1024
+
+// ErrSteps says that a response has more steps than are rated.
+var ErrSteps = errors.New("tts: too many solution steps in a response")
 
 // Rating is what a reward model thinks of one response.
 type Rating struct {
@@ -53,6 +61,9 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 		}
 		if least := len(text) / max(v.model.longest, 1); least > v.model.Context {
 			return nil, 0, &ContextError{Limit: v.model.Context, Prompt: least, Part: PartResponses}
+		}
+		if n := len(v.format.steps(text)); n > MaxSteps {
+			return nil, 0, fmt.Errorf("%w: %d, at most %d are rated", ErrSteps, n, MaxSteps)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all

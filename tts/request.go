@@ -65,6 +65,9 @@ type Request struct {
 	// MaxLogprobs bounds the log-probabilities that the answer may list, those
 	// of alternatives included; 0: no bound.
 	MaxLogprobs int
+	// Background makes the choices give way to other requests' as far as those of
+	// a search do.
+	Background bool
 }
 
 // choices is N with its default.

@@ -42,7 +42,7 @@ func (j *textJudge) judge(ctx context.Context, c *Candidate, text string) error 
 			s.End = min(s.End, len(text))
 			r.steps = append(r.steps, strings.Trim(strings.TrimSuffix(text[min(s.Start, s.End):s.End], f.Separator), "\n"))
 		}
-		ids, err := f.write(ctx, &r)
+		ids, err := r.ids(ctx)
 		if err != nil {
 			return err
 		}
@@ -58,6 +58,17 @@ func (j *textJudge) judge(ctx context.Context, c *Candidate, text string) error 
 		c.StepScores = append(c.StepScores, s)
 	}
 	return nil
+}
+
+// ids are what the reward model reads. To write and encode what is long is work
+// beside the engines.
+func (r *reading) ids(ctx context.Context) ([]int32, error) {
+	ctx, leave, err := aside(ctx, len(r.text))
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return r.Format.write(ctx, r)
 }
 
 // Fork implements Judge.

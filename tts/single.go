@@ -42,7 +42,11 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	if err := req.lists(s.Model, len(prompt), n, math.MaxInt); err != nil {
 		return err
 	}
-	seq, err := s.Model.Engine.Open(ctx, prompt)
+	open := s.Model.Engine.Open
+	if req.Background {
+		open = s.Model.Engine.OpenBackground
+	}
+	seq, err := open(ctx, prompt)
 	if err != nil {
 		return err
 	}
@@ -78,11 +82,11 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		params[i].Candidate = i
 	}
 	sources := make([]func(context.Context) iter.Seq2[Delta, error], n)
+	dec := newDecoder(s.Model, req)
 	for i, run := range batcher.GenerateAll(ctx, seqs, params) {
 		defer seqs[i].Close()
 		sources[i] = func(inner context.Context) iter.Seq2[Delta, error] {
 			context.AfterFunc(inner, cancel) // the first to end ends what was begun with it
-	dec := newDecoder(s.Model, req)
 			return s.choice(run, seq, seqs[i], i, dec.clone())
 		}
 	}
