@@ -122,8 +122,8 @@ func stopDuringStream(t *testing.T, timeout time.Duration, goOn bool) (stream st
 		<-gate
 		return nil
 	}
-	log := &heard{want: `"draining"`, ch: make(chan struct{})}
-	f = start(t, m, func(o *Options) { o.DrainTimeout = timeout; o.Log = zerolog.New(log) })
+	log := &heard{want: `"stopping`, ch: make(chan struct{})}
+	f = start(t, m, func(o *Options) { o.LameDuck, o.DrainTimeout = 0, timeout; o.Log = zerolog.New(log) })
 	t.Cleanup(open) // before the engine is stopped
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

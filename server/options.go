@@ -24,6 +24,7 @@ type Options struct {
 	Debug       bool     `yaml:"debug"`        // serve /debug/state
 
 	MaxBody           int64 `yaml:"max_body"`            // bytes of a request body
+	MaxConnections    int   `yaml:"max_connections"`     // open connections; more wait to be accepted; 0: no limit
 	MaxRequests       int   `yaml:"max_requests"`        // requests being answered or waiting; more are sent away with 429
 	MaxChoices        int   `yaml:"max_choices"`         // choices of a request: n times its prompts
 	RequestsPerMinute int   `yaml:"requests_per_minute"` // a key; 0: no limit
@@ -35,7 +36,8 @@ type Options struct {
 	WriteTimeout   time.Duration `yaml:"write_timeout"`   // for a client to take one piece of an answer
 	RequestTimeout time.Duration `yaml:"request_timeout"` // for a whole answer; 0: no limit
 	KeepAlive      time.Duration `yaml:"keep_alive"`      // between signs of life on a silent stream
-	DrainTimeout   time.Duration `yaml:"drain_timeout"`   // for running requests to end at shutdown
+	LameDuck       time.Duration `yaml:"lame_duck"`       // at shutdown, between the first 503 and the listener's end
+	DrainTimeout   time.Duration `yaml:"drain_timeout"`   // at shutdown, for running requests to end; the lame-duck time is part of it
 
 	Presets        map[string]string `yaml:"presets"`         // names that may follow a model's and a "+" → the search they ask for
 	DefaultScaling string            `yaml:"default_scaling"` // the search of requests that ask for none; empty: none
@@ -57,6 +59,7 @@ func DefaultOptions() Options {
 	return Options{
 		Addr:            "127.0.0.1:8080",
 		MaxBody:         8 << 20,
+		MaxConnections:  4096,
 		MaxRequests:     256,
 		MaxChoices:      128,
 		HeaderTimeout:   10 * time.Second,
@@ -65,7 +68,8 @@ func DefaultOptions() Options {
 		WriteTimeout:    30 * time.Second,
 		RequestTimeout:  10 * time.Minute,
 		KeepAlive:       10 * time.Second,
-		DrainTimeout:    30 * time.Second,
+		LameDuck:        5 * time.Second,
+		DrainTimeout:    25 * time.Second,
 		Presets:         map[string]string{"bon8": "bon8", "sc16": "sc16", "beam16x4": "beam16x4"},
 		ReasoningFormat: ReasoningAuto,
 		Limits:          tts.DefaultLimits(),
@@ -93,6 +97,7 @@ func (o *Options) Validate() error {
 	}
 	fault(o.MaxBody < 1, "max_body: %d is less than 1", o.MaxBody)
 	fault(o.MaxRequests < 1, "max_requests: %d is less than 1", o.MaxRequests)
+	fault(o.MaxConnections < 0, "max_connections: %d is negative", o.MaxConnections)
 	fault(o.MaxChoices < 1, "max_choices: %d is less than 1", o.MaxChoices)
 	fault(o.RequestsPerMinute < 0, "requests_per_minute: %d is negative", o.RequestsPerMinute)
 	fault(o.TokensPerMinute < 0, "tokens_per_minute: %d is negative", o.TokensPerMinute)
@@ -108,10 +113,12 @@ func (o *Options) Validate() error {
 		{"write_timeout", o.WriteTimeout, false},
 		{"request_timeout", o.RequestTimeout, true},
 		{"keep_alive", o.KeepAlive, false},
+		{"lame_duck", o.LameDuck, true},
 		{"drain_timeout", o.DrainTimeout, true},
 	} {
 		fault(d.d < 0 || d.d == 0 && !d.zero, "%s: %v is too short", d.key, d.d)
 	}
+	fault(o.LameDuck > o.DrainTimeout, "lame_duck: %v is longer than drain_timeout, %v, of which it is a part", o.LameDuck, o.DrainTimeout)
 	if _, err := o.plans(); err != nil {
 		errs = append(errs, err)
 	}

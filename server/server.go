@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -46,24 +47,25 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.Serve(ctx, l)
 }
 
-// Serve serves on l until ctx ends. Then it accepts no more, lets running
-// requests end for at most Options.DrainTimeout, cancels those that have not,
-// and returns nil when all have been answered.
+// Serve serves on l until ctx ends, then drains as drain.go says, and returns
+// nil when all requests have been answered.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	base, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
+	silent := silentConns{}
 	srv := &http.Server{
 		Handler:           s.handler,
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnState:         silent.note,
 		ReadHeaderTimeout: s.opt.HeaderTimeout,
 		IdleTimeout:       s.opt.IdleTimeout,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          stdLog(s.log),
 	}
-	stop := make(chan struct{})
+	stopped := make(chan struct{})
 	var g errgroup.Group
 	g.Go(func() error {
-		defer close(stop)
+		defer close(stopped)
 		err := s.listen(srv, l)
 		if errors.Is(err, http.ErrServerClosed) {
 			return nil
@@ -72,39 +74,23 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	})
 	g.Go(func() error {
 		select {
-		case <-stop:
+		case <-stopped:
 			return nil
 		case <-ctx.Done():
 		}
-		s.draining.Store(true)
-		s.log.Info().Int64("requests", s.inFlight.Load()).Dur("timeout", s.opt.DrainTimeout).Msg("draining")
-		return drain(srv, s.opt.DrainTimeout, cancel)
+		d := drain{s: s, srv: srv, silent: &silent, until: time.Now().Add(s.opt.DrainTimeout), cancel: cancel}
+		return d.run(context.Cause(ctx), stopped)
 	})
 	return g.Wait()
 }
 
 func (s *Server) listen(srv *http.Server, l net.Listener) error {
 	s.log.Info().Stringer("addr", l.Addr()).Bool("tls", s.opt.TLSCert != "").Msg("serving")
+	if s.opt.MaxConnections > 0 {
+		l = netutil.LimitListener(l, s.opt.MaxConnections)
+	}
 	if s.opt.TLSCert != "" {
 		return srv.ServeTLS(l, s.opt.TLSCert, s.opt.TLSKey)
 	}
 	return srv.Serve(l)
-}
-
-// drain waits for the running requests, then cancels what is left, then cuts
-// the connections of clients that do not even take their error.
-func drain(srv *http.Server, timeout time.Duration, cancel context.CancelCauseFunc) error {
-	const grace = 5 * time.Second // for cancelled requests to say so
-	waited, done := context.WithTimeout(context.Background(), timeout)
-	defer done()
-	if srv.Shutdown(waited) == nil {
-		return nil
-	}
-	cancel(errDraining)
-	last, done := context.WithTimeout(context.Background(), grace)
-	defer done()
-	if srv.Shutdown(last) == nil {
-		return nil
-	}
-	return srv.Close()
 }

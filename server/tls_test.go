@@ -25,7 +25,7 @@ func TestTLSIsServedWithTheGivenCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancelCause(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- f.Serve(ctx, l) }()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, ForceAttemptHTTP2: true}
@@ -42,7 +42,7 @@ func TestTLSIsServedWithTheGivenCertificate(t *testing.T) {
 	if got := chatChunks(t, answer, 1, false)[0]; got != "Hi." {
 		t.Errorf("over TLS it says %q", got)
 	}
-	stop()
+	stop(ErrAtOnce)
 	if err := <-served; err != nil {
 		t.Errorf("Serve() = %v", err)
 	}

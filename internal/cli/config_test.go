@@ -37,7 +37,9 @@ func TestShippedConfigNamesEveryKeyWithItsDefault(t *testing.T) {
 	}
 	want := DefaultConfig()
 	got.Server.Log = want.Server.Log // set by the program, not by the file
-	got.Server.APIKeys, got.Server.CORSOrigins = nilIfEmpty(got.Server.APIKeys), nilIfEmpty(got.Server.CORSOrigins)
+	for _, list := range []*[]string{&got.Server.APIKeys, &got.Server.CORSOrigins} {
+		*list = nilIfEmpty(*list)
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("config.yaml gives\n%+v\nthe defaults are\n%+v", got, want)
 	}

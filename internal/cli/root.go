@@ -6,19 +6,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
 
 // Main runs the command line and returns the exit status: 0 success, 1 failure,
-// 2 wrong usage, 130 interrupted.
+// 2 wrong usage, 130 or 143 ended by SIGINT or SIGTERM.
 func Main(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process
 	root := newRoot(os.Stdout, os.Stderr)
@@ -28,7 +26,9 @@ func Main(args []string) int {
 		return 0
 	}
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
-		return 130
+		var by stopSignal
+		errors.As(context.Cause(ctx), &by)
+		return by.status()
 	}
 	return report(os.Stderr, cmd.CommandPath(), err)
 }

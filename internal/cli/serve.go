@@ -39,7 +39,11 @@ func newServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve models behind the OpenAI API",
 		Long: `Serves chat completions, completions and the tokenizer over HTTP. Without --model
-the embedded reasoner answers. SIGTERM drains: running answers end, new ones are refused.`,
+the embedded reasoner answers.
+
+SIGTERM drains: new requests are refused with 503 for server.lame_duck, then the port
+closes, and running answers have until server.drain_timeout to end. Ctrl-C does the same
+without the lame-duck time. A second signal ends at once.`,
 		Example: `  lutra serve
   lutra serve --addr 0.0.0.0:8080 --api-key secret --model falcon3-1b-tq2_0.gguf
   lutra serve --config config.yaml --threads 8`,
@@ -72,6 +76,7 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	defer exitAtSecondSignal(log)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var g errgroup.Group
@@ -83,8 +88,8 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 	})
 	g.Go(func() error {
 		defer cancel()
-		r, err := newRuntime(cfg, log, srv.StepObserver)
-		if err != nil {
+		r, err := loadUnless(served, func() (*runtime, error) { return newRuntime(cfg, log, srv.StepObserver) })
+		if err != nil || r == nil {
 			return err
 		}
 		defer r.Close()
@@ -100,6 +105,26 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 		return r.Run(engines)
 	})
 	return g.Wait()
+}
+
+// loadUnless is load, or nothing when done closes before it has ended: loading
+// cannot be interrupted, but the process that waits for it can end.
+func loadUnless(done <-chan struct{}, load func() (*runtime, error)) (*runtime, error) {
+	type result struct {
+		r   *runtime
+		err error
+	}
+	loaded := make(chan result, 1)
+	go func() {
+		r, err := load()
+		loaded <- result{r, err}
+	}()
+	select {
+	case l := <-loaded:
+		return l.r, l.err
+	case <-done:
+		return nil, nil
+	}
 }
 
 func (r *runtime) served() []server.Served {

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/lutra-lm/lutra/server"
 )
 
 // live is a `lutra serve` of this process.
@@ -34,7 +36,7 @@ var readyLine = regexp.MustCompile(`^ready on .*?(https?://[^/\s]+)`)
 // test, unless that has called stop.
 func serving(t *testing.T, args ...string) *live {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	logRead, logWrite := io.Pipe()
 	cmd := newRoot(io.Discard, logWrite)
 	cmd.SetArgs(append([]string{"serve"}, args...))
@@ -64,7 +66,7 @@ func serving(t *testing.T, args ...string) *live {
 		}
 	}()
 	s.stop = sync.OnceValue(func() error {
-		cancel()
+		cancel(server.ErrAtOnce)
 		err := <-result
 		<-logged
 		return err

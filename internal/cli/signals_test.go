@@ -1,0 +1,147 @@
+//go:build unix
+
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// own is a server in a process of its own.
+type own struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	url  string
+	log  chan string // its lines from "ready" on; closed when it has ended
+	last []string    // lines that wait has read
+}
+
+// startServe runs lutra serve until it is ready.
+func startServe(t *testing.T, env ...string) *own {
+	t.Helper()
+	cmd := process(t, "serve", "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s")
+	cmd.Env = append(cmd.Env, append(env, "LUTRA_LOG_FORMAT=json")...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	s := &own{t: t, cmd: cmd, log: make(chan string, 1000)}
+	go func() {
+		defer close(s.log)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			s.log <- lines.Text()
+		}
+	}()
+	var line struct{ Addr string }
+	if err := json.Unmarshal([]byte(s.wait(`"message":"serving"`)), &line); err != nil {
+		t.Fatal(err)
+	}
+	s.url = "http://" + line.Addr
+	s.wait("ready on")
+	return s
+}
+
+// wait reads the log up to a line that holds text.
+func (s *own) wait(text string) string {
+	s.t.Helper()
+	for line := range s.log {
+		s.last = append(s.last, line)
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	s.t.Fatalf("the log ended without %q:\n%s", text, strings.Join(s.last, "\n"))
+	return ""
+}
+
+func (s *own) signal(sig os.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// ends waits for the process and returns its exit status.
+func (s *own) ends() int {
+	s.t.Helper()
+	for range s.log { // else it could not write
+	}
+	err := s.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+func (s *own) get(path string) *http.Response {
+	s.t.Helper()
+	resp, err := http.Get(s.url + path)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp
+}
+
+func TestCtrlCStopsAnIdleServerWithoutWaiting(t *testing.T) {
+	s := startServe(t, "LUTRA_SERVER_LAME_DUCK=1h", "LUTRA_SERVER_DRAIN_TIMEOUT=2h")
+	s.get("/v1/models") // the connection stays open, unused
+	s.signal(os.Interrupt)
+	if line := s.wait("stopping"); !strings.Contains(line, `"lame_duck_ms":0`) {
+		t.Errorf("log %s, want no lame-duck time", line)
+	}
+	if status := s.ends(); status != 0 {
+		t.Errorf("exit status %d, want 0", status)
+	}
+}
+
+func TestSIGTERMRefusesNewRequestsBeforeThePortClosesAndASecondSignalEndsAtOnce(t *testing.T) {
+	for second, want := range map[syscall.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130} {
+		s := startServe(t, "LUTRA_SERVER_LAME_DUCK=1h", "LUTRA_SERVER_DRAIN_TIMEOUT=2h")
+		s.signal(syscall.SIGTERM)
+		s.wait("stopping")
+		for path, want := range map[string]int{"/readyz": 503, "/health": 503, "/healthz": 200} {
+			if resp := s.get(path); resp.StatusCode != want || want == 503 && resp.Header.Get("Retry-After") == "" {
+				t.Errorf("%s: %d with Retry-After %q, want %d", path, resp.StatusCode, resp.Header.Get("Retry-After"), want)
+			}
+		}
+		resp, err := http.Post(s.url+"/v1/completions", "application/json", strings.NewReader(`{"prompt":"a"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 503 || resp.Header.Get("Retry-After") == "" {
+			t.Errorf("a new request: %d, want 503 with Retry-After", resp.StatusCode)
+		}
+		s.signal(second)
+		if status := s.ends(); status != want {
+			t.Errorf("exit status %d after a second signal (%v), want %d", status, second, want)
+		}
+	}
+}
+
+func TestNobodyWaitsForAModelThatIsNotWantedAnyMore(t *testing.T) {
+	done := make(chan struct{})
+	close(done)
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	r, err := loadUnless(done, func() (*runtime, error) {
+		<-never
+		return nil, errors.New("late")
+	})
+	if r != nil || err != nil {
+		t.Errorf("loadUnless() = %v, %v, want nothing", r, err)
+	}
+}

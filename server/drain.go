@@ -1,0 +1,111 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// ErrAtOnce, as the cause of the end of the context that Serve was given, says
+// that nobody has to learn of the end before it comes: there is no lame-duck
+// time. It is the right cause when a person has stopped the server.
+var ErrAtOnce = errors.New("server: stop at once")
+
+// drain is the end of a server, in the steps
+//
+//	lame duck ──▶ listener closed ──▶ running requests end ──▶ the rest is cancelled
+//
+// From the beginning new requests, and probes for readiness, are answered with
+// 503. The lame-duck time gives whoever sends requests, such as an
+// orchestrator, the time to notice; connections to a listener that is closed
+// would be errors that clients see.
+type drain struct {
+	s      *Server
+	srv    *http.Server
+	silent *silentConns
+	until  time.Time // when running requests are cancelled
+	cancel context.CancelCauseFunc
+}
+
+// cancelledGrace is the time for cancelled requests to say so.
+const cancelledGrace = 5 * time.Second
+
+func (d *drain) run(cause error, stopped <-chan struct{}) error {
+	s := d.s
+	wasReady := s.ready() == nil
+	s.draining.Store(true)
+	d.srv.SetKeepAlivesEnabled(false)
+	lame := min(s.opt.LameDuck, s.opt.DrainTimeout)
+	if !wasReady || errors.Is(cause, ErrAtOnce) { // nobody sends requests, or nobody is to be spared
+		lame = 0
+	}
+	s.log.Info().Int64("requests", s.inFlight.Load()).Dur("lame_duck_ms", lame).Msg("stopping: new requests are refused")
+	select {
+	case <-time.After(lame):
+	case <-stopped:
+		return nil
+	}
+	if n := s.inFlight.Load(); n > 0 {
+		s.log.Info().Int64("requests", n).Dur("timeout_ms", time.Until(d.until)).Msg("waiting for running requests")
+	}
+	if d.shutdown(d.until) {
+		s.log.Info().Msg("stopped")
+		return nil
+	}
+	s.log.Warn().Int64("requests", s.inFlight.Load()).Msg("the drain timeout is over: cancelling requests")
+	d.cancel(errDraining)
+	if d.shutdown(time.Now().Add(cancelledGrace)) {
+		s.log.Info().Msg("stopped")
+		return nil
+	}
+	// These clients do not even take their error.
+	s.log.Warn().Int64("requests", s.inFlight.Load()).Msg("stopped: connections were cut")
+	return d.srv.Close()
+}
+
+// shutdown closes the listener and waits for the requests until then; it tells
+// whether all have ended.
+func (d *drain) shutdown(until time.Time) bool {
+	ctx, done := context.WithDeadline(context.Background(), until)
+	defer done()
+	d.silent.close()
+	return d.srv.Shutdown(ctx) == nil
+}
+
+// silentConns are the connections over which no request has come yet. Browsers
+// open such ones in advance, and Shutdown waits seconds for each of them.
+type silentConns struct {
+	mu    sync.Mutex
+	conns map[net.Conn]struct{}
+	done  bool
+}
+
+// note is a http.Server's ConnState.
+func (c *silentConns) note(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(c.conns, conn)
+	case c.done:
+		conn.Close()
+	default:
+		if c.conns == nil {
+			c.conns = make(map[net.Conn]struct{})
+		}
+		c.conns[conn] = struct{}{}
+	}
+}
+
+// close closes them, and those to come.
+func (c *silentConns) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done = true
+	for conn := range c.conns {
+		conn.Close()
+	}
+}
