@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -12,11 +11,7 @@ import (
 )
 
 // chat is POST /v1/chat/completions.
-func (s *Server) chat(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readFields(w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) chat(w http.ResponseWriter, r *http.Request, f *fields) error {
 	g, err := s.chatRequest(f, r.Header)
 	if err != nil {
 		return err
@@ -120,8 +115,13 @@ func (f *fields) modalities() {
 	if !ok {
 		return
 	}
-	var kinds []string
-	if json.Unmarshal(raw, &kinds) != nil || len(kinds) != 1 || kinds[0] != "text" {
+	only := ""
+	if kind(raw) == "a list" && count(raw) == 1 {
+		for item := range elements(raw) {
+			only, _ = text(item)
+		}
+	}
+	if only != "text" {
 		f.fail(codeUnsupported, "modalities", `this server supports ["text"] only.`)
 	}
 }
@@ -151,19 +151,29 @@ func (c *chatShape) response(object string, usage optionalUsage, choices ...chat
 	return &chatResponse{ID: c.id, Object: object, Created: c.created, Model: c.model, Choices: choices, Usage: usage}
 }
 
-func (c *chatShape) whole(choices []choice, u tts.Usage) any {
-	out := make([]chatChoice, len(choices))
-	for i, ch := range choices {
-		out[i] = chatChoice{Index: i, FinishReason: finishReason(ch.finish),
-			Message: &chatMessage{Role: openai.ChatMessageRoleAssistant, Content: string(ch.text), Reasoning: string(ch.reasoning)}, Scaling: c.searched.choice(i)}
-		if c.logprobs {
-			out[i].Logprobs = newChatLogprobs(ch.tokens)
-		}
+func (c *chatShape) whole(p *reply, choices []choice, u tts.Usage) {
+	r := c.response("chat.completion", c.searched.usage(u))
+	r.Choices, r.Scaling, r.Truncation = []chatChoice{}, c.searched.summary(), newTruncation(c.dropped)
+	p.around(r, `"choices":[]`, func() {
+		p.raw(`"choices":`)
+		p.list(len(choices), func(i int) { c.choice(p, i, &choices[i]) })
+	})
+}
+
+// choice writes all of one.
+func (c *chatShape) choice(p *reply, index int, ch *choice) {
+	whole := chatChoice{Index: index, FinishReason: finishReason(ch.finish),
+		Message: &chatMessage{Role: openai.ChatMessageRoleAssistant, Content: string(ch.text), Reasoning: string(ch.reasoning)}, Scaling: c.searched.choice(index)}
+	if !c.logprobs {
+		p.value(whole)
+		return
 	}
-	r := c.response("chat.completion", c.searched.usage(u), out...)
-	r.Scaling = c.searched.summary()
-	r.Truncation = newTruncation(c.dropped)
-	return r
+	p.around(whole, `"logprobs":null`, func() {
+		p.raw(`"logprobs":{"content":`)
+		tokens := messageTokens(ch.tokens)
+		p.list(len(tokens), func(i int) { p.value(newChatToken(&tokens[i])) })
+		p.raw(`,"refusal":null}`)
+	})
 }
 
 // delta is a chunk of one choice.

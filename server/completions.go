@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -12,11 +13,7 @@ import (
 )
 
 // completions is POST /v1/completions.
-func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readFields(w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) completions(w http.ResponseWriter, r *http.Request, f *fields) error {
 	g, err := s.completionRequest(f, r.Header)
 	if err != nil {
 		return err
@@ -32,7 +29,7 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 		return nil, err
 	}
 	var req tts.Request
-	prompts := f.prompts(s.opt.MaxChoices)
+	prompts := f.prompts(s.opt.MaxChoices, g.model.Model)
 	tempered := f.has("temperature")
 	f.sampling(&req, g.model.Model, s.opt.MaxChoices)
 	if len(prompts)*req.N > s.opt.MaxChoices {
@@ -69,45 +66,58 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 
 // prompts reads a text, a list of texts, a list of token ids, or a list of
 // such lists.
-func (f *fields) prompts(most int) []tts.Prompt {
+func (f *fields) prompts(most int, m *tts.Model) []tts.Prompt {
 	const name = "prompt"
 	raw, ok := f.take(name)
 	if !ok {
 		f.fail(codeMissing, name, "a prompt is required.")
 		return nil
 	}
-	var (
-		text  string
-		texts []string
-		ids   []int32
-		lists [][]int32
-		out   []tts.Prompt
-	)
-	switch {
-	case string(raw) == "[]":
-		f.fail(codeValue, name, "the list is empty.")
-	case json.Unmarshal(raw, &text) == nil:
-		out = []tts.Prompt{{Text: text}}
-	case json.Unmarshal(raw, &texts) == nil:
-		for _, t := range texts {
-			out = append(out, tts.Prompt{Text: t})
-		}
-	case json.Unmarshal(raw, &ids) == nil:
-		out = []tts.Prompt{{Tokens: ids}}
-	case json.Unmarshal(raw, &lists) == nil:
-		for i, l := range lists {
-			if len(l) == 0 {
-				f.fail(codeValue, fmt.Sprintf("prompt[%d]", i), "the list is empty.")
-			}
-			out = append(out, tts.Prompt{Tokens: l})
-		}
-	default:
+	if s, ok := text(raw); ok {
+		return []tts.Prompt{{Text: s}}
+	}
+	if kind(raw) != "a list" {
 		f.wrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", raw)
+		return nil
 	}
-	if len(out) > most {
-		f.fail(codeValue, name, "at most %d prompts are allowed, but got %d.", most, len(out))
+	first := "nothing"
+	for item := range elements(raw) {
+		first = kind(item)
+		break
 	}
-	return out
+	switch first {
+	case "nothing":
+		f.fail(codeValue, name, "the list is empty.")
+		return nil
+	case "a number":
+		return []tts.Prompt{{Tokens: f.promptTokens(name, raw, m)}}
+	}
+	items, _ := f.items(name, raw, most)
+	prompts := make([]tts.Prompt, len(items))
+	for i, item := range items {
+		switch kind(item) {
+		case "a string":
+			prompts[i].Text, _ = text(item)
+		case "a list":
+			prompts[i].Tokens = f.promptTokens(fmt.Sprintf("prompt[%d]", i), item, m)
+		}
+		if kind(item) != first || first != "a string" && first != "a list" {
+			f.wrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", item)
+		}
+	}
+	return prompts
+}
+
+// promptTokens reads raw, found at name, as the tokens of one prompt.
+func (f *fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []int32 {
+	n := count(raw)
+	switch {
+	case n == 0:
+		f.fail(codeValue, name, "the list is empty.")
+	case n > m.Context && f.err == nil:
+		f.err = toAPI(&tts.ContextError{Limit: m.Context, Prompt: n})
+	}
+	return f.tokens(name, raw, m.Context, m.Vocab)
 }
 
 // textShape writes text completions.
@@ -137,15 +147,35 @@ func (t *textShape) choice(index int, text string, tokens []tts.Token, finish tt
 	return c
 }
 
-func (t *textShape) whole(choices []choice, u tts.Usage) any {
-	out := make([]textChoice, len(choices))
-	for i, c := range choices {
-		out[i] = t.choice(i, string(c.text), c.tokens, c.finish)
-		out[i].Scaling = t.searched.choice(i)
+func (t *textShape) whole(p *reply, choices []choice, u tts.Usage) {
+	r := t.response(t.searched.usage(u))
+	r.Choices, r.Scaling = []textChoice{}, t.searched.summary()
+	p.around(r, `"choices":[]`, func() {
+		p.raw(`"choices":`)
+		p.list(len(choices), func(i int) { t.wholeChoice(p, i, &choices[i]) })
+	})
+}
+
+// wholeChoice writes all of one.
+func (t *textShape) wholeChoice(p *reply, index int, ch *choice) {
+	whole := textChoice{Index: index, Text: string(ch.text), FinishReason: finishReason(ch.finish), Scaling: t.searched.choice(index)}
+	if !t.logprobs {
+		p.value(whole)
+		return
 	}
-	r := t.response(t.searched.usage(u), out...)
-	r.Scaling = t.searched.summary()
-	return r
+	column := func(name string, value func(t *tts.Token) any) {
+		p.raw(`,"` + name + `":`)
+		p.list(len(ch.tokens), func(i int) { p.value(value(&ch.tokens[i])) })
+	}
+	p.around(whole, `"logprobs":null`, func() {
+		offset := 0
+		p.raw(`"logprobs":{"tokens":`)
+		p.list(len(ch.tokens), func(i int) { p.value(tokenName(ch.tokens[i].Bytes)) })
+		column("token_logprobs", func(t *tts.Token) any { v, _ := textLogprob(t); return v })
+		column("top_logprobs", func(t *tts.Token) any { _, top := textLogprob(t); return top })
+		column("text_offset", func(t *tts.Token) any { at := offset; offset += utf8.RuneCount(t.Bytes); return at })
+		p.raw("}")
+	})
 }
 
 // begin has nothing to say: text has no role.

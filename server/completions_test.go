@@ -198,7 +198,7 @@ func TestTokensGoThereAndBack(t *testing.T) {
 		}
 	}
 	status, _, answer := f.post("/detokenize", `{"tokens":[1024]}`)
-	wantError(t, "detokenize", status, answer, 400, codeValue, "tokens")
+	wantError(t, "detokenize", status, answer, 400, codeValue, "tokens[0]")
 }
 
 func TestModelsAreListedUnderAllTheirNames(t *testing.T) {

@@ -1,8 +1,10 @@
 // Package server speaks OpenAI's HTTP API over the strategies of package tts.
 //
-//	JSON ──request.go──▶ tts.Request ──tts.Strategy──▶ tts.Deltas ──wire, sse──▶ JSON
+//	body ──receive──▶ fields ──▶ tts.Request ──tts.Strategy──▶ tts.Deltas ──reply, sse──▶ JSON
 //
-// A handler checks a request completely before it costs anything, hands it to
+// A request is let in, its body received into memory that is counted, and its
+// fields read where they lie; bounds.go has what it may hold. A handler checks it
+// completely before it costs more, hands it to
 // a strategy, and writes what the strategy yields, at once or as a stream. The
 // request's context ends with its client, its time limit or the server, and
 // takes the work in the engine with it.

@@ -100,7 +100,7 @@ func TestALameDuckRefusesRequestsUntilEverybodyKnowsAndThenClosesThePort(t *test
 		began := time.Now()
 		stop(nil)
 		synctest.Wait()
-		for request, want := range map[string]int{"GET /readyz": 503, "GET /health": 503, "GET /healthz": 200, "GET /metrics": 200} {
+		for request, want := range map[string]int{"GET /readyz": 503, "GET /health": 503, "GET /healthz": 200, "POST /v1/completions": 503, "GET /metrics": 200} {
 			resp := l.ask(t, request)
 			if resp.StatusCode != want || want == 503 && resp.Header.Get("Retry-After") == "" {
 				t.Errorf("%s = %d with Retry-After %q, want %d", request, resp.StatusCode, resp.Header.Get("Retry-After"), want)

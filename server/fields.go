@@ -5,13 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"unicode/utf8"
 )
 
 // fields reads a JSON object field by field, checking types and ranges on the
@@ -21,27 +18,6 @@ type fields struct {
 	path string // of the object, for messages: "messages[2]."
 	raw  map[string]json.RawMessage
 	err  error
-}
-
-// readFields reads a request's body, for as long as Options.BodyTimeout.
-func (s *Server) readFields(w http.ResponseWriter, r *http.Request) (*fields, error) {
-	// The deadline is the body's alone: left on the connection, it would end
-	// long streams. Writers without deadlines are those of tests.
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(s.opt.BodyTimeout))
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		var tooLarge *http.MaxBytesError
-		switch {
-		case errors.As(err, &tooLarge):
-			return nil, err
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, errSlowBody
-		}
-		return nil, invalid(codeJSON, "", "The request body could not be read.")
-	}
-	_ = rc.SetReadDeadline(time.Time{})
-	return parseFields(body)
 }
 
 // finish reports the first fault, or else what to do about fields that nobody
@@ -69,23 +45,56 @@ func (s *Server) finish(f *fields) error {
 	return nil
 }
 
-// parseFields reads a JSON object.
+// parseFields reads a JSON object. The fields are parts of body, which must not
+// change any more.
 func parseFields(body []byte) (*fields, error) {
-	f := &fields{}
-	if err := json.Unmarshal(body, &f.raw); err != nil {
-		var syntax *json.SyntaxError
-		switch {
-		case len(bytes.TrimSpace(body)) == 0:
-			return nil, invalid(codeJSON, "", "The request body is empty; a JSON object is wanted.")
-		case errors.As(err, &syntax):
-			return nil, invalid(codeJSON, "", "The request body is not valid JSON: %v (at byte %d).", syntax, syntax.Offset)
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		return nil, invalid(codeJSON, "", "The request body is empty; a JSON object is wanted.")
+	case deeper(body, maxDepth):
+		return nil, invalid(codeJSON, "", "The request body has values within values in more than %d levels.", maxDepth)
+	case !json.Valid(body):
+		err := json.Unmarshal(body, new(json.RawMessage)) // says what is wrong
+		at := int64(0)
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			at = syntax.Offset
 		}
+		return nil, invalid(codeJSON, "", "The request body is not valid JSON: %v (at byte %d).", err, at)
+	case kind(body) != "an object":
 		return nil, invalid(codeType, "", "The request body must be a JSON object, not %s.", kind(body))
 	}
-	if f.raw == nil {
-		return nil, invalid(codeType, "", "The request body must be a JSON object, not null.")
+	f := &fields{}
+	f.read(body)
+	return f, f.err
+}
+
+// read takes in the fields of an object. Of two with one name the last counts.
+func (f *fields) read(object json.RawMessage) {
+	f.raw = make(map[string]json.RawMessage)
+	n := 0
+	for written, value := range members(object) {
+		if n++; n > maxFields {
+			f.err = invalid(codeValue, strings.TrimSuffix(f.path, "."), "An object has more than %d fields.", maxFields)
+			return
+		}
+		name, ok := text(written)
+		if !ok || len(name) > maxNameLen {
+			f.err = invalid(codeValue, strings.TrimSuffix(f.path, "."), "The name of a field is longer than %d bytes: '%s'.", maxNameLen, brief(written))
+			return
+		}
+		f.raw[name] = value
 	}
-	return f, nil
+}
+
+// text is a JSON string's, if raw is one.
+func text(raw json.RawMessage) (s string, ok bool) {
+	if kind(raw) != "a string" {
+		return "", false
+	}
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1]), true
+	}
+	return s, json.Unmarshal(raw, &s) == nil
 }
 
 // take removes a field; ok is false for absent and null ones and after a fault.
@@ -163,17 +172,64 @@ func (f *fields) bool(name string, dst *bool) {
 	}
 }
 
+// string reads a name, or something as short: at most maxString bytes.
 func (f *fields) string(name string, dst *string) {
-	if raw, ok := f.take(name); ok && json.Unmarshal(raw, dst) != nil {
-		f.wrongType(name, "a string", raw)
+	s := *dst
+	if f.text(name, &s); len(s) > maxString {
+		f.fail(codeValue, name, "at most %d bytes are allowed, but got %d.", maxString, len(s))
+		return
 	}
+	*dst = s
 }
 
-// ids reads a list of token ids. Whether the vocabulary has them is the model's to say.
-func (f *fields) ids(name string, dst *[]int32) {
-	if raw, ok := f.take(name); ok && json.Unmarshal(raw, dst) != nil {
-		f.wrongType(name, "a list of token ids", raw)
+// text reads a string that only the body's size bounds.
+func (f *fields) text(name string, dst *string) {
+	raw, ok := f.take(name)
+	if !ok {
+		return
 	}
+	s, ok := text(raw)
+	if !ok {
+		f.wrongType(name, "a string", raw)
+		return
+	}
+	*dst = s
+}
+
+// ids reads a list of at most so many token ids, of a vocabulary of vocab tokens.
+func (f *fields) ids(name string, most, vocab int) []int32 {
+	raw, ok := f.take(name)
+	if !ok {
+		return nil
+	}
+	return f.tokens(name, raw, most, vocab)
+}
+
+// tokens reads raw, found at name, as a list of token ids.
+func (f *fields) tokens(name string, raw json.RawMessage, most, vocab int) []int32 {
+	if kind(raw) != "a list" {
+		f.wrongType(name, "a list of token ids", raw)
+		return nil
+	}
+	n := count(raw)
+	if n > most {
+		f.fail(codeValue, name, "at most %d tokens are allowed, but got %d.", most, n)
+		return nil
+	}
+	ids := make([]int32, 0, n)
+	for item := range elements(raw) {
+		if kind(item) != "a number" || bytes.ContainsAny(item, ".eE") {
+			f.wrongType(name, "a list of token ids", item)
+			return nil
+		}
+		id, err := strconv.ParseInt(string(item), 10, 32)
+		if err != nil || id < 0 || id >= int64(vocab) {
+			f.fail(codeValue, fmt.Sprintf("%s[%d]", name, len(ids)), "%s is no token id between 0 and %d.", brief(item), vocab-1)
+			return nil
+		}
+		ids = append(ids, int32(id))
+	}
+	return ids
 }
 
 // object reads a field that is an object of its own.
@@ -187,26 +243,36 @@ func (f *fields) object(name string) (*fields, bool) {
 
 // sub reads raw, found at name, as an object.
 func (f *fields) sub(name string, raw json.RawMessage) (*fields, bool) {
-	sub := &fields{path: f.path + name + "."}
-	if json.Unmarshal(raw, &sub.raw) != nil || sub.raw == nil {
+	if kind(raw) != "an object" {
 		f.wrongType(name, "an object", raw)
 		return nil, false
 	}
+	sub := &fields{path: f.path + name + "."}
+	sub.read(raw)
 	return sub, true
 }
 
-// list reads a field that is a list.
-func (f *fields) list(name string) ([]json.RawMessage, bool) {
+// list reads a field that is a list of at most so many elements.
+func (f *fields) list(name string, most int) ([]json.RawMessage, bool) {
 	raw, ok := f.take(name)
 	if !ok {
 		return nil, false
 	}
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
+	return f.items(name, raw, most)
+}
+
+// items reads raw, found at name, as a list of at most so many elements.
+func (f *fields) items(name string, raw json.RawMessage, most int) ([]json.RawMessage, bool) {
+	if kind(raw) != "a list" {
 		f.wrongType(name, "a list", raw)
 		return nil, false
 	}
-	return items, true
+	n := count(raw)
+	if n > most {
+		f.fail(codeValue, name, "at most %d elements are allowed, but got %d.", most, n)
+		return nil, false
+	}
+	return slices.AppendSeq(make([]json.RawMessage, 0, n), elements(raw)), true
 }
 
 // refuse faults fields that ask for what this server does not do.

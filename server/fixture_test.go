@@ -179,6 +179,19 @@ func (f *fixture) do(method, path string, body io.Reader, headers ...string) (in
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
+	resp, answer := f.exchange(req)
+	return resp.StatusCode, resp.Header, answer
+}
+
+// send sends a request and returns the status and the answer.
+func (f *fixture) send(req *http.Request) (int, []byte) {
+	f.t.Helper()
+	resp, answer := f.exchange(req)
+	return resp.StatusCode, answer
+}
+
+func (f *fixture) exchange(req *http.Request) (*http.Response, []byte) {
+	f.t.Helper()
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		f.t.Fatal(err)
@@ -188,7 +201,7 @@ func (f *fixture) do(method, path string, body io.Reader, headers ...string) (in
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	return resp.StatusCode, resp.Header, answer
+	return resp, answer
 }
 
 // strict decodes an answer that may hold nothing but T's fields.

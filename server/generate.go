@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -28,7 +29,7 @@ type generation struct {
 // stream's chunks.
 type shape interface {
 	open(first tts.Delta) // takes in what a run's first delta says
-	whole(choices []choice, u tts.Usage) any
+	whole(p *reply, choices []choice, u tts.Usage)
 	begin(index int) any   // the chunk that opens a choice; nil: none
 	chunk(d tts.Delta) any // the chunk for reasoning, for text or for an end
 	alive() any            // a chunk that adds nothing, but may tell where a search stands
@@ -46,11 +47,6 @@ type choice struct {
 // generate answers g.
 func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation) error {
 	rec := note(r.Context())
-	release, err := s.admit(rec.key)
-	if err != nil {
-		return err
-	}
-	defer release()
 	rec.model, rec.strategy = g.model.Name, "single"
 	rec.n, rec.maxTokens = g.requests[0].N, g.requests[0].Sampling.MaxTokens
 	if g.search != nil {
@@ -58,6 +54,12 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		if g.tale != nil {
 			w.Header().Set(scalingApplied, rec.strategy)
 		}
+	}
+	if err := rec.lease.grow(g.upFront()); err != nil {
+		return err
+	}
+	for _, req := range g.requests {
+		req.Background = g.choices() > foregroundChoices
 	}
 	ended := false
 	defer func() {
@@ -68,7 +70,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		rec.key.spend(time.Now(), tokens)
 	}()
 
-	ctx, cancel := s.answerTime(r.Context())
+	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	deltas := g.observed(ctx, g.run(ctx), rec)
 	if g.stream {
@@ -77,9 +79,16 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		return err
 	}
 	choices := make([]choice, g.choices())
+	gathered := int64(0)
 	for d, err := range deltas {
 		if err != nil {
 			return err
+		}
+		if gathered += held(&d); gathered > gatheredAtOnce {
+			if err := rec.lease.grow(gathered); err != nil {
+				return err
+			}
+			gathered = 0
 		}
 		c := &choices[d.Choice]
 		c.text = append(c.text, d.Text...)
@@ -91,9 +100,54 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		g.tale.tell(&d)
 	}
 	ended = true
-	s.takeTime(w)
-	writeJSON(w, http.StatusOK, g.shape.whole(choices, rec.usage))
+	p := s.reply(ctx, w)
+	g.shape.whole(p, choices, rec.usage)
+	p.done()
 	return nil
+}
+
+// foregroundChoices is how many choices a request may have and still count as
+// somebody who waits for each word. More of them are a search in all but name,
+// and one request with a hundred must not make a hundred others wait.
+const foregroundChoices = 8
+
+// gatheredAtOnce is about how many bytes of an answer are counted together.
+const gatheredAtOnce = 64 << 10
+
+// held is about how many bytes a delta holds in an answer that gathers.
+func held(d *tts.Delta) int64 {
+	n := 2 * int64(len(d.Text)+len(d.Reasoning))
+	for i := range d.Tokens {
+		n += tokenBytes(len(d.Tokens[i].Top))
+	}
+	return n
+}
+
+// tokenBytes is about what a token takes of which the log-probability is told,
+// with so many alternatives.
+func tokenBytes(top int) int64 { return 128 + 48*int64(top) }
+
+// upFront is what an answer is known to hold from the beginning: its choices;
+// the log-probabilities of an echoed prompt; the candidates of searches.
+func (g *generation) upFront() int64 {
+	n := perChoice * int64(g.choices())
+	for _, req := range g.requests {
+		token := int64(16)
+		if req.Sampling.Logprobs {
+			token = tokenBytes(req.Sampling.TopLogprobs)
+		}
+		limit := int64(g.model.Context)
+		if req.Echo {
+			n += token * int64(req.N) * min(limit, int64(len(req.Prompt.Text)+len(req.Prompt.Tokens)))
+		}
+		if g.search != nil {
+			if m := int64(req.Sampling.MaxTokens); m > 0 {
+				limit = min(limit, m)
+			}
+			n += token * min(int64(g.search.Plan.Budget.Tokens), limit*int64(max(g.search.Plan.N, batcher.Tile)))
+		}
+	}
+	return n
 }
 
 // answerTime ends with the time that a whole answer may take.
@@ -102,11 +156,6 @@ func (s *Server) answerTime(ctx context.Context) (context.Context, context.Cance
 		return context.WithTimeout(ctx, s.opt.RequestTimeout)
 	}
 	return context.WithCancel(ctx)
-}
-
-// takeTime bounds the time that the client takes to receive a whole answer.
-func (s *Server) takeTime(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.opt.WriteTimeout))
 }
 
 // choices is the number of choices in the answer.

@@ -84,16 +84,27 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 	})
 }
 
-// admit lets a request use the engine, unless the server is not ready, has
-// enough to do, or the key has spent its allowance. release must be called
-// when the request has ended.
-func (s *Server) admit(k *key) (release func(), err error) {
+// admit lets a request send its body, unless the server is not ready or has
+// enough to do, or the key has spent its allowance.
+func (s *Server) admit(k *key) error {
 	if err := s.ready(); err != nil {
-		return nil, err
+		return err
+	}
+	if s.inFlight.Load() >= int64(s.opt.MaxRequests) {
+		return busy()
 	}
 	if wait := k.wait(time.Now()); wait > 0 {
-		return nil, &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "rate_limit_exceeded",
+		return &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "rate_limit_exceeded",
 			Message: fmt.Sprintf("Rate limit reached. Please try again in %v.", wait.Round(time.Millisecond)), RetryAfter: wait}
+	}
+	return nil
+}
+
+// enter takes one of Options.MaxRequests places for a request, until leave is
+// called.
+func (s *Server) enter() (leave func(), err error) {
+	if err := s.ready(); err != nil {
+		return nil, err
 	}
 	if s.inFlight.Add(1) > int64(s.opt.MaxRequests) {
 		s.inFlight.Add(-1)

@@ -13,13 +13,10 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// maxTools bounds the tools of a request, and the calls of a message.
-const maxTools = 128
-
 // conversation reads messages and what else shapes the rendered prompt.
 func (f *fields) conversation() tts.Prompt {
 	var p tts.Prompt
-	items, ok := f.list("messages")
+	items, ok := f.list("messages", maxMessages)
 	if len(items) == 0 && (ok || f.err == nil) {
 		f.fail(codeMissing, "messages", "a list of at least one message is required.")
 	}
@@ -28,6 +25,12 @@ func (f *fields) conversation() tts.Prompt {
 			p.Messages = append(p.Messages, m.message())
 			f.adopt(m)
 		}
+		if f.err != nil {
+			return p
+		}
+	}
+	if n := callBytes(p.Messages); n > maxFunctions {
+		f.fail(codeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", n, maxFunctions)
 	}
 	p.Ending = f.ending(p.Messages)
 	p.Truncate = f.truncation()
@@ -59,12 +62,22 @@ func (f *fields) templateVariables() map[string]any {
 		f.bool("enable_thinking", &on)
 		vars["enable_thinking"] = on
 	}
-	var named map[string]any
-	if raw, ok := f.take("chat_template_kwargs"); ok && json.Unmarshal(raw, &named) != nil {
-		f.wrongType("chat_template_kwargs", "an object", raw)
-	}
-	maps.Copy(vars, named)
+	maps.Copy(vars, f.templateKwargs())
 	return vars
+}
+
+// templateKwargs reads the variables that a request names itself.
+func (f *fields) templateKwargs() (named map[string]any) {
+	const name = "chat_template_kwargs"
+	raw, ok := f.take(name)
+	switch {
+	case !ok:
+	case len(raw) > maxKwargs:
+		f.fail(codeValue, name, "at most %d bytes are allowed, but got %d.", maxKwargs, len(raw))
+	case json.Unmarshal(raw, &named) != nil:
+		f.wrongType(name, "an object", raw)
+	}
+	return named
 }
 
 // ending reads how the conversation ends. Unless it is told otherwise, the
@@ -120,7 +133,7 @@ func (f *fields) message() template.Message {
 		f.fail(codeMissing, "content", "a message of role %s needs a content.", m.Role)
 	}
 	f.string("name", &m.Name)
-	f.string("reasoning_content", &m.ReasoningContent)
+	f.text("reasoning_content", &m.ReasoningContent)
 	f.string("tool_call_id", &m.ToolCallID)
 	if calls := f.functions("tool_calls", "arguments"); calls != nil && m.Role == openai.ChatMessageRoleAssistant {
 		m.ToolCalls = calls
@@ -131,19 +144,19 @@ func (f *fields) message() template.Message {
 }
 
 // content reads a message's content: a string, or a list of text parts.
-func (f *fields) content() (text string, given bool) {
+func (f *fields) content() (content string, given bool) {
 	raw, ok := f.take("content")
 	if !ok {
 		return "", false
 	}
-	if json.Unmarshal(raw, &text) == nil {
-		return text, true
+	if s, ok := text(raw); ok {
+		return s, true
 	}
-	var items []json.RawMessage
-	if json.Unmarshal(raw, &items) != nil {
+	if kind(raw) != "a list" {
 		f.wrongType("content", "a string or a list of content parts", raw)
 		return "", true
 	}
+	items, _ := f.items("content", raw, maxParts)
 	var b strings.Builder
 	for i, raw := range items {
 		part, ok := f.sub(fmt.Sprintf("content[%d]", i), raw)
@@ -154,7 +167,7 @@ func (f *fields) content() (text string, given bool) {
 		part.string("type", &kind)
 		switch kind {
 		case "text", "refusal": // what an assistant says in place of a text
-			part.string(kind, &text)
+			part.text(kind, &text)
 		default:
 			part.fail(codeUnsupported, "type", "this server reads parts of type text only, but got '%s'.", brief([]byte(kind)))
 		}
@@ -168,10 +181,7 @@ func (f *fields) content() (text string, given bool) {
 // tools of a request, or the calls of a message, whose arguments are text or
 // an object. They are given to the template as they are written.
 func (f *fields) functions(field, arguments string) []any {
-	items, _ := f.list(field)
-	if len(items) > maxTools {
-		f.fail(codeValue, field, "at most %d are allowed, but got %d.", maxTools, len(items))
-	}
+	items, _ := f.list(field, maxTools)
 	var list []any
 	for i, raw := range items {
 		at := fmt.Sprintf("%s[%d]", field, i)
@@ -204,15 +214,38 @@ func (f *fields) functions(field, arguments string) []any {
 	return list
 }
 
+// callBytes is the size of all tool calls of a conversation.
+func callBytes(messages []template.Message) (n int) {
+	for i := range messages {
+		if calls, ok := messages[i].ToolCalls.([]any); ok {
+			n += written(calls)
+		}
+	}
+	return n
+}
+
+// written is the size of what functions has read.
+func written(list []any) (n int) {
+	for _, v := range list {
+		n += len(v.(json.RawMessage))
+	}
+	return n
+}
+
 // tools reads definitions of functions for the template.
-func (f *fields) tools(p *tts.Prompt) { p.Tools = f.functions("tools", "") }
+func (f *fields) tools(p *tts.Prompt) {
+	p.Tools = f.functions("tools", "")
+	if n := written(p.Tools); n > maxFunctions {
+		f.fail(codeValue, "tools", "they have %d bytes, at most %d are allowed.", n, maxFunctions)
+	}
+}
 
 // toolChoice reads the tools of a chat. The model may read of them, but calls
 // of tools are not told apart from text: they may not be asked for.
 func (f *fields) toolChoice(p *tts.Prompt) {
 	raw, ok := f.take("tool_choice")
-	var choice string
-	if ok && (json.Unmarshal(raw, &choice) != nil || choice != "none" && choice != "auto") {
+	choice, _ := text(raw)
+	if ok && choice != "none" && choice != "auto" {
 		f.fail(codeUnsupported, "tool_choice", "this server does not support calls of tools.")
 	}
 	if choice == "none" {

@@ -80,6 +80,11 @@ func newMetrics(s *Server) *metrics {
 	m.searched = counter("search_tokens_total", "Tokens of searches: those the policy generated, by their fate, and those the verifier computed.", "role", "fate")
 	m.fill = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lutra_tile_fill_ratio",
 		Help: "Share of the last step's tile lanes that carried a token."}, []string{modelLabel})
+	gauge := func(name, help string, value func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lutra_" + name, Help: help}, value))
+	}
+	gauge("requests_in_flight", "Requests that have a place of server.max_requests.", func() float64 { return float64(s.inFlight.Load()) })
+	gauge("request_memory_bytes", "What requests hold of server.max_memory.", func() float64 { return float64(s.memory.bytes()) })
 	m.registry.MustRegister(m.fill, engineCollector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

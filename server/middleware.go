@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"log"
-	"mime"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -37,6 +36,7 @@ type record struct {
 	first     time.Time // token
 	last      time.Time // token
 	err       error
+	lease     *lease // the memory that it holds; nil before its body is received
 }
 
 type recordKey struct{}
@@ -50,6 +50,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		rec := &record{id: requestID(r), start: time.Now()}
 		w.Header().Set("X-Request-Id", rec.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		awaitBody(http.NewResponseController(w), r, unreadBody)
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		// Deferred, so that a connection cut on purpose is logged too.
 		defer func() {
@@ -171,25 +172,6 @@ func (s *Server) cors(next http.Handler) http.Handler {
 		}
 		h.Set("Access-Control-Max-Age", "600")
 		w.WriteHeader(http.StatusNoContent)
-	})
-}
-
-// receive wants a body to be JSON and bounds its size. Programs that do not
-// say so (curl -d says "form") are believed; a browser, which always names the
-// Origin it writes from, is not: a form on any page could otherwise reach a
-// server on its visitor's machine without CORS being asked.
-func (s *Server) receive(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if t := r.Header.Get("Content-Type"); t != "" && r.Header.Get("Origin") != "" {
-			media, _, err := mime.ParseMediaType(t)
-			if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
-				s.fail(w, r, &apiError{Status: http.StatusUnsupportedMediaType, Type: typeInvalid, Code: "unsupported_media_type",
-					Message: "The Content-Type must be application/json."})
-				return
-			}
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, s.opt.MaxBody)
-		next.ServeHTTP(w, r)
 	})
 }
 

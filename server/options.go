@@ -24,6 +24,7 @@ type Options struct {
 	Debug       bool     `yaml:"debug"`        // serve /debug/state
 
 	MaxBody           int64 `yaml:"max_body"`            // bytes of a request body
+	MaxMemory         int64 `yaml:"max_memory"`          // bytes that all requests hold together; more are sent away with 429
 	MaxConnections    int   `yaml:"max_connections"`     // open connections; more wait to be accepted; 0: no limit
 	MaxRequests       int   `yaml:"max_requests"`        // requests being answered or waiting; more are sent away with 429
 	MaxChoices        int   `yaml:"max_choices"`         // choices of a request: n times its prompts
@@ -59,6 +60,7 @@ func DefaultOptions() Options {
 	return Options{
 		Addr:            "127.0.0.1:8080",
 		MaxBody:         8 << 20,
+		MaxMemory:       256 << 20,
 		MaxConnections:  4096,
 		MaxRequests:     256,
 		MaxChoices:      128,
@@ -95,7 +97,8 @@ func (o *Options) Validate() error {
 	for i, k := range o.APIKeys {
 		fault(k == "", "api_keys[%d]: is empty", i)
 	}
-	fault(o.MaxBody < 1, "max_body: %d is less than 1", o.MaxBody)
+	fault(o.MaxBody < 1 || o.MaxBody > mostBody, "max_body: %d is outside 1 to %d", o.MaxBody, mostBody)
+	fault(o.MaxMemory < o.leastMemory(), "max_memory: %d is less than the %d that requests of max_body bytes and max_choices choices need", o.MaxMemory, o.leastMemory())
 	fault(o.MaxRequests < 1, "max_requests: %d is less than 1", o.MaxRequests)
 	fault(o.MaxConnections < 0, "max_connections: %d is negative", o.MaxConnections)
 	fault(o.MaxChoices < 1, "max_choices: %d is less than 1", o.MaxChoices)
@@ -126,6 +129,15 @@ func (o *Options) Validate() error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// mostBody bounds Options.MaxBody: bodies lie in memory.
+const mostBody int64 = 1 << 30
+
+// leastMemory is what lets in the largest body, and the most choices.
+func (o *Options) leastMemory() int64 {
+	const most = max(chatFactor, completionsFactor, rewardsFactor, tokenizeFactor, detokenizeFactor, templateFactor)
+	return (most*o.MaxBody + perRequest + perChoice*int64(o.MaxChoices)) * 4 / 3 // the last quarter is for small ones
 }
 
 // plans are the presets as plans. What is more than Limits allow is no fault

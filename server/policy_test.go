@@ -246,7 +246,7 @@ func (s *stuck) SetWriteDeadline(time.Time) error {
 func TestAClientThatDoesNotReadEndsItsRequest(t *testing.T) {
 	f := start(t, endless(func() {}), nil)
 	w := &stuck{ResponseRecorder: httptest.NewRecorder()}
-	r := httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(chatBody(`,"stream":true`)))
+	r := httptest.NewRequest("POST", "http://localhost/v1/chat/completions", strings.NewReader(chatBody(`,"stream":true`)))
 	f.Handler().ServeHTTP(w, r) // returns, though the model never ends
 	if w.deadlines == 0 {
 		t.Error("nothing was written under a deadline")
@@ -261,7 +261,7 @@ func TestABodyThatDoesNotArriveIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
+	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -269,6 +269,33 @@ func TestABodyThatDoesNotArriveIsGivenUp(t *testing.T) {
 	defer resp.Body.Close()
 	answer, _ := io.ReadAll(resp.Body)
 	wantError(t, "slow body", resp.StatusCode, answer, http.StatusRequestTimeout, "timeout", "")
+}
+
+func TestARefusalDoesNotWaitForABodyThatNobodyReads(t *testing.T) {
+	f := start(t, &toy.Model{}, func(o *Options) { o.APIKeys = []string{"secret"} })
+	var all sync.WaitGroup
+	defer all.Wait()
+	refusal := func(request string, want int) {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{", request)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		resp.Body.Close()
+		if resp.StatusCode != want || !resp.Close {
+			t.Errorf("%s: %d, closing: %v; want %d, and the connection closed", request, resp.StatusCode, resp.Close, want)
+		}
+	}
+	for request, want := range map[string]int{"POST /v1/completions": 401, "POST /nowhere": 404, "GET /healthz": 200} {
+		all.Go(func() { refusal(request, want) })
+	}
 }
 
 func TestAStreamOutlivesTheTimeForItsBody(t *testing.T) {
@@ -320,7 +347,7 @@ func TestBeforeModelsAreLoadedRequestsAreAskedToWait(t *testing.T) {
 	s := New(DefaultOptions())
 	for _, path := range []string{"/readyz", "/v1/models"} {
 		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+path, nil))
 		wantError(t, path, w.Code, w.Body.Bytes(), http.StatusServiceUnavailable, "unavailable", "")
 		if w.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: no Retry-After", path)

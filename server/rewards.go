@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,24 +26,14 @@ type judgement struct {
 
 // rewards is POST /v1/rewards: a reward model's scores of given responses to
 // one prompt.
-func (s *Server) rewards(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readFields(w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f *fields) error {
 	j, err := s.rewardRequest(f)
 	if err != nil {
 		return err
 	}
 	rec := note(r.Context())
-	release, err := s.admit(rec.key)
-	if err != nil {
-		return err
-	}
-	defer release()
 	defer func() { rec.key.spend(time.Now(), rec.usage.Prompt) }()
-	ctx, cancel := s.answerTime(r.Context())
-	defer cancel()
+	ctx := r.Context()
 	ratings, spent, err := j.model.reward.Rate(ctx, &j.prompt, j.aggregate, j.responses...)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -57,8 +46,9 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	rec.usage.Prompt = spent
-	s.takeTime(w)
-	writeJSON(w, http.StatusOK, newRewards(j, ratings, spent))
+	p := s.reply(ctx, w)
+	writeRewards(p, j, ratings, spent)
+	p.done()
 	return nil
 }
 
@@ -79,7 +69,7 @@ func (s *Server) rewardRequest(f *fields) (*judgement, error) {
 		f.fail(codeValue, "prompt", "it cannot be given together with 'messages'.")
 	case f.has("prompt"): // is what the user says
 		var text string
-		f.string("prompt", &text)
+		f.text("prompt", &text)
 		j.part = tts.PartPrompt
 		j.prompt.Messages = []template.Message{{Role: openai.ChatMessageRoleUser, Content: text}}
 	case f.has("messages"):
@@ -89,23 +79,19 @@ func (s *Server) rewardRequest(f *fields) (*judgement, error) {
 	default:
 		f.fail(codeMissing, "messages", "either messages or a prompt are required.")
 	}
-	items, _ := f.list("responses")
+	items, _ := f.list("responses", s.opt.MaxChoices)
 	if len(items) == 0 {
 		f.fail(codeMissing, "responses", "a list of at least one response is required.")
 	}
-	if len(items) > s.opt.MaxChoices {
-		f.fail(codeValue, "responses", "at most %d are allowed, but got %d.", s.opt.MaxChoices, len(items))
-		items = nil
-	}
 	for i, raw := range items {
-		var text string
 		name := fmt.Sprintf("responses[%d]", i)
-		if json.Unmarshal(raw, &text) != nil {
+		response, ok := text(raw)
+		if !ok {
 			f.wrongType(name, "a string", raw)
-		} else if strings.TrimSpace(text) == "" {
+		} else if strings.TrimSpace(response) == "" {
 			f.fail(codeValue, name, "it is blank.")
 		}
-		j.responses = append(j.responses, text)
+		j.responses = append(j.responses, response)
 	}
 	aggregate := string(j.aggregate)
 	f.string("aggregate", &aggregate)
@@ -170,22 +156,28 @@ type rewardUsage struct {
 	Total  int `json:"total_tokens"`
 }
 
-func newRewards(j *judgement, ratings []tts.Rating, spent int) *rewardList {
-	list := &rewardList{Object: "list", Model: j.model.Name, Data: make([]reward, len(ratings)), Usage: rewardUsage{spent, spent}}
-	for i, r := range ratings {
-		one := reward{Object: "reward", Index: i, Score: number(r.Score), StepScores: make([]float64, len(r.Steps)), Steps: make([]extent, len(r.Steps))}
-		text, bytes, runes := j.responses[i], 0, 0
-		at := func(end int) int {
-			runes += utf8.RuneCountInString(text[bytes:end])
-			bytes = end
-			return runes
-		}
-		for k, s := range r.Steps {
-			one.StepScores[k] = number(r.StepScores[k])
-			one.Steps[k].Start = at(s.Start)
-			one.Steps[k].End = at(s.End)
-		}
-		list.Data[i] = one
+// writeRewards writes the scores, one response after the other.
+func writeRewards(p *reply, j *judgement, ratings []tts.Rating, spent int) {
+	list := rewardList{Object: "list", Model: j.model.Name, Data: []reward{}, Usage: rewardUsage{spent, spent}}
+	p.around(list, `"data":[]`, func() {
+		p.raw(`"data":`)
+		p.list(len(ratings), func(i int) { p.value(newReward(i, j.responses[i], &ratings[i])) })
+	})
+}
+
+// newReward is what a response is given. Steps are counted in characters.
+func newReward(i int, text string, r *tts.Rating) reward {
+	one := reward{Object: "reward", Index: i, Score: number(r.Score), StepScores: make([]float64, len(r.Steps)), Steps: make([]extent, len(r.Steps))}
+	bytes, runes := 0, 0
+	at := func(end int) int {
+		runes += utf8.RuneCountInString(text[bytes:end])
+		bytes = end
+		return runes
 	}
-	return list
+	for k, s := range r.Steps {
+		one.StepScores[k] = number(r.StepScores[k])
+		one.Steps[k].Start = at(s.Start)
+		one.Steps[k].End = at(s.End)
+	}
+	return one
 }

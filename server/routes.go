@@ -48,16 +48,13 @@ func (s *Server) routes() http.Handler {
 		if s.opt.Debug {
 			r.Get("/debug/state", s.serve(s.debugState))
 		}
-		r.Group(func(r chi.Router) {
-			r.Use(s.receive)
-			r.Post("/tokenize", s.serve(s.tokenize))
-			r.Post("/detokenize", s.serve(s.detokenize))
-			r.Post("/apply-template", s.serve(s.applyTemplate))
-			r.Post("/v1/chat/completions", s.serve(s.chat))
-			r.Post("/v1/completions", s.serve(s.completions))
-			r.Post("/v1/rewards", s.serve(s.rewards))
-			r.Post("/v1/embeddings", s.serve(embeddings))
-		})
+		r.Post("/tokenize", s.post(tokenizeFactor, s.tokenize))
+		r.Post("/detokenize", s.post(detokenizeFactor, s.detokenize))
+		r.Post("/apply-template", s.post(templateFactor, s.applyTemplate))
+		r.Post("/v1/chat/completions", s.post(chatFactor, s.chat))
+		r.Post("/v1/completions", s.post(completionsFactor, s.completions))
+		r.Post("/v1/rewards", s.post(rewardsFactor, s.rewards))
+		r.Post("/v1/embeddings", s.serve(embeddings))
 	})
 	return r
 }

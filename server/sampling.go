@@ -3,30 +3,15 @@ package server
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
+	"iter"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts"
-)
-
-// Limits on what one request may ask for, beyond those in Options.
-const (
-	maxStops       = 16   // stop strings; OpenAI has 4
-	maxStopLen     = 1024 // bytes of one
-	maxTopLogprobs = 20   // as OpenAI
-	maxLogitBias   = 1024 // entries
-	maxBadWords    = 256
-	maxBadWordLen  = 256     // bytes
-	maxAllowed     = 1 << 16 // entries of allowed_token_ids
-	// maxLogprobs bounds the log-probabilities that one answer lists: tokens
-	// times one and the alternatives of each.
-	maxLogprobs = 1 << 20
 )
 
 // sampling reads the fields that chat and text completions have in common
@@ -47,9 +32,7 @@ func (f *fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	f.float("presence_penalty", &p.PresencePenalty, -2, 2)
 	f.float("frequency_penalty", &p.FrequencyPenalty, -2, 2)
 	f.bool("ignore_eos", &p.IgnoreEOS)
-	var ends []int32
-	f.ids("stop_token_ids", &ends)
-	p.Stop = batcher.NewTokenSet(ends)
+	p.Stop = batcher.NewTokenSet(f.ids("stop_token_ids", maxStopTokens, m.Vocab))
 	f.int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
 	req.BadWords = f.badWords()
 	req.Allowed = f.allowed(m.Vocab)
@@ -87,20 +70,13 @@ func (f *fields) repetition(p *batcher.Params) {
 
 // badWords reads words that must not be completed.
 func (f *fields) badWords() []string {
-	raw, ok := f.take("bad_words")
-	if !ok {
-		return nil
-	}
-	var words []string
-	if json.Unmarshal(raw, &words) != nil {
-		f.wrongType("bad_words", "a list of strings", raw)
-		return nil
-	}
-	if len(words) > maxBadWords {
-		f.fail(codeValue, "bad_words", "at most %d words are allowed, but got %d.", maxBadWords, len(words))
-		return nil
-	}
-	for i, w := range words {
+	items, _ := f.list("bad_words", maxBadWords)
+	words := make([]string, len(items))
+	for i, item := range items {
+		w, ok := text(item)
+		if !ok {
+			f.wrongType("bad_words", "a list of strings", item)
+		}
 		words[i] = strings.TrimLeft(w, " ")
 		if words[i] == "" || len(w) > maxBadWordLen {
 			f.fail(codeValue, fmt.Sprintf("bad_words[%d]", i), "a word has 1 to %d bytes that are more than spaces.", maxBadWordLen)
@@ -114,15 +90,9 @@ func (f *fields) allowed(vocab int) []int32 {
 	if !f.has("allowed_token_ids") {
 		return nil
 	}
-	var ids []int32
-	f.ids("allowed_token_ids", &ids)
-	if len(ids) == 0 || len(ids) > maxAllowed {
-		f.fail(codeValue, "allowed_token_ids", "expected 1 to %d token ids, but got %d.", maxAllowed, len(ids))
-	}
-	for i, id := range ids {
-		if id < 0 || int(id) >= vocab {
-			f.fail(codeValue, fmt.Sprintf("allowed_token_ids[%d]", i), "%d is no token id between 0 and %d.", id, vocab-1)
-		}
+	ids := f.ids("allowed_token_ids", maxAllowed, vocab)
+	if len(ids) == 0 {
+		f.fail(codeValue, "allowed_token_ids", "the list is empty.")
 	}
 	return ids
 }
@@ -150,20 +120,19 @@ func (f *fields) stop() []string {
 	if !ok {
 		return nil
 	}
-	var stops []string
-	if one := ""; json.Unmarshal(raw, &one) == nil {
-		stops = []string{one}
-	} else if json.Unmarshal(raw, &stops) != nil {
-		f.wrongType("stop", "a string or a list of strings", raw)
-		return nil
+	items := []json.RawMessage{raw}
+	if kind(raw) == "a list" {
+		items, _ = f.items("stop", raw, maxStops)
 	}
-	if len(stops) > maxStops {
-		f.fail(codeValue, "stop", "at most %d strings are allowed, but got %d.", maxStops, len(stops))
-	}
-	for _, s := range stops {
-		if s == "" || len(s) > maxStopLen {
+	stops := make([]string, 0, len(items))
+	for _, item := range items {
+		s, ok := text(item)
+		if !ok {
+			f.wrongType("stop", "a string or a list of strings", item)
+		} else if s == "" || len(s) > maxStopLen {
 			f.fail(codeValue, "stop", "a stop string has 1 to %d bytes, but one has %d.", maxStopLen, len(s))
 		}
+		stops = append(stops, s)
 	}
 	return stops
 }
@@ -176,50 +145,67 @@ func (f *fields) logitBias(m *tts.Model) map[int32]float32 {
 	if !ok {
 		return nil
 	}
-	var entries map[string]json.RawMessage
-	var pairs [][]json.RawMessage
+	var pairs iter.Seq2[json.RawMessage, json.RawMessage]
+	object := kind(raw) == "an object"
 	switch {
-	case json.Unmarshal(raw, &entries) == nil:
-		for _, id := range slices.Sorted(maps.Keys(entries)) {
-			pairs = append(pairs, []json.RawMessage{json.RawMessage(id), entries[id]})
-		}
-	case json.Unmarshal(raw, &pairs) != nil:
+	case object:
+		pairs = members(raw)
+	case kind(raw) == "a list":
+		pairs = f.pairs(name, raw)
+	default:
 		f.wrongType(name, "an object, or a list of pairs,", raw)
 		return nil
 	}
-	if len(pairs) > maxLogitBias {
-		f.fail(codeValue, name, "at most %d tokens are allowed, but got %d.", maxLogitBias, len(pairs))
-		return nil
-	}
-	bias := make(map[int32]float32, len(pairs))
-	for _, pair := range pairs {
-		if len(pair) != 2 {
-			f.fail(codeValue, name, "expected pairs of a token and a bias, but got a list of %d.", len(pair))
+	bias, n := map[int32]float32{}, 0
+	for token, value := range pairs {
+		v := math.Inf(-1)
+		if (object || string(value) != "false") && (json.Unmarshal(value, &v) != nil || v < -100 || v > 100) {
+			f.fail(codeValue, name, "the bias of token %s must be a number between -100 and 100, but got %s.", brief(token), brief(value))
+		}
+		for _, id := range f.biased(name, token, object, m) {
+			bias[id] = float32(v)
+		}
+		if n++; n > maxLogitBias || len(bias) > maxLogitBias {
+			f.fail(codeValue, name, "at most %d tokens are allowed.", maxLogitBias)
+		}
+		if f.err != nil {
 			return nil
 		}
-		var v float64
-		switch {
-		case entries == nil && string(pair[1]) == "false":
-			v = math.Inf(-1)
-		case json.Unmarshal(pair[1], &v) != nil || v < -100 || v > 100:
-			f.fail(codeValue, name, "the bias of token %s must be a number between -100 and 100, but got %s.", brief(pair[0]), brief(pair[1]))
-			return nil
-		}
-		var text string
-		if entries == nil && json.Unmarshal(pair[0], &text) == nil && len(text) <= maxStopLen {
-			for _, id := range m.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true}) {
-				bias[id] = float32(v)
-			}
-			continue
-		}
-		id, err := strconv.ParseInt(string(pair[0]), 10, 32)
-		if err != nil || id < 0 || int(id) >= m.Vocab {
-			f.fail(codeValue, name, "%s is no token id between 0 and %d.", brief(pair[0]), m.Vocab-1)
-			return nil
-		}
-		bias[int32(id)] = float32(v)
 	}
 	return bias
+}
+
+// pairs are the elements of raw, found at name, a list of lists of two.
+func (f *fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
+	return func(yield func(a, b json.RawMessage) bool) {
+		for pair := range elements(raw) {
+			items, ok := f.items(name, pair, 2)
+			if ok && len(items) != 2 {
+				f.fail(codeValue, name, "expected pairs of a token and a bias, but got a list of %d.", len(items))
+			}
+			if f.err != nil || !yield(items[0], items[1]) {
+				return
+			}
+		}
+	}
+}
+
+// biased are the tokens that an entry of logit_bias means: an id, which is a
+// string as an object's key; a string in a list is a text.
+func (f *fields) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
+	id := string(token)
+	if s, ok := text(token); ok {
+		if !key && len(s) <= maxStopLen {
+			return m.Tokenizer.Encode(nil, s, tokenizer.Options{ParseSpecial: true})
+		}
+		id = s
+	}
+	v, err := strconv.ParseInt(id, 10, 32)
+	if err != nil || v < 0 || int(v) >= m.Vocab {
+		f.fail(codeValue, name, "%s is no token id between 0 and %d.", brief(token), m.Vocab-1)
+		return nil
+	}
+	return []int32{int32(v)}
 }
 
 // tokenLimit reads how many tokens a choice may have, of at least lo; the
@@ -258,12 +244,16 @@ func (f *fields) streaming() (stream, includeUsage bool) {
 	return stream, includeUsage
 }
 
-// adopt takes over the fault and the unknown fields of an object inside f.
+// adopt takes over the fault and the unknown fields of an object inside f, as
+// far as f has room for them.
 func (f *fields) adopt(o *fields) {
 	if f.err == nil {
 		f.err = o.err
 	}
 	for name, raw := range o.raw {
+		if len(f.raw) > 2*maxFields {
+			return
+		}
 		f.raw[o.path[len(f.path):]+name] = raw
 	}
 }

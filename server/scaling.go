@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -159,11 +158,31 @@ func (f *fields) metadata() (scaling string) {
 	if !ok {
 		return ""
 	}
-	var m map[string]string
-	if json.Unmarshal(raw, &m) != nil {
+	if kind(raw) != "an object" {
 		f.wrongType("metadata", "an object of strings", raw)
+		return ""
 	}
-	return m[scalingField]
+	n := 0
+	for written, value := range members(raw) {
+		name, _ := text(written)
+		s, ok := text(value)
+		n++
+		switch {
+		case !ok:
+			f.wrongType("metadata", "an object of strings", value)
+		case n > maxMetadata:
+			f.fail(codeValue, "metadata", "at most %d entries are allowed.", maxMetadata)
+		case len(name) > maxMetadataName || len(s) > maxMetadataValue:
+			f.fail(codeValue, "metadata", "names have at most %d bytes and values %d.", maxMetadataName, maxMetadataValue)
+		}
+		if f.err != nil {
+			return ""
+		}
+		if name == scalingField {
+			scaling = s
+		}
+	}
+	return scaling
 }
 
 // plan reads the request's test_time_scaling: an object, or the written form
@@ -174,7 +193,7 @@ func (f *fields) plan(beside func() tts.Plan) *asked {
 		return nil
 	}
 	a := &asked{param: scalingField, plan: &tts.Plan{}}
-	if text := ""; json.Unmarshal(raw, &text) == nil {
+	if text, ok := text(raw); ok {
 		plan, err := tts.ParsePlan(text)
 		if err != nil {
 			f.err = planFault(err, scalingField)
@@ -260,16 +279,13 @@ func (f *fields) earlyStop(e *tts.EarlyStop) {
 
 // include reads what the answer shall hold beside the choices.
 func (f *fields) include(in *tts.Include) {
-	raw, ok := f.take("include")
-	if !ok {
-		return
-	}
-	var names []string
-	if json.Unmarshal(raw, &names) != nil {
-		f.wrongType("include", "a list of strings", raw)
-		return
-	}
-	for i, name := range names {
+	items, _ := f.list("include", maxIncludes)
+	for i, item := range items {
+		name, ok := text(item)
+		if !ok {
+			f.wrongType("include", "a list of strings", item)
+			return
+		}
 		switch name {
 		case "candidates":
 			in.Candidates = true

@@ -20,6 +20,7 @@ type Server struct {
 	models   atomic.Pointer[registry] // nil while loading
 	draining atomic.Bool
 	inFlight atomic.Int64 // requests that hold or want an engine's time
+	memory   memory
 	keys     *keys
 	metrics  *metrics
 	unknown  onceSet // unknown request fields already logged
@@ -29,7 +30,7 @@ type Server struct {
 // New makes a server; the options must be valid. It is not ready until
 // Publish has given it models.
 func New(opt Options) *Server {
-	s := &Server{opt: opt, log: opt.Log, keys: newKeys(&opt)}
+	s := &Server{opt: opt, log: opt.Log, keys: newKeys(&opt), memory: memory{size: opt.MaxMemory}}
 	s.metrics = newMetrics(s)
 	s.handler = s.routes()
 	return s

@@ -1,20 +1,18 @@
 package server
 
 import (
+	"context"
+	"fmt"
 	"net/http"
-	"strings"
 	"unicode/utf8"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/tts"
 )
 
 // tokenize is POST /tokenize. A prompt or messages are read as vLLM reads them,
 // a content as llama.cpp does: it has no BOS unless that is asked for.
-func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readFields(w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, f *fields) error {
 	g, err := s.begin(f)
 	if err != nil {
 		return err
@@ -24,33 +22,48 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 	if err := s.finish(f); err != nil {
 		return err
 	}
-	prepared, err := g.model.Prepare(r.Context(), &p, 0)
+	prepared, err := prepareAside(r.Context(), g.model.Model, &p)
 	if err != nil {
 		return err
 	}
 	ids := prepared.Tokens
-	out := struct {
-		Count       int         `json:"count"`
-		MaxModelLen int         `json:"max_model_len"`
-		Tokens      any         `json:"tokens"`
-		TokenStrs   []string    `json:"token_strs"`
-		Truncation  *truncation `json:"truncation,omitempty"`
-	}{Count: len(ids), MaxModelLen: g.model.Context, Tokens: append([]int32{}, ids...), Truncation: newTruncation(prepared.Dropped)}
-	if names {
-		out.TokenStrs = make([]string, len(ids))
-		for i, id := range ids {
-			out.TokenStrs[i] = strings.ToValidUTF8(string(g.model.Bytes(id)), "\ufffd")
+	out := s.reply(r.Context(), w)
+	out.raw(fmt.Sprintf(`{"count":%d,"max_model_len":%d,"tokens":`, len(ids), g.model.Context))
+	out.list(len(ids), func(i int) {
+		if pieces {
+			out.value(newTokenPiece(ids[i], g.model.Bytes(ids[i])))
+		} else {
+			out.id(ids[i])
 		}
+	})
+	if out.raw(`,"token_strs":`); names {
+		out.list(len(ids), func(i int) { out.piece(g.model.Bytes(ids[i])) })
+	} else {
+		out.raw("null")
 	}
-	if pieces {
-		list := make([]tokenPiece, len(ids))
-		for i, id := range ids {
-			list[i] = newTokenPiece(id, g.model.Bytes(id))
-		}
-		out.Tokens = list
-	}
-	writeJSON(w, http.StatusOK, out)
+	out.truncated(prepared)
+	out.raw("}")
+	out.done()
 	return nil
+}
+
+// prepareAside prepares a prompt of any length as work beside the engines, even
+// if it is short: nothing else is done for these requests.
+func prepareAside(ctx context.Context, m *tts.Model, p *tts.Prompt) (*tts.Prepared, error) {
+	ctx, leave, err := cpulimit.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return m.Prepare(ctx, p, 0)
+}
+
+// truncated adds the field that tells of messages that were left out.
+func (p *reply) truncated(prepared *tts.Prepared) {
+	if t := newTruncation(prepared.Dropped); t != nil {
+		p.raw(`,"truncation":`)
+		p.value(t)
+	}
 }
 
 // tokenized reads what is to be tokenised, one of messages, prompt and
@@ -77,11 +90,11 @@ func (f *fields) tokenized(names, pieces *bool) (p tts.Prompt) {
 		p = f.conversation()
 		f.tools(&p)
 	case "prompt":
-		f.string("prompt", &p.Text)
+		f.text("prompt", &p.Text)
 		f.bool("add_special_tokens", &special)
 	case "content":
 		parse := true
-		f.string("content", &p.Text)
+		f.text("content", &p.Text)
 		f.bool("add_special", &special)
 		f.bool("parse_special", &parse)
 		f.bool("with_pieces", pieces)
@@ -108,11 +121,7 @@ func newTokenPiece(id int32, piece []byte) tokenPiece {
 
 // detokenize is POST /detokenize: the answer is a prompt to vLLM's clients and
 // a content to llama.cpp's. Both write special tokens out.
-func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readFields(w, r)
-	if err != nil {
-		return err
-	}
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, f *fields) error {
 	g, err := s.begin(f)
 	if err != nil {
 		return err
@@ -120,31 +129,40 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
 	if !f.has("tokens") {
 		f.fail(codeMissing, "tokens", "a list of token ids is required.")
 	}
-	var ids []int32
-	f.ids("tokens", &ids)
+	ids := f.ids("tokens", maxDetokenize, g.model.Vocab)
 	if err := s.finish(f); err != nil {
 		return err
 	}
-	for i, id := range ids {
-		if id < 0 || int(id) >= g.model.Vocab {
-			return invalid(codeValue, "tokens", "Token %d is %d, but the vocabulary has ids 0 to %d.", i, id, g.model.Vocab-1)
-		}
+	size := 0
+	for _, id := range ids {
+		size += len(g.model.Bytes(id))
 	}
-	text := g.model.Spell(ids)
-	writeJSON(w, http.StatusOK, struct {
-		Prompt  string `json:"prompt"`
-		Content string `json:"content"`
-	}{text, text})
-	return nil
-}
-
-// applyTemplate is llama.cpp's POST /apply-template: the text that a model
-// would read for messages.
-func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
-	f, err := s.readFields(w, r)
+	if err := note(r.Context()).lease.grow(decodedFactor * int64(size)); err != nil {
+		return err
+	}
+	_, leave, err := cpulimit.Enter(r.Context())
 	if err != nil {
 		return err
 	}
+	text := g.model.Spell(ids)
+	leave()
+	out := s.reply(r.Context(), w)
+	out.raw(`{"prompt":`)
+	out.text(text)
+	out.raw(`,"content":`)
+	out.text(text)
+	out.raw("}")
+	out.done()
+	return nil
+}
+
+// decodedFactor is how many bytes are held for one of a text that is decoded:
+// some may belong to no character, and take three.
+const decodedFactor = 4
+
+// applyTemplate is llama.cpp's POST /apply-template: the text that a model
+// would read for messages.
+func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, f *fields) error {
 	g, err := s.begin(f)
 	if err != nil {
 		return err
@@ -154,14 +172,16 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
 	if err := s.finish(f); err != nil {
 		return err
 	}
-	prepared, err := g.model.Prepare(r.Context(), &p, 0)
+	prepared, err := prepareAside(r.Context(), g.model.Model, &p)
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, struct {
-		Prompt     string      `json:"prompt"`
-		Truncation *truncation `json:"truncation,omitempty"`
-	}{prepared.Text, newTruncation(prepared.Dropped)})
+	out := s.reply(r.Context(), w)
+	out.raw(`{"prompt":`)
+	out.text(prepared.Text)
+	out.truncated(prepared)
+	out.raw("}")
+	out.done()
 	return nil
 }
 

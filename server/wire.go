@@ -101,18 +101,28 @@ type alternative struct {
 // newChatLogprobs lists the tokens of a message: the one that ended the turn is
 // none of them.
 func newChatLogprobs(tokens []tts.Token) *chatLogprobs {
-	l := &chatLogprobs{Content: make([]chatToken, 0, len(tokens))}
-	for _, t := range tokens {
-		if t.End {
-			continue
-		}
-		c := chatToken{newAlternative(t.Bytes, t.Logprob), make([]alternative, len(t.Top))}
-		for j, a := range t.Top {
-			c.Top[j] = newAlternative(a.Bytes, a.Logprob)
-		}
-		l.Content = append(l.Content, c)
+	tokens = messageTokens(tokens)
+	l := &chatLogprobs{Content: make([]chatToken, len(tokens))}
+	for i := range tokens {
+		l.Content[i] = newChatToken(&tokens[i])
 	}
 	return l
+}
+
+// messageTokens are tokens without the one that ended the turn.
+func messageTokens(tokens []tts.Token) []tts.Token {
+	if n := len(tokens); n > 0 && tokens[n-1].End {
+		return tokens[:n-1]
+	}
+	return tokens
+}
+
+func newChatToken(t *tts.Token) chatToken {
+	c := chatToken{newAlternative(t.Bytes, t.Logprob), make([]alternative, len(t.Top))}
+	for j, a := range t.Top {
+		c.Top[j] = newAlternative(a.Bytes, a.Logprob)
+	}
+	return c
 }
 
 func newAlternative(piece []byte, logprob float32) alternative {
@@ -176,26 +186,31 @@ func newTextLogprobs(tokens []tts.Token, offset int) (*textLogprobs, int) {
 		TopLogprobs:   make([]map[string]float64, len(tokens)),
 		TextOffset:    make([]int, len(tokens)),
 	}
-	for i, t := range tokens {
-		l.Tokens[i] = tokenName(t.Bytes)
+	for i := range tokens {
+		l.Tokens[i] = tokenName(tokens[i].Bytes)
 		l.TextOffset[i] = offset
-		if !t.Hidden {
-			offset += utf8.RuneCount(t.Bytes)
+		if !tokens[i].Hidden {
+			offset += utf8.RuneCount(tokens[i].Bytes)
 		}
-		if !t.Known {
-			continue
-		}
-		v := finite(t.Logprob)
-		l.TokenLogprobs[i] = &v
-		l.TopLogprobs[i] = make(map[string]float64, len(t.Top))
-		for _, a := range t.Top {
-			// Different tokens can have one name: the likelier, earlier one stays.
-			if name := tokenName(a.Bytes); l.TopLogprobs[i][name] == 0 {
-				l.TopLogprobs[i][name] = finite(a.Logprob)
-			}
-		}
+		l.TokenLogprobs[i], l.TopLogprobs[i] = textLogprob(&tokens[i])
 	}
 	return l, offset
+}
+
+// textLogprob is a token's log-probability and those of its alternatives, nil
+// where nothing predicts it.
+func textLogprob(t *tts.Token) (*float64, map[string]float64) {
+	if !t.Known {
+		return nil, nil
+	}
+	v, top := finite(t.Logprob), make(map[string]float64, len(t.Top))
+	for _, a := range t.Top {
+		// Different tokens can have one name: the likelier, earlier one stays.
+		if name := tokenName(a.Bytes); top[name] == 0 {
+			top[name] = finite(a.Logprob)
+		}
+	}
+	return &v, top
 }
 
 // tokenName is a token as text; bytes that are no whole characters are spelled

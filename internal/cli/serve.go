@@ -97,6 +97,7 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 		if err := srv.Publish(r.served()...); err != nil {
 			return err
 		}
+		defer boundGarbage(cfg.Server.MaxMemory)()
 		ready, try := readyLines(cfg.Server, listener.Addr())
 		log.Info().Str("try", try).Msg(ready)
 		engines, stop := context.WithCancel(context.WithoutCancel(ctx))

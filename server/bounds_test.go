@@ -1,0 +1,242 @@
+package server
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// listed is unit so many times, with commas between.
+func listed(unit string, n int) string {
+	return strings.TrimSuffix(strings.Repeat(unit+",", n), ",")
+}
+
+// numbered is what format makes of 0 to n-1, with commas between.
+func numbered(format string, n int) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(parts, ",")
+}
+
+// letters is a JSON string of so many bytes.
+func letters(n int) string { return `"` + strings.Repeat("a", n) + `"` }
+
+// bound is a row of the table in docs/api.md, and how to be at it: body makes a
+// request that has so many of what it bounds.
+type bound struct {
+	row, path string
+	most      int
+	param     string
+	body      func(n int) string
+}
+
+// bounds are all of them but those of headers and bodies.
+func bounds() []bound {
+	const chat, text = "/v1/chat/completions", "/v1/completions"
+	field := func(name string, value func(n int) string) func(int) string {
+		return func(n int) string { return chatBody(`,"max_tokens":1,"` + name + `":` + value(n)) }
+	}
+	message := func(fields func(n int) string) func(int) string {
+		return func(n int) string {
+			return `{"max_tokens":1,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b",` + fields(n) + `},{"role":"user","content":"c"}]}`
+		}
+	}
+	call := `{"type":"function","function":{"name":"f","arguments":"{}"}}`
+	padded := func(size int) string { // a call or a tool of so many bytes
+		const head, tail = `{"type":"function","function":{"name":"f","arguments":"`, `"}}`
+		return head + strings.Repeat(" ", size-len(head)-len(tail)) + tail
+	}
+	search := func(value func(n int) string) func(int) string {
+		return field(scalingField, func(n int) string { return `{"method":"best_of_n","n":2,"verifier":"logprob",` + value(n) + `}` })
+	}
+	return []bound{
+		{"levels", chat, maxDepth, "", field("chat_template_kwargs", func(n int) string { return `{"a":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}` })},
+		{"fields of an object", chat, maxFields, "messages[0]", func(n int) string {
+			return `{"max_tokens":1,"messages":[{"role":"user","content":"a",` + numbered(`"f%d":1`, n-2) + `}]}`
+		}},
+		{"a field's name", chat, maxNameLen, "", func(n int) string { return chatBody(`,"max_tokens":1,` + letters(n) + `:1`) }},
+		{"a string", chat, maxString, "user", field("user", letters)},
+		{"`messages`", chat, maxMessages, "messages", func(n int) string {
+			return `{"max_tokens":1,"messages":[` + listed(`{"role":"user","content":"a"}`, n) + `]}`
+		}},
+		{"`content`", chat, maxParts, "messages[0].content", func(n int) string {
+			return `{"max_tokens":1,"messages":[{"role":"user","content":[` + listed(`{"type":"text","text":"a"}`, n) + `]}]}`
+		}},
+		{"`tool_calls`", chat, maxTools, "messages[1].tool_calls", message(func(n int) string { return `"tool_calls":[` + listed(call, n) + `]` })},
+		{"`tool_calls`", chat, maxFunctions, "messages", message(func(n int) string { return `"tool_calls":[` + padded(n) + `]` })},
+		{"`tools`", chat, maxTools, "tools", field("tools", func(n int) string { return `[` + listed(call, n) + `],"tool_choice":"none"` })},
+		{"`tools`", chat, maxFunctions, "tools", field("tools", func(n int) string { return `[` + padded(n) + `],"tool_choice":"none"` })},
+		{"`chat_template_kwargs`", chat, maxKwargs, "chat_template_kwargs", field("chat_template_kwargs", func(n int) string { return `{"a":` + letters(n-8) + `}` })},
+		{"`prompt`", text, 128, "prompt", func(n int) string { return `{"max_tokens":1,"prompt":[` + listed(`"a"`, n) + `]}` }},
+		{"`n`", chat, 128, "n", field("n", strconv.Itoa)},
+		{"`best_of`", text, 128, "best_of", func(n int) string { return `{"prompt":"a","max_tokens":1,"best_of":` + strconv.Itoa(n) + `}` }},
+		{"`stop`", chat, maxStops, "stop", field("stop", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
+		{"`stop`", chat, maxStopLen, "stop", field("stop", letters)},
+		{"`stop_token_ids`", chat, maxStopTokens, "stop_token_ids", field("stop_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
+		{"`bad_words`", chat, maxBadWords, "bad_words", field("bad_words", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
+		{"`bad_words`", chat, maxBadWordLen, "bad_words[0]", field("bad_words", func(n int) string { return `[` + letters(n) + `]` })},
+		{"`allowed_token_ids`", chat, maxAllowed, "allowed_token_ids", field("allowed_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
+		{"`logit_bias`", chat, maxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `{` + numbered(`"%d":1`, n) + `}` })},
+		{"`logit_bias`", chat, maxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `[` + listed(`[7,1]`, n) + `]` })},
+		{"`top_logprobs`, `logprobs`", chat, maxTopLogprobs, "top_logprobs", field("top_logprobs", func(n int) string { return strconv.Itoa(n) + `,"logprobs":true` })},
+		{"`top_logprobs`, `logprobs`", text, maxTopLogprobs, "logprobs", func(n int) string { return `{"prompt":"a","max_tokens":1,"logprobs":` + strconv.Itoa(n) + `}` }},
+		{"`metadata`", chat, maxMetadata, "metadata", field("metadata", func(n int) string { return `{` + numbered(`"a%d":"b"`, n) + `}` })},
+		{"`metadata`", chat, maxMetadataName, "metadata", field("metadata", func(n int) string { return `{` + letters(n) + `:"b"}` })},
+		{"`metadata`", chat, maxMetadataValue, "metadata", field("metadata", func(n int) string { return `{"a":` + letters(n) + `}` })},
+		{"`test_time_scaling`, `X-Lutra-Scaling`", chat, 2048, scalingField, field(scalingField, func(n int) string { return `"bon2;verifier=logprob` + strings.Repeat(" ", n-21) + `"` })},
+		{"`test_time_scaling.step.stop`", chat, 8, scalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + listed(`"a"`, n) + `]}` })},
+		{"`test_time_scaling.step.stop`", chat, 64, scalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + letters(n) + `]}` })},
+		{"`test_time_scaling.answer.extract`", chat, 512, scalingField + ".answer", search(func(n int) string {
+			return `"answer":{"extract":"regex:` + strings.Repeat("a", n) + `"}`
+		})},
+		{"`test_time_scaling.answer.extract`", chat, 1000, scalingField + ".answer", search(func(n int) string {
+			return fmt.Sprintf(`"answer":{"extract":"regex:a{%d}"}`, n-2) // which begin and end a program
+		})},
+		{"`test_time_scaling.include`", chat, maxIncludes, scalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
+		{"`tokens`", "/detokenize", maxDetokenize, "tokens", func(n int) string { return `{"tokens":[` + listed("7", n) + `]}` }},
+		{"`responses`", "/v1/rewards", 128, "responses", func(n int) string {
+			return `{"prompt":"a","responses":[` + listed(`"a"`, n) + `]}`
+		}},
+		{"`responses`", "/v1/rewards", tts.MaxSteps, "responses", func(n int) string {
+			return `{"prompt":"a","responses":["` + strings.Repeat(`a\n`, n) + `"]}`
+		}},
+	}
+}
+
+// documented are the rows of the table of bounds in docs/api.md: what the first
+// column says, and the last.
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n## Bounds\n")
+	if !ok {
+		t.Fatal("docs/api.md has no section of bounds")
+	}
+	section, _, _ = strings.Cut(section, "\n### ")
+	rows := map[string]string{}
+	for line := range strings.Lines(section) {
+		if cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|"); len(cells) == 3 {
+			rows[strings.TrimSpace(cells[0])] = strings.TrimSpace(cells[2])
+		}
+	}
+	return rows
+}
+
+func TestEveryBoundHoldsAsTheDocumentationSays(t *testing.T) {
+	rows := documented(t)
+	toys := start(t, &toy.Model{Context: 1 << 20}, nil)
+	judges := real(t, nil)
+	for _, b := range bounds() {
+		text, ok := rows[b.row]
+		if !ok || !slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }), strconv.Itoa(b.most)) {
+			t.Errorf("docs/api.md says of %s %q, and it is at most %d", b.row, text, b.most)
+		}
+		f := toys
+		if b.path == "/v1/rewards" {
+			f = judges
+		}
+		refused := func(n int) (bool, int, []byte) {
+			status, _, answer := f.post(b.path, b.body(n))
+			if status == http.StatusOK {
+				return false, status, answer
+			}
+			e := strict[envelope](t, answer).Error
+			param := ""
+			if e.Param != nil {
+				param = *e.Param
+			}
+			// At a bound a request may still not fit the context.
+			return status == 400 && (*e.Code == codeValue || *e.Code == codeJSON) && param == b.param, status, answer
+		}
+		if is, status, answer := refused(b.most); is || status >= 500 {
+			t.Errorf("%s, %s: %d %s at %d, want it allowed", b.path, b.row, status, answer, b.most)
+		}
+		if is, status, answer := refused(b.most + 1); !is {
+			t.Errorf("%s, %s: %d %.200s at %d, want it refused, naming %q", b.path, b.row, status, answer, b.most+1, b.param)
+		}
+	}
+}
+
+func TestEveryFieldThatCanBeLongHasABound(t *testing.T) {
+	rows := documented(t)
+	names := ""
+	for row := range rows {
+		names += row + " "
+	}
+	api, err := os.ReadFile("../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Text for models is as long as bodies may be.
+	texts := []string{"content", "prompt", "text", "reasoning_content"}
+	for _, call := range readsOfFields(t) {
+		switch {
+		case slices.Contains([]string{"list", "items", "ids", "tokens", "functions"}, call.method) && !strings.Contains(names, call.field+"`"):
+			t.Errorf("%s: the table of bounds in docs/api.md does not list %s", call.at, call.field)
+		case call.method == "text" && !slices.Contains(texts, call.field):
+			t.Errorf("%s: %s is read as a text of any length; is it one for a model?", call.at, call.field)
+		case !strings.Contains(string(api), call.field):
+			t.Errorf("%s: docs/api.md does not mention %s", call.at, call.field)
+		}
+	}
+}
+
+// read is a call of a method of fields with a field's name.
+type read struct{ at, method, field string }
+
+// readsOfFields finds, in this package's source, where fields of requests are read.
+func readsOfFields(t *testing.T) (reads []read) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := []string{"float", "int", "bool", "string", "text", "ids", "tokens", "list", "items", "object", "functions", "take"}
+	set := token.NewFileSet()
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !slices.Contains(methods, method.Sel.Name) {
+				return true
+			}
+			if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				field, err := strconv.Unquote(lit.Value)
+				if err == nil {
+					reads = append(reads, read{set.Position(call.Pos()).String(), method.Sel.Name, field})
+				}
+			}
+			return true
+		})
+	}
+	if len(reads) < 50 {
+		t.Fatalf("found %d reads of fields: the test has lost sight of them", len(reads))
+	}
+	return reads
+}

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+)
+
+// This file finds its way in JSON that is known to be valid: what it returns
+// are parts of the text itself, so that a large body is not held twice.
+
+// deeper tells whether values lie within values in more than most levels. The
+// text need not be valid.
+func deeper(text []byte, most int) bool {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			i = stringEnd(text, i) - 1
+		case '[', '{':
+			if depth++; depth > most {
+				return true
+			}
+		case ']', '}':
+			depth--
+		}
+	}
+	return false
+}
+
+// stringEnd is the index behind the string that begins at i, or the text's
+// length when it does not end.
+func stringEnd(text []byte, i int) int {
+	for i++; i < len(text); i++ {
+		n := bytes.IndexByte(text[i:], '"')
+		if n < 0 {
+			return len(text)
+		}
+		escaped := false // by an odd number of backslashes
+		for k := i + n - 1; k >= i && text[k] == '\\'; k-- {
+			escaped = !escaped
+		}
+		if i += n; !escaped {
+			return i + 1
+		}
+	}
+	return len(text)
+}
+
+// valueEnd is the index behind the value that begins at i.
+func valueEnd(text []byte, i int) int {
+	for depth := 0; i < len(text); {
+		switch text[i] {
+		case '"':
+			i = stringEnd(text, i)
+		case '[', '{':
+			depth++
+			i++
+		case ']', '}':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\r', '\n':
+			i++
+			continue
+		default:
+			for i < len(text) && !delimits(text[i]) {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+	return i
+}
+
+// delimits tells whether c ends a number, true, false or null.
+func delimits(c byte) bool {
+	switch c {
+	case ',', ']', '}', ' ', '\t', '\r', '\n':
+		return true
+	}
+	return false
+}
+
+// next is the index of the first value, name or closing bracket from i on.
+func next(text []byte, i int) int {
+	for i < len(text) && (text[i] == ',' || text[i] == ':' || text[i] == ' ' || '\t' <= text[i] && text[i] <= '\r') {
+		i++
+	}
+	return i
+}
+
+// elements are those of a list.
+func elements(list []byte) iter.Seq[json.RawMessage] {
+	return func(yield func(json.RawMessage) bool) {
+		for i := next(list, next(list, 0)+1); i < len(list) && list[i] != ']'; {
+			end := valueEnd(list, i)
+			if !yield(list[i:end:end]) {
+				return
+			}
+			i = next(list, end)
+		}
+	}
+}
+
+// count is the number of a list's elements.
+func count(list []byte) (n int) {
+	for range elements(list) {
+		n++
+	}
+	return n
+}
+
+// members are the names, as they are written, and values of an object.
+func members(object []byte) iter.Seq2[json.RawMessage, json.RawMessage] {
+	return func(yield func(name, value json.RawMessage) bool) {
+		for i := next(object, next(object, 0)+1); i < len(object) && object[i] != '}'; {
+			colon := stringEnd(object, i)
+			at := next(object, colon)
+			end := valueEnd(object, at)
+			if !yield(object[i:colon:colon], object[at:end:end]) {
+				return
+			}
+			i = next(object, end)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// reply writes a JSON answer piece by piece: what a client that takes its time
+// holds in the server's memory is one piece, and what the answer is made from.
+// After a write has failed nothing more is written.
+type reply struct {
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	rec     *record
+	timeout time.Duration // for the client to take a piece
+	end     time.Time     // of the time for the whole answer; zero: none
+	buf     bytes.Buffer
+	err     error
+}
+
+// pieceLen is about how many bytes are written together.
+const pieceLen = 32 << 10
+
+// reply begins an answer of status 200 that must be written before ctx's
+// deadline.
+func (s *Server) reply(ctx context.Context, w http.ResponseWriter) *reply {
+	w.Header().Set("Content-Type", "application/json")
+	p := &reply{w: w, rc: http.NewResponseController(w), rec: note(ctx), timeout: s.opt.WriteTimeout}
+	p.end, _ = ctx.Deadline()
+	return p
+}
+
+// raw writes JSON that is written already.
+func (p *reply) raw(json string) {
+	p.buf.WriteString(json)
+	p.pass()
+}
+
+// value writes v.
+func (p *reply) value(v any) {
+	if p.err != nil {
+		return
+	}
+	if p.err = encode(&p.buf, v); p.err == nil {
+		p.buf.Truncate(p.buf.Len() - 1) // the line's end
+	}
+	p.pass()
+}
+
+// text writes a string.
+func (p *reply) text(s string) {
+	p.raw(`"`)
+	for s != "" && p.err == nil {
+		end := min(pieceLen, len(s))
+		for end < len(s) && end > pieceLen-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+			end--
+		}
+		at := p.buf.Len()
+		p.err = encode(&p.buf, s[:end])
+		inner := p.buf.Bytes()[at:]
+		copy(inner, inner[1:]) // leaves the quotes and the line's end away
+		p.buf.Truncate(p.buf.Len() - 3)
+		p.pass()
+		s = s[end:]
+	}
+	p.raw(`"`)
+}
+
+// list writes n elements, each by a call of element.
+func (p *reply) list(n int, element func(i int)) {
+	p.raw("[")
+	for i := 0; i < n && p.err == nil; i++ {
+		if i > 0 {
+			p.buf.WriteByte(',')
+		}
+		element(i)
+	}
+	p.raw("]")
+}
+
+// id writes a token's.
+func (p *reply) id(id int32) {
+	p.buf.Write(strconv.AppendInt(p.buf.AvailableBuffer(), int64(id), 10))
+	p.pass()
+}
+
+// piece writes a token's bytes as a string; those that belong to no character
+// are U+FFFD.
+func (p *reply) piece(piece []byte) {
+	if !utf8.Valid(piece) || bytes.IndexFunc(piece, special) >= 0 {
+		p.value(strings.ToValidUTF8(string(piece), "\ufffd"))
+		return
+	}
+	p.buf.WriteByte('"')
+	p.buf.Write(piece)
+	p.buf.WriteByte('"')
+	p.pass()
+}
+
+// around writes v, and calls fill to write anew what its encoding has in the
+// place of empty: a field that holds nothing. Strings in v cannot be taken for
+// it, for they have no quotes without a backslash.
+func (p *reply) around(v any, empty string, fill func()) {
+	var b bytes.Buffer
+	if p.err == nil {
+		p.err = encode(&b, v)
+	}
+	head, tail, _ := bytes.Cut(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(empty))
+	p.raw(string(head))
+	fill()
+	p.raw(string(tail))
+}
+
+// pass hands on what has gathered, if that is a piece.
+func (p *reply) pass() {
+	if p.buf.Len() >= pieceLen {
+		p.write()
+	}
+}
+
+func (p *reply) write() {
+	if p.err == nil {
+		until := time.Now().Add(p.timeout)
+		if !p.end.IsZero() && p.end.Before(until) {
+			until = p.end
+		}
+		_ = p.rc.SetWriteDeadline(until) // recorders in tests know no deadlines
+		_, p.err = p.w.Write(p.buf.Bytes())
+	}
+	p.buf.Reset()
+}
+
+// done writes the rest. That a client has not taken it is for the log alone.
+func (p *reply) done() {
+	p.raw("\n")
+	p.write()
+	_ = p.rc.SetWriteDeadline(time.Time{})
+	if p.err != nil {
+		p.rec.err = context.Canceled
+	}
+}
