@@ -50,6 +50,7 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		rec := &record{id: requestID(r), start: time.Now()}
 		w.Header().Set("X-Request-Id", rec.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin") // CORS, where it is allowed, is another matter
 		awaitBody(http.NewResponseController(w), r, unreadBody)
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		// Deferred, so that a connection cut on purpose is logged too.
@@ -142,36 +143,6 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			panic(http.ErrAbortHandler)
 		}()
 		next.ServeHTTP(w, r)
-	})
-}
-
-// cors lets browsers of the configured origins call.
-func (s *Server) cors(next http.Handler) http.Handler {
-	if len(s.opt.CORSOrigins) == 0 {
-		return next
-	}
-	all := slices.Contains(s.opt.CORSOrigins, "*")
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		origin := r.Header.Get("Origin")
-		h := w.Header()
-		h.Add("Vary", "Origin")
-		if origin == "" || !all && !slices.Contains(s.opt.CORSOrigins, origin) {
-			next.ServeHTTP(w, r)
-			return
-		}
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, "+scalingApplied)
-		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-			next.ServeHTTP(w, r)
-			return
-		}
-		h.Set("Access-Control-Allow-Methods", "GET, POST")
-		h.Set("Access-Control-Allow-Headers", "*, Authorization")
-		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-			h.Set("Access-Control-Allow-Headers", asked)
-		}
-		h.Set("Access-Control-Max-Age", "600")
-		w.WriteHeader(http.StatusNoContent)
 	})
 }
 

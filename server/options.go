@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,9 +22,13 @@ type Options struct {
 	TLSCert     string   `yaml:"tls_cert"`     // PEM file; with tls_key, serve HTTPS
 	TLSKey      string   `yaml:"tls_key"`      // PEM file
 	APIKeys     []string `yaml:"api_keys"`     // accepted bearer keys; none: everybody is welcome
-	CORSOrigins []string `yaml:"cors_origins"` // origins that browsers may call from; "*" for all
-	Strict      bool     `yaml:"strict"`       // refuse unknown request fields instead of logging them once
-	Debug       bool     `yaml:"debug"`        // serve /debug/state
+	CORSOrigins []string `yaml:"cors_origins"` // origins, beside the server's own, whose pages may call; "*" for all
+	// AllowedHosts are names by which the server may be called, beside those of
+	// this machine; "*" for all. With none, a server that listens on this
+	// machine alone answers to no other name, and any other server to all.
+	AllowedHosts []string `yaml:"allowed_hosts"`
+	Strict       bool     `yaml:"strict"` // refuse unknown request fields instead of logging them once
+	Debug        bool     `yaml:"debug"`  // serve /debug/state
 
 	MaxBody           int64 `yaml:"max_body"`            // bytes of a request body
 	MaxMemory         int64 `yaml:"max_memory"`          // bytes that all requests hold together; more are sent away with 429
@@ -96,6 +103,17 @@ func (o *Options) Validate() error {
 	}
 	for i, k := range o.APIKeys {
 		fault(k == "", "api_keys[%d]: is empty", i)
+	}
+	for i, origin := range o.CORSOrigins {
+		err := error(nil)
+		if origin != anyOrigin {
+			err = http.NewCrossOriginProtection().AddTrustedOrigin(origin)
+		}
+		fault(err != nil, "cors_origins[%d]: %q is no origin, such as https://chat.example: %v", i, origin, err)
+	}
+	for i, name := range o.AllowedHosts {
+		_, err := netip.ParseAddr(name) // IPv6 has colons
+		fault(name == "" || strings.ContainsAny(name, "/:@ ") && err != nil, "allowed_hosts[%d]: %q is no host's name, without scheme and port", i, name)
 	}
 	fault(o.MaxBody < 1 || o.MaxBody > mostBody, "max_body: %d is outside 1 to %d", o.MaxBody, mostBody)
 	fault(o.MaxMemory < o.leastMemory(), "max_memory: %d is less than the %d that requests of max_body bytes and max_choices choices need", o.MaxMemory, o.leastMemory())

@@ -204,7 +204,7 @@ func TestTheContextErrorNamesItsNumbers(t *testing.T) {
 }
 
 func TestRoutesMethodsAndMediaTypesHaveTheEnvelopeToo(t *testing.T) {
-	f := start(t, &toy.Model{}, nil)
+	f := start(t, &toy.Model{}, func(o *Options) { o.CORSOrigins = []string{"https://elsewhere.example"} })
 	for _, c := range []struct {
 		method, path, media string
 		status              int

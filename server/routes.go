@@ -15,7 +15,7 @@ type handler func(w http.ResponseWriter, r *http.Request) error
 
 func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
-	r.Use(s.observe, s.recover, s.cors, middleware.GetHead)
+	r.Use(s.observe, s.recover, s.cors, s.site, middleware.GetHead)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "not_found", Message: "There is nothing at " + brief([]byte(r.URL.Path)) + "."})
 	})

@@ -22,6 +22,7 @@ type Server struct {
 	inFlight atomic.Int64 // requests that hold or want an engine's time
 	memory   memory
 	keys     *keys
+	hosts    hosts
 	metrics  *metrics
 	unknown  onceSet // unknown request fields already logged
 	handler  http.Handler
@@ -30,7 +31,7 @@ type Server struct {
 // New makes a server; the options must be valid. It is not ready until
 // Publish has given it models.
 func New(opt Options) *Server {
-	s := &Server{opt: opt, log: opt.Log, keys: newKeys(&opt), memory: memory{size: opt.MaxMemory}}
+	s := &Server{opt: opt, log: opt.Log, keys: newKeys(&opt), hosts: newHosts(&opt), memory: memory{size: opt.MaxMemory}}
 	s.metrics = newMetrics(s)
 	s.handler = s.routes()
 	return s

@@ -37,7 +37,7 @@ func TestShippedConfigNamesEveryKeyWithItsDefault(t *testing.T) {
 	}
 	want := DefaultConfig()
 	got.Server.Log = want.Server.Log // set by the program, not by the file
-	for _, list := range []*[]string{&got.Server.APIKeys, &got.Server.CORSOrigins} {
+	for _, list := range []*[]string{&got.Server.APIKeys, &got.Server.CORSOrigins, &got.Server.AllowedHosts} {
 		*list = nilIfEmpty(*list)
 	}
 	if !reflect.DeepEqual(got, want) {
