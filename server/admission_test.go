@@ -232,6 +232,9 @@ func TestAnEndlessListOfStepsIsNotRated(t *testing.T) {
 }
 
 func TestStopTokensAreOneSetForAllChoices(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates, too")
+	}
 	f := start(t, endless(func() {}), nil)
 	var ids strings.Builder
 	for i := range maxStopTokens {

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/lutra-lm/lutra/internal/adversary"
+)
+
+// The long run, against a process with bounded memory and with a bar for the
+// time that questions take, is internal/adversary's own test.
+func TestHostileClientsLeaveNothingBehindAndChangeNoAnswer(t *testing.T) {
+	f := real(t, nil)
+	report, err := adversary.Run(t.Context(), adversary.Options{URL: f.url, Clients: 64, Plain: 2, Rounds: 2, BodySize: 1 << 20,
+		Patience: 100 * time.Millisecond, Limit: 2 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("\n%s", report)
+	if len(report.Stuck) > 0 {
+		t.Errorf("requests that never ended: %v", report.Stuck)
+	}
+	for _, failure := range report.Failed {
+		t.Error(failure)
+	}
+	if report.Refused > 0 {
+		t.Errorf("%d of %d questions were refused, want room for them whatever others send", report.Refused, report.Asked)
+	}
+	f.settle()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for f.memory.bytes() != 0 || f.inFlight.Load() != 0 { // handlers whose clients have left end in a moment
+		if ctx.Err() != nil {
+			t.Fatalf("%d bytes and %d places are held after the last request", f.memory.bytes(), f.inFlight.Load())
+		}
+		runtime.Gosched()
+	}
+}
