@@ -31,10 +31,6 @@ func aligned[T int8 | uint8 | int16 | uint16 | int32 | float32](n int) []T {
 	return raw[skip : skip+n : skip+n]
 }
 
-// Array makes n zeroed elements that lie as packed weights do: on a cache line
-// and, where they are many, on huge pages of all of the machine's memory.
-func Array[T int8 | uint16 | float32](n int) []T { return aligned[T](n) }
-
 // Commit has the system find the memory that s lies on now rather than when it
 // is first written. The contents stay as they are, even where others write
 // them meanwhile. It reports whether the system did so; where it does not

@@ -27,17 +27,23 @@ func TestLargeArraysLieOnHugePages(t *testing.T) {
 	if shown, _ := mappingAdvised(uintptr(unsafe.Pointer(&control[0])) + bytes/2); !shown {
 		t.Skip("this system, such as an emulated one, does not show what advice it was given")
 	}
-	array := aligned[uint8](bytes)
-	for i := 0; i < bytes; i += 4096 {
-		array[i] = 1
-	}
-	first := uintptr(unsafe.Pointer(&array[0]))
-	advised, err := mappingAdvised(first + bytes/2)
+	var arena Arena
+	defer arena.Free()
+	outside, err := Array[uint8](&arena, bytes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !advised {
-		t.Error("the mapping of a large array carries no advice for huge pages")
+	for place, array := range map[string][]uint8{"the heap": aligned[uint8](bytes), "an arena": outside} {
+		for i := 0; i < bytes; i += 4096 {
+			array[i] = 1
+		}
+		advised, err := mappingAdvised(uintptr(unsafe.Pointer(&array[0])) + bytes/2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !advised {
+			t.Errorf("the mapping of a large array in %s carries no advice for huge pages", place)
+		}
 	}
 }
 

@@ -5,37 +5,90 @@ import (
 	"slices"
 )
 
-// Stack puts matrices on top of one another: one product in place of several
-// that read the same input. It copies; a row keeps its bits. It reports
-// ErrUnsupported when they differ in packing or columns, or when another than
-// the last ends within a strip of its packing.
-func Stack(ms ...*Matrix) (*Matrix, error) {
-	s := &Matrix{Cols: ms[0].Cols, Packing: ms[0].Packing}
-	unit, size, shared := bandRows, 0, true
-	if s.Packing.Ternary() {
-		unit = stripRows
+// PieceRows is what the rows of the pieces that a Builder takes are multiples
+// of, those of the last one excepted.
+const PieceRows = stripRows
+
+// unit is how many rows of a packing are stored together, and their size with
+// so many columns.
+func (p Packing) unit(cols int) (rows, bytes int) {
+	switch {
+	case p.Ternary():
+		return stripRows, TernarySize(stripRows, cols, p)
+	case p.grouped():
+		return bandRows, groupedFormats[p].bandBytes(cols)
 	}
+	return bandRows, bandRows * cols * p.denseBytes()
+}
+
+// Builder makes a matrix of pieces of its rows, so that of a large one little
+// else need be in memory at a time. A row keeps its bits.
+type Builder struct {
+	arena *Arena
+	m     *Matrix // Scale is one a row so far
+	at    int     // rows so far
+}
+
+// NewBuilder begins a matrix of so many rows in a. A nil arena means the heap.
+func NewBuilder(a *Arena, rows int) *Builder { return &Builder{arena: a, m: &Matrix{Rows: rows}} }
+
+// Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when
+// m has another packing or width than they, or when they do not end with a
+// unit of the packing (PieceRows do); ErrShape for too many rows; and ErrMemory.
+func (b *Builder) Add(m *Matrix) (err error) {
+	w := b.m
+	unit, size := m.Packing.unit(m.Cols)
+	if w.Data == nil {
+		w.Packing, w.Cols = m.Packing, m.Cols
+		if w.Data, err = b.arena.bytes((w.Rows + unit - 1) / unit * size); err != nil {
+			return err
+		}
+	}
+	if m.Packing != w.Packing || m.Cols != w.Cols || b.at%unit != 0 {
+		return fmt.Errorf("%w: %v of %dx%d beneath %v of %dx%d", ErrUnsupported, m.Packing, m.Rows, m.Cols, w.Packing, b.at, w.Cols)
+	}
+	if m.Rows > w.Rows-b.at {
+		return fmt.Errorf("%w: %d rows beneath %d of %d", ErrShape, m.Rows, b.at, w.Rows)
+	}
+	copy(w.Data[b.at/unit*size:], m.Data)
+	b.at += m.Rows
+	if len(m.Scale) == 1 {
+		w.Scale = append(w.Scale, slices.Repeat(m.Scale, m.Rows)...)
+	} else {
+		w.Scale = append(w.Scale, m.Scale...)
+	}
+	return nil
+}
+
+// Matrix is the whole matrix. It reports ErrShape when rows are missing.
+func (b *Builder) Matrix() (*Matrix, error) {
+	if b.at != b.m.Rows {
+		return nil, fmt.Errorf("%w: %d rows of %d", ErrShape, b.at, b.m.Rows)
+	}
+	if s := b.m.Scale; len(s) > 0 && !slices.ContainsFunc(s, func(x float32) bool { return x != s[0] }) {
+		b.m.Scale = []float32{s[0]}
+	}
+	return b.m, nil
+}
+
+// Stack puts matrices on top of one another, in a: one product in place of
+// several that read the same input. A nil arena means the heap. It reports
+// ErrMemory, and ErrUnsupported, before it takes any memory, when they differ in
+// packing or columns or another than the last ends within a unit of its packing.
+func Stack(a *Arena, ms ...*Matrix) (*Matrix, error) {
+	rows := 0
 	for i, m := range ms {
-		if m.Packing != s.Packing || m.Cols != s.Cols || i+1 < len(ms) && m.Rows%unit != 0 {
-			return nil, fmt.Errorf("%w: %v of %dx%d stacked with %v of %dx%d", ErrUnsupported, m.Packing, m.Rows, m.Cols, s.Packing, ms[0].Rows, s.Cols)
+		unit, _ := m.Packing.unit(m.Cols)
+		if m.Packing != ms[0].Packing || m.Cols != ms[0].Cols || i+1 < len(ms) && m.Rows%unit != 0 {
+			return nil, fmt.Errorf("%w: %v of %dx%d stacked with %v of %dx%d", ErrUnsupported, m.Packing, m.Rows, m.Cols, ms[0].Packing, ms[0].Rows, ms[0].Cols)
 		}
-		s.Rows += m.Rows
-		size += len(m.Data)
-		shared = shared && len(m.Scale) == 1 && m.Scale[0] == ms[0].Scale[0]
+		rows += m.Rows
 	}
-	data := aligned[byte](size)[:0]
+	b := NewBuilder(a, rows)
 	for _, m := range ms {
-		data = append(data, m.Data...)
-		switch {
-		case len(m.Scale) == m.Rows:
-			s.Scale = append(s.Scale, m.Scale...)
-		case len(m.Scale) == 1:
-			s.Scale = append(s.Scale, slices.Repeat(m.Scale, m.Rows)...)
+		if err := b.Add(m); err != nil {
+			return nil, err
 		}
 	}
-	if shared {
-		s.Scale = s.Scale[:1]
-	}
-	s.Data = data
-	return s, nil
+	return b.Matrix()
 }

@@ -29,7 +29,7 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 				parts = append(parts, randomMatrix(t, r, p, rows, cols))
 			}
 		}
-		stack, err := Stack(parts...)
+		stack, err := Stack(nil, parts...)
 		if err != nil {
 			t.Fatalf("%v: %v", p, err)
 		}
@@ -60,11 +60,11 @@ func TestAStackKeepsOneScaleThatAllShare(t *testing.T) {
 		}
 		return m
 	}
-	same, err := Stack(pack(64, 2), pack(64, 2))
+	same, err := Stack(nil, pack(64, 2), pack(64, 2))
 	if err != nil || !slices.Equal(same.Scale, []float32{2}) {
 		t.Errorf("scales %v, %v", same.Scale, err)
 	}
-	other, err := Stack(pack(64, 2), pack(1, 3))
+	other, err := Stack(nil, pack(64, 2), pack(1, 3))
 	if err != nil || len(other.Scale) != 65 || other.Scale[63] != 2 || other.Scale[64] != 3 {
 		t.Errorf("scales %v, %v", other.Scale, err)
 	}
@@ -77,8 +77,68 @@ func TestStackRefusesWhatDoesNotFit(t *testing.T) {
 		"another width":          {randomMatrix(t, r, Q8, 16, 256), randomMatrix(t, r, Q8, 16, 512)},
 		"a band that ends early": {randomMatrix(t, r, F32, 15, 256), randomMatrix(t, r, F32, 16, 256)},
 	} {
-		if _, err := Stack(ms...); !errors.Is(err, ErrUnsupported) {
+		if _, err := Stack(nil, ms...); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func TestAMatrixBuiltOfPiecesIsTheWhole(t *testing.T) {
+	for _, p := range []Packing{I1, I2, F32} {
+		r := rand.New(rand.NewPCG(9, uint64(p)))
+		const rows, cols = 3*PieceRows + 7, 256
+		trits, scale := randomTrits(r, rows*cols), randomVector(r, rows)
+		values := randomVector(r, rows*cols)
+		piece := func(lo, hi int) *Matrix {
+			m, err := PackF32(hi-lo, cols, values[lo*cols:hi*cols])
+			if p.Ternary() {
+				m, err = PackTernary(hi-lo, cols, trits[lo*cols:hi*cols], scale[lo:hi], p)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		var a Arena
+		defer a.Free()
+		b := NewBuilder(&a, rows)
+		for lo := 0; lo < rows; lo += 2 * PieceRows {
+			if err := b.Add(piece(lo, min(rows, lo+2*PieceRows))); err != nil {
+				t.Fatalf("%v: %v", p, err)
+			}
+		}
+		got, err := b.Matrix()
+		if err != nil {
+			t.Fatalf("%v: %v", p, err)
+		}
+		want := piece(0, rows)
+		if got.Rows != want.Rows || got.Cols != want.Cols || got.Packing != p || !slices.Equal(got.Scale, want.Scale) || !slices.Equal(got.Data, want.Data) {
+			t.Errorf("%v: built of pieces is not what is packed at once", p)
+		}
+	}
+}
+
+func TestABuilderRefusesPiecesThatDoNotFit(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 11))
+	first := randomMatrix(t, r, Q8, 64, 256)
+	for what, c := range map[string]struct {
+		first, then *Matrix
+		want        error
+	}{
+		"another packing":        {first, randomMatrix(t, r, Q4, 64, 256), ErrUnsupported},
+		"another width":          {first, randomMatrix(t, r, Q8, 64, 512), ErrUnsupported},
+		"a band that ends early": {randomMatrix(t, r, Q8, 15, 256), first, ErrUnsupported},
+		"too many rows":          {first, randomMatrix(t, r, Q8, 65, 256), ErrShape},
+	} {
+		b := NewBuilder(nil, 128)
+		if err := b.Add(c.first); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if err := b.Add(c.then); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+		if _, err := b.Matrix(); !errors.Is(err, ErrShape) {
+			t.Errorf("%s: a matrix of too few rows gives %v, want ErrShape", what, err)
 		}
 	}
 }

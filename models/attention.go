@@ -112,7 +112,7 @@ func (a *attention) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVC
 // values as if each sequence's were read once.
 func (a *attention) work() (macs, bytes int64) {
 	width := int64(a.kv.heads * a.dim)
-	perKey := KVBytesPerBlock(Config{Layers: 1, KVHeads: a.kv.heads, HeadDim: a.dim}, a.kv.opt) / int64(a.kv.opt.BlockLen)
+	perKey := 2 * kvArrayBytes(Config{KVHeads: a.kv.heads, HeadDim: a.dim}, a.kv.opt) / int64(a.kv.opt.BlockLen)
 	for i := range a.place {
 		r, keys := &a.place[i], int64(a.place[i].pos+1)
 		macs += 2 * keys * width * int64(a.group)

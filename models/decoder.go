@@ -22,6 +22,8 @@ type decoder struct {
 	norm   []float32 // [Hidden]
 	head   head
 	work   *step
+	file   *gguf.File     // that embed is in
+	memory *kernels.Arena // of the matrices
 }
 
 // layer holds one block's weights. Biases and sub-norms may be nil.
@@ -46,13 +48,13 @@ type heads struct {
 	rope ropeOrder
 }
 
-func newDecoder(l *loader) Model {
+func newDecoder(l *loader) *decoder {
 	v := &l.variant
 	l.shape()
 	if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
 		l.fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
 	}
-	m := &decoder{rope: l.rope(), glu: v.glu, embed: l.embedding(), scale: 1}
+	m := &decoder{rope: l.rope(), glu: v.glu, embed: l.embedding(), scale: 1, file: l.file, memory: l.memory}
 	lens := l.lens()
 	c := &l.cfg
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
@@ -117,10 +119,17 @@ func newDecoder(l *loader) Model {
 // Config is the model's shape.
 func (m *decoder) Config() Config { return m.cfg }
 
-// Forward runs one step; see Model.
+// Forward runs one step; see Model. It fails from when the file, which the
+// embedding is read from, was changed: gguf.ErrChanged.
 func (m *decoder) Forward(b *Batch, kv *KVCache) error {
-	return m.work.forward(m, b, kv, &m.rope)
+	if err := m.work.forward(m, b, kv, &m.rope); err != nil {
+		return err
+	}
+	return m.file.Unchanged()
 }
+
+// close gives back the weights.
+func (m *decoder) close() error { return m.memory.Free() }
 
 // stages is one for the keys and values of each layer, and the end.
 func (m *decoder) stages() int { return len(m.layers) + 1 }

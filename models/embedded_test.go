@@ -50,6 +50,7 @@ func openEmbedded(t testing.TB, name string) *Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { b.Close() })
 	return b
 }
 

@@ -103,6 +103,7 @@ func newRunner(t testing.TB, m Model, kind KVType) *runner {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { kv.Close() })
 	return &runner{t: t, m: m, kv: kv, seq: kv.Open(nil)}
 }
 
@@ -148,6 +149,7 @@ func openModel(t testing.TB, path string, opt LoadOptions) Model {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { m.close() })
 	return m
 }
 

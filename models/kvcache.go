@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
+	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels"
 )
 
 // ErrNoBlocks says that the cache has no free or evictable block left.
@@ -81,6 +84,7 @@ type KVCache struct {
 	index  kvIndex
 	stats  KVStats
 	front  kvFront
+	memory *kernels.Arena // of the layers and tokens; nil: the heap
 }
 
 // kvBlock is the bookkeeping of one block.
@@ -99,7 +103,9 @@ type kvBlock struct {
 const none = int32(-1)
 
 // NewKVCache makes a cache for models of cfg's shape. Memory is reserved at
-// once, and found by the system when blocks are committed or first written.
+// once, outside the heap, and found by the system when blocks are committed or
+// first written. It reports kernels.ErrMemory where there is none. The caller
+// closes the cache.
 func NewKVCache(cfg Config, opt KVOptions) (*KVCache, error) {
 	if cfg.Layers < 1 || cfg.KVHeads < 1 || cfg.HeadDim < 1 {
 		return nil, fmt.Errorf("models: KV cache for %d layers of %d heads of %d", cfg.Layers, cfg.KVHeads, cfg.HeadDim)
@@ -111,32 +117,65 @@ func NewKVCache(cfg Config, opt KVOptions) (*KVCache, error) {
 		return nil, fmt.Errorf("models: unknown KV type %d", opt.Type)
 	}
 	per := KVBytesPerBlock(cfg, opt)
-	if per < 1 || int64(opt.Blocks) > maxKVBytes/per || int64(opt.Blocks)*int64(cfg.KVHeads)*int64(wholeGroups(opt.BlockLen)) > math.MaxInt32 {
+	if per < 1 || int64(opt.Blocks) > min(maxKVBytes, math.MaxInt)/per || int64(opt.Blocks)*int64(cfg.KVHeads)*int64(wholeGroups(opt.BlockLen)) > math.MaxInt32 {
 		return nil, fmt.Errorf("models: KV cache of %d blocks of %d bytes is beyond %d bytes", opt.Blocks, per, int64(maxKVBytes))
 	}
-	c := &KVCache{
-		opt: opt, heads: cfg.KVHeads, dim: cfg.HeadDim,
-		layers: make([]kvLayer, cfg.Layers),
-		blocks: make([]kvBlock, opt.Blocks),
-		tokens: make([]int32, opt.Blocks*opt.BlockLen),
-		free:   make([]int32, opt.Blocks),
-		index:  kvIndex{seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none},
-		front:  kvFront{moved: make(chan struct{}, 1)},
+	c := &KVCache{opt: opt, heads: cfg.KVHeads, dim: cfg.HeadDim, layers: make([]kvLayer, cfg.Layers)}
+	if err := c.reserve(per * int64(opt.Blocks)); err != nil {
+		return nil, errors.Join(fmt.Errorf("models: KV cache of %d blocks of %d bytes: %w", opt.Blocks, per, err), c.Close())
 	}
-	for i := range c.layers {
-		c.layers[i] = newKVLayer(opt.Type, opt.Blocks*cfg.KVHeads, opt.BlockLen, cfg.HeadDim)
-	}
+	c.blocks, c.free = make([]kvBlock, opt.Blocks), make([]int32, opt.Blocks)
 	for i := range c.free {
 		c.free[i] = int32(opt.Blocks - 1 - i) // low numbers go first
 	}
+	c.index = kvIndex{seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none}
+	c.front.moved = make(chan struct{}, 1)
 	return c, nil
 }
 
 // maxKVBytes bounds a pool: nothing sane reaches it, and sizes below it do not overflow.
 const maxKVBytes = 1 << 46
 
-// KVBytesPerBlock is the memory that one block takes in all layers.
+// smallCache is the size below which a cache is not worth memory of its own.
+const smallCache = 1 << 20
+
+// reserve makes the arrays, which are about so many bytes.
+func (c *KVCache) reserve(bytes int64) error {
+	if bytes >= smallCache {
+		c.memory = new(kernels.Arena)
+		if err := c.memory.Reserve(int(bytes)); err != nil {
+			return err
+		}
+	}
+	err := room(c.memory, &c.tokens, c.opt.Blocks*c.opt.BlockLen)
+	for i := 0; i < len(c.layers) && err == nil; i++ {
+		c.layers[i], err = newKVLayer(c.memory, c.opt.Type, c.opt.Blocks*c.heads, c.opt.BlockLen, c.dim)
+	}
+	return err
+}
+
+// Close gives the memory back. The cache and its sequences must not be used
+// afterwards.
+func (c *KVCache) Close() error {
+	if c.memory == nil {
+		return nil
+	}
+	return c.memory.Free()
+}
+
+// KVBytesPerBlock is the memory that one block takes: keys and values of all
+// layers with their scales, and what the cache and a sequence note of it.
 func KVBytesPerBlock(cfg Config, opt KVOptions) int64 {
+	return 2*int64(cfg.Layers)*kvArrayBytes(cfg, opt) + kvNotes + 4*int64(opt.BlockLen)
+}
+
+// kvNotes is what is noted of a block besides its tokens: a kvBlock, a place in
+// the list of free blocks, in the index (half of whose table may be empty) and in
+// the sequence that holds it.
+const kvNotes = int64(unsafe.Sizeof(kvBlock{})) + 4 + 40 + 4
+
+// kvArrayBytes is the memory of the keys, or the values, of a block in one layer.
+func kvArrayBytes(cfg Config, opt KVOptions) int64 {
 	vec := int64(cfg.HeadDim)
 	switch opt.Type {
 	case KVF16:
@@ -146,7 +185,7 @@ func KVBytesPerBlock(cfg Config, opt KVOptions) int64 {
 	case KVF32:
 		vec *= 4
 	}
-	return 2 * vec * int64(wholeGroups(opt.BlockLen)) * int64(cfg.Layers) * int64(cfg.KVHeads)
+	return vec * int64(wholeGroups(opt.BlockLen)) * int64(cfg.KVHeads)
 }
 
 // Free is the number of blocks that Grow can still obtain: free ones and

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels"
 )
 
 // tinyShape is a model shape whose cache is cheap to compare.
@@ -329,8 +331,23 @@ func TestCacheSizesAreChecked(t *testing.T) {
 	if _, err := NewKVCache(Config{Layers: 1}, KVOptions{BlockLen: 16, Blocks: 1}); err == nil {
 		t.Error("a cache without heads was made")
 	}
-	if got := KVBytesPerBlock(Config{Layers: 18, KVHeads: 4, HeadDim: 256}, KVOptions{BlockLen: 16}); got != 18*2*4*256*16*2 {
-		t.Errorf("KVBytesPerBlock = %d", got)
+	const vectors = 18 * 2 * 4 * 16
+	for kind, want := range map[KVType]int64{KVF16: vectors * 256 * 2, KVInt8: vectors * (256 + 4), KVF32: vectors * 256 * 4} {
+		want += 16*4 + kvNotes
+		if got := KVBytesPerBlock(Config{Layers: 18, KVHeads: 4, HeadDim: 256}, KVOptions{Type: kind, BlockLen: 16}); got != want {
+			t.Errorf("KVBytesPerBlock of %v = %d, want %d", kind, got, want)
+		}
+	}
+}
+
+func TestACacheForWhichThereIsNoMemoryIsAnError(t *testing.T) {
+	c, err := NewKVCache(Config{Layers: 1, KVHeads: 1, HeadDim: 1 << 20}, KVOptions{BlockLen: 1, Blocks: 1 << 20})
+	if err == nil {
+		c.Close()
+		t.Skip("this system promises 32 TiB")
+	}
+	if !errors.Is(err, kernels.ErrMemory) || c != nil {
+		t.Errorf("NewKVCache of 32 TiB = %v, %v, want ErrMemory", c, err)
 	}
 }
 

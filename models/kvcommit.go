@@ -36,7 +36,7 @@ func (f *kvFront) pass(b int32) {
 // Contents stay as they are; any goroutine may call it. It reports whether the
 // system did so.
 func (c *KVCache) Commit(from, to int) bool {
-	piece := int(max(1, commitPiece/(c.blockBytes()/int64(2*len(c.layers)))))
+	piece := int(max(1, commitPiece/kvArrayBytes(Config{KVHeads: c.heads, HeadDim: c.dim}, c.opt)))
 	for ; from < to; from += piece {
 		first := from * c.heads * c.stride()
 		n := min(piece, to-from) * c.heads * c.stride()
@@ -83,9 +83,4 @@ func (c *KVCache) CommitAhead(ctx context.Context, tokens int) {
 		}
 		done = to
 	}
-}
-
-// blockBytes is the memory of a block in all layers.
-func (c *KVCache) blockBytes() int64 {
-	return KVBytesPerBlock(Config{Layers: len(c.layers), KVHeads: c.heads, HeadDim: c.dim}, c.opt)
 }

@@ -1,6 +1,10 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels"
+import (
+	"errors"
+
+	"github.com/lutra-lm/lutra/kernels"
+)
 
 // kvLayer holds the keys and values of one layer, of one number format. A
 // vector is the key or value of one token and head. In the formats that
@@ -17,20 +21,24 @@ type kvLayer struct {
 	kScale, vScale []float32 // KVInt8: [Blocks][KVHeads][8·⌈BlockLen/8⌉]
 }
 
-// newKVLayer makes room for a number of heads of blocks of l tokens.
-func newKVLayer(t KVType, heads, l, dim int) kvLayer {
+// newKVLayer makes room in a for a number of heads of blocks of l tokens.
+func newKVLayer(a *kernels.Arena, t KVType, heads, l, dim int) (y kvLayer, err error) {
 	n := heads * wholeGroups(l)
 	switch t {
 	case KVInt8:
-		return kvLayer{
-			k8: kernels.Array[int8](n * dim), v8: kernels.Array[int8](n * dim),
-			kScale: kernels.Array[float32](n), vScale: kernels.Array[float32](n),
-		}
+		err = errors.Join(room(a, &y.k8, n*dim), room(a, &y.v8, n*dim), room(a, &y.kScale, n), room(a, &y.vScale, n))
 	case KVF32:
-		return kvLayer{k32: kernels.Array[float32](n * dim), v32: kernels.Array[float32](n * dim)}
+		err = errors.Join(room(a, &y.k32, n*dim), room(a, &y.v32, n*dim))
 	default:
-		return kvLayer{k16: kernels.Array[uint16](n * dim), v16: kernels.Array[uint16](n * dim)}
+		err = errors.Join(room(a, &y.k16, n*dim), room(a, &y.v16, n*dim))
 	}
+	return y, err
+}
+
+// room makes n elements.
+func room[T int8 | uint16 | int32 | float32](a *kernels.Arena, s *[]T, n int) (err error) {
+	*s, err = kernels.Array[T](a, n)
+	return err
 }
 
 // wholeGroups rounds n keys up to groups.

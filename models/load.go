@@ -21,9 +21,13 @@ var ErrModel = errors.New("models: cannot run this model")
 type LoadOptions struct {
 	Pool    *kernels.Pool   // threads of the model graph; required
 	Backend kernels.Backend // where matrices go first; nil: the CPU
-	Packing string          // run-time packing of the ternary matrices: "I1", "I2"; "auto" or "": I2
+	Packing string          // run-time packing of ternary matrices: one of Packings; "": PackingAuto
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
 	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a KVF32 cache
+
+	// Progress, if any, is told how many bytes of the tensors have been read, of
+	// how many, now and then while the file loads, by the loading goroutine.
+	Progress func(done, total int64)
 }
 
 // Bundle is a model with what belongs to it: everything needed to turn text
@@ -42,7 +46,8 @@ type Bundle struct {
 	Warnings []string
 	Verifier Verifier // how a reward model wants to be read, as far as the file says
 
-	file *gguf.File
+	file    *gguf.File
+	decoder *decoder
 }
 
 // Load reads the GGUF file at path.
@@ -67,10 +72,13 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 		return nil, err
 	}
 	t, err := tokenizer.New(f.Metadata)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrModel, err)
+	if err == nil {
+		err = f.Unchanged()
 	}
-	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), m.close())
+	}
+	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f, decoder: m}
 	b.Warnings = t.Warnings()
 	arch := m.Config().Arch
 	if n, ok := f.Metadata.Int(arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context && architectures[arch].windowed == 0 {
@@ -83,11 +91,12 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	return b, nil
 }
 
-// Close gives back the file. The model must not be used afterwards.
-func (b *Bundle) Close() error { return b.file.Close() }
+// Close gives back the weights and the file. The model must not be used
+// afterwards.
+func (b *Bundle) Close() error { return errors.Join(b.decoder.close(), b.file.Close()) }
 
 // loadModel builds the model alone. The file must stay open while it is used.
-func loadModel(file *gguf.File, opt LoadOptions) (Model, error) {
+func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 	arch, ok := file.Metadata.String("general.architecture")
 	if !ok {
 		return nil, fmt.Errorf("%w: general.architecture is missing", ErrModel)
@@ -99,14 +108,21 @@ func loadModel(file *gguf.File, opt LoadOptions) (Model, error) {
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
-	l := &loader{file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool), variant: v}
+	l := &loader{
+		file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool), variant: v,
+		memory: new(kernels.Arena),
+	}
+	for i := range file.Tensors {
+		l.total += int64(file.Tensors[i].Bytes())
+	}
 	if l.opt.Backend == nil {
 		l.opt.Backend = l.cpu
 	}
 	m := newDecoder(l)
 	l.leftovers()
 	if l.err != nil {
-		return nil, l.err
+		return nil, errors.Join(l.err, l.memory.Free())
 	}
+	l.progress(int(l.total - l.read))
 	return m, nil
 }

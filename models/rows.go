@@ -1,7 +1,7 @@
 package models
 
 import (
-	"fmt"
+	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -24,6 +24,7 @@ type rowOps struct {
 	share        *share
 	layer        int
 	weights      *layer
+	failed       atomic.Pointer[error] // of embed, since it was last looked at
 }
 
 // partElements is about how many elements make a part worth handing over.
@@ -50,17 +51,28 @@ func (o *rowOps) Do(_, part int) {
 func span(x []float32, i, width int) []float32 { return x[i*width : (i+1)*width] }
 
 // embed sets dst[n][width] to scale times the rows of table that tokens name.
+// An error of reading them waits for err.
 func (o *rowOps) embed(dst []float32, width int, table *gguf.Tensor, tokens []int32, scale float32) {
 	o.dst, o.width, o.table, o.tokens, o.scale = dst, width, table, tokens, scale
 	o.each(len(tokens), width, func(o *rowOps, i int) {
 		row := span(o.dst, i, o.width)
 		if err := o.table.Dequantize(row, int(o.tokens[i])*o.width); err != nil {
-			panic(fmt.Sprintf("models: %v", err)) // the storage type was checked at load
+			failed := err // a variable of its own, so that only a failure allocates one
+			o.failed.Store(&failed)
+			clear(row)
 		}
 		if o.scale != 1 {
 			kernels.ScaleInto(row, o.scale)
 		}
 	})
+}
+
+// err is the last error since the last call.
+func (o *rowOps) err() error {
+	if err := o.failed.Swap(nil); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // softCap draws all of x into (-limit, limit), in pieces however few rows it is.

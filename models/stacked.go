@@ -1,6 +1,10 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels"
+import (
+	"errors"
+
+	"github.com/lutra-lm/lutra/kernels"
+)
 
 // stacked is matrices that read the same rows; their outputs stand side by
 // side. Where they are of one packing it is one product.
@@ -11,7 +15,8 @@ type stacked struct {
 	sum   int
 }
 
-// stack loads matrices as one if they allow it. Some are nil after a failure.
+// stack loads matrices, which are in the heap, as one if they allow it. Some are
+// nil after a failure.
 func (l *loader) stack(ms ...*kernels.Matrix) stacked {
 	s := stacked{}
 	for _, m := range ms {
@@ -21,12 +26,22 @@ func (l *loader) stack(ms ...*kernels.Matrix) stacked {
 		s.width = append(s.width, m.Rows)
 		s.sum += m.Rows
 	}
-	if whole, err := kernels.Stack(ms...); err == nil {
+	whole, err := kernels.Stack(l.memory, ms...)
+	switch {
+	case err == nil:
 		s.whole = l.load(whole)
+		return s
+	case !errors.Is(err, kernels.ErrUnsupported):
+		l.fail("%w", err)
 		return s
 	}
 	for _, m := range ms {
-		s.parts = append(s.parts, l.load(m))
+		alone, err := kernels.Stack(l.memory, m)
+		if err != nil {
+			l.fail("%w", err)
+			return s
+		}
+		s.parts = append(s.parts, l.load(alone))
 	}
 	return s
 }

@@ -27,16 +27,17 @@ import (
 // All weights are multiplied by factor, which goes into the scales of ternary
 // matrices; others are widened to float32 when it is not 1.
 func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernels.Matrix, error) {
-	ternary, err := ternaryPacking(opt.Packing)
+	ternary, stored, err := ternaryPacking(opt.Packing)
 	if err != nil {
 		return nil, err
 	}
 	if opt.Exact {
 		return packFloats(t, factor)
 	}
-	m, err := packTernary(t, factor, ternary)
-	if m != nil || err != nil {
-		return m, err
+	if !stored {
+		if m, err := packTernary(t, factor, ternary); m != nil || err != nil {
+			return m, err
+		}
 	}
 	if factor != 1 {
 		return packFloats(t, factor)
@@ -64,15 +65,28 @@ func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernels.Matri
 	return packFloats(t, 1)
 }
 
+// The run-time packings of ternary matrices, as LoadOptions.Packing names them.
+const (
+	PackingAuto   = "auto"   // I2
+	PackingI1     = "i1"     // 1.6 bits a weight
+	PackingI2     = "i2"     // 2 bits a weight
+	PackingStored = "stored" // what the storage type has when its weights are not ternary
+)
+
+// Packings lists the values of LoadOptions.Packing.
+func Packings() []string { return []string{PackingAuto, PackingI1, PackingI2, PackingStored} }
+
 // ternaryPacking reads LoadOptions.Packing.
-func ternaryPacking(name string) (kernels.Packing, error) {
-	switch strings.ToLower(name) {
-	case "", "auto", "i2":
-		return kernels.I2, nil
-	case "i1":
-		return kernels.I1, nil
+func ternaryPacking(name string) (p kernels.Packing, stored bool, err error) {
+	switch name {
+	case "", PackingAuto, PackingI2:
+		return kernels.I2, false, nil
+	case PackingI1:
+		return kernels.I1, false, nil
+	case PackingStored:
+		return 0, true, nil
 	}
-	return 0, fmt.Errorf("models: packing %q is none of auto, i1, i2", name)
+	return 0, false, fmt.Errorf("models: packing %q is none of %s", name, strings.Join(Packings(), ", "))
 }
 
 // packFloats widens factor × t to float32.

@@ -134,7 +134,7 @@ func TestTernaryRowsOfAnyStorageTypeBecomeTrits(t *testing.T) {
 	perRow := func(r int) float32 { return 0.25 * float32(1+r%7) }
 	shared := func(int) float32 { return 0.75 }
 	for _, typ := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.TQ1_0, gguf.TQ2_0} {
-		for name, packing := range map[string]kernels.Packing{"": kernels.I2, "auto": kernels.I2, "i2": kernels.I2, "I1": kernels.I1} {
+		for name, packing := range map[string]kernels.Packing{"": kernels.I2, "auto": kernels.I2, "i2": kernels.I2, "i1": kernels.I1} {
 			for scales, scale := range map[int]func(int) float32{1: shared, 70: perRow} {
 				x := stored(t, typ, 70, 256, trits(70, 256, scale))
 				w, err := packMatrix(x, 1, LoadOptions{Packing: name})

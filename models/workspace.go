@@ -101,7 +101,11 @@ func (s *step) forward(g graph, b *Batch, kv *KVCache, r *rope) error {
 			s.pool.Run(s, len(s.shares))
 		}
 	}
-	return nil
+	err := s.whole.ops.err()
+	for i := range s.lanes {
+		err = errors.Join(err, s.lanes[i].ops.err())
+	}
+	return err
 }
 
 // Do takes a share through the stages under way.

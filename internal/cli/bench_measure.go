@@ -30,7 +30,7 @@ func (b *benchSource) load(pool *kernels.Pool) (*models.Bundle, error) {
 	if b.model != "" && b.shape != "" {
 		return nil, usagef("--model and --shape exclude each other")
 	}
-	opt := models.LoadOptions{Pool: pool, Packing: ModelConfig{Packing: b.packing}.packing()}
+	opt := models.LoadOptions{Pool: pool, Packing: b.packing}
 	if b.shape != "" {
 		return loadSynthetic(b.shape, opt)
 	}
@@ -111,6 +111,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 	if err != nil {
 		return nil, err
 	}
+	defer kv.Close()
 	opt := batcher.DefaultOptions()
 	opt.Pool, opt.Queue, opt.Sequences = r.pool, max(opt.Queue, t.width), max(opt.Sequences, t.width)
 	opt.OnStep = r.onStep
@@ -123,6 +124,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 		if err != nil {
 			return nil, err
 		}
+		defer draftKV.Close()
 		opt.Drafters = drafters(r.draft, draftKV, r.pool)
 	}
 	engine := batcher.New(r.bundle.Model, kv, opt)

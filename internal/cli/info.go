@@ -77,8 +77,8 @@ func describe(name string, f *gguf.File) fileInfo {
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
 		info.Weights += int64(t.Len())
-		info.Bytes += int64(len(t.Data))
-		info.Tensors = append(info.Tensors, tensorInfo{t.Name, t.Type.String(), t.Dims, len(t.Data)})
+		info.Bytes += int64(t.Bytes())
+		info.Tensors = append(info.Tensors, tensorInfo{t.Name, t.Type.String(), t.Dims, t.Bytes()})
 	}
 	return info
 }

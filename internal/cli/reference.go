@@ -44,7 +44,7 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 	}
 	pool := newPool(r.threads)
 	defer pool.Close()
-	bundle, err := loadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.packing(), Exact: r.exact})
+	bundle, err := loadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.exact})
 	if err != nil {
 		return err
 	}
@@ -54,6 +54,7 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 		if err != nil {
 			return err
 		}
+		defer kv.Close()
 		return scoreSequence(bundle.Model, kv, tokens, row)
 	})
 }

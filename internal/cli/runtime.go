@@ -79,7 +79,7 @@ func newRuntime(cfg Config, log zerolog.Logger, onStep func(model string) func(b
 // load makes a model ready to run. The host is the caller's to close.
 func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batcher.StepStats)) (*host, error) {
 	start := time.Now()
-	bundle, err := loadBundle(m, models.LoadOptions{Pool: r.pool, Packing: m.packing(), Context: m.Context})
+	bundle, err := loadBundle(m, models.LoadOptions{Pool: r.pool, Packing: m.Packing, Context: m.Context})
 	if err != nil {
 		return nil, err
 	}
@@ -210,6 +210,11 @@ func (r *runtime) all() []*host { return slices.Concat(r.hosts, r.judges) }
 
 // Close releases the models and stops the workers. Run must have returned.
 func (r *runtime) Close() {
+	for _, kv := range r.caches {
+		if err := kv.Close(); err != nil {
+			r.log.Warn().Err(err).Msg("closing")
+		}
+	}
 	for _, h := range r.all() {
 		if err := h.close(); err != nil {
 			r.log.Warn().Err(err).Str("model", h.bundle.Name).Msg("closing")
@@ -231,17 +236,6 @@ func loadBundle(m ModelConfig, opt models.LoadOptions) (*models.Bundle, error) {
 		return nil, err
 	}
 	return models.LoadFile(f, opt)
-}
-
-// packing is the run-time packing's name as models takes it.
-func (m ModelConfig) packing() string {
-	switch m.Packing {
-	case "i1":
-		return kernels.I1.String()
-	case "i2":
-		return kernels.I2.String()
-	}
-	return ""
 }
 
 // defaultModels are the embedded generators, the default first.

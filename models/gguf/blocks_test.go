@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -370,7 +372,7 @@ func FuzzDequantize(f *testing.F) {
 	})
 }
 
-func TestSlicesOfATensorAreItsRows(t *testing.T) {
+func TestRowsOfATensorAreLoadedFromMemoryAndFromAFileAlike(t *testing.T) {
 	for _, typ := range []Type{F32, Q8_0, TQ2_0, I2_S} {
 		size, err := typ.Size([]int{256, 5})
 		if err != nil {
@@ -384,15 +386,31 @@ func TestSlicesOfATensorAreItsRows(t *testing.T) {
 		if err := whole.Dequantize(values, 0); err != nil {
 			t.Fatal(err)
 		}
-		s := whole.Slice(2, 4)
-		if want, _ := typ.Size(s.Dims); s.Rows() != 2 || len(s.Data) != want {
-			t.Fatalf("%v: two rows have %d rows in %d bytes, want %d bytes", typ, s.Rows(), len(s.Data), want)
-		}
-		if err := s.Dequantize(part, 0); err != nil {
+		var file bytes.Buffer
+		if err := Write(&file, Metadata{}, []Tensor{whole}); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(part, values[2*256:4*256]) {
-			t.Errorf("%v: rows 2 and 3 are %v, want %v", typ, part[:4], values[512:516])
+		path := filepath.Join(t.TempDir(), "w.gguf")
+		if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for place, x := range map[string]*Tensor{"memory": &whole, "a file": open(t, path).Tensor("w")} {
+			s, err := x.Load(2, 4, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want, _ := typ.Size(s.Dims); s.Rows() != 2 || len(s.Data) != want {
+				t.Fatalf("%v in %s: two rows have %d rows in %d bytes, want %d bytes", typ, place, s.Rows(), len(s.Data), want)
+			}
+			if err := s.Dequantize(part, 0); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(part, values[2*256:4*256]) {
+				t.Errorf("%v in %s: rows 2 and 3 are %v, want %v", typ, place, part[:4], values[512:516])
+			}
+			if err := x.Dequantize(part, 2*256); err != nil || !slices.Equal(part, values[2*256:4*256]) {
+				t.Errorf("%v in %s: Dequantize gives %v, %v, want %v", typ, place, part[:4], err, values[512:516])
+			}
 		}
 	}
 }

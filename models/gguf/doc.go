@@ -2,10 +2,13 @@
 // and knows the storage types of their tensors.
 //
 //	magic version | key = value ... | name dims type offset ... | pad | tensor data ...
-//	└──────────── header ───────────┴──── tensor directory ─────┘     └ Tensor.Data ┘
+//	└──────────── header ───────────┴──── tensor directory ─────┘     └── Tensor ──┘
 //
-// A File opened from disk is memory-mapped: Tensor.Data points into the map
-// and is valid until Close. Metadata is copied and stays valid.
+// Of a File opened from disk the header and the directory are read; its tensors
+// stay in the file until Tensor.Load or Tensor.Dequantize reads them. Nothing is
+// mapped into memory: a file that somebody truncates or overwrites makes reads
+// and File.Unchanged fail with ErrChanged, where a mapping would end the process
+// or change under the reader's hands. Metadata is copied and stays valid.
 //
 // Every file is taken for hostile. Counts, lengths, offsets and alignment are
 // checked before use, errors name the key or tensor and the offset, and the

@@ -2,9 +2,7 @@ package gguf
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 )
@@ -24,9 +22,11 @@ const (
 )
 
 // Parse reads a whole GGUF file held in memory. Tensor.Data points into data.
-func Parse(data []byte) (*File, error) {
-	c := &cursor{data: data, what: "header"}
-	f := &File{Metadata: Metadata{}}
+func Parse(data []byte) (*File, error) { return parse(inMemory(data)) }
+
+func parse(s *source) (*File, error) {
+	c := newCursor(s)
+	f := &File{Metadata: Metadata{}, source: s}
 	tensors, pairs := f.header(c)
 	f.metadata(c, pairs)
 	f.directory(c, tensors)
@@ -107,7 +107,7 @@ func (f *File) directory(c *cursor, n int) {
 	}
 }
 
-// place gives every tensor its slice of the data section: inside the file,
+// place gives every tensor its part of the data section: inside the file,
 // aligned, and shared with no other tensor.
 func (f *File) place(c *cursor, offsets []uint64) {
 	c.what = "tensor data"
@@ -118,7 +118,7 @@ func (f *File) place(c *cursor, offsets []uint64) {
 	}
 	align := uint64(n)
 	start := (uint64(c.pos) + align - 1) &^ (align - 1)
-	section := c.data[min(start, uint64(len(c.data))):]
+	section := uint64(c.size) - min(start, uint64(c.size)) // bytes
 
 	type extent struct{ lo, hi uint64 }
 	order := make([]int, len(f.Tensors))
@@ -133,15 +133,15 @@ func (f *File) place(c *cursor, offsets []uint64) {
 			c.fail("%w", err)
 		case lo%align != 0:
 			c.fail("%w: data offset %d is not a multiple of the alignment %d", ErrFormat, lo, align)
-		case lo > uint64(len(section)) || uint64(size) > uint64(len(section))-lo:
-			c.fail("%w: %d bytes of data at offset %d exceed the data section of %d bytes (truncated download?)", ErrFormat, size, lo, len(section))
+		case lo > section || uint64(size) > section-lo:
+			c.fail("%w: %d bytes of data at offset %d exceed the data section of %d bytes (truncated download?)", ErrFormat, size, lo, section)
 		}
 		if c.err != nil {
 			return
 		}
 		hi := lo + uint64(size)
 		order[i], extents[i] = i, extent{lo, hi}
-		t.Data = section[lo:hi:hi]
+		t.put(f.source, int64(start+lo))
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Compare(extents[a].lo, extents[b].lo)
@@ -167,93 +167,4 @@ func (m Metadata) alignment() (int, error) {
 		return 0, fmt.Errorf("key %q: %w: %v is not a power of two up to %d", key, ErrFormat, v, maxAlignment)
 	}
 	return int(n), nil
-}
-
-// cursor walks the header. The first failure sticks; after it every read
-// returns zero values.
-type cursor struct {
-	data []byte
-	pos  int
-	what string // what is being read, for errors
-	err  error
-}
-
-func (c *cursor) fail(format string, args ...any) {
-	if c.err == nil {
-		c.err = fmt.Errorf("%s at offset %d: %w", c.what, c.pos, fmt.Errorf(format, args...))
-	}
-}
-
-// take is the next n bytes.
-func (c *cursor) take(n int) []byte {
-	if c.err != nil {
-		return nil
-	}
-	if n > len(c.data)-c.pos {
-		c.fail("%w: %d bytes wanted, %d left", ErrFormat, n, len(c.data)-c.pos)
-		return nil
-	}
-	b := c.data[c.pos : c.pos+n]
-	c.pos += n
-	return b
-}
-
-func (c *cursor) u32() uint32 {
-	if b := c.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (c *cursor) u64() uint64 {
-	if b := c.take(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-// count reads a number of things that take at least size bytes each, and
-// refuses one that the rest of the file cannot hold.
-func (c *cursor) count(of string, size int) int {
-	n := c.u64()
-	if left := uint64(len(c.data)-c.pos) / uint64(size); c.err == nil && n > left {
-		c.fail("%w: %d %s announced, the file has room for %d", ErrFormat, n, of, left)
-		return 0
-	}
-	return int(n)
-}
-
-// str reads a length-prefixed string and copies it.
-func (c *cursor) str(limit int) string {
-	n := c.count("bytes of text", 1)
-	if n > limit {
-		c.fail("%w: a name of %d bytes, at most %d are allowed", ErrFormat, n, limit)
-	}
-	return string(c.take(n))
-}
-
-// dims reads a shape.
-func (c *cursor) dims() []int {
-	n := c.u32()
-	if c.err == nil && (n == 0 || n > maxDims) {
-		c.fail("%w: %d dimensions, want 1 to %d", ErrFormat, n, maxDims)
-		return nil
-	}
-	dims := make([]int, n)
-	for i := range dims {
-		d := c.u64()
-		if c.err == nil && (d == 0 || d > math.MaxInt) {
-			c.fail("%w: dimension %d is %d", ErrFormat, i, d)
-		}
-		dims[i] = int(d)
-	}
-	return dims
-}
-
-// clip shortens a name from the file for an error message.
-func clip(s string) string {
-	if len(s) > maxTensorName {
-		return s[:maxTensorName] + "..."
-	}
-	return s
 }

@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -172,35 +171,8 @@ func Dequantize(t Type, dst []float32, src []byte) error {
 		return fmt.Errorf("gguf: %w: storage type %v is not supported yet", ErrUnsupported, t)
 	}
 	tr.dequantize(dst, src[:len(src)-tr.tail])
-	tr.rescale(dst, src)
+	tr.rescale(dst, src[len(src)-tr.tail:])
 	return nil
-}
-
-// Dequantize sets dst to the elements of t from number lo on. lo and len(dst)
-// are whole blocks.
-func (t *Tensor) Dequantize(dst []float32, lo int) error {
-	tr := t.Type.traits()
-	if tr.dequantize == nil {
-		return fmt.Errorf("gguf: tensor %q: %w: storage type %v is not supported yet", t.Name, ErrUnsupported, t.Type)
-	}
-	if hi := lo + len(dst); lo%tr.blockLen != 0 || hi%tr.blockLen != 0 || lo < 0 || hi > t.Len() {
-		panic(fmt.Sprintf("gguf: tensor %q: elements [%d, %d) of %d are no whole blocks of %d", t.Name, lo, hi, t.Len(), tr.blockLen))
-	}
-	at := func(i int) int { return i / tr.blockLen * tr.blockBytes }
-	tr.dequantize(dst, t.Data[at(lo):at(lo+len(dst))])
-	tr.rescale(dst, t.Data)
-	return nil
-}
-
-// rescale applies the scale that follows the blocks of a tensor with a tail.
-func (tr *traits) rescale(dst []float32, tensor []byte) {
-	if tr.tail == 0 {
-		return
-	}
-	d := math.Float32frombits(binary.LittleEndian.Uint32(tensor[len(tensor)-tr.tail:]))
-	for i := range dst {
-		dst[i] *= d
-	}
 }
 
 // Quantize sets dst to the blocks of src, which is whole blocks long. Q8_0,

@@ -26,10 +26,7 @@ func Write(w io.Writer, meta Metadata, tensors []Tensor) error {
 	sources := make([]Source, len(tensors))
 	for i := range tensors {
 		t := &tensors[i]
-		sources[i] = Source{t.Name, t.Type, t.Dims, func(w io.Writer) error {
-			_, err := w.Write(t.Data)
-			return err
-		}}
+		sources[i] = Source{t.Name, t.Type, t.Dims, t.copyTo}
 	}
 	return WriteFrom(w, meta, sources)
 }

@@ -1,0 +1,14 @@
+//go:build !unix
+
+package gguf
+
+import "os"
+
+// stampOf is what the system says of an open file.
+func stampOf(file *os.File) (stamp, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return stamp{}, err
+	}
+	return stamp{info.Size(), [2]int64{info.ModTime().Unix(), int64(info.ModTime().Nanosecond())}}, nil
+}

@@ -1,0 +1,198 @@
+package models
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// tensor is the tensor of that name and shape (fastest dimension first), nil
+// when it is optional and missing.
+func (l *loader) tensor(name string, optional bool, dims ...int) *gguf.Tensor {
+	if l.err != nil {
+		return nil
+	}
+	l.used[name] = true
+	t := l.file.Tensor(name)
+	if t == nil {
+		if !optional {
+			l.fail("tensor %s is missing", name)
+		}
+		return nil
+	}
+	// Trailing ones do not change a shape.
+	if got := trimOnes(t.Dims); !slices.Equal(got, trimOnes(dims)) {
+		l.fail("tensor %s has shape %v, want %v", name, t.Dims, dims)
+		return nil
+	}
+	if !t.Type.Supported() {
+		l.fail("tensor %s has storage type %v, which is not supported", name, t.Type)
+		return nil
+	}
+	return t
+}
+
+func trimOnes(dims []int) []int {
+	for len(dims) > 1 && dims[len(dims)-1] == 1 {
+		dims = dims[:len(dims)-1]
+	}
+	return dims
+}
+
+// vector is a one-dimensional tensor of n numbers.
+func (l *loader) vector(name string, n int) []float32 { return l.floats(name, false, n) }
+
+// optionalVector is nil when the tensor is missing.
+func (l *loader) optionalVector(name string, n int) []float32 { return l.floats(name, true, n) }
+
+func (l *loader) floats(name string, optional bool, n int) []float32 {
+	t := l.tensor(name, optional, n)
+	if t == nil {
+		return nil
+	}
+	v := make([]float32, n)
+	if err := t.Dequantize(v, 0); err != nil {
+		l.fail("%w", err)
+	}
+	for i, x := range v {
+		if x-x != 0 {
+			l.fail("tensor %s: element %d is %v", name, i, x)
+			break
+		}
+	}
+	l.progress(t.Bytes())
+	l.cfg.Params += int64(n)
+	l.cfg.Bytes += 4 * int64(n)
+	return v
+}
+
+// matrix is W[rows][cols], packed and loaded onto the backend, or the CPU
+// where the backend does not run its packing.
+func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
+	t := l.tensor(name, false, cols, rows)
+	if t == nil {
+		return nil
+	}
+	factor := l.factor(name)
+	w, err := l.build(t, factor, l.opt)
+	if errors.Is(err, kernels.ErrUnsupported) { // some pieces are ternary and others are not
+		opt := l.opt
+		opt.Packing = PackingStored
+		w, err = l.build(t, factor, opt)
+	}
+	if err != nil {
+		l.fail("tensor %s: %w", name, err)
+		return nil
+	}
+	l.account(name, w)
+	return l.load(w)
+}
+
+// pieceBytes is about how much of a matrix is read and packed at a time, so that
+// a large vocabulary needs no second copy of itself.
+const pieceBytes = 16 << 20
+
+// build packs t piece by piece. It reports ErrUnsupported when the pieces have
+// different packings.
+func (l *loader) build(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernels.Matrix, error) {
+	rows := t.Rows()
+	piece := max(1, pieceBytes/max(1, t.Bytes()/rows)/kernels.PieceRows) * kernels.PieceRows
+	b := kernels.NewBuilder(l.memory, rows)
+	for lo := 0; lo < rows; lo += piece {
+		w, err := l.pack(t, lo, min(rows, lo+piece), factor, opt)
+		if err == nil {
+			err = b.Add(w)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b.Matrix()
+}
+
+// pack packs rows [lo, hi) of t in the heap.
+func (l *loader) pack(t *gguf.Tensor, lo, hi int, factor float32, opt LoadOptions) (*kernels.Matrix, error) {
+	part, err := t.Load(lo, hi, l.raw)
+	if err != nil {
+		return nil, err
+	}
+	if t.Data == nil {
+		l.raw = part.Data
+	}
+	l.progress(len(part.Data))
+	return packMatrix(part, factor, opt)
+}
+
+// packed is a stored matrix in its run-time packing, in the heap, or nil after a
+// failure.
+func (l *loader) packed(name string, rows, cols int) *kernels.Matrix {
+	return l.part(name, rows, 0, rows, cols)
+}
+
+// part is packed for rows [lo, hi) of a stored matrix of rows.
+func (l *loader) part(name string, rows, lo, hi, cols int) *kernels.Matrix {
+	t := l.tensor(name, false, cols, rows)
+	if t == nil {
+		return nil
+	}
+	w, err := l.pack(t, lo, hi, l.factor(name), l.opt)
+	if err != nil {
+		l.fail("tensor %s: %w", name, err)
+		return nil
+	}
+	l.account(name, w)
+	return w
+}
+
+// account adds a packed matrix to the model's description.
+func (l *loader) account(name string, w *kernels.Matrix) {
+	l.cfg.Params += int64(w.Rows) * int64(w.Cols)
+	l.cfg.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
+	if strings.HasPrefix(name, "blk.") {
+		l.packs[w.Packing.String()] = true
+	}
+}
+
+// load makes w, unless it is nil, ready to multiply.
+func (l *loader) load(w *kernels.Matrix) kernels.Linear {
+	if w == nil {
+		return nil
+	}
+	lin, err := l.opt.Backend.Load(w)
+	if errors.Is(err, kernels.ErrUnsupported) {
+		lin, err = l.cpu.Load(w)
+	}
+	if err != nil {
+		l.fail("a matrix of %dx%d: %w", w.Rows, w.Cols, err)
+		return nil
+	}
+	return lin
+}
+
+// factor is what all weights of a matrix are multiplied by: the tensor beside
+// it where the architecture has such, or 1.
+func (l *loader) factor(name string) float32 {
+	if l.variant.scales {
+		if v := l.optionalVector(strings.TrimSuffix(name, "weight")+"scale", 1); v != nil {
+			return v[0]
+		}
+	}
+	return 1
+}
+
+// embedding is the table that tokens are looked up in. It stays in the file,
+// where its rows are read when they are wanted.
+func (l *loader) embedding() *gguf.Tensor {
+	return l.tensor("token_embd.weight", false, l.cfg.Hidden, l.cfg.Vocab)
+}
+
+// progress tells that so many more bytes of tensors have been read.
+func (l *loader) progress(bytes int) {
+	l.read += int64(bytes)
+	if l.opt.Progress != nil {
+		l.opt.Progress(min(l.read, l.total), l.total)
+	}
+}
