@@ -7,7 +7,8 @@ type Drafter interface {
 	Kind() DraftKind
 	// Draft appends up to Most tokens to the Tokens of each guess. It may take
 	// spare seconds, besides its Price, for texts of which it has not read all;
-	// it has no tokens for those until it has. An error stops the engine.
+	// it has no tokens for those until it has. After an error it is not called
+	// again.
 	Draft(guesses []*Guess, spare float64) error
 	// Price is how many seconds Draft will take, once it knows the texts.
 	Price(guesses []*Guess) float64

@@ -2,6 +2,7 @@ package batcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -269,5 +270,35 @@ func TestTextsAreNotReadForDraftsThatAreSoonOver(t *testing.T) {
 		if got < c.lo || got > c.hi {
 			t.Errorf("%s: %.2f times as fast with speculation, want %v to %v", c.name, got, c.lo, c.hi)
 		}
+	}
+}
+
+func TestADraftModelThatFailsDraftsNoMoreAndTheAnswersGoOn(t *testing.T) {
+	m, boom, steps := &toy.Model{}, errors.New("boom"), 0
+	small := &toy.Model{Before: func(*models.Batch) error {
+		if steps++; steps > 5 {
+			return boom
+		}
+		return nil
+	}}
+	var told []error
+	opt := DefaultOptions()
+	opt.Speculation, opt.Drafters = "3", []Drafter{NewLookup(), NewModelDrafter(small, small.NewCache(64, 4), nil)}
+	opt.OnDraftError = func(err error) { told = append(told, err) }
+	prompt, p := []int32{3, 1, 4}, Params{MaxTokens: 60}
+	start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
+		for range 2 {
+			s := r.open(prompt...)
+			if got, want := collect(t, s, p), expect(m, prompt, 60, p); !slices.Equal(got, want) {
+				t.Errorf("got %v, want %v", got, want)
+			}
+			s.Close()
+		}
+		if r.Failed() != nil {
+			t.Errorf("the engine has failed with its draft: %v", r.Failed())
+		}
+	})
+	if steps != 6 || len(told) != 1 || !errors.Is(told[0], boom) {
+		t.Errorf("the draft model was run %d times and its failure told %v; want 6 times and once", steps, told)
 	}
 }

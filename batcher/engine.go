@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -118,7 +117,7 @@ func (e *Engine) Limit() int { return e.limit }
 
 // Run steps until ctx ends, then stops all sequences with ErrClosed and
 // returns nil. It parks when there is no work. A step that fails or panics
-// stops all sequences with its error, which Run returns.
+// stops all sequences with a *FailedError, which Run returns.
 func (e *Engine) Run(ctx context.Context) error {
 	for {
 		if ctx.Err() != nil {
@@ -149,14 +148,7 @@ func (e *Engine) Step() (st StepStats, err error) {
 	if err := e.box.stopped(); err != nil {
 		return st, err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("batcher: step: panic: %v\n%s", r, debug.Stack())
-		}
-		if err != nil {
-			e.stop(fmt.Errorf("%w: %w", ErrClosed, err))
-		}
-	}()
+	defer func() { err = e.failure(err, recover()) }()
 	e.share.take()
 	defer e.share.give()
 	start := e.opt.Now()
@@ -170,9 +162,7 @@ func (e *Engine) Step() (st StepStats, err error) {
 		pool.Begin() // workers wake up while the step is planned
 		defer pool.End()
 	}
-	if st.Budget, err = e.plan(); err != nil {
-		return st, err
-	}
+	st.Budget = e.plan()
 	st.Preempted = e.reserve()
 	part := e.assemble(&st)
 	e.handOver(st.Tokens)
@@ -219,7 +209,7 @@ func (e *Engine) stop(err error) {
 }
 
 // plan asks the scheduler for the next step, into spans, and returns the lanes it allowed.
-func (e *Engine) plan() (lanes int, err error) {
+func (e *Engine) plan() (lanes int) {
 	e.wants, e.leads, e.spans = e.wants[:0], e.leads[:0], e.spans[:0]
 	e.later = e.share.withholds(e.front())
 	e.pair()
@@ -258,11 +248,11 @@ func (e *Engine) plan() (lanes int, err error) {
 	}
 	e.lighten()
 	e.drafting = 0
-	if err := e.speculate(&l); err != nil || d.streams == 0 {
-		return l.tokens, err
+	if e.speculate(&l); d.streams == 0 {
+		return l.tokens
 	}
 	room, _ := l.room(d.streams, l.credit[workPrompts], l.tokens)
-	return d.streams + room, nil
+	return d.streams + room
 }
 
 // front counts the interactive sequences to compute.

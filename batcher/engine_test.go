@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -181,25 +182,33 @@ func TestAFailingStepReachesEverySequence(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := &toy.Model{Before: fail}
-				e := New(m, m.NewCache(8, 4), DefaultOptions())
+				m, opt := &toy.Model{Before: fail}, DefaultOptions()
+				opt.Name = "toy"
+				e := New(m, m.NewCache(8, 4), opt)
 				s, _ := e.Open(t.Context(), []int32{1, 2})
 				other, _ := e.Open(t.Context(), []int32{1, 2})
 				done := make(chan error)
 				go func() { done <- e.Run(t.Context()) }()
-				for _, err := range s.Generate(t.Context(), Params{}) {
-					if !errors.Is(err, ErrClosed) {
-						t.Errorf("Generate: %v, want ErrClosed", err)
+				wanted := func(what string, err error) {
+					t.Helper()
+					var failed *FailedError
+					if !errors.As(err, &failed) || failed.Model != "toy" || !errors.Is(err, ErrClosed) || errors.Is(err, ErrPanic) != (name == "panic") || !strings.Contains(err.Error(), "boom") {
+						t.Errorf("%s: %v, want a FailedError with its cause", what, err)
 					}
 				}
-				if err := <-done; err == nil {
-					t.Error("Run = nil, want the failure")
+				if e.Failed() != nil {
+					t.Error("an engine has failed before its first step")
 				}
-				if _, err := other.Logits(t.Context()); !errors.Is(err, ErrClosed) {
-					t.Errorf("Logits = %v, want ErrClosed", err)
+				for _, err := range s.Generate(t.Context(), Params{}) {
+					wanted("Generate", err)
 				}
-				if _, err := e.Open(t.Context(), nil); !errors.Is(err, ErrClosed) {
-					t.Errorf("Open = %v, want ErrClosed", err)
+				wanted("Run", <-done)
+				_, err := other.Logits(t.Context())
+				wanted("Logits", err)
+				_, err = e.Open(t.Context(), nil)
+				wanted("Open", err)
+				if f := e.Failed(); f == nil || f.Model != "toy" {
+					t.Errorf("Failed() = %v, want the failure", f)
 				}
 				checkEmpty(t, e)
 			})

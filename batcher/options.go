@@ -33,6 +33,11 @@ type Options struct {
 	Speculation Speculation `yaml:"speculation"`
 
 	Drafters []Drafter `json:"-" yaml:"-"` // guess what is speculated on; nil: NewLookup alone
+	// OnDraftError is told why a drafter has failed, which is not asked for guesses
+	// any more; on the engine's goroutine.
+	OnDraftError func(err error) `json:"-" yaml:"-"`
+
+	Name string `json:"-" yaml:"-"` // the model's, for errors
 
 	Turns  *Turns           `json:"-" yaml:"-"` // shared by the engines on one machine; nil: there is no other
 	Pool   *kernels.Pool    `json:"-" yaml:"-"` // samples the rows of a step in parallel; nil: one after the other

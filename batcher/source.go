@@ -15,7 +15,8 @@ type source struct {
 	// it has read texts for; price what the guesses of the step under way cost.
 	balance, price float64
 	// dear is how many times its Price drafting takes, which counts the models' steps alone.
-	dear float64
+	dear   float64
+	failed bool // it is not asked any more
 }
 
 // cost is how many seconds guesses are expected to take.
@@ -36,8 +37,11 @@ const (
 
 // draft asks a source for guesses about the streams that it knows better than
 // the sources before it.
-func (e *Engine) draft(by, n, room int) error {
+func (e *Engine) draft(by, n, room int) {
 	src, base := &e.sources[by], e.pace.time(n)
+	if src.failed {
+		return
+	}
 	src.balance *= 1 - balanceShift
 	e.asks, e.bets = e.asks[:0], e.bets[:0]
 	for i := range e.spans {
@@ -57,13 +61,13 @@ func (e *Engine) draft(by, n, room int) error {
 	trial, priced := false, src.Price(e.asks) > 0
 	if priced {
 		if e.draftsPay && e.counts.Steps%probe == 0 {
-			return nil // so that it stays known what steps take without
+			return // so that it stays known what steps take without
 		}
 		src.credit = min(src.credit+trials*base, base)
 		trial = !e.commission(src, n, room)
 	}
 	if len(e.asks) == 0 {
-		return nil
+		return
 	}
 	spare := math.Inf(1)
 	if e.opt.PromptStretch > 0 {
@@ -71,7 +75,8 @@ func (e *Engine) draft(by, n, room int) error {
 	}
 	begin := e.opt.Now()
 	if err := src.Draft(e.asks, spare); err != nil {
-		return err
+		e.dropDrafter(src, err)
+		return
 	}
 	took := e.opt.Now().Sub(begin)
 	e.drafting += took
@@ -86,7 +91,6 @@ func (e *Engine) draft(by, n, room int) error {
 	case priced:
 		e.charge(src, took.Seconds(), spare)
 	}
-	return nil
 }
 
 // charge settles what drafting has taken: more than was expected because texts

@@ -94,9 +94,9 @@ func (e *Engine) ask(s *Sequence, k int) bool {
 }
 
 // speculate adds guesses to the planned streams.
-func (e *Engine) speculate(l *limits) error {
+func (e *Engine) speculate(l *limits) {
 	if e.drafts == 0 {
-		return nil
+		return
 	}
 	for i := range e.sources {
 		e.sources[i].price = 0
@@ -110,7 +110,7 @@ func (e *Engine) speculate(l *limits) error {
 		room = wholeTiles(n)
 	}
 	if room = min(room-n, l.rows-rows); room < 1 {
-		return nil
+		return
 	}
 	for i := range e.spans {
 		if p := &e.spans[i]; p.n == 1 && p.s.left() == 1 && !p.ridden {
@@ -118,9 +118,7 @@ func (e *Engine) speculate(l *limits) error {
 		}
 	}
 	for by := range e.sources {
-		if err := e.draft(by, n, room); err != nil {
-			return err
-		}
+		e.draft(by, n, room)
 	}
 	e.bets = e.bets[:0]
 	for i := range e.spans {
@@ -133,5 +131,4 @@ func (e *Engine) speculate(l *limits) error {
 		p := &e.spans[b.span]
 		p.draft = p.s.by[p.by].Tokens[:b.taken]
 	}
-	return nil
 }

@@ -69,6 +69,7 @@ func toAPI(err error) *apiError {
 	var long *tts.ContextError
 	var body *http.MaxBytesError
 	var plan *tts.PlanError
+	var failed *batcher.FailedError
 	unavailable := func(message string) *apiError {
 		return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "unavailable", Message: message, RetryAfter: 5 * time.Second}
 	}
@@ -105,11 +106,13 @@ func toAPI(err error) *apiError {
 			Message: fmt.Sprintf("The request body is larger than %d bytes.", body.Limit)}
 	case errors.Is(err, errSlowBody):
 		return &apiError{Status: http.StatusRequestTimeout, Type: typeInvalid, Code: "timeout", Message: "The request body did not arrive in time."}
+	case errors.As(err, &failed):
+		return modelFailed(failed.Model)
 	case errors.Is(err, batcher.ErrBusy):
 		return busy()
 	case errors.Is(err, errLoading):
 		return unavailable("The model is still being loaded.")
-	case errors.Is(err, errDraining), err == batcher.ErrClosed: // wrapped with a cause, it is a failed engine's
+	case errors.Is(err, errDraining), errors.Is(err, batcher.ErrClosed):
 		return unavailable("The server is shutting down.")
 	case errors.Is(err, context.DeadlineExceeded):
 		return &apiError{Status: http.StatusGatewayTimeout, Type: typeServer, Code: "timeout", Message: "The answer took longer than the server allows."}
@@ -123,6 +126,17 @@ func toAPI(err error) *apiError {
 func busy() *apiError {
 	return &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "server_busy",
 		Message: "The server is busy. Please try again shortly.", RetryAfter: time.Second}
+}
+
+// modelFailed says that models answer no more requests; a verifier's name tells
+// why a search that it judges has none. There is no use in trying again soon.
+func modelFailed(names ...string) *apiError {
+	subject := "The model '" + names[0] + "' has"
+	if len(names) > 1 {
+		subject = "The models '" + strings.Join(names, "', '") + "' have"
+	}
+	return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "model_failed",
+		Message: subject + " failed: no more requests are answered until the server is restarted. Its log says why."}
 }
 
 // clientText is an error's text without the package it came from.
@@ -155,11 +169,16 @@ func (e *apiError) envelope() envelope {
 // writeError answers with err; nothing may have been written before.
 func writeError(w http.ResponseWriter, err error) {
 	e := toAPI(err)
+	writeErrorBody(w, e, e.envelope())
+}
+
+// writeErrorBody is writeError with a body that may hold more than the envelope.
+func writeErrorBody(w http.ResponseWriter, e *apiError, body any) {
 	if e.RetryAfter > 0 {
 		seconds := (e.RetryAfter + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", strconv.Itoa(int(seconds)))
 	}
-	writeJSON(w, e.Status, e.envelope())
+	writeJSON(w, e.Status, body)
 }
 
 // writeJSON answers with v. A client that has gone is noticed by its context.

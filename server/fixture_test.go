@@ -103,7 +103,7 @@ func toyModel(t testing.TB, m *toy.Model, name string, onStep func(batcher.StepS
 		t.Fatal(err)
 	}
 	opt := batcher.DefaultOptions()
-	opt.OnStep = onStep
+	opt.OnStep, opt.Name = onStep, name
 	engine := batcher.New(m, m.NewCache(512, 16), opt)
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan struct{})

@@ -244,6 +244,9 @@ var engineMetrics = func() []engineMetric {
 var (
 	gapsDesc = prometheus.NewDesc("lutra_inter_token_latency_seconds", "Time between the tokens of streams, one step after another.", []string{modelLabel}, nil)
 	poolDesc = prometheus.NewDesc("lutra_cache_config_info", "Size of the KV cache: blocks, and tokens of one.", []string{modelLabel, "block_size", "num_gpu_blocks"}, nil)
+
+	// modelFailedDesc is 0 or 1.
+	modelFailedDesc = prometheus.NewDesc("lutra_model_failed", "Whether the model has failed and answers no more requests.", []string{modelLabel}, nil)
 )
 
 // gaps are the times between tokens as a histogram.
@@ -261,6 +264,7 @@ func gaps(model string, g *batcher.Gaps) prometheus.Metric {
 func (engineCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- gapsDesc
 	ch <- poolDesc
+	ch <- modelFailedDesc
 	for i := range engineMetrics {
 		ch <- engineMetrics[i].desc
 	}
@@ -273,6 +277,11 @@ func (c engineCollector) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	for _, m := range r.models {
+		failed := 0.0
+		if m.Engine.Failed() != nil {
+			failed = 1
+		}
+		ch <- prometheus.MustNewConstMetric(modelFailedDesc, prometheus.GaugeValue, failed, m.Name)
 		st := m.Engine.Stats()
 		ch <- gaps(m.Name, &st.Gaps)
 		ch <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, 1, m.Name, strconv.Itoa(st.BlockLen), strconv.Itoa(st.Blocks))

@@ -338,21 +338,6 @@ func TestErrorsOfTheEngineHaveTheirStatus(t *testing.T) {
 	if e := toAPI(errors.New("disk on fire")); e.Status != 500 || strings.Contains(e.Message, "fire") {
 		t.Errorf("an unknown error is %d %q, want 500 and no cause", e.Status, e.Message)
 	}
-	f := start(t, &toy.Model{Before: func(*models.Batch) error { return errors.New("disk on fire") }}, nil)
-	status, _, answer := f.post("/v1/chat/completions", chatBody(""))
-	wantError(t, "failing model", status, answer, http.StatusInternalServerError, "internal_error", "")
-}
-
-func TestBeforeModelsAreLoadedRequestsAreAskedToWait(t *testing.T) {
-	s := New(DefaultOptions())
-	for _, path := range []string{"/readyz", "/v1/models"} {
-		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", "http://localhost"+path, nil))
-		wantError(t, path, w.Code, w.Body.Bytes(), http.StatusServiceUnavailable, "unavailable", "")
-		if w.Header().Get("Retry-After") == "" {
-			t.Errorf("%s: no Retry-After", path)
-		}
-	}
 }
 
 func TestValidateJoinsAllFaults(t *testing.T) {

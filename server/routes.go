@@ -84,25 +84,6 @@ func healthz(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// readyz tells load balancers whether to send requests here.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) error {
-	if err := s.ready(); err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
-	return nil
-}
-
-func (s *Server) ready() error {
-	switch {
-	case s.draining.Load():
-		return errDraining
-	case s.models.Load() == nil:
-		return errLoading
-	}
-	return nil
-}
-
 // debugState shows what the engines are doing.
 func (s *Server) debugState(w http.ResponseWriter, _ *http.Request) error {
 	type state struct {

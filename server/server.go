@@ -18,6 +18,7 @@ type Server struct {
 	opt      Options
 	log      zerolog.Logger
 	models   atomic.Pointer[registry] // nil while loading
+	loading  loading
 	draining atomic.Bool
 	inFlight atomic.Int64 // requests that hold or want an engine's time
 	memory   memory

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"net/http"
+	"sync"
+)
+
+// loading is how far the models have come that are not published yet.
+type loading struct {
+	mu     sync.Mutex
+	models []modelProgress // in the order in which they were first heard of
+}
+
+// modelProgress is one model of /readyz while models load.
+type modelProgress struct {
+	Model    string  `json:"model"`
+	Progress float64 `json:"progress"` // 0 to 1
+}
+
+// Loading notes that so many bytes of a model have been read, for /readyz,
+// until Publish makes models available. Any goroutine may call it.
+func (s *Server) Loading(model string, done, total int64) {
+	p := modelProgress{Model: model}
+	if total > 0 {
+		p.Progress = min(1, float64(done)/float64(total))
+	}
+	l := &s.loading
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.models {
+		if l.models[i].Model == model {
+			l.models[i] = p
+			return
+		}
+	}
+	l.models = append(l.models, p)
+}
+
+// snapshot is a copy, never nil.
+func (l *loading) snapshot() []modelProgress {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]modelProgress{}, l.models...)
+}
+
+// notReady is the answer of /readyz while it is not 200: the error envelope,
+// and what it is about.
+type notReady struct {
+	envelope
+	Loading []modelProgress `json:"loading,omitempty"`
+	Failed  []string        `json:"failed,omitempty"` // models
+}
+
+// readyz tells load balancers whether to send requests here.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
+	err := s.ready()
+	failed := s.failedModels()
+	if err == nil && len(failed) > 0 {
+		err = modelFailed(failed...)
+	}
+	if err == nil {
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
+		return nil
+	}
+	answer := notReady{envelope: toAPI(err).envelope(), Failed: failed}
+	if err == errLoading {
+		answer.Loading = s.loading.snapshot()
+	}
+	note(r.Context()).err = err
+	writeErrorBody(w, toAPI(err), answer)
+	return nil
+}
+
+// ready tells why no request can be answered.
+func (s *Server) ready() error {
+	switch {
+	case s.draining.Load():
+		return errDraining
+	case s.models.Load() == nil:
+		return errLoading
+	}
+	return nil
+}
+
+// failedModels are the names of the models whose engines have failed.
+func (s *Server) failedModels() (names []string) {
+	if r := s.models.Load(); r != nil {
+		for _, m := range r.models {
+			if m.Engine.Failed() != nil {
+				names = append(names, m.Name)
+			}
+		}
+	}
+	return names
+}
