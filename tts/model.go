@@ -30,11 +30,15 @@ type Model struct {
 	lines   []int32 // tokens that hold a line's end
 }
 
-// NewModel ties a loaded bundle to the engine that runs it.
+// NewModel ties a loaded bundle to the engine that runs it. Without an engine
+// the model can be looked at, but not asked.
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
 		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
-		Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs, Context: e.Limit(),
+		Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs,
+	}
+	if e != nil {
+		m.Context = e.Limit()
 	}
 	for id := range int32(m.Tokenizer.Size()) {
 		m.longest = max(m.longest, len(m.Bytes(id)))

@@ -71,7 +71,7 @@ func TestAskSearchesForTheAnswer(t *testing.T) {
 func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Models = cfg.Models[:1]
-	r, err := newRuntime(cfg, zerolog.Nop(), nil)
+	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +80,11 @@ func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 	}
 	r.hosts = nil // as if the models had other words
 	judges := len(r.judges)
-	if err := r.loadVerifier(cfg, cfg.Verifiers[0], nil); err != nil || len(r.judges) != judges {
+	if err := r.loadVerifier(cfg, cfg.Verifiers[0]); err != nil || len(r.judges) != judges {
 		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.judges))
 	}
 	r.Close()
-	if _, err := newRuntime(Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []VerifierConfig{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), nil); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
+	if _, err := newRuntime(Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []VerifierConfig{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
 		t.Errorf("a generator for a verifier: error %v", err)
 	}
 }

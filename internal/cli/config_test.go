@@ -126,7 +126,7 @@ func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := newRuntime(cfg, zerolog.Nop(), nil)
+		r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 		switch {
 		case err == nil:
 			if got := r.hosts[0].bundle.Model.Config().Context; want != "" || got != 100 {

@@ -37,17 +37,24 @@ func draftNamed(name string) ModelConfig {
 func loadDraft(d ModelConfig, pool *kernels.Pool, target *models.Bundle) (*models.Bundle, error) {
 	bundle, err := loadBundle(d, models.LoadOptions{Pool: pool})
 	if err == nil {
-		if cfg := bundle.Model.Config(); cfg.Outputs != cfg.Vocab {
-			err = errors.New("a reward model says nothing")
-		} else {
-			err = target.Tokenizer.Same(bundle.Tokenizer)
-		}
-		if err == nil {
+		if err = drafts(bundle, target); err == nil {
 			return bundle, nil
 		}
 		err = errors.Join(err, bundle.Close())
 	}
-	return nil, fmt.Errorf("draft model %s for %s: %w", d.apiName(), target.Name, err)
+	return nil, draftError(d, target, err)
+}
+
+// drafts tells why a model cannot draft for target; nil: it can.
+func drafts(draft, target *models.Bundle) error {
+	if cfg := draft.Model.Config(); cfg.Outputs != cfg.Vocab {
+		return errors.New("a reward model cannot draft tokens")
+	}
+	return target.Tokenizer.Same(draft.Tokenizer)
+}
+
+func draftError(d ModelConfig, target *models.Bundle, err error) error {
+	return fmt.Errorf("draft model %s for %s: %w", d.apiName(), target.Name, err)
 }
 
 // drafters are those of an engine for which draft, which may be nil, drafts

@@ -55,7 +55,7 @@ func TestADraftModelHasTheVocabularyOfItsModel(t *testing.T) {
 	for draft, want := range map[string]error{other: tokenizer.ErrVocabulary, "lutra-tiny-prm": nil, "no-such.gguf": nil} {
 		cfg := DefaultConfig()
 		cfg.Models, cfg.Engine.DraftModel = cfg.Models[:1], draft
-		_, err := newRuntime(cfg, zerolog.Nop(), nil)
+		_, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "lutra-tiny-l") || !strings.Contains(err.Error(), strings.TrimSuffix(filepath.Base(draft), ".gguf")) {
 			t.Errorf("%s drafts for lutra-tiny-l: %v, want an error that names both and is %v", draft, err, want)
 		}

@@ -37,7 +37,7 @@ func serveModel(t *testing.T, name string) string {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Models = []ModelConfig{{Embedded: name}}
-	r, err := newRuntime(cfg, zerolog.Nop(), nil)
+	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}

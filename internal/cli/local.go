@@ -48,7 +48,7 @@ func (l *local) load(m ModelConfig, judged bool) error {
 	if judged {
 		cfg.Verifiers = l.judges
 	}
-	r, err := newRuntime(cfg, l.log, nil)
+	r, err := newRuntime(cfg, l.log, watcher{})
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (l *local) answer(ctx context.Context, o *askOptions, conversation []messag
 
 // withRuntime loads the models, runs their engines beside f and takes all down.
 func withRuntime(ctx context.Context, cfg Config, log zerolog.Logger, f func(context.Context, *runtime) error) error {
-	r, err := newRuntime(cfg, log, nil)
+	r, err := newRuntime(cfg, log, watcher{})
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ type event map[string]any
 func readable(fields map[string]any) error {
 	e := event(fields)
 	says := map[string]func(event) string{
-		"request": requestLine, "model loaded": loadedLine, "serving": servingLine,
+		"request": requestLine, "loading": loadingLine, "model loaded": loadedLine, "serving": servingLine,
 	}[e.text(zerolog.MessageFieldName)]
 	switch try := e.text("try"); {
 	case try != "":
@@ -110,6 +110,14 @@ func requestLine(e event) string {
 		line += " (id " + e.text("id") + ")"
 	}
 	return line
+}
+
+// loadingLine is "big: loading big.gguf (1.2 GiB)", then "big: 42 % loaded".
+func loadingLine(e event) string {
+	if percent := e.text("percent"); percent != "" {
+		return e.text("model") + ": " + percent + " % loaded"
+	}
+	return fmt.Sprintf("%s: loading %s (%s)", e.text("model"), e.text("path"), e.text("size"))
 }
 
 func loadedLine(e event) string {

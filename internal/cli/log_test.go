@@ -57,6 +57,10 @@ func TestARequestIsOneLineForPeople(t *testing.T) {
 			l.Info().Str("model", "lutra-tiny-l").Str("arch", "llama").Str("packing", "I2").Str("weights", "1.6 MiB").Int("context", 1024).Int("kv_tokens", 65536).
 				Str("kernels", "avx512").Int("threads", 2).Dur("took_ms", 22*time.Millisecond).Msg("model loaded")
 		},
+		"big: loading /models/big.gguf (1.20 GiB)\n": func(l zerolog.Logger) {
+			l.Info().Str("model", "big").Str("path", "/models/big.gguf").Str("size", "1.20 GiB").Msg("loading")
+		},
+		"big: 42 % loaded\n": func(l zerolog.Logger) { l.Info().Str("model", "big").Int("percent", 42).Msg("loading") },
 		"ready on x: open y in a browser; try\n  curl 'a \"b\"'\n": func(l zerolog.Logger) {
 			l.Info().Str("try", `curl 'a "b"'`).Msg("ready on x: open y in a browser")
 		},

@@ -4,15 +4,50 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/lutra-lm/lutra/models"
 )
 
 // fallbackMemory is assumed free where the system does not say.
 const fallbackMemory = 2 << 30
+
+// kvShare: that part of the free memory is what "auto" gives to all caches
+// together.
+const kvShare = 4
+
+// contextsKept bounds what "auto" KV memory grows to: this many full contexts
+// at once are more than a CPU serves.
+const contextsKept = 64
+
+// newKV makes a model's cache, of share bytes at most where the configuration
+// leaves its size open.
+func newKV(c KVConfig, shape models.Config, share int64) (*models.KVCache, error) {
+	kind, err := models.ParseKVType(c.Type)
+	if err != nil {
+		return nil, err
+	}
+	opt := models.KVOptions{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}
+	perBlock := models.KVBytesPerBlock(shape, opt)
+	budget, err := c.bytes()
+	if err != nil {
+		return nil, err
+	}
+	most := int64(math.MaxInt32)
+	if budget == 0 {
+		budget = share
+		most = contextsKept * int64((shape.Context+opt.BlockLen-1)/opt.BlockLen)
+	}
+	if opt.Blocks = int(min(budget/perBlock, most)); opt.Blocks < 1 {
+		return nil, fmt.Errorf("kv.memory: %s do not hold one block of %d tokens (%s)", byteSize(budget), opt.BlockLen, byteSize(perBlock))
+	}
+	return models.NewKVCache(shape, opt)
+}
 
 // bytes is the configured KV budget of one model, 0 for "auto".
 func (c KVConfig) bytes() (int64, error) {

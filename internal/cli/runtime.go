@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -19,14 +20,15 @@ import (
 
 // host is one loaded model with the engine that runs it.
 type host struct {
-	bundle  *models.Bundle
-	draft   *models.Bundle // that drafts for it; nil: none
-	engine  *batcher.Engine
-	model   *tts.Model
-	reward  *tts.Reward // of a verifier
-	aliases []string
-
-	embedded bool // the model is built into the program
+	config ModelConfig
+	bundle *models.Bundle
+	draft  *models.Bundle // that drafts for it; nil: none
+	caches []*models.KVCache
+	engine *batcher.Engine
+	model  *tts.Model
+	took   time.Duration // to load bundle
+	format tts.Format    // of a verifier
+	reward *tts.Reward   // likewise
 }
 
 // runtime is everything that computes: models and engines over one worker pool.
@@ -35,207 +37,161 @@ type runtime struct {
 	turns  *batcher.Turns
 	hosts  []*host // of generators
 	judges []*host // of verifiers
-	caches []*models.KVCache
 	log    zerolog.Logger
+	watch  watcher
+	free   func() int64 // bytes of memory that can be had
 }
 
-// contextsKept bounds what "auto" KV memory grows to: this many full contexts
-// at once are more than a CPU serves.
-const contextsKept = 64
+// watcher is told what a runtime does; each may be nil.
+type watcher struct {
+	// loading is told how many bytes of a model have been read.
+	loading func(model string, done, total int64)
+	// steps makes what a model's engine calls after each step.
+	steps func(model string) func(batcher.StepStats)
+}
 
 // committedAhead is for how many more tokens than were ever kept at once memory
 // is made ready while the models run.
 const committedAhead = 4096
 
-// newRuntime loads the configured models. onStep, if any, observes each model's
-// steps. The caller closes the runtime.
-func newRuntime(cfg Config, log zerolog.Logger, onStep func(model string) func(batcher.StepStats)) (*runtime, error) {
-	r := &runtime{pool: newPool(cfg.Threads), turns: batcher.NewTurns(), log: log}
+// newRuntime loads the configured models, then divides the memory that they
+// leave among their caches and makes the engines. The caller closes the runtime.
+func newRuntime(cfg Config, log zerolog.Logger, watch watcher) (*runtime, error) {
+	r := &runtime{pool: newPool(cfg.Threads), turns: batcher.NewTurns(), log: log, watch: watch, free: freeMemory}
 	if cfg.KernelTimes {
 		r.pool.Meter().Enable()
 	}
-	for _, m := range cfg.Models {
-		h, err := r.load(cfg, m, onStep)
-		if err == nil {
-			r.hosts = append(r.hosts, h)
-			if h.model.Outputs != h.model.Vocab {
-				err = errors.New("a reward model scores text and cannot be asked; serve a generator, and this one as a verifier")
-			}
-		}
-		if err != nil {
-			r.Close()
-			return nil, fmt.Errorf("model %s: %w", m.apiName(), err)
-		}
+	err := r.load(cfg)
+	if err == nil {
+		debug.FreeOSMemory() // what the files were read into
+		err = r.start(cfg)
 	}
-	for _, v := range cfg.Verifiers {
-		if err := r.loadVerifier(cfg, v, onStep); err != nil {
-			r.Close()
-			return nil, fmt.Errorf("verifier %s: %w", v.model().apiName(), err)
-		}
+	if err != nil {
+		r.Close()
+		return nil, err
 	}
 	return r, nil
 }
 
-// load makes a model ready to run. The host is the caller's to close.
-func (r *runtime) load(cfg Config, m ModelConfig, onStep func(string) func(batcher.StepStats)) (*host, error) {
-	start := time.Now()
-	bundle, err := loadBundle(m, models.LoadOptions{Pool: r.pool, Packing: m.Packing, Context: m.Context})
-	if err != nil {
-		return nil, err
+// start makes caches and engines for what has been loaded.
+func (r *runtime) start(cfg Config) error {
+	n := 0
+	for _, h := range r.all() {
+		n += len(h.bundles())
 	}
-	h := &host{bundle: bundle, aliases: m.Aliases, embedded: m.Embedded != ""}
-	bundle.Name = m.apiName()
-	for _, w := range bundle.Warnings {
-		r.log.Warn().Str("model", bundle.Name).Msg(w)
-	}
-	shape := bundle.Model.Config()
-	opt := cfg.Engine.Options
-	opt.Context = shape.Context
-	kv, err := newKV(cfg, shape, &opt.Context)
-	if err != nil {
-		return nil, errors.Join(err, bundle.Close())
-	}
-	if opt.Context < shape.Context {
-		if m.Context > 0 {
-			return nil, errors.Join(fmt.Errorf("kv.memory: there is room for %d tokens, fewer than the context of %d that is configured", opt.Context, m.Context), bundle.Close())
+	share := r.free() / kvShare / int64(max(1, n))
+	for _, h := range r.all() {
+		if err := r.startHost(cfg, h, share); err != nil {
+			return fmt.Errorf("model %s: %w", h.bundle.Name, err)
 		}
-		r.log.Warn().Str("model", bundle.Name).Int("context", opt.Context).Int("model_context", shape.Context).
+	}
+	return nil
+}
+
+// startHost makes a model's caches, of up to share bytes each where the
+// configuration does not say how many, and its engine.
+func (r *runtime) startHost(cfg Config, h *host, share int64) error {
+	opt := cfg.Engine.Options
+	opt.Pool, opt.Turns, opt.Name = r.pool, r.turns, h.bundle.Name
+	opt.OnDraftError = func(err error) {
+		r.log.Error().Err(err).Str("model", opt.Name).Msg("the draft model has failed; answers go on without it")
+	}
+	for _, b := range h.bundles() {
+		kv, err := newKV(cfg.KV, b.Model.Config(), share)
+		if err != nil {
+			return err
+		}
+		h.caches = append(h.caches, kv)
+	}
+	kv := h.caches[0]
+	if h.draft != nil {
+		opt.Drafters = drafters(h.draft, h.caches[1], r.pool)
+	}
+	if r.watch.steps != nil {
+		opt.OnStep = r.watch.steps(opt.Name)
+	}
+	h.engine = batcher.New(h.bundle.Model, kv, opt)
+	h.model = tts.NewModel(h.bundle, h.engine)
+	shape := h.bundle.Model.Config()
+	if room := h.engine.Limit(); room < shape.Context {
+		if h.config.Context > 0 {
+			return fmt.Errorf("kv.memory: there is room for %d tokens, fewer than the context of %d that is configured", room, h.config.Context)
+		}
+		r.log.Warn().Str("model", opt.Name).Int("context", room).Int("model_context", shape.Context).
 			Msg("the KV cache has no room for the model's whole context; raise kv.memory")
 	}
-	r.caches = append(r.caches, kv)
-	opt.Pool, opt.Turns = r.pool, r.turns
-	if d, ok := cfg.draftOf(m); ok {
-		if h.draft, opt.Drafters, err = r.loadDrafters(cfg, d, bundle); err != nil {
-			return nil, errors.Join(err, bundle.Close())
-		}
+	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
+		Str("weights", byteSize(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", kv.Blocks()*kv.BlockLen()).
+		Stringer("kernels", kernels.ActiveISA()).Int("threads", r.pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
+	if h.draft != nil {
+		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", byteSize(h.draft.Model.Config().Bytes)).
+			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")
 	}
-	if onStep != nil {
-		opt.OnStep = onStep(bundle.Name)
+	if h.format.Name == "" {
+		return nil
 	}
-	h.engine = batcher.New(bundle.Model, kv, opt)
-	h.model = tts.NewModel(bundle, h.engine)
-	r.log.Info().Str("model", bundle.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
-		Str("weights", byteSize(shape.Bytes)).Int("context", opt.Context).Int("kv_tokens", kv.Blocks()*kv.BlockLen()).
-		Stringer("kernels", kernels.ActiveISA()).Int("threads", r.pool.Threads()).
-		Dur("took_ms", time.Since(start)).Msg("model loaded")
-	return h, nil
+	var err error
+	h.reward, err = tts.NewReward(h.model, h.format)
+	return err
 }
 
-// loadDrafters makes what guesses for a model with the help of another, which is
-// the caller's to close.
-func (r *runtime) loadDrafters(cfg Config, d ModelConfig, target *models.Bundle) (*models.Bundle, []batcher.Drafter, error) {
-	draft, err := loadDraft(d, r.pool, target)
-	if err != nil {
-		return nil, nil, err
-	}
-	shape := draft.Model.Config()
-	kv, err := newKV(cfg, shape, &shape.Context)
-	if err != nil {
-		return nil, nil, errors.Join(err, draft.Close())
-	}
-	r.caches = append(r.caches, kv)
-	r.log.Info().Str("model", target.Name).Str("draft", d.apiName()).Str("weights", byteSize(shape.Bytes)).
-		Int("kv_tokens", kv.Blocks()*kv.BlockLen()).Msg("draft model loaded")
-	return draft, drafters(draft, kv, r.pool), nil
-}
-
-// newKV sizes a model's cache. A context that the memory cannot hold once is
-// shortened to what fits.
-func newKV(cfg Config, shape models.Config, contextLen *int) (*models.KVCache, error) {
-	kind, err := models.ParseKVType(cfg.KV.Type)
-	if err != nil {
-		return nil, err
-	}
-	opt := models.KVOptions{Type: kind, BlockLen: cfg.KV.Block, Cold: !cfg.KV.Prefix}
-	perBlock := models.KVBytesPerBlock(shape, opt)
-	oneContext := (*contextLen + opt.BlockLen - 1) / opt.BlockLen
-	budget, err := cfg.KV.bytes()
-	if err != nil {
-		return nil, err
-	}
-	if budget > 0 {
-		opt.Blocks = int(budget / perBlock)
-	} else {
-		share := freeMemory() / 4 / int64(cfg.caches())
-		opt.Blocks = int(min(share/perBlock, int64(contextsKept*oneContext)))
-	}
-	if opt.Blocks < 1 {
-		return nil, fmt.Errorf("kv.memory: %s do not hold one block of %d tokens (%s)", byteSize(budget), opt.BlockLen, byteSize(perBlock))
-	}
-	*contextLen = min(*contextLen, opt.Blocks*opt.BlockLen)
-	return models.NewKVCache(shape, opt)
-}
-
-// Run steps all engines until ctx ends or one of them fails.
+// Run steps all engines until ctx ends. A model whose engine fails is left out
+// from then on; only what may have harmed the others ends them all.
 func (r *runtime) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, h := range r.all() {
 		g.Go(func() error {
-			if err := h.engine.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
-				return fmt.Errorf("engine of %s: %w", h.bundle.Name, err)
+			err := h.engine.Run(ctx)
+			if err == nil {
+				return nil
 			}
+			if errors.Is(err, batcher.ErrPanic) {
+				return err
+			}
+			r.log.Error().Err(err).Str("model", h.bundle.Name).Msg("the model has failed and answers no more requests; the others go on. Restart to load it again")
+			<-ctx.Done()
 			return nil
 		})
-	}
-	for _, kv := range r.caches {
-		g.Go(func() error {
-			kv.CommitAhead(ctx, committedAhead)
-			return nil
-		})
+		for _, kv := range h.caches {
+			g.Go(func() error {
+				kv.CommitAhead(ctx, committedAhead)
+				return nil
+			})
+		}
 	}
 	return g.Wait()
 }
 
-// caches is the number of KV caches that share the memory.
-func (c *Config) caches() int {
-	n := len(c.Models) + len(c.Verifiers)
-	for _, m := range c.Models {
-		if _, ok := c.draftOf(m); ok {
-			n++
-		}
-	}
-	return n
-}
-
-// close gives back the files of a host.
-func (h *host) close() error {
-	err := h.bundle.Close()
-	if h.draft != nil {
-		err = errors.Join(err, h.draft.Close())
-	}
-	return err
-}
-
 func (r *runtime) all() []*host { return slices.Concat(r.hosts, r.judges) }
+
+// bundles are the model's and that of its draft.
+func (h *host) bundles() []*models.Bundle {
+	if h.draft == nil {
+		return []*models.Bundle{h.bundle}
+	}
+	return []*models.Bundle{h.bundle, h.draft}
+}
+
+// close gives back the files and the memory of a host.
+func (h *host) close() error {
+	var errs []error
+	for _, kv := range h.caches {
+		errs = append(errs, kv.Close())
+	}
+	for _, b := range h.bundles() {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(errs...)
+}
 
 // Close releases the models and stops the workers. Run must have returned.
 func (r *runtime) Close() {
-	for _, kv := range r.caches {
-		if err := kv.Close(); err != nil {
-			r.log.Warn().Err(err).Msg("closing")
-		}
-	}
 	for _, h := range r.all() {
 		if err := h.close(); err != nil {
 			r.log.Warn().Err(err).Str("model", h.bundle.Name).Msg("closing")
 		}
 	}
 	r.pool.Close()
-}
-
-// loadBundle reads a file or an embedded model.
-func loadBundle(m ModelConfig, opt models.LoadOptions) (*models.Bundle, error) {
-	if m.Embedded == "" {
-		if err := modelFile(m.Path); err != nil {
-			return nil, err
-		}
-		return models.Load(m.Path, opt)
-	}
-	f, err := embedded.Open(m.Embedded)
-	if err != nil {
-		return nil, err
-	}
-	return models.LoadFile(f, opt)
 }
 
 // defaultModels are the embedded generators, the default first.

@@ -88,7 +88,9 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 	})
 	g.Go(func() error {
 		defer cancel()
-		r, err := loadUnless(served, func() (*runtime, error) { return newRuntime(cfg, log, srv.StepObserver) })
+		r, err := loadUnless(served, func() (*runtime, error) {
+			return newRuntime(cfg, log, watcher{loading: srv.Loading, steps: srv.StepObserver})
+		})
 		if err != nil || r == nil {
 			return err
 		}
@@ -131,7 +133,7 @@ func loadUnless(done <-chan struct{}, load func() (*runtime, error)) (*runtime, 
 func (r *runtime) served() []server.Served {
 	var list []server.Served
 	for _, h := range r.all() {
-		list = append(list, server.Served{Model: h.model, Reward: h.reward, Aliases: h.aliases, Demo: h.embedded})
+		list = append(list, server.Served{Model: h.model, Reward: h.reward, Aliases: h.config.Aliases, Demo: h.config.Embedded != ""})
 	}
 	return list
 }

@@ -2,12 +2,10 @@ package cli
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
@@ -68,28 +66,6 @@ func (v VerifierConfig) format(file models.Verifier) (tts.Format, error) {
 	f := formats[i]
 	f.Separator = cmp.Or(v.Separator, file.Separator, f.Separator)
 	return f, nil
-}
-
-// loadVerifier loads a reward model, unless it can read nothing that the
-// models write: so the embedded one gives way to other people's models.
-func (r *runtime) loadVerifier(cfg Config, v VerifierConfig, onStep func(string) func(batcher.StepStats)) error {
-	h, err := r.load(cfg, v.model(), onStep)
-	if err != nil {
-		return err
-	}
-	format, err := v.format(h.bundle.Verifier)
-	if err == nil {
-		h.reward, err = tts.NewReward(h.model, format)
-	}
-	if err != nil {
-		return errors.Join(err, h.bundle.Close())
-	}
-	if !slices.ContainsFunc(r.hosts, func(g *host) bool { return h.reward.Reads(g.model) }) {
-		r.log.Info().Str("verifier", h.bundle.Name).Msg("not used: the models have other vocabularies")
-		return h.bundle.Close()
-	}
-	r.judges = append(r.judges, h)
-	return nil
 }
 
 // verifiers are those that can judge what a model writes, the default first.

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// load loads the configured models, drafts and verifiers.
+func (r *runtime) load(cfg Config) error {
+	if r.watch.loading != nil { // all of them, before the first
+		for _, name := range cfg.names() {
+			r.watch.loading(name, 0, 0)
+		}
+	}
+	for _, m := range cfg.Models {
+		h, err := r.loadHost(cfg, m)
+		if err == nil {
+			r.hosts = append(r.hosts, h)
+			if shape := h.bundle.Model.Config(); shape.Outputs != shape.Vocab {
+				err = errors.New("a reward model scores text and cannot be asked; serve a generator, and this one as a verifier")
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("model %s: %w", m.apiName(), err)
+		}
+	}
+	for _, v := range cfg.Verifiers {
+		if err := r.loadVerifier(cfg, v); err != nil {
+			return fmt.Errorf("verifier %s: %w", v.model().apiName(), err)
+		}
+	}
+	return nil
+}
+
+// names are those of all models to load, in the order of loading. One that
+// drafts for several is loaded as often.
+func (c *Config) names() (names []string) {
+	for _, m := range c.Models {
+		names = append(names, m.apiName())
+		if d, ok := c.draftOf(m); ok {
+			names = append(names, d.apiName())
+		}
+	}
+	for _, v := range c.Verifiers {
+		names = append(names, v.model().apiName())
+	}
+	return names
+}
+
+// loadHost loads a model and what drafts for it. The host is the caller's to
+// close.
+func (r *runtime) loadHost(cfg Config, m ModelConfig) (*host, error) {
+	start := time.Now()
+	bundle, err := r.loadBundle(m)
+	if err != nil {
+		return nil, err
+	}
+	h := &host{config: m, bundle: bundle, took: time.Since(start)}
+	bundle.Name = m.apiName()
+	for _, w := range bundle.Warnings {
+		r.log.Warn().Str("model", bundle.Name).Msg(w)
+	}
+	if d, ok := cfg.draftOf(m); ok {
+		draft, err := r.loadBundle(d)
+		if err == nil {
+			h.draft, draft.Name = draft, d.apiName()
+			err = drafts(draft, bundle)
+		}
+		if err != nil {
+			return nil, errors.Join(draftError(d, bundle, err), h.close())
+		}
+	}
+	return h, nil
+}
+
+// loadVerifier loads a reward model, unless it can read nothing that the
+// models write: so the embedded one gives way to other people's models.
+func (r *runtime) loadVerifier(cfg Config, v VerifierConfig) error {
+	h, err := r.loadHost(cfg, v.model())
+	if err != nil {
+		return err
+	}
+	format, err := v.format(h.bundle.Verifier)
+	reads := false
+	if err == nil {
+		h.format = format
+		reads, err = r.readByOne(h)
+	}
+	if err != nil || !reads {
+		if err == nil {
+			r.log.Info().Str("verifier", h.bundle.Name).Msg("not used: the models have other vocabularies")
+		}
+		return errors.Join(err, h.close())
+	}
+	r.judges = append(r.judges, h)
+	return nil
+}
+
+// readByOne tells whether a verifier can read what some model writes. There are
+// no engines yet.
+func (r *runtime) readByOne(h *host) (bool, error) {
+	reward, err := tts.NewReward(tts.NewModel(h.bundle, nil), h.format)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(r.hosts, func(g *host) bool { return reward.Reads(tts.NewModel(g.bundle, nil)) }), nil
+}
+
+// loadBundle reads a file or an embedded model, and tells how it goes on.
+func (r *runtime) loadBundle(m ModelConfig) (*models.Bundle, error) {
+	p := fileProgress{log: r.log.With().Str("model", m.apiName()).Logger(), now: time.Now}
+	if info, err := os.Stat(m.Path); m.Path != "" && err == nil {
+		p.begin(m.Path, info.Size())
+	}
+	opt := models.LoadOptions{Pool: r.pool, Packing: m.Packing, Context: m.Context, Progress: func(done, total int64) {
+		p.tell(done, total)
+		if r.watch.loading != nil {
+			r.watch.loading(m.apiName(), done, total)
+		}
+	}}
+	return loadBundle(m, opt)
+}
+
+// loadBundle reads a file or an embedded model.
+func loadBundle(m ModelConfig, opt models.LoadOptions) (*models.Bundle, error) {
+	if m.Embedded == "" {
+		if err := modelFile(m.Path); err != nil {
+			return nil, err
+		}
+		return models.Load(m.Path, opt)
+	}
+	f, err := embedded.Open(m.Embedded)
+	if err != nil {
+		return nil, err
+	}
+	return models.LoadFile(f, opt)
+}
+
+// fileProgress logs how far the loading of a file has come.
+type fileProgress struct {
+	log  zerolog.Logger
+	now  func() time.Time
+	last time.Time // that something was said; zero: there is no file
+}
+
+// sayEvery is the least time between two lines about a file that loads.
+const sayEvery = 5 * time.Second
+
+func (p *fileProgress) begin(path string, size int64) {
+	p.last = p.now()
+	p.log.Info().Str("path", path).Str("size", byteSize(size)).Msg("loading")
+}
+
+func (p *fileProgress) tell(done, total int64) {
+	now := p.now()
+	if p.last.IsZero() || done >= total || now.Sub(p.last) < sayEvery {
+		return
+	}
+	p.last = now
+	p.log.Info().Int("percent", int(100*float64(done)/float64(total))).Msg("loading")
+}

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// randomModel is the path of a model of random weights, written an hour ago.
+func randomModel(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "random.gguf")
+	mustLutra(t, "bench", "model", "--shape", "tiny", "--out", path)
+	hourAgo := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, hourAgo, hourAgo); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAModelWhoseFileIsOverwrittenLeavesTheOthersServing(t *testing.T) {
+	path := randomModel(t)
+	cfg := DefaultConfig()
+	cfg.Models = []ModelConfig{{Path: path}, {Embedded: "lutra-tiny-s"}}
+	cfg.KV.Memory = "8MiB"
+	var log bytes.Buffer
+	r, err := newRuntime(cfg, zerolog.New(&log), watcher{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run(ctx) }()
+	answer := func(h *host) error {
+		s, err := h.engine.Open(ctx, []int32{1, 2, 3})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		_, err = s.Logits(ctx, 0)
+		return err
+	}
+	bad, good := r.hosts[0], r.hosts[1]
+	if err := errors.Join(answer(bad), answer(good)); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		var failed *batcher.FailedError
+		if err := answer(bad); !errors.As(err, &failed) || failed.Model != "random" || !errors.Is(err, gguf.ErrChanged) {
+			t.Errorf("the model whose file was overwritten answers %v, want a FailedError of gguf.ErrChanged", err)
+		}
+		if err := answer(good); err != nil {
+			t.Errorf("the other model answers %v", err)
+		}
+	}
+	stop()
+	if err := <-ran; err != nil {
+		t.Errorf("Run() = %v, want no error", err)
+	}
+	if n := strings.Count(log.String(), "answers no more requests"); n != 1 {
+		t.Errorf("the log tells %d times of the failure, want once:\n%s", n, log.String())
+	}
+}
+
+func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "draft.gguf")
+	f, err := openGGUF("lutra-tiny-s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw bytes.Buffer
+	if err := gguf.Write(&raw, f.Metadata, f.Tensors); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultConfig()
+	cfg.Models, cfg.Verifiers = []ModelConfig{{Embedded: "lutra-tiny-l", Draft: path}}, nil
+	cfg.KV.Memory, cfg.Engine.Speculation = "8MiB", "3"
+	var log bytes.Buffer
+	r, err := newRuntime(cfg, zerolog.New(&log), watcher{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := os.Truncate(path, 1000); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run(ctx) }()
+	s, err := r.hosts[0].engine.Open(ctx, []int32{1, 2, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, err := range s.Generate(ctx, batcher.Params{MaxTokens: 20, IgnoreEOS: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if s.Close(); n != 20 {
+		t.Errorf("%d tokens without the draft, want 20", n)
+	}
+	stop()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+	if n := strings.Count(log.String(), "the draft model has failed"); n != 1 {
+		t.Errorf("the log tells %d times of the failure, want once:\n%s", n, log.String())
+	}
+}
+
+func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Models[0].Draft = "lutra-tiny-s"
+	r := &runtime{pool: kernels.NewPool(1), turns: batcher.NewTurns(), log: zerolog.Nop()}
+	defer r.Close()
+	if err := r.load(cfg); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	const free = 16 << 20
+	r.free = func() int64 {
+		asked++
+		if len(r.hosts) != 2 || len(r.judges) != 1 || r.hosts[0].draft == nil {
+			t.Errorf("memory is asked for with %d models and %d verifiers loaded", len(r.hosts), len(r.judges))
+		}
+		return free
+	}
+	if err := r.start(cfg); err != nil {
+		t.Fatal(err)
+	}
+	total, caches := int64(0), 0
+	for _, h := range r.all() {
+		for i, kv := range h.caches {
+			opt := models.KVOptions{BlockLen: kv.BlockLen()}
+			total += int64(kv.Blocks()) * models.KVBytesPerBlock(h.bundles()[i].Model.Config(), opt)
+			caches++
+		}
+	}
+	if asked != 1 || caches != 4 || total > free/kvShare || total < free/kvShare*9/10 {
+		t.Errorf("%d caches of %d bytes together, of %d free bytes asked for %d times", caches, total, free, asked)
+	}
+}
+
+func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
+	shape := models.Config{Layers: 1, KVHeads: 1, HeadDim: 2, Context: 100}
+	kv, err := newKV(DefaultConfig().KV, shape, 1<<40)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kv.Close()
+	if want := contextsKept * 4; kv.Blocks() != want { // 100 tokens take 4 blocks of 32
+		t.Errorf("%d blocks, want %d", kv.Blocks(), want)
+	}
+	c := DefaultConfig().KV
+	c.Memory = "1MiB"
+	if kv, err := newKV(c, models.Config{Layers: 100, KVHeads: 64, HeadDim: 128, Context: 100}, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
+		t.Errorf("a budget of less than a block: %v, %v", kv, err)
+	}
+}
+
+func TestLoadingIsToldAtItsBeginAndEveryFewSeconds(t *testing.T) {
+	var log bytes.Buffer
+	clock := time.Unix(0, 0)
+	p := fileProgress{log: zerolog.New(&log), now: func() time.Time { return clock }}
+	p.tell(50, 100) // an embedded model: no file
+	p.begin("big.gguf", 1<<30)
+	for i := range int64(101) {
+		clock = clock.Add(120 * time.Millisecond)
+		p.tell(i, 100)
+	}
+	p.tell(100, 100)
+	type line struct {
+		Message, Path, Size string
+		Percent             int
+	}
+	var got []line
+	for d := json.NewDecoder(&log); d.More(); {
+		var l line
+		if err := d.Decode(&l); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, l)
+	}
+	want := []line{{"loading", "big.gguf", "1.00 GiB", 0}, {"loading", "", "", 41}, {"loading", "", "", 83}}
+	if !slices.Equal(got, want) {
+		t.Errorf("logged %+v, want %+v", got, want)
+	}
+}
+
+func TestAServerIsToldOfEveryModelThatLoads(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Models = []ModelConfig{{Path: randomModel(t), Name: "mine"}, {Embedded: "lutra-tiny-l", Draft: "lutra-tiny-s"}}
+	cfg.KV.Memory = "8MiB"
+	first, last := map[string]int64{}, map[string]float64{}
+	r, err := newRuntime(cfg, zerolog.Nop(), watcher{loading: func(model string, done, total int64) {
+		if _, ok := first[model]; !ok {
+			first[model] = total
+		}
+		if total > 0 {
+			last[model] = float64(done) / float64(total)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	for _, name := range []string{"mine", "lutra-tiny-l", "lutra-tiny-s", "lutra-tiny-prm"} {
+		if total, ok := first[name]; !ok || total != 0 || last[name] != 1 {
+			t.Errorf("%s was told of first with %d bytes and came to %v, want 0 and 1", name, total, last[name])
+		}
+	}
+}
