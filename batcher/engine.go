@@ -79,7 +79,6 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	opt.StepTokens = opt.StepTokens / Tile * Tile
 	e := &Engine{
 		model: m, kv: kv, opt: opt, cfg: m.Config(),
 		limit:   kv.Blocks() * kv.BlockLen(),

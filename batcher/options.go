@@ -56,30 +56,48 @@ func DefaultOptions() Options {
 // Validate reports every fault; each begins with the option's name and a colon.
 func (o *Options) Validate() error {
 	var faults []error
-	least := func(name string, v, lo int) {
-		if v < lo {
-			faults = append(faults, fmt.Errorf("%s: %d is less than %d", name, v, lo))
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	within := func(name string, v, lo, hi int) {
+		if v < lo || v > hi {
+			fault("%s: %d is outside %d..%d", name, v, lo, hi)
 		}
 	}
-	least("queue", o.Queue, 1)
-	least("sequences", o.Sequences, 1)
-	least("step_tokens", o.StepTokens, Tile)
-	least("step_rows", o.StepRows, 4)
-	least("context", o.Context, 0)
-	least("unread", o.Unread, 1)
-	if o.HandOver < 0 {
-		faults = append(faults, fmt.Errorf("hand_over: %v is negative", o.HandOver))
+	within("queue", o.Queue, 1, mostSequences)
+	within("sequences", o.Sequences, 1, mostSequences)
+	within("step_tokens", o.StepTokens, Tile, mostStepTokens)
+	if o.StepTokens%Tile != 0 {
+		fault("step_tokens: %d is no multiple of %d", o.StepTokens, Tile)
 	}
-	if o.StepTime < 0 {
-		faults = append(faults, fmt.Errorf("step_time: %v is negative", o.StepTime))
+	within("step_rows", o.StepRows, 4, mostStepRows)
+	within("context", o.Context, 0, math.MaxInt32)
+	within("unread", o.Unread, 1, mostUnread)
+	if o.HandOver < 0 || o.HandOver > time.Second {
+		fault("hand_over: %v is outside 0s..1s", o.HandOver)
+	}
+	if o.StepTime < 0 || o.StepTime > time.Minute {
+		fault("step_time: %v is outside 0s..1m", o.StepTime)
 	}
 	if _, _, err := o.Speculation.limit(); err != nil {
 		faults = append(faults, fmt.Errorf("speculation: %w", err))
 	}
-	for name, v := range map[string]float64{"prompt_stretch": o.PromptStretch, "search_stretch": o.SearchStretch} {
-		if v != 0 && !(v > 1 && v < math.Inf(1)) { // NaN is a fault too
-			faults = append(faults, fmt.Errorf("%s: %v is neither 0 nor more than 1", name, v))
+	for _, s := range []struct {
+		name string
+		v    float64
+	}{{"prompt_stretch", o.PromptStretch}, {"search_stretch", o.SearchStretch}} {
+		if s.v != 0 && !(s.v > 1 && s.v <= mostStretch) { // NaN is a fault too
+			fault("%s: %v is neither 0 nor above 1 and at most %d", s.name, s.v, mostStretch)
 		}
 	}
 	return errors.Join(faults...)
 }
+
+// The bounds of Options, each far beyond what a machine can use. Memory follows
+// the first three: a sequence takes some KB, a token of a step the activations of
+// a layer, a row a vocabulary of float32.
+const (
+	mostSequences  = 1 << 16
+	mostStepTokens = 1 << 13
+	mostStepRows   = 1 << 12
+	mostUnread     = 1 << 20
+	mostStretch    = 1000
+)

@@ -115,13 +115,21 @@ func (o *Options) Validate() error {
 		_, err := netip.ParseAddr(name) // IPv6 has colons
 		fault(name == "" || strings.ContainsAny(name, "/:@ ") && err != nil, "allowed_hosts[%d]: %q is no host's name, without scheme and port", i, name)
 	}
-	fault(o.MaxBody < 1 || o.MaxBody > mostBody, "max_body: %d is outside 1 to %d", o.MaxBody, mostBody)
+	for _, n := range []struct {
+		key       string
+		n, lo, hi int64
+	}{
+		{"max_body", o.MaxBody, 1, mostBody},
+		{"max_requests", int64(o.MaxRequests), 1, 1 << 16},
+		{"max_connections", int64(o.MaxConnections), 0, 1 << 20},
+		{"max_choices", int64(o.MaxChoices), 1, 1 << 12},
+		{"requests_per_minute", int64(o.RequestsPerMinute), 0, 1 << 30},
+		{"tokens_per_minute", int64(o.TokensPerMinute), 0, 1 << 40},
+	} {
+		fault(n.n < n.lo || n.n > n.hi, "%s: %d is outside %d..%d", n.key, n.n, n.lo, n.hi)
+	}
 	fault(o.MaxMemory < o.leastMemory(), "max_memory: %d is less than the %d that requests of max_body bytes and max_choices choices need", o.MaxMemory, o.leastMemory())
-	fault(o.MaxRequests < 1, "max_requests: %d is less than 1", o.MaxRequests)
-	fault(o.MaxConnections < 0, "max_connections: %d is negative", o.MaxConnections)
-	fault(o.MaxChoices < 1, "max_choices: %d is less than 1", o.MaxChoices)
-	fault(o.RequestsPerMinute < 0, "requests_per_minute: %d is negative", o.RequestsPerMinute)
-	fault(o.TokensPerMinute < 0, "tokens_per_minute: %d is negative", o.TokensPerMinute)
+	fault(o.MaxMemory > mostMemory, "max_memory: %d is more than %d", o.MaxMemory, mostMemory)
 	fault(o.ReasoningFormat != ReasoningAuto && o.ReasoningFormat != ReasoningNone, "reasoning_format: %q is neither auto nor none", o.ReasoningFormat)
 	for _, d := range []struct {
 		key  string
@@ -138,6 +146,7 @@ func (o *Options) Validate() error {
 		{"drain_timeout", o.DrainTimeout, true},
 	} {
 		fault(d.d < 0 || d.d == 0 && !d.zero, "%s: %v is too short", d.key, d.d)
+		fault(d.d > mostTimeout, "%s: %v is longer than %v", d.key, d.d, mostTimeout)
 	}
 	fault(o.LameDuck > o.DrainTimeout, "lame_duck: %v is longer than drain_timeout, %v, of which it is a part", o.LameDuck, o.DrainTimeout)
 	if _, err := o.plans(); err != nil {
@@ -149,14 +158,21 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// mostBody bounds Options.MaxBody: bodies lie in memory.
-const mostBody int64 = 1 << 30
+// mostBody bounds Options.MaxBody: bodies lie in memory. mostMemory is beyond any
+// machine's.
+const (
+	mostBody   int64 = 1 << 30
+	mostMemory int64 = 1 << 50
+)
 
 // leastMemory is what lets in the largest body, and the most choices.
 func (o *Options) leastMemory() int64 {
 	const most = max(chatFactor, completionsFactor, rewardsFactor, tokenizeFactor, detokenizeFactor, templateFactor)
 	return (most*o.MaxBody + perRequest + perChoice*int64(o.MaxChoices)) * 4 / 3 // the last quarter is for small ones
 }
+
+// mostTimeout is longer than anybody waits.
+const mostTimeout = 7 * 24 * time.Hour
 
 // plans are the presets as plans. What is more than Limits allow is no fault
 // here: such presets are not listed, and refused when they are asked for.

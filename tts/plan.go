@@ -132,17 +132,23 @@ func DefaultLimits() Limits {
 // Validate reports every fault; each begins with the limit's name and a colon.
 func (l *Limits) Validate() error {
 	var faults []error
-	least := func(name string, v int64) {
-		if v < 1 {
-			faults = append(faults, fmt.Errorf("%s: %d is less than 1", name, v))
+	for _, f := range []struct {
+		name string
+		v    int
+		most int
+	}{{"n", l.N, 1 << 12}, {"max_steps", l.MaxSteps, 1 << 16}, {"tokens", l.Tokens, 1 << 30}} {
+		if f.v < 1 || f.v > f.most {
+			faults = append(faults, fmt.Errorf("%s: %d is outside 1..%d", f.name, f.v, f.most))
 		}
 	}
-	least("n", int64(l.N))
-	least("max_steps", int64(l.MaxSteps))
-	least("tokens", int64(l.Tokens))
-	least("time", int64(l.Time))
+	if l.Time <= 0 || l.Time > mostTime {
+		faults = append(faults, fmt.Errorf("time: %v is outside 1ns..%v", l.Time, mostTime))
+	}
 	return errors.Join(faults...)
 }
+
+// mostTime is the longest time that a search can be given.
+const mostTime = 24 * time.Hour
 
 // PlanError says what is wrong with a plan.
 type PlanError struct {

@@ -176,7 +176,10 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	pool := newPool(o.threads)
+	pool, err := newPool(o.threads)
+	if err != nil {
+		return err
+	}
 	defer pool.Close()
 	bundle, err := o.load(pool)
 	if err != nil {

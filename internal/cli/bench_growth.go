@@ -66,6 +66,11 @@ func (o *growthBench) run(cmd *cobra.Command) error {
 	if len(o.threads) == 0 {
 		o.threads = upTo(kernels.Cores())
 	}
+	for _, n := range o.threads {
+		if err := checkThreads(n); err != nil {
+			return usagef("--%w", err)
+		}
+	}
 	for _, list := range [][]int{o.batches, o.contexts, o.threads} {
 		if !slices.IsSorted(list) || len(list) > 0 && (list[0] < 1 || list[len(list)-1] > 1<<16) {
 			return usagef("%v are not ascending numbers from 1 to %d", list, 1<<16)
@@ -114,7 +119,10 @@ func upTo(n int) []int {
 // measure adds the points of a number of threads, and with all those of the
 // other axes.
 func (o *growthBench) measure(cmd *cobra.Command, threads int, all bool) (err error) {
-	pool := newPool(threads)
+	pool, err := newPool(threads)
+	if err != nil {
+		return err
+	}
 	defer pool.Close()
 	bundle, err := o.load(pool)
 	if err != nil {

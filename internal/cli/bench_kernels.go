@@ -73,6 +73,11 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 				}
 				o.Packings = append(o.Packings, p)
 			}
+			for _, n := range o.Threads {
+				if err := checkThreads(n); err != nil {
+					return usagef("--%w", err)
+				}
+			}
 			for _, n := range append(o.Tokens, o.Threads...) {
 				if n < 1 || n > 1<<12 {
 					return usagef("%d is no number of tokens or threads", n)

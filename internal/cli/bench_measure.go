@@ -23,7 +23,7 @@ type benchSource struct{ model, shape, packing string }
 func (b *benchSource) flags(f *pflag.FlagSet) {
 	f.StringVar(&b.model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
 	wordVar(f, &b.shape, "shape", "", shapeNames(), "random model of a known `SHAPE`")
-	wordVar(f, &b.packing, "packing", "auto", packingNames, "run-time packing of ternary weights")
+	wordVar(f, &b.packing, "packing", "auto", models.Packings(), "run-time packing of ternary weights")
 }
 
 func (b *benchSource) load(pool *kernels.Pool) (*models.Bundle, error) {

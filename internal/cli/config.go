@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -64,9 +65,8 @@ type LogConfig struct {
 
 // The words that settings and flags take.
 var (
-	packingNames = []string{"auto", "i1", "i2"}
-	kvTypes      = []string{"f16", "int8"}
-	logLevels    = []string{"trace", "debug", "info", "warn", "error"}
+	kvTypes   = []string{"f16", "int8"}
+	logLevels = []string{"trace", "debug", "info", "warn", "error"}
 )
 
 // DefaultConfig serves the embedded models.
@@ -91,8 +91,8 @@ func (c *Config) Validate() error {
 			fault("%s: %q is none of %s%s", key, brief(v), strings.Join(words, ", "), didYouMean(v, words))
 		}
 	}
-	if c.Threads < 0 {
-		fault("threads: %d is negative", c.Threads)
+	if err := checkThreads(c.Threads); err != nil {
+		errs = append(errs, err)
 	}
 	if len(c.Models) == 0 {
 		fault("models: name at least one")
@@ -114,10 +114,10 @@ func (c *Config) Validate() error {
 			oneOf(key+".embedded", m.Embedded, embeddedNames()...)
 		}
 		if m.Packing != "" {
-			oneOf(key+".packing", m.Packing, packingNames...)
+			oneOf(key+".packing", m.Packing, models.Packings()...)
 		}
-		if m.Context < 0 {
-			fault("%s.context: %d is negative", key, m.Context)
+		if m.Context < 0 || m.Context > mostContext {
+			fault("%s.context: %d is outside 0..%d", key, m.Context, mostContext)
 		}
 		name(key, m.apiName())
 		for j, a := range m.Aliases {
@@ -130,7 +130,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	oneOf("kv.type", c.KV.Type, kvTypes...)
-	if _, err := c.KV.bytes(); err != nil {
+	if err := c.checkMemory(physicalMemory()); err != nil {
 		fault("kv.memory: %w", err)
 	}
 	if c.KV.Block < 1 || c.KV.Block > 1024 {
@@ -145,6 +145,9 @@ func (c *Config) Validate() error {
 	c.Server.Limits = c.Search
 	return errors.Join(append(errs, c.Server.Validate())...)
 }
+
+// mostContext is the longest sequence that a model can have.
+const mostContext = 1 << 30
 
 // modelFlag reads --model [NAME=]FILE; an embedded model's name is one too.
 func modelFlag(arg string) (ModelConfig, error) {

@@ -84,6 +84,82 @@ func TestPresetsAndLimitsOfSearchesComeFromTheFile(t *testing.T) {
 	}
 }
 
+func TestNumbersBeyondWhatAMachineCanMeanAreRefused(t *testing.T) {
+	for key, values := range map[string][]string{
+		"threads":                    {"1000000", "-2"},
+		"kv.memory":                  {"900TiB", "1KiB"},
+		"kv.block":                   {"0", "1025"},
+		"engine.queue":               {"0", "65537"},
+		"engine.sequences":           {"0", "65537"},
+		"engine.step_tokens":         {"31", "100", "8224"},
+		"engine.step_rows":           {"3", "4097"},
+		"engine.step_time":           {"-1s", "61s"},
+		"engine.prompt_stretch":      {"0.5", "1001", ".nan"},
+		"engine.search_stretch":      {"1", "1001", ".inf"},
+		"engine.speculation":         {"16", "-1", "much"},
+		"engine.unread":              {"0", "1048577"},
+		"engine.hand_over":           {"-1ms", "2s"},
+		"search.n":                   {"-1", "4097"},
+		"search.max_steps":           {"0", "65537"},
+		"search.tokens":              {"0", "1073741825"},
+		"search.time":                {"0s", "25h"},
+		"server.max_body":            {"0", "1073741825"},
+		"server.max_requests":        {"0", "65537"},
+		"server.max_choices":         {"0", "4097"},
+		"server.max_connections":     {"-1", "1048577"},
+		"server.max_memory":          {"0", "1125899906842625"},
+		"server.requests_per_minute": {"-1", "1073741825"},
+		"server.tokens_per_minute":   {"-1", "1099511627777"},
+		"server.header_timeout":      {"0s", "200h"},
+		"server.request_timeout":     {"-1s", "200h"},
+		"server.drain_timeout":       {"-1s", "200h"},
+	} {
+		section, name, nested := strings.Cut(key, ".")
+		for _, v := range values {
+			text := section + ": " + v
+			if nested {
+				text = section + ":\n  " + name + ": " + v
+			}
+			if _, err := loadConfig(writeConfig(t, text), nil, nil); err == nil || !strings.Contains(err.Error(), key) {
+				t.Errorf("%s: %s gives %v, want an error that names the key", key, v, err)
+			}
+		}
+	}
+	for _, m := range []string{"models:\n  - {path: a, context: 2000000000}", "verifiers:\n  - {path: a, context: -1}"} {
+		if _, err := loadConfig(writeConfig(t, m), nil, nil); err == nil || !strings.Contains(err.Error(), "context") {
+			t.Errorf("%s: error %v, want one that names the context", m, err)
+		}
+	}
+}
+
+func TestAllCachesTogetherFitTheMachine(t *testing.T) {
+	c := DefaultConfig()
+	c.KV.Memory = "1GiB"
+	n := int64(c.caches())
+	if err := c.checkMemory(n << 30); err != nil {
+		t.Errorf("%d caches of 1 GiB in %d GiB: %v", n, n, err)
+	}
+	if err := c.checkMemory(n<<30 - 1); err == nil || !strings.Contains(err.Error(), "more than this machine's memory") {
+		t.Errorf("%d caches of 1 GiB in less: %v", n, err)
+	}
+	if err := c.checkMemory(0); err != nil {
+		t.Errorf("on a machine of unknown memory: %v", err)
+	}
+}
+
+func TestEveryCommandRefusesMoreThreadsThanTheMachineCanMean(t *testing.T) {
+	for _, args := range [][]string{
+		{"serve"}, {"ask", "Hi"}, {"chat"}, {"logits", "--tokens", "-", "--out", filepath.Join(t.TempDir(), "x")}, {"perplexity", "--file", "-"},
+		{"bench", "engine"}, {"bench", "growth"}, {"bench", "kernels"},
+	} {
+		for _, n := range []string{"1000000", "-1"} {
+			if _, err := lutra(t, append(args, "--threads", n)...); err == nil || !strings.Contains(err.Error(), "threads: "+n+" is outside 0..") {
+				t.Errorf("%v --threads %s: error %v, want one that gives the range", args, n, err)
+			}
+		}
+	}
+}
+
 func writeConfig(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")

@@ -10,11 +10,12 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/pbnjay/memory"
 
 	"github.com/lutra-lm/lutra/models"
 )
 
-// fallbackMemory is assumed free where the system does not say.
+// fallbackMemory is assumed free where the system says nothing at all.
 const fallbackMemory = 2 << 30
 
 // kvShare: that part of the free memory is what "auto" gives to all caches
@@ -64,10 +65,47 @@ func (c KVConfig) bytes() (int64, error) {
 	return int64(n), nil
 }
 
+// checkMemory tells whether a machine of so much memory (0: unknown) can hold
+// all caches.
+func (c *Config) checkMemory(physical int64) error {
+	each, err := c.KV.bytes()
+	if err != nil {
+		return err
+	}
+	if n := int64(c.caches()); physical > 0 && each > physical/max(1, n) {
+		return fmt.Errorf("%d caches of %s are more than this machine's memory of %s", n, byteSize(each), byteSize(physical))
+	}
+	return nil
+}
+
+// caches is the number of KV caches that models, verifiers and drafts have.
+func (c *Config) caches() int {
+	n := len(c.Models) + len(c.Verifiers)
+	for _, m := range c.Models {
+		if _, ok := c.draftOf(m); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// physicalMemory is the machine's memory or the container's limit, 0 where the
+// system does not say.
+func physicalMemory() int64 {
+	total := int64(min(memory.TotalMemory(), math.MaxInt64))
+	if limit, ok := readInt("/sys/fs/cgroup/memory.max"); ok {
+		total = min(total, limit)
+	}
+	return total
+}
+
 // freeMemory is what can still be allocated without swapping, a container's
-// limit included.
+// limit included; half of the memory where the system does not say.
 func freeMemory() int64 {
 	free := int64(fallbackMemory)
+	if total := physicalMemory(); total > 0 {
+		free = total / 2
+	}
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
 		free = meminfoAvailable(data, free)
 	}

@@ -21,7 +21,7 @@ type referenceFlags struct {
 
 func (r *referenceFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&r.model, "model", defaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
-	wordVar(f, &r.packing, "packing", "auto", packingNames, "run-time packing of ternary weights")
+	wordVar(f, &r.packing, "packing", "auto", models.Packings(), "run-time packing of ternary weights")
 	wordVar(f, &r.kvType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.exact, "exact", false, "float32 weights and activations (slow; the reference path)")
 	f.IntVar(&r.threads, "threads", 0, "compute threads (default: one a physical core)")
@@ -42,7 +42,10 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 	if err != nil {
 		return usageError{err}
 	}
-	pool := newPool(r.threads)
+	pool, err := newPool(r.threads)
+	if err != nil {
+		return err
+	}
 	defer pool.Close()
 	bundle, err := loadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.exact})
 	if err != nil {

@@ -57,12 +57,15 @@ const committedAhead = 4096
 // newRuntime loads the configured models, then divides the memory that they
 // leave among their caches and makes the engines. The caller closes the runtime.
 func newRuntime(cfg Config, log zerolog.Logger, watch watcher) (*runtime, error) {
-	r := &runtime{pool: newPool(cfg.Threads), turns: batcher.NewTurns(), log: log, watch: watch, free: freeMemory}
+	pool, err := newPool(cfg.Threads)
+	if err != nil {
+		return nil, err
+	}
+	r := &runtime{pool: pool, turns: batcher.NewTurns(), log: log, watch: watch, free: freeMemory}
 	if cfg.KernelTimes {
 		r.pool.Meter().Enable()
 	}
-	err := r.load(cfg)
-	if err == nil {
+	if err = r.load(cfg); err == nil {
 		debug.FreeOSMemory() // what the files were read into
 		err = r.start(cfg)
 	}

@@ -39,8 +39,8 @@ func (v VerifierConfig) validate() error {
 	if (v.Path == "") == (v.Embedded == "") {
 		return fmt.Errorf("path: set either path or embedded")
 	}
-	if v.Context < 0 {
-		return fmt.Errorf("context: %d is negative", v.Context)
+	if v.Context < 0 || v.Context > mostContext {
+		return fmt.Errorf("context: %d is outside 0..%d", v.Context, mostContext)
 	}
 	_, err := v.format(models.Verifier{})
 	return err
