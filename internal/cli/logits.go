@@ -22,6 +22,7 @@ func newLogits() *cobra.Command {
 		Long: `Runs token ids through the model and writes float32 little-endian [tokens][vocabulary]
 to a file; as a NumPy array when its name ends in .npy.`,
 		Example: `  lutra logits --model model.gguf --tokens ids.txt --out logits.npy
+  lutra logits --model model.gguf --context 512 --tokens ids.txt --out logits.npy
   echo "1 15043 3186" | lutra logits --model model.gguf --tokens - --out logits.f32`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,7 +47,7 @@ to a file; as a NumPy array when its name ends in .npy.`,
 			})
 		},
 	}
-	r.register(cmd.Flags())
+	r.register(cmd.Flags(), 0)
 	cmd.Flags().StringVar(&tokensFile, "tokens", "", "`FILE` of token ids, - for standard input")
 	cmd.Flags().StringVar(&outFile, "out", "", "`FILE` to write")
 	return cmd

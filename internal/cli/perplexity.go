@@ -21,12 +21,11 @@ type perplexityReport struct {
 func newPerplexity() *cobra.Command {
 	var r referenceFlags
 	var textFile string
-	var context int
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "perplexity",
 		Short: "Measure how well a model predicts a text",
-		Long: `Cuts the text into pieces of the context's length and averages over the second
+		Long: `Cuts the text into pieces of --context tokens and averages over the second
 half of each, where every token has at least half a context before it; the way
 llama.cpp's llama-perplexity does it, so that figures compare.`,
 		Example: `  lutra perplexity --model model.gguf --file wiki.test.raw
@@ -36,19 +35,15 @@ llama.cpp's llama-perplexity does it, so that figures compare.`,
 			if textFile == "" {
 				return usagef("--file is needed")
 			}
-			if context < 4 {
-				return usagef("--context %d is too short", context)
+			if cmd.Flags().Changed("context") && r.context < 4 {
+				return usagef("--context: %d is too short", r.context)
 			}
 			text, err := readText(textFile, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
 			return r.withScorer(func(b *models.Bundle, score scorer) error {
-				own := b.Model.Config().Context
-				if context > own && cmd.Flags().Changed("context") {
-					return usagef("--context: %d is longer than the model's own of %d", context, own)
-				}
-				n := min(context, own)
+				n := b.Model.Config().Context
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
 				bar := progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")
 				report, err := perplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })
@@ -64,9 +59,8 @@ llama.cpp's llama-perplexity does it, so that figures compare.`,
 			})
 		},
 	}
-	r.register(cmd.Flags())
+	r.register(cmd.Flags(), 512)
 	cmd.Flags().StringVar(&textFile, "file", "", "text `FILE`, - for standard input")
-	cmd.Flags().IntVar(&context, "context", 512, "tokens a piece")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }

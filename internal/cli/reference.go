@@ -17,14 +17,20 @@ type referenceFlags struct {
 	model, packing, kvType string
 	exact                  bool
 	threads                int
+	context                int // longest sequence; 0: the model's own
+	set                    *pflag.FlagSet
 }
 
-func (r *referenceFlags) register(f *pflag.FlagSet) {
+// register adds the flags. context is the longest sequence unless another one
+// is asked for, or the model's own if that is shorter; 0: the model's own.
+func (r *referenceFlags) register(f *pflag.FlagSet, context int) {
+	r.set = f
 	f.StringVar(&r.model, "model", defaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
 	wordVar(f, &r.packing, "packing", "auto", models.Packings(), "run-time packing of ternary weights")
 	wordVar(f, &r.kvType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.exact, "exact", false, "float32 weights and activations (slow; the reference path)")
 	f.IntVar(&r.threads, "threads", 0, "compute threads (default: one a physical core)")
+	f.IntVar(&r.context, "context", context, "longest sequence in `TOKENS`, 0 for the model's own; models whose rope has factors for short and for long contexts choose by it")
 }
 
 // chunk is the number of tokens a forward pass takes at once here.
@@ -42,17 +48,24 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 	if err != nil {
 		return usageError{err}
 	}
+	context, err := r.contextFor(mc)
+	if err != nil {
+		return err
+	}
 	pool, err := newPool(r.threads)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	bundle, err := loadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.exact})
+	bundle, err := loadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.exact, Context: context})
 	if err != nil {
 		return err
 	}
 	defer bundle.Close()
 	return f(bundle, func(tokens []int32, row func(t int, logits []float32) error) error {
+		if most := bundle.Model.Config().Context; len(tokens) > most {
+			return fmt.Errorf("%d tokens are more than the context of %d", len(tokens), most)
+		}
 		kv, err := models.NewKVCache(bundle.Model.Config(), models.KVOptions{Type: kvType, BlockLen: chunk, Blocks: len(tokens)/chunk + 1})
 		if err != nil {
 			return err
@@ -60,6 +73,34 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 		defer kv.Close()
 		return scoreSequence(bundle.Model, kv, tokens, row)
 	})
+}
+
+// contextFor is the longest sequence that the model is loaded for: what is asked
+// for, or as much of the default as it has; 0: its own.
+func (r *referenceFlags) contextFor(m ModelConfig) (int, error) {
+	if r.context < 0 {
+		return 0, usagef("--context: %d is negative", r.context)
+	}
+	name := m.Path
+	if m.Embedded != "" {
+		name = m.Embedded
+	} else if err := modelFile(name); err != nil {
+		return 0, err
+	}
+	f, err := openGGUF(name)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	arch, _ := f.Metadata.String("general.architecture")
+	own, ok := f.Metadata.Int(arch + ".context_length")
+	switch {
+	case !ok || r.context <= own: // what loading has to say of it is said there
+		return r.context, nil
+	case r.set.Changed("context"):
+		return 0, usagef("--context: %d is longer than the model's own of %d", r.context, own)
+	}
+	return own, nil
 }
 
 type scorer func(tokens []int32, row func(t int, logits []float32) error) error
