@@ -35,7 +35,7 @@ func (f *frame) args(c *callArgs) (a args, err error) {
 		if err != nil {
 			return a, err
 		}
-		items, err := f.r.items(v)
+		items, err := f.r.charged(v)
 		if err != nil {
 			return a, err
 		}
@@ -49,6 +49,9 @@ func (f *frame) args(c *callArgs) (a args, err error) {
 		d, ok := v.(*Dict)
 		if !ok {
 			return a, fmt.Errorf("** needs a mapping, not %s", kindName(v))
+		}
+		if err := f.r.charge(entryBytes * d.Len()); err != nil {
+			return a, err
 		}
 		for i, k := range d.keys {
 			name, ok := k.(string)
@@ -88,7 +91,14 @@ func (e *callExpr) eval(f *frame) (any, error) {
 // call calls a function, a macro or a recursive loop.
 func (r *renderer) call(fn any, a args) (any, error) {
 	switch fn := fn.(type) {
-	case Func:
+	case Func: // not of this package: it charges nothing itself
+		for _, v := range a.pos {
+			if s, ok := v.(string); ok {
+				if err := r.chargeTimes(len(s), 16); err != nil {
+					return nil, err
+				}
+			}
+		}
 		return fn(a.pos, a.named)
 	case builtin:
 		return fn(a)

@@ -2,7 +2,6 @@ package jinja
 
 import (
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -16,6 +15,9 @@ func (e *listExpr) eval(f *frame) (any, error) {
 }
 
 func (e *dictExpr) eval(f *frame) (any, error) {
+	if err := f.r.charge(entryBytes * len(e.keys)); err != nil {
+		return nil, err
+	}
 	d := NewDict()
 	for i := range e.keys {
 		k, err := f.value(e.keys[i])
@@ -26,11 +28,11 @@ func (e *dictExpr) eval(f *frame) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := d.Set(k, v); err != nil {
+		if err := f.r.set(d, k, v); err != nil {
 			return nil, at(e.line, err)
 		}
 	}
-	return d, f.r.charge(64 * len(e.keys))
+	return d, nil
 }
 
 func (e *condExpr) eval(f *frame) (any, error) {
@@ -120,6 +122,9 @@ func (r *renderer) attr(v any, name string) (any, error) {
 	if u, ok := v.(undefined); ok {
 		return nil, u.err()
 	}
+	if err := r.key(name); err != nil {
+		return nil, err
+	}
 	if m, ok := r.method(v, name); ok {
 		return m, nil
 	}
@@ -158,6 +163,9 @@ func (r *renderer) item(v, key any) (any, error) {
 	case undefined:
 		return nil, v.err()
 	case *Dict:
+		if err := r.key(key); err != nil {
+			return nil, err
+		}
 		if x, ok := v.Get(key); ok {
 			return x, nil
 		}
@@ -229,10 +237,27 @@ func (e *sliceExpr) eval(f *frame) (any, error) {
 
 // slice is v[lo:hi:step] with Python's rules; nil bounds are left out.
 func (r *renderer) slice(v any, lo, hi, step *int) (any, error) {
-	items, err := r.items(v)
-	if err != nil {
-		return nil, err
+	switch v := v.(type) {
+	case string:
+		if err := r.chargeTimes(len(v), 8); err != nil {
+			return nil, err
+		}
+		out, err := sliced([]rune(v), lo, hi, step)
+		return string(out), err
+	case *List:
+		if err := r.charge(itemBytes * len(v.Items)); err != nil {
+			return nil, err
+		}
+		out, err := sliced(v.Items, lo, hi, step)
+		return &List{Items: out, Tuple: v.Tuple}, err
+	case undefined:
+		return nil, v.err()
 	}
+	return nil, fmt.Errorf("%s cannot be sliced", kindName(v))
+}
+
+// sliced is a copy of the items that a slice takes.
+func sliced[T any](items []T, lo, hi, step *int) ([]T, error) {
 	by := 1
 	if step != nil {
 		by = *step
@@ -256,7 +281,7 @@ func (r *renderer) slice(v any, lo, hi, step *int) (any, error) {
 		}
 		return min(max(i, first), last)
 	}
-	var out []any
+	var out []T
 	if by > 0 {
 		for i, end := bound(lo, 0), bound(hi, n); i < end; i += min(by, n) {
 			out = append(out, items[i])
@@ -266,22 +291,7 @@ func (r *renderer) slice(v any, lo, hi, step *int) (any, error) {
 			out = append(out, items[i])
 		}
 	}
-	if err := r.charge(16 * len(out)); err != nil {
-		return nil, err
-	}
-	switch v := v.(type) {
-	case string:
-		var b strings.Builder
-		for _, c := range out {
-			b.WriteString(c.(string))
-		}
-		return b.String(), nil
-	case *List:
-		return &List{Items: out, Tuple: v.Tuple}, nil
-	case undefined:
-		return nil, v.err()
-	}
-	return nil, fmt.Errorf("%s cannot be sliced", kindName(v))
+	return out, nil
 }
 
 func (e *filterExpr) eval(f *frame) (any, error) {

@@ -9,8 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// filter is v|name(args).
+// filter is v|name(args). A string is paid for before the filter runs, its
+// results by the filter where those can be larger or take longer.
 func (r *renderer) filter(name string, v any, a args) (any, error) {
+	if err := r.charge(len(name)); err != nil {
+		return nil, err
+	}
 	f, ok := filters[name]
 	if !ok {
 		return nil, fmt.Errorf("no filter named %q", name)
@@ -86,8 +90,7 @@ func textFilter(f func(string) string) filterFunc {
 		if err != nil {
 			return nil, err
 		}
-		s = f(s)
-		return s, r.charge(len(s))
+		return mapper(f)(r, s, args{})
 	}
 }
 
@@ -111,7 +114,13 @@ func replace(r *renderer, v any, a args) (any, error) {
 
 func wordCount(r *renderer, v any, _ args) (any, error) {
 	s, err := r.str(v)
-	return int64(len(strings.Fields(s))), err
+	if err != nil {
+		return nil, err
+	}
+	if err := r.chargeTimes(len(s), 16); err != nil {
+		return nil, err
+	}
+	return int64(len(strings.Fields(s))), nil
 }
 
 func format(r *renderer, v any, a args) (any, error) {
@@ -143,13 +152,16 @@ func indent(r *renderer, v any, a args) (any, error) {
 		}
 		pad = strings.Repeat(" ", min(max(n, 0), maxWidth))
 	}
-	lines := strings.Split(s, "\n")
-	if err := r.charge(len(s) + len(lines)*min(len(pad), maxWidth)); err != nil {
-		return nil, err
-	}
 	if len(pad) > maxWidth {
 		return nil, fmt.Errorf("%w: indentation longer than %d", ErrLimit, maxWidth)
 	}
+	if err := r.chargeTimes(len(s), 2); err != nil {
+		return nil, err
+	}
+	if err := r.chargeTimes(strings.Count(s, "\n")+1, itemBytes+len(pad)); err != nil {
+		return nil, err
+	}
+	lines := strings.Split(s, "\n")
 	blank := truth(a.get(2, "blank", false))
 	for i, line := range lines {
 		if i == 0 && !truth(a.get(1, "first", false)) || i > 0 && line == "" && !blank {
@@ -177,9 +189,14 @@ func truncate(r *renderer, v any, a args) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("the end is not a string")
 	}
+	if err := r.chargeTimes(len(s)+len(end), 8); err != nil {
+		return nil, err
+	}
+	const most = 1 << 40 // sums of two do not overflow
+	n, leeway = max(-most, min(n, most)), max(-most, min(leeway, most))
 	runes := []rune(s)
-	if len(runes) <= n+leeway {
-		return s, r.charge(4 * len(s))
+	if len(runes) <= max(n, n+leeway) {
+		return s, nil
 	}
 	keep := string(runes[:max(0, n-utf8.RuneCountInString(end))])
 	if !truth(a.get(1, "killwords", false)) {
@@ -187,7 +204,7 @@ func truncate(r *renderer, v any, a args) (any, error) {
 			keep = keep[:i]
 		}
 	}
-	return keep + end, r.charge(4 * len(s))
+	return keep + end, nil
 }
 
 // fallback is the default filter.

@@ -13,22 +13,33 @@ func (r *renderer) charged(v any) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return items, r.charge(16 * len(items))
+	return items, r.charge(itemBytes * len(items))
 }
 
 func list(r *renderer, v any, _ args) (any, error) {
 	items, err := r.charged(v)
-	return &List{Items: slices.Clone(items)}, err
+	if err != nil {
+		return nil, err
+	}
+	return &List{Items: slices.Clone(items)}, nil
 }
 
 func items(r *renderer, v any, _ args) (any, error) {
 	switch v := v.(type) {
 	case *Dict:
-		return &List{Items: v.pairs()}, r.charge(64 * v.Len())
+		return r.pairs(v)
 	case undefined:
 		return NewList(), nil
 	}
 	return nil, fmt.Errorf("only a mapping has item pairs, not %s", kindName(v))
+}
+
+// pairs is the list of a mapping's entries.
+func (r *renderer) pairs(d *Dict) (any, error) {
+	if err := r.charge(entryBytes * d.Len()); err != nil {
+		return nil, err
+	}
+	return &List{Items: d.pairs()}, nil
 }
 
 func first(r *renderer, v any, _ args) (any, error) {
@@ -75,7 +86,7 @@ func join(r *renderer, v any, a args) (any, error) {
 
 // joinItems is the items of v as text with sep between them.
 func (r *renderer) joinItems(v any, sep string) (any, error) {
-	items, err := r.items(v)
+	items, err := r.charged(v)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +95,7 @@ func (r *renderer) joinItems(v any, sep string) (any, error) {
 		if parts[i], err = r.str(item); err != nil {
 			return nil, err
 		}
-		if err := r.charge(len(parts[i]) + len(sep) + 16); err != nil {
+		if err := r.charge(len(parts[i]) + len(sep)); err != nil {
 			return nil, err
 		}
 	}
@@ -97,10 +108,16 @@ func (r *renderer) path(v any, name any) (any, error) {
 	if !ok {
 		return r.item(v, name)
 	}
+	if err := r.charge(len(dotted)); err != nil {
+		return nil, err
+	}
 	for part := range strings.SplitSeq(dotted, ".") {
 		var key any = part
 		if n, err := strconv.ParseInt(part, 10, 64); err == nil {
 			key = n
+		}
+		if err := r.step(); err != nil {
+			return nil, err
 		}
 		var err error
 		if v, err = r.item(v, key); err != nil {
@@ -196,13 +213,19 @@ func (r *renderer) sortKey(v, attr any, caseSensitive bool) (any, error) {
 		}
 	}
 	if s, ok := v.(string); ok && !caseSensitive {
-		return strings.ToLower(s), r.charge(len(s))
+		if err := r.chargeTimes(len(s), 4); err != nil {
+			return nil, err
+		}
+		return strings.ToLower(s), nil
 	}
 	return v, nil
 }
 
 // sorted is a copy of items in the order of their keys.
 func (r *renderer) sorted(items []any, reverse bool, key func(any) (any, error)) ([]any, error) {
+	if err := r.charge(itemBytes * len(items)); err != nil {
+		return nil, err
+	}
 	type keyed struct{ key, item any }
 	list := make([]keyed, len(items))
 	for i, item := range items {
@@ -212,23 +235,55 @@ func (r *renderer) sorted(items []any, reverse bool, key func(any) (any, error))
 		}
 		list[i] = keyed{k, item}
 	}
-	var failed error
-	slices.SortStableFunc(list, func(a, b keyed) int {
-		if failed != nil {
-			return 0
-		}
+	err := mergeSort(list, func(a, b keyed) (int, error) {
 		c, err := r.order(a.key, b.key, 0)
-		failed = err
 		if reverse {
-			return -c
+			return -c, err
 		}
-		return c
+		return c, err
 	})
+	if err != nil {
+		return nil, err
+	}
 	out := make([]any, len(items))
 	for i := range list {
 		out[i] = list[i].item
 	}
-	return out, failed
+	return out, nil
+}
+
+// mergeSort sorts list and keeps the order of equals. Unlike package slices it
+// ends at the first comparison that fails.
+func mergeSort[T any](list []T, order func(a, b T) (int, error)) error {
+	if len(list) < 2 {
+		return nil
+	}
+	half := len(list) / 2
+	if err := mergeSort(list[:half], order); err != nil {
+		return err
+	}
+	if err := mergeSort(list[half:], order); err != nil {
+		return err
+	}
+	left, right := slices.Clone(list[:half]), list[half:]
+	for i := range list {
+		if len(left) == 0 {
+			return nil // what is left of the right is in place
+		}
+		c := -1
+		if len(right) > 0 {
+			var err error
+			if c, err = order(left[0], right[0]); err != nil {
+				return err
+			}
+		}
+		if c <= 0 {
+			list[i], left = left[0], left[1:]
+		} else {
+			list[i], right = right[0], right[1:]
+		}
+	}
+	return nil
 }
 
 func sortFilter(r *renderer, v any, a args) (any, error) {
@@ -248,7 +303,7 @@ func dictSort(r *renderer, v any, a args) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("dictsort needs a mapping, not %s", kindName(v))
 	}
-	if err := r.charge(64 * d.Len()); err != nil {
+	if err := r.charge(entryBytes * d.Len()); err != nil {
 		return nil, err
 	}
 	at := int64(0)
@@ -325,6 +380,9 @@ func batch(r *renderer, v any, a args) (any, error) {
 	n, err := integer(a.get(0, "linecount", nil))
 	if err != nil || n <= 0 {
 		return nil, fmt.Errorf("batch needs a positive size")
+	}
+	if err := r.charge(2 * itemBytes * (len(items)/n + 1)); err != nil {
+		return nil, err
 	}
 	out := NewList()
 	for part := range slices.Chunk(items, n) {

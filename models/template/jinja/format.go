@@ -16,6 +16,9 @@ func (r *renderer) percent(format string, values any) (any, error) {
 		rest = t.Items
 	}
 	named, _ := values.(*Dict)
+	if err := r.chargeTimes(len(format), 4); err != nil {
+		return nil, err
+	}
 	var b strings.Builder
 	for i := 0; i < len(format); {
 		n := strings.IndexByte(format[i:], '%')
@@ -59,11 +62,8 @@ func (r *renderer) percent(format string, values any) (any, error) {
 		if err := r.formatOne(&b, flags, verb, v); err != nil {
 			return nil, err
 		}
-		if err := r.room(b.Len()); err != nil {
-			return nil, err
-		}
 	}
-	return b.String(), r.charge(b.Len())
+	return b.String(), nil
 }
 
 // formatOne writes one value; Go's flags mean what Python's do.
@@ -74,10 +74,16 @@ func (r *renderer) formatOne(b *strings.Builder, flags string, verb byte, v any)
 			return fmt.Errorf("bad format %%%s%c", flags, verb)
 		}
 	}
+	if err := r.charge(2 * maxWidth); err != nil { // the widest field
+		return err
+	}
 	switch verb {
 	case 's', 'r':
 		var text strings.Builder
 		if err := r.write(&text, v, verb == 'r', 0); err != nil {
+			return err
+		}
+		if err := r.charge(text.Len()); err != nil {
 			return err
 		}
 		fmt.Fprintf(b, "%"+strings.ReplaceAll(flags, "0", "")+"s", text.String())
@@ -108,6 +114,9 @@ func (r *renderer) formatOne(b *strings.Builder, flags string, verb byte, v any)
 
 // braces is Python's format.format(...), without format specifications.
 func (r *renderer) braces(format string, a args) (any, error) {
+	if err := r.chargeTimes(len(format), 16); err != nil {
+		return nil, err
+	}
 	var b strings.Builder
 	auto := 0
 	for i := 0; i < len(format); {
@@ -150,5 +159,5 @@ func (r *renderer) braces(format string, a args) (any, error) {
 			return nil, err
 		}
 	}
-	return b.String(), r.charge(b.Len())
+	return b.String(), nil
 }

@@ -42,7 +42,7 @@ func (r *renderer) rangeOf(a args) (any, error) {
 		return nil, fmt.Errorf("range step cannot be zero")
 	}
 	n := max(0, (hi-lo+step-unit(step))/step)
-	if err := r.charge(16 * n); err != nil {
+	if err := r.chargeTimes(n, itemBytes); err != nil {
 		return nil, err
 	}
 	l := &List{Items: make([]any, n)}

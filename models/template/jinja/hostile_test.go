@@ -3,6 +3,8 @@ package jinja
 import (
 	"context"
 	"errors"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -63,6 +65,83 @@ func TestHostileTemplatesEndAtTheirLimits(t *testing.T) {
 	}
 }
 
+// Each of these does much more than it makes: before what is looked through was
+// charged too, they ended well after many times the work that they may do.
+func TestWorkIsChargedAndNotOnlyWhatItMakes(t *testing.T) {
+	lim := DefaultLimits()
+	lim.Steps, lim.Bytes, lim.Time = 100_000, 32<<20, 0
+	long := strings.Repeat("é", 400)
+	for name, src := range map[string]string{
+		"characters to strip": `{% set _ = ('a' * 10**5).strip('` + long + `') %}`,
+		"characters to trim":  `{{ ('a' * 10**5) | trim('` + long + `') }}`,
+		"dotted path":         `{% set d = {} %}{% set _ = d.update({'a': d}) %}{{ ([d] * 1000) | map(attribute='a' + '.a' * 10**5) | list | length }}`,
+		"long keys":           `{% set k = 'k' * 10**6 %}{% set d = {k: 1} %}{% for i in range(1000) %}{% set _ = d[k] %}{% endfor %}`,
+		"long keys got":       `{% set k = 'k' * 10**6 %}{% set d = {k: 1} %}{% for i in range(1000) %}{% set _ = d.get(k) %}{% endfor %}`,
+		"long keys searched":  `{% set k = 'k' * 10**6 %}{% set d = {k: 1} %}{% for i in range(1000) %}{% set _ = k in d %}{% endfor %}`,
+		"long attributes":     `{% set k = 'k' * 10**6 %}{% for i in range(1000) %}{% set _ = 1[k] %}{% endfor %}`,
+		"long test names":     `{% set k = 'k' * 10**6 %}{% for i in range(1000) %}{% set _ = k is filter %}{% endfor %}`,
+		"spread arguments":    `{% macro f() %}{% endmacro %}{% set l = [0] * 10**5 %}{% for i in range(100) %}{{ f(*l) }}{% endfor %}`,
+		"named arguments":     `{% macro f() %}{% endmacro %}{% set n = namespace(d={}) %}{% for i in range(2000) %}{% set _ = n.d.update({i|string: i}) %}{% endfor %}{% for i in range(1000) %}{{ f(**n.d) }}{% endfor %}`,
+		"affixes":             `{% set t = ('b',) * 10**5 %}{% for i in range(100) %}{% set _ = 'a'.startswith(t) %}{% endfor %}`,
+		"case":                `{% set s = 'A' * 10**6 %}{% for i in range(30) %}{% set _ = s is upper %}{% endfor %}`,
+		"letters":             `{% set s = 'a' * 10**6 %}{% for i in range(10) %}{% set _ = s | upper %}{% endfor %}`,
+		"words":               `{% set s = 'a ' * 10**6 %}{% for i in range(10) %}{% set _ = s | wordcount %}{% endfor %}`,
+		"removed items":       `{% set l = [0] * 10**5 %}{% for i in range(1000) %}{% set _ = l.remove(0) %}{% endfor %}`,
+		"lines":               `{% set s = 'a\n' * 10**6 %}{% set _ = s.splitlines() %}`,
+	} {
+		if got, err := render(t, src, nil, lim); !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: %.80q, %.200v, want %v", name, got, err, ErrLimit)
+		}
+	}
+}
+
+func TestSplittingFromTheRightTakesNoMoreThanFromTheLeft(t *testing.T) {
+	lim := DefaultLimits()
+	lim.Time = 0
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := render(t, `{% set l = ('a ' * 20000).rsplit(none, 10**6) %}{{ l | length }} {{ 'a b  c d'.rsplit(none, 2) }}`, nil, lim)
+	runtime.ReadMemStats(&after)
+	if err != nil || got != "20000 ['a b', 'c', 'd']" {
+		t.Fatalf("Render = %q, %v", got, err)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
+		t.Errorf("splitting 40 KB took %d bytes", n)
+	}
+}
+
+func TestSortingEndsAtTheFirstComparisonThatFails(t *testing.T) {
+	var compared int
+	list := make([]int, 1<<12)
+	failure := errors.New("no order")
+	err := mergeSort(list, func(int, int) (int, error) { compared++; return 0, failure })
+	if !errors.Is(err, failure) || compared != 1 {
+		t.Errorf("mergeSort = %v after %d comparisons, want the failure after one", err, compared)
+	}
+	for i := range list {
+		list[i] = (i * 2654435761) % 1009
+	}
+	order := func(a, b int) (int, error) { return a>>3 - b>>3, nil }
+	want := slices.Clone(list)
+	slices.SortStableFunc(want, func(a, b int) int { return a>>3 - b>>3 })
+	if err := mergeSort(list, order); err != nil || !slices.Equal(list, want) {
+		t.Errorf("mergeSort is no stable sort: %v", err)
+	}
+}
+
+func TestARenderEndsWhenItsTimeIsUp(t *testing.T) {
+	lim := DefaultLimits()
+	lim.Time = 1
+	for name, src := range map[string]string{
+		"many steps": `{% for x in range(10**5) %}{% endfor %}`,
+		"few steps":  `{% set s = 'a' * 10**6 %}{% for i in range(9) %}{% set _ = s.find('b') %}{% endfor %}`,
+	} {
+		if _, err := render(t, src, nil, lim); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "more than 1ns") {
+			t.Errorf("%s: Render = %v, want %v for the time", name, err, ErrLimit)
+		}
+	}
+}
+
 func TestHostileSourcesAreRefused(t *testing.T) {
 	for name, src := range map[string]string{
 		"nested parentheses": `{{ ` + strings.Repeat("(", 1e5),
@@ -78,6 +157,7 @@ func TestHostileSourcesAreRefused(t *testing.T) {
 		"nested subscripts":  "{{ f" + strings.Repeat("[f", 1e4),
 		"nested tests":       "{{ 1 is in " + strings.Repeat("[1 is in ", 1e4),
 		"too long":           strings.Repeat("x", MaxSource+1),
+		"long name":          "{{ " + strings.Repeat("x", maxName+1) + " }}",
 		"include":            `{% include '/etc/passwd' %}`,
 		"import":             `{% import '/etc/passwd' as x %}`,
 		"from":               `{% from '/etc/passwd' import x %}`,

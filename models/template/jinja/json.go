@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -114,7 +113,16 @@ func (r *renderer) tojson(v any, a args) (any, error) {
 	if err := w.write(v, 0); err != nil {
 		return nil, err
 	}
-	return w.b.String(), r.charge(w.b.Len())
+	return w.b.String(), nil
+}
+
+// text appends s as it is.
+func (w *jsonWriter) text(s string) error {
+	if err := w.r.charge(len(s)); err != nil {
+		return err
+	}
+	w.b.WriteString(s)
+	return nil
 }
 
 func (w *jsonWriter) write(v any, depth int) error {
@@ -126,91 +134,99 @@ func (w *jsonWriter) write(v any, depth int) error {
 	}
 	switch v := v.(type) {
 	case nil:
-		w.b.WriteString("null")
+		return w.text("null")
 	case bool:
-		w.b.WriteString(strconv.FormatBool(v))
+		return w.text(strconv.FormatBool(v))
 	case int64:
-		w.b.WriteString(strconv.FormatInt(v, 10))
+		return w.text(strconv.FormatInt(v, 10))
 	case float64:
-		w.b.WriteString(jsonFloat(v))
+		return w.text(jsonFloat(v))
 	case string:
-		w.str(v)
+		return w.str(v)
 	case *List:
-		err := w.sequence("[", "]", len(v.Items), depth, func(i int) error { return w.write(v.Items[i], depth+1) })
-		if err != nil {
-			return err
-		}
+		return w.sequence("[", "]", len(v.Items), depth, func(i int) error { return w.write(v.Items[i], depth+1) })
 	case *Dict:
-		if err := w.dict(v, depth); err != nil {
-			return err
-		}
+		return w.dict(v, depth)
 	case undefined:
 		return v.err()
-	default:
-		return fmt.Errorf("%s cannot be written as JSON", kindName(v))
 	}
-	return w.r.room(w.b.Len())
+	return fmt.Errorf("%s cannot be written as JSON", kindName(v))
 }
 
 func (w *jsonWriter) sequence(open, shut string, n, depth int, element func(i int) error) error {
-	w.b.WriteString(open)
+	if err := w.text(open); err != nil {
+		return err
+	}
 	for i := range n {
 		if i > 0 {
-			w.b.WriteString(w.itemSep)
+			if err := w.text(w.itemSep); err != nil {
+				return err
+			}
 		}
-		w.newline(depth + 1)
+		if err := w.newline(depth + 1); err != nil {
+			return err
+		}
 		if err := element(i); err != nil {
 			return err
 		}
 	}
 	if n > 0 {
-		w.newline(depth)
+		if err := w.newline(depth); err != nil {
+			return err
+		}
 	}
-	w.b.WriteString(shut)
+	return w.text(shut)
+}
+
+func (w *jsonWriter) newline(depth int) error {
+	if w.indent == "" {
+		return nil
+	}
+	if err := w.r.chargeTimes(depth, len(w.indent)); err != nil {
+		return err
+	}
+	w.b.WriteByte('\n')
+	w.b.WriteString(strings.Repeat(w.indent, depth))
 	return nil
 }
 
-func (w *jsonWriter) newline(depth int) {
-	if w.indent != "" {
-		w.b.WriteByte('\n')
-		w.b.WriteString(strings.Repeat(w.indent, depth))
-	}
-}
-
 func (w *jsonWriter) dict(d *Dict, depth int) error {
+	if err := w.r.charge(itemBytes * d.Len()); err != nil {
+		return err
+	}
 	order := make([]int, d.Len())
 	for i := range order {
 		order[i] = i
 	}
 	if w.sortKeys {
-		var failed error
-		slices.SortStableFunc(order, func(i, j int) int {
-			c, err := w.r.order(d.keys[i], d.keys[j], 0)
-			if err != nil {
-				failed = err
-			}
-			return c
-		})
-		if failed != nil {
-			return failed
+		if err := mergeSort(order, func(i, j int) (int, error) { return w.r.order(d.keys[i], d.keys[j], 0) }); err != nil {
+			return err
 		}
 	}
 	return w.sequence("{", "}", len(order), depth, func(i int) error {
-		switch k := d.keys[order[i]].(type) {
-		case string:
-			w.str(k)
-		case nil:
-			w.str("null")
-		case bool:
-			w.str(strconv.FormatBool(k))
-		case int64:
-			w.str(strconv.FormatInt(k, 10))
-		case float64:
-			w.str(jsonFloat(k))
+		if err := w.str(jsonKey(d.keys[order[i]])); err != nil {
+			return err
 		}
-		w.b.WriteString(w.keySep)
+		if err := w.text(w.keySep); err != nil {
+			return err
+		}
 		return w.write(d.values[order[i]], depth+1)
 	})
+}
+
+// jsonKey is a key as JSON has it: a string.
+func jsonKey(k any) string {
+	switch k := k.(type) {
+	case string:
+		return k
+	case bool:
+		return strconv.FormatBool(k)
+	case int64:
+		return strconv.FormatInt(k, 10)
+	case float64:
+		return jsonFloat(k)
+	}
+	return "null"
 }
 
 // jsonFloat writes what Python does for the values that JSON lacks.
@@ -231,7 +247,11 @@ var jsonEscapes = map[rune]string{
 	'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\b': `\b`, '\f': `\f`,
 }
 
-func (w *jsonWriter) str(s string) {
+// str appends s quoted, the characters of which may take six bytes and some time.
+func (w *jsonWriter) str(s string) error {
+	if err := w.r.chargeTimes(len(s)+2, 8); err != nil {
+		return err
+	}
 	w.b.WriteByte('"')
 	for _, c := range s {
 		esc, ok := jsonEscapes[c]
@@ -248,4 +268,5 @@ func (w *jsonWriter) str(s string) {
 		}
 	}
 	w.b.WriteByte('"')
+	return nil
 }

@@ -233,6 +233,9 @@ func (l *lexer) raw(n int) error {
 	}
 }
 
+// maxName is the length of the longest name: each use of one is a search for it.
+const maxName = 256
+
 // operators, longest first.
 var operators = []string{
 	"**", "//", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "~", "<", ">", "=",
@@ -272,6 +275,9 @@ func (l *lexer) inside(end tokenKind, mark string) error {
 			n := 1
 			for n < len(rest) && (isNameByte(rest[n]) || '0' <= rest[n] && rest[n] <= '9') {
 				n++
+			}
+			if n > maxName {
+				return l.fail("a name of %d bytes, at most %d are allowed", n, maxName)
 			}
 			l.emit(tokName, rest[:n])
 			l.pos += n

@@ -58,7 +58,7 @@ func (s *forStmt) each(f *frame, v any, depth int) error {
 // wanted is a copy of the items that the loop's filter lets through. The
 // loop must not see changes that its body makes to the list.
 func (s *forStmt) wanted(f *frame, items []any) ([]any, error) {
-	if err := f.r.charge(16 * len(items)); err != nil {
+	if err := f.r.charge(itemBytes * len(items)); err != nil {
 		return nil, err
 	}
 	out := make([]any, 0, len(items))

@@ -44,15 +44,15 @@ var listChanges = map[string]bool{"append": true, "extend": true, "insert": true
 
 var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
 	"append": func(r *renderer, l *List, a args) (any, error) {
-		l.Items = append(l.Items, a.get(0, "", nil))
-		return nil, r.charge(16)
-	},
-	"extend": func(r *renderer, l *List, a args) (any, error) {
-		items, err := r.items(a.get(0, "", nil))
-		if err != nil {
+		if err := r.charge(itemBytes); err != nil {
 			return nil, err
 		}
-		if err := r.charge(16 * len(items)); err != nil {
+		l.Items = append(l.Items, a.get(0, "", nil))
+		return nil, nil
+	},
+	"extend": func(r *renderer, l *List, a args) (any, error) {
+		items, err := r.charged(a.get(0, "", nil))
+		if err != nil {
 			return nil, err
 		}
 		l.Items = append(l.Items, items...)
@@ -67,8 +67,11 @@ var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
 			i += len(l.Items)
 		}
 		i = min(max(i, 0), len(l.Items))
+		if err := r.charge(itemBytes * (len(l.Items) - i + 1)); err != nil {
+			return nil, err
+		}
 		l.Items = slices.Insert(l.Items, i, a.get(1, "", nil))
-		return nil, r.charge(16 * (len(l.Items) - i))
+		return nil, nil
 	},
 	"pop": func(r *renderer, l *List, a args) (any, error) {
 		i, err := integer(a.get(0, "", int64(-1)))
@@ -81,24 +84,36 @@ var listMethods = map[string]func(r *renderer, l *List, a args) (any, error){
 		if i < 0 || i >= len(l.Items) {
 			return nil, fmt.Errorf("pop index out of range")
 		}
+		if err := r.charge(itemBytes * (len(l.Items) - i)); err != nil {
+			return nil, err
+		}
 		v := l.Items[i]
 		l.Items = slices.Delete(l.Items, i, i+1)
-		return v, r.charge(16 * (len(l.Items) - i))
+		return v, nil
 	},
 	"remove": func(r *renderer, l *List, a args) (any, error) {
 		i, err := r.find(l, a.get(0, "", nil))
 		if err != nil {
 			return nil, err
 		}
+		if err := r.charge(itemBytes * (len(l.Items) - i)); err != nil {
+			return nil, err
+		}
 		l.Items = slices.Delete(l.Items, i, i+1)
 		return nil, nil
 	},
 	"reverse": func(r *renderer, l *List, _ args) (any, error) {
+		if err := r.charge(itemBytes * len(l.Items)); err != nil {
+			return nil, err
+		}
 		slices.Reverse(l.Items)
-		return nil, r.charge(16 * len(l.Items))
+		return nil, nil
 	},
 	"copy": func(r *renderer, l *List, _ args) (any, error) {
-		return &List{Items: slices.Clone(l.Items), Tuple: l.Tuple}, r.charge(16 * len(l.Items))
+		if err := r.charge(itemBytes * len(l.Items)); err != nil {
+			return nil, err
+		}
+		return &List{Items: slices.Clone(l.Items), Tuple: l.Tuple}, nil
 	},
 	"index": func(r *renderer, l *List, a args) (any, error) {
 		i, err := r.find(l, a.get(0, "", nil))
@@ -128,43 +143,51 @@ func (r *renderer) find(l *List, v any) (int, error) {
 }
 
 var dictMethods = map[string]func(r *renderer, d *Dict, a args) (any, error){
-	"get": func(_ *renderer, d *Dict, a args) (any, error) {
+	"get": func(r *renderer, d *Dict, a args) (any, error) {
+		if err := r.key(a.get(0, "", nil)); err != nil {
+			return nil, err
+		}
 		if v, ok := d.Get(a.get(0, "", nil)); ok {
 			return v, nil
 		}
 		return a.get(1, "default", nil), nil
 	},
-	"items": func(r *renderer, d *Dict, _ args) (any, error) {
-		return &List{Items: d.pairs()}, r.charge(64 * d.Len())
-	},
+	"items": func(r *renderer, d *Dict, _ args) (any, error) { return r.pairs(d) },
 	"keys": func(r *renderer, d *Dict, _ args) (any, error) {
-		return &List{Items: slices.Clone(d.keys)}, r.charge(16 * d.Len())
-	},
-	"values": func(r *renderer, d *Dict, _ args) (any, error) {
-		return &List{Items: slices.Clone(d.values)}, r.charge(16 * d.Len())
-	},
-	"copy": func(r *renderer, d *Dict, _ args) (any, error) {
-		return d.clone(), r.charge(64 * d.Len())
-	},
-	"update": func(r *renderer, d *Dict, a args) (any, error) {
-		if err := r.charge(64 * (len(a.named) + 1)); err != nil {
+		if err := r.charge(itemBytes * d.Len()); err != nil {
 			return nil, err
 		}
-		return nil, r.fill(d, a)
+		return &List{Items: slices.Clone(d.keys)}, nil
 	},
+	"values": func(r *renderer, d *Dict, _ args) (any, error) {
+		if err := r.charge(itemBytes * d.Len()); err != nil {
+			return nil, err
+		}
+		return &List{Items: slices.Clone(d.values)}, nil
+	},
+	"copy": func(r *renderer, d *Dict, _ args) (any, error) {
+		if err := r.charge(entryBytes * d.Len()); err != nil {
+			return nil, err
+		}
+		return d.clone(), nil
+	},
+	"update": func(r *renderer, d *Dict, a args) (any, error) { return nil, r.fill(d, a) },
 	"setdefault": func(r *renderer, d *Dict, a args) (any, error) {
 		key := a.get(0, "", nil)
+		if err := r.key(key); err != nil {
+			return nil, err
+		}
 		if v, ok := d.Get(key); ok {
 			return v, nil
 		}
-		v := a.get(1, "default", nil)
-		if err := d.Set(key, v); err != nil {
+		if err := r.charge(entryBytes); err != nil {
 			return nil, err
 		}
-		return v, r.charge(64)
+		v := a.get(1, "default", nil)
+		return v, d.Set(key, v)
 	},
 	"pop": func(r *renderer, d *Dict, a args) (any, error) {
-		if err := r.charge(64 * d.Len()); err != nil {
+		if err := r.charge(entryBytes * d.Len()); err != nil {
 			return nil, err
 		}
 		if v, ok := d.remove(a.get(0, "", nil)); ok {
@@ -179,18 +202,28 @@ var dictMethods = map[string]func(r *renderer, d *Dict, a args) (any, error){
 
 // fill sets in d what dict(...) takes: a mapping or pairs, then names.
 func (r *renderer) fill(d *Dict, a args) error {
+	if err := r.charge(entryBytes * (len(a.names) + 1)); err != nil {
+		return err
+	}
 	if len(a.pos) > 0 {
 		if from, ok := a.pos[0].(*Dict); ok {
-			a.pos = []any{&List{Items: from.pairs()}}
+			entries, err := r.pairs(from)
+			if err != nil {
+				return err
+			}
+			a.pos = []any{entries}
 		}
 		pairs, err := r.items(a.pos[0])
 		if err != nil {
 			return err
 		}
-		if err := r.charge(64 * len(pairs)); err != nil {
+		if err := r.charge(entryBytes * len(pairs)); err != nil {
 			return err
 		}
 		for _, p := range pairs {
+			if err := r.step(); err != nil {
+				return err
+			}
 			kv, err := r.items(p)
 			if err != nil {
 				return err
@@ -198,13 +231,13 @@ func (r *renderer) fill(d *Dict, a args) error {
 			if len(kv) != 2 {
 				return fmt.Errorf("a mapping is made of pairs")
 			}
-			if err := d.Set(kv[0], kv[1]); err != nil {
+			if err := r.set(d, kv[0], kv[1]); err != nil {
 				return err
 			}
 		}
 	}
 	for _, name := range a.names {
-		if err := d.Set(name, a.named[name]); err != nil {
+		if err := r.set(d, name, a.named[name]); err != nil {
 			return err
 		}
 	}

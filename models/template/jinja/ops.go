@@ -48,7 +48,10 @@ func (r *renderer) binary(op string, a, b any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return x + y, r.charge(len(x) + len(y))
+		if err := r.charge(len(x) + len(y)); err != nil {
+			return nil, err
+		}
+		return x + y, nil
 	}
 	if s, ok := a.(string); ok && op == "%" {
 		return r.percent(s, b)
@@ -89,7 +92,7 @@ func (r *renderer) join(a, b any) (v any, ok bool, err error) {
 		}
 	case *List:
 		if b, ok := b.(*List); ok && a.Tuple == b.Tuple {
-			if err := r.charge(16 * (len(a.Items) + len(b.Items))); err != nil {
+			if err := r.charge(itemBytes * (len(a.Items) + len(b.Items))); err != nil {
 				return nil, true, err
 			}
 			return &List{Items: slices.Concat(a.Items, b.Items), Tuple: a.Tuple}, true, nil
@@ -113,14 +116,11 @@ func (r *renderer) repeat(a, b any) (v any, ok bool, err error) {
 	case string:
 		size = len(a)
 	case *List:
-		size = 16 * len(a.Items)
+		size = itemBytes * len(a.Items)
 	default:
 		return nil, false, nil
 	}
-	if size > 0 && count > math.MaxInt/size {
-		return nil, true, r.charge(math.MaxInt)
-	}
-	if err := r.charge(size * count); err != nil {
+	if err := r.chargeTimes(count, size); err != nil {
 		return nil, true, err
 	}
 	switch a := a.(type) {
@@ -275,7 +275,13 @@ func (r *renderer) equal(a, b any, depth int) (bool, error) {
 		return ok, nil
 	case string:
 		b, ok := b.(string)
-		return ok && a == b, r.charge(len(a))
+		if !ok || len(a) != len(b) {
+			return false, nil
+		}
+		if err := r.charge(len(a)); err != nil {
+			return false, err
+		}
+		return a == b, nil
 	case *List:
 		b, ok := b.(*List)
 		if !ok || a.Tuple != b.Tuple || len(a.Items) != len(b.Items) {
@@ -293,6 +299,9 @@ func (r *renderer) equal(a, b any, depth int) (bool, error) {
 			return false, nil
 		}
 		for i, k := range a.keys {
+			if err := r.key(k); err != nil {
+				return false, err
+			}
 			other, ok := b.Get(k)
 			if !ok {
 				return false, nil
@@ -329,7 +338,10 @@ func (r *renderer) order(a, b any, depth int) (int, error) {
 	switch x := a.(type) {
 	case string:
 		if y, ok := b.(string); ok {
-			return strings.Compare(x, y), r.charge(min(len(x), len(y)))
+			if err := r.charge(min(len(x), len(y))); err != nil {
+				return 0, err
+			}
+			return strings.Compare(x, y), nil
 		}
 	case *List:
 		y, ok := b.(*List)
@@ -364,8 +376,14 @@ func (r *renderer) contains(container, x any) (bool, error) {
 		if !ok {
 			return false, operandError("in", x, c)
 		}
-		return strings.Contains(c, s), r.charge(len(c))
+		if err := r.charge(len(c)); err != nil {
+			return false, err
+		}
+		return strings.Contains(c, s), nil
 	case *Dict:
+		if err := r.key(x); err != nil {
+			return false, err
+		}
 		_, ok := c.Get(x)
 		return ok, nil
 	case *List:

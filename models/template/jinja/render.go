@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
+	"time"
 )
 
 // ErrLimit is wrapped by the error of a render that needs more than its
@@ -13,19 +15,22 @@ var ErrLimit = errors.New("jinja: template exceeds its limits")
 
 // Limits bounds what one render may use.
 type Limits struct {
-	Steps int // nodes evaluated
-	Bytes int // bytes of text and values made or looked through, in all
-	Depth int // nodes within nodes, calls of macros included
+	Steps int           // nodes evaluated
+	Bytes int           // bytes of text and values made or looked through, in all
+	Depth int           // nodes within nodes, calls of macros included
+	Time  time.Duration // 0: none
 }
 
 // DefaultLimits suffice for prompts of several megabytes.
-func DefaultLimits() Limits { return Limits{Steps: 5_000_000, Bytes: 512 << 20, Depth: 1000} }
+func DefaultLimits() Limits {
+	return Limits{Steps: 5_000_000, Bytes: 256 << 20, Depth: 1000, Time: 2 * time.Second}
+}
 
 // Template is a parsed template. It is immutable.
 type Template struct{ body []stmt }
 
 // MaxSource is the longest template, in bytes, that Parse takes.
-const MaxSource = 1 << 20
+const MaxSource = 1 << 18
 
 // Parse reads a template. Its errors are of type *SyntaxError.
 func Parse(src string) (t *Template, err error) {
@@ -46,7 +51,7 @@ func Parse(src string) (t *Template, err error) {
 
 // Render writes the template with the variables vars, whose lists and
 // mappings it may change. It ends with ctx's error when that is cancelled and
-// with ErrLimit when lim is used up.
+// with ErrLimit when lim is used up: before what would exceed it is made.
 func (t *Template) Render(ctx context.Context, vars map[string]any, lim Limits) (text string, err error) {
 	// A fault of this package must cost one request, not the process.
 	defer func() {
@@ -54,6 +59,11 @@ func (t *Template) Render(ctx context.Context, vars map[string]any, lim Limits) 
 			text, err = "", fmt.Errorf("jinja: internal fault: %v", p)
 		}
 	}()
+	if lim.Time > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, lim.Time, fmt.Errorf("%w: more than %v", ErrLimit, lim.Time))
+		defer cancel()
+	}
 	r := &renderer{ctx: ctx, lim: lim, out: new(strings.Builder)}
 	root := &frame{r: r, vars: globals(r)}
 	f := &frame{r: r, vars: make(map[string]any, len(vars)), parent: root}
@@ -72,9 +82,17 @@ type renderer struct {
 	lim   Limits
 	steps int
 	bytes int
+	taken int // steps, when the context was last looked at
+	seen  int // bytes, likewise
 	depth int
 	out   *strings.Builder
 }
+
+// The context is looked at every so many steps and bytes.
+const (
+	lookSteps = 1 << 10
+	lookBytes = 1 << 20
+)
 
 // step counts one node and looks at the context now and then.
 func (r *renderer) step() error {
@@ -82,27 +100,60 @@ func (r *renderer) step() error {
 	if r.steps > r.lim.Steps {
 		return fmt.Errorf("%w: more than %d steps", ErrLimit, r.lim.Steps)
 	}
-	if r.steps%1024 == 0 {
-		return r.ctx.Err()
+	if r.steps-r.taken >= lookSteps {
+		return r.look()
 	}
 	return nil
 }
 
-// charge counts n bytes made or looked through.
+// look is why the render has to end, if it has.
+func (r *renderer) look() error {
+	r.taken, r.seen = r.steps, r.bytes
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	return nil
+}
+
+// What is charged for things that are not text: an element of a list, an entry
+// of a mapping, with the values that stand for them.
+const (
+	itemBytes  = 48
+	entryBytes = 160
+)
+
+// charge counts n bytes, which are about to be made or looked through. Work that
+// takes longer for a byte than copying it counts as several.
 func (r *renderer) charge(n int) error {
-	if err := r.room(n); err != nil {
-		return err
-	}
-	r.bytes += n
-	return nil
-}
-
-// room reports whether n more bytes may be made.
-func (r *renderer) room(n int) error {
 	if n < 0 || n > r.lim.Bytes-r.bytes {
 		return fmt.Errorf("%w: more than %d bytes", ErrLimit, r.lim.Bytes)
 	}
+	if r.bytes += n; r.bytes-r.seen > lookBytes {
+		return r.look()
+	}
 	return nil
+}
+
+// chargeTimes is charge for n × size bytes.
+func (r *renderer) chargeTimes(n, size int) error {
+	if size > 0 && n > r.lim.Bytes/size {
+		n, size = math.MaxInt, 1
+	}
+	return r.charge(n * size)
+}
+
+// key charges for looking a value up in a mapping.
+func (r *renderer) key(v any) error {
+	s, _ := v.(string)
+	return r.charge(len(s))
+}
+
+// set is d[k] = v, an entry that is paid for.
+func (r *renderer) set(d *Dict, k, v any) error {
+	if err := r.key(k); err != nil {
+		return err
+	}
+	return d.Set(k, v)
 }
 
 // print appends text to the output.
@@ -133,10 +184,15 @@ type frame struct {
 
 func (f *frame) child() *frame { return &frame{r: f.r, vars: make(map[string]any), parent: f} }
 
+// lookup is the value of a name; scopes that lie deep count as steps.
 func (f *frame) lookup(name string) any {
+	depth := 0
 	for s := f; s != nil; s = s.parent {
 		if v, ok := s.vars[name]; ok {
 			return v
+		}
+		if depth++; depth%8 == 0 {
+			f.r.steps++
 		}
 	}
 	return undefined{"'" + name + "'"}
@@ -170,6 +226,9 @@ func (f *frame) value(e expr) (any, error) {
 
 // values evaluates expressions.
 func (f *frame) values(list []expr) ([]any, error) {
+	if err := f.r.charge(itemBytes * len(list)); err != nil {
+		return nil, err
+	}
 	out := make([]any, len(list))
 	for i, e := range list {
 		v, err := f.value(e)
@@ -178,7 +237,7 @@ func (f *frame) values(list []expr) ([]any, error) {
 		}
 		out[i] = v
 	}
-	return out, f.r.charge(16 * len(out))
+	return out, nil
 }
 
 // Error says on which line of the template rendering failed.

@@ -2,6 +2,7 @@ package jinja
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,8 +29,8 @@ var stringMethods = map[string]func(r *renderer, s string, a args) (any, error){
 	"isalpha":    predicate(unicode.IsLetter),
 	"isspace":    predicate(unicode.IsSpace),
 	"isalnum":    predicate(func(c rune) bool { return unicode.IsLetter(c) || unicode.IsNumber(c) }),
-	"isupper":    func(_ *renderer, s string, _ args) (any, error) { return isCase(s, true), nil },
-	"islower":    func(_ *renderer, s string, _ args) (any, error) { return isCase(s, false), nil },
+	"isupper":    func(r *renderer, s string, _ args) (any, error) { return r.isCase(s, true) },
+	"islower":    func(r *renderer, s string, _ args) (any, error) { return r.isCase(s, false) },
 	"startswith": affix(strings.HasPrefix),
 	"endswith":   affix(strings.HasSuffix),
 	"split":      func(r *renderer, s string, a args) (any, error) { return r.split(s, a, false) },
@@ -60,6 +61,9 @@ var stringMethods = map[string]func(r *renderer, s string, a args) (any, error){
 		if err != nil {
 			return nil, err
 		}
+		if err := r.charge(len(s) + maxWidth); err != nil {
+			return nil, err
+		}
 		zeros := min(n, maxWidth) - utf8.RuneCountInString(s)
 		if zeros <= 0 {
 			return s, nil
@@ -84,10 +88,14 @@ func (a args) str(i int, name string) (string, error) {
 
 type stringMethod = func(r *renderer, s string, a args) (any, error)
 
+// mapper makes a method of a function whose result is a few times as long as
+// what it is given, at most.
 func mapper(f func(string) string) stringMethod {
 	return func(r *renderer, s string, _ args) (any, error) {
-		out := f(s)
-		return out, r.charge(len(out))
+		if err := r.chargeTimes(len(s), 16); err != nil {
+			return nil, err
+		}
+		return f(s), nil
 	}
 }
 
@@ -101,7 +109,7 @@ func predicate(ok func(rune) bool) stringMethod {
 func isSpace(c rune) bool { return unicode.IsSpace(c) || 0x1C <= c && c <= 0x1F }
 
 func stripper(space func(string, func(rune) bool) string, chars func(string, string) string) stringMethod {
-	return func(_ *renderer, s string, a args) (any, error) {
+	return func(r *renderer, s string, a args) (any, error) {
 		if a.get(0, "chars", nil) == nil {
 			return space(s, isSpace), nil
 		}
@@ -112,14 +120,23 @@ func stripper(space func(string, func(rune) bool) string, chars func(string, str
 		if len(cut) > maxWidth {
 			return nil, fmt.Errorf("more than %d characters to strip", maxWidth)
 		}
+		if err := r.chargeTimes(len(s), len(cut)); err != nil {
+			return nil, err
+		}
 		return chars(s, cut), nil
 	}
 }
 
 func affix(has func(s, affix string) bool) stringMethod {
-	return func(_ *renderer, s string, a args) (any, error) {
+	return func(r *renderer, s string, a args) (any, error) {
 		if t, ok := a.get(0, "", nil).(*List); ok && t.Tuple {
 			for _, item := range t.Items {
+				if err := r.step(); err != nil {
+					return nil, err
+				}
+				if err := r.key(item); err != nil {
+					return nil, err
+				}
 				if x, ok := item.(string); ok && has(s, x) {
 					return true, nil
 				}
@@ -139,9 +156,12 @@ func remover(trim func(s, affix string) string) stringMethod {
 }
 
 func padder(share func(n int) (left, right int)) stringMethod {
-	return func(_ *renderer, s string, a args) (any, error) {
+	return func(r *renderer, s string, a args) (any, error) {
 		n, err := integer(a.get(0, "width", int64(80)))
 		if err != nil {
+			return nil, err
+		}
+		if err := r.charge(len(s) + maxWidth); err != nil {
 			return nil, err
 		}
 		left, right := share(max(0, min(n, maxWidth)-utf8.RuneCountInString(s)))
@@ -190,7 +210,7 @@ func (r *renderer) split(s string, a args, right bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.charge(16 * len(s)); err != nil {
+	if err := r.chargeTimes(len(s), itemBytes); err != nil {
 		return nil, err
 	}
 	if a.get(0, "sep", nil) == nil {
@@ -231,7 +251,7 @@ func splitSpace(s string, limit int, right bool) (out []string) {
 			}
 			_, n := utf8.DecodeRuneInString(s[i:])
 			s, field = s[:i], s[i+n:]
-			out = append([]string{field}, out...)
+			out = append(out, field)
 			continue
 		}
 		s = strings.TrimLeftFunc(s, isSpace)
@@ -244,8 +264,9 @@ func splitSpace(s string, limit int, right bool) (out []string) {
 	}
 	if right {
 		if s = strings.TrimRightFunc(s, isSpace); s != "" {
-			out = append([]string{s}, out...)
+			out = append(out, s)
 		}
+		slices.Reverse(out)
 		return out
 	}
 	if s = strings.TrimLeftFunc(s, isSpace); s != "" {
@@ -255,6 +276,9 @@ func splitSpace(s string, limit int, right bool) (out []string) {
 }
 
 func splitLines(r *renderer, s string, a args) (any, error) {
+	if err := r.chargeTimes(len(s), itemBytes); err != nil {
+		return nil, err
+	}
 	keep := truth(a.get(0, "keepends", false))
 	var out []string
 	for s != "" {
@@ -274,7 +298,7 @@ func splitLines(r *renderer, s string, a args) (any, error) {
 		}
 		s = s[n+size:]
 	}
-	return stringsList(out), r.charge(16 * len(out))
+	return stringsList(out), nil
 }
 
 func stringsList(parts []string) *List {
@@ -301,14 +325,14 @@ func (r *renderer) replace(s string, a args) (any, error) {
 			return nil, err
 		}
 	}
+	if err := r.chargeTimes(len(s), 4); err != nil { // to count, to find, to copy
+		return nil, err
+	}
 	n := strings.Count(s, from)
 	if limit >= 0 {
 		n = min(n, limit)
 	}
-	if n > 0 && len(to) > (r.lim.Bytes-r.bytes)/n {
-		return nil, r.charge(r.lim.Bytes)
-	}
-	if err := r.charge(len(s) + n*len(to)); err != nil {
+	if err := r.chargeTimes(n, len(to)); err != nil {
 		return nil, err
 	}
 	return strings.Replace(s, from, to, limit), nil

@@ -8,6 +8,9 @@ import (
 
 // test is v is name(args).
 func (r *renderer) test(name string, v any, a args) (bool, error) {
+	if err := r.charge(len(name)); err != nil {
+		return false, err
+	}
 	arg := a.get(0, "", nil)
 	switch name {
 	case "defined":
@@ -56,7 +59,10 @@ func (r *renderer) test(name string, v any, a args) (bool, error) {
 		return false, nil
 	case "lower", "upper":
 		s, err := r.str(v)
-		return isCase(s, name == "upper"), err
+		if err != nil {
+			return false, err
+		}
+		return r.isCase(s, name == "upper")
 	case "odd", "even", "divisibleby":
 		return divides(name, v, arg)
 	case "sameas":
@@ -65,6 +71,9 @@ func (r *renderer) test(name string, v any, a args) (bool, error) {
 		s, _ := arg.(string)
 		if n, ok := v.(string); ok {
 			s = n
+		}
+		if err := r.key(s); err != nil {
+			return false, err
 		}
 		_, is := filters[s]
 		return is, nil
@@ -115,8 +124,11 @@ func (r *renderer) same(a, b any) (bool, error) {
 }
 
 // isCase reports whether s has letters and all are upper, or lower, case.
-func isCase(s string, upper bool) bool {
-	return s != strings.Map(swap(!upper), s) == (s != "") && s == strings.Map(swap(upper), s) && strings.ContainsFunc(s, unicode.IsLetter)
+func (r *renderer) isCase(s string, upper bool) (bool, error) {
+	if err := r.chargeTimes(len(s), 16); err != nil {
+		return false, err
+	}
+	return s != strings.Map(swap(!upper), s) == (s != "") && s == strings.Map(swap(upper), s) && strings.ContainsFunc(s, unicode.IsLetter), nil
 }
 
 func swap(upper bool) func(rune) rune {

@@ -14,16 +14,20 @@ func (r *renderer) str(v any) (string, error) {
 		return s, nil
 	}
 	var b strings.Builder
-	if err := r.write(&b, v, false, 0); err != nil {
-		return "", err
-	}
-	return b.String(), r.charge(b.Len())
+	err := r.write(&b, v, false, 0)
+	return b.String(), err
 }
+
+// scalarBytes is no less than a value that is not a string takes to write.
+const scalarBytes = 32
 
 // write appends v; quoted asks for Python's repr(), which a value within
 // another always gets.
 func (r *renderer) write(b *strings.Builder, v any, quoted bool, depth int) error {
 	if err := r.step(); err != nil {
+		return err
+	}
+	if err := r.charge(scalarBytes); err != nil {
 		return err
 	}
 	if depth > MaxNesting {
@@ -47,11 +51,7 @@ func (r *renderer) write(b *strings.Builder, v any, quoted bool, depth int) erro
 	case float64:
 		b.WriteString(floatText(v))
 	case string:
-		if quoted {
-			writeQuoted(b, v)
-		} else {
-			b.WriteString(v)
-		}
+		return r.writeString(b, v, quoted)
 	case *List:
 		return r.writeList(b, v, depth)
 	case *Dict:
@@ -61,7 +61,22 @@ func (r *renderer) write(b *strings.Builder, v any, quoted bool, depth int) erro
 	default:
 		fmt.Fprintf(b, "<%s>", kindName(v))
 	}
-	return r.room(b.Len())
+	return nil
+}
+
+func (r *renderer) writeString(b *strings.Builder, s string, quoted bool) error {
+	if !quoted {
+		if err := r.charge(len(s)); err != nil {
+			return err
+		}
+		b.WriteString(s)
+		return nil
+	}
+	if err := r.chargeTimes(len(s), 8); err != nil {
+		return err
+	}
+	writeQuoted(b, s)
+	return nil
 }
 
 func (r *renderer) writeList(b *strings.Builder, l *List, depth int) error {

@@ -3,6 +3,7 @@ package jinja
 import (
 	"fmt"
 	"math"
+	"unicode/utf8"
 )
 
 // Values are nil (none), bool, int64, float64, string, *List, *Dict, Func and
@@ -221,10 +222,10 @@ func (r *renderer) items(v any) ([]any, error) {
 	case *namespace:
 		return v.keys, nil
 	case string:
-		if err := r.charge(16 * len(v)); err != nil {
+		if err := r.chargeTimes(len(v), itemBytes); err != nil {
 			return nil, err
 		}
-		out := make([]any, 0, len(v))
+		out := make([]any, 0, utf8.RuneCountInString(v))
 		for _, c := range v {
 			out = append(out, string(c))
 		}
