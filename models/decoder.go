@@ -24,6 +24,8 @@ type decoder struct {
 	work   *step
 	file   *gguf.File     // that embed is in
 	memory *kernels.Arena // of the matrices
+
+	warnings []string // of what the file has odd
 }
 
 // layer holds one block's weights. Biases and sub-norms may be nil.

@@ -40,7 +40,9 @@ func (l *loader) shape() {
 	if eps < 0 || eps > 1 {
 		l.fail("%s is missing or out of range", l.key("attention.layer_norm_rms_epsilon"))
 	}
-	c.NormEps = float32(eps)
+	if c.NormEps = float32(eps); c.NormEps == 0 {
+		l.warn("%s is %v: a row of zeros, should one occur, becomes NaN and fails its request", l.key("attention.layer_norm_rms_epsilon"), eps)
+	}
 	emb := l.file.Tensor("token_embd.weight")
 	if emb == nil {
 		l.fail("tensor token_embd.weight is missing")

@@ -79,7 +79,10 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), m.close())
 	}
 	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f, decoder: m}
-	b.Warnings = t.Warnings()
+	b.Warnings = append(m.warnings, t.Warnings()...)
+	if c := m.Config(); c.Outputs == c.Vocab && len(t.EOGs()) == 0 {
+		b.Warnings = append(b.Warnings, "no token ends an answer: each goes on to max_tokens or the end of the context")
+	}
 	arch := m.Config().Arch
 	if n, ok := f.Metadata.Int(arch + ".attention.sliding_window"); ok && n > 0 && n < m.Config().Context && architectures[arch].windowed == 0 {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the sliding window of %d tokens is not applied: attention sees the whole context", n))
@@ -110,7 +113,7 @@ func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 	}
 	l := &loader{
 		file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool), variant: v,
-		memory: new(kernels.Arena),
+		memory: new(kernels.Arena), zero: map[string]bool{},
 	}
 	for i := range file.Tensors {
 		l.total += int64(file.Tensors[i].Bytes())
@@ -123,6 +126,8 @@ func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 	if l.err != nil {
 		return nil, errors.Join(l.err, l.memory.Free())
 	}
+	l.warnOfZeros()
+	m.warnings = l.warnings
 	l.progress(int(l.total - l.read))
 	return m, nil
 }

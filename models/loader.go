@@ -25,6 +25,9 @@ type loader struct {
 	// variant is what the architecture changes.
 	variant variant
 
+	warnings []string
+	zero     map[string]bool // tensors read so far: whether they hold zeros alone
+
 	memory      *kernels.Arena // of the matrices
 	raw         []byte         // what tensors are read into
 	read, total int64          // bytes of tensors so far, and of all
@@ -34,6 +37,10 @@ func (l *loader) fail(format string, args ...any) {
 	if l.err == nil {
 		l.err = fmt.Errorf("%w: "+format, append([]any{ErrModel}, args...)...)
 	}
+}
+
+func (l *loader) warn(format string, args ...any) {
+	l.warnings = append(l.warnings, fmt.Sprintf(format, args...))
 }
 
 // key is a hyper-parameter's full name.
@@ -110,6 +117,22 @@ func (l *loader) leftovers() {
 		if name := l.file.Tensors[i].Name; !l.used[name] {
 			l.fail("tensor %s has no meaning for architecture %s", name, l.arch)
 		}
+	}
+}
+
+// warnOfZeros names the tensors that hold nothing.
+func (l *loader) warnOfZeros() {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(l.zero)) {
+		if l.zero[name] {
+			names = append(names, name)
+		}
+	}
+	switch n := len(names); {
+	case n == 1:
+		l.warn("tensor %s holds zeros alone: what it multiplies is lost to the answers", names[0])
+	case n > 1:
+		l.warn("tensor %s and %d others hold zeros alone: what they multiply is lost to the answers", names[0], n-1)
 	}
 }
 

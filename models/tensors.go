@@ -2,8 +2,10 @@ package models
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -62,6 +64,9 @@ func (l *loader) floats(name string, optional bool, n int) []float32 {
 			l.fail("tensor %s: element %d is %v", name, i, x)
 			break
 		}
+	}
+	if strings.HasSuffix(name, "norm.weight") {
+		l.zero[name] = !slices.ContainsFunc(v, func(x float32) bool { return x != 0 })
 	}
 	l.progress(t.Bytes())
 	l.cfg.Params += int64(n)
@@ -123,7 +128,44 @@ func (l *loader) pack(t *gguf.Tensor, lo, hi int, factor float32, opt LoadOption
 		l.raw = part.Data
 	}
 	l.progress(len(part.Data))
+	if err := finite(part); err != nil {
+		return nil, err
+	}
+	if zero, seen := l.zero[t.Name]; !seen || zero {
+		if l.zero[t.Name], err = holdsZeros(part); err != nil {
+			return nil, err
+		}
+	}
 	return packMatrix(part, factor, opt)
+}
+
+// finite reports a number or scale of a tensor in memory that is infinite or NaN.
+func finite(t *gguf.Tensor) error {
+	var bad atomic.Int64
+	bad.Store(-1)
+	inParallel(t.Rows(), func(lo, hi int) {
+		if row, ok := t.Finite(lo, hi); !ok {
+			bad.Store(int64(row))
+		}
+	})
+	if row := bad.Load(); row >= 0 {
+		return fmt.Errorf("row %d holds a number that is infinite or NaN", row)
+	}
+	return nil
+}
+
+// holdsZeros tells whether a tensor in memory holds nothing else.
+func holdsZeros(t *gguf.Tensor) (bool, error) {
+	values := make([]float32, t.Cols())
+	for r := range t.Rows() {
+		if err := t.Dequantize(values, r*len(values)); err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(values, func(x float32) bool { return x != 0 }) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // packed is a stored matrix in its run-time packing, in the heap, or nil after a

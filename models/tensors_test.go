@@ -54,7 +54,7 @@ func TestWeightsLieOutsideTheHeap(t *testing.T) {
 
 // pieces is a loader that packs in pieces, for a matrix of more than one.
 func pieces(t *testing.T) *loader {
-	l := &loader{memory: new(kernels.Arena)}
+	l := &loader{memory: new(kernels.Arena), zero: map[string]bool{}}
 	t.Cleanup(func() { l.memory.Free() })
 	return l
 }

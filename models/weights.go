@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -186,6 +187,9 @@ func packTernary(t *gguf.Tensor, factor float32, p kernels.Packing) (*kernels.Ma
 		return nil, nil
 	}
 	kernels.ScaleInto(scale, factor)
+	if slices.ContainsFunc(scale, func(s float32) bool { return s-s != 0 }) {
+		return nil, fmt.Errorf("a scale times %v is infinite", factor)
+	}
 	return kernels.PackTernary(rows, cols, trits, sharedScale(scale), p)
 }
 

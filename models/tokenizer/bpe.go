@@ -39,8 +39,9 @@ type bpe struct {
 	chains sync.Pool        // of *chain
 }
 
-func newBPE(v *vocab, pre preTokenizer, merges []string) *bpe {
-	e := &bpe{vocab: v, pre: pre, merges: make(map[uint64]merge, len(merges))}
+// newBPE also counts the merges that are no pair of symbols, or repeat one.
+func newBPE(v *vocab, pre preTokenizer, merges []string) (e *bpe, odd int) {
+	e = &bpe{vocab: v, pre: pre, merges: make(map[uint64]merge, len(merges))}
 	e.chains.New = func() any { return new(chain) }
 	extra := make(map[string]int32)
 	number := func(text string) int32 {
@@ -61,15 +62,18 @@ func newBPE(v *vocab, pre preTokenizer, merges []string) *bpe {
 		// The first character may itself be a space.
 		cut := strings.IndexByte(m[min(1, len(m)):], ' ') + 1
 		if cut <= 0 {
+			odd++
 			continue
 		}
 		left, right := m[:cut], m[cut+1:]
 		key := uint64(number(left))<<32 | uint64(number(right))
-		if _, dup := e.merges[key]; !dup {
-			e.merges[key] = merge{int32(rank), number(left + right)}
+		if _, dup := e.merges[key]; dup {
+			odd++
+			continue
 		}
+		e.merges[key] = merge{int32(rank), number(left + right)}
 	}
-	return e
+	return e, odd
 }
 
 // missing is the number of bytes that no token can express.

@@ -59,7 +59,21 @@ func New(md gguf.Metadata) (*Tokenizer, error) {
 		return nil, fmt.Errorf("%w %q (known are gpt2 and llama)", ErrUnsupported, model)
 	}
 	t.findSpecials(md)
+	t.lookAround(md)
 	return &t, nil
+}
+
+// lookAround warns of what a file lacks that its other keys count on.
+func (t *Tokenizer) lookAround(md gguf.Metadata) {
+	if t.addBOS && t.bos < 0 {
+		t.warn("texts should begin with a beginning-of-text token, but the file names none: they do not")
+	}
+	if t.addEOS && t.eos < 0 {
+		t.warn("texts should end with an end-of-text token, but the file names none: they do not")
+	}
+	if _, typed := md.Ints("tokenizer.ggml.token_type"); !typed {
+		t.warn("no tokenizer.ggml.token_type in the file: only well-known special tokens are read as such")
+	}
 }
 
 // newBPE sets t up for byte-level BPE.
@@ -81,7 +95,19 @@ func (t *Tokenizer) newBPE(md gguf.Metadata) error {
 	if !ok {
 		return errors.New("tokenizer: no tokenizer.ggml.merges in the file")
 	}
-	enc := newBPE(&t.vocab, pre, merges)
+	if len(merges) > maxMerges {
+		return fmt.Errorf("tokenizer: %d merges, at most %d are allowed", len(merges), maxMerges)
+	}
+	if i := slices.IndexFunc(merges, func(s string) bool { return len(s) > 2*maxToken }); i >= 0 {
+		return fmt.Errorf("tokenizer: merge %d has %d bytes, at most %d are allowed", i, len(merges[i]), 2*maxToken)
+	}
+	enc, odd := newBPE(&t.vocab, pre, merges)
+	if len(merges) == 0 {
+		t.warn("tokenizer.ggml.merges is empty: most text becomes a token a byte")
+	}
+	if odd > 0 {
+		t.warn("%d of %d merges are no pair of symbols, or one that occurred before: they are passed over", odd, len(merges))
+	}
 	if n := enc.missing(); n > 0 {
 		t.warn("%d of the 256 byte tokens are missing from the vocabulary", n)
 	}

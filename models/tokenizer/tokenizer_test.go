@@ -216,6 +216,10 @@ func TestNewRefusesOrRepairsHostileFiles(t *testing.T) {
 		"few types":      change("token_type", v.Types[:5]),
 		"few scores":     change("scores", []float32{1}),
 		"no merges":      change("merges", nil),
+		"long token":     change("tokens", append(slices.Clone(v.Tokens[:1023]), strings.Repeat("x", maxToken+1))),
+		"many tokens":    change("tokens", make([]string, maxTokens+1)),
+		"long merge":     change("merges", []string{"a " + strings.Repeat("x", 2*maxToken)}),
+		"many merges":    change("merges", make([]string, maxMerges+1)),
 	} {
 		if _, err := New(md); err == nil {
 			t.Errorf("%s: no error", name)

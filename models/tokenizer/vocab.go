@@ -3,7 +3,6 @@ package tokenizer
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,14 +42,26 @@ type vocab struct {
 	stripFirst bool     // the encoder puts a space before the text
 }
 
+// The bounds of a vocabulary. Real ones have some 260,000 tokens and as many
+// merges; their longest tokens are a few hundred bytes. Joining two symbols takes
+// time in proportion to the token that they become.
+const (
+	maxTokens = 1 << 22
+	maxToken  = 1 << 11 // bytes
+	maxMerges = 1 << 22
+)
+
 // load reads tokens, types and scores.
 func (v *vocab) load(md gguf.Metadata) error {
 	tokens, ok := md.Strings("tokenizer.ggml.tokens")
 	if !ok || len(tokens) == 0 {
 		return errors.New("tokenizer: no tokenizer.ggml.tokens in the file")
 	}
-	if len(tokens) > math.MaxInt32 {
-		return fmt.Errorf("tokenizer: %d tokens are more than an id can number", len(tokens))
+	if len(tokens) > maxTokens {
+		return fmt.Errorf("tokenizer: %d tokens, at most %d are allowed", len(tokens), maxTokens)
+	}
+	if i := slices.IndexFunc(tokens, func(s string) bool { return len(s) > maxToken }); i >= 0 {
+		return fmt.Errorf("tokenizer: token %d has %d bytes, at most %d are allowed", i, len(tokens[i]), maxToken)
 	}
 	types, typed := md.Ints("tokenizer.ggml.token_type")
 	if typed && len(types) < len(tokens) {
@@ -83,11 +94,16 @@ func (v *vocab) load(md gguf.Metadata) error {
 
 // findIDs reads the ids of the special tokens, with the model's defaults, and
 // completes the tokens that end a turn. An id outside the vocabulary is as if
-// absent.
-func (v *vocab) findIDs(md gguf.Metadata, bos, eos, unk int32) {
+// absent, but for a warning.
+func (t *Tokenizer) findIDs(md gguf.Metadata, bos, eos, unk int32) {
+	v := &t.vocab
 	id := func(name string, def int32) int32 {
-		if n, ok := md.Int("tokenizer.ggml." + name + "_token_id"); ok && n >= 0 && n < len(v.tokens) {
+		key := "tokenizer.ggml." + name + "_token_id"
+		if n, ok := md.Int(key); ok && n >= 0 && n < len(v.tokens) {
 			return int32(n)
+		}
+		if _, given := md[key]; given {
+			t.warn("%s is %v, which is no token of %d: it is taken for absent", key, md[key], len(v.tokens))
 		}
 		if int(def) >= len(v.tokens) {
 			return -1
