@@ -206,6 +206,28 @@ func TestLogitsAgreeWithAnIndependentForwardPass(t *testing.T) {
 	}
 }
 
+// Matrices that are ternary and packed as they are stored keep to the precision
+// of their storage type: float32 activations with F16, a scale each 32 of them
+// with the others.
+func TestTernaryModelsPackedAsStoredAreAsExactAsOthers(t *testing.T) {
+	for _, ref := range references(t) {
+		g, want := readGolden(t, ref)
+		packed := ref.open(t, LoadOptions{})
+		if !strings.Contains(packed.Config().Packings, "I2") {
+			continue
+		}
+		t.Run(ref.String(), func(t *testing.T) {
+			m := ref.open(t, LoadOptions{Packing: PackingStored})
+			e := nmse(newRunner(t, m, KVF32).feed(len(g.Tokens), g.Tokens...), want)
+			as := nmse(newRunner(t, packed, KVF32).feed(len(g.Tokens), g.Tokens...), want)
+			t.Logf("as %s NMSE %.3g = %.2f × llama.cpp's; as %s %.3g", m.Config().Packings, e, e/g.LlamaCppNMSE, packed.Config().Packings, as)
+			if !(e <= g.LlamaCppNMSE) {
+				t.Errorf("NMSE %.3g, want llama.cpp's %.3g at most", e, g.LlamaCppNMSE)
+			}
+		})
+	}
+}
+
 // kvNoise is the error that rounding keys and values may cause by itself: the
 // reference engines kept theirs in float32.
 var kvNoise = map[KVType]float64{KVF16: 1e-6, KVInt8: 1.2e-3}

@@ -19,8 +19,8 @@ import (
 //   - Rows that are exactly scale × {-1, 0, 1}, whatever their storage type,
 //     become a ternary packing with one scale a row, or one for the matrix.
 //   - Types with a packing of their own go there; those that another such type
-//     holds exactly are recoded first (TQ1_0 and TQ2_0 whose scale changes
-//     within a row become 4-bit groups).
+//     holds exactly are recoded first (ternary ones whose scale changes within a
+//     row, and with PackingStored all of them, become 4-bit groups).
 //   - Q4_1, Q5_1, Q2_K and Q5_K are rounded to binary16, a relative error
 //     below 2⁻¹¹.
 //   - opt.Exact widens everything to float32.
@@ -43,7 +43,7 @@ func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernels.Matri
 	if factor != 1 {
 		return packFloats(t, factor)
 	}
-	if to, f := t.Type.Recoding(); f != nil {
+	if to, f := t.Recoding(); f != nil {
 		t = recode(t, to, f)
 	}
 	rows, cols := t.Rows(), t.Cols()
@@ -68,10 +68,13 @@ func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernels.Matri
 
 // The run-time packings of ternary matrices, as LoadOptions.Packing names them.
 const (
-	PackingAuto   = "auto"   // I2
-	PackingI1     = "i1"     // 1.6 bits a weight
-	PackingI2     = "i2"     // 2 bits a weight
-	PackingStored = "stored" // what the storage type has when its weights are not ternary
+	PackingAuto = "auto" // I2
+	PackingI1   = "i1"   // 1.6 bits a weight
+	PackingI2   = "i2"   // 2 bits a weight
+	// PackingStored is what the storage type has when its weights are not
+	// ternary: F16 keeps float32 activations, ternary types become 4-bit groups
+	// with an activation scale each 32 columns. More exact, larger and slower.
+	PackingStored = "stored"
 )
 
 // Packings lists the values of LoadOptions.Packing.

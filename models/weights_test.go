@@ -1,6 +1,7 @@
 package models
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -127,6 +128,32 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
+	shared := func(int) float32 { return 0.75 }
+	for typ, want := range map[gguf.Type]kernels.Packing{
+		gguf.F32: kernels.F32, gguf.F16: kernels.F16, gguf.BF16: kernels.BF16, gguf.Q8_0: kernels.Q8, gguf.TQ1_0: kernels.Q4, gguf.TQ2_0: kernels.Q4,
+	} {
+		x := stored(t, typ, 70, 256, trits(70, 256, shared))
+		w, err := packMatrix(x, 1, LoadOptions{Packing: PackingStored})
+		if err != nil || w.Packing != want {
+			t.Fatalf("%v: %v, %v, want %v", typ, w, err, want)
+		}
+		holds(t, w, x)
+	}
+	for scale, want := range map[float32]kernels.Packing{0: kernels.Q4, 0.75: kernels.Q4, -3: kernels.Q4, 1e-5: kernels.F32, 7e4: kernels.F32} {
+		x := &gguf.Tensor{Name: "w", Type: gguf.I2_S, Dims: []int{128, 3}, Data: make([]byte, 3*32+32)}
+		for i := range 96 {
+			x.Data[i] = []byte{0x15, 0x26, 0x40, 0x8a}[i%4]
+		}
+		binary.LittleEndian.PutUint32(x.Data[96:], math.Float32bits(scale))
+		w, err := packMatrix(x, 1, LoadOptions{Packing: PackingStored})
+		if err != nil || w.Packing != want {
+			t.Fatalf("I2_S times %v: %v, %v, want %v", scale, w, err, want)
+		}
+		holds(t, w, x)
 	}
 }
 

@@ -35,7 +35,7 @@ type ModelConfig struct {
 	Path     string   `yaml:"path"`     // GGUF file
 	Embedded string   `yaml:"embedded"` // a model inside the binary
 	Aliases  []string `yaml:"aliases"`  // further API names
-	Packing  string   `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit) or i2 (2 bit)
+	Packing  string   `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit), i2 (2 bit) or stored (the file's own precision)
 	Context  int      `yaml:"context"`  // longest sequence in tokens; 0: the model's own
 	Draft    string   `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
 }
@@ -144,6 +144,14 @@ func (c *Config) Validate() error {
 	}
 	c.Server.Limits = c.Search
 	return errors.Join(append(errs, c.Server.Validate())...)
+}
+
+// checkPacking tells what is wrong with a packing; empty means auto.
+func checkPacking(name string) error {
+	if name != "" && !slices.Contains(models.Packings(), name) {
+		return fmt.Errorf("packing: %q is none of %s", name, strings.Join(models.Packings(), ", "))
+	}
+	return nil
 }
 
 // mostContext is the longest sequence that a model can have.

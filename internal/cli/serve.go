@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -9,17 +10,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/server"
 )
 
 // modelFlags are shared by the commands that run a model themselves.
 type modelFlags struct {
-	config string
+	config  string
+	packing string
 }
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.config, "config", "", "configuration `FILE` (see config.yaml)")
 	f.StringArray("model", nil, "GGUF `[NAME=]FILE` or an embedded model's name; may be repeated")
+	wordVar(f, &m.packing, "packing", "", models.Packings(), "run-time packing of the ternary weights of models that name none")
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("speculation", string(batcher.SpeculateAuto), "tokens to compute before they are known: auto, off or a number")
@@ -30,7 +34,11 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 
 // load merges the configuration's sources.
 func (m *modelFlags) load(f *pflag.FlagSet) (Config, error) {
-	return loadConfig(m.config, os.Environ(), f)
+	cfg, err := loadConfig(m.config, os.Environ(), f)
+	for i := range cfg.Models {
+		cfg.Models[i].Packing = cmp.Or(cfg.Models[i].Packing, m.packing)
+	}
+	return cfg, err
 }
 
 func newServe() *cobra.Command {

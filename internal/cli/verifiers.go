@@ -21,6 +21,7 @@ type VerifierConfig struct {
 	// Separator ends a solution step in text that no search has divided; empty: as the file says, else the format's.
 	Separator string `yaml:"separator"`
 	Context   int    `yaml:"context"` // longest sequence in tokens; 0: the model's own
+	Packing   string `yaml:"packing"` // as ModelConfig's
 }
 
 // defaultVerifiers are the embedded reward models.
@@ -42,13 +43,16 @@ func (v VerifierConfig) validate() error {
 	if v.Context < 0 || v.Context > mostContext {
 		return fmt.Errorf("context: %d is outside 0..%d", v.Context, mostContext)
 	}
+	if err := checkPacking(v.Packing); err != nil {
+		return err
+	}
 	_, err := v.format(models.Verifier{})
 	return err
 }
 
 // model is the verifier as a model to load.
 func (v VerifierConfig) model() ModelConfig {
-	return ModelConfig{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Draft: noDraft}
+	return ModelConfig{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Draft: noDraft}
 }
 
 // format is how the model is read: as configured, else as its file says.

@@ -1,12 +1,18 @@
 package gguf
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
-// Recoding tells how tensors of type t can be rewritten in a more common type
+// Recoding tells how a tensor in memory can be rewritten in a more common type
 // with every value kept exactly: f turns one block into the blocks of type to
-// that hold the same elements. f is nil where there is no such type.
-func (t Type) Recoding() (to Type, f func(dst, src []byte)) {
-	switch t {
+// that hold the same elements. f is nil where there is no such type. The
+// scale of I2_S is rounded to binary16, a relative error below 2⁻¹¹.
+func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
+	switch t.Type {
+	case I2_S:
+		return t.recodingI2S()
 	case TQ1_0:
 		return Q4_0, func(dst, src []byte) { recodeTrits(dst, src, tritsTQ1_0) }
 	case TQ2_0:
@@ -19,6 +25,26 @@ func (t Type) Recoding() (to Type, f func(dst, src []byte)) {
 		return Q6_K, recodeQ3_K
 	}
 	return 0, nil
+}
+
+// recodingI2S gives each 32 weights the tensor's scale. Scales that binary16 has
+// no normal number for cannot be kept.
+func (t *Tensor) recodingI2S() (to Type, f func(dst, src []byte)) {
+	const least, most = 0x1p-14, 65504
+	scale := math.Float32frombits(binary.LittleEndian.Uint32(t.Data[len(t.Data)-t.Type.traits().tail:]))
+	if s := abs(scale); s != 0 && !(s >= least && s <= most) {
+		return 0, nil
+	}
+	d := floatToHalf(scale)
+	return Q4_0, func(dst, src []byte) {
+		for g := range 4 { // 32 codes in bit pair 3-g of the bytes, the value above by 1
+			out, shift := dst[18*g:18*g+18], 6-2*g
+			binary.LittleEndian.PutUint16(out, d)
+			for i := range 16 {
+				out[2+i] = (src[i]>>shift&3 + 7) | (src[i+16]>>shift&3+7)<<4
+			}
+		}
+	}
 }
 
 // recodeTrits writes a block of ternary codes as 8 of Q4_0, whose code is 8
