@@ -40,6 +40,7 @@ var shownAlone = map[string]string{
 	"docs/api.md Candidate 1 of 8":          "what a search tells in words, which depends on its samples",
 	"docs/architecture.md  HTTP ─▶":         "a drawing",
 	"docs/command-line.md 10:04:05":         "a log line, as TestARequestIsOneLineForPeople holds it",
+	"docs/models.md {\"error\"":             "what /readyz says while models load, as the server's tests hold it",
 	"docs/testing.md go test -c ──▶":        "a drawing",
 }
 
