@@ -185,10 +185,10 @@ func TestManyPromptsAreNotHeldUpByOneStream(t *testing.T) {
 			prompt[0] = int32(i)
 			c.stream(e[0], false, prompt...)
 		}
-		time.Sleep(2500 * time.Millisecond) // alone, 6400 tokens take about 1 s
+		time.Sleep(3 * time.Second) // alone, 6400 tokens take about 1 s; the last prompts are long done
 		synctest.Wait()
-		if n := slices.Min(c.counts()); n == 0 {
-			t.Errorf("some have not begun: %v", c.counts())
+		if slices.Min(c.counts()) < 30 {
+			t.Errorf("some were held up: %v", c.counts())
 		}
 	})
 }

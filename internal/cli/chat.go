@@ -52,6 +52,7 @@ type chat struct {
 	answerer
 	options     *askOptions
 	in          input
+	reading     chan read // what in will give; nil: nothing was asked for
 	out, errOut io.Writer
 	interactive bool // a person reads and writes
 	turns       []message
@@ -67,7 +68,7 @@ var (
 
 // run reads questions until they end. An answer that fails leaves the
 // conversation as it was before the question. An interrupt stops the answer
-// under way; SIGTERM leaves at any time.
+// under way, or the line that is being typed; SIGTERM leaves at any time.
 func (c *chat) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -154,24 +155,37 @@ func (c *chat) next(signals <-chan os.Signal) (question string, several bool, er
 // textMark stands before and after a text of several lines.
 const textMark = `"""`
 
-// line reads one, unless a signal comes first.
+// read is what the input gave.
+type read struct {
+	line string
+	err  error
+}
+
+// line reads one, unless a signal comes first. At a terminal an interrupt is
+// Ctrl-C in the moment between the prompt and the editor's taking of the keys:
+// the reader goes on, and the next call waits for the same one.
 func (c *chat) line(prompt string, signals <-chan os.Signal) (string, error) {
-	type read struct {
-		line string
-		err  error
+	if c.reading == nil {
+		c.reading = make(chan read, 1) // the reader ends with the input or the process
+		go func(result chan<- read) {
+			line, err := c.in.line(prompt)
+			result <- read{line, err}
+		}(c.reading)
+	} else {
+		fmt.Fprint(c.out, prompt)
 	}
-	result := make(chan read, 1) // the reader ends with the input or the process
-	go func() {
-		line, err := c.in.line(prompt)
-		result <- read{line, err}
-	}()
 	select {
 	case s := <-signals:
-		if s == os.Interrupt {
-			return "", context.Canceled
+		switch {
+		case s != os.Interrupt:
+			return "", errTerminated
+		case c.interactive:
+			fmt.Fprintln(c.out)
+			return "", errAborted
 		}
-		return "", errTerminated
-	case r := <-result:
+		return "", context.Canceled
+	case r := <-c.reading:
+		c.reading = nil
 		return r.line, r.err
 	}
 }
