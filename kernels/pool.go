@@ -118,7 +118,10 @@ func (p *Pool) Run(t Task, parts int) {
 // Close stops the workers and waits for them. No Run may be under way.
 func (p *Pool) Close() {
 	p.closed.Store(true)
-	p.announce()
+	p.epoch.Add(1)
+	for w := 1; w < p.threads; w++ { // not through other workers: those who know already are gone
+		p.berths[w].call()
+	}
 	p.done.Wait()
 }
 

@@ -127,3 +127,22 @@ func TestAStepKeepsWorkersAwake(t *testing.T) {
 		t.Errorf("workers poll for %v after a step, want %v", got, linger)
 	}
 }
+
+// A worker may learn that the pool closes while it still hands on the last
+// hand-out, and be gone before it could hand on the closing.
+func TestCloseWakesEveryWorkerWhoeverIsGoneAlready(t *testing.T) {
+	rounds := 1000
+	if testing.Short() {
+		rounds = 200
+	}
+	for range rounds {
+		p := NewPool(8)
+		for range 2 {
+			for p.asleep.Load() < int32(p.threads)-1 {
+				runtime.Gosched()
+			}
+			p.Run(nothing{}, 16)
+		}
+		p.Close()
+	}
+}
