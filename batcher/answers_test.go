@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
 // times is what short answers took on average.
@@ -25,7 +27,7 @@ func answers(t *testing.T, e *Engine, clients int, over time.Duration) (mean tim
 					t.Error(err)
 					return
 				}
-				for range s.Generate(t.Context(), Params{MaxTokens: said, IgnoreEOS: true}) {
+				for range s.Generate(t.Context(), sampling.Params{MaxTokens: said, IgnoreEOS: true}) {
 				}
 				timing := s.Timing()
 				sums[i].first += timing.FirstToken.Sub(timing.Opened)

@@ -1,29 +1,25 @@
 package batcher
 
 import (
-	"slices"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/kernels"
 )
 
 // deliver hands the results of a step to their callers.
 func (e *Engine) deliver(st *StepStats) {
-	e.draws, e.firsts = e.draws[:0], e.firsts[:0]
-	e.lasts = slices.Grow(e.lasts[:0], st.Rows)[:st.Rows]
-	clear(e.lasts)
+	e.draws.Reset(st.Rows)
 	for i := range e.spans {
 		e.prepare(&e.spans[i])
 	}
 	if pool := e.opt.Pool; pool != nil {
 		meter := pool.Meter()
 		start := meter.Start()
-		pool.Run((*sampling)(e), len(e.firsts))
+		e.draws.Run()
 		meter.Stop(kernels.KernelSampling, start, pool.Threads(), 0, 0)
 	} else {
-		for i := range e.firsts {
-			(*sampling)(e).Do(0, i)
-		}
+		e.draws.Run()
 	}
 	now := e.opt.Now()
 	for i := range e.spans {
@@ -40,21 +36,6 @@ func (e *Engine) deliver(st *StepStats) {
 		}
 	}
 	e.counts.GeneratedTokens += int64(st.Sampled)
-}
-
-// sampling is an Engine whose draws a worker pool runs.
-type sampling Engine
-
-// Do runs the draws from one row.
-func (e *sampling) Do(worker, i int) {
-	s, d := &e.workers[worker], &e.draws[e.firsts[i]]
-	d.shared = d.next > 0
-	s.run(d)
-	for d.next > 0 {
-		d = &e.draws[d.next]
-		d.shared = true
-		s.again(d)
-	}
 }
 
 // prepare notes the progress of a span and copies what sampling its rows
@@ -85,20 +66,20 @@ func (e *Engine) prepare(p *span) {
 	case wantLogits:
 		e.copyLogits(s, e.row(p.row))
 	case wantTokens:
-		p.turn = len(e.draws)
+		p.turn = e.draws.Len()
 		for i := range p.out { // each as if the guesses before it were right
-			d := e.nextDraw(p.row + i)
-			d.params, d.id, d.position, d.prompt = s.order.params, sampled, len(s.tokens)+i, s.prompt
-			d.tokens = d.tokens[:0]
-			if d.params.looksBack() {
-				d.tokens = append(append(d.tokens, s.tokens...), p.draft[:i]...)
+			d := e.draws.Add(p.row+i, e.row(p.row+i))
+			d.Params, d.ID, d.Position, d.Prompt = s.order.params, sampling.Sampled, len(s.tokens)+i, s.prompt
+			d.Tokens = d.Tokens[:0]
+			if d.Params.LooksBack() {
+				d.Tokens = append(append(d.Tokens, s.tokens...), p.draft[:i]...)
 			}
 		}
 	case wantScores:
-		p.turn = len(e.draws)
+		p.turn = e.draws.Len()
 		for i := range p.out {
-			d := e.nextDraw(p.row + i)
-			d.params, d.id = Params{Logprobs: true, TopLogprobs: s.order.top}, s.tokens[first+i+1]
+			d := e.draws.Add(p.row+i, e.row(p.row+i))
+			d.Params, d.ID = sampling.Params{Logprobs: true, TopLogprobs: s.order.top}, s.tokens[first+i+1]
 		}
 	}
 }
@@ -106,22 +87,6 @@ func (e *Engine) prepare(p *span) {
 // row is a row of the step's logits.
 func (e *Engine) row(i int) []float32 {
 	return e.batch.Logits[i*e.cfg.Outputs : (i+1)*e.cfg.Outputs]
-}
-
-// nextDraw adds a draw from a row, behind the others from it, and keeps the
-// memory of the one that was there.
-func (e *Engine) nextDraw(row int) *draw {
-	n := len(e.draws)
-	e.draws = slices.Grow(e.draws, 1)[:n+1]
-	if last := e.lasts[row] - 1; last >= 0 {
-		e.draws[last].next = n
-	} else {
-		e.firsts = append(e.firsts, n)
-	}
-	e.lasts[row] = n + 1
-	d := &e.draws[n]
-	d.row, d.next, d.err = e.row(row), 0, nil
-	return d
 }
 
 // copyLogits fulfils an order for logits. Locked.
@@ -148,7 +113,7 @@ func (e *Engine) commit(p *span, now time.Time) int {
 	}
 	if s.order.kind == wantScores {
 		for i := range p.out {
-			s.order.scored = append(s.order.scored, e.draws[p.turn+i].tok)
+			s.order.scored = append(s.order.scored, e.draws.At(p.turn+i).Token)
 		}
 		s.outFrom = len(s.order.scored)
 		if s.outFrom == s.target {
@@ -183,17 +148,17 @@ func (e *Engine) commit(p *span, now time.Time) int {
 func (e *Engine) accept(p *span) int {
 	s := p.s
 	for i := range p.out {
-		d := &e.draws[p.turn+i]
-		if d.err != nil {
-			s.err = d.err
+		d := e.draws.At(p.turn + i)
+		if d.Err != nil {
+			s.err = d.Err
 			s.epoch++
 			return i
 		}
-		e.push(s, d.tok)
+		e.push(s, d.Token)
 		if p.asked {
-			e.judge(p, i, d.tok.ID)
+			e.judge(p, i, d.Token.ID)
 		}
-		if i == len(p.draft) || d.tok.ID != p.draft[i] || s.order.kind != wantTokens || s.stalled {
+		if i == len(p.draft) || d.Token.ID != p.draft[i] || s.order.kind != wantTokens || s.stalled {
 			return i + 1
 		}
 	}
@@ -201,19 +166,19 @@ func (e *Engine) accept(p *span) int {
 }
 
 // push adds a sampled token and sees whether the sequence goes on. Locked.
-func (e *Engine) push(s *Sequence, tok Token) {
+func (e *Engine) push(s *Sequence, tok sampling.Token) {
 	o := &s.order
 	s.tokens = append(s.tokens, tok.ID)
 	o.left--
 	switch {
 	case !o.params.IgnoreEOS && o.params.Stop.Has(tok.ID):
-		tok.Finish = FinishStop
+		tok.Finish = sampling.FinishStop
 	case o.left <= 0 || len(s.tokens) >= e.limit:
-		tok.Finish = FinishLength
+		tok.Finish = sampling.FinishLength
 	}
 	s.unread = append(s.unread, tok)
 	switch {
-	case tok.Finish != Unfinished:
+	case tok.Finish != sampling.Unfinished:
 		o.kind = nothing
 	case len(s.unread) >= e.opt.Unread:
 		s.stalled = true

@@ -1,5 +1,7 @@
 package batcher
 
+import "github.com/lutra-lm/lutra/batcher/sampling"
+
 // Drafter guesses how sequences go on, those of one engine, whose step loop
 // calls it. What it says decides about speed alone, never about the tokens.
 type Drafter interface {
@@ -29,12 +31,12 @@ func (k DraftKind) String() string { return [DraftKinds]string{"lookup", "model"
 
 // Guess is what a Drafter is asked of one sequence, the same one at each call.
 type Guess struct {
-	Text   []int32 // the sequence's tokens, mostly those of the last call and some more
-	Prompt int     // of them come before the first generated one
-	Params Params  // of the tokens that follow
-	Most   int     // tokens wanted
-	Tokens []int32 // that may well follow Text, each if those before it do
-	Notes  Notes   // what the drafter keeps of the sequence
+	Text   []int32         // the sequence's tokens, mostly those of the last call and some more
+	Prompt int             // of them come before the first generated one
+	Params sampling.Params // of the tokens that follow
+	Most   int             // tokens wanted
+	Tokens []int32         // that may well follow Text, each if those before it do
+	Notes  Notes           // what the drafter keeps of the sequence
 }
 
 // Notes are closed when their sequence gives its place up.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 )
@@ -19,17 +20,15 @@ import (
 // All guesses are drafted together, a token each a pass. A text is read when
 // its sequence is first guessed for, in pieces.
 type modelDrafter struct {
-	model   models.Model
-	kv      *models.KVCache
-	pool    *kernels.Pool
-	limit   int // longest text, in tokens
-	pace    pace
-	turn    uint64 // calls of Draft
-	open    []*reading
-	batch   models.Batch
-	pass    []*Guess // of the pass under way, those that get a token
-	draws   []draw
-	workers []sampler
+	model models.Model
+	kv    *models.KVCache
+	limit int // longest text, in tokens
+	pace  pace
+	turn  uint64 // calls of Draft
+	open  []*reading
+	batch models.Batch
+	pass  []*Guess // of the pass under way, those that get a token
+	draws *sampling.Batch
 }
 
 // NewModelDrafter makes a drafter of a model that has the vocabulary of the one
@@ -40,12 +39,9 @@ func NewModelDrafter(m models.Model, kv *models.KVCache, pool *kernels.Pool) Dra
 }
 
 func newModelDrafter(m models.Model, kv *models.KVCache, pool *kernels.Pool) *modelDrafter {
-	d := &modelDrafter{model: m, kv: kv, pool: pool, limit: kv.Blocks() * kv.BlockLen(), workers: make([]sampler, 1)}
+	d := &modelDrafter{model: m, kv: kv, limit: kv.Blocks() * kv.BlockLen(), draws: sampling.NewBatch(pool)}
 	if n := m.Config().Context; n > 0 {
 		d.limit = min(d.limit, n)
-	}
-	if pool != nil {
-		d.workers = make([]sampler, pool.Threads())
 	}
 	return d
 }
@@ -188,44 +184,29 @@ func (d *modelDrafter) forward() error {
 		return fmt.Errorf("batcher: draft of %d tokens: %w", len(d.batch.Tokens), err)
 	}
 	width := d.model.Config().Outputs
-	d.draws = slices.Grow(d.draws[:0], len(d.pass))[:len(d.pass)]
+	d.draws.Reset(len(d.pass))
 	for i, g := range d.pass {
-		w := &d.draws[i]
-		*w = draw{
-			row: d.batch.Logits[i*width : (i+1)*width], params: g.Params, id: sampled,
-			position: len(g.Text) + len(g.Tokens), prompt: g.Prompt, tokens: w.tokens[:0],
-		}
-		w.params.Logprobs, w.params.TopLogprobs = false, 0
-		if w.params.looksBack() {
-			w.tokens = append(append(w.tokens, g.Text...), g.Tokens...)
+		w := d.draws.Add(i, d.batch.Logits[i*width:(i+1)*width])
+		w.Params, w.ID, w.Position, w.Prompt, w.Tokens = g.Params, sampling.Sampled, len(g.Text)+len(g.Tokens), g.Prompt, w.Tokens[:0]
+		w.Params.Logprobs, w.Params.TopLogprobs = false, 0
+		if w.Params.LooksBack() {
+			w.Tokens = append(append(w.Tokens, g.Text...), g.Tokens...)
 		}
 	}
-	if d.pool != nil {
-		d.pool.Run((*drafting)(d), len(d.draws))
-	} else {
-		for i := range d.draws {
-			(*drafting)(d).Do(0, i)
-		}
-	}
+	d.draws.Run()
 	d.pace.observe(len(d.batch.Tokens), time.Since(begin).Seconds())
 	return nil
 }
-
-// drafting is a modelDrafter whose draws a worker pool runs.
-type drafting modelDrafter
-
-// Do runs a draw.
-func (d *drafting) Do(worker, i int) { d.workers[worker].run(&d.draws[i]) }
 
 // next takes over what was drawn, and makes the next pass of it.
 func (d *modelDrafter) next() {
 	d.batch.Reset()
 	kept := d.pass[:0]
 	for i, g := range d.pass {
-		if d.draws[i].err != nil {
+		if d.draws.At(i).Err != nil {
 			continue // nothing can be sampled, as a constraint may have it
 		}
-		g.Tokens = append(g.Tokens, d.draws[i].tok.ID)
+		g.Tokens = append(g.Tokens, d.draws.At(i).Token.ID)
 		r := g.Notes.(*reading)
 		if len(g.Tokens) >= g.Most || !d.grow(r, 1) {
 			continue

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -55,7 +56,7 @@ func TestADraftModelChangesNoToken(t *testing.T) {
 	for i, p := range everyOption {
 		p.MaxTokens, p.Seed = 40, uint64(i)
 		prompt := counting(50)
-		var want []Token
+		var want []sampling.Token
 		for _, how := range []Speculation{SpeculateOff, SpeculateAuto, "1", "3", "15"} {
 			for _, logits := range []func([]int32, []float32){nil, looping} {
 				m, small := &toy.Model{}, &toy.Model{Logits: logits}
@@ -133,13 +134,13 @@ func TestADraftModelPaysOrIsOff(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					var seqs []*Sequence
-					var params []Params
+					var params []sampling.Params
 					for i := range c.streams {
 						s, err := e.Open(ctx, append(counting(c.prompt), int32(i)))
 						if err != nil {
 							t.Fatal(err)
 						}
-						seqs, params = append(seqs, s), append(params, Params{MaxTokens: n})
+						seqs, params = append(seqs, s), append(params, sampling.Params{MaxTokens: n})
 					}
 					for _, run := range GenerateAll(ctx, seqs, params) {
 						for _, err := range run {
@@ -171,9 +172,9 @@ func TestGuessesOfManyStreamsAreDraftedTogether(t *testing.T) {
 	opt.Speculation, opt.Drafters = "3", []Drafter{d}
 	start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
 		var seqs []*Sequence
-		var params []Params
+		var params []sampling.Params
 		for i := range 5 {
-			seqs, params = append(seqs, r.open(int32(i), 2, 3)), append(params, Params{MaxTokens: 41})
+			seqs, params = append(seqs, r.open(int32(i), 2, 3)), append(params, sampling.Params{MaxTokens: 41})
 		}
 		for _, run := range GenerateAll(t.Context(), seqs, params) {
 			for _, err := range run {
@@ -210,14 +211,14 @@ func TestReadingALongPromptForDraftsDelaysStreamsNoMoreThanPromptsMay(t *testing
 		if err != nil {
 			t.Fatal(err)
 		}
-		collect(t, s, Params{MaxTokens: 500}) // until both models are known
+		collect(t, s, sampling.Params{MaxTokens: 500}) // until both models are known
 		longest.Store(0)
 		long, err := e.Open(t.Context(), counting(3000))
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := small.Computed()
-		collect(t, long, Params{MaxTokens: 300})
+		collect(t, long, sampling.Params{MaxTokens: 300})
 		if read := small.Computed() - before; read < 3000 {
 			t.Errorf("the draft model computed %d tokens", read)
 		}
@@ -257,7 +258,7 @@ func TestTextsAreNotReadForDraftsThatAreSoonOver(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					collect(t, s, Params{MaxTokens: c.answer})
+					collect(t, s, sampling.Params{MaxTokens: c.answer})
 					took += s.Timing().LastToken.Sub(s.Timing().FirstToken)
 					s.Close()
 				}
@@ -285,7 +286,7 @@ func TestADraftModelThatFailsDraftsNoMoreAndTheAnswersGoOn(t *testing.T) {
 	opt := DefaultOptions()
 	opt.Speculation, opt.Drafters = "3", []Drafter{NewLookup(), NewModelDrafter(small, small.NewCache(64, 4), nil)}
 	opt.OnDraftError = func(err error) { told = append(told, err) }
-	prompt, p := []int32{3, 1, 4}, Params{MaxTokens: 60}
+	prompt, p := []int32{3, 1, 4}, sampling.Params{MaxTokens: 60}
 	start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
 		for range 2 {
 			s := r.open(prompt...)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -21,8 +22,6 @@ var (
 	ErrTooLong = errors.New("batcher: prompt longer than the context")
 	// ErrToken says that a token id is outside the model's vocabulary, or that there is no token at all.
 	ErrToken = errors.New("batcher: bad token")
-	// ErrSample says that no token can be sampled: the logits are not numbers, or a Constraint allows none.
-	ErrSample = errors.New("batcher: nothing to sample")
 )
 
 // Engine runs sequences over one model.
@@ -59,10 +58,7 @@ type Engine struct {
 	batch     models.Batch
 	tokens    []int32 // scratch
 	spans     []span
-	draws     []draw
-	firsts    []int // the first draw from each row that has one
-	lasts     []int // for each row of logits: its last draw so far, plus one; 0: none
-	workers   []sampler
+	draws     *sampling.Batch
 
 	counts Stats
 
@@ -81,16 +77,13 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	}
 	e := &Engine{
 		model: m, kv: kv, opt: opt, cfg: m.Config(),
-		limit:   kv.Blocks() * kv.BlockLen(),
-		workers: make([]sampler, 1),
+		limit: kv.Blocks() * kv.BlockLen(),
+		draws: sampling.NewBatch(opt.Pool),
 	}
 	for _, n := range []int{opt.Context, e.cfg.Context} {
 		if n > 0 {
 			e.limit = min(e.limit, n)
 		}
-	}
-	if opt.Pool != nil {
-		e.workers = make([]sampler, opt.Pool.Threads())
 	}
 	e.twins = map[likeness]*Sequence{}
 	e.box.open = map[*Sequence]struct{}{}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -72,7 +73,7 @@ func (r rig) open(prompt ...int32) *Sequence {
 }
 
 // collect reads a generation to its end.
-func collect(t *testing.T, s *Sequence, p Params) []int32 {
+func collect(t *testing.T, s *Sequence, p sampling.Params) []int32 {
 	t.Helper()
 	var ids []int32
 	for tok, err := range s.Generate(t.Context(), p) {
@@ -86,13 +87,13 @@ func collect(t *testing.T, s *Sequence, p Params) []int32 {
 }
 
 // expect is what sampling with p after prompt must give.
-func expect(m *toy.Model, prompt []int32, n int, p Params) []int32 {
-	var s sampler
+func expect(m *toy.Model, prompt []int32, n int, p sampling.Params) []int32 {
+	var s sampling.Sampler
 	all := slices.Clone(prompt)
 	for range n {
-		d := draw{row: m.Row(all), params: p, id: sampled, position: len(all), tokens: all, prompt: len(prompt)}
-		s.run(&d)
-		all = append(all, d.tok.ID)
+		d := sampling.Draw{Row: m.Row(all), Params: p, ID: sampling.Sampled, Position: len(all), Tokens: all, Prompt: len(prompt)}
+		s.Run(&d)
+		all = append(all, d.Token.ID)
 	}
 	return all[len(prompt):]
 }
@@ -100,11 +101,11 @@ func expect(m *toy.Model, prompt []int32, n int, p Params) []int32 {
 func TestGreedyTokensAreThoseOfTheNaiveLoop(t *testing.T) {
 	m := &toy.Model{}
 	prompt := []int32{3, 1, 4, 1, 5, 9, 2, 6}
-	want := expect(m, prompt, 40, Params{})
+	want := expect(m, prompt, 40, sampling.Params{})
 	start(t, m, 32, 4, DefaultOptions(), func(t *testing.T, r rig) {
 		s := r.open(prompt...)
 		defer s.Close()
-		if got := collect(t, s, Params{MaxTokens: 40}); !slices.Equal(got, want) {
+		if got := collect(t, s, sampling.Params{MaxTokens: 40}); !slices.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 		if s.Len() != 48 {
@@ -116,14 +117,14 @@ func TestGreedyTokensAreThoseOfTheNaiveLoop(t *testing.T) {
 func TestPausingAndGoingOnChangesNothing(t *testing.T) {
 	m := &toy.Model{}
 	prompt := []int32{7, 7, 7}
-	want := expect(m, prompt, 30, Params{})
+	want := expect(m, prompt, 30, sampling.Params{})
 	start(t, m, 32, 4, DefaultOptions(), func(t *testing.T, r rig) {
 		s := r.open(prompt...)
 		defer s.Close()
 		var got []int32
 		for len(got) < 30 {
 			n := 0
-			for tok, err := range s.Generate(t.Context(), Params{}) {
+			for tok, err := range s.Generate(t.Context(), sampling.Params{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -145,7 +146,7 @@ func TestForksComputeThePromptOnceAndDoNotDisturbTheirParent(t *testing.T) {
 	for i := range prompt {
 		prompt[i] = int32(i % 50)
 	}
-	want := expect(m, prompt, 10, Params{})
+	want := expect(m, prompt, 10, sampling.Params{})
 	start(t, m, 512, 8, DefaultOptions(), func(t *testing.T, r rig) {
 		s := r.open(prompt...)
 		kids, err := s.Fork(t.Context(), 32)
@@ -166,7 +167,7 @@ func TestForksComputeThePromptOnceAndDoNotDisturbTheirParent(t *testing.T) {
 		hit[0].Close()
 		late.Close()
 		for _, k := range append(kids, s) {
-			if got := collect(t, k, Params{MaxTokens: 10}); !slices.Equal(got, want) {
+			if got := collect(t, k, sampling.Params{MaxTokens: 10}); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 			k.Close()
@@ -199,7 +200,7 @@ func TestAFailingStepReachesEverySequence(t *testing.T) {
 				if e.Failed() != nil {
 					t.Error("an engine has failed before its first step")
 				}
-				for _, err := range s.Generate(t.Context(), Params{}) {
+				for _, err := range s.Generate(t.Context(), sampling.Params{}) {
 					wanted("Generate", err)
 				}
 				wanted("Run", <-done)
@@ -220,7 +221,7 @@ func TestAReaderThatGathersIsWokenForTheLastTokensToo(t *testing.T) {
 	m := &toy.Model{}
 	prompt := []int32{3, 1, 4}
 	for _, gather := range []int{1, 7, 40, 1000} { // more than may be unread, too
-		p := Params{MaxTokens: 100, Gather: gather}
+		p := sampling.Params{MaxTokens: 100, Gather: gather}
 		start(t, m, 64, 4, DefaultOptions(), func(t *testing.T, r rig) {
 			s := r.open(prompt...)
 			defer s.Close()

@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -23,7 +24,7 @@ func TestGapsAreTheTimesBetweenAStreamsTokens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, err := range s.Generate(t.Context(), Params{MaxTokens: 6, IgnoreEOS: true}) {
+			for _, err := range s.Generate(t.Context(), sampling.Params{MaxTokens: 6, IgnoreEOS: true}) {
 				if err != nil {
 					t.Fatal(err)
 				}

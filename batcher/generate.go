@@ -7,19 +7,21 @@ import (
 	"iter"
 	"math"
 	"slices"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
 // generation is one call of Generate. left counts what its reader has not had.
 type generation struct {
-	params Params
+	params sampling.Params
 	left   int
 }
 
 // Generate yields tokens until p ends it, or one error. Breaking out pauses: a
 // later Generate goes on where the reader stopped. When ctx ends, generation
 // pauses with ctx's error.
-func (s *Sequence) Generate(ctx context.Context, p Params) iter.Seq2[Token, error] {
-	return func(yield func(Token, error) bool) { s.generate(ctx, newGeneration(p), yield) }
+func (s *Sequence) Generate(ctx context.Context, p sampling.Params) iter.Seq2[sampling.Token, error] {
+	return func(yield func(sampling.Token, error) bool) { s.generate(ctx, newGeneration(p), yield) }
 }
 
 // GenerateAll is Generate for sequences of one engine, params[i] for seqs[i],
@@ -27,8 +29,8 @@ func (s *Sequence) Generate(ctx context.Context, p Params) iter.Seq2[Token, erro
 // computed as one for as long as they agree. Each result is to be ranged over
 // once, by whichever goroutine; one that is not generates until it is ahead
 // of its reader.
-func GenerateAll(ctx context.Context, seqs []*Sequence, params []Params) []iter.Seq2[Token, error] {
-	runs := make([]iter.Seq2[Token, error], len(seqs))
+func GenerateAll(ctx context.Context, seqs []*Sequence, params []sampling.Params) []iter.Seq2[sampling.Token, error] {
+	runs := make([]iter.Seq2[sampling.Token, error], len(seqs))
 	for i, s := range seqs {
 		run := newGeneration(params[i])
 		s.mu.Lock()
@@ -36,7 +38,7 @@ func GenerateAll(ctx context.Context, seqs []*Sequence, params []Params) []iter.
 			s.place(order{kind: wantTokens, run: run, params: run.params, left: run.left})
 		}
 		s.mu.Unlock()
-		runs[i] = func(yield func(Token, error) bool) { s.generate(ctx, run, yield) }
+		runs[i] = func(yield func(sampling.Token, error) bool) { s.generate(ctx, run, yield) }
 	}
 	if len(seqs) > 0 {
 		seqs[0].e.box.post(seqs...)
@@ -44,7 +46,7 @@ func GenerateAll(ctx context.Context, seqs []*Sequence, params []Params) []iter.
 	return runs
 }
 
-func newGeneration(p Params) *generation {
+func newGeneration(p sampling.Params) *generation {
 	run := &generation{params: p, left: p.MaxTokens}
 	if run.left == 0 {
 		run.left = math.MaxInt
@@ -52,9 +54,9 @@ func newGeneration(p Params) *generation {
 	return run
 }
 
-func (s *Sequence) generate(ctx context.Context, run *generation, yield func(Token, error) bool) {
+func (s *Sequence) generate(ctx context.Context, run *generation, yield func(sampling.Token, error) bool) {
 	if err := errors.Join(run.params.Validate(), s.e.speaks()); err != nil {
-		yield(Token{}, err)
+		yield(sampling.Token{}, err)
 		return
 	}
 	defer s.watch(ctx)()
@@ -62,10 +64,10 @@ func (s *Sequence) generate(ctx context.Context, run *generation, yield func(Tok
 	for {
 		tok, err := s.next(ctx, run)
 		if err != nil {
-			yield(Token{}, err)
+			yield(sampling.Token{}, err)
 			return
 		}
-		if !yield(tok, nil) || tok.Finish != Unfinished {
+		if !yield(tok, nil) || tok.Finish != sampling.Unfinished {
 			return
 		}
 	}
@@ -74,7 +76,7 @@ func (s *Sequence) generate(ctx context.Context, run *generation, yield func(Tok
 // speaks fails for models whose outputs are scores.
 func (e *Engine) speaks() error {
 	if e.cfg.Outputs != e.cfg.Vocab {
-		return fmt.Errorf("%w: the model gives %d scores, not logits of %d tokens", ErrSample, e.cfg.Outputs, e.cfg.Vocab)
+		return fmt.Errorf("%w: the model gives %d scores, not logits of %d tokens", sampling.ErrSample, e.cfg.Outputs, e.cfg.Vocab)
 	}
 	return nil
 }
@@ -89,30 +91,30 @@ func (s *Sequence) watch(ctx context.Context) (stop func() bool) {
 }
 
 // next waits for the next token of run.
-func (s *Sequence) next(ctx context.Context, run *generation) (Token, error) {
+func (s *Sequence) next(ctx context.Context, run *generation) (sampling.Token, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		if err := ctx.Err(); err != nil {
-			return Token{}, err
+			return sampling.Token{}, err
 		}
 		if len(s.unread) > 0 {
 			return s.read(run), nil
 		}
 		if s.order.kind != wantTokens || s.order.run != run {
 			if err := s.ready(1); err != nil {
-				return Token{}, err
+				return sampling.Token{}, err
 			}
 			s.ask(order{kind: wantTokens, run: run, params: run.params, left: run.left})
 		} else if s.err != nil {
-			return Token{}, s.err
+			return sampling.Token{}, s.err
 		}
 		s.cond.Wait()
 	}
 }
 
 // read takes the oldest unread token. Locked.
-func (s *Sequence) read(run *generation) Token {
+func (s *Sequence) read(run *generation) sampling.Token {
 	tok := s.unread[0]
 	s.unread = slices.Delete(s.unread, 0, 1)
 	s.known++

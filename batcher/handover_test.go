@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -24,7 +25,7 @@ func arrivals(t *testing.T, opt Options, n int, meanwhile func(r rig)) (at []tim
 		s := r.open(1, 2, 3)
 		defer s.Close()
 		begun := time.Now()
-		for _, err := range s.Generate(t.Context(), Params{MaxTokens: n}) {
+		for _, err := range s.Generate(t.Context(), sampling.Params{MaxTokens: n}) {
 			if err != nil {
 				t.Fatal(err)
 			}

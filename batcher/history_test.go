@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -21,7 +22,7 @@ type client struct {
 	tokens []int32
 	prompt int // of them before the first generated one
 	said   bool
-	params Params
+	params sampling.Params
 	cancel context.CancelFunc // ends the operation under way
 	busy   bool
 }
@@ -199,8 +200,8 @@ func (h *history) open() {
 	h.clients = append(h.clients, &client{s: s, tokens: prompt, prompt: len(prompt), params: h.params()})
 }
 
-func (h *history) params() Params {
-	p := Params{Seed: uint64(h.next(100)), Candidate: h.next(4)}
+func (h *history) params() sampling.Params {
+	p := sampling.Params{Seed: uint64(h.next(100)), Candidate: h.next(4)}
 	if h.next(2) == 0 {
 		p.Temperature = 0.9
 	}
@@ -234,8 +235,8 @@ func (h *history) add(c *client, n, seed int) {
 	}
 }
 
-func (h *history) generate(c *client, run iter.Seq2[Token, error], n int) {
-	var s sampler
+func (h *history) generate(c *client, run iter.Seq2[sampling.Token, error], n int) {
+	var s sampling.Sampler
 	for tok, err := range run {
 		if err != nil {
 			if !h.tolerable(c, err) {
@@ -243,10 +244,10 @@ func (h *history) generate(c *client, run iter.Seq2[Token, error], n int) {
 			}
 			return
 		}
-		d := draw{row: h.m.Row(c.tokens), params: c.params, id: sampled, position: len(c.tokens), tokens: c.tokens, prompt: c.prompt}
-		s.run(&d)
-		if tok.ID != d.tok.ID {
-			h.t.Errorf("token %d at position %d, want %d", tok.ID, len(c.tokens), d.tok.ID)
+		d := sampling.Draw{Row: h.m.Row(c.tokens), Params: c.params, ID: sampling.Sampled, Position: len(c.tokens), Tokens: c.tokens, Prompt: c.prompt}
+		s.Run(&d)
+		if tok.ID != d.Token.ID {
+			h.t.Errorf("token %d at position %d, want %d", tok.ID, len(c.tokens), d.Token.ID)
 		}
 		c.tokens, c.said = append(c.tokens, tok.ID), true
 		if n--; n == 0 {
@@ -261,7 +262,7 @@ func (h *history) generateEqual(c *client, n int) {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	var all []*client
 	var seqs []*Sequence
-	var params []Params
+	var params []sampling.Params
 	for _, k := range h.clients {
 		if (!k.busy || k == c) && slices.Equal(k.tokens, c.tokens) {
 			k.cancel, k.busy = cancel, true
@@ -308,12 +309,12 @@ func (h *history) scores(ctx context.Context, c *client) {
 		h.t.Errorf("PromptLogprobs gave %d tokens of %d", len(got), len(c.tokens))
 		return
 	}
-	var s sampler
+	var s sampling.Sampler
 	for i, tok := range got {
-		d := draw{row: h.m.Row(c.tokens[:i+1]), params: Params{TopLogprobs: 1}, id: c.tokens[i+1]}
-		s.run(&d)
-		if tok.ID != d.tok.ID || tok.Logprob != d.tok.Logprob || tok.Top[0] != d.tok.Top[0] {
-			h.t.Errorf("PromptLogprobs[%d] = %v, want %v", i, tok, d.tok)
+		d := sampling.Draw{Row: h.m.Row(c.tokens[:i+1]), Params: sampling.Params{TopLogprobs: 1}, ID: c.tokens[i+1]}
+		s.Run(&d)
+		if tok.ID != d.Token.ID || tok.Logprob != d.Token.Logprob || tok.Top[0] != d.Token.Top[0] {
+			h.t.Errorf("PromptLogprobs[%d] = %v, want %v", i, tok, d.Token)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -27,7 +28,7 @@ func TestWhatCannotFitIsRefusedAtOpen(t *testing.T) {
 		if _, err := s.Logits(t.Context()); err != nil {
 			t.Error(err)
 		}
-		for _, err := range s.Generate(t.Context(), Params{}) {
+		for _, err := range s.Generate(t.Context(), sampling.Params{}) {
 			if !errors.Is(err, ErrTooLong) {
 				t.Errorf("Generate: %v, want ErrTooLong", err)
 			}
@@ -46,9 +47,9 @@ func TestWhatCannotFitIsRefusedAtOpen(t *testing.T) {
 
 func TestGenerationEndsAtStopTokensTheLimitAndTheContext(t *testing.T) {
 	m := &toy.Model{}
-	all := expect(m, counting(10), 22, Params{})
+	all := expect(m, counting(10), 22, sampling.Params{})
 	start(t, m, 4, 8, DefaultOptions(), func(t *testing.T, r rig) {
-		last := func(p Params) (tok Token, n int) {
+		last := func(p sampling.Params) (tok sampling.Token, n int) {
 			s := r.open(counting(10)...)
 			defer s.Close()
 			for got, err := range s.Generate(t.Context(), p) {
@@ -60,13 +61,13 @@ func TestGenerationEndsAtStopTokensTheLimitAndTheContext(t *testing.T) {
 			return tok, n
 		}
 		at := slices.Index(all, all[5])
-		if tok, n := last(Params{Stop: []int32{all[5]}}); tok.Finish != FinishStop || n != at+1 || tok.ID != all[5] {
+		if tok, n := last(sampling.Params{Stop: []int32{all[5]}}); tok.Finish != sampling.FinishStop || n != at+1 || tok.ID != all[5] {
 			t.Errorf("stop: %+v after %d tokens, want %d", tok, n, at+1)
 		}
-		if tok, n := last(Params{Stop: []int32{all[5]}, IgnoreEOS: true, MaxTokens: 9}); tok.Finish != FinishLength || n != 9 {
+		if tok, n := last(sampling.Params{Stop: []int32{all[5]}, IgnoreEOS: true, MaxTokens: 9}); tok.Finish != sampling.FinishLength || n != 9 {
 			t.Errorf("limit: %+v after %d tokens, want 9", tok, n)
 		}
-		if tok, n := last(Params{}); tok.Finish != FinishLength || n != 22 {
+		if tok, n := last(sampling.Params{}); tok.Finish != sampling.FinishLength || n != 22 {
 			t.Errorf("context: %+v after %d tokens, want 22", tok, n)
 		}
 	})
@@ -125,7 +126,7 @@ func TestASequenceThatCannotBeSampledEndsAlone(t *testing.T) {
 		defer bad.Close()
 		defer good.Close()
 		done := make(chan []int32)
-		go func() { done <- collect(t, good, Params{MaxTokens: 9}) }()
+		go func() { done <- collect(t, good, sampling.Params{MaxTokens: 9}) }()
 		refuse := constraint(func(mask []uint64, completion []int32) {
 			if len(completion) < 3 {
 				mask[0] = 1
@@ -133,13 +134,13 @@ func TestASequenceThatCannotBeSampledEndsAlone(t *testing.T) {
 		})
 		var last error
 		n := 0
-		for _, err := range bad.Generate(t.Context(), Params{Constraint: refuse}) {
+		for _, err := range bad.Generate(t.Context(), sampling.Params{Constraint: refuse}) {
 			n, last = n+1, err
 		}
-		if n != 4 || !errors.Is(last, ErrSample) {
+		if n != 4 || !errors.Is(last, sampling.ErrSample) {
 			t.Errorf("%d tokens, then %v; want 3, ErrSample", n-1, last)
 		}
-		if got, want := <-done, expect(r.model, []int32{3, 4}, 9, Params{}); !slices.Equal(got, want) {
+		if got, want := <-done, expect(r.model, []int32{3, 4}, 9, sampling.Params{}); !slices.Equal(got, want) {
 			t.Errorf("its neighbour got %v, want %v", got, want)
 		}
 	})
@@ -156,12 +157,12 @@ func TestARewardModelGivesScoresAndNoTokens(t *testing.T) {
 		if _, err := s.Logits(t.Context(), 2); !errors.Is(err, ErrToken) {
 			t.Errorf("Logits(2) = %v, want ErrToken", err)
 		}
-		for _, err := range s.Generate(t.Context(), Params{}) {
-			if !errors.Is(err, ErrSample) {
+		for _, err := range s.Generate(t.Context(), sampling.Params{}) {
+			if !errors.Is(err, sampling.ErrSample) {
 				t.Errorf("Generate: %v, want ErrSample", err)
 			}
 		}
-		if _, err := s.PromptLogprobs(t.Context(), 1); !errors.Is(err, ErrSample) {
+		if _, err := s.PromptLogprobs(t.Context(), 1); !errors.Is(err, sampling.ErrSample) {
 			t.Errorf("PromptLogprobs: %v, want ErrSample", err)
 		}
 	})
@@ -193,13 +194,13 @@ func TestPromptLogprobsCoverEveryPositionInChunksOfFewRows(t *testing.T) {
 				t.Fatalf("%d tokens, %v; want 39", len(got), err)
 			}
 			for i, tok := range got {
-				want := draw{row: m.Row(prompt[:i+1]), params: Params{TopLogprobs: 2}, id: prompt[i+1]}
-				new(sampler).run(&want)
-				if tok.ID != want.tok.ID || tok.Logprob != want.tok.Logprob || !slices.Equal(tok.Top, want.tok.Top) {
-					t.Errorf("position %d: %v, want %v", i+1, tok, want.tok)
+				want := sampling.Draw{Row: m.Row(prompt[:i+1]), Params: sampling.Params{TopLogprobs: 2}, ID: prompt[i+1]}
+				new(sampling.Sampler).Run(&want)
+				if tok.ID != want.Token.ID || tok.Logprob != want.Token.Logprob || !slices.Equal(tok.Top, want.Token.Top) {
+					t.Errorf("position %d: %v, want %v", i+1, tok, want.Token)
 				}
 			}
-			if got, want := collect(t, s, Params{MaxTokens: 5}), expect(m, prompt, 5, Params{}); !slices.Equal(got, want) {
+			if got, want := collect(t, s, sampling.Params{MaxTokens: 5}), expect(m, prompt, 5, sampling.Params{}); !slices.Equal(got, want) {
 				t.Errorf("afterwards %v, want %v", got, want)
 			}
 			s.Close()
@@ -217,7 +218,7 @@ func TestIdleSequencesLoseTheirBlocksBeforeBusyOnes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := collect(t, busy, Params{MaxTokens: 50}), expect(m, []int32{9, 9}, 50, Params{}); !slices.Equal(got, want) {
+		if got, want := collect(t, busy, sampling.Params{MaxTokens: 50}), expect(m, []int32{9, 9}, 50, sampling.Params{}); !slices.Equal(got, want) {
 			t.Errorf("the busy one got %v, want %v", got, want)
 		}
 		if st := r.Stats(); st.Evictions != 1 || st.Preemptions != 0 {

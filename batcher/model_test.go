@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -65,7 +66,7 @@ func TestARealModelSaysTheSameAloneAndAmongOthers(t *testing.T) {
 						return
 					}
 					defer s.Close()
-					all[i] = collect(t, s, Params{MaxTokens: n, Temperature: 1, TopP: 0.95, Seed: uint64(i)})
+					all[i] = collect(t, s, sampling.Params{MaxTokens: n, Temperature: 1, TopP: 0.95, Seed: uint64(i)})
 				})
 			}
 			wg.Wait()
@@ -105,7 +106,7 @@ func BenchmarkStep(b *testing.B) {
 						b.Fatal(err)
 					}
 					s.mu.Lock()
-					s.ask(order{kind: wantTokens, params: Params{Temperature: 0.8, TopP: 0.95, Seed: uint64(i)}, left: 200})
+					s.ask(order{kind: wantTokens, params: sampling.Params{Temperature: 0.8, TopP: 0.95, Seed: uint64(i)}, left: 200})
 					s.mu.Unlock()
 				}
 			}
@@ -129,3 +130,8 @@ func BenchmarkStep(b *testing.B) {
 		})
 	}
 }
+
+// constraint is a sampling.Constraint from a function.
+type constraint func(mask []uint64, completion []int32)
+
+func (c constraint) Allow(mask []uint64, completion []int32) { c(mask, completion) }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"sync"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
 // Sequence is a caller's handle on tokens in the engine. Its methods are for
@@ -35,10 +37,10 @@ type Sequence struct {
 	epoch   uint64  // changes whenever the caller changes tokens or order
 	order   order
 	fork    *fork
-	unread  []Token // tokens[known:], as sampled
-	stalled bool    // suspended until the reader catches up
-	bad     error   // Append was given something unusable
-	err     error   // closed, or failed
+	unread  []sampling.Token // tokens[known:], as sampled
+	stalled bool             // suspended until the reader catches up
+	bad     error            // Append was given something unusable
+	err     error            // closed, or failed
 	timing  Timing
 }
 
@@ -55,13 +57,13 @@ const (
 // order is a caller's wish. The loop resets kind to nothing when it is fulfilled.
 type order struct {
 	kind   kind
-	run    *generation // wantTokens: whose
-	params Params      // wantTokens
-	left   int         // wantTokens: how many may still be sampled
-	ids    []int32     // wantLogits: which; none for all
-	row    []float32   // wantLogits: the result
-	top    int         // wantScores: alternatives
-	scored []Token     // wantScores: the result; its length tells how far it has come
+	run    *generation      // wantTokens: whose
+	params sampling.Params  // wantTokens
+	left   int              // wantTokens: how many may still be sampled
+	ids    []int32          // wantLogits: which; none for all
+	row    []float32        // wantLogits: the result
+	top    int              // wantScores: alternatives
+	scored []sampling.Token // wantScores: the result; its length tells how far it has come
 }
 
 // fork asks for copies of the first at tokens.
@@ -297,8 +299,8 @@ func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) 
 // the token there, and the top alternatives (echo + logprobs of the
 // completions API, perplexity): element i tells of position i+1. Every
 // position is computed anew; the prefix cache cannot help.
-func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]Token, error) {
-	p := Params{TopLogprobs: top}
+func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]sampling.Token, error) {
+	p := sampling.Params{TopLogprobs: top}
 	if err := errors.Join(p.Validate(), s.e.speaks()); err != nil {
 		return nil, err
 	}
@@ -306,7 +308,7 @@ func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]Token, error)
 	if n == 1 {
 		return nil, nil
 	}
-	o, err := s.fulfil(ctx, order{kind: wantScores, top: top, scored: make([]Token, 0, max(0, n-1))})
+	o, err := s.fulfil(ctx, order{kind: wantScores, top: top, scored: make([]sampling.Token, 0, max(0, n-1))})
 	if err != nil {
 		return nil, err
 	}

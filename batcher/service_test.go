@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
@@ -23,7 +24,7 @@ func counting(n int) []int32 {
 }
 
 // everyOption are parameters that use each option at least once.
-var everyOption = []Params{
+var everyOption = []sampling.Params{
 	{},
 	{Temperature: 1},
 	{Temperature: 0.8, TopK: 8},
@@ -107,7 +108,7 @@ func TestACancelledSequenceFreesItsBlocksAtTheNextStep(t *testing.T) {
 				}
 				got := make(chan error, 1)
 				go func() {
-					for _, err := range s.Generate(t.Context(), Params{}) {
+					for _, err := range s.Generate(t.Context(), sampling.Params{}) {
 						if err != nil {
 							got <- err
 						}
@@ -146,7 +147,7 @@ func TestStoppingTheEngineEndsWhatRuns(t *testing.T) {
 		go e.Run(ctx)
 		s, _ := e.Open(t.Context(), []int32{1})
 		n := 0
-		for _, err := range s.Generate(t.Context(), Params{}) {
+		for _, err := range s.Generate(t.Context(), sampling.Params{}) {
 			if n++; n == 5 {
 				cancel()
 			}
@@ -162,18 +163,18 @@ func TestStoppingTheEngineEndsWhatRuns(t *testing.T) {
 func TestASlowReaderIsSuspendedAndStallsNobody(t *testing.T) {
 	m, opt := &toy.Model{}, DefaultOptions()
 	opt.Unread = 8
-	want := expect(m, []int32{1, 2}, 50, Params{})
+	want := expect(m, []int32{1, 2}, 50, sampling.Params{})
 	start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
 		slow, quick := r.open(1, 2), r.open(1, 2)
 		defer slow.Close()
 		defer quick.Close()
 		var got []int32
-		for tok, err := range slow.Generate(t.Context(), Params{MaxTokens: 50}) {
+		for tok, err := range slow.Generate(t.Context(), sampling.Params{MaxTokens: 50}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got = append(got, tok.ID); len(got) == 1 {
-				if q := collect(t, quick, Params{MaxTokens: 50}); !slices.Equal(q, want) {
+				if q := collect(t, quick, sampling.Params{MaxTokens: 50}); !slices.Equal(q, want) {
 					t.Errorf("beside a slow reader %v, want %v", q, want)
 				}
 				synctest.Wait()
@@ -237,7 +238,7 @@ func TestStreamsKeepTheirPaceWhileALongPromptIsAdmitted(t *testing.T) {
 		defer s.Close()
 		n := 0
 		done := make(chan struct{})
-		for range s.Generate(t.Context(), Params{MaxTokens: 40}) {
+		for range s.Generate(t.Context(), sampling.Params{MaxTokens: 40}) {
 			if n++; n == 5 {
 				go func() {
 					defer close(done)
@@ -278,7 +279,7 @@ func TestTimingTellsWhatASequenceWentThrough(t *testing.T) {
 		for i, cached := range []int{0, 8} {
 			s := r.open(counting(11)...)
 			begin := time.Now()
-			collect(t, s, Params{MaxTokens: 3})
+			collect(t, s, sampling.Params{MaxTokens: 3})
 			got := s.Timing()
 			want := Timing{Opened: begin, Started: begin, FirstToken: begin.Add(time.Second), LastToken: begin.Add(3 * time.Second), CachedPrompt: cached, Generated: 3}
 			if got != want {
@@ -296,11 +297,11 @@ func TestAppendAndLogitsInsideALoopActOnWhatWasRead(t *testing.T) {
 		defer s.Close()
 		all := []int32{1, 2, 3}
 		n := 0
-		for tok, err := range s.Generate(t.Context(), Params{MaxTokens: 12}) {
+		for tok, err := range s.Generate(t.Context(), sampling.Params{MaxTokens: 12}) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := argmax(m.Row(all)); tok.ID != want {
+			if want := int32(kernels.Argmax(m.Row(all))); tok.ID != want {
 				t.Errorf("token %d after %v, want %d", tok.ID, all, want)
 			}
 			all = append(all, tok.ID)
@@ -319,7 +320,7 @@ func TestAppendAndLogitsInsideALoopActOnWhatWasRead(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, k := range kids {
-					if got, want := collect(t, k, Params{MaxTokens: 2}), expect(m, all, 2, Params{}); !slices.Equal(got, want) {
+					if got, want := collect(t, k, sampling.Params{MaxTokens: 2}), expect(m, all, 2, sampling.Params{}); !slices.Equal(got, want) {
 						t.Errorf("fork gave %v, want %v", got, want)
 					}
 					k.Close()
@@ -343,9 +344,9 @@ func TestADecodeStepAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.tokens = slices.Grow(s.tokens, 1<<12)
-		s.unread = make([]Token, 0, 1<<12)
+		s.unread = make([]sampling.Token, 0, 1<<12)
 		s.mu.Lock()
-		s.ask(order{kind: wantTokens, params: Params{Temperature: 1, TopK: 8}, left: 1 << 12})
+		s.ask(order{kind: wantTokens, params: sampling.Params{Temperature: 1, TopK: 8}, left: 1 << 12})
 		s.mu.Unlock()
 	}
 	step := func() {
@@ -372,7 +373,7 @@ func TestACallerWhoLeavesBetweenPlanAndBatchIsLeftOut(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			for range s.Generate(ctx, Params{}) {
+			for range s.Generate(ctx, sampling.Params{}) {
 			}
 		}()
 		synctest.Wait()

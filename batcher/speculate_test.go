@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -51,7 +53,7 @@ func oracle(m *toy.Model) Drafter {
 	return guesser(func(tokens []int32, k int) (guess []int32) {
 		all := slices.Clone(tokens)
 		for range k {
-			id := argmax(m.Row(all))
+			id := int32(kernels.Argmax(m.Row(all)))
 			if len(all)%5 == 0 {
 				id = 0
 			}
@@ -66,7 +68,7 @@ func TestSpeculationChangesNoToken(t *testing.T) {
 		p.MaxTokens, p.Seed = 40, uint64(i)
 		m := &toy.Model{Logits: looping}
 		prompt := []int32{1, 2, 3, 4, 1, 2, 3}
-		var want []Token
+		var want []sampling.Token
 		for _, how := range []Speculation{SpeculateOff, "1", "3", "15"} {
 			for _, drafters := range [][]Drafter{nil, {oracle(m)}} {
 				opt := DefaultOptions()
@@ -86,7 +88,7 @@ func TestSpeculationChangesNoToken(t *testing.T) {
 }
 
 // generated is all that s generates with p, logprobs included.
-func generated(t *testing.T, s *Sequence, p Params) (tokens []Token) {
+func generated(t *testing.T, s *Sequence, p sampling.Params) (tokens []sampling.Token) {
 	t.Helper()
 	defer s.Close()
 	for tok, err := range s.Generate(t.Context(), p) {
@@ -100,23 +102,23 @@ func generated(t *testing.T, s *Sequence, p Params) (tokens []Token) {
 
 func TestSpeculationEndsWhereGenerationEnds(t *testing.T) {
 	m := &toy.Model{}
-	all := expect(m, []int32{5, 6}, 30, Params{})
+	all := expect(m, []int32{5, 6}, 30, sampling.Params{})
 	opt := DefaultOptions()
 	opt.Speculation, opt.Drafters = "15", []Drafter{oracle(m)}
 	start(t, m, 8, 4, opt, func(t *testing.T, r rig) {
 		at := slices.Index(all, all[7])
 		for _, c := range []struct {
-			p      Params
+			p      sampling.Params
 			n      int
-			finish Finish
+			finish sampling.Finish
 		}{
-			{Params{Stop: []int32{all[7]}}, at + 1, FinishStop},
-			{Params{MaxTokens: 8}, 8, FinishLength},
-			{Params{}, 30, FinishLength}, // the pool is full
+			{sampling.Params{Stop: []int32{all[7]}}, at + 1, sampling.FinishStop},
+			{sampling.Params{MaxTokens: 8}, 8, sampling.FinishLength},
+			{sampling.Params{}, 30, sampling.FinishLength}, // the pool is full
 		} {
 			s := r.open(5, 6)
 			var got []int32
-			var last Token
+			var last sampling.Token
 			for tok, err := range s.Generate(t.Context(), c.p) {
 				if err != nil {
 					t.Fatal(err)
@@ -159,9 +161,9 @@ func TestSpeculationPaysOrIsOff(t *testing.T) {
 					t.Fatal(err)
 				}
 				go func() { _ = e.Run(t.Context()) }()
-				collect(t, s, Params{MaxTokens: 300}) // until the machine is known
+				collect(t, s, sampling.Params{MaxTokens: 300}) // until the machine is known
 				begin := time.Now()
-				n := len(collect(t, s, Params{MaxTokens: 600}))
+				n := len(collect(t, s, sampling.Params{MaxTokens: 600}))
 				tokens = float64(n) / time.Since(begin).Seconds()
 			})
 			return tokens
@@ -257,7 +259,7 @@ func TestADrafterThatCostsNothingIsNeverInDebt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			collect(t, s, Params{MaxTokens: 100})
+			collect(t, s, sampling.Params{MaxTokens: 100})
 			s.Close()
 		}
 		cancel()

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -53,7 +54,7 @@ func (c *tally) follow(s *Sequence) {
 	seed, count := uint64(len(c.each)), new(atomic.Int64)
 	c.each = append(c.each, count)
 	go func() {
-		for range s.Generate(c.t.Context(), Params{Temperature: 1, Seed: seed, IgnoreEOS: true}) {
+		for range s.Generate(c.t.Context(), sampling.Params{Temperature: 1, Seed: seed, IgnoreEOS: true}) {
 			count.Add(1)
 		}
 	}()
@@ -201,7 +202,7 @@ func TestAWaitingEngineGoesOnWhenTheStreamsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			for range s.Generate(ctx, Params{IgnoreEOS: true}) {
+			for range s.Generate(ctx, sampling.Params{IgnoreEOS: true}) {
 			}
 		}()
 		time.Sleep(100 * time.Millisecond)

@@ -1,6 +1,10 @@
 package batcher
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lutra-lm/lutra/batcher/sampling"
+)
 
 // twinship is what the step loop knows of sequences that hold equal tokens.
 //
@@ -27,7 +31,7 @@ type likeness struct {
 func (s *Sequence) digest() {
 	s.forget(s.target)
 	for ; s.summed < s.target; s.summed++ {
-		s.sum = mix(s.sum + uint64(s.tokens[s.summed]))
+		s.sum = sampling.Mix(s.sum + uint64(s.tokens[s.summed]))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -20,7 +21,7 @@ func confident() *toy.Model {
 }
 
 // generateAll reads all generations to their ends.
-func generateAll(t *testing.T, seqs []*Sequence, params []Params) [][]int32 {
+func generateAll(t *testing.T, seqs []*Sequence, params []sampling.Params) [][]int32 {
 	t.Helper()
 	out := make([][]int32, len(seqs))
 	var all sync.WaitGroup
@@ -43,11 +44,11 @@ func TestForksAreComputedOnceAsLongAsTheyAgree(t *testing.T) {
 	m := confident()
 	const n, length = 8, 24
 	prompt := counting(10)
-	var params []Params
+	var params []sampling.Params
 	distinct := map[string]bool{} // contexts that some candidate samples from
 	var want [][]int32
 	for i := range n {
-		p := Params{Temperature: 1, Seed: 3, Candidate: i, MaxTokens: length}
+		p := sampling.Params{Temperature: 1, Seed: 3, Candidate: i, MaxTokens: length}
 		params = append(params, p)
 		want = append(want, expect(m, prompt, length, p))
 		for k := range length {
@@ -91,7 +92,7 @@ func TestForksAreComputedOnceAsLongAsTheyAgree(t *testing.T) {
 func TestARiderWhoseLeadLeavesGoesOnByItself(t *testing.T) {
 	m := confident()
 	prompt := counting(9)
-	p := Params{MaxTokens: 12}
+	p := sampling.Params{MaxTokens: 12}
 	want := expect(m, prompt, 12, p)
 	start(t, m, 64, 4, DefaultOptions(), func(t *testing.T, r rig) {
 		root := r.open(prompt...)
@@ -101,7 +102,7 @@ func TestARiderWhoseLeadLeavesGoesOnByItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		var all sync.WaitGroup
-		for i, run := range GenerateAll(t.Context(), seqs, []Params{p, p, p}) {
+		for i, run := range GenerateAll(t.Context(), seqs, []sampling.Params{p, p, p}) {
 			all.Go(func() {
 				defer seqs[i].Close()
 				var got []int32

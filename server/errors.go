@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -91,7 +92,7 @@ func toAPI(err error) *apiError {
 		return invalid(codeValue, "responses", "A response is blank.")
 	case errors.Is(err, batcher.ErrTooLong):
 		return invalid(codeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")
-	case errors.Is(err, batcher.ErrForbidden):
+	case errors.Is(err, sampling.ErrForbidden):
 		return invalid(codeValue, "", "The request's allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")
 	case errors.Is(err, tts.ErrLogprobs):
 		return invalid(codeValue, "logprobs", "Invalid 'logprobs': %s.", strings.TrimPrefix(clientText(err), "too many log-probabilities: "))

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -36,7 +36,7 @@ func (s *Server) offer(r *registry, m *published) *offer {
 	}
 	works := func(p tts.Plan) bool {
 		search := tts.Search{Model: m.Model, Plan: p, Limits: s.opt.Limits, Verifiers: m.verifiers}
-		_, err := search.Check(&tts.Request{Sampling: batcher.Params{Temperature: 1}})
+		_, err := search.Check(&tts.Request{Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
 	}
 	for _, method := range tts.Methods() {

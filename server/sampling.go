@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -32,7 +32,7 @@ func (f *fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	f.float("presence_penalty", &p.PresencePenalty, -2, 2)
 	f.float("frequency_penalty", &p.FrequencyPenalty, -2, 2)
 	f.bool("ignore_eos", &p.IgnoreEOS)
-	p.Stop = batcher.NewTokenSet(f.ids("stop_token_ids", maxStopTokens, m.Vocab))
+	p.Stop = sampling.NewTokenSet(f.ids("stop_token_ids", maxStopTokens, m.Vocab))
 	f.int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
 	req.BadWords = f.badWords()
 	req.Allowed = f.allowed(m.Vocab)
@@ -50,7 +50,7 @@ func (f *fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 
 // repetition reads the penalty of tokens seen: of all of them under its own
 // name, under llama.cpp's of the latest repeat_last_n, where -1 is all and 0 none.
-func (f *fields) repetition(p *batcher.Params) {
+func (f *fields) repetition(p *sampling.Params) {
 	const window = 64 // llama.cpp's default
 	if f.has("repetition_penalty") && f.has("repeat_penalty") {
 		f.fail(codeValue, "repeat_penalty", "it cannot be given together with 'repetition_penalty'.")

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
@@ -17,10 +17,10 @@ type constraint struct {
 	allowed []int32 // nil: all tokens
 }
 
-var _ batcher.Constraint = (*constraint)(nil)
+var _ sampling.Constraint = (*constraint)(nil)
 
 // constraint is nil for a request that forbids nothing.
-func (r *Request) constraint(m *Model) batcher.Constraint {
+func (r *Request) constraint(m *Model) sampling.Constraint {
 	if r.MinTokens == 0 && len(r.BadWords) == 0 && r.Allowed == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (r *Request) constraint(m *Model) batcher.Constraint {
 	return c
 }
 
-// Allow implements batcher.Constraint.
+// Allow implements sampling.Constraint.
 func (c *constraint) Allow(mask []uint64, completion []int32) {
 	if c.allowed == nil {
 		for w := range mask {
@@ -66,11 +66,11 @@ func (c *constraint) Allow(mask []uint64, completion []int32) {
 
 // sampling are the parameters of every choice, with the model's own ends and
 // what the request forbids.
-func (r *Request) sampling(m *Model) batcher.Params {
+func (r *Request) sampling(m *Model) sampling.Params {
 	p := r.Sampling
 	p.Constraint = r.constraint(m)
 	if !p.IgnoreEOS {
-		p.Stop = batcher.NewTokenSet(p.Stop, m.Tokenizer.EOGs())
+		p.Stop = sampling.NewTokenSet(p.Stop, m.Tokenizer.EOGs())
 	}
 	p.IgnoreEOS = false // the request's own ends count all the same
 	return p

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -166,8 +167,8 @@ func TestOnlyAllowedTokensAreSampled(t *testing.T) {
 	req := request(3, 1)
 	req.Allowed, req.MinTokens = m.Tokenizer.EOGs()[:1], 5
 	for _, err := range (Single{m}).Run(t.Context(), req) {
-		if err != nil && !errors.Is(err, batcher.ErrForbidden) {
-			t.Errorf("where nothing is left to say: %v, want %v", err, batcher.ErrForbidden)
+		if err != nil && !errors.Is(err, sampling.ErrForbidden) {
+			t.Errorf("where nothing is left to say: %v, want %v", err, sampling.ErrForbidden)
 		}
 	}
 }
@@ -228,7 +229,7 @@ func TestWhatEndsAnAnswerCanStayInItsText(t *testing.T) {
 		{says: "1<|im_start|>2", special: true, want: "1<|im_start|>2"},
 	} {
 		m := run(t, says(t, prompt, c.says))
-		req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: c.stops, KeepStop: c.keep, Special: c.special, Sampling: batcher.Params{Logprobs: true}}
+		req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: c.stops, KeepStop: c.keep, Special: c.special, Sampling: sampling.Params{Logprobs: true}}
 		if c.ids != "" {
 			req.Sampling.Stop = m.Tokenizer.Encode(nil, c.ids, tokenizer.Options{})
 		}
@@ -266,7 +267,7 @@ func TestAModelsOwnStopsNeverStayInTheText(t *testing.T) {
 func TestIgnoringTheModelsEndLeavesTheRequestsOwn(t *testing.T) {
 	prompt := []int32{5}
 	m := run(t, says(t, prompt, "123"))
-	req := &Request{Prompt: Prompt{Tokens: prompt}, Sampling: batcher.Params{IgnoreEOS: true, MaxTokens: 20, Stop: m.Tokenizer.Encode(nil, "3", tokenizer.Options{})}}
+	req := &Request{Prompt: Prompt{Tokens: prompt}, Sampling: sampling.Params{IgnoreEOS: true, MaxTokens: 20, Stop: m.Tokenizer.Encode(nil, "3", tokenizer.Options{})}}
 	if r := collect(t, 1, Single{m}.Run(t.Context(), req)); r.text[0] != "12" || r.finish[0] != FinishStop {
 		t.Errorf("%q (%s), want 12 (stop)", r.text[0], r.finish[0])
 	}

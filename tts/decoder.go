@@ -3,7 +3,7 @@ package tts
 import (
 	"slices"
 
-	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
 // decoder turns one sequence's tokens into deltas.
@@ -41,10 +41,10 @@ func (d *decoder) clone() *decoder {
 
 // push adds a sampled token. The delta's Finish is set when the choice ends
 // with it; a token that ends the model's turn is no part of the answer.
-func (d *decoder) push(tok batcher.Token) Delta {
+func (d *decoder) push(tok sampling.Token) Delta {
 	var out Delta
 	d.tokens++
-	ends := tok.Finish == batcher.FinishStop
+	ends := tok.Finish == sampling.FinishStop
 	if d.Sampling.Logprobs {
 		t := d.model.token(tok)
 		t.End = ends
@@ -60,7 +60,7 @@ func (d *decoder) push(tok batcher.Token) Delta {
 	case ends:
 		out.Text += d.text.flush()
 		out.Finish = FinishStop
-	case tok.Finish == batcher.FinishLength:
+	case tok.Finish == sampling.FinishLength:
 		out.Text += d.text.flush()
 		out.Finish = FinishLength
 	}
@@ -89,7 +89,7 @@ func (d *decoder) piece(id int32) []byte {
 }
 
 // token is a sampled token in bytes.
-func (m *Model) token(t batcher.Token) Token {
+func (m *Model) token(t sampling.Token) Token {
 	out := Token{ID: t.ID, Bytes: m.Bytes(t.ID), Logprob: t.Logprob, Known: true, Hidden: m.hidden(t.ID)}
 	for _, a := range t.Top {
 		out.Top = append(out.Top, Alternative{ID: a.ID, Bytes: m.Bytes(a.ID), Logprob: a.Logprob})

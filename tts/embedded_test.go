@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -117,7 +118,7 @@ func solve(t *testing.T, s Strategy, set []problem) (sum tally) {
 	for i, p := range set {
 		all.Go(func() error {
 			req := Request{Prompt: Prompt{Messages: []template.Message{{Role: "user", Content: p.Question}}}}
-			req.Sampling = batcher.Params{Temperature: 0.8, Seed: uint64(i), MaxTokens: 256}
+			req.Sampling = sampling.Params{Temperature: 0.8, Seed: uint64(i), MaxTokens: 256}
 			var text string
 			var used Usage
 			cands := []*Candidate{}

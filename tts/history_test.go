@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -74,7 +74,7 @@ func TestTruncationLeavesOutAsFewExchangesAsItMust(t *testing.T) {
 			for i := range p.Messages {
 				p.Messages[i].Content = p.Messages[i].Content.(string) + long[:len(long)*(i%3)/3]
 			}
-			req := &Request{Prompt: p, Sampling: batcher.Params{MaxTokens: maxTokens}}
+			req := &Request{Prompt: p, Sampling: sampling.Params{MaxTokens: maxTokens}}
 			got, err := m.prompt(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
 // Errors of a request that cannot be answered as it stands.
@@ -47,13 +48,13 @@ func (e *ContextError) Unwrap() error { return batcher.ErrTooLong }
 // Request asks for N continuations of a prompt.
 type Request struct {
 	Prompt   Prompt
-	N        int            // choices; 0 means 1
-	Sampling batcher.Params // of every choice; the strategy sets Candidate and Constraint, and adds the model's own ends to Stop unless IgnoreEOS is set
-	Stop     []string       // strings that end a choice and are cut from it
-	KeepStop bool           // leave the string, or the token, that ends a choice in its text
-	Special  bool           // write special tokens out
-	Echo     bool           // begin every choice with the prompt
-	NoTokens bool           // generate nothing: with Echo, the prompt and its log-probabilities are the answer
+	N        int             // choices; 0 means 1
+	Sampling sampling.Params // of every choice; the strategy sets Candidate and Constraint, and adds the model's own ends to Stop unless IgnoreEOS is set
+	Stop     []string        // strings that end a choice and are cut from it
+	KeepStop bool            // leave the string, or the token, that ends a choice in its text
+	Special  bool            // write special tokens out
+	Echo     bool            // begin every choice with the prompt
+	NoTokens bool            // generate nothing: with Echo, the prompt and its log-probabilities are the answer
 	// MinTokens is the number of tokens before which neither a token nor a stop
 	// string ends a choice.
 	MinTokens int

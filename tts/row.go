@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
 // row is a candidate in the making: a sequence of the generator, the judge
@@ -25,12 +26,12 @@ type row struct {
 	sure  float64
 	begun time.Time // first token
 
-	run    iter.Seq2[batcher.Token, error] // under way
-	params batcher.Params                  // of it
-	limit  int                             // tokens at most, with those before the run
-	grant  int                             // of them, those that the budget has granted so far
-	paused bool                            // the run has come to the grant's end, and to no other
-	whole  bool                            // it ends with the answer, else with the solution step
+	run    iter.Seq2[sampling.Token, error] // under way
+	params sampling.Params                  // of it
+	limit  int                              // tokens at most, with those before the run
+	grant  int                              // of them, those that the budget has granted so far
+	paused bool                             // the run has come to the grant's end, and to no other
+	whole  bool                             // it ends with the answer, else with the solution step
 
 	partial *partial // what reports say of it; nil: nobody wants to know
 
@@ -180,7 +181,7 @@ func (r *searching) share(rows []*row) []*row {
 // launch starts the generation of rows in one step of the engine.
 func (r *searching) launch(ctx context.Context, rows []*row) {
 	seqs := make([]*batcher.Sequence, len(rows))
-	params := make([]batcher.Params, len(rows))
+	params := make([]sampling.Params, len(rows))
 	for i, w := range rows {
 		w.params.MaxTokens = w.grant - len(w.cand.IDs)
 		seqs[i], params[i] = w.seq, w.params
@@ -222,20 +223,20 @@ func (r *searching) excuse(ctx context.Context, err error) error {
 }
 
 // take adds a token to w.
-func (w *row) take(r *searching, tok batcher.Token) {
+func (w *row) take(r *searching, tok sampling.Token) {
 	c := w.cand
 	c.IDs = append(c.IDs, tok.ID)
 	r.generated.Add(1)
 	// The engine ends generations at solution steps too, where the answer goes on.
 	full := r.req.Sampling.MaxTokens > 0 && len(c.IDs) >= r.req.Sampling.MaxTokens || w.seq.Len() >= r.Model.Engine.Limit()
 	switch {
-	case tok.Finish == batcher.FinishStop && !r.ends.Has(tok.ID):
-		tok.Finish = batcher.Unfinished
+	case tok.Finish == sampling.FinishStop && !r.ends.Has(tok.ID):
+		tok.Finish = sampling.Unfinished
 		if full {
-			tok.Finish = batcher.FinishLength
+			tok.Finish = sampling.FinishLength
 		}
-	case tok.Finish == batcher.FinishLength && !full:
-		tok.Finish = batcher.Unfinished
+	case tok.Finish == sampling.FinishLength && !full:
+		tok.Finish = sampling.Unfinished
 	}
 	w.nats += float64(tok.Logprob)
 	w.sure += float64(tok.Certainty)

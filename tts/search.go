@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts/answer"
 )
 
@@ -147,9 +148,9 @@ type searching struct {
 	stop     context.CancelFunc // ends work
 	req      *Request
 	yield    func(Delta, error) bool
-	sampling batcher.Params   // of every candidate
-	ends     batcher.TokenSet // tokens that end an answer
-	breaks   batcher.TokenSet // those, and tokens that end a solution step
+	sampling sampling.Params   // of every candidate
+	ends     sampling.TokenSet // tokens that end an answer
+	breaks   sampling.TokenSet // those, and tokens that end a solution step
 
 	prompt    int
 	begun     string            // of the answer, in the prompt
@@ -236,7 +237,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	r.sampling = req.sampling(s.Model)
 	r.ends = r.sampling.Stop
 	if r.plan.steps() {
-		r.breaks = batcher.NewTokenSet(r.ends, s.Model.delimiters(r.plan.Step.Stop))
+		r.breaks = sampling.NewTokenSet(r.ends, s.Model.delimiters(r.plan.Step.Stop))
 	}
 	if r.plan.Include.Partial {
 		r.partials = &partials{due: time.NewTimer(partialInterval)}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/template"
 )
 
@@ -23,7 +23,7 @@ func BenchmarkSearch(b *testing.B) {
 				i, tokens, judged := 0, 0, 0
 				for b.Loop() {
 					req := Request{Prompt: Prompt{Messages: []template.Message{{Role: "user", Content: set[i%len(set)].Question}}}}
-					req.Sampling = batcher.Params{Temperature: 0.8, Seed: uint64(i), MaxTokens: 256}
+					req.Sampling = sampling.Params{Temperature: 0.8, Seed: uint64(i), MaxTokens: 256}
 					for d, err := range s.Run(b.Context(), &req) {
 						if err != nil {
 							b.Fatal(err)

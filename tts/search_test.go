@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -122,7 +123,7 @@ func scriptedSearch(t *testing.T, m *Model, written string) Search {
 
 // request asks the toy models' question.
 func request(seed uint64, n int) *Request {
-	return &Request{Prompt: Prompt{Text: asked, Bare: true}, N: n, Sampling: batcher.Params{Temperature: 0.8, Seed: seed}}
+	return &Request{Prompt: Prompt{Text: asked, Bare: true}, N: n, Sampling: sampling.Params{Temperature: 0.8, Seed: seed}}
 }
 
 // found is what a search delivered.
@@ -220,7 +221,7 @@ func byTheBook(t *testing.T, m *Model, p Plan, groups int, req *Request) []*Cand
 				t.Fatal(err)
 			}
 			c.IDs = append(c.IDs, tok.ID)
-			if tok.Finish != batcher.Unfinished {
+			if tok.Finish != sampling.Unfinished {
 				c.Finish = FinishStop
 				break
 			}

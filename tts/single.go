@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
 // Single is the plain strategy: one sequence a choice. The prompt is computed
@@ -77,7 +78,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		}
 		seq.Close()
 	}
-	params := slices.Repeat([]batcher.Params{req.sampling(s.Model)}, n)
+	params := slices.Repeat([]sampling.Params{req.sampling(s.Model)}, n)
 	for i := range params {
 		params[i].Candidate = i
 	}
@@ -104,7 +105,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 }
 
 // choice reads what one sequence, which is root or a fork of it, generates.
-func (s Single) choice(run iter.Seq2[batcher.Token, error], root, seq *batcher.Sequence, i int, dec *decoder) iter.Seq2[Delta, error] {
+func (s Single) choice(run iter.Seq2[sampling.Token, error], root, seq *batcher.Sequence, i int, dec *decoder) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		defer seq.Close()
 		for tok, err := range run {

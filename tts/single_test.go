@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
@@ -140,7 +141,7 @@ func TestSingleEndsWhereTheModelOrAStopStringDoes(t *testing.T) {
 		{says: "one<|im_start|>two", want: "onetwo", why: FinishStop},
 	} {
 		m := run(t, says(t, prompt, c.says))
-		req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: c.stops, Sampling: batcher.Params{MaxTokens: c.max}}
+		req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: c.stops, Sampling: sampling.Params{MaxTokens: c.max}}
 		r := collect(t, 1, Single{m}.Run(t.Context(), req))
 		if r.text[0] != c.want || r.finish[0] != c.why {
 			t.Errorf("says %q, stops %q: %q (%s), want %q (%s)", c.says, c.stops, r.text[0], r.finish[0], c.want, c.why)
@@ -159,7 +160,7 @@ func TestSingleComputesThePromptOnceForAllChoices(t *testing.T) {
 		prompt[i] = int32(i + 1)
 	}
 	const n = 8
-	req := &Request{Prompt: Prompt{Tokens: prompt}, N: n, Sampling: batcher.Params{MaxTokens: 5, Temperature: 1, Seed: 3}}
+	req := &Request{Prompt: Prompt{Tokens: prompt}, N: n, Sampling: sampling.Params{MaxTokens: 5, Temperature: 1, Seed: 3}}
 	r := collect(t, n, Single{model}.Run(t.Context(), req))
 	if r.usage.Prompt != 100 || r.usage.Completion != n*5 {
 		t.Errorf("usage = %+v, want 100 and %d", r.usage, n*5)
@@ -185,7 +186,7 @@ func TestSingleComputesThePromptOnceForAllChoices(t *testing.T) {
 func TestLogprobsGoWithTheTextTheyBeginIn(t *testing.T) {
 	prompt := []int32{5}
 	m := run(t, says(t, prompt, "Twelve apples, pears"))
-	req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: []string{"ples"}, Sampling: batcher.Params{Logprobs: true, TopLogprobs: 2}}
+	req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: []string{"ples"}, Sampling: sampling.Params{Logprobs: true, TopLogprobs: 2}}
 	r := collect(t, 1, Single{m}.Run(t.Context(), req))
 	var spelled []byte
 	for _, tok := range r.tokens[0] {
@@ -202,7 +203,7 @@ func TestLogprobsGoWithTheTextTheyBeginIn(t *testing.T) {
 func TestEchoBeginsWithThePromptAndItsLogprobs(t *testing.T) {
 	m := run(t, &toy.Model{})
 	prompt := m.Tokenizer.Encode(nil, "Twelve apples", tokenizer.Options{})
-	req := &Request{Prompt: Prompt{Tokens: prompt}, Echo: true, NoTokens: true, Sampling: batcher.Params{Logprobs: true, TopLogprobs: 1}}
+	req := &Request{Prompt: Prompt{Tokens: prompt}, Echo: true, NoTokens: true, Sampling: sampling.Params{Logprobs: true, TopLogprobs: 1}}
 	r := collect(t, 1, Single{m}.Run(t.Context(), req))
 	if r.text[0] != "Twelve apples" || r.finish[0] != FinishLength || r.usage.Completion != 0 {
 		t.Errorf("echo = %q (%s), usage %+v", r.text[0], r.finish[0], r.usage)
@@ -263,7 +264,7 @@ func TestAModelsOwnStopsEndConversationsAlone(t *testing.T) {
 		{Prompt{Messages: []template.Message{{Role: "user", Content: "Hi"}}}, "", FinishStop},
 		{Prompt{Text: "Hi"}, strings.Repeat(said, 5), FinishLength},
 	} {
-		r := collect(t, 1, Single{m}.Run(t.Context(), &Request{Prompt: c.prompt, Sampling: batcher.Params{MaxTokens: 5}}))
+		r := collect(t, 1, Single{m}.Run(t.Context(), &Request{Prompt: c.prompt, Sampling: sampling.Params{MaxTokens: 5}}))
 		if r.text[0] != c.want || r.finish[0] != c.finish {
 			t.Errorf("%+v: %q (%s), want %q (%s)", c.prompt, r.text[0], r.finish[0], c.want, c.finish)
 		}

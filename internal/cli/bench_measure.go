@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/synthetic"
@@ -220,7 +221,7 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab i
 // generate decodes what the test wants of a sequence that starts with token first,
 // and tells the time from its first to its last token.
 func (t engineTest) generate(ctx context.Context, s *batcher.Sequence, first int32, vocab int) (time.Duration, error) {
-	p := batcher.Params{MaxTokens: t.decode, IgnoreEOS: true}
+	p := sampling.Params{MaxTokens: t.decode, IgnoreEOS: true}
 	if t.repeat {
 		p.LogitBias = map[int32]float32{first: 1e6}
 	}

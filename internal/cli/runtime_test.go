@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -117,7 +118,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := 0
-	for _, err := range s.Generate(ctx, batcher.Params{MaxTokens: 20, IgnoreEOS: true}) {
+	for _, err := range s.Generate(ctx, sampling.Params{MaxTokens: 20, IgnoreEOS: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

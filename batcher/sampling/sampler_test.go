@@ -1,4 +1,4 @@
-package batcher
+package sampling
 
 import (
 	"cmp"
@@ -11,10 +11,10 @@ import (
 
 // sample draws one token from a copy of row.
 func sample(row []float32, p Params, position int) (Token, error) {
-	var s sampler
-	d := draw{row: slices.Clone(row), params: p, id: sampled, position: position}
-	s.run(&d)
-	return d.tok, d.err
+	var s Sampler
+	d := Draw{Row: slices.Clone(row), Params: p, ID: Sampled, Position: position}
+	s.Run(&d)
+	return d.Token, d.Err
 }
 
 // frequencies draws n times and counts.
@@ -141,7 +141,7 @@ func TestSelectionAgreesWithSorting(t *testing.T) {
 		}
 		mean := math.Log(r.Float64())
 		nearest := func(x float32) float64 { return math.Abs(math.Log(float64(x)) - mean) }
-		var s sampler
+		var s Sampler
 		all := window{0, 1}
 		for name, c := range map[string]struct {
 			distance func(float32) float64
@@ -224,8 +224,8 @@ func TestLogitsThatAreNotNumbersAreNeverDrawn(t *testing.T) {
 
 func TestSingleLogitStagesRunInTheirOrder(t *testing.T) {
 	row := []float32{2, -1, 0.5, 4}
-	s := sampler{}
-	d := draw{tokens: []int32{0, 1, 3, 3}, prompt: 1, params: Params{
+	s := Sampler{}
+	d := Draw{Tokens: []int32{0, 1, 3, 3}, Prompt: 1, Params: Params{
 		LogitBias:         map[int32]float32{2: 10, 3: -2, 99: 1},
 		RepetitionPenalty: 2, PresencePenalty: 0.5, FrequencyPenalty: 0.25,
 	}}
@@ -243,9 +243,9 @@ func TestSingleLogitStagesRunInTheirOrder(t *testing.T) {
 
 func TestTheRepetitionPenaltyLooksAtItsWindowOnly(t *testing.T) {
 	for window, want := range map[int][]float32{0: {2, 2, 2, 4}, 2: {4, 2, 2, 4}, 1: {4, 4, 2, 4}, 9: {2, 2, 2, 4}} {
-		var s sampler
+		var s Sampler
 		row := []float32{4, 4, 4, 4}
-		d := draw{params: Params{RepetitionPenalty: 2, RepetitionWindow: window}, tokens: []int32{0, 1, 2}}
+		d := Draw{Params: Params{RepetitionPenalty: 2, RepetitionWindow: window}, Tokens: []int32{0, 1, 2}}
 		if err := s.change(row, &d); err != nil || !slices.Equal(row, want) {
 			t.Errorf("window %d: %v, %v, want %v", window, row, err, want)
 		}

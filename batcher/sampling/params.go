@@ -1,4 +1,4 @@
-package batcher
+package sampling
 
 import (
 	"errors"
@@ -45,6 +45,9 @@ type Constraint interface {
 	// allow the tokens of Params.Stop.
 	Allow(mask []uint64, completion []int32)
 }
+
+// ErrSample says that no token can be sampled: the logits are not numbers, or a Constraint allows none.
+var ErrSample = errors.New("batcher: nothing to sample")
 
 // ErrForbidden says that parameters leave no token to go on with. It is an ErrSample.
 var ErrForbidden = fmt.Errorf("%w: no token is allowed", ErrSample)

@@ -1,4 +1,4 @@
-package batcher
+package sampling
 
 import (
 	"fmt"
@@ -38,18 +38,15 @@ func BenchmarkSample(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/threads=%d", c.name, threads), func(b *testing.B) {
 				pool := kernels.NewPool(threads)
 				defer pool.Close()
-				e := &Engine{workers: make([]sampler, threads), lasts: make([]int, rows)}
-				e.cfg.Outputs = vocab
+				draws := NewBatch(pool)
+				draws.Reset(rows)
 				for i := range rows {
-					e.batch.Logits = append(e.batch.Logits, gaussian(vocab, uint64(i))...)
-				}
-				for i := range rows {
-					d := e.nextDraw(i)
-					d.params, d.id, d.position = c.p, sampled, i
+					d := draws.Add(i, gaussian(vocab, uint64(i)))
+					d.Params, d.ID, d.Position = c.p, Sampled, i
 				}
 				b.ReportAllocs()
 				for b.Loop() {
-					pool.Run((*sampling)(e), rows)
+					draws.Run()
 				}
 			})
 		}

@@ -1,4 +1,4 @@
-package batcher
+package sampling
 
 import (
 	"cmp"
@@ -88,7 +88,7 @@ const few = 128
 // narrower windows hold smaller distances. It returns a window that holds them,
 // and what else lies in it: tokens as far off as the last one. It halves the
 // width until few tokens are in doubt, and sorts these.
-func (s *sampler) fewest(r *ranks, in nested, widest uint32, count int, share float64, distance func(x float32) float64) (window, []found) {
+func (s *Sampler) fewest(r *ranks, in nested, widest uint32, count int, share float64, distance func(x float32) float64) (window, []found) {
 	all, total := r.sum(in(widest))
 	if total <= count && !(share < 1) {
 		return in(widest), nil
@@ -139,7 +139,7 @@ func (r *ranks) appendTo(list []found, w window) []found {
 
 // bestOf narrows w, which ends at the largest number, to a window that still
 // holds the best count: that many runs have one each.
-func (s *sampler) bestOf(r *ranks, w window, count int) window {
+func (s *Sampler) bestOf(r *ranks, w window, count int) window {
 	if count <= len(r.tops) {
 		s.order = append(s.order[:0], r.tops...)
 		slices.Sort(s.order)

@@ -1,4 +1,4 @@
-package batcher
+package sampling
 
 import (
 	"fmt"
@@ -8,27 +8,27 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 )
 
-// sampled as draw.id asks for a token instead of naming one.
-const sampled int32 = -1
+// Sampled as Draw.ID asks for a token instead of naming one.
+const Sampled int32 = -1
 
-// draw is one row of logits to turn into a token.
-type draw struct {
-	row      []float32 // [vocabulary]; the stages change it in place, unless shared
+// Draw is one row of logits to turn into a token.
+type Draw struct {
+	Row      []float32 // [vocabulary]; the stages change it in place, unless shared
 	shared   bool      // other draws read row too
-	params   Params
-	id       int32   // the token to report on, or sampled
-	position int     // of the token in its sequence
-	tokens   []int32 // all tokens before it, when Params.looksBack
-	prompt   int     // of them belong to the prompt
+	Params   Params
+	ID       int32   // the token to report on, or Sampled
+	Position int     // of the token in its sequence
+	Tokens   []int32 // all tokens before it, when Params.LooksBack
+	Prompt   int     // of them belong to the prompt
 	next     int     // index of the next draw from row; 0: none
 
-	tok Token
-	err error
+	Token Token // the result
+	Err   error // or why there is none
 }
 
-// sampler holds the scratch memory of one worker. What it draws depends on
+// Sampler holds the scratch memory of one worker. What it draws depends on
 // the draw alone.
-type sampler struct {
+type Sampler struct {
 	changed []float32 // a copy of the row when both it and its original matter
 	weights ranks
 	sums    []float64 // of each run of weights
@@ -51,8 +51,8 @@ type known struct {
 	certainty float32
 }
 
-// looksBack tells whether sampling depends on the tokens so far.
-func (p *Params) looksBack() bool { return p.Constraint != nil || p.penalises() }
+// LooksBack tells whether sampling depends on the tokens so far.
+func (p *Params) LooksBack() bool { return p.Constraint != nil || p.penalises() }
 
 // forbids tells whether some tokens may not be sampled at all.
 func (p *Params) forbids() bool {
@@ -81,48 +81,48 @@ func (p *Params) truncates() bool {
 // on tells whether a probability mass is one to cut at.
 func on(p float32) bool { return p > 0 && p < 1 }
 
-// run fills d.tok or d.err.
-func (s *sampler) run(d *draw) {
+// Run fills d.Token or d.Err.
+func (s *Sampler) Run(d *Draw) {
 	s.known.searched, s.known.normed, s.held.own = false, false, false
 	s.again(d)
 }
 
-// again is run for a further draw from the row of the one before.
-func (s *sampler) again(d *draw) {
-	p := &d.params
+// again is Run for a further draw from the row of the one before.
+func (s *Sampler) again(d *Draw) {
+	p := &d.Params
 	report := p.Logprobs || p.TopLogprobs > 0
-	row := d.row
-	if d.id == sampled {
+	row := d.Row
+	if d.ID == Sampled {
 		if p.Constraint != nil || len(p.LogitBias) > 0 || p.penalises() {
 			if report || d.shared {
 				s.changed = append(s.changed[:0], row...)
 				row = s.changed
 			}
-			if d.err = s.change(row, d); d.err != nil {
+			if d.Err = s.change(row, d); d.Err != nil {
 				return
 			}
 		}
 		id := s.choose(row, d)
 		if id < 0 && p.forbids() {
-			d.err = fmt.Errorf("%w at position %d", ErrForbidden, d.position)
+			d.Err = fmt.Errorf("%w at position %d", ErrForbidden, d.Position)
 			return
 		}
 		if id < 0 {
-			d.err = fmt.Errorf("%w: no finite logit at position %d", ErrSample, d.position)
+			d.Err = fmt.Errorf("%w: no finite logit at position %d", ErrSample, d.Position)
 			return
 		}
-		d.tok = Token{ID: id}
+		d.Token = Token{ID: id}
 	} else {
-		d.tok = Token{ID: d.id}
+		d.Token = Token{ID: d.ID}
 	}
 	if report {
-		s.report(&d.tok, d.row, p.TopLogprobs)
+		s.report(&d.Token, d.Row, p.TopLogprobs)
 	}
 }
 
 // change applies the stages that alter single logits.
-func (s *sampler) change(row []float32, d *draw) error {
-	p := &d.params
+func (s *Sampler) change(row []float32, d *Draw) error {
+	p := &d.Params
 	if p.Constraint != nil {
 		if err := s.constrain(row, d); err != nil {
 			return err
@@ -137,21 +137,21 @@ func (s *sampler) change(row []float32, d *draw) error {
 		s.counts = make([]int32, len(row))
 	}
 	if p.repeats() {
-		seen := d.tokens
+		seen := d.Tokens
 		if w := p.RepetitionWindow; w > 0 {
 			seen = seen[max(0, len(seen)-w):]
 		}
 		s.repetition(row, seen, p.RepetitionPenalty)
 	}
 	if p.PresencePenalty != 0 || p.FrequencyPenalty != 0 {
-		s.frequency(row, d.tokens[d.prompt:], p.FrequencyPenalty, p.PresencePenalty)
+		s.frequency(row, d.Tokens[d.Prompt:], p.FrequencyPenalty, p.PresencePenalty)
 	}
 	return nil
 }
 
 // constrain removes the tokens that the constraint does not allow. Its panic
 // costs the one sequence only.
-func (s *sampler) constrain(row []float32, d *draw) (err error) {
+func (s *Sampler) constrain(row []float32, d *Draw) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: constraint: panic: %v", ErrSample, r)
@@ -160,7 +160,7 @@ func (s *sampler) constrain(row []float32, d *draw) (err error) {
 	words := (len(row) + 63) / 64
 	s.mask = slices.Grow(s.mask[:0], words)[:words]
 	clear(s.mask)
-	d.params.Constraint.Allow(s.mask, d.tokens[d.prompt:])
+	d.Params.Constraint.Allow(s.mask, d.Tokens[d.Prompt:])
 	for w, bits := range s.mask {
 		if bits == math.MaxUint64 {
 			continue
@@ -177,7 +177,7 @@ func (s *sampler) constrain(row []float32, d *draw) (err error) {
 var negInf = float32(math.Inf(-1))
 
 // repetition makes every token seen less likely, once (CTRL, Keskar et al. 2019, §4.1).
-func (s *sampler) repetition(row []float32, tokens []int32, penalty float32) {
+func (s *Sampler) repetition(row []float32, tokens []int32, penalty float32) {
 	for _, t := range tokens {
 		if int(t) >= len(row) || s.counts[t] != 0 {
 			continue
@@ -197,7 +197,7 @@ func (s *sampler) repetition(row []float32, tokens []int32, penalty float32) {
 }
 
 // frequency subtracts OpenAI's penalties for each token seen.
-func (s *sampler) frequency(row []float32, tokens []int32, each, once float32) {
+func (s *Sampler) frequency(row []float32, tokens []int32, each, once float32) {
 	for _, t := range tokens {
 		if int(t) < len(row) {
 			s.counts[t]++
@@ -212,19 +212,19 @@ func (s *sampler) frequency(row []float32, tokens []int32, each, once float32) {
 }
 
 // choose is the token that row and the parameters lead to, or -1.
-func (s *sampler) choose(row []float32, d *draw) int32 {
-	p := &d.params
-	own := &row[0] == &d.row[0]
+func (s *Sampler) choose(row []float32, d *Draw) int32 {
+	p := &d.Params
+	own := &row[0] == &d.Row[0]
 	best := s.best(row, own)
 	if best < 0 || p.Temperature == 0 || math.IsInf(float64(row[best]), 1) {
 		return best
 	}
 	s.hold(row, own, best, p)
-	return s.pick(s.held.window, uniform(p.Seed, p.Candidate, d.position)*s.held.total, best)
+	return s.pick(s.held.window, uniform(p.Seed, p.Candidate, d.Position)*s.held.total, best)
 }
 
 // best is argmax, of the row that draws share if own.
-func (s *sampler) best(row []float32, own bool) int32 {
+func (s *Sampler) best(row []float32, own bool) int32 {
 	if !own {
 		return argmax(row)
 	}
@@ -247,12 +247,12 @@ func argmax(row []float32) int32 {
 // uniform is a number in [0, 1) that depends on its arguments alone: a
 // counter-based generator needs no state that preemption could lose.
 func uniform(seed uint64, candidate, position int) float64 {
-	h := mix(mix(mix(seed)+uint64(candidate)) + uint64(position))
+	h := Mix(Mix(Mix(seed)+uint64(candidate)) + uint64(position))
 	return float64(h>>11) / (1 << 53)
 }
 
-// mix is the finaliser of splitmix64 (Steele et al. 2014) behind its increment.
-func mix(h uint64) uint64 {
+// Mix is the finaliser of splitmix64 (Steele et al. 2014) behind its increment.
+func Mix(h uint64) uint64 {
 	h += 0x9e3779b97f4a7c15
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
 	h = (h ^ h>>27) * 0x94d049bb133111eb

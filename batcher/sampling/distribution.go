@@ -1,4 +1,4 @@
-package batcher
+package sampling
 
 import (
 	"cmp"
@@ -29,7 +29,7 @@ type held struct {
 }
 
 // weigh fills s.weights and s.sums from row, whose largest number is best.
-func (s *sampler) weigh(row []float32, best, inv float32) (total float64) {
+func (s *Sampler) weigh(row []float32, best, inv float32) (total float64) {
 	s.held.own = false
 	r := &s.weights
 	r.x = slices.Grow(r.x[:0], len(row))[:len(row)]
@@ -56,7 +56,7 @@ func (s *sampler) weigh(row []float32, best, inv float32) (total float64) {
 
 // truncate is the window of what min-p, top-k, typical-p and top-p allow.
 // best is the largest logit's token.
-func (s *sampler) truncate(row []float32, best int32, p *Params) window {
+func (s *Sampler) truncate(row []float32, best int32, p *Params) window {
 	w := window{0, s.weights.x[best]}
 	if p.MinP > 0 {
 		w.lo = math.Nextafter32(p.MinP*w.hi, 0)
@@ -74,7 +74,7 @@ func (s *sampler) truncate(row []float32, best int32, p *Params) window {
 }
 
 // heaviest keeps the heaviest tokens that reach count or a share of the weight.
-func (s *sampler) heaviest(w window, count int, share float64) window {
+func (s *Sampler) heaviest(w window, count int, share float64) window {
 	in, widest := w.best()
 	return s.exclude(s.fewest(&s.weights, in, widest, count, share, descending))
 }
@@ -82,7 +82,7 @@ func (s *sampler) heaviest(w window, count int, share float64) window {
 func descending(x float32) float64 { return -float64(x) }
 
 // exclude takes the weight of tokens that lie in w by accident.
-func (s *sampler) exclude(w window, others []found) window {
+func (s *Sampler) exclude(w window, others []found) window {
 	for _, f := range others {
 		s.weights.x[f.id] = 0
 	}
@@ -92,7 +92,7 @@ func (s *sampler) exclude(w window, others []found) window {
 // typical keeps the tokens whose surprise is nearest to its expectation until
 // they weigh a share of all (Meister et al. 2023, "Locally typical sampling").
 // Surprises are -ln weight but for a constant; mean is the expected ln weight.
-func (s *sampler) typical(w window, share, mean float64) window {
+func (s *Sampler) typical(w window, share, mean float64) window {
 	in, widest := w.around(mean)
 	return s.exclude(s.fewest(&s.weights, in, widest, math.MaxInt, share, func(x float32) float64 {
 		return math.Abs(math.Log(float64(x)) - mean)
@@ -100,7 +100,7 @@ func (s *sampler) typical(w window, share, mean float64) window {
 }
 
 // expectation is the mean of ln weight in w, where weights come from row.
-func (s *sampler) expectation(w window, row []float32, best int32, inv float32) float64 {
+func (s *Sampler) expectation(w window, row []float32, best int32, inv float32) float64 {
 	mass, sum := 0.0, 0.0
 	for i := range s.weights.tops {
 		part, n := s.weights.sumRun(i, w)
@@ -124,7 +124,7 @@ func (s *sampler) expectation(w window, row []float32, best int32, inv float32) 
 
 // hold makes s.weights, s.sums and s.held those of row and p, unless they are
 // of the row that draws share, own, and p's already.
-func (s *sampler) hold(row []float32, own bool, best int32, p *Params) {
+func (s *Sampler) hold(row []float32, own bool, best int32, p *Params) {
 	c := cuts{1 / p.Temperature, p.MinP, p.TypicalP, p.TopP, p.TopK}
 	h := &s.held
 	if own && h.own && h.cuts == c {
@@ -144,7 +144,7 @@ func (s *sampler) hold(row []float32, own bool, best int32, p *Params) {
 }
 
 // pick is the token at which the cumulative sum of what w allows passes at.
-func (s *sampler) pick(w window, at float64, best int32) int32 {
+func (s *Sampler) pick(w window, at float64, best int32) int32 {
 	i := 0
 	for i < len(s.sums)-1 && at >= s.sums[i] {
 		at -= s.sums[i]
@@ -172,7 +172,7 @@ func certainty(r *ranks, norm float32) float32 {
 
 // report fills the log-probability of tok, and its best alternatives, from
 // unmodified logits.
-func (s *sampler) report(tok *Token, row []float32, top int) {
+func (s *Sampler) report(tok *Token, row []float32, top int) {
 	best := s.best(row, true)
 	if best < 0 || math.IsInf(float64(row[best]), 1) {
 		tok.Logprob = negInf
