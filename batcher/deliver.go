@@ -31,7 +31,7 @@ func (e *Engine) deliver(st *StepStats) {
 				st.Accepted[e.sources[p.by].Kind()] += min(max(0, n-1), len(p.draft))
 			}
 		}
-		if p.s.left() == 0 {
+		if p.s.want.Left() == 0 {
 			e.settle(p.s)
 		}
 	}
@@ -43,18 +43,18 @@ func (e *Engine) deliver(st *StepStats) {
 func (e *Engine) prepare(p *span) {
 	s := p.s
 	if p.lead == nil {
-		s.have += p.n
+		s.want.Have += p.n
 	} else {
 		s.adopt(p.lead)
 	}
-	first := s.have - p.out // position of the first row
-	s.reached = max(s.reached, s.have)
+	first := s.want.Have - p.out // position of the first row
+	s.reached = max(s.reached, s.want.Have)
 	p.turn = -1
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
-		s.kv.Truncate(s.have) // without guesses
-		return                // its caller wants something else by now; settle sorts it out
+		s.kv.Truncate(s.want.Have) // without guesses
+		return                     // its caller wants something else by now; settle sorts it out
 	}
 	if len(p.draft) == 0 {
 		s.seal()
@@ -108,15 +108,15 @@ func (e *Engine) commit(p *span, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
-		s.kv.Truncate(s.have)
+		s.kv.Truncate(s.want.Have)
 		return 0
 	}
 	if s.order.kind == wantScores {
 		for i := range p.out {
 			s.order.scored = append(s.order.scored, e.draws.At(p.turn+i).Token)
 		}
-		s.outFrom = len(s.order.scored)
-		if s.outFrom == s.target {
+		s.want.OutFrom = len(s.order.scored)
+		if s.want.OutFrom == s.want.Target {
 			s.order.kind = nothing
 			s.cond.Broadcast()
 		}
@@ -124,9 +124,9 @@ func (e *Engine) commit(p *span, now time.Time) int {
 	}
 	n := e.accept(p)
 	if len(p.draft) > 0 {
-		s.have += max(0, n-1)
-		s.kv.Truncate(s.have)
-		s.reached = max(s.reached, s.have)
+		s.want.Have += max(0, n-1)
+		s.kv.Truncate(s.want.Have)
+		s.reached = max(s.reached, s.want.Have)
 		s.seal()
 	}
 	e.announce(s, now)
@@ -183,7 +183,7 @@ func (e *Engine) push(s *Sequence, tok sampling.Token) {
 	case len(s.unread) >= e.opt.Unread:
 		s.stalled = true
 	default:
-		s.target, s.outFrom = s.target+1, s.outFrom+1
+		s.want.Target, s.want.OutFrom = s.want.Target+1, s.want.OutFrom+1
 		s.digest()
 	}
 }

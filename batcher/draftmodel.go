@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 )
@@ -23,7 +24,7 @@ type modelDrafter struct {
 	model models.Model
 	kv    *models.KVCache
 	limit int // longest text, in tokens
-	pace  pace
+	cost  schedule.CostModel
 	turn  uint64 // calls of Draft
 	open  []*reading
 	batch models.Batch
@@ -82,7 +83,7 @@ func (d *modelDrafter) Price(guesses []*Guess) float64 {
 		if depth == 1 { // two tokens that it has not seen, as there are after a right guess
 			rows *= 2
 		}
-		sum += d.pace.time(rows)
+		sum += d.cost.Time(rows)
 	}
 }
 
@@ -110,7 +111,7 @@ const mostRead = 16 * Tile
 // tile in any case.
 func (d *modelDrafter) spared(seconds float64) int {
 	n := Tile
-	for d.pace.any && n < mostRead && d.pace.time(2*n) <= seconds {
+	for d.cost.Known() && n < mostRead && d.cost.Time(2*n) <= seconds {
 		n *= 2
 	}
 	return n
@@ -194,7 +195,7 @@ func (d *modelDrafter) forward() error {
 		}
 	}
 	d.draws.Run()
-	d.pace.observe(len(d.batch.Tokens), time.Since(begin).Seconds())
+	d.cost.Observe(len(d.batch.Tokens), time.Since(begin).Seconds())
 	return nil
 }
 

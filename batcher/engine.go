@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -39,11 +40,11 @@ type Engine struct {
 	idle      []*Sequence // have blocks and no work; longest idle first
 	freed     int         // counts events that may have freed blocks
 	fresh     int         // tokens of interactive prompts begun since the last plan, as far as they are lent
-	sched     scheduler
-	pace      pace
+	scheduler schedule.Scheduler
+	cost      schedule.CostModel
 	draftsPay bool    // guesses have to be worth their time
 	share     *member // of opt.Turns
-	wants     []want
+	wants     []schedule.Want
 	leads     []*Sequence // whose wants they are
 	twins     map[likeness]*Sequence
 	riders    []*Sequence // who have a lead in the step under way
@@ -166,7 +167,7 @@ func (e *Engine) Step() (st StepStats, err error) {
 		st.Forward = e.opt.Now().Sub(begin)
 		e.deliver(&st)
 		st.Duration, st.Drafting = e.opt.Now().Sub(start), e.drafting
-		e.pace.observe(st.Tokens, st.computing())
+		e.cost.Observe(st.Tokens, st.computing())
 		e.settleUp(&st, part.streams)
 	}
 	e.account(part, &st)
@@ -208,13 +209,13 @@ func (e *Engine) plan() (lanes int) {
 	var d demands
 	for _, s := range e.active {
 		switch {
-		case s.background:
+		case s.want.Background:
 			d.background++
 			if e.later {
 				continue
 			}
 		case s.lead != nil:
-		case s.left() > 1:
+		case s.want.Left() > 1:
 			d.prompts++
 		default:
 			d.streams++
@@ -224,16 +225,16 @@ func (e *Engine) plan() (lanes int) {
 			e.wants = append(e.wants, s.want)
 		}
 	}
-	l := limits{tokens: e.opt.StepTokens, rows: e.opt.StepRows, longest: e.opt.StepTime.Seconds(), time: e.pace.time, hoped: e.pace.hoped}
+	l := schedule.Limits{Tokens: e.opt.StepTokens, Rows: e.opt.StepRows, Longest: e.opt.StepTime.Seconds(), Time: e.cost.Time, Optimistic: e.cost.Optimistic}
 	if e.fresh > 0 {
-		e.share.lend(e.pace.time(d.streams+e.fresh) - e.pace.time(d.streams))
+		e.share.lend(e.cost.Time(d.streams+e.fresh) - e.cost.Time(d.streams))
 		e.fresh = 0
 	}
-	l.terms = e.share.declare(d, &e.opt)
+	l.Terms = e.share.declare(d, &e.opt)
 	if d.streams > 0 && e.counts.Steps%probe == 0 {
-		l.credit = [works]float64{}
+		l.Credit = [schedule.Accounts]float64{}
 	}
-	for i, n := range e.sched.plan(e.wants, l) {
+	for i, n := range e.scheduler.Plan(e.wants, l) {
 		if n > 0 {
 			e.spans = append(e.spans, span{s: e.leads[i], n: n})
 		}
@@ -241,9 +242,9 @@ func (e *Engine) plan() (lanes int) {
 	e.lighten()
 	e.drafting = 0
 	if e.speculate(&l); d.streams == 0 {
-		return l.tokens
+		return l.Tokens
 	}
-	room, _ := l.room(d.streams, l.credit[workPrompts], l.tokens)
+	room, _ := l.Room(d.streams, l.Credit[schedule.Prefill], l.Tokens)
 	return d.streams + room
 }
 
@@ -251,8 +252,8 @@ func (e *Engine) plan() (lanes int) {
 func (e *Engine) front() (d demands) {
 	for _, s := range e.active {
 		switch {
-		case s.background:
-		case s.left() > 1:
+		case s.want.Background:
+		case s.want.Left() > 1:
 			d.prompts++
 		default:
 			d.streams++
@@ -322,42 +323,42 @@ func (e *Engine) assemble(st *StepStats) (part parts) {
 		s.mu.Lock()
 		if s.epoch != s.seen {
 			s.mu.Unlock()
-			s.kv.Truncate(s.have)
+			s.kv.Truncate(s.want.Have)
 			continue
 		}
 		if s.timing.Started.IsZero() {
 			s.timing.Started = e.opt.Now()
 		}
-		p.out, p.row = s.rows(p.n)+len(p.draft), st.Rows
-		e.tokens = append(append(e.tokens[:0], s.tokens[s.have:s.have+p.n]...), p.draft...)
-		e.batch.Add(s.kv, s.have, p.out, e.tokens...)
+		p.out, p.row = s.want.Rows(p.n)+len(p.draft), st.Rows
+		e.tokens = append(append(e.tokens[:0], s.tokens[s.want.Have:s.want.Have+p.n]...), p.draft...)
+		e.batch.Add(s.kv, s.want.Have, p.out, e.tokens...)
 		if len(p.draft) > 0 {
 			st.Drafted[e.sources[p.by].Kind()] += len(p.draft)
 		}
 		prompt := s.prompt
 		s.mu.Unlock()
 		switch {
-		case s.background:
+		case s.want.Background:
 			part.work[e.share.back] += p.n + len(p.draft)
-		case s.left() > 1:
-			part.work[workPrompts] += p.n
+		case s.want.Left() > 1:
+			part.work[schedule.Prefill] += p.n
 		default:
 			part.streams++
 			part.guesses += len(p.draft)
 		}
-		if s.left() == 1 && s.have >= prompt {
+		if s.want.Left() == 1 && s.want.Have >= prompt {
 			st.Decode++
 		} else {
 			st.Prefill += p.n
 		}
-		e.counts.PromptTokens += int64(max(0, min(s.have+p.n, prompt)-max(s.have, s.reached)))
+		e.counts.PromptTokens += int64(max(0, min(s.want.Have+p.n, prompt)-max(s.want.Have, s.reached)))
 		st.Rows += p.out
 		kept = append(kept, p)
 	}
 	e.spans = kept
 	st.Spans, st.Tokens = len(kept), len(e.batch.Tokens)
 	e.ride(st)
-	st.Lanes = wholeTiles(st.Tokens)
+	st.Lanes = schedule.WholeTiles(st.Tokens)
 	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.cfg.Outputs)
 	return part
 }

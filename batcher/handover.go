@@ -44,7 +44,7 @@ func (e *Engine) handOver(n int) {
 		return
 	}
 	now := e.opt.Now()
-	end := now.Add(time.Duration(e.pace.time(n) * float64(time.Second)))
+	end := now.Add(time.Duration(e.cost.Time(n) * float64(time.Second)))
 	e.held = slices.DeleteFunc(e.held, func(s *Sequence) bool {
 		if n > 0 && end.Sub(s.woken) < e.opt.HandOver {
 			return false

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -16,7 +17,7 @@ import (
 //	   │               └─────────────┘ ◀──────────────────────┘ │
 //	   └───────────────────────── evict ◀───────────────────────┘
 type task struct {
-	want                  // what the caller waits for; have == target: nothing
+	want    schedule.Want // what the caller waits for; Have == Target: nothing
 	kv      *models.KVSeq // have is its Len between steps; nil: no blocks, have == 0
 	list    list
 	seen    uint64 // the epoch that want was made of
@@ -78,23 +79,23 @@ func (e *Engine) settle(s *Sequence) {
 		return
 	}
 	s.seen = s.epoch
-	if s.stale < s.have {
+	if s.stale < s.want.Have {
 		s.cut(s.stale)
 	}
 	s.forget(s.stale)
 	s.stale = math.MaxInt
 	s.seal()
-	if f := s.fork; f != nil && s.have >= f.at-1 {
+	if f := s.fork; f != nil && s.want.Have >= f.at-1 {
 		e.branch(s, f)
 		s.fork = nil
 		s.cond.Broadcast()
 	}
 	s.want = s.wanted()
 	s.digest()
-	if s.outFrom < s.have { // a row is wanted of a position computed before
-		s.cut(s.outFrom)
+	if s.want.OutFrom < s.want.Have { // a row is wanted of a position computed before
+		s.cut(s.want.OutFrom)
 	}
-	switch busy := s.left() > 0; {
+	switch busy := s.want.Left() > 0; {
 	case busy && s.kv != nil:
 		e.move(s, active)
 	case busy:
@@ -107,16 +108,16 @@ func (e *Engine) settle(s *Sequence) {
 }
 
 // wanted translates the caller's order. Locked.
-func (s *Sequence) wanted() want {
+func (s *Sequence) wanted() schedule.Want {
 	n := len(s.tokens)
-	w := want{have: s.have, target: s.have, outFrom: noRows, background: s.quiet}
+	w := schedule.Want{Have: s.want.Have, Target: s.want.Have, OutFrom: schedule.NoRows, Background: s.quiet}
 	switch {
 	case s.fork != nil:
-		w.target = s.fork.at - 1
+		w.Target = s.fork.at - 1
 	case s.order.kind == wantTokens && !s.stalled, s.order.kind == wantLogits:
-		w.target, w.outFrom = n, n-1
+		w.Target, w.OutFrom = n, n-1
 	case s.order.kind == wantScores:
-		w.target, w.outFrom = n-1, len(s.order.scored)
+		w.Target, w.OutFrom = n-1, len(s.order.scored)
 	}
 	return w
 }
@@ -124,7 +125,7 @@ func (s *Sequence) wanted() want {
 // cut drops computed positions from n on.
 func (s *Sequence) cut(n int) {
 	s.kv.Truncate(n)
-	s.have = n
+	s.want.Have = n
 }
 
 // seal offers what was computed to the prefix cache. Locked.
@@ -139,12 +140,12 @@ func (e *Engine) branch(s *Sequence, f *fork) {
 	if s.kv == nil {
 		return
 	}
-	n := min(s.have, f.at)
+	n := min(s.want.Have, f.at)
 	for _, k := range f.kids {
 		k.kv = s.kv.Fork()
-		k.have = s.have
+		k.want.Have = s.want.Have
 		k.cut(n)
-		k.target, k.outFrom, k.reached = n, noRows, n
+		k.want.Target, k.want.OutFrom, k.reached = n, schedule.NoRows, n
 		e.move(k, idle)
 	}
 }
@@ -167,27 +168,27 @@ func (e *Engine) admit() {
 			return
 		}
 		s.mu.Unlock()
-		if s.left() == 0 { // the prefix cache had it all
+		if s.want.Left() == 0 { // the prefix cache had it all
 			e.settle(s)
 		}
 	}
 }
 
 // prefix are the tokens of s that the prefix cache may supply. Locked.
-func (s *Sequence) prefix() []int32 { return s.tokens[:min(s.target, s.outFrom)] }
+func (s *Sequence) prefix() []int32 { return s.tokens[:min(s.want.Target, s.want.OutFrom)] }
 
 // follows tells whether an active prompt is about to compute blocks that s
 // could then take from the prefix cache. Locked.
 func (e *Engine) follows(s *Sequence) bool {
 	own, l := s.prefix(), e.kv.BlockLen()
 	for _, a := range e.active {
-		if a.left() < l || a.background && !s.background { // which may take its time
+		if a.want.Left() < l || a.want.Background && !s.want.Background { // which may take its time
 			continue
 		}
 		a.mu.Lock()
-		n := common(own, a.tokens[:min(a.target, len(a.tokens))])
+		n := common(own, a.tokens[:min(a.want.Target, len(a.tokens))])
 		a.mu.Unlock()
-		if n/l*l > a.have {
+		if n/l*l > a.want.Have {
 			return true
 		}
 	}
@@ -208,11 +209,11 @@ func common(a, b []int32) int {
 // yield makes the youngest background sequence give its blocks to s, if s is
 // not of that kind and comes before it.
 func (e *Engine) yield(s *Sequence) bool {
-	if len(e.active) == 0 || s.background {
+	if len(e.active) == 0 || s.want.Background {
 		return false
 	}
 	victim := e.active[len(e.active)-1]
-	if !victim.background || older(s, victim) > 0 {
+	if !victim.want.Background || older(s, victim) > 0 {
 		return false
 	}
 	e.preempt(victim)
@@ -226,7 +227,7 @@ const lent = 2 * Tile
 // active sequences of its class; alone it always can. Locked.
 func (e *Engine) enter(s *Sequence) bool {
 	kv := e.kv.Open(s.prefix())
-	own := kv.Need(s.target - kv.Len())
+	own := kv.Need(s.want.Target - kv.Len())
 	for own+e.promised() > e.kv.Free()+e.evictable() && e.yield(s) {
 	}
 	need, alone := own+e.promised(), len(e.active) == 0
@@ -240,15 +241,15 @@ func (e *Engine) enter(s *Sequence) bool {
 		kv.Release()
 		return false
 	}
-	s.kv, s.have = kv, kv.Len()
+	s.kv, s.want.Have = kv, kv.Len()
 	if !s.begun {
 		s.begun = true
 		e.box.begun()
 		e.counts.PrefixQueries += int64(len(s.prefix()))
-		e.counts.PrefixHits += int64(s.have)
-		s.timing.CachedPrompt = s.have
-		if !s.background {
-			e.fresh += min(s.left(), lent)
+		e.counts.PrefixHits += int64(s.want.Have)
+		s.timing.CachedPrompt = s.want.Have
+		if !s.want.Background {
+			e.fresh += min(s.want.Left(), lent)
 		}
 	}
 	e.move(s, active)
@@ -260,7 +261,7 @@ func (e *Engine) enter(s *Sequence) bool {
 func (e *Engine) promised() int {
 	n := 0
 	for _, s := range e.active {
-		n += s.kv.Need(s.left()) + 1
+		n += s.kv.Need(s.want.Left()) + 1
 	}
 	return n
 }
@@ -269,7 +270,7 @@ func (e *Engine) promised() int {
 func (e *Engine) evictable() int {
 	n, l := 0, e.kv.BlockLen()
 	for _, s := range e.idle {
-		n += (s.have + l - 1) / l
+		n += (s.want.Have + l - 1) / l
 	}
 	return n
 }
@@ -302,7 +303,7 @@ func (e *Engine) release(s *Sequence) {
 	s.forgetGuesses()
 	if s.kv != nil {
 		s.kv.Release()
-		s.kv, s.have = nil, 0
+		s.kv, s.want.Have = nil, 0
 		e.freed++
 	}
 }

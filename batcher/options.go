@@ -6,12 +6,12 @@ import (
 	"math"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/kernels"
 )
 
-// Tile is the number of token lanes a kernel tile has: lanes of a begun tile
-// that carry no token cost nearly as much as those that do.
-const Tile = 32
+// Tile is the number of token lanes of a kernel tile.
+const Tile = schedule.Tile
 
 // Options tunes an engine: the `engine:` section of config.yaml.
 type Options struct {

@@ -75,7 +75,7 @@ type fork struct {
 func (e *Engine) newSequence(tokens []int32, background bool) *Sequence {
 	s := &Sequence{e: e, quiet: background, tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
 	s.cond.L = &s.mu
-	s.background = background
+	s.want.Background = background
 	s.timing.Opened = e.opt.Now()
 	return s
 }

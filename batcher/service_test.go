@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
@@ -221,7 +222,7 @@ func TestEqualPromptsAtOnceAreComputedOnce(t *testing.T) {
 func TestStreamsKeepTheirPaceWhileALongPromptIsAdmitted(t *testing.T) {
 	m, opt := &toy.Model{}, DefaultOptions()
 	m.Before = func(b *models.Batch) error { // 10 ms and 10 ms a tile
-		time.Sleep(time.Duration(1+wholeTiles(len(b.Tokens))/Tile) * 10 * time.Millisecond)
+		time.Sleep(time.Duration(1+schedule.WholeTiles(len(b.Tokens))/Tile) * 10 * time.Millisecond)
 		return nil
 	}
 	opt.StepTime = 60 * time.Millisecond

@@ -3,6 +3,8 @@ package batcher
 import (
 	"math"
 	"slices"
+
+	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
 // source is a drafter as an engine knows it.
@@ -38,7 +40,7 @@ const (
 // draft asks a source for guesses about the streams that it knows better than
 // the sources before it.
 func (e *Engine) draft(by, n, room int) {
-	src, base := &e.sources[by], e.pace.time(n)
+	src, base := &e.sources[by], e.cost.Time(n)
 	if src.failed {
 		return
 	}
@@ -112,9 +114,9 @@ func (e *Engine) charge(src *source, took, spare float64) {
 	case reading:
 		src.balance -= min(max(0, over), spare)
 	case over > 0: // as in pace, slow ones count for less
-		src.dear *= 1 + forget*slower*min(over/src.price, outlie)
+		src.dear *= 1 + schedule.Forget*schedule.SlowWeight*min(over/src.price, schedule.Outlier)
 	default:
-		src.dear *= 1 + forget*max(over/src.price, -0.5)
+		src.dear *= 1 + schedule.Forget*max(over/src.price, -0.5)
 	}
 }
 
@@ -126,8 +128,8 @@ func (e *Engine) settleUp(st *StepStats, streams int) {
 			continue
 		}
 		k := src.Kind()
-		each := e.pace.time(streams) / float64(streams)
-		src.balance += float64(st.Accepted[k])*each - (e.pace.time(streams+st.Drafted[k]) - e.pace.time(streams)) - src.price
+		each := e.cost.Time(streams) / float64(streams)
+		src.balance += float64(st.Accepted[k])*each - (e.cost.Time(streams+st.Drafted[k]) - e.cost.Time(streams)) - src.price
 	}
 }
 

@@ -3,6 +3,8 @@ package batcher
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
 // Speculation is how many tokens of a stream may be computed before they are
@@ -94,7 +96,7 @@ func (e *Engine) ask(s *Sequence, k int) bool {
 }
 
 // speculate adds guesses to the planned streams.
-func (e *Engine) speculate(l *limits) {
+func (e *Engine) speculate(l *schedule.Limits) {
 	if e.drafts == 0 {
 		return
 	}
@@ -103,17 +105,17 @@ func (e *Engine) speculate(l *limits) {
 	}
 	n, rows := 0, 0
 	for _, p := range e.spans {
-		n, rows = n+p.n, rows+p.s.rows(p.n)
+		n, rows = n+p.n, rows+p.s.want.Rows(p.n)
 	}
-	room := l.tokens
+	room := l.Tokens
 	if e.draftsPay {
-		room = wholeTiles(n)
+		room = schedule.WholeTiles(n)
 	}
-	if room = min(room-n, l.rows-rows); room < 1 {
+	if room = min(room-n, l.Rows-rows); room < 1 {
 		return
 	}
 	for i := range e.spans {
-		if p := &e.spans[i]; p.n == 1 && p.s.left() == 1 && !p.ridden {
+		if p := &e.spans[i]; p.n == 1 && p.s.want.Left() == 1 && !p.ridden {
 			p.asked = e.ask(p.s, min(room, e.drafts))
 		}
 	}

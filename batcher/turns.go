@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
 // Turns is what the engines of one machine share: they step in turn, so that a
@@ -44,24 +46,24 @@ type member struct {
 	urgent func() bool // tells whether interactive callers have posted what no step has seen
 	heard  bool        // news that were urgent are part of the plan under way
 	demand demands
-	back   work           // the account of background work, as of the last plan
-	credit [works]float64 // seconds; below zero: delays not yet paid
-	need   [works]float64 // credit that it was short of in its last plan
+	back   schedule.Account           // the account of background work, as of the last plan
+	credit [schedule.Accounts]float64 // seconds; below zero: delays not yet paid
+	need   [schedule.Accounts]float64 // credit that it was short of in its last plan
 }
 
 // demands counts an engine's active sequences.
 type demands struct{ streams, prompts, background int }
 
 // of tells how many demand a kind of work.
-func (d demands) of(k work) int {
-	return [...]int{workPrompts: d.prompts, workBackground: d.background, workAhead: d.background}[k]
+func (d demands) of(k schedule.Account) int {
+	return [...]int{schedule.Prefill: d.prompts, schedule.Background: d.background, schedule.BackgroundAhead: d.background}[k]
 }
 
 // parts are the tokens of a step.
 type parts struct {
 	streams int
 	guesses int // of streams
-	work    [works]int
+	work    [schedule.Accounts]int
 }
 
 // join adds an engine.
@@ -81,7 +83,7 @@ func (m *member) give() { m.step.Release(1) }
 // prompts are short, delay streams once and little, and then fill their batch.
 func (m *member) lend(credit float64) {
 	m.mu.Lock()
-	m.credit[workPrompts] += credit
+	m.credit[schedule.Prefill] += credit
 	m.mu.Unlock()
 }
 
@@ -96,18 +98,18 @@ func (m *member) withholds(d demands) bool {
 
 // account is the one that background work beside d draws on, and whether there
 // is anything that it delays, in any engine. Locked.
-func (m *member) account(d demands) (k work, beside bool) {
+func (m *member) account(d demands) (k schedule.Account, beside bool) {
 	switch {
 	case d.streams > 0 || m.guests():
-		return workBackground, true
+		return schedule.Background, true
 	case d.prompts > 0 || m.awaited():
-		return workAhead, true
+		return schedule.BackgroundAhead, true
 	}
-	return workBackground, false
+	return schedule.Background, false
 }
 
 // declare says what the engine has to do, and returns on what terms.
-func (m *member) declare(d demands, opt *Options) (t terms) {
+func (m *member) declare(d demands, opt *Options) (t schedule.Terms) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := opt.Now()
@@ -117,21 +119,21 @@ func (m *member) declare(d demands, opt *Options) (t terms) {
 	m.show(d)
 	var beside bool
 	m.back, beside = m.account(d)
-	t = terms{back: m.back, guests: m.guests(), brief: !m.front.IsZero() && now.Sub(m.front) < expecting}
-	t.awaited = t.guests || m.awaited()
-	streams := beside && m.back == workBackground
+	t = schedule.Terms{BackgroundPays: m.back, OtherDecoding: m.guests(), Brief: !m.front.IsZero() && now.Sub(m.front) < expecting}
+	t.OtherPrefilling = t.OtherDecoding || m.awaited()
+	streams := beside && m.back == schedule.Background
 	for k := range m.credit {
 		switch {
-		case !t.brief, work(k) == workPrompts && !streams:
+		case !t.Brief, schedule.Account(k) == schedule.Prefill && !streams:
 			m.credit[k] = 0 // nobody to delay
-		case !beside || d.of(work(k)) == 0:
+		case !beside || d.of(schedule.Account(k)) == 0:
 			m.credit[k] = min(m.credit[k], 0)
 		}
 	}
-	t.credit = m.credit
-	for k, stretch := range [...]float64{workPrompts: opt.PromptStretch, workBackground: opt.SearchStretch, workAhead: opt.SearchStretch} {
+	t.Credit = m.credit
+	for k, stretch := range [...]float64{schedule.Prefill: opt.PromptStretch, schedule.Background: opt.SearchStretch, schedule.BackgroundAhead: opt.SearchStretch} {
 		if stretch == 0 {
-			t.credit[k] = math.Inf(1)
+			t.Credit[k] = math.Inf(1)
 		}
 	}
 	return t
@@ -180,21 +182,21 @@ func (e *Engine) account(part parts, st *StepStats) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e.later {
-		e.sched.need[m.back] = m.need[m.back]
+		e.scheduler.Need[m.back] = m.need[m.back]
 	}
-	m.need = e.sched.need
+	m.need = e.scheduler.Need
 	// What the others were let in beside, and would have taken without them.
 	first := part.streams + part.guesses
-	if m.back == workAhead {
-		first = part.work[workPrompts]
+	if m.back == schedule.BackgroundAhead {
+		first = part.work[schedule.Prefill]
 	}
-	alone := e.pace.time(first)
+	alone := e.cost.Time(first)
 	guests := m.guests()
 	if others := st.Tokens - first; others > 0 && (first > 0 || guests || m.awaited()) {
 		over := st.computing() - alone
-		over = min(max(0, over), outlie*(e.pace.time(st.Tokens)-alone))
+		over = min(max(0, over), schedule.Outlier*(e.cost.Time(st.Tokens)-alone))
 		for k := range m.credit {
-			if work(k) != workPrompts || part.streams > 0 || guests {
+			if schedule.Account(k) != schedule.Prefill || part.streams > 0 || guests {
 				m.credit[k] -= over * float64(part.work[k]) / float64(others)
 			}
 		}
@@ -207,7 +209,7 @@ func (e *Engine) account(part parts, st *StepStats) {
 		}
 		m.earn(alone+st.Drafting.Seconds(), heldUp, part.streams, &e.opt)
 	case first > 0:
-		m.share(workAhead, alone*(e.opt.SearchStretch-1))
+		m.share(schedule.BackgroundAhead, alone*(e.opt.SearchStretch-1))
 	}
 	m.begun(e.spans)
 }
@@ -217,7 +219,7 @@ func (e *Engine) account(part parts, st *StepStats) {
 func (m *member) begun(spans []span) {
 	d := m.demand
 	for _, p := range spans {
-		if !p.s.background && p.n > 1 && p.s.left() == 1 {
+		if !p.s.want.Background && p.n > 1 && p.s.want.Left() == 1 {
 			d.streams++
 			d.prompts = max(0, d.prompts-1)
 		}
@@ -238,18 +240,18 @@ func (t *Turns) earn(alone, heldUp float64, streams int, opt *Options) {
 		forBackground /= 2
 	}
 	forBackground -= min(heldUp, forBackground*0.9) // something is left in any case
-	t.share(workBackground, forBackground)
+	t.share(schedule.Background, forBackground)
 	// One prompt must not stop many streams, nor one stream many prompts.
 	forPrompts := max(opt.PromptStretch-1, float64(prompts-1)/float64(streams))
 	for _, m := range t.members {
 		if n := m.demand.prompts; n > 0 {
-			m.income(workPrompts, alone*forPrompts*float64(n)/float64(prompts))
+			m.income(schedule.Prefill, alone*forPrompts*float64(n)/float64(prompts))
 		}
 	}
 }
 
 // share divides credit among the engines with background work. Locked.
-func (t *Turns) share(k work, credit float64) {
+func (t *Turns) share(k schedule.Account, credit float64) {
 	claims := 0
 	for _, m := range t.members {
 		if m.demand.background > 0 {
@@ -265,7 +267,7 @@ func (t *Turns) share(k work, credit float64) {
 
 // income adds credit, of which no more is saved than what is needed at once,
 // and wakes an engine that has waited for it. Locked.
-func (m *member) income(k work, credit float64) {
+func (m *member) income(k schedule.Account, credit float64) {
 	had := m.credit[k]
 	m.credit[k] = min(had+credit, max(had, m.need[k]+credit, 2*credit))
 	if need := m.need[k]; need > 0 && had < need && m.credit[k] >= need {

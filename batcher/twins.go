@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
 // twinship is what the step loop knows of sequences that hold equal tokens.
@@ -24,13 +25,13 @@ type twinship struct {
 // likeness is equal for twins, and seldom for others.
 type likeness struct {
 	sum  uint64
-	want want
+	want schedule.Want
 }
 
 // digest makes the hash cover what the caller wants computed. Locked.
 func (s *Sequence) digest() {
-	s.forget(s.target)
-	for ; s.summed < s.target; s.summed++ {
+	s.forget(s.want.Target)
+	for ; s.summed < s.want.Target; s.summed++ {
 		s.sum = sampling.Mix(s.sum + uint64(s.tokens[s.summed]))
 	}
 }
@@ -48,7 +49,7 @@ func (e *Engine) pair() {
 	clear(e.twins)
 	e.riders = e.riders[:0]
 	for _, s := range e.active {
-		if s.background && e.later {
+		if s.want.Background && e.later {
 			continue
 		}
 		s.lead, s.slot = nil, -1
@@ -70,7 +71,7 @@ func (s *Sequence) equals(lead *Sequence) bool {
 	defer lead.mu.Unlock()
 	s.mu.Lock() // the step loop alone holds two of these
 	defer s.mu.Unlock()
-	return s.epoch == s.seen && lead.epoch == lead.seen && slices.Equal(s.tokens[:s.target], lead.tokens[:s.target])
+	return s.epoch == s.seen && lead.epoch == lead.seen && slices.Equal(s.tokens[:s.want.Target], lead.tokens[:s.want.Target])
 }
 
 // lighten takes from the riders of planned leads their share of the block that
@@ -83,7 +84,7 @@ func (e *Engine) lighten() {
 	for _, s := range e.riders {
 		if s.lead.slot >= 0 {
 			e.spans[s.lead.slot].ridden = true
-			s.cut(s.have / e.kv.BlockLen() * e.kv.BlockLen())
+			s.cut(s.want.Have / e.kv.BlockLen() * e.kv.BlockLen())
 		}
 	}
 }
@@ -117,5 +118,5 @@ func (e *Engine) ride(st *StepStats) {
 // adopt takes over what lead has computed.
 func (s *Sequence) adopt(lead *Sequence) {
 	s.kv.Become(lead.kv)
-	s.have = lead.have
+	s.want.Have = lead.want.Have
 }

@@ -26,7 +26,7 @@ func free() float64 { return 0 }
 // gain has to be a factor of least. price is how many seconds drafting those
 // that are taken costs.
 func (e *Engine) wager(n, room int, least float64, price func() float64) {
-	base := float64(n) / e.pace.time(n)
+	base := float64(n) / e.cost.Time(n)
 	best, sure := base*least, float64(n)
 	e.taken = e.taken[:0]
 	most := 0
@@ -40,7 +40,7 @@ func (e *Engine) wager(n, room int, least float64, price func() float64) {
 		sure += chance
 		if !e.draftsPay {
 			most = k
-		} else if yield := sure / (e.pace.hoped(n+k) + price()); yield > best {
+		} else if yield := sure / (e.cost.Optimistic(n+k) + price()); yield > best {
 			best, most = yield, k
 		} else if chance < 0.02 {
 			break

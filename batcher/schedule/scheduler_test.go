@@ -1,4 +1,4 @@
-package batcher
+package schedule
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 )
 
 // stream and prompt are the two kinds of wants.
-func stream(have int) want       { return want{have: have, target: have + 1, outFrom: have} }
-func prompt(have, upTo int) want { return want{have: have, target: upTo, outFrom: upTo - 1} }
+func stream(have int) Want       { return Want{Have: have, Target: have + 1, OutFrom: have} }
+func prompt(have, upTo int) Want { return Want{Have: have, Target: upTo, OutFrom: upTo - 1} }
 
 // linear is a machine whose steps take fixed + slope·tokens milliseconds.
 func linear(fixed, slope float64) func(int) float64 {
@@ -22,10 +22,10 @@ func linear(fixed, slope float64) func(int) float64 {
 }
 
 // back makes wants background ones.
-func back(wants ...want) []want {
+func back(wants ...Want) []Want {
 	wants = slices.Clone(wants)
 	for i := range wants {
-		wants[i].background = true
+		wants[i].Background = true
 	}
 	return wants
 }
@@ -36,38 +36,38 @@ func some[T any](n int, v T) []T { return slices.Repeat([]T{v}, n) }
 func TestPlanFillsWholeTilesStreamsFirst(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		wants []want
-		l     limits
+		wants []Want
+		l     Limits
 		want  []int
 	}{
-		{"a lone prompt takes the whole step", []want{prompt(0, 1000)}, limits{tokens: 256, rows: 8}, []int{256}},
-		{"a short prompt is computed at once", []want{prompt(10, 30)}, limits{tokens: 256, rows: 8}, []int{20}},
-		{"streams leave the rest of their tile", []want{stream(5), prompt(0, 100), stream(9)}, limits{tokens: 256, rows: 8}, []int{1, 30, 1}},
-		{"a full tile of streams still admits half a tile", slices.Concat(some(20, stream(1)), []want{prompt(0, 99)}),
-			limits{tokens: 256, rows: 64}, append(some(20, 1), 44)},
-		{"the oldest prompt gets half, the shortest the rest", []want{prompt(0, 900), prompt(0, 400), prompt(0, 10)}, limits{tokens: 64, rows: 8}, []int{32, 22, 10}},
-		{"what the others leave goes back to the oldest", []want{prompt(0, 900), prompt(0, 10)}, limits{tokens: 64, rows: 8}, []int{54, 10}},
-		{"rows of logits bound scoring", []want{{have: 0, target: 100, outFrom: 0}}, limits{tokens: 64, rows: 8}, []int{8}},
-		{"tokens before the first wanted row are not bound", []want{{have: 0, target: 100, outFrom: 20}}, limits{tokens: 64, rows: 8}, []int{28}},
-		{"streams leave a row to prompts", append(some(4, stream(1)), prompt(0, 3)), limits{tokens: 64, rows: 4}, []int{1, 1, 1, 0, 3}},
+		{"a lone prompt takes the whole step", []Want{prompt(0, 1000)}, Limits{Tokens: 256, Rows: 8}, []int{256}},
+		{"a short prompt is computed at once", []Want{prompt(10, 30)}, Limits{Tokens: 256, Rows: 8}, []int{20}},
+		{"streams leave the rest of their tile", []Want{stream(5), prompt(0, 100), stream(9)}, Limits{Tokens: 256, Rows: 8}, []int{1, 30, 1}},
+		{"a full tile of streams still admits half a tile", slices.Concat(some(20, stream(1)), []Want{prompt(0, 99)}),
+			Limits{Tokens: 256, Rows: 64}, append(some(20, 1), 44)},
+		{"the oldest prompt gets half, the shortest the rest", []Want{prompt(0, 900), prompt(0, 400), prompt(0, 10)}, Limits{Tokens: 64, Rows: 8}, []int{32, 22, 10}},
+		{"what the others leave goes back to the oldest", []Want{prompt(0, 900), prompt(0, 10)}, Limits{Tokens: 64, Rows: 8}, []int{54, 10}},
+		{"rows of logits bound scoring", []Want{{Have: 0, Target: 100, OutFrom: 0}}, Limits{Tokens: 64, Rows: 8}, []int{8}},
+		{"tokens before the first wanted row are not bound", []Want{{Have: 0, Target: 100, OutFrom: 20}}, Limits{Tokens: 64, Rows: 8}, []int{28}},
+		{"streams leave a row to prompts", append(some(4, stream(1)), prompt(0, 3)), Limits{Tokens: 64, Rows: 4}, []int{1, 1, 1, 0, 3}},
 	} {
-		var s scheduler
-		if got := s.plan(c.wants, c.l); !slices.Equal(got, c.want) {
+		var s Scheduler
+		if got := s.Plan(c.wants, c.l); !slices.Equal(got, c.want) {
 			t.Errorf("%s: plan = %v, want %v", c.name, got, c.want)
 		}
 	}
 }
 
 func TestCreditDecidesWhatDelaysStreams(t *testing.T) {
-	two := []want{stream(1), stream(1)} // alone 12 ms; a tile 42 ms; two 74 ms
-	with := func(more ...want) []want { return slices.Concat(two, more) }
-	ms := func(prompts, background float64) [works]float64 {
-		return [works]float64{prompts / 1e3, background / 1e3}
+	two := []Want{stream(1), stream(1)} // alone 12 ms; a tile 42 ms; two 74 ms
+	with := func(more ...Want) []Want { return slices.Concat(two, more) }
+	ms := func(prompts, background float64) [Accounts]float64 {
+		return [Accounts]float64{prompts / 1e3, background / 1e3}
 	}
 	for _, c := range []struct {
 		name   string
-		wants  []want
-		credit [works]float64
+		wants  []Want
+		credit [Accounts]float64
 		guests bool
 		long   float64 // longest step, ms
 		want   []int
@@ -86,14 +86,14 @@ func TestCreditDecidesWhatDelaysStreams(t *testing.T) {
 		{"without streams there is nobody to delay", back(some(40, stream(1))...), ms(0, 0), false, 100, some(40, 1), 0},
 		{"but for other engines'", back(some(40, stream(1))...), ms(0, 41), true, 100, make([]int, 40), 42},
 		{"which may have been waited for enough", back(some(40, stream(1))...), ms(0, 43), true, 100, append(some(33, 1), make([]int, 7)...), 0},
-		{"prompts leave a share of a step without streams to searches", append([]want{prompt(0, 900)}, back(stream(1))...), ms(0, 5), false, 0, []int{192, 1}, 0},
+		{"prompts leave a share of a step without streams to searches", append([]Want{prompt(0, 900)}, back(stream(1))...), ms(0, 5), false, 0, []int{192, 1}, 0},
 	} {
-		var s scheduler
-		l := limits{tokens: 256, rows: 64, longest: c.long / 1e3, time: linear(10, 1), terms: terms{credit: c.credit, guests: c.guests, back: workBackground}}
-		if got := s.plan(c.wants, l); !slices.Equal(got, c.want) {
+		var s Scheduler
+		l := Limits{Tokens: 256, Rows: 64, Longest: c.long / 1e3, Time: linear(10, 1), Terms: Terms{Credit: c.credit, OtherDecoding: c.guests, BackgroundPays: Background}}
+		if got := s.Plan(c.wants, l); !slices.Equal(got, c.want) {
 			t.Errorf("%s: plan = %v, want %v", c.name, got, c.want)
 		}
-		if need := max(s.need[0], s.need[1]) * 1e3; math.Abs(need-c.need) > 1e-6 {
+		if need := max(s.Need[0], s.Need[1]) * 1e3; math.Abs(need-c.need) > 1e-6 {
 			t.Errorf("%s: short of %v ms, want %v", c.name, need, c.need)
 		}
 	}
@@ -109,22 +109,22 @@ func TestBriefStepsAreAsLongAsEfficiencyDemands(t *testing.T) {
 		{"weights dominate", linear(100, 1), 512},
 		{"something between", linear(10, 1), 128},
 	} {
-		l := limits{tokens: 512, rows: 128, time: c.time, hoped: c.time, terms: terms{brief: true}}
-		var s scheduler
-		if got := s.plan(back(prompt(0, 900)), l)[0]; got != c.want {
+		l := Limits{Tokens: 512, Rows: 128, Time: c.time, Optimistic: c.time, Terms: Terms{Brief: true}}
+		var s Scheduler
+		if got := s.Plan(back(prompt(0, 900)), l)[0]; got != c.want {
 			t.Errorf("%s: %d tokens of a background prompt, want %d", c.name, got, c.want)
 		}
-		if got := s.plan([]want{prompt(0, 900)}, l)[0]; got != 512 {
+		if got := s.Plan([]Want{prompt(0, 900)}, l)[0]; got != 512 {
 			t.Errorf("%s: %d tokens of an interactive prompt, want 512", c.name, got)
 		}
 	}
 }
 
 func TestTooManyStreamsTakeTurns(t *testing.T) {
-	var s scheduler
+	var s Scheduler
 	served := make([]int, 10)
 	for range 10 {
-		for i, n := range s.plan(some(10, stream(3)), limits{tokens: 32, rows: 4}) {
+		for i, n := range s.Plan(some(10, stream(3)), Limits{Tokens: 32, Rows: 4}) {
 			served[i] += n
 		}
 	}
@@ -134,10 +134,10 @@ func TestTooManyStreamsTakeTurns(t *testing.T) {
 }
 
 func TestOfTooManySearchesTheOldestGetsHalfAndTheOthersTakeTurns(t *testing.T) {
-	var s scheduler
+	var s Scheduler
 	served := make([]int, 14)
 	for range 6 {
-		for i, n := range s.plan(back(some(14, stream(3))...), limits{tokens: 32, rows: 4}) {
+		for i, n := range s.Plan(back(some(14, stream(3))...), Limits{Tokens: 32, Rows: 4}) {
 			served[i] += n
 		}
 	}
@@ -149,41 +149,41 @@ func TestOfTooManySearchesTheOldestGetsHalfAndTheOthersTakeTurns(t *testing.T) {
 func TestPlanKeepsItsLimitsAndEveryWantIsServedInTheEnd(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
-		var s scheduler
-		l := limits{tokens: Tile * (1 + r.IntN(6)), rows: 4 + r.IntN(40), longest: r.Float64() / 10, time: linear(r.Float64()*50, r.Float64()*3)}
-		wants := make([]want, 1+r.IntN(80))
+		var s Scheduler
+		l := Limits{Tokens: Tile * (1 + r.IntN(6)), Rows: 4 + r.IntN(40), Longest: r.Float64() / 10, Time: linear(r.Float64()*50, r.Float64()*3)}
+		wants := make([]Want, 1+r.IntN(80))
 		total := 0
 		for i := range wants {
 			w := &wants[i]
-			w.background = r.IntN(2) == 0
-			w.have = r.IntN(50)
-			w.target = w.have + 1 + r.IntN(2)*r.IntN(300)
-			w.outFrom = w.have + r.IntN(w.target-w.have)
+			w.Background = r.IntN(2) == 0
+			w.Have = r.IntN(50)
+			w.Target = w.Have + 1 + r.IntN(2)*r.IntN(300)
+			w.OutFrom = w.Have + r.IntN(w.Target-w.Have)
 			if r.IntN(4) == 0 {
-				w.outFrom = noRows
+				w.OutFrom = NoRows
 			}
-			total += w.left()
+			total += w.Left()
 		}
 		for steps := 0; len(wants) > 0; steps++ {
 			if steps > 3*total {
 				t.Fatalf("%d wants are not served after %d steps", len(wants), steps)
 			}
-			for k := range l.credit { // rich every third step
-				l.credit[k] = 0.05 * float64(r.IntN(3)/2) * 1e3
+			for k := range l.Credit { // rich every third step
+				l.Credit[k] = 0.05 * float64(r.IntN(3)/2) * 1e3
 			}
-			tokens, rows, given := 0, 0, s.plan(wants, l)
+			tokens, rows, given := 0, 0, s.Plan(wants, l)
 			for i, n := range given {
-				if n < 0 || n > wants[i].left() {
+				if n < 0 || n > wants[i].Left() {
 					t.Fatalf("%+v is given %d tokens", wants[i], n)
 				}
 				tokens += n
-				rows += wants[i].rows(n)
-				wants[i].have += n
+				rows += wants[i].Rows(n)
+				wants[i].Have += n
 			}
-			if tokens == 0 || tokens > l.tokens || rows > l.rows {
+			if tokens == 0 || tokens > l.Tokens || rows > l.Rows {
 				t.Fatalf("a step of %d tokens and %d rows, limits %+v", tokens, rows, l)
 			}
-			wants = slices.DeleteFunc(wants, func(w want) bool { return w.left() == 0 })
+			wants = slices.DeleteFunc(wants, func(w Want) bool { return w.Left() == 0 })
 		}
 	}
 }

@@ -1,0 +1,121 @@
+package schedule
+
+import "math/bits"
+
+// CostModel learns how long a step of so many tokens takes. A step's time is
+// neither proportional to its tokens nor linear in them: one row is bound by
+// reading the weights, a few by unpacking them, whole tiles by arithmetic. So
+// it keeps the times of 1, 2, 4, 8, ... tokens, which are exponentially
+// weighted means, and goes straight from one to the next.
+//
+// Every measurement also moves all of them a little, so that contexts that
+// grow and machines that slow down are followed at the sizes not seen lately.
+// Slow steps count for less than quick ones: what is learned is what a step
+// takes when nothing else uses the processors.
+type CostModel struct {
+	knots [24]knot // knots[i]: steps of 2^i tokens
+	known bool     // there has been a measurement
+}
+
+// knot is the time of a step of one size in seconds; 0: none of about that size was seen.
+type knot struct {
+	time float64
+	seen int
+}
+
+const (
+	Forget     = 0.15 // least weight of a new measurement
+	drift      = 0.03 // its weight for steps of other sizes
+	SlowWeight = 0.2  // of these weights, for a step that took longer than expected
+	Outlier    = 4.0  // a measurement so many times off is taken for one less far off
+)
+
+// Known tells whether there has been a measurement.
+func (m *CostModel) Known() bool { return m.known }
+
+// below is the knot below n tokens, and how far n is on the way to the next.
+func below(n int) (i int, far float64) {
+	n = max(n, 1)
+	i = min(bits.Len(uint(n))-1, len(CostModel{}.knots)-2)
+	return i, float64(n-1<<i) / float64(int(1)<<i)
+}
+
+// Observe takes in a step of n tokens that took so many seconds.
+func (m *CostModel) Observe(n int, took float64) {
+	if n < 1 || took <= 0 {
+		return
+	}
+	i, far := below(n)
+	nearest := i
+	if far > 0.5 {
+		nearest++
+	}
+	if k := &m.knots[nearest]; k.seen == 0 {
+		k.time, k.seen = took*float64(int(1)<<nearest)/float64(n), 1
+		m.known = true
+	}
+	off := min(max(took/m.Time(n), 1/Outlier), Outlier) - 1
+	if off > 0 {
+		off *= SlowWeight
+	}
+	for j := range m.knots {
+		k, weight := &m.knots[j], 0.0
+		switch j {
+		case i:
+			weight = 1 - far
+		case i + 1:
+			weight = far
+		}
+		if k.seen == 0 {
+			continue
+		}
+		if weight > 0 {
+			k.seen++
+		}
+		// Divided by the sum of squares, the weights of the two knots correct
+		// what they say together of n by as much as one of them would.
+		k.time *= 1 + off*max(drift, weight*max(Forget, 1/float64(k.seen+1))/(far*far+(1-far)*(1-far)))
+	}
+}
+
+// Time is what a step of n tokens is expected to take in seconds. Beyond the
+// sizes seen it is proportional to n, which errs on the side of those who wait.
+func (m *CostModel) Time(n int) float64 {
+	if n < 1 || !m.known {
+		return 0
+	}
+	i, _ := below(n)
+	lo, hi := i, i+1
+	for lo >= 0 && m.knots[lo].seen == 0 {
+		lo--
+	}
+	for hi < len(m.knots) && m.knots[hi].seen == 0 {
+		hi++
+	}
+	at := func(i int) float64 { return float64(int(1) << i) }
+	switch {
+	case lo < 0:
+		return m.knots[hi].time * float64(n) / at(hi)
+	case hi == len(m.knots):
+		return m.knots[lo].time * float64(n) / at(lo)
+	}
+	a, b := &m.knots[lo], &m.knots[hi]
+	return a.time + (b.time-a.time)*(float64(n)-at(lo))/(at(hi)-at(lo))
+}
+
+// Optimistic is Time, but for a size of which too little is known that of the one
+// before it, as if further tokens were free: whoever tries it finds out, and
+// may then try the next.
+func (m *CostModel) Optimistic(n int) float64 {
+	i, far := below(n)
+	if far > 0.5 {
+		i++
+	}
+	if i == 0 || m.knots[i].seen >= tried || m.knots[i-1].seen < tried {
+		return m.Time(n)
+	}
+	return min(m.Time(n), m.knots[i-1].time)
+}
+
+// tried is how many steps make a size known: the first may have met cold caches.
+const tried = 2
