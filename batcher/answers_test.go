@@ -14,7 +14,7 @@ type times struct{ first, token time.Duration }
 
 // answers lets clients ask one short question after another for so long.
 func answers(t *testing.T, e *Engine, clients int, over time.Duration) (mean times) {
-	const asked, said = 120, 12
+	const asked, tokens = 120, 12
 	sums, counts := make([]times, clients), make([]int, clients)
 	var all sync.WaitGroup
 	for i := range clients {
@@ -27,11 +27,11 @@ func answers(t *testing.T, e *Engine, clients int, over time.Duration) (mean tim
 					t.Error(err)
 					return
 				}
-				for range s.Generate(t.Context(), sampling.Params{MaxTokens: said, IgnoreEOS: true}) {
+				for range s.Generate(t.Context(), sampling.Params{MaxTokens: tokens, IgnoreEOS: true}) {
 				}
 				timing := s.Timing()
 				sums[i].first += timing.FirstToken.Sub(timing.Opened)
-				sums[i].token += timing.LastToken.Sub(timing.FirstToken) / (said - 1)
+				sums[i].token += timing.LastToken.Sub(timing.FirstToken) / (tokens - 1)
 				s.Close()
 				time.Sleep(time.Millisecond)
 			}

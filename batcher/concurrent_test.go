@@ -53,12 +53,12 @@ func (h *history) act(r *rand.Rand) {
 	case 0:
 		h.add(c, r.IntN(6), r.IntN(40))
 	case 1:
-		if kids, err := c.s.Fork(ctx, 2); err == nil { // they die with ctx
-			if _, err := kids[0].Logits(ctx); err != nil && !h.tolerable(c, err) {
+		if forks, err := c.s.Fork(ctx, 2); err == nil { // they die with ctx
+			if _, err := forks[0].Logits(ctx); err != nil && !h.tolerable(c, err) {
 				h.t.Errorf("Logits of a fork: %v", err)
 			}
-			if kids[0].Len() != len(c.tokens) {
-				h.t.Errorf("a fork holds %d tokens, want %d", kids[0].Len(), len(c.tokens))
+			if forks[0].Len() != len(c.tokens) {
+				h.t.Errorf("a fork holds %d tokens, want %d", forks[0].Len(), len(c.tokens))
 			}
 		}
 	case 2:

@@ -7,49 +7,50 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 )
 
-// deliver hands the results of a step to their callers.
-func (e *Engine) deliver(st *StepStats) {
-	e.draws.Reset(st.Rows)
-	for i := range e.spans {
-		e.prepare(&e.spans[i])
+// delivery samples what a step has computed and gives it to those who wait:
+// tokens into the buffers of their sequences, whose readers it wakes.
+type delivery struct {
+	opt       *Options
+	limit     int // longest sequence in tokens
+	counts    *Stats
+	drafts    *draftSelector
+	draws     *sampling.Batch
+	unflushed []*Sequence // whose readers have not been woken for all that they can read
+}
+
+func newDelivery(e *Engine) delivery {
+	return delivery{opt: &e.opt, limit: e.limit, counts: &e.stats.counts, drafts: &e.drafts, draws: sampling.NewBatch(e.opt.Pool)}
+}
+
+// sample draws tokens from the logits of a step.
+func (d *delivery) sample(st *step, b *stepBatch) {
+	d.draws.Reset(st.Rows)
+	for i := range st.spans {
+		d.prepare(&st.spans[i], b)
 	}
-	if pool := e.opt.Pool; pool != nil {
-		meter := pool.Meter()
-		start := meter.Start()
-		e.draws.Run()
-		meter.Stop(kernels.KernelSampling, start, pool.Threads(), 0, 0)
-	} else {
-		e.draws.Run()
+	pool := d.opt.Pool
+	if pool == nil {
+		d.draws.Run()
+		return
 	}
-	now := e.opt.Now()
-	for i := range e.spans {
-		p := &e.spans[i]
-		if p.turn >= 0 {
-			n := e.commit(p, now)
-			st.Sampled += n
-			if len(p.draft) > 0 {
-				st.Accepted[e.sources[p.by].Kind()] += min(max(0, n-1), len(p.draft))
-			}
-		}
-		if p.s.want.Left() == 0 {
-			e.settle(p.s)
-		}
-	}
-	e.counts.GeneratedTokens += int64(st.Sampled)
+	meter := pool.Meter()
+	start := meter.Start()
+	d.draws.Run()
+	meter.Stop(kernels.KernelSampling, start, pool.Threads(), 0, 0)
 }
 
 // prepare notes the progress of a span and copies what sampling its rows
 // needs, so that no lock is held while sampling.
-func (e *Engine) prepare(p *span) {
+func (d *delivery) prepare(p *span, b *stepBatch) {
 	s := p.s
-	if p.lead == nil {
+	if p.leader == nil {
 		s.want.Have += p.n
 	} else {
-		s.adopt(p.lead)
+		s.adopt(p.leader)
 	}
 	first := s.want.Have - p.out // position of the first row
 	s.reached = max(s.reached, s.want.Have)
-	p.turn = -1
+	p.draw = -1
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
@@ -64,33 +65,28 @@ func (e *Engine) prepare(p *span) {
 	}
 	switch s.order.kind {
 	case wantLogits:
-		e.copyLogits(s, e.row(p.row))
+		s.copyLogits(b.row(p.row))
 	case wantTokens:
-		p.turn = e.draws.Len()
+		p.draw = d.draws.Len()
 		for i := range p.out { // each as if the guesses before it were right
-			d := e.draws.Add(p.row+i, e.row(p.row+i))
-			d.Params, d.ID, d.Position, d.Prompt = s.order.params, sampling.Sampled, len(s.tokens)+i, s.prompt
-			d.Tokens = d.Tokens[:0]
-			if d.Params.LooksBack() {
-				d.Tokens = append(append(d.Tokens, s.tokens...), p.draft[:i]...)
+			w := d.draws.Add(p.row+i, b.row(p.row+i))
+			w.Params, w.ID, w.Position, w.Prompt = s.order.params, sampling.Sampled, len(s.tokens)+i, s.prompt
+			w.Tokens = w.Tokens[:0]
+			if w.Params.LooksBack() {
+				w.Tokens = append(append(w.Tokens, s.tokens...), p.draft[:i]...)
 			}
 		}
 	case wantScores:
-		p.turn = e.draws.Len()
+		p.draw = d.draws.Len()
 		for i := range p.out {
-			d := e.draws.Add(p.row+i, e.row(p.row+i))
-			d.Params, d.ID = sampling.Params{Logprobs: true, TopLogprobs: s.order.top}, s.tokens[first+i+1]
+			w := d.draws.Add(p.row+i, b.row(p.row+i))
+			w.Params, w.ID = sampling.Params{Logprobs: true, TopLogprobs: s.order.top}, s.tokens[first+i+1]
 		}
 	}
 }
 
-// row is a row of the step's logits.
-func (e *Engine) row(i int) []float32 {
-	return e.batch.Logits[i*e.cfg.Outputs : (i+1)*e.cfg.Outputs]
-}
-
 // copyLogits fulfils an order for logits. Locked.
-func (e *Engine) copyLogits(s *Sequence, row []float32) {
+func (s *Sequence) copyLogits(row []float32) {
 	o := &s.order
 	if len(o.ids) == 0 {
 		copy(o.row, row)
@@ -103,7 +99,7 @@ func (e *Engine) copyLogits(s *Sequence, row []float32) {
 }
 
 // commit gives a span's tokens to its sequence and returns how many were sampled.
-func (e *Engine) commit(p *span, now time.Time) int {
+func (d *delivery) commit(p *span, now time.Time) int {
 	s := p.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +109,7 @@ func (e *Engine) commit(p *span, now time.Time) int {
 	}
 	if s.order.kind == wantScores {
 		for i := range p.out {
-			s.order.scored = append(s.order.scored, e.draws.At(p.turn+i).Token)
+			s.order.scored = append(s.order.scored, d.draws.At(p.draw+i).Token)
 		}
 		s.want.OutFrom = len(s.order.scored)
 		if s.want.OutFrom == s.want.Target {
@@ -122,19 +118,19 @@ func (e *Engine) commit(p *span, now time.Time) int {
 		}
 		return 0
 	}
-	n := e.accept(p)
+	n := d.accept(p)
 	if len(p.draft) > 0 {
 		s.want.Have += max(0, n-1)
 		s.kv.Truncate(s.want.Have)
 		s.reached = max(s.reached, s.want.Have)
 		s.seal()
 	}
-	e.announce(s, now)
+	d.announce(s, now)
 	if n == 0 {
 		return 0
 	}
-	if !s.quiet && !s.timing.LastToken.IsZero() {
-		e.counts.Gaps.add(now.Sub(s.timing.LastToken))
+	if !s.background && !s.timing.LastToken.IsZero() {
+		d.counts.Gaps.add(now.Sub(s.timing.LastToken))
 	}
 	s.timing.LastToken = now
 	if s.timing.FirstToken.IsZero() {
@@ -145,20 +141,20 @@ func (e *Engine) commit(p *span, now time.Time) int {
 
 // accept pushes what a span's rows have been sampled to, as far as the guesses
 // that they follow are right, and returns how many tokens that were. Locked.
-func (e *Engine) accept(p *span) int {
+func (d *delivery) accept(p *span) int {
 	s := p.s
 	for i := range p.out {
-		d := e.draws.At(p.turn + i)
-		if d.Err != nil {
-			s.err = d.Err
+		w := d.draws.At(p.draw + i)
+		if w.Err != nil {
+			s.err = w.Err
 			s.epoch++
 			return i
 		}
-		e.push(s, d.Token)
+		d.push(s, w.Token)
 		if p.asked {
-			e.judge(p, i, d.Token.ID)
+			d.drafts.judge(p, i, w.Token.ID)
 		}
-		if i == len(p.draft) || d.Token.ID != p.draft[i] || s.order.kind != wantTokens || s.stalled {
+		if i == len(p.draft) || w.Token.ID != p.draft[i] || s.order.kind != wantTokens || s.stalled {
 			return i + 1
 		}
 	}
@@ -166,21 +162,21 @@ func (e *Engine) accept(p *span) int {
 }
 
 // push adds a sampled token and sees whether the sequence goes on. Locked.
-func (e *Engine) push(s *Sequence, tok sampling.Token) {
+func (d *delivery) push(s *Sequence, tok sampling.Token) {
 	o := &s.order
 	s.tokens = append(s.tokens, tok.ID)
 	o.left--
 	switch {
 	case !o.params.IgnoreEOS && o.params.Stop.Has(tok.ID):
 		tok.Finish = sampling.FinishStop
-	case o.left <= 0 || len(s.tokens) >= e.limit:
+	case o.left <= 0 || len(s.tokens) >= d.limit:
 		tok.Finish = sampling.FinishLength
 	}
 	s.unread = append(s.unread, tok)
 	switch {
 	case tok.Finish != sampling.Unfinished:
 		o.kind = nothing
-	case len(s.unread) >= e.opt.Unread:
+	case len(s.unread) >= d.opt.Unread:
 		s.stalled = true
 	default:
 		s.want.Target, s.want.OutFrom = s.want.Target+1, s.want.OutFrom+1

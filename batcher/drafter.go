@@ -8,10 +8,10 @@ type Drafter interface {
 	// Kind is what its guesses are counted as.
 	Kind() DraftKind
 	// Draft appends up to Most tokens to the Tokens of each guess. It may take
-	// spare seconds, besides its Price, for texts of which it has not read all;
+	// extra seconds, besides its Price, for texts of which it has not read all;
 	// it has no tokens for those until it has. After an error it is not called
 	// again.
-	Draft(guesses []*Guess, spare float64) error
+	Draft(guesses []*Guess, extra float64) error
 	// Price is how many seconds Draft will take, once it knows the texts.
 	Price(guesses []*Guess) float64
 }

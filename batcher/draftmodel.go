@@ -25,7 +25,7 @@ type modelDrafter struct {
 	kv    *models.KVCache
 	limit int // longest text, in tokens
 	cost  schedule.CostModel
-	turn  uint64 // calls of Draft
+	call  uint64 // calls of Draft
 	open  []*reading
 	batch models.Batch
 	pass  []*Guess // of the pass under way, those that get a token
@@ -52,7 +52,7 @@ type reading struct {
 	d      *modelDrafter
 	kv     *models.KVSeq // nil: nothing is kept
 	tokens []int32       // that kv holds
-	used   uint64        // the turn of its last use
+	used   uint64        // the call of its last use
 }
 
 // Close gives the blocks back.
@@ -87,11 +87,11 @@ func (d *modelDrafter) Price(guesses []*Guess) float64 {
 	}
 }
 
-func (d *modelDrafter) Draft(guesses []*Guess, spare float64) error {
-	d.turn++
+func (d *modelDrafter) Draft(guesses []*Guess, extra float64) error {
+	d.call++
 	d.pass = d.pass[:0]
 	d.batch.Reset()
-	room := d.spared(spare)
+	room := d.affordable(extra)
 	for _, g := range guesses {
 		room -= d.read(g, room)
 	}
@@ -107,9 +107,9 @@ func (d *modelDrafter) Draft(guesses []*Guess, spare float64) error {
 // mostRead bounds the tokens of texts that are read in one go.
 const mostRead = 16 * Tile
 
-// spared is how many tokens of unread texts can be read in so many seconds; a
+// affordable is how many tokens of unread texts can be read in so many seconds; a
 // tile in any case.
-func (d *modelDrafter) spared(seconds float64) int {
+func (d *modelDrafter) affordable(seconds float64) int {
 	n := Tile
 	for d.cost.Known() && n < mostRead && d.cost.Time(2*n) <= seconds {
 		n *= 2
@@ -122,7 +122,7 @@ func (d *modelDrafter) spared(seconds float64) int {
 // It returns how much of the room that took.
 func (d *modelDrafter) read(g *Guess, room int) int {
 	n := len(g.Text)
-	if d.turn == 1 { // one pass tells what the others cost
+	if d.call == 1 { // one pass tells what the others cost
 		g.Most = min(g.Most, 1)
 	}
 	if g.Most = min(g.Most, d.limit-n); g.Most < 1 {
@@ -157,7 +157,7 @@ func (d *modelDrafter) recall(g *Guess) *reading {
 		r.tokens = append(r.tokens[:0], g.Text[:r.kv.Len()]...)
 		d.open = append(d.open, r)
 	}
-	r.used = d.turn
+	r.used = d.call
 	same := common(r.tokens, g.Text[:last])
 	r.tokens = r.tokens[:same]
 	r.kv.Truncate(same)
@@ -166,11 +166,11 @@ func (d *modelDrafter) recall(g *Guess) *reading {
 }
 
 // grow makes room for n more tokens, at the expense of those that were not
-// guessed for in this turn.
+// guessed for in this call.
 func (d *modelDrafter) grow(r *reading, n int) bool {
 	for r.kv.Grow(n) != nil {
 		oldest := slices.MinFunc(d.open, func(a, b *reading) int { return cmp.Compare(a.used, b.used) })
-		if oldest.used == d.turn {
+		if oldest.used == d.call {
 			return false
 		}
 		oldest.Close()

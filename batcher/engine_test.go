@@ -50,7 +50,7 @@ func checkEmpty(t *testing.T, e *Engine) {
 	if e.kv.Free() != e.kv.Blocks() {
 		t.Errorf("%d of %d KV blocks free after everything was closed", e.kv.Free(), e.kv.Blocks())
 	}
-	if n := len(e.active) + len(e.waiting) + len(e.idle) + len(e.box.open) + e.box.queued; n != 0 {
+	if n := len(e.admission.active) + len(e.admission.waiting) + len(e.admission.idle) + len(e.box.open) + e.box.queued; n != 0 {
 		t.Errorf("%d sequences left after everything was closed", n)
 	}
 }
@@ -149,7 +149,7 @@ func TestForksComputeThePromptOnceAndDoNotDisturbTheirParent(t *testing.T) {
 	want := expect(m, prompt, 10, sampling.Params{})
 	start(t, m, 512, 8, DefaultOptions(), func(t *testing.T, r rig) {
 		s := r.open(prompt...)
-		kids, err := s.Fork(t.Context(), 32)
+		forks, err := s.Fork(t.Context(), 32)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestForksComputeThePromptOnceAndDoNotDisturbTheirParent(t *testing.T) {
 		}
 		hit[0].Close()
 		late.Close()
-		for _, k := range append(kids, s) {
+		for _, k := range append(forks, s) {
 			if got := collect(t, k, sampling.Params{MaxTokens: 10}); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}

@@ -45,12 +45,3 @@ func (e *Engine) failure(err error, panicked any) error {
 	e.stop(failed)
 	return failed
 }
-
-// dropDrafter asks a drafter that has failed for nothing any more. The streams
-// go on without its guesses.
-func (e *Engine) dropDrafter(src *source, err error) {
-	src.failed = true
-	if e.opt.OnDraftError != nil {
-		e.opt.OnDraftError(err)
-	}
-}

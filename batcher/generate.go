@@ -35,7 +35,7 @@ func GenerateAll(ctx context.Context, seqs []*Sequence, params []sampling.Params
 		run := newGeneration(params[i])
 		s.mu.Lock()
 		if run.params.Validate() == nil && s.e.speaks() == nil && s.ready(1) == nil { // else ranging tells
-			s.place(order{kind: wantTokens, run: run, params: run.params, left: run.left})
+			s.putOrder(order{kind: wantTokens, run: run, params: run.params, left: run.left})
 		}
 		s.mu.Unlock()
 		runs[i] = func(yield func(sampling.Token, error) bool) { s.generate(ctx, run, yield) }
@@ -118,7 +118,7 @@ func (s *Sequence) read(run *generation) sampling.Token {
 	tok := s.unread[0]
 	s.unread = slices.Delete(s.unread, 0, 1)
 	s.known++
-	s.said = true
+	s.generated = true
 	s.timing.Generated++
 	run.left--
 	if s.stalled && len(s.unread) <= s.e.opt.Unread/2 {

@@ -18,13 +18,13 @@ import (
 
 // client drives one sequence and knows what it must hold.
 type client struct {
-	s      *Sequence
-	tokens []int32
-	prompt int // of them before the first generated one
-	said   bool
-	params sampling.Params
-	cancel context.CancelFunc // ends the operation under way
-	busy   bool
+	s         *Sequence
+	tokens    []int32
+	prompt    int // of them before the first generated one
+	generated bool
+	params    sampling.Params
+	cancel    context.CancelFunc // ends the operation under way
+	busy      bool
 }
 
 // history plays random operations of many clients against an engine, step by
@@ -105,8 +105,8 @@ func (h *history) step() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if st.Tokens == 0 && st.Preempted == 0 && len(h.e.active)+len(h.e.waiting) > 0 {
-		h.t.Fatalf("no progress with %d active and %d waiting: %+v", len(h.e.active), len(h.e.waiting), st)
+	if st.Tokens == 0 && st.Preempted == 0 && len(h.e.admission.active)+len(h.e.admission.waiting) > 0 {
+		h.t.Fatalf("no progress with %d active and %d waiting: %+v", len(h.e.admission.active), len(h.e.admission.waiting), st)
 	}
 	if st.Tokens > h.e.opt.StepTokens || st.Rows > h.e.opt.StepRows {
 		h.t.Fatalf("step of %d tokens, %d rows; limits %d, %d", st.Tokens, st.Rows, h.e.opt.StepTokens, h.e.opt.StepRows)
@@ -230,7 +230,7 @@ func (h *history) add(c *client, n, seed int) {
 	}
 	c.s.Append(extra...)
 	c.tokens = append(c.tokens, extra...)
-	if !c.said {
+	if !c.generated {
 		c.prompt = len(c.tokens)
 	}
 }
@@ -249,7 +249,7 @@ func (h *history) generate(c *client, run iter.Seq2[sampling.Token, error], n in
 		if tok.ID != d.Token.ID {
 			h.t.Errorf("token %d at position %d, want %d", tok.ID, len(c.tokens), d.Token.ID)
 		}
-		c.tokens, c.said = append(c.tokens, tok.ID), true
+		c.tokens, c.generated = append(c.tokens, tok.ID), true
 		if n--; n == 0 {
 			h.done[0].Add(1)
 			return
@@ -320,7 +320,7 @@ func (h *history) scores(ctx context.Context, c *client) {
 }
 
 func (h *history) fork(ctx context.Context, c *client, n int) {
-	kids, err := c.s.Fork(h.t.Context(), n)
+	forks, err := c.s.Fork(h.t.Context(), n)
 	if err != nil {
 		if !h.tolerable(c, err) {
 			h.t.Errorf("Fork: %v", err)
@@ -330,10 +330,10 @@ func (h *history) fork(ctx context.Context, c *client, n int) {
 	h.done[1].Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i, s := range kids {
+	for i, s := range forks {
 		p := c.params
 		p.Candidate += i + 1
-		h.kin = append(h.kin, &client{s: s, tokens: slices.Clone(c.tokens), prompt: c.prompt, said: c.said, params: p})
+		h.kin = append(h.kin, &client{s: s, tokens: slices.Clone(c.tokens), prompt: c.prompt, generated: c.generated, params: p})
 	}
 }
 
@@ -356,13 +356,13 @@ func TestRandomHistoriesGiveTheRightTokensAndKeepTheCacheSound(t *testing.T) {
 			sum.DraftAccepted[k] += st.DraftAccepted[k]
 		}
 		sum.PrefixHits += st.PrefixHits
-		sum.SparedTokens += st.SparedTokens
+		sum.SavedTokens += st.SavedTokens
 		sum.GeneratedTokens += st.GeneratedTokens
 	}
 	if slices.Min(ended[:]) < 100 {
 		t.Errorf("operations completed (generate, fork, logits, scores): %v", ended)
 	}
-	if sum.Preemptions < 15 || sum.Evictions < 50 || sum.PrefixHits < 50 || sum.SparedTokens < 250 || sum.GeneratedTokens < 5000 ||
+	if sum.Preemptions < 15 || sum.Evictions < 50 || sum.PrefixHits < 50 || sum.SavedTokens < 250 || sum.GeneratedTokens < 5000 ||
 		sum.DraftAccepted[DraftLookup] < 300 || sum.DraftTokens[DraftLookup]-sum.DraftAccepted[DraftLookup] < 300 ||
 		sum.DraftAccepted[DraftModel] < 500 || sum.DraftTokens[DraftModel]-sum.DraftAccepted[DraftModel] < 500 {
 		t.Errorf("the histories reach too little: %+v", sum)

@@ -98,10 +98,10 @@ func TestAFullQueueIsBusyAndADrainingEngineClosed(t *testing.T) {
 		if _, err := e.Open(t.Context(), nil); !errors.Is(err, ErrClosed) {
 			t.Errorf("Open while draining = %v, want ErrClosed", err)
 		}
-		if kids, err := a.Fork(t.Context(), 1); err != nil {
+		if forks, err := a.Fork(t.Context(), 1); err != nil {
 			t.Errorf("Fork while draining = %v", err)
 		} else {
-			kids[0].Close()
+			forks[0].Close()
 		}
 		b.Close()
 		b.Close()

@@ -10,17 +10,17 @@ import (
 // was posted once a step. Each sequence is in the box at most once, so the box
 // is as bounded as the number of open sequences.
 type mailbox struct {
-	mu       sync.Mutex
-	news     []*Sequence
-	hot      bool                   // some of them are interactive
-	spare    []*Sequence            // the loop's last take, for its memory
-	open     map[*Sequence]struct{} // entered, not left
-	queued   int                    // of them, not begun
-	serial   uint64
-	draining bool
-	err      error         // set once the engine has stopped
-	wake     chan struct{} // capacity 1: the box is not empty
-	empty    chan struct{} // closed when nothing is open any more, made by the first waiter
+	mu          sync.Mutex
+	news        []*Sequence
+	interactive bool                   // some of them are interactive
+	taken       []*Sequence            // the loop's last take, for its memory
+	open        map[*Sequence]struct{} // entered, not left
+	queued      int                    // of them, not begun
+	serial      uint64
+	draining    bool
+	err         error         // set once the engine has stopped
+	wake        chan struct{} // capacity 1: the box is not empty
+	empty       chan struct{} // closed when nothing is open any more, made by the first waiter
 }
 
 // enter registers new sequences, of one class, of which queue wait to begin.
@@ -29,7 +29,7 @@ func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	room, places := opt.Sequences, opt.Queue
-	if len(seqs) > 0 && seqs[0].quiet {
+	if len(seqs) > 0 && seqs[0].background {
 		room, places = room-room/4, places-places/4
 	}
 	switch {
@@ -46,7 +46,7 @@ func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 		s.id = b.serial
 		if s.age == 0 {
 			s.age = s.id
-			if s.quiet {
+			if s.background {
 				s.age += patience
 			}
 		}
@@ -90,7 +90,7 @@ func (b *mailbox) post(seqs ...*Sequence) {
 		if b.err == nil && !s.posted {
 			s.posted = true
 			b.news = append(b.news, s)
-			b.hot = b.hot || !s.quiet
+			b.interactive = b.interactive || !s.background
 		}
 	}
 	b.mu.Unlock()
@@ -101,7 +101,7 @@ func (b *mailbox) post(seqs ...*Sequence) {
 func (b *mailbox) urgent() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.hot
+	return b.interactive
 }
 
 // poke wakes the loop.
@@ -114,16 +114,16 @@ func (b *mailbox) poke() {
 
 // take empties the box and tells whether there were news of interactive
 // sequences. The list is valid until the next call.
-func (b *mailbox) take() (news []*Sequence, hot bool) {
+func (b *mailbox) take() (news []*Sequence, interactive bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	clear(b.spare)
-	hot, b.hot = b.hot, false
-	b.news, b.spare = b.spare[:0], b.news
-	for _, s := range b.spare {
+	clear(b.taken)
+	interactive, b.interactive = b.interactive, false
+	b.news, b.taken = b.taken[:0], b.news
+	for _, s := range b.taken {
 		s.posted = false
 	}
-	return b.spare, hot
+	return b.taken, interactive
 }
 
 // drain refuses new sequences and returns a channel that is closed when none
@@ -150,7 +150,7 @@ func (b *mailbox) stop(err error) []*Sequence {
 	if b.err == nil {
 		b.err = err
 	}
-	b.news, b.hot = nil, false
+	b.news, b.interactive = nil, false
 	seqs := make([]*Sequence, 0, len(b.open))
 	for s := range b.open {
 		seqs = append(seqs, s)

@@ -15,20 +15,20 @@ const Tile = schedule.Tile
 
 // Options tunes an engine: the `engine:` section of config.yaml.
 type Options struct {
-	Queue      int           `yaml:"queue"`       // opened sequences whose prompt has not begun; more are ErrBusy
-	Sequences  int           `yaml:"sequences"`   // open sequences, forks and idle ones included; more are ErrBusy
-	StepTokens int           `yaml:"step_tokens"` // tokens a step at most, in whole tiles
-	StepRows   int           `yaml:"step_rows"`   // rows of logits a step at most: bounds memory and the streams that advance at once
-	StepTime   time.Duration `yaml:"step_time"`   // longest step beside running streams that is more than a tile; 0: no limit
-	Context    int           `yaml:"-"`           // longest sequence in tokens; 0: the model's
-	Unread     int           `yaml:"unread"`      // tokens a sequence may be ahead of its reader before it is suspended
-	HandOver   time.Duration `yaml:"hand_over"`   // how long a stream's tokens gather, but for the first and the last; 0: each is handed over at once
+	Queue         int           `yaml:"queue"`       // opened sequences whose prompt has not begun; more are ErrBusy
+	Sequences     int           `yaml:"sequences"`   // open sequences, forks and idle ones included; more are ErrBusy
+	StepTokens    int           `yaml:"step_tokens"` // tokens a step at most, in whole tiles
+	StepRows      int           `yaml:"step_rows"`   // rows of logits a step at most: bounds memory and the streams that advance at once
+	StepTime      time.Duration `yaml:"step_time"`   // longest step beside running streams that is more than a tile; 0: no limit
+	Context       int           `yaml:"-"`           // longest sequence in tokens; 0: the model's
+	Unread        int           `yaml:"unread"`      // tokens a sequence may be ahead of its reader before it is suspended
+	FlushInterval time.Duration `yaml:"hand_over"`   // how long a stream's tokens gather, but for the first and the last; 0: each is handed over at once
 
 	// By what factor running interactive streams may be slowed down: by
 	// prompts (more when several wait for each stream), and by all that is
 	// computed in the background. 0: by any.
-	PromptStretch float64 `yaml:"prompt_stretch"`
-	SearchStretch float64 `yaml:"search_stretch"`
+	PrefillSlowdown    float64 `yaml:"prompt_stretch"`
+	BackgroundSlowdown float64 `yaml:"search_stretch"`
 
 	Speculation Speculation `yaml:"speculation"`
 
@@ -39,17 +39,17 @@ type Options struct {
 
 	Name string `json:"-" yaml:"-"` // the model's, for errors
 
-	Turns  *Turns           `json:"-" yaml:"-"` // shared by the engines on one machine; nil: there is no other
-	Pool   *kernels.Pool    `json:"-" yaml:"-"` // samples the rows of a step in parallel; nil: one after the other
-	Now    func() time.Time `json:"-" yaml:"-"` // clock; nil: time.Now
-	OnStep func(StepStats)  `json:"-" yaml:"-"` // called after each step on the engine's goroutine; must be quick
+	Arbiter *StepArbiter     `json:"-" yaml:"-"` // shared by the engines on one machine; nil: there is no other
+	Pool    *kernels.Pool    `json:"-" yaml:"-"` // samples the rows of a step in parallel; nil: one after the other
+	Now     func() time.Time `json:"-" yaml:"-"` // clock; nil: time.Now
+	OnStep  func(StepStats)  `json:"-" yaml:"-"` // called after each step on the engine's goroutine; must be quick
 }
 
 // DefaultOptions are right for a server of a few cores.
 func DefaultOptions() Options {
 	return Options{
-		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64, HandOver: 4 * time.Millisecond,
-		PromptStretch: 1.45, SearchStretch: 1.75, Speculation: SpeculateAuto,
+		Queue: 256, Sequences: 1024, StepTokens: 512, StepRows: 128, StepTime: 100 * time.Millisecond, Unread: 64, FlushInterval: 4 * time.Millisecond,
+		PrefillSlowdown: 1.45, BackgroundSlowdown: 1.75, Speculation: SpeculateAuto,
 	}
 }
 
@@ -71,8 +71,8 @@ func (o *Options) Validate() error {
 	within("step_rows", o.StepRows, 4, mostStepRows)
 	within("context", o.Context, 0, math.MaxInt32)
 	within("unread", o.Unread, 1, mostUnread)
-	if o.HandOver < 0 || o.HandOver > time.Second {
-		fault("hand_over: %v is outside 0s..1s", o.HandOver)
+	if o.FlushInterval < 0 || o.FlushInterval > time.Second {
+		fault("hand_over: %v is outside 0s..1s", o.FlushInterval)
 	}
 	if o.StepTime < 0 || o.StepTime > time.Minute {
 		fault("step_time: %v is outside 0s..1m", o.StepTime)
@@ -83,9 +83,9 @@ func (o *Options) Validate() error {
 	for _, s := range []struct {
 		name string
 		v    float64
-	}{{"prompt_stretch", o.PromptStretch}, {"search_stretch", o.SearchStretch}} {
-		if s.v != 0 && !(s.v > 1 && s.v <= mostStretch) { // NaN is a fault too
-			fault("%s: %v is neither 0 nor above 1 and at most %d", s.name, s.v, mostStretch)
+	}{{"prompt_stretch", o.PrefillSlowdown}, {"search_stretch", o.BackgroundSlowdown}} {
+		if s.v != 0 && !(s.v > 1 && s.v <= mostSlowdown) { // NaN is a fault too
+			fault("%s: %v is neither 0 nor above 1 and at most %d", s.name, s.v, mostSlowdown)
 		}
 	}
 	return errors.Join(faults...)
@@ -99,5 +99,5 @@ const (
 	mostStepTokens = 1 << 13
 	mostStepRows   = 1 << 12
 	mostUnread     = 1 << 20
-	mostStretch    = 1000
+	mostSlowdown   = 1000
 )

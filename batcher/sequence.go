@@ -15,33 +15,36 @@ import (
 // one goroutine at a time, Close, Len and Timing for any. Inside a loop over
 // Generate they act on the tokens read so far, and generation goes on from
 // what they leave.
+//
+// It has many fields because it has two sides, the caller's and the step
+// loop's, under one lock.
 type Sequence struct {
-	e      *Engine
-	id     uint64 // order of entry
-	age    uint64 // rank of the sequence that was opened, whose forks this one descends from
-	posted bool   // guarded by the mailbox
-	unhook func() bool
-	quiet  bool // opened by OpenBackground, or a fork of one that was
+	e          *Engine
+	id         uint64 // order of entry
+	age        uint64 // rank of the sequence that was opened, whose forks this one descends from
+	posted     bool   // guarded by the mailbox
+	unhook     func() bool
+	background bool // opened by OpenBackground, or a fork of one that was
 
 	task // owned by the step loop
 
 	// mu guards what follows, shared by the caller and the step loop. Nobody
 	// holds two of these locks while waiting, and none while a step computes.
-	mu      sync.Mutex
-	cond    sync.Cond
-	tokens  []int32 // all, unread ones included
-	prompt  int     // tokens before the first generated one
-	known   int     // tokens that the caller appended or read
-	stale   int     // the least length that tokens were cut to since the loop last looked
-	said    bool    // the caller has read a generated token
-	epoch   uint64  // changes whenever the caller changes tokens or order
-	order   order
-	fork    *fork
-	unread  []sampling.Token // tokens[known:], as sampled
-	stalled bool             // suspended until the reader catches up
-	bad     error            // Append was given something unusable
-	err     error            // closed, or failed
-	timing  Timing
+	mu        sync.Mutex
+	cond      sync.Cond
+	tokens    []int32 // all, unread ones included
+	prompt    int     // tokens before the first generated one
+	known     int     // tokens that the caller appended or read
+	stale     int     // the least length that tokens were cut to since the loop last looked
+	generated bool    // the caller has read a generated token
+	epoch     uint64  // changes whenever the caller changes tokens or order
+	order     order
+	fork      *fork
+	unread    []sampling.Token // tokens[known:], as sampled
+	stalled   bool             // suspended until the reader catches up
+	bad       error            // Append was given something unusable
+	err       error            // closed, or failed
+	timing    Timing
 }
 
 // kind is what a caller waits for.
@@ -68,12 +71,12 @@ type order struct {
 
 // fork asks for copies of the first at tokens.
 type fork struct {
-	at   int
-	kids []*Sequence
+	at       int
+	children []*Sequence
 }
 
 func (e *Engine) newSequence(tokens []int32, background bool) *Sequence {
-	s := &Sequence{e: e, quiet: background, tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
+	s := &Sequence{e: e, background: background, tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
 	s.cond.L = &s.mu
 	s.want.Background = background
 	s.timing.Opened = e.opt.Now()
@@ -89,7 +92,7 @@ func (e *Engine) Open(ctx context.Context, prompt []int32) (*Sequence, error) {
 
 // OpenBackground is Open for work that is done beside others' streams, such as
 // the candidates of a search: the sequence and its forks give way to those
-// that Open makes as far as Options.SearchStretch demands, though never for good.
+// that Open makes as far as Options.BackgroundSlowdown demands, though never for good.
 func (e *Engine) OpenBackground(ctx context.Context, prompt []int32) (*Sequence, error) {
 	return e.open(ctx, prompt, true)
 }
@@ -162,7 +165,7 @@ func (s *Sequence) Unread() int {
 	return len(s.unread)
 }
 
-// CachedPrompt is how many prompt tokens the prefix cache spared; a fork has its parent's.
+// CachedPrompt is how many prompt tokens the prefix cache saved; a fork has its parent's.
 func (s *Sequence) CachedPrompt() int { return s.Timing().CachedPrompt }
 
 // Timing tells what the sequence went through so far.
@@ -184,7 +187,7 @@ func (s *Sequence) Append(tokens ...int32) {
 		news = s.halt()
 		s.tokens = append(s.tokens, tokens...)
 		s.known = len(s.tokens)
-		if !s.said {
+		if !s.generated {
 			s.prompt = s.known
 		}
 	}
@@ -213,12 +216,12 @@ func (s *Sequence) halt() bool {
 
 // ask gives the loop a new order. Locked.
 func (s *Sequence) ask(o order) {
-	s.place(o)
+	s.putOrder(o)
 	s.e.box.post(s)
 }
 
 // place changes the order; the loop has to be told. Locked.
-func (s *Sequence) place(o order) {
+func (s *Sequence) putOrder(o order) {
 	s.halt()
 	s.order = o
 	s.epoch++
@@ -330,18 +333,18 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	}
 	s.mu.Lock()
 	err := errors.Join(s.err, s.bad)
-	f := &fork{at: s.known, kids: make([]*Sequence, n)}
-	for i := range f.kids {
-		k := s.e.newSequence(slices.Clone(s.tokens[:s.known]), s.quiet)
-		k.age, k.prompt, k.said = s.age, s.prompt, s.said
+	f := &fork{at: s.known, children: make([]*Sequence, n)}
+	for i := range f.children {
+		k := s.e.newSequence(slices.Clone(s.tokens[:s.known]), s.background)
+		k.age, k.prompt, k.generated = s.age, s.prompt, s.generated
 		k.begun = true
-		f.kids[i] = k
+		f.children[i] = k
 	}
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.e.box.enter(&s.e.opt, 0, f.kids...); err != nil {
+	if err := s.e.box.enter(&s.e.opt, 0, f.children...); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -349,7 +352,7 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	s.mu.Unlock()
 	s.e.box.post(s)
 	err = s.wait(ctx, func() bool { return s.fork == nil })
-	for _, k := range f.kids {
+	for _, k := range f.children {
 		k.closeWith(ctx)
 	}
 	if err != nil {
@@ -357,16 +360,16 @@ func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 		s.fork = nil
 		s.mu.Unlock()
 		s.e.box.post(s)
-		for _, k := range f.kids {
+		for _, k := range f.children {
 			k.Close()
 		}
 		return nil, err
 	}
 	cached := s.CachedPrompt() // known now that the prompt has been begun
-	for _, k := range f.kids {
+	for _, k := range f.children {
 		k.mu.Lock()
 		k.timing.CachedPrompt = cached
 		k.mu.Unlock()
 	}
-	return f.kids, nil
+	return f.children, nil
 }

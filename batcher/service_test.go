@@ -316,11 +316,11 @@ func TestAppendAndLogitsInsideALoopActOnWhatWasRead(t *testing.T) {
 					t.Errorf("Logits = %v, %v; want %v", row, err, want)
 				}
 			case 9:
-				kids, err := s.Fork(t.Context(), 2)
+				forks, err := s.Fork(t.Context(), 2)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, k := range kids {
+				for _, k := range forks {
 					if got, want := collect(t, k, sampling.Params{MaxTokens: 2}), expect(m, all, 2, sampling.Params{}); !slices.Equal(got, want) {
 						t.Errorf("fork gave %v, want %v", got, want)
 					}
@@ -378,21 +378,16 @@ func TestACallerWhoLeavesBetweenPlanAndBatchIsLeftOut(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		news, _ := e.box.take()
-		for _, s := range news {
-			e.settle(s)
-		}
-		e.admit()
+		e.drain()
+		e.admission.admit()
 		e.plan()
-		e.reserve()
-		if len(e.spans) != 1 || s.kv.Len() != 3 {
-			t.Fatalf("%d spans, %d positions; want 1, 3", len(e.spans), s.kv.Len())
+		if len(e.step.spans) != 1 || s.kv.Len() != 3 {
+			t.Fatalf("%d spans, %d positions; want 1, 3", len(e.step.spans), s.kv.Len())
 		}
 		cancel()
 		synctest.Wait()
-		var st StepStats
-		if e.assemble(&st); st.Tokens != 0 || s.kv.Len() != 0 {
-			t.Errorf("%d tokens, %d positions; want none", st.Tokens, s.kv.Len())
+		if e.assemble(); e.step.Tokens != 0 || s.kv.Len() != 0 {
+			t.Errorf("%d tokens, %d positions; want none", e.step.Tokens, s.kv.Len())
 		}
 		s.Close()
 		if _, err := e.Step(); err != nil {

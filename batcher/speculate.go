@@ -3,8 +3,6 @@ package batcher
 import (
 	"fmt"
 	"strconv"
-
-	"github.com/lutra-lm/lutra/batcher/schedule"
 )
 
 // Speculation is how many tokens of a stream may be computed before they are
@@ -48,10 +46,10 @@ func (s *Speculation) UnmarshalText(text []byte) error {
 // guesses is what the step loop knows of a stream's drafts.
 type guesses struct {
 	text []int32 // a copy of the stream's tokens
-	by   []guess // one a source
+	by   []guess // one a drafter
 }
 
-// guess is what a source says. Its first token is held against what is sampled
+// guess is what a drafter says. Its first token is held against what is sampled
 // even if it is not computed.
 type guess struct {
 	Guess
@@ -67,70 +65,5 @@ func (s *Sequence) forgetGuesses() {
 			g.Notes.Close()
 			g.Notes, g.begun = nil, false
 		}
-	}
-}
-
-// ask prepares to ask for up to k guesses, if there can be any.
-func (e *Engine) ask(s *Sequence, k int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o := &s.order
-	if s.epoch != s.seen || o.kind != wantTokens {
-		return false
-	}
-	if k = min(k, o.left-1, e.limit-len(s.tokens)-1, e.opt.Unread-len(s.unread)-1); k < 1 {
-		return false
-	}
-	if s.by == nil {
-		s.by = make([]guess, len(e.sources))
-		for i := range s.by {
-			s.by[i].rate = e.sources[i].rate
-		}
-	}
-	s.text = append(s.text[:0], s.tokens...)
-	for i := range s.by {
-		g := &s.by[i]
-		g.Text, g.Prompt, g.Params, g.Most, g.Tokens = s.text, s.prompt, o.params, k, g.Tokens[:0]
-	}
-	return true
-}
-
-// speculate adds guesses to the planned streams.
-func (e *Engine) speculate(l *schedule.Limits) {
-	if e.drafts == 0 {
-		return
-	}
-	for i := range e.sources {
-		e.sources[i].price = 0
-	}
-	n, rows := 0, 0
-	for _, p := range e.spans {
-		n, rows = n+p.n, rows+p.s.want.Rows(p.n)
-	}
-	room := l.Tokens
-	if e.draftsPay {
-		room = schedule.WholeTiles(n)
-	}
-	if room = min(room-n, l.Rows-rows); room < 1 {
-		return
-	}
-	for i := range e.spans {
-		if p := &e.spans[i]; p.n == 1 && p.s.want.Left() == 1 && !p.ridden {
-			p.asked = e.ask(p.s, min(room, e.drafts))
-		}
-	}
-	for by := range e.sources {
-		e.draft(by, n, room)
-	}
-	e.bets = e.bets[:0]
-	for i := range e.spans {
-		if p := &e.spans[i]; p.most > 0 {
-			e.bets = append(e.bets, bet{span: i, rate: p.s.by[p.by].rate, most: p.most})
-		}
-	}
-	e.wager(n, room, worthwhile, free)
-	for _, b := range e.bets {
-		p := &e.spans[b.span]
-		p.draft = p.s.by[p.by].Tokens[:b.taken]
 	}
 }

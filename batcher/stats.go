@@ -1,6 +1,9 @@
 package batcher
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // Stats is a snapshot of an engine, for metrics. Counters only grow.
 type Stats struct {
@@ -22,7 +25,7 @@ type Stats struct {
 	Preemptions     int64             // sequences that lost their blocks while they had work
 	Evictions       int64             // idle sequences that lost their blocks
 	BatchTokens     int64             // tokens of all steps
-	SparedTokens    int64             // not computed, because an equal sequence was
+	SavedTokens     int64             // not computed, because an equal sequence was
 	DraftTokens     [DraftKinds]int64 // guesses computed
 	DraftAccepted   [DraftKinds]int64 // of them right
 	DraftTime       time.Duration     // spent on making guesses, within StepTime
@@ -67,7 +70,7 @@ type StepStats struct {
 	Prefill   int             // tokens of prompts and appended text
 	Rows      int             // rows of logits
 	Sampled   int             // tokens delivered
-	Spared    int             // tokens of sequences that equal one in the batch, and share its results
+	Saved     int             // tokens of sequences that equal one in the batch, and share its results
 	Drafted   [DraftKinds]int // guessed tokens in the batch
 	Accepted  [DraftKinds]int // of them right
 	Preempted int             // sequences that lost their blocks to this step
@@ -87,28 +90,36 @@ type Timing struct {
 	Started      time.Time // its first tokens entered a batch
 	FirstToken   time.Time // sampled
 	LastToken    time.Time // sampled
-	CachedPrompt int       // prompt tokens that the prefix cache or a fork spared
+	CachedPrompt int       // prompt tokens that the prefix cache or a fork saved
 	Generated    int       // tokens sampled and kept
 	Preemptions  int
 }
 
-// Stats is a snapshot for metrics, as of the last step.
-func (e *Engine) Stats() Stats {
-	e.shown.Lock()
-	defer e.shown.Unlock()
-	return e.stats
+// statistics count what an engine does, and show it to other goroutines.
+type statistics struct {
+	counts Stats // owned by the step loop
+
+	mu    sync.Mutex
+	shown Stats // counts as of the last step
 }
 
-// publish counts a step and shows the result to other goroutines.
-func (e *Engine) publish(st *StepStats) {
-	c := &e.counts
-	c.Running, c.Waiting, c.Idle = len(e.active), len(e.waiting), len(e.idle)
+// Stats is a snapshot for metrics, as of the last step.
+func (e *Engine) Stats() Stats {
+	e.stats.mu.Lock()
+	defer e.stats.mu.Unlock()
+	return e.stats.shown
+}
+
+// publish counts the step under way and shows the result to other goroutines.
+func (e *Engine) publish() {
+	st, c := &e.step.StepStats, &e.stats.counts
+	c.Running, c.Waiting, c.Idle = len(e.admission.active), len(e.admission.waiting), len(e.admission.idle)
 	c.Blocks, c.Used, c.BlockLen = e.kv.Blocks(), e.kv.Blocks()-e.kv.Free(), e.kv.BlockLen()
 	c.Budget = st.Budget
 	if st.Tokens > 0 {
 		c.Steps++
 		c.BatchTokens += int64(st.Tokens)
-		c.SparedTokens += int64(st.Spared)
+		c.SavedTokens += int64(st.Saved)
 		for k := range DraftKinds {
 			c.DraftTokens[k] += int64(st.Drafted[k])
 			c.DraftAccepted[k] += int64(st.Accepted[k])
@@ -117,9 +128,9 @@ func (e *Engine) publish(st *StepStats) {
 		c.BatchLanes += int64(st.Lanes)
 		c.StepTime += st.Duration
 	}
-	e.shown.Lock()
-	e.stats = *c
-	e.shown.Unlock()
+	e.stats.mu.Lock()
+	e.stats.shown = *c
+	e.stats.mu.Unlock()
 	if st.Tokens > 0 && e.opt.OnStep != nil {
 		e.opt.OnStep(*st)
 	}

@@ -237,7 +237,7 @@ var engineMetrics = func() []engineMetric {
 			func(st *batcher.Stats) float64 { return st.DraftTime.Seconds() }},
 		counter("lutra_spec_decode_num_draft_tokens_total", "Tokens computed before they were known.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftTokens })),
 		counter("lutra_spec_decode_num_accepted_tokens_total", "Tokens computed before they were known, and right.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftAccepted })),
-		counter("lutra_engine_spared_tokens_total", "Tokens not computed because an equal sequence was.", func(st *batcher.Stats) int64 { return st.SparedTokens }),
+		counter("lutra_engine_spared_tokens_total", "Tokens not computed because an equal sequence was.", func(st *batcher.Stats) int64 { return st.SavedTokens }),
 	)
 }()
 

@@ -68,7 +68,7 @@ func TestCreditDecidesWhatDelaysStreams(t *testing.T) {
 		name   string
 		wants  []Want
 		credit [Accounts]float64
-		guests bool
+		others bool
 		long   float64 // longest step, ms
 		want   []int
 		need   float64 // ms, of either kind
@@ -89,7 +89,7 @@ func TestCreditDecidesWhatDelaysStreams(t *testing.T) {
 		{"prompts leave a share of a step without streams to searches", append([]Want{prompt(0, 900)}, back(stream(1))...), ms(0, 5), false, 0, []int{192, 1}, 0},
 	} {
 		var s Scheduler
-		l := Limits{Tokens: 256, Rows: 64, Longest: c.long / 1e3, Time: linear(10, 1), Terms: Terms{Credit: c.credit, OtherDecoding: c.guests, BackgroundPays: Background}}
+		l := Limits{Tokens: 256, Rows: 64, Longest: c.long / 1e3, Time: linear(10, 1), Terms: Terms{Credit: c.credit, OtherDecoding: c.others, BackgroundPays: Background}}
 		if got := s.Plan(c.wants, l); !slices.Equal(got, c.want) {
 			t.Errorf("%s: plan = %v, want %v", c.name, got, c.want)
 		}

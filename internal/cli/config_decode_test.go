@@ -100,7 +100,7 @@ func TestWhatAFileMaySay(t *testing.T) {
 		t.Errorf("an empty file: %+v, %v", c, err)
 	}
 	c, err = loadConfig(writeConfig(t, "server:\n  # addr: x\nengine: {speculation: 8, prompt_stretch: 2, step_time: 0s}\n"), nil, nil)
-	if err != nil || c.Engine.Speculation != "8" || c.Engine.PromptStretch != 2 || c.Engine.StepTime != 0 {
+	if err != nil || c.Engine.Speculation != "8" || c.Engine.PrefillSlowdown != 2 || c.Engine.StepTime != 0 {
 		t.Errorf("a section without keys, a number of drafts: %+v, %v", c.Engine, err)
 	}
 }

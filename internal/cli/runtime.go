@@ -33,13 +33,13 @@ type host struct {
 
 // runtime is everything that computes: models and engines over one worker pool.
 type runtime struct {
-	pool   *kernels.Pool
-	turns  *batcher.Turns
-	hosts  []*host // of generators
-	judges []*host // of verifiers
-	log    zerolog.Logger
-	watch  watcher
-	free   func() int64 // bytes of memory that can be had
+	pool    *kernels.Pool
+	arbiter *batcher.StepArbiter
+	hosts   []*host // of generators
+	judges  []*host // of verifiers
+	log     zerolog.Logger
+	watch   watcher
+	free    func() int64 // bytes of memory that can be had
 }
 
 // watcher is told what a runtime does; each may be nil.
@@ -61,7 +61,7 @@ func newRuntime(cfg Config, log zerolog.Logger, watch watcher) (*runtime, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &runtime{pool: pool, turns: batcher.NewTurns(), log: log, watch: watch, free: freeMemory}
+	r := &runtime{pool: pool, arbiter: batcher.NewStepArbiter(), log: log, watch: watch, free: freeMemory}
 	if cfg.KernelTimes {
 		r.pool.Meter().Enable()
 	}
@@ -95,7 +95,7 @@ func (r *runtime) start(cfg Config) error {
 // configuration does not say how many, and its engine.
 func (r *runtime) startHost(cfg Config, h *host, share int64) error {
 	opt := cfg.Engine.Options
-	opt.Pool, opt.Turns, opt.Name = r.pool, r.turns, h.bundle.Name
+	opt.Pool, opt.Arbiter, opt.Name = r.pool, r.arbiter, h.bundle.Name
 	opt.OnDraftError = func(err error) {
 		r.log.Error().Err(err).Str("model", opt.Name).Msg("the draft model has failed; answers go on without it")
 	}

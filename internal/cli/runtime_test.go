@@ -139,7 +139,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Models[0].Draft = "lutra-tiny-s"
-	r := &runtime{pool: kernels.NewPool(1), turns: batcher.NewTurns(), log: zerolog.Nop()}
+	r := &runtime{pool: kernels.NewPool(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop()}
 	defer r.Close()
 	if err := r.load(cfg); err != nil {
 		t.Fatal(err)

@@ -50,20 +50,20 @@ func wakes(at []time.Duration) (n int) {
 func TestTokensGatherButForTheFirstAndTheLast(t *testing.T) {
 	const n = 100
 	opt := DefaultOptions()
-	opt.HandOver = 4 * time.Millisecond
+	opt.FlushInterval = 4 * time.Millisecond
 	at := arrivals(t, opt, n, nil)
 	if len(at) != n || at[0] != time.Millisecond || at[n-1] != n*time.Millisecond {
 		t.Errorf("%d tokens came, the first after %v and the last after %v, want %d after 1ms and %dms", len(at), at[0], at[n-1], n, n)
 	}
 	for i, d := range at {
-		if late := d - time.Duration(i+1)*time.Millisecond; late > opt.HandOver {
-			t.Errorf("token %d came %v after it was sampled, want at most %v", i, late, opt.HandOver)
+		if late := d - time.Duration(i+1)*time.Millisecond; late > opt.FlushInterval {
+			t.Errorf("token %d came %v after it was sampled, want at most %v", i, late, opt.FlushInterval)
 		}
 	}
 	if got := wakes(at); got > n/3+1 {
 		t.Errorf("the reader was woken %d times for %d tokens, want every fourth or third", got, n)
 	}
-	opt.HandOver = 0
+	opt.FlushInterval = 0
 	if got := wakes(arrivals(t, opt, n, nil)); got != n {
 		t.Errorf("handing over at once, the reader was woken %d times for %d tokens", got, n)
 	}
@@ -71,7 +71,7 @@ func TestTokensGatherButForTheFirstAndTheLast(t *testing.T) {
 
 func TestNothingIsHeldBackOverALongStep(t *testing.T) {
 	opt := DefaultOptions()
-	opt.HandOver, opt.PromptStretch = 10*time.Millisecond, 0
+	opt.FlushInterval, opt.PrefillSlowdown = 10*time.Millisecond, 0
 	at := arrivals(t, opt, 200, func(r rig) {
 		for i := range 4 {
 			s := r.open(counting(100 + i)[i:]...)

@@ -80,8 +80,8 @@ func TestForksAreComputedOnceAsLongAsTheyAgree(t *testing.T) {
 			t.Errorf("%d tokens computed, want %d for that many different contexts", computed, len(distinct))
 		}
 		st := r.Stats()
-		if int(st.SparedTokens) != n*length-computed || st.GeneratedTokens != n*length {
-			t.Errorf("%d tokens spared, %d generated; want %d, %d", st.SparedTokens, st.GeneratedTokens, n*length-computed, n*length)
+		if int(st.SavedTokens) != n*length-computed || st.GeneratedTokens != n*length {
+			t.Errorf("%d tokens saved, %d generated; want %d, %d", st.SavedTokens, st.GeneratedTokens, n*length-computed, n*length)
 		}
 	})
 	if len(distinct) == n*length || len(distinct) == length {
@@ -89,7 +89,7 @@ func TestForksAreComputedOnceAsLongAsTheyAgree(t *testing.T) {
 	}
 }
 
-func TestARiderWhoseLeadLeavesGoesOnByItself(t *testing.T) {
+func TestAFollowerWhoseLeaderLeavesGoesOnByItself(t *testing.T) {
 	m := confident()
 	prompt := counting(9)
 	p := sampling.Params{MaxTokens: 12}
@@ -116,7 +116,7 @@ func TestARiderWhoseLeadLeavesGoesOnByItself(t *testing.T) {
 					}
 				}
 				if i > 0 && !slices.Equal(got, want) {
-					t.Errorf("rider %d: %v, want %v", i, got, want)
+					t.Errorf("follower %d: %v, want %v", i, got, want)
 				}
 			})
 		}

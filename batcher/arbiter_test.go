@@ -60,8 +60,8 @@ func (c *tally) follow(s *Sequence) {
 	}()
 }
 
-// pace is the time per token of the first n sequences, over so much time.
-func (c *tally) pace(n int, over time.Duration) time.Duration {
+// perToken is the time per token of the first n sequences, over so much time.
+func (c *tally) perToken(n int, over time.Duration) time.Duration {
 	before := c.counts()
 	time.Sleep(over)
 	synctest.Wait()
@@ -78,7 +78,7 @@ func engines(t *testing.T, n int, f func(t *testing.T, c *tally, e []*Engine)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		opt := DefaultOptions()
-		opt.Turns = NewTurns()
+		opt.Arbiter = NewStepArbiter()
 		var list []*Engine
 		done := make(chan error)
 		for range n {
@@ -106,17 +106,17 @@ func TestSearchesAtMostDoubleTheTimePerTokenOfStreamsAndAllAdvance(t *testing.T)
 			for range streams {
 				c.stream(e[0], false, 1, 2, 3)
 			}
-			alone := c.pace(streams, 2*time.Second)
+			alone := c.perToken(streams, 2*time.Second)
 			for i := range 32 { // searches of 16 candidates, each with a verifier's sequence
 				root, err := e[0].OpenBackground(t.Context(), counting(30+i))
 				if err != nil {
 					t.Fatal(err)
 				}
-				kids, err := root.Fork(t.Context(), 16)
+				forks, err := root.Fork(t.Context(), 16)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, k := range kids {
+				for _, k := range forks {
 					c.follow(k)
 				}
 			}
@@ -135,7 +135,7 @@ func TestSearchesAtMostDoubleTheTimePerTokenOfStreamsAndAllAdvance(t *testing.T)
 				}
 			}()
 			time.Sleep(time.Second)
-			beside := c.pace(streams, 8*time.Second)
+			beside := c.perToken(streams, 8*time.Second)
 			if ratio := float64(beside) / float64(alone); ratio > 1.9 || ratio < 1.5 {
 				t.Errorf("%d streams: %v a token, alone %v: %.2f times; want at most twice, and not much less", streams, beside, alone, ratio)
 			}
@@ -157,7 +157,7 @@ func TestALongPromptSlowsStreamsDownByHalfWhicheverEngineComputesIt(t *testing.T
 			for range 4 {
 				c.stream(e[0], false, 5)
 			}
-			alone := c.pace(4, 2*time.Second)
+			alone := c.perToken(4, 2*time.Second)
 			for i := range 2 { // one after the other
 				prompt := counting(4096)
 				prompt[0] = int32(i)

@@ -1,0 +1,239 @@
+package batcher
+
+import (
+	"slices"
+
+	"github.com/lutra-lm/lutra/models"
+)
+
+// admission decides which sequences hold KV blocks: it lets waiting ones in as
+// long as what was promised to the active ones remains, and takes blocks back
+// from idle ones, then from young ones, when there are none left.
+type admission struct {
+	kv      *models.KVCache
+	box     *mailbox
+	counts  *Stats
+	waiting []*Sequence // have work and no blocks; oldest first
+	active  []*Sequence // have work and blocks; oldest first
+	idle    []*Sequence // have blocks and no work; longest idle first
+	freed   int         // counts events that may have freed blocks
+	lent    int         // tokens of interactive prompts begun since the last plan, as far as they are lent
+}
+
+// interactive counts the interactive sequences to compute.
+func (a *admission) interactive() (d demands) {
+	for _, s := range a.active {
+		switch {
+		case s.want.Background:
+		case s.want.Left() > 1:
+			d.prompts++
+		default:
+			d.streams++
+		}
+	}
+	return d
+}
+
+// takeLent is how many tokens have been lent to new prompts since it was last asked.
+func (a *admission) takeLent() int {
+	n := a.lent
+	a.lent = 0
+	return n
+}
+
+// admit gives waiting sequences their place in the pool, oldest first, as long
+// as what was promised to the active ones remains.
+func (a *admission) admit() {
+	for i := 0; i < len(a.waiting); {
+		s := a.waiting[i]
+		if len(a.active) > 0 && s.tried == a.freed {
+			return // nothing has changed for the first in line
+		}
+		s.mu.Lock()
+		switch {
+		case s.epoch != s.seen, a.follows(s): // changed since it was settled; a better moment comes
+			i++
+		case !a.enter(s):
+			s.tried = a.freed
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		if s.want.Left() == 0 { // the prefix cache had it all
+			a.settle(s)
+		}
+	}
+}
+
+// prefix are the tokens of s that the prefix cache may supply. Locked.
+func (s *Sequence) prefix() []int32 { return s.tokens[:min(s.want.Target, s.want.OutFrom)] }
+
+// follows tells whether an active prompt is about to compute blocks that s
+// could then take from the prefix cache. Locked.
+func (a *admission) follows(s *Sequence) bool {
+	own, l := s.prefix(), a.kv.BlockLen()
+	for _, o := range a.active {
+		if o.want.Left() < l || o.want.Background && !s.want.Background { // which may take its time
+			continue
+		}
+		o.mu.Lock()
+		n := common(own, o.tokens[:min(o.want.Target, len(o.tokens))])
+		o.mu.Unlock()
+		if n/l*l > o.want.Have {
+			return true
+		}
+	}
+	return false
+}
+
+// common is the length of the longest common prefix.
+func common(a, b []int32) int {
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}
+
+// displace makes the youngest background sequence give its blocks to s, if s is
+// not of that kind and comes before it.
+func (a *admission) displace(s *Sequence) bool {
+	if len(a.active) == 0 || s.want.Background {
+		return false
+	}
+	victim := a.active[len(a.active)-1]
+	if !victim.want.Background || older(s, victim) > 0 {
+		return false
+	}
+	a.preempt(victim)
+	return true
+}
+
+// lentTokens is how much of a new prompt may be computed at once, whatever it delays.
+const lentTokens = 2 * Tile
+
+// enter makes s active if its blocks can be had without taking them from
+// active sequences of its class; alone it always can. Locked.
+func (a *admission) enter(s *Sequence) bool {
+	kv := a.kv.Open(s.prefix())
+	own := kv.Need(s.want.Target - kv.Len())
+	for own+a.promised() > a.kv.Free()+a.evictable() && a.displace(s) {
+	}
+	need, alone := own+a.promised(), len(a.active) == 0
+	if !alone && need > a.kv.Free()+a.evictable() {
+		kv.Release()
+		return false
+	}
+	for need > a.kv.Free() && a.evict() {
+	}
+	if !alone && need > a.kv.Free() {
+		kv.Release()
+		return false
+	}
+	s.kv, s.want.Have = kv, kv.Len()
+	if !s.begun {
+		s.begun = true
+		a.box.begun()
+		a.counts.PrefixQueries += int64(len(s.prefix()))
+		a.counts.PrefixHits += int64(s.want.Have)
+		s.timing.CachedPrompt = s.want.Have
+		if !s.want.Background {
+			a.lent += min(s.want.Left(), lentTokens)
+		}
+	}
+	a.move(s, active)
+	return true
+}
+
+// promised is the number of blocks that active sequences will take soon: all
+// of a prompt, one more for what comes after.
+func (a *admission) promised() int {
+	n := 0
+	for _, s := range a.active {
+		n += s.kv.Need(s.want.Left()) + 1
+	}
+	return n
+}
+
+// evictable bounds the number of blocks that idle sequences can give.
+func (a *admission) evictable() int {
+	n, l := 0, a.kv.BlockLen()
+	for _, s := range a.idle {
+		n += (s.want.Have + l - 1) / l
+	}
+	return n
+}
+
+// evict takes the blocks of the sequence that is idle for the longest time.
+func (a *admission) evict() bool {
+	if len(a.idle) == 0 {
+		return false
+	}
+	s := a.idle[0]
+	a.release(s)
+	a.move(s, parked)
+	a.counts.Evictions++
+	return true
+}
+
+// preempt takes the blocks of an active sequence, which is recomputed later.
+func (a *admission) preempt(s *Sequence) {
+	a.release(s)
+	a.move(s, waiting)
+	a.counts.Preemptions++
+	s.mu.Lock()
+	s.timing.Preemptions++
+	s.mu.Unlock()
+}
+
+// release gives the blocks of s back. What was sealed stays in the prefix
+// cache until others need it.
+func (a *admission) release(s *Sequence) {
+	s.forgetGuesses()
+	if s.kv != nil {
+		s.kv.Release()
+		s.kv, s.want.Have = nil, 0
+		a.freed++
+	}
+}
+
+// retire forgets a closed sequence.
+func (a *admission) retire(s *Sequence) {
+	a.release(s)
+	a.move(s, retired)
+	a.box.leave(s, s.begun)
+}
+
+// reserve grows the caches of the planned sequences, oldest first, and takes
+// blocks from others when there are none left. It returns the spans for which
+// there is room, and how many sequences lost their blocks.
+func (a *admission) reserve(spans []span) (kept []span, preempted int) {
+	for i := 0; i < len(spans); i++ {
+		s := spans[i].s
+		for s.kv.Grow(spans[i].n+len(spans[i].draft)) != nil {
+			if len(spans[i].draft) > 0 { // nobody loses blocks to a guess
+				spans[i].draft = nil
+				continue
+			}
+			if a.evict() {
+				continue
+			}
+			// The youngest loses what it has. Being behind s in age or s
+			// itself, it has not been passed by this loop, so nothing planned
+			// for it needs undoing but the plan.
+			victim := a.active[len(a.active)-1]
+			a.preempt(victim)
+			preempted++
+			if at := slices.IndexFunc(spans, func(p span) bool { return p.s == victim }); at >= 0 {
+				spans = slices.Delete(spans, at, at+1)
+			}
+			if victim == s {
+				i--
+				break
+			}
+		}
+	}
+	return spans, preempted
+}

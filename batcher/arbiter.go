@@ -1,0 +1,146 @@
+package batcher
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/lutra-lm/lutra/batcher/schedule"
+)
+
+// StepArbiter decides which of the engines of one machine steps next, and how
+// much of a step may delay interactive streams. Engines step in turn, so that a
+// step is as long as it would be alone, and what delays interactive streams, in
+// whichever engine, is paid from one account.
+//
+// A step with interactive streams earns credit in proportion to what it would
+// have taken without anything else: as much as they may be delayed for it.
+// Prompts and background work spend it, beside the streams or in steps of
+// other engines, and are let in when there is enough for a piece worth
+// computing. So the delays keep to their share on average, and everything
+// advances. Likewise interactive prompts that have no streams beside them earn
+// for background work, on an account of its own: what a prompt has allowed is
+// no licence to delay the few tokens that answer it.
+type StepArbiter struct {
+	step *semaphore.Weighted // held during a step; first come, first served
+
+	mu          sync.Mutex
+	tenants     []*tenant
+	interactive time.Time // when there last was an interactive sequence to compute
+}
+
+// expecting: for so long after an interactive sequence steps without one are
+// kept short, since the next one may arrive during any of them.
+const expecting = time.Second
+
+// NewStepArbiter makes an arbiter for engines to share.
+func NewStepArbiter() *StepArbiter { return &StepArbiter{step: semaphore.NewWeighted(1)} }
+
+// tenant is one engine's share of an arbiter.
+type tenant struct {
+	*StepArbiter
+	box            *mailbox // of the engine
+	opt            *Options
+	heard          bool // interactive callers had posted something that is part of the plan under way
+	demand         demands
+	backgroundPays schedule.Account           // whose credit background work takes, as of the last plan
+	credit         [schedule.Accounts]float64 // seconds; below zero: delays not yet paid
+	need           [schedule.Accounts]float64 // credit that it was short of in its last plan
+}
+
+// demands counts an engine's active sequences.
+type demands struct{ streams, prompts, background int }
+
+// of tells how many sequences draw on an account.
+func (d demands) of(k schedule.Account) int {
+	return [...]int{schedule.Prefill: d.prompts, schedule.Background: d.background, schedule.BackgroundAhead: d.background}[k]
+}
+
+// join adds an engine, which wakes up by its mailbox.
+func (a *StepArbiter) join(box *mailbox, opt *Options) *tenant {
+	t := &tenant{StepArbiter: a, box: box, opt: opt}
+	a.mu.Lock()
+	a.tenants = append(a.tenants, t)
+	a.mu.Unlock()
+	return t
+}
+
+// take waits for the engine's turn to step, give ends it.
+func (t *tenant) take() { _ = t.step.Acquire(context.Background(), 1) } // fails with its context only
+func (t *tenant) give() { t.step.Release(1) }
+
+// declare says what the engine has to do, and returns on what terms.
+func (t *tenant) declare(d demands) (out schedule.Terms) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.opt.Now()
+	if d.streams+d.prompts > 0 {
+		t.interactive = now
+	}
+	t.show(d)
+	var beside bool
+	t.backgroundPays, beside = t.payer(d)
+	out = schedule.Terms{
+		BackgroundPays: t.backgroundPays, OtherDecoding: t.otherDecoding(),
+		Brief: !t.interactive.IsZero() && now.Sub(t.interactive) < expecting,
+	}
+	out.OtherPrefilling = out.OtherDecoding || t.otherPrefilling()
+	streams := beside && t.backgroundPays == schedule.Background
+	for k := range t.credit {
+		switch {
+		case !out.Brief, schedule.Account(k) == schedule.Prefill && !streams:
+			t.credit[k] = 0 // nobody to delay
+		case !beside || d.of(schedule.Account(k)) == 0:
+			t.credit[k] = min(t.credit[k], 0)
+		}
+	}
+	out.Credit = t.credit
+	for k, slowdown := range [...]float64{
+		schedule.Prefill: t.opt.PrefillSlowdown, schedule.Background: t.opt.BackgroundSlowdown, schedule.BackgroundAhead: t.opt.BackgroundSlowdown,
+	} {
+		if slowdown == 0 {
+			out.Credit[k] = math.Inf(1)
+		}
+	}
+	return out
+}
+
+// show makes the engine's demand known to the others, and wakes those that it
+// concerns. Locked.
+func (t *tenant) show(d demands) {
+	changed := t.heard || t.demand.class() != d.class()
+	t.demand, t.heard = d, false
+	if !changed {
+		return
+	}
+	for _, o := range t.tenants {
+		if o != t && o.demand != (demands{}) {
+			o.box.poke() // other terms may hold for it now
+		}
+	}
+}
+
+// class is what the others have to mind: streams, else prompts, else nothing.
+func (d demands) class() int {
+	switch {
+	case d.streams > 0:
+		return 2
+	case d.prompts > 0:
+		return 1
+	}
+	return 0
+}
+
+// otherDecoding tells whether streams of other engines run. Locked.
+func (t *tenant) otherDecoding() bool {
+	return slices.ContainsFunc(t.tenants, func(o *tenant) bool { return o != t && o.demand.streams > 0 })
+}
+
+// otherPrefilling tells whether prompts of other engines wait, known to their plans or not. Locked.
+func (t *tenant) otherPrefilling() bool {
+	return slices.ContainsFunc(t.tenants, func(o *tenant) bool { return o != t && (o.demand.prompts > 0 || o.box.urgent()) })
+}

@@ -1,0 +1,266 @@
+package batcher
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher/schedule"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// step is the step under way: what was planned, and what becomes of it.
+type step struct {
+	StepStats
+	began    time.Time
+	withheld bool // background sequences are left out, for want of credit
+	spans    []span
+	shares   shares
+}
+
+// span is one sequence's part of a step.
+type span struct {
+	s        *Sequence
+	n        int       // tokens
+	out      int       // rows of logits
+	row      int       // the first of them
+	draw     int       // index of its first draw, or -1
+	leader   *Sequence // the equal sequence that is computed in its place; nil: none
+	followed bool      // others take over what it computes
+
+	asked   bool    // s.by holds guesses for this step
+	drafter int     // who made the best ones
+	offered int     // how many these are
+	draft   []int32 // those that are computed, behind the n tokens
+}
+
+// shares are the tokens of a step by what they are for.
+type shares struct {
+	streams  int
+	guesses  int // of streams
+	accounts [schedule.Accounts]int
+}
+
+// planner asks the scheduler what goes into the next step.
+type planner struct {
+	scheduler schedule.Scheduler
+	wants     []schedule.Want
+	seqs      []*Sequence     // whose wants they are
+	limits    schedule.Limits // of every step, but for the terms
+}
+
+func newPlanner(opt *Options, cost *schedule.CostModel) planner {
+	return planner{limits: schedule.Limits{
+		Tokens: opt.StepTokens, Rows: opt.StepRows, Longest: opt.StepTime.Seconds(),
+		Time: cost.Time, Optimistic: cost.Optimistic,
+	}}
+}
+
+// gather notes what active sequences want, followers excepted, and counts those
+// that there are. Background ones that are withheld count, but want nothing.
+func (p *planner) gather(active []*Sequence, withheld bool) (d demands) {
+	p.wants, p.seqs = p.wants[:0], p.seqs[:0]
+	for _, s := range active {
+		switch {
+		case s.want.Background:
+			d.background++
+			if withheld {
+				continue
+			}
+		case s.leader != nil:
+		case s.want.Left() > 1:
+			d.prompts++
+		default:
+			d.streams++
+		}
+		if s.leader == nil {
+			p.seqs = append(p.seqs, s)
+			p.wants = append(p.wants, s.want)
+		}
+	}
+	return d
+}
+
+// plan appends the spans of the next step to spans.
+func (p *planner) plan(spans []span, l schedule.Limits) []span {
+	for i, n := range p.scheduler.Plan(p.wants, l) {
+		if n > 0 {
+			spans = append(spans, span{s: p.seqs[i], n: n})
+		}
+	}
+	return spans
+}
+
+// probeInterval: one step in so many that has streams has nothing else, so that
+// it stays known how long they would take alone.
+const probeInterval = 64
+
+// drain takes in what callers have posted.
+func (e *Engine) drain() {
+	news, interactive := e.box.take()
+	e.tenant.heard = e.tenant.heard || interactive
+	for _, s := range news {
+		e.admission.settle(s)
+	}
+}
+
+// plan decides what the step computes, and makes room for it in the KV cache.
+func (e *Engine) plan() {
+	st := &e.step
+	st.withheld = e.tenant.withholds(e.admission.interactive())
+	e.duplicates.pair(e.admission.active, st.withheld)
+	d := e.planner.gather(e.admission.active, st.withheld)
+	l := e.planner.limits
+	l.Terms = e.terms(d)
+	st.spans = e.planner.plan(st.spans[:0], l)
+	e.duplicates.trim(st.spans, e.kv.BlockLen())
+	e.drafts.extend(st.spans, &l)
+	if st.Budget = l.Tokens; d.streams > 0 {
+		room, _ := l.Room(d.streams, l.Credit[schedule.Prefill], l.Tokens)
+		st.Budget = d.streams + room
+	}
+	st.spans, st.Preempted = e.admission.reserve(st.spans)
+}
+
+// terms are what the step may do beside others, of an engine with so much to do.
+func (e *Engine) terms(d demands) schedule.Terms {
+	if n := e.admission.takeLent(); n > 0 {
+		e.tenant.lend(e.cost.Time(d.streams+n) - e.cost.Time(d.streams))
+	}
+	t := e.tenant.declare(d)
+	if d.streams > 0 && e.stats.counts.Steps%probeInterval == 0 {
+		t.Credit = [schedule.Accounts]float64{}
+	}
+	return t
+}
+
+// stepBatch is what the model computes in one step.
+type stepBatch struct {
+	models.Batch
+	outputs int     // numbers a row of logits
+	tokens  []int32 // scratch
+}
+
+// row is a row of the step's logits.
+func (b *stepBatch) row(i int) []float32 { return b.Logits[i*b.outputs : (i+1)*b.outputs] }
+
+// add adds a span behind the others.
+func (b *stepBatch) add(p *span) {
+	s := p.s
+	b.tokens = append(append(b.tokens[:0], s.tokens[s.want.Have:s.want.Have+p.n]...), p.draft...)
+	b.Add(s.kv, s.want.Have, p.out, b.tokens...)
+}
+
+// forward computes the planned spans.
+func (e *Engine) forward() error {
+	st := &e.step
+	e.assemble()
+	e.delivery.flush(st.Tokens, e.cost.Time(st.Tokens))
+	if len(st.spans) == 0 {
+		return nil
+	}
+	began := e.opt.Now()
+	if err := e.model.Forward(&e.batch.Batch, e.kv); err != nil {
+		return fmt.Errorf("batcher: step of %d tokens: %w", len(e.batch.Tokens), err)
+	}
+	st.Forward = e.opt.Now().Sub(began)
+	return nil
+}
+
+// assemble fills the batch from the spans, and drops spans whose caller has
+// changed its mind since the plan.
+func (e *Engine) assemble() {
+	st := &e.step
+	e.batch.Reset()
+	kept := st.spans[:0]
+	for _, p := range st.spans {
+		s := p.s
+		s.mu.Lock()
+		if s.epoch != s.seen {
+			s.mu.Unlock()
+			s.kv.Truncate(s.want.Have)
+			continue
+		}
+		if s.timing.Started.IsZero() {
+			s.timing.Started = e.opt.Now()
+		}
+		p.out, p.row = s.want.Rows(p.n)+len(p.draft), st.Rows
+		e.batch.add(&p)
+		prompt := s.prompt
+		s.mu.Unlock()
+		if len(p.draft) > 0 {
+			st.Drafted[e.drafts.kind(&p)] += len(p.draft)
+		}
+		e.count(&p, prompt)
+		kept = append(kept, p)
+	}
+	st.Spans, st.Tokens = len(kept), len(e.batch.Tokens)
+	st.spans = e.duplicates.follow(kept, st, e.opt.Now)
+	st.Lanes = schedule.WholeTiles(st.Tokens)
+	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.batch.outputs)
+}
+
+// count notes what the tokens of a span are for. prompt is the length of its
+// sequence's prompt.
+func (e *Engine) count(p *span, prompt int) {
+	st, w := &e.step, &p.s.want
+	switch {
+	case w.Background:
+		st.shares.accounts[e.tenant.backgroundPays] += p.n + len(p.draft)
+	case w.Left() > 1:
+		st.shares.accounts[schedule.Prefill] += p.n
+	default:
+		st.shares.streams++
+		st.shares.guesses += len(p.draft)
+	}
+	if w.Left() == 1 && w.Have >= prompt {
+		st.Decode++
+	} else {
+		st.Prefill += p.n
+	}
+	e.stats.counts.PromptTokens += int64(max(0, min(w.Have+p.n, prompt)-max(w.Have, p.s.reached)))
+	st.Rows += p.out
+}
+
+// sample draws tokens from the logits.
+func (e *Engine) sample() {
+	if len(e.step.spans) > 0 {
+		e.delivery.sample(&e.step, &e.batch)
+	}
+}
+
+// deliver gives the step's results to their callers.
+func (e *Engine) deliver() {
+	st := &e.step
+	if len(st.spans) == 0 {
+		return
+	}
+	now := e.opt.Now()
+	for i := range st.spans {
+		p := &st.spans[i]
+		if p.draw >= 0 {
+			n := e.delivery.commit(p, now)
+			st.Sampled += n
+			if len(p.draft) > 0 {
+				st.Accepted[e.drafts.kind(p)] += min(max(0, n-1), len(p.draft))
+			}
+		}
+		if p.s.want.Left() == 0 {
+			e.admission.settle(p.s)
+		}
+	}
+	e.stats.counts.GeneratedTokens += int64(st.Sampled)
+}
+
+// account learns from what the step took, and settles what it has earned and
+// spent. Steps without tokens count too, for what they lacked.
+func (e *Engine) account() {
+	st := &e.step
+	if len(st.spans) > 0 {
+		st.Duration, st.Drafting = e.opt.Now().Sub(st.began), e.drafts.spent
+		e.cost.Observe(st.Tokens, st.computing())
+		e.drafts.settle(st)
+	}
+	e.tenant.account(st, &e.cost, e.planner.scheduler.Need)
+	e.publish()
+}
