@@ -15,20 +15,20 @@ const Tile = schedule.Tile
 
 // Options tunes an engine: the `engine:` section of config.yaml.
 type Options struct {
-	Queue         int           `yaml:"queue"`       // opened sequences whose prompt has not begun; more are ErrBusy
-	Sequences     int           `yaml:"sequences"`   // open sequences, forks and idle ones included; more are ErrBusy
-	StepTokens    int           `yaml:"step_tokens"` // tokens a step at most, in whole tiles
-	StepRows      int           `yaml:"step_rows"`   // rows of logits a step at most: bounds memory and the streams that advance at once
-	StepTime      time.Duration `yaml:"step_time"`   // longest step beside running streams that is more than a tile; 0: no limit
-	Context       int           `yaml:"-"`           // longest sequence in tokens; 0: the model's
-	Unread        int           `yaml:"unread"`      // tokens a sequence may be ahead of its reader before it is suspended
-	FlushInterval time.Duration `yaml:"hand_over"`   // how long a stream's tokens gather, but for the first and the last; 0: each is handed over at once
+	Queue         int           `yaml:"queue"`          // opened sequences whose prompt has not begun; more are ErrBusy
+	Sequences     int           `yaml:"sequences"`      // open sequences, forks and idle ones included; more are ErrBusy
+	StepTokens    int           `yaml:"step_tokens"`    // tokens a step at most, in whole tiles
+	StepRows      int           `yaml:"step_rows"`      // rows of logits a step at most: bounds memory and the streams that advance at once
+	StepTime      time.Duration `yaml:"step_time"`      // longest step beside running streams that is more than a tile; 0: no limit
+	Context       int           `yaml:"-"`              // longest sequence in tokens; 0: the model's
+	Unread        int           `yaml:"unread"`         // tokens a sequence may be ahead of its reader before it is suspended
+	FlushInterval time.Duration `yaml:"flush_interval"` // how long a stream's tokens gather, but for the first and the last; 0: each is delivered at once
 
 	// By what factor running interactive streams may be slowed down: by
 	// prompts (more when several wait for each stream), and by all that is
 	// computed in the background. 0: by any.
-	PrefillSlowdown    float64 `yaml:"prompt_stretch"`
-	BackgroundSlowdown float64 `yaml:"search_stretch"`
+	PrefillSlowdown    float64 `yaml:"prefill_slowdown"`
+	BackgroundSlowdown float64 `yaml:"background_slowdown"`
 
 	Speculation Speculation `yaml:"speculation"`
 
@@ -72,7 +72,7 @@ func (o *Options) Validate() error {
 	within("context", o.Context, 0, math.MaxInt32)
 	within("unread", o.Unread, 1, mostUnread)
 	if o.FlushInterval < 0 || o.FlushInterval > time.Second {
-		fault("hand_over: %v is outside 0s..1s", o.FlushInterval)
+		fault("flush_interval: %v is outside 0s..1s", o.FlushInterval)
 	}
 	if o.StepTime < 0 || o.StepTime > time.Minute {
 		fault("step_time: %v is outside 0s..1m", o.StepTime)
@@ -83,7 +83,7 @@ func (o *Options) Validate() error {
 	for _, s := range []struct {
 		name string
 		v    float64
-	}{{"prompt_stretch", o.PrefillSlowdown}, {"search_stretch", o.BackgroundSlowdown}} {
+	}{{"prefill_slowdown", o.PrefillSlowdown}, {"background_slowdown", o.BackgroundSlowdown}} {
 		if s.v != 0 && !(s.v > 1 && s.v <= mostSlowdown) { // NaN is a fault too
 			fault("%s: %v is neither 0 nor above 1 and at most %d", s.name, s.v, mostSlowdown)
 		}

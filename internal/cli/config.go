@@ -27,6 +27,8 @@ type Config struct {
 	Search      tts.Limits       `yaml:"search"`
 	Server      server.Options   `yaml:"server"`
 	Log         LogConfig        `yaml:"log"`
+
+	warnings []string `yaml:"-"` // about where it comes from; not part of what it says
 }
 
 // ModelConfig names one model to serve. Exactly one of Path and Embedded is set.

@@ -108,6 +108,14 @@ func (s *settings) decodeTree(dst reflect.Value, n *yaml.Node, key string) {
 	case reflect.Struct:
 		fields := fieldsOf(dst)
 		s.eachPair(n, key, func(name string, k, v *yaml.Node) {
+			written := joinKey(key, name)
+			if now := s.current(written, fmt.Sprintf("%s:%d", s.file, k.Line)); now != written {
+				name = strings.TrimPrefix(now, key+".")
+			}
+			if from := s.origin[joinKey(key, name)]; strings.HasPrefix(from, s.file+":") {
+				s.faultAt(k, written, "is set in %s already, under another name", from)
+				return
+			}
 			i := slices.IndexFunc(fields, func(f namedField) bool { return f.name == name })
 			if i < 0 {
 				var names []string

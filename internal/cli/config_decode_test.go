@@ -52,8 +52,8 @@ func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
 		{"server:\n  tls_cert: one-of-a-pair", "2: server.tls_cert: set tls_key too, or neither"},
 		{"server: [1", "1: did not find expected ',' or ']'"},
 		{"engine:\n  step_tokens: 0", "2: engine.step_tokens: 0 is outside 32..8192"},
-		{"engine:\n  prompt_stretch: .nan", `2: engine.prompt_stretch: found ".nan", want a number`},
-		{"engine:\n  prompt_stretch: 1", "2: engine.prompt_stretch: 1 is neither 0 nor above 1"},
+		{"engine:\n  prefill_slowdown: .nan", `2: engine.prefill_slowdown: found ".nan", want a number`},
+		{"engine:\n  prefill_slowdown: 1", "2: engine.prefill_slowdown: 1 is neither 0 nor above 1"},
 		{"engine:\n  speculation: 99", `2: engine.speculation: "99" is none of auto, off and the numbers to 15`},
 		{"search:\n  n: 0", "2: search.n: 0 is outside 1..4096"},
 		{"search:\n  max_steps: 0", "2: search.max_steps: 0 is outside 1..65536"},
@@ -99,7 +99,7 @@ func TestWhatAFileMaySay(t *testing.T) {
 	if want := DefaultConfig(); err != nil || c.Threads != want.Threads || len(c.Models) != len(want.Models) {
 		t.Errorf("an empty file: %+v, %v", c, err)
 	}
-	c, err = loadConfig(writeConfig(t, "server:\n  # addr: x\nengine: {speculation: 8, prompt_stretch: 2, step_time: 0s}\n"), nil, nil)
+	c, err = loadConfig(writeConfig(t, "server:\n  # addr: x\nengine: {speculation: 8, prefill_slowdown: 2, step_time: 0s}\n"), nil, nil)
 	if err != nil || c.Engine.Speculation != "8" || c.Engine.PrefillSlowdown != 2 || c.Engine.StepTime != 0 {
 		t.Errorf("a section without keys, a number of drafts: %+v, %v", c.Engine, err)
 	}
@@ -174,7 +174,7 @@ func TestEverySettingHasAKey(t *testing.T) {
 func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{
 		"threads: 2\n", "server: {addr: a:1, keep_alive: 3s, api_keys: [a, b]}\nmodels:\n- {path: x, context: 7}\n",
-		"engine: {speculation: 8, prompt_stretch: 1.5}\nsearch: {time: 5m}\n", "server: {presets: {a: bon8}}", "a: &b [*b]", "? [1]\n: 2", "!!binary x: y", "\xff",
+		"engine: {speculation: 8, prefill_slowdown: 1.5}\nsearch: {time: 5m}\n", "server: {presets: {a: bon8}}", "a: &b [*b]", "? [1]\n: 2", "!!binary x: y", "\xff",
 	} {
 		f.Add([]byte(seed))
 	}

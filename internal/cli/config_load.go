@@ -74,12 +74,20 @@ func (s *settings) readEnvironment(environ []string) {
 		keys[environmentName(key)] = key
 	}
 	names := slices.Sorted(maps.Keys(keys))
+	for former := range formerKeys {
+		keys[environmentName(former)] = former
+	}
 	for _, e := range environ {
 		name, text, _ := strings.Cut(e, "=")
 		key, known := keys[name]
 		switch {
 		case !strings.HasPrefix(name, "LUTRA_") || known && key == "":
 		case known:
+			key = s.current(key, name)
+			if _, twice := keys[s.origin[key]]; twice {
+				s.fault(name, "is set by %s already, under another name", s.origin[key])
+				continue
+			}
 			s.setText(key, name, text)
 		case nearest(name, names) != "":
 			s.fault(name, "is no setting%s", didYouMean(name, names))

@@ -34,6 +34,7 @@ func newLocal(cmd *cobra.Command, m *modelFlags, o *askOptions) (*local, error) 
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the answer is the output
 	}
+	cfg.warn(log)
 	l := &local{cfg: cfg, judges: cfg.Verifiers, log: log}
 	return l, l.load(cfg.Models[0], o.scaling != "")
 }
@@ -140,6 +141,7 @@ func (l *local) answer(ctx context.Context, o *askOptions, conversation []messag
 
 // withRuntime loads the models, runs their engines beside f and takes all down.
 func withRuntime(ctx context.Context, cfg Config, log zerolog.Logger, f func(context.Context, *runtime) error) error {
+	cfg.warn(log)
 	r, err := newRuntime(cfg, log, watcher{})
 	if err != nil {
 		return err

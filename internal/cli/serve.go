@@ -78,6 +78,7 @@ without the lame-duck time. A second signal ends at once.`,
 // ctx ends: the server first, so that running requests keep their engines.
 func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 	log := cfg.Log.logger(cmd.ErrOrStderr())
+	cfg.warn(log)
 	cfg.Server.Log = log
 	srv := server.New(cfg.Server)
 	listener, err := listen(cfg.Server.Addr)
