@@ -49,9 +49,9 @@ func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error)
 	f.bookkeeping()
 	shape := &chatShape{id: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: g.name, logprobs: req.Sampling.Logprobs}
 	g.stream, shape.usage = f.streaming()
-	shape.searched = g.tale
+	shape.searched = g.report
 	g.requests, g.shape = []*tts.Request{req}, shape
-	g.tale.of(1, req.N)
+	g.report.of(1, req.N)
 	return g, s.finish(f)
 }
 
@@ -140,9 +140,9 @@ type chatShape struct {
 	model    string
 	logprobs bool
 	usage    bool             // the stream ends with the usage
-	searched *tale            // nil: there is no search to tell of
+	searched *searchReport            // nil: there is no search to tell of
 	dropped  int              // messages that the model does not read
-	plain    map[int]fragment // of each choice: its chunk of nothing but text
+	plain    map[int]chunkTemplate // of each choice: its chunk of nothing but text
 }
 
 func (c *chatShape) open(first tts.Delta) { c.dropped = first.Dropped }
@@ -216,13 +216,13 @@ func (c *chatShape) chunk(d tts.Delta) any {
 }
 
 // text is a choice's chunk of nothing but text.
-func (c *chatShape) text(choice int) fragment {
+func (c *chatShape) text(choice int) chunkTemplate {
 	f, ok := c.plain[choice]
 	if !ok {
 		if c.plain == nil {
-			c.plain = map[int]fragment{}
+			c.plain = map[int]chunkTemplate{}
 		}
-		f = newFragment(c.delta(chatChoice{Index: choice, Delta: &chatDelta{Content: new(hole)}}))
+		f = newChunkTemplate(c.delta(chatChoice{Index: choice, Delta: &chatDelta{Content: new(hole)}}))
 		c.plain[choice] = f
 	}
 	return f

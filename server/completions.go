@@ -48,7 +48,7 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 	f.bookkeeping()
 	shape := &textShape{id: "cmpl-" + uuid.NewString(), created: time.Now().Unix(), model: g.name, logprobs: req.Sampling.Logprobs}
 	g.stream, shape.usage = f.streaming()
-	shape.searched = g.tale
+	shape.searched = g.report
 	if err := s.finish(f); err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 		r.Prompt.Bare = !special
 		g.requests = append(g.requests, &r)
 	}
-	g.tale.of(len(prompts), req.N)
+	g.report.of(len(prompts), req.N)
 	shape.offsets = make([]int, g.choices())
 	g.shape = shape
 	return g, nil
@@ -128,7 +128,7 @@ type textShape struct {
 	logprobs bool
 	usage    bool  // the stream ends with the usage
 	offsets  []int // of each choice's next token in its text
-	searched *tale // nil: there is no search to tell of
+	searched *searchReport // nil: there is no search to tell of
 }
 
 // open has nothing to note: prompts are read whole.

@@ -17,7 +17,7 @@ type generation struct {
 	preset   *tts.Plan      // that the name asks for; nil: none
 	requests []*tts.Request // one a prompt; choice i of prompt p is choice p*n+i of the answer
 	search   *tts.Search    // nil: each choice is one sample
-	tale     *tale          // what the answer tells of the searches; nil: nothing
+	report     *searchReport          // what the answer tells of the searches; nil: nothing
 	thoughts bool           // are told apart from the answer
 	unspoken bool           // what is told apart is not told at all
 	echo     string         // that every choice begins with
@@ -51,7 +51,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 	rec.n, rec.maxTokens = g.requests[0].N, g.requests[0].Sampling.MaxTokens
 	if g.search != nil {
 		rec.strategy = g.search.Plan.String()
-		if g.tale != nil {
+		if g.report != nil {
 			w.Header().Set(scalingApplied, rec.strategy)
 		}
 	}
@@ -97,7 +97,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		if d.Finish != "" {
 			c.finish = d.Finish
 		}
-		g.tale.tell(&d)
+		g.report.update(&d)
 	}
 	ended = true
 	p := s.reply(ctx, w)
@@ -309,7 +309,7 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		if d.Text != "" || len(d.Tokens) > 0 {
 			out.add(g.shape.chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
 		}
-		if g.tale.tell(&d) {
+		if g.report.update(&d) {
 			out.add(g.shape.alive())
 		}
 		switch {

@@ -107,9 +107,9 @@ func TestOnlyThoseWhoAskAreShownCandidatesInTheMaking(t *testing.T) {
 }
 
 func TestWhatWasGainedIsToldOnce(t *testing.T) {
-	s := newTale(&tts.Plan{Include: tts.Include{Partial: true}})
+	s := newSearchReport(&tts.Plan{Include: tts.Include{Partial: true}})
 	s.of(1, 1)
-	s.tell(&tts.Delta{Progress: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
+	s.update(&tts.Delta{Progress: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
 	first, second := string(must(json.Marshal(s.progress()))), string(must(json.Marshal(s.progress())))
 	if want := `"partial":[{"index":2,"parent":7,"text":"new","tokens":3,"logprob":-0.5,"score":0.25}]`; !strings.Contains(first, want) {
 		t.Errorf("progress is %s, want %s", first, want)

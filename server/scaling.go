@@ -90,7 +90,7 @@ func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Re
 		// A default is no demand: requests that it does not suit are answered plainly.
 		if plan, _ := s.opt.defaultPlan(); plan != nil && plan.Method != tts.None && g.search == nil {
 			if search, err := s.search(g, req, *plan, tempered); err == nil {
-				g.search, g.tale = search, newTale(&search.Plan)
+				g.search, g.report = search, newSearchReport(&search.Plan)
 			}
 		}
 		return
@@ -107,7 +107,7 @@ func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Re
 		f.err = planFault(err, a.param)
 		return
 	}
-	g.search, g.tale = search, newTale(&search.Plan)
+	g.search, g.report = search, newSearchReport(&search.Plan)
 }
 
 // bestOf reads the completions API's own search: the likeliest ones of so

@@ -108,7 +108,7 @@ func (e *events) write(v any) {
 	}
 	e.buf.WriteString("data: ")
 	switch v := v.(type) {
-	case *fragment:
+	case *chunkTemplate:
 		e.err = v.write(&e.buf)
 	case json.RawMessage:
 		e.buf.Write(v)

@@ -6,7 +6,7 @@ const probes = 4
 // auto asks for a few whole answers. When they agree, or when they are of a
 // kind that has no extractable answer, more would not help. Otherwise it
 // searches: step by step where there is a verifier, else by further votes.
-func (r *searching) auto() error {
+func (r *searchRun) auto() error {
 	n := r.plan.N
 	pair, err := r.fork(r.root, 2) // one for the probes, one for what may follow
 	if err != nil {
@@ -18,11 +18,11 @@ func (r *searching) auto() error {
 	if err := r.sample(min(probes, n), n); err != nil {
 		return err
 	}
-	rk := rank(r.done, r.plan.Select)
+	rk := rank(r.tree.done, r.plan.Select)
 	switch {
-	case r.reason != StopComplete, r.work.Err() != nil, len(r.done) >= n, len(pair) == 1:
+	case r.reason != StopComplete, r.work.Err() != nil, len(r.tree.done) >= n, len(pair) == 1:
 		return nil
-	case r.left == 0:
+	case r.budget.left == 0:
 		r.reason = StopBudgetTokens
 		return nil
 	case rk.answered*2 < rk.voters:

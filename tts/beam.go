@@ -1,139 +1,304 @@
 package tts
 
 import (
-	"cmp"
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"math"
 	"slices"
+	"time"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 )
 
-// search is step-level beam search in independent groups of rows: one for
-// BeamSearch, n/width for DVTS. In each group the best steps survive, and each
-// of them is continued width times.
-func (r *searching) search(groups int) error {
-	keep := max(1, r.plan.N/r.plan.Width/groups)
-	first := len(r.done) // randomness that candidates before have had
-	rows, err := r.fork(r.root, r.fits(r.plan.N, 0, 0))
+// beam is a candidate in the making: a sequence of the generator, the judge
+// that follows it, and its text so far.
+type beam struct {
+	cand      *Candidate
+	seq       *batcher.Sequence
+	judge     Judge
+	dec       *decoder
+	text      []byte
+	step      []byte // bytes of the solution step that is being written
+	logprobs  float64
+	certainty float64
+	begun     time.Time // first token
+
+	run    iter.Seq2[sampling.Token, error] // under way
+	params sampling.Params                  // of it
+	limit  int                              // tokens at most, with those before the run
+	grant  int                              // of them, those that the budget has granted so far
+	paused bool                             // the run has come to the grant's end, and to no other
+	whole  bool                             // it ends with the answer, else with the solution step
+
+	partial *partial // what reports say of it; nil: nobody wants to know
+
+	node   int // its last in the tree
+	shown  int // length of text up to there
+	tokens int // generated up to there
+}
+
+// newBeam is a beam that has nothing yet.
+func (r *searchRun) newBeam(seq *batcher.Sequence, judge Judge) *beam {
+	return &beam{cand: &Candidate{}, seq: seq, judge: judge, dec: newDecoder(r.Model, r.req), node: -1}
+}
+
+// close gives back what a beam holds.
+func (b *beam) close() {
+	b.seq.Close()
+	b.judge.Close()
+}
+
+// copyTo makes a fork's beam.
+func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
+	k, c := *b, *b.cand
+	c.IDs, c.Tokens, c.StepScores = slices.Clone(c.IDs), slices.Clone(c.Tokens), slices.Clone(c.StepScores)
+	k.cand, k.seq, k.judge, k.dec, k.text, k.step = &c, seq, judge, b.dec.clone(), slices.Clone(b.text), nil
+	return &k
+}
+
+// fork returns b and up to n-1 copies of it: fewer when the engines have no
+// more room for sequences.
+func (r *searchRun) fork(b *beam, n int) ([]*beam, error) {
+	beams := []*beam{b}
+	seqs, err := most(n-1, func(n int) ([]*batcher.Sequence, error) { return b.seq.Fork(r.ctx, n) })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	teams := share(rows, groups)
-	for r.steps = 1; ; r.steps++ {
-		live := slices.DeleteFunc(slices.Concat(teams...), complete)
-		r.begin(live, first, false)
-		err := r.meanwhile(len(live), func() error {
-			if err := r.extend(r.work, live, func(*row) error { return nil }); err != nil {
+	judges, err := most(len(seqs), func(n int) ([]Judge, error) { return b.judge.Fork(r.ctx, n) })
+	for i, seq := range seqs {
+		if i < len(judges) {
+			beams = append(beams, b.copyTo(seq, judges[i]))
+		} else {
+			seq.Close()
+		}
+	}
+	if len(beams) < n {
+		r.degraded.Store(true)
+	}
+	return beams, err
+}
+
+// most asks for n, and for less as long as that is too many.
+func most[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
+	for ; n > 0; n /= 2 {
+		got, err := ask(n)
+		if !errors.Is(err, batcher.ErrBusy) {
+			return got, err
+		}
+	}
+	return nil, nil
+}
+
+// gather is how many tokens a beam takes in at once: few enough for a budget of
+// time to end the work in time.
+const gather = 16
+
+// begin makes beams ready to be extended, each to the end of its solution step
+// or, with whole set, to its own end. Their places among the search's beams begin
+// at first; they are part of the randomness.
+func (r *searchRun) begin(beams []*beam, first int, whole bool) {
+	for i, b := range beams {
+		b.limit = len(b.cand.IDs) + r.plan.Step.MaxTokens
+		p := r.decoding.params
+		p.Candidate, p.Temperature, p.Logprobs, p.Stop = first+i, r.temperature, true, r.decoding.breaks
+		if b.whole = whole; whole {
+			b.limit, p.Stop = math.MaxInt, r.decoding.ends
+		}
+		if len(r.req.Stop) == 0 && r.reporter.partials == nil { // else each token may be the last, or is to be shown
+			p.Gather = gather
+		}
+		if m := r.req.Sampling.MaxTokens; m > 0 {
+			b.limit = min(b.limit, m)
+		}
+		b.step, b.params = b.step[:0], p
+	}
+	if r.reporter.partials != nil {
+		r.reporter.partials.begin(beams, first)
+	}
+}
+
+// extend lets beams generate until each has come to its end, of which done
+// hears at once, or until the budget of tokens is spent, which leaves beams paused.
+//
+// What is left of the budget is granted in equal shares, and what the beams
+// that end have not used is shared out again when all others have used theirs.
+// So where the budget ends depends on what the beams say, not on their speed.
+func (r *searchRun) extend(ctx context.Context, beams []*beam, done func(b *beam) error) error {
+	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
+	defer cancel(nil)
+	for _, b := range beams {
+		b.paused = true
+	}
+	for len(beams) > 0 && r.budget.left > 0 && ctx.Err() == nil {
+		granted := r.budget.share(beams)
+		r.launch(ctx, granted)
+		before := 0
+		for _, b := range granted {
+			before += len(b.cand.IDs)
+		}
+		err := concurrently(granted, func(_ int, b *beam) (err error) {
+			defer func() {
+				if err != nil {
+					cancel(err)
+				}
+			}()
+			if err := r.generate(ctx, b); err != nil || b.paused {
 				return err
 			}
-			return each(live, func(_ int, w *row) error {
-				if w.paused { // the budget has ended within its solution step
-					return nil
-				}
-				return r.score(r.work, w)
-			})
+			return done(b)
 		})
 		if err != nil {
 			return err
 		}
-		cut := false
-		for _, w := range live {
-			r.record(w, r.steps)
-			cut = cut || w.paused
+		for _, b := range granted {
+			r.budget.left -= len(b.cand.IDs)
 		}
-		for i := range teams {
-			teams[i] = r.compete(teams[i], keep)
+		r.budget.left += before
+		beams = slices.DeleteFunc(slices.Clone(beams), func(b *beam) bool { return !b.paused })
+	}
+	return nil
+}
+
+// share grants beams what is left of the budget, and returns those for which
+// there is anything.
+func (g *budget) share(beams []*beam) []*beam {
+	n, extra := g.left/len(beams), g.left%len(beams)
+	for i, b := range beams {
+		b.grant = len(b.cand.IDs) + min(n, b.limit-len(b.cand.IDs))
+		if i < extra && b.grant < b.limit {
+			b.grant++
 		}
-		if err := r.narrateStep(len(live), slices.Concat(teams...)); err != nil {
-			return err
-		}
-		live = slices.DeleteFunc(slices.Concat(teams...), complete)
-		switch {
-		case cut, len(live) > 0 && r.left == 0:
-			r.reason = StopBudgetTokens
-		case len(live) > 0 && r.steps == r.plan.MaxSteps:
-			r.reason = StopMaxSteps
-		}
-		if len(live) == 0 || r.reason != StopComplete || r.work.Err() != nil {
-			r.settleBeams(live)
-			return nil
-		}
-		if err := r.commit(live); err != nil {
-			return err
-		}
-		if err := r.tell(len(live)); err != nil {
-			return err
-		}
-		if teams, err = r.continueEach(teams, live); err != nil {
-			return err
-		}
+	}
+	if n == 0 {
+		return beams[:extra]
+	}
+	return beams
+}
+
+// launch starts the generation of beams in one step of the engine.
+func (r *searchRun) launch(ctx context.Context, beams []*beam) {
+	seqs := make([]*batcher.Sequence, len(beams))
+	params := make([]sampling.Params, len(beams))
+	for i, b := range beams {
+		b.params.MaxTokens = b.grant - len(b.cand.IDs)
+		seqs[i], params[i] = b.seq, b.params
+	}
+	for i, run := range batcher.GenerateAll(ctx, seqs, params) {
+		beams[i].run = run
 	}
 }
 
-// compete keeps the best of a group's rows and closes the others. Rows that
-// have come to their end stay candidates either way. Equal rows keep their
-// order, so the outcome is the same every time.
-func (r *searching) compete(rows []*row, keep int) []*row {
-	for _, w := range rows {
-		if complete(w) && r.rows[w.cand] == nil {
-			r.retire(w)
-		}
-	}
-	slices.SortStableFunc(rows, func(a, b *row) int { return cmp.Compare(b.cand.Score, a.cand.Score) })
-	keep = min(keep, len(rows))
-	for _, w := range rows[keep:] {
-		r.tree[w.node].Fate = FatePruned
-		w.close()
-	}
-	return rows[:keep]
-}
-
-// continueEach puts width copies of each live row in its place. Complete rows
-// stay, and go on competing.
-func (r *searching) continueEach(teams [][]*row, live []*row) ([][]*row, error) {
-	width, shared := r.plan.Width, 0
-	for _, w := range live {
-		shared += len(w.cand.IDs)
-	}
-	for width > 1 && r.fits(len(live)*width, shared, r.long) < len(live)*width {
-		width--
-	}
-	forks := make([][]*row, len(live))
-	err := each(live, func(i int, w *row) (err error) {
-		forks[i], err = r.fork(w, width)
-		return err
-	})
-	next := make([][]*row, len(teams))
-	for i, team := range teams {
-		for _, w := range team {
-			if complete(w) {
-				next[i] = append(next[i], w)
-			} else {
-				next[i] = append(next[i], forks[0]...)
-				forks = forks[1:]
+// generate takes in what launch has started. When ctx ends because the search
+// does, b stays as it is.
+func (r *searchRun) generate(ctx context.Context, b *beam) error {
+	defer func() { b.cand.Text = string(b.text) }()
+	b.paused = false
+	for run := b.run; ; run = b.seq.Generate(ctx, b.params) {
+		for tok, err := range run {
+			if err != nil {
+				return r.excuse(ctx, err)
+			}
+			b.take(r, tok)
+			if b.cand.Finish != "" || !b.whole && r.breaksAfter(b.step, tok.ID) {
+				return nil
+			}
+			if n := len(b.cand.IDs); n >= b.grant {
+				b.paused = n < b.limit
+				return nil
 			}
 		}
+		b.params.MaxTokens = b.grant - len(b.cand.IDs) // a blank line has ended the run
 	}
-	return next, err
 }
 
-// settleBeams makes candidates of the beams that have come to no end, when
-// nothing has.
-func (r *searching) settleBeams(live []*row) {
-	ended := slices.ContainsFunc(r.done, func(c *Candidate) bool { return c.Finish != "" })
-	for _, w := range live {
-		if !ended {
-			r.retire(w)
+// excuse is nil for an error that the end of the search has brought about.
+func (r *searchRun) excuse(ctx context.Context, err error) error {
+	if ctx.Err() != nil && r.ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// take adds a token to b.
+func (b *beam) take(r *searchRun, tok sampling.Token) {
+	c := b.cand
+	c.IDs = append(c.IDs, tok.ID)
+	r.budget.generated.Add(1)
+	// The engine ends generations at solution steps too, where the answer goes on.
+	full := r.req.Sampling.MaxTokens > 0 && len(c.IDs) >= r.req.Sampling.MaxTokens || b.seq.Len() >= r.Model.Engine.Limit()
+	switch {
+	case tok.Finish == sampling.FinishStop && !r.decoding.ends.Has(tok.ID):
+		tok.Finish = sampling.Unfinished
+		if full {
+			tok.Finish = sampling.FinishLength
 		}
-		w.close()
+	case tok.Finish == sampling.FinishLength && !full:
+		tok.Finish = sampling.Unfinished
 	}
+	b.logprobs += float64(tok.Logprob)
+	b.certainty += float64(tok.Certainty)
+	c.Logprob = float32(b.logprobs / float64(len(c.IDs)))
+	c.Certainty = float32(b.certainty / float64(len(c.IDs)))
+	d := b.dec.push(tok)
+	b.text = append(b.text, d.Text...)
+	b.step = append(b.step, r.Model.Tokenizer.Piece(tok.ID)...)
+	c.Tokens = append(c.Tokens, d.Tokens...)
+	c.Finish = d.Finish
+	r.note(b)
 }
 
-func complete(w *row) bool { return w.cand.Finish != "" }
-
-// share divides rows into groups of equal sizes, or nearly so.
-func share(rows []*row, groups int) [][]*row {
-	groups = min(groups, len(rows))
-	out := make([][]*row, groups)
-	for i := range out {
-		out[i] = slices.Clone(rows[i*len(rows)/groups : (i+1)*len(rows)/groups])
+// breaksAfter reports whether a solution step ends with its last token. Blank
+// lines belong to the step before or after them.
+func (r *searchRun) breaksAfter(step []byte, last int32) bool {
+	piece := len(r.Model.Tokenizer.Piece(last))
+	for _, stop := range r.plan.Step.Stop {
+		if bytes.Contains(step[max(0, len(step)-piece-len(stop)+1):], []byte(stop)) {
+			return len(bytes.TrimSpace(step)) > 0
+		}
 	}
-	return out
+	return false
+}
+
+// score judges what b has gained.
+func (r *searchRun) score(ctx context.Context, b *beam) error {
+	err := b.judge.Score(ctx, b.cand)
+	switch {
+	case errors.Is(err, batcher.ErrTooLong): // longer than the verifier reads: what it has said so far stands
+		err = nil
+	case errors.Is(err, batcher.ErrBusy): // likewise when it has no room
+		r.degraded.Store(true)
+		err = nil
+	}
+	if s := b.cand.StepScores; len(s) > 0 {
+		b.cand.Score = r.plan.Aggregate.of(s)
+		r.note(b)
+	}
+	if err != nil {
+		return r.excuse(ctx, err)
+	}
+	return nil
+}
+
+// of is the aggregate of step scores, of which there is at least one.
+func (a Aggregate) of(scores []float32) float32 {
+	switch a {
+	case AggregateMin:
+		return slices.Min(scores)
+	case AggregateMax:
+		return slices.Max(scores)
+	case AggregateLast:
+		return scores[len(scores)-1]
+	}
+	sum, product := float32(0), float32(1)
+	for _, s := range scores {
+		sum += s
+		product *= s
+	}
+	if a == AggregateProd {
+		return product
+	}
+	return sum / float32(len(scores))
 }

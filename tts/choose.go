@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// bloc is the candidates that give one answer.
-type bloc struct {
+// answerGroup is the candidates that give one answer.
+type answerGroup struct {
 	members []*Candidate
 	weight  float64 // sum of their scores
 }
@@ -15,10 +15,10 @@ type bloc struct {
 // ranking is candidates in order of preference.
 type ranking struct {
 	order     []*Candidate
-	blocs     []*bloc // in order of preference
-	voters    int     // candidates that could have voted
-	answered  int     // those that did
-	sel       Select  // the rule that made the order
+	groups    []*answerGroup // in order of preference
+	voters    int            // candidates that could have voted
+	answered  int            // those that did
+	sel       Select         // the rule that made the order
 	agreement float64
 }
 
@@ -38,12 +38,12 @@ func rank(cands []*Candidate, sel Select) ranking {
 	}
 	rk := ranking{voters: len(voters), sel: sel}
 	var silent []*Candidate
-	rk.blocs, silent = blocs(voters)
+	rk.groups, silent = groupAnswers(voters)
 	rk.answered = len(voters) - len(silent)
 	if rk.answered*2 < len(voters) {
 		rk.sel = SelectMax
 	}
-	slices.SortStableFunc(rk.blocs, func(a, b *bloc) int {
+	slices.SortStableFunc(rk.groups, func(a, b *answerGroup) int {
 		votes, weight := cmp.Compare(len(b.members), len(a.members)), cmp.Compare(b.weight, a.weight)
 		if rk.sel == SelectVote {
 			return cmp.Or(votes, weight)
@@ -54,7 +54,7 @@ func rank(cands []*Candidate, sel Select) ranking {
 		rk.order = slices.Clone(voters)
 		slices.SortStableFunc(rk.order, better)
 	} else {
-		for _, b := range rk.blocs {
+		for _, b := range rk.groups {
 			rk.order = append(rk.order, b.members...)
 		}
 		rk.order = append(rk.order, silent...)
@@ -72,10 +72,10 @@ func better(a, b *Candidate) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Index, b.Index))
 }
 
-// blocs groups candidates by answer, in the order of their first members;
-// silent ones have none. Within a bloc the best comes first.
-func blocs(cands []*Candidate) (all []*bloc, silent []*Candidate) {
-	byKey := map[string]*bloc{}
+// groupAnswers groups candidates by answer, in the order of their first members;
+// silent ones have none. Within a group the best comes first.
+func groupAnswers(cands []*Candidate) (all []*answerGroup, silent []*Candidate) {
+	byKey := map[string]*answerGroup{}
 	for _, c := range cands {
 		if c.key == "" {
 			silent = append(silent, c)
@@ -83,7 +83,7 @@ func blocs(cands []*Candidate) (all []*bloc, silent []*Candidate) {
 		}
 		b := byKey[c.key]
 		if b == nil {
-			b = &bloc{}
+			b = &answerGroup{}
 			byKey[c.key] = b
 			all = append(all, b)
 		}
@@ -100,20 +100,20 @@ func blocs(cands []*Candidate) (all []*bloc, silent []*Candidate) {
 	return all, silent
 }
 
-// decided tells whether the votes so far settle the outcome of n candidates.
-func (r *searching) decided(n int) (StopReason, bool) {
+// decided reports whether the votes so far settle the outcome of n candidates.
+func (r *searchRun) decided(n int) (StopReason, bool) {
 	sel := r.plan.Select
-	left := n - len(r.done)
-	if r.plan.EarlyStop.Off || sel == SelectMax || left == 0 || len(r.done) < r.req.choices() {
+	left := n - len(r.tree.done)
+	if r.plan.EarlyStop.Off || sel == SelectMax || left == 0 || len(r.tree.done) < r.req.choices() {
 		return "", false
 	}
-	rk := rank(r.done, sel)
-	if len(rk.blocs) == 0 || rk.sel != sel || rk.order[0].Finish != FinishStop {
+	rk := rank(r.tree.done, sel)
+	if len(rk.groups) == 0 || rk.sel != sel || rk.order[0].Finish != FinishStop {
 		return "", false
 	}
-	lead, second := rk.blocs[0], &bloc{}
-	if len(rk.blocs) > 1 {
-		second = rk.blocs[1]
+	lead, second := rk.groups[0], &answerGroup{}
+	if len(rk.groups) > 1 {
+		second = rk.groups[1]
 	}
 	a, b := len(lead.members), len(second.members)
 	ahead := float64(a - b)

@@ -13,7 +13,7 @@ type Delta struct {
 	Choice int    // the choice that Text and Tokens belong to
 	Text   string // new text; may be empty while bytes are held back
 	// Reasoning is new text that comes before the answer and is no part of it:
-	// what Thinking has set apart, or what a search tells with StreamReasoning.
+	// what Thinking has set apart, or how a search goes, with StreamReasoning.
 	Reasoning string
 	// Thinking and Midway, on a run's first delta, are those of Prepared: how
 	// every choice's text goes on from the prompt.

@@ -6,7 +6,7 @@
 // sequence a choice. Search decodes many candidates as its Plan says, judges
 // them with a Scorer and answers with the best (parallel test-time scaling):
 //
-//	prompt ─fork─▶ rows ─extend─▶ solution steps ─Judge─▶ scores ─compete─▶ survivors ─┐
+//	prompt ─fork─▶ beams ─extend─▶ solution steps ─Judge─▶ scores ─compete─▶ survivors ─┐
 //	                 ▲                                                    │ close losers
 //	                 └────────────────────────── fork ────────────────────┴────────────┘
 //

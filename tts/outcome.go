@@ -36,7 +36,7 @@ const (
 type Outcome struct {
 	Plan       Plan         // as applied, with its defaults
 	Method     Method       // what was done: for Auto, the method it chose
-	N          int          // candidates or rows it began with
+	N          int          // candidates or beams it began with
 	Steps      int          // solution steps of the longest search path; 1 for methods of whole answers
 	Reason     StopReason   // why it ended
 	Select     Select       // the rule that chose, SelectMax where that is a fallback

@@ -33,9 +33,9 @@ const (
 type partials struct {
 	due *time.Timer // of the next report
 
-	mu   sync.Mutex // guards what follows
-	rows []*partial
-	next int // the entry with which the next report begins: all get their turn
+	mu    sync.Mutex // guards what follows
+	beams []*partial
+	next  int // the entry with which the next report begins: all get their turn
 }
 
 type partial struct {
@@ -47,33 +47,33 @@ type partial struct {
 	news   bool    // there is something to report
 }
 
-// begin makes rows the candidates to be reported, numbered from first.
-func (p *partials) begin(rows []*row, first int) {
+// begin makes beams the candidates to be reported, numbered from first.
+func (p *partials) begin(beams []*beam, first int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rows, p.next = make([]*partial, len(rows)), 0
-	for i, w := range rows {
-		w.partial = &partial{all: p, now: Partial{Index: first + i, Parent: w.node}, text: w.text, sent: len(w.text), scores: len(w.cand.StepScores)}
-		p.rows[i] = w.partial
+	p.beams, p.next = make([]*partial, len(beams)), 0
+	for i, b := range beams {
+		b.partial = &partial{all: p, now: Partial{Index: first + i, Parent: b.node}, text: b.text, sent: len(b.text), scores: len(b.cand.StepScores)}
+		p.beams[i] = b.partial
 	}
 }
 
-// note takes down what w is by now, if anybody wants to know.
-func (r *searching) note(w *row) {
-	p := w.partial
+// note takes down what b is by now, if anybody wants to know.
+func (r *searchRun) note(b *beam) {
+	p := b.partial
 	if p == nil {
 		return
 	}
-	c, now := w.cand, p.now
+	c, now := b.cand, p.now
 	if now.Finish == "" && c.Finish != "" {
-		a, _ := r.reader.Read(string(w.text))
+		a, _ := r.reader.Read(string(b.text))
 		now.Answer = a.Text
 	}
 	now.Tokens, now.Logprob, now.Finish = len(c.IDs), c.Logprob, c.Finish
 	now.Judged, now.Score = len(c.StepScores) > p.scores, c.Score
 	p.all.mu.Lock()
 	defer p.all.mu.Unlock()
-	p.now, p.text, p.news = now, w.text, true
+	p.now, p.text, p.news = now, b.text, true
 }
 
 // take returns what has not been reported, as far as one report may hold it.
@@ -82,9 +82,9 @@ func (p *partials) take() []Partial {
 	defer p.mu.Unlock()
 	var out []Partial
 	room := partialBytes
-	for i := range p.rows {
-		at := (p.next + i) % len(p.rows)
-		e := p.rows[at]
+	for i := range p.beams {
+		at := (p.next + i) % len(p.beams)
+		e := p.beams[at]
 		if !e.news {
 			continue
 		}
@@ -101,7 +101,7 @@ func (p *partials) take() []Partial {
 		e.sent += len(text)
 		room -= len(text)
 		if e.news = e.sent < len(e.text); e.news || room == 0 {
-			p.next = (at + 1) % len(p.rows)
+			p.next = (at + 1) % len(p.beams)
 			break
 		}
 	}
@@ -110,10 +110,10 @@ func (p *partials) take() []Partial {
 
 // await returns when one of two channels is closed; either may be nil.
 // Meanwhile it reports what the live candidates gain, to those who asked for it.
-func (r *searching) await(live int, done, over <-chan struct{}) error {
+func (p *reporter) await(live int, done, over <-chan struct{}) error {
 	var due <-chan time.Time // never, unless somebody wants to know
-	if r.partials != nil {
-		due = r.partials.due.C
+	if p.partials != nil {
+		due = p.partials.due.C
 	}
 	for {
 		select {
@@ -123,30 +123,30 @@ func (r *searching) await(live int, done, over <-chan struct{}) error {
 			return nil
 		case <-due:
 		}
-		if gained := r.partials.take(); gained != nil {
-			p := r.progress(live)
-			p.Partial = gained
-			if err := r.send(Delta{Progress: p, Usage: r.news()}); err != nil {
+		if gained := p.partials.take(); gained != nil {
+			now := p.progress(live)
+			now.Partial = gained
+			if err := p.send(Delta{Progress: now, Usage: p.unreported()}); err != nil {
 				return err
 			}
 		}
-		r.partials.due.Reset(partialInterval)
+		p.partials.due.Reset(partialInterval)
 	}
 }
 
 // meanwhile does the work of so many live candidates, and reports as await
 // does. A reader that leaves ends it.
-func (r *searching) meanwhile(live int, work func() error) error {
-	if r.partials == nil {
+func (p *reporter) meanwhile(live int, work func() error) error {
+	if p.partials == nil {
 		return work()
 	}
 	over := make(chan struct{})
-	wait := start([]func() error{work}, func(_ int, work func() error) error {
+	wait := startConcurrently([]func() error{work}, func(_ int, work func() error) error {
 		defer close(over)
 		return work()
 	})
-	if err := r.await(live, nil, over); err != nil {
-		r.stop()
+	if err := p.await(live, nil, over); err != nil {
+		p.run.stop()
 		_ = wait()
 		return err
 	}

@@ -121,7 +121,7 @@ func TestAReaderThatLagsIsNotSentMoreThanItsShare(t *testing.T) {
 				size += len(p.Text)
 				texts[p.Index] += p.Text
 				if p.Finish != "" && texts[p.Index] != text {
-					t.Errorf("candidate %d is told to be complete with %d of its %d bytes", p.Index, len(texts[p.Index]), len(text))
+					t.Errorf("candidate %d is reported complete with %d of its %d bytes", p.Index, len(texts[p.Index]), len(text))
 				}
 				if !strings.HasPrefix(text, texts[p.Index]) {
 					t.Fatalf("candidate %d is shown as %q", p.Index, texts[p.Index])
@@ -182,30 +182,30 @@ func TestAReaderThatLeavesEndsTheStepUnderWay(t *testing.T) {
 
 func TestACandidateIsCompleteWithTheLastOfItsText(t *testing.T) {
 	p := &partials{}
-	p.begin([]*row{{cand: &Candidate{}, node: -1}, {cand: &Candidate{}, node: -1}}, 0)
+	p.begin([]*beam{{cand: &Candidate{}, node: -1}, {cand: &Candidate{}, node: -1}}, 0)
 	texts := []string{"a" + strings.Repeat("ü", partialBytes), "short"}
-	for i, e := range p.rows {
+	for i, e := range p.beams {
 		e.now.Finish, e.now.Answer, e.now.Judged, e.now.Score = FinishStop, "7", true, 0.5
 		e.text, e.news = []byte(texts[i]), true
 	}
-	told := make([]string, 2)
+	reported := make([]string, 2)
 	var order []int
 	for gained := p.take(); gained != nil; gained = p.take() {
 		size := 0
 		for _, one := range gained {
-			told[one.Index] += one.Text
+			reported[one.Index] += one.Text
 			order = append(order, one.Index)
 			size += len(one.Text)
-			whole := told[one.Index] == texts[one.Index]
+			whole := reported[one.Index] == texts[one.Index]
 			if complete := one.Finish == FinishStop && one.Answer == "7" && one.Judged && one.Score == 0.5; complete != whole || one.Judged != whole || !utf8.ValidString(one.Text) {
-				t.Errorf("with %d of %d bytes candidate %d is told of as %+v", len(told[one.Index]), len(texts[one.Index]), one.Index, one.Finish)
+				t.Errorf("with %d of %d bytes candidate %d is reported as %+v", len(reported[one.Index]), len(texts[one.Index]), one.Index, one.Finish)
 			}
 		}
 		if size > partialBytes {
 			t.Errorf("one report holds %d bytes of text, want at most %d", size, partialBytes)
 		}
 	}
-	if !slices.Equal(told, texts) || !slices.Equal(order, []int{0, 1, 0, 0}) {
-		t.Errorf("candidates had their turns as %v, with %d and %d bytes", order, len(told[0]), len(told[1]))
+	if !slices.Equal(reported, texts) || !slices.Equal(order, []int{0, 1, 0, 0}) {
+		t.Errorf("candidates had their turns as %v, with %d and %d bytes", order, len(reported[0]), len(reported[1]))
 	}
 }

@@ -56,14 +56,14 @@ type StreamMode string
 const (
 	StreamCommitted  StreamMode = "committed"  // text that can no longer change, as soon as that is known
 	StreamFinal      StreamMode = "final"      // nothing before the end
-	StreamCandidates StreamMode = "candidates" // the same; what each candidate says is told in Progress.Ended
-	StreamReasoning  StreamMode = "reasoning"  // the same; the search tells in words how it goes, in Delta.Reasoning
+	StreamCandidates StreamMode = "candidates" // the same; Progress.Ended holds each candidate once it is complete
+	StreamReasoning  StreamMode = "reasoning"  // the same; Delta.Reasoning says in words how the search goes
 )
 
 // AutoN as Plan.N takes the token lanes that the current kernel tile has to spare.
 const AutoN = -1
 
-// The names by which Plan.Verifier asks for the model's own opinion.
+// The names by which Plan.Verifier asks for the generator's own scores.
 const (
 	VerifierLogprob       = "logprob"        // mean log-probability of a candidate's tokens
 	VerifierSelfCertainty = "self_certainty" // mean distance of their distributions from the uniform one
@@ -73,7 +73,7 @@ const (
 // but Method mean their defaults.
 type Plan struct {
 	Method      Method
-	N           int // candidates, or rows of a beam search; 0: 8
+	N           int // candidates, or beams of a beam search; 0: 8
 	Width       int // children of a surviving beam; 0: 4, or N when that is less
 	MaxSteps    int // solution steps at most; 0: 40
 	Step        StepRule

@@ -141,7 +141,7 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	switch {
 	case out.Begun != "":
 		out.Midway = true
-		out.Thinking = strings.LastIndex(out.Begun, thoughtBegin) > strings.LastIndex(out.Begun, thoughtEnd)
+		out.Thinking = strings.LastIndex(out.Begun, thinkBegin) > strings.LastIndex(out.Begun, thinkEnd)
 	case last.ReasoningContent != "":
 		out.Midway, out.Thinking = true, true
 	default:

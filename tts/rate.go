@@ -87,7 +87,7 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 		return nil, 0, err
 	}
 	ratings := make([]Rating, len(responses))
-	err = each(responses, func(i int, text string) (err error) {
+	err = concurrently(responses, func(i int, text string) (err error) {
 		defer judges[i].Close()
 		if ratings[i], err = v.rate(ctx, judges[i], text); err != nil {
 			if errors.Is(err, batcher.ErrTooLong) {

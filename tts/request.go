@@ -75,8 +75,8 @@ type Request struct {
 func (r *Request) choices() int { return max(r.N, 1) }
 
 // lists checks the number of log-probabilities that the answer may list: of
-// rows that share a prompt of so many tokens and generate so many at most.
-func (r *Request) lists(m *Model, prompt, rows, generated int) error {
+// candidates that share a prompt of so many tokens and generate so many at most.
+func (r *Request) lists(m *Model, prompt, candidates, generated int) error {
 	if r.MaxLogprobs == 0 || !r.Sampling.Logprobs {
 		return nil
 	}
@@ -87,9 +87,9 @@ func (r *Request) lists(m *Model, prompt, rows, generated int) error {
 	if r.NoTokens {
 		each = 0
 	}
-	tokens := min(each*rows, generated)
+	tokens := min(each*candidates, generated)
 	if r.Echo {
-		tokens += prompt * rows
+		tokens += prompt * candidates
 	}
 	if all := tokens * (1 + r.Sampling.TopLogprobs); all > r.MaxLogprobs {
 		return fmt.Errorf("%w: up to %d tokens with %d alternatives each are more than the %d allowed; ask for fewer tokens, choices or alternatives",

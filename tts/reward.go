@@ -94,9 +94,9 @@ func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int3
 // reader stands at the beginning of all that will be read: behind ids, which
 // seq holds. Both are nil where there is nothing common to that.
 func (v *Reward) reader(ids []int32, seq *batcher.Sequence) reader {
-	t := &verdicts{v: v}
+	t := &scoreTree{v: v}
 	root := t.begin(ids, seq)
-	return reader{verdicts: t, root: root, at: root}
+	return reader{scoreTree: t, root: root, at: root}
 }
 
 // tokenJudge feeds a reward model with the generator's tokens.

@@ -9,67 +9,67 @@ import (
 // are decided for total ones. Candidates are taken in by their index,
 // whichever is complete first: so where a vote ends depends on what they say,
 // not on their speed.
-func (r *searching) sample(n, total int) error {
-	first := len(r.done)
-	rows, err := r.fork(r.root, r.fits(n-first, 0, 0))
+func (r *searchRun) sample(n, total int) error {
+	first := len(r.tree.done)
+	beams, err := r.fork(r.root, r.fits(n-first, 0, 0))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(r.work)
-	ready := make(map[*row]chan struct{}, len(rows))
-	for _, w := range rows {
-		ready[w] = make(chan struct{})
+	ready := make(map[*beam]chan struct{}, len(beams))
+	for _, b := range beams {
+		ready[b] = make(chan struct{})
 	}
-	r.begin(rows, first, true)
+	r.begin(beams, first, true)
 	over := make(chan struct{})
-	wait := start([][]*row{rows}, func(_ int, rows []*row) error {
+	wait := startConcurrently([][]*beam{beams}, func(_ int, beams []*beam) error {
 		defer close(over)
-		judge := func(w *row) error {
-			defer close(ready[w])
-			return r.score(ctx, w)
+		judge := func(b *beam) error {
+			defer close(ready[b])
+			return r.score(ctx, b)
 		}
-		err := r.extend(ctx, rows, judge)
-		cut := slices.DeleteFunc(slices.Clone(rows), func(w *row) bool { return !w.paused })
+		err := r.extend(ctx, beams, judge)
+		cut := slices.DeleteFunc(slices.Clone(beams), func(b *beam) bool { return !b.paused })
 		if err == nil {
-			err = each(cut, func(_ int, w *row) error { return judge(w) })
+			err = concurrently(cut, func(_ int, b *beam) error { return judge(b) })
 		}
 		if err != nil {
 			cancel(err)
 		}
 		return err
 	})
-	defer func() { // every way out ends the rows first
+	defer func() { // every way out ends the beams first
 		cancel(errDecided)
 		_ = wait()
-		for _, w := range rows {
-			w.close()
+		for _, b := range beams {
+			b.close()
 		}
 	}()
 	r.steps = 1
-	for i, w := range rows {
-		if err := r.await(len(rows)-i, ready[w], over); err != nil { // over with an error, before it came to w
+	for i, b := range beams {
+		if err := r.reporter.await(len(beams)-i, ready[b], over); err != nil { // over with an error, before it came to b
 			return err
 		}
 		if ctx.Err() != nil && r.work.Err() == nil {
 			return wait()
 		}
-		r.record(w, 1)
-		r.retire(w)
-		if err := r.narrateCandidate(w.cand, total); err != nil {
+		r.tree.record(b, 1)
+		r.retire(b)
+		if err := r.reporter.candidateReasoning(b.cand, total); err != nil {
 			return err
 		}
-		if reason, over := r.decided(first + len(rows) + total - n); over {
+		if reason, over := r.decided(first + len(beams) + total - n); over {
 			r.reason = reason
 			return nil
 		}
-		if err := r.tell(len(rows) - i - 1); err != nil {
+		if err := r.reporter.update(len(beams) - i - 1); err != nil {
 			return err
 		}
 	}
 	if err := wait(); err != nil {
 		return err
 	}
-	if slices.ContainsFunc(rows, func(w *row) bool { return w.paused }) {
+	if slices.ContainsFunc(beams, func(b *beam) bool { return b.paused }) {
 		r.reason = StopBudgetTokens
 	}
 	return nil

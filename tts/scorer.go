@@ -31,21 +31,21 @@ type Judge interface {
 	Close()
 }
 
-// opinion scores candidates by what the generator itself thought of them,
+// selfScorer scores candidates by the probabilities that the generator gave them,
 // which costs nothing.
-type opinion func(c *Candidate) float64
+type selfScorer func(c *Candidate) float64
 
 // Open implements Scorer.
-func (o opinion) Open(context.Context, *Model, *Request, []int32) (Judge, error) { return o, nil }
+func (o selfScorer) Open(context.Context, *Model, *Request, []int32) (Judge, error) { return o, nil }
 
 // Score implements Judge.
-func (o opinion) Score(_ context.Context, c *Candidate) error {
+func (o selfScorer) Score(_ context.Context, c *Candidate) error {
 	c.StepScores = append(c.StepScores, float32(o(c)))
 	return nil
 }
 
 // Fork implements Judge.
-func (o opinion) Fork(_ context.Context, n int) ([]Judge, error) {
+func (o selfScorer) Fork(_ context.Context, n int) ([]Judge, error) {
 	judges := make([]Judge, n)
 	for i := range judges {
 		judges[i] = o
@@ -54,22 +54,22 @@ func (o opinion) Fork(_ context.Context, n int) ([]Judge, error) {
 }
 
 // Charge implements Judge.
-func (o opinion) Charge() {}
+func (o selfScorer) Charge() {}
 
 // Spent implements Judge.
-func (o opinion) Spent() int { return 0 }
+func (o selfScorer) Spent() int { return 0 }
 
 // Close implements Judge.
-func (o opinion) Close() {}
+func (o selfScorer) Close() {}
 
 // ByLogprob scores by the geometric mean of the tokens' probabilities.
 func ByLogprob() Scorer {
-	return opinion(func(c *Candidate) float64 { return math.Exp(float64(c.Logprob)) })
+	return selfScorer(func(c *Candidate) float64 { return math.Exp(float64(c.Logprob)) })
 }
 
 // BySelfCertainty scores by how far the tokens' distributions are from the
 // uniform one, on average (Kang et al. 2025, "Scalable Best-of-N Selection via
 // Self-Certainty", §3), brought into [0, 1) by 1-exp(-x), which keeps the order.
 func BySelfCertainty() Scorer {
-	return opinion(func(c *Candidate) float64 { return -math.Expm1(-float64(c.Certainty)) })
+	return selfScorer(func(c *Candidate) float64 { return -math.Expm1(-float64(c.Certainty)) })
 }

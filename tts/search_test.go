@@ -160,7 +160,7 @@ func carryOut(t *testing.T, s Strategy, req *Request) found {
 		t.Fatalf("the search ended without an outcome or a finish: %+v", f)
 	}
 	if f.progress > 0 && len(f.drawn) == 0 {
-		t.Errorf("%d reports told nothing of the tree", f.progress)
+		t.Errorf("%d reports held nothing of the tree", f.progress)
 	}
 	for i, n := range f.drawn {
 		if n.Fate = f.Tree[i].Fate; n != f.Tree[i] {

@@ -9,9 +9,9 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 )
 
-// verdicts are what a reward model makes of all that the judges of one request
-// read: a tree, in which candidates that begin with the same steps share the
-// nodes of these, so that each different beginning is read once.
+// scoreTree holds a reward model's scores of all that the judges of one request
+// read. Candidates that begin with the same steps share the nodes of these, so
+// that each different beginning is read once.
 //
 //	prompt ─▶ step ─▶ step ─▶ step
 //	            └───▶ step
@@ -19,75 +19,75 @@ import (
 // A node keeps its sequence as long as judges stand at it; a step behind it is
 // read on a fork. A judge that comes late, and finds the sequence gone, forks
 // what is left nearest to the root.
-type verdicts struct {
+type scoreTree struct {
 	v       *Reward
 	mu      sync.Mutex // guards what nodes say of each other, their users, and what follows
 	charged int        // tokens
 }
 
-// verdict is one node.
-type verdict struct {
-	up    *verdict
-	ids   []int32             // read behind up; of the root, what all begins with
-	next  map[string]*verdict // by their ids
-	users int                 // judges that stand here or are about to
-	paid  bool                // charged
+// scoreNode is the score of one step behind those above it.
+type scoreNode struct {
+	parent    *scoreNode
+	ids   []int32               // read behind parent; of the root, what all begins with
+	children  map[string]*scoreNode // by their ids
+	judges int                   // judges that stand here or are about to
+	paid  bool                  // charged
 
-	ready chan struct{} // closed when what follows is known
-	score float32
-	err   error
-	seq   *batcher.Sequence // nil: there is no more need of it
-	turn  sync.Mutex        // to fork seq
+	ready   chan struct{} // closed when what follows is known
+	score   float32
+	err     error
+	seq     *batcher.Sequence // nil: there is no more need of it
+	forking sync.Mutex        // to fork seq
 }
 
 // begin makes the root, where one judge stands: what all that is read begins
 // with, and the sequence that holds it. Both may be nil.
-func (t *verdicts) begin(ids []int32, seq *batcher.Sequence) *verdict {
-	root := &verdict{ids: ids, seq: seq, users: 1, ready: make(chan struct{})}
+func (t *scoreTree) begin(ids []int32, seq *batcher.Sequence) *scoreNode {
+	root := &scoreNode{ids: ids, seq: seq, judges: 1, ready: make(chan struct{})}
 	close(root.ready)
 	return root
 }
 
 // join lets n more judges stand at d.
-func (t *verdicts) join(d *verdict, n int) {
+func (t *scoreTree) join(d *scoreNode, n int) {
 	t.mu.Lock()
-	d.users += n
+	d.judges += n
 	t.mu.Unlock()
 }
 
 // leave lets one judge less stand at d.
-func (t *verdicts) leave(d *verdict) {
+func (t *scoreTree) leave(d *scoreNode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if d.users--; d.users == 0 && d.seq != nil {
+	if d.judges--; d.judges == 0 && d.seq != nil {
 		d.seq.Close()
 		d.seq = nil
 	}
 }
 
-// read gives the verdict on ids behind d, where the caller then stands too. It
+// read gives the node of ids behind d, where the caller then stands too. It
 // may be called by many judges at once: the first one has it computed, and the
 // others wait for that.
-func (t *verdicts) read(ctx context.Context, d *verdict, ids []int32) (*verdict, error) {
+func (t *scoreTree) read(ctx context.Context, d *scoreNode, ids []int32) (*scoreNode, error) {
 	key := string(packed(ids))
 	for {
 		t.mu.Lock()
-		n := d.next[key]
+		n := d.children[key]
 		first := n == nil
 		if first {
-			n = &verdict{up: d, ids: slices.Clone(ids), ready: make(chan struct{})}
-			if d.next == nil {
-				d.next = map[string]*verdict{}
+			n = &scoreNode{parent: d, ids: slices.Clone(ids), ready: make(chan struct{})}
+			if d.children == nil {
+				d.children = map[string]*scoreNode{}
 			}
-			d.next[key] = n
+			d.children[key] = n
 		}
-		n.users++
+		n.judges++
 		t.mu.Unlock()
 		if first {
 			n.seq, n.score, n.err = t.compute(ctx, d, ids)
 			if n.err != nil {
 				t.mu.Lock()
-				delete(d.next, key) // whoever comes later may be luckier
+				delete(d.children, key) // whoever comes later may be luckier
 				t.mu.Unlock()
 			}
 			close(n.ready)
@@ -109,7 +109,7 @@ func (t *verdicts) read(ctx context.Context, d *verdict, ids []int32) (*verdict,
 }
 
 // compute reads ids behind d.
-func (t *verdicts) compute(ctx context.Context, d *verdict, ids []int32) (*batcher.Sequence, float32, error) {
+func (t *scoreTree) compute(ctx context.Context, d *scoreNode, ids []int32) (*batcher.Sequence, float32, error) {
 	seq, missing, err := t.fork(ctx, d)
 	if err != nil {
 		return nil, 0, err
@@ -132,24 +132,24 @@ func (t *verdicts) compute(ctx context.Context, d *verdict, ids []int32) (*batch
 }
 
 // fork copies the sequence of d, or else of the nearest node above that has
-// one, and tells which tokens it misses then. Where there is none at all the
+// one, and returns the tokens that it misses then. Where there is none at all the
 // result is nil.
-func (t *verdicts) fork(ctx context.Context, d *verdict) (seq *batcher.Sequence, missing []int32, err error) {
+func (t *scoreTree) fork(ctx context.Context, d *scoreNode) (seq *batcher.Sequence, missing []int32, err error) {
 	t.mu.Lock()
 	for d != nil && d.seq == nil {
 		missing = append(slices.Clone(d.ids), missing...)
-		d = d.up
+		d = d.parent
 	}
 	if d != nil {
-		d.users++ // so that it stays
+		d.judges++ // so that it stays
 	}
 	t.mu.Unlock()
 	if d == nil {
 		return nil, missing, nil
 	}
 	defer t.leave(d)
-	d.turn.Lock()
-	defer d.turn.Unlock()
+	d.forking.Lock()
+	defer d.forking.Unlock()
 	seqs, err := d.seq.Fork(ctx, 1)
 	if err != nil {
 		return nil, nil, err
@@ -166,16 +166,16 @@ func packed(ids []int32) []byte {
 	return key
 }
 
-// reader is one judge's place in the verdicts.
+// reader is one judge's place in the tree.
 type reader struct {
-	*verdicts
-	root, at *verdict
-	scored   []*verdict // since the last charge
+	*scoreTree
+	root, at *scoreNode
+	scored   []*scoreNode // since the last charge
 	closed   bool
 }
 
 // step reads ids behind d and goes there.
-func (r *reader) step(ctx context.Context, d *verdict, ids []int32) (float32, error) {
+func (r *reader) step(ctx context.Context, d *scoreNode, ids []int32) (float32, error) {
 	n, err := r.read(ctx, d, ids)
 	if err != nil {
 		return 0, err

@@ -2,13 +2,15 @@ package tts
 
 import "sync"
 
-// each calls f for all items at once and returns the first item's error, when
+// concurrently calls f for all items at once and returns the first item's error, when
 // all calls have returned.
-func each[T any](items []T, f func(i int, item T) error) error { return start(items, f)() }
+func concurrently[T any](items []T, f func(i int, item T) error) error {
+	return startConcurrently(items, f)()
+}
 
-// start is each with the waiting left to the caller, who must call wait and
-// may do so more than once. A panic of f comes out of wait.
-func start[T any](items []T, f func(i int, item T) error) (wait func() error) {
+// startConcurrently is concurrently with the waiting left to the caller, who
+// must call wait and may do so more than once. A panic of f comes out of wait.
+func startConcurrently[T any](items []T, f func(i int, item T) error) (wait func() error) {
 	errs := make([]error, len(items))
 	panics := make([]any, len(items))
 	var all sync.WaitGroup

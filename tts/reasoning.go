@@ -7,20 +7,21 @@ import (
 	"strings"
 )
 
-// narrate tells a part of how the search goes, to those who want to read it.
-// What is told depends on what was found alone, so a seed's reasoning is the
-// same every time.
-func (r *searching) narrate(part *strings.Builder) error {
-	if r.plan.Stream != StreamReasoning || part.Len() == 0 {
+// With StreamReasoning a search says in words how it goes. What it says depends
+// on what was found alone, so a seed's reasoning is the same every time.
+
+// reasoning sends a part of that.
+func (p *reporter) reasoning(part *strings.Builder) error {
+	if p.run.plan.Stream != StreamReasoning || part.Len() == 0 {
 		return nil
 	}
-	return r.send(Delta{Reasoning: part.String(), Usage: r.news()})
+	return p.send(Delta{Reasoning: part.String(), Usage: p.unreported()})
 }
 
-// narrateCandidate tells of a whole answer, and shows it when it leads with an
+// candidateReasoning reports a whole answer, and shows it when it leads with an
 // answer that has not been shown.
-func (r *searching) narrateCandidate(c *Candidate, total int) error {
-	if r.plan.Stream != StreamReasoning {
+func (p *reporter) candidateReasoning(c *Candidate, total int) error {
+	if p.run.plan.Stream != StreamReasoning {
 		return nil
 	}
 	var out strings.Builder
@@ -34,19 +35,19 @@ func (r *searching) narrateCandidate(c *Candidate, total int) error {
 		fmt.Fprintf(&out, " answers %s", c.Answer)
 	}
 	fmt.Fprintf(&out, " (score %.3f).", c.Score)
-	rk := rank(r.done, r.plan.Select)
+	rk := rank(p.run.tree.done, p.run.plan.Select)
 	lead := rk.order[0]
-	if lead == c && (r.exhibit == nil || r.exhibit.key != c.key || c.key == "") {
+	if lead == c && (p.shownCandidate == nil || p.shownCandidate.key != c.key || c.key == "") {
 		out.WriteString(" It leads:\n")
 		writeSteps(&out, c)
-		r.exhibit = c
+		p.shownCandidate = c
 	} else {
 		if lead.Answer != "" {
 			fmt.Fprintf(&out, " %s leads with %d of %d.", lead.Answer, lead.Votes, rk.voters)
 		}
 		out.WriteByte('\n')
 	}
-	return r.narrate(&out)
+	return p.reasoning(&out)
 }
 
 // writeSteps writes a candidate's lines, each with its score if the scores are
@@ -62,15 +63,15 @@ func writeSteps(out *strings.Builder, c *Candidate) {
 	}
 }
 
-// narrateStep tells of the solution step that the best of the surviving beams
+// stepReasoning reports the solution step that the best of the surviving beams
 // has taken, and of all its steps when it is not the one that led before.
-func (r *searching) narrateStep(tried int, beams []*row) error {
-	if r.plan.Stream != StreamReasoning || len(beams) == 0 {
+func (p *reporter) stepReasoning(tried int, beams []*beam) error {
+	if p.run.plan.Stream != StreamReasoning || len(beams) == 0 {
 		return nil
 	}
-	best := slices.MinFunc(beams, func(a, b *row) int { return cmp.Compare(b.cand.Score, a.cand.Score) }) // the first of equal ones
+	best := slices.MinFunc(beams, func(a, b *beam) int { return cmp.Compare(b.cand.Score, a.cand.Score) }) // the first of equal ones
 	var path []int
-	for at := best.node; at >= 0 && at != r.narrated; at = r.tree[at].Parent {
+	for at := best.node; at >= 0 && at != p.shownNode; at = p.run.tree.nodes[at].Parent {
 		path = append(path, at)
 	}
 	if len(path) == 0 {
@@ -78,22 +79,22 @@ func (r *searching) narrateStep(tried int, beams []*row) error {
 	}
 	slices.Reverse(path)
 	var out strings.Builder
-	fmt.Fprintf(&out, "Step %d, %d tried:", r.steps, tried)
-	if r.narrated >= 0 && r.tree[path[0]].Parent != r.narrated {
+	fmt.Fprintf(&out, "Step %d, %d tried:", p.run.steps, tried)
+	if p.shownNode >= 0 && p.run.tree.nodes[path[0]].Parent != p.shownNode {
 		out.WriteString(" another solution leads.")
 	}
 	out.WriteByte('\n')
 	for _, at := range path {
-		n := &r.tree[at]
+		n := &p.run.tree.nodes[at]
 		fmt.Fprintf(&out, "  %s  [%.3f]\n", strings.TrimSpace(n.Text), n.Score)
 	}
-	r.narrated = best.node
-	return r.narrate(&out)
+	p.shownNode = best.node
+	return p.reasoning(&out)
 }
 
-// narrateChoice tells what was chosen and why.
-func (r *searching) narrateChoice(o *Outcome) error {
-	if r.plan.Stream != StreamReasoning {
+// choiceReasoning says what was chosen and why.
+func (p *reporter) choiceReasoning(o *Outcome) error {
+	if p.run.plan.Stream != StreamReasoning {
 		return nil
 	}
 	var out strings.Builder
@@ -103,5 +104,5 @@ func (r *searching) narrateChoice(o *Outcome) error {
 		fmt.Fprintf(&out, ", whose answer %s is that of %d", c.Answer, c.Votes)
 	}
 	fmt.Fprintf(&out, " (score %.3f, %s).\n", c.Score, o.Select)
-	return r.narrate(&out)
+	return p.reasoning(&out)
 }

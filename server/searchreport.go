@@ -11,7 +11,7 @@ import (
 
 // tale is what an answer tells of the searches behind it, one a prompt. A nil
 // one tells nothing, and its answers look as if there had been no search.
-type tale struct {
+type searchReport struct {
 	include  tts.Include
 	each     bool // candidate as it becomes complete
 	n        int  // choices of a prompt
@@ -19,13 +19,13 @@ type tale struct {
 	outcomes []*tts.Outcome // of each prompt; nil until its search has ended
 }
 
-func newTale(p *tts.Plan) *tale {
-	return &tale{include: p.Include, each: p.Stream == tts.StreamCandidates}
+func newSearchReport(p *tts.Plan) *searchReport {
+	return &searchReport{include: p.Include, each: p.Stream == tts.StreamCandidates}
 }
 
 // of says how many prompts the tale is of, and how many choices each has. A
 // nil tale may be asked.
-func (t *tale) of(prompts, n int) {
+func (t *searchReport) of(prompts, n int) {
 	if t != nil {
 		t.n, t.outcomes = n, make([]*tts.Outcome, prompts)
 	}
@@ -114,7 +114,7 @@ type scalingUsage struct {
 
 // tell takes in what a delta says of the search; true means that it is worth a
 // chunk of its own.
-func (t *tale) tell(d *tts.Delta) bool {
+func (t *searchReport) update(d *tts.Delta) bool {
 	if t == nil {
 		return false
 	}
@@ -147,7 +147,7 @@ func (t *tale) tell(d *tts.Delta) bool {
 
 // progress is the latest, for chunks that have nothing else to say. It may be
 // called while tell is.
-func (t *tale) progress() any {
+func (t *searchReport) progress() any {
 	if t == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (t *tale) progress() any {
 }
 
 // choice tells of a choice's candidate.
-func (t *tale) choice(i int) *candidate {
+func (t *searchReport) choice(i int) *candidate {
 	if t == nil || t.outcomes[i/t.n] == nil {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (t *tale) choice(i int) *candidate {
 }
 
 // summary tells of the search as a whole, or of all of them in a list.
-func (t *tale) summary() any {
+func (t *searchReport) summary() any {
 	if t == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (t *tale) summary() any {
 
 // search tells of the search that choice i is the first choice of; nil: it is
 // that of none.
-func (t *tale) search(i int) any {
+func (t *searchReport) search(i int) any {
 	if t == nil || i%t.n != 0 || t.outcomes[i/t.n] == nil {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (t *tale) search(i int) any {
 }
 
 // usage is a request's account, divided when the searches have told of it.
-func (t *tale) usage(u tts.Usage) usage {
+func (t *searchReport) usage(u tts.Usage) usage {
 	out := newUsage(u)
 	if t == nil {
 		return out

@@ -9,8 +9,8 @@ import (
 // The marks between which thinking models put what they think, as DeepSeek-R1
 // and Qwen3 do. Chat templates may write the first one themselves.
 const (
-	thoughtBegin = "<think>"
-	thoughtEnd   = "</think>"
+	thinkBegin = "<think>"
+	thinkEnd   = "</think>"
 )
 
 // Thinking is a strategy whose answers come with the model's thoughts apart,
@@ -26,12 +26,12 @@ var _ Strategy = Thinking{}
 // Run implements Strategy.
 func (t Thinking) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
-		choices := make([]thought, req.choices())
+		choices := make([]thinkingText, req.choices())
 		for d, err := range t.Strategy.Run(ctx, req) {
 			if err == nil {
 				if d.Thinking || d.Midway {
 					for i := range choices {
-						choices[i] = thought{state: answering, begun: d.Midway}
+						choices[i] = thinkingText{state: answering, begun: d.Midway}
 						if d.Thinking {
 							choices[i].state = thinking
 						}
@@ -47,18 +47,18 @@ func (t Thinking) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error]
 	}
 }
 
-// thoughtState is how far an answer has come.
-type thoughtState uint8
+// thinkingState is how far an answer has come.
+type thinkingState uint8
 
 const (
-	undecided thoughtState = iota // white space, or what may become the first mark
+	undecided thinkingState = iota // white space, or what may become the first mark
 	thinking
 	answering
 )
 
-// thought divides one answer's text as it comes.
-type thought struct {
-	state thoughtState
+// thinkingText divides one answer's text as it comes.
+type thinkingText struct {
+	state thinkingState
 	begun bool   // the part under way has had more than white space
 	held  string // not divided yet
 }
@@ -66,7 +66,7 @@ type thought struct {
 // push takes more text; last says that it is all. What is held back is white
 // space, of which it is not known whether it ends a part, and the beginning
 // of a mark.
-func (t *thought) push(text string, last bool) (reasoning, answer string) {
+func (t *thinkingText) push(text string, last bool) (reasoning, answer string) {
 	if t.state == answering && t.begun {
 		return "", text
 	}
@@ -74,9 +74,9 @@ func (t *thought) push(text string, last bool) (reasoning, answer string) {
 	if t.state == undecided {
 		head := strings.TrimLeft(t.held, " \t\r\n")
 		switch {
-		case strings.HasPrefix(head, thoughtBegin):
-			t.state, t.held = thinking, head[len(thoughtBegin):]
-		case !last && strings.HasPrefix(thoughtBegin, head):
+		case strings.HasPrefix(head, thinkBegin):
+			t.state, t.held = thinking, head[len(thinkBegin):]
+		case !last && strings.HasPrefix(thinkBegin, head):
 			return "", ""
 		default:
 			t.state, t.begun = answering, true
@@ -96,11 +96,11 @@ func (t *thought) push(text string, last bool) (reasoning, answer string) {
 }
 
 // think takes from held what is certainly a thought, and the mark that ends it.
-func (t *thought) think(last bool) string {
-	out, rest, ended := strings.Cut(t.held, thoughtEnd)
+func (t *thinkingText) think(last bool) string {
+	out, rest, ended := strings.Cut(t.held, thinkEnd)
 	if !ended && !last {
-		keep := len(thoughtEnd) - 1
-		for keep > 0 && !strings.HasSuffix(out, thoughtEnd[:keep]) {
+		keep := len(thinkEnd) - 1
+		for keep > 0 && !strings.HasSuffix(out, thinkEnd[:keep]) {
 			keep--
 		}
 		out = out[:len(out)-keep]
@@ -122,7 +122,7 @@ func (t *thought) think(last bool) string {
 // mark is the text of a token that some vocabularies hide though it divides
 // the thoughts from the answer; empty for all others.
 func (m *Model) mark(id int32) []byte {
-	if name := m.Tokenizer.Token(id); name == thoughtBegin || name == thoughtEnd {
+	if name := m.Tokenizer.Token(id); name == thinkBegin || name == thinkEnd {
 		return []byte(name)
 	}
 	return nil
@@ -131,11 +131,11 @@ func (m *Model) mark(id int32) []byte {
 // Thinks tells whether answers may begin with thoughts: the chat template knows
 // the mark that ends one.
 func (m *Model) Thinks() bool {
-	return m.Template != nil && strings.Contains(m.Template.Source(), thoughtEnd)
+	return m.Template != nil && strings.Contains(m.Template.Source(), thinkEnd)
 }
 
 // thinks tells whether a prompt ends with the mark that begins a thought.
 func (m *Model) thinks(prompt []int32) bool {
-	tail := m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(thoughtBegin)):], true)
-	return strings.HasSuffix(strings.TrimRight(tail, " \t\r\n"), thoughtBegin)
+	tail := m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(thinkBegin)):], true)
+	return strings.HasSuffix(strings.TrimRight(tail, " \t\r\n"), thinkBegin)
 }

@@ -8,7 +8,7 @@ import (
 
 // fragment is a chunk that differs from others of its stream in one string
 // alone: what stands around it is encoded once.
-type fragment struct {
+type chunkTemplate struct {
 	head, tail []byte
 	text       string
 }
@@ -17,7 +17,7 @@ type fragment struct {
 const hole = "\x00"
 
 // newFragment encodes a chunk whose text is a hole.
-func newFragment(chunk any) (f fragment) {
+func newChunkTemplate(chunk any) (f chunkTemplate) {
 	var b bytes.Buffer
 	_ = encode(&b, chunk) // plain fields, which cannot fail
 	f.head, f.tail, _ = bytes.Cut(b.Bytes(), []byte(`"\u0000"`))
@@ -25,13 +25,13 @@ func newFragment(chunk any) (f fragment) {
 }
 
 // with is the chunk with text in its place.
-func (f fragment) with(text string) *fragment {
+func (f chunkTemplate) with(text string) *chunkTemplate {
 	f.text = text
 	return &f
 }
 
 // write appends the chunk and a line's end to b, as encode would.
-func (f *fragment) write(b *bytes.Buffer) error {
+func (f *chunkTemplate) write(b *bytes.Buffer) error {
 	b.Write(f.head)
 	if strings.IndexFunc(f.text, special) < 0 {
 		b.WriteByte('"')

@@ -15,7 +15,7 @@ func FuzzFragment(f *testing.F) {
 	c := &chatShape{id: "chatcmpl-\u2028", created: 1, model: `toy"\`, usage: true}
 	f.Fuzz(func(t *testing.T, text string) {
 		var got, want bytes.Buffer
-		if err := c.chunk(tts.Delta{Choice: 3, Text: text}).(*fragment).write(&got); err != nil {
+		if err := c.chunk(tts.Delta{Choice: 3, Text: text}).(*chunkTemplate).write(&got); err != nil {
 			t.Fatal(err)
 		}
 		if err := encode(&want, c.delta(chatChoice{Index: 3, Delta: &chatDelta{Content: &text}})); err != nil {
