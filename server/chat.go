@@ -139,9 +139,9 @@ type chatShape struct {
 	created  int64
 	model    string
 	logprobs bool
-	usage    bool             // the stream ends with the usage
-	searched *searchReport            // nil: there is no search to tell of
-	dropped  int              // messages that the model does not read
+	usage    bool                  // the stream ends with the usage
+	searched *searchReport         // nil: there is no search to tell of
+	dropped  int                   // messages that the model does not read
 	plain    map[int]chunkTemplate // of each choice: its chunk of nothing but text
 }
 

@@ -126,8 +126,8 @@ type textShape struct {
 	created  int64
 	model    string
 	logprobs bool
-	usage    bool  // the stream ends with the usage
-	offsets  []int // of each choice's next token in its text
+	usage    bool          // the stream ends with the usage
+	offsets  []int         // of each choice's next token in its text
 	searched *searchReport // nil: there is no search to tell of
 }
 

@@ -17,7 +17,7 @@ type generation struct {
 	preset   *tts.Plan      // that the name asks for; nil: none
 	requests []*tts.Request // one a prompt; choice i of prompt p is choice p*n+i of the answer
 	search   *tts.Search    // nil: each choice is one sample
-	report     *searchReport          // what the answer tells of the searches; nil: nothing
+	report   *searchReport  // what the answer tells of the searches; nil: nothing
 	thoughts bool           // are told apart from the answer
 	unspoken bool           // what is told apart is not told at all
 	echo     string         // that every choice begins with

@@ -68,7 +68,7 @@ func (s *Server) Publish(served ...Served) error {
 		if r.generator == nil {
 			r.generator = m
 		}
-		m.verifiers = r.judges(m)
+		m.verifiers = tts.VerifiersFor(m.Model, r.rewards)
 		m.offer = s.offer(r, m)
 		for _, name := range m.offer.Presets {
 			if err := r.add(m.Name+"+"+name, m); err != nil {
@@ -95,20 +95,13 @@ func (r *registry) add(name string, m *published) error {
 	return nil
 }
 
-// judges are the reward models that can read what m writes.
-func (r *registry) judges(m *published) tts.Verifiers {
-	v := tts.Verifiers{ByName: make(map[string]tts.Scorer)}
+// rewards yields the reward models by all of their names.
+func (r *registry) rewards(yield func(string, *tts.Reward) bool) {
 	for _, name := range r.names {
-		judge := r.byName[name]
-		if judge.reward == nil || !judge.reward.Reads(m.Model) {
-			continue
-		}
-		v.ByName[name] = judge.reward
-		if v.Default == "" {
-			v.Default = name
+		if reward := r.byName[name].reward; reward != nil && !yield(name, reward) {
+			return
 		}
 	}
-	return v
 }
 
 // model finds the model that a request asks for. What follows a "+" behind a

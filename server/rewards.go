@@ -96,9 +96,7 @@ func (s *Server) rewardRequest(f *fields) (*judgement, error) {
 	aggregate := string(j.aggregate)
 	f.string("aggregate", &aggregate)
 	j.aggregate = tts.Aggregate(aggregate)
-	switch j.aggregate {
-	case tts.AggregateLast, tts.AggregateMin, tts.AggregateProd, tts.AggregateMean, tts.AggregateMax:
-	default:
+	if j.aggregate.Validate() != nil {
 		f.fail(codeValue, "aggregate", "expected last, min, prod, mean or max, but got '%s'.", brief([]byte(aggregate)))
 	}
 	f.bookkeeping()

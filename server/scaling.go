@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -16,10 +15,6 @@ const (
 	// scalingApplied is the answer's header that says what was done.
 	scalingApplied = "X-Lutra-Scaling-Applied"
 )
-
-// defaultTemperature is a search's where nobody has asked for one: the
-// candidates shall differ, but not for the worse.
-const defaultTemperature = 0.8
 
 // asked is a wish for test-time scaling and the field that it came in.
 type asked struct {
@@ -71,7 +66,7 @@ func scalingBeside(f *fields, header http.Header, noted string, preset *tts.Plan
 // request names none.
 func (s *Server) search(g *generation, req *tts.Request, plan tts.Plan, tempered bool) (*tts.Search, error) {
 	if plan.Temperature == nil && !tempered {
-		plan.Temperature = new(float32(defaultTemperature))
+		plan.Temperature = new(float32(tts.DefaultTemperature))
 	}
 	search := &tts.Search{Model: g.model.Model, Plan: plan, Limits: s.opt.Limits, Verifiers: g.model.verifiers}
 	var err error
@@ -208,95 +203,9 @@ func (f *fields) plan(beside func() tts.Plan) *asked {
 	if !o.has("method") {
 		*a.plan = beside()
 	}
-	o.planObject(a.plan)
+	src := planFields{o: o}
+	a.plan.Read(&src)
+	src.close()
 	f.adopt(o)
 	return a
-}
-
-// planObject reads the fields of a plan; those that are absent stay as they
-// are. What they may be is the plan's to say, once they are numbers and strings.
-func (f *fields) planObject(p *tts.Plan) {
-	const most = 1 << 30 // keeps sums and products of sizes far from overflow
-	method, aggregate, choose, mode := string(p.Method), string(p.Aggregate), string(p.Select), string(p.Stream)
-	f.string("method", &method)
-	f.string("aggregate", &aggregate)
-	f.string("select", &choose)
-	f.string("stream_mode", &mode)
-	f.string("verifier", &p.Verifier)
-	p.Method, p.Aggregate, p.Select, p.Stream = tts.Method(method), tts.Aggregate(aggregate), tts.Select(choose), tts.StreamMode(mode)
-	if string(f.raw["n"]) == `"auto"` {
-		p.N = tts.AutoN
-		f.ignore("n")
-	}
-	f.int("n", &p.N, 1, most)
-	f.int("width", &p.Width, 1, most)
-	f.int("max_steps", &p.MaxSteps, 1, most)
-	if f.has("temperature") {
-		p.Temperature = new(float32)
-		f.float("temperature", p.Temperature, 0, 2)
-	}
-	if o, ok := f.object("step"); ok {
-		if stops := o.stop(); stops != nil {
-			p.Step.Stop = stops
-		}
-		o.int("max_tokens", &p.Step.MaxTokens, 1, most)
-		f.adopt(o)
-	}
-	if o, ok := f.object("answer"); ok {
-		o.string("extract", &p.Answer.Extract)
-		o.string("normalize", &p.Answer.Normalize)
-		f.adopt(o)
-	}
-	if o, ok := f.object("budget"); ok {
-		var ms int
-		o.int("tokens", &p.Budget.Tokens, 1, most)
-		if o.int("time_ms", &ms, 1, most) {
-			p.Budget.Time = milliseconds(ms)
-		}
-		f.adopt(o)
-	}
-	f.earlyStop(&p.EarlyStop)
-	f.include(&p.Include)
-}
-
-// earlyStop reads true, false or {"consensus": p}.
-func (f *fields) earlyStop(e *tts.EarlyStop) {
-	if !f.has("early_stop") {
-		f.ignore("early_stop") // null
-		return
-	}
-	if kind(f.raw["early_stop"]) != "an object" {
-		on := true
-		f.bool("early_stop", &on)
-		e.Off = !on
-		return
-	}
-	if o, ok := f.object("early_stop"); ok {
-		o.double("consensus", &e.Consensus, 0.5, 1)
-		f.adopt(o)
-	}
-}
-
-// include reads what the answer shall hold beside the choices.
-func (f *fields) include(in *tts.Include) {
-	items, _ := f.list("include", maxIncludes)
-	for i, item := range items {
-		name, ok := text(item)
-		if !ok {
-			f.wrongType("include", "a list of strings", item)
-			return
-		}
-		switch name {
-		case "candidates":
-			in.Candidates = true
-		case "steps":
-			in.Steps = true
-		case "tree":
-			in.Tree = true
-		case "partial":
-			in.Partial = true
-		default:
-			f.fail(codeValue, fmt.Sprintf("include[%d]", i), "expected candidates, steps, tree or partial, but got '%s'.", brief([]byte(name)))
-		}
-	}
 }

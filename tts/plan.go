@@ -38,6 +38,15 @@ const (
 	AggregateMax  Aggregate = "max"
 )
 
+// Validate reports a name that is none of the aggregates.
+func (a Aggregate) Validate() error {
+	switch a {
+	case AggregateLast, AggregateMin, AggregateProd, AggregateMean, AggregateMax:
+		return nil
+	}
+	return fmt.Errorf("expected last, min, prod, mean or max, but got %.40q", string(a))
+}
+
 // Select is the rule by which the answer is chosen among the candidates.
 type Select string
 
@@ -181,12 +190,15 @@ func planError(code, field, format string, args ...any) *PlanError {
 
 // The defaults.
 const (
-	defaultN           = 8
-	defaultWidth       = 4
-	defaultMaxSteps    = 40
-	defaultStepTokens  = 256
-	defaultTemperature = 0.8
+	defaultN          = 8
+	defaultWidth      = 4
+	defaultMaxSteps   = 40
+	defaultStepTokens = 256
 )
+
+// DefaultTemperature is a search's where nobody has asked for one: candidates
+// are to differ, but not for the worse.
+const DefaultTemperature = 0.8
 
 // steps tells whether the method works step by step.
 func (p *Plan) steps() bool { return p.Method == BeamSearch || p.Method == DVTS || p.Method == Auto }
@@ -237,10 +249,8 @@ func (p Plan) Validate(l Limits) error {
 	default:
 		return planError(CodeUnknownMethod, "method", "there is no method %.40q; there are self_consistency, best_of_n, beam_search, dvts, auto and none", string(p.Method))
 	}
-	switch p.Aggregate {
-	case AggregateLast, AggregateMin, AggregateProd, AggregateMean, AggregateMax:
-	default:
-		return planError(CodePlanValue, "aggregate", "expected last, min, prod, mean or max, but got %.40q", string(p.Aggregate))
+	if err := p.Aggregate.Validate(); err != nil {
+		return planError(CodePlanValue, "aggregate", "%v", err)
 	}
 	switch p.Select {
 	case "", SelectMax, SelectVote, SelectWeightedVote:
@@ -263,8 +273,8 @@ func (p Plan) Validate(l Limits) error {
 	if t := p.Temperature; t != nil && !(*t >= 0 && *t <= 100) {
 		return planError(CodePlanValue, "temperature", "%v is not in [0, 100]", *t)
 	}
-	if c := p.EarlyStop.Consensus; c != 0 && !inConsensus(c) {
-		return consensusError(c)
+	if c := p.EarlyStop.Consensus; c != 0 && !(c >= leastConsensus && c <= mostConsensus) {
+		return planError(CodePlanValue, "early_stop.consensus", "%v is not between %v and %v", c, leastConsensus, mostConsensus)
 	}
 	if _, err := p.Answer.Compile(); err != nil {
 		return planError(CodePlanValue, "answer", "%v", err)
@@ -272,11 +282,8 @@ func (p Plan) Validate(l Limits) error {
 	return p.validateSizes(&l)
 }
 
-func inConsensus(c float64) bool { return c >= 0.5 && c <= 1 }
-
-func consensusError(c float64) *PlanError {
-	return planError(CodePlanValue, "early_stop.consensus", "%v is not between 0.5 and 1", c)
-}
+// The bounds of EarlyStop.Consensus.
+const leastConsensus, mostConsensus = 0.5, 1.0
 
 // validateSizes checks the numbers of a plan that has its defaults.
 func (p *Plan) validateSizes(l *Limits) error {

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // maxPlan bounds the written form of a plan in bytes.
@@ -98,106 +97,6 @@ func Preset(name string) (Plan, bool) {
 		return Plan{Method: None}, true
 	}
 	return Plan{Method: Auto, N: AutoN}, true
-}
-
-// Set sets one field by its path in JSON and its value as text: method, n,
-// width, max_steps, step.stop (adds one), step.max_tokens, verifier,
-// aggregate, select, answer.extract, answer.normalize, temperature, early_stop
-// (true or false), early_stop.consensus, budget.tokens, budget.time_ms,
-// stream_mode, include (adds a comma-separated list).
-func (p *Plan) Set(key, value string) error {
-	var err error
-	switch key {
-	case "method":
-		p.Method = Method(value)
-	case "n":
-		if value == "auto" {
-			p.N = AutoN
-		} else {
-			err = setCount(&p.N, value)
-		}
-	case "width":
-		err = setCount(&p.Width, value)
-	case "max_steps":
-		err = setCount(&p.MaxSteps, value)
-	case "step.stop":
-		p.Step.Stop = append(p.Step.Stop, value)
-	case "step.max_tokens":
-		err = setCount(&p.Step.MaxTokens, value)
-	case "verifier":
-		p.Verifier = value
-	case "aggregate":
-		p.Aggregate = Aggregate(value)
-	case "select":
-		p.Select = Select(value)
-	case "answer.extract":
-		p.Answer.Extract = value
-	case "answer.normalize":
-		p.Answer.Normalize = value
-	case "temperature":
-		var v float64
-		if v, err = strconv.ParseFloat(value, 32); err == nil {
-			t := float32(v)
-			p.Temperature = &t
-		}
-	case "early_stop":
-		var on bool
-		on, err = strconv.ParseBool(value)
-		p.EarlyStop.Off = !on
-	case "early_stop.consensus":
-		if p.EarlyStop.Consensus, err = strconv.ParseFloat(value, 64); err == nil && !inConsensus(p.EarlyStop.Consensus) {
-			return consensusError(p.EarlyStop.Consensus)
-		}
-	case "budget.tokens":
-		err = setCount(&p.Budget.Tokens, value)
-	case "budget.time_ms":
-		var ms int
-		err = setCount(&ms, value)
-		p.Budget.Time = time.Duration(ms) * time.Millisecond
-	case "stream_mode":
-		p.Stream = StreamMode(value)
-	case "include":
-		err = p.Include.set(value)
-	default:
-		return planError(CodePlanValue, "", "there is no setting %.40q", key)
-	}
-	if err != nil {
-		return planError(CodePlanValue, key, "cannot read %.40q", value)
-	}
-	return nil
-}
-
-// maxCount keeps sums and products of sizes far from overflow.
-const maxCount = 1 << 30
-
-// setCount reads a positive number.
-func setCount(v *int, s string) error {
-	n, err := strconv.Atoi(s)
-	if err == nil && (n < 1 || n > maxCount) {
-		err = strconv.ErrRange
-	}
-	*v = n
-	return err
-}
-
-// set adds what a list names.
-func (i *Include) set(list string) error {
-	for name := range strings.SplitSeq(list, ",") {
-		switch strings.TrimSpace(name) {
-		case "candidates":
-			i.Candidates = true
-		case "steps":
-			i.Steps = true
-		case "tree":
-			i.Tree = true
-		case "partial":
-			i.Partial = true
-		case "":
-		default:
-			return fmt.Errorf("%w: %q", strconv.ErrSyntax, name)
-		}
-	}
-	return nil
 }
 
 // String is the short form of a plan that has its defaults, such as an

@@ -27,11 +27,11 @@ type scoreTree struct {
 
 // scoreNode is the score of one step behind those above it.
 type scoreNode struct {
-	parent    *scoreNode
-	ids   []int32               // read behind parent; of the root, what all begins with
-	children  map[string]*scoreNode // by their ids
-	judges int                   // judges that stand here or are about to
-	paid  bool                  // charged
+	parent   *scoreNode
+	ids      []int32               // read behind parent; of the root, what all begins with
+	children map[string]*scoreNode // by their ids
+	judges   int                   // judges that stand here or are about to
+	paid     bool                  // charged
 
 	ready   chan struct{} // closed when what follows is known
 	score   float32

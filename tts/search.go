@@ -27,36 +27,6 @@ type Search struct {
 
 var _ Strategy = Search{}
 
-// Verifiers are the scorers that plans can name.
-type Verifiers struct {
-	Default string // for plans that name none; empty: there is none
-	ByName  map[string]Scorer
-}
-
-// find returns the scorer that a plan asks for, and whether it is more than
-// the generator's own score.
-func (v *Verifiers) find(p *Plan) (s Scorer, verified bool, err error) {
-	name := p.Verifier
-	if name == "" && (p.Method != SelfConsistency || p.Select == SelectWeightedVote) {
-		name = v.Default
-	}
-	switch name {
-	case "":
-		if p.Method == BeamSearch || p.Method == DVTS {
-			return nil, false, planError(CodeVerifierRequired, "verifier", "%s needs a verifier, and this server has no default one", p.Method)
-		}
-		return ByLogprob(), false, nil
-	case VerifierLogprob:
-		return ByLogprob(), true, nil
-	case VerifierSelfCertainty:
-		return BySelfCertainty(), true, nil
-	}
-	if s = v.ByName[name]; s == nil {
-		return nil, false, planError(CodeVerifierNotFound, "verifier", "there is no verifier %.80q", name)
-	}
-	return s, true, nil
-}
-
 // resolvedPlan is a checked plan with what it names.
 type resolvedPlan struct {
 	plan        Plan
@@ -86,7 +56,7 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	if p.Method == None {
 		return out, nil
 	}
-	if out.scorer, out.verified, err = s.Verifiers.find(p); err != nil {
+	if out.scorer, out.verified, err = s.Verifiers.resolve(p); err != nil {
 		return out, err
 	}
 	if p.Select == "" {

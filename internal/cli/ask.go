@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/tts"
 )
 
 // message is one of a conversation.
@@ -82,9 +84,8 @@ func validTemperature(t float32) error {
 // heat is the temperature to sample with: candidates of the greedy answer would
 // all be the same.
 func (o *askOptions) heat() float32 {
-	const search = 0.8
 	if o.scaling != "" && !o.warm {
-		return search
+		return tts.DefaultTemperature
 	}
 	return o.temperature
 }

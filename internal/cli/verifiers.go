@@ -74,15 +74,11 @@ func (v VerifierConfig) format(file models.Verifier) (tts.Format, error) {
 
 // verifiers are those that can judge what a model writes, the default first.
 func (r *runtime) verifiers(m *tts.Model) tts.Verifiers {
-	v := tts.Verifiers{ByName: make(map[string]tts.Scorer)}
-	for _, h := range r.judges {
-		if !h.reward.Reads(m) {
-			continue
+	return tts.VerifiersFor(m, func(yield func(string, *tts.Reward) bool) {
+		for _, h := range r.judges {
+			if !yield(h.bundle.Name, h.reward) {
+				return
+			}
 		}
-		v.ByName[h.bundle.Name] = h.reward
-		if v.Default == "" {
-			v.Default = h.bundle.Name
-		}
-	}
-	return v
+	})
 }

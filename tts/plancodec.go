@@ -1,0 +1,193 @@
+package tts
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PlanSource is a plan as somebody has written it: an object in JSON, or a list
+// of settings. Settings are found by their paths in JSON. A source leaves dst as
+// it is, and returns false, where it lacks a setting or cannot read it. Faults
+// are its own to report.
+type PlanSource interface {
+	Name(key string, dst *string) bool                    // a short text
+	Count(key string, dst *int) bool                      // 1 to MaxCount
+	CountOrAuto(key string, dst *int) bool                // likewise, or auto, which is AutoN
+	Number(key string, dst *float64, lo, hi float64) bool // within these bounds
+	Temperature(key string, dst *float32) bool            // within the bounds of the source
+	Switch(key string, dst *bool) bool
+	Texts(key string, dst *[]string) bool
+	Words(key string, known []string, add func(word string)) bool // some of the known ones
+}
+
+// MaxCount keeps sums and products of sizes far from overflow.
+const MaxCount = 1 << 30
+
+// Read sets what a source says, and leaves the rest as it is. Sizes and names
+// are checked by Validate. It is the one list of a plan's settings.
+func (p *Plan) Read(src PlanSource) {
+	readName(src, "method", &p.Method)
+	readName(src, "aggregate", &p.Aggregate)
+	readName(src, "select", &p.Select)
+	readName(src, "stream_mode", &p.Stream)
+	src.Name("verifier", &p.Verifier)
+	src.CountOrAuto("n", &p.N)
+	src.Count("width", &p.Width)
+	src.Count("max_steps", &p.MaxSteps)
+	var t float32
+	if src.Temperature("temperature", &t) {
+		p.Temperature = &t
+	}
+	src.Texts("step.stop", &p.Step.Stop)
+	src.Count("step.max_tokens", &p.Step.MaxTokens)
+	src.Name("answer.extract", &p.Answer.Extract)
+	src.Name("answer.normalize", &p.Answer.Normalize)
+	src.Count("budget.tokens", &p.Budget.Tokens)
+	var ms int
+	if src.Count("budget.time_ms", &ms) {
+		p.Budget.Time = time.Duration(ms) * time.Millisecond
+	}
+	var on bool
+	if src.Switch("early_stop", &on) {
+		p.EarlyStop.Off = !on
+	}
+	src.Number("early_stop.consensus", &p.EarlyStop.Consensus, leastConsensus, mostConsensus)
+	src.Words("include", includes, p.Include.add)
+}
+
+func readName[T ~string](src PlanSource, key string, dst *T) {
+	name := string(*dst)
+	if src.Name(key, &name) {
+		*dst = T(name)
+	}
+}
+
+// includes are the names of Include's fields.
+var includes = []string{"candidates", "steps", "tree", "partial"}
+
+func (i *Include) add(name string) {
+	*map[string]*bool{"candidates": &i.Candidates, "steps": &i.Steps, "tree": &i.Tree, "partial": &i.Partial}[name] = true
+}
+
+// Set sets one field by its path in JSON and its value as text: method, n,
+// width, max_steps, step.stop (adds one), step.max_tokens, verifier,
+// aggregate, select, answer.extract, answer.normalize, temperature, early_stop
+// (true or false), early_stop.consensus, budget.tokens, budget.time_ms,
+// stream_mode, include (adds a comma-separated list).
+func (p *Plan) Set(key, value string) error {
+	s := written{key: key, value: value}
+	p.Read(&s)
+	if !s.known {
+		return planError(CodePlanValue, "", "there is no setting %.40q", key)
+	}
+	return s.err
+}
+
+// written is a PlanSource of one setting, its value as text.
+type written struct {
+	key, value string
+	known      bool  // there is such a setting
+	err        error // a *PlanError
+}
+
+// has tells whether the setting is that of key.
+func (w *written) has(key string) bool {
+	w.known = w.known || w.key == key
+	return w.key == key
+}
+
+// done tells whether the value has been read.
+func (w *written) done(err error) bool {
+	if err != nil {
+		w.err = planError(CodePlanValue, w.key, "cannot read %.40q", w.value)
+	}
+	return err == nil
+}
+
+// assign sets dst if v has been read.
+func assign[T any](dst *T, v T, ok bool) bool {
+	if ok {
+		*dst = v
+	}
+	return ok
+}
+
+func (w *written) Name(key string, dst *string) bool {
+	if !w.has(key) {
+		return false
+	}
+	*dst = w.value
+	return true
+}
+
+func (w *written) Count(key string, dst *int) bool {
+	if !w.has(key) {
+		return false
+	}
+	n, err := strconv.Atoi(w.value)
+	if err == nil && (n < 1 || n > MaxCount) {
+		err = strconv.ErrRange
+	}
+	return assign(dst, n, w.done(err))
+}
+
+func (w *written) CountOrAuto(key string, dst *int) bool {
+	if w.has(key) && w.value == "auto" {
+		*dst = AutoN
+		return true
+	}
+	return w.Count(key, dst)
+}
+
+func (w *written) Number(key string, dst *float64, lo, hi float64) bool {
+	if !w.has(key) {
+		return false
+	}
+	v, err := strconv.ParseFloat(w.value, 64)
+	if err == nil && !(v >= lo && v <= hi) {
+		w.err = planError(CodePlanValue, key, "%v is not between %v and %v", v, lo, hi)
+		return false
+	}
+	return assign(dst, v, w.done(err))
+}
+
+func (w *written) Temperature(key string, dst *float32) bool {
+	if !w.has(key) {
+		return false
+	}
+	v, err := strconv.ParseFloat(w.value, 32)
+	return assign(dst, float32(v), w.done(err))
+}
+
+func (w *written) Switch(key string, dst *bool) bool {
+	if !w.has(key) {
+		return false
+	}
+	on, err := strconv.ParseBool(w.value)
+	return assign(dst, on, w.done(err))
+}
+
+func (w *written) Texts(key string, dst *[]string) bool {
+	if w.has(key) {
+		*dst = append(*dst, w.value)
+	}
+	return w.has(key)
+}
+
+func (w *written) Words(key string, known []string, add func(word string)) bool {
+	if !w.has(key) {
+		return false
+	}
+	for word := range strings.SplitSeq(w.value, ",") {
+		word = strings.TrimSpace(word)
+		switch {
+		case slices.Contains(known, word):
+			add(word)
+		case word != "":
+			return w.done(strconv.ErrSyntax)
+		}
+	}
+	return true
+}
