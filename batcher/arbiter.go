@@ -13,8 +13,8 @@ import (
 )
 
 // StepArbiter decides which of the engines of one machine steps next, and how
-// much of a step may delay interactive streams. Engines step in turn, so that a
-// step is as long as it would be alone, and what delays interactive streams, in
+// much of a step may delay interactive streams. One engine steps at a time,
+// so that a step is as long as it would be alone, and what delays interactive streams, in
 // whichever engine, is paid from one account.
 //
 // A step with interactive streams earns credit in proportion to what it would
@@ -69,7 +69,7 @@ func (a *StepArbiter) join(box *mailbox, opt *Options) *tenant {
 	return t
 }
 
-// take waits for the engine's turn to step, give ends it.
+// take waits until no other engine steps, give lets the next one step.
 func (t *tenant) take() { _ = t.step.Acquire(context.Background(), 1) } // fails with its context only
 func (t *tenant) give() { t.step.Release(1) }
 

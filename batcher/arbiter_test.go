@@ -73,7 +73,7 @@ func (c *tally) perToken(n int, over time.Duration) time.Duration {
 	return slowest
 }
 
-// engines runs f with so many engines that take turns.
+// engines runs f with so many engines that share an arbiter.
 func engines(t *testing.T, n int, f func(t *testing.T, c *tally, e []*Engine)) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -35,10 +35,10 @@ func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error)
 		f.fail(codeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
 	}
 	req.MaxLogprobs = maxLogprobs
-	g.thoughts = f.reasoningFormat(s.opt.ReasoningFormat)
+	g.thinking = f.reasoningFormat(s.opt.ReasoningFormat)
 	reasoning := true
 	f.bool("include_reasoning", &reasoning)
-	g.unspoken = !reasoning
+	g.hidden = !reasoning
 	f.responseFormat()
 	f.toolChoice(&req.Prompt)
 	if last := len(req.Prompt.Messages) - 1; f.echoes() && req.Prompt.Ending == tts.EndOpen {
@@ -140,7 +140,7 @@ type chatShape struct {
 	model    string
 	logprobs bool
 	usage    bool                  // the stream ends with the usage
-	searched *searchReport         // nil: there is no search to tell of
+	searched *searchReport         // nil: there was no search
 	dropped  int                   // messages that the model does not read
 	plain    map[int]chunkTemplate // of each choice: its chunk of nothing but text
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// fragment is a chunk that differs from others of its stream in one string
+// chunkTemplate is a chunk that differs from others of its stream in one string
 // alone: what stands around it is encoded once.
 type chunkTemplate struct {
 	head, tail []byte
@@ -16,7 +16,7 @@ type chunkTemplate struct {
 // hole marks where the text goes: no other string in a chunk is this one.
 const hole = "\x00"
 
-// newFragment encodes a chunk whose text is a hole.
+// newChunkTemplate encodes a chunk whose text is a hole.
 func newChunkTemplate(chunk any) (f chunkTemplate) {
 	var b bytes.Buffer
 	_ = encode(&b, chunk) // plain fields, which cannot fail

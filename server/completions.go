@@ -128,7 +128,7 @@ type textShape struct {
 	logprobs bool
 	usage    bool          // the stream ends with the usage
 	offsets  []int         // of each choice's next token in its text
-	searched *searchReport // nil: there is no search to tell of
+	searched *searchReport // nil: there was no search
 }
 
 // open has nothing to note: prompts are read whole.

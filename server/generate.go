@@ -17,9 +17,9 @@ type generation struct {
 	preset   *tts.Plan      // that the name asks for; nil: none
 	requests []*tts.Request // one a prompt; choice i of prompt p is choice p*n+i of the answer
 	search   *tts.Search    // nil: each choice is one sample
-	report   *searchReport  // what the answer tells of the searches; nil: nothing
-	thoughts bool           // are told apart from the answer
-	unspoken bool           // what is told apart is not told at all
+	report   *searchReport  // what the answer says of the searches; nil: nothing
+	thinking bool           // thoughts are set apart from the answer
+	hidden   bool           // what is set apart is not sent at all
 	echo     string         // that every choice begins with
 	stream   bool
 	shape    shape
@@ -32,7 +32,7 @@ type shape interface {
 	whole(p *reply, choices []choice, u tts.Usage)
 	begin(index int) any   // the chunk that opens a choice; nil: none
 	chunk(d tts.Delta) any // the chunk for reasoning, for text or for an end
-	alive() any            // a chunk that adds nothing, but may tell where a search stands
+	alive() any            // a chunk that adds nothing, but may say where a search stands
 	end(u tts.Usage) any   // the chunk with the usage; nil: none
 }
 
@@ -123,7 +123,7 @@ func held(d *tts.Delta) int64 {
 	return n
 }
 
-// tokenBytes is about what a token takes of which the log-probability is told,
+// tokenBytes is about what a token takes whose log-probability is sent,
 // with so many alternatives.
 func tokenBytes(top int) int64 { return 128 + 48*int64(top) }
 
@@ -175,7 +175,7 @@ func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 	if g.echo != "" {
 		strategy = echoing{strategy, g.echo}
 	}
-	if g.thoughts {
+	if g.thinking {
 		strategy = tts.Thinking{Strategy: strategy}
 	}
 	places := make(chan struct{}, g.atOnce())
@@ -214,7 +214,7 @@ func (e echoing) Run(ctx context.Context, req *tts.Request) iter.Seq2[tts.Delta,
 		for d, err := range e.Strategy.Run(ctx, req) {
 			opens := !begun && err == nil
 			if begun = true; opens {
-				d.Thinking, d.Midway = false, false // its text is told from its beginning on
+				d.Thinking, d.Midway = false, false // its text begins with the prompt
 			}
 			if !yield(d, err) {
 				return
@@ -248,7 +248,7 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 			if d.Usage.Prompt > 0 {
 				g.shape.open(d)
 			}
-			if g.unspoken {
+			if g.hidden {
 				d.Reasoning = ""
 			}
 			rec.usage.Add(d.Usage)
@@ -317,7 +317,7 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		case g.search == nil:
 			open--
 			out.add(g.shape.chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish}))
-		default: // until the search has told of all choices
+		default: // until the search has reported all choices
 			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish})
 		}
 		if !d.More && open > 0 { // else more follows at once

@@ -106,7 +106,7 @@ func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Re
 }
 
 // bestOf reads the completions API's own search: the likeliest ones of so
-// many. At temperature 0 all are the same. The answer tells nothing of it.
+// many. At temperature 0 all are the same. The answer says nothing of it.
 func (s *Server) bestOf(f *fields, g *generation, req *tts.Request) {
 	n := req.N
 	if f.int("best_of", &n, req.N, s.opt.MaxChoices) && n > req.N && req.Sampling.Temperature > 0 {
@@ -129,7 +129,7 @@ func planCode(err error) string {
 	return ""
 }
 
-// planFault is a plan's fault as the client sees it, told of the field that
+// planFault is a plan's fault as the client sees it, in terms of the field that
 // the plan came in.
 func planFault(err error, param string) error {
 	var fault *tts.PlanError

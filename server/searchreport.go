@@ -9,8 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// tale is what an answer tells of the searches behind it, one a prompt. A nil
-// one tells nothing, and its answers look as if there had been no search.
+// searchReport is what an answer says of the searches behind it, one a prompt. A
+// nil one says nothing, and its answers look as if there had been no search.
 type searchReport struct {
 	include  tts.Include
 	each     bool // candidate as it becomes complete
@@ -23,8 +23,8 @@ func newSearchReport(p *tts.Plan) *searchReport {
 	return &searchReport{include: p.Include, each: p.Stream == tts.StreamCandidates}
 }
 
-// of says how many prompts the tale is of, and how many choices each has. A
-// nil tale may be asked.
+// of says how many prompts the report is of, and how many choices each has. A
+// nil report may be asked.
 func (t *searchReport) of(prompts, n int) {
 	if t != nil {
 		t.n, t.outcomes = n, make([]*tts.Outcome, prompts)
@@ -112,7 +112,7 @@ type scalingUsage struct {
 	Cancelled int `json:"cancelled_tokens"`
 }
 
-// tell takes in what a delta says of the search; true means that it is worth a
+// update takes in what a delta says of the search; true means that it is worth a
 // chunk of its own.
 func (t *searchReport) update(d *tts.Delta) bool {
 	if t == nil {
@@ -146,7 +146,7 @@ func (t *searchReport) update(d *tts.Delta) bool {
 }
 
 // progress is the latest, for chunks that have nothing else to say. It may be
-// called while tell is.
+// called while update is.
 func (t *searchReport) progress() any {
 	if t == nil {
 		return nil
@@ -163,7 +163,7 @@ func (t *searchReport) progress() any {
 	return now
 }
 
-// choice tells of a choice's candidate.
+// choice is the report of a choice's candidate.
 func (t *searchReport) choice(i int) *candidate {
 	if t == nil || t.outcomes[i/t.n] == nil {
 		return nil
@@ -177,7 +177,7 @@ func (t *searchReport) choice(i int) *candidate {
 	return out
 }
 
-// summary tells of the search as a whole, or of all of them in a list.
+// summary is the report of the search as a whole, or of all of them in a list.
 func (t *searchReport) summary() any {
 	if t == nil {
 		return nil
@@ -192,7 +192,7 @@ func (t *searchReport) summary() any {
 	return all
 }
 
-// search tells of the search that choice i is the first choice of; nil: it is
+// search is the report of the search that choice i is the first choice of; nil: it is
 // that of none.
 func (t *searchReport) search(i int) any {
 	if t == nil || i%t.n != 0 || t.outcomes[i/t.n] == nil {
@@ -219,7 +219,7 @@ func (t *searchReport) search(i int) any {
 	return out
 }
 
-// usage is a request's account, divided when the searches have told of it.
+// usage is a request's account, divided once the searches have reported theirs.
 func (t *searchReport) usage(u tts.Usage) usage {
 	out := newUsage(u)
 	if t == nil {

@@ -35,7 +35,7 @@ type partials struct {
 
 	mu    sync.Mutex // guards what follows
 	beams []*partial
-	next  int // the entry with which the next report begins: all get their turn
+	next  int // the entry with which the next report begins, so that none is left out for good
 }
 
 type partial struct {

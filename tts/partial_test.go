@@ -206,6 +206,6 @@ func TestACandidateIsCompleteWithTheLastOfItsText(t *testing.T) {
 		}
 	}
 	if !slices.Equal(reported, texts) || !slices.Equal(order, []int{0, 1, 0, 0}) {
-		t.Errorf("candidates had their turns as %v, with %d and %d bytes", order, len(reported[0]), len(reported[1]))
+		t.Errorf("candidates were reported as %v, with %d and %d bytes", order, len(reported[0]), len(reported[1]))
 	}
 }
