@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // apiError is an error as a client sees it: OpenAI's envelope with its status.
@@ -69,7 +70,7 @@ func toAPI(err error) *apiError {
 	var api *apiError
 	var long *tts.ContextError
 	var body *http.MaxBytesError
-	var plan *tts.PlanError
+	var plan *scaling.Error
 	var failed *batcher.FailedError
 	unavailable := func(message string) *apiError {
 		return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "unavailable", Message: message, RetryAfter: 5 * time.Second}

@@ -8,13 +8,14 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // generation is a checked request for text.
 type generation struct {
 	model    *published
 	name     string         // of the model as the client calls it
-	preset   *tts.Plan      // that the name asks for; nil: none
+	preset   *scaling.Plan  // that the name asks for; nil: none
 	requests []*tts.Request // one a prompt; choice i of prompt p is choice p*n+i of the answer
 	search   *tts.Search    // nil: each choice is one sample
 	report   *searchReport  // what the answer says of the searches; nil: nothing

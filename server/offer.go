@@ -6,17 +6,18 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // offer is what a user interface may offer with a generator.
 type offer struct {
-	Demo      bool         `json:"demo"`      // it is built into the program and knows little
-	Methods   []tts.Method `json:"methods"`   // of test-time scaling that work with it as they are
-	Verifiers []string     `json:"verifiers"` // that read it, the default first; then its own opinions
-	Presets   []string     `json:"presets"`   // that may follow its name
-	MaxTurns  int          `json:"max_turns,omitempty"`
-	Thinking  bool         `json:"thinking"` // its answers may begin with thoughts
-	Defaults  defaults     `json:"defaults"`
+	Demo      bool             `json:"demo"`      // it is built into the program and knows little
+	Methods   []scaling.Method `json:"methods"`   // of test-time scaling that work with it as they are
+	Verifiers []string         `json:"verifiers"` // that read it, the default first; then its own opinions
+	Presets   []string         `json:"presets"`   // that may follow its name
+	MaxTurns  int              `json:"max_turns,omitempty"`
+	Thinking  bool             `json:"thinking"` // its answers may begin with thoughts
+	Defaults  defaults         `json:"defaults"`
 }
 
 // defaults are what holds for requests that say nothing.
@@ -31,16 +32,16 @@ type defaults struct {
 func (s *Server) offer(r *registry, m *published) *offer {
 	o := &offer{
 		Demo: m.demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),
-		Methods: []tts.Method{}, Verifiers: []string{}, Presets: []string{},
+		Methods: []scaling.Method{}, Verifiers: []string{}, Presets: []string{},
 		Defaults: defaults{Temperature: 1, ReasoningFormat: s.opt.ReasoningFormat, Scaling: s.opt.DefaultScaling},
 	}
-	works := func(p tts.Plan) bool {
+	works := func(p scaling.Plan) bool {
 		search := tts.Search{Model: m.Model, Plan: p, Limits: s.opt.Limits, Verifiers: m.verifiers}
 		_, err := search.Check(&tts.Request{Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
 	}
-	for _, method := range tts.Methods() {
-		if works(tts.Plan{Method: method}) {
+	for _, method := range scaling.Methods() {
+		if works(scaling.Plan{Method: method}) {
 			o.Methods = append(o.Methods, method)
 		}
 	}
@@ -49,7 +50,7 @@ func (s *Server) offer(r *registry, m *published) *offer {
 			o.Verifiers = append(o.Verifiers, name)
 		}
 	}
-	o.Verifiers = append(o.Verifiers, tts.VerifierLogprob, tts.VerifierSelfCertainty)
+	o.Verifiers = append(o.Verifiers, scaling.VerifierLogprob, scaling.VerifierSelfCertainty)
 	for _, name := range slices.Sorted(maps.Keys(r.presets)) {
 		if works(r.presets[name]) {
 			o.Presets = append(o.Presets, name)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Options is the configuration of a server: the `server:` section of
@@ -52,7 +52,7 @@ type Options struct {
 
 	ReasoningFormat string `yaml:"reasoning_format"` // of chats that name none: ReasoningAuto or ReasoningNone
 
-	Limits tts.Limits     `yaml:"-"` // of searches: the `search:` section
+	Limits scaling.Limits `yaml:"-"` // of searches: the `search:` section
 	Log    zerolog.Logger `yaml:"-"`
 }
 
@@ -81,7 +81,7 @@ func DefaultOptions() Options {
 		DrainTimeout:    25 * time.Second,
 		Presets:         map[string]string{"bon8": "bon8", "sc16": "sc16", "beam16x4": "beam16x4"},
 		ReasoningFormat: ReasoningAuto,
-		Limits:          tts.DefaultLimits(),
+		Limits:          scaling.DefaultLimits(),
 		Log:             zerolog.Nop(),
 	}
 }
@@ -176,14 +176,14 @@ const mostTimeout = 7 * 24 * time.Hour
 
 // plans are the presets as plans. What is more than Limits allow is no fault
 // here: such presets are not listed, and refused when they are asked for.
-func (o *Options) plans() (map[string]tts.Plan, error) {
-	plans := make(map[string]tts.Plan)
+func (o *Options) plans() (map[string]scaling.Plan, error) {
+	plans := make(map[string]scaling.Plan)
 	for name, text := range o.Presets {
-		p, err := tts.ParsePlan(text)
+		p, err := scaling.Parse(text)
 		if err == nil {
 			err = p.Validate(o.Limits)
 		}
-		if err != nil && planCode(err) != tts.CodeSearchLimit {
+		if err != nil && planCode(err) != scaling.CodeSearchLimit {
 			return nil, fmt.Errorf("server.presets.%s: %w", name, err)
 		}
 		plans[name] = p
@@ -192,11 +192,11 @@ func (o *Options) plans() (map[string]tts.Plan, error) {
 }
 
 // defaultPlan is the search of requests that ask for none; nil: none.
-func (o *Options) defaultPlan() (*tts.Plan, error) {
+func (o *Options) defaultPlan() (*scaling.Plan, error) {
 	if o.DefaultScaling == "" {
 		return nil, nil
 	}
-	p, err := tts.ParsePlan(o.DefaultScaling)
+	p, err := scaling.Parse(o.DefaultScaling)
 	if err == nil {
 		err = p.Validate(o.Limits)
 	}

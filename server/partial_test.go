@@ -10,6 +10,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // inTheMaking is a chunk that shows candidates while they are written.
@@ -107,7 +108,7 @@ func TestOnlyThoseWhoAskAreShownCandidatesInTheMaking(t *testing.T) {
 }
 
 func TestWhatWasGainedIsToldOnce(t *testing.T) {
-	s := newSearchReport(&tts.Plan{Include: tts.Include{Partial: true}})
+	s := newSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}})
 	s.of(1, 1)
 	s.update(&tts.Delta{Progress: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
 	first, second := string(must(json.Marshal(s.progress()))), string(must(json.Marshal(s.progress())))

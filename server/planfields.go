@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // planFields are a plan as an object in JSON. Settings that are absent stay as
@@ -15,7 +15,7 @@ type planFields struct {
 	sections []*fields // objects in o; close puts back what nobody has read of them
 }
 
-var _ tts.PlanSource = (*planFields)(nil)
+var _ scaling.Source = (*planFields)(nil)
 
 // at finds the object that holds the field of a path, and the field's name; nil:
 // there is none.
@@ -65,17 +65,17 @@ func (p *planFields) Name(key string, dst *string) bool {
 }
 
 func (p *planFields) Count(key string, dst *int) bool {
-	return p.read(key, func(o *fields, name string) { o.int(name, dst, 1, tts.MaxCount) })
+	return p.read(key, func(o *fields, name string) { o.int(name, dst, 1, scaling.MaxCount) })
 }
 
 func (p *planFields) CountOrAuto(key string, dst *int) bool {
 	return p.read(key, func(o *fields, name string) {
 		if string(o.raw[name]) == `"auto"` {
-			*dst = tts.AutoN
+			*dst = scaling.AutoN
 			o.ignore(name)
 			return
 		}
-		o.int(name, dst, 1, tts.MaxCount)
+		o.int(name, dst, 1, scaling.MaxCount)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // defaultName asks for the first model, whatever its name.
@@ -38,7 +39,7 @@ type registry struct {
 	generator *published   // the first
 	names     []string     // in order of appearance: each model's name, its aliases, its name with presets
 	byName    map[string]*published
-	presets   map[string]tts.Plan
+	presets   map[string]scaling.Plan
 	created   int64
 }
 
@@ -106,7 +107,7 @@ func (r *registry) rewards(yield func(string, *tts.Reward) bool) {
 
 // model finds the model that a request asks for. What follows a "+" behind a
 // generator's name is a preset.
-func (s *Server) model(name string) (m *published, preset *tts.Plan, err error) {
+func (s *Server) model(name string) (m *published, preset *scaling.Plan, err error) {
 	r := s.models.Load()
 	if r == nil {
 		return nil, nil, errLoading
@@ -125,7 +126,7 @@ func (s *Server) model(name string) (m *published, preset *tts.Plan, err error) 
 		if plan, ok := r.presets[suffix]; ok {
 			return m, &plan, nil
 		}
-		if plan, ok := tts.Preset(suffix); ok {
+		if plan, ok := scaling.Preset(suffix); ok {
 			return m, &plan, nil
 		}
 	}

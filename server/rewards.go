@@ -13,6 +13,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // judgement is a checked request for scores.
@@ -21,7 +22,7 @@ type judgement struct {
 	prompt    tts.Prompt
 	part      tts.Part // the field that it came in
 	responses []string
-	aggregate tts.Aggregate
+	aggregate scaling.Aggregate
 }
 
 // rewards is POST /v1/rewards: a reward model's scores of given responses to
@@ -54,7 +55,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f *fields) erro
 
 // rewardRequest checks a request for scores.
 func (s *Server) rewardRequest(f *fields) (*judgement, error) {
-	j := &judgement{aggregate: tts.AggregateLast, part: tts.PartMessages}
+	j := &judgement{aggregate: scaling.AggregateLast, part: tts.PartMessages}
 	var name string
 	f.string("model", &name)
 	if f.err != nil {
@@ -95,7 +96,7 @@ func (s *Server) rewardRequest(f *fields) (*judgement, error) {
 	}
 	aggregate := string(j.aggregate)
 	f.string("aggregate", &aggregate)
-	j.aggregate = tts.Aggregate(aggregate)
+	j.aggregate = scaling.Aggregate(aggregate)
 	if j.aggregate.Validate() != nil {
 		f.fail(codeValue, "aggregate", "expected last, min, prod, mean or max, but got '%s'.", brief([]byte(aggregate)))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // The ways to ask for test-time scaling, beside the name of the model.
@@ -18,7 +19,7 @@ const (
 
 // asked is a wish for test-time scaling and the field that it came in.
 type asked struct {
-	plan  *tts.Plan
+	plan  *scaling.Plan
 	param string
 }
 
@@ -26,9 +27,9 @@ type asked struct {
 // the header, the entry in its metadata, the preset behind its model's name,
 // the server's default. An object without a method changes what the next of
 // these says. nil: nobody said anything.
-func (s *Server) scaling(f *fields, header http.Header, preset *tts.Plan) *asked {
+func (s *Server) scaling(f *fields, header http.Header, preset *scaling.Plan) *asked {
 	noted := f.metadata()
-	inBody := f.plan(func() (p tts.Plan) {
+	inBody := f.plan(func() (p scaling.Plan) {
 		if a := scalingBeside(f, header, noted, preset); a != nil {
 			p = *a.plan
 		} else if plan, _ := s.opt.defaultPlan(); plan != nil {
@@ -43,9 +44,9 @@ func (s *Server) scaling(f *fields, header http.Header, preset *tts.Plan) *asked
 }
 
 // scalingBeside is what a request asks for elsewhere than in its body's object.
-func scalingBeside(f *fields, header http.Header, noted string, preset *tts.Plan) *asked {
+func scalingBeside(f *fields, header http.Header, noted string, preset *scaling.Plan) *asked {
 	written := func(text, param string) *asked {
-		plan, err := tts.ParsePlan(text)
+		plan, err := scaling.Parse(text)
 		if err != nil && f.err == nil {
 			f.err = planFault(err, param)
 		}
@@ -64,9 +65,9 @@ func scalingBeside(f *fields, header http.Header, noted string, preset *tts.Plan
 
 // search is a checked plan for a request, and its temperature when the
 // request names none.
-func (s *Server) search(g *generation, req *tts.Request, plan tts.Plan, tempered bool) (*tts.Search, error) {
+func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, tempered bool) (*tts.Search, error) {
 	if plan.Temperature == nil && !tempered {
-		plan.Temperature = new(float32(tts.DefaultTemperature))
+		plan.Temperature = new(float32(scaling.DefaultTemperature))
 	}
 	search := &tts.Search{Model: g.model.Model, Plan: plan, Limits: s.opt.Limits, Verifiers: g.model.verifiers}
 	var err error
@@ -78,12 +79,12 @@ func (s *Server) search(g *generation, req *tts.Request, plan tts.Plan, tempered
 // temperature.
 func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Request, tempered bool) {
 	a := s.scaling(f, header, g.preset)
-	if f.err != nil || a != nil && a.plan.Method == tts.None {
+	if f.err != nil || a != nil && a.plan.Method == scaling.None {
 		return
 	}
 	if a == nil {
 		// A default is no demand: requests that it does not suit are answered plainly.
-		if plan, _ := s.opt.defaultPlan(); plan != nil && plan.Method != tts.None && g.search == nil {
+		if plan, _ := s.opt.defaultPlan(); plan != nil && plan.Method != scaling.None && g.search == nil {
 			if search, err := s.search(g, req, *plan, tempered); err == nil {
 				g.search, g.report = search, newSearchReport(&search.Plan)
 			}
@@ -96,7 +97,7 @@ func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Re
 	}
 	search, err := s.search(g, req, *a.plan, tempered)
 	if err != nil {
-		if a.plan.Temperature == nil && planCode(err) == tts.CodeTemperatureZero {
+		if a.plan.Temperature == nil && planCode(err) == scaling.CodeTemperatureZero {
 			a.param = "temperature" // the request's own
 		}
 		f.err = planFault(err, a.param)
@@ -110,7 +111,7 @@ func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Re
 func (s *Server) bestOf(f *fields, g *generation, req *tts.Request) {
 	n := req.N
 	if f.int("best_of", &n, req.N, s.opt.MaxChoices) && n > req.N && req.Sampling.Temperature > 0 {
-		plan := tts.Plan{Method: tts.BestOfN, N: n, Verifier: tts.VerifierLogprob, Select: tts.SelectMax}
+		plan := scaling.Plan{Method: scaling.BestOfN, N: n, Verifier: scaling.VerifierLogprob, Select: scaling.SelectMax}
 		search, err := s.search(g, req, plan, true)
 		if err != nil {
 			f.err = planFault(err, "best_of")
@@ -122,7 +123,7 @@ func (s *Server) bestOf(f *fields, g *generation, req *tts.Request) {
 
 // planCode is the code of a plan's fault, empty for other errors.
 func planCode(err error) string {
-	var fault *tts.PlanError
+	var fault *scaling.Error
 	if errors.As(err, &fault) {
 		return fault.Code
 	}
@@ -132,7 +133,7 @@ func planCode(err error) string {
 // planFault is a plan's fault as the client sees it, in terms of the field that
 // the plan came in.
 func planFault(err error, param string) error {
-	var fault *tts.PlanError
+	var fault *scaling.Error
 	if !errors.As(err, &fault) {
 		return err
 	}
@@ -182,14 +183,14 @@ func (f *fields) metadata() (scaling string) {
 
 // plan reads the request's test_time_scaling: an object, or the written form
 // as a string. An object without a method changes the plan that is wanted beside it.
-func (f *fields) plan(beside func() tts.Plan) *asked {
+func (f *fields) plan(beside func() scaling.Plan) *asked {
 	raw, ok := f.take(scalingField)
 	if !ok {
 		return nil
 	}
-	a := &asked{param: scalingField, plan: &tts.Plan{}}
+	a := &asked{param: scalingField, plan: &scaling.Plan{}}
 	if text, ok := text(raw); ok {
-		plan, err := tts.ParsePlan(text)
+		plan, err := scaling.Parse(text)
 		if err != nil {
 			f.err = planFault(err, scalingField)
 		}

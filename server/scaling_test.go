@@ -11,7 +11,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/models/toy"
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // wireCandidate is what a search tells of one candidate, written down apart
@@ -179,7 +179,7 @@ func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
 	if f.err != nil || len(f.unread()) != 0 {
 		t.Fatal(f.err, f.unread())
 	}
-	want, err := tts.ParsePlan(text)
+	want, err := scaling.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func readStream(stream *openai.ChatCompletionStream) (text string, err error) {
 }
 
 func TestAnObjectWithoutAMethodChangesWhatItNamesAlone(t *testing.T) {
-	base, err := tts.ParsePlan(`beam_search;n=16;width=4;step.stop=";";step.max_tokens=12;early_stop=false;budget.time_ms=1500;budget.tokens=500;select=max;temperature=0.5`)
+	base, err := scaling.Parse(`beam_search;n=16;width=4;step.stop=";";step.max_tokens=12;early_stop=false;budget.time_ms=1500;budget.tokens=500;select=max;temperature=0.5`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +312,7 @@ func TestAnObjectWithoutAMethodChangesWhatItNamesAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := f.plan(func() tts.Plan { return base })
+	got := f.plan(func() scaling.Plan { return base })
 	want := base
 	want.N, want.Step.MaxTokens, want.Budget.Tokens, want.Include.Partial = 8, 5, 90, true
 	if f.err != nil || !reflect.DeepEqual(*got.plan, want) {

@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // searchReport is what an answer says of the searches behind it, one a prompt. A
 // nil one says nothing, and its answers look as if there had been no search.
 type searchReport struct {
-	include  tts.Include
+	include  scaling.Include
 	each     bool // candidate as it becomes complete
 	n        int  // choices of a prompt
 	now      atomic.Pointer[searchProgress]
 	outcomes []*tts.Outcome // of each prompt; nil until its search has ended
 }
 
-func newSearchReport(p *tts.Plan) *searchReport {
-	return &searchReport{include: p.Include, each: p.Stream == tts.StreamCandidates}
+func newSearchReport(p *scaling.Plan) *searchReport {
+	return &searchReport{include: p.Include, each: p.Stream == scaling.StreamCandidates}
 }
 
 // of says how many prompts the report is of, and how many choices each has. A
@@ -33,19 +34,19 @@ func (t *searchReport) of(prompts, n int) {
 
 // searchProgress is where a search stands.
 type searchProgress struct {
-	Prompt     *int         `json:"prompt,omitempty"` // whose search it is, where a request has several
-	Method     tts.Method   `json:"method"`
-	Select     tts.Select   `json:"select"`
-	Step       int          `json:"step"`
-	Live       int          `json:"live"`     // candidates in the making
-	Finished   int          `json:"finished"` // candidates complete
-	Tokens     int          `json:"tokens"`   // generated so far
-	Best       float64      `json:"best"`
-	Leader     *string      `json:"leader"` // the answer in front
-	Agreement  float64      `json:"agreement"`
-	Candidates []*candidate `json:"candidates,omitempty"` // complete since the last progress
-	Added      []node       `json:"added,omitempty"`      // to the tree since then; fates may yet change
-	Partial    []partial    `json:"partial,omitempty"`    // what candidates in the making have gained since then
+	Prompt     *int           `json:"prompt,omitempty"` // whose search it is, where a request has several
+	Method     scaling.Method `json:"method"`
+	Select     scaling.Select `json:"select"`
+	Step       int            `json:"step"`
+	Live       int            `json:"live"`     // candidates in the making
+	Finished   int            `json:"finished"` // candidates complete
+	Tokens     int            `json:"tokens"`   // generated so far
+	Best       float64        `json:"best"`
+	Leader     *string        `json:"leader"` // the answer in front
+	Agreement  float64        `json:"agreement"`
+	Candidates []*candidate   `json:"candidates,omitempty"` // complete since the last progress
+	Added      []node         `json:"added,omitempty"`      // to the tree since then; fates may yet change
+	Partial    []partial      `json:"partial,omitempty"`    // what candidates in the making have gained since then
 }
 
 // partial is a candidate in the making.
@@ -62,12 +63,12 @@ type partial struct {
 
 // searchOutcome is what a search came to.
 type searchOutcome struct {
-	Method     tts.Method     `json:"method"`
+	Method     scaling.Method `json:"method"`
 	N          int            `json:"n"`
 	Width      int            `json:"width,omitempty"`
 	Steps      int            `json:"steps"`
 	StopReason tts.StopReason `json:"stop_reason"`
-	Select     tts.Select     `json:"select"`
+	Select     scaling.Select `json:"select"`
 	Agreement  float64        `json:"agreement"`
 	Degraded   bool           `json:"degraded,omitempty"`
 	Candidates []*candidate   `json:"candidates,omitempty"`
@@ -200,7 +201,7 @@ func (t *searchReport) search(i int) any {
 	}
 	o := t.outcomes[i/t.n]
 	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Agreement: o.Agreement, Degraded: o.Degraded}
-	if o.Method == tts.BeamSearch || o.Method == tts.DVTS {
+	if o.Method == scaling.BeamSearch || o.Method == scaling.DVTS {
 		out.Width = o.Plan.Width
 	}
 	if t.include.Tree {

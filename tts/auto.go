@@ -1,5 +1,7 @@
 package tts
 
+import "github.com/lutra-lm/lutra/tts/scaling"
+
 // probes is the number of whole answers that Auto looks at first.
 const probes = 4
 
@@ -14,7 +16,7 @@ func (r *searchRun) auto() error {
 	}
 	spare := pair[len(pair)-1]
 	defer spare.close()
-	r.root, r.method = pair[0], SelfConsistency
+	r.root, r.method = pair[0], scaling.SelfConsistency
 	if err := r.sample(min(probes, n), n); err != nil {
 		return err
 	}
@@ -26,7 +28,7 @@ func (r *searchRun) auto() error {
 		r.reason = StopBudgetTokens
 		return nil
 	case rk.answered*2 < rk.voters:
-		r.method = BestOfN
+		r.method = scaling.BestOfN
 		return nil
 	case rk.agreement == 1:
 		r.reason = StopConsensus
@@ -34,7 +36,7 @@ func (r *searchRun) auto() error {
 	}
 	r.root = spare
 	if r.verified {
-		r.method = BeamSearch
+		r.method = scaling.BeamSearch
 		return r.search(1)
 	}
 	return r.sample(n, n)

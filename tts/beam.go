@@ -273,32 +273,11 @@ func (r *searchRun) score(ctx context.Context, b *beam) error {
 		err = nil
 	}
 	if s := b.cand.StepScores; len(s) > 0 {
-		b.cand.Score = r.plan.Aggregate.of(s)
+		b.cand.Score = r.plan.Aggregate.Of(s)
 		r.note(b)
 	}
 	if err != nil {
 		return r.excuse(ctx, err)
 	}
 	return nil
-}
-
-// of is the aggregate of step scores, of which there is at least one.
-func (a Aggregate) of(scores []float32) float32 {
-	switch a {
-	case AggregateMin:
-		return slices.Min(scores)
-	case AggregateMax:
-		return slices.Max(scores)
-	case AggregateLast:
-		return scores[len(scores)-1]
-	}
-	sum, product := float32(0), float32(1)
-	for _, s := range scores {
-		sum += s
-		product *= s
-	}
-	if a == AggregateProd {
-		return product
-	}
-	return sum / float32(len(scores))
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // answerGroup is the candidates that give one answer.
@@ -18,13 +20,13 @@ type ranking struct {
 	groups    []*answerGroup // in order of preference
 	voters    int            // candidates that could have voted
 	answered  int            // those that did
-	sel       Select         // the rule that made the order
+	sel       scaling.Select // the rule that made the order
 	agreement float64
 }
 
 // rank orders candidates, the best first, and fills their Votes. Those that
 // were cut off come last and have no vote, unless all were.
-func rank(cands []*Candidate, sel Select) ranking {
+func rank(cands []*Candidate, sel scaling.Select) ranking {
 	var voters, cut []*Candidate
 	for _, c := range cands {
 		if c.Finish == FinishStop {
@@ -41,16 +43,16 @@ func rank(cands []*Candidate, sel Select) ranking {
 	rk.groups, silent = groupAnswers(voters)
 	rk.answered = len(voters) - len(silent)
 	if rk.answered*2 < len(voters) {
-		rk.sel = SelectMax
+		rk.sel = scaling.SelectMax
 	}
 	slices.SortStableFunc(rk.groups, func(a, b *answerGroup) int {
 		votes, weight := cmp.Compare(len(b.members), len(a.members)), cmp.Compare(b.weight, a.weight)
-		if rk.sel == SelectVote {
+		if rk.sel == scaling.SelectVote {
 			return cmp.Or(votes, weight)
 		}
 		return cmp.Or(weight, votes)
 	})
-	if rk.sel == SelectMax {
+	if rk.sel == scaling.SelectMax {
 		rk.order = slices.Clone(voters)
 		slices.SortStableFunc(rk.order, better)
 	} else {
@@ -104,7 +106,7 @@ func groupAnswers(cands []*Candidate) (all []*answerGroup, silent []*Candidate) 
 func (r *searchRun) decided(n int) (StopReason, bool) {
 	sel := r.plan.Select
 	left := n - len(r.tree.done)
-	if r.plan.EarlyStop.Off || sel == SelectMax || left == 0 || len(r.tree.done) < r.req.choices() {
+	if r.plan.EarlyStop.Off || sel == scaling.SelectMax || left == 0 || len(r.tree.done) < r.req.choices() {
 		return "", false
 	}
 	rk := rank(r.tree.done, sel)
@@ -117,7 +119,7 @@ func (r *searchRun) decided(n int) (StopReason, bool) {
 	}
 	a, b := len(lead.members), len(second.members)
 	ahead := float64(a - b)
-	if sel == SelectWeightedVote {
+	if sel == scaling.SelectWeightedVote {
 		ahead = lead.weight - second.weight // a vote weighs 1 at most
 	}
 	if ahead > float64(left) && rk.answered*2 >= n {

@@ -4,14 +4,16 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 func TestAggregatesMakeOneScoreOfMany(t *testing.T) {
 	scores := []float32{0.5, 0.25, 1, 0.75}
-	for agg, want := range map[Aggregate]float32{
-		AggregateLast: 0.75, AggregateMin: 0.25, AggregateMax: 1, AggregateMean: 0.625, AggregateProd: 0.09375,
+	for agg, want := range map[scaling.Aggregate]float32{
+		scaling.AggregateLast: 0.75, scaling.AggregateMin: 0.25, scaling.AggregateMax: 1, scaling.AggregateMean: 0.625, scaling.AggregateProd: 0.09375,
 	} {
-		if got := agg.of(scores); got != want {
+		if got := agg.Of(scores); got != want {
 			t.Errorf("%s of %v = %v, want %v", agg, scores, got, want)
 		}
 	}
@@ -62,7 +64,7 @@ func TestCandidatesAreRankedByTheRule(t *testing.T) {
 			agreeMax: 1. / 3, agreeVotes: 2. / 3,
 		},
 	} {
-		for sel, want := range map[Select][]int{SelectMax: c.max, SelectVote: c.vote, SelectWeightedVote: c.weighted} {
+		for sel, want := range map[scaling.Select][]int{scaling.SelectMax: c.max, scaling.SelectVote: c.vote, scaling.SelectWeightedVote: c.weighted} {
 			var cands []*Candidate
 			for i, v := range c.voters {
 				cand := &Candidate{Index: i, key: v.key, Score: max(v.score, -v.score), Finish: FinishStop}
@@ -78,12 +80,12 @@ func TestCandidatesAreRankedByTheRule(t *testing.T) {
 			}
 			agree := c.agreeVotes
 			switch {
-			case sel == SelectMax || c.fallback:
+			case sel == scaling.SelectMax || c.fallback:
 				agree = c.agreeMax
-			case sel == SelectWeightedVote && c.agreeWeighted > 0:
+			case sel == scaling.SelectWeightedVote && c.agreeWeighted > 0:
 				agree = c.agreeWeighted
 			}
-			if !slices.Equal(got, want) || (rk.sel != sel) != (c.fallback && sel != SelectMax) || math.Abs(rk.agreement-agree) > 1e-9 {
+			if !slices.Equal(got, want) || (rk.sel != sel) != (c.fallback && sel != scaling.SelectMax) || math.Abs(rk.agreement-agree) > 1e-9 {
 				t.Errorf("%s, %s: %v by %s, agreement %v; want %v, agreement %v", name, sel, got, rk.sel, rk.agreement, want, agree)
 			}
 		}

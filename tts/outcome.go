@@ -1,5 +1,7 @@
 package tts
 
+import "github.com/lutra-lm/lutra/tts/scaling"
+
 // Candidate is one of the answers, whole or partial, that a search chooses
 // among.
 type Candidate struct {
@@ -34,17 +36,17 @@ const (
 
 // Outcome is what a search came to.
 type Outcome struct {
-	Plan       Plan         // as applied, with its defaults
-	Method     Method       // what was done: for Auto, the method it chose
-	N          int          // candidates or beams it began with
-	Steps      int          // solution steps of the longest search path; 1 for methods of whole answers
-	Reason     StopReason   // why it ended
-	Select     Select       // the rule that chose, SelectMax where that is a fallback
-	Agreement  float64      // share of the candidates that give the first choice's answer
-	Degraded   bool         // fewer candidates than planned, for want of memory
-	Choices    []*Candidate // those delivered, best first
-	Candidates []*Candidate // all, best first
-	Tree       []Node       // a parent stands before its children
+	Plan       scaling.Plan   // as applied, with its defaults
+	Method     scaling.Method // what was done: for Auto, the method it chose
+	N          int            // candidates or beams it began with
+	Steps      int            // solution steps of the longest search path; 1 for methods of whole answers
+	Reason     StopReason     // why it ended
+	Select     scaling.Select // the rule that chose, SelectMax where that is a fallback
+	Agreement  float64        // share of the candidates that give the first choice's answer
+	Degraded   bool           // fewer candidates than planned, for want of memory
+	Choices    []*Candidate   // those delivered, best first
+	Candidates []*Candidate   // all, best first
+	Tree       []Node         // a parent stands before its children
 	Usage      SearchUsage
 }
 
@@ -79,12 +81,12 @@ const (
 
 // Progress is where a search stands.
 type Progress struct {
-	Method    Method
-	Select    Select // the rule that is to choose
-	Step      int    // solution steps so far
-	Live      int    // candidates in the making
-	Finished  int    // candidates complete
-	Tokens    int    // generated so far, by all of them
+	Method    scaling.Method
+	Select    scaling.Select // the rule that is to choose
+	Step      int            // solution steps so far
+	Live      int            // candidates in the making
+	Finished  int            // candidates complete
+	Tokens    int            // generated so far, by all of them
 	Best      float32
 	Leader    string      // the answer in front, when there is one
 	Agreement float64     // share of the complete candidates that give it

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // ErrBlank says that a response to be rated says nothing.
@@ -54,7 +55,7 @@ func (v *Reward) Reads(m *Model) bool {
 // are the solution steps, and a line's end that is missing at the end of a
 // response is the end of its turn. The prompt is computed once, the responses
 // together. The second result counts the tokens computed.
-func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, responses ...string) ([]Rating, int, error) {
+func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by scaling.Aggregate, responses ...string) ([]Rating, int, error) {
 	for _, text := range responses {
 		if strings.TrimSpace(text) == "" {
 			return nil, 0, ErrBlank
@@ -97,7 +98,7 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by Aggregate, respons
 			return err
 		}
 		judges[i].Charge()
-		ratings[i].Score = by.of(ratings[i].StepScores)
+		ratings[i].Score = by.Of(ratings[i].StepScores)
 		return nil
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
@@ -32,7 +33,7 @@ func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
 		judge.Close()
 		before := texts()
 
-		ratings, spent, err := v.Rate(t.Context(), &req.Prompt, AggregateMin, solution)
+		ratings, spent, err := v.Rate(t.Context(), &req.Prompt, scaling.AggregateMin, solution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,11 +66,11 @@ func TestResponsesThatCannotBeRatedAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	prompt := &Prompt{Text: asked, Bare: true}
-	if _, _, err := v.Rate(t.Context(), prompt, AggregateLast, "1.", " \n\t"); !errors.Is(err, ErrBlank) {
+	if _, _, err := v.Rate(t.Context(), prompt, scaling.AggregateLast, "1.", " \n\t"); !errors.Is(err, ErrBlank) {
 		t.Errorf("a blank response: %v, want ErrBlank", err)
 	}
 	for _, n := range []int{100, 1 << 20} { // found out while computing, and before
-		if _, _, err := v.Rate(t.Context(), prompt, AggregateLast, "1.", strings.Repeat("1.\n", n)); !errors.Is(err, batcher.ErrTooLong) {
+		if _, _, err := v.Rate(t.Context(), prompt, scaling.AggregateLast, "1.", strings.Repeat("1.\n", n)); !errors.Is(err, batcher.ErrTooLong) {
 			t.Errorf("a response of %d lines: %v, want ErrTooLong", n, err)
 		}
 	}

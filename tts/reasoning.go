@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // With StreamReasoning a search says in words how it goes. What it says depends
@@ -12,7 +14,7 @@ import (
 
 // reasoning sends a part of that.
 func (p *reporter) reasoning(part *strings.Builder) error {
-	if p.run.plan.Stream != StreamReasoning || part.Len() == 0 {
+	if p.run.plan.Stream != scaling.StreamReasoning || part.Len() == 0 {
 		return nil
 	}
 	return p.send(Delta{Reasoning: part.String(), Usage: p.unreported()})
@@ -21,7 +23,7 @@ func (p *reporter) reasoning(part *strings.Builder) error {
 // candidateReasoning reports a whole answer, and shows it when it leads with an
 // answer that has not been shown.
 func (p *reporter) candidateReasoning(c *Candidate, total int) error {
-	if p.run.plan.Stream != StreamReasoning {
+	if p.run.plan.Stream != scaling.StreamReasoning {
 		return nil
 	}
 	var out strings.Builder
@@ -66,7 +68,7 @@ func writeSteps(out *strings.Builder, c *Candidate) {
 // stepReasoning reports the solution step that the best of the surviving beams
 // has taken, and of all its steps when it is not the one that led before.
 func (p *reporter) stepReasoning(tried int, beams []*beam) error {
-	if p.run.plan.Stream != StreamReasoning || len(beams) == 0 {
+	if p.run.plan.Stream != scaling.StreamReasoning || len(beams) == 0 {
 		return nil
 	}
 	best := slices.MinFunc(beams, func(a, b *beam) int { return cmp.Compare(b.cand.Score, a.cand.Score) }) // the first of equal ones
@@ -94,7 +96,7 @@ func (p *reporter) stepReasoning(tried int, beams []*beam) error {
 
 // choiceReasoning says what was chosen and why.
 func (p *reporter) choiceReasoning(o *Outcome) error {
-	if p.run.plan.Stream != StreamReasoning {
+	if p.run.plan.Stream != scaling.StreamReasoning {
 		return nil
 	}
 	var out strings.Builder

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // reporter streams how a search goes to its reader, and knows what of that has
@@ -74,7 +76,7 @@ func (p *reporter) unreported() Usage {
 // commit delivers text that all live and all complete candidates share, and
 // that therefore begins the answer whichever wins.
 func (p *reporter) commit(live []*beam) error {
-	if p.run.plan.Stream != StreamCommitted {
+	if p.run.plan.Stream != scaling.StreamCommitted {
 		return nil
 	}
 	shared, first := "", true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Reward scores with a process reward model on an engine of its own. What
@@ -79,7 +80,7 @@ func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int3
 	}
 	for _, id := range prompt {
 		if m.Vocab != v.model.Vocab || m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {
-			return nil, planError(CodePlanValue, "verifier", "%s and %s have different vocabularies", v.model.Name, m.Name)
+			return nil, scaling.Errorf(scaling.CodeValue, "verifier", "%s and %s have different vocabularies", v.model.Name, m.Name)
 		}
 	}
 	seq, err := v.model.Engine.OpenBackground(ctx, prompt)

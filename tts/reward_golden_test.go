@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // scored is a tiny random reward model and what PyTorch makes of it in float64
@@ -83,7 +84,7 @@ func TestRewardModelsScoreAsTheirAuthorsCode(t *testing.T) {
 					c.Scores[0] = (1 + r/(1+math.Abs(r))) / 2
 				}
 				prompt := Prompt{Messages: []template.Message{{Role: "user", Content: c.Problem}}}
-				ratings, _, err := v.Rate(t.Context(), &prompt, AggregateLast, c.Response)
+				ratings, _, err := v.Rate(t.Context(), &prompt, scaling.AggregateLast, c.Response)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 const solution = "1.\n2.\n\n3.\nAnswer: 3"
@@ -247,7 +248,7 @@ func TestSolutionsLongerThanTheVerifierReadsKeepTheirScores(t *testing.T) {
 
 func TestParagraphsAreStepsWhereTheModelSaysSo(t *testing.T) {
 	_, model, v, texts := seen(t, Format{Name: "paragraphs", Separator: "\n\n", outputs: 2, write: joined})
-	ratings, _, err := v.Rate(t.Context(), &request(1, 1).Prompt, AggregateMean, "1.\n2.\n\n\n\n3.", "1.\n2.")
+	ratings, _, err := v.Rate(t.Context(), &request(1, 1).Prompt, scaling.AggregateMean, "1.\n2.\n\n\n\n3.", "1.\n2.")
 	if err != nil {
 		t.Fatal(err)
 	}

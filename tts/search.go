@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts/answer"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Search is the strategy that carries out a Plan: parallel test-time scaling.
@@ -20,8 +21,8 @@ import (
 // search, Plan.N is AutoN, or the search is degraded.
 type Search struct {
 	Model     *Model
-	Plan      Plan
-	Limits    Limits // zero: DefaultLimits
+	Plan      scaling.Plan
+	Limits    scaling.Limits // zero: DefaultLimits
 	Verifiers Verifiers
 }
 
@@ -29,7 +30,7 @@ var _ Strategy = Search{}
 
 // resolvedPlan is a checked plan with what it names.
 type resolvedPlan struct {
-	plan        Plan
+	plan        scaling.Plan
 	temperature float32
 	scorer      Scorer
 	verified    bool
@@ -37,23 +38,23 @@ type resolvedPlan struct {
 }
 
 // Check returns the plan as it would be applied to this request, with all its
-// defaults, or what is wrong with it as a *PlanError.
-func (s Search) Check(req *Request) (Plan, error) {
+// defaults, or what is wrong with it as a *scaling.Error.
+func (s Search) Check(req *Request) (scaling.Plan, error) {
 	out, err := s.resolve(req)
 	return out.plan, err
 }
 
 func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	limits := s.Limits
-	if limits == (Limits{}) {
-		limits = DefaultLimits()
+	if limits == (scaling.Limits{}) {
+		limits = scaling.DefaultLimits()
 	}
 	if err := s.Plan.Validate(limits); err != nil {
 		return out, err
 	}
-	out.plan = s.Plan.withDefaults(&limits)
+	out.plan = s.Plan.WithDefaults(&limits)
 	p := &out.plan
-	if p.Method == None {
+	if p.Method == scaling.None {
 		return out, nil
 	}
 	if out.scorer, out.verified, err = s.Verifiers.resolve(p); err != nil {
@@ -62,14 +63,14 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	if p.Select == "" {
 		switch {
 		case out.verified:
-			p.Select = SelectWeightedVote
-		case p.Method == BestOfN:
-			p.Select = SelectMax
+			p.Select = scaling.SelectWeightedVote
+		case p.Method == scaling.BestOfN:
+			p.Select = scaling.SelectMax
 		default:
-			p.Select = SelectVote
+			p.Select = scaling.SelectVote
 		}
 	}
-	if p.N == AutoN {
+	if p.N == scaling.AutoN {
 		p.N = s.spare(p, &limits, req)
 	}
 	out.temperature = req.Sampling.Temperature
@@ -78,11 +79,11 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 	}
 	switch {
 	case out.temperature == 0 && p.N > 1:
-		return out, planError(CodeTemperatureZero, "temperature", "at temperature 0 all %d candidates would be the same", p.N)
+		return out, scaling.Errorf(scaling.CodeTemperatureZero, "temperature", "at temperature 0 all %d candidates would be the same", p.N)
 	case req.choices() > p.N:
-		return out, planError(CodePlanValue, "n", "%d candidates cannot give %d choices", p.N, req.choices())
+		return out, scaling.Errorf(scaling.CodeValue, "n", "%d candidates cannot give %d choices", p.N, req.choices())
 	case req.Echo || req.NoTokens:
-		return out, planError(CodePlanValue, "", "a search neither echoes the prompt nor generates nothing")
+		return out, scaling.Errorf(scaling.CodeValue, "", "a search neither echoes the prompt nor generates nothing")
 	}
 	out.reader, err = p.Answer.Compile()
 	return out, err
@@ -93,17 +94,17 @@ const autoTokens = 128
 
 // spare is the number of candidates that the current tile has lanes for, in
 // whole widths.
-func (s *Search) spare(p *Plan, l *Limits, req *Request) int {
+func (s *Search) spare(p *scaling.Plan, l *scaling.Limits, req *Request) int {
 	lanes := batcher.Tile - s.Model.Engine.Stats().Running%batcher.Tile
 	n := min(lanes, l.N, p.Budget.Tokens/autoTokens)
-	n = max(n, req.choices(), min(defaultWidth, l.N))
+	n = max(n, req.choices(), min(scaling.DefaultWidth, l.N))
 	p.Width = min(p.Width, n)
 	return max(n/p.Width, 1) * p.Width
 }
 
 // Run implements Strategy.
 func (s Search) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
-	if s.Plan.Method == None {
+	if s.Plan.Method == scaling.None {
 		return Single{Model: s.Model}.Run(ctx, req)
 	}
 	return func(yield func(Delta, error) bool) {
@@ -159,7 +160,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	r.work, r.stop = work, free
 	r.decoding.params = req.sampling(s.Model)
 	r.decoding.ends = r.decoding.params.Stop
-	if r.plan.steps() {
+	if r.plan.Stepwise() {
 		r.decoding.breaks = sampling.NewTokenSet(r.decoding.ends, s.Model.delimiters(r.plan.Step.Stop))
 	}
 	if r.plan.Include.Partial {

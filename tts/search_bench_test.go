@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // BenchmarkSearch answers one question after the other, each N at the same
@@ -16,7 +17,7 @@ func BenchmarkSearch(b *testing.B) {
 		for _, n := range []int{1, 8, 32} {
 			var s Strategy = Single{Model: model}
 			if n > 1 {
-				s = Search{Model: model, Plan: Plan{Method: BestOfN, N: n}, Verifiers: judges}
+				s = Search{Model: model, Plan: scaling.Plan{Method: scaling.BestOfN, N: n}, Verifiers: judges}
 			}
 			b.Run(fmt.Sprintf("%s/N=%d", name, n), func(b *testing.B) {
 				set := problems(b, 64)

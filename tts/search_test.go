@@ -17,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 const asked = "Q: "
@@ -106,9 +107,9 @@ func (j *scriptedJudge) Spent() int { return int(j.spent.Load()) }
 func (j *scriptedJudge) Close()     { j.closed.Do(func() { j.s.open.Add(-1) }) }
 
 // plan parses a written plan.
-func plan(t *testing.T, s string) Plan {
+func plan(t *testing.T, s string) scaling.Plan {
 	t.Helper()
-	p, err := ParsePlan(s)
+	p, err := scaling.Parse(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func carryOut(t *testing.T, s Strategy, req *Request) found {
 
 // byTheBook is step-level beam search by the book: every step is decoded anew by a
 // sequence of its own, nothing is forked, batched or streamed.
-func byTheBook(t *testing.T, m *Model, p Plan, groups int, req *Request) []*Candidate {
+func byTheBook(t *testing.T, m *Model, p scaling.Plan, groups int, req *Request) []*Candidate {
 	t.Helper()
 	prompt, err := m.Encode(t.Context(), &req.Prompt)
 	if err != nil {
@@ -231,7 +232,7 @@ func byTheBook(t *testing.T, m *Model, p Plan, groups int, req *Request) []*Cand
 		}
 		c.Text = m.Decode(c.IDs)
 		c.StepScores = append(c.StepScores, opine(c.IDs))
-		c.Score = p.Aggregate.of(c.StepScores)
+		c.Score = p.Aggregate.Of(c.StepScores)
 		return &c
 	}
 	teams := make([][]*Candidate, groups)
@@ -282,11 +283,11 @@ func TestBeamSearchAgreesWithANaiveReference(t *testing.T) {
 		written string
 		groups  int
 	}{{"beam16x4", 1}, {"beam8x2", 1}, {"beam4x1", 1}, {"beam4x4", 1}, {"beam1x1", 1}, {"dvts16x4", 4}, {"dvts8x2", 4}, {"dvts4x4", 1}} {
-		for _, agg := range []Aggregate{AggregateLast, AggregateMin, AggregateProd, AggregateMean, AggregateMax} {
+		for _, agg := range []scaling.Aggregate{scaling.AggregateLast, scaling.AggregateMin, scaling.AggregateProd, scaling.AggregateMean, scaling.AggregateMax} {
 			s := scriptedSearch(t, m, fmt.Sprintf("%s;aggregate=%s", shape.written, agg))
 			req := request(uint64(len(agg)), 1)
 			want := byTheBook(t, m, s.Plan, shape.groups, req)
-			for _, sel := range []Select{SelectMax, SelectVote, SelectWeightedVote} {
+			for _, sel := range []scaling.Select{scaling.SelectMax, scaling.SelectVote, scaling.SelectWeightedVote} {
 				s.Plan.Select = sel
 				got := carryOut(t, s, req)
 				for _, c := range want {
@@ -386,7 +387,7 @@ func TestASeedCostsTheSameIdleOrUnderLoad(t *testing.T) {
 
 func TestSharedTextIsDeliveredWhileASearchRuns(t *testing.T) {
 	m := run(t, says(t, words(t).Encode(nil, asked, tokenizer.Options{}), "one\ntwo\nthree"))
-	for mode, early := range map[StreamMode]bool{StreamCommitted: true, StreamFinal: false} {
+	for mode, early := range map[scaling.StreamMode]bool{scaling.StreamCommitted: true, scaling.StreamFinal: false} {
 		s := scriptedSearch(t, m, "beam4x2")
 		s.Plan.Stream = mode
 		before, steps := "", 0
@@ -435,7 +436,7 @@ func TestNoneIsThePlainStrategy(t *testing.T) {
 	req := request(5, 2)
 	req.Sampling.Temperature, req.Sampling.MaxTokens = 0, 20
 	want := collect(t, 2, Single{Model: m}.Run(t.Context(), req))
-	s := Search{Model: m, Plan: Plan{Method: None, N: 1}}
+	s := Search{Model: m, Plan: scaling.Plan{Method: scaling.None, N: 1}}
 	if p, err := s.Check(req); err != nil || p.String() != "none" {
 		t.Errorf("Check() = %v, %v", p, err)
 	}
@@ -447,18 +448,18 @@ func TestNoneIsThePlainStrategy(t *testing.T) {
 func TestAutoSearchesOnlyWhenCandidatesDisagree(t *testing.T) {
 	m := run(t, thinks(t))
 	s := scriptedSearch(t, m, "auto;n=16")
-	if got := carryOut(t, s, request(3, 1)); got.Method != BeamSearch || len(got.Candidates) <= probes {
+	if got := carryOut(t, s, request(3, 1)); got.Method != scaling.BeamSearch || len(got.Candidates) <= probes {
 		t.Errorf("with a verifier: %s of %d candidates, want a beam search", got.Method, len(got.Candidates))
 	}
 	s.Verifiers = Verifiers{}
-	if got := carryOut(t, s, request(3, 1)); got.Method != SelfConsistency || len(got.Candidates) <= probes {
+	if got := carryOut(t, s, request(3, 1)); got.Method != scaling.SelfConsistency || len(got.Candidates) <= probes {
 		t.Errorf("without: %s of %d candidates, want more votes", got.Method, len(got.Candidates))
 	}
 	s.Plan.Answer.Extract = "regex:nothing like it"
-	if got := carryOut(t, s, request(3, 1)); got.Method != BestOfN || len(got.Candidates) != probes {
+	if got := carryOut(t, s, request(3, 1)); got.Method != scaling.BestOfN || len(got.Candidates) != probes {
 		t.Errorf("without answers: %s of %d candidates, want the best of the first", got.Method, len(got.Candidates))
 	}
-	s.Plan.N = AutoN
+	s.Plan.N = scaling.AutoN
 	if got := carryOut(t, s, request(3, 1)); got.N != batcher.Tile {
 		t.Errorf("an idle engine spares %d candidates, want %d", got.N, batcher.Tile)
 	}

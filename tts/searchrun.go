@@ -7,6 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // The reasons for which a search ends its own work.
@@ -32,7 +33,7 @@ type searchRun struct {
 	reporter reporter
 	root     *beam // forked into the candidates
 	steps    int   // solution steps so far
-	method   Method
+	method   scaling.Method
 	reason   StopReason
 	degraded atomic.Bool
 }
@@ -71,11 +72,11 @@ type searchTree struct {
 // carryOut does what the method says.
 func (r *searchRun) carryOut() error {
 	switch r.method {
-	case BeamSearch:
+	case scaling.BeamSearch:
 		return r.search(1)
-	case DVTS:
+	case scaling.DVTS:
 		return r.search(r.plan.N / r.plan.Width)
-	case Auto:
+	case scaling.Auto:
 		return r.auto()
 	}
 	return r.sample(r.plan.N, r.plan.N)

@@ -1,6 +1,10 @@
 package tts
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
 
 // Verifiers are the scorers that plans can name.
 type Verifiers struct {
@@ -26,24 +30,24 @@ func VerifiersFor(m *Model, rewards iter.Seq2[string, *Reward]) Verifiers {
 
 // resolve returns the scorer that a plan asks for, and whether it is more than
 // the generator's own score.
-func (v *Verifiers) resolve(p *Plan) (s Scorer, verified bool, err error) {
+func (v *Verifiers) resolve(p *scaling.Plan) (s Scorer, verified bool, err error) {
 	name := p.Verifier
-	if name == "" && (p.Method != SelfConsistency || p.Select == SelectWeightedVote) {
+	if name == "" && (p.Method != scaling.SelfConsistency || p.Select == scaling.SelectWeightedVote) {
 		name = v.Default
 	}
 	switch name {
 	case "":
-		if p.Method == BeamSearch || p.Method == DVTS {
-			return nil, false, planError(CodeVerifierRequired, "verifier", "%s needs a verifier, and this server has no default one", p.Method)
+		if p.Method == scaling.BeamSearch || p.Method == scaling.DVTS {
+			return nil, false, scaling.Errorf(scaling.CodeVerifierRequired, "verifier", "%s needs a verifier, and this server has no default one", p.Method)
 		}
 		return ByLogprob(), false, nil
-	case VerifierLogprob:
+	case scaling.VerifierLogprob:
 		return ByLogprob(), true, nil
-	case VerifierSelfCertainty:
+	case scaling.VerifierSelfCertainty:
 		return BySelfCertainty(), true, nil
 	}
 	if s = v.ByName[name]; s == nil {
-		return nil, false, planError(CodeVerifierNotFound, "verifier", "there is no verifier %.80q", name)
+		return nil, false, scaling.Errorf(scaling.CodeVerifierNotFound, "verifier", "there is no verifier %.80q", name)
 	}
 	return s, true, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // message is one of a conversation.
@@ -85,7 +85,7 @@ func validTemperature(t float32) error {
 // all be the same.
 func (o *askOptions) heat() float32 {
 	if o.scaling != "" && !o.warm {
-		return tts.DefaultTemperature
+		return scaling.DefaultTemperature
 	}
 	return o.temperature
 }

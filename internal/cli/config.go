@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/server"
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Config is config.yaml: one section a package's Options, and what the
@@ -24,7 +24,7 @@ type Config struct {
 	Verifiers   []VerifierConfig `yaml:"verifiers"`
 	KV          KVConfig         `yaml:"kv"`
 	Engine      EngineConfig     `yaml:"engine"`
-	Search      tts.Limits       `yaml:"search"`
+	Search      scaling.Limits   `yaml:"search"`
 	Server      server.Options   `yaml:"server"`
 	Log         LogConfig        `yaml:"log"`
 
@@ -78,7 +78,7 @@ func DefaultConfig() Config {
 		Verifiers: defaultVerifiers(),
 		KV:        KVConfig{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
 		Engine:    EngineConfig{Options: batcher.DefaultOptions()},
-		Search:    tts.DefaultLimits(),
+		Search:    scaling.DefaultLimits(),
 		Server:    server.DefaultOptions(),
 		Log:       LogConfig{Level: "info", Format: "auto"},
 	}

@@ -6,17 +6,18 @@ import (
 	"math"
 
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // noScaling is the plan for the plain answer.
 const noScaling = "none"
 
 // noLimits leaves them to the server that searches.
-var noLimits = tts.Limits{N: math.MaxInt32, MaxSteps: math.MaxInt32, Tokens: math.MaxInt32, Time: math.MaxInt64}
+var noLimits = scaling.Limits{N: math.MaxInt32, MaxSteps: math.MaxInt32, Tokens: math.MaxInt32, Time: math.MaxInt64}
 
 // checkPlan reads a plan in its written form and holds it against limits.
-func checkPlan(written string, limits tts.Limits) error {
-	plan, err := tts.ParsePlan(written)
+func checkPlan(written string, limits scaling.Limits) error {
+	plan, err := scaling.Parse(written)
 	if err == nil {
 		err = plan.Validate(limits)
 	}
@@ -24,12 +25,12 @@ func checkPlan(written string, limits tts.Limits) error {
 }
 
 // strategy is how the model of r answers.
-func (o *askOptions) strategy(r *runtime, limits tts.Limits) (tts.Strategy, error) {
+func (o *askOptions) strategy(r *runtime, limits scaling.Limits) (tts.Strategy, error) {
 	model := r.hosts[0].model
 	if o.scaling == "" {
 		return tts.Single{Model: model}, nil
 	}
-	plan, err := tts.ParsePlan(o.scaling)
+	plan, err := scaling.Parse(o.scaling)
 	if err != nil {
 		return nil, err
 	}
@@ -38,11 +39,11 @@ func (o *askOptions) strategy(r *runtime, limits tts.Limits) (tts.Strategy, erro
 
 // planError words what is wrong with a written plan for whoever wrote it.
 func planError(err error) error {
-	var plan *tts.PlanError
+	var plan *scaling.Error
 	switch {
 	case !errors.As(err, &plan):
 		return err
-	case plan.Code == tts.CodeUnknownMethod:
+	case plan.Code == scaling.CodeUnknownMethod:
 		return fmt.Errorf("%s; or in short bon8, sc16, beam16x4, dvts16x4", plan.Message)
 	case plan.Field == "":
 		return errors.New(plan.Message)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Asking is how questions are put to models, the same at all points.
@@ -34,7 +35,7 @@ func Local(models map[string]Searcher, a Asking) Solve {
 		}
 		var s tts.Strategy = tts.Single{Model: m.Model}
 		if search {
-			limits := tts.DefaultLimits()
+			limits := scaling.DefaultLimits()
 			limits.N = max(limits.N, p.N)
 			limits.Tokens = max(limits.Tokens, p.N*a.MaxTokens) // no candidate is to be cut short by the others
 			s = tts.Search{Model: m.Model, Plan: plan, Limits: limits, Verifiers: m.Verifiers}

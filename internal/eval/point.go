@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Single is the method of one plain sample.
@@ -19,7 +19,7 @@ type Point struct {
 	Width  int    `json:"width"`  // children of a surviving beam; 0 for methods of whole answers
 }
 
-// String is the point's method with its size, as ParsePlan reads it.
+// String is the point's method with its size, as scaling.Parse reads it.
 func (p Point) String() string {
 	switch {
 	case p.Method == Single:
@@ -31,11 +31,11 @@ func (p Point) String() string {
 }
 
 // Plan is what the point asks of a search; ok is false for a single sample.
-func (p Point) Plan() (plan tts.Plan, ok bool, err error) {
+func (p Point) Plan() (plan scaling.Plan, ok bool, err error) {
 	if p.Method == Single {
 		return plan, false, nil
 	}
-	plan, err = tts.ParsePlan(p.String())
+	plan, err = scaling.Parse(p.String())
 	return plan, true, err
 }
 
@@ -70,20 +70,20 @@ func point(model, method string, n, width int) (Point, error) {
 	if n < 1 || width < 1 {
 		return Point{}, fmt.Errorf("eval: n = %d and width = %d must be positive", n, width)
 	}
-	if method == Single || method == string(tts.None) || n == 1 {
+	if method == Single || method == string(scaling.None) || n == 1 {
 		return Point{Model: model, Method: Single, N: 1}, nil
 	}
 	p := Point{Model: model, Method: method, N: n}
-	plan, err := tts.ParsePlan(method)
+	plan, err := scaling.Parse(method)
 	if err != nil {
 		return p, fmt.Errorf("eval: method %q: %w", method, err)
 	}
-	if plan.Method == tts.BeamSearch || plan.Method == tts.DVTS {
+	if plan.Method == scaling.BeamSearch || plan.Method == scaling.DVTS {
 		p.Width = min(width, n)
 	}
 	plan, _, err = p.Plan()
 	if err == nil {
-		limits := tts.DefaultLimits()
+		limits := scaling.DefaultLimits()
 		limits.N = max(limits.N, n)
 		err = plan.Validate(limits)
 	}

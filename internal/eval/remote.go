@@ -8,7 +8,7 @@ import (
 
 	"github.com/sashabaranov/go-openai"
 
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // appliedHeader is how a lutra server says which search it carried out.
@@ -45,7 +45,7 @@ func (r remote) solve(ctx context.Context, p Point, q Question) (Solution, error
 	switch {
 	case search && r.searches:
 		req.Metadata = map[string]string{"test_time_scaling": p.String()}
-	case search && plan.Method != tts.SelfConsistency:
+	case search && plan.Method != scaling.SelfConsistency:
 		return Solution{}, fmt.Errorf("eval: this server cannot search: %q needs a lutra server", p)
 	default:
 		req.N = p.N

@@ -1,4 +1,4 @@
-package tts
+package scaling
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 // maxPlan bounds the written form of a plan in bytes.
 const maxPlan = 2048
 
-// ParsePlan reads the written form of a plan: a method or a preset, then
+// Parse reads the written form of a plan: a method or a preset, then
 // settings, separated by semicolons.
 //
 //	beam_search;n=16;width=4
@@ -18,11 +18,11 @@ const maxPlan = 2048
 //	best_of_n;n=8;verifier=lutra-tiny-prm;answer.extract="regex:= (\\d+)"
 //
 // Keys are those of Plan.Set. A value in double quotes is read as a Go string,
-// so it may hold a semicolon or "\n". Errors are *PlanErrors; sizes and names
+// so it may hold a semicolon or "\n". Errors are *Errors; sizes and names
 // are checked by Validate.
-func ParsePlan(s string) (Plan, error) {
+func Parse(s string) (Plan, error) {
 	if len(s) > maxPlan {
-		return Plan{}, planError(CodePlanValue, "", "the plan is longer than %d bytes", maxPlan)
+		return Plan{}, Errorf(CodeValue, "", "the plan is longer than %d bytes", maxPlan)
 	}
 	method, rest, _ := strings.Cut(s, ";")
 	method = strings.TrimSpace(method)
@@ -38,7 +38,7 @@ func ParsePlan(s string) (Plan, error) {
 			return Plan{}, err
 		}
 		if seen[key] && key != "step.stop" {
-			return Plan{}, planError(CodePlanValue, key, "it is given twice")
+			return Plan{}, Errorf(CodeValue, key, "it is given twice")
 		}
 		seen[key] = true
 		if err := p.Set(key, value); err != nil {
@@ -53,17 +53,17 @@ func setting(s string) (key, value, rest string, err error) {
 	key, rest, ok := strings.Cut(s, "=")
 	key, rest = strings.TrimSpace(key), strings.TrimLeft(rest, " ")
 	if !ok || key == "" || strings.Contains(key, ";") {
-		return "", "", "", planError(CodePlanValue, "", "expected key=value, but got %.40q", s)
+		return "", "", "", Errorf(CodeValue, "", "expected key=value, but got %.40q", s)
 	}
 	if strings.HasPrefix(rest, `"`) {
 		quoted, err := strconv.QuotedPrefix(rest)
 		if err != nil {
-			return "", "", "", planError(CodePlanValue, key, "the quotes do not close")
+			return "", "", "", Errorf(CodeValue, key, "the quotes do not close")
 		}
 		value, _ = strconv.Unquote(quoted)
 		rest = strings.TrimSpace(rest[len(quoted):])
 		if rest != "" && rest[0] != ';' {
-			return "", "", "", planError(CodePlanValue, key, "a semicolon must follow the quoted value")
+			return "", "", "", Errorf(CodeValue, key, "a semicolon must follow the quoted value")
 		}
 		return key, value, strings.TrimPrefix(rest, ";"), nil
 	}
@@ -107,7 +107,7 @@ func (p Plan) String() string {
 		return string(None)
 	case p.N == AutoN:
 		return string(p.Method) + ";n=auto"
-	case p.steps():
+	case p.Stepwise():
 		return fmt.Sprintf("%s;n=%d;width=%d", p.Method, p.N, p.Width)
 	}
 	return fmt.Sprintf("%s;n=%d", p.Method, p.N)

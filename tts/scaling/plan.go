@@ -1,8 +1,9 @@
-package tts
+package scaling
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lutra-lm/lutra/tts/answer"
@@ -45,6 +46,27 @@ func (a Aggregate) Validate() error {
 		return nil
 	}
 	return fmt.Errorf("expected last, min, prod, mean or max, but got %.40q", string(a))
+}
+
+// Of is the aggregate of step scores, of which there is at least one.
+func (a Aggregate) Of(scores []float32) float32 {
+	switch a {
+	case AggregateMin:
+		return slices.Min(scores)
+	case AggregateMax:
+		return slices.Max(scores)
+	case AggregateLast:
+		return scores[len(scores)-1]
+	}
+	sum, product := float32(0), float32(1)
+	for _, s := range scores {
+		sum += s
+		product *= s
+	}
+	if a == AggregateProd {
+		return product
+	}
+	return sum / float32(len(scores))
 }
 
 // Select is the rule by which the answer is chosen among the candidates.
@@ -159,14 +181,14 @@ func (l *Limits) Validate() error {
 // mostTime is the longest time that a search can be given.
 const mostTime = 24 * time.Hour
 
-// PlanError says what is wrong with a plan.
-type PlanError struct {
+// Error says what is wrong with a plan.
+type Error struct {
 	Code    string // one of the Code constants
 	Field   string // as in JSON, such as "step.max_tokens"
 	Message string
 }
 
-func (e *PlanError) Error() string {
+func (e *Error) Error() string {
 	if e.Field == "" {
 		return "tts: test_time_scaling: " + e.Message
 	}
@@ -181,17 +203,18 @@ const (
 	CodeVerifierNotFound = "verifier_not_found"
 	CodeTemperatureZero  = "temperature_zero"
 	CodeSearchLimit      = "search_limit_exceeded"
-	CodePlanValue        = "invalid_value"
+	CodeValue            = "invalid_value"
 )
 
-func planError(code, field, format string, args ...any) *PlanError {
-	return &PlanError{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
+// Errorf makes an error about a field of a plan.
+func Errorf(code, field, format string, args ...any) *Error {
+	return &Error{Code: code, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
 // The defaults.
 const (
 	defaultN          = 8
-	defaultWidth      = 4
+	DefaultWidth      = 4 // children of a surviving beam
 	defaultMaxSteps   = 40
 	defaultStepTokens = 256
 )
@@ -200,11 +223,11 @@ const (
 // are to differ, but not for the worse.
 const DefaultTemperature = 0.8
 
-// steps tells whether the method works step by step.
-func (p *Plan) steps() bool { return p.Method == BeamSearch || p.Method == DVTS || p.Method == Auto }
+// Stepwise tells whether the method works step by step.
+func (p *Plan) Stepwise() bool { return p.Method == BeamSearch || p.Method == DVTS || p.Method == Auto }
 
-// withDefaults fills what is not set; Select is settled with the verifier.
-func (p Plan) withDefaults(l *Limits) Plan {
+// WithDefaults fills what is not set; Select is settled with the verifier.
+func (p Plan) WithDefaults(l *Limits) Plan {
 	if p.Method == None {
 		p = Plan{Method: None}
 	}
@@ -215,9 +238,9 @@ func (p Plan) withDefaults(l *Limits) Plan {
 	}
 	set(&p.N, min(defaultN, l.N))
 	if p.N > 0 {
-		set(&p.Width, min(defaultWidth, p.N))
+		set(&p.Width, min(DefaultWidth, p.N))
 	} else {
-		set(&p.Width, defaultWidth)
+		set(&p.Width, DefaultWidth)
 	}
 	set(&p.MaxSteps, min(defaultMaxSteps, l.MaxSteps))
 	set(&p.Step.MaxTokens, defaultStepTokens)
@@ -237,47 +260,47 @@ func (p Plan) withDefaults(l *Limits) Plan {
 	return p
 }
 
-// Validate reports the first fault of a plan as a *PlanError.
+// Validate reports the first fault of a plan as an *Error.
 func (p Plan) Validate(l Limits) error {
-	p = p.withDefaults(&l)
+	p = p.WithDefaults(&l)
 	switch p.Method {
 	case None:
 		return nil // whatever else it says
 	case SelfConsistency, BestOfN, BeamSearch, DVTS, Auto:
 	case "":
-		return planError(CodeUnknownMethod, "method", "a method is required: self_consistency, best_of_n, beam_search, dvts, auto or none")
+		return Errorf(CodeUnknownMethod, "method", "a method is required: self_consistency, best_of_n, beam_search, dvts, auto or none")
 	default:
-		return planError(CodeUnknownMethod, "method", "there is no method %.40q; there are self_consistency, best_of_n, beam_search, dvts, auto and none", string(p.Method))
+		return Errorf(CodeUnknownMethod, "method", "there is no method %.40q; there are self_consistency, best_of_n, beam_search, dvts, auto and none", string(p.Method))
 	}
 	if err := p.Aggregate.Validate(); err != nil {
-		return planError(CodePlanValue, "aggregate", "%v", err)
+		return Errorf(CodeValue, "aggregate", "%v", err)
 	}
 	switch p.Select {
 	case "", SelectMax, SelectVote, SelectWeightedVote:
 	default:
-		return planError(CodePlanValue, "select", "expected max, vote or weighted_vote, but got %.40q", string(p.Select))
+		return Errorf(CodeValue, "select", "expected max, vote or weighted_vote, but got %.40q", string(p.Select))
 	}
 	switch p.Stream {
 	case StreamCommitted, StreamFinal, StreamCandidates, StreamReasoning:
 	default:
-		return planError(CodePlanValue, "stream_mode", "expected committed, final, candidates or reasoning, but got %.40q", string(p.Stream))
+		return Errorf(CodeValue, "stream_mode", "expected committed, final, candidates or reasoning, but got %.40q", string(p.Stream))
 	}
 	for _, stop := range p.Step.Stop {
 		if stop == "" || len(stop) > 64 {
-			return planError(CodePlanValue, "step.stop", "a delimiter has 1 to 64 bytes")
+			return Errorf(CodeValue, "step.stop", "a delimiter has 1 to 64 bytes")
 		}
 	}
 	if len(p.Step.Stop) > 8 {
-		return planError(CodePlanValue, "step.stop", "at most 8 delimiters are allowed")
+		return Errorf(CodeValue, "step.stop", "at most 8 delimiters are allowed")
 	}
 	if t := p.Temperature; t != nil && !(*t >= 0 && *t <= 100) {
-		return planError(CodePlanValue, "temperature", "%v is not in [0, 100]", *t)
+		return Errorf(CodeValue, "temperature", "%v is not in [0, 100]", *t)
 	}
 	if c := p.EarlyStop.Consensus; c != 0 && !(c >= leastConsensus && c <= mostConsensus) {
-		return planError(CodePlanValue, "early_stop.consensus", "%v is not between %v and %v", c, leastConsensus, mostConsensus)
+		return Errorf(CodeValue, "early_stop.consensus", "%v is not between %v and %v", c, leastConsensus, mostConsensus)
 	}
 	if _, err := p.Answer.Compile(); err != nil {
-		return planError(CodePlanValue, "answer", "%v", err)
+		return Errorf(CodeValue, "answer", "%v", err)
 	}
 	return p.validateSizes(&l)
 }
@@ -298,10 +321,10 @@ func (p *Plan) validateSizes(l *Limits) error {
 		{"budget.time_ms", int(p.Budget.Time.Milliseconds()), 1, int(l.Time.Milliseconds())},
 	} {
 		if c.v < c.least {
-			return planError(CodePlanValue, c.field, "%d is less than %d", c.v, c.least)
+			return Errorf(CodeValue, c.field, "%d is less than %d", c.v, c.least)
 		}
 		if c.v > c.cap {
-			return planError(CodeSearchLimit, c.field, "%d is more than this server's limit of %d", c.v, c.cap)
+			return Errorf(CodeSearchLimit, c.field, "%d is more than this server's limit of %d", c.v, c.cap)
 		}
 	}
 	if p.N == AutoN {
@@ -309,11 +332,11 @@ func (p *Plan) validateSizes(l *Limits) error {
 	}
 	switch {
 	case p.N < 1:
-		return planError(CodePlanValue, "n", "%d is less than 1", p.N)
+		return Errorf(CodeValue, "n", "%d is less than 1", p.N)
 	case p.N > l.N:
-		return planError(CodeSearchLimit, "n", "%d is more than this server's limit of %d", p.N, l.N)
-	case p.steps() && p.N%p.Width != 0:
-		return planError(CodeNotDivisible, "n", "%d is not divisible by the width %d", p.N, p.Width)
+		return Errorf(CodeSearchLimit, "n", "%d is more than this server's limit of %d", p.N, l.N)
+	case p.Stepwise() && p.N%p.Width != 0:
+		return Errorf(CodeNotDivisible, "n", "%d is not divisible by the width %d", p.N, p.Width)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package tts
+package scaling
 
 import (
 	"slices"
@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// PlanSource is a plan as somebody has written it: an object in JSON, or a list
+// Source is a plan as somebody has written it: an object in JSON, or a list
 // of settings. Settings are found by their paths in JSON. A source leaves dst as
 // it is, and returns false, where it lacks a setting or cannot read it. Faults
 // are its own to report.
-type PlanSource interface {
+type Source interface {
 	Name(key string, dst *string) bool                    // a short text
 	Count(key string, dst *int) bool                      // 1 to MaxCount
 	CountOrAuto(key string, dst *int) bool                // likewise, or auto, which is AutoN
@@ -27,7 +27,7 @@ const MaxCount = 1 << 30
 
 // Read sets what a source says, and leaves the rest as it is. Sizes and names
 // are checked by Validate. It is the one list of a plan's settings.
-func (p *Plan) Read(src PlanSource) {
+func (p *Plan) Read(src Source) {
 	readName(src, "method", &p.Method)
 	readName(src, "aggregate", &p.Aggregate)
 	readName(src, "select", &p.Select)
@@ -57,7 +57,7 @@ func (p *Plan) Read(src PlanSource) {
 	src.Words("include", includes, p.Include.add)
 }
 
-func readName[T ~string](src PlanSource, key string, dst *T) {
+func readName[T ~string](src Source, key string, dst *T) {
 	name := string(*dst)
 	if src.Name(key, &name) {
 		*dst = T(name)
@@ -80,16 +80,16 @@ func (p *Plan) Set(key, value string) error {
 	s := written{key: key, value: value}
 	p.Read(&s)
 	if !s.known {
-		return planError(CodePlanValue, "", "there is no setting %.40q", key)
+		return Errorf(CodeValue, "", "there is no setting %.40q", key)
 	}
 	return s.err
 }
 
-// written is a PlanSource of one setting, its value as text.
+// written is a Source of one setting, its value as text.
 type written struct {
 	key, value string
 	known      bool  // there is such a setting
-	err        error // a *PlanError
+	err        error // an *Error
 }
 
 // has tells whether the setting is that of key.
@@ -101,7 +101,7 @@ func (w *written) has(key string) bool {
 // done tells whether the value has been read.
 func (w *written) done(err error) bool {
 	if err != nil {
-		w.err = planError(CodePlanValue, w.key, "cannot read %.40q", w.value)
+		w.err = Errorf(CodeValue, w.key, "cannot read %.40q", w.value)
 	}
 	return err == nil
 }
@@ -147,7 +147,7 @@ func (w *written) Number(key string, dst *float64, lo, hi float64) bool {
 	}
 	v, err := strconv.ParseFloat(w.value, 64)
 	if err == nil && !(v >= lo && v <= hi) {
-		w.err = planError(CodePlanValue, key, "%v is not between %v and %v", v, lo, hi)
+		w.err = Errorf(CodeValue, key, "%v is not between %v and %v", v, lo, hi)
 		return false
 	}
 	return assign(dst, v, w.done(err))

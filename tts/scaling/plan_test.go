@@ -1,0 +1,125 @@
+package scaling
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lutra-lm/lutra/tts/answer"
+)
+
+func TestWrittenPlansAreRead(t *testing.T) {
+	warm := float32(0.7)
+	for written, want := range map[string]Plan{
+		"beam_search;n=16;width=4":     {Method: BeamSearch, N: 16, Width: 4},
+		" best_of_n ; n = 8 ;":         {Method: BestOfN, N: 8},
+		"bon8":                         {Method: BestOfN, N: 8},
+		"sc16":                         {Method: SelfConsistency, N: 16},
+		"beam16x4;aggregate=min":       {Method: BeamSearch, N: 16, Width: 4, Aggregate: AggregateMin},
+		"dvts8x2;select=max":           {Method: DVTS, N: 8, Width: 2, Select: SelectMax},
+		"auto":                         {Method: Auto, N: AutoN},
+		"auto;n=16":                    {Method: Auto, N: 16},
+		"best_of_n;n=auto":             {Method: BestOfN, N: AutoN},
+		"dvts;max_steps=9;verifier=v/": {Method: DVTS, MaxSteps: 9, Verifier: "v/"},
+		`beam_search;step.stop="\n\n";step.stop=";";step.max_tokens=64`: {Method: BeamSearch, Step: StepRule{Stop: []string{"\n\n", ";"}, MaxTokens: 64}},
+		`sc8;answer.extract="regex:=(\\d+);";answer.normalize=none`:     {Method: SelfConsistency, N: 8, Answer: answer.Rule{Extract: `regex:=(\d+);`, Normalize: "none"}},
+		"sc8;temperature=0.7;early_stop=false":                          {Method: SelfConsistency, N: 8, Temperature: &warm, EarlyStop: EarlyStop{Off: true}},
+		"none":                                                          {Method: None},
+		"none;width=99999":                                              {Method: None, Width: 99999},
+		"sc8;early_stop.consensus=0.5":                                  {Method: SelfConsistency, N: 8, EarlyStop: EarlyStop{Consensus: 0.5}},
+		"sc8;early_stop.consensus=1":                                    {Method: SelfConsistency, N: 8, EarlyStop: EarlyStop{Consensus: 1}},
+		"sc8;early_stop.consensus=0.95":                                 {Method: SelfConsistency, N: 8, EarlyStop: EarlyStop{Consensus: 0.95}},
+		"sc8;budget.tokens=100;budget.time_ms=1500":                     {Method: SelfConsistency, N: 8, Budget: Budget{100, 1500 * time.Millisecond}},
+		"sc8;include=candidates, tree;stream_mode=final":                {Method: SelfConsistency, N: 8, Include: Include{Candidates: true, Tree: true}, Stream: StreamFinal},
+	} {
+		got, err := Parse(written)
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("Parse(%q) = %+v, %v, want %+v", written, got, err, want)
+		}
+		if err := got.Validate(DefaultLimits()); err != nil {
+			t.Errorf("%q: Validate() = %v", written, err)
+		}
+	}
+}
+
+func TestFaultyPlansAreRefusedWithTheirCode(t *testing.T) {
+	for written, want := range map[string]Error{
+		"":                              {Code: CodeUnknownMethod, Field: "method"},
+		"magic;n=4":                     {Code: CodeUnknownMethod, Field: "method"},
+		"beam_search;n=10;width=4":      {Code: CodeNotDivisible, Field: "n"},
+		"beam6x4":                       {Code: CodeNotDivisible, Field: "n"},
+		"bon65":                         {Code: CodeSearchLimit, Field: "n"},
+		"sc0":                           {Code: CodeUnknownMethod, Field: "method"},
+		"beam8x0":                       {Code: CodeUnknownMethod, Field: "method"},
+		"sc8;max_steps=1000":            {Code: CodeSearchLimit, Field: "max_steps"},
+		"sc8;budget.tokens=10000000":    {Code: CodeSearchLimit, Field: "budget.tokens"},
+		"sc8;budget.time_ms=9999999":    {Code: CodeSearchLimit, Field: "budget.time_ms"},
+		"sc8;n=0":                       {Code: CodeValue, Field: "n"},
+		"sc8;n=99999999999999999999":    {Code: CodeValue, Field: "n"},
+		"sc8;width=-1":                  {Code: CodeValue, Field: "width"},
+		"sc8;n=4;n=5":                   {Code: CodeValue, Field: "n"},
+		"sc8;n":                         {Code: CodeValue},
+		"sc8;colour=red":                {Code: CodeValue},
+		"sc8;n;width=4":                 {Code: CodeValue},
+		"sc8;temperature=NaN":           {Code: CodeValue, Field: "temperature"},
+		"sc8;temperature=-1":            {Code: CodeValue, Field: "temperature"},
+		"sc8;early_stop=perhaps":        {Code: CodeValue, Field: "early_stop"},
+		"sc8;early_stop.consensus=1.01": {Code: CodeValue, Field: "early_stop.consensus"},
+		"sc8;early_stop.consensus=0.49": {Code: CodeValue, Field: "early_stop.consensus"},
+		"sc8;early_stop.consensus=0":    {Code: CodeValue, Field: "early_stop.consensus"},
+		"sc8;early_stop.consensus=NaN":  {Code: CodeValue, Field: "early_stop.consensus"},
+		"sc8;aggregate=median":          {Code: CodeValue, Field: "aggregate"},
+		"sc8;select=best":               {Code: CodeValue, Field: "select"},
+		"sc8;stream_mode=loud":          {Code: CodeValue, Field: "stream_mode"},
+		"sc8;include=all":               {Code: CodeValue, Field: "include"},
+		"sc8;answer.extract=regex:(":    {Code: CodeValue, Field: "answer"},
+		`sc8;verifier="x`:               {Code: CodeValue, Field: "verifier"},
+		`sc8;verifier="x"y`:             {Code: CodeValue, Field: "verifier"},
+		`beam8x4;step.stop=""`:          {Code: CodeValue, Field: "step.stop"},
+		"sc8;verifier=" + strings.Repeat("x", maxPlan): {Code: CodeValue},
+	} {
+		p, err := Parse(written)
+		if err == nil {
+			err = p.Validate(DefaultLimits())
+		}
+		var got *Error
+		if !errors.As(err, &got) || got.Code != want.Code || got.Field != want.Field || got.Message == "" {
+			t.Errorf("%.60q gives %v, want %s of %q", written, err, want.Code, want.Field)
+		}
+	}
+}
+
+func FuzzParsePlan(f *testing.F) {
+	for _, s := range []string{"dvts", "none;n=9999;early_stop.consensus=0.5", "beam16x4", "sc8;early_stop.consensus=0.9", `auto;step.stop="\n;";n=auto`, "bon8;temperature=1e39", `x;"=1`, "dvts999x999;include=,"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := Parse(s)
+		var fault *Error
+		if err != nil {
+			if !errors.As(err, &fault) {
+				t.Fatalf("Parse(%q) = %v, not an Error", s, err)
+			}
+			return
+		}
+		l := DefaultLimits()
+		if err := p.Validate(l); err != nil {
+			if !errors.As(err, &fault) {
+				t.Fatalf("Validate of %q = %v, not an Error", s, err)
+			}
+			return
+		}
+		d := p.WithDefaults(&l)
+		if p.Method == None {
+			return
+		}
+		if d.N > l.N || d.N < AutoN || d.N == 0 || d.Width < 1 || d.Budget.Tokens > l.Tokens || d.Budget.Time > l.Time || d.MaxSteps > l.MaxSteps {
+			t.Fatalf("%q passed as %+v", s, d)
+		}
+		if again, err := Parse(d.String()); err != nil || again.Method != d.Method || again.N != d.N {
+			t.Fatalf("Parse(%q) of %q = %+v, %v", d.String(), s, again, err)
+		}
+	})
+}
