@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// hop is a line of a path in the architecture: | 1 | `file` | `Function` | what it does |
+var hop = regexp.MustCompile("^\\| (\\d+) \\| `([^`]+)` \\| `([^`]+)` \\|")
+
+func TestThePathsInTheArchitectureLeadThroughFunctionsThatAreThere(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repository, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hops, most := 0, ""
+	for line := range strings.Lines(string(text)) {
+		m := hop.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		hops++
+		most = max(most, m[1])
+		source, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(m[2])))
+		if err != nil {
+			t.Errorf("hop %s: %v", m[1], err)
+			continue
+		}
+		receiver, name, _ := strings.Cut(m[3], ".")
+		declared := regexp.MustCompile(`(?m)^func \(\w+ \*?` + receiver + `\) ` + name + `\(`)
+		if !declared.Match(source) {
+			t.Errorf("hop %s: %s has no %s", m[1], m[2], m[3])
+		}
+	}
+	if hops < 10 || most > "8" {
+		t.Errorf("%d hops, the longest path of %s; want two paths of eight at most", hops, most)
+	}
+}
