@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Stats is a snapshot of an engine, for metrics. Counters only grow.
+// Stats is a snapshot of an engine, a field a metric. Counters only grow.
 type Stats struct {
 	// Now.
 	Running  int // sequences that have work and KV blocks

@@ -41,56 +41,6 @@ type shares struct {
 	accounts [schedule.Accounts]int
 }
 
-// planner asks the scheduler what goes into the next step.
-type planner struct {
-	scheduler schedule.Scheduler
-	wants     []schedule.Want
-	seqs      []*Sequence     // whose wants they are
-	limits    schedule.Limits // of every step, but for the terms
-}
-
-func newPlanner(opt *Options, cost *schedule.CostModel) planner {
-	return planner{limits: schedule.Limits{
-		Tokens: opt.StepTokens, Rows: opt.StepRows, Longest: opt.StepTime.Seconds(),
-		Time: cost.Time, Optimistic: cost.Optimistic,
-	}}
-}
-
-// gather notes what active sequences want, followers excepted, and counts those
-// that there are. Background ones that are withheld count, but want nothing.
-func (p *planner) gather(active []*Sequence, withheld bool) (d demands) {
-	p.wants, p.seqs = p.wants[:0], p.seqs[:0]
-	for _, s := range active {
-		switch {
-		case s.want.Background:
-			d.background++
-			if withheld {
-				continue
-			}
-		case s.leader != nil:
-		case s.want.Left() > 1:
-			d.prompts++
-		default:
-			d.streams++
-		}
-		if s.leader == nil {
-			p.seqs = append(p.seqs, s)
-			p.wants = append(p.wants, s.want)
-		}
-	}
-	return d
-}
-
-// plan appends the spans of the next step to spans.
-func (p *planner) plan(spans []span, l schedule.Limits) []span {
-	for i, n := range p.scheduler.Plan(p.wants, l) {
-		if n > 0 {
-			spans = append(spans, span{s: p.seqs[i], n: n})
-		}
-	}
-	return spans
-}
-
 // probeInterval: one step in so many that has streams has nothing else, so that
 // it stays known how long they would take alone.
 const probeInterval = 64

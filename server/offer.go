@@ -13,7 +13,7 @@ import (
 type offer struct {
 	Demo      bool             `json:"demo"`      // it is built into the program and knows little
 	Methods   []scaling.Method `json:"methods"`   // of test-time scaling that work with it as they are
-	Verifiers []string         `json:"verifiers"` // that read it, the default first; then its own opinions
+	Verifiers []string         `json:"verifiers"` // that read it, the default first; then its own scores
 	Presets   []string         `json:"presets"`   // that may follow its name
 	MaxTurns  int              `json:"max_turns,omitempty"`
 	Thinking  bool             `json:"thinking"` // its answers may begin with thoughts

@@ -16,7 +16,7 @@ import (
 )
 
 // Options is the configuration of a server: the `server:` section of
-// config.yaml.
+// config.yaml, a field a key.
 type Options struct {
 	Addr        string   `yaml:"addr"`         // address and port
 	TLSCert     string   `yaml:"tls_cert"`     // PEM file; with tls_key, serve HTTPS

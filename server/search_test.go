@@ -189,12 +189,12 @@ func TestCompletionsSearchTooAndBestOfIsQuiet(t *testing.T) {
 	best := []string{c.Choices[0].Text, c.Choices[1].Text}
 
 	_, h, answer = f.post("/v1/completions", `{"prompt":["Once","Twice"],"seed":5,"max_tokens":6,"n":2,"best_of":8,"temperature":0.8}`)
-	quiet := strict[wireText](t, answer)
-	if len(quiet.Choices) != 4 || quiet.Choices[0].Text != best[0] || quiet.Choices[1].Text != best[1] || h.Get("X-Lutra-Scaling-Applied") != "" {
+	plain := strict[wireText](t, answer)
+	if len(plain.Choices) != 4 || plain.Choices[0].Text != best[0] || plain.Choices[1].Text != best[1] || h.Get("X-Lutra-Scaling-Applied") != "" {
 		t.Errorf("best_of answers %s, want first what the search did: %q", answer, best)
 	}
-	if quiet.Usage.Completion <= 4*6 {
-		t.Errorf("usage %+v, want the tokens of all 16 candidates", quiet.Usage)
+	if plain.Usage.Completion <= 4*6 {
+		t.Errorf("usage %+v, want the tokens of all 16 candidates", plain.Usage)
 	}
 	_, _, greedy := f.post("/v1/completions", `{"prompt":"Once","max_tokens":6,"temperature":0,"best_of":4}`)
 	_, _, single := f.post("/v1/completions", `{"prompt":"Once","max_tokens":6,"temperature":0}`)

@@ -226,7 +226,7 @@ const DefaultTemperature = 0.8
 // Stepwise tells whether the method works step by step.
 func (p *Plan) Stepwise() bool { return p.Method == BeamSearch || p.Method == DVTS || p.Method == Auto }
 
-// WithDefaults fills what is not set; Select is settled with the verifier.
+// WithDefaults fills what is not set; Select follows from the verifier.
 func (p Plan) WithDefaults(l *Limits) Plan {
 	if p.Method == None {
 		p = Plan{Method: None}
