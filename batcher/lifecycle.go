@@ -18,7 +18,7 @@ import (
 //	   └───────────────────────── evict ◀───────────────────────┘
 type task struct {
 	want    schedule.Want // what the caller waits for; Have == Target: nothing
-	kv      *models.KVSeq // have is its Len between steps; nil: no blocks, have == 0
+	kv      *models.KVSeq // want.Have is its Len between steps; nil: no blocks, want.Have == 0
 	list    list
 	seen    uint64 // the epoch that want was made of
 	reached int    // the most positions that were ever computed

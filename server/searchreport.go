@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -301,5 +300,3 @@ func optional(s string) *string {
 	}
 	return &s
 }
-
-func milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }
