@@ -2,15 +2,15 @@ package batcher
 
 import "github.com/lutra-lm/lutra/batcher/sampling"
 
-// Drafter guesses how sequences go on, those of one engine, whose step loop
-// calls it. What it says decides about speed alone, never about the tokens.
+// Drafter guesses the next tokens of one engine's sequences. The step loop calls
+// it. Its guesses change the speed alone, never the tokens.
 type Drafter interface {
-	// Kind is what its guesses are counted as.
+	// Kind is the name under which its guesses are counted.
 	Kind() DraftKind
 	// Draft appends up to Most tokens to the Tokens of each guess. It may take
-	// extra seconds, besides its Price, for texts of which it has not read all;
-	// it has no tokens for those until it has. After an error it is not called
-	// again.
+	// extra seconds, besides its Price, to read texts that are new to it, and
+	// has no tokens for those until it has read them. After an error it is not
+	// called again.
 	Draft(guesses []*Guess, extra float64) error
 	// Price is how many seconds Draft will take, once it knows the texts.
 	Price(guesses []*Guess) float64
@@ -22,7 +22,7 @@ type DraftKind uint8
 // The kinds.
 const (
 	DraftLookup DraftKind = iota // what followed the same words before
-	DraftModel                   // what a smaller model says
+	DraftModel                   // what a smaller model would say
 	DraftKinds
 )
 
@@ -39,5 +39,5 @@ type Guess struct {
 	Notes  Notes           // what the drafter keeps of the sequence
 }
 
-// Notes are closed when their sequence gives its place up.
+// Notes are closed when their sequence loses its KV blocks.
 type Notes interface{ Close() }

@@ -13,10 +13,10 @@ type drafterState struct {
 	rate   float64 // how often its guesses are right, of late; where new sequences begin
 	judged int     // guesses that rate is made of
 	credit float64 // seconds that may go to finding out whether it pays by now
-	// balance is the seconds that its guesses have saved of late, less those that
-	// it has read texts for; price what the guesses of the step under way cost.
+	// balance is the seconds that its guesses have saved of late, less those spent
+	// on reading texts; price is what the guesses of the step under way cost.
 	balance, price float64
-	// costFactor is how many times its Price drafting takes, which counts the models' steps alone.
+	// costFactor is how many times its Price drafting takes: Price counts the model's steps alone.
 	costFactor float64
 	failed     bool // it is not asked any more
 }
@@ -24,8 +24,8 @@ type drafterState struct {
 // cost is how many seconds guesses are expected to take.
 func (dr *drafterState) cost(guesses []*Guess) float64 { return dr.costFactor * dr.Price(guesses) }
 
-// What a drafter's guesses are worth before they have been judged: a model that
-// somebody has chosen to draft is given a chance.
+// How often guesses are assumed right before any has been judged. A model that
+// somebody has chosen for drafting gets a chance.
 var rateAtFirst = [DraftKinds]float64{DraftLookup: 0.3, DraftModel: 0.7}
 
 const (
@@ -37,8 +37,8 @@ const (
 	balanceShift  = 1.0 / 512
 )
 
-// draft asks a drafter for guesses about the streams that it knows better than
-// the drafters before it.
+// draft asks a drafter for guesses about the streams for which its guesses have
+// been right more often than those of the drafters before it.
 func (d *draftSelector) draft(spans []span, by, n, room int) {
 	dr, base := &d.drafters[by], d.cost.Time(n)
 	if dr.failed {
@@ -95,9 +95,9 @@ func (d *draftSelector) draft(spans []span, by, n, room int) {
 	}
 }
 
-// charge settles what drafting has taken: more than was expected because texts
-// had to be read, for which there were extra seconds, or else because the
-// expectation was wrong.
+// charge accounts for the time that drafting took. It may have taken longer than
+// expected because texts had to be read, for which there were extra seconds, or
+// because the expectation was wrong.
 func (d *draftSelector) charge(dr *drafterState, took, extra float64) {
 	reading := false
 	for i := range d.options {
@@ -134,9 +134,9 @@ func (d *draftSelector) settle(st *step) {
 	}
 }
 
-// limitToProfitable reduces what is asked of a drafter that takes its time to what
-// pays, or else to one token, if there is credit to try the drafter. It tells
-// whether something pays.
+// limitToProfitable reduces what is asked of a drafter that takes time to what is
+// worth that time, or to one token if there is credit to try the drafter. It
+// reports whether anything is worth it.
 func (d *draftSelector) limitToProfitable(dr *drafterState, n, room int) bool {
 	all := d.asked
 	d.selectDrafts(n, room, worthDrafting, func() float64 {

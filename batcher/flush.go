@@ -7,9 +7,8 @@ import (
 
 // Waking a reader costs more than computing a token does where tokens take a
 // tenth of a millisecond: its goroutine, and the client behind it, use the
-// processors that the next step needs. So a reader is woken at once for what
-// it waits for most, the first token and the last, and for those between so
-// seldom that what has gathered is worth it, and so often that nobody notices.
+// processors that the next step needs. So readers are woken immediately for the
+// first and the last token, and every few milliseconds for those between.
 
 // flushState is when a sequence's reader is woken.
 type flushState struct {

@@ -17,24 +17,24 @@ const Tile = schedule.Tile
 type Options struct {
 	Queue         int           `yaml:"queue"`          // opened sequences whose prompt has not begun; more are ErrBusy
 	Sequences     int           `yaml:"sequences"`      // open sequences, forks and idle ones included; more are ErrBusy
-	StepTokens    int           `yaml:"step_tokens"`    // tokens a step at most, in whole tiles
-	StepRows      int           `yaml:"step_rows"`      // rows of logits a step at most: bounds memory and the streams that advance at once
-	StepTime      time.Duration `yaml:"step_time"`      // longest step beside running streams that is more than a tile; 0: no limit
+	StepTokens    int           `yaml:"step_tokens"`    // most tokens in a step, in whole tiles
+	StepRows      int           `yaml:"step_rows"`      // most rows of logits in a step: bounds memory and the streams that advance at once
+	StepTime      time.Duration `yaml:"step_time"`      // longest step beside running streams, if it is more than a tile; 0: no limit
 	Context       int           `yaml:"-"`              // longest sequence in tokens; 0: the model's
 	Unread        int           `yaml:"unread"`         // tokens a sequence may be ahead of its reader before it is suspended
-	FlushInterval time.Duration `yaml:"flush_interval"` // how long a stream's tokens gather, but for the first and the last; 0: each is delivered at once
+	FlushInterval time.Duration `yaml:"flush_interval"` // how long a stream's tokens gather, the first and the last excepted; 0: not at all
 
-	// By what factor running interactive streams may be slowed down: by
-	// prompts (more when several wait for each stream), and by all that is
-	// computed in the background. 0: by any.
+	// By what factor interactive streams may become slower on average: because
+	// of prompts (more when several wait for each stream), and because of all
+	// background work. 0: no bound.
 	PrefillSlowdown    float64 `yaml:"prefill_slowdown"`
 	BackgroundSlowdown float64 `yaml:"background_slowdown"`
 
 	Speculation Speculation `yaml:"speculation"`
 
 	Drafters []Drafter `json:"-" yaml:"-"` // guess what is speculated on; nil: NewLookup alone
-	// OnDraftError is told why a drafter has failed, which is not asked for guesses
-	// any more; on the engine's goroutine.
+	// OnDraftError is called with the error of a drafter that has failed and is
+	// not asked any more; on the engine's goroutine.
 	OnDraftError func(err error) `json:"-" yaml:"-"`
 
 	Name string `json:"-" yaml:"-"` // the model's, for errors
