@@ -51,7 +51,7 @@ func (a *admission) admit() {
 		}
 		s.mu.Lock()
 		switch {
-		case s.epoch != s.seen, a.follows(s): // changed since it was settled; a better moment comes
+		case s.epoch != s.seen, a.follows(s): // changed since it was settled: it is tried again later
 			i++
 		case !a.enter(s):
 			s.tried = a.freed

@@ -13,18 +13,18 @@ import (
 )
 
 // StepArbiter decides which of the engines of one machine steps next, and how
-// much of a step may delay interactive streams. One engine steps at a time,
-// so that a step is as long as it would be alone, and what delays interactive streams, in
-// whichever engine, is paid from one account.
+// much other work may delay interactive streams. One engine steps at a time, so
+// that a step takes as long as it would alone.
 //
-// A step with interactive streams earns credit in proportion to what it would
-// have taken without anything else: as much as they may be delayed for it.
-// Prompts and background work spend it, beside the streams or in steps of
-// other engines, and are let in when there is enough for a piece worth
-// computing. So the delays keep to their share on average, and everything
-// advances. Likewise interactive prompts that have no streams beside them earn
-// for background work, on an account of its own: what a prompt has allowed is
-// no licence to delay the few tokens that answer it.
+// A step with interactive streams earns credit: seconds, in proportion to the
+// time that its streams alone would have taken. Prompts and background work
+// spend it, beside the streams or in steps of other engines. They are let in
+// when there is credit for a piece worth computing, so delays keep to their
+// share on average, and everything advances.
+//
+// Interactive prompts that have no streams beside them earn credit for
+// background work too, on a separate account: that credit must not delay the
+// few tokens that follow the prompt.
 type StepArbiter struct {
 	step *semaphore.Weighted // held during a step; first come, first served
 
@@ -33,8 +33,8 @@ type StepArbiter struct {
 	interactive time.Time // when there last was an interactive sequence to compute
 }
 
-// expecting: for so long after an interactive sequence steps without one are
-// kept short, since the next one may arrive during any of them.
+// expecting is how long after an interactive sequence steps without one are kept
+// short: the next one may arrive during any of them.
 const expecting = time.Second
 
 // NewStepArbiter makes an arbiter for engines to share.
@@ -45,7 +45,7 @@ type tenant struct {
 	*StepArbiter
 	box            *mailbox // of the engine
 	opt            *Options
-	heard          bool // interactive callers had posted something that is part of the plan under way
+	heard          bool // interactive callers had posted before the plan under way
 	demand         demands
 	backgroundPays schedule.Account           // whose credit background work takes, as of the last plan
 	credit         [schedule.Accounts]float64 // seconds; below zero: delays not yet paid
@@ -60,7 +60,7 @@ func (d demands) of(k schedule.Account) int {
 	return [...]int{schedule.Prefill: d.prompts, schedule.Background: d.background, schedule.BackgroundAhead: d.background}[k]
 }
 
-// join adds an engine, which wakes up by its mailbox.
+// join adds an engine. Its mailbox wakes it.
 func (a *StepArbiter) join(box *mailbox, opt *Options) *tenant {
 	t := &tenant{StepArbiter: a, box: box, opt: opt}
 	a.mu.Lock()
@@ -124,7 +124,7 @@ func (t *tenant) show(d demands) {
 	}
 }
 
-// class is what the others have to mind: streams, else prompts, else nothing.
+// class is what matters to other engines: streams, else prompts, else nothing.
 func (d demands) class() int {
 	switch {
 	case d.streams > 0:

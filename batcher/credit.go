@@ -2,8 +2,8 @@ package batcher
 
 import "github.com/lutra-lm/lutra/batcher/schedule"
 
-// Steps with interactive streams earn credit, and what delays streams spends it:
-// the other half of StepArbiter.
+// This half of StepArbiter keeps the accounts: steps with interactive streams
+// earn credit, and work that delays streams spends it.
 
 // lend gives a prompt that has just begun credit for its first tokens: most
 // prompts are short, delay streams once and little, and then fill their batch.
@@ -34,8 +34,8 @@ func (t *tenant) payer(d demands) (k schedule.Account, beside bool) {
 	return schedule.Background, false
 }
 
-// account settles what a step has earned and spent. need is the credit that its
-// plan was short of. It is told of steps without tokens too.
+// account books what a step has earned and spent. need is the credit that its
+// plan was short of; steps without tokens have one too.
 func (t *tenant) account(st *step, cost *schedule.CostModel, need [schedule.Accounts]float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,7 +43,7 @@ func (t *tenant) account(st *step, cost *schedule.CostModel, need [schedule.Acco
 		need[t.backgroundPays] = t.need[t.backgroundPays]
 	}
 	t.need = need
-	// What the others were let in beside, and would have taken without them.
+	// The tokens beside which other work was let in, and their time alone.
 	first := st.shares.streams + st.shares.guesses
 	if t.backgroundPays == schedule.BackgroundAhead {
 		first = st.shares.accounts[schedule.Prefill]
@@ -61,7 +61,7 @@ func (t *tenant) account(st *step, cost *schedule.CostModel, need [schedule.Acco
 	}
 	switch {
 	case st.shares.streams > 0:
-		heldUp := 0.0 // what the step took longer though it was alone
+		heldUp := 0.0 // how much longer the step took although it was alone
 		if first == st.Tokens {
 			heldUp = max(0, st.computing()-alone)
 		}
@@ -85,9 +85,9 @@ func (t *tenant) showBegun(spans []span) {
 	t.show(d)
 }
 
-// earn gives the credit of a step whose streams alone take so many seconds to
-// those who delay them. What it has been held up for by nothing in the batch
-// is put down to background work, whose callers use the processors too. Locked.
+// earn distributes the credit of a step whose streams alone take so many seconds.
+// Time for which nothing in the batch has held the step up is charged to
+// background work, whose callers use the processors too. Locked.
 func (a *StepArbiter) earn(alone, heldUp float64, streams int, opt *Options) {
 	prompts := 0
 	for _, t := range a.tenants {
@@ -123,8 +123,8 @@ func (a *StepArbiter) divide(k schedule.Account, credit float64) {
 	}
 }
 
-// income adds credit, of which no more is saved than what is needed at once,
-// and wakes an engine that has waited for it. Locked.
+// income adds credit, but saves no more than is needed at once, and wakes an
+// engine that has waited for it. Locked.
 func (t *tenant) income(k schedule.Account, credit float64) {
 	had := t.credit[k]
 	t.credit[k] = min(had+credit, max(had, t.need[k]+credit, 2*credit))

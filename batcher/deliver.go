@@ -7,8 +7,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 )
 
-// delivery samples what a step has computed and gives it to those who wait:
-// tokens into the buffers of their sequences, whose readers it wakes.
+// delivery samples from what a step has computed, puts the tokens into the
+// buffers of their sequences and wakes the readers.
 type delivery struct {
 	opt       *Options
 	limit     int // longest sequence in tokens
@@ -55,7 +55,7 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
 		s.kv.Truncate(s.want.Have) // without guesses
-		return                     // its caller wants something else by now; settle sorts it out
+		return                     // its caller wants something else by now, which settle will see
 	}
 	if len(p.draft) == 0 {
 		s.seal()
@@ -68,7 +68,7 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 		s.copyLogits(b.row(p.row))
 	case wantTokens:
 		p.draw = d.draws.Len()
-		for i := range p.out { // each as if the guesses before it were right
+		for i := range p.out { // each row as if the guesses before it were right
 			w := d.draws.Add(p.row+i, b.row(p.row+i))
 			w.Params, w.ID, w.Position, w.Prompt = s.order.params, sampling.Sampled, len(s.tokens)+i, s.prompt
 			w.Tokens = w.Tokens[:0]
@@ -139,8 +139,8 @@ func (d *delivery) commit(p *span, now time.Time) int {
 	return n
 }
 
-// accept pushes what a span's rows have been sampled to, as far as the guesses
-// that they follow are right, and returns how many tokens that were. Locked.
+// accept pushes the tokens sampled from a span's rows, as long as the guesses
+// before them are right, and returns how many it pushed. Locked.
 func (d *delivery) accept(p *span) int {
 	s := p.s
 	for i := range p.out {

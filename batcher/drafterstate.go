@@ -10,7 +10,7 @@ import (
 // drafterState is a drafter as an engine knows it.
 type drafterState struct {
 	Drafter
-	rate   float64 // how often its guesses are right, of late; where new sequences begin
+	rate   float64 // how often its guesses have been right of late; the rate of new sequences
 	judged int     // guesses that rate is made of
 	credit float64 // seconds that may go to finding out whether it pays by now
 	// balance is the seconds that its guesses have saved of late, less those spent

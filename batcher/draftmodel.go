@@ -15,11 +15,11 @@ import (
 // modelDrafter guesses what a smaller model of the same vocabulary would say
 // (Leviathan 2023, "Fast Inference from Transformers via Speculative
 // Decoding"). It samples with the sequence's own parameters and randomness, so
-// that models of one mind say the same at any temperature, and no guess breaks
-// a constraint.
+// that equal distributions give equal tokens at any temperature, and no guess
+// breaks a constraint.
 //
-// All guesses are drafted together, a token each a pass. A text is read when
-// its sequence is first guessed for, in pieces.
+// All guesses are drafted together: each pass adds a token to each. The text of
+// a sequence is read, in pieces, when a draft is first wanted for it.
 type modelDrafter struct {
 	model models.Model
 	kv    *models.KVCache
@@ -80,7 +80,7 @@ func (d *modelDrafter) Price(guesses []*Guess) float64 {
 		if rows == 0 {
 			return sum
 		}
-		if depth == 1 { // two tokens that it has not seen, as there are after a right guess
+		if depth == 1 { // after a right guess there are two tokens that it has not read
 			rows *= 2
 		}
 		sum += d.cost.Time(rows)
@@ -122,7 +122,7 @@ func (d *modelDrafter) affordable(seconds float64) int {
 // It returns how much of the room that took.
 func (d *modelDrafter) read(g *Guess, room int) int {
 	n := len(g.Text)
-	if d.call == 1 { // one pass tells what the others cost
+	if d.call == 1 { // one pass shows what further ones cost
 		g.Most = min(g.Most, 1)
 	}
 	if g.Most = min(g.Most, d.limit-n); g.Most < 1 {

@@ -67,7 +67,7 @@ func (a *admission) move(s *Sequence, to list) {
 	}
 }
 
-// settle makes s.want of what its caller asks, and moves s where it belongs.
+// settle updates s.want to what its caller asks, and moves s to the right list.
 func (a *admission) settle(s *Sequence) {
 	if s.list == retired {
 		return

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// mailbox is the door between callers and the step loop. A caller changes its
-// sequence under the sequence's lock and then posts it; the loop looks at what
-// was posted once a step. Each sequence is in the box at most once, so the box
-// is as bounded as the number of open sequences.
+// mailbox passes sequences from callers to the step loop. A caller changes its
+// sequence under the sequence's lock and then posts it; once a step the loop
+// looks at what was posted. Each sequence is in the box at most once, so the
+// number of open sequences bounds it.
 type mailbox struct {
 	mu          sync.Mutex
 	news        []*Sequence
@@ -23,8 +23,8 @@ type mailbox struct {
 	empty       chan struct{} // closed when nothing is open any more, made by the first waiter
 }
 
-// enter registers new sequences, of one class, of which queue wait to begin.
-// A quarter of the places is for interactive ones only.
+// enter registers new sequences of one class; queue of them wait to begin. A
+// quarter of the places is reserved for interactive ones.
 func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +55,8 @@ func (b *mailbox) enter(opt *Options, queue int, seqs ...*Sequence) error {
 	return nil
 }
 
-// patience is how many sequences that come later a background one lets pass:
-// blocks go to interactive ones first, but no search waits forever.
+// patience is how many later sequences may overtake a background one: blocks go
+// to interactive ones first, but no search waits forever.
 const patience = 1 << 14
 
 // begun takes one sequence out of the queue.
@@ -97,7 +97,7 @@ func (b *mailbox) post(seqs ...*Sequence) {
 	b.poke()
 }
 
-// urgent tells whether there are news of interactive sequences.
+// urgent reports whether interactive sequences have been posted.
 func (b *mailbox) urgent() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,8 +112,8 @@ func (b *mailbox) poke() {
 	}
 }
 
-// take empties the box and tells whether there were news of interactive
-// sequences. The list is valid until the next call.
+// take empties the box and reports whether interactive sequences were in it. The
+// list is valid until the next call.
 func (b *mailbox) take() (news []*Sequence, interactive bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -76,7 +76,7 @@ func (d *draftSelector) extend(spans []span, l *schedule.Limits) {
 	}
 }
 
-// ask prepares to ask for up to k guesses, if there can be any.
+// ask prepares a request for up to k guesses, and reports whether there can be any.
 func (d *draftSelector) ask(s *Sequence, k int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,16 +101,16 @@ func (d *draftSelector) ask(s *Sequence, k int) bool {
 	return true
 }
 
-// draftOption is guesses about one stream that a step may compute.
+// draftOption is the guesses about one stream that a step may compute.
 type draftOption struct {
 	span  int
 	rate  float64 // how often one is right
-	most  int     // guesses there are
-	taken int     // of them to be computed
-	guess *guess  // what a drafter is asked; nil: there are guesses already
+	most  int     // number of guesses
+	taken int     // how many of them are to be computed
+	guess *guess  // the request to a drafter; nil: the guesses are there already
 }
 
-// chance is how likely the next guess is right: if those before it are.
+// chance is the probability that the next guess and all before it are right.
 func (o *draftOption) chance() float64 {
 	c := o.rate
 	for range o.taken {
@@ -122,10 +122,10 @@ func (o *draftOption) chance() float64 {
 // free is the price of guesses that have been drafted.
 func free() float64 { return 0 }
 
-// selectDrafts takes guesses from the options, likeliest first: at most room, and no more
-// than make a step of n tokens yield most for its time, if they have to pay; the
-// gain has to be a factor of least. price is how many seconds drafting those
-// that are taken costs.
+// selectDrafts takes guesses from the options, likeliest first, at most room. If
+// guesses have to pay, it takes as many as give a step of n tokens the best yield
+// for its time, and none if the gain is less than a factor of least. price is
+// the seconds that drafting the taken ones costs.
 func (d *draftSelector) selectDrafts(n, room int, least float64, price func() float64) {
 	base := float64(n) / d.cost.Time(n)
 	best, sure := base*least, float64(n)

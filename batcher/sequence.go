@@ -136,7 +136,7 @@ func (s *Sequence) Close() {
 	s.end(ErrClosed)
 }
 
-// end closes s with the error that its caller shall see.
+// end closes s with the error that its caller will get.
 func (s *Sequence) end(err error) {
 	s.mu.Lock()
 	done := s.err != nil
@@ -220,7 +220,7 @@ func (s *Sequence) ask(o order) {
 	s.e.box.post(s)
 }
 
-// place changes the order; the loop has to be told. Locked.
+// putOrder changes the order; the caller must post. Locked.
 func (s *Sequence) putOrder(o order) {
 	s.halt()
 	s.order = o

@@ -12,9 +12,9 @@ import (
 // same tokens, with any parameters.
 type Speculation string
 
-// The speculations beside numbers, which mean so many whatever they cost.
+// The speculations that are not numbers. A number means so many, whatever they cost.
 const (
-	SpeculateAuto Speculation = "auto" // as many as pay, in lanes that the step has begun anyway
+	SpeculateAuto Speculation = "auto" // as many as make it faster, in lanes that the step has begun anyway
 	SpeculateOff  Speculation = "off"
 )
 
@@ -49,13 +49,13 @@ type guesses struct {
 	by   []guess // one a drafter
 }
 
-// guess is what a drafter says. Its first token is held against what is sampled
+// guess is one drafter's guess. Its first token is compared with the sampled one
 // even if it is not computed.
 type guess struct {
 	Guess
-	rate   float64 // how often it is right, of late
+	rate   float64 // how often it has been right of late
 	judged int     // guesses that rate is made of
-	begun  bool    // it has been decided that the text is worth reading
+	begun  bool    // the drafter may read the text
 }
 
 // forgetGuesses gives back what drafters keep of s.

@@ -10,8 +10,8 @@ import "math/bits"
 //
 // Every measurement also moves all of them a little, so that contexts that
 // grow and machines that slow down are followed at the sizes not seen lately.
-// Slow steps count for less than quick ones: what is learned is what a step
-// takes when nothing else uses the processors.
+// Slow steps count for less than quick ones, so that the model learns how long a
+// step takes when nothing else uses the processors.
 type CostModel struct {
 	knots [24]knot // knots[i]: steps of 2^i tokens
 	known bool     // there has been a measurement
@@ -103,9 +103,9 @@ func (m *CostModel) Time(n int) float64 {
 	return a.time + (b.time-a.time)*(float64(n)-at(lo))/(at(hi)-at(lo))
 }
 
-// Optimistic is Time, but for a size of which too little is known that of the one
-// before it, as if further tokens were free: whoever tries it finds out, and
-// may then try the next.
+// Optimistic is Time, except for a size of which too little is known. For that it
+// is the time of the size before, as if further tokens were free: so that size
+// is tried, and then the next.
 func (m *CostModel) Optimistic(n int) float64 {
 	i, far := below(n)
 	if far > 0.5 {

@@ -42,7 +42,7 @@ type Limits struct {
 	Terms
 }
 
-// Terms are what one engine may do beside what its own streams and those of other engines need.
+// Terms limit what may delay streams and prompts, in this engine and in others.
 type Terms struct {
 	Credit          [Accounts]float64 // seconds by which each kind of work may delay this step
 	BackgroundPays  Account           // whose credit background work takes
@@ -51,7 +51,7 @@ type Terms struct {
 	Brief           bool              // a step of background work alone is no longer than needed to be efficient
 }
 
-// Account is what a kind of work is paid from when it delays other work.
+// Account holds the credit of one kind of work that delays other work.
 type Account uint8
 
 // The accounts.
@@ -65,12 +65,12 @@ const (
 // Scheduler plans steps: it hands out the lanes of a step to wants.
 //
 // Interactive streams (one token left) come first; when there are too many
-// they take turns. Then interactive prompts, then background work, each as far
+// they alternate. Then interactive prompts, then background work, each as far
 // as its credit goes beside what is planned already. Prompts share the lanes
 // they get: at least half go to the oldest, so none starves, and the rest to
 // the shortest, so that a short prompt need not wait for a long one. Of
 // background streams half the lanes go to the oldest, so that some search
-// ends soon, and for the others they take turns.
+// ends soon; the others alternate.
 type Scheduler struct {
 	next   [2]int   // of streams: who goes first next time
 	lists  [4][]int // scratch: indexes of wants
@@ -171,9 +171,9 @@ func demand(wants []Want, list []int) int {
 }
 
 // Room is the number of lanes that demand may fill beside n tokens, as far as
-// credit goes, and when that is none the credit it takes. The least worth
-// having is what fills the last tile, and half a tile at least: its lanes cost
-// less than they do one by one, so credit is saved for it.
+// credit allows; if that is none, need is the credit that the smallest useful
+// piece costs. That piece fills the last tile, and is half a tile at least: its
+// lanes cost less together than one by one, so credit is saved for it.
 func (l *Limits) Room(n int, credit float64, demand int) (lanes int, need float64) {
 	most := min(demand, l.Tokens-n)
 	least := min(most, WholeTiles(n+Tile/2)-n)
@@ -238,7 +238,7 @@ func WholeTiles(n int) int { return (n + Tile - 1) / Tile * Tile }
 
 // planStreams gives one token each to the streams of a list. When they are too
 // many, one in share of the tokens goes to the first in the list (share 0:
-// none) and the others take turns, from next on. It returns the tokens and rows it gave.
+// none) and the others alternate, from next on. It returns the tokens and rows it gave.
 func (s *Scheduler) planStreams(wants []Want, list []int, share int, next *int, tokens, rows int) (n, r int) {
 	give := func(i int) bool {
 		need := wants[i].Rows(1)
