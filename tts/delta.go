@@ -41,7 +41,7 @@ const (
 // Usage counts tokens.
 type Usage struct {
 	Prompt     int // tokens of the prompt, once for all choices
-	Cached     int // those of them that the prefix cache spared
+	Cached     int // those of them that the prefix cache saved
 	Completion int // tokens generated for candidates that took part in the answer's choice
 	Verifier   int // tokens that a verifier read of these, each different beginning once
 	// Cancelled are tokens generated for candidates that were given up before

@@ -21,7 +21,7 @@ import (
 // what is left nearest to the root.
 type scoreTree struct {
 	v       *Reward
-	mu      sync.Mutex // guards what nodes say of each other, their users, and what follows
+	mu      sync.Mutex // guards parents, children, judges and paid of all nodes, and what follows
 	charged int        // tokens
 }
 
@@ -87,7 +87,7 @@ func (t *scoreTree) read(ctx context.Context, d *scoreNode, ids []int32) (*score
 			n.seq, n.score, n.err = t.compute(ctx, d, ids)
 			if n.err != nil {
 				t.mu.Lock()
-				delete(d.children, key) // whoever comes later may be luckier
+				delete(d.children, key) // a later judge may try again
 				t.mu.Unlock()
 			}
 			close(n.ready)

@@ -71,7 +71,7 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 		}
 	}
 	if p.N == scaling.AutoN {
-		p.N = s.spare(p, &limits, req)
+		p.N = s.fillTile(p, &limits, req)
 	}
 	out.temperature = req.Sampling.Temperature
 	if p.Temperature != nil {
@@ -92,9 +92,9 @@ func (s Search) resolve(req *Request) (out resolvedPlan, err error) {
 // autoTokens is what one candidate may cost when AutoN divides a budget.
 const autoTokens = 128
 
-// spare is the number of candidates that the current tile has lanes for, in
-// whole widths.
-func (s *Search) spare(p *scaling.Plan, l *scaling.Limits, req *Request) int {
+// fillTile is the number of candidates that fill the idle lanes of the current
+// tile, in whole widths.
+func (s *Search) fillTile(p *scaling.Plan, l *scaling.Limits, req *Request) int {
 	lanes := batcher.Tile - s.Model.Engine.Stats().Running%batcher.Tile
 	n := min(lanes, l.N, p.Budget.Tokens/autoTokens)
 	n = max(n, req.choices(), min(scaling.DefaultWidth, l.N))
