@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -27,21 +26,26 @@ type Engine struct {
 	model models.Model
 	kv    *models.KVCache
 	opt   Options
-	cfg   models.Config
-	limit int // longest sequence in tokens
+	bounds
 	box   mailbox
 	stats statistics
 
 	// Owned by the step loop.
 	admission  admission
 	planner    planner
-	cost       schedule.CostModel
 	tenant     *tenant // its part of opt.Arbiter
 	duplicates duplicates
 	drafts     draftSelector
 	batch      stepBatch
 	delivery   delivery
 	step       step
+}
+
+// bounds are what a model and its cache can take.
+type bounds struct {
+	limit   int // longest sequence in tokens
+	vocab   int
+	outputs int // numbers a row of logits
 }
 
 // New makes an engine; it does nothing until Run or Step is called. Options
@@ -59,17 +63,18 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	if opt.Arbiter == nil {
 		opt.Arbiter = NewStepArbiter()
 	}
-	e := &Engine{model: m, kv: kv, opt: opt, cfg: m.Config(), limit: kv.Blocks() * kv.BlockLen()}
-	for _, n := range []int{opt.Context, e.cfg.Context} {
+	cfg := m.Config()
+	e := &Engine{model: m, kv: kv, opt: opt, bounds: bounds{limit: kv.Blocks() * kv.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs}}
+	for _, n := range []int{opt.Context, cfg.Context} {
 		if n > 0 {
 			e.limit = min(e.limit, n)
 		}
 	}
 	e.box.open = map[*Sequence]struct{}{}
 	e.box.wake = make(chan struct{}, 1)
-	e.batch.outputs = e.cfg.Outputs
+	e.batch.outputs = e.outputs
 	e.admission = admission{kv: kv, box: &e.box, counts: &e.stats.counts, freed: 1}
-	e.planner = newPlanner(&e.opt, &e.cost)
+	e.planner.init(&e.opt)
 	e.duplicates = newDuplicates()
 	e.drafts = newDraftSelector(e)
 	e.delivery = newDelivery(e)

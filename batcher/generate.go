@@ -75,8 +75,8 @@ func (s *Sequence) generate(ctx context.Context, run *generation, yield func(sam
 
 // speaks fails for models whose outputs are scores.
 func (e *Engine) speaks() error {
-	if e.cfg.Outputs != e.cfg.Vocab {
-		return fmt.Errorf("%w: the model gives %d scores, not logits of %d tokens", sampling.ErrSample, e.cfg.Outputs, e.cfg.Vocab)
+	if e.outputs != e.vocab {
+		return fmt.Errorf("%w: the model gives %d scores, not logits of %d tokens", sampling.ErrSample, e.outputs, e.vocab)
 	}
 	return nil
 }

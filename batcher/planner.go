@@ -2,19 +2,21 @@ package batcher
 
 import "github.com/lutra-lm/lutra/batcher/schedule"
 
-// planner asks the scheduler what goes into the next step.
+// planner asks the scheduler what goes into the next step, and knows what steps cost.
 type planner struct {
 	scheduler schedule.Scheduler
+	cost      schedule.CostModel
 	wants     []schedule.Want
 	seqs      []*Sequence     // whose wants they are
 	limits    schedule.Limits // of every step, but for the terms
 }
 
-func newPlanner(opt *Options, cost *schedule.CostModel) planner {
-	return planner{limits: schedule.Limits{
+// init must be called once, before anything else. p must not be copied after.
+func (p *planner) init(opt *Options) {
+	p.limits = schedule.Limits{
 		Tokens: opt.StepTokens, Rows: opt.StepRows, Longest: opt.StepTime.Seconds(),
-		Time: cost.Time, Optimistic: cost.Optimistic,
-	}}
+		Time: p.cost.Time, Optimistic: p.cost.Optimistic,
+	}
 }
 
 // gather notes what active sequences want, followers excepted, and counts those

@@ -9,11 +9,10 @@ import (
 // draftSelector decides which guesses about streams a step computes: it asks
 // the drafters, picks the likeliest guesses, and learns how often they are right.
 type draftSelector struct {
-	opt      *Options
-	counts   *Stats
-	cost     *schedule.CostModel
-	limit    int  // longest sequence in tokens
-	vocab    int  // guesses are tokens below
+	opt    *Options
+	counts *Stats
+	cost   *schedule.CostModel
+	bounds
 	most     int  // guesses a stream and step
 	mustPay  bool // guesses have to be worth their time
 	drafters []drafterState
@@ -24,7 +23,7 @@ type draftSelector struct {
 }
 
 func newDraftSelector(e *Engine) draftSelector {
-	d := draftSelector{opt: &e.opt, counts: &e.stats.counts, cost: &e.cost, limit: e.limit, vocab: e.cfg.Vocab}
+	d := draftSelector{opt: &e.opt, counts: &e.stats.counts, cost: &e.planner.cost, bounds: e.bounds}
 	d.most, d.mustPay, _ = e.opt.Speculation.limit()
 	for _, drafter := range e.opt.Drafters {
 		d.drafters = append(d.drafters, drafterState{Drafter: drafter, rate: rateAtFirst[drafter.Kind()], costFactor: 1})

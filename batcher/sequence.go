@@ -118,8 +118,8 @@ func (e *Engine) checkTokens(have int, tokens []int32) error {
 		return fmt.Errorf("%w: %d tokens, room for %d", ErrTooLong, have+len(tokens), e.limit)
 	}
 	for i, id := range tokens {
-		if id < 0 || int(id) >= e.cfg.Vocab {
-			return fmt.Errorf("%w: id %d at position %d, vocabulary of %d", ErrToken, id, have+i, e.cfg.Vocab)
+		if id < 0 || int(id) >= e.vocab {
+			return fmt.Errorf("%w: id %d at position %d, vocabulary of %d", ErrToken, id, have+i, e.vocab)
 		}
 	}
 	return nil
@@ -282,7 +282,7 @@ func (s *Sequence) fulfil(ctx context.Context, o order) (order, error) {
 // Logits computes what is pending and returns the last position's logits, of
 // ids only when given: [Config.Outputs] or [len(ids)].
 func (s *Sequence) Logits(ctx context.Context, ids ...int32) ([]float32, error) {
-	width := s.e.cfg.Outputs
+	width := s.e.outputs
 	for _, id := range ids {
 		if id < 0 || int(id) >= width {
 			return nil, fmt.Errorf("%w: no logit %d among %d", ErrToken, id, width)

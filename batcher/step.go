@@ -75,7 +75,7 @@ func (e *Engine) plan() {
 // terms are what the step may do beside others, of an engine with so much to do.
 func (e *Engine) terms(d demands) schedule.Terms {
 	if n := e.admission.takeLent(); n > 0 {
-		e.tenant.lend(e.cost.Time(d.streams+n) - e.cost.Time(d.streams))
+		e.tenant.lend(e.planner.cost.Time(d.streams+n) - e.planner.cost.Time(d.streams))
 	}
 	t := e.tenant.declare(d)
 	if d.streams > 0 && e.stats.counts.Steps%probeInterval == 0 {
@@ -105,7 +105,7 @@ func (b *stepBatch) add(p *span) {
 func (e *Engine) forward() error {
 	st := &e.step
 	e.assemble()
-	e.delivery.flush(st.Tokens, e.cost.Time(st.Tokens))
+	e.delivery.flush(st.Tokens, e.planner.cost.Time(st.Tokens))
 	if len(st.spans) == 0 {
 		return nil
 	}
@@ -208,9 +208,9 @@ func (e *Engine) account() {
 	st := &e.step
 	if len(st.spans) > 0 {
 		st.Duration, st.Drafting = e.opt.Now().Sub(st.began), e.drafts.spent
-		e.cost.Observe(st.Tokens, st.computing())
+		e.planner.cost.Observe(st.Tokens, st.computing())
 		e.drafts.settle(st)
 	}
-	e.tenant.account(st, &e.cost, e.planner.scheduler.Need)
+	e.tenant.account(st, &e.planner.cost, e.planner.scheduler.Need)
 	e.publish()
 }
