@@ -73,6 +73,9 @@ func (a *StepArbiter) join(box *mailbox, opt *Options) *tenant {
 func (t *tenant) take() { _ = t.step.Acquire(context.Background(), 1) } // fails with its context only
 func (t *tenant) give() { t.step.Release(1) }
 
+// hear notes whether interactive callers have posted, for declare.
+func (t *tenant) hear(interactive bool) { t.heard = t.heard || interactive }
+
 // declare says what the engine has to do, and returns on what terms.
 func (t *tenant) declare(d demands) (out schedule.Terms) {
 	t.mu.Lock()

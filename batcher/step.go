@@ -48,7 +48,7 @@ const probeInterval = 64
 // drain takes in what callers have posted.
 func (e *Engine) drain() {
 	news, interactive := e.box.take()
-	e.tenant.heard = e.tenant.heard || interactive
+	e.tenant.hear(interactive)
 	for _, s := range news {
 		e.admission.settle(s)
 	}

@@ -132,6 +132,7 @@ func TestWhoeverStopsAnIdleServerByHandDoesNotWait(t *testing.T) {
 		silent, _ := l.dial() // as browsers open them in advance
 		defer silent.Close()
 		l.ask(t, "GET /readyz")
+		synctest.Wait() // the connection is idle
 		began := time.Now()
 		stop(fmt.Errorf("interrupt: %w", ErrAtOnce))
 		if err := <-served; err != nil {
