@@ -174,7 +174,7 @@ func TestEverySettingHasAKey(t *testing.T) {
 func FuzzConfig(f *testing.F) {
 	for _, seed := range []string{
 		"threads: 2\n", "server: {addr: a:1, keep_alive: 3s, api_keys: [a, b]}\nmodels:\n- {path: x, context: 7}\n",
-		"engine: {speculation: 8, prefill_slowdown: 1.5}\nsearch: {time: 5m}\n", "server: {presets: {a: bon8}}", "a: &b [*b]", "? [1]\n: 2", "!!binary x: y", "\xff",
+		"engine: {speculation: 8, prefill_slowdown: 1.5}\nsearch: {time: 5m}\n", "engine: {hand_over: 5ms}", "server: {presets: {a: bon8}}", "a: &b [*b]", "? [1]\n: 2", "!!binary x: y", "\xff",
 	} {
 		f.Add([]byte(seed))
 	}
