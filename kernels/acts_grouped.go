@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"encoding/binary"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 )
 
@@ -61,7 +62,7 @@ func (a *Acts) makeGrouped(p *Pool) {
 	if g.ready {
 		return
 	}
-	g.rec = grow(g.rec, a.n*a.groupedStride())
+	g.rec = cpu.Grow(g.rec, a.n*a.groupedStride())
 	g.src = a
 	a.run(p, g, a.n)
 	g.ready = true

@@ -2,7 +2,10 @@
 
 package kernels
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+)
 
 // A mixed record is an activation record as tiles over mixed panels read it,
 // whose int16 sums keep the halves of a group apart (_gen/grouped_panel.go):
@@ -21,7 +24,7 @@ func (a *Acts) makeMixed(p *Pool) {
 	if g.mixedReady {
 		return
 	}
-	g.mixed = grow(g.mixed, len(g.rec))
+	g.mixed = cpu.Grow(g.mixed, len(g.rec))
 	a.run(p, (*mixing)(g), a.n)
 	g.mixedReady = true
 }

@@ -1,6 +1,9 @@
 package kernels
 
-import "math"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"math"
+)
 
 // ternaryActs holds rows quantised to int8 in [-127, 127] with one absmax
 // scale a token: q = round-half-even(x·(127/absmax)), x ≈ q·scale, with
@@ -49,7 +52,7 @@ const actTile = 16
 
 // rowStride rounds rows up so that blocks of 16 and of 20 columns both end in
 // the padding.
-func rowStride(k int) int { return roundUp(k, 80) }
+func rowStride(k int) int { return cpu.RoundUp(k, 80) }
 
 func (t *ternaryActs) reset() {
 	t.ready = false
@@ -63,9 +66,9 @@ func (t *ternaryActs) quantise(a *Acts, pool *Pool) {
 		return
 	}
 	t.n, t.k, t.stride = a.n, a.k, rowStride(a.k)
-	t.q = grow(t.q, roundUp(t.n, actTile)*t.stride) // whole tiles, for kernels that read them so
-	t.scale = grow(t.scale, t.n)
-	t.negSum = grow(t.negSum, t.n)
+	t.q = cpu.Grow(t.q, cpu.RoundUp(t.n, actTile)*t.stride) // whole tiles, for kernels that read them so
+	t.scale = cpu.Grow(t.scale, t.n)
+	t.negSum = cpu.Grow(t.negSum, t.n)
 	t.prep = ternaryPrep{t: t, what: prepRows, x: a.x}
 	t.prep.run(a, pool, t.n, 1)
 	t.ready = true
@@ -77,9 +80,9 @@ func (t *ternaryActs) quadsFor(a *Acts, pool *Pool, g, lo, hi, width int, anyWid
 	if f.lo == lo && f.hi == hi && f.width == width && f.anyWidth == anyWidth {
 		return f.data
 	}
-	kp := roundUp(t.k, blockBytes*g)
+	kp := cpu.RoundUp(t.k, blockBytes*g)
 	f.lo, f.hi, f.width, f.anyWidth = lo, hi, width, anyWidth
-	f.data = grow(f.data, (hi-lo)*kp)
+	f.data = cpu.Grow(f.data, (hi-lo)*kp)
 	t.prep = ternaryPrep{t: t, what: prepQuads, g: g, kp: kp, form: *f}
 	t.prep.run(a, pool, (hi-lo+width-1)/width, width)
 	return f.data
@@ -93,7 +96,7 @@ func (t *ternaryActs) lanesFor(a *Acts, pool *Pool, lo, hi, lanes int) []int8 {
 	}
 	tiles := (hi - lo + lanes - 1) / lanes
 	f.lo, f.hi, f.lanes = lo, hi, lanes
-	f.data = grow(f.data, tiles*lanes*t.stride)
+	f.data = cpu.Grow(f.data, tiles*lanes*t.stride)
 	t.prep = ternaryPrep{t: t, what: prepLanes, form: quadForm{lo: lo, hi: hi, width: lanes, data: f.data}}
 	t.prep.run(a, pool, tiles, lanes)
 	return f.data
@@ -116,9 +119,9 @@ func (t *ternaryActs) pairedFor(a *Acts, pool *Pool, g, lo, hi int) []int8 {
 	if f.lo == lo && f.hi == hi {
 		return f.data
 	}
-	kp, tiles := roundUp(t.k, blockBytes*g), (hi-lo)/hybridTokens
+	kp, tiles := cpu.RoundUp(t.k, blockBytes*g), (hi-lo)/hybridTokens
 	f.lo, f.hi, f.width = lo, hi, hybridTokens
-	f.data = grow(f.data, tiles*pairedSize(t.stride, kp))
+	f.data = cpu.Grow(f.data, tiles*pairedSize(t.stride, kp))
 	t.prep = ternaryPrep{t: t, what: prepPaired, g: g, kp: kp, form: *f}
 	t.prep.run(a, pool, tiles*pairedParts, madWidth)
 	return f.data

@@ -2,12 +2,14 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // vectorFloats is how many floats the AVX2 row kernels take at a time.
 const vectorFloats = 32
 
 func quantiseRow(q []int8, x []float32) (scale float32, negSum int32) {
 	body := len(x) &^ (vectorFloats - 1)
-	if active == Generic || body == 0 {
+	if cpu.Active() == cpu.Generic || body == 0 {
 		return quantiseRowGeneric(q, x)
 	}
 	absmax := max(absmaxAVX2(&x[0], body), absmaxBits(x[body:]))
@@ -20,7 +22,7 @@ func quantiseRow(q []int8, x []float32) (scale float32, negSum int32) {
 }
 
 func arrangeQuads(dst, q []int8, stride, g, width int) {
-	if active == Generic {
+	if cpu.Active() == cpu.Generic {
 		arrangeQuadsGeneric(dst, q, stride, g, width)
 		return
 	}
@@ -39,10 +41,10 @@ func arrangeQuads(dst, q []int8, stride, g, width int) {
 // of them is there, and what stands in a lane without a token is never read.
 func arrangeLanes(dst, q []int8, stride, lanes, n int) {
 	switch {
-	case active == AVX512 && lanes == wideLanes:
+	case cpu.Active() == cpu.AVX512 && lanes == wideLanes:
 		_ = q[:wideLanes*stride]
 		lanes32AVX512(&dst[0], &q[0], stride, stride)
-	case active != Generic && lanes == actTile:
+	case cpu.Active() != cpu.Generic && lanes == actTile:
 		_ = q[:actTile*stride]
 		lanes16AVX2(&dst[0], &q[0], stride, stride)
 	default:

@@ -2,12 +2,14 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // vectorFloats is how many floats the NEON row kernels take at a time.
 const vectorFloats = 16
 
 func quantiseRow(q []int8, x []float32) (scale float32, negSum int32) {
 	body := len(x) &^ (vectorFloats - 1)
-	if active == Generic || body == 0 {
+	if cpu.Active() == cpu.Generic || body == 0 {
 		return quantiseRowGeneric(q, x)
 	}
 	absmax := max(absmaxNEON(&x[0], body), absmaxBits(x[body:]))
@@ -24,7 +26,7 @@ func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst
 // arrangeLanes may transpose rows behind the n wanted: memory for a whole tile
 // of them is there, and what stands in a lane without a token is never read.
 func arrangeLanes(dst, q []int8, stride, lanes, n int) {
-	if active == Generic || lanes != neonLanes {
+	if cpu.Active() == cpu.Generic || lanes != neonLanes {
 		arrangeLanesGeneric(dst, q, stride, lanes, n)
 		return
 	}

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 )
 
@@ -213,7 +214,7 @@ func SoftmaxBlock(rows []OnlineSoftmax, scores []float32, ld int, n []int32, acc
 	n = n[:len(rows)]
 	_, _ = scores[:len(rows)*ld], acc[:len(rows)*d]
 	for _, n := range n {
-		if roundUp(int(n), KeyGroup) > ld {
+		if cpu.RoundUp(int(n), KeyGroup) > ld {
 			panic(fmt.Sprintf("kernels: softmax of %d scores in rows of %d", n, ld))
 		}
 	}

@@ -2,7 +2,10 @@
 
 package kernels
 
-import "unsafe"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"unsafe"
+)
 
 // attendGroups is how many groups of keys the kernel of n query rows takes at once.
 var attendGroups = [attendRows + 1]int{0, 4, 4, 2, 2}
@@ -43,7 +46,7 @@ func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, at []int32, g
 	for i := 0; i < g; {
 		n := tileWidth(g-i, attendRows)
 		out, query := &dst[i*ld], &q[i*d]
-		take := min(roundUp(groups, attendGroups[n]), have) // more keys at once cost no more
+		take := min(cpu.RoundUp(groups, attendGroups[n]), have) // more keys at once cost no more
 		switch n {
 		case 1:
 			scoresF16x1(out, ld, query, keys, &at[0], take, d, soon, soonAt)
@@ -72,7 +75,7 @@ func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32,
 	for i := 0; i < g; {
 		n := tileWidth(g-i, attendRows)
 		out, query := &dst[i*ld], &q[i*d]
-		take := min(roundUp(groups, attendGroups[n]), have) // more keys at once cost no more
+		take := min(cpu.RoundUp(groups, attendGroups[n]), have) // more keys at once cost no more
 		switch n {
 		case 1:
 			scoresQ8x1(out, ld, query, keys, &scale[0], &at[0], take, d, soon, soonAt)

@@ -2,10 +2,13 @@
 
 package kernels
 
-import "unsafe"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"unsafe"
+)
 
 // attendFast tells whether the assembly takes heads of d.
-func attendFast(d int) bool { return active == NEON && d%8 == 0 && d > 0 }
+func attendFast(d int) bool { return cpu.Active() == cpu.NEON && d%8 == 0 && d > 0 }
 
 // contiguous is how many of the groups, from the first on, stand one after another.
 func contiguous(at []int32) int {
@@ -17,7 +20,7 @@ func contiguous(at []int32) int {
 }
 
 func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, at []int32, g, groups, d int, _ Ahead[uint16]) bool {
-	if active != NEON || d < 1 {
+	if cpu.Active() != cpu.NEON || d < 1 {
 		return false
 	}
 	for j := 0; j < groups; {
@@ -57,7 +60,7 @@ func accumF16Fast(acc, p []float32, ld int, v []uint16, at []int32, g, t, d int,
 }
 
 func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32, at []int32, g, groups, d int, _ Ahead[int8]) bool {
-	if active != NEON || d < 1 {
+	if cpu.Active() != cpu.NEON || d < 1 {
 		return false
 	}
 	for j := 0; j < groups; {

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -61,13 +62,13 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 		for _, d := range []int{1, 3, 7, 8, 16, 20, 32, 40, 48, 64, 72, 128, 256} {
 			for _, n := range []int{1, 2, 3, 4, 5, 7, 16, 33} {
 				for _, g := range []int{1, 2, 3, 4, 5, 8, 9} {
-					ld := roundUp(n, KeyGroup) + 3
+					ld := cpu.RoundUp(n, KeyGroup) + 3
 					q, kv := randomVector(r, g*d), randomKV(r, n, d)
 					p := randomVector(r, g*ld)
 					before := randomVector(r, g*d)
 					for _, form := range []string{"F16", "Q8"} {
 						exact := kv.exactHalf
-						scores, check := guarded(t, (g-1)*ld+roundUp(n, KeyGroup))
+						scores, check := guarded(t, (g-1)*ld+cpu.RoundUp(n, KeyGroup))
 						for i := range scores {
 							scores[i] = linearCanary
 						}
@@ -105,7 +106,7 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 									t.Fatalf("%s g=%d t=%d d=%d: acc[%d][%d] = %v, want %v", form, g, n, d, i, c, acc[i*d+c], want)
 								}
 							}
-							for j := roundUp(n, KeyGroup); i < g-1 && j < ld; j++ {
+							for j := cpu.RoundUp(n, KeyGroup); i < g-1 && j < ld; j++ {
 								if scores[i*ld+j] != linearCanary {
 									t.Fatalf("%s g=%d t=%d d=%d: wrote between rows", form, g, n, d)
 								}
@@ -205,7 +206,7 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 					F16ToF32(v, kv[i*d:(i+1)*d])
 					values = append(values, v)
 				}
-				block = append(block, make([]float32, roundUp(n, KeyGroup)-n)...)
+				block = append(block, make([]float32, cpu.RoundUp(n, KeyGroup)-n)...)
 				for i := n; i < len(block); i++ {
 					block[i] = float32(math.NaN()) // beyond the block: never looked at
 				}
@@ -336,7 +337,7 @@ func BenchmarkAttend(b *testing.B) {
 			{"AccumF16", func() { AccumF16(acc, scores, n, kv.half, kv.at, g, n, d, Ahead[uint16]{}) }},
 			{"AccumQ8", func() { AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d, Ahead[int8]{}) }},
 		} {
-			b.Run(fmt.Sprintf("%v/d=%d/keys=%d/rows=%d/%s", active, d, n, g, part.name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%v/d=%d/keys=%d/rows=%d/%s", cpu.Active(), d, n, g, part.name), func(b *testing.B) {
 				for b.Loop() {
 					part.f()
 				}

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -69,7 +70,7 @@ const maxPanelGroup = 1152
 func newBandScratch(workers int) []bandScratch {
 	s := make([]bandScratch, workers)
 	for i := range s {
-		s[i] = bandScratch{aligned[float32](tileTokens * writeBands * bandRows), aligned[byte](panelGroups * maxPanelGroup)}
+		s[i] = bandScratch{cpu.Aligned[float32](tileTokens * writeBands * bandRows), cpu.Aligned[byte](panelGroups * maxPanelGroup)}
 	}
 	return s
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/klauspost/cpuid/v2"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // BenchOptions says what BenchKernels measures.
@@ -28,7 +29,7 @@ func DefaultBenchOptions() BenchOptions {
 		Packings: Packings(),
 		Shapes:   [][2]int{{4096, 4096}},
 		Tokens:   []int{1, 8, 32},
-		Threads:  []int{Cores()},
+		Threads:  []int{cpu.Cores()},
 		Budget:   200 * time.Millisecond,
 	}
 }
@@ -126,12 +127,12 @@ func benchedKernels(p Packing) []string {
 	switch {
 	case p.Ternary():
 		return Implementations()
-	case active == Generic:
-		return []string{Generic.String()}
+	case cpu.Active() == cpu.Generic:
+		return []string{cpu.Generic.String()}
 	case p.dense():
-		return []string{active.String() + ":fma"}
+		return []string{cpu.Active().String() + ":fma"}
 	}
-	return []string{active.String() + ":mad"}
+	return []string{cpu.Active().String() + ":mad"}
 }
 
 // benchStack makes matrices of one shape, of least bytes or more together.
@@ -151,7 +152,7 @@ func benchStack(rows, cols int, p Packing, least int) ([]*Matrix, error) {
 	}
 	var stack []*Matrix
 	for size := 0; size < least; {
-		w := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: []float32{1}, Data: aligned[byte](TernarySize(rows, cols, p))}
+		w := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: []float32{1}, Data: cpu.Aligned[byte](TernarySize(rows, cols, p))}
 		for i := range w.Data {
 			w.Data[i] = codes[rng.IntN(len(codes))]
 		}
@@ -170,7 +171,7 @@ func benchBands(rows, cols int, p Packing, least int) ([]*Matrix, error) {
 	var stack []*Matrix
 	for size := 0; size < least; {
 		w := &Matrix{Rows: rows, Cols: cols, Packing: p}
-		w.Data = aligned[byte](w.bands() * w.bandBytes())
+		w.Data = cpu.Aligned[byte](w.bands() * w.bandBytes())
 		for i := range w.Data {
 			w.Data[i] = 0x3c
 		}

@@ -2,18 +2,21 @@
 
 package kernels
 
-import "time"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"time"
+)
 
 // multiplyPeak measures the int8 multiply-accumulates of one core.
 func multiplyPeak(budget time.Duration) (gmacs float64, of string) {
 	const rounds = 10000
 	run, macs, of := peakMaddAVX2, 14*32, "VPMADDUBSW+VPADDW"
 	switch {
-	case active == Generic:
+	case cpu.Active() == cpu.Generic:
 		return 0, ""
-	case active == AVXVNNI:
+	case cpu.Active() == cpu.AVXVNNI:
 		run, macs, of = peakDotAVXVNNI, 14*32, "VPDPBUSD"
-	case active == AVX512:
+	case cpu.Active() == cpu.AVX512:
 		run, macs, of = peakVNNIAVX512, 16*64, "VPDPBUSD"
 	}
 	best := bestOfEach(budget, 1, func(int) { run(rounds) })
@@ -24,10 +27,10 @@ func multiplyPeak(budget time.Duration) (gmacs float64, of string) {
 func fmaPeak(budget time.Duration) float64 {
 	const rounds = 10000
 	run, macs := peakFMAAVX2, 14*8
-	switch active {
-	case Generic:
+	switch cpu.Active() {
+	case cpu.Generic:
 		return 0
-	case AVX512:
+	case cpu.AVX512:
 		run, macs = peakFMAAVX512, 16*16
 	}
 	best := bestOfEach(budget, 1, func(int) { run(rounds) })
@@ -36,7 +39,7 @@ func fmaPeak(budget time.Duration) float64 {
 
 // readers are the ways to read memory; the fastest one counts.
 func readers() []func(b []byte) {
-	if active == Generic {
+	if cpu.Active() == cpu.Generic {
 		return []func([]byte){readBytesGeneric}
 	}
 	return []func([]byte){

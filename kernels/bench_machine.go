@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"encoding/binary"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"sync/atomic"
 	"time"
@@ -20,10 +21,10 @@ type BenchMachine struct {
 
 // MeasureMachine measures for about eight times budget.
 func MeasureMachine(budget time.Duration) BenchMachine {
-	m := BenchMachine{ISA: ActiveISA().String(), Threads: Cores()}
+	m := BenchMachine{ISA: cpu.Active().String(), Threads: cpu.Cores()}
 	m.Peak, m.PeakOf = multiplyPeak(budget)
 	m.PeakFMA = fmaPeak(budget)
-	data := aligned[uint8](uncached)
+	data := cpu.Aligned[uint8](uncached)
 	for i := 0; i < len(data); i += 64 {
 		data[i] = 1 // a page never written maps to the one zero page, which a cache holds
 	}

@@ -1,6 +1,9 @@
 package kernels
 
-import "sync/atomic"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"sync/atomic"
+)
 
 // berth is where a worker sleeps when there is no work.
 //
@@ -10,7 +13,7 @@ import "sync/atomic"
 type berth struct {
 	state  atomic.Uint32
 	thread // what the operating system wakes
-	_      [cacheLine]byte
+	_      [cpu.CacheLine]byte
 }
 
 const (

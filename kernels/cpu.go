@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"sync"
 	"sync/atomic"
 )
@@ -25,7 +26,7 @@ func NewCPU(pool *Pool) *CPU {
 }
 
 // Name is "cpu/" and the instruction set in use, e.g. "cpu/avx2".
-func (c *CPU) Name() string { return "cpu/" + ActiveISA().String() }
+func (c *CPU) Name() string { return "cpu/" + cpu.Active().String() }
 
 // Pool is the pool the backend's products run on.
 func (c *CPU) Pool() *Pool { return c.pool }

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"encoding/binary"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 )
 
@@ -56,7 +57,7 @@ func packHalf(p Packing, rows, cols int, raw []byte) (*Matrix, error) {
 
 func newDense(p Packing, rows, cols int) *Matrix {
 	m := &Matrix{Rows: rows, Cols: cols, Packing: p}
-	m.Data = aligned[byte](m.bands() * m.bandBytes())
+	m.Data = cpu.Aligned[byte](m.bands() * m.bandBytes())
 	return m
 }
 
@@ -102,7 +103,7 @@ type denseKernel struct {
 }
 
 func newDenseKernel(w *Matrix) *denseKernel {
-	return &denseKernel{w: w, tile: denseTilesFor(active, w.Packing)}
+	return &denseKernel{w: w, tile: denseTilesFor(cpu.Active(), w.Packing)}
 }
 
 func (d *denseKernel) prepare(*Pool, *Acts) {}

@@ -2,6 +2,8 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // denseTile adds to y[tokens][16·bands] the products of k columns.
 type denseTile func(y *float32, ld int, w *byte, stride int, x *float32, ldx, k int)
 
@@ -23,11 +25,11 @@ var denseAVX512 = map[Packing]denseTiles{
 	BF16: {denseBF16AVX512x4x1, []denseTile{denseBF16AVX512x1x1, denseBF16AVX512x1x2, denseBF16AVX512x1x3, denseBF16AVX512x1x4, denseBF16AVX512x1x5, denseBF16AVX512x1x6, denseBF16AVX512x1x7, denseBF16AVX512x1x8, denseBF16AVX512x1x9, denseBF16AVX512x1x10, denseBF16AVX512x1x11, denseBF16AVX512x1x12}},
 }
 
-func denseTilesFor(i ISA, p Packing) denseTiles {
+func denseTilesFor(i cpu.ISA, p Packing) denseTiles {
 	switch i {
-	case AVX2, AVXVNNI:
+	case cpu.AVX2, cpu.AVXVNNI:
 		return denseAVX2[p]
-	case AVX512:
+	case cpu.AVX512:
 		return denseAVX512[p]
 	}
 	return denseTiles{}

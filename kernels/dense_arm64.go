@@ -2,6 +2,8 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // denseTile adds to y[tokens][16] the products of k columns.
 type denseTile func(y *float32, ld int, w *byte, x *float32, ldx, k int)
 
@@ -14,8 +16,8 @@ var denseNEON = map[Packing]denseTiles{
 	BF16: {denseBF16NEONx1, denseBF16NEONx2, denseBF16NEONx3, denseBF16NEONx4},
 }
 
-func denseTilesFor(i ISA, p Packing) denseTiles {
-	if i == NEON {
+func denseTilesFor(i cpu.ISA, p Packing) denseTiles {
+	if i == cpu.NEON {
 		return denseNEON[p]
 	}
 	return nil

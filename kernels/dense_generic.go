@@ -2,9 +2,11 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 type denseTiles struct{}
 
-func denseTilesFor(ISA, Packing) denseTiles { return denseTiles{} }
+func denseTilesFor(cpu.ISA, Packing) denseTiles { return denseTiles{} }
 
 func (d *denseKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	d.addGeneric(y, ld, s, n, x, t, tEnd, kLo, kHi)

@@ -1,6 +1,9 @@
 package kernels
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+)
 
 // Grouped packings hold integer codes with scales along K. A band of 16 rows
 // is its code groups (32 columns each) followed by its scale units:
@@ -60,7 +63,7 @@ func (m *Matrix) groupedBand(s int) (codes, scales []byte) {
 // newGrouped allocates a matrix and lets pack fill the rows.
 func newGrouped(p Packing, rows, cols int, pack func(r int, w groupedRow)) *Matrix {
 	m := &Matrix{Rows: rows, Cols: cols, Packing: p}
-	m.Data = aligned[byte](m.bands() * m.bandBytes())
+	m.Data = cpu.Aligned[byte](m.bands() * m.bandBytes())
 	packBands(m.bands(), func(s int) {
 		for r := s * bandRows; r < min((s+1)*bandRows, rows); r++ {
 			pack(r, m.groupedAt(r))

@@ -2,6 +2,8 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // groupedTile adds to y[tokens][16·bands] the products of some groups. One of
 // a single band may prefetch as many bytes stride further on.
 type groupedTile func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int)
@@ -61,13 +63,13 @@ var groupedAVX512 = map[Packing]groupedTiles{
 		pair: []groupedTile{groupedQ8AVX512x2x2, groupedQ8AVX512x2x3, groupedQ8AVX512x2x4, groupedQ8AVX512x2x5, groupedQ8AVX512x2x6}},
 }
 
-func groupedTilesFor(i ISA, p Packing) groupedTiles {
+func groupedTilesFor(i cpu.ISA, p Packing) groupedTiles {
 	switch i {
-	case AVX2:
+	case cpu.AVX2:
 		return groupedAVX2[p]
-	case AVXVNNI:
+	case cpu.AVXVNNI:
 		return groupedAVXVNNI[p]
-	case AVX512:
+	case cpu.AVX512:
 		return groupedAVX512[p]
 	}
 	return groupedTiles{}
@@ -193,7 +195,7 @@ func (q *groupedKernel) addTiles(y []float32, ld, s int, x *Acts, t, tEnd, gLo, 
 // quantizeGroupsFast does the whole groups of x and returns how many.
 func quantizeGroupsFast(rec []byte, x []float32) int {
 	groups := len(x) / groupCols
-	if active == Generic || groups == 0 {
+	if cpu.Active() == cpu.Generic || groups == 0 {
 		return 0
 	}
 	_ = rec[groups*actRecord-1]

@@ -2,6 +2,8 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // groupedTile adds to y[tokens][16] the products of some groups of a band.
 type groupedTile func(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
 
@@ -16,8 +18,8 @@ var groupedNEON = map[Packing]groupedTiles{
 }
 
 // groupedTilesFor gives none where SDOT is missing: the portable kernels serve.
-func groupedTilesFor(i ISA, p Packing) groupedTiles {
-	if i == NEON && hasDotProd {
+func groupedTilesFor(i cpu.ISA, p Packing) groupedTiles {
+	if i == cpu.NEON && cpu.HasDotProd {
 		return groupedNEON[p]
 	}
 	return nil

@@ -2,9 +2,11 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 type groupedTiles struct{}
 
-func groupedTilesFor(ISA, Packing) groupedTiles { return groupedTiles{} }
+func groupedTilesFor(cpu.ISA, Packing) groupedTiles { return groupedTiles{} }
 
 func (q *groupedKernel) prepare(p *Pool, x *Acts) { x.makeGrouped(p) }
 

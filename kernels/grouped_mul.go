@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"encoding/binary"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 )
 
@@ -23,7 +24,7 @@ type groupedKernel struct {
 }
 
 func newGroupedKernel(w *Matrix) *groupedKernel {
-	return &groupedKernel{w: w, tiles: groupedTilesFor(active, w.Packing)}
+	return &groupedKernel{w: w, tiles: groupedTilesFor(cpu.Active(), w.Packing)}
 }
 
 func (q *groupedKernel) kBlock() int { return groupedKBlock }

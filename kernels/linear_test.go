@@ -3,35 +3,20 @@ package kernels
 import (
 	"encoding/binary"
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 )
 
 // onEachISA runs f once for every instruction set this machine has.
 func onEachISA(t *testing.T, f func(t *testing.T)) {
-	for _, isa := range Supported() {
+	for _, isa := range cpu.Supported() {
 		t.Run(isa.String(), func(t *testing.T) {
-			before := active
-			active = isa
-			defer func() { active = before }()
+			defer cpu.Override(isa)()
 			f(t)
 		})
 	}
-}
-
-func TestTheRequiredInstructionSetIsReached(t *testing.T) {
-	want := os.Getenv("LUTRA_REQUIRE")
-	if want == "" {
-		t.Skip("LUTRA_REQUIRE is not set")
-	}
-	for _, isa := range Supported() {
-		if isa.String() == want {
-			return
-		}
-	}
-	t.Fatalf("LUTRA_REQUIRE=%s, but this machine has only %v", want, Supported())
 }
 
 var bandPackings = []Packing{F32, F16, BF16, Q4, Q4M, Q6, Q8}
@@ -213,7 +198,7 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 		for _, p := range bandPackings {
 			r := rand.New(rand.NewPCG(2, uint64(p)))
 			rows, cols, n := 133, 2048+256, 39
-			if active == Generic {
+			if cpu.Active() == cpu.Generic {
 				rows, n = 67, 19
 			}
 			m := randomMatrix(t, r, p, rows, cols)
@@ -243,8 +228,8 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 	pool := NewPool(1)
 	defer pool.Close()
 	onEachISA(t, func(t *testing.T) {
-		best := active
-		if best != AVX512 && best != AVXVNNI {
+		best := cpu.Active()
+		if best != cpu.AVX512 && best != cpu.AVXVNNI {
 			t.Skip("compares AVX-512 and AVX-VNNI with AVX2")
 		}
 		r := rand.New(rand.NewPCG(8, 8))
@@ -252,9 +237,9 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
 			m := randomMatrix(t, r, p, rows, cols)
 			wide := mustLinear(t, pool, m)
-			active = AVX2
+			restore := cpu.Override(cpu.AVX2)
 			narrow := mustLinear(t, pool, m)
-			active = best
+			restore()
 			for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11} {
 				var acts Acts
 				acts.Set(randomVector(r, n*cols), n, cols)
@@ -471,7 +456,7 @@ func BenchmarkMul(b *testing.B) {
 	for _, p := range bandPackings {
 		l := mustLinear(b, pool, randomMatrix(b, rand.New(rand.NewPCG(4, 4)), p, rows, cols))
 		for _, n := range []int{1, 4, 8, 16, 32, 128} {
-			b.Run(fmt.Sprintf("%v/%v/%dx%d/N=%d", active, p, rows, cols, n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%v/%v/%dx%d/N=%d", cpu.Active(), p, rows, cols, n), func(b *testing.B) {
 				x, y := randomVector(rand.New(rand.NewPCG(5, 5)), n*cols), make([]float32, n*rows)
 				var acts Acts
 				for b.Loop() {

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -61,7 +62,7 @@ const (
 // GOMAXPROCS is greater than threads, so that one is left for other goroutines.
 func NewPool(threads int) *Pool {
 	if threads < 1 {
-		threads = Cores()
+		threads = cpu.Cores()
 	}
 	p := &Pool{threads: threads, crowded: threads >= runtime.GOMAXPROCS(0), finished: make(chan struct{}, 1)}
 	p.meter.workers = threads

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"slices"
 )
 
@@ -24,13 +25,13 @@ func (p Packing) unit(cols int) (rows, bytes int) {
 // Builder makes a matrix of pieces of its rows, so that of a large one little
 // else need be in memory at a time. A row keeps its bits.
 type Builder struct {
-	arena *Arena
+	arena *cpu.Arena
 	m     *Matrix // Scale is one a row so far
 	at    int     // rows so far
 }
 
 // NewBuilder begins a matrix of so many rows in a. A nil arena means the heap.
-func NewBuilder(a *Arena, rows int) *Builder { return &Builder{arena: a, m: &Matrix{Rows: rows}} }
+func NewBuilder(a *cpu.Arena, rows int) *Builder { return &Builder{arena: a, m: &Matrix{Rows: rows}} }
 
 // Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when
 // m has another packing or width than they, or when they do not end with a
@@ -40,7 +41,7 @@ func (b *Builder) Add(m *Matrix) (err error) {
 	unit, size := m.Packing.unit(m.Cols)
 	if w.Data == nil {
 		w.Packing, w.Cols = m.Packing, m.Cols
-		if w.Data, err = b.arena.bytes((w.Rows + unit - 1) / unit * size); err != nil {
+		if w.Data, err = b.arena.Bytes((w.Rows + unit - 1) / unit * size); err != nil {
 			return err
 		}
 	}
@@ -75,7 +76,7 @@ func (b *Builder) Matrix() (*Matrix, error) {
 // several that read the same input. A nil arena means the heap. It reports
 // ErrMemory, and ErrUnsupported, before it takes any memory, when they differ in
 // packing or columns or another than the last ends within a unit of its packing.
-func Stack(a *Arena, ms ...*Matrix) (*Matrix, error) {
+func Stack(a *cpu.Arena, ms ...*Matrix) (*Matrix, error) {
 	rows := 0
 	for i, m := range ms {
 		unit, _ := m.Packing.unit(m.Cols)

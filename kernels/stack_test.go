@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"errors"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -99,7 +100,7 @@ func TestAMatrixBuiltOfPiecesIsTheWhole(t *testing.T) {
 			}
 			return m
 		}
-		var a Arena
+		var a cpu.Arena
 		defer a.Free()
 		b := NewBuilder(&a, rows)
 		for lo := 0; lo < rows; lo += 2 * PieceRows {

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"sync/atomic"
 	"unsafe"
 )
@@ -104,7 +105,7 @@ func (t *streaming) multiply(worker, i, next int, follows bool) {
 // cache line of its own.
 type stretch struct {
 	left atomic.Uint64
-	_    [cacheLine - 8]byte
+	_    [cpu.CacheLine - 8]byte
 }
 
 func (s *stretch) set(lo, hi int) { s.left.Store(uint64(hi)<<32 | uint64(lo)) }

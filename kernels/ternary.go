@@ -3,6 +3,7 @@ package kernels
 import (
 	"encoding/binary"
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"slices"
 	"unsafe"
 )
@@ -52,7 +53,7 @@ func ternaryBlocks(cols int, p Packing) int {
 
 // TernarySize is the length of Data that PackTernary makes, in bytes.
 func TernarySize(rows, cols int, p Packing) int {
-	return roundUp(rows, stripRows) * blockBytes * ternaryBlocks(cols, p)
+	return cpu.RoundUp(rows, stripRows) * blockBytes * ternaryBlocks(cols, p)
 }
 
 // PackTernary packs trits[rows][cols] of {-1, 0, +1} as I1 or I2. scale holds
@@ -71,8 +72,8 @@ func PackTernary(rows, cols int, trits []int8, scale []float32, p Packing) (*Mat
 	if rows > len(trits)/cols || rows*cols != len(trits) {
 		return nil, fmt.Errorf("%w: %d trits for %d x %d", ErrShape, len(trits), rows, cols)
 	}
-	m.Data = aligned[byte](TernarySize(rows, cols, p))
-	faults := make([]error, roundUp(rows, stripRows)/stripRows)
+	m.Data = cpu.Aligned[byte](TernarySize(rows, cols, p))
+	faults := make([]error, cpu.RoundUp(rows, stripRows)/stripRows)
 	packBands(len(faults), func(s int) { faults[s] = m.packTernaryStrip(s, trits) })
 	for _, err := range faults {
 		if err != nil {

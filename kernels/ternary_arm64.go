@@ -2,9 +2,11 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // ternaryKernels: without FEAT_DotProd only lookups are fast.
 var ternaryKernels = func() []*ternaryKernel {
-	if hasDotProd {
+	if cpu.HasDotProd {
 		return []*ternaryKernel{genericTernary, sdotTernary, neonLUT}
 	}
 	return []*ternaryKernel{genericTernary, neonLUT}
@@ -14,8 +16,8 @@ var ternaryKernels = func() []*ternaryKernel {
 // products an instruction, a lookup 8·g for a load and an add but always for 8
 // tokens, which is still fewer instructions than the portable kernel's.
 var ternaryRules = func() []ternaryRule {
-	if hasDotProd {
-		return []ternaryRule{{NEON, I1, 1, sdotTernary}, {NEON, I1, 8, neonLUT}, {NEON, I2, 1, sdotTernary}, {NEON, I2, 16, neonLUT}}
+	if cpu.HasDotProd {
+		return []ternaryRule{{cpu.NEON, I1, 1, sdotTernary}, {cpu.NEON, I1, 8, neonLUT}, {cpu.NEON, I2, 1, sdotTernary}, {cpu.NEON, I2, 16, neonLUT}}
 	}
-	return []ternaryRule{{NEON, I1, 1, neonLUT}, {NEON, I2, 1, neonLUT}}
+	return []ternaryRule{{cpu.NEON, I1, 1, neonLUT}, {cpu.NEON, I2, 1, neonLUT}}
 }()

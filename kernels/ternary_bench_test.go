@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"testing"
 )
@@ -10,7 +11,7 @@ import (
 func BenchmarkMulTernary(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, k := range ternaryKernels {
-		if k.isa != Generic && !hasISA(k.isa) {
+		if k.isa != cpu.Generic && !cpu.Has(k.isa) {
 			continue
 		}
 		for _, p := range []Packing{I1, I2} {
@@ -65,7 +66,7 @@ func BenchmarkFromMemory(b *testing.B) {
 		}
 	}
 	x, y := randomFloats(rand.New(rand.NewPCG(3, 4)), most*8192), make([]float32, most*16384)
-	for _, threads := range []int{1, Cores()} {
+	for _, threads := range []int{1, cpu.Cores()} {
 		pool := NewPool(threads)
 		defer pool.Close()
 		cpu := NewCPU(pool)

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -80,7 +81,7 @@ func eachTernary(t *testing.T, f func(t *testing.T, cpu *CPU)) {
 	required := os.Getenv("LUTRA_REQUIRE")
 	reached := required == ""
 	for _, k := range ternaryKernels {
-		if k.isa != Generic && !hasISA(k.isa) {
+		if k.isa != cpu.Generic && !cpu.Has(k.isa) {
 			continue
 		}
 		reached = reached || k.isa.String() == required

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"os"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ const (
 // ternaryKernel is one way to multiply. All of them read the one packed layout.
 type ternaryKernel struct {
 	name      string // "isa:method", as LUTRA_KERNEL names it
-	isa       ISA
+	isa       cpu.ISA
 	form      func(p Packing, n int) (form actForm, width int)
 	tokens    int                 // of a part; 0: all tokens of the run
 	strips    int                 // most strips of a part
@@ -43,7 +44,7 @@ type ternaryKernel struct {
 // ternaryRule says that from a number of tokens on a kernel is the best one
 // for a packing and parts of tuneRows rows. The last rule that fits counts.
 type ternaryRule struct {
-	isa     ISA
+	isa     cpu.ISA
 	packing Packing
 	from    int
 	kernel  *ternaryKernel
@@ -60,7 +61,7 @@ var overrideTernary = findTernary(os.Getenv("LUTRA_KERNEL"))
 func Implementations() []string {
 	var names []string
 	for _, k := range ternaryKernels {
-		if hasISA(k.isa) || k.isa == Generic {
+		if cpu.Has(k.isa) || k.isa == cpu.Generic {
 			names = append(names, k.name)
 		}
 	}
@@ -112,7 +113,7 @@ func planTernary(rules []ternaryRule, only *ternaryKernel, p Packing, n, work in
 func bestTernary(rules []ternaryRule, p Packing, n, work int) *ternaryKernel {
 	k := ternaryKernels[0]
 	for _, r := range rules {
-		if r.isa == active && r.packing == p && r.fits(n, work) {
+		if r.isa == cpu.Active() && r.packing == p && r.fits(n, work) {
 			k = r.kernel
 		}
 	}

@@ -2,10 +2,12 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // dotTernary multiplies digits with VPDPBUSD of 256 bits, for tiles of up to 8 tokens.
 var dotTernary = &ternaryKernel{
 	name:      "avxvnni:mad",
-	isa:       AVXVNNI,
+	isa:       cpu.AVXVNNI,
 	form:      func(p Packing, n int) (actForm, int) { return formTiles, dotWidth(p, n) },
 	strips:    16,
 	perThread: 8,

@@ -1,11 +1,13 @@
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // genericTernary is the portable kernel, and the one others are tested
 // against: per token a table of sums for each of a block's 4 bytes, then
 // four lookups for every 4g weights.
 var genericTernary = &ternaryKernel{
 	name:      "generic",
-	isa:       Generic,
+	isa:       cpu.Generic,
 	form:      func(Packing, int) (actForm, int) { return formRows, 1 },
 	tokens:    1,
 	strips:    genericRows / stripRows,

@@ -2,7 +2,10 @@
 
 package kernels
 
-import "github.com/klauspost/cpuid/v2"
+import (
+	"github.com/klauspost/cpuid/v2"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+)
 
 // hybridTernary multiplies tiles of 64 tokens, half of them by vector lookup
 // and half by VPDPBUSD, in one instruction stream: lookups want the load ports
@@ -16,7 +19,7 @@ import "github.com/klauspost/cpuid/v2"
 // Tokens that fill no tile go to vnniTernary.
 var hybridTernary = &ternaryKernel{
 	name:      "avx512:hybrid",
-	isa:       AVX512,
+	isa:       cpu.AVX512,
 	form:      func(Packing, int) (actForm, int) { return formPaired, hybridTokens },
 	tokens:    hybridTokens,
 	strips:    maxPartStrips,

@@ -2,12 +2,14 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // lutTernary adds rows of lookup tables, 16 tokens wide (Vec-LUT §3). A part
 // builds the tables of a K tile once and takes all its strips through them, so
 // it wants many strips; sums wait in int16 and are widened every lutFlush columns.
 var lutTernary = &ternaryKernel{
 	name:      "avx2:lut",
-	isa:       AVX2,
+	isa:       cpu.AVX2,
 	form:      func(Packing, int) (actForm, int) { return formLanes, maxLanes },
 	tokens:    maxLanes,
 	strips:    maxPartStrips,

@@ -2,12 +2,14 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // neonLUT adds rows of lookup tables, 8 tokens wide (Vec-LUT §3). A part builds
 // the tables of a block once and takes all its strips through them, so it
 // wants many strips; sums wait in int16 and are widened every lutFlush columns.
 var neonLUT = &ternaryKernel{
 	name:      "neon:lut",
-	isa:       NEON,
+	isa:       cpu.NEON,
 	form:      func(Packing, int) (actForm, int) { return formLanes, neonLanes },
 	tokens:    neonLanes,
 	strips:    maxPartStrips,

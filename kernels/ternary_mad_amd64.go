@@ -2,10 +2,12 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // madTernary multiplies digits in 8-bit lanes, for tiles of up to 8 tokens.
 var madTernary = &ternaryKernel{
 	name:      "avx2:mad",
-	isa:       AVX2,
+	isa:       cpu.AVX2,
 	form:      func(_ Packing, n int) (actForm, int) { return formTiles, tileWidth(n, madTokens) },
 	strips:    16,
 	perThread: 8,

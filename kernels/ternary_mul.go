@@ -1,5 +1,7 @@
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // ternaryLinear multiplies one I1 or I2 matrix on the CPU. Every kernel forms
 // the exact integer sum and then
 //
@@ -32,7 +34,7 @@ func newTernary(c *CPU, w *Matrix) (Linear, error) {
 	l := &ternaryLinear{cpu: c, w: w, g: tritsPerByte(w.Packing), blocks: ternaryBlocks(w.Cols, w.Packing), strips: (w.Rows + stripRows - 1) / stripRows}
 	l.strip = l.blocks * stripRows * blockBytes
 	l.stream.init(w.Data, l.strip, l.strips)
-	l.scale = aligned[float32](l.strips * stripRows)
+	l.scale = cpu.Aligned[float32](l.strips * stripRows)
 	for r := range w.Rows {
 		l.scale[r] = w.Scale[min(r, len(w.Scale)-1)]
 	}
@@ -89,11 +91,11 @@ type ternaryScratch struct {
 }
 
 func (s *ternaryScratch) init() {
-	s.tables = aligned[int16](maxTables / 2)
-	s.acc16 = aligned[int16](maxPartStrips * stripRows * wideLanes)
-	s.acc32 = aligned[int32](maxPartStrips * stripRows * wideLanes)
-	s.edge = aligned[float32](edgeTokens * stripRows)
-	s.tile = aligned[int32](madWidth * stripRows)
+	s.tables = cpu.Aligned[int16](maxTables / 2)
+	s.acc16 = cpu.Aligned[int16](maxPartStrips * stripRows * wideLanes)
+	s.acc32 = cpu.Aligned[int32](maxPartStrips * stripRows * wideLanes)
+	s.edge = cpu.Aligned[float32](edgeTokens * stripRows)
+	s.tile = cpu.Aligned[int32](madWidth * stripRows)
 }
 
 // Sizes of the scratch memory.
@@ -187,7 +189,7 @@ func (r *ternaryRun) idle() int {
 		return 0
 	}
 	n := r.hi - r.lo
-	return roundUp(n, r.width) - n
+	return cpu.RoundUp(n, r.width) - n
 }
 
 // Do multiplies part i of the runs, counted through.

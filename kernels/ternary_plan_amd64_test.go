@@ -3,14 +3,13 @@
 package kernels
 
 import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"testing"
 )
 
 func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
-	before := active
-	active = AVX512
-	defer func() { active = before }()
+	defer cpu.Override(cpu.AVX512)()
 	const much, little = 1 << 20, 100
 	for _, c := range []struct {
 		only    *ternaryKernel
@@ -35,9 +34,7 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 }
 
 func TestTablesArePaidByRowsAndTokens(t *testing.T) {
-	before := active
-	active = AVX2
-	defer func() { active = before }()
+	defer cpu.Override(cpu.AVX2)()
 	for _, c := range []struct {
 		p         Packing
 		n, strips int
@@ -62,9 +59,7 @@ func TestTablesArePaidByRowsAndTokens(t *testing.T) {
 }
 
 func TestAVXVNNIMultipliesUntilLookupsOvertakeIt(t *testing.T) {
-	before := active
-	active = AVXVNNI
-	defer func() { active = before }()
+	defer cpu.Override(cpu.AVXVNNI)()
 	const strips = 16
 	for _, c := range []struct {
 		p    Packing

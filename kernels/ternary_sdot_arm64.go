@@ -2,13 +2,16 @@
 
 package kernels
 
-import "unsafe"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"unsafe"
+)
 
 // sdotTernary takes trits out of their bytes by a multiplication and table
 // look-ups in registers and multiplies them with SDOT, 16 products an instruction.
 var sdotTernary = &ternaryKernel{
 	name:      "neon:sdot",
-	isa:       NEON,
+	isa:       cpu.NEON,
 	form:      func(Packing, int) (actForm, int) { return formQuads, 4 },
 	strips:    16,
 	perThread: 8,

@@ -1,6 +1,9 @@
 package kernels
 
-import "sync/atomic"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"sync/atomic"
+)
 
 // Parts of a lookup kernel are large, for each builds its tables anew: with
 // one or two of them a worker, the last ones never end together. But sums are
@@ -36,7 +39,7 @@ type partSlot struct {
 	owner  int
 	helper int  // valid from when done counts its chunks
 	lent   bool // another worker is going to read the owner's sums
-	_      [cacheLine - 33]byte
+	_      [cpu.CacheLine - 33]byte
 }
 
 // claim is part<<41 | helped<<40 | hi<<20 | lo, for chunks [lo, hi).

@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"testing"
 )
@@ -20,7 +21,7 @@ func interrupted(before func(m *ternaryMul, s *ternaryScratch, first bool)) *ter
 
 // Whoever ends a part last, its results are the same, and one helps who can.
 func TestPartsCanBeSharedInAnyOrder(t *testing.T) {
-	if !hasISA(AVX2) {
+	if !cpu.Has(cpu.AVX2) {
 		t.Skip("no such kernel here")
 	}
 	pool := NewPool(3)
@@ -72,7 +73,7 @@ func TestPartsCanBeSharedInAnyOrder(t *testing.T) {
 }
 
 func TestManyWorkersShareParts(t *testing.T) {
-	if !hasISA(AVX2) {
+	if !cpu.Has(cpu.AVX2) {
 		t.Skip("no such kernel here")
 	}
 	rng := rand.New(rand.NewPCG(25, 26))

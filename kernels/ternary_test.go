@@ -3,6 +3,7 @@ package kernels
 import (
 	"errors"
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -159,7 +160,7 @@ func TestArrangementsHoldTheCodesOfTheirTokens(t *testing.T) {
 			q[i] = int8(rng.IntN(255) - 127)
 		}
 		for _, g := range []int{4, 5} {
-			kp := roundUp(cols, blockBytes*g)
+			kp := cpu.RoundUp(cols, blockBytes*g)
 			for width := 1; width <= 8; width++ {
 				got, want := make([]int8, width*kp), make([]int8, width*kp)
 				arrangeQuads(got, q, stride, g, width)
@@ -197,7 +198,7 @@ func TestPairedTilesHoldTheCodesOfTheirTokens(t *testing.T) {
 		a := &acts.ternary
 		a.quantise(&acts, pool)
 		for _, g := range []int{4, 5} {
-			kp := roundUp(cols, blockBytes*g)
+			kp := cpu.RoundUp(cols, blockBytes*g)
 			data := a.pairedFor(&acts, pool, g, lo, hi)
 			for tile := range (hi - lo) / hybridTokens {
 				lanes, quads := pairedTile(data[tile*pairedSize(a.stride, kp):], a.stride)

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -51,7 +52,7 @@ type ternaryTiming struct {
 func tuneTernary(rules []ternaryRule, limit time.Duration) []ternaryRule {
 	var kernels []*ternaryKernel
 	for _, k := range ternaryKernels {
-		if k.isa != Generic && hasISA(k.isa) {
+		if k.isa != cpu.Generic && cpu.Has(k.isa) {
 			kernels = append(kernels, k)
 		}
 	}
@@ -90,7 +91,7 @@ func chooseTernary(rules []ternaryRule, timings []ternaryTiming) []ternaryRule {
 			best.kernel = usual
 		}
 		if last := len(chosen) - 1; last < 0 || chosen[last].packing != p || chosen[last].kernel != best.kernel {
-			chosen = append(chosen, ternaryRule{active, p, n, best.kernel})
+			chosen = append(chosen, ternaryRule{cpu.Active(), p, n, best.kernel})
 		}
 	}
 	return chosen
@@ -163,7 +164,7 @@ func TernaryChoices() []TernaryChoice {
 			continue
 		}
 		for _, r := range tunedTernary() {
-			if r.isa == active && r.packing == p {
+			if r.isa == cpu.Active() && r.packing == p {
 				list = append(list, TernaryChoice{p, r.from, r.kernel.name})
 			}
 		}

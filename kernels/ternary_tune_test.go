@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"slices"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ var (
 )
 
 func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
-	usual := []ternaryRule{{active, I2, 1, steady}, {active, I2, 11, wide}, {active, I1, 1, steady}}
+	usual := []ternaryRule{{cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 11, wide}, {cpu.Active(), I1, 1, steady}}
 	type at struct {
 		n                      int
 		steady, wide, newcomer time.Duration // microseconds; zero: not measured
@@ -25,22 +26,22 @@ func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
 	}{
 		"as the rules say": {
 			[]at{{1, 10, 90, 0}, {8, 80, 90, 0}, {11, 110, 90, 0}, {16, 160, 90, 0}},
-			[]ternaryRule{{active, I2, 1, steady}, {active, I2, 11, wide}}},
+			[]ternaryRule{{cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 11, wide}}},
 		"earlier than the rules say": {
 			[]at{{1, 10, 60, 0}, {8, 80, 60, 0}, {16, 160, 60, 0}},
-			[]ternaryRule{{active, I2, 1, steady}, {active, I2, 8, wide}}},
+			[]ternaryRule{{cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 8, wide}}},
 		"never": {
 			[]at{{1, 10, 900, 0}, {8, 80, 900, 0}, {16, 160, 900, 0}},
-			[]ternaryRule{{active, I2, 1, steady}}},
+			[]ternaryRule{{cpu.Active(), I2, 1, steady}}},
 		"a kernel the rules do not know": {
 			[]at{{1, 10, 90, 5}, {8, 80, 90, 100}, {16, 160, 90, 200}},
-			[]ternaryRule{{active, I2, 1, newcomer}, {active, I2, 8, steady}, {active, I2, 16, wide}}},
+			[]ternaryRule{{cpu.Active(), I2, 1, newcomer}, {cpu.Active(), I2, 8, steady}, {cpu.Active(), I2, 16, wide}}},
 		"too close to tell": {
 			[]at{{1, 100, 900, 96}, {8, 800, 770, 790}, {16, 870, 900, 860}},
-			[]ternaryRule{{active, I2, 1, steady}, {active, I2, 16, wide}}},
+			[]ternaryRule{{cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 16, wide}}},
 		"the usual one not measured": {
 			[]at{{1, 0, 90, 95}},
-			[]ternaryRule{{active, I2, 1, wide}}},
+			[]ternaryRule{{cpu.Active(), I2, 1, wide}}},
 	} {
 		var timings []ternaryTiming
 		for _, m := range c.measured {
@@ -61,7 +62,7 @@ func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
 
 func TestEveryPackingIsChosenForByItself(t *testing.T) {
 	timings := []ternaryTiming{{I1, 1, steady, 10}, {I1, 1, wide, 5}, {I2, 1, steady, 5}, {I2, 1, wide, 10}, {I2, 4, steady, 20}, {I2, 4, wide, 10}}
-	want := []ternaryRule{{active, I1, 1, wide}, {active, I2, 1, steady}, {active, I2, 4, wide}}
+	want := []ternaryRule{{cpu.Active(), I1, 1, wide}, {cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 4, wide}}
 	if got := chooseTernary(nil, timings); !slices.Equal(got, want) {
 		t.Errorf("chose %v, want %v", names(got), names(want))
 	}

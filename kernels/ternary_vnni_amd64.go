@@ -2,10 +2,12 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // vnniTernary multiplies digits with VPDPBUSD: 64 rows × 4 tokens in registers.
 var vnniTernary = &ternaryKernel{
 	name:      "avx512:vnni",
-	isa:       AVX512,
+	isa:       cpu.AVX512,
 	form:      func(_ Packing, n int) (actForm, int) { return formTiles, tileWidth(n, madWidth) },
 	strips:    16,
 	perThread: 8,

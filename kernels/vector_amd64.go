@@ -2,11 +2,13 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // The Fast functions do what they can of a slice with AVX2 and return how much
 // that was; the portable loops do the rest. AVX-512 would gain nothing: these
 // run at the speed of the caches.
 
-func useVector() bool { return active >= AVX2 && active <= AVX512 }
+func useVector() bool { return cpu.Active() >= cpu.AVX2 && cpu.Active() <= cpu.AVX512 }
 
 // whole is the part of n elements that are full steps, 0 without AVX2.
 func whole(n, step int) int {

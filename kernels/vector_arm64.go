@@ -2,12 +2,14 @@
 
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
 // The Fast functions do what they can of a slice with NEON and return how much
 // that was; the portable loops do the rest.
 
 // whole is the part of n elements that are full steps, 0 without NEON.
 func whole(n, step int) int {
-	if active != NEON {
+	if cpu.Active() != cpu.NEON {
 		return 0
 	}
 	return n - n%step
@@ -120,7 +122,7 @@ func sumWithinFast(part *[16]float32, x []float32, lo, hi float32) (done, n int)
 // expSumFast hands the last, partial step over in a buffer filled with -Inf,
 // whose exponentials are 0: an element has the same bits wherever it stands.
 func expSumFast(dst, x []float32, shift float32) (float32, bool) {
-	if active != NEON {
+	if cpu.Active() != cpu.NEON {
 		return 0, false
 	}
 	var sums [8]float32
@@ -140,7 +142,7 @@ func expSumFast(dst, x []float32, shift float32) (float32, bool) {
 }
 
 func swigluFast(dst, gate, up []float32) bool {
-	if active != NEON {
+	if cpu.Active() != cpu.NEON {
 		return false
 	}
 	n := whole(len(dst), 4)

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -346,7 +347,7 @@ func BenchmarkVector(b *testing.B) {
 		"RopePairs": func() { RopePairs(dst, 128, x[:64], w[:64]) },
 		"F32ToF16":  func() { F32ToF16(half, x) },
 	} {
-		b.Run(fmt.Sprintf("%v/%s/%d", active, name, n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%v/%s/%d", cpu.Active(), name, n), func(b *testing.B) {
 			for b.Loop() {
 				f()
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -22,8 +23,8 @@ type decoder struct {
 	norm   []float32 // [Hidden]
 	head   head
 	work   *step
-	file   *gguf.File     // that embed is in
-	memory *kernels.Arena // of the matrices
+	file   *gguf.File // that embed is in
+	memory *cpu.Arena // of the matrices
 
 	warnings []string // of what the file has odd
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // kvLayer holds the keys and values of one layer, of one number format. A
@@ -22,7 +23,7 @@ type kvLayer struct {
 }
 
 // newKVLayer makes room in a for a number of heads of blocks of l tokens.
-func newKVLayer(a *kernels.Arena, t KVType, heads, l, dim int) (y kvLayer, err error) {
+func newKVLayer(a *cpu.Arena, t KVType, heads, l, dim int) (y kvLayer, err error) {
 	n := heads * wholeGroups(l)
 	switch t {
 	case KVInt8:
@@ -36,8 +37,8 @@ func newKVLayer(a *kernels.Arena, t KVType, heads, l, dim int) (y kvLayer, err e
 }
 
 // room makes n elements.
-func room[T int8 | uint16 | int32 | float32](a *kernels.Arena, s *[]T, n int) (err error) {
-	*s, err = kernels.Array[T](a, n)
+func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err error) {
+	*s, err = cpu.Array[T](a, n)
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
@@ -113,7 +114,7 @@ func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 	}
 	l := &loader{
 		file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool), variant: v,
-		memory: new(kernels.Arena), zero: map[string]bool{},
+		memory: new(cpu.Arena), zero: map[string]bool{},
 	}
 	for i := range file.Tensors {
 		l.total += int64(file.Tensors[i].Bytes())

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -54,7 +55,7 @@ func TestWeightsLieOutsideTheHeap(t *testing.T) {
 
 // pieces is a loader that packs in pieces, for a matrix of more than one.
 func pieces(t *testing.T) *loader {
-	l := &loader{memory: new(kernels.Arena), zero: map[string]bool{}}
+	l := &loader{memory: new(cpu.Arena), zero: map[string]bool{}}
 	t.Cleanup(func() { l.memory.Free() })
 	return l
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -64,7 +65,7 @@ context.`,
 
 func (o *growthBench) run(cmd *cobra.Command) error {
 	if len(o.threads) == 0 {
-		o.threads = upTo(kernels.Cores())
+		o.threads = upTo(cpu.Cores())
 	}
 	for _, n := range o.threads {
 		if err := checkThreads(n); err != nil {

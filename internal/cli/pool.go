@@ -6,6 +6,7 @@ import (
 	goruntime "runtime"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // mostThreads is the most compute threads that can be asked for. More than the
@@ -30,7 +31,7 @@ func newPool(threads int) (*kernels.Pool, error) {
 		return nil, usagef("--%w", err)
 	}
 	if threads == 0 {
-		threads = kernels.Cores()
+		threads = cpu.Cores()
 	}
 	if os.Getenv("GOMAXPROCS") == "" {
 		goruntime.GOMAXPROCS(max(goruntime.GOMAXPROCS(0), threads+1))

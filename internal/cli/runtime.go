@@ -13,6 +13,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
@@ -125,7 +126,7 @@ func (r *runtime) startHost(cfg Config, h *host, share int64) error {
 	}
 	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
 		Str("weights", byteSize(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", kv.Blocks()*kv.BlockLen()).
-		Stringer("kernels", kernels.ActiveISA()).Int("threads", r.pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
+		Stringer("kernels", cpu.Active()).Int("threads", r.pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
 	if h.draft != nil {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", byteSize(h.draft.Model.Config().Bytes)).
 			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")

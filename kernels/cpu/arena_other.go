@@ -1,6 +1,6 @@
 //go:build !unix && !windows
 
-package kernels
+package cpu
 
 // mapRegion is memory of the heap, where the system has no other.
 func mapRegion(bytes int) ([]byte, error) { return make([]byte, bytes), nil }

@@ -1,4 +1,4 @@
-package kernels
+package cpu
 
 import (
 	"errors"
@@ -18,14 +18,14 @@ func TestArraysOfAnArenaAreZeroedApartAndOnCacheLines(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(b) != n || cap(b) != n || uintptr(unsafe.Pointer(&b[0]))%cacheLine != 0 {
+		if len(b) != n || cap(b) != n || uintptr(unsafe.Pointer(&b[0]))%CacheLine != 0 {
 			t.Errorf("an array of %d has %d of %d elements at %p", n, len(b), cap(b), &b[0])
 		}
 		if b[0] != 0 || b[n/2] != 0 || b[n-1] != 0 {
 			t.Errorf("a fresh array of %d is not zero", n)
 		}
 		b[0], b[n-1] = byte(len(all)+1), byte(len(all)+1)
-		all, total = append(all, b), total+roundUp(n, cacheLine)
+		all, total = append(all, b), total+RoundUp(n, CacheLine)
 	}
 	for i, b := range all {
 		if b[0] != byte(i+1) || b[len(b)-1] != byte(i+1) {

@@ -1,10 +1,10 @@
-package kernels
+package cpu
 
 import "unsafe"
 
-// cacheLine is the alignment of packed weights and scratch: no vector load of
+// CacheLine is the alignment of packed weights and scratch: no vector load of
 // a whole register then crosses a line.
-const cacheLine = 64
+const CacheLine = 64
 
 // hugePage is the size of the pages asked for beneath large arrays, hugeFrom
 // the size from which an array is large.
@@ -13,16 +13,16 @@ const (
 	hugeFrom = 1 << 20
 )
 
-// aligned makes n zeroed elements that start on a cache line.
-func aligned[T int8 | uint8 | int16 | uint16 | int32 | float32](n int) []T {
+// Aligned makes n zeroed elements that start on a cache line.
+func Aligned[T int8 | uint8 | int16 | uint16 | int32 | float32](n int) []T {
 	if n == 0 {
 		return nil
 	}
 	size := int(unsafe.Sizeof(*new(T)))
-	raw := make([]T, n+cacheLine/size)
+	raw := make([]T, n+CacheLine/size)
 	skip := 0
-	if r := int(uintptr(unsafe.Pointer(&raw[0])) % cacheLine); r != 0 {
-		skip = (cacheLine - r) / size
+	if r := int(uintptr(unsafe.Pointer(&raw[0])) % CacheLine); r != 0 {
+		skip = (CacheLine - r) / size
 	}
 	if bytes := n * size; bytes >= hugeFrom {
 		spread(unsafe.Pointer(&raw[skip]), bytes)
@@ -39,14 +39,14 @@ func Commit[T int8 | uint16 | float32](s []T) bool {
 	return len(s) == 0 || commit(unsafe.Pointer(&s[0]), len(s)*int(unsafe.Sizeof(s[0])))
 }
 
-// grow returns s with n elements, keeping its memory when that suffices. The
+// Grow returns s with n elements, keeping its memory when that suffices. The
 // contents are not kept.
-func grow[T int8 | uint8 | int16 | int32 | float32](s []T, n int) []T {
+func Grow[T int8 | uint8 | int16 | int32 | float32](s []T, n int) []T {
 	if cap(s) >= n {
 		return s[:n]
 	}
-	return aligned[T](n)
+	return Aligned[T](n)
 }
 
-// roundUp is the least multiple of m that is not below x.
-func roundUp(x, m int) int { return (x + m - 1) / m * m }
+// RoundUp is the least multiple of m that is not below x.
+func RoundUp(x, m int) int { return (x + m - 1) / m * m }

@@ -1,4 +1,4 @@
-package kernels
+package cpu
 
 import (
 	"bufio"
@@ -33,7 +33,7 @@ func TestLargeArraysLieOnHugePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for place, array := range map[string][]uint8{"the heap": aligned[uint8](bytes), "an arena": outside} {
+	for place, array := range map[string][]uint8{"the heap": Aligned[uint8](bytes), "an arena": outside} {
 		for i := 0; i < bytes; i += 4096 {
 			array[i] = 1
 		}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kernels
+package cpu
 
 // physicalCores and quotaCores do not know.
 func physicalCores() int { return 0 }

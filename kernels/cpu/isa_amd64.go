@@ -1,10 +1,10 @@
 //go:build amd64 && !purego
 
-package kernels
+package cpu
 
 import "golang.org/x/sys/cpu"
 
-func hasISA(i ISA) bool {
+func Has(i ISA) bool {
 	x := &cpu.X86
 	avx2 := x.HasAVX2 && x.HasFMA && x.HasF16C
 	switch i {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package kernels
+package cpu
 
 import "golang.org/x/sys/unix"
 

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kernels
+package cpu
 
 import "unsafe"
 

@@ -1,4 +1,4 @@
-package kernels
+package cpu
 
 import (
 	"errors"
@@ -35,19 +35,19 @@ func Array[T int8 | uint8 | uint16 | int32 | float32](a *Arena, n int) ([]T, err
 	if n > (math.MaxInt-2*hugePage)/size {
 		return nil, fmt.Errorf("%w: %d elements of %d bytes", ErrMemory, n, size)
 	}
-	b, err := a.bytes(n * size)
+	b, err := a.Bytes(n * size)
 	if err != nil {
 		return nil, err
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
 
-// bytes makes n zeroed bytes on a cache line, in the heap where a is nil.
-func (a *Arena) bytes(n int) ([]byte, error) {
+// Bytes makes n zeroed bytes on a cache line, in the heap where a is nil.
+func (a *Arena) Bytes(n int) ([]byte, error) {
 	if a == nil {
-		return aligned[byte](n), nil
+		return Aligned[byte](n), nil
 	}
-	whole := roundUp(n, cacheLine)
+	whole := RoundUp(n, CacheLine)
 	if len(a.free) < whole {
 		if err := a.Reserve(max(whole, min(a.total, mostRegion))); err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func (a *Arena) bytes(n int) ([]byte, error) {
 
 // Reserve has the next arrays of so many bytes lie together. It reports ErrMemory.
 func (a *Arena) Reserve(bytes int) error {
-	bytes = roundUp(max(bytes, 1), hugePage)
+	bytes = RoundUp(max(bytes, 1), hugePage)
 	region, err := mapRegion(bytes + hugePage)
 	if err != nil {
 		return fmt.Errorf("%w: %d bytes: %w", ErrMemory, bytes, err)

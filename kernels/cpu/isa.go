@@ -1,4 +1,4 @@
-package kernels
+package cpu
 
 import (
 	"fmt"
@@ -26,15 +26,23 @@ func (i ISA) String() string { return isaNames[i] }
 // active is the instruction set kernels dispatch on, fixed at start-up.
 var active = choose(os.Getenv("LUTRA_KERNEL"))
 
-// ActiveISA is the instruction set in use: the best one this machine has,
+// Active is the instruction set in use: the best one this machine has,
 // unless LUTRA_KERNEL names a lesser one.
-func ActiveISA() ISA { return active }
+func Active() ISA { return active }
+
+// Override makes isa the instruction set in use until restore is called, for
+// tests and benchmarks: no kernel may run while it changes.
+func Override(isa ISA) (restore func()) {
+	before := active
+	active = isa
+	return func() { active = before }
+}
 
 // Supported lists the instruction sets this machine can run, weakest first.
 func Supported() []ISA {
 	s := []ISA{Generic}
 	for i := AVX2; i <= NEON; i++ {
-		if hasISA(i) {
+		if Has(i) {
 			s = append(s, i)
 		}
 	}
