@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // deliver hands the results of a step to their callers.
@@ -16,10 +16,10 @@ func (e *Engine) deliver(st *StepStats) {
 		e.prepare(&e.spans[i])
 	}
 	if pool := e.opt.Pool; pool != nil {
-		meter := pool.Meter()
-		start := meter.Start()
+		m := pool.Meter()
+		start := m.Start()
 		pool.Run((*sampling)(e), len(e.firsts))
-		meter.Stop(kernels.KernelSampling, start, pool.Threads(), 0, 0)
+		m.Stop(meter.Sampling, start, pool.Threads(), 0, 0)
 	} else {
 		for i := range e.firsts {
 			(*sampling)(e).Do(0, i)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -21,7 +21,7 @@ import (
 type modelDrafter struct {
 	model   models.Model
 	kv      *models.KVCache
-	pool    *kernels.Pool
+	pool    *pool.Pool
 	limit   int // longest text, in tokens
 	pace    pace
 	turn    uint64 // calls of Draft
@@ -35,11 +35,11 @@ type modelDrafter struct {
 // NewModelDrafter makes a drafter of a model that has the vocabulary of the one
 // it drafts for. It owns m and kv; pool, which may be nil, samples. The drafter
 // is for one engine.
-func NewModelDrafter(m models.Model, kv *models.KVCache, pool *kernels.Pool) Drafter {
+func NewModelDrafter(m models.Model, kv *models.KVCache, pool *pool.Pool) Drafter {
 	return newModelDrafter(m, kv, pool)
 }
 
-func newModelDrafter(m models.Model, kv *models.KVCache, pool *kernels.Pool) *modelDrafter {
+func newModelDrafter(m models.Model, kv *models.KVCache, pool *pool.Pool) *modelDrafter {
 	d := &modelDrafter{model: m, kv: kv, pool: pool, limit: kv.Blocks() * kv.BlockLen(), workers: make([]sampler, 1)}
 	if n := m.Config().Context; n > 0 {
 		d.limit = min(d.limit, n)

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -58,7 +58,7 @@ func TestNeighboursNeverChangeTokens(t *testing.T) {
 			}
 		}
 	}
-	pool := kernels.NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
 	for name, opt := range map[string]Options{"one worker": {}, "two workers": {Pool: pool}} {
 		o := DefaultOptions()

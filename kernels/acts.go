@@ -1,5 +1,7 @@
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/pool"
+
 // Acts is a batch of activation rows x[n][k] made ready for multiplication.
 // Quantised forms and tables are built at the first Mul that wants them and
 // shared by all matrices that read the same input (q,k,v; gate,up). An Acts is
@@ -26,7 +28,7 @@ func (a *Acts) Pin(worker int) { a.pinned, a.worker = true, worker }
 func (a *Acts) Unpin() { a.pinned = false }
 
 // run executes t for these rows: on p, or in the worker they are pinned to.
-func (a *Acts) run(p *Pool, t Task, parts int) {
+func (a *Acts) run(p *pool.Pool, t pool.Task, parts int) {
 	if !a.pinned {
 		p.Run(t, parts)
 		return
@@ -37,7 +39,7 @@ func (a *Acts) run(p *Pool, t Task, parts int) {
 }
 
 // threads is the number of workers that run's parts are divided among.
-func (a *Acts) threads(p *Pool) int {
+func (a *Acts) threads(p *pool.Pool) int {
 	if a.pinned {
 		return 1
 	}

@@ -2,8 +2,10 @@ package kernels
 
 import (
 	"encoding/binary"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // groupCols is the number of columns that share an activation scale.
@@ -57,7 +59,7 @@ func (a *Acts) groupedStride() int {
 }
 
 // makeGrouped quantises the rows unless that was done since Set.
-func (a *Acts) makeGrouped(p *Pool) {
+func (a *Acts) makeGrouped(p *pool.Pool) {
 	g := &a.grouped
 	if g.ready {
 		return

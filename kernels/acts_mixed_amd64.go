@@ -4,7 +4,9 @@ package kernels
 
 import (
 	"encoding/binary"
+
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // A mixed record is an activation record as tiles over mixed panels read it,
@@ -19,7 +21,7 @@ type mixing groupedActs
 
 // makeMixed makes mixed records, [n][K/32] as the others, unless that was done
 // since Set. It wants makeGrouped first.
-func (a *Acts) makeMixed(p *Pool) {
+func (a *Acts) makeMixed(p *pool.Pool) {
 	g := &a.grouped
 	if g.mixedReady {
 		return

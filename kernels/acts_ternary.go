@@ -1,8 +1,10 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // ternaryActs holds rows quantised to int8 in [-127, 127] with one absmax
@@ -61,7 +63,7 @@ func (t *ternaryActs) reset() {
 }
 
 // quantise fills q, scale and negSum once per Set.
-func (t *ternaryActs) quantise(a *Acts, pool *Pool) {
+func (t *ternaryActs) quantise(a *Acts, pool *pool.Pool) {
 	if t.ready {
 		return
 	}
@@ -75,7 +77,7 @@ func (t *ternaryActs) quantise(a *Acts, pool *Pool) {
 }
 
 // quadsFor returns the quads of tokens [lo, hi) for groups of g trits.
-func (t *ternaryActs) quadsFor(a *Acts, pool *Pool, g, lo, hi, width int, anyWidth bool) []int8 {
+func (t *ternaryActs) quadsFor(a *Acts, pool *pool.Pool, g, lo, hi, width int, anyWidth bool) []int8 {
 	f := &t.quads[g-4]
 	if f.lo == lo && f.hi == hi && f.width == width && f.anyWidth == anyWidth {
 		return f.data
@@ -89,7 +91,7 @@ func (t *ternaryActs) quadsFor(a *Acts, pool *Pool, g, lo, hi, width int, anyWid
 }
 
 // lanesFor returns the lanes of tokens [lo, hi).
-func (t *ternaryActs) lanesFor(a *Acts, pool *Pool, lo, hi, lanes int) []int8 {
+func (t *ternaryActs) lanesFor(a *Acts, pool *pool.Pool, lo, hi, lanes int) []int8 {
 	f := &t.lanes
 	if f.lo == lo && f.hi == hi && f.lanes == lanes {
 		return f.data
@@ -114,7 +116,7 @@ func pairedTile(tile []int8, stride int) (lanes, quads []int8) {
 }
 
 // pairedFor returns the paired form of tokens [lo, hi), a whole number of tiles.
-func (t *ternaryActs) pairedFor(a *Acts, pool *Pool, g, lo, hi int) []int8 {
+func (t *ternaryActs) pairedFor(a *Acts, pool *pool.Pool, g, lo, hi int) []int8 {
 	f := &t.paired[g-4]
 	if f.lo == lo && f.hi == hi {
 		return f.data
@@ -168,7 +170,7 @@ type ternaryPrep struct {
 const prepValues = 1 << 13
 
 // run prepares n rows, or tiles of width tokens.
-func (p *ternaryPrep) run(a *Acts, pool *Pool, n, width int) {
+func (p *ternaryPrep) run(a *Acts, pool *pool.Pool, n, width int) {
 	p.n, p.each = n, max(1, prepValues/(width*p.t.stride))
 	a.run(pool, p, (n+p.each-1)/p.each)
 }

@@ -3,6 +3,8 @@ package kernels
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // pinnedRows multiplies a share of the rows in each part, on the worker that takes it.
@@ -24,7 +26,7 @@ func (p *pinnedRows) Do(worker, i int) {
 }
 
 func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
-	pool := NewPool(3)
+	pool := pool.New(3)
 	defer pool.Close()
 	onEachISA(t, func(t *testing.T) {
 		for _, p := range append([]Packing{I1, I2}, bandPackings...) {

@@ -2,8 +2,9 @@ package kernels
 
 import (
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // The attention primitives work on t keys or values of one KV head, for the g

@@ -3,8 +3,9 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // attendGroups is how many groups of keys the kernel of n query rows takes at once.

@@ -3,8 +3,9 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // attendFast tells whether the assembly takes heads of d.

@@ -2,10 +2,12 @@ package kernels
 
 import (
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // The packings other than the ternary ones store a matrix as bands of
@@ -44,7 +46,7 @@ func (m *Matrix) bandBytes() int {
 // bandKernel multiplies bands of one matrix.
 type bandKernel interface {
 	// prepare makes ready what the products read besides x itself.
-	prepare(p *Pool, x *Acts)
+	prepare(p *pool.Pool, x *Acts)
 	// kBlock is the number of columns after which a sum is added to y. It is
 	// part of the result's bits and so fixed for a packing.
 	kBlock() int
@@ -122,7 +124,7 @@ func (l *bandLinear) Mul(y []float32, x *Acts) {
 		x.run(l.cpu.pool, &x.band, parts)
 	}
 	x.band = bandMul{}
-	l.cpu.pool.stopProduct(start, l.w, x, 0)
+	l.cpu.pool.Meter().StopProduct(l.w.Packing.kernel(), start, x.threads(l.cpu.pool), x.n, 0, l.w.weights(), int64(len(l.w.Data)))
 }
 
 // Do multiplies one part. A single token takes whole bands together, for more

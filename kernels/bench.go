@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/cpuid/v2"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // BenchOptions says what BenchKernels measures.
@@ -77,7 +78,7 @@ type BenchRow struct {
 func BenchKernels(machine BenchMachine, o BenchOptions) iter.Seq2[BenchRow, error] {
 	return func(yield func(BenchRow, error) bool) {
 		for _, threads := range o.Threads {
-			pool := NewPool(threads)
+			pool := pool.New(threads)
 			ok := benchPool(pool, machine, o, yield)
 			pool.Close()
 			if !ok {
@@ -87,7 +88,7 @@ func BenchKernels(machine BenchMachine, o BenchOptions) iter.Seq2[BenchRow, erro
 	}
 }
 
-func benchPool(pool *Pool, machine BenchMachine, o BenchOptions, yield func(BenchRow, error) bool) bool {
+func benchPool(pool *pool.Pool, machine BenchMachine, o BenchOptions, yield func(BenchRow, error) bool) bool {
 	for _, p := range o.Packings {
 		for _, s := range o.Shapes {
 			least := 1

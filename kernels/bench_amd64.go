@@ -3,8 +3,9 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"time"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // multiplyPeak measures the int8 multiply-accumulates of one core.

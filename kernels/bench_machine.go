@@ -2,10 +2,13 @@ package kernels
 
 import (
 	"encoding/binary"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // BenchMachine is what limits kernels on this machine, as measured.
@@ -35,9 +38,9 @@ func MeasureMachine(budget time.Duration) BenchMachine {
 
 // MACs is what threads could multiply-accumulate together in kernels of kind k,
 // in 10^9 a second; infinite where that is not known.
-func (m *BenchMachine) MACs(k Kernel, threads int) float64 {
+func (m *BenchMachine) MACs(k meter.Kind, threads int) float64 {
 	peak := m.Peak
-	if k == KernelDense || k == KernelAttention {
+	if k == meter.Dense || k == meter.Attention {
 		peak = m.PeakFMA
 	}
 	if peak == 0 {
@@ -78,7 +81,7 @@ func (r *readTask) Do(_, i int) { r.read(r.data[i*readPart : (i+1)*readPart]) }
 
 // readRate is how fast threads read data together, in GB/s.
 func readRate(data []byte, threads int, budget time.Duration) float64 {
-	pool := NewPool(threads)
+	pool := pool.New(threads)
 	defer pool.Close()
 	const chunk = 16 // parts timed together
 	chunks, rate := len(data)/(chunk*readPart), 0.0

@@ -2,16 +2,18 @@ package kernels
 
 import (
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"sync"
 	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // CPU is the Backend that runs every packing on the processor's cores with the
 // kernels of ActiveISA. It is safe for concurrent use; Muls that share its
 // pool run one after another.
 type CPU struct {
-	pool         *Pool
+	pool         *pool.Pool
 	ternary      []ternaryScratch       // one a worker; what a worker holds, nobody else touches
 	bands        []bandScratch          // likewise
 	ternaryOnly  *ternaryKernel         // the one kernel to use; nil: what the rules say
@@ -21,7 +23,7 @@ type CPU struct {
 }
 
 // NewCPU makes a backend over pool. The pool stays the caller's to close.
-func NewCPU(pool *Pool) *CPU {
+func NewCPU(pool *pool.Pool) *CPU {
 	return &CPU{pool: pool, ternary: make([]ternaryScratch, pool.Threads()), bands: newBandScratch(pool.Threads()), ternaryOnly: overrideTernary}
 }
 
@@ -29,7 +31,7 @@ func NewCPU(pool *Pool) *CPU {
 func (c *CPU) Name() string { return "cpu/" + cpu.Active().String() }
 
 // Pool is the pool the backend's products run on.
-func (c *CPU) Pool() *Pool { return c.pool }
+func (c *CPU) Pool() *pool.Pool { return c.pool }
 
 // Load prepares w; it keeps w.Data and copies only small parts. It reports
 // ErrShape for a matrix whose parts do not fit together, and ErrUnsupported

@@ -2,8 +2,10 @@ package kernels
 
 import (
 	"encoding/binary"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // Dense packings: bands of 16 rows, [band][K][16] values, little endian.
@@ -106,8 +108,8 @@ func newDenseKernel(w *Matrix) *denseKernel {
 	return &denseKernel{w: w, tile: denseTilesFor(cpu.Active(), w.Packing)}
 }
 
-func (d *denseKernel) prepare(*Pool, *Acts) {}
-func (d *denseKernel) kBlock() int          { return denseKBlock }
+func (d *denseKernel) prepare(*pool.Pool, *Acts) {}
+func (d *denseKernel) kBlock() int               { return denseKBlock }
 
 // addGeneric is add in portable Go. The weights of a few columns are widened
 // once for all tokens.

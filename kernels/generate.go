@@ -7,7 +7,6 @@ package kernels
 //go:generate go -C _gen run . -family ternary_vnni -pkg kernels -out ../asm_ternary_vnni_amd64.s -stubs ../asm_ternary_vnni_amd64.go
 //go:generate go -C _gen run . -family ternary_hybrid -pkg kernels -out ../asm_ternary_hybrid_amd64.s -stubs ../asm_ternary_hybrid_amd64.go
 //go:generate go -C _gen run . -family peak -pkg kernels -out ../asm_peak_amd64.s -stubs ../asm_peak_amd64.go
-//go:generate go -C _gen run . -family pause -pkg kernels -out ../asm_pause_amd64.s -stubs ../asm_pause_amd64.go
 //go:generate go -C _gen run . -family dense -pkg kernels -out ../asm_dense_amd64.s -stubs ../asm_dense_amd64.go
 //go:generate go -C _gen run . -family grouped -pkg kernels -out ../asm_grouped_amd64.s -stubs ../asm_grouped_amd64.go
 //go:generate go -C _gen run . -family grouped_dot -pkg kernels -out ../asm_grouped_dot_amd64.s -stubs ../asm_grouped_dot_amd64.go

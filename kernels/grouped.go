@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"encoding/binary"
+
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 

@@ -2,7 +2,10 @@
 
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
 
 // groupedTile adds to y[tokens][16·bands] the products of some groups. One of
 // a single band may prefetch as many bytes stride further on.
@@ -75,7 +78,7 @@ func groupedTilesFor(i cpu.ISA, p Packing) groupedTiles {
 	return groupedTiles{}
 }
 
-func (q *groupedKernel) prepare(p *Pool, x *Acts) {
+func (q *groupedKernel) prepare(p *pool.Pool, x *Acts) {
 	x.makeGrouped(p)
 	if q.mixed() && x.N() >= q.tiles.panel.from {
 		x.makeMixed(p)

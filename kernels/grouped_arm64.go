@@ -2,7 +2,10 @@
 
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
 
 // groupedTile adds to y[tokens][16] the products of some groups of a band.
 type groupedTile func(y *float32, ld int, codes, scales, acts *byte, lda, groups int)
@@ -25,7 +28,7 @@ func groupedTilesFor(i cpu.ISA, p Packing) groupedTiles {
 	return nil
 }
 
-func (q *groupedKernel) prepare(p *Pool, x *Acts) { x.makeGrouped(p) }
+func (q *groupedKernel) prepare(p *pool.Pool, x *Acts) { x.makeGrouped(p) }
 
 func (q *groupedKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	for i := range n {

@@ -2,13 +2,16 @@
 
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
 
 type groupedTiles struct{}
 
 func groupedTilesFor(cpu.ISA, Packing) groupedTiles { return groupedTiles{} }
 
-func (q *groupedKernel) prepare(p *Pool, x *Acts) { x.makeGrouped(p) }
+func (q *groupedKernel) prepare(p *pool.Pool, x *Acts) { x.makeGrouped(p) }
 
 func (q *groupedKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
 	for i := range n {

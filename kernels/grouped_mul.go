@@ -2,8 +2,9 @@ package kernels
 
 import (
 	"encoding/binary"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // groupedKBlock is the number of columns a band's weights stay in L1 for.

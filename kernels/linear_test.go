@@ -3,10 +3,12 @@ package kernels
 import (
 	"encoding/binary"
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // onEachISA runs f once for every instruction set this machine has.
@@ -117,7 +119,7 @@ func effective(x *Acts, p Packing, i int) []float64 {
 	return v
 }
 
-func mustLinear(tb testing.TB, p *Pool, m *Matrix) Linear {
+func mustLinear(tb testing.TB, p *pool.Pool, m *Matrix) Linear {
 	tb.Helper()
 	l, err := NewCPU(p).Load(m)
 	if err != nil {
@@ -133,7 +135,7 @@ const linearCanary = 12345.5
 const productBound = 2e-6
 
 func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
-	pool := NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
 	onEachISA(t, func(t *testing.T) {
 		for _, p := range bandPackings {
@@ -191,7 +193,7 @@ func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *Matrix, n int) {
 }
 
 func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
-	one, two := NewPool(1), NewPool(2)
+	one, two := pool.New(1), pool.New(2)
 	defer one.Close()
 	defer two.Close()
 	onEachISA(t, func(t *testing.T) {
@@ -225,7 +227,7 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 }
 
 func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
-	pool := NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	onEachISA(t, func(t *testing.T) {
 		best := cpu.Active()
@@ -294,7 +296,7 @@ func extremeMatrix(t *testing.T, p Packing, rows, cols int, code byte) *Matrix {
 }
 
 func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
-	pool := NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	onEachISA(t, func(t *testing.T) {
 		const rows, cols, n = 64, 512, 35
@@ -381,7 +383,7 @@ func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
 }
 
 func TestBandProductsAllocateNothing(t *testing.T) {
-	pool := NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
 	onEachISA(t, func(t *testing.T) {
 		for _, p := range bandPackings {
@@ -450,7 +452,7 @@ func TestRowOfATernaryMatrixIsItsTritsTimesTheScale(t *testing.T) {
 }
 
 func BenchmarkMul(b *testing.B) {
-	pool := NewPool(0)
+	pool := pool.New(0)
 	defer pool.Close()
 	const rows, cols = 2048, 2048
 	for _, p := range bandPackings {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // Packing names a run-time layout of a weight matrix.
@@ -56,6 +58,17 @@ func ParsePacking(name string) (Packing, error) {
 // Ternary tells whether the packing holds weights of {-1, 0, +1} × scale.
 func (p Packing) Ternary() bool { return p == I1 || p == I2 }
 
+// kernel is the kind of work that a product with p is.
+func (p Packing) kernel() meter.Kind {
+	switch {
+	case p.Ternary():
+		return meter.Ternary
+	case p.dense():
+		return meter.Dense
+	}
+	return meter.Grouped
+}
+
 // Matrix is a weight matrix W[Rows][Cols] in one packing. It is immutable
 // after packing and safe for concurrent readers.
 type Matrix struct {
@@ -64,6 +77,9 @@ type Matrix struct {
 	Scale      []float32 // I1 and I2 only: one a row, or a single one for the matrix
 	Data       []byte    // layout defined by the packing; 64-byte aligned
 }
+
+// weights is the number of weights.
+func (m *Matrix) weights() int64 { return int64(m.Rows) * int64(m.Cols) }
 
 // Errors of this package.
 var (

@@ -2,8 +2,9 @@ package kernels
 
 import (
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"slices"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // PieceRows is what the rows of the pieces that a Builder takes are multiples

@@ -2,14 +2,16 @@ package kernels
 
 import (
 	"errors"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
-	pool := NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
 	for _, p := range append([]Packing{I1, I2}, bandPackings...) {
 		r := rand.New(rand.NewPCG(9, uint64(p)))

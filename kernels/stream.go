@@ -1,9 +1,10 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // A product of one token reads every weight once, so that it goes as fast as

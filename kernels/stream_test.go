@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // Takers from both ends share a stretch out: each unit goes to one of them.
@@ -56,7 +58,7 @@ func TestAStretchSaysWhatFollows(t *testing.T) {
 // Wherever a matrix ends, in a tile, a band or a row, and however many workers
 // there are for how few tiles, one token has the bits it has among others.
 func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
-	pool := NewPool(3)
+	pool := pool.New(3)
 	defer pool.Close()
 	onEachISA(t, func(t *testing.T) {
 		const cols = 512
@@ -89,7 +91,7 @@ func (u *unitLog) multiply(_, unit int, next uintptr) {
 // In an order seen before, the end of a product prefetches the begin of the
 // one that came next.
 func TestAStreamKnowsWhatComesNext(t *testing.T) {
-	pool := NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	cpu := NewCPU(pool)
 	a, b := stream{base: 1000, unit: 10, units: 3}, stream{base: 5000, unit: 20, units: 2}

@@ -3,9 +3,10 @@ package kernels
 import (
 	"encoding/binary"
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"slices"
 	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // The ternary layout. A byte holds g trits as digits w+1 of 0..2, trit j that of

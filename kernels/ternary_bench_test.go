@@ -2,9 +2,11 @@ package kernels
 
 import (
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // BenchmarkMulTernary counts quantising and every arrangement of the activations.
@@ -32,7 +34,7 @@ func BenchmarkMulTernary(b *testing.B) {
 }
 
 func benchmarkMul(b *testing.B, k *ternaryKernel, w *Matrix, n int) {
-	pool := NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	cpu := NewCPU(pool)
 	cpu.ternaryOnly = k
@@ -67,7 +69,7 @@ func BenchmarkFromMemory(b *testing.B) {
 	}
 	x, y := randomFloats(rand.New(rand.NewPCG(3, 4)), most*8192), make([]float32, most*16384)
 	for _, threads := range []int{1, cpu.Cores()} {
-		pool := NewPool(threads)
+		pool := pool.New(threads)
 		defer pool.Close()
 		cpu := NewCPU(pool)
 		for _, from := range []string{"memory", "cache"} {

@@ -2,12 +2,14 @@ package kernels
 
 import (
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 const canary = float32(-12345.678)
@@ -76,7 +78,7 @@ func (c *ternaryCase) run(t *testing.T, cpu *CPU, acts *Acts) {
 // eachTernary runs f with a backend for every implementation this machine has, and fails
 // where LUTRA_REQUIRE names an instruction set that none of them uses.
 func eachTernary(t *testing.T, f func(t *testing.T, cpu *CPU)) {
-	pool := NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
 	required := os.Getenv("LUTRA_REQUIRE")
 	reached := required == ""
@@ -183,7 +185,7 @@ func TestTernaryRowsDoNotDependOnTheirBatch(t *testing.T) {
 	for _, p := range []Packing{I1, I2} {
 		c := newTernaryCase(t, p, rows, cols, most, trits, x, []float32{0.25})
 		for _, threads := range []int{1, 3} {
-			pool := NewPool(threads)
+			pool := pool.New(threads)
 			cpu := NewCPU(pool)
 			var acts Acts
 			for n := 1; n <= most; n += 1 + n/24 {

@@ -2,10 +2,11 @@ package kernels
 
 import (
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // actForm is the arrangement of activations that a kernel reads; ternaryActs

@@ -1,6 +1,9 @@
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/meter"
+)
 
 // ternaryLinear multiplies one I1 or I2 matrix on the CPU. Every kernel forms
 // the exact integer sum and then
@@ -76,7 +79,7 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 		x.run(l.cpu.pool, m, parts)
 	}
 	m.y = nil
-	l.cpu.pool.stopProduct(start, l.w, x, idle)
+	l.cpu.pool.Meter().StopProduct(meter.Ternary, start, x.threads(l.cpu.pool), x.n, idle, l.w.weights(), int64(len(l.w.Data)))
 }
 
 // ternaryScratch is a worker's own memory.

@@ -3,9 +3,10 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {

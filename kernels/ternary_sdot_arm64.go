@@ -3,8 +3,9 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // sdotTernary takes trits out of their bytes by a multiplication and table

@@ -1,8 +1,9 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"sync/atomic"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // Parts of a lookup kernel are large, for each builds its tables anew: with

@@ -3,9 +3,11 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // interrupted is the lookup kernel, which calls before ahead of every addition.
@@ -24,7 +26,7 @@ func TestPartsCanBeSharedInAnyOrder(t *testing.T) {
 	if !cpu.Has(cpu.AVX2) {
 		t.Skip("no such kernel here")
 	}
-	pool := NewPool(3)
+	pool := pool.New(3)
 	defer pool.Close()
 	rng := rand.New(rand.NewPCG(23, 24))
 	for _, p := range []Packing{I1, I2} {
@@ -78,7 +80,7 @@ func TestManyWorkersShareParts(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(25, 26))
 	for _, threads := range []int{2, 5} {
-		pool := NewPool(threads)
+		pool := pool.New(threads)
 		cpu := NewCPU(pool)
 		cpu.ternaryOnly = lutTernary
 		var acts Acts

@@ -3,10 +3,12 @@ package kernels
 import (
 	"errors"
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 func randomTrits(rng *rand.Rand, n int) []int8 {
@@ -78,7 +80,7 @@ func TestPackTernaryRefusesWhatDoesNotFit(t *testing.T) {
 }
 
 func TestLoadRefusesTernaryDataThatKernelsCouldNotTrust(t *testing.T) {
-	pool := NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	cpu := NewCPU(pool)
 	good := func() *Matrix {
@@ -189,7 +191,7 @@ func TestArrangementsHoldTheCodesOfTheirTokens(t *testing.T) {
 
 func TestPairedTilesHoldTheCodesOfTheirTokens(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
-	pool := NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
 	const n, lo, hi = 3*hybridTokens + 2, hybridTokens, 3 * hybridTokens
 	for _, cols := range []int{1, 79, 80, 81, 333} {

@@ -1,11 +1,13 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // What ternaryRules say was measured on few machines, and reasoned for the
@@ -100,7 +102,7 @@ func chooseTernary(rules []ternaryRule, timings []ternaryTiming) []ternaryRule {
 // measureTernary times the kernels on one thread; nil when limit is too short.
 func measureTernary(kernels []*ternaryKernel, limit time.Duration) []ternaryTiming {
 	begin := time.Now()
-	pool := NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	cpu := NewCPU(pool)
 	rng := rand.New(rand.NewPCG(1, 2))

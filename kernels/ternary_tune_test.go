@@ -1,10 +1,11 @@
 package kernels
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // Made-up kernels: what is measured is given here, never taken from a clock.

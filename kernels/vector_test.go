@@ -2,11 +2,12 @@ package kernels
 
 import (
 	"fmt"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // vectorSizes straddle every vector step.

@@ -1,6 +1,9 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels"
+import (
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/meter"
+)
 
 // attention is causal grouped-query attention over the paged cache, in the
 // manner of FlashAttention (Dao et al., §3.1): keys pass by in chunks, with a
@@ -91,8 +94,8 @@ func (a *attention) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVC
 			a.scratch[i].scores = make([]float32, n)
 		}
 	}
-	meter := a.crew.pool.Meter()
-	start := meter.Start()
+	m := a.crew.pool.Meter()
+	start := m.Start()
 	a.plan, a.place, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, kv, layer, l, out, qkv
 	for lo := 0; lo < len(plan.spans); lo = a.wave.hi {
 		a.begin(lo)
@@ -101,9 +104,9 @@ func (a *attention) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVC
 			a.fold()
 		}
 	}
-	if meter.Enabled() {
+	if m.Enabled() {
 		macs, bytes := a.work()
-		meter.Stop(kernels.KernelAttention, start, a.crew.size(), macs, bytes)
+		m.Stop(meter.Attention, start, a.crew.size(), macs, bytes)
 	}
 	a.plan, a.place, a.kv, a.out, a.qkv = nil, nil, nil, nil, nil
 }

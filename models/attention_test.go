@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // attCase is rows of several sequences over a cache whose layers are filled at
@@ -114,7 +114,7 @@ func (c *attCase) exact(row int) []float64 {
 func attCrews(t testing.TB, sizes ...int) map[string]crew {
 	crews := map[string]crew{}
 	for _, n := range sizes {
-		p := kernels.NewPool(n)
+		p := pool.New(n)
 		t.Cleanup(p.Close)
 		crews[fmt.Sprintf("%d workers", n)] = crew{pool: p}
 		crews["one alone"] = crew{pool: p, alone: true}
@@ -205,7 +205,7 @@ func FuzzAttention(f *testing.F) {
 // keysOfParts is how many keys meet how many queries in each part of the
 // attention of rows, in the order of work.
 func keysOfParts(cfg Config, kv *KVCache, rows []place, workers int) []int {
-	p := kernels.NewPool(workers)
+	p := pool.New(workers)
 	defer p.Close()
 	a, plan := newAttention(crew{pool: p}, cfg), attPlan{}
 	a.makePlan(&plan, rows, kv)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // conversation is one sequence of the invariance test.
@@ -25,7 +26,7 @@ type conversation struct {
 // computes each by itself, on one thread, in one go.
 func conversations(t *testing.T, path string, kind KVType, n int) []*conversation {
 	t.Helper()
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	m := openModel(t, path, LoadOptions{Pool: pool})
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -60,7 +61,7 @@ func conversations(t *testing.T, path string, kind KVType, n int) []*conversatio
 // alone says whether workers take shares of the rows.
 func mix(t *testing.T, path string, kind KVType, convs []*conversation, alone bool) {
 	t.Helper()
-	pool := kernels.NewPool(3)
+	pool := pool.New(3)
 	defer pool.Close()
 	m := openModel(t, path, LoadOptions{Pool: pool})
 	m.(*decoder).work.alone = alone

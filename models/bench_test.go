@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
@@ -93,7 +93,7 @@ func BenchmarkStep(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		pool := kernels.NewPool(0)
+		pool := pool.New(0)
 		defer pool.Close()
 		m, err := loadModel(f, LoadOptions{Pool: pool})
 		if err != nil {
@@ -115,7 +115,7 @@ func benchSteps(b *testing.B, m Model) {
 // BenchmarkAttention is the attention of one layer after the other: n sequences
 // that take rows tokens each, the last of so many.
 func BenchmarkAttention(b *testing.B) {
-	pool := kernels.NewPool(0)
+	pool := pool.New(0)
 	defer pool.Close()
 	shapes := map[string]Config{
 		"8x32": {Layers: 6, Heads: 8, KVHeads: 4, HeadDim: 32}, "8x256": {Layers: 2, Heads: 8, KVHeads: 4, HeadDim: 256}, "32x128": {Layers: 2, Heads: 32, KVHeads: 4, HeadDim: 128},

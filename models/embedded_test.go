@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
@@ -44,7 +45,7 @@ func openEmbedded(t testing.TB, name string) *Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := kernels.NewPool(2)
+	pool := pool.New(2)
 	t.Cleanup(pool.Close)
 	b, err := LoadFile(f, LoadOptions{Pool: pool})
 	if err != nil {
@@ -120,7 +121,7 @@ func TestTheEmbeddedRewardModelScoresAsTrained(t *testing.T) {
 }
 
 func TestAFileMayBoundTheTurnsThatItsModelReads(t *testing.T) {
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	for value, want := range map[any]int{nil: 0, uint32(6): 6, uint32(0): 0, int32(-3): 0, uint64(1 << 63): math.MaxInt32, "six": 0} {
 		f, err := embedded.Open(embedded.Default)

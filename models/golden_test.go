@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -142,7 +143,7 @@ func openModel(t testing.TB, path string, opt LoadOptions) Model {
 	}
 	t.Cleanup(func() { f.Close() })
 	if opt.Pool == nil {
-		opt.Pool = kernels.NewPool(2)
+		opt.Pool = pool.New(2)
 		t.Cleanup(opt.Pool.Close)
 	}
 	m, err := loadModel(f, opt)

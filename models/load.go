@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
@@ -20,7 +21,7 @@ var ErrModel = errors.New("models: cannot run this model")
 
 // LoadOptions says what a model runs on and as what.
 type LoadOptions struct {
-	Pool    *kernels.Pool   // threads of the model graph; required
+	Pool    *pool.Pool      // threads of the model graph; required
 	Backend kernels.Backend // where matrices go first; nil: the CPU
 	Packing string          // run-time packing of ternary matrices: one of Packings; "": PackingAuto
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -34,10 +35,10 @@ const partElements = 1 << 13
 func (o *rowOps) each(n, width int, do func(*rowOps, int)) {
 	o.n, o.do = n, do
 	o.part = max(1, partElements/max(1, width))
-	meter := o.crew.pool.Meter()
-	start := meter.Start()
+	m := o.crew.pool.Meter()
+	start := m.Start()
 	o.crew.run(o, ceilDiv(n, o.part))
-	meter.Stop(kernels.KernelRows, start, o.crew.size(), 0, 0)
+	m.Stop(meter.Rows, start, o.crew.size(), 0, 0)
 }
 
 // Do runs one part.

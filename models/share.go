@@ -1,6 +1,9 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels"
+import (
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
 
 // share is some rows of a step on their way through the graph, with the
 // buffers of the worker, or of the whole pool, that takes them.
@@ -36,7 +39,7 @@ func newLane(c crew, cfg Config) lane { return lane{ops: rowOps{crew: c}, att: n
 
 // crew is who does a lane's work: a pool, or one of its workers alone.
 type crew struct {
-	pool  *kernels.Pool
+	pool  *pool.Pool
 	alone bool
 }
 
@@ -48,7 +51,7 @@ func (c crew) size() int {
 }
 
 // run executes t; a worker alone has number 0.
-func (c crew) run(t kernels.Task, parts int) {
+func (c crew) run(t pool.Task, parts int) {
 	if !c.alone {
 		c.pool.Run(t, parts)
 		return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -30,7 +31,7 @@ func TestWeightsLieOutsideTheHeap(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	heap := func() int64 {
 		var m runtime.MemStats
@@ -96,7 +97,7 @@ func TestAMatrixOfWhichOnlyTheFirstPieceIsTernaryIsNotPackedAsSuch(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	l := pieces(t)
 	l.file, l.packs, l.used, l.cpu = file, map[string]bool{}, map[string]bool{}, kernels.NewCPU(pool)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // ErrBatch says that a batch cannot be computed as it stands. Nothing has been
@@ -30,7 +30,7 @@ type graph interface {
 // share, whose every operation the whole pool divides.
 type step struct {
 	cfg   Config
-	pool  *kernels.Pool
+	pool  *pool.Pool
 	alone bool // workers take shares alone
 
 	shares []share
@@ -74,7 +74,7 @@ func divide(n, workers int) (count, rows int) {
 }
 
 // newStep makes room for the steps of a model. local tells that its matrices are the CPU's.
-func newStep(pool *kernels.Pool, cfg Config, local bool) *step {
+func newStep(pool *pool.Pool, cfg Config, local bool) *step {
 	s := &step{cfg: cfg, pool: pool, alone: local && cfg.Bytes <= aloneBytes, whole: newLane(crew{pool, false}, cfg)}
 	for range pool.Threads() {
 		s.lanes = append(s.lanes, newLane(crew{pool, true}, cfg))

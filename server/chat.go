@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/lutra-lm/lutra/tts"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // chat is POST /v1/chat/completions.

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/lutra-lm/lutra/models/toy"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 func user(text string) []openai.ChatCompletionMessage {

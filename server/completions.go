@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-
 	"github.com/lutra-lm/lutra/tts"
 )
 

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/lutra-lm/lutra/models/toy"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 func TestATextCompletionAnswersAnOpenAIClient(t *testing.T) {

@@ -11,9 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/rs/zerolog"
 )
 
 // pipes is a listener whose connections are pipes, for tests under a false clock.

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -21,6 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 const vocab = 1024 // of the embedded tokenizer

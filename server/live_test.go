@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/rs/zerolog"
 )
 
 func TestThirtyTwoStreamsAtOnceSayWhatEachSaysAlone(t *testing.T) {

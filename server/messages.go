@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // conversation reads messages and what else shapes the rendered prompt.

@@ -6,12 +6,11 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/tts"
 )
 
 // metrics is what /metrics shows: histograms that finished requests and engine

@@ -12,10 +12,9 @@ import (
 
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/web"
+	"github.com/rs/zerolog"
 )
 
 // record is what a request's log line and metrics say. Its handler fills it.

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/rs/zerolog"
 )
 
 // Options is the configuration of a server: the `server:` section of

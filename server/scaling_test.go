@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // wireCandidate is what a search tells of one candidate, written down apart

@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/spf13/cobra"
 )
 
 // engineResult is one line of `bench engine --json`.

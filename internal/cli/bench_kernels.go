@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/spf13/cobra"
 )
 
 func newBenchKernels() *cobra.Command {

@@ -8,13 +8,12 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/synthetic"
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 )
 
 // benchSource names the model that a benchmark of the engine runs.
@@ -26,7 +25,7 @@ func (b *benchSource) flags(f *pflag.FlagSet) {
 	wordVar(f, &b.packing, "packing", "auto", models.Packings(), "run-time packing of ternary weights")
 }
 
-func (b *benchSource) load(pool *kernels.Pool) (*models.Bundle, error) {
+func (b *benchSource) load(pool *pool.Pool) (*models.Bundle, error) {
 	if b.model != "" && b.shape != "" {
 		return nil, usagef("--model and --shape exclude each other")
 	}
@@ -81,7 +80,7 @@ type engineRuns struct {
 	bundle      *models.Bundle
 	draft       *models.Bundle      // nil: none
 	speculation batcher.Speculation // of tests that speculate; empty: auto
-	pool        *kernels.Pool
+	pool        *pool.Pool
 	test        engineTest
 	reps        int
 	warm        bool                    // caches are: count the first run too

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
+	"github.com/spf13/cobra"
 )
 
 func newBenchModel() *cobra.Command {

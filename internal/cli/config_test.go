@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/models"
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
-
-	"github.com/lutra-lm/lutra/models"
 )
 
 const shipped = "../../config.yaml"

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/rs/zerolog"
 )
 
 func TestADraftModelIsForEveryModelButItself(t *testing.T) {

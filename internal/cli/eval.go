@@ -12,12 +12,11 @@ import (
 	"strings"
 
 	"github.com/klauspost/cpuid/v2"
-	"github.com/rs/zerolog"
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
 )
 
 // evalOptions are the flags of eval.

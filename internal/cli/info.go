@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/spf13/cobra"
 )
 
 // fileInfo is what `info --json` prints.

@@ -13,10 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/server"
+	"github.com/rs/zerolog"
 )
 
 // python is an interpreter that can import a module, LUTRA_PYTHON or python3;

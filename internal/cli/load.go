@@ -7,11 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/rs/zerolog"
 )
 
 // load loads the configured models, drafts and verifiers.

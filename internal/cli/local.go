@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rs/zerolog"
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
 )
 
 // local answers with a model loaded here, one at a time.

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/server"
+	"github.com/rs/zerolog"
 )
 
 // console is what a terminal shows of an event.

@@ -8,9 +8,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/models"
+	"github.com/spf13/cobra"
 )
 
 func newLogits() *cobra.Command {

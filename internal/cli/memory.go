@@ -10,9 +10,8 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
-	"github.com/pbnjay/memory"
-
 	"github.com/lutra-lm/lutra/models"
+	"github.com/pbnjay/memory"
 )
 
 // fallbackMemory is assumed free where the system says nothing at all.

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/spf13/cobra"
 )
 
 // perplexityReport is what `perplexity --json` prints.

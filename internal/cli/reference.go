@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/lutra-lm/lutra/models"
+	"github.com/spf13/pflag"
 )
 
 // referenceFlags choose the model of commands that look at its logits

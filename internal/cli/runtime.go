@@ -8,15 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rs/zerolog"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 )
 
 // host is one loaded model with the engine that runs it.
@@ -34,7 +33,7 @@ type host struct {
 
 // runtime is everything that computes: models and engines over one worker pool.
 type runtime struct {
-	pool   *kernels.Pool
+	pool   *pool.Pool
 	turns  *batcher.Turns
 	hosts  []*host // of generators
 	judges []*host // of verifiers

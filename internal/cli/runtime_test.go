@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/rs/zerolog"
 )
 
 // randomModel is the path of a model of random weights, written an hour ago.
@@ -138,7 +137,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Models[0].Draft = "lutra-tiny-s"
-	r := &runtime{pool: kernels.NewPool(1), turns: batcher.NewTurns(), log: zerolog.Nop()}
+	r := &runtime{pool: pool.New(1), turns: batcher.NewTurns(), log: zerolog.Nop()}
 	defer r.Close()
 	if err := r.load(cfg); err != nil {
 		t.Fatal(err)

@@ -5,13 +5,12 @@ import (
 	"context"
 	"os"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/server"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 )
 
 // modelFlags are shared by the commands that run a model themselves.

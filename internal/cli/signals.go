@@ -7,9 +7,8 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/rs/zerolog"
-
 	"github.com/lutra-lm/lutra/server"
+	"github.com/rs/zerolog"
 )
 
 // stopSignal is the cause of a context's end by a signal.

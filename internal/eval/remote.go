@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/sashabaranov/go-openai"
 )
 
 // appliedHeader is how a lutra server says which search it carried out.

@@ -1,6 +1,6 @@
 //go:build purego || !(amd64 || arm64)
 
-package kernels
+package pool
 
 // pause passes about n times 10 ns, with dependent additions and nothing else.
 func pause(n int) {

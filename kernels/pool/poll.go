@@ -1,8 +1,10 @@
-package kernels
+package pool
 
 import (
 	"runtime"
 	"time"
+
+	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // poll waits for what is expected within microseconds. It looks all the time at first
@@ -45,7 +47,7 @@ func (p *poll) again() time.Duration {
 	if p.looks%slowLooks != 0 {
 		return 0
 	}
-	now := time.Since(meterEpoch)
+	now := meter.Clock()
 	if p.begun == 0 {
 		p.begun = now
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kernels
+package pool
 
 import "sync/atomic"
 

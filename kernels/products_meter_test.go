@@ -2,10 +2,13 @@ package kernels
 
 import (
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 func TestAMeterCountsProductsOnceEnabled(t *testing.T) {
-	pool := NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
 	cpu, m := NewCPU(pool), pool.Meter()
 	multiply := func(p Packing, rows, cols, n int) {
@@ -22,7 +25,7 @@ func TestAMeterCountsProductsOnceEnabled(t *testing.T) {
 		l.Mul(make([]float32, n*rows), &acts)
 	}
 	multiply(I2, 64, 256, 2)
-	if m.Busy() != 0 || m.Costs()[KernelTernary].Calls != 0 {
+	if m.Busy() != 0 || m.Costs()[meter.Ternary].Calls != 0 {
 		t.Errorf("a meter that is off counted %+v", m.Costs())
 	}
 	m.Enable()
@@ -30,17 +33,17 @@ func TestAMeterCountsProductsOnceEnabled(t *testing.T) {
 	multiply(I2, 640, 256, 1)
 	multiply(Q8, 32, 256, 1)
 	multiply(F16, 16, 256, 2)
-	for k, want := range map[Kernel]Cost{
-		KernelTernary:   {Calls: 2, MACs: 4 * 640 * 256, Bytes: 2 * 640 * 256 / 4},
-		KernelGrouped:   {Calls: 1, MACs: 32 * 256, Bytes: 32 * 256 * 34 / 32},
-		KernelDense:     {Calls: 1, MACs: 2 * 16 * 256, Bytes: 16 * 256 * 2},
-		KernelAttention: {},
+	for k, want := range map[meter.Kind]meter.Cost{
+		meter.Ternary:   {Calls: 2, MACs: 4 * 640 * 256, Bytes: 2 * 640 * 256 / 4},
+		meter.Grouped:   {Calls: 1, MACs: 32 * 256, Bytes: 32 * 256 * 34 / 32},
+		meter.Dense:     {Calls: 1, MACs: 2 * 16 * 256, Bytes: 16 * 256 * 2},
+		meter.Attention: {},
 	} {
 		got := m.Costs()[k]
 		if (got.Time > 0) != (want.Calls > 0) {
 			t.Errorf("%v took %v", k, got.Time)
 		}
-		want.Kernel, want.Time = k, got.Time
+		want.Kind, want.Time = k, got.Time
 		if got != want {
 			t.Errorf("cost %+v, want %+v", got, want)
 		}
@@ -62,29 +65,5 @@ func TestIdleLanesAreThoseThatLookupTilesLack(t *testing.T) {
 		if got := r.idle(); got != c.w {
 			t.Errorf("%d tokens in tiles of %d, form %d: %d lanes are idle, want %d", c.n, c.width, c.form, got, c.w)
 		}
-	}
-}
-
-func TestEveryKernelHasAName(t *testing.T) {
-	seen := map[string]bool{"": true}
-	for _, c := range new(Meter).Costs() {
-		if seen[c.Kernel.String()] {
-			t.Errorf("kernel %d is named %q", c.Kernel, c.Kernel)
-		}
-		seen[c.Kernel.String()] = true
-	}
-}
-
-func BenchmarkMeter(b *testing.B) {
-	var m Meter
-	for _, on := range []bool{false, true} {
-		if on {
-			m.Enable()
-		}
-		b.Run(map[bool]string{false: "off", true: "on"}[on], func(b *testing.B) {
-			for b.Loop() {
-				m.Stop(KernelRows, m.Start(), 1, 0, 0)
-			}
-		})
 	}
 }

@@ -1,11 +1,13 @@
-package kernels
+package pool
 
 import (
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // Task is a unit of parallel work cut into numbered parts. Tasks live in
@@ -28,7 +30,7 @@ type Pool struct {
 	mu      sync.Mutex // one Run at a time
 	task    Task       // written before left, read only by holders of a part
 	parts   int64
-	meter   Meter
+	meter   *meter.Meter
 
 	left    atomic.Int64  // parts not handed out; below zero when late workers asked
 	pending atomic.Int64  // parts not finished
@@ -37,7 +39,7 @@ type Pool struct {
 	steps   atomic.Int32  // Begin less End
 	closed  atomic.Bool
 
-	berths   []berth       // where workers park
+	parkers  []parker      // where workers park
 	caller   atomic.Int32  // the processor of whoever announced last; below zero: unknown
 	finished chan struct{} // the last part's finisher wakes a parked Run
 	waiting  atomic.Bool   // Run is parked on finished
@@ -57,16 +59,16 @@ const (
 	briefly  = 30 * time.Microsecond
 )
 
-// NewPool starts threads-1 workers; threads < 1 means Cores(). Workers poll, and
+// New starts threads-1 workers; threads < 1 means Cores(). Workers poll, and
 // keep a P of the Go scheduler each while they do: they are patient only if
 // GOMAXPROCS is greater than threads, so that one is left for other goroutines.
-func NewPool(threads int) *Pool {
+func New(threads int) *Pool {
 	if threads < 1 {
 		threads = cpu.Cores()
 	}
 	p := &Pool{threads: threads, crowded: threads >= runtime.GOMAXPROCS(0), finished: make(chan struct{}, 1)}
-	p.meter.workers = threads
-	p.berths = make([]berth, threads)
+	p.meter = meter.New(threads)
+	p.parkers = make([]parker, threads)
 	p.done.Add(threads - 1)
 	for w := 1; w < threads; w++ {
 		go p.worker(w)
@@ -78,7 +80,7 @@ func NewPool(threads int) *Pool {
 func (p *Pool) Threads() int { return p.threads }
 
 // Meter is where the time of the pool's callers is counted, once enabled.
-func (p *Pool) Meter() *Meter { return &p.meter }
+func (p *Pool) Meter() *meter.Meter { return p.meter }
 
 // Begin announces a step, many tasks with little between them: workers wake up
 // and stay awake until End. Steps may overlap.
@@ -104,7 +106,7 @@ func (p *Pool) Run(t Task, parts int) {
 		for i := range parts {
 			t.Do(0, i)
 		}
-		p.meter.working(start)
+		p.meter.Working(start)
 		return
 	}
 	p.task, p.parts = t, int64(parts)
@@ -121,7 +123,7 @@ func (p *Pool) Close() {
 	p.closed.Store(true)
 	p.epoch.Add(1)
 	for w := 1; w < p.threads; w++ { // not through other workers: those who know already are gone
-		p.berths[w].call()
+		p.parkers[w].unpark()
 	}
 	p.done.Wait()
 }
@@ -141,7 +143,7 @@ func (p *Pool) announce() {
 func (p *Pool) rouse(w int) {
 	here := currentCPU()
 	for i := 2*w + 1; i <= min(2*w+2, p.threads-1); i++ {
-		p.berths[i].call(int(p.caller.Load()), here)
+		p.parkers[i].unpark(int(p.caller.Load()), here)
 	}
 }
 
@@ -160,7 +162,7 @@ func (p *Pool) drain(worker int) {
 	if ran == 0 {
 		return
 	}
-	p.meter.working(start)
+	p.meter.Working(start)
 	if p.pending.Add(-ran) == 0 && p.waiting.CompareAndSwap(true, false) {
 		p.finished <- struct{}{}
 	}
@@ -207,11 +209,11 @@ func (p *Pool) next(w int, seen uint32) uint32 {
 			return e
 		}
 	}
-	b := &p.berths[w]
-	for b.lie(); ; b.lie() {
+	b := &p.parkers[w]
+	for b.prepare(); ; b.prepare() {
 		p.asleep.Add(1)
-		if p.epoch.Load() == seen || !b.rise() {
-			b.sleep()
+		if p.epoch.Load() == seen || !b.cancel() {
+			b.park()
 		}
 		p.asleep.Add(-1)
 		if e := p.epoch.Load(); e != seen {

@@ -1,4 +1,4 @@
-package kernels
+package pool
 
 import (
 	"runtime"
@@ -18,9 +18,9 @@ func TestAWorkerWokenElsewhereMayGoEverywhereAgain(t *testing.T) {
 	if !before.IsSet(here) {
 		t.Fatalf("runs on processor %d, which is not allowed", here)
 	}
-	var b berth
-	b.lie()
-	b.call(here, -1)
+	var b parker
+	b.prepare()
+	b.unpark(here, -1)
 	var during, after unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &during); err != nil {
 		t.Fatal(err)
@@ -28,10 +28,10 @@ func TestAWorkerWokenElsewhereMayGoEverywhereAgain(t *testing.T) {
 	if before.Count() > 1 && during.IsSet(here) {
 		t.Errorf("processor %d, which is busy, is not forbidden", here)
 	}
-	if b.rise() {
+	if b.cancel() {
 		t.Error("a worker that was called does not sleep")
 	}
-	b.sleep()
+	b.park()
 	if err := unix.SchedGetaffinity(0, &after); err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +56,11 @@ func TestTheOnlyProcessorIsNeverForbidden(t *testing.T) {
 		t.Skip("affinities cannot be set here:", err)
 	}
 	defer func() { _ = unix.SchedSetaffinity(0, &all) }()
-	var b berth
-	b.lie()
-	b.call(cpu)
+	var b parker
+	b.prepare()
+	b.unpark(cpu)
 	if b.thread.away {
 		t.Error("a thread was told to leave the only processor that it has")
 	}
-	b.sleep()
+	b.park()
 }

@@ -1,4 +1,4 @@
-package kernels
+package pool
 
 import (
 	"runtime"
@@ -25,7 +25,7 @@ func (c *countTask) Do(worker, i int) {
 
 func TestPoolRunsEveryPartOnce(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, 8} {
-		pool := NewPool(threads)
+		pool := New(threads)
 		held := make([]atomic.Bool, threads)
 		var callers sync.WaitGroup
 		for range 3 { // several callers queue
@@ -49,7 +49,7 @@ func TestPoolRunsEveryPartOnce(t *testing.T) {
 
 func TestPoolWorkersWakeFromParking(t *testing.T) {
 	const threads = 7 // the caller wakes two, and each of these two more
-	pool := NewPool(threads)
+	pool := New(threads)
 	defer pool.Close()
 	for range 20 {
 		for pool.asleep.Load() < threads-1 { // every worker has parked
@@ -70,7 +70,7 @@ func (m *meetTask) Do(_, _ int) {
 }
 
 func TestPoolRunAllocatesNothing(t *testing.T) {
-	pool := NewPool(2)
+	pool := New(2)
 	defer pool.Close()
 	c := &countTask{t: t, runs: make([]atomic.Int32, 8), held: make([]atomic.Bool, 2)}
 	if a := testing.AllocsPerRun(100, func() { pool.Run(c, 8) }); a != 0 {
@@ -83,7 +83,7 @@ type nothing struct{}
 func (nothing) Do(_, _ int) {}
 
 func BenchmarkPoolRun(b *testing.B) {
-	pool := NewPool(0)
+	pool := New(0)
 	defer pool.Close()
 	for b.Loop() {
 		pool.Run(nothing{}, pool.Threads())
@@ -103,7 +103,7 @@ func (h *handOff) Do(_, _ int) {
 }
 
 func BenchmarkPoolHandOff(b *testing.B) {
-	pool := NewPool(0)
+	pool := New(0)
 	defer pool.Close()
 	h := &handOff{threads: int64(pool.Threads())}
 	for b.Loop() {
@@ -136,7 +136,7 @@ func TestCloseWakesEveryWorkerWhoeverIsGoneAlready(t *testing.T) {
 		rounds = 200
 	}
 	for range rounds {
-		p := NewPool(8)
+		p := New(8)
 		for range 2 {
 			for p.asleep.Load() < int32(p.threads)-1 {
 				runtime.Gosched()
