@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // groupCols is the number of columns that share an activation scale.
@@ -33,10 +34,6 @@ const (
 	mostHalf = 1023
 	flatHalf = 127 * 1006
 )
-
-// minAbsMax is the smallest absmax that is quantised; below it 127/absmax
-// could overflow, and the group is zero.
-const minAbsMax = 0x1p-100
 
 // groupedActs holds rows quantised to int8 with one absmax scale each 32
 // columns, as records [n][K/32]. Columns beyond K count as zero.
@@ -96,7 +93,7 @@ func quantizeGroup(rec *[actRecord]byte, x []float32) {
 		bits = max(bits, math.Float32bits(v)&0x7fffffff)
 	}
 	top := math.Float32frombits(bits)
-	if !(top >= minAbsMax && top <= math.MaxFloat32) {
+	if !(top >= vector.MinAbsMax && top <= math.MaxFloat32) {
 		if bits >= 0x7f800000 {
 			le.PutUint32(rec[32:], 0x7fc00000) // NaN: an infinity must not pass for a number
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // ternaryActs holds rows quantised to int8 in [-127, 127] with one absmax
@@ -234,7 +235,7 @@ func quantiseRowGeneric(q []int8, x []float32) (scale float32, negSum int32) {
 		clear(q)
 		return scale, 0
 	}
-	return scale, codesGeneric(q, x, inv)
+	return scale, vector.RoundInt8(q, x, inv)
 }
 
 // absmaxBits compares magnitudes as bits: NaN is then the largest, and the
@@ -245,17 +246,6 @@ func absmaxBits(x []float32) uint32 {
 		absmax = max(absmax, math.Float32bits(v)&0x7fffffff)
 	}
 	return absmax
-}
-
-// codesGeneric sets q to x·inv rounded half to even and returns −Σq.
-func codesGeneric(q []int8, x []float32, inv float32) (negSum int32) {
-	const magic = 0x1.8p23 // adding it leaves the rounded integer in the low bits
-	for i, v := range x {
-		c := int8(math.Float32bits(float32(v*inv) + magic)) // the conversion forbids a fused multiply-add
-		q[i] = c
-		negSum -= int32(c)
-	}
-	return negSum
 }
 
 // arrangeQuadsGeneric writes [block][g][width][4] from width rows of q.

@@ -2,7 +2,10 @@
 
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
 
 // vectorFloats is how many floats the NEON row kernels take at a time.
 const vectorFloats = 16
@@ -18,7 +21,7 @@ func quantiseRow(q []int8, x []float32) (scale float32, negSum int32) {
 		clear(q)
 		return scale, 0
 	}
-	return scale, codesGeneric(q[body:], x[body:], inv) - codesNEON(&q[0], &x[0], body, inv)
+	return scale, vector.RoundInt8(q[body:], x[body:], inv) - codesNEON(&q[0], &x[0], body, inv)
 }
 
 func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst, q, stride, g, width) }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
@@ -28,7 +29,7 @@ func (p *pinnedRows) Do(worker, i int) {
 func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 	pool := pool.New(3)
 	defer pool.Close()
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		for _, p := range append([]Packing{I1, I2}, bandPackings...) {
 			r := rand.New(rand.NewPCG(2, uint64(p)))
 			const rows, cols, n = 133, 512, 39
@@ -41,7 +42,7 @@ func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 			} else {
 				m = randomMatrix(t, r, p, rows, cols)
 			}
-			task := &pinnedRows{l: mustLinear(t, pool, m), x: randomVector(r, n*cols), y: make([]float32, n*rows), n: n, rows: rows, cols: cols}
+			task := &pinnedRows{l: mustLinear(t, pool, m), x: kerneltest.RandomVector(r, n*cols), y: make([]float32, n*rows), n: n, rows: rows, cols: cols}
 			var whole Acts
 			want := make([]float32, n*rows)
 			whole.Set(task.x, n, cols)
@@ -50,7 +51,7 @@ func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 				task.shares = make([]Acts, shares)
 				clear(task.y)
 				pool.Run(task, shares)
-				if !sameBits(task.y, want) {
+				if !kerneltest.SameBits(task.y, want) {
 					t.Fatalf("%v: products of %d shares of the rows differ from those of all", p, shares)
 				}
 			}
@@ -58,7 +59,7 @@ func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 			whole.Unpin()
 			clear(task.y)
 			task.l.Mul(task.y, &whole)
-			if !sameBits(task.y, want) {
+			if !kerneltest.SameBits(task.y, want) {
 				t.Fatalf("%v: products differ after Unpin", p)
 			}
 		}

@@ -201,10 +201,3 @@ func checkShape(format string, rows, cols, blockCols, blockBytes, n int) error {
 	}
 	return nil
 }
-
-// tileWidth is the next tile of the n tokens left: as few tiles as the widest
-// allows, of nearly equal width.
-func tileWidth(n, widest int) int {
-	tiles := (n + widest - 1) / widest
-	return (n + tiles - 1) / tiles
-}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // Dense packings: bands of 16 rows, [band][K][16] values, little endian.
@@ -88,9 +89,9 @@ func (p Packing) denseAt(b []byte) float32 {
 	case F32:
 		return math.Float32frombits(binary.LittleEndian.Uint32(b))
 	case F16:
-		return f16ToF32(binary.LittleEndian.Uint16(b))
+		return vector.FromF16(binary.LittleEndian.Uint16(b))
 	}
-	return bf16ToF32(binary.LittleEndian.Uint16(b))
+	return vector.FromBF16(binary.LittleEndian.Uint16(b))
 }
 
 // denseKBlock bounds the columns summed in one chain of float32 additions:

@@ -50,7 +50,7 @@ func (d *denseKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t,
 	}
 	for b := range n {
 		for i := t; i < tEnd; {
-			tokens := tileWidth(tEnd-i, len(d.tile.wider))
+			tokens := cpu.TileWidth(tEnd-i, len(d.tile.wider))
 			out := y[b*bandRows+(i-t)*ld:]
 			_, _ = out[(tokens-1)*ld+bandRows-1], w[(b+1)*stride-1]
 			d.tile.wider[tokens-1](&out[0], ld, &w[b*stride+skip], stride, &x.x[i*x.k+kLo], x.k, kHi-kLo)

@@ -32,7 +32,7 @@ func (d *denseKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t,
 	for b := range n {
 		w := d.w.Data[((s+b)*d.w.Cols+kLo)*bandRows*size:][:(kHi-kLo)*bandRows*size]
 		for i := t; i < tEnd; {
-			tokens := tileWidth(tEnd-i, len(d.tile))
+			tokens := cpu.TileWidth(tEnd-i, len(d.tile))
 			out := y[b*bandRows+(i-t)*ld:]
 			_ = out[(tokens-1)*ld+bandRows-1]
 			d.tile[tokens-1](&out[0], ld, &w[0], &x.x[i*x.k+kLo], x.k, kHi-kLo)

@@ -10,5 +10,5 @@ package kernels
 //go:generate go -C _gen run . -family dense -pkg kernels -out ../asm_dense_amd64.s -stubs ../asm_dense_amd64.go
 //go:generate go -C _gen run . -family grouped -pkg kernels -out ../asm_grouped_amd64.s -stubs ../asm_grouped_amd64.go
 //go:generate go -C _gen run . -family grouped_dot -pkg kernels -out ../asm_grouped_dot_amd64.s -stubs ../asm_grouped_dot_amd64.go
-//go:generate go -C _gen run . -family vector -pkg kernels -out ../asm_vector_amd64.s -stubs ../asm_vector_amd64.go
-//go:generate go -C _gen run . -family attend -pkg kernels -out ../asm_attend_amd64.s -stubs ../asm_attend_amd64.go
+//go:generate go -C _gen run . -header neon_arm64.h -to ..
+//go:generate go -C _gen run . -header vex_amd64.h -to ..

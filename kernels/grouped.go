@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // Grouped packings hold integer codes with scales along K. A band of 16 rows
@@ -93,7 +94,7 @@ func (w groupedRow) half(u, i int) []byte {
 func (w groupedRow) putHalf(u, i int, raw []byte) { copy(w.half(u, i)[:2], raw[:2]) }
 
 func (w groupedRow) halfAt(u, i int) float32 {
-	return f16ToF32(binary.LittleEndian.Uint16(w.half(u, i)))
+	return vector.FromF16(binary.LittleEndian.Uint16(w.half(u, i)))
 }
 
 // small gives byte scale i of superblock u; halves is the number of f16 scales before.

@@ -109,7 +109,7 @@ func (q *groupedKernel) addPair(y []float32, ld, s int, x *Acts, t, tEnd, gLo, g
 	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:]
 	_ = last[gHi/f.unit*f.unitBytes-1]
 	for t < tEnd {
-		n := tileWidth(tEnd-t, len(q.tiles.pair)+1) // two at least, for there are two or more
+		n := cpu.TileWidth(tEnd-t, len(q.tiles.pair)+1) // two at least, for there are two or more
 		acts := x.grouped.rec[t*lda+gLo*actRecord:]
 		_, _ = y[(n-1)*ld+2*bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
 		q.tiles.pair[n-2](&y[0], ld, &codes[0], &scales[0], q.w.bandBytes(), &acts[0], lda, gHi-gLo)
@@ -162,7 +162,7 @@ func (q *groupedKernel) addPanel(panel []byte, y []float32, ld, s int, x *Acts, 
 		lines /= panelFetchers
 	}
 	for t < tEnd {
-		tokens := tileWidth(tEnd-t, widest)
+		tokens := cpu.TileWidth(tEnd-t, widest)
 		acts := recs[t*lda+gLo*actRecord:]
 		_, _ = y[(tokens-1)*ld+bandRows-1], acts[(tokens-1)*lda+n*actRecord-1]
 		tiles.tiles[tokens-panelFrom](&y[0], ld, &panel[0], &acts[0], lda, &fetch[0], ahead, lines, n)
@@ -184,7 +184,7 @@ func (q *groupedKernel) addTiles(y []float32, ld, s int, x *Acts, t, tEnd, gLo, 
 	lda := x.groupedStride()
 	next := q.w.bandBytes() + gLo*f.unitBytes/f.unit // the same part of the next band, scales included
 	for t < tEnd {
-		n := tileWidth(tEnd-t, len(tiles))
+		n := cpu.TileWidth(tEnd-t, len(tiles))
 		acts := x.grouped.rec[t*lda+gLo*actRecord:]
 		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
 		tiles[n-1](&y[0], ld, &codes[0], &scales[0], next, &acts[0], lda, gHi-gLo)

@@ -48,7 +48,7 @@ func (q *groupedKernel) addBand(y []float32, ld, s int, x *Acts, t, tEnd, gLo, g
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
 	lda := x.groupedStride()
 	for t < tEnd {
-		n := tileWidth(tEnd-t, len(q.tiles))
+		n := cpu.TileWidth(tEnd-t, len(q.tiles))
 		acts := x.grouped.rec[t*lda+gLo*actRecord:]
 		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
 		q.tiles[n-1](&y[0], ld, &codes[0], &scales[0], &acts[0], lda, gHi-gLo)

@@ -8,18 +8,10 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
-
-// onEachISA runs f once for every instruction set this machine has.
-func onEachISA(t *testing.T, f func(t *testing.T)) {
-	for _, isa := range cpu.Supported() {
-		t.Run(isa.String(), func(t *testing.T) {
-			defer cpu.Override(isa)()
-			f(t)
-		})
-	}
-}
 
 var bandPackings = []Packing{F32, F16, BF16, Q4, Q4M, Q6, Q8}
 
@@ -27,7 +19,7 @@ var bandPackings = []Packing{F32, F16, BF16, Q4, Q4M, Q6, Q8}
 func randomMatrix(tb testing.TB, r *rand.Rand, p Packing, rows, cols int) *Matrix {
 	tb.Helper()
 	scale := func(b []byte) {
-		binary.LittleEndian.PutUint16(b, f32ToF16(float32(r.NormFloat64())*0.02))
+		binary.LittleEndian.PutUint16(b, vector.ToF16(float32(r.NormFloat64())*0.02))
 	}
 	blocks := func(block, size int, scales ...int) []byte {
 		raw := make([]byte, rows*cols/block*size)
@@ -54,9 +46,9 @@ func randomMatrix(tb testing.TB, r *rand.Rand, p Packing, rows, cols int) *Matri
 		raw := make([]byte, 2*rows*cols)
 		for i := range rows * cols {
 			f := float32(r.NormFloat64())
-			h := f32ToF16(f)
+			h := vector.ToF16(f)
 			if p == BF16 {
-				h = f32ToBF16(f)
+				h = vector.ToBF16(f)
 			}
 			binary.LittleEndian.PutUint16(raw[2*i:], h)
 		}
@@ -78,14 +70,6 @@ func randomMatrix(tb testing.TB, r *rand.Rand, p Packing, rows, cols int) *Matri
 		tb.Fatal(err)
 	}
 	return m
-}
-
-func randomVector(r *rand.Rand, n int) []float32 {
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = float32(r.NormFloat64())
-	}
-	return x
 }
 
 // colsOf are column counts a packing can have: the least, odd ones, real ones.
@@ -128,8 +112,6 @@ func mustLinear(tb testing.TB, p *pool.Pool, m *Matrix) Linear {
 	return l
 }
 
-const linearCanary = 12345.5
-
 // The bound is on |y - exact| relative to Σ|w·x|: a chain of 256 float32
 // roundings, or of K/32 on top of the two of every group.
 const productBound = 2e-6
@@ -137,7 +119,7 @@ const productBound = 2e-6
 func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
 	pool := pool.New(2)
 	defer pool.Close()
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		for _, p := range bandPackings {
 			t.Run(p.String(), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(1, uint64(p)))
@@ -157,15 +139,15 @@ func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
 func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *Matrix, n int) {
 	t.Helper()
 	var x Acts
-	x.Set(randomVector(r, n*m.Cols), n, m.Cols)
+	x.Set(kerneltest.RandomVector(r, n*m.Cols), n, m.Cols)
 	buf := make([]float32, n*m.Rows+32)
 	for i := range buf {
-		buf[i] = linearCanary
+		buf[i] = kerneltest.Canary
 	}
 	y := buf[16 : 16+n*m.Rows]
 	l.Mul(y, &x)
 	for i := range 16 {
-		if buf[i] != linearCanary || buf[len(buf)-1-i] != linearCanary {
+		if buf[i] != kerneltest.Canary || buf[len(buf)-1-i] != kerneltest.Canary {
 			t.Fatalf("%dx%d, n=%d: wrote outside y", m.Rows, m.Cols, n)
 		}
 	}
@@ -196,7 +178,7 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 	one, two := pool.New(1), pool.New(2)
 	defer one.Close()
 	defer two.Close()
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		for _, p := range bandPackings {
 			r := rand.New(rand.NewPCG(2, uint64(p)))
 			rows, cols, n := 133, 2048+256, 39
@@ -205,7 +187,7 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 			}
 			m := randomMatrix(t, r, p, rows, cols)
 			alone, together := mustLinear(t, one, m), mustLinear(t, two, m)
-			x := randomVector(r, n*cols)
+			x := kerneltest.RandomVector(r, n*cols)
 			var batch, single Acts
 			for size := 1; size <= n; size += 1 + size/4 {
 				batch.Set(x, size, cols)
@@ -229,7 +211,7 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		best := cpu.Active()
 		if best != cpu.AVX512 && best != cpu.AVXVNNI {
 			t.Skip("compares AVX-512 and AVX-VNNI with AVX2")
@@ -244,11 +226,11 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 			restore()
 			for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11} {
 				var acts Acts
-				acts.Set(randomVector(r, n*cols), n, cols)
+				acts.Set(kerneltest.RandomVector(r, n*cols), n, cols)
 				got, want := make([]float32, n*rows), make([]float32, n*rows)
 				wide.Mul(got, &acts)
 				narrow.Mul(want, &acts)
-				if !sameBits(got, want) {
+				if !kerneltest.SameBits(got, want) {
 					t.Errorf("%v, %d tokens: %v and AVX2 differ", p, n, best)
 				}
 			}
@@ -298,7 +280,7 @@ func extremeMatrix(t *testing.T, p Packing, rows, cols int, code byte) *Matrix {
 func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		const rows, cols, n = 64, 512, 35
 		signs := []func(k int) float32{
 			func(int) float32 { return 1 }, func(int) float32 { return -1 },
@@ -328,7 +310,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 							l1 += math.Abs(float64(v) * float64(x[k]))
 						}
 						for i, v := range y {
-							if !near(v, want, 1e-6*l1) {
+							if !kerneltest.Near(v, want, 1e-6*l1) {
 								t.Fatalf("%v codes %#x, signs %d, %d tokens: y[%d] = %v, want %v", p, code, s, tokens, i, v, want)
 							}
 						}
@@ -340,11 +322,11 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 }
 
 func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 7))
 		special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32, 0x1p-100, 0x1p-101, 0x1p-149, float32(math.Inf(-1)), float32(math.NaN())}
 		for n := range 300 {
-			x := randomVector(r, groupCols*(1+n%7))
+			x := kerneltest.RandomVector(r, groupCols*(1+n%7))
 			for i := range x {
 				switch n % 5 {
 				case 1:
@@ -385,7 +367,7 @@ func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
 func TestBandProductsAllocateNothing(t *testing.T) {
 	pool := pool.New(2)
 	defer pool.Close()
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		for _, p := range bandPackings {
 			m := randomMatrix(t, rand.New(rand.NewPCG(3, 3)), p, 70, 512)
 			l := mustLinear(t, pool, m)
@@ -432,7 +414,7 @@ func TestRowOfATernaryMatrixIsItsTritsTimesTheScale(t *testing.T) {
 			for i := range trits {
 				trits[i] = int8(r.IntN(3)) - 1
 			}
-			for _, scale := range [][]float32{{0.37}, randomVector(r, rows)} {
+			for _, scale := range [][]float32{{0.37}, kerneltest.RandomVector(r, rows)} {
 				m, err := PackTernary(rows, cols, trits, scale, p)
 				if err != nil {
 					t.Fatal(err)
@@ -459,7 +441,7 @@ func BenchmarkMul(b *testing.B) {
 		l := mustLinear(b, pool, randomMatrix(b, rand.New(rand.NewPCG(4, 4)), p, rows, cols))
 		for _, n := range []int{1, 4, 8, 16, 32, 128} {
 			b.Run(fmt.Sprintf("%v/%v/%dx%d/N=%d", cpu.Active(), p, rows, cols, n), func(b *testing.B) {
-				x, y := randomVector(rand.New(rand.NewPCG(5, 5)), n*cols), make([]float32, n*rows)
+				x, y := kerneltest.RandomVector(rand.New(rand.NewPCG(5, 5)), n*cols), make([]float32, n*rows)
 				var acts Acts
 				for b.Loop() {
 					acts.Set(x, n, cols)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
@@ -21,7 +22,7 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 			if p.Ternary() {
 				scale := []float32{0.5}
 				if i == 1 {
-					scale = randomVector(r, rows)
+					scale = kerneltest.RandomVector(r, rows)
 				}
 				m, err := PackTernary(rows, cols, randomTrits(r, rows*cols), scale, p)
 				if err != nil {
@@ -37,7 +38,7 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 			t.Fatalf("%v: %v", p, err)
 		}
 		var x Acts
-		x.Set(randomVector(r, n*cols), n, cols)
+		x.Set(kerneltest.RandomVector(r, n*cols), n, cols)
 		y := make([]float32, n*stack.Rows)
 		mustLinear(t, pool, stack).Mul(y, &x)
 		at := 0
@@ -45,7 +46,7 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 			want := make([]float32, n*m.Rows)
 			mustLinear(t, pool, m).Mul(want, &x)
 			for i := range n {
-				if !sameBits(y[i*stack.Rows+at:][:m.Rows], want[i*m.Rows:(i+1)*m.Rows]) {
+				if !kerneltest.SameBits(y[i*stack.Rows+at:][:m.Rows], want[i*m.Rows:(i+1)*m.Rows]) {
 					t.Fatalf("%v: token %d differs in the matrix that starts at row %d", p, i, at)
 				}
 			}
@@ -90,8 +91,8 @@ func TestAMatrixBuiltOfPiecesIsTheWhole(t *testing.T) {
 	for _, p := range []Packing{I1, I2, F32} {
 		r := rand.New(rand.NewPCG(9, uint64(p)))
 		const rows, cols = 3*PieceRows + 7, 256
-		trits, scale := randomTrits(r, rows*cols), randomVector(r, rows)
-		values := randomVector(r, rows*cols)
+		trits, scale := randomTrits(r, rows*cols), kerneltest.RandomVector(r, rows)
+		values := kerneltest.RandomVector(r, rows*cols)
 		piece := func(lo, hi int) *Matrix {
 			m, err := PackF32(hi-lo, cols, values[lo*cols:hi*cols])
 			if p.Ternary() {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
@@ -60,20 +61,20 @@ func TestAStretchSaysWhatFollows(t *testing.T) {
 func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
 	pool := pool.New(3)
 	defer pool.Close()
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		const cols = 512
 		r := rand.New(rand.NewPCG(5, 5))
 		var alone, two Acts
 		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
 			for rows := 1; rows <= 20*bandRows; rows += 1 + rows/7 {
 				l := mustLinear(t, pool, randomMatrix(t, r, p, rows, cols))
-				x := randomVector(r, 2*cols)
+				x := kerneltest.RandomVector(r, 2*cols)
 				alone.Set(x, 1, cols)
 				two.Set(x, 2, cols)
 				got, want := make([]float32, rows), make([]float32, 2*rows)
 				l.Mul(got, &alone)
 				l.Mul(want, &two)
-				if !sameBits(got, want[:rows]) {
+				if !kerneltest.SameBits(got, want[:rows]) {
 					t.Fatalf("%v, %d rows: one token has not the bits of two", p, rows)
 				}
 			}

@@ -32,5 +32,5 @@ func dotWidth(p Packing, n int) int {
 	if p == I2 && n == 8 {
 		return 5
 	}
-	return tileWidth(n, len(dotAVXVNNI.tiles[tritsPerByte(p)-4])-1)
+	return cpu.TileWidth(n, len(dotAVXVNNI.tiles[tritsPerByte(p)-4])-1)
 }

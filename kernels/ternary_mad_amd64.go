@@ -8,7 +8,7 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 var madTernary = &ternaryKernel{
 	name:      "avx2:mad",
 	isa:       cpu.AVX2,
-	form:      func(_ Packing, n int) (actForm, int) { return formTiles, tileWidth(n, madTokens) },
+	form:      func(_ Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, madTokens) },
 	strips:    16,
 	perThread: 8,
 	streams:   true,

@@ -8,7 +8,7 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 var vnniTernary = &ternaryKernel{
 	name:      "avx512:vnni",
 	isa:       cpu.AVX512,
-	form:      func(_ Packing, n int) (actForm, int) { return formTiles, tileWidth(n, madWidth) },
+	form:      func(_ Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, madWidth) },
 	strips:    16,
 	perThread: 8,
 	mul:       mulTernaryVNNI,

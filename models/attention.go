@@ -1,11 +1,12 @@
 package models
 
 import (
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/attention"
 	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// attention is causal grouped-query attention over the paged cache, in the
+// attentionPass is causal grouped-query attention over the paged cache, in the
 // manner of FlashAttention (Dao et al., §3.1): keys pass by in chunks, with a
 // running softmax and a running weighted sum of values. Long contexts are cut into
 // spans that workers take apart, as in Flash-Decoding (Dao et al. 2023), and what
@@ -18,7 +19,7 @@ import (
 // key, and values are added in the order of their positions. So neither the
 // neighbours in the batch nor the way a prompt was cut nor the number of workers show
 // in the result.
-type attention struct {
+type attentionPass struct {
 	crew    crew
 	group   int // query heads a KV head
 	dim     int
@@ -38,9 +39,9 @@ type attention struct {
 
 // attScratch is what one worker needs for one part.
 type attScratch struct {
-	q, acc []float32               // [maxTile*group][dim]
-	scores []float32               // [maxTile*group][chunk]
-	soft   []kernels.OnlineSoftmax // [maxTile*group]
+	q, acc []float32           // [maxTile*group][dim]
+	scores []float32           // [maxTile*group][chunk]
+	soft   []attention.Softmax // [maxTile*group]
 	groups []int32
 }
 
@@ -58,22 +59,22 @@ const (
 	partsPerThread = 4
 )
 
-func newAttention(c crew, cfg Config) *attention {
-	a := &attention{crew: c, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim, scratch: make([]attScratch, c.size())}
+func newAttention(c crew, cfg Config) *attentionPass {
+	a := &attentionPass{crew: c, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim, scratch: make([]attScratch, c.size())}
 	n := a.maxTile() * a.group
 	for i := range a.scratch {
 		a.scratch[i] = attScratch{
 			q: make([]float32, n*a.dim), acc: make([]float32, n*a.dim),
-			soft: make([]kernels.OnlineSoftmax, n),
+			soft: make([]attention.Softmax, n),
 		}
 	}
 	return a
 }
 
-func (a *attention) maxTile() int { return max(1, tileQueries/a.group) }
+func (a *attentionPass) maxTile() int { return max(1, tileQueries/a.group) }
 
 // makePlan plans for rows.
-func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
+func (a *attentionPass) makePlan(p *attPlan, rows []place, kv *KVCache) {
 	tile := a.maxTile()
 	if !a.crew.alone {
 		span, spans := kv.span(), 0
@@ -88,7 +89,7 @@ func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
 // run sets out[T][Heads*dim] to the attention of the planned rows' queries,
 // which begin the rows of qkv, over a layer's cache, which must hold the rows'
 // own keys and values already.
-func (a *attention) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVCache, layer int, l *lens) {
+func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVCache, layer int, l *lens) {
 	if n := a.maxTile() * a.group * plan.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
@@ -113,7 +114,7 @@ func (a *attention) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVC
 
 // work is what the run does: multiply-accumulates, and bytes of keys and
 // values as if each sequence's were read once.
-func (a *attention) work() (macs, bytes int64) {
+func (a *attentionPass) work() (macs, bytes int64) {
 	width := int64(a.kv.heads * a.dim)
 	perKey := 2 * kvArrayBytes(Config{KVHeads: a.kv.heads, HeadDim: a.dim}, a.kv.opt) / int64(a.kv.opt.BlockLen)
 	for i := range a.place {
@@ -127,7 +128,7 @@ func (a *attention) work() (macs, bytes int64) {
 }
 
 // Do computes one part.
-func (a *attention) Do(worker, part int) {
+func (a *attentionPass) Do(worker, part int) {
 	turns := a.wave.end - a.wave.first
 	turn, head := part%turns, part/turns
 	if a.crew.alone { // what lies side by side is read one after another
@@ -141,7 +142,7 @@ func (a *attention) Do(worker, part int) {
 	s, width := &a.scratch[worker], a.group*a.dim
 	stride, n := width*a.kv.heads, len(rows)*a.group
 	for i := range rows {
-		kernels.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.kv.heads*a.dim)+head*width:], a.lens.scale)
+		vector.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.kv.heads*a.dim)+head*width:], a.lens.scale)
 	}
 	begin, passes := a.plan.passesOf(int(pass.tile))
 	whole := passes == begin+1
@@ -151,7 +152,7 @@ func (a *attention) Do(worker, part int) {
 	}
 	clear(acc[:n*a.dim])
 	for i := range n {
-		soft[i] = kernels.NewOnlineSoftmax()
+		soft[i] = attention.NewSoftmax()
 	}
 	chunk, end := a.plan.chunksOf(number)
 	_, runs := a.plan.runsOf(end - 1)
@@ -168,7 +169,7 @@ func (a *attention) Do(worker, part int) {
 
 // chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
 // Chunks go on until the end of runs.
-func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSoftmax, rows []place, head, chunk, lo, runs int) {
+func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Softmax, rows []place, head, chunk, lo, runs int) {
 	p, layer, ld, g, d := a.plan, &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
 	vector := a.kv.vectors(0, head)
 	first, end := p.runsOf(chunk)
@@ -179,7 +180,7 @@ func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSof
 	}
 	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
 	a.lens.look(s.scores[:n*ld], ld, g, rows, seen, lo)
-	kernels.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
+	attention.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
 	for i := first; i < end; i++ {
 		r := &p.runs[i]
 		row, n, least := int(r.row)*g, int(r.rows)*g, int(r.least)
@@ -200,13 +201,13 @@ func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSof
 
 // corner adds the values of a run that only some of its rows see, which all
 // stand in its last block.
-func (a *attention) corner(s *attScratch, acc []float32, rows []place, run, vector, lo int) {
+func (a *attentionPass) corner(s *attScratch, acc []float32, rows []place, run, vector, lo int) {
 	r, groups := &a.plan.runs[run], a.plan.groupsOf(run)
 	layer, ld, g, d := &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
 	least := int(r.least)
 	s.groups = s.groups[:0]
-	first := groups[least/kernels.KeyGroup] + r.least%kernels.KeyGroup
-	for n := r.least; n < r.most; n += kernels.KeyGroup {
+	first := groups[least/attention.KeyGroup] + r.least%attention.KeyGroup
+	for n := r.least; n < r.most; n += attention.KeyGroup {
 		s.groups = append(s.groups, first+n-r.least)
 	}
 	for i := range int(r.rows) {

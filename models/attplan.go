@@ -3,7 +3,7 @@ package models
 import (
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/attention"
 )
 
 // attPlan is how the rows of a step meet the keys and values they see. It is
@@ -96,7 +96,7 @@ func (p *attPlan) arrange(spans int) {
 }
 
 // scoreRow is the room for a query's scores of a chunk, the last group of keys rounded up.
-func (p *attPlan) scoreRow() int { return wholeGroups(p.chunk) + kernels.KeyGroup }
+func (p *attPlan) scoreRow() int { return wholeGroups(p.chunk) + attention.KeyGroup }
 
 // passesOf is the range of a tile's passes.
 func (p *attPlan) passesOf(tile int) (first, end int) {
@@ -167,7 +167,7 @@ func (p *attPlan) pass(rows []place, kv *KVCache, lo, hi, group int) {
 // link finds what touches of blocks of l keys, from number from on, go on from
 // touches from number before on. Blocks must be whole groups of keys for that.
 func (p *attPlan) link(before, from, l int) {
-	if l%kernels.KeyGroup != 0 {
+	if l%attention.KeyGroup != 0 {
 		return
 	}
 	for i := from; i < len(p.touches); i++ {
@@ -192,7 +192,7 @@ func (p *attPlan) run(kv *KVCache) {
 		for {
 			r.least, r.most = r.least+t.least, r.most+t.most
 			first := int32(kv.vectors(t.block, 0))
-			for g := int32(0); g < int32(kv.stride()); g += kernels.KeyGroup {
+			for g := int32(0); g < int32(kv.stride()); g += attention.KeyGroup {
 				p.groups = append(p.groups, first+g)
 			}
 			if t.next == 0 {

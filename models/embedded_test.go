@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
@@ -78,7 +78,7 @@ func TestEmbeddedGeneratorsDecodeAsTrained(t *testing.T) {
 					worst = max(worst, math.Abs(float64(row[int(top[0])])-top[1]))
 				}
 				for i, token := range want.Greedy {
-					if got := int32(kernels.Argmax(row)); row[got]-row[token] > logitNoise {
+					if got := int32(vector.Argmax(row)); row[got]-row[token] > logitNoise {
 						t.Errorf("token %d: %d (%.3f), want %d (%.3f)", i, got, row[got], token, row[token])
 					}
 					row = r.feed(1, token)

@@ -27,7 +27,7 @@ type share struct {
 type lane struct {
 	acts kernels.Acts
 	ops  rowOps
-	att  *attention
+	att  *attentionPass
 	size int // rows the buffers have room for
 
 	h, y, a      []float32 // [rows] × [Hidden] normed, a block's output; [Heads*HeadDim] attended values

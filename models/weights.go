@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -97,7 +98,7 @@ func ternaryPacking(name string) (p kernels.Packing, stored bool, err error) {
 func packFloats(t *gguf.Tensor, factor float32) (*kernels.Matrix, error) {
 	w := make([]float32, t.Len())
 	err := eachRow(t, func(r int, values []float32) error {
-		kernels.Scale(w[r*len(values):(r+1)*len(values)], values, factor)
+		vector.Scale(w[r*len(values):(r+1)*len(values)], values, factor)
 		return nil
 	})
 	if err != nil {
@@ -189,7 +190,7 @@ func packTernary(t *gguf.Tensor, factor float32, p kernels.Packing) (*kernels.Ma
 	if other.Load() {
 		return nil, nil
 	}
-	kernels.ScaleInto(scale, factor)
+	vector.ScaleInto(scale, factor)
 	if slices.ContainsFunc(scale, func(s float32) bool { return s-s != 0 }) {
 		return nil, fmt.Errorf("a scale times %v is infinite", factor)
 	}

@@ -65,3 +65,7 @@ func choose(override string) ISA {
 	fmt.Fprintf(os.Stderr, "lutra: LUTRA_KERNEL=%s: not available here (have %v); using %s\n", override, s, s[len(s)-1])
 	return s[len(s)-1]
 }
+
+// UseAVX2 tells whether kernels of AVX2 run: those of the wider instruction sets
+// leave to them what gains nothing by more.
+func UseAVX2() bool { return active >= AVX2 && active <= AVX512 }

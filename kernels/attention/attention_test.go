@@ -1,4 +1,4 @@
-package kernels
+package attention
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // kvBlock is t random vectors as values and as keys in both cached forms, and
@@ -40,17 +42,17 @@ func randomKV(r *rand.Rand, t, d int) kvBlock {
 		b.scale[j] = float32(math.NaN())
 	}
 	for j := range t {
-		row := randomVector(r, d)
+		row := kerneltest.RandomVector(r, d)
 		group := int(b.at[j/KeyGroup])
 		at := group + j%KeyGroup
 		b.scale[at] = QuantizeQ8(b.code[at*d:(at+1)*d], row)
 		if s := StoreKeyQ8(b.keyCode[group*d:], j%KeyGroup, row); s != b.scale[at] {
 			panic(fmt.Sprintf("scale %v as a key, %v as a value", s, b.scale[at]))
 		}
-		F32ToF16(b.half[at*d:], row)
+		vector.F32ToF16(b.half[at*d:], row)
 		StoreKeyF16(b.keyHalf[group*d:], j%KeyGroup, row)
 		for c := range d {
-			b.exactHalf[j*d+c] = float64(f16ToF32(b.half[at*d+c]))
+			b.exactHalf[j*d+c] = float64(vector.FromF16(b.half[at*d+c]))
 			b.exactCodes[j*d+c] = float64(b.scale[at]) * float64(b.code[at*d+c])
 		}
 	}
@@ -58,22 +60,22 @@ func randomKV(r *rand.Rand, t, d int) kvBlock {
 }
 
 func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, d := range []int{1, 3, 7, 8, 16, 20, 32, 40, 48, 64, 72, 128, 256} {
 			for _, n := range []int{1, 2, 3, 4, 5, 7, 16, 33} {
 				for _, g := range []int{1, 2, 3, 4, 5, 8, 9} {
 					ld := cpu.RoundUp(n, KeyGroup) + 3
-					q, kv := randomVector(r, g*d), randomKV(r, n, d)
-					p := randomVector(r, g*ld)
-					before := randomVector(r, g*d)
+					q, kv := kerneltest.RandomVector(r, g*d), randomKV(r, n, d)
+					p := kerneltest.RandomVector(r, g*ld)
+					before := kerneltest.RandomVector(r, g*d)
 					for _, form := range []string{"F16", "Q8"} {
 						exact := kv.exactHalf
-						scores, check := guarded(t, (g-1)*ld+cpu.RoundUp(n, KeyGroup))
+						scores, check := kerneltest.Guarded(t, (g-1)*ld+cpu.RoundUp(n, KeyGroup))
 						for i := range scores {
-							scores[i] = linearCanary
+							scores[i] = kerneltest.Canary
 						}
-						acc, checkAcc := guarded(t, g*d)
+						acc, checkAcc := kerneltest.Guarded(t, g*d)
 						copy(acc, before)
 						if form == "F16" {
 							ScoresF16(scores, ld, q, kv.keyHalf, kv.at, g, n, d, wild[uint16](kv.at))
@@ -92,7 +94,7 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 									v := float64(q[i*d+c]) * exact[j*d+c]
 									want, l1 = want+v, l1+math.Abs(v)
 								}
-								if !near(scores[i*ld+j], want, 1e-6*l1) {
+								if !kerneltest.Near(scores[i*ld+j], want, 1e-6*l1) {
 									t.Fatalf("%s g=%d t=%d d=%d: score[%d][%d] = %v, want %v", form, g, n, d, i, j, scores[i*ld+j], want)
 								}
 							}
@@ -103,12 +105,12 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 									v := float64(p[i*ld+j]) * exact[j*d+c]
 									want, l1 = want+v, l1+math.Abs(v)
 								}
-								if !near(acc[i*d+c], want, 2e-6*l1) {
+								if !kerneltest.Near(acc[i*d+c], want, 2e-6*l1) {
 									t.Fatalf("%s g=%d t=%d d=%d: acc[%d][%d] = %v, want %v", form, g, n, d, i, c, acc[i*d+c], want)
 								}
 							}
 							for j := cpu.RoundUp(n, KeyGroup); i < g-1 && j < ld; j++ {
-								if scores[i*ld+j] != linearCanary {
+								if scores[i*ld+j] != kerneltest.Canary {
 									t.Fatalf("%s g=%d t=%d d=%d: wrote between rows", form, g, n, d)
 								}
 							}
@@ -121,11 +123,11 @@ func TestScoresAndAccumulationAgreeWithFloat64(t *testing.T) {
 }
 
 func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
 		const n, ld, g = 23, 24, 7
 		for _, d := range []int{8, 24, 64, 128} {
-			q, kv, p := randomVector(r, g*d), randomKV(r, n, d), randomVector(r, g*ld)
+			q, kv, p := kerneltest.RandomVector(r, g*d), randomKV(r, n, d), kerneltest.RandomVector(r, g*ld)
 			type result struct{ scores, acc []float32 }
 			run := func(form string, lo, hi int) result {
 				o := result{make([]float32, (hi-lo)*ld), make([]float32, (hi-lo)*d)}
@@ -136,9 +138,9 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 					ScoresQ8(o.scores, ld, q[lo*d:], kv.keyCode, kv.scale, kv.at, hi-lo, n, d, Ahead[int8]{})
 					AccumQ8(o.acc, p[lo*ld:], ld, kv.code, kv.scale, kv.at, hi-lo, n, d, Ahead[int8]{})
 				}
-				soft, seen := make([]OnlineSoftmax, hi-lo), make([]int32, hi-lo)
+				soft, seen := make([]Softmax, hi-lo), make([]int32, hi-lo)
 				for i := range soft {
-					soft[i], seen[i] = NewOnlineSoftmax(), int32(n-(lo+i)%3)
+					soft[i], seen[i] = NewSoftmax(), int32(n-(lo+i)%3)
 				}
 				SoftmaxBlock(soft, o.scores, ld, seen, o.acc, d)
 				return o
@@ -148,7 +150,7 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 					alone := run(form, i, i+1)
 					for hi := i + 1; hi <= g; hi++ {
 						group := run(form, i, hi)
-						if m := n - i%3; !sameBits(alone.scores[:m], group.scores[:m]) || !sameBits(alone.acc, group.acc[:d]) {
+						if m := n - i%3; !kerneltest.SameBits(alone.scores[:m], group.scores[:m]) || !kerneltest.SameBits(alone.acc, group.acc[:d]) {
 							t.Fatalf("%s d=%d: query %d differs in a group of %d", form, d, i, hi-i)
 						}
 					}
@@ -163,7 +165,7 @@ func TestAQuerysAttentionDoesNotDependOnItsGroupOrBlockCut(t *testing.T) {
 					ScoresQ8(cut, ld, q, kv.keyCode, kv.scale, kv.at[:1], 1, KeyGroup, d, Ahead[int8]{})
 					ScoresQ8(cut[KeyGroup:], ld, q, kv.keyCode, kv.scale, kv.at[1:], 1, n-KeyGroup, d, Ahead[int8]{})
 				}
-				if !sameBits(cut[:n], whole[:n]) {
+				if !kerneltest.SameBits(cut[:n], whole[:n]) {
 					t.Fatalf("%s d=%d: scores differ when cut", form, d)
 				}
 			}
@@ -179,39 +181,30 @@ func eights(n int) (at []int32) {
 	return at
 }
 
-func sameBits(a, b []float32) bool {
-	for i, v := range a {
-		if math.Float32bits(v) != math.Float32bits(b[i]) {
-			return false
-		}
-	}
-	return len(a) == len(b)
-}
-
 func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
 		const d = 16
 		for _, sizes := range [][]int{{1}, {5, 3}, {16, 16, 7}, {1, 1, 1, 40}} {
-			s := NewOnlineSoftmax()
+			s := NewSoftmax()
 			acc := make([]float32, d)
 			var scores []float64
 			var values [][]float32
 			for _, n := range sizes {
-				block, kv := randomVector(r, n), make([]uint16, n*d)
+				block, kv := kerneltest.RandomVector(r, n), make([]uint16, n*d)
 				for i := range block {
 					block[i] *= 20
 					scores = append(scores, float64(block[i]))
-					v := randomVector(r, d)
-					F32ToF16(kv[i*d:], v)
-					F16ToF32(v, kv[i*d:(i+1)*d])
+					v := kerneltest.RandomVector(r, d)
+					vector.F32ToF16(kv[i*d:], v)
+					vector.F16ToF32(v, kv[i*d:(i+1)*d])
 					values = append(values, v)
 				}
 				block = append(block, make([]float32, cpu.RoundUp(n, KeyGroup)-n)...)
 				for i := n; i < len(block); i++ {
 					block[i] = float32(math.NaN()) // beyond the block: never looked at
 				}
-				soft := []OnlineSoftmax{s}
+				soft := []Softmax{s}
 				SoftmaxBlock(soft, block, len(block), []int32{int32(n)}, acc, d)
 				s = soft[0]
 				AccumF16(acc, block, n, kv, eights(n), 1, n, d, Ahead[uint16]{})
@@ -229,7 +222,7 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 				for i, v := range scores {
 					want += math.Exp(v-top) / sum * float64(values[i][c])
 				}
-				if !near(acc[c], want, 3e-6) {
+				if !kerneltest.Near(acc[c], want, 3e-6) {
 					t.Fatalf("blocks %v: output %d = %v, want %v", sizes, c, acc[c], want)
 				}
 			}
@@ -238,20 +231,20 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 }
 
 func TestMergedSoftmaxesAreTheSoftmaxOfAllTheirKeys(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(6, 7))
 		const d = 20
 		for _, spans := range [][]int{{5}, {7, 3}, {0, 9}, {9, 0}, {4, 0, 0, 8, 1}, {64, 64, 64}} {
-			whole, merged := NewOnlineSoftmax(), NewOnlineSoftmax()
+			whole, merged := NewSoftmax(), NewSoftmax()
 			wholeAcc, acc := make([]float32, d), make([]float32, d)
 			for _, n := range spans {
-				part, partAcc := NewOnlineSoftmax(), make([]float32, d)
-				scores, values := randomVector(r, n), randomVector(r, n*d)
+				part, partAcc := NewSoftmax(), make([]float32, d)
+				scores, values := kerneltest.RandomVector(r, n), kerneltest.RandomVector(r, n*d)
 				for i := range scores {
 					scores[i] *= 20
 				}
 				for _, s := range []struct {
-					soft *OnlineSoftmax
+					soft *Softmax
 					acc  []float32
 				}{{&whole, wholeAcc}, {&part, partAcc}} {
 					if n == 0 {
@@ -260,7 +253,7 @@ func TestMergedSoftmaxesAreTheSoftmaxOfAllTheirKeys(t *testing.T) {
 					weights := slices.Clone(scores)
 					s.soft.block(weights, s.acc)
 					for j, w := range weights {
-						Axpy(s.acc, w, values[j*d:(j+1)*d])
+						vector.Axpy(s.acc, w, values[j*d:(j+1)*d])
 					}
 				}
 				merged.Merge(acc, part, partAcc)
@@ -268,7 +261,7 @@ func TestMergedSoftmaxesAreTheSoftmaxOfAllTheirKeys(t *testing.T) {
 			whole.Finish(wholeAcc, wholeAcc)
 			merged.Finish(acc, acc)
 			for c := range acc {
-				if !near(acc[c], float64(wholeAcc[c]), 3e-6) {
+				if !kerneltest.Near(acc[c], float64(wholeAcc[c]), 3e-6) {
 					t.Errorf("spans of %v: output %d = %v, want %v", spans, c, acc[c], wholeAcc[c])
 				}
 			}
@@ -278,8 +271,8 @@ func TestMergedSoftmaxesAreTheSoftmaxOfAllTheirKeys(t *testing.T) {
 
 func TestOneSpanWithoutANumberMakesTheMergeNoNumber(t *testing.T) {
 	nan := float32(math.NaN())
-	for _, parts := range [][2]OnlineSoftmax{
-		{{Max: 1, Sum: 2}, {Max: negInf, Sum: nan}}, {{Max: negInf, Sum: nan}, {Max: 1, Sum: 2}}, {{Max: 1, Sum: nan}, {Max: 3, Sum: 2}},
+	for _, parts := range [][2]Softmax{
+		{{Max: 1, Sum: 2}, {Max: float32(math.Inf(-1)), Sum: nan}}, {{Max: float32(math.Inf(-1)), Sum: nan}, {Max: 1, Sum: 2}}, {{Max: 1, Sum: nan}, {Max: 3, Sum: 2}},
 	} {
 		s, acc := parts[0], []float32{1}
 		s.Merge(acc, parts[1], []float32{1})
@@ -298,12 +291,12 @@ func wild[T int8 | uint16](at []int32) Ahead[T] {
 	return Ahead[T]{make([]T, 1), far}
 }
 
-func TestAttentionAndVectorsAllocateNothing(t *testing.T) {
+func TestAttentionAllocatesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	const g, n, d = 3, 16, 64
-	q, kv := randomVector(r, g*d), randomKV(r, n, d)
-	scores, acc, soft := make([]float32, g*n), make([]float32, g*d), make([]OnlineSoftmax, g)
-	onEachISA(t, func(t *testing.T) {
+	q, kv := kerneltest.RandomVector(r, g*d), randomKV(r, n, d)
+	scores, acc, soft := make([]float32, g*n), make([]float32, g*d), make([]Softmax, g)
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		if a := testing.AllocsPerRun(10, func() {
 			ScoresF16(scores, n, q, kv.keyHalf, kv.at, g, n, d, Ahead[uint16]{})
 			ScoresQ8(scores, n, q, kv.keyCode, kv.scale, kv.at, g, n, d, Ahead[int8]{})
@@ -311,10 +304,6 @@ func TestAttentionAndVectorsAllocateNothing(t *testing.T) {
 			AccumF16(acc, scores, n, kv.half, kv.at, g, n, d, Ahead[uint16]{})
 			AccumQ8(acc, scores, n, kv.code, kv.scale, kv.at, g, n, d, Ahead[int8]{})
 			soft[0].Finish(acc[:d], acc[:d])
-			RMSNorm(acc, acc, q, 1e-5)
-			SwiGLU(acc, acc, q)
-			RopePairs(acc, d, q[:d/2], q[d/2:d])
-			Softmax(acc, acc)
 		}); a != 0 {
 			t.Errorf("%v allocations, want 0", a)
 		}
@@ -326,8 +315,8 @@ func BenchmarkAttend(b *testing.B) {
 	for _, shape := range []struct{ d, n, g int }{{32, 32, 2}, {32, 40, 2}, {32, 64, 2}, {32, 64, 32}, {64, 64, 4}, {128, 64, 1}, {128, 64, 4}, {128, 64, 32}} {
 		n, d, g := shape.n, shape.d, shape.g
 		kv := randomKV(r, n, d)
-		q, scores, acc := randomVector(r, g*d), make([]float32, g*n), make([]float32, g*d)
-		soft, seen := make([]OnlineSoftmax, g), slices.Repeat([]int32{int32(n)}, g)
+		q, scores, acc := kerneltest.RandomVector(r, g*d), make([]float32, g*n), make([]float32, g*d)
+		soft, seen := make([]Softmax, g), slices.Repeat([]int32{int32(n)}, g)
 		for _, part := range []struct {
 			name string
 			f    func()

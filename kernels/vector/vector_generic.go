@@ -1,6 +1,6 @@
 //go:build purego || !(amd64 || arm64)
 
-package kernels
+package vector
 
 // The Fast functions do what they can of a slice and return how much that was;
 // here it is nothing, and the portable loops do it all.

@@ -1,4 +1,4 @@
-package kernels
+package vector
 
 import (
 	"fmt"
@@ -8,30 +8,11 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 )
 
 // vectorSizes straddle every vector step.
 var vectorSizes = []int{0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 100, 257, 1031}
-
-// guarded gives n values between canaries, and a check of those.
-func guarded(t *testing.T, n int) (v []float32, check func()) {
-	buf := make([]float32, n+32)
-	for i := range buf {
-		buf[i] = linearCanary
-	}
-	return buf[16 : 16+n : 16+n], func() {
-		t.Helper()
-		for i := range 16 {
-			if buf[i] != linearCanary || buf[16+n+i] != linearCanary {
-				t.Fatalf("n=%d: wrote outside dst", n)
-			}
-		}
-	}
-}
-
-func near(got float32, want, bound float64) bool {
-	return math.Abs(float64(got)-want) <= bound
-}
 
 func TestElementwisePrimitivesAgreeWithFloat64(t *testing.T) {
 	type op struct {
@@ -49,20 +30,20 @@ func TestElementwisePrimitivesAgreeWithFloat64(t *testing.T) {
 		{"GeGLU", GeGLU, func(a, b float64) float64 { return a * sigmoid(geluArg*(a+geluCube*a*a*a)) * b }, 2e-5},
 		{"ReLU2GLU", ReLU2GLU, func(a, b float64) float64 { return max(a, 0) * max(a, 0) * b }, 2e-7},
 	}
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
 		for _, o := range ops {
 			for _, n := range vectorSizes {
-				a, b := randomVector(r, n), randomVector(r, n)
+				a, b := kerneltest.RandomVector(r, n), kerneltest.RandomVector(r, n)
 				for i := range a {
 					a[i] *= 6
 				}
-				dst, check := guarded(t, n)
+				dst, check := kerneltest.Guarded(t, n)
 				o.run(dst, a, b)
 				check()
 				for i := range dst {
 					want := o.want(float64(a[i]), float64(b[i]))
-					if !near(dst[i], want, o.bound*math.Abs(want)+1e-36) {
+					if !kerneltest.Near(dst[i], want, o.bound*math.Abs(want)+1e-36) {
 						t.Fatalf("%s(%v, %v) = %v, want %v", o.name, a[i], b[i], dst[i], want)
 					}
 				}
@@ -70,7 +51,7 @@ func TestElementwisePrimitivesAgreeWithFloat64(t *testing.T) {
 				o.run(dst, dst, b)
 				check()
 				for i := range dst {
-					if want := o.want(float64(a[i]), float64(b[i])); !near(dst[i], want, o.bound*math.Abs(want)+1e-36) {
+					if want := o.want(float64(a[i]), float64(b[i])); !kerneltest.Near(dst[i], want, o.bound*math.Abs(want)+1e-36) {
 						t.Fatalf("%s in place (%v, %v) = %v, want %v", o.name, a[i], b[i], dst[i], want)
 					}
 				}
@@ -80,10 +61,10 @@ func TestElementwisePrimitivesAgreeWithFloat64(t *testing.T) {
 }
 
 func TestReductionsAgreeWithFloat64(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(3, 4))
 		for _, n := range vectorSizes {
-			a, b := randomVector(r, n), randomVector(r, n)
+			a, b := kerneltest.RandomVector(r, n), kerneltest.RandomVector(r, n)
 			var dot, l1, squares float64
 			top, size := math.Inf(-1), 0.0
 			for i := range a {
@@ -92,7 +73,7 @@ func TestReductionsAgreeWithFloat64(t *testing.T) {
 				squares += float64(a[i]) * float64(a[i])
 				top, size = max(top, float64(a[i])), max(size, math.Abs(float64(a[i])))
 			}
-			if got := Dot(a, b); !near(got, dot, 2e-6*l1) {
+			if got := Dot(a, b); !kerneltest.Near(got, dot, 2e-6*l1) {
 				t.Errorf("Dot of %d = %v, want %v", n, got, dot)
 			}
 			if got := Max(a); float64(got) != top {
@@ -107,15 +88,15 @@ func TestReductionsAgreeWithFloat64(t *testing.T) {
 					within, count = within+float64(v), count+1
 				}
 			}
-			if sum, m := SumWithin(a, -0.5, 1.25); m != count || !near(sum, within, 2e-6*float64(n)) {
+			if sum, m := SumWithin(a, -0.5, 1.25); m != count || !kerneltest.Near(sum, within, 2e-6*float64(n)) {
 				t.Errorf("SumWithin of %d = %v of %d, want %v of %d", n, sum, m, within, count)
 			}
-			dst, check := guarded(t, n)
+			dst, check := kerneltest.Guarded(t, n)
 			RMSNorm(dst, a, b, 1e-5)
 			check()
 			inv := 1 / math.Sqrt(squares/float64(max(n, 1))+float64(float32(1e-5)))
 			for i, v := range dst {
-				if want := float64(a[i]) * inv * float64(b[i]); !near(v, want, 2e-7*math.Abs(want)) {
+				if want := float64(a[i]) * inv * float64(b[i]); !kerneltest.Near(v, want, 2e-7*math.Abs(want)) {
 					t.Fatalf("RMSNorm of %d at %d = %v, want %v", n, i, v, want)
 				}
 			}
@@ -124,7 +105,7 @@ func TestReductionsAgreeWithFloat64(t *testing.T) {
 			check()
 			for i, v := range dst {
 				s := float64(float32(0.7)) * float64(a[i])
-				if want := float64(b[i]) + s; !near(v, want, 2e-7*(math.Abs(s)+math.Abs(float64(b[i])))) {
+				if want := float64(b[i]) + s; !kerneltest.Near(v, want, 2e-7*(math.Abs(s)+math.Abs(float64(b[i])))) {
 					t.Fatalf("Axpy of %d at %d = %v, want %v", n, i, v, want)
 				}
 			}
@@ -134,7 +115,7 @@ func TestReductionsAgreeWithFloat64(t *testing.T) {
 
 func TestArgmaxIsTheLowestIndexOfTheLargest(t *testing.T) {
 	nan := float32(math.NaN())
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		for _, c := range []struct {
 			x    []float32
 			want int
@@ -150,7 +131,7 @@ func TestArgmaxIsTheLowestIndexOfTheLargest(t *testing.T) {
 }
 
 func TestExpSumIsAccurateOverItsRange(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		worst := 0.0
 		x := make([]float32, 4096)
 		dst := make([]float32, len(x))
@@ -166,7 +147,7 @@ func TestExpSumIsAccurateOverItsRange(t *testing.T) {
 		if worst > 1.3e-7 {
 			t.Errorf("exp is off by %g relative, want at most 1.3e-7", worst)
 		}
-		if !near(sum, want, 1e-6*want) {
+		if !kerneltest.Near(sum, want, 1e-6*want) {
 			t.Errorf("sum = %v, want %v", sum, want)
 		}
 		special := []float32{negInf, -1000, -87.4, 0, float32(math.NaN()), 3}
@@ -178,9 +159,9 @@ func TestExpSumIsAccurateOverItsRange(t *testing.T) {
 }
 
 func TestExponentialsHaveTheSameBitsAtEveryPlace(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(5, 6))
-		x, up := randomVector(r, 40), randomVector(r, 40)
+		x, up := kerneltest.RandomVector(r, 40), kerneltest.RandomVector(r, 40)
 		whole := make([]float32, 40)
 		part := make([]float32, 40)
 		for name, f := range map[string]func(dst, a, b []float32){
@@ -206,7 +187,7 @@ func TestExponentialsHaveTheSameBitsAtEveryPlace(t *testing.T) {
 }
 
 func TestSaturatedGatesStayFinite(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		gate := []float32{-3e38, -1000, -100, 100, 1000, 0, -0.5, 3e4, -3e4}
 		up := make([]float32, len(gate))
 		for i := range up {
@@ -215,13 +196,13 @@ func TestSaturatedGatesStayFinite(t *testing.T) {
 		dst := make([]float32, len(gate))
 		SwiGLU(dst, gate, up)
 		for i, g := range gate[:5] {
-			if want := max(g, 0); !near(dst[i], float64(want), 2) || math.IsNaN(float64(dst[i])) {
+			if want := max(g, 0); !kerneltest.Near(dst[i], float64(want), 2) || math.IsNaN(float64(dst[i])) {
 				t.Errorf("SwiGLU(%v) = %v, want about %v", g, dst[i], want)
 			}
 		}
 		GeGLU(dst[1:], gate[1:], up[1:])
 		for i, g := range gate[1:5] {
-			if want := max(g, 0); !near(dst[i+1], float64(want), 1e-3) {
+			if want := max(g, 0); !kerneltest.Near(dst[i+1], float64(want), 1e-3) {
 				t.Errorf("GeGLU(%v) = %v, want about %v", g, dst[i+1], want)
 			}
 		}
@@ -229,12 +210,12 @@ func TestSaturatedGatesStayFinite(t *testing.T) {
 }
 
 func TestRopeRotatesPairsInBothOrders(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(7, 8))
 		for _, half := range []int{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 40, 64} {
 			for _, extra := range []int{0, 5} {
 				headDim, heads := 2*half+extra, 3
-				x := randomVector(r, heads*headDim)
+				x := kerneltest.RandomVector(r, heads*headDim)
 				cos, sin := make([]float32, half), make([]float32, half)
 				for i := range cos {
 					a := r.Float64() * 7
@@ -247,7 +228,7 @@ func TestRopeRotatesPairsInBothOrders(t *testing.T) {
 					"pairs":  {RopePairs, func(i int) (int, int) { return 2 * i, 2*i + 1 }},
 					"halves": {RopeHalves, func(i int) (int, int) { return i, i + half }},
 				} {
-					got, check := guarded(t, len(x))
+					got, check := kerneltest.Guarded(t, len(x))
 					copy(got, x)
 					o.rotate(got, headDim, cos, sin)
 					check()
@@ -257,7 +238,7 @@ func TestRopeRotatesPairsInBothOrders(t *testing.T) {
 							c, s := float64(cos[i]), float64(sin[i])
 							wantA := float64(x[h+a])*c - float64(x[h+b])*s
 							wantB := float64(x[h+a])*s + float64(x[h+b])*c
-							if !near(got[h+a], wantA, 1e-6) || !near(got[h+b], wantB, 1e-6) {
+							if !kerneltest.Near(got[h+a], wantA, 1e-6) || !kerneltest.Near(got[h+b], wantB, 1e-6) {
 								t.Fatalf("%s of %d: pair %d = %v, %v, want %v, %v", name, half, i, got[h+a], got[h+b], wantA, wantB)
 							}
 						}
@@ -274,7 +255,7 @@ func TestRopeRotatesPairsInBothOrders(t *testing.T) {
 }
 
 func TestEveryHalfSurvivesWideningAndNarrowing(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		src, back := make([]uint16, 1<<16), make([]uint16, 1<<16)
 		wide := make([]float32, 1<<16)
 		for i := range src {
@@ -284,7 +265,7 @@ func TestEveryHalfSurvivesWideningAndNarrowing(t *testing.T) {
 		F32ToF16(back, wide)
 		for i, h := range src {
 			nan := h&0x7fff > 0x7c00
-			if want := f16ToF32(h); math.Float32bits(want) != math.Float32bits(wide[i]) {
+			if want := FromF16(h); math.Float32bits(want) != math.Float32bits(wide[i]) {
 				t.Fatalf("F16ToF32(%#x) = %v, want %v", h, wide[i], want)
 			}
 			if want := h | uint16(map[bool]int{true: 0x200}[nan]); back[i] != want {
@@ -302,7 +283,7 @@ func TestEveryHalfSurvivesWideningAndNarrowing(t *testing.T) {
 }
 
 func TestNarrowingRoundsToNearestEven(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(9, 9))
 		x := make([]float32, 1<<14)
 		for i := range x {
@@ -315,13 +296,13 @@ func TestNarrowingRoundsToNearestEven(t *testing.T) {
 		h := make([]uint16, len(x))
 		F32ToF16(h, x)
 		for i, f := range x {
-			if want := f32ToF16(f); h[i] != want {
+			if want := ToF16(f); h[i] != want {
 				t.Fatalf("F32ToF16(%v) = %#x, want %#x", f, h[i], want)
 			}
 			// No neighbour may be nearer.
-			if d := math.Abs(float64(f16ToF32(h[i])) - float64(f)); h[i]&0x7fff < 0x7bff {
+			if d := math.Abs(float64(FromF16(h[i])) - float64(f)); h[i]&0x7fff < 0x7bff {
 				for _, o := range []uint16{h[i] + 1, h[i] - 1} {
-					e := math.Abs(float64(f16ToF32(o)) - float64(f))
+					e := math.Abs(float64(FromF16(o)) - float64(f))
 					if o&0x7fff < 0x7c00 && (e < d || e == d && h[i]&1 == 1) {
 						t.Fatalf("F32ToF16(%v) = %#x, but %#x is nearer or even", f, h[i], o)
 					}
@@ -331,10 +312,26 @@ func TestNarrowingRoundsToNearestEven(t *testing.T) {
 	})
 }
 
+func TestPrimitivesAllocateNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	const n, d = 192, 64
+	q, acc := kerneltest.RandomVector(r, n), make([]float32, n)
+	kerneltest.OnEachISA(t, func(t *testing.T) {
+		if a := testing.AllocsPerRun(10, func() {
+			RMSNorm(acc, acc, q, 1e-5)
+			SwiGLU(acc, acc, q)
+			RopePairs(acc, d, q[:d/2], q[d/2:d])
+			Softmax(acc, acc)
+		}); a != 0 {
+			t.Errorf("%v allocations, want 0", a)
+		}
+	})
+}
+
 func BenchmarkVector(b *testing.B) {
 	const n = 4096
 	r := rand.New(rand.NewPCG(1, 1))
-	dst, x, w := make([]float32, n), randomVector(r, n), randomVector(r, n)
+	dst, x, w := make([]float32, n), kerneltest.RandomVector(r, n), kerneltest.RandomVector(r, n)
 	half := make([]uint16, n)
 	for name, f := range map[string]func(){
 		"RMSNorm":   func() { RMSNorm(dst, x, w, 1e-5) },
@@ -358,7 +355,7 @@ func BenchmarkVector(b *testing.B) {
 }
 
 func TestSumWithinTakesTheUpperBoundAndNoNaN(t *testing.T) {
-	onEachISA(t, func(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
 		nan, inf := float32(math.NaN()), float32(math.Inf(1))
 		x := []float32{1, 2, nan, 3, 4, -inf, inf, 2, nan, 3, -1}
 		for _, c := range []struct {

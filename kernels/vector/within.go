@@ -1,4 +1,4 @@
-package kernels
+package vector
 
 // SumWithin returns the sum of the elements of x above lo and up to hi, and
 // their number. NaNs are passed over. The sum runs in sixteen

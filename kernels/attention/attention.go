@@ -1,10 +1,11 @@
-package kernels
+package attention
 
 import (
 	"fmt"
 	"math"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // The attention primitives work on t keys or values of one KV head, for the g
@@ -45,7 +46,7 @@ func ScoresF16(dst []float32, ld int, q []float32, k []uint16, at []int32, g, t,
 			clear(row)
 			for c, w := range q[i*d : (i+1)*d] {
 				for l := range row {
-					row[l] += w * f16ToF32(keys[c*KeyGroup+l])
+					row[l] += w * vector.FromF16(keys[c*KeyGroup+l])
 				}
 			}
 		}
@@ -80,7 +81,7 @@ func checkGroups(elements int, at []int32, n, d int) {
 func StoreKeyF16(group []uint16, j int, x []float32) {
 	group = group[j : len(x)*KeyGroup]
 	for i := storeKeyF16Fast(group, x); i < len(x); i++ {
-		group[i*KeyGroup] = f32ToF16(x[i])
+		group[i*KeyGroup] = vector.ToF16(x[i])
 	}
 }
 
@@ -88,7 +89,7 @@ func StoreKeyF16(group []uint16, j int, x []float32) {
 // its scale; see QuantizeQ8.
 func StoreKeyQ8(group []int8, j int, x []float32) (scale float32) {
 	var codes [64]int8
-	top := AbsMax(x)
+	top := vector.AbsMax(x)
 	for lo := 0; lo < len(x); lo += len(codes) {
 		part := x[lo:min(lo+len(codes), len(x))]
 		scale = quantizeQ8(codes[:len(part)], part, top)
@@ -115,7 +116,7 @@ func AccumF16(acc []float32, p []float32, ld int, v []uint16, at []int32, g, t, 
 		for i := range g {
 			row, w := acc[i*d:(i+1)*d], p[i*ld+j]
 			for c, h := range value {
-				row[c] += w * f16ToF32(h)
+				row[c] += w * vector.FromF16(h)
 			}
 		}
 	}
@@ -183,32 +184,32 @@ func AccumQ8(acc []float32, p []float32, ld int, v []int8, scale []float32, at [
 // QuantizeQ8 rounds one key or value to int8 with an absmax scale, which it
 // returns: x[i] ≈ dst[i] · scale.
 func QuantizeQ8(dst []int8, x []float32) (scale float32) {
-	return quantizeQ8(dst[:len(x)], x, AbsMax(x))
+	return quantizeQ8(dst[:len(x)], x, vector.AbsMax(x))
 }
 
 func quantizeQ8(dst []int8, x []float32, top float32) (scale float32) {
-	if !(top >= minAbsMax && top <= math.MaxFloat32) {
+	if !(top >= vector.MinAbsMax && top <= math.MaxFloat32) {
 		clear(dst)
 		return 0
 	}
-	codesGeneric(dst, x, 127/top)
+	vector.RoundInt8(dst, x, 127/top)
 	return top / 127
 }
 
-// OnlineSoftmax is the running state of a softmax over blocks of scores (Milakov
+// Softmax is the running state of a softmax over blocks of scores (Milakov
 // and Gimelshein, "Online normalizer calculation for softmax", §3): Max is the
 // largest score seen, Sum the sum of exp(score - Max).
-type OnlineSoftmax struct{ Max, Sum float32 }
+type Softmax struct{ Max, Sum float32 }
 
-// NewOnlineSoftmax is the state before any score.
-func NewOnlineSoftmax() OnlineSoftmax { return OnlineSoftmax{Max: negInf} }
+// NewSoftmax is the state before any score.
+func NewSoftmax() Softmax { return Softmax{Max: float32(math.Inf(-1))} }
 
 // SoftmaxBlock takes a block of scores of each row into its softmax: it turns
 // the first n[i] scores of row i into weights exp(score - Max) in place, after
 // raising Max and rescaling the sum and the row's accumulator in acc[rows][d].
 // Rows of scores are ld apart and have room for n[i] rounded up to 8; what follows the
 // weights there is lost. A row without any score above -Inf becomes NaN.
-func SoftmaxBlock(rows []OnlineSoftmax, scores []float32, ld int, n []int32, acc []float32, d int) {
+func SoftmaxBlock(rows []Softmax, scores []float32, ld int, n []int32, acc []float32, d int) {
 	if len(rows) == 0 {
 		return
 	}
@@ -229,21 +230,21 @@ func SoftmaxBlock(rows []OnlineSoftmax, scores []float32, ld int, n []int32, acc
 	}
 }
 
-func (s *OnlineSoftmax) block(scores, acc []float32) {
-	if m := Max(scores); m > s.Max {
-		c := exp32(s.Max - m)
+func (s *Softmax) block(scores, acc []float32) {
+	if m := vector.Max(scores); m > s.Max {
+		c := vector.Exp(s.Max - m)
 		s.Sum *= c
-		ScaleInto(acc, c)
+		vector.ScaleInto(acc, c)
 		s.Max = m
 	}
-	s.Sum += ExpSum(scores, scores, s.Max)
+	s.Sum += vector.ExpSum(scores, scores, s.Max)
 }
 
 // Merge takes the scores that o has seen, and acc's like more of them, into s:
 // what comes of two softmaxes over different keys is one over all of them (Milakov and
 // Gimelshein, §3.1). One that has seen nothing changes nothing.
-func (s *OnlineSoftmax) Merge(acc []float32, o OnlineSoftmax, more []float32) {
-	nothing := NewOnlineSoftmax()
+func (s *Softmax) Merge(acc []float32, o Softmax, more []float32) {
+	nothing := NewSoftmax()
 	switch {
 	case o == nothing:
 		return
@@ -253,15 +254,15 @@ func (s *OnlineSoftmax) Merge(acc []float32, o OnlineSoftmax, more []float32) {
 		return
 	}
 	if o.Max > s.Max {
-		c := exp32(s.Max - o.Max)
+		c := vector.Exp(s.Max - o.Max)
 		s.Sum *= c
-		ScaleInto(acc, c)
+		vector.ScaleInto(acc, c)
 		s.Max = o.Max
 	}
-	w := exp32(o.Max - s.Max)
+	w := vector.Exp(o.Max - s.Max)
 	s.Sum += float32(w * o.Sum) // the conversion forbids a fused multiply-add
-	Axpy(acc, w, more)
+	vector.Axpy(acc, w, more)
 }
 
 // Finish sets dst to acc divided by the sum.
-func (s *OnlineSoftmax) Finish(dst, acc []float32) { Scale(dst, acc, 1/s.Sum) }
+func (s *Softmax) Finish(dst, acc []float32) { vector.Scale(dst, acc, 1/s.Sum) }

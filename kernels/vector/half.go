@@ -1,4 +1,4 @@
-package kernels
+package vector
 
 import "math"
 
@@ -8,7 +8,7 @@ func F16ToF32(dst []float32, src []uint16) {
 	dst = dst[:len(src)]
 	done := f16ToF32Fast(dst, src)
 	for i := done; i < len(src); i++ {
-		dst[i] = f16ToF32(src[i])
+		dst[i] = FromF16(src[i])
 	}
 }
 
@@ -18,7 +18,7 @@ func F32ToF16(dst []uint16, src []float32) {
 	dst = dst[:len(src)]
 	done := f32ToF16Fast(dst, src)
 	for i := done; i < len(src); i++ {
-		dst[i] = f32ToF16(src[i])
+		dst[i] = ToF16(src[i])
 	}
 }
 
@@ -27,7 +27,7 @@ func F32ToF16(dst []uint16, src []float32) {
 func BF16ToF32(dst []float32, src []uint16) {
 	dst = dst[:len(src)]
 	for i, h := range src {
-		dst[i] = bf16ToF32(h)
+		dst[i] = FromBF16(h)
 	}
 }
 
@@ -36,27 +36,27 @@ func BF16ToF32(dst []float32, src []uint16) {
 func F32ToBF16(dst []uint16, src []float32) {
 	dst = dst[:len(src)]
 	for i, f := range src {
-		dst[i] = f32ToBF16(f)
+		dst[i] = ToBF16(f)
 	}
 }
 
-func f16ToF32(h uint16) float32 {
-	sign := uint32(h&0x8000) << 16
-	exp := uint32(h>>10) & 31
-	frac := uint32(h & 0x3ff)
-	switch exp {
-	case 0: // zero or subnormal: frac · 2⁻²⁴ is exact
-		return math.Float32frombits(math.Float32bits(float32(frac)*0x1p-24) | sign)
-	case 31:
-		if frac != 0 {
-			frac |= 0x200 // conversions quieten NaNs, as the hardware does
+// FromF16 widens an IEEE binary16.
+func FromF16(h uint16) float32 {
+	sign, m := uint32(h&0x8000)<<16, uint32(h&0x7fff)
+	if m >= 0x7c00 {
+		if m > 0x7c00 {
+			m |= 0x200 // conversions quieten NaNs, as the hardware does
 		}
-		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
+		return math.Float32frombits(sign | 0xff<<23 | m&0x3ff<<13)
 	}
-	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
+	// Moved to a float's place, the exponent is 112 too small; the product is
+	// exact and makes subnormals normal. No branch: zeros are common.
+	f := math.Float32frombits(m<<13) * 0x1p112
+	return math.Float32frombits(math.Float32bits(f) | sign)
 }
 
-func f32ToF16(f float32) uint16 {
+// ToF16 narrows to IEEE binary16, rounding to nearest even.
+func ToF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	sign := uint16(b>>16) & 0x8000
 	b &= 0x7fffffff
@@ -72,9 +72,11 @@ func f32ToF16(f float32) uint16 {
 	return sign | uint16((b-112<<23)>>13)
 }
 
-func bf16ToF32(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
+// FromBF16 widens a bfloat16.
+func FromBF16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
 
-func f32ToBF16(f float32) uint16 {
+// ToBF16 narrows to bfloat16, rounding to nearest even.
+func ToBF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	if b&0x7fffffff > 0x7f800000 {
 		return uint16(b>>16) | 0x40

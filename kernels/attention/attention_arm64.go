@@ -1,6 +1,6 @@
 //go:build arm64 && !purego
 
-package kernels
+package attention
 
 import (
 	"unsafe"
@@ -101,7 +101,7 @@ func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, at []int32
 }
 
 // softmaxRowsFast is false: block does a row with the NEON primitives.
-func softmaxRowsFast(_ []OnlineSoftmax, _ []float32, _ int, _ []int32, _ []float32, _ int) bool {
+func softmaxRowsFast(_ []Softmax, _ []float32, _ int, _ []int32, _ []float32, _ int) bool {
 	return false
 }
 

@@ -1,4 +1,4 @@
-package kernels
+package vector
 
 import "math"
 
@@ -17,7 +17,7 @@ func ExpSum(dst, x []float32, shift float32) float32 {
 	}
 	var part [8]float32
 	for i, v := range x {
-		e := exp32(v - shift)
+		e := Exp(v - shift)
 		dst[i] = e
 		part[i&7] += e
 	}
@@ -85,7 +85,8 @@ func SoftCap(x []float32, limit float32) {
 // minExp is the smallest argument whose exponential is a normal float32.
 const minExp = -87.33654
 
-func exp32(x float32) float32 {
+// Exp is exp(x), 0 where that is below the smallest normal float32.
+func Exp(x float32) float32 {
 	if x < minExp {
 		return 0
 	}

@@ -1,6 +1,6 @@
 //go:build amd64 && !purego
 
-package kernels
+package attention
 
 import (
 	"unsafe"
@@ -15,7 +15,7 @@ var attendGroups = [attendRows + 1]int{0, 4, 4, 2, 2}
 const attendRows = 4
 
 // attendFast tells whether the assembly takes heads of d.
-func attendFast(d int) bool { return useVector() && d%8 == 0 && d > 0 }
+func attendFast(d int) bool { return cpu.UseAVX2() && d%8 == 0 && d > 0 }
 
 // find is where so many groups are, nil when there are fewer.
 func (a Ahead[T]) find(groups int) (*byte, *int32) {
@@ -45,7 +45,7 @@ func scoresF16Fast(dst []float32, ld int, q []float32, k []uint16, at []int32, g
 	}
 	have := haveGroups(len(dst), ld, len(at), g)
 	for i := 0; i < g; {
-		n := tileWidth(g-i, attendRows)
+		n := cpu.TileWidth(g-i, attendRows)
 		out, query := &dst[i*ld], &q[i*d]
 		take := min(cpu.RoundUp(groups, attendGroups[n]), have) // more keys at once cost no more
 		switch n {
@@ -74,7 +74,7 @@ func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32,
 	}
 	have := haveGroups(len(dst), ld, len(at), g)
 	for i := 0; i < g; {
-		n := tileWidth(g-i, attendRows)
+		n := cpu.TileWidth(g-i, attendRows)
 		out, query := &dst[i*ld], &q[i*d]
 		take := min(cpu.RoundUp(groups, attendGroups[n]), have) // more keys at once cost no more
 		switch n {
@@ -92,7 +92,7 @@ func scoresQ8Fast(dst []float32, ld int, q []float32, k []int8, scale []float32,
 	return true
 }
 
-func softmaxRowsFast(rows []OnlineSoftmax, scores []float32, ld int, n []int32, acc []float32, d int) bool {
+func softmaxRowsFast(rows []Softmax, scores []float32, ld int, n []int32, acc []float32, d int) bool {
 	if !attendFast(d) {
 		return false
 	}
@@ -101,11 +101,12 @@ func softmaxRowsFast(rows []OnlineSoftmax, scores []float32, ld int, n []int32, 
 }
 
 func storeKeyF16Fast(group []uint16, x []float32) int {
-	n := whole(len(x), 8)
-	if n > 0 {
+	n := len(x) &^ 7
+	if n > 0 && cpu.UseAVX2() {
 		interleaveF16(&group[0], &x[0], n)
+		return n
 	}
-	return n
+	return 0
 }
 
 func accumF16Fast(acc, p []float32, ld int, v []uint16, at []int32, g, t, d int, next Ahead[uint16]) bool {
@@ -115,7 +116,7 @@ func accumF16Fast(acc, p []float32, ld int, v []uint16, at []int32, g, t, d int,
 	values := (*byte)(unsafe.Pointer(&v[0]))
 	soon, soonAt := next.find(len(at))
 	for i := 0; i < g; {
-		n := tileWidth(g-i, attendRows)
+		n := cpu.TileWidth(g-i, attendRows)
 		out, weight := &acc[i*d], &p[i*ld]
 		switch n {
 		case 1:
@@ -139,7 +140,7 @@ func accumQ8Fast(acc, p []float32, ld int, v []int8, scale []float32, at []int32
 	values := (*byte)(unsafe.Pointer(&v[0]))
 	soon, soonAt := next.find(len(at))
 	for i := 0; i < g; {
-		n := tileWidth(g-i, attendRows)
+		n := cpu.TileWidth(g-i, attendRows)
 		out, weight := &acc[i*d], &p[i*ld]
 		switch n {
 		case 1:

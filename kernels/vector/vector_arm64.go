@@ -1,6 +1,6 @@
 //go:build arm64 && !purego
 
-package kernels
+package vector
 
 import "github.com/lutra-lm/lutra/kernels/cpu"
 

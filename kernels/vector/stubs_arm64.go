@@ -1,9 +1,9 @@
 //go:build arm64 && !purego
 
-package kernels
+package vector
 
-// The assembly of vector_arm64.s, vector_exp_arm64.s and attend_arm64.s, which
-// states each routine's contract.
+// The assembly of vector_arm64.s and vector_exp_arm64.s, which states each
+// routine's contract.
 
 //go:noescape
 func addNEON(dst, a, b *float32, n int)
@@ -55,33 +55,3 @@ func sumWithinNEON(part *[16]float32, x *float32, lo, hi float32, n int) int
 
 //go:noescape
 func swigluNEON(dst, gate, up *float32, n int)
-
-//go:noescape
-func scoresF16x1(dst *float32, ld int, q *float32, k *byte, groups, d int)
-
-//go:noescape
-func accumF16x1(acc, p *float32, ld int, v *byte, t, d int)
-
-//go:noescape
-func scoresF16x2(dst *float32, ld int, q *float32, k *byte, groups, d int)
-
-//go:noescape
-func scoresF16x4(dst *float32, ld int, q *float32, k *byte, groups, d int)
-
-//go:noescape
-func accumF16x2(acc, p *float32, ld int, v *byte, t, d int)
-
-//go:noescape
-func scoresQ8x1(dst *float32, ld int, q *float32, k *byte, scale *float32, groups, d int)
-
-//go:noescape
-func accumQ8x1(acc, p *float32, ld int, v *byte, scale *float32, t, d int)
-
-//go:noescape
-func scoresQ8x2(dst *float32, ld int, q *float32, k *byte, scale *float32, groups, d int)
-
-//go:noescape
-func scoresQ8x4(dst *float32, ld int, q *float32, k *byte, scale *float32, groups, d int)
-
-//go:noescape
-func accumQ8x2(acc, p *float32, ld int, v *byte, scale *float32, t, d int)

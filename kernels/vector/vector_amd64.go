@@ -1,6 +1,6 @@
 //go:build amd64 && !purego
 
-package kernels
+package vector
 
 import "github.com/lutra-lm/lutra/kernels/cpu"
 
@@ -8,11 +8,9 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 // that was; the portable loops do the rest. AVX-512 would gain nothing: these
 // run at the speed of the caches.
 
-func useVector() bool { return cpu.Active() >= cpu.AVX2 && cpu.Active() <= cpu.AVX512 }
-
 // whole is the part of n elements that are full steps, 0 without AVX2.
 func whole(n, step int) int {
-	if !useVector() {
+	if !cpu.UseAVX2() {
 		return 0
 	}
 	return n - n%step
@@ -123,14 +121,14 @@ func sumWithinFast(part *[16]float32, x []float32, lo, hi float32) (done, n int)
 }
 
 func expSumFast(dst, x []float32, shift float32) (float32, bool) {
-	if !useVector() || len(dst) == 0 {
+	if !cpu.UseAVX2() || len(dst) == 0 {
 		return 0, false
 	}
 	return vecExpSum(&dst[0], &x[0], shift, len(dst)), true
 }
 
 func swigluFast(dst, gate, up []float32) bool {
-	if !useVector() || len(dst) == 0 {
+	if !cpu.UseAVX2() || len(dst) == 0 {
 		return false
 	}
 	vecSwiGLU(&dst[0], &gate[0], &up[0], len(dst))
@@ -138,7 +136,7 @@ func swigluFast(dst, gate, up []float32) bool {
 }
 
 func gegluFast(dst, gate, up []float32) bool {
-	if !useVector() || len(dst) == 0 {
+	if !cpu.UseAVX2() || len(dst) == 0 {
 		return false
 	}
 	vecGeGLU(&dst[0], &gate[0], &up[0], len(dst))
