@@ -9,12 +9,12 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// groupCols is the number of columns that share an activation scale.
-const groupCols = 32
+// GroupCols is the number of columns that share an activation scale.
+const GroupCols = 32
 
-// A group of activations is a record of actRecord bytes:
+// RecordBytes is the size of the record that a group of activations is:
 //
-//	 0  int8[32]  q, in [-127, 127], Σ|q| of a half at most mostHalf
+//	 0  int8[32]  q, in [-127, 127], Σ|q| of a half at most MostHalf
 //	32  float32   d: x ≈ d·q, d = absmax/127, or a little more (flatHalf)
 //	36  float32   Σq
 //	40  int16[2]  -4·Σq twice: what a pair of int16 sums of 4-bit codes starts
@@ -23,69 +23,73 @@ const groupCols = 32
 //	48  int16[4]  -32·(sums over k%4 < 2 and k%4 ≥ 2) of the first and of the
 //	              second half: the same for 6-bit codes
 //	56  int32[2]  -32·Σq of the first and of the second half
-const actRecord = 64
+const RecordBytes = 64
 
-// mostHalf bounds Σ|q| of half a group, so that its products with 6-bit codes,
+// MostHalf bounds Σ|q| of half a group, so that its products with 6-bit codes,
 // 32 at most, add up in int16. Where d = absmax/127 gives more, as it does for
 // some groups in a hundred of gaussian values, the largest code is flatHalf/Σ|q|,
 // rounded down, instead of 127: with the roundings of both passes, a half a
-// code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < mostHalf.
+// code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < MostHalf.
 const (
-	mostHalf = 1023
+	MostHalf = 1023
 	flatHalf = 127 * 1006
 )
 
-// groupedActs holds rows quantised to int8 with one absmax scale each 32
+// groups holds rows quantised to int8 with one absmax scale each 32
 // columns, as records [n][K/32]. Columns beyond K count as zero.
-type groupedActs struct {
+type groups struct {
 	ready      bool
 	rec        []byte
 	mixedReady bool
 	mixed      []byte // records in the order of mixed panels
-	src        *Acts
+	src        *Rows
 }
 
-func (g *groupedActs) reset() { g.ready, g.mixedReady = false, false }
+func (g *groups) reset() { g.ready, g.mixedReady = false, false }
 
-// groupedStride is the distance of rows in bytes: their records, and as many
+// GroupStride is the distance of rows in bytes: their records, and as many
 // more as make it 1 KiB off a multiple of 2 KiB, so that a panel's groups of a
 // tile of four tokens lie in different sets of L1 and not all in the same.
-func (a *Acts) groupedStride() int {
-	records := (a.k + groupCols - 1) / groupCols
-	return ((records+15)&^31 + 16) * actRecord
+func (a *Rows) GroupStride() int {
+	records := (a.k + GroupCols - 1) / GroupCols
+	return ((records+15)&^31 + 16) * RecordBytes
 }
 
-// makeGrouped quantises the rows unless that was done since Set.
-func (a *Acts) makeGrouped(p *pool.Pool) {
-	g := &a.grouped
+// MakeGroups quantises the rows in groups unless that was done since Set.
+func (a *Rows) MakeGroups(p *pool.Pool) {
+	g := &a.groups
 	if g.ready {
 		return
 	}
-	g.rec = cpu.Grow(g.rec, a.n*a.groupedStride())
+	g.rec = cpu.Grow(g.rec, a.n*a.GroupStride())
 	g.src = a
-	a.run(p, g, a.n)
+	a.Run(p, g, a.n)
 	g.ready = true
 }
 
+// Groups are the records [n][GroupStride] that MakeGroups made.
+func (a *Rows) Groups() []byte { return a.groups.rec }
+
 // Do quantises row i.
-func (g *groupedActs) Do(_, i int) {
+func (g *groups) Do(_, i int) {
 	a := g.src
-	size := a.groupedStride()
+	size := a.GroupStride()
 	quantizeGroups(g.rec[i*size:(i+1)*size], a.Row(i))
 }
 
 // quantizeGroups writes the records of one row.
 func quantizeGroups(rec []byte, x []float32) {
 	done := quantizeGroupsFast(rec, x)
-	rec, x = rec[done*actRecord:], x[done*groupCols:]
+	rec, x = rec[done*RecordBytes:], x[done*GroupCols:]
 	for len(x) > 0 {
-		n := min(groupCols, len(x))
-		quantizeGroup((*[actRecord]byte)(rec), x[:n])
-		rec, x = rec[actRecord:], x[n:]
+		n := min(GroupCols, len(x))
+		QuantizeGroup((*[RecordBytes]byte)(rec), x[:n])
+		rec, x = rec[RecordBytes:], x[n:]
 	}
 }
 
-func quantizeGroup(rec *[actRecord]byte, x []float32) {
+// QuantizeGroup writes the record of a group, of fewer columns at the end of a row.
+func QuantizeGroup(rec *[RecordBytes]byte, x []float32) {
 	clear(rec[:])
 	le := binary.LittleEndian
 	var bits uint32 // |x| compares as an integer, with NaN on top
@@ -101,7 +105,7 @@ func quantizeGroup(rec *[actRecord]byte, x []float32) {
 	}
 	most := int32(127)
 	sums, half := codesOfGroup(rec, x, float32(most)/top)
-	if half > mostHalf {
+	if half > MostHalf {
 		most = flatHalf / half
 		sums, _ = codesOfGroup(rec, x, float32(most)/top)
 	}
@@ -121,7 +125,7 @@ func quantizeGroup(rec *[actRecord]byte, x []float32) {
 
 // codesOfGroup writes q = round(x·inv) and gives their sums [half][k%4 ≥ 2],
 // and Σ|q| of the half where it is larger.
-func codesOfGroup(rec *[actRecord]byte, x []float32, inv float32) (sums [2][2]int32, largest int32) {
+func codesOfGroup(rec *[RecordBytes]byte, x []float32, inv float32) (sums [2][2]int32, largest int32) {
 	var sizes [2]int32
 	for k, v := range x {
 		q := int32(math.RoundToEven(float64(v * inv)))

@@ -17,34 +17,37 @@ import (
 //	36  int16[2]  -32·Σq of each half, which fits because of mostHalf
 
 // mixing is a Task that makes the mixed records of one row.
-type mixing groupedActs
+type mixing groups
 
-// makeMixed makes mixed records, [n][K/32] as the others, unless that was done
-// since Set. It wants makeGrouped first.
-func (a *Acts) makeMixed(p *pool.Pool) {
-	g := &a.grouped
+// MakeMixed makes mixed records, [n][K/32] as the others, unless that was done
+// since Set. It wants MakeGroups first.
+func (a *Rows) MakeMixed(p *pool.Pool) {
+	g := &a.groups
 	if g.mixedReady {
 		return
 	}
 	g.mixed = cpu.Grow(g.mixed, len(g.rec))
-	a.run(p, (*mixing)(g), a.n)
+	a.Run(p, (*mixing)(g), a.n)
 	g.mixedReady = true
 }
 
+// Mixed are the records [n][GroupStride] that MakeMixed made.
+func (a *Rows) Mixed() []byte { return a.groups.mixed }
+
 // Do mixes row i.
 func (g *mixing) Do(_, i int) {
-	size := g.src.groupedStride()
+	size := g.src.GroupStride()
 	dst, rec := g.mixed[i*size:], g.rec[i*size:]
-	for range (g.src.k + groupCols - 1) / groupCols {
-		mix((*[actRecord]byte)(dst), (*[actRecord]byte)(rec))
-		dst, rec = dst[actRecord:], rec[actRecord:]
+	for range (g.src.k + GroupCols - 1) / GroupCols {
+		mix((*[RecordBytes]byte)(dst), (*[RecordBytes]byte)(rec))
+		dst, rec = dst[RecordBytes:], rec[RecordBytes:]
 	}
 }
 
-func mix(dst, rec *[actRecord]byte) {
+func mix(dst, rec *[RecordBytes]byte) {
 	le := binary.LittleEndian
-	for j := range groupCols / 4 {
-		first, second := le.Uint16(rec[2*j:]), le.Uint16(rec[groupCols/2+2*j:])
+	for j := range GroupCols / 4 {
+		first, second := le.Uint16(rec[2*j:]), le.Uint16(rec[GroupCols/2+2*j:])
 		le.PutUint32(dst[4*j:], uint32(first)|uint32(second)<<16)
 	}
 	copy(dst[32:36], rec[32:])

@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// ternaryActs holds rows quantised to int8 in [-127, 127] with one absmax
+// Codes holds rows quantised to int8 in [-127, 127] with one absmax
 // scale a token: q = round-half-even(x·(127/absmax)), x ≈ q·scale, with
 // scale = absmax/127, all in float32. A row whose absmax is below 2^-120
 // counts as zero. A row that holds NaN or an infinity has scale NaN and codes
@@ -23,7 +23,7 @@ import (
 //	                                        and formTiles differ in the last tiles' widths
 //	lanes   [tile][stride][lanes]           token-contiguous, for vector lookup tables
 //	paired  [tile] of lanes [stride][32], then quads [8][block][g][4][4] of 32 more tokens
-type ternaryActs struct {
+type Codes struct {
 	n, k, stride int
 	q            []int8
 	scale        []float32 // [N]
@@ -32,8 +32,8 @@ type ternaryActs struct {
 	quads        [2]quadForm // g = 4, g = 5
 	lanes        laneForm
 	paired       [2]quadForm // g = 4, g = 5; width is that of a tile
-	mul          ternaryMul  // the product under way
-	prep         ternaryPrep // the arrangement under way
+	prep         arranging   // the arrangement under way
+	rows         *Rows
 }
 
 // quadForm is the extent of built quads: tiles of width tokens, then for what is
@@ -50,49 +50,59 @@ type laneForm struct {
 	data          []int8
 }
 
-// actTile is the number of tokens in the widest tile of lanes.
-const actTile = 16
+// Tokens of tiles.
+const (
+	LaneTokens = 16 // of a row of a lookup table
+	WideLanes  = 32 // of one in AVX-512
+	QuadTokens = 4  // of a multiply-add tile beside lookups
+)
+
+// BlockBytes is the number of weight bytes of a row that stand together: columns
+// are arranged as the trits of these.
+const BlockBytes = 4
 
 // rowStride rounds rows up so that blocks of 16 and of 20 columns both end in
 // the padding.
 func rowStride(k int) int { return cpu.RoundUp(k, 80) }
 
-func (t *ternaryActs) reset() {
+func (t *Codes) reset() {
 	t.ready = false
 	t.quads[0].hi, t.quads[1].hi, t.lanes.hi = 0, 0, 0
 	t.paired[0].hi, t.paired[1].hi = 0, 0
 }
 
-// quantise fills q, scale and negSum once per Set.
-func (t *ternaryActs) quantise(a *Acts, pool *pool.Pool) {
+// Codes are the rows as int8 codes, made once per Set.
+func (a *Rows) Codes(pool *pool.Pool) *Codes {
+	t := &a.codes
 	if t.ready {
-		return
+		return t
 	}
-	t.n, t.k, t.stride = a.n, a.k, rowStride(a.k)
-	t.q = cpu.Grow(t.q, cpu.RoundUp(t.n, actTile)*t.stride) // whole tiles, for kernels that read them so
+	t.rows, t.n, t.k, t.stride = a, a.n, a.k, rowStride(a.k)
+	t.q = cpu.Grow(t.q, cpu.RoundUp(t.n, LaneTokens)*t.stride) // whole tiles, for kernels that read them so
 	t.scale = cpu.Grow(t.scale, t.n)
 	t.negSum = cpu.Grow(t.negSum, t.n)
-	t.prep = ternaryPrep{t: t, what: prepRows, x: a.x}
-	t.prep.run(a, pool, t.n, 1)
+	t.prep = arranging{t: t, what: prepRows, x: a.x}
+	t.prep.run(pool, t.n, 1)
 	t.ready = true
+	return t
 }
 
-// quadsFor returns the quads of tokens [lo, hi) for groups of g trits.
-func (t *ternaryActs) quadsFor(a *Acts, pool *pool.Pool, g, lo, hi, width int, anyWidth bool) []int8 {
+// Quads returns the quads of tokens [lo, hi) for groups of g trits.
+func (t *Codes) Quads(pool *pool.Pool, g, lo, hi, width int, anyWidth bool) []int8 {
 	f := &t.quads[g-4]
 	if f.lo == lo && f.hi == hi && f.width == width && f.anyWidth == anyWidth {
 		return f.data
 	}
-	kp := cpu.RoundUp(t.k, blockBytes*g)
+	kp := cpu.RoundUp(t.k, BlockBytes*g)
 	f.lo, f.hi, f.width, f.anyWidth = lo, hi, width, anyWidth
 	f.data = cpu.Grow(f.data, (hi-lo)*kp)
-	t.prep = ternaryPrep{t: t, what: prepQuads, g: g, kp: kp, form: *f}
-	t.prep.run(a, pool, (hi-lo+width-1)/width, width)
+	t.prep = arranging{t: t, what: prepQuads, g: g, kp: kp, form: *f}
+	t.prep.run(pool, (hi-lo+width-1)/width, width)
 	return f.data
 }
 
-// lanesFor returns the lanes of tokens [lo, hi).
-func (t *ternaryActs) lanesFor(a *Acts, pool *pool.Pool, lo, hi, lanes int) []int8 {
+// Lanes returns the lanes of tokens [lo, hi).
+func (t *Codes) Lanes(pool *pool.Pool, lo, hi, lanes int) []int8 {
 	f := &t.lanes
 	if f.lo == lo && f.hi == hi && f.lanes == lanes {
 		return f.data
@@ -100,50 +110,50 @@ func (t *ternaryActs) lanesFor(a *Acts, pool *pool.Pool, lo, hi, lanes int) []in
 	tiles := (hi - lo + lanes - 1) / lanes
 	f.lo, f.hi, f.lanes = lo, hi, lanes
 	f.data = cpu.Grow(f.data, tiles*lanes*t.stride)
-	t.prep = ternaryPrep{t: t, what: prepLanes, form: quadForm{lo: lo, hi: hi, width: lanes, data: f.data}}
-	t.prep.run(a, pool, tiles, lanes)
+	t.prep = arranging{t: t, what: prepLanes, form: quadForm{lo: lo, hi: hi, width: lanes, data: f.data}}
+	t.prep.run(pool, tiles, lanes)
 	return f.data
 }
 
-// hybridTokens is a tile of paired activations: 32 tokens in lanes, 32 in quads.
-const hybridTokens = 2 * wideLanes
+// PairedTokens is a tile of paired activations: 32 tokens in lanes, 32 in quads.
+const PairedTokens = 2 * WideLanes
 
-// pairedSize is the size of a tile.
-func pairedSize(stride, kp int) int { return wideLanes * (stride + kp) }
+// PairedSize is the size of a tile.
+func PairedSize(stride, kp int) int { return WideLanes * (stride + kp) }
 
-// pairedTile gives the lanes and the quads of a tile.
-func pairedTile(tile []int8, stride int) (lanes, quads []int8) {
-	return tile[:wideLanes*stride], tile[wideLanes*stride:]
+// PairedTile gives the lanes and the quads of a tile.
+func PairedTile(tile []int8, stride int) (lanes, quads []int8) {
+	return tile[:WideLanes*stride], tile[WideLanes*stride:]
 }
 
-// pairedFor returns the paired form of tokens [lo, hi), a whole number of tiles.
-func (t *ternaryActs) pairedFor(a *Acts, pool *pool.Pool, g, lo, hi int) []int8 {
+// Paired returns the paired form of tokens [lo, hi), a whole number of tiles.
+func (t *Codes) Paired(pool *pool.Pool, g, lo, hi int) []int8 {
 	f := &t.paired[g-4]
 	if f.lo == lo && f.hi == hi {
 		return f.data
 	}
-	kp, tiles := cpu.RoundUp(t.k, blockBytes*g), (hi-lo)/hybridTokens
-	f.lo, f.hi, f.width = lo, hi, hybridTokens
-	f.data = cpu.Grow(f.data, tiles*pairedSize(t.stride, kp))
-	t.prep = ternaryPrep{t: t, what: prepPaired, g: g, kp: kp, form: *f}
-	t.prep.run(a, pool, tiles*pairedParts, madWidth)
+	kp, tiles := cpu.RoundUp(t.k, BlockBytes*g), (hi-lo)/PairedTokens
+	f.lo, f.hi, f.width = lo, hi, PairedTokens
+	f.data = cpu.Grow(f.data, tiles*PairedSize(t.stride, kp))
+	t.prep = arranging{t: t, what: prepPaired, g: g, kp: kp, form: *f}
+	t.prep.run(pool, tiles*pairedParts, QuadTokens)
 	return f.data
 }
 
 // pairedParts is the number of parts in which a tile is arranged: its lanes,
 // and every 4 tokens of its quads.
-const pairedParts = 1 + wideLanes/madWidth
+const pairedParts = 1 + WideLanes/QuadTokens
 
-func (p *ternaryPrep) pair(i int) {
+func (p *arranging) pair(i int) {
 	t, f := p.t, &p.form
-	lo := f.lo + i/pairedParts*hybridTokens
-	lanes, quads := pairedTile(f.data[i/pairedParts*pairedSize(t.stride, p.kp):], t.stride)
+	lo := f.lo + i/pairedParts*PairedTokens
+	lanes, quads := PairedTile(f.data[i/pairedParts*PairedSize(t.stride, p.kp):], t.stride)
 	if i %= pairedParts; i == 0 {
-		arrangeLanes(lanes, t.q[lo*t.stride:], t.stride, wideLanes, wideLanes)
+		arrangeLanes(lanes, t.q[lo*t.stride:], t.stride, WideLanes, WideLanes)
 		return
 	}
-	at := (i - 1) * madWidth
-	arrangeQuads(quads[at*p.kp:][:madWidth*p.kp], t.q[(lo+wideLanes+at)*t.stride:], t.stride, p.g, madWidth)
+	at := (i - 1) * QuadTokens
+	arrangeQuads(quads[at*p.kp:][:QuadTokens*p.kp], t.q[(lo+WideLanes+at)*t.stride:], t.stride, p.g, QuadTokens)
 }
 
 type prepKind uint8
@@ -155,9 +165,9 @@ const (
 	prepPaired
 )
 
-// ternaryPrep is the Task that quantises rows or arranges tiles.
-type ternaryPrep struct {
-	t     *ternaryActs
+// arranging is the Task that quantises rows or arranges tiles.
+type arranging struct {
+	t     *Codes
 	what  prepKind
 	n     int // rows or tiles
 	each  int // how many of them a part
@@ -171,25 +181,25 @@ type ternaryPrep struct {
 const prepValues = 1 << 13
 
 // run prepares n rows, or tiles of width tokens.
-func (p *ternaryPrep) run(a *Acts, pool *pool.Pool, n, width int) {
+func (p *arranging) run(pool *pool.Pool, n, width int) {
 	p.n, p.each = n, max(1, prepValues/(width*p.t.stride))
-	a.run(pool, p, (n+p.each-1)/p.each)
+	p.t.rows.Run(pool, p, (n+p.each-1)/p.each)
 }
 
 // Do prepares the rows or tiles of a part.
-func (p *ternaryPrep) Do(_, part int) {
+func (p *arranging) Do(_, part int) {
 	for i := part * p.each; i < min((part+1)*p.each, p.n); i++ {
 		p.one(i)
 	}
 }
 
 // one prepares row or tile i.
-func (p *ternaryPrep) one(i int) {
+func (p *arranging) one(i int) {
 	t, f := p.t, &p.form
 	switch p.what {
 	case prepRows:
 		q := t.q[i*t.stride : (i+1)*t.stride]
-		t.scale[i], t.negSum[i] = quantiseRow(q[:t.k], p.x[i*t.k:(i+1)*t.k])
+		t.scale[i], t.negSum[i] = quantizeRow(q[:t.k], p.x[i*t.k:(i+1)*t.k])
 		clear(q[t.k:])
 	case prepQuads:
 		lo := f.lo + i*f.width
@@ -229,7 +239,9 @@ func rowScale(absmax uint32) (inv, scale float32) {
 	return 127 / m, m / 127
 }
 
-func quantiseRowGeneric(q []int8, x []float32) (scale float32, negSum int32) {
+// QuantizeRow sets q to the codes of a row, and gives its scale and minus their
+// sum: what every implementation has to give, bit for bit.
+func QuantizeRow(q []int8, x []float32) (scale float32, negSum int32) {
 	inv, scale := rowScale(absmaxBits(x))
 	if inv == 0 {
 		clear(q)
@@ -250,7 +262,7 @@ func absmaxBits(x []float32) uint32 {
 
 // arrangeQuadsGeneric writes [block][g][width][4] from width rows of q.
 func arrangeQuadsGeneric(dst, q []int8, stride, g, width int) {
-	span := blockBytes * g
+	span := BlockBytes * g
 	for b := range len(dst) / (width * span) {
 		for n := range width {
 			src := q[n*stride+b*span:][:span]

@@ -10,10 +10,10 @@ import (
 // vectorFloats is how many floats the AVX2 row kernels take at a time.
 const vectorFloats = 32
 
-func quantiseRow(q []int8, x []float32) (scale float32, negSum int32) {
+func quantizeRow(q []int8, x []float32) (scale float32, negSum int32) {
 	body := len(x) &^ (vectorFloats - 1)
 	if cpu.Active() == cpu.Generic || body == 0 {
-		return quantiseRowGeneric(q, x)
+		return QuantizeRow(q, x)
 	}
 	absmax := max(absmaxAVX2(&x[0], body), absmaxBits(x[body:]))
 	inv, scale := rowScale(absmax)
@@ -29,7 +29,7 @@ func arrangeQuads(dst, q []int8, stride, g, width int) {
 		arrangeQuadsGeneric(dst, q, stride, g, width)
 		return
 	}
-	blocks := len(dst) / (width * blockBytes * g)
+	blocks := len(dst) / (width * BlockBytes * g)
 	arrange := [4]func(dst, q *int8, stride, blocks, step int){quads4x1AVX2, quads4x2AVX2, quads4x3AVX2, quads4x4AVX2}
 	if g == 5 {
 		arrange = [4]func(dst, q *int8, stride, blocks, step int){quads5x1AVX2, quads5x2AVX2, quads5x3AVX2, quads5x4AVX2}
@@ -44,13 +44,24 @@ func arrangeQuads(dst, q []int8, stride, g, width int) {
 // of them is there, and what stands in a lane without a token is never read.
 func arrangeLanes(dst, q []int8, stride, lanes, n int) {
 	switch {
-	case cpu.Active() == cpu.AVX512 && lanes == wideLanes:
-		_ = q[:wideLanes*stride]
+	case cpu.Active() == cpu.AVX512 && lanes == WideLanes:
+		_ = q[:WideLanes*stride]
 		lanes32AVX512(&dst[0], &q[0], stride, stride)
-	case cpu.Active() != cpu.Generic && lanes == actTile:
-		_ = q[:actTile*stride]
+	case cpu.Active() != cpu.Generic && lanes == LaneTokens:
+		_ = q[:LaneTokens*stride]
 		lanes16AVX2(&dst[0], &q[0], stride, stride)
 	default:
 		arrangeLanesGeneric(dst, q, stride, lanes, n)
 	}
+}
+
+// quantizeGroupsFast does the whole groups of x and returns how many.
+func quantizeGroupsFast(rec []byte, x []float32) int {
+	groups := len(x) / GroupCols
+	if cpu.Active() == cpu.Generic || groups == 0 {
+		return 0
+	}
+	_ = rec[groups*RecordBytes-1]
+	quantizeGroupsAVX2(&rec[0], &x[0], groups)
+	return groups
 }

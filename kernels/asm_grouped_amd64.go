@@ -553,8 +553,3 @@ func groupedQ8PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, 
 //
 //go:noescape
 func groupedQ8PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-
-// quantizeGroupsAVX2 writes the records of groups ≥ 1 whole groups of 32 values.
-//
-//go:noescape
-func quantizeGroupsAVX2(rec *byte, x *float32, groups int)

@@ -73,9 +73,3 @@ func wideBuild5AVX512(tables *int16, act *int8, groups int)
 //
 //go:noescape
 func wideFinishAVX512(y *float32, ldy int, acc *int32, tokens *float32, rows *float32)
-
-// lanes32AVX512 sets dst[n][32] to the transpose of 32 rows of q, stride bytes apart.
-// n is a positive multiple of 16.
-//
-//go:noescape
-func lanes32AVX512(dst *int8, q *int8, stride int, n int)

@@ -2,9 +2,6 @@ package kernels
 
 import (
 	"fmt"
-	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -32,108 +29,109 @@ const (
 	partsPerWorker = 8
 )
 
-// bands is the number of bands of m.
-func (m *Matrix) bands() int { return (m.Rows + bandRows - 1) / bandRows }
+// BandsOf is the number of bands of so many rows.
+func BandsOf(rows int) int { return (rows + bandRows - 1) / bandRows }
 
-// bandBytes is the size of a band of m.
-func (m *Matrix) bandBytes() int {
-	if m.Packing.grouped() {
-		return groupedFormats[m.Packing].bandBytes(m.Cols)
-	}
-	return bandRows * m.Cols * m.Packing.denseBytes()
-}
-
-// bandKernel multiplies bands of one matrix.
-type bandKernel interface {
-	// prepare makes ready what the products read besides x itself.
-	prepare(p *pool.Pool, x *Acts)
-	// kBlock is the number of columns after which a sum is added to y. It is
+// Kernel multiplies bands of one matrix.
+type Kernel interface {
+	// BandBytes is the size of a band.
+	BandBytes() int
+	// Prepare makes ready what the products read besides x itself.
+	Prepare(p *pool.Pool, x *Rows)
+	// KBlock is the number of columns after which a sum is added to y. It is
 	// part of the result's bits and so fixed for a packing.
-	kBlock() int
-	// add adds to y[tok][16·band] the products of columns [kLo, kHi) of
+	KBlock() int
+	// Add adds to y[tok][16·band] the products of columns [kLo, kHi) of
 	// bands [s, s+n) and tokens [t, tEnd) of x. y starts at token t and the
 	// first row of band s, and has ld values a token.
-	add(scratch *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int)
+	Add(scratch *Scratch, y []float32, ld, s, n int, x *Rows, t, tEnd, kLo, kHi int)
 }
 
-// bandScratch is the memory of one worker, shared by all matrices.
-type bandScratch struct {
+// Scratch is the memory of one worker, shared by all matrices.
+type Scratch struct {
 	tile  []float32 // sums [tileTokens][writeBands·bandRows]
-	panel []byte    // panelGroups groups unfolded for many tokens
+	Panel []byte    // PanelGroups groups unfolded for many tokens
 }
 
-// panelGroups is the number of groups unfolded at a time: with the
+// PanelGroups is the number of groups unfolded at a time: with the
 // activations of a tile of tokens they fit in 32 KiB of L1.
-const panelGroups = 16
+const PanelGroups = 16
 
-// maxPanelGroup is the size of the largest group of a panel.
-const maxPanelGroup = 1152
+// MaxPanelGroup is the size of the largest group of a panel.
+const MaxPanelGroup = 1152
 
-func newBandScratch(workers int) []bandScratch {
-	s := make([]bandScratch, workers)
-	for i := range s {
-		s[i] = bandScratch{cpu.Aligned[float32](tileTokens * writeBands * bandRows), cpu.Aligned[byte](panelGroups * maxPanelGroup)}
+// Runner multiplies band-packed matrices on one pool.
+type Runner struct {
+	pool    *pool.Pool
+	order   *Order
+	scratch []Scratch // one a worker; what a worker holds, nobody else touches
+}
+
+// NewRunner makes a runner, which notes in order what it reads.
+func NewRunner(p *pool.Pool, order *Order) *Runner {
+	r := &Runner{pool: p, order: order, scratch: make([]Scratch, p.Threads())}
+	for i := range r.scratch {
+		r.scratch[i] = Scratch{cpu.Aligned[float32](tileTokens * writeBands * bandRows), cpu.Aligned[byte](PanelGroups * MaxPanelGroup)}
 	}
-	return s
+	return r
 }
 
 // bandLinear is a band-packed matrix on the CPU.
 type bandLinear struct {
 	w      *Matrix
-	cpu    *CPU
-	kern   bandKernel
+	run    *Runner
+	kern   Kernel
 	part   int          // bands of a part, a multiple of partBands
-	one    streamKernel // kern, where it has tiles for one token
-	stream stream       // of one
+	one    StreamKernel // kern, where it has tiles for one token
+	stream Units        // of one
 }
 
-// bandMul is the Task of one Mul.
-type bandMul struct {
+// bandTask is a product under way.
+type bandTask struct {
 	*bandLinear
-	y []float32
-	x *Acts
+	y    []float32
+	x    *Rows
+	task Task
 }
 
-func newBandLinear(c *CPU, w *Matrix) (Linear, error) {
-	if want := w.bands() * w.bandBytes(); len(w.Data) != want {
+// Load prepares w, which kern multiplies. It reports ErrShape for a matrix whose
+// parts do not fit together.
+func (r *Runner) Load(w *Matrix, kern Kernel) (*bandLinear, error) {
+	if want := BandsOf(w.Rows) * kern.BandBytes(); len(w.Data) != want {
 		return nil, fmt.Errorf("%w: %d bytes of %v for %dx%d, want %d", ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
 	}
-	l := &bandLinear{w: w, cpu: c}
-	l.part = min(max(w.bands()/(c.pool.Threads()*partsPerWorker)/partBands*partBands, partBands), mostPartBands)
-	if w.Packing.grouped() {
-		l.kern = newGroupedKernel(w)
-	} else {
-		l.kern = newDenseKernel(w)
-	}
+	l := &bandLinear{w: w, run: r, kern: kern}
+	l.part = min(max(BandsOf(w.Rows)/(r.pool.Threads()*partsPerWorker)/partBands*partBands, partBands), mostPartBands)
 	l.initStream()
 	return l, nil
 }
 
-// Mul sets y[n][Rows] to x[n][Cols] · Wᵀ.
-func (l *bandLinear) Mul(y []float32, x *Acts) {
+// Mul sets y[n][Rows] to x[n][Cols] · Wᵀ. m is x's.
+func (l *bandLinear) Mul(y []float32, x *Rows, m *bandTask) {
 	if x.K() != l.w.Cols || len(y) < x.N()*l.w.Rows {
 		panic(fmt.Sprintf("kernels: %dx%d matrix times %d rows of %d into %d values", l.w.Rows, l.w.Cols, x.N(), x.K(), len(y)))
 	}
-	start := l.cpu.pool.Meter().Start()
-	l.kern.prepare(l.cpu.pool, x)
-	x.band = bandMul{l, y, x}
-	parts := (l.w.bands() + l.part - 1) / l.part
+	p := l.run.pool
+	start := p.Meter().Start()
+	l.kern.Prepare(p, x)
+	m.bandLinear, m.y, m.x = l, y, x
+	parts := (BandsOf(l.w.Rows) + l.part - 1) / l.part
 	if x.N() <= streamTokens && l.one != nil {
-		x.stream.run(l.cpu, x, &l.stream, min(parts, x.threads(l.cpu.pool)), &x.band)
+		m.task.Run(p, l.run.order, x, &l.stream, min(parts, x.Threads(p)), m)
 	} else {
-		x.run(l.cpu.pool, &x.band, parts)
+		x.Run(p, m, parts)
 	}
-	x.band = bandMul{}
-	l.cpu.pool.Meter().StopProduct(l.w.Packing.kernel(), start, x.threads(l.cpu.pool), x.n, 0, l.w.weights(), int64(len(l.w.Data)))
+	m.bandLinear, m.y, m.x = nil, nil, nil
+	p.Meter().StopProduct(l.w.Packing.Kind(), start, x.Threads(p), x.N(), 0, l.w.Weights(), int64(len(l.w.Data)))
 }
 
 // Do multiplies one part. A single token takes whole bands together, for more
 // independent sums. Otherwise bands go two by two, for kernels that share
 // activations between bands, so that a block of their weights stays in L1 while
 // all tokens pass over it.
-func (m *bandMul) Do(worker, part int) {
-	scratch := &m.cpu.bands[worker]
-	s, end := part*m.part, min((part+1)*m.part, m.w.bands())
+func (m *bandTask) Do(worker, part int) {
+	scratch := &m.run.scratch[worker]
+	s, end := part*m.part, min((part+1)*m.part, BandsOf(m.w.Rows))
 	if m.x.N() == 1 {
 		whole := max(s, min(end, m.w.Rows/bandRows))
 		for ; s < whole; s += partBands {
@@ -146,18 +144,18 @@ func (m *bandMul) Do(worker, part int) {
 	}
 }
 
-func (m *bandMul) oneToken(scratch *bandScratch, s, n int) {
-	kb, y := m.kern.kBlock(), m.y[s*bandRows:(s+n)*bandRows]
+func (m *bandTask) oneToken(scratch *Scratch, s, n int) {
+	kb, y := m.kern.KBlock(), m.y[s*bandRows:(s+n)*bandRows]
 	clear(y)
 	for k := 0; k < m.w.Cols; k += kb {
-		m.kern.add(scratch, y, 0, s, n, m.x, 0, 1, k, min(k+kb, m.w.Cols))
+		m.kern.Add(scratch, y, 0, s, n, m.x, 0, 1, k, min(k+kb, m.w.Cols))
 	}
 }
 
 // manyTokens goes through a tile: rows of y can be so far apart that they compete
 // for a few sets of the caches, and the last band may have fewer than bandRows.
-func (m *bandMul) manyTokens(scratch *bandScratch, s, n int) {
-	kb, row, ld := m.kern.kBlock(), s*bandRows, n*bandRows
+func (m *bandTask) manyTokens(scratch *Scratch, s, n int) {
+	kb, row, ld := m.kern.KBlock(), s*bandRows, n*bandRows
 	rows := min(ld, m.w.Rows-row)
 	for t := 0; t < m.x.N(); t += tileTokens {
 		tEnd := min(t+tileTokens, m.x.N())
@@ -165,39 +163,11 @@ func (m *bandMul) manyTokens(scratch *bandScratch, s, n int) {
 		clear(tile)
 		for b := 0; b < n; b += tileBands {
 			for k := 0; k < m.w.Cols; k += kb {
-				m.kern.add(scratch, tile[b*bandRows:], ld, s+b, min(tileBands, n-b), m.x, t, tEnd, k, min(k+kb, m.w.Cols))
+				m.kern.Add(scratch, tile[b*bandRows:], ld, s+b, min(tileBands, n-b), m.x, t, tEnd, k, min(k+kb, m.w.Cols))
 			}
 		}
 		for i := t; i < tEnd; i++ {
 			copy(m.y[i*m.w.Rows+row:][:rows], tile[(i-t)*ld:])
 		}
 	}
-}
-
-// packBands calls pack for every band, on all cores: packing a large model
-// is part of its start-up time.
-func packBands(bands int, pack func(s int)) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), bands) {
-		wg.Go(func() {
-			for s := int(next.Add(1)) - 1; s < bands; s = int(next.Add(1)) - 1 {
-				pack(s)
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// checkShape tells whether a source of n bytes can hold rows × cols weights of
-// blockBytes for each block of blockCols columns.
-func checkShape(format string, rows, cols, blockCols, blockBytes, n int) error {
-	const limit = 1 << 40
-	if rows < 0 || cols < 1 || rows > limit/max(cols, 1) || cols%blockCols != 0 {
-		return fmt.Errorf("%w: %s matrix of %d rows by %d columns", ErrShape, format, rows, cols)
-	}
-	if want := rows * (cols / blockCols) * blockBytes; n != want {
-		return fmt.Errorf("%w: %s matrix of %dx%d takes %d bytes, not %d", ErrShape, format, rows, cols, want, n)
-	}
-	return nil
 }

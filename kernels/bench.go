@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/klauspost/cpuid/v2"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
@@ -103,7 +103,10 @@ func benchPool(pool *pool.Pool, machine BenchMachine, o BenchOptions, yield func
 			for _, name := range benchedKernels(p) {
 				cpu := NewCPU(pool)
 				if p.Ternary() {
-					cpu.ternaryOnly = ternaryKernels[slices.IndexFunc(ternaryKernels, func(k *ternaryKernel) bool { return k.name == name })]
+					if err := cpu.UseTernary(name); err != nil {
+						yield(BenchRow{}, err)
+						return false
+					}
 				}
 				for _, n := range o.Tokens {
 					row, err := benchProduct(cpu, name, stack, n, o.Budget)
@@ -130,54 +133,33 @@ func benchedKernels(p Packing) []string {
 		return Implementations()
 	case cpu.Active() == cpu.Generic:
 		return []string{cpu.Generic.String()}
-	case p.dense():
+	case p.Kind() == meter.Dense:
 		return []string{cpu.Active().String() + ":fma"}
 	}
 	return []string{cpu.Active().String() + ":mad"}
 }
 
-// benchStack makes matrices of one shape, of least bytes or more together.
+// benchStack makes matrices of one shape, of least bytes or more together. Bytes
+// of 0x3c are weights and scales of ordinary size in every packing in bands.
 func benchStack(rows, cols int, p Packing, least int) ([]*Matrix, error) {
-	if rows < 1 || cols < 1 || cols > maxTernaryCols || rows > 1<<24 {
+	if rows < 1 || cols < 1 || cols > MaxTernaryCols || rows > 1<<24 {
 		return nil, fmt.Errorf("%w: no benchmark of %d x %d", ErrShape, rows, cols)
 	}
-	if !p.Ternary() {
-		return benchBands(rows, cols, p, least)
-	}
-	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
-	var codes []byte // bytes of p
-	for b := range 256 {
-		if onlyTrits(p, bytes.Repeat([]byte{byte(b)}, 8)) {
-			codes = append(codes, byte(b))
-		}
-	}
-	var stack []*Matrix
-	for size := 0; size < least; {
-		w := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: []float32{1}, Data: cpu.Aligned[byte](TernarySize(rows, cols, p))}
-		for i := range w.Data {
-			w.Data[i] = codes[rng.IntN(len(codes))]
-		}
-		stack = append(stack, w)
-		size += len(w.Data)
-	}
-	return stack, nil
-}
-
-// benchBands is benchStack for packings in bands. Bytes of 0x3c are weights and
-// scales of ordinary size in every one of them.
-func benchBands(rows, cols int, p Packing, least int) ([]*Matrix, error) {
-	if f := groupedFormats[p]; p.grouped() && cols%(f.unit*groupCols) != 0 {
+	if p.Kind() == meter.Grouped && cols%UnitCols(p) != 0 {
 		return nil, fmt.Errorf("%w: no benchmark of %v with %d columns", ErrShape, p, cols)
 	}
+	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
 	var stack []*Matrix
-	for size := 0; size < least; {
-		w := &Matrix{Rows: rows, Cols: cols, Packing: p}
-		w.Data = cpu.Aligned[byte](w.bands() * w.bandBytes())
+	for size := 0; size < least; size += len(stack[len(stack)-1].Data) {
+		if p.Ternary() {
+			stack = append(stack, ArbitraryTernary(rows, cols, p, rng))
+			continue
+		}
+		w := &Matrix{Rows: rows, Cols: cols, Packing: p, Data: cpu.Aligned[byte](DataSize(rows, cols, p))}
 		for i := range w.Data {
 			w.Data[i] = 0x3c
 		}
 		stack = append(stack, w)
-		size += len(w.Data)
 	}
 	return stack, nil
 }
@@ -211,7 +193,7 @@ func benchProduct(cpu *CPU, name string, stack []*Matrix, n int, budget time.Dur
 	}
 	macs := float64(n) * float64(w.Rows) * float64(w.Cols) * float64(len(layers))
 	return BenchRow{ISA: isa, Kernel: method, Packing: w.Packing.String(), M: w.Rows, K: w.Cols, N: n,
-		Threads: cpu.pool.Threads(), GMACs: macs / best.Seconds() / 1e9}, nil
+		Threads: cpu.Pool().Threads(), GMACs: macs / best.Seconds() / 1e9}, nil
 }
 
 // bestOfEach is the sum of the shortest runs of f(0) to f(n-1), which take

@@ -60,7 +60,7 @@ func (m *BenchMachine) Read(threads int) float64 {
 // peak is the bound of n tokens times w: for one token every weight comes from
 // memory once, for more the multiply units count.
 func (m *BenchMachine) peak(w *Matrix, n, threads int) float64 {
-	if n > 1 && w.Packing.dense() {
+	if n > 1 && w.Packing.Kind() == meter.Dense {
 		return m.PeakFMA * float64(min(threads, m.Threads))
 	}
 	if n > 1 {

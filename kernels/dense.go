@@ -13,11 +13,11 @@ import (
 
 // PackF32 packs row-major float32 weights w[rows][cols].
 func PackF32(rows, cols int, w []float32) (*Matrix, error) {
-	if err := checkShape("F32", rows, cols, 1, 4, 4*len(w)); err != nil {
+	if err := CheckShape("F32", rows, cols, 1, 4, 4*len(w)); err != nil {
 		return nil, err
 	}
 	m := newDense(F32, rows, cols)
-	packBands(m.bands(), func(s int) {
+	Parallel(BandsOf(rows), func(s int) {
 		out := m.Data[s*bandRows*cols*4:]
 		for i := range min(bandRows, rows-s*bandRows) {
 			for k, v := range w[(s*bandRows+i)*cols:][:cols] {
@@ -39,11 +39,11 @@ func PackBF16(rows, cols int, raw []byte) (*Matrix, error) { return packHalf(BF1
 const packCols = 256
 
 func packHalf(p Packing, rows, cols int, raw []byte) (*Matrix, error) {
-	if err := checkShape(p.String(), rows, cols, 1, 2, len(raw)); err != nil {
+	if err := CheckShape(p.String(), rows, cols, 1, 2, len(raw)); err != nil {
 		return nil, err
 	}
 	m := newDense(p, rows, cols)
-	packBands(m.bands(), func(s int) {
+	Parallel(BandsOf(rows), func(s int) {
 		out := m.Data[s*bandRows*cols*2:]
 		for k := 0; k < cols; k += packCols {
 			n := min(packCols, cols-k)
@@ -59,32 +59,30 @@ func packHalf(p Packing, rows, cols int, raw []byte) (*Matrix, error) {
 }
 
 func newDense(p Packing, rows, cols int) *Matrix {
-	m := &Matrix{Rows: rows, Cols: cols, Packing: p}
-	m.Data = cpu.Aligned[byte](m.bands() * m.bandBytes())
-	return m
+	return &Matrix{Rows: rows, Cols: cols, Packing: p, Data: cpu.Aligned[byte](BandsOf(rows) * BandBytes(p, cols))}
 }
 
-// dense tells whether p holds floating-point weights.
-func (p Packing) dense() bool { return p == F32 || p == F16 || p == BF16 }
+// BandBytes is the size of a band of cols columns.
+func BandBytes(p Packing, cols int) int { return bandRows * cols * weightBytes(p) }
 
-// denseBytes is the size of a weight of a dense packing.
-func (p Packing) denseBytes() int {
+// weightBytes is the size of a weight.
+func weightBytes(p Packing) int {
 	if p == F32 {
 		return 4
 	}
 	return 2
 }
 
-// denseRow copies row r to dst as float32.
-func (m *Matrix) denseRow(dst []float32, r int) {
-	size := m.Packing.denseBytes()
+// DenseRow copies row r of m to dst as float32.
+func DenseRow(dst []float32, m *Matrix, r int) {
+	size := weightBytes(m.Packing)
 	w := m.Data[(r/bandRows*bandRows*m.Cols+r%bandRows)*size:]
 	for k := range dst {
-		dst[k] = m.Packing.denseAt(w[k*bandRows*size:])
+		dst[k] = weightAt(m.Packing, w[k*bandRows*size:])
 	}
 }
 
-func (p Packing) denseAt(b []byte) float32 {
+func weightAt(p Packing, b []byte) float32 {
 	switch p {
 	case F32:
 		return math.Float32frombits(binary.LittleEndian.Uint32(b))
@@ -105,19 +103,26 @@ type denseKernel struct {
 	tile denseTiles
 }
 
-func newDenseKernel(w *Matrix) *denseKernel {
+// NewDenseKernel is what multiplies w, with the kernels of the instruction set in use.
+func NewDenseKernel(w *Matrix) Kernel {
 	return &denseKernel{w: w, tile: denseTilesFor(cpu.Active(), w.Packing)}
 }
 
-func (d *denseKernel) prepare(*pool.Pool, *Acts) {}
-func (d *denseKernel) kBlock() int               { return denseKBlock }
+// BandBytes is the size of a band.
+func (d *denseKernel) BandBytes() int { return BandBytes(d.w.Packing, d.w.Cols) }
 
-// addGeneric is add in portable Go. The weights of a few columns are widened
+// Prepare has nothing to do: activations are read as they are.
+func (d *denseKernel) Prepare(*pool.Pool, *Rows) {}
+
+// KBlock is the number of columns summed in one chain.
+func (d *denseKernel) KBlock() int { return denseKBlock }
+
+// addGeneric is Add in portable Go. The weights of a few columns are widened
 // once for all tokens.
-func (d *denseKernel) addGeneric(y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+func (d *denseKernel) addGeneric(y []float32, ld, s, n int, x *Rows, t, tEnd, kLo, kHi int) {
 	const chunk, most = 32, 16 // columns, tokens
 	var w [chunk][bandRows]float32
-	size := d.w.Packing.denseBytes()
+	size := weightBytes(d.w.Packing)
 	for b := range n {
 		var sums [most][bandRows]float32
 		for lo := t; lo < tEnd; lo += len(sums) {
@@ -125,7 +130,7 @@ func (d *denseKernel) addGeneric(y []float32, ld, s, n int, x *Acts, t, tEnd, kL
 			clear(sums[:hi-lo])
 			for k := kLo; k < kHi; k += chunk {
 				kEnd := min(k+chunk, kHi)
-				d.w.Packing.widen(w[:kEnd-k], d.w.Data[((s+b)*d.w.Cols+k)*bandRows*size:])
+				widen(d.w.Packing, w[:kEnd-k], d.w.Data[((s+b)*d.w.Cols+k)*bandRows*size:])
 				for i := lo; i < hi; i++ {
 					addColumns(&sums[i-lo], w[:kEnd-k], x.Row(i)[k:kEnd])
 				}
@@ -141,12 +146,12 @@ func (d *denseKernel) addGeneric(y []float32, ld, s, n int, x *Acts, t, tEnd, kL
 }
 
 // widen sets w to the float32 values of columns stored at b.
-func (p Packing) widen(w [][bandRows]float32, b []byte) {
-	size := p.denseBytes()
+func widen(p Packing, w [][bandRows]float32, b []byte) {
+	size := weightBytes(p)
 	for k := range w {
 		col := b[k*bandRows*size:][:bandRows*size]
 		for r := range w[k] {
-			w[k][r] = p.denseAt(col[r*size:])
+			w[k][r] = weightAt(p, col[r*size:])
 		}
 	}
 }

@@ -35,17 +35,18 @@ func denseTilesFor(i cpu.ISA, p Packing) denseTiles {
 	return denseTiles{}
 }
 
-func (d *denseKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+// Add adds the products of a tile of tokens after the other.
+func (d *denseKernel) Add(_ *Scratch, y []float32, ld, s, n int, x *Rows, t, tEnd, kLo, kHi int) {
 	if d.tile.four == nil {
 		d.addGeneric(y, ld, s, n, x, t, tEnd, kLo, kHi)
 		return
 	}
-	size := d.w.Packing.denseBytes()
+	size := weightBytes(d.w.Packing)
 	stride, skip := d.w.Cols*bandRows*size, kLo*bandRows*size
 	w := d.w.Data[s*stride:]
 	if tEnd-t == 1 && n == 4 {
 		_, _ = y[4*bandRows-1], w[4*stride-1]
-		d.tile.four(&y[0], ld, &w[skip], stride, &x.x[t*x.k+kLo], x.k, kHi-kLo)
+		d.tile.four(&y[0], ld, &w[skip], stride, &x.Row(t)[kLo], x.K(), kHi-kLo)
 		return
 	}
 	for b := range n {
@@ -53,7 +54,7 @@ func (d *denseKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t,
 			tokens := cpu.TileWidth(tEnd-i, len(d.tile.wider))
 			out := y[b*bandRows+(i-t)*ld:]
 			_, _ = out[(tokens-1)*ld+bandRows-1], w[(b+1)*stride-1]
-			d.tile.wider[tokens-1](&out[0], ld, &w[b*stride+skip], stride, &x.x[i*x.k+kLo], x.k, kHi-kLo)
+			d.tile.wider[tokens-1](&out[0], ld, &w[b*stride+skip], stride, &x.Row(i)[kLo], x.K(), kHi-kLo)
 			i += tokens
 		}
 	}

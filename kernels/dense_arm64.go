@@ -23,19 +23,20 @@ func denseTilesFor(i cpu.ISA, p Packing) denseTiles {
 	return nil
 }
 
-func (d *denseKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+// Add adds the products of a tile of tokens after the other.
+func (d *denseKernel) Add(_ *Scratch, y []float32, ld, s, n int, x *Rows, t, tEnd, kLo, kHi int) {
 	if d.tile == nil {
 		d.addGeneric(y, ld, s, n, x, t, tEnd, kLo, kHi)
 		return
 	}
-	size := d.w.Packing.denseBytes()
+	size := weightBytes(d.w.Packing)
 	for b := range n {
 		w := d.w.Data[((s+b)*d.w.Cols+kLo)*bandRows*size:][:(kHi-kLo)*bandRows*size]
 		for i := t; i < tEnd; {
 			tokens := cpu.TileWidth(tEnd-i, len(d.tile))
 			out := y[b*bandRows+(i-t)*ld:]
 			_ = out[(tokens-1)*ld+bandRows-1]
-			d.tile[tokens-1](&out[0], ld, &w[0], &x.x[i*x.k+kLo], x.k, kHi-kLo)
+			d.tile[tokens-1](&out[0], ld, &w[0], &x.Row(i)[kLo], x.K(), kHi-kLo)
 			i += tokens
 		}
 	}

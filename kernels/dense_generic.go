@@ -8,6 +8,7 @@ type denseTiles struct{}
 
 func denseTilesFor(cpu.ISA, Packing) denseTiles { return denseTiles{} }
 
-func (d *denseKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+// Add is addGeneric.
+func (d *denseKernel) Add(_ *Scratch, y []float32, ld, s, n int, x *Rows, t, tEnd, kLo, kHi int) {
 	d.addGeneric(y, ld, s, n, x, t, tEnd, kLo, kHi)
 }

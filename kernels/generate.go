@@ -1,6 +1,6 @@
 package kernels
 
-//go:generate go -C _gen run . -family ternary_acts -pkg kernels -out ../asm_ternary_acts_amd64.s -stubs ../asm_ternary_acts_amd64.go
+//go:generate go -C _gen run . -family acts -pkg kernels -out ../asm_acts_amd64.s -stubs ../asm_acts_amd64.go
 //go:generate go -C _gen run . -family ternary_lut -pkg kernels -out ../asm_ternary_lut_amd64.s -stubs ../asm_ternary_lut_amd64.go
 //go:generate go -C _gen run . -family ternary_mad -pkg kernels -out ../asm_ternary_mad_amd64.s -stubs ../asm_ternary_mad_amd64.go
 //go:generate go -C _gen run . -family ternary_dot -pkg kernels -out ../asm_ternary_dot_amd64.s -stubs ../asm_ternary_dot_amd64.go

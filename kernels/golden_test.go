@@ -50,7 +50,7 @@ func TestRowsAreTheStorageFormatsValuesBitForBit(t *testing.T) {
 				}
 				row := make([]float32, cols)
 				for r := range m.Rows {
-					m.Row(row, r)
+					Row(row, m, r)
 					for k, v := range row {
 						if w := want[r*cols+k]; math.Float32bits(v) != math.Float32bits(w) && !(v == 0 && w == 0) {
 							t.Fatalf("%dx%d: weight [%d][%d] = %v, want %v", m.Rows, cols, r, k, v, w)

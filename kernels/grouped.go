@@ -26,98 +26,114 @@ import (
 //	nibbles    plane p of 4: step p in the low half of each byte, p+4 in the high
 //	high bits  plane h of 2: step 4h+f in bits 2f, 2f+1
 //	bytes      plane j of 8: step j
-type groupedFormat struct {
-	codeBytes int // of a band's group
-	unitBytes int // of a band's scale unit
-	unit      int // groups in a scale unit
+type format struct {
+	codeBytes int  // of a band's group
+	unitBytes int  // of a band's scale unit
+	unit      int  // groups in a scale unit
+	offset    int8 // what a code of zero weight is; whole bytes have their sign themselves
+	// scales gives the parts of group g's scales.
+	scales func(r row, g int) scales
+	super  bool // d multiplies the sum of a whole scale unit, not that of each group
+}
+
+// scales says what a group's codes mean: weights are d·sc[half]·code - least,
+// where half is 0 for the first 16 columns and 1 for the others.
+type scales struct {
+	d, least float32
+	sc       [2]int32
 }
 
 const (
 	planeBytes  = bandRows * 4
 	nibbleBytes = 4 * planeBytes
+	byteBytes   = 8 * planeBytes
 	superGroups = 8 // groups of a superblock of 256 columns
 )
 
-var groupedFormats = [numPackings]groupedFormat{
-	Q4:  {nibbleBytes, 2 * bandRows, 1},
-	Q4M: {nibbleBytes, 4*bandRows + superGroups*2*bandRows, superGroups},
-	Q6:  {nibbleBytes + 2*planeBytes, 2*bandRows + 2*superGroups*bandRows, superGroups},
-	Q8:  {8 * planeBytes, 2 * bandRows, 1},
+var formats = [...]format{
+	Q4:  {codeBytes: nibbleBytes, unitBytes: 2 * bandRows, unit: 1, offset: 8, scales: scalesOfD},
+	Q4M: {codeBytes: nibbleBytes, unitBytes: 4*bandRows + superGroups*2*bandRows, unit: superGroups, scales: scalesQ4M},
+	Q6:  {codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bandRows + 2*superGroups*bandRows, unit: superGroups, offset: 32, scales: scalesQ6, super: true},
+	Q8:  {codeBytes: byteBytes, unitBytes: 2 * bandRows, unit: 1, scales: scalesOfD},
 }
 
-// grouped tells whether p holds integer codes with scales along K.
-func (p Packing) grouped() bool { return p < numPackings && groupedFormats[p].unit > 0 }
+// UnitCols is the number of columns that a packing's rows are multiples of.
+func UnitCols(p Packing) int { return formats[p].unit * GroupCols }
+
+// GroupedBandBytes is the size of a band of cols columns.
+func GroupedBandBytes(p Packing, cols int) int { return formats[p].bandBytes(cols) }
 
 // bandBytes is the size of a band of cols columns, a multiple of 64.
-func (f groupedFormat) bandBytes(cols int) int {
-	groups := cols / groupCols
+func (f *format) bandBytes(cols int) int {
+	groups := cols / GroupCols
 	return (groups*f.codeBytes + groups/f.unit*f.unitBytes + 63) &^ 63
 }
 
-// groupedBand gives the codes and the scales of band s.
-func (m *Matrix) groupedBand(s int) (codes, scales []byte) {
-	f := groupedFormats[m.Packing]
-	size, n := f.bandBytes(m.Cols), m.Cols/groupCols*f.codeBytes
+// bandOf gives the codes and the scales of band s of m.
+func bandOf(m *Matrix, s int) (codes, scales []byte) {
+	f := &formats[m.Packing]
+	size, n := f.bandBytes(m.Cols), m.Cols/GroupCols*f.codeBytes
 	b := m.Data[s*size : (s+1)*size]
 	return b[:n], b[n:]
 }
 
 // newGrouped allocates a matrix and lets pack fill the rows.
-func newGrouped(p Packing, rows, cols int, pack func(r int, w groupedRow)) *Matrix {
+func newGrouped(p Packing, rows, cols int, pack func(r int, w row)) *Matrix {
 	m := &Matrix{Rows: rows, Cols: cols, Packing: p}
-	m.Data = cpu.Aligned[byte](m.bands() * m.bandBytes())
-	packBands(m.bands(), func(s int) {
+	m.Data = cpu.Aligned[byte](BandsOf(rows) * formats[p].bandBytes(cols))
+	Parallel(BandsOf(rows), func(s int) {
 		for r := s * bandRows; r < min((s+1)*bandRows, rows); r++ {
-			pack(r, m.groupedAt(r))
+			pack(r, rowOf(m, r))
 		}
 	})
 	return m
 }
 
-// groupedRow is one row of a grouped matrix.
-type groupedRow struct {
-	format        groupedFormat
+// row is one row of a grouped matrix.
+type row struct {
+	format        *format
 	lane          int
 	codes, scales []byte
 }
 
-func (m *Matrix) groupedAt(r int) groupedRow {
-	codes, scales := m.groupedBand(r / bandRows)
-	return groupedRow{groupedFormats[m.Packing], r % bandRows, codes, scales}
+// rowOf is row r of m.
+func rowOf(m *Matrix, r int) row {
+	codes, scales := bandOf(m, r/bandRows)
+	return row{&formats[m.Packing], r % bandRows, codes, scales}
 }
 
 // half gives the place of f16 scale i (of 16 lanes each) of unit u.
-func (w groupedRow) half(u, i int) []byte {
+func (w row) half(u, i int) []byte {
 	return w.scales[u*w.format.unitBytes+i*2*bandRows+2*w.lane:]
 }
 
-func (w groupedRow) putHalf(u, i int, raw []byte) { copy(w.half(u, i)[:2], raw[:2]) }
+func (w row) putHalf(u, i int, raw []byte) { copy(w.half(u, i)[:2], raw[:2]) }
 
-func (w groupedRow) halfAt(u, i int) float32 {
+func (w row) halfAt(u, i int) float32 {
 	return vector.FromF16(binary.LittleEndian.Uint16(w.half(u, i)))
 }
 
 // small gives byte scale i of superblock u; halves is the number of f16 scales before.
-func (w groupedRow) small(u, halves, i int) *byte {
+func (w row) small(u, halves, i int) *byte {
 	return &w.scales[u*w.format.unitBytes+(2*halves+i)*bandRows+w.lane]
 }
 
 // A group's codes are packed as eight steps: step j holds columns 4j..4j+3, a
 // byte each, column 4j lowest.
-type steps [groupCols / 4]uint32
+type steps [GroupCols / 4]uint32
 
 // word gives the place of a plane's 32-bit lane of group g.
-func (w groupedRow) word(g, plane int) []byte {
+func (w row) word(g, plane int) []byte {
 	return w.codes[g*w.format.codeBytes+plane*planeBytes+w.lane*4:]
 }
 
-func (w groupedRow) put4(g int, s *steps) {
+func (w row) put4(g int, s *steps) {
 	for p := range 4 {
 		binary.LittleEndian.PutUint32(w.word(g, p), s[p]&lowNibbles|s[p+4]&lowNibbles<<4)
 	}
 }
 
-func (w groupedRow) put6(g int, s *steps) {
+func (w row) put6(g int, s *steps) {
 	w.put4(g, s)
 	for h := range 2 {
 		var pairs uint32
@@ -128,7 +144,7 @@ func (w groupedRow) put6(g int, s *steps) {
 	}
 }
 
-func (w groupedRow) put8(g int, s *steps) {
+func (w row) put8(g int, s *steps) {
 	for j, codes := range s {
 		binary.LittleEndian.PutUint32(w.word(g, j), codes)
 	}
@@ -140,61 +156,57 @@ const (
 	lowPairs   = 0x03030303
 )
 
-// codesOf sets q to the codes of group g, their offset (8 or 32) taken off.
-func (w groupedRow) codesOf(p Packing, g int, q *[groupCols]int8) {
-	b := w.codes[g*w.format.codeBytes+w.lane*4:]
-	switch p {
-	case Q8:
+// codesOf sets q to the codes of group g, their offset taken off.
+func (w row) codesOf(g int, q *[GroupCols]int8) {
+	f := w.format
+	b := w.codes[g*f.codeBytes+w.lane*4:]
+	if f.codeBytes == byteBytes {
 		for k := range q {
 			q[k] = int8(b[k/4*planeBytes+k%4])
 		}
 		return
-	case Q6:
+	}
+	for k := range q {
+		q[k] = -f.offset
+	}
+	if f.codeBytes > nibbleBytes {
 		high := b[nibbleBytes:]
 		for k := range q {
-			q[k] = int8(high[k/16*planeBytes+k%4]>>(k/4%4*2)&3<<4) - 32
+			q[k] += int8(high[k/16*planeBytes+k%4] >> (k / 4 % 4 * 2) & 3 << 4)
 		}
-	case Q4:
-		*q = [groupCols]int8{}
-		for k := range q {
-			q[k] = -8
-		}
-	case Q4M:
-		*q = [groupCols]int8{}
 	}
-	for k := range groupCols / 2 {
+	for k := range GroupCols / 2 {
 		v := b[k/4*planeBytes+k%4]
 		q[k] += int8(v & 15)
 		q[k+16] += int8(v >> 4)
 	}
 }
 
-// groupedRow sets dst to row r. Products of scales are exact in float32, so
+// scalesOfD: one float16 is all.
+func scalesOfD(w row, g int) scales { return scales{d: w.halfAt(g, 0), sc: [2]int32{1, 1}} }
+
+func scalesQ4M(w row, g int) scales {
+	u, i := g/superGroups, g%superGroups
+	sc := int32(*w.small(u, 2, 2*i))
+	return scales{w.halfAt(u, 0), w.halfAt(u, 1) * float32(*w.small(u, 2, 2*i+1)), [2]int32{sc, sc}}
+}
+
+func scalesQ6(w row, g int) scales {
+	u, i := g/superGroups, g%superGroups
+	return scales{d: w.halfAt(u, 0), sc: [2]int32{int32(int8(*w.small(u, 1, 2*i))), int32(int8(*w.small(u, 1, 2*i+1)))}}
+}
+
+// GroupedRow sets dst to row r of m. Products of scales are exact in float32, so
 // that each weight is rounded where the storage format's definition rounds it.
-func (m *Matrix) groupedRow(dst []float32, r int) {
-	w := m.groupedAt(r)
-	var q [groupCols]int8
-	for g := range len(dst) / groupCols {
-		w.codesOf(m.Packing, g, &q)
-		out := dst[g*groupCols:][:groupCols]
-		u, i := g/w.format.unit, g%w.format.unit
-		switch m.Packing {
-		case Q4, Q8:
-			d := w.halfAt(u, 0)
-			for k := range out {
-				out[k] = d * float32(q[k])
-			}
-		case Q4M:
-			d := w.halfAt(u, 0) * float32(*w.small(u, 2, 2*i))
-			least := w.halfAt(u, 1) * float32(*w.small(u, 2, 2*i+1))
-			for k := range out {
-				out[k] = d*float32(q[k]) - least
-			}
-		case Q6:
-			for k := range out {
-				d := w.halfAt(u, 0) * float32(int8(*w.small(u, 1, 2*i+k/16)))
-				out[k] = d * float32(q[k])
-			}
+func GroupedRow(dst []float32, m *Matrix, r int) {
+	w := rowOf(m, r)
+	var q [GroupCols]int8
+	for g := range len(dst) / GroupCols {
+		w.codesOf(g, &q)
+		s := w.format.scales(w, g)
+		d := [2]float32{s.d * float32(s.sc[0]), s.d * float32(s.sc[1])}
+		for k, out := 0, dst[g*GroupCols:][:GroupCols]; k < GroupCols; k++ {
+			out[k] = d[k/16]*float32(q[k]) - s.least
 		}
 	}
 }

@@ -41,18 +41,19 @@ type panelTiles struct {
 	from  int // tokens from which the faster products outweigh the unfolding, 5 at least
 	write func(dst, codes, scales *byte, ahead, groups int)
 	group int         // bytes of a group
+	mixed bool        // tiles read mixed records
 	tiles []panelTile // the i-th for panelFrom+i tokens
 }
 
 var groupedAVX2 = map[Packing]groupedTiles{
 	Q4: {groupedQ4AVX2x2x1, 2, []groupedTile{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
-		nil, &panelTiles{24, panelQ4AVX2, 576, []panelTile{groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}}},
+		nil, &panelTiles{24, panelQ4AVX2, 576, false, []panelTile{groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}}},
 	Q4M: {groupedQ4MAVX2x2x1, 2, []groupedTile{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
-		nil, &panelTiles{24, panelQ4MAVX2, 704, []panelTile{groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}}},
+		nil, &panelTiles{24, panelQ4MAVX2, 704, false, []panelTile{groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}}},
 	Q6: {groupedQ6AVX2x2x1, 2, []groupedTile{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
-		nil, &panelTiles{5, panelQ6AVX2, 640, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
+		nil, &panelTiles{5, panelQ6AVX2, 640, true, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
 	Q8: {groupedQ8AVX2x2x1, 2, []groupedTile{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
-		nil, &panelTiles{12, panelQ8AVX2, maxPanelGroup, []panelTile{groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}}},
+		nil, &panelTiles{12, panelQ8AVX2, MaxPanelGroup, false, []panelTile{groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}}},
 }
 
 var groupedAVX512 = map[Packing]groupedTiles{
@@ -78,18 +79,17 @@ func groupedTilesFor(i cpu.ISA, p Packing) groupedTiles {
 	return groupedTiles{}
 }
 
-func (q *groupedKernel) prepare(p *pool.Pool, x *Acts) {
-	x.makeGrouped(p)
-	if q.mixed() && x.N() >= q.tiles.panel.from {
-		x.makeMixed(p)
+// Prepare quantises the rows of x in groups.
+func (q *groupedKernel) Prepare(p *pool.Pool, x *Rows) {
+	x.MakeGroups(p)
+	if panel := q.tiles.panel; panel != nil && panel.mixed && x.N() >= panel.from {
+		x.MakeMixed(p)
 	}
 }
 
-// mixed tells whether panels are mixed.
-func (q *groupedKernel) mixed() bool { return q.tiles.panel != nil && q.w.Packing == Q6 }
-
-func (q *groupedKernel) add(scratch *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
-	gLo, gHi := kLo/groupCols, kHi/groupCols
+// Add adds the products of groups [kLo/32, kHi/32).
+func (q *groupedKernel) Add(scratch *Scratch, y []float32, ld, s, n int, x *Rows, t, tEnd, kLo, kHi int) {
+	gLo, gHi := kLo/GroupCols, kHi/GroupCols
 	for i := 0; i < n; {
 		if q.tiles.pair != nil && n-i >= 2 && tEnd-t >= 2 {
 			q.addPair(y[i*bandRows:], ld, s+i, x, t, tEnd, gLo, gHi)
@@ -102,41 +102,43 @@ func (q *groupedKernel) add(scratch *bandScratch, y []float32, ld, s, n int, x *
 }
 
 // addPair adds groups [gLo, gHi) of bands s and s+1 and two tokens or more.
-func (q *groupedKernel) addPair(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
-	f, lda := groupedFormats[q.w.Packing], x.groupedStride()
-	codes, scales := q.w.groupedBand(s)
-	_, last := q.w.groupedBand(s + 1)
+func (q *groupedKernel) addPair(y []float32, ld, s int, x *Rows, t, tEnd, gLo, gHi int) {
+	f, lda := q.f, x.GroupStride()
+	codes, scales := bandOf(q.w, s)
+	_, last := bandOf(q.w, s+1)
 	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:]
 	_ = last[gHi/f.unit*f.unitBytes-1]
 	for t < tEnd {
 		n := cpu.TileWidth(tEnd-t, len(q.tiles.pair)+1) // two at least, for there are two or more
-		acts := x.grouped.rec[t*lda+gLo*actRecord:]
-		_, _ = y[(n-1)*ld+2*bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
-		q.tiles.pair[n-2](&y[0], ld, &codes[0], &scales[0], q.w.bandBytes(), &acts[0], lda, gHi-gLo)
+		acts := x.Groups()[t*lda+gLo*RecordBytes:]
+		_, _ = y[(n-1)*ld+2*bandRows-1], acts[(n-1)*lda+(gHi-gLo)*RecordBytes-1]
+		q.tiles.pair[n-2](&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &acts[0], lda, gHi-gLo)
 		if t += n; t < tEnd {
 			y = y[n*ld:]
 		}
 	}
 }
 
-func (q *groupedKernel) streamBands() int { return q.tiles.bands }
+// StreamBands is the number of bands of a tile for one token.
+func (q *groupedKernel) StreamBands() int { return q.tiles.bands }
 
-func (q *groupedKernel) stream(y []float32, s int, x *Acts, next uintptr) {
-	codes, scales := q.w.groupedBand(s)
-	_, _ = q.w.groupedBand(s + q.tiles.bands - 1)
+// Stream multiplies such a tile.
+func (q *groupedKernel) Stream(y []float32, s int, x *Rows, next uintptr) {
+	codes, scales := bandOf(q.w, s)
+	_, _ = bandOf(q.w, s+q.tiles.bands-1)
 	_ = y[q.tiles.bands*bandRows-1]
-	groups := q.w.Cols / groupCols
-	acts := x.grouped.rec[:groups*actRecord]
-	q.tiles.one(&y[0], &codes[0], &scales[0], q.w.bandBytes(), &acts[0], groups, next)
+	groups := q.w.Cols / GroupCols
+	acts := x.Groups()[:groups*RecordBytes]
+	q.tiles.one(&y[0], &codes[0], &scales[0], q.BandBytes(), &acts[0], groups, next)
 }
 
-func (q *groupedKernel) addBand(scratch *bandScratch, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+func (q *groupedKernel) addBand(scratch *Scratch, y []float32, ld, s int, x *Rows, t, tEnd, gLo, gHi int) {
 	switch {
 	case q.tiles.direct == nil:
 		q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
 	case q.tiles.panel != nil && tEnd-t >= q.tiles.panel.from:
-		for g := gLo; g < gHi; g += panelGroups {
-			q.addPanel(scratch.panel, y, ld, s, x, t, tEnd, g, min(g+panelGroups, gHi))
+		for g := gLo; g < gHi; g += PanelGroups {
+			q.addPanel(scratch.Panel, y, ld, s, x, t, tEnd, g, min(g+PanelGroups, gHi))
 		}
 	default:
 		q.addTiles(y, ld, s, x, t, tEnd, gLo, gHi)
@@ -144,29 +146,29 @@ func (q *groupedKernel) addBand(scratch *bandScratch, y []float32, ld, s int, x 
 }
 
 // addPanel adds groups [gLo, gHi) by way of a panel.
-func (q *groupedKernel) addPanel(panel []byte, y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
-	f, tiles, n := groupedFormats[q.w.Packing], q.tiles.panel, gHi-gLo
-	codes, scales := q.w.groupedBand(s)
+func (q *groupedKernel) addPanel(panel []byte, y []float32, ld, s int, x *Rows, t, tEnd, gLo, gHi int) {
+	f, tiles, n := q.f, q.tiles.panel, gHi-gLo
+	codes, scales := bandOf(q.w, s)
 	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
 	panel = panel[:n*tiles.group]
-	tiles.write(&panel[0], &codes[0], &scales[0], q.w.bandBytes(), n)
-	lda, recs := x.groupedStride(), x.grouped.rec
-	if q.mixed() {
-		recs = x.grouped.mixed
+	tiles.write(&panel[0], &codes[0], &scales[0], q.BandBytes(), n)
+	lda, recs := x.GroupStride(), x.Groups()
+	if tiles.mixed {
+		recs = x.Mixed()
 	}
 	widest := panelFrom - 1 + len(tiles.tiles)
-	fetch, ahead := codes, q.w.bandBytes() // the same groups of the next band
-	lines := f.codeBytes / 64              // a group
+	fetch, ahead := codes, q.BandBytes() // the same groups of the next band
+	lines := f.codeBytes / 64            // a group
 	if tEnd-t > widest {
 		lines /= panelFetchers
 	}
 	for t < tEnd {
 		tokens := cpu.TileWidth(tEnd-t, widest)
-		acts := recs[t*lda+gLo*actRecord:]
-		_, _ = y[(tokens-1)*ld+bandRows-1], acts[(tokens-1)*lda+n*actRecord-1]
+		acts := recs[t*lda+gLo*RecordBytes:]
+		_, _ = y[(tokens-1)*ld+bandRows-1], acts[(tokens-1)*lda+n*RecordBytes-1]
 		tiles.tiles[tokens-panelFrom](&y[0], ld, &panel[0], &acts[0], lda, &fetch[0], ahead, lines, n)
-		if ahead += 64 * lines * n; ahead >= q.w.bandBytes()+len(codes) {
+		if ahead += 64 * lines * n; ahead >= q.BandBytes()+len(codes) {
 			fetch, ahead, lines = panel, 0, 1 // all is on its way
 		}
 		if t += tokens; t < tEnd {
@@ -176,32 +178,21 @@ func (q *groupedKernel) addPanel(panel []byte, y []float32, ld, s int, x *Acts, 
 }
 
 // addTiles adds groups [gLo, gHi) tile by tile.
-func (q *groupedKernel) addTiles(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
-	f, tiles := groupedFormats[q.w.Packing], q.tiles.direct
-	codes, scales := q.w.groupedBand(s)
+func (q *groupedKernel) addTiles(y []float32, ld, s int, x *Rows, t, tEnd, gLo, gHi int) {
+	f, tiles := q.f, q.tiles.direct
+	codes, scales := bandOf(q.w, s)
 	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
-	lda := x.groupedStride()
-	next := q.w.bandBytes() + gLo*f.unitBytes/f.unit // the same part of the next band, scales included
+	lda := x.GroupStride()
+	next := q.BandBytes() + gLo*f.unitBytes/f.unit // the same part of the next band, scales included
 	for t < tEnd {
 		n := cpu.TileWidth(tEnd-t, len(tiles))
-		acts := x.grouped.rec[t*lda+gLo*actRecord:]
-		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
+		acts := x.Groups()[t*lda+gLo*RecordBytes:]
+		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*RecordBytes-1]
 		tiles[n-1](&y[0], ld, &codes[0], &scales[0], next, &acts[0], lda, gHi-gLo)
 		next = 0 // is there already
 		if t += n; t < tEnd {
 			y = y[n*ld:]
 		}
 	}
-}
-
-// quantizeGroupsFast does the whole groups of x and returns how many.
-func quantizeGroupsFast(rec []byte, x []float32) int {
-	groups := len(x) / groupCols
-	if cpu.Active() == cpu.Generic || groups == 0 {
-		return 0
-	}
-	_ = rec[groups*actRecord-1]
-	quantizeGroupsAVX2(&rec[0], &x[0], groups)
-	return groups
 }

@@ -28,35 +28,34 @@ func groupedTilesFor(i cpu.ISA, p Packing) groupedTiles {
 	return nil
 }
 
-func (q *groupedKernel) prepare(p *pool.Pool, x *Acts) { x.makeGrouped(p) }
+// Prepare quantises the rows of x in groups.
+func (q *groupedKernel) Prepare(p *pool.Pool, x *Rows) { x.MakeGroups(p) }
 
-func (q *groupedKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+// Add adds the products of groups [kLo/32, kHi/32).
+func (q *groupedKernel) Add(_ *Scratch, y []float32, ld, s, n int, x *Rows, t, tEnd, kLo, kHi int) {
 	for i := range n {
 		if q.tiles == nil {
-			q.addGeneric(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
+			q.addGeneric(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/GroupCols, kHi/GroupCols)
 		} else {
-			q.addBand(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
+			q.addBand(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/GroupCols, kHi/GroupCols)
 		}
 	}
 }
 
 // addBand adds groups [gLo, gHi) of band s.
-func (q *groupedKernel) addBand(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
-	f := groupedFormats[q.w.Packing]
-	codes, scales := q.w.groupedBand(s)
+func (q *groupedKernel) addBand(y []float32, ld, s int, x *Rows, t, tEnd, gLo, gHi int) {
+	f := q.f
+	codes, scales := bandOf(q.w, s)
 	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
 	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
-	lda := x.groupedStride()
+	lda := x.GroupStride()
 	for t < tEnd {
 		n := cpu.TileWidth(tEnd-t, len(q.tiles))
-		acts := x.grouped.rec[t*lda+gLo*actRecord:]
-		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*actRecord-1]
+		acts := x.Groups()[t*lda+gLo*RecordBytes:]
+		_, _ = y[(n-1)*ld+bandRows-1], acts[(n-1)*lda+(gHi-gLo)*RecordBytes-1]
 		q.tiles[n-1](&y[0], ld, &codes[0], &scales[0], &acts[0], lda, gHi-gLo)
 		if t += n; t < tEnd {
 			y = y[n*ld:]
 		}
 	}
 }
-
-// quantizeGroupsFast does no group: the portable code does them all.
-func quantizeGroupsFast([]byte, []float32) int { return 0 }

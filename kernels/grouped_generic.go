@@ -11,13 +11,12 @@ type groupedTiles struct{}
 
 func groupedTilesFor(cpu.ISA, Packing) groupedTiles { return groupedTiles{} }
 
-func (q *groupedKernel) prepare(p *pool.Pool, x *Acts) { x.makeGrouped(p) }
+// Prepare quantises the rows of x in groups.
+func (q *groupedKernel) Prepare(p *pool.Pool, x *Rows) { x.MakeGroups(p) }
 
-func (q *groupedKernel) add(_ *bandScratch, y []float32, ld, s, n int, x *Acts, t, tEnd, kLo, kHi int) {
+// Add adds the products of groups [kLo/32, kHi/32).
+func (q *groupedKernel) Add(_ *Scratch, y []float32, ld, s, n int, x *Rows, t, tEnd, kLo, kHi int) {
 	for i := range n {
-		q.addGeneric(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/groupCols, kHi/groupCols)
+		q.addGeneric(y[i*bandRows:], ld, s+i, x, t, tEnd, kLo/GroupCols, kHi/GroupCols)
 	}
 }
-
-// quantizeGroupsFast does no group: the portable code does them all.
-func quantizeGroupsFast([]byte, []float32) int { return 0 }

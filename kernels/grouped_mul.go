@@ -21,84 +21,76 @@ const groupedKBlock = 2048
 // with a the activations' scale and every bracket rounded once.
 type groupedKernel struct {
 	w     *Matrix
+	f     *format
 	tiles groupedTiles
 }
 
-func newGroupedKernel(w *Matrix) *groupedKernel {
-	return &groupedKernel{w: w, tiles: groupedTilesFor(cpu.Active(), w.Packing)}
+// NewGroupedKernel is what multiplies w, with the kernels of the instruction set in use.
+func NewGroupedKernel(w *Matrix) Kernel {
+	return &groupedKernel{w: w, f: &formats[w.Packing], tiles: groupedTilesFor(cpu.Active(), w.Packing)}
 }
 
-func (q *groupedKernel) kBlock() int { return groupedKBlock }
+// BandBytes is the size of a band.
+func (q *groupedKernel) BandBytes() int { return q.f.bandBytes(q.w.Cols) }
+
+// KBlock is the number of columns after which sums are added to y.
+func (q *groupedKernel) KBlock() int { return groupedKBlock }
 
 // addGeneric adds groups [gLo, gHi) of band s.
-func (q *groupedKernel) addGeneric(y []float32, ld, s int, x *Acts, t, tEnd, gLo, gHi int) {
+func (q *groupedKernel) addGeneric(y []float32, ld, s int, x *Rows, t, tEnd, gLo, gHi int) {
 	var unit [superGroups]genericGroup
-	size, groups := x.groupedStride(), groupedFormats[q.w.Packing].unit
-	for g := gLo; g < gHi; g += groups {
-		for i := range groups {
+	size := x.GroupStride()
+	for g := gLo; g < gHi; g += q.f.unit {
+		for i := range q.f.unit {
 			unit[i].read(q.w, s, g+i)
 		}
 		for i := t; i < tEnd; i++ {
-			addUnit(y[(i-t)*ld:][:bandRows], q.w.Packing, unit[:groups], x.grouped.rec[i*size+g*actRecord:])
+			addUnit(y[(i-t)*ld:][:bandRows], q.f.super, unit[:q.f.unit], x.Groups()[i*size+g*RecordBytes:])
 		}
 	}
 }
 
-// addUnit adds the products of a scale unit with the records of a token.
-func addUnit(y []float32, p Packing, unit []genericGroup, recs []byte) {
+// addUnit adds the products of a scale unit with the records of a token. Where d is
+// that of a superblock, it multiplies the sum of all groups.
+func addUnit(y []float32, super bool, unit []genericGroup, recs []byte) {
 	for lane := range y {
-		var super float32
+		var whole float32
 		for i := range unit {
-			g, rec := &unit[i], (*[actRecord]byte)(recs[i*actRecord:])
+			g, rec := &unit[i], (*[RecordBytes]byte)(recs[i*RecordBytes:])
 			a := math.Float32frombits(binary.LittleEndian.Uint32(rec[32:]))
 			lo, hi := dotHalves(&g.codes[lane], rec)
-			sum := float32(lo*g.sc[lane][0] + hi*g.sc[lane][1])
-			if p == Q6 {
-				super += sum * a
+			s := &g.scales[lane]
+			sum := float32(lo*s.sc[0] + hi*s.sc[1])
+			if super {
+				whole += sum * a
 				continue
 			}
-			least := g.least[lane] * math.Float32frombits(binary.LittleEndian.Uint32(rec[36:]))
-			y[lane] += (g.d[lane]*sum - least) * a
+			least := s.least * math.Float32frombits(binary.LittleEndian.Uint32(rec[36:]))
+			y[lane] += (s.d*sum - least) * a
 		}
-		if p == Q6 {
-			y[lane] += unit[0].d[lane] * super
+		if super {
+			y[lane] += unit[0].scales[lane].d * whole
 		}
 	}
 }
 
 // genericGroup is a group of a band, its codes' offset taken off.
 type genericGroup struct {
-	codes    [bandRows][groupCols]int8
-	d, least [bandRows]float32
-	sc       [bandRows][2]int32
+	codes  [bandRows][GroupCols]int8
+	scales [bandRows]scales
 }
 
 func (g *genericGroup) read(w *Matrix, s, group int) {
 	for lane := range bandRows {
-		row := w.groupedAt(s*bandRows + lane)
-		row.codesOf(w.Packing, group, &g.codes[lane])
-		g.d[lane], g.least[lane], g.sc[lane] = row.scalesOf(w.Packing, group)
+		r := rowOf(w, s*bandRows+lane)
+		r.codesOf(group, &g.codes[lane])
+		g.scales[lane] = r.format.scales(r, group)
 	}
-}
-
-// scalesOf gives the parts of group g's scales: the weights are
-// d·sc[half]·code - least.
-func (w groupedRow) scalesOf(p Packing, g int) (d, least float32, sc [2]int32) {
-	u, i := g/w.format.unit, g%w.format.unit
-	d = w.halfAt(u, 0)
-	switch p {
-	case Q4M:
-		s := int32(*w.small(u, 2, 2*i))
-		return d, w.halfAt(u, 1) * float32(*w.small(u, 2, 2*i+1)), [2]int32{s, s}
-	case Q6:
-		return d, 0, [2]int32{int32(int8(*w.small(u, 1, 2*i))), int32(int8(*w.small(u, 1, 2*i+1)))}
-	}
-	return d, 0, [2]int32{1, 1}
 }
 
 // dotHalves is the integer products of the two halves of a group.
-func dotHalves(w *[groupCols]int8, rec *[actRecord]byte) (lo, hi int32) {
-	for k := 0; k < groupCols/2; k += 2 {
+func dotHalves(w *[GroupCols]int8, rec *[RecordBytes]byte) (lo, hi int32) {
+	for k := 0; k < GroupCols/2; k += 2 {
 		lo += int32(w[k])*int32(int8(rec[k])) + int32(w[k+1])*int32(int8(rec[k+1]))
 		hi += int32(w[k+16])*int32(int8(rec[k+16])) + int32(w[k+17])*int32(int8(rec[k+17]))
 	}

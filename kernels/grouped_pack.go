@@ -12,12 +12,12 @@ import "encoding/binary"
 // where a weight is d·(q-8).
 func PackQ4_0(rows, cols int, raw []byte) (*Matrix, error) {
 	const size = 18
-	if err := checkShape("Q4_0", rows, cols, groupCols, size, len(raw)); err != nil {
+	if err := CheckShape("Q4_0", rows, cols, GroupCols, size, len(raw)); err != nil {
 		return nil, err
 	}
-	return newGrouped(Q4, rows, cols, func(r int, w groupedRow) {
-		for g := range cols / groupCols {
-			b := raw[(r*(cols/groupCols)+g)*size:][:size]
+	return newGrouped(Q4, rows, cols, func(r int, w row) {
+		for g := range cols / GroupCols {
+			b := raw[(r*(cols/GroupCols)+g)*size:][:size]
 			w.putHalf(g, 0, b)
 			var codes steps
 			for i := range 4 {
@@ -36,12 +36,12 @@ func PackQ4_0(rows, cols int, raw []byte) (*Matrix, error) {
 // where a weight is d·q.
 func PackQ8_0(rows, cols int, raw []byte) (*Matrix, error) {
 	const size = 34
-	if err := checkShape("Q8_0", rows, cols, groupCols, size, len(raw)); err != nil {
+	if err := CheckShape("Q8_0", rows, cols, GroupCols, size, len(raw)); err != nil {
 		return nil, err
 	}
-	return newGrouped(Q8, rows, cols, func(r int, w groupedRow) {
-		for g := range cols / groupCols {
-			b := raw[(r*(cols/groupCols)+g)*size:][:size]
+	return newGrouped(Q8, rows, cols, func(r int, w row) {
+		for g := range cols / GroupCols {
+			b := raw[(r*(cols/GroupCols)+g)*size:][:size]
 			w.putHalf(g, 0, b)
 			var codes steps
 			for i := range codes {
@@ -53,7 +53,7 @@ func PackQ8_0(rows, cols int, raw []byte) (*Matrix, error) {
 }
 
 // superCols is the number of columns of a K-quant superblock.
-const superCols = superGroups * groupCols
+const superCols = superGroups * GroupCols
 
 // PackQ4_K packs Q4_K: superblocks of 256 columns in 144 bytes,
 //
@@ -66,10 +66,10 @@ const superCols = superGroups * groupCols
 // qs hold group 2i in the low halves and 2i+1 in the high.
 func PackQ4_K(rows, cols int, raw []byte) (*Matrix, error) {
 	const size = 144
-	if err := checkShape("Q4_K", rows, cols, superCols, size, len(raw)); err != nil {
+	if err := CheckShape("Q4_K", rows, cols, superCols, size, len(raw)); err != nil {
 		return nil, err
 	}
-	return newGrouped(Q4M, rows, cols, func(r int, w groupedRow) {
+	return newGrouped(Q4M, rows, cols, func(r int, w row) {
 		for u := range cols / superCols {
 			b := raw[(r*(cols/superCols)+u)*size:][:size]
 			w.putHalf(u, 0, b)
@@ -107,10 +107,10 @@ func sixBitPair(b []byte, i int) (sc, m byte) {
 // its low bits and bits 2(k/32), 2(k/32)+1 of qh[k%32] as its high ones.
 func PackQ6_K(rows, cols int, raw []byte) (*Matrix, error) {
 	const size = 210
-	if err := checkShape("Q6_K", rows, cols, superCols, size, len(raw)); err != nil {
+	if err := CheckShape("Q6_K", rows, cols, superCols, size, len(raw)); err != nil {
 		return nil, err
 	}
-	return newGrouped(Q6, rows, cols, func(r int, w groupedRow) {
+	return newGrouped(Q6, rows, cols, func(r int, w row) {
 		for u := range cols / superCols {
 			b := raw[(r*(cols/superCols)+u)*size:][:size]
 			w.putHalf(u, 0, b[208:])

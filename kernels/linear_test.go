@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
@@ -75,9 +76,9 @@ func randomMatrix(tb testing.TB, r *rand.Rand, p Packing, rows, cols int) *Matri
 // colsOf are column counts a packing can have: the least, odd ones, real ones.
 func colsOf(p Packing) []int {
 	switch {
-	case !p.grouped():
+	case p.Kind() != meter.Grouped:
 		return []int{1, 2, 3, 7, 64, 255, 257, 576}
-	case groupedFormats[p].unit == 1:
+	case UnitCols(p) == GroupCols:
 		return []int{32, 96, 288, 2048 + 64}
 	}
 	return []int{256, 768, 2048 + 256}
@@ -85,18 +86,18 @@ func colsOf(p Packing) []int {
 
 // effective gives row i of x as the products see it: float32, or int8 groups.
 func effective(x *Acts, p Packing, i int) []float64 {
-	v := make([]float64, x.k)
+	v := make([]float64, x.K())
 	for k, f := range x.Row(i) {
 		v[k] = float64(f)
 	}
-	if !p.grouped() {
+	if p.Kind() != meter.Grouped {
 		return v
 	}
-	for lo := 0; lo < x.k; lo += groupCols {
-		var rec [actRecord]byte
-		quantizeGroup(&rec, x.Row(i)[lo:min(lo+groupCols, x.k)])
+	for lo := 0; lo < x.K(); lo += GroupCols {
+		var rec [RecordBytes]byte
+		QuantizeGroup(&rec, x.Row(i)[lo:min(lo+GroupCols, x.K())])
 		d := float64(math.Float32frombits(binary.LittleEndian.Uint32(rec[32:])))
-		for k := lo; k < min(lo+groupCols, x.k); k++ {
+		for k := lo; k < min(lo+GroupCols, x.K()); k++ {
 			v[k] = d * float64(int8(rec[k-lo]))
 		}
 	}
@@ -157,7 +158,7 @@ func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *Matrix, n int) {
 	}
 	w := make([]float32, m.Cols)
 	for row := range m.Rows {
-		m.Row(w, row)
+		Row(w, m, row)
 		for i := range n {
 			var want, l1 float64
 			for k, v := range seen[i] {
@@ -286,7 +287,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 			func(int) float32 { return 1 }, func(int) float32 { return -1 },
 			func(k int) float32 { return float32(1 - 2*(k%2)) }, func(k int) float32 { return float32(1 - 2*(k/2%2)) },
 			func(k int) float32 { return float32(1 - 2*(k/16%2)) },
-			func(k int) float32 { return []float32{1, 1.0 / 127, 0}[(k%16+1)/8] }, // Σ|q| of a half is mostHalf
+			func(k int) float32 { return []float32{1, 1.0 / 127, 0}[(k%16+1)/8] }, // Σ|q| of a half is MostHalf
 		}
 		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
 			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0} {
@@ -303,7 +304,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 						y := make([]float32, tokens*rows)
 						l.Mul(y, &acts)
 						w := make([]float32, cols)
-						m.Row(w, rows-1)
+						Row(w, m, rows-1)
 						var want, l1 float64
 						for k, v := range w {
 							want += float64(v) * float64(x[k])
@@ -314,49 +315,6 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 								t.Fatalf("%v codes %#x, signs %d, %d tokens: y[%d] = %v, want %v", p, code, s, tokens, i, v, want)
 							}
 						}
-					}
-				}
-			}
-		}
-	})
-}
-
-func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
-	kerneltest.OnEachISA(t, func(t *testing.T) {
-		r := rand.New(rand.NewPCG(7, 7))
-		special := []float32{0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32, 0x1p-100, 0x1p-101, 0x1p-149, float32(math.Inf(-1)), float32(math.NaN())}
-		for n := range 300 {
-			x := kerneltest.RandomVector(r, groupCols*(1+n%7))
-			for i := range x {
-				switch n % 5 {
-				case 1:
-					x[i] *= 1e-38
-				case 2:
-					x[i] = float32(math.Round(float64(x[i]))) * 0.5 // ties
-				case 3:
-					x[i] = math.MaxFloat32
-				case 4:
-					x[i] = float32(math.Copysign(1-0.3*r.Float64()*float64(n%2), float64(x[i]))) // too large a sum
-				}
-			}
-			if n >= 100 {
-				x[r.IntN(len(x))] = special[n%len(special)]
-			}
-			got := make([]byte, len(x)/groupCols*actRecord)
-			quantizeGroups(got, x)
-			for g := range len(x) / groupCols {
-				var want [actRecord]byte
-				quantizeGroup(&want, x[g*groupCols:(g+1)*groupCols])
-				if rec := [actRecord]byte(got[g*actRecord:]); rec != want {
-					t.Fatalf("record of %v =\n%v, want\n%v", x[g*groupCols:(g+1)*groupCols], rec, want)
-				}
-				for half := range 2 {
-					var sum int
-					for _, q := range want[16*half : 16*half+16] {
-						sum += max(int(int8(q)), -int(int8(q)))
-					}
-					if sum > mostHalf {
-						t.Fatalf("codes of a half of %v add up to %d, more than %d", x[g*groupCols:(g+1)*groupCols], sum, mostHalf)
 					}
 				}
 			}
@@ -405,32 +363,30 @@ func TestPackersRefuseSizesThatDoNotFit(t *testing.T) {
 	}
 }
 
-func TestRowOfATernaryMatrixIsItsTritsTimesTheScale(t *testing.T) {
-	r := rand.New(rand.NewPCG(6, 6))
-	for _, p := range []Packing{I1, I2} {
-		for _, cols := range []int{1, 4, 19, 20, 33, 256} {
-			rows := 70
-			trits := make([]int8, rows*cols)
-			for i := range trits {
-				trits[i] = int8(r.IntN(3)) - 1
-			}
-			for _, scale := range [][]float32{{0.37}, kerneltest.RandomVector(r, rows)} {
-				m, err := PackTernary(rows, cols, trits, scale, p)
-				if err != nil {
-					t.Fatal(err)
-				}
-				row := make([]float32, cols)
-				for i := range rows {
-					m.Row(row, i)
-					for k, v := range row {
-						if want := float32(trits[i*cols+k]) * scale[i%len(scale)]; v != want {
-							t.Fatalf("%v: row %d, column %d = %v, want %v", p, i, k, v, want)
-						}
-					}
+// Wherever a matrix ends, in a tile, a band or a row, and however many workers
+// there are for how few tiles, one token has the bits it has among others.
+func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
+	pool := pool.New(3)
+	defer pool.Close()
+	kerneltest.OnEachISA(t, func(t *testing.T) {
+		const cols = 512
+		r := rand.New(rand.NewPCG(5, 5))
+		var alone, two Acts
+		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
+			for rows := 1; rows <= 320; rows += 1 + rows/7 {
+				l := mustLinear(t, pool, randomMatrix(t, r, p, rows, cols))
+				x := kerneltest.RandomVector(r, 2*cols)
+				alone.Set(x, 1, cols)
+				two.Set(x, 2, cols)
+				got, want := make([]float32, rows), make([]float32, 2*rows)
+				l.Mul(got, &alone)
+				l.Mul(want, &two)
+				if !kerneltest.SameBits(got, want[:rows]) {
+					t.Fatalf("%v, %d rows: one token has not the bits of two", p, rows)
 				}
 			}
 		}
-	}
+	})
 }
 
 func BenchmarkMul(b *testing.B) {

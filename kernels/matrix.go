@@ -26,12 +26,23 @@ const (
 	numPackings
 )
 
-var packingNames = [numPackings]string{"F32", "F16", "BF16", "I1", "I2", "Q4", "Q4M", "Q6", "Q8"}
+// packings is what is said of each packing: its name, and the kind of product.
+var packings = [numPackings]struct {
+	name string
+	kind meter.Kind
+}{
+	F32: {"F32", meter.Dense}, F16: {"F16", meter.Dense}, BF16: {"BF16", meter.Dense},
+	I1: {"I1", meter.Ternary}, I2: {"I2", meter.Ternary},
+	Q4: {"Q4", meter.Grouped}, Q4M: {"Q4M", meter.Grouped}, Q6: {"Q6", meter.Grouped}, Q8: {"Q8", meter.Grouped},
+}
+
+// Valid tells whether p is one of the constants.
+func (p Packing) Valid() bool { return p < numPackings }
 
 // String gives the packing's name as used on the command line and in reports.
 func (p Packing) String() string {
-	if int(p) < len(packingNames) {
-		return packingNames[p]
+	if p.Valid() {
+		return packings[p].name
 	}
 	return fmt.Sprintf("Packing(%d)", uint8(p))
 }
@@ -47,27 +58,23 @@ func Packings() []Packing {
 
 // ParsePacking reads a packing's name, in upper or lower case.
 func ParsePacking(name string) (Packing, error) {
-	for i, n := range packingNames {
-		if strings.EqualFold(n, name) {
+	var have []string
+	for i, p := range packings {
+		if strings.EqualFold(p.name, name) {
 			return Packing(i), nil
 		}
+		have = append(have, p.name)
 	}
-	return 0, fmt.Errorf("kernels: unknown packing %q (have %s)", name, strings.Join(packingNames[:], ", "))
+	return 0, fmt.Errorf("kernels: unknown packing %q (have %s)", name, strings.Join(have, ", "))
 }
+
+// Kind is the kind of product that multiplies a valid packing: Ternary for
+// weights of {-1, 0, +1} × scale, Grouped for integer codes with scales along K,
+// Dense for floating-point weights.
+func (p Packing) Kind() meter.Kind { return packings[p].kind }
 
 // Ternary tells whether the packing holds weights of {-1, 0, +1} × scale.
-func (p Packing) Ternary() bool { return p == I1 || p == I2 }
-
-// kernel is the kind of work that a product with p is.
-func (p Packing) kernel() meter.Kind {
-	switch {
-	case p.Ternary():
-		return meter.Ternary
-	case p.dense():
-		return meter.Dense
-	}
-	return meter.Grouped
-}
+func (p Packing) Ternary() bool { return p.Valid() && p.Kind() == meter.Ternary }
 
 // Matrix is a weight matrix W[Rows][Cols] in one packing. It is immutable
 // after packing and safe for concurrent readers.
@@ -78,8 +85,8 @@ type Matrix struct {
 	Data       []byte    // layout defined by the packing; 64-byte aligned
 }
 
-// weights is the number of weights.
-func (m *Matrix) weights() int64 { return int64(m.Rows) * int64(m.Cols) }
+// Weights is the number of weights.
+func (m *Matrix) Weights() int64 { return int64(m.Rows) * int64(m.Cols) }
 
 // Errors of this package.
 var (

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // PieceRows is what the rows of the pieces that a Builder takes are multiples
@@ -13,14 +14,20 @@ const PieceRows = stripRows
 
 // unit is how many rows of a packing are stored together, and their size with
 // so many columns.
-func (p Packing) unit(cols int) (rows, bytes int) {
-	switch {
-	case p.Ternary():
-		return stripRows, TernarySize(stripRows, cols, p)
-	case p.grouped():
-		return bandRows, groupedFormats[p].bandBytes(cols)
+func unit(p Packing, cols int) (rows, bytes int) {
+	switch p.Kind() {
+	case meter.Ternary:
+		return PieceRows, TernarySize(PieceRows, cols, p)
+	case meter.Grouped:
+		return bandRows, GroupedBandBytes(p, cols)
 	}
-	return bandRows, bandRows * cols * p.denseBytes()
+	return bandRows, BandBytes(p, cols)
+}
+
+// DataSize is the length of the Data of a matrix, in bytes.
+func DataSize(rows, cols int, p Packing) int {
+	n, size := unit(p, cols)
+	return (rows + n - 1) / n * size
 }
 
 // Builder makes a matrix of pieces of its rows, so that of a large one little
@@ -39,10 +46,10 @@ func NewBuilder(a *cpu.Arena, rows int) *Builder { return &Builder{arena: a, m: 
 // unit of the packing (PieceRows do); ErrShape for too many rows; and ErrMemory.
 func (b *Builder) Add(m *Matrix) (err error) {
 	w := b.m
-	unit, size := m.Packing.unit(m.Cols)
+	unit, size := unit(m.Packing, m.Cols)
 	if w.Data == nil {
 		w.Packing, w.Cols = m.Packing, m.Cols
-		if w.Data, err = b.arena.Bytes((w.Rows + unit - 1) / unit * size); err != nil {
+		if w.Data, err = b.arena.Bytes(DataSize(w.Rows, m.Cols, m.Packing)); err != nil {
 			return err
 		}
 	}
@@ -80,7 +87,7 @@ func (b *Builder) Matrix() (*Matrix, error) {
 func Stack(a *cpu.Arena, ms ...*Matrix) (*Matrix, error) {
 	rows := 0
 	for i, m := range ms {
-		unit, _ := m.Packing.unit(m.Cols)
+		unit, _ := unit(m.Packing, m.Cols)
 		if m.Packing != ms[0].Packing || m.Cols != ms[0].Cols || i+1 < len(ms) && m.Rows%unit != 0 {
 			return nil, fmt.Errorf("%w: %v of %dx%d stacked with %v of %dx%d", ErrUnsupported, m.Packing, m.Rows, m.Cols, ms[0].Packing, ms[0].Rows, ms[0].Cols)
 		}

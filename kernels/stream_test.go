@@ -1,21 +1,19 @@
 package kernels
 
 import (
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// Takers from both ends share a stretch out: each unit goes to one of them.
-func TestEveryUnitOfAStretchIsTakenOnce(t *testing.T) {
+// Takers from both ends share a shard out: each unit goes to one of them.
+func TestEveryUnitOfAShardIsTakenOnce(t *testing.T) {
 	for _, units := range []int{0, 1, 2, 3, 1000} {
 		const offset = 7
-		var s stretch
+		var s shard
 		s.set(offset, offset+units)
 		taken := make([]atomic.Int32, units)
 		var wg sync.WaitGroup
@@ -39,8 +37,8 @@ func TestEveryUnitOfAStretchIsTakenOnce(t *testing.T) {
 	}
 }
 
-func TestAStretchSaysWhatFollows(t *testing.T) {
-	var s stretch
+func TestAShardSaysWhatFollows(t *testing.T) {
+	var s shard
 	s.set(0, 3)
 	for _, want := range []struct {
 		take    func() (int, bool, bool)
@@ -52,40 +50,14 @@ func TestAStretchSaysWhatFollows(t *testing.T) {
 		}
 	}
 	if _, _, ok := s.back(); ok {
-		t.Error("an empty stretch gave a unit")
+		t.Error("an empty shard gave a unit")
 	}
-}
-
-// Wherever a matrix ends, in a tile, a band or a row, and however many workers
-// there are for how few tiles, one token has the bits it has among others.
-func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
-	pool := pool.New(3)
-	defer pool.Close()
-	kerneltest.OnEachISA(t, func(t *testing.T) {
-		const cols = 512
-		r := rand.New(rand.NewPCG(5, 5))
-		var alone, two Acts
-		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
-			for rows := 1; rows <= 20*bandRows; rows += 1 + rows/7 {
-				l := mustLinear(t, pool, randomMatrix(t, r, p, rows, cols))
-				x := kerneltest.RandomVector(r, 2*cols)
-				alone.Set(x, 1, cols)
-				two.Set(x, 2, cols)
-				got, want := make([]float32, rows), make([]float32, 2*rows)
-				l.Mul(got, &alone)
-				l.Mul(want, &two)
-				if !kerneltest.SameBits(got, want[:rows]) {
-					t.Fatalf("%v, %d rows: one token has not the bits of two", p, rows)
-				}
-			}
-		}
-	})
 }
 
 // unitLog notes which units a worker was given, and what to prefetch.
 type unitLog struct{ units, next []uintptr }
 
-func (u *unitLog) multiply(_, unit int, next uintptr) {
+func (u *unitLog) Multiply(_, unit int, next uintptr) {
 	u.units, u.next = append(u.units, uintptr(unit)), append(u.next, next)
 }
 
@@ -94,13 +66,14 @@ func (u *unitLog) multiply(_, unit int, next uintptr) {
 func TestAStreamKnowsWhatComesNext(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
-	cpu := NewCPU(pool)
-	a, b := stream{base: 1000, unit: 10, units: 3}, stream{base: 5000, unit: 20, units: 2}
-	var x Acts
+	a, b := Units{base: 1000, size: 10, n: 3}, Units{base: 5000, size: 20, n: 2}
+	var order Order
+	var task Task
+	var x Rows
 	var log unitLog
-	for _, s := range []*stream{&a, &b, &a, &b} {
+	for _, s := range []*Units{&a, &b, &a, &b} {
 		log = unitLog{}
-		x.stream.run(cpu, &x, s, 1, &log)
+		task.Run(pool, &order, &x, s, 1, &log)
 		if s == &a && b.after.Load() == &a {
 			if want := []uintptr{1010, 1020, 5000}; !slices.Equal(log.next, want) {
 				t.Errorf("prefetched %v, want %v", log.next, want)

@@ -1,8 +1,10 @@
 package kernels
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"unsafe"
 
@@ -22,13 +24,10 @@ import (
 // sequential stream. Vec-LUT §3.3 mixes groups of 5 and 4 to fit any Cols
 // without waste. Here the last block is filled up with zero trits instead:
 // a strip needs ⌈Cols/20⌉ blocks either way, so mixing would save no byte.
-const (
-	stripRows  = 64
-	blockBytes = 4
-)
+const stripRows = 64
 
-// maxTernaryCols keeps every int32 sum exact: 2^24 · 127 < 2^31.
-const maxTernaryCols = 1 << 24
+// MaxTernaryCols keeps every int32 sum exact: 2^24 · 127 < 2^31.
+const MaxTernaryCols = 1 << 24
 
 // tritsPerByte is g of a ternary packing.
 func tritsPerByte(p Packing) int {
@@ -48,13 +47,13 @@ func radix(p Packing) int {
 
 // ternaryBlocks is the number of blocks a row of cols trits takes.
 func ternaryBlocks(cols int, p Packing) int {
-	span := blockBytes * tritsPerByte(p)
+	span := BlockBytes * tritsPerByte(p)
 	return (cols + span - 1) / span
 }
 
 // TernarySize is the length of Data that PackTernary makes, in bytes.
 func TernarySize(rows, cols int, p Packing) int {
-	return cpu.RoundUp(rows, stripRows) * blockBytes * ternaryBlocks(cols, p)
+	return cpu.RoundUp(rows, stripRows) * BlockBytes * ternaryBlocks(cols, p)
 }
 
 // PackTernary packs trits[rows][cols] of {-1, 0, +1} as I1 or I2. scale holds
@@ -75,7 +74,7 @@ func PackTernary(rows, cols int, trits []int8, scale []float32, p Packing) (*Mat
 	}
 	m.Data = cpu.Aligned[byte](TernarySize(rows, cols, p))
 	faults := make([]error, cpu.RoundUp(rows, stripRows)/stripRows)
-	packBands(len(faults), func(s int) { faults[s] = m.packTernaryStrip(s, trits) })
+	Parallel(len(faults), func(s int) { faults[s] = packTernaryStrip(m, s, trits) })
 	for _, err := range faults {
 		if err != nil {
 			return nil, err
@@ -84,14 +83,14 @@ func PackTernary(rows, cols int, trits []int8, scale []float32, p Packing) (*Mat
 	return m, nil
 }
 
-// packTernaryStrip packs the 64 rows of strip s.
-func (m *Matrix) packTernaryStrip(s int, trits []int8) error {
+// packTernaryStrip packs the 64 rows of strip s of m.
+func packTernaryStrip(m *Matrix, s int, trits []int8) error {
 	g, blocks := tritsPerByte(m.Packing), ternaryBlocks(m.Cols, m.Packing)
-	digits := make([]byte, blocks*blockBytes*g+8) // one row as digits 0..2; 8 spare bytes for whole-word reads
+	digits := make([]byte, blocks*BlockBytes*g+8) // one row as digits 0..2; 8 spare bytes for whole-word reads
 	for i := range digits {
 		digits[i] = 1
 	}
-	strip := m.Data[s*blocks*stripRows*blockBytes:]
+	strip := m.Data[s*blocks*stripRows*BlockBytes:]
 	for i := range stripRows {
 		if r := s*stripRows + i; r < m.Rows {
 			row := trits[r*m.Cols : (r+1)*m.Cols]
@@ -103,7 +102,7 @@ func (m *Matrix) packTernaryStrip(s int, trits []int8) error {
 				digits[i] = 1
 			}
 		}
-		packRow(strip[i*blockBytes:], digits, blocks, g)
+		packRow(strip[i*BlockBytes:], digits, blocks, g)
 	}
 	return nil
 }
@@ -132,7 +131,7 @@ func toDigits(dst []byte, trits []int8) int {
 	return slices.IndexFunc(trits, func(t int8) bool { return t < -1 || t > 1 })
 }
 
-// packRow writes one row's blocks, stripRows*blockBytes apart. A product with
+// packRow writes one row's blocks, stripRows*BlockBytes apart. A product with
 // the right constant adds g digits times their places in one byte: no lower
 // byte of it can carry, each being at most 2·(81+27+9+3) = 240.
 func packRow(dst, digits []byte, blocks, g int) {
@@ -140,17 +139,17 @@ func packRow(dst, digits []byte, blocks, g int) {
 	const by5 = 81 | 27<<8 | 9<<16 | 3<<24 | 1<<32
 	for b := range blocks {
 		var v uint32
-		if d := digits[b*blockBytes*g:]; g == 4 {
+		if d := digits[b*BlockBytes*g:]; g == 4 {
 			v = binary.LittleEndian.Uint32(d) * by4 >> 24
 			v |= binary.LittleEndian.Uint32(d[4:]) * by4 >> 24 << 8
 			v |= binary.LittleEndian.Uint32(d[8:]) * by4 >> 24 << 16
 			v |= binary.LittleEndian.Uint32(d[12:]) * by4 >> 24 << 24
 		} else {
-			for c := range blockBytes {
+			for c := range BlockBytes {
 				v |= uint32(byte(binary.LittleEndian.Uint64(d[c*5:])*by5>>32)) << (8 * c)
 			}
 		}
-		binary.LittleEndian.PutUint32(dst[b*stripRows*blockBytes:], v)
+		binary.LittleEndian.PutUint32(dst[b*stripRows*BlockBytes:], v)
 	}
 }
 
@@ -168,10 +167,10 @@ func UnpackTernary(w *Matrix) ([]int8, error) {
 	base := byte(radix(w.Packing))
 	trits := make([]int8, w.Rows*w.Cols)
 	for r := range w.Rows {
-		row := w.Data[r/stripRows*blocks*stripRows*blockBytes+r%stripRows*blockBytes:]
+		row := w.Data[r/stripRows*blocks*stripRows*BlockBytes+r%stripRows*BlockBytes:]
 		for k := range w.Cols {
-			b, c := k/(blockBytes*g), k%(blockBytes*g)/g
-			v := row[b*stripRows*blockBytes+c]
+			b, c := k/(BlockBytes*g), k%(BlockBytes*g)/g
+			v := row[b*stripRows*BlockBytes+c]
 			for range k % g {
 				v /= base
 			}
@@ -182,7 +181,7 @@ func UnpackTernary(w *Matrix) ([]int8, error) {
 }
 
 func checkTernary(w *Matrix) error {
-	if w.Rows < 1 || w.Cols < 1 || w.Cols > maxTernaryCols || w.Rows > 1<<30 {
+	if w.Rows < 1 || w.Cols < 1 || w.Cols > MaxTernaryCols || w.Rows > 1<<30 {
 		return fmt.Errorf("%w: a ternary matrix of %d x %d", ErrShape, w.Rows, w.Cols)
 	}
 	if n := len(w.Scale); n != 1 && n != w.Rows {
@@ -222,4 +221,41 @@ func onlyTrits(p Packing, data []byte) bool {
 		bad |= w & (w >> 1)
 	}
 	return bad&0x5555555555555555 == 0
+}
+
+// TernaryRow sets dst to row r of m.
+func TernaryRow(dst []float32, m *Matrix, r int) {
+	scale := m.Scale[0]
+	if len(m.Scale) > 1 {
+		scale = m.Scale[r]
+	}
+	values := [3]float32{-scale, 0, scale}
+	g, base := tritsPerByte(m.Packing), byte(radix(m.Packing))
+	blocks := ternaryBlocks(m.Cols, m.Packing)
+	b := m.Data[r/stripRows*blocks*stripRows*BlockBytes+r%stripRows*BlockBytes:]
+	for i := 0; len(dst) > 0; i++ {
+		v := b[i/BlockBytes*stripRows*BlockBytes+i%BlockBytes]
+		n := min(g, len(dst))
+		for k := range dst[:n] {
+			dst[k] = values[v%base]
+			v /= base
+		}
+		dst = dst[n:]
+	}
+}
+
+// ArbitraryTernary makes a matrix of arbitrary trits with a scale of 1, for
+// measurements. It has 1 to 2^24 columns.
+func ArbitraryTernary(rows, cols int, p Packing, rng *rand.Rand) *Matrix {
+	var codes []byte // bytes of p
+	for b := range 256 {
+		if onlyTrits(p, bytes.Repeat([]byte{byte(b)}, 8)) {
+			codes = append(codes, byte(b))
+		}
+	}
+	w := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: []float32{1}, Data: cpu.Aligned[byte](TernarySize(rows, cols, p))}
+	for i := range w.Data {
+		w.Data[i] = codes[rng.IntN(len(codes))]
+	}
+	return w
 }

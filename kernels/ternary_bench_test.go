@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
@@ -36,17 +37,17 @@ func BenchmarkMulTernary(b *testing.B) {
 func benchmarkMul(b *testing.B, k *ternaryKernel, w *Matrix, n int) {
 	pool := pool.New(1)
 	defer pool.Close()
-	cpu := NewCPU(pool)
-	cpu.ternaryOnly = k
-	l, err := cpu.Load(w)
+	run := NewTernaryRunner(pool, new(Order))
+	run.only = k
+	l, err := run.Load(w)
 	if err != nil {
 		b.Fatal(err)
 	}
-	x, y := randomFloats(rand.New(rand.NewPCG(3, 4)), n*w.Cols), make([]float32, n*w.Rows)
-	var acts Acts
+	x, y := kerneltest.RandomVector(rand.New(rand.NewPCG(3, 4)), n*w.Cols), make([]float32, n*w.Rows)
+	var in input
 	for b.Loop() {
-		acts.Set(x, n, w.Cols)
-		l.Mul(y, &acts)
+		in.Set(x, n, w.Cols)
+		l.Mul(y, &in.Rows, &in.task)
 	}
 	macs := float64(n) * float64(w.Rows) * float64(w.Cols) * float64(b.N)
 	b.ReportMetric(macs/b.Elapsed().Seconds()/1e9, "GMAC/s")
@@ -60,18 +61,14 @@ func BenchmarkFromMemory(b *testing.B) {
 	var matrices []*Matrix
 	for range layers {
 		for _, s := range [][2]int{{4096, 2048}, {2048, 2048}, {16384, 2048}, {2048, 8192}} {
-			w, err := benchStack(s[0], s[1], I2, 1)
-			if err != nil {
-				b.Fatal(err)
-			}
-			matrices = append(matrices, w[0])
+			matrices = append(matrices, ArbitraryTernary(s[0], s[1], I2, rand.New(rand.NewPCG(1, 2))))
 		}
 	}
-	x, y := randomFloats(rand.New(rand.NewPCG(3, 4)), most*8192), make([]float32, most*16384)
+	x, y := kerneltest.RandomVector(rand.New(rand.NewPCG(3, 4)), most*8192), make([]float32, most*16384)
 	for _, threads := range []int{1, cpu.Cores()} {
 		pool := pool.New(threads)
 		defer pool.Close()
-		cpu := NewCPU(pool)
+		run := NewTernaryRunner(pool, new(Order))
 		for _, from := range []string{"memory", "cache"} {
 			stack := matrices
 			if from == "cache" {
@@ -80,20 +77,20 @@ func BenchmarkFromMemory(b *testing.B) {
 			var products []*ternaryLinear
 			macs := 0.0
 			for _, w := range stack {
-				l, err := cpu.Load(w)
+				l, err := run.Load(w)
 				if err != nil {
 					b.Fatal(err)
 				}
-				products = append(products, l.(*ternaryLinear))
+				products = append(products, l)
 				macs += float64(w.Rows) * float64(w.Cols)
 			}
 			for _, n := range []int{1, 2, 4, 8, 16, 32, 64, most} {
 				b.Run(fmt.Sprintf("threads=%d/%s/N=%d", threads, from, n), func(b *testing.B) {
-					var acts Acts
+					var in input
 					for b.Loop() {
 						for _, l := range products {
-							acts.Set(x, n, l.w.Cols)
-							l.Mul(y, &acts)
+							in.Set(x, n, l.w.Cols)
+							l.Mul(y, &in.Rows, &in.task)
 						}
 					}
 					b.ReportMetric(float64(n)*macs*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")

@@ -9,10 +9,17 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 const canary = float32(-12345.678)
+
+// input is rows with the product that is under way.
+type input struct {
+	Rows
+	task ternaryTask
+}
 
 // ternaryCase is a product with its answer, worked out trit by trit.
 type ternaryCase struct {
@@ -31,7 +38,7 @@ func newTernaryCase(t testing.TB, p Packing, rows, cols, n int, trits []int8, x,
 	c := &ternaryCase{w: w, x: x, n: n, want: make([]float32, n*rows)}
 	q := make([]int8, cols)
 	for i := range n {
-		s, _ := quantiseRowGeneric(q, x[i*cols:(i+1)*cols])
+		s, _ := QuantizeRow(q, x[i*cols:(i+1)*cols])
 		for r := range rows {
 			sum := int32(0)
 			for k, v := range trits[r*cols : (r+1)*cols] {
@@ -49,9 +56,9 @@ func (c *ternaryCase) first(n int) *ternaryCase {
 }
 
 // run multiplies into a buffer with canaries on both sides and compares bits.
-func (c *ternaryCase) run(t *testing.T, cpu *CPU, acts *Acts) {
+func (c *ternaryCase) run(t *testing.T, run *TernaryRunner, in *input) {
 	t.Helper()
-	l, err := cpu.Load(c.w)
+	l, err := run.Load(c.w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +68,8 @@ func (c *ternaryCase) run(t *testing.T, cpu *CPU, acts *Acts) {
 		buf[i] = canary
 	}
 	y := buf[guard : guard+len(c.want)]
-	acts.Set(c.x, c.n, c.w.Cols)
-	l.Mul(y, acts)
+	in.Set(c.x, c.n, c.w.Cols)
+	l.Mul(y, &in.Rows, &in.task)
 	for i, v := range c.want {
 		if math.Float32bits(y[i]) != math.Float32bits(v) && (v == v || y[i] == y[i]) {
 			t.Fatalf("token %d, row %d = %v, want %v", i/c.w.Rows, i%c.w.Rows, y[i], v)
@@ -77,7 +84,7 @@ func (c *ternaryCase) run(t *testing.T, cpu *CPU, acts *Acts) {
 
 // eachTernary runs f with a backend for every implementation this machine has, and fails
 // where LUTRA_REQUIRE names an instruction set that none of them uses.
-func eachTernary(t *testing.T, f func(t *testing.T, cpu *CPU)) {
+func eachTernary(t *testing.T, f func(t *testing.T, run *TernaryRunner)) {
 	pool := pool.New(2)
 	defer pool.Close()
 	required := os.Getenv("LUTRA_REQUIRE")
@@ -88,9 +95,9 @@ func eachTernary(t *testing.T, f func(t *testing.T, cpu *CPU)) {
 		}
 		reached = reached || k.isa.String() == required
 		t.Run(k.name, func(t *testing.T) {
-			cpu := NewCPU(pool)
-			cpu.ternaryOnly = k
-			f(t, cpu)
+			run := NewTernaryRunner(pool, new(Order))
+			run.only = k
+			f(t, run)
 		})
 	}
 	if !reached {
@@ -113,16 +120,16 @@ func TestTernaryMatchesGeneric(t *testing.T) {
 		for i, s := range shapes {
 			rows, cols := s[0], s[1]
 			most := min(slices.Max(tokens), 1+budget/(rows*cols))
-			scale := randomFloats(rng, []int{1, rows}[i%2])
-			cases = append(cases, newTernaryCase(t, p, rows, cols, most, randomTrits(rng, rows*cols), randomFloats(rng, most*cols), scale))
+			scale := kerneltest.RandomVector(rng, []int{1, rows}[i%2])
+			cases = append(cases, newTernaryCase(t, p, rows, cols, most, randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, most*cols), scale))
 		}
 	}
-	eachTernary(t, func(t *testing.T, cpu *CPU) {
-		var acts Acts
+	eachTernary(t, func(t *testing.T, run *TernaryRunner) {
+		var in input
 		for _, c := range cases {
 			for _, n := range tokens {
 				if n <= c.n {
-					t.Run(fmt.Sprintf("%v/%dx%d/N=%d", c.w.Packing, c.w.Rows, c.w.Cols, n), func(t *testing.T) { c.first(n).run(t, cpu, &acts) })
+					t.Run(fmt.Sprintf("%v/%dx%d/N=%d", c.w.Packing, c.w.Rows, c.w.Cols, n), func(t *testing.T) { c.first(n).run(t, run, &in) })
 				}
 			}
 		}
@@ -147,21 +154,21 @@ func TestTernaryMatchesGenericAtTheEndsOfItsRange(t *testing.T) {
 			}
 		}
 	}
-	eachTernary(t, func(t *testing.T, cpu *CPU) {
-		var acts Acts
+	eachTernary(t, func(t *testing.T, run *TernaryRunner) {
+		var in input
 		for _, c := range cases {
 			for _, n := range []int{1, 4, 8, 16, 21, most} {
-				c.first(n).run(t, cpu, &acts)
+				c.first(n).run(t, run, &in)
 			}
 		}
 	})
 }
 
 func TestATokenWithNaNSpoilsNoOther(t *testing.T) {
-	eachTernary(t, func(t *testing.T, cpu *CPU) {
+	eachTernary(t, func(t *testing.T, run *TernaryRunner) {
 		rng := rand.New(rand.NewPCG(5, 6))
 		const rows, cols, n = 70, 90, 67
-		x := randomFloats(rng, n*cols)
+		x := kerneltest.RandomVector(rng, n*cols)
 		x[3*cols+7] = float32(math.NaN())
 		x[17*cols+80] = float32(math.Inf(-1))
 		x[40*cols] = float32(math.NaN())
@@ -169,7 +176,7 @@ func TestATokenWithNaNSpoilsNoOther(t *testing.T) {
 		if v := c.want[3*rows]; v == v {
 			t.Fatalf("a row with NaN gave %v", v)
 		}
-		c.run(t, cpu, new(Acts))
+		c.run(t, run, new(input))
 	})
 }
 
@@ -181,15 +188,15 @@ func TestTernaryRowsDoNotDependOnTheirBatch(t *testing.T) {
 	if testing.Short() { // emulated machines
 		rows, cols, most = 130, 100, 66
 	}
-	trits, x := randomTrits(rng, rows*cols), randomFloats(rng, most*cols)
+	trits, x := randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, most*cols)
 	for _, p := range []Packing{I1, I2} {
 		c := newTernaryCase(t, p, rows, cols, most, trits, x, []float32{0.25})
 		for _, threads := range []int{1, 3} {
 			pool := pool.New(threads)
-			cpu := NewCPU(pool)
-			var acts Acts
+			run := NewTernaryRunner(pool, new(Order))
+			var in input
 			for n := 1; n <= most; n += 1 + n/24 {
-				c.first(n).run(t, cpu, &acts)
+				c.first(n).run(t, run, &in)
 			}
 			pool.Close()
 		}
@@ -197,21 +204,21 @@ func TestTernaryRowsDoNotDependOnTheirBatch(t *testing.T) {
 }
 
 func TestMatricesShareTheActivationsTheyRead(t *testing.T) {
-	eachTernary(t, func(t *testing.T, cpu *CPU) {
+	eachTernary(t, func(t *testing.T, run *TernaryRunner) {
 		rng := rand.New(rand.NewPCG(9, 10))
 		const cols, n = 150, 20
-		x := randomFloats(rng, n*cols)
-		var acts Acts
-		acts.Set(x, n, cols)
+		x := kerneltest.RandomVector(rng, n*cols)
+		var in input
+		in.Set(x, n, cols)
 		for i, p := range []Packing{I1, I2, I1, I2} {
 			rows := 60 + 10*i
 			c := newTernaryCase(t, p, rows, cols, n, randomTrits(rng, rows*cols), x, []float32{1})
-			l, err := cpu.Load(c.w)
+			l, err := run.Load(c.w)
 			if err != nil {
 				t.Fatal(err)
 			}
 			y := make([]float32, n*rows)
-			l.Mul(y, &acts)
+			l.Mul(y, &in.Rows, &in.task)
 			for j := range y {
 				if y[j] != c.want[j] {
 					t.Fatalf("matrix %d: y[%d] = %v, want %v", i, j, y[j], c.want[j])
@@ -222,26 +229,26 @@ func TestMatricesShareTheActivationsTheyRead(t *testing.T) {
 }
 
 func TestMulAllocatesNothing(t *testing.T) {
-	eachTernary(t, func(t *testing.T, cpu *CPU) {
+	eachTernary(t, func(t *testing.T, run *TernaryRunner) {
 		rng := rand.New(rand.NewPCG(11, 12))
 		const rows, cols = 128, 640
 		w, err := PackTernary(rows, cols, randomTrits(rng, rows*cols), []float32{1}, I1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, err := cpu.Load(w)
+		l, err := run.Load(w)
 		if err != nil {
 			t.Fatal(err)
 		}
 		const most = 70
-		x, y := randomFloats(rng, most*cols), make([]float32, most*rows)
-		var acts Acts
-		acts.Set(x, most, cols)
-		l.Mul(y, &acts)
+		x, y := kerneltest.RandomVector(rng, most*cols), make([]float32, most*rows)
+		var in input
+		in.Set(x, most, cols)
+		l.Mul(y, &in.Rows, &in.task)
 		for _, n := range []int{1, 4, 17, most} {
 			if a := testing.AllocsPerRun(10, func() {
-				acts.Set(x, n, cols)
-				l.Mul(y, &acts)
+				in.Set(x, n, cols)
+				l.Mul(y, &in.Rows, &in.task)
 			}); a != 0 {
 				t.Errorf("N=%d: Mul allocates %v times", n, a)
 			}

@@ -31,13 +31,13 @@ type ternaryKernel struct {
 	perThread int                 // parts wished for each worker
 	least     int                 // strips × tokens a worker must have for the rules to choose it
 	build     func(p Packing) int // rows it takes through a part's tables in the time these take; nil: none
-	streams   bool                // workers walk through stretches of strips with all tokens; tokens is 0
+	streams   bool                // workers walk through shards of strips with all tokens; tokens is 0
 	rest      *ternaryKernel      // takes the tokens that fill no part; nil: the best one for so few
 	// mul computes y for a range of strips and of tokens.
-	mul func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span)
+	mul func(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span)
 	// one computes y of a single token for one strip, and prefetches as many bytes
 	// from next on; nil: mul does single tokens too.
-	one func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip int, next uintptr)
+	one func(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strip int, next uintptr)
 	// shared lets two workers share a part; nil: nobody can help with one.
 	shared *sharedKernel
 }
@@ -80,7 +80,12 @@ func findTernary(override string) *ternaryKernel {
 		fmt.Fprintf(os.Stderr, "lutra: LUTRA_KERNEL=%s: no such kernel here (have %v)\n", override, have)
 		return nil
 	}
-	return ternaryKernels[slices.IndexFunc(ternaryKernels, func(k *ternaryKernel) bool { return k.name == override })]
+	return kernelNamed(override)
+}
+
+// kernelNamed is the kernel of that name, which there is.
+func kernelNamed(name string) *ternaryKernel {
+	return ternaryKernels[slices.IndexFunc(ternaryKernels, func(k *ternaryKernel) bool { return k.name == name })]
 }
 
 // planTernary divides n tokens among kernels: all to the best one, or to the

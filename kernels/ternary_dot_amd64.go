@@ -13,7 +13,7 @@ var dotTernary = &ternaryKernel{
 	perThread: 8,
 	streams:   true,
 	mul:       dotAVXVNNI.mul,
-	one: func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip int, next uintptr) {
+	one: func(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strip int, next uintptr) {
 		dotAVXVNNI.strip(m, r, s, strip, 0, next)
 	},
 }

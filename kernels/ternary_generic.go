@@ -15,18 +15,18 @@ var genericTernary = &ternaryKernel{
 	mul:       mulTernaryGeneric,
 }
 
-func mulTernaryGeneric(m *ternaryMul, _ *ternaryRun, s *ternaryScratch, strips, tokens span) {
+func mulTernaryGeneric(m *ternaryTask, _ *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
 	for n := tokens.lo; n < tokens.hi; n++ {
 		q := m.t.q[n*m.t.stride : (n+1)*m.t.stride]
 		sums := s.sums[:(strips.hi-strips.lo)*stripRows]
 		clear(sums)
 		for b := range l.blocks {
-			for c := range blockBytes {
-				ternaryTable(&s.table[c], q[(b*blockBytes+c)*l.g:][:l.g], radix(l.w.Packing))
+			for c := range BlockBytes {
+				ternaryTable(&s.table[c], q[(b*BlockBytes+c)*l.g:][:l.g], radix(l.w.Packing))
 			}
 			for i := strips.lo; i < strips.hi; i++ {
-				lookUpBlock(sums[(i-strips.lo)*stripRows:], &s.table, l.stripData(i)[b*stripRows*blockBytes:])
+				lookUpBlock(sums[(i-strips.lo)*stripRows:], &s.table, l.stripData(i)[b*stripRows*BlockBytes:])
 			}
 		}
 		y := m.y[n*l.w.Rows : (n+1)*l.w.Rows]
@@ -57,11 +57,11 @@ func ternaryTable(t *[256]int32, a []int8, base int) {
 
 // lookUpBlock adds to the sums of 64 rows what one block of their weights
 // contributes.
-func lookUpBlock(sums []int32, t *[blockBytes][256]int32, w []byte) {
-	sums, w = sums[:stripRows], w[:stripRows*blockBytes]
+func lookUpBlock(sums []int32, t *[BlockBytes][256]int32, w []byte) {
+	sums, w = sums[:stripRows], w[:stripRows*BlockBytes]
 	for r := range sums {
-		b := w[:blockBytes:blockBytes]
+		b := w[:BlockBytes:BlockBytes]
 		sums[r] += t[0][b[0]] + t[1][b[1]] + t[2][b[2]] + t[3][b[3]]
-		w = w[blockBytes:]
+		w = w[BlockBytes:]
 	}
 }

@@ -20,11 +20,11 @@ import (
 var hybridTernary = &ternaryKernel{
 	name:      "avx512:hybrid",
 	isa:       cpu.AVX512,
-	form:      func(Packing, int) (actForm, int) { return formPaired, hybridTokens },
-	tokens:    hybridTokens,
+	form:      func(Packing, int) (actForm, int) { return formPaired, PairedTokens },
+	tokens:    PairedTokens,
 	strips:    maxPartStrips,
 	perThread: 1,
-	least:     8 * hybridTokens, // fewer strips do not repay the tables
+	least:     8 * PairedTokens, // fewer strips do not repay the tables
 	rest:      vnniTernary,
 	mul:       mulTernaryHybrid,
 }
@@ -60,25 +60,25 @@ func (l *ternaryLinear) pass(b int) hybridPass {
 		kind = p.blocks - 1
 	}
 	stage, end := 0, b+p.blocks
-	if end == l.blocks || end%(lutFlush/(blockBytes*l.g)) == 0 {
+	if end == l.blocks || end%(lutFlush/(BlockBytes*l.g)) == 0 {
 		stage = 1
 	}
 	p.kernel = hybridKernels[stage][kind]
 	return p
 }
 
-func mulTernaryHybrid(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
+func mulTernaryHybrid(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
-	span := blockBytes * l.g
-	lanes, quads := pairedTile(r.act[(tokens.lo-r.lo)/hybridTokens*pairedSize(m.t.stride, l.blocks*span):], m.t.stride)
+	span := BlockBytes * l.g
+	lanes, quads := PairedTile(r.act[(tokens.lo-r.lo)/PairedTokens*PairedSize(m.t.stride, l.blocks*span):], m.t.stride)
 	rows := (strips.hi - strips.lo) * stripRows
-	clear(s.acc16[:rows*wideLanes])
-	clear(s.acc32[:rows*wideLanes])
+	clear(s.acc16[:rows*WideLanes])
+	clear(s.acc32[:rows*WideLanes])
 	clear(s.tile)
-	mad := madCursor{m: m, s: s, quads: quads, strips: strips, tokens: tokens.lo + wideLanes, strip: strips.lo}
+	mad := madCursor{m: m, s: s, quads: quads, strips: strips, tokens: tokens.lo + WideLanes, strip: strips.lo}
 	for b := 0; b < l.blocks; {
 		p := l.pass(b)
-		wideBuild(s.tables, lanes[b*span*wideLanes:], l.g, p.blocks)
+		wideBuild(s.tables, lanes[b*span*WideLanes:], l.g, p.blocks)
 		for row := 0; row < rows; {
 			steps := min((rows-row)/hybridRows(p.blocks), l.blocks-mad.block)
 			mad.run(steps, &p, row)
@@ -87,22 +87,22 @@ func mulTernaryHybrid(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, t
 		b += p.blocks
 	}
 	for i := strips.lo; i < strips.hi; i++ {
-		m.wideFinish(s, i, s.acc32[(i-strips.lo)*stripRows*wideLanes:], tokens.lo)
+		m.wideFinish(s, i, s.acc32[(i-strips.lo)*stripRows*WideLanes:], tokens.lo)
 	}
 }
 
 // wideBuild builds the tables of one or two blocks.
 func wideBuild(tables []int16, act []int8, g, blocks int) {
 	if g == 5 {
-		wideBuild5AVX512(&tables[0], &act[0], blocks*blockBytes)
+		wideBuild5AVX512(&tables[0], &act[0], blocks*BlockBytes)
 	} else {
-		wideBuild4AVX512(&tables[0], &act[0], blocks*blockBytes)
+		wideBuild4AVX512(&tables[0], &act[0], blocks*BlockBytes)
 	}
 }
 
 // wideFinish scales the sums of strip i and 32 tokens and writes them token by
 // token, by way of the edge buffer where y has not room for all rows.
-func (m *ternaryMul) wideFinish(s *ternaryScratch, i int, acc []int32, token int) {
+func (m *ternaryTask) wideFinish(s *ternaryScratch, i int, acc []int32, token int) {
 	rows, scale := m.l.rows(i), &m.l.scale[i*stripRows]
 	y := m.y[token*m.l.w.Rows+i*stripRows:]
 	if rows == stripRows {
@@ -110,7 +110,7 @@ func (m *ternaryMul) wideFinish(s *ternaryScratch, i int, acc []int32, token int
 		return
 	}
 	wideFinishAVX512(&s.edge[0], stripRows, &acc[0], &m.t.scale[token], scale)
-	for t := range wideLanes {
+	for t := range WideLanes {
 		copy(y[t*m.l.w.Rows:][:rows], s.edge[t*stripRows:])
 	}
 }
@@ -119,7 +119,7 @@ func (m *ternaryMul) wideFinish(s *ternaryScratch, i int, acc []int32, token int
 // the blocks of one strip and 4 tokens, then the strip's next tokens, then the
 // next strip; the sums of the tile under way are in the scratch memory.
 type madCursor struct {
-	m                  *ternaryMul
+	m                  *ternaryTask
 	s                  *ternaryScratch
 	quads              []int8 // [8][block][g][4][4]
 	strips             span
@@ -130,11 +130,11 @@ type madCursor struct {
 // run does steps of the tile beside the lookups of a pass, from row on.
 func (c *madCursor) run(steps int, p *hybridPass, row int) {
 	l, s := c.m.l, c.s
-	act := &c.quads[(c.quad*l.blocks+c.block)*blockBytes*l.g*madWidth]
-	w := &l.stripData(c.strip)[c.block*stripRows*blockBytes]
-	index := &l.stripData(c.strips.lo + row/stripRows)[(p.first*stripRows+row%stripRows)*blockBytes]
+	act := &c.quads[(c.quad*l.blocks+c.block)*BlockBytes*l.g*QuadTokens]
+	w := &l.stripData(c.strip)[c.block*stripRows*BlockBytes]
+	index := &l.stripData(c.strips.lo + row/stripRows)[(p.first*stripRows+row%stripRows)*BlockBytes]
 	left := (stripRows - row%stripRows) / hybridRows(p.blocks)
-	p.kernel(&s.tile[0], w, act, steps, &s.acc32[row*wideLanes], &s.acc16[row*wideLanes], &s.tables[0], index, left, l.strip)
+	p.kernel(&s.tile[0], w, act, steps, &s.acc32[row*WideLanes], &s.acc16[row*WideLanes], &s.tables[0], index, left, l.strip)
 	if c.block += steps; c.block == l.blocks {
 		c.finish()
 	}
@@ -143,20 +143,20 @@ func (c *madCursor) run(steps int, p *hybridPass, row int) {
 // finish writes the tile's products and turns to the next tile.
 func (c *madCursor) finish() {
 	m, s := c.m, c.s
-	l, token := m.l, c.tokens+c.quad*madWidth
+	l, token := m.l, c.tokens+c.quad*QuadTokens
 	rows, scale := l.rows(c.strip), &l.scale[c.strip*stripRows]
 	y := m.y[token*l.w.Rows+c.strip*stripRows:]
 	if rows == stripRows {
 		hybridFinishAVX512(&y[0], l.w.Rows, &s.tile[0], &m.t.negSum[token], &m.t.scale[token], scale)
 	} else {
 		hybridFinishAVX512(&s.edge[0], stripRows, &s.tile[0], &m.t.negSum[token], &m.t.scale[token], scale)
-		for t := range madWidth {
+		for t := range QuadTokens {
 			copy(y[t*l.w.Rows:][:rows], s.edge[t*stripRows:])
 		}
 	}
 	clear(s.tile)
 	c.block = 0
-	if c.quad++; c.quad*madWidth == wideLanes {
+	if c.quad++; c.quad*QuadTokens == WideLanes {
 		c.quad = 0
 		c.strip++
 	}

@@ -10,14 +10,14 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 var lutTernary = &ternaryKernel{
 	name:      "avx2:lut",
 	isa:       cpu.AVX2,
-	form:      func(Packing, int) (actForm, int) { return formLanes, maxLanes },
-	tokens:    maxLanes,
+	form:      func(Packing, int) (actForm, int) { return formLanes, LaneTokens },
+	tokens:    LaneTokens,
 	strips:    maxPartStrips,
 	perThread: 1,
-	least:     4 * maxLanes, // fewer strips do not repay the tables
+	least:     4 * LaneTokens, // fewer strips do not repay the tables
 	build:     lutBuildRows,
 	mul:       mulTernaryLUT,
-	shared:    &sharedKernel{chunk: func(p Packing) int { return lutFlush / (blockBytes * tritsPerByte(p)) / chunksAtOnce }, add: addTernaryLUT, merge: mergeTernaryLUT},
+	shared:    &sharedKernel{chunk: func(p Packing) int { return lutFlush / (BlockBytes * tritsPerByte(p)) / chunksAtOnce }, add: addTernaryLUT, merge: mergeTernaryLUT},
 }
 
 // lutBuildRows is about 1.4 times the rows of a table: one is stored in a cycle,
@@ -32,9 +32,9 @@ func lutBuildRows(p Packing) int {
 // lutFlush is the most columns whose products of ±127 add up within int16.
 const lutFlush = 256
 
-func mulTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
+func mulTernaryLUT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
-	flush := lutFlush / (blockBytes * l.g)
+	flush := lutFlush / (BlockBytes * l.g)
 	for b := 0; b < l.blocks; b += flush {
 		end := min(b+flush, l.blocks)
 		addTernaryLUT(m, r, s, strips, tokens, span{b, end}, b == 0, end == l.blocks)
@@ -44,9 +44,9 @@ func mulTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, toke
 // addTernaryLUT adds the products of blocks of lutFlush columns at most to the
 // sums in acc32, or sets these to them if they are the first, and writes y if
 // they are the last.
-func addTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens, blocks span, first, last bool) {
+func addTernaryLUT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens, blocks span, first, last bool) {
 	l := m.l
-	span := blockBytes * l.g
+	span := BlockBytes * l.g
 	act := r.act[(tokens.lo-r.lo)*m.t.stride:]
 	n := strips.hi - strips.lo
 	for b := blocks.lo; b < blocks.hi; {
@@ -64,22 +64,22 @@ func addTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, toke
 			stage = lutSet
 		}
 		if b == blocks.lo && b+steps == blocks.hi { // one pass is all: it finds nothing in acc16
-			clear(s.acc16[:n*stripRows*maxLanes])
+			clear(s.acc16[:n*stripRows*LaneTokens])
 		}
 		build, pass := lutKernels(l.g, steps, stage)
-		w := &l.stripData(strips.lo)[b*stripRows*blockBytes]
-		build(&s.tables[0], &act[b*span*maxLanes], steps*blockBytes, w)
+		w := &l.stripData(strips.lo)[b*stripRows*BlockBytes]
+		build(&s.tables[0], &act[b*span*LaneTokens], steps*BlockBytes, w)
 		if b += steps; b < blocks.hi || !last {
 			pass(&s.acc32[0], &s.acc16[0], &s.tables[0], w, n, l.strip)
 			continue
 		}
 		for i := range n { // the last pass: what a strip ends with is still in L1 when it is written
-			at := i * stripRows * maxLanes
+			at := i * stripRows * LaneTokens
 			sums := s.acc32[at:]
 			if stage == lutBegin {
 				sums = s.acc32 // the only ones
 			}
-			w := &l.stripData(strips.lo + i)[(b-steps)*stripRows*blockBytes]
+			w := &l.stripData(strips.lo + i)[(b-steps)*stripRows*BlockBytes]
 			pass(&sums[0], &s.acc16[at], &s.tables[0], w, 1, l.strip)
 			m.lutFinish(s, strips.lo+i, sums, tokens)
 		}
@@ -87,9 +87,9 @@ func addTernaryLUT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, toke
 }
 
 // mergeTernaryLUT writes y from the sums of two workers.
-func mergeTernaryLUT(m *ternaryMul, s, other *ternaryScratch, strips, tokens span) {
+func mergeTernaryLUT(m *ternaryTask, s, other *ternaryScratch, strips, tokens span) {
 	for i := range strips.hi - strips.lo {
-		at := i * stripRows * maxLanes
+		at := i * stripRows * LaneTokens
 		lutMergeAVX2(&s.acc32[at], &other.acc32[at])
 		m.lutFinish(s, strips.lo+i, s.acc32[at:], tokens)
 	}
@@ -125,12 +125,12 @@ func lutKernels(g, steps int, stage lutStage) (lutBuildFunc, lutPassFunc) {
 
 // lutFinish scales the sums of strip i and writes them token by token, by way
 // of the edge buffer where y has not room for the whole tile.
-func (m *ternaryMul) lutFinish(s *ternaryScratch, i int, acc []int32, tokens span) {
+func (m *ternaryTask) lutFinish(s *ternaryScratch, i int, acc []int32, tokens span) {
 	l := m.l
 	rows, n := l.rows(i), tokens.hi-tokens.lo
 	y := m.y[tokens.lo*l.w.Rows+i*stripRows:]
 	scale := &m.t.scale[tokens.lo]
-	if rows == stripRows && n == maxLanes {
+	if rows == stripRows && n == LaneTokens {
 		lutFinishAVX2(&y[0], l.w.Rows, &acc[0], scale, &l.scale[i*stripRows])
 		return
 	}

@@ -13,7 +13,7 @@ var madTernary = &ternaryKernel{
 	perThread: 8,
 	streams:   true,
 	mul:       madAVX2.mul,
-	one: func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip int, next uintptr) {
+	one: func(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strip int, next uintptr) {
 		madAVX2.strip(m, r, s, strip, 0, next)
 	},
 }
@@ -45,7 +45,7 @@ var madAVX2 = madKernels{
 	},
 }
 
-func (k *madKernels) mul(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
+func (k *madKernels) mul(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
 	for lo := strips.lo; lo < strips.hi; {
 		hi := min(lo+max(1, madPass/l.strip), strips.hi)
@@ -61,11 +61,11 @@ func (k *madKernels) mul(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips
 
 // tile multiplies strips, either whole ones or a single one that is not, with
 // one tile of tokens.
-func (k *madKernels) tile(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
+func (k *madKernels) tile(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l, n, lo := m.l, tokens.hi-tokens.lo, strips.lo
 	if n == 1 { // left over by wide tiles, which have brought the weights near
 		for strip := lo; strip < strips.hi; strip++ {
-			k.strip(m, r, s, strip, tokens.lo, l.stream.at(strip))
+			k.strip(m, r, s, strip, tokens.lo, l.stream.At(strip))
 		}
 		return
 	}
@@ -74,7 +74,7 @@ func (k *madKernels) tile(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip
 	if rows < stripRows {
 		y, ldy = s.edge, stripRows
 	}
-	act := r.act[(tokens.lo-r.lo)*l.blocks*blockBytes*l.g:]
+	act := r.act[(tokens.lo-r.lo)*l.blocks*BlockBytes*l.g:]
 	k.tiles[l.g-4][n](&l.stripData(lo)[0], &act[0], l.blocks, strips.hi-lo, &m.t.negSum[tokens.lo], &m.t.scale[tokens.lo],
 		&l.scale[lo*stripRows], &y[0], ldy, &s.acc32[0])
 	if rows < stripRows {
@@ -86,14 +86,14 @@ func (k *madKernels) tile(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip
 
 // strip multiplies a strip with one token and prefetches as many bytes from
 // next on.
-func (k *madKernels) strip(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strip, token int, next uintptr) {
+func (k *madKernels) strip(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strip, token int, next uintptr) {
 	l := m.l
 	out, rows := m.y[token*l.w.Rows+strip*stripRows:], l.rows(strip)
 	y := out
 	if rows < stripRows {
 		y = s.edge
 	}
-	act := r.act[(token-r.lo)*l.blocks*blockBytes*l.g:]
+	act := r.act[(token-r.lo)*l.blocks*BlockBytes*l.g:]
 	k.one[l.g-4](&l.stripData(strip)[0], &act[0], l.blocks, 1, &m.t.negSum[token], &m.t.scale[token], &l.scale[strip*stripRows], &y[0], stripRows, &s.acc32[0], next)
 	if rows < stripRows {
 		copy(out[:rows], y)

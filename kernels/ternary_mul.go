@@ -1,8 +1,13 @@
 package kernels
 
 import (
+	"fmt"
+	"slices"
+	"sync"
+
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // ternaryLinear multiplies one I1 or I2 matrix on the CPU. Every kernel forms
@@ -12,31 +17,60 @@ import (
 //
 // in this order, so that all of them agree bit for bit.
 type ternaryLinear struct {
-	cpu    *CPU
+	run    *TernaryRunner
 	w      *Matrix
 	g      int
 	blocks int       // of a row
 	strips int       // of 64 rows
 	scale  []float32 // [strips*64], zero beyond Rows
 	strip  int       // bytes of a strip
-	stream stream    // of strips
+	stream Units     // of strips
 }
 
-func newTernary(c *CPU, w *Matrix) (Linear, error) {
+// TernaryRunner multiplies ternary matrices on one pool. Its scratch memory and
+// rules are made at the first Load.
+type TernaryRunner struct {
+	pool    *pool.Pool
+	order   *Order
+	scratch []ternaryScratch // one a worker; what a worker holds, nobody else touches
+	only    *ternaryKernel   // the one kernel to use; nil: what the rules say
+	rules   []ternaryRule    // which kernel multiplies how many tokens
+	once    sync.Once
+}
+
+// NewTernaryRunner makes a runner, which notes in order what it reads.
+func NewTernaryRunner(p *pool.Pool, order *Order) *TernaryRunner {
+	return &TernaryRunner{pool: p, order: order, scratch: make([]ternaryScratch, p.Threads()), only: overrideTernary}
+}
+
+// Use has the named kernel multiply all matrices, one of Implementations. It is
+// to be called before the first Load.
+func (t *TernaryRunner) Use(name string) error {
+	if !slices.Contains(Implementations(), name) {
+		return fmt.Errorf("kernels: no ternary kernel %q here (have %v)", name, Implementations())
+	}
+	t.only = kernelNamed(name)
+	return nil
+}
+
+func (t *TernaryRunner) prepare() {
+	for i := range t.scratch {
+		t.scratch[i].init()
+	}
+	if t.only == nil {
+		t.rules = tunedTernary()
+	}
+}
+
+// Load prepares w. It reports ErrShape for a matrix that kernels could not trust.
+func (t *TernaryRunner) Load(w *Matrix) (*ternaryLinear, error) {
 	if err := checkTernaryData(w); err != nil {
 		return nil, err
 	}
-	c.ternaryOnce.Do(func() {
-		for i := range c.ternary {
-			c.ternary[i].init()
-		}
-		if c.ternaryOnly == nil {
-			c.ternaryRules = tunedTernary()
-		}
-	})
-	l := &ternaryLinear{cpu: c, w: w, g: tritsPerByte(w.Packing), blocks: ternaryBlocks(w.Cols, w.Packing), strips: (w.Rows + stripRows - 1) / stripRows}
-	l.strip = l.blocks * stripRows * blockBytes
-	l.stream.init(w.Data, l.strip, l.strips)
+	t.once.Do(t.prepare)
+	l := &ternaryLinear{run: t, w: w, g: tritsPerByte(w.Packing), blocks: ternaryBlocks(w.Cols, w.Packing), strips: (w.Rows + stripRows - 1) / stripRows}
+	l.strip = l.blocks * stripRows * BlockBytes
+	l.stream.Init(w.Data, l.strip, l.strips)
 	l.scale = cpu.Aligned[float32](l.strips * stripRows)
 	for r := range w.Rows {
 		l.scale[r] = w.Scale[min(r, len(w.Scale)-1)]
@@ -44,23 +78,21 @@ func newTernary(c *CPU, w *Matrix) (Linear, error) {
 	return l, nil
 }
 
-// Mul sets y[n][Rows] to x · Wᵀ.
-func (l *ternaryLinear) Mul(y []float32, x *Acts) {
-	if x.k != l.w.Cols {
+// Mul sets y[n][Rows] to x · Wᵀ. m is x's.
+func (l *ternaryLinear) Mul(y []float32, x *Rows, m *ternaryTask) {
+	n, p := x.N(), l.run.pool
+	if x.K() != l.w.Cols {
 		panic("kernels: Mul: the rows of x are not as long as those of w")
 	}
-	if len(y) < x.n*l.w.Rows {
+	if len(y) < n*l.w.Rows {
 		panic("kernels: Mul: y holds fewer than n*Rows values")
 	}
-	if x.n == 0 {
+	if n == 0 {
 		return
 	}
-	start := l.cpu.pool.Meter().Start()
-	t := &x.ternary
-	t.quantise(x, l.cpu.pool)
-	m := &t.mul
-	m.l, m.t, m.x, m.y = l, t, x, y
-	plan := planTernary(l.cpu.ternaryRules, l.cpu.ternaryOnly, l.w.Packing, x.n, x.n*l.strips/x.threads(l.cpu.pool))
+	start, threads := p.Meter().Start(), x.Threads(p)
+	m.l, m.t, m.x, m.y = l, x.Codes(p), x, y
+	plan := planTernary(l.run.rules, l.run.only, l.w.Packing, n, n*l.strips/threads)
 	parts, idle := 0, 0
 	for i := range m.runs {
 		m.runs[i] = ternaryRun{segment: plan[i]}
@@ -70,16 +102,16 @@ func (l *ternaryLinear) Mul(y []float32, x *Acts) {
 			idle += r.idle()
 		}
 	}
-	switch workers := min(parts, x.threads(l.cpu.pool)); {
+	switch workers := min(parts, threads); {
 	case m.streams(workers):
-		x.stream.run(l.cpu, x, &l.stream, workers, m)
+		m.stream.Run(p, l.run.order, x, &l.stream, workers, m)
 	case workers > 1 && m.runs[0].kernel.shared != nil:
 		m.sharing.run(m, parts, workers)
 	default:
-		x.run(l.cpu.pool, m, parts)
+		x.Run(p, m, parts)
 	}
 	m.y = nil
-	l.cpu.pool.Meter().StopProduct(meter.Ternary, start, x.threads(l.cpu.pool), x.n, idle, l.w.weights(), int64(len(l.w.Data)))
+	p.Meter().StopProduct(meter.Ternary, start, threads, n, idle, l.w.Weights(), int64(len(l.w.Data)))
 }
 
 // ternaryScratch is a worker's own memory.
@@ -90,25 +122,22 @@ type ternaryScratch struct {
 	edge   []float32 // [tokens][64 rows] of a strip that y has not room for
 	tile   []int32   // [4][64 rows] of a multiply-add under way
 	sums   [genericRows]int32
-	table  [blockBytes][256]int32
+	table  [BlockBytes][256]int32
 }
 
 func (s *ternaryScratch) init() {
 	s.tables = cpu.Aligned[int16](maxTables / 2)
-	s.acc16 = cpu.Aligned[int16](maxPartStrips * stripRows * wideLanes)
-	s.acc32 = cpu.Aligned[int32](maxPartStrips * stripRows * wideLanes)
+	s.acc16 = cpu.Aligned[int16](maxPartStrips * stripRows * WideLanes)
+	s.acc32 = cpu.Aligned[int32](maxPartStrips * stripRows * WideLanes)
 	s.edge = cpu.Aligned[float32](edgeTokens * stripRows)
-	s.tile = cpu.Aligned[int32](madWidth * stripRows)
+	s.tile = cpu.Aligned[int32](QuadTokens * stripRows)
 }
 
 // Sizes of the scratch memory.
 const (
-	maxLanes      = 16           // tokens a lookup table row
-	wideLanes     = 32           // tokens of a row in AVX-512
-	madWidth      = 4            // tokens of a multiply-add tile beside lookups
 	maxPartStrips = 32           // strips a part of a lookup kernel
 	maxTables     = 8 * 185 * 64 // bytes: those of 32 tokens for 8 groups of I2; the others take less
-	edgeTokens    = wideLanes    // tokens of the widest tile
+	edgeTokens    = WideLanes    // tokens of the widest tile
 	genericRows   = 16 * stripRows
 )
 
@@ -133,38 +162,39 @@ type ternaryRun struct {
 	across int // parts side by side along the rows; tokens are the outer loop
 }
 
-// ternaryMul is the Task of one Mul.
-type ternaryMul struct {
+// ternaryTask is a product under way.
+type ternaryTask struct {
 	l       *ternaryLinear
-	t       *ternaryActs
-	x       *Acts
+	t       *Codes
+	x       *Rows
 	y       []float32
+	stream  Task
 	runs    [maxSegments]ternaryRun
 	sharing ternarySharing
 }
 
-// streams tells whether workers walk through stretches of the matrix.
-func (m *ternaryMul) streams(workers int) bool {
+// streams tells whether workers walk through shards of the matrix.
+func (m *ternaryTask) streams(workers int) bool {
 	k := m.runs[0].kernel
-	if m.x.n == 1 && k.one != nil {
+	if m.x.N() == 1 && k.one != nil {
 		return true
 	}
 	return workers > 1 && k.streams && m.runs[1].kernel == nil
 }
 
-func (r *ternaryRun) prepare(m *ternaryMul) {
-	l, k, pool := m.l, r.kernel, m.l.cpu.pool
+func (r *ternaryRun) prepare(m *ternaryTask) {
+	l, k, pool := m.l, r.kernel, m.l.run.pool
 	n := r.hi - r.lo
 	form, width := k.form(l.w.Packing, n)
 	switch r.form = form; form {
 	case formRows:
 		r.act, r.width = m.t.q[r.lo*m.t.stride:], 1
 	case formQuads, formTiles:
-		r.act, r.width = m.t.quadsFor(m.x, pool, l.g, r.lo, r.hi, width, form == formTiles), width
+		r.act, r.width = m.t.Quads(pool, l.g, r.lo, r.hi, width, form == formTiles), width
 	case formPaired:
-		r.act, r.width = m.t.pairedFor(m.x, pool, l.g, r.lo, r.hi), width
+		r.act, r.width = m.t.Paired(pool, l.g, r.lo, r.hi), width
 	case formLanes:
-		r.act, r.width = m.t.lanesFor(m.x, pool, r.lo, r.hi, width), width
+		r.act, r.width = m.t.Lanes(pool, r.lo, r.hi, width), width
 	}
 	tiles := 1
 	if k.tokens > 0 {
@@ -172,7 +202,7 @@ func (r *ternaryRun) prepare(m *ternaryMul) {
 	}
 	// As few strips a part as gives every worker its share of parts, but no part
 	// too small for what handing it over costs.
-	threads := m.x.threads(pool)
+	threads := m.x.Threads(pool)
 	want := min(k.perThread*threads, max(1, n*l.w.Cols*l.strips*stripRows/leastPart))
 	if want > threads {
 		want -= want % threads
@@ -196,13 +226,13 @@ func (r *ternaryRun) idle() int {
 }
 
 // Do multiplies part i of the runs, counted through.
-func (m *ternaryMul) Do(worker, i int) {
+func (m *ternaryTask) Do(worker, i int) {
 	r, strips, tokens := m.part(i)
-	r.kernel.mul(m, r, &m.l.cpu.ternary[worker], strips, tokens)
+	r.kernel.mul(m, r, &m.l.run.scratch[worker], strips, tokens)
 }
 
 // part is the extent of part i.
-func (m *ternaryMul) part(i int) (r *ternaryRun, strips, tokens span) {
+func (m *ternaryTask) part(i int) (r *ternaryRun, strips, tokens span) {
 	r = &m.runs[0]
 	for i >= r.parts {
 		i -= r.parts
@@ -217,11 +247,11 @@ func (m *ternaryMul) part(i int) (r *ternaryRun, strips, tokens span) {
 	return r, span{s, min(s+r.strips, m.l.strips)}, tokens
 }
 
-// multiply does a strip of a product that streams.
-func (m *ternaryMul) multiply(worker, strip int, next uintptr) {
+// Multiply does a strip of a product that streams.
+func (m *ternaryTask) Multiply(worker, strip int, next uintptr) {
 	r := &m.runs[0]
-	s := &m.l.cpu.ternary[worker]
-	if m.x.n == 1 && r.kernel.one != nil {
+	s := &m.l.run.scratch[worker]
+	if m.x.N() == 1 && r.kernel.one != nil {
 		r.kernel.one(m, r, s, strip, next)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 )
 
 func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
@@ -81,18 +82,18 @@ func TestAVXVNNIMultipliesUntilLookupsOvertakeIt(t *testing.T) {
 }
 
 func TestHybridPassesOfOneAndOfTwoBlocksAgree(t *testing.T) {
-	eachTernary(t, func(t *testing.T, cpu *CPU) {
-		if cpu.ternaryOnly != hybridTernary {
+	eachTernary(t, func(t *testing.T, run *TernaryRunner) {
+		if run.only != hybridTernary {
 			t.Skip("no such passes")
 		}
 		before := hybridBlocks
 		defer func() { hybridBlocks = before }()
 		rng := rand.New(rand.NewPCG(19, 20))
-		const rows, n = 150, hybridTokens
+		const rows, n = 150, PairedTokens
 		for _, cols := range []int{16, 33, 256, 301} {
-			c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), randomFloats(rng, n*cols), []float32{1})
+			c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, n*cols), []float32{1})
 			for hybridBlocks = 1; hybridBlocks <= 2; hybridBlocks++ {
-				c.run(t, cpu, new(Acts))
+				c.run(t, run, new(input))
 			}
 		}
 	})

@@ -27,10 +27,10 @@ var sdotKernels = map[int][5]sdotKernel{
 	4: {1: sdotI2x1, 2: sdotI2x2, 4: sdotI2x4},
 }
 
-func mulTernarySDOT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
+func mulTernarySDOT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
 	kernels := sdotKernels[l.g]
-	kp := l.blocks * blockBytes * l.g
+	kp := l.blocks * BlockBytes * l.g
 	for i := strips.lo; i < strips.hi; i++ {
 		w := l.stripData(i)
 		for t := tokens.lo; t < tokens.hi; {
@@ -40,7 +40,7 @@ func mulTernarySDOT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tok
 			}
 			act := (*byte)(unsafe.Pointer(&r.act[(t-r.lo)*kp]))
 			for row := 0; row < stripRows; row += stripRows / tile {
-				kernels[tile](&s.acc32[row], &w[row*blockBytes], act, l.blocks)
+				kernels[tile](&s.acc32[row], &w[row*BlockBytes], act, l.blocks)
 			}
 			for j := range tile {
 				m.finishRow(s, i, t+j, s.acc32[j*stripRows:])
@@ -51,7 +51,7 @@ func mulTernarySDOT(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tok
 }
 
 // finishRow scales one token's sums of strip i.
-func (m *ternaryMul) finishRow(s *ternaryScratch, i, token int, sums []int32) {
+func (m *ternaryTask) finishRow(s *ternaryScratch, i, token int, sums []int32) {
 	l := m.l
 	y, rows := m.y[token*l.w.Rows+i*stripRows:], l.rows(i)
 	if rows == stripRows {

@@ -22,9 +22,9 @@ type sharedKernel struct {
 	// add adds the products of chunksAtOnce chunks at most to the worker's sums, or
 	// sets these to them if they are its first, and writes y if they are the last
 	// and nobody has helped.
-	add func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens, blocks span, first, last bool)
+	add func(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens, blocks span, first, last bool)
 	// merge writes y from the sums of two workers.
-	merge func(m *ternaryMul, s, other *ternaryScratch, strips, tokens span)
+	merge func(m *ternaryTask, s, other *ternaryScratch, strips, tokens span)
 }
 
 // Chunks are taken by twos as long as there are many.
@@ -47,7 +47,7 @@ type partSlot struct {
 type claim uint64
 
 const (
-	claimBits       = 20 // of a chunk's number: the rows of maxTernaryCols have fewer
+	claimBits       = 20 // of a chunk's number: the rows of MaxTernaryCols have fewer
 	helped    claim = 1 << (2 * claimBits)
 )
 
@@ -97,23 +97,23 @@ func (s *partSlot) back(begin bool) (lo, hi int, c claim) {
 
 // ternarySharing is the Task of a product whose parts are shared.
 type ternarySharing struct {
-	m     *ternaryMul
+	m     *ternaryTask
 	parts int
 	given atomic.Int64 // parts
 	slots []partSlot   // by worker
 }
 
 // run does all parts on so many workers.
-func (t *ternarySharing) run(m *ternaryMul, parts, workers int) {
+func (t *ternarySharing) run(m *ternaryTask, parts, workers int) {
 	t.begin(m, parts)
-	m.x.run(m.l.cpu.pool, t, workers)
+	m.x.Run(m.l.run.pool, t, workers)
 	t.m = nil
 }
 
-func (t *ternarySharing) begin(m *ternaryMul, parts int) {
+func (t *ternarySharing) begin(m *ternaryTask, parts int) {
 	t.m, t.parts = m, parts
 	t.given.Store(0)
-	if threads := m.l.cpu.pool.Threads(); len(t.slots) < threads {
+	if threads := m.l.run.pool.Threads(); len(t.slots) < threads {
 		t.slots = make([]partSlot, threads)
 	}
 	for i := range t.slots {
@@ -137,7 +137,7 @@ func (t *ternarySharing) Do(worker, _ int) {
 func (t *ternarySharing) own(worker, part int) {
 	r, strips, tokens := t.m.part(part)
 	if r.kernel.shared == nil {
-		r.kernel.mul(t.m, r, &t.m.l.cpu.ternary[worker], strips, tokens)
+		r.kernel.mul(t.m, r, &t.m.l.run.scratch[worker], strips, tokens)
 		return
 	}
 	slot, total := &t.slots[worker], t.chunks(r.kernel.shared)
@@ -179,7 +179,7 @@ func (t *ternarySharing) end(worker int, slot *partSlot, part, chunks int) {
 		t.slots[worker].lent = true
 		return
 	}
-	own, other := &m.l.cpu.ternary[slot.owner], &m.l.cpu.ternary[slot.helper]
+	own, other := &m.l.run.scratch[slot.owner], &m.l.run.scratch[slot.helper]
 	r.kernel.shared.merge(m, own, other, strips, tokens)
 }
 
@@ -195,5 +195,5 @@ func (t *ternarySharing) add(worker, part, lo, hi int, first, last bool) {
 	r, strips, tokens := m.part(part)
 	k := r.kernel.shared
 	n := k.chunk(m.l.w.Packing)
-	k.add(m, r, &m.l.cpu.ternary[worker], strips, tokens, span{lo * n, min(hi*n, m.l.blocks)}, first, last)
+	k.add(m, r, &m.l.run.scratch[worker], strips, tokens, span{lo * n, min(hi*n, m.l.blocks)}, first, last)
 }

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // interrupted is the lookup kernel, which calls before ahead of every addition.
-func interrupted(before func(m *ternaryMul, s *ternaryScratch, first bool)) *ternaryKernel {
+func interrupted(before func(m *ternaryTask, s *ternaryScratch, first bool)) *ternaryKernel {
 	k, shared := *lutTernary, *lutTernary.shared
-	shared.add = func(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens, blocks span, first, last bool) {
+	shared.add = func(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens, blocks span, first, last bool) {
 		before(m, s, first)
 		addTernaryLUT(m, r, s, strips, tokens, blocks, first, last)
 	}
@@ -32,12 +33,12 @@ func TestPartsCanBeSharedInAnyOrder(t *testing.T) {
 	for _, p := range []Packing{I1, I2} {
 		const rows, n = 100, 16
 		for _, cols := range []int{1, 200, 257, 400, 769, 2050} {
-			c := newTernaryCase(t, p, rows, cols, n, randomTrits(rng, rows*cols), randomFloats(rng, n*cols), []float32{1})
+			c := newTernaryCase(t, p, rows, cols, n, randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, n*cols), []float32{1})
 			for when := range 8 { // the owner's addition before which another worker helps until nothing is left
 				adds, helps := 0, 0
-				cpu := NewCPU(pool)
-				cpu.ternaryOnly = interrupted(func(m *ternaryMul, s *ternaryScratch, _ bool) {
-					if s != &cpu.ternary[0] {
+				run := NewTernaryRunner(pool, new(Order))
+				run.only = interrupted(func(m *ternaryTask, s *ternaryScratch, _ bool) {
+					if s != &run.scratch[0] {
 						helps++
 						return
 					}
@@ -46,17 +47,17 @@ func TestPartsCanBeSharedInAnyOrder(t *testing.T) {
 					}
 					adds++
 				})
-				l, err := cpu.Load(c.w)
+				l, err := run.Load(c.w)
 				if err != nil {
 					t.Fatal(err)
 				}
-				x, y := new(Acts), make([]float32, len(c.want))
+				x, y := new(input), make([]float32, len(c.want))
 				x.Set(c.x, n, cols)
 				x.Pin(0)
-				l.Mul(y, x) // arranges the activations
+				l.Mul(y, &x.Rows, &x.task) // arranges the activations
 				x.Unpin()
 				clear(y)
-				m := &x.ternary.mul
+				m := &x.task
 				m.y = y
 				m.sharing.begin(m, m.runs[0].parts)
 				adds, helps = 0, 0
@@ -81,14 +82,14 @@ func TestManyWorkersShareParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(25, 26))
 	for _, threads := range []int{2, 5} {
 		pool := pool.New(threads)
-		cpu := NewCPU(pool)
-		cpu.ternaryOnly = lutTernary
-		var acts Acts
+		run := NewTernaryRunner(pool, new(Order))
+		run.only = lutTernary
+		var in input
 		for _, s := range [][3]int{{640, 700, 16}, {330, 1100, 20}, {192, 2000, 33}} {
 			rows, cols, n := s[0], s[1], s[2]
-			c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), randomFloats(rng, n*cols), []float32{1})
+			c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, n*cols), []float32{1})
 			for range 10 {
-				c.run(t, cpu, &acts)
+				c.run(t, run, &in)
 			}
 		}
 		pool.Close()

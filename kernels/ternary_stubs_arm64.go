@@ -37,12 +37,3 @@ func lutWidenNEON(sums *int32, acc *int16, rows int)
 
 //go:noescape
 func lutFinishNEON(y *float32, ld int, sums *int32, scale, rows *float32)
-
-//go:noescape
-func absmaxNEON(x *float32, n int) uint32
-
-//go:noescape
-func codesNEON(q *int8, x *float32, n int, inv float32) (sum int32)
-
-//go:noescape
-func lanes8NEON(dst, q *int8, stride, n int)

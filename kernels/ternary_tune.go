@@ -104,7 +104,7 @@ func measureTernary(kernels []*ternaryKernel, limit time.Duration) []ternaryTimi
 	begin := time.Now()
 	pool := pool.New(1)
 	defer pool.Close()
-	cpu := NewCPU(pool)
+	run := NewTernaryRunner(pool, new(Order))
 	rng := rand.New(rand.NewPCG(1, 2))
 	most := tuneTokens[len(tuneTokens)-1]
 	x, y := make([]float32, most*tuneCols), make([]float32, most*tuneRows)
@@ -112,14 +112,11 @@ func measureTernary(kernels []*ternaryKernel, limit time.Duration) []ternaryTimi
 		x[i] = rng.Float32() - 0.5
 	}
 	var timings []ternaryTiming
-	var acts Acts
+	var rows Rows
+	var task ternaryTask
 	for _, p := range []Packing{I1, I2} {
-		cpu.ternaryOnly = kernels[0] // Load asks for no rules
-		stack, err := benchStack(tuneRows, tuneCols, p, 1)
-		if err != nil {
-			return nil
-		}
-		l, err := cpu.Load(stack[0])
+		run.only = kernels[0] // Load asks for no rules
+		l, err := run.Load(ArbitraryTernary(tuneRows, tuneCols, p, rng))
 		if err != nil {
 			return nil
 		}
@@ -134,10 +131,10 @@ func measureTernary(kernels []*ternaryKernel, limit time.Duration) []ternaryTimi
 		for range tuneRounds { // over all, so that what disturbs one measurement disturbs no other of its kind
 			for i := range timings[first:] {
 				t := &timings[first+i]
-				cpu.ternaryOnly = t.kernel
+				run.only = t.kernel
 				start := time.Now()
-				acts.Set(x, t.n, tuneCols)
-				l.Mul(y, &acts)
+				rows.Set(x, t.n, tuneCols)
+				l.Mul(y, &rows, &task)
 				t.took = min(t.took, time.Since(start))
 				if time.Since(begin) > limit {
 					return nil

@@ -8,7 +8,7 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 var vnniTernary = &ternaryKernel{
 	name:      "avx512:vnni",
 	isa:       cpu.AVX512,
-	form:      func(_ Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, madWidth) },
+	form:      func(_ Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, QuadTokens) },
 	strips:    16,
 	perThread: 8,
 	mul:       mulTernaryVNNI,
@@ -17,14 +17,14 @@ var vnniTernary = &ternaryKernel{
 type vnniFunc func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int)
 
 // vnniTiles are the kernels of tiles of 1 to 4 tokens, for I2 and I1.
-var vnniTiles = [2][madWidth]vnniFunc{
+var vnniTiles = [2][QuadTokens]vnniFunc{
 	{vnni4x64x1AVX512, vnni4x64x2AVX512, vnni4x64x3AVX512, vnni4x64x4AVX512},
 	{vnni5x64x1AVX512, vnni5x64x2AVX512, vnni5x64x3AVX512, vnni5x64x4AVX512},
 }
 
-func mulTernaryVNNI(m *ternaryMul, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
+func mulTernaryVNNI(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
-	kp := l.blocks * blockBytes * l.g
+	kp := l.blocks * BlockBytes * l.g
 	for i := strips.lo; i < strips.hi; i++ {
 		w, rows := l.stripData(i), l.rows(i)
 		for n := tokens.lo; n < tokens.hi; n += r.width {

@@ -67,5 +67,4 @@ func grouped() {
 			panelTile(p, t)
 		}
 	}
-	quantize()
 }

@@ -26,7 +26,7 @@ func quantize() {
 	fillLanes(0x7fffffff, abs)
 	fillLanes(0x01010101, ones8)
 	fillLanes(0x00010001, ones16)
-	VMOVDQU(packOrder(), order)
+	VMOVDQU(groupOrder(), order)
 	t := GP32()
 	MOVL(U32(0x42fe0000), t) // 127
 	VMOVD(t, scale127)
@@ -158,9 +158,9 @@ func quantize() {
 	JMP(LabelRef("next"))
 }
 
-// packOrder undoes the interleaving of 128-bit lanes by the two packs.
-func packOrder() Mem {
-	m := GLOBL("packOrder", RODATA|NOPTR)
+// groupOrder undoes the interleaving of 128-bit lanes by the two packs.
+func groupOrder() Mem {
+	m := GLOBL("groupOrder", RODATA|NOPTR)
 	for i, d := range []uint32{0, 4, 1, 5, 2, 6, 3, 7} {
 		DATA(4*i, U32(d))
 	}

@@ -16,7 +16,7 @@ import (
 
 // families maps a family's name to what emits its kernels.
 var families = map[string]func(){
-	"ternary_acts":   ternaryActs,
+	"acts":           acts,
 	"ternary_lut":    ternaryLUT,
 	"ternary_mad":    ternaryMAD,
 	"ternary_dot":    ternaryDot,

@@ -8,8 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// ternaryActs emits what makes activations ready: AVX2, in AVX-512 machines too.
-func ternaryActs() {
+// acts emits what makes activations ready: AVX2, in AVX-512 machines too.
+func acts() {
 	absmax()
 	quantise()
 	for _, g := range []int{4, 5} {
@@ -18,6 +18,8 @@ func ternaryActs() {
 		}
 	}
 	lanes16()
+	lanes32()
+	quantize()
 }
 
 func absmax() {
@@ -295,4 +297,47 @@ func alike(v reg.VecVirtual) reg.VecVirtual {
 		return YMM()
 	}
 	return XMM()
+}
+
+// lanes32 emits the byte transpose of 32 rows.
+func lanes32() {
+	text("lanes32AVX512", "func(dst, q *int8, stride, n int)")
+	contract("lanes32AVX512 sets dst[n][32] to the transpose of 32 rows of q, stride bytes apart.",
+		"n is a positive multiple of 16.")
+	joined := table("joinLanes", fill(64, func(i int) byte {
+		if i%8 != 0 {
+			return 0
+		}
+		return []byte{0, 2, 4, 6, 1, 3, 5, 7}[i/8]
+	}))
+	dst, q, stride, n := param("dst"), param("q"), param("stride"), param("n")
+	order := ZMM()
+	VMOVDQU64(joined, order)
+	s8, row := GP64(), GP64()
+	MOVQ(stride, s8)
+	SHLQ(Imm(3), s8)
+	s24 := GP64()
+	LEAQ(Mem{Base: s8, Index: s8, Scale: 2}, s24)
+	Label("loop")
+	Comment("Rows i, i+8, i+16 and i+24 share a register; three rounds of interleaving leave 8 rows of",
+		"two columns in each lane, and a permutation joins the lanes")
+	MOVQ(q, row)
+	v := make([]reg.VecVirtual, 8)
+	for i := range v {
+		v[i] = ZMM()
+		VBROADCASTI32X4(Mem{Base: row}, v[i])
+		VINSERTI32X4(Imm(1), Mem{Base: row, Index: s8, Scale: 1}, v[i], v[i])
+		VINSERTI32X4(Imm(2), Mem{Base: row, Index: s8, Scale: 2}, v[i], v[i])
+		VINSERTI32X4(Imm(3), Mem{Base: row, Index: s24, Scale: 1}, v[i], v[i])
+		ADDQ(stride, row)
+	}
+	for i, o := range interleave8(v) {
+		VPERMQ(o, order, o)
+		VMOVDQU64(o, Mem{Base: dst, Disp: 64 * i})
+	}
+	ADDQ(Imm(16), q)
+	ADDQ(U32(512), dst)
+	SUBQ(Imm(16), n)
+	JNE(LabelRef("loop"))
+	done()
 }

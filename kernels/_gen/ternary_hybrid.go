@@ -40,7 +40,6 @@ func ternaryHybrid() {
 		wideBuild(g)
 	}
 	wideFinish()
-	lanes32()
 }
 
 // hybrid emits steps of two products at once. With 4·blocks lookups a row, a
