@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
@@ -30,10 +31,10 @@ func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 	pool := pool.New(3)
 	defer pool.Close()
 	kerneltest.OnEachISA(t, func(t *testing.T) {
-		for _, p := range append([]Packing{I1, I2}, bandPackings...) {
+		for _, p := range append([]matrix.Packing{matrix.I1, matrix.I2}, bandPackings...) {
 			r := rand.New(rand.NewPCG(2, uint64(p)))
 			const rows, cols, n = 133, 512, 39
-			var m *Matrix
+			var m *matrix.Matrix
 			if p.Ternary() {
 				var err error
 				if m, err = PackTernary(rows, cols, randomTrits(r, rows*cols), []float32{0.5}, p); err != nil {

@@ -10,24 +10,26 @@ import (
 
 	"github.com/klauspost/cpuid/v2"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // BenchOptions says what BenchKernels measures.
 type BenchOptions struct {
-	Packings []Packing     // what to multiply with
-	Shapes   [][2]int      // M × K of the matrices
-	Tokens   []int         // N
-	Threads  []int         // workers
-	Budget   time.Duration // for one row, at least one product apart
+	Packings []matrix.Packing // what to multiply with
+	Shapes   [][2]int         // M × K of the matrices
+	Tokens   []int            // N
+	Threads  []int            // workers
+	Budget   time.Duration    // for one row, at least one product apart
 }
 
 // DefaultBenchOptions measures a layer of a 2-billion-parameter model on all
 // threads, at one token, a few and a tile: within a minute on most machines.
 func DefaultBenchOptions() BenchOptions {
 	return BenchOptions{
-		Packings: Packings(),
+		Packings: matrix.Packings(),
 		Shapes:   [][2]int{{4096, 4096}},
 		Tokens:   []int{1, 8, 32},
 		Threads:  []int{cpu.Cores()},
@@ -127,7 +129,7 @@ func benchPool(pool *pool.Pool, machine BenchMachine, o BenchOptions, yield func
 }
 
 // benchedKernels names the kernels of a packing, "isa:method" or the ISA alone.
-func benchedKernels(p Packing) []string {
+func benchedKernels(p matrix.Packing) []string {
 	switch {
 	case p.Ternary():
 		return Implementations()
@@ -141,21 +143,21 @@ func benchedKernels(p Packing) []string {
 
 // benchStack makes matrices of one shape, of least bytes or more together. Bytes
 // of 0x3c are weights and scales of ordinary size in every packing in bands.
-func benchStack(rows, cols int, p Packing, least int) ([]*Matrix, error) {
+func benchStack(rows, cols int, p matrix.Packing, least int) ([]*matrix.Matrix, error) {
 	if rows < 1 || cols < 1 || cols > MaxTernaryCols || rows > 1<<24 {
-		return nil, fmt.Errorf("%w: no benchmark of %d x %d", ErrShape, rows, cols)
+		return nil, fmt.Errorf("%w: no benchmark of %d x %d", matrix.ErrShape, rows, cols)
 	}
-	if p.Kind() == meter.Grouped && cols%UnitCols(p) != 0 {
-		return nil, fmt.Errorf("%w: no benchmark of %v with %d columns", ErrShape, p, cols)
+	if p.Kind() == meter.Grouped && cols%grouped.UnitCols(p) != 0 {
+		return nil, fmt.Errorf("%w: no benchmark of %v with %d columns", matrix.ErrShape, p, cols)
 	}
 	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
-	var stack []*Matrix
+	var stack []*matrix.Matrix
 	for size := 0; size < least; size += len(stack[len(stack)-1].Data) {
 		if p.Ternary() {
 			stack = append(stack, ArbitraryTernary(rows, cols, p, rng))
 			continue
 		}
-		w := &Matrix{Rows: rows, Cols: cols, Packing: p, Data: cpu.Aligned[byte](DataSize(rows, cols, p))}
+		w := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Data: cpu.Aligned[byte](DataSize(rows, cols, p))}
 		for i := range w.Data {
 			w.Data[i] = 0x3c
 		}
@@ -165,7 +167,7 @@ func benchStack(rows, cols int, p Packing, least int) ([]*Matrix, error) {
 }
 
 // benchProduct times a product by the named kernel, which cpu is held to.
-func benchProduct(cpu *CPU, name string, stack []*Matrix, n int, budget time.Duration) (BenchRow, error) {
+func benchProduct(cpu *CPU, name string, stack []*matrix.Matrix, n int, budget time.Duration) (BenchRow, error) {
 	w := stack[0]
 	if n > 1 {
 		stack = stack[:1]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
@@ -59,7 +60,7 @@ func (m *BenchMachine) Read(threads int) float64 {
 
 // peak is the bound of n tokens times w: for one token every weight comes from
 // memory once, for more the multiply units count.
-func (m *BenchMachine) peak(w *Matrix, n, threads int) float64 {
+func (m *BenchMachine) peak(w *matrix.Matrix, n, threads int) float64 {
 	if n > 1 && w.Packing.Kind() == meter.Dense {
 		return m.PeakFMA * float64(min(threads, m.Threads))
 	}

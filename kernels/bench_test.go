@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
@@ -17,7 +19,7 @@ func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
 	if machine.ReadOne <= 0 || machine.ReadAll < machine.ReadOne {
 		t.Errorf("memory read rates %v and %v", machine.ReadOne, machine.ReadAll)
 	}
-	o := BenchOptions{Packings: Packings(), Shapes: [][2]int{{256, 1024}}, Tokens: []int{4, 16}, Threads: []int{1}}
+	o := BenchOptions{Packings: matrix.Packings(), Shapes: [][2]int{{256, 1024}}, Tokens: []int{4, 16}, Threads: []int{1}}
 	var kernels, packings []string
 	rows := 0
 	for row, err := range BenchKernels(machine, o) {
@@ -41,7 +43,7 @@ func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
 	}
 	var want []string
 	wantRows := 0
-	for _, p := range Packings() {
+	for _, p := range matrix.Packings() {
 		for _, name := range benchedKernels(p) {
 			if wantRows += 2; !slices.Contains(want, name) {
 				want = append(want, name)
@@ -51,22 +53,22 @@ func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
 	if slices.Sort(kernels); !reflect.DeepEqual(kernels, slices.Sorted(slices.Values(want))) || rows != wantRows {
 		t.Errorf("measured %v in %d rows, want %v in %d", kernels, rows, want, wantRows)
 	}
-	if len(packings) != len(Packings()) {
-		t.Errorf("measured packings %v, want %v", packings, Packings())
+	if len(packings) != len(matrix.Packings()) {
+		t.Errorf("measured packings %v, want %v", packings, matrix.Packings())
 	}
 }
 
 func TestBenchKernelsRefusesAShapeItCannotPack(t *testing.T) {
-	for _, err := range BenchKernels(BenchMachine{}, BenchOptions{Packings: []Packing{I2}, Shapes: [][2]int{{0, 5}}, Tokens: []int{1}, Threads: []int{1}}) {
-		if !errors.Is(err, ErrShape) {
+	for _, err := range BenchKernels(BenchMachine{}, BenchOptions{Packings: []matrix.Packing{matrix.I2}, Shapes: [][2]int{{0, 5}}, Tokens: []int{1}, Threads: []int{1}}) {
+		if !errors.Is(err, matrix.ErrShape) {
 			t.Errorf("error %v, want ErrShape", err)
 		}
 	}
 }
 
 func TestBenchKernelsRefusesColumnsThatAPackingCannotHave(t *testing.T) {
-	for _, err := range BenchKernels(BenchMachine{}, BenchOptions{Packings: []Packing{Q6}, Shapes: [][2]int{{16, 288}}, Tokens: []int{1}, Threads: []int{1}}) {
-		if !errors.Is(err, ErrShape) {
+	for _, err := range BenchKernels(BenchMachine{}, BenchOptions{Packings: []matrix.Packing{matrix.Q6}, Shapes: [][2]int{{16, 288}}, Tokens: []int{1}, Threads: []int{1}}) {
+		if !errors.Is(err, matrix.ErrShape) {
 			t.Errorf("error %v, want ErrShape", err)
 		}
 	}

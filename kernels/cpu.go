@@ -3,9 +3,14 @@ package kernels
 import (
 	"fmt"
 
+	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/dense"
+	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
 // CPU is the Backend that runs every packing on the processor's cores with the
@@ -14,13 +19,13 @@ import (
 type CPU struct {
 	pool    *pool.Pool
 	ternary *TernaryRunner
-	bands   *Runner
+	bands   *bands.Runner
 }
 
 // NewCPU makes a backend over pool. The pool stays the caller's to close.
 func NewCPU(pool *pool.Pool) *CPU {
-	order := new(Order) // of all matrices
-	return &CPU{pool: pool, ternary: NewTernaryRunner(pool, order), bands: NewRunner(pool, order)}
+	order := new(stream.Order) // of all matrices
+	return &CPU{pool: pool, ternary: NewTernaryRunner(pool, order), bands: bands.NewRunner(pool, order)}
 }
 
 // UseTernary has a kernel of the ternary packings multiply matrices that are
@@ -36,12 +41,12 @@ func (c *CPU) Pool() *pool.Pool { return c.pool }
 // Load prepares w; it keeps w.Data and copies only small parts. It reports
 // ErrShape for a matrix whose parts do not fit together, and ErrUnsupported
 // for a packing this package does not know.
-func (c *CPU) Load(w *Matrix) (Linear, error) {
+func (c *CPU) Load(w *matrix.Matrix) (Linear, error) {
 	if w.Rows < 1 || w.Cols < 1 {
-		return nil, fmt.Errorf("%w: a matrix of %d x %d", ErrShape, w.Rows, w.Cols)
+		return nil, fmt.Errorf("%w: a matrix of %d x %d", matrix.ErrShape, w.Rows, w.Cols)
 	}
 	if !w.Packing.Valid() {
-		return nil, fmt.Errorf("%w: %v", ErrUnsupported, w.Packing)
+		return nil, fmt.Errorf("%w: %v", matrix.ErrUnsupported, w.Packing)
 	}
 	if w.Packing.Ternary() {
 		l, err := c.ternary.Load(w)
@@ -50,9 +55,9 @@ func (c *CPU) Load(w *Matrix) (Linear, error) {
 		}
 		return ternaryProduct{l}, nil
 	}
-	kernel := NewDenseKernel
+	kernel := dense.NewKernel
 	if w.Packing.Kind() == meter.Grouped {
-		kernel = NewGroupedKernel
+		kernel = grouped.NewKernel
 	}
 	l, err := c.bands.Load(w, kernel(w))
 	if err != nil {
@@ -70,7 +75,7 @@ func (c *CPU) Close() error { return nil }
 // ternaryProduct and bandProduct are Linears, which find their scratch in Acts.
 type (
 	ternaryProduct struct{ l *ternaryLinear }
-	bandProduct    struct{ l *bandLinear }
+	bandProduct    struct{ l *bands.Linear }
 )
 
 func (p ternaryProduct) Mul(y []float32, x *Acts) { p.l.Mul(y, &x.Rows, &x.ternary) }

@@ -7,17 +7,21 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/dense"
+	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-var bandPackings = []Packing{F32, F16, BF16, Q4, Q4M, Q6, Q8}
+var bandPackings = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8}
 
 // randomMatrix packs random blocks with scales of ordinary size.
-func randomMatrix(tb testing.TB, r *rand.Rand, p Packing, rows, cols int) *Matrix {
+func randomMatrix(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matrix.Matrix {
 	tb.Helper()
 	scale := func(b []byte) {
 		binary.LittleEndian.PutUint16(b, vector.ToF16(float32(r.NormFloat64())*0.02))
@@ -34,38 +38,38 @@ func randomMatrix(tb testing.TB, r *rand.Rand, p Packing, rows, cols int) *Matri
 		}
 		return raw
 	}
-	var m *Matrix
+	var m *matrix.Matrix
 	var err error
 	switch p {
-	case F32:
+	case matrix.F32:
 		w := make([]float32, rows*cols)
 		for i := range w {
 			w[i] = float32(r.NormFloat64())
 		}
-		m, err = PackF32(rows, cols, w)
-	case F16, BF16:
+		m, err = dense.PackF32(rows, cols, w)
+	case matrix.F16, matrix.BF16:
 		raw := make([]byte, 2*rows*cols)
 		for i := range rows * cols {
 			f := float32(r.NormFloat64())
 			h := vector.ToF16(f)
-			if p == BF16 {
+			if p == matrix.BF16 {
 				h = vector.ToBF16(f)
 			}
 			binary.LittleEndian.PutUint16(raw[2*i:], h)
 		}
-		if p == F16 {
-			m, err = PackF16(rows, cols, raw)
+		if p == matrix.F16 {
+			m, err = dense.PackF16(rows, cols, raw)
 		} else {
-			m, err = PackBF16(rows, cols, raw)
+			m, err = dense.PackBF16(rows, cols, raw)
 		}
-	case Q4:
-		m, err = PackQ4_0(rows, cols, blocks(32, 18, 0))
-	case Q8:
-		m, err = PackQ8_0(rows, cols, blocks(32, 34, 0))
-	case Q4M:
-		m, err = PackQ4_K(rows, cols, blocks(256, 144, 0, 2))
-	case Q6:
-		m, err = PackQ6_K(rows, cols, blocks(256, 210, 208))
+	case matrix.Q4:
+		m, err = grouped.PackQ4_0(rows, cols, blocks(32, 18, 0))
+	case matrix.Q8:
+		m, err = grouped.PackQ8_0(rows, cols, blocks(32, 34, 0))
+	case matrix.Q4M:
+		m, err = grouped.PackQ4_K(rows, cols, blocks(256, 144, 0, 2))
+	case matrix.Q6:
+		m, err = grouped.PackQ6_K(rows, cols, blocks(256, 210, 208))
 	}
 	if err != nil {
 		tb.Fatal(err)
@@ -74,18 +78,18 @@ func randomMatrix(tb testing.TB, r *rand.Rand, p Packing, rows, cols int) *Matri
 }
 
 // colsOf are column counts a packing can have: the least, odd ones, real ones.
-func colsOf(p Packing) []int {
+func colsOf(p matrix.Packing) []int {
 	switch {
 	case p.Kind() != meter.Grouped:
 		return []int{1, 2, 3, 7, 64, 255, 257, 576}
-	case UnitCols(p) == GroupCols:
+	case grouped.UnitCols(p) == acts.GroupCols:
 		return []int{32, 96, 288, 2048 + 64}
 	}
 	return []int{256, 768, 2048 + 256}
 }
 
 // effective gives row i of x as the products see it: float32, or int8 groups.
-func effective(x *Acts, p Packing, i int) []float64 {
+func effective(x *Acts, p matrix.Packing, i int) []float64 {
 	v := make([]float64, x.K())
 	for k, f := range x.Row(i) {
 		v[k] = float64(f)
@@ -93,18 +97,18 @@ func effective(x *Acts, p Packing, i int) []float64 {
 	if p.Kind() != meter.Grouped {
 		return v
 	}
-	for lo := 0; lo < x.K(); lo += GroupCols {
-		var rec [RecordBytes]byte
-		QuantizeGroup(&rec, x.Row(i)[lo:min(lo+GroupCols, x.K())])
+	for lo := 0; lo < x.K(); lo += acts.GroupCols {
+		var rec [acts.RecordBytes]byte
+		acts.QuantizeGroup(&rec, x.Row(i)[lo:min(lo+acts.GroupCols, x.K())])
 		d := float64(math.Float32frombits(binary.LittleEndian.Uint32(rec[32:])))
-		for k := lo; k < min(lo+GroupCols, x.K()); k++ {
+		for k := lo; k < min(lo+acts.GroupCols, x.K()); k++ {
 			v[k] = d * float64(int8(rec[k-lo]))
 		}
 	}
 	return v
 }
 
-func mustLinear(tb testing.TB, p *pool.Pool, m *Matrix) Linear {
+func mustLinear(tb testing.TB, p *pool.Pool, m *matrix.Matrix) Linear {
 	tb.Helper()
 	l, err := NewCPU(p).Load(m)
 	if err != nil {
@@ -137,7 +141,7 @@ func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
 	})
 }
 
-func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *Matrix, n int) {
+func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *matrix.Matrix, n int) {
 	t.Helper()
 	var x Acts
 	x.Set(kerneltest.RandomVector(r, n*m.Cols), n, m.Cols)
@@ -165,7 +169,7 @@ func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *Matrix, n int) {
 				want += v * float64(w[k])
 				l1 += math.Abs(v * float64(w[k]))
 			}
-			if m.Packing == Q4M {
+			if m.Packing == matrix.Q4M {
 				l1 *= 4 // weights are differences: what cancels in them rounds here
 			}
 			if got := float64(y[i*m.Rows+row]); !(math.Abs(got-want) <= productBound*l1+1e-30) {
@@ -219,7 +223,7 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(8, 8))
 		const rows, cols = 80, 512
-		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
+		for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8} {
 			m := randomMatrix(t, r, p, rows, cols)
 			wide := mustLinear(t, pool, m)
 			restore := cpu.Override(cpu.AVX2)
@@ -240,7 +244,7 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 }
 
 // extremeMatrix packs codes that are all at one end of their range.
-func extremeMatrix(t *testing.T, p Packing, rows, cols int, code byte) *Matrix {
+func extremeMatrix(t *testing.T, p matrix.Packing, rows, cols int, code byte) *matrix.Matrix {
 	t.Helper()
 	raw := func(block, size int, head ...byte) []byte {
 		b := make([]byte, rows*cols/block*size)
@@ -253,16 +257,16 @@ func extremeMatrix(t *testing.T, p Packing, rows, cols int, code byte) *Matrix {
 		return b
 	}
 	one := []byte{0, 0x3c}
-	var m *Matrix
+	var m *matrix.Matrix
 	var err error
 	switch p {
-	case Q4:
-		m, err = PackQ4_0(rows, cols, raw(32, 18, one...))
-	case Q8:
-		m, err = PackQ8_0(rows, cols, raw(32, 34, one...))
-	case Q4M:
-		m, err = PackQ4_K(rows, cols, raw(256, 144, append(one, one...)...))
-	case Q6:
+	case matrix.Q4:
+		m, err = grouped.PackQ4_0(rows, cols, raw(32, 18, one...))
+	case matrix.Q8:
+		m, err = grouped.PackQ8_0(rows, cols, raw(32, 34, one...))
+	case matrix.Q4M:
+		m, err = grouped.PackQ4_K(rows, cols, raw(256, 144, append(one, one...)...))
+	case matrix.Q6:
 		b := raw(256, 210)
 		for o := 0; o < len(b); o += 210 {
 			copy(b[o+208:], one)
@@ -270,7 +274,7 @@ func extremeMatrix(t *testing.T, p Packing, rows, cols int, code byte) *Matrix {
 				b[o+192+i] = []byte{0x80, 0x7f}[i%2]
 			}
 		}
-		m, err = PackQ6_K(rows, cols, b)
+		m, err = grouped.PackQ6_K(rows, cols, b)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -289,7 +293,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 			func(k int) float32 { return float32(1 - 2*(k/16%2)) },
 			func(k int) float32 { return []float32{1, 1.0 / 127, 0}[(k%16+1)/8] }, // Σ|q| of a half is MostHalf
 		}
-		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
+		for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8} {
 			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0} {
 				m := extremeMatrix(t, p, rows, cols, code)
 				l := mustLinear(t, pool, m)
@@ -346,16 +350,16 @@ func TestBandProductsAllocateNothing(t *testing.T) {
 }
 
 func TestPackersRefuseSizesThatDoNotFit(t *testing.T) {
-	for name, f := range map[string]func() (*Matrix, error){
-		"short F32":      func() (*Matrix, error) { return PackF32(2, 3, make([]float32, 5)) },
-		"long F16":       func() (*Matrix, error) { return PackF16(2, 3, make([]byte, 13)) },
-		"negative rows":  func() (*Matrix, error) { return PackBF16(-1, 3, nil) },
-		"no columns":     func() (*Matrix, error) { return PackF16(3, 0, nil) },
-		"part of block":  func() (*Matrix, error) { return PackQ4_0(1, 33, make([]byte, 18)) },
-		"part of super":  func() (*Matrix, error) { return PackQ4_K(1, 128, make([]byte, 72)) },
-		"short Q6_K":     func() (*Matrix, error) { return PackQ6_K(1, 256, make([]byte, 209)) },
-		"overflow":       func() (*Matrix, error) { return PackQ8_0(math.MaxInt/32, 1<<20, nil) },
-		"overflow, rows": func() (*Matrix, error) { return PackF16(math.MaxInt, 2, nil) },
+	for name, f := range map[string]func() (*matrix.Matrix, error){
+		"short F32":      func() (*matrix.Matrix, error) { return dense.PackF32(2, 3, make([]float32, 5)) },
+		"long F16":       func() (*matrix.Matrix, error) { return dense.PackF16(2, 3, make([]byte, 13)) },
+		"negative rows":  func() (*matrix.Matrix, error) { return dense.PackBF16(-1, 3, nil) },
+		"no columns":     func() (*matrix.Matrix, error) { return dense.PackF16(3, 0, nil) },
+		"part of block":  func() (*matrix.Matrix, error) { return grouped.PackQ4_0(1, 33, make([]byte, 18)) },
+		"part of super":  func() (*matrix.Matrix, error) { return grouped.PackQ4_K(1, 128, make([]byte, 72)) },
+		"short Q6_K":     func() (*matrix.Matrix, error) { return grouped.PackQ6_K(1, 256, make([]byte, 209)) },
+		"overflow":       func() (*matrix.Matrix, error) { return grouped.PackQ8_0(math.MaxInt/32, 1<<20, nil) },
+		"overflow, rows": func() (*matrix.Matrix, error) { return dense.PackF16(math.MaxInt, 2, nil) },
 	} {
 		if m, err := f(); err == nil {
 			t.Errorf("%s: packed %dx%d, want an error", name, m.Rows, m.Cols)
@@ -372,7 +376,7 @@ func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
 		const cols = 512
 		r := rand.New(rand.NewPCG(5, 5))
 		var alone, two Acts
-		for _, p := range []Packing{Q4, Q4M, Q6, Q8} {
+		for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8} {
 			for rows := 1; rows <= 320; rows += 1 + rows/7 {
 				l := mustLinear(t, pool, randomMatrix(t, r, p, rows, cols))
 				x := kerneltest.RandomVector(r, 2*cols)

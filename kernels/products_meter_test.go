@@ -3,6 +3,7 @@ package kernels
 import (
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
@@ -11,7 +12,7 @@ func TestAMeterCountsProductsOnceEnabled(t *testing.T) {
 	pool := pool.New(2)
 	defer pool.Close()
 	cpu, m := NewCPU(pool), pool.Meter()
-	multiply := func(p Packing, rows, cols, n int) {
+	multiply := func(p matrix.Packing, rows, cols, n int) {
 		stack, err := benchStack(rows, cols, p, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -24,15 +25,15 @@ func TestAMeterCountsProductsOnceEnabled(t *testing.T) {
 		acts.Set(make([]float32, n*cols), n, cols)
 		l.Mul(make([]float32, n*rows), &acts)
 	}
-	multiply(I2, 64, 256, 2)
+	multiply(matrix.I2, 64, 256, 2)
 	if m.Busy() != 0 || m.Costs()[meter.Ternary].Calls != 0 {
 		t.Errorf("a meter that is off counted %+v", m.Costs())
 	}
 	m.Enable()
-	multiply(I2, 640, 256, 3)
-	multiply(I2, 640, 256, 1)
-	multiply(Q8, 32, 256, 1)
-	multiply(F16, 16, 256, 2)
+	multiply(matrix.I2, 640, 256, 3)
+	multiply(matrix.I2, 640, 256, 1)
+	multiply(matrix.Q8, 32, 256, 1)
+	multiply(matrix.F16, 16, 256, 2)
 	for k, want := range map[meter.Kind]meter.Cost{
 		meter.Ternary:   {Calls: 2, MACs: 4 * 640 * 256, Bytes: 2 * 640 * 256 / 4},
 		meter.Grouped:   {Calls: 1, MACs: 32 * 256, Bytes: 32 * 256 * 34 / 32},

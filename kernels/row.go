@@ -3,12 +3,15 @@ package kernels
 import (
 	"fmt"
 
+	"github.com/lutra-lm/lutra/kernels/dense"
+	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // Row sets dst[Cols] to row r of m, of any packing, dequantised exactly as the
 // storage format defines it: an embedding's look-up.
-func Row(dst []float32, m *Matrix, r int) {
+func Row(dst []float32, m *matrix.Matrix, r int) {
 	if r < 0 || r >= m.Rows || len(dst) < m.Cols {
 		panic(fmt.Sprintf("kernels: row %d of a %dx%d matrix into %d values", r, m.Rows, m.Cols, len(dst)))
 	}
@@ -17,8 +20,8 @@ func Row(dst []float32, m *Matrix, r int) {
 	case meter.Ternary:
 		TernaryRow(dst, m, r)
 	case meter.Grouped:
-		GroupedRow(dst, m, r)
+		grouped.Row(dst, m, r)
 	default:
-		DenseRow(dst, m, r)
+		dense.Row(dst, m, r)
 	}
 }

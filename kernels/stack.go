@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/dense"
+	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
@@ -14,18 +18,18 @@ const PieceRows = stripRows
 
 // unit is how many rows of a packing are stored together, and their size with
 // so many columns.
-func unit(p Packing, cols int) (rows, bytes int) {
+func unit(p matrix.Packing, cols int) (rows, bytes int) {
 	switch p.Kind() {
 	case meter.Ternary:
 		return PieceRows, TernarySize(PieceRows, cols, p)
 	case meter.Grouped:
-		return bandRows, GroupedBandBytes(p, cols)
+		return bands.Rows, grouped.BandBytes(p, cols)
 	}
-	return bandRows, BandBytes(p, cols)
+	return bands.Rows, dense.BandBytes(p, cols)
 }
 
 // DataSize is the length of the Data of a matrix, in bytes.
-func DataSize(rows, cols int, p Packing) int {
+func DataSize(rows, cols int, p matrix.Packing) int {
 	n, size := unit(p, cols)
 	return (rows + n - 1) / n * size
 }
@@ -34,17 +38,19 @@ func DataSize(rows, cols int, p Packing) int {
 // else need be in memory at a time. A row keeps its bits.
 type Builder struct {
 	arena *cpu.Arena
-	m     *Matrix // Scale is one a row so far
-	at    int     // rows so far
+	m     *matrix.Matrix // Scale is one a row so far
+	at    int            // rows so far
 }
 
 // NewBuilder begins a matrix of so many rows in a. A nil arena means the heap.
-func NewBuilder(a *cpu.Arena, rows int) *Builder { return &Builder{arena: a, m: &Matrix{Rows: rows}} }
+func NewBuilder(a *cpu.Arena, rows int) *Builder {
+	return &Builder{arena: a, m: &matrix.Matrix{Rows: rows}}
+}
 
 // Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when
 // m has another packing or width than they, or when they do not end with a
 // unit of the packing (PieceRows do); ErrShape for too many rows; and ErrMemory.
-func (b *Builder) Add(m *Matrix) (err error) {
+func (b *Builder) Add(m *matrix.Matrix) (err error) {
 	w := b.m
 	unit, size := unit(m.Packing, m.Cols)
 	if w.Data == nil {
@@ -54,10 +60,10 @@ func (b *Builder) Add(m *Matrix) (err error) {
 		}
 	}
 	if m.Packing != w.Packing || m.Cols != w.Cols || b.at%unit != 0 {
-		return fmt.Errorf("%w: %v of %dx%d beneath %v of %dx%d", ErrUnsupported, m.Packing, m.Rows, m.Cols, w.Packing, b.at, w.Cols)
+		return fmt.Errorf("%w: %v of %dx%d beneath %v of %dx%d", matrix.ErrUnsupported, m.Packing, m.Rows, m.Cols, w.Packing, b.at, w.Cols)
 	}
 	if m.Rows > w.Rows-b.at {
-		return fmt.Errorf("%w: %d rows beneath %d of %d", ErrShape, m.Rows, b.at, w.Rows)
+		return fmt.Errorf("%w: %d rows beneath %d of %d", matrix.ErrShape, m.Rows, b.at, w.Rows)
 	}
 	copy(w.Data[b.at/unit*size:], m.Data)
 	b.at += m.Rows
@@ -70,9 +76,9 @@ func (b *Builder) Add(m *Matrix) (err error) {
 }
 
 // Matrix is the whole matrix. It reports ErrShape when rows are missing.
-func (b *Builder) Matrix() (*Matrix, error) {
+func (b *Builder) Matrix() (*matrix.Matrix, error) {
 	if b.at != b.m.Rows {
-		return nil, fmt.Errorf("%w: %d rows of %d", ErrShape, b.at, b.m.Rows)
+		return nil, fmt.Errorf("%w: %d rows of %d", matrix.ErrShape, b.at, b.m.Rows)
 	}
 	if s := b.m.Scale; len(s) > 0 && !slices.ContainsFunc(s, func(x float32) bool { return x != s[0] }) {
 		b.m.Scale = []float32{s[0]}
@@ -84,12 +90,12 @@ func (b *Builder) Matrix() (*Matrix, error) {
 // several that read the same input. A nil arena means the heap. It reports
 // ErrMemory, and ErrUnsupported, before it takes any memory, when they differ in
 // packing or columns or another than the last ends within a unit of its packing.
-func Stack(a *cpu.Arena, ms ...*Matrix) (*Matrix, error) {
+func Stack(a *cpu.Arena, ms ...*matrix.Matrix) (*matrix.Matrix, error) {
 	rows := 0
 	for i, m := range ms {
 		unit, _ := unit(m.Packing, m.Cols)
 		if m.Packing != ms[0].Packing || m.Cols != ms[0].Cols || i+1 < len(ms) && m.Rows%unit != 0 {
-			return nil, fmt.Errorf("%w: %v of %dx%d stacked with %v of %dx%d", ErrUnsupported, m.Packing, m.Rows, m.Cols, ms[0].Packing, ms[0].Rows, ms[0].Cols)
+			return nil, fmt.Errorf("%w: %v of %dx%d stacked with %v of %dx%d", matrix.ErrUnsupported, m.Packing, m.Rows, m.Cols, ms[0].Packing, ms[0].Rows, ms[0].Cols)
 		}
 		rows += m.Rows
 	}

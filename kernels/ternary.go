@@ -8,7 +8,9 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 // The ternary layout. A byte holds g trits as digits w+1 of 0..2, trit j that of
@@ -30,30 +32,30 @@ const stripRows = 64
 const MaxTernaryCols = 1 << 24
 
 // tritsPerByte is g of a ternary packing.
-func tritsPerByte(p Packing) int {
-	if p == I1 {
+func tritsPerByte(p matrix.Packing) int {
+	if p == matrix.I1 {
 		return 5
 	}
 	return 4
 }
 
 // radix is what the place of a trit in its byte counts.
-func radix(p Packing) int {
-	if p == I1 {
+func radix(p matrix.Packing) int {
+	if p == matrix.I1 {
 		return 3
 	}
 	return 4
 }
 
 // ternaryBlocks is the number of blocks a row of cols trits takes.
-func ternaryBlocks(cols int, p Packing) int {
-	span := BlockBytes * tritsPerByte(p)
+func ternaryBlocks(cols int, p matrix.Packing) int {
+	span := acts.BlockBytes * tritsPerByte(p)
 	return (cols + span - 1) / span
 }
 
 // TernarySize is the length of Data that PackTernary makes, in bytes.
-func TernarySize(rows, cols int, p Packing) int {
-	return cpu.RoundUp(rows, stripRows) * BlockBytes * ternaryBlocks(cols, p)
+func TernarySize(rows, cols int, p matrix.Packing) int {
+	return cpu.RoundUp(rows, stripRows) * acts.BlockBytes * ternaryBlocks(cols, p)
 }
 
 // PackTernary packs trits[rows][cols] of {-1, 0, +1} as I1 or I2. scale holds
@@ -61,20 +63,20 @@ func TernarySize(rows, cols int, p Packing) int {
 // padded to a multiple of 64 with zero weights. It reports ErrShape when the
 // sizes do not belong together or a trit is none, and ErrUnsupported for a
 // packing that is not ternary.
-func PackTernary(rows, cols int, trits []int8, scale []float32, p Packing) (*Matrix, error) {
+func PackTernary(rows, cols int, trits []int8, scale []float32, p matrix.Packing) (*matrix.Matrix, error) {
 	if !p.Ternary() {
-		return nil, fmt.Errorf("%w: %v holds no trits", ErrUnsupported, p)
+		return nil, fmt.Errorf("%w: %v holds no trits", matrix.ErrUnsupported, p)
 	}
-	m := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: append([]float32(nil), scale...)}
+	m := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Scale: append([]float32(nil), scale...)}
 	if err := checkTernary(m); err != nil {
 		return nil, err
 	}
 	if rows > len(trits)/cols || rows*cols != len(trits) {
-		return nil, fmt.Errorf("%w: %d trits for %d x %d", ErrShape, len(trits), rows, cols)
+		return nil, fmt.Errorf("%w: %d trits for %d x %d", matrix.ErrShape, len(trits), rows, cols)
 	}
 	m.Data = cpu.Aligned[byte](TernarySize(rows, cols, p))
 	faults := make([]error, cpu.RoundUp(rows, stripRows)/stripRows)
-	Parallel(len(faults), func(s int) { faults[s] = packTernaryStrip(m, s, trits) })
+	matrix.Parallel(len(faults), func(s int) { faults[s] = packTernaryStrip(m, s, trits) })
 	for _, err := range faults {
 		if err != nil {
 			return nil, err
@@ -84,25 +86,25 @@ func PackTernary(rows, cols int, trits []int8, scale []float32, p Packing) (*Mat
 }
 
 // packTernaryStrip packs the 64 rows of strip s of m.
-func packTernaryStrip(m *Matrix, s int, trits []int8) error {
+func packTernaryStrip(m *matrix.Matrix, s int, trits []int8) error {
 	g, blocks := tritsPerByte(m.Packing), ternaryBlocks(m.Cols, m.Packing)
-	digits := make([]byte, blocks*BlockBytes*g+8) // one row as digits 0..2; 8 spare bytes for whole-word reads
+	digits := make([]byte, blocks*acts.BlockBytes*g+8) // one row as digits 0..2; 8 spare bytes for whole-word reads
 	for i := range digits {
 		digits[i] = 1
 	}
-	strip := m.Data[s*blocks*stripRows*BlockBytes:]
+	strip := m.Data[s*blocks*stripRows*acts.BlockBytes:]
 	for i := range stripRows {
 		if r := s*stripRows + i; r < m.Rows {
 			row := trits[r*m.Cols : (r+1)*m.Cols]
 			if c := toDigits(digits, row); c >= 0 {
-				return fmt.Errorf("%w: trit %d at row %d, column %d", ErrShape, row[c], r, c)
+				return fmt.Errorf("%w: trit %d at row %d, column %d", matrix.ErrShape, row[c], r, c)
 			}
 		} else if r == m.Rows {
 			for i := range digits {
 				digits[i] = 1
 			}
 		}
-		packRow(strip[i*BlockBytes:], digits, blocks, g)
+		packRow(strip[i*acts.BlockBytes:], digits, blocks, g)
 	}
 	return nil
 }
@@ -139,26 +141,26 @@ func packRow(dst, digits []byte, blocks, g int) {
 	const by5 = 81 | 27<<8 | 9<<16 | 3<<24 | 1<<32
 	for b := range blocks {
 		var v uint32
-		if d := digits[b*BlockBytes*g:]; g == 4 {
+		if d := digits[b*acts.BlockBytes*g:]; g == 4 {
 			v = binary.LittleEndian.Uint32(d) * by4 >> 24
 			v |= binary.LittleEndian.Uint32(d[4:]) * by4 >> 24 << 8
 			v |= binary.LittleEndian.Uint32(d[8:]) * by4 >> 24 << 16
 			v |= binary.LittleEndian.Uint32(d[12:]) * by4 >> 24 << 24
 		} else {
-			for c := range BlockBytes {
+			for c := range acts.BlockBytes {
 				v |= uint32(byte(binary.LittleEndian.Uint64(d[c*5:])*by5>>32)) << (8 * c)
 			}
 		}
-		binary.LittleEndian.PutUint32(dst[b*stripRows*BlockBytes:], v)
+		binary.LittleEndian.PutUint32(dst[b*stripRows*acts.BlockBytes:], v)
 	}
 }
 
 // UnpackTernary gives back the trits[rows][cols] of an I1 or I2 matrix. It
 // reports ErrUnsupported for another packing and ErrShape for a matrix whose
 // parts do not fit together.
-func UnpackTernary(w *Matrix) ([]int8, error) {
+func UnpackTernary(w *matrix.Matrix) ([]int8, error) {
 	if !w.Packing.Ternary() {
-		return nil, fmt.Errorf("%w: %v holds no trits", ErrUnsupported, w.Packing)
+		return nil, fmt.Errorf("%w: %v holds no trits", matrix.ErrUnsupported, w.Packing)
 	}
 	if err := checkTernaryData(w); err != nil {
 		return nil, err
@@ -167,10 +169,10 @@ func UnpackTernary(w *Matrix) ([]int8, error) {
 	base := byte(radix(w.Packing))
 	trits := make([]int8, w.Rows*w.Cols)
 	for r := range w.Rows {
-		row := w.Data[r/stripRows*blocks*stripRows*BlockBytes+r%stripRows*BlockBytes:]
+		row := w.Data[r/stripRows*blocks*stripRows*acts.BlockBytes+r%stripRows*acts.BlockBytes:]
 		for k := range w.Cols {
-			b, c := k/(BlockBytes*g), k%(BlockBytes*g)/g
-			v := row[b*stripRows*BlockBytes+c]
+			b, c := k/(acts.BlockBytes*g), k%(acts.BlockBytes*g)/g
+			v := row[b*stripRows*acts.BlockBytes+c]
 			for range k % g {
 				v /= base
 			}
@@ -180,35 +182,35 @@ func UnpackTernary(w *Matrix) ([]int8, error) {
 	return trits, nil
 }
 
-func checkTernary(w *Matrix) error {
+func checkTernary(w *matrix.Matrix) error {
 	if w.Rows < 1 || w.Cols < 1 || w.Cols > MaxTernaryCols || w.Rows > 1<<30 {
-		return fmt.Errorf("%w: a ternary matrix of %d x %d", ErrShape, w.Rows, w.Cols)
+		return fmt.Errorf("%w: a ternary matrix of %d x %d", matrix.ErrShape, w.Rows, w.Cols)
 	}
 	if n := len(w.Scale); n != 1 && n != w.Rows {
-		return fmt.Errorf("%w: %d scales for %d rows", ErrShape, n, w.Rows)
+		return fmt.Errorf("%w: %d scales for %d rows", matrix.ErrShape, n, w.Rows)
 	}
 	return nil
 }
 
 // checkTernaryData guards the kernels, which trust Data's length and read
 // tables with its bytes that have entries for digits 0..2 alone.
-func checkTernaryData(w *Matrix) error {
+func checkTernaryData(w *matrix.Matrix) error {
 	if err := checkTernary(w); err != nil {
 		return err
 	}
 	if want := TernarySize(w.Rows, w.Cols, w.Packing); len(w.Data) != want {
-		return fmt.Errorf("%w: %d bytes of %v for %d x %d, want %d", ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
+		return fmt.Errorf("%w: %d bytes of %v for %d x %d, want %d", matrix.ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
 	}
 	if !onlyTrits(w.Packing, w.Data) {
-		return fmt.Errorf("%w: a byte of %v data that holds no trits", ErrShape, w.Packing)
+		return fmt.Errorf("%w: a byte of %v data that holds no trits", matrix.ErrShape, w.Packing)
 	}
 	return nil
 }
 
 // onlyTrits tells whether a multiple of 8 bytes are all of a ternary packing:
 // at most 242 in I1, without a crumb of 3 in I2.
-func onlyTrits(p Packing, data []byte) bool {
-	if p == I1 {
+func onlyTrits(p matrix.Packing, data []byte) bool {
+	if p == matrix.I1 {
 		top := byte(0)
 		for _, b := range data {
 			top = max(top, b)
@@ -224,7 +226,7 @@ func onlyTrits(p Packing, data []byte) bool {
 }
 
 // TernaryRow sets dst to row r of m.
-func TernaryRow(dst []float32, m *Matrix, r int) {
+func TernaryRow(dst []float32, m *matrix.Matrix, r int) {
 	scale := m.Scale[0]
 	if len(m.Scale) > 1 {
 		scale = m.Scale[r]
@@ -232,9 +234,9 @@ func TernaryRow(dst []float32, m *Matrix, r int) {
 	values := [3]float32{-scale, 0, scale}
 	g, base := tritsPerByte(m.Packing), byte(radix(m.Packing))
 	blocks := ternaryBlocks(m.Cols, m.Packing)
-	b := m.Data[r/stripRows*blocks*stripRows*BlockBytes+r%stripRows*BlockBytes:]
+	b := m.Data[r/stripRows*blocks*stripRows*acts.BlockBytes+r%stripRows*acts.BlockBytes:]
 	for i := 0; len(dst) > 0; i++ {
-		v := b[i/BlockBytes*stripRows*BlockBytes+i%BlockBytes]
+		v := b[i/acts.BlockBytes*stripRows*acts.BlockBytes+i%acts.BlockBytes]
 		n := min(g, len(dst))
 		for k := range dst[:n] {
 			dst[k] = values[v%base]
@@ -246,14 +248,14 @@ func TernaryRow(dst []float32, m *Matrix, r int) {
 
 // ArbitraryTernary makes a matrix of arbitrary trits with a scale of 1, for
 // measurements. It has 1 to 2^24 columns.
-func ArbitraryTernary(rows, cols int, p Packing, rng *rand.Rand) *Matrix {
+func ArbitraryTernary(rows, cols int, p matrix.Packing, rng *rand.Rand) *matrix.Matrix {
 	var codes []byte // bytes of p
 	for b := range 256 {
 		if onlyTrits(p, bytes.Repeat([]byte{byte(b)}, 8)) {
 			codes = append(codes, byte(b))
 		}
 	}
-	w := &Matrix{Rows: rows, Cols: cols, Packing: p, Scale: []float32{1}, Data: cpu.Aligned[byte](TernarySize(rows, cols, p))}
+	w := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Scale: []float32{1}, Data: cpu.Aligned[byte](TernarySize(rows, cols, p))}
 	for i := range w.Data {
 		w.Data[i] = codes[rng.IntN(len(codes))]
 	}

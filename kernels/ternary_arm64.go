@@ -2,7 +2,10 @@
 
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
 
 // ternaryKernels: without FEAT_DotProd only lookups are fast.
 var ternaryKernels = func() []*ternaryKernel {
@@ -17,7 +20,7 @@ var ternaryKernels = func() []*ternaryKernel {
 // tokens, which is still fewer instructions than the portable kernel's.
 var ternaryRules = func() []ternaryRule {
 	if cpu.HasDotProd {
-		return []ternaryRule{{cpu.NEON, I1, 1, sdotTernary}, {cpu.NEON, I1, 8, neonLUT}, {cpu.NEON, I2, 1, sdotTernary}, {cpu.NEON, I2, 16, neonLUT}}
+		return []ternaryRule{{cpu.NEON, matrix.I1, 1, sdotTernary}, {cpu.NEON, matrix.I1, 8, neonLUT}, {cpu.NEON, matrix.I2, 1, sdotTernary}, {cpu.NEON, matrix.I2, 16, neonLUT}}
 	}
-	return []ternaryRule{{cpu.NEON, I1, 1, neonLUT}, {cpu.NEON, I2, 1, neonLUT}}
+	return []ternaryRule{{cpu.NEON, matrix.I1, 1, neonLUT}, {cpu.NEON, matrix.I2, 1, neonLUT}}
 }()

@@ -7,7 +7,9 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
 // BenchmarkMulTernary counts quantising and every arrangement of the activations.
@@ -17,7 +19,7 @@ func BenchmarkMulTernary(b *testing.B) {
 		if k.isa != cpu.Generic && !cpu.Has(k.isa) {
 			continue
 		}
-		for _, p := range []Packing{I1, I2} {
+		for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 			for _, s := range [][2]int{{4096, 4096}, {2560, 6912}} {
 				rows, cols := s[0], s[1]
 				w, err := PackTernary(rows, cols, randomTrits(rng, rows*cols), []float32{1}, p)
@@ -34,10 +36,10 @@ func BenchmarkMulTernary(b *testing.B) {
 	}
 }
 
-func benchmarkMul(b *testing.B, k *ternaryKernel, w *Matrix, n int) {
+func benchmarkMul(b *testing.B, k *ternaryKernel, w *matrix.Matrix, n int) {
 	pool := pool.New(1)
 	defer pool.Close()
-	run := NewTernaryRunner(pool, new(Order))
+	run := NewTernaryRunner(pool, new(stream.Order))
 	run.only = k
 	l, err := run.Load(w)
 	if err != nil {
@@ -58,17 +60,17 @@ func benchmarkMul(b *testing.B, k *ternaryKernel, w *Matrix, n int) {
 // again and again, on one thread and on all.
 func BenchmarkFromMemory(b *testing.B) {
 	const layers, most = 12, 256
-	var matrices []*Matrix
+	var matrices []*matrix.Matrix
 	for range layers {
 		for _, s := range [][2]int{{4096, 2048}, {2048, 2048}, {16384, 2048}, {2048, 8192}} {
-			matrices = append(matrices, ArbitraryTernary(s[0], s[1], I2, rand.New(rand.NewPCG(1, 2))))
+			matrices = append(matrices, ArbitraryTernary(s[0], s[1], matrix.I2, rand.New(rand.NewPCG(1, 2))))
 		}
 	}
 	x, y := kerneltest.RandomVector(rand.New(rand.NewPCG(3, 4)), most*8192), make([]float32, most*16384)
 	for _, threads := range []int{1, cpu.Cores()} {
 		pool := pool.New(threads)
 		defer pool.Close()
-		run := NewTernaryRunner(pool, new(Order))
+		run := NewTernaryRunner(pool, new(stream.Order))
 		for _, from := range []string{"memory", "cache"} {
 			stack := matrices
 			if from == "cache" {

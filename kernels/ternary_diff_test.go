@@ -8,28 +8,31 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
 const canary = float32(-12345.678)
 
 // input is rows with the product that is under way.
 type input struct {
-	Rows
+	acts.Rows
 	task ternaryTask
 }
 
 // ternaryCase is a product with its answer, worked out trit by trit.
 type ternaryCase struct {
-	w    *Matrix
+	w    *matrix.Matrix
 	x    []float32
 	n    int
 	want []float32
 }
 
-func newTernaryCase(t testing.TB, p Packing, rows, cols, n int, trits []int8, x, scale []float32) *ternaryCase {
+func newTernaryCase(t testing.TB, p matrix.Packing, rows, cols, n int, trits []int8, x, scale []float32) *ternaryCase {
 	t.Helper()
 	w, err := PackTernary(rows, cols, trits, scale, p)
 	if err != nil {
@@ -38,7 +41,7 @@ func newTernaryCase(t testing.TB, p Packing, rows, cols, n int, trits []int8, x,
 	c := &ternaryCase{w: w, x: x, n: n, want: make([]float32, n*rows)}
 	q := make([]int8, cols)
 	for i := range n {
-		s, _ := QuantizeRow(q, x[i*cols:(i+1)*cols])
+		s, _ := acts.QuantizeRow(q, x[i*cols:(i+1)*cols])
 		for r := range rows {
 			sum := int32(0)
 			for k, v := range trits[r*cols : (r+1)*cols] {
@@ -95,7 +98,7 @@ func eachTernary(t *testing.T, f func(t *testing.T, run *TernaryRunner)) {
 		}
 		reached = reached || k.isa.String() == required
 		t.Run(k.name, func(t *testing.T) {
-			run := NewTernaryRunner(pool, new(Order))
+			run := NewTernaryRunner(pool, new(stream.Order))
 			run.only = k
 			f(t, run)
 		})
@@ -116,7 +119,7 @@ func TestTernaryMatchesGeneric(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	var cases []*ternaryCase
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		for i, s := range shapes {
 			rows, cols := s[0], s[1]
 			most := min(slices.Max(tokens), 1+budget/(rows*cols))
@@ -140,7 +143,7 @@ func TestTernaryMatchesGeneric(t *testing.T) {
 func TestTernaryMatchesGenericAtTheEndsOfItsRange(t *testing.T) {
 	const rows, cols, most = 64, 276, 64 // int16 sums are emptied when full and once more at the end
 	var cases []*ternaryCase
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		for _, w := range []int8{-1, 0, 1} {
 			for _, a := range []float32{-127, 127} {
 				trits, x := make([]int8, rows*cols), make([]float32, most*cols)
@@ -172,7 +175,7 @@ func TestATokenWithNaNSpoilsNoOther(t *testing.T) {
 		x[3*cols+7] = float32(math.NaN())
 		x[17*cols+80] = float32(math.Inf(-1))
 		x[40*cols] = float32(math.NaN())
-		c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), x, []float32{0.5})
+		c := newTernaryCase(t, matrix.I2, rows, cols, n, randomTrits(rng, rows*cols), x, []float32{0.5})
 		if v := c.want[3*rows]; v == v {
 			t.Fatalf("a row with NaN gave %v", v)
 		}
@@ -189,11 +192,11 @@ func TestTernaryRowsDoNotDependOnTheirBatch(t *testing.T) {
 		rows, cols, most = 130, 100, 66
 	}
 	trits, x := randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, most*cols)
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		c := newTernaryCase(t, p, rows, cols, most, trits, x, []float32{0.25})
 		for _, threads := range []int{1, 3} {
 			pool := pool.New(threads)
-			run := NewTernaryRunner(pool, new(Order))
+			run := NewTernaryRunner(pool, new(stream.Order))
 			var in input
 			for n := 1; n <= most; n += 1 + n/24 {
 				c.first(n).run(t, run, &in)
@@ -210,7 +213,7 @@ func TestMatricesShareTheActivationsTheyRead(t *testing.T) {
 		x := kerneltest.RandomVector(rng, n*cols)
 		var in input
 		in.Set(x, n, cols)
-		for i, p := range []Packing{I1, I2, I1, I2} {
+		for i, p := range []matrix.Packing{matrix.I1, matrix.I2, matrix.I1, matrix.I2} {
 			rows := 60 + 10*i
 			c := newTernaryCase(t, p, rows, cols, n, randomTrits(rng, rows*cols), x, []float32{1})
 			l, err := run.Load(c.w)
@@ -232,7 +235,7 @@ func TestMulAllocatesNothing(t *testing.T) {
 	eachTernary(t, func(t *testing.T, run *TernaryRunner) {
 		rng := rand.New(rand.NewPCG(11, 12))
 		const rows, cols = 128, 640
-		w, err := PackTernary(rows, cols, randomTrits(rng, rows*cols), []float32{1}, I1)
+		w, err := PackTernary(rows, cols, randomTrits(rng, rows*cols), []float32{1}, matrix.I1)
 		if err != nil {
 			t.Fatal(err)
 		}

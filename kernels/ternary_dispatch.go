@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 // actForm is the arrangement of activations that a kernel reads; ternaryActs
@@ -25,14 +26,14 @@ const (
 type ternaryKernel struct {
 	name      string // "isa:method", as LUTRA_KERNEL names it
 	isa       cpu.ISA
-	form      func(p Packing, n int) (form actForm, width int)
-	tokens    int                 // of a part; 0: all tokens of the run
-	strips    int                 // most strips of a part
-	perThread int                 // parts wished for each worker
-	least     int                 // strips × tokens a worker must have for the rules to choose it
-	build     func(p Packing) int // rows it takes through a part's tables in the time these take; nil: none
-	streams   bool                // workers walk through shards of strips with all tokens; tokens is 0
-	rest      *ternaryKernel      // takes the tokens that fill no part; nil: the best one for so few
+	form      func(p matrix.Packing, n int) (form actForm, width int)
+	tokens    int                        // of a part; 0: all tokens of the run
+	strips    int                        // most strips of a part
+	perThread int                        // parts wished for each worker
+	least     int                        // strips × tokens a worker must have for the rules to choose it
+	build     func(p matrix.Packing) int // rows it takes through a part's tables in the time these take; nil: none
+	streams   bool                       // workers walk through shards of strips with all tokens; tokens is 0
+	rest      *ternaryKernel             // takes the tokens that fill no part; nil: the best one for so few
 	// mul computes y for a range of strips and of tokens.
 	mul func(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span)
 	// one computes y of a single token for one strip, and prefetches as many bytes
@@ -46,7 +47,7 @@ type ternaryKernel struct {
 // for a packing and parts of tuneRows rows. The last rule that fits counts.
 type ternaryRule struct {
 	isa     cpu.ISA
-	packing Packing
+	packing matrix.Packing
 	from    int
 	kernel  *ternaryKernel
 }
@@ -92,7 +93,7 @@ func kernelNamed(name string) *ternaryKernel {
 // one that only names. A tile kernel leaves what fills no tile to the kernel
 // it says or, unless only forbids, to the one that is best for so few tokens.
 // work is the strips × tokens of each worker.
-func planTernary(rules []ternaryRule, only *ternaryKernel, p Packing, n, work int) (plan [maxSegments]segment) {
+func planTernary(rules []ternaryRule, only *ternaryKernel, p matrix.Packing, n, work int) (plan [maxSegments]segment) {
 	k := only
 	if k == nil {
 		k = bestTernary(rules, p, n, work)
@@ -116,7 +117,7 @@ func planTernary(rules []ternaryRule, only *ternaryKernel, p Packing, n, work in
 	return plan
 }
 
-func bestTernary(rules []ternaryRule, p Packing, n, work int) *ternaryKernel {
+func bestTernary(rules []ternaryRule, p matrix.Packing, n, work int) *ternaryKernel {
 	k := ternaryKernels[0]
 	for _, r := range rules {
 		if r.isa == cpu.Active() && r.packing == p && r.fits(n, work) {

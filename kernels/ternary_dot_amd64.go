@@ -2,13 +2,16 @@
 
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
 
 // dotTernary multiplies digits with VPDPBUSD of 256 bits, for tiles of up to 8 tokens.
 var dotTernary = &ternaryKernel{
 	name:      "avxvnni:mad",
 	isa:       cpu.AVXVNNI,
-	form:      func(p Packing, n int) (actForm, int) { return formTiles, dotWidth(p, n) },
+	form:      func(p matrix.Packing, n int) (actForm, int) { return formTiles, dotWidth(p, n) },
 	strips:    16,
 	perThread: 8,
 	streams:   true,
@@ -28,8 +31,8 @@ var dotAVXVNNI = madKernels{
 
 // dotWidth is the width of tiles for n tokens. Eight of I2 are five and three,
 // for two tiles of four wait longer (_gen/ternary_dot.go counts the cycles).
-func dotWidth(p Packing, n int) int {
-	if p == I2 && n == 8 {
+func dotWidth(p matrix.Packing, n int) int {
+	if p == matrix.I2 && n == 8 {
 		return 5
 	}
 	return cpu.TileWidth(n, len(dotAVXVNNI.tiles[tritsPerByte(p)-4])-1)

@@ -1,6 +1,10 @@
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
 
 // genericTernary is the portable kernel, and the one others are tested
 // against: per token a table of sums for each of a block's 4 bytes, then
@@ -8,7 +12,7 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 var genericTernary = &ternaryKernel{
 	name:      "generic",
 	isa:       cpu.Generic,
-	form:      func(Packing, int) (actForm, int) { return formRows, 1 },
+	form:      func(matrix.Packing, int) (actForm, int) { return formRows, 1 },
 	tokens:    1,
 	strips:    genericRows / stripRows,
 	perThread: 4,
@@ -18,21 +22,21 @@ var genericTernary = &ternaryKernel{
 func mulTernaryGeneric(m *ternaryTask, _ *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
 	for n := tokens.lo; n < tokens.hi; n++ {
-		q := m.t.q[n*m.t.stride : (n+1)*m.t.stride]
+		q := m.t.Q[n*m.t.Stride : (n+1)*m.t.Stride]
 		sums := s.sums[:(strips.hi-strips.lo)*stripRows]
 		clear(sums)
 		for b := range l.blocks {
-			for c := range BlockBytes {
-				ternaryTable(&s.table[c], q[(b*BlockBytes+c)*l.g:][:l.g], radix(l.w.Packing))
+			for c := range acts.BlockBytes {
+				ternaryTable(&s.table[c], q[(b*acts.BlockBytes+c)*l.g:][:l.g], radix(l.w.Packing))
 			}
 			for i := strips.lo; i < strips.hi; i++ {
-				lookUpBlock(sums[(i-strips.lo)*stripRows:], &s.table, l.stripData(i)[b*stripRows*BlockBytes:])
+				lookUpBlock(sums[(i-strips.lo)*stripRows:], &s.table, l.stripData(i)[b*stripRows*acts.BlockBytes:])
 			}
 		}
 		y := m.y[n*l.w.Rows : (n+1)*l.w.Rows]
 		first := strips.lo * stripRows
 		for i := range min(len(sums), len(y)-first) {
-			y[first+i] = float32(sums[i]) * (m.t.scale[n] * l.scale[first+i])
+			y[first+i] = float32(sums[i]) * (m.t.Scale[n] * l.scale[first+i])
 		}
 	}
 }
@@ -57,11 +61,11 @@ func ternaryTable(t *[256]int32, a []int8, base int) {
 
 // lookUpBlock adds to the sums of 64 rows what one block of their weights
 // contributes.
-func lookUpBlock(sums []int32, t *[BlockBytes][256]int32, w []byte) {
-	sums, w = sums[:stripRows], w[:stripRows*BlockBytes]
+func lookUpBlock(sums []int32, t *[acts.BlockBytes][256]int32, w []byte) {
+	sums, w = sums[:stripRows], w[:stripRows*acts.BlockBytes]
 	for r := range sums {
-		b := w[:BlockBytes:BlockBytes]
+		b := w[:acts.BlockBytes:acts.BlockBytes]
 		sums[r] += t[0][b[0]] + t[1][b[1]] + t[2][b[2]] + t[3][b[3]]
-		w = w[BlockBytes:]
+		w = w[acts.BlockBytes:]
 	}
 }

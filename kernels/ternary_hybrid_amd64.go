@@ -4,7 +4,9 @@ package kernels
 
 import (
 	"github.com/klauspost/cpuid/v2"
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 // hybridTernary multiplies tiles of 64 tokens, half of them by vector lookup
@@ -20,11 +22,11 @@ import (
 var hybridTernary = &ternaryKernel{
 	name:      "avx512:hybrid",
 	isa:       cpu.AVX512,
-	form:      func(Packing, int) (actForm, int) { return formPaired, PairedTokens },
-	tokens:    PairedTokens,
+	form:      func(matrix.Packing, int) (actForm, int) { return formPaired, acts.PairedTokens },
+	tokens:    acts.PairedTokens,
 	strips:    maxPartStrips,
 	perThread: 1,
-	least:     8 * PairedTokens, // fewer strips do not repay the tables
+	least:     8 * acts.PairedTokens, // fewer strips do not repay the tables
 	rest:      vnniTernary,
 	mul:       mulTernaryHybrid,
 }
@@ -60,7 +62,7 @@ func (l *ternaryLinear) pass(b int) hybridPass {
 		kind = p.blocks - 1
 	}
 	stage, end := 0, b+p.blocks
-	if end == l.blocks || end%(lutFlush/(BlockBytes*l.g)) == 0 {
+	if end == l.blocks || end%(lutFlush/(acts.BlockBytes*l.g)) == 0 {
 		stage = 1
 	}
 	p.kernel = hybridKernels[stage][kind]
@@ -69,16 +71,16 @@ func (l *ternaryLinear) pass(b int) hybridPass {
 
 func mulTernaryHybrid(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
-	span := BlockBytes * l.g
-	lanes, quads := PairedTile(r.act[(tokens.lo-r.lo)/PairedTokens*PairedSize(m.t.stride, l.blocks*span):], m.t.stride)
+	span := acts.BlockBytes * l.g
+	lanes, quads := acts.PairedTile(r.act[(tokens.lo-r.lo)/acts.PairedTokens*acts.PairedSize(m.t.Stride, l.blocks*span):], m.t.Stride)
 	rows := (strips.hi - strips.lo) * stripRows
-	clear(s.acc16[:rows*WideLanes])
-	clear(s.acc32[:rows*WideLanes])
+	clear(s.acc16[:rows*acts.WideLanes])
+	clear(s.acc32[:rows*acts.WideLanes])
 	clear(s.tile)
-	mad := madCursor{m: m, s: s, quads: quads, strips: strips, tokens: tokens.lo + WideLanes, strip: strips.lo}
+	mad := madCursor{m: m, s: s, quads: quads, strips: strips, tokens: tokens.lo + acts.WideLanes, strip: strips.lo}
 	for b := 0; b < l.blocks; {
 		p := l.pass(b)
-		wideBuild(s.tables, lanes[b*span*WideLanes:], l.g, p.blocks)
+		wideBuild(s.tables, lanes[b*span*acts.WideLanes:], l.g, p.blocks)
 		for row := 0; row < rows; {
 			steps := min((rows-row)/hybridRows(p.blocks), l.blocks-mad.block)
 			mad.run(steps, &p, row)
@@ -87,16 +89,16 @@ func mulTernaryHybrid(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, 
 		b += p.blocks
 	}
 	for i := strips.lo; i < strips.hi; i++ {
-		m.wideFinish(s, i, s.acc32[(i-strips.lo)*stripRows*WideLanes:], tokens.lo)
+		m.wideFinish(s, i, s.acc32[(i-strips.lo)*stripRows*acts.WideLanes:], tokens.lo)
 	}
 }
 
 // wideBuild builds the tables of one or two blocks.
 func wideBuild(tables []int16, act []int8, g, blocks int) {
 	if g == 5 {
-		wideBuild5AVX512(&tables[0], &act[0], blocks*BlockBytes)
+		wideBuild5AVX512(&tables[0], &act[0], blocks*acts.BlockBytes)
 	} else {
-		wideBuild4AVX512(&tables[0], &act[0], blocks*BlockBytes)
+		wideBuild4AVX512(&tables[0], &act[0], blocks*acts.BlockBytes)
 	}
 }
 
@@ -106,11 +108,11 @@ func (m *ternaryTask) wideFinish(s *ternaryScratch, i int, acc []int32, token in
 	rows, scale := m.l.rows(i), &m.l.scale[i*stripRows]
 	y := m.y[token*m.l.w.Rows+i*stripRows:]
 	if rows == stripRows {
-		wideFinishAVX512(&y[0], m.l.w.Rows, &acc[0], &m.t.scale[token], scale)
+		wideFinishAVX512(&y[0], m.l.w.Rows, &acc[0], &m.t.Scale[token], scale)
 		return
 	}
-	wideFinishAVX512(&s.edge[0], stripRows, &acc[0], &m.t.scale[token], scale)
-	for t := range WideLanes {
+	wideFinishAVX512(&s.edge[0], stripRows, &acc[0], &m.t.Scale[token], scale)
+	for t := range acts.WideLanes {
 		copy(y[t*m.l.w.Rows:][:rows], s.edge[t*stripRows:])
 	}
 }
@@ -130,11 +132,11 @@ type madCursor struct {
 // run does steps of the tile beside the lookups of a pass, from row on.
 func (c *madCursor) run(steps int, p *hybridPass, row int) {
 	l, s := c.m.l, c.s
-	act := &c.quads[(c.quad*l.blocks+c.block)*BlockBytes*l.g*QuadTokens]
-	w := &l.stripData(c.strip)[c.block*stripRows*BlockBytes]
-	index := &l.stripData(c.strips.lo + row/stripRows)[(p.first*stripRows+row%stripRows)*BlockBytes]
+	act := &c.quads[(c.quad*l.blocks+c.block)*acts.BlockBytes*l.g*acts.QuadTokens]
+	w := &l.stripData(c.strip)[c.block*stripRows*acts.BlockBytes]
+	index := &l.stripData(c.strips.lo + row/stripRows)[(p.first*stripRows+row%stripRows)*acts.BlockBytes]
 	left := (stripRows - row%stripRows) / hybridRows(p.blocks)
-	p.kernel(&s.tile[0], w, act, steps, &s.acc32[row*WideLanes], &s.acc16[row*WideLanes], &s.tables[0], index, left, l.strip)
+	p.kernel(&s.tile[0], w, act, steps, &s.acc32[row*acts.WideLanes], &s.acc16[row*acts.WideLanes], &s.tables[0], index, left, l.strip)
 	if c.block += steps; c.block == l.blocks {
 		c.finish()
 	}
@@ -143,20 +145,20 @@ func (c *madCursor) run(steps int, p *hybridPass, row int) {
 // finish writes the tile's products and turns to the next tile.
 func (c *madCursor) finish() {
 	m, s := c.m, c.s
-	l, token := m.l, c.tokens+c.quad*QuadTokens
+	l, token := m.l, c.tokens+c.quad*acts.QuadTokens
 	rows, scale := l.rows(c.strip), &l.scale[c.strip*stripRows]
 	y := m.y[token*l.w.Rows+c.strip*stripRows:]
 	if rows == stripRows {
-		hybridFinishAVX512(&y[0], l.w.Rows, &s.tile[0], &m.t.negSum[token], &m.t.scale[token], scale)
+		hybridFinishAVX512(&y[0], l.w.Rows, &s.tile[0], &m.t.NegSum[token], &m.t.Scale[token], scale)
 	} else {
-		hybridFinishAVX512(&s.edge[0], stripRows, &s.tile[0], &m.t.negSum[token], &m.t.scale[token], scale)
-		for t := range QuadTokens {
+		hybridFinishAVX512(&s.edge[0], stripRows, &s.tile[0], &m.t.NegSum[token], &m.t.Scale[token], scale)
+		for t := range acts.QuadTokens {
 			copy(y[t*l.w.Rows:][:rows], s.edge[t*stripRows:])
 		}
 	}
 	clear(s.tile)
 	c.block = 0
-	if c.quad++; c.quad*QuadTokens == WideLanes {
+	if c.quad++; c.quad*acts.QuadTokens == acts.WideLanes {
 		c.quad = 0
 		c.strip++
 	}

@@ -2,7 +2,11 @@
 
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
 
 // lutTernary adds rows of lookup tables, 16 tokens wide (Vec-LUT §3). A part
 // builds the tables of a K tile once and takes all its strips through them, so
@@ -10,20 +14,20 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 var lutTernary = &ternaryKernel{
 	name:      "avx2:lut",
 	isa:       cpu.AVX2,
-	form:      func(Packing, int) (actForm, int) { return formLanes, LaneTokens },
-	tokens:    LaneTokens,
+	form:      func(matrix.Packing, int) (actForm, int) { return formLanes, acts.LaneTokens },
+	tokens:    acts.LaneTokens,
 	strips:    maxPartStrips,
 	perThread: 1,
-	least:     4 * LaneTokens, // fewer strips do not repay the tables
+	least:     4 * acts.LaneTokens, // fewer strips do not repay the tables
 	build:     lutBuildRows,
 	mul:       mulTernaryLUT,
-	shared:    &sharedKernel{chunk: func(p Packing) int { return lutFlush / (BlockBytes * tritsPerByte(p)) / chunksAtOnce }, add: addTernaryLUT, merge: mergeTernaryLUT},
+	shared:    &sharedKernel{chunk: func(p matrix.Packing) int { return lutFlush / (acts.BlockBytes * tritsPerByte(p)) / chunksAtOnce }, add: addTernaryLUT, merge: mergeTernaryLUT},
 }
 
 // lutBuildRows is about 1.4 times the rows of a table: one is stored in a cycle,
 // a row of weights takes 0.7 for each table.
-func lutBuildRows(p Packing) int {
-	if p == I1 {
+func lutBuildRows(p matrix.Packing) int {
+	if p == matrix.I1 {
 		return 220
 	}
 	return 110
@@ -34,7 +38,7 @@ const lutFlush = 256
 
 func mulTernaryLUT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
-	flush := lutFlush / (BlockBytes * l.g)
+	flush := lutFlush / (acts.BlockBytes * l.g)
 	for b := 0; b < l.blocks; b += flush {
 		end := min(b+flush, l.blocks)
 		addTernaryLUT(m, r, s, strips, tokens, span{b, end}, b == 0, end == l.blocks)
@@ -46,8 +50,8 @@ func mulTernaryLUT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tok
 // they are the last.
 func addTernaryLUT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens, blocks span, first, last bool) {
 	l := m.l
-	span := BlockBytes * l.g
-	act := r.act[(tokens.lo-r.lo)*m.t.stride:]
+	span := acts.BlockBytes * l.g
+	act := r.act[(tokens.lo-r.lo)*m.t.Stride:]
 	n := strips.hi - strips.lo
 	for b := blocks.lo; b < blocks.hi; {
 		steps := 1
@@ -64,22 +68,22 @@ func addTernaryLUT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tok
 			stage = lutSet
 		}
 		if b == blocks.lo && b+steps == blocks.hi { // one pass is all: it finds nothing in acc16
-			clear(s.acc16[:n*stripRows*LaneTokens])
+			clear(s.acc16[:n*stripRows*acts.LaneTokens])
 		}
 		build, pass := lutKernels(l.g, steps, stage)
-		w := &l.stripData(strips.lo)[b*stripRows*BlockBytes]
-		build(&s.tables[0], &act[b*span*LaneTokens], steps*BlockBytes, w)
+		w := &l.stripData(strips.lo)[b*stripRows*acts.BlockBytes]
+		build(&s.tables[0], &act[b*span*acts.LaneTokens], steps*acts.BlockBytes, w)
 		if b += steps; b < blocks.hi || !last {
 			pass(&s.acc32[0], &s.acc16[0], &s.tables[0], w, n, l.strip)
 			continue
 		}
 		for i := range n { // the last pass: what a strip ends with is still in L1 when it is written
-			at := i * stripRows * LaneTokens
+			at := i * stripRows * acts.LaneTokens
 			sums := s.acc32[at:]
 			if stage == lutBegin {
 				sums = s.acc32 // the only ones
 			}
-			w := &l.stripData(strips.lo + i)[(b-steps)*stripRows*BlockBytes]
+			w := &l.stripData(strips.lo + i)[(b-steps)*stripRows*acts.BlockBytes]
 			pass(&sums[0], &s.acc16[at], &s.tables[0], w, 1, l.strip)
 			m.lutFinish(s, strips.lo+i, sums, tokens)
 		}
@@ -89,7 +93,7 @@ func addTernaryLUT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tok
 // mergeTernaryLUT writes y from the sums of two workers.
 func mergeTernaryLUT(m *ternaryTask, s, other *ternaryScratch, strips, tokens span) {
 	for i := range strips.hi - strips.lo {
-		at := i * stripRows * LaneTokens
+		at := i * stripRows * acts.LaneTokens
 		lutMergeAVX2(&s.acc32[at], &other.acc32[at])
 		m.lutFinish(s, strips.lo+i, s.acc32[at:], tokens)
 	}
@@ -129,8 +133,8 @@ func (m *ternaryTask) lutFinish(s *ternaryScratch, i int, acc []int32, tokens sp
 	l := m.l
 	rows, n := l.rows(i), tokens.hi-tokens.lo
 	y := m.y[tokens.lo*l.w.Rows+i*stripRows:]
-	scale := &m.t.scale[tokens.lo]
-	if rows == stripRows && n == LaneTokens {
+	scale := &m.t.Scale[tokens.lo]
+	if rows == stripRows && n == acts.LaneTokens {
 		lutFinishAVX2(&y[0], l.w.Rows, &acc[0], scale, &l.scale[i*stripRows])
 		return
 	}

@@ -2,13 +2,17 @@
 
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
 
 // madTernary multiplies digits in 8-bit lanes, for tiles of up to 8 tokens.
 var madTernary = &ternaryKernel{
 	name:      "avx2:mad",
 	isa:       cpu.AVX2,
-	form:      func(_ Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, madTokens) },
+	form:      func(_ matrix.Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, madTokens) },
 	strips:    16,
 	perThread: 8,
 	streams:   true,
@@ -74,8 +78,8 @@ func (k *madKernels) tile(m *ternaryTask, r *ternaryRun, s *ternaryScratch, stri
 	if rows < stripRows {
 		y, ldy = s.edge, stripRows
 	}
-	act := r.act[(tokens.lo-r.lo)*l.blocks*BlockBytes*l.g:]
-	k.tiles[l.g-4][n](&l.stripData(lo)[0], &act[0], l.blocks, strips.hi-lo, &m.t.negSum[tokens.lo], &m.t.scale[tokens.lo],
+	act := r.act[(tokens.lo-r.lo)*l.blocks*acts.BlockBytes*l.g:]
+	k.tiles[l.g-4][n](&l.stripData(lo)[0], &act[0], l.blocks, strips.hi-lo, &m.t.NegSum[tokens.lo], &m.t.Scale[tokens.lo],
 		&l.scale[lo*stripRows], &y[0], ldy, &s.acc32[0])
 	if rows < stripRows {
 		for t := range n {
@@ -93,8 +97,8 @@ func (k *madKernels) strip(m *ternaryTask, r *ternaryRun, s *ternaryScratch, str
 	if rows < stripRows {
 		y = s.edge
 	}
-	act := r.act[(token-r.lo)*l.blocks*BlockBytes*l.g:]
-	k.one[l.g-4](&l.stripData(strip)[0], &act[0], l.blocks, 1, &m.t.negSum[token], &m.t.scale[token], &l.scale[strip*stripRows], &y[0], stripRows, &s.acc32[0], next)
+	act := r.act[(token-r.lo)*l.blocks*acts.BlockBytes*l.g:]
+	k.one[l.g-4](&l.stripData(strip)[0], &act[0], l.blocks, 1, &m.t.NegSum[token], &m.t.Scale[token], &l.scale[strip*stripRows], &y[0], stripRows, &s.acc32[0], next)
 	if rows < stripRows {
 		copy(out[:rows], y)
 	}

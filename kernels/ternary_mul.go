@@ -5,9 +5,12 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
 // ternaryLinear multiplies one I1 or I2 matrix on the CPU. Every kernel forms
@@ -18,20 +21,20 @@ import (
 // in this order, so that all of them agree bit for bit.
 type ternaryLinear struct {
 	run    *TernaryRunner
-	w      *Matrix
+	w      *matrix.Matrix
 	g      int
-	blocks int       // of a row
-	strips int       // of 64 rows
-	scale  []float32 // [strips*64], zero beyond Rows
-	strip  int       // bytes of a strip
-	stream Units     // of strips
+	blocks int          // of a row
+	strips int          // of 64 rows
+	scale  []float32    // [strips*64], zero beyond Rows
+	strip  int          // bytes of a strip
+	stream stream.Units // of strips
 }
 
 // TernaryRunner multiplies ternary matrices on one pool. Its scratch memory and
 // rules are made at the first Load.
 type TernaryRunner struct {
 	pool    *pool.Pool
-	order   *Order
+	order   *stream.Order
 	scratch []ternaryScratch // one a worker; what a worker holds, nobody else touches
 	only    *ternaryKernel   // the one kernel to use; nil: what the rules say
 	rules   []ternaryRule    // which kernel multiplies how many tokens
@@ -39,7 +42,7 @@ type TernaryRunner struct {
 }
 
 // NewTernaryRunner makes a runner, which notes in order what it reads.
-func NewTernaryRunner(p *pool.Pool, order *Order) *TernaryRunner {
+func NewTernaryRunner(p *pool.Pool, order *stream.Order) *TernaryRunner {
 	return &TernaryRunner{pool: p, order: order, scratch: make([]ternaryScratch, p.Threads()), only: overrideTernary}
 }
 
@@ -63,13 +66,13 @@ func (t *TernaryRunner) prepare() {
 }
 
 // Load prepares w. It reports ErrShape for a matrix that kernels could not trust.
-func (t *TernaryRunner) Load(w *Matrix) (*ternaryLinear, error) {
+func (t *TernaryRunner) Load(w *matrix.Matrix) (*ternaryLinear, error) {
 	if err := checkTernaryData(w); err != nil {
 		return nil, err
 	}
 	t.once.Do(t.prepare)
 	l := &ternaryLinear{run: t, w: w, g: tritsPerByte(w.Packing), blocks: ternaryBlocks(w.Cols, w.Packing), strips: (w.Rows + stripRows - 1) / stripRows}
-	l.strip = l.blocks * stripRows * BlockBytes
+	l.strip = l.blocks * stripRows * acts.BlockBytes
 	l.stream.Init(w.Data, l.strip, l.strips)
 	l.scale = cpu.Aligned[float32](l.strips * stripRows)
 	for r := range w.Rows {
@@ -79,7 +82,7 @@ func (t *TernaryRunner) Load(w *Matrix) (*ternaryLinear, error) {
 }
 
 // Mul sets y[n][Rows] to x · Wᵀ. m is x's.
-func (l *ternaryLinear) Mul(y []float32, x *Rows, m *ternaryTask) {
+func (l *ternaryLinear) Mul(y []float32, x *acts.Rows, m *ternaryTask) {
 	n, p := x.N(), l.run.pool
 	if x.K() != l.w.Cols {
 		panic("kernels: Mul: the rows of x are not as long as those of w")
@@ -122,22 +125,22 @@ type ternaryScratch struct {
 	edge   []float32 // [tokens][64 rows] of a strip that y has not room for
 	tile   []int32   // [4][64 rows] of a multiply-add under way
 	sums   [genericRows]int32
-	table  [BlockBytes][256]int32
+	table  [acts.BlockBytes][256]int32
 }
 
 func (s *ternaryScratch) init() {
 	s.tables = cpu.Aligned[int16](maxTables / 2)
-	s.acc16 = cpu.Aligned[int16](maxPartStrips * stripRows * WideLanes)
-	s.acc32 = cpu.Aligned[int32](maxPartStrips * stripRows * WideLanes)
+	s.acc16 = cpu.Aligned[int16](maxPartStrips * stripRows * acts.WideLanes)
+	s.acc32 = cpu.Aligned[int32](maxPartStrips * stripRows * acts.WideLanes)
 	s.edge = cpu.Aligned[float32](edgeTokens * stripRows)
-	s.tile = cpu.Aligned[int32](QuadTokens * stripRows)
+	s.tile = cpu.Aligned[int32](acts.QuadTokens * stripRows)
 }
 
 // Sizes of the scratch memory.
 const (
-	maxPartStrips = 32           // strips a part of a lookup kernel
-	maxTables     = 8 * 185 * 64 // bytes: those of 32 tokens for 8 groups of I2; the others take less
-	edgeTokens    = WideLanes    // tokens of the widest tile
+	maxPartStrips = 32             // strips a part of a lookup kernel
+	maxTables     = 8 * 185 * 64   // bytes: those of 32 tokens for 8 groups of I2; the others take less
+	edgeTokens    = acts.WideLanes // tokens of the widest tile
 	genericRows   = 16 * stripRows
 )
 
@@ -165,10 +168,10 @@ type ternaryRun struct {
 // ternaryTask is a product under way.
 type ternaryTask struct {
 	l       *ternaryLinear
-	t       *Codes
-	x       *Rows
+	t       *acts.Codes
+	x       *acts.Rows
 	y       []float32
-	stream  Task
+	stream  stream.Task
 	runs    [maxSegments]ternaryRun
 	sharing ternarySharing
 }
@@ -188,7 +191,7 @@ func (r *ternaryRun) prepare(m *ternaryTask) {
 	form, width := k.form(l.w.Packing, n)
 	switch r.form = form; form {
 	case formRows:
-		r.act, r.width = m.t.q[r.lo*m.t.stride:], 1
+		r.act, r.width = m.t.Q[r.lo*m.t.Stride:], 1
 	case formQuads, formTiles:
 		r.act, r.width = m.t.Quads(pool, l.g, r.lo, r.hi, width, form == formTiles), width
 	case formPaired:

@@ -6,8 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
@@ -27,7 +29,7 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 		{vnniTernary, 130, much, [maxSegments]segment{{vnniTernary, 0, 130}}},
 		{lutTernary, 17, much, [maxSegments]segment{{lutTernary, 0, 17}}},
 	} {
-		for _, p := range []Packing{I1, I2} {
+		for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 			if got := planTernary(ternaryRules, c.only, p, c.n, c.work); got != c.want {
 				t.Errorf("planTernary(%v, %d tokens, work %d) = %v, want %v", p, c.n, c.work, got, c.want)
 			}
@@ -38,23 +40,23 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 func TestTablesArePaidByRowsAndTokens(t *testing.T) {
 	defer cpu.Override(cpu.AVX2)()
 	for _, c := range []struct {
-		p         Packing
+		p         matrix.Packing
 		n, strips int
 		want      *ternaryKernel
 	}{
-		{I2, 11, 16, madTernary}, {I2, 12, 16, lutTernary},
-		{I2, 13, 8, madTernary}, {I2, 14, 8, lutTernary},
-		{I2, 15, 4, madTernary}, {I2, 16, 4, lutTernary},
-		{I2, 16, 3, madTernary},
-		{I2, 11, 256, lutTernary},
-		{I1, 8, 16, madTernary}, {I1, 9, 16, lutTernary},
-		{I1, 13, 4, madTernary}, {I1, 14, 4, lutTernary},
+		{matrix.I2, 11, 16, madTernary}, {matrix.I2, 12, 16, lutTernary},
+		{matrix.I2, 13, 8, madTernary}, {matrix.I2, 14, 8, lutTernary},
+		{matrix.I2, 15, 4, madTernary}, {matrix.I2, 16, 4, lutTernary},
+		{matrix.I2, 16, 3, madTernary},
+		{matrix.I2, 11, 256, lutTernary},
+		{matrix.I1, 8, 16, madTernary}, {matrix.I1, 9, 16, lutTernary},
+		{matrix.I1, 13, 4, madTernary}, {matrix.I1, 14, 4, lutTernary},
 	} {
 		if got := planTernary(ternaryRules, nil, c.p, c.n, c.n*c.strips)[0].kernel; got != c.want {
 			t.Errorf("%v, %d tokens, %d strips: %s, want %s", c.p, c.n, c.strips, got.name, c.want.name)
 		}
 	}
-	got := planTernary(ternaryRules, nil, I2, 28, 28*4)
+	got := planTernary(ternaryRules, nil, matrix.I2, 28, 28*4)
 	if want := [maxSegments]segment{{lutTernary, 0, 16}, {madTernary, 16, 28}}; got != want {
 		t.Errorf("28 tokens, 4 strips: %v, want %v", got, want)
 	}
@@ -64,16 +66,16 @@ func TestAVXVNNIMultipliesUntilLookupsOvertakeIt(t *testing.T) {
 	defer cpu.Override(cpu.AVXVNNI)()
 	const strips = 16
 	for _, c := range []struct {
-		p    Packing
+		p    matrix.Packing
 		n    int
 		want [maxSegments]segment
 	}{
-		{I2, 1, [maxSegments]segment{{dotTernary, 0, 1}}},
-		{I2, 12, [maxSegments]segment{{dotTernary, 0, 12}}},
-		{I2, 16, [maxSegments]segment{{lutTernary, 0, 16}}},
-		{I2, 20, [maxSegments]segment{{lutTernary, 0, 16}, {dotTernary, 16, 20}}},
-		{I1, 8, [maxSegments]segment{{dotTernary, 0, 8}}},
-		{I1, 12, [maxSegments]segment{{lutTernary, 0, 12}}},
+		{matrix.I2, 1, [maxSegments]segment{{dotTernary, 0, 1}}},
+		{matrix.I2, 12, [maxSegments]segment{{dotTernary, 0, 12}}},
+		{matrix.I2, 16, [maxSegments]segment{{lutTernary, 0, 16}}},
+		{matrix.I2, 20, [maxSegments]segment{{lutTernary, 0, 16}, {dotTernary, 16, 20}}},
+		{matrix.I1, 8, [maxSegments]segment{{dotTernary, 0, 8}}},
+		{matrix.I1, 12, [maxSegments]segment{{lutTernary, 0, 12}}},
 	} {
 		if got := planTernary(ternaryRules, nil, c.p, c.n, c.n*strips); got != c.want {
 			t.Errorf("planTernary(%v, %d tokens) = %v, want %v", c.p, c.n, got, c.want)
@@ -89,9 +91,9 @@ func TestHybridPassesOfOneAndOfTwoBlocksAgree(t *testing.T) {
 		before := hybridBlocks
 		defer func() { hybridBlocks = before }()
 		rng := rand.New(rand.NewPCG(19, 20))
-		const rows, n = 150, PairedTokens
+		const rows, n = 150, acts.PairedTokens
 		for _, cols := range []int{16, 33, 256, 301} {
-			c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, n*cols), []float32{1})
+			c := newTernaryCase(t, matrix.I2, rows, cols, n, randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, n*cols), []float32{1})
 			for hybridBlocks = 1; hybridBlocks <= 2; hybridBlocks++ {
 				c.run(t, run, new(input))
 			}

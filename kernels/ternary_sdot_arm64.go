@@ -5,7 +5,9 @@ package kernels
 import (
 	"unsafe"
 
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 // sdotTernary takes trits out of their bytes by a multiplication and table
@@ -13,7 +15,7 @@ import (
 var sdotTernary = &ternaryKernel{
 	name:      "neon:sdot",
 	isa:       cpu.NEON,
-	form:      func(Packing, int) (actForm, int) { return formQuads, 4 },
+	form:      func(matrix.Packing, int) (actForm, int) { return formQuads, 4 },
 	strips:    16,
 	perThread: 8,
 	mul:       mulTernarySDOT,
@@ -30,7 +32,7 @@ var sdotKernels = map[int][5]sdotKernel{
 func mulTernarySDOT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
 	kernels := sdotKernels[l.g]
-	kp := l.blocks * BlockBytes * l.g
+	kp := l.blocks * acts.BlockBytes * l.g
 	for i := strips.lo; i < strips.hi; i++ {
 		w := l.stripData(i)
 		for t := tokens.lo; t < tokens.hi; {
@@ -40,7 +42,7 @@ func mulTernarySDOT(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, to
 			}
 			act := (*byte)(unsafe.Pointer(&r.act[(t-r.lo)*kp]))
 			for row := 0; row < stripRows; row += stripRows / tile {
-				kernels[tile](&s.acc32[row], &w[row*BlockBytes], act, l.blocks)
+				kernels[tile](&s.acc32[row], &w[row*acts.BlockBytes], act, l.blocks)
 			}
 			for j := range tile {
 				m.finishRow(s, i, t+j, s.acc32[j*stripRows:])
@@ -55,9 +57,9 @@ func (m *ternaryTask) finishRow(s *ternaryScratch, i, token int, sums []int32) {
 	l := m.l
 	y, rows := m.y[token*l.w.Rows+i*stripRows:], l.rows(i)
 	if rows == stripRows {
-		ternaryFinishNEON(&y[0], &sums[0], m.t.scale[token], &l.scale[i*stripRows])
+		ternaryFinishNEON(&y[0], &sums[0], m.t.Scale[token], &l.scale[i*stripRows])
 		return
 	}
-	ternaryFinishNEON(&s.edge[0], &sums[0], m.t.scale[token], &l.scale[i*stripRows])
+	ternaryFinishNEON(&s.edge[0], &sums[0], m.t.Scale[token], &l.scale[i*stripRows])
 	copy(y[:rows], s.edge)
 }

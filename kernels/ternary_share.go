@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 // Parts of a lookup kernel are large, for each builds its tables anew: with
@@ -18,7 +19,7 @@ import (
 
 // sharedKernel is how a kernel's part is done by two workers.
 type sharedKernel struct {
-	chunk func(p Packing) int // blocks of a chunk
+	chunk func(p matrix.Packing) int // blocks of a chunk
 	// add adds the products of chunksAtOnce chunks at most to the worker's sums, or
 	// sets these to them if they are its first, and writes y if they are the last
 	// and nobody has helped.

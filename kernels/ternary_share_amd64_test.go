@@ -8,7 +8,9 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
 // interrupted is the lookup kernel, which calls before ahead of every addition.
@@ -30,13 +32,13 @@ func TestPartsCanBeSharedInAnyOrder(t *testing.T) {
 	pool := pool.New(3)
 	defer pool.Close()
 	rng := rand.New(rand.NewPCG(23, 24))
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		const rows, n = 100, 16
 		for _, cols := range []int{1, 200, 257, 400, 769, 2050} {
 			c := newTernaryCase(t, p, rows, cols, n, randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, n*cols), []float32{1})
 			for when := range 8 { // the owner's addition before which another worker helps until nothing is left
 				adds, helps := 0, 0
-				run := NewTernaryRunner(pool, new(Order))
+				run := NewTernaryRunner(pool, new(stream.Order))
 				run.only = interrupted(func(m *ternaryTask, s *ternaryScratch, _ bool) {
 					if s != &run.scratch[0] {
 						helps++
@@ -82,12 +84,12 @@ func TestManyWorkersShareParts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(25, 26))
 	for _, threads := range []int{2, 5} {
 		pool := pool.New(threads)
-		run := NewTernaryRunner(pool, new(Order))
+		run := NewTernaryRunner(pool, new(stream.Order))
 		run.only = lutTernary
 		var in input
 		for _, s := range [][3]int{{640, 700, 16}, {330, 1100, 20}, {192, 2000, 33}} {
 			rows, cols, n := s[0], s[1], s[2]
-			c := newTernaryCase(t, I2, rows, cols, n, randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, n*cols), []float32{1})
+			c := newTernaryCase(t, matrix.I2, rows, cols, n, randomTrits(rng, rows*cols), kerneltest.RandomVector(rng, n*cols), []float32{1})
 			for range 10 {
 				c.run(t, run, &in)
 			}

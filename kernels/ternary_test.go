@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
 func randomTrits(rng *rand.Rand, n int) []int8 {
@@ -20,7 +22,7 @@ func randomTrits(rng *rand.Rand, n int) []int8 {
 
 func TestUnpackUndoesPackTernary(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		for _, c := range [][2]int{{1, 1}, {1, 3}, {64, 20}, {65, 16}, {63, 21}, {127, 97}, {200, 131}} {
 			rows, cols := c[0], c[1]
 			trits := randomTrits(rng, rows*cols)
@@ -48,21 +50,21 @@ func TestPackTernaryRefusesWhatDoesNotFit(t *testing.T) {
 		rows, cols int
 		trits      []int8
 		scale      []float32
-		p          Packing
+		p          matrix.Packing
 		want       error
 	}{
-		{"no rows", 0, 4, nil, one, I1, ErrShape},
-		{"no columns", 4, 0, nil, one, I2, ErrShape},
-		{"negative", -1, -4, make([]int8, 4), one, I2, ErrShape},
-		{"too few trits", 2, 4, make([]int8, 7), one, I1, ErrShape},
-		{"too many trits", 2, 4, make([]int8, 9), one, I1, ErrShape},
-		{"product overflows", 1 << 30, 1 << 24, make([]int8, 4), one, I1, ErrShape},
-		{"no scale", 2, 4, make([]int8, 8), nil, I1, ErrShape},
-		{"scales for three rows", 2, 4, make([]int8, 8), make([]float32, 3), I1, ErrShape},
-		{"a two", 1, 4, []int8{0, 0, 2, 0}, one, I1, ErrShape},
-		{"a minus two", 1, 4, []int8{0, 0, -2, 0}, one, I2, ErrShape},
-		{"a minus 128", 1, 4, []int8{0, 0, 0, -128}, one, I2, ErrShape},
-		{"not ternary", 1, 4, make([]int8, 4), one, Q4, ErrUnsupported},
+		{"no rows", 0, 4, nil, one, matrix.I1, matrix.ErrShape},
+		{"no columns", 4, 0, nil, one, matrix.I2, matrix.ErrShape},
+		{"negative", -1, -4, make([]int8, 4), one, matrix.I2, matrix.ErrShape},
+		{"too few trits", 2, 4, make([]int8, 7), one, matrix.I1, matrix.ErrShape},
+		{"too many trits", 2, 4, make([]int8, 9), one, matrix.I1, matrix.ErrShape},
+		{"product overflows", 1 << 30, 1 << 24, make([]int8, 4), one, matrix.I1, matrix.ErrShape},
+		{"no scale", 2, 4, make([]int8, 8), nil, matrix.I1, matrix.ErrShape},
+		{"scales for three rows", 2, 4, make([]int8, 8), make([]float32, 3), matrix.I1, matrix.ErrShape},
+		{"a two", 1, 4, []int8{0, 0, 2, 0}, one, matrix.I1, matrix.ErrShape},
+		{"a minus two", 1, 4, []int8{0, 0, -2, 0}, one, matrix.I2, matrix.ErrShape},
+		{"a minus 128", 1, 4, []int8{0, 0, 0, -128}, one, matrix.I2, matrix.ErrShape},
+		{"not ternary", 1, 4, make([]int8, 4), one, matrix.Q4, matrix.ErrUnsupported},
 	} {
 		if _, err := PackTernary(c.rows, c.cols, c.trits, c.scale, c.p); !errors.Is(err, c.want) {
 			t.Errorf("%s: PackTernary = %v, want %v", c.name, err, c.want)
@@ -73,25 +75,25 @@ func TestPackTernaryRefusesWhatDoesNotFit(t *testing.T) {
 func TestLoadRefusesTernaryDataThatKernelsCouldNotTrust(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
-	run := NewTernaryRunner(pool, new(Order))
-	good := func() *Matrix {
-		m, err := PackTernary(2, 4, make([]int8, 8), []float32{1}, I2)
+	run := NewTernaryRunner(pool, new(stream.Order))
+	good := func() *matrix.Matrix {
+		m, err := PackTernary(2, 4, make([]int8, 8), []float32{1}, matrix.I2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
-	for name, spoil := range map[string]func(m *Matrix){
-		"short data":     func(m *Matrix) { m.Data = m.Data[:len(m.Data)-1] },
-		"a crumb of 3":   func(m *Matrix) { m.Data[7] = 3 << 4 },
-		"no scale":       func(m *Matrix) { m.Scale = nil },
-		"more columns":   func(m *Matrix) { m.Cols = 17 },
-		"no rows":        func(m *Matrix) { m.Rows = 0 },
-		"another layout": func(m *Matrix) { m.Packing = I1; m.Data[0] = 243 },
+	for name, spoil := range map[string]func(m *matrix.Matrix){
+		"short data":     func(m *matrix.Matrix) { m.Data = m.Data[:len(m.Data)-1] },
+		"a crumb of 3":   func(m *matrix.Matrix) { m.Data[7] = 3 << 4 },
+		"no scale":       func(m *matrix.Matrix) { m.Scale = nil },
+		"more columns":   func(m *matrix.Matrix) { m.Cols = 17 },
+		"no rows":        func(m *matrix.Matrix) { m.Rows = 0 },
+		"another layout": func(m *matrix.Matrix) { m.Packing = matrix.I1; m.Data[0] = 243 },
 	} {
 		m := good()
 		spoil(m)
-		if _, err := run.Load(m); !errors.Is(err, ErrShape) {
+		if _, err := run.Load(m); !errors.Is(err, matrix.ErrShape) {
 			t.Errorf("%s: Load = %v, want ErrShape", name, err)
 		}
 	}
@@ -101,7 +103,7 @@ func TestLoadRefusesTernaryDataThatKernelsCouldNotTrust(t *testing.T) {
 }
 
 func ExampleTernarySize() {
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		fmt.Println(p, TernarySize(2560, 6912, p))
 	}
 	// Output:
@@ -121,9 +123,9 @@ func FuzzPackTernaryRoundTrip(f *testing.F) {
 		if cols > 0 {
 			rows = len(b) / cols
 		}
-		p := I2
+		p := matrix.I2
 		if one {
-			p = I1
+			p = matrix.I1
 		}
 		m, err := PackTernary(rows, cols, trits, []float32{1}, p)
 		if err != nil {
@@ -150,7 +152,7 @@ func TestPackRefusesWhatIsNoTritAtAnyPlace(t *testing.T) {
 				trits[k] = int8(k%3 - 1)
 			}
 			trits[i] = int8(w)
-			_, err := PackTernary(1, cols, trits, []float32{1}, I2)
+			_, err := PackTernary(1, cols, trits, []float32{1}, matrix.I2)
 			if isTrit := w >= -1 && w <= 1; (err == nil) != isTrit {
 				t.Fatalf("PackTernary with %d at %d = %v", w, i, err)
 			}
@@ -160,7 +162,7 @@ func TestPackRefusesWhatIsNoTritAtAnyPlace(t *testing.T) {
 
 func TestRowOfATernaryMatrixIsItsTritsTimesTheScale(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		for _, cols := range []int{1, 4, 19, 20, 33, 256} {
 			rows := 70
 			trits := make([]int8, rows*cols)

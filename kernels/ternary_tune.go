@@ -6,8 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
 // What ternaryRules say was measured on few machines, and reasoned for the
@@ -43,7 +46,7 @@ var tuneTokens = []int{1, 2, 4, 8, 9, 10, 11, 12, 16, 32, 64}
 
 // ternaryTiming is the shortest time in which kernel multiplied n tokens.
 type ternaryTiming struct {
-	packing Packing
+	packing matrix.Packing
 	n       int
 	kernel  *ternaryKernel
 	took    time.Duration
@@ -104,7 +107,7 @@ func measureTernary(kernels []*ternaryKernel, limit time.Duration) []ternaryTimi
 	begin := time.Now()
 	pool := pool.New(1)
 	defer pool.Close()
-	run := NewTernaryRunner(pool, new(Order))
+	run := NewTernaryRunner(pool, new(stream.Order))
 	rng := rand.New(rand.NewPCG(1, 2))
 	most := tuneTokens[len(tuneTokens)-1]
 	x, y := make([]float32, most*tuneCols), make([]float32, most*tuneRows)
@@ -112,9 +115,9 @@ func measureTernary(kernels []*ternaryKernel, limit time.Duration) []ternaryTimi
 		x[i] = rng.Float32() - 0.5
 	}
 	var timings []ternaryTiming
-	var rows Rows
+	var rows acts.Rows
 	var task ternaryTask
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		run.only = kernels[0] // Load asks for no rules
 		l, err := run.Load(ArbitraryTernary(tuneRows, tuneCols, p, rng))
 		if err != nil {
@@ -148,7 +151,7 @@ func measureTernary(kernels []*ternaryKernel, limit time.Duration) []ternaryTimi
 // TernaryChoice says that from a number of tokens on a kernel multiplies the
 // matrices of a packing, as long as they have rows enough for it.
 type TernaryChoice struct {
-	Packing Packing
+	Packing matrix.Packing
 	From    int
 	Kernel  string // as LUTRA_KERNEL names it
 }
@@ -157,7 +160,7 @@ type TernaryChoice struct {
 // number of tokens: measured at the first call, or as LUTRA_KERNEL says.
 func TernaryChoices() []TernaryChoice {
 	var list []TernaryChoice
-	for _, p := range []Packing{I1, I2} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 		if overrideTernary != nil {
 			list = append(list, TernaryChoice{p, 1, overrideTernary.name})
 			continue

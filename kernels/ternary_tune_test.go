@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 // Made-up kernels: what is measured is given here, never taken from a clock.
@@ -16,7 +17,7 @@ var (
 )
 
 func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
-	usual := []ternaryRule{{cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 11, wide}, {cpu.Active(), I1, 1, steady}}
+	usual := []ternaryRule{{cpu.Active(), matrix.I2, 1, steady}, {cpu.Active(), matrix.I2, 11, wide}, {cpu.Active(), matrix.I1, 1, steady}}
 	type at struct {
 		n                      int
 		steady, wide, newcomer time.Duration // microseconds; zero: not measured
@@ -27,22 +28,22 @@ func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
 	}{
 		"as the rules say": {
 			[]at{{1, 10, 90, 0}, {8, 80, 90, 0}, {11, 110, 90, 0}, {16, 160, 90, 0}},
-			[]ternaryRule{{cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 11, wide}}},
+			[]ternaryRule{{cpu.Active(), matrix.I2, 1, steady}, {cpu.Active(), matrix.I2, 11, wide}}},
 		"earlier than the rules say": {
 			[]at{{1, 10, 60, 0}, {8, 80, 60, 0}, {16, 160, 60, 0}},
-			[]ternaryRule{{cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 8, wide}}},
+			[]ternaryRule{{cpu.Active(), matrix.I2, 1, steady}, {cpu.Active(), matrix.I2, 8, wide}}},
 		"never": {
 			[]at{{1, 10, 900, 0}, {8, 80, 900, 0}, {16, 160, 900, 0}},
-			[]ternaryRule{{cpu.Active(), I2, 1, steady}}},
+			[]ternaryRule{{cpu.Active(), matrix.I2, 1, steady}}},
 		"a kernel the rules do not know": {
 			[]at{{1, 10, 90, 5}, {8, 80, 90, 100}, {16, 160, 90, 200}},
-			[]ternaryRule{{cpu.Active(), I2, 1, newcomer}, {cpu.Active(), I2, 8, steady}, {cpu.Active(), I2, 16, wide}}},
+			[]ternaryRule{{cpu.Active(), matrix.I2, 1, newcomer}, {cpu.Active(), matrix.I2, 8, steady}, {cpu.Active(), matrix.I2, 16, wide}}},
 		"too close to tell": {
 			[]at{{1, 100, 900, 96}, {8, 800, 770, 790}, {16, 870, 900, 860}},
-			[]ternaryRule{{cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 16, wide}}},
+			[]ternaryRule{{cpu.Active(), matrix.I2, 1, steady}, {cpu.Active(), matrix.I2, 16, wide}}},
 		"the usual one not measured": {
 			[]at{{1, 0, 90, 95}},
-			[]ternaryRule{{cpu.Active(), I2, 1, wide}}},
+			[]ternaryRule{{cpu.Active(), matrix.I2, 1, wide}}},
 	} {
 		var timings []ternaryTiming
 		for _, m := range c.measured {
@@ -51,7 +52,7 @@ func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
 				took   time.Duration
 			}{{steady, m.steady}, {wide, m.wide}, {newcomer, m.newcomer}} {
 				if k.took > 0 {
-					timings = append(timings, ternaryTiming{I2, m.n, k.kernel, k.took * time.Microsecond})
+					timings = append(timings, ternaryTiming{matrix.I2, m.n, k.kernel, k.took * time.Microsecond})
 				}
 			}
 		}
@@ -62,8 +63,8 @@ func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
 }
 
 func TestEveryPackingIsChosenForByItself(t *testing.T) {
-	timings := []ternaryTiming{{I1, 1, steady, 10}, {I1, 1, wide, 5}, {I2, 1, steady, 5}, {I2, 1, wide, 10}, {I2, 4, steady, 20}, {I2, 4, wide, 10}}
-	want := []ternaryRule{{cpu.Active(), I1, 1, wide}, {cpu.Active(), I2, 1, steady}, {cpu.Active(), I2, 4, wide}}
+	timings := []ternaryTiming{{matrix.I1, 1, steady, 10}, {matrix.I1, 1, wide, 5}, {matrix.I2, 1, steady, 5}, {matrix.I2, 1, wide, 10}, {matrix.I2, 4, steady, 20}, {matrix.I2, 4, wide, 10}}
+	want := []ternaryRule{{cpu.Active(), matrix.I1, 1, wide}, {cpu.Active(), matrix.I2, 1, steady}, {cpu.Active(), matrix.I2, 4, wide}}
 	if got := chooseTernary(nil, timings); !slices.Equal(got, want) {
 		t.Errorf("chose %v, want %v", names(got), names(want))
 	}
@@ -85,7 +86,7 @@ func TestRulesStayWhereThereIsNoTimeToMeasure(t *testing.T) {
 // Which kernels are chosen is up to the machine; that they are its own, and
 // that every number of tokens has one, is not.
 func TestChoicesAreKernelsOfThisMachine(t *testing.T) {
-	from := map[Packing]int{}
+	from := map[matrix.Packing]int{}
 	for _, c := range TernaryChoices() {
 		if !slices.Contains(Implementations(), c.Kernel) {
 			t.Errorf("%v from %d tokens: %s is not among %v", c.Packing, c.From, c.Kernel, Implementations())

@@ -2,13 +2,17 @@
 
 package kernels
 
-import "github.com/lutra-lm/lutra/kernels/cpu"
+import (
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
 
 // vnniTernary multiplies digits with VPDPBUSD: 64 rows × 4 tokens in registers.
 var vnniTernary = &ternaryKernel{
 	name:      "avx512:vnni",
 	isa:       cpu.AVX512,
-	form:      func(_ Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, QuadTokens) },
+	form:      func(_ matrix.Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, acts.QuadTokens) },
 	strips:    16,
 	perThread: 8,
 	mul:       mulTernaryVNNI,
@@ -17,14 +21,14 @@ var vnniTernary = &ternaryKernel{
 type vnniFunc func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int)
 
 // vnniTiles are the kernels of tiles of 1 to 4 tokens, for I2 and I1.
-var vnniTiles = [2][QuadTokens]vnniFunc{
+var vnniTiles = [2][acts.QuadTokens]vnniFunc{
 	{vnni4x64x1AVX512, vnni4x64x2AVX512, vnni4x64x3AVX512, vnni4x64x4AVX512},
 	{vnni5x64x1AVX512, vnni5x64x2AVX512, vnni5x64x3AVX512, vnni5x64x4AVX512},
 }
 
 func mulTernaryVNNI(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, tokens span) {
 	l := m.l
-	kp := l.blocks * BlockBytes * l.g
+	kp := l.blocks * acts.BlockBytes * l.g
 	for i := strips.lo; i < strips.hi; i++ {
 		w, rows := l.stripData(i), l.rows(i)
 		for n := tokens.lo; n < tokens.hi; n += r.width {
@@ -34,7 +38,7 @@ func mulTernaryVNNI(m *ternaryTask, r *ternaryRun, s *ternaryScratch, strips, to
 			if rows < stripRows {
 				y, ldy = s.edge, stripRows
 			}
-			vnniTiles[l.g-4][width-1](&w[0], act, l.blocks, &m.t.negSum[n], &m.t.scale[n], &l.scale[i*stripRows], &y[0], ldy)
+			vnniTiles[l.g-4][width-1](&w[0], act, l.blocks, &m.t.NegSum[n], &m.t.Scale[n], &l.scale[i*stripRows], &y[0], ldy)
 			if rows < stripRows {
 				for t := range width {
 					copy(m.y[(n+t)*l.w.Rows+i*stripRows:][:rows], s.edge[t*stripRows:])

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
@@ -75,7 +76,7 @@ func TestALargeMatrixPackedInPiecesIsTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Packing != kernels.F16 || got.Rows != rows || !bytes.Equal(got.Data, want.Data) || !slices.Equal(got.Scale, want.Scale) {
+	if got.Packing != matrix.F16 || got.Rows != rows || !bytes.Equal(got.Data, want.Data) || !slices.Equal(got.Scale, want.Scale) {
 		t.Errorf("packed in pieces: %v of %dx%d that differs from the whole", got.Packing, got.Rows, got.Cols)
 	}
 }

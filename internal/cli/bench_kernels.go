@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/spf13/cobra"
 )
 
@@ -66,7 +67,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 				o.Packings = nil
 			}
 			for _, name := range packings {
-				p, err := kernels.ParsePacking(name)
+				p, err := matrix.Parse(name)
 				if err != nil {
 					return usagef("--packings: %q is none of %s", brief(name), packingList())
 				}
@@ -108,7 +109,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 // packingList names the packings that can be measured.
 func packingList() string {
 	var names []string
-	for _, p := range kernels.Packings() {
+	for _, p := range matrix.Packings() {
 		names = append(names, p.String())
 	}
 	return strings.Join(names, ", ")
@@ -162,7 +163,7 @@ func printKernels(w io.Writer, rows []kernels.BenchRow, asJSON bool) error {
 
 // printChoices says which kernels products go to, a line a packing.
 func printChoices(w io.Writer, choices []kernels.TernaryChoice) {
-	lines := map[kernels.Packing][]string{}
+	lines := map[matrix.Packing][]string{}
 	for _, c := range choices {
 		lines[c.Packing] = append(lines[c.Packing], fmt.Sprintf("%s from N=%d", c.Kernel, c.From))
 	}
