@@ -3,6 +3,7 @@ package kernels
 import (
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 // Acts is a batch of activation rows x[n][k], in the forms that products read,
@@ -10,6 +11,6 @@ import (
 // are not safe for concurrent use.
 type Acts struct {
 	acts.Rows
-	ternary ternaryTask
+	ternary ternary.Task
 	bands   bands.Task
 }

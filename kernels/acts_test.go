@@ -7,6 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 // pinnedRows multiplies a share of the rows in each part, on the worker that takes it.
@@ -37,7 +38,7 @@ func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 			var m *matrix.Matrix
 			if p.Ternary() {
 				var err error
-				if m, err = PackTernary(rows, cols, randomTrits(r, rows*cols), []float32{0.5}, p); err != nil {
+				if m, err = ternary.Pack(rows, cols, kerneltest.RandomTrits(r, rows*cols), []float32{0.5}, p); err != nil {
 					t.Fatal(err)
 				}
 			} else {

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/stream"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 // CPU is the Backend that runs every packing on the processor's cores with the
@@ -18,14 +19,14 @@ import (
 // share its pool run one after another.
 type CPU struct {
 	pool    *pool.Pool
-	ternary *TernaryRunner
+	ternary *ternary.Runner
 	bands   *bands.Runner
 }
 
 // NewCPU makes a backend over pool. The pool stays the caller's to close.
 func NewCPU(pool *pool.Pool) *CPU {
 	order := new(stream.Order) // of all matrices
-	return &CPU{pool: pool, ternary: NewTernaryRunner(pool, order), bands: bands.NewRunner(pool, order)}
+	return &CPU{pool: pool, ternary: ternary.NewRunner(pool, order), bands: bands.NewRunner(pool, order)}
 }
 
 // UseTernary has a kernel of the ternary packings multiply matrices that are
@@ -74,7 +75,7 @@ func (c *CPU) Close() error { return nil }
 
 // ternaryProduct and bandProduct are Linears, which find their scratch in Acts.
 type (
-	ternaryProduct struct{ l *ternaryLinear }
+	ternaryProduct struct{ l *ternary.Linear }
 	bandProduct    struct{ l *bands.Linear }
 )
 

@@ -7,6 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 // Row sets dst[Cols] to row r of m, of any packing, dequantised exactly as the
@@ -18,7 +19,7 @@ func Row(dst []float32, m *matrix.Matrix, r int) {
 	dst = dst[:m.Cols]
 	switch m.Packing.Kind() {
 	case meter.Ternary:
-		TernaryRow(dst, m, r)
+		ternary.Row(dst, m, r)
 	case meter.Grouped:
 		grouped.Row(dst, m, r)
 	default:

@@ -10,18 +10,19 @@ import (
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 // PieceRows is what the rows of the pieces that a Builder takes are multiples
 // of, those of the last one excepted.
-const PieceRows = stripRows
+const PieceRows = ternary.StripRows
 
 // unit is how many rows of a packing are stored together, and their size with
 // so many columns.
 func unit(p matrix.Packing, cols int) (rows, bytes int) {
 	switch p.Kind() {
 	case meter.Ternary:
-		return PieceRows, TernarySize(PieceRows, cols, p)
+		return PieceRows, ternary.Size(PieceRows, cols, p)
 	case meter.Grouped:
 		return bands.Rows, grouped.BandBytes(p, cols)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
@@ -26,7 +27,7 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 				if i == 1 {
 					scale = kerneltest.RandomVector(r, rows)
 				}
-				m, err := PackTernary(rows, cols, randomTrits(r, rows*cols), scale, p)
+				m, err := ternary.Pack(rows, cols, kerneltest.RandomTrits(r, rows*cols), scale, p)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -60,7 +61,7 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 func TestAStackKeepsOneScaleThatAllShare(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	pack := func(rows int, scale float32) *matrix.Matrix {
-		m, err := PackTernary(rows, 64, randomTrits(r, rows*64), []float32{scale}, matrix.I2)
+		m, err := ternary.Pack(rows, 64, kerneltest.RandomTrits(r, rows*64), []float32{scale}, matrix.I2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,12 +94,12 @@ func TestAMatrixBuiltOfPiecesIsTheWhole(t *testing.T) {
 	for _, p := range []matrix.Packing{matrix.I1, matrix.I2, matrix.F32} {
 		r := rand.New(rand.NewPCG(9, uint64(p)))
 		const rows, cols = 3*PieceRows + 7, 256
-		trits, scale := randomTrits(r, rows*cols), kerneltest.RandomVector(r, rows)
+		trits, scale := kerneltest.RandomTrits(r, rows*cols), kerneltest.RandomVector(r, rows)
 		values := kerneltest.RandomVector(r, rows*cols)
 		piece := func(lo, hi int) *matrix.Matrix {
 			m, err := dense.PackF32(hi-lo, cols, values[lo*cols:hi*cols])
 			if p.Ternary() {
-				m, err = PackTernary(hi-lo, cols, trits[lo*cols:hi*cols], scale[lo:hi], p)
+				m, err = ternary.Pack(hi-lo, cols, trits[lo*cols:hi*cols], scale[lo:hi], p)
 			}
 			if err != nil {
 				t.Fatal(err)

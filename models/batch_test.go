@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 // conversation is one sequence of the invariance test.
@@ -155,7 +155,7 @@ func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
 	if os.Getenv("LUTRA_KERNEL") != "" || testing.Short() {
 		t.Skip("runs the tests once more for every kernel")
 	}
-	for _, name := range kernels.Implementations() {
+	for _, name := range ternary.Implementations() {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestABatchGives.*$/^llama-(tq2_0|q4_0)$/^f16$", "-test.short")
 			cmd.Env = append(os.Environ(), "LUTRA_KERNEL="+name)

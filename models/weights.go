@@ -9,10 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/dense"
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -197,7 +197,7 @@ func packTernary(t *gguf.Tensor, factor float32, p matrix.Packing) (*matrix.Matr
 	if slices.ContainsFunc(scale, func(s float32) bool { return s-s != 0 }) {
 		return nil, fmt.Errorf("a scale times %v is infinite", factor)
 	}
-	return kernels.PackTernary(rows, cols, trits, sharedScale(scale), p)
+	return ternary.Pack(rows, cols, trits, sharedScale(scale), p)
 }
 
 // tensorTrits splits row r of t into trits and their scale, and reports false

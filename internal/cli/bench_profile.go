@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/spf13/cobra"
 )
@@ -58,7 +58,7 @@ func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []e
 		return usagef("--profile counts prompts too: not for %s", tests[i].name)
 	}
 	pool := setup.pool
-	machine := kernels.MeasureMachine(time.Second / 4)
+	machine := bench.Measure(time.Second / 4)
 	printMachine(cmd.ErrOrStderr(), machine)
 	meter := pool.Meter()
 	meter.Enable()
@@ -109,7 +109,7 @@ func since(c, before meter.Cost) meter.Cost {
 
 // profile is what was counted while the runs of a test took wall together.
 type profile struct {
-	machine    kernels.BenchMachine
+	machine    bench.Machine
 	threads    int
 	wall, busy time.Duration
 	costs      []meter.Cost

@@ -61,3 +61,12 @@ func SameBits(a, b []float32) bool {
 	}
 	return len(a) == len(b)
 }
+
+// RandomTrits is n values of {-1, 0, +1}.
+func RandomTrits(rng *rand.Rand, n int) []int8 {
+	t := make([]int8, n)
+	for i := range t {
+		t[i] = int8(rng.IntN(3) - 1)
+	}
+	return t
+}
