@@ -1,5 +1,5 @@
 // Command gen writes one family of assembly kernels and their Go stubs.
-// `go generate` in the kernels package runs it once a family.
+// `go generate ./...` in kernels runs it once a family, and once for each copy of a header.
 package main
 
 import (
@@ -11,24 +11,33 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/lutra-lm/lutra/kernels/_gen/acts"
+	"github.com/lutra-lm/lutra/kernels/_gen/attention"
+	"github.com/lutra-lm/lutra/kernels/_gen/bench"
+	"github.com/lutra-lm/lutra/kernels/_gen/dense"
+	"github.com/lutra-lm/lutra/kernels/_gen/emit"
+	"github.com/lutra-lm/lutra/kernels/_gen/grouped"
+	"github.com/lutra-lm/lutra/kernels/_gen/pool"
+	"github.com/lutra-lm/lutra/kernels/_gen/ternary"
+	"github.com/lutra-lm/lutra/kernels/_gen/vector"
 	. "github.com/mmcloughlin/avo/build"
 )
 
 // families maps a family's name to what emits its kernels.
 var families = map[string]func(){
-	"acts":           acts,
-	"ternary_lut":    ternaryLUT,
-	"ternary_mad":    ternaryMAD,
-	"ternary_dot":    ternaryDot,
-	"ternary_vnni":   ternaryVNNI,
-	"ternary_hybrid": ternaryHybrid,
-	"peak":           peak,
-	"pause":          pauses,
-	"dense":          dense,
-	"grouped":        grouped,
-	"grouped_dot":    groupedDot,
-	"vector":         vector,
-	"attend":         attend,
+	"acts":           acts.Kernels,
+	"ternary_lut":    ternary.LUT,
+	"ternary_mad":    ternary.MAD,
+	"ternary_dot":    ternary.Dot,
+	"ternary_vnni":   ternary.VNNI,
+	"ternary_hybrid": ternary.Hybrid,
+	"peak":           bench.Peak,
+	"pause":          pool.Pause,
+	"dense":          dense.Kernels,
+	"grouped":        grouped.Kernels,
+	"grouped_dot":    grouped.Dot,
+	"vector":         vector.Kernels,
+	"attend":         attention.Kernels,
 }
 
 func main() {
@@ -42,14 +51,14 @@ func main() {
 		}
 		return
 	}
-	emit, ok := families[*family]
+	write, ok := families[*family]
 	if !ok {
 		log.Fatalf("gen: no family %q (have %v)", *family, slices.Sorted(maps.Keys(families)))
 	}
-	useVEX()
-	splitLarge()
+	emit.UseVEX()
+	emit.SplitLarge()
 	ConstraintExpr("amd64,!purego")
-	emit()
+	write()
 	Generate()
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // A mixed record is an activation record as tiles over mixed panels read it,
-// whose int16 sums keep the halves of a group apart (_gen/grouped_panel.go):
+// whose int16 sums keep the halves of a group apart (_gen/grouped/panel.go):
 //
 //	 0  dword j: columns 2j, 2j+1, 16+2j, 17+2j of q
 //	32  float32   d

@@ -38,7 +38,7 @@ const panelFrom = 3
 // of another one. To let each prefetch a share was slower from memory.
 const panelFetchers = 2
 
-// panelTiles multiply groups that write unfolds first. _gen/grouped_panel.go
+// panelTiles multiply groups that write unfolds first. _gen/grouped/panel.go
 // states what a panel is.
 type panelTiles struct {
 	from  int // tokens from which the faster products outweigh the unfolding, 5 at least
