@@ -29,8 +29,8 @@ func NewCPU(pool *pool.Pool) *CPU {
 	return &CPU{pool: pool, ternary: ternary.NewRunner(pool, order), bands: bands.NewRunner(pool, order)}
 }
 
-// UseTernary has a kernel of the ternary packings multiply matrices that are
-// loaded from now on, one of those that TernaryImplementations lists.
+// UseTernary has one kernel, of those that ternary.Implementations lists, multiply
+// all ternary matrices. It must be called before the first Load.
 func (c *CPU) UseTernary(name string) error { return c.ternary.Use(name) }
 
 // Name is "cpu/" and the instruction set in use, e.g. "cpu/avx2".
@@ -73,7 +73,8 @@ func (c *CPU) Err() error { return nil }
 // Close does nothing; the pool belongs to the caller.
 func (c *CPU) Close() error { return nil }
 
-// ternaryProduct and bandProduct are Linears, which find their scratch in Acts.
+// ternaryProduct and bandProduct are Linears. The state of a product under way is
+// in the Acts, so Mul allocates nothing.
 type (
 	ternaryProduct struct{ l *ternary.Linear }
 	bandProduct    struct{ l *bands.Linear }

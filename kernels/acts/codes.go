@@ -8,32 +8,33 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Codes holds rows quantised to int8 in [-127, 127] with one absmax
-// scale a token: q = round-half-even(x·(127/absmax)), x ≈ q·scale, with
+// Codes holds rows quantised to int8 in [-127, 127] with one absmax scale a
+// token: q = round-half-even(x·(127/absmax)), x ≈ q·scale, with
 // scale = absmax/127, all in float32. A row whose absmax is below 2^-120
 // counts as zero. A row that holds NaN or an infinity has scale NaN and codes
-// zero: its products are NaN and its neighbours' are untouched.
+// zero: its products are NaN, those of other rows are not.
 //
-// Beside the plain rows it keeps the arrangements kernels ask for, each built
+// Beside the plain rows it keeps the arrangements that kernels ask for, each built
 // for the tokens [lo, hi) that are to be read in it:
 //
-//	q       [N][stride]                     plain rows, zero beyond k
-//	quads   [tile][block][g][width][4]      the 4 bytes of a multiply-add, one trit position of
-//	                                        a block's 4 weight bytes; one array per g. formQuads
-//	                                        and formTiles differ in the last tiles' widths
-//	lanes   [tile][stride][lanes]           token-contiguous, for vector lookup tables
-//	paired  [tile] of lanes [stride][32], then quads [8][block][g][4][4] of 32 more tokens
+//	Q       [N][Stride]                     plain rows, zero beyond k
+//	quads   [tile][block][g][width][4]      the 4 bytes of a multiply-add: one trit position of
+//	                                        a block's 4 weight bytes; one array per g
+//	lanes   [tile][Stride][lanes]           token-contiguous, for vector lookup tables
+//	paired  [tile] of lanes [Stride][32], then quads [8][block][g][4][4] of 32 more tokens
 type Codes struct {
-	n, k, Stride int
-	Q            []int8
-	Scale        []float32 // [N]
-	NegSum       []int32   // [N] −Σq: weights enter multiply-adds as w+1, this takes the 1 out again
-	ready        bool
-	quads        [2]quadForm // g = 4, g = 5
-	lanes        laneForm
-	paired       [2]quadForm // g = 4, g = 5; width is that of a tile
-	prep         arranging   // the arrangement under way
-	rows         *Rows
+	Stride int       // bytes from one row of Q to the next
+	Q      []int8    // plain rows; memory for whole tiles of LaneTokens is there
+	Scale  []float32 // [N]
+	NegSum []int32   // [N] −Σq: weights enter multiply-adds as w+1, this takes the 1 out again
+
+	n, k   int
+	ready  bool
+	quads  [2]quadForm // g = 4, g = 5
+	lanes  laneForm
+	paired [2]quadForm // g = 4, g = 5; width is that of a tile
+	prep   arranging   // the arrangement under way
+	rows   *Rows
 }
 
 // quadForm is the extent of built quads: tiles of width tokens, then for what is
@@ -71,7 +72,7 @@ func (t *Codes) reset() {
 	t.paired[0].hi, t.paired[1].hi = 0, 0
 }
 
-// Codes are the rows as int8 codes, made once per Set.
+// Codes quantises the rows to int8, once per Set.
 func (a *Rows) Codes(pool *pool.Pool) *Codes {
 	t := &a.codes
 	if t.ready {
@@ -87,7 +88,9 @@ func (a *Rows) Codes(pool *pool.Pool) *Codes {
 	return t
 }
 
-// Quads returns the quads of tokens [lo, hi) for groups of g trits.
+// Quads returns the quads of tokens [lo, hi) for bytes of g trits, in tiles of
+// width tokens. What is left of the last tile is one narrower tile where anyWidth
+// says so, or several whose widths are powers of two.
 func (t *Codes) Quads(pool *pool.Pool, g, lo, hi, width int, anyWidth bool) []int8 {
 	f := &t.quads[g-4]
 	if f.lo == lo && f.hi == hi && f.width == width && f.anyWidth == anyWidth {
@@ -101,7 +104,8 @@ func (t *Codes) Quads(pool *pool.Pool, g, lo, hi, width int, anyWidth bool) []in
 	return f.data
 }
 
-// Lanes returns the lanes of tokens [lo, hi).
+// Lanes returns the lanes of tokens [lo, hi), in tiles of so many, the last one
+// filled up.
 func (t *Codes) Lanes(pool *pool.Pool, lo, hi, lanes int) []int8 {
 	f := &t.lanes
 	if f.lo == lo && f.hi == hi && f.lanes == lanes {
@@ -118,10 +122,11 @@ func (t *Codes) Lanes(pool *pool.Pool, lo, hi, lanes int) []int8 {
 // PairedTokens is a tile of paired activations: 32 tokens in lanes, 32 in quads.
 const PairedTokens = 2 * WideLanes
 
-// PairedSize is the size of a tile.
+// PairedSize is the size of a paired tile of rows of stride bytes in lanes and kp
+// in quads.
 func PairedSize(stride, kp int) int { return WideLanes * (stride + kp) }
 
-// PairedTile gives the lanes and the quads of a tile.
+// PairedTile gives the lanes and the quads of a paired tile.
 func PairedTile(tile []int8, stride int) (lanes, quads []int8) {
 	return tile[:WideLanes*stride], tile[WideLanes*stride:]
 }

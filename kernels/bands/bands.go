@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
-// The packings other than the ternary ones store a matrix as bands of
-// bandRows rows side by side, so that a vector lane is a row and no
+// Rows is the number of rows of a band. All packings but the ternary ones store a
+// matrix as bands of rows side by side, so that a vector lane is a row and no
 // product needs a horizontal sum. Rows beyond the matrix are zero.
 const Rows = 16
 
@@ -54,7 +54,7 @@ type Kernel interface {
 
 // Scratch is the memory of one worker, shared by all matrices.
 type Scratch struct {
-	tile  []float32 // sums [tileTokens][writeBands·bandRows]
+	tile  []float32 // sums [tileTokens][writeBands·16]
 	Panel []byte    // PanelGroups groups unfolded for many tokens
 }
 
@@ -158,7 +158,7 @@ func (m *Task) oneToken(scratch *Scratch, s, n int) {
 }
 
 // manyTokens goes through a tile: rows of y can be so far apart that they compete
-// for a few sets of the caches, and the last band may have fewer than bandRows.
+// for a few sets of the caches, and the last band may have fewer than 16 rows.
 func (m *Task) manyTokens(scratch *Scratch, s, n int) {
 	kb, row, ld := m.l.kern.KBlock(), s*Rows, n*Rows
 	rows := min(ld, m.l.w.Rows-row)

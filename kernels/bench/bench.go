@@ -23,7 +23,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
-// Options says what BenchKernels measures.
+// Options says what Products measures.
 type Options struct {
 	Packings []matrix.Packing // what to multiply with
 	Shapes   [][2]int         // M × K of the matrices
@@ -56,7 +56,7 @@ func FullOptions() Options {
 	return o
 }
 
-// Rows is how many rows BenchKernels yields.
+// Rows is how many rows Products yields.
 func (o *Options) Rows() int {
 	kernels := 0
 	for _, p := range o.Packings {
@@ -80,10 +80,10 @@ type Row struct {
 	Ratio   float64 `json:"ratio"`      // GMACs / Peak; a lookup kernel may exceed 1. Zero where no peak is known
 }
 
-// Products measures every ternary kernel this machine has, and those of
-// ActiveISA for the other packings. Matrices of
-// N = 1 are read from memory, not from a cache: as many copies take turns as
-// exceed it. It yields an error, and ends, for a shape that cannot be packed.
+// Products measures every ternary kernel this machine has, and for the other
+// packings the kernels of cpu.Active. Matrices of N = 1 are read from memory, not
+// from a cache: as many copies take turns as exceed it. Products yields an error,
+// and ends, for a shape that cannot be packed.
 func Products(machine Machine, o Options) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for _, threads := range o.Threads {

@@ -16,8 +16,9 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// Grouped packings hold integer codes with scales along K. A band of 16 rows
-// is its code groups (32 columns each) followed by its scale units:
+// format is a row of the table of grouped packings, which hold integer codes with
+// scales along K. A band of 16 rows is its code groups (32 columns each) followed by
+// its scale units:
 //
 //	      codes of a group                          scales of a unit
 //	Q4    low nibbles                               each 32 columns: d f16[16]
@@ -59,6 +60,7 @@ const (
 	superGroups = 8 // groups of a superblock of 256 columns
 )
 
+// formats is the table, by packing.
 var formats = [...]format{
 	matrix.Q4:  {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, offset: 8, scales: scalesOfD},
 	matrix.Q4M: {codeBytes: nibbleBytes, unitBytes: 4*bands.Rows + superGroups*2*bands.Rows, unit: superGroups, scales: scalesQ4M},

@@ -11,11 +11,11 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// A product of one token reads every weight once, so that it goes as fast as
-// memory is read; multiply-adds for a few tokens gain by an even end. Each worker walks through a shard of its own in the order
-// of addresses; it knows what it reads next, in the end even of the next
-// product, and has that brought into its cache long before. One that is
-// through helps the others from the far ends of their shards.
+// A product of one token reads every weight once, so memory bounds its speed.
+// Products of a few tokens gain when all workers end together. Each worker reads
+// a shard of its own in the order of addresses. It knows what comes next, at the
+// end of its shard even of the next product, and prefetches that. A worker that has
+// finished helps the others from the far ends of their shards.
 //
 //	worker 0               worker 1
 //	|→→→→→→→→→→→→ ←←←←←←←← |→→→→→→→→→→→→→→→→→→→→→→|

@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// actForm is the arrangement of activations that a kernel reads; ternaryActs
+// actForm is the arrangement of activations that a kernel reads; acts.Codes
 // describes them.
 type actForm uint8
 

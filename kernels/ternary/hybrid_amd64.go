@@ -18,7 +18,7 @@ import (
 // two, and the tile's sums wait in memory. Both finish together, for a pass
 // has as many lookups as its share of multiply-adds.
 //
-// Tokens that fill no tile go to vnniTernary.
+// Tokens that fill no tile go to vnniKernel.
 var hybridKernel = &kernel{
 	name:      "avx512:hybrid",
 	isa:       cpu.AVX512,

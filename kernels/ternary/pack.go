@@ -53,7 +53,7 @@ func blocksOf(cols int, p matrix.Packing) int {
 	return (cols + span - 1) / span
 }
 
-// Size is the length of Data that PackTernary makes, in bytes.
+// Size is the length of Data that Pack makes, in bytes.
 func Size(rows, cols int, p matrix.Packing) int {
 	return cpu.RoundUp(rows, StripRows) * acts.BlockBytes * blocksOf(cols, p)
 }

@@ -20,7 +20,7 @@ func TestUnpackUndoesPackTernary(t *testing.T) {
 			trits := kerneltest.RandomTrits(rng, rows*cols)
 			m, err := Pack(rows, cols, trits, []float32{1}, p)
 			if err != nil {
-				t.Fatalf("PackTernary(%d, %d, %v): %v", rows, cols, p, err)
+				t.Fatalf("Pack(%d, %d, %v): %v", rows, cols, p, err)
 			}
 			got, err := Unpack(m)
 			if err != nil {
@@ -59,7 +59,7 @@ func TestPackTernaryRefusesWhatDoesNotFit(t *testing.T) {
 		{"not ternary", 1, 4, make([]int8, 4), one, matrix.Q4, matrix.ErrUnsupported},
 	} {
 		if _, err := Pack(c.rows, c.cols, c.trits, c.scale, c.p); !errors.Is(err, c.want) {
-			t.Errorf("%s: PackTernary = %v, want %v", c.name, err, c.want)
+			t.Errorf("%s: Pack = %v, want %v", c.name, err, c.want)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestPackRefusesWhatIsNoTritAtAnyPlace(t *testing.T) {
 			trits[i] = int8(w)
 			_, err := Pack(1, cols, trits, []float32{1}, matrix.I2)
 			if isTrit := w >= -1 && w <= 1; (err == nil) != isTrit {
-				t.Fatalf("PackTernary with %d at %d = %v", w, i, err)
+				t.Fatalf("Pack with %d at %d = %v", w, i, err)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 	} {
 		for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
 			if got := makePlan(rules, c.only, p, c.n, c.work); got != c.want {
-				t.Errorf("planTernary(%v, %d tokens, work %d) = %v, want %v", p, c.n, c.work, got, c.want)
+				t.Errorf("makePlan(%v, %d tokens, work %d) = %v, want %v", p, c.n, c.work, got, c.want)
 			}
 		}
 	}
@@ -78,7 +78,7 @@ func TestAVXVNNIMultipliesUntilLookupsOvertakeIt(t *testing.T) {
 		{matrix.I1, 12, [maxSegments]segment{{lutKernel, 0, 12}}},
 	} {
 		if got := makePlan(rules, nil, c.p, c.n, c.n*strips); got != c.want {
-			t.Errorf("planTernary(%v, %d tokens) = %v, want %v", c.p, c.n, got, c.want)
+			t.Errorf("makePlan(%v, %d tokens) = %v, want %v", c.p, c.n, got, c.want)
 		}
 	}
 }

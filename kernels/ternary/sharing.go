@@ -48,7 +48,7 @@ type partSlot struct {
 type claim uint64
 
 const (
-	claimBits       = 20 // of a chunk's number: the rows of MaxTernaryCols have fewer
+	claimBits       = 20 // of a chunk's number: the rows of MaxCols have fewer
 	helped    claim = 1 << (2 * claimBits)
 )
 

@@ -13,12 +13,12 @@ import (
 	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
-// What ternaryRules say was measured on few machines, and reasoned for the
-// rest. tunedTernary are the rules of this machine: at the first Load of a
-// ternary matrix every kernel multiplies a small one, for some milliseconds once
-// a process. All kernels give the same bits, so no answer depends on it.
-// LUTRA_KERNEL keeps to the given rules, as does a machine too slow to tell in
-// tuneTime, such as an emulated one.
+// tunedRules are the rules of this machine. The constant ones were measured on few
+// machines and reasoned for the rest, so at the first Load of a ternary matrix every
+// kernel multiplies a small one, for some milliseconds once a process. All kernels
+// give the same bits, so no answer depends on it. The constant rules stay where
+// LUTRA_KERNEL is set, and on a machine that is too slow to measure within tuneTime,
+// such as an emulated one.
 func tunedRules() []rule {
 	tuning.Do(func() {
 		if tuned = rules; os.Getenv("LUTRA_KERNEL") == "" {

@@ -121,7 +121,7 @@ func (t *tile) eachBand(f func()) {
 const vectors = 2
 
 // narrow generates an AVX2 tile. Products of 4- and 6-bit codes add up in
-// int16 (see actRecord in kernels/acts/groups.go for why they fit), those of bytes
+// int16 (see RecordBytes in kernels/acts/groups.go for why they fit), those of bytes
 // are widened one by one.
 func narrow(p packing, bands, tokens int) {
 	t := begin(p, "AVX2", bands, tokens)
