@@ -20,21 +20,21 @@ import (
 // neighbours in the batch nor the way a prompt was cut nor the number of workers show
 // in the result.
 type attentionPass struct {
-	crew    crew
+	exec    executor
 	group   int // query heads a KV head
 	dim     int
 	scratch []attScratch // one a worker
 	partial partials
 
 	// The run under way.
-	plan  *attPlan
-	place []place
-	kv    *KVCache
-	layer int
-	lens  *lens
-	out   []float32 // [T][Heads*dim]
-	qkv   []float32 // [T][(Heads+2·KVHeads)*dim], queries first
-	wave  wave
+	plan   *attPlan
+	rowPos []rowPos
+	kv     *KVCache
+	layer  int
+	lens   *lens
+	out    []float32 // [T][Heads*dim]
+	qkv    []float32 // [T][(Heads+2·KVHeads)*dim], queries first
+	wave   wave
 }
 
 // attScratch is what one worker needs for one part.
@@ -59,8 +59,8 @@ const (
 	partsPerThread = 4
 )
 
-func newAttention(c crew, cfg Config) *attentionPass {
-	a := &attentionPass{crew: c, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim, scratch: make([]attScratch, c.size())}
+func newAttention(c executor, cfg Config) *attentionPass {
+	a := &attentionPass{exec: c, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim, scratch: make([]attScratch, c.size())}
 	n := a.maxTile() * a.group
 	for i := range a.scratch {
 		a.scratch[i] = attScratch{
@@ -74,14 +74,14 @@ func newAttention(c crew, cfg Config) *attentionPass {
 func (a *attentionPass) maxTile() int { return max(1, tileQueries/a.group) }
 
 // makePlan plans for rows.
-func (a *attentionPass) makePlan(p *attPlan, rows []place, kv *KVCache) {
+func (a *attentionPass) makePlan(p *attPlan, rows []rowPos, kv *KVCache) {
 	tile := a.maxTile()
-	if !a.crew.alone {
+	if !a.exec.alone {
 		span, spans := kv.span(), 0
 		for i := range rows {
 			spans += rows[i].pos/span + 1
 		}
-		tile = min(tile, max(1, spans*kv.heads/(partsPerThread*a.crew.size())))
+		tile = min(tile, max(1, spans*kv.heads/(partsPerThread*a.exec.size())))
 	}
 	p.make(rows, kv, tile, a.group)
 }
@@ -89,27 +89,27 @@ func (a *attentionPass) makePlan(p *attPlan, rows []place, kv *KVCache) {
 // run sets out[T][Heads*dim] to the attention of the planned rows' queries,
 // which begin the rows of qkv, over a layer's cache, which must hold the rows'
 // own keys and values already.
-func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVCache, layer int, l *lens) {
+func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []rowPos, kv *KVCache, layer int, l *lens) {
 	if n := a.maxTile() * a.group * plan.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
 		}
 	}
-	m := a.crew.pool.Meter()
+	m := a.exec.pool.Meter()
 	start := m.Start()
-	a.plan, a.place, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, kv, layer, l, out, qkv
+	a.plan, a.rowPos, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, kv, layer, l, out, qkv
 	for lo := 0; lo < len(plan.spans); lo = a.wave.hi {
 		a.begin(lo)
-		a.crew.run(a, (a.wave.end-a.wave.first)*kv.heads)
+		a.exec.run(a, (a.wave.end-a.wave.first)*kv.heads)
 		if len(plan.spans) > 1 {
 			a.fold()
 		}
 	}
 	if m.Enabled() {
 		macs, bytes := a.work()
-		m.Stop(meter.Attention, start, a.crew.size(), macs, bytes)
+		m.Stop(meter.Attention, start, a.exec.size(), macs, bytes)
 	}
-	a.plan, a.place, a.kv, a.out, a.qkv = nil, nil, nil, nil, nil
+	a.plan, a.rowPos, a.kv, a.out, a.qkv = nil, nil, nil, nil, nil
 }
 
 // work is what the run does: multiply-accumulates, and bytes of keys and
@@ -117,10 +117,10 @@ func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []place, kv 
 func (a *attentionPass) work() (macs, bytes int64) {
 	width := int64(a.kv.heads * a.dim)
 	perKey := 2 * kvArrayBytes(Config{KVHeads: a.kv.heads, HeadDim: a.dim}, a.kv.opt) / int64(a.kv.opt.BlockLen)
-	for i := range a.place {
-		r, keys := &a.place[i], int64(a.place[i].pos+1)
+	for i := range a.rowPos {
+		r, keys := &a.rowPos[i], int64(a.rowPos[i].pos+1)
 		macs += 2 * keys * width * int64(a.group)
-		if i+1 == len(a.place) || a.place[i+1].seq != r.seq {
+		if i+1 == len(a.rowPos) || a.rowPos[i+1].seq != r.seq {
 			bytes += keys * perKey
 		}
 	}
@@ -131,14 +131,14 @@ func (a *attentionPass) work() (macs, bytes int64) {
 func (a *attentionPass) Do(worker, part int) {
 	turns := a.wave.end - a.wave.first
 	turn, head := part%turns, part/turns
-	if a.crew.alone { // what lies side by side is read one after another
+	if a.exec.alone { // what lies side by side is read one after another
 		turn, head = part/a.kv.heads, part%a.kv.heads
 	}
 	turn += a.wave.first
 	number := int(a.plan.order[turn])
 	pass := &a.plan.passes[number]
 	first := int(pass.tile) * a.plan.tile
-	rows := a.place[first:min(len(a.place), first+a.plan.tile)]
+	rows := a.rowPos[first:min(len(a.rowPos), first+a.plan.tile)]
 	s, width := &a.scratch[worker], a.group*a.dim
 	stride, n := width*a.kv.heads, len(rows)*a.group
 	for i := range rows {
@@ -169,7 +169,7 @@ func (a *attentionPass) Do(worker, part int) {
 
 // chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
 // Chunks go on until the end of runs.
-func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Softmax, rows []place, head, chunk, lo, runs int) {
+func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Softmax, rows []rowPos, head, chunk, lo, runs int) {
 	p, layer, ld, g, d := a.plan, &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
 	vector := a.kv.vectors(0, head)
 	first, end := p.runsOf(chunk)
@@ -201,7 +201,7 @@ func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Sof
 
 // corner adds the values of a run that only some of its rows see, which all
 // stand in its last block.
-func (a *attentionPass) corner(s *attScratch, acc []float32, rows []place, run, vector, lo int) {
+func (a *attentionPass) corner(s *attScratch, acc []float32, rows []rowPos, run, vector, lo int) {
 	r, groups := &a.plan.runs[run], a.plan.groupsOf(run)
 	layer, ld, g, d := &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
 	least := int(r.least)

@@ -28,7 +28,7 @@ func (a *attentionPass) begin(lo int) {
 	each := heads * p.tile * a.group // queries of a turn
 	for a.wave.hi < len(p.spans) {
 		_, end := p.turns(lo, a.wave.hi+1)
-		if (end-a.wave.first)*each*a.dim > waveFloats*a.crew.size() {
+		if (end-a.wave.first)*each*a.dim > waveFloats*a.exec.size() {
 			break
 		}
 		a.wave.hi, a.wave.end = a.wave.hi+1, end
@@ -43,7 +43,7 @@ func (a *attentionPass) begin(lo int) {
 	if lo > 0 {
 		return
 	}
-	queries := len(a.place) * heads * a.group
+	queries := len(a.rowPos) * heads * a.group
 	if len(a.partial.state) < queries {
 		a.partial.state = make([]attention.Softmax, queries)
 	}
@@ -61,12 +61,12 @@ func (p *partials) of(a *attentionPass, turn, head int) (acc []float32, soft []a
 
 // fold takes the partials of the wave into the output.
 func (a *attentionPass) fold() {
-	a.crew.run((*attFold)(a), ceilDiv(len(a.place)*a.kv.heads*a.group, a.foldPart()))
+	a.exec.run((*attFold)(a), ceilDiv(len(a.rowPos)*a.kv.heads*a.group, a.foldPart()))
 }
 
 // foldPart is the number of queries whose partials one part folds.
 func (a *attentionPass) foldPart() int {
-	return max(1, len(a.place)*a.kv.heads*a.group/(partsPerThread*a.crew.size()))
+	return max(1, len(a.rowPos)*a.kv.heads*a.group/(partsPerThread*a.exec.size()))
 }
 
 // attFold is an attention at folding.
@@ -77,7 +77,7 @@ func (f *attFold) Do(_, part int) {
 	a := (*attentionPass)(f)
 	heads := a.kv.heads * a.group
 	n := a.foldPart()
-	for i := part * n; i < min(len(a.place)*heads, (part+1)*n); i++ {
+	for i := part * n; i < min(len(a.rowPos)*heads, (part+1)*n); i++ {
 		a.foldQuery(i/heads, i%heads)
 	}
 }
@@ -93,7 +93,7 @@ func (a *attentionPass) foldQuery(row, query int) {
 	at := row*heads + query
 	acc, state := a.out[at*a.dim:(at+1)*a.dim], &a.partial.state[at]
 	own := (row-tile*p.tile)*a.group + query%a.group
-	spans := a.place[row].pos/p.span + 1
+	spans := a.rowPos[row].pos/p.span + 1
 	for span := a.wave.lo; span < min(spans, a.wave.hi); span++ {
 		more, soft := a.partial.of(a, int(p.passes[first+span].turn), query/a.group)
 		state.Merge(acc, soft[own], more[own*a.dim:(own+1)*a.dim])

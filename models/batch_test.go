@@ -58,7 +58,7 @@ func conversations(t *testing.T, path string, kind KVType, n int) []*conversatio
 // them takes a random number of tokens, in one batch on several threads, over
 // one cache whose prefixes are shared.
 //
-// alone says whether workers take shares of the rows.
+// alone says whether workers take shards of the rows.
 func mix(t *testing.T, path string, kind KVType, convs []*conversation, alone bool) {
 	t.Helper()
 	pool := pool.New(3)
@@ -256,7 +256,7 @@ func TestManyRowsAreSharedInWholeTiles(t *testing.T) {
 		{32, 1, 1, 0}, {33, 1, 3, tileRows}, {5, 8, 5, 0}, {256, 8, 8, 0}, {257, 8, 17, tileRows},
 	} {
 		if count, rows := divide(c.n, c.workers); count != c.count || rows != c.rows {
-			t.Errorf("divide(%d rows, %d workers) = %d shares of %d, want %d of %d", c.n, c.workers, count, rows, c.count, c.rows)
+			t.Errorf("divide(%d rows, %d workers) = %d shards of %d, want %d of %d", c.n, c.workers, count, rows, c.count, c.rows)
 		}
 	}
 }

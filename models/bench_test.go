@@ -129,7 +129,7 @@ func BenchmarkAttention(b *testing.B) {
 				c := newAttCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], KVOptions{BlockLen: 32}, lens{scale: 0.1}, slices.Repeat([]int{s.length}, s.n), s.rows)
 				b.Run(fmt.Sprintf("%s/N=%d/T=%d/context=%d/alone=%v", name, s.n, s.rows, s.length, alone), func(b *testing.B) {
 					var p attPlan
-					a, out := newAttention(crew{pool, alone}, c.cfg), make([]float32, len(c.rows)*c.cfg.Heads*c.cfg.HeadDim)
+					a, out := newAttention(executor{pool, alone}, c.cfg), make([]float32, len(c.rows)*c.cfg.Heads*c.cfg.HeadDim)
 					a.makePlan(&p, c.rows, c.kv)
 					macs := 0
 					for _, r := range c.rows {

@@ -13,7 +13,7 @@ type lens struct {
 }
 
 // reaches tells whether a row sees a key ahead of position hi.
-func (l *lens) reaches(rows []place, hi int) bool {
+func (l *lens) reaches(rows []rowPos, hi int) bool {
 	if l.window == 0 {
 		return true
 	}
@@ -43,7 +43,7 @@ func forget(soft []attention.Softmax, acc []float32, dim int) {
 
 // look finishes the scores of rows, with group queries each, for the keys from
 // position lo on, of which query i sees the first n[i].
-func (l *lens) look(scores []float32, ld, group int, rows []place, n []int32, lo int) {
+func (l *lens) look(scores []float32, ld, group int, rows []rowPos, n []int32, lo int) {
 	if l.limit == 0 && l.window == 0 {
 		return
 	}

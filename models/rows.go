@@ -11,7 +11,7 @@ import (
 // rowOps runs what the graph does to each token's row by itself. Its arguments
 // wait in fields, so that handing them to the workers allocates nothing.
 type rowOps struct {
-	crew crew
+	exec executor
 	n    int // rows
 	part int // rows a part
 	do   func(o *rowOps, row int)
@@ -22,7 +22,7 @@ type rowOps struct {
 	tokens       []int32
 	table        *gguf.Tensor
 	unit         gatedUnit
-	share        *share
+	shard        *rowShard
 	layer        int
 	weights      *layer
 	failed       atomic.Pointer[error] // of embed, since it was last looked at
@@ -35,10 +35,10 @@ const partElements = 1 << 13
 func (o *rowOps) each(n, width int, do func(*rowOps, int)) {
 	o.n, o.do = n, do
 	o.part = max(1, partElements/max(1, width))
-	m := o.crew.pool.Meter()
+	m := o.exec.pool.Meter()
 	start := m.Start()
-	o.crew.run(o, ceilDiv(n, o.part))
-	m.Stop(meter.Rows, start, o.crew.size(), 0, 0)
+	o.exec.run(o, ceilDiv(n, o.part))
+	m.Stop(meter.Rows, start, o.exec.size(), 0, 0)
 }
 
 // Do runs one part.
@@ -144,12 +144,12 @@ func (o *rowOps) addBias(x []float32, n int, bias []float32) {
 	o.each(n, len(bias), func(o *rowOps, i int) { vector.AddInto(span(o.dst, i, len(o.w)), o.w) })
 }
 
-// keep finishes the queries, keys and values of a share and writes the keys
+// keep finishes the queries, keys and values of a shard and writes the keys
 // and values into a layer of the cache.
-func (o *rowOps) keep(s *share, layer int, l *layer) {
-	o.share, o.layer, o.weights = s, layer, l
+func (o *rowOps) keep(s *rowShard, layer int, l *layer) {
+	o.shard, o.layer, o.weights = s, layer, l
 	o.each(s.rows, l.qkv.sum, func(o *rowOps, i int) {
-		s, l, p := o.share, o.weights, &o.share.place[i]
+		s, l, p := o.shard, o.weights, &o.shard.rowPos[i]
 		row, q, kv := span(s.qkv, i, l.qkv.sum), l.qkv.width[0], l.qkv.width[1]
 		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:]
 		l.qHeads.finish(s, i, queries)
@@ -162,7 +162,7 @@ func (o *rowOps) keep(s *share, layer int, l *layer) {
 }
 
 // finish does to heads x of row i what follows their product.
-func (h *heads) finish(s *share, i int, x []float32) {
+func (h *heads) finish(s *rowShard, i int, x []float32) {
 	dim, cos, sin := s.cfg.HeadDim, span(s.cos, i, s.pairs), span(s.sin, i, s.pairs)
 	if h.bias != nil {
 		vector.AddInto(x, h.bias)

@@ -47,8 +47,8 @@ func (l *loader) stack(ms ...*matrix.Matrix) stacked {
 	return s
 }
 
-// mul sets y[rows][sum] to the products of the share's acts.
-func (m *stacked) mul(y []float32, s *share) {
+// mul sets y[rows][sum] to the products of the shard's acts.
+func (m *stacked) mul(y []float32, s *rowShard) {
 	if m.whole != nil {
 		m.whole.Mul(y, &s.acts)
 		return

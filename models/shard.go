@@ -5,25 +5,25 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// share is some rows of a step on their way through the graph, with the
+// rowShard is some rows of a step on their way through the graph, with the
 // buffers of the worker, or of the whole pool, that takes them.
-type share struct {
+type rowShard struct {
 	*lane
 	cfg      *Config
 	kv       *KVCache
-	rows     int     // until trim all, then those that want logits
-	tokens   []int32 // [rows]
-	place    []place // [rows]
-	plan     attPlan // of place
+	rows     int      // until trim all, then those that want logits
+	tokens   []int32  // [rows]
+	rowPos   []rowPos // [rows]
+	plan     attPlan  // of rowPos
 	pairs    int
 	x        []float32 // [rows][Hidden] residual stream
 	qkv      []float32 // [rows][(Heads+2·KVHeads)·HeadDim] queries, keys and values
 	cos, sin []float32 // [rows][pairs] angles of the rows' positions
-	logits   []float32 // [rows that want them][Outputs], and those of later shares
+	logits   []float32 // [rows that want them][Outputs], and those of later shards
 }
 
-// lane is what one share at a time needs besides its rows. Buffers grow to the
-// largest share seen and are then reused; nothing in them outlives a stage.
+// lane is what one shard at a time needs besides its rows. Buffers grow to the
+// largest shard seen and are then reused; nothing in them outlives a stage.
 type lane struct {
 	acts kernels.Acts
 	ops  rowOps
@@ -35,15 +35,17 @@ type lane struct {
 	part         []float32 // outputs of one of several stacked matrices
 }
 
-func newLane(c crew, cfg Config) lane { return lane{ops: rowOps{crew: c}, att: newAttention(c, cfg)} }
+func newLane(c executor, cfg Config) lane {
+	return lane{ops: rowOps{exec: c}, att: newAttention(c, cfg)}
+}
 
-// crew is who does a lane's work: a pool, or one of its workers alone.
-type crew struct {
+// executor is who does a lane's work: a pool, or one of its workers alone.
+type executor struct {
 	pool  *pool.Pool
 	alone bool
 }
 
-func (c crew) size() int {
+func (c executor) size() int {
 	if c.alone {
 		return 1
 	}
@@ -51,7 +53,7 @@ func (c crew) size() int {
 }
 
 // run executes t; a worker alone has number 0.
-func (c crew) run(t pool.Task, parts int) {
+func (c executor) run(t pool.Task, parts int) {
 	if !c.alone {
 		c.pool.Run(t, parts)
 		return
@@ -79,7 +81,7 @@ func (l *lane) reserve(n int, c *Config) {
 }
 
 // run takes the rows through stages [lo, hi) of g, until none is left.
-func (s *share) run(g graph, lo, hi int) {
+func (s *rowShard) run(g graph, lo, hi int) {
 	s.reserve(s.rows, s.cfg)
 	for i := lo; i < hi && s.rows > 0; i++ {
 		g.stage(s, i)
@@ -87,27 +89,27 @@ func (s *share) run(g graph, lo, hi int) {
 }
 
 // attend turns the rows' queries into attended values a.
-func (s *share) attend(layer int, l *lens) {
-	s.att.run(s.a, s.qkv, &s.plan, s.place, s.kv, layer, l)
+func (s *rowShard) attend(layer int, l *lens) {
+	s.att.run(s.a, s.qkv, &s.plan, s.rowPos, s.kv, layer, l)
 }
 
 // trim drops the rows that want no logits and moves the others up.
-func (s *share) trim() {
+func (s *rowShard) trim() {
 	n, width := 0, len(s.qkv)/s.rows
-	for i, p := range s.place {
+	for i, p := range s.rowPos {
 		if !p.out {
 			continue
 		}
 		if n < i {
-			s.place[n] = p
+			s.rowPos[n] = p
 			moveRow(s.x, n, i, s.cfg.Hidden)
 			moveRow(s.qkv, n, i, width)
 		}
 		n++
 	}
 	if n < s.rows {
-		s.rows, s.place = n, s.place[:n]
-		s.att.makePlan(&s.plan, s.place, s.kv)
+		s.rows, s.rowPos = n, s.rowPos[:n]
+		s.att.makePlan(&s.plan, s.rowPos, s.kv)
 	}
 }
 
