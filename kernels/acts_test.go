@@ -5,10 +5,20 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/ternary"
 )
+
+func mustLinear(tb testing.TB, p *pool.Pool, m *matrix.Matrix) Linear {
+	tb.Helper()
+	l, err := NewCPU(p).Load(m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
 
 // pinnedRows multiplies a share of the rows in each part, on the worker that takes it.
 type pinnedRows struct {
@@ -32,7 +42,7 @@ func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 	pool := pool.New(3)
 	defer pool.Close()
 	kerneltest.OnEachISA(t, func(t *testing.T) {
-		for _, p := range append([]matrix.Packing{matrix.I1, matrix.I2}, bandPackings...) {
+		for _, p := range append([]matrix.Packing{matrix.I1, matrix.I2}, matrices.Banded...) {
 			r := rand.New(rand.NewPCG(2, uint64(p)))
 			const rows, cols, n = 133, 512, 39
 			var m *matrix.Matrix
@@ -42,7 +52,7 @@ func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else {
-				m = randomMatrix(t, r, p, rows, cols)
+				m = matrices.Random(t, r, p, rows, cols)
 			}
 			task := &pinnedRows{l: mustLinear(t, pool, m), x: kerneltest.RandomVector(r, n*cols), y: make([]float32, n*rows), n: n, rows: rows, cols: cols}
 			var whole Acts

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -54,5 +55,5 @@ func arbitraryMatrix(t *testing.T, p matrix.Packing, rows, cols int) *matrix.Mat
 	if p.Ternary() {
 		return ternary.Arbitrary(rows, cols, p, r)
 	}
-	return randomMatrix(t, r, p, rows, cols)
+	return matrices.Random(t, r, p, rows, cols)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/dense"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/ternary"
@@ -17,7 +18,7 @@ import (
 func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 	pool := pool.New(2)
 	defer pool.Close()
-	for _, p := range append([]matrix.Packing{matrix.I1, matrix.I2}, bandPackings...) {
+	for _, p := range append([]matrix.Packing{matrix.I1, matrix.I2}, matrices.Banded...) {
 		r := rand.New(rand.NewPCG(9, uint64(p)))
 		const cols, n = 256, 5
 		var parts []*matrix.Matrix
@@ -33,7 +34,7 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 				}
 				parts = append(parts, m)
 			} else {
-				parts = append(parts, randomMatrix(t, r, p, rows, cols))
+				parts = append(parts, matrices.Random(t, r, p, rows, cols))
 			}
 		}
 		stack, err := Stack(nil, parts...)
@@ -80,9 +81,9 @@ func TestAStackKeepsOneScaleThatAllShare(t *testing.T) {
 func TestStackRefusesWhatDoesNotFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for what, ms := range map[string][]*matrix.Matrix{
-		"another packing":        {randomMatrix(t, r, matrix.Q4, 16, 256), randomMatrix(t, r, matrix.Q8, 16, 256)},
-		"another width":          {randomMatrix(t, r, matrix.Q8, 16, 256), randomMatrix(t, r, matrix.Q8, 16, 512)},
-		"a band that ends early": {randomMatrix(t, r, matrix.F32, 15, 256), randomMatrix(t, r, matrix.F32, 16, 256)},
+		"another packing":        {matrices.Random(t, r, matrix.Q4, 16, 256), matrices.Random(t, r, matrix.Q8, 16, 256)},
+		"another width":          {matrices.Random(t, r, matrix.Q8, 16, 256), matrices.Random(t, r, matrix.Q8, 16, 512)},
+		"a band that ends early": {matrices.Random(t, r, matrix.F32, 15, 256), matrices.Random(t, r, matrix.F32, 16, 256)},
 	} {
 		if _, err := Stack(nil, ms...); !errors.Is(err, matrix.ErrUnsupported) {
 			t.Errorf("%s: %v", what, err)
@@ -127,15 +128,15 @@ func TestAMatrixBuiltOfPiecesIsTheWhole(t *testing.T) {
 
 func TestABuilderRefusesPiecesThatDoNotFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 11))
-	first := randomMatrix(t, r, matrix.Q8, 64, 256)
+	first := matrices.Random(t, r, matrix.Q8, 64, 256)
 	for what, c := range map[string]struct {
 		first, then *matrix.Matrix
 		want        error
 	}{
-		"another packing":        {first, randomMatrix(t, r, matrix.Q4, 64, 256), matrix.ErrUnsupported},
-		"another width":          {first, randomMatrix(t, r, matrix.Q8, 64, 512), matrix.ErrUnsupported},
-		"a band that ends early": {randomMatrix(t, r, matrix.Q8, 15, 256), first, matrix.ErrUnsupported},
-		"too many rows":          {first, randomMatrix(t, r, matrix.Q8, 65, 256), matrix.ErrShape},
+		"another packing":        {first, matrices.Random(t, r, matrix.Q4, 64, 256), matrix.ErrUnsupported},
+		"another width":          {first, matrices.Random(t, r, matrix.Q8, 64, 512), matrix.ErrUnsupported},
+		"a band that ends early": {matrices.Random(t, r, matrix.Q8, 15, 256), first, matrix.ErrUnsupported},
+		"too many rows":          {first, matrices.Random(t, r, matrix.Q8, 65, 256), matrix.ErrShape},
 	} {
 		b := NewBuilder(nil, 128)
 		if err := b.Add(c.first); err != nil {

@@ -1,4 +1,5 @@
-package kernels
+// Package matrices makes packed matrices for tests.
+package matrices
 
 import (
 	"encoding/binary"
@@ -11,10 +12,11 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-var bandPackings = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8}
+// Banded are the packings that are stored in bands.
+var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8}
 
-// randomMatrix packs random blocks with scales of ordinary size.
-func randomMatrix(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matrix.Matrix {
+// Random packs random blocks with scales of ordinary size.
+func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matrix.Matrix {
 	tb.Helper()
 	scale := func(b []byte) {
 		binary.LittleEndian.PutUint16(b, vector.ToF16(float32(r.NormFloat64())*0.02))
@@ -70,8 +72,8 @@ func randomMatrix(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int)
 	return m
 }
 
-// extremeMatrix packs codes that are all at one end of their range.
-func extremeMatrix(t *testing.T, p matrix.Packing, rows, cols int, code byte) *matrix.Matrix {
+// Extreme packs codes that are all at one end of their range.
+func Extreme(t testing.TB, p matrix.Packing, rows, cols int, code byte) *matrix.Matrix {
 	t.Helper()
 	raw := func(block, size int, head ...byte) []byte {
 		b := make([]byte, rows*cols/block*size)

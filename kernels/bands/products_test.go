@@ -1,4 +1,4 @@
-package kernels
+package bands_test
 
 import (
 	"encoding/binary"
@@ -8,13 +8,16 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/dense"
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
 )
 
 // colsOf are column counts a packing can have: the least, odd ones, real ones.
@@ -29,7 +32,7 @@ func colsOf(p matrix.Packing) []int {
 }
 
 // effective gives row i of x as the products see it: float32, or int8 groups.
-func effective(x *Acts, p matrix.Packing, i int) []float64 {
+func effective(x *input, p matrix.Packing, i int) []float64 {
 	v := make([]float64, x.K())
 	for k, f := range x.Row(i) {
 		v[k] = float64(f)
@@ -48,13 +51,32 @@ func effective(x *Acts, p matrix.Packing, i int) []float64 {
 	return v
 }
 
-func mustLinear(tb testing.TB, p *pool.Pool, m *matrix.Matrix) Linear {
+// input is rows with the product that is under way.
+type input struct {
+	acts.Rows
+	task bands.Task
+}
+
+func load(tb testing.TB, p *pool.Pool, m *matrix.Matrix) *bands.Linear {
 	tb.Helper()
-	l, err := NewCPU(p).Load(m)
+	kernel := dense.NewKernel
+	if m.Packing.Kind() == meter.Grouped {
+		kernel = grouped.NewKernel
+	}
+	l, err := bands.NewRunner(p, new(stream.Order)).Load(m, kernel(m))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return l
+}
+
+// rowOf sets dst to a row of m.
+func rowOf(dst []float32, m *matrix.Matrix, r int) {
+	if m.Packing.Kind() == meter.Grouped {
+		grouped.Row(dst, m, r)
+	} else {
+		dense.Row(dst, m, r)
+	}
 }
 
 // The bound is on |y - exact| relative to Σ|w·x|: a chain of 256 float32
@@ -65,13 +87,13 @@ func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
 	pool := pool.New(2)
 	defer pool.Close()
 	kerneltest.OnEachISA(t, func(t *testing.T) {
-		for _, p := range bandPackings {
+		for _, p := range matrices.Banded {
 			t.Run(p.String(), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(1, uint64(p)))
 				for i, cols := range colsOf(p) {
 					rows := []int{1, 15, 16, 17, 67, 131, 64, 33}[i]
-					m := randomMatrix(t, r, p, rows, cols)
-					l := mustLinear(t, pool, m)
+					m := matrices.Random(t, r, p, rows, cols)
+					l := load(t, pool, m)
 					for _, n := range []int{1, 2, 3, 4, 5, 9, 23, 35} {
 						checkProduct(t, r, l, m, n)
 					}
@@ -81,16 +103,16 @@ func TestProductsAreTheFloat64OnesWithinTheBoundAtAllSizes(t *testing.T) {
 	})
 }
 
-func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *matrix.Matrix, n int) {
+func checkProduct(t *testing.T, r *rand.Rand, l *bands.Linear, m *matrix.Matrix, n int) {
 	t.Helper()
-	var x Acts
+	var x input
 	x.Set(kerneltest.RandomVector(r, n*m.Cols), n, m.Cols)
 	buf := make([]float32, n*m.Rows+32)
 	for i := range buf {
 		buf[i] = kerneltest.Canary
 	}
 	y := buf[16 : 16+n*m.Rows]
-	l.Mul(y, &x)
+	l.Mul(y, &x.Rows, &x.task)
 	for i := range 16 {
 		if buf[i] != kerneltest.Canary || buf[len(buf)-1-i] != kerneltest.Canary {
 			t.Fatalf("%dx%d, n=%d: wrote outside y", m.Rows, m.Cols, n)
@@ -102,7 +124,7 @@ func checkProduct(t *testing.T, r *rand.Rand, l Linear, m *matrix.Matrix, n int)
 	}
 	w := make([]float32, m.Cols)
 	for row := range m.Rows {
-		Row(w, m, row)
+		rowOf(w, m, row)
 		for i := range n {
 			var want, l1 float64
 			for k, v := range seen[i] {
@@ -124,101 +146,27 @@ func TestARowsProductDoesNotDependOnBatchOrThreads(t *testing.T) {
 	defer one.Close()
 	defer two.Close()
 	kerneltest.OnEachISA(t, func(t *testing.T) {
-		for _, p := range bandPackings {
+		for _, p := range matrices.Banded {
 			r := rand.New(rand.NewPCG(2, uint64(p)))
 			rows, cols, n := 133, 2048+256, 39
 			if cpu.Active() == cpu.Generic {
 				rows, n = 67, 19
 			}
-			m := randomMatrix(t, r, p, rows, cols)
-			alone, together := mustLinear(t, one, m), mustLinear(t, two, m)
+			m := matrices.Random(t, r, p, rows, cols)
+			alone, together := load(t, one, m), load(t, two, m)
 			x := kerneltest.RandomVector(r, n*cols)
-			var batch, single Acts
+			var batch, single input
 			for size := 1; size <= n; size += 1 + size/4 {
 				batch.Set(x, size, cols)
 				y := make([]float32, size*rows)
-				together.Mul(y, &batch)
+				together.Mul(y, &batch.Rows, &batch.task)
 				for i := 0; i < size; i += 1 + size/5 {
 					single.Set(x[i*cols:], 1, cols)
 					want := make([]float32, rows)
-					alone.Mul(want, &single)
+					alone.Mul(want, &single.Rows, &single.task)
 					for j, v := range want {
 						if math.Float32bits(y[i*rows+j]) != math.Float32bits(v) {
 							t.Fatalf("%v: y[%d][%d] = %v among %d, %v alone", p, i, j, y[i*rows+j], size, v)
-						}
-					}
-				}
-			}
-		}
-	})
-}
-
-func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
-	pool := pool.New(1)
-	defer pool.Close()
-	kerneltest.OnEachISA(t, func(t *testing.T) {
-		best := cpu.Active()
-		if best != cpu.AVX512 && best != cpu.AVXVNNI {
-			t.Skip("compares AVX-512 and AVX-VNNI with AVX2")
-		}
-		r := rand.New(rand.NewPCG(8, 8))
-		const rows, cols = 80, 512
-		for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8} {
-			m := randomMatrix(t, r, p, rows, cols)
-			wide := mustLinear(t, pool, m)
-			restore := cpu.Override(cpu.AVX2)
-			narrow := mustLinear(t, pool, m)
-			restore()
-			for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 11} {
-				var acts Acts
-				acts.Set(kerneltest.RandomVector(r, n*cols), n, cols)
-				got, want := make([]float32, n*rows), make([]float32, n*rows)
-				wide.Mul(got, &acts)
-				narrow.Mul(want, &acts)
-				if !kerneltest.SameBits(got, want) {
-					t.Errorf("%v, %d tokens: %v and AVX2 differ", p, n, best)
-				}
-			}
-		}
-	})
-}
-
-func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
-	pool := pool.New(1)
-	defer pool.Close()
-	kerneltest.OnEachISA(t, func(t *testing.T) {
-		const rows, cols, n = 64, 512, 35
-		signs := []func(k int) float32{
-			func(int) float32 { return 1 }, func(int) float32 { return -1 },
-			func(k int) float32 { return float32(1 - 2*(k%2)) }, func(k int) float32 { return float32(1 - 2*(k/2%2)) },
-			func(k int) float32 { return float32(1 - 2*(k/16%2)) },
-			func(k int) float32 { return []float32{1, 1.0 / 127, 0}[(k%16+1)/8] }, // Σ|q| of a half is MostHalf
-		}
-		for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8} {
-			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0} {
-				m := extremeMatrix(t, p, rows, cols, code)
-				l := mustLinear(t, pool, m)
-				for s, sign := range signs {
-					x := make([]float32, n*cols)
-					for i := range x {
-						x[i] = 127 * sign(i%cols)
-					}
-					for _, tokens := range []int{1, 2, 4, 9, n} {
-						var acts Acts
-						acts.Set(x[:tokens*cols], tokens, cols)
-						y := make([]float32, tokens*rows)
-						l.Mul(y, &acts)
-						w := make([]float32, cols)
-						Row(w, m, rows-1)
-						var want, l1 float64
-						for k, v := range w {
-							want += float64(v) * float64(x[k])
-							l1 += math.Abs(float64(v) * float64(x[k]))
-						}
-						for i, v := range y {
-							if !kerneltest.Near(v, want, 1e-6*l1) {
-								t.Fatalf("%v codes %#x, signs %d, %d tokens: y[%d] = %v, want %v", p, code, s, tokens, i, v, want)
-							}
 						}
 					}
 				}
@@ -231,17 +179,17 @@ func TestBandProductsAllocateNothing(t *testing.T) {
 	pool := pool.New(2)
 	defer pool.Close()
 	kerneltest.OnEachISA(t, func(t *testing.T) {
-		for _, p := range bandPackings {
-			m := randomMatrix(t, rand.New(rand.NewPCG(3, 3)), p, 70, 512)
-			l := mustLinear(t, pool, m)
+		for _, p := range matrices.Banded {
+			m := matrices.Random(t, rand.New(rand.NewPCG(3, 3)), p, 70, 512)
+			l := load(t, pool, m)
 			x, y := make([]float32, 8*512), make([]float32, 8*70)
-			var acts Acts
+			var in input
 			for _, tokens := range []int{8, 1} {
-				acts.Set(x, tokens, 512)
-				l.Mul(y, &acts)
+				in.Set(x, tokens, 512)
+				l.Mul(y, &in.Rows, &in.task)
 				if n := testing.AllocsPerRun(10, func() {
-					acts.Set(x, tokens, 512)
-					l.Mul(y, &acts)
+					in.Set(x, tokens, 512)
+					l.Mul(y, &in.Rows, &in.task)
 				}); n != 0 {
 					t.Errorf("%v: %v allocations a product of %d tokens, want 0", p, n, tokens)
 				}
@@ -276,16 +224,16 @@ func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
 	kerneltest.OnEachISA(t, func(t *testing.T) {
 		const cols = 512
 		r := rand.New(rand.NewPCG(5, 5))
-		var alone, two Acts
+		var alone, two input
 		for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8} {
 			for rows := 1; rows <= 320; rows += 1 + rows/7 {
-				l := mustLinear(t, pool, randomMatrix(t, r, p, rows, cols))
+				l := load(t, pool, matrices.Random(t, r, p, rows, cols))
 				x := kerneltest.RandomVector(r, 2*cols)
 				alone.Set(x, 1, cols)
 				two.Set(x, 2, cols)
 				got, want := make([]float32, rows), make([]float32, 2*rows)
-				l.Mul(got, &alone)
-				l.Mul(want, &two)
+				l.Mul(got, &alone.Rows, &alone.task)
+				l.Mul(want, &two.Rows, &two.task)
 				if !kerneltest.SameBits(got, want[:rows]) {
 					t.Fatalf("%v, %d rows: one token has not the bits of two", p, rows)
 				}
@@ -298,15 +246,15 @@ func BenchmarkMul(b *testing.B) {
 	pool := pool.New(0)
 	defer pool.Close()
 	const rows, cols = 2048, 2048
-	for _, p := range bandPackings {
-		l := mustLinear(b, pool, randomMatrix(b, rand.New(rand.NewPCG(4, 4)), p, rows, cols))
+	for _, p := range matrices.Banded {
+		l := load(b, pool, matrices.Random(b, rand.New(rand.NewPCG(4, 4)), p, rows, cols))
 		for _, n := range []int{1, 4, 8, 16, 32, 128} {
 			b.Run(fmt.Sprintf("%v/%v/%dx%d/N=%d", cpu.Active(), p, rows, cols, n), func(b *testing.B) {
 				x, y := kerneltest.RandomVector(rand.New(rand.NewPCG(5, 5)), n*cols), make([]float32, n*rows)
-				var acts Acts
+				var in input
 				for b.Loop() {
-					acts.Set(x, n, cols)
-					l.Mul(y, &acts)
+					in.Set(x, n, cols)
+					l.Mul(y, &in.Rows, &in.task)
 				}
 				b.ReportMetric(float64(rows*cols*n)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
 			})
