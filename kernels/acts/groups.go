@@ -14,7 +14,7 @@ const GroupCols = 32
 
 // RecordBytes is the size of the record that a group of activations is:
 //
-//	 0  int8[32]  q, in [-127, 127], Σ|q| of a half at most MostHalf
+//	 0  int8[32]  q, in [-127, 127], Σ|q| of a half at most mostHalf
 //	32  float32   d: x ≈ d·q, d = absmax/127, or a little more (flatHalf)
 //	36  float32   Σq
 //	40  int16[2]  -4·Σq twice: what a pair of int16 sums of 4-bit codes starts
@@ -25,13 +25,13 @@ const GroupCols = 32
 //	56  int32[2]  -32·Σq of the first and of the second half
 const RecordBytes = 64
 
-// MostHalf bounds Σ|q| of half a group, so that its products with 6-bit codes,
+// mostHalf bounds Σ|q| of half a group, so that its products with 6-bit codes,
 // 32 at most, add up in int16. Where d = absmax/127 gives more, as it does for
 // some groups in a hundred of gaussian values, the largest code is flatHalf/Σ|q|,
 // rounded down, instead of 127: with the roundings of both passes, a half a
-// code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < MostHalf.
+// code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < mostHalf.
 const (
-	MostHalf = 1023
+	mostHalf = 1023
 	flatHalf = 127 * 1006
 )
 
@@ -105,7 +105,7 @@ func QuantizeGroup(rec *[RecordBytes]byte, x []float32) {
 	}
 	most := int32(127)
 	sums, half := codesOfGroup(rec, x, float32(most)/top)
-	if half > MostHalf {
+	if half > mostHalf {
 		most = flatHalf / half
 		sums, _ = codesOfGroup(rec, x, float32(most)/top)
 	}

@@ -42,8 +42,8 @@ func TestActivationRecordsAreTheSameFromEveryImplementation(t *testing.T) {
 					for _, q := range want[16*half : 16*half+16] {
 						sum += max(int(int8(q)), -int(int8(q)))
 					}
-					if sum > MostHalf {
-						t.Fatalf("codes of a half of %v add up to %d, more than %d", x[g*GroupCols:(g+1)*GroupCols], sum, MostHalf)
+					if sum > mostHalf {
+						t.Fatalf("codes of a half of %v add up to %d, more than %d", x[g*GroupCols:(g+1)*GroupCols], sum, mostHalf)
 					}
 				}
 			}

@@ -14,7 +14,7 @@ import (
 //
 //	 0  dword j: columns 2j, 2j+1, 16+2j, 17+2j of q
 //	32  float32   d
-//	36  int16[2]  -32·Σq of each half, which fits because of MostHalf
+//	36  int16[2]  -32·Σq of each half, which fits because of mostHalf
 
 // mixing is a Task that makes the mixed records of one row.
 type mixing groups

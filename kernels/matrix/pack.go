@@ -23,13 +23,13 @@ func Parallel(n int, do func(i int)) {
 }
 
 // Check tells whether a source of n bytes can hold rows × cols weights of
-// BlockBytes for each block of blockCols columns.
-func Check(format string, rows, cols, blockCols, BlockBytes, n int) error {
+// blockBytes for each block of blockCols columns.
+func Check(format string, rows, cols, blockCols, blockBytes, n int) error {
 	const limit = 1 << 40
 	if rows < 0 || cols < 1 || rows > limit/max(cols, 1) || cols%blockCols != 0 {
 		return fmt.Errorf("%w: %s matrix of %d rows by %d columns", ErrShape, format, rows, cols)
 	}
-	if want := rows * (cols / blockCols) * BlockBytes; n != want {
+	if want := rows * (cols / blockCols) * blockBytes; n != want {
 		return fmt.Errorf("%w: %s matrix of %dx%d takes %d bytes, not %d", ErrShape, format, rows, cols, want, n)
 	}
 	return nil

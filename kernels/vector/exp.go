@@ -24,12 +24,6 @@ func ExpSum(dst, x []float32, shift float32) float32 {
 	return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]))
 }
 
-// Softmax sets dst[i] = exp(x[i]) / Σ exp(x[j]).
-func Softmax(dst, x []float32) {
-	sum := ExpSum(dst, x, Max(x[:len(dst)]))
-	ScaleInto(dst, 1/sum)
-}
-
 // SwiGLU sets dst[i] = silu(gate[i]) · up[i], where silu(g) = g / (1 + exp(-g))
 // (Shazeer, "GLU Variants Improve Transformer", §2).
 func SwiGLU(dst, gate, up []float32) {

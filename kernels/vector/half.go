@@ -22,24 +22,6 @@ func F32ToF16(dst []uint16, src []float32) {
 	}
 }
 
-// BF16ToF32 widens bfloat16 values: dst[i] = src[i], exactly. dst must be at
-// least as long as src.
-func BF16ToF32(dst []float32, src []uint16) {
-	dst = dst[:len(src)]
-	for i, h := range src {
-		dst[i] = FromBF16(h)
-	}
-}
-
-// F32ToBF16 narrows to bfloat16, rounding to nearest even. dst must be at
-// least as long as src.
-func F32ToBF16(dst []uint16, src []float32) {
-	dst = dst[:len(src)]
-	for i, f := range src {
-		dst[i] = ToBF16(f)
-	}
-}
-
 // FromF16 widens an IEEE binary16.
 func FromF16(h uint16) float32 {
 	sign, m := uint32(h&0x8000)<<16, uint32(h&0x7fff)

@@ -272,9 +272,8 @@ func TestEveryHalfSurvivesWideningAndNarrowing(t *testing.T) {
 				t.Fatalf("half %#x came back as %#x, want %#x", h, back[i], want)
 			}
 		}
-		BF16ToF32(wide, src)
-		F32ToBF16(back, wide)
 		for i, h := range src {
+			back[i] = ToBF16(FromBF16(h))
 			if nan := h&0x7fff > 0x7f80; back[i] != h && !(nan && back[i] == h|0x40) {
 				t.Fatalf("bfloat16 %#x came back as %#x", h, back[i])
 			}
@@ -321,7 +320,6 @@ func TestPrimitivesAllocateNothing(t *testing.T) {
 			RMSNorm(acc, acc, q, 1e-5)
 			SwiGLU(acc, acc, q)
 			RopePairs(acc, d, q[:d/2], q[d/2:d])
-			Softmax(acc, acc)
 		}); a != 0 {
 			t.Errorf("%v allocations, want 0", a)
 		}

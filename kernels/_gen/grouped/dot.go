@@ -221,7 +221,7 @@ func (s *dotSixBits) code(t *tile, h, p, v int) reg.VecVirtual {
 }
 
 // dotHalves gives the float32 sums of a group of 6-bit codes with the scales of
-// its halves. A half's sum fits int16 (MostHalf in kernels/acts/groups.go of the
+// its halves. A half's sum fits int16 (mostHalf in kernels/acts/groups.go of the
 // kernels), so one VPMADDWD scales and adds both; meanwhile those of the first
 // half are in memory that first names, nil: in registers.
 func (t *tile) dotHalves(vs []int, six *dotSixBits, first func(i, k int) Op) dotSums {
