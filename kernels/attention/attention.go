@@ -20,9 +20,10 @@ import (
 // KeyGroup is the number of keys whose elements are interleaved.
 const KeyGroup = 8
 
-// Ahead is what will be read next, which memory is asked for meanwhile: as many groups
-// of vectors as the call itself reads, group j from vector At[j] of Data on. Fewer groups,
-// like the zero value, are nothing. It decides about speed alone, and need not be there.
+// Ahead is what will be read next and is prefetched: as many groups of vectors as the
+// call itself reads, group j from vector At[j] of Data on. With fewer groups, like the
+// zero value, nothing is prefetched. Results do not depend on it, and the memory need
+// not exist.
 type Ahead[T int8 | uint16] struct {
 	Data []T
 	At   []int32

@@ -17,17 +17,17 @@ import (
 // product needs a horizontal sum. Rows beyond the matrix are zero.
 const Rows = 16
 
-// tileTokens tokens pass over tileBands bands, and over writeBands before their
-// sums are written to the result: its rows can be megabytes apart, so that a
-// short piece of each costs as much as a longer one.
+// A tile is tileTokens tokens by tileBands bands. Sums are written to the result after
+// writeBands bands: its rows can be megabytes apart, so a short piece of a row costs
+// as much as a longer one.
 const (
 	tileTokens = 256
 	tileBands  = 2
 	writeBands = 8
 )
 
-// A worker takes partBands bands at a time, or more of a large matrix, so that
-// the start of a stream of weights, when nothing is on its way yet, is rare.
+// A worker takes partBands bands at a time, or more of a large matrix: at the start of
+// each part nothing has been prefetched yet.
 const (
 	partBands      = 4
 	mostPartBands  = 32

@@ -8,10 +8,10 @@ import (
 )
 
 // Arena is memory outside the garbage-collected heap, for what is large and
-// lives long: weights, and cached keys and values. In the heap they would let as
-// much garbage stand as they are large, for the collector begins its work when
-// the heap has doubled. Arrays follow one another on huge pages of all of the
-// machine's memory. The zero Arena is empty and ready; it is for one goroutine.
+// lives long: weights, and cached keys and values. The collector starts when the
+// heap has doubled, so in the heap they would allow as much garbage as they are
+// large. Arrays follow one another on huge pages, spread over the memory nodes. The
+// zero Arena is empty and ready; it is for one goroutine.
 type Arena struct {
 	regions [][]byte // as the system gave them
 	free    []byte   // the end of the last one

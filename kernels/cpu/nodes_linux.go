@@ -14,11 +14,11 @@ import (
 )
 
 // spread puts the pages of a large array, which must not have been touched yet,
-// on all memory nodes of the processors at work, one after the other. Any
-// worker may take any part of a matrix, so this is where each reads as fast as
-// any other, and all memory channels work. Left to itself Linux would put all
-// of a model on the node of whoever packs it. Rounded outwards like
-// preferHugePages; refused, nothing changes.
+// on the memory nodes of the processors at work in turns. Any worker may take
+// any part of a matrix: this way all read equally fast, and all memory channels
+// work. By default Linux would put a whole model on the node of the thread that
+// packs it. The range is rounded outwards as in preferHugePages. Where the system
+// refuses, nothing changes.
 func spread(p unsafe.Pointer, bytes int) {
 	nodes := ownNodes()
 	if len(nodes) > 1 {

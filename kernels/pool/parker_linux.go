@@ -9,15 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thread is the operating system's thread of a worker, which sleeps in the
-// kernel and not in Go's scheduler, so that it is one thread that falls asleep
-// and wakes up.
+// thread is the operating system's thread of a worker. It sleeps in the kernel and
+// not in Go's scheduler, so that the thread that sleeps is the one that wakes up.
 //
-// A virtual processor that sleeps looks to Linux like one that the host has
-// withdrawn. So it wakes a thread beside its waker, and both share a processor
-// until the next tick, 4 ms that are longer than most steps. Hence a thread is
-// forbidden the processors known to be busy while it is woken; as soon as it
-// runs it may go wherever it could before.
+// Linux takes a virtual processor that sleeps for one that the host has withdrawn.
+// It therefore puts a thread that wakes up on its waker's processor, and both share
+// that until the next tick: 4 ms, longer than most steps. So while a thread is woken
+// it may not use the processors that are known to be busy. As soon as it runs it may
+// use all that it could before.
 type thread struct {
 	id   int
 	away bool        // some processors are forbidden
@@ -38,7 +37,7 @@ func (t *thread) leave() {
 	runtime.UnlockOSThread()
 }
 
-// avoid forbids a sleeping thread some processors. A system that does not let it changes nothing.
+// avoid forbids a sleeping thread some processors, where the system lets it.
 func (t *thread) avoid(busy []int) {
 	if unix.SchedGetaffinity(t.id, &t.home) != nil {
 		return

@@ -7,10 +7,9 @@ import (
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
-// poll waits for what is expected within microseconds. It looks all the time at first
-// and then less, so that the other hyper-thread of the core has it to itself,
-// and in the end lets other threads have the processor: whoever is waited for
-// may stand in line behind this one.
+// poll waits for what is expected within microseconds. At first it looks all the
+// time, then less often, which leaves the core to its other hyper-thread. In the end
+// it yields the processor, since the thread that it waits for may need that one.
 type poll struct {
 	crowded bool // other goroutines may wait for this one's P
 	looks   int

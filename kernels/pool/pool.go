@@ -22,8 +22,8 @@ type Task interface {
 // Pool runs tasks on a fixed set of workers. The calling goroutine is worker 0.
 // A Pool serves one caller at a time; Run calls from several goroutines queue.
 //
-// Parts are handed out by one atomic counter. A worker that comes late finds
-// it used up and costs nobody anything: Run waits for parts, not for workers.
+// One atomic counter hands out the parts. Run waits for parts and not for workers, so
+// a worker that comes late and finds no part left delays nobody.
 type Pool struct {
 	threads int
 	crowded bool       // no P is left for other goroutines while all workers poll
@@ -35,7 +35,7 @@ type Pool struct {
 	left    atomic.Int64  // parts not handed out; below zero when late workers asked
 	pending atomic.Int64  // parts not finished
 	epoch   atomic.Uint32 // counts hand-outs: a change means new work
-	asleep  atomic.Int32  // workers parked or about to look once more before parking
+	asleep  atomic.Int32  // workers that are parked, or look once more before they park
 	steps   atomic.Int32  // Begin less End
 	closed  atomic.Bool
 
@@ -46,22 +46,22 @@ type Pool struct {
 	done     sync.WaitGroup
 }
 
-// How long workers poll for the next task before they park. Waking a parked
-// thread takes its processor out of sleep, 50 µs and more on a virtual one, in
-// which the others have done its parts. So during a step a worker stays awake
-// whatever the caller does between tasks, and afterwards for as long as it takes
-// to begin a step that follows at once. patience ends all the same: a caller
-// that is silent for so long has lost its processor, and may go on where a
-// worker parks. In a crowded pool other goroutines may wait for a worker to park.
+// How long workers poll for the next task before they park. Waking a parked thread
+// takes its processor out of sleep, which takes 50 µs and more on a virtual one;
+// meanwhile the other workers have done its parts. So a worker stays awake during a
+// step, whatever the caller does between tasks, and afterwards until a step that
+// follows at once has begun. Even during a step patience ends: a caller that is
+// silent for so long has lost its processor, and may go on where a worker parks. In
+// a crowded pool other goroutines may wait for a worker to park.
 const (
 	patience = 2 * time.Millisecond
 	linger   = 200 * time.Microsecond
 	briefly  = 30 * time.Microsecond
 )
 
-// New starts threads-1 workers; threads < 1 means Cores(). Workers poll, and
-// keep a P of the Go scheduler each while they do: they are patient only if
-// GOMAXPROCS is greater than threads, so that one is left for other goroutines.
+// New starts threads-1 workers; threads < 1 means cpu.Cores(). A worker that polls
+// keeps a P of the Go scheduler. Workers poll for long only if GOMAXPROCS is greater
+// than threads, so that one P is left for other goroutines.
 func New(threads int) *Pool {
 	if threads < 1 {
 		threads = cpu.Cores()
@@ -138,7 +138,7 @@ func (p *Pool) announce() {
 	}
 }
 
-// rouse wakes those parked workers that worker w has to: everybody two, so that
+// rouse wakes the parked workers that worker w is to wake. Each wakes two, so that
 // many are awake soon.
 func (p *Pool) rouse(w int) {
 	here := currentCPU()

@@ -9,14 +9,14 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// hybridKernel multiplies tiles of 64 tokens, half of them by vector lookup
-// and half by VPDPBUSD, in one instruction stream: lookups want the load ports
-// and multiply-adds the multipliers, so both methods run at once. A part
-// builds the tables of a pass of one or two blocks and takes its rows through
-// them; every few rows looked up, one step of a 64 × 4 multiply-add tile is
-// done. Tiles and passes end where they end: a call runs to the nearer of the
-// two, and the tile's sums wait in memory. Both finish together, for a pass
-// has as many lookups as its share of multiply-adds.
+// hybridKernel multiplies tiles of 64 tokens, half of them by vector lookup and
+// half by VPDPBUSD, in one instruction stream: lookups need the load ports and
+// multiply-adds the multipliers, so both methods run at once. A part builds the
+// tables of a pass of one or two blocks and takes its rows through them. After every
+// few rows of lookups it does one step of a 64 × 4 multiply-add tile. Tiles and
+// passes need not end together: a call runs to the end of the nearer one, and the
+// tile's sums wait in memory. The lookups and multiply-adds of a part end together,
+// because each pass does its share of both.
 //
 // Tokens that fill no tile go to vnniKernel.
 var hybridKernel = &kernel{

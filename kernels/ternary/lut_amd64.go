@@ -8,9 +8,9 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// lutKernel adds rows of lookup tables, 16 tokens wide (Vec-LUT §3). A part
-// builds the tables of a K tile once and takes all its strips through them, so
-// it wants many strips; sums wait in int16 and are widened every lutFlush columns.
+// lutKernel adds rows of lookup tables, 16 tokens wide (Vec-LUT §3). A part builds
+// the tables of a K tile once and takes all its strips through them, so many strips
+// are better. Sums are int16 and widened every lutFlush columns.
 var lutKernel = &kernel{
 	name:      "avx2:lut",
 	isa:       cpu.AVX2,

@@ -7,12 +7,12 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// Parts of a lookup kernel are large, for each builds its tables anew: with
-// one or two of them a worker, the last ones never end together. But sums are
-// integers, which may be added in any order, and a part goes through its
-// columns chunk by chunk, building the tables of a chunk alone. So a worker
-// that finds no part left takes chunks from the far end of another's part into
-// sums of its own; who comes to the end last adds both and writes the results.
+// Parts of a lookup kernel are large, because each part builds its own tables. With
+// one or two parts a worker, workers do not finish together. But sums are integers,
+// which may be added in any order, and a part goes through its columns chunk by
+// chunk and builds the tables of one chunk at a time. So a worker that finds no part
+// left takes chunks from the far end of another worker's part and adds them up by
+// itself. The one that finishes last adds both sums and writes the results.
 //
 //	worker 0   |→→→→→→→→→→→→→→ part 0 →→→→→→→→→→→→→→| then helps:
 //	worker 1   |→→→→→→→→→→→→→→→→→ part 1 →→→→→ ←←←←←←| columns
@@ -28,7 +28,7 @@ type sharedKernel struct {
 	merge func(m *Task, s, other *scratch, strips, tokens span)
 }
 
-// Chunks are taken by twos as long as there are many.
+// A worker takes chunksAtOnce chunks at a time while more than fewChunks are left.
 const (
 	chunksAtOnce = 2
 	fewChunks    = 3

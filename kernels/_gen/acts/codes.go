@@ -1,3 +1,4 @@
+// Package acts emits what makes activations ready, for kernels/acts.
 package acts
 
 import (

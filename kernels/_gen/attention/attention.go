@@ -1,3 +1,4 @@
+// Package attention emits the kernels of kernels/attention.
 package attention
 
 import (

@@ -1,3 +1,4 @@
+// Package bench emits what kernels/bench measures the peaks of a machine with.
 package bench
 
 import (

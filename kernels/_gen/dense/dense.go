@@ -1,3 +1,4 @@
+// Package dense emits the kernels of kernels/dense.
 package dense
 
 import (

@@ -1,3 +1,5 @@
+// Package emit holds what all generators share: how a kernel begins and ends, constant
+// tables, rows a stride apart, and the encoding of AVX-VNNI.
 package emit
 
 import (

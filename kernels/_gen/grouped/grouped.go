@@ -1,3 +1,4 @@
+// Package grouped emits the kernels of kernels/grouped.
 package grouped
 
 import "github.com/lutra-lm/lutra/kernels/_gen/dense"

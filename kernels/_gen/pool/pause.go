@@ -1,3 +1,4 @@
+// Package pool emits the pause of kernels/pool.
 package pool
 
 import (

@@ -1,3 +1,4 @@
+// Package ternary emits the kernels of kernels/ternary.
 package ternary
 
 import (

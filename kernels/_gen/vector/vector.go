@@ -1,3 +1,4 @@
+// Package vector emits the kernels of kernels/vector.
 package vector
 
 import (
