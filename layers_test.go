@@ -12,9 +12,9 @@ import (
 
 const module = "github.com/lutra-lm/lutra"
 
-// layers is the import rule: each package may import the ones listed with it
-// and nothing else of this module. Data flows down and back once. Keys are
-// longest-prefix matches; "models/..." packages are parts of one layer.
+// layers is the import rule: each package may import the ones listed with it and
+// their parts, and nothing else of this module but its own parts. Data flows down
+// and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                   {"internal/cli"},
 	"internal/cli":       {"internal/eval", "web", "server", "tts", "batcher", "models", "kernels", "hexagon"},
@@ -35,9 +35,32 @@ var layers = map[string][]string{
 	"models/synthetic":   {"models/gguf"},
 	"models/toy":         {"models"},
 	"hexagon":            {"kernels"},
-	"kernels":            {},
 	"internal/adversary": {},
 	"internal/cpulimit":  {},
+
+	// The floors of kernels (docs/adr/0020-rooms.md).
+	"kernels/bench":      {"kernels"},
+	"kernels":            {},
+	"kernels/ternary":    {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/meter", "kernels/pool", "kernels/cpu"},
+	"kernels/grouped":    {"kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/cpu"},
+	"kernels/dense":      {"kernels/bands", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/vector", "kernels/cpu"},
+	"kernels/bands":      {"kernels/stream", "kernels/acts", "kernels/matrix", "kernels/pool", "kernels/cpu"},
+	"kernels/stream":     {"kernels/acts", "kernels/pool", "kernels/cpu"},
+	"kernels/acts":       {"kernels/pool", "kernels/vector", "kernels/cpu"},
+	"kernels/attention":  {"kernels/vector", "kernels/cpu"},
+	"kernels/vector":     {"kernels/cpu"},
+	"kernels/pool":       {"kernels/meter", "kernels/cpu"},
+	"kernels/matrix":     {"kernels/meter"},
+	"kernels/meter":      {},
+	"kernels/cpu":        {},
+	"kernels/kerneltest": {"kernels/grouped", "kernels/dense", "kernels/matrix", "kernels/vector", "kernels/cpu"},
+}
+
+// reserved packages are for those layers alone that are listed with them.
+var reserved = map[string][]string{
+	"kernels/bench":               {"internal/cli"}, // measures; what serves does without
+	"kernels/kerneltest":          {},               // for tests
+	"kernels/kerneltest/matrices": {},
 }
 
 func TestImportsPointDownOnly(t *testing.T) {
@@ -68,6 +91,8 @@ func TestImportsPointDownOnly(t *testing.T) {
 			}
 			if to := relative(imp); !allowed(layer, from, to) {
 				t.Errorf("%s imports %s: layer %q may import only %v", from, to, layer, layers[layer])
+			} else if only, ok := reserved[to]; ok && !slices.Contains(only, layer) {
+				t.Errorf("%s imports %s, which is for %v alone", from, to, only)
 			}
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // delivery samples from what a step has computed, puts the tokens into the
@@ -33,10 +33,10 @@ func (d *delivery) sample(st *step, b *stepBatch) {
 		d.draws.Run()
 		return
 	}
-	meter := pool.Meter()
-	start := meter.Start()
+	m := pool.Meter()
+	start := m.Start()
 	d.draws.Run()
-	meter.Stop(kernels.KernelSampling, start, pool.Threads(), 0, 0)
+	m.Stop(meter.Sampling, start, pool.Threads(), 0, 0)
 }
 
 // prepare notes the progress of a span and copies what sampling its rows

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/batcher/schedule"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -35,11 +35,11 @@ type modelDrafter struct {
 // NewModelDrafter makes a drafter of a model that has the vocabulary of the one
 // it drafts for. It owns m and kv; pool, which may be nil, samples. The drafter
 // is for one engine.
-func NewModelDrafter(m models.Model, kv *models.KVCache, pool *kernels.Pool) Drafter {
+func NewModelDrafter(m models.Model, kv *models.KVCache, pool *pool.Pool) Drafter {
 	return newModelDrafter(m, kv, pool)
 }
 
-func newModelDrafter(m models.Model, kv *models.KVCache, pool *kernels.Pool) *modelDrafter {
+func newModelDrafter(m models.Model, kv *models.KVCache, pool *pool.Pool) *modelDrafter {
 	d := &modelDrafter{model: m, kv: kv, limit: kv.Blocks() * kv.BlockLen(), draws: sampling.NewBatch(pool)}
 	if n := m.Config().Context; n > 0 {
 		d.limit = min(d.limit, n)

@@ -8,19 +8,19 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
 // embeddedModel loads the smallest generator with its thread pool.
-func embeddedModel(tb testing.TB, threads int) (models.Model, *kernels.Pool) {
+func embeddedModel(tb testing.TB, threads int) (models.Model, *pool.Pool) {
 	tb.Helper()
 	file, err := embedded.Open("lutra-tiny-s")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	pool := kernels.NewPool(threads)
+	pool := pool.New(threads)
 	tb.Cleanup(pool.Close)
 	b, err := models.LoadFile(file, models.LoadOptions{Pool: pool})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/schedule"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // Tile is the number of token lanes of a kernel tile.
@@ -40,7 +40,7 @@ type Options struct {
 	Name string `json:"-" yaml:"-"` // the model's, for errors
 
 	Arbiter *StepArbiter     `json:"-" yaml:"-"` // shared by the engines on one machine; nil: there is no other
-	Pool    *kernels.Pool    `json:"-" yaml:"-"` // samples the rows of a step in parallel; nil: one after the other
+	Pool    *pool.Pool       `json:"-" yaml:"-"` // samples the rows of a step in parallel; nil: one after the other
 	Now     func() time.Time `json:"-" yaml:"-"` // clock; nil: time.Now
 	OnStep  func(StepStats)  `json:"-" yaml:"-"` // called after each step on the engine's goroutine; must be quick
 }

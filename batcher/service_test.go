@@ -10,7 +10,8 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/batcher/schedule"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -60,7 +61,7 @@ func TestNeighboursNeverChangeTokens(t *testing.T) {
 			}
 		}
 	}
-	pool := kernels.NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
 	for name, opt := range map[string]Options{"one worker": {}, "two workers": {Pool: pool}} {
 		o := DefaultOptions()
@@ -302,7 +303,7 @@ func TestAppendAndLogitsInsideALoopActOnWhatWasRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := int32(kernels.Argmax(m.Row(all))); tok.ID != want {
+			if want := int32(vector.Argmax(m.Row(all))); tok.ID != want {
 				t.Errorf("token %d after %v, want %d", tok.ID, all, want)
 			}
 			all = append(all, tok.ID)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
 )
@@ -53,7 +53,7 @@ func oracle(m *toy.Model) Drafter {
 	return guesser(func(tokens []int32, k int) (guess []int32) {
 		all := slices.Clone(tokens)
 		for range k {
-			id := int32(kernels.Argmax(m.Row(all)))
+			id := int32(vector.Argmax(m.Row(all)))
 			if len(all)%5 == 0 {
 				id = 0
 			}

@@ -3,7 +3,22 @@ package kernels
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
+
+func mustLinear(tb testing.TB, p *pool.Pool, m *matrix.Matrix) Linear {
+	tb.Helper()
+	l, err := NewCPU(p).Load(m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
 
 // pinnedRows multiplies a share of the rows in each part, on the worker that takes it.
 type pinnedRows struct {
@@ -24,22 +39,22 @@ func (p *pinnedRows) Do(worker, i int) {
 }
 
 func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
-	pool := NewPool(3)
+	pool := pool.New(3)
 	defer pool.Close()
-	onEachISA(t, func(t *testing.T) {
-		for _, p := range append([]Packing{I1, I2}, bandPackings...) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
+		for _, p := range append([]matrix.Packing{matrix.I1, matrix.I2}, matrices.Banded...) {
 			r := rand.New(rand.NewPCG(2, uint64(p)))
 			const rows, cols, n = 133, 512, 39
-			var m *Matrix
+			var m *matrix.Matrix
 			if p.Ternary() {
 				var err error
-				if m, err = PackTernary(rows, cols, randomTrits(r, rows*cols), []float32{0.5}, p); err != nil {
+				if m, err = ternary.Pack(rows, cols, kerneltest.RandomTrits(r, rows*cols), []float32{0.5}, p); err != nil {
 					t.Fatal(err)
 				}
 			} else {
-				m = randomMatrix(t, r, p, rows, cols)
+				m = matrices.Random(t, r, p, rows, cols)
 			}
-			task := &pinnedRows{l: mustLinear(t, pool, m), x: randomVector(r, n*cols), y: make([]float32, n*rows), n: n, rows: rows, cols: cols}
+			task := &pinnedRows{l: mustLinear(t, pool, m), x: kerneltest.RandomVector(r, n*cols), y: make([]float32, n*rows), n: n, rows: rows, cols: cols}
 			var whole Acts
 			want := make([]float32, n*rows)
 			whole.Set(task.x, n, cols)
@@ -48,7 +63,7 @@ func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 				task.shares = make([]Acts, shares)
 				clear(task.y)
 				pool.Run(task, shares)
-				if !sameBits(task.y, want) {
+				if !kerneltest.SameBits(task.y, want) {
 					t.Fatalf("%v: products of %d shares of the rows differ from those of all", p, shares)
 				}
 			}
@@ -56,7 +71,7 @@ func TestPinnedRowsGetTheBitsThatTheWholePoolGives(t *testing.T) {
 			whole.Unpin()
 			clear(task.y)
 			task.l.Mul(task.y, &whole)
-			if !sameBits(task.y, want) {
+			if !kerneltest.SameBits(task.y, want) {
 				t.Fatalf("%v: products differ after Unpin", p)
 			}
 		}

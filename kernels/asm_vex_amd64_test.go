@@ -45,7 +45,7 @@ func TestVPDPBUSDIsEncodedAsGNUAssemblerDoes(t *testing.T) {
 	if err := os.WriteFile(file, source.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	asm := exec.Command(goTool, "tool", "asm", "-p", "all", "-S", "-I", here, "-o", filepath.Join(dir, "all.o"), file)
+	asm := exec.Command(goTool, "tool", "asm", "-p", "all", "-S", "-I", filepath.Join(here, "_gen", "headers"), "-o", filepath.Join(dir, "all.o"), file)
 	asm.Env = append(os.Environ(), "GOARCH=amd64")
 	listing, err := asm.CombinedOutput()
 	if err != nil {

@@ -1,10 +1,12 @@
 package kernels
 
+import "github.com/lutra-lm/lutra/kernels/matrix"
+
 // Backend turns packed matrices into operators on one device.
 type Backend interface {
 	Name() string
 	// Load prepares w for multiplication. ErrUnsupported sends the matrix to the CPU.
-	Load(w *Matrix) (Linear, error)
+	Load(w *matrix.Matrix) (Linear, error)
 	// Err is the first device fault, after which results are not to be trusted.
 	Err() error
 	Close() error

@@ -6,6 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/dense"
+	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 // goldenDir is the folder of reference data, or the test is skipped.
@@ -34,8 +38,8 @@ func readNPY(t *testing.T, path string) []float32 {
 
 func TestRowsAreTheStorageFormatsValuesBitForBit(t *testing.T) {
 	dir := filepath.Join(goldenDir(t), "dequant")
-	for name, pack := range map[string]func(rows, cols int, raw []byte) (*Matrix, error){
-		"f16": PackF16, "bf16": PackBF16, "q8_0": PackQ8_0, "q4_0": PackQ4_0, "q4_k": PackQ4_K, "q6_k": PackQ6_K,
+	for name, pack := range map[string]func(rows, cols int, raw []byte) (*matrix.Matrix, error){
+		"f16": dense.PackF16, "bf16": dense.PackBF16, "q8_0": grouped.PackQ8_0, "q4_0": grouped.PackQ4_0, "q4_k": grouped.PackQ4_K, "q6_k": grouped.PackQ6_K,
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw, err := os.ReadFile(filepath.Join(dir, name+".bin"))
@@ -50,7 +54,7 @@ func TestRowsAreTheStorageFormatsValuesBitForBit(t *testing.T) {
 				}
 				row := make([]float32, cols)
 				for r := range m.Rows {
-					m.Row(row, r)
+					Row(row, m, r)
 					for k, v := range row {
 						if w := want[r*cols+k]; math.Float32bits(v) != math.Float32bits(w) && !(v == 0 && w == 0) {
 							t.Fatalf("%dx%d: weight [%d][%d] = %v, want %v", m.Rows, cols, r, k, v, w)

@@ -1,46 +1,46 @@
 package kernels
 
 import (
+	"math/rand/v2"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 func TestAMeterCountsProductsOnceEnabled(t *testing.T) {
-	pool := NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
-	cpu, m := NewCPU(pool), pool.Meter()
-	multiply := func(p Packing, rows, cols, n int) {
-		stack, err := benchStack(rows, cols, p, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := cpu.Load(stack[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+	m := pool.Meter()
+	multiply := func(p matrix.Packing, rows, cols, n int) {
+		l := mustLinear(t, pool, arbitraryMatrix(t, p, rows, cols))
 		var acts Acts
 		acts.Set(make([]float32, n*cols), n, cols)
 		l.Mul(make([]float32, n*rows), &acts)
 	}
-	multiply(I2, 64, 256, 2)
-	if m.Busy() != 0 || m.Costs()[KernelTernary].Calls != 0 {
+	multiply(matrix.I2, 64, 256, 2)
+	if m.Busy() != 0 || m.Costs()[meter.Ternary].Calls != 0 {
 		t.Errorf("a meter that is off counted %+v", m.Costs())
 	}
 	m.Enable()
-	multiply(I2, 640, 256, 3)
-	multiply(I2, 640, 256, 1)
-	multiply(Q8, 32, 256, 1)
-	multiply(F16, 16, 256, 2)
-	for k, want := range map[Kernel]Cost{
-		KernelTernary:   {Calls: 2, MACs: 4 * 640 * 256, Bytes: 2 * 640 * 256 / 4},
-		KernelGrouped:   {Calls: 1, MACs: 32 * 256, Bytes: 32 * 256 * 34 / 32},
-		KernelDense:     {Calls: 1, MACs: 2 * 16 * 256, Bytes: 16 * 256 * 2},
-		KernelAttention: {},
+	multiply(matrix.I2, 640, 256, 3)
+	multiply(matrix.I2, 640, 256, 1)
+	multiply(matrix.Q8, 32, 256, 1)
+	multiply(matrix.F16, 16, 256, 2)
+	for k, want := range map[meter.Kind]meter.Cost{
+		meter.Ternary:   {Calls: 2, MACs: 4 * 640 * 256, Bytes: 2 * 640 * 256 / 4},
+		meter.Grouped:   {Calls: 1, MACs: 32 * 256, Bytes: 32 * 256 * 34 / 32},
+		meter.Dense:     {Calls: 1, MACs: 2 * 16 * 256, Bytes: 16 * 256 * 2},
+		meter.Attention: {},
 	} {
 		got := m.Costs()[k]
 		if (got.Time > 0) != (want.Calls > 0) {
 			t.Errorf("%v took %v", k, got.Time)
 		}
-		want.Kernel, want.Time = k, got.Time
+		want.Kind, want.Time, want.Idle = k, got.Time, got.Idle // lanes are idle or not by the kernel that the machine has
 		if got != want {
 			t.Errorf("cost %+v, want %+v", got, want)
 		}
@@ -50,41 +50,10 @@ func TestAMeterCountsProductsOnceEnabled(t *testing.T) {
 	}
 }
 
-func TestIdleLanesAreThoseThatLookupTilesLack(t *testing.T) {
-	for _, c := range []struct {
-		form        actForm
-		n, width, w int
-	}{
-		{formLanes, 1, 16, 15}, {formLanes, 16, 16, 0}, {formLanes, 33, 16, 15}, {formLanes, 33, 32, 31},
-		{formTiles, 5, 8, 0}, {formQuads, 3, 4, 0}, {formRows, 7, 1, 0},
-	} {
-		r := ternaryRun{segment: segment{lo: 64, hi: 64 + c.n}, form: c.form, width: c.width}
-		if got := r.idle(); got != c.w {
-			t.Errorf("%d tokens in tiles of %d, form %d: %d lanes are idle, want %d", c.n, c.width, c.form, got, c.w)
-		}
+func arbitraryMatrix(t *testing.T, p matrix.Packing, rows, cols int) *matrix.Matrix {
+	r := rand.New(rand.NewPCG(1, 1))
+	if p.Ternary() {
+		return ternary.Arbitrary(rows, cols, p, r)
 	}
-}
-
-func TestEveryKernelHasAName(t *testing.T) {
-	seen := map[string]bool{"": true}
-	for _, c := range new(Meter).Costs() {
-		if seen[c.Kernel.String()] {
-			t.Errorf("kernel %d is named %q", c.Kernel, c.Kernel)
-		}
-		seen[c.Kernel.String()] = true
-	}
-}
-
-func BenchmarkMeter(b *testing.B) {
-	var m Meter
-	for _, on := range []bool{false, true} {
-		if on {
-			m.Enable()
-		}
-		b.Run(map[bool]string{false: "off", true: "on"}[on], func(b *testing.B) {
-			for b.Loop() {
-				m.Stop(KernelRows, m.Start(), 1, 0, 0)
-			}
-		})
-	}
+	return matrices.Random(t, r, p, rows, cols)
 }

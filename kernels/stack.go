@@ -3,52 +3,68 @@ package kernels
 import (
 	"fmt"
 	"slices"
+
+	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/dense"
+	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 // PieceRows is what the rows of the pieces that a Builder takes are multiples
 // of, those of the last one excepted.
-const PieceRows = stripRows
+const PieceRows = ternary.StripRows
 
 // unit is how many rows of a packing are stored together, and their size with
 // so many columns.
-func (p Packing) unit(cols int) (rows, bytes int) {
-	switch {
-	case p.Ternary():
-		return stripRows, TernarySize(stripRows, cols, p)
-	case p.grouped():
-		return bandRows, groupedFormats[p].bandBytes(cols)
+func unit(p matrix.Packing, cols int) (rows, bytes int) {
+	switch p.Kind() {
+	case meter.Ternary:
+		return PieceRows, ternary.Size(PieceRows, cols, p)
+	case meter.Grouped:
+		return bands.Rows, grouped.BandBytes(p, cols)
 	}
-	return bandRows, bandRows * cols * p.denseBytes()
+	return bands.Rows, dense.BandBytes(p, cols)
+}
+
+// DataSize is the length of the Data of a matrix, in bytes.
+func DataSize(rows, cols int, p matrix.Packing) int {
+	n, size := unit(p, cols)
+	return (rows + n - 1) / n * size
 }
 
 // Builder makes a matrix of pieces of its rows, so that of a large one little
 // else need be in memory at a time. A row keeps its bits.
 type Builder struct {
-	arena *Arena
-	m     *Matrix // Scale is one a row so far
-	at    int     // rows so far
+	arena *cpu.Arena
+	m     *matrix.Matrix // Scale is one a row so far
+	at    int            // rows so far
 }
 
 // NewBuilder begins a matrix of so many rows in a. A nil arena means the heap.
-func NewBuilder(a *Arena, rows int) *Builder { return &Builder{arena: a, m: &Matrix{Rows: rows}} }
+func NewBuilder(a *cpu.Arena, rows int) *Builder {
+	return &Builder{arena: a, m: &matrix.Matrix{Rows: rows}}
+}
 
 // Add puts a copy of m beneath the rows so far. It reports ErrUnsupported when
 // m has another packing or width than they, or when they do not end with a
 // unit of the packing (PieceRows do); ErrShape for too many rows; and ErrMemory.
-func (b *Builder) Add(m *Matrix) (err error) {
+func (b *Builder) Add(m *matrix.Matrix) (err error) {
 	w := b.m
-	unit, size := m.Packing.unit(m.Cols)
+	unit, size := unit(m.Packing, m.Cols)
 	if w.Data == nil {
 		w.Packing, w.Cols = m.Packing, m.Cols
-		if w.Data, err = b.arena.bytes((w.Rows + unit - 1) / unit * size); err != nil {
+		if w.Data, err = b.arena.Bytes(DataSize(w.Rows, m.Cols, m.Packing)); err != nil {
 			return err
 		}
 	}
 	if m.Packing != w.Packing || m.Cols != w.Cols || b.at%unit != 0 {
-		return fmt.Errorf("%w: %v of %dx%d beneath %v of %dx%d", ErrUnsupported, m.Packing, m.Rows, m.Cols, w.Packing, b.at, w.Cols)
+		return fmt.Errorf("%w: %v of %dx%d beneath %v of %dx%d", matrix.ErrUnsupported, m.Packing, m.Rows, m.Cols, w.Packing, b.at, w.Cols)
 	}
 	if m.Rows > w.Rows-b.at {
-		return fmt.Errorf("%w: %d rows beneath %d of %d", ErrShape, m.Rows, b.at, w.Rows)
+		return fmt.Errorf("%w: %d rows beneath %d of %d", matrix.ErrShape, m.Rows, b.at, w.Rows)
 	}
 	copy(w.Data[b.at/unit*size:], m.Data)
 	b.at += m.Rows
@@ -61,9 +77,9 @@ func (b *Builder) Add(m *Matrix) (err error) {
 }
 
 // Matrix is the whole matrix. It reports ErrShape when rows are missing.
-func (b *Builder) Matrix() (*Matrix, error) {
+func (b *Builder) Matrix() (*matrix.Matrix, error) {
 	if b.at != b.m.Rows {
-		return nil, fmt.Errorf("%w: %d rows of %d", ErrShape, b.at, b.m.Rows)
+		return nil, fmt.Errorf("%w: %d rows of %d", matrix.ErrShape, b.at, b.m.Rows)
 	}
 	if s := b.m.Scale; len(s) > 0 && !slices.ContainsFunc(s, func(x float32) bool { return x != s[0] }) {
 		b.m.Scale = []float32{s[0]}
@@ -75,12 +91,12 @@ func (b *Builder) Matrix() (*Matrix, error) {
 // several that read the same input. A nil arena means the heap. It reports
 // ErrMemory, and ErrUnsupported, before it takes any memory, when they differ in
 // packing or columns or another than the last ends within a unit of its packing.
-func Stack(a *Arena, ms ...*Matrix) (*Matrix, error) {
+func Stack(a *cpu.Arena, ms ...*matrix.Matrix) (*matrix.Matrix, error) {
 	rows := 0
 	for i, m := range ms {
-		unit, _ := m.Packing.unit(m.Cols)
+		unit, _ := unit(m.Packing, m.Cols)
 		if m.Packing != ms[0].Packing || m.Cols != ms[0].Cols || i+1 < len(ms) && m.Rows%unit != 0 {
-			return nil, fmt.Errorf("%w: %v of %dx%d stacked with %v of %dx%d", ErrUnsupported, m.Packing, m.Rows, m.Cols, ms[0].Packing, ms[0].Rows, ms[0].Cols)
+			return nil, fmt.Errorf("%w: %v of %dx%d stacked with %v of %dx%d", matrix.ErrUnsupported, m.Packing, m.Rows, m.Cols, ms[0].Packing, ms[0].Rows, ms[0].Cols)
 		}
 		rows += m.Rows
 	}

@@ -5,28 +5,36 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/dense"
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
-	pool := NewPool(2)
+	pool := pool.New(2)
 	defer pool.Close()
-	for _, p := range append([]Packing{I1, I2}, bandPackings...) {
+	for _, p := range append([]matrix.Packing{matrix.I1, matrix.I2}, matrices.Banded...) {
 		r := rand.New(rand.NewPCG(9, uint64(p)))
 		const cols, n = 256, 5
-		var parts []*Matrix
+		var parts []*matrix.Matrix
 		for i, rows := range []int{128, 64, 37} {
 			if p.Ternary() {
 				scale := []float32{0.5}
 				if i == 1 {
-					scale = randomVector(r, rows)
+					scale = kerneltest.RandomVector(r, rows)
 				}
-				m, err := PackTernary(rows, cols, randomTrits(r, rows*cols), scale, p)
+				m, err := ternary.Pack(rows, cols, kerneltest.RandomTrits(r, rows*cols), scale, p)
 				if err != nil {
 					t.Fatal(err)
 				}
 				parts = append(parts, m)
 			} else {
-				parts = append(parts, randomMatrix(t, r, p, rows, cols))
+				parts = append(parts, matrices.Random(t, r, p, rows, cols))
 			}
 		}
 		stack, err := Stack(nil, parts...)
@@ -34,7 +42,7 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 			t.Fatalf("%v: %v", p, err)
 		}
 		var x Acts
-		x.Set(randomVector(r, n*cols), n, cols)
+		x.Set(kerneltest.RandomVector(r, n*cols), n, cols)
 		y := make([]float32, n*stack.Rows)
 		mustLinear(t, pool, stack).Mul(y, &x)
 		at := 0
@@ -42,7 +50,7 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 			want := make([]float32, n*m.Rows)
 			mustLinear(t, pool, m).Mul(want, &x)
 			for i := range n {
-				if !sameBits(y[i*stack.Rows+at:][:m.Rows], want[i*m.Rows:(i+1)*m.Rows]) {
+				if !kerneltest.SameBits(y[i*stack.Rows+at:][:m.Rows], want[i*m.Rows:(i+1)*m.Rows]) {
 					t.Fatalf("%v: token %d differs in the matrix that starts at row %d", p, i, at)
 				}
 			}
@@ -53,8 +61,8 @@ func TestAStackGivesEachRowTheBitsOfItsOwnMatrix(t *testing.T) {
 
 func TestAStackKeepsOneScaleThatAllShare(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
-	pack := func(rows int, scale float32) *Matrix {
-		m, err := PackTernary(rows, 64, randomTrits(r, rows*64), []float32{scale}, I2)
+	pack := func(rows int, scale float32) *matrix.Matrix {
+		m, err := ternary.Pack(rows, 64, kerneltest.RandomTrits(r, rows*64), []float32{scale}, matrix.I2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,34 +80,34 @@ func TestAStackKeepsOneScaleThatAllShare(t *testing.T) {
 
 func TestStackRefusesWhatDoesNotFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
-	for what, ms := range map[string][]*Matrix{
-		"another packing":        {randomMatrix(t, r, Q4, 16, 256), randomMatrix(t, r, Q8, 16, 256)},
-		"another width":          {randomMatrix(t, r, Q8, 16, 256), randomMatrix(t, r, Q8, 16, 512)},
-		"a band that ends early": {randomMatrix(t, r, F32, 15, 256), randomMatrix(t, r, F32, 16, 256)},
+	for what, ms := range map[string][]*matrix.Matrix{
+		"another packing":        {matrices.Random(t, r, matrix.Q4, 16, 256), matrices.Random(t, r, matrix.Q8, 16, 256)},
+		"another width":          {matrices.Random(t, r, matrix.Q8, 16, 256), matrices.Random(t, r, matrix.Q8, 16, 512)},
+		"a band that ends early": {matrices.Random(t, r, matrix.F32, 15, 256), matrices.Random(t, r, matrix.F32, 16, 256)},
 	} {
-		if _, err := Stack(nil, ms...); !errors.Is(err, ErrUnsupported) {
+		if _, err := Stack(nil, ms...); !errors.Is(err, matrix.ErrUnsupported) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
 
 func TestAMatrixBuiltOfPiecesIsTheWhole(t *testing.T) {
-	for _, p := range []Packing{I1, I2, F32} {
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2, matrix.F32} {
 		r := rand.New(rand.NewPCG(9, uint64(p)))
 		const rows, cols = 3*PieceRows + 7, 256
-		trits, scale := randomTrits(r, rows*cols), randomVector(r, rows)
-		values := randomVector(r, rows*cols)
-		piece := func(lo, hi int) *Matrix {
-			m, err := PackF32(hi-lo, cols, values[lo*cols:hi*cols])
+		trits, scale := kerneltest.RandomTrits(r, rows*cols), kerneltest.RandomVector(r, rows)
+		values := kerneltest.RandomVector(r, rows*cols)
+		piece := func(lo, hi int) *matrix.Matrix {
+			m, err := dense.PackF32(hi-lo, cols, values[lo*cols:hi*cols])
 			if p.Ternary() {
-				m, err = PackTernary(hi-lo, cols, trits[lo*cols:hi*cols], scale[lo:hi], p)
+				m, err = ternary.Pack(hi-lo, cols, trits[lo*cols:hi*cols], scale[lo:hi], p)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			return m
 		}
-		var a Arena
+		var a cpu.Arena
 		defer a.Free()
 		b := NewBuilder(&a, rows)
 		for lo := 0; lo < rows; lo += 2 * PieceRows {
@@ -120,15 +128,15 @@ func TestAMatrixBuiltOfPiecesIsTheWhole(t *testing.T) {
 
 func TestABuilderRefusesPiecesThatDoNotFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 11))
-	first := randomMatrix(t, r, Q8, 64, 256)
+	first := matrices.Random(t, r, matrix.Q8, 64, 256)
 	for what, c := range map[string]struct {
-		first, then *Matrix
+		first, then *matrix.Matrix
 		want        error
 	}{
-		"another packing":        {first, randomMatrix(t, r, Q4, 64, 256), ErrUnsupported},
-		"another width":          {first, randomMatrix(t, r, Q8, 64, 512), ErrUnsupported},
-		"a band that ends early": {randomMatrix(t, r, Q8, 15, 256), first, ErrUnsupported},
-		"too many rows":          {first, randomMatrix(t, r, Q8, 65, 256), ErrShape},
+		"another packing":        {first, matrices.Random(t, r, matrix.Q4, 64, 256), matrix.ErrUnsupported},
+		"another width":          {first, matrices.Random(t, r, matrix.Q8, 64, 512), matrix.ErrUnsupported},
+		"a band that ends early": {matrices.Random(t, r, matrix.Q8, 15, 256), first, matrix.ErrUnsupported},
+		"too many rows":          {first, matrices.Random(t, r, matrix.Q8, 65, 256), matrix.ErrShape},
 	} {
 		b := NewBuilder(nil, 128)
 		if err := b.Add(c.first); err != nil {
@@ -137,7 +145,7 @@ func TestABuilderRefusesPiecesThatDoNotFit(t *testing.T) {
 		if err := b.Add(c.then); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", what, err, c.want)
 		}
-		if _, err := b.Matrix(); !errors.Is(err, ErrShape) {
+		if _, err := b.Matrix(); !errors.Is(err, matrix.ErrShape) {
 			t.Errorf("%s: a matrix of too few rows gives %v, want ErrShape", what, err)
 		}
 	}

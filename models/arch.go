@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // variant is what an architecture changes of the decoder. The zero value,
@@ -33,25 +33,25 @@ type gatedUnit func(dst, gate, up []float32)
 
 // architectures is what is known of each supported general.architecture.
 var architectures = map[string]variant{
-	"llama": {glu: kernels.SwiGLU},
+	"llama": {glu: vector.SwiGLU},
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
-	"qwen2": {glu: kernels.SwiGLU, rope: ropeHalves},
-	"qwen3": {glu: kernels.SwiGLU, rope: ropeHalves, headNorm: true},
+	"qwen2": {glu: vector.SwiGLU, rope: ropeHalves},
+	"qwen3": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true},
 	// Abdin et al. 2024, "Phi-3", §2.
-	"phi3": {glu: kernels.SwiGLU, rope: ropeHalves, fused: true},
+	"phi3": {glu: vector.SwiGLU, rope: ropeHalves, fused: true},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
 	"gemma2": {
-		glu: kernels.GeGLU, rope: ropeHalves, postNorm: true, embedScale: true, capped: true, windowed: 2,
+		glu: vector.GeGLU, rope: ropeHalves, postNorm: true, embedScale: true, capped: true, windowed: 2,
 		queryWidth: gemmaQueryWidth,
 	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
-	"smollm3": {glu: kernels.SwiGLU, still: 4},
+	"smollm3": {glu: vector.SwiGLU, still: 4},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.
-	"bitnet": {glu: kernels.SwiGLU, rope: ropeHalves, subNorm: true, scales: true},
+	"bitnet": {glu: vector.SwiGLU, rope: ropeHalves, subNorm: true, scales: true},
 	// Ma et al. 2025, "BitNet b1.58 2B4T", §2: squared ReLU. Microsoft's converter
 	// writes both names, and with the second the inverse frequencies.
-	"bitnet-b1.58": {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
-	"bitnet-25":    {glu: kernels.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
+	"bitnet-b1.58": {glu: vector.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
+	"bitnet-25":    {glu: vector.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
 }
 
 // gemmaQueryWidth is the width of a head, but for the largest model, which is

@@ -1,8 +1,12 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels"
+import (
+	"github.com/lutra-lm/lutra/kernels/attention"
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
 
-// attention is causal grouped-query attention over the paged cache, in the
+// attentionPass is causal grouped-query attention over the paged cache, in the
 // manner of FlashAttention (Dao et al., §3.1): keys pass by in chunks, with a
 // running softmax and a running weighted sum of values. Long contexts are cut into
 // spans that workers take apart, as in Flash-Decoding (Dao et al. 2023), and what
@@ -15,29 +19,29 @@ import "github.com/lutra-lm/lutra/kernels"
 // key, and values are added in the order of their positions. So neither the
 // neighbours in the batch nor the way a prompt was cut nor the number of workers show
 // in the result.
-type attention struct {
-	crew    crew
+type attentionPass struct {
+	exec    executor
 	group   int // query heads a KV head
 	dim     int
 	scratch []attScratch // one a worker
 	partial partials
 
 	// The run under way.
-	plan  *attPlan
-	place []place
-	kv    *KVCache
-	layer int
-	lens  *lens
-	out   []float32 // [T][Heads*dim]
-	qkv   []float32 // [T][(Heads+2·KVHeads)*dim], queries first
-	wave  wave
+	plan   *attPlan
+	rowPos []rowPos
+	kv     *KVCache
+	layer  int
+	lens   *lens
+	out    []float32 // [T][Heads*dim]
+	qkv    []float32 // [T][(Heads+2·KVHeads)*dim], queries first
+	wave   wave
 }
 
 // attScratch is what one worker needs for one part.
 type attScratch struct {
-	q, acc []float32               // [maxTile*group][dim]
-	scores []float32               // [maxTile*group][chunk]
-	soft   []kernels.OnlineSoftmax // [maxTile*group]
+	q, acc []float32           // [maxTile*group][dim]
+	scores []float32           // [maxTile*group][chunk]
+	soft   []attention.Softmax // [maxTile*group]
 	groups []int32
 }
 
@@ -55,29 +59,29 @@ const (
 	partsPerThread = 4
 )
 
-func newAttention(c crew, cfg Config) *attention {
-	a := &attention{crew: c, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim, scratch: make([]attScratch, c.size())}
+func newAttention(c executor, cfg Config) *attentionPass {
+	a := &attentionPass{exec: c, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim, scratch: make([]attScratch, c.size())}
 	n := a.maxTile() * a.group
 	for i := range a.scratch {
 		a.scratch[i] = attScratch{
 			q: make([]float32, n*a.dim), acc: make([]float32, n*a.dim),
-			soft: make([]kernels.OnlineSoftmax, n),
+			soft: make([]attention.Softmax, n),
 		}
 	}
 	return a
 }
 
-func (a *attention) maxTile() int { return max(1, tileQueries/a.group) }
+func (a *attentionPass) maxTile() int { return max(1, tileQueries/a.group) }
 
 // makePlan plans for rows.
-func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
+func (a *attentionPass) makePlan(p *attPlan, rows []rowPos, kv *KVCache) {
 	tile := a.maxTile()
-	if !a.crew.alone {
+	if !a.exec.alone {
 		span, spans := kv.span(), 0
 		for i := range rows {
 			spans += rows[i].pos/span + 1
 		}
-		tile = min(tile, max(1, spans*kv.heads/(partsPerThread*a.crew.size())))
+		tile = min(tile, max(1, spans*kv.heads/(partsPerThread*a.exec.size())))
 	}
 	p.make(rows, kv, tile, a.group)
 }
@@ -85,38 +89,38 @@ func (a *attention) makePlan(p *attPlan, rows []place, kv *KVCache) {
 // run sets out[T][Heads*dim] to the attention of the planned rows' queries,
 // which begin the rows of qkv, over a layer's cache, which must hold the rows'
 // own keys and values already.
-func (a *attention) run(out, qkv []float32, plan *attPlan, rows []place, kv *KVCache, layer int, l *lens) {
+func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []rowPos, kv *KVCache, layer int, l *lens) {
 	if n := a.maxTile() * a.group * plan.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
 		}
 	}
-	meter := a.crew.pool.Meter()
-	start := meter.Start()
-	a.plan, a.place, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, kv, layer, l, out, qkv
+	m := a.exec.pool.Meter()
+	start := m.Start()
+	a.plan, a.rowPos, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, kv, layer, l, out, qkv
 	for lo := 0; lo < len(plan.spans); lo = a.wave.hi {
 		a.begin(lo)
-		a.crew.run(a, (a.wave.end-a.wave.first)*kv.heads)
+		a.exec.run(a, (a.wave.end-a.wave.first)*kv.heads)
 		if len(plan.spans) > 1 {
 			a.fold()
 		}
 	}
-	if meter.Enabled() {
+	if m.Enabled() {
 		macs, bytes := a.work()
-		meter.Stop(kernels.KernelAttention, start, a.crew.size(), macs, bytes)
+		m.Stop(meter.Attention, start, a.exec.size(), macs, bytes)
 	}
-	a.plan, a.place, a.kv, a.out, a.qkv = nil, nil, nil, nil, nil
+	a.plan, a.rowPos, a.kv, a.out, a.qkv = nil, nil, nil, nil, nil
 }
 
 // work is what the run does: multiply-accumulates, and bytes of keys and
 // values as if each sequence's were read once.
-func (a *attention) work() (macs, bytes int64) {
+func (a *attentionPass) work() (macs, bytes int64) {
 	width := int64(a.kv.heads * a.dim)
 	perKey := 2 * kvArrayBytes(Config{KVHeads: a.kv.heads, HeadDim: a.dim}, a.kv.opt) / int64(a.kv.opt.BlockLen)
-	for i := range a.place {
-		r, keys := &a.place[i], int64(a.place[i].pos+1)
+	for i := range a.rowPos {
+		r, keys := &a.rowPos[i], int64(a.rowPos[i].pos+1)
 		macs += 2 * keys * width * int64(a.group)
-		if i+1 == len(a.place) || a.place[i+1].seq != r.seq {
+		if i+1 == len(a.rowPos) || a.rowPos[i+1].seq != r.seq {
 			bytes += keys * perKey
 		}
 	}
@@ -124,21 +128,21 @@ func (a *attention) work() (macs, bytes int64) {
 }
 
 // Do computes one part.
-func (a *attention) Do(worker, part int) {
+func (a *attentionPass) Do(worker, part int) {
 	turns := a.wave.end - a.wave.first
 	turn, head := part%turns, part/turns
-	if a.crew.alone { // what lies side by side is read one after another
+	if a.exec.alone { // what lies side by side is read one after another
 		turn, head = part/a.kv.heads, part%a.kv.heads
 	}
 	turn += a.wave.first
 	number := int(a.plan.order[turn])
 	pass := &a.plan.passes[number]
 	first := int(pass.tile) * a.plan.tile
-	rows := a.place[first:min(len(a.place), first+a.plan.tile)]
+	rows := a.rowPos[first:min(len(a.rowPos), first+a.plan.tile)]
 	s, width := &a.scratch[worker], a.group*a.dim
 	stride, n := width*a.kv.heads, len(rows)*a.group
 	for i := range rows {
-		kernels.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.kv.heads*a.dim)+head*width:], a.lens.scale)
+		vector.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.kv.heads*a.dim)+head*width:], a.lens.scale)
 	}
 	begin, passes := a.plan.passesOf(int(pass.tile))
 	whole := passes == begin+1
@@ -148,7 +152,7 @@ func (a *attention) Do(worker, part int) {
 	}
 	clear(acc[:n*a.dim])
 	for i := range n {
-		soft[i] = kernels.NewOnlineSoftmax()
+		soft[i] = attention.NewSoftmax()
 	}
 	chunk, end := a.plan.chunksOf(number)
 	_, runs := a.plan.runsOf(end - 1)
@@ -165,7 +169,7 @@ func (a *attention) Do(worker, part int) {
 
 // chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
 // Chunks go on until the end of runs.
-func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSoftmax, rows []place, head, chunk, lo, runs int) {
+func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Softmax, rows []rowPos, head, chunk, lo, runs int) {
 	p, layer, ld, g, d := a.plan, &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
 	vector := a.kv.vectors(0, head)
 	first, end := p.runsOf(chunk)
@@ -176,7 +180,7 @@ func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSof
 	}
 	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
 	a.lens.look(s.scores[:n*ld], ld, g, rows, seen, lo)
-	kernels.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
+	attention.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
 	for i := first; i < end; i++ {
 		r := &p.runs[i]
 		row, n, least := int(r.row)*g, int(r.rows)*g, int(r.least)
@@ -197,13 +201,13 @@ func (a *attention) chunk(s *attScratch, acc []float32, soft []kernels.OnlineSof
 
 // corner adds the values of a run that only some of its rows see, which all
 // stand in its last block.
-func (a *attention) corner(s *attScratch, acc []float32, rows []place, run, vector, lo int) {
+func (a *attentionPass) corner(s *attScratch, acc []float32, rows []rowPos, run, vector, lo int) {
 	r, groups := &a.plan.runs[run], a.plan.groupsOf(run)
 	layer, ld, g, d := &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
 	least := int(r.least)
 	s.groups = s.groups[:0]
-	first := groups[least/kernels.KeyGroup] + r.least%kernels.KeyGroup
-	for n := r.least; n < r.most; n += kernels.KeyGroup {
+	first := groups[least/attention.KeyGroup] + r.least%attention.KeyGroup
+	for n := r.least; n < r.most; n += attention.KeyGroup {
 		s.groups = append(s.groups, first+n-r.least)
 	}
 	for i := range int(r.rows) {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // attCase is rows of several sequences over a cache whose layers are filled at
@@ -16,7 +16,7 @@ type attCase struct {
 	cfg  Config
 	kv   *KVCache
 	lens lens
-	rows []place
+	rows []rowPos
 	qkv  []float32 // [rows][(Heads+2·KVHeads)*HeadDim]
 	// What the cache was given, by sequence and then as in the cache's heads: [pos][KVHeads][HeadDim].
 	keys, values map[*KVSeq][]float32
@@ -48,7 +48,7 @@ func newAttCase(t testing.TB, r *rand.Rand, cfg Config, opt KVOptions, l lens, l
 			}
 		}
 		for pos := max(0, n-rows); pos < n; pos++ {
-			c.rows = append(c.rows, place{seq: s, pos: pos})
+			c.rows = append(c.rows, rowPos{seq: s, pos: pos})
 		}
 	}
 	c.qkv = gaussianVector(r, len(c.rows)*(cfg.Heads+2*cfg.KVHeads)*cfg.HeadDim)
@@ -63,8 +63,8 @@ func gaussianVector(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// attend is the attention of rows [lo, hi) alone, by crew.
-func (c *attCase) attend(by crew, lo, hi int) []float32 {
+// attend is the attention of rows [lo, hi) alone, by executor.
+func (c *attCase) attend(by executor, lo, hi int) []float32 {
 	var p attPlan
 	a := newAttention(by, c.cfg)
 	out := make([]float32, (hi-lo)*c.cfg.Heads*c.cfg.HeadDim)
@@ -110,27 +110,27 @@ func (c *attCase) exact(row int) []float64 {
 	return out
 }
 
-// attCrews are pools of several sizes and a worker alone.
-func attCrews(t testing.TB, sizes ...int) map[string]crew {
-	crews := map[string]crew{}
+// attExecutors are pools of several sizes and a worker alone.
+func attExecutors(t testing.TB, sizes ...int) map[string]executor {
+	executors := map[string]executor{}
 	for _, n := range sizes {
-		p := kernels.NewPool(n)
+		p := pool.New(n)
 		t.Cleanup(p.Close)
-		crews[fmt.Sprintf("%d workers", n)] = crew{pool: p}
-		crews["one alone"] = crew{pool: p, alone: true}
+		executors[fmt.Sprintf("%d workers", n)] = executor{pool: p}
+		executors["one alone"] = executor{pool: p, alone: true}
 	}
-	return crews
+	return executors
 }
 
 // kvError is how far cached values are from what was given, values being of about unit size.
 var kvError = map[KVType]float64{KVF16: 2e-3, KVInt8: 5e-2, KVF32: 2e-5}
 
-// check compares the attention of rows with float64, and with what every crew
+// check compares the attention of rows with float64, and with what every executor
 // makes of them together and, for about twenty, by themselves.
-func (c *attCase) check(t *testing.T, crews map[string]crew) {
+func (c *attCase) check(t *testing.T, executors map[string]executor) {
 	t.Helper()
 	width := c.cfg.Heads * c.cfg.HeadDim
-	want := c.attend(crews["one alone"], 0, len(c.rows))
+	want := c.attend(executors["one alone"], 0, len(c.rows))
 	step := 1 + len(c.rows)/20
 	for i := 0; i < len(c.rows); i += step {
 		for j, v := range c.exact(i) {
@@ -139,7 +139,7 @@ func (c *attCase) check(t *testing.T, crews map[string]crew) {
 			}
 		}
 	}
-	for name, by := range crews {
+	for name, by := range executors {
 		compareBits(t, name+", all rows", c.attend(by, 0, len(c.rows)), want)
 		for i := 0; i < len(c.rows); i += step {
 			compareBits(t, fmt.Sprintf("%s, row %d by itself", name, i), c.attend(by, i, i+1), span(want, i, width))
@@ -153,7 +153,7 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSpans(t *testing.T) {
 	if testing.Short() {
 		lengths, workers = []int{1, 512, 513, 1100}, []int{2, 8}
 	}
-	crews := attCrews(t, workers...)
+	executors := attExecutors(t, workers...)
 	for _, kind := range []KVType{KVF16, KVInt8, KVF32} {
 		for name, l := range map[string]lens{
 			"plain":  {scale: 0.2},
@@ -163,24 +163,24 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSpans(t *testing.T) {
 			t.Run(fmt.Sprintf("%v/%s", kind, name), func(t *testing.T) {
 				cfg := Config{Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 16}
 				r := rand.New(rand.NewPCG(1, uint64(kind)))
-				newAttCase(t, r, cfg, KVOptions{Type: kind, BlockLen: 16}, l, lengths, 3).check(t, crews)
+				newAttCase(t, r, cfg, KVOptions{Type: kind, BlockLen: 16}, l, lengths, 3).check(t, executors)
 			})
 		}
 	}
 }
 
 func TestALongPromptsAttentionIsFoldedInWaves(t *testing.T) {
-	crews := attCrews(t, 1, 3)
+	executors := attExecutors(t, 1, 3)
 	cfg := Config{Layers: 1, Heads: 8, KVHeads: 2, HeadDim: 64}
 	r := rand.New(rand.NewPCG(2, 3))
 	c := newAttCase(t, r, cfg, KVOptions{BlockLen: 16}, lens{scale: 0.1}, []int{1500}, 70)
-	a, p := newAttention(crews["one alone"], cfg), attPlan{}
+	a, p := newAttention(executors["one alone"], cfg), attPlan{}
 	a.makePlan(&p, c.rows, c.kv)
-	a.plan, a.kv, a.place = &p, c.kv, c.rows
+	a.plan, a.kv, a.rowPos = &p, c.kv, c.rows
 	if a.begin(0); a.wave.hi == len(p.spans) {
 		t.Fatalf("one wave takes all %d spans", len(p.spans))
 	}
-	c.check(t, crews)
+	c.check(t, executors)
 }
 
 // FuzzAttention holds shapes and lengths of all kinds against float64 and against more workers.
@@ -190,7 +190,7 @@ func FuzzAttention(f *testing.F) {
 	f.Add(uint64(5), uint16(900), uint16(33), uint8(0), uint8(2), uint8(7), uint8(20), uint8(0), uint16(0))
 	f.Add(uint64(2), uint16(513), uint16(1025), uint8(1), uint8(1), uint8(5), uint8(3), uint8(1), uint16(515))
 	f.Add(uint64(3), uint16(2047), uint16(511), uint8(3), uint8(5), uint8(40), uint8(200), uint8(2), uint16(1))
-	crews := attCrews(f, 1, 5)
+	executors := attExecutors(f, 1, 5)
 	f.Fuzz(func(t *testing.T, seed uint64, long, short uint16, kvHeads, group, dim, blockLen, kind uint8, window uint16) {
 		cfg := Config{Layers: 1, KVHeads: 1 + int(kvHeads)%3, HeadDim: 1 + int(dim)%48}
 		cfg.Heads = cfg.KVHeads * (1 + int(group)%5)
@@ -198,16 +198,16 @@ func FuzzAttention(f *testing.F) {
 		opt := KVOptions{Type: KVType(kind % 3), BlockLen: 1 + int(blockLen)}
 		l := lens{scale: 1 / float32(math.Sqrt(float64(cfg.HeadDim))), window: int(window) % 3000}
 		lengths := []int{1 + int(short)%2100, 1 + int(long)%2100}
-		newAttCase(t, r, cfg, opt, l, lengths, 1+int(seed%4)).check(t, crews)
+		newAttCase(t, r, cfg, opt, l, lengths, 1+int(seed%4)).check(t, executors)
 	})
 }
 
 // keysOfParts is how many keys meet how many queries in each part of the
 // attention of rows, in the order of work.
-func keysOfParts(cfg Config, kv *KVCache, rows []place, workers int) []int {
-	p := kernels.NewPool(workers)
+func keysOfParts(cfg Config, kv *KVCache, rows []rowPos, workers int) []int {
+	p := pool.New(workers)
 	defer p.Close()
-	a, plan := newAttention(crew{pool: p}, cfg), attPlan{}
+	a, plan := newAttention(executor{pool: p}, cfg), attPlan{}
 	a.makePlan(&plan, rows, kv)
 	var parts []int
 	for range cfg.KVHeads {
@@ -261,9 +261,9 @@ func TestOneLongSequenceKeepsManyWorkersBusy(t *testing.T) {
 		if err := seq.Grow(test.length); err != nil {
 			t.Fatal(err)
 		}
-		var rows []place
+		var rows []rowPos
 		for pos := test.length - test.rows; pos < test.length; pos++ {
-			rows = append(rows, place{seq: seq, pos: pos})
+			rows = append(rows, rowPos{seq: seq, pos: pos})
 		}
 		parts := keysOfParts(cfg, kv, rows, test.workers)
 		keys := 0

@@ -1,14 +1,14 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels"
+import "github.com/lutra-lm/lutra/kernels/attention"
 
 // partials are what the queries of a wave's passes got from their spans, for
 // tiles that pass several.
 type partials struct {
-	acc  []float32               // [turns][KVHeads][tile*group][dim]
-	soft []kernels.OnlineSoftmax // [turns][KVHeads][tile*group]
+	acc  []float32           // [turns][KVHeads][tile*group][dim]
+	soft []attention.Softmax // [turns][KVHeads][tile*group]
 	// What the waves before came to; its sums of values stand in the output.
-	state []kernels.OnlineSoftmax // [T][Heads]
+	state []attention.Softmax // [T][Heads]
 }
 
 // wave is the spans [lo, hi), and the turns [first, end) of the passes by them,
@@ -21,14 +21,14 @@ const waveFloats = 1 << 16
 
 // begin makes ready for the wave that starts with span lo: as many spans as
 // there is room for, and one at least.
-func (a *attention) begin(lo int) {
+func (a *attentionPass) begin(lo int) {
 	p, heads := a.plan, a.kv.heads
 	a.wave = wave{lo: lo, hi: lo + 1}
 	a.wave.first, a.wave.end = p.turns(lo, lo+1)
 	each := heads * p.tile * a.group // queries of a turn
 	for a.wave.hi < len(p.spans) {
 		_, end := p.turns(lo, a.wave.hi+1)
-		if (end-a.wave.first)*each*a.dim > waveFloats*a.crew.size() {
+		if (end-a.wave.first)*each*a.dim > waveFloats*a.exec.size() {
 			break
 		}
 		a.wave.hi, a.wave.end = a.wave.hi+1, end
@@ -38,52 +38,52 @@ func (a *attention) begin(lo int) {
 	}
 	n := (a.wave.end - a.wave.first) * each
 	if len(a.partial.soft) < n {
-		a.partial.soft, a.partial.acc = make([]kernels.OnlineSoftmax, n), make([]float32, n*a.dim)
+		a.partial.soft, a.partial.acc = make([]attention.Softmax, n), make([]float32, n*a.dim)
 	}
 	if lo > 0 {
 		return
 	}
-	queries := len(a.place) * heads * a.group
+	queries := len(a.rowPos) * heads * a.group
 	if len(a.partial.state) < queries {
-		a.partial.state = make([]kernels.OnlineSoftmax, queries)
+		a.partial.state = make([]attention.Softmax, queries)
 	}
 	for i := range queries {
-		a.partial.state[i] = kernels.NewOnlineSoftmax()
+		a.partial.state[i] = attention.NewSoftmax()
 	}
 }
 
 // of is the room for the pass whose turn it is.
-func (p *partials) of(a *attention, turn, head int) (acc []float32, soft []kernels.OnlineSoftmax) {
+func (p *partials) of(a *attentionPass, turn, head int) (acc []float32, soft []attention.Softmax) {
 	n := a.plan.tile * a.group
 	at := ((turn-a.wave.first)*a.kv.heads + head) * n
 	return p.acc[at*a.dim : (at+n)*a.dim], p.soft[at : at+n]
 }
 
 // fold takes the partials of the wave into the output.
-func (a *attention) fold() {
-	a.crew.run((*attFold)(a), ceilDiv(len(a.place)*a.kv.heads*a.group, a.foldPart()))
+func (a *attentionPass) fold() {
+	a.exec.run((*attFold)(a), ceilDiv(len(a.rowPos)*a.kv.heads*a.group, a.foldPart()))
 }
 
 // foldPart is the number of queries whose partials one part folds.
-func (a *attention) foldPart() int {
-	return max(1, len(a.place)*a.kv.heads*a.group/(partsPerThread*a.crew.size()))
+func (a *attentionPass) foldPart() int {
+	return max(1, len(a.rowPos)*a.kv.heads*a.group/(partsPerThread*a.exec.size()))
 }
 
 // attFold is an attention at folding.
-type attFold attention
+type attFold attentionPass
 
 // Do folds the partials of some queries, each in the order of the spans.
 func (f *attFold) Do(_, part int) {
-	a := (*attention)(f)
+	a := (*attentionPass)(f)
 	heads := a.kv.heads * a.group
 	n := a.foldPart()
-	for i := part * n; i < min(len(a.place)*heads, (part+1)*n); i++ {
+	for i := part * n; i < min(len(a.rowPos)*heads, (part+1)*n); i++ {
 		a.foldQuery(i/heads, i%heads)
 	}
 }
 
 // foldQuery folds the partials of one query of a row.
-func (a *attention) foldQuery(row, query int) {
+func (a *attentionPass) foldQuery(row, query int) {
 	p, heads := a.plan, a.kv.heads*a.group
 	tile := row / p.tile
 	first, end := p.passesOf(tile)
@@ -93,7 +93,7 @@ func (a *attention) foldQuery(row, query int) {
 	at := row*heads + query
 	acc, state := a.out[at*a.dim:(at+1)*a.dim], &a.partial.state[at]
 	own := (row-tile*p.tile)*a.group + query%a.group
-	spans := a.place[row].pos/p.span + 1
+	spans := a.rowPos[row].pos/p.span + 1
 	for span := a.wave.lo; span < min(spans, a.wave.hi); span++ {
 		more, soft := a.partial.of(a, int(p.passes[first+span].turn), query/a.group)
 		state.Merge(acc, soft[own], more[own*a.dim:(own+1)*a.dim])

@@ -3,7 +3,7 @@ package models
 import (
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/attention"
 )
 
 // attPlan is how the rows of a step meet the keys and values they see. It is
@@ -61,7 +61,7 @@ type attTouch struct {
 }
 
 // make plans for rows, in tiles of tile, with group queries a row and KV head.
-func (p *attPlan) make(rows []place, kv *KVCache, tile, group int) {
+func (p *attPlan) make(rows []rowPos, kv *KVCache, tile, group int) {
 	p.tile, p.span, p.chunk = tile, kv.span(), kv.chunk()
 	p.tiles, p.passes, p.chunks, p.runs, p.groups, p.seen = p.tiles[:0], p.passes[:0], p.chunks[:0], p.runs[:0], p.groups[:0], p.seen[:0]
 	most := 0
@@ -96,7 +96,7 @@ func (p *attPlan) arrange(spans int) {
 }
 
 // scoreRow is the room for a query's scores of a chunk, the last group of keys rounded up.
-func (p *attPlan) scoreRow() int { return wholeGroups(p.chunk) + kernels.KeyGroup }
+func (p *attPlan) scoreRow() int { return wholeGroups(p.chunk) + attention.KeyGroup }
 
 // passesOf is the range of a tile's passes.
 func (p *attPlan) passesOf(tile int) (first, end int) {
@@ -140,7 +140,7 @@ func (p *attPlan) turns(lo, hi int) (first, end int) {
 }
 
 // pass plans the chunks in which rows pass the keys [lo, hi).
-func (p *attPlan) pass(rows []place, kv *KVCache, lo, hi, group int) {
+func (p *attPlan) pass(rows []rowPos, kv *KVCache, lo, hi, group int) {
 	l, chunk := kv.opt.BlockLen, p.chunk
 	for ; lo < hi; lo += chunk {
 		c := attChunk{seen: len(p.seen)}
@@ -167,7 +167,7 @@ func (p *attPlan) pass(rows []place, kv *KVCache, lo, hi, group int) {
 // link finds what touches of blocks of l keys, from number from on, go on from
 // touches from number before on. Blocks must be whole groups of keys for that.
 func (p *attPlan) link(before, from, l int) {
-	if l%kernels.KeyGroup != 0 {
+	if l%attention.KeyGroup != 0 {
 		return
 	}
 	for i := from; i < len(p.touches); i++ {
@@ -192,7 +192,7 @@ func (p *attPlan) run(kv *KVCache) {
 		for {
 			r.least, r.most = r.least+t.least, r.most+t.most
 			first := int32(kv.vectors(t.block, 0))
-			for g := int32(0); g < int32(kv.stride()); g += kernels.KeyGroup {
+			for g := int32(0); g < int32(kv.stride()); g += attention.KeyGroup {
 				p.groups = append(p.groups, first+g)
 			}
 			if t.next == 0 {
@@ -206,7 +206,7 @@ func (p *attPlan) run(kv *KVCache) {
 }
 
 // touch plans the blocks of l keys that stand at lo+at in the rows' sequences.
-func (p *attPlan) touch(rs []place, lo, at, l int) {
+func (p *attPlan) touch(rs []rowPos, lo, at, l int) {
 	var last *attTouch
 	for i := range rs {
 		n := int32(rs[i].sees(lo+at, l))
@@ -226,4 +226,4 @@ func (p *attPlan) touch(rs []place, lo, at, l int) {
 }
 
 // sees is how many of the n keys from position lo on the row attends to.
-func (r *place) sees(lo, n int) int { return min(n, max(0, r.pos+1-lo)) }
+func (r *rowPos) sees(lo, n int) int { return min(n, max(0, r.pos+1-lo)) }

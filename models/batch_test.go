@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 // conversation is one sequence of the invariance test.
@@ -25,7 +26,7 @@ type conversation struct {
 // computes each by itself, on one thread, in one go.
 func conversations(t *testing.T, path string, kind KVType, n int) []*conversation {
 	t.Helper()
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	m := openModel(t, path, LoadOptions{Pool: pool})
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -57,10 +58,10 @@ func conversations(t *testing.T, path string, kind KVType, n int) []*conversatio
 // them takes a random number of tokens, in one batch on several threads, over
 // one cache whose prefixes are shared.
 //
-// alone says whether workers take shares of the rows.
+// alone says whether workers take shards of the rows.
 func mix(t *testing.T, path string, kind KVType, convs []*conversation, alone bool) {
 	t.Helper()
-	pool := kernels.NewPool(3)
+	pool := pool.New(3)
 	defer pool.Close()
 	m := openModel(t, path, LoadOptions{Pool: pool})
 	m.(*decoder).work.alone = alone
@@ -154,7 +155,7 @@ func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
 	if os.Getenv("LUTRA_KERNEL") != "" || testing.Short() {
 		t.Skip("runs the tests once more for every kernel")
 	}
-	for _, name := range kernels.Implementations() {
+	for _, name := range ternary.Implementations() {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestABatchGives.*$/^llama-(tq2_0|q4_0)$/^f16$", "-test.short")
 			cmd.Env = append(os.Environ(), "LUTRA_KERNEL="+name)
@@ -255,7 +256,7 @@ func TestManyRowsAreSharedInWholeTiles(t *testing.T) {
 		{32, 1, 1, 0}, {33, 1, 3, tileRows}, {5, 8, 5, 0}, {256, 8, 8, 0}, {257, 8, 17, tileRows},
 	} {
 		if count, rows := divide(c.n, c.workers); count != c.count || rows != c.rows {
-			t.Errorf("divide(%d rows, %d workers) = %d shares of %d, want %d of %d", c.n, c.workers, count, rows, c.count, c.rows)
+			t.Errorf("divide(%d rows, %d workers) = %d shards of %d, want %d of %d", c.n, c.workers, count, rows, c.count, c.rows)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
@@ -93,7 +93,7 @@ func BenchmarkStep(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		pool := kernels.NewPool(0)
+		pool := pool.New(0)
 		defer pool.Close()
 		m, err := loadModel(f, LoadOptions{Pool: pool})
 		if err != nil {
@@ -115,7 +115,7 @@ func benchSteps(b *testing.B, m Model) {
 // BenchmarkAttention is the attention of one layer after the other: n sequences
 // that take rows tokens each, the last of so many.
 func BenchmarkAttention(b *testing.B) {
-	pool := kernels.NewPool(0)
+	pool := pool.New(0)
 	defer pool.Close()
 	shapes := map[string]Config{
 		"8x32": {Layers: 6, Heads: 8, KVHeads: 4, HeadDim: 32}, "8x256": {Layers: 2, Heads: 8, KVHeads: 4, HeadDim: 256}, "32x128": {Layers: 2, Heads: 32, KVHeads: 4, HeadDim: 128},
@@ -129,7 +129,7 @@ func BenchmarkAttention(b *testing.B) {
 				c := newAttCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], KVOptions{BlockLen: 32}, lens{scale: 0.1}, slices.Repeat([]int{s.length}, s.n), s.rows)
 				b.Run(fmt.Sprintf("%s/N=%d/T=%d/context=%d/alone=%v", name, s.n, s.rows, s.length, alone), func(b *testing.B) {
 					var p attPlan
-					a, out := newAttention(crew{pool, alone}, c.cfg), make([]float32, len(c.rows)*c.cfg.Heads*c.cfg.HeadDim)
+					a, out := newAttention(executor{pool, alone}, c.cfg), make([]float32, len(c.rows)*c.cfg.Heads*c.cfg.HeadDim)
 					a.makePlan(&p, c.rows, c.kv)
 					macs := 0
 					for _, r := range c.rows {

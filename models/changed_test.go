@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -88,7 +88,7 @@ func TestAModelWhoseFileIsReplacedByRenamingLivesOn(t *testing.T) {
 }
 
 func TestAFileThatIsChangedWhileItLoadsIsRefused(t *testing.T) {
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	path := copied(t, "llama-tq2_0")
 	changed := false
@@ -104,7 +104,7 @@ func TestAFileThatIsChangedWhileItLoadsIsRefused(t *testing.T) {
 }
 
 func TestProgressOfLoadingGrowsToTheWhole(t *testing.T) {
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	var calls, last, whole int64
 	b, err := Load("testdata/golden/llama-tq2_0/model.gguf", LoadOptions{Pool: pool, Progress: func(done, total int64) {

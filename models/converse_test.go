@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/template"
 )
 
 func TestModelsWithoutATemplateConverse(t *testing.T) {
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	chatML, err := embedded.Open("lutra-tiny-s")
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -22,8 +23,8 @@ type decoder struct {
 	norm   []float32 // [Hidden]
 	head   head
 	work   *step
-	file   *gguf.File     // that embed is in
-	memory *kernels.Arena // of the matrices
+	file   *gguf.File // that embed is in
+	memory *cpu.Arena // of the matrices
 
 	warnings []string // of what the file has odd
 }
@@ -137,7 +138,7 @@ func (m *decoder) close() error { return m.memory.Free() }
 func (m *decoder) stages() int { return len(m.layers) + 1 }
 
 // stage takes rows from the keys and values of layer i-1 to those of layer i.
-func (m *decoder) stage(s *share, i int) {
+func (m *decoder) stage(s *rowShard, i int) {
 	if i == 0 {
 		s.ops.embed(s.x, m.cfg.Hidden, m.embed, s.tokens, m.scale)
 	} else {
@@ -152,7 +153,7 @@ func (m *decoder) stage(s *share, i int) {
 
 // project makes the layer's queries, keys and values. Of rows that want no
 // logits the last layer needs no more.
-func (m *decoder) project(s *share, layer int) {
+func (m *decoder) project(s *rowShard, layer int) {
 	l, c := &m.layers[layer], &m.cfg
 	s.ops.norm(s.h, s.x, s.rows, l.attnNorm, c.NormEps)
 	s.acts.Set(s.h, s.rows, c.Hidden)
@@ -164,7 +165,7 @@ func (m *decoder) project(s *share, layer int) {
 }
 
 // mix adds the layer's attention and feed-forward to the residual stream.
-func (m *decoder) mix(s *share, layer int) {
+func (m *decoder) mix(s *rowShard, layer int) {
 	l, c := &m.layers[layer], &m.cfg
 	s.attend(layer, &l.lens)
 	s.ops.normInto(s.a, s.rows, l.attnSubNorm, c.NormEps)
@@ -185,7 +186,7 @@ func (m *decoder) mix(s *share, layer int) {
 }
 
 // output makes the logits.
-func (m *decoder) output(s *share) {
+func (m *decoder) output(s *rowShard) {
 	s.ops.norm(s.h, s.x, s.rows, m.norm, m.cfg.NormEps)
 	s.acts.Set(s.h, s.rows, m.cfg.Hidden)
 	if m.head.dense != nil {

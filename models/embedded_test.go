@@ -8,7 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
@@ -44,7 +45,7 @@ func openEmbedded(t testing.TB, name string) *Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := kernels.NewPool(2)
+	pool := pool.New(2)
 	t.Cleanup(pool.Close)
 	b, err := LoadFile(f, LoadOptions{Pool: pool})
 	if err != nil {
@@ -77,7 +78,7 @@ func TestEmbeddedGeneratorsDecodeAsTrained(t *testing.T) {
 					worst = max(worst, math.Abs(float64(row[int(top[0])])-top[1]))
 				}
 				for i, token := range want.Greedy {
-					if got := int32(kernels.Argmax(row)); row[got]-row[token] > logitNoise {
+					if got := int32(vector.Argmax(row)); row[got]-row[token] > logitNoise {
 						t.Errorf("token %d: %d (%.3f), want %d (%.3f)", i, got, row[got], token, row[token])
 					}
 					row = r.feed(1, token)
@@ -120,7 +121,7 @@ func TestTheEmbeddedRewardModelScoresAsTrained(t *testing.T) {
 }
 
 func TestAFileMayBoundTheTurnsThatItsModelReads(t *testing.T) {
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	for value, want := range map[any]int{nil: 0, uint32(6): 6, uint32(0): 0, int32(-3): 0, uint64(1 << 63): math.MaxInt32, "six": 0} {
 		f, err := embedded.Open(embedded.Default)

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -142,7 +143,7 @@ func openModel(t testing.TB, path string, opt LoadOptions) Model {
 	}
 	t.Cleanup(func() { f.Close() })
 	if opt.Pool == nil {
-		opt.Pool = kernels.NewPool(2)
+		opt.Pool = pool.New(2)
 		t.Cleanup(opt.Pool.Close)
 	}
 	m, err := loadModel(f, opt)
@@ -274,7 +275,7 @@ func follow(t *testing.T, m Model, prompt, want []int32, gaps []float64, tie flo
 	r := newRunner(t, m, KVF16)
 	row := r.feed(1, prompt...)
 	for i, token := range want {
-		if got := int32(kernels.Argmax(row)); got != token {
+		if got := int32(vector.Argmax(row)); got != token {
 			if gaps[i] >= tie {
 				t.Errorf("greedy token %d is %d, want %d (gap %.4f, near ties end at %.4f)", i, got, token, gaps[i], tie)
 			} else {

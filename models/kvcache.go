@@ -7,7 +7,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // ErrNoBlocks says that the cache has no free or evictable block left.
@@ -84,7 +84,7 @@ type KVCache struct {
 	index  kvIndex
 	stats  KVStats
 	front  kvFront
-	memory *kernels.Arena // of the layers and tokens; nil: the heap
+	memory *cpu.Arena // of the layers and tokens; nil: the heap
 }
 
 // kvBlock is the bookkeeping of one block.
@@ -142,7 +142,7 @@ const smallCache = 1 << 20
 // reserve makes the arrays, which are about so many bytes.
 func (c *KVCache) reserve(bytes int64) error {
 	if bytes >= smallCache {
-		c.memory = new(kernels.Arena)
+		c.memory = new(cpu.Arena)
 		if err := c.memory.Reserve(int(bytes)); err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // tinyShape is a model shape whose cache is cheap to compare.
@@ -346,7 +346,7 @@ func TestACacheForWhichThereIsNoMemoryIsAnError(t *testing.T) {
 		c.Close()
 		t.Skip("this system promises 32 TiB")
 	}
-	if !errors.Is(err, kernels.ErrMemory) || c != nil {
+	if !errors.Is(err, cpu.ErrMemory) || c != nil {
 		t.Errorf("NewKVCache of 32 TiB = %v, %v, want ErrMemory", c, err)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // commitPiece is about how many bytes of each array are committed at once: the
@@ -59,7 +59,7 @@ func (l *kvLayer) commit(first, n, dim int) bool {
 
 // commitVectors is commit for s, which is nil when the format does not use it.
 func commitVectors[T int8 | uint16 | float32](s []T, first, n, dim int) bool {
-	return s == nil || kernels.Commit(s[first*dim:(first+n)*dim])
+	return s == nil || cpu.Commit(s[first*dim:(first+n)*dim])
 }
 
 // CommitAhead commits blocks in the order in which they are first handed out,

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 func TestCommittingBesideTheOwnerChangesNothing(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCommittingBesideTheOwnerChangesNothing(t *testing.T) {
 }
 
 func TestCommittingGoesAheadOfTheBlocksHandedOut(t *testing.T) {
-	if !kernels.Commit(make([]int8, 1)) {
+	if !cpu.Commit(make([]int8, 1)) {
 		t.Skip("this system takes no advice to commit memory")
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -3,7 +3,9 @@ package models
 import (
 	"errors"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/attention"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // kvLayer holds the keys and values of one layer, of one number format. A
@@ -22,7 +24,7 @@ type kvLayer struct {
 }
 
 // newKVLayer makes room in a for a number of heads of blocks of l tokens.
-func newKVLayer(a *kernels.Arena, t KVType, heads, l, dim int) (y kvLayer, err error) {
+func newKVLayer(a *cpu.Arena, t KVType, heads, l, dim int) (y kvLayer, err error) {
 	n := heads * wholeGroups(l)
 	switch t {
 	case KVInt8:
@@ -36,13 +38,13 @@ func newKVLayer(a *kernels.Arena, t KVType, heads, l, dim int) (y kvLayer, err e
 }
 
 // room makes n elements.
-func room[T int8 | uint16 | int32 | float32](a *kernels.Arena, s *[]T, n int) (err error) {
-	*s, err = kernels.Array[T](a, n)
+func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err error) {
+	*s, err = cpu.Array[T](a, n)
 	return err
 }
 
 // wholeGroups rounds n keys up to groups.
-func wholeGroups(n int) int { return ceilDiv(n, kernels.KeyGroup) * kernels.KeyGroup }
+func wholeGroups(n int) int { return ceilDiv(n, attention.KeyGroup) * attention.KeyGroup }
 
 // vectors is the number of the first key and value of a head in block b.
 func (c *KVCache) vectors(b int32, head int) int { return (int(b)*c.heads + head) * c.stride() }
@@ -60,18 +62,18 @@ func (c *KVCache) span() int { return max(1, spanKeys/c.chunk()) * c.chunk() }
 func (c *KVCache) store(layer int, s *KVSeq, pos int, k, v []float32) {
 	l, d := &c.layers[layer], c.dim
 	b, row := s.blocks[pos/c.opt.BlockLen], pos%c.opt.BlockLen
-	group, lane := row/kernels.KeyGroup*kernels.KeyGroup, row%kernels.KeyGroup
+	group, lane := row/attention.KeyGroup*attention.KeyGroup, row%attention.KeyGroup
 	for h := range c.heads {
 		i := c.vectors(b, h)
 		j := i + row
 		kh, vh := k[h*d:(h+1)*d], v[h*d:(h+1)*d]
 		switch c.opt.Type {
 		case KVF16:
-			kernels.StoreKeyF16(l.k16[(i+group)*d:], lane, kh)
-			kernels.F32ToF16(l.v16[j*d:(j+1)*d], vh)
+			attention.StoreKeyF16(l.k16[(i+group)*d:], lane, kh)
+			vector.F32ToF16(l.v16[j*d:(j+1)*d], vh)
 		case KVInt8:
-			l.kScale[j] = kernels.StoreKeyQ8(l.k8[(i+group)*d:], lane, kh)
-			l.vScale[j] = kernels.QuantizeQ8(l.v8[j*d:(j+1)*d], vh)
+			l.kScale[j] = attention.StoreKeyQ8(l.k8[(i+group)*d:], lane, kh)
+			l.vScale[j] = attention.QuantizeQ8(l.v8[j*d:(j+1)*d], vh)
 		case KVF32:
 			copy(l.k32[j*d:], kh)
 			copy(l.v32[j*d:], vh)
@@ -84,13 +86,13 @@ func (c *KVCache) store(layer int, s *KVSeq, pos int, k, v []float32) {
 func (l *kvLayer) scores(dst []float32, ld int, q []float32, first int, at []int32, g, t, d int) {
 	switch {
 	case l.k16 != nil:
-		kernels.ScoresF16(dst, ld, q, l.k16[first*d:], at, g, t, d, kernels.Ahead[uint16]{Data: l.v16[first*d:], At: at})
+		attention.ScoresF16(dst, ld, q, l.k16[first*d:], at, g, t, d, attention.Ahead[uint16]{Data: l.v16[first*d:], At: at})
 	case l.k8 != nil:
-		kernels.ScoresQ8(dst, ld, q, l.k8[first*d:], l.kScale[first:], at, g, t, d, kernels.Ahead[int8]{Data: l.v8[first*d:], At: at})
+		attention.ScoresQ8(dst, ld, q, l.k8[first*d:], l.kScale[first:], at, g, t, d, attention.Ahead[int8]{Data: l.v8[first*d:], At: at})
 	default:
 		for i := range g {
 			for j := range t {
-				dst[i*ld+j] = kernels.Dot(q[i*d:(i+1)*d], vector(l.k32, first, at, j, d))
+				dst[i*ld+j] = vector.Dot(q[i*d:(i+1)*d], vectorAt(l.k32, first, at, j, d))
 			}
 		}
 	}
@@ -102,21 +104,21 @@ func (l *kvLayer) scores(dst []float32, ld int, q []float32, first int, at []int
 func (l *kvLayer) accumulate(acc, p []float32, ld, first int, at, next []int32, g, t, d int) {
 	switch {
 	case l.v16 != nil:
-		kernels.AccumF16(acc, p, ld, l.v16[first*d:], at, g, t, d, kernels.Ahead[uint16]{Data: l.k16[first*d:], At: next})
+		attention.AccumF16(acc, p, ld, l.v16[first*d:], at, g, t, d, attention.Ahead[uint16]{Data: l.k16[first*d:], At: next})
 	case l.v8 != nil:
-		kernels.AccumQ8(acc, p, ld, l.v8[first*d:], l.vScale[first:], at, g, t, d, kernels.Ahead[int8]{Data: l.k8[first*d:], At: next})
+		attention.AccumQ8(acc, p, ld, l.v8[first*d:], l.vScale[first:], at, g, t, d, attention.Ahead[int8]{Data: l.k8[first*d:], At: next})
 	default:
 		for i := range g {
 			for j := range t {
-				kernels.Axpy(acc[i*d:(i+1)*d], p[i*ld+j], vector(l.v32, first, at, j, d))
+				vector.Axpy(acc[i*d:(i+1)*d], p[i*ld+j], vectorAt(l.v32, first, at, j, d))
 			}
 		}
 	}
 }
 
-// vector is number j of groups at.
-func vector(x []float32, first int, at []int32, j, d int) []float32 {
-	n := first + int(at[j/kernels.KeyGroup]) + j%kernels.KeyGroup
+// vectorAt is number j of groups at.
+func vectorAt(x []float32, first int, at []int32, j, d int) []float32 {
+	n := first + int(at[j/attention.KeyGroup]) + j%attention.KeyGroup
 	return x[n*d : (n+1)*d]
 }
 

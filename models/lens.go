@@ -1,6 +1,9 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels"
+import (
+	"github.com/lutra-lm/lutra/kernels/attention"
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
 
 // lens is how the rows of a layer look at the keys before them.
 type lens struct {
@@ -10,7 +13,7 @@ type lens struct {
 }
 
 // reaches tells whether a row sees a key ahead of position hi.
-func (l *lens) reaches(rows []place, hi int) bool {
+func (l *lens) reaches(rows []rowPos, hi int) bool {
 	if l.window == 0 {
 		return true
 	}
@@ -29,10 +32,10 @@ const unseen = -1e30
 // forget begins anew the queries that have seen no key of their window yet. The
 // next softmax would weigh what they have gathered with the smallest number
 // rather than with zero, which can still tip the rounding of a sum.
-func forget(soft []kernels.OnlineSoftmax, acc []float32, dim int) {
+func forget(soft []attention.Softmax, acc []float32, dim int) {
 	for i := range soft {
 		if soft[i].Max == unseen {
-			soft[i] = kernels.NewOnlineSoftmax()
+			soft[i] = attention.NewSoftmax()
 			clear(acc[i*dim : (i+1)*dim])
 		}
 	}
@@ -40,14 +43,14 @@ func forget(soft []kernels.OnlineSoftmax, acc []float32, dim int) {
 
 // look finishes the scores of rows, with group queries each, for the keys from
 // position lo on, of which query i sees the first n[i].
-func (l *lens) look(scores []float32, ld, group int, rows []place, n []int32, lo int) {
+func (l *lens) look(scores []float32, ld, group int, rows []rowPos, n []int32, lo int) {
 	if l.limit == 0 && l.window == 0 {
 		return
 	}
 	for i := range len(rows) * group {
 		x := scores[i*ld : i*ld+int(n[i])]
 		if l.limit > 0 {
-			kernels.SoftCap(x, l.limit)
+			vector.SoftCap(x, l.limit)
 		}
 		if l.window > 0 {
 			gone := rows[i/group].pos + 1 - l.window - lo

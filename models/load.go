@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
@@ -19,7 +21,7 @@ var ErrModel = errors.New("models: cannot run this model")
 
 // LoadOptions says what a model runs on and as what.
 type LoadOptions struct {
-	Pool    *kernels.Pool   // threads of the model graph; required
+	Pool    *pool.Pool      // threads of the model graph; required
 	Backend kernels.Backend // where matrices go first; nil: the CPU
 	Packing string          // run-time packing of ternary matrices: one of Packings; "": PackingAuto
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
@@ -113,7 +115,7 @@ func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 	}
 	l := &loader{
 		file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool), variant: v,
-		memory: new(kernels.Arena), zero: map[string]bool{},
+		memory: new(cpu.Arena), zero: map[string]bool{},
 	}
 	for i := range file.Tensors {
 		l.total += int64(file.Tensors[i].Bytes())

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -34,7 +34,7 @@ func altered(t *testing.T, change func(md gguf.Metadata, tensors []gguf.Tensor) 
 }
 
 func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	set := func(key string, v any) func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor {
 		return func(md gguf.Metadata, ts []gguf.Tensor) []gguf.Tensor {
@@ -131,7 +131,7 @@ func TestABundleSurvivesATemplateItCannotParse(t *testing.T) {
 	if b := openEmbedded(t, "lutra-tiny-s"); b.Template == nil || b.TemplateErr != nil || b.Name == "" {
 		t.Errorf("the embedded model %q came with template error %v", b.Name, b.TemplateErr)
 	}
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	b, err := LoadFile(altered(t, func(md gguf.Metadata, ts []gguf.Tensor) []gguf.Tensor {
 		md["tokenizer.chat_template"] = "{% if %}"
@@ -143,7 +143,7 @@ func TestABundleSurvivesATemplateItCannotParse(t *testing.T) {
 }
 
 func TestAnUnalteredCopyLoads(t *testing.T) {
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	m, err := loadModel(altered(t, func(_ gguf.Metadata, ts []gguf.Tensor) []gguf.Tensor { return ts }), LoadOptions{Pool: pool})
 	if err != nil {
@@ -184,7 +184,7 @@ func TestBitNetsOwnFrequenciesAreNoFactors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	m, err := loadModel(written, LoadOptions{Pool: pool, Exact: true})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -28,9 +29,9 @@ type loader struct {
 	warnings []string
 	zero     map[string]bool // tensors read so far: whether they hold zeros alone
 
-	memory      *kernels.Arena // of the matrices
-	raw         []byte         // what tensors are read into
-	read, total int64          // bytes of tensors so far, and of all
+	memory      *cpu.Arena // of the matrices
+	raw         []byte     // what tensors are read into
+	read, total int64      // bytes of tensors so far, and of all
 }
 
 func (l *loader) fail(format string, args ...any) {

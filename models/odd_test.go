@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -34,7 +34,7 @@ func setKey(key string, v any) func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor 
 }
 
 func TestOddFilesLoadWithAWarning(t *testing.T) {
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	unaltered := len(load(t, pool, altered(t, fill("no such tensor", 0))).Warnings)
 	for _, c := range []struct {
@@ -76,7 +76,7 @@ func TestOddFilesLoadWithAWarning(t *testing.T) {
 }
 
 // load is LoadFile for files that can be loaded.
-func load(t *testing.T, pool *kernels.Pool, f *gguf.File) *Bundle {
+func load(t *testing.T, pool *pool.Pool, f *gguf.File) *Bundle {
 	t.Helper()
 	b, err := LoadFile(f, LoadOptions{Pool: pool})
 	if err != nil {
@@ -87,7 +87,7 @@ func load(t *testing.T, pool *kernels.Pool, f *gguf.File) *Bundle {
 }
 
 func TestWeightsThatAreNotNumbersAreRefused(t *testing.T) {
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	for _, bits := range []uint16{0x7c00, 0xfc00, 0x7e00} { // infinities and NaN
 		for _, name := range []string{"blk.0.ffn_down.weight", "blk.1.attn_k.weight", "token_embd.weight"} {

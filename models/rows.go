@@ -3,14 +3,15 @@ package models
 import (
 	"sync/atomic"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 // rowOps runs what the graph does to each token's row by itself. Its arguments
 // wait in fields, so that handing them to the workers allocates nothing.
 type rowOps struct {
-	crew crew
+	exec executor
 	n    int // rows
 	part int // rows a part
 	do   func(o *rowOps, row int)
@@ -21,7 +22,7 @@ type rowOps struct {
 	tokens       []int32
 	table        *gguf.Tensor
 	unit         gatedUnit
-	share        *share
+	shard        *rowShard
 	layer        int
 	weights      *layer
 	failed       atomic.Pointer[error] // of embed, since it was last looked at
@@ -34,10 +35,10 @@ const partElements = 1 << 13
 func (o *rowOps) each(n, width int, do func(*rowOps, int)) {
 	o.n, o.do = n, do
 	o.part = max(1, partElements/max(1, width))
-	meter := o.crew.pool.Meter()
-	start := meter.Start()
-	o.crew.run(o, ceilDiv(n, o.part))
-	meter.Stop(kernels.KernelRows, start, o.crew.size(), 0, 0)
+	m := o.exec.pool.Meter()
+	start := m.Start()
+	o.exec.run(o, ceilDiv(n, o.part))
+	m.Stop(meter.Rows, start, o.exec.size(), 0, 0)
 }
 
 // Do runs one part.
@@ -62,7 +63,7 @@ func (o *rowOps) embed(dst []float32, width int, table *gguf.Tensor, tokens []in
 			clear(row)
 		}
 		if o.scale != 1 {
-			kernels.ScaleInto(row, o.scale)
+			vector.ScaleInto(row, o.scale)
 		}
 	})
 }
@@ -79,7 +80,7 @@ func (o *rowOps) err() error {
 func (o *rowOps) softCap(x []float32, limit float32) {
 	o.dst, o.scale = x, limit
 	o.each(ceilDiv(len(x), partElements), partElements, func(o *rowOps, i int) {
-		kernels.SoftCap(o.dst[i*partElements:min(len(o.dst), (i+1)*partElements)], o.scale)
+		vector.SoftCap(o.dst[i*partElements:min(len(o.dst), (i+1)*partElements)], o.scale)
 	})
 }
 
@@ -87,7 +88,7 @@ func (o *rowOps) softCap(x []float32, limit float32) {
 func (o *rowOps) norm(dst, x []float32, n int, w []float32, eps float32) {
 	o.dst, o.a, o.w, o.eps = dst, x, w, eps
 	o.each(n, len(w), func(o *rowOps, i int) {
-		kernels.RMSNorm(span(o.dst, i, len(o.w)), span(o.a, i, len(o.w)), o.w, o.eps)
+		vector.RMSNorm(span(o.dst, i, len(o.w)), span(o.a, i, len(o.w)), o.w, o.eps)
 	})
 }
 
@@ -96,15 +97,15 @@ func (o *rowOps) addNorm(dst, x, y []float32, n int, w []float32, eps float32) {
 	o.dst, o.a, o.b, o.w, o.eps = dst, x, y, w, eps
 	o.each(n, len(w), func(o *rowOps, i int) {
 		x := span(o.a, i, len(o.w))
-		kernels.AddInto(x, span(o.b, i, len(o.w)))
-		kernels.RMSNorm(span(o.dst, i, len(o.w)), x, o.w, o.eps)
+		vector.AddInto(x, span(o.b, i, len(o.w)))
+		vector.RMSNorm(span(o.dst, i, len(o.w)), x, o.w, o.eps)
 	})
 }
 
 // add adds y to x, both [n][width].
 func (o *rowOps) add(x, y []float32, n, width int) {
 	o.dst, o.a, o.width = x, y, width
-	o.each(n, width, func(o *rowOps, i int) { kernels.AddInto(span(o.dst, i, o.width), span(o.a, i, o.width)) })
+	o.each(n, width, func(o *rowOps, i int) { vector.AddInto(span(o.dst, i, o.width), span(o.a, i, o.width)) })
 }
 
 // normInto is norm in place, and nothing without w.
@@ -140,40 +141,40 @@ func (o *rowOps) addBias(x []float32, n int, bias []float32) {
 		return
 	}
 	o.dst, o.w = x, bias
-	o.each(n, len(bias), func(o *rowOps, i int) { kernels.AddInto(span(o.dst, i, len(o.w)), o.w) })
+	o.each(n, len(bias), func(o *rowOps, i int) { vector.AddInto(span(o.dst, i, len(o.w)), o.w) })
 }
 
-// keep finishes the queries, keys and values of a share and writes the keys
+// keep finishes the queries, keys and values of a shard and writes the keys
 // and values into a layer of the cache.
-func (o *rowOps) keep(s *share, layer int, l *layer) {
-	o.share, o.layer, o.weights = s, layer, l
+func (o *rowOps) keep(s *rowShard, layer int, l *layer) {
+	o.shard, o.layer, o.weights = s, layer, l
 	o.each(s.rows, l.qkv.sum, func(o *rowOps, i int) {
-		s, l, p := o.share, o.weights, &o.share.place[i]
+		s, l, p := o.shard, o.weights, &o.shard.rowPos[i]
 		row, q, kv := span(s.qkv, i, l.qkv.sum), l.qkv.width[0], l.qkv.width[1]
 		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:]
 		l.qHeads.finish(s, i, queries)
 		l.kHeads.finish(s, i, keys)
 		if l.vBias != nil {
-			kernels.AddInto(values, l.vBias)
+			vector.AddInto(values, l.vBias)
 		}
 		s.kv.store(o.layer, p.seq, p.pos, keys, values)
 	})
 }
 
 // finish does to heads x of row i what follows their product.
-func (h *heads) finish(s *share, i int, x []float32) {
+func (h *heads) finish(s *rowShard, i int, x []float32) {
 	dim, cos, sin := s.cfg.HeadDim, span(s.cos, i, s.pairs), span(s.sin, i, s.pairs)
 	if h.bias != nil {
-		kernels.AddInto(x, h.bias)
+		vector.AddInto(x, h.bias)
 	}
 	for at := 0; h.norm != nil && at < len(x); at += dim {
 		head := x[at : at+dim]
-		kernels.RMSNorm(head, head, h.norm, s.cfg.NormEps)
+		vector.RMSNorm(head, head, h.norm, s.cfg.NormEps)
 	}
 	switch h.rope {
 	case ropePairs:
-		kernels.RopePairs(x, dim, cos, sin)
+		vector.RopePairs(x, dim, cos, sin)
 	case ropeHalves:
-		kernels.RopeHalves(x, dim, cos, sin)
+		vector.RopeHalves(x, dim, cos, sin)
 	}
 }

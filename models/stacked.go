@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
 // stacked is matrices that read the same rows; their outputs stand side by
@@ -17,7 +18,7 @@ type stacked struct {
 
 // stack loads matrices, which are in the heap, as one if they allow it. Some are
 // nil after a failure.
-func (l *loader) stack(ms ...*kernels.Matrix) stacked {
+func (l *loader) stack(ms ...*matrix.Matrix) stacked {
 	s := stacked{}
 	for _, m := range ms {
 		if m == nil {
@@ -31,7 +32,7 @@ func (l *loader) stack(ms ...*kernels.Matrix) stacked {
 	case err == nil:
 		s.whole = l.load(whole)
 		return s
-	case !errors.Is(err, kernels.ErrUnsupported):
+	case !errors.Is(err, matrix.ErrUnsupported):
 		l.fail("%w", err)
 		return s
 	}
@@ -46,8 +47,8 @@ func (l *loader) stack(ms ...*kernels.Matrix) stacked {
 	return s
 }
 
-// mul sets y[rows][sum] to the products of the share's acts.
-func (m *stacked) mul(y []float32, s *share) {
+// mul sets y[rows][sum] to the products of the shard's acts.
+func (m *stacked) mul(y []float32, s *rowShard) {
 	if m.whole != nil {
 		m.whole.Mul(y, &s.acts)
 		return

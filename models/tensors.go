@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -83,7 +84,7 @@ func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
 	}
 	factor := l.factor(name)
 	w, err := l.build(t, factor, l.opt)
-	if errors.Is(err, kernels.ErrUnsupported) { // some pieces are ternary and others are not
+	if errors.Is(err, matrix.ErrUnsupported) { // some pieces are ternary and others are not
 		opt := l.opt
 		opt.Packing = PackingStored
 		w, err = l.build(t, factor, opt)
@@ -102,7 +103,7 @@ const pieceBytes = 16 << 20
 
 // build packs t piece by piece. It reports ErrUnsupported when the pieces have
 // different packings.
-func (l *loader) build(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernels.Matrix, error) {
+func (l *loader) build(t *gguf.Tensor, factor float32, opt LoadOptions) (*matrix.Matrix, error) {
 	rows := t.Rows()
 	piece := max(1, pieceBytes/max(1, t.Bytes()/rows)/kernels.PieceRows) * kernels.PieceRows
 	b := kernels.NewBuilder(l.memory, rows)
@@ -119,7 +120,7 @@ func (l *loader) build(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernel
 }
 
 // pack packs rows [lo, hi) of t in the heap.
-func (l *loader) pack(t *gguf.Tensor, lo, hi int, factor float32, opt LoadOptions) (*kernels.Matrix, error) {
+func (l *loader) pack(t *gguf.Tensor, lo, hi int, factor float32, opt LoadOptions) (*matrix.Matrix, error) {
 	part, err := t.Load(lo, hi, l.raw)
 	if err != nil {
 		return nil, err
@@ -170,12 +171,12 @@ func holdsZeros(t *gguf.Tensor) (bool, error) {
 
 // packed is a stored matrix in its run-time packing, in the heap, or nil after a
 // failure.
-func (l *loader) packed(name string, rows, cols int) *kernels.Matrix {
+func (l *loader) packed(name string, rows, cols int) *matrix.Matrix {
 	return l.part(name, rows, 0, rows, cols)
 }
 
 // part is packed for rows [lo, hi) of a stored matrix of rows.
-func (l *loader) part(name string, rows, lo, hi, cols int) *kernels.Matrix {
+func (l *loader) part(name string, rows, lo, hi, cols int) *matrix.Matrix {
 	t := l.tensor(name, false, cols, rows)
 	if t == nil {
 		return nil
@@ -190,7 +191,7 @@ func (l *loader) part(name string, rows, lo, hi, cols int) *kernels.Matrix {
 }
 
 // account adds a packed matrix to the model's description.
-func (l *loader) account(name string, w *kernels.Matrix) {
+func (l *loader) account(name string, w *matrix.Matrix) {
 	l.cfg.Params += int64(w.Rows) * int64(w.Cols)
 	l.cfg.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
 	if strings.HasPrefix(name, "blk.") {
@@ -199,12 +200,12 @@ func (l *loader) account(name string, w *kernels.Matrix) {
 }
 
 // load makes w, unless it is nil, ready to multiply.
-func (l *loader) load(w *kernels.Matrix) kernels.Linear {
+func (l *loader) load(w *matrix.Matrix) kernels.Linear {
 	if w == nil {
 		return nil
 	}
 	lin, err := l.opt.Backend.Load(w)
-	if errors.Is(err, kernels.ErrUnsupported) {
+	if errors.Is(err, matrix.ErrUnsupported) {
 		lin, err = l.cpu.Load(w)
 	}
 	if err != nil {

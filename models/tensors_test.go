@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -29,7 +32,7 @@ func TestWeightsLieOutsideTheHeap(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	heap := func() int64 {
 		var m runtime.MemStats
@@ -54,7 +57,7 @@ func TestWeightsLieOutsideTheHeap(t *testing.T) {
 
 // pieces is a loader that packs in pieces, for a matrix of more than one.
 func pieces(t *testing.T) *loader {
-	l := &loader{memory: new(kernels.Arena), zero: map[string]bool{}}
+	l := &loader{memory: new(cpu.Arena), zero: map[string]bool{}}
 	t.Cleanup(func() { l.memory.Free() })
 	return l
 }
@@ -73,7 +76,7 @@ func TestALargeMatrixPackedInPiecesIsTheWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Packing != kernels.F16 || got.Rows != rows || !bytes.Equal(got.Data, want.Data) || !slices.Equal(got.Scale, want.Scale) {
+	if got.Packing != matrix.F16 || got.Rows != rows || !bytes.Equal(got.Data, want.Data) || !slices.Equal(got.Scale, want.Scale) {
 		t.Errorf("packed in pieces: %v of %dx%d that differs from the whole", got.Packing, got.Rows, got.Cols)
 	}
 }
@@ -95,7 +98,7 @@ func TestAMatrixOfWhichOnlyTheFirstPieceIsTernaryIsNotPackedAsSuch(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	l := pieces(t)
 	l.file, l.packs, l.used, l.cpu = file, map[string]bool{}, map[string]bool{}, kernels.NewCPU(pool)

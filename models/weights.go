@@ -9,7 +9,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/dense"
+	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/ternary"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -27,7 +31,7 @@ import (
 //
 // All weights are multiplied by factor, which goes into the scales of ternary
 // matrices; others are widened to float32 when it is not 1.
-func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernels.Matrix, error) {
+func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*matrix.Matrix, error) {
 	ternary, stored, err := ternaryPacking(opt.Packing)
 	if err != nil {
 		return nil, err
@@ -49,17 +53,17 @@ func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*kernels.Matri
 	rows, cols := t.Rows(), t.Cols()
 	switch t.Type {
 	case gguf.F16:
-		return kernels.PackF16(rows, cols, t.Data)
+		return dense.PackF16(rows, cols, t.Data)
 	case gguf.BF16:
-		return kernels.PackBF16(rows, cols, t.Data)
+		return dense.PackBF16(rows, cols, t.Data)
 	case gguf.Q8_0:
-		return kernels.PackQ8_0(rows, cols, t.Data)
+		return grouped.PackQ8_0(rows, cols, t.Data)
 	case gguf.Q4_0:
-		return kernels.PackQ4_0(rows, cols, t.Data)
+		return grouped.PackQ4_0(rows, cols, t.Data)
 	case gguf.Q4_K:
-		return kernels.PackQ4_K(rows, cols, t.Data)
+		return grouped.PackQ4_K(rows, cols, t.Data)
 	case gguf.Q6_K:
-		return kernels.PackQ6_K(rows, cols, t.Data)
+		return grouped.PackQ6_K(rows, cols, t.Data)
 	case gguf.Q4_1, gguf.Q5_1, gguf.Q2_K, gguf.Q5_K:
 		return packHalves(t)
 	}
@@ -81,12 +85,12 @@ const (
 func Packings() []string { return []string{PackingAuto, PackingI1, PackingI2, PackingStored} }
 
 // ternaryPacking reads LoadOptions.Packing.
-func ternaryPacking(name string) (p kernels.Packing, stored bool, err error) {
+func ternaryPacking(name string) (p matrix.Packing, stored bool, err error) {
 	switch name {
 	case "", PackingAuto, PackingI2:
-		return kernels.I2, false, nil
+		return matrix.I2, false, nil
 	case PackingI1:
-		return kernels.I1, false, nil
+		return matrix.I1, false, nil
 	case PackingStored:
 		return 0, true, nil
 	}
@@ -94,20 +98,20 @@ func ternaryPacking(name string) (p kernels.Packing, stored bool, err error) {
 }
 
 // packFloats widens factor × t to float32.
-func packFloats(t *gguf.Tensor, factor float32) (*kernels.Matrix, error) {
+func packFloats(t *gguf.Tensor, factor float32) (*matrix.Matrix, error) {
 	w := make([]float32, t.Len())
 	err := eachRow(t, func(r int, values []float32) error {
-		kernels.Scale(w[r*len(values):(r+1)*len(values)], values, factor)
+		vector.Scale(w[r*len(values):(r+1)*len(values)], values, factor)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return kernels.PackF32(t.Rows(), t.Cols(), w)
+	return dense.PackF32(t.Rows(), t.Cols(), w)
 }
 
 // packHalves rounds t to binary16.
-func packHalves(t *gguf.Tensor) (*kernels.Matrix, error) {
+func packHalves(t *gguf.Tensor) (*matrix.Matrix, error) {
 	raw := make([]byte, 2*t.Len())
 	err := eachRow(t, func(r int, values []float32) error {
 		return gguf.Quantize(gguf.F16, raw[2*r*len(values):][:2*len(values)], values)
@@ -115,7 +119,7 @@ func packHalves(t *gguf.Tensor) (*kernels.Matrix, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kernels.PackF16(t.Rows(), t.Cols(), raw)
+	return dense.PackF16(t.Rows(), t.Cols(), raw)
 }
 
 // eachRow calls do with the values of every row, in parallel, and returns one
@@ -160,7 +164,7 @@ var tritBuffers sync.Pool
 
 // packTernary packs factor × t as trits, or returns nil when some row is not
 // scale × {-1, 0, 1}. Other weights are told by their first row.
-func packTernary(t *gguf.Tensor, factor float32, p kernels.Packing) (*kernels.Matrix, error) {
+func packTernary(t *gguf.Tensor, factor float32, p matrix.Packing) (*matrix.Matrix, error) {
 	rows, cols := t.Rows(), t.Cols()
 	values := make([]float32, cols)
 	if err := t.Dequantize(values, 0); err != nil {
@@ -189,11 +193,11 @@ func packTernary(t *gguf.Tensor, factor float32, p kernels.Packing) (*kernels.Ma
 	if other.Load() {
 		return nil, nil
 	}
-	kernels.ScaleInto(scale, factor)
+	vector.ScaleInto(scale, factor)
 	if slices.ContainsFunc(scale, func(s float32) bool { return s-s != 0 }) {
 		return nil, fmt.Errorf("a scale times %v is infinite", factor)
 	}
-	return kernels.PackTernary(rows, cols, trits, sharedScale(scale), p)
+	return ternary.Pack(rows, cols, trits, sharedScale(scale), p)
 }
 
 // tensorTrits splits row r of t into trits and their scale, and reports false

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -48,7 +49,7 @@ func gaussians(n int) []float32 {
 }
 
 // holds fails unless w has exactly the values that t stores.
-func holds(t *testing.T, w *kernels.Matrix, x *gguf.Tensor) {
+func holds(t *testing.T, w *matrix.Matrix, x *gguf.Tensor) {
 	t.Helper()
 	if w.Rows != x.Rows() || w.Cols != x.Cols() {
 		t.Fatalf("packed as %d x %d, want %d x %d", w.Rows, w.Cols, x.Rows(), x.Cols())
@@ -58,7 +59,7 @@ func holds(t *testing.T, w *kernels.Matrix, x *gguf.Tensor) {
 		if err := x.Dequantize(want, r*x.Cols()); err != nil {
 			t.Fatal(err)
 		}
-		w.Row(got, r)
+		kernels.Row(got, w, r)
 		for i := range want {
 			if got[i] != want[i] {
 				t.Fatalf("%v as %v: row %d, column %d is %v, want %v", x.Type, w.Packing, r, i, got[i], want[i])
@@ -69,11 +70,11 @@ func holds(t *testing.T, w *kernels.Matrix, x *gguf.Tensor) {
 
 func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	for typ, want := range map[gguf.Type]kernels.Packing{
-		gguf.F32: kernels.F32, gguf.F16: kernels.F16, gguf.BF16: kernels.BF16,
-		gguf.Q8_0: kernels.Q8, gguf.Q4_0: kernels.Q4, gguf.Q4_K: kernels.Q4M, gguf.Q6_K: kernels.Q6,
-		gguf.Q5_0: kernels.Q8, gguf.IQ4_NL: kernels.Q8, gguf.Q3_K: kernels.Q6,
-		gguf.TQ1_0: kernels.Q4, gguf.TQ2_0: kernels.Q4,
+	for typ, want := range map[gguf.Type]matrix.Packing{
+		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16,
+		gguf.Q8_0: matrix.Q8, gguf.Q4_0: matrix.Q4, gguf.Q4_K: matrix.Q4M, gguf.Q6_K: matrix.Q6,
+		gguf.Q5_0: matrix.Q8, gguf.IQ4_NL: matrix.Q8, gguf.Q3_K: matrix.Q6,
+		gguf.TQ1_0: matrix.Q4, gguf.TQ2_0: matrix.Q4,
 	} {
 		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{512, 33}}
 		size, err := typ.Size(x.Dims)
@@ -93,7 +94,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 		}
 		holds(t, w, x)
 		exact, err := packMatrix(x, 1, LoadOptions{Exact: true})
-		if err != nil || exact.Packing != kernels.F32 {
+		if err != nil || exact.Packing != matrix.F32 {
 			t.Fatalf("%v: exact packing is %v, %v", typ, exact, err)
 		}
 		holds(t, exact, x)
@@ -113,7 +114,7 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 			x.Data[i] = byte(r.Uint32()) & 0xb7 // halves below 2: no overflow
 		}
 		w, err := packMatrix(x, 1, LoadOptions{})
-		if err != nil || w.Packing != kernels.F16 {
+		if err != nil || w.Packing != matrix.F16 {
 			t.Fatalf("%v: %v, want F16", typ, err)
 		}
 		want, got := make([]float32, 256), make([]float32, 256)
@@ -121,7 +122,7 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 			if err := x.Dequantize(want, row*256); err != nil {
 				t.Fatal(err)
 			}
-			w.Row(got, row)
+			kernels.Row(got, w, row)
 			for i := range want {
 				if math.Abs(float64(got[i]-want[i])) > math.Abs(float64(want[i]))/2048+0x1p-25 {
 					t.Fatalf("%v: row %d, column %d is %v, want %v rounded", typ, row, i, got[i], want[i])
@@ -133,8 +134,8 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 
 func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
 	shared := func(int) float32 { return 0.75 }
-	for typ, want := range map[gguf.Type]kernels.Packing{
-		gguf.F32: kernels.F32, gguf.F16: kernels.F16, gguf.BF16: kernels.BF16, gguf.Q8_0: kernels.Q8, gguf.TQ1_0: kernels.Q4, gguf.TQ2_0: kernels.Q4,
+	for typ, want := range map[gguf.Type]matrix.Packing{
+		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16, gguf.Q8_0: matrix.Q8, gguf.TQ1_0: matrix.Q4, gguf.TQ2_0: matrix.Q4,
 	} {
 		x := stored(t, typ, 70, 256, trits(70, 256, shared))
 		w, err := packMatrix(x, 1, LoadOptions{Packing: PackingStored})
@@ -143,7 +144,7 @@ func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
 		}
 		holds(t, w, x)
 	}
-	for scale, want := range map[float32]kernels.Packing{0: kernels.Q4, 0.75: kernels.Q4, -3: kernels.Q4, 1e-5: kernels.F32, 7e4: kernels.F32} {
+	for scale, want := range map[float32]matrix.Packing{0: matrix.Q4, 0.75: matrix.Q4, -3: matrix.Q4, 1e-5: matrix.F32, 7e4: matrix.F32} {
 		x := &gguf.Tensor{Name: "w", Type: gguf.I2_S, Dims: []int{128, 3}, Data: make([]byte, 3*32+32)}
 		for i := range 96 {
 			x.Data[i] = []byte{0x15, 0x26, 0x40, 0x8a}[i%4]
@@ -161,7 +162,7 @@ func TestTernaryRowsOfAnyStorageTypeBecomeTrits(t *testing.T) {
 	perRow := func(r int) float32 { return 0.25 * float32(1+r%7) }
 	shared := func(int) float32 { return 0.75 }
 	for _, typ := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.TQ1_0, gguf.TQ2_0} {
-		for name, packing := range map[string]kernels.Packing{"": kernels.I2, "auto": kernels.I2, "i2": kernels.I2, "i1": kernels.I1} {
+		for name, packing := range map[string]matrix.Packing{"": matrix.I2, "auto": matrix.I2, "i2": matrix.I2, "i1": matrix.I1} {
 			for scales, scale := range map[int]func(int) float32{1: shared, 70: perRow} {
 				x := stored(t, typ, 70, 256, trits(70, 256, scale))
 				w, err := packMatrix(x, 1, LoadOptions{Packing: name})
@@ -184,7 +185,7 @@ func TestOneValueThatIsNoTritKeepsTheMatrixDense(t *testing.T) {
 		v[at] = 0.5
 		x := stored(t, gguf.F16, 70, 256, v)
 		w, err := packMatrix(x, 1, LoadOptions{})
-		if err != nil || w.Packing != kernels.F16 {
+		if err != nil || w.Packing != matrix.F16 {
 			t.Fatalf("a value of 0.5 at %d: %v, %v, want F16", at, w.Packing, err)
 		}
 		holds(t, w, x)
@@ -200,7 +201,7 @@ func TestATernaryTypeWhoseScaleChangesInARowStaysExact(t *testing.T) {
 		}
 		x := stored(t, typ, 20, 512, v)
 		w, err := packMatrix(x, 1, LoadOptions{})
-		if err != nil || w.Packing != kernels.Q4 {
+		if err != nil || w.Packing != matrix.Q4 {
 			t.Fatalf("%v with two scales in a row: %v, %v, want Q4", typ, w.Packing, err)
 		}
 		holds(t, w, x)
@@ -212,13 +213,13 @@ func TestTernaryBlocksOfOddScalesKeepTheirValues(t *testing.T) {
 	// a second block that is all zeros under another scale.
 	for name, c := range map[string]struct {
 		first, second byte // high bytes of the two scales
-		packing       kernels.Packing
+		packing       matrix.Packing
 	}{
-		"negative":         {0xbc, 0xbc, kernels.I2},
-		"opposite":         {0x3c, 0xbc, kernels.I2},
-		"zero":             {0, 0, kernels.I2},
-		"zeros in between": {0x3c, 0x40, kernels.I2},
-		"infinite":         {0x7c, 0x7c, kernels.Q4},
+		"negative":         {0xbc, 0xbc, matrix.I2},
+		"opposite":         {0x3c, 0xbc, matrix.I2},
+		"zero":             {0, 0, matrix.I2},
+		"zeros in between": {0x3c, 0x40, matrix.I2},
+		"infinite":         {0x7c, 0x7c, matrix.Q4},
 	} {
 		v := trits(1, 512, nil)
 		x := stored(t, gguf.TQ2_0, 1, 512, v)
@@ -249,7 +250,7 @@ func TestTheUnusedCodeOfTQ2_0IsReadAsTwo(t *testing.T) {
 	}
 	holds(t, w, x)
 	row := make([]float32, 256)
-	if w.Row(row, 1); row[0] != 2 {
+	if kernels.Row(row, w, 1); row[0] != 2 {
 		t.Errorf("code 3 reads as %v, want 2", row[0])
 	}
 }
@@ -261,7 +262,7 @@ func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
 	}
 	x.Data[3*32+2], x.Data[3*32+3] = 0x40, 0x3f // 0.75
 	w, err := packMatrix(x, 1, LoadOptions{})
-	if err != nil || w.Packing != kernels.I2 || w.Scale[0] != 0.75 {
+	if err != nil || w.Packing != matrix.I2 || w.Scale[0] != 0.75 {
 		t.Fatalf("I2_S becomes %v, %v, want I2 with scale 0.75", w, err)
 	}
 	holds(t, w, x)

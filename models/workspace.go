@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // ErrBatch says that a batch cannot be computed as it stands. Nothing has been
@@ -18,35 +18,35 @@ type graph interface {
 	// keys and values that stages before it wrote, of any row.
 	stages() int
 	// stage takes the rows of s through one stage.
-	stage(s *share, i int)
+	stage(s *rowShard, i int)
 }
 
-// step is one Forward: the rows under way, divided into shares.
+// step is one Forward: the rows under way, divided into shards.
 //
-// A model that fits the caches gives each worker a share of the rows and lets
+// A model that fits the caches gives each worker a shard of the rows and lets
 // it take them through the layers alone: no worker waits for another but at
-// the end or, where rows of one sequence are in several shares, at each stage. The
-// weights are then read once a share. Rows of a larger model, and a single row, make one
-// share, whose every operation the whole pool divides.
+// the end or, where rows of one sequence are in several shards, at each stage. The
+// weights are then read once a shard. Rows of a larger model, and a single row, make one
+// shard, whose every operation the whole pool divides.
 type step struct {
 	cfg   Config
-	pool  *kernels.Pool
-	alone bool // workers take shares alone
+	pool  *pool.Pool
+	alone bool // workers take shards alone
 
-	shares []share
+	shards []rowShard
 	whole  lane   // the pool's
 	lanes  []lane // one a worker
 	graph  graph
 	lo, hi int // stages under way
 
-	place    []place
+	rowPos   []rowPos
 	x, qkv   []float32 // [T][Hidden], [T][(Heads+2·KVHeads)·HeadDim]
 	cos, sin []float32 // [T][pairs]
 	size     int       // rows these have room for
 }
 
-// place is where a row's token stands.
-type place struct {
+// rowPos is where a row's token stands.
+type rowPos struct {
 	seq *KVSeq
 	pos int
 	out bool // wants logits
@@ -55,29 +55,29 @@ type place struct {
 // aloneBytes is the size of weights up to which every worker reads all of them.
 const aloneBytes = 8 << 20
 
-// shareRows is the most rows of a share that a worker takes alone: what it
+// shardRows is the most rows of a shard that a worker takes alone: what it
 // keeps for them stays in its own cache. Where the workers take several each,
-// shares are of tileRows, as many as lookups take at a time: none has idle lanes
+// shards are of tileRows, as many as lookups take at a time: none has idle lanes
 // but the last, and workers of unequal speed end closer together.
 const (
-	shareRows = 32
+	shardRows = 32
 	tileRows  = 16
 )
 
-// divide says into how many shares n rows are divided among workers, and how
+// divide says into how many shards n rows are divided among workers, and how
 // many rows all but the last have; zero: as equal as can be.
 func divide(n, workers int) (count, rows int) {
-	if n <= shareRows*workers {
+	if n <= shardRows*workers {
 		return min(n, workers), 0
 	}
 	return ceilDiv(n, tileRows), tileRows
 }
 
 // newStep makes room for the steps of a model. local tells that its matrices are the CPU's.
-func newStep(pool *kernels.Pool, cfg Config, local bool) *step {
-	s := &step{cfg: cfg, pool: pool, alone: local && cfg.Bytes <= aloneBytes, whole: newLane(crew{pool, false}, cfg)}
+func newStep(pool *pool.Pool, cfg Config, local bool) *step {
+	s := &step{cfg: cfg, pool: pool, alone: local && cfg.Bytes <= aloneBytes, whole: newLane(executor{pool, false}, cfg)}
 	for range pool.Threads() {
-		s.lanes = append(s.lanes, newLane(crew{pool, true}, cfg))
+		s.lanes = append(s.lanes, newLane(executor{pool, true}, cfg))
 	}
 	return s
 }
@@ -90,15 +90,15 @@ func (s *step) forward(g graph, b *Batch, kv *KVCache, r *rope) error {
 	s.begin(b, kv, r)
 	s.graph, s.lo, s.hi = g, 0, g.stages()
 	switch {
-	case len(s.shares) == 1:
-		s.shares[0].lane = &s.whole
-		s.shares[0].run(g, s.lo, s.hi)
+	case len(s.shards) == 1:
+		s.shards[0].lane = &s.whole
+		s.shards[0].run(g, s.lo, s.hi)
 	case !s.joined():
-		s.pool.Run(s, len(s.shares))
+		s.pool.Run(s, len(s.shards))
 	default:
 		for i := range g.stages() {
 			s.lo, s.hi = i, i+1
-			s.pool.Run(s, len(s.shares))
+			s.pool.Run(s, len(s.shards))
 		}
 	}
 	err := s.whole.ops.err()
@@ -108,20 +108,20 @@ func (s *step) forward(g graph, b *Batch, kv *KVCache, r *rope) error {
 	return err
 }
 
-// Do takes a share through the stages under way.
+// Do takes a shard through the stages under way.
 func (s *step) Do(worker, i int) {
-	sh := &s.shares[i]
+	sh := &s.shards[i]
 	sh.lane = &s.lanes[worker]
 	sh.acts.Pin(worker)
 	sh.run(s.graph, s.lo, s.hi)
 }
 
-// joined tells whether shares need one another's keys and values.
+// joined tells whether shards need one another's keys and values.
 func (s *step) joined() bool {
 	end := 0
-	for i := range s.shares[:len(s.shares)-1] {
-		end += s.shares[i].rows
-		if s.place[end-1].seq == s.place[end].seq {
+	for i := range s.shards[:len(s.shards)-1] {
+		end += s.shards[i].rows
+		if s.rowPos[end-1].seq == s.rowPos[end].seq {
 			return true
 		}
 	}
@@ -137,11 +137,11 @@ func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
 		s.x, s.qkv = make([]float32, n*c.Hidden), make([]float32, n*heads)
 		s.cos, s.sin = make([]float32, n*pairs), make([]float32, n*pairs)
 	}
-	s.place = s.place[:0]
+	s.rowPos = s.rowPos[:0]
 	for i := range b.Spans {
 		sp := &b.Spans[i]
 		for row := sp.Start; row < sp.End; row++ {
-			s.place = append(s.place, place{seq: sp.KV, pos: int(b.Positions[row]), out: row >= sp.End-sp.Out})
+			s.rowPos = append(s.rowPos, rowPos{seq: sp.KV, pos: int(b.Positions[row]), out: row >= sp.End-sp.Out})
 		}
 	}
 	r.angles(s.cos[:n*pairs], s.sin[:n*pairs], b.Positions)
@@ -158,21 +158,21 @@ func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
 	if count > 1 {
 		att = s.lanes[0].att
 	}
-	s.shares = slices.Grow(s.shares[:0], count)[:count]
+	s.shards = slices.Grow(s.shards[:0], count)[:count]
 	out := 0
-	for i := range s.shares {
-		sh, lo, hi := &s.shares[i], i*n/count, (i+1)*n/count
+	for i := range s.shards {
+		sh, lo, hi := &s.shards[i], i*n/count, (i+1)*n/count
 		if rows > 0 {
 			lo, hi = i*rows, min(n, (i+1)*rows)
 		}
-		*sh = share{
-			plan: sh.plan, cfg: c, kv: kv, rows: hi - lo, tokens: b.Tokens[lo:hi], place: s.place[lo:hi],
+		*sh = rowShard{
+			plan: sh.plan, cfg: c, kv: kv, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: s.rowPos[lo:hi],
 			x: part(s.x, lo, hi, c.Hidden), qkv: part(s.qkv, lo, hi, heads),
 			cos: part(s.cos, lo, hi, pairs), sin: part(s.sin, lo, hi, pairs), pairs: pairs,
 			logits: b.Logits[out*c.Outputs:],
 		}
-		att.makePlan(&sh.plan, sh.place, kv)
-		for _, p := range s.place[lo:hi] {
+		att.makePlan(&sh.plan, sh.rowPos, kv)
+		for _, p := range s.rowPos[lo:hi] {
 			if p.out {
 				out++
 			}

@@ -12,14 +12,14 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
 )
 
 // embeddedModel runs one of the embedded models until the test ends.
-func embeddedModel(t *testing.T, name string, pool *kernels.Pool) *tts.Model {
+func embeddedModel(t *testing.T, name string, pool *pool.Pool) *tts.Model {
 	t.Helper()
 	file, err := embedded.Open(name)
 	if err != nil {
@@ -57,7 +57,7 @@ func runBundle(t *testing.T, b *models.Bundle) *tts.Model {
 // real is a server over the small embedded model and its reward model.
 func real(t *testing.T, tune func(*Options)) *fixture {
 	t.Helper()
-	pool := kernels.NewPool(2)
+	pool := pool.New(2)
 	t.Cleanup(pool.Close)
 	opt := DefaultOptions()
 	if tune != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -21,7 +21,7 @@ const rewardModels = "../tts/testdata/rewards/"
 // tts/testdata/rewards, read as its file says.
 func judged(t *testing.T, file string) *fixture {
 	t.Helper()
-	pool := kernels.NewPool(2)
+	pool := pool.New(2)
 	t.Cleanup(pool.Close)
 	b, err := models.Load(rewardModels+file, models.LoadOptions{Pool: pool})
 	if err != nil {

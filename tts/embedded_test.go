@@ -15,7 +15,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
@@ -23,7 +23,7 @@ import (
 )
 
 // serve runs an embedded model on a pool until the test ends.
-func serve(t testing.TB, name string, pool *kernels.Pool) *Model {
+func serve(t testing.TB, name string, pool *pool.Pool) *Model {
 	t.Helper()
 	file, err := embedded.Open(name)
 	if err != nil {
@@ -38,7 +38,7 @@ func serve(t testing.TB, name string, pool *kernels.Pool) *Model {
 }
 
 // serveBundle runs a loaded model on a pool until the test ends.
-func serveBundle(t testing.TB, b *models.Bundle, kind models.KVType, pool *kernels.Pool) *Model {
+func serveBundle(t testing.TB, b *models.Bundle, kind models.KVType, pool *pool.Pool) *Model {
 	t.Helper()
 	kv, err := models.NewKVCache(b.Model.Config(), models.KVOptions{Type: kind, BlockLen: 16, Blocks: 4096})
 	if err != nil {
@@ -67,7 +67,7 @@ func serveBundle(t testing.TB, b *models.Bundle, kind models.KVType, pool *kerne
 // tiny is the embedded generator and its reward model, on one pool.
 func tiny(t testing.TB, generator string) (*Model, Verifiers) {
 	t.Helper()
-	pool := kernels.NewPool(0)
+	pool := pool.New(0)
 	t.Cleanup(pool.Close)
 	reward, err := NewReward(serve(t, "lutra-tiny-prm", pool), Formats()[0])
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
@@ -41,7 +41,7 @@ func scoredModels(t *testing.T) []scored {
 // openReward runs a model of testdata/rewards, read as its file says.
 func openReward(t *testing.T, file string) *Reward {
 	t.Helper()
-	pool := kernels.NewPool(2)
+	pool := pool.New(2)
 	t.Cleanup(pool.Close)
 	b, err := models.Load(filepath.Join("testdata/rewards", file), models.LoadOptions{Pool: pool})
 	if err != nil {

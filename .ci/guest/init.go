@@ -1,13 +1,13 @@
 // Command guest is process 1 of the emulated machine that .ci/bochs boots:
-// it runs the command its initramfs names, reports how it ended on the serial
+// it runs the commands its initramfs names, reports how they ended on the serial
 // console, and switches the machine off.
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 )
 
@@ -18,10 +18,9 @@ func main() {
 	_ = syscall.Reboot(syscall.LINUX_REBOOT_CMD_POWER_OFF)
 }
 
-// run executes /command, one argument a line ("NAME=value" lines before the
-// program set its environment), and gives its exit status; 125 means that it
-// could not be started.
-func run() int {
+// run executes the commands of /commands, which empty lines separate, and gives the
+// first exit status that is not 0; 125 means that one could not be started.
+func run() (status int) {
 	for dir, kind := range map[string]string{"/proc": "proc", "/sys": "sysfs", "/dev": "devtmpfs", "/tmp": "tmpfs"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return fail(err)
@@ -30,23 +29,28 @@ func run() int {
 			return fail(fmt.Errorf("mount %s: %w", dir, err))
 		}
 	}
-	text, err := os.ReadFile("/command")
+	text, err := os.ReadFile("/commands")
 	if err != nil {
 		return fail(err)
 	}
-	cmd := exec.Cmd{Dir: "/", Env: []string{"HOME=/tmp", "TMPDIR=/tmp", "PATH=/"}, Stdout: os.Stdout, Stderr: os.Stdout}
-	for line := range bytes.Lines(text) {
-		word := string(bytes.TrimSuffix(line, []byte("\n")))
-		switch {
-		case cmd.Path != "":
-			cmd.Args = append(cmd.Args, word)
-		case word != "" && word[0] != '/':
-			cmd.Env = append(cmd.Env, word)
-		default:
-			cmd.Path, cmd.Args = word, []string{word}
+	for command := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		if s := execute(strings.Split(command, "\n")); status == 0 {
+			status = s
 		}
 	}
-	err = cmd.Run()
+	return status
+}
+
+// execute runs a command, an argument a word; "NAME=value" words before the program
+// set its environment.
+func execute(words []string) int {
+	cmd := exec.Cmd{Dir: "/", Env: []string{"HOME=/tmp", "TMPDIR=/tmp", "PATH=/"}, Stdout: os.Stdout, Stderr: os.Stdout}
+	for len(words) > 1 && !strings.HasPrefix(words[0], "/") {
+		cmd.Env, words = append(cmd.Env, words[0]), words[1:]
+	}
+	cmd.Path, cmd.Args = words[0], words
+	fmt.Println("guest:", cmd.Path)
+	err := cmd.Run()
 	if cmd.ProcessState == nil {
 		return fail(err)
 	}

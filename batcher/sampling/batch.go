@@ -3,14 +3,14 @@ package sampling
 import (
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // Batch is the draws of one step. Rows of logits are sampled in parallel; draws
 // from one row are sampled one after the other, so that what they share is
 // computed once. It keeps its memory between steps.
 type Batch struct {
-	pool    *kernels.Pool // nil: one row after the other
+	pool    *pool.Pool // nil: one row after the other
 	draws   []Draw
 	firsts  []int // the first draw from each row that has one
 	lasts   []int // for each row: its last draw so far, plus one; 0: none
@@ -18,7 +18,7 @@ type Batch struct {
 }
 
 // NewBatch makes a batch that samples on pool, which may be nil.
-func NewBatch(pool *kernels.Pool) *Batch {
+func NewBatch(pool *pool.Pool) *Batch {
 	b := &Batch{pool: pool, workers: make([]Sampler, 1)}
 	if pool != nil {
 		b.workers = make([]Sampler, pool.Threads())

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // A row of logits becomes a distribution as weights e^((logit-max)/temperature)
@@ -36,8 +36,8 @@ func (s *Sampler) weigh(row []float32, best, inv float32) (total float64) {
 	r.tops, s.sums = r.tops[:0], s.sums[:0]
 	for lo := 0; lo < len(row); lo += runLen {
 		w := r.x[lo:min(lo+runLen, len(row))]
-		kernels.Scale(w, row[lo:lo+len(w)], inv)
-		sum := kernels.ExpSum(w, w, best*inv)
+		vector.Scale(w, row[lo:lo+len(w)], inv)
+		sum := vector.ExpSum(w, w, best*inv)
 		if sum != sum { // the row holds a NaN
 			sum = 0
 			for i, v := range w {
@@ -47,7 +47,7 @@ func (s *Sampler) weigh(row []float32, best, inv float32) (total float64) {
 				sum += w[i]
 			}
 		}
-		r.tops = append(r.tops, kernels.Max(w))
+		r.tops = append(r.tops, vector.Max(w))
 		s.sums = append(s.sums, float64(sum))
 		total += float64(sum)
 	}
@@ -110,7 +110,7 @@ func (s *Sampler) expectation(w window, row []float32, best int32, inv float32) 
 		mass += float64(part)
 		lo, hi := s.weights.run(i)
 		if n == hi-lo {
-			sum += float64(kernels.Dot(s.weights.x[lo:hi], row[lo:hi])) - float64(part)*float64(row[best])
+			sum += float64(vector.Dot(s.weights.x[lo:hi], row[lo:hi])) - float64(part)*float64(row[best])
 			continue
 		}
 		for j, x := range s.weights.x[lo:hi] {
@@ -183,7 +183,7 @@ func (s *Sampler) report(tok *Token, row []float32, top int) {
 		k.norm = row[best] + float32(math.Log(s.weigh(row, row[best], 1)))
 		k.tops = k.tops[:0]
 		for lo := 0; lo < len(row); lo += runLen {
-			k.tops = append(k.tops, kernels.Max(row[lo:min(lo+runLen, len(row))]))
+			k.tops = append(k.tops, vector.Max(row[lo:min(lo+runLen, len(row))]))
 		}
 		k.certainty = certainty(&ranks{row, k.tops}, k.norm)
 		k.normed = true

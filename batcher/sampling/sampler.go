@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // Sampled as Draw.ID asks for a token instead of naming one.
@@ -237,7 +237,7 @@ func (s *Sampler) best(row []float32, own bool) int32 {
 // argmax is the lowest index of the largest number, or -1 when there is none
 // above -Inf. NaN is no number.
 func argmax(row []float32) int32 {
-	i := kernels.Argmax(row)
+	i := vector.Argmax(row)
 	if i >= 0 && row[i] == negInf {
 		return -1
 	}

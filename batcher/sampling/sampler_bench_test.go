@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // gaussian is a row of logits of a plausible shape.
@@ -36,7 +36,7 @@ func BenchmarkSample(b *testing.B) {
 	} {
 		for _, threads := range []int{1, 2} {
 			b.Run(fmt.Sprintf("%s/threads=%d", c.name, threads), func(b *testing.B) {
-				pool := kernels.NewPool(threads)
+				pool := pool.New(threads)
 				defer pool.Close()
 				draws := NewBatch(pool)
 				draws.Reset(rows)

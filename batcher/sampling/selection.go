@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // runLen is the number of tokens that are looked at together: their largest
@@ -32,7 +32,7 @@ func (r *ranks) sumRun(i int, w window) (float32, int) {
 		return 0, 0
 	}
 	lo, hi := r.run(i)
-	return kernels.SumWithin(r.x[lo:hi], w.lo, w.hi)
+	return vector.SumWithin(r.x[lo:hi], w.lo, w.hi)
 }
 
 // sum is the sum and the number of those in w.

@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -64,7 +65,7 @@ context.`,
 
 func (o *growthBench) run(cmd *cobra.Command) error {
 	if len(o.threads) == 0 {
-		o.threads = upTo(kernels.Cores())
+		o.threads = upTo(cpu.Cores())
 	}
 	for _, n := range o.threads {
 		if err := checkThreads(n); err != nil {
@@ -169,7 +170,7 @@ type growthTest struct {
 	test         engineTest
 }
 
-func (o *growthBench) point(ctx context.Context, bundle *models.Bundle, pool *kernels.Pool, t growthTest, warm bool) (growthPoint, error) {
+func (o *growthBench) point(ctx context.Context, bundle *models.Bundle, pool *pool.Pool, t growthTest, warm bool) (growthPoint, error) {
 	gort.GC() // the last point's cache
 	runs := engineRuns{bundle: bundle, pool: pool, test: t.test, reps: o.reps, warm: warm, done: func() {}}
 	times, err := runs.measure(ctx)

@@ -12,11 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/bench"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
 func newBenchKernels() *cobra.Command {
-	o := kernels.DefaultBenchOptions()
+	o := bench.DefaultOptions()
 	var shapes, packings, peerArgs []string
 	var pattern string
 	rounds := 5
@@ -44,7 +46,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if full {
-				all := kernels.FullBenchOptions()
+				all := bench.FullOptions()
 				o.Shapes = all.Shapes
 				if !cmd.Flags().Changed("tokens") {
 					o.Tokens = all.Tokens
@@ -67,7 +69,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 				o.Packings = nil
 			}
 			for _, name := range packings {
-				p, err := kernels.ParsePacking(name)
+				p, err := matrix.Parse(name)
 				if err != nil {
 					return usagef("--packings: %q is none of %s", brief(name), packingList())
 				}
@@ -109,7 +111,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 // packingList names the packings that can be measured.
 func packingList() string {
 	var names []string
-	for _, p := range kernels.Packings() {
+	for _, p := range matrix.Packings() {
 		names = append(names, p.String())
 	}
 	return strings.Join(names, ", ")
@@ -128,13 +130,13 @@ func parseShape(s string) (m, k int, err error) {
 	return m, k, nil
 }
 
-func benchKernels(cmd *cobra.Command, o kernels.BenchOptions, asJSON bool) error {
-	machine := kernels.MeasureMachine(min(time.Second/2, 5*o.Budget))
+func benchKernels(cmd *cobra.Command, o bench.Options, asJSON bool) error {
+	machine := bench.Measure(min(time.Second/2, 5*o.Budget))
 	printMachine(cmd.ErrOrStderr(), machine)
-	printChoices(cmd.ErrOrStderr(), kernels.TernaryChoices())
+	printChoices(cmd.ErrOrStderr(), ternary.Choices())
 	bar := progress(cmd.ErrOrStderr(), o.Rows(), "products")
-	rows := []kernels.BenchRow{}
-	for row, err := range kernels.BenchKernels(machine, o) {
+	rows := []bench.Row{}
+	for row, err := range bench.Products(machine, o) {
 		if err != nil {
 			return err
 		}
@@ -149,7 +151,7 @@ func benchKernels(cmd *cobra.Command, o kernels.BenchOptions, asJSON bool) error
 	return errors.Join(printKernels(cmd.OutOrStdout(), rows, asJSON), cmd.Context().Err())
 }
 
-func printKernels(w io.Writer, rows []kernels.BenchRow, asJSON bool) error {
+func printKernels(w io.Writer, rows []bench.Row, asJSON bool) error {
 	if asJSON {
 		return writeJSON(w, rows)
 	}
@@ -162,8 +164,8 @@ func printKernels(w io.Writer, rows []kernels.BenchRow, asJSON bool) error {
 }
 
 // printChoices says which kernels products go to, a line a packing.
-func printChoices(w io.Writer, choices []kernels.TernaryChoice) {
-	lines := map[kernels.Packing][]string{}
+func printChoices(w io.Writer, choices []ternary.Choice) {
+	lines := map[matrix.Packing][]string{}
 	for _, c := range choices {
 		lines[c.Packing] = append(lines[c.Packing], fmt.Sprintf("%s from N=%d", c.Kernel, c.From))
 	}
@@ -173,7 +175,7 @@ func printChoices(w io.Writer, choices []kernels.TernaryChoice) {
 }
 
 // compareKernels holds the best kernel of each product against the peers.
-func compareKernels(cmd *cobra.Command, o kernels.BenchOptions, peers []peer, rounds int, asJSON bool) error {
+func compareKernels(cmd *cobra.Command, o bench.Options, peers []peer, rounds int, asJSON bool) error {
 	if len(o.Packings) != 1 || len(o.Threads) != 1 || rounds < 1 {
 		return usagef("--compare wants one of --packings, one of --threads and a positive number of --rounds")
 	}
@@ -185,7 +187,7 @@ func compareKernels(cmd *cobra.Command, o kernels.BenchOptions, peers []peer, ro
 	}
 	ours := func() (speeds, error) {
 		s := speeds{}
-		for row, err := range kernels.BenchKernels(kernels.BenchMachine{}, o) {
+		for row, err := range bench.Products(bench.Machine{}, o) {
 			if err = errors.Join(err, cmd.Context().Err()); err != nil {
 				return nil, err
 			}
@@ -202,7 +204,7 @@ func compareKernels(cmd *cobra.Command, o kernels.BenchOptions, peers []peer, ro
 	return r.show(cmd.OutOrStdout(), asJSON)
 }
 
-func printMachine(w io.Writer, m kernels.BenchMachine) {
+func printMachine(w io.Writer, m bench.Machine) {
 	fmt.Fprintf(w, "%s, %d threads: int8 peak %.1f GMAC/s a core (%s), memory read %.1f GB/s on one thread, %.1f on all\n",
 		m.ISA, m.Threads, m.Peak, m.PeakOf, m.ReadOne, m.ReadAll)
 }

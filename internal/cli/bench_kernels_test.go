@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/bench"
 )
 
 func TestAnInterruptedBenchmarkOfKernelsPrintsWhatItHas(t *testing.T) {
@@ -23,7 +23,7 @@ func TestAnInterruptedBenchmarkOfKernelsPrintsWhatItHas(t *testing.T) {
 		if err := root.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v", format, err)
 		}
-		var rows []kernels.BenchRow
+		var rows []bench.Row
 		switch {
 		case format == "" && strings.Count(out.String(), "\n") != 2:
 			t.Errorf("its table is %s", &out)
@@ -34,7 +34,7 @@ func TestAnInterruptedBenchmarkOfKernelsPrintsWhatItHas(t *testing.T) {
 }
 
 func TestTheUsualBenchmarkOfKernelsIsShort(t *testing.T) {
-	usual, full := kernels.DefaultBenchOptions(), kernels.FullBenchOptions()
+	usual, full := bench.DefaultOptions(), bench.FullOptions()
 	if spent := time.Duration(usual.Rows()) * usual.Budget; spent > time.Minute {
 		t.Errorf("%d rows of %v each are %v", usual.Rows(), usual.Budget, spent)
 	}
@@ -43,7 +43,7 @@ func TestTheUsualBenchmarkOfKernelsIsShort(t *testing.T) {
 	}
 	usual.Shapes, usual.Tokens, usual.Threads, usual.Budget = [][2]int{{64, 256}}, []int{4, 8}, []int{1}, 1
 	n := 0
-	for _, err := range kernels.BenchKernels(kernels.BenchMachine{}, usual) {
+	for _, err := range bench.Products(bench.Machine{}, usual) {
 		if err != nil {
 			t.Fatal(err)
 		}

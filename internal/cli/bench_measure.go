@@ -13,7 +13,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -27,7 +27,7 @@ func (b *benchSource) flags(f *pflag.FlagSet) {
 	wordVar(f, &b.packing, "packing", "auto", models.Packings(), "run-time packing of ternary weights")
 }
 
-func (b *benchSource) load(pool *kernels.Pool) (*models.Bundle, error) {
+func (b *benchSource) load(pool *pool.Pool) (*models.Bundle, error) {
 	if b.model != "" && b.shape != "" {
 		return nil, usagef("--model and --shape exclude each other")
 	}
@@ -82,7 +82,7 @@ type engineRuns struct {
 	bundle      *models.Bundle
 	draft       *models.Bundle      // nil: none
 	speculation batcher.Speculation // of tests that speculate; empty: auto
-	pool        *kernels.Pool
+	pool        *pool.Pool
 	test        engineTest
 	reps        int
 	warm        bool                    // caches are: count the first run too

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/bench"
+	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // profileReport says where the time of one test went.
@@ -58,7 +59,7 @@ func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []e
 		return usagef("--profile counts prompts too: not for %s", tests[i].name)
 	}
 	pool := setup.pool
-	machine := kernels.MeasureMachine(time.Second / 4)
+	machine := bench.Measure(time.Second / 4)
 	printMachine(cmd.ErrOrStderr(), machine)
 	meter := pool.Meter()
 	meter.Enable()
@@ -98,7 +99,7 @@ func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []e
 	return nil
 }
 
-func since(c, before kernels.Cost) kernels.Cost {
+func since(c, before meter.Cost) meter.Cost {
 	c.Calls -= before.Calls
 	c.Time -= before.Time
 	c.MACs -= before.MACs
@@ -109,10 +110,10 @@ func since(c, before kernels.Cost) kernels.Cost {
 
 // profile is what was counted while the runs of a test took wall together.
 type profile struct {
-	machine    kernels.BenchMachine
+	machine    bench.Machine
 	threads    int
 	wall, busy time.Duration
-	costs      []kernels.Cost
+	costs      []meter.Cost
 	steps      *stepTimes
 }
 
@@ -128,18 +129,18 @@ func (p *profile) report() profileReport {
 			continue
 		}
 		all += c.Time
-		if c.Kernel == kernels.KernelSampling {
+		if c.Kind == meter.Sampling {
 			sampling = c.Time
 		} else {
 			model += c.Time
 		}
-		k := part(c.Kernel.String(), c.Time)
+		k := part(c.Kind.String(), c.Time)
 		k.Calls = c.Calls
 		k.GMACs, k.GBs = float64(c.MACs)/c.Time.Seconds()/1e9, float64(c.Bytes)/c.Time.Seconds()/1e9
 		if c.MACs > 0 {
 			k.Fill = float64(c.MACs) / float64(c.MACs+c.Idle)
 		}
-		k.Roofline = max(k.GMACs/p.machine.MACs(c.Kernel, p.threads), k.GBs/p.machine.Read(p.threads))
+		k.Roofline = max(k.GMACs/p.machine.MACs(c.Kind, p.threads), k.GBs/p.machine.Read(p.threads))
 		r.Parts = append(r.Parts, k)
 	}
 	r.Parts = append(r.Parts,

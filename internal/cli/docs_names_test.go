@@ -36,7 +36,7 @@ var (
 	folder     = regexp.MustCompile(`^[\w.-]+(/[\w.-]+)+/?$`)
 	testName   = regexp.MustCompile(`^(Test|Fuzz|Benchmark)[A-Z]\w+$`)
 	variable   = regexp.MustCompile(`^(LUTRA_[A-Z_]+|[A-Z]+_SECONDS)\b`)
-	identifier = regexp.MustCompile(`^(kernels|models|batcher|tts|server)\.([A-Z]\w*)(\.([A-Z]\w*))?$`)
+	identifier = regexp.MustCompile(`^(kernels|acts|attention|bands|cpu|dense|grouped|matrix|meter|pool|stream|ternary|vector|models|batcher|tts|server)\.([A-Z]\w*)(\.([A-Z]\w*))?$`)
 	codeWord   = regexp.MustCompile(`^[a-z]+(_[a-z]+)+$`)
 )
 
@@ -151,7 +151,7 @@ func (n *naming) check(doc, span string) error {
 	case identifier.MatchString(span):
 		m := identifier.FindStringSubmatch(span)
 		for _, name := range []string{m[2], m[4]} {
-			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(n.sources[m[1]]) {
+			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(n.sources[m[1]] + n.sources["kernels/"+m[1]]) {
 				return fmt.Errorf("package %s has no %s", m[1], name)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -34,7 +34,7 @@ func draftNamed(name string) ModelConfig {
 }
 
 // loadDraft loads a model that can draft for target.
-func loadDraft(d ModelConfig, pool *kernels.Pool, target *models.Bundle) (*models.Bundle, error) {
+func loadDraft(d ModelConfig, pool *pool.Pool, target *models.Bundle) (*models.Bundle, error) {
 	bundle, err := loadBundle(d, models.LoadOptions{Pool: pool})
 	if err == nil {
 		if err = drafts(bundle, target); err == nil {
@@ -59,7 +59,7 @@ func draftError(d ModelConfig, target *models.Bundle, err error) error {
 
 // drafters are those of an engine for which draft, which may be nil, drafts
 // with a cache of its own.
-func drafters(draft *models.Bundle, kv *models.KVCache, pool *kernels.Pool) []batcher.Drafter {
+func drafters(draft *models.Bundle, kv *models.KVCache, pool *pool.Pool) []batcher.Drafter {
 	list := []batcher.Drafter{batcher.NewLookup()}
 	if draft != nil {
 		list = append(list, batcher.NewModelDrafter(draft.Model, kv, pool))

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/eval"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
@@ -176,7 +176,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 			names = append(names, h.model.Name)
 		}
 		e.Solve = eval.Local(models, e.Asking)
-		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, goruntime.GOARCH), r.pool.Threads(), kernels.ActiveISA())
+		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, goruntime.GOARCH), r.pool.Threads(), cpu.Active())
 		return e.measure(ctx, cmd, names)
 	})
 }

@@ -3,11 +3,11 @@ package cli
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
 // kernelCollector shows a pool's Meter at each scrape.
-type kernelCollector struct{ meter *kernels.Meter }
+type kernelCollector struct{ meter *meter.Meter }
 
 var (
 	kernelSeconds = prometheus.NewDesc("lutra_kernel_seconds_total", "Time the engines spent in each kind of kernel; zero unless kernel_times is on.", []string{"kernel"}, nil)
@@ -25,7 +25,7 @@ func (kernelCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c kernelCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, cost := range c.meter.Costs() {
-		kernel := cost.Kernel.String()
+		kernel := cost.Kind.String()
 		ch <- prometheus.MustNewConstMetric(kernelSeconds, prometheus.CounterValue, cost.Time.Seconds(), kernel)
 		ch <- prometheus.MustNewConstMetric(kernelCalls, prometheus.CounterValue, float64(cost.Calls), kernel)
 		ch <- prometheus.MustNewConstMetric(kernelMACs, prometheus.CounterValue, float64(cost.MACs), kernel, "filled")

@@ -5,7 +5,8 @@ import (
 	"os"
 	goruntime "runtime"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // mostThreads is the most compute threads that can be asked for. More than the
@@ -25,15 +26,15 @@ func checkThreads(n int) error {
 // whatever else there is to do, which then waits for no step, and shares the
 // processors as the operating system sees fit. Whoever sets GOMAXPROCS has decided
 // otherwise.
-func newPool(threads int) (*kernels.Pool, error) {
+func newPool(threads int) (*pool.Pool, error) {
 	if err := checkThreads(threads); err != nil {
 		return nil, usagef("--%w", err)
 	}
 	if threads == 0 {
-		threads = kernels.Cores()
+		threads = cpu.Cores()
 	}
 	if os.Getenv("GOMAXPROCS") == "" {
 		goruntime.GOMAXPROCS(max(goruntime.GOMAXPROCS(0), threads+1))
 	}
-	return kernels.NewPool(threads), nil
+	return pool.New(threads), nil
 }

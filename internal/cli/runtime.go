@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
@@ -33,7 +34,7 @@ type host struct {
 
 // runtime is everything that computes: models and engines over one worker pool.
 type runtime struct {
-	pool    *kernels.Pool
+	pool    *pool.Pool
 	arbiter *batcher.StepArbiter
 	hosts   []*host // of generators
 	judges  []*host // of verifiers
@@ -125,7 +126,7 @@ func (r *runtime) startHost(cfg Config, h *host, share int64) error {
 	}
 	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
 		Str("weights", byteSize(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", kv.Blocks()*kv.BlockLen()).
-		Stringer("kernels", kernels.ActiveISA()).Int("threads", r.pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
+		Stringer("kernels", cpu.Active()).Int("threads", r.pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
 	if h.draft != nil {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", byteSize(h.draft.Model.Config().Bytes)).
 			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")

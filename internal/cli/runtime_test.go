@@ -16,7 +16,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -139,7 +139,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Models[0].Draft = "lutra-tiny-s"
-	r := &runtime{pool: kernels.NewPool(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop()}
+	r := &runtime{pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop()}
 	defer r.Close()
 	if err := r.load(cfg); err != nil {
 		t.Fatal(err)

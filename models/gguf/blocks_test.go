@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // The expected values below were worked out by hand from the layouts in
@@ -106,7 +108,7 @@ func TestRecodedBlocksHoldTheSameValues(t *testing.T) {
 				dst[i] = 0xff // old contents must not show
 			}
 			if typ == I2_S { // a scale that binary16 holds
-				binary.LittleEndian.PutUint32(src[tr.blockBytes:], math.Float32bits(halfToFloat(uint16(r.Uint32())&0x3fff|0x0400)))
+				binary.LittleEndian.PutUint32(src[tr.blockBytes:], math.Float32bits(vector.FromF16(uint16(r.Uint32())&0x3fff|0x0400)))
 				_, f = block.Recoding()
 			}
 			f(dst, src[:tr.blockBytes])
@@ -300,17 +302,17 @@ func TestExtremesQuantiseWithoutFault(t *testing.T) {
 
 func TestHalvesWidenAndRoundToNearestEven(t *testing.T) {
 	for h := range uint32(1 << 16) {
-		f := halfToFloat(uint16(h))
+		f := vector.FromF16(uint16(h))
 		if math.IsNaN(float64(f)) != (h&0x7c00 == 0x7c00 && h&0x3ff != 0) {
 			t.Fatalf("half %#04x widens to %v", h, f)
 		}
 		if f != f {
-			if g := floatToHalf(f); g&0x7c00 != 0x7c00 || g&0x3ff == 0 {
+			if g := vector.ToF16(f); g&0x7c00 != 0x7c00 || g&0x3ff == 0 {
 				t.Fatalf("NaN %#04x narrows to %#04x", h, g)
 			}
 			continue
 		}
-		if g := floatToHalf(f); g != uint16(h) {
+		if g := vector.ToF16(f); g != uint16(h) {
 			t.Fatalf("half %#04x comes back as %#04x", h, g)
 		}
 		if h&0x7fff >= 0x7c00 {
@@ -318,19 +320,19 @@ func TestHalvesWidenAndRoundToNearestEven(t *testing.T) {
 		}
 		// Half-way to the next larger magnitude goes to the even of the two; a
 		// hair more or less goes to the nearer one.
-		next := float64(halfToFloat(uint16(h + 1)))
+		next := float64(vector.FromF16(uint16(h + 1)))
 		if math.IsInf(next, 0) {
 			next = math.Copysign(65536, next) // where the next half would be
 		}
 		mid := float32((float64(f) + next) / 2)
 		even := uint16(h + h&1)
-		if g := floatToHalf(mid); g != even {
+		if g := vector.ToF16(mid); g != even {
 			t.Fatalf("%v, half-way above %#04x, rounds to %#04x, want %#04x", mid, h, g, even)
 		}
-		if g := floatToHalf(math.Nextafter32(mid, f)); g != uint16(h) {
+		if g := vector.ToF16(math.Nextafter32(mid, f)); g != uint16(h) {
 			t.Fatalf("just below half-way above %#04x rounds to %#04x", h, g)
 		}
-		if g := floatToHalf(math.Nextafter32(mid, float32(next))); g != uint16(h+1) {
+		if g := vector.ToF16(math.Nextafter32(mid, float32(next))); g != uint16(h+1) {
 			t.Fatalf("just above half-way above %#04x rounds to %#04x", h, g)
 		}
 	}
@@ -344,7 +346,7 @@ func TestBrainFloatsRoundToNearestEven(t *testing.T) {
 		{0x3f800000, 0x3f80}, {0x3f808000, 0x3f80}, {0x3f808001, 0x3f81}, {0x3f818000, 0x3f82},
 		{0x7f7fffff, 0x7f80}, {0x7f800000, 0x7f80}, {0xff800000, 0xff80}, {0x7f800001, 0x7fc0}, {0x80000000, 0x8000},
 	} {
-		if got := floatToBrain(math.Float32frombits(c.bits)); got != c.want {
+		if got := vector.ToBF16(math.Float32frombits(c.bits)); got != c.want {
 			t.Errorf("float bits %#08x round to %#04x, want %#04x", c.bits, got, c.want)
 		}
 	}

@@ -4,12 +4,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // The block layouts are those of ggml-common.h; the formulas those of
 // dequantize_row_* in ggml-quants.c. Each function takes whole blocks.
 
-func half(b []byte) float32 { return halfToFloat(binary.LittleEndian.Uint16(b)) }
+func half(b []byte) float32 { return vector.FromF16(binary.LittleEndian.Uint16(b)) }
 
 func dequantizeF32(dst []float32, src []byte) {
 	for i := range dst {
@@ -25,7 +27,7 @@ func dequantizeF16(dst []float32, src []byte) {
 
 func dequantizeBF16(dst []float32, src []byte) {
 	for i := range dst {
-		dst[i] = brainToFloat(binary.LittleEndian.Uint16(src[2*i:]))
+		dst[i] = vector.FromBF16(binary.LittleEndian.Uint16(src[2*i:]))
 	}
 }
 

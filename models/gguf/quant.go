@@ -3,6 +3,8 @@ package gguf
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // The quantisers follow quantize_row_*_ref in ggml-quants.c: round to nearest
@@ -22,11 +24,11 @@ func quantizeF16(dst []byte, src []float32) {
 
 func quantizeBF16(dst []byte, src []float32) {
 	for i, v := range src {
-		binary.LittleEndian.PutUint16(dst[2*i:], floatToBrain(v))
+		binary.LittleEndian.PutUint16(dst[2*i:], vector.ToBF16(v))
 	}
 }
 
-func putHalf(dst []byte, v float32) { binary.LittleEndian.PutUint16(dst, floatToHalf(v)) }
+func putHalf(dst []byte, v float32) { binary.LittleEndian.PutUint16(dst, vector.ToF16(v)) }
 
 // largest is the value of largest magnitude, with its sign; the first of
 // equals.

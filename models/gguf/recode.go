@@ -3,6 +3,8 @@ package gguf
 import (
 	"encoding/binary"
 	"math"
+
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // Recoding tells how a tensor in memory can be rewritten in a more common type
@@ -35,7 +37,7 @@ func (t *Tensor) recodingI2S() (to Type, f func(dst, src []byte)) {
 	if s := abs(scale); s != 0 && !(s >= least && s <= most) {
 		return 0, nil
 	}
-	d := floatToHalf(scale)
+	d := vector.ToF16(scale)
 	return Q4_0, func(dst, src []byte) {
 		for g := range 4 { // 32 codes in bit pair 3-g of the bytes, the value above by 1
 			out, shift := dst[18*g:18*g+18], 6-2*g

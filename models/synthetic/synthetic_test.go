@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/tokenizer"
@@ -102,7 +102,7 @@ func TestEveryArchitectureLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := kernels.NewPool(1)
+	pool := pool.New(1)
 	defer pool.Close()
 	for _, shape.Arch = range []Arch{Llama, BitNet} {
 		f, err := Build(shape, DefaultOptions())

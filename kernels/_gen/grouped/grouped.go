@@ -1,0 +1,62 @@
+// Package grouped emits the kernels of kernels/grouped.
+package grouped
+
+import "github.com/lutra-lm/lutra/kernels/_gen/dense"
+
+// Sizes of the layouts.
+const (
+	planeBytes  = dense.BandRows * 4
+	nibbleBytes = 4 * planeBytes
+	superGroups = 8
+	avx2Tokens  = 4 // widest tiles: what the registers hold
+	wideTokens  = 8
+	streamBands = 2 // of one token in AVX2
+)
+
+// Tiles over panels are of panelFrom tokens up to widest of the packing: five
+// tokens and more always divide into those.
+const panelFrom = 3
+
+// mixedStart is the offset of an int16 pair in a mixed activation record.
+const mixedStart = 36
+
+// packing is a layout of codes and scales.
+type packing struct {
+	name      string
+	codeBytes int
+	unitBytes int
+	unit      int // groups in a scale unit
+	widest    int // tokens of a tile over a panel: what the registers hold
+}
+
+var packings = []packing{
+	{name: "Q4", codeBytes: nibbleBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
+	{name: "Q4M", codeBytes: nibbleBytes, unitBytes: 4*dense.BandRows + superGroups*2*dense.BandRows, unit: superGroups, widest: 4},
+	{name: "Q6", codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*dense.BandRows + 2*superGroups*dense.BandRows, unit: superGroups, widest: 6},
+	{name: "Q8", codeBytes: 8 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 1, widest: 4},
+}
+
+// Kernels emits products with integer codes in groups of 32 columns.
+// kernels/grouped/mul.go states what is computed, kernels/acts/groups.go and
+// kernels/grouped/grouped.go the layouts.
+func Kernels() {
+	for _, p := range packings {
+		narrow(p, streamBands, 1)
+		wide(p, 4, 1)
+		for t := 1; t <= avx2Tokens; t++ {
+			narrow(p, 1, t)
+		}
+		for t := 1; t <= wideTokens; t++ {
+			wide(p, 1, t)
+		}
+		for t := 2; t <= pairTokens; t++ {
+			pair(p, t)
+		}
+	}
+	for _, p := range packings {
+		panelWriter(p)
+		for t := panelFrom; t <= p.widest; t++ {
+			panelTile(p, t)
+		}
+	}
+}

@@ -1,0 +1,360 @@
+package grouped
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/lutra-lm/lutra/kernels/_gen/acts"
+	"github.com/lutra-lm/lutra/kernels/_gen/dense"
+	"github.com/lutra-lm/lutra/kernels/_gen/emit"
+)
+
+// tile is a kernel under construction: some bands, some tokens.
+type tile struct {
+	packing
+	bands, tokens   int
+	next            reg.GPVirtual // what to prefetch, as many bytes as the bands have; nil: nothing
+	band            int           // the one being emitted
+	codes, scales   reg.GPVirtual // of the current group; of the current scale unit
+	small           reg.GPVirtual // byte scales of the current group
+	stride, stride3 reg.GPVirtual // of bands
+	acts, y         emit.Rows
+	sums            [][]reg.VecVirtual // float32 sums of the band [token][vector]; nil: they stay in y
+}
+
+// groupedSignature is that of every tile; groups ≥ 1, whole scale units.
+const groupedSignature = "func(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)"
+
+func begin(p packing, isa string, bands, tokens int) *tile {
+	if bands > 1 && tokens == 1 {
+		return beginStream(p, isa, bands)
+	}
+	name := fmt.Sprintf("grouped%s%sx%dx%d", p.name, isa, bands, tokens)
+	emit.Text(name, groupedSignature)
+	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of bands of %s that are", name, tokens, bands*dense.BandRows, p.name),
+		"stride bytes apart with rows of activation records that are lda bytes apart.")
+	t := &tile{packing: p, bands: bands, tokens: tokens}
+	t.parameters()
+	return t
+}
+
+// parameters loads what all tiles have.
+func (t *tile) parameters() {
+	t.codes = Load(Param("codes"), GP64()).(reg.GPVirtual)
+	t.scales = Load(Param("scales"), GP64()).(reg.GPVirtual)
+	if t.bands > 1 {
+		t.stride, t.stride3 = Load(Param("stride"), GP64()).(reg.GPVirtual), GP64()
+		LEAQ(Mem{Base: t.stride, Index: t.stride, Scale: 2}, t.stride3)
+	}
+	t.acts = emit.NewRows("acts", "lda", 0, t.tokens)
+	t.y = emit.NewRows("y", "ld", 2, t.tokens)
+}
+
+// at is disp bytes from p in the current band.
+func (t *tile) at(p reg.GPVirtual, disp int) Mem {
+	switch t.band {
+	case 0:
+		return Mem{Base: p, Disp: disp}
+	case 3:
+		return Mem{Base: p, Index: t.stride3, Scale: 1, Disp: disp}
+	}
+	return Mem{Base: p, Index: t.stride, Scale: uint8(t.band), Disp: disp}
+}
+
+func (t *tile) code(disp int) Mem    { return t.at(t.codes, disp) }
+func (t *tile) scaleAt(disp int) Mem { return t.at(t.scales, disp) }
+func (t *tile) smallAt(disp int) Mem { return t.at(t.small, disp) }
+
+// loop runs group over all groups and bands; of superblocks, first before
+// their groups and last after them.
+func (t *tile) loop(first, group, last func()) {
+	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
+	all := func() {
+		t.eachBand(func() {
+			if t.next != nil {
+				t.fetch()
+			}
+			group()
+		})
+		ADDQ(U32(uint32(t.codeBytes)), t.codes)
+		t.acts.Advance(acts.ActRecord)
+	}
+	Label("loop")
+	if t.unit == 1 {
+		all()
+		ADDQ(U32(uint32(t.unitBytes)), t.scales)
+		DECQ(groups)
+		JNE(LabelRef("loop"))
+		return
+	}
+	Comment("a superblock: its wide scales stay at hand while small walks over the narrow ones")
+	t.small = GP64()
+	MOVQ(t.scales, t.small)
+	inner := GP64()
+	MOVQ(U32(uint32(t.unit)), inner)
+	t.eachBand(first)
+	Label("group")
+	all()
+	ADDQ(U32(2*dense.BandRows), t.small)
+	DECQ(inner)
+	JNE(LabelRef("group"))
+	t.eachBand(last)
+	ADDQ(U32(uint32(t.unitBytes)), t.scales)
+	SUBQ(U32(uint32(t.unit)), groups)
+	JNE(LabelRef("loop"))
+}
+
+// eachBand runs f, if there is one, for every band.
+func (t *tile) eachBand(f func()) {
+	if f == nil {
+		return
+	}
+	for t.band = range t.bands {
+		f()
+	}
+	t.band = 0
+}
+
+// vectors is the number of registers of a band in AVX2.
+const vectors = 2
+
+// narrow generates an AVX2 tile. Products of 4- and 6-bit codes add up in
+// int16 (see RecordBytes in kernels/acts/groups.go for why they fit), those of bytes
+// are widened one by one.
+func narrow(p packing, bands, tokens int) {
+	t := begin(p, "AVX2", bands, tokens)
+	t.fetchStride()
+	if p.name == "Q6" {
+		t.narrowQ6()
+	} else {
+		t.heldSums(map[string]func() func(){"Q4": t.narrowQ4, "Q4M": t.narrowQ4, "Q8": t.narrowQ8}[p.name]())
+	}
+	emit.Done()
+}
+
+// fetchStride has a tile that is not told what to prefetch do so with what lies
+// stride bytes further on.
+func (t *tile) fetchStride() {
+	if t.next == nil {
+		Comment("What lies stride bytes further on is prefetched")
+		t.next = Load(Param("stride"), GP64()).(reg.GPVirtual)
+		ADDQ(t.codes, t.next)
+	}
+}
+
+const heldTokens = 2 // up to which float32 sums stay in registers of 256 bits
+
+// heldSums runs group over all groups, with the sums of a few tokens in registers.
+func (t *tile) heldSums(group func()) {
+	var sums [][][]reg.VecVirtual
+	if t.tokens <= heldTokens {
+		for b := range t.bands {
+			sums = append(sums, grid(t.tokens))
+			t.each(func(i, v int) { VMOVUPS(t.y.At(i, b*64+v*32), sums[b][i][v]) })
+		}
+	}
+	t.loop(nil, func() {
+		if sums != nil {
+			t.sums = sums[t.band]
+		}
+		group()
+	}, nil)
+	for b := range sums {
+		t.each(func(i, v int) { VMOVUPS(sums[b][i][v], t.y.At(i, b*64+v*32)) })
+	}
+}
+
+func grid(tokens int) [][]reg.VecVirtual {
+	g := make([][]reg.VecVirtual, tokens)
+	for i := range g {
+		g[i] = []reg.VecVirtual{YMM(), YMM()}
+	}
+	return g
+}
+
+func (t *tile) each(f func(i, v int)) {
+	for i := range t.tokens {
+		for v := range vectors {
+			f(i, v)
+		}
+	}
+}
+
+// step adds the products of four columns, bytes at disp of the records, to
+// int16 sums. code loads the columns' codes of a vector. Multiplying both
+// vectors before adding is a little faster than taking turns.
+func (t *tile) step(sum [][]reg.VecVirtual, disp int, fresh bool, code func(v int) reg.VecVirtual) {
+	codes := []reg.VecVirtual{code(0), code(1)}
+	for i := range t.tokens {
+		a := YMM()
+		VPBROADCASTD(t.acts.At(i, disp), a)
+		if fresh {
+			VPMADDUBSW(a, codes[0], sum[i][0])
+			VPMADDUBSW(a, codes[1], sum[i][1])
+			continue
+		}
+		first, second := YMM(), a
+		if t.tokens == 1 { // codes are not needed again
+			first, second = codes[0], codes[1]
+		}
+		VPMADDUBSW(a, codes[0], first)
+		VPMADDUBSW(a, codes[1], second)
+		VPADDW(first, sum[i][0], sum[i][0])
+		VPADDW(second, sum[i][1], sum[i][1])
+	}
+}
+
+// narrowQ4 gives the emitter of a group.
+func (t *tile) narrowQ4() func() {
+	low, ones := YMM(), YMM()
+	emit.FillLanes(0x0f0f0f0f, low)
+	if t.name == "Q4" {
+		emit.FillLanes(0x00010001, ones)
+	}
+	nibble := func(p int, high bool) func(v int) reg.VecVirtual {
+		return func(v int) reg.VecVirtual {
+			c := YMM()
+			if !high {
+				VPAND(t.code(p*planeBytes+v*32), low, c)
+				return c
+			}
+			VMOVDQU(t.code(p*planeBytes+v*32), c)
+			VPSRLW(Imm(4), c, c)
+			VPAND(low, c, c)
+			return c
+		}
+	}
+	return func() {
+		sum := grid(t.tokens)
+		if t.name == "Q4" {
+			Comment("sums start at -8 times those of the activations")
+			t.each(func(i, v int) { VPBROADCASTD(t.acts.At(i, acts.RecStart4), sum[i][v]) })
+		}
+		for p := range 4 {
+			t.step(sum, 4*p, p == 0 && t.name == "Q4M", nibble(p, false))
+			t.step(sum, 16+4*p, false, nibble(p, true))
+		}
+		if t.name == "Q4" {
+			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })
+			t.finish(sum, nil)
+			return
+		}
+		sc := t.pairs(VPMOVZXBW, 64, 64)
+		t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
+		t.finish(sum, t.minimums())
+	}
+}
+
+// minimums gives dmin·m of the current group.
+func (t *tile) minimums() []reg.VecVirtual {
+	least := grid(1)[0]
+	for v := range vectors {
+		d := YMM()
+		VPMOVZXBD(t.smallAt(80+v*8), least[v])
+		VCVTDQ2PS(least[v], least[v])
+		VCVTPH2PS(t.scaleAt(32+v*16), d)
+		VMULPS(d, least[v], least[v])
+	}
+	return least
+}
+
+// pairs widens the sixteen byte scales at even and those at odd to int16 pairs:
+// one multiply-add of such pairs scales and sums.
+func (t *tile) pairs(widen func(...Op), even, odd int) []reg.VecVirtual {
+	scales := func(disp int) reg.VecVirtual {
+		w := YMM()
+		widen(t.smallAt(disp), w)
+		VPERMQ(Imm(0xd8), w, w)
+		return w
+	}
+	first := scales(even)
+	second := first
+	if odd != even {
+		second = scales(odd)
+	}
+	sc := grid(1)[0]
+	VPUNPCKLWD(second, first, sc[0])
+	VPUNPCKHWD(second, first, sc[1])
+	return sc
+}
+
+// finish adds the int32 sums of a group to the float32 ones: times the band's
+// scales, less the minimums, times the activations' scale.
+func (t *tile) finish(sum [][]reg.VecVirtual, least []reg.VecVirtual) {
+	d := []reg.VecVirtual{YMM(), YMM()}
+	for v := range vectors {
+		VCVTPH2PS(t.scaleAt(v*16), d[v])
+	}
+	for i := range t.tokens {
+		for v := range vectors {
+			VCVTDQ2PS(sum[i][v], sum[i][v])
+			VMULPS(d[v], sum[i][v], sum[i][v])
+		}
+		if least != nil {
+			a := YMM()
+			VBROADCASTSS(t.acts.At(i, acts.RecSum), a)
+			for v := range vectors {
+				VFNMADD231PS(a, least[v], sum[i][v])
+			}
+		}
+		a := YMM()
+		VBROADCASTSS(t.acts.At(i, acts.RecScale), a)
+		for v := range vectors {
+			if t.sums != nil {
+				VFMADD231PS(a, sum[i][v], t.sums[i][v])
+				continue
+			}
+			VFMADD213PS(t.y.At(i, v*32), a, sum[i][v])
+			VMOVUPS(sum[i][v], t.y.At(i, v*32))
+		}
+	}
+}
+
+// narrowQ8 multiplies |w| with activations of w's sign, because the byte
+// multiply-add wants one unsigned side. A pair's sum is at most 2·128·127. For
+// several tokens the sign is put on by a complement and a subtraction, since
+// the instruction for it waits for the units that multiply.
+func (t *tile) narrowQ8() func() {
+	ones, none := YMM(), YMM()
+	emit.FillLanes(0x00010001, ones)
+	if t.tokens > 1 {
+		emit.ZeroY(none)
+	}
+	return func() {
+		sum := grid(t.tokens)
+		for j := range 8 {
+			w, size := grid(1)[0], grid(1)[0]
+			for v := range vectors {
+				VMOVDQU(t.code(j*planeBytes+v*32), w[v])
+				VPABSB(w[v], size[v])
+				if t.tokens > 1 {
+					VPCMPGTB(w[v], none, w[v])
+				}
+			}
+			for i := range t.tokens {
+				a := YMM()
+				VPBROADCASTD(t.acts.At(i, 4*j), a)
+				for v := range vectors {
+					m := YMM()
+					if t.tokens == 1 {
+						VPSIGNB(w[v], a, m)
+					} else {
+						VPXOR(w[v], a, m)
+						VPSUBB(w[v], m, m)
+					}
+					VPMADDUBSW(m, size[v], m)
+					if j == 0 {
+						VPMADDWD(ones, m, sum[i][v])
+						continue
+					}
+					VPMADDWD(ones, m, m)
+					VPADDD(m, sum[i][v], sum[i][v])
+				}
+			}
+		}
+		t.finish(sum, nil)
+	}
+}

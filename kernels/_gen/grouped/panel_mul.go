@@ -1,0 +1,195 @@
+package grouped
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"github.com/lutra-lm/lutra/kernels/_gen/acts"
+	"github.com/lutra-lm/lutra/kernels/_gen/dense"
+	"github.com/lutra-lm/lutra/kernels/_gen/emit"
+)
+
+// panelTile generates an AVX2 tile over a panel. Meanwhile it fetches codes of
+// a panel to come: whoever unfolds does nothing else, so that what it had to
+// wait for would be waited for in full.
+func panelTile(p packing, tokens int) {
+	name := fmt.Sprintf("grouped%sPanelAVX2x%d", p.name, tokens)
+	emit.Text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)")
+	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of groups ≥ 1 groups of a", name, tokens, dense.BandRows),
+		fmt.Sprintf("panel of %s with rows of activation records that are lda bytes apart. It prefetches", p.name),
+		"groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.")
+	t := &tile{packing: p, bands: 1, tokens: tokens}
+	t.codes = Load(Param("panel"), GP64()).(reg.GPVirtual)
+	t.acts = emit.NewRows("acts", "lda", 0, tokens)
+	t.y = emit.NewRows("y", "ld", 2, tokens)
+	fetch := Load(Param("fetch"), GP64()).(reg.GPVirtual)
+	ADDQ(Load(Param("ahead"), GP64()), fetch)
+	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
+	lines, line := Load(Param("lines"), GP64()), GP64()
+	prefetch := func() {
+		MOVQ(lines, line)
+		Label("fetch")
+		PREFETCHT1(Mem{Base: fetch})
+		ADDQ(Imm(64), fetch)
+		DECQ(line)
+		JNE(LabelRef("fetch"))
+	}
+	next := func() {
+		ADDQ(U32(uint32(panelBytes[p.name])), t.codes)
+		t.acts.Advance(acts.ActRecord)
+	}
+	if p.name == "Q6" {
+		t.panelQ6(groups, prefetch, next)
+	} else {
+		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "Q8": t.panelQ8}[p.name]()
+		Label("loop")
+		prefetch()
+		group()
+		next()
+		DECQ(groups)
+		JNE(LabelRef("loop"))
+	}
+	emit.Done()
+}
+
+// panelCode gives the loader of the codes of step j.
+func (t *tile) panelCode(j int) func(v int) reg.VecVirtual {
+	return func(v int) reg.VecVirtual {
+		c := YMM()
+		VMOVDQU(t.code(j*planeBytes+v*32), c)
+		return c
+	}
+}
+
+// start sets both sums of each token to the dword at disp of its record.
+func (t *tile) start(sum [][]reg.VecVirtual, disp int) {
+	for i := range sum {
+		VPBROADCASTD(t.acts.At(i, disp), sum[i][0])
+		VMOVDQA(sum[i][0], sum[i][1])
+	}
+}
+
+func (t *tile) panelQ4() func() {
+	ones := YMM()
+	if t.name == "Q4" {
+		emit.FillLanes(0x00010001, ones)
+	}
+	return func() {
+		sum := grid(t.tokens)
+		if t.name == "Q4" {
+			Comment("sums start at -8 times those of the activations")
+			t.start(sum, acts.RecStart4)
+		}
+		for j := range 8 {
+			t.step(sum, 4*j, j == 0 && t.name == "Q4M", t.panelCode(j))
+		}
+		if t.name == "Q4" {
+			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })
+		} else {
+			sc := t.panelPair(panelSmall)
+			t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
+		}
+		t.panelFinish(sum)
+	}
+}
+
+// panelQ6 multiplies mixed codes with mixed activations.
+func (t *tile) panelQ6(groups reg.GPVirtual, prefetch, next func()) {
+	super := t.superMemory(0)
+	Label("loop")
+	super.begin()
+	inner := GP64()
+	MOVQ(U32(superGroups), inner)
+	Label("group")
+	prefetch()
+	Comment("sums start at -32 times those of the activations")
+	sum := grid(t.tokens)
+	t.start(sum, mixedStart)
+	for j := range 8 {
+		t.step(sum, 4*j, false, t.panelCode(j))
+	}
+	t.each(func(i, v int) { VPMADDWD(t.code(panelSmall+v*32), sum[i][v], sum[i][v]) })
+	t.superAdd(super, sum)
+	next()
+	DECQ(inner)
+	JNE(LabelRef("group"))
+	super.end(t.panelPair(panelD - panelBytes[t.name]))
+	SUBQ(U32(superGroups), groups)
+	JNE(LabelRef("loop"))
+}
+
+// panelQ8 multiplies |w| with the activations, or with their complement where
+// w is negative: -a-1, which is a sign's work in half the time. The sums start
+// at what those ones take off. A pair's sum is within ±2·128·128 and fits.
+func (t *tile) panelQ8() func() {
+	ones := YMM()
+	emit.FillLanes(0x00010001, ones)
+	return func() {
+		sum := grid(t.tokens)
+		for j := range 8 {
+			size := []reg.VecVirtual{t.panelCode(j)(0), t.panelCode(j)(1)}
+			negative := grid(1)[0]
+			for v := range vectors {
+				VMOVDQU(t.code(panelLast+j*planeBytes+v*32), negative[v])
+			}
+			for i := range t.tokens {
+				a := YMM()
+				VPBROADCASTD(t.acts.At(i, 4*j), a)
+				m := []reg.VecVirtual{YMM(), a}
+				for v := range vectors {
+					VPXOR(a, negative[v], m[v])
+				}
+				for v := range vectors {
+					VPMADDUBSW(m[v], size[v], m[v])
+				}
+				for v := range vectors {
+					VPMADDWD(ones, m[v], m[v])
+				}
+				for v := range vectors {
+					if j == 0 {
+						VPADDD(t.code(panelSmall+v*32), m[v], sum[i][v])
+					} else {
+						VPADDD(m[v], sum[i][v], sum[i][v])
+					}
+				}
+			}
+		}
+		t.panelFinish(sum)
+	}
+}
+
+// panelFinish is finish with unfolded scales.
+func (t *tile) panelFinish(sum [][]reg.VecVirtual) {
+	d := t.panelPair(panelD)
+	for i := range t.tokens {
+		for v := range vectors {
+			VCVTDQ2PS(sum[i][v], sum[i][v])
+			VMULPS(d[v], sum[i][v], sum[i][v])
+		}
+		if t.name == "Q4M" {
+			a := YMM()
+			VBROADCASTSS(t.acts.At(i, acts.RecSum), a)
+			for v := range vectors {
+				VFNMADD231PS(t.code(panelLast+v*32), a, sum[i][v])
+			}
+		}
+		a := YMM()
+		VBROADCASTSS(t.acts.At(i, acts.RecScale), a)
+		for v := range vectors {
+			VFMADD213PS(t.y.At(i, v*32), a, sum[i][v])
+			VMOVUPS(sum[i][v], t.y.At(i, v*32))
+		}
+	}
+}
+
+// panelPair loads the two vectors of a panel at disp.
+func (t *tile) panelPair(disp int) []reg.VecVirtual {
+	p := grid(1)[0]
+	for v := range p {
+		VMOVDQU(t.code(disp+v*32), p[v])
+	}
+	return p
+}

@@ -1,0 +1,73 @@
+// Package acts makes activations ready for multiplication: rows of float32 and
+// the quantised forms of them that products read.
+package acts
+
+//go:generate go -C ../_gen run . -family acts -pkg acts -out ../acts/asm_amd64.s -stubs ../acts/asm_amd64.go
+//go:generate go -C ../_gen run . -header neon_arm64.h -to ../acts
+
+import "github.com/lutra-lm/lutra/kernels/pool"
+
+// Rows is a batch of activation rows x[n][k] made ready for multiplication.
+// Quantised forms are built when the first product wants them and shared by all
+// matrices that read the same input (q,k,v; gate,up). Rows are reused from step to
+// step; Set drops what was built and keeps the memory. They are not safe for
+// concurrent use.
+type Rows struct {
+	n, k   int
+	x      []float32
+	codes  Codes  // int8 with one scale a row, in the layouts the ternary kernels read
+	groups groups // int8 with one scale each 32 columns, for Q4, Q4M, Q6 and Q8
+	pinned bool   // to worker
+	worker int
+}
+
+// Pin makes the products of these rows run on the calling goroutine alone, in
+// the name of one worker of the backend's pool: for tasks that divide rows,
+// not matrices, among the workers. Products of rows that are pinned to
+// different workers may run at the same time. Results do not depend on it.
+func (a *Rows) Pin(worker int) { a.pinned, a.worker = true, worker }
+
+// Unpin makes products run on the whole pool again.
+func (a *Rows) Unpin() { a.pinned = false }
+
+// Pinned tells whether products run on one worker.
+func (a *Rows) Pinned() bool { return a.pinned }
+
+// Run executes t for these rows: on p, or in the worker they are pinned to.
+func (a *Rows) Run(p *pool.Pool, t pool.Task, parts int) {
+	if !a.pinned {
+		p.Run(t, parts)
+		return
+	}
+	for i := range parts {
+		t.Do(a.worker, i)
+	}
+}
+
+// Threads is the number of workers that Run's parts are divided among.
+func (a *Rows) Threads(p *pool.Pool) int {
+	if a.pinned {
+		return 1
+	}
+	return p.Threads()
+}
+
+// Set makes x[n][k] the current rows. x is read until the next Set and must
+// not change while any product uses it.
+func (a *Rows) Set(x []float32, n, k int) {
+	if len(x) < n*k {
+		panic("kernels: Acts.Set: fewer values than n*k")
+	}
+	a.n, a.k, a.x = n, k, x[:n*k]
+	a.codes.reset()
+	a.groups.reset()
+}
+
+// N is the number of rows (tokens).
+func (a *Rows) N() int { return a.n }
+
+// K is the length of a row.
+func (a *Rows) K() int { return a.k }
+
+// Row is row i as set.
+func (a *Rows) Row(i int) []float32 { return a.x[i*a.k : (i+1)*a.k] }

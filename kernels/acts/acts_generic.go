@@ -1,0 +1,14 @@
+//go:build purego || !(amd64 || arm64)
+
+package acts
+
+func quantizeRow(q []int8, x []float32) (scale float32, negSum int32) {
+	return QuantizeRow(q, x)
+}
+
+func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst, q, stride, g, width) }
+
+func arrangeLanes(dst, q []int8, stride, lanes, n int) { arrangeLanesGeneric(dst, q, stride, lanes, n) }
+
+// quantizeGroupsFast does no group: the portable code does them all.
+func quantizeGroupsFast([]byte, []float32) int { return 0 }

@@ -1,0 +1,137 @@
+package acts
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
+
+// GroupCols is the number of columns that share an activation scale.
+const GroupCols = 32
+
+// RecordBytes is the size of the record that a group of activations is:
+//
+//	 0  int8[32]  q, in [-127, 127], Σ|q| of a half at most mostHalf
+//	32  float32   d: x ≈ d·q, d = absmax/127, or a little more (flatHalf)
+//	36  float32   Σq
+//	40  int16[2]  -4·Σq twice: what a pair of int16 sums of 4-bit codes starts
+//	              from to end as Σ(code-8)·q (modulo 2¹⁶, where the end fits)
+//	44  int32     -8·Σq
+//	48  int16[4]  -32·(sums over k%4 < 2 and k%4 ≥ 2) of the first and of the
+//	              second half: the same for 6-bit codes
+//	56  int32[2]  -32·Σq of the first and of the second half
+const RecordBytes = 64
+
+// mostHalf bounds Σ|q| of half a group, so that its products with 6-bit codes,
+// 32 at most, add up in int16. Where d = absmax/127 gives more, as it does for
+// some groups in a hundred of gaussian values, the largest code is flatHalf/Σ|q|,
+// rounded down, instead of 127: with the roundings of both passes, a half a
+// code each, Σ|q| is then at most 1006·(1+8/1024) + 8 < mostHalf.
+const (
+	mostHalf = 1023
+	flatHalf = 127 * 1006
+)
+
+// groups holds rows quantised to int8 with one absmax scale each 32
+// columns, as records [n][K/32]. Columns beyond K count as zero.
+type groups struct {
+	ready      bool
+	rec        []byte
+	mixedReady bool
+	mixed      []byte // records in the order of mixed panels
+	src        *Rows
+}
+
+func (g *groups) reset() { g.ready, g.mixedReady = false, false }
+
+// GroupStride is the distance of rows in bytes: their records, and as many
+// more as make it 1 KiB off a multiple of 2 KiB, so that a panel's groups of a
+// tile of four tokens lie in different sets of L1 and not all in the same.
+func (a *Rows) GroupStride() int {
+	records := (a.k + GroupCols - 1) / GroupCols
+	return ((records+15)&^31 + 16) * RecordBytes
+}
+
+// MakeGroups quantises the rows in groups unless that was done since Set.
+func (a *Rows) MakeGroups(p *pool.Pool) {
+	g := &a.groups
+	if g.ready {
+		return
+	}
+	g.rec = cpu.Grow(g.rec, a.n*a.GroupStride())
+	g.src = a
+	a.Run(p, g, a.n)
+	g.ready = true
+}
+
+// Groups are the records [n][GroupStride] that MakeGroups made.
+func (a *Rows) Groups() []byte { return a.groups.rec }
+
+// Do quantises row i.
+func (g *groups) Do(_, i int) {
+	a := g.src
+	size := a.GroupStride()
+	quantizeGroups(g.rec[i*size:(i+1)*size], a.Row(i))
+}
+
+// quantizeGroups writes the records of one row.
+func quantizeGroups(rec []byte, x []float32) {
+	done := quantizeGroupsFast(rec, x)
+	rec, x = rec[done*RecordBytes:], x[done*GroupCols:]
+	for len(x) > 0 {
+		n := min(GroupCols, len(x))
+		QuantizeGroup((*[RecordBytes]byte)(rec), x[:n])
+		rec, x = rec[RecordBytes:], x[n:]
+	}
+}
+
+// QuantizeGroup writes the record of a group, of fewer columns at the end of a row.
+func QuantizeGroup(rec *[RecordBytes]byte, x []float32) {
+	clear(rec[:])
+	le := binary.LittleEndian
+	var bits uint32 // |x| compares as an integer, with NaN on top
+	for _, v := range x {
+		bits = max(bits, math.Float32bits(v)&0x7fffffff)
+	}
+	top := math.Float32frombits(bits)
+	if !(top >= vector.MinAbsMax && top <= math.MaxFloat32) {
+		if bits >= 0x7f800000 {
+			le.PutUint32(rec[32:], 0x7fc00000) // NaN: an infinity must not pass for a number
+		}
+		return
+	}
+	most := int32(127)
+	sums, half := codesOfGroup(rec, x, float32(most)/top)
+	if half > mostHalf {
+		most = flatHalf / half
+		sums, _ = codesOfGroup(rec, x, float32(most)/top)
+	}
+	first, second := sums[0][0]+sums[0][1], sums[1][0]+sums[1][1]
+	sum := first + second
+	le.PutUint32(rec[32:], math.Float32bits(top/float32(most)))
+	le.PutUint32(rec[36:], math.Float32bits(float32(sum)))
+	le.PutUint16(rec[40:], uint16(-4*sum))
+	le.PutUint16(rec[42:], uint16(-4*sum))
+	le.PutUint32(rec[44:], uint32(-8*sum))
+	for i := range 4 {
+		le.PutUint16(rec[48+2*i:], uint16(-32*sums[i/2][i%2]))
+	}
+	le.PutUint32(rec[56:], uint32(-32*first))
+	le.PutUint32(rec[60:], uint32(-32*second))
+}
+
+// codesOfGroup writes q = round(x·inv) and gives their sums [half][k%4 ≥ 2],
+// and Σ|q| of the half where it is larger.
+func codesOfGroup(rec *[RecordBytes]byte, x []float32, inv float32) (sums [2][2]int32, largest int32) {
+	var sizes [2]int32
+	for k, v := range x {
+		q := int32(math.RoundToEven(float64(v * inv)))
+		rec[k] = byte(q)
+		sums[k/16][k/2%2] += q
+		sizes[k/16] += max(q, -q)
+	}
+	return sums, max(sizes[0], sizes[1])
+}

@@ -1,9 +1,0 @@
-//go:build !linux
-
-package kernels
-
-import "unsafe"
-
-func preferHugePages(unsafe.Pointer, int) {}
-func spread(unsafe.Pointer, int)          {}
-func commit(unsafe.Pointer, int) bool     { return false }

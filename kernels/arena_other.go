@@ -1,8 +1,0 @@
-//go:build !unix && !windows
-
-package kernels
-
-// mapRegion is memory of the heap, where the system has no other.
-func mapRegion(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
-
-func unmapRegion([]byte) error { return nil }

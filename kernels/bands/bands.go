@@ -1,0 +1,178 @@
+// Package bands multiplies matrices that are stored as bands of 16 rows, which
+// all packings but the ternary ones are.
+package bands
+
+import (
+	"fmt"
+
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/stream"
+)
+
+// Rows is the number of rows of a band. All packings but the ternary ones store a
+// matrix as bands of rows side by side, so that a vector lane is a row and no
+// product needs a horizontal sum. Rows beyond the matrix are zero.
+const Rows = 16
+
+// A tile is tileTokens tokens by tileBands bands. Sums are written to the result after
+// writeBands bands: its rows can be megabytes apart, so a short piece of a row costs
+// as much as a longer one.
+const (
+	tileTokens = 256
+	tileBands  = 2
+	writeBands = 8
+)
+
+// A worker takes partBands bands at a time, or more of a large matrix: at the start of
+// each part nothing has been prefetched yet.
+const (
+	partBands      = 4
+	mostPartBands  = 32
+	partsPerWorker = 8
+)
+
+// Count is the number of bands of so many rows.
+func Count(rows int) int { return (rows + Rows - 1) / Rows }
+
+// Kernel multiplies bands of one matrix.
+type Kernel interface {
+	// BandBytes is the size of a band.
+	BandBytes() int
+	// Prepare makes ready what the products read besides x itself.
+	Prepare(p *pool.Pool, x *acts.Rows)
+	// KBlock is the number of columns after which a sum is added to y. It is
+	// part of the result's bits and so fixed for a packing.
+	KBlock() int
+	// Add adds to y[tok][16·band] the products of columns [kLo, kHi) of
+	// bands [s, s+n) and tokens [t, tEnd) of x. y starts at token t and the
+	// first row of band s, and has ld values a token.
+	Add(scratch *Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int)
+}
+
+// Scratch is the memory of one worker, shared by all matrices.
+type Scratch struct {
+	tile  []float32 // sums [tileTokens][writeBands·16]
+	Panel []byte    // PanelGroups groups unfolded for many tokens
+}
+
+// PanelGroups is the number of groups unfolded at a time: with the
+// activations of a tile of tokens they fit in 32 KiB of L1.
+const PanelGroups = 16
+
+// MaxPanelGroup is the size of the largest group of a panel.
+const MaxPanelGroup = 1152
+
+// Runner multiplies band-packed matrices on one pool.
+type Runner struct {
+	pool    *pool.Pool
+	order   *stream.Order
+	scratch []Scratch // one a worker; what a worker holds, nobody else touches
+}
+
+// NewRunner makes a runner, which notes in order what it reads.
+func NewRunner(p *pool.Pool, order *stream.Order) *Runner {
+	r := &Runner{pool: p, order: order, scratch: make([]Scratch, p.Threads())}
+	for i := range r.scratch {
+		r.scratch[i] = Scratch{cpu.Aligned[float32](tileTokens * writeBands * Rows), cpu.Aligned[byte](PanelGroups * MaxPanelGroup)}
+	}
+	return r
+}
+
+// Linear is a band-packed matrix on the CPU.
+type Linear struct {
+	w      *matrix.Matrix
+	run    *Runner
+	kern   Kernel
+	part   int          // bands of a part, a multiple of partBands
+	one    StreamKernel // kern, where it has tiles for one token
+	stream stream.Units // of one
+}
+
+// Task is a product under way.
+type Task struct {
+	l      *Linear
+	y      []float32
+	x      *acts.Rows
+	stream stream.Task
+}
+
+// Load prepares w, which kern multiplies. It reports ErrShape for a matrix whose
+// parts do not fit together.
+func (r *Runner) Load(w *matrix.Matrix, kern Kernel) (*Linear, error) {
+	if want := Count(w.Rows) * kern.BandBytes(); len(w.Data) != want {
+		return nil, fmt.Errorf("%w: %d bytes of %v for %dx%d, want %d", matrix.ErrShape, len(w.Data), w.Packing, w.Rows, w.Cols, want)
+	}
+	l := &Linear{w: w, run: r, kern: kern}
+	l.part = min(max(Count(w.Rows)/(r.pool.Threads()*partsPerWorker)/partBands*partBands, partBands), mostPartBands)
+	l.initStream()
+	return l, nil
+}
+
+// Mul sets y[n][Rows] to x[n][Cols] · Wᵀ. m is x's.
+func (l *Linear) Mul(y []float32, x *acts.Rows, m *Task) {
+	if x.K() != l.w.Cols || len(y) < x.N()*l.w.Rows {
+		panic(fmt.Sprintf("kernels: %dx%d matrix times %d rows of %d into %d values", l.w.Rows, l.w.Cols, x.N(), x.K(), len(y)))
+	}
+	p := l.run.pool
+	start := p.Meter().Start()
+	l.kern.Prepare(p, x)
+	m.l, m.y, m.x = l, y, x
+	parts := (Count(l.w.Rows) + l.part - 1) / l.part
+	if x.N() <= streamTokens && l.one != nil {
+		m.stream.Run(p, l.run.order, x, &l.stream, min(parts, x.Threads(p)), m)
+	} else {
+		x.Run(p, m, parts)
+	}
+	m.l, m.y, m.x = nil, nil, nil
+	p.Meter().StopProduct(l.w.Packing.Kind(), start, x.Threads(p), x.N(), 0, l.w.Weights(), int64(len(l.w.Data)))
+}
+
+// Do multiplies one part. A single token takes whole bands together, for more
+// independent sums. Otherwise bands go two by two, for kernels that share
+// activations between bands, so that a block of their weights stays in L1 while
+// all tokens pass over it.
+func (m *Task) Do(worker, part int) {
+	scratch := &m.l.run.scratch[worker]
+	s, end := part*m.l.part, min((part+1)*m.l.part, Count(m.l.w.Rows))
+	if m.x.N() == 1 {
+		whole := max(s, min(end, m.l.w.Rows/Rows))
+		for ; s < whole; s += partBands {
+			m.oneToken(scratch, s, min(partBands, whole-s))
+		}
+		s = whole
+	}
+	for ; s < end; s += writeBands {
+		m.manyTokens(scratch, s, min(writeBands, end-s))
+	}
+}
+
+func (m *Task) oneToken(scratch *Scratch, s, n int) {
+	kb, y := m.l.kern.KBlock(), m.y[s*Rows:(s+n)*Rows]
+	clear(y)
+	for k := 0; k < m.l.w.Cols; k += kb {
+		m.l.kern.Add(scratch, y, 0, s, n, m.x, 0, 1, k, min(k+kb, m.l.w.Cols))
+	}
+}
+
+// manyTokens goes through a tile: rows of y can be so far apart that they compete
+// for a few sets of the caches, and the last band may have fewer than 16 rows.
+func (m *Task) manyTokens(scratch *Scratch, s, n int) {
+	kb, row, ld := m.l.kern.KBlock(), s*Rows, n*Rows
+	rows := min(ld, m.l.w.Rows-row)
+	for t := 0; t < m.x.N(); t += tileTokens {
+		tEnd := min(t+tileTokens, m.x.N())
+		tile := scratch.tile[:(tEnd-t)*ld]
+		clear(tile)
+		for b := 0; b < n; b += tileBands {
+			for k := 0; k < m.l.w.Cols; k += kb {
+				m.l.kern.Add(scratch, tile[b*Rows:], ld, s+b, min(tileBands, n-b), m.x, t, tEnd, k, min(k+kb, m.l.w.Cols))
+			}
+		}
+		for i := t; i < tEnd; i++ {
+			copy(m.y[i*m.l.w.Rows+row:][:rows], tile[(i-t)*ld:])
+		}
+	}
+}

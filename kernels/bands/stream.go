@@ -1,0 +1,41 @@
+package bands
+
+import "github.com/lutra-lm/lutra/kernels/acts"
+
+// StreamKernel is a Kernel with tiles for a single token.
+type StreamKernel interface {
+	Kernel
+	// StreamBands is the number of bands of a tile; zero: there are no such tiles.
+	StreamBands() int
+	// Stream adds to y[16·StreamBands] the products of the bands from s on with
+	// the only row of x, and prefetches as many bytes from next on.
+	Stream(y []float32, s int, x *acts.Rows, next uintptr)
+}
+
+// initStream makes tiles the units of the matrix's stream, if there are any.
+func (l *Linear) initStream() {
+	k, ok := l.kern.(StreamKernel)
+	if !ok || k.StreamBands() == 0 {
+		return
+	}
+	l.one = k
+	per := k.StreamBands()
+	l.stream.Init(l.w.Data, per*k.BandBytes(), (Count(l.w.Rows)+per-1)/per)
+}
+
+// streamTokens is the number of tokens up to which memory is the limit. Several
+// go through the usual tiles, which ask for the next band themselves.
+const streamTokens = 4
+
+// Multiply does one tile of weights.
+func (m *Task) Multiply(worker, tile int, next uintptr) {
+	per := m.l.one.StreamBands()
+	s := tile * per
+	if m.x.N() == 1 && s+per <= m.l.w.Rows/Rows {
+		y := m.y[s*Rows : (s+per)*Rows]
+		clear(y)
+		m.l.one.Stream(y, s, m.x, next)
+		return
+	}
+	m.manyTokens(&m.l.run.scratch[worker], s, min(per, Count(m.l.w.Rows)-s))
+}

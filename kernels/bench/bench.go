@@ -1,0 +1,233 @@
+// Package bench measures products beside what the machine could do at most. Nothing
+// that serves imports it.
+package bench
+
+//go:generate go -C ../_gen run . -family peak -pkg bench -out ../bench/asm_amd64.s -stubs ../bench/asm_amd64.go
+//go:generate go -C ../_gen run . -header vex_amd64.h -to ../bench
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/klauspost/cpuid/v2"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/ternary"
+)
+
+// Options says what Products measures.
+type Options struct {
+	Packings []matrix.Packing // what to multiply with
+	Shapes   [][2]int         // M × K of the matrices
+	Tokens   []int            // N
+	Threads  []int            // workers
+	Budget   time.Duration    // for one row, at least one product apart
+}
+
+// DefaultOptions measures a layer of a 2-billion-parameter model on all
+// threads, at one token, a few and a tile: within a minute on most machines.
+func DefaultOptions() Options {
+	return Options{
+		Packings: matrix.Packings(),
+		Shapes:   [][2]int{{4096, 4096}},
+		Tokens:   []int{1, 8, 32},
+		Threads:  []int{cpu.Cores()},
+		Budget:   200 * time.Millisecond,
+	}
+}
+
+// FullOptions measures two layers at more numbers of tokens, on one thread
+// and on all: some minutes.
+func FullOptions() Options {
+	o := DefaultOptions()
+	o.Shapes = append(o.Shapes, [2]int{2560, 6912})
+	o.Tokens = []int{1, 4, 8, 16, 32, 128}
+	if o.Threads[0] > 1 {
+		o.Threads = []int{1, o.Threads[0]}
+	}
+	return o
+}
+
+// Rows is how many rows Products yields.
+func (o *Options) Rows() int {
+	kernels := 0
+	for _, p := range o.Packings {
+		kernels += len(benchedKernels(p))
+	}
+	return kernels * len(o.Shapes) * len(o.Tokens) * len(o.Threads)
+}
+
+// Row is the best of several products y[N][M] = x[N][K] · W[M][K]ᵀ by one
+// kernel, quantising and arranging the activations included.
+type Row struct {
+	ISA     string  `json:"isa"`
+	Kernel  string  `json:"kernel"`
+	Packing string  `json:"packing"`
+	M       int     `json:"m"`
+	K       int     `json:"k"`
+	N       int     `json:"n"`
+	Threads int     `json:"threads"`
+	GMACs   float64 `json:"gmacs"`      // 10^9 multiply-accumulates a second
+	Peak    float64 `json:"peak_gmacs"` // what the machine allows: its multiply units, or for N = 1 its memory
+	Ratio   float64 `json:"ratio"`      // GMACs / Peak; a lookup kernel may exceed 1. Zero where no peak is known
+}
+
+// Products measures every ternary kernel this machine has, and for the other
+// packings the kernels of cpu.Active. Matrices of N = 1 are read from memory, not
+// from a cache: as many copies take turns as exceed it. Products yields an error,
+// and ends, for a shape that cannot be packed.
+func Products(machine Machine, o Options) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for _, threads := range o.Threads {
+			pool := pool.New(threads)
+			ok := products(pool, machine, o, yield)
+			pool.Close()
+			if !ok {
+				return
+			}
+		}
+	}
+}
+
+func products(pool *pool.Pool, machine Machine, o Options, yield func(Row, error) bool) bool {
+	for _, p := range o.Packings {
+		for _, s := range o.Shapes {
+			least := 1
+			if slices.Contains(o.Tokens, 1) {
+				least = uncached
+			}
+			stack, err := makeStack(s[0], s[1], p, least)
+			if err != nil {
+				yield(Row{}, err)
+				return false
+			}
+			for _, name := range benchedKernels(p) {
+				cpu := kernels.NewCPU(pool)
+				if p.Ternary() {
+					if err := cpu.UseTernary(name); err != nil {
+						yield(Row{}, err)
+						return false
+					}
+				}
+				for _, n := range o.Tokens {
+					row, err := product(cpu, name, stack, n, o.Budget)
+					if err == nil {
+						row.Peak = machine.peak(stack[0], n, row.Threads)
+						if row.Peak > 0 {
+							row.Ratio = row.GMACs / row.Peak
+						}
+					}
+					if !yield(row, err) || err != nil {
+						return false
+					}
+				}
+			}
+		}
+	}
+	return true
+}
+
+// benchedKernels names the kernels of a packing, "isa:method" or the ISA alone.
+func benchedKernels(p matrix.Packing) []string {
+	switch {
+	case p.Ternary():
+		return ternary.Implementations()
+	case cpu.Active() == cpu.Generic:
+		return []string{cpu.Generic.String()}
+	case p.Kind() == meter.Dense:
+		return []string{cpu.Active().String() + ":fma"}
+	}
+	return []string{cpu.Active().String() + ":mad"}
+}
+
+// makeStack makes matrices of one shape, of least bytes or more together. Bytes
+// of 0x3c are weights and scales of ordinary size in every packing in bands.
+func makeStack(rows, cols int, p matrix.Packing, least int) ([]*matrix.Matrix, error) {
+	if rows < 1 || cols < 1 || cols > ternary.MaxCols || rows > 1<<24 {
+		return nil, fmt.Errorf("%w: no benchmark of %d x %d", matrix.ErrShape, rows, cols)
+	}
+	if p.Kind() == meter.Grouped && cols%grouped.UnitCols(p) != 0 {
+		return nil, fmt.Errorf("%w: no benchmark of %v with %d columns", matrix.ErrShape, p, cols)
+	}
+	rng := rand.New(rand.NewPCG(uint64(rows), uint64(cols)))
+	var stack []*matrix.Matrix
+	for size := 0; size < least; size += len(stack[len(stack)-1].Data) {
+		if p.Ternary() {
+			stack = append(stack, ternary.Arbitrary(rows, cols, p, rng))
+			continue
+		}
+		w := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p, Data: cpu.Aligned[byte](kernels.DataSize(rows, cols, p))}
+		for i := range w.Data {
+			w.Data[i] = 0x3c
+		}
+		stack = append(stack, w)
+	}
+	return stack, nil
+}
+
+// product times a product by the named kernel, which cpu is held to.
+func product(cpu *kernels.CPU, name string, stack []*matrix.Matrix, n int, budget time.Duration) (Row, error) {
+	w := stack[0]
+	if n > 1 {
+		stack = stack[:1]
+	}
+	layers := make([]kernels.Linear, len(stack))
+	for i := range stack {
+		var err error
+		if layers[i], err = cpu.Load(stack[i]); err != nil {
+			return Row{}, err
+		}
+	}
+	x, y := make([]float32, n*w.Cols), make([]float32, n*w.Rows)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range x {
+		x[i] = float32(rng.NormFloat64())
+	}
+	var acts kernels.Acts
+	best := bestOfEach(budget, len(layers), func(i int) {
+		acts.Set(x, n, w.Cols)
+		layers[i].Mul(y, &acts)
+	})
+	isa, method, ok := strings.Cut(name, ":")
+	if !ok {
+		method = isa
+	}
+	macs := float64(n) * float64(w.Rows) * float64(w.Cols) * float64(len(layers))
+	return Row{ISA: isa, Kernel: method, Packing: w.Packing.String(), M: w.Rows, K: w.Cols, N: n,
+		Threads: cpu.Pool().Threads(), GMACs: macs / best.Seconds() / 1e9}, nil
+}
+
+// bestOfEach is the sum of the shortest runs of f(0) to f(n-1), which take
+// turns: other work on the machine only ever adds time, and short pieces are
+// the likelier to be left alone by it.
+func bestOfEach(budget time.Duration, n int, f func(i int)) time.Duration {
+	best := make([]time.Duration, n)
+	for i := range best {
+		f(i) // pages, caches and buffers
+		best[i] = 1<<63 - 1
+	}
+	for begin, runs := time.Now(), 0; runs < 3 || time.Since(begin) < budget; runs++ {
+		for i := range best {
+			start := time.Now()
+			f(i)
+			best[i] = min(best[i], time.Since(start))
+		}
+	}
+	sum := time.Duration(0)
+	for _, b := range best {
+		sum += b
+	}
+	return max(sum, 1)
+}
+
+// uncached is a size no cache of this machine holds more than a quarter of.
+var uncached = min(max(4*cpuid.CPU.Cache.L3, 4*cpuid.CPU.Cache.L2, 64<<20), 1<<30)

@@ -1,0 +1,83 @@
+package bench
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
+
+func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
+	machine := Measure(time.Millisecond)
+	if machine.ReadOne <= 0 || machine.ReadAll < machine.ReadOne {
+		t.Errorf("memory read rates %v and %v", machine.ReadOne, machine.ReadAll)
+	}
+	o := Options{Packings: matrix.Packings(), Shapes: [][2]int{{256, 1024}}, Tokens: []int{4, 16}, Threads: []int{1}}
+	var kernels, packings []string
+	rows := 0
+	for row, err := range Products(machine, o) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows++
+		name := row.ISA + ":" + row.Kernel
+		if row.ISA == row.Kernel {
+			name = row.ISA
+		}
+		if !slices.Contains(kernels, name) {
+			kernels = append(kernels, name)
+		}
+		if !slices.Contains(packings, row.Packing) {
+			packings = append(packings, row.Packing)
+		}
+		if row.GMACs <= 0 || row.Peak > 0 && row.Ratio != row.GMACs/row.Peak {
+			t.Errorf("%+v", row)
+		}
+	}
+	var want []string
+	wantRows := 0
+	for _, p := range matrix.Packings() {
+		for _, name := range benchedKernels(p) {
+			if wantRows += 2; !slices.Contains(want, name) {
+				want = append(want, name)
+			}
+		}
+	}
+	if slices.Sort(kernels); !reflect.DeepEqual(kernels, slices.Sorted(slices.Values(want))) || rows != wantRows {
+		t.Errorf("measured %v in %d rows, want %v in %d", kernels, rows, want, wantRows)
+	}
+	if len(packings) != len(matrix.Packings()) {
+		t.Errorf("measured packings %v, want %v", packings, matrix.Packings())
+	}
+}
+
+func TestBenchKernelsRefusesAShapeItCannotPack(t *testing.T) {
+	for _, err := range Products(Machine{}, Options{Packings: []matrix.Packing{matrix.I2}, Shapes: [][2]int{{0, 5}}, Tokens: []int{1}, Threads: []int{1}}) {
+		if !errors.Is(err, matrix.ErrShape) {
+			t.Errorf("error %v, want ErrShape", err)
+		}
+	}
+}
+
+func TestBenchKernelsRefusesColumnsThatAPackingCannotHave(t *testing.T) {
+	for _, err := range Products(Machine{}, Options{Packings: []matrix.Packing{matrix.Q6}, Shapes: [][2]int{{16, 288}}, Tokens: []int{1}, Threads: []int{1}}) {
+		if !errors.Is(err, matrix.ErrShape) {
+			t.Errorf("error %v, want ErrShape", err)
+		}
+	}
+}
+
+func TestBenchRowsHaveTheNamesReportsUse(t *testing.T) {
+	b, err := json.Marshal(Row{})
+	const want = `{"isa":"","kernel":"","packing":"","m":0,"k":0,"n":0,"threads":0,"gmacs":0,"peak_gmacs":0,"ratio":0}`
+	if err != nil || string(b) != want {
+		t.Errorf("%s, %v; want %s", b, err, want)
+	}
+}

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package kernels
-
-// physicalCores and quotaCores do not know.
-func physicalCores() int { return 0 }
-func quotaCores() int    { return 0 }

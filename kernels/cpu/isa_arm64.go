@@ -1,0 +1,10 @@
+//go:build arm64 && !purego
+
+package cpu
+
+import "golang.org/x/sys/cpu"
+
+func Has(i ISA) bool { return i == NEON && cpu.ARM64.HasASIMD }
+
+// HasDotProd tells whether SDOT may be used.
+var HasDotProd = cpu.ARM64.HasASIMDDP

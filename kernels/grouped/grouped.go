@@ -1,0 +1,223 @@
+// Package grouped packs and multiplies matrices of integer codes with scales along K.
+package grouped
+
+//go:generate go -C ../_gen run . -family grouped -pkg grouped -out ../grouped/asm_amd64.s -stubs ../grouped/asm_amd64.go
+//go:generate go -C ../_gen run . -family grouped_dot -pkg grouped -out ../grouped/asm_dot_amd64.s -stubs ../grouped/asm_dot_amd64.go
+//go:generate go -C ../_gen run . -header vex_amd64.h -to ../grouped
+//go:generate go -C ../_gen run . -header neon_arm64.h -to ../grouped
+
+import (
+	"encoding/binary"
+
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
+
+// format is a row of the table of grouped packings, which hold integer codes with
+// scales along K. A band of 16 rows is its code groups (32 columns each) followed by
+// its scale units:
+//
+//	      codes of a group                          scales of a unit
+//	Q4    low nibbles                               each 32 columns: d f16[16]
+//	Q4M   low nibbles                               each 256 columns: d f16[16], dmin f16[16], 8 × {sc u8[16], m u8[16]}
+//	Q6    low nibbles, pairs of high bits           each 256 columns: d f16[16], 16 × sc i8[16]
+//	Q8    bytes                                     each 32 columns: d f16[16]
+//
+// and a weight is
+//
+//	Q4: d·(code-8)   Q4M: d·sc·code - dmin·m   Q6: d·sc·(code-32)   Q8: d·code
+//
+// Codes stand so that a 32-bit lane holds four consecutive columns of a row:
+// planes of [16 rows][4 bytes]. Step j of a group is columns 4j..4j+3.
+//
+//	nibbles    plane p of 4: step p in the low half of each byte, p+4 in the high
+//	high bits  plane h of 2: step 4h+f in bits 2f, 2f+1
+//	bytes      plane j of 8: step j
+type format struct {
+	codeBytes int  // of a band's group
+	unitBytes int  // of a band's scale unit
+	unit      int  // groups in a scale unit
+	offset    int8 // what a code of zero weight is; whole bytes have their sign themselves
+	// scales gives the parts of group g's scales.
+	scales func(r row, g int) scales
+	super  bool // d multiplies the sum of a whole scale unit, not that of each group
+}
+
+// scales says what a group's codes mean: weights are d·sc[half]·code - least,
+// where half is 0 for the first 16 columns and 1 for the others.
+type scales struct {
+	d, least float32
+	sc       [2]int32
+}
+
+const (
+	planeBytes  = bands.Rows * 4
+	nibbleBytes = 4 * planeBytes
+	byteBytes   = 8 * planeBytes
+	superGroups = 8 // groups of a superblock of 256 columns
+)
+
+// formats is the table, by packing.
+var formats = [...]format{
+	matrix.Q4:  {codeBytes: nibbleBytes, unitBytes: 2 * bands.Rows, unit: 1, offset: 8, scales: scalesOfD},
+	matrix.Q4M: {codeBytes: nibbleBytes, unitBytes: 4*bands.Rows + superGroups*2*bands.Rows, unit: superGroups, scales: scalesQ4M},
+	matrix.Q6:  {codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bands.Rows + 2*superGroups*bands.Rows, unit: superGroups, offset: 32, scales: scalesQ6, super: true},
+	matrix.Q8:  {codeBytes: byteBytes, unitBytes: 2 * bands.Rows, unit: 1, scales: scalesOfD},
+}
+
+// UnitCols is the number of columns that a packing's rows are multiples of.
+func UnitCols(p matrix.Packing) int { return formats[p].unit * acts.GroupCols }
+
+// BandBytes is the size of a band of cols columns.
+func BandBytes(p matrix.Packing, cols int) int { return formats[p].bandBytes(cols) }
+
+// bandBytes is the size of a band of cols columns, a multiple of 64.
+func (f *format) bandBytes(cols int) int {
+	groups := cols / acts.GroupCols
+	return (groups*f.codeBytes + groups/f.unit*f.unitBytes + 63) &^ 63
+}
+
+// bandOf gives the codes and the scales of band s of m.
+func bandOf(m *matrix.Matrix, s int) (codes, scales []byte) {
+	f := &formats[m.Packing]
+	size, n := f.bandBytes(m.Cols), m.Cols/acts.GroupCols*f.codeBytes
+	b := m.Data[s*size : (s+1)*size]
+	return b[:n], b[n:]
+}
+
+// newMatrix allocates a matrix and lets pack fill the rows.
+func newMatrix(p matrix.Packing, rows, cols int, pack func(r int, w row)) *matrix.Matrix {
+	m := &matrix.Matrix{Rows: rows, Cols: cols, Packing: p}
+	m.Data = cpu.Aligned[byte](bands.Count(rows) * formats[p].bandBytes(cols))
+	matrix.Parallel(bands.Count(rows), func(s int) {
+		for r := s * bands.Rows; r < min((s+1)*bands.Rows, rows); r++ {
+			pack(r, rowOf(m, r))
+		}
+	})
+	return m
+}
+
+// row is one row of a grouped matrix.
+type row struct {
+	format        *format
+	lane          int
+	codes, scales []byte
+}
+
+// rowOf is row r of m.
+func rowOf(m *matrix.Matrix, r int) row {
+	codes, scales := bandOf(m, r/bands.Rows)
+	return row{&formats[m.Packing], r % bands.Rows, codes, scales}
+}
+
+// half gives the place of f16 scale i (of 16 lanes each) of unit u.
+func (w row) half(u, i int) []byte {
+	return w.scales[u*w.format.unitBytes+i*2*bands.Rows+2*w.lane:]
+}
+
+func (w row) putHalf(u, i int, raw []byte) { copy(w.half(u, i)[:2], raw[:2]) }
+
+func (w row) halfAt(u, i int) float32 {
+	return vector.FromF16(binary.LittleEndian.Uint16(w.half(u, i)))
+}
+
+// small gives byte scale i of superblock u; halves is the number of f16 scales before.
+func (w row) small(u, halves, i int) *byte {
+	return &w.scales[u*w.format.unitBytes+(2*halves+i)*bands.Rows+w.lane]
+}
+
+// A group's codes are packed as eight steps: step j holds columns 4j..4j+3, a
+// byte each, column 4j lowest.
+type steps [acts.GroupCols / 4]uint32
+
+// word gives the place of a plane's 32-bit lane of group g.
+func (w row) word(g, plane int) []byte {
+	return w.codes[g*w.format.codeBytes+plane*planeBytes+w.lane*4:]
+}
+
+func (w row) put4(g int, s *steps) {
+	for p := range 4 {
+		binary.LittleEndian.PutUint32(w.word(g, p), s[p]&lowNibbles|s[p+4]&lowNibbles<<4)
+	}
+}
+
+func (w row) put6(g int, s *steps) {
+	w.put4(g, s)
+	for h := range 2 {
+		var pairs uint32
+		for f, codes := range s[4*h : 4*h+4] {
+			pairs |= codes >> 4 & lowPairs << (2 * f)
+		}
+		binary.LittleEndian.PutUint32(w.word(g, 4+h), pairs)
+	}
+}
+
+func (w row) put8(g int, s *steps) {
+	for j, codes := range s {
+		binary.LittleEndian.PutUint32(w.word(g, j), codes)
+	}
+}
+
+// Masks of four bytes.
+const (
+	lowNibbles = 0x0f0f0f0f
+	lowPairs   = 0x03030303
+)
+
+// codesOf sets q to the codes of group g, their offset taken off.
+func (w row) codesOf(g int, q *[acts.GroupCols]int8) {
+	f := w.format
+	b := w.codes[g*f.codeBytes+w.lane*4:]
+	if f.codeBytes == byteBytes {
+		for k := range q {
+			q[k] = int8(b[k/4*planeBytes+k%4])
+		}
+		return
+	}
+	for k := range q {
+		q[k] = -f.offset
+	}
+	if f.codeBytes > nibbleBytes {
+		high := b[nibbleBytes:]
+		for k := range q {
+			q[k] += int8(high[k/16*planeBytes+k%4] >> (k / 4 % 4 * 2) & 3 << 4)
+		}
+	}
+	for k := range acts.GroupCols / 2 {
+		v := b[k/4*planeBytes+k%4]
+		q[k] += int8(v & 15)
+		q[k+16] += int8(v >> 4)
+	}
+}
+
+// scalesOfD: one float16 is all.
+func scalesOfD(w row, g int) scales { return scales{d: w.halfAt(g, 0), sc: [2]int32{1, 1}} }
+
+func scalesQ4M(w row, g int) scales {
+	u, i := g/superGroups, g%superGroups
+	sc := int32(*w.small(u, 2, 2*i))
+	return scales{w.halfAt(u, 0), w.halfAt(u, 1) * float32(*w.small(u, 2, 2*i+1)), [2]int32{sc, sc}}
+}
+
+func scalesQ6(w row, g int) scales {
+	u, i := g/superGroups, g%superGroups
+	return scales{d: w.halfAt(u, 0), sc: [2]int32{int32(int8(*w.small(u, 1, 2*i))), int32(int8(*w.small(u, 1, 2*i+1)))}}
+}
+
+// Row sets dst to row r of m. Products of scales are exact in float32, so
+// that each weight is rounded where the storage format's definition rounds it.
+func Row(dst []float32, m *matrix.Matrix, r int) {
+	w := rowOf(m, r)
+	var q [acts.GroupCols]int8
+	for g := range len(dst) / acts.GroupCols {
+		w.codesOf(g, &q)
+		s := w.format.scales(w, g)
+		d := [2]float32{s.d * float32(s.sc[0]), s.d * float32(s.sc[1])}
+		for k, out := 0, dst[g*acts.GroupCols:][:acts.GroupCols]; k < acts.GroupCols; k++ {
+			out[k] = d[k/16]*float32(q[k]) - s.least
+		}
+	}
+}

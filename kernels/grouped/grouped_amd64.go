@@ -1,0 +1,201 @@
+//go:build amd64 && !purego
+
+package grouped
+
+import (
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
+
+// tileFunc adds to y[tokens][16·bands] the products of some groups. One of
+// a single band may prefetch as many bytes stride further on.
+type tileFunc func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int)
+
+// streamTile adds to y[16·bands] the products of some groups with one token
+// and prefetches as many bytes from next on, which need not be memory.
+type streamTile func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next uintptr)
+
+// panelTile adds to y[tokens][16] the products of the groups of a panel.
+type panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte, ahead, lines, groups int)
+
+// tileSet are the kernels of one packing and instruction set, the i-th
+// of direct for i+1 tokens.
+type tileSet struct {
+	one    streamTile  // one token
+	bands  int         // of one
+	direct []tileFunc  // one band
+	pair   []tileFunc  // two bands, i+2 tokens for the i-th; nil: one by one
+	panel  *panelTiles // nil where unfolding never pays
+}
+
+// panelFrom is the least number of tokens of a tile over a panel.
+const panelFrom = 3
+
+// panelFetchers tiles over a panel, where there are several, prefetch the codes
+// of another one. To let each prefetch a share was slower from memory.
+const panelFetchers = 2
+
+// panelTiles multiply groups that write unfolds first. _gen/grouped/panel.go
+// states what a panel is.
+type panelTiles struct {
+	from  int // tokens from which the faster products outweigh the unfolding, 5 at least
+	write func(dst, codes, scales *byte, ahead, groups int)
+	group int         // bytes of a group
+	mixed bool        // tiles read mixed records
+	tiles []panelTile // the i-th for panelFrom+i tokens
+}
+
+var avx2Tiles = map[matrix.Packing]tileSet{
+	matrix.Q4: {groupedQ4AVX2x2x1, 2, []tileFunc{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
+		nil, &panelTiles{24, panelQ4AVX2, 576, false, []panelTile{groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}}},
+	matrix.Q4M: {groupedQ4MAVX2x2x1, 2, []tileFunc{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
+		nil, &panelTiles{24, panelQ4MAVX2, 704, false, []panelTile{groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}}},
+	matrix.Q6: {groupedQ6AVX2x2x1, 2, []tileFunc{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
+		nil, &panelTiles{5, panelQ6AVX2, 640, true, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
+	matrix.Q8: {groupedQ8AVX2x2x1, 2, []tileFunc{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
+		nil, &panelTiles{12, panelQ8AVX2, bands.MaxPanelGroup, false, []panelTile{groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}}},
+}
+
+var avx512Tiles = map[matrix.Packing]tileSet{
+	matrix.Q4: {one: groupedQ4AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4AVX512x1x1, groupedQ4AVX512x1x2, groupedQ4AVX512x1x3, groupedQ4AVX512x1x4, groupedQ4AVX512x1x5, groupedQ4AVX512x1x6, groupedQ4AVX512x1x7, groupedQ4AVX512x1x8},
+		pair: []tileFunc{groupedQ4AVX512x2x2, groupedQ4AVX512x2x3, groupedQ4AVX512x2x4, groupedQ4AVX512x2x5, groupedQ4AVX512x2x6}},
+	matrix.Q4M: {one: groupedQ4MAVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4, groupedQ4MAVX512x1x5, groupedQ4MAVX512x1x6, groupedQ4MAVX512x1x7, groupedQ4MAVX512x1x8},
+		pair: []tileFunc{groupedQ4MAVX512x2x2, groupedQ4MAVX512x2x3, groupedQ4MAVX512x2x4, groupedQ4MAVX512x2x5, groupedQ4MAVX512x2x6}},
+	matrix.Q6: {one: groupedQ6AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4, groupedQ6AVX512x1x5, groupedQ6AVX512x1x6, groupedQ6AVX512x1x7, groupedQ6AVX512x1x8},
+		pair: []tileFunc{groupedQ6AVX512x2x2, groupedQ6AVX512x2x3, groupedQ6AVX512x2x4, groupedQ6AVX512x2x5, groupedQ6AVX512x2x6}},
+	matrix.Q8: {one: groupedQ8AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4, groupedQ8AVX512x1x5, groupedQ8AVX512x1x6, groupedQ8AVX512x1x7, groupedQ8AVX512x1x8},
+		pair: []tileFunc{groupedQ8AVX512x2x2, groupedQ8AVX512x2x3, groupedQ8AVX512x2x4, groupedQ8AVX512x2x5, groupedQ8AVX512x2x6}},
+}
+
+func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
+	switch i {
+	case cpu.AVX2:
+		return avx2Tiles[p]
+	case cpu.AVXVNNI:
+		return avxvnniTiles[p]
+	case cpu.AVX512:
+		return avx512Tiles[p]
+	}
+	return tileSet{}
+}
+
+// Prepare quantises the rows of x in groups.
+func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
+	x.MakeGroups(p)
+	if panel := q.tiles.panel; panel != nil && panel.mixed && x.N() >= panel.from {
+		x.MakeMixed(p)
+	}
+}
+
+// Add adds the products of groups [kLo/32, kHi/32).
+func (q *kernel) Add(scratch *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int) {
+	gLo, gHi := kLo/acts.GroupCols, kHi/acts.GroupCols
+	for i := 0; i < n; {
+		if q.tiles.pair != nil && n-i >= 2 && tEnd-t >= 2 {
+			q.addPair(y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
+			i += 2
+			continue
+		}
+		q.addBand(scratch, y[i*bands.Rows:], ld, s+i, x, t, tEnd, gLo, gHi)
+		i++
+	}
+}
+
+// addPair adds groups [gLo, gHi) of bands s and s+1 and two tokens or more.
+func (q *kernel) addPair(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	f, lda := q.f, x.GroupStride()
+	codes, scales := bandOf(q.w, s)
+	_, last := bandOf(q.w, s+1)
+	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:]
+	_ = last[gHi/f.unit*f.unitBytes-1]
+	for t < tEnd {
+		n := cpu.TileWidth(tEnd-t, len(q.tiles.pair)+1) // two at least, for there are two or more
+		rec := x.Groups()[t*lda+gLo*acts.RecordBytes:]
+		_, _ = y[(n-1)*ld+2*bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
+		q.tiles.pair[n-2](&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &rec[0], lda, gHi-gLo)
+		if t += n; t < tEnd {
+			y = y[n*ld:]
+		}
+	}
+}
+
+// StreamBands is the number of bands of a tile for one token.
+func (q *kernel) StreamBands() int { return q.tiles.bands }
+
+// Stream multiplies such a tile.
+func (q *kernel) Stream(y []float32, s int, x *acts.Rows, next uintptr) {
+	codes, scales := bandOf(q.w, s)
+	_, _ = bandOf(q.w, s+q.tiles.bands-1)
+	_ = y[q.tiles.bands*bands.Rows-1]
+	groups := q.w.Cols / acts.GroupCols
+	rec := x.Groups()[:groups*acts.RecordBytes]
+	q.tiles.one(&y[0], &codes[0], &scales[0], q.BandBytes(), &rec[0], groups, next)
+}
+
+func (q *kernel) addBand(scratch *bands.Scratch, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	switch {
+	case q.tiles.direct == nil:
+		q.addGeneric(y, ld, s, x, t, tEnd, gLo, gHi)
+	case q.tiles.panel != nil && tEnd-t >= q.tiles.panel.from:
+		for g := gLo; g < gHi; g += bands.PanelGroups {
+			q.addPanel(scratch.Panel, y, ld, s, x, t, tEnd, g, min(g+bands.PanelGroups, gHi))
+		}
+	default:
+		q.addTiles(y, ld, s, x, t, tEnd, gLo, gHi)
+	}
+}
+
+// addPanel adds groups [gLo, gHi) by way of a panel.
+func (q *kernel) addPanel(panel []byte, y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	f, tiles, n := q.f, q.tiles.panel, gHi-gLo
+	codes, scales := bandOf(q.w, s)
+	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
+	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
+	panel = panel[:n*tiles.group]
+	tiles.write(&panel[0], &codes[0], &scales[0], q.BandBytes(), n)
+	lda, recs := x.GroupStride(), x.Groups()
+	if tiles.mixed {
+		recs = x.Mixed()
+	}
+	widest := panelFrom - 1 + len(tiles.tiles)
+	fetch, ahead := codes, q.BandBytes() // the same groups of the next band
+	lines := f.codeBytes / 64            // a group
+	if tEnd-t > widest {
+		lines /= panelFetchers
+	}
+	for t < tEnd {
+		tokens := cpu.TileWidth(tEnd-t, widest)
+		rec := recs[t*lda+gLo*acts.RecordBytes:]
+		_, _ = y[(tokens-1)*ld+bands.Rows-1], rec[(tokens-1)*lda+n*acts.RecordBytes-1]
+		tiles.tiles[tokens-panelFrom](&y[0], ld, &panel[0], &rec[0], lda, &fetch[0], ahead, lines, n)
+		if ahead += 64 * lines * n; ahead >= q.BandBytes()+len(codes) {
+			fetch, ahead, lines = panel, 0, 1 // all is on its way
+		}
+		if t += tokens; t < tEnd {
+			y = y[tokens*ld:]
+		}
+	}
+}
+
+// addTiles adds groups [gLo, gHi) tile by tile.
+func (q *kernel) addTiles(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	f, tiles := q.f, q.tiles.direct
+	codes, scales := bandOf(q.w, s)
+	codes = codes[gLo*f.codeBytes : gHi*f.codeBytes]
+	scales = scales[gLo/f.unit*f.unitBytes : gHi/f.unit*f.unitBytes]
+	lda := x.GroupStride()
+	next := q.BandBytes() + gLo*f.unitBytes/f.unit // the same part of the next band, scales included
+	for t < tEnd {
+		n := cpu.TileWidth(tEnd-t, len(tiles))
+		rec := x.Groups()[t*lda+gLo*acts.RecordBytes:]
+		_, _ = y[(n-1)*ld+bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
+		tiles[n-1](&y[0], ld, &codes[0], &scales[0], next, &rec[0], lda, gHi-gLo)
+		next = 0 // is there already
+		if t += n; t < tEnd {
+			y = y[n*ld:]
+		}
+	}
+}

@@ -1,0 +1,25 @@
+//go:build purego || !(amd64 || arm64)
+
+package grouped
+
+import (
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
+
+type tileSet struct{}
+
+func tilesFor(cpu.ISA, matrix.Packing) tileSet { return tileSet{} }
+
+// Prepare quantises the rows of x in groups.
+func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) { x.MakeGroups(p) }
+
+// Add adds the products of groups [kLo/32, kHi/32).
+func (q *kernel) Add(_ *bands.Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int) {
+	for i := range n {
+		q.addGeneric(y[i*bands.Rows:], ld, s+i, x, t, tEnd, kLo/acts.GroupCols, kHi/acts.GroupCols)
+	}
+}

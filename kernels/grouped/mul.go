@@ -1,0 +1,101 @@
+package grouped
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
+
+// kBlock is the number of columns a band's weights stay in L1 for.
+const kBlock = 2048
+
+// kernel multiplies grouped bands with int8 activations. Inside a
+// group everything is an exact integer; across groups float32 terms are added
+// in the order of the groups, whatever the tile, Q6 by superblocks:
+//
+//	Q4, Q8  y += (d·Σ)·a            Σ: sum of products of a group
+//	Q4M     y += (d·(sc·Σ) - (dmin·m)·Σq)·a
+//	Q6      y += d·(… + (sc₀·Σ₀ + sc₁·Σ₁)·a)
+//
+// with a the activations' scale and every bracket rounded once.
+type kernel struct {
+	w     *matrix.Matrix
+	f     *format
+	tiles tileSet
+}
+
+// NewKernel is what multiplies w, with the kernels of the instruction set in use.
+func NewKernel(w *matrix.Matrix) bands.Kernel {
+	return &kernel{w: w, f: &formats[w.Packing], tiles: tilesFor(cpu.Active(), w.Packing)}
+}
+
+// BandBytes is the size of a band.
+func (q *kernel) BandBytes() int { return q.f.bandBytes(q.w.Cols) }
+
+// KBlock is the number of columns after which sums are added to y.
+func (q *kernel) KBlock() int { return kBlock }
+
+// addGeneric adds groups [gLo, gHi) of band s.
+func (q *kernel) addGeneric(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
+	var unit [superGroups]genericGroup
+	size := x.GroupStride()
+	for g := gLo; g < gHi; g += q.f.unit {
+		for i := range q.f.unit {
+			unit[i].read(q.w, s, g+i)
+		}
+		for i := t; i < tEnd; i++ {
+			addUnit(y[(i-t)*ld:][:bands.Rows], q.f.super, unit[:q.f.unit], x.Groups()[i*size+g*acts.RecordBytes:])
+		}
+	}
+}
+
+// addUnit adds the products of a scale unit with the records of a token. Where d is
+// that of a superblock, it multiplies the sum of all groups.
+func addUnit(y []float32, super bool, unit []genericGroup, recs []byte) {
+	for lane := range y {
+		var whole float32
+		for i := range unit {
+			g, rec := &unit[i], (*[acts.RecordBytes]byte)(recs[i*acts.RecordBytes:])
+			a := math.Float32frombits(binary.LittleEndian.Uint32(rec[32:]))
+			lo, hi := dotHalves(&g.codes[lane], rec)
+			s := &g.scales[lane]
+			sum := float32(lo*s.sc[0] + hi*s.sc[1])
+			if super {
+				whole += sum * a
+				continue
+			}
+			least := s.least * math.Float32frombits(binary.LittleEndian.Uint32(rec[36:]))
+			y[lane] += (s.d*sum - least) * a
+		}
+		if super {
+			y[lane] += unit[0].scales[lane].d * whole
+		}
+	}
+}
+
+// genericGroup is a group of a band, its codes' offset taken off.
+type genericGroup struct {
+	codes  [bands.Rows][acts.GroupCols]int8
+	scales [bands.Rows]scales
+}
+
+func (g *genericGroup) read(w *matrix.Matrix, s, group int) {
+	for lane := range bands.Rows {
+		r := rowOf(w, s*bands.Rows+lane)
+		r.codesOf(group, &g.codes[lane])
+		g.scales[lane] = r.format.scales(r, group)
+	}
+}
+
+// dotHalves is the integer products of the two halves of a group.
+func dotHalves(w *[acts.GroupCols]int8, rec *[acts.RecordBytes]byte) (lo, hi int32) {
+	for k := 0; k < acts.GroupCols/2; k += 2 {
+		lo += int32(w[k])*int32(int8(rec[k])) + int32(w[k+1])*int32(int8(rec[k+1]))
+		hi += int32(w[k+16])*int32(int8(rec[k+16])) + int32(w[k+17])*int32(int8(rec[k+17]))
+	}
+	return lo, hi
+}

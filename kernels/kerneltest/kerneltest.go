@@ -1,0 +1,72 @@
+// Package kerneltest is what tests of kernels share.
+package kerneltest
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+)
+
+// Canary is what stands around memory that a kernel may write.
+const Canary = 12345.5
+
+// OnEachISA runs f once for every instruction set this machine has.
+func OnEachISA(t *testing.T, f func(t *testing.T)) {
+	for _, isa := range cpu.Supported() {
+		t.Run(isa.String(), func(t *testing.T) {
+			defer cpu.Override(isa)()
+			f(t)
+		})
+	}
+}
+
+// RandomVector is n normally distributed values.
+func RandomVector(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+// Guarded gives n values between canaries, and a check of those.
+func Guarded(t *testing.T, n int) (v []float32, check func()) {
+	buf := make([]float32, n+32)
+	for i := range buf {
+		buf[i] = Canary
+	}
+	return buf[16 : 16+n : 16+n], func() {
+		t.Helper()
+		for i := range 16 {
+			if buf[i] != Canary || buf[16+n+i] != Canary {
+				t.Fatalf("n=%d: wrote outside dst", n)
+			}
+		}
+	}
+}
+
+// Near tells whether got is within bound of want.
+func Near(got float32, want, bound float64) bool {
+	return math.Abs(float64(got)-want) <= bound
+}
+
+// SameBits tells whether a and b are the same, bit for bit.
+func SameBits(a, b []float32) bool {
+	for i, v := range a {
+		if math.Float32bits(v) != math.Float32bits(b[i]) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// RandomTrits is n values of {-1, 0, +1}.
+func RandomTrits(rng *rand.Rand, n int) []int8 {
+	t := make([]int8, n)
+	for i := range t {
+		t[i] = int8(rng.IntN(3) - 1)
+	}
+	return t
+}

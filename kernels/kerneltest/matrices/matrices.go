@@ -1,0 +1,112 @@
+// Package matrices makes packed matrices for tests.
+package matrices
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/dense"
+	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
+
+// Banded are the packings that are stored in bands.
+var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8}
+
+// Random packs random blocks with scales of ordinary size.
+func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matrix.Matrix {
+	tb.Helper()
+	scale := func(b []byte) {
+		binary.LittleEndian.PutUint16(b, vector.ToF16(float32(r.NormFloat64())*0.02))
+	}
+	blocks := func(block, size int, scales ...int) []byte {
+		raw := make([]byte, rows*cols/block*size)
+		for i := range raw {
+			raw[i] = byte(r.Uint32())
+		}
+		for o := 0; o < len(raw); o += size {
+			for _, s := range scales {
+				scale(raw[o+s:])
+			}
+		}
+		return raw
+	}
+	var m *matrix.Matrix
+	var err error
+	switch p {
+	case matrix.F32:
+		w := make([]float32, rows*cols)
+		for i := range w {
+			w[i] = float32(r.NormFloat64())
+		}
+		m, err = dense.PackF32(rows, cols, w)
+	case matrix.F16, matrix.BF16:
+		raw := make([]byte, 2*rows*cols)
+		for i := range rows * cols {
+			f := float32(r.NormFloat64())
+			h := vector.ToF16(f)
+			if p == matrix.BF16 {
+				h = vector.ToBF16(f)
+			}
+			binary.LittleEndian.PutUint16(raw[2*i:], h)
+		}
+		if p == matrix.F16 {
+			m, err = dense.PackF16(rows, cols, raw)
+		} else {
+			m, err = dense.PackBF16(rows, cols, raw)
+		}
+	case matrix.Q4:
+		m, err = grouped.PackQ4_0(rows, cols, blocks(32, 18, 0))
+	case matrix.Q8:
+		m, err = grouped.PackQ8_0(rows, cols, blocks(32, 34, 0))
+	case matrix.Q4M:
+		m, err = grouped.PackQ4_K(rows, cols, blocks(256, 144, 0, 2))
+	case matrix.Q6:
+		m, err = grouped.PackQ6_K(rows, cols, blocks(256, 210, 208))
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// Extreme packs codes that are all at one end of their range.
+func Extreme(t testing.TB, p matrix.Packing, rows, cols int, code byte) *matrix.Matrix {
+	t.Helper()
+	raw := func(block, size int, head ...byte) []byte {
+		b := make([]byte, rows*cols/block*size)
+		for i := range b {
+			b[i] = code
+		}
+		for o := 0; o < len(b); o += size {
+			copy(b[o:], head)
+		}
+		return b
+	}
+	one := []byte{0, 0x3c}
+	var m *matrix.Matrix
+	var err error
+	switch p {
+	case matrix.Q4:
+		m, err = grouped.PackQ4_0(rows, cols, raw(32, 18, one...))
+	case matrix.Q8:
+		m, err = grouped.PackQ8_0(rows, cols, raw(32, 34, one...))
+	case matrix.Q4M:
+		m, err = grouped.PackQ4_K(rows, cols, raw(256, 144, append(one, one...)...))
+	case matrix.Q6:
+		b := raw(256, 210)
+		for o := 0; o < len(b); o += 210 {
+			copy(b[o+208:], one)
+			for i := range 16 {
+				b[o+192+i] = []byte{0x80, 0x7f}[i%2]
+			}
+		}
+		m, err = grouped.PackQ6_K(rows, cols, b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}

@@ -1,0 +1,98 @@
+// Package matrix holds packed weight matrices and the names of their packings.
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lutra-lm/lutra/kernels/meter"
+)
+
+// Packing names a run-time layout of a weight matrix.
+type Packing uint8
+
+// The run-time packings. Each states its bits a weight and how activations
+// meet it.
+const (
+	F32  Packing = iota // 32 bits; float32 activations
+	F16                 // 16 bits IEEE; float32 activations
+	BF16                // 16 bits; float32 activations
+	I1                  // ternary, 5 trits a byte (1.6 bits); int8 activations, one scale a token
+	I2                  // ternary, 4 trits a byte (2 bits); int8 activations, one scale a token
+	Q4                  // 4-bit codes with a scale each 32 columns (4.5 bits); int8 activations in groups of 32
+	Q4M                 // 4-bit codes with a scale and a minimum each 32 columns (4.625 bits); the same activations
+	Q6                  // 6-bit codes with a scale each 16 columns (6.5625 bits); the same activations
+	Q8                  // 8-bit codes with a scale each 32 columns (8.5 bits); the same activations
+	numPackings
+)
+
+// packings is what is said of each packing: its name, and the kind of product.
+var packings = [numPackings]struct {
+	name string
+	kind meter.Kind
+}{
+	F32: {"F32", meter.Dense}, F16: {"F16", meter.Dense}, BF16: {"BF16", meter.Dense},
+	I1: {"I1", meter.Ternary}, I2: {"I2", meter.Ternary},
+	Q4: {"Q4", meter.Grouped}, Q4M: {"Q4M", meter.Grouped}, Q6: {"Q6", meter.Grouped}, Q8: {"Q8", meter.Grouped},
+}
+
+// Valid tells whether p is one of the constants.
+func (p Packing) Valid() bool { return p < numPackings }
+
+// String gives the packing's name as used on the command line and in reports.
+func (p Packing) String() string {
+	if p.Valid() {
+		return packings[p].name
+	}
+	return fmt.Sprintf("Packing(%d)", uint8(p))
+}
+
+// Packings lists all packings, in the order of their constants.
+func Packings() []Packing {
+	all := make([]Packing, numPackings)
+	for i := range all {
+		all[i] = Packing(i)
+	}
+	return all
+}
+
+// Parse reads a packing's name, in upper or lower case.
+func Parse(name string) (Packing, error) {
+	var have []string
+	for i, p := range packings {
+		if strings.EqualFold(p.name, name) {
+			return Packing(i), nil
+		}
+		have = append(have, p.name)
+	}
+	return 0, fmt.Errorf("kernels: unknown packing %q (have %s)", name, strings.Join(have, ", "))
+}
+
+// Kind is the kind of product that multiplies a valid packing: Ternary for
+// weights of {-1, 0, +1} × scale, Grouped for integer codes with scales along K,
+// Dense for floating-point weights.
+func (p Packing) Kind() meter.Kind { return packings[p].kind }
+
+// Ternary tells whether the packing holds weights of {-1, 0, +1} × scale.
+func (p Packing) Ternary() bool { return p.Valid() && p.Kind() == meter.Ternary }
+
+// Matrix is a weight matrix W[Rows][Cols] in one packing. It is immutable
+// after packing and safe for concurrent readers.
+type Matrix struct {
+	Rows, Cols int // M outputs, K inputs
+	Packing    Packing
+	Scale      []float32 // I1 and I2 only: one a row, or a single one for the matrix
+	Data       []byte    // layout defined by the packing; 64-byte aligned
+}
+
+// Weights is the number of weights.
+func (m *Matrix) Weights() int64 { return int64(m.Rows) * int64(m.Cols) }
+
+// Errors of this package.
+var (
+	// ErrUnsupported says that a backend cannot run a matrix; the caller falls back to the CPU.
+	ErrUnsupported = errors.New("kernels: packing not supported by this backend")
+	// ErrShape says that sizes given to a packer do not belong together.
+	ErrShape = errors.New("kernels: shape mismatch")
+)

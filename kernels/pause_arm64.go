@@ -1,6 +1,0 @@
-//go:build arm64 && !purego
-
-package kernels
-
-// pause passes some time between two looks; see pause_arm64.s.
-func pause(n int)

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package pool
+
+// yieldProcessor leaves it to the system to interrupt those who poll.
+func yieldProcessor() {}

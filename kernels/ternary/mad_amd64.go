@@ -1,0 +1,105 @@
+//go:build amd64 && !purego
+
+package ternary
+
+import (
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
+
+// madKernel multiplies digits in 8-bit lanes, for tiles of up to 8 tokens.
+var madKernel = &kernel{
+	name:      "avx2:mad",
+	isa:       cpu.AVX2,
+	form:      func(_ matrix.Packing, n int) (actForm, int) { return formTiles, cpu.TileWidth(n, madTokens) },
+	strips:    16,
+	perThread: 8,
+	streams:   true,
+	mul:       madAVX2.mul,
+	one: func(m *Task, r *segmentRun, s *scratch, strip int, next uintptr) {
+		madAVX2.strip(m, r, s, strip, 0, next)
+	},
+}
+
+const (
+	madTokens = 8       // of the widest tile
+	madPass   = 1 << 17 // bytes of weights that all tiles pass over before the next ones are read
+)
+
+// madFunc multiplies strips with a tile of tokens, madStream with one token while
+// it prefetches as many bytes from next on.
+type (
+	madFunc   func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32)
+	madStream func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32, next uintptr)
+)
+
+// madKernels are those of I2 and of I1: for one token, and the i-th tile for i
+// tokens, two at least.
+type madKernels struct {
+	one   [2]madStream
+	tiles [2][]madFunc
+}
+
+var madAVX2 = madKernels{
+	one: [2]madStream{mad4x1AVX2, mad5x1AVX2},
+	tiles: [2][]madFunc{
+		{2: mad4x2AVX2, 3: mad4x3AVX2, 4: mad4x4AVX2, 5: mad4x5AVX2, 6: mad4x6AVX2, 7: mad4x7AVX2, 8: mad4x8AVX2},
+		{2: mad5x2AVX2, 3: mad5x3AVX2, 4: mad5x4AVX2, 5: mad5x5AVX2, 6: mad5x6AVX2, 7: mad5x7AVX2, 8: mad5x8AVX2},
+	},
+}
+
+func (k *madKernels) mul(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+	l := m.l
+	for lo := strips.lo; lo < strips.hi; {
+		hi := min(lo+max(1, madPass/l.strip), strips.hi)
+		if l.rows(hi-1) < StripRows { // the last strip goes through the edge buffer
+			hi = max(lo+1, hi-1)
+		}
+		for n := tokens.lo; n < tokens.hi; n += r.width {
+			k.tile(m, r, s, span{lo, hi}, span{n, min(n+r.width, tokens.hi)})
+		}
+		lo = hi
+	}
+}
+
+// tile multiplies strips, either whole ones or a single one that is not, with
+// one tile of tokens.
+func (k *madKernels) tile(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+	l, n, lo := m.l, tokens.hi-tokens.lo, strips.lo
+	if n == 1 { // left over by wide tiles, which have brought the weights near
+		for strip := lo; strip < strips.hi; strip++ {
+			k.strip(m, r, s, strip, tokens.lo, l.stream.At(strip))
+		}
+		return
+	}
+	y, ldy := m.y[tokens.lo*l.w.Rows+lo*StripRows:], l.w.Rows
+	rows := l.rows(lo)
+	if rows < StripRows {
+		y, ldy = s.edge, StripRows
+	}
+	act := r.act[(tokens.lo-r.lo)*l.blocks*acts.BlockBytes*l.g:]
+	k.tiles[l.g-4][n](&l.stripData(lo)[0], &act[0], l.blocks, strips.hi-lo, &m.t.NegSum[tokens.lo], &m.t.Scale[tokens.lo],
+		&l.scale[lo*StripRows], &y[0], ldy, &s.acc32[0])
+	if rows < StripRows {
+		for t := range n {
+			copy(m.y[(tokens.lo+t)*l.w.Rows+lo*StripRows:][:rows], s.edge[t*StripRows:])
+		}
+	}
+}
+
+// strip multiplies a strip with one token and prefetches as many bytes from
+// next on.
+func (k *madKernels) strip(m *Task, r *segmentRun, s *scratch, strip, token int, next uintptr) {
+	l := m.l
+	out, rows := m.y[token*l.w.Rows+strip*StripRows:], l.rows(strip)
+	y := out
+	if rows < StripRows {
+		y = s.edge
+	}
+	act := r.act[(token-r.lo)*l.blocks*acts.BlockBytes*l.g:]
+	k.one[l.g-4](&l.stripData(strip)[0], &act[0], l.blocks, 1, &m.t.NegSum[token], &m.t.Scale[token], &l.scale[strip*StripRows], &y[0], StripRows, &s.acc32[0], next)
+	if rows < StripRows {
+		copy(out[:rows], y)
+	}
+}

@@ -1,0 +1,65 @@
+//go:build arm64 && !purego
+
+package ternary
+
+import (
+	"unsafe"
+
+	"github.com/lutra-lm/lutra/kernels/acts"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
+
+// sdotKernel takes trits out of their bytes by a multiplication and table
+// look-ups in registers and multiplies them with SDOT, 16 products an instruction.
+var sdotKernel = &kernel{
+	name:      "neon:sdot",
+	isa:       cpu.NEON,
+	form:      func(matrix.Packing, int) (actForm, int) { return formQuads, 4 },
+	strips:    16,
+	perThread: 8,
+	mul:       mulSDOT,
+}
+
+// sdotFunc sums all blocks of a tile's tokens and of 64/tokens rows.
+type sdotFunc func(sums *int32, w, act *byte, blocks int)
+
+var sdotKernels = map[int][5]sdotFunc{
+	5: {1: sdotI1x1, 2: sdotI1x2, 4: sdotI1x4},
+	4: {1: sdotI2x1, 2: sdotI2x2, 4: sdotI2x4},
+}
+
+func mulSDOT(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+	l := m.l
+	kernels := sdotKernels[l.g]
+	kp := l.blocks * acts.BlockBytes * l.g
+	for i := strips.lo; i < strips.hi; i++ {
+		w := l.stripData(i)
+		for t := tokens.lo; t < tokens.hi; {
+			tile := 4
+			for tile > tokens.hi-t {
+				tile /= 2
+			}
+			act := (*byte)(unsafe.Pointer(&r.act[(t-r.lo)*kp]))
+			for row := 0; row < StripRows; row += StripRows / tile {
+				kernels[tile](&s.acc32[row], &w[row*acts.BlockBytes], act, l.blocks)
+			}
+			for j := range tile {
+				m.finishRow(s, i, t+j, s.acc32[j*StripRows:])
+			}
+			t += tile
+		}
+	}
+}
+
+// finishRow scales one token's sums of strip i.
+func (m *Task) finishRow(s *scratch, i, token int, sums []int32) {
+	l := m.l
+	y, rows := m.y[token*l.w.Rows+i*StripRows:], l.rows(i)
+	if rows == StripRows {
+		ternaryFinishNEON(&y[0], &sums[0], m.t.Scale[token], &l.scale[i*StripRows])
+		return
+	}
+	ternaryFinishNEON(&s.edge[0], &sums[0], m.t.Scale[token], &l.scale[i*StripRows])
+	copy(y[:rows], s.edge)
+}

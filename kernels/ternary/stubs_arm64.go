@@ -1,0 +1,39 @@
+//go:build arm64 && !purego
+
+package ternary
+
+// The assembly of ternary_arm64.s and ternary_lut_arm64.s, which states each
+// routine's contract.
+
+//go:noescape
+func sdotI1x1(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func sdotI1x2(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func sdotI1x4(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func sdotI2x1(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func sdotI2x2(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func sdotI2x4(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func ternaryFinishNEON(y *float32, sums *int32, scale float32, rows *float32)
+
+//go:noescape
+func lutBuildNEON(tables *int16, act *int8, trits, base, groups int)
+
+//go:noescape
+func lutAddNEON(acc, tables *int16, w *byte, table int)
+
+//go:noescape
+func lutWidenNEON(sums *int32, acc *int16, rows int)
+
+//go:noescape
+func lutFinishNEON(y *float32, ld int, sums *int32, scale, rows *float32)
