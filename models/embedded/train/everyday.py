@@ -1,10 +1,10 @@
 """A short question of any kind:  everyday.py [SEED] shows some."""
 import sys
-import by_sums, by_times, by_words
+import by_more, by_sums, by_times, by_words
 from data import bucket
 from wording import *
 
-KINDS = by_times.SCHEMAS + by_sums.SCHEMAS + by_words.SCHEMAS
+KINDS = by_times.SCHEMAS + by_sums.SCHEMAS + by_words.SCHEMAS + by_more.SCHEMAS
 _F, _W = [f for f, _ in KINDS], [w for _, w in KINDS]
 
 
@@ -35,21 +35,21 @@ def sums(r, test=False):
         x, y, c = p.have(), p.more(), p.count()
         try:
             if k < 0.2:
-                q = r.choice([f"{x} and {y}", f"what is the sum of {x} and {y}", f"add {x} and {y}", f"add {y} to {x}", f"{x} plus {y}", f"what do I get if I add {y} to {x}", f"what is {x} and {y} together", f"sum of {x} and {y}", f"{x} more than {y}", f"what is {y} more than {x}", f"increase {x} by {y}", f"what's {x} plus {y}", f"what's {x}+{y}"])
+                q = r.choice([f"{x} and {y}", f"what is the sum of {x} and {y}", f"add {x} and {y}", f"add {y} to {x}", f"{x} plus {y}", f"what do I get if I add {y} to {x}", f"what is {x} and {y} together", f"sum of {x} and {y}", f"{x} more than {y}", f"what is {y} more than {x}", f"increase {x} by {y}", f"what's {x} plus {y}", f"what's {x}+{y}", f"what do {x} and {y} make", f"can you add {x} and {y}", f"{x} plus {y} is what", f"how much is {x} and {y}", f"what is {x} added to {y}", f"please add {x} and {y}", f"what does {x} plus {y} make", f"tell me {x} plus {y}", f"put {x} and {y} together", f"what number is {x} plus {y}"])
                 z = p.op(x, "+", y, "@.")
             elif k < 0.4:
                 x += y
-                q = r.choice([f"{x} minus {y}", f"subtract {y} from {x}", f"what is {x} minus {y}", f"take {y} from {x}", f"take {y} away from {x}", f"what is the difference between {x} and {y}", f"what is {y} less than {x}", f"{x} take away {y}", f"what is left if I take {y} from {x}", f"decrease {x} by {y}", f"what's {x}-{y}", f"difference of {x} and {y}", f"what's {x} - {y}"])
+                q = r.choice([f"{x} minus {y}", f"subtract {y} from {x}", f"what is {x} minus {y}", f"take {y} from {x}", f"take {y} away from {x}", f"what is the difference between {x} and {y}", f"what is {y} less than {x}", f"{x} take away {y}", f"what is left if I take {y} from {x}", f"decrease {x} by {y}", f"what's {x}-{y}", f"difference of {x} and {y}", f"what's {x} - {y}", f"{y} from {x}", f"what does {x} minus {y} give", f"can you subtract {y} from {x}", f"tell me {x} minus {y}", f"{x} without {y}", f"{x}, take away {y}", f"what number is {x} minus {y}", f"if I take {y} from {x}, what is left"])
                 z = p.op(x, "-", y, "@.")
             elif k < 0.68:
                 x, y = (p.count(), p.size()) if r.random() < 0.6 else (r.randint(2, 60), r.randint(2, 60))
                 if x * y > 999:
                     continue
-                q = r.choice([f"{x} times {y}", f"what is {x} times {y}", f"{x}x{y}", f"{x} x {y}", f"what is the product of {x} and {y}", f"multiply {x} by {y}", f"multiply {x} and {y}", f"{x}*{y}", f"what's {x} times {y}", f"what is {x}*{y}", f"what is {x} x {y}", f"how much is {x} times {y}", f"{x} * {y}", f"product of {x} and {y}", f"what's {x}*{y}"])
+                q = r.choice([f"{x} times {y}", f"what is {x} times {y}", f"{x}x{y}", f"{x} x {y}", f"what is the product of {x} and {y}", f"multiply {x} by {y}", f"multiply {x} and {y}", f"{x}*{y}", f"what's {x} times {y}", f"what is {x}*{y}", f"what is {x} x {y}", f"how much is {x} times {y}", f"{x} * {y}", f"product of {x} and {y}", f"what's {x}*{y}", f"what does {x} times {y} give", f"can you multiply {x} by {y}", f"tell me {x} times {y}", f"{x} multiplied by {y}", f"what is {x} multiplied by {y}", f"{x} groups of {y}", f"what number is {x} times {y}", f"if I multiply {x} by {y}, what do I get"])
                 z = p.times(x, y, "@.")
             elif k < 0.82:
                 x, y = p.divs()
-                q = r.choice([f"{x} divided by {y}", f"divide {x} by {y}", f"what is {x} divided by {y}", f"{x} / {y}", f"{x}/{y}", f"how often does {y} go into {x}", f"how many times does {y} go into {x}", f"how many times does {y} fit into {x}", f"split {x} into {y} equal parts", f"what's {x} divided by {y}", f"what is {x} over {y}", f"{x} : {y}"])
+                q = r.choice([f"{x} divided by {y}", f"divide {x} by {y}", f"what is {x} divided by {y}", f"{x} / {y}", f"{x}/{y}", f"how often does {y} go into {x}", f"how many times does {y} go into {x}", f"how many times does {y} fit into {x}", f"split {x} into {y} equal parts", f"what's {x} divided by {y}", f"what is {x} over {y}", f"{x} : {y}", f"what does {x} divided by {y} give", f"can you divide {x} by {y}", f"tell me {x} divided by {y}", f"share {x} by {y}", f"if I divide {x} by {y}, what do I get", f"what is one part if {x} is split in {y} parts", f"{x} in {y} equal parts"])
                 z = p.op(x, "/", y, "@.")
             elif k < 0.9:
                 w, d = r.choice([("half of", 2), ("a third of", 3), ("a quarter of", 4), ("double", -2), ("twice", -2), ("triple", -3), ("three times", -3), ("one half of", 2)])
