@@ -21,7 +21,7 @@ def asked(r, h=None, test=False, kind=None):
         if (bucket(p, "e_" + f.__name__) == 7) != test:
             continue
         text, steps = p.text, p.steps
-        if r.random() < 0.22:
+        if r.random() < 0.3:
             text, steps = reword(r, text, steps)
             p.vary = []
         return dict(question=style(r, text), answer=x, steps=steps, eqs=p.eqs, level=len(p.eqs), hard=p.h, kind="e_" + f.__name__, again=p.vary, vals=v, fn=fn, what=p.what, who=p.who, skel=p.skel)

@@ -146,7 +146,7 @@ def problem(r, long=0.5):
     return q, d
 
 
-def conversation(r, turns=None, long=0.47, talky=0.05):
+def conversation(r, turns=None, long=0.4, talky=0.05):
     """list of (role, text), and the dict of the problem that each assistant's text answers (None: small talk)"""
     msgs, probs = [], []
     if r.random() < 0.12:
