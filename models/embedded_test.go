@@ -56,10 +56,11 @@ func openEmbedded(t testing.TB, name string) *Bundle {
 }
 
 // A value just between two int8 codes may round either way in two engines;
-// float64 reference and float16 KV cache are this far apart at most.
+// float64 reference and float16 KV cache are this far apart at most. A score
+// near one half moves most.
 const (
 	logitNoise = 0.2
-	scoreNoise = 0.02
+	scoreNoise = 0.05
 )
 
 func TestEmbeddedGeneratorsDecodeAsTrained(t *testing.T) {

@@ -168,8 +168,8 @@ func TestTheEmbeddedVerifierGivesItsTrainingScores(t *testing.T) {
 		solution []int32
 		want     []float32 // of the training code, which quantises activations too
 	}{
-		{"What is 12 * 7?", []int32{49, 50, 42, 55, 61, 56, 52, 259, 288, 58, 32, 56, 52, 1023}, []float32{0.9959, 0.9971}},
-		{"What is 12 * 7?", []int32{49, 50, 42, 55, 61, 56, 53, 259, 288, 58, 32, 56, 53, 1023}, []float32{0, 0}}, // 12*7=85
+		{"What is 12 * 7?", []int32{49, 50, 42, 55, 61, 56, 52, 261, 284, 58, 32, 56, 52, 1023}, []float32{0.9959, 0.9971}},
+		{"What is 12 * 7?", []int32{49, 50, 42, 55, 61, 56, 53, 261, 284, 58, 32, 56, 53, 1023}, []float32{0, 0}}, // 12*7=85
 	} {
 		req := &Request{Prompt: Prompt{Messages: []template.Message{{Role: "user", Content: c.question}}}}
 		prompt, err := m.Encode(t.Context(), &req.Prompt)
@@ -198,7 +198,7 @@ func TestTheEmbeddedVerifierGivesItsTrainingScores(t *testing.T) {
 
 func TestBeamSearchSolvesMoreHeldOutProblemsThanOneSample(t *testing.T) {
 	m, v := tiny(t, "lutra-tiny-s")
-	set := problems(t, 8)
+	set := problems(t, 100)
 	one := solve(t, Single{Model: m}, set)
 	beam := solve(t, Search{Model: m, Plan: plan(t, "beam16x4"), Verifiers: v}, set)
 	if beam.right <= one.right {

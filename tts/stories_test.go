@@ -25,10 +25,10 @@ var stories = []struct {
 	{"docs/api.md", "What is 12 * 7?", 84},
 	{"docs/api.md", "Ines has 75 candies. She buys 3 bags with 12 candies each. Next, 3 friends take 14 candies each. She sells all of them for 4 dollars each. How many dollars does she get?", 276},
 	{"README.md", "Ines has 75 candies. She buys 3 bags with 12 candies each. Next, 3 friends take 14 candies each. She sells all of them for 4 dollars each. How many dollars does she get?", 276},
-	{"web/js/examples.js", "There are 163 big seeds and 57 small seeds. They are shared equally among 5 children. Each of them already had 29 seeds. How many seeds does each of the children have now?", 73},
-	{"web/js/examples.js", "Ben owns 277 photos. Next, he picks up 229 photos. Ben has 16 cousins. Next, he gets 9 jars of 38 photos. A jar holds 4 photos. How many jars does he need?", 212},
-	{"web/js/examples.js", "Lena reads 10 pages every day. She reads for 7 days and then 4 more days. After that 40 pages are gone. There were already 297 pages before that. Then 296 pages are taken away. How many pages is that in total?", 71},
-	{"web/js/examples.js", "Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?", 113},
+	{"web/js/welcome.js", "There are 163 big seeds and 57 small seeds. They are shared equally among 5 children. Each of them already had 29 seeds. How many seeds does each of the children have now?", 73},
+	{"web/js/welcome.js", "Ben owns 277 photos. Next, he picks up 229 photos. Ben has 16 cousins. Next, he gets 9 jars of 38 photos. A jar holds 4 photos. How many jars does he need?", 212},
+	{"web/js/welcome.js", "Lena reads 10 pages every day. She reads for 7 days and then 4 more days. After that 40 pages are gone. There were already 297 pages before that. Then 296 pages are taken away. How many pages is that in total?", 71},
+	{"web/js/welcome.js", "Susan owns 241 beads. Next, the number of beads doubles. She sells half of them. Later she doubles the number of beads. Susan wants to have 595 beads. How many more does she need?", 113},
 }
 
 // everyday are questions as people type them.
