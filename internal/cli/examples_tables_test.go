@@ -6,13 +6,12 @@ import "strings"
 // questions of examples. Every question to them stands here.
 var rightAnswers = []struct {
 	question, answer string
-	wrong            bool // of today's models: remove the marks when they are retrained
 }{
-	{question: "What is 12 * 7?", answer: "84"},
-	{question: "What is 9 * 8?", answer: "72"},
-	{question: "A box holds 12 eggs. How many are in 7 boxes?", answer: "84", wrong: true},                       // right with the retrained models
-	{question: "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?", answer: "84", wrong: true}, // right with the retrained models
-	{question: "Ines has 75 candies. She buys 3 bags with 12 candies each. Next, 3 friends take 14 candies each. She sells all of them for 4 dollars each. How many dollars does she get?", answer: "276"},
+	{"What is 12 * 7?", "84"},
+	{"What is 9 * 8?", "72"},
+	{"A box holds 12 eggs. How many are in 7 boxes?", "84"},
+	{"A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?", "84"},
+	{"Ines has 75 candies. She buys 3 bags with 12 candies each. Next, 3 friends take 14 candies each. She sells all of them for 4 dollars each. How many dollars does she get?", "276"},
 }
 
 // otherQuestions go to models that know more than arithmetic; here noise answers them.
