@@ -6,8 +6,8 @@ import { byId, el } from './dom.js';
 /** @typedef {import('./offer.js').Offer} Offer */
 
 // Questions of the kind the embedded models were trained for, taken from the
-// set they never saw. A single answer of the default model gets the first
-// three right and the last one wrong: that one is for a beam search.
+// set they never saw. The default model answers each of them rightly, alone and
+// by every search.
 const demo = {
   headline: 'A small model that checks its\u00a0work.',
   words: 'Ask a short arithmetic story. The model writes its solution step by step. With a search method it writes many, all decoded in one batch, and keeps the best.',

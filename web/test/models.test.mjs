@@ -121,11 +121,12 @@ test("a preset's search is drawn as any other", async () => {
   assert.equal(await page.locator('.card.chosen').count(), 1);
 });
 
-test('five questions in one conversation are answered', async () => {
+test('five questions in one conversation are answered rightly', async () => {
   await open(demo);
   for (const [i, [a, b]] of [[12, 7], [9, 8], [15, 4], [6, 9], [11, 5]].entries()) {
     await ask(`What is ${a} * ${b}?`);
     await page.locator(`.turn:nth-of-type(${i + 1}) [aria-busy=false] .result`).waitFor();
+    assert.match(await lastAnswer(), new RegExp(`Answer: ${a * b}$`));
   }
   assert.equal(await page.locator('.error:visible').count(), 0);
 });

@@ -1,5 +1,5 @@
-// Makes the picture of the page that the documents show: a beam search for a
-// question that a single answer gets wrong. `.ci/web picture` runs it.
+// Makes the picture of the page that the documents show: a beam search for the
+// hard example. `.ci/web picture` runs it.
 import { launch } from './browser.mjs';
 import { startServer } from './server.mjs';
 
@@ -15,6 +15,7 @@ try {
   await page.locator('#n').selectOption('16');
   await page.locator('#settings summary').click();
   await page.locator('[name=seed]').fill('1'); // the same picture every time, but for the times in it
+  await page.locator('[name=temperature]').fill('1.5'); // candidates that differ
   await page.locator('#settings summary').click();
   await page.locator('#examples button').last().click();
   await page.locator('.turn:last-child [aria-busy=false] .text .result').waitFor();
