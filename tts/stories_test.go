@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts/answer"
 )
@@ -51,7 +51,7 @@ var everyday = []struct {
 // ask runs a strategy on a conversation whose last message is the question.
 func ask(t *testing.T, s Strategy, temperature float32, messages ...template.Message) string {
 	t.Helper()
-	req := Request{Prompt: Prompt{Messages: messages}, Sampling: batcher.Params{Temperature: temperature, Seed: 1, MaxTokens: 256}}
+	req := Request{Prompt: Prompt{Messages: messages}, Sampling: sampling.Params{Temperature: temperature, Seed: 1, MaxTokens: 256}}
 	var text strings.Builder
 	for d, err := range s.Run(t.Context(), &req) {
 		if err != nil {
