@@ -3,14 +3,14 @@ package batcher
 import (
 	"slices"
 
-	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // admission decides which sequences hold KV blocks: it lets waiting ones in as
 // long as what was promised to the active ones remains, and takes blocks back
 // from idle ones, then from young ones, when there are none left.
 type admission struct {
-	kv      *models.KVCache
+	kv      *kv.Cache
 	box     *mailbox
 	counts  *Stats
 	waiting []*Sequence // have work and no blocks; oldest first
@@ -117,22 +117,22 @@ const lentTokens = 2 * Tile
 // enter makes s active if its blocks can be had without taking them from
 // active sequences of its class; alone it always can. Locked.
 func (a *admission) enter(s *Sequence) bool {
-	kv := a.kv.Open(s.prefix())
-	own := kv.Need(s.want.Target - kv.Len())
+	found := a.kv.Open(s.prefix())
+	own := found.Need(s.want.Target - found.Len())
 	for own+a.promised() > a.kv.Free()+a.evictable() && a.displace(s) {
 	}
 	need, alone := own+a.promised(), len(a.active) == 0
 	if !alone && need > a.kv.Free()+a.evictable() {
-		kv.Release()
+		found.Release()
 		return false
 	}
 	for need > a.kv.Free() && a.evict() {
 	}
 	if !alone && need > a.kv.Free() {
-		kv.Release()
+		found.Release()
 		return false
 	}
-	s.kv, s.want.Have = kv, kv.Len()
+	s.kv, s.want.Have = found, found.Len()
 	if !s.begun {
 		s.begun = true
 		a.box.begun()

@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/schedule"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // modelDrafter guesses what a smaller model of the same vocabulary would say
@@ -22,7 +23,7 @@ import (
 // a sequence is read, in pieces, when a draft is first wanted for it.
 type modelDrafter struct {
 	model models.Model
-	kv    *models.KVCache
+	kv    *kv.Cache
 	limit int // longest text, in tokens
 	cost  schedule.CostModel
 	call  uint64 // calls of Draft
@@ -35,12 +36,12 @@ type modelDrafter struct {
 // NewModelDrafter makes a drafter of a model that has the vocabulary of the one
 // it drafts for. It owns m and kv; pool, which may be nil, samples. The drafter
 // is for one engine.
-func NewModelDrafter(m models.Model, kv *models.KVCache, pool *pool.Pool) Drafter {
-	return newModelDrafter(m, kv, pool)
+func NewModelDrafter(m models.Model, cache *kv.Cache, pool *pool.Pool) Drafter {
+	return newModelDrafter(m, cache, pool)
 }
 
-func newModelDrafter(m models.Model, kv *models.KVCache, pool *pool.Pool) *modelDrafter {
-	d := &modelDrafter{model: m, kv: kv, limit: kv.Blocks() * kv.BlockLen(), draws: sampling.NewBatch(pool)}
+func newModelDrafter(m models.Model, cache *kv.Cache, pool *pool.Pool) *modelDrafter {
+	d := &modelDrafter{model: m, kv: cache, limit: cache.Blocks() * cache.BlockLen(), draws: sampling.NewBatch(pool)}
 	if n := m.Config().Context; n > 0 {
 		d.limit = min(d.limit, n)
 	}
@@ -50,9 +51,9 @@ func newModelDrafter(m models.Model, kv *models.KVCache, pool *pool.Pool) *model
 // reading is how far the model has come with a text.
 type reading struct {
 	d      *modelDrafter
-	kv     *models.KVSeq // nil: nothing is kept
-	tokens []int32       // that kv holds
-	used   uint64        // the call of its last use
+	kv     *kv.Sequence // nil: nothing is kept
+	tokens []int32      // that kv holds
+	used   uint64       // the call of its last use
 }
 
 // Close gives the blocks back.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -20,7 +21,7 @@ import (
 // blocks need, and nothing else.
 func checkReadings(t *testing.T, e *Engine, d *modelDrafter) {
 	t.Helper()
-	var held []*models.KVSeq
+	var held []*kv.Sequence
 	for s := range e.box.open {
 		for i := range s.by {
 			r, ok := s.by[i].Notes.(*reading)

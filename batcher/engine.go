@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // Errors a caller can meet.
@@ -24,7 +25,7 @@ var (
 // Engine runs sequences over one model.
 type Engine struct {
 	model models.Model
-	kv    *models.KVCache
+	kv    *kv.Cache
 	opt   Options
 	bounds
 	box   mailbox
@@ -50,7 +51,7 @@ type bounds struct {
 
 // New makes an engine; it does nothing until Run or Step is called. Options
 // must be valid. Until it has stopped, the engine owns m and kv.
-func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
+func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 	if err := opt.Validate(); err != nil {
 		panic(fmt.Errorf("batcher: %w", err))
 	}
@@ -64,7 +65,7 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 		opt.Arbiter = NewStepArbiter()
 	}
 	cfg := m.Config()
-	e := &Engine{model: m, kv: kv, opt: opt, bounds: bounds{limit: kv.Blocks() * kv.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs}}
+	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs}}
 	for _, n := range []int{opt.Context, cfg.Context} {
 		if n > 0 {
 			e.limit = min(e.limit, n)
@@ -73,7 +74,7 @@ func New(m models.Model, kv *models.KVCache, opt Options) *Engine {
 	e.box.open = map[*Sequence]struct{}{}
 	e.box.wake = make(chan struct{}, 1)
 	e.batch.outputs = e.outputs
-	e.admission = admission{kv: kv, box: &e.box, counts: &e.stats.counts, freed: 1}
+	e.admission = admission{kv: cache, box: &e.box, counts: &e.stats.counts, freed: 1}
 	e.planner.init(&e.opt)
 	e.duplicates = newDuplicates()
 	e.drafts = newDraftSelector(e)

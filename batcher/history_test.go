@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
@@ -111,7 +111,7 @@ func (h *history) step() {
 	if st.Tokens > h.e.opt.StepTokens || st.Rows > h.e.opt.StepRows {
 		h.t.Fatalf("step of %d tokens, %d rows; limits %d, %d", st.Tokens, st.Rows, h.e.opt.StepTokens, h.e.opt.StepRows)
 	}
-	var held []*models.KVSeq
+	var held []*kv.Sequence
 	for s := range h.e.box.open {
 		if (s.kv != nil) != (s.list == active || s.list == idle) || s.kv != nil && s.kv.Len() != s.want.Have {
 			h.t.Fatalf("sequence in list %d with blocks %t, %d positions", s.list, s.kv != nil, s.want.Have)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/batcher/schedule"
-	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // task is what the step loop knows of a sequence.
@@ -18,7 +18,7 @@ import (
 //	   └───────────────────────── evict ◀───────────────────────┘
 type task struct {
 	want    schedule.Want // what the caller waits for; Have == Target: nothing
-	kv      *models.KVSeq // want.Have is its Len between steps; nil: no blocks, want.Have == 0
+	kv      *kv.Sequence  // want.Have is its Len between steps; nil: no blocks, want.Have == 0
 	list    list
 	seen    uint64 // the epoch that want was made of
 	reached int    // the most positions that were ever computed

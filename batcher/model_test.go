@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // embeddedModel loads the smallest generator with its thread pool.
@@ -30,13 +31,13 @@ func embeddedModel(tb testing.TB, threads int) (models.Model, *pool.Pool) {
 	return b.Model, pool
 }
 
-func newCache(tb testing.TB, m models.Model, blocks, blockLen int) *models.KVCache {
+func newCache(tb testing.TB, m models.Model, blocks, blockLen int) *kv.Cache {
 	tb.Helper()
-	kv, err := models.NewKVCache(m.Config(), models.KVOptions{Type: models.KVF16, BlockLen: blockLen, Blocks: blocks})
+	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kv.F16, BlockLen: blockLen, Blocks: blocks})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return kv
+	return cache
 }
 
 func TestARealModelSaysTheSameAloneAndAmongOthers(t *testing.T) {

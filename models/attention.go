@@ -4,6 +4,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/attention"
 	"github.com/lutra-lm/lutra/kernels/meter"
 	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // attentionPass is causal grouped-query attention over the paged cache, in the
@@ -29,7 +30,7 @@ type attentionPass struct {
 	// The run under way.
 	plan   *attPlan
 	rowPos []rowPos
-	kv     *KVCache
+	kv     *kv.Cache
 	layer  int
 	lens   *lens
 	out    []float32 // [T][Heads*dim]
@@ -59,6 +60,14 @@ const (
 	partsPerThread = 4
 )
 
+// chunkOf is chunkKeys in whole blocks.
+func chunkOf(cache *kv.Cache) int {
+	return max(1, chunkKeys/cache.BlockLen()) * cache.BlockLen()
+}
+
+// spanOf is spanKeys in whole chunks.
+func spanOf(cache *kv.Cache) int { return max(1, spanKeys/chunkOf(cache)) * chunkOf(cache) }
+
 func newAttention(c executor, cfg Config) *attentionPass {
 	a := &attentionPass{exec: c, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim, scratch: make([]attScratch, c.size())}
 	n := a.maxTile() * a.group
@@ -74,22 +83,22 @@ func newAttention(c executor, cfg Config) *attentionPass {
 func (a *attentionPass) maxTile() int { return max(1, tileQueries/a.group) }
 
 // makePlan plans for rows.
-func (a *attentionPass) makePlan(p *attPlan, rows []rowPos, kv *KVCache) {
+func (a *attentionPass) makePlan(p *attPlan, rows []rowPos, cache *kv.Cache) {
 	tile := a.maxTile()
 	if !a.exec.alone {
-		span, spans := kv.span(), 0
+		span, spans := spanOf(cache), 0
 		for i := range rows {
 			spans += rows[i].pos/span + 1
 		}
-		tile = min(tile, max(1, spans*kv.heads/(partsPerThread*a.exec.size())))
+		tile = min(tile, max(1, spans*cache.Shape().Heads/(partsPerThread*a.exec.size())))
 	}
-	p.make(rows, kv, tile, a.group)
+	p.make(rows, cache, tile, a.group)
 }
 
 // run sets out[T][Heads*dim] to the attention of the planned rows' queries,
 // which begin the rows of qkv, over a layer's cache, which must hold the rows'
 // own keys and values already.
-func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []rowPos, kv *KVCache, layer int, l *lens) {
+func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []rowPos, cache *kv.Cache, layer int, l *lens) {
 	if n := a.maxTile() * a.group * plan.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
@@ -97,10 +106,10 @@ func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []rowPos, kv
 	}
 	m := a.exec.pool.Meter()
 	start := m.Start()
-	a.plan, a.rowPos, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, kv, layer, l, out, qkv
+	a.plan, a.rowPos, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, cache, layer, l, out, qkv
 	for lo := 0; lo < len(plan.spans); lo = a.wave.hi {
 		a.begin(lo)
-		a.exec.run(a, (a.wave.end-a.wave.first)*kv.heads)
+		a.exec.run(a, (a.wave.end-a.wave.first)*cache.Shape().Heads)
 		if len(plan.spans) > 1 {
 			a.fold()
 		}
@@ -115,8 +124,8 @@ func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []rowPos, kv
 // work is what the run does: multiply-accumulates, and bytes of keys and
 // values as if each sequence's were read once.
 func (a *attentionPass) work() (macs, bytes int64) {
-	width := int64(a.kv.heads * a.dim)
-	perKey := 2 * kvArrayBytes(Config{KVHeads: a.kv.heads, HeadDim: a.dim}, a.kv.opt) / int64(a.kv.opt.BlockLen)
+	width := int64(a.kv.Shape().Heads * a.dim)
+	perKey := a.kv.TokenBytes()
 	for i := range a.rowPos {
 		r, keys := &a.rowPos[i], int64(a.rowPos[i].pos+1)
 		macs += 2 * keys * width * int64(a.group)
@@ -132,7 +141,7 @@ func (a *attentionPass) Do(worker, part int) {
 	turns := a.wave.end - a.wave.first
 	turn, head := part%turns, part/turns
 	if a.exec.alone { // what lies side by side is read one after another
-		turn, head = part/a.kv.heads, part%a.kv.heads
+		turn, head = part/a.kv.Shape().Heads, part%a.kv.Shape().Heads
 	}
 	turn += a.wave.first
 	number := int(a.plan.order[turn])
@@ -140,9 +149,9 @@ func (a *attentionPass) Do(worker, part int) {
 	first := int(pass.tile) * a.plan.tile
 	rows := a.rowPos[first:min(len(a.rowPos), first+a.plan.tile)]
 	s, width := &a.scratch[worker], a.group*a.dim
-	stride, n := width*a.kv.heads, len(rows)*a.group
+	stride, n := width*a.kv.Shape().Heads, len(rows)*a.group
 	for i := range rows {
-		vector.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.kv.heads*a.dim)+head*width:], a.lens.scale)
+		vector.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.kv.Shape().Heads*a.dim)+head*width:], a.lens.scale)
 	}
 	begin, passes := a.plan.passesOf(int(pass.tile))
 	whole := passes == begin+1
@@ -170,13 +179,13 @@ func (a *attentionPass) Do(worker, part int) {
 // chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
 // Chunks go on until the end of runs.
 func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Softmax, rows []rowPos, head, chunk, lo, runs int) {
-	p, layer, ld, g, d := a.plan, &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
-	vector := a.kv.vectors(0, head)
+	p, layer, ld, g, d := a.plan, a.kv.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
+	vector := a.kv.Vectors(0, head)
 	first, end := p.runsOf(chunk)
 	for i := first; i < end; i++ {
 		r := &p.runs[i]
 		row, n := int(r.row)*g, int(r.rows)*g
-		layer.scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, s.q[row*d:], vector, p.groupsOf(i), n, int(r.most), d)
+		layer.Scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, s.q[row*d:], vector, p.groupsOf(i), n, int(r.most), d)
 	}
 	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
 	a.lens.look(s.scores[:n*ld], ld, g, rows, seen, lo)
@@ -189,7 +198,7 @@ func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Sof
 		if like := i + end - first; like < runs {
 			next = p.groupsOf(like)
 		}
-		layer.accumulate(acc[row*d:], weights, ld, vector, p.groupsOf(i), next, n, least, d)
+		layer.Accumulate(acc[row*d:], weights, ld, vector, p.groupsOf(i), next, n, least, d)
 		if r.most > r.least {
 			a.corner(s, acc, rows, i, vector, lo)
 		}
@@ -203,7 +212,7 @@ func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Sof
 // stand in its last block.
 func (a *attentionPass) corner(s *attScratch, acc []float32, rows []rowPos, run, vector, lo int) {
 	r, groups := &a.plan.runs[run], a.plan.groupsOf(run)
-	layer, ld, g, d := &a.kv.layers[a.layer], a.plan.scoreRow(), a.group, a.dim
+	layer, ld, g, d := a.kv.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
 	least := int(r.least)
 	s.groups = s.groups[:0]
 	first := groups[least/attention.KeyGroup] + r.least%attention.KeyGroup
@@ -213,6 +222,6 @@ func (a *attentionPass) corner(s *attScratch, acc []float32, rows []rowPos, run,
 	for i := range int(r.rows) {
 		row := int(r.row) + i
 		more := rows[row].sees(lo+int(r.at), int(r.most)) - least
-		layer.accumulate(acc[row*g*d:], s.scores[row*g*ld+int(r.at)+least:], ld, vector, s.groups, nil, g, more, d)
+		layer.Accumulate(acc[row*g*d:], s.scores[row*g*ld+int(r.at)+least:], ld, vector, s.groups, nil, g, more, d)
 	}
 }

@@ -8,35 +8,37 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // attCase is rows of several sequences over a cache whose layers are filled at
 // random, all alike.
 type attCase struct {
 	cfg  Config
-	kv   *KVCache
+	kind kv.Type
+	kv   *kv.Cache
 	lens lens
 	rows []rowPos
 	qkv  []float32 // [rows][(Heads+2·KVHeads)*HeadDim]
 	// What the cache was given, by sequence and then as in the cache's heads: [pos][KVHeads][HeadDim].
-	keys, values map[*KVSeq][]float32
+	keys, values map[*kv.Sequence][]float32
 }
 
 // newAttCase makes sequences of the given lengths, and of each the last rows
 // wait for their attention.
-func newAttCase(t testing.TB, r *rand.Rand, cfg Config, opt KVOptions, l lens, lengths []int, rows int) *attCase {
+func newAttCase(t testing.TB, r *rand.Rand, cfg Config, opt kv.Options, l lens, lengths []int, rows int) *attCase {
 	t.Helper()
 	for _, n := range lengths {
-		opt.Blocks += ceilDiv(n, opt.BlockLen)
+		opt.Blocks += pool.Parts(n, opt.BlockLen)
 	}
-	kv, err := NewKVCache(cfg, opt)
+	cache, err := kv.New(cfg.KV(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &attCase{cfg: cfg, kv: kv, lens: l, keys: map[*KVSeq][]float32{}, values: map[*KVSeq][]float32{}}
+	c := &attCase{cfg: cfg, kind: opt.Type, kv: cache, lens: l, keys: map[*kv.Sequence][]float32{}, values: map[*kv.Sequence][]float32{}}
 	width := cfg.KVHeads * cfg.HeadDim
 	for _, n := range lengths {
-		s := kv.Open(nil)
+		s := cache.Open(nil)
 		if err := s.Grow(n); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +46,7 @@ func newAttCase(t testing.TB, r *rand.Rand, cfg Config, opt KVOptions, l lens, l
 		c.keys[s], c.values[s] = k, v
 		for pos := range n {
 			for layer := range cfg.Layers {
-				kv.store(layer, s, pos, span(k, pos, width), span(v, pos, width))
+				cache.Store(layer, s, pos, span(k, pos, width), span(v, pos, width))
 			}
 		}
 		for pos := max(0, n-rows); pos < n; pos++ {
@@ -123,7 +125,7 @@ func attExecutors(t testing.TB, sizes ...int) map[string]executor {
 }
 
 // kvError is how far cached values are from what was given, values being of about unit size.
-var kvError = map[KVType]float64{KVF16: 2e-3, KVInt8: 5e-2, KVF32: 2e-5}
+var kvError = map[kv.Type]float64{kv.F16: 2e-3, kv.Int8: 5e-2, kv.F32: 2e-5}
 
 // check compares the attention of rows with float64, and with what every executor
 // makes of them together and, for about twenty, by themselves.
@@ -134,7 +136,7 @@ func (c *attCase) check(t *testing.T, executors map[string]executor) {
 	step := 1 + len(c.rows)/20
 	for i := 0; i < len(c.rows); i += step {
 		for j, v := range c.exact(i) {
-			if got := want[i*width+j]; !(math.Abs(float64(got)-v) <= kvError[c.kv.opt.Type]) {
+			if got := want[i*width+j]; !(math.Abs(float64(got)-v) <= kvError[c.kind]) {
 				t.Fatalf("row %d at position %d: output %d is %v, exactly %v", i, c.rows[i].pos, j, got, v)
 			}
 		}
@@ -154,7 +156,7 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSpans(t *testing.T) {
 		lengths, workers = []int{1, 512, 513, 1100}, []int{2, 8}
 	}
 	executors := attExecutors(t, workers...)
-	for _, kind := range []KVType{KVF16, KVInt8, KVF32} {
+	for _, kind := range []kv.Type{kv.F16, kv.Int8, kv.F32} {
 		for name, l := range map[string]lens{
 			"plain":  {scale: 0.2},
 			"capped": {scale: 0.2, limit: 3},
@@ -163,7 +165,7 @@ func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSpans(t *testing.T) {
 			t.Run(fmt.Sprintf("%v/%s", kind, name), func(t *testing.T) {
 				cfg := Config{Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 16}
 				r := rand.New(rand.NewPCG(1, uint64(kind)))
-				newAttCase(t, r, cfg, KVOptions{Type: kind, BlockLen: 16}, l, lengths, 3).check(t, executors)
+				newAttCase(t, r, cfg, kv.Options{Type: kind, BlockLen: 16}, l, lengths, 3).check(t, executors)
 			})
 		}
 	}
@@ -173,7 +175,7 @@ func TestALongPromptsAttentionIsFoldedInWaves(t *testing.T) {
 	executors := attExecutors(t, 1, 3)
 	cfg := Config{Layers: 1, Heads: 8, KVHeads: 2, HeadDim: 64}
 	r := rand.New(rand.NewPCG(2, 3))
-	c := newAttCase(t, r, cfg, KVOptions{BlockLen: 16}, lens{scale: 0.1}, []int{1500}, 70)
+	c := newAttCase(t, r, cfg, kv.Options{BlockLen: 16}, lens{scale: 0.1}, []int{1500}, 70)
 	a, p := newAttention(executors["one alone"], cfg), attPlan{}
 	a.makePlan(&p, c.rows, c.kv)
 	a.plan, a.kv, a.rowPos = &p, c.kv, c.rows
@@ -195,7 +197,7 @@ func FuzzAttention(f *testing.F) {
 		cfg := Config{Layers: 1, KVHeads: 1 + int(kvHeads)%3, HeadDim: 1 + int(dim)%48}
 		cfg.Heads = cfg.KVHeads * (1 + int(group)%5)
 		r := rand.New(rand.NewPCG(seed, 5))
-		opt := KVOptions{Type: KVType(kind % 3), BlockLen: 1 + int(blockLen)}
+		opt := kv.Options{Type: kv.Type(kind % 3), BlockLen: 1 + int(blockLen)}
 		l := lens{scale: 1 / float32(math.Sqrt(float64(cfg.HeadDim))), window: int(window) % 3000}
 		lengths := []int{1 + int(short)%2100, 1 + int(long)%2100}
 		newAttCase(t, r, cfg, opt, l, lengths, 1+int(seed%4)).check(t, executors)
@@ -204,11 +206,11 @@ func FuzzAttention(f *testing.F) {
 
 // keysOfParts is how many keys meet how many queries in each part of the
 // attention of rows, in the order of work.
-func keysOfParts(cfg Config, kv *KVCache, rows []rowPos, workers int) []int {
+func keysOfParts(cfg Config, cache *kv.Cache, rows []rowPos, workers int) []int {
 	p := pool.New(workers)
 	defer p.Close()
 	a, plan := newAttention(executor{pool: p}, cfg), attPlan{}
-	a.makePlan(&plan, rows, kv)
+	a.makePlan(&plan, rows, cache)
 	var parts []int
 	for range cfg.KVHeads {
 		for _, number := range plan.order {
@@ -253,11 +255,11 @@ func TestOneLongSequenceKeepsManyWorkersBusy(t *testing.T) {
 		{8192, 1, 16, 0.95}, {8192, 1, 64, 0.95}, {32768, 1, 64, 0.95}, {32768, 1, 48, 0.85},
 		{9000, 64, 64, 0.9}, {9000, 256, 16, 0.9}, {2048, 1, 2, 0.95}, {500, 1, 4, 0.95},
 	} {
-		kv, err := NewKVCache(cfg, KVOptions{BlockLen: 16, Blocks: ceilDiv(test.length, 16)})
+		cache, err := kv.New(cfg.KV(), kv.Options{BlockLen: 16, Blocks: pool.Parts(test.length, 16)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		seq := kv.Open(nil)
+		seq := cache.Open(nil)
 		if err := seq.Grow(test.length); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +267,7 @@ func TestOneLongSequenceKeepsManyWorkersBusy(t *testing.T) {
 		for pos := test.length - test.rows; pos < test.length; pos++ {
 			rows = append(rows, rowPos{seq: seq, pos: pos})
 		}
-		parts := keysOfParts(cfg, kv, rows, test.workers)
+		parts := keysOfParts(cfg, cache, rows, test.workers)
 		keys := 0
 		for _, n := range parts {
 			keys += n

@@ -1,6 +1,9 @@
 package models
 
-import "github.com/lutra-lm/lutra/kernels/attention"
+import (
+	"github.com/lutra-lm/lutra/kernels/attention"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
 
 // partials are what the queries of a wave's passes got from their spans, for
 // tiles that pass several.
@@ -22,7 +25,7 @@ const waveFloats = 1 << 16
 // begin makes ready for the wave that starts with span lo: as many spans as
 // there is room for, and one at least.
 func (a *attentionPass) begin(lo int) {
-	p, heads := a.plan, a.kv.heads
+	p, heads := a.plan, a.kv.Shape().Heads
 	a.wave = wave{lo: lo, hi: lo + 1}
 	a.wave.first, a.wave.end = p.turns(lo, lo+1)
 	each := heads * p.tile * a.group // queries of a turn
@@ -55,18 +58,18 @@ func (a *attentionPass) begin(lo int) {
 // of is the room for the pass whose turn it is.
 func (p *partials) of(a *attentionPass, turn, head int) (acc []float32, soft []attention.Softmax) {
 	n := a.plan.tile * a.group
-	at := ((turn-a.wave.first)*a.kv.heads + head) * n
+	at := ((turn-a.wave.first)*a.kv.Shape().Heads + head) * n
 	return p.acc[at*a.dim : (at+n)*a.dim], p.soft[at : at+n]
 }
 
 // fold takes the partials of the wave into the output.
 func (a *attentionPass) fold() {
-	a.exec.run((*attFold)(a), ceilDiv(len(a.rowPos)*a.kv.heads*a.group, a.foldPart()))
+	a.exec.run((*attFold)(a), pool.Parts(len(a.rowPos)*a.kv.Shape().Heads*a.group, a.foldPart()))
 }
 
 // foldPart is the number of queries whose partials one part folds.
 func (a *attentionPass) foldPart() int {
-	return max(1, len(a.rowPos)*a.kv.heads*a.group/(partsPerThread*a.exec.size()))
+	return max(1, len(a.rowPos)*a.kv.Shape().Heads*a.group/(partsPerThread*a.exec.size()))
 }
 
 // attFold is an attention at folding.
@@ -75,7 +78,7 @@ type attFold attentionPass
 // Do folds the partials of some queries, each in the order of the spans.
 func (f *attFold) Do(_, part int) {
 	a := (*attentionPass)(f)
-	heads := a.kv.heads * a.group
+	heads := a.kv.Shape().Heads * a.group
 	n := a.foldPart()
 	for i := part * n; i < min(len(a.rowPos)*heads, (part+1)*n); i++ {
 		a.foldQuery(i/heads, i%heads)
@@ -84,7 +87,7 @@ func (f *attFold) Do(_, part int) {
 
 // foldQuery folds the partials of one query of a row.
 func (a *attentionPass) foldQuery(row, query int) {
-	p, heads := a.plan, a.kv.heads*a.group
+	p, heads := a.plan, a.kv.Shape().Heads*a.group
 	tile := row / p.tile
 	first, end := p.passesOf(tile)
 	if end-first == 1 {

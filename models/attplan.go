@@ -4,6 +4,9 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/attention"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // attPlan is how the rows of a step meet the keys and values they see. It is
@@ -61,8 +64,8 @@ type attTouch struct {
 }
 
 // make plans for rows, in tiles of tile, with group queries a row and KV head.
-func (p *attPlan) make(rows []rowPos, kv *KVCache, tile, group int) {
-	p.tile, p.span, p.chunk = tile, kv.span(), kv.chunk()
+func (p *attPlan) make(rows []rowPos, cache *kv.Cache, tile, group int) {
+	p.tile, p.span, p.chunk = tile, spanOf(cache), chunkOf(cache)
 	p.tiles, p.passes, p.chunks, p.runs, p.groups, p.seen = p.tiles[:0], p.passes[:0], p.chunks[:0], p.runs[:0], p.groups[:0], p.seen[:0]
 	most := 0
 	for ; len(rows) > 0; rows = rows[min(tile, len(rows)):] {
@@ -71,10 +74,10 @@ func (p *attPlan) make(rows []rowPos, kv *KVCache, tile, group int) {
 			keys = max(keys, rs[i].pos+1)
 		}
 		for lo := 0; lo < keys; lo += p.span {
-			p.pass(rs, kv, lo, min(keys, lo+p.span), group)
+			p.pass(rs, cache, lo, min(keys, lo+p.span), group)
 			p.passes = append(p.passes, attPass{tile: int32(len(p.tiles)), chunks: int32(len(p.chunks))})
 		}
-		p.tiles, most = append(p.tiles, int32(len(p.passes))), max(most, ceilDiv(keys, p.span))
+		p.tiles, most = append(p.tiles, int32(len(p.passes))), max(most, pool.Parts(keys, p.span))
 	}
 	p.arrange(most)
 }
@@ -96,7 +99,9 @@ func (p *attPlan) arrange(spans int) {
 }
 
 // scoreRow is the room for a query's scores of a chunk, the last group of keys rounded up.
-func (p *attPlan) scoreRow() int { return wholeGroups(p.chunk) + attention.KeyGroup }
+func (p *attPlan) scoreRow() int {
+	return cpu.RoundUp(p.chunk, attention.KeyGroup) + attention.KeyGroup
+}
 
 // passesOf is the range of a tile's passes.
 func (p *attPlan) passesOf(tile int) (first, end int) {
@@ -140,8 +145,8 @@ func (p *attPlan) turns(lo, hi int) (first, end int) {
 }
 
 // pass plans the chunks in which rows pass the keys [lo, hi).
-func (p *attPlan) pass(rows []rowPos, kv *KVCache, lo, hi, group int) {
-	l, chunk := kv.opt.BlockLen, p.chunk
+func (p *attPlan) pass(rows []rowPos, cache *kv.Cache, lo, hi, group int) {
+	l, chunk := cache.BlockLen(), p.chunk
 	for ; lo < hi; lo += chunk {
 		c := attChunk{seen: len(p.seen)}
 		for i := range rows {
@@ -158,7 +163,7 @@ func (p *attPlan) pass(rows []rowPos, kv *KVCache, lo, hi, group int) {
 			p.link(before, from, l)
 			before = from
 		}
-		p.run(kv)
+		p.run(cache)
 		c.runs = len(p.runs)
 		p.chunks = append(p.chunks, c)
 	}
@@ -182,7 +187,7 @@ func (p *attPlan) link(before, from, l int) {
 }
 
 // run makes runs of the touches of a chunk.
-func (p *attPlan) run(kv *KVCache) {
+func (p *attPlan) run(cache *kv.Cache) {
 	for i := range p.touches {
 		t := &p.touches[i]
 		if t.follows {
@@ -191,8 +196,8 @@ func (p *attPlan) run(kv *KVCache) {
 		r := attRun{at: t.at, row: t.row, rows: t.rows}
 		for {
 			r.least, r.most = r.least+t.least, r.most+t.most
-			first := int32(kv.vectors(t.block, 0))
-			for g := int32(0); g < int32(kv.stride()); g += attention.KeyGroup {
+			first := int32(cache.Vectors(t.block, 0))
+			for g := int32(0); g < int32(cache.Stride()); g += attention.KeyGroup {
 				p.groups = append(p.groups, first+g)
 			}
 			if t.next == 0 {
@@ -214,7 +219,7 @@ func (p *attPlan) touch(rs []rowPos, lo, at, l int) {
 			last = nil
 			continue
 		}
-		b := rs[i].seq.blocks[(lo+at)/l]
+		b := rs[i].seq.Blocks()[(lo+at)/l]
 		if last != nil && last.block == b {
 			last.rows++
 			last.least, last.most = min(last.least, n), max(last.most, n)

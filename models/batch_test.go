@@ -12,6 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/ternary"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // conversation is one sequence of the invariance test.
@@ -19,12 +20,12 @@ type conversation struct {
 	tokens []int32
 	want   [][]float32 // logits after each token, computed alone
 	done   int
-	seq    *KVSeq
+	seq    *kv.Sequence
 }
 
 // conversations makes n token sequences, many of which share a beginning, and
 // computes each by itself, on one thread, in one go.
-func conversations(t *testing.T, path string, kind KVType, n int) []*conversation {
+func conversations(t *testing.T, path string, kind kv.Type, n int) []*conversation {
 	t.Helper()
 	pool := pool.New(1)
 	defer pool.Close()
@@ -59,13 +60,13 @@ func conversations(t *testing.T, path string, kind KVType, n int) []*conversatio
 // one cache whose prefixes are shared.
 //
 // alone says whether workers take shards of the rows.
-func mix(t *testing.T, path string, kind KVType, convs []*conversation, alone bool) {
+func mix(t *testing.T, path string, kind kv.Type, convs []*conversation, alone bool) {
 	t.Helper()
 	pool := pool.New(3)
 	defer pool.Close()
 	m := openModel(t, path, LoadOptions{Pool: pool})
 	m.(*decoder).work.alone = alone
-	kv, err := NewKVCache(m.Config(), KVOptions{Type: kind, BlockLen: 16, Blocks: 400})
+	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func mix(t *testing.T, path string, kind KVType, convs []*conversation, alone bo
 				continue
 			}
 			if c.seq == nil {
-				c.seq = kv.Open(c.tokens[:len(c.tokens)-1])
+				c.seq = cache.Open(c.tokens[:len(c.tokens)-1])
 				c.done = c.seq.Len()
 			}
 			n := 1
@@ -96,7 +97,7 @@ func mix(t *testing.T, path string, kind KVType, convs []*conversation, alone bo
 		if len(planned) == 0 {
 			continue
 		}
-		if err := m.Forward(&b, kv); err != nil {
+		if err := m.Forward(&b, cache); err != nil {
 			t.Fatal(err)
 		}
 		row := 0
@@ -113,11 +114,11 @@ func mix(t *testing.T, path string, kind KVType, convs []*conversation, alone bo
 				left--
 			}
 		}
-		if err := kv.Check(); err != nil {
+		if err := cache.Check(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if kv.Stats().HitTokens == 0 {
+	if cache.Stats().HitTokens == 0 {
 		t.Error("no conversation started from the prefix cache")
 	}
 }
@@ -133,7 +134,7 @@ func compareBits(t *testing.T, what string, got, want []float32) {
 
 func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 	for _, name := range []string{"llama-tq2_0", "llama-q4_0", "llama3-rope-tied", "gemma2"} {
-		for _, kind := range []KVType{KVF16, KVInt8, KVF32} {
+		for _, kind := range []kv.Type{kv.F16, kv.Int8, kv.F32} {
 			t.Run(fmt.Sprintf("%s/%v", name, kind), func(t *testing.T) {
 				path, n := filepath.Join("testdata/golden", name, "model.gguf"), 32
 				if testing.Short() {
@@ -167,16 +168,16 @@ func TestEveryKernelGivesABatchTheBitsOfOneByOne(t *testing.T) {
 }
 
 func TestAWarmStepAllocatesNothing(t *testing.T) {
-	for _, kind := range []KVType{KVF16, KVInt8} {
+	for _, kind := range []kv.Type{kv.F16, kv.Int8} {
 		m := openModel(t, "testdata/golden/llama-tq2_0/model.gguf", LoadOptions{})
-		kv, err := NewKVCache(m.Config(), KVOptions{Type: kind, BlockLen: 16, Blocks: 400})
+		cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var b Batch
-		var seqs []*KVSeq
+		var seqs []*kv.Sequence
 		for i := range 9 {
-			s := kv.Open(nil)
+			s := cache.Open(nil)
 			if err := s.Grow(40); err != nil {
 				t.Fatal(err)
 			}
@@ -188,7 +189,7 @@ func TestAWarmStepAllocatesNothing(t *testing.T) {
 			}
 		}
 		step := func() {
-			if err := m.Forward(&b, kv); err != nil {
+			if err := m.Forward(&b, cache); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -203,15 +204,15 @@ func TestAWarmStepAllocatesNothing(t *testing.T) {
 func TestForwardRefusesABatchItCannotCompute(t *testing.T) {
 	m := openModel(t, "testdata/golden/llama3-rope-tied/model.gguf", LoadOptions{})
 	cfg := m.Config()
-	newCache := func() *KVCache {
-		kv, err := NewKVCache(cfg, KVOptions{BlockLen: 16, Blocks: 1 + cfg.Context/16})
+	newCache := func() *kv.Cache {
+		cache, err := kv.New(cfg.KV(), kv.Options{BlockLen: 16, Blocks: 1 + cfg.Context/16})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return kv
+		return cache
 	}
-	kv := newCache()
-	s := kv.Open(nil)
+	cache := newCache()
+	s := cache.Open(nil)
 	if err := s.Grow(cfg.Context + 1); err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +236,7 @@ func TestForwardRefusesABatchItCannotCompute(t *testing.T) {
 		"a token outside all spans":      {Tokens: []int32{1, 1}, Positions: []int32{0, 1}, Spans: []Span{{0, 1, s, 1}}},
 		"positions that are not as many": {Tokens: []int32{1}, Spans: []Span{{0, 1, s, 1}}},
 	} {
-		if err := m.Forward(&b, kv); !errors.Is(err, ErrBatch) {
+		if err := m.Forward(&b, cache); !errors.Is(err, ErrBatch) {
 			t.Errorf("Forward with %s: %v", what, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
@@ -15,7 +16,7 @@ import (
 // context tokens, which are the same unless the sequences are apart.
 func benchStep(b *testing.B, m Model, n, rows, context int, apart bool) {
 	cfg := m.Config()
-	kv, err := NewKVCache(cfg, KVOptions{BlockLen: 32, Blocks: (n + 1) * ceilDiv(context+rows, 32)})
+	cache, err := kv.New(cfg.KV(), kv.Options{BlockLen: 32, Blocks: (n + 1) * pool.Parts(context+rows, 32)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -24,8 +25,8 @@ func benchStep(b *testing.B, m Model, n, rows, context int, apart bool) {
 	for i := range tokens {
 		tokens[i] = int32(i*7919) % int32(cfg.Vocab)
 	}
-	filled := func() *KVSeq {
-		s := kv.Open(nil)
+	filled := func() *kv.Sequence {
+		s := cache.Open(nil)
 		for lo := 0; lo < context; lo += 256 {
 			chunk := min(256, context-lo)
 			if err := s.Grow(chunk); err != nil {
@@ -33,14 +34,14 @@ func benchStep(b *testing.B, m Model, n, rows, context int, apart bool) {
 			}
 			batch.Reset()
 			batch.Add(s, lo, 0, tokens[:chunk]...)
-			if err := m.Forward(&batch, kv); err != nil {
+			if err := m.Forward(&batch, cache); err != nil {
 				b.Fatal(err)
 			}
 		}
 		return s
 	}
 	first := filled()
-	seqs := []*KVSeq{first}
+	seqs := []*kv.Sequence{first}
 	for range n - 1 {
 		if apart {
 			seqs = append(seqs, filled())
@@ -56,7 +57,7 @@ func benchStep(b *testing.B, m Model, n, rows, context int, apart bool) {
 		batch.Add(s, context, 1, tokens[i%7:][:rows]...)
 	}
 	step := func() {
-		if err := m.Forward(&batch, kv); err != nil {
+		if err := m.Forward(&batch, cache); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -126,7 +127,7 @@ func BenchmarkAttention(b *testing.B) {
 				if alone && (s.length > 1000 || s.n*s.rows == 1) {
 					continue
 				}
-				c := newAttCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], KVOptions{BlockLen: 32}, lens{scale: 0.1}, slices.Repeat([]int{s.length}, s.n), s.rows)
+				c := newAttCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], kv.Options{BlockLen: 32}, lens{scale: 0.1}, slices.Repeat([]int{s.length}, s.n), s.rows)
 				b.Run(fmt.Sprintf("%s/N=%d/T=%d/context=%d/alone=%v", name, s.n, s.rows, s.length, alone), func(b *testing.B) {
 					var p attPlan
 					a, out := newAttention(executor{pool, alone}, c.cfg), make([]float32, len(c.rows)*c.cfg.Heads*c.cfg.HeadDim)

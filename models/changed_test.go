@@ -10,6 +10,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // copied is the path of a copy of a reference model, written an hour ago.
@@ -57,7 +58,7 @@ func TestAModelWhoseFileIsChangedFailsForGood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := copied(t, "llama-tq2_0")
-			r := newRunner(t, openModel(t, path, LoadOptions{}), KVF16)
+			r := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16)
 			r.feed(1, 3, 4, 5)
 			change(t, path)
 			for range 2 {
@@ -76,7 +77,7 @@ func TestAModelWhoseFileIsChangedFailsForGood(t *testing.T) {
 
 func TestAModelWhoseFileIsReplacedByRenamingLivesOn(t *testing.T) {
 	path := copied(t, "llama-tq2_0")
-	r := newRunner(t, openModel(t, path, LoadOptions{}), KVF16)
+	r := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16)
 	before := slices.Clone(r.feed(1, 3, 4, 5))
 	if err := os.Rename(copied(t, "qwen3"), path); err != nil {
 		t.Skip("this system does not replace open files: ", err)

@@ -6,6 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // decoder is the graph of Llama, Mistral, Qwen, BitNet and their like: RMSNorm,
@@ -60,7 +61,7 @@ func newDecoder(l *loader) *decoder {
 	m := &decoder{rope: l.rope(), glu: v.glu, embed: l.embedding(), scale: 1, file: l.file, memory: l.memory}
 	lens := l.lens()
 	c := &l.cfg
-	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	q, kvWidth := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	for i := 0; i < c.Layers && l.err == nil; i++ {
 		name := blockNames(i)
 		order := v.rope
@@ -71,8 +72,8 @@ func newDecoder(l *loader) *decoder {
 			lens:     lens,
 			attnNorm: l.vector(name("attn_norm.weight"), c.Hidden),
 			qHeads:   heads{bias: l.optionalVector(name("attn_q.bias"), q), rope: order},
-			kHeads:   heads{bias: l.optionalVector(name("attn_k.bias"), kv), rope: order},
-			vBias:    l.optionalVector(name("attn_v.bias"), kv),
+			kHeads:   heads{bias: l.optionalVector(name("attn_k.bias"), kvWidth), rope: order},
+			vBias:    l.optionalVector(name("attn_v.bias"), kvWidth),
 			o:        l.matrix(name("attn_output.weight"), c.Hidden, q),
 			oBias:    l.optionalVector(name("attn_output.bias"), c.Hidden),
 			ffnNorm:  l.vector(name("ffn_norm.weight"), c.Hidden),
@@ -80,10 +81,10 @@ func newDecoder(l *loader) *decoder {
 		}
 		if v.fused {
 			qkv, up := name("attn_qkv.weight"), name("ffn_up.weight")
-			y.qkv = l.stack(l.part(qkv, q+2*kv, 0, q, c.Hidden), l.part(qkv, q+2*kv, q, q+kv, c.Hidden), l.part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
+			y.qkv = l.stack(l.part(qkv, q+2*kvWidth, 0, q, c.Hidden), l.part(qkv, q+2*kvWidth, q, q+kvWidth, c.Hidden), l.part(qkv, q+2*kvWidth, q+kvWidth, q+2*kvWidth, c.Hidden))
 			y.gateUp = l.stack(l.part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
 		} else {
-			y.qkv = l.stack(l.packed(name("attn_q.weight"), q, c.Hidden), l.packed(name("attn_k.weight"), kv, c.Hidden), l.packed(name("attn_v.weight"), kv, c.Hidden))
+			y.qkv = l.stack(l.packed(name("attn_q.weight"), q, c.Hidden), l.packed(name("attn_k.weight"), kvWidth, c.Hidden), l.packed(name("attn_v.weight"), kvWidth, c.Hidden))
 			y.gateUp = l.stack(l.packed(name("ffn_gate.weight"), c.FFN, c.Hidden), l.packed(name("ffn_up.weight"), c.FFN, c.Hidden))
 		}
 		if v.headNorm {
@@ -124,8 +125,8 @@ func (m *decoder) Config() Config { return m.cfg }
 
 // Forward runs one step; see Model. It fails from when the file, which the
 // embedding is read from, was changed: gguf.ErrChanged.
-func (m *decoder) Forward(b *Batch, kv *KVCache) error {
-	if err := m.work.forward(m, b, kv, &m.rope); err != nil {
+func (m *decoder) Forward(b *Batch, cache *kv.Cache) error {
+	if err := m.work.forward(m, b, cache, &m.rope); err != nil {
 		return err
 	}
 	return m.file.Unchanged()

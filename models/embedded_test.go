@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // trained is what an independent float64 forward pass with int8 activations
@@ -73,7 +74,7 @@ func TestEmbeddedGeneratorsDecodeAsTrained(t *testing.T) {
 			worst := 0.0
 			for _, c := range readTrained(t) {
 				want := pick(&c)
-				r := newRunner(t, b.Model, KVF16)
+				r := newRunner(t, b.Model, kv.F16)
 				row := slices.Clone(r.feed(1, c.Prompt...))
 				for _, top := range want.Top {
 					worst = max(worst, math.Abs(float64(row[int(top[0])])-top[1]))
@@ -101,7 +102,7 @@ func TestTheEmbeddedRewardModelScoresAsTrained(t *testing.T) {
 	worst := 0.0
 	for _, c := range readTrained(t) {
 		tokens := slices.Concat(c.Prompt, c.S.Greedy)
-		scores := newRunner(t, b.Model, KVF16).feed(len(tokens), tokens...)
+		scores := newRunner(t, b.Model, kv.F16).feed(len(tokens), tokens...)
 		var got []float64
 		for i := len(c.Prompt); i < len(tokens); i++ {
 			if bytes.Contains(b.Tokenizer.Piece(tokens[i]), []byte("\n")) || b.Tokenizer.EOG(tokens[i]) {

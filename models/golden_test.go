@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // golden is the description beside a reference model: what it was fed, and
@@ -93,19 +94,19 @@ func readGolden(t *testing.T, r reference) (golden, []float32) {
 type runner struct {
 	t   testing.TB
 	m   Model
-	kv  *KVCache
-	seq *KVSeq
+	kv  *kv.Cache
+	seq *kv.Sequence
 	b   Batch
 }
 
-func newRunner(t testing.TB, m Model, kind KVType) *runner {
+func newRunner(t testing.TB, m Model, kind kv.Type) *runner {
 	t.Helper()
-	kv, err := NewKVCache(m.Config(), KVOptions{Type: kind, BlockLen: 16, Blocks: 64})
+	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 64})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { kv.Close() })
-	return &runner{t: t, m: m, kv: kv, seq: kv.Open(nil)}
+	t.Cleanup(func() { cache.Close() })
+	return &runner{t: t, m: m, kv: cache, seq: cache.Open(nil)}
 }
 
 // feed computes tokens and returns the logits of the last out of them.
@@ -192,7 +193,7 @@ func TestLogitsAgreeWithAnIndependentForwardPass(t *testing.T) {
 		t.Run(ref.String(), func(t *testing.T) {
 			g, want := readGolden(t, ref)
 			m := ref.open(t, LoadOptions{})
-			for _, kind := range []KVType{KVF32, KVF16, KVInt8} {
+			for _, kind := range []kv.Type{kv.F32, kv.F16, kv.Int8} {
 				e := nmse(newRunner(t, m, kind).feed(len(g.Tokens), g.Tokens...), want)
 				t.Logf("KV %v: NMSE %.3g = %.2f × llama.cpp's with KV f32", kind, e, e/g.LlamaCppNMSE)
 				bar := max(g.Tolerance.Engine, kvNoise[kind])
@@ -219,8 +220,8 @@ func TestTernaryModelsPackedAsStoredAreAsExactAsOthers(t *testing.T) {
 		}
 		t.Run(ref.String(), func(t *testing.T) {
 			m := ref.open(t, LoadOptions{Packing: PackingStored})
-			e := nmse(newRunner(t, m, KVF32).feed(len(g.Tokens), g.Tokens...), want)
-			as := nmse(newRunner(t, packed, KVF32).feed(len(g.Tokens), g.Tokens...), want)
+			e := nmse(newRunner(t, m, kv.F32).feed(len(g.Tokens), g.Tokens...), want)
+			as := nmse(newRunner(t, packed, kv.F32).feed(len(g.Tokens), g.Tokens...), want)
 			t.Logf("as %s NMSE %.3g = %.2f × llama.cpp's; as %s %.3g", m.Config().Packings, e, e/g.LlamaCppNMSE, packed.Config().Packings, as)
 			if !(e <= g.LlamaCppNMSE) {
 				t.Errorf("NMSE %.3g, want llama.cpp's %.3g at most", e, g.LlamaCppNMSE)
@@ -231,7 +232,7 @@ func TestTernaryModelsPackedAsStoredAreAsExactAsOthers(t *testing.T) {
 
 // kvNoise is the error that rounding keys and values may cause by itself: the
 // reference engines kept theirs in float32.
-var kvNoise = map[KVType]float64{KVF16: 1e-6, KVInt8: 1.2e-3}
+var kvNoise = map[kv.Type]float64{kv.F16: 1e-6, kv.Int8: 1.2e-3}
 
 // bitnetNoise is the error of activations rounded to int8, one scale a row, as
 // BitNet's definition has it ("The Era of 1-bit LLMs", §2) and the ternary
@@ -243,7 +244,7 @@ func TestTheExactPathAgreesToTheLastDigits(t *testing.T) {
 		t.Run(ref.String(), func(t *testing.T) {
 			g, want := readGolden(t, ref)
 			m := ref.open(t, LoadOptions{Exact: true})
-			e := nmse(newRunner(t, m, KVF32).feed(len(g.Tokens), g.Tokens...), want)
+			e := nmse(newRunner(t, m, kv.F32).feed(len(g.Tokens), g.Tokens...), want)
 			t.Logf("NMSE %.3g", e)
 			if !(e <= g.Tolerance.Strict) {
 				t.Errorf("NMSE %.3g, want at most %.3g", e, g.Tolerance.Strict)
@@ -260,7 +261,7 @@ func TestGreedyDecodingFollowsTheReference(t *testing.T) {
 		t.Run(ref.String(), func(t *testing.T) {
 			g, exact := readGolden(t, ref)
 			m := ref.open(t, LoadOptions{})
-			rms := rmsError(newRunner(t, m, KVF16).feed(len(g.Tokens), g.Tokens...), exact)
+			rms := rmsError(newRunner(t, m, kv.F16).feed(len(g.Tokens), g.Tokens...), exact)
 			follow(t, m, g.Tokens, g.GreedyExact, g.GapExact, 3*rms)
 			if g.Story != nil {
 				follow(t, m, g.Story.Prompt, g.Story.Greedy, g.Story.Gaps, 3*rms)
@@ -272,7 +273,7 @@ func TestGreedyDecodingFollowsTheReference(t *testing.T) {
 // follow decodes along the tokens want and compares the largest logit of each step.
 func follow(t *testing.T, m Model, prompt, want []int32, gaps []float64, tie float64) {
 	t.Helper()
-	r := newRunner(t, m, KVF16)
+	r := newRunner(t, m, kv.F16)
 	row := r.feed(1, prompt...)
 	for i, token := range want {
 		if got := int32(vector.Argmax(row)); got != token {

@@ -25,7 +25,7 @@ type LoadOptions struct {
 	Backend kernels.Backend // where matrices go first; nil: the CPU
 	Packing string          // run-time packing of ternary matrices: one of Packings; "": PackingAuto
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
-	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a KVF32 cache
+	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a kv.F32 cache
 
 	// Progress, if any, is told how many bytes of the tensors have been read, of
 	// how many, now and then while the file loads, by the loading goroutine.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // altered is the reference model of the llama architecture after change.
@@ -191,7 +192,7 @@ func TestBitNetsOwnFrequenciesAreNoFactors(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, want := readGolden(t, reference{dir: "testdata/golden/bitnet-b1.58-f16"})
-	if e := nmse(newRunner(t, m, KVF32).feed(len(g.Tokens), g.Tokens...), want); !(e <= g.Tolerance.Strict) {
+	if e := nmse(newRunner(t, m, kv.F32).feed(len(g.Tokens), g.Tokens...), want); !(e <= g.Tolerance.Strict) {
 		t.Errorf("NMSE %.3g, want at most %.3g", e, g.Tolerance.Strict)
 	}
 }

@@ -1,11 +1,13 @@
 package models
 
+import "github.com/lutra-lm/lutra/models/kv"
+
 // Model computes one step. It is driven by one goroutine at a time.
 type Model interface {
 	Config() Config
 	// Forward runs b's tokens, writes their keys and values into the span's
-	// KVSeq (already grown to hold them) and fills b.Logits.
-	Forward(b *Batch, kv *KVCache) error
+	// kv.Sequence (already grown to hold them) and fills b.Logits.
+	Forward(b *Batch, cache *kv.Cache) error
 }
 
 // Config describes a loaded model's shape.
@@ -27,6 +29,11 @@ type Config struct {
 	Packings string // what the block matrices run as, e.g. "I2"
 }
 
+// KV is what a KV cache for the model must have room for.
+func (c Config) KV() kv.Shape {
+	return kv.Shape{Layers: c.Layers, Heads: c.KVHeads, HeadDim: c.HeadDim}
+}
+
 // Batch is the work of one step: tokens of many sequences end to end.
 type Batch struct {
 	Tokens    []int32 // [T]
@@ -38,7 +45,7 @@ type Batch struct {
 // Span is a run of consecutive tokens of one sequence within a Batch.
 type Span struct {
 	Start, End int // half-open range of Batch.Tokens
-	KV         *KVSeq
+	KV         *kv.Sequence
 	Out        int // how many of the last tokens want logits: 0 prefill chunk, 1 decode, k verify
 }
 
@@ -48,13 +55,13 @@ func (b *Batch) Reset() {
 }
 
 // Add appends a span of tokens at positions pos, pos+1, ...
-func (b *Batch) Add(kv *KVSeq, pos int, out int, tokens ...int32) {
+func (b *Batch) Add(seq *kv.Sequence, pos int, out int, tokens ...int32) {
 	start := len(b.Tokens)
 	b.Tokens = append(b.Tokens, tokens...)
 	for i := range tokens {
 		b.Positions = append(b.Positions, int32(pos+i))
 	}
-	b.Spans = append(b.Spans, Span{Start: start, End: len(b.Tokens), KV: kv, Out: out})
+	b.Spans = append(b.Spans, Span{Start: start, End: len(b.Tokens), KV: seq, Out: out})
 }
 
 // Outputs is the number of logit rows the batch asks for.

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -37,7 +38,7 @@ func (o *rowOps) each(n, width int, do func(*rowOps, int)) {
 	o.part = max(1, partElements/max(1, width))
 	m := o.exec.pool.Meter()
 	start := m.Start()
-	o.exec.run(o, ceilDiv(n, o.part))
+	o.exec.run(o, pool.Parts(n, o.part))
 	m.Stop(meter.Rows, start, o.exec.size(), 0, 0)
 }
 
@@ -79,7 +80,7 @@ func (o *rowOps) err() error {
 // softCap draws all of x into (-limit, limit), in pieces however few rows it is.
 func (o *rowOps) softCap(x []float32, limit float32) {
 	o.dst, o.scale = x, limit
-	o.each(ceilDiv(len(x), partElements), partElements, func(o *rowOps, i int) {
+	o.each(pool.Parts(len(x), partElements), partElements, func(o *rowOps, i int) {
 		vector.SoftCap(o.dst[i*partElements:min(len(o.dst), (i+1)*partElements)], o.scale)
 	})
 }
@@ -157,7 +158,7 @@ func (o *rowOps) keep(s *rowShard, layer int, l *layer) {
 		if l.vBias != nil {
 			vector.AddInto(values, l.vBias)
 		}
-		s.kv.store(o.layer, p.seq, p.pos, keys, values)
+		s.kv.Store(o.layer, p.seq, p.pos, keys, values)
 	})
 }
 

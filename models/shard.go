@@ -3,6 +3,7 @@ package models
 import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // rowShard is some rows of a step on their way through the graph, with the
@@ -10,7 +11,7 @@ import (
 type rowShard struct {
 	*lane
 	cfg      *Config
-	kv       *KVCache
+	kv       *kv.Cache
 	rows     int      // until trim all, then those that want logits
 	tokens   []int32  // [rows]
 	rowPos   []rowPos // [rows]

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // ErrBatch says that a batch cannot be computed as it stands. Nothing has been
@@ -47,7 +48,7 @@ type step struct {
 
 // rowPos is where a row's token stands.
 type rowPos struct {
-	seq *KVSeq
+	seq *kv.Sequence
 	pos int
 	out bool // wants logits
 }
@@ -70,7 +71,7 @@ func divide(n, workers int) (count, rows int) {
 	if n <= shardRows*workers {
 		return min(n, workers), 0
 	}
-	return ceilDiv(n, tileRows), tileRows
+	return pool.Parts(n, tileRows), tileRows
 }
 
 // newStep makes room for the steps of a model. local tells that its matrices are the CPU's.
@@ -83,11 +84,11 @@ func newStep(pool *pool.Pool, cfg Config, local bool) *step {
 }
 
 // forward runs g over b; see Model.
-func (s *step) forward(g graph, b *Batch, kv *KVCache, r *rope) error {
-	if err := s.check(b, kv); err != nil {
+func (s *step) forward(g graph, b *Batch, cache *kv.Cache, r *rope) error {
+	if err := s.check(b, cache); err != nil {
 		return err
 	}
-	s.begin(b, kv, r)
+	s.begin(b, cache, r)
 	s.graph, s.lo, s.hi = g, 0, g.stages()
 	switch {
 	case len(s.shards) == 1:
@@ -129,7 +130,7 @@ func (s *step) joined() bool {
 }
 
 // begin lists the rows of a checked batch and divides them.
-func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
+func (s *step) begin(b *Batch, cache *kv.Cache, r *rope) {
 	n, c := len(b.Tokens), &s.cfg
 	pairs, heads := len(r.freq), (c.Heads+2*c.KVHeads)*c.HeadDim
 	if n > s.size {
@@ -166,12 +167,12 @@ func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
 			lo, hi = i*rows, min(n, (i+1)*rows)
 		}
 		*sh = rowShard{
-			plan: sh.plan, cfg: c, kv: kv, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: s.rowPos[lo:hi],
+			plan: sh.plan, cfg: c, kv: cache, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: s.rowPos[lo:hi],
 			x: part(s.x, lo, hi, c.Hidden), qkv: part(s.qkv, lo, hi, heads),
 			cos: part(s.cos, lo, hi, pairs), sin: part(s.sin, lo, hi, pairs), pairs: pairs,
 			logits: b.Logits[out*c.Outputs:],
 		}
-		att.makePlan(&sh.plan, sh.rowPos, kv)
+		att.makePlan(&sh.plan, sh.rowPos, cache)
 		for _, p := range s.rowPos[lo:hi] {
 			if p.out {
 				out++
@@ -184,13 +185,13 @@ func (s *step) begin(b *Batch, kv *KVCache, r *rope) {
 func part(x []float32, lo, hi, width int) []float32 { return x[lo*width : hi*width] }
 
 // check verifies that b can be computed.
-func (s *step) check(b *Batch, kv *KVCache) error {
+func (s *step) check(b *Batch, cache *kv.Cache) error {
 	if len(b.Positions) != len(b.Tokens) {
 		return fmt.Errorf("%w: %d positions for %d tokens", ErrBatch, len(b.Positions), len(b.Tokens))
 	}
-	if kv.heads != s.cfg.KVHeads || kv.dim != s.cfg.HeadDim || len(kv.layers) != s.cfg.Layers {
+	if have, want := cache.Shape(), s.cfg.KV(); have != want {
 		return fmt.Errorf("%w: KV cache of %d layers of %d heads of %d for a model of %d layers of %d of %d", ErrBatch,
-			len(kv.layers), kv.heads, kv.dim, s.cfg.Layers, s.cfg.KVHeads, s.cfg.HeadDim)
+			have.Layers, have.Heads, have.HeadDim, want.Layers, want.Heads, want.HeadDim)
 	}
 	for i, t := range b.Tokens {
 		if t < 0 || int(t) >= s.cfg.Vocab {
@@ -204,7 +205,7 @@ func (s *step) check(b *Batch, kv *KVCache) error {
 			return fmt.Errorf("%w: span %d is [%d, %d) with %d outputs, after %d of %d tokens", ErrBatch, i, sp.Start, sp.End, sp.Out, end, len(b.Tokens))
 		}
 		end = sp.End
-		if err := s.checkPlace(sp, b.Positions[sp.Start:sp.End], kv); err != nil {
+		if err := s.checkPlace(sp, b.Positions[sp.Start:sp.End], cache); err != nil {
 			return fmt.Errorf("%w: span %d %w", ErrBatch, i, err)
 		}
 	}
@@ -215,8 +216,8 @@ func (s *step) check(b *Batch, kv *KVCache) error {
 }
 
 // checkPlace verifies that a span's keys and values have a place of their own.
-func (s *step) checkPlace(sp *Span, pos []int32, kv *KVCache) error {
-	if sp.KV == nil || sp.KV.c != kv {
+func (s *step) checkPlace(sp *Span, pos []int32, cache *kv.Cache) error {
+	if sp.KV == nil || !sp.KV.Of(cache) {
 		return errors.New("is of another KV cache")
 	}
 	first := int(pos[0])
@@ -229,13 +230,11 @@ func (s *step) checkPlace(sp *Span, pos []int32, kv *KVCache) error {
 	if last >= s.cfg.Context {
 		return fmt.Errorf("reaches position %d, beyond the context of %d", last, s.cfg.Context)
 	}
-	if last >= sp.KV.n {
-		return fmt.Errorf("reaches position %d of a KV sequence of %d", last, sp.KV.n)
+	if last >= sp.KV.Len() {
+		return fmt.Errorf("reaches position %d of a KV sequence of %d", last, sp.KV.Len())
 	}
-	for i := first / kv.opt.BlockLen; i <= last/kv.opt.BlockLen; i++ {
-		if !kv.writable(sp.KV.blocks[i]) {
-			return fmt.Errorf("writes to position %d on, in a block that is shared", i*kv.opt.BlockLen)
-		}
+	if at, shared := sp.KV.FirstShared(first, last); shared {
+		return fmt.Errorf("writes to position %d on, in a block that is shared", at)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -36,11 +37,11 @@ func embeddedModel(t *testing.T, name string, pool *pool.Pool) *tts.Model {
 // runBundle runs a loaded model until the test ends.
 func runBundle(t *testing.T, b *models.Bundle) *tts.Model {
 	t.Helper()
-	kv, err := models.NewKVCache(b.Model.Config(), models.KVOptions{Type: models.KVF16, BlockLen: 32, Blocks: 128})
+	cache, err := kv.New(b.Model.Config().KV(), kv.Options{Type: kv.F16, BlockLen: 32, Blocks: 128})
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := batcher.New(b.Model, kv, batcher.DefaultOptions())
+	engine := batcher.New(b.Model, cache, batcher.DefaultOptions())
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
 	go func() {

@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts/answer"
 )
@@ -34,19 +35,19 @@ func serve(t testing.TB, name string, pool *pool.Pool) *Model {
 		t.Fatal(err)
 	}
 	b.Name = name
-	return serveBundle(t, b, models.KVF16, pool)
+	return serveBundle(t, b, kv.F16, pool)
 }
 
 // serveBundle runs a loaded model on a pool until the test ends.
-func serveBundle(t testing.TB, b *models.Bundle, kind models.KVType, pool *pool.Pool) *Model {
+func serveBundle(t testing.TB, b *models.Bundle, kind kv.Type, pool *pool.Pool) *Model {
 	t.Helper()
-	kv, err := models.NewKVCache(b.Model.Config(), models.KVOptions{Type: kind, BlockLen: 16, Blocks: 4096})
+	cache, err := kv.New(b.Model.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 4096})
 	if err != nil {
 		t.Fatal(err)
 	}
 	opt := batcher.DefaultOptions()
 	opt.Pool = pool
-	e := batcher.New(b.Model, kv, opt)
+	e := batcher.New(b.Model, cache, opt)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -51,7 +52,7 @@ func openReward(t *testing.T, file string) *Reward {
 	if i < 0 {
 		t.Fatalf("%s names the format %q", file, b.Verifier.Format)
 	}
-	v, err := NewReward(serveBundle(t, b, models.KVF32, pool), Formats()[i])
+	v, err := NewReward(serveBundle(t, b, kv.F32, pool), Formats()[i])
 	if err != nil {
 		t.Fatal(err)
 	}

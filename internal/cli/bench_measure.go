@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
@@ -69,12 +70,12 @@ func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error)
 }
 
 // committedKV is a cache whose memory the system has found already.
-func committedKV(cfg models.Config, opt models.KVOptions) (*models.KVCache, error) {
-	kv, err := models.NewKVCache(cfg, opt)
+func committedKV(cfg models.Config, opt kv.Options) (*kv.Cache, error) {
+	cache, err := kv.New(cfg.KV(), opt)
 	if err == nil {
-		kv.Commit(0, opt.Blocks)
+		cache.Commit(0, opt.Blocks)
 	}
-	return kv, err
+	return cache, err
 }
 
 // engineRuns measures one test on an engine of its own.
@@ -107,12 +108,12 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 		return nil, fmt.Errorf("needs %d tokens, the model's context is %d", length, cfg.Context)
 	}
 	const block = 32
-	size := models.KVOptions{BlockLen: block, Blocks: (length/block + 2) * t.width}
-	kv, err := committedKV(cfg, size)
+	size := kv.Options{BlockLen: block, Blocks: (length/block + 2) * t.width}
+	cache, err := committedKV(cfg, size)
 	if err != nil {
 		return nil, err
 	}
-	defer kv.Close()
+	defer cache.Close()
 	opt := batcher.DefaultOptions()
 	opt.Pool, opt.Queue, opt.Sequences = r.pool, max(opt.Queue, t.width), max(opt.Sequences, t.width)
 	opt.OnStep = r.onStep
@@ -128,7 +129,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 		defer draftKV.Close()
 		opt.Drafters = drafters(r.draft, draftKV, r.pool)
 	}
-	engine := batcher.New(r.bundle.Model, kv, opt)
+	engine := batcher.New(r.bundle.Model, cache, opt)
 	ctx, cancel := context.WithCancel(ctx)
 	ran := make(chan error, 1)
 	go func() { ran <- engine.Run(ctx) }()

@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // noDraft as a model's draft says that no model drafts for it.
@@ -59,10 +60,10 @@ func draftError(d ModelConfig, target *models.Bundle, err error) error {
 
 // drafters are those of an engine for which draft, which may be nil, drafts
 // with a cache of its own.
-func drafters(draft *models.Bundle, kv *models.KVCache, pool *pool.Pool) []batcher.Drafter {
+func drafters(draft *models.Bundle, cache *kv.Cache, pool *pool.Pool) []batcher.Drafter {
 	list := []batcher.Drafter{batcher.NewLookup()}
 	if draft != nil {
-		list = append(list, batcher.NewModelDrafter(draft.Model, kv, pool))
+		list = append(list, batcher.NewModelDrafter(draft.Model, cache, pool))
 	}
 	return list
 }

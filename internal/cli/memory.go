@@ -13,6 +13,7 @@ import (
 	"github.com/pbnjay/memory"
 
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // fallbackMemory is assumed free where the system says nothing at all.
@@ -28,13 +29,13 @@ const contextsKept = 64
 
 // newKV makes a model's cache, of share bytes at most where the configuration
 // leaves its size open.
-func newKV(c KVConfig, shape models.Config, share int64) (*models.KVCache, error) {
-	kind, err := models.ParseKVType(c.Type)
+func newKV(c KVConfig, shape models.Config, share int64) (*kv.Cache, error) {
+	kind, err := kv.ParseType(c.Type)
 	if err != nil {
 		return nil, err
 	}
-	opt := models.KVOptions{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}
-	perBlock := models.KVBytesPerBlock(shape, opt)
+	opt := kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}
+	perBlock := kv.BytesPerBlock(shape.KV(), opt)
 	budget, err := c.bytes()
 	if err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func newKV(c KVConfig, shape models.Config, share int64) (*models.KVCache, error
 	if opt.Blocks = int(min(budget/perBlock, most)); opt.Blocks < 1 {
 		return nil, fmt.Errorf("kv.memory: %s do not hold one block of %d tokens (%s)", byteSize(budget), opt.BlockLen, byteSize(perBlock))
 	}
-	return models.NewKVCache(shape, opt)
+	return kv.New(shape.KV(), opt)
 }
 
 // bytes is the configured KV budget of one model, 0 for "auto".

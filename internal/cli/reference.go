@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // referenceFlags choose the model of commands that look at its logits
@@ -44,7 +45,7 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 		return err
 	}
 	mc.Packing = r.packing
-	kvType, err := models.ParseKVType(r.kvType)
+	kvType, err := kv.ParseType(r.kvType)
 	if err != nil {
 		return usageError{err}
 	}
@@ -66,12 +67,12 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 		if most := bundle.Model.Config().Context; len(tokens) > most {
 			return fmt.Errorf("%d tokens are more than the context of %d", len(tokens), most)
 		}
-		kv, err := models.NewKVCache(bundle.Model.Config(), models.KVOptions{Type: kvType, BlockLen: chunk, Blocks: len(tokens)/chunk + 1})
+		cache, err := kv.New(bundle.Model.Config().KV(), kv.Options{Type: kvType, BlockLen: chunk, Blocks: len(tokens)/chunk + 1})
 		if err != nil {
 			return err
 		}
-		defer kv.Close()
-		return scoreSequence(bundle.Model, kv, tokens, row)
+		defer cache.Close()
+		return scoreSequence(bundle.Model, cache, tokens, row)
 	})
 }
 
@@ -105,9 +106,9 @@ func (r *referenceFlags) contextFor(m ModelConfig) (int, error) {
 
 type scorer func(tokens []int32, row func(t int, logits []float32) error) error
 
-func scoreSequence(m models.Model, kv *models.KVCache, tokens []int32, row func(t int, logits []float32) error) error {
+func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t int, logits []float32) error) error {
 	width := m.Config().Outputs
-	seq := kv.Open(nil)
+	seq := cache.Open(nil)
 	defer seq.Release()
 	var b models.Batch
 	for lo := 0; lo < len(tokens); lo += chunk {
@@ -117,7 +118,7 @@ func scoreSequence(m models.Model, kv *models.KVCache, tokens []int32, row func(
 		}
 		b.Reset()
 		b.Add(seq, lo, len(part), part...)
-		if err := m.Forward(&b, kv); err != nil {
+		if err := m.Forward(&b, cache); err != nil {
 			return err
 		}
 		for i := range part {

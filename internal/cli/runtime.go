@@ -16,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -24,7 +25,7 @@ type host struct {
 	config ModelConfig
 	bundle *models.Bundle
 	draft  *models.Bundle // that drafts for it; nil: none
-	caches []*models.KVCache
+	caches []*kv.Cache
 	engine *batcher.Engine
 	model  *tts.Model
 	took   time.Duration // to load bundle
@@ -101,20 +102,20 @@ func (r *runtime) startHost(cfg Config, h *host, share int64) error {
 		r.log.Error().Err(err).Str("model", opt.Name).Msg("the draft model has failed; answers go on without it")
 	}
 	for _, b := range h.bundles() {
-		kv, err := newKV(cfg.KV, b.Model.Config(), share)
+		cache, err := newKV(cfg.KV, b.Model.Config(), share)
 		if err != nil {
 			return err
 		}
-		h.caches = append(h.caches, kv)
+		h.caches = append(h.caches, cache)
 	}
-	kv := h.caches[0]
+	cache := h.caches[0]
 	if h.draft != nil {
 		opt.Drafters = drafters(h.draft, h.caches[1], r.pool)
 	}
 	if r.watch.steps != nil {
 		opt.OnStep = r.watch.steps(opt.Name)
 	}
-	h.engine = batcher.New(h.bundle.Model, kv, opt)
+	h.engine = batcher.New(h.bundle.Model, cache, opt)
 	h.model = tts.NewModel(h.bundle, h.engine)
 	shape := h.bundle.Model.Config()
 	if room := h.engine.Limit(); room < shape.Context {
@@ -125,7 +126,7 @@ func (r *runtime) startHost(cfg Config, h *host, share int64) error {
 			Msg("the KV cache has no room for the model's whole context; raise kv.memory")
 	}
 	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
-		Str("weights", byteSize(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", kv.Blocks()*kv.BlockLen()).
+		Str("weights", byteSize(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
 		Stringer("kernels", cpu.Active()).Int("threads", r.pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
 	if h.draft != nil {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", byteSize(h.draft.Model.Config().Bytes)).
@@ -156,9 +157,9 @@ func (r *runtime) Run(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		})
-		for _, kv := range h.caches {
+		for _, cache := range h.caches {
 			g.Go(func() error {
-				kv.CommitAhead(ctx, committedAhead)
+				cache.CommitAhead(ctx, committedAhead)
 				return nil
 			})
 		}
@@ -179,8 +180,8 @@ func (h *host) bundles() []*models.Bundle {
 // close gives back the files and the memory of a host.
 func (h *host) close() error {
 	var errs []error
-	for _, kv := range h.caches {
-		errs = append(errs, kv.Close())
+	for _, cache := range h.caches {
+		errs = append(errs, cache.Close())
 	}
 	for _, b := range h.bundles() {
 		errs = append(errs, b.Close())

@@ -19,6 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // randomModel is the path of a model of random weights, written an hour ago.
@@ -158,9 +159,9 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	}
 	total, caches := int64(0), 0
 	for _, h := range r.all() {
-		for i, kv := range h.caches {
-			opt := models.KVOptions{BlockLen: kv.BlockLen()}
-			total += int64(kv.Blocks()) * models.KVBytesPerBlock(h.bundles()[i].Model.Config(), opt)
+		for i, cache := range h.caches {
+			opt := kv.Options{BlockLen: cache.BlockLen()}
+			total += int64(cache.Blocks()) * kv.BytesPerBlock(h.bundles()[i].Model.Config().KV(), opt)
 			caches++
 		}
 	}
@@ -171,18 +172,18 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 
 func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	shape := models.Config{Layers: 1, KVHeads: 1, HeadDim: 2, Context: 100}
-	kv, err := newKV(DefaultConfig().KV, shape, 1<<40)
+	cache, err := newKV(DefaultConfig().KV, shape, 1<<40)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer kv.Close()
-	if want := contextsKept * 4; kv.Blocks() != want { // 100 tokens take 4 blocks of 32
-		t.Errorf("%d blocks, want %d", kv.Blocks(), want)
+	defer cache.Close()
+	if want := contextsKept * 4; cache.Blocks() != want { // 100 tokens take 4 blocks of 32
+		t.Errorf("%d blocks, want %d", cache.Blocks(), want)
 	}
 	c := DefaultConfig().KV
 	c.Memory = "1MiB"
-	if kv, err := newKV(c, models.Config{Layers: 100, KVHeads: 64, HeadDim: 128, Context: 100}, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
-		t.Errorf("a budget of less than a block: %v, %v", kv, err)
+	if cache, err := newKV(c, models.Config{Layers: 100, KVHeads: 64, HeadDim: 128, Context: 100}, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
+		t.Errorf("a budget of less than a block: %v, %v", cache, err)
 	}
 }
 

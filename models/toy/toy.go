@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // Model implements models.Model. Its fields are set before the first Forward.
@@ -53,16 +54,16 @@ func (m *Model) Config() models.Config {
 }
 
 // NewCache makes a KV cache that m can use.
-func (m *Model) NewCache(blocks, blockLen int) *models.KVCache {
-	kv, err := models.NewKVCache(m.Config(), models.KVOptions{Type: models.KVF32, BlockLen: blockLen, Blocks: blocks})
+func (m *Model) NewCache(blocks, blockLen int) *kv.Cache {
+	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kv.F32, BlockLen: blockLen, Blocks: blocks})
 	if err != nil {
 		panic(err)
 	}
-	return kv
+	return cache
 }
 
 // Forward computes the batch, checking every position it reads.
-func (m *Model) Forward(b *models.Batch, kv *models.KVCache) error {
+func (m *Model) Forward(b *models.Batch, cache *kv.Cache) error {
 	m.steps.Add(1)
 	m.computed.Add(int64(len(b.Tokens)))
 	if m.Before != nil {
@@ -104,7 +105,7 @@ func (m *Model) Forward(b *models.Batch, kv *models.KVCache) error {
 }
 
 // read walks the first n positions and returns their hash; m.tokens are their tokens.
-func (m *Model) read(s *models.KVSeq, n int) (uint64, error) {
+func (m *Model) read(s *kv.Sequence, n int) (uint64, error) {
 	m.tokens = m.tokens[:0]
 	hash := uint64(0)
 	for pos := range n {

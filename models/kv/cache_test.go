@@ -1,4 +1,4 @@
-package models
+package kv
 
 import (
 	"errors"
@@ -11,20 +11,20 @@ import (
 )
 
 // tinyShape is a model shape whose cache is cheap to compare.
-var tinyShape = Config{Layers: 2, KVHeads: 2, HeadDim: 3}
+var tinyShape = Shape{Layers: 2, Heads: 2, HeadDim: 3}
 
 // history drives a small cache and a naive model of it: every sequence's
 // tokens in a slice of its own.
 type history struct {
 	t    *testing.T
-	c    *KVCache
-	seqs []*KVSeq
+	c    *Cache
+	seqs []*Sequence
 	toks [][]int32
 }
 
-func newHistory(t *testing.T, kind KVType, mask uint64) *history {
+func newHistory(t *testing.T, kind Type, mask uint64) *history {
 	t.Helper()
-	c, err := NewKVCache(tinyShape, KVOptions{Type: kind, BlockLen: 4, Blocks: 24})
+	c, err := New(tinyShape, Options{Type: kind, BlockLen: 4, Blocks: 24})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,20 +43,20 @@ func mark(tokens []int32, layer, head int) uint16 {
 }
 
 // put and at write and read one number of a position, in the cache's format.
-func (h *history) put(s *KVSeq, pos, layer, head int, v uint16) {
+func (h *history) put(s *Sequence, pos, layer, head int, v uint16) {
 	b := s.blocks[pos/h.c.opt.BlockLen]
 	if !h.c.writable(b) {
 		h.t.Fatalf("position %d was grown into block %d, which is shared or indexed", pos, b)
 	}
-	l, d := &h.c.layers[layer], h.c.dim
+	l, d := &h.c.layers[layer], h.c.shape.HeadDim
 	key, place, value := h.numbers(b, pos, head)
 	switch h.c.opt.Type {
-	case KVF16:
+	case F16:
 		l.k16[place], l.v16[(value+1)*d-1] = v, v
-	case KVInt8:
+	case Int8:
 		l.k8[place], l.kScale[key] = int8(v), float32(v)
 		l.v8[value*d], l.vScale[value] = int8(v), float32(v)
-	case KVF32:
+	case F32:
 		l.k32[key*d], l.v32[(value+1)*d-1] = float32(v), float32(v)
 	}
 }
@@ -64,18 +64,18 @@ func (h *history) put(s *KVSeq, pos, layer, head int, v uint16) {
 // numbers are those of a position's key, of its last interleaved element, and of its value.
 func (h *history) numbers(b int32, pos, head int) (key, place, value int) {
 	row := pos % h.c.opt.BlockLen
-	first := h.c.vectors(b, head)
-	return first + row, (first+row/8*8)*h.c.dim + (h.c.dim-1)*8 + row%8, first + row
+	first := h.c.Vectors(b, head)
+	return first + row, (first+row/8*8)*h.c.shape.HeadDim + (h.c.shape.HeadDim-1)*8 + row%8, first + row
 }
 
-func (h *history) at(s *KVSeq, pos, layer, head int) (k, v uint16) {
+func (h *history) at(s *Sequence, pos, layer, head int) (k, v uint16) {
 	b := s.blocks[pos/h.c.opt.BlockLen]
-	l, d := &h.c.layers[layer], h.c.dim
+	l, d := &h.c.layers[layer], h.c.shape.HeadDim
 	key, place, value := h.numbers(b, pos, head)
 	switch h.c.opt.Type {
-	case KVF16:
+	case F16:
 		return l.k16[place], l.v16[(value+1)*d-1]
-	case KVInt8:
+	case Int8:
 		return uint16(l.kScale[key]), uint16(l.vScale[value])
 	default:
 		return uint16(l.k32[key*d]), uint16(l.v32[(value+1)*d-1])
@@ -99,7 +99,7 @@ func (h *history) grow(i int, tokens []int32) {
 	for _, t := range tokens {
 		h.toks[i] = append(h.toks[i], t)
 		for layer := range tinyShape.Layers {
-			for head := range tinyShape.KVHeads {
+			for head := range tinyShape.Heads {
 				h.put(s, len(h.toks[i])-1, layer, head, mark(h.toks[i], layer, head))
 			}
 		}
@@ -142,7 +142,7 @@ func (h *history) verify() {
 		}
 		for pos := range h.toks[i] {
 			for layer := range tinyShape.Layers {
-				for head := range tinyShape.KVHeads {
+				for head := range tinyShape.Heads {
 					want := mark(h.toks[i][:pos+1], layer, head)
 					if k, v := h.at(s, pos, layer, head); k != want || v != want {
 						h.t.Fatalf("sequence %d position %d layer %d head %d holds %d, %d, want %d", i, pos, layer, head, k, v, want)
@@ -203,7 +203,7 @@ func (h *history) play(ops []byte) {
 }
 
 func TestRandomHistoriesAgreeWithNaiveCopies(t *testing.T) {
-	for _, kind := range []KVType{KVF16, KVInt8, KVF32} {
+	for _, kind := range []Type{F16, Int8, F32} {
 		for _, mask := range []uint64{^uint64(0), 1, 0} { // 0: all hashes collide
 			t.Run(fmt.Sprintf("%v/mask=%x", kind, mask), func(t *testing.T) {
 				for seed := range uint64(20) {
@@ -230,13 +230,13 @@ func TestRandomHistoriesAgreeWithNaiveCopies(t *testing.T) {
 func FuzzHistoriesAgreeWithNaiveCopies(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 0, 9, 4, 0, 0, 5, 0, 0, 1, 1, 3, 6, 0, 5, 7, 0, 0, 0, 0, 9})
 	f.Fuzz(func(t *testing.T, ops []byte) {
-		newHistory(t, KVF16, ^uint64(0)).play(ops[:min(len(ops), 600)])
-		newHistory(t, KVF16, 1).play(ops[:min(len(ops), 600)])
+		newHistory(t, F16, ^uint64(0)).play(ops[:min(len(ops), 600)])
+		newHistory(t, F16, 1).play(ops[:min(len(ops), 600)])
 	})
 }
 
 func TestANewSequenceStartsWithTheLongestPrefixLeftBehind(t *testing.T) {
-	h := newHistory(t, KVF16, ^uint64(0))
+	h := newHistory(t, F16, ^uint64(0))
 	prompt := []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	h.open(prompt)
 	h.grow(0, prompt)
@@ -266,7 +266,7 @@ func TestANewSequenceStartsWithTheLongestPrefixLeftBehind(t *testing.T) {
 }
 
 func TestTheLeastRecentlyUsedPrefixIsEvictedFirst(t *testing.T) {
-	h := newHistory(t, KVF16, ^uint64(0)) // 24 blocks of 4
+	h := newHistory(t, F16, ^uint64(0)) // 24 blocks of 4
 	a, b := slices.Repeat([]int32{1}, 40), slices.Repeat([]int32{2}, 40)
 	for _, p := range [][]int32{a, b} {
 		h.open(p)
@@ -287,7 +287,7 @@ func TestTheLeastRecentlyUsedPrefixIsEvictedFirst(t *testing.T) {
 }
 
 func TestAForkNeverChangesItsParent(t *testing.T) {
-	h := newHistory(t, KVF16, ^uint64(0))
+	h := newHistory(t, F16, ^uint64(0))
 	h.open(nil)
 	h.grow(0, []int32{1, 2, 3, 4, 5, 6})
 	h.fork(0)
@@ -306,7 +306,7 @@ func TestAForkNeverChangesItsParent(t *testing.T) {
 }
 
 func TestGrowingInsideABlockAllocatesNothing(t *testing.T) {
-	h := newHistory(t, KVF16, ^uint64(0))
+	h := newHistory(t, F16, ^uint64(0))
 	h.open(nil)
 	s := h.seqs[0]
 	if err := s.Grow(8); err != nil {
@@ -323,37 +323,37 @@ func TestGrowingInsideABlockAllocatesNothing(t *testing.T) {
 }
 
 func TestCacheSizesAreChecked(t *testing.T) {
-	for _, opt := range []KVOptions{{BlockLen: 0, Blocks: 1}, {BlockLen: 16}, {BlockLen: 1 << 40, Blocks: 1 << 30}, {Type: 9, BlockLen: 1, Blocks: 1}} {
-		if _, err := NewKVCache(tinyShape, opt); err == nil {
-			t.Errorf("NewKVCache(%+v) succeeded", opt)
+	for _, opt := range []Options{{BlockLen: 0, Blocks: 1}, {BlockLen: 16}, {BlockLen: 1 << 40, Blocks: 1 << 30}, {Type: 9, BlockLen: 1, Blocks: 1}} {
+		if _, err := New(tinyShape, opt); err == nil {
+			t.Errorf("New(%+v) succeeded", opt)
 		}
 	}
-	if _, err := NewKVCache(Config{Layers: 1}, KVOptions{BlockLen: 16, Blocks: 1}); err == nil {
+	if _, err := New(Shape{Layers: 1}, Options{BlockLen: 16, Blocks: 1}); err == nil {
 		t.Error("a cache without heads was made")
 	}
 	const vectors = 18 * 2 * 4 * 16
-	for kind, want := range map[KVType]int64{KVF16: vectors * 256 * 2, KVInt8: vectors * (256 + 4), KVF32: vectors * 256 * 4} {
-		want += 16*4 + kvNotes
-		if got := KVBytesPerBlock(Config{Layers: 18, KVHeads: 4, HeadDim: 256}, KVOptions{Type: kind, BlockLen: 16}); got != want {
-			t.Errorf("KVBytesPerBlock of %v = %d, want %d", kind, got, want)
+	for kind, want := range map[Type]int64{F16: vectors * 256 * 2, Int8: vectors * (256 + 4), F32: vectors * 256 * 4} {
+		want += 16*4 + noteBytes
+		if got := BytesPerBlock(Shape{Layers: 18, Heads: 4, HeadDim: 256}, Options{Type: kind, BlockLen: 16}); got != want {
+			t.Errorf("BytesPerBlock of %v = %d, want %d", kind, got, want)
 		}
 	}
 }
 
 func TestACacheForWhichThereIsNoMemoryIsAnError(t *testing.T) {
-	c, err := NewKVCache(Config{Layers: 1, KVHeads: 1, HeadDim: 1 << 20}, KVOptions{BlockLen: 1, Blocks: 1 << 20})
+	c, err := New(Shape{Layers: 1, Heads: 1, HeadDim: 1 << 20}, Options{BlockLen: 1, Blocks: 1 << 20})
 	if err == nil {
 		c.Close()
 		t.Skip("this system promises 32 TiB")
 	}
 	if !errors.Is(err, cpu.ErrMemory) || c != nil {
-		t.Errorf("NewKVCache of 32 TiB = %v, %v, want ErrMemory", c, err)
+		t.Errorf("New of 32 TiB = %v, %v, want ErrMemory", c, err)
 	}
 }
 
 func TestAColdCacheFindsNothing(t *testing.T) {
 	for _, cold := range []bool{false, true} {
-		c, err := NewKVCache(tinyShape, KVOptions{BlockLen: 2, Blocks: 8, Cold: cold})
+		c, err := New(tinyShape, Options{BlockLen: 2, Blocks: 8, Cold: cold})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package models
+package kv
 
 import (
 	"encoding/binary"
@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// kvIndex finds full blocks by their tokens and all tokens before them. It is
+// index finds full blocks by their tokens and all tokens before them. It is
 // a tree: the key of a block is its parent block and its own tokens, so equal
 // keys mean equal prefixes by induction. The hash only narrows the search;
 // parent and tokens are compared in full.
 //
 // Indexed blocks that no sequence references form a list in eviction order.
-type kvIndex struct {
+type index struct {
 	seed     maphash.Seed     // random: nobody can prepare colliding prompts
 	mask     uint64           // bits of the hash in use; tests narrow it to force collisions
-	first    map[uint64]int32 // hash → first block with it; others follow by kvBlock.twin
+	first    map[uint64]int32 // hash → first block with it; others follow by block.twin
 	key      []byte           // scratch of hash
 	oldest   int32
 	youngest int32
@@ -24,7 +24,7 @@ type kvIndex struct {
 }
 
 // hash is the index key of a block with these tokens behind parent.
-func (x *kvIndex) hash(parent int32, tokens []int32) uint64 {
+func (x *index) hash(parent int32, tokens []int32) uint64 {
 	x.key = binary.LittleEndian.AppendUint32(x.key[:0], uint32(parent))
 	for _, t := range tokens {
 		x.key = binary.LittleEndian.AppendUint32(x.key, uint32(t))
@@ -33,13 +33,13 @@ func (x *kvIndex) hash(parent int32, tokens []int32) uint64 {
 }
 
 // held are the tokens of indexed block b.
-func (c *KVCache) held(b int32) []int32 {
+func (c *Cache) held(b int32) []int32 {
 	l := c.opt.BlockLen
 	return c.tokens[int(b)*l : int(b)*l+l]
 }
 
 // find is the indexed block with these tokens behind parent, or none.
-func (c *KVCache) find(hash uint64, parent int32, tokens []int32) int32 {
+func (c *Cache) find(hash uint64, parent int32, tokens []int32) int32 {
 	b, ok := c.index.first[hash]
 	if !ok {
 		return none
@@ -51,10 +51,10 @@ func (c *KVCache) find(hash uint64, parent int32, tokens []int32) int32 {
 }
 
 // insert indexes block b.
-func (c *KVCache) insert(b int32, hash uint64, parent int32, tokens []int32) {
+func (c *Cache) insert(b int32, hash uint64, parent int32, tokens []int32) {
 	m := &c.blocks[b]
 	if m.indexed {
-		panic(fmt.Sprintf("models: KV block %d sealed with two contents", b))
+		panic(fmt.Sprintf("kv: block %d sealed with two contents", b))
 	}
 	m.indexed, m.parent, m.hash, m.twin, m.sons = true, parent, hash, none, 0
 	if first, ok := c.index.first[hash]; ok {
@@ -68,10 +68,10 @@ func (c *KVCache) insert(b int32, hash uint64, parent int32, tokens []int32) {
 }
 
 // remove takes block b, which must have no sons, out of the index.
-func (c *KVCache) remove(b int32) {
+func (c *Cache) remove(b int32) {
 	m := &c.blocks[b]
 	if m.sons != 0 {
-		panic(fmt.Sprintf("models: KV block %d evicted before its %d continuations", b, m.sons))
+		panic(fmt.Sprintf("kv: block %d evicted before its %d continuations", b, m.sons))
 	}
 	switch first := c.index.first[m.hash]; {
 	case first != b:
@@ -91,7 +91,7 @@ func (c *KVCache) remove(b int32) {
 }
 
 // cache puts b at the young end of the eviction order.
-func (c *KVCache) cache(b int32) {
+func (c *Cache) cache(b int32) {
 	x, m := &c.index, &c.blocks[b]
 	m.older, m.younger = x.youngest, none
 	if x.youngest != none {
@@ -104,7 +104,7 @@ func (c *KVCache) cache(b int32) {
 }
 
 // uncache takes b out of the eviction order.
-func (c *KVCache) uncache(b int32) {
+func (c *Cache) uncache(b int32) {
 	x, m := &c.index, &c.blocks[b]
 	if m.older != none {
 		c.blocks[m.older].younger = m.younger
@@ -120,16 +120,16 @@ func (c *KVCache) uncache(b int32) {
 }
 
 // checkIndex verifies that the tree and the hash table describe the same blocks.
-func (c *KVCache) checkIndex() error {
+func (c *Cache) checkIndex() error {
 	found := 0
 	for hash, b := range c.index.first {
 		for ; b != none; b = c.blocks[b].twin {
 			m := &c.blocks[b]
 			if found++; found > len(c.blocks) {
-				return fmt.Errorf("models: more index entries than KV blocks")
+				return fmt.Errorf("kv: more index entries than blocks")
 			}
 			if !m.indexed || m.hash != hash || hash != c.index.hash(m.parent, c.held(b)) {
-				return fmt.Errorf("models: KV block %d does not belong under hash %x", b, hash)
+				return fmt.Errorf("kv: block %d does not belong under hash %x", b, hash)
 			}
 		}
 	}
@@ -145,15 +145,15 @@ func (c *KVCache) checkIndex() error {
 		}
 		p := &c.blocks[m.parent]
 		if sons[m.parent]++; !p.indexed || m.refs > 0 && p.refs == 0 {
-			return fmt.Errorf("models: KV block %d has lost its parent %d", b, m.parent)
+			return fmt.Errorf("kv: block %d has lost its parent %d", b, m.parent)
 		}
 	}
 	if found != 0 {
-		return fmt.Errorf("models: %d KV blocks too many in the index", found)
+		return fmt.Errorf("kv: %d blocks too many in the index", found)
 	}
 	for b := range c.blocks {
 		if m := &c.blocks[b]; m.indexed && m.sons != sons[b] {
-			return fmt.Errorf("models: KV block %d counts %d continuations, has %d", b, m.sons, sons[b])
+			return fmt.Errorf("kv: block %d counts %d continuations, has %d", b, m.sons, sons[b])
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package models
+package kv
 
 import (
 	"context"
@@ -11,15 +11,15 @@ import (
 // pages that large arrays lie on.
 const commitPiece = 2 << 20
 
-// kvFront is how far blocks have been handed out, which another goroutine may
+// highWater is how far blocks have been handed out, which another goroutine may
 // follow.
-type kvFront struct {
+type highWater struct {
 	blocks atomic.Int32 // those ever handed out have lower numbers
 	moved  chan struct{}
 }
 
 // pass notes that block b is handed out.
-func (f *kvFront) pass(b int32) {
+func (f *highWater) pass(b int32) {
 	if b < f.blocks.Load() {
 		return
 	}
@@ -35,13 +35,13 @@ func (f *kvFront) pass(b int32) {
 // page of 2 MiB, or 7 ms on a virtual machine whose host looks for memory too.
 // Contents stay as they are; any goroutine may call it. It reports whether the
 // system did so.
-func (c *KVCache) Commit(from, to int) bool {
-	piece := int(max(1, commitPiece/kvArrayBytes(Config{KVHeads: c.heads, HeadDim: c.dim}, c.opt)))
+func (c *Cache) Commit(from, to int) bool {
+	piece := int(max(1, commitPiece/arrayBytes(c.shape, c.opt)))
 	for ; from < to; from += piece {
-		first := from * c.heads * c.stride()
-		n := min(piece, to-from) * c.heads * c.stride()
+		first := from * c.shape.Heads * c.Stride()
+		n := min(piece, to-from) * c.shape.Heads * c.Stride()
 		for i := range c.layers {
-			if !c.layers[i].commit(first, n, c.dim) {
+			if !c.layers[i].commit(first, n, c.shape.HeadDim) {
 				return false
 			}
 		}
@@ -50,7 +50,7 @@ func (c *KVCache) Commit(from, to int) bool {
 }
 
 // commit has the system find memory for n vectors of dim from number first on.
-func (l *kvLayer) commit(first, n, dim int) bool {
+func (l *Layer) commit(first, n, dim int) bool {
 	return commitVectors(l.k16, first, n, dim) && commitVectors(l.v16, first, n, dim) &&
 		commitVectors(l.k32, first, n, dim) && commitVectors(l.v32, first, n, dim) &&
 		commitVectors(l.k8, first, n, dim) && commitVectors(l.v8, first, n, dim) &&
@@ -65,7 +65,7 @@ func commitVectors[T int8 | uint16 | float32](s []T, first, n, dim int) bool {
 // CommitAhead commits blocks in the order in which they are first handed out,
 // so many tokens of them in advance, until ctx ends, all are committed or the
 // system refuses. It may run beside the cache's owner, once at a time.
-func (c *KVCache) CommitAhead(ctx context.Context, tokens int) {
+func (c *Cache) CommitAhead(ctx context.Context, tokens int) {
 	ahead := max(1, tokens/c.opt.BlockLen)
 	piece := max(1, ahead/8)
 	for done := 0; done < c.opt.Blocks; {

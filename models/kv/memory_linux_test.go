@@ -1,4 +1,4 @@
-package models
+package kv
 
 import (
 	"bytes"
@@ -31,13 +31,13 @@ func resident(t *testing.T) (all, heap int64) {
 // the heap's, where it would let as much garbage stand as it is large.
 func TestAFullCacheTakesItsMemoryAndNoMore(t *testing.T) {
 	const budget = 96 << 20
-	shape := Config{Layers: 4, KVHeads: 2, HeadDim: 64}
-	for _, kind := range []KVType{KVF16, KVInt8} {
-		opt := KVOptions{Type: kind, BlockLen: 32}
-		opt.Blocks = int(budget / KVBytesPerBlock(shape, opt))
+	shape := Shape{Layers: 4, Heads: 2, HeadDim: 64}
+	for _, kind := range []Type{F16, Int8} {
+		opt := Options{Type: kind, BlockLen: 32}
+		opt.Blocks = int(budget / BytesPerBlock(shape, opt))
 		tokens, vector := make([]int32, opt.Blocks*opt.BlockLen), make([]float32, 2*64)
 		before, heapBefore := resident(t)
-		c, err := NewKVCache(shape, opt)
+		c, err := New(shape, opt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestAFullCacheTakesItsMemoryAndNoMore(t *testing.T) {
 		for pos := range tokens {
 			tokens[pos] = int32(pos)
 			for layer := range shape.Layers {
-				c.store(layer, s, pos, vector, vector)
+				c.Store(layer, s, pos, vector, vector)
 			}
 		}
 		s.Seal(tokens)

@@ -1,4 +1,4 @@
-package models
+package kv
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestCommittingBesideTheOwnerChangesNothing(t *testing.T) {
-	for _, kind := range []KVType{KVF16, KVInt8, KVF32} {
+	for _, kind := range []Type{F16, Int8, F32} {
 		t.Run(kind.String(), func(t *testing.T) {
 			h := newHistory(t, kind, 7)
 			var commits sync.WaitGroup
@@ -35,7 +35,7 @@ func TestCommittingGoesAheadOfTheBlocksHandedOut(t *testing.T) {
 		t.Skip("this system takes no advice to commit memory")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c, err := NewKVCache(tinyShape, KVOptions{BlockLen: 4, Blocks: 24})
+		c, err := New(tinyShape, Options{BlockLen: 4, Blocks: 24})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestCommittingGoesAheadOfTheBlocksHandedOut(t *testing.T) {
 
 func TestCommittingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := NewKVCache(tinyShape, KVOptions{BlockLen: 4, Blocks: 24})
+		c, err := New(tinyShape, Options{BlockLen: 4, Blocks: 24})
 		if err != nil {
 			t.Fatal(err)
 		}

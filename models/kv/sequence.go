@@ -1,13 +1,13 @@
-package models
+package kv
 
 import (
 	"fmt"
 	"slices"
 )
 
-// KVSeq is one sequence's view of the cache: a list of blocks.
-type KVSeq struct {
-	c      *KVCache
+// Sequence is one sequence's view of the cache: a list of blocks.
+type Sequence struct {
+	c      *Cache
 	blocks []int32
 	n      int // positions held
 	sealed int // leading blocks that are in the index
@@ -20,8 +20,8 @@ type KVSeq struct {
 // cache is cold; its Len
 // tells how many of them need no computing. Pass all but the last token when
 // the last one's logits are wanted.
-func (c *KVCache) Open(tokens []int32) *KVSeq {
-	s := &KVSeq{c: c}
+func (c *Cache) Open(tokens []int32) *Sequence {
+	s := &Sequence{c: c}
 	l, parent := c.opt.BlockLen, none
 	for n := l; n <= len(tokens) && !c.opt.Cold; n += l {
 		own := tokens[n-l : n]
@@ -40,15 +40,33 @@ func (c *KVCache) Open(tokens []int32) *KVSeq {
 }
 
 // Len is the number of positions the sequence holds.
-func (s *KVSeq) Len() int { return s.n }
+func (s *Sequence) Len() int { return s.n }
+
+// Blocks are the numbers of the blocks that hold the positions, in their order,
+// to read until the sequence changes.
+func (s *Sequence) Blocks() []int32 { return s.blocks }
+
+// Of tells whether the sequence lies in cache c.
+func (s *Sequence) Of(c *Cache) bool { return s.c == c }
+
+// FirstShared is where the first block of the positions lo to hi begins that
+// another sequence or the index holds too, so that it must not be written.
+func (s *Sequence) FirstShared(lo, hi int) (pos int, shared bool) {
+	for i := lo / s.c.opt.BlockLen; i <= hi/s.c.opt.BlockLen; i++ {
+		if !s.c.writable(s.blocks[i]) {
+			return i * s.c.opt.BlockLen, true
+		}
+	}
+	return 0, false
+}
 
 // Need is the number of blocks that Grow(n) would take from the pool, the
 // copy of a shared last block included.
-func (s *KVSeq) Need(n int) int {
+func (s *Sequence) Need(n int) int {
 	if n <= 0 {
 		return 0
 	}
-	need := ceilDiv(s.n+n, s.c.opt.BlockLen) - len(s.blocks)
+	need := s.c.blocksFor(s.n+n) - len(s.blocks)
 	if s.frozenTail() {
 		need++
 	}
@@ -56,18 +74,18 @@ func (s *KVSeq) Need(n int) int {
 }
 
 // frozenTail tells whether the next position falls into a block that must not be written.
-func (s *KVSeq) frozenTail() bool {
+func (s *Sequence) frozenTail() bool {
 	return s.n%s.c.opt.BlockLen != 0 && !s.c.writable(s.blocks[len(s.blocks)-1])
 }
 
 // writable tells whether block b belongs to one sequence alone.
-func (c *KVCache) writable(b int32) bool { return c.blocks[b].refs == 1 && !c.blocks[b].indexed }
+func (c *Cache) writable(b int32) bool { return c.blocks[b].refs == 1 && !c.blocks[b].indexed }
 
 // Grow adds n positions, copying the last block first when a fork shares it.
 // On ErrNoBlocks nothing has changed.
-func (s *KVSeq) Grow(n int) error {
+func (s *Sequence) Grow(n int) error {
 	if n < 0 {
-		panic(fmt.Sprintf("models: KVSeq.Grow(%d)", n))
+		panic(fmt.Sprintf("kv: Sequence.Grow(%d)", n))
 	}
 	need := s.Need(n)
 	if need > s.c.Free() {
@@ -93,9 +111,9 @@ func (s *KVSeq) Grow(n int) error {
 // Len positions, all computed), so that full blocks enter the prefix index. A
 // block whose content is there already is exchanged for the indexed one: equal
 // prefixes have equal bits.
-func (s *KVSeq) Seal(tokens []int32) {
+func (s *Sequence) Seal(tokens []int32) {
 	if len(tokens) < s.n {
-		panic(fmt.Sprintf("models: KVSeq.Seal: %d tokens for %d positions", len(tokens), s.n))
+		panic(fmt.Sprintf("kv: Sequence.Seal: %d tokens for %d positions", len(tokens), s.n))
 	}
 	c, l, parent := s.c, s.c.opt.BlockLen, none
 	if s.sealed > 0 {
@@ -122,18 +140,18 @@ func (s *KVSeq) Seal(tokens []int32) {
 }
 
 // Fork is a second sequence that shares every block.
-func (s *KVSeq) Fork() *KVSeq {
+func (s *Sequence) Fork() *Sequence {
 	for _, b := range s.blocks {
 		s.c.hold(b)
 	}
-	f := &KVSeq{c: s.c, n: s.n, sealed: s.sealed, swapped: s.swapped}
+	f := &Sequence{c: s.c, n: s.n, sealed: s.sealed, swapped: s.swapped}
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)
 	return f
 }
 
 // Become makes s hold what t holds, as Fork would; of what they share already
 // nothing is touched.
-func (s *KVSeq) Become(t *KVSeq) {
+func (s *Sequence) Become(t *Sequence) {
 	same := 0
 	for same < min(len(s.blocks), len(t.blocks)) && s.blocks[same] == t.blocks[same] {
 		same++
@@ -150,11 +168,11 @@ func (s *KVSeq) Become(t *KVSeq) {
 }
 
 // Truncate drops positions from n on.
-func (s *KVSeq) Truncate(n int) {
+func (s *Sequence) Truncate(n int) {
 	if n < 0 || n > s.n {
-		panic(fmt.Sprintf("models: KVSeq.Truncate(%d) of %d positions", n, s.n))
+		panic(fmt.Sprintf("kv: Sequence.Truncate(%d) of %d positions", n, s.n))
 	}
-	keep := ceilDiv(n, s.c.opt.BlockLen)
+	keep := s.c.blocksFor(n)
 	// Last first, so that continuations are evicted before what they continue.
 	for i := len(s.blocks) - 1; i >= keep; i-- {
 		s.c.drop(s.blocks[i])
@@ -165,7 +183,7 @@ func (s *KVSeq) Truncate(n int) {
 
 // Release gives all blocks back; indexed ones stay cached until needed.
 // The sequence must not be used afterwards.
-func (s *KVSeq) Release() {
+func (s *Sequence) Release() {
 	s.Truncate(0)
 	s.blocks = nil
 }

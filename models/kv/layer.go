@@ -1,4 +1,4 @@
-package models
+package kv
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
-// kvLayer holds the keys and values of one layer, of one number format. A
+// Layer holds the keys and values of one layer, of one number format. A
 // vector is the key or value of one token and head. In the formats that
 // kernels read, keys of one head and block are interleaved in groups of eight:
 //
@@ -16,20 +16,20 @@ import (
 //	values  [Blocks][KVHeads][8·⌈BlockLen/8⌉][HeadDim]
 //
 // Without groups keys stand like values.
-type kvLayer struct {
-	k16, v16       []uint16  // KVF16
-	k32, v32       []float32 // KVF32, without groups
-	k8, v8         []int8    // KVInt8
-	kScale, vScale []float32 // KVInt8: [Blocks][KVHeads][8·⌈BlockLen/8⌉]
+type Layer struct {
+	k16, v16       []uint16  // F16
+	k32, v32       []float32 // F32, without groups
+	k8, v8         []int8    // Int8
+	kScale, vScale []float32 // Int8: [Blocks][KVHeads][8·⌈BlockLen/8⌉]
 }
 
-// newKVLayer makes room in a for a number of heads of blocks of l tokens.
-func newKVLayer(a *cpu.Arena, t KVType, heads, l, dim int) (y kvLayer, err error) {
+// newLayer makes room in a for a number of heads of blocks of l tokens.
+func newLayer(a *cpu.Arena, t Type, heads, l, dim int) (y Layer, err error) {
 	n := heads * wholeGroups(l)
 	switch t {
-	case KVInt8:
+	case Int8:
 		err = errors.Join(room(a, &y.k8, n*dim), room(a, &y.v8, n*dim), room(a, &y.kScale, n), room(a, &y.vScale, n))
-	case KVF32:
+	case F32:
 		err = errors.Join(room(a, &y.k32, n*dim), room(a, &y.v32, n*dim))
 	default:
 		err = errors.Join(room(a, &y.k16, n*dim), room(a, &y.v16, n*dim))
@@ -44,46 +44,46 @@ func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err e
 }
 
 // wholeGroups rounds n keys up to groups.
-func wholeGroups(n int) int { return ceilDiv(n, attention.KeyGroup) * attention.KeyGroup }
+func wholeGroups(n int) int { return cpu.RoundUp(n, attention.KeyGroup) }
 
-// vectors is the number of the first key and value of a head in block b.
-func (c *KVCache) vectors(b int32, head int) int { return (int(b)*c.heads + head) * c.stride() }
+// Vectors is the number of the first key and value of a head in block b.
+func (c *Cache) Vectors(b int32, head int) int { return (int(b)*c.shape.Heads + head) * c.Stride() }
 
-// stride is the distance between the vectors of one head and block and of the next.
-func (c *KVCache) stride() int { return wholeGroups(c.opt.BlockLen) }
+// Stride is the distance between the vectors of one head and block and of the next.
+func (c *Cache) Stride() int { return wholeGroups(c.opt.BlockLen) }
 
-// chunk is chunkKeys in whole blocks.
-func (c *KVCache) chunk() int { return max(1, chunkKeys/c.opt.BlockLen) * c.opt.BlockLen }
+// Layer is one layer's keys and values.
+func (c *Cache) Layer(i int) *Layer { return &c.layers[i] }
 
-// span is spanKeys in whole chunks.
-func (c *KVCache) span() int { return max(1, spanKeys/c.chunk()) * c.chunk() }
+// TokenBytes is the memory of the keys and values of one token in one layer.
+func (c *Cache) TokenBytes() int64 { return 2 * arrayBytes(c.shape, c.opt) / int64(c.opt.BlockLen) }
 
-// store writes the keys and values k, v [KVHeads][HeadDim] of one position.
-func (c *KVCache) store(layer int, s *KVSeq, pos int, k, v []float32) {
-	l, d := &c.layers[layer], c.dim
+// Store writes the keys and values k, v [KVHeads][HeadDim] of one position.
+func (c *Cache) Store(layer int, s *Sequence, pos int, k, v []float32) {
+	l, d := &c.layers[layer], c.shape.HeadDim
 	b, row := s.blocks[pos/c.opt.BlockLen], pos%c.opt.BlockLen
 	group, lane := row/attention.KeyGroup*attention.KeyGroup, row%attention.KeyGroup
-	for h := range c.heads {
-		i := c.vectors(b, h)
+	for h := range c.shape.Heads {
+		i := c.Vectors(b, h)
 		j := i + row
 		kh, vh := k[h*d:(h+1)*d], v[h*d:(h+1)*d]
 		switch c.opt.Type {
-		case KVF16:
+		case F16:
 			attention.StoreKeyF16(l.k16[(i+group)*d:], lane, kh)
 			vector.F32ToF16(l.v16[j*d:(j+1)*d], vh)
-		case KVInt8:
+		case Int8:
 			l.kScale[j] = attention.StoreKeyQ8(l.k8[(i+group)*d:], lane, kh)
 			l.vScale[j] = attention.QuantizeQ8(l.v8[j*d:(j+1)*d], vh)
-		case KVF32:
+		case F32:
 			copy(l.k32[j*d:], kh)
 			copy(l.v32[j*d:], vh)
 		}
 	}
 }
 
-// scores sets dst[i*ld+j] = q[i]·key j for i < g, j < t, and may set more of the rows. The
-// keys are those of groups at, counted from number first; see kernels.
-func (l *kvLayer) scores(dst []float32, ld int, q []float32, first int, at []int32, g, t, d int) {
+// Scores sets dst[i*ld+j] = q[i]·key j for i < g, j < t, and may set more of the rows. The
+// keys are those of groups at, counted from number first; see kernels/attention.
+func (l *Layer) Scores(dst []float32, ld int, q []float32, first int, at []int32, g, t, d int) {
 	switch {
 	case l.k16 != nil:
 		attention.ScoresF16(dst, ld, q, l.k16[first*d:], at, g, t, d, attention.Ahead[uint16]{Data: l.v16[first*d:], At: at})
@@ -98,10 +98,10 @@ func (l *kvLayer) scores(dst []float32, ld int, q []float32, first int, at []int
 	}
 }
 
-// accumulate adds Σ p[i*ld+j]·value j over j < t to acc[i] for i < g, the values being
+// Accumulate adds Σ p[i*ld+j]·value j over j < t to acc[i] for i < g, the values being
 // those of groups at, counted from number first. Keys of the groups next, if as many, will
 // be scored then.
-func (l *kvLayer) accumulate(acc, p []float32, ld, first int, at, next []int32, g, t, d int) {
+func (l *Layer) Accumulate(acc, p []float32, ld, first int, at, next []int32, g, t, d int) {
 	switch {
 	case l.v16 != nil:
 		attention.AccumF16(acc, p, ld, l.v16[first*d:], at, g, t, d, attention.Ahead[uint16]{Data: l.k16[first*d:], At: next})
@@ -124,18 +124,18 @@ func vectorAt(x []float32, first int, at []int32, j, d int) []float32 {
 
 // copyBlock copies the first rows tokens of block src to block dst, and those
 // that share a group of keys with them.
-func (c *KVCache) copyBlock(dst, src int32, rows int) {
+func (c *Cache) copyBlock(dst, src int32, rows int) {
 	for i := range c.layers {
 		l := &c.layers[i]
-		for h := range c.heads {
-			to, from, n := c.vectors(dst, h), c.vectors(src, h), wholeGroups(rows)
-			copyVectors(l.k16, to, from, n, c.dim)
-			copyVectors(l.k32, to, from, n, c.dim)
-			copyVectors(l.k8, to, from, n, c.dim)
+		for h := range c.shape.Heads {
+			to, from, n := c.Vectors(dst, h), c.Vectors(src, h), wholeGroups(rows)
+			copyVectors(l.k16, to, from, n, c.shape.HeadDim)
+			copyVectors(l.k32, to, from, n, c.shape.HeadDim)
+			copyVectors(l.k8, to, from, n, c.shape.HeadDim)
 			copyVectors(l.kScale, to, from, n, 1)
-			copyVectors(l.v16, to, from, rows, c.dim)
-			copyVectors(l.v32, to, from, rows, c.dim)
-			copyVectors(l.v8, to, from, rows, c.dim)
+			copyVectors(l.v16, to, from, rows, c.shape.HeadDim)
+			copyVectors(l.v32, to, from, rows, c.shape.HeadDim)
+			copyVectors(l.v8, to, from, rows, c.shape.HeadDim)
 			copyVectors(l.vScale, to, from, rows, 1)
 		}
 	}
