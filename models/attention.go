@@ -1,56 +1,58 @@
 package models
 
 import (
-	"github.com/lutra-lm/lutra/kernels/attention"
+	kernel "github.com/lutra-lm/lutra/kernels/attention"
 	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// attentionPass is causal grouped-query attention over the paged cache, in the
+// Pass is causal grouped-query attention over the paged cache, in the
 // manner of FlashAttention (Dao et al., §3.1): keys pass by in chunks, with a
 // running softmax and a running weighted sum of values. Long contexts are cut into
-// spans that workers take apart, as in Flash-Decoding (Dao et al. 2023), and what
-// a query got from each is folded in the order of the spans.
+// splits that workers take apart, as in Flash-Decoding (Dao et al. 2023), and what
+// a query got from each is folded in the order of the splits.
 //
-//	part = tile of query rows × KV head × span of spanKeys keys;  chunk = chunkKeys keys
+//	part = tile of query rows × KV head × split of splitKeys keys;  chunk = chunkKeys keys
 //
-// What a row gets depends on its query and position alone: spans and chunks start at
+// What a row gets depends on its query and position alone: splits and chunks start at
 // absolute positions, a score is one chain of additions whoever else reads the
 // key, and values are added in the order of their positions. So neither the
 // neighbours in the batch nor the way a prompt was cut nor the number of workers show
 // in the result.
-type attentionPass struct {
-	exec    executor
+type Pass struct {
+	workers pool.Workers
+	heads   int // KV heads
 	group   int // query heads a KV head
 	dim     int
-	scratch []attScratch // one a worker
+	scratch []scratch // one a worker
 	partial partials
 
 	// The run under way.
-	plan   *attPlan
-	rowPos []rowPos
-	kv     *kv.Cache
+	plan   *Plan
+	rowPos []RowPos
+	cache  *kv.Cache
 	layer  int
-	lens   *lens
+	mask   *Mask
 	out    []float32 // [T][Heads*dim]
 	qkv    []float32 // [T][(Heads+2·KVHeads)*dim], queries first
 	wave   wave
 }
 
-// attScratch is what one worker needs for one part.
-type attScratch struct {
-	q, acc []float32           // [maxTile*group][dim]
-	scores []float32           // [maxTile*group][chunk]
-	soft   []attention.Softmax // [maxTile*group]
+// scratch is what one worker needs for one part.
+type scratch struct {
+	q, acc []float32        // [maxTile*group][dim]
+	scores []float32        // [maxTile*group][chunk]
+	soft   []kernel.Softmax // [maxTile*group]
 	groups []int32
 }
 
-// chunkKeys is about how many keys share one softmax update, spanKeys about how
+// chunkKeys is about how many keys share one softmax update, splitKeys about how
 // many make a part of their own: some tens of microseconds for one row.
 const (
 	chunkKeys = 64
-	spanKeys  = 512
+	splitKeys = 512
 )
 
 // tileQueries is about how many queries of a KV head meet each block of keys
@@ -65,71 +67,78 @@ func chunkOf(cache *kv.Cache) int {
 	return max(1, chunkKeys/cache.BlockLen()) * cache.BlockLen()
 }
 
-// spanOf is spanKeys in whole chunks.
-func spanOf(cache *kv.Cache) int { return max(1, spanKeys/chunkOf(cache)) * chunkOf(cache) }
+// splitOf is splitKeys in whole chunks.
+func splitOf(cache *kv.Cache) int { return max(1, splitKeys/chunkOf(cache)) * chunkOf(cache) }
 
-func newAttention(c executor, cfg Config) *attentionPass {
-	a := &attentionPass{exec: c, group: cfg.Heads / cfg.KVHeads, dim: cfg.HeadDim, scratch: make([]attScratch, c.size())}
+// RowPos is where a row's token stands.
+type RowPos struct {
+	Seq *kv.Sequence
+	Pos int
+}
+
+// New makes a pass over models of so many query heads and that shape.
+func New(w pool.Workers, heads int, shape kv.Shape) *Pass {
+	a := &Pass{workers: w, heads: shape.Heads, group: heads / shape.Heads, dim: shape.HeadDim, scratch: make([]scratch, w.N())}
 	n := a.maxTile() * a.group
 	for i := range a.scratch {
-		a.scratch[i] = attScratch{
+		a.scratch[i] = scratch{
 			q: make([]float32, n*a.dim), acc: make([]float32, n*a.dim),
-			soft: make([]attention.Softmax, n),
+			soft: make([]kernel.Softmax, n),
 		}
 	}
 	return a
 }
 
-func (a *attentionPass) maxTile() int { return max(1, tileQueries/a.group) }
+func (a *Pass) maxTile() int { return max(1, tileQueries/a.group) }
 
-// makePlan plans for rows.
-func (a *attentionPass) makePlan(p *attPlan, rows []rowPos, cache *kv.Cache) {
+// MakePlan plans for rows.
+func (a *Pass) MakePlan(p *Plan, rows []RowPos, cache *kv.Cache) {
 	tile := a.maxTile()
-	if !a.exec.alone {
-		span, spans := spanOf(cache), 0
+	if !a.workers.Alone {
+		split, splits := splitOf(cache), 0
 		for i := range rows {
-			spans += rows[i].pos/span + 1
+			splits += rows[i].Pos/split + 1
 		}
-		tile = min(tile, max(1, spans*cache.Shape().Heads/(partsPerThread*a.exec.size())))
+		tile = min(tile, max(1, splits*a.heads/(partsPerThread*a.workers.N())))
 	}
-	p.make(rows, cache, tile, a.group)
+	p.build(rows, cache, tile, a.group)
 }
 
-// run sets out[T][Heads*dim] to the attention of the planned rows' queries,
+// Run sets out[T][Heads*dim] to the attention of the planned rows' queries,
 // which begin the rows of qkv, over a layer's cache, which must hold the rows'
 // own keys and values already.
-func (a *attentionPass) run(out, qkv []float32, plan *attPlan, rows []rowPos, cache *kv.Cache, layer int, l *lens) {
+func (a *Pass) Run(out, qkv []float32, plan *Plan, rows []RowPos, cache *kv.Cache, layer int, mask *Mask) {
 	if n := a.maxTile() * a.group * plan.scoreRow(); len(a.scratch[0].scores) < n {
 		for i := range a.scratch {
 			a.scratch[i].scores = make([]float32, n)
 		}
 	}
-	m := a.exec.pool.Meter()
+	m := a.workers.Pool.Meter()
 	start := m.Start()
-	a.plan, a.rowPos, a.kv, a.layer, a.lens, a.out, a.qkv = plan, rows, cache, layer, l, out, qkv
-	for lo := 0; lo < len(plan.spans); lo = a.wave.hi {
+	a.plan, a.rowPos, a.cache, a.layer, a.mask, a.out, a.qkv = plan, rows, cache, layer, mask, out, qkv
+	for lo := 0; lo < len(plan.splits); lo = a.wave.hi {
 		a.begin(lo)
-		a.exec.run(a, (a.wave.end-a.wave.first)*cache.Shape().Heads)
-		if len(plan.spans) > 1 {
+		a.workers.Run(a, (a.wave.end-a.wave.first)*a.heads)
+		if len(plan.splits) > 1 {
 			a.fold()
 		}
 	}
 	if m.Enabled() {
 		macs, bytes := a.work()
-		m.Stop(meter.Attention, start, a.exec.size(), macs, bytes)
+		m.Stop(meter.Attention, start, a.workers.N(), macs, bytes)
 	}
-	a.plan, a.rowPos, a.kv, a.out, a.qkv = nil, nil, nil, nil, nil
+	a.plan, a.rowPos, a.cache, a.out, a.qkv = nil, nil, nil, nil, nil
 }
 
 // work is what the run does: multiply-accumulates, and bytes of keys and
 // values as if each sequence's were read once.
-func (a *attentionPass) work() (macs, bytes int64) {
-	width := int64(a.kv.Shape().Heads * a.dim)
-	perKey := a.kv.TokenBytes()
+func (a *Pass) work() (macs, bytes int64) {
+	width := int64(a.heads * a.dim)
+	perKey := a.cache.TokenBytes()
 	for i := range a.rowPos {
-		r, keys := &a.rowPos[i], int64(a.rowPos[i].pos+1)
+		r, keys := &a.rowPos[i], int64(a.rowPos[i].Pos+1)
 		macs += 2 * keys * width * int64(a.group)
-		if i+1 == len(a.rowPos) || a.rowPos[i+1].seq != r.seq {
+		if i+1 == len(a.rowPos) || a.rowPos[i+1].Seq != r.Seq {
 			bytes += keys * perKey
 		}
 	}
@@ -137,36 +146,36 @@ func (a *attentionPass) work() (macs, bytes int64) {
 }
 
 // Do computes one part.
-func (a *attentionPass) Do(worker, part int) {
-	turns := a.wave.end - a.wave.first
-	turn, head := part%turns, part/turns
-	if a.exec.alone { // what lies side by side is read one after another
-		turn, head = part/a.kv.Shape().Heads, part%a.kv.Shape().Heads
+func (a *Pass) Do(worker, part int) {
+	ranks := a.wave.end - a.wave.first
+	rank, head := part%ranks, part/ranks
+	if a.workers.Alone { // what lies side by side is read one after another
+		rank, head = part/a.heads, part%a.heads
 	}
-	turn += a.wave.first
-	number := int(a.plan.order[turn])
-	pass := &a.plan.passes[number]
-	first := int(pass.tile) * a.plan.tile
+	rank += a.wave.first
+	number := int(a.plan.order[rank])
+	item := &a.plan.items[number]
+	first := int(item.tile) * a.plan.tile
 	rows := a.rowPos[first:min(len(a.rowPos), first+a.plan.tile)]
 	s, width := &a.scratch[worker], a.group*a.dim
-	stride, n := width*a.kv.Shape().Heads, len(rows)*a.group
+	stride, n := width*a.heads, len(rows)*a.group
 	for i := range rows {
-		vector.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.kv.Shape().Heads*a.dim)+head*width:], a.lens.scale)
+		vector.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.heads*a.dim)+head*width:], a.mask.Scale)
 	}
-	begin, passes := a.plan.passesOf(int(pass.tile))
-	whole := passes == begin+1
+	begin, end := a.plan.itemsOf(int(item.tile))
+	whole := end == begin+1
 	acc, soft := s.acc, s.soft
 	if !whole {
-		acc, soft = a.partial.of(a, turn, head)
+		acc, soft = a.partial.of(a, rank, head)
 	}
 	clear(acc[:n*a.dim])
 	for i := range n {
-		soft[i] = attention.NewSoftmax()
+		soft[i] = kernel.NewSoftmax()
 	}
 	chunk, end := a.plan.chunksOf(number)
 	_, runs := a.plan.runsOf(end - 1)
-	for lo := (number - begin) * a.plan.span; chunk < end; chunk, lo = chunk+1, lo+a.plan.chunk {
-		if a.lens.reaches(rows, lo+a.plan.chunk) {
+	for lo := (number - begin) * a.plan.split; chunk < end; chunk, lo = chunk+1, lo+a.plan.chunk {
+		if a.mask.reaches(rows, lo+a.plan.chunk) {
 			a.chunk(s, acc, soft, rows, head, chunk, lo, runs)
 		}
 	}
@@ -178,9 +187,9 @@ func (a *attentionPass) Do(worker, part int) {
 
 // chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
 // Chunks go on until the end of runs.
-func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Softmax, rows []rowPos, head, chunk, lo, runs int) {
-	p, layer, ld, g, d := a.plan, a.kv.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
-	vector := a.kv.Vectors(0, head)
+func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []RowPos, head, chunk, lo, runs int) {
+	p, layer, ld, g, d := a.plan, a.cache.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
+	vector := a.cache.Vectors(0, head)
 	first, end := p.runsOf(chunk)
 	for i := first; i < end; i++ {
 		r := &p.runs[i]
@@ -188,8 +197,8 @@ func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Sof
 		layer.Scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, s.q[row*d:], vector, p.groupsOf(i), n, int(r.most), d)
 	}
 	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
-	a.lens.look(s.scores[:n*ld], ld, g, rows, seen, lo)
-	attention.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
+	a.mask.apply(s.scores[:n*ld], ld, g, rows, seen, lo)
+	kernel.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
 	for i := first; i < end; i++ {
 		r := &p.runs[i]
 		row, n, least := int(r.row)*g, int(r.rows)*g, int(r.least)
@@ -200,23 +209,23 @@ func (a *attentionPass) chunk(s *attScratch, acc []float32, soft []attention.Sof
 		}
 		layer.Accumulate(acc[row*d:], weights, ld, vector, p.groupsOf(i), next, n, least, d)
 		if r.most > r.least {
-			a.corner(s, acc, rows, i, vector, lo)
+			a.causalCorner(s, acc, rows, i, vector, lo)
 		}
 	}
-	if a.lens.window > 0 {
-		forget(soft[:n], acc, d)
+	if a.mask.Window > 0 {
+		restart(soft[:n], acc, d)
 	}
 }
 
-// corner adds the values of a run that only some of its rows see, which all
+// causalCorner adds the values of a run that only some of its rows see, which all
 // stand in its last block.
-func (a *attentionPass) corner(s *attScratch, acc []float32, rows []rowPos, run, vector, lo int) {
+func (a *Pass) causalCorner(s *scratch, acc []float32, rows []RowPos, run, vector, lo int) {
 	r, groups := &a.plan.runs[run], a.plan.groupsOf(run)
-	layer, ld, g, d := a.kv.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
+	layer, ld, g, d := a.cache.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
 	least := int(r.least)
 	s.groups = s.groups[:0]
-	first := groups[least/attention.KeyGroup] + r.least%attention.KeyGroup
-	for n := r.least; n < r.most; n += attention.KeyGroup {
+	first := groups[least/kernel.KeyGroup] + r.least%kernel.KeyGroup
+	for n := r.least; n < r.most; n += kernel.KeyGroup {
 		s.groups = append(s.groups, first+n-r.least)
 	}
 	for i := range int(r.rows) {

@@ -7,36 +7,43 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// attCase is rows of several sequences over a cache whose layers are filled at
+// config is a model's query heads, and its cache.
+type config struct {
+	heads int
+	kv.Shape
+}
+
+// testCase is rows of several sequences over a cache whose layers are filled at
 // random, all alike.
-type attCase struct {
-	cfg  Config
-	kind kv.Type
-	kv   *kv.Cache
-	lens lens
-	rows []rowPos
-	qkv  []float32 // [rows][(Heads+2·KVHeads)*HeadDim]
+type testCase struct {
+	cfg   config
+	kind  kv.Type
+	cache *kv.Cache
+	mask  Mask
+	rows  []RowPos
+	qkv   []float32 // [rows][(Heads+2·KVHeads)*HeadDim]
 	// What the cache was given, by sequence and then as in the cache's heads: [pos][KVHeads][HeadDim].
 	keys, values map[*kv.Sequence][]float32
 }
 
-// newAttCase makes sequences of the given lengths, and of each the last rows
+// newTestCase makes sequences of the given lengths, and of each the last rows
 // wait for their attention.
-func newAttCase(t testing.TB, r *rand.Rand, cfg Config, opt kv.Options, l lens, lengths []int, rows int) *attCase {
+func newTestCase(t testing.TB, r *rand.Rand, cfg config, opt kv.Options, m Mask, lengths []int, rows int) *testCase {
 	t.Helper()
 	for _, n := range lengths {
 		opt.Blocks += pool.Parts(n, opt.BlockLen)
 	}
-	cache, err := kv.New(cfg.KV(), opt)
+	cache, err := kv.New(cfg.Shape, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &attCase{cfg: cfg, kind: opt.Type, kv: cache, lens: l, keys: map[*kv.Sequence][]float32{}, values: map[*kv.Sequence][]float32{}}
-	width := cfg.KVHeads * cfg.HeadDim
+	c := &testCase{cfg: cfg, kind: opt.Type, cache: cache, mask: m, keys: map[*kv.Sequence][]float32{}, values: map[*kv.Sequence][]float32{}}
+	width := cfg.Heads * cfg.HeadDim
 	for _, n := range lengths {
 		s := cache.Open(nil)
 		if err := s.Grow(n); err != nil {
@@ -46,15 +53,22 @@ func newAttCase(t testing.TB, r *rand.Rand, cfg Config, opt kv.Options, l lens, 
 		c.keys[s], c.values[s] = k, v
 		for pos := range n {
 			for layer := range cfg.Layers {
-				cache.Store(layer, s, pos, span(k, pos, width), span(v, pos, width))
+				cache.Store(layer, s, pos, k[pos*width:(pos+1)*width], v[pos*width:(pos+1)*width])
 			}
 		}
 		for pos := max(0, n-rows); pos < n; pos++ {
-			c.rows = append(c.rows, rowPos{seq: s, pos: pos})
+			c.rows = append(c.rows, RowPos{Seq: s, Pos: pos})
 		}
 	}
-	c.qkv = gaussianVector(r, len(c.rows)*(cfg.Heads+2*cfg.KVHeads)*cfg.HeadDim)
+	c.qkv = gaussianVector(r, len(c.rows)*(cfg.heads+2*cfg.Heads)*cfg.HeadDim)
 	return c
+}
+
+func sameBits(t *testing.T, what string, got, want []float32) {
+	t.Helper()
+	if !kerneltest.SameBits(got, want) {
+		t.Fatalf("%s: other bits", what)
+	}
 }
 
 func gaussianVector(r *rand.Rand, n int) []float32 {
@@ -65,40 +79,40 @@ func gaussianVector(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// attend is the attention of rows [lo, hi) alone, by executor.
-func (c *attCase) attend(by executor, lo, hi int) []float32 {
-	var p attPlan
-	a := newAttention(by, c.cfg)
-	out := make([]float32, (hi-lo)*c.cfg.Heads*c.cfg.HeadDim)
-	a.makePlan(&p, c.rows[lo:hi], c.kv)
-	qkv := c.qkv[lo*(c.cfg.Heads+2*c.cfg.KVHeads)*c.cfg.HeadDim:]
-	a.run(out, qkv, &p, c.rows[lo:hi], c.kv, 0, &c.lens)
+// attend is the attention of rows [lo, hi) alone.
+func (c *testCase) attend(by pool.Workers, lo, hi int) []float32 {
+	var p Plan
+	a := New(by, c.cfg.heads, c.cfg.Shape)
+	out := make([]float32, (hi-lo)*c.cfg.heads*c.cfg.HeadDim)
+	a.MakePlan(&p, c.rows[lo:hi], c.cache)
+	qkv := c.qkv[lo*(c.cfg.heads+2*c.cfg.Heads)*c.cfg.HeadDim:]
+	a.Run(out, qkv, &p, c.rows[lo:hi], c.cache, 0, &c.mask)
 	return out
 }
 
 // exact is the attention of a row in float64.
-func (c *attCase) exact(row int) []float64 {
-	d, group, width := c.cfg.HeadDim, c.cfg.Heads/c.cfg.KVHeads, c.cfg.KVHeads*c.cfg.HeadDim
+func (c *testCase) exact(row int) []float64 {
+	d, group, width := c.cfg.HeadDim, c.cfg.heads/c.cfg.Heads, c.cfg.Heads*c.cfg.HeadDim
 	r := &c.rows[row]
-	k, v := c.keys[r.seq], c.values[r.seq]
-	out := make([]float64, c.cfg.Heads*d)
-	for h := range c.cfg.Heads {
-		q := c.qkv[row*(c.cfg.Heads*d+2*width)+h*d:][:d]
+	k, v := c.keys[r.Seq], c.values[r.Seq]
+	out := make([]float64, c.cfg.heads*d)
+	for h := range c.cfg.heads {
+		q := c.qkv[row*(c.cfg.heads*d+2*width)+h*d:][:d]
 		first, sum, top := 0, 0.0, math.Inf(-1)
-		if c.lens.window > 0 {
-			first = max(0, r.pos+1-c.lens.window)
+		if c.mask.Window > 0 {
+			first = max(0, r.Pos+1-c.mask.Window)
 		}
-		scores := make([]float64, r.pos+1)
-		for pos := first; pos <= r.pos; pos++ {
+		scores := make([]float64, r.Pos+1)
+		for pos := first; pos <= r.Pos; pos++ {
 			for i, x := range q {
-				scores[pos] += float64(x) * float64(c.lens.scale) * float64(k[pos*width+h/group*d+i])
+				scores[pos] += float64(x) * float64(c.mask.Scale) * float64(k[pos*width+h/group*d+i])
 			}
-			if c.lens.limit > 0 {
-				scores[pos] = float64(c.lens.limit) * math.Tanh(scores[pos]/float64(c.lens.limit))
+			if c.mask.Cap > 0 {
+				scores[pos] = float64(c.mask.Cap) * math.Tanh(scores[pos]/float64(c.mask.Cap))
 			}
 			top = max(top, scores[pos])
 		}
-		for pos := first; pos <= r.pos; pos++ {
+		for pos := first; pos <= r.Pos; pos++ {
 			w := math.Exp(scores[pos] - top)
 			sum += w
 			for i := range d {
@@ -112,77 +126,77 @@ func (c *attCase) exact(row int) []float64 {
 	return out
 }
 
-// attExecutors are pools of several sizes and a worker alone.
-func attExecutors(t testing.TB, sizes ...int) map[string]executor {
-	executors := map[string]executor{}
+// allWorkers are pools of several sizes and a worker alone.
+func allWorkers(t testing.TB, sizes ...int) map[string]pool.Workers {
+	workers := map[string]pool.Workers{}
 	for _, n := range sizes {
 		p := pool.New(n)
 		t.Cleanup(p.Close)
-		executors[fmt.Sprintf("%d workers", n)] = executor{pool: p}
-		executors["one alone"] = executor{pool: p, alone: true}
+		workers[fmt.Sprintf("%d workers", n)] = pool.Workers{Pool: p}
+		workers["one alone"] = pool.Workers{Pool: p, Alone: true}
 	}
-	return executors
+	return workers
 }
 
 // kvError is how far cached values are from what was given, values being of about unit size.
 var kvError = map[kv.Type]float64{kv.F16: 2e-3, kv.Int8: 5e-2, kv.F32: 2e-5}
 
-// check compares the attention of rows with float64, and with what every executor
-// makes of them together and, for about twenty, by themselves.
-func (c *attCase) check(t *testing.T, executors map[string]executor) {
+// check compares the attention of rows with float64, and with what all workers
+// make of them together and, for about twenty, by themselves.
+func (c *testCase) check(t *testing.T, workers map[string]pool.Workers) {
 	t.Helper()
-	width := c.cfg.Heads * c.cfg.HeadDim
-	want := c.attend(executors["one alone"], 0, len(c.rows))
+	width := c.cfg.heads * c.cfg.HeadDim
+	want := c.attend(workers["one alone"], 0, len(c.rows))
 	step := 1 + len(c.rows)/20
 	for i := 0; i < len(c.rows); i += step {
 		for j, v := range c.exact(i) {
 			if got := want[i*width+j]; !(math.Abs(float64(got)-v) <= kvError[c.kind]) {
-				t.Fatalf("row %d at position %d: output %d is %v, exactly %v", i, c.rows[i].pos, j, got, v)
+				t.Fatalf("row %d at position %d: output %d is %v, exactly %v", i, c.rows[i].Pos, j, got, v)
 			}
 		}
 	}
-	for name, by := range executors {
-		compareBits(t, name+", all rows", c.attend(by, 0, len(c.rows)), want)
+	for name, by := range workers {
+		sameBits(t, name+", all rows", c.attend(by, 0, len(c.rows)), want)
 		for i := 0; i < len(c.rows); i += step {
-			compareBits(t, fmt.Sprintf("%s, row %d by itself", name, i), c.attend(by, i, i+1), span(want, i, width))
+			sameBits(t, fmt.Sprintf("%s, row %d by itself", name, i), c.attend(by, i, i+1), want[i*width:(i+1)*width])
 		}
 	}
 }
 
-func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSpans(t *testing.T) {
+func TestAttentionHasTheSameBitsHoweverManyWorkersTakeItsSplits(t *testing.T) {
 	lengths := []int{1, 63, 511, 512, 513, 1100, 5000}
-	workers := []int{1, 2, 3, 8, 64}
+	threads := []int{1, 2, 3, 8, 64}
 	if testing.Short() {
-		lengths, workers = []int{1, 512, 513, 1100}, []int{2, 8}
+		lengths, threads = []int{1, 512, 513, 1100}, []int{2, 8}
 	}
-	executors := attExecutors(t, workers...)
+	workers := allWorkers(t, threads...)
 	for _, kind := range []kv.Type{kv.F16, kv.Int8, kv.F32} {
-		for name, l := range map[string]lens{
-			"plain":  {scale: 0.2},
-			"capped": {scale: 0.2, limit: 3},
-			"window": {scale: 0.2, window: 700},
+		for name, m := range map[string]Mask{
+			"plain":  {Scale: 0.2},
+			"capped": {Scale: 0.2, Cap: 3},
+			"window": {Scale: 0.2, Window: 700},
 		} {
 			t.Run(fmt.Sprintf("%v/%s", kind, name), func(t *testing.T) {
-				cfg := Config{Layers: 1, Heads: 6, KVHeads: 2, HeadDim: 16}
+				cfg := config{6, kv.Shape{Layers: 1, Heads: 2, HeadDim: 16}}
 				r := rand.New(rand.NewPCG(1, uint64(kind)))
-				newAttCase(t, r, cfg, kv.Options{Type: kind, BlockLen: 16}, l, lengths, 3).check(t, executors)
+				newTestCase(t, r, cfg, kv.Options{Type: kind, BlockLen: 16}, m, lengths, 3).check(t, workers)
 			})
 		}
 	}
 }
 
 func TestALongPromptsAttentionIsFoldedInWaves(t *testing.T) {
-	executors := attExecutors(t, 1, 3)
-	cfg := Config{Layers: 1, Heads: 8, KVHeads: 2, HeadDim: 64}
+	workers := allWorkers(t, 1, 3)
+	cfg := config{8, kv.Shape{Layers: 1, Heads: 2, HeadDim: 64}}
 	r := rand.New(rand.NewPCG(2, 3))
-	c := newAttCase(t, r, cfg, kv.Options{BlockLen: 16}, lens{scale: 0.1}, []int{1500}, 70)
-	a, p := newAttention(executors["one alone"], cfg), attPlan{}
-	a.makePlan(&p, c.rows, c.kv)
-	a.plan, a.kv, a.rowPos = &p, c.kv, c.rows
-	if a.begin(0); a.wave.hi == len(p.spans) {
-		t.Fatalf("one wave takes all %d spans", len(p.spans))
+	c := newTestCase(t, r, cfg, kv.Options{BlockLen: 16}, Mask{Scale: 0.1}, []int{1500}, 70)
+	a, p := New(workers["one alone"], cfg.heads, cfg.Shape), Plan{}
+	a.MakePlan(&p, c.rows, c.cache)
+	a.plan, a.cache, a.rowPos = &p, c.cache, c.rows
+	if a.begin(0); a.wave.hi == len(p.splits) {
+		t.Fatalf("one wave takes all %d splits", len(p.splits))
 	}
-	c.check(t, executors)
+	c.check(t, workers)
 }
 
 // FuzzAttention holds shapes and lengths of all kinds against float64 and against more workers.
@@ -192,33 +206,33 @@ func FuzzAttention(f *testing.F) {
 	f.Add(uint64(5), uint16(900), uint16(33), uint8(0), uint8(2), uint8(7), uint8(20), uint8(0), uint16(0))
 	f.Add(uint64(2), uint16(513), uint16(1025), uint8(1), uint8(1), uint8(5), uint8(3), uint8(1), uint16(515))
 	f.Add(uint64(3), uint16(2047), uint16(511), uint8(3), uint8(5), uint8(40), uint8(200), uint8(2), uint16(1))
-	executors := attExecutors(f, 1, 5)
+	workers := allWorkers(f, 1, 5)
 	f.Fuzz(func(t *testing.T, seed uint64, long, short uint16, kvHeads, group, dim, blockLen, kind uint8, window uint16) {
-		cfg := Config{Layers: 1, KVHeads: 1 + int(kvHeads)%3, HeadDim: 1 + int(dim)%48}
-		cfg.Heads = cfg.KVHeads * (1 + int(group)%5)
+		cfg := config{Shape: kv.Shape{Layers: 1, Heads: 1 + int(kvHeads)%3, HeadDim: 1 + int(dim)%48}}
+		cfg.heads = cfg.Heads * (1 + int(group)%5)
 		r := rand.New(rand.NewPCG(seed, 5))
 		opt := kv.Options{Type: kv.Type(kind % 3), BlockLen: 1 + int(blockLen)}
-		l := lens{scale: 1 / float32(math.Sqrt(float64(cfg.HeadDim))), window: int(window) % 3000}
+		m := Mask{Scale: 1 / float32(math.Sqrt(float64(cfg.HeadDim))), Window: int(window) % 3000}
 		lengths := []int{1 + int(short)%2100, 1 + int(long)%2100}
-		newAttCase(t, r, cfg, opt, l, lengths, 1+int(seed%4)).check(t, executors)
+		newTestCase(t, r, cfg, opt, m, lengths, 1+int(seed%4)).check(t, workers)
 	})
 }
 
 // keysOfParts is how many keys meet how many queries in each part of the
 // attention of rows, in the order of work.
-func keysOfParts(cfg Config, cache *kv.Cache, rows []rowPos, workers int) []int {
+func keysOfParts(cfg config, cache *kv.Cache, rows []RowPos, workers int) []int {
 	p := pool.New(workers)
 	defer p.Close()
-	a, plan := newAttention(executor{pool: p}, cfg), attPlan{}
-	a.makePlan(&plan, rows, cache)
+	a, plan := New(pool.Workers{Pool: p}, cfg.heads, cfg.Shape), Plan{}
+	a.MakePlan(&plan, rows, cache)
 	var parts []int
-	for range cfg.KVHeads {
+	for range cfg.Heads {
 		for _, number := range plan.order {
 			n := 0
 			first, end := plan.chunksOf(int(number))
 			for chunk := first; chunk < end; chunk++ {
 				at := plan.chunks[chunk].seen
-				tile := int(plan.passes[number].tile)
+				tile := int(plan.items[number].tile)
 				for _, seen := range plan.seen[at:][:a.group*min(plan.tile, len(rows)-tile*plan.tile)] {
 					n += int(seen)
 				}
@@ -247,7 +261,7 @@ func evenness(parts []int, workers int) float64 {
 }
 
 func TestOneLongSequenceKeepsManyWorkersBusy(t *testing.T) {
-	cfg := Config{Layers: 1, Heads: 32, KVHeads: 4, HeadDim: 8}
+	cfg := config{32, kv.Shape{Layers: 1, Heads: 4, HeadDim: 8}}
 	for _, test := range []struct {
 		length, rows, workers int
 		least                 float64
@@ -255,7 +269,7 @@ func TestOneLongSequenceKeepsManyWorkersBusy(t *testing.T) {
 		{8192, 1, 16, 0.95}, {8192, 1, 64, 0.95}, {32768, 1, 64, 0.95}, {32768, 1, 48, 0.85},
 		{9000, 64, 64, 0.9}, {9000, 256, 16, 0.9}, {2048, 1, 2, 0.95}, {500, 1, 4, 0.95},
 	} {
-		cache, err := kv.New(cfg.KV(), kv.Options{BlockLen: 16, Blocks: pool.Parts(test.length, 16)})
+		cache, err := kv.New(cfg.Shape, kv.Options{BlockLen: 16, Blocks: pool.Parts(test.length, 16)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,9 +277,9 @@ func TestOneLongSequenceKeepsManyWorkersBusy(t *testing.T) {
 		if err := seq.Grow(test.length); err != nil {
 			t.Fatal(err)
 		}
-		var rows []rowPos
+		var rows []RowPos
 		for pos := test.length - test.rows; pos < test.length; pos++ {
-			rows = append(rows, rowPos{seq: seq, pos: pos})
+			rows = append(rows, RowPos{Seq: seq, Pos: pos})
 		}
 		parts := keysOfParts(cfg, cache, rows, test.workers)
 		keys := 0
@@ -274,7 +288,7 @@ func TestOneLongSequenceKeepsManyWorkersBusy(t *testing.T) {
 		}
 		want := 0
 		for i := range rows {
-			want += (rows[i].pos + 1) * cfg.Heads
+			want += (rows[i].Pos + 1) * cfg.heads
 		}
 		if keys != want {
 			t.Errorf("%d rows of %d: parts have %d keys, want %d", test.rows, test.length, keys, want)

@@ -1,20 +1,20 @@
 package models
 
 import (
-	"github.com/lutra-lm/lutra/kernels/attention"
+	kernel "github.com/lutra-lm/lutra/kernels/attention"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// partials are what the queries of a wave's passes got from their spans, for
-// tiles that pass several.
+// partials are what queries got from the splits of a wave, for tiles that take
+// several.
 type partials struct {
-	acc  []float32           // [turns][KVHeads][tile*group][dim]
-	soft []attention.Softmax // [turns][KVHeads][tile*group]
+	acc  []float32        // [ranks][KVHeads][tile*group][dim]
+	soft []kernel.Softmax // [ranks][KVHeads][tile*group]
 	// What the waves before came to; its sums of values stand in the output.
-	state []attention.Softmax // [T][Heads]
+	state []kernel.Softmax // [T][Heads]
 }
 
-// wave is the spans [lo, hi), and the turns [first, end) of the passes by them,
+// wave is the splits [lo, hi), and the ranks [first, end) of their work items,
 // whose partials are in memory at the same time.
 type wave struct{ lo, hi, first, end int }
 
@@ -22,63 +22,63 @@ type wave struct{ lo, hi, first, end int }
 // does not grow with the context: more than 16 parts for each.
 const waveFloats = 1 << 16
 
-// begin makes ready for the wave that starts with span lo: as many spans as
+// begin makes ready for the wave that starts with split lo: as many splits as
 // there is room for, and one at least.
-func (a *attentionPass) begin(lo int) {
-	p, heads := a.plan, a.kv.Shape().Heads
+func (a *Pass) begin(lo int) {
+	p, heads := a.plan, a.heads
 	a.wave = wave{lo: lo, hi: lo + 1}
-	a.wave.first, a.wave.end = p.turns(lo, lo+1)
-	each := heads * p.tile * a.group // queries of a turn
-	for a.wave.hi < len(p.spans) {
-		_, end := p.turns(lo, a.wave.hi+1)
-		if (end-a.wave.first)*each*a.dim > waveFloats*a.exec.size() {
+	a.wave.first, a.wave.end = p.ranks(lo, lo+1)
+	each := heads * p.tile * a.group // queries of a rank
+	for a.wave.hi < len(p.splits) {
+		_, end := p.ranks(lo, a.wave.hi+1)
+		if (end-a.wave.first)*each*a.dim > waveFloats*a.workers.N() {
 			break
 		}
 		a.wave.hi, a.wave.end = a.wave.hi+1, end
 	}
-	if len(p.spans) == 1 {
+	if len(p.splits) == 1 {
 		return
 	}
 	n := (a.wave.end - a.wave.first) * each
 	if len(a.partial.soft) < n {
-		a.partial.soft, a.partial.acc = make([]attention.Softmax, n), make([]float32, n*a.dim)
+		a.partial.soft, a.partial.acc = make([]kernel.Softmax, n), make([]float32, n*a.dim)
 	}
 	if lo > 0 {
 		return
 	}
 	queries := len(a.rowPos) * heads * a.group
 	if len(a.partial.state) < queries {
-		a.partial.state = make([]attention.Softmax, queries)
+		a.partial.state = make([]kernel.Softmax, queries)
 	}
 	for i := range queries {
-		a.partial.state[i] = attention.NewSoftmax()
+		a.partial.state[i] = kernel.NewSoftmax()
 	}
 }
 
-// of is the room for the pass whose turn it is.
-func (p *partials) of(a *attentionPass, turn, head int) (acc []float32, soft []attention.Softmax) {
+// of is the room for the work item of that rank.
+func (p *partials) of(a *Pass, rank, head int) (acc []float32, soft []kernel.Softmax) {
 	n := a.plan.tile * a.group
-	at := ((turn-a.wave.first)*a.kv.Shape().Heads + head) * n
+	at := ((rank-a.wave.first)*a.heads + head) * n
 	return p.acc[at*a.dim : (at+n)*a.dim], p.soft[at : at+n]
 }
 
 // fold takes the partials of the wave into the output.
-func (a *attentionPass) fold() {
-	a.exec.run((*attFold)(a), pool.Parts(len(a.rowPos)*a.kv.Shape().Heads*a.group, a.foldPart()))
+func (a *Pass) fold() {
+	a.workers.Run((*folding)(a), pool.Parts(len(a.rowPos)*a.heads*a.group, a.foldPart()))
 }
 
 // foldPart is the number of queries whose partials one part folds.
-func (a *attentionPass) foldPart() int {
-	return max(1, len(a.rowPos)*a.kv.Shape().Heads*a.group/(partsPerThread*a.exec.size()))
+func (a *Pass) foldPart() int {
+	return max(1, len(a.rowPos)*a.heads*a.group/(partsPerThread*a.workers.N()))
 }
 
-// attFold is an attention at folding.
-type attFold attentionPass
+// folding is a pass that folds.
+type folding Pass
 
-// Do folds the partials of some queries, each in the order of the spans.
-func (f *attFold) Do(_, part int) {
-	a := (*attentionPass)(f)
-	heads := a.kv.Shape().Heads * a.group
+// Do folds the partials of some queries, each in the order of the splits.
+func (f *folding) Do(_, part int) {
+	a := (*Pass)(f)
+	heads := a.heads * a.group
 	n := a.foldPart()
 	for i := part * n; i < min(len(a.rowPos)*heads, (part+1)*n); i++ {
 		a.foldQuery(i/heads, i%heads)
@@ -86,22 +86,22 @@ func (f *attFold) Do(_, part int) {
 }
 
 // foldQuery folds the partials of one query of a row.
-func (a *attentionPass) foldQuery(row, query int) {
-	p, heads := a.plan, a.kv.Shape().Heads*a.group
+func (a *Pass) foldQuery(row, query int) {
+	p, heads := a.plan, a.heads*a.group
 	tile := row / p.tile
-	first, end := p.passesOf(tile)
+	first, end := p.itemsOf(tile)
 	if end-first == 1 {
-		return // its pass was all
+		return // one split was all
 	}
 	at := row*heads + query
 	acc, state := a.out[at*a.dim:(at+1)*a.dim], &a.partial.state[at]
 	own := (row-tile*p.tile)*a.group + query%a.group
-	spans := a.rowPos[row].pos/p.span + 1
-	for span := a.wave.lo; span < min(spans, a.wave.hi); span++ {
-		more, soft := a.partial.of(a, int(p.passes[first+span].turn), query/a.group)
+	splits := a.rowPos[row].Pos/p.split + 1
+	for split := a.wave.lo; split < min(splits, a.wave.hi); split++ {
+		more, soft := a.partial.of(a, int(p.items[first+split].rank), query/a.group)
 		state.Merge(acc, soft[own], more[own*a.dim:(own+1)*a.dim])
 	}
-	if a.wave.lo < spans && spans <= a.wave.hi {
+	if a.wave.lo < splits && splits <= a.wave.hi {
 		state.Finish(acc, acc)
 	}
 }

@@ -3,58 +3,58 @@ package models
 import (
 	"slices"
 
-	"github.com/lutra-lm/lutra/kernels/attention"
+	kernel "github.com/lutra-lm/lutra/kernels/attention"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// attPlan is how the rows of a step meet the keys and values they see. It is
+// Plan is how the rows of a step meet the keys and values they see. It is
 // the same for all layers and heads.
 //
-// Rows are cut into tiles and keys into spans; a tile passes a span in chunks, and a
+// Rows are cut into tiles and keys into splits; a tile takes a split in chunks, and a
 // chunk is some blocks. Rows of a tile that stand in the same block touch it together:
 // those of one prompt, and those of forks, whose shared prefix is then read once for
 // all of them. What the same rows touch one after another is a run.
-type attPlan struct {
-	tile    int       // rows of a tile
-	span    int       // keys of a span
-	chunk   int       // keys of a chunk
-	tiles   []int32   // end of the tile's passes
-	passes  []attPass // by tile, then by span
-	order   []int32   // passes by span; those of a span from the last tile on
-	spans   []int     // end of the span's passes in order
-	chunks  []attChunk
-	runs    []attRun
-	groups  []int32    // [runs] of keys and values: numbers of their first ones, for head 0
-	seen    []int32    // [chunks][rows of the tile × queries a KV head] keys of the chunk that a query sees
-	touches []attTouch // of the chunk that is being planned
+type Plan struct {
+	tile    int        // rows of a tile
+	split   int        // keys of a split
+	chunk   int        // keys of a chunk
+	tiles   []int32    // end of the tile's items
+	items   []workItem // by tile, then by split
+	order   []int32    // work items by split; those of a split from the last tile on
+	splits  []int      // end of the split's items in order
+	chunks  []chunk
+	runs    []run
+	groups  []int32 // [runs] of keys and values: numbers of their first ones, for head 0
+	seen    []int32 // [chunks][rows of the tile × queries a KV head] keys of the chunk that a query sees
+	touches []touch // of the chunk that is being planned
 }
 
-// attPass is a tile passing a span. It begins where the pass before it ends.
-type attPass struct {
+// workItem is a tile and a split that it takes. Its chunks begin where those of the item before end.
+type workItem struct {
 	tile   int32
 	chunks int32 // end of its chunks
-	turn   int32 // its place in the order
+	rank   int32 // its place in the order
 }
 
-// attChunk is a chunk of keys passing a tile. It begins where the one before ends.
-type attChunk struct {
+// chunk is some keys of a work item. It begins where the one before ends.
+type chunk struct {
 	runs int // end of its runs
 	seen int // where its counts begin
 }
 
-// attRun is rows of a tile and the blocks of a chunk that they touch together.
+// run is rows of a tile and the blocks of a chunk that they touch together.
 // It begins where the one before ends.
-type attRun struct {
+type run struct {
 	groups      int   // end of its groups
 	at          int32 // of its first key in the chunk
 	row, rows   int32 // of the tile
 	least, most int32 // keys that all of the rows see, that one of them sees
 }
 
-// attTouch is a block and the rows of a tile that see its first keys.
-type attTouch struct {
+// touch is a block and the rows of a tile that see its first keys.
+type touch struct {
 	block       int32
 	at          int32 // of its first key in the chunk
 	row, rows   int32 // of the tile
@@ -63,64 +63,64 @@ type attTouch struct {
 	follows     bool  // one that this goes on from
 }
 
-// make plans for rows, in tiles of tile, with group queries a row and KV head.
-func (p *attPlan) make(rows []rowPos, cache *kv.Cache, tile, group int) {
-	p.tile, p.span, p.chunk = tile, spanOf(cache), chunkOf(cache)
-	p.tiles, p.passes, p.chunks, p.runs, p.groups, p.seen = p.tiles[:0], p.passes[:0], p.chunks[:0], p.runs[:0], p.groups[:0], p.seen[:0]
+// build plans for rows, in tiles of tile, with group queries a row and KV head.
+func (p *Plan) build(rows []RowPos, cache *kv.Cache, tile, group int) {
+	p.tile, p.split, p.chunk = tile, splitOf(cache), chunkOf(cache)
+	p.tiles, p.items, p.chunks, p.runs, p.groups, p.seen = p.tiles[:0], p.items[:0], p.chunks[:0], p.runs[:0], p.groups[:0], p.seen[:0]
 	most := 0
 	for ; len(rows) > 0; rows = rows[min(tile, len(rows)):] {
 		rs, keys := rows[:min(tile, len(rows))], 0
 		for i := range rs {
-			keys = max(keys, rs[i].pos+1)
+			keys = max(keys, rs[i].Pos+1)
 		}
-		for lo := 0; lo < keys; lo += p.span {
-			p.pass(rs, cache, lo, min(keys, lo+p.span), group)
-			p.passes = append(p.passes, attPass{tile: int32(len(p.tiles)), chunks: int32(len(p.chunks))})
+		for lo := 0; lo < keys; lo += p.split {
+			p.addChunks(rs, cache, lo, min(keys, lo+p.split), group)
+			p.items = append(p.items, workItem{tile: int32(len(p.tiles)), chunks: int32(len(p.chunks))})
 		}
-		p.tiles, most = append(p.tiles, int32(len(p.passes))), max(most, pool.Parts(keys, p.span))
+		p.tiles, most = append(p.tiles, int32(len(p.items))), max(most, pool.Parts(keys, p.split))
 	}
 	p.arrange(most)
 }
 
-// arrange puts the passes by spans spans in order. The last tiles of a prompt
+// arrange puts the items of so many splits in order. The last tiles of a prompt
 // see the most keys and go first.
-func (p *attPlan) arrange(spans int) {
-	p.order, p.spans = p.order[:0], p.spans[:0]
-	for span := range spans {
+func (p *Plan) arrange(splits int) {
+	p.order, p.splits = p.order[:0], p.splits[:0]
+	for split := range splits {
 		for tile := range slices.Backward(p.tiles) {
-			first, end := p.passesOf(tile)
-			if first+span < end {
-				p.passes[first+span].turn = int32(len(p.order))
-				p.order = append(p.order, int32(first+span))
+			first, end := p.itemsOf(tile)
+			if first+split < end {
+				p.items[first+split].rank = int32(len(p.order))
+				p.order = append(p.order, int32(first+split))
 			}
 		}
-		p.spans = append(p.spans, len(p.order))
+		p.splits = append(p.splits, len(p.order))
 	}
 }
 
 // scoreRow is the room for a query's scores of a chunk, the last group of keys rounded up.
-func (p *attPlan) scoreRow() int {
-	return cpu.RoundUp(p.chunk, attention.KeyGroup) + attention.KeyGroup
+func (p *Plan) scoreRow() int {
+	return cpu.RoundUp(p.chunk, kernel.KeyGroup) + kernel.KeyGroup
 }
 
-// passesOf is the range of a tile's passes.
-func (p *attPlan) passesOf(tile int) (first, end int) {
+// itemsOf is the range of a tile's items.
+func (p *Plan) itemsOf(tile int) (first, end int) {
 	if tile > 0 {
 		first = int(p.tiles[tile-1])
 	}
 	return first, int(p.tiles[tile])
 }
 
-// chunksOf is the range of a pass's chunks.
-func (p *attPlan) chunksOf(pass int) (first, end int) {
-	if pass > 0 {
-		first = int(p.passes[pass-1].chunks)
+// chunksOf is the range of a work item's chunks.
+func (p *Plan) chunksOf(item int) (first, end int) {
+	if item > 0 {
+		first = int(p.items[item-1].chunks)
 	}
-	return first, int(p.passes[pass].chunks)
+	return first, int(p.items[item].chunks)
 }
 
 // runsOf is the range of a chunk's runs.
-func (p *attPlan) runsOf(chunk int) (first, end int) {
+func (p *Plan) runsOf(chunk int) (first, end int) {
 	if chunk > 0 {
 		first = p.chunks[chunk-1].runs
 	}
@@ -128,7 +128,7 @@ func (p *attPlan) runsOf(chunk int) (first, end int) {
 }
 
 // groupsOf is a run's groups.
-func (p *attPlan) groupsOf(run int) []int32 {
+func (p *Plan) groupsOf(run int) []int32 {
 	first := 0
 	if run > 0 {
 		first = p.runs[run-1].groups
@@ -136,34 +136,34 @@ func (p *attPlan) groupsOf(run int) []int32 {
 	return p.groups[first:p.runs[run].groups]
 }
 
-// turns is the range in order of the passes by spans [lo, hi).
-func (p *attPlan) turns(lo, hi int) (first, end int) {
+// ranks is the range in order of the items of splits [lo, hi).
+func (p *Plan) ranks(lo, hi int) (first, end int) {
 	if lo > 0 {
-		first = p.spans[lo-1]
+		first = p.splits[lo-1]
 	}
-	return first, p.spans[hi-1]
+	return first, p.splits[hi-1]
 }
 
-// pass plans the chunks in which rows pass the keys [lo, hi).
-func (p *attPlan) pass(rows []rowPos, cache *kv.Cache, lo, hi, group int) {
-	l, chunk := cache.BlockLen(), p.chunk
-	for ; lo < hi; lo += chunk {
-		c := attChunk{seen: len(p.seen)}
+// addChunks plans the chunks in which rows take the keys [lo, hi).
+func (p *Plan) addChunks(rows []RowPos, cache *kv.Cache, lo, hi, group int) {
+	l := cache.BlockLen()
+	for ; lo < hi; lo += p.chunk {
+		c := chunk{seen: len(p.seen)}
 		for i := range rows {
-			n := int32(rows[i].sees(lo, chunk))
+			n := int32(rows[i].sees(lo, p.chunk))
 			for range group {
 				p.seen = append(p.seen, n)
 			}
 		}
 		p.touches = p.touches[:0]
 		before := 0
-		for at := 0; at < chunk; at += l {
+		for at := 0; at < p.chunk; at += l {
 			from := len(p.touches)
-			p.touch(rows, lo, at, l)
+			p.addTouches(rows, lo, at, l)
 			p.link(before, from, l)
 			before = from
 		}
-		p.run(cache)
+		p.addRuns(cache)
 		c.runs = len(p.runs)
 		p.chunks = append(p.chunks, c)
 	}
@@ -171,8 +171,8 @@ func (p *attPlan) pass(rows []rowPos, cache *kv.Cache, lo, hi, group int) {
 
 // link finds what touches of blocks of l keys, from number from on, go on from
 // touches from number before on. Blocks must be whole groups of keys for that.
-func (p *attPlan) link(before, from, l int) {
-	if l%attention.KeyGroup != 0 {
+func (p *Plan) link(before, from, l int) {
+	if l%kernel.KeyGroup != 0 {
 		return
 	}
 	for i := from; i < len(p.touches); i++ {
@@ -186,18 +186,18 @@ func (p *attPlan) link(before, from, l int) {
 	}
 }
 
-// run makes runs of the touches of a chunk.
-func (p *attPlan) run(cache *kv.Cache) {
+// addRuns makes runs of the touches of a chunk.
+func (p *Plan) addRuns(cache *kv.Cache) {
 	for i := range p.touches {
 		t := &p.touches[i]
 		if t.follows {
 			continue
 		}
-		r := attRun{at: t.at, row: t.row, rows: t.rows}
+		r := run{at: t.at, row: t.row, rows: t.rows}
 		for {
 			r.least, r.most = r.least+t.least, r.most+t.most
 			first := int32(cache.Vectors(t.block, 0))
-			for g := int32(0); g < int32(cache.Stride()); g += attention.KeyGroup {
+			for g := int32(0); g < int32(cache.Stride()); g += kernel.KeyGroup {
 				p.groups = append(p.groups, first+g)
 			}
 			if t.next == 0 {
@@ -210,25 +210,25 @@ func (p *attPlan) run(cache *kv.Cache) {
 	}
 }
 
-// touch plans the blocks of l keys that stand at lo+at in the rows' sequences.
-func (p *attPlan) touch(rs []rowPos, lo, at, l int) {
-	var last *attTouch
+// addTouches plans the blocks of l keys that stand at lo+at in the rows' sequences.
+func (p *Plan) addTouches(rs []RowPos, lo, at, l int) {
+	var last *touch
 	for i := range rs {
 		n := int32(rs[i].sees(lo+at, l))
 		if n == 0 {
 			last = nil
 			continue
 		}
-		b := rs[i].seq.Blocks()[(lo+at)/l]
+		b := rs[i].Seq.Blocks()[(lo+at)/l]
 		if last != nil && last.block == b {
 			last.rows++
 			last.least, last.most = min(last.least, n), max(last.most, n)
 			continue
 		}
-		p.touches = append(p.touches, attTouch{block: b, at: int32(at), row: int32(i), rows: 1, least: n, most: n})
+		p.touches = append(p.touches, touch{block: b, at: int32(at), row: int32(i), rows: 1, least: n, most: n})
 		last = &p.touches[len(p.touches)-1]
 	}
 }
 
 // sees is how many of the n keys from position lo on the row attends to.
-func (r *rowPos) sees(lo, n int) int { return min(n, max(0, r.pos+1-lo)) }
+func (r *RowPos) sees(lo, n int) int { return min(n, max(0, r.Pos+1-lo)) }

@@ -42,7 +42,7 @@ type layer struct {
 	// Norms of what o and down read, and of what they add.
 	attnSubNorm, ffnSubNorm   []float32
 	attnPostNorm, ffnPostNorm []float32
-	lens                      lens
+	mask                      Mask
 }
 
 // heads is what becomes of a layer's queries or keys after their product.
@@ -59,7 +59,7 @@ func newDecoder(l *loader) *decoder {
 		l.fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
 	}
 	m := &decoder{rope: l.rope(), glu: v.glu, embed: l.embedding(), scale: 1, file: l.file, memory: l.memory}
-	lens := l.lens()
+	mask := l.attentionMask()
 	c := &l.cfg
 	q, kvWidth := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	for i := 0; i < c.Layers && l.err == nil; i++ {
@@ -69,7 +69,7 @@ func newDecoder(l *loader) *decoder {
 			order = ropeNone
 		}
 		y := layer{
-			lens:     lens,
+			mask:     mask,
 			attnNorm: l.vector(name("attn_norm.weight"), c.Hidden),
 			qHeads:   heads{bias: l.optionalVector(name("attn_q.bias"), q), rope: order},
 			kHeads:   heads{bias: l.optionalVector(name("attn_k.bias"), kvWidth), rope: order},
@@ -100,7 +100,7 @@ func newDecoder(l *loader) *decoder {
 			y.ffnPostNorm = l.vector(name("post_ffw_norm.weight"), c.Hidden)
 		}
 		if v.windowed == 0 || (i+1)%v.windowed == 0 {
-			y.lens.window = 0
+			y.mask.Window = 0
 		}
 		m.layers = append(m.layers, y)
 	}
@@ -168,7 +168,7 @@ func (m *decoder) project(s *rowShard, layer int) {
 // mix adds the layer's attention and feed-forward to the residual stream.
 func (m *decoder) mix(s *rowShard, layer int) {
 	l, c := &m.layers[layer], &m.cfg
-	s.attend(layer, &l.lens)
+	s.attend(layer, &l.mask)
 	s.ops.normInto(s.a, s.rows, l.attnSubNorm, c.NormEps)
 	s.acts.Set(s.a, s.rows, c.Heads*c.HeadDim)
 	l.o.Mul(s.y, &s.acts)

@@ -1,6 +1,9 @@
 package models
 
-import "math"
+import (
+	"math"
+
+)
 
 // shape reads the hyper-parameters that all architectures share into l.cfg.
 func (l *loader) shape() {
@@ -122,21 +125,21 @@ func (l *loader) ropeFactors(p ropeParams) []float32 {
 	return factors
 }
 
-// lens is how the layers look at keys; those that see all of them have no window.
-func (l *loader) lens() lens {
+// attentionMask is that of layers with a window; the others see all keys.
+func (l *loader) attentionMask() Mask {
 	if l.err != nil {
-		return lens{}
+		return Mask{}
 	}
 	c, v, width := &l.cfg, &l.variant, l.cfg.HeadDim
 	if v.queryWidth != nil {
 		width = v.queryWidth(c)
 	}
-	out := lens{scale: float32(1 / math.Sqrt(float64(width)))}
+	out := Mask{Scale: float32(1 / math.Sqrt(float64(width)))}
 	if v.capped {
-		out.limit = float32(l.positive("attn_logit_softcapping"))
+		out.Cap = float32(l.positive("attn_logit_softcapping"))
 	}
 	if v.windowed > 0 {
-		out.window = l.count("attention.sliding_window", 0, 1<<30, 0)
+		out.Window = l.count("attention.sliding_window", 0, 1<<30, 0)
 	}
 	return out
 }

@@ -12,10 +12,10 @@ import (
 // rowOps runs what the graph does to each token's row by itself. Its arguments
 // wait in fields, so that handing them to the workers allocates nothing.
 type rowOps struct {
-	exec executor
-	n    int // rows
-	part int // rows a part
-	do   func(o *rowOps, row int)
+	workers pool.Workers
+	n       int // rows
+	part    int // rows a part
+	do      func(o *rowOps, row int)
 
 	dst, a, b, w []float32
 	width        int // elements of a row of dst
@@ -36,10 +36,10 @@ const partElements = 1 << 13
 func (o *rowOps) each(n, width int, do func(*rowOps, int)) {
 	o.n, o.do = n, do
 	o.part = max(1, partElements/max(1, width))
-	m := o.exec.pool.Meter()
+	m := o.workers.Pool.Meter()
 	start := m.Start()
-	o.exec.run(o, pool.Parts(n, o.part))
-	m.Stop(meter.Rows, start, o.exec.size(), 0, 0)
+	o.workers.Run(o, pool.Parts(n, o.part))
+	m.Stop(meter.Rows, start, o.workers.N(), 0, 0)
 }
 
 // Do runs one part.
@@ -158,7 +158,7 @@ func (o *rowOps) keep(s *rowShard, layer int, l *layer) {
 		if l.vBias != nil {
 			vector.AddInto(values, l.vBias)
 		}
-		s.kv.Store(o.layer, p.seq, p.pos, keys, values)
+		s.kv.Store(o.layer, p.Seq, p.Pos, keys, values)
 	})
 }
 

@@ -12,10 +12,11 @@ type rowShard struct {
 	*lane
 	cfg      *Config
 	kv       *kv.Cache
-	rows     int      // until trim all, then those that want logits
-	tokens   []int32  // [rows]
-	rowPos   []rowPos // [rows]
-	plan     attPlan  // of rowPos
+	rows     int                // until trim all, then those that want logits
+	tokens   []int32            // [rows]
+	rowPos   []RowPos // [rows]
+	wanted   []bool             // [rows] those that want logits, until trim
+	plan     Plan     // of rowPos
 	pairs    int
 	x        []float32 // [rows][Hidden] residual stream
 	qkv      []float32 // [rows][(Heads+2·KVHeads)·HeadDim] queries, keys and values
@@ -28,7 +29,7 @@ type rowShard struct {
 type lane struct {
 	acts kernels.Acts
 	ops  rowOps
-	att  *attentionPass
+	att  *Pass
 	size int // rows the buffers have room for
 
 	h, y, a      []float32 // [rows] × [Hidden] normed, a block's output; [Heads*HeadDim] attended values
@@ -36,32 +37,8 @@ type lane struct {
 	part         []float32 // outputs of one of several stacked matrices
 }
 
-func newLane(c executor, cfg Config) lane {
-	return lane{ops: rowOps{exec: c}, att: newAttention(c, cfg)}
-}
-
-// executor is who does a lane's work: a pool, or one of its workers alone.
-type executor struct {
-	pool  *pool.Pool
-	alone bool
-}
-
-func (c executor) size() int {
-	if c.alone {
-		return 1
-	}
-	return c.pool.Threads()
-}
-
-// run executes t; a worker alone has number 0.
-func (c executor) run(t pool.Task, parts int) {
-	if !c.alone {
-		c.pool.Run(t, parts)
-		return
-	}
-	for i := range parts {
-		t.Do(0, i)
-	}
+func newLane(w pool.Workers, cfg Config) lane {
+	return lane{ops: rowOps{workers: w}, att: New(w, cfg.Heads, cfg.KV())}
 }
 
 // reserve makes room for n rows.
@@ -90,19 +67,19 @@ func (s *rowShard) run(g graph, lo, hi int) {
 }
 
 // attend turns the rows' queries into attended values a.
-func (s *rowShard) attend(layer int, l *lens) {
-	s.att.run(s.a, s.qkv, &s.plan, s.rowPos, s.kv, layer, l)
+func (s *rowShard) attend(layer int, mask *Mask) {
+	s.att.Run(s.a, s.qkv, &s.plan, s.rowPos, s.kv, layer, mask)
 }
 
 // trim drops the rows that want no logits and moves the others up.
 func (s *rowShard) trim() {
 	n, width := 0, len(s.qkv)/s.rows
-	for i, p := range s.rowPos {
-		if !p.out {
+	for i, wanted := range s.wanted {
+		if !wanted {
 			continue
 		}
 		if n < i {
-			s.rowPos[n] = p
+			s.rowPos[n] = s.rowPos[i]
 			moveRow(s.x, n, i, s.cfg.Hidden)
 			moveRow(s.qkv, n, i, width)
 		}
@@ -110,7 +87,7 @@ func (s *rowShard) trim() {
 	}
 	if n < s.rows {
 		s.rows, s.rowPos = n, s.rowPos[:n]
-		s.att.makePlan(&s.plan, s.rowPos, s.kv)
+		s.att.MakePlan(&s.plan, s.rowPos, s.kv)
 	}
 }
 

@@ -40,17 +40,11 @@ type step struct {
 	graph  graph
 	lo, hi int // stages under way
 
-	rowPos   []rowPos
+	rowPos   []RowPos
+	wanted   []bool    // [T] the row wants logits
 	x, qkv   []float32 // [T][Hidden], [T][(Heads+2·KVHeads)·HeadDim]
 	cos, sin []float32 // [T][pairs]
 	size     int       // rows these have room for
-}
-
-// rowPos is where a row's token stands.
-type rowPos struct {
-	seq *kv.Sequence
-	pos int
-	out bool // wants logits
 }
 
 // aloneBytes is the size of weights up to which every worker reads all of them.
@@ -75,10 +69,10 @@ func divide(n, workers int) (count, rows int) {
 }
 
 // newStep makes room for the steps of a model. local tells that its matrices are the CPU's.
-func newStep(pool *pool.Pool, cfg Config, local bool) *step {
-	s := &step{cfg: cfg, pool: pool, alone: local && cfg.Bytes <= aloneBytes, whole: newLane(executor{pool, false}, cfg)}
-	for range pool.Threads() {
-		s.lanes = append(s.lanes, newLane(executor{pool, true}, cfg))
+func newStep(p *pool.Pool, cfg Config, local bool) *step {
+	s := &step{cfg: cfg, pool: p, alone: local && cfg.Bytes <= aloneBytes, whole: newLane(pool.Workers{Pool: p}, cfg)}
+	for range p.Threads() {
+		s.lanes = append(s.lanes, newLane(pool.Workers{Pool: p, Alone: true}, cfg))
 	}
 	return s
 }
@@ -122,7 +116,7 @@ func (s *step) joined() bool {
 	end := 0
 	for i := range s.shards[:len(s.shards)-1] {
 		end += s.shards[i].rows
-		if s.rowPos[end-1].seq == s.rowPos[end].seq {
+		if s.rowPos[end-1].Seq == s.rowPos[end].Seq {
 			return true
 		}
 	}
@@ -138,11 +132,12 @@ func (s *step) begin(b *Batch, cache *kv.Cache, r *rope) {
 		s.x, s.qkv = make([]float32, n*c.Hidden), make([]float32, n*heads)
 		s.cos, s.sin = make([]float32, n*pairs), make([]float32, n*pairs)
 	}
-	s.rowPos = s.rowPos[:0]
+	s.rowPos, s.wanted = s.rowPos[:0], s.wanted[:0]
 	for i := range b.Spans {
 		sp := &b.Spans[i]
 		for row := sp.Start; row < sp.End; row++ {
-			s.rowPos = append(s.rowPos, rowPos{seq: sp.KV, pos: int(b.Positions[row]), out: row >= sp.End-sp.Out})
+			s.rowPos = append(s.rowPos, RowPos{Seq: sp.KV, Pos: int(b.Positions[row])})
+			s.wanted = append(s.wanted, row >= sp.End-sp.Out)
 		}
 	}
 	r.angles(s.cos[:n*pairs], s.sin[:n*pairs], b.Positions)
@@ -167,14 +162,14 @@ func (s *step) begin(b *Batch, cache *kv.Cache, r *rope) {
 			lo, hi = i*rows, min(n, (i+1)*rows)
 		}
 		*sh = rowShard{
-			plan: sh.plan, cfg: c, kv: cache, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: s.rowPos[lo:hi],
+			plan: sh.plan, cfg: c, kv: cache, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: s.rowPos[lo:hi], wanted: s.wanted[lo:hi],
 			x: part(s.x, lo, hi, c.Hidden), qkv: part(s.qkv, lo, hi, heads),
 			cos: part(s.cos, lo, hi, pairs), sin: part(s.sin, lo, hi, pairs), pairs: pairs,
 			logits: b.Logits[out*c.Outputs:],
 		}
-		att.makePlan(&sh.plan, sh.rowPos, cache)
-		for _, p := range s.rowPos[lo:hi] {
-			if p.out {
+		att.MakePlan(&sh.plan, sh.rowPos, cache)
+		for _, wanted := range sh.wanted {
+			if wanted {
 				out++
 			}
 		}

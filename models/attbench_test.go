@@ -1,0 +1,47 @@
+package models
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/kerneltest"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// BenchmarkAttention is the attention of one layer after the other: n sequences
+// that take rows tokens each, the last of so many.
+func BenchmarkAttention(b *testing.B) {
+	p := pool.New(0)
+	defer p.Close()
+	shapes := map[string]config{
+		"8x32": {8, kv.Shape{Layers: 6, Heads: 4, HeadDim: 32}}, "8x256": {8, kv.Shape{Layers: 2, Heads: 4, HeadDim: 256}}, "32x128": {32, kv.Shape{Layers: 2, Heads: 4, HeadDim: 128}},
+	}
+	for _, name := range []string{"8x32", "8x256", "32x128"} {
+		for _, s := range []struct{ n, rows, length int }{{1, 1, 100}, {1, 1, 1000}, {1, 1, 8000}, {32, 1, 40}, {32, 1, 100}, {8, 1, 100}, {1, 128, 128}, {1, 128, 4096}} {
+			for _, alone := range []bool{true, false} {
+				if alone && (s.length > 1000 || s.n*s.rows == 1) {
+					continue
+				}
+				c := newTestCase(b, rand.New(rand.NewPCG(1, 1)), shapes[name], kv.Options{BlockLen: 32}, Mask{Scale: 0.1}, slices.Repeat([]int{s.length}, s.n), s.rows)
+				workers := pool.Workers{Pool: p, Alone: alone}
+				b.Run(fmt.Sprintf("%s/N=%d/T=%d/context=%d/alone=%v", name, s.n, s.rows, s.length, alone), func(b *testing.B) {
+					var plan Plan
+					a, out := New(workers, c.cfg.heads, c.cfg.Shape), make([]float32, len(c.rows)*c.cfg.heads*c.cfg.HeadDim)
+					a.MakePlan(&plan, c.rows, c.cache)
+					macs := 0
+					for _, r := range c.rows {
+						macs += 2 * (r.Pos + 1) * c.cfg.heads * c.cfg.HeadDim
+					}
+					layer := 0
+					kerneltest.Fastest(b, func() {
+						a.Run(out, c.qkv, &plan, c.rows, c.cache, layer, &c.mask)
+						layer = (layer + 1) % c.cfg.Layers
+					}, float64(macs)/1e9, "GMAC/s(p10)")
+				})
+			}
+		}
+	}
+}
