@@ -28,6 +28,7 @@ var layers = map[string][]string{
 	"batcher/sampling":   {"kernels"},
 	"batcher/schedule":   {},
 	"models":             {"kernels"},
+	"models/attention":   {"models/kv", "kernels"},
 	"models/kv":          {"kernels"},
 	"models/gguf":        {"kernels"},
 	"models/tokenizer":   {"models/gguf"},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -42,7 +43,7 @@ type layer struct {
 	// Norms of what o and down read, and of what they add.
 	attnSubNorm, ffnSubNorm   []float32
 	attnPostNorm, ffnPostNorm []float32
-	mask                      Mask
+	mask                      attention.Mask
 }
 
 // heads is what becomes of a layer's queries or keys after their product.

@@ -3,6 +3,7 @@ package models
 import (
 	"math"
 
+	"github.com/lutra-lm/lutra/models/attention"
 )
 
 // shape reads the hyper-parameters that all architectures share into l.cfg.
@@ -126,15 +127,15 @@ func (l *loader) ropeFactors(p ropeParams) []float32 {
 }
 
 // attentionMask is that of layers with a window; the others see all keys.
-func (l *loader) attentionMask() Mask {
+func (l *loader) attentionMask() attention.Mask {
 	if l.err != nil {
-		return Mask{}
+		return attention.Mask{}
 	}
 	c, v, width := &l.cfg, &l.variant, l.cfg.HeadDim
 	if v.queryWidth != nil {
 		width = v.queryWidth(c)
 	}
-	out := Mask{Scale: float32(1 / math.Sqrt(float64(width)))}
+	out := attention.Mask{Scale: float32(1 / math.Sqrt(float64(width)))}
 	if v.capped {
 		out.Cap = float32(l.positive("attn_logit_softcapping"))
 	}

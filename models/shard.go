@@ -3,6 +3,7 @@ package models
 import (
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -14,9 +15,9 @@ type rowShard struct {
 	kv       *kv.Cache
 	rows     int                // until trim all, then those that want logits
 	tokens   []int32            // [rows]
-	rowPos   []RowPos // [rows]
+	rowPos   []attention.RowPos // [rows]
 	wanted   []bool             // [rows] those that want logits, until trim
-	plan     Plan     // of rowPos
+	plan     attention.Plan     // of rowPos
 	pairs    int
 	x        []float32 // [rows][Hidden] residual stream
 	qkv      []float32 // [rows][(Heads+2·KVHeads)·HeadDim] queries, keys and values
@@ -29,7 +30,7 @@ type rowShard struct {
 type lane struct {
 	acts kernels.Acts
 	ops  rowOps
-	att  *Pass
+	att  *attention.Pass
 	size int // rows the buffers have room for
 
 	h, y, a      []float32 // [rows] × [Hidden] normed, a block's output; [Heads*HeadDim] attended values
@@ -38,7 +39,7 @@ type lane struct {
 }
 
 func newLane(w pool.Workers, cfg Config) lane {
-	return lane{ops: rowOps{workers: w}, att: New(w, cfg.Heads, cfg.KV())}
+	return lane{ops: rowOps{workers: w}, att: attention.New(w, cfg.Heads, cfg.KV())}
 }
 
 // reserve makes room for n rows.
@@ -67,7 +68,7 @@ func (s *rowShard) run(g graph, lo, hi int) {
 }
 
 // attend turns the rows' queries into attended values a.
-func (s *rowShard) attend(layer int, mask *Mask) {
+func (s *rowShard) attend(layer int, mask *attention.Mask) {
 	s.att.Run(s.a, s.qkv, &s.plan, s.rowPos, s.kv, layer, mask)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
@@ -40,7 +41,7 @@ type step struct {
 	graph  graph
 	lo, hi int // stages under way
 
-	rowPos   []RowPos
+	rowPos   []attention.RowPos
 	wanted   []bool    // [T] the row wants logits
 	x, qkv   []float32 // [T][Hidden], [T][(Heads+2·KVHeads)·HeadDim]
 	cos, sin []float32 // [T][pairs]
@@ -136,7 +137,7 @@ func (s *step) begin(b *Batch, cache *kv.Cache, r *rope) {
 	for i := range b.Spans {
 		sp := &b.Spans[i]
 		for row := sp.Start; row < sp.End; row++ {
-			s.rowPos = append(s.rowPos, RowPos{Seq: sp.KV, Pos: int(b.Positions[row])})
+			s.rowPos = append(s.rowPos, attention.RowPos{Seq: sp.KV, Pos: int(b.Positions[row])})
 			s.wanted = append(s.wanted, row >= sp.End-sp.Out)
 		}
 	}

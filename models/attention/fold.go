@@ -1,4 +1,4 @@
-package models
+package attention
 
 import (
 	kernel "github.com/lutra-lm/lutra/kernels/attention"
