@@ -100,6 +100,33 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 // afterwards.
 func (b *Bundle) Close() error { return errors.Join(b.decoder.close(), b.file.Close()) }
 
+// converse chooses how the model's conversations are written.
+func (b *Bundle) converse(md gguf.Metadata) {
+	var c template.Choice
+	if source, ok := md.String("tokenizer.chat_template"); ok {
+		c = template.FromFile(source)
+	} else {
+		c = template.Default(b.isToken, b.addsBOS())
+	}
+	b.Template, b.TemplateErr, b.Stops = c.Template, c.Err, c.Stops
+	if c.Warning != "" {
+		b.Warnings = append(b.Warnings, c.Warning)
+	}
+}
+
+// isToken tells whether text is one token.
+func (b *Bundle) isToken(text string) bool {
+	ids := b.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true})
+	return len(ids) == 1 && b.Tokenizer.Token(ids[0]) == text
+}
+
+// addsBOS tells whether the model's prompts begin with its BOS token.
+func (b *Bundle) addsBOS() bool {
+	begin := b.Tokenizer.Encode(nil, "", tokenizer.Options{AddSpecial: true})
+	bos, ok := b.Tokenizer.BOS()
+	return ok && len(begin) > 0 && begin[0] == bos
+}
+
 // loadModel builds the model alone. The file must stay open while it is used.
 func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 	arch, ok := file.Metadata.String("general.architecture")

@@ -19,8 +19,8 @@ const ChatML = `{% for message in messages %}{{ '<|im_start|>' + message['role']
 // models: a written dialogue, whose answers end where the user would go on.
 const Plain = `{% for message in messages %}{{ message['role'] | capitalize + ': ' + (message['content'] or '') + '\n\n' }}{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}`
 
-// PlainStop ends an answer in such a dialogue.
-const PlainStop = "\nUser:"
+// plainStop ends an answer in such a dialogue.
+const plainStop = "\nUser:"
 
 // RaisedError is the error of Render when the template itself refuses the
 // conversation, such as one whose roles do not alternate.
