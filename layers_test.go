@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"models":             {"kernels"},
 	"models/attention":   {"models/kv", "kernels"},
 	"models/kv":          {"kernels"},
+	"models/weights":     {"models/gguf", "kernels"},
 	"models/gguf":        {"kernels"},
 	"models/tokenizer":   {"models/gguf"},
 	"models/template":    {},

@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // decoder is the graph of Llama, Mistral, Qwen, BitNet and their like: RMSNorm,
@@ -34,11 +35,11 @@ type decoder struct {
 // layer holds one block's weights. Biases and sub-norms may be nil.
 type layer struct {
 	attnNorm, ffnNorm []float32
-	qkv               stacked
+	qkv               weights.Stacked
 	o                 kernels.Linear
 	qHeads, kHeads    heads
 	vBias, oBias      []float32
-	gateUp            stacked
+	gateUp            weights.Stacked
 	down              kernels.Linear
 	// Norms of what o and down read, and of what they add.
 	attnSubNorm, ffnSubNorm   []float32
@@ -57,13 +58,13 @@ func newDecoder(l *loader) *decoder {
 	v := &l.variant
 	l.shape()
 	if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
-		l.fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
+		l.Fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
 	}
-	m := &decoder{rope: l.rope(), glu: v.glu, embed: l.embedding(), scale: 1, file: l.file, memory: l.memory}
+	m := &decoder{rope: l.rope(), glu: v.glu, embed: l.embedding(), scale: 1, file: l.file, memory: l.Memory()}
 	mask := l.attentionMask()
 	c := &l.cfg
 	q, kvWidth := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
-	for i := 0; i < c.Layers && l.err == nil; i++ {
+	for i := 0; i < c.Layers && l.Err() == nil; i++ {
 		name := blockNames(i)
 		order := v.rope
 		if v.still > 0 && (i+1)%v.still == 0 {
@@ -71,41 +72,41 @@ func newDecoder(l *loader) *decoder {
 		}
 		y := layer{
 			mask:     mask,
-			attnNorm: l.vector(name("attn_norm.weight"), c.Hidden),
-			qHeads:   heads{bias: l.optionalVector(name("attn_q.bias"), q), rope: order},
-			kHeads:   heads{bias: l.optionalVector(name("attn_k.bias"), kvWidth), rope: order},
-			vBias:    l.optionalVector(name("attn_v.bias"), kvWidth),
-			o:        l.matrix(name("attn_output.weight"), c.Hidden, q),
-			oBias:    l.optionalVector(name("attn_output.bias"), c.Hidden),
-			ffnNorm:  l.vector(name("ffn_norm.weight"), c.Hidden),
-			down:     l.matrix(name("ffn_down.weight"), c.Hidden, c.FFN),
+			attnNorm: l.Vector(name("attn_norm.weight"), c.Hidden),
+			qHeads:   heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order},
+			kHeads:   heads{bias: l.OptionalVector(name("attn_k.bias"), kvWidth), rope: order},
+			vBias:    l.OptionalVector(name("attn_v.bias"), kvWidth),
+			o:        l.Matrix(name("attn_output.weight"), c.Hidden, q),
+			oBias:    l.OptionalVector(name("attn_output.bias"), c.Hidden),
+			ffnNorm:  l.Vector(name("ffn_norm.weight"), c.Hidden),
+			down:     l.Matrix(name("ffn_down.weight"), c.Hidden, c.FFN),
 		}
 		if v.fused {
 			qkv, up := name("attn_qkv.weight"), name("ffn_up.weight")
-			y.qkv = l.stack(l.part(qkv, q+2*kvWidth, 0, q, c.Hidden), l.part(qkv, q+2*kvWidth, q, q+kvWidth, c.Hidden), l.part(qkv, q+2*kvWidth, q+kvWidth, q+2*kvWidth, c.Hidden))
-			y.gateUp = l.stack(l.part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
+			y.qkv = l.Stack(l.Part(qkv, q+2*kvWidth, 0, q, c.Hidden), l.Part(qkv, q+2*kvWidth, q, q+kvWidth, c.Hidden), l.Part(qkv, q+2*kvWidth, q+kvWidth, q+2*kvWidth, c.Hidden))
+			y.gateUp = l.Stack(l.Part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.Part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
 		} else {
-			y.qkv = l.stack(l.packed(name("attn_q.weight"), q, c.Hidden), l.packed(name("attn_k.weight"), kvWidth, c.Hidden), l.packed(name("attn_v.weight"), kvWidth, c.Hidden))
-			y.gateUp = l.stack(l.packed(name("ffn_gate.weight"), c.FFN, c.Hidden), l.packed(name("ffn_up.weight"), c.FFN, c.Hidden))
+			y.qkv = l.Stack(l.Packed(name("attn_q.weight"), q, c.Hidden), l.Packed(name("attn_k.weight"), kvWidth, c.Hidden), l.Packed(name("attn_v.weight"), kvWidth, c.Hidden))
+			y.gateUp = l.Stack(l.Packed(name("ffn_gate.weight"), c.FFN, c.Hidden), l.Packed(name("ffn_up.weight"), c.FFN, c.Hidden))
 		}
 		if v.headNorm {
-			y.qHeads.norm = l.vector(name("attn_q_norm.weight"), c.HeadDim)
-			y.kHeads.norm = l.vector(name("attn_k_norm.weight"), c.HeadDim)
+			y.qHeads.norm = l.Vector(name("attn_q_norm.weight"), c.HeadDim)
+			y.kHeads.norm = l.Vector(name("attn_k_norm.weight"), c.HeadDim)
 		}
 		if v.subNorm {
-			y.attnSubNorm = l.vector(name("attn_sub_norm.weight"), q)
-			y.ffnSubNorm = l.vector(name("ffn_sub_norm.weight"), c.FFN)
+			y.attnSubNorm = l.Vector(name("attn_sub_norm.weight"), q)
+			y.ffnSubNorm = l.Vector(name("ffn_sub_norm.weight"), c.FFN)
 		}
 		if v.postNorm {
-			y.attnPostNorm = l.vector(name("post_attention_norm.weight"), c.Hidden)
-			y.ffnPostNorm = l.vector(name("post_ffw_norm.weight"), c.Hidden)
+			y.attnPostNorm = l.Vector(name("post_attention_norm.weight"), c.Hidden)
+			y.ffnPostNorm = l.Vector(name("post_ffw_norm.weight"), c.Hidden)
 		}
 		if v.windowed == 0 || (i+1)%v.windowed == 0 {
 			y.mask.Window = 0
 		}
 		m.layers = append(m.layers, y)
 	}
-	m.norm = l.vector("output_norm.weight", c.Hidden)
+	m.norm = l.Vector("output_norm.weight", c.Hidden)
 	m.head = l.head()
 	if v.embedScale {
 		m.scale = float32(math.Sqrt(float64(c.Hidden)))
@@ -113,11 +114,11 @@ func newDecoder(l *loader) *decoder {
 	if v.capped && c.Outputs == c.Vocab {
 		m.cap = float32(l.positive("final_logit_softcapping"))
 	}
-	if l.err != nil {
+	if l.Err() != nil {
 		return nil
 	}
 	m.cfg = l.config()
-	m.work = newStep(l.opt.Pool, m.cfg, l.opt.Backend == kernels.Backend(l.cpu))
+	m.work = newStep(l.opt.Pool, m.cfg, l.Local())
 	return m
 }
 
@@ -159,7 +160,7 @@ func (m *decoder) project(s *rowShard, layer int) {
 	l, c := &m.layers[layer], &m.cfg
 	s.ops.norm(s.h, s.x, s.rows, l.attnNorm, c.NormEps)
 	s.acts.Set(s.h, s.rows, c.Hidden)
-	l.qkv.mul(s.qkv, s)
+	l.qkv.Mul(s.qkv, &s.acts, &s.part)
 	s.ops.keep(s, layer, l)
 	if layer+1 == c.Layers {
 		s.trim()
@@ -178,7 +179,7 @@ func (m *decoder) mix(s *rowShard, layer int) {
 	s.ops.addNorm(s.h, s.x, s.y, s.rows, l.ffnNorm, c.NormEps)
 
 	s.acts.Set(s.h, s.rows, c.Hidden)
-	l.gateUp.mul(s.gateUp, s)
+	l.gateUp.Mul(s.gateUp, &s.acts, &s.part)
 	s.ops.gate(m.glu, s.gate, s.gateUp, s.rows, c.FFN)
 	s.ops.normInto(s.gate, s.rows, l.ffnSubNorm, c.NormEps)
 	s.acts.Set(s.gate, s.rows, c.FFN)

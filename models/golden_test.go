@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // golden is the description beside a reference model: what it was fed, and
@@ -219,7 +220,7 @@ func TestTernaryModelsPackedAsStoredAreAsExactAsOthers(t *testing.T) {
 			continue
 		}
 		t.Run(ref.String(), func(t *testing.T) {
-			m := ref.open(t, LoadOptions{Packing: PackingStored})
+			m := ref.open(t, LoadOptions{Packing: weights.PackingStored})
 			e := nmse(newRunner(t, m, kv.F32).feed(len(g.Tokens), g.Tokens...), want)
 			as := nmse(newRunner(t, packed, kv.F32).feed(len(g.Tokens), g.Tokens...), want)
 			t.Logf("as %s NMSE %.3g = %.2f × llama.cpp's; as %s %.3g", m.Config().Packings, e, e/g.LlamaCppNMSE, packed.Config().Packings, as)

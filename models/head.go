@@ -24,9 +24,9 @@ func (l *loader) head() head {
 		return l.rewardHead()
 	}
 	if l.file.Tensor("output.weight") != nil {
-		return head{out: l.matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)}
+		return head{out: l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)}
 	}
-	return head{out: l.matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)}
+	return head{out: l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)}
 }
 
 // rewardHead has llama.cpp's names of tensors. What llama.cpp puts between the
@@ -34,21 +34,21 @@ func (l *loader) head() head {
 func (l *loader) rewardHead() (h head) {
 	t := l.file.Tensor("cls.output.weight")
 	if t == nil {
-		l.fail("tensor cls.output.weight is missing")
+		l.Fail("tensor cls.output.weight is missing")
 		return h
 	}
 	l.cfg.Outputs = t.Rows()
-	l.used["output.weight"] = true // of the generator that the reward model was made from
+	l.Ignore("output.weight") // of the generator that the reward model was made from
 	if l.file.Tensor("cls.weight") != nil {
 		if act, _ := l.file.Metadata.String(keyActivation); act != "relu" {
-			l.fail("%s is %q: between cls.weight and cls.output.weight only relu is supported", keyActivation, act)
+			l.Fail("%s is %q: between cls.weight and cls.output.weight only relu is supported", keyActivation, act)
 			return h
 		}
-		h.dense = l.matrix("cls.weight", l.cfg.Hidden, l.cfg.Hidden)
-		h.denseBias = l.optionalVector("cls.bias", l.cfg.Hidden)
+		h.dense = l.Matrix("cls.weight", l.cfg.Hidden, l.cfg.Hidden)
+		h.denseBias = l.OptionalVector("cls.bias", l.cfg.Hidden)
 	}
-	h.out = l.matrix(t.Name, t.Rows(), l.cfg.Hidden)
-	h.bias = l.optionalVector("cls.output.bias", t.Rows())
+	h.out = l.Matrix(t.Name, t.Rows(), l.cfg.Hidden)
+	h.bias = l.OptionalVector("cls.output.bias", t.Rows())
 	return h
 }
 

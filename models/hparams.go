@@ -19,49 +19,49 @@ func (l *loader) shape() {
 	c.Context = l.count("context_length", 1, 1<<30, required)
 	switch n := l.opt.Context; {
 	case n > c.Context:
-		l.fail("a context of %d tokens is longer than the model's own of %d", n, c.Context)
+		l.Fail("a context of %d tokens is longer than the model's own of %d", n, c.Context)
 	case n > 0:
 		c.Context = n
 	}
-	if l.err != nil {
+	if l.Err() != nil {
 		return
 	}
 	if c.Heads%c.KVHeads != 0 {
-		l.fail("%s: %d heads do not share %d KV heads evenly", l.key("attention.head_count_kv"), c.Heads, c.KVHeads)
+		l.Fail("%s: %d heads do not share %d KV heads evenly", l.key("attention.head_count_kv"), c.Heads, c.KVHeads)
 		return
 	}
 	c.HeadDim = l.count("attention.key_length", 1, maxDim, c.Hidden/c.Heads)
 	if c.HeadDim < 2 || c.HeadDim%2 != 0 {
-		l.fail("%s: heads of %d elements; want an even number", l.key("attention.key_length"), c.HeadDim)
+		l.Fail("%s: heads of %d elements; want an even number", l.key("attention.key_length"), c.HeadDim)
 	}
 	if int64(c.Heads)*int64(c.HeadDim) > maxDim {
-		l.fail("%s: %d heads of %d elements are too many", l.key("attention.head_count"), c.Heads, c.HeadDim)
+		l.Fail("%s: %d heads of %d elements are too many", l.key("attention.head_count"), c.Heads, c.HeadDim)
 	}
 	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim {
-		l.fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
+		l.Fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
 	}
 	eps := l.number("attention.layer_norm_rms_epsilon", -1)
 	if eps < 0 || eps > 1 {
-		l.fail("%s is missing or out of range", l.key("attention.layer_norm_rms_epsilon"))
+		l.Fail("%s is missing or out of range", l.key("attention.layer_norm_rms_epsilon"))
 	}
 	if c.NormEps = float32(eps); c.NormEps == 0 {
 		l.warn("%s is %v: a row of zeros, should one occur, becomes NaN and fails its request", l.key("attention.layer_norm_rms_epsilon"), eps)
 	}
 	emb := l.file.Tensor("token_embd.weight")
 	if emb == nil {
-		l.fail("tensor token_embd.weight is missing")
+		l.Fail("tensor token_embd.weight is missing")
 		return
 	}
 	c.Vocab = emb.Rows()
 	if n := l.file.Metadata.Len("tokenizer.ggml.tokens"); n != 0 && n != c.Vocab {
-		l.fail("tokenizer.ggml.tokens has %d tokens and token_embd.weight %d rows", n, c.Vocab)
+		l.Fail("tokenizer.ggml.tokens has %d tokens and token_embd.weight %d rows", n, c.Vocab)
 	}
 	c.Outputs = c.Vocab
 }
 
 // rope reads the rope.* hyper-parameters. The context it is for is l.cfg's.
 func (l *loader) rope() rope {
-	if l.err != nil {
+	if l.Err() != nil {
 		return rope{}
 	}
 	p := ropeParams{
@@ -82,18 +82,18 @@ func (l *loader) rope() rope {
 	p.betaSlow = l.number("rope.scaling.yarn_beta_slow", 1)
 	p.ext = l.number("rope.scaling.yarn_ext_factor", 1)
 	if p.dims%2 != 0 {
-		l.fail("%s is %d, want an even number", l.key("rope.dimension_count"), p.dims)
+		l.Fail("%s is %d, want an even number", l.key("rope.dimension_count"), p.dims)
 	}
 	if p.base <= 1 || p.factor <= 0 || p.attn <= 0 || p.betaFast <= 0 || p.betaSlow <= 0 {
-		l.fail("%s, factor %v, base %v: out of range", l.key("rope.scaling"), p.factor, p.base)
+		l.Fail("%s, factor %v, base %v: out of range", l.key("rope.scaling"), p.factor, p.base)
 	}
 	switch p.scaling {
 	case scalingNone, scalingLinear, scalingYarn, scalingLong:
 	default:
-		l.fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
+		l.Fail("%s %q is not supported", l.key("rope.scaling.type"), p.scaling)
 	}
 	p.factors = l.ropeFactors(p)
-	if l.err != nil {
+	if l.Err() != nil {
 		return rope{}
 	}
 	return newRope(p)
@@ -104,23 +104,24 @@ func (l *loader) rope() rope {
 func (l *loader) ropeFactors(p ropeParams) []float32 {
 	name := "rope_freqs.weight"
 	if l.variant.ownFreqs {
-		l.used[name] = true
+		l.Ignore(name)
 		return nil
 	}
 	if p.scaling == scalingLong {
 		short, long := "rope_factors_short.weight", "rope_factors_long.weight"
-		l.used[short], l.used[long] = true, true
+		l.Ignore(short)
+		l.Ignore(long)
 		if name = short; l.cfg.Context > p.original {
 			name = long
 		}
 		if l.file.Tensor(name) == nil {
-			l.fail("tensor %s is missing", name)
+			l.Fail("tensor %s is missing", name)
 		}
 	}
-	factors := l.optionalVector(name, p.dims/2)
+	factors := l.OptionalVector(name, p.dims/2)
 	for i, f := range factors {
 		if f <= 0 {
-			l.fail("tensor %s: element %d is %v", name, i, f)
+			l.Fail("tensor %s: element %d is %v", name, i, f)
 		}
 	}
 	return factors
@@ -128,7 +129,7 @@ func (l *loader) ropeFactors(p ropeParams) []float32 {
 
 // attentionMask is that of layers with a window; the others see all keys.
 func (l *loader) attentionMask() attention.Mask {
-	if l.err != nil {
+	if l.Err() != nil {
 		return attention.Mask{}
 	}
 	c, v, width := &l.cfg, &l.variant, l.cfg.HeadDim
@@ -149,7 +150,7 @@ func (l *loader) attentionMask() attention.Mask {
 func (l *loader) positive(name string) float64 {
 	x := l.number(name, 0)
 	if x < 0 {
-		l.fail("%s is %v, want a positive number", l.key(name), x)
+		l.Fail("%s is %v, want a positive number", l.key(name), x)
 	}
 	return x
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // ErrModel says that a file is a well-formed GGUF but no model this package
@@ -23,7 +23,7 @@ var ErrModel = errors.New("models: cannot run this model")
 type LoadOptions struct {
 	Pool    *pool.Pool      // threads of the model graph; required
 	Backend kernels.Backend // where matrices go first; nil: the CPU
-	Packing string          // run-time packing of ternary matrices: one of Packings; "": PackingAuto
+	Packing string          // run-time packing of ternary matrices: one of weights.Packings; "": weights.PackingAuto
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
 	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a kv.F32 cache
 
@@ -140,23 +140,15 @@ func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
-	l := &loader{
-		file: file, opt: opt, arch: arch, packs: map[string]bool{}, used: map[string]bool{}, cpu: kernels.NewCPU(opt.Pool), variant: v,
-		memory: new(cpu.Arena), zero: map[string]bool{},
-	}
-	for i := range file.Tensors {
-		l.total += int64(file.Tensors[i].Bytes())
-	}
-	if l.opt.Backend == nil {
-		l.opt.Backend = l.cpu
-	}
+	l := &loader{file: file, opt: opt, arch: arch, variant: v, Loader: weights.NewLoader(file, weights.Options{
+		Pool: opt.Pool, Backend: opt.Backend, Packing: opt.Packing, Exact: opt.Exact, Scales: v.scales, Progress: opt.Progress,
+	})}
 	m := newDecoder(l)
-	l.leftovers()
-	if l.err != nil {
-		return nil, errors.Join(l.err, l.memory.Free())
+	l.finish()
+	if err := l.Err(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", ErrModel, err), l.Memory().Free())
 	}
 	l.warnOfZeros()
 	m.warnings = l.warnings
-	l.progress(int(l.total - l.read))
 	return m, nil
 }

@@ -2,42 +2,22 @@ package models
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/lutra-lm/lutra/kernels"
-	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
-// loader collects a model's hyper-parameters and weights. The first failure
-// sticks and later calls return zero values, so that builders read as lists.
+// loader collects a model's hyper-parameters and weights. As with weights, the
+// first failure sticks.
 type loader struct {
-	file  *gguf.File
-	opt   LoadOptions
-	cpu   kernels.Backend
-	arch  string
-	err   error
-	cfg   Config
-	packs map[string]bool
-	used  map[string]bool // tensors that the builder asked for
-	// variant is what the architecture changes.
-	variant variant
-
+	*weights.Loader
+	file     *gguf.File
+	opt      LoadOptions
+	arch     string
+	variant  variant // what the architecture changes
+	cfg      Config
 	warnings []string
-	zero     map[string]bool // tensors read so far: whether they hold zeros alone
-
-	memory      *cpu.Arena // of the matrices
-	raw         []byte     // what tensors are read into
-	read, total int64      // bytes of tensors so far, and of all
-}
-
-func (l *loader) fail(format string, args ...any) {
-	if l.err == nil {
-		l.err = fmt.Errorf("%w: "+format, append([]any{ErrModel}, args...)...)
-	}
 }
 
 func (l *loader) warn(format string, args ...any) {
@@ -59,17 +39,17 @@ func (l *loader) count(name string, lo, hi, otherwise int) int {
 	key := l.key(name)
 	if _, ok := l.file.Metadata[key]; !ok {
 		if otherwise < 0 {
-			l.fail("%s is missing", key)
+			l.Fail("%s is missing", key)
 		}
 		return otherwise
 	}
 	n, ok := l.file.Metadata.Int(key)
 	if !ok {
-		l.fail("%s is %v, want one integer", key, l.file.Metadata[key])
+		l.Fail("%s is %v, want one integer", key, l.file.Metadata[key])
 		return lo
 	}
 	if n < lo || n > hi {
-		l.fail("%s is %d, want %d to %d", key, n, lo, hi)
+		l.Fail("%s is %d, want %d to %d", key, n, lo, hi)
 		return lo
 	}
 	return n
@@ -86,7 +66,7 @@ func (l *loader) number(name string, otherwise float64) float64 {
 	}
 	x, ok := l.file.Metadata.Float(key)
 	if !ok || x != x || x-x != 0 {
-		l.fail("%s is %v, want a finite number", key, l.file.Metadata[key])
+		l.Fail("%s is %v, want a finite number", key, l.file.Metadata[key])
 		return otherwise
 	}
 	return x
@@ -100,7 +80,7 @@ func (l *loader) text(name, otherwise string) string {
 	}
 	s, ok := l.file.Metadata.String(key)
 	if !ok {
-		l.fail("%s is %v, want a string", key, l.file.Metadata[key])
+		l.Fail("%s is %v, want a string", key, l.file.Metadata[key])
 	}
 	return s
 }
@@ -111,24 +91,17 @@ func blockNames(i int) func(string) string {
 	return func(name string) string { return prefix + name }
 }
 
-// leftovers fails on a tensor that nobody asked for: a bias or scale passed
-// over in silence would change every answer.
-func (l *loader) leftovers() {
-	for i := range l.file.Tensors {
-		if name := l.file.Tensors[i].Name; !l.used[name] {
-			l.fail("tensor %s has no meaning for architecture %s", name, l.arch)
-		}
+// finish fails on a tensor that nobody asked for: a bias or scale passed over in
+// silence would change every answer.
+func (l *loader) finish() {
+	for _, name := range l.Finish() {
+		l.Fail("tensor %s has no meaning for architecture %s", name, l.arch)
 	}
 }
 
 // warnOfZeros names the tensors that hold nothing.
 func (l *loader) warnOfZeros() {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(l.zero)) {
-		if l.zero[name] {
-			names = append(names, name)
-		}
-	}
+	names := l.Zeros()
 	switch n := len(names); {
 	case n == 1:
 		l.warn("tensor %s holds zeros alone: what it multiplies is lost to the answers", names[0])
@@ -139,6 +112,12 @@ func (l *loader) warnOfZeros() {
 
 // config is the finished description of the model.
 func (l *loader) config() Config {
-	l.cfg.Packings = strings.Join(slices.Sorted(maps.Keys(l.packs)), "+")
+	l.cfg.Params, l.cfg.Bytes, l.cfg.Packings = l.Params, l.Bytes, l.Packings()
 	return l.cfg
+}
+
+// embedding is the table that tokens are looked up in. It stays in the file,
+// where its rows are read when they are wanted.
+func (l *loader) embedding() *gguf.Tensor {
+	return l.Tensor("token_embd.weight", l.cfg.Hidden, l.cfg.Vocab)
 }

@@ -149,9 +149,9 @@ func (o *rowOps) addBias(x []float32, n int, bias []float32) {
 // and values into a layer of the cache.
 func (o *rowOps) keep(s *rowShard, layer int, l *layer) {
 	o.shard, o.layer, o.weights = s, layer, l
-	o.each(s.rows, l.qkv.sum, func(o *rowOps, i int) {
+	o.each(s.rows, l.qkv.Sum, func(o *rowOps, i int) {
 		s, l, p := o.shard, o.weights, &o.shard.rowPos[i]
-		row, q, kv := span(s.qkv, i, l.qkv.sum), l.qkv.width[0], l.qkv.width[1]
+		row, q, kv := span(s.qkv, i, l.qkv.Sum), l.qkv.Width[0], l.qkv.Width[1]
 		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:]
 		l.qHeads.finish(s, i, queries)
 		l.kHeads.finish(s, i, keys)

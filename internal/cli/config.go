@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -116,7 +116,7 @@ func (c *Config) Validate() error {
 			oneOf(key+".embedded", m.Embedded, embeddedNames()...)
 		}
 		if m.Packing != "" {
-			oneOf(key+".packing", m.Packing, models.Packings()...)
+			oneOf(key+".packing", m.Packing, weights.Packings()...)
 		}
 		if m.Context < 0 || m.Context > mostContext {
 			fault("%s.context: %d is outside 0..%d", key, m.Context, mostContext)
@@ -150,8 +150,8 @@ func (c *Config) Validate() error {
 
 // checkPacking tells what is wrong with a packing; empty means auto.
 func checkPacking(name string) error {
-	if name != "" && !slices.Contains(models.Packings(), name) {
-		return fmt.Errorf("packing: %q is none of %s", name, strings.Join(models.Packings(), ", "))
+	if name != "" && !slices.Contains(weights.Packings(), name) {
+		return fmt.Errorf("packing: %q is none of %s", name, strings.Join(weights.Packings(), ", "))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // referenceFlags choose the model of commands that look at its logits
@@ -27,7 +28,7 @@ type referenceFlags struct {
 func (r *referenceFlags) register(f *pflag.FlagSet, context int) {
 	r.set = f
 	f.StringVar(&r.model, "model", defaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
-	wordVar(f, &r.packing, "packing", "auto", models.Packings(), "run-time packing of ternary weights")
+	wordVar(f, &r.packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 	wordVar(f, &r.kvType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.exact, "exact", false, "float32 weights and activations (slow; the reference path)")
 	f.IntVar(&r.threads, "threads", 0, "compute threads (default: one a physical core)")

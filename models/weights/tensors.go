@@ -1,4 +1,4 @@
-package models
+package weights
 
 import (
 	"errors"
@@ -12,9 +12,12 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// tensor is the tensor of that name and shape (fastest dimension first), nil
-// when it is optional and missing.
-func (l *loader) tensor(name string, optional bool, dims ...int) *gguf.Tensor {
+// Tensor is the tensor of that name and shape (fastest dimension first), as
+// it stands in the file.
+func (l *Loader) Tensor(name string, dims ...int) *gguf.Tensor { return l.tensor(name, false, dims...) }
+
+// tensor is Tensor, nil when it is optional and missing.
+func (l *Loader) tensor(name string, optional bool, dims ...int) *gguf.Tensor {
 	if l.err != nil {
 		return nil
 	}
@@ -22,17 +25,17 @@ func (l *loader) tensor(name string, optional bool, dims ...int) *gguf.Tensor {
 	t := l.file.Tensor(name)
 	if t == nil {
 		if !optional {
-			l.fail("tensor %s is missing", name)
+			l.Fail("tensor %s is missing", name)
 		}
 		return nil
 	}
 	// Trailing ones do not change a shape.
 	if got := trimOnes(t.Dims); !slices.Equal(got, trimOnes(dims)) {
-		l.fail("tensor %s has shape %v, want %v", name, t.Dims, dims)
+		l.Fail("tensor %s has shape %v, want %v", name, t.Dims, dims)
 		return nil
 	}
 	if !t.Type.Supported() {
-		l.fail("tensor %s has storage type %v, which is not supported", name, t.Type)
+		l.Fail("tensor %s has storage type %v, which is not supported", name, t.Type)
 		return nil
 	}
 	return t
@@ -45,24 +48,24 @@ func trimOnes(dims []int) []int {
 	return dims
 }
 
-// vector is a one-dimensional tensor of n numbers.
-func (l *loader) vector(name string, n int) []float32 { return l.floats(name, false, n) }
+// Vector is a one-dimensional tensor of n numbers.
+func (l *Loader) Vector(name string, n int) []float32 { return l.floats(name, false, n) }
 
-// optionalVector is nil when the tensor is missing.
-func (l *loader) optionalVector(name string, n int) []float32 { return l.floats(name, true, n) }
+// OptionalVector is nil when the tensor is missing.
+func (l *Loader) OptionalVector(name string, n int) []float32 { return l.floats(name, true, n) }
 
-func (l *loader) floats(name string, optional bool, n int) []float32 {
+func (l *Loader) floats(name string, optional bool, n int) []float32 {
 	t := l.tensor(name, optional, n)
 	if t == nil {
 		return nil
 	}
 	v := make([]float32, n)
 	if err := t.Dequantize(v, 0); err != nil {
-		l.fail("%w", err)
+		l.Fail("%w", err)
 	}
 	for i, x := range v {
 		if x-x != 0 {
-			l.fail("tensor %s: element %d is %v", name, i, x)
+			l.Fail("tensor %s: element %d is %v", name, i, x)
 			break
 		}
 	}
@@ -70,14 +73,14 @@ func (l *loader) floats(name string, optional bool, n int) []float32 {
 		l.zero[name] = !slices.ContainsFunc(v, func(x float32) bool { return x != 0 })
 	}
 	l.progress(t.Bytes())
-	l.cfg.Params += int64(n)
-	l.cfg.Bytes += 4 * int64(n)
+	l.Params += int64(n)
+	l.Bytes += 4 * int64(n)
 	return v
 }
 
-// matrix is W[rows][cols], packed and loaded onto the backend, or the CPU
+// Matrix is W[rows][cols], packed and loaded onto the backend, or the CPU
 // where the backend does not run its packing.
-func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
+func (l *Loader) Matrix(name string, rows, cols int) kernels.Linear {
 	t := l.tensor(name, false, cols, rows)
 	if t == nil {
 		return nil
@@ -90,7 +93,7 @@ func (l *loader) matrix(name string, rows, cols int) kernels.Linear {
 		w, err = l.build(t, factor, opt)
 	}
 	if err != nil {
-		l.fail("tensor %s: %w", name, err)
+		l.Fail("tensor %s: %w", name, err)
 		return nil
 	}
 	l.account(name, w)
@@ -103,12 +106,12 @@ const pieceBytes = 16 << 20
 
 // build packs t piece by piece. It reports ErrUnsupported when the pieces have
 // different packings.
-func (l *loader) build(t *gguf.Tensor, factor float32, opt LoadOptions) (*matrix.Matrix, error) {
+func (l *Loader) build(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 	rows := t.Rows()
 	piece := max(1, pieceBytes/max(1, t.Bytes()/rows)/kernels.PieceRows) * kernels.PieceRows
 	b := kernels.NewBuilder(l.memory, rows)
 	for lo := 0; lo < rows; lo += piece {
-		w, err := l.pack(t, lo, min(rows, lo+piece), factor, opt)
+		w, err := l.packRows(t, lo, min(rows, lo+piece), factor, opt)
 		if err == nil {
 			err = b.Add(w)
 		}
@@ -119,8 +122,8 @@ func (l *loader) build(t *gguf.Tensor, factor float32, opt LoadOptions) (*matrix
 	return b.Matrix()
 }
 
-// pack packs rows [lo, hi) of t in the heap.
-func (l *loader) pack(t *gguf.Tensor, lo, hi int, factor float32, opt LoadOptions) (*matrix.Matrix, error) {
+// packRows packs rows [lo, hi) of t in the heap.
+func (l *Loader) packRows(t *gguf.Tensor, lo, hi int, factor float32, opt Options) (*matrix.Matrix, error) {
 	part, err := t.Load(lo, hi, l.raw)
 	if err != nil {
 		return nil, err
@@ -137,7 +140,7 @@ func (l *loader) pack(t *gguf.Tensor, lo, hi int, factor float32, opt LoadOption
 			return nil, err
 		}
 	}
-	return packMatrix(part, factor, opt)
+	return pack(part, factor, opt)
 }
 
 // finite reports a number or scale of a tensor in memory that is infinite or NaN.
@@ -169,38 +172,38 @@ func holdsZeros(t *gguf.Tensor) (bool, error) {
 	return true, nil
 }
 
-// packed is a stored matrix in its run-time packing, in the heap, or nil after a
+// Packed is a stored matrix in its run-time packing, in the heap, or nil after a
 // failure.
-func (l *loader) packed(name string, rows, cols int) *matrix.Matrix {
-	return l.part(name, rows, 0, rows, cols)
+func (l *Loader) Packed(name string, rows, cols int) *matrix.Matrix {
+	return l.Part(name, rows, 0, rows, cols)
 }
 
-// part is packed for rows [lo, hi) of a stored matrix of rows.
-func (l *loader) part(name string, rows, lo, hi, cols int) *matrix.Matrix {
+// Part is Packed for rows [lo, hi) of a stored matrix of rows.
+func (l *Loader) Part(name string, rows, lo, hi, cols int) *matrix.Matrix {
 	t := l.tensor(name, false, cols, rows)
 	if t == nil {
 		return nil
 	}
-	w, err := l.pack(t, lo, hi, l.factor(name), l.opt)
+	w, err := l.packRows(t, lo, hi, l.factor(name), l.opt)
 	if err != nil {
-		l.fail("tensor %s: %w", name, err)
+		l.Fail("tensor %s: %w", name, err)
 		return nil
 	}
 	l.account(name, w)
 	return w
 }
 
-// account adds a packed matrix to the model's description.
-func (l *loader) account(name string, w *matrix.Matrix) {
-	l.cfg.Params += int64(w.Rows) * int64(w.Cols)
-	l.cfg.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
+// account adds a packed matrix to the totals.
+func (l *Loader) account(name string, w *matrix.Matrix) {
+	l.Params += int64(w.Rows) * int64(w.Cols)
+	l.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
 	if strings.HasPrefix(name, "blk.") {
-		l.packs[w.Packing.String()] = true
+		l.packings[w.Packing.String()] = true
 	}
 }
 
 // load makes w, unless it is nil, ready to multiply.
-func (l *loader) load(w *matrix.Matrix) kernels.Linear {
+func (l *Loader) load(w *matrix.Matrix) kernels.Linear {
 	if w == nil {
 		return nil
 	}
@@ -209,7 +212,7 @@ func (l *loader) load(w *matrix.Matrix) kernels.Linear {
 		lin, err = l.cpu.Load(w)
 	}
 	if err != nil {
-		l.fail("a matrix of %dx%d: %w", w.Rows, w.Cols, err)
+		l.Fail("a matrix of %dx%d: %w", w.Rows, w.Cols, err)
 		return nil
 	}
 	return lin
@@ -217,25 +220,11 @@ func (l *loader) load(w *matrix.Matrix) kernels.Linear {
 
 // factor is what all weights of a matrix are multiplied by: the tensor beside
 // it where the architecture has such, or 1.
-func (l *loader) factor(name string) float32 {
-	if l.variant.scales {
-		if v := l.optionalVector(strings.TrimSuffix(name, "weight")+"scale", 1); v != nil {
+func (l *Loader) factor(name string) float32 {
+	if l.opt.Scales {
+		if v := l.OptionalVector(strings.TrimSuffix(name, "weight")+"scale", 1); v != nil {
 			return v[0]
 		}
 	}
 	return 1
-}
-
-// embedding is the table that tokens are looked up in. It stays in the file,
-// where its rows are read when they are wanted.
-func (l *loader) embedding() *gguf.Tensor {
-	return l.tensor("token_embd.weight", false, l.cfg.Hidden, l.cfg.Vocab)
-}
-
-// progress tells that so many more bytes of tensors have been read.
-func (l *loader) progress(bytes int) {
-	l.read += int64(bytes)
-	if l.opt.Progress != nil {
-		l.opt.Progress(min(l.read, l.total), l.total)
-	}
 }

@@ -1,4 +1,4 @@
-package models
+package weights
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// packMatrix repacks a weight matrix for the kernels. What it returns owns its
+// pack repacks a weight matrix for the kernels. What it returns owns its
 // memory, so the file's bytes of t are not needed afterwards.
 //
 //   - Rows that are exactly scale × {-1, 0, 1}, whatever their storage type,
@@ -31,7 +31,7 @@ import (
 //
 // All weights are multiplied by factor, which goes into the scales of ternary
 // matrices; others are widened to float32 when it is not 1.
-func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*matrix.Matrix, error) {
+func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 	ternary, stored, err := ternaryPacking(opt.Packing)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func packMatrix(t *gguf.Tensor, factor float32, opt LoadOptions) (*matrix.Matrix
 	return packFloats(t, 1)
 }
 
-// The run-time packings of ternary matrices, as LoadOptions.Packing names them.
+// The run-time packings of ternary matrices, as Options.Packing names them.
 const (
 	PackingAuto = "auto" // I2
 	PackingI1   = "i1"   // 1.6 bits a weight
@@ -81,10 +81,10 @@ const (
 	PackingStored = "stored"
 )
 
-// Packings lists the values of LoadOptions.Packing.
+// Packings lists the values of Options.Packing.
 func Packings() []string { return []string{PackingAuto, PackingI1, PackingI2, PackingStored} }
 
-// ternaryPacking reads LoadOptions.Packing.
+// ternaryPacking reads Options.Packing.
 func ternaryPacking(name string) (p matrix.Packing, stored bool, err error) {
 	switch name {
 	case "", PackingAuto, PackingI2:
@@ -94,7 +94,7 @@ func ternaryPacking(name string) (p matrix.Packing, stored bool, err error) {
 	case PackingStored:
 		return 0, true, nil
 	}
-	return 0, false, fmt.Errorf("models: packing %q is none of %s", name, strings.Join(Packings(), ", "))
+	return 0, false, fmt.Errorf("weights: packing %q is none of %s", name, strings.Join(Packings(), ", "))
 }
 
 // packFloats widens factor × t to float32.

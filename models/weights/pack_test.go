@@ -1,4 +1,4 @@
-package models
+package weights
 
 import (
 	"encoding/binary"
@@ -85,7 +85,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 		for i := range x.Data {
 			x.Data[i] = byte(r.Uint32()) & 0xbf // no exponent of all ones: finite scales
 		}
-		w, err := packMatrix(x, 1, LoadOptions{})
+		w, err := pack(x, 1, Options{})
 		if err != nil {
 			t.Fatalf("%v: %v", typ, err)
 		}
@@ -93,7 +93,7 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 			t.Errorf("%v is packed as %v, want %v", typ, w.Packing, want)
 		}
 		holds(t, w, x)
-		exact, err := packMatrix(x, 1, LoadOptions{Exact: true})
+		exact, err := pack(x, 1, Options{Exact: true})
 		if err != nil || exact.Packing != matrix.F32 {
 			t.Fatalf("%v: exact packing is %v, %v", typ, exact, err)
 		}
@@ -113,7 +113,7 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 		for i := range x.Data {
 			x.Data[i] = byte(r.Uint32()) & 0xb7 // halves below 2: no overflow
 		}
-		w, err := packMatrix(x, 1, LoadOptions{})
+		w, err := pack(x, 1, Options{})
 		if err != nil || w.Packing != matrix.F16 {
 			t.Fatalf("%v: %v, want F16", typ, err)
 		}
@@ -138,7 +138,7 @@ func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
 		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16, gguf.Q8_0: matrix.Q8, gguf.TQ1_0: matrix.Q4, gguf.TQ2_0: matrix.Q4,
 	} {
 		x := stored(t, typ, 70, 256, trits(70, 256, shared))
-		w, err := packMatrix(x, 1, LoadOptions{Packing: PackingStored})
+		w, err := pack(x, 1, Options{Packing: PackingStored})
 		if err != nil || w.Packing != want {
 			t.Fatalf("%v: %v, %v, want %v", typ, w, err, want)
 		}
@@ -150,7 +150,7 @@ func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
 			x.Data[i] = []byte{0x15, 0x26, 0x40, 0x8a}[i%4]
 		}
 		binary.LittleEndian.PutUint32(x.Data[96:], math.Float32bits(scale))
-		w, err := packMatrix(x, 1, LoadOptions{Packing: PackingStored})
+		w, err := pack(x, 1, Options{Packing: PackingStored})
 		if err != nil || w.Packing != want {
 			t.Fatalf("I2_S times %v: %v, %v, want %v", scale, w, err, want)
 		}
@@ -165,7 +165,7 @@ func TestTernaryRowsOfAnyStorageTypeBecomeTrits(t *testing.T) {
 		for name, packing := range map[string]matrix.Packing{"": matrix.I2, "auto": matrix.I2, "i2": matrix.I2, "i1": matrix.I1} {
 			for scales, scale := range map[int]func(int) float32{1: shared, 70: perRow} {
 				x := stored(t, typ, 70, 256, trits(70, 256, scale))
-				w, err := packMatrix(x, 1, LoadOptions{Packing: name})
+				w, err := pack(x, 1, Options{Packing: name})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -184,7 +184,7 @@ func TestOneValueThatIsNoTritKeepsTheMatrixDense(t *testing.T) {
 		v[1], v[257], v[69*256] = 1, 1, 1
 		v[at] = 0.5
 		x := stored(t, gguf.F16, 70, 256, v)
-		w, err := packMatrix(x, 1, LoadOptions{})
+		w, err := pack(x, 1, Options{})
 		if err != nil || w.Packing != matrix.F16 {
 			t.Fatalf("a value of 0.5 at %d: %v, %v, want F16", at, w.Packing, err)
 		}
@@ -200,7 +200,7 @@ func TestATernaryTypeWhoseScaleChangesInARowStaysExact(t *testing.T) {
 			v[3*512+i] *= 1.5
 		}
 		x := stored(t, typ, 20, 512, v)
-		w, err := packMatrix(x, 1, LoadOptions{})
+		w, err := pack(x, 1, Options{})
 		if err != nil || w.Packing != matrix.Q4 {
 			t.Fatalf("%v with two scales in a row: %v, %v, want Q4", typ, w.Packing, err)
 		}
@@ -230,7 +230,7 @@ func TestTernaryBlocksOfOddScalesKeepTheirValues(t *testing.T) {
 			}
 		}
 		x.Data[65], x.Data[131] = c.first, c.second
-		w, err := packMatrix(x, 1, LoadOptions{})
+		w, err := pack(x, 1, Options{})
 		if err != nil || w.Packing != c.packing {
 			t.Errorf("%s scales: %v, %v, want %v", name, w.Packing, err, c.packing)
 			continue
@@ -244,7 +244,7 @@ func TestTernaryBlocksOfOddScalesKeepTheirValues(t *testing.T) {
 func TestTheUnusedCodeOfTQ2_0IsReadAsTwo(t *testing.T) {
 	x := stored(t, gguf.TQ2_0, 2, 256, trits(2, 256, func(int) float32 { return 1 }))
 	x.Data[66] |= 3
-	w, err := packMatrix(x, 1, LoadOptions{})
+	w, err := pack(x, 1, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
 		x.Data[i] = []byte{0x15, 0x26, 0x40, 0x8a}[i%4]
 	}
 	x.Data[3*32+2], x.Data[3*32+3] = 0x40, 0x3f // 0.75
-	w, err := packMatrix(x, 1, LoadOptions{})
+	w, err := pack(x, 1, Options{})
 	if err != nil || w.Packing != matrix.I2 || w.Scale[0] != 0.75 {
 		t.Fatalf("I2_S becomes %v, %v, want I2 with scale 0.75", w, err)
 	}
@@ -271,11 +271,11 @@ func TestTernaryWeightsOfBitnetCppBecomeTrits(t *testing.T) {
 func TestWhatCannotBePackedIsAnError(t *testing.T) {
 	mxfp4 := &gguf.Tensor{Name: "w", Type: 39, Dims: []int{32, 1}, Data: make([]byte, 17)}
 	for _, exact := range []bool{false, true} {
-		if w, err := packMatrix(mxfp4, 1, LoadOptions{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
+		if w, err := pack(mxfp4, 1, Options{Exact: exact}); w != nil || !errors.Is(err, gguf.ErrUnsupported) {
 			t.Errorf("packing MXFP4 = %v, %v, want ErrUnsupported", w, err)
 		}
 	}
-	if w, err := packMatrix(stored(t, gguf.F32, 1, 1, []float32{1}), 1, LoadOptions{Packing: "i3"}); w != nil || err == nil {
+	if w, err := pack(stored(t, gguf.F32, 1, 1, []float32{1}), 1, Options{Packing: "i3"}); w != nil || err == nil {
 		t.Errorf("packing i3 = %v, %v, want an error", w, err)
 	}
 }
@@ -288,7 +288,7 @@ func BenchmarkPackMatrix(b *testing.B) {
 		values []float32
 	}{{gguf.TQ1_0, ternary}, {gguf.TQ2_0, ternary}, {gguf.F16, ternary}, {gguf.F16, gaussians(rows * cols)}, {gguf.Q8_0, gaussians(rows * cols)}} {
 		x := stored(b, c.typ, rows, cols, c.values)
-		w, err := packMatrix(x, 1, LoadOptions{})
+		w, err := pack(x, 1, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func BenchmarkPackMatrix(b *testing.B) {
 			b.SetBytes(rows * cols) // bytes here are weights
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := packMatrix(x, 1, LoadOptions{}); err != nil {
+				if _, err := pack(x, 1, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}

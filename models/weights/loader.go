@@ -1,0 +1,117 @@
+package weights
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// Options says what becomes of weights.
+type Options struct {
+	Pool    *pool.Pool
+	Backend kernels.Backend // where matrices go first; nil: the CPU
+	Packing string          // of ternary matrices: one of Packings; "": PackingAuto
+	Exact   bool            // widen all weights to float32
+	Scales  bool            // matrices may have a factor of their own, *.scale
+
+	// Progress, if any, is told how many bytes of the tensors have been read, of
+	// how many, now and then, by the loading goroutine.
+	Progress func(done, total int64)
+}
+
+// Loader reads the tensors of a model file. The first failure sticks and later
+// calls return zero values, so that builders of models read as lists.
+type Loader struct {
+	Params int64 // weights so far
+	Bytes  int64 // of them in memory
+
+	file     *gguf.File
+	opt      Options
+	cpu      kernels.Backend
+	err      error
+	packings map[string]bool // of the blocks' matrices
+	used     map[string]bool // tensors that were asked for
+	zero     map[string]bool // tensors read so far: whether they hold zeros alone
+
+	memory      *cpu.Arena // of the matrices
+	raw         []byte     // what tensors are read into
+	read, total int64      // bytes of tensors so far, and of all
+}
+
+// NewLoader reads from file, which must stay open.
+func NewLoader(file *gguf.File, opt Options) *Loader {
+	l := &Loader{
+		file: file, opt: opt, cpu: kernels.NewCPU(opt.Pool), memory: new(cpu.Arena),
+		packings: map[string]bool{}, used: map[string]bool{}, zero: map[string]bool{},
+	}
+	if opt.Backend == nil {
+		l.opt.Backend = l.cpu
+	}
+	for i := range file.Tensors {
+		l.total += int64(file.Tensors[i].Bytes())
+	}
+	return l
+}
+
+// Fail makes this the loader's failure, if it is the first.
+func (l *Loader) Fail(format string, args ...any) {
+	if l.err == nil {
+		l.err = fmt.Errorf(format, args...)
+	}
+}
+
+// Err is the first failure.
+func (l *Loader) Err() error { return l.err }
+
+// Local tells whether the matrices are the CPU's.
+func (l *Loader) Local() bool { return l.opt.Backend == l.cpu }
+
+// Memory is where the matrices lie. Whoever has it frees it.
+func (l *Loader) Memory() *cpu.Arena { return l.memory }
+
+// Packings is what the matrices of the blocks run as, such as "I2".
+func (l *Loader) Packings() string {
+	return strings.Join(slices.Sorted(maps.Keys(l.packings)), "+")
+}
+
+// Ignore notes that a tensor is known and not wanted.
+func (l *Loader) Ignore(name string) { l.used[name] = true }
+
+// Finish tells that nothing more will be read. It returns the names of the
+// tensors that nobody asked for.
+func (l *Loader) Finish() (unused []string) {
+	for i := range l.file.Tensors {
+		if name := l.file.Tensors[i].Name; !l.used[name] {
+			unused = append(unused, name)
+		}
+	}
+	if l.err == nil {
+		l.progress(int(l.total - l.read))
+	}
+	return unused
+}
+
+// Zeros names the tensors that hold nothing else.
+func (l *Loader) Zeros() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(l.zero)) {
+		if l.zero[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// progress tells that so many more bytes of tensors have been read.
+func (l *Loader) progress(bytes int) {
+	l.read += int64(bytes)
+	if l.opt.Progress != nil {
+		l.opt.Progress(min(l.read, l.total), l.total)
+	}
+}

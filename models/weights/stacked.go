@@ -1,0 +1,70 @@
+package weights
+
+import (
+	"errors"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+)
+
+// Stacked is matrices that read the same rows; their outputs stand side by
+// side. Where they are of one packing it is one product.
+type Stacked struct {
+	whole kernels.Linear // nil: parts
+	parts []kernels.Linear
+	Width []int // outputs of the parts
+	Sum   int   // of Width
+}
+
+// Stack loads matrices, which are in the heap, as one if they allow it. Some are
+// nil after a failure.
+func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
+	s := Stacked{}
+	for _, m := range ms {
+		if m == nil {
+			return s
+		}
+		s.Width = append(s.Width, m.Rows)
+		s.Sum += m.Rows
+	}
+	whole, err := kernels.Stack(l.memory, ms...)
+	switch {
+	case err == nil:
+		s.whole = l.load(whole)
+		return s
+	case !errors.Is(err, matrix.ErrUnsupported):
+		l.Fail("%w", err)
+		return s
+	}
+	for _, m := range ms {
+		alone, err := kernels.Stack(l.memory, m)
+		if err != nil {
+			l.Fail("%w", err)
+			return s
+		}
+		s.parts = append(s.parts, l.load(alone))
+	}
+	return s
+}
+
+// Mul sets y[rows][Sum] to the products of acts. Matrices that are not one
+// product need scratch, which grows to the largest of them.
+func (m *Stacked) Mul(y []float32, acts *kernels.Acts, scratch *[]float32) {
+	if m.whole != nil {
+		m.whole.Mul(y, acts)
+		return
+	}
+	at, n := 0, acts.N()
+	for i, p := range m.parts {
+		width := m.Width[i]
+		if cap(*scratch) < n*width {
+			*scratch = make([]float32, n*width)
+		}
+		part := (*scratch)[:n*width]
+		p.Mul(part, acts)
+		for row := range n {
+			copy(y[row*m.Sum+at:], part[row*width:(row+1)*width])
+		}
+		at += width
+	}
+}

@@ -1,0 +1,63 @@
+package weights
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// loader reads file.
+func loader(t *testing.T, file *gguf.File) *Loader {
+	p := pool.New(1)
+	t.Cleanup(p.Close)
+	l := NewLoader(file, Options{Pool: p})
+	t.Cleanup(func() { l.Memory().Free() })
+	return l
+}
+
+func TestALargeMatrixPackedInPiecesIsTheWhole(t *testing.T) {
+	const rows, cols = 36000, 256 // 18 MB of F16: two pieces
+	x := &gguf.Tensor{Name: "w", Type: gguf.F16, Dims: []int{cols, rows}, Data: make([]byte, 2*rows*cols)}
+	for i := range rows * cols {
+		binary.LittleEndian.PutUint16(x.Data[2*i:], uint16(0x3000+i*2654435761%4096))
+	}
+	got, err := loader(t, &gguf.File{}).build(x, 1, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := pack(x, 1, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Packing != matrix.F16 || got.Rows != rows || !bytes.Equal(got.Data, want.Data) || !slices.Equal(got.Scale, want.Scale) {
+		t.Errorf("packed in pieces: %v of %dx%d that differs from the whole", got.Packing, got.Rows, got.Cols)
+	}
+}
+
+// A matrix is ternary as a whole or not at all, wherever its other rows stand.
+func TestAMatrixOfWhichOnlyTheFirstPieceIsTernaryIsNotPackedAsSuch(t *testing.T) {
+	const rows, cols = 36000, 256
+	md := gguf.Metadata{"general.architecture": "llama"}
+	x := gguf.Tensor{Name: "w", Type: gguf.F16, Dims: []int{cols, rows}, Data: make([]byte, 2*rows*cols)}
+	for i := range rows * cols {
+		binary.LittleEndian.PutUint16(x.Data[2*i:], 0x3c00) // one
+	}
+	x.Data[2*cols*(rows-1)] = 0x01 // and a little more
+	var raw bytes.Buffer
+	if err := gguf.Write(&raw, md, []gguf.Tensor{x}); err != nil {
+		t.Fatal(err)
+	}
+	file, err := gguf.Parse(raw.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := loader(t, file)
+	if l.Matrix("w", rows, cols); l.Err() != nil || l.Bytes != 2*rows*cols {
+		t.Errorf("the matrix takes %d bytes, %v; want %d for F16", l.Bytes, l.Err(), 2*rows*cols)
+	}
+}
