@@ -11,19 +11,19 @@ import (
 // with an activation, is Llama. A further architecture of the kind is a further
 // row of architectures.
 type variant struct {
-	rope     ropeOrder
-	still    int  // every still-th layer does not rotate; 0: all do
-	headNorm bool // queries and keys: RMSNorm of each head ahead of the rotation
-	subNorm  bool // RMSNorm of what attn_output and ffn_down read
-	scales   bool // matrices may have a factor of their own, *.scale
-	fused    bool // q, k and v are stored as one matrix, gate and up as another
-	ownFreqs bool // rope_freqs.weight, if any, repeats the frequencies and divides nothing
-	glu      gatedUnit
+	rope           ropeOrder
+	noRopeInterval int  // every so many layers one does not rotate; 0: all do
+	headNorm       bool // queries and keys: RMSNorm of each head ahead of the rotation
+	subNorm        bool // RMSNorm of what attn_output and ffn_down read
+	scales         bool // matrices may have a factor of their own, *.scale
+	fused          bool // q, k and v are stored as one matrix, gate and up as another
+	ownFreqs       bool // rope_freqs.weight, if any, repeats the frequencies and divides nothing
+	glu            gatedUnit
 
-	postNorm   bool // RMSNorm of what attention and feed-forward add
-	embedScale bool // embeddings are multiplied by √Hidden
-	capped     bool // scores and logits may be soft-capped
-	windowed   int  // every windowed-th layer sees all keys, the others a window; 0: all do
+	postNorm       bool // RMSNorm of what attention and feed-forward add
+	embedScale     bool // embeddings are multiplied by √Hidden
+	capped         bool // scores and logits may be soft-capped
+	globalInterval int  // every so many layers one sees all keys, the others a window; 0: all do
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
 }
@@ -41,11 +41,11 @@ var architectures = map[string]variant{
 	"phi3": {glu: vector.SwiGLU, rope: ropeHalves, fused: true},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
 	"gemma2": {
-		glu: vector.GeGLU, rope: ropeHalves, postNorm: true, embedScale: true, capped: true, windowed: 2,
+		glu: vector.GeGLU, rope: ropeHalves, postNorm: true, embedScale: true, capped: true, globalInterval: 2,
 		queryWidth: gemmaQueryWidth,
 	},
 	// Every fourth layer has no position embedding (Yang et al. 2025, "Rope to Nope and Back Again").
-	"smollm3": {glu: vector.SwiGLU, still: 4},
+	"smollm3": {glu: vector.SwiGLU, noRopeInterval: 4},
 	// Wang et al. 2023, "BitNet", §2.1: another norm before each quantised product.
 	"bitnet": {glu: vector.SwiGLU, rope: ropeHalves, subNorm: true, scales: true},
 	// Ma et al. 2025, "BitNet b1.58 2B4T", §2: squared ReLU. Microsoft's converter

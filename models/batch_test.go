@@ -65,7 +65,7 @@ func mix(t *testing.T, path string, kind kv.Type, convs []*conversation, alone b
 	pool := pool.New(3)
 	defer pool.Close()
 	m := openModel(t, path, LoadOptions{Pool: pool})
-	m.(*decoder).work.alone = alone
+	m.(*decoder).exec.alone = alone
 	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,23 @@ type head struct {
 	denseBias []float32      // [Hidden], or nil
 	out       kernels.Linear // [Outputs][Hidden]
 	bias      []float32      // [Outputs], or nil
+	cap       float32        // logits are drawn into (-cap, cap); 0: they are not
+}
+
+// run sets the logits to those of h.
+func (h *head) run(s *rowShard) {
+	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	if h.dense != nil {
+		h.dense.Mul(s.y, &s.acts)
+		s.ops.addBias(s.y, s.rows, h.denseBias)
+		s.ops.relu(s.y, s.rows, s.cfg.Hidden)
+		s.acts.Set(s.y, s.rows, s.cfg.Hidden)
+	}
+	h.out.Mul(s.logits, &s.acts)
+	s.ops.addBias(s.logits, s.rows, h.bias)
+	if h.cap > 0 {
+		s.ops.softCap(s.logits[:s.rows*s.cfg.Outputs], h.cap)
+	}
 }
 
 // poolingRank is the pooling_type of reward models.
@@ -19,14 +36,18 @@ const poolingRank = 4
 
 // head is the reward head of a rank model, an output matrix, or the embedding
 // once more.
-func (l *loader) head() head {
+func (l *loader) head() (h head) {
 	if l.count("pooling_type", 0, maxDim, 0) == poolingRank {
-		return l.rewardHead()
+		h = l.rewardHead()
+	} else if l.file.Tensor("output.weight") != nil {
+		h.out = l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)
+	} else {
+		h.out = l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)
 	}
-	if l.file.Tensor("output.weight") != nil {
-		return head{out: l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)}
+	if l.variant.capped && l.cfg.Outputs == l.cfg.Vocab {
+		h.cap = float32(l.positive("final_logit_softcapping"))
 	}
-	return head{out: l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)}
+	return h
 }
 
 // rewardHead has llama.cpp's names of tensors. What llama.cpp puts between the

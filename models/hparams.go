@@ -140,7 +140,7 @@ func (l *loader) attentionMask() attention.Mask {
 	if v.capped {
 		out.Cap = float32(l.positive("attn_logit_softcapping"))
 	}
-	if v.windowed > 0 {
+	if v.globalInterval > 0 {
 		out.Window = l.count("attention.sliding_window", 0, 1<<30, 0)
 	}
 	return out

@@ -86,7 +86,7 @@ func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
 		{set("llama.block_count", uint32(3)), "tensor blk.2.attn_norm.weight is missing"},
 		{set("llama.block_count", "two"), "llama.block_count is two"},
 		{set("llama.embedding_length", uint32(64)), "has shape [128"},
-		{set("llama.feed_forward_length", uint32(255)), "tensor blk.0.ffn_down.weight has shape [256 128]"},
+		{set("llama.feed_forward_length", uint32(255)), "tensor blk.0.ffn_gate.weight has shape [128 256]"},
 		{set("llama.attention.head_count", uint32(0)), "llama.attention.head_count is 0"},
 		{set("llama.attention.head_count", []uint32{4, 4}), "llama.attention.head_count is [4 4]"},
 		{set("llama.attention.head_count_kv", uint32(3)), "4 heads do not share 3 KV heads"},

@@ -25,7 +25,7 @@ type rowOps struct {
 	unit         gatedUnit
 	shard        *rowShard
 	layer        int
-	weights      *layer
+	weights      *attentionBlock
 	failed       atomic.Pointer[error] // of embed, since it was last looked at
 }
 
@@ -49,15 +49,15 @@ func (o *rowOps) Do(_, part int) {
 	}
 }
 
-// span is row i of x, which has rows of width elements.
-func span(x []float32, i, width int) []float32 { return x[i*width : (i+1)*width] }
+// rowOf is row i of x, which has rows of width elements.
+func rowOf(x []float32, i, width int) []float32 { return x[i*width : (i+1)*width] }
 
 // embed sets dst[n][width] to scale times the rows of table that tokens name.
 // An error of reading them waits for err.
 func (o *rowOps) embed(dst []float32, width int, table *gguf.Tensor, tokens []int32, scale float32) {
 	o.dst, o.width, o.table, o.tokens, o.scale = dst, width, table, tokens, scale
 	o.each(len(tokens), width, func(o *rowOps, i int) {
-		row := span(o.dst, i, o.width)
+		row := rowOf(o.dst, i, o.width)
 		if err := o.table.Dequantize(row, int(o.tokens[i])*o.width); err != nil {
 			failed := err // a variable of its own, so that only a failure allocates one
 			o.failed.Store(&failed)
@@ -89,7 +89,7 @@ func (o *rowOps) softCap(x []float32, limit float32) {
 func (o *rowOps) norm(dst, x []float32, n int, w []float32, eps float32) {
 	o.dst, o.a, o.w, o.eps = dst, x, w, eps
 	o.each(n, len(w), func(o *rowOps, i int) {
-		vector.RMSNorm(span(o.dst, i, len(o.w)), span(o.a, i, len(o.w)), o.w, o.eps)
+		vector.RMSNorm(rowOf(o.dst, i, len(o.w)), rowOf(o.a, i, len(o.w)), o.w, o.eps)
 	})
 }
 
@@ -97,16 +97,16 @@ func (o *rowOps) norm(dst, x []float32, n int, w []float32, eps float32) {
 func (o *rowOps) addNorm(dst, x, y []float32, n int, w []float32, eps float32) {
 	o.dst, o.a, o.b, o.w, o.eps = dst, x, y, w, eps
 	o.each(n, len(w), func(o *rowOps, i int) {
-		x := span(o.a, i, len(o.w))
-		vector.AddInto(x, span(o.b, i, len(o.w)))
-		vector.RMSNorm(span(o.dst, i, len(o.w)), x, o.w, o.eps)
+		x := rowOf(o.a, i, len(o.w))
+		vector.AddInto(x, rowOf(o.b, i, len(o.w)))
+		vector.RMSNorm(rowOf(o.dst, i, len(o.w)), x, o.w, o.eps)
 	})
 }
 
 // add adds y to x, both [n][width].
 func (o *rowOps) add(x, y []float32, n, width int) {
 	o.dst, o.a, o.width = x, y, width
-	o.each(n, width, func(o *rowOps, i int) { vector.AddInto(span(o.dst, i, o.width), span(o.a, i, o.width)) })
+	o.each(n, width, func(o *rowOps, i int) { vector.AddInto(rowOf(o.dst, i, o.width), rowOf(o.a, i, o.width)) })
 }
 
 // normInto is norm in place, and nothing without w.
@@ -120,8 +120,8 @@ func (o *rowOps) normInto(x []float32, n int, w []float32, eps float32) {
 func (o *rowOps) gate(unit gatedUnit, dst, gateUp []float32, n, width int) {
 	o.dst, o.a, o.width, o.unit = dst, gateUp, width, unit
 	o.each(n, width, func(o *rowOps, i int) {
-		both := span(o.a, i, 2*o.width)
-		o.unit(span(o.dst, i, o.width), both[:o.width], both[o.width:])
+		both := rowOf(o.a, i, 2*o.width)
+		o.unit(rowOf(o.dst, i, o.width), both[:o.width], both[o.width:])
 	})
 }
 
@@ -129,7 +129,7 @@ func (o *rowOps) gate(unit gatedUnit, dst, gateUp []float32, n, width int) {
 func (o *rowOps) relu(x []float32, n, width int) {
 	o.dst, o.width = x, width
 	o.each(n, width, func(o *rowOps, i int) {
-		x := span(o.dst, i, o.width)
+		x := rowOf(o.dst, i, o.width)
 		for k, v := range x {
 			x[k] = max(v, 0)
 		}
@@ -142,21 +142,21 @@ func (o *rowOps) addBias(x []float32, n int, bias []float32) {
 		return
 	}
 	o.dst, o.w = x, bias
-	o.each(n, len(bias), func(o *rowOps, i int) { vector.AddInto(span(o.dst, i, len(o.w)), o.w) })
+	o.each(n, len(bias), func(o *rowOps, i int) { vector.AddInto(rowOf(o.dst, i, len(o.w)), o.w) })
 }
 
-// keep finishes the queries, keys and values of a shard and writes the keys
+// storeKV finishes the queries, keys and values of a shard and writes the keys
 // and values into a layer of the cache.
-func (o *rowOps) keep(s *rowShard, layer int, l *layer) {
-	o.shard, o.layer, o.weights = s, layer, l
-	o.each(s.rows, l.qkv.Sum, func(o *rowOps, i int) {
-		s, l, p := o.shard, o.weights, &o.shard.rowPos[i]
-		row, q, kv := span(s.qkv, i, l.qkv.Sum), l.qkv.Width[0], l.qkv.Width[1]
+func (o *rowOps) storeKV(s *rowShard, layer int, a *attentionBlock) {
+	o.shard, o.layer, o.weights = s, layer, a
+	o.each(s.rows, a.qkv.Sum, func(o *rowOps, i int) {
+		s, a, p := o.shard, o.weights, &o.shard.rowPos[i]
+		row, q, kv := rowOf(s.qkv, i, a.qkv.Sum), a.qkv.Width[0], a.qkv.Width[1]
 		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:]
-		l.qHeads.finish(s, i, queries)
-		l.kHeads.finish(s, i, keys)
-		if l.vBias != nil {
-			vector.AddInto(values, l.vBias)
+		a.qHeads.finish(s, i, queries)
+		a.kHeads.finish(s, i, keys)
+		if a.vBias != nil {
+			vector.AddInto(values, a.vBias)
 		}
 		s.kv.Store(o.layer, p.Seq, p.Pos, keys, values)
 	})
@@ -164,7 +164,7 @@ func (o *rowOps) keep(s *rowShard, layer int, l *layer) {
 
 // finish does to heads x of row i what follows their product.
 func (h *heads) finish(s *rowShard, i int, x []float32) {
-	dim, cos, sin := s.cfg.HeadDim, span(s.cos, i, s.pairs), span(s.sin, i, s.pairs)
+	dim, cos, sin := s.cfg.HeadDim, rowOf(s.cos, i, s.pairs), rowOf(s.sin, i, s.pairs)
 	if h.bias != nil {
 		vector.AddInto(x, h.bias)
 	}

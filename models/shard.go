@@ -10,7 +10,7 @@ import (
 // rowShard is some rows of a step on their way through the graph, with the
 // buffers of the worker, or of the whole pool, that takes them.
 type rowShard struct {
-	*lane
+	*workspace
 	cfg      *Config
 	kv       *kv.Cache
 	rows     int                // until trim all, then those that want logits
@@ -25,9 +25,9 @@ type rowShard struct {
 	logits   []float32 // [rows that want them][Outputs], and those of later shards
 }
 
-// lane is what one shard at a time needs besides its rows. Buffers grow to the
+// workspace is what one shard at a time needs besides its rows. Buffers grow to the
 // largest shard seen and are then reused; nothing in them outlives a stage.
-type lane struct {
+type workspace struct {
 	acts kernels.Acts
 	ops  rowOps
 	att  *attention.Pass
@@ -38,38 +38,55 @@ type lane struct {
 	part         []float32 // outputs of one of several stacked matrices
 }
 
-func newLane(w pool.Workers, cfg Config) lane {
-	return lane{ops: rowOps{workers: w}, att: attention.New(w, cfg.Heads, cfg.KV())}
+func newWorkspace(w pool.Workers, cfg Config) workspace {
+	return workspace{ops: rowOps{workers: w}, att: attention.New(w, cfg.Heads, cfg.KV())}
 }
 
 // reserve makes room for n rows.
-func (l *lane) reserve(n int, c *Config) {
-	if n <= l.size {
+func (w *workspace) reserve(n int, c *Config) {
+	if n <= w.size {
 		return
 	}
-	l.size = n
+	w.size = n
 	for _, buf := range []struct {
 		at    *[]float32
 		width int
 	}{
-		{&l.h, c.Hidden}, {&l.y, c.Hidden}, {&l.a, c.Heads * c.HeadDim},
-		{&l.gateUp, 2 * c.FFN}, {&l.gate, c.FFN},
+		{&w.h, c.Hidden}, {&w.y, c.Hidden}, {&w.a, c.Heads * c.HeadDim},
+		{&w.gateUp, 2 * c.FFN}, {&w.gate, c.FFN},
 	} {
 		*buf.at = make([]float32, n*buf.width)
 	}
 }
 
-// run takes the rows through stages [lo, hi) of g, until none is left.
-func (s *rowShard) run(g graph, lo, hi int) {
+// run takes the rows through stages [lo, hi) of m, until none is left.
+func (s *rowShard) run(m *decoder, lo, hi int) {
 	s.reserve(s.rows, s.cfg)
 	for i := lo; i < hi && s.rows > 0; i++ {
-		g.stage(s, i)
+		s.stage(m, i)
 	}
 }
 
-// attend turns the rows' queries into attended values a.
-func (s *rowShard) attend(layer int, mask *attention.Mask) {
-	s.att.Run(s.a, s.qkv, &s.plan, s.rowPos, s.kv, layer, mask)
+// stages is one for the keys and values of each layer, and the end.
+func stages(m *decoder) int { return len(m.layers) + 1 }
+
+// stage takes the rows from the keys and values of layer i-1 to those of layer
+// i. A stage may read the keys and values that stages before it wrote, of any row.
+func (s *rowShard) stage(m *decoder, i int) {
+	if i == 0 {
+		m.embedTokens(s)
+	} else {
+		m.attend(s, i-1)
+		m.feedForward(s, i-1)
+	}
+	if i == len(m.layers) {
+		m.output(s)
+		return
+	}
+	m.project(s, i)
+	if i+1 == len(m.layers) {
+		s.trim() // of the other rows only keys and values are wanted
+	}
 }
 
 // trim drops the rows that want no logits and moves the others up.
@@ -92,4 +109,4 @@ func (s *rowShard) trim() {
 	}
 }
 
-func moveRow(x []float32, to, from, width int) { copy(span(x, to, width), span(x, from, width)) }
+func moveRow(x []float32, to, from, width int) { copy(rowOf(x, to, width), rowOf(x, from, width)) }

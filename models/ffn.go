@@ -1,0 +1,53 @@
+package models
+
+import (
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/models/weights"
+)
+
+// feedForward is a layer's gated feed-forward, from normed rows h to what it
+// adds to the residual stream:
+//
+//	y = (act(h·Wgate) · h·Wup)·Wdown
+//
+// Norms but the first may be nil.
+type feedForward struct {
+	norm     []float32 // [Hidden]
+	gateUp   weights.Stacked
+	glu      gatedUnit
+	subNorm  []float32 // of what down reads
+	down     kernels.Linear
+	postNorm []float32 // of y
+}
+
+// feedForward loads that of layer i.
+func (l *loader) feedForward(i int) (f feedForward) {
+	c, v, name := &l.cfg, &l.variant, blockNames(i)
+	f.glu = v.glu
+	f.norm = l.Vector(name("ffn_norm.weight"), c.Hidden)
+	up := name("ffn_up.weight")
+	if v.fused {
+		f.gateUp = l.Stack(l.Part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.Part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
+	} else {
+		f.gateUp = l.Stack(l.Packed(name("ffn_gate.weight"), c.FFN, c.Hidden), l.Packed(up, c.FFN, c.Hidden))
+	}
+	if v.subNorm {
+		f.subNorm = l.Vector(name("ffn_sub_norm.weight"), c.FFN)
+	}
+	f.down = l.Matrix(name("ffn_down.weight"), c.Hidden, c.FFN)
+	if v.postNorm {
+		f.postNorm = l.Vector(name("post_ffw_norm.weight"), c.Hidden)
+	}
+	return f
+}
+
+// run sets y.
+func (f *feedForward) run(s *rowShard) {
+	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
+	s.ops.gate(f.glu, s.gate, s.gateUp, s.rows, s.cfg.FFN)
+	s.ops.normInto(s.gate, s.rows, f.subNorm, s.cfg.NormEps)
+	s.acts.Set(s.gate, s.rows, s.cfg.FFN)
+	f.down.Mul(s.y, &s.acts)
+	s.ops.normInto(s.y, s.rows, f.postNorm, s.cfg.NormEps)
+}
