@@ -5,55 +5,12 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
-	"unsafe"
 
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
 // ErrNoBlocks says that the cache has no free or evictable block left.
 var ErrNoBlocks = errors.New("kv: out of blocks")
-
-// Type is the number format of cached keys and values.
-type Type uint8
-
-// The KV formats.
-const (
-	F16  Type = iota // IEEE half
-	Int8             // int8 with one float32 scale a head and token
-	F32              // single precision, for reference runs
-)
-
-var typeNames = [...]string{"f16", "int8", "f32"}
-
-// String gives the name used in the configuration.
-func (t Type) String() string {
-	if int(t) < len(typeNames) {
-		return typeNames[t]
-	}
-	return fmt.Sprintf("Type(%d)", uint8(t))
-}
-
-// ParseType reads "f16", "int8" or "f32".
-func ParseType(name string) (Type, error) {
-	for i, n := range typeNames {
-		if n == name {
-			return Type(i), nil
-		}
-	}
-	return 0, fmt.Errorf("kv: unknown type %q (have %v)", name, typeNames)
-}
-
-// Shape is what a cache knows of a model: the layers that have keys and values,
-// their KV heads, and the elements of a head.
-type Shape struct{ Layers, Heads, HeadDim int }
-
-// Options sizes a cache.
-type Options struct {
-	Type     Type
-	BlockLen int  // tokens a block
-	Blocks   int  // blocks in the pool
-	Cold     bool // Open finds nothing, so that every prompt is computed
-}
 
 // Stats counts what a cache holds now and what it did since it was made.
 type Stats struct {
@@ -81,33 +38,33 @@ type Cache struct {
 	shape  Shape
 	layers []Layer
 
-	blocks []block
-	tokens []int32 // [Blocks][BlockLen], what indexed blocks hold
-	free   []int32 // stack of blocks that hold nothing
-	index  index
-	stats  Stats
-	front  highWater
-	memory *cpu.Arena // of the layers and tokens; nil: the heap
+	blocks    []block
+	tokens    []int32 // [Blocks][BlockLen], what indexed blocks hold
+	free      []int32 // stack of blocks that hold nothing
+	index     index
+	stats     Stats
+	highWater highWater
+	memory    *cpu.Arena // of the layers and tokens; nil: the heap
 }
 
 // block is the bookkeeping of one block.
 type block struct {
-	refs    int32
-	indexed bool
-	parent  int32  // indexed: the block of the tokens before, or none
-	sons    int32  // indexed: blocks whose parent this is
-	hash    uint64 // indexed: key in the index
-	twin    int32  // indexed: next block with the same hash, or none
-	older   int32  // cached: neighbours in eviction order, or none
-	younger int32
+	refs     int32
+	indexed  bool
+	parent   int32  // indexed: the block of the tokens before, or none
+	children int32  // indexed: blocks whose parent this is
+	hash     uint64 // indexed: key in the index
+	sameHash int32  // indexed: next block with the same hash, or none
+	older    int32  // cached: neighbours in eviction order, or none
+	younger  int32
 }
 
 // none stands for "no block".
 const none = int32(-1)
 
-// New makes a cache for models of that shape. Memory is reserved at
-// once, outside the heap, and found by the system when blocks are committed or
-// first written. It reports kernels.ErrMemory where there is none. The caller
+// New makes a cache for models of that shape. It reserves address space outside
+// the heap at once; the system finds the memory when blocks are committed or
+// first written. The error is cpu.ErrMemory if there is no room. The caller
 // closes the cache.
 func New(shape Shape, opt Options) (*Cache, error) {
 	if shape.Layers < 1 || shape.Heads < 1 || shape.HeadDim < 1 {
@@ -132,12 +89,9 @@ func New(shape Shape, opt Options) (*Cache, error) {
 		c.free[i] = int32(opt.Blocks - 1 - i) // low numbers go first
 	}
 	c.index = index{seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none}
-	c.front.moved = make(chan struct{}, 1)
+	c.highWater.moved = make(chan struct{}, 1)
 	return c, nil
 }
-
-// maxBytes bounds a pool: nothing sane reaches it, and sizes below it do not overflow.
-const maxBytes = 1 << 46
 
 // smallCache is the size below which a cache is not worth memory of its own.
 const smallCache = 1 << 20
@@ -164,31 +118,6 @@ func (c *Cache) Close() error {
 		return nil
 	}
 	return c.memory.Free()
-}
-
-// BytesPerBlock is the memory that one block takes: keys and values of all
-// layers with their scales, and what the cache and a sequence note of it.
-func BytesPerBlock(shape Shape, opt Options) int64 {
-	return 2*int64(shape.Layers)*arrayBytes(shape, opt) + noteBytes + 4*int64(opt.BlockLen)
-}
-
-// noteBytes is what is noted of a block besides its tokens: a block, a place in
-// the list of free blocks, in the index (half of whose table may be empty) and in
-// the sequence that holds it.
-const noteBytes = int64(unsafe.Sizeof(block{})) + 4 + 40 + 4
-
-// arrayBytes is the memory of the keys, or the values, of a block in one layer.
-func arrayBytes(shape Shape, opt Options) int64 {
-	vec := int64(shape.HeadDim)
-	switch opt.Type {
-	case F16:
-		vec *= 2
-	case Int8:
-		vec += 4
-	case F32:
-		vec *= 4
-	}
-	return vec * int64(wholeGroups(opt.BlockLen)) * int64(shape.Heads)
 }
 
 // Free is the number of blocks that Grow can still obtain: free ones and
@@ -218,7 +147,7 @@ func (c *Cache) take() int32 {
 	if n := len(c.free); n > 0 {
 		b = c.free[n-1]
 		c.free = c.free[:n-1]
-		c.front.pass(b)
+		c.highWater.raise(b)
 	} else {
 		b = c.index.oldest
 		c.uncache(b)
@@ -251,67 +180,6 @@ func (c *Cache) drop(b int32) {
 	} else {
 		c.free = append(c.free, b)
 	}
-}
-
-// Check verifies that every block is free, indexed or referenced exactly as
-// counted, given all sequences that are in use (none: references are not
-// counted). It is for tests and idle moments.
-func (c *Cache) Check(seqs ...*Sequence) error {
-	state := make([]int32, len(c.blocks)) // free and cached places found
-	for _, b := range c.free {
-		state[b]++
-		if m := &c.blocks[b]; m.refs != 0 || m.indexed {
-			return fmt.Errorf("kv: free block %d has %d references, indexed %t", b, m.refs, m.indexed)
-		}
-	}
-	cached, prev := 0, none
-	for b := c.index.oldest; b != none; b = c.blocks[b].younger {
-		m := &c.blocks[b]
-		if state[b]++; m.refs != 0 || !m.indexed || m.older != prev {
-			return fmt.Errorf("kv: cached block %d has %d references, indexed %t, neighbour %d, want %d", b, m.refs, m.indexed, m.older, prev)
-		}
-		if m.parent != none && state[m.parent] != 0 {
-			return fmt.Errorf("kv: block %d would be evicted before its continuation %d", m.parent, b)
-		}
-		prev, cached = b, cached+1
-	}
-	if cached != c.index.cached || prev != c.index.youngest {
-		return fmt.Errorf("kv: %d cached blocks up to %d, counted %d up to %d", cached, prev, c.index.cached, c.index.youngest)
-	}
-	for b := range c.blocks {
-		if held := c.blocks[b].refs > 0; state[b] > 1 || held == (state[b] == 1) {
-			return fmt.Errorf("kv: block %d has %d references and is free or cached %d times", b, c.blocks[b].refs, state[b])
-		}
-	}
-	if err := c.checkIndex(); err != nil {
-		return err
-	}
-	if len(seqs) == 0 {
-		return nil
-	}
-	return c.checkRefs(seqs)
-}
-
-// checkRefs counts the references that seqs hold.
-func (c *Cache) checkRefs(seqs []*Sequence) error {
-	refs := make([]int32, len(c.blocks))
-	for _, s := range seqs {
-		if want := c.blocksFor(s.n); len(s.blocks) != want {
-			return fmt.Errorf("kv: sequence of %d tokens has %d blocks, want %d", s.n, len(s.blocks), want)
-		}
-		for i, b := range s.blocks {
-			refs[b]++
-			if i < s.sealed && !c.blocks[b].indexed {
-				return fmt.Errorf("kv: sealed block %d is not indexed", b)
-			}
-		}
-	}
-	for b, n := range refs {
-		if c.blocks[b].refs != n {
-			return fmt.Errorf("kv: block %d counts %d references, has %d", b, c.blocks[b].refs, n)
-		}
-	}
-	return nil
 }
 
 // blocksFor is the number of blocks that n tokens take.

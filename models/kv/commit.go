@@ -11,15 +11,15 @@ import (
 // pages that large arrays lie on.
 const commitPiece = 2 << 20
 
-// highWater is how far blocks have been handed out, which another goroutine may
-// follow.
+// highWater is how many blocks have ever been handed out. Another goroutine may
+// follow it.
 type highWater struct {
-	blocks atomic.Int32 // those ever handed out have lower numbers
+	blocks atomic.Int32 // those handed out have lower numbers
 	moved  chan struct{}
 }
 
-// pass notes that block b is handed out.
-func (f *highWater) pass(b int32) {
+// raise notes that block b is handed out.
+func (f *highWater) raise(b int32) {
 	if b < f.blocks.Load() {
 		return
 	}
@@ -30,11 +30,10 @@ func (f *highWater) pass(b int32) {
 	}
 }
 
-// Commit has the system find memory for the blocks [from, to), which it else
-// does when they are first written: in the midst of a step, at some 0.2 ms a
-// page of 2 MiB, or 7 ms on a virtual machine whose host looks for memory too.
-// Contents stay as they are; any goroutine may call it. It reports whether the
-// system did so.
+// Commit has the system find memory for the blocks [from, to). Otherwise it does
+// so when they are first written, in the midst of a step: 0.2 ms for a page of
+// 2 MiB, or 7 ms on a virtual machine whose host must find memory too. Contents
+// stay as they are; any goroutine may call it. It reports whether the system did so.
 func (c *Cache) Commit(from, to int) bool {
 	piece := int(max(1, commitPiece/arrayBytes(c.shape, c.opt)))
 	for ; from < to; from += piece {
@@ -69,9 +68,9 @@ func (c *Cache) CommitAhead(ctx context.Context, tokens int) {
 	ahead := max(1, tokens/c.opt.BlockLen)
 	piece := max(1, ahead/8)
 	for done := 0; done < c.opt.Blocks; {
-		if done >= int(c.front.blocks.Load())+ahead {
+		if done >= int(c.highWater.blocks.Load())+ahead {
 			select {
-			case <-c.front.moved:
+			case <-c.highWater.moved:
 			case <-ctx.Done():
 				return
 			}

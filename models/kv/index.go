@@ -16,7 +16,7 @@ import (
 type index struct {
 	seed     maphash.Seed     // random: nobody can prepare colliding prompts
 	mask     uint64           // bits of the hash in use; tests narrow it to force collisions
-	first    map[uint64]int32 // hash → first block with it; others follow by block.twin
+	first    map[uint64]int32 // hash → first block with it; others follow by block.sameHash
 	key      []byte           // scratch of hash
 	oldest   int32
 	youngest int32
@@ -32,8 +32,8 @@ func (x *index) hash(parent int32, tokens []int32) uint64 {
 	return maphash.Bytes(x.seed, x.key) & x.mask
 }
 
-// held are the tokens of indexed block b.
-func (c *Cache) held(b int32) []int32 {
+// tokensOf are the tokens of indexed block b.
+func (c *Cache) tokensOf(b int32) []int32 {
 	l := c.opt.BlockLen
 	return c.tokens[int(b)*l : int(b)*l+l]
 }
@@ -44,8 +44,8 @@ func (c *Cache) find(hash uint64, parent int32, tokens []int32) int32 {
 	if !ok {
 		return none
 	}
-	for b != none && (c.blocks[b].parent != parent || !slices.Equal(c.held(b), tokens)) {
-		b = c.blocks[b].twin
+	for b != none && (c.blocks[b].parent != parent || !slices.Equal(c.tokensOf(b), tokens)) {
+		b = c.blocks[b].sameHash
 	}
 	return b
 }
@@ -56,36 +56,36 @@ func (c *Cache) insert(b int32, hash uint64, parent int32, tokens []int32) {
 	if m.indexed {
 		panic(fmt.Sprintf("kv: block %d sealed with two contents", b))
 	}
-	m.indexed, m.parent, m.hash, m.twin, m.sons = true, parent, hash, none, 0
+	m.indexed, m.parent, m.hash, m.sameHash, m.children = true, parent, hash, none, 0
 	if first, ok := c.index.first[hash]; ok {
-		m.twin = first
+		m.sameHash = first
 	}
 	c.index.first[hash] = b
-	copy(c.held(b), tokens)
+	copy(c.tokensOf(b), tokens)
 	if parent != none {
-		c.blocks[parent].sons++
+		c.blocks[parent].children++
 	}
 }
 
-// remove takes block b, which must have no sons, out of the index.
+// remove takes block b, which must have no children, out of the index.
 func (c *Cache) remove(b int32) {
 	m := &c.blocks[b]
-	if m.sons != 0 {
-		panic(fmt.Sprintf("kv: block %d evicted before its %d continuations", b, m.sons))
+	if m.children != 0 {
+		panic(fmt.Sprintf("kv: block %d evicted before its %d continuations", b, m.children))
 	}
 	switch first := c.index.first[m.hash]; {
 	case first != b:
-		for c.blocks[first].twin != b {
-			first = c.blocks[first].twin
+		for c.blocks[first].sameHash != b {
+			first = c.blocks[first].sameHash
 		}
-		c.blocks[first].twin = m.twin
-	case m.twin != none:
-		c.index.first[m.hash] = m.twin
+		c.blocks[first].sameHash = m.sameHash
+	case m.sameHash != none:
+		c.index.first[m.hash] = m.sameHash
 	default:
 		delete(c.index.first, m.hash)
 	}
 	if m.parent != none {
-		c.blocks[m.parent].sons--
+		c.blocks[m.parent].children--
 	}
 	m.indexed = false
 }
@@ -117,44 +117,4 @@ func (c *Cache) uncache(b int32) {
 		x.youngest = m.older
 	}
 	x.cached--
-}
-
-// checkIndex verifies that the tree and the hash table describe the same blocks.
-func (c *Cache) checkIndex() error {
-	found := 0
-	for hash, b := range c.index.first {
-		for ; b != none; b = c.blocks[b].twin {
-			m := &c.blocks[b]
-			if found++; found > len(c.blocks) {
-				return fmt.Errorf("kv: more index entries than blocks")
-			}
-			if !m.indexed || m.hash != hash || hash != c.index.hash(m.parent, c.held(b)) {
-				return fmt.Errorf("kv: block %d does not belong under hash %x", b, hash)
-			}
-		}
-	}
-	sons := make([]int32, len(c.blocks))
-	for b := range c.blocks {
-		m := &c.blocks[b]
-		if !m.indexed {
-			continue
-		}
-		found--
-		if m.parent == none {
-			continue
-		}
-		p := &c.blocks[m.parent]
-		if sons[m.parent]++; !p.indexed || m.refs > 0 && p.refs == 0 {
-			return fmt.Errorf("kv: block %d has lost its parent %d", b, m.parent)
-		}
-	}
-	if found != 0 {
-		return fmt.Errorf("kv: %d blocks too many in the index", found)
-	}
-	for b := range c.blocks {
-		if m := &c.blocks[b]; m.indexed && m.sons != sons[b] {
-			return fmt.Errorf("kv: block %d counts %d continuations, has %d", b, m.sons, sons[b])
-		}
-	}
-	return nil
 }

@@ -62,17 +62,17 @@ func (c *Cache) TokenBytes() int64 { return 2 * arrayBytes(c.shape, c.opt) / int
 func (c *Cache) Store(layer int, s *Sequence, pos int, k, v []float32) {
 	l, d := &c.layers[layer], c.shape.HeadDim
 	b, row := s.blocks[pos/c.opt.BlockLen], pos%c.opt.BlockLen
-	group, lane := row/attention.KeyGroup*attention.KeyGroup, row%attention.KeyGroup
+	group, in := row/attention.KeyGroup*attention.KeyGroup, row%attention.KeyGroup
 	for h := range c.shape.Heads {
 		i := c.Vectors(b, h)
 		j := i + row
 		kh, vh := k[h*d:(h+1)*d], v[h*d:(h+1)*d]
 		switch c.opt.Type {
 		case F16:
-			attention.StoreKeyF16(l.k16[(i+group)*d:], lane, kh)
+			attention.StoreKeyF16(l.k16[(i+group)*d:], in, kh)
 			vector.F32ToF16(l.v16[j*d:(j+1)*d], vh)
 		case Int8:
-			l.kScale[j] = attention.StoreKeyQ8(l.k8[(i+group)*d:], lane, kh)
+			l.kScale[j] = attention.StoreKeyQ8(l.k8[(i+group)*d:], in, kh)
 			l.vScale[j] = attention.QuantizeQ8(l.v8[j*d:(j+1)*d], vh)
 		case F32:
 			copy(l.k32[j*d:], kh)

@@ -1,8 +1,8 @@
 package kv
 
 // Plain gives the key and the value of one position, layer and KV head of a
-// F32 cache, [HeadDim] each, to read or write in place. It is the plainest
-// way into the cache, for reference models; architectures walk blocks instead.
+// F32 cache, [HeadDim] each, to read or write in place. It is for reference
+// models, which need not be fast; attention reads whole blocks.
 func (s *Sequence) Plain(layer, head, pos int) (key, value []float32) {
 	c, l := s.c, s.c.opt.BlockLen
 	at := (c.Vectors(s.blocks[pos/l], head) + pos%l) * c.shape.HeadDim

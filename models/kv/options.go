@@ -1,0 +1,76 @@
+package kv
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Type is the number format of cached keys and values.
+type Type uint8
+
+// The KV formats.
+const (
+	F16  Type = iota // IEEE half
+	Int8             // int8 with one float32 scale a head and token
+	F32              // single precision, for reference runs
+)
+
+var typeNames = [...]string{"f16", "int8", "f32"}
+
+// String gives the name used in the configuration.
+func (t Type) String() string {
+	if int(t) < len(typeNames) {
+		return typeNames[t]
+	}
+	return fmt.Sprintf("Type(%d)", uint8(t))
+}
+
+// ParseType reads "f16", "int8" or "f32".
+func ParseType(name string) (Type, error) {
+	for i, n := range typeNames {
+		if n == name {
+			return Type(i), nil
+		}
+	}
+	return 0, fmt.Errorf("kv: unknown type %q (have %v)", name, typeNames)
+}
+
+// Shape is what a cache knows of a model: the layers that have keys and values,
+// their KV heads, and the elements of a head.
+type Shape struct{ Layers, Heads, HeadDim int }
+
+// Options sizes a cache.
+type Options struct {
+	Type     Type
+	BlockLen int  // tokens a block
+	Blocks   int  // blocks in the pool
+	Cold     bool // Open finds nothing, so that every prompt is computed
+}
+
+// maxBytes bounds a pool: nothing sane reaches it, and sizes below it do not overflow.
+const maxBytes = 1 << 46
+
+// BytesPerBlock is the memory that one block takes: keys and values of all
+// layers with their scales, and what the cache and a sequence note of it.
+func BytesPerBlock(shape Shape, opt Options) int64 {
+	return 2*int64(shape.Layers)*arrayBytes(shape, opt) + noteBytes + 4*int64(opt.BlockLen)
+}
+
+// noteBytes is what is noted of a block besides its tokens: a block, a place in
+// the list of free blocks, in the index (half of whose table may be empty) and in
+// the sequence that holds it.
+const noteBytes = int64(unsafe.Sizeof(block{})) + 4 + 40 + 4
+
+// arrayBytes is the memory of the keys, or the values, of a block in one layer.
+func arrayBytes(shape Shape, opt Options) int64 {
+	vec := int64(shape.HeadDim)
+	switch opt.Type {
+	case F16:
+		vec *= 2
+	case Int8:
+		vec += 4
+	case F32:
+		vec *= 4
+	}
+	return vec * int64(wholeGroups(opt.BlockLen)) * int64(shape.Heads)
+}
