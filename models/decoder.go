@@ -31,7 +31,7 @@ type decoder struct {
 	file   *gguf.File // that embed is in
 	memory *cpu.Arena // of the matrices
 
-	warnings []string // of what the file has odd
+	warnings []string // of what is odd in the file
 }
 
 // layer is one block of the decoder.

@@ -4,9 +4,12 @@
 //	Batch (spans of many sequences, end to end) ──Model.Forward(b, kv)──▶ b.Logits
 //
 // A Batch is ragged: each Span is a run of tokens of one sequence, with no
-// padding. The KV cache is paged: a kv.Sequence is a list of blocks that forks share
-// and that grow by copy on write. Forward of many spans gives each span the
-// same bits as Forward of that span alone.
+// padding. Forward of many spans gives each span the same bits as Forward of that
+// span alone.
 //
-// The package knows nothing of requests, scheduling or CPU features.
+// An architecture is a row of arch.go. A layer is an attention block (attention.go)
+// and a feed-forward block (ffn.go); decoder.go is the graph of them, and an
+// executor (executor.go, shard.go) runs it. Loading is load.go and the weights of
+// package weights; keys and values are package kv, what reads them is package
+// attention. The package knows nothing of requests, scheduling or CPU features.
 package models

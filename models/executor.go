@@ -17,19 +17,19 @@ var ErrBatch = errors.New("models: invalid batch")
 // executor runs a decoder over batches on the CPU: it divides the rows into
 // shards and has the workers take them through the graph.
 //
-// A model that fits the caches gives each worker a shard of the rows and lets
-// it take them through the layers alone: no worker waits for another but at
-// the end or, where rows of one sequence are in several shards, at each stage. The
-// weights are then read once a shard. Rows of a larger model, and a single row, make one
-// shard, whose every operation the whole pool divides.
+// For a model that fits the caches, each worker runs its own shard through every
+// layer and reads all weights. Workers wait for each other only at the end or,
+// where rows of one sequence are in several shards, at each stage. The rows of a
+// larger model, and a single row, are one shard: the whole pool divides each of
+// its operations.
 type executor struct {
 	cfg   Config
 	pool  *pool.Pool
-	alone bool // workers take shards alone
+	alone bool // each worker runs shards of its own
 
 	shards []rowShard
 	whole  workspace   // the pool's
-	single []workspace // one a worker
+	own    []workspace // one a worker
 	model  *decoder
 	lo, hi int // stages under way
 
@@ -40,13 +40,13 @@ type executor struct {
 	size     int       // rows these have room for
 }
 
-// aloneBytes is the size of weights up to which every worker reads all of them.
+// aloneBytes is the size of weights up to which each worker runs shards of its own.
 const aloneBytes = 8 << 20
 
-// shardRows is the most rows of a shard that a worker takes alone: what it
-// keeps for them stays in its own cache. Where the workers take several each,
-// shards are of tileRows, as many as lookups take at a time: none has idle lanes
-// but the last, and workers of unequal speed end closer together.
+// shardRows is the most rows of a worker's shard: more would not stay in its own
+// cache. Where each worker takes several shards, they have tileRows, as many as
+// lookups take at a time: only the last has idle lanes, and workers of unequal
+// speed end closer together.
 const (
 	shardRows = 32
 	tileRows  = 16
@@ -61,11 +61,11 @@ func divide(n, workers int) (count, rows int) {
 	return pool.Parts(n, tileRows), tileRows
 }
 
-// newExecutor makes room for the steps of a model. local tells that its matrices are the CPU's.
+// newExecutor makes room for the steps of a model. local: its matrices are the CPU's.
 func newExecutor(p *pool.Pool, cfg Config, local bool) *executor {
 	e := &executor{cfg: cfg, pool: p, alone: local && cfg.Bytes <= aloneBytes, whole: newWorkspace(pool.Workers{Pool: p}, cfg)}
 	for range p.Threads() {
-		e.single = append(e.single, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg))
+		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg))
 	}
 	return e
 }
@@ -90,8 +90,8 @@ func (e *executor) forward(m *decoder, b *Batch, cache *kv.Cache) error {
 		}
 	}
 	err := e.whole.ops.err()
-	for i := range e.single {
-		err = errors.Join(err, e.single[i].ops.err())
+	for i := range e.own {
+		err = errors.Join(err, e.own[i].ops.err())
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func (e *executor) forward(m *decoder, b *Batch, cache *kv.Cache) error {
 // Do takes a shard through the stages under way.
 func (e *executor) Do(worker, i int) {
 	sh := &e.shards[i]
-	sh.workspace = &e.single[worker]
+	sh.workspace = &e.own[worker]
 	sh.acts.Pin(worker)
 	sh.run(e.model, e.lo, e.hi)
 }
@@ -145,7 +145,7 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 		count, rows = divide(n, e.pool.Threads())
 	}
 	if count > 1 {
-		att = e.single[0].att
+		att = e.own[0].att
 	}
 	e.shards = slices.Grow(e.shards[:0], count)[:count]
 	out := 0

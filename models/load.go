@@ -19,11 +19,11 @@ import (
 // can run. What is wrapped around it names the key or tensor.
 var ErrModel = errors.New("models: cannot run this model")
 
-// LoadOptions says what a model runs on and as what.
+// LoadOptions says what a model runs on, and how.
 type LoadOptions struct {
 	Pool    *pool.Pool      // threads of the model graph; required
 	Backend kernels.Backend // where matrices go first; nil: the CPU
-	Packing string          // run-time packing of ternary matrices: one of weights.Packings; "": weights.PackingAuto
+	Packing string          // run-time packing of ternary matrices: one of weights.Packings; "": PackingAuto
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
 	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a kv.F32 cache
 
@@ -32,8 +32,8 @@ type LoadOptions struct {
 	Progress func(done, total int64)
 }
 
-// Bundle is a model with what belongs to it: everything needed to turn text
-// into tokens, tokens into logits and tokens into text.
+// Bundle is a model with its tokenizer and template: all that it takes to turn
+// text into tokens, tokens into logits and tokens into text.
 type Bundle struct {
 	Name      string // the file's name without .gguf, or general.name
 	Model     Model
@@ -44,7 +44,7 @@ type Bundle struct {
 	// TemplateErr says why the file's template cannot be used. The model still
 	// completes plain text.
 	TemplateErr error
-	// Warnings says what the file lacks or has odd, and what is done instead.
+	// Warnings says what the file lacks or what is odd in it, and what is done instead.
 	Warnings []string
 	Verifier Verifier // how a reward model wants to be read, as far as the file says
 

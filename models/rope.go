@@ -2,22 +2,22 @@ package models
 
 import "math"
 
-// rope is rotary position embedding (RoFormer §3.2): pair i of a head turns by
-// position × freq[i]. Every way of stretching the context is folded into the
-// frequencies and one gain at load.
+// rope is rotary position embedding (RoFormer §3.2): pair i of a head rotates by
+// position × freq[i]. Every way of extending the context becomes, at load,
+// frequencies and one gain.
 type rope struct {
 	freq []float64 // [dims/2] radians a position
 	gain float64   // cos and sin are multiplied by it (YaRN §3.4)
-	// known holds the angles of the first positions, once they are wanted:
+	// cached holds the angles of the first positions, once they are wanted:
 	// [ropePage] cosines and sines, [dims/2] each.
-	known [ropeKnown / ropePage][]float32
+	cached [ropeCached / ropePage][]float32
 }
 
-// ropeKnown is the number of positions whose angles are remembered, a page at a
+// ropeCached is the number of positions whose angles are cached, a page at a
 // time: sines take longer than a small model's norms.
 const (
-	ropeKnown = 4096
-	ropePage  = 64
+	ropeCached = 4096
+	ropePage   = 64
 )
 
 // ropeOrder says which elements of a head are pair i of n.
@@ -26,10 +26,10 @@ type ropeOrder uint8
 const (
 	ropePairs  ropeOrder = iota // 2i and 2i+1
 	ropeHalves                  // i and i+n
-	ropeNone                    // the head does not turn
+	ropeNone                    // the head does not rotate
 )
 
-// The ways of stretching the context (rope.scaling.type).
+// The ways of extending the context (rope.scaling.type).
 const (
 	scalingNone   = "none"
 	scalingLinear = "linear"
@@ -39,13 +39,13 @@ const (
 
 // ropeParams are the metadata that describe a rope.
 type ropeParams struct {
-	dims     int     // leading elements of a head that turn
+	dims     int     // leading elements of a head that rotate
 	base     float64 // rope.freq_base
 	scaling  string  // rope.scaling.type
 	factor   float64 // rope.scaling.factor; 1: none
 	attn     float64 // rope.scaling.attn_factor
 	original int     // rope.scaling.original_context_length
-	// YaRN's ramp between stretched and unstretched pairs, in turns over the original context.
+	// YaRN's ramp between scaled and unscaled pairs, in rotations over the original context.
 	betaFast, betaSlow, ext float64
 	factors                 []float32 // [dims/2] rope_freqs.weight: each pair's frequency is divided by it; nil: none
 }
@@ -65,7 +65,7 @@ func newRope(p ropeParams) rope {
 		case scalingLinear:
 			f /= p.factor
 		case scalingYarn:
-			keep := p.ext * p.unstretched(i)
+			keep := p.ext * p.unscaled(i)
 			f = f/p.factor*(1-keep) + f*keep
 		}
 		r.freq[i] = f
@@ -73,12 +73,12 @@ func newRope(p ropeParams) rope {
 	return r
 }
 
-// unstretched is the share of pair i that keeps its frequency under YaRN
-// ("NTK-by-parts", YaRN §3.2): 1 for pairs that turn often within the original
-// context, 0 for those that turn less than once.
-func (p *ropeParams) unstretched(i int) float64 {
-	pairWith := func(turns float64) float64 {
-		return float64(p.dims) * math.Log(float64(p.original)/(turns*2*math.Pi)) / (2 * math.Log(p.base))
+// unscaled is how much of pair i's frequency stays under YaRN ("NTK-by-parts",
+// YaRN §3.2): 1 for pairs that rotate often within the original context, 0 for
+// those that rotate less than once.
+func (p *ropeParams) unscaled(i int) float64 {
+	pairWith := func(rotations float64) float64 {
+		return float64(p.dims) * math.Log(float64(p.original)/(rotations*2*math.Pi)) / (2 * math.Log(p.base))
 	}
 	lo := max(0, math.Floor(pairWith(p.betaFast)))
 	hi := min(float64(p.dims-1), math.Ceil(pairWith(p.betaSlow)))
@@ -91,8 +91,8 @@ func (r *rope) angles(cos, sin []float32, pos []int32) {
 	n := len(r.freq)
 	for t, p := range pos {
 		c, s := cos[t*n:(t+1)*n], sin[t*n:(t+1)*n]
-		if p >= ropeKnown {
-			r.turn(c, s, p)
+		if p >= ropeCached {
+			r.compute(c, s, p)
 			continue
 		}
 		page := r.page(int(p) / ropePage)[p%ropePage*2*int32(n):]
@@ -103,19 +103,19 @@ func (r *rope) angles(cos, sin []float32, pos []int32) {
 
 // page is the angles of ropePage positions.
 func (r *rope) page(i int) []float32 {
-	if r.known[i] == nil {
+	if r.cached[i] == nil {
 		n := len(r.freq)
-		r.known[i] = make([]float32, ropePage*2*n)
+		r.cached[i] = make([]float32, ropePage*2*n)
 		for p := range ropePage {
-			at := r.known[i][p*2*n:]
-			r.turn(at[:n], at[n:2*n], int32(i*ropePage+p))
+			at := r.cached[i][p*2*n:]
+			r.compute(at[:n], at[n:2*n], int32(i*ropePage+p))
 		}
 	}
-	return r.known[i]
+	return r.cached[i]
 }
 
-// turn sets cos and sin for one position.
-func (r *rope) turn(cos, sin []float32, pos int32) {
+// compute sets cos and sin for one position.
+func (r *rope) compute(cos, sin []float32, pos int32) {
 	for i, f := range r.freq {
 		s, c := math.Sincos(float64(pos) * f)
 		cos[i], sin[i] = float32(c*r.gain), float32(s*r.gain)

@@ -47,11 +47,11 @@ func TestRopeFrequenciesFollowThePapers(t *testing.T) {
 	}
 }
 
-func TestRememberedAnglesAreThoseThatAreComputed(t *testing.T) {
+func TestCachedAnglesAreThoseThatAreComputed(t *testing.T) {
 	p := plainRope()
 	p.attn = 1.25
 	r := newRope(p)
-	pos := []int32{0, 1, ropePage - 1, ropePage, 1000, 1000, ropeKnown - 1, ropeKnown, 100000, 3}
+	pos := []int32{0, 1, ropePage - 1, ropePage, 1000, 1000, ropeCached - 1, ropeCached, 100000, 3}
 	n := len(r.freq)
 	cos, sin := make([]float32, len(pos)*n), make([]float32, len(pos)*n)
 	for range 2 { // made, then remembered

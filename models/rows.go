@@ -9,8 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
-// rowOps runs what the graph does to each token's row by itself. Its arguments
-// wait in fields, so that handing them to the workers allocates nothing.
+// rowOps runs what the graph does to each row by itself. Arguments stand in
+// fields, so that handing them to workers allocates nothing.
 type rowOps struct {
 	workers pool.Workers
 	n       int // rows
@@ -26,7 +26,7 @@ type rowOps struct {
 	shard        *rowShard
 	layer        int
 	weights      *attentionBlock
-	failed       atomic.Pointer[error] // of embed, since it was last looked at
+	failed       atomic.Pointer[error] // of embed, since the last err
 }
 
 // partElements is about how many elements make a part worth handing over.
@@ -53,7 +53,7 @@ func (o *rowOps) Do(_, part int) {
 func rowOf(x []float32, i, width int) []float32 { return x[i*width : (i+1)*width] }
 
 // embed sets dst[n][width] to scale times the rows of table that tokens name.
-// An error of reading them waits for err.
+// err reports a failure to read them.
 func (o *rowOps) embed(dst []float32, width int, table *gguf.Tensor, tokens []int32, scale float32) {
 	o.dst, o.width, o.table, o.tokens, o.scale = dst, width, table, tokens, scale
 	o.each(len(tokens), width, func(o *rowOps, i int) {
@@ -77,7 +77,7 @@ func (o *rowOps) err() error {
 	return nil
 }
 
-// softCap draws all of x into (-limit, limit), in pieces however few rows it is.
+// softCap draws x into (-limit, limit), in pieces, however few rows it has.
 func (o *rowOps) softCap(x []float32, limit float32) {
 	o.dst, o.scale = x, limit
 	o.each(pool.Parts(len(x), partElements), partElements, func(o *rowOps, i int) {

@@ -8,15 +8,15 @@ import (
 )
 
 // rowShard is some rows of a step on their way through the graph, with the
-// buffers of the worker, or of the whole pool, that takes them.
+// workspace of the worker, or of the pool, that runs them.
 type rowShard struct {
 	*workspace
 	cfg      *Config
 	kv       *kv.Cache
-	rows     int                // until trim all, then those that want logits
+	rows     int                // all; after trim those that want logits
 	tokens   []int32            // [rows]
 	rowPos   []attention.RowPos // [rows]
-	wanted   []bool             // [rows] those that want logits, until trim
+	wanted   []bool             // [rows] the row wants logits; before trim
 	plan     attention.Plan     // of rowPos
 	pairs    int
 	x        []float32 // [rows][Hidden] residual stream
@@ -25,8 +25,8 @@ type rowShard struct {
 	logits   []float32 // [rows that want them][Outputs], and those of later shards
 }
 
-// workspace is what one shard at a time needs besides its rows. Buffers grow to the
-// largest shard seen and are then reused; nothing in them outlives a stage.
+// workspace is what running a shard needs besides its rows. Buffers grow to the
+// largest shard seen and are reused; nothing in them outlives a stage.
 type workspace struct {
 	acts kernels.Acts
 	ops  rowOps

@@ -8,19 +8,18 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// Pass is causal grouped-query attention over the paged cache, in the
-// manner of FlashAttention (Dao et al., §3.1): keys pass by in chunks, with a
-// running softmax and a running weighted sum of values. Long contexts are cut into
-// splits that workers take apart, as in Flash-Decoding (Dao et al. 2023), and what
-// a query got from each is folded in the order of the splits.
+// Pass is causal grouped-query attention over the paged cache, in the manner of
+// FlashAttention (Dao et al., §3.1): it reads keys in chunks, with a running
+// softmax and a running weighted sum of values. Long contexts are cut into splits,
+// as in Flash-Decoding (Dao et al. 2023); workers compute them separately, and the
+// results of a query are folded in the order of the splits.
 //
 //	part = tile of query rows × KV head × split of splitKeys keys;  chunk = chunkKeys keys
 //
-// What a row gets depends on its query and position alone: splits and chunks start at
-// absolute positions, a score is one chain of additions whoever else reads the
-// key, and values are added in the order of their positions. So neither the
-// neighbours in the batch nor the way a prompt was cut nor the number of workers show
-// in the result.
+// A row's result depends on its query and position alone: splits and chunks start
+// at absolute positions, a score is one chain of additions whoever else reads the
+// key, and values are added in the order of their positions. So neighbours in the
+// batch, chunks of prefill and the number of workers never change it.
 type Pass struct {
 	workers pool.Workers
 	heads   int // KV heads
@@ -55,8 +54,8 @@ const (
 	splitKeys = 512
 )
 
-// tileQueries is about how many queries of a KV head meet each block of keys
-// while it is in the cache, if that leaves partsPerThread parts for every worker.
+// tileQueries is about how many queries of a KV head read each block of keys while
+// it is in the CPU's cache, if that leaves partsPerThread parts for every worker.
 const (
 	tileQueries    = 32
 	partsPerThread = 4
@@ -130,8 +129,8 @@ func (a *Pass) Run(out, qkv []float32, plan *Plan, rows []RowPos, cache *kv.Cach
 	a.plan, a.rowPos, a.cache, a.out, a.qkv = nil, nil, nil, nil, nil
 }
 
-// work is what the run does: multiply-accumulates, and bytes of keys and
-// values as if each sequence's were read once.
+// work is what the run computes and reads: multiply-accumulates, and bytes of keys
+// and values as if each sequence's were read once.
 func (a *Pass) work() (macs, bytes int64) {
 	width := int64(a.heads * a.dim)
 	perKey := a.cache.TokenBytes()
@@ -149,7 +148,7 @@ func (a *Pass) work() (macs, bytes int64) {
 func (a *Pass) Do(worker, part int) {
 	ranks := a.wave.end - a.wave.first
 	rank, head := part%ranks, part/ranks
-	if a.workers.Alone { // what lies side by side is read one after another
+	if a.workers.Alone { // read in the order of addresses
 		rank, head = part/a.heads, part%a.heads
 	}
 	rank += a.wave.first
@@ -185,8 +184,8 @@ func (a *Pass) Do(worker, part int) {
 	}
 }
 
-// chunk brings the rows of a tile forward over a chunk of keys, those from position lo on.
-// Chunks go on until the end of runs.
+// chunk adds a chunk of keys, those from position lo on, to what the rows of a
+// tile have gathered. The work item's runs end at runs.
 func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []RowPos, head, chunk, lo, runs int) {
 	p, layer, ld, g, d := a.plan, a.cache.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
 	vector := a.cache.Vectors(0, head)

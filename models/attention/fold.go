@@ -10,7 +10,7 @@ import (
 type partials struct {
 	acc  []float32        // [ranks][KVHeads][tile*group][dim]
 	soft []kernel.Softmax // [ranks][KVHeads][tile*group]
-	// What the waves before came to; its sums of values stand in the output.
+	// The results of the waves before; their sums of values stand in the output.
 	state []kernel.Softmax // [T][Heads]
 }
 
@@ -22,8 +22,8 @@ type wave struct{ lo, hi, first, end int }
 // does not grow with the context: more than 16 parts for each.
 const waveFloats = 1 << 16
 
-// begin makes ready for the wave that starts with split lo: as many splits as
-// there is room for, and one at least.
+// begin prepares the wave that starts with split lo: as many splits as there is
+// room for, at least one.
 func (a *Pass) begin(lo int) {
 	p, heads := a.plan, a.heads
 	a.wave = wave{lo: lo, hi: lo + 1}
@@ -62,7 +62,7 @@ func (p *partials) of(a *Pass, rank, head int) (acc []float32, soft []kernel.Sof
 	return p.acc[at*a.dim : (at+n)*a.dim], p.soft[at : at+n]
 }
 
-// fold takes the partials of the wave into the output.
+// fold merges the partials of the wave into the output.
 func (a *Pass) fold() {
 	a.workers.Run((*folding)(a), pool.Parts(len(a.rowPos)*a.heads*a.group, a.foldPart()))
 }

@@ -25,13 +25,13 @@ func (m *Mask) reaches(rows []RowPos, hi int) bool {
 	return false
 }
 
-// unseen is the score of a key that has left a row's window: a number, for
-// softmaxes take no row of infinities.
+// unseen is the score of a key outside a row's window: finite, for a softmax
+// takes no row of infinities.
 const unseen = -1e30
 
-// restart begins anew the queries that have seen no key of their window yet. The
-// next softmax would weigh what they have gathered with the smallest number
-// rather than with zero, which can still tip the rounding of a sum.
+// restart resets the queries that have seen no key of their window yet. Otherwise
+// the next softmax would weigh what they have gathered with the smallest number
+// rather than zero, which can change the rounding of a sum.
 func restart(soft []kernel.Softmax, acc []float32, dim int) {
 	for i := range soft {
 		if soft[i].Max == unseen {

@@ -9,13 +9,13 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// Plan is how the rows of a step meet the keys and values they see. It is
-// the same for all layers and heads.
+// Plan is which rows of a step read which keys and values together. It is the
+// same for all layers and heads.
 //
-// Rows are cut into tiles and keys into splits; a tile takes a split in chunks, and a
-// chunk is some blocks. Rows of a tile that stand in the same block touch it together:
-// those of one prompt, and those of forks, whose shared prefix is then read once for
-// all of them. What the same rows touch one after another is a run.
+// Rows are cut into tiles and keys into splits; a tile reads a split in chunks, and
+// a chunk is some blocks. Rows of a tile that see the same block touch it together:
+// those of one prompt, and those of forks, whose shared prefix is read once for all
+// of them. Blocks that the same rows touch one after another are a run.
 type Plan struct {
 	tile    int        // rows of a tile
 	split   int        // keys of a split
@@ -31,7 +31,7 @@ type Plan struct {
 	touches []touch // of the chunk that is being planned
 }
 
-// workItem is a tile and a split that it takes. Its chunks begin where those of the item before end.
+// workItem is a tile and a split that it reads. Its chunks begin where those of the item before end.
 type workItem struct {
 	tile   int32
 	chunks int32 // end of its chunks
