@@ -27,19 +27,24 @@ var layers = map[string][]string{
 	"batcher":            {"models", "kernels"},
 	"batcher/sampling":   {"kernels"},
 	"batcher/schedule":   {},
-	"models":             {"kernels"},
-	"models/attention":   {"models/kv", "kernels"},
-	"models/kv":          {"kernels"},
-	"models/weights":     {"models/gguf", "kernels"},
-	"models/gguf":        {"kernels"},
-	"models/tokenizer":   {"models/gguf"},
-	"models/template":    {},
-	"models/embedded":    {"models/gguf"},
-	"models/synthetic":   {"models/gguf"},
-	"models/toy":         {"models", "models/kv"},
-	"hexagon":            {"kernels"},
 	"internal/adversary": {},
 	"internal/cpulimit":  {},
+
+	// The floors of models (docs/adr/0020-rooms.md). hexagon will run the graph by an
+	// executor of its own, which internal/cli hands down; models/recurrent will be to
+	// the states of recurrent layers, which kv holds, what attention is to blocks.
+	"hexagon":          {"models", "kernels"},
+	"models/toy":       {"models"},
+	"models/synthetic": {"models/gguf"},
+	"models/embedded":  {"models/gguf"},
+	"models":           {"kernels"},
+	"models/attention": {"models/kv", "kernels"},
+	"models/recurrent": {"models/kv", "kernels"},
+	"models/kv":        {"kernels"},
+	"models/weights":   {"models/gguf", "kernels"},
+	"models/tokenizer": {"models/gguf"},
+	"models/gguf":      {"kernels"},
+	"models/template":  {},
 
 	// The floors of kernels (docs/adr/0020-rooms.md).
 	"kernels/bench":      {"kernels"},
@@ -61,8 +66,10 @@ var layers = map[string][]string{
 
 // reserved packages are for those layers alone that are listed with them.
 var reserved = map[string][]string{
-	"kernels/bench":               {"internal/cli"}, // measures; what serves does without
-	"kernels/kerneltest":          {},               // for tests
+	"models/attention":            {"models"},
+	"models/weights":              {"models", "internal/cli"}, // the command line lists packings
+	"kernels/bench":               {"internal/cli"},           // measures; what serves does without
+	"kernels/kerneltest":          {},                         // for tests
 	"kernels/kerneltest/matrices": {},
 }
 

@@ -63,5 +63,5 @@ func gemmaQueryWidth(c *Config) int {
 	return c.HeadDim
 }
 
-// Architectures lists the supported values of general.architecture.
-func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
+// architectureNames lists the supported values of general.architecture.
+func architectureNames() []string { return slices.Sorted(maps.Keys(architectures)) }

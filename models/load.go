@@ -135,7 +135,7 @@ func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 	}
 	v, ok := architectures[arch]
 	if !ok {
-		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, arch, strings.Join(Architectures(), ", "))
+		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, arch, strings.Join(architectureNames(), ", "))
 	}
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
