@@ -55,12 +55,12 @@ func conversations(t *testing.T, path string, kind kv.Type, n int) []*conversati
 	return convs
 }
 
-// mix computes the conversations together: in every step a random choice of
+// together computes the conversations in batches: in every step a random choice of
 // them takes a random number of tokens, in one batch on several threads, over
 // one cache whose prefixes are shared.
 //
 // alone says whether workers take shards of the rows.
-func mix(t *testing.T, path string, kind kv.Type, convs []*conversation, alone bool) {
+func together(t *testing.T, path string, kind kv.Type, convs []*conversation, alone bool) {
 	t.Helper()
 	pool := pool.New(3)
 	defer pool.Close()
@@ -141,11 +141,11 @@ func TestABatchGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
 					n = 9 // two long ones and enough short ones to share beginnings
 				}
 				convs := conversations(t, path, kind, n)
-				mix(t, path, kind, convs, true)
+				together(t, path, kind, convs, true)
 				for _, c := range convs {
 					c.done, c.seq = 0, nil
 				}
-				mix(t, path, kind, convs, false)
+				together(t, path, kind, convs, false)
 			})
 		}
 	}
@@ -251,7 +251,7 @@ func TestForwardRefusesABatchItCannotCompute(t *testing.T) {
 	}
 }
 
-func TestManyRowsAreSharedInWholeTiles(t *testing.T) {
+func TestManyRowsAreDividedIntoWholeTiles(t *testing.T) {
 	for _, c := range []struct{ n, workers, count, rows int }{
 		{1, 2, 1, 0}, {2, 2, 2, 0}, {33, 2, 2, 0}, {64, 2, 2, 0}, {65, 2, 5, tileRows}, {96, 2, 6, tileRows}, {500, 2, 32, tileRows},
 		{32, 1, 1, 0}, {33, 1, 3, tileRows}, {5, 8, 5, 0}, {256, 8, 8, 0}, {257, 8, 17, tileRows},

@@ -147,8 +147,8 @@ func (c *testCase) check(t *testing.T, workers map[string]pool.Workers) {
 	t.Helper()
 	width := c.cfg.heads * c.cfg.HeadDim
 	want := c.attend(workers["one alone"], 0, len(c.rows))
-	step := 1 + len(c.rows)/20
-	for i := 0; i < len(c.rows); i += step {
+	apart := 1 + len(c.rows)/20
+	for i := 0; i < len(c.rows); i += apart {
 		for j, v := range c.exact(i) {
 			if got := want[i*width+j]; !(math.Abs(float64(got)-v) <= kvError[c.kind]) {
 				t.Fatalf("row %d at position %d: output %d is %v, exactly %v", i, c.rows[i].Pos, j, got, v)
@@ -157,7 +157,7 @@ func (c *testCase) check(t *testing.T, workers map[string]pool.Workers) {
 	}
 	for name, by := range workers {
 		sameBits(t, name+", all rows", c.attend(by, 0, len(c.rows)), want)
-		for i := 0; i < len(c.rows); i += step {
+		for i := 0; i < len(c.rows); i += apart {
 			sameBits(t, fmt.Sprintf("%s, row %d by itself", name, i), c.attend(by, i, i+1), want[i*width:(i+1)*width])
 		}
 	}

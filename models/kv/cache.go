@@ -133,7 +133,7 @@ func (c *Cache) BlockLen() int { return c.opt.BlockLen }
 // Shape is that of the models whose keys and values the cache holds.
 func (c *Cache) Shape() Shape { return c.shape }
 
-// Stats tells how full the cache is and what the prefix index was worth.
+// Stats counts how full the cache is and what the prefix index has found.
 func (c *Cache) Stats() Stats {
 	s := c.stats
 	s.Blocks, s.Free, s.Cached = c.opt.Blocks, c.Free(), c.index.cached

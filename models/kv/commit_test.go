@@ -45,14 +45,14 @@ func TestCommittingGoesAheadOfTheBlocksHandedOut(t *testing.T) {
 			ended = true
 		}()
 		s := c.Open(nil)
-		for _, step := range []struct {
+		for _, grow := range []struct {
 			more  int
 			ended bool
 		}{{4, false}, {4 * 12, false}, {4, true}} {
-			if err := s.Grow(step.more); err != nil {
+			if err := s.Grow(grow.more); err != nil {
 				t.Fatal(err)
 			}
-			if synctest.Wait(); ended != step.ended {
+			if synctest.Wait(); ended != grow.ended {
 				t.Errorf("with %d of 96 tokens handed out and 40 ahead, all being committed is %v", s.Len(), ended)
 			}
 		}

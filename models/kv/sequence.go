@@ -16,10 +16,9 @@ type Sequence struct {
 	swapped bool
 }
 
-// Open starts a sequence with the longest cached prefix of tokens, unless the
-// cache is cold; its Len
-// tells how many of them need no computing. Pass all but the last token when
-// the last one's logits are wanted.
+// Open starts a sequence with the longest cached prefix of tokens, or with none
+// if the cache is cold; its Len is how many of them need not be computed. Pass
+// all but the last token when the last one's logits are wanted.
 func (c *Cache) Open(tokens []int32) *Sequence {
 	s := &Sequence{c: c}
 	l, parent := c.opt.BlockLen, none
@@ -149,8 +148,7 @@ func (s *Sequence) Fork() *Sequence {
 	return f
 }
 
-// Become makes s hold what t holds, as Fork would; of what they share already
-// nothing is touched.
+// Become makes s hold what t holds, as Fork would. What they share already stays.
 func (s *Sequence) Become(t *Sequence) {
 	same := 0
 	for same < min(len(s.blocks), len(t.blocks)) && s.blocks[same] == t.blocks[same] {

@@ -18,7 +18,7 @@ import (
 var tritBuffers sync.Pool
 
 // packTernary packs factor × t as trits, or returns nil when some row is not
-// scale × {-1, 0, 1}. Other weights are told by their first row.
+// scale × {-1, 0, 1}. The first row of other weights shows what they are.
 func packTernary(t *gguf.Tensor, factor float32, p matrix.Packing) (*matrix.Matrix, error) {
 	rows, cols := t.Rows(), t.Cols()
 	values := make([]float32, cols)
