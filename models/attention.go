@@ -6,14 +6,14 @@ import (
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
-// attentionBlock is a layer's grouped-query attention, from normed rows h to
-// what it adds to the residual stream, y:
+// selfAttention is a layer's grouped-query attention, from normed rows h to what
+// it adds to the residual stream, y:
 //
 //	q, k, v = h·Wq, h·Wk, h·Wv     with biases, head norms, rotation
 //	y = attention(q, keys, values)·Wo
 //
 // Biases, and norms but the first, may be nil.
-type attentionBlock struct {
+type selfAttention struct {
 	norm           []float32 // [Hidden]
 	qkv            weights.Stacked
 	qHeads, kHeads heads
@@ -33,8 +33,8 @@ type heads struct {
 }
 
 // attention loads that of layer i.
-func (l *loader) attention(i int, mask attention.Mask) (a attentionBlock) {
-	c, v, name := &l.cfg, &l.variant, blockNames(i)
+func (l *loader) attention(i int, mask attention.Mask) (a selfAttention) {
+	c, v, name := &l.cfg, &l.variant, layerNames(i)
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	if v.globalInterval == 0 || (i+1)%v.globalInterval == 0 {
 		mask.Window = 0
@@ -70,14 +70,14 @@ func (l *loader) attention(i int, mask attention.Mask) (a attentionBlock) {
 }
 
 // project makes the queries, keys and values of h, and stores the keys and values.
-func (a *attentionBlock) project(s *rowShard, layer int) {
+func (a *selfAttention) project(s *rowShard, layer int) {
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	a.qkv.Mul(s.qkv, &s.acts, &s.part)
 	s.ops.storeKV(s, layer, a)
 }
 
 // attend turns the queries into y.
-func (a *attentionBlock) attend(s *rowShard, layer int) {
+func (a *selfAttention) attend(s *rowShard, layer int) {
 	s.att.Run(s.a, s.qkv, &s.plan, s.rowPos, s.kv, layer, &a.mask)
 	s.ops.normInto(s.a, s.rows, a.subNorm, s.cfg.NormEps)
 	s.acts.Set(s.a, s.rows, s.cfg.Heads*s.cfg.HeadDim)

@@ -34,9 +34,9 @@ type decoder struct {
 	warnings []string // of what is odd in the file
 }
 
-// layer is one block of the decoder.
+// layer is one layer of the decoder.
 type layer struct {
-	attention attentionBlock
+	attention selfAttention
 	ffn       feedForward
 }
 

@@ -22,7 +22,7 @@ type feedForward struct {
 
 // feedForward loads that of layer i.
 func (l *loader) feedForward(i int) (f feedForward) {
-	c, v, name := &l.cfg, &l.variant, blockNames(i)
+	c, v, name := &l.cfg, &l.variant, layerNames(i)
 	f.glu = v.glu
 	f.norm = l.Vector(name("ffn_norm.weight"), c.Hidden)
 	up := name("ffn_up.weight")

@@ -85,8 +85,8 @@ func (l *loader) text(name, otherwise string) string {
 	return s
 }
 
-// blockNames gives the tensor names of block i.
-func blockNames(i int) func(string) string {
+// layerNames gives the tensor names of layer i.
+func layerNames(i int) func(string) string {
 	prefix := "blk." + strconv.Itoa(i) + "."
 	return func(name string) string { return prefix + name }
 }

@@ -26,7 +26,7 @@ type Config struct {
 	NormEps  float32
 	Params   int64  // number of weights
 	Bytes    int64  // bytes of packed weights in memory
-	Packings string // what the block matrices run as, e.g. "I2"
+	Packings string // what the layers' matrices run as, e.g. "I2"
 }
 
 // KV is what a KV cache for the model must have room for.

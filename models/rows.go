@@ -25,7 +25,7 @@ type rowOps struct {
 	unit         gatedUnit
 	shard        *rowShard
 	layer        int
-	weights      *attentionBlock
+	weights      *selfAttention
 	failed       atomic.Pointer[error] // of embed, since the last err
 }
 
@@ -147,7 +147,7 @@ func (o *rowOps) addBias(x []float32, n int, bias []float32) {
 
 // storeKV finishes the queries, keys and values of a shard and writes the keys
 // and values into a layer of the cache.
-func (o *rowOps) storeKV(s *rowShard, layer int, a *attentionBlock) {
+func (o *rowOps) storeKV(s *rowShard, layer int, a *selfAttention) {
 	o.shard, o.layer, o.weights = s, layer, a
 	o.each(s.rows, a.qkv.Sum, func(o *rowOps, i int) {
 		s, a, p := o.shard, o.weights, &o.shard.rowPos[i]

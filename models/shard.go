@@ -33,7 +33,7 @@ type workspace struct {
 	att  *attention.Pass
 	size int // rows the buffers have room for
 
-	h, y, a      []float32 // [rows] × [Hidden] normed, a block's output; [Heads*HeadDim] attended values
+	h, y, a      []float32 // [rows] × [Hidden] normed, output of attention or feed-forward; [Heads*HeadDim] attended values
 	gateUp, gate []float32 // [rows][2·FFN], their product [rows][FFN]
 	part         []float32 // outputs of one of several stacked matrices
 }

@@ -35,7 +35,7 @@ type Loader struct {
 	opt      Options
 	cpu      kernels.Backend
 	err      error
-	packings map[string]bool // of the blocks' matrices
+	packings map[string]bool // of the layers' matrices
 	used     map[string]bool // tensors that were asked for
 	zero     map[string]bool // tensors read so far: whether they hold zeros alone
 
@@ -75,7 +75,7 @@ func (l *Loader) Local() bool { return l.opt.Backend == l.cpu }
 // Memory is where the matrices lie. Whoever has it frees it.
 func (l *Loader) Memory() *cpu.Arena { return l.memory }
 
-// Packings is what the matrices of the blocks run as, such as "I2".
+// Packings is what the matrices of the layers run as, such as "I2".
 func (l *Loader) Packings() string {
 	return strings.Join(slices.Sorted(maps.Keys(l.packings)), "+")
 }
