@@ -34,7 +34,7 @@ type decoder struct {
 	warnings []string // of what is odd in the file
 }
 
-// layer is one layer of the decoder.
+// layer is the weights of one layer, and what it computes.
 type layer struct {
 	attention selfAttention
 	ffn       feedForward
