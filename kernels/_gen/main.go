@@ -37,6 +37,7 @@ var families = map[string]func(){
 	"dense":          dense.Kernels,
 	"grouped":        grouped.Kernels,
 	"grouped_dot":    grouped.Dot,
+	"grouped_low":    grouped.Low,
 	"vector":         vector.Kernels,
 	"attend":         attention.Kernels,
 }

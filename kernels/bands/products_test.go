@@ -225,7 +225,7 @@ func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
 		const cols = 512
 		r := rand.New(rand.NewPCG(5, 5))
 		var alone, two input
-		for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8} {
+		for _, p := range matrices.Grouped {
 			for rows := 1; rows <= 320; rows += 1 + rows/7 {
 				l := load(t, pool, matrices.Random(t, r, p, rows, cols))
 				x := kerneltest.RandomVector(r, 2*cols)

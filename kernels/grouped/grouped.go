@@ -3,6 +3,7 @@ package grouped
 
 //go:generate go -C ../_gen run . -family grouped -pkg grouped -out ../grouped/asm_amd64.s -stubs ../grouped/asm_amd64.go
 //go:generate go -C ../_gen run . -family grouped_dot -pkg grouped -out ../grouped/asm_dot_amd64.s -stubs ../grouped/asm_dot_amd64.go
+//go:generate go -C ../_gen run . -family grouped_low -pkg grouped -out ../grouped/asm_low_amd64.s -stubs ../grouped/asm_low_amd64.go
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../grouped
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../grouped
 
@@ -20,22 +21,27 @@ import (
 // scales along K. A band of 16 rows is its code groups (32 columns each) followed by
 // its scale units:
 //
-//	      codes of a group                          scales of a unit
-//	Q4    low nibbles                               each 32 columns: d f16[16]
-//	Q4M   low nibbles                               each 256 columns: d f16[16], dmin f16[16], 8 × {sc u8[16], m u8[16]}
-//	Q6    low nibbles, pairs of high bits           each 256 columns: d f16[16], 16 × sc i8[16]
-//	Q8    bytes                                     each 32 columns: d f16[16]
+//	         codes of a group                       scales of a unit
+//	Q1G128   bits                                   each 128 columns: d f16[16]
+//	Q2G64    pairs of bits                          each 64 columns: d f16[16]
+//	Q2G128   pairs of bits                          each 128 columns: d f16[16]
+//	Q4       low nibbles                            each 32 columns: d f16[16]
+//	Q4M      low nibbles                            each 256 columns: d f16[16], dmin f16[16], 8 × {sc u8[16], m u8[16]}
+//	Q6       low nibbles, pairs of high bits        each 256 columns: d f16[16], 16 × sc i8[16]
+//	Q8       bytes                                  each 32 columns: d f16[16]
 //
 // and a weight is
 //
+//	Q1G128: d·(2·code-1)   Q2G64, Q2G128: d·(code-1)
 //	Q4: d·(code-8)   Q4M: d·sc·code - dmin·m   Q6: d·sc·(code-32)   Q8: d·code
 //
 // Codes stand so that a 32-bit lane holds four consecutive columns of a row:
 // planes of [16 rows][4 bytes]. Step j of a group is columns 4j..4j+3.
 //
-//	nibbles    plane p of 4: step p in the low half of each byte, p+4 in the high
-//	high bits  plane h of 2: step 4h+f in bits 2f, 2f+1
-//	bytes      plane j of 8: step j
+//	bits           one plane: step j in bit j of each byte
+//	pairs of bits  plane h of 2: step 4h+f in bits 2f, 2f+1
+//	nibbles        plane p of 4: step p in the low half of each byte, p+4 in the high
+//	bytes          plane j of 8: step j
 type format struct {
 	codeBytes int  // of a band's group
 	unitBytes int  // of a band's scale unit
@@ -55,6 +61,7 @@ type scales struct {
 
 const (
 	planeBytes  = bands.Rows * 4
+	pairBytes   = 2 * planeBytes
 	nibbleBytes = 4 * planeBytes
 	byteBytes   = 8 * planeBytes
 	superGroups = 8 // groups of a superblock of 256 columns
@@ -66,6 +73,10 @@ var formats = [...]format{
 	matrix.Q4M: {codeBytes: nibbleBytes, unitBytes: 4*bands.Rows + superGroups*2*bands.Rows, unit: superGroups, scales: scalesQ4M},
 	matrix.Q6:  {codeBytes: nibbleBytes + 2*planeBytes, unitBytes: 2*bands.Rows + 2*superGroups*bands.Rows, unit: superGroups, offset: 32, scales: scalesQ6, super: true},
 	matrix.Q8:  {codeBytes: byteBytes, unitBytes: 2 * bands.Rows, unit: 1, scales: scalesOfD},
+
+	matrix.Q1G128: {codeBytes: planeBytes, unitBytes: 2 * bands.Rows, unit: 4, scales: scalesOfUnit, super: true},
+	matrix.Q2G64:  {codeBytes: pairBytes, unitBytes: 2 * bands.Rows, unit: 2, offset: 1, scales: scalesOfUnit, super: true},
+	matrix.Q2G128: {codeBytes: pairBytes, unitBytes: 2 * bands.Rows, unit: 4, offset: 1, scales: scalesOfUnit, super: true},
 }
 
 // UnitCols is the number of columns that a packing's rows are multiples of.
@@ -138,6 +149,26 @@ func (w row) word(g, plane int) []byte {
 	return w.codes[g*w.format.codeBytes+plane*planeBytes+w.lane*4:]
 }
 
+// put1 packs the lowest bits of the codes.
+func (w row) put1(g int, s *steps) {
+	var bits uint32
+	for j, codes := range s {
+		bits |= codes & lowBits << j
+	}
+	binary.LittleEndian.PutUint32(w.word(g, 0), bits)
+}
+
+// put2 packs the two lowest bits of the codes.
+func (w row) put2(g int, s *steps) {
+	for h := range 2 {
+		var pairs uint32
+		for f, codes := range s[4*h : 4*h+4] {
+			pairs |= codes & lowPairs << (2 * f)
+		}
+		binary.LittleEndian.PutUint32(w.word(g, h), pairs)
+	}
+}
+
 func (w row) put4(g int, s *steps) {
 	for p := range 4 {
 		binary.LittleEndian.PutUint32(w.word(g, p), s[p]&lowNibbles|s[p+4]&lowNibbles<<4)
@@ -165,6 +196,7 @@ func (w row) put8(g int, s *steps) {
 const (
 	lowNibbles = 0x0f0f0f0f
 	lowPairs   = 0x03030303
+	lowBits    = 0x01010101
 )
 
 // codesOf sets q to the codes of group g, their offset taken off.
@@ -180,6 +212,18 @@ func (w row) codesOf(g int, q *[acts.GroupCols]int8) {
 	for k := range q {
 		q[k] = -f.offset
 	}
+	switch f.codeBytes {
+	case planeBytes:
+		for k := range q {
+			q[k] = int8(b[k%4]>>(k/4)&1)*2 - 1
+		}
+		return
+	case pairBytes:
+		for k := range q {
+			q[k] += int8(b[k/16*planeBytes+k%4] >> (k / 4 % 4 * 2) & 3)
+		}
+		return
+	}
 	if f.codeBytes > nibbleBytes {
 		high := b[nibbleBytes:]
 		for k := range q {
@@ -193,8 +237,13 @@ func (w row) codesOf(g int, q *[acts.GroupCols]int8) {
 	}
 }
 
-// scalesOfD: one float16 is all.
+// scalesOfD: one float16 a group is all.
 func scalesOfD(w row, g int) scales { return scales{d: w.halfAt(g, 0), sc: [2]int32{1, 1}} }
+
+// scalesOfUnit: one float16 a unit is all.
+func scalesOfUnit(w row, g int) scales {
+	return scales{d: w.halfAt(g/w.format.unit, 0), sc: [2]int32{1, 1}}
+}
 
 func scalesQ4M(w row, g int) scales {
 	u, i := g/superGroups, g%superGroups

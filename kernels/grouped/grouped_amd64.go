@@ -71,6 +71,9 @@ var avx512Tiles = map[matrix.Packing]tileSet{
 }
 
 func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
+	if t, ok := lowTiles[i][p]; ok {
+		return t
+	}
 	switch i {
 	case cpu.AVX2:
 		return avx2Tiles[p]
@@ -164,7 +167,7 @@ func (q *kernel) addPanel(panel []byte, y []float32, ld, s int, x *acts.Rows, t,
 	fetch, ahead := codes, q.BandBytes() // the same groups of the next band
 	lines := f.codeBytes / 64            // a group
 	if tEnd-t > widest {
-		lines /= panelFetchers
+		lines = max(1, lines/panelFetchers)
 	}
 	for t < tEnd {
 		tokens := cpu.TileWidth(tEnd-t, widest)

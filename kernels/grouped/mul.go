@@ -15,11 +15,12 @@ const kBlock = 2048
 
 // kernel multiplies grouped bands with int8 activations. Inside a
 // group everything is an exact integer; across groups float32 terms are added
-// in the order of the groups, whatever the tile, Q6 by superblocks:
+// in the order of the groups, whatever the tile, by units where d is theirs:
 //
 //	Q4, Q8  y += (d·Σ)·a            Σ: sum of products of a group
 //	Q4M     y += (d·(sc·Σ) - (dmin·m)·Σq)·a
 //	Q6      y += d·(… + (sc₀·Σ₀ + sc₁·Σ₁)·a)
+//	Q1, Q2  y += d·(… + Σ·a)
 //
 // with a the activations' scale and every bracket rounded once.
 type kernel struct {

@@ -41,7 +41,7 @@ func TestGroupedProductsHaveTheSameBitsOnEveryVectorISA(t *testing.T) {
 		}
 		r := rand.New(rand.NewPCG(8, 8))
 		const rows, cols = 80, 512
-		for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8} {
+		for _, p := range matrices.Grouped {
 			m := matrices.Random(t, r, p, rows, cols)
 			wide := load(t, pool, m)
 			restore := cpu.Override(cpu.AVX2)
@@ -72,7 +72,7 @@ func TestIntegerSumsAreExactAtTheEndsOfTheirRange(t *testing.T) {
 			func(k int) float32 { return float32(1 - 2*(k/16%2)) },
 			func(k int) float32 { return []float32{1, 1.0 / 127, 0}[(k%16+1)/8] }, // Σ|q| of a half is mostHalf
 		}
-		for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8} {
+		for _, p := range matrices.Grouped {
 			for _, code := range []byte{0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0} {
 				m := matrices.Extreme(t, p, rows, cols, code)
 				l := load(t, pool, m)

@@ -15,15 +15,18 @@ type Packing uint8
 // The run-time packings. Each states its bits a weight and how activations
 // meet it.
 const (
-	F32  Packing = iota // 32 bits; float32 activations
-	F16                 // 16 bits IEEE; float32 activations
-	BF16                // 16 bits; float32 activations
-	I1                  // ternary, 5 trits a byte (1.6 bits); int8 activations, one scale a token
-	I2                  // ternary, 4 trits a byte (2 bits); int8 activations, one scale a token
-	Q4                  // 4-bit codes with a scale each 32 columns (4.5 bits); int8 activations in groups of 32
-	Q4M                 // 4-bit codes with a scale and a minimum each 32 columns (4.625 bits); the same activations
-	Q6                  // 6-bit codes with a scale each 16 columns (6.5625 bits); the same activations
-	Q8                  // 8-bit codes with a scale each 32 columns (8.5 bits); the same activations
+	F32    Packing = iota // 32 bits; float32 activations
+	F16                   // 16 bits IEEE; float32 activations
+	BF16                  // 16 bits; float32 activations
+	I1                    // ternary, 5 trits a byte (1.6 bits); int8 activations, one scale a token
+	I2                    // ternary, 4 trits a byte (2 bits); int8 activations, one scale a token
+	Q4                    // 4-bit codes with a scale each 32 columns (4.5 bits); int8 activations in groups of 32
+	Q4M                   // 4-bit codes with a scale and a minimum each 32 columns (4.625 bits); the same activations
+	Q6                    // 6-bit codes with a scale each 16 columns (6.5625 bits); the same activations
+	Q8                    // 8-bit codes with a scale each 32 columns (8.5 bits); the same activations
+	Q1G128                // 1-bit codes with a scale each 128 columns (1.125 bits); the same activations
+	Q2G64                 // 2-bit codes with a scale each 64 columns (2.25 bits); the same activations
+	Q2G128                // 2-bit codes with a scale each 128 columns (2.125 bits); the same activations
 	numPackings
 )
 
@@ -35,6 +38,7 @@ var packings = [numPackings]struct {
 	F32: {"F32", meter.Dense}, F16: {"F16", meter.Dense}, BF16: {"BF16", meter.Dense},
 	I1: {"I1", meter.Ternary}, I2: {"I2", meter.Ternary},
 	Q4: {"Q4", meter.Grouped}, Q4M: {"Q4M", meter.Grouped}, Q6: {"Q6", meter.Grouped}, Q8: {"Q8", meter.Grouped},
+	Q1G128: {"Q1G128", meter.Grouped}, Q2G64: {"Q2G64", meter.Grouped}, Q2G128: {"Q2G128", meter.Grouped},
 }
 
 // Valid tells whether p is one of the constants.

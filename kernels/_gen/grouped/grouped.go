@@ -27,6 +27,7 @@ type packing struct {
 	unitBytes int
 	unit      int // groups in a scale unit
 	widest    int // tokens of a tile over a panel: what the registers hold
+	low       int // bits of a code of one or two bits
 }
 
 var packings = []packing{

@@ -90,15 +90,19 @@ func (t *tile) loop(first, group, last func()) {
 		JNE(LabelRef("loop"))
 		return
 	}
-	Comment("a superblock: its wide scales stay at hand while small walks over the narrow ones")
-	t.small = GP64()
-	MOVQ(t.scales, t.small)
+	if t.low == 0 {
+		Comment("a superblock: its wide scales stay at hand while small walks over the narrow ones")
+		t.small = GP64()
+		MOVQ(t.scales, t.small)
+	}
 	inner := GP64()
 	MOVQ(U32(uint32(t.unit)), inner)
 	t.eachBand(first)
 	Label("group")
 	all()
-	ADDQ(U32(2*dense.BandRows), t.small)
+	if t.small != nil {
+		ADDQ(U32(2*dense.BandRows), t.small)
+	}
 	DECQ(inner)
 	JNE(LabelRef("group"))
 	t.eachBand(last)

@@ -17,19 +17,36 @@ import (
 // wait for would be waited for in full.
 func panelTile(p packing, tokens int) {
 	name := fmt.Sprintf("grouped%sPanelAVX2x%d", p.name, tokens)
+	t, groups, prefetch := beginPanel(p, name, tokens)
+	if p.name == "Q6" {
+		t.panelQ6(groups, prefetch)
+	} else {
+		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "Q8": t.panelQ8}[p.name]()
+		Label("loop")
+		prefetch()
+		group()
+		t.nextPanelGroup()
+		DECQ(groups)
+		JNE(LabelRef("loop"))
+	}
+	emit.Done()
+}
+
+// beginPanel begins such a tile. prefetch fetches what is a group's part.
+func beginPanel(p packing, name string, tokens int) (t *tile, groups reg.GPVirtual, prefetch func()) {
 	emit.Text(name, "func(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)")
 	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of groups ≥ 1 groups of a", name, tokens, dense.BandRows),
 		fmt.Sprintf("panel of %s with rows of activation records that are lda bytes apart. It prefetches", p.name),
 		"groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.")
-	t := &tile{packing: p, bands: 1, tokens: tokens}
+	t = &tile{packing: p, bands: 1, tokens: tokens}
 	t.codes = Load(Param("panel"), GP64()).(reg.GPVirtual)
 	t.acts = emit.NewRows("acts", "lda", 0, tokens)
 	t.y = emit.NewRows("y", "ld", 2, tokens)
 	fetch := Load(Param("fetch"), GP64()).(reg.GPVirtual)
 	ADDQ(Load(Param("ahead"), GP64()), fetch)
-	groups := Load(Param("groups"), GP64()).(reg.GPVirtual)
+	groups = Load(Param("groups"), GP64()).(reg.GPVirtual)
 	lines, line := Load(Param("lines"), GP64()), GP64()
-	prefetch := func() {
+	return t, groups, func() {
 		MOVQ(lines, line)
 		Label("fetch")
 		PREFETCHT1(Mem{Base: fetch})
@@ -37,22 +54,28 @@ func panelTile(p packing, tokens int) {
 		DECQ(line)
 		JNE(LabelRef("fetch"))
 	}
-	next := func() {
-		ADDQ(U32(uint32(panelBytes[p.name])), t.codes)
-		t.acts.Advance(acts.ActRecord)
-	}
-	if p.name == "Q6" {
-		t.panelQ6(groups, prefetch, next)
-	} else {
-		group := map[string]func() func(){"Q4": t.panelQ4, "Q4M": t.panelQ4, "Q8": t.panelQ8}[p.name]()
-		Label("loop")
-		prefetch()
-		group()
-		next()
-		DECQ(groups)
-		JNE(LabelRef("loop"))
-	}
-	emit.Done()
+}
+
+// nextPanelGroup moves on to the next group.
+func (t *tile) nextPanelGroup() {
+	ADDQ(U32(uint32(panelBytes[t.name])), t.codes)
+	t.acts.Advance(acts.ActRecord)
+}
+
+// panelUnits runs group over all groups of whole units, whose sums are super.
+func (t *tile) panelUnits(groups reg.GPVirtual, super *superSums, group func()) {
+	Label("loop")
+	super.begin()
+	inner := GP64()
+	MOVQ(U32(uint32(t.unit)), inner)
+	Label("group")
+	group()
+	t.nextPanelGroup()
+	DECQ(inner)
+	JNE(LabelRef("group"))
+	super.end(t.panelPair(panelD - panelBytes[t.name]))
+	SUBQ(U32(uint32(t.unit)), groups)
+	JNE(LabelRef("loop"))
 }
 
 // panelCode gives the loader of the codes of step j.
@@ -97,28 +120,19 @@ func (t *tile) panelQ4() func() {
 }
 
 // panelQ6 multiplies mixed codes with mixed activations.
-func (t *tile) panelQ6(groups reg.GPVirtual, prefetch, next func()) {
+func (t *tile) panelQ6(groups reg.GPVirtual, prefetch func()) {
 	super := t.superMemory(0)
-	Label("loop")
-	super.begin()
-	inner := GP64()
-	MOVQ(U32(superGroups), inner)
-	Label("group")
-	prefetch()
-	Comment("sums start at -32 times those of the activations")
-	sum := grid(t.tokens)
-	t.start(sum, mixedStart)
-	for j := range 8 {
-		t.step(sum, 4*j, false, t.panelCode(j))
-	}
-	t.each(func(i, v int) { VPMADDWD(t.code(panelSmall+v*32), sum[i][v], sum[i][v]) })
-	t.superAdd(super, sum)
-	next()
-	DECQ(inner)
-	JNE(LabelRef("group"))
-	super.end(t.panelPair(panelD - panelBytes[t.name]))
-	SUBQ(U32(superGroups), groups)
-	JNE(LabelRef("loop"))
+	t.panelUnits(groups, super, func() {
+		prefetch()
+		Comment("sums start at -32 times those of the activations")
+		sum := grid(t.tokens)
+		t.start(sum, mixedStart)
+		for j := range 8 {
+			t.step(sum, 4*j, false, t.panelCode(j))
+		}
+		t.each(func(i, v int) { VPMADDWD(t.code(panelSmall+v*32), sum[i][v], sum[i][v]) })
+		t.superAdd(super, sum)
+	})
 }
 
 // panelQ8 multiplies |w| with the activations, or with their complement where

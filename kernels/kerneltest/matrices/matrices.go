@@ -13,7 +13,10 @@ import (
 )
 
 // Banded are the packings that are stored in bands.
-var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8}
+var Banded = []matrix.Packing{matrix.F32, matrix.F16, matrix.BF16, matrix.Q4, matrix.Q4M, matrix.Q6, matrix.Q8, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128}
+
+// Grouped are those of integer codes.
+var Grouped = Banded[3:]
 
 // Random packs random blocks with scales of ordinary size.
 func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matrix.Matrix {
@@ -65,6 +68,12 @@ func Random(tb testing.TB, r *rand.Rand, p matrix.Packing, rows, cols int) *matr
 		m, err = grouped.PackQ4_K(rows, cols, blocks(256, 144, 0, 2))
 	case matrix.Q6:
 		m, err = grouped.PackQ6_K(rows, cols, blocks(256, 210, 208))
+	case matrix.Q1G128:
+		m, err = grouped.PackQ1_0(rows, cols, blocks(128, 18, 0))
+	case matrix.Q2G64:
+		m, err = grouped.PackQ2_0(rows, cols, blocks(64, 18, 0))
+	case matrix.Q2G128:
+		m, err = grouped.PackPQ2_0(rows, cols, blocks(128, 34, 0))
 	}
 	if err != nil {
 		tb.Fatal(err)
@@ -104,6 +113,12 @@ func Extreme(t testing.TB, p matrix.Packing, rows, cols int, code byte) *matrix.
 			}
 		}
 		m, err = grouped.PackQ6_K(rows, cols, b)
+	case matrix.Q1G128:
+		m, err = grouped.PackQ1_0(rows, cols, raw(128, 18, one...))
+	case matrix.Q2G64:
+		m, err = grouped.PackQ2_0(rows, cols, raw(64, 18, one...))
+	case matrix.Q2G128:
+		m, err = grouped.PackPQ2_0(rows, cols, raw(128, 34, one...))
 	}
 	if err != nil {
 		t.Fatal(err)
