@@ -38,6 +38,7 @@ var families = map[string]func(){
 	"grouped":        grouped.Kernels,
 	"grouped_dot":    grouped.Dot,
 	"grouped_low":    grouped.Low,
+	"grouped_tables": grouped.Tables,
 	"vector":         vector.Kernels,
 	"attend":         attention.Kernels,
 }

@@ -3,6 +3,8 @@
 package acts
 
 import (
+	"unsafe"
+
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/vector"
 )
@@ -52,6 +54,21 @@ func arrangeLanes(dst, q []int8, stride, lanes, n int) {
 		lanes16AVX2(&dst[0], &q[0], stride, stride)
 	default:
 		arrangeLanesGeneric(dst, q, stride, lanes, n)
+	}
+}
+
+// arrangeGroup sets dst[32][tokens] to the codes of a group of as many records,
+// stride bytes apart.
+func arrangeGroup(dst, recs []byte, stride, tokens int) {
+	_, _ = recs[(tokens-1)*stride+GroupCols-1], dst[GroupCols*tokens-1]
+	to, from := (*int8)(unsafe.Pointer(&dst[0])), (*int8)(unsafe.Pointer(&recs[0]))
+	switch {
+	case cpu.Active() == cpu.AVX512 && tokens == WideLanes:
+		lanes32AVX512(to, from, stride, GroupCols)
+	case cpu.Active() != cpu.Generic && tokens == LaneTokens:
+		lanes16AVX2(to, from, stride, GroupCols)
+	default:
+		arrangeGroupGeneric(dst, recs, stride, tokens)
 	}
 }
 

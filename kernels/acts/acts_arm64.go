@@ -40,5 +40,9 @@ func arrangeLanes(dst, q []int8, stride, lanes, n int) {
 	lanes8NEON(&dst[0], &q[0], stride, stride)
 }
 
+func arrangeGroup(dst, recs []byte, stride, tokens int) {
+	arrangeGroupGeneric(dst, recs, stride, tokens)
+}
+
 // quantizeGroupsFast does no group: the portable code does them all.
 func quantizeGroupsFast([]byte, []float32) int { return 0 }

@@ -10,5 +10,9 @@ func arrangeQuads(dst, q []int8, stride, g, width int) { arrangeQuadsGeneric(dst
 
 func arrangeLanes(dst, q []int8, stride, lanes, n int) { arrangeLanesGeneric(dst, q, stride, lanes, n) }
 
+func arrangeGroup(dst, recs []byte, stride, tokens int) {
+	arrangeGroupGeneric(dst, recs, stride, tokens)
+}
+
 // quantizeGroupsFast does no group: the portable code does them all.
 func quantizeGroupsFast([]byte, []float32) int { return 0 }

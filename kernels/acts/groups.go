@@ -43,9 +43,10 @@ type groups struct {
 	mixedReady bool
 	mixed      []byte // records in the order of mixed panels
 	src        *Rows
+	lanes      groupLanes
 }
 
-func (g *groups) reset() { g.ready, g.mixedReady = false, false }
+func (g *groups) reset() { g.ready, g.mixedReady, g.lanes.tokens = false, false, 0 }
 
 // GroupStride is the distance of rows in bytes: their records, and as many
 // more as make it 1 KiB off a multiple of 2 KiB, so that a panel's groups of a
@@ -61,7 +62,7 @@ func (a *Rows) MakeGroups(p *pool.Pool) {
 	if g.ready {
 		return
 	}
-	g.rec = cpu.Grow(g.rec, a.n*a.GroupStride())
+	g.rec = cpu.Grow(g.rec, cpu.RoundUp(a.n, WideLanes)*a.GroupStride()) // whole tiles, for what reads them so
 	g.src = a
 	a.Run(p, g, a.n)
 	g.ready = true

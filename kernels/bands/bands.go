@@ -52,10 +52,24 @@ type Kernel interface {
 	Add(scratch *Scratch, y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int)
 }
 
+// TableKernel is a Kernel that looks up the products of many tokens in tables.
+type TableKernel interface {
+	Kernel
+	// TableTokens is the number of tokens of a tile; zero: there are no tables.
+	TableTokens() int
+	// Lookup sets y[TableTokens][16·n], ld values a token, to the products of
+	// bands [s, s+n) with the tokens of a tile of x. It gives the bits of Add.
+	Lookup(scratch *Scratch, y []float32, ld, s, n int, x *acts.Rows, tile int)
+}
+
 // Scratch is the memory of one worker, shared by all matrices.
 type Scratch struct {
 	tile  []float32 // sums [tileTokens][writeBands·16]
 	Panel []byte    // PanelGroups groups unfolded for many tokens
+	// Tables are those of a unit of columns and a tile of tokens, Sums as many
+	// tokens' of a part.
+	Tables []byte
+	Sums   []float32
 }
 
 // PanelGroups is the number of groups unfolded at a time: with the
@@ -64,6 +78,13 @@ const PanelGroups = 16
 
 // MaxPanelGroup is the size of the largest group of a panel.
 const MaxPanelGroup = 1152
+
+// TableBytes is the most that the tables of a unit of columns and a tile of tokens
+// take: they are to stay in L1.
+const TableBytes = 32 << 10
+
+// tableTokens is the most tokens of a tile of tables.
+const tableTokens = 32
 
 // Runner multiplies band-packed matrices on one pool.
 type Runner struct {
@@ -76,7 +97,8 @@ type Runner struct {
 func NewRunner(p *pool.Pool, order *stream.Order) *Runner {
 	r := &Runner{pool: p, order: order, scratch: make([]Scratch, p.Threads())}
 	for i := range r.scratch {
-		r.scratch[i] = Scratch{cpu.Aligned[float32](tileTokens * writeBands * Rows), cpu.Aligned[byte](PanelGroups * MaxPanelGroup)}
+		r.scratch[i] = Scratch{cpu.Aligned[float32](tileTokens * writeBands * Rows), cpu.Aligned[byte](PanelGroups * MaxPanelGroup),
+			cpu.Aligned[byte](TableBytes), cpu.Aligned[float32](mostPartBands * Rows * tableTokens)}
 	}
 	return r
 }
@@ -86,6 +108,7 @@ type Linear struct {
 	w      *matrix.Matrix
 	run    *Runner
 	kern   Kernel
+	tables TableKernel  // kern, where it looks up many tokens
 	part   int          // bands of a part, a multiple of partBands
 	one    StreamKernel // kern, where it has tiles for one token
 	stream stream.Units // of one
@@ -107,6 +130,9 @@ func (r *Runner) Load(w *matrix.Matrix, kern Kernel) (*Linear, error) {
 	}
 	l := &Linear{w: w, run: r, kern: kern}
 	l.part = min(max(Count(w.Rows)/(r.pool.Threads()*partsPerWorker)/partBands*partBands, partBands), mostPartBands)
+	if k, ok := kern.(TableKernel); ok && k.TableTokens() > 0 {
+		l.tables = k
+	}
 	l.initStream()
 	return l, nil
 }
@@ -144,9 +170,29 @@ func (m *Task) Do(worker, part int) {
 		}
 		s = whole
 	}
-	for ; s < end; s += writeBands {
-		m.manyTokens(scratch, s, min(writeBands, end-s))
+	from := 0
+	if m.l.tables != nil {
+		whole := min(end, m.l.w.Rows/Rows)
+		from = m.lookup(scratch, s, whole)
+		if whole < end {
+			m.manyTokens(scratch, whole, end-whole, 0)
+			end = whole
+		}
 	}
+	for ; s < end; s += writeBands {
+		m.manyTokens(scratch, s, min(writeBands, end-s), from)
+	}
+}
+
+// lookup multiplies bands [s, end), which are whole, with the tokens that fill
+// tiles of tables, and says how many that are.
+func (m *Task) lookup(scratch *Scratch, s, end int) int {
+	per, rows := m.l.tables.TableTokens(), m.l.w.Rows
+	tiles := m.x.N() / per
+	for i := 0; i < tiles && s < end; i++ {
+		m.l.tables.Lookup(scratch, m.y[i*per*rows+s*Rows:], rows, s, end-s, m.x, i)
+	}
+	return tiles * per
 }
 
 func (m *Task) oneToken(scratch *Scratch, s, n int) {
@@ -157,12 +203,12 @@ func (m *Task) oneToken(scratch *Scratch, s, n int) {
 	}
 }
 
-// manyTokens goes through a tile: rows of y can be so far apart that they compete
+// manyTokens does the tokens from one on, tile by tile: rows of y can be so far apart that they compete
 // for a few sets of the caches, and the last band may have fewer than 16 rows.
-func (m *Task) manyTokens(scratch *Scratch, s, n int) {
+func (m *Task) manyTokens(scratch *Scratch, s, n, from int) {
 	kb, row, ld := m.l.kern.KBlock(), s*Rows, n*Rows
 	rows := min(ld, m.l.w.Rows-row)
-	for t := 0; t < m.x.N(); t += tileTokens {
+	for t := from; t < m.x.N(); t += tileTokens {
 		tEnd := min(t+tileTokens, m.x.N())
 		tile := scratch.tile[:(tEnd-t)*ld]
 		clear(tile)

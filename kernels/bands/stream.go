@@ -37,5 +37,5 @@ func (m *Task) Multiply(worker, tile int, next uintptr) {
 		m.l.one.Stream(y, s, m.x, next)
 		return
 	}
-	m.manyTokens(&m.l.run.scratch[worker], s, min(per, Count(m.l.w.Rows)-s))
+	m.manyTokens(&m.l.run.scratch[worker], s, min(per, Count(m.l.w.Rows)-s), 0)
 }

@@ -34,26 +34,6 @@ func groupedQ1G128AVX2x1x3(y *float32, ld int, codes *byte, scales *byte, stride
 //go:noescape
 func groupedQ1G128AVX2x1x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// panelQ1G128AVX2 unfolds groups ≥ 1 groups of Q1G128, whole scale units, into a panel; it prefetches
-// the scales that lie ahead bytes further on.
-//
-//go:noescape
-func panelQ1G128AVX2(dst *byte, codes *byte, scales *byte, ahead int, groups int)
-
-// groupedQ1G128PanelAVX2x3 adds to y[3][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q1G128 with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedQ1G128PanelAVX2x3(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-
-// groupedQ1G128PanelAVX2x4 adds to y[4][16] (ld values a token) the products of groups ≥ 1 groups of a
-// panel of Q1G128 with rows of activation records that are lda bytes apart. It prefetches
-// groups · lines ≥ 1 lines of 64 bytes that lie ahead bytes from fetch.
-//
-//go:noescape
-func groupedQ1G128PanelAVX2x4(y *float32, ld int, panel *byte, acts *byte, lda int, fetch *byte, ahead int, lines int, groups int)
-
 // groupedQ1G128AVXVNNIx2x1 adds to y[32] the products of bands of Q1G128 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
 //

@@ -4,6 +4,7 @@ package grouped
 //go:generate go -C ../_gen run . -family grouped -pkg grouped -out ../grouped/asm_amd64.s -stubs ../grouped/asm_amd64.go
 //go:generate go -C ../_gen run . -family grouped_dot -pkg grouped -out ../grouped/asm_dot_amd64.s -stubs ../grouped/asm_dot_amd64.go
 //go:generate go -C ../_gen run . -family grouped_low -pkg grouped -out ../grouped/asm_low_amd64.s -stubs ../grouped/asm_low_amd64.go
+//go:generate go -C ../_gen run . -family grouped_tables -pkg grouped -out ../grouped/asm_tables_amd64.s -stubs ../grouped/asm_tables_amd64.go
 //go:generate go -C ../_gen run . -header vex_amd64.h -to ../grouped
 //go:generate go -C ../_gen run . -header neon_arm64.h -to ../grouped
 

@@ -29,6 +29,7 @@ type tileSet struct {
 	direct []tileFunc  // one band
 	pair   []tileFunc  // two bands, i+2 tokens for the i-th; nil: one by one
 	panel  *panelTiles // nil where unfolding never pays
+	lookup *lookupTile // nil where there is none
 }
 
 // panelFrom is the least number of tokens of a tile over a panel.
@@ -49,14 +50,14 @@ type panelTiles struct {
 }
 
 var avx2Tiles = map[matrix.Packing]tileSet{
-	matrix.Q4: {groupedQ4AVX2x2x1, 2, []tileFunc{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
-		nil, &panelTiles{24, panelQ4AVX2, 576, false, []panelTile{groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}}},
-	matrix.Q4M: {groupedQ4MAVX2x2x1, 2, []tileFunc{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
-		nil, &panelTiles{24, panelQ4MAVX2, 704, false, []panelTile{groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}}},
-	matrix.Q6: {groupedQ6AVX2x2x1, 2, []tileFunc{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
-		nil, &panelTiles{5, panelQ6AVX2, 640, true, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
-	matrix.Q8: {groupedQ8AVX2x2x1, 2, []tileFunc{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
-		nil, &panelTiles{12, panelQ8AVX2, bands.MaxPanelGroup, false, []panelTile{groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}}},
+	matrix.Q4: {one: groupedQ4AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ4AVX2x1x1, groupedQ4AVX2x1x2, groupedQ4AVX2x1x3, groupedQ4AVX2x1x4},
+		panel: &panelTiles{24, panelQ4AVX2, 576, false, []panelTile{groupedQ4PanelAVX2x3, groupedQ4PanelAVX2x4}}},
+	matrix.Q4M: {one: groupedQ4MAVX2x2x1, bands: 2, direct: []tileFunc{groupedQ4MAVX2x1x1, groupedQ4MAVX2x1x2, groupedQ4MAVX2x1x3, groupedQ4MAVX2x1x4},
+		panel: &panelTiles{24, panelQ4MAVX2, 704, false, []panelTile{groupedQ4MPanelAVX2x3, groupedQ4MPanelAVX2x4}}},
+	matrix.Q6: {one: groupedQ6AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ6AVX2x1x1, groupedQ6AVX2x1x2, groupedQ6AVX2x1x3, groupedQ6AVX2x1x4},
+		panel: &panelTiles{5, panelQ6AVX2, 640, true, []panelTile{groupedQ6PanelAVX2x3, groupedQ6PanelAVX2x4, groupedQ6PanelAVX2x5, groupedQ6PanelAVX2x6}}},
+	matrix.Q8: {one: groupedQ8AVX2x2x1, bands: 2, direct: []tileFunc{groupedQ8AVX2x1x1, groupedQ8AVX2x1x2, groupedQ8AVX2x1x3, groupedQ8AVX2x1x4},
+		panel: &panelTiles{12, panelQ8AVX2, bands.MaxPanelGroup, false, []panelTile{groupedQ8PanelAVX2x3, groupedQ8PanelAVX2x4}}},
 }
 
 var avx512Tiles = map[matrix.Packing]tileSet{
@@ -90,6 +91,9 @@ func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 	x.MakeGroups(p)
 	if panel := q.tiles.panel; panel != nil && panel.mixed && x.N() >= panel.from {
 		x.MakeMixed(p)
+	}
+	if l := q.tiles.lookup; l != nil && x.N() >= l.tokens {
+		x.MakeGroupLanes(p, l.tokens)
 	}
 }
 

@@ -12,7 +12,7 @@ var lowTiles = map[cpu.ISA]map[matrix.Packing]tileSet{
 	cpu.AVX2: {
 		matrix.Q1G128: {one: groupedQ1G128AVX2x2x1, bands: 2,
 			direct: []tileFunc{groupedQ1G128AVX2x1x1, groupedQ1G128AVX2x1x2, groupedQ1G128AVX2x1x3, groupedQ1G128AVX2x1x4},
-			panel:  &panelTiles{lowPanelFrom, panelQ1G128AVX2, lowPanelGroup, false, []panelTile{groupedQ1G128PanelAVX2x3, groupedQ1G128PanelAVX2x4}}},
+			lookup: &lookupTile{16, tablesQ1G128AVX2, lookupQ1G128AVX2, storeSums16AVX2}},
 		matrix.Q2G64: {one: groupedQ2G64AVX2x2x1, bands: 2,
 			direct: []tileFunc{groupedQ2G64AVX2x1x1, groupedQ2G64AVX2x1x2, groupedQ2G64AVX2x1x3, groupedQ2G64AVX2x1x4},
 			panel:  &panelTiles{lowPanelFrom, panelQ2G64AVX2, lowPanelGroup, false, []panelTile{groupedQ2G64PanelAVX2x3, groupedQ2G64PanelAVX2x4}}},
@@ -22,7 +22,8 @@ var lowTiles = map[cpu.ISA]map[matrix.Packing]tileSet{
 	},
 	cpu.AVXVNNI: {
 		matrix.Q1G128: {one: groupedQ1G128AVXVNNIx2x1, bands: 2,
-			direct: []tileFunc{groupedQ1G128AVXVNNIx1x1, groupedQ1G128AVXVNNIx1x2, groupedQ1G128AVXVNNIx1x3, groupedQ1G128AVXVNNIx1x4, groupedQ1G128AVXVNNIx1x5, groupedQ1G128AVXVNNIx1x6, groupedQ1G128AVXVNNIx1x7, groupedQ1G128AVXVNNIx1x8}},
+			direct: []tileFunc{groupedQ1G128AVXVNNIx1x1, groupedQ1G128AVXVNNIx1x2, groupedQ1G128AVXVNNIx1x3, groupedQ1G128AVXVNNIx1x4, groupedQ1G128AVXVNNIx1x5, groupedQ1G128AVXVNNIx1x6, groupedQ1G128AVXVNNIx1x7, groupedQ1G128AVXVNNIx1x8},
+			lookup: &lookupTile{16, tablesQ1G128AVX2, lookupQ1G128AVX2, storeSums16AVX2}},
 		matrix.Q2G64: {one: groupedQ2G64AVXVNNIx2x1, bands: 2,
 			direct: []tileFunc{groupedQ2G64AVXVNNIx1x1, groupedQ2G64AVXVNNIx1x2, groupedQ2G64AVXVNNIx1x3, groupedQ2G64AVXVNNIx1x4, groupedQ2G64AVXVNNIx1x5, groupedQ2G64AVXVNNIx1x6, groupedQ2G64AVXVNNIx1x7, groupedQ2G64AVXVNNIx1x8}},
 		matrix.Q2G128: {one: groupedQ2G128AVXVNNIx2x1, bands: 2,
@@ -31,7 +32,8 @@ var lowTiles = map[cpu.ISA]map[matrix.Packing]tileSet{
 	cpu.AVX512: {
 		matrix.Q1G128: {one: groupedQ1G128AVX512x4x1, bands: 4,
 			direct: []tileFunc{groupedQ1G128AVX512x1x1, groupedQ1G128AVX512x1x2, groupedQ1G128AVX512x1x3, groupedQ1G128AVX512x1x4, groupedQ1G128AVX512x1x5, groupedQ1G128AVX512x1x6, groupedQ1G128AVX512x1x7, groupedQ1G128AVX512x1x8},
-			pair:   []tileFunc{groupedQ1G128AVX512x2x2, groupedQ1G128AVX512x2x3, groupedQ1G128AVX512x2x4, groupedQ1G128AVX512x2x5, groupedQ1G128AVX512x2x6}},
+			pair:   []tileFunc{groupedQ1G128AVX512x2x2, groupedQ1G128AVX512x2x3, groupedQ1G128AVX512x2x4, groupedQ1G128AVX512x2x5, groupedQ1G128AVX512x2x6},
+			lookup: &lookupTile{32, tablesQ1G128AVX512, lookupQ1G128AVX512, storeSums32AVX2}},
 		matrix.Q2G64: {one: groupedQ2G64AVX512x4x1, bands: 4,
 			direct: []tileFunc{groupedQ2G64AVX512x1x1, groupedQ2G64AVX512x1x2, groupedQ2G64AVX512x1x3, groupedQ2G64AVX512x1x4, groupedQ2G64AVX512x1x5, groupedQ2G64AVX512x1x6, groupedQ2G64AVX512x1x7, groupedQ2G64AVX512x1x8},
 			pair:   []tileFunc{groupedQ2G64AVX512x2x2, groupedQ2G64AVX512x2x3, groupedQ2G64AVX512x2x4, groupedQ2G64AVX512x2x5, groupedQ2G64AVX512x2x6}},

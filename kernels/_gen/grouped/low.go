@@ -19,7 +19,7 @@ import (
 // the weights: the codes' offset costs nothing. d/8 makes up for it, exactly.
 
 var lowPackings = []packing{
-	{name: "Q1G128", low: 1, codeBytes: planeBytes, unitBytes: 2 * dense.BandRows, unit: 4, widest: 4},
+	{name: "Q1G128", low: 1, codeBytes: planeBytes, unitBytes: 2 * dense.BandRows, unit: 4},
 	{name: "Q2G64", low: 2, codeBytes: 2 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 2, widest: 4},
 	{name: "Q2G128", low: 2, codeBytes: 2 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 4, widest: 4},
 }
@@ -42,9 +42,11 @@ func Low() {
 		for t := 1; t <= avx2Tokens; t++ {
 			lowNarrow(p, 1, t)
 		}
-		lowPanelWriter(p)
-		for t := panelFrom; t <= p.widest; t++ {
-			lowPanel(p, t)
+		if p.low > 1 { // many tokens look up bits in tables
+			lowPanelWriter(p)
+			for t := panelFrom; t <= p.widest; t++ {
+				lowPanel(p, t)
+			}
 		}
 		lowDot(p, streamBands, 1)
 		for t := 1; t <= lowWidth; t++ {

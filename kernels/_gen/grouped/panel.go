@@ -13,7 +13,7 @@ import (
 //
 //	  0  codes u8, planes as those of Q8: Q8 their sizes, the others as they
 //	     are, Q6 mixed: plane j has columns 2j, 2j+1, 16+2j and 17+2j
-//	512  d f32[16]; Q6, Q1 and Q2: only in the last group of a unit, of Q1 and Q2 d/8
+//	512  d f32[16]; Q6 and Q2: only in the last group of a unit, of Q2 d/8
 //	576  byte scales: Q4M int16[32], each twice, Q6 int16[16][2], of both
 //	     halves. Q8: sum of the negative codes' sizes, int32[16]
 //	640  Q4M: dmin·m f32[16]. Q8: 0xff where a code is negative, planes as the
@@ -30,7 +30,7 @@ const (
 
 // panelBytes is the size of a group of a panel.
 var panelBytes = map[string]int{"Q4": panelSmall, "Q4M": panelLast + 64, "Q6": panelLast, "Q8": panelLast + 8*planeBytes,
-	"Q1G128": lowPanelBytes, "Q2G64": lowPanelBytes, "Q2G128": lowPanelBytes}
+	"Q2G64": lowPanelBytes, "Q2G128": lowPanelBytes}
 
 // panelWriter generates the routine that unfolds groups.
 func panelWriter(p packing) {

@@ -1,0 +1,74 @@
+package acts
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
+
+// groupLanes holds groups of 32 columns token-contiguous, for lookup tables, in
+// tiles of 16 or 32 tokens:
+//
+//	[tile][K/32] of { q int8[32][tokens] · 8·d float32[2][tokens/2] }
+//
+// where q and d are those of the records and the scales are first of the even
+// tokens, then of the odd ones. What stands for tokens beyond the last is never used.
+type groupLanes struct {
+	tokens int // of a tile; 0: not made
+	data   []byte
+	src    *Rows
+}
+
+// GroupLaneBytes is the size of a group of a tile.
+func GroupLaneBytes(tokens int) int { return (GroupCols + 4) * tokens }
+
+// MakeGroupLanes arranges the groups in tiles of so many tokens, 16 or 32, unless
+// that was done since Set. MakeGroups comes first.
+func (a *Rows) MakeGroupLanes(p *pool.Pool, tokens int) {
+	l := &a.groups.lanes
+	if l.tokens == tokens {
+		return
+	}
+	l.tokens, l.src = tokens, a
+	tiles := (a.n + tokens - 1) / tokens
+	l.data = cpu.Grow(l.data, tiles*l.tileBytes())
+	a.Run(p, l, tiles)
+}
+
+// GroupLanes is tile i of what MakeGroupLanes made.
+func (a *Rows) GroupLanes(i int) []byte {
+	l := &a.groups.lanes
+	return l.data[i*l.tileBytes() : (i+1)*l.tileBytes()]
+}
+
+func (l *groupLanes) tileBytes() int {
+	return (l.src.k + GroupCols - 1) / GroupCols * GroupLaneBytes(l.tokens)
+}
+
+// Do arranges tile i.
+func (l *groupLanes) Do(_, i int) {
+	stride := l.src.GroupStride()
+	recs := l.src.groups.rec[i*l.tokens*stride:]
+	recs = recs[:min(l.tokens*stride, cap(recs))]
+	for g, size := 0, GroupLaneBytes(l.tokens); g*GroupCols < l.src.k; g++ {
+		group, recs := l.src.GroupLanes(i)[g*size:][:size], recs[g*RecordBytes:]
+		arrangeGroup(group[:GroupCols*l.tokens], recs, stride, l.tokens)
+		scales := group[GroupCols*l.tokens:]
+		for t := range l.tokens {
+			d := math.Float32frombits(binary.LittleEndian.Uint32(recs[t*stride+32:]))
+			binary.LittleEndian.PutUint32(scales[4*(t%2*l.tokens/2+t/2):], math.Float32bits(8*d))
+		}
+	}
+}
+
+// arrangeGroupGeneric sets dst[32][tokens] to the codes of a group of as many
+// records, stride bytes apart.
+func arrangeGroupGeneric(dst, recs []byte, stride, tokens int) {
+	for t := range tokens {
+		for k, q := range recs[t*stride:][:GroupCols] {
+			dst[k*tokens+t] = q
+		}
+	}
+}
