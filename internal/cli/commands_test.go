@@ -101,6 +101,9 @@ func TestInfoDescribesAModel(t *testing.T) {
 	if !strings.Contains(text, "token_embd.weight") || !strings.Contains(text, "TQ1_0") {
 		t.Errorf("info --tensors = %s", text)
 	}
+	if text := mustLutra(t, "info", "../../models/testdata/golden/llama-tq2_0/model.gguf"); !strings.Contains(text, "37 (TQ2_0)") {
+		t.Errorf("info = %s, which does not name the file type", text)
+	}
 	if strings.ContainsRune(printable("a\x1b[31mb"), '\x1b') {
 		t.Error("a control character of a file reaches the terminal")
 	}

@@ -18,6 +18,7 @@ import (
 type fileInfo struct {
 	File     string         `json:"file"`
 	Version  int            `json:"gguf_version"`
+	FileType string         `json:"file_type,omitempty"` // what general.file_type stands for
 	Weights  int64          `json:"weights"`
 	Bytes    int64          `json:"tensor_bytes"`
 	Metadata map[string]any `json:"metadata"`
@@ -70,7 +71,7 @@ func openGGUF(name string) (*gguf.File, error) {
 }
 
 func describe(name string, f *gguf.File) fileInfo {
-	info := fileInfo{File: name, Version: f.Version, Metadata: map[string]any{}}
+	info := fileInfo{File: name, Version: f.Version, FileType: f.FileType(), Metadata: map[string]any{}}
 	for key, v := range f.Metadata {
 		info.Metadata[key] = shorten(v)
 	}
@@ -97,7 +98,11 @@ func (f fileInfo) print(w io.Writer, tensors bool) error {
 	fmt.Fprintf(w, "%s: GGUF v%d, %d tensors, %.2f M weights, %s\n\n", f.File, f.Version, len(f.Tensors), float64(f.Weights)/1e6, byteSize(f.Bytes))
 	rows := [][]string{{"key", "value"}}
 	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
-		rows = append(rows, []string{key, printable(f.Metadata[key])})
+		value := printable(f.Metadata[key])
+		if key == "general.file_type" && f.FileType != "" {
+			value += " (" + f.FileType + ")"
+		}
+		rows = append(rows, []string{key, value})
 	}
 	if err := table(w, rows); err != nil {
 		return err

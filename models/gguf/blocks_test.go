@@ -120,8 +120,8 @@ func TestRecodedBlocksHoldTheSameValues(t *testing.T) {
 			}
 		}
 	}
-	if recoded != 6 {
-		t.Errorf("%d types are recoded, want 6", recoded)
+	if recoded != 11 {
+		t.Errorf("%d types are recoded, want 11", recoded)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestTypesHaveDistinctNames(t *testing.T) {
 
 func TestTernaryValuesSurviveQuantisingExactly(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, typ := range []Type{TQ1_0, TQ2_0} {
+	for _, typ := range []Type{TQ1_0, TQ2_0, Q2_0, PQ2_0, PTQ1_0} {
 		src := make([]float32, 8*256)
 		for i := range src {
 			if i >= 256 { // the first block stays zero
@@ -254,6 +254,7 @@ func TestQuantisingErrorOfGaussiansIsAsExpected(t *testing.T) {
 	}{
 		{F32, 0, 0}, {F16, 1e-8, 1e-7}, {BF16, 1e-6, 4e-6},
 		{Q8_0, 2e-5, 4e-5}, {Q4_0, 6e-3, 9e-3}, {TQ1_0, 0.4, 1}, {TQ2_0, 0.4, 1},
+		{Q1_0, 0.35, 0.38}, {Q2_0, 0.4, 0.55}, {PQ2_0, 0.4, 0.65}, {PTQ1_0, 0.4, 0.65},
 	} {
 		if got := roundTrip(t, c.t, src); got < c.low || got > c.top {
 			t.Errorf("%v of Gaussian values has NMSE %g, want %g to %g", c.t, got, c.low, c.top)
@@ -279,7 +280,7 @@ func roundTrip(t *testing.T, typ Type, v []float32) float64 {
 }
 
 func TestExtremesQuantiseWithoutFault(t *testing.T) {
-	for _, typ := range []Type{Q8_0, Q4_0, TQ1_0, TQ2_0} {
+	for _, typ := range []Type{Q8_0, Q4_0, TQ1_0, TQ2_0, Q1_0, Q2_0, PQ2_0, PTQ1_0} {
 		src := make([]float32, 256)
 		size, _ := typ.Size([]int{256})
 		for _, v := range []float32{0, math.SmallestNonzeroFloat32, 1e-39, 65504, math.MaxFloat32} {
@@ -381,7 +382,7 @@ func FuzzDequantize(f *testing.F) {
 }
 
 func TestRowsOfATensorAreLoadedFromMemoryAndFromAFileAlike(t *testing.T) {
-	for _, typ := range []Type{F32, Q8_0, TQ2_0, I2_S} {
+	for _, typ := range []Type{F32, Q8_0, TQ2_0, I2_S, Q1_0, Q2_0, PQ2_0, PTQ1_0} {
 		size, err := typ.Size([]int{256, 5})
 		if err != nil {
 			t.Fatal(err)

@@ -117,28 +117,30 @@ func dequantizeTQ1_0(dst []float32, src []byte) {
 	var codes [256]int8
 	for len(dst) > 0 {
 		tritsTQ1_0(&codes, src)
-		scaleTrits(dst, &codes, half(src[52:]))
+		scaleTrits(dst, codes[:], half(src[52:]))
 		dst, src = dst[256:], src[54:]
 	}
 }
 
-// tritsTQ1_0 unpacks a block. A byte is the fraction of its base-3 digits
-// scaled to 256, so digit n is the integer part of 3 × frac(q·3ⁿ).
 func tritsTQ1_0(codes *[256]int8, src []byte) {
-	out := codes[:]
-	digits := func(q []byte, n int) {
-		pow := byte(1)
-		for range n {
-			for i, b := range q {
-				out[i] = int8(uint16(b*pow)*3>>8) - 1
-			}
-			out = out[len(q):]
-			pow *= 3
+	rest := unpackDigits(codes[:], src[:32], 5)
+	rest = unpackDigits(rest, src[32:48], 5)
+	unpackDigits(rest, src[48:52], 4)
+}
+
+// unpackDigits sets dst to n trits of each byte of q, the first of all bytes
+// before the second, and returns the rest of dst. A byte is the fraction of its
+// base-3 digits scaled to 256, so digit k is the integer part of 3 × frac(q·3ᵏ).
+func unpackDigits(dst []int8, q []byte, n int) []int8 {
+	pow := byte(1)
+	for range n {
+		for i, b := range q {
+			dst[i] = int8(uint16(b*pow)*3>>8) - 1
 		}
+		dst = dst[len(q):]
+		pow *= 3
 	}
-	digits(src[:32], 5)
-	digits(src[32:48], 5)
-	digits(src[48:52], 4)
+	return dst
 }
 
 // TQ2_0: 64 bytes of 2-bit codes, f16 scale. Bits 2l of byte i of a half are
@@ -147,7 +149,7 @@ func dequantizeTQ2_0(dst []float32, src []byte) {
 	var codes [256]int8
 	for len(dst) > 0 {
 		tritsTQ2_0(&codes, src)
-		scaleTrits(dst, &codes, half(src[64:]))
+		scaleTrits(dst, codes[:], half(src[64:]))
 		dst, src = dst[256:], src[66:]
 	}
 }
@@ -176,7 +178,7 @@ func dequantizeI2_S(dst []float32, src []byte) {
 	}
 }
 
-func scaleTrits(dst []float32, codes *[256]int8, d float32) {
+func scaleTrits(dst []float32, codes []int8, d float32) {
 	for i, c := range codes {
 		dst[i] = float32(c) * d
 	}

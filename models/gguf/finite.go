@@ -9,6 +9,7 @@ import (
 // multiplied by, or added to.
 var scaleHalves = map[Type][]int{
 	Q4_0: {0}, Q4_1: {0, 2}, Q5_0: {0}, Q5_1: {0, 2}, Q8_0: {0}, IQ4_NL: {0}, TQ1_0: {52}, TQ2_0: {64},
+	Q1_0: {0}, Q1_0_G32: {0}, Q2_0: {0}, PQ2_0: {0}, PTQ1_0: {26},
 	Q2_K: {80, 82}, Q3_K: {108}, Q4_K: {0, 2}, Q5_K: {0, 2}, Q6_K: {208},
 }
 

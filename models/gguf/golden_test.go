@@ -15,11 +15,20 @@ import (
 // dequant/<type>.bin holds raw blocks, <type>.npy the values ggml's to_float
 // gives for them, <type>.src.npy the floats the first half was quantised from,
 // index.json the sizes; models/*/model.gguf are small models of ggml's making.
-func golden(t *testing.T) string {
+func golden(t *testing.T) string { return folder(t, "LUTRA_GOLDEN") }
+
+// goldenGroups is a folder of the same form for the types of groupBlocks. ggml
+// made the blocks and values of Q1_0 and Q2_0. Those of PQ2_0 and PTQ1_0 are of
+// two decoders written for the purpose and of ggml's Q2_0, which holds the same
+// codes and scales. Besides quantised normal deviates there are blocks that take
+// every byte in every place, with subnormal and largest scales of both signs.
+func goldenGroups(t *testing.T) string { return folder(t, "LUTRA_GOLDEN_GROUPS") }
+
+func folder(t *testing.T, variable string) string {
 	t.Helper()
-	dir := os.Getenv("LUTRA_GOLDEN")
+	dir := os.Getenv(variable)
 	if dir == "" {
-		t.Skip("set LUTRA_GOLDEN to the folder of reference data to run this test")
+		t.Skipf("set %s to the folder of reference data to run this test", variable)
 	}
 	return dir
 }
@@ -67,7 +76,20 @@ func readIndex(t *testing.T, dir string) map[string]dequantEntry {
 
 func TestDequantizeAgreesWithTheReferenceBitForBit(t *testing.T) {
 	dir := golden(t)
-	reached := 0
+	if reached := dequantizeAll(t, dir); reached < 15 {
+		t.Errorf("compared %d storage types, want at least 15", reached)
+	}
+}
+
+func TestDequantizeOfGroupTypesAgreesWithTheReferenceBitForBit(t *testing.T) {
+	if reached := dequantizeAll(t, goldenGroups(t)); reached != 4 {
+		t.Errorf("compared %d storage types, want 4", reached)
+	}
+}
+
+// dequantizeAll compares the types of a folder and returns how many those were.
+func dequantizeAll(t *testing.T, dir string) (reached int) {
+	t.Helper()
 	for name, e := range readIndex(t, dir) {
 		if name == "I2_S" { // sized as a tensor; has no block size there
 			e.Type = I2_S
@@ -98,15 +120,21 @@ func TestDequantizeAgreesWithTheReferenceBitForBit(t *testing.T) {
 			}
 		}
 	}
-	if reached < 15 {
-		t.Errorf("compared %d storage types, want at least 15", reached)
-	}
+	return reached
 }
 
 func TestQuantizeAgreesWithTheReferenceByteForByte(t *testing.T) {
-	dir := golden(t)
+	quantizeAgain(t, golden(t), "Q4_0", "Q8_0")
+}
+
+func TestQuantizeToQ1_0AndQ2_0AgreesWithTheReferenceByteForByte(t *testing.T) {
+	quantizeAgain(t, goldenGroups(t), "Q1_0", "Q2_0")
+}
+
+func quantizeAgain(t *testing.T, dir string, names ...string) {
+	t.Helper()
 	index := readIndex(t, dir)
-	for _, name := range []string{"Q4_0", "Q8_0"} {
+	for _, name := range names {
 		e := index[name]
 		base := filepath.Join(dir, "dequant", strings.ToLower(name))
 		src := readNpy(t, base+".src.npy")
@@ -132,6 +160,30 @@ func TestQuantizeAgreesWithTheReferenceByteForByte(t *testing.T) {
 	}
 }
 
+// The blocks of the first values come from normal deviates, so each has a value
+// of the largest magnitude, and ternary values are written as they were read.
+func TestTernaryGroupsAreWrittenAsTheReferenceWroteThem(t *testing.T) {
+	dir := goldenGroups(t)
+	for name, e := range readIndex(t, dir) {
+		base := filepath.Join(dir, "dequant", strings.ToLower(name))
+		bin, err := os.ReadFile(base + ".bin")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := bin[:e.Halves/e.Block*e.Bytes]
+		values, got := make([]float32, e.Halves), make([]byte, len(want))
+		if err := Dequantize(e.Type, values, want); err != nil {
+			t.Fatal(err)
+		}
+		if err := Quantize(e.Type, got, values); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: the blocks differ from those that were read", name)
+		}
+	}
+}
+
 // nmse is Σ(a−b)² / Σb².
 func nmse(a, b []float32) float64 {
 	var num, den float64
@@ -144,10 +196,26 @@ func nmse(a, b []float32) float64 {
 }
 
 func TestOpenReadsEveryReferenceModel(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(golden(t), "*", "*", "model.gguf"))
+	openAll(t, golden(t))
+}
+
+func TestOpenReadsEveryReferenceModelOfGroupTypes(t *testing.T) {
+	types := openAll(t, goldenGroups(t))
+	for _, typ := range []Type{Q1_0, Q2_0, PQ2_0, PTQ1_0} {
+		if types[typ] == 0 {
+			t.Errorf("no tensor is of type %v", typ)
+		}
+	}
+}
+
+// openAll opens the models of a folder and counts their tensors by type.
+func openAll(t *testing.T, dir string) map[Type]int {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, "*", "*", "model.gguf"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no models found: %v", err)
 	}
+	types := map[Type]int{}
 	for _, path := range paths {
 		f, err := Open(path)
 		if err != nil {
@@ -157,8 +225,12 @@ func TestOpenReadsEveryReferenceModel(t *testing.T) {
 		if _, ok := f.Metadata.String("general.architecture"); !ok || len(f.Tensors) == 0 {
 			t.Errorf("%s: no architecture or no tensors", path)
 		}
+		for i := range f.Tensors {
+			types[f.Tensors[i].Type]++
+		}
 		if err := f.Close(); err != nil {
 			t.Error(err)
 		}
 	}
+	return types
 }

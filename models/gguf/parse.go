@@ -98,6 +98,9 @@ func (f *File) directory(c *cursor, n int) {
 			c.fail("%w: the name is empty or occurs twice", ErrFormat)
 		}
 		t := Tensor{Name: name, Dims: c.dims(), Type: Type(c.u32())}
+		if t.Type == Q1_0_G32 {
+			c.fail("%w: unknown storage type %d", ErrUnsupported, uint32(t.Type))
+		}
 		offsets = append(offsets, c.u64())
 		f.byName[name] = len(f.Tensors)
 		f.Tensors = append(f.Tensors, t)
@@ -120,39 +123,57 @@ func (f *File) place(c *cursor, offsets []uint64) {
 	start := (uint64(c.pos) + align - 1) &^ (align - 1)
 	section := uint64(c.size) - min(start, uint64(c.size)) // bytes
 
-	type extent struct{ lo, hi uint64 }
-	order := make([]int, len(f.Tensors))
-	extents := make([]extent, len(f.Tensors))
-	for i := range f.Tensors {
-		t := &f.Tensors[i]
+	for i, lo := range offsets {
+		if lo%align != 0 {
+			c.what = fmt.Sprintf("tensor %q", f.Tensors[i].Name)
+			c.fail("%w: data offset %d is not a multiple of the alignment %d", ErrFormat, lo, align)
+			return
+		}
+	}
+	order, extents := divide(offsets, (section+align-1)&^(align-1))
+	f.settle(c, extents, align)
+	for i := 0; i < len(f.Tensors) && c.err == nil; i++ {
+		t, lo := &f.Tensors[i], offsets[i]
 		c.what = fmt.Sprintf("tensor %q", t.Name)
-		size, err := t.Type.Size(t.Dims)
-		lo := offsets[i]
-		switch {
+		switch size, err := t.Type.Size(t.Dims); {
 		case err != nil:
 			c.fail("%w", err)
-		case lo%align != 0:
-			c.fail("%w: data offset %d is not a multiple of the alignment %d", ErrFormat, lo, align)
 		case lo > section || uint64(size) > section-lo:
 			c.fail("%w: %d bytes of data at offset %d exceed the data section of %d bytes (truncated download?)", ErrFormat, size, lo, section)
+		default:
+			t.put(f.source, int64(start+lo))
 		}
-		if c.err != nil {
-			return
-		}
-		hi := lo + uint64(size)
-		order[i], extents[i] = i, extent{lo, hi}
-		t.put(f.source, int64(start+lo))
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Compare(extents[a].lo, extents[b].lo)
-	})
-	for i := 1; i < len(order); i++ {
-		if a, b := order[i-1], order[i]; extents[a].hi > extents[b].lo {
+	for k := 1; k < len(order) && c.err == nil; k++ {
+		a, b := order[k-1], order[k]
+		if offsets[a]+uint64(f.Tensors[a].Bytes()) > offsets[b] {
 			c.what = fmt.Sprintf("tensor %q", f.Tensors[b].Name)
 			c.fail("%w: its data overlaps that of tensor %q", ErrFormat, f.Tensors[a].Name)
-			return
 		}
 	}
+}
+
+// extent is the part of the data section that is a tensor's alone: up to the
+// next tensor or, where last is set, to the end of the section and its padding.
+type extent struct {
+	lo, hi uint64
+	last   bool
+}
+
+// divide lists tensors by their offset, and the extent of each.
+func divide(offsets []uint64, end uint64) (order []int, extents []extent) {
+	order, extents = make([]int, len(offsets)), make([]extent, len(offsets))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(offsets[a], offsets[b]) })
+	for k, i := range order {
+		extents[i] = extent{offsets[i], max(offsets[i], end), true}
+		if k+1 < len(order) {
+			extents[i] = extent{offsets[i], offsets[order[k+1]], false}
+		}
+	}
+	return order, extents
 }
 
 // alignment is what general.alignment says of the data section.

@@ -98,25 +98,26 @@ func quantizeTQ1_0(dst []byte, src []float32) {
 	for len(src) > 0 {
 		d := abs(largest(src[:256]))
 		id := inverse(d)
-		v, out := src[:256], dst
-		pack := func(bytes, digits int) {
-			for i := range bytes {
-				q := uint(0)
-				for n := range 5 {
-					q *= 3
-					if n < digits {
-						q += trit(v[i+n*bytes], id)
-					}
-				}
-				out[i] = byte((q*256 + 242) / 243) // round up, so that digits read back exactly
-			}
-			v, out = v[bytes*digits:], out[bytes:]
-		}
-		pack(32, 5)
-		pack(16, 5)
-		pack(4, 4)
-		putHalf(out, d)
+		packDigits(dst[:32], src, 5, id)
+		packDigits(dst[32:48], src[160:], 5, id)
+		packDigits(dst[48:52], src[240:], 4, id)
+		putHalf(dst[52:], d)
 		dst, src = dst[54:], src[256:]
+	}
+}
+
+// packDigits is the reverse of unpackDigits: each byte of dst gets n trits of v,
+// len(dst) apart.
+func packDigits(dst []byte, v []float32, n int, id float32) {
+	for i := range dst {
+		q := uint(0)
+		for k := range 5 {
+			q *= 3
+			if k < n {
+				q += trit(v[i+k*len(dst)], id)
+			}
+		}
+		dst[i] = byte((q*256 + 242) / 243) // round up, so that digits read back exactly
 	}
 }
 

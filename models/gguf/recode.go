@@ -19,6 +19,12 @@ func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 		return Q4_0, func(dst, src []byte) { recodeTrits(dst, src, tritsTQ1_0) }
 	case TQ2_0:
 		return Q4_0, func(dst, src []byte) { recodeTrits(dst, src, tritsTQ2_0) }
+	case Q1_0, Q1_0_G32:
+		return Q4_0, recodeSigns
+	case Q2_0, PQ2_0:
+		return Q4_0, recodePairs
+	case PTQ1_0:
+		return Q4_0, recodePTQ1_0
 	case Q5_0:
 		return Q8_0, recodeQ5_0
 	case IQ4_NL:
@@ -49,16 +55,20 @@ func (t *Tensor) recodingI2S() (to Type, f func(dst, src []byte)) {
 	}
 }
 
-// recodeTrits writes a block of ternary codes as 8 of Q4_0, whose code is 8
-// above its value. Both ternary types end a block with its scale.
+// recodeTrits recodes a block of TQ1_0 or TQ2_0; both end with the scale.
 func recodeTrits(dst, src []byte, unpack func(*[256]int8, []byte)) {
 	var codes [256]int8
 	unpack(&codes, src)
-	for g := range 8 {
-		out, c := dst[18*g:18*g+18], codes[32*g:32*g+32]
-		copy(out, src[len(src)-2:])
+	putQ4_0(dst, codes[:], src[len(src)-2:])
+}
+
+// putQ4_0 writes codes of -8 to 7 as blocks of Q4_0, whose code is 8 above its
+// value, all with that scale.
+func putQ4_0(dst []byte, codes []int8, scale []byte) {
+	for ; len(codes) > 0; dst, codes = dst[18:], codes[32:] {
+		copy(dst, scale[:2])
 		for i := range 16 {
-			out[2+i] = byte(c[i]+8) | byte(c[i+16]+8)<<4
+			dst[2+i] = byte(codes[i]+8) | byte(codes[i+16]+8)<<4
 		}
 	}
 }

@@ -30,7 +30,20 @@ const (
 	TQ1_0 Type = 34
 	TQ2_0 Type = 35
 	// I2_S is bitnet.cpp's: ternary weights with one scale for the tensor.
-	I2_S Type = 36
+	I2_S  Type = 36
+	NVFP4 Type = 40
+	// Q1_0 holds signs with one scale each 128, Q2_0 codes of -1 to 2 with one
+	// each 64. Their numbers have stood for other blocks too: see meanings.
+	Q1_0 Type = 41
+	Q2_0 Type = 42
+	// PQ2_0 is Q2_0 with one scale each 128, PTQ1_0 ternary weights in base 3
+	// with as many: of PrismML's llama.cpp, which numbered them.
+	PQ2_0  Type = 142
+	PTQ1_0 Type = 143
+	// Q1_0_G32 is Q1_0 with one scale each 32, as first published. Its numbers
+	// have become those of other types, so it has none that a file may state, and
+	// is read but not written.
+	Q1_0_G32 Type = 255
 )
 
 // traits is what is known of a storage type.
@@ -82,6 +95,13 @@ var types = [...]traits{
 	TQ2_0:  {"TQ2_0", 256, 66, dequantizeTQ2_0, quantizeTQ2_0, 0},
 	I2_S:   {"I2_S", 128, 32, dequantizeI2_S, nil, 32},
 	39:     {"MXFP4", 32, 17, nil, nil, 0},
+	NVFP4:  {"NVFP4", 64, 36, nil, nil, 0},
+	Q1_0:   {"Q1_0", 128, 18, dequantizeQ1_0, quantizeQ1_0, 0},
+	Q2_0:   {"Q2_0", 64, 18, dequantizeQ2_0, quantizeQ2_0, 0},
+	PQ2_0:  {"PQ2_0", 128, 34, dequantizePQ2_0, quantizePQ2_0, 0},
+	PTQ1_0: {"PTQ1_0", 128, 28, dequantizePTQ1_0, quantizePTQ1_0, 0},
+
+	Q1_0_G32: {"Q1_0_G32", 32, 6, dequantizeQ1_0_G32, nil, 0},
 }
 
 // traits is the type's row of the table; one without a name for an unknown
@@ -175,9 +195,9 @@ func Dequantize(t Type, dst []float32, src []byte) error {
 	return nil
 }
 
-// Quantize sets dst to the blocks of src, which is whole blocks long. Q8_0,
-// Q4_0, TQ1_0 and TQ2_0 round as ggml's reference quantisers do and refuse
-// infinite and NaN values.
+// Quantize sets dst to the blocks of src, which is whole blocks long. Types of
+// blocks round as the reference quantisers of ggml, and of PrismML's llama.cpp,
+// do and refuse infinite and NaN values.
 func Quantize(t Type, dst []byte, src []float32) error {
 	tr := t.traits()
 	if err := t.check(len(src), len(dst)); err != nil {

@@ -61,6 +61,7 @@ func TestWriteRefusesWhatParseWouldNotRead(t *testing.T) {
 		"a zero dimension":     {nil, with(func(x *Tensor) { x.Dims = []int{0} })},
 		"a partial block":      {nil, with(func(x *Tensor) { x.Type = Q8_0 })},
 		"an unknown type":      {nil, with(func(x *Tensor) { x.Type = 4 })},
+		"earlier blocks":       {nil, with(func(x *Tensor) { x.Type, x.Dims, x.Data = Q1_0_G32, []int{32}, make([]byte, 6) })},
 		"an overflowing shape": {nil, with(func(x *Tensor) { x.Dims = []int{1 << 30, 1 << 30, 1 << 30} })},
 	} {
 		if err := Write(io.Discard, c.meta, c.tensors); !errors.Is(err, ErrFormat) && !errors.Is(err, ErrUnsupported) {

@@ -51,8 +51,30 @@ func filler(t gguf.Type, std float64) (func(block []byte, r *rand.PCG), error) {
 			table.fill(block[:64], r)
 			binary.LittleEndian.PutUint16(block[64:], scale)
 		}, nil
+	case gguf.Q1_0:
+		return twoScales(codes(2, 18, 0, 0), 0, std), nil
+	case gguf.Q2_0, gguf.PQ2_0:
+		table := bitPairs()
+		return twoScales(func(block []byte, r *rand.PCG) { table.fill(block[2:], r) }, 0, ternary), nil
+	case gguf.PTQ1_0:
+		five, four := base3(5), base3(4)
+		return twoScales(func(block []byte, r *rand.PCG) {
+			five.fill(block[:24], r)
+			four.fill(block[24:26], r)
+		}, 26, ternary), nil
 	}
 	return nil, fmt.Errorf("%w: no random weights in %v", ErrOptions, t)
+}
+
+// twoScales gives the blocks that fill makes one of two scales, at byte at, by
+// chance. A row with a single scale would be packed as types without groups are.
+// The mean square of the scales is d².
+func twoScales(fill func([]byte, *rand.PCG), at int, d float64) func([]byte, *rand.PCG) {
+	scales := [2]uint16{half(d * math.Sqrt(0.5)), half(d * math.Sqrt(1.5))}
+	return func(block []byte, r *rand.PCG) {
+		fill(block, r)
+		binary.LittleEndian.PutUint16(block[at:], scales[r.Uint64()>>63])
+	}
 }
 
 // half is the binary16 of x.
@@ -110,7 +132,7 @@ func (t bytesTable) fill(dst []byte, r *rand.PCG) {
 	}
 }
 
-// base3 lists the TQ1_0 bytes of n trits: base-3 fractions scaled to 256,
+// base3 lists the bytes of n trits: base-3 fractions scaled to 256,
 // rounded up.
 func base3(n int) bytesTable {
 	var t bytesTable
@@ -124,7 +146,7 @@ func base3(n int) bytesTable {
 	return t
 }
 
-// bitPairs lists the TQ2_0 bytes: four codes of 0 to 2.
+// bitPairs lists the bytes of four 2-bit codes of 0 to 2.
 func bitPairs() bytesTable {
 	var t bytesTable
 	for b := range 256 {

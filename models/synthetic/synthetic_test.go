@@ -38,7 +38,7 @@ func TestWeightsHaveTheirTypesCodesAndDeviation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, typ := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0} {
+	for _, typ := range []gguf.Type{gguf.F32, gguf.F16, gguf.BF16, gguf.Q8_0, gguf.Q4_0, gguf.Q4_K, gguf.Q6_K, gguf.TQ1_0, gguf.TQ2_0, gguf.Q1_0, gguf.Q2_0, gguf.PQ2_0, gguf.PTQ1_0} {
 		f, err := Build(shape, Options{Blocks: typ, Head: typ, Seed: 3})
 		if err != nil {
 			t.Fatal(err)
@@ -63,7 +63,8 @@ func TestWeightsHaveTheirTypesCodesAndDeviation(t *testing.T) {
 			if bias := math.Abs(sum / n); bias > std*math.Sqrt(12)/32+0.02*std {
 				t.Errorf("%v: %s has mean %g at deviation %g", typ, name, sum/n, std)
 			}
-			if ternary := typ == gguf.TQ1_0 || typ == gguf.TQ2_0; ternary && len(values) != 3 || !ternary && len(values) < 16 {
+			few := map[gguf.Type]int{gguf.TQ1_0: 3, gguf.TQ2_0: 3, gguf.Q1_0: 4, gguf.Q2_0: 5, gguf.PQ2_0: 5, gguf.PTQ1_0: 5}[typ]
+			if few != 0 && len(values) != few || few == 0 && len(values) < 16 {
 				t.Errorf("%v: %s has %d different values", typ, name, len(values))
 			}
 		}

@@ -1,0 +1,95 @@
+package gguf
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// meanings are the types that a number has stood for, where there is more than
+// one; the first is ggml's of today.
+//
+// PrismML's llama.cpp began with 40 for signs in groups of 32, 41 for signs in
+// groups of 128 and 42 for pairs in groups of 128. ggml gave 40 to NVFP4, which
+// made 41 groups of 32 for a while, and 42 to groups of 64. Files of each time
+// are in use and name the same number and the same general.file_type (pull
+// requests 20048, 21273 and 24448 of ggml-org/llama.cpp, and the README of
+// PrismML-Eng/llama.cpp).
+var meanings = [...][]Type{
+	{NVFP4, Q1_0_G32},
+	{Q1_0, Q1_0_G32},
+	{Q2_0, PQ2_0},
+}
+
+// settle replaces numbers of several meanings by the type that fits. Nothing but
+// padding lies between tensors, so each tells by its size; and a file comes from
+// one program, so a number means the same in all of it. Where sizes fit several
+// types, as those of a few hundred weights do, general.file_type decides. What
+// is still open is refused: a wrong guess would read noise.
+func (f *File) settle(c *cursor, extents []extent, align uint64) {
+	for _, types := range meanings {
+		var of []int // tensors of that number
+		for i := range f.Tensors {
+			if f.Tensors[i].Type == types[0] {
+				of = append(of, i)
+			}
+		}
+		if len(of) == 0 || c.err != nil {
+			continue
+		}
+		// What is last may be cut off or have something behind it, and is asked last.
+		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(extents[a].lo, extents[b].lo) })
+		typ := f.meaning(c, types, of, extents, align)
+		for _, i := range of {
+			f.Tensors[i].Type = typ
+		}
+	}
+}
+
+// meaning is which of types the tensors of their number have, all of them. What
+// is cut off or has no whole blocks is left to place, which names the fault.
+func (f *File) meaning(c *cursor, types []Type, of []int, extents []extent, align uint64) Type {
+	left := types
+	for _, i := range of {
+		t, room := &f.Tensors[i], extents[i].hi-extents[i].lo
+		sizes := map[Type]uint64{} // with padding
+		for _, typ := range types {
+			if n, err := typ.Size(t.Dims); err == nil {
+				sizes[typ] = (uint64(n) + align - 1) &^ (align - 1)
+			}
+		}
+		fit := slices.DeleteFunc(slices.Clone(left), func(typ Type) bool { n, ok := sizes[typ]; return !ok || n != room })
+		switch {
+		case len(fit) > 0:
+			left = fit
+		case len(sizes) == 0, extents[i].last && room < slices.Min(slices.Collect(maps.Values(sizes))):
+			return left[0]
+		case !extents[i].last:
+			c.what = fmt.Sprintf("tensor %q", t.Name)
+			c.fail("%w: storage type %d has stood for %s, and none of them takes the %d bytes here and those of the other tensors",
+				ErrUnsupported, uint32(types[0]), names(types), room)
+			return types[0]
+		}
+	}
+	said := f.fileType().types
+	if both := slices.DeleteFunc(slices.Clone(left), func(typ Type) bool { return !slices.Contains(said, typ) }); len(both) == 1 {
+		left = both
+	}
+	if len(left) > 1 {
+		c.what = fmt.Sprintf("tensor %q", f.Tensors[of[0]].Name)
+		c.fail("%w: storage type %d has stood for %s, and neither sizes nor general.file_type tell which it is here",
+			ErrUnsupported, uint32(types[0]), names(types))
+	}
+	return left[0]
+}
+
+// names joins the names of types for a message.
+func names(types []Type) string {
+	var s []string
+	for _, t := range types {
+		s = append(s, t.String())
+	}
+	return strings.Join(s, " and ")
+}
