@@ -13,7 +13,7 @@ import (
 //
 // where a weight is d for a 1 and -d for a 0.
 func PackQ1_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
-	return packLow("Q1_0", matrix.Q1G128, rows, cols, raw, 18, 0, row.put1, func(b []byte, codes *[128]byte) {
+	return packLow("Q1_0", matrix.Q1G128, rows, cols, raw, 18, row.put1, func(b []byte, codes *[128]byte) {
 		for k := range codes {
 			codes[k] = b[2+k/8] >> (k % 8) & 1
 		}
@@ -26,12 +26,12 @@ func PackQ1_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 //
 // where a weight is d·(q-1).
 func PackQ2_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
-	return packLow("Q2_0", matrix.Q2G64, rows, cols, raw, 18, 0, row.put2, pairsOfBits)
+	return packLow("Q2_0", matrix.Q2G64, rows, cols, raw, 18, row.put2, pairsOfBits)
 }
 
 // PackPQ2_0 packs PQ2_0: as Q2_0 with blocks of 128 columns in 34 bytes.
 func PackPQ2_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
-	return packLow("PQ2_0", matrix.Q2G128, rows, cols, raw, 34, 0, row.put2, pairsOfBits)
+	return packLow("PQ2_0", matrix.Q2G128, rows, cols, raw, 34, row.put2, pairsOfBits)
 }
 
 // pairsOfBits reads the codes of a block of Q2_0 or PQ2_0.
@@ -43,34 +43,8 @@ func pairsOfBits(b []byte, codes *[128]byte) {
 	}
 }
 
-// PackPTQ1_0 packs PTQ1_0: blocks of 128 columns in 28 bytes,
-//
-//	five[24] · four[2] · d f16
-//
-// of ternary digits, five and four to a byte, where a weight is d·(digit-1).
-// Digit n (0 is the highest) of a byte b is ⌊b·3ⁿ⁺¹/256⌋ mod 3. Column 16n+m is digit
-// n of byte m < 16, 80+8n+m that of byte 16+m, 120+2n+m that of four[m].
-func PackPTQ1_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
-	return packLow("PTQ1_0", matrix.Q2G128, rows, cols, raw, 28, 26, row.put2, func(b []byte, codes *[128]byte) {
-		digits(codes[:80], b[:16])
-		digits(codes[80:120], b[16:24])
-		digits(codes[120:], b[24:26])
-	})
-}
-
-// digits sets codes[n·len(b)+m] to digit n of b[m].
-func digits(codes, b []byte) {
-	for m, v := range b {
-		for k := m; k < len(codes); k += len(b) {
-			codes[k] = byte(uint16(v) * 3 >> 8)
-			v *= 3
-		}
-	}
-}
-
-// packLow packs blocks of size bytes, a scale unit of p each, with their scale at
-// offset d. read sets the codes of a block, put packs those of a group.
-func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, size, d int, put func(row, int, *steps), read func(b []byte, codes *[128]byte)) (*matrix.Matrix, error) {
+// packLow packs blocks of size bytes, a scale unit of p each, their scale first. read sets the codes of a block, put packs those of a group.
+func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, size int, put func(row, int, *steps), read func(b []byte, codes *[128]byte)) (*matrix.Matrix, error) {
 	unit := UnitCols(p)
 	if err := matrix.Check(format, rows, cols, unit, size, len(raw)); err != nil {
 		return nil, err
@@ -79,7 +53,7 @@ func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, size, 
 		var codes [128]byte
 		for u := range cols / unit {
 			b := raw[(r*(cols/unit)+u)*size:][:size]
-			w.putHalf(u, 0, b[d:])
+			w.putHalf(u, 0, b)
 			read(b, &codes)
 			for g := range unit / acts.GroupCols {
 				var s steps

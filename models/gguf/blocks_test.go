@@ -120,8 +120,8 @@ func TestRecodedBlocksHoldTheSameValues(t *testing.T) {
 			}
 		}
 	}
-	if recoded != 11 {
-		t.Errorf("%d types are recoded, want 11", recoded)
+	if recoded != 8 {
+		t.Errorf("%d types are recoded, want 8", recoded)
 	}
 }
 

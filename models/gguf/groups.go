@@ -107,28 +107,18 @@ func quantizePTQ1_0(dst []byte, src []float32) {
 	}
 }
 
-// recodeSigns writes a block of Q1_0 or Q1_0_G32 as blocks of Q4_0.
+// recodeSigns writes a block of Q1_0_G32 as one of Q4_0, whose code is 8 above its
+// value.
 func recodeSigns(dst, src []byte) {
-	var codes [128]int8
-	n := 8 * (len(src) - 2)
-	for i := range n {
-		codes[i] = int8(src[2+i/8]>>(i%8)&1)*2 - 1
+	copy(dst, src[:2])
+	for i := range 16 {
+		low, high := src[2+i/8]>>(i%8)&1, src[4+i/8]>>(i%8)&1
+		dst[2+i] = 7 + 2*low | (7+2*high)<<4
 	}
-	putQ4_0(dst, codes[:n], src)
-}
-
-// recodePairs writes a block of Q2_0 or PQ2_0 as blocks of Q4_0.
-func recodePairs(dst, src []byte) {
-	var codes [128]int8
-	n := 4 * (len(src) - 2)
-	for i := range n {
-		codes[i] = int8(src[2+i/4]>>(i%4*2)&3) - 1
-	}
-	putQ4_0(dst, codes[:n], src)
 }
 
 func recodePTQ1_0(dst, src []byte) {
 	var codes [128]int8
 	tritsPTQ1_0(&codes, src)
-	putQ4_0(dst, codes[:], src[26:])
+	putPQ2_0(dst, codes[:], src[26:])
 }

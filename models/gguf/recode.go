@@ -16,15 +16,13 @@ func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 	case I2_S:
 		return t.recodingI2S()
 	case TQ1_0:
-		return Q4_0, func(dst, src []byte) { recodeTrits(dst, src, tritsTQ1_0) }
+		return PQ2_0, func(dst, src []byte) { recodeTrits(dst, src, tritsTQ1_0) }
 	case TQ2_0:
-		return Q4_0, func(dst, src []byte) { recodeTrits(dst, src, tritsTQ2_0) }
-	case Q1_0, Q1_0_G32:
-		return Q4_0, recodeSigns
-	case Q2_0, PQ2_0:
-		return Q4_0, recodePairs
+		return PQ2_0, func(dst, src []byte) { recodeTrits(dst, src, tritsTQ2_0) }
 	case PTQ1_0:
-		return Q4_0, recodePTQ1_0
+		return PQ2_0, recodePTQ1_0
+	case Q1_0_G32:
+		return Q4_0, recodeSigns
 	case Q5_0:
 		return Q8_0, recodeQ5_0
 	case IQ4_NL:
@@ -35,7 +33,7 @@ func (t *Tensor) Recoding() (to Type, f func(dst, src []byte)) {
 	return 0, nil
 }
 
-// recodingI2S gives each 32 weights the tensor's scale. Scales that binary16 has
+// recodingI2S gives each 128 weights the tensor's scale. Scales that binary16 has
 // no normal number for cannot be kept.
 func (t *Tensor) recodingI2S() (to Type, f func(dst, src []byte)) {
 	const least, most = 0x1p-14, 65504
@@ -44,14 +42,12 @@ func (t *Tensor) recodingI2S() (to Type, f func(dst, src []byte)) {
 		return 0, nil
 	}
 	d := vector.ToF16(scale)
-	return Q4_0, func(dst, src []byte) {
-		for g := range 4 { // 32 codes in bit pair 3-g of the bytes, the value above by 1
-			out, shift := dst[18*g:18*g+18], 6-2*g
-			binary.LittleEndian.PutUint16(out, d)
-			for i := range 16 {
-				out[2+i] = (src[i]>>shift&3 + 7) | (src[i+16]>>shift&3+7)<<4
-			}
+	return PQ2_0, func(dst, src []byte) {
+		var codes [128]int8
+		for i := range codes { // 32 codes in bit pair 3-g of the bytes, the value above by 1
+			codes[i] = int8(src[i%32]>>(6-i/32*2)&3) - 1
 		}
+		putPQ2_0(dst, codes[:], []byte{byte(d), byte(d >> 8)})
 	}
 }
 
@@ -59,16 +55,16 @@ func (t *Tensor) recodingI2S() (to Type, f func(dst, src []byte)) {
 func recodeTrits(dst, src []byte, unpack func(*[256]int8, []byte)) {
 	var codes [256]int8
 	unpack(&codes, src)
-	putQ4_0(dst, codes[:], src[len(src)-2:])
+	putPQ2_0(dst, codes[:], src[len(src)-2:])
 }
 
-// putQ4_0 writes codes of -8 to 7 as blocks of Q4_0, whose code is 8 above its
-// value, all with that scale.
-func putQ4_0(dst []byte, codes []int8, scale []byte) {
-	for ; len(codes) > 0; dst, codes = dst[18:], codes[32:] {
+// putPQ2_0 writes codes of -1 to 2 as blocks of PQ2_0, all with that scale.
+func putPQ2_0(dst []byte, codes []int8, scale []byte) {
+	for ; len(codes) > 0; dst, codes = dst[34:], codes[128:] {
 		copy(dst, scale[:2])
-		for i := range 16 {
-			dst[2+i] = byte(codes[i]+8) | byte(codes[i+16]+8)<<4
+		for i := range 32 {
+			c := codes[4*i : 4*i+4]
+			dst[2+i] = byte(c[0]+1) | byte(c[1]+1)<<2 | byte(c[2]+1)<<4 | byte(c[3]+1)<<6
 		}
 	}
 }

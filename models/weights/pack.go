@@ -17,11 +17,12 @@ import (
 // pack repacks a weight matrix for the kernels. What it returns owns its
 // memory, so the file's bytes of t are not needed afterwards.
 //
-//   - Rows that are exactly scale × {-1, 0, 1}, whatever their storage type,
-//     become a ternary packing with one scale a row, or one for the matrix.
+//   - Rows that are exactly scale × {-1, 0, 1}, whatever their storage type but
+//     Q1_0, which takes less as it is, become a ternary packing with one scale a
+//     row, or one for the matrix.
 //   - Types with a packing of their own go there; those that another such type
 //     holds exactly are recoded first (ternary ones whose scale changes within a
-//     row, and with PackingStored all of them, become 4-bit groups).
+//     row, and with PackingStored all of them, become 2-bit groups).
 //   - Q4_1, Q5_1, Q2_K and Q5_K are rounded to binary16, a relative error
 //     below 2⁻¹¹.
 //   - opt.Exact widens everything to float32.
@@ -36,7 +37,7 @@ func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 	if opt.Exact {
 		return packFloats(t, factor)
 	}
-	if !stored {
+	if !stored && (t.Type != gguf.Q1_0 || opt.Packing == PackingI1 || opt.Packing == PackingI2) {
 		if m, err := packTernary(t, factor, ternary); m != nil || err != nil {
 			return m, err
 		}
@@ -53,6 +54,12 @@ func pack(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 		return dense.PackF16(rows, cols, t.Data)
 	case gguf.BF16:
 		return dense.PackBF16(rows, cols, t.Data)
+	case gguf.Q1_0:
+		return grouped.PackQ1_0(rows, cols, t.Data)
+	case gguf.Q2_0:
+		return grouped.PackQ2_0(rows, cols, t.Data)
+	case gguf.PQ2_0:
+		return grouped.PackPQ2_0(rows, cols, t.Data)
 	case gguf.Q8_0:
 		return grouped.PackQ8_0(rows, cols, t.Data)
 	case gguf.Q4_0:
@@ -73,8 +80,8 @@ const (
 	PackingI1   = "i1"   // 1.6 bits a weight
 	PackingI2   = "i2"   // 2 bits a weight
 	// PackingStored is what the storage type has when its weights are not
-	// ternary: F16 keeps float32 activations, ternary types become 4-bit groups
-	// with an activation scale each 32 columns. More exact, larger and slower.
+	// ternary: F16 keeps float32 activations, ternary types become 2-bit groups
+	// with an activation scale each 32 columns. More exact, slower.
 	PackingStored = "stored"
 )
 

@@ -74,7 +74,8 @@ func TestEveryStorageTypeKeepsItsValuesWhenPacked(t *testing.T) {
 		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16,
 		gguf.Q8_0: matrix.Q8, gguf.Q4_0: matrix.Q4, gguf.Q4_K: matrix.Q4M, gguf.Q6_K: matrix.Q6,
 		gguf.Q5_0: matrix.Q8, gguf.IQ4_NL: matrix.Q8, gguf.Q3_K: matrix.Q6,
-		gguf.TQ1_0: matrix.Q4, gguf.TQ2_0: matrix.Q4,
+		gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128,
+		gguf.Q1_0: matrix.Q1G128, gguf.Q2_0: matrix.Q2G64, gguf.PQ2_0: matrix.Q2G128, gguf.PTQ1_0: matrix.Q2G128, gguf.Q1_0_G32: matrix.Q4,
 	} {
 		x := &gguf.Tensor{Name: "w", Type: typ, Dims: []int{512, 33}}
 		size, err := typ.Size(x.Dims)
@@ -135,7 +136,7 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
 	shared := func(int) float32 { return 0.75 }
 	for typ, want := range map[gguf.Type]matrix.Packing{
-		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16, gguf.Q8_0: matrix.Q8, gguf.TQ1_0: matrix.Q4, gguf.TQ2_0: matrix.Q4,
+		gguf.F32: matrix.F32, gguf.F16: matrix.F16, gguf.BF16: matrix.BF16, gguf.Q8_0: matrix.Q8, gguf.TQ1_0: matrix.Q2G128, gguf.TQ2_0: matrix.Q2G128, gguf.Q2_0: matrix.Q2G64,
 	} {
 		x := stored(t, typ, 70, 256, trits(70, 256, shared))
 		w, err := pack(x, 1, Options{Packing: PackingStored})
@@ -144,7 +145,7 @@ func TestTernaryMatricesCanKeepThePrecisionOfTheirStorageType(t *testing.T) {
 		}
 		holds(t, w, x)
 	}
-	for scale, want := range map[float32]matrix.Packing{0: matrix.Q4, 0.75: matrix.Q4, -3: matrix.Q4, 1e-5: matrix.F32, 7e4: matrix.F32} {
+	for scale, want := range map[float32]matrix.Packing{0: matrix.Q2G128, 0.75: matrix.Q2G128, -3: matrix.Q2G128, 1e-5: matrix.F32, 7e4: matrix.F32} {
 		x := &gguf.Tensor{Name: "w", Type: gguf.I2_S, Dims: []int{128, 3}, Data: make([]byte, 3*32+32)}
 		for i := range 96 {
 			x.Data[i] = []byte{0x15, 0x26, 0x40, 0x8a}[i%4]
@@ -201,7 +202,7 @@ func TestATernaryTypeWhoseScaleChangesInARowStaysExact(t *testing.T) {
 		}
 		x := stored(t, typ, 20, 512, v)
 		w, err := pack(x, 1, Options{})
-		if err != nil || w.Packing != matrix.Q4 {
+		if err != nil || w.Packing != matrix.Q2G128 {
 			t.Fatalf("%v with two scales in a row: %v, %v, want Q4", typ, w.Packing, err)
 		}
 		holds(t, w, x)
@@ -219,7 +220,7 @@ func TestTernaryBlocksOfOddScalesKeepTheirValues(t *testing.T) {
 		"opposite":         {0x3c, 0xbc, matrix.I2},
 		"zero":             {0, 0, matrix.I2},
 		"zeros in between": {0x3c, 0x40, matrix.I2},
-		"infinite":         {0x7c, 0x7c, matrix.Q4},
+		"infinite":         {0x7c, 0x7c, matrix.Q2G128},
 	} {
 		v := trits(1, 512, nil)
 		x := stored(t, gguf.TQ2_0, 1, 512, v)
