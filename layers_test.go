@@ -21,7 +21,7 @@ var layers = map[string][]string{
 	"internal/eval":      {"tts", "models", "models/embedded"},
 	"web":                {},
 	"server":             {"web", "tts", "batcher", "models", "internal/cpulimit"},
-	"tts":                {"batcher", "models", "internal/cpulimit"},
+	"tts":                {"batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/scaling":        {"tts/answer"},
 	"tts/answer":         {},
 	"batcher":            {"models", "kernels"},
@@ -37,6 +37,7 @@ var layers = map[string][]string{
 	"hexagon":            {"kernels"},
 	"internal/adversary": {},
 	"internal/cpulimit":  {},
+	"internal/parallel":  {},
 
 	// The floors of kernels (docs/adr/0020-rooms.md).
 	"kernels/bench":      {"kernels"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // beam is a candidate in the making: a sequence of the generator, the judge
@@ -139,7 +140,7 @@ func (r *searchRun) extend(ctx context.Context, beams []*beam, done func(b *beam
 		for _, b := range granted {
 			before += len(b.cand.IDs)
 		}
-		err := concurrently(granted, func(_ int, b *beam) (err error) {
+		err := parallel.Each(granted, func(_ int, b *beam) (err error) {
 			defer func() {
 				if err != nil {
 					cancel(err)

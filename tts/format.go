@@ -100,7 +100,7 @@ func endLines(_ context.Context, r *reading) ([]int32, error) {
 const qwenSystem = `Please reason step by step, and put your final answer within \boxed{}.`
 
 func tagQwen(ctx context.Context, r *reading) ([]int32, error) {
-	text, err := r.render(ctx, &Prompt{Ending: EndClosed, Messages: []template.Message{
+	text, err := r.Render(ctx, &Prompt{Ending: EndClosed, Messages: []template.Message{
 		{Role: "system", Content: qwenSystem},
 		{Role: "user", Content: r.question()},
 		{Role: "assistant", Content: strings.Join(r.steps, r.tag) + r.tag},
@@ -141,7 +141,7 @@ func wholeChat(ctx context.Context, r *reading) ([]int32, error) {
 }
 
 func (r *reading) chatTokens(ctx context.Context, p *Prompt) ([]int32, error) {
-	text, err := r.render(ctx, p)
+	text, err := r.Render(ctx, p)
 	if err != nil {
 		return nil, err
 	}

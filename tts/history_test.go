@@ -75,7 +75,7 @@ func TestTruncationLeavesOutAsFewExchangesAsItMust(t *testing.T) {
 				p.Messages[i].Content = p.Messages[i].Content.(string) + long[:len(long)*(i%3)/3]
 			}
 			req := &Request{Prompt: p, Sampling: sampling.Params{MaxTokens: maxTokens}}
-			got, err := m.prompt(t.Context(), req)
+			got, err := m.PrepareRequest(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestWhatDoesNotFitIsRefusedWithoutTruncationAndInOneExchange(t *testing.T) 
 		{[]template.Message{{Role: "system", Content: huge.Content}, small, reply, small}, true, false},
 	} {
 		req := &Request{Prompt: Prompt{Messages: c.messages, Truncate: c.truncate}}
-		got, err := m.prompt(t.Context(), req)
+		got, err := m.PrepareRequest(t.Context(), req)
 		var long *ContextError
 		if c.fits != (err == nil) || err != nil && (!errors.As(err, &long) || long.Part != PartMessages) {
 			t.Errorf("%d messages, truncate %v: %v, %v", len(c.messages), c.truncate, got, err)

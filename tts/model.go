@@ -47,6 +47,9 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	return m
 }
 
+// LeastTokens is the fewest tokens that a text can have.
+func (m *Model) LeastTokens(text string) int { return len(text) / max(m.longest, 1) }
+
 // Decode is the text of tokens, without special ones, as valid UTF-8.
 func (m *Model) Decode(ids []int32) string {
 	return characters(m.Tokenizer.Decode(ids, false))

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // Partial is a candidate in the making, as reports on the way show it to those
@@ -141,7 +143,7 @@ func (p *reporter) meanwhile(live int, work func() error) error {
 		return work()
 	}
 	over := make(chan struct{})
-	wait := startConcurrently([]func() error{work}, func(_ int, work func() error) error {
+	wait := parallel.Start([]func() error{work}, func(_ int, work func() error) error {
 		defer close(over)
 		return work()
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -60,7 +61,7 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by scaling.Aggregate,
 		if strings.TrimSpace(text) == "" {
 			return nil, 0, ErrBlank
 		}
-		if least := len(text) / max(v.model.longest, 1); least > v.model.Context {
+		if least := v.model.LeastTokens(text); least > v.model.Context {
 			return nil, 0, &ContextError{Limit: v.model.Context, Prompt: least, Part: PartResponses}
 		}
 		if n := len(v.format.steps(text)); n > MaxSteps {
@@ -72,7 +73,7 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by scaling.Aggregate,
 	req := &Request{Prompt: *prompt}
 	var ids []int32
 	if v.format.write == nil {
-		prepared, err := v.model.prompt(ctx, req)
+		prepared, err := v.model.PrepareRequest(ctx, req)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -88,7 +89,7 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by scaling.Aggregate,
 		return nil, 0, err
 	}
 	ratings := make([]Rating, len(responses))
-	err = concurrently(responses, func(i int, text string) (err error) {
+	err = parallel.Each(responses, func(i int, text string) (err error) {
 		defer judges[i].Close()
 		if ratings[i], err = v.rate(ctx, judges[i], text); err != nil {
 			if errors.Is(err, batcher.ErrTooLong) {

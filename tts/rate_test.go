@@ -17,7 +17,7 @@ func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
 		_, model, v, texts := seen(t, format)
 		req := request(1, 1)
 		req.Prompt = Prompt{Text: asked, Bare: true}
-		prepared, err := model.prompt(t.Context(), req)
+		prepared, err := model.PrepareRequest(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}

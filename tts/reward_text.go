@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/models/template"
 )
 
@@ -63,7 +64,7 @@ func (j *textJudge) judge(ctx context.Context, c *Candidate, text string) error 
 // ids are what the reward model reads. To write and encode what is long is work
 // beside the engines.
 func (r *reading) ids(ctx context.Context) ([]int32, error) {
-	ctx, leave, err := aside(ctx, len(r.text))
+	ctx, leave, err := cpulimit.EnterForText(ctx, len(r.text))
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	prepared, err := s.Model.prompt(ctx, req)
+	prepared, err := s.Model.PrepareRequest(ctx, req)
 	if err != nil {
 		return err
 	}
