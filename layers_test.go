@@ -22,6 +22,8 @@ var layers = map[string][]string{
 	"web":                {},
 	"server":             {"web", "tts", "batcher", "models", "internal/cpulimit"},
 	"tts":                {"batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/reward":         {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},
 	"tts/scaling":        {"tts/answer"},
 	"tts/answer":         {},
 	"batcher":            {"models", "kernels"},
@@ -60,6 +62,7 @@ var layers = map[string][]string{
 // reserved packages are for those layers alone that are listed with them.
 var reserved = map[string][]string{
 	"kernels/bench":               {"internal/cli"}, // measures; what serves does without
+	"tts/ttstest":                 {},               // for tests
 	"kernels/kerneltest":          {},               // for tests
 	"kernels/kerneltest/matrices": {},
 }

@@ -1,4 +1,4 @@
-package tts
+package tts_test
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/template"
+	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/answer"
 )
 

@@ -1,4 +1,4 @@
-package tts
+package reward
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // read on a fork. A judge that comes late, and finds the sequence gone, forks
 // what is left nearest to the root.
 type scoreTree struct {
-	v       *Reward
+	v       *Scorer
 	mu      sync.Mutex // guards parents, children, judges and paid of all nodes, and what follows
 	charged int        // tokens
 }
@@ -187,7 +187,7 @@ func (r *reader) step(ctx context.Context, d *scoreNode, ids []int32) (float32, 
 	return n.score, nil
 }
 
-// Charge implements Judge.
+// Charge implements tts.Judge.
 func (r *reader) Charge() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,14 +208,14 @@ func (r *reader) copies(n int) []reader {
 	return slices.Repeat([]reader{k}, n)
 }
 
-// Spent implements Judge.
+// Spent implements tts.Judge.
 func (r *reader) Spent() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.charged
 }
 
-// Close implements Judge.
+// Close implements tts.Judge.
 func (r *reader) Close() {
 	if !r.closed {
 		r.closed = true
