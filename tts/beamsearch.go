@@ -116,8 +116,8 @@ func (r *searchRun) continueEach(teams [][]*beam, live []*beam) ([][]*beam, erro
 	return next, err
 }
 
-// endBeams makes candidates of the beams that have come to no end, when
-// nothing has.
+// endBeams closes the unfinished beams, and makes candidates of them if none has
+// finished.
 func (r *searchRun) endBeams(live []*beam) {
 	ended := slices.ContainsFunc(r.tree.done, func(c *Candidate) bool { return c.Finish != "" })
 	for _, b := range live {

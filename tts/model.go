@@ -73,8 +73,8 @@ func characters(text string) string {
 	return b.String()
 }
 
-// Bytes are a token's, for listing tokens one by one: special tokens have
-// their name in place of the text that they do not have.
+// Bytes are a token's text, for listing tokens one by one, or its name where a
+// special token has no text.
 func (m *Model) Bytes(id int32) []byte {
 	if piece := m.Tokenizer.Piece(id); len(piece) > 0 {
 		return piece
@@ -96,7 +96,7 @@ func (m *Model) delimiters(stops []string) []int32 {
 	return m.holding(stops)
 }
 
-// holding looks through the vocabulary.
+// holding lists the tokens that hold one of stops.
 func (m *Model) holding(stops []string) []int32 {
 	var ids []int32
 	for id := range int32(m.Vocab) {

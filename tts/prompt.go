@@ -98,8 +98,8 @@ func (m *Model) PrepareRequest(ctx context.Context, req *Request) (*Prepared, er
 	return out, nil
 }
 
-// prepare is Prepare, but gives up on a text that cannot have as few as limit
-// tokens, before the work of finding out how many it has.
+// prepare is Prepare, but refuses a text that must have more than limit tokens
+// before the work of encoding it.
 func (m *Model) prepare(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
 	switch {
 	case p.Messages != nil:
@@ -151,7 +151,8 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	return out, nil
 }
 
-// encode encodes a text that can have as few as limit tokens, until ctx ends.
+// encode encodes a text, unless it must have more than limit tokens. It stops when
+// ctx ends.
 func (m *Model) encode(ctx context.Context, text string, opt tokenizer.Options, limit int) ([]int32, error) {
 	if least := m.LeastTokens(text); least > limit {
 		return nil, &ContextError{Limit: m.Context, Prompt: least, Part: PartPrompt}
@@ -199,8 +200,8 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 	}
 	text, err := m.write(ctx, p, messages)
 	if err != nil && len(silent) > 0 {
-		// Some templates know tool calls by the null that comes with them, others
-		// know nothing of null.
+		// Some templates recognise tool calls by the null that comes with them,
+		// others cannot render null.
 		for _, i := range silent {
 			messages[i].Content = ""
 		}

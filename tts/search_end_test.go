@@ -228,7 +228,7 @@ func TestLogprobsComeWithTheTextTheyBelongTo(t *testing.T) {
 	}
 }
 
-func TestASearchThatIsGivenUpTellsWhatItCost(t *testing.T) {
+func TestASearchThatIsGivenUpReportsItsCost(t *testing.T) {
 	for _, written := range []string{"sc8", "beam8x2"} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

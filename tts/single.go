@@ -40,7 +40,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	}
 	prompt := prepared.Tokens
 	n := req.choices()
-	if err := req.lists(s.Model, len(prompt), n, math.MaxInt); err != nil {
+	if err := req.checkLogprobs(s.Model, len(prompt), n, math.MaxInt); err != nil {
 		return err
 	}
 	open := s.Model.Engine.Open

@@ -57,7 +57,7 @@ func Formats() []Format {
 		// Wang et al. 2024, "Math-Shepherd": a tag after each step.
 		{Name: "math-shepherd", Separator: "\n", good: "+", bad: "-", write: tagSteps},
 		// Xiong et al. 2024, "RLHFlow": a conversation in which the assistant's
-		// only word tells of the step that the user has written.
+		// only word judges the step that the user has written.
 		{Name: "rlhflow", Separator: "\n\n", good: "+", bad: "-", write: conversed, chat: true},
 		// Models of whole answers, as Hugging Face's *ForSequenceClassification
 		// with one label. Their rewards (Bradley and Terry 1952) may be 20 or 30,
@@ -66,7 +66,7 @@ func Formats() []Format {
 	}
 }
 
-// steps divides text. Blank steps are none.
+// steps divides text into solution steps. Blank ones do not count.
 func (f *Format) steps(text string) []Extent {
 	var out []Extent
 	for start := 0; start < len(text); {

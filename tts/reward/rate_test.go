@@ -60,7 +60,7 @@ func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
 	}
 }
 
-func TestResponsesThatCannotBeRatedAreTold(t *testing.T) {
+func TestResponsesThatCannotBeRatedAreRefused(t *testing.T) {
 	opt := batcher.DefaultOptions()
 	opt.Context = 64
 	v, err := New(ttstest.RunOn(t, &toy.Model{Outputs: 1}, 64, opt), Formats()[0])

@@ -27,7 +27,7 @@ var _ tts.Scorer = (*Scorer)(nil)
 func New(m *tts.Model, f Format) (*Scorer, error) {
 	v := &Scorer{model: m, format: f}
 	misfit := func(reason string, args ...any) error {
-		return fmt.Errorf("reward: model %q is none of format %q: "+reason, append([]any{m.Name, f.Name}, args...)...)
+		return fmt.Errorf("reward: model %q is not of format %q: "+reason, append([]any{m.Name, f.Name}, args...)...)
 	}
 	if f.outputs > 0 && m.Outputs != f.outputs {
 		return nil, misfit("it gives %d outputs, want %d", m.Outputs, f.outputs)
@@ -93,8 +93,9 @@ func (v *Scorer) Open(ctx context.Context, m *tts.Model, req *tts.Request, promp
 	return j, nil
 }
 
-// reader stands at the beginning of all that will be read: behind ids, which
-// seq holds. Both are nil where there is nothing common to that.
+// reader makes the first reader of a request. It stands behind ids, with which all
+// that will be read begins and which seq holds; both are nil if there is no such
+// beginning.
 func (v *Scorer) reader(ids []int32, seq *batcher.Sequence) reader {
 	t := &scoreTree{v: v}
 	root := t.begin(ids, seq)

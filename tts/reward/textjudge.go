@@ -10,8 +10,8 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// textJudge writes solutions anew for a reward model with words of its own.
-// What a further step leaves unchanged of what it reads is not computed again.
+// textJudge writes solutions in the reward model's own format. What a further step
+// leaves unchanged of that is not computed again.
 type textJudge struct {
 	reader
 	from  *tts.Model // the generator
