@@ -183,9 +183,6 @@ func (a *admission) preempt(s *Sequence) {
 	a.release(s)
 	a.move(s, waiting)
 	a.counts.Preemptions++
-	s.mu.Lock()
-	s.timing.Preemptions++
-	s.mu.Unlock()
 }
 
 // release gives the blocks of s back. What was sealed stays in the prefix

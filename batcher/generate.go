@@ -119,7 +119,6 @@ func (s *Sequence) read(run *generation) sampling.Token {
 	s.unread = slices.Delete(s.unread, 0, 1)
 	s.known++
 	s.generated = true
-	s.timing.Generated++
 	run.left--
 	if s.stalled && len(s.unread) <= s.e.opt.Unread/2 {
 		s.stalled = false

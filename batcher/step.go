@@ -144,7 +144,7 @@ func (e *Engine) assemble() {
 		e.count(&p, prompt)
 		kept = append(kept, p)
 	}
-	st.Spans, st.Tokens = len(kept), len(e.batch.Tokens)
+	st.Tokens = len(e.batch.Tokens)
 	st.spans = e.duplicates.follow(kept, st, e.opt.Now)
 	st.Lanes = schedule.WholeTiles(st.Tokens)
 	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.batch.outputs)
@@ -162,11 +162,6 @@ func (e *Engine) count(p *span, prompt int) {
 	default:
 		st.shares.streams++
 		st.shares.guesses += len(p.draft)
-	}
-	if w.Left() == 1 && w.Have >= prompt {
-		st.Decode++
-	} else {
-		st.Prefill += p.n
 	}
 	e.stats.counts.PromptTokens += int64(max(0, min(w.Have+p.n, prompt)-max(w.Have, p.s.reached)))
 	st.Rows += p.out
