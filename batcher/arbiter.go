@@ -33,8 +33,8 @@ type StepArbiter struct {
 	interactive time.Time // when there last was an interactive sequence to compute
 }
 
-// expecting is how long after an interactive sequence steps without one are kept
-// short: the next one may arrive during any of them.
+// expecting is for how long after an interactive sequence steps without one are kept
+// short: the next may arrive during any of them.
 const expecting = time.Second
 
 // NewStepArbiter makes an arbiter for engines to share.

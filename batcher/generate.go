@@ -34,7 +34,7 @@ func GenerateAll(ctx context.Context, seqs []*Sequence, params []sampling.Params
 	for i, s := range seqs {
 		run := newGeneration(params[i])
 		s.mu.Lock()
-		if run.params.Validate() == nil && s.e.speaks() == nil && s.ready(1) == nil { // else ranging tells
+		if run.params.Validate() == nil && s.e.speaks() == nil && s.ready(1) == nil { // else ranging over the result reports the fault
 			s.putOrder(order{kind: wantTokens, run: run, params: run.params, left: run.left})
 		}
 		s.mu.Unlock()

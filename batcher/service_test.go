@@ -220,7 +220,7 @@ func TestEqualPromptsAtOnceAreComputedOnce(t *testing.T) {
 	})
 }
 
-func TestStreamsKeepTheirPaceWhileALongPromptIsAdmitted(t *testing.T) {
+func TestStepsStayShortWhileALongPromptIsComputed(t *testing.T) {
 	m, opt := &toy.Model{}, DefaultOptions()
 	m.Before = func(b *models.Batch) error { // 10 ms and 10 ms a tile
 		time.Sleep(time.Duration(1+schedule.WholeTiles(len(b.Tokens))/Tile) * 10 * time.Millisecond)

@@ -41,8 +41,8 @@ type shares struct {
 	accounts [schedule.Accounts]int
 }
 
-// probeInterval: one step in so many that has streams has nothing else, so that
-// it stays known how long they would take alone.
+// probeInterval: of so many steps with streams one has nothing else, to measure how
+// long streams take alone.
 const probeInterval = 64
 
 // drain takes in what callers have posted.
@@ -117,8 +117,8 @@ func (e *Engine) forward() error {
 	return nil
 }
 
-// assemble fills the batch from the spans, and drops spans whose caller has
-// changed its mind since the plan.
+// assemble fills the batch from the spans. It drops spans whose caller has changed
+// tokens or order since the plan.
 func (e *Engine) assemble() {
 	st := &e.step
 	e.batch.Reset()
