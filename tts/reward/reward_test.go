@@ -191,7 +191,7 @@ func TestVerifiersThatCannotReadAreRefused(t *testing.T) {
 		{single, Format{Name: "blank", outputs: 1}, "separator"},
 	} {
 		if _, err := New(c.m, c.format); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("NewReward with format %q: %v, want an error that says %q", c.format.Name, err, c.want)
+			t.Errorf("New with format %q: %v, want an error that says %q", c.format.Name, err, c.want)
 		}
 	}
 	v, err := New(single, Formats()[0])
