@@ -68,7 +68,7 @@ func (a *admission) admit() {
 // prefix are the tokens of s that the prefix cache may supply. Locked.
 func (s *Sequence) prefix() []int32 { return s.tokens[:min(s.want.Target, s.want.OutFrom)] }
 
-// cachedSoon tells whether an active prompt is about to compute blocks that s
+// cachedSoon reports whether an active prompt is about to compute blocks that s
 // could then take from the prefix cache. Locked.
 func (a *admission) cachedSoon(s *Sequence) bool {
 	own, l := s.prefix(), a.kv.BlockLen()

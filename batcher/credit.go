@@ -13,7 +13,7 @@ func (t *tenant) lend(credit float64) {
 	t.mu.Unlock()
 }
 
-// withholds tells whether background work waits for credit beside what else
+// withholds reports whether background work waits for credit beside what else
 // the engine has to do.
 func (t *tenant) withholds(d demands) bool {
 	t.mu.Lock()

@@ -76,7 +76,7 @@ type order struct {
 	ids    []int32          // wantLogits: which; none for all
 	row    []float32        // wantLogits: the result
 	top    int              // wantScores: alternatives
-	scored []sampling.Token // wantScores: the result; its length tells how far it has come
+	scored []sampling.Token // wantScores: the result; its length is how far it has come
 }
 
 // fork asks for copies of the first at tokens.
@@ -209,7 +209,7 @@ func (s *Sequence) Append(tokens ...int32) {
 }
 
 // halt withdraws the order and forgets what was sampled beyond the reader. It
-// tells whether the loop must be told. Locked.
+// reports whether the caller must post. Locked.
 func (s *Sequence) halt() bool {
 	news := s.order.kind != nothing
 	if len(s.tokens) > s.known {

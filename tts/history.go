@@ -48,7 +48,7 @@ func (m *Model) fit(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prep
 	return best, err
 }
 
-// overflows tells whether a conversation leaves too little room.
+// overflows reports whether a conversation leaves too little room.
 func overflows(p *Prepared, err error, room int) bool {
 	var long *ContextError
 	return errors.As(err, &long) || err == nil && len(p.Tokens) > room

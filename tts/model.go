@@ -82,7 +82,7 @@ func (m *Model) Bytes(id int32) []byte {
 	return []byte(m.Tokenizer.Token(id))
 }
 
-// hidden tells whether a token adds nothing to a text, so that Bytes is its name.
+// hidden reports whether a token adds nothing to a text, so that Bytes is its name.
 func (m *Model) hidden(id int32) bool {
 	return len(m.Tokenizer.Piece(id)) == 0 && len(m.mark(id)) == 0
 }

@@ -86,7 +86,7 @@ func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
 	}
 }
 
-// continues tells whether a child of parent begins with text.
+// continues reports whether a child of parent begins with text.
 func continues(tree []Node, parent int, text string) bool {
 	for _, n := range tree {
 		if n.Parent == parent && strings.HasPrefix(n.Text, text) {

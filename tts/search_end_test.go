@@ -30,7 +30,7 @@ func judged(t *testing.T, m *Model, written string, verifier *toy.Model, blocks 
 	return Search{Model: m, Plan: plan(t, written), Verifiers: Verifiers{Default: "prm", ByName: map[string]Scorer{"prm": v}}}, prm
 }
 
-// empty tells whether nothing runs and no block is held.
+// empty reports whether nothing runs and no block is held.
 func empty(m *Model) bool {
 	st := m.Engine.Stats()
 	return st.Used == 0 && st.Running == 0 && st.Waiting == 0 && st.Idle == 0

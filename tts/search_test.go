@@ -337,7 +337,7 @@ func TestAutoSearchesOnlyWhenCandidatesDisagree(t *testing.T) {
 	}
 	s.Plan.N = scaling.AutoN
 	if got := carryOut(t, s, ttstest.Request(3, 1)); got.N != batcher.Tile {
-		t.Errorf("an idle engine spares %d candidates, want %d", got.N, batcher.Tile)
+		t.Errorf("an idle engine has room for %d candidates, want %d", got.N, batcher.Tile)
 	}
 }
 

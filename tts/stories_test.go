@@ -65,7 +65,7 @@ func ask(t *testing.T, s Strategy, temperature float32, messages ...template.Mes
 
 func user(text string) template.Message { return template.Message{Role: "user", Content: text} }
 
-// isRight tells whether a reply's final answer is the number want.
+// isRight reports whether a reply's final answer is the number want.
 func isRight(t *testing.T, reply string, want int) bool {
 	t.Helper()
 	reader, err := answer.Rule{}.Compile()

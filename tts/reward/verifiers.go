@@ -9,7 +9,7 @@ import (
 // Model is the reward model itself.
 func (v *Scorer) Model() *tts.Model { return v.model }
 
-// Reads tells whether v can judge what m writes: reward models that take the
+// Reads reports whether v can judge what m writes: reward models that take the
 // generator's very tokens need its vocabulary.
 func (v *Scorer) Reads(m *tts.Model) bool {
 	if v.format.write != nil {
