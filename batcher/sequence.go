@@ -179,7 +179,7 @@ func (s *Sequence) Unread() int {
 // CachedPrompt is how many prompt tokens the prefix cache saved; a fork has its parent's.
 func (s *Sequence) CachedPrompt() int { return s.Timing().CachedPrompt }
 
-// Timing tells what the sequence went through so far.
+// Timing is the times of the stages that the sequence has reached.
 func (s *Sequence) Timing() Timing {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -275,7 +275,7 @@ func TestAnIdleEngineParks(t *testing.T) {
 	})
 }
 
-func TestTimingIsWhenASequenceWentThroughWhat(t *testing.T) {
+func TestTimingHoldsTheTimesOfASequencesStages(t *testing.T) {
 	m := &toy.Model{Before: func(*models.Batch) error { time.Sleep(time.Second); return nil }}
 	start(t, m, 32, 4, DefaultOptions(), func(t *testing.T, r rig) {
 		for i, cached := range []int{0, 8} {

@@ -80,8 +80,7 @@ type StepStats struct {
 // computing is the seconds that the step's tokens took.
 func (st *StepStats) computing() float64 { return (st.Duration - st.Drafting).Seconds() }
 
-// Timing is when a sequence went through what. Times that have not come yet are
-// zero.
+// Timing is the times of a sequence's stages. Those that have not come yet are zero.
 type Timing struct {
 	Opened       time.Time
 	Started      time.Time // its first tokens entered a batch

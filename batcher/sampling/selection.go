@@ -9,7 +9,7 @@ import (
 )
 
 // runLen is the number of tokens that are looked at together: their largest
-// number reports whether to look closer, their sum whether a draw falls among them.
+// number shows whether to look closer, their sum whether a draw falls among them.
 const runLen = 1024
 
 // ranks holds a number a token, weights or logits, to select tokens by.
