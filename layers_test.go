@@ -21,7 +21,9 @@ var layers = map[string][]string{
 	"internal/eval":      {"tts", "models", "models/embedded"},
 	"web":                {},
 	"server":             {"web", "tts", "batcher", "models", "internal/cpulimit"},
-	"tts":                {"batcher", "models", "internal/cpulimit"},
+	"tts":                {"batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/reward":         {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},
 	"tts/scaling":        {"tts/answer"},
 	"tts/answer":         {},
 	"batcher":            {"models", "kernels"},
@@ -29,6 +31,7 @@ var layers = map[string][]string{
 	"batcher/schedule":   {},
 	"internal/adversary": {},
 	"internal/cpulimit":  {},
+	"internal/parallel":  {},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon will run the graph by an
 	// executor of its own, which internal/cli hands down; models/recurrent will be to
@@ -69,6 +72,7 @@ var reserved = map[string][]string{
 	"models/attention":            {"models"},
 	"models/weights":              {"models", "internal/cli"}, // the command line lists packings
 	"kernels/bench":               {"internal/cli"},           // measures; what serves does without
+	"tts/ttstest":                 {},                         // for tests
 	"kernels/kerneltest":          {},                         // for tests
 	"kernels/kerneltest/matrices": {},
 }

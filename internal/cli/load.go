@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 )
 
 // load loads the configured models, drafts and verifiers.
@@ -108,11 +109,11 @@ func (r *runtime) loadVerifier(cfg Config, v VerifierConfig) error {
 // readByOne tells whether a verifier can read what some model writes. There are
 // no engines yet.
 func (r *runtime) readByOne(h *host) (bool, error) {
-	reward, err := tts.NewReward(tts.NewModel(h.bundle, nil), h.format)
+	scorer, err := reward.New(tts.NewModel(h.bundle, nil), h.format)
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(r.hosts, func(g *host) bool { return reward.Reads(tts.NewModel(g.bundle, nil)) }), nil
+	return slices.ContainsFunc(r.hosts, func(g *host) bool { return scorer.Reads(tts.NewModel(g.bundle, nil)) }), nil
 }
 
 // loadBundle reads a file or an embedded model, and tells how it goes on.

@@ -18,6 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 )
 
 // host is one loaded model with the engine that runs it.
@@ -28,9 +29,9 @@ type host struct {
 	caches []*kv.Cache
 	engine *batcher.Engine
 	model  *tts.Model
-	took   time.Duration // to load bundle
-	format tts.Format    // of a verifier
-	reward *tts.Reward   // likewise
+	took   time.Duration  // to load bundle
+	format reward.Format  // of a verifier
+	reward *reward.Scorer // likewise
 }
 
 // runtime is everything that computes: models and engines over one worker pool.
@@ -136,7 +137,7 @@ func (r *runtime) startHost(cfg Config, h *host, share int64) error {
 		return nil
 	}
 	var err error
-	h.reward, err = tts.NewReward(h.model, h.format)
+	h.reward, err = reward.New(h.model, h.format)
 	return err
 }
 

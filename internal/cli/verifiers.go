@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 )
 
 // VerifierConfig names one reward model that judges what the models write.
@@ -56,16 +57,16 @@ func (v VerifierConfig) model() ModelConfig {
 }
 
 // format is how the model is read: as configured, else as its file says.
-func (v VerifierConfig) format(file models.Verifier) (tts.Format, error) {
-	formats := tts.Formats()
+func (v VerifierConfig) format(file models.Verifier) (reward.Format, error) {
+	formats := reward.Formats()
 	name := cmp.Or(v.Format, file.Format, formats[0].Name)
-	i := slices.IndexFunc(formats, func(f tts.Format) bool { return f.Name == name })
+	i := slices.IndexFunc(formats, func(f reward.Format) bool { return f.Name == name })
 	if i < 0 {
 		var known []string
 		for _, f := range formats {
 			known = append(known, f.Name)
 		}
-		return tts.Format{}, fmt.Errorf("format: %q is none of %s", name, strings.Join(known, ", "))
+		return reward.Format{}, fmt.Errorf("format: %q is none of %s", name, strings.Join(known, ", "))
 	}
 	f := formats[i]
 	f.Separator = cmp.Or(v.Separator, file.Separator, f.Separator)
@@ -74,7 +75,7 @@ func (v VerifierConfig) format(file models.Verifier) (tts.Format, error) {
 
 // verifiers are those that can judge what a model writes, the default first.
 func (r *runtime) verifiers(m *tts.Model) tts.Verifiers {
-	return tts.VerifiersFor(m, func(yield func(string, *tts.Reward) bool) {
+	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
 		for _, h := range r.judges {
 			if !yield(h.bundle.Name, h.reward) {
 				return

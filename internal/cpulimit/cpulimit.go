@@ -48,6 +48,18 @@ func Enter(ctx context.Context) (inside context.Context, leave func(), err error
 	return shared.Enter(ctx)
 }
 
+// longText is as much, in bytes, as is read, rendered or encoded in a moment.
+const longText = 16 << 10
+
+// EnterForText is Enter for work on a text of so many bytes, if it is long. Short
+// texts need no place.
+func EnterForText(ctx context.Context, size int) (inside context.Context, leave func(), err error) {
+	if size <= longText {
+		return ctx, func() {}, nil
+	}
+	return Enter(ctx)
+}
+
 // Enter is the package's Enter for a limiter of one's own.
 func (l *Limiter) Enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	if ctx.Value(placeKey{}) != nil {

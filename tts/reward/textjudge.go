@@ -1,33 +1,35 @@
-package tts
+package reward
 
 import (
 	"context"
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/tts"
 )
 
-// textJudge writes solutions anew for a reward model with words of its own.
-// What a further step leaves unchanged of what it reads is not computed again.
+// textJudge writes solutions in the reward model's own format. What a further step
+// leaves unchanged of that is not computed again.
 type textJudge struct {
 	reader
-	from  *Model // the generator
+	from  *tts.Model // the generator
 	asked []template.Message
 	begun string   // of the answer, before the candidate's first token
 	fed   []int32  // the tokens that were read
 	steps []Extent // judged, in the text so far
 }
 
-// Score implements Judge. Where the search has divided the text there a step
+// Score implements tts.Judge. Where the search has divided the text there a step
 // ends, whether or not a separator stands there.
-func (j *textJudge) Score(ctx context.Context, c *Candidate) error {
+func (j *textJudge) Score(ctx context.Context, c *tts.Candidate) error {
 	return j.judge(ctx, c, j.begun+j.from.Decode(c.IDs))
 }
 
 // judge scores each step that text has gained. Where answers are judged whole,
 // that is all of it once more.
-func (j *textJudge) judge(ctx context.Context, c *Candidate, text string) error {
+func (j *textJudge) judge(ctx context.Context, c *tts.Candidate, text string) error {
 	f, from := &j.v.format, 0
 	if f.whole {
 		j.steps = nil
@@ -63,7 +65,7 @@ func (j *textJudge) judge(ctx context.Context, c *Candidate, text string) error 
 // ids are what the reward model reads. To write and encode what is long is work
 // beside the engines.
 func (r *reading) ids(ctx context.Context) ([]int32, error) {
-	ctx, leave, err := aside(ctx, len(r.text))
+	ctx, leave, err := cpulimit.EnterForText(ctx, len(r.text))
 	if err != nil {
 		return nil, err
 	}
@@ -71,9 +73,9 @@ func (r *reading) ids(ctx context.Context) ([]int32, error) {
 	return r.Format.write(ctx, r)
 }
 
-// Fork implements Judge.
-func (j *textJudge) Fork(_ context.Context, n int) ([]Judge, error) {
-	judges := make([]Judge, n)
+// Fork implements tts.Judge.
+func (j *textJudge) Fork(_ context.Context, n int) ([]tts.Judge, error) {
+	judges := make([]tts.Judge, n)
 	for i, r := range j.copies(n) {
 		k := *j
 		k.reader, k.steps = r, slices.Clip(k.steps)

@@ -1,4 +1,4 @@
-package tts
+package reward
 
 import (
 	"context"
@@ -8,25 +8,26 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Reward scores with a process reward model on an engine of its own. What
+// Scorer scores with a process reward model on an engine of its own. What
 // candidates of a request have in common is read once, and of what they gain
 // only that; the engine computes those of all candidates and requests together.
-type Reward struct {
-	model  *Model
+type Scorer struct {
+	model  *tts.Model
 	format Format
 	ids    []int32 // of the words good and bad, or of a head's two outputs; nil: the one output
 }
 
-var _ Scorer = (*Reward)(nil)
+var _ tts.Scorer = (*Scorer)(nil)
 
-// NewReward makes a scorer of m, which must be a model of that format.
-func NewReward(m *Model, f Format) (*Reward, error) {
-	v := &Reward{model: m, format: f}
+// New makes a scorer of m, which must be a model of that format.
+func New(m *tts.Model, f Format) (*Scorer, error) {
+	v := &Scorer{model: m, format: f}
 	misfit := func(reason string, args ...any) error {
-		return fmt.Errorf("tts: model %q is none of format %q: "+reason, append([]any{m.Name, f.Name}, args...)...)
+		return fmt.Errorf("reward: model %q is not of format %q: "+reason, append([]any{m.Name, f.Name}, args...)...)
 	}
 	if f.outputs > 0 && m.Outputs != f.outputs {
 		return nil, misfit("it gives %d outputs, want %d", m.Outputs, f.outputs)
@@ -57,7 +58,7 @@ func NewReward(m *Model, f Format) (*Reward, error) {
 }
 
 // read makes a score in [0, 1] of the logits at the sequence's end.
-func (v *Reward) read(ctx context.Context, seq *batcher.Sequence) (float32, error) {
+func (v *Scorer) read(ctx context.Context, seq *batcher.Sequence) (float32, error) {
 	row, err := seq.Logits(ctx, v.ids...)
 	if err != nil {
 		return 0, err
@@ -72,8 +73,8 @@ func (v *Reward) read(ctx context.Context, seq *batcher.Sequence) (float32, erro
 	return float32(1 / (1 + math.Exp(-x))), nil
 }
 
-// Open implements Scorer.
-func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int32) (Judge, error) {
+// Open implements tts.Scorer.
+func (v *Scorer) Open(ctx context.Context, m *tts.Model, req *tts.Request, prompt []int32) (tts.Judge, error) {
 	if v.format.write != nil {
 		asked, begun := conversation(m, req, prompt)
 		return &textJudge{reader: v.reader(nil, nil), from: m, asked: asked, begun: begun}, nil
@@ -92,9 +93,10 @@ func (v *Reward) Open(ctx context.Context, m *Model, req *Request, prompt []int3
 	return j, nil
 }
 
-// reader stands at the beginning of all that will be read: behind ids, which
-// seq holds. Both are nil where there is nothing common to that.
-func (v *Reward) reader(ids []int32, seq *batcher.Sequence) reader {
+// reader makes the first reader of a request. It stands behind ids, with which all
+// that will be read begins and which seq holds; both are nil if there is no such
+// beginning.
+func (v *Scorer) reader(ids []int32, seq *batcher.Sequence) reader {
 	t := &scoreTree{v: v}
 	root := t.begin(ids, seq)
 	return reader{scoreTree: t, root: root, at: root}
@@ -106,9 +108,9 @@ type tokenJudge struct {
 	fed int // tokens of the candidate
 }
 
-// Score implements Judge: one score a line. What is left behind the last
+// Score implements tts.Judge: one score a line. What is left behind the last
 // line's end is read at its last token.
-func (j *tokenJudge) Score(ctx context.Context, c *Candidate) error {
+func (j *tokenJudge) Score(ctx context.Context, c *tts.Candidate) error {
 	tok, blank := j.v.model.Tokenizer, true
 	for i := j.fed; i < len(c.IDs); i++ {
 		id := c.IDs[i]
@@ -128,9 +130,9 @@ func (j *tokenJudge) Score(ctx context.Context, c *Candidate) error {
 	return nil
 }
 
-// Fork implements Judge.
-func (j *tokenJudge) Fork(_ context.Context, n int) ([]Judge, error) {
-	judges := make([]Judge, n)
+// Fork implements tts.Judge.
+func (j *tokenJudge) Fork(_ context.Context, n int) ([]tts.Judge, error) {
+	judges := make([]tts.Judge, n)
 	for i, r := range j.copies(n) {
 		judges[i] = &tokenJudge{reader: r, fed: j.fed}
 	}

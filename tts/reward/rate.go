@@ -1,4 +1,4 @@
-package tts
+package reward
 
 import (
 	"context"
@@ -7,19 +7,21 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/parallel"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // ErrBlank says that a response to be rated says nothing.
-var ErrBlank = errors.New("tts: a response is blank")
+var ErrBlank = errors.New("reward: a response is blank")
 
 // MaxSteps bounds the solution steps of a response to be rated: each is read
 // with all that comes before it.
 const MaxSteps = 1024
 
 // ErrSteps says that a response has more steps than are rated.
-var ErrSteps = errors.New("tts: too many solution steps in a response")
+var ErrSteps = errors.New("reward: too many solution steps in a response")
 
 // Rating is what a reward model thinks of one response.
 type Rating struct {
@@ -31,37 +33,17 @@ type Rating struct {
 // Extent is a half-open range of bytes.
 type Extent struct{ Start, End int }
 
-// Model is the reward model itself.
-func (v *Reward) Model() *Model { return v.model }
-
-// Reads tells whether v can judge what m writes: reward models that take the
-// generator's very tokens need its vocabulary.
-func (v *Reward) Reads(m *Model) bool {
-	if v.format.write != nil {
-		return true
-	}
-	if m.Vocab != v.model.Vocab {
-		return false
-	}
-	for id := range int32(m.Vocab) {
-		if m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {
-			return false
-		}
-	}
-	return true
-}
-
 // Rate scores responses to a prompt, which may come from anywhere: their lines
 // are the solution steps, and a line's end that is missing at the end of a
 // response is the end of its turn. The prompt is computed once, the responses
 // together. The second result counts the tokens computed.
-func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by scaling.Aggregate, responses ...string) ([]Rating, int, error) {
+func (v *Scorer) Rate(ctx context.Context, prompt *tts.Prompt, by scaling.Aggregate, responses ...string) ([]Rating, int, error) {
 	for _, text := range responses {
 		if strings.TrimSpace(text) == "" {
 			return nil, 0, ErrBlank
 		}
-		if least := len(text) / max(v.model.longest, 1); least > v.model.Context {
-			return nil, 0, &ContextError{Limit: v.model.Context, Prompt: least, Part: PartResponses}
+		if least := v.model.LeastTokens(text); least > v.model.Context {
+			return nil, 0, &tts.ContextError{Limit: v.model.Context, Prompt: least, Part: tts.PartResponses}
 		}
 		if n := len(v.format.steps(text)); n > MaxSteps {
 			return nil, 0, fmt.Errorf("%w: %d, at most %d are rated", ErrSteps, n, MaxSteps)
@@ -69,10 +51,10 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by scaling.Aggregate,
 	}
 	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
 	defer cancel(nil)
-	req := &Request{Prompt: *prompt}
+	req := &tts.Request{Prompt: *prompt}
 	var ids []int32
 	if v.format.write == nil {
-		prepared, err := v.model.prompt(ctx, req)
+		prepared, err := v.model.PrepareRequest(ctx, req)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -88,11 +70,11 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by scaling.Aggregate,
 		return nil, 0, err
 	}
 	ratings := make([]Rating, len(responses))
-	err = concurrently(responses, func(i int, text string) (err error) {
+	err = parallel.Each(responses, func(i int, text string) (err error) {
 		defer judges[i].Close()
 		if ratings[i], err = v.rate(ctx, judges[i], text); err != nil {
 			if errors.Is(err, batcher.ErrTooLong) {
-				err = &ContextError{Limit: v.model.Context, Prompt: v.model.Context + 1, Part: PartResponses}
+				err = &tts.ContextError{Limit: v.model.Context, Prompt: v.model.Context + 1, Part: tts.PartResponses}
 			}
 			cancel(err)
 			return err
@@ -108,8 +90,8 @@ func (v *Reward) Rate(ctx context.Context, prompt *Prompt, by scaling.Aggregate,
 }
 
 // rate scores one response, step by step.
-func (v *Reward) rate(ctx context.Context, judge Judge, text string) (Rating, error) {
-	c, r := &Candidate{}, Rating{Steps: v.format.steps(text)}
+func (v *Scorer) rate(ctx context.Context, judge tts.Judge, text string) (Rating, error) {
+	c, r := &tts.Candidate{}, Rating{Steps: v.format.steps(text)}
 	if j, ok := judge.(*textJudge); ok {
 		err := j.judge(ctx, c, text)
 		r.StepScores = c.StepScores

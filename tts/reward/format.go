@@ -1,4 +1,4 @@
-package tts
+package reward
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts"
 )
 
 // Format says what a reward model reads and where its score of a solution step
@@ -36,11 +37,11 @@ type Format struct {
 
 // reading is an answer as far as a reward model is to read it.
 type reading struct {
-	*Model                     // the reward model
-	*Format                    //
-	asked   []template.Message // the conversation that is answered
-	text    string             // of the answer, its last step included
-	steps   []string           // the same divided, without separators
+	*tts.Model                    // the reward model
+	*Format                       //
+	asked      []template.Message // the conversation that is answered
+	text       string             // of the answer, its last step included
+	steps      []string           // the same divided, without separators
 }
 
 // Formats are the known ones, the default first.
@@ -56,7 +57,7 @@ func Formats() []Format {
 		// Wang et al. 2024, "Math-Shepherd": a tag after each step.
 		{Name: "math-shepherd", Separator: "\n", good: "+", bad: "-", write: tagSteps},
 		// Xiong et al. 2024, "RLHFlow": a conversation in which the assistant's
-		// only word tells of the step that the user has written.
+		// only word judges the step that the user has written.
 		{Name: "rlhflow", Separator: "\n\n", good: "+", bad: "-", write: conversed, chat: true},
 		// Models of whole answers, as Hugging Face's *ForSequenceClassification
 		// with one label. Their rewards (Bradley and Terry 1952) may be 20 or 30,
@@ -65,7 +66,7 @@ func Formats() []Format {
 	}
 }
 
-// steps divides text. Blank steps are none.
+// steps divides text into solution steps. Blank ones do not count.
 func (f *Format) steps(text string) []Extent {
 	var out []Extent
 	for start := 0; start < len(text); {
@@ -100,7 +101,7 @@ func endLines(_ context.Context, r *reading) ([]int32, error) {
 const qwenSystem = `Please reason step by step, and put your final answer within \boxed{}.`
 
 func tagQwen(ctx context.Context, r *reading) ([]int32, error) {
-	text, err := r.render(ctx, &Prompt{Ending: EndClosed, Messages: []template.Message{
+	text, err := r.Render(ctx, &tts.Prompt{Ending: tts.EndClosed, Messages: []template.Message{
 		{Role: "system", Content: qwenSystem},
 		{Role: "user", Content: r.question()},
 		{Role: "assistant", Content: strings.Join(r.steps, r.tag) + r.tag},
@@ -123,7 +124,7 @@ func tagSteps(_ context.Context, r *reading) ([]int32, error) {
 }
 
 func conversed(ctx context.Context, r *reading) ([]int32, error) {
-	p := Prompt{}
+	p := tts.Prompt{}
 	for i, step := range r.steps {
 		if i == 0 {
 			step = r.question() + " " + step
@@ -137,11 +138,11 @@ func conversed(ctx context.Context, r *reading) ([]int32, error) {
 
 func wholeChat(ctx context.Context, r *reading) ([]int32, error) {
 	answered := append(slices.Clip(r.asked), template.Message{Role: "assistant", Content: r.text})
-	return r.chatTokens(ctx, &Prompt{Ending: EndClosed, Messages: answered})
+	return r.chatTokens(ctx, &tts.Prompt{Ending: tts.EndClosed, Messages: answered})
 }
 
-func (r *reading) chatTokens(ctx context.Context, p *Prompt) ([]int32, error) {
-	text, err := r.render(ctx, p)
+func (r *reading) chatTokens(ctx context.Context, p *tts.Prompt) ([]int32, error) {
+	text, err := r.Render(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -160,9 +161,9 @@ func (r *reading) question() string {
 
 // conversation is what an answer answers: the messages, or the prompt's text
 // as the user's only one. begun is what the answer has before its first token.
-func conversation(m *Model, req *Request, prompt []int32) (asked []template.Message, begun string) {
+func conversation(m *tts.Model, req *tts.Request, prompt []int32) (asked []template.Message, begun string) {
 	if asked = req.Prompt.Messages; asked != nil {
-		if req.Prompt.Ending != EndOpen {
+		if req.Prompt.Ending != tts.EndOpen {
 			return asked, ""
 		}
 		last := len(asked) - 1

@@ -1,4 +1,4 @@
-package tts
+package reward
 
 import (
 	"encoding/json"
@@ -13,11 +13,13 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // scored is a tiny random reward model and what PyTorch makes of it in float64
-// (testdata/rewards/README.md).
+// (testdata/README.md).
 type scored struct {
 	Model string
 	Cases []struct {
@@ -28,7 +30,7 @@ type scored struct {
 
 func scoredModels(t *testing.T) []scored {
 	t.Helper()
-	raw, err := os.ReadFile("testdata/rewards/scores.json")
+	raw, err := os.ReadFile("testdata/scores.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,12 +41,12 @@ func scoredModels(t *testing.T) []scored {
 	return all
 }
 
-// openReward runs a model of testdata/rewards, read as its file says.
-func openReward(t *testing.T, file string) *Reward {
+// openReward runs a model of testdata, read as its file says.
+func openReward(t *testing.T, file string) *Scorer {
 	t.Helper()
 	pool := pool.New(2)
 	t.Cleanup(pool.Close)
-	b, err := models.Load(filepath.Join("testdata/rewards", file), models.LoadOptions{Pool: pool})
+	b, err := models.Load(filepath.Join("testdata", file), models.LoadOptions{Pool: pool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func openReward(t *testing.T, file string) *Reward {
 	if i < 0 {
 		t.Fatalf("%s names the format %q", file, b.Verifier.Format)
 	}
-	v, err := NewReward(serveBundle(t, b, kv.F32, pool), Formats()[i])
+	v, err := New(ttstest.ServeBundle(t, b, kv.F32, pool), Formats()[i])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func TestRewardModelsScoreAsTheirAuthorsCode(t *testing.T) {
 					r := c.Scores[0]
 					c.Scores[0] = (1 + r/(1+math.Abs(r))) / 2
 				}
-				prompt := Prompt{Messages: []template.Message{{Role: "user", Content: c.Problem}}}
+				prompt := tts.Prompt{Messages: []template.Message{{Role: "user", Content: c.Problem}}}
 				ratings, _, err := v.Rate(t.Context(), &prompt, scaling.AggregateLast, c.Response)
 				if err != nil {
 					t.Fatal(err)
@@ -93,11 +95,11 @@ func TestRewardModelsScoreAsTheirAuthorsCode(t *testing.T) {
 
 				// A search gives it the tokens of a generator, step by step.
 				words := v.Model()
-				judge, err := v.Open(t.Context(), words, &Request{Prompt: prompt}, nil)
+				judge, err := v.Open(t.Context(), words, &tts.Request{Prompt: prompt}, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				cand := Candidate{}
+				cand := tts.Candidate{}
 				for _, step := range ratings[0].Steps {
 					cand.IDs = words.Tokenizer.Encode(cand.IDs[:0], c.Response[:step.End], tokenizer.Options{})
 					forks, err := judge.Fork(t.Context(), 1)

@@ -1,4 +1,4 @@
-package tts
+package reward
 
 import (
 	"errors"
@@ -9,15 +9,17 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
 	for _, format := range formats() {
 		_, model, v, texts := seen(t, format)
-		req := request(1, 1)
-		req.Prompt = Prompt{Text: asked, Bare: true}
-		prepared, err := model.prompt(t.Context(), req)
+		req := ttstest.Request(1, 1)
+		req.Prompt = tts.Prompt{Text: ttstest.Asked, Bare: true}
+		prepared, err := model.PrepareRequest(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +28,7 @@ func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		end, _ := model.Tokenizer.EOS()
-		written := Candidate{IDs: append(model.Tokenizer.Encode(nil, solution, tokenizer.Options{}), end), Finish: FinishStop}
+		written := tts.Candidate{IDs: append(model.Tokenizer.Encode(nil, solution, tokenizer.Options{}), end), Finish: tts.FinishStop}
 		if err := judge.Score(t.Context(), &written); err != nil {
 			t.Fatal(err)
 		}
@@ -58,14 +60,14 @@ func TestEachFormatRatesTextAsItRatesWhatAModelWrites(t *testing.T) {
 	}
 }
 
-func TestResponsesThatCannotBeRatedAreTold(t *testing.T) {
+func TestResponsesThatCannotBeRatedAreRefused(t *testing.T) {
 	opt := batcher.DefaultOptions()
 	opt.Context = 64
-	v, err := NewReward(runOn(t, &toy.Model{Outputs: 1}, 64, opt), Formats()[0])
+	v, err := New(ttstest.RunOn(t, &toy.Model{Outputs: 1}, 64, opt), Formats()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	prompt := &Prompt{Text: asked, Bare: true}
+	prompt := &tts.Prompt{Text: ttstest.Asked, Bare: true}
 	if _, _, err := v.Rate(t.Context(), prompt, scaling.AggregateLast, "1.", " \n\t"); !errors.Is(err, ErrBlank) {
 		t.Errorf("a blank response: %v, want ErrBlank", err)
 	}
@@ -77,12 +79,12 @@ func TestResponsesThatCannotBeRatedAreTold(t *testing.T) {
 }
 
 func TestAVerifierReadsModelsOfItsVocabulary(t *testing.T) {
-	single := run(t, &toy.Model{Outputs: 1})
-	v, err := NewReward(single, Formats()[0])
+	single := ttstest.Run(t, &toy.Model{Outputs: 1})
+	v, err := New(single, Formats()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	generator := run(t, &toy.Model{})
+	generator := ttstest.Run(t, &toy.Model{})
 	if !v.Reads(generator) || v.Model() != single {
 		t.Error("a verifier does not read its own vocabulary")
 	}
@@ -91,7 +93,7 @@ func TestAVerifierReadsModelsOfItsVocabulary(t *testing.T) {
 	if v.Reads(&other) {
 		t.Error("a verifier reads another vocabulary")
 	}
-	tagged, err := NewReward(generator, formats()["math-shepherd"])
+	tagged, err := New(generator, formats()["math-shepherd"])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package tts
+package reward
 
 import (
 	"context"
@@ -11,7 +11,9 @@ import (
 
 // scoreTree holds a reward model's scores of all that the judges of one request
 // read. Candidates that begin with the same steps share the nodes of these, so
-// that each different beginning is read once.
+// that each different beginning is read once. Candidates agree so often that this
+// saves a verifier most of its tokens, the more the more candidates there are. The
+// engine alone finds equal tokens only within one step or in whole blocks.
 //
 //	prompt ─▶ step ─▶ step ─▶ step
 //	            └───▶ step
@@ -20,7 +22,7 @@ import (
 // read on a fork. A judge that comes late, and finds the sequence gone, forks
 // what is left nearest to the root.
 type scoreTree struct {
-	v       *Reward
+	v       *Scorer
 	mu      sync.Mutex // guards parents, children, judges and paid of all nodes, and what follows
 	charged int        // tokens
 }
@@ -40,54 +42,54 @@ type scoreNode struct {
 	forking sync.Mutex        // to fork seq
 }
 
-// begin makes the root, where one judge stands: what all that is read begins
-// with, and the sequence that holds it. Both may be nil.
+// begin makes the root, with one judge at it: ids, with which all that is read
+// begins, and the sequence that holds them. Both may be nil.
 func (t *scoreTree) begin(ids []int32, seq *batcher.Sequence) *scoreNode {
 	root := &scoreNode{ids: ids, seq: seq, judges: 1, ready: make(chan struct{})}
 	close(root.ready)
 	return root
 }
 
-// join lets n more judges stand at d.
-func (t *scoreTree) join(d *scoreNode, n int) {
+// join adds n judges to a node.
+func (t *scoreTree) join(node *scoreNode, n int) {
 	t.mu.Lock()
-	d.judges += n
+	node.judges += n
 	t.mu.Unlock()
 }
 
-// leave lets one judge less stand at d.
-func (t *scoreTree) leave(d *scoreNode) {
+// leave takes one judge off a node.
+func (t *scoreTree) leave(node *scoreNode) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if d.judges--; d.judges == 0 && d.seq != nil {
-		d.seq.Close()
-		d.seq = nil
+	if node.judges--; node.judges == 0 && node.seq != nil {
+		node.seq.Close()
+		node.seq = nil
 	}
 }
 
-// read gives the node of ids behind d, where the caller then stands too. It
+// read returns the node of ids behind parent, where the caller then stands too. It
 // may be called by many judges at once: the first one has it computed, and the
 // others wait for that.
-func (t *scoreTree) read(ctx context.Context, d *scoreNode, ids []int32) (*scoreNode, error) {
+func (t *scoreTree) read(ctx context.Context, parent *scoreNode, ids []int32) (*scoreNode, error) {
 	key := string(packed(ids))
 	for {
 		t.mu.Lock()
-		n := d.children[key]
+		n := parent.children[key]
 		first := n == nil
 		if first {
-			n = &scoreNode{parent: d, ids: slices.Clone(ids), ready: make(chan struct{})}
-			if d.children == nil {
-				d.children = map[string]*scoreNode{}
+			n = &scoreNode{parent: parent, ids: slices.Clone(ids), ready: make(chan struct{})}
+			if parent.children == nil {
+				parent.children = map[string]*scoreNode{}
 			}
-			d.children[key] = n
+			parent.children[key] = n
 		}
 		n.judges++
 		t.mu.Unlock()
 		if first {
-			n.seq, n.score, n.err = t.compute(ctx, d, ids)
+			n.seq, n.score, n.err = t.compute(ctx, parent, ids)
 			if n.err != nil {
 				t.mu.Lock()
-				delete(d.children, key) // a later judge may try again
+				delete(parent.children, key) // a later judge may try again
 				t.mu.Unlock()
 			}
 			close(n.ready)
@@ -108,9 +110,9 @@ func (t *scoreTree) read(ctx context.Context, d *scoreNode, ids []int32) (*score
 	}
 }
 
-// compute reads ids behind d.
-func (t *scoreTree) compute(ctx context.Context, d *scoreNode, ids []int32) (*batcher.Sequence, float32, error) {
-	seq, missing, err := t.fork(ctx, d)
+// compute reads ids behind parent.
+func (t *scoreTree) compute(ctx context.Context, parent *scoreNode, ids []int32) (*batcher.Sequence, float32, error) {
+	seq, missing, err := t.fork(ctx, parent)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -131,26 +133,26 @@ func (t *scoreTree) compute(ctx context.Context, d *scoreNode, ids []int32) (*ba
 	return seq, score, nil
 }
 
-// fork copies the sequence of d, or else of the nearest node above that has
+// fork copies the sequence of a node, or else of the nearest node above that has
 // one, and returns the tokens that it misses then. Where there is none at all the
 // result is nil.
-func (t *scoreTree) fork(ctx context.Context, d *scoreNode) (seq *batcher.Sequence, missing []int32, err error) {
+func (t *scoreTree) fork(ctx context.Context, node *scoreNode) (seq *batcher.Sequence, missing []int32, err error) {
 	t.mu.Lock()
-	for d != nil && d.seq == nil {
-		missing = append(slices.Clone(d.ids), missing...)
-		d = d.parent
+	for node != nil && node.seq == nil {
+		missing = append(slices.Clone(node.ids), missing...)
+		node = node.parent
 	}
-	if d != nil {
-		d.judges++ // so that it stays
+	if node != nil {
+		node.judges++ // so that it stays
 	}
 	t.mu.Unlock()
-	if d == nil {
+	if node == nil {
 		return nil, missing, nil
 	}
-	defer t.leave(d)
-	d.forking.Lock()
-	defer d.forking.Unlock()
-	seqs, err := d.seq.Fork(ctx, 1)
+	defer t.leave(node)
+	node.forking.Lock()
+	defer node.forking.Unlock()
+	seqs, err := node.seq.Fork(ctx, 1)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,9 +176,9 @@ type reader struct {
 	closed   bool
 }
 
-// step reads ids behind d and goes there.
-func (r *reader) step(ctx context.Context, d *scoreNode, ids []int32) (float32, error) {
-	n, err := r.read(ctx, d, ids)
+// step reads ids behind parent and goes there.
+func (r *reader) step(ctx context.Context, parent *scoreNode, ids []int32) (float32, error) {
+	n, err := r.read(ctx, parent, ids)
 	if err != nil {
 		return 0, err
 	}
@@ -185,14 +187,14 @@ func (r *reader) step(ctx context.Context, d *scoreNode, ids []int32) (float32, 
 	return n.score, nil
 }
 
-// Charge implements Judge.
+// Charge implements tts.Judge.
 func (r *reader) Charge() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, d := range r.scored {
-		if !d.paid {
-			d.paid = true
-			r.charged += len(d.ids)
+	for _, node := range r.scored {
+		if !node.paid {
+			node.paid = true
+			r.charged += len(node.ids)
 		}
 	}
 	r.scored = nil
@@ -206,14 +208,14 @@ func (r *reader) copies(n int) []reader {
 	return slices.Repeat([]reader{k}, n)
 }
 
-// Spent implements Judge.
+// Spent implements tts.Judge.
 func (r *reader) Spent() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.charged
 }
 
-// Close implements Judge.
+// Close implements tts.Judge.
 func (r *reader) Close() {
 	if !r.closed {
 		r.closed = true

@@ -1,4 +1,4 @@
-package tts
+package reward
 
 import (
 	"math"
@@ -7,27 +7,28 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 const solution = "1.\n2.\n\n3.\nAnswer: 3"
 
 // seen makes a toy reward model that notes every text it gives logits for, and
 // scores it by opine.
-func seen(t *testing.T, format Format) (*toy.Model, *Model, *Reward, func() []string) {
+func seen(t *testing.T, format Format) (*toy.Model, *tts.Model, *Scorer, func() []string) {
 	t.Helper()
 	var texts atomic.Pointer[[]string]
 	texts.Store(new([]string))
-	tok := words(t)
+	tok := ttstest.Words(t)
 	good, bad := tok.Encode(nil, "+", tokenizer.Options{})[0], tok.Encode(nil, "-", tokenizer.Options{})[0]
 	m := &toy.Model{Logits: func(tokens []int32, row []float32) {
 		clear(row)
 		all := append(slices.Clone(*texts.Load()), tok.Decode(tokens, true))
 		texts.Store(&all)
-		x := logit(opine(tokens))
+		x := logit(ttstest.Opine(tokens))
 		switch len(row) {
 		case 1:
 			row[0] = x
@@ -38,8 +39,8 @@ func seen(t *testing.T, format Format) (*toy.Model, *Model, *Reward, func() []st
 		}
 	}}
 	m.Outputs = format.outputs
-	model := run(t, m)
-	v, err := NewReward(model, format)
+	model := ttstest.Run(t, m)
+	v, err := New(model, format)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,31 +69,31 @@ func logit(p float32) float32 {
 func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 	chat := "<|im_start|>user\n"
 	reply := "<|im_end|>\n<|im_start|>assistant\n"
-	tagged := "<|im_start|>system\n" + qwenSystem + "<|im_end|>\n" + chat + asked + reply
+	tagged := "<|im_start|>system\n" + qwenSystem + "<|im_end|>\n" + chat + ttstest.Asked + reply
 	for name, want := range map[string][]string{
 		"skywork-prm": {
-			"<|endoftext|>" + asked + "\n1.\n", "<|endoftext|>" + asked + "\n1.\n2.\n",
-			"<|endoftext|>" + asked + "\n1.\n2.\n\n3.\n", "<|endoftext|>" + asked + "\n" + solution + "\n",
+			"<|endoftext|>" + ttstest.Asked + "\n1.\n", "<|endoftext|>" + ttstest.Asked + "\n1.\n2.\n",
+			"<|endoftext|>" + ttstest.Asked + "\n1.\n2.\n\n3.\n", "<|endoftext|>" + ttstest.Asked + "\n" + solution + "\n",
 		},
 		"qwen-prm": {
 			tagged + "1.<|endoftext|>", tagged + "1.<|endoftext|>2.<|endoftext|>", tagged + "1.<|endoftext|>2.<|endoftext|>3.<|endoftext|>",
 			tagged + "1.<|endoftext|>2.<|endoftext|>3.<|endoftext|>Answer: 3<|endoftext|>",
 		},
-		"trl-prm":       {asked + "\n1.\n", asked + "\n1.\n2.\n", asked + "\n1.\n2.\n3.\n", asked + "\n1.\n2.\n3.\nAnswer: 3\n"},
-		"sequence":      {chat + asked + reply + solution + "<|im_end|>\n"},
-		"lutra":         {asked + "1.\n", asked + "1.\n2.\n", asked + "1.\n2.\n\n3.\n", asked + solution + "<|im_end|>"},
-		"math-shepherd": {asked + " 1. ки", asked + " 1. ки\n2. ки", asked + " 1. ки\n2. ки\n3. ки", asked + " 1. ки\n2. ки\n3. ки\nAnswer: 3 ки"},
+		"trl-prm":       {ttstest.Asked + "\n1.\n", ttstest.Asked + "\n1.\n2.\n", ttstest.Asked + "\n1.\n2.\n3.\n", ttstest.Asked + "\n1.\n2.\n3.\nAnswer: 3\n"},
+		"sequence":      {chat + ttstest.Asked + reply + solution + "<|im_end|>\n"},
+		"lutra":         {ttstest.Asked + "1.\n", ttstest.Asked + "1.\n2.\n", ttstest.Asked + "1.\n2.\n\n3.\n", ttstest.Asked + solution + "<|im_end|>"},
+		"math-shepherd": {ttstest.Asked + " 1. ки", ttstest.Asked + " 1. ки\n2. ки", ttstest.Asked + " 1. ки\n2. ки\n3. ки", ttstest.Asked + " 1. ки\n2. ки\n3. ки\nAnswer: 3 ки"},
 		"rlhflow": {
-			chat + asked + " 1." + reply,
-			chat + asked + " 1." + reply + "+<|im_end|>\n" + chat + "2." + reply,
-			chat + asked + " 1." + reply + "+<|im_end|>\n" + chat + "2." + reply + "+<|im_end|>\n" + chat + "3." + reply,
-			chat + asked + " 1." + reply + "+<|im_end|>\n" + chat + "2." + reply + "+<|im_end|>\n" + chat + "3." + reply + "+<|im_end|>\n" + chat + "Answer: 3" + reply,
+			chat + ttstest.Asked + " 1." + reply,
+			chat + ttstest.Asked + " 1." + reply + "+<|im_end|>\n" + chat + "2." + reply,
+			chat + ttstest.Asked + " 1." + reply + "+<|im_end|>\n" + chat + "2." + reply + "+<|im_end|>\n" + chat + "3." + reply,
+			chat + ttstest.Asked + " 1." + reply + "+<|im_end|>\n" + chat + "2." + reply + "+<|im_end|>\n" + chat + "3." + reply + "+<|im_end|>\n" + chat + "Answer: 3" + reply,
 		},
 	} {
 		format := formats()[name]
 		m, model, v, texts := seen(t, format)
-		req := request(1, 1)
-		prompt := model.Tokenizer.Encode(nil, asked, tokenizer.Options{})
+		req := ttstest.Request(1, 1)
+		prompt := model.Tokenizer.Encode(nil, ttstest.Asked, tokenizer.Options{})
 		end, _ := model.Tokenizer.EOS()
 		whole := append(model.Tokenizer.Encode(nil, solution, tokenizer.Options{}), end)
 
@@ -100,7 +101,7 @@ func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := Candidate{IDs: whole, Finish: FinishStop}
+		c := tts.Candidate{IDs: whole, Finish: tts.FinishStop}
 		if err := judge.Score(t.Context(), &c); err != nil {
 			t.Fatal(err)
 		}
@@ -120,9 +121,9 @@ func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 			for _, part := range parts {
 				read = model.Tokenizer.Encode(read, part, tokenizer.Options{ParseSpecial: true})
 			}
-			want := float64(min(max(opine(read), 0.001), 0.999))
+			want := float64(min(max(ttstest.Opine(read), 0.001), 0.999))
 			if format.whole {
-				x := float64(logit(opine(read)))
+				x := float64(logit(ttstest.Opine(read)))
 				want = (1 + x/(1+math.Abs(x))) / 2
 			}
 			if math.Abs(float64(s)-want) > 1e-5 {
@@ -143,11 +144,11 @@ func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		piecewise := Candidate{}
+		piecewise := tts.Candidate{}
 		for i, id := range whole {
 			piecewise.IDs = append(piecewise.IDs, id)
 			if i == len(whole)-1 {
-				piecewise.Finish = FinishStop
+				piecewise.Finish = tts.FinishStop
 			} else if !strings.Contains(string(model.Tokenizer.Piece(id)), "\n") {
 				continue
 			}
@@ -172,13 +173,13 @@ func TestEachFormatReadsItsScoresWhereTheyStand(t *testing.T) {
 }
 
 func TestVerifiersThatCannotReadAreRefused(t *testing.T) {
-	generator, single, pair := run(t, &toy.Model{}), run(t, &toy.Model{Outputs: 1}), run(t, &toy.Model{Outputs: 2})
+	generator, single, pair := ttstest.Run(t, &toy.Model{}), ttstest.Run(t, &toy.Model{Outputs: 1}), ttstest.Run(t, &toy.Model{Outputs: 2})
 	untaught := *single
 	untaught.Template = nil
 	unmarked := formats()["qwen-prm"]
 	unmarked.tag = "<extra_0>"
 	for _, c := range []struct {
-		m      *Model
+		m      *tts.Model
 		format Format
 		want   string
 	}{
@@ -189,24 +190,24 @@ func TestVerifiersThatCannotReadAreRefused(t *testing.T) {
 		{pair, unmarked, "no token <extra_0>"},
 		{single, Format{Name: "blank", outputs: 1}, "separator"},
 	} {
-		if _, err := NewReward(c.m, c.format); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("NewReward with format %q: %v, want an error that says %q", c.format.Name, err, c.want)
+		if _, err := New(c.m, c.format); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("New with format %q: %v, want an error that says %q", c.format.Name, err, c.want)
 		}
 	}
-	v, err := NewReward(single, Formats()[0])
+	v, err := New(single, Formats()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := *generator
 	other.Vocab++
-	if _, err := v.Open(t.Context(), &other, request(1, 1), []int32{1}); err == nil {
+	if _, err := v.Open(t.Context(), &other, ttstest.Request(1, 1), []int32{1}); err == nil {
 		t.Error("a verifier was opened on tokens of another vocabulary")
 	}
 }
 
 func TestAJudgeThatComesLateReadsThePromptToo(t *testing.T) {
 	_, model, v, texts := seen(t, formats()["lutra"])
-	root, err := v.Open(t.Context(), model, request(1, 1), model.Tokenizer.Encode(nil, asked, tokenizer.Options{}))
+	root, err := v.Open(t.Context(), model, ttstest.Request(1, 1), model.Tokenizer.Encode(nil, ttstest.Asked, tokenizer.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,8 +216,8 @@ func TestAJudgeThatComesLateReadsThePromptToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	root.Close()
-	score := func(j Judge, text string) {
-		c := Candidate{IDs: model.Tokenizer.Encode(nil, text, tokenizer.Options{})}
+	score := func(j tts.Judge, text string) {
+		c := tts.Candidate{IDs: model.Tokenizer.Encode(nil, text, tokenizer.Options{})}
 		if err := j.Score(t.Context(), &c); err != nil {
 			t.Fatal(err)
 		}
@@ -226,33 +227,18 @@ func TestAJudgeThatComesLateReadsThePromptToo(t *testing.T) {
 	score(judges[1], "1.\n") // known, but its sequence is gone, and now the prompt's too
 	score(judges[1], "1.\n3.\n")
 	judges[1].Close()
-	if got, want := texts()[len(texts())-1], asked+"1.\n3.\n"; got != want {
+	if got, want := texts()[len(texts())-1], ttstest.Asked+"1.\n3.\n"; got != want {
 		t.Errorf("the last score was read after %q, want %q", got, want)
-	}
-}
-
-func TestSolutionsLongerThanTheVerifierReadsKeepTheirScores(t *testing.T) {
-	opt := batcher.DefaultOptions()
-	opt.Context = 14
-	v, err := NewReward(runOn(t, &toy.Model{Outputs: 1}, 64, opt), Formats()[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := Search{Model: run(t, thinks(t)), Plan: plan(t, "beam8x2"), Verifiers: Verifiers{Default: "short", ByName: map[string]Scorer{"short": v}}}
-	for _, c := range carryOut(t, s, request(1, 1)).Candidates {
-		if len(c.StepScores) == 0 || c.Score == 0 {
-			t.Errorf("candidate %q has the scores %v", c.Text, c.StepScores)
-		}
 	}
 }
 
 func TestParagraphsAreStepsWhereTheModelSaysSo(t *testing.T) {
 	_, model, v, texts := seen(t, Format{Name: "paragraphs", Separator: "\n\n", outputs: 2, write: joined})
-	ratings, _, err := v.Rate(t.Context(), &request(1, 1).Prompt, scaling.AggregateMean, "1.\n2.\n\n\n\n3.", "1.\n2.")
+	ratings, _, err := v.Rate(t.Context(), &ttstest.Request(1, 1).Prompt, scaling.AggregateMean, "1.\n2.\n\n\n\n3.", "1.\n2.")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{asked + "\n\n1.\n2.\n\n", asked + "\n\n1.\n2.\n\n3.\n\n"}
+	want := []string{ttstest.Asked + "\n\n1.\n2.\n\n", ttstest.Asked + "\n\n1.\n2.\n\n3.\n\n"}
 	if got := slices.Sorted(slices.Values(texts())); !slices.Equal(got, want) {
 		t.Errorf("%q was read, want %q", got, want)
 	}
@@ -260,12 +246,12 @@ func TestParagraphsAreStepsWhereTheModelSaysSo(t *testing.T) {
 		t.Errorf("steps %v, want [0,7) and [9,11)", got)
 	}
 	// Where a search divides the text otherwise, its steps are judged.
-	judge, err := v.Open(t.Context(), model, request(1, 1), nil)
+	judge, err := v.Open(t.Context(), model, ttstest.Request(1, 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer judge.Close()
-	c := Candidate{IDs: model.Tokenizer.Encode(nil, "1.\n", tokenizer.Options{})}
+	c := tts.Candidate{IDs: model.Tokenizer.Encode(nil, "1.\n", tokenizer.Options{})}
 	for range 2 { // nothing new the second time
 		if err := judge.Score(t.Context(), &c); err != nil {
 			t.Fatal(err)
@@ -273,20 +259,5 @@ func TestParagraphsAreStepsWhereTheModelSaysSo(t *testing.T) {
 	}
 	if len(c.StepScores) != 1 {
 		t.Errorf("the scores of one line are %v", c.StepScores)
-	}
-}
-
-func TestSearchesComputeNothingTwice(t *testing.T) {
-	model, reward := thinks(t), &toy.Model{}
-	m := runOn(t, model, 1024, batcher.DefaultOptions())
-	s, _ := judged(t, m, "beam16x4", reward, 1024)
-	got := carryOut(t, s, request(1, 1))
-	forks := 16 * got.Steps // those that go on generating compute their parent's last token
-	if n := got.usage.Prompt + got.usage.Completion + forks; model.Computed() > n {
-		t.Errorf("the generator computed %d tokens, want at most %d", model.Computed(), n)
-	}
-	first := 16 // steps at most, which compute the prompt's last token
-	if n := got.usage.Verifier + first; reward.Computed() > n {
-		t.Errorf("the verifier computed %d tokens, want at most %d", reward.Computed(), n)
 	}
 }
