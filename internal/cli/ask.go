@@ -232,21 +232,3 @@ func withAnswerer(cmd *cobra.Command, m *modelFlags, o *askOptions, f func(answe
 	}()
 	return f(a)
 }
-
-// forTerminal is what of a model's text goes to a terminal: no control
-// characters, which could do anything there. Files and pipes get all of it.
-func forTerminal(w io.Writer, text string) string {
-	if !isTerminal(w) {
-		return text
-	}
-	return withoutControls(text)
-}
-
-func withoutControls(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
-}

@@ -170,7 +170,7 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	opt := batcher.DefaultOptions()
 	opt.Speculation = batcher.Speculation(o.speculation)
 	if err := opt.Validate(); err != nil {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	peers, err := parsePeers(o.compare, o.pattern)
 	if err != nil {

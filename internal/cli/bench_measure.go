@@ -61,7 +61,7 @@ func shapeNames() []string {
 func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error) {
 	s, err := synthetic.Named(shape)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usageError{Err: err}
 	}
 	f, err := synthetic.Build(s, synthetic.DefaultOptions())
 	if err != nil {

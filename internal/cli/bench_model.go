@@ -30,7 +30,7 @@ other without any download. Speed does not depend on the values of weights.`,
 			}
 			s, err := synthetic.Named(shape)
 			if err != nil {
-				return usageError{err}
+				return usageError{Err: err}
 			}
 			var ok bool
 			if opt.Blocks, ok = gguf.TypeNamed(blocks); !ok {

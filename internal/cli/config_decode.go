@@ -237,10 +237,6 @@ func setText(dst reflect.Value, text string) (err error) {
 	return orBad(err, bad)
 }
 
-func noUnit(number string) error {
-	return fmt.Errorf("%s has no unit; write %[1]ss for seconds", brief(number))
-}
-
 func orBad(err, bad error) error {
 	if err != nil {
 		return bad
@@ -251,7 +247,7 @@ func orBad(err, bad error) error {
 // wanted describes the values of a type.
 func wanted(t reflect.Type) string {
 	if t == durationType {
-		return "a duration such as 30s, 5m or 100ms"
+		return wantedDuration
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -296,14 +292,6 @@ func quoteHint(n *yaml.Node) string {
 		return fmt.Sprintf("; put it in quotes: %q", brief(n.Value))
 	}
 	return ""
-}
-
-// brief bounds what an error repeats.
-func brief(text string) string {
-	if r := []rune(text); len(r) > 60 {
-		return string(r[:60]) + " ..."
-	}
-	return text
 }
 
 func joinKey(section, name string) string {

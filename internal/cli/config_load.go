@@ -99,7 +99,7 @@ func (s *settings) readEnvironment(environ []string) {
 func (s *settings) fault(from, format string, args ...any) {
 	err := fmt.Errorf("%s: %w", from, fmt.Errorf(format, args...))
 	if strings.HasPrefix(from, "--") {
-		err = usageError{err}
+		err = usageError{Err: err}
 	}
 	s.faults = append(s.faults, err)
 }
@@ -202,7 +202,7 @@ func (s *settings) locate(err error) (faults []error) {
 		}
 		switch {
 		case strings.HasPrefix(from, "--"):
-			faults = append(faults, usageError{fmt.Errorf("%s: %s", from, rest)})
+			faults = append(faults, usageError{Err: fmt.Errorf("%s: %s", from, rest)})
 		case strings.HasPrefix(from, "LUTRA_") && !strings.Contains(from, ":"): // no line of a file
 			faults = append(faults, fmt.Errorf("%s: %s", from, rest))
 		case from != "":

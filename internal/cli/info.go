@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -125,19 +124,4 @@ func (f fileInfo) byType() [][]string {
 		rows = append(rows, []string{name, fmt.Sprint(count[name]), byteSize(int64(bytes[name]))})
 	}
 	return rows
-}
-
-// printable is one line without control characters: metadata comes from
-// outside and goes to a terminal.
-func printable(v any) string {
-	s := fmt.Sprintf("%v", v)
-	if r := []rune(s); len(r) > 100 {
-		s = string(r[:100]) + " ..."
-	}
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
 }

@@ -59,16 +59,6 @@ func readable(fields map[string]any) error {
 	return nil
 }
 
-// oneLine leaves out what clients could play tricks on a terminal with.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return ' '
-		}
-		return r
-	}, withoutControls(text))
-}
-
 // endpoints are the short names of paths.
 var endpoints = map[string]string{"/v1/chat/completions": "chat", "/v1/completions": "completion", "/v1/rewards": "rewards"}
 

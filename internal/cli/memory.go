@@ -1,23 +1,14 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"math"
-	"os"
-	"strconv"
-	"strings"
 
 	"github.com/dustin/go-humanize"
-	"github.com/pbnjay/memory"
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
-
-// fallbackMemory is assumed free where the system says nothing at all.
-const fallbackMemory = 2 << 30
 
 // kvShare: that part of the free memory is what "auto" gives to all caches
 // together.
@@ -88,51 +79,4 @@ func (c *Config) caches() int {
 		}
 	}
 	return n
-}
-
-// physicalMemory is the machine's memory or the container's limit, 0 where the
-// system does not say.
-func physicalMemory() int64 {
-	total := int64(min(memory.TotalMemory(), math.MaxInt64))
-	if limit, ok := readInt("/sys/fs/cgroup/memory.max"); ok {
-		total = min(total, limit)
-	}
-	return total
-}
-
-// freeMemory is what can still be allocated without swapping, a container's
-// limit included; half of the memory where the system does not say.
-func freeMemory() int64 {
-	free := int64(fallbackMemory)
-	if total := physicalMemory(); total > 0 {
-		free = total / 2
-	}
-	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
-		free = meminfoAvailable(data, free)
-	}
-	if limit, ok := readInt("/sys/fs/cgroup/memory.max"); ok {
-		used, _ := readInt("/sys/fs/cgroup/memory.current")
-		free = min(free, max(limit-used, 0))
-	}
-	return free
-}
-
-func meminfoAvailable(data []byte, otherwise int64) int64 {
-	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
-		if rest, ok := strings.CutPrefix(s.Text(), "MemAvailable:"); ok {
-			if kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64); err == nil {
-				return kb << 10
-			}
-		}
-	}
-	return otherwise
-}
-
-func readInt(path string) (int64, bool) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
-	return n, err == nil
 }

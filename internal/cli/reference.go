@@ -48,7 +48,7 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 	mc.Packing = r.packing
 	kvType, err := kv.ParseType(r.kvType)
 	if err != nil {
-		return usageError{err}
+		return usageError{Err: err}
 	}
 	context, err := r.contextFor(mc)
 	if err != nil {

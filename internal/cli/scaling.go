@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"math"
 
 	"github.com/lutra-lm/lutra/tts"
@@ -35,18 +33,4 @@ func (o *askOptions) strategy(r *runtime, limits scaling.Limits) (tts.Strategy, 
 		return nil, err
 	}
 	return tts.Search{Model: model, Plan: plan, Limits: limits, Verifiers: r.verifiers(model)}, nil
-}
-
-// planError words what is wrong with a written plan for whoever wrote it.
-func planError(err error) error {
-	var plan *scaling.Error
-	switch {
-	case !errors.As(err, &plan):
-		return err
-	case plan.Code == scaling.CodeUnknownMethod:
-		return fmt.Errorf("%s; or in short bon8, sc16, beam16x4, dvts16x4", plan.Message)
-	case plan.Field == "":
-		return errors.New(plan.Message)
-	}
-	return fmt.Errorf("%s: %s", plan.Field, plan.Message)
 }

@@ -11,13 +11,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// usageError marks a mistake on the command line.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-func (u usageError) Unwrap() error { return u.error }
-
 // flagError words what pflag finds wrong as configurations do, and suggests.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
@@ -47,7 +40,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		return usagef("--%s: found %q, want %s", f.Name, brief(invalid.GetValue()), wantedFlag(f))
 	}
-	return usageError{err}
+	return usageError{Err: err}
 }
 
 // wantedFlag describes the values of a flag.
@@ -62,7 +55,7 @@ func wantedFlag(f *pflag.Flag) string {
 	case "float32", "float64":
 		return "a number"
 	case "duration":
-		return wanted(durationType)
+		return wantedDuration
 	case "intSlice":
 		return "whole numbers, separated by commas"
 	case "stringSlice":
