@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -52,21 +54,21 @@ func (o *askOptions) register(f *pflag.FlagSet) {
 func (o *askOptions) validate(f *pflag.FlagSet) error {
 	o.warm = f.Changed("temperature")
 	if err := validTemperature(o.temperature); err != nil {
-		return usagef("--temperature: %w", err)
+		return usage.Errorf("--temperature: %w", err)
 	}
 	if !(o.topP >= 0 && o.topP <= 1) {
-		return usagef("--top-p: %v is outside 0 to 1", o.topP)
+		return usage.Errorf("--top-p: %v is outside 0 to 1", o.topP)
 	}
 	if o.maxTokens < 0 {
-		return usagef("--max-tokens: %d is negative", o.maxTokens)
+		return usage.Errorf("--max-tokens: %d is negative", o.maxTokens)
 	}
 	for _, name := range []string{"api-key", "model-name"} {
 		if o.url == "" && f.Changed(name) {
-			return usagef("--%s is for --url", name)
+			return usage.Errorf("--%s is for --url", name)
 		}
 	}
 	if o.url != "" && f.Changed("model") {
-		return usagef("--model loads a model here; the one of a server is --model-name")
+		return usage.Errorf("--model loads a model here; the one of a server is --model-name")
 	}
 	if o.scaling == noScaling {
 		o.scaling = ""
@@ -164,7 +166,7 @@ func questionOf(arg string, in io.Reader) (string, error) {
 		arg = string(data)
 	}
 	if strings.TrimSpace(arg) == "" {
-		return "", usagef("QUESTION is empty")
+		return "", usage.Errorf("QUESTION is empty")
 	}
 	return strings.TrimSpace(arg), nil
 }
@@ -189,7 +191,7 @@ func askOnce(ctx context.Context, a answerer, o *askOptions, question string, w 
 		if asJSON {
 			return nil
 		}
-		_, err := io.WriteString(w, forTerminal(w, piece))
+		_, err := io.WriteString(w, output.ForTerminal(w, piece))
 		return err
 	})
 	if err != nil {
@@ -200,7 +202,7 @@ func askOnce(ctx context.Context, a answerer, o *askOptions, question string, w 
 	}
 	if asJSON {
 		stats.Answer, stats.Seconds = text.String(), time.Since(start).Seconds()
-		return writeJSON(w, stats)
+		return output.JSON(w, stats)
 	}
 	_, err = fmt.Fprintln(w)
 	return err
@@ -222,7 +224,7 @@ func withAnswerer(cmd *cobra.Command, m *modelFlags, o *askOptions, f func(answe
 	}
 	if o.scaling != "" {
 		if err := a.canSearch(o.scaling); err != nil {
-			return errors.Join(usagef("--scaling: %w", err), a.close())
+			return errors.Join(usage.Errorf("--scaling: %w", err), a.close())
 		}
 	}
 	defer func() {

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // phase is a span of time in which the load is the same.
@@ -61,11 +64,11 @@ func parseBeside(o loadOptions) (loadOptions, error) {
 		case ok && numbers[key] != nil:
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 {
-				return load, usagef("--beside: %s=%q is no positive number", key, value)
+				return load, usage.Errorf("--beside: %s=%q is no positive number", key, value)
 			}
 			*numbers[key] = n
 		default:
-			return load, usagef("--beside: %q is none of model=, url=, c=, n=, prompt-words=, max-tokens=", part)
+			return load, usage.Errorf("--beside: %q is none of model=, url=, c=, n=, prompt-words=, max-tokens=", part)
 		}
 	}
 	load.first = 1 << 24 // prompts unlike the clients'
@@ -119,7 +122,7 @@ func loadBeside(cmd *cobra.Command, o loadOptions) error {
 		return err
 	}
 	if o.phase <= 0 || o.rounds < 1 {
-		return usagef("--phase and --rounds must be positive")
+		return usage.Errorf("--phase and --rounds must be positive")
 	}
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
@@ -143,7 +146,7 @@ func loadBeside(cmd *cobra.Command, o loadOptions) error {
 		return err
 	}
 	if o.asJSON {
-		return writeJSON(cmd.OutOrStdout(), r)
+		return output.JSON(cmd.OutOrStdout(), r)
 	}
 	return r.print(cmd.OutOrStdout())
 }
@@ -283,7 +286,7 @@ func (r *besideReport) print(w io.Writer) error {
 			fmt.Sprintf("%.3f", p.TPOT.P50), fmt.Sprintf("%.3f", p.TPOT.P90), fmt.Sprintf("%.1f", p.TTFT.P50), fmt.Sprintf("%.1f", p.TTFT.P90),
 		})
 	}
-	if err := table(w, rows); err != nil {
+	if err := output.Table(w, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nbeside to alone: TPOT %s, TTFT %s times\n", r.TPOTRatio.format(2), r.TTFTRatio.format(2))

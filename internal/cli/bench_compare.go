@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // peer is another engine to hold ours against, measured in turns with it.
@@ -42,20 +45,20 @@ func parsePeers(args []string, pattern string) ([]peer, error) {
 	if pattern != "" {
 		var err error
 		if re, err = regexp.Compile(pattern); err != nil {
-			return nil, usagef("--compare-pattern: %w", err)
+			return nil, usage.Errorf("--compare-pattern: %w", err)
 		}
 		if re.SubexpIndex("value") < 0 && re.SubexpIndex("gflops") < 0 {
-			return nil, usagef("--compare-pattern: %q has neither a group (?P<value>...) nor (?P<gflops>...)", pattern)
+			return nil, usage.Errorf("--compare-pattern: %q has neither a group (?P<value>...) nor (?P<gflops>...)", pattern)
 		}
 	}
 	var peers []peer
 	for _, arg := range args {
 		name, command, ok := strings.Cut(arg, "=")
 		if !ok || name == "" || command == "" {
-			return nil, usagef("--compare: %q is no NAME=COMMAND", arg)
+			return nil, usage.Errorf("--compare: %q is no NAME=COMMAND", arg)
 		}
 		if slices.ContainsFunc(peers, func(p peer) bool { return p.name == name }) {
-			return nil, usagef("--compare: two peers are named %q", name)
+			return nil, usage.Errorf("--compare: two peers are named %q", name)
 		}
 		peers = append(peers, peer{name, command, re})
 	}
@@ -109,7 +112,7 @@ func lastLines(out []byte) string {
 		return ""
 	}
 	lines := strings.Split(text, "\n")
-	return ":\n" + printable(strings.Join(lines[max(0, len(lines)-5):], "\n"))
+	return ":\n" + output.Printable(strings.Join(lines[max(0, len(lines)-5):], "\n"))
 }
 
 // spread is the middle and the ends of several measurements.
@@ -226,17 +229,17 @@ func isTime(test string) bool { return strings.HasSuffix(test, " ms") }
 // show prints the report as a table or as JSON.
 func (r *compareReport) show(w io.Writer, asJSON bool) error {
 	if asJSON {
-		return writeJSON(w, r)
+		return output.JSON(w, r)
 	}
 	rows := [][]string{{"test", strings.TrimSpace("ours " + r.Unit), "peer", strings.TrimSpace("peer's " + r.Unit), "ratio (min-max)", "of bests"}}
 	for _, c := range r.Comparisons {
 		rows = append(rows, []string{c.Test, c.Ours.format(1), c.Peer, c.Peers.format(1), c.Ratio.format(2), fmt.Sprintf("%.2f", c.Best)})
 	}
-	if err := table(w, rows); err != nil {
+	if err := output.Table(w, rows); err != nil {
 		return err
 	}
 	for _, name := range r.Unmatched {
-		fmt.Fprintf(w, "not compared: %s\n", printable(name))
+		fmt.Fprintf(w, "not compared: %s\n", output.Printable(name))
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 func TestSpeedsAreReadFromWhatOtherEnginesPrint(t *testing.T) {
@@ -208,8 +210,8 @@ func TestBenchEngineComparesWithACommand(t *testing.T) {
 	}
 	for _, bad := range [][]string{{"nameless"}, {"a=x", "--compare", "a=y"}, {"a=x", "--compare-pattern", "("}, {"a=x", "--compare-pattern", "(speed)"}} {
 		_, err := lutra(t, append(args, bad...)...)
-		var usage usageError
-		if !errors.As(err, &usage) {
+		var mistake usage.Error
+		if !errors.As(err, &mistake) {
 			t.Errorf("--compare %q: error %v, want one of usage", bad, err)
 		}
 	}
@@ -226,8 +228,8 @@ func TestBenchKernelsComparesWithACommand(t *testing.T) {
 	if len(r.Comparisons) != 1 || r.Comparisons[0].Test != "64x256/4" || r.Comparisons[0].Peers.Median != 4 || r.Comparisons[0].Ours.Median <= 0 {
 		t.Errorf("%+v", r)
 	}
-	var usage usageError
-	if _, err := lutra(t, "bench", "kernels", "--compare", "fake=true"); !errors.As(err, &usage) {
+	var mistake usage.Error
+	if _, err := lutra(t, "bench", "kernels", "--compare", "fake=true"); !errors.As(err, &mistake) {
 		t.Errorf("every packing against one peer: error %v, want one of usage", err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -66,7 +68,7 @@ func parseEngineTest(name string, parallel int) (engineTest, error) {
 	short, at, deep := strings.Cut(strings.ReplaceAll(name, " ", ""), "@d")
 	kind := strings.TrimRight(short, "0123456789")
 	n, err := strconv.Atoi(short[len(kind):])
-	unknown := usagef("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, nor one but the first with @d<D>", name)
+	unknown := usage.Errorf("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, nor one but the first with @d<D>", name)
 	if err != nil || n < 1 || n > 1<<16 {
 		return engineTest{}, unknown
 	}
@@ -154,7 +156,7 @@ expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
 
 func (o *engineBench) run(cmd *cobra.Command) error {
 	if o.reps < 1 || o.parTokens < 1 {
-		return usagef("--reps and --par-tokens must be positive")
+		return usage.Errorf("--reps and --par-tokens must be positive")
 	}
 	var tests []engineTest
 	for _, name := range o.tests {
@@ -163,14 +165,14 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 			return err
 		}
 		if t.dictate && o.draft == "" {
-			return usagef("--tests: %s needs a --draft-model", name)
+			return usage.Errorf("--tests: %s needs a --draft-model", name)
 		}
 		tests = append(tests, t)
 	}
 	opt := batcher.DefaultOptions()
 	opt.Speculation = batcher.Speculation(o.speculation)
 	if err := opt.Validate(); err != nil {
-		return usageError{Err: err}
+		return usage.Error{Err: err}
 	}
 	peers, err := parsePeers(o.compare, o.pattern)
 	if err != nil {
@@ -213,7 +215,7 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 		return o.runProfile(cmd, setup, tests)
 	}
 	results := []engineResult{}
-	bar := progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
+	bar := output.Progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
 	for _, t := range tests {
 		runs := setup
 		steps := &stepTimes{}
@@ -226,19 +228,19 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 		results = append(results, engineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max, Fill: steps.fill()})
 	}
 	if o.asJSON {
-		return writeJSON(cmd.OutOrStdout(), results)
+		return output.JSON(cmd.OutOrStdout(), results)
 	}
 	rows := [][]string{{"model", "threads", "test", "tok/s", "min", "max", "lanes filled"}}
 	for _, r := range results {
 		rows = append(rows, []string{r.Model, fmt.Sprint(r.Threads), r.Test,
 			fmt.Sprintf("%.1f", r.TokS), fmt.Sprintf("%.1f", r.Min), fmt.Sprintf("%.1f", r.Max), fmt.Sprintf("%.2f", r.Fill)})
 	}
-	return table(cmd.OutOrStdout(), rows)
+	return output.Table(cmd.OutOrStdout(), rows)
 }
 
 // runCompare measures one run of each test a round, then the peers.
 func (o *engineBench) runCompare(cmd *cobra.Command, setup engineRuns, tests []engineTest, peers []peer) error {
-	bar := progress(cmd.ErrOrStderr(), o.reps*(2*len(tests)+len(peers)), "runs")
+	bar := output.Progress(cmd.ErrOrStderr(), o.reps*(2*len(tests)+len(peers)), "runs")
 	step := func() { _ = bar.Add(1) }
 	ours := func() (speeds, error) {
 		s := speeds{}

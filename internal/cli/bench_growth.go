@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
@@ -69,16 +71,16 @@ func (o *growthBench) run(cmd *cobra.Command) error {
 	}
 	for _, n := range o.threads {
 		if err := checkThreads(n); err != nil {
-			return usagef("--%w", err)
+			return usage.Errorf("--%w", err)
 		}
 	}
 	for _, list := range [][]int{o.batches, o.contexts, o.threads} {
 		if !slices.IsSorted(list) || len(list) > 0 && (list[0] < 1 || list[len(list)-1] > 1<<16) {
-			return usagef("%v are not ascending numbers from 1 to %d", list, 1<<16)
+			return usage.Errorf("%v are not ascending numbers from 1 to %d", list, 1<<16)
 		}
 	}
 	if o.decode < 2 || o.reps < 1 {
-		return usagef("--decode must be 2 or more, --reps positive")
+		return usage.Errorf("--decode must be 2 or more, --reps positive")
 	}
 	for i, n := range o.threads {
 		if err := o.measure(cmd, n, i == len(o.threads)-1); err != nil {
@@ -99,13 +101,13 @@ func (o *growthBench) run(cmd *cobra.Command) error {
 		}
 	}
 	if o.asJSON {
-		return writeJSON(cmd.OutOrStdout(), o.points)
+		return output.JSON(cmd.OutOrStdout(), o.points)
 	}
 	rows := [][]string{{"axis", "series", "size", "tok/s", "ms a token", "remark"}}
 	for _, p := range o.points {
 		rows = append(rows, []string{p.Axis, p.Series, fmt.Sprint(p.X), fmt.Sprintf("%.1f", p.TokS), fmt.Sprintf("%.4g", p.MS), p.Remark})
 	}
-	return table(cmd.OutOrStdout(), rows)
+	return output.Table(cmd.OutOrStdout(), rows)
 }
 
 // upTo is 1, 2, 4 ... and n.
@@ -151,7 +153,7 @@ func (o *growthBench) measure(cmd *cobra.Command, threads int, all bool) (err er
 			}
 		}
 	}
-	bar := progress(cmd.ErrOrStderr(), len(tests), fmt.Sprintf("points on %d threads", threads))
+	bar := output.Progress(cmd.ErrOrStderr(), len(tests), fmt.Sprintf("points on %d threads", threads))
 	for i, t := range tests {
 		p, err := o.point(cmd.Context(), bundle, pool, t, i > 0)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 func TestRemarksNameTheGrowthThatGoesWrong(t *testing.T) {
@@ -62,8 +64,8 @@ func TestBenchGrowthMeasuresAndDrawsEveryAxis(t *testing.T) {
 		t.Errorf("the drawing is %d bytes, %v", len(drawing), err)
 	}
 	for _, bad := range [][]string{{"--batches", "4,1"}, {"--contexts", "0"}, {"--threads", "-1"}, {"--decode", "1"}} {
-		var usage usageError
-		if _, err := lutra(t, append(args, bad...)...); !errors.As(err, &usage) {
+		var mistake usage.Error
+		if _, err := lutra(t, append(args, bad...)...); !errors.As(err, &mistake) {
 			t.Errorf("%v: error %v, want one of usage", bad, err)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/ternary"
@@ -71,18 +73,18 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 			for _, name := range packings {
 				p, err := matrix.Parse(name)
 				if err != nil {
-					return usagef("--packings: %q is none of %s", brief(name), packingList())
+					return usage.Errorf("--packings: %q is none of %s", usage.Brief(name), packingList())
 				}
 				o.Packings = append(o.Packings, p)
 			}
 			for _, n := range o.Threads {
 				if err := checkThreads(n); err != nil {
-					return usagef("--%w", err)
+					return usage.Errorf("--%w", err)
 				}
 			}
 			for _, n := range append(o.Tokens, o.Threads...) {
 				if n < 1 || n > 1<<12 {
-					return usagef("%d is no number of tokens or threads", n)
+					return usage.Errorf("%d is no number of tokens or threads", n)
 				}
 			}
 			peers, err := parsePeers(peerArgs, pattern)
@@ -122,10 +124,10 @@ func parseShape(s string) (m, k int, err error) {
 	m, errM := strconv.Atoi(a)
 	k, errK := strconv.Atoi(b)
 	if errM != nil || errK != nil || m < 1 || k < 1 {
-		return 0, 0, usagef("--shapes: %q is not of the form MxK", brief(s))
+		return 0, 0, usage.Errorf("--shapes: %q is not of the form MxK", usage.Brief(s))
 	}
 	if m > 1<<30/k {
-		return 0, 0, usagef("--shapes: %s has more than 2^30 weights", s)
+		return 0, 0, usage.Errorf("--shapes: %s has more than 2^30 weights", s)
 	}
 	return m, k, nil
 }
@@ -134,7 +136,7 @@ func benchKernels(cmd *cobra.Command, o bench.Options, asJSON bool) error {
 	machine := bench.Measure(min(time.Second/2, 5*o.Budget))
 	printMachine(cmd.ErrOrStderr(), machine)
 	printChoices(cmd.ErrOrStderr(), ternary.Choices())
-	bar := progress(cmd.ErrOrStderr(), o.Rows(), "products")
+	bar := output.Progress(cmd.ErrOrStderr(), o.Rows(), "products")
 	rows := []bench.Row{}
 	for row, err := range bench.Products(machine, o) {
 		if err != nil {
@@ -153,14 +155,14 @@ func benchKernels(cmd *cobra.Command, o bench.Options, asJSON bool) error {
 
 func printKernels(w io.Writer, rows []bench.Row, asJSON bool) error {
 	if asJSON {
-		return writeJSON(w, rows)
+		return output.JSON(w, rows)
 	}
 	cells := [][]string{{"isa", "kernel", "packing", "M", "K", "N", "threads", "GMAC/s", "peak", "ratio"}}
 	for _, r := range rows {
 		cells = append(cells, []string{r.ISA, r.Kernel, r.Packing, fmt.Sprint(r.M), fmt.Sprint(r.K), fmt.Sprint(r.N), fmt.Sprint(r.Threads),
 			fmt.Sprintf("%.1f", r.GMACs), fmt.Sprintf("%.1f", r.Peak), fmt.Sprintf("%.2f", r.Ratio)})
 	}
-	return table(w, cells)
+	return output.Table(w, cells)
 }
 
 // printChoices says which kernels products go to, a line a packing.
@@ -177,7 +179,7 @@ func printChoices(w io.Writer, choices []ternary.Choice) {
 // compareKernels holds the best kernel of each product against the peers.
 func compareKernels(cmd *cobra.Command, o bench.Options, peers []peer, rounds int, asJSON bool) error {
 	if len(o.Packings) != 1 || len(o.Threads) != 1 || rounds < 1 {
-		return usagef("--compare wants one of --packings, one of --threads and a positive number of --rounds")
+		return usage.Errorf("--compare wants one of --packings, one of --threads and a positive number of --rounds")
 	}
 	var tests []string
 	for _, s := range o.Shapes {
@@ -196,7 +198,7 @@ func compareKernels(cmd *cobra.Command, o bench.Options, peers []peer, rounds in
 		}
 		return s, nil
 	}
-	bar := progress(cmd.ErrOrStderr(), rounds*len(peers), "runs")
+	bar := output.Progress(cmd.ErrOrStderr(), rounds*len(peers), "runs")
 	r, err := compare(cmd.Context(), "GMAC/s", rounds, tests, ours, rivals(peers), func() { _ = bar.Add(1) })
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -31,7 +32,7 @@ func (b *benchSource) flags(f *pflag.FlagSet) {
 
 func (b *benchSource) load(pool *pool.Pool) (*models.Bundle, error) {
 	if b.model != "" && b.shape != "" {
-		return nil, usagef("--model and --shape exclude each other")
+		return nil, usage.Errorf("--model and --shape exclude each other")
 	}
 	opt := models.LoadOptions{Pool: pool, Packing: b.packing}
 	if b.shape != "" {
@@ -61,7 +62,7 @@ func shapeNames() []string {
 func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error) {
 	s, err := synthetic.Named(shape)
 	if err != nil {
-		return nil, usageError{Err: err}
+		return nil, usage.Error{Err: err}
 	}
 	f, err := synthetic.Build(s, synthetic.DefaultOptions())
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -26,18 +27,18 @@ other without any download. Speed does not depend on the values of weights.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
-				return usagef("--out is required")
+				return usage.Errorf("--out is required")
 			}
 			s, err := synthetic.Named(shape)
 			if err != nil {
-				return usageError{Err: err}
+				return usage.Error{Err: err}
 			}
 			var ok bool
 			if opt.Blocks, ok = gguf.TypeNamed(blocks); !ok {
-				return usagef("--type: there is no storage type %q", brief(blocks))
+				return usage.Errorf("--type: there is no storage type %q", usage.Brief(blocks))
 			}
 			if opt.Head, ok = gguf.TypeNamed(head); !ok {
-				return usagef("--head: there is no storage type %q", brief(head))
+				return usage.Errorf("--head: there is no storage type %q", usage.Brief(head))
 			}
 			return writeSynthetic(out, s, opt)
 		},

@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
@@ -56,14 +58,14 @@ func (s *stepTimes) fill() float64 { return float64(s.tokens) / float64(max(1, s
 // runProfile measures each test with the pool's meter on.
 func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []engineTest) error {
 	if i := slices.IndexFunc(tests, func(t engineTest) bool { return t.deep }); i >= 0 {
-		return usagef("--profile counts prompts too: not for %s", tests[i].name)
+		return usage.Errorf("--profile counts prompts too: not for %s", tests[i].name)
 	}
 	pool := setup.pool
 	machine := bench.Measure(time.Second / 4)
 	printMachine(cmd.ErrOrStderr(), machine)
 	meter := pool.Meter()
 	meter.Enable()
-	bar := progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
+	bar := output.Progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
 	reports := []profileReport{}
 	for _, t := range tests {
 		runs := setup
@@ -89,7 +91,7 @@ func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []e
 		reports = append(reports, r)
 	}
 	if o.asJSON {
-		return writeJSON(cmd.OutOrStdout(), reports)
+		return output.JSON(cmd.OutOrStdout(), reports)
 	}
 	for i := range reports {
 		if err := reports[i].print(cmd.OutOrStdout()); err != nil {
@@ -167,7 +169,7 @@ func (r *profileReport) print(w io.Writer) error {
 		rows = append(rows, []string{p.Name, rate(float64(p.Calls), 0), fmt.Sprintf("%.1f", p.MS), fmt.Sprintf("%.1f %%", 100*p.Share),
 			rate(p.Fill, 2), rate(p.GMACs, 1), rate(p.GBs, 1), rate(p.Roofline, 2)})
 	}
-	if err := table(w, rows); err != nil {
+	if err := output.Table(w, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(w)

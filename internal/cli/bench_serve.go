@@ -14,6 +14,10 @@ import (
 	"github.com/sashabaranov/go-openai"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/lutra-lm/lutra/internal/apiclient"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // loadOptions describes a load on an OpenAI-compatible server.
@@ -60,13 +64,13 @@ c is 1.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.systemWords < 0 || o.maxTokens < 1 || o.timeout <= 0 {
-				return usagef("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
+				return usage.Errorf("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
 			}
-			if err := checkURL(o.url); err != nil {
+			if err := apiclient.CheckURL(o.url); err != nil {
 				return err
 			}
 			if len(o.compare) > 0 && o.beside != "" {
-				return usagef("--compare and --beside exclude each other")
+				return usage.Errorf("--compare and --beside exclude each other")
 			}
 			if len(o.compare) > 0 {
 				return compareServers(cmd, o)
@@ -79,7 +83,7 @@ c is 1.`,
 				return err
 			}
 			if o.asJSON {
-				return writeJSON(cmd.OutOrStdout(), r)
+				return output.JSON(cmd.OutOrStdout(), r)
 			}
 			return r.print(cmd.OutOrStdout())
 		},
@@ -142,7 +146,7 @@ type percentiles struct {
 func loadTest(ctx context.Context, o loadOptions, errOut io.Writer) (loadReport, error) {
 	client := o.client()
 	samples := make([]sample, o.requests)
-	bar := progress(errOut, o.requests, "requests")
+	bar := output.Progress(errOut, o.requests, "requests")
 	var next atomic.Int64
 	start := time.Now()
 	g, gctx := errgroup.WithContext(ctx)
@@ -163,7 +167,7 @@ func loadTest(ctx context.Context, o loadOptions, errOut io.Writer) (loadReport,
 
 func (o *loadOptions) client() *openai.Client {
 	cfg := openai.DefaultConfig(o.key)
-	cfg.BaseURL = apiBase(o.url)
+	cfg.BaseURL = apiclient.Base(o.url)
 	return openai.NewClientWithConfig(cfg)
 }
 
@@ -180,7 +184,7 @@ func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 	})
 	if err != nil {
-		s.err = explain(apiBase(o.url), err)
+		s.err = apiclient.Explain(apiclient.Base(o.url), err)
 		return s
 	}
 	defer stream.Close()
@@ -280,7 +284,7 @@ func (r loadReport) print(w io.Writer) error {
 		f := func(x float64) string { return fmt.Sprintf("%.1f", x) }
 		return []string{name, f(p.Min), f(p.P50), f(p.P90), f(p.P99), f(p.Max)}
 	}
-	return table(w, [][]string{
+	return output.Table(w, [][]string{
 		{"ms", "min", "p50", "p90", "p99", "max"},
 		row("TTFT", r.TTFT), row("TPOT", r.TPOT), row("latency", r.Latency),
 	})

@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // serverRival is a server under the same load as ours.
@@ -45,7 +47,7 @@ var serverTests = []string{"completion tok/s", "total tok/s", "TTFT p50 ms", "TP
 // compareServers loads the server of --url and those of --compare in turns.
 func compareServers(cmd *cobra.Command, o loadOptions) error {
 	if o.rounds < 1 {
-		return usagef("--rounds must be positive")
+		return usage.Errorf("--rounds must be positive")
 	}
 	peers, err := parsePeers(o.compare, "")
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
 func newChat() *cobra.Command {
@@ -238,7 +240,7 @@ func (c *chat) reply(ctx context.Context, conversation []message, signals <-chan
 	done, err := c.answer(ctx, c.options, conversation, func(piece string) error {
 		text.WriteString(piece)
 		if c.interactive {
-			piece = withoutControls(piece)
+			piece = output.WithoutControls(piece)
 		}
 		_, err := io.WriteString(c.out, piece)
 		return err

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // chatCommand is what a line that begins with a slash can ask for.
@@ -68,7 +70,7 @@ func (c *chat) command(ctx context.Context, name, arg string) error {
 			return known.run(c, ctx, arg)
 		}
 	}
-	hint := cmp.Or(didYouMean(name, commandNames()), "; /help lists them")
+	hint := cmp.Or(usage.DidYouMean(name, commandNames()), "; /help lists them")
 	return fmt.Errorf("there is no command %s%s", name, hint)
 }
 
@@ -83,7 +85,7 @@ func (c *chat) help(context.Context, string) error {
 	for _, k := range chatCommands() {
 		now := ""
 		if k.now != nil {
-			now = fmt.Sprintf(" (now: %s)", cmp.Or(brief(k.now(c)), noScaling))
+			now = fmt.Sprintf(" (now: %s)", cmp.Or(usage.Brief(k.now(c)), noScaling))
 		}
 		fmt.Fprintf(tw, "%s\t%s%s\n", strings.TrimSpace(k.names[0]+" "+k.arg), k.words, now)
 	}
@@ -105,7 +107,7 @@ func (c *chat) setSystem(_ context.Context, arg string) error {
 		arg = ""
 	}
 	c.options.system = arg
-	return c.say("(system message: %s)", cmp.Or(brief(arg), noScaling))
+	return c.say("(system message: %s)", cmp.Or(usage.Brief(arg), noScaling))
 }
 
 func (c *chat) setModel(ctx context.Context, arg string) error {
@@ -145,7 +147,7 @@ func (c *chat) setTemperature(_ context.Context, arg string) error {
 	}
 	t, err := strconv.ParseFloat(arg, 32)
 	if err != nil {
-		return fmt.Errorf("%q is no number", brief(arg))
+		return fmt.Errorf("%q is no number", usage.Brief(arg))
 	}
 	if err := validTemperature(float32(t)); err != nil {
 		return err

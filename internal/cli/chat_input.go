@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/peterh/liner"
+
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
 // input is where a chat's lines come from.
@@ -27,7 +29,7 @@ var errAborted = errors.New("line given up")
 // newInput reads from a person at a terminal, with editing and history, or else
 // from in as it is.
 func newInput(in io.Reader, out io.Writer, remember bool) (i input, interactive bool) {
-	if in == os.Stdin && out == os.Stdout && isTerminal(in) && isTerminal(out) {
+	if in == os.Stdin && out == os.Stdout && output.IsTerminal(in) && output.IsTerminal(out) {
 		return newTerminal(remember), true
 	}
 	return &lines{bufio.NewReader(in)}, false

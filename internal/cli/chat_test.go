@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/sashabaranov/go-openai"
+
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
 // echo answers with the question, and remembers what it was asked.
@@ -154,7 +156,7 @@ func TestCommandsOfAChat(t *testing.T) {
 }
 
 func TestNoControlCharacterOfAModelReachesATerminal(t *testing.T) {
-	if got := withoutControls("a\x1b[2Jb\u009bc\td\r\n\x00é"); got != "a[2Jbc\td\né" {
+	if got := output.WithoutControls("a\x1b[2Jb\u009bc\td\r\n\x00é"); got != "a[2Jbc\td\né" {
 		t.Errorf("%q is left", got)
 	}
 	_, out, _, _ := talk(t, true, askOptions{}, "a\x1b[31mb\n")

@@ -17,6 +17,9 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // lutra runs a command line and returns what it printed.
@@ -58,8 +61,8 @@ func TestAskSearchesForTheAnswer(t *testing.T) {
 	}
 	for _, bad := range []string{"magic", "beam9x4", "sc8;verifier", "sc100"} {
 		_, err := lutra(t, "ask", "--scaling", bad, "What is 12 * 7?")
-		var usage usageError
-		if !errors.As(err, &usage) {
+		var mistake usage.Error
+		if !errors.As(err, &mistake) {
 			t.Errorf("--scaling %q: error %v, want one of usage", bad, err)
 		}
 	}
@@ -101,7 +104,7 @@ func TestInfoDescribesAModel(t *testing.T) {
 	if !strings.Contains(text, "token_embd.weight") || !strings.Contains(text, "TQ1_0") {
 		t.Errorf("info --tensors = %s", text)
 	}
-	if strings.ContainsRune(printable("a\x1b[31mb"), '\x1b') {
+	if strings.ContainsRune(output.Printable("a\x1b[31mb"), '\x1b') {
 		t.Error("a control character of a file reaches the terminal")
 	}
 }
@@ -186,8 +189,8 @@ func TestWrongUsageIsToldApart(t *testing.T) {
 		{"bench", "kernels", "--shapes", "big"}, {"logits"}, {"perplexity"}, {"perplexity", "--file", "config_test.go", "--context", "1025"}, {"bench", "engine", "--shape", "none"},
 	} {
 		_, err := lutra(t, args...)
-		var usage usageError
-		if !errors.As(err, &usage) {
+		var mistake usage.Error
+		if !errors.As(err, &mistake) {
 			t.Errorf("lutra %q: error %v, want one of usage", args, err)
 		}
 	}

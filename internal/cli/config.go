@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/memory"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -90,7 +92,7 @@ func (c *Config) Validate() error {
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	oneOf := func(key, v string, words ...string) {
 		if !slices.Contains(words, v) {
-			fault("%s: %q is none of %s%s", key, brief(v), strings.Join(words, ", "), didYouMean(v, words))
+			fault("%s: %q is none of %s%s", key, usage.Brief(v), strings.Join(words, ", "), usage.DidYouMean(v, words))
 		}
 	}
 	if err := checkThreads(c.Threads); err != nil {
@@ -102,7 +104,7 @@ func (c *Config) Validate() error {
 	names := map[string]bool{}
 	name := func(key, name string) {
 		if names[name] {
-			fault("%s: two models are named %q; give one another name", key, brief(name))
+			fault("%s: two models are named %q; give one another name", key, usage.Brief(name))
 		}
 		names[name] = true
 	}
@@ -132,7 +134,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	oneOf("kv.type", c.KV.Type, kvTypes...)
-	if err := c.checkMemory(physicalMemory()); err != nil {
+	if err := c.checkMemory(memory.Physical()); err != nil {
 		fault("kv.memory: %w", err)
 	}
 	if c.KV.Block < 1 || c.KV.Block > 1024 {
@@ -169,7 +171,7 @@ func modelFlag(arg string) (ModelConfig, error) {
 		return ModelConfig{Name: name, Embedded: path}, nil
 	}
 	if err := modelFile(path); err != nil {
-		return ModelConfig{}, usagef("--model: %w", err)
+		return ModelConfig{}, usage.Errorf("--model: %w", err)
 	}
 	return ModelConfig{Name: name, Path: path}, nil
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // The decoder of config.yaml sets the fields of Config, nothing rounded and
@@ -122,7 +124,7 @@ func (s *settings) decodeTree(dst reflect.Value, n *yaml.Node, key string) {
 				for _, f := range fields {
 					names = append(names, f.name)
 				}
-				s.faultAt(k, "", "unknown key %q%s", joinKey(key, name), didYouMean(name, names))
+				s.faultAt(k, "", "unknown key %q%s", joinKey(key, name), usage.DidYouMean(name, names))
 				return
 			}
 			s.decode(fields[i].value, v, joinKey(key, name))
@@ -158,7 +160,7 @@ func (s *settings) decodeScalar(dst reflect.Value, n *yaml.Node, key string) {
 		s.faultAt(n, key, "has no value, want %s", wanted(dst.Type()))
 	case !slices.Contains(tagsFor(dst.Type()), tag):
 		if dst.Type() == durationType && (tag == "!!int" || tag == "!!float") {
-			s.faultAt(n, key, "%w", noUnit(n.Value))
+			s.faultAt(n, key, "%w", usage.NoUnit(n.Value))
 			return
 		}
 		hint := ""
@@ -204,11 +206,11 @@ func setText(dst reflect.Value, text string) (err error) {
 	if u, ok := dst.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
 	}
-	bad := fmt.Errorf("found %q, want %s", brief(text), wanted(dst.Type()))
+	bad := fmt.Errorf("found %q, want %s", usage.Brief(text), wanted(dst.Type()))
 	if dst.Type() == durationType {
 		d, err := time.ParseDuration(text)
 		if _, number := strconv.ParseFloat(text, 64); err != nil && number == nil {
-			return noUnit(text)
+			return usage.NoUnit(text)
 		}
 		dst.SetInt(int64(d))
 		return orBad(err, bad)
@@ -247,7 +249,7 @@ func orBad(err, bad error) error {
 // wanted describes the values of a type.
 func wanted(t reflect.Type) string {
 	if t == durationType {
-		return wantedDuration
+		return usage.Duration
 	}
 	switch t.Kind() {
 	case reflect.Bool:
@@ -276,20 +278,20 @@ func found(n *yaml.Node) string {
 	}
 	switch n.ShortTag() {
 	case "!!int", "!!float":
-		return "the number " + brief(n.Value)
+		return "the number " + usage.Brief(n.Value)
 	case "!!bool":
-		return "the truth value " + brief(n.Value)
+		return "the truth value " + usage.Brief(n.Value)
 	case "!!timestamp":
-		return "the date " + brief(n.Value)
+		return "the date " + usage.Brief(n.Value)
 	case "!!null":
 		return "nothing"
 	}
-	return fmt.Sprintf("the text %q", brief(n.Value))
+	return fmt.Sprintf("the text %q", usage.Brief(n.Value))
 }
 
 func quoteHint(n *yaml.Node) string {
 	if n.Kind == yaml.ScalarNode && n.Value != "" {
-		return fmt.Sprintf("; put it in quotes: %q", brief(n.Value))
+		return fmt.Sprintf("; put it in quotes: %q", usage.Brief(n.Value))
 	}
 	return ""
 }

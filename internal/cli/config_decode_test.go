@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
@@ -146,8 +148,8 @@ func TestFaultsOfFlagsAreOfUsageAndNameTheFlag(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := loadConfig("", nil, set)
-		var usage usageError
-		if !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), c.want) {
+		var mistake usage.Error
+		if !errors.As(err, &mistake) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want one of usage: %s", c.args, err, c.want)
 		}
 	}

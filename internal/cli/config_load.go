@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // settings is a configuration while its sources are read, each over the one
@@ -89,8 +91,8 @@ func (s *settings) readEnvironment(environ []string) {
 				continue
 			}
 			s.setText(key, name, text)
-		case nearest(name, names) != "":
-			s.fault(name, "is no setting%s", didYouMean(name, names))
+		case usage.Nearest(name, names) != "":
+			s.fault(name, "is no setting%s", usage.DidYouMean(name, names))
 		}
 	}
 }
@@ -99,7 +101,7 @@ func (s *settings) readEnvironment(environ []string) {
 func (s *settings) fault(from, format string, args ...any) {
 	err := fmt.Errorf("%s: %w", from, fmt.Errorf(format, args...))
 	if strings.HasPrefix(from, "--") {
-		err = usageError{Err: err}
+		err = usage.Error{Err: err}
 	}
 	s.faults = append(s.faults, err)
 }
@@ -202,7 +204,7 @@ func (s *settings) locate(err error) (faults []error) {
 		}
 		switch {
 		case strings.HasPrefix(from, "--"):
-			faults = append(faults, usageError{Err: fmt.Errorf("%s: %s", from, rest)})
+			faults = append(faults, usage.Error{Err: fmt.Errorf("%s: %s", from, rest)})
 		case strings.HasPrefix(from, "LUTRA_") && !strings.Contains(from, ":"): // no line of a file
 			faults = append(faults, fmt.Errorf("%s: %s", from, rest))
 		case from != "":

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // foreignFlags are those of other programs that the documents name.
@@ -122,7 +124,7 @@ func (n *naming) check(doc, span string) error {
 		return parses(strings.Fields(span))
 	case settingKey.MatchString(key):
 		if !slices.Contains(n.keys, key) {
-			return fmt.Errorf("there is no setting %s%s", key, didYouMean(key, n.keys))
+			return fmt.Errorf("there is no setting %s%s", key, usage.DidYouMean(key, n.keys))
 		}
 	case metric.MatchString(span) && n.exists(span+".yaml"): // a task of tools/lmeval
 	case metric.MatchString(span):

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
@@ -80,8 +81,8 @@ func TestBenchEngineDictatesWhatADraftModelKnows(t *testing.T) {
 		t.Fatalf("bench engine = %s", out)
 	}
 	for _, args := range [][]string{{"--tests", "dr16"}, {"--tests", "sp16", "--speculation", "much"}} {
-		var usage usageError
-		if _, err := lutra(t, append([]string{"bench", "engine"}, args...)...); !errors.As(err, &usage) {
+		var mistake usage.Error
+		if _, err := lutra(t, append([]string{"bench", "engine"}, args...)...); !errors.As(err, &mistake) {
 			t.Errorf("bench engine %v: %v, want an error of usage", args, err)
 		}
 	}

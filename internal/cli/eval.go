@@ -15,7 +15,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/eval"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
@@ -62,11 +65,11 @@ for n choices, of which self_consistency is voted here.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.limit < 0 || o.atOnce < 1 || o.MaxTokens < 1 {
-				return usagef("--concurrency and --max-tokens must be positive, --limit not negative")
+				return usage.Errorf("--concurrency and --max-tokens must be positive, --limit not negative")
 			}
 			for _, n := range append(o.sizes, o.width) {
 				if n < 1 || n > maxCandidates {
-					return usagef("--n and --width: %d is outside 1 to %d", n, maxCandidates)
+					return usage.Errorf("--n and --width: %d is outside 1 to %d", n, maxCandidates)
 				}
 			}
 			return runEval(cmd, &m, &o)
@@ -148,11 +151,11 @@ func (e *evaluation) remote(cmd *cobra.Command, names []string) error {
 		names = []string{"default"}
 	}
 	var err error
-	if err := checkURL(e.url); err != nil {
+	if err := apiclient.CheckURL(e.url); err != nil {
 		return err
 	}
-	if e.Solve, err = eval.Remote(cmd.Context(), apiBase(e.url), e.key, e.Asking); err != nil {
-		return explain(apiBase(e.url), err)
+	if e.Solve, err = eval.Remote(cmd.Context(), apiclient.Base(e.url), e.key, e.Asking); err != nil {
+		return apiclient.Explain(apiclient.Base(e.url), err)
 	}
 	e.setup.Where = e.url
 	return e.measure(cmd.Context(), cmd, names)
@@ -185,7 +188,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 // journal, and no report.
 func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []string) (err error) {
 	if e.Points, err = eval.Points(names, e.methods, e.sizes, e.width); err != nil {
-		return usagef("--methods: %w", planError(err))
+		return usage.Errorf("--methods: %w", usage.PlanError(err))
 	}
 	e.Journal = eval.NewJournal()
 	if e.out != "" {
@@ -201,7 +204,7 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 		}
 		defer func() { err = errors.Join(err, e.Journal.Close()) }()
 	}
-	bar := progress(cmd.ErrOrStderr(), len(e.Problems)*len(e.Points), "problems × points")
+	bar := output.Progress(cmd.ErrOrStderr(), len(e.Problems)*len(e.Points), "problems × points")
 	_ = bar.Add(len(e.Problems)*len(e.Points) - e.Left()) // the bar is decoration
 	e.Done = func() { _ = bar.Add(1) }
 	if err := e.Run(ctx); err != nil {
@@ -217,9 +220,9 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 		}
 	}
 	if e.asJSON {
-		return writeJSON(cmd.OutOrStdout(), results)
+		return output.JSON(cmd.OutOrStdout(), results)
 	}
-	return table(cmd.OutOrStdout(), eval.Rows(results))
+	return output.Table(cmd.OutOrStdout(), eval.Rows(results))
 }
 
 // write leaves the reports in --out.
@@ -229,7 +232,7 @@ func (e *evaluation) write(results []eval.Result) error {
 		name  string
 		write func(io.Writer) error
 	}{
-		{"results.json", func(w io.Writer) error { return writeJSON(w, results) }},
+		{"results.json", func(w io.Writer) error { return output.JSON(w, results) }},
 		{"results.md", func(w io.Writer) error { return eval.Markdown(w, e.setup, results) }},
 		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results) }},
 		{"pareto.png", func(w io.Writer) error { return eval.PNG(w, title, results) }},

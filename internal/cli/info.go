@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -47,7 +48,7 @@ func newInfo() *cobra.Command {
 			defer f.Close()
 			info := describe(args[0], f)
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), info)
+				return output.JSON(cmd.OutOrStdout(), info)
 			}
 			return info.print(cmd.OutOrStdout(), tensors)
 		},
@@ -93,23 +94,23 @@ func shorten(v any) any {
 }
 
 func (f fileInfo) print(w io.Writer, tensors bool) error {
-	fmt.Fprintf(w, "%s: GGUF v%d, %d tensors, %.2f M weights, %s\n\n", f.File, f.Version, len(f.Tensors), float64(f.Weights)/1e6, byteSize(f.Bytes))
+	fmt.Fprintf(w, "%s: GGUF v%d, %d tensors, %.2f M weights, %s\n\n", f.File, f.Version, len(f.Tensors), float64(f.Weights)/1e6, output.Bytes(f.Bytes))
 	rows := [][]string{{"key", "value"}}
 	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
-		rows = append(rows, []string{key, printable(f.Metadata[key])})
+		rows = append(rows, []string{key, output.Printable(f.Metadata[key])})
 	}
-	if err := table(w, rows); err != nil {
+	if err := output.Table(w, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
 	if !tensors {
-		return table(w, f.byType())
+		return output.Table(w, f.byType())
 	}
 	rows = [][]string{{"tensor", "type", "shape", "size"}}
 	for _, t := range f.Tensors {
-		rows = append(rows, []string{t.Name, t.Type, fmt.Sprint(t.Dims), byteSize(int64(t.Bytes))})
+		rows = append(rows, []string{t.Name, t.Type, fmt.Sprint(t.Dims), output.Bytes(int64(t.Bytes))})
 	}
-	return table(w, rows)
+	return output.Table(w, rows)
 }
 
 // byType sums tensors a storage type, largest first.
@@ -121,7 +122,7 @@ func (f fileInfo) byType() [][]string {
 	}
 	rows := [][]string{{"storage", "tensors", "size"}}
 	for _, name := range slices.SortedFunc(maps.Keys(bytes), func(a, b string) int { return bytes[b] - bytes[a] }) {
-		rows = append(rows, []string{name, fmt.Sprint(count[name]), byteSize(int64(bytes[name]))})
+		rows = append(rows, []string{name, fmt.Sprint(count[name]), output.Bytes(int64(bytes[name]))})
 	}
 	return rows
 }

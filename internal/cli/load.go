@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
@@ -158,7 +159,7 @@ const sayEvery = 5 * time.Second
 
 func (p *fileProgress) begin(path string, size int64) {
 	p.last = p.now()
-	p.log.Info().Str("path", path).Str("size", byteSize(size)).Msg("loading")
+	p.log.Info().Str("path", path).Str("size", output.Bytes(size)).Msg("loading")
 }
 
 func (p *fileProgress) tell(done, total int64) {

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
@@ -96,7 +97,7 @@ func (l *local) use(_ context.Context, name string) error {
 
 func (l *local) about() (name, words string) {
 	shape := l.r.hosts[0].bundle.Model.Config()
-	words = fmt.Sprintf("%s, %s, a context of %d tokens", shape.Arch, byteSize(shape.Bytes), l.r.hosts[0].model.Context)
+	words = fmt.Sprintf("%s, %s, a context of %d tokens", shape.Arch, output.Bytes(shape.Bytes), l.r.hosts[0].model.Context)
 	if l.model.Embedded != "" {
 		words = "a small demonstration that solves short arithmetic stories, and nothing else"
 	}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
 // level is validated with the configuration.
@@ -22,10 +24,10 @@ func (c LogConfig) level() zerolog.Level {
 // logger writes to w: for people on a terminal, JSON lines elsewhere. The
 // configuration has been validated.
 func (c LogConfig) logger(w io.Writer) zerolog.Logger {
-	if c.Format == "console" || c.Format == "auto" && isTerminal(w) {
+	if c.Format == "console" || c.Format == "auto" && output.IsTerminal(w) {
 		w = zerolog.ConsoleWriter{
 			Out: w, TimeFormat: time.TimeOnly, FormatPrepare: readable,
-			NoColor: !isTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
+			NoColor: !output.IsTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
 		}
 	}
 	return zerolog.New(w).Level(c.level()).With().Timestamp().Logger()
@@ -55,7 +57,7 @@ func readable(fields map[string]any) error {
 			delete(e, key)
 		}
 	}
-	e[zerolog.MessageFieldName] = oneLine(line)
+	e[zerolog.MessageFieldName] = output.OneLine(line)
 	return nil
 }
 

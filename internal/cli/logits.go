@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 )
 
@@ -27,7 +28,7 @@ to a file; as a NumPy array when its name ends in .npy.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tokensFile == "" || outFile == "" {
-				return usagef("--tokens and --out are needed")
+				return usage.Errorf("--tokens and --out are needed")
 			}
 			text, err := readText(tokensFile, cmd.InOrStdin())
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
@@ -37,7 +38,7 @@ func newKV(c KVConfig, shape models.Config, share int64) (*kv.Cache, error) {
 		most = contextsKept * int64((shape.Context+opt.BlockLen-1)/opt.BlockLen)
 	}
 	if opt.Blocks = int(min(budget/perBlock, most)); opt.Blocks < 1 {
-		return nil, fmt.Errorf("kv.memory: %s do not hold one block of %d tokens (%s)", byteSize(budget), opt.BlockLen, byteSize(perBlock))
+		return nil, fmt.Errorf("kv.memory: %s do not hold one block of %d tokens (%s)", output.Bytes(budget), opt.BlockLen, output.Bytes(perBlock))
 	}
 	return kv.New(shape.KV(), opt)
 }
@@ -65,7 +66,7 @@ func (c *Config) checkMemory(physical int64) error {
 		return err
 	}
 	if n := int64(c.caches()); physical > 0 && each > physical/max(1, n) {
-		return fmt.Errorf("%d caches of %s are more than this machine's memory of %s", n, byteSize(each), byteSize(physical))
+		return fmt.Errorf("%d caches of %s are more than this machine's memory of %s", n, output.Bytes(each), output.Bytes(physical))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // modelFile says what is wrong with a path that should be a GGUF file, for the
@@ -19,7 +21,7 @@ func modelFile(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an odd path has no neighbours
 		return fmt.Errorf("there is no file %s; embedded models: %s%s",
-			path, strings.Join(embeddedNames(), ", "), didYouMean(path, append(beside, embeddedNames()...)))
+			path, strings.Join(embeddedNames(), ", "), usage.DidYouMean(path, append(beside, embeddedNames()...)))
 	case err != nil:
 		return err
 	case info.IsDir():

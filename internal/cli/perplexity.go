@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
@@ -33,10 +35,10 @@ llama.cpp's llama-perplexity does it, so that figures compare.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if textFile == "" {
-				return usagef("--file is needed")
+				return usage.Errorf("--file is needed")
 			}
 			if cmd.Flags().Changed("context") && r.context < 4 {
-				return usagef("--context: %d is too short", r.context)
+				return usage.Errorf("--context: %d is too short", r.context)
 			}
 			text, err := readText(textFile, cmd.InOrStdin())
 			if err != nil {
@@ -45,13 +47,13 @@ llama.cpp's llama-perplexity does it, so that figures compare.`,
 			return r.withScorer(func(b *models.Bundle, score scorer) error {
 				n := b.Model.Config().Context
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
-				bar := progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")
+				bar := output.Progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")
 				report, err := perplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return writeJSON(cmd.OutOrStdout(), report)
+					return output.JSON(cmd.OutOrStdout(), report)
 				}
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "perplexity %.4f ± %.4f over %d tokens, context %d\n",
 					report.Perplexity, report.Error, report.Tokens, report.Context)

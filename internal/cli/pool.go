@@ -5,6 +5,7 @@ import (
 	"os"
 	goruntime "runtime"
 
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
@@ -28,7 +29,7 @@ func checkThreads(n int) error {
 // otherwise.
 func newPool(threads int) (*pool.Pool, error) {
 	if err := checkThreads(threads); err != nil {
-		return nil, usagef("--%w", err)
+		return nil, usage.Errorf("--%w", err)
 	}
 	if threads == 0 {
 		threads = cpu.Cores()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/weights"
@@ -48,7 +49,7 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 	mc.Packing = r.packing
 	kvType, err := kv.ParseType(r.kvType)
 	if err != nil {
-		return usageError{Err: err}
+		return usage.Error{Err: err}
 	}
 	context, err := r.contextFor(mc)
 	if err != nil {
@@ -81,7 +82,7 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 // for, or as much of the default as it has; 0: its own.
 func (r *referenceFlags) contextFor(m ModelConfig) (int, error) {
 	if r.context < 0 {
-		return 0, usagef("--context: %d is negative", r.context)
+		return 0, usage.Errorf("--context: %d is negative", r.context)
 	}
 	name := m.Path
 	if m.Embedded != "" {
@@ -100,7 +101,7 @@ func (r *referenceFlags) contextFor(m ModelConfig) (int, error) {
 	case !ok || r.context <= own: // what loading has to say of it is said there
 		return r.context, nil
 	case r.set.Changed("context"):
-		return 0, usagef("--context: %d is longer than the model's own of %d", r.context, own)
+		return 0, usage.Errorf("--context: %d is longer than the model's own of %d", r.context, own)
 	}
 	return own, nil
 }

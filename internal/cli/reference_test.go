@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -88,8 +89,8 @@ func TestAContextThatIsNoneIsRefused(t *testing.T) {
 	}
 	for _, n := range []string{"-1", "100000"} {
 		for _, args := range [][]string{{"logits", "--tokens", tokens, "--out", os.DevNull}, {"perplexity", "--file", tokens}} {
-			var usage usageError
-			if _, err := lutra(t, append(args, "--context", n)...); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--context: "+n) {
+			var mistake usage.Error
+			if _, err := lutra(t, append(args, "--context", n)...); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "--context: "+n) {
 				t.Errorf("%s --context %s: error %v, want one of usage", args[0], n, err)
 			}
 		}

@@ -10,6 +10,9 @@ import (
 	"slices"
 
 	"github.com/sashabaranov/go-openai"
+
+	"github.com/lutra-lm/lutra/internal/apiclient"
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // defaultName asks a server for its first model.
@@ -26,19 +29,19 @@ type remote struct {
 
 // newRemote finds out what the server is and has.
 func newRemote(ctx context.Context, o *askOptions) (*remote, error) {
-	if err := checkURL(o.url); err != nil {
+	if err := apiclient.CheckURL(o.url); err != nil {
 		return nil, err
 	}
-	base := apiBase(o.url)
+	base := apiclient.Base(o.url)
 	cfg := openai.DefaultConfig(o.key)
 	cfg.BaseURL = base
 	r := &remote{base: base, model: o.name, via: &extension{}}
 	cfg.HTTPClient = r.via
 	r.client = openai.NewClientWithConfig(cfg)
 	list, err := r.client.ListModels(ctx)
-	switch status, refused := statusOf(err); {
+	switch status, refused := apiclient.Status(err); {
 	case err != nil && (!refused || status == http.StatusUnauthorized || status == http.StatusForbidden):
-		return nil, explain(r.base, err)
+		return nil, apiclient.Explain(r.base, err)
 	case err == nil && len(list.Models) > 0:
 		r.lutra = list.Models[0].OwnedBy == "lutra"
 		if r.model == defaultName && !slices.ContainsFunc(list.Models, func(m openai.Model) bool { return m.ID == defaultName }) {
@@ -59,7 +62,7 @@ func (r *remote) canSearch(plan string) error {
 func (r *remote) models(ctx context.Context) ([]string, error) {
 	list, err := r.client.ListModels(ctx)
 	if err != nil {
-		return nil, explain(r.base, err)
+		return nil, apiclient.Explain(r.base, err)
 	}
 	var names []string
 	for _, m := range list.Models {
@@ -74,7 +77,7 @@ func (r *remote) use(ctx context.Context, name string) error {
 		return err
 	}
 	if !slices.Contains(names, name) {
-		return fmt.Errorf("%s has no model %q%s", r.base, brief(name), didYouMean(name, names))
+		return fmt.Errorf("%s has no model %q%s", r.base, usage.Brief(name), usage.DidYouMean(name, names))
 	}
 	r.model = name
 	return nil
@@ -97,7 +100,7 @@ func (r *remote) answer(ctx context.Context, o *askOptions, conversation []messa
 	r.via.scaling, r.via.truncate = o.scaling, r.lutra
 	stream, err := r.client.CreateChatCompletionStream(ctx, req)
 	if err != nil {
-		return done, explain(r.base, err)
+		return done, apiclient.Explain(r.base, err)
 	}
 	defer stream.Close()
 	finished := false
@@ -110,7 +113,7 @@ func (r *remote) answer(ctx context.Context, o *askOptions, conversation []messa
 			return done, nil
 		}
 		if err != nil {
-			return done, explain(r.base, err)
+			return done, apiclient.Explain(r.base, err)
 		}
 		done.dropped += chunk.Truncation.Dropped
 		for _, c := range chunk.Choices {

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/memory"
+	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
@@ -64,7 +66,7 @@ func newRuntime(cfg Config, log zerolog.Logger, watch watcher) (*runtime, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &runtime{pool: pool, arbiter: batcher.NewStepArbiter(), log: log, watch: watch, free: freeMemory}
+	r := &runtime{pool: pool, arbiter: batcher.NewStepArbiter(), log: log, watch: watch, free: memory.Free}
 	if cfg.KernelTimes {
 		r.pool.Meter().Enable()
 	}
@@ -127,10 +129,10 @@ func (r *runtime) startHost(cfg Config, h *host, share int64) error {
 			Msg("the KV cache has no room for the model's whole context; raise kv.memory")
 	}
 	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
-		Str("weights", byteSize(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
+		Str("weights", output.Bytes(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
 		Stringer("kernels", cpu.Active()).Int("threads", r.pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
 	if h.draft != nil {
-		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", byteSize(h.draft.Model.Config().Bytes)).
+		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", output.Bytes(h.draft.Model.Config().Bytes)).
 			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")
 	}
 	if h.format.Name == "" {

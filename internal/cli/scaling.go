@@ -3,6 +3,7 @@ package cli
 import (
 	"math"
 
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -19,7 +20,7 @@ func checkPlan(written string, limits scaling.Limits) error {
 	if err == nil {
 		err = plan.Validate(limits)
 	}
-	return planError(err)
+	return usage.PlanError(err)
 }
 
 // strategy is how the model of r answers.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 )
@@ -108,7 +109,7 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 		if err := srv.Publish(r.served()...); err != nil {
 			return err
 		}
-		defer boundGarbage(cfg.Server.MaxMemory)()
+		defer memory.BoundHeap(cfg.Server.MaxMemory)()
 		ready, try := readyLines(cfg.Server, listener.Addr())
 		log.Info().Str("try", try).Msg(ready)
 		engines, stop := context.WithCancel(context.WithoutCancel(ctx))

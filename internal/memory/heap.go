@@ -1,4 +1,4 @@
-package cli
+package memory
 
 import (
 	"math"
@@ -6,12 +6,12 @@ import (
 	"runtime/debug"
 )
 
-// boundGarbage tells the collector how large the heap is meant to become: what
+// BoundHeap tells the collector how large the heap is meant to become: what
 // it holds now, which is the models, and what requests may hold. By itself the
 // heap grows to twice of what it holds before garbage is collected, be that
 // gigabytes of weights. GOMEMLIMIT in the environment counts more. The limit
 // holds until undo is called.
-func boundGarbage(requests int64) (undo func()) {
+func BoundHeap(requests int64) (undo func()) {
 	const inherited = -1 // leaves the limit as it is
 	before := debug.SetMemoryLimit(inherited)
 	if before == math.MaxInt64 {

@@ -1,4 +1,6 @@
-package cli
+// Package apiclient has what all commands need that ask a server of the OpenAI
+// API: its address as people write it, and its errors in words.
+package apiclient
 
 import (
 	"context"
@@ -9,19 +11,22 @@ import (
 	"strings"
 
 	"github.com/sashabaranov/go-openai"
+
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// checkURL tells whether a --url is one.
-func checkURL(s string) error {
+// CheckURL tells whether a --url is one.
+func CheckURL(s string) error {
 	if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return usagef("--url: %q is no address such as http://127.0.0.1:8080", brief(s))
+		return usage.Errorf("--url: %q is no address such as http://127.0.0.1:8080", usage.Brief(s))
 	}
 	return nil
 }
 
-// apiBase completes what people write for an API's base URL: an address
+// Base completes what people write for an API's base URL: an address
 // without a path, http://host:8080, means the usual /v1 there.
-func apiBase(s string) string {
+func Base(s string) string {
 	s = strings.TrimSuffix(s, "/")
 	if u, err := url.Parse(s); err == nil && u.Host != "" && u.Path == "" && u.RawQuery == "" {
 		return s + "/v1"
@@ -29,9 +34,9 @@ func apiBase(s string) string {
 	return s
 }
 
-// explain words a failed request to the server at base for people.
-func explain(base string, err error) error {
-	status, refused := statusOf(err)
+// Explain words a failed request to the server at base for people.
+func Explain(base string, err error) error {
+	status, refused := Status(err)
 	var answer *openai.APIError
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -39,7 +44,7 @@ func explain(base string, err error) error {
 	case status == http.StatusUnauthorized:
 		return fmt.Errorf("%s wants an API key, or another one: --api-key KEY", base)
 	case errors.As(err, &answer):
-		return fmt.Errorf("%s: %s", base, withoutControls(answer.Message))
+		return fmt.Errorf("%s: %s", base, output.WithoutControls(answer.Message))
 	case refused:
 		return fmt.Errorf("%s: %d %s", base, status, http.StatusText(status))
 	}
@@ -50,8 +55,8 @@ func explain(base string, err error) error {
 	return fmt.Errorf("%s: %w", base, err)
 }
 
-// statusOf is the HTTP status that a server answered with, if it did.
-func statusOf(err error) (status int, ok bool) {
+// Status is the HTTP status that a server answered with, if it did.
+func Status(err error) (status int, ok bool) {
 	var answer *openai.APIError
 	var request *openai.RequestError
 	switch {

@@ -1,4 +1,6 @@
-package cli
+// Package memory measures the memory of the machine or container, and bounds
+// the heap of this process.
+package memory
 
 import (
 	"bufio"
@@ -14,9 +16,9 @@ import (
 // fallbackMemory is assumed free where the system says nothing at all.
 const fallbackMemory = 2 << 30
 
-// physicalMemory is the machine's memory or the container's limit, 0 where the
+// Physical is the machine's memory or the container's limit, 0 where the
 // system does not say.
-func physicalMemory() int64 {
+func Physical() int64 {
 	total := int64(min(memory.TotalMemory(), math.MaxInt64))
 	if limit, ok := readInt("/sys/fs/cgroup/memory.max"); ok {
 		total = min(total, limit)
@@ -24,11 +26,11 @@ func physicalMemory() int64 {
 	return total
 }
 
-// freeMemory is what can still be allocated without swapping, a container's
+// Free is what can still be allocated without swapping, a container's
 // limit included; half of the memory where the system does not say.
-func freeMemory() int64 {
+func Free() int64 {
 	free := int64(fallbackMemory)
-	if total := physicalMemory(); total > 0 {
+	if total := Physical(); total > 0 {
 		free = total / 2
 	}
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {

@@ -1,4 +1,4 @@
-package cli
+package output
 
 import (
 	"fmt"
@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// forTerminal is what of a model's text goes to a terminal: no control
+// ForTerminal is what of a model's text goes to a terminal: no control
 // characters, which could do anything there. Files and pipes get all of it.
-func forTerminal(w io.Writer, text string) string {
-	if !isTerminal(w) {
+func ForTerminal(w io.Writer, text string) string {
+	if !IsTerminal(w) {
 		return text
 	}
-	return withoutControls(text)
+	return WithoutControls(text)
 }
 
-func withoutControls(text string) string {
+// WithoutControls leaves out control characters other than tabs and newlines.
+func WithoutControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
 			return -1
@@ -24,19 +25,19 @@ func withoutControls(text string) string {
 	}, text)
 }
 
-// oneLine leaves out what clients could play tricks on a terminal with.
-func oneLine(text string) string {
+// OneLine leaves out what clients could play tricks on a terminal with.
+func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
 			return ' '
 		}
 		return r
-	}, withoutControls(text))
+	}, WithoutControls(text))
 }
 
-// printable is one line without control characters: metadata comes from
+// Printable is one line without control characters: metadata comes from
 // outside and goes to a terminal.
-func printable(v any) string {
+func Printable(v any) string {
 	s := fmt.Sprintf("%v", v)
 	if r := []rune(s); len(r) > 100 {
 		s = string(r[:100]) + " ..."

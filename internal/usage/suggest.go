@@ -1,4 +1,4 @@
-package cli
+package usage
 
 import (
 	"strings"
@@ -6,9 +6,9 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// nearest is the candidate that word was probably meant to be, two slips of the
+// Nearest is the candidate that word was probably meant to be, two slips of the
 // finger away at most; empty: none.
-func nearest(word string, candidates []string) string {
+func Nearest(word string, candidates []string) string {
 	const slips = 2
 	best, least := "", min(slips, len(word)/2)+1
 	if len(word) > 100 {
@@ -22,10 +22,10 @@ func nearest(word string, candidates []string) string {
 	return best
 }
 
-// didYouMean is the end of an error about an unknown word: a question, or nothing.
+// DidYouMean is the end of an error about an unknown word: a question, or nothing.
 // What begins like a candidate means it too.
-func didYouMean(word string, candidates []string) string {
-	best := nearest(word, candidates)
+func DidYouMean(word string, candidates []string) string {
+	best := Nearest(word, candidates)
 	for _, c := range candidates {
 		if best == "" && len(word) > 2 && strings.HasPrefix(c, word) {
 			best = c

@@ -1,4 +1,4 @@
-package cli
+package apiclient
 
 import "testing"
 
@@ -10,7 +10,7 @@ func TestAnAddressWithoutAPathMeansV1(t *testing.T) {
 		"https://host/proxy/openai/v2": "https://host/proxy/openai/v2",
 		"nonsense":                     "nonsense",
 	} {
-		if got := apiBase(in); got != want {
+		if got := Base(in); got != want {
 			t.Errorf("%s: %s, want %s", in, got, want)
 		}
 	}

@@ -1,4 +1,6 @@
-package cli
+// Package output prints for people and scripts: tables, JSON, progress, sizes,
+// and text from outside without what it could do to a terminal.
+package output
 
 import (
 	"encoding/json"
@@ -13,15 +15,15 @@ import (
 	"golang.org/x/term"
 )
 
-// writeJSON prints v indented, as scripts and people read it.
-func writeJSON(w io.Writer, v any) error {
+// JSON prints v indented, as scripts and people read it.
+func JSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 
-// table prints aligned columns, the first row being the head.
-func table(w io.Writer, rows [][]string) error {
+// Table prints aligned columns, the first row being the head.
+func Table(w io.Writer, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
 		fmt.Fprintln(tw, strings.Join(r, "\t"))
@@ -29,8 +31,8 @@ func table(w io.Writer, rows [][]string) error {
 	return tw.Flush()
 }
 
-// progress is a bar on a terminal, silent where w is none or too narrow for it.
-func progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
+// Progress is a bar on a terminal, silent where w is none or too narrow for it.
+func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
 	const around = 50 // columns for the words beside the bar
 	columns := columns(w)
 	return progressbar.NewOptions(n,
@@ -44,16 +46,16 @@ func progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
 	)
 }
 
-// isTerminal tells whether a person reads what is written to w, or writes what
+// IsTerminal tells whether a person reads what is written to w, or writes what
 // is read from it.
-func isTerminal(w any) bool {
+func IsTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // columns is the width of a terminal, 0 of what is none.
 func columns(w any) int {
-	if !isTerminal(w) {
+	if !IsTerminal(w) {
 		return 0
 	}
 	n, _, err := term.GetSize(int(w.(*os.File).Fd()))
@@ -63,8 +65,8 @@ func columns(w any) int {
 	return n
 }
 
-// byteSize prints a number of bytes in binary units.
-func byteSize(n int64) string {
+// Bytes prints a number of bytes in binary units.
+func Bytes(n int64) string {
 	switch {
 	case n >= 1<<30:
 		return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
