@@ -3,8 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -31,17 +30,6 @@ type Config struct {
 	Log         LogConfig        `yaml:"log"`
 
 	warnings []string `yaml:"-"` // about where it comes from; not part of what it says
-}
-
-// ModelConfig names one model to serve. Exactly one of Path and Embedded is set.
-type ModelConfig struct {
-	Name     string   `yaml:"name"`     // API name; empty: the file's stem or the embedded name
-	Path     string   `yaml:"path"`     // GGUF file
-	Embedded string   `yaml:"embedded"` // a model inside the binary
-	Aliases  []string `yaml:"aliases"`  // further API names
-	Packing  string   `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit), i2 (2 bit) or stored (the file's own precision)
-	Context  int      `yaml:"context"`  // longest sequence in tokens; 0: the model's own
-	Draft    string   `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
 }
 
 // EngineConfig is what all engines have.
@@ -161,28 +149,14 @@ func checkPacking(name string) error {
 // mostContext is the longest sequence that a model can have.
 const mostContext = 1 << 30
 
-// modelFlag reads --model [NAME=]FILE; an embedded model's name is one too.
-func modelFlag(arg string) (ModelConfig, error) {
-	name, path, ok := strings.Cut(arg, "=")
-	if _, err := os.Stat(arg); err == nil || !ok {
-		name, path = "", arg // a file whose name has a = is one too
-	}
-	if isEmbedded(path) {
-		return ModelConfig{Name: name, Embedded: path}, nil
-	}
-	if err := modelFile(path); err != nil {
-		return ModelConfig{}, usage.Errorf("--model: %w", err)
-	}
-	return ModelConfig{Name: name, Path: path}, nil
-}
+// mostThreads is the most compute threads that can be asked for. More than the
+// processors never help, but a configuration may come from a larger machine.
+func mostThreads() int { return max(64, 4*goruntime.NumCPU()) }
 
-// apiName is the name clients ask for.
-func (m ModelConfig) apiName() string {
-	switch {
-	case m.Name != "":
-		return m.Name
-	case m.Embedded != "":
-		return m.Embedded
+// checkThreads tells what is wrong with a number of threads.
+func checkThreads(n int) error {
+	if n < 0 || n > mostThreads() {
+		return fmt.Errorf("threads: %d is outside 0..%d on this machine; 0 means one a physical core", n, mostThreads())
 	}
-	return strings.TrimSuffix(filepath.Base(m.Path), filepath.Ext(m.Path))
+	return nil
 }

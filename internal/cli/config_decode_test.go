@@ -1,16 +1,12 @@
 package cli
 
 import (
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
-
-	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
@@ -125,33 +121,6 @@ func TestFaultsOfTheEnvironmentNameTheVariable(t *testing.T) {
 	others := []string{"LUTRA_KERNEL=generic", "LUTRA_PORT=tcp://10.0.0.1:8080", "LUTRA_SERVER_SERVICE_HOST=10.0.0.1", "LUTRA_SERVER_PORT=tcp://10.0.0.1:80", "LUTRA=1", "NOTHING"}
 	if _, err := loadConfig("", others, nil); err != nil {
 		t.Errorf("variables of others: %v", err)
-	}
-}
-
-func TestFaultsOfFlagsAreOfUsageAndNameTheFlag(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"--threads", "-1"}, "--threads: -1 is outside 0.."},
-		{[]string{"--kv-type", "f8"}, `--kv-type: "f8" is none of f16, int8`},
-		{[]string{"--kv-mem", "lots"}, `--kv-mem: "lots" is no size`},
-		{[]string{"--speculation", "much"}, `--speculation: "much" is none of auto, off and the numbers to 15`},
-		{[]string{"--log", "loud"}, `--log: "loud" is none of`},
-		{[]string{"--model", "lutra-tiny-s", "--model", "lutra-tiny-s"}, `--model: two models are named "lutra-tiny-s"`},
-		{[]string{"--model", "lutra-tinys"}, "--model: there is no file lutra-tinys; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-s?"},
-	} {
-		var m modelFlags
-		set := pflag.NewFlagSet("test", pflag.ContinueOnError)
-		m.register(set)
-		if err := set.Parse(c.args); err != nil {
-			t.Fatal(err)
-		}
-		_, err := loadConfig("", nil, set)
-		var mistake usage.Error
-		if !errors.As(err, &mistake) || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%q: error %v, want one of usage: %s", c.args, err, c.want)
-		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/models"
@@ -147,19 +146,6 @@ func TestAllCachesTogetherFitTheMachine(t *testing.T) {
 	}
 }
 
-func TestEveryCommandRefusesMoreThreadsThanTheMachineCanMean(t *testing.T) {
-	for _, args := range [][]string{
-		{"serve"}, {"ask", "Hi"}, {"chat"}, {"logits", "--tokens", "-", "--out", filepath.Join(t.TempDir(), "x")}, {"perplexity", "--file", "-"},
-		{"bench", "engine"}, {"bench", "growth"}, {"bench", "kernels"},
-	} {
-		for _, n := range []string{"1000000", "-1"} {
-			if _, err := lutra(t, append(args, "--threads", n)...); err == nil || !strings.Contains(err.Error(), "threads: "+n+" is outside 0..") {
-				t.Errorf("%v --threads %s: error %v, want one that gives the range", args, n, err)
-			}
-		}
-	}
-}
-
 func writeConfig(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
@@ -189,28 +175,5 @@ func TestAVerifierIsReadAsConfiguredElseAsItsFileSays(t *testing.T) {
 	}
 	if _, err := (VerifierConfig{}).format(models.Verifier{Format: "unheard-of"}); err == nil || !strings.Contains(err.Error(), "unheard-of") {
 		t.Errorf("a file of an unknown format: %v", err)
-	}
-}
-
-func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
-	for text, want := range map[string]string{
-		"models:\n- {embedded: lutra-tiny-s, context: 1025}":                     "a context of 1025 tokens is longer than the model's own of 1024",
-		"models:\n- {embedded: lutra-tiny-s, context: 1024}\nkv: {memory: 1MiB}": "kv.memory: there is room for 672 tokens, fewer than the context of 1024 that is configured",
-		"models:\n- {embedded: lutra-tiny-s, context: 100}\nkv: {memory: 1MiB}":  "",
-	} {
-		cfg, err := loadConfig(writeConfig(t, text), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
-		switch {
-		case err == nil:
-			if got := r.hosts[0].bundle.Model.Config().Context; want != "" || got != 100 {
-				t.Errorf("%s: a context of %d", text, got)
-			}
-			r.Close()
-		case want == "" || !strings.Contains(err.Error(), want):
-			t.Errorf("%s: error %v, want %q", text, err, want)
-		}
 	}
 }

@@ -1,38 +1,14 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
-
-// noDraft as a model's draft says that no model drafts for it.
-const noDraft = "none"
-
-// draftOf is the model that drafts for m, if one does.
-func (c *Config) draftOf(m ModelConfig) (d ModelConfig, ok bool) {
-	name := cmp.Or(m.Draft, c.Engine.DraftModel)
-	if name == "" || name == noDraft || c.Engine.Speculation == batcher.SpeculateOff {
-		return d, false
-	}
-	d = draftNamed(name)
-	itself := d.Embedded == m.Embedded && filepath.Clean(d.Path) == filepath.Clean(m.Path)
-	return d, m.Draft != "" || !itself
-}
-
-// draftNamed is the model that a configuration names: embedded, or a file.
-func draftNamed(name string) ModelConfig {
-	if isEmbedded(name) {
-		return ModelConfig{Embedded: name}
-	}
-	return ModelConfig{Path: name}
-}
 
 // loadDraft loads a model that can draft for target.
 func loadDraft(d ModelConfig, pool *pool.Pool, target *models.Bundle) (*models.Bundle, error) {

@@ -167,7 +167,7 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 		return err
 	}
 	cfg.KV.Prefix = false // every point computes its prompts, whichever comes first
-	log := cfg.Log.logger(cmd.ErrOrStderr())
+	log := newLogger(cfg.Log, cmd.ErrOrStderr())
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the report is the output
 	}

@@ -43,21 +43,6 @@ func (r *runtime) load(cfg Config) error {
 	return nil
 }
 
-// names are those of all models to load, in the order of loading. One that
-// drafts for several is loaded as often.
-func (c *Config) names() (names []string) {
-	for _, m := range c.Models {
-		names = append(names, m.apiName())
-		if d, ok := c.draftOf(m); ok {
-			names = append(names, d.apiName())
-		}
-	}
-	for _, v := range c.Verifiers {
-		names = append(names, v.model().apiName())
-	}
-	return names
-}
-
 // loadHost loads a model and what drafts for it. The host is the caller's to
 // close.
 func (r *runtime) loadHost(cfg Config, m ModelConfig) (*host, error) {

@@ -31,7 +31,7 @@ func newLocal(cmd *cobra.Command, m *modelFlags, o *askOptions) (*local, error) 
 	if err != nil {
 		return nil, err
 	}
-	log := cfg.Log.logger(cmd.ErrOrStderr())
+	log := newLogger(cfg.Log, cmd.ErrOrStderr())
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the answer is the output
 	}

@@ -15,22 +15,17 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// level is validated with the configuration.
-func (c LogConfig) level() zerolog.Level {
-	level, _ := zerolog.ParseLevel(c.Level)
-	return level
-}
-
-// logger writes to w: for people on a terminal, JSON lines elsewhere. The
+// newLogger writes to w: for people on a terminal, JSON lines elsewhere. The
 // configuration has been validated.
-func (c LogConfig) logger(w io.Writer) zerolog.Logger {
+func newLogger(c LogConfig, w io.Writer) zerolog.Logger {
+	level, _ := zerolog.ParseLevel(c.Level)
 	if c.Format == "console" || c.Format == "auto" && output.IsTerminal(w) {
 		w = zerolog.ConsoleWriter{
 			Out: w, TimeFormat: time.TimeOnly, FormatPrepare: readable,
 			NoColor: !output.IsTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
 		}
 	}
-	return zerolog.New(w).Level(c.level()).With().Timestamp().Logger()
+	return zerolog.New(w).Level(level).With().Timestamp().Logger()
 }
 
 // event is a log line as its JSON decodes.

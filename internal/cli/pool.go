@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	goruntime "runtime"
 
@@ -9,18 +8,6 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
-
-// mostThreads is the most compute threads that can be asked for. More than the
-// processors never help, but a configuration may come from a larger machine.
-func mostThreads() int { return max(64, 4*goruntime.NumCPU()) }
-
-// checkThreads tells what is wrong with a number of threads.
-func checkThreads(n int) error {
-	if n < 0 || n > mostThreads() {
-		return fmt.Errorf("threads: %d is outside 0..%d on this machine; 0 means one a physical core", n, mostThreads())
-	}
-	return nil
-}
 
 // newPool makes the pool that models compute on; threads 0: as many as it
 // chooses. Its workers poll during steps and so keep their Ps: one more is for

@@ -17,7 +17,6 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
@@ -202,23 +201,13 @@ func (r *runtime) Close() {
 	r.pool.Close()
 }
 
-// defaultModels are the embedded generators, the default first.
-func defaultModels() []ModelConfig {
-	var list []ModelConfig
-	for _, e := range embedded.Models() {
-		if e.Role == embedded.Generator {
-			list = append(list, ModelConfig{Embedded: e.Name})
+// verifiers are those that can judge what a model writes, the default first.
+func (r *runtime) verifiers(m *tts.Model) tts.Verifiers {
+	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
+		for _, h := range r.judges {
+			if !yield(h.bundle.Name, h.reward) {
+				return
+			}
 		}
-	}
-	return list
+	})
 }
-
-func embeddedNames() []string {
-	var names []string
-	for _, e := range embedded.Models() {
-		names = append(names, e.Name)
-	}
-	return names
-}
-
-func isEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }

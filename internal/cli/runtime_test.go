@@ -20,6 +20,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
 // randomModel is the path of a model of random weights, written an hour ago.
@@ -236,6 +237,42 @@ func TestAServerIsToldOfEveryModelThatLoads(t *testing.T) {
 	for _, name := range []string{"mine", "lutra-tiny-l", "lutra-tiny-s", "lutra-tiny-prm"} {
 		if total, ok := first[name]; !ok || total != 0 || last[name] != 1 {
 			t.Errorf("%s was told of first with %d bytes and came to %v, want 0 and 1", name, total, last[name])
+		}
+	}
+}
+
+func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"models:\n- {embedded: lutra-tiny-s, context: 1025}":                     "a context of 1025 tokens is longer than the model's own of 1024",
+		"models:\n- {embedded: lutra-tiny-s, context: 1024}\nkv: {memory: 1MiB}": "kv.memory: there is room for 672 tokens, fewer than the context of 1024 that is configured",
+		"models:\n- {embedded: lutra-tiny-s, context: 100}\nkv: {memory: 1MiB}":  "",
+	} {
+		cfg, err := loadConfig(writeConfig(t, text), nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+		switch {
+		case err == nil:
+			if got := r.hosts[0].bundle.Model.Config().Context; want != "" || got != 100 {
+				t.Errorf("%s: a context of %d", text, got)
+			}
+			r.Close()
+		case want == "" || !strings.Contains(err.Error(), want):
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestADraftModelHasTheVocabularyOfItsModel(t *testing.T) {
+	other := filepath.Join(t.TempDir(), "other.gguf")
+	mustLutra(t, "bench", "model", "--shape", "tiny", "--out", other)
+	for draft, want := range map[string]error{other: tokenizer.ErrVocabulary, "lutra-tiny-prm": nil, "no-such.gguf": nil} {
+		cfg := DefaultConfig()
+		cfg.Models, cfg.Engine.DraftModel = cfg.Models[:1], draft
+		_, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "lutra-tiny-l") || !strings.Contains(err.Error(), strings.TrimSuffix(filepath.Base(draft), ".gguf")) {
+			t.Errorf("%s drafts for lutra-tiny-l: %v, want an error that names both and is %v", draft, err, want)
 		}
 	}
 }

@@ -78,7 +78,7 @@ without the lame-duck time. A second signal ends at once.`,
 // serve answers /healthz while models load, publishes them, and drains when
 // ctx ends: the server first, so that running requests keep their engines.
 func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
-	log := cfg.Log.logger(cmd.ErrOrStderr())
+	log := newLogger(cfg.Log, cmd.ErrOrStderr())
 	cfg.warn(log)
 	cfg.Server.Log = log
 	srv := server.New(cfg.Server)

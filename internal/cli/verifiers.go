@@ -8,7 +8,6 @@ import (
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
-	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
@@ -71,15 +70,4 @@ func (v VerifierConfig) format(file models.Verifier) (reward.Format, error) {
 	f := formats[i]
 	f.Separator = cmp.Or(v.Separator, file.Separator, f.Separator)
 	return f, nil
-}
-
-// verifiers are those that can judge what a model writes, the default first.
-func (r *runtime) verifiers(m *tts.Model) tts.Verifiers {
-	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
-		for _, h := range r.judges {
-			if !yield(h.bundle.Name, h.reward) {
-				return
-			}
-		}
-	})
 }
