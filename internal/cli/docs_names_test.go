@@ -90,27 +90,37 @@ type naming struct {
 }
 
 func newNaming(t *testing.T) *naming {
-	n := &naming{base: serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s", "--config", writeConfig(t, "server: {debug: true}\n")).base, flags: foreignFlags}
+	n := &naming{base: serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s", "--config", configFile(t, "server: {debug: true}\n")).base, flags: foreignFlags}
 	n.paths, n.sources = repositoryFiles(t)
 	for _, text := range n.sources {
 		n.all += text
 	}
-	cfg := DefaultConfig()
-	for key := range leaves(reflect.ValueOf(&cfg).Elem(), "") {
-		n.keys = append(n.keys, key)
-	}
-	for _, f := range fieldsOf(reflect.ValueOf(&ModelConfig{}).Elem()) {
-		n.keys = append(n.keys, "models[]."+f.name)
-	}
-	for _, f := range fieldsOf(reflect.ValueOf(&VerifierConfig{}).Elem()) {
-		n.keys = append(n.keys, "verifiers[]."+f.name)
-	}
+	n.keys = slices.Concat(settingKeys(reflect.TypeFor[Config](), ""),
+		settingKeys(reflect.TypeFor[ModelConfig](), "models[]."), settingKeys(reflect.TypeFor[VerifierConfig](), "verifiers[]."))
 	for _, c := range commandsBelow(newRoot(io.Discard, io.Discard)) {
 		c.InitDefaultHelpFlag()
 		c.InitDefaultVersionFlag()
 		c.Flags().VisitAll(func(f *pflag.Flag) { n.flags = append(n.flags, "--"+f.Name) })
 	}
 	return n
+}
+
+// settingKeys are the keys of the settings in a section.
+func settingKeys(section reflect.Type, prefix string) (keys []string) {
+	for i := range section.NumField() {
+		f := section.Field(i)
+		name := f.Tag.Get("yaml")
+		switch {
+		case f.Anonymous:
+			keys = append(keys, settingKeys(f.Type, prefix)...)
+		case !f.IsExported() || name == "" || name == "-":
+		case f.Type.Kind() == reflect.Struct:
+			keys = append(keys, settingKeys(f.Type, prefix+name+".")...)
+		default:
+			keys = append(keys, prefix+name)
+		}
+	}
+	return keys
 }
 
 // check says what is wrong with a code span of a document, if anything.
@@ -255,7 +265,7 @@ func TestDocumentsNameOnlyWhatThereIs(t *testing.T) {
 
 func TestTheShippedConfigurationNamesOnlyWhatThereIs(t *testing.T) {
 	n := newNaming(t)
-	text, err := os.ReadFile(shipped)
+	text, err := os.ReadFile(filepath.Join(repository, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	for _, name := range []string{"model.gguf", "m.gguf", "falcon3-1b-tq2_0.gguf", "falcon3-1b-instruct-tq2_0.gguf"} {
 		write(name, model.String())
 	}
-	config, err := os.ReadFile(shipped)
+	config, err := os.ReadFile(filepath.Join(repository, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no sh")
 	}
-	config := writeConfig(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n")
+	config := configFile(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n")
 	s := newSandbox(t, serving(t, "--config", config, "--addr", "127.0.0.1:0").base)
 	for _, e := range allExamples(t) {
 		first, _, _ := strings.Cut(e.text, "\n")
@@ -199,7 +199,7 @@ func (s *sandbox) try(t *testing.T, e example) {
 	case "go":
 		out = s.golang(t, text)
 	case "yaml":
-		path := writeConfig(t, e.text)
+		path := configFile(t, e.text)
 		if _, err := loadConfig(path, nil, nil); err != nil {
 			t.Error(err)
 		}

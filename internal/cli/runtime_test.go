@@ -242,24 +242,25 @@ func TestAServerIsToldOfEveryModelThatLoads(t *testing.T) {
 }
 
 func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
-	for text, want := range map[string]string{
-		"models:\n- {embedded: lutra-tiny-s, context: 1025}":                     "a context of 1025 tokens is longer than the model's own of 1024",
-		"models:\n- {embedded: lutra-tiny-s, context: 1024}\nkv: {memory: 1MiB}": "kv.memory: there is room for 672 tokens, fewer than the context of 1024 that is configured",
-		"models:\n- {embedded: lutra-tiny-s, context: 100}\nkv: {memory: 1MiB}":  "",
+	for _, c := range []struct {
+		context      int
+		memory, want string
+	}{
+		{1025, "auto", "a context of 1025 tokens is longer than the model's own of 1024"},
+		{1024, "1MiB", "kv.memory: there is room for 672 tokens, fewer than the context of 1024 that is configured"},
+		{100, "1MiB", ""},
 	} {
-		cfg, err := loadConfig(writeConfig(t, text), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := DefaultConfig()
+		cfg.Models, cfg.KV.Memory = []ModelConfig{{Embedded: "lutra-tiny-s", Context: c.context}}, c.memory
 		r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 		switch {
 		case err == nil:
-			if got := r.hosts[0].bundle.Model.Config().Context; want != "" || got != 100 {
-				t.Errorf("%s: a context of %d", text, got)
+			if got := r.hosts[0].bundle.Model.Config().Context; c.want != "" || got != 100 {
+				t.Errorf("%+v: a context of %d", c, got)
 			}
 			r.Close()
-		case want == "" || !strings.Contains(err.Error(), want):
-			t.Errorf("%s: error %v, want %q", text, err, want)
+		case c.want == "" || !strings.Contains(err.Error(), c.want):
+			t.Errorf("%+v: error %v", c, err)
 		}
 	}
 }
