@@ -17,7 +17,7 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                   {"internal/cli"},
-	"internal/cli":       {"internal/eval", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "server", "tts", "batcher", "models", "kernels", "hexagon"},
+	"internal/cli":       {"internal/eval", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "server", "tts", "batcher", "models", "kernels", "hexagon"},
 	"internal/eval":      {"tts", "models", "models/embedded"},
 	"web":                {},
 	"server":             {"web", "tts", "batcher", "models", "internal/cpulimit"},
@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"batcher/sampling":   {"kernels"},
 	"batcher/schedule":   {},
 	"internal/adversary": {},
+	"internal/config":    {"internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
 	"internal/apiclient": {"internal/usage", "internal/output"},
 	"internal/usage":     {"tts/scaling"},
 	"internal/output":    {},
@@ -38,7 +39,7 @@ var layers = map[string][]string{
 	"internal/parallel":  {},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon will run the graph by an
-	// executor of its own, which internal/cli hands down; models/recurrent will be to
+	// executor of its own, which internal/engines hands down; models/recurrent will be to
 	// the states of recurrent layers, which kv holds, what attention is to blocks.
 	"hexagon":          {"models", "kernels"},
 	"models/toy":       {"models"},
@@ -74,10 +75,10 @@ var layers = map[string][]string{
 // reserved packages are for those layers alone that are listed with them.
 var reserved = map[string][]string{
 	"models/attention":            {"models"},
-	"models/weights":              {"models", "internal/cli"}, // the command line lists packings
-	"kernels/bench":               {"internal/cli"},           // measures; what serves does without
-	"tts/ttstest":                 {},                         // for tests
-	"kernels/kerneltest":          {},                         // for tests
+	"models/weights":              {"models", "internal/config", "internal/cli"}, // settings and flags list packings
+	"kernels/bench":               {"internal/cli"},                              // measures; what serves does without
+	"tts/ttstest":                 {},                                            // for tests
+	"kernels/kerneltest":          {},                                            // for tests
 	"kernels/kerneltest/matrices": {},
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
@@ -190,7 +191,7 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	defer bundle.Close()
 	var draft *models.Bundle
 	if o.draft != "" {
-		if draft, err = loadDraft(draftNamed(o.draft), pool, bundle); err != nil {
+		if draft, err = loadDraft(config.ModelNamed(o.draft), pool, bundle); err != nil {
 			return err
 		}
 		defer draft.Close()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -70,7 +71,7 @@ func (o *growthBench) run(cmd *cobra.Command) error {
 		o.threads = upTo(cpu.Cores())
 	}
 	for _, n := range o.threads {
-		if err := checkThreads(n); err != nil {
+		if err := config.CheckThreads(n); err != nil {
 			return usage.Errorf("--%w", err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/bench"
@@ -78,7 +79,7 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
 				o.Packings = append(o.Packings, p)
 			}
 			for _, n := range o.Threads {
-				if err := checkThreads(n); err != nil {
+				if err := config.CheckThreads(n); err != nil {
 					return usage.Errorf("--%w", err)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
@@ -38,7 +39,7 @@ func (b *benchSource) load(pool *pool.Pool) (*models.Bundle, error) {
 	if b.shape != "" {
 		return loadSynthetic(b.shape, opt)
 	}
-	mc, err := modelFlag(cmp.Or(b.model, defaultModels()[0].Embedded))
+	mc, err := config.ModelFlag(cmp.Or(b.model, config.DefaultModels()[0].Embedded))
 	if err != nil {
 		return nil, err
 	}

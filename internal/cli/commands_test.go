@@ -18,6 +18,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
@@ -72,7 +73,7 @@ func TestAskSearchesForTheAnswer(t *testing.T) {
 }
 
 func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
-	cfg := DefaultConfig()
+	cfg := config.Default()
 	cfg.Models = cfg.Models[:1]
 	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 	if err != nil {
@@ -87,7 +88,7 @@ func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.judges))
 	}
 	r.Close()
-	if _, err := newRuntime(Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []VerifierConfig{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
+	if _, err := newRuntime(config.Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []config.Verifier{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
 		t.Errorf("a generator for a verifier: error %v", err)
 	}
 }
@@ -186,7 +187,7 @@ func TestBenchEngineReportsEveryTest(t *testing.T) {
 func TestWrongUsageIsToldApart(t *testing.T) {
 	for _, args := range [][]string{
 		{"sing"}, {"ask"}, {"serve", "--no-such-flag"}, {"bench", "everything"}, {"bench", "engine", "--tests", "xx1"}, {"bench", "engine", "--profile", "--tests", "tg8@d9"},
-		{"bench", "kernels", "--shapes", "big"}, {"logits"}, {"perplexity"}, {"perplexity", "--file", "config_test.go", "--context", "1025"}, {"bench", "engine", "--shape", "none"},
+		{"bench", "kernels", "--shapes", "big"}, {"logits"}, {"perplexity"}, {"perplexity", "--file", "commands_test.go", "--context", "1025"}, {"bench", "engine", "--shape", "none"},
 	} {
 		_, err := lutra(t, args...)
 		var mistake usage.Error

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -95,8 +96,8 @@ func newNaming(t *testing.T) *naming {
 	for _, text := range n.sources {
 		n.all += text
 	}
-	n.keys = slices.Concat(settingKeys(reflect.TypeFor[Config](), ""),
-		settingKeys(reflect.TypeFor[ModelConfig](), "models[]."), settingKeys(reflect.TypeFor[VerifierConfig](), "verifiers[]."))
+	n.keys = slices.Concat(settingKeys(reflect.TypeFor[config.Config](), ""),
+		settingKeys(reflect.TypeFor[config.Model](), "models[]."), settingKeys(reflect.TypeFor[config.Verifier](), "verifiers[]."))
 	for _, c := range commandsBelow(newRoot(io.Discard, io.Discard)) {
 		c.InitDefaultHelpFlag()
 		c.InitDefaultVersionFlag()

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
 // loadDraft loads a model that can draft for target.
-func loadDraft(d ModelConfig, pool *pool.Pool, target *models.Bundle) (*models.Bundle, error) {
+func loadDraft(d config.Model, pool *pool.Pool, target *models.Bundle) (*models.Bundle, error) {
 	bundle, err := loadBundle(d, models.LoadOptions{Pool: pool})
 	if err == nil {
 		if err = drafts(bundle, target); err == nil {
@@ -30,8 +31,8 @@ func drafts(draft, target *models.Bundle) error {
 	return target.Tokenizer.Same(draft.Tokenizer)
 }
 
-func draftError(d ModelConfig, target *models.Bundle, err error) error {
-	return fmt.Errorf("draft model %s for %s: %w", d.apiName(), target.Name, err)
+func draftError(d config.Model, target *models.Bundle, err error) error {
+	return fmt.Errorf("draft model %s for %s: %w", d.APIName(), target.Name, err)
 }
 
 // drafters are those of an engine for which draft, which may be nil, drafts

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -200,7 +201,7 @@ func (s *sandbox) try(t *testing.T, e example) {
 		out = s.golang(t, text)
 	case "yaml":
 		path := configFile(t, e.text)
-		if _, err := loadConfig(path, nil, nil); err != nil {
+		if _, err := config.Load(path, nil, nil); err != nil {
 			t.Error(err)
 		}
 		return

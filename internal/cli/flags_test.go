@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -30,7 +31,7 @@ func TestFaultsOfFlagsAreOfUsageAndNameTheFlag(t *testing.T) {
 		if err := set.Parse(c.args); err != nil {
 			t.Fatal(err)
 		}
-		_, err := loadConfig("", nil, set)
+		_, err := config.Load("", nil, set)
 		var mistake usage.Error
 		if !errors.As(err, &mistake) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want one of usage: %s", c.args, err, c.want)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -60,10 +61,10 @@ func newInfo() *cobra.Command {
 
 // openGGUF opens a file, or an embedded model by its name.
 func openGGUF(name string) (*gguf.File, error) {
-	if isEmbedded(name) {
+	if config.IsEmbedded(name) {
 		return embedded.Open(name)
 	}
-	if err := modelFile(name); err != nil {
+	if err := config.CheckModelFile(name); err != nil {
 		return nil, err
 	}
 	return gguf.Open(name)

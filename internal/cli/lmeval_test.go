@@ -15,6 +15,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/server"
 )
@@ -36,8 +37,8 @@ func python(t *testing.T, module string) string {
 // serveModel serves an embedded model until the test ends and returns the URL.
 func serveModel(t *testing.T, name string) string {
 	t.Helper()
-	cfg := DefaultConfig()
-	cfg.Models = []ModelConfig{{Embedded: name}}
+	cfg := config.Default()
+	cfg.Models = []config.Model{{Embedded: name}}
 	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
@@ -17,9 +18,9 @@ import (
 )
 
 // load loads the configured models, drafts and verifiers.
-func (r *runtime) load(cfg Config) error {
+func (r *runtime) load(cfg config.Config) error {
 	if r.watch.loading != nil { // all of them, before the first
-		for _, name := range cfg.names() {
+		for _, name := range cfg.Names() {
 			r.watch.loading(name, 0, 0)
 		}
 	}
@@ -32,12 +33,12 @@ func (r *runtime) load(cfg Config) error {
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("model %s: %w", m.apiName(), err)
+			return fmt.Errorf("model %s: %w", m.APIName(), err)
 		}
 	}
 	for _, v := range cfg.Verifiers {
 		if err := r.loadVerifier(cfg, v); err != nil {
-			return fmt.Errorf("verifier %s: %w", v.model().apiName(), err)
+			return fmt.Errorf("verifier %s: %w", v.Model().APIName(), err)
 		}
 	}
 	return nil
@@ -45,21 +46,21 @@ func (r *runtime) load(cfg Config) error {
 
 // loadHost loads a model and what drafts for it. The host is the caller's to
 // close.
-func (r *runtime) loadHost(cfg Config, m ModelConfig) (*host, error) {
+func (r *runtime) loadHost(cfg config.Config, m config.Model) (*host, error) {
 	start := time.Now()
 	bundle, err := r.loadBundle(m)
 	if err != nil {
 		return nil, err
 	}
 	h := &host{config: m, bundle: bundle, took: time.Since(start)}
-	bundle.Name = m.apiName()
+	bundle.Name = m.APIName()
 	for _, w := range bundle.Warnings {
 		r.log.Warn().Str("model", bundle.Name).Msg(w)
 	}
-	if d, ok := cfg.draftOf(m); ok {
+	if d, ok := cfg.DraftOf(m); ok {
 		draft, err := r.loadBundle(d)
 		if err == nil {
-			h.draft, draft.Name = draft, d.apiName()
+			h.draft, draft.Name = draft, d.APIName()
 			err = drafts(draft, bundle)
 		}
 		if err != nil {
@@ -71,12 +72,12 @@ func (r *runtime) loadHost(cfg Config, m ModelConfig) (*host, error) {
 
 // loadVerifier loads a reward model, unless it can read nothing that the
 // models write: so the embedded one gives way to other people's models.
-func (r *runtime) loadVerifier(cfg Config, v VerifierConfig) error {
-	h, err := r.loadHost(cfg, v.model())
+func (r *runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
+	h, err := r.loadHost(cfg, v.Model())
 	if err != nil {
 		return err
 	}
-	format, err := v.format(h.bundle.Verifier)
+	format, err := v.FormatFor(h.bundle.Verifier)
 	reads := false
 	if err == nil {
 		h.format = format
@@ -103,24 +104,24 @@ func (r *runtime) readByOne(h *host) (bool, error) {
 }
 
 // loadBundle reads a file or an embedded model, and tells how it goes on.
-func (r *runtime) loadBundle(m ModelConfig) (*models.Bundle, error) {
-	p := fileProgress{log: r.log.With().Str("model", m.apiName()).Logger(), now: time.Now}
+func (r *runtime) loadBundle(m config.Model) (*models.Bundle, error) {
+	p := fileProgress{log: r.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
 	if info, err := os.Stat(m.Path); m.Path != "" && err == nil {
 		p.begin(m.Path, info.Size())
 	}
 	opt := models.LoadOptions{Pool: r.pool, Packing: m.Packing, Context: m.Context, Progress: func(done, total int64) {
 		p.tell(done, total)
 		if r.watch.loading != nil {
-			r.watch.loading(m.apiName(), done, total)
+			r.watch.loading(m.APIName(), done, total)
 		}
 	}}
 	return loadBundle(m, opt)
 }
 
 // loadBundle reads a file or an embedded model.
-func loadBundle(m ModelConfig, opt models.LoadOptions) (*models.Bundle, error) {
+func loadBundle(m config.Model, opt models.LoadOptions) (*models.Bundle, error) {
 	if m.Embedded == "" {
-		if err := modelFile(m.Path); err != nil {
+		if err := config.CheckModelFile(m.Path); err != nil {
 			return nil, err
 		}
 		return models.Load(m.Path, opt)

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
@@ -17,11 +18,11 @@ import (
 
 // local answers with a model loaded here, one at a time.
 type local struct {
-	cfg    Config // Models are all that can be used
-	judges []VerifierConfig
+	cfg    config.Config // Models are all that can be used
+	judges []config.Verifier
 	log    zerolog.Logger
-	model  ModelConfig // in use
-	judged bool        // its verifiers are loaded
+	model  config.Model // in use
+	judged bool         // its verifiers are loaded
 	r      *runtime
 	stop   func() error // ends the engines and closes r
 }
@@ -35,7 +36,7 @@ func newLocal(cmd *cobra.Command, m *modelFlags, o *askOptions) (*local, error) 
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the answer is the output
 	}
-	cfg.warn(log)
+	cfg.Warn(log)
 	l := &local{cfg: cfg, judges: cfg.Verifiers, log: log}
 	return l, l.load(cfg.Models[0], o.scaling != "")
 }
@@ -44,9 +45,9 @@ func (l *local) canSearch(plan string) error { return checkPlan(plan, l.cfg.Sear
 
 // load takes a model in use, with its verifiers where answers are searched for.
 // The former one goes when the new one is there.
-func (l *local) load(m ModelConfig, judged bool) error {
+func (l *local) load(m config.Model, judged bool) error {
 	cfg := l.cfg
-	cfg.Models, cfg.Verifiers = []ModelConfig{m}, nil
+	cfg.Models, cfg.Verifiers = []config.Model{m}, nil
 	if judged {
 		cfg.Verifiers = l.judges
 	}
@@ -72,7 +73,7 @@ func (l *local) close() error {
 func (l *local) models(context.Context) ([]string, error) {
 	var names []string
 	for _, m := range l.cfg.Models {
-		names = append(names, m.apiName())
+		names = append(names, m.APIName())
 	}
 	for _, e := range embedded.Models() {
 		if e.Role == embedded.Generator && !slices.Contains(names, e.Name) {
@@ -84,13 +85,13 @@ func (l *local) models(context.Context) ([]string, error) {
 
 // use loads a model by its name, or a GGUF file.
 func (l *local) use(_ context.Context, name string) error {
-	i := slices.IndexFunc(l.cfg.Models, func(m ModelConfig) bool { return m.apiName() == name })
+	i := slices.IndexFunc(l.cfg.Models, func(m config.Model) bool { return m.APIName() == name })
 	if i >= 0 {
 		return l.load(l.cfg.Models[i], l.judged)
 	}
-	m := ModelConfig{Path: name}
-	if isEmbedded(name) {
-		m = ModelConfig{Embedded: name}
+	m := config.Model{Path: name}
+	if config.IsEmbedded(name) {
+		m = config.Model{Embedded: name}
 	}
 	return l.load(m, l.judged)
 }
@@ -101,7 +102,7 @@ func (l *local) about() (name, words string) {
 	if l.model.Embedded != "" {
 		words = "a small demonstration that solves short arithmetic stories, and nothing else"
 	}
-	return l.model.apiName(), words
+	return l.model.APIName(), words
 }
 
 func (l *local) answer(ctx context.Context, o *askOptions, conversation []message, emit func(string) error) (done answered, err error) {
@@ -141,8 +142,8 @@ func (l *local) answer(ctx context.Context, o *askOptions, conversation []messag
 }
 
 // withRuntime loads the models, runs their engines beside f and takes all down.
-func withRuntime(ctx context.Context, cfg Config, log zerolog.Logger, f func(context.Context, *runtime) error) error {
-	cfg.warn(log)
+func withRuntime(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(context.Context, *runtime) error) error {
+	cfg.Warn(log)
 	r, err := newRuntime(cfg, log, watcher{})
 	if err != nil {
 		return err

@@ -12,12 +12,13 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
 // newLogger writes to w: for people on a terminal, JSON lines elsewhere. The
 // configuration has been validated.
-func newLogger(c LogConfig, w io.Writer) zerolog.Logger {
+func newLogger(c config.Log, w io.Writer) zerolog.Logger {
 	level, _ := zerolog.ParseLevel(c.Level)
 	if c.Format == "console" || c.Format == "auto" && output.IsTerminal(w) {
 		w = zerolog.ConsoleWriter{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/server"
 )
 
@@ -20,7 +21,7 @@ import (
 func console(t *testing.T, log func(zerolog.Logger)) string {
 	t.Helper()
 	var out bytes.Buffer
-	l := newLogger(LogConfig{Level: "info", Format: "console"}, &out)
+	l := newLogger(config.Log{Level: "info", Format: "console"}, &out)
 	log(l)
 	return regexp.MustCompile(`^\d\d:\d\d:\d\d INF `).ReplaceAllString(out.String(), "")
 }
@@ -71,7 +72,7 @@ func TestARequestIsOneLineForPeople(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	chat(newLogger(LogConfig{Level: "info", Format: "json"}, &out)).Msg("request")
+	chat(newLogger(config.Log{Level: "info", Format: "json"}, &out)).Msg("request")
 	for _, field := range []string{`"id":"abc"`, `"path":"/v1/chat/completions"`, `"ttft_ms":9.1`, `"cached_tokens":0`, `"message":"request"`} {
 		if !strings.Contains(out.String(), field) {
 			t.Errorf("JSON lacks %s: %s", field, &out)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -19,14 +20,14 @@ const contextsKept = 64
 
 // newKV makes a model's cache, of share bytes at most where the configuration
 // leaves its size open.
-func newKV(c KVConfig, shape models.Config, share int64) (*kv.Cache, error) {
+func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
 	kind, err := kv.ParseType(c.Type)
 	if err != nil {
 		return nil, err
 	}
 	opt := kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}
 	perBlock := kv.BytesPerBlock(shape.KV(), opt)
-	budget, err := c.bytes()
+	budget, err := c.Bytes()
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/internal/config"
 )
 
 func TestAPackingIsChosenByFlagAndByConfiguration(t *testing.T) {
@@ -30,8 +32,8 @@ func TestAPackingIsChosenByFlagAndByConfiguration(t *testing.T) {
 		t.Errorf("an unknown packing: error %v", err)
 	}
 
-	cfg := DefaultConfig()
-	cfg.Models = []ModelConfig{{Embedded: "lutra-tiny-s", Packing: "stored"}, {Embedded: "lutra-tiny-l", Packing: "i1"}}
+	cfg := config.Default()
+	cfg.Models = []config.Model{{Embedded: "lutra-tiny-s", Packing: "stored"}, {Embedded: "lutra-tiny-l", Packing: "i1"}}
 	cfg.Verifiers[0].Packing, cfg.KV.Memory = "stored", "8MiB"
 	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	goruntime "runtime"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -15,7 +16,7 @@ import (
 // processors as the operating system sees fit. Whoever sets GOMAXPROCS has decided
 // otherwise.
 func newPool(threads int) (*pool.Pool, error) {
-	if err := checkThreads(threads); err != nil {
+	if err := config.CheckThreads(threads); err != nil {
 		return nil, usage.Errorf("--%w", err)
 	}
 	if threads == 0 {

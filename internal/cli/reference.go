@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -28,7 +29,7 @@ type referenceFlags struct {
 // is asked for, or the model's own if that is shorter; 0: the model's own.
 func (r *referenceFlags) register(f *pflag.FlagSet, context int) {
 	r.set = f
-	f.StringVar(&r.model, "model", defaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
+	f.StringVar(&r.model, "model", config.DefaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
 	wordVar(f, &r.packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 	wordVar(f, &r.kvType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.exact, "exact", false, "float32 weights and activations (slow; the reference path)")
@@ -42,7 +43,7 @@ const chunk = 128
 // withScorer loads the model and gives f a function that calls row with the
 // logits after each of tokens in turn. Each call starts a fresh sequence.
 func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error) error {
-	mc, err := modelFlag(r.model)
+	mc, err := config.ModelFlag(r.model)
 	if err != nil {
 		return err
 	}
@@ -80,14 +81,14 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 
 // contextFor is the longest sequence that the model is loaded for: what is asked
 // for, or as much of the default as it has; 0: its own.
-func (r *referenceFlags) contextFor(m ModelConfig) (int, error) {
+func (r *referenceFlags) contextFor(m config.Model) (int, error) {
 	if r.context < 0 {
 		return 0, usage.Errorf("--context: %d is negative", r.context)
 	}
 	name := m.Path
 	if m.Embedded != "" {
 		name = m.Embedded
-	} else if err := modelFile(name); err != nil {
+	} else if err := config.CheckModelFile(name); err != nil {
 		return 0, err
 	}
 	f, err := openGGUF(name)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -24,7 +25,7 @@ import (
 
 // host is one loaded model with the engine that runs it.
 type host struct {
-	config ModelConfig
+	config config.Model
 	bundle *models.Bundle
 	draft  *models.Bundle // that drafts for it; nil: none
 	caches []*kv.Cache
@@ -60,7 +61,7 @@ const committedAhead = 4096
 
 // newRuntime loads the configured models, then divides the memory that they
 // leave among their caches and makes the engines. The caller closes the runtime.
-func newRuntime(cfg Config, log zerolog.Logger, watch watcher) (*runtime, error) {
+func newRuntime(cfg config.Config, log zerolog.Logger, watch watcher) (*runtime, error) {
 	pool, err := newPool(cfg.Threads)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func newRuntime(cfg Config, log zerolog.Logger, watch watcher) (*runtime, error)
 }
 
 // start makes caches and engines for what has been loaded.
-func (r *runtime) start(cfg Config) error {
+func (r *runtime) start(cfg config.Config) error {
 	n := 0
 	for _, h := range r.all() {
 		n += len(h.bundles())
@@ -97,7 +98,7 @@ func (r *runtime) start(cfg Config) error {
 
 // startHost makes a model's caches, of up to share bytes each where the
 // configuration does not say how many, and its engine.
-func (r *runtime) startHost(cfg Config, h *host, share int64) error {
+func (r *runtime) startHost(cfg config.Config, h *host, share int64) error {
 	opt := cfg.Engine.Options
 	opt.Pool, opt.Arbiter, opt.Name = r.pool, r.arbiter, h.bundle.Name
 	opt.OnDraftError = func(err error) {

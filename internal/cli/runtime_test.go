@@ -16,6 +16,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -37,8 +38,8 @@ func randomModel(t *testing.T) string {
 
 func TestAModelWhoseFileIsOverwrittenLeavesTheOthersServing(t *testing.T) {
 	path := randomModel(t)
-	cfg := DefaultConfig()
-	cfg.Models = []ModelConfig{{Path: path}, {Embedded: "lutra-tiny-s"}}
+	cfg := config.Default()
+	cfg.Models = []config.Model{{Path: path}, {Embedded: "lutra-tiny-s"}}
 	cfg.KV.Memory = "8MiB"
 	var log bytes.Buffer
 	r, err := newRuntime(cfg, zerolog.New(&log), watcher{})
@@ -100,8 +101,8 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 	if err := os.WriteFile(path, raw.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := DefaultConfig()
-	cfg.Models, cfg.Verifiers = []ModelConfig{{Embedded: "lutra-tiny-l", Draft: path}}, nil
+	cfg := config.Default()
+	cfg.Models, cfg.Verifiers = []config.Model{{Embedded: "lutra-tiny-l", Draft: path}}, nil
 	cfg.KV.Memory, cfg.Engine.Speculation = "8MiB", "3"
 	var log bytes.Buffer
 	r, err := newRuntime(cfg, zerolog.New(&log), watcher{})
@@ -139,7 +140,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 }
 
 func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
-	cfg := DefaultConfig()
+	cfg := config.Default()
 	cfg.Models[0].Draft = "lutra-tiny-s"
 	r := &runtime{pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop()}
 	defer r.Close()
@@ -173,7 +174,7 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 
 func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	shape := models.Config{Layers: 1, KVHeads: 1, HeadDim: 2, Context: 100}
-	cache, err := newKV(DefaultConfig().KV, shape, 1<<40)
+	cache, err := newKV(config.Default().KV, shape, 1<<40)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	if want := contextsKept * 4; cache.Blocks() != want { // 100 tokens take 4 blocks of 32
 		t.Errorf("%d blocks, want %d", cache.Blocks(), want)
 	}
-	c := DefaultConfig().KV
+	c := config.Default().KV
 	c.Memory = "1MiB"
 	if cache, err := newKV(c, models.Config{Layers: 100, KVHeads: 64, HeadDim: 128, Context: 100}, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
 		t.Errorf("a budget of less than a block: %v, %v", cache, err)
@@ -218,8 +219,8 @@ func TestLoadingIsToldAtItsBeginAndEveryFewSeconds(t *testing.T) {
 }
 
 func TestAServerIsToldOfEveryModelThatLoads(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.Models = []ModelConfig{{Path: randomModel(t), Name: "mine"}, {Embedded: "lutra-tiny-l", Draft: "lutra-tiny-s"}}
+	cfg := config.Default()
+	cfg.Models = []config.Model{{Path: randomModel(t), Name: "mine"}, {Embedded: "lutra-tiny-l", Draft: "lutra-tiny-s"}}
 	cfg.KV.Memory = "8MiB"
 	first, last := map[string]int64{}, map[string]float64{}
 	r, err := newRuntime(cfg, zerolog.Nop(), watcher{loading: func(model string, done, total int64) {
@@ -250,8 +251,8 @@ func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
 		{1024, "1MiB", "kv.memory: there is room for 672 tokens, fewer than the context of 1024 that is configured"},
 		{100, "1MiB", ""},
 	} {
-		cfg := DefaultConfig()
-		cfg.Models, cfg.KV.Memory = []ModelConfig{{Embedded: "lutra-tiny-s", Context: c.context}}, c.memory
+		cfg := config.Default()
+		cfg.Models, cfg.KV.Memory = []config.Model{{Embedded: "lutra-tiny-s", Context: c.context}}, c.memory
 		r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 		switch {
 		case err == nil:
@@ -269,7 +270,7 @@ func TestADraftModelHasTheVocabularyOfItsModel(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.gguf")
 	mustLutra(t, "bench", "model", "--shape", "tiny", "--out", other)
 	for draft, want := range map[string]error{other: tokenizer.ErrVocabulary, "lutra-tiny-prm": nil, "no-such.gguf": nil} {
-		cfg := DefaultConfig()
+		cfg := config.Default()
 		cfg.Models, cfg.Engine.DraftModel = cfg.Models[:1], draft
 		_, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "lutra-tiny-l") || !strings.Contains(err.Error(), strings.TrimSuffix(filepath.Base(draft), ".gguf")) {

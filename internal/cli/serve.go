@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
@@ -34,8 +35,8 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 }
 
 // load merges the configuration's sources.
-func (m *modelFlags) load(f *pflag.FlagSet) (Config, error) {
-	cfg, err := loadConfig(m.config, os.Environ(), f)
+func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
+	cfg, err := config.Load(m.config, os.Environ(), f)
 	for i := range cfg.Models {
 		cfg.Models[i].Packing = cmp.Or(cfg.Models[i].Packing, m.packing)
 	}
@@ -77,9 +78,9 @@ without the lame-duck time. A second signal ends at once.`,
 
 // serve answers /healthz while models load, publishes them, and drains when
 // ctx ends: the server first, so that running requests keep their engines.
-func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
+func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 	log := newLogger(cfg.Log, cmd.ErrOrStderr())
-	cfg.warn(log)
+	cfg.Warn(log)
 	cfg.Server.Log = log
 	srv := server.New(cfg.Server)
 	listener, err := listen(cfg.Server.Addr)

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// bytes is the configured KV budget of one model, 0 for "auto".
-func (c KVConfig) bytes() (int64, error) {
+// Bytes is the configured KV budget of one model, 0 for "auto".
+func (c KV) Bytes() (int64, error) {
 	if c.Memory == "auto" || c.Memory == "" {
 		return 0, nil
 	}
@@ -26,7 +26,7 @@ func (c KVConfig) bytes() (int64, error) {
 // checkMemory tells whether a machine of so much memory (0: unknown) can hold
 // all caches.
 func (c *Config) checkMemory(physical int64) error {
-	each, err := c.KV.bytes()
+	each, err := c.KV.Bytes()
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (c *Config) checkMemory(physical int64) error {
 func (c *Config) caches() int {
 	n := len(c.Models) + len(c.Verifiers)
 	for _, m := range c.Models {
-		if _, ok := c.draftOf(m); ok {
+		if _, ok := c.DraftOf(m); ok {
 			n++
 		}
 	}

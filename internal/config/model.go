@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
-// ModelConfig names one model to serve. Exactly one of Path and Embedded is set.
-type ModelConfig struct {
+// Model names one model to serve. Exactly one of Path and Embedded is set.
+type Model struct {
 	Name     string   `yaml:"name"`     // API name; empty: the file's stem or the embedded name
 	Path     string   `yaml:"path"`     // GGUF file
 	Embedded string   `yaml:"embedded"` // a model inside the binary
@@ -26,31 +26,31 @@ type ModelConfig struct {
 // noDraft as a model's draft says that no model drafts for it.
 const noDraft = "none"
 
-// draftOf is the model that drafts for m, if one does.
-func (c *Config) draftOf(m ModelConfig) (d ModelConfig, ok bool) {
+// DraftOf is the model that drafts for m, if one does.
+func (c *Config) DraftOf(m Model) (d Model, ok bool) {
 	name := cmp.Or(m.Draft, c.Engine.DraftModel)
 	if name == "" || name == noDraft || c.Engine.Speculation == batcher.SpeculateOff {
 		return d, false
 	}
-	d = draftNamed(name)
+	d = ModelNamed(name)
 	itself := d.Embedded == m.Embedded && filepath.Clean(d.Path) == filepath.Clean(m.Path)
 	return d, m.Draft != "" || !itself
 }
 
-// draftNamed is the model that a configuration names: embedded, or a file.
-func draftNamed(name string) ModelConfig {
-	if isEmbedded(name) {
-		return ModelConfig{Embedded: name}
+// ModelNamed is the model that a configuration names: embedded, or a file.
+func ModelNamed(name string) Model {
+	if IsEmbedded(name) {
+		return Model{Embedded: name}
 	}
-	return ModelConfig{Path: name}
+	return Model{Path: name}
 }
 
-// defaultModels are the embedded generators, the default first.
-func defaultModels() []ModelConfig {
-	var list []ModelConfig
+// DefaultModels are the embedded generators, the default first.
+func DefaultModels() []Model {
+	var list []Model
 	for _, e := range embedded.Models() {
 		if e.Role == embedded.Generator {
-			list = append(list, ModelConfig{Embedded: e.Name})
+			list = append(list, Model{Embedded: e.Name})
 		}
 	}
 	return list
@@ -64,40 +64,40 @@ func embeddedNames() []string {
 	return names
 }
 
-func isEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }
+func IsEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }
 
-// names are those of all models to load, in the order of loading. One that
+// Names are those of all models to load, in the order of loading. One that
 // drafts for several is loaded as often.
-func (c *Config) names() (names []string) {
+func (c *Config) Names() (names []string) {
 	for _, m := range c.Models {
-		names = append(names, m.apiName())
-		if d, ok := c.draftOf(m); ok {
-			names = append(names, d.apiName())
+		names = append(names, m.APIName())
+		if d, ok := c.DraftOf(m); ok {
+			names = append(names, d.APIName())
 		}
 	}
 	for _, v := range c.Verifiers {
-		names = append(names, v.model().apiName())
+		names = append(names, v.Model().APIName())
 	}
 	return names
 }
 
-// modelFlag reads --model [NAME=]FILE; an embedded model's name is one too.
-func modelFlag(arg string) (ModelConfig, error) {
+// ModelFlag reads --model [NAME=]FILE; an embedded model's name is one too.
+func ModelFlag(arg string) (Model, error) {
 	name, path, ok := strings.Cut(arg, "=")
 	if _, err := os.Stat(arg); err == nil || !ok {
 		name, path = "", arg // a file whose name has a = is one too
 	}
-	if isEmbedded(path) {
-		return ModelConfig{Name: name, Embedded: path}, nil
+	if IsEmbedded(path) {
+		return Model{Name: name, Embedded: path}, nil
 	}
-	if err := modelFile(path); err != nil {
-		return ModelConfig{}, usage.Errorf("--model: %w", err)
+	if err := CheckModelFile(path); err != nil {
+		return Model{}, usage.Errorf("--model: %w", err)
 	}
-	return ModelConfig{Name: name, Path: path}, nil
+	return Model{Name: name, Path: path}, nil
 }
 
-// apiName is the name clients ask for.
-func (m ModelConfig) apiName() string {
+// APIName is the name clients ask for.
+func (m Model) APIName() string {
 	switch {
 	case m.Name != "":
 		return m.Name

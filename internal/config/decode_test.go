@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"reflect"
@@ -74,7 +74,7 @@ func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
 		{"- kv", "1: found a list, want sections such as server:"},
 	} {
 		path := writeConfig(t, c.text)
-		_, err := loadConfig(path, nil, nil)
+		_, err := Load(path, nil, nil)
 		if err == nil || !strings.Contains(err.Error(), path+":"+c.want) {
 			t.Errorf("%q: error %v, want %s", c.text, err, c.want)
 		}
@@ -83,21 +83,21 @@ func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
 
 func TestWhatAFileMaySay(t *testing.T) {
 	long := writeConfig(t, "server:\n  api_keys: ["+strings.Repeat("a, ", maxConfigList)+"a]")
-	if _, err := loadConfig(long, nil, nil); err == nil || !strings.Contains(err.Error(), "more than 1024 entries") {
+	if _, err := Load(long, nil, nil); err == nil || !strings.Contains(err.Error(), "more than 1024 entries") {
 		t.Errorf("a list beyond its bound: error %v", err)
 	}
 	two := writeConfig(t, "threads: 1\n---\nthreads: 2")
-	if _, err := loadConfig(two, nil, nil); err == nil || !strings.Contains(err.Error(), "more than one document") {
+	if _, err := Load(two, nil, nil); err == nil || !strings.Contains(err.Error(), "more than one document") {
 		t.Errorf("two documents: error %v", err)
 	}
-	if _, err := loadConfig(t.TempDir(), nil, nil); err == nil || !strings.Contains(err.Error(), "is not a file") {
+	if _, err := Load(t.TempDir(), nil, nil); err == nil || !strings.Contains(err.Error(), "is not a file") {
 		t.Errorf("a directory: error %v", err)
 	}
-	c, err := loadConfig(writeConfig(t, "# nothing but words\n"), nil, nil)
-	if want := DefaultConfig(); err != nil || c.Threads != want.Threads || len(c.Models) != len(want.Models) {
+	c, err := Load(writeConfig(t, "# nothing but words\n"), nil, nil)
+	if want := Default(); err != nil || c.Threads != want.Threads || len(c.Models) != len(want.Models) {
 		t.Errorf("an empty file: %+v, %v", c, err)
 	}
-	c, err = loadConfig(writeConfig(t, "server:\n  # addr: x\nengine: {speculation: 8, prefill_slowdown: 2, step_time: 0s}\n"), nil, nil)
+	c, err = Load(writeConfig(t, "server:\n  # addr: x\nengine: {speculation: 8, prefill_slowdown: 2, step_time: 0s}\n"), nil, nil)
 	if err != nil || c.Engine.Speculation != "8" || c.Engine.PrefillSlowdown != 2 || c.Engine.StepTime != 0 {
 		t.Errorf("a section without keys, a number of drafts: %+v, %v", c.Engine, err)
 	}
@@ -114,12 +114,12 @@ func TestFaultsOfTheEnvironmentNameTheVariable(t *testing.T) {
 		{"LUTRA_KV_TYPE=f8", `LUTRA_KV_TYPE: "f8" is none of f16, int8`},
 		{"LUTRA_MODELS=a.gguf", "LUTRA_MODELS: models can only be set in the configuration file"},
 	} {
-		if _, err := loadConfig("", []string{c.env}, nil); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := Load("", []string{c.env}, nil); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", c.env, err, c.want)
 		}
 	}
 	others := []string{"LUTRA_KERNEL=generic", "LUTRA_PORT=tcp://10.0.0.1:8080", "LUTRA_SERVER_SERVICE_HOST=10.0.0.1", "LUTRA_SERVER_PORT=tcp://10.0.0.1:80", "LUTRA=1", "NOTHING"}
-	if _, err := loadConfig("", others, nil); err != nil {
+	if _, err := Load("", others, nil); err != nil {
 		t.Errorf("variables of others: %v", err)
 	}
 }
@@ -150,7 +150,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		first := settings{config: DefaultConfig(), origin: map[string]string{}}
+		first := settings{config: Default(), origin: map[string]string{}}
 		first.readYAML("first", text)
 		if len(first.faults) > 0 {
 			return

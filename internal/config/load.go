@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"errors"
@@ -23,11 +23,11 @@ type settings struct {
 	faults []error
 }
 
-// loadConfig merges defaults, the file (none when path is empty), the
+// Load merges defaults, the file (none when path is empty), the
 // environment and the flags that were set. Its errors are all faults, joined,
 // each with the place it comes from; they are usage errors where that is a flag.
-func loadConfig(path string, environ []string, set *pflag.FlagSet) (Config, error) {
-	s := settings{config: DefaultConfig(), origin: map[string]string{}}
+func Load(path string, environ []string, set *pflag.FlagSet) (Config, error) {
+	s := settings{config: Default(), origin: map[string]string{}}
 	if path != "" {
 		text, err := readConfigFile(path)
 		if err != nil {
@@ -168,10 +168,10 @@ func (s *settings) readFlags(set *pflag.FlagSet) {
 
 // checkDraft finds a mistyped file before anything is loaded.
 func (s *settings) checkDraft(name string) {
-	if name == "" || name == noDraft || isEmbedded(name) {
+	if name == "" || name == noDraft || IsEmbedded(name) {
 		return
 	}
-	if err := modelFile(name); err != nil {
+	if err := CheckModelFile(name); err != nil {
 		s.fault("--draft-model", "%w", err)
 	}
 }
@@ -185,7 +185,7 @@ func (s *settings) readModels(args []string) {
 	}
 	s.origin["models"] = "--model"
 	for _, arg := range args {
-		m, err := modelFlag(arg)
+		m, err := ModelFlag(arg)
 		if err != nil {
 			s.faults = append(s.faults, err)
 		}

@@ -1,4 +1,10 @@
-package cli
+// Package config is what a person can set: config.yaml, LUTRA_* variables and
+// flags, each over the one before.
+//
+//	Default ──▶ file ──▶ environment ──▶ flags ──▶ Validate ──▶ Config
+//
+// Every fault names the key and the place that it comes from.
+package config
 
 import (
 	"errors"
@@ -19,21 +25,21 @@ import (
 // composition root itself decides. Precedence: flag > LUTRA_* environment >
 // file > default.
 type Config struct {
-	Threads     int              `yaml:"threads"`      // compute threads; 0: one a physical core
-	KernelTimes bool             `yaml:"kernel_times"` // count the time of each kind of kernel for /metrics
-	Models      []ModelConfig    `yaml:"models"`
-	Verifiers   []VerifierConfig `yaml:"verifiers"`
-	KV          KVConfig         `yaml:"kv"`
-	Engine      EngineConfig     `yaml:"engine"`
-	Search      scaling.Limits   `yaml:"search"`
-	Server      server.Options   `yaml:"server"`
-	Log         LogConfig        `yaml:"log"`
+	Threads     int            `yaml:"threads"`      // compute threads; 0: one a physical core
+	KernelTimes bool           `yaml:"kernel_times"` // count the time of each kind of kernel for /metrics
+	Models      []Model        `yaml:"models"`
+	Verifiers   []Verifier     `yaml:"verifiers"`
+	KV          KV             `yaml:"kv"`
+	Engine      Engine         `yaml:"engine"`
+	Search      scaling.Limits `yaml:"search"`
+	Server      server.Options `yaml:"server"`
+	Log         Log            `yaml:"log"`
 
 	warnings []string `yaml:"-"` // about where it comes from; not part of what it says
 }
 
-// EngineConfig is what all engines have.
-type EngineConfig struct {
+// Engine is what all engines have.
+type Engine struct {
 	batcher.Options // its settings stand among the section's own
 
 	// DraftModel drafts for the models, itself excepted: a GGUF file of their
@@ -41,16 +47,16 @@ type EngineConfig struct {
 	DraftModel string `yaml:"draft_model"`
 }
 
-// KVConfig sizes the KV cache of each model.
-type KVConfig struct {
+// KV sizes the KV cache of each model.
+type KV struct {
 	Type   string `yaml:"type"`   // f16 or int8
 	Memory string `yaml:"memory"` // bytes with a unit ("2GiB"); "auto": a quarter of the free memory, at most what the batch can use
 	Block  int    `yaml:"block"`  // tokens a block
 	Prefix bool   `yaml:"prefix"` // begin sequences with the blocks of equal prefixes that are still there
 }
 
-// LogConfig says what is logged to standard error.
-type LogConfig struct {
+// Log says what is logged to standard error.
+type Log struct {
 	Level  string `yaml:"level"`  // trace, debug, info, warn, error
 	Format string `yaml:"format"` // auto (console on a terminal, else JSON), console, json
 }
@@ -61,16 +67,16 @@ var (
 	logLevels = []string{"trace", "debug", "info", "warn", "error"}
 )
 
-// DefaultConfig serves the embedded models.
-func DefaultConfig() Config {
+// Default serves the embedded models.
+func Default() Config {
 	return Config{
-		Models:    defaultModels(),
+		Models:    DefaultModels(),
 		Verifiers: defaultVerifiers(),
-		KV:        KVConfig{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
-		Engine:    EngineConfig{Options: batcher.DefaultOptions()},
+		KV:        KV{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
+		Engine:    Engine{Options: batcher.DefaultOptions()},
 		Search:    scaling.DefaultLimits(),
 		Server:    server.DefaultOptions(),
-		Log:       LogConfig{Level: "info", Format: "auto"},
+		Log:       Log{Level: "info", Format: "auto"},
 	}
 }
 
@@ -83,7 +89,7 @@ func (c *Config) Validate() error {
 			fault("%s: %q is none of %s%s", key, usage.Brief(v), strings.Join(words, ", "), usage.DidYouMean(v, words))
 		}
 	}
-	if err := checkThreads(c.Threads); err != nil {
+	if err := CheckThreads(c.Threads); err != nil {
 		errs = append(errs, err)
 	}
 	if len(c.Models) == 0 {
@@ -102,7 +108,7 @@ func (c *Config) Validate() error {
 			fault("%s: set either path or embedded", key)
 			continue
 		}
-		if m.Embedded != "" && !isEmbedded(m.Embedded) {
+		if m.Embedded != "" && !IsEmbedded(m.Embedded) {
 			oneOf(key+".embedded", m.Embedded, embeddedNames()...)
 		}
 		if m.Packing != "" {
@@ -111,7 +117,7 @@ func (c *Config) Validate() error {
 		if m.Context < 0 || m.Context > mostContext {
 			fault("%s.context: %d is outside 0..%d", key, m.Context, mostContext)
 		}
-		name(key, m.apiName())
+		name(key, m.APIName())
 		for j, a := range m.Aliases {
 			name(fmt.Sprintf("%s.aliases[%d]", key, j), a)
 		}
@@ -153,8 +159,8 @@ const mostContext = 1 << 30
 // processors never help, but a configuration may come from a larger machine.
 func mostThreads() int { return max(64, 4*goruntime.NumCPU()) }
 
-// checkThreads tells what is wrong with a number of threads.
-func checkThreads(n int) error {
+// CheckThreads tells what is wrong with a number of threads.
+func CheckThreads(n int) error {
 	if n < 0 || n > mostThreads() {
 		return fmt.Errorf("threads: %d is outside 0..%d on this machine; 0 means one a physical core", n, mostThreads())
 	}

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"bytes"
@@ -234,7 +234,7 @@ func setText(dst reflect.Value, text string) (err error) {
 		}
 		dst.SetFloat(f)
 	default:
-		panic(fmt.Sprintf("cli: a setting of type %v", dst.Type()))
+		panic(fmt.Sprintf("config: a setting of type %v", dst.Type()))
 	}
 	return orBad(err, bad)
 }

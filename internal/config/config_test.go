@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"os"
@@ -30,11 +30,11 @@ func TestShippedConfigNamesEveryKeyWithItsDefault(t *testing.T) {
 			t.Errorf("config.yaml lacks %s", key)
 		}
 	}
-	got, err := loadConfig(shipped, nil, nil)
+	got, err := Load(shipped, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := DefaultConfig()
+	want := Default()
 	got.Server.Log = want.Server.Log // set by the program, not by the file
 	for _, list := range []*[]string{&got.Server.APIKeys, &got.Server.CORSOrigins, &got.Server.AllowedHosts} {
 		*list = nilIfEmpty(*list)
@@ -61,25 +61,25 @@ func TestFlagsBeatEnvironmentBeatsFile(t *testing.T) {
 	if err := set.Parse([]string{"--addr", "127.0.0.1:3"}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := loadConfig(path, env, set)
+	c, err := Load(path, env, set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Server.Addr != "127.0.0.1:3" || c.Server.MaxChoices != 6 || c.Threads != 3 || c.KV.Type != "int8" ||
 		c.Server.KeepAlive.Seconds() != 3 || !slices.Equal(c.Server.APIKeys, []string{"a", "b"}) {
-		t.Errorf("loadConfig = %+v", c)
+		t.Errorf("Load() = %+v", c)
 	}
 }
 
 func TestPresetsAndLimitsOfSearchesComeFromTheFile(t *testing.T) {
 	path := writeConfig(t, "search: {n: 8}\nserver:\n  presets: {deep: \"dvts8x4;budget.tokens=4000\"}\n  default_scaling: sc4\nverifiers: []\n")
-	c, err := loadConfig(path, []string{"LUTRA_SEARCH_TIME=30s"}, nil)
+	c, err := Load(path, []string{"LUTRA_SEARCH_TIME=30s"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(c.Server.Presets) != 1 || c.Server.Presets["deep"] == "" || c.Server.DefaultScaling != "sc4" || c.Server.Limits != c.Search ||
 		c.Search.N != 8 || c.Search.Time.Seconds() != 30 || len(c.Verifiers) != 0 {
-		t.Errorf("loadConfig = %+v", c)
+		t.Errorf("Load() = %+v", c)
 	}
 }
 
@@ -119,20 +119,20 @@ func TestNumbersBeyondWhatAMachineCanMeanAreRefused(t *testing.T) {
 			if nested {
 				text = section + ":\n  " + name + ": " + v
 			}
-			if _, err := loadConfig(writeConfig(t, text), nil, nil); err == nil || !strings.Contains(err.Error(), key) {
+			if _, err := Load(writeConfig(t, text), nil, nil); err == nil || !strings.Contains(err.Error(), key) {
 				t.Errorf("%s: %s gives %v, want an error that names the key", key, v, err)
 			}
 		}
 	}
 	for _, m := range []string{"models:\n  - {path: a, context: 2000000000}", "verifiers:\n  - {path: a, context: -1}"} {
-		if _, err := loadConfig(writeConfig(t, m), nil, nil); err == nil || !strings.Contains(err.Error(), "context") {
+		if _, err := Load(writeConfig(t, m), nil, nil); err == nil || !strings.Contains(err.Error(), "context") {
 			t.Errorf("%s: error %v, want one that names the context", m, err)
 		}
 	}
 }
 
 func TestAllCachesTogetherFitTheMachine(t *testing.T) {
-	c := DefaultConfig()
+	c := Default()
 	c.KV.Memory = "1GiB"
 	n := int64(c.caches())
 	if err := c.checkMemory(n << 30); err != nil {
@@ -158,22 +158,22 @@ func writeConfig(t *testing.T, text string) string {
 func TestAVerifierIsReadAsConfiguredElseAsItsFileSays(t *testing.T) {
 	qwen := models.Verifier{Format: "qwen-prm"}
 	for _, c := range []struct {
-		v         VerifierConfig
+		v         Verifier
 		file      models.Verifier
 		name, sep string
 	}{
-		{VerifierConfig{}, models.Verifier{}, "lutra", "\n"},
-		{VerifierConfig{}, qwen, "qwen-prm", "\n\n"},
-		{VerifierConfig{Format: "skywork-prm"}, qwen, "skywork-prm", "\n"},
-		{VerifierConfig{Separator: ";"}, models.Verifier{Format: "trl-prm", Separator: "\n"}, "trl-prm", ";"},
-		{VerifierConfig{}, models.Verifier{Format: "trl-prm", Separator: "\n"}, "trl-prm", "\n"},
+		{Verifier{}, models.Verifier{}, "lutra", "\n"},
+		{Verifier{}, qwen, "qwen-prm", "\n\n"},
+		{Verifier{Format: "skywork-prm"}, qwen, "skywork-prm", "\n"},
+		{Verifier{Separator: ";"}, models.Verifier{Format: "trl-prm", Separator: "\n"}, "trl-prm", ";"},
+		{Verifier{}, models.Verifier{Format: "trl-prm", Separator: "\n"}, "trl-prm", "\n"},
 	} {
-		f, err := c.v.format(c.file)
+		f, err := c.v.FormatFor(c.file)
 		if err != nil || f.Name != c.name || f.Separator != c.sep {
 			t.Errorf("%+v with a file that says %+v is read as %q %q, %v", c.v, c.file, f.Name, f.Separator, err)
 		}
 	}
-	if _, err := (VerifierConfig{}).format(models.Verifier{Format: "unheard-of"}); err == nil || !strings.Contains(err.Error(), "unheard-of") {
+	if _, err := (Verifier{}).FormatFor(models.Verifier{Format: "unheard-of"}); err == nil || !strings.Contains(err.Error(), "unheard-of") {
 		t.Errorf("a file of an unknown format: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"fmt"
@@ -24,8 +24,8 @@ func (s *settings) current(key, from string) string {
 	return now
 }
 
-// warn logs what is amiss with a configuration that can be used all the same.
-func (c *Config) warn(log zerolog.Logger) {
+// Warn logs what is amiss with a configuration that can be used all the same.
+func (c *Config) Warn(log zerolog.Logger) {
 	for _, w := range c.warnings {
 		log.Warn().Msg(w)
 	}

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"cmp"
@@ -11,9 +11,9 @@ import (
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
-// VerifierConfig names one reward model that judges what the models write.
+// Verifier names one reward model that judges what the models write.
 // Exactly one of Path and Embedded is set.
-type VerifierConfig struct {
+type Verifier struct {
 	Name     string `yaml:"name"`     // API name; empty: the file's stem or the embedded name
 	Path     string `yaml:"path"`     // GGUF file
 	Embedded string `yaml:"embedded"` // a model inside the binary
@@ -21,22 +21,22 @@ type VerifierConfig struct {
 	// Separator ends a solution step in text that no search has divided; empty: as the file says, else the format's.
 	Separator string `yaml:"separator"`
 	Context   int    `yaml:"context"` // longest sequence in tokens; 0: the model's own
-	Packing   string `yaml:"packing"` // as ModelConfig's
+	Packing   string `yaml:"packing"` // as Model's
 }
 
 // defaultVerifiers are the embedded reward models.
-func defaultVerifiers() []VerifierConfig {
-	var list []VerifierConfig
+func defaultVerifiers() []Verifier {
+	var list []Verifier
 	for _, e := range embedded.Models() {
 		if e.Role == embedded.Reward {
-			list = append(list, VerifierConfig{Embedded: e.Name})
+			list = append(list, Verifier{Embedded: e.Name})
 		}
 	}
 	return list
 }
 
 // validate's error begins with the key at fault.
-func (v VerifierConfig) validate() error {
+func (v Verifier) validate() error {
 	if (v.Path == "") == (v.Embedded == "") {
 		return fmt.Errorf("path: set either path or embedded")
 	}
@@ -46,17 +46,17 @@ func (v VerifierConfig) validate() error {
 	if err := checkPacking(v.Packing); err != nil {
 		return err
 	}
-	_, err := v.format(models.Verifier{})
+	_, err := v.FormatFor(models.Verifier{})
 	return err
 }
 
-// model is the verifier as a model to load.
-func (v VerifierConfig) model() ModelConfig {
-	return ModelConfig{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Draft: noDraft}
+// Model is the verifier as a model to load.
+func (v Verifier) Model() Model {
+	return Model{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Draft: noDraft}
 }
 
-// format is how the model is read: as configured, else as its file says.
-func (v VerifierConfig) format(file models.Verifier) (reward.Format, error) {
+// FormatFor is how the model is read: as configured, else as its file says.
+func (v Verifier) FormatFor(file models.Verifier) (reward.Format, error) {
 	formats := reward.Formats()
 	name := cmp.Or(v.Format, file.Format, formats[0].Name)
 	i := slices.IndexFunc(formats, func(f reward.Format) bool { return f.Name == name })

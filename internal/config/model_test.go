@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"testing"
@@ -7,11 +7,11 @@ import (
 )
 
 func TestADraftModelIsForEveryModelButItself(t *testing.T) {
-	l, s := ModelConfig{Embedded: "lutra-tiny-l"}, ModelConfig{Embedded: "lutra-tiny-s"}
-	file := ModelConfig{Path: "m.gguf"}
-	with := func(m ModelConfig, draft string) ModelConfig { m.Draft = draft; return m }
+	l, s := Model{Embedded: "lutra-tiny-l"}, Model{Embedded: "lutra-tiny-s"}
+	file := Model{Path: "m.gguf"}
+	with := func(m Model, draft string) Model { m.Draft = draft; return m }
 	for _, c := range []struct {
-		m      ModelConfig
+		m      Model
 		engine string
 		off    bool
 		want   string // "": none
@@ -25,16 +25,16 @@ func TestADraftModelIsForEveryModelButItself(t *testing.T) {
 		{m: with(l, "none"), engine: "lutra-tiny-s"},
 		{m: with(s, "lutra-tiny-s"), want: "lutra-tiny-s"}, // as wished
 		{m: l, engine: "lutra-tiny-s", off: true},
-		{m: VerifierConfig{Embedded: "lutra-tiny-prm"}.model(), engine: "lutra-tiny-s"},
+		{m: Verifier{Embedded: "lutra-tiny-prm"}.Model(), engine: "lutra-tiny-s"},
 	} {
-		cfg := DefaultConfig()
+		cfg := Default()
 		cfg.Engine.DraftModel = c.engine
 		if c.off {
 			cfg.Engine.Speculation = batcher.SpeculateOff
 		}
 		got := ""
-		if d, ok := cfg.draftOf(c.m); ok {
-			got = d.apiName()
+		if d, ok := cfg.DraftOf(c.m); ok {
+			got = d.APIName()
 		}
 		if got != c.want {
 			t.Errorf("%+v with draft_model %q: %q drafts, want %q", c.m, c.engine, got, c.want)

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"bytes"
@@ -13,9 +13,9 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// modelFile says what is wrong with a path that should be a GGUF file, for the
+// CheckModelFile says what is wrong with a path that should be a GGUF file, for the
 // mistakes that are made when a model was downloaded for the first time.
-func modelFile(path string) error {
+func CheckModelFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -1,4 +1,4 @@
-package cli
+package config
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 func TestKeysMayStillBeSetByTheirFormerNames(t *testing.T) {
 	path := writeConfig(t, "engine:\n  hand_over: 9ms\n  prompt_stretch: 3\n")
-	c, err := loadConfig(path, []string{"LUTRA_ENGINE_SEARCH_STRETCH=4"}, nil)
+	c, err := Load(path, []string{"LUTRA_ENGINE_SEARCH_STRETCH=4"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestKeysMayStillBeSetByTheirFormerNames(t *testing.T) {
 		t.Errorf("former names give %+v", c.Engine.Options)
 	}
 	var out bytes.Buffer
-	c.warn(zerolog.New(&out))
+	c.Warn(zerolog.New(&out))
 	for _, want := range []string{
 		path + ":2: engine.hand_over is called engine.flush_interval now", path + ":3: engine.prompt_stretch is called engine.prefill_slowdown now",
 		"LUTRA_ENGINE_SEARCH_STRETCH: engine.search_stretch is called engine.background_slowdown now",
@@ -37,18 +37,18 @@ func TestAKeyIsSetByOneOfItsNames(t *testing.T) {
 		"engine:\n  flush_interval: 1ms\n  hand_over: 1s": ":3: engine.hand_over: is set in ",
 		"engine: {hand_over: 7s}":                         "engine.flush_interval: 7s is outside 0s..1s",
 	} {
-		if _, err := loadConfig(writeConfig(t, text), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(writeConfig(t, text), nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
 	twice := []string{"LUTRA_ENGINE_HAND_OVER=1ms", "LUTRA_ENGINE_FLUSH_INTERVAL=1ms"}
-	if _, err := loadConfig("", twice, nil); err == nil || !strings.Contains(err.Error(), "LUTRA_ENGINE_FLUSH_INTERVAL: is set by LUTRA_ENGINE_HAND_OVER already") {
+	if _, err := Load("", twice, nil); err == nil || !strings.Contains(err.Error(), "LUTRA_ENGINE_FLUSH_INTERVAL: is set by LUTRA_ENGINE_HAND_OVER already") {
 		t.Errorf("both names in the environment: error %v", err)
 	}
 }
 
 func TestFormerNamesLeadToKeys(t *testing.T) {
-	c := DefaultConfig()
+	c := Default()
 	keys := leaves(reflect.ValueOf(&c).Elem(), "")
 	for former, now := range formerKeys {
 		if _, is := keys[former]; is {
