@@ -16,9 +16,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
-
-	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
@@ -69,27 +66,6 @@ func TestAskSearchesForTheAnswer(t *testing.T) {
 	}
 	if _, err := lutra(t, "ask", "--scaling", "bon4;verifier=nobody", "What is 12 * 7?"); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("an unknown verifier: error %v", err)
-	}
-}
-
-func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
-	cfg := config.Default()
-	cfg.Models = cfg.Models[:1]
-	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v := r.verifiers(r.hosts[0].model); v.Default != "lutra-tiny-prm" || len(r.served()) != 2 {
-		t.Errorf("verifiers %+v, %d models served", v, len(r.served()))
-	}
-	r.hosts = nil // as if the models had other words
-	judges := len(r.judges)
-	if err := r.loadVerifier(cfg, cfg.Verifiers[0]); err != nil || len(r.judges) != judges {
-		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.judges))
-	}
-	r.Close()
-	if _, err := newRuntime(config.Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []config.Verifier{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
-		t.Errorf("a generator for a verifier: error %v", err)
 	}
 }
 

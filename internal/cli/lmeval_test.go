@@ -44,7 +44,7 @@ func serveModel(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	srv := server.New(cfg.Server)
-	if err := srv.Publish(r.served()...); err != nil {
+	if err := srv.Publish(servedModels(r)...); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -139,27 +138,4 @@ func (l *local) answer(ctx context.Context, o *askOptions, conversation []messag
 		}
 	}
 	return done, nil
-}
-
-// withRuntime loads the models, runs their engines beside f and takes all down.
-func withRuntime(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(context.Context, *runtime) error) error {
-	cfg.Warn(log)
-	r, err := newRuntime(cfg, log, watcher{})
-	if err != nil {
-		return err
-	}
-	stop := startEngines(ctx, r)
-	return errors.Join(f(ctx, r), stop())
-}
-
-// startEngines runs a runtime until stop is called, which closes it.
-func startEngines(ctx context.Context, r *runtime) (stop func() error) {
-	ctx, cancel := context.WithCancel(ctx)
-	ran := make(chan error, 1)
-	go func() { ran <- r.Run(ctx) }()
-	return func() error {
-		defer r.Close()
-		cancel()
-		return <-ran
-	}
 }

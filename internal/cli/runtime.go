@@ -72,7 +72,7 @@ func newRuntime(cfg config.Config, log zerolog.Logger, watch watcher) (*runtime,
 	}
 	if err = r.load(cfg); err == nil {
 		debug.FreeOSMemory() // what the files were read into
-		err = r.start(cfg)
+		err = r.makeEngines(cfg)
 	}
 	if err != nil {
 		r.Close()
@@ -81,24 +81,24 @@ func newRuntime(cfg config.Config, log zerolog.Logger, watch watcher) (*runtime,
 	return r, nil
 }
 
-// start makes caches and engines for what has been loaded.
-func (r *runtime) start(cfg config.Config) error {
+// makeEngines makes caches and engines for what has been loaded.
+func (r *runtime) makeEngines(cfg config.Config) error {
 	n := 0
 	for _, h := range r.all() {
 		n += len(h.bundles())
 	}
 	share := r.free() / kvShare / int64(max(1, n))
 	for _, h := range r.all() {
-		if err := r.startHost(cfg, h, share); err != nil {
+		if err := r.makeEngine(cfg, h, share); err != nil {
 			return fmt.Errorf("model %s: %w", h.bundle.Name, err)
 		}
 	}
 	return nil
 }
 
-// startHost makes a model's caches, of up to share bytes each where the
+// makeEngine makes a model's caches, of up to share bytes each where the
 // configuration does not say how many, and its engine.
-func (r *runtime) startHost(cfg config.Config, h *host, share int64) error {
+func (r *runtime) makeEngine(cfg config.Config, h *host, share int64) error {
 	opt := cfg.Engine.Options
 	opt.Pool, opt.Arbiter, opt.Name = r.pool, r.arbiter, h.bundle.Name
 	opt.OnDraftError = func(err error) {
@@ -211,4 +211,27 @@ func (r *runtime) verifiers(m *tts.Model) tts.Verifiers {
 			}
 		}
 	})
+}
+
+// withRuntime loads the models, runs their engines beside f and takes all down.
+func withRuntime(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(context.Context, *runtime) error) error {
+	cfg.Warn(log)
+	r, err := newRuntime(cfg, log, watcher{})
+	if err != nil {
+		return err
+	}
+	stop := startEngines(ctx, r)
+	return errors.Join(f(ctx, r), stop())
+}
+
+// startEngines runs a runtime until stop is called, which closes it.
+func startEngines(ctx context.Context, r *runtime) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run(ctx) }()
+	return func() error {
+		defer r.Close()
+		cancel()
+		return <-ran
+	}
 }

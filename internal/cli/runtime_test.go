@@ -19,18 +19,27 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/synthetic"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
 // randomModel is the path of a model of random weights, written an hour ago.
 func randomModel(t *testing.T) string {
 	t.Helper()
+	shape, err := synthetic.Named("tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var model bytes.Buffer
+	if err := synthetic.Write(&model, shape, synthetic.DefaultOptions()); err != nil {
+		t.Fatal(err)
+	}
 	path := filepath.Join(t.TempDir(), "random.gguf")
-	mustLutra(t, "bench", "model", "--shape", "tiny", "--out", path)
 	hourAgo := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(path, hourAgo, hourAgo); err != nil {
+	if err := errors.Join(os.WriteFile(path, model.Bytes(), 0o600), os.Chtimes(path, hourAgo, hourAgo)); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -90,7 +99,7 @@ func TestAModelWhoseFileIsOverwrittenLeavesTheOthersServing(t *testing.T) {
 
 func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "draft.gguf")
-	f, err := openGGUF("lutra-tiny-s")
+	f, err := embedded.Open("lutra-tiny-s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +165,7 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 		}
 		return free
 	}
-	if err := r.start(cfg); err != nil {
+	if err := r.makeEngines(cfg); err != nil {
 		t.Fatal(err)
 	}
 	total, caches := int64(0), 0
@@ -267,14 +276,50 @@ func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
 }
 
 func TestADraftModelHasTheVocabularyOfItsModel(t *testing.T) {
-	other := filepath.Join(t.TempDir(), "other.gguf")
-	mustLutra(t, "bench", "model", "--shape", "tiny", "--out", other)
+	other := randomModel(t)
 	for draft, want := range map[string]error{other: tokenizer.ErrVocabulary, "lutra-tiny-prm": nil, "no-such.gguf": nil} {
 		cfg := config.Default()
 		cfg.Models, cfg.Engine.DraftModel = cfg.Models[:1], draft
 		_, err := newRuntime(cfg, zerolog.Nop(), watcher{})
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "lutra-tiny-l") || !strings.Contains(err.Error(), strings.TrimSuffix(filepath.Base(draft), ".gguf")) {
 			t.Errorf("%s drafts for lutra-tiny-l: %v, want an error that names both and is %v", draft, err, want)
+		}
+	}
+}
+
+func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
+	cfg := config.Default()
+	cfg.Models = cfg.Models[:1]
+	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := r.verifiers(r.hosts[0].model); v.Default != "lutra-tiny-prm" || len(r.all()) != 2 {
+		t.Errorf("verifiers %+v, %d models", v, len(r.all()))
+	}
+	r.hosts = nil // as if the models had other words
+	judges := len(r.judges)
+	if err := r.loadVerifier(cfg, cfg.Verifiers[0]); err != nil || len(r.judges) != judges {
+		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.judges))
+	}
+	r.Close()
+	if _, err := newRuntime(config.Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []config.Verifier{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
+		t.Errorf("a generator for a verifier: error %v", err)
+	}
+}
+
+func TestEveryModelIsPackedAsConfigured(t *testing.T) {
+	cfg := config.Default()
+	cfg.Models = []config.Model{{Embedded: "lutra-tiny-s", Packing: "stored"}, {Embedded: "lutra-tiny-l", Packing: "i1"}}
+	cfg.Verifiers[0].Packing, cfg.KV.Memory = "stored", "8MiB"
+	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for i, want := range []string{"Q4", "I1", "Q4"} {
+		if got := r.all()[i].bundle.Model.Config().Packings; got != want {
+			t.Errorf("model %d is packed as %s, want %s", i, got, want)
 		}
 	}
 }

@@ -107,7 +107,7 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 		}
 		defer r.Close()
 		srv.Register(kernelCollector{r.pool.Meter()})
-		if err := srv.Publish(r.served()...); err != nil {
+		if err := srv.Publish(servedModels(r)...); err != nil {
 			return err
 		}
 		defer memory.BoundHeap(cfg.Server.MaxMemory)()
@@ -141,7 +141,8 @@ func loadUnless(done <-chan struct{}, load func() (*runtime, error)) (*runtime, 
 	}
 }
 
-func (r *runtime) served() []server.Served {
+// servedModels are the models of r as the server publishes them.
+func servedModels(r *runtime) []server.Served {
 	var list []server.Served
 	for _, h := range r.all() {
 		list = append(list, server.Served{Model: h.model, Reward: h.reward, Aliases: h.config.Aliases, Demo: h.config.Embedded != ""})
