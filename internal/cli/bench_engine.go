@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
@@ -179,7 +180,7 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	pool, err := newPool(o.threads)
+	pool, err := engines.NewPool(o.threads)
 	if err != nil {
 		return err
 	}
@@ -191,7 +192,7 @@ func (o *engineBench) run(cmd *cobra.Command) error {
 	defer bundle.Close()
 	var draft *models.Bundle
 	if o.draft != "" {
-		if draft, err = loadDraft(config.ModelNamed(o.draft), pool, bundle); err != nil {
+		if draft, err = engines.LoadDraft(config.ModelNamed(o.draft), pool, bundle); err != nil {
 			return err
 		}
 		defer draft.Close()

@@ -7,12 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	gort "runtime" // runtime is what serves here
+	"runtime"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -123,7 +124,7 @@ func upTo(n int) []int {
 // measure adds the points of a number of threads, and with all those of the
 // other axes.
 func (o *growthBench) measure(cmd *cobra.Command, threads int, all bool) (err error) {
-	pool, err := newPool(threads)
+	pool, err := engines.NewPool(threads)
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ type growthTest struct {
 }
 
 func (o *growthBench) point(ctx context.Context, bundle *models.Bundle, pool *pool.Pool, t growthTest, warm bool) (growthPoint, error) {
-	gort.GC() // the last point's cache
+	runtime.GC() // the last point's cache
 	runs := engineRuns{bundle: bundle, pool: pool, test: t.test, reps: o.reps, warm: warm, done: func() {}}
 	times, err := runs.measure(ctx)
 	if err != nil {

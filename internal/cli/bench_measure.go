@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
@@ -43,7 +44,7 @@ func (b *benchSource) load(pool *pool.Pool) (*models.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return loadBundle(mc, opt)
+	return engines.LoadBundle(mc, opt)
 }
 
 // name is what reports call the model of bundle.
@@ -130,7 +131,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 			return nil, err
 		}
 		defer draftKV.Close()
-		opt.Drafters = drafters(r.draft, draftKV, r.pool)
+		opt.Drafters = engines.Drafters(r.draft, draftKV, r.pool)
 	}
 	engine := batcher.New(r.bundle.Model, cache, opt)
 	ctx, cancel := context.WithCancel(ctx)

@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
+	"runtime"
 	"strings"
 
 	"github.com/peterh/liner"
@@ -138,9 +138,9 @@ func historyFile() (path string, ok bool) {
 	switch {
 	case filepath.IsAbs(os.Getenv("XDG_STATE_HOME")):
 		dir = os.Getenv("XDG_STATE_HOME")
-	case goruntime.GOOS == "windows":
+	case runtime.GOOS == "windows":
 		dir, err = os.UserCacheDir() // %LocalAppData%
-	case goruntime.GOOS == "darwin":
+	case runtime.GOOS == "darwin":
 		dir, err = os.UserConfigDir()
 	default:
 		dir, err = os.UserHomeDir()

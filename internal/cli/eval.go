@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
+	"runtime"
 	"strings"
 
 	"github.com/klauspost/cpuid/v2"
@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/apiclient"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
@@ -171,15 +172,15 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the report is the output
 	}
-	return withRuntime(cmd.Context(), cfg, log, func(ctx context.Context, r *runtime) error {
+	return engines.With(cmd.Context(), cfg, log, func(ctx context.Context, r *engines.Runtime) error {
 		models := map[string]eval.Searcher{}
 		var names []string
-		for _, h := range r.hosts {
-			models[h.model.Name] = eval.Searcher{Model: h.model, Verifiers: r.verifiers(h.model)}
-			names = append(names, h.model.Name)
+		for _, h := range r.Hosts {
+			models[h.Model.Name] = eval.Searcher{Model: h.Model, Verifiers: r.Verifiers(h.Model)}
+			names = append(names, h.Model.Name)
 		}
 		e.Solve = eval.Local(models, e.Asking)
-		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, goruntime.GOARCH), r.pool.Threads(), cpu.Active())
+		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH), r.Pool.Threads(), cpu.Active())
 		return e.measure(ctx, cmd, names)
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/server"
 )
@@ -39,7 +40,7 @@ func serveModel(t *testing.T, name string) string {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Models = []config.Model{{Embedded: name}}
-	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+	r, err := engines.New(cfg, zerolog.Nop(), engines.Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}

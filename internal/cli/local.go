@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
@@ -22,7 +23,7 @@ type local struct {
 	log    zerolog.Logger
 	model  config.Model // in use
 	judged bool         // its verifiers are loaded
-	r      *runtime
+	r      *engines.Runtime
 	stop   func() error // ends the engines and closes r
 }
 
@@ -50,12 +51,12 @@ func (l *local) load(m config.Model, judged bool) error {
 	if judged {
 		cfg.Verifiers = l.judges
 	}
-	r, err := newRuntime(cfg, l.log, watcher{})
+	r, err := engines.New(cfg, l.log, engines.Watcher{})
 	if err != nil {
 		return err
 	}
 	err = l.close()
-	l.model, l.judged, l.r, l.stop = m, judged, r, startEngines(context.Background(), r)
+	l.model, l.judged, l.r, l.stop = m, judged, r, engines.Start(context.Background(), r)
 	return err
 }
 
@@ -96,8 +97,8 @@ func (l *local) use(_ context.Context, name string) error {
 }
 
 func (l *local) about() (name, words string) {
-	shape := l.r.hosts[0].bundle.Model.Config()
-	words = fmt.Sprintf("%s, %s, a context of %d tokens", shape.Arch, output.Bytes(shape.Bytes), l.r.hosts[0].model.Context)
+	shape := l.r.Hosts[0].Bundle.Model.Config()
+	words = fmt.Sprintf("%s, %s, a context of %d tokens", shape.Arch, output.Bytes(shape.Bytes), l.r.Hosts[0].Model.Context)
 	if l.model.Embedded != "" {
 		words = "a small demonstration that solves short arithmetic stories, and nothing else"
 	}

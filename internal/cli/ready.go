@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	goruntime "runtime"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -80,5 +80,5 @@ func trusted(opt server.Options, base string) bool {
 // readyLines say that the server at addr is ready, and what to do with it.
 func readyLines(opt server.Options, addr net.Addr) (message, try string) {
 	base := baseURL(opt, addr)
-	return fmt.Sprintf("ready on %s: open %s in a browser", addr, base), tryCommand(opt, base, goruntime.GOOS)
+	return fmt.Sprintf("ready on %s: open %s in a browser", addr, base), tryCommand(opt, base, runtime.GOOS)
 }

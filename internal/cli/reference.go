@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
@@ -56,12 +57,12 @@ func (r *referenceFlags) withScorer(f func(b *models.Bundle, score scorer) error
 	if err != nil {
 		return err
 	}
-	pool, err := newPool(r.threads)
+	pool, err := engines.NewPool(r.threads)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	bundle, err := loadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.exact, Context: context})
+	bundle, err := engines.LoadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.exact, Context: context})
 	if err != nil {
 		return err
 	}

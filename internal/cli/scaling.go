@@ -3,6 +3,7 @@ package cli
 import (
 	"math"
 
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -24,8 +25,8 @@ func checkPlan(written string, limits scaling.Limits) error {
 }
 
 // strategy is how the model of r answers.
-func (o *askOptions) strategy(r *runtime, limits scaling.Limits) (tts.Strategy, error) {
-	model := r.hosts[0].model
+func (o *askOptions) strategy(r *engines.Runtime, limits scaling.Limits) (tts.Strategy, error) {
+	model := r.Hosts[0].Model
 	if o.scaling == "" {
 		return tts.Single{Model: model}, nil
 	}
@@ -33,5 +34,5 @@ func (o *askOptions) strategy(r *runtime, limits scaling.Limits) (tts.Strategy, 
 	if err != nil {
 		return nil, err
 	}
-	return tts.Search{Model: model, Plan: plan, Limits: limits, Verifiers: r.verifiers(model)}, nil
+	return tts.Search{Model: model, Plan: plan, Limits: limits, Verifiers: r.Verifiers(model)}, nil
 }

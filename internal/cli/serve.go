@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
@@ -99,14 +100,14 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 	})
 	g.Go(func() error {
 		defer cancel()
-		r, err := loadUnless(served, func() (*runtime, error) {
-			return newRuntime(cfg, log, watcher{loading: srv.Loading, steps: srv.StepObserver})
+		r, err := loadUnless(served, func() (*engines.Runtime, error) {
+			return engines.New(cfg, log, engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver})
 		})
 		if err != nil || r == nil {
 			return err
 		}
 		defer r.Close()
-		srv.Register(kernelCollector{r.pool.Meter()})
+		srv.Register(kernelCollector{r.Pool.Meter()})
 		if err := srv.Publish(servedModels(r)...); err != nil {
 			return err
 		}
@@ -123,9 +124,9 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 
 // loadUnless is load, or nothing when done closes before it has ended: loading
 // cannot be interrupted, but the process that waits for it can end.
-func loadUnless(done <-chan struct{}, load func() (*runtime, error)) (*runtime, error) {
+func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*engines.Runtime, error) {
 	type result struct {
-		r   *runtime
+		r   *engines.Runtime
 		err error
 	}
 	loaded := make(chan result, 1)
@@ -142,10 +143,10 @@ func loadUnless(done <-chan struct{}, load func() (*runtime, error)) (*runtime, 
 }
 
 // servedModels are the models of r as the server publishes them.
-func servedModels(r *runtime) []server.Served {
+func servedModels(r *engines.Runtime) []server.Served {
 	var list []server.Served
-	for _, h := range r.all() {
-		list = append(list, server.Served{Model: h.model, Reward: h.reward, Aliases: h.config.Aliases, Demo: h.config.Embedded != ""})
+	for _, h := range r.All() {
+		list = append(list, server.Served{Model: h.Model, Reward: h.Reward, Aliases: h.Config.Aliases, Demo: h.Config.Embedded != ""})
 	}
 	return list
 }

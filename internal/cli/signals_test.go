@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/engines"
 )
 
 // own is a server in a process of its own.
@@ -137,7 +139,7 @@ func TestNobodyWaitsForAModelThatIsNotWantedAnyMore(t *testing.T) {
 	close(done)
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	r, err := loadUnless(done, func() (*runtime, error) {
+	r, err := loadUnless(done, func() (*engines.Runtime, error) {
 		<-never
 		return nil, errors.New("late")
 	})

@@ -9,7 +9,7 @@ package config
 import (
 	"errors"
 	"fmt"
-	goruntime "runtime"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -157,7 +157,7 @@ const mostContext = 1 << 30
 
 // mostThreads is the most compute threads that can be asked for. More than the
 // processors never help, but a configuration may come from a larger machine.
-func mostThreads() int { return max(64, 4*goruntime.NumCPU()) }
+func mostThreads() int { return max(64, 4*runtime.NumCPU()) }
 
 // CheckThreads tells what is wrong with a number of threads.
 func CheckThreads(n int) error {

@@ -2,7 +2,7 @@ package memory
 
 import (
 	"math"
-	goruntime "runtime"
+	"runtime"
 	"runtime/debug"
 )
 
@@ -23,9 +23,9 @@ func BoundHeap(requests int64) (undo func()) {
 // heapLimit is the bytes that the process's heap is to keep to. Half as much
 // again as requests may hold is what they leave behind between collections.
 func heapLimit(requests int64) int64 {
-	goruntime.GC()
-	var m goruntime.MemStats
-	goruntime.ReadMemStats(&m)
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
 	const besides = 64 << 20 // engines at work, connections
 	return int64(m.Sys-m.HeapSys+m.HeapAlloc) + requests + requests/2 + besides
 }

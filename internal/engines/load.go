@@ -1,4 +1,4 @@
-package cli
+package engines
 
 import (
 	"errors"
@@ -18,17 +18,17 @@ import (
 )
 
 // load loads the configured models, drafts and verifiers.
-func (r *runtime) load(cfg config.Config) error {
-	if r.watch.loading != nil { // all of them, before the first
+func (r *Runtime) load(cfg config.Config) error {
+	if r.watch.Loading != nil { // all of them, before the first
 		for _, name := range cfg.Names() {
-			r.watch.loading(name, 0, 0)
+			r.watch.Loading(name, 0, 0)
 		}
 	}
 	for _, m := range cfg.Models {
 		h, err := r.loadHost(cfg, m)
 		if err == nil {
-			r.hosts = append(r.hosts, h)
-			if shape := h.bundle.Model.Config(); shape.Outputs != shape.Vocab {
+			r.Hosts = append(r.Hosts, h)
+			if shape := h.Bundle.Model.Config(); shape.Outputs != shape.Vocab {
 				err = errors.New("a reward model scores text and cannot be asked; serve a generator, and this one as a verifier")
 			}
 		}
@@ -46,13 +46,13 @@ func (r *runtime) load(cfg config.Config) error {
 
 // loadHost loads a model and what drafts for it. The host is the caller's to
 // close.
-func (r *runtime) loadHost(cfg config.Config, m config.Model) (*host, error) {
+func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
 	start := time.Now()
 	bundle, err := r.loadBundle(m)
 	if err != nil {
 		return nil, err
 	}
-	h := &host{config: m, bundle: bundle, took: time.Since(start)}
+	h := &Host{Config: m, Bundle: bundle, took: time.Since(start)}
 	bundle.Name = m.APIName()
 	for _, w := range bundle.Warnings {
 		r.log.Warn().Str("model", bundle.Name).Msg(w)
@@ -72,12 +72,12 @@ func (r *runtime) loadHost(cfg config.Config, m config.Model) (*host, error) {
 
 // loadVerifier loads a reward model, unless it can read nothing that the
 // models write: so the embedded one gives way to other people's models.
-func (r *runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
+func (r *Runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
 	h, err := r.loadHost(cfg, v.Model())
 	if err != nil {
 		return err
 	}
-	format, err := v.FormatFor(h.bundle.Verifier)
+	format, err := v.FormatFor(h.Bundle.Verifier)
 	reads := false
 	if err == nil {
 		h.format = format
@@ -85,7 +85,7 @@ func (r *runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
 	}
 	if err != nil || !reads {
 		if err == nil {
-			r.log.Info().Str("verifier", h.bundle.Name).Msg("not used: the models have other vocabularies")
+			r.log.Info().Str("verifier", h.Bundle.Name).Msg("not used: the models have other vocabularies")
 		}
 		return errors.Join(err, h.close())
 	}
@@ -95,31 +95,31 @@ func (r *runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
 
 // readByOne tells whether a verifier can read what some model writes. There are
 // no engines yet.
-func (r *runtime) readByOne(h *host) (bool, error) {
-	scorer, err := reward.New(tts.NewModel(h.bundle, nil), h.format)
+func (r *Runtime) readByOne(h *Host) (bool, error) {
+	scorer, err := reward.New(tts.NewModel(h.Bundle, nil), h.format)
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(r.hosts, func(g *host) bool { return scorer.Reads(tts.NewModel(g.bundle, nil)) }), nil
+	return slices.ContainsFunc(r.Hosts, func(g *Host) bool { return scorer.Reads(tts.NewModel(g.Bundle, nil)) }), nil
 }
 
 // loadBundle reads a file or an embedded model, and tells how it goes on.
-func (r *runtime) loadBundle(m config.Model) (*models.Bundle, error) {
+func (r *Runtime) loadBundle(m config.Model) (*models.Bundle, error) {
 	p := fileProgress{log: r.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
 	if info, err := os.Stat(m.Path); m.Path != "" && err == nil {
 		p.begin(m.Path, info.Size())
 	}
-	opt := models.LoadOptions{Pool: r.pool, Packing: m.Packing, Context: m.Context, Progress: func(done, total int64) {
+	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Progress: func(done, total int64) {
 		p.tell(done, total)
-		if r.watch.loading != nil {
-			r.watch.loading(m.APIName(), done, total)
+		if r.watch.Loading != nil {
+			r.watch.Loading(m.APIName(), done, total)
 		}
 	}}
-	return loadBundle(m, opt)
+	return LoadBundle(m, opt)
 }
 
-// loadBundle reads a file or an embedded model.
-func loadBundle(m config.Model, opt models.LoadOptions) (*models.Bundle, error) {
+// LoadBundle reads a file or an embedded model.
+func LoadBundle(m config.Model, opt models.LoadOptions) (*models.Bundle, error) {
 	if m.Embedded == "" {
 		if err := config.CheckModelFile(m.Path); err != nil {
 			return nil, err

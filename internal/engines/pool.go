@@ -1,8 +1,8 @@
-package cli
+package engines
 
 import (
 	"os"
-	goruntime "runtime"
+	"runtime"
 
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/usage"
@@ -10,12 +10,12 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
-// newPool makes the pool that models compute on; threads 0: as many as it
+// NewPool makes the pool that models compute on; threads 0: as many as it
 // chooses. Its workers poll during steps and so keep their Ps: one more is for
 // whatever else there is to do, which then waits for no step, and shares the
 // processors as the operating system sees fit. Whoever sets GOMAXPROCS has decided
 // otherwise.
-func newPool(threads int) (*pool.Pool, error) {
+func NewPool(threads int) (*pool.Pool, error) {
 	if err := config.CheckThreads(threads); err != nil {
 		return nil, usage.Errorf("--%w", err)
 	}
@@ -23,7 +23,7 @@ func newPool(threads int) (*pool.Pool, error) {
 		threads = cpu.Cores()
 	}
 	if os.Getenv("GOMAXPROCS") == "" {
-		goruntime.GOMAXPROCS(max(goruntime.GOMAXPROCS(0), threads+1))
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), threads+1))
 	}
 	return pool.New(threads), nil
 }

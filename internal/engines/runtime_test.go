@@ -1,4 +1,4 @@
-package cli
+package engines
 
 import (
 	"bytes"
@@ -51,7 +51,7 @@ func TestAModelWhoseFileIsOverwrittenLeavesTheOthersServing(t *testing.T) {
 	cfg.Models = []config.Model{{Path: path}, {Embedded: "lutra-tiny-s"}}
 	cfg.KV.Memory = "8MiB"
 	var log bytes.Buffer
-	r, err := newRuntime(cfg, zerolog.New(&log), watcher{})
+	r, err := New(cfg, zerolog.New(&log), Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestAModelWhoseFileIsOverwrittenLeavesTheOthersServing(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- r.Run(ctx) }()
-	answer := func(h *host) error {
+	answer := func(h *Host) error {
 		s, err := h.engine.Open(ctx, []int32{1, 2, 3})
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func TestAModelWhoseFileIsOverwrittenLeavesTheOthersServing(t *testing.T) {
 		_, err = s.Logits(ctx, 0)
 		return err
 	}
-	bad, good := r.hosts[0], r.hosts[1]
+	bad, good := r.Hosts[0], r.Hosts[1]
 	if err := errors.Join(answer(bad), answer(good)); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 	cfg.Models, cfg.Verifiers = []config.Model{{Embedded: "lutra-tiny-l", Draft: path}}, nil
 	cfg.KV.Memory, cfg.Engine.Speculation = "8MiB", "3"
 	var log bytes.Buffer
-	r, err := newRuntime(cfg, zerolog.New(&log), watcher{})
+	r, err := New(cfg, zerolog.New(&log), Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- r.Run(ctx) }()
-	s, err := r.hosts[0].engine.Open(ctx, []int32{1, 2, 3})
+	s, err := r.Hosts[0].engine.Open(ctx, []int32{1, 2, 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models[0].Draft = "lutra-tiny-s"
-	r := &runtime{pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop()}
+	r := &Runtime{Pool: pool.New(1), arbiter: batcher.NewStepArbiter(), log: zerolog.Nop()}
 	defer r.Close()
 	if err := r.load(cfg); err != nil {
 		t.Fatal(err)
@@ -160,8 +160,8 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	const free = 16 << 20
 	r.free = func() int64 {
 		asked++
-		if len(r.hosts) != 2 || len(r.judges) != 1 || r.hosts[0].draft == nil {
-			t.Errorf("memory is asked for with %d models and %d verifiers loaded", len(r.hosts), len(r.judges))
+		if len(r.Hosts) != 2 || len(r.judges) != 1 || r.Hosts[0].draft == nil {
+			t.Errorf("memory is asked for with %d models and %d verifiers loaded", len(r.Hosts), len(r.judges))
 		}
 		return free
 	}
@@ -169,7 +169,7 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	total, caches := int64(0), 0
-	for _, h := range r.all() {
+	for _, h := range r.All() {
 		for i, cache := range h.caches {
 			opt := kv.Options{BlockLen: cache.BlockLen()}
 			total += int64(cache.Blocks()) * kv.BytesPerBlock(h.bundles()[i].Model.Config().KV(), opt)
@@ -232,7 +232,7 @@ func TestAServerIsToldOfEveryModelThatLoads(t *testing.T) {
 	cfg.Models = []config.Model{{Path: randomModel(t), Name: "mine"}, {Embedded: "lutra-tiny-l", Draft: "lutra-tiny-s"}}
 	cfg.KV.Memory = "8MiB"
 	first, last := map[string]int64{}, map[string]float64{}
-	r, err := newRuntime(cfg, zerolog.Nop(), watcher{loading: func(model string, done, total int64) {
+	r, err := New(cfg, zerolog.Nop(), Watcher{Loading: func(model string, done, total int64) {
 		if _, ok := first[model]; !ok {
 			first[model] = total
 		}
@@ -262,10 +262,10 @@ func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
 	} {
 		cfg := config.Default()
 		cfg.Models, cfg.KV.Memory = []config.Model{{Embedded: "lutra-tiny-s", Context: c.context}}, c.memory
-		r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+		r, err := New(cfg, zerolog.Nop(), Watcher{})
 		switch {
 		case err == nil:
-			if got := r.hosts[0].bundle.Model.Config().Context; c.want != "" || got != 100 {
+			if got := r.Hosts[0].Bundle.Model.Config().Context; c.want != "" || got != 100 {
 				t.Errorf("%+v: a context of %d", c, got)
 			}
 			r.Close()
@@ -280,7 +280,7 @@ func TestADraftModelHasTheVocabularyOfItsModel(t *testing.T) {
 	for draft, want := range map[string]error{other: tokenizer.ErrVocabulary, "lutra-tiny-prm": nil, "no-such.gguf": nil} {
 		cfg := config.Default()
 		cfg.Models, cfg.Engine.DraftModel = cfg.Models[:1], draft
-		_, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+		_, err := New(cfg, zerolog.Nop(), Watcher{})
 		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), "lutra-tiny-l") || !strings.Contains(err.Error(), strings.TrimSuffix(filepath.Base(draft), ".gguf")) {
 			t.Errorf("%s drafts for lutra-tiny-l: %v, want an error that names both and is %v", draft, err, want)
 		}
@@ -290,20 +290,20 @@ func TestADraftModelHasTheVocabularyOfItsModel(t *testing.T) {
 func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models = cfg.Models[:1]
-	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+	r, err := New(cfg, zerolog.Nop(), Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := r.verifiers(r.hosts[0].model); v.Default != "lutra-tiny-prm" || len(r.all()) != 2 {
-		t.Errorf("verifiers %+v, %d models", v, len(r.all()))
+	if v := r.Verifiers(r.Hosts[0].Model); v.Default != "lutra-tiny-prm" || len(r.All()) != 2 {
+		t.Errorf("verifiers %+v, %d models", v, len(r.All()))
 	}
-	r.hosts = nil // as if the models had other words
+	r.Hosts = nil // as if the models had other words
 	judges := len(r.judges)
 	if err := r.loadVerifier(cfg, cfg.Verifiers[0]); err != nil || len(r.judges) != judges {
 		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.judges))
 	}
 	r.Close()
-	if _, err := newRuntime(config.Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []config.Verifier{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
+	if _, err := New(config.Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []config.Verifier{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
 		t.Errorf("a generator for a verifier: error %v", err)
 	}
 }
@@ -312,13 +312,13 @@ func TestEveryModelIsPackedAsConfigured(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models = []config.Model{{Embedded: "lutra-tiny-s", Packing: "stored"}, {Embedded: "lutra-tiny-l", Packing: "i1"}}
 	cfg.Verifiers[0].Packing, cfg.KV.Memory = "stored", "8MiB"
-	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+	r, err := New(cfg, zerolog.Nop(), Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer r.Close()
 	for i, want := range []string{"Q4", "I1", "Q4"} {
-		if got := r.all()[i].bundle.Model.Config().Packings; got != want {
+		if got := r.All()[i].Bundle.Model.Config().Packings; got != want {
 			t.Errorf("model %d is packed as %s, want %s", i, got, want)
 		}
 	}

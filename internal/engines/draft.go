@@ -1,4 +1,4 @@
-package cli
+package engines
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// loadDraft loads a model that can draft for target.
-func loadDraft(d config.Model, pool *pool.Pool, target *models.Bundle) (*models.Bundle, error) {
-	bundle, err := loadBundle(d, models.LoadOptions{Pool: pool})
+// LoadDraft loads a model that can draft for target.
+func LoadDraft(d config.Model, pool *pool.Pool, target *models.Bundle) (*models.Bundle, error) {
+	bundle, err := LoadBundle(d, models.LoadOptions{Pool: pool})
 	if err == nil {
 		if err = drafts(bundle, target); err == nil {
 			return bundle, nil
@@ -35,9 +35,9 @@ func draftError(d config.Model, target *models.Bundle, err error) error {
 	return fmt.Errorf("draft model %s for %s: %w", d.APIName(), target.Name, err)
 }
 
-// drafters are those of an engine for which draft, which may be nil, drafts
+// Drafters are those of an engine for which draft, which may be nil, drafts
 // with a cache of its own.
-func drafters(draft *models.Bundle, cache *kv.Cache, pool *pool.Pool) []batcher.Drafter {
+func Drafters(draft *models.Bundle, cache *kv.Cache, pool *pool.Pool) []batcher.Drafter {
 	list := []batcher.Drafter{batcher.NewLookup()}
 	if draft != nil {
 		list = append(list, batcher.NewModelDrafter(draft.Model, cache, pool))

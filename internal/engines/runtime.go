@@ -1,4 +1,9 @@
-package cli
+// Package engines loads the configured models and makes what runs them: one pool
+// of workers, and for each model its caches and its engine.
+//
+//	New: load all ──▶ divide the memory that is left ──▶ caches, engines
+//	Run: all engines step until the context ends
+package engines
 
 import (
 	"context"
@@ -23,52 +28,53 @@ import (
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
-// host is one loaded model with the engine that runs it.
-type host struct {
-	config config.Model
-	bundle *models.Bundle
+// Host is one loaded model with the engine that runs it.
+type Host struct {
+	Config config.Model
+	Bundle *models.Bundle
+	Model  *tts.Model
+	Reward *reward.Scorer // of a verifier
+
 	draft  *models.Bundle // that drafts for it; nil: none
 	caches []*kv.Cache
 	engine *batcher.Engine
-	model  *tts.Model
-	took   time.Duration  // to load bundle
-	format reward.Format  // of a verifier
-	reward *reward.Scorer // likewise
+	took   time.Duration // to load Bundle
+	format reward.Format // of a verifier
 }
 
-// runtime is everything that computes: models and engines over one worker pool.
-type runtime struct {
-	pool    *pool.Pool
+// Runtime is everything that computes: models and engines over one worker pool.
+type Runtime struct {
+	Pool    *pool.Pool
 	arbiter *batcher.StepArbiter
-	hosts   []*host // of generators
-	judges  []*host // of verifiers
+	Hosts   []*Host // of generators
+	judges  []*Host // of verifiers
 	log     zerolog.Logger
-	watch   watcher
+	watch   Watcher
 	free    func() int64 // bytes of memory that can be had
 }
 
-// watcher is told what a runtime does; each may be nil.
-type watcher struct {
-	// loading is told how many bytes of a model have been read.
-	loading func(model string, done, total int64)
-	// steps makes what a model's engine calls after each step.
-	steps func(model string) func(batcher.StepStats)
+// Watcher is told what a runtime does; each may be nil.
+type Watcher struct {
+	// Loading is told how many bytes of a model have been read.
+	Loading func(model string, done, total int64)
+	// Steps makes what a model's engine calls after each step.
+	Steps func(model string) func(batcher.StepStats)
 }
 
 // committedAhead is for how many more tokens than were ever kept at once memory
 // is made ready while the models run.
 const committedAhead = 4096
 
-// newRuntime loads the configured models, then divides the memory that they
+// New loads the configured models, then divides the memory that they
 // leave among their caches and makes the engines. The caller closes the runtime.
-func newRuntime(cfg config.Config, log zerolog.Logger, watch watcher) (*runtime, error) {
-	pool, err := newPool(cfg.Threads)
+func New(cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error) {
+	pool, err := NewPool(cfg.Threads)
 	if err != nil {
 		return nil, err
 	}
-	r := &runtime{pool: pool, arbiter: batcher.NewStepArbiter(), log: log, watch: watch, free: memory.Free}
+	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), log: log, watch: watch, free: memory.Free}
 	if cfg.KernelTimes {
-		r.pool.Meter().Enable()
+		r.Pool.Meter().Enable()
 	}
 	if err = r.load(cfg); err == nil {
 		debug.FreeOSMemory() // what the files were read into
@@ -82,15 +88,15 @@ func newRuntime(cfg config.Config, log zerolog.Logger, watch watcher) (*runtime,
 }
 
 // makeEngines makes caches and engines for what has been loaded.
-func (r *runtime) makeEngines(cfg config.Config) error {
+func (r *Runtime) makeEngines(cfg config.Config) error {
 	n := 0
-	for _, h := range r.all() {
+	for _, h := range r.All() {
 		n += len(h.bundles())
 	}
 	share := r.free() / kvShare / int64(max(1, n))
-	for _, h := range r.all() {
+	for _, h := range r.All() {
 		if err := r.makeEngine(cfg, h, share); err != nil {
-			return fmt.Errorf("model %s: %w", h.bundle.Name, err)
+			return fmt.Errorf("model %s: %w", h.Bundle.Name, err)
 		}
 	}
 	return nil
@@ -98,9 +104,9 @@ func (r *runtime) makeEngines(cfg config.Config) error {
 
 // makeEngine makes a model's caches, of up to share bytes each where the
 // configuration does not say how many, and its engine.
-func (r *runtime) makeEngine(cfg config.Config, h *host, share int64) error {
+func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	opt := cfg.Engine.Options
-	opt.Pool, opt.Arbiter, opt.Name = r.pool, r.arbiter, h.bundle.Name
+	opt.Pool, opt.Arbiter, opt.Name = r.Pool, r.arbiter, h.Bundle.Name
 	opt.OnDraftError = func(err error) {
 		r.log.Error().Err(err).Str("model", opt.Name).Msg("the draft model has failed; answers go on without it")
 	}
@@ -113,24 +119,24 @@ func (r *runtime) makeEngine(cfg config.Config, h *host, share int64) error {
 	}
 	cache := h.caches[0]
 	if h.draft != nil {
-		opt.Drafters = drafters(h.draft, h.caches[1], r.pool)
+		opt.Drafters = Drafters(h.draft, h.caches[1], r.Pool)
 	}
-	if r.watch.steps != nil {
-		opt.OnStep = r.watch.steps(opt.Name)
+	if r.watch.Steps != nil {
+		opt.OnStep = r.watch.Steps(opt.Name)
 	}
-	h.engine = batcher.New(h.bundle.Model, cache, opt)
-	h.model = tts.NewModel(h.bundle, h.engine)
-	shape := h.bundle.Model.Config()
+	h.engine = batcher.New(h.Bundle.Model, cache, opt)
+	h.Model = tts.NewModel(h.Bundle, h.engine)
+	shape := h.Bundle.Model.Config()
 	if room := h.engine.Limit(); room < shape.Context {
-		if h.config.Context > 0 {
-			return fmt.Errorf("kv.memory: there is room for %d tokens, fewer than the context of %d that is configured", room, h.config.Context)
+		if h.Config.Context > 0 {
+			return fmt.Errorf("kv.memory: there is room for %d tokens, fewer than the context of %d that is configured", room, h.Config.Context)
 		}
 		r.log.Warn().Str("model", opt.Name).Int("context", room).Int("model_context", shape.Context).
 			Msg("the KV cache has no room for the model's whole context; raise kv.memory")
 	}
 	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
 		Str("weights", output.Bytes(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
-		Stringer("kernels", cpu.Active()).Int("threads", r.pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
+		Stringer("kernels", cpu.Active()).Int("threads", r.Pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
 	if h.draft != nil {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", output.Bytes(h.draft.Model.Config().Bytes)).
 			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")
@@ -139,15 +145,15 @@ func (r *runtime) makeEngine(cfg config.Config, h *host, share int64) error {
 		return nil
 	}
 	var err error
-	h.reward, err = reward.New(h.model, h.format)
+	h.Reward, err = reward.New(h.Model, h.format)
 	return err
 }
 
 // Run steps all engines until ctx ends. A model whose engine fails is left out
 // from then on; only what may have harmed the others ends them all.
-func (r *runtime) Run(ctx context.Context) error {
+func (r *Runtime) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	for _, h := range r.all() {
+	for _, h := range r.All() {
 		g.Go(func() error {
 			err := h.engine.Run(ctx)
 			if err == nil {
@@ -156,7 +162,7 @@ func (r *runtime) Run(ctx context.Context) error {
 			if errors.Is(err, batcher.ErrPanic) {
 				return err
 			}
-			r.log.Error().Err(err).Str("model", h.bundle.Name).Msg("the model has failed and answers no more requests; the others go on. Restart to load it again")
+			r.log.Error().Err(err).Str("model", h.Bundle.Name).Msg("the model has failed and answers no more requests; the others go on. Restart to load it again")
 			<-ctx.Done()
 			return nil
 		})
@@ -170,18 +176,18 @@ func (r *runtime) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-func (r *runtime) all() []*host { return slices.Concat(r.hosts, r.judges) }
+func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.judges) }
 
 // bundles are the model's and that of its draft.
-func (h *host) bundles() []*models.Bundle {
+func (h *Host) bundles() []*models.Bundle {
 	if h.draft == nil {
-		return []*models.Bundle{h.bundle}
+		return []*models.Bundle{h.Bundle}
 	}
-	return []*models.Bundle{h.bundle, h.draft}
+	return []*models.Bundle{h.Bundle, h.draft}
 }
 
 // close gives back the files and the memory of a host.
-func (h *host) close() error {
+func (h *Host) close() error {
 	var errs []error
 	for _, cache := range h.caches {
 		errs = append(errs, cache.Close())
@@ -193,39 +199,39 @@ func (h *host) close() error {
 }
 
 // Close releases the models and stops the workers. Run must have returned.
-func (r *runtime) Close() {
-	for _, h := range r.all() {
+func (r *Runtime) Close() {
+	for _, h := range r.All() {
 		if err := h.close(); err != nil {
-			r.log.Warn().Err(err).Str("model", h.bundle.Name).Msg("closing")
+			r.log.Warn().Err(err).Str("model", h.Bundle.Name).Msg("closing")
 		}
 	}
-	r.pool.Close()
+	r.Pool.Close()
 }
 
-// verifiers are those that can judge what a model writes, the default first.
-func (r *runtime) verifiers(m *tts.Model) tts.Verifiers {
+// Verifiers are those that can judge what a model writes, the default first.
+func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
 	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
 		for _, h := range r.judges {
-			if !yield(h.bundle.Name, h.reward) {
+			if !yield(h.Bundle.Name, h.Reward) {
 				return
 			}
 		}
 	})
 }
 
-// withRuntime loads the models, runs their engines beside f and takes all down.
-func withRuntime(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(context.Context, *runtime) error) error {
+// With loads the models, runs their engines beside f and takes all down.
+func With(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(context.Context, *Runtime) error) error {
 	cfg.Warn(log)
-	r, err := newRuntime(cfg, log, watcher{})
+	r, err := New(cfg, log, Watcher{})
 	if err != nil {
 		return err
 	}
-	stop := startEngines(ctx, r)
+	stop := Start(ctx, r)
 	return errors.Join(f(ctx, r), stop())
 }
 
-// startEngines runs a runtime until stop is called, which closes it.
-func startEngines(ctx context.Context, r *runtime) (stop func() error) {
+// Start runs a runtime until stop is called, which closes it.
+func Start(ctx context.Context, r *Runtime) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ran := make(chan error, 1)
 	go func() { ran <- r.Run(ctx) }()
