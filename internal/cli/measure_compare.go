@@ -12,11 +12,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
+
+// benchReport is what a benchmark has found. It marshals to what --json prints.
+type benchReport interface {
+	print(w io.Writer) error // as a table
+}
 
 // peer is another engine to hold ours against, measured in turns with it.
 type peer struct {
@@ -34,25 +37,26 @@ type rival interface {
 	measure(ctx context.Context, only string) (speeds, error)
 }
 
-func compareFlags(f *pflag.FlagSet, peers *[]string, pattern *string) {
-	f.StringArrayVar(peers, "compare", nil, "another engine to measure in turns with ours: `NAME=COMMAND`, for the shell; repeatable")
-	f.StringVar(pattern, "compare-pattern", "", "`REGEXP` that finds the (?P<test>) and (?P<value>) of its results, for formats that are not known")
+// peerOptions name the other engines to measure in turns with ours.
+type peerOptions struct {
+	compare []string // NAME=COMMAND each
+	pattern string   // finds the results in their output; empty: the formats are known
 }
 
-// parsePeers reads --compare NAME=COMMAND; an empty pattern is none.
-func parsePeers(args []string, pattern string) ([]peer, error) {
+// peers reads the options.
+func (o *peerOptions) peers() ([]peer, error) {
 	var re *regexp.Regexp
-	if pattern != "" {
+	if o.pattern != "" {
 		var err error
-		if re, err = regexp.Compile(pattern); err != nil {
+		if re, err = regexp.Compile(o.pattern); err != nil {
 			return nil, usage.Errorf("--compare-pattern: %w", err)
 		}
 		if re.SubexpIndex("value") < 0 && re.SubexpIndex("gflops") < 0 {
-			return nil, usage.Errorf("--compare-pattern: %q has neither a group (?P<value>...) nor (?P<gflops>...)", pattern)
+			return nil, usage.Errorf("--compare-pattern: %q has neither a group (?P<value>...) nor (?P<gflops>...)", o.pattern)
 		}
 	}
 	var peers []peer
-	for _, arg := range args {
+	for _, arg := range o.compare {
 		name, command, ok := strings.Cut(arg, "=")
 		if !ok || name == "" || command == "" {
 			return nil, usage.Errorf("--compare: %q is no NAME=COMMAND", arg)
@@ -226,11 +230,7 @@ func compare(ctx context.Context, unit string, rounds int, tests []string, ours 
 // isTime tells tests whose smaller results are the better ones.
 func isTime(test string) bool { return strings.HasSuffix(test, " ms") }
 
-// show prints the report as a table or as JSON.
-func (r *compareReport) show(w io.Writer, asJSON bool) error {
-	if asJSON {
-		return output.JSON(w, r)
-	}
+func (r compareReport) print(w io.Writer) error {
 	rows := [][]string{{"test", strings.TrimSpace("ours " + r.Unit), "peer", strings.TrimSpace("peer's " + r.Unit), "ratio (min-max)", "of bests"}}
 	for _, c := range r.Comparisons {
 		rows = append(rows, []string{c.Test, c.Ours.format(1), c.Peer, c.Peers.format(1), c.Ratio.format(2), fmt.Sprintf("%.2f", c.Best)})

@@ -1,17 +1,16 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
-	"github.com/lutra-lm/lutra/kernels/bench"
+	kernelbench "github.com/lutra-lm/lutra/kernels/bench"
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
@@ -24,6 +23,9 @@ type profileReport struct {
 	Parts   []profilePart `json:"parts"`
 	Waiting float64       `json:"workers_waiting"` // share of the workers' time within kernels that they had no part to run
 }
+
+// profileReports are what `bench engine --profile` prints.
+type profileReports []profileReport
 
 // profilePart is a kind of kernel, or what is left between them.
 type profilePart struct {
@@ -56,28 +58,28 @@ func (s *stepTimes) add(st batcher.StepStats) {
 func (s *stepTimes) fill() float64 { return float64(s.tokens) / float64(max(1, s.lanes)) }
 
 // runProfile measures each test with the pool's meter on.
-func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []engineTest) error {
+func (o *engineOptions) runProfile(ctx context.Context, setup engineRuns, tests []engineTest, errOut io.Writer) (benchReport, error) {
 	if i := slices.IndexFunc(tests, func(t engineTest) bool { return t.deep }); i >= 0 {
-		return usage.Errorf("--profile counts prompts too: not for %s", tests[i].name)
+		return nil, usage.Errorf("--profile counts prompts too: not for %s", tests[i].name)
 	}
 	pool := setup.pool
-	machine := bench.Measure(time.Second / 4)
-	printMachine(cmd.ErrOrStderr(), machine)
+	machine := kernelbench.Measure(time.Second / 4)
+	printMachine(errOut, machine)
 	meter := pool.Meter()
 	meter.Enable()
-	bar := output.Progress(cmd.ErrOrStderr(), len(tests)*(o.reps+1), "runs")
-	reports := []profileReport{}
+	bar := output.Progress(errOut, len(tests)*(o.reps+1), "runs")
+	reports := profileReports{}
 	for _, t := range tests {
 		runs := setup
 		runs.test, runs.done = t, func() { _ = bar.Add(1) }
-		if _, err := runs.measure(cmd.Context()); err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
+		if _, err := runs.measure(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
 		before, busy, steps := meter.Costs(), meter.Busy(), &stepTimes{}
 		runs.warm, runs.reps, runs.onStep = true, o.reps, steps.add
-		times, err := runs.measure(cmd.Context())
+		times, err := runs.measure(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", t.name, err)
+			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
 		p := profile{machine: machine, threads: pool.Threads(), steps: steps, costs: meter.Costs(), busy: meter.Busy() - busy}
 		for i := range p.costs {
@@ -90,11 +92,12 @@ func (o *engineBench) runProfile(cmd *cobra.Command, setup engineRuns, tests []e
 		r.Test, r.TokS = t.name, t.speed(times).Median
 		reports = append(reports, r)
 	}
-	if o.asJSON {
-		return output.JSON(cmd.OutOrStdout(), reports)
-	}
+	return reports, nil
+}
+
+func (reports profileReports) print(w io.Writer) error {
 	for i := range reports {
-		if err := reports[i].print(cmd.OutOrStdout()); err != nil {
+		if err := reports[i].print(w); err != nil {
 			return err
 		}
 	}
@@ -112,7 +115,7 @@ func since(c, before meter.Cost) meter.Cost {
 
 // profile is what was counted while the runs of a test took wall together.
 type profile struct {
-	machine    bench.Machine
+	machine    kernelbench.Machine
 	threads    int
 	wall, busy time.Duration
 	costs      []meter.Cost

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -20,17 +19,10 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/synthetic"
-	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // benchSource names the model that a benchmark of the engine runs.
 type benchSource struct{ model, shape, packing string }
-
-func (b *benchSource) flags(f *pflag.FlagSet) {
-	f.StringVar(&b.model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
-	wordVar(f, &b.shape, "shape", "", shapeNames(), "random model of a known `SHAPE`")
-	wordVar(f, &b.packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
-}
 
 func (b *benchSource) load(pool *pool.Pool) (*models.Bundle, error) {
 	if b.model != "" && b.shape != "" {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -45,24 +43,24 @@ func (s *serverRival) measure(ctx context.Context, _ string) (speeds, error) {
 var serverTests = []string{"completion tok/s", "total tok/s", "TTFT p50 ms", "TPOT p50 ms", "latency p90 ms"}
 
 // compareServers loads the server of --url and those of --compare in turns.
-func compareServers(cmd *cobra.Command, o loadOptions) error {
+func compareServers(ctx context.Context, o loadOptions, errOut io.Writer) (benchReport, error) {
 	if o.rounds < 1 {
-		return usage.Errorf("--rounds must be positive")
+		return nil, usage.Errorf("--rounds must be positive")
 	}
-	peers, err := parsePeers(o.compare, "")
+	peers, err := (&peerOptions{compare: o.compare}).peers()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ours := &serverRival{o.url, o, cmd.ErrOrStderr()}
+	ours := &serverRival{o.url, o, errOut}
 	var others []rival
 	for _, p := range peers {
 		load := o
 		load.url = p.command
-		others = append(others, &serverRival{p.name, load, cmd.ErrOrStderr()})
+		others = append(others, &serverRival{p.name, load, errOut})
 	}
-	r, err := compare(cmd.Context(), "", o.rounds, serverTests, func() (speeds, error) { return ours.measure(cmd.Context(), "") }, others, func() {})
+	r, err := compare(ctx, "", o.rounds, serverTests, func() (speeds, error) { return ours.measure(ctx, "") }, others, func() {})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.show(cmd.OutOrStdout(), o.asJSON)
+	return r, nil
 }

@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
@@ -116,15 +114,15 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // loadBeside measures what another load does to the clients.
-func loadBeside(cmd *cobra.Command, o loadOptions) error {
+func loadBeside(parent context.Context, o loadOptions) (benchReport, error) {
 	load, err := parseBeside(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if o.phase <= 0 || o.rounds < 1 {
-		return usage.Errorf("--phase and --rounds must be positive")
+		return nil, usage.Errorf("--phase and --rounds must be positive")
 	}
-	ctx, cancel := context.WithCancel(cmd.Context())
+	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	o.requests = 0
 	ours := startClients(ctx, o)
@@ -139,16 +137,13 @@ func loadBeside(cmd *cobra.Command, o loadOptions) error {
 	cancel()
 	ours.all.Wait()
 	if !ok {
-		return cmd.Context().Err()
+		return nil, parent.Err()
 	}
 	r, err := reportBeside(o, ours.samples, m.samples, m.phases)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if o.asJSON {
-		return output.JSON(cmd.OutOrStdout(), r)
-	}
-	return r.print(cmd.OutOrStdout())
+	return r, nil
 }
 
 // alternation runs a load in every other phase.
@@ -273,7 +268,7 @@ func tokensPerPiece(samples []sample) float64 {
 	return float64(tokens) / float64(pieces)
 }
 
-func (r *besideReport) print(w io.Writer) error {
+func (r besideReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "%d clients of %s; beside them %s, %d requests to the end; %d errors\n", r.Concurrency, r.Model, r.Beside, r.Completed, r.Errors)
 	if r.FirstError != "" {
 		fmt.Fprintf(w, "first error: %s\n", r.FirstError)
