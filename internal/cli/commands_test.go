@@ -141,25 +141,6 @@ func TestPerplexityPrefersTextTheModelKnows(t *testing.T) {
 	}
 }
 
-func TestBenchEngineReportsEveryTest(t *testing.T) {
-	var results []engineResult
-	out := mustLutra(t, "bench", "engine", "--json", "--reps", "1", "--model", "lutra-tiny-s", "--tests", "pp32,tg4,par3,par2@d40")
-	if err := json.Unmarshal([]byte(out), &results); err != nil {
-		t.Fatal(err)
-	}
-	if len(results) != 4 || results[2].Test != "par3" || results[3].Test != "par2 @ d40" {
-		t.Fatalf("bench engine = %s", out)
-	}
-	if pp, tg, par := results[0].Fill, results[1].Fill, results[2].Fill; pp != 1 || tg != 1.0/32 || par < tg || par > 3*tg {
-		t.Errorf("lanes filled by a prompt of 32, one stream, three: %v, %v, %v", pp, tg, par)
-	}
-	for _, r := range results {
-		if r.TokS <= 0 || r.Min > r.TokS || r.Max < r.TokS {
-			t.Errorf("%+v", r)
-		}
-	}
-}
-
 func TestWrongUsageIsToldApart(t *testing.T) {
 	for _, args := range [][]string{
 		{"sing"}, {"ask"}, {"serve", "--no-such-flag"}, {"bench", "everything"}, {"bench", "engine", "--tests", "xx1"}, {"bench", "engine", "--profile", "--tests", "tg8@d9"},

@@ -2,17 +2,10 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 func TestSpeedsAreReadFromWhatOtherEnginesPrint(t *testing.T) {
@@ -172,88 +165,5 @@ func TestPeersAreMeasuredInTurnsAndRatiosArePaired(t *testing.T) {
 	own.turns, a.turns = []speeds{{"tg8": 4}}, []speeds{{"pp8": 5}}
 	if _, err := compare(t.Context(), "tok/s", 1, []string{"tg8"}, func() (speeds, error) { return own.measure(t.Context(), "") }, []rival{&a}, func() {}); err == nil {
 		t.Error("a peer without a test of ours is no error")
-	}
-}
-
-func needShell(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("no shell to run the other engine with")
-	}
-}
-
-func TestBenchEngineComparesWithACommand(t *testing.T) {
-	needShell(t)
-	turns := filepath.Join(t.TempDir(), "turns")
-	peer := `echo x >> '` + turns + `'; echo '[{"n_prompt": 0, "n_gen": 4, "avg_ts": 2}]'`
-	args := []string{"bench", "engine", "--model", "lutra-tiny-s", "--tests", "tg4", "-r", "2", "--compare"}
-	var r compareReport
-	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "fake="+peer, "--json")...)), &r); err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Comparisons) != 1 || r.Comparisons[0].Peers.Median != 2 || r.Comparisons[0].Ratio.Min <= 0 || r.Commands["fake"] != peer {
-		t.Errorf("%+v", r)
-	}
-	if ran, err := os.ReadFile(turns); err != nil || string(ran) != "x\nx\n" {
-		t.Errorf("the peer ran %q, %v", ran, err)
-	}
-	if text := mustLutra(t, append(args, "fake="+peer, "--compare", "other=echo speed 5", "--compare-pattern", `(?P<value>\d)\D*$`)...); !strings.Contains(text, "other") || !strings.Contains(text, "ratio") {
-		t.Errorf("bench engine --compare = %s", text)
-	}
-	deep := []string{"bench", "engine", "--model", "lutra-tiny-s", "--tests", "tg4@d20", "-r", "1", "--json"}
-	deep = append(deep, "--compare", `fake=echo '{"n_prompt": 0, "n_gen": 4, "n_depth": 20, "avg_ts": 2}'`)
-	if text := mustLutra(t, deep...); !strings.Contains(text, `"tg4 @ d20"`) {
-		t.Errorf("decoding after 20 tokens, compared: %s", text)
-	}
-	if _, err := lutra(t, append(args, "fake=echo out of memory >&2; exit 3")...); err == nil || !strings.Contains(err.Error(), "out of memory") {
-		t.Errorf("a peer that fails: error %v", err)
-	}
-	for _, bad := range [][]string{{"nameless"}, {"a=x", "--compare", "a=y"}, {"a=x", "--compare-pattern", "("}, {"a=x", "--compare-pattern", "(speed)"}} {
-		_, err := lutra(t, append(args, bad...)...)
-		var mistake usage.Error
-		if !errors.As(err, &mistake) {
-			t.Errorf("--compare %q: error %v, want one of usage", bad, err)
-		}
-	}
-}
-
-func TestBenchKernelsComparesWithACommand(t *testing.T) {
-	needShell(t)
-	var r compareReport
-	out := mustLutra(t, "bench", "kernels", "--json", "--packings", "I2", "--shapes", "64x256", "--tokens", "4", "--threads", "1", "--budget", "1ms", "--rounds", "1",
-		"--compare", "fake=echo m=64 k=256 n=4 8 GFLOPS", "--compare-pattern", `m=(?P<m>\d+) k=(?P<k>\d+) n=(?P<n>\d+) (?P<gflops>\S+)`)
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Comparisons) != 1 || r.Comparisons[0].Test != "64x256/4" || r.Comparisons[0].Peers.Median != 4 || r.Comparisons[0].Ours.Median <= 0 {
-		t.Errorf("%+v", r)
-	}
-	var mistake usage.Error
-	if _, err := lutra(t, "bench", "kernels", "--compare", "fake=true"); !errors.As(err, &mistake) {
-		t.Errorf("every packing against one peer: error %v, want one of usage", err)
-	}
-}
-
-func TestBenchEngineProfilesEveryKernel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures the machine for two seconds")
-	}
-	var reports []profileReport
-	if err := json.Unmarshal([]byte(mustLutra(t, "bench", "engine", "--profile", "--json", "-r", "1", "--model", "lutra-tiny-s", "--tests", "par2")), &reports); err != nil {
-		t.Fatal(err)
-	}
-	if len(reports) != 1 || reports[0].Steps < parallelDecode || reports[0].TokS <= 0 {
-		t.Fatalf("%+v", reports)
-	}
-	parts, share := map[string]profilePart{}, 0.0
-	for _, p := range reports[0].Parts {
-		parts[p.Name] = p
-		share += p.Share
-	}
-	if parts["ternary"].GMACs <= 0 || parts["ternary"].Roofline <= 0 || parts["attention"].Calls == 0 || parts["rows"].Calls == 0 {
-		t.Errorf("%+v", parts)
-	}
-	if share < 0.9 || share > 1.1 {
-		t.Errorf("the parts add up to %v of the time", share)
 	}
 }
