@@ -185,7 +185,7 @@ func askOnce(ctx context.Context, a answerer, o *askOptions, question string, w 
 	start := time.Now()
 	_, err := a.answer(ctx, o, append(o.opening(), message{roleUser, question}), func(piece string) error {
 		if text.Len() == 0 {
-			stats.TTFT = milliseconds(time.Since(start))
+			stats.TTFT = 1000 * time.Since(start).Seconds()
 		}
 		text.WriteString(piece)
 		if asJSON {
