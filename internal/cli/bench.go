@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/bench"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -26,23 +27,23 @@ func newBench() *cobra.Command {
 
 // showReport prints what a benchmark has found. One that was interrupted may have
 // both a report and an error.
-func showReport(cmd *cobra.Command, asJSON bool, r benchReport, err error) error {
+func showReport(cmd *cobra.Command, asJSON bool, r bench.Report, err error) error {
 	switch {
 	case r == nil:
 		return err
 	case asJSON:
 		return errors.Join(output.JSON(cmd.OutOrStdout(), r), err)
 	}
-	return errors.Join(r.print(cmd.OutOrStdout()), err)
+	return errors.Join(r.Print(cmd.OutOrStdout()), err)
 }
 
-func compareFlags(f *pflag.FlagSet, o *peerOptions) {
-	f.StringArrayVar(&o.compare, "compare", nil, "another engine to measure in turns with ours: `NAME=COMMAND`, for the shell; repeatable")
-	f.StringVar(&o.pattern, "compare-pattern", "", "`REGEXP` that finds the (?P<test>) and (?P<value>) of its results, for formats that are not known")
+func compareFlags(f *pflag.FlagSet, o *bench.PeerOptions) {
+	f.StringArrayVar(&o.Compare, "compare", nil, "another engine to measure in turns with ours: `NAME=COMMAND`, for the shell; repeatable")
+	f.StringVar(&o.Pattern, "compare-pattern", "", "`REGEXP` that finds the (?P<test>) and (?P<value>) of its results, for formats that are not known")
 }
 
-func sourceFlags(f *pflag.FlagSet, s *benchSource) {
-	f.StringVar(&s.model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
-	wordVar(f, &s.shape, "shape", "", shapeNames(), "random model of a known `SHAPE`")
-	wordVar(f, &s.packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
+func sourceFlags(f *pflag.FlagSet, s *bench.Source) {
+	f.StringVar(&s.Model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
+	wordVar(f, &s.Shape, "shape", "", bench.Shapes(), "random model of a known `SHAPE`")
+	wordVar(f, &s.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 }

@@ -1,9 +1,13 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/bench"
+)
 
 func newBenchEngine() *cobra.Command {
-	o, asJSON := defaultEngineOptions(), false
+	o, asJSON := bench.DefaultEngineOptions(), false
 	cmd := &cobra.Command{
 		Use:   "engine",
 		Short: "Measure prefill and decode through the whole engine",
@@ -26,22 +30,22 @@ expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
   lutra bench engine --model m.gguf --tests tg64,par32 --profile`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := benchEngine(cmd.Context(), o, cmd.ErrOrStderr())
+			r, err := bench.Engine(cmd.Context(), o, cmd.ErrOrStderr())
 			return showReport(cmd, asJSON, r, err)
 		},
 	}
 	f := cmd.Flags()
-	sourceFlags(f, &o.benchSource)
-	f.IntVar(&o.threads, "threads", 0, "compute threads (default: one a physical core)")
-	f.IntVarP(&o.reps, "reps", "r", o.reps, "repetitions a test, after one that is not counted; with --compare, rounds")
-	f.StringSliceVar(&o.tests, "tests", o.tests, "tests to run")
-	f.IntVar(&o.parTokens, "par-tokens", o.parTokens, "tokens a sequence of par<N>")
-	f.StringVar(&o.draft, "draft-model", "", "GGUF `FILE` or an embedded model's name: a model that guesses in the tests with speculation")
-	f.StringVar(&o.speculation, "speculation", o.speculation, "of sp<N>, cp<N> and dr<N>: auto or a number")
+	sourceFlags(f, &o.Source)
+	f.IntVar(&o.Threads, "threads", 0, "compute threads (default: one a physical core)")
+	f.IntVarP(&o.Reps, "reps", "r", o.Reps, "repetitions a test, after one that is not counted; with --compare, rounds")
+	f.StringSliceVar(&o.Tests, "tests", o.Tests, "tests to run")
+	f.IntVar(&o.ParTokens, "par-tokens", o.ParTokens, "tokens a sequence of par<N>")
+	f.StringVar(&o.Draft, "draft-model", "", "GGUF `FILE` or an embedded model's name: a model that guesses in the tests with speculation")
+	f.StringVar(&o.Speculation, "speculation", o.Speculation, "of sp<N>, cp<N> and dr<N>: auto or a number")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.BoolVar(&o.profile, "profile", false, "print the time of each kind of kernel")
-	f.StringVar(&o.cpuProfile, "cpuprofile", "", "write a profile of the runs to `FILE`, for go tool pprof")
-	compareFlags(f, &o.peerOptions)
+	f.BoolVar(&o.Profile, "profile", false, "print the time of each kind of kernel")
+	f.StringVar(&o.CPUProfile, "cpuprofile", "", "write a profile of the runs to `FILE`, for go tool pprof")
+	compareFlags(f, &o.PeerOptions)
 	cmd.MarkFlagsMutuallyExclusive("profile", "compare")
 	return cmd
 }

@@ -1,9 +1,13 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/bench"
+)
 
 func newBenchGrowth() *cobra.Command {
-	o, asJSON := defaultGrowthOptions(), false
+	o, asJSON := bench.DefaultGrowthOptions(), false
 	cmd := &cobra.Command{
 		Use:   "growth",
 		Short: "Measure how costs grow with the batch, the context and the threads",
@@ -16,18 +20,18 @@ context.`,
   lutra bench growth --shape falcon3-1b --batches 1,8,32 --contexts 128,512,2048 --svg growth.svg`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := benchGrowth(cmd.Context(), o, cmd.ErrOrStderr())
+			r, err := bench.Growth(cmd.Context(), o, cmd.ErrOrStderr())
 			return showReport(cmd, asJSON, r, err)
 		},
 	}
 	f := cmd.Flags()
-	sourceFlags(f, &o.benchSource)
-	f.IntSliceVar(&o.batches, "batches", o.batches, "sequences at once, ascending")
-	f.IntSliceVar(&o.contexts, "contexts", o.contexts, "tokens before the decoded ones, ascending; those beyond the model's context are left out")
-	f.IntSliceVar(&o.threads, "threads", nil, "threads, ascending (default: 1 to all physical cores); the last number counts for batch and context")
-	f.IntVar(&o.decode, "decode", o.decode, "tokens to decode a sequence")
-	f.IntVarP(&o.reps, "reps", "r", o.reps, "runs a point, of which the best counts")
+	sourceFlags(f, &o.Source)
+	f.IntSliceVar(&o.Batches, "batches", o.Batches, "sequences at once, ascending")
+	f.IntSliceVar(&o.Contexts, "contexts", o.Contexts, "tokens before the decoded ones, ascending; those beyond the model's context are left out")
+	f.IntSliceVar(&o.Threads, "threads", nil, "threads, ascending (default: 1 to all physical cores); the last number counts for batch and context")
+	f.IntVar(&o.Decode, "decode", o.Decode, "tokens to decode a sequence")
+	f.IntVarP(&o.Reps, "reps", "r", o.Reps, "runs a point, of which the best counts")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.StringVar(&o.svg, "svg", "", "draw the curves into `FILE` too")
+	f.StringVar(&o.SVG, "svg", "", "draw the curves into `FILE` too")
 	return cmd
 }

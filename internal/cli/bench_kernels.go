@@ -1,9 +1,13 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/bench"
+)
 
 func newBenchKernels() *cobra.Command {
-	o, asJSON := defaultKernelOptions(), false
+	o, asJSON := bench.DefaultKernelOptions(), false
 	cmd := &cobra.Command{
 		Use:   "kernels",
 		Short: "Measure the matrix products beside this machine's own peak",
@@ -26,24 +30,24 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
   lutra bench kernels --full`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for name, list := range map[string]*[]int{"tokens": &o.tokens, "threads": &o.threads} {
+			for name, list := range map[string]*[]int{"tokens": &o.Tokens, "threads": &o.Threads} {
 				if !cmd.Flags().Changed(name) {
 					*list = nil // as --full says
 				}
 			}
-			r, err := benchKernels(cmd.Context(), o, cmd.ErrOrStderr())
+			r, err := bench.Kernels(cmd.Context(), o, cmd.ErrOrStderr())
 			return showReport(cmd, asJSON, r, err)
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&o.shapes, "shapes", nil, "matrices `MxK` (default 4096x4096)")
-	f.StringSliceVar(&o.packings, "packings", nil, "run-time packings, such as I1,I2,Q4 (default all)")
-	f.IntSliceVar(&o.tokens, "tokens", o.tokens, "batch sizes N")
-	f.IntSliceVar(&o.threads, "threads", o.threads, "numbers of threads")
-	f.DurationVar(&o.budget, "budget", o.budget, "time spent on one row")
-	f.BoolVar(&o.full, "full", false, "more shapes, batch sizes and threads: some minutes")
+	f.StringSliceVar(&o.Shapes, "shapes", nil, "matrices `MxK` (default 4096x4096)")
+	f.StringSliceVar(&o.Packings, "packings", nil, "run-time packings, such as I1,I2,Q4 (default all)")
+	f.IntSliceVar(&o.Tokens, "tokens", o.Tokens, "batch sizes N")
+	f.IntSliceVar(&o.Threads, "threads", o.Threads, "numbers of threads")
+	f.DurationVar(&o.Budget, "budget", o.Budget, "time spent on one row")
+	f.BoolVar(&o.Full, "full", false, "more shapes, batch sizes and threads: some minutes")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.IntVar(&o.rounds, "rounds", o.rounds, "rounds of --compare")
-	compareFlags(f, &o.peerOptions)
+	f.IntVar(&o.Rounds, "rounds", o.Rounds, "rounds of --compare")
+	compareFlags(f, &o.PeerOptions)
 	return cmd
 }

@@ -1,9 +1,13 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/bench"
+)
 
 func newBenchModel() *cobra.Command {
-	o, out := defaultModelOptions(), ""
+	o, out := bench.DefaultModelOptions(), ""
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Write a GGUF file of random weights, for measuring any engine",
@@ -14,14 +18,14 @@ other without any download. Speed does not depend on the values of weights.`,
   lutra bench model --shape bitnet-2b --type Q4_0 --head Q6_K --out bitnet-2b-q4_0.gguf`,
 		Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
-			return writeModel(out, o)
+			return bench.WriteModel(out, o)
 		},
 	}
 	f := cmd.Flags()
-	wordVar(f, &o.shape, "shape", o.shape, shapeNames(), "`SHAPE` of the model")
-	f.StringVar(&o.blocks, "type", o.blocks, "storage `type` of the layers' matrices")
-	f.StringVar(&o.head, "head", o.head, "storage `type` of embedding and output matrix")
-	f.Uint64Var(&o.seed, "seed", o.seed, "of the weights")
+	wordVar(f, &o.Shape, "shape", o.Shape, bench.Shapes(), "`SHAPE` of the model")
+	f.StringVar(&o.Blocks, "type", o.Blocks, "storage `type` of the layers' matrices")
+	f.StringVar(&o.Head, "head", o.Head, "storage `type` of embedding and output matrix")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "of the weights")
 	f.StringVarP(&out, "out", "o", "", "`FILE` to write")
 	return cmd
 }

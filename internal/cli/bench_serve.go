@@ -1,9 +1,13 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/bench"
+)
 
 func newBenchServe() *cobra.Command {
-	o, asJSON := defaultLoadOptions(), false
+	o, asJSON := bench.DefaultLoadOptions(), false
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Load any OpenAI-compatible server and report latencies",
@@ -28,24 +32,24 @@ c is 1.`,
   lutra bench serve -c 2 --max-tokens 2000 --beside n=1,prompt-words=3000,max-tokens=1`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := benchServe(cmd.Context(), o, cmd.ErrOrStderr())
+			r, err := bench.Server(cmd.Context(), o, cmd.ErrOrStderr())
 			return showReport(cmd, asJSON, r, err)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.url, "url", o.url, "API base `URL`")
-	f.StringVar(&o.key, "api-key", "", "bearer `key`")
-	f.StringVar(&o.model, "model", o.model, "model `name` to ask for")
-	f.IntVarP(&o.concurrency, "concurrency", "c", o.concurrency, "clients at once")
-	f.IntVarP(&o.requests, "requests", "n", o.requests, "requests in all")
-	f.IntVar(&o.promptWords, "prompt-words", o.promptWords, "words in a prompt")
-	f.IntVar(&o.systemWords, "system-words", 0, "words in a system message that all requests share")
-	f.IntVar(&o.maxTokens, "max-tokens", o.maxTokens, "tokens to generate at most")
+	f.StringVar(&o.URL, "url", o.URL, "API base `URL`")
+	f.StringVar(&o.Key, "api-key", "", "bearer `key`")
+	f.StringVar(&o.Model, "model", o.Model, "model `name` to ask for")
+	f.IntVarP(&o.Concurrency, "concurrency", "c", o.Concurrency, "clients at once")
+	f.IntVarP(&o.Requests, "requests", "n", o.Requests, "requests in all")
+	f.IntVar(&o.PromptWords, "prompt-words", o.PromptWords, "words in a prompt")
+	f.IntVar(&o.SystemWords, "system-words", 0, "words in a system message that all requests share")
+	f.IntVar(&o.MaxTokens, "max-tokens", o.MaxTokens, "tokens to generate at most")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.StringArrayVar(&o.compare, "compare", nil, "another server to load in turns: `NAME=URL`; repeatable")
-	f.IntVar(&o.rounds, "rounds", o.rounds, "rounds of --compare and --beside")
-	f.StringVar(&o.beside, "beside", "", "another load meanwhile: `KEY=VALUE,...`")
-	f.DurationVar(&o.timeout, "timeout", o.timeout, "give a request up, as failed, after so long")
-	f.DurationVar(&o.phase, "phase", o.phase, "length of a phase with or without the load of --beside")
+	f.StringArrayVar(&o.Compare, "compare", nil, "another server to load in turns: `NAME=URL`; repeatable")
+	f.IntVar(&o.Rounds, "rounds", o.Rounds, "rounds of --compare and --beside")
+	f.StringVar(&o.Beside, "beside", "", "another load meanwhile: `KEY=VALUE,...`")
+	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "give a request up, as failed, after so long")
+	f.DurationVar(&o.Phase, "phase", o.Phase, "length of a phase with or without the load of --beside")
 	return cmd
 }

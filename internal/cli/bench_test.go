@@ -12,11 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/bench"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 func TestBenchEngineReportsEveryTest(t *testing.T) {
-	var results []engineResult
+	var results []bench.EngineResult
 	out := mustLutra(t, "bench", "engine", "--json", "--reps", "1", "--model", "lutra-tiny-s", "--tests", "pp32,tg4,par3,par2@d40")
 	if err := json.Unmarshal([]byte(out), &results); err != nil {
 		t.Fatal(err)
@@ -36,7 +37,7 @@ func TestBenchEngineReportsEveryTest(t *testing.T) {
 
 func TestBenchEngineDictatesWhatADraftModelKnows(t *testing.T) {
 	out := mustLutra(t, "bench", "engine", "--json", "--reps", "1", "--draft-model", "lutra-tiny-s", "--speculation", "3", "--tests", "dr16,sp16")
-	var results []engineResult
+	var results []bench.EngineResult
 	if err := json.Unmarshal([]byte(out), &results); err != nil || len(results) != 2 {
 		t.Fatalf("bench engine = %s", out)
 	}
@@ -60,7 +61,7 @@ func TestBenchEngineComparesWithACommand(t *testing.T) {
 	turns := filepath.Join(t.TempDir(), "turns")
 	peer := `echo x >> '` + turns + `'; echo '[{"n_prompt": 0, "n_gen": 4, "avg_ts": 2}]'`
 	args := []string{"bench", "engine", "--model", "lutra-tiny-s", "--tests", "tg4", "-r", "2", "--compare"}
-	var r compareReport
+	var r bench.CompareReport
 	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "fake="+peer, "--json")...)), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestBenchEngineComparesWithACommand(t *testing.T) {
 
 func TestBenchKernelsComparesWithACommand(t *testing.T) {
 	needShell(t)
-	var r compareReport
+	var r bench.CompareReport
 	out := mustLutra(t, "bench", "kernels", "--json", "--packings", "I2", "--shapes", "64x256", "--tokens", "4", "--threads", "1", "--budget", "1ms", "--rounds", "1",
 		"--compare", "fake=echo m=64 k=256 n=4 8 GFLOPS", "--compare-pattern", `m=(?P<m>\d+) k=(?P<k>\d+) n=(?P<n>\d+) (?P<gflops>\S+)`)
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -111,14 +112,14 @@ func TestBenchEngineProfilesEveryKernel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures the machine for two seconds")
 	}
-	var reports []profileReport
+	var reports []bench.ProfileReport
 	if err := json.Unmarshal([]byte(mustLutra(t, "bench", "engine", "--profile", "--json", "-r", "1", "--model", "lutra-tiny-s", "--tests", "par2")), &reports); err != nil {
 		t.Fatal(err)
 	}
 	if len(reports) != 1 || reports[0].Steps < 64 || reports[0].TokS <= 0 {
 		t.Fatalf("%+v", reports)
 	}
-	parts, share := map[string]profilePart{}, 0.0
+	parts, share := map[string]bench.ProfilePart{}, 0.0
 	for _, p := range reports[0].Parts {
 		parts[p.Name] = p
 		share += p.Share
@@ -134,7 +135,7 @@ func TestBenchEngineProfilesEveryKernel(t *testing.T) {
 func TestBenchGrowthMeasuresAndDrawsEveryAxis(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "growth.svg")
 	args := []string{"bench", "growth", "--model", "lutra-tiny-s", "-r", "1", "--decode", "2", "--batches", "1,3", "--contexts", "8,16,60000"}
-	var points []growthPoint
+	var points []bench.GrowthPoint
 	if err := json.Unmarshal([]byte(mustLutra(t, append(args, "--threads", "1,2", "--svg", svg, "--json")...)), &points); err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +174,7 @@ func TestAnInterruptedBenchmarkOfKernelsPrintsWhatItHas(t *testing.T) {
 		if err := root.ExecuteContext(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v", format, err)
 		}
-		var rows kernelReport
+		var rows bench.KernelReport
 		switch {
 		case format == "" && strings.Count(out.String(), "\n") != 2:
 			t.Errorf("its table is %s", &out)

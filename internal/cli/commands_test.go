@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/bench"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
@@ -198,7 +199,7 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if got := mustLutra(t, "ask", "--url", base+"/v1", "--scaling", "bon4", "What is 12 * 7?"); got != "12*7=84.\nAnswer: 84\n" {
 		t.Errorf("ask --url --scaling = %q", got)
 	}
-	var report loadReport
+	var report bench.LoadReport
 	out := mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-n", "6", "-c", "3", "--max-tokens", "8", "--prompt-words", "10")
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
@@ -206,7 +207,7 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if report.Errors != 0 || report.Requests != 6 || report.CompletionTokens == 0 || report.PromptTokens == 0 || report.TTFT.P50 <= 0 {
 		t.Errorf("bench serve = %+v", report)
 	}
-	var compared compareReport
+	var compared bench.CompareReport
 	out = mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-n", "2", "-c", "2", "--max-tokens", "4", "--prompt-words", "5", "--compare", "itself="+base+"/v1", "--rounds", "2")
 	if err := json.Unmarshal([]byte(out), &compared); err != nil {
 		t.Fatal(err)
@@ -214,7 +215,7 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if len(compared.Comparisons) < 4 || compared.Comparisons[0].Test != "completion tok/s" || compared.Comparisons[0].Ratio.Min <= 0 || compared.Commands["itself"] != base+"/v1" {
 		t.Errorf("bench serve --compare = %+v", compared)
 	}
-	var beside besideReport
+	var beside bench.BesideReport
 	out = mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-c", "2", "--max-tokens", "8", "--prompt-words", "5", "--phase", "100ms", "--rounds", "1", "--beside", "model=lutra-tiny-s+bon8,n=2")
 	if err := json.Unmarshal([]byte(out), &beside); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"cmp"
@@ -21,18 +21,18 @@ import (
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
 
-// benchSource names the model that a benchmark of the engine runs.
-type benchSource struct{ model, shape, packing string }
+// Source names the model that a benchmark of the engine runs.
+type Source struct{ Model, Shape, Packing string }
 
-func (b *benchSource) load(pool *pool.Pool) (*models.Bundle, error) {
-	if b.model != "" && b.shape != "" {
+func (b *Source) load(pool *pool.Pool) (*models.Bundle, error) {
+	if b.Model != "" && b.Shape != "" {
 		return nil, usage.Errorf("--model and --shape exclude each other")
 	}
-	opt := models.LoadOptions{Pool: pool, Packing: b.packing}
-	if b.shape != "" {
-		return loadSynthetic(b.shape, opt)
+	opt := models.LoadOptions{Pool: pool, Packing: b.Packing}
+	if b.Shape != "" {
+		return loadSynthetic(b.Shape, opt)
 	}
-	mc, err := config.ModelFlag(cmp.Or(b.model, config.DefaultModels()[0].Embedded))
+	mc, err := config.ModelFlag(cmp.Or(b.Model, config.DefaultModels()[0].Embedded))
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +40,11 @@ func (b *benchSource) load(pool *pool.Pool) (*models.Bundle, error) {
 }
 
 // name is what reports call the model of bundle.
-func (b *benchSource) name(bundle *models.Bundle) string {
-	return cmp.Or(b.shape, b.model, bundle.Name)
+func (b *Source) name(bundle *models.Bundle) string {
+	return cmp.Or(b.Shape, b.Model, bundle.Name)
 }
 
-func shapeNames() []string {
+func Shapes() []string {
 	var names []string
 	for _, s := range synthetic.Shapes() {
 		names = append(names, s.Name)

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"bytes"
@@ -20,8 +20,8 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// growthPoint is the cost of one thing at one size.
-type growthPoint struct {
+// GrowthPoint is the cost of one thing at one size.
+type GrowthPoint struct {
 	Axis   string  `json:"axis"`   // batch, context or threads
 	Series string  `json:"series"` // what was measured
 	X      int     `json:"x"`      // sequences, tokens before, or threads
@@ -30,73 +30,73 @@ type growthPoint struct {
 	Remark string  `json:"remark,omitempty"`
 }
 
-// growthReport is what `bench growth` prints.
-type growthReport []growthPoint
+// GrowthReport is what `bench growth` prints.
+type GrowthReport []GrowthPoint
 
-// growthOptions say what grows, in ascending lists.
-type growthOptions struct {
-	benchSource
-	batches  []int  // sequences at once
-	contexts []int  // tokens before the decoded ones
-	threads  []int  // empty: 1 to all cores; the last counts for the other axes
-	decode   int    // tokens a sequence
-	reps     int    // runs a point, of which the best counts
-	svg      string // a file for the drawing; empty: none
+// GrowthOptions say what grows, in ascending lists.
+type GrowthOptions struct {
+	Source
+	Batches  []int  // sequences at once
+	Contexts []int  // tokens before the decoded ones
+	Threads  []int  // empty: 1 to all cores; the last counts for the other axes
+	Decode   int    // tokens a sequence
+	Reps     int    // runs a point, of which the best counts
+	SVG      string // a file for the drawing; empty: none
 }
 
-// defaultGrowthOptions are for a small model on any machine.
-func defaultGrowthOptions() growthOptions {
-	return growthOptions{batches: []int{1, 2, 4, 8, 16, 32, 64}, contexts: []int{128, 256, 512, 1024, 2048, 4096, 8192}, decode: 32, reps: 3}
+// DefaultGrowthOptions are for a small model on any machine.
+func DefaultGrowthOptions() GrowthOptions {
+	return GrowthOptions{Batches: []int{1, 2, 4, 8, 16, 32, 64}, Contexts: []int{128, 256, 512, 1024, 2048, 4096, 8192}, Decode: 32, Reps: 3}
 }
 
 // growthRun is one benchmark of growth.
 type growthRun struct {
-	growthOptions
-	errOut io.Writer // for the bar
-	points growthReport
+	GrowthOptions
+	errOut io.Writer // for progress
+	points GrowthReport
 }
 
-// benchGrowth measures all points. Its bar goes to errOut.
-func benchGrowth(ctx context.Context, opt growthOptions, errOut io.Writer) (benchReport, error) {
-	o := growthRun{growthOptions: opt, errOut: errOut}
-	if len(o.threads) == 0 {
-		o.threads = upTo(cpu.Cores())
+// Growth measures all points. Progress goes to errOut.
+func Growth(ctx context.Context, opt GrowthOptions, errOut io.Writer) (Report, error) {
+	o := growthRun{GrowthOptions: opt, errOut: errOut}
+	if len(o.Threads) == 0 {
+		o.Threads = upTo(cpu.Cores())
 	}
-	for _, n := range o.threads {
+	for _, n := range o.Threads {
 		if err := config.CheckThreads(n); err != nil {
 			return nil, usage.Errorf("--%w", err)
 		}
 	}
-	for _, list := range [][]int{o.batches, o.contexts, o.threads} {
+	for _, list := range [][]int{o.Batches, o.Contexts, o.Threads} {
 		if !slices.IsSorted(list) || len(list) > 0 && (list[0] < 1 || list[len(list)-1] > 1<<16) {
 			return nil, usage.Errorf("%v are not ascending numbers from 1 to %d", list, 1<<16)
 		}
 	}
-	if o.decode < 2 || o.reps < 1 {
+	if o.Decode < 2 || o.Reps < 1 {
 		return nil, usage.Errorf("--decode must be 2 or more, --reps positive")
 	}
-	for i, n := range o.threads {
-		if err := o.measure(ctx, n, i == len(o.threads)-1); err != nil {
+	for i, n := range o.Threads {
+		if err := o.measure(ctx, n, i == len(o.Threads)-1); err != nil {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(o.points, func(a, b growthPoint) int {
+	slices.SortStableFunc(o.points, func(a, b GrowthPoint) int {
 		return cmp.Or(cmp.Compare(a.Axis, b.Axis), cmp.Compare(a.Series, b.Series), cmp.Compare(a.X, b.X))
 	})
 	remark(o.points)
-	if o.svg != "" {
+	if o.SVG != "" {
 		var drawing bytes.Buffer
 		if err := drawGrowth(&drawing, o.points); err != nil {
 			return nil, err
 		}
-		if err := os.WriteFile(o.svg, drawing.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(o.SVG, drawing.Bytes(), 0o644); err != nil {
 			return nil, err
 		}
 	}
 	return o.points, nil
 }
 
-func (points growthReport) print(w io.Writer) error {
+func (points GrowthReport) Print(w io.Writer) error {
 	rows := [][]string{{"axis", "series", "size", "tok/s", "ms a token", "remark"}}
 	for _, p := range points {
 		rows = append(rows, []string{p.Axis, p.Series, fmt.Sprint(p.X), fmt.Sprintf("%.1f", p.TokS), fmt.Sprintf("%.4g", p.MS), p.Remark})
@@ -126,23 +126,23 @@ func (o *growthRun) measure(ctx context.Context, threads int, all bool) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, bundle.Close()) }()
-	room := bundle.Model.Config().Context - o.decode - 1
+	room := bundle.Model.Config().Context - o.Decode - 1
 	if room < 1 {
-		return fmt.Errorf("the model's context of %d has no room to decode %d tokens", bundle.Model.Config().Context, o.decode)
+		return fmt.Errorf("the model's context of %d has no room to decode %d tokens", bundle.Model.Config().Context, o.Decode)
 	}
 	prompt := min(128, room)
 	tests := []growthTest{
 		{"threads", "prefill", threads, engineTest{prompt: prompt, width: 1}},
-		{"threads", "decode 1", threads, engineTest{prompt: 1, decode: o.decode, width: 1}},
-		{"threads", "decode 32", threads, engineTest{prompt: 1, decode: o.decode, width: 32}},
+		{"threads", "decode 1", threads, engineTest{prompt: 1, decode: o.Decode, width: 1}},
+		{"threads", "decode 32", threads, engineTest{prompt: 1, decode: o.Decode, width: 32}},
 	}
 	if all {
-		for _, n := range o.batches {
-			tests = append(tests, growthTest{"batch", "decode", n, engineTest{prompt: 1, decode: o.decode, width: n}})
+		for _, n := range o.Batches {
+			tests = append(tests, growthTest{"batch", "decode", n, engineTest{prompt: 1, decode: o.Decode, width: n}})
 		}
-		for _, n := range o.contexts {
+		for _, n := range o.Contexts {
 			if n <= room {
-				tests = append(tests, growthTest{"context", "decode", n, engineTest{prompt: n, decode: o.decode, width: 1}},
+				tests = append(tests, growthTest{"context", "decode", n, engineTest{prompt: n, decode: o.Decode, width: 1}},
 					growthTest{"context", "prefill", n, engineTest{prompt: n, width: 1}})
 			}
 		}
@@ -166,14 +166,14 @@ type growthTest struct {
 	test         engineTest
 }
 
-func (o *growthRun) point(ctx context.Context, bundle *models.Bundle, pool *pool.Pool, t growthTest, warm bool) (growthPoint, error) {
+func (o *growthRun) point(ctx context.Context, bundle *models.Bundle, pool *pool.Pool, t growthTest, warm bool) (GrowthPoint, error) {
 	runtime.GC() // the last point's cache
-	runs := engineRuns{bundle: bundle, pool: pool, test: t.test, reps: o.reps, warm: warm, done: func() {}}
+	runs := engineRuns{bundle: bundle, pool: pool, test: t.test, reps: o.Reps, warm: warm, done: func() {}}
 	times, err := runs.measure(ctx)
 	if err != nil {
-		return growthPoint{}, err
+		return GrowthPoint{}, err
 	}
-	p := growthPoint{Axis: t.axis, Series: t.series, X: t.x, TokS: t.test.speed(times).Max}
+	p := GrowthPoint{Axis: t.axis, Series: t.series, X: t.x, TokS: t.test.speed(times).Max}
 	if t.axis == "context" && t.test.decode > 0 { // without the prompt
 		best := times[0].decode
 		for _, took := range times {
@@ -192,7 +192,7 @@ const (
 )
 
 // remark marks the points, sorted by curve and size, where growth goes wrong.
-func remark(points []growthPoint) {
+func remark(points []GrowthPoint) {
 	best := 0.0
 	for i := range points {
 		p := &points[i]

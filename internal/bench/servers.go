@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 // serverRival is a server under the same load as ours.
 type serverRival struct {
 	name     string
-	load     loadOptions
+	load     LoadOptions
 	progress io.Writer
 }
 
-func (s *serverRival) label() (name, command string) { return s.name, s.load.url }
+func (s *serverRival) label() (name, command string) { return s.name, s.load.URL }
 
 // measure loads the server once, with prompts it has not seen.
 func (s *serverRival) measure(ctx context.Context, _ string) (speeds, error) {
@@ -27,7 +27,7 @@ func (s *serverRival) measure(ctx context.Context, _ string) (speeds, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.name, err)
 	}
-	s.load.first += s.load.requests
+	s.load.first += s.load.Requests
 	results := speeds{
 		serverTests[0]: r.TokensPerSecond, serverTests[1]: r.TotalPerSecond,
 		serverTests[2]: r.TTFT.P50, serverTests[3]: r.TPOT.P50, serverTests[4]: r.Latency.P90,
@@ -43,22 +43,22 @@ func (s *serverRival) measure(ctx context.Context, _ string) (speeds, error) {
 var serverTests = []string{"completion tok/s", "total tok/s", "TTFT p50 ms", "TPOT p50 ms", "latency p90 ms"}
 
 // compareServers loads the server of --url and those of --compare in turns.
-func compareServers(ctx context.Context, o loadOptions, errOut io.Writer) (benchReport, error) {
-	if o.rounds < 1 {
+func compareServers(ctx context.Context, o LoadOptions, errOut io.Writer) (Report, error) {
+	if o.Rounds < 1 {
 		return nil, usage.Errorf("--rounds must be positive")
 	}
-	peers, err := (&peerOptions{compare: o.compare}).peers()
+	peers, err := (&PeerOptions{Compare: o.Compare}).peers()
 	if err != nil {
 		return nil, err
 	}
-	ours := &serverRival{o.url, o, errOut}
+	ours := &serverRival{o.URL, o, errOut}
 	var others []rival
 	for _, p := range peers {
 		load := o
-		load.url = p.command
+		load.URL = p.command
 		others = append(others, &serverRival{p.name, load, errOut})
 	}
-	r, err := compare(ctx, "", o.rounds, serverTests, func() (speeds, error) { return ours.measure(ctx, "") }, others, func() {})
+	r, err := compare(ctx, "", o.Rounds, serverTests, func() (speeds, error) { return ours.measure(ctx, "") }, others, func() {})
 	if err != nil {
 		return nil, err
 	}

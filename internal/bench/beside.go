@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -23,39 +23,39 @@ type phase struct {
 
 func (p *phase) holds(t time.Time) bool { return !t.Before(p.from) && !t.After(p.to) }
 
-// phaseReport is what clients saw in a phase. Times are in milliseconds.
-type phaseReport struct {
+// PhaseReport is what clients saw in a phase. Times are in milliseconds.
+type PhaseReport struct {
 	Name    string      `json:"name"`
 	Seconds float64     `json:"seconds"`
 	Begun   int         `json:"requests_begun"`
-	TPOT    percentiles `json:"tpot_ms"` // of the part of each answer that came in this phase
-	TTFT    percentiles `json:"ttft_ms"` // of requests begun in this phase
+	TPOT    Percentiles `json:"tpot_ms"` // of the part of each answer that came in this phase
+	TTFT    Percentiles `json:"ttft_ms"` // of requests begun in this phase
 }
 
-// besideReport is what `bench serve --beside --json` prints. Ratios are of the
+// BesideReport is what `bench serve --beside --json` prints. Ratios are of the
 // medians in a phase beside the other load to the mean of those in the phases
 // before and after it.
-type besideReport struct {
+type BesideReport struct {
 	URL         string        `json:"url"`
 	Model       string        `json:"model"`
 	Concurrency int           `json:"concurrency"`
 	Beside      string        `json:"beside"`
-	Phases      []phaseReport `json:"phases"`
-	TPOTRatio   spread        `json:"tpot_ratio"`
-	TTFTRatio   spread        `json:"ttft_ratio"`
+	Phases      []PhaseReport `json:"phases"`
+	TPOTRatio   Spread        `json:"tpot_ratio"`
+	TTFTRatio   Spread        `json:"ttft_ratio"`
 	Errors      int           `json:"errors"`
 	FirstError  string        `json:"first_error,omitempty"`
 	Completed   int           `json:"beside_requests"` // of the other load, whole
 }
 
 // parseBeside reads --beside; what it leaves out is as in o.
-func parseBeside(o loadOptions) (loadOptions, error) {
+func parseBeside(o LoadOptions) (LoadOptions, error) {
 	load := o
-	load.concurrency, load.requests = 1, 0
-	for _, part := range strings.Split(o.beside, ",") {
+	load.Concurrency, load.Requests = 1, 0
+	for _, part := range strings.Split(o.Beside, ",") {
 		key, value, ok := strings.Cut(part, "=")
-		numbers := map[string]*int{"c": &load.concurrency, "n": &load.requests, "prompt-words": &load.promptWords, "max-tokens": &load.maxTokens}
-		texts := map[string]*string{"model": &load.model, "url": &load.url}
+		numbers := map[string]*int{"c": &load.Concurrency, "n": &load.Requests, "prompt-words": &load.PromptWords, "max-tokens": &load.MaxTokens}
+		texts := map[string]*string{"model": &load.Model, "url": &load.URL}
 		switch {
 		case ok && texts[key] != nil && value != "":
 			*texts[key] = value
@@ -80,14 +80,14 @@ type clients struct {
 	samples []sample
 }
 
-func startClients(ctx context.Context, o loadOptions) *clients {
+func startClients(ctx context.Context, o LoadOptions) *clients {
 	c, client := &clients{}, o.client()
 	var next atomic.Int64
-	for range o.concurrency {
+	for range o.Concurrency {
 		c.all.Go(func() {
 			for ctx.Err() == nil {
 				i := int(next.Add(1) - 1)
-				if o.requests > 0 && i >= o.requests {
+				if o.Requests > 0 && i >= o.Requests {
 					return
 				}
 				s := oneRequest(ctx, client, o, i)
@@ -114,24 +114,24 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // loadBeside measures what another load does to the clients.
-func loadBeside(parent context.Context, o loadOptions) (benchReport, error) {
+func loadBeside(parent context.Context, o LoadOptions) (Report, error) {
 	load, err := parseBeside(o)
 	if err != nil {
 		return nil, err
 	}
-	if o.phase <= 0 || o.rounds < 1 {
+	if o.Phase <= 0 || o.Rounds < 1 {
 		return nil, usage.Errorf("--phase and --rounds must be positive")
 	}
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
-	o.requests = 0
+	o.Requests = 0
 	ours := startClients(ctx, o)
 	defer ours.all.Wait()
 	defer cancel()
 
-	m := alternation{load: load, phase: o.phase}
+	m := alternation{load: load, phase: o.Phase}
 	ok := m.alone(ctx)
-	for i := 0; ok && i < o.rounds; i++ {
+	for i := 0; ok && i < o.Rounds; i++ {
 		ok = m.beside(ctx) && m.alone(ctx)
 	}
 	cancel()
@@ -148,7 +148,7 @@ func loadBeside(parent context.Context, o loadOptions) (benchReport, error) {
 
 // alternation runs a load in every other phase.
 type alternation struct {
-	load    loadOptions
+	load    LoadOptions
 	phase   time.Duration
 	phases  []phase
 	samples []sample // of the load
@@ -172,7 +172,7 @@ func (m *alternation) beside(ctx context.Context) (ok bool) {
 		m.samples = append(m.samples, other.samples...)
 		m.load.first += len(other.samples)
 	}()
-	if m.load.requests > 0 {
+	if m.load.Requests > 0 {
 		return m.hold("beside", func() bool { other.all.Wait(); return ctx.Err() == nil })
 	}
 	return m.settle(ctx) && m.hold("beside", func() bool { return sleep(ctx, m.phase) })
@@ -191,8 +191,8 @@ const leastPieces = 5
 
 // reportBeside holds the clients' requests against the phases: alone, beside,
 // alone, beside, ... alone.
-func reportBeside(o loadOptions, plain, other []sample, phases []phase) (besideReport, error) {
-	r := besideReport{URL: o.url, Model: o.model, Concurrency: o.concurrency, Beside: o.beside}
+func reportBeside(o LoadOptions, plain, other []sample, phases []phase) (BesideReport, error) {
+	r := BesideReport{URL: o.URL, Model: o.Model, Concurrency: o.Concurrency, Beside: o.Beside}
 	count := func(samples []sample) (whole int) {
 		for _, s := range samples {
 			switch {
@@ -213,7 +213,7 @@ func reportBeside(o loadOptions, plain, other []sample, phases []phase) (besideR
 	}
 	each := tokensPerPiece(plain)
 	for _, p := range phases {
-		pr := phaseReport{Name: p.name, Seconds: p.to.Sub(p.from).Seconds()}
+		pr := PhaseReport{Name: p.name, Seconds: p.to.Sub(p.from).Seconds()}
 		var ttft, tpot []float64
 		for _, s := range plain {
 			if p.holds(s.begun) {
@@ -246,7 +246,7 @@ func reportBeside(o loadOptions, plain, other []sample, phases []phase) (besideR
 }
 
 // appendRatio adds the ratio of v's median to the mean of a's and b's, if all are known.
-func appendRatio(ratios []float64, v, a, b percentiles) []float64 {
+func appendRatio(ratios []float64, v, a, b Percentiles) []float64 {
 	if v.P50 == 0 || a.P50 == 0 || b.P50 == 0 {
 		return ratios
 	}
@@ -268,7 +268,7 @@ func tokensPerPiece(samples []sample) float64 {
 	return float64(tokens) / float64(pieces)
 }
 
-func (r besideReport) print(w io.Writer) error {
+func (r BesideReport) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%d clients of %s; beside them %s, %d requests to the end; %d errors\n", r.Concurrency, r.Model, r.Beside, r.Completed, r.Errors)
 	if r.FirstError != "" {
 		fmt.Fprintf(w, "first error: %s\n", r.FirstError)

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -41,49 +41,49 @@ func parseShape(s string) (m, k int, err error) {
 	return m, k, nil
 }
 
-// kernelOptions say which products to measure.
-type kernelOptions struct {
-	peerOptions
-	shapes, packings []string // as flags have them; empty: the usual ones
-	tokens, threads  []int    // empty: the usual ones
-	budget           time.Duration
-	full             bool // the usual ones are more
-	rounds           int  // with peers
+// KernelOptions say which products to measure.
+type KernelOptions struct {
+	PeerOptions
+	Shapes, Packings []string // as flags have them; empty: the usual ones
+	Tokens, Threads  []int    // empty: the usual ones
+	Budget           time.Duration
+	Full             bool // the usual ones are more
+	Rounds           int  // with peers
 }
 
-// defaultKernelOptions measure the usual products.
-func defaultKernelOptions() kernelOptions {
+// DefaultKernelOptions measure the usual products.
+func DefaultKernelOptions() KernelOptions {
 	usual := kernelbench.DefaultOptions()
-	return kernelOptions{tokens: usual.Tokens, threads: usual.Threads, budget: usual.Budget, rounds: 5}
+	return KernelOptions{Tokens: usual.Tokens, Threads: usual.Threads, Budget: usual.Budget, Rounds: 5}
 }
 
 // products are what the options mean.
-func (o *kernelOptions) products() (kernelbench.Options, error) {
+func (o *KernelOptions) products() (kernelbench.Options, error) {
 	p := kernelbench.DefaultOptions()
-	if o.full {
+	if o.Full {
 		p = kernelbench.FullOptions()
 	}
-	p.Budget = o.budget
-	if len(o.tokens) > 0 {
-		p.Tokens = o.tokens
+	p.Budget = o.Budget
+	if len(o.Tokens) > 0 {
+		p.Tokens = o.Tokens
 	}
-	if len(o.threads) > 0 {
-		p.Threads = o.threads
+	if len(o.Threads) > 0 {
+		p.Threads = o.Threads
 	}
-	if len(o.shapes) > 0 {
+	if len(o.Shapes) > 0 {
 		p.Shapes = nil
 	}
-	for _, s := range o.shapes {
+	for _, s := range o.Shapes {
 		m, k, err := parseShape(s)
 		if err != nil {
 			return p, err
 		}
 		p.Shapes = append(p.Shapes, [2]int{m, k})
 	}
-	if len(o.packings) > 0 {
+	if len(o.Packings) > 0 {
 		p.Packings = nil
 	}
-	for _, name := range o.packings {
+	for _, name := range o.Packings {
 		packing, err := matrix.Parse(name)
 		if err != nil {
 			return p, usage.Errorf("--packings: %q is none of %s", usage.Brief(name), packingList())
@@ -103,13 +103,13 @@ func (o *kernelOptions) products() (kernelbench.Options, error) {
 	return p, nil
 }
 
-// kernelReport is what `bench kernels` prints.
-type kernelReport []kernelbench.Row
+// KernelReport is what `bench kernels` prints.
+type KernelReport []kernelbench.Row
 
-// benchKernels measures products beside the machine's peak. What the machine can
-// do and a bar go to errOut. An interrupted benchmark says what it knows, and that
-// it was interrupted.
-func benchKernels(ctx context.Context, opt kernelOptions, errOut io.Writer) (benchReport, error) {
+// Kernels measures products beside the machine's peak. What the machine
+// can do and progress go to errOut. Interrupted, it returns both the rows that there
+// are and an error.
+func Kernels(ctx context.Context, opt KernelOptions, errOut io.Writer) (Report, error) {
 	o, err := opt.products()
 	if err != nil {
 		return nil, err
@@ -119,13 +119,13 @@ func benchKernels(ctx context.Context, opt kernelOptions, errOut io.Writer) (ben
 		return nil, err
 	}
 	if len(peers) > 0 {
-		return compareKernels(ctx, o, peers, opt.rounds, errOut)
+		return compareKernels(ctx, o, peers, opt.Rounds, errOut)
 	}
 	machine := kernelbench.Measure(min(time.Second/2, 5*o.Budget))
 	printMachine(errOut, machine)
 	printChoices(errOut, ternary.Choices())
 	bar := output.Progress(errOut, o.Rows(), "products")
-	rows := kernelReport{}
+	rows := KernelReport{}
 	for row, err := range kernelbench.Products(machine, o) {
 		if err != nil {
 			return nil, err
@@ -140,7 +140,7 @@ func benchKernels(ctx context.Context, opt kernelOptions, errOut io.Writer) (ben
 	return rows, ctx.Err()
 }
 
-func (rows kernelReport) print(w io.Writer) error {
+func (rows KernelReport) Print(w io.Writer) error {
 	cells := [][]string{{"isa", "kernel", "packing", "M", "K", "N", "threads", "GMAC/s", "peak", "ratio"}}
 	for _, r := range rows {
 		cells = append(cells, []string{r.ISA, r.Kernel, r.Packing, fmt.Sprint(r.M), fmt.Sprint(r.K), fmt.Sprint(r.N), fmt.Sprint(r.Threads),
@@ -161,7 +161,7 @@ func printChoices(w io.Writer, choices []ternary.Choice) {
 }
 
 // compareKernels holds the best kernel of each product against the peers.
-func compareKernels(ctx context.Context, o kernelbench.Options, peers []peer, rounds int, errOut io.Writer) (benchReport, error) {
+func compareKernels(ctx context.Context, o kernelbench.Options, peers []peer, rounds int, errOut io.Writer) (Report, error) {
 	if len(o.Packings) != 1 || len(o.Threads) != 1 || rounds < 1 {
 		return nil, usage.Errorf("--compare wants one of --packings, one of --threads and a positive number of --rounds")
 	}

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// benchReport is what a benchmark has found. It marshals to what --json prints.
-type benchReport interface {
-	print(w io.Writer) error // as a table
+// Report is what a benchmark has found. It marshals to what --json prints.
+type Report interface {
+	Print(w io.Writer) error // as a table
 }
 
 // peer is another engine to hold ours against, measured in turns with it.
@@ -37,26 +37,26 @@ type rival interface {
 	measure(ctx context.Context, only string) (speeds, error)
 }
 
-// peerOptions name the other engines to measure in turns with ours.
-type peerOptions struct {
-	compare []string // NAME=COMMAND each
-	pattern string   // finds the results in their output; empty: the formats are known
+// PeerOptions name the other engines to measure in turns with ours.
+type PeerOptions struct {
+	Compare []string // NAME=COMMAND each
+	Pattern string   // finds the results in their output; empty: the formats are known
 }
 
 // peers reads the options.
-func (o *peerOptions) peers() ([]peer, error) {
+func (o *PeerOptions) peers() ([]peer, error) {
 	var re *regexp.Regexp
-	if o.pattern != "" {
+	if o.Pattern != "" {
 		var err error
-		if re, err = regexp.Compile(o.pattern); err != nil {
+		if re, err = regexp.Compile(o.Pattern); err != nil {
 			return nil, usage.Errorf("--compare-pattern: %w", err)
 		}
 		if re.SubexpIndex("value") < 0 && re.SubexpIndex("gflops") < 0 {
-			return nil, usage.Errorf("--compare-pattern: %q has neither a group (?P<value>...) nor (?P<gflops>...)", o.pattern)
+			return nil, usage.Errorf("--compare-pattern: %q has neither a group (?P<value>...) nor (?P<gflops>...)", o.Pattern)
 		}
 	}
 	var peers []peer
-	for _, arg := range o.compare {
+	for _, arg := range o.Compare {
 		name, command, ok := strings.Cut(arg, "=")
 		if !ok || name == "" || command == "" {
 			return nil, usage.Errorf("--compare: %q is no NAME=COMMAND", arg)
@@ -119,54 +119,54 @@ func lastLines(out []byte) string {
 	return ":\n" + output.Printable(strings.Join(lines[max(0, len(lines)-5):], "\n"))
 }
 
-// spread is the middle and the ends of several measurements.
-type spread struct {
+// Spread is the middle and the ends of several measurements.
+type Spread struct {
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
 }
 
-func spreadOf(v []float64) spread {
+func spreadOf(v []float64) Spread {
 	if len(v) == 0 {
-		return spread{}
+		return Spread{}
 	}
 	v = slices.Sorted(slices.Values(v))
-	return spread{v[0], (v[(len(v)-1)/2] + v[len(v)/2]) / 2, v[len(v)-1]}
+	return Spread{v[0], (v[(len(v)-1)/2] + v[len(v)/2]) / 2, v[len(v)-1]}
 }
 
 // format leaves out ends that say nothing.
-func (s spread) format(digits int) string {
+func (s Spread) format(digits int) string {
 	if s.Min == s.Max {
 		return fmt.Sprintf("%.*f", digits, s.Median)
 	}
 	return fmt.Sprintf("%.*f (%.*f-%.*f)", digits, s.Median, digits, s.Min, digits, s.Max)
 }
 
-// comparison is one test of ours beside one peer's. Ratios are those of runs
+// Comparison is one test of ours beside one peer's. Ratios are those of runs
 // that followed each other, ours over the peer's; Best is the ratio of the best
 // runs, whatever else the machine did.
-type comparison struct {
+type Comparison struct {
 	Test  string  `json:"test"`
 	Peer  string  `json:"peer"`
-	Ours  spread  `json:"ours"`
-	Peers spread  `json:"peers"`
-	Ratio spread  `json:"ratio"`
+	Ours  Spread  `json:"ours"`
+	Peers Spread  `json:"peers"`
+	Ratio Spread  `json:"ratio"`
 	Best  float64 `json:"ratio_of_bests"`
 }
 
-// compareReport is what `--compare --json` prints.
-type compareReport struct {
+// CompareReport is what `--compare --json` prints.
+type CompareReport struct {
 	Unit        string            `json:"unit,omitempty"`
 	Rounds      int               `json:"rounds"`
 	Commands    map[string]string `json:"commands"` // by peer
-	Comparisons []comparison      `json:"comparisons"`
+	Comparisons []Comparison      `json:"comparisons"`
 	Unmatched   []string          `json:"unmatched,omitempty"` // results of peers that we have none for
 }
 
 // compare measures ours and then each peer, rounds times over, so that what
 // else the machine does falls on all alike.
-func compare(ctx context.Context, unit string, rounds int, tests []string, ours func() (speeds, error), peers []rival, done func()) (compareReport, error) {
-	r := compareReport{Unit: unit, Rounds: rounds, Commands: map[string]string{}}
+func compare(ctx context.Context, unit string, rounds int, tests []string, ours func() (speeds, error), peers []rival, done func()) (CompareReport, error) {
+	r := CompareReport{Unit: unit, Rounds: rounds, Commands: map[string]string{}}
 	type pair struct{ ours, theirs []float64 }
 	pairs := map[[2]string]*pair{} // by peer and test
 	only := ""
@@ -213,7 +213,7 @@ func compare(ctx context.Context, unit string, rounds int, tests []string, ours 
 			for i := range ratios {
 				ratios[i] = v.ours[i] / v.theirs[i]
 			}
-			c := comparison{Test: test, Peer: name, Ours: spreadOf(v.ours), Peers: spreadOf(v.theirs), Ratio: spreadOf(ratios)}
+			c := Comparison{Test: test, Peer: name, Ours: spreadOf(v.ours), Peers: spreadOf(v.theirs), Ratio: spreadOf(ratios)}
 			if c.Best = c.Ours.Max / c.Peers.Max; isTime(test) {
 				c.Best = c.Ours.Min / c.Peers.Min
 			}
@@ -230,7 +230,7 @@ func compare(ctx context.Context, unit string, rounds int, tests []string, ours 
 // isTime tells tests whose smaller results are the better ones.
 func isTime(test string) bool { return strings.HasSuffix(test, " ms") }
 
-func (r compareReport) print(w io.Writer) error {
+func (r CompareReport) Print(w io.Writer) error {
 	rows := [][]string{{"test", strings.TrimSpace("ours " + r.Unit), "peer", strings.TrimSpace("peer's " + r.Unit), "ratio (min-max)", "of bests"}}
 	for _, c := range r.Comparisons {
 		rows = append(rows, []string{c.Test, c.Ours.format(1), c.Peer, c.Peers.format(1), c.Ratio.format(2), fmt.Sprintf("%.2f", c.Best)})

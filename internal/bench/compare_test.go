@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -155,9 +155,9 @@ func TestPeersAreMeasuredInTurnsAndRatiosArePaired(t *testing.T) {
 	if got := strings.Join(log, " "); got != "ours a b ours a b ours a b" {
 		t.Errorf("order %q", got)
 	}
-	want := []comparison{
-		{"pp8", "a", spread{10, 20, 40}, spread{5, 5, 40}, spread{1, 2, 4}, 1},
-		{"tg8", "b", spread{4, 4, 4}, spread{2, 2, 2}, spread{2, 2, 2}, 2},
+	want := []Comparison{
+		{"pp8", "a", Spread{10, 20, 40}, Spread{5, 5, 40}, Spread{1, 2, 4}, 1},
+		{"tg8", "b", Spread{4, 4, 4}, Spread{2, 2, 2}, Spread{2, 2, 2}, 2},
 	}
 	if !reflect.DeepEqual(r.Comparisons, want) || !reflect.DeepEqual(r.Unmatched, []string{"b par4"}) {
 		t.Errorf("%+v", r)

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"fmt"
@@ -16,16 +16,16 @@ import (
 // growthPanels are the drawing's charts, left to right.
 var growthPanels = []struct {
 	axis, label, unit string
-	value             func(growthPoint) float64
+	value             func(GrowthPoint) float64
 }{
-	{"batch", "sequences at once", "tokens/s", func(p growthPoint) float64 { return p.TokS }},
-	{"context", "tokens before", "ms a token", func(p growthPoint) float64 { return p.MS }},
-	{"threads", "threads", "tokens/s", func(p growthPoint) float64 { return p.TokS }},
+	{"batch", "sequences at once", "tokens/s", func(p GrowthPoint) float64 { return p.TokS }},
+	{"context", "tokens before", "ms a token", func(p GrowthPoint) float64 { return p.MS }},
+	{"threads", "threads", "tokens/s", func(p GrowthPoint) float64 { return p.TokS }},
 }
 
 // drawGrowth draws the curves beside each other as SVG; sizes are
 // logarithmic, remarkable points ringed.
-func drawGrowth(w io.Writer, points []growthPoint) error {
+func drawGrowth(w io.Writer, points []GrowthPoint) error {
 	const width, height = 10 * vg.Centimeter, 8 * vg.Centimeter
 	whole := width * vg.Length(len(growthPanels))
 	c := vgsvg.New(whole, height)
@@ -34,7 +34,7 @@ func drawGrowth(w io.Writer, points []growthPoint) error {
 		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = panel.axis, panel.label, panel.unit
 		p.Y.Min = 0
 		p.Legend.Top, p.Legend.Left = true, true
-		var curves [][]growthPoint
+		var curves [][]GrowthPoint
 		for _, point := range points {
 			if point.Axis != panel.axis {
 				continue
@@ -63,7 +63,7 @@ func drawGrowth(w io.Writer, points []growthPoint) error {
 	return err
 }
 
-func addGrowth(p *plot.Plot, curve []growthPoint, k int, value func(growthPoint) float64) error {
+func addGrowth(p *plot.Plot, curve []GrowthPoint, k int, value func(GrowthPoint) float64) error {
 	line, rings := make(plotter.XYs, len(curve)), plotter.XYs{}
 	for i, point := range curve {
 		line[i] = plotter.XY{X: float64(point.X), Y: value(point)}

@@ -1,11 +1,11 @@
-package cli
+package bench
 
 import (
 	"testing"
 )
 
 func TestRemarksNameTheGrowthThatGoesWrong(t *testing.T) {
-	points := []growthPoint{
+	points := []GrowthPoint{
 		{Axis: "batch", Series: "decode", X: 1, TokS: 10},
 		{Axis: "batch", Series: "decode", X: 2, TokS: 20},
 		{Axis: "batch", Series: "decode", X: 4, TokS: 19.5}, // within noise

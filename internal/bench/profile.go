@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -14,21 +14,21 @@ import (
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
-// profileReport says where the time of one test went.
-type profileReport struct {
+// ProfileReport says where the time of one test went.
+type ProfileReport struct {
 	Test    string        `json:"test"`
 	TokS    float64       `json:"tok_s"`
 	Seconds float64       `json:"seconds"`
 	Steps   int64         `json:"steps"`
-	Parts   []profilePart `json:"parts"`
+	Parts   []ProfilePart `json:"parts"`
 	Waiting float64       `json:"workers_waiting"` // share of the workers' time within kernels that they had no part to run
 }
 
-// profileReports are what `bench engine --profile` prints.
-type profileReports []profileReport
+// ProfileReports are what `bench engine --profile` prints.
+type ProfileReports []ProfileReport
 
-// profilePart is a kind of kernel, or what is left between them.
-type profilePart struct {
+// ProfilePart is a kind of kernel, or what is left between them.
+type ProfilePart struct {
 	Name     string  `json:"name"`
 	Calls    int64   `json:"calls,omitempty"`
 	MS       float64 `json:"ms"`
@@ -58,7 +58,7 @@ func (s *stepTimes) add(st batcher.StepStats) {
 func (s *stepTimes) fill() float64 { return float64(s.tokens) / float64(max(1, s.lanes)) }
 
 // runProfile measures each test with the pool's meter on.
-func (o *engineOptions) runProfile(ctx context.Context, setup engineRuns, tests []engineTest, errOut io.Writer) (benchReport, error) {
+func (o *EngineOptions) runProfile(ctx context.Context, setup engineRuns, tests []engineTest, errOut io.Writer) (Report, error) {
 	if i := slices.IndexFunc(tests, func(t engineTest) bool { return t.deep }); i >= 0 {
 		return nil, usage.Errorf("--profile counts prompts too: not for %s", tests[i].name)
 	}
@@ -67,8 +67,8 @@ func (o *engineOptions) runProfile(ctx context.Context, setup engineRuns, tests 
 	printMachine(errOut, machine)
 	meter := pool.Meter()
 	meter.Enable()
-	bar := output.Progress(errOut, len(tests)*(o.reps+1), "runs")
-	reports := profileReports{}
+	bar := output.Progress(errOut, len(tests)*(o.Reps+1), "runs")
+	reports := ProfileReports{}
 	for _, t := range tests {
 		runs := setup
 		runs.test, runs.done = t, func() { _ = bar.Add(1) }
@@ -76,7 +76,7 @@ func (o *engineOptions) runProfile(ctx context.Context, setup engineRuns, tests 
 			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
 		before, busy, steps := meter.Costs(), meter.Busy(), &stepTimes{}
-		runs.warm, runs.reps, runs.onStep = true, o.reps, steps.add
+		runs.warm, runs.reps, runs.onStep = true, o.Reps, steps.add
 		times, err := runs.measure(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)
@@ -95,7 +95,7 @@ func (o *engineOptions) runProfile(ctx context.Context, setup engineRuns, tests 
 	return reports, nil
 }
 
-func (reports profileReports) print(w io.Writer) error {
+func (reports ProfileReports) Print(w io.Writer) error {
 	for i := range reports {
 		if err := reports[i].print(w); err != nil {
 			return err
@@ -122,11 +122,11 @@ type profile struct {
 	steps      *stepTimes
 }
 
-func (p *profile) report() profileReport {
-	r := profileReport{Seconds: p.wall.Seconds(), Steps: p.steps.steps}
-	part := func(name string, took time.Duration) profilePart {
+func (p *profile) report() ProfileReport {
+	r := ProfileReport{Seconds: p.wall.Seconds(), Steps: p.steps.steps}
+	part := func(name string, took time.Duration) ProfilePart {
 		took = max(took, 0)
-		return profilePart{Name: name, MS: milliseconds(took), Share: took.Seconds() / p.wall.Seconds()}
+		return ProfilePart{Name: name, MS: milliseconds(took), Share: took.Seconds() / p.wall.Seconds()}
 	}
 	var model, sampling, all time.Duration
 	for _, c := range p.costs {
@@ -158,7 +158,7 @@ func (p *profile) report() profileReport {
 	return r
 }
 
-func (r *profileReport) print(w io.Writer) error {
+func (r *ProfileReport) print(w io.Writer) error {
 	fmt.Fprintf(w, "%s: %.1f tok/s, %d steps in %.2f s; workers waited %.0f %% of their time within kernels\n",
 		r.Test, r.TokS, r.Steps, r.Seconds, 100*r.Waiting)
 	rate := func(v float64, digits int) string {

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"cmp"
@@ -19,44 +19,44 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// loadOptions describes a load on an OpenAI-compatible server.
-type loadOptions struct {
-	url, key, model string
-	concurrency     int
-	requests        int
-	promptWords     int
-	systemWords     int // of a system message that all requests begin with; 0: there is none
-	maxTokens       int
-	compare         []string      // other servers, NAME=URL each
-	beside          string        // another load, KEY=VALUE,...; empty: none
-	rounds          int           // with one of these
-	phase           time.Duration // with or without the other load
-	timeout         time.Duration // of a request
+// LoadOptions describe a load on an OpenAI-compatible server.
+type LoadOptions struct {
+	URL, Key, Model string
+	Concurrency     int
+	Requests        int
+	PromptWords     int
+	SystemWords     int // of a system message that all requests begin with; 0: there is none
+	MaxTokens       int
+	Compare         []string      // other servers, NAME=URL each
+	Beside          string        // another load, KEY=VALUE,...; empty: none
+	Rounds          int           // with one of these
+	Phase           time.Duration // with or without the other load
+	Timeout         time.Duration // of a request
 
 	first int // number of the first prompt
 }
 
-// defaultLoadOptions are a moderate load on a server of this machine.
-func defaultLoadOptions() loadOptions {
-	return loadOptions{url: "http://127.0.0.1:8080/v1", model: "default", concurrency: 8, requests: 64, promptWords: 64, maxTokens: 64,
-		rounds: 3, phase: 3 * time.Second, timeout: 10 * time.Minute}
+// DefaultLoadOptions are a moderate load on a server of this machine.
+func DefaultLoadOptions() LoadOptions {
+	return LoadOptions{URL: "http://127.0.0.1:8080/v1", Model: "default", Concurrency: 8, Requests: 64, PromptWords: 64, MaxTokens: 64,
+		Rounds: 3, Phase: 3 * time.Second, Timeout: 10 * time.Minute}
 }
 
-// benchServe loads the server, in turns with others or beside another load if
-// the options say so. Its bar goes to errOut.
-func benchServe(ctx context.Context, o loadOptions, errOut io.Writer) (benchReport, error) {
-	if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.systemWords < 0 || o.maxTokens < 1 || o.timeout <= 0 {
+// Server measures a server under load, in turns with others or beside another load
+// if the options say so. Progress goes to errOut.
+func Server(ctx context.Context, o LoadOptions, errOut io.Writer) (Report, error) {
+	if o.Concurrency < 1 || o.Requests < 1 || o.PromptWords < 1 || o.SystemWords < 0 || o.MaxTokens < 1 || o.Timeout <= 0 {
 		return nil, usage.Errorf("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
 	}
-	if err := apiclient.CheckURL(o.url); err != nil {
+	if err := apiclient.CheckURL(o.URL); err != nil {
 		return nil, err
 	}
 	switch {
-	case len(o.compare) > 0 && o.beside != "":
+	case len(o.Compare) > 0 && o.Beside != "":
 		return nil, usage.Errorf("--compare and --beside exclude each other")
-	case len(o.compare) > 0:
+	case len(o.Compare) > 0:
 		return compareServers(ctx, o, errOut)
-	case o.beside != "":
+	case o.Beside != "":
 		return loadBeside(ctx, o)
 	}
 	r, err := loadTest(ctx, o, errOut)
@@ -75,8 +75,8 @@ type sample struct {
 	err              error
 }
 
-// loadReport is what `bench serve --json` prints. Times are in milliseconds.
-type loadReport struct {
+// LoadReport is what `bench serve --json` prints. Times are in milliseconds.
+type LoadReport struct {
 	URL              string      `json:"url"`
 	Model            string      `json:"model"`
 	Concurrency      int         `json:"concurrency"`
@@ -88,12 +88,12 @@ type loadReport struct {
 	CompletionTokens int         `json:"completion_tokens"`
 	TokensPerSecond  float64     `json:"completion_tok_s"`
 	TotalPerSecond   float64     `json:"total_tok_s"`
-	TTFT             percentiles `json:"ttft_ms"`
-	TPOT             percentiles `json:"tpot_ms"`
-	Latency          percentiles `json:"latency_ms"`
+	TTFT             Percentiles `json:"ttft_ms"`
+	TPOT             Percentiles `json:"tpot_ms"`
+	Latency          Percentiles `json:"latency_ms"`
 }
 
-type percentiles struct {
+type Percentiles struct {
 	Min float64 `json:"min"`
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
@@ -103,16 +103,16 @@ type percentiles struct {
 
 // loadTest sends o.requests requests from o.concurrency clients. Failed
 // requests are counted, not fatal; an error means that none succeeded.
-func loadTest(ctx context.Context, o loadOptions, errOut io.Writer) (loadReport, error) {
+func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport, error) {
 	client := o.client()
-	samples := make([]sample, o.requests)
-	bar := output.Progress(errOut, o.requests, "requests")
+	samples := make([]sample, o.Requests)
+	bar := output.Progress(errOut, o.Requests, "requests")
 	var next atomic.Int64
 	start := time.Now()
 	g, gctx := errgroup.WithContext(ctx)
-	for range min(o.concurrency, o.requests) {
+	for range min(o.Concurrency, o.Requests) {
 		g.Go(func() error {
-			for i := next.Add(1) - 1; i < int64(o.requests); i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; i < int64(o.Requests); i = next.Add(1) - 1 {
 				samples[i] = oneRequest(gctx, client, o, int(i))
 				_ = bar.Add(1) // the bar is decoration
 			}
@@ -120,31 +120,31 @@ func loadTest(ctx context.Context, o loadOptions, errOut io.Writer) (loadReport,
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return loadReport{}, err
+		return LoadReport{}, err
 	}
 	return summarise(o, samples, time.Since(start))
 }
 
-func (o *loadOptions) client() *openai.Client {
-	cfg := openai.DefaultConfig(o.key)
-	cfg.BaseURL = apiclient.Base(o.url)
+func (o *LoadOptions) client() *openai.Client {
+	cfg := openai.DefaultConfig(o.Key)
+	cfg.BaseURL = apiclient.Base(o.URL)
 	return openai.NewClientWithConfig(cfg)
 }
 
 // oneRequest asks one question. What failed on the way holds what came before that.
-func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int) sample {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+func oneRequest(ctx context.Context, client *openai.Client, o LoadOptions, i int) sample {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	messages := o.messages(i)
 	s := sample{begun: time.Now()}
 	stream, err := client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
-		Model:         o.model,
+		Model:         o.Model,
 		Messages:      messages,
-		MaxTokens:     o.maxTokens, //lint:ignore SA1019 every server knows it, not all know its successor
+		MaxTokens:     o.MaxTokens, //lint:ignore SA1019 every server knows it, not all know its successor
 		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
 	})
 	if err != nil {
-		s.err = apiclient.Explain(apiclient.Base(o.url), err)
+		s.err = apiclient.Explain(apiclient.Base(o.URL), err)
 		return s
 	}
 	defer stream.Close()
@@ -175,12 +175,12 @@ func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int
 }
 
 // messages are the conversation of request i.
-func (o *loadOptions) messages(i int) []openai.ChatCompletionMessage {
-	question := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.first+i, o.promptWords)}
-	if o.systemWords == 0 {
+func (o *LoadOptions) messages(i int) []openai.ChatCompletionMessage {
+	question := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.first+i, o.PromptWords)}
+	if o.SystemWords == 0 {
 		return []openai.ChatCompletionMessage{question}
 	}
-	return []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleSystem, Content: loadPrompt(0, o.systemWords)}, question}
+	return []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleSystem, Content: loadPrompt(0, o.SystemWords)}, question}
 }
 
 // loadPrompt is a text of n words, unlike any other i's from the first word on.
@@ -195,8 +195,8 @@ func loadPrompt(i, n int) string {
 	return b.String()
 }
 
-func summarise(o loadOptions, samples []sample, took time.Duration) (loadReport, error) {
-	r := loadReport{URL: o.url, Model: o.model, Concurrency: o.concurrency, Requests: o.requests, Seconds: took.Seconds()}
+func summarise(o LoadOptions, samples []sample, took time.Duration) (LoadReport, error) {
+	r := LoadReport{URL: o.URL, Model: o.Model, Concurrency: o.Concurrency, Requests: o.Requests, Seconds: took.Seconds()}
 	var ttft, tpot, whole []float64
 	for _, s := range samples {
 		if s.err != nil {
@@ -224,23 +224,23 @@ func summarise(o loadOptions, samples []sample, took time.Duration) (loadReport,
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // percentilesOf uses the nearest rank. It sorts v.
-func percentilesOf(v []float64) percentiles {
+func percentilesOf(v []float64) Percentiles {
 	if len(v) == 0 {
-		return percentiles{}
+		return Percentiles{}
 	}
 	slices.Sort(v)
 	at := func(p int) float64 { return v[min(len(v)-1, (p*len(v)+99)/100-1)] }
-	return percentiles{Min: v[0], P50: at(50), P90: at(90), P99: at(99), Max: v[len(v)-1]}
+	return Percentiles{Min: v[0], P50: at(50), P90: at(90), P99: at(99), Max: v[len(v)-1]}
 }
 
-func (r loadReport) print(w io.Writer) error {
+func (r LoadReport) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%d requests, %d clients, %d errors, %.2f s\n", r.Requests, r.Concurrency, r.Errors, r.Seconds)
 	if r.FirstError != "" {
 		fmt.Fprintf(w, "first error: %s\n", r.FirstError)
 	}
 	fmt.Fprintf(w, "%d prompt + %d completion tokens: %.1f completion tok/s, %.1f total tok/s\n\n",
 		r.PromptTokens, r.CompletionTokens, r.TokensPerSecond, r.TotalPerSecond)
-	row := func(name string, p percentiles) []string {
+	row := func(name string, p Percentiles) []string {
 		f := func(x float64) string { return fmt.Sprintf("%.1f", x) }
 		return []string{name, f(p.Min), f(p.P50), f(p.P90), f(p.P99), f(p.Max)}
 	}

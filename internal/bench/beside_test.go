@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 )
 
 func TestTheOtherLoadIsReadFromKeysAndValues(t *testing.T) {
-	o := loadOptions{model: "m", url: "u", concurrency: 4, requests: 9, promptWords: 20, maxTokens: 64, beside: "model=m+bon16,c=32,prompt-words=7"}
+	o := LoadOptions{Model: "m", URL: "u", Concurrency: 4, Requests: 9, PromptWords: 20, MaxTokens: 64, Beside: "model=m+bon16,c=32,prompt-words=7"}
 	got, err := parseBeside(o)
-	if err != nil || got.model != "m+bon16" || got.url != "u" || got.concurrency != 32 || got.requests != 0 || got.promptWords != 7 || got.maxTokens != 64 {
+	if err != nil || got.Model != "m+bon16" || got.URL != "u" || got.Concurrency != 32 || got.Requests != 0 || got.PromptWords != 7 || got.MaxTokens != 64 {
 		t.Errorf("parseBeside = %+v, %v", got, err)
 	}
 	for _, bad := range []string{"", "c", "c=", "c=0", "c=-1", "n=many", "model=", "words=3", "c=1,,n=2"} {
-		o.beside = bad
+		o.Beside = bad
 		if _, err := parseBeside(o); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
@@ -47,7 +47,7 @@ func TestPiecesOfAnswersCountInThePhaseThatTheyCameIn(t *testing.T) {
 		samples = append(samples, s)
 	}
 	samples = append(samples, sample{begun: at(1500), err: errors.New("refused")})
-	r, err := reportBeside(loadOptions{}, samples, []sample{{}}, phases)
+	r, err := reportBeside(LoadOptions{}, samples, []sample{{}}, phases)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestPiecesOfAnswersCountInThePhaseThatTheyCameIn(t *testing.T) {
 	if r.Phases[1].Begun != 2 || r.Errors != 1 || r.FirstError != "refused" || r.Completed != 1 {
 		t.Errorf("report = %+v", r)
 	}
-	if _, err := reportBeside(loadOptions{}, samples[4:], nil, phases); err == nil {
+	if _, err := reportBeside(LoadOptions{}, samples[4:], nil, phases); err == nil {
 		t.Error("a load of which nothing succeeded is reported")
 	}
 }

@@ -1,4 +1,4 @@
-package cli
+package bench
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// engineResult is one line of `bench engine --json`.
-type engineResult struct {
+// EngineResult is one line of `bench engine --json`.
+type EngineResult struct {
 	Model   string  `json:"model"`
 	Threads int     `json:"threads"`
 	Test    string  `json:"test"`
@@ -28,8 +28,8 @@ type engineResult struct {
 	Fill    float64 `json:"lanes_filled"` // share of the lanes of the steps' tiles that carried a token
 }
 
-// engineReport is what `bench engine` prints.
-type engineReport []engineResult
+// EngineReport is what `bench engine` prints.
+type EngineReport []EngineResult
 
 // engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens),
 // sp<N> (with speculation), cp<N> (of a text that repeats itself), dr<N> (of one
@@ -50,7 +50,9 @@ type engineTest struct {
 	dictate bool
 }
 
-const parallelDecode = 64 // unless --par-tokens says otherwise
+// parallelDecode is how many tokens a sequence of par<N> decodes, unless options
+// say otherwise.
+const parallelDecode = 64
 
 // counted is the number of tokens that a run's speed is about.
 func (t engineTest) counted() int {
@@ -61,7 +63,7 @@ func (t engineTest) counted() int {
 }
 
 // speed is the tokens a second of runs that took times.
-func (t engineTest) speed(times []engineTimes) spread {
+func (t engineTest) speed(times []engineTimes) Spread {
 	v := make([]float64, len(times))
 	for i := range times {
 		v[i] = float64(t.counted()) / times[i].whole.Seconds()
@@ -102,44 +104,44 @@ func parseEngineTest(name string, parallel int) (engineTest, error) {
 	return t, nil
 }
 
-// engineOptions say what to measure of the engine.
-type engineOptions struct {
-	benchSource
-	peerOptions
-	threads     int
-	reps        int // runs a test, after one that is not counted; with peers, rounds
-	parTokens   int // tokens a sequence of par<N>
-	draft       string
-	speculation string
-	tests       []string
-	cpuProfile  string // a file; empty: none
-	profile     bool   // report where the time goes
+// EngineOptions say what to measure of the engine.
+type EngineOptions struct {
+	Source
+	PeerOptions
+	Threads     int
+	Reps        int // runs a test, after one that is not counted; with peers, rounds
+	ParTokens   int // tokens a sequence of par<N>
+	Draft       string
+	Speculation string
+	Tests       []string
+	CPUProfile  string // a file; empty: none
+	Profile     bool   // report where the time goes
 }
 
-// defaultEngineOptions measure prompts, a stream and small batches.
-func defaultEngineOptions() engineOptions {
-	return engineOptions{reps: 5, parTokens: parallelDecode, speculation: string(batcher.SpeculateAuto),
-		tests: []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}}
+// DefaultEngineOptions measure prompts, a stream and small batches.
+func DefaultEngineOptions() EngineOptions {
+	return EngineOptions{Reps: 5, ParTokens: parallelDecode, Speculation: string(batcher.SpeculateAuto),
+		Tests: []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}}
 }
 
-// benchEngine runs each test through an engine of its own. Its bar goes to errOut.
-func benchEngine(ctx context.Context, o engineOptions, errOut io.Writer) (benchReport, error) {
-	if o.reps < 1 || o.parTokens < 1 {
+// Engine runs each test through an engine of its own. Progress goes to errOut.
+func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, error) {
+	if o.Reps < 1 || o.ParTokens < 1 {
 		return nil, usage.Errorf("--reps and --par-tokens must be positive")
 	}
 	var tests []engineTest
-	for _, name := range o.tests {
-		t, err := parseEngineTest(name, o.parTokens)
+	for _, name := range o.Tests {
+		t, err := parseEngineTest(name, o.ParTokens)
 		if err != nil {
 			return nil, err
 		}
-		if t.dictate && o.draft == "" {
+		if t.dictate && o.Draft == "" {
 			return nil, usage.Errorf("--tests: %s needs a --draft-model", name)
 		}
 		tests = append(tests, t)
 	}
 	opt := batcher.DefaultOptions()
-	opt.Speculation = batcher.Speculation(o.speculation)
+	opt.Speculation = batcher.Speculation(o.Speculation)
 	if err := opt.Validate(); err != nil {
 		return nil, usage.Error{Err: err}
 	}
@@ -147,7 +149,7 @@ func benchEngine(ctx context.Context, o engineOptions, errOut io.Writer) (benchR
 	if err != nil {
 		return nil, err
 	}
-	pool, err := engines.NewPool(o.threads)
+	pool, err := engines.NewPool(o.Threads)
 	if err != nil {
 		return nil, err
 	}
@@ -158,16 +160,16 @@ func benchEngine(ctx context.Context, o engineOptions, errOut io.Writer) (benchR
 	}
 	defer bundle.Close()
 	var draft *models.Bundle
-	if o.draft != "" {
-		if draft, err = engines.LoadDraft(config.ModelNamed(o.draft), pool, bundle); err != nil {
+	if o.Draft != "" {
+		if draft, err = engines.LoadDraft(config.ModelNamed(o.Draft), pool, bundle); err != nil {
 			return nil, err
 		}
 		defer draft.Close()
 	}
-	setup := engineRuns{bundle: bundle, draft: draft, pool: pool, speculation: batcher.Speculation(o.speculation)}
+	setup := engineRuns{bundle: bundle, draft: draft, pool: pool, speculation: batcher.Speculation(o.Speculation)}
 
-	if o.cpuProfile != "" {
-		f, err := os.Create(o.cpuProfile)
+	if o.CPUProfile != "" {
+		f, err := os.Create(o.CPUProfile)
 		if err != nil {
 			return nil, err
 		}
@@ -180,26 +182,26 @@ func benchEngine(ctx context.Context, o engineOptions, errOut io.Writer) (benchR
 	switch {
 	case len(peers) > 0:
 		return o.runCompare(ctx, setup, tests, peers, errOut)
-	case o.profile:
+	case o.Profile:
 		return o.runProfile(ctx, setup, tests, errOut)
 	}
-	results := engineReport{}
-	bar := output.Progress(errOut, len(tests)*(o.reps+1), "runs")
+	results := EngineReport{}
+	bar := output.Progress(errOut, len(tests)*(o.Reps+1), "runs")
 	for _, t := range tests {
 		runs := setup
 		steps := &stepTimes{}
-		runs.test, runs.reps, runs.done, runs.onStep = t, o.reps, func() { _ = bar.Add(1) }, steps.add
+		runs.test, runs.reps, runs.done, runs.onStep = t, o.Reps, func() { _ = bar.Add(1) }, steps.add
 		times, err := runs.measure(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.name, err)
 		}
 		s := t.speed(times)
-		results = append(results, engineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max, Fill: steps.fill()})
+		results = append(results, EngineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max, Fill: steps.fill()})
 	}
 	return results, nil
 }
 
-func (results engineReport) print(w io.Writer) error {
+func (results EngineReport) Print(w io.Writer) error {
 	rows := [][]string{{"model", "threads", "test", "tok/s", "min", "max", "lanes filled"}}
 	for _, r := range results {
 		rows = append(rows, []string{r.Model, fmt.Sprint(r.Threads), r.Test,
@@ -209,8 +211,8 @@ func (results engineReport) print(w io.Writer) error {
 }
 
 // runCompare measures one run of each test a round, then the peers.
-func (o *engineOptions) runCompare(ctx context.Context, setup engineRuns, tests []engineTest, peers []peer, errOut io.Writer) (benchReport, error) {
-	bar := output.Progress(errOut, o.reps*(2*len(tests)+len(peers)), "runs")
+func (o *EngineOptions) runCompare(ctx context.Context, setup engineRuns, tests []engineTest, peers []peer, errOut io.Writer) (Report, error) {
+	bar := output.Progress(errOut, o.Reps*(2*len(tests)+len(peers)), "runs")
 	step := func() { _ = bar.Add(1) }
 	ours := func() (speeds, error) {
 		s := speeds{}
@@ -229,7 +231,7 @@ func (o *engineOptions) runCompare(ctx context.Context, setup engineRuns, tests 
 	for _, t := range tests {
 		names = append(names, t.name)
 	}
-	r, err := compare(ctx, "tok/s", o.reps, names, ours, rivals(peers), step)
+	r, err := compare(ctx, "tok/s", o.Reps, names, ours, rivals(peers), step)
 	if err != nil {
 		return nil, err
 	}
