@@ -34,7 +34,7 @@ func chatCommands() []chatCommand {
 		{names: []string{"/scaling"}, arg: "[PLAN]", words: "search for answers, as with bon8, sc16 or beam16x4; none: do not",
 			now: func(c *chat) string { return c.options.scaling }, run: (*chat).setScaling},
 		{names: []string{"/temperature"}, arg: "[T]", words: "sampling temperature, 0 for the likeliest answer",
-			now: func(c *chat) string { return fmt.Sprint(c.options.heat()) }, run: (*chat).setTemperature},
+			now: func(c *chat) string { return fmt.Sprint(c.options.samplingTemperature()) }, run: (*chat).setTemperature},
 		{names: []string{"/quit", "/exit", "/bye"}, words: "leave, as Ctrl-D does",
 			run: func(*chat, context.Context, string) error { return errLeave }},
 	}
@@ -143,15 +143,15 @@ func (c *chat) setScaling(_ context.Context, arg string) error {
 
 func (c *chat) setTemperature(_ context.Context, arg string) error {
 	if arg == "" {
-		return c.say("temperature: %v", c.options.heat())
+		return c.say("temperature: %v", c.options.samplingTemperature())
 	}
 	t, err := strconv.ParseFloat(arg, 32)
 	if err != nil {
 		return fmt.Errorf("%q is no number", usage.Brief(arg))
 	}
-	if err := validTemperature(float32(t)); err != nil {
+	if err := checkTemperature(float32(t)); err != nil {
 		return err
 	}
-	c.options.temperature, c.options.warm = float32(t), true
+	c.options.temperature, c.options.temperatureSet = float32(t), true
 	return c.say("(temperature: %v)", t)
 }

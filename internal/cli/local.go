@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/rs/zerolog"
-	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
@@ -27,18 +26,11 @@ type local struct {
 	stop   func() error // ends the engines and closes r
 }
 
-func newLocal(cmd *cobra.Command, m *modelFlags, o *askOptions) (*local, error) {
-	cfg, err := m.load(cmd.Flags())
-	if err != nil {
-		return nil, err
-	}
-	log := newLogger(cfg.Log, cmd.ErrOrStderr())
-	if !cmd.Flags().Changed("log") {
-		log = log.Level(zerolog.WarnLevel) // the answer is the output
-	}
-	cfg.Warn(log)
+// newLocal loads the first of the configured models, with its verifiers if
+// answers are to be searched for.
+func newLocal(cfg config.Config, log zerolog.Logger, search bool) (answerer, error) {
 	l := &local{cfg: cfg, judges: cfg.Verifiers, log: log}
-	return l, l.load(cfg.Models[0], o.scaling != "")
+	return l, l.load(cfg.Models[0], search)
 }
 
 func (l *local) canSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
@@ -119,7 +111,7 @@ func (l *local) answer(ctx context.Context, o *askOptions, conversation []messag
 	for _, m := range conversation {
 		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: m.role, Content: m.content})
 	}
-	req.Sampling.Temperature = o.heat()
+	req.Sampling.Temperature = o.samplingTemperature()
 	req.Sampling.TopP = o.topP
 	req.Sampling.MaxTokens = o.maxTokens
 	req.Sampling.Seed = o.seed

@@ -28,7 +28,7 @@ type remote struct {
 }
 
 // newRemote finds out what the server is and has.
-func newRemote(ctx context.Context, o *askOptions) (*remote, error) {
+func newRemote(ctx context.Context, o *askOptions) (answerer, error) {
 	if err := apiclient.CheckURL(o.url); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (r *remote) close() error                { return nil }
 
 func (r *remote) answer(ctx context.Context, o *askOptions, conversation []message, emit func(string) error) (done answered, err error) {
 	seed := int(o.seed)
-	req := openai.ChatCompletionRequest{Model: r.model, Temperature: o.heat(), TopP: o.topP, Seed: &seed}
+	req := openai.ChatCompletionRequest{Model: r.model, Temperature: o.samplingTemperature(), TopP: o.topP, Seed: &seed}
 	req.MaxTokens = o.maxTokens //lint:ignore SA1019 every server knows it, not all know its successor
 	for _, m := range conversation {
 		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: m.role, Content: m.content})
