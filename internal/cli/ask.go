@@ -10,12 +10,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/lutra-lm/lutra/internal/chat"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 func newAsk() *cobra.Command {
 	var m modelFlags
-	var o askOptions
+	var o chat.Options
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "ask QUESTION",
@@ -33,8 +34,8 @@ The question - is read from standard input.`,
 			if err != nil {
 				return err
 			}
-			return withAnswerer(cmd, &m, &o, func(a answerer) error {
-				return askOnce(cmd.Context(), a, &o, question, cmd.OutOrStdout(), asJSON)
+			return withAnswerer(cmd, &m, &o, func(a chat.Answerer) error {
+				return chat.Ask(cmd.Context(), a, &o, question, cmd.OutOrStdout(), asJSON)
 			})
 		},
 	}
@@ -45,52 +46,52 @@ The question - is read from standard input.`,
 }
 
 // askFlags define the flags of ask and chat.
-func askFlags(f *pflag.FlagSet, o *askOptions) {
-	f.StringVar(&o.url, "url", "", "ask the server at this API base `URL` instead of loading a model")
-	f.StringVar(&o.key, "api-key", "", "bearer `KEY` for --url")
-	f.StringVar(&o.name, "model-name", defaultName, "model to ask for with --url")
-	f.StringVar(&o.system, "system", "", "system message")
-	f.Float32VarP(&o.temperature, "temperature", "t", 0, "sampling temperature, 0 to 2; 0: the likeliest answer")
-	f.Float32Var(&o.topP, "top-p", 1, "nucleus sampling, 0 to 1")
-	f.IntVar(&o.maxTokens, "max-tokens", 0, "tokens to generate at most (default: up to the context)")
-	f.Uint64Var(&o.seed, "seed", 0, "seed of the sampling")
-	f.StringVar(&o.scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
+func askFlags(f *pflag.FlagSet, o *chat.Options) {
+	f.StringVar(&o.URL, "url", "", "ask the server at this API base `URL` instead of loading a model")
+	f.StringVar(&o.Key, "api-key", "", "bearer `KEY` for --url")
+	f.StringVar(&o.Name, "model-name", chat.DefaultModel, "model to ask for with --url")
+	f.StringVar(&o.System, "system", "", "system message")
+	f.Float32VarP(&o.Temperature, "temperature", "t", 0, "sampling temperature, 0 to 2; 0: the likeliest answer")
+	f.Float32Var(&o.TopP, "top-p", 1, "nucleus sampling, 0 to 1")
+	f.IntVar(&o.MaxTokens, "max-tokens", 0, "tokens to generate at most (default: up to the context)")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of the sampling")
+	f.StringVar(&o.Scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
 }
 
 // checkAskFlags reports the first flag out of its range.
-func checkAskFlags(f *pflag.FlagSet, o *askOptions) error {
-	o.temperatureSet = f.Changed("temperature")
-	if err := checkTemperature(o.temperature); err != nil {
+func checkAskFlags(f *pflag.FlagSet, o *chat.Options) error {
+	o.TemperatureSet = f.Changed("temperature")
+	if err := chat.CheckTemperature(o.Temperature); err != nil {
 		return usage.Errorf("--temperature: %w", err)
 	}
-	if !(o.topP >= 0 && o.topP <= 1) {
-		return usage.Errorf("--top-p: %v is outside 0 to 1", o.topP)
+	if !(o.TopP >= 0 && o.TopP <= 1) {
+		return usage.Errorf("--top-p: %v is outside 0 to 1", o.TopP)
 	}
-	if o.maxTokens < 0 {
-		return usage.Errorf("--max-tokens: %d is negative", o.maxTokens)
+	if o.MaxTokens < 0 {
+		return usage.Errorf("--max-tokens: %d is negative", o.MaxTokens)
 	}
 	for _, name := range []string{"api-key", "model-name"} {
-		if o.url == "" && f.Changed(name) {
+		if o.URL == "" && f.Changed(name) {
 			return usage.Errorf("--%s is for --url", name)
 		}
 	}
-	if o.url != "" && f.Changed("model") {
+	if o.URL != "" && f.Changed("model") {
 		return usage.Errorf("--model loads a model here; the one of a server is --model-name")
 	}
-	if o.scaling == noScaling {
-		o.scaling = ""
+	if o.Scaling == chat.NoScaling {
+		o.Scaling = ""
 	}
 	return nil
 }
 
 func questionOf(arg string, in io.Reader) (string, error) {
 	if arg == "-" {
-		data, err := io.ReadAll(io.LimitReader(in, maxQuestion+1))
+		data, err := io.ReadAll(io.LimitReader(in, chat.MaxQuestion+1))
 		if err != nil {
 			return "", err
 		}
-		if len(data) > maxQuestion {
-			return "", fmt.Errorf("the question has more than %d bytes", maxQuestion)
+		if len(data) > chat.MaxQuestion {
+			return "", fmt.Errorf("the question has more than %d bytes", chat.MaxQuestion)
 		}
 		arg = string(data)
 	}
@@ -101,33 +102,33 @@ func questionOf(arg string, in io.Reader) (string, error) {
 }
 
 // withAnswerer runs f with the server at --url, or with a model loaded here.
-func withAnswerer(cmd *cobra.Command, m *modelFlags, o *askOptions, f func(answerer) error) (err error) {
+func withAnswerer(cmd *cobra.Command, m *modelFlags, o *chat.Options, f func(chat.Answerer) error) (err error) {
 	if err := checkAskFlags(cmd.Flags(), o); err != nil {
 		return err
 	}
-	var a answerer
-	if o.url != "" {
-		a, err = newRemote(cmd.Context(), o)
+	var a chat.Answerer
+	if o.URL != "" {
+		a, err = chat.NewRemote(cmd.Context(), o)
 	} else {
 		a, err = loadLocal(cmd, m, o)
 	}
 	if err != nil {
 		return err
 	}
-	if o.scaling != "" {
-		if err := a.canSearch(o.scaling); err != nil {
-			return errors.Join(usage.Errorf("--scaling: %w", err), a.close())
+	if o.Scaling != "" {
+		if err := a.CanSearch(o.Scaling); err != nil {
+			return errors.Join(usage.Errorf("--scaling: %w", err), a.Close())
 		}
 	}
 	defer func() {
-		if closed := a.close(); err == nil {
+		if closed := a.Close(); err == nil {
 			err = closed
 		}
 	}()
 	return f(a)
 }
 
-func loadLocal(cmd *cobra.Command, m *modelFlags, o *askOptions) (answerer, error) {
+func loadLocal(cmd *cobra.Command, m *modelFlags, o *chat.Options) (chat.Answerer, error) {
 	cfg, err := m.load(cmd.Flags())
 	if err != nil {
 		return nil, err
@@ -137,5 +138,5 @@ func loadLocal(cmd *cobra.Command, m *modelFlags, o *askOptions) (answerer, erro
 		log = log.Level(zerolog.WarnLevel) // the answer is the output
 	}
 	cfg.Warn(log)
-	return newLocal(cfg, log, o.scaling != "")
+	return chat.NewLocal(cfg, log, o.Scaling != "")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/sashabaranov/go-openai"
+
+	"github.com/lutra-lm/lutra/internal/chat"
 )
 
 func TestTheLocalModelOfAChatCanChange(t *testing.T) {
@@ -71,17 +73,17 @@ func api(t *testing.T, owner string, models ...string) *httptest.Server {
 }
 
 func TestAServerTellsWhatItHasForgottenAndWhatItHasNotSaid(t *testing.T) {
-	a, err := newRemote(t.Context(), &askOptions{url: api(t, "lutra", "m").URL, name: defaultName})
+	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: api(t, "lutra", "m").URL, Name: chat.DefaultModel})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
 	emit := func(piece string) error { text.WriteString(piece); return nil }
-	long := []message{{roleUser, "one"}, {roleAssistant, "two"}, {roleUser, "three"}}
-	if done, err := a.answer(t.Context(), &askOptions{}, long, emit); err != nil || done != (answered{dropped: 2, cut: true}) {
+	long := []chat.Message{{Role: chat.RoleUser, Content: "one"}, {Role: chat.RoleAssistant, Content: "two"}, {Role: chat.RoleUser, Content: "three"}}
+	if done, err := a.Answer(t.Context(), &chat.Options{}, long, emit); err != nil || done != (chat.Answered{Dropped: 2, Cut: true}) {
 		t.Errorf("a long conversation: %+v, %v", done, err)
 	}
-	_, err = a.answer(t.Context(), &askOptions{}, []message{{roleUser, "break off"}}, emit)
+	_, err = a.Answer(t.Context(), &chat.Options{}, []chat.Message{{Role: chat.RoleUser, Content: "break off"}}, emit)
 	if err == nil || !strings.Contains(err.Error(), "broke off") {
 		t.Errorf("a connection that ends too early: error %v", err)
 	}
@@ -96,14 +98,14 @@ func TestServersAreAskedUnderTheirOwnNames(t *testing.T) {
 	if got := mustLutra(t, "chat", "--url", ours.URL); got != "" {
 		t.Errorf("a chat without questions says %q", got)
 	}
-	a, err := newRemote(t.Context(), &askOptions{url: ours.URL, name: defaultName})
+	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: ours.URL, Name: chat.DefaultModel})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name, words := a.about(); name != "lutra-tiny-l" || words != "at "+ours.URL+"/v1" {
+	if name, words := a.About(); name != "lutra-tiny-l" || words != "at "+ours.URL+"/v1" {
 		t.Errorf("about = %q, %q", name, words)
 	}
-	if err := a.use(t.Context(), "lutra-tiny-x"); err == nil || !strings.Contains(err.Error(), "did you mean lutra-tiny-l?") {
+	if err := a.Use(t.Context(), "lutra-tiny-x"); err == nil || !strings.Contains(err.Error(), "did you mean lutra-tiny-l?") {
 		t.Errorf("a model it has not: error %v", err)
 	}
 	for _, c := range []struct{ line, want string }{

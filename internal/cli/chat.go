@@ -4,11 +4,13 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/chat"
 )
 
 func newChat() *cobra.Command {
 	var m modelFlags
-	var o askOptions
+	var o chat.Options
 	var forget bool
 	cmd := &cobra.Command{
 		Use:   "chat",
@@ -27,8 +29,8 @@ and nothing else; what fails is said on standard error.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetContext(context.WithoutCancel(cmd.Context())) // chat handles signals itself
-			return withAnswerer(cmd, &m, &o, func(a answerer) error {
-				return converse(cmd.Context(), a, &o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)
+			return withAnswerer(cmd, &m, &o, func(a chat.Answerer) error {
+				return chat.Run(cmd.Context(), a, &o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)
 			})
 		},
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/bench"
+	"github.com/lutra-lm/lutra/internal/chat"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
@@ -44,7 +45,7 @@ func TestAskAnswersWithTheEmbeddedModel(t *testing.T) {
 	if got := mustLutra(t, "ask", "What is 12 * 7?"); got != "12*7=84.\nAnswer: 84\n" {
 		t.Errorf("ask = %q", got)
 	}
-	var stats answerStats
+	var stats chat.Stats
 	if err := json.Unmarshal([]byte(mustLutra(t, "ask", "--json", "--model", "lutra-tiny-s", "What is 12 * 7?")), &stats); err != nil {
 		t.Fatal(err)
 	}

@@ -142,7 +142,7 @@ func (n *naming) check(doc, span string) error {
 		if name := metric.FindString(span); !strings.Contains(n.all, `"`+name) && !strings.Contains(n.all, `"`+strings.TrimPrefix(name, "lutra_")+`"`) && name != "vllm:" {
 			return fmt.Errorf("there is no metric %s", name)
 		}
-	case slices.Contains(commandNames(), first): // of a chat
+	case strings.HasPrefix(first, "/") && strings.Contains(n.sources["internal/chat"], `"`+first+`"`): // a command of a chat
 	case endpoint.MatchString(span):
 		return n.served(endpoint.FindStringSubmatch(span)[1])
 	case fileName.MatchString(span):

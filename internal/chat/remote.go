@@ -1,4 +1,4 @@
-package cli
+package chat
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// defaultName asks a server for its first model.
-const defaultName = "default"
+// DefaultModel asks a server for its first model.
+const DefaultModel = "default"
 
 // remote has a server of the OpenAI API answer.
 type remote struct {
@@ -27,15 +27,15 @@ type remote struct {
 	via    *extension
 }
 
-// newRemote finds out what the server is and has.
-func newRemote(ctx context.Context, o *askOptions) (answerer, error) {
-	if err := apiclient.CheckURL(o.url); err != nil {
+// NewRemote finds out what the server is and has.
+func NewRemote(ctx context.Context, o *Options) (Answerer, error) {
+	if err := apiclient.CheckURL(o.URL); err != nil {
 		return nil, err
 	}
-	base := apiclient.Base(o.url)
-	cfg := openai.DefaultConfig(o.key)
+	base := apiclient.Base(o.URL)
+	cfg := openai.DefaultConfig(o.Key)
 	cfg.BaseURL = base
-	r := &remote{base: base, model: o.name, via: &extension{}}
+	r := &remote{base: base, model: o.Name, via: &extension{}}
 	cfg.HTTPClient = r.via
 	r.client = openai.NewClientWithConfig(cfg)
 	list, err := r.client.ListModels(ctx)
@@ -44,22 +44,22 @@ func newRemote(ctx context.Context, o *askOptions) (answerer, error) {
 		return nil, apiclient.Explain(r.base, err)
 	case err == nil && len(list.Models) > 0:
 		r.lutra = list.Models[0].OwnedBy == "lutra"
-		if r.model == defaultName && !slices.ContainsFunc(list.Models, func(m openai.Model) bool { return m.ID == defaultName }) {
+		if r.model == DefaultModel && !slices.ContainsFunc(list.Models, func(m openai.Model) bool { return m.ID == DefaultModel }) {
 			r.model = list.Models[0].ID
 		}
 	}
 	return r, nil // servers without a list of models answer too
 }
 
-// canSearch leaves limits to the server; others than this one's would ignore the plan.
-func (r *remote) canSearch(plan string) error {
+// CanSearch leaves limits to the server; others than this one's would ignore the plan.
+func (r *remote) CanSearch(plan string) error {
 	if !r.lutra {
 		return fmt.Errorf("%s is no lutra server, and would answer without a search", r.base)
 	}
 	return checkPlan(plan, noLimits)
 }
 
-func (r *remote) models(ctx context.Context) ([]string, error) {
+func (r *remote) Models(ctx context.Context) ([]string, error) {
 	list, err := r.client.ListModels(ctx)
 	if err != nil {
 		return nil, apiclient.Explain(r.base, err)
@@ -71,8 +71,8 @@ func (r *remote) models(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (r *remote) use(ctx context.Context, name string) error {
-	names, err := r.models(ctx)
+func (r *remote) Use(ctx context.Context, name string) error {
+	names, err := r.Models(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,21 +83,21 @@ func (r *remote) use(ctx context.Context, name string) error {
 	return nil
 }
 
-func (r *remote) about() (name, words string) { return r.model, "at " + r.base }
-func (r *remote) close() error                { return nil }
+func (r *remote) About() (name, words string) { return r.model, "at " + r.base }
+func (r *remote) Close() error                { return nil }
 
-func (r *remote) answer(ctx context.Context, o *askOptions, conversation []message, emit func(string) error) (done answered, err error) {
-	seed := int(o.seed)
-	req := openai.ChatCompletionRequest{Model: r.model, Temperature: o.samplingTemperature(), TopP: o.topP, Seed: &seed}
-	req.MaxTokens = o.maxTokens //lint:ignore SA1019 every server knows it, not all know its successor
+func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (done Answered, err error) {
+	seed := int(o.Seed)
+	req := openai.ChatCompletionRequest{Model: r.model, Temperature: o.samplingTemperature(), TopP: o.TopP, Seed: &seed}
+	req.MaxTokens = o.MaxTokens //lint:ignore SA1019 every server knows it, not all know its successor
 	for _, m := range conversation {
-		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: m.role, Content: m.content})
+		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
 	}
 	if req.Temperature == 0 {
 		req.TopP = 1e-6 // the client's types drop a zero temperature; one token of nucleus is greedy too
 		req.Temperature = 1e-6
 	}
-	r.via.scaling, r.via.truncate = o.scaling, r.lutra
+	r.via.scaling, r.via.truncate = o.Scaling, r.lutra
 	stream, err := r.client.CreateChatCompletionStream(ctx, req)
 	if err != nil {
 		return done, apiclient.Explain(r.base, err)
@@ -115,10 +115,10 @@ func (r *remote) answer(ctx context.Context, o *askOptions, conversation []messa
 		if err != nil {
 			return done, apiclient.Explain(r.base, err)
 		}
-		done.dropped += chunk.Truncation.Dropped
+		done.Dropped += chunk.Truncation.Dropped
 		for _, c := range chunk.Choices {
 			finished = finished || c.FinishReason != ""
-			done.cut = done.cut || c.FinishReason == openai.FinishReasonLength
+			done.Cut = done.Cut || c.FinishReason == openai.FinishReasonLength
 			if c.Delta.Content == "" {
 				continue
 			}

@@ -1,4 +1,4 @@
-package cli
+package chat
 
 import (
 	"context"
@@ -13,23 +13,23 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// converse runs a chat from in to out. Its lines are kept for the next time if
+// Run runs a chat from in to out. Its lines are kept for the next time if
 // remember says so and a person is there.
-func converse(ctx context.Context, a answerer, o *askOptions, in io.Reader, out, errOut io.Writer, remember bool) error {
+func Run(ctx context.Context, a Answerer, o *Options, in io.Reader, out, errOut io.Writer, remember bool) error {
 	lines, interactive := newInput(in, out, remember)
-	c := &chat{answerer: a, options: o, in: lines, out: out, errOut: errOut, interactive: interactive}
+	c := &session{Answerer: a, options: o, in: lines, out: out, errOut: errOut, interactive: interactive}
 	return errors.Join(c.run(ctx), lines.close())
 }
 
-// chat is a conversation at a terminal, or through pipes.
-type chat struct {
-	answerer
-	options     *askOptions
+// session is a conversation at a terminal, or through pipes.
+type session struct {
+	Answerer
+	options     *Options
 	in          input
 	reading     chan read // what in will give; nil: nothing was asked for
 	out, errOut io.Writer
 	interactive bool // a person reads and writes
-	turns       []message
+	turns       []Message
 	forgetful   bool // the conversation has lost its beginning, and its reader knows
 	failed      int  // lines
 }
@@ -43,12 +43,12 @@ var (
 // run reads questions until they end. An answer that fails leaves the
 // conversation as it was before the question. An interrupt stops the answer
 // under way, or the line that is being typed; SIGTERM leaves at any time.
-func (c *chat) run(ctx context.Context) error {
+func (c *session) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	if c.interactive {
-		name, words := c.about()
+		name, words := c.About()
 		fmt.Fprintf(c.out, "%s: %s.\n/help lists the commands, Ctrl-D leaves.\n", name, words)
 	}
 	for {
@@ -83,7 +83,7 @@ func (c *chat) run(ctx context.Context) error {
 }
 
 // end says with the exit status whether all went well where no person has seen it.
-func (c *chat) end() error {
+func (c *session) end() error {
 	if c.interactive || c.failed == 0 {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (c *chat) end() error {
 }
 
 // notices is where what is no answer goes.
-func (c *chat) notices() io.Writer {
+func (c *session) notices() io.Writer {
 	if c.interactive {
 		return c.out
 	}
@@ -99,7 +99,7 @@ func (c *chat) notices() io.Writer {
 }
 
 // next is the next question: a line, or several between marks.
-func (c *chat) next(signals <-chan os.Signal) (question string, several bool, err error) {
+func (c *session) next(signals <-chan os.Signal) (question string, several bool, err error) {
 	line, err := c.line("> ", signals)
 	if err != nil {
 		return "", false, err
@@ -118,8 +118,8 @@ func (c *chat) next(signals <-chan os.Signal) (question string, several bool, er
 			return "", true, err
 		}
 		lines = append(lines, line)
-		if size := len(lines) + len(strings.Join(lines, "")); size > maxQuestion {
-			return "", true, fmt.Errorf("the text has more than %d bytes", maxQuestion)
+		if size := len(lines) + len(strings.Join(lines, "")); size > MaxQuestion {
+			return "", true, fmt.Errorf("the text has more than %d bytes", MaxQuestion)
 		}
 	}
 	text := strings.TrimSpace(strings.Join(lines, "\n"))
@@ -138,7 +138,7 @@ type read struct {
 // line reads one, unless a signal comes first. At a terminal an interrupt is
 // Ctrl-C in the moment between the prompt and the editor's taking of the keys:
 // the reader goes on, and the next call waits for the same one.
-func (c *chat) line(prompt string, signals <-chan os.Signal) (string, error) {
+func (c *session) line(prompt string, signals <-chan os.Signal) (string, error) {
 	if c.reading == nil {
 		c.reading = make(chan read, 1) // the reader ends with the input or the process
 		go func(result chan<- read) {
@@ -165,8 +165,8 @@ func (c *chat) line(prompt string, signals <-chan os.Signal) (string, error) {
 }
 
 // ask puts a question and shows the answer.
-func (c *chat) ask(ctx context.Context, question string, signals <-chan os.Signal) error {
-	asked := append(c.turns[:len(c.turns):len(c.turns)], message{roleUser, question})
+func (c *session) ask(ctx context.Context, question string, signals <-chan os.Signal) error {
+	asked := append(c.turns[:len(c.turns):len(c.turns)], Message{RoleUser, question})
 	text, done, err := c.reply(ctx, append(c.options.opening(), asked...), signals)
 	stopped := errors.Is(err, context.Canceled) && c.interactive
 	if err == nil || stopped || text != "" {
@@ -178,22 +178,22 @@ func (c *chat) ask(ctx context.Context, question string, signals <-chan os.Signa
 	switch {
 	case stopped:
 		fmt.Fprintln(c.notices(), "(stopped)")
-	case done.cut:
+	case done.Cut:
 		fmt.Fprintln(c.notices(), "(cut off: the context or --max-tokens is used up)")
 	}
-	c.turns = append(asked, message{roleAssistant, text})
-	if done.dropped > 0 {
+	c.turns = append(asked, Message{RoleAssistant, text})
+	if done.Dropped > 0 {
 		if !c.forgetful {
 			fmt.Fprintln(c.notices(), "(the model reads only the end of this conversation from now on; /clear begins a new one)")
 		}
 		c.forgetful = true
-		c.turns = c.turns[min(done.dropped, len(c.turns)):]
+		c.turns = c.turns[min(done.Dropped, len(c.turns)):]
 	}
 	return nil
 }
 
 // reply streams one answer; a signal stops it and keeps the text so far.
-func (c *chat) reply(ctx context.Context, conversation []message, signals <-chan os.Signal) (string, answered, error) {
+func (c *session) reply(ctx context.Context, conversation []Message, signals <-chan os.Signal) (string, Answered, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watching := make(chan struct{})
@@ -209,7 +209,7 @@ func (c *chat) reply(ctx context.Context, conversation []message, signals <-chan
 		}
 	}()
 	var text strings.Builder
-	done, err := c.answer(ctx, c.options, conversation, func(piece string) error {
+	done, err := c.Answer(ctx, c.options, conversation, func(piece string) error {
 		text.WriteString(piece)
 		if c.interactive {
 			piece = output.WithoutControls(piece)

@@ -1,4 +1,4 @@
-package cli
+package chat
 
 import (
 	"bufio"
@@ -44,8 +44,8 @@ func (l *lines) line(string) (string, error) {
 		part, err := l.r.ReadSlice('\n')
 		text.Write(part)
 		switch {
-		case text.Len() > maxQuestion:
-			return "", fmt.Errorf("a line has more than %d bytes", maxQuestion)
+		case text.Len() > MaxQuestion:
+			return "", fmt.Errorf("a line has more than %d bytes", MaxQuestion)
 		case err == nil, errors.Is(err, io.EOF) && text.Len() > 0:
 			return strings.TrimRight(text.String(), "\r\n"), nil
 		case !errors.Is(err, bufio.ErrBufferFull):

@@ -1,4 +1,4 @@
-package cli
+package chat
 
 import (
 	"context"
@@ -26,14 +26,14 @@ type local struct {
 	stop   func() error // ends the engines and closes r
 }
 
-// newLocal loads the first of the configured models, with its verifiers if
+// NewLocal loads the first of the configured models, with its verifiers if
 // answers are to be searched for.
-func newLocal(cfg config.Config, log zerolog.Logger, search bool) (answerer, error) {
+func NewLocal(cfg config.Config, log zerolog.Logger, search bool) (Answerer, error) {
 	l := &local{cfg: cfg, judges: cfg.Verifiers, log: log}
 	return l, l.load(cfg.Models[0], search)
 }
 
-func (l *local) canSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
+func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
 
 // load takes a model in use, with its verifiers where answers are searched for.
 // The former one goes when the new one is there.
@@ -47,12 +47,12 @@ func (l *local) load(m config.Model, judged bool) error {
 	if err != nil {
 		return err
 	}
-	err = l.close()
+	err = l.Close()
 	l.model, l.judged, l.r, l.stop = m, judged, r, engines.Start(context.Background(), r)
 	return err
 }
 
-func (l *local) close() error {
+func (l *local) Close() error {
 	if l.stop == nil {
 		return nil
 	}
@@ -61,8 +61,8 @@ func (l *local) close() error {
 	return stop()
 }
 
-// models are the configured ones, then those in the binary.
-func (l *local) models(context.Context) ([]string, error) {
+// Models are the configured ones, then those in the binary.
+func (l *local) Models(context.Context) ([]string, error) {
 	var names []string
 	for _, m := range l.cfg.Models {
 		names = append(names, m.APIName())
@@ -75,8 +75,8 @@ func (l *local) models(context.Context) ([]string, error) {
 	return names, nil
 }
 
-// use loads a model by its name, or a GGUF file.
-func (l *local) use(_ context.Context, name string) error {
+// Use loads a model by its name, or a GGUF file.
+func (l *local) Use(_ context.Context, name string) error {
 	i := slices.IndexFunc(l.cfg.Models, func(m config.Model) bool { return m.APIName() == name })
 	if i >= 0 {
 		return l.load(l.cfg.Models[i], l.judged)
@@ -88,7 +88,7 @@ func (l *local) use(_ context.Context, name string) error {
 	return l.load(m, l.judged)
 }
 
-func (l *local) about() (name, words string) {
+func (l *local) About() (name, words string) {
 	shape := l.r.Hosts[0].Bundle.Model.Config()
 	words = fmt.Sprintf("%s, %s, a context of %d tokens", shape.Arch, output.Bytes(shape.Bytes), l.r.Hosts[0].Model.Context)
 	if l.model.Embedded != "" {
@@ -97,8 +97,8 @@ func (l *local) about() (name, words string) {
 	return l.model.APIName(), words
 }
 
-func (l *local) answer(ctx context.Context, o *askOptions, conversation []message, emit func(string) error) (done answered, err error) {
-	if o.scaling != "" && !l.judged {
+func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (done Answered, err error) {
+	if o.Scaling != "" && !l.judged {
 		if err := l.load(l.model, true); err != nil {
 			return done, err
 		}
@@ -109,19 +109,19 @@ func (l *local) answer(ctx context.Context, o *askOptions, conversation []messag
 	}
 	req := &tts.Request{Prompt: tts.Prompt{Truncate: true}}
 	for _, m := range conversation {
-		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: m.role, Content: m.content})
+		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: m.Role, Content: m.Content})
 	}
 	req.Sampling.Temperature = o.samplingTemperature()
-	req.Sampling.TopP = o.topP
-	req.Sampling.MaxTokens = o.maxTokens
-	req.Sampling.Seed = o.seed
+	req.Sampling.TopP = o.TopP
+	req.Sampling.MaxTokens = o.MaxTokens
+	req.Sampling.Seed = o.Seed
 	for d, err := range strategy.Run(ctx, req) {
 		if err != nil {
 			return done, err
 		}
-		done.dropped += d.Dropped
+		done.Dropped += d.Dropped
 		if d.Choice == 0 && d.Finish == tts.FinishLength {
-			done.cut = true
+			done.Cut = true
 		}
 		if d.Text == "" {
 			continue

@@ -1,4 +1,4 @@
-package cli
+package chat
 
 import (
 	"cmp"
@@ -19,24 +19,24 @@ type chatCommand struct {
 	arg   string
 	words string
 	// now shows what the command changes; nil: nothing.
-	now func(*chat) string
-	run func(c *chat, ctx context.Context, arg string) error
+	now func(*session) string
+	run func(c *session, ctx context.Context, arg string) error
 }
 
 func chatCommands() []chatCommand {
 	return []chatCommand{
-		{names: []string{"/help", "/?"}, words: "this list", run: (*chat).help},
-		{names: []string{"/clear"}, words: "forget the conversation", run: (*chat).clear},
+		{names: []string{"/help", "/?"}, words: "this list", run: (*session).help},
+		{names: []string{"/clear"}, words: "forget the conversation", run: (*session).clear},
 		{names: []string{"/system"}, arg: "[TEXT]", words: "the system message; none: without",
-			now: func(c *chat) string { return c.options.system }, run: (*chat).setSystem},
+			now: func(c *session) string { return c.options.System }, run: (*session).setSystem},
 		{names: []string{"/model"}, arg: "[NAME]", words: "the model; alone: those there are",
-			now: func(c *chat) string { name, _ := c.about(); return name }, run: (*chat).setModel},
+			now: func(c *session) string { name, _ := c.About(); return name }, run: (*session).setModel},
 		{names: []string{"/scaling"}, arg: "[PLAN]", words: "search for answers, as with bon8, sc16 or beam16x4; none: do not",
-			now: func(c *chat) string { return c.options.scaling }, run: (*chat).setScaling},
+			now: func(c *session) string { return c.options.Scaling }, run: (*session).setScaling},
 		{names: []string{"/temperature"}, arg: "[T]", words: "sampling temperature, 0 for the likeliest answer",
-			now: func(c *chat) string { return fmt.Sprint(c.options.samplingTemperature()) }, run: (*chat).setTemperature},
+			now: func(c *session) string { return fmt.Sprint(c.options.samplingTemperature()) }, run: (*session).setTemperature},
 		{names: []string{"/quit", "/exit", "/bye"}, words: "leave, as Ctrl-D does",
-			run: func(*chat, context.Context, string) error { return errLeave }},
+			run: func(*session, context.Context, string) error { return errLeave }},
 	}
 }
 
@@ -60,7 +60,7 @@ func commandNames() (names []string) {
 }
 
 // command does what a line with a slash asks for.
-func (c *chat) command(ctx context.Context, name, arg string) error {
+func (c *session) command(ctx context.Context, name, arg string) error {
 	for _, known := range chatCommands() {
 		switch {
 		case !slices.Contains(known.names, name):
@@ -75,17 +75,17 @@ func (c *chat) command(ctx context.Context, name, arg string) error {
 }
 
 // say prints a notice.
-func (c *chat) say(format string, args ...any) error {
+func (c *session) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(c.notices(), format+"\n", args...)
 	return err
 }
 
-func (c *chat) help(context.Context, string) error {
+func (c *session) help(context.Context, string) error {
 	tw := tabwriter.NewWriter(c.notices(), 0, 0, 2, ' ', 0)
 	for _, k := range chatCommands() {
 		now := ""
 		if k.now != nil {
-			now = fmt.Sprintf(" (now: %s)", cmp.Or(usage.Brief(k.now(c)), noScaling))
+			now = fmt.Sprintf(" (now: %s)", cmp.Or(usage.Brief(k.now(c)), NoScaling))
 		}
 		fmt.Fprintf(tw, "%s\t%s%s\n", strings.TrimSpace(k.names[0]+" "+k.arg), k.words, now)
 	}
@@ -94,54 +94,54 @@ func (c *chat) help(context.Context, string) error {
 	return tw.Flush()
 }
 
-func (c *chat) clear(context.Context, string) error {
+func (c *session) clear(context.Context, string) error {
 	c.turns, c.forgetful = nil, false
 	return c.say("(forgotten)")
 }
 
-func (c *chat) setSystem(_ context.Context, arg string) error {
+func (c *session) setSystem(_ context.Context, arg string) error {
 	switch arg {
 	case "":
-		return c.say("system message: %s", cmp.Or(c.options.system, noScaling))
-	case noScaling:
+		return c.say("system message: %s", cmp.Or(c.options.System, NoScaling))
+	case NoScaling:
 		arg = ""
 	}
-	c.options.system = arg
-	return c.say("(system message: %s)", cmp.Or(usage.Brief(arg), noScaling))
+	c.options.System = arg
+	return c.say("(system message: %s)", cmp.Or(usage.Brief(arg), NoScaling))
 }
 
-func (c *chat) setModel(ctx context.Context, arg string) error {
-	now, _ := c.about()
+func (c *session) setModel(ctx context.Context, arg string) error {
+	now, _ := c.About()
 	if arg == "" {
-		names, err := c.models(ctx)
+		names, err := c.Models(ctx)
 		if err != nil {
 			return err
 		}
 		return c.say("model: %s, of %s", now, strings.Join(names, ", "))
 	}
-	if err := c.use(ctx, arg); err != nil {
+	if err := c.Use(ctx, arg); err != nil {
 		return err
 	}
-	name, words := c.about()
+	name, words := c.About()
 	return c.say("(%s: %s)", name, words)
 }
 
-func (c *chat) setScaling(_ context.Context, arg string) error {
+func (c *session) setScaling(_ context.Context, arg string) error {
 	switch arg {
 	case "":
-		return c.say("scaling: %s", cmp.Or(c.options.scaling, noScaling))
-	case noScaling:
+		return c.say("scaling: %s", cmp.Or(c.options.Scaling, NoScaling))
+	case NoScaling:
 		arg = ""
 	default:
-		if err := c.canSearch(arg); err != nil {
+		if err := c.CanSearch(arg); err != nil {
 			return err
 		}
 	}
-	c.options.scaling = arg
-	return c.say("(scaling: %s)", cmp.Or(arg, noScaling))
+	c.options.Scaling = arg
+	return c.say("(scaling: %s)", cmp.Or(arg, NoScaling))
 }
 
-func (c *chat) setTemperature(_ context.Context, arg string) error {
+func (c *session) setTemperature(_ context.Context, arg string) error {
 	if arg == "" {
 		return c.say("temperature: %v", c.options.samplingTemperature())
 	}
@@ -149,9 +149,9 @@ func (c *chat) setTemperature(_ context.Context, arg string) error {
 	if err != nil {
 		return fmt.Errorf("%q is no number", usage.Brief(arg))
 	}
-	if err := checkTemperature(float32(t)); err != nil {
+	if err := CheckTemperature(float32(t)); err != nil {
 		return err
 	}
-	c.options.temperature, c.options.temperatureSet = float32(t), true
+	c.options.Temperature, c.options.TemperatureSet = float32(t), true
 	return c.say("(temperature: %v)", t)
 }

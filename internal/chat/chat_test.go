@@ -1,4 +1,4 @@
-package cli
+package chat
 
 import (
 	"bytes"
@@ -19,26 +19,26 @@ type echo struct {
 	plans []string
 }
 
-type conversation []message
+type conversation []Message
 
-func (e *echo) answer(_ context.Context, o *askOptions, c []message, emit func(string) error) (answered, error) {
+func (e *echo) Answer(_ context.Context, o *Options, c []Message, emit func(string) error) (Answered, error) {
 	e.asked = append(e.asked, c)
-	e.plans = append(e.plans, o.scaling)
-	switch question := c[len(c)-1].content; question {
+	e.plans = append(e.plans, o.Scaling)
+	switch question := c[len(c)-1].Content; question {
 	case "fail":
-		return answered{}, errors.New("broken")
+		return Answered{}, errors.New("broken")
 	case "much":
-		return answered{dropped: 2, cut: true}, emit("re: much")
+		return Answered{Dropped: 2, Cut: true}, emit("re: much")
 	default:
-		return answered{}, emit("re: " + question)
+		return Answered{}, emit("re: " + question)
 	}
 }
 
-func (e *echo) models(context.Context) ([]string, error) { return []string{"echo", "other"}, nil }
-func (e *echo) about() (string, string)                  { return e.name, "repeats" }
-func (e *echo) canSearch(plan string) error              { return checkPlan(plan, noLimits) }
-func (e *echo) close() error                             { return nil }
-func (e *echo) use(_ context.Context, name string) error {
+func (e *echo) Models(context.Context) ([]string, error) { return []string{"echo", "other"}, nil }
+func (e *echo) About() (string, string)                  { return e.name, "repeats" }
+func (e *echo) CanSearch(plan string) error              { return checkPlan(plan, noLimits) }
+func (e *echo) Close() error                             { return nil }
+func (e *echo) Use(_ context.Context, name string) error {
 	if name == "none" {
 		return errors.New("no such model")
 	}
@@ -47,12 +47,12 @@ func (e *echo) use(_ context.Context, name string) error {
 }
 
 // talk puts lines to echo, as a person or through pipes.
-func talk(t *testing.T, interactive bool, o askOptions, text string) (e *echo, out, errOut string, err error) {
+func talk(t *testing.T, interactive bool, o Options, text string) (e *echo, out, errOut string, err error) {
 	t.Helper()
 	e = &echo{name: "echo"}
 	var o1, o2 bytes.Buffer
 	in, _ := newInput(strings.NewReader(text), &o1, false)
-	c := &chat{answerer: e, options: &o, in: in, out: &o1, errOut: &o2, interactive: interactive}
+	c := &session{Answerer: e, options: &o, in: in, out: &o1, errOut: &o2, interactive: interactive}
 	err = c.run(t.Context())
 	return e, o1.String(), o2.String(), err
 }
@@ -65,7 +65,7 @@ func (e *echo) lengths() (n []int) {
 }
 
 func TestChatRemembersAndForgets(t *testing.T) {
-	e, out, errOut, err := talk(t, false, askOptions{system: "be brief"}, "one\n\nfail\ntwo\n/clear\nthree\n/quit\nnever\n")
+	e, out, errOut, err := talk(t, false, Options{System: "be brief"}, "one\n\nfail\ntwo\n/clear\nthree\n/quit\nnever\n")
 	// system + one; + answer + fail; the failed turn is forgotten; after /clear only the system message is left.
 	if want := []int{2, 4, 4, 2}; !slices.Equal(e.lengths(), want) {
 		t.Errorf("conversations had %v messages, want %v", e.lengths(), want)
@@ -79,7 +79,7 @@ func TestChatRemembersAndForgets(t *testing.T) {
 }
 
 func TestAChatForgetsWhatNoLongerFits(t *testing.T) {
-	e, out, _, err := talk(t, true, askOptions{}, "one\nmuch\nthree\nmuch\nfour\n")
+	e, out, _, err := talk(t, true, Options{}, "one\nmuch\nthree\nmuch\nfour\n")
 	if want := []int{1, 3, 3, 5, 5}; err != nil || !slices.Equal(e.lengths(), want) {
 		t.Errorf("conversations had %v messages, want %v; %v", e.lengths(), want, err)
 	}
@@ -101,12 +101,12 @@ func TestSeveralLinesAreOneQuestion(t *testing.T) {
 		"\"\"\"/quit\nis a command\"\"\"\n": "/quit\nis a command",
 		"two \"\"\" within\n":               "two \"\"\" within",
 	} {
-		e, _, _, err := talk(t, false, askOptions{}, text)
-		if err != nil || len(e.asked) != 1 || e.asked[0][0].content != want {
+		e, _, _, err := talk(t, false, Options{}, text)
+		if err != nil || len(e.asked) != 1 || e.asked[0][0].Content != want {
 			t.Errorf("%q is %v, %v", text, e.asked, err)
 		}
 	}
-	if _, _, _, err := talk(t, false, askOptions{}, "\"\"\"one\ntwo\n"); err == nil || !strings.Contains(err.Error(), "has no end") {
+	if _, _, _, err := talk(t, false, Options{}, "\"\"\"one\ntwo\n"); err == nil || !strings.Contains(err.Error(), "has no end") {
 		t.Errorf("a text without its end: error %v", err)
 	}
 }
@@ -135,7 +135,7 @@ func TestCommandsOfAChat(t *testing.T) {
 		{"/etc/passwd what is it?", "re: /etc/passwd what is it?"},
 		{"1/2 + 1/3", "re: 1/2 + 1/3"},
 	} {
-		e, out, _, err := talk(t, true, askOptions{}, c.line+"\n/exit\nnever")
+		e, out, _, err := talk(t, true, Options{}, c.line+"\n/exit\nnever")
 		if err != nil || !strings.Contains(out, c.want) || strings.Contains(out, "never") {
 			t.Errorf("%s: %q, %v; want %q", c.line, out, err, c.want)
 		}
@@ -143,7 +143,7 @@ func TestCommandsOfAChat(t *testing.T) {
 			t.Errorf("%s: %d questions were asked", c.line, len(e.asked))
 		}
 	}
-	e, _, _, _ := talk(t, true, askOptions{}, "/system Be brief.\n/scaling sc4\none\n/system none\n/scaling none\ntwo\n")
+	e, _, _, _ := talk(t, true, Options{}, "/system Be brief.\n/scaling sc4\none\n/system none\n/scaling none\ntwo\n")
 	if want := []int{2, 3}; !slices.Equal(e.lengths(), want) || !slices.Equal(e.plans, []string{"sc4", ""}) {
 		t.Errorf("%v messages were sent with the plans %q", e.lengths(), e.plans)
 	}
@@ -153,14 +153,14 @@ func TestNoControlCharacterOfAModelReachesATerminal(t *testing.T) {
 	if got := output.WithoutControls("a\x1b[2Jb\u009bc\td\r\n\x00é"); got != "a[2Jbc\td\né" {
 		t.Errorf("%q is left", got)
 	}
-	_, out, _, _ := talk(t, true, askOptions{}, "a\x1b[31mb\n")
+	_, out, _, _ := talk(t, true, Options{}, "a\x1b[31mb\n")
 	if strings.ContainsRune(out, '\x1b') {
 		t.Errorf("a chat prints %q", out)
 	}
 }
 
 func TestALineHasABound(t *testing.T) {
-	in, _ := newInput(strings.NewReader(strings.Repeat("x", maxQuestion+1)+"\n"), io.Discard, false)
+	in, _ := newInput(strings.NewReader(strings.Repeat("x", MaxQuestion+1)+"\n"), io.Discard, false)
 	if _, err := in.line(""); err == nil || !strings.Contains(err.Error(), "more than") {
 		t.Errorf("a line beyond it: %v", err)
 	}

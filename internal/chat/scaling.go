@@ -1,4 +1,4 @@
-package cli
+package chat
 
 import (
 	"math"
@@ -9,8 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// noScaling is the plan for the plain answer.
-const noScaling = "none"
+// NoScaling is the plan for the plain answer.
+const NoScaling = "none"
 
 // noLimits leaves them to the server that searches.
 var noLimits = scaling.Limits{N: math.MaxInt32, MaxSteps: math.MaxInt32, Tokens: math.MaxInt32, Time: math.MaxInt64}
@@ -25,12 +25,12 @@ func checkPlan(written string, limits scaling.Limits) error {
 }
 
 // strategy is how the model of r answers.
-func (o *askOptions) strategy(r *engines.Runtime, limits scaling.Limits) (tts.Strategy, error) {
+func (o *Options) strategy(r *engines.Runtime, limits scaling.Limits) (tts.Strategy, error) {
 	model := r.Hosts[0].Model
-	if o.scaling == "" {
+	if o.Scaling == "" {
 		return tts.Single{Model: model}, nil
 	}
-	plan, err := scaling.Parse(o.scaling)
+	plan, err := scaling.Parse(o.Scaling)
 	if err != nil {
 		return nil, err
 	}
