@@ -13,8 +13,9 @@ import (
 )
 
 // The examples of --help, README and docs are run as their readers would run
-// them: this file says where they stand, examples_run_test.go what is done with
-// them, examples_tables_test.go what stands in for what this machine has not.
+// them. This file finds them, examples_run_test.go runs shell commands,
+// examples_languages_test.go other languages, examples_check_test.go compares the
+// output, examples_tables_test.go holds substitutes for what this machine lacks.
 
 // example is something to try: a command line, a block of code, a configuration.
 type example struct {
