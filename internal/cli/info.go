@@ -11,7 +11,6 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
-	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -42,7 +41,7 @@ func newInfo() *cobra.Command {
   lutra info --json model.gguf | jq .metadata`,
 		Args: arguments("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := openGGUF(args[0])
+			f, err := config.ModelNamed(args[0]).Open()
 			if err != nil {
 				return err
 			}
@@ -57,17 +56,6 @@ func newInfo() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&tensors, "tensors", false, "list every tensor")
 	return cmd
-}
-
-// openGGUF opens a file, or an embedded model by its name.
-func openGGUF(name string) (*gguf.File, error) {
-	if config.IsEmbedded(name) {
-		return embedded.Open(name)
-	}
-	if err := config.CheckModelFile(name); err != nil {
-		return nil, err
-	}
-	return gguf.Open(name)
 }
 
 func describe(name string, f *gguf.File) fileInfo {

@@ -1,12 +1,9 @@
 package cli
 
 import (
-	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +12,7 @@ import (
 )
 
 func newLogits() *cobra.Command {
-	var r referenceFlags
+	var r referenceOptions
 	var tokensFile, outFile string
 	cmd := &cobra.Command{
 		Use:   "logits",
@@ -34,7 +31,8 @@ to a file; as a NumPy array when its name ends in .npy.`,
 			if err != nil {
 				return err
 			}
-			return r.withScorer(func(b *models.Bundle, score scorer) error {
+			r.contextSet = cmd.Flags().Changed("context")
+			return withScorer(&r, func(b *models.Bundle, score scorer) error {
 				cfg := b.Model.Config()
 				tokens, err := parseTokens(text, cfg.Vocab)
 				if err != nil {
@@ -48,44 +46,10 @@ to a file; as a NumPy array when its name ends in .npy.`,
 			})
 		},
 	}
-	r.register(cmd.Flags(), 0)
+	referenceFlags(cmd.Flags(), &r, 0)
 	cmd.Flags().StringVar(&tokensFile, "tokens", "", "`FILE` of token ids, - for standard input")
 	cmd.Flags().StringVar(&outFile, "out", "", "`FILE` to write")
 	return cmd
-}
-
-func writeLogits(path string, tokens []int32, width int, score scorer) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if strings.HasSuffix(path, ".npy") {
-		if err := writeNPYHeader(w, len(tokens), width); err != nil {
-			return err
-		}
-	}
-	if err := score(tokens, func(_ int, logits []float32) error {
-		return binary.Write(w, binary.LittleEndian, logits)
-	}); err != nil {
-		return err
-	}
-	return w.Flush()
-}
-
-// writeNPYHeader begins a NumPy 1.0 file of float32 [rows][cols]; the header
-// is padded so that the data starts on a multiple of 64 bytes.
-func writeNPYHeader(w io.Writer, rows, cols int) error {
-	dict := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols)
-	const fixed = 10
-	dict += strings.Repeat(" ", 63-(fixed+len(dict))%64) + "\n"
-	_, err := w.Write(append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(dict)), byte(len(dict) >> 8)}, dict...))
-	return err
 }
 
 // readText reads a whole file, or standard input for "-".

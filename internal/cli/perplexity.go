@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/spf13/cobra"
 
@@ -12,16 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// perplexityReport is what `perplexity --json` prints.
-type perplexityReport struct {
-	Perplexity float64 `json:"perplexity"`
-	Error      float64 `json:"standard_error"`
-	Tokens     int     `json:"tokens"` // predicted
-	Context    int     `json:"context"`
-}
-
 func newPerplexity() *cobra.Command {
-	var r referenceFlags
+	var r referenceOptions
 	var textFile string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -37,18 +28,19 @@ llama.cpp's llama-perplexity does it, so that figures compare.`,
 			if textFile == "" {
 				return usage.Errorf("--file is needed")
 			}
-			if cmd.Flags().Changed("context") && r.context < 4 {
+			r.contextSet = cmd.Flags().Changed("context")
+			if r.contextSet && r.context < 4 {
 				return usage.Errorf("--context: %d is too short", r.context)
 			}
 			text, err := readText(textFile, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return r.withScorer(func(b *models.Bundle, score scorer) error {
+			return withScorer(&r, func(b *models.Bundle, score scorer) error {
 				n := b.Model.Config().Context
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
 				bar := output.Progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")
-				report, err := perplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })
+				report, err := measurePerplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })
 				if err != nil {
 					return err
 				}
@@ -61,45 +53,8 @@ llama.cpp's llama-perplexity does it, so that figures compare.`,
 			})
 		},
 	}
-	r.register(cmd.Flags(), 512)
+	referenceFlags(cmd.Flags(), &r, 512)
 	cmd.Flags().StringVar(&textFile, "file", "", "text `FILE`, - for standard input")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
-}
-
-// perplexity is exp of the mean negative log-likelihood over the second halves
-// of the pieces of n tokens. A BOS takes the first place of each piece where
-// the model wants one.
-func perplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score scorer, done func()) (perplexityReport, error) {
-	if len(tokens) < n {
-		return perplexityReport{}, fmt.Errorf("the text has %d tokens, fewer than one piece of %d", len(tokens), n)
-	}
-	bos, hasBOS := tok.BOS()
-	hasBOS = hasBOS && tokens[0] == bos
-	var sum, squares float64
-	count := 0
-	piece := make([]int32, n)
-	for lo := 0; lo+n <= len(tokens); lo += n {
-		copy(piece, tokens[lo:])
-		if hasBOS {
-			piece[0] = bos
-		}
-		err := score(piece, func(t int, logits []float32) error {
-			if t >= n/2 && t+1 < n {
-				nll := -logProbability(logits, piece[t+1])
-				sum += nll
-				squares += nll * nll
-				count++
-			}
-			return nil
-		})
-		if err != nil {
-			return perplexityReport{}, err
-		}
-		done()
-	}
-	mean := sum / float64(count)
-	deviation := math.Sqrt(max(squares/float64(count)-mean*mean, 0) / float64(max(count-1, 1)))
-	ppl := math.Exp(mean)
-	return perplexityReport{Perplexity: ppl, Error: ppl * deviation, Tokens: count, Context: n}, nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -20,7 +21,7 @@ import (
 // up to 64 tokens, and four times as slowly in longer ones.
 func longRope(t *testing.T) string {
 	t.Helper()
-	f, err := openGGUF("lutra-tiny-s")
+	f, err := embedded.Open("lutra-tiny-s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/gguf"
 )
 
 // Model names one model to serve. Exactly one of Path and Embedded is set.
@@ -94,6 +95,17 @@ func ModelFlag(arg string) (Model, error) {
 		return Model{}, usage.Errorf("--model: %w", err)
 	}
 	return Model{Name: name, Path: path}, nil
+}
+
+// Open opens the model's file, or the embedded model.
+func (m Model) Open() (*gguf.File, error) {
+	if m.Embedded != "" {
+		return embedded.Open(m.Embedded)
+	}
+	if err := CheckModelFile(m.Path); err != nil {
+		return nil, err
+	}
+	return gguf.Open(m.Path)
 }
 
 // APIName is the name clients ask for.
