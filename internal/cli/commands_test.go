@@ -19,6 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/bench"
 	"github.com/lutra-lm/lutra/internal/chat"
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/reference"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -127,7 +128,7 @@ func TestPerplexityPrefersTextTheModelKnows(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var r perplexityReport
+		var r reference.Report
 		if err := json.Unmarshal([]byte(mustLutra(t, "perplexity", "--json", "--file", path, "--context", "64")), &r); err != nil {
 			t.Fatal(err)
 		}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/reference"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 )
 
 func newLogits() *cobra.Command {
-	var r referenceOptions
+	var r reference.Options
 	var tokensFile, outFile string
 	cmd := &cobra.Command{
 		Use:   "logits",
@@ -31,14 +32,14 @@ to a file; as a NumPy array when its name ends in .npy.`,
 			if err != nil {
 				return err
 			}
-			r.contextSet = cmd.Flags().Changed("context")
-			return withScorer(&r, func(b *models.Bundle, score scorer) error {
+			r.ContextSet = cmd.Flags().Changed("context")
+			return reference.With(&r, func(b *models.Bundle, score reference.Scorer) error {
 				cfg := b.Model.Config()
-				tokens, err := parseTokens(text, cfg.Vocab)
+				tokens, err := reference.ParseTokens(text, cfg.Vocab)
 				if err != nil {
 					return err
 				}
-				if err := writeLogits(outFile, tokens, cfg.Outputs, score); err != nil {
+				if err := reference.WriteLogits(outFile, tokens, cfg.Outputs, score); err != nil {
 					return err
 				}
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: float32 [%d][%d]\n", outFile, len(tokens), cfg.Outputs)

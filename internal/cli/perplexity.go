@@ -6,13 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/reference"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
 func newPerplexity() *cobra.Command {
-	var r referenceOptions
+	var r reference.Options
 	var textFile string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -28,19 +29,19 @@ llama.cpp's llama-perplexity does it, so that figures compare.`,
 			if textFile == "" {
 				return usage.Errorf("--file is needed")
 			}
-			r.contextSet = cmd.Flags().Changed("context")
-			if r.contextSet && r.context < 4 {
-				return usage.Errorf("--context: %d is too short", r.context)
+			r.ContextSet = cmd.Flags().Changed("context")
+			if r.ContextSet && r.Context < 4 {
+				return usage.Errorf("--context: %d is too short", r.Context)
 			}
 			text, err := readText(textFile, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return withScorer(&r, func(b *models.Bundle, score scorer) error {
+			return reference.With(&r, func(b *models.Bundle, score reference.Scorer) error {
 				n := b.Model.Config().Context
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
 				bar := output.Progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")
-				report, err := measurePerplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })
+				report, err := reference.Perplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })
 				if err != nil {
 					return err
 				}

@@ -4,17 +4,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/reference"
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
 // referenceFlags define the flags of commands that look at a model's logits directly,
 // without an engine. context is the longest sequence unless another one is asked for,
 // or the model's own if that is shorter; 0: the model's own.
-func referenceFlags(f *pflag.FlagSet, r *referenceOptions, context int) {
-	f.StringVar(&r.model, "model", config.DefaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
-	wordVar(f, &r.packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
-	wordVar(f, &r.kvType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
-	f.BoolVar(&r.exact, "exact", false, "float32 weights and activations (slow; the reference path)")
-	f.IntVar(&r.threads, "threads", 0, "compute threads (default: one a physical core)")
-	f.IntVar(&r.context, "context", context, "longest sequence in `TOKENS`, 0 for the model's own; models whose rope has factors for short and for long contexts choose by it")
+func referenceFlags(f *pflag.FlagSet, r *reference.Options, context int) {
+	f.StringVar(&r.Model, "model", config.DefaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
+	wordVar(f, &r.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
+	wordVar(f, &r.KVType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
+	f.BoolVar(&r.Exact, "exact", false, "float32 weights and activations (slow; the reference path)")
+	f.IntVar(&r.Threads, "threads", 0, "compute threads (default: one a physical core)")
+	f.IntVar(&r.Context, "context", context, "longest sequence in `TOKENS`, 0 for the model's own; models whose rope has factors for short and for long contexts choose by it")
 }

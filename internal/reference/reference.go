@@ -1,8 +1,9 @@
-package cli
+// Package reference computes a model's logits by forward passes of its own, without
+// an engine: to compare with other engines, and to measure perplexity.
+package reference
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/engines"
@@ -11,26 +12,26 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// referenceOptions choose the model and how it computes.
-type referenceOptions struct {
-	model, packing, kvType string
-	exact                  bool // float32 weights and activations
-	threads                int
-	context                int  // longest sequence; 0: the model's own
-	contextSet             bool // else a shorter context of the model's own counts
+// Options choose the model and how it computes.
+type Options struct {
+	Model, Packing, KVType string
+	Exact                  bool // float32 weights and activations
+	Threads                int
+	Context                int  // longest sequence; 0: the model's own
+	ContextSet             bool // else a shorter context of the model's own counts
 }
 
 // chunk is the number of tokens a forward pass takes at once here.
 const chunk = 128
 
-// withScorer loads the model for f.
-func withScorer(r *referenceOptions, f func(b *models.Bundle, score scorer) error) error {
-	mc, err := config.ModelFlag(r.model)
+// With loads the model for f.
+func With(r *Options, f func(b *models.Bundle, score Scorer) error) error {
+	mc, err := config.ModelFlag(r.Model)
 	if err != nil {
 		return err
 	}
-	mc.Packing = r.packing
-	kvType, err := kv.ParseType(r.kvType)
+	mc.Packing = r.Packing
+	kvType, err := kv.ParseType(r.KVType)
 	if err != nil {
 		return usage.Error{Err: err}
 	}
@@ -38,12 +39,12 @@ func withScorer(r *referenceOptions, f func(b *models.Bundle, score scorer) erro
 	if err != nil {
 		return err
 	}
-	pool, err := engines.NewPool(r.threads)
+	pool, err := engines.NewPool(r.Threads)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	bundle, err := engines.LoadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.exact, Context: context})
+	bundle, err := engines.LoadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context})
 	if err != nil {
 		return err
 	}
@@ -63,9 +64,9 @@ func withScorer(r *referenceOptions, f func(b *models.Bundle, score scorer) erro
 
 // contextFor is the longest sequence that the model is loaded for: what is asked
 // for, or as much of the default as it has; 0: its own.
-func (r *referenceOptions) contextFor(m config.Model) (int, error) {
-	if r.context < 0 {
-		return 0, usage.Errorf("--context: %d is negative", r.context)
+func (r *Options) contextFor(m config.Model) (int, error) {
+	if r.Context < 0 {
+		return 0, usage.Errorf("--context: %d is negative", r.Context)
 	}
 	f, err := m.Open()
 	if err != nil {
@@ -75,17 +76,17 @@ func (r *referenceOptions) contextFor(m config.Model) (int, error) {
 	arch, _ := f.Metadata.String("general.architecture")
 	own, ok := f.Metadata.Int(arch + ".context_length")
 	switch {
-	case !ok || r.context <= own: // what loading has to say of it is said there
-		return r.context, nil
-	case r.contextSet:
-		return 0, usage.Errorf("--context: %d is longer than the model's own of %d", r.context, own)
+	case !ok || r.Context <= own: // what loading has to say of it is said there
+		return r.Context, nil
+	case r.ContextSet:
+		return 0, usage.Errorf("--context: %d is longer than the model's own of %d", r.Context, own)
 	}
 	return own, nil
 }
 
-// scorer calls row with the logits after each of tokens in turn. Each call starts a
+// Scorer calls row with the logits after each of tokens in turn. Each call starts a
 // fresh sequence.
-type scorer func(tokens []int32, row func(t int, logits []float32) error) error
+type Scorer func(tokens []int32, row func(t int, logits []float32) error) error
 
 func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t int, logits []float32) error) error {
 	width := m.Config().Outputs
@@ -109,18 +110,4 @@ func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t i
 		}
 	}
 	return nil
-}
-
-// logProbability is the natural logarithm of softmax(logits)[id], in double
-// precision.
-func logProbability(logits []float32, id int32) float64 {
-	top := logits[0]
-	for _, x := range logits {
-		top = max(top, x)
-	}
-	sum := 0.0
-	for _, x := range logits {
-		sum += math.Exp(float64(x - top))
-	}
-	return float64(logits[id]-top) - math.Log(sum)
 }

@@ -1,4 +1,4 @@
-package cli
+package reference
 
 import (
 	"bufio"
@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// writeLogits writes the logits after each token as float32 little-endian
+// WriteLogits writes the logits after each token as float32 little-endian
 // [tokens][width]; as a NumPy array when path ends in .npy.
-func writeLogits(path string, tokens []int32, width int, score scorer) (err error) {
+func WriteLogits(path string, tokens []int32, width int, score Scorer) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -46,9 +46,9 @@ func writeNPYHeader(w io.Writer, rows, cols int) error {
 	return err
 }
 
-// parseTokens reads ids separated by white space or commas, with or without a
+// ParseTokens reads ids separated by white space or commas, with or without a
 // JSON list's brackets.
-func parseTokens(text string, vocab int) ([]int32, error) {
+func ParseTokens(text string, vocab int) ([]int32, error) {
 	fields := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n,[]", r) })
 	tokens := make([]int32, len(fields))
 	for i, f := range fields {

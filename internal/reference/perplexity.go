@@ -1,4 +1,4 @@
-package cli
+package reference
 
 import (
 	"fmt"
@@ -7,20 +7,20 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// perplexityReport is what `perplexity --json` prints.
-type perplexityReport struct {
+// Report is what `perplexity --json` prints.
+type Report struct {
 	Perplexity float64 `json:"perplexity"`
 	Error      float64 `json:"standard_error"`
 	Tokens     int     `json:"tokens"` // predicted
 	Context    int     `json:"context"`
 }
 
-// measurePerplexity is exp of the mean negative log-likelihood over the second halves
+// Perplexity is exp of the mean negative log-likelihood over the second halves
 // of the pieces of n tokens. A BOS takes the first place of each piece where
 // the model wants one.
-func measurePerplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score scorer, done func()) (perplexityReport, error) {
+func Perplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score Scorer, done func()) (Report, error) {
 	if len(tokens) < n {
-		return perplexityReport{}, fmt.Errorf("the text has %d tokens, fewer than one piece of %d", len(tokens), n)
+		return Report{}, fmt.Errorf("the text has %d tokens, fewer than one piece of %d", len(tokens), n)
 	}
 	bos, hasBOS := tok.BOS()
 	hasBOS = hasBOS && tokens[0] == bos
@@ -42,12 +42,26 @@ func measurePerplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score sc
 			return nil
 		})
 		if err != nil {
-			return perplexityReport{}, err
+			return Report{}, err
 		}
 		done()
 	}
 	mean := sum / float64(count)
 	deviation := math.Sqrt(max(squares/float64(count)-mean*mean, 0) / float64(max(count-1, 1)))
 	ppl := math.Exp(mean)
-	return perplexityReport{Perplexity: ppl, Error: ppl * deviation, Tokens: count, Context: n}, nil
+	return Report{Perplexity: ppl, Error: ppl * deviation, Tokens: count, Context: n}, nil
+}
+
+// logProbability is the natural logarithm of softmax(logits)[id], in double
+// precision.
+func logProbability(logits []float32, id int32) float64 {
+	top := logits[0]
+	for _, x := range logits {
+		top = max(top, x)
+	}
+	sum := 0.0
+	for _, x := range logits {
+		sum += math.Exp(float64(x - top))
+	}
+	return float64(logits[id]-top) - math.Log(sum)
 }
