@@ -1,5 +1,5 @@
-// Package apiclient has what all commands need that ask a server of the OpenAI
-// API: its address as people write it, and its errors in words.
+// Package apiclient is what all commands that ask a server of the OpenAI API share:
+// reading its address and describing its errors.
 package apiclient
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// CheckURL tells whether a --url is one.
+// CheckURL checks the value of --url.
 func CheckURL(s string) error {
 	if u, err := url.Parse(s); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return usage.Errorf("--url: %q is no address such as http://127.0.0.1:8080", usage.Brief(s))
+		return usage.Errorf("--url: %q is not an address such as http://127.0.0.1:8080", usage.Brief(s))
 	}
 	return nil
 }
 
-// Base completes what people write for an API's base URL: an address
-// without a path, http://host:8080, means the usual /v1 there.
+// Base completes an API's base URL: an address without a path, http://host:8080,
+// gets the usual /v1.
 func Base(s string) string {
 	s = strings.TrimSuffix(s, "/")
 	if u, err := url.Parse(s); err == nil && u.Host != "" && u.Path == "" && u.RawQuery == "" {
@@ -34,7 +34,7 @@ func Base(s string) string {
 	return s
 }
 
-// Explain words a failed request to the server at base for people.
+// Explain describes a failed request to the server at base.
 func Explain(base string, err error) error {
 	status, refused := Status(err)
 	var answer *openai.APIError
@@ -42,7 +42,7 @@ func Explain(base string, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case status == http.StatusUnauthorized:
-		return fmt.Errorf("%s wants an API key, or another one: --api-key KEY", base)
+		return fmt.Errorf("%s requires an API key, or a different one: --api-key KEY", base)
 	case errors.As(err, &answer):
 		return fmt.Errorf("%s: %s", base, output.WithoutControls(answer.Message))
 	case refused:

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lutra-lm/lutra/kernels/bench"
 	kernelbench "github.com/lutra-lm/lutra/kernels/bench"
 )
 
@@ -18,7 +17,7 @@ func TestTheUsualBenchmarkOfKernelsIsShort(t *testing.T) {
 	}
 	usual.Shapes, usual.Tokens, usual.Threads, usual.Budget = [][2]int{{64, 256}}, []int{4, 8}, []int{1}, 1
 	n := 0
-	for _, err := range kernelbench.Products(bench.Machine{}, usual) {
+	for _, err := range kernelbench.Products(kernelbench.Machine{}, usual) {
 		if err != nil {
 			t.Fatal(err)
 		}

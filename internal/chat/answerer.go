@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Message is one of a conversation.
+// Message is one message of a conversation.
 type Message struct{ Role, Content string }
 
 // The roles of messages, as chat templates know them.
@@ -21,7 +21,7 @@ const (
 	RoleAssistant = "assistant"
 )
 
-// Options say whom to ask and how; commands in a chat change some.
+// Options say what answers and how; commands in a chat change some.
 type Options struct {
 	URL, Key, Name string // a server to ask instead of loading a model
 	System         string
@@ -33,7 +33,7 @@ type Options struct {
 	Scaling        string // a search's written form; empty: none
 }
 
-// CheckTemperature reports one out of its range.
+// CheckTemperature checks the range of a temperature.
 func CheckTemperature(t float32) error {
 	if !(t >= 0 && t <= 2) { // NaN is outside too
 		return fmt.Errorf("%v is outside 0 to 2", t)
@@ -41,8 +41,8 @@ func CheckTemperature(t float32) error {
 	return nil
 }
 
-// samplingTemperature is not 0 for a search unless somebody chose that: candidates
-// of the greedy answer would all be the same.
+// samplingTemperature is not 0 for a search unless somebody chose that: greedy
+// candidates would all be equal.
 func (o *Options) samplingTemperature() float32 {
 	if o.Scaling != "" && !o.TemperatureSet {
 		return scaling.DefaultTemperature
@@ -50,9 +50,9 @@ func (o *Options) samplingTemperature() float32 {
 	return o.Temperature
 }
 
-// Answered is what is known when an answer is complete.
+// Answered describes a complete answer.
 type Answered struct {
-	Dropped int  // messages left out, the oldest, because the conversation no longer fits
+	Dropped int  // oldest messages left out because the conversation no longer fits
 	Cut     bool // the answer ended at --max-tokens or at the context's end
 }
 
@@ -60,13 +60,13 @@ type Answered struct {
 type Answerer interface {
 	// Answer streams the answer in pieces of text.
 	Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (Answered, error)
-	// Models names what use can change to.
+	// Models are the names that Use takes.
 	Models(ctx context.Context) ([]string, error)
-	// Use answers with another model from now on; after an error with the same.
+	// Use changes the model. After an error the former one answers.
 	Use(ctx context.Context, name string) error
-	// CanSearch says why answers cannot be searched for by a plan, if so.
+	// CanSearch says why a search plan cannot be carried out; nil: it can.
 	CanSearch(plan string) error
-	// About names the model in use, and says a little about it.
+	// About is the name of the model in use and a short description.
 	About() (name, words string)
 	Close() error
 }
@@ -89,7 +89,7 @@ func (o *Options) opening() []Message {
 	return []Message{{RoleSystem, o.System}}
 }
 
-// Ask prints the answer to one question while it comes, or as JSON when it is
+// Ask streams the answer to one question to w, or prints it as JSON when it is
 // complete.
 func Ask(ctx context.Context, a Answerer, o *Options, question string, w io.Writer, asJSON bool) error {
 	var text strings.Builder

@@ -13,36 +13,36 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// Run runs a chat from in to out. Its lines are kept for the next time if
-// remember says so and a person is there.
+// Run runs a chat from in to out. If both are a terminal and remember is set, its
+// lines are kept for the next chat.
 func Run(ctx context.Context, a Answerer, o *Options, in io.Reader, out, errOut io.Writer, remember bool) error {
 	lines, interactive := newInput(in, out, remember)
 	c := &session{Answerer: a, options: o, in: lines, out: out, errOut: errOut, interactive: interactive}
 	return errors.Join(c.run(ctx), lines.close())
 }
 
-// session is a conversation at a terminal, or through pipes.
+// session is a conversation at a terminal or through pipes.
 type session struct {
 	Answerer
 	options     *Options
 	in          input
-	reading     chan read // what in will give; nil: nothing was asked for
+	reading     chan read // the line that in is reading; nil: none
 	out, errOut io.Writer
-	interactive bool // a person reads and writes
+	interactive bool // at a terminal
 	turns       []Message
-	forgetful   bool // the conversation has lost its beginning, and its reader knows
+	forgetful   bool // the user has been told that the beginning no longer fits
 	failed      int  // lines
 }
 
-// The ends of a chat that are no failures.
+// Ends of a chat that are not failures.
 var (
-	errLeave      = errors.New("the user has had enough")
+	errLeave      = errors.New("the user leaves")
 	errTerminated = errors.New("terminated") // by SIGTERM
 )
 
-// run reads questions until they end. An answer that fails leaves the
-// conversation as it was before the question. An interrupt stops the answer
-// under way, or the line that is being typed; SIGTERM leaves at any time.
+// run reads questions until they end. A failed answer leaves the conversation as it
+// was before the question. An interrupt stops the current answer or discards the line
+// being typed; SIGTERM ends the chat at any time.
 func (c *session) run(ctx context.Context) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -82,7 +82,7 @@ func (c *session) run(ctx context.Context) error {
 	}
 }
 
-// end says with the exit status whether all went well where no person has seen it.
+// end reports failed lines by the exit status if there was nobody to see them.
 func (c *session) end() error {
 	if c.interactive || c.failed == 0 {
 		return nil
@@ -90,7 +90,7 @@ func (c *session) end() error {
 	return fmt.Errorf("failed: %d of the lines", c.failed)
 }
 
-// notices is where what is no answer goes.
+// notices is where everything but answers goes.
 func (c *session) notices() io.Writer {
 	if c.interactive {
 		return c.out
@@ -126,18 +126,18 @@ func (c *session) next(signals <-chan os.Signal) (question string, several bool,
 	return strings.TrimSpace(strings.TrimSuffix(text, textMark)), true, nil
 }
 
-// textMark stands before and after a text of several lines.
+// textMark begins and ends a text of several lines.
 const textMark = `"""`
 
-// read is what the input gave.
+// read is the result of reading a line.
 type read struct {
 	line string
 	err  error
 }
 
-// line reads one, unless a signal comes first. At a terminal an interrupt is
-// Ctrl-C in the moment between the prompt and the editor's taking of the keys:
-// the reader goes on, and the next call waits for the same one.
+// line reads a line unless a signal comes first. At a terminal, an interrupt means
+// Ctrl-C after the prompt but before the editor reads keys: the reader continues and
+// the next call waits for it.
 func (c *session) line(prompt string, signals <-chan os.Signal) (string, error) {
 	if c.reading == nil {
 		c.reading = make(chan read, 1) // the reader ends with the input or the process
@@ -164,7 +164,7 @@ func (c *session) line(prompt string, signals <-chan os.Signal) (string, error) 
 	}
 }
 
-// ask puts a question and shows the answer.
+// ask asks a question and prints the answer.
 func (c *session) ask(ctx context.Context, question string, signals <-chan os.Signal) error {
 	asked := append(c.turns[:len(c.turns):len(c.turns)], Message{RoleUser, question})
 	text, done, err := c.reply(ctx, append(c.options.opening(), asked...), signals)
@@ -192,7 +192,7 @@ func (c *session) ask(ctx context.Context, question string, signals <-chan os.Si
 	return nil
 }
 
-// reply streams one answer; a signal stops it and keeps the text so far.
+// reply streams one answer. A signal stops it; the text so far is returned.
 func (c *session) reply(ctx context.Context, conversation []Message, signals <-chan os.Signal) (string, Answered, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -115,7 +115,7 @@ func TestCommandsOfAChat(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"/help", "/scaling [PLAN]"},
 		{"/?", "(now: echo)"},
-		{"/help me", "error: /help takes nothing behind it"},
+		{"/help me", "error: /help takes no argument"},
 		{"/hlp", "error: there is no command /hlp; did you mean /help?"},
 		{"/nonsense", "error: there is no command /nonsense; /help lists them"},
 		{"/system", "system message: none"},
@@ -131,7 +131,7 @@ func TestCommandsOfAChat(t *testing.T) {
 		{"/temperature 0.5", "(temperature: 0.5)"},
 		{"/temperature 3", "error: 3 is outside 0 to 2"},
 		{"/temperature nan", "error: NaN is outside 0 to 2"},
-		{"/temperature warm", `error: "warm" is no number`},
+		{"/temperature warm", `error: "warm" is not a number`},
 		{"/etc/passwd what is it?", "re: /etc/passwd what is it?"},
 		{"1/2 + 1/3", "re: 1/2 + 1/3"},
 	} {

@@ -13,12 +13,12 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// chatCommand is what a line that begins with a slash can ask for.
+// chatCommand is a command: a line that begins with a slash.
 type chatCommand struct {
 	names []string // the first is the one that /help shows
 	arg   string
 	words string
-	// now shows what the command changes; nil: nothing.
+	// now is the present value of what the command changes; nil: it changes nothing.
 	now func(*session) string
 	run func(c *session, ctx context.Context, arg string) error
 }
@@ -27,11 +27,11 @@ func chatCommands() []chatCommand {
 	return []chatCommand{
 		{names: []string{"/help", "/?"}, words: "this list", run: (*session).help},
 		{names: []string{"/clear"}, words: "forget the conversation", run: (*session).clear},
-		{names: []string{"/system"}, arg: "[TEXT]", words: "the system message; none: without",
+		{names: []string{"/system"}, arg: "[TEXT]", words: "set the system message; none: remove it",
 			now: func(c *session) string { return c.options.System }, run: (*session).setSystem},
-		{names: []string{"/model"}, arg: "[NAME]", words: "the model; alone: those there are",
+		{names: []string{"/model"}, arg: "[NAME]", words: "change the model; alone: list the models",
 			now: func(c *session) string { name, _ := c.About(); return name }, run: (*session).setModel},
-		{names: []string{"/scaling"}, arg: "[PLAN]", words: "search for answers, as with bon8, sc16 or beam16x4; none: do not",
+		{names: []string{"/scaling"}, arg: "[PLAN]", words: "search for answers, as with bon8, sc16 or beam16x4; none: stop searching",
 			now: func(c *session) string { return c.options.Scaling }, run: (*session).setScaling},
 		{names: []string{"/temperature"}, arg: "[T]", words: "sampling temperature, 0 for the likeliest answer",
 			now: func(c *session) string { return fmt.Sprint(c.options.samplingTemperature()) }, run: (*session).setTemperature},
@@ -40,8 +40,8 @@ func chatCommands() []chatCommand {
 	}
 }
 
-// commandLine is a word behind a slash, alone or with an argument. Paths, such
-// as /etc/hosts, are text.
+// commandLine is a slash and a word, alone or with an argument. Paths such as
+// /etc/hosts are text.
 var commandLine = regexp.MustCompile(`^(/(?:[a-z]+|\?))(?:\s+(.*))?$`)
 
 func commandOf(line string) (name, arg string, ok bool) {
@@ -59,13 +59,13 @@ func commandNames() (names []string) {
 	return names
 }
 
-// command does what a line with a slash asks for.
+// command runs a command.
 func (c *session) command(ctx context.Context, name, arg string) error {
 	for _, known := range chatCommands() {
 		switch {
 		case !slices.Contains(known.names, name):
 		case arg != "" && known.arg == "":
-			return fmt.Errorf("%s takes nothing behind it", name)
+			return fmt.Errorf("%s takes no argument", name)
 		default:
 			return known.run(c, ctx, arg)
 		}
@@ -147,7 +147,7 @@ func (c *session) setTemperature(_ context.Context, arg string) error {
 	}
 	t, err := strconv.ParseFloat(arg, 32)
 	if err != nil {
-		return fmt.Errorf("%q is no number", usage.Brief(arg))
+		return fmt.Errorf("%q is not a number", usage.Brief(arg))
 	}
 	if err := CheckTemperature(float32(t)); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// extension sends requests with what only a lutra server knows, and typed
-// clients have no fields for.
+// extension adds to requests what only a lutra server knows, for which the typed
+// client has no fields.
 type extension struct {
 	scaling  string // a search's written form; empty: none
 	truncate bool   // leave out the oldest messages of a conversation that does not fit

@@ -15,19 +15,18 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// input is where a chat's lines come from.
+// input gives a chat its lines.
 type input interface {
-	// line reads one, without its end. Errors are io.EOF, errAborted and those
-	// of reading.
+	// line reads a line, without its end. Its error is io.EOF, errAborted or one of
+	// reading.
 	line(prompt string) (string, error)
 	close() error
 }
 
-// errAborted says that the user gave the line up with Ctrl-C.
-var errAborted = errors.New("line given up")
+// errAborted means that the user discarded the line with Ctrl-C.
+var errAborted = errors.New("line discarded")
 
-// newInput reads from a person at a terminal, with editing and history, or else
-// from in as it is.
+// newInput reads from a terminal, with editing and history, or else from in.
 func newInput(in io.Reader, out io.Writer, remember bool) (i input, interactive bool) {
 	if in == os.Stdin && out == os.Stdout && output.IsTerminal(in) && output.IsTerminal(out) {
 		return newTerminal(remember), true
@@ -56,7 +55,7 @@ func (l *lines) line(string) (string, error) {
 
 func (l *lines) close() error { return nil }
 
-// terminal edits lines, and keeps them for the next time.
+// terminal edits lines and keeps them for the next chat.
 type terminal struct {
 	*liner.State
 	history *os.File // new lines are appended; nil: none is kept
@@ -94,7 +93,7 @@ func (t *terminal) line(prompt string) (string, error) {
 	if strings.TrimSpace(text) != "" {
 		t.AppendHistory(text)
 		if t.history != nil {
-			_, _ = fmt.Fprintln(t.history, text) // a full disk is no reason to stop talking
+			_, _ = fmt.Fprintln(t.history, text) // chats go on when the disk is full
 		}
 	}
 	return text, nil
@@ -107,8 +106,8 @@ func (t *terminal) close() error {
 	return t.Close()
 }
 
-// openHistory reads former lines. Where they cannot be kept there are none: a
-// home that is missing or cannot be written is no reason to refuse a chat.
+// openHistory reads former lines. Without a home that can be written there is no
+// history, which does not prevent a chat.
 func (t *terminal) openHistory() {
 	path, ok := historyFile()
 	if !ok || os.MkdirAll(filepath.Dir(path), 0o700) != nil {
@@ -118,7 +117,7 @@ func (t *terminal) openHistory() {
 	if err != nil {
 		return
 	}
-	const most = 1 << 20 // bytes that are read, the latest
+	const most = 1 << 20 // bytes to read, from the end
 	if end, err := f.Seek(0, io.SeekEnd); err == nil {
 		_, _ = f.Seek(max(0, end-most), io.SeekStart) // a pipe has no end: all of it is read
 	}
@@ -131,7 +130,7 @@ func (t *terminal) openHistory() {
 	t.history = f
 }
 
-// historyFile is in the place that the system has for what programs remember.
+// historyFile is in the system's folder for the state of programs.
 func historyFile() (path string, ok bool) {
 	var dir string
 	var err error

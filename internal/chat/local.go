@@ -15,9 +15,9 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// local answers with a model loaded here, one at a time.
+// local answers with a model in this process, one answer at a time.
 type local struct {
-	cfg    config.Config // Models are all that can be used
+	cfg    config.Config // Models: all that Use knows by name
 	judges []config.Verifier
 	log    zerolog.Logger
 	model  config.Model // in use
@@ -26,8 +26,7 @@ type local struct {
 	stop   func() error // ends the engines and closes r
 }
 
-// NewLocal loads the first of the configured models, with its verifiers if
-// answers are to be searched for.
+// NewLocal loads the first of the configured models, and the verifiers if search is set.
 func NewLocal(cfg config.Config, log zerolog.Logger, search bool) (Answerer, error) {
 	l := &local{cfg: cfg, judges: cfg.Verifiers, log: log}
 	return l, l.load(cfg.Models[0], search)
@@ -35,8 +34,8 @@ func NewLocal(cfg config.Config, log zerolog.Logger, search bool) (Answerer, err
 
 func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
 
-// load takes a model in use, with its verifiers where answers are searched for.
-// The former one goes when the new one is there.
+// load loads a model, and the verifiers if judged is set. The former model is closed
+// after the new one is loaded.
 func (l *local) load(m config.Model, judged bool) error {
 	cfg := l.cfg
 	cfg.Models, cfg.Verifiers = []config.Model{m}, nil
@@ -61,7 +60,7 @@ func (l *local) Close() error {
 	return stop()
 }
 
-// Models are the configured ones, then those in the binary.
+// Models are the configured models, then the embedded ones.
 func (l *local) Models(context.Context) ([]string, error) {
 	var names []string
 	for _, m := range l.cfg.Models {

@@ -15,19 +15,19 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// DefaultModel asks a server for its first model.
+// DefaultModel is the name that means a server's first model.
 const DefaultModel = "default"
 
-// remote has a server of the OpenAI API answer.
+// remote answers by asking a server of the OpenAI API.
 type remote struct {
 	base   string // of the API
 	model  string
-	lutra  bool // it knows the fields of this one's
+	lutra  bool // a lutra server: it knows search plans
 	client *openai.Client
 	via    *extension
 }
 
-// NewRemote finds out what the server is and has.
+// NewRemote asks the server for its models, and learns whether it can search.
 func NewRemote(ctx context.Context, o *Options) (Answerer, error) {
 	if err := apiclient.CheckURL(o.URL); err != nil {
 		return nil, err
@@ -48,13 +48,13 @@ func NewRemote(ctx context.Context, o *Options) (Answerer, error) {
 			r.model = list.Models[0].ID
 		}
 	}
-	return r, nil // servers without a list of models answer too
+	return r, nil // some servers do not list their models
 }
 
-// CanSearch leaves limits to the server; others than this one's would ignore the plan.
+// CanSearch leaves limits to the server. Servers other than lutra's ignore plans.
 func (r *remote) CanSearch(plan string) error {
 	if !r.lutra {
-		return fmt.Errorf("%s is no lutra server, and would answer without a search", r.base)
+		return fmt.Errorf("%s is not a lutra server and would answer without a search", r.base)
 	}
 	return checkPlan(plan, noLimits)
 }
@@ -107,7 +107,7 @@ func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message,
 	for {
 		chunk, err := receive(stream)
 		if errors.Is(err, io.EOF) && !finished {
-			err = errors.New("the connection broke off in the midst of the answer")
+			err = errors.New("the connection broke off during the answer")
 		}
 		if errors.Is(err, io.EOF) {
 			return done, nil
@@ -129,7 +129,7 @@ func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message,
 	}
 }
 
-// piece is a chunk of a stream, with what only a lutra server says.
+// piece is a chunk of a stream with the fields that only a lutra server sends.
 type piece struct {
 	openai.ChatCompletionStreamResponse
 	Truncation struct {

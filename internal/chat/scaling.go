@@ -9,13 +9,13 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// NoScaling is the plan for the plain answer.
+// NoScaling stands for no search plan.
 const NoScaling = "none"
 
-// noLimits leaves them to the server that searches.
+// noLimits leaves limits to the server.
 var noLimits = scaling.Limits{N: math.MaxInt32, MaxSteps: math.MaxInt32, Tokens: math.MaxInt32, Time: math.MaxInt64}
 
-// checkPlan reads a plan in its written form and holds it against limits.
+// checkPlan checks a written plan, and its size against limits.
 func checkPlan(written string, limits scaling.Limits) error {
 	plan, err := scaling.Parse(written)
 	if err == nil {
@@ -24,7 +24,7 @@ func checkPlan(written string, limits scaling.Limits) error {
 	return usage.PlanError(err)
 }
 
-// strategy is how the model of r answers.
+// strategy is how the model of r answers: plainly or by a search.
 func (o *Options) strategy(r *engines.Runtime, limits scaling.Limits) (tts.Strategy, error) {
 	model := r.Hosts[0].Model
 	if o.Scaling == "" {

@@ -58,7 +58,7 @@ func askFlags(f *pflag.FlagSet, o *chat.Options) {
 	f.StringVar(&o.Scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
 }
 
-// checkAskFlags reports the first flag out of its range.
+// checkAskFlags reports the first wrong flag.
 func checkAskFlags(f *pflag.FlagSet, o *chat.Options) error {
 	o.TemperatureSet = f.Changed("temperature")
 	if err := chat.CheckTemperature(o.Temperature); err != nil {
@@ -76,7 +76,7 @@ func checkAskFlags(f *pflag.FlagSet, o *chat.Options) error {
 		}
 	}
 	if o.URL != "" && f.Changed("model") {
-		return usage.Errorf("--model loads a model here; the one of a server is --model-name")
+		return usage.Errorf("--model loads a model here; a server's model is --model-name")
 	}
 	if o.Scaling == chat.NoScaling {
 		o.Scaling = ""
@@ -101,7 +101,7 @@ func questionOf(arg string, in io.Reader) (string, error) {
 	return strings.TrimSpace(arg), nil
 }
 
-// withAnswerer runs f with the server at --url, or with a model loaded here.
+// withAnswerer runs f with the server at --url or with a model loaded here.
 func withAnswerer(cmd *cobra.Command, m *modelFlags, o *chat.Options, f func(chat.Answerer) error) (err error) {
 	if err := checkAskFlags(cmd.Flags(), o); err != nil {
 		return err

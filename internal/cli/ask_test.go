@@ -109,12 +109,12 @@ func TestServersAreAskedUnderTheirOwnNames(t *testing.T) {
 		t.Errorf("a model it has not: error %v", err)
 	}
 	for _, c := range []struct{ line, want string }{
-		{"ask --url " + other.URL + " --scaling bon8 hi", "is no lutra server"},
-		{"ask --url localhost:8080 hi", `--url: "localhost:8080" is no address such as`},
+		{"ask --url " + other.URL + " --scaling bon8 hi", "is not a lutra server"},
+		{"ask --url localhost:8080 hi", `--url: "localhost:8080" is not an address such as`},
 		{"ask --url http://127.0.0.1:1 hi", "no server answers at http://127.0.0.1:1/v1: "},
 		{"ask --api-key k hi", "--api-key is for --url"},
 		{"ask --model-name m hi", "--model-name is for --url"},
-		{"ask --url http://h --model m hi", "the one of a server is --model-name"},
+		{"ask --url http://h --model m hi", "a server's model is --model-name"},
 	} {
 		if status, got := complain(t, strings.Fields(c.line)...); status == 0 || !strings.Contains(got, c.want) {
 			t.Errorf("lutra %s: status %d, %s", c.line, status, got)
@@ -125,7 +125,7 @@ func TestServersAreAskedUnderTheirOwnNames(t *testing.T) {
 		_, _ = io.WriteString(w, `{"error":{"message":"no key","code":"invalid_api_key"}}`)
 	}))
 	t.Cleanup(locked.Close)
-	if _, got := complain(t, "ask", "--url", locked.URL, "hi"); !strings.Contains(got, "wants an API key, or another one: --api-key KEY") {
+	if _, got := complain(t, "ask", "--url", locked.URL, "hi"); !strings.Contains(got, "requires an API key, or a different one: --api-key KEY") {
 		t.Errorf("without its key: %s", got)
 	}
 }

@@ -25,8 +25,8 @@ func newBench() *cobra.Command {
 	return cmd
 }
 
-// showReport prints what a benchmark has found. One that was interrupted may have
-// both a report and an error.
+// showReport prints a benchmark's report. An interrupted benchmark may have both a
+// report and an error.
 func showReport(cmd *cobra.Command, asJSON bool, r bench.Report, err error) error {
 	switch {
 	case r == nil:
@@ -38,7 +38,7 @@ func showReport(cmd *cobra.Command, asJSON bool, r bench.Report, err error) erro
 }
 
 func compareFlags(f *pflag.FlagSet, o *bench.PeerOptions) {
-	f.StringArrayVar(&o.Compare, "compare", nil, "another engine to measure in turns with ours: `NAME=COMMAND`, for the shell; repeatable")
+	f.StringArrayVar(&o.Compare, "compare", nil, "another engine to measure in turns with ours: `NAME=COMMAND`, for the shell; may be repeated")
 	f.StringVar(&o.Pattern, "compare-pattern", "", "`REGEXP` that finds the (?P<test>) and (?P<value>) of its results, for formats that are not known")
 }
 

@@ -10,16 +10,16 @@ func newBenchKernels() *cobra.Command {
 	o, asJSON := bench.DefaultKernelOptions(), false
 	cmd := &cobra.Command{
 		Use:   "kernels",
-		Short: "Measure the matrix products beside this machine's own peak",
+		Short: "Measure matrix products against this machine's own peak",
 		Long: `Measures y[N][M] = x[N][K] · W[M][K] with every kernel this machine has, quantising
 and arranging the activations included, beside the machine's own limits measured in
 the same run: its int8 multiply rate, and for N = 1, whose weights come from memory,
 its read rate. A ratio above 1 is a lookup kernel doing what the multipliers cannot.
-Printed first are the kernels that products go to, by what was measured at the start
-or by what LUTRA_KERNEL says.
+The kernels that the engine uses are printed first; a measurement at the start chooses
+them, or LUTRA_KERNEL does.
 
-It takes a minute or two; --full measures a second shape, more batch sizes and one
-thread beside all. Ctrl-C ends it with the rows that there are.
+It takes a minute or two; --full measures a second shape, more batch sizes, and one
+thread as well as all. Ctrl-C stops it and prints the rows so far.
 
 --compare runs another program after each round of ours and prints the ratios of
 neighbouring runs to the best of our kernels, for one packing and one number of

@@ -11,9 +11,9 @@ func newBenchModel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Write a GGUF file of random weights, for measuring any engine",
-		Long: `Writes a llama-architecture model of a known shape with random weights, the same
-bytes for the same seed everywhere: what is needed to hold two engines against each
-other without any download. Speed does not depend on the values of weights.`,
+		Long: `Writes a llama-architecture model of a known shape with random weights. The same seed
+gives the same bytes everywhere, so engines can be compared without a download. Speed
+does not depend on the values of weights.`,
 		Example: `  lutra bench model --shape falcon3-1b --out falcon3-1b-tq2_0.gguf
   lutra bench model --shape bitnet-2b --type Q4_0 --head Q6_K --out bitnet-2b-q4_0.gguf`,
 		Args: arguments(),
@@ -25,7 +25,7 @@ other without any download. Speed does not depend on the values of weights.`,
 	wordVar(f, &o.Shape, "shape", o.Shape, bench.Shapes(), "`SHAPE` of the model")
 	f.StringVar(&o.Blocks, "type", o.Blocks, "storage `type` of the layers' matrices")
 	f.StringVar(&o.Head, "head", o.Head, "storage `type` of embedding and output matrix")
-	f.Uint64Var(&o.Seed, "seed", o.Seed, "of the weights")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the weights")
 	f.StringVarP(&out, "out", "o", "", "`FILE` to write")
 	return cmd
 }

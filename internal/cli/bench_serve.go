@@ -13,19 +13,18 @@ func newBenchServe() *cobra.Command {
 		Short: "Load any OpenAI-compatible server and report latencies",
 		Long: `Sends streamed chat requests from a fixed number of clients and reports time to
 first token (TTFT), time per output token (TPOT), whole-request latency and
-throughput. Prompts differ from their first word on, so no prefix cache helps but
-with --system-words.
+throughput. Prompts differ from their first word on, so a prefix cache helps only with
+--system-words.
 
---compare loads another server in turns with the one of --url, and prints the
-ratios of neighbouring rounds: of tokens a second, above 1 is better; of times, below.
+--compare loads another server in turns with the one at --url and prints the ratios of
+neighbouring rounds: above 1 is better for tokens a second, below 1 for times.
 
---beside puts another load on the server in every other phase, and prints what that
-does to the clients: the ratio of their times to the mean of those in the phases
-before and after, so that a machine that slows down by itself does not count. Clients
-ask without end then, whatever --requests says. The other load is written
-KEY=VALUE,...: model, url, c (clients), n (requests, to their end; without it the load
-lasts for --phase), prompt-words, max-tokens; what is left out is as for the clients,
-c is 1.`,
+--beside puts another load on the server in every other phase and prints what it does
+to the clients: the ratio of their times to the mean of those in the phases before and
+after, so a machine that slows down by itself does not count. The clients then ask
+without end; --requests does not apply. The other load is written KEY=VALUE,...: model,
+url, c (clients), n (requests; without it the load lasts for --phase), prompt-words,
+max-tokens. Keys that are left out are as for the clients, but c is 1.`,
 		Example: `  lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32 --requests 128
   lutra bench serve --url http://127.0.0.1:8000/v1 --model my-model --prompt-words 100 --max-tokens 64 --json
   lutra bench serve --model lutra-tiny-s -c 2 --beside model=lutra-tiny-s+bon16,c=32
@@ -46,10 +45,10 @@ c is 1.`,
 	f.IntVar(&o.SystemWords, "system-words", 0, "words in a system message that all requests share")
 	f.IntVar(&o.MaxTokens, "max-tokens", o.MaxTokens, "tokens to generate at most")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.StringArrayVar(&o.Compare, "compare", nil, "another server to load in turns: `NAME=URL`; repeatable")
+	f.StringArrayVar(&o.Compare, "compare", nil, "another server to load in turns: `NAME=URL`; may be repeated")
 	f.IntVar(&o.Rounds, "rounds", o.Rounds, "rounds of --compare and --beside")
-	f.StringVar(&o.Beside, "beside", "", "another load meanwhile: `KEY=VALUE,...`")
-	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "give a request up, as failed, after so long")
+	f.StringVar(&o.Beside, "beside", "", "another load in every other phase: `KEY=VALUE,...`")
+	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "count a request as failed after this time")
 	f.DurationVar(&o.Phase, "phase", o.Phase, "length of a phase with or without the load of --beside")
 	return cmd
 }

@@ -16,12 +16,12 @@ func newChat() *cobra.Command {
 		Use:   "chat",
 		Short: "Talk to a model in the terminal",
 		Long: `Reads a line, streams the answer, and remembers the conversation. Arrow keys edit
-the line and bring back earlier ones, also from the last time; Ctrl-C stops the
-answer, Ctrl-D leaves. A text of several lines stands between """ and """. /help
-lists the commands.
+the line and bring back earlier ones, also of earlier chats; Ctrl-C stops the
+answer, Ctrl-D leaves. """ begins and ends a text of several lines. /help lists the
+commands.
 
-Where standard input or output is no terminal, lines come in and answers go out,
-and nothing else; what fails is said on standard error.`,
+If standard input or output is not a terminal, each line is a question and only
+answers are printed; errors go to standard error.`,
 		Example: `  lutra chat
   lutra chat --model model.gguf --system "Answer in one sentence."
   lutra chat --url http://127.0.0.1:8080/v1
@@ -36,6 +36,6 @@ and nothing else; what fails is said on standard error.`,
 	}
 	m.register(cmd.Flags())
 	askFlags(cmd.Flags(), &o)
-	cmd.Flags().BoolVar(&forget, "no-history", false, "do not keep the lines for the next time")
+	cmd.Flags().BoolVar(&forget, "no-history", false, "do not keep the lines for later chats")
 	return cmd
 }

@@ -19,7 +19,7 @@ func TestFaultsOfFlagsAreOfUsageAndNameTheFlag(t *testing.T) {
 	}{
 		{[]string{"--threads", "-1"}, "--threads: -1 is outside 0.."},
 		{[]string{"--kv-type", "f8"}, `--kv-type: "f8" is none of f16, int8`},
-		{[]string{"--kv-mem", "lots"}, `--kv-mem: "lots" is no size`},
+		{[]string{"--kv-mem", "lots"}, `--kv-mem: "lots" is not a size`},
 		{[]string{"--speculation", "much"}, `--speculation: "much" is none of auto, off and the numbers to 15`},
 		{[]string{"--log", "loud"}, `--log: "loud" is none of`},
 		{[]string{"--model", "lutra-tiny-s", "--model", "lutra-tiny-s"}, `--model: two models are named "lutra-tiny-s"`},

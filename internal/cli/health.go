@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/apiclient"
 )
 
-// newHealth is the container's health check: an image without a shell has no curl.
+// newHealth is the health check of containers, whose image has no shell and no curl.
 func newHealth() *cobra.Command {
 	var url string
 	cmd := &cobra.Command{

@@ -102,7 +102,7 @@ func (f fileInfo) print(w io.Writer, tensors bool) error {
 	return output.Table(w, rows)
 }
 
-// byType sums tensors a storage type, largest first.
+// byType sums up the tensors of each storage type, largest first.
 func (f fileInfo) byType() [][]string {
 	count, bytes := map[string]int{}, map[string]int{}
 	for _, t := range f.Tensors {

@@ -16,8 +16,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// newLogger writes to w: for people on a terminal, JSON lines elsewhere. The
-// configuration has been validated.
+// newLogger logs to w: for people on a terminal, as JSON lines elsewhere. The
+// configuration must be valid.
 func newLogger(c config.Log, w io.Writer) zerolog.Logger {
 	level, _ := zerolog.ParseLevel(c.Level)
 	if c.Format == "console" || c.Format == "auto" && output.IsTerminal(w) {
@@ -32,8 +32,8 @@ func newLogger(c config.Log, w io.Writer) zerolog.Logger {
 // event is a log line as its JSON decodes.
 type event map[string]any
 
-// readable makes sentences of the events that people see most. All others, and
-// all of JSON, keep their fields.
+// readable turns the most frequent events into sentences. Other events keep their
+// fields, as all do in JSON.
 func readable(fields map[string]any) error {
 	e := event(fields)
 	says := map[string]func(event) string{
@@ -116,7 +116,7 @@ func loadedLine(e event) string {
 
 func servingLine(e event) string { return "listening on " + e.text("addr") }
 
-// text is a field as it is written, empty where there is none.
+// text is a field as text; empty: there is none.
 func (e event) text(field string) string {
 	switch v := e[field].(type) {
 	case nil:
@@ -130,7 +130,7 @@ func (e event) text(field string) string {
 	}
 }
 
-// milliseconds is a duration in the digits that matter.
+// milliseconds is a duration with two or three significant digits.
 func (e event) milliseconds(field string) (string, bool) {
 	n, ok := e[field].(json.Number)
 	if !ok {

@@ -26,7 +26,7 @@ to a file; as a NumPy array when its name ends in .npy.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tokensFile == "" || outFile == "" {
-				return usage.Errorf("--tokens and --out are needed")
+				return usage.Errorf("--tokens and --out are required")
 			}
 			text, err := readText(tokensFile, cmd.InOrStdin())
 			if err != nil {

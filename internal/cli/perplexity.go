@@ -20,14 +20,14 @@ func newPerplexity() *cobra.Command {
 		Use:   "perplexity",
 		Short: "Measure how well a model predicts a text",
 		Long: `Cuts the text into pieces of --context tokens and averages over the second
-half of each, where every token has at least half a context before it; the way
-llama.cpp's llama-perplexity does it, so that figures compare.`,
+half of each, where every token has at least half a context before it. llama.cpp's
+llama-perplexity does the same, so figures are comparable.`,
 		Example: `  lutra perplexity --model model.gguf --file wiki.test.raw
   lutra perplexity --model model.gguf --file wiki.test.raw --context 512 --kv-type int8 --json`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if textFile == "" {
-				return usage.Errorf("--file is needed")
+				return usage.Errorf("--file is required")
 			}
 			r.ContextSet = cmd.Flags().Changed("context")
 			if r.ContextSet && r.Context < 4 {

@@ -8,14 +8,14 @@ import (
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
-// referenceFlags define the flags of commands that look at a model's logits directly,
-// without an engine. context is the longest sequence unless another one is asked for,
-// or the model's own if that is shorter; 0: the model's own.
+// referenceFlags define the flags of commands that read a model's logits without an
+// engine. context is the default of --context; a model with a shorter one of its own
+// uses that.
 func referenceFlags(f *pflag.FlagSet, r *reference.Options, context int) {
 	f.StringVar(&r.Model, "model", config.DefaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
 	wordVar(f, &r.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 	wordVar(f, &r.KVType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.Exact, "exact", false, "float32 weights and activations (slow; the reference path)")
 	f.IntVar(&r.Threads, "threads", 0, "compute threads (default: one a physical core)")
-	f.IntVar(&r.Context, "context", context, "longest sequence in `TOKENS`, 0 for the model's own; models whose rope has factors for short and for long contexts choose by it")
+	f.IntVar(&r.Context, "context", context, "longest sequence in `TOKENS`, 0 for the model's own; it selects among rope factors for short and for long contexts")
 }

@@ -35,7 +35,7 @@ func Main(args []string) int {
 	return report(os.Stderr, cmd.CommandPath(), err)
 }
 
-// report prints the error of a command, a line each fault, and returns the exit status.
+// report prints the error of a command, one fault a line, and returns the exit status.
 func report(w io.Writer, command string, err error) int {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(w, "%s: %s\n", command, strings.TrimSuffix(line, "\n"))

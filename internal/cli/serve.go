@@ -29,13 +29,13 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	wordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
-	f.String("speculation", string(batcher.SpeculateAuto), "tokens to compute before they are known: auto, off or a number")
-	f.String("draft-model", "", "small GGUF `FILE` of the same vocabulary, or an embedded model's name, that guesses them too")
-	f.String("kv-mem", "auto", "KV cache memory a model, such as 2GiB")
+	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
+	f.String("draft-model", "", "draft model for that: a small GGUF `FILE` of the same vocabulary, or an embedded model's name")
+	f.String("kv-mem", "auto", "KV cache memory for each model, such as 2GiB")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }
 
-// load merges the configuration's sources.
+// load reads the configuration and the flags.
 func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 	cfg, err := config.Load(m.config, os.Environ(), f)
 	for i := range cfg.Models {
@@ -77,8 +77,8 @@ without the lame-duck time. A second signal ends at once.`,
 	return cmd
 }
 
-// serve answers /healthz while models load, publishes them, and drains when
-// ctx ends: the server first, so that running requests keep their engines.
+// serve answers /healthz while models load, publishes them, and drains when ctx ends:
+// the server before the engines, which running requests need.
 func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 	log := newLogger(cfg.Log, cmd.ErrOrStderr())
 	cfg.Warn(log)
@@ -122,8 +122,8 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 	return g.Wait()
 }
 
-// loadUnless is load, or nothing when done closes before it has ended: loading
-// cannot be interrupted, but the process that waits for it can end.
+// loadUnless returns the result of load, or nothing if done closes first: loading
+// cannot be interrupted, but the process can end without it.
 func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*engines.Runtime, error) {
 	type result struct {
 		r   *engines.Runtime

@@ -13,7 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// flagError words what pflag finds wrong as configurations do, and suggests.
+// flagError describes pflag's errors as those of configurations, with suggestions.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError
@@ -69,10 +69,10 @@ func wantedFlag(f *pflag.Flag) string {
 	return "text"
 }
 
-// notAWord says that a flag takes none but certain words.
+// notAWord means that a flag takes only certain words.
 type notAWord struct{ error }
 
-// wordValue is a flag that takes one of some words.
+// wordValue is a flag that takes one of several words.
 type wordValue struct {
 	p     *string
 	words []string
@@ -99,7 +99,7 @@ func wordVar(f *pflag.FlagSet, p *string, name, value string, words []string, us
 	f.Var(wordValue{p, words}, name, usage+": "+strings.Join(words, ", "))
 }
 
-// arguments wants as many arguments as there are names.
+// arguments requires one argument for each name.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -114,7 +114,7 @@ func arguments(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// subcommand is the Args of a command that has nothing to do by itself.
+// subcommand is the Args of a command that only has subcommands.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package config is what a person can set: config.yaml, LUTRA_* variables and
-// flags, each over the one before.
+// Package config reads settings from config.yaml, LUTRA_* variables and flags, each
+// overriding the one before.
 //
 //	Default ──▶ file ──▶ environment ──▶ flags ──▶ Validate ──▶ Config
 //
@@ -35,15 +35,15 @@ type Config struct {
 	Server      server.Options `yaml:"server"`
 	Log         Log            `yaml:"log"`
 
-	warnings []string `yaml:"-"` // about where it comes from; not part of what it says
+	warnings []string `yaml:"-"` // for the log; not settings
 }
 
-// Engine is what all engines have.
+// Engine configures all engines.
 type Engine struct {
-	batcher.Options // its settings stand among the section's own
+	batcher.Options // its settings are the section's too
 
-	// DraftModel drafts for the models, itself excepted: a GGUF file of their
-	// vocabulary or an embedded model's name; empty: none does.
+	// DraftModel drafts for all models but itself: a GGUF file of the same
+	// vocabulary, or an embedded model's name; empty: none.
 	DraftModel string `yaml:"draft_model"`
 }
 
@@ -52,7 +52,7 @@ type KV struct {
 	Type   string `yaml:"type"`   // f16 or int8
 	Memory string `yaml:"memory"` // bytes with a unit ("2GiB"); "auto": a quarter of the free memory, at most what the batch can use
 	Block  int    `yaml:"block"`  // tokens a block
-	Prefix bool   `yaml:"prefix"` // begin sequences with the blocks of equal prefixes that are still there
+	Prefix bool   `yaml:"prefix"` // reuse cached blocks of equal prefixes
 }
 
 // Log says what is logged to standard error.
@@ -138,13 +138,13 @@ func (c *Config) Validate() error {
 	oneOf("log.format", c.Log.Format, "auto", "console", "json")
 	errs = append(errs, inSection("engine", c.Engine.Validate())...)
 	if err := c.Search.Validate(); err != nil {
-		return errors.Join(append(errs, inSection("search", err)...)...) // the server's searches are held against it
+		return errors.Join(append(errs, inSection("search", err)...)...) // the server checks its plans against these limits
 	}
 	c.Server.Limits = c.Search
 	return errors.Join(append(errs, c.Server.Validate())...)
 }
 
-// checkPacking tells what is wrong with a packing; empty means auto.
+// checkPacking checks the name of a packing; empty means auto.
 func checkPacking(name string) error {
 	if name != "" && !slices.Contains(weights.Packings(), name) {
 		return fmt.Errorf("packing: %q is none of %s", name, strings.Join(weights.Packings(), ", "))
@@ -155,11 +155,12 @@ func checkPacking(name string) error {
 // mostContext is the longest sequence that a model can have.
 const mostContext = 1 << 30
 
-// mostThreads is the most compute threads that can be asked for. More than the
-// processors never help, but a configuration may come from a larger machine.
+// mostThreads is the largest number of compute threads that can be asked for. More
+// threads than processors never help, but a configuration may come from a larger
+// machine.
 func mostThreads() int { return max(64, 4*runtime.NumCPU()) }
 
-// CheckThreads tells what is wrong with a number of threads.
+// CheckThreads checks a number of threads.
 func CheckThreads(n int) error {
 	if n < 0 || n > mostThreads() {
 		return fmt.Errorf("threads: %d is outside 0..%d on this machine; 0 means one a physical core", n, mostThreads())

@@ -18,9 +18,9 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// The decoder of config.yaml sets the fields of Config, nothing rounded and
-// nothing guessed: a value has the type that its field wants, a key is known and
-// stands once. Faults name the key and the line.
+// The decoder of config.yaml sets the fields of Config. It neither rounds nor guesses:
+// a value must have its field's type, a key must be known and appear once. Faults name
+// the key and the line.
 
 // Bounds of a configuration file.
 const (
@@ -132,7 +132,7 @@ func (s *settings) decodeTree(dst reflect.Value, n *yaml.Node, key string) {
 	}
 }
 
-// eachPair walks a mapping, whose keys are text and stand once.
+// eachPair walks a mapping, whose keys must be text and appear once.
 func (s *settings) eachPair(n *yaml.Node, key string, do func(name string, k, v *yaml.Node)) {
 	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -175,13 +175,13 @@ func (s *settings) decodeScalar(dst reflect.Value, n *yaml.Node, key string) {
 	}
 }
 
-// scalar tells types that one word can give.
+// scalar reports whether a single value can set a type.
 func scalar(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(textUnmarshal) || !slices.Contains([]reflect.Kind{reflect.Struct, reflect.Slice, reflect.Map}, t.Kind())
 }
 
-// tagsFor are the kinds of YAML values that a type takes. A type that reads text
-// itself takes any.
+// tagsFor are the kinds of YAML values that a type accepts. A type that reads text
+// itself accepts any.
 func tagsFor(t reflect.Type) []string {
 	switch {
 	case reflect.PointerTo(t).Implements(textUnmarshal):
@@ -200,8 +200,7 @@ func tagsFor(t reflect.Type) []string {
 	return []string{"!!str"}
 }
 
-// setText sets a scalar from what is written for it, in a file, the environment
-// or a flag.
+// setText sets a scalar from its text in a file, the environment or a flag.
 func setText(dst reflect.Value, text string) (err error) {
 	if u, ok := dst.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		return u.UnmarshalText([]byte(text))
@@ -309,7 +308,7 @@ type namedField struct {
 	value reflect.Value
 }
 
-// fieldsOf are the settings of a section, those of embedded structs included.
+// fieldsOf are the settings of a section, including those of embedded structs.
 func fieldsOf(v reflect.Value) (list []namedField) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
@@ -324,7 +323,7 @@ func fieldsOf(v reflect.Value) (list []namedField) {
 	return list
 }
 
-// leaves are the settings below v that are no sections, by their keys.
+// leaves are the settings below v, without the sections themselves, by their keys.
 func leaves(v reflect.Value, section string) map[string]reflect.Value {
 	all := map[string]reflect.Value{}
 	for _, f := range fieldsOf(v) {

@@ -24,7 +24,7 @@ func TestAFaultOfTheFileTellsLineKeyAndWhatIsWanted(t *testing.T) {
 		{"kv: {prefix: yes}", `1: kv.prefix: found the text "yes", want true or false`},
 		{"kv: {prefix: 1}", "1: kv.prefix: found the number 1, want true or false"},
 		{"kv:\n  type: f8", `2: kv.type: "f8" is none of f16, int8`},
-		{"kv:\n  memory: lots", `2: kv.memory: "lots" is no size such as 512MiB or 2GiB`},
+		{"kv:\n  memory: lots", `2: kv.memory: "lots" is not a size such as 512MiB or 2GiB`},
 		{"kv:\n  memory: 1073741824", `2: kv.memory: found the number 1073741824, want text; put it in quotes: "1073741824"`},
 		{"kv: [type]", "1: kv: found a list, want keys with values"},
 		{"kv: off", `1: kv: found the text "off", want keys with values`},
@@ -110,7 +110,7 @@ func TestFaultsOfTheEnvironmentNameTheVariable(t *testing.T) {
 		{"LUTRA_THREADS=-1", "LUTRA_THREADS: -1 is outside 0.."},
 		{"LUTRA_SERVER_STRICT=maybe", `LUTRA_SERVER_STRICT: found "maybe", want true or false`},
 		{"LUTRA_SERVER_WRITE_TIMEOUT=30", "LUTRA_SERVER_WRITE_TIMEOUT: 30 has no unit; write 30s for seconds"},
-		{"LUTRA_SERVER_ADR=x:1", "LUTRA_SERVER_ADR: is no setting; did you mean LUTRA_SERVER_ADDR?"},
+		{"LUTRA_SERVER_ADR=x:1", "LUTRA_SERVER_ADR: is not a setting; did you mean LUTRA_SERVER_ADDR?"},
 		{"LUTRA_KV_TYPE=f8", `LUTRA_KV_TYPE: "f8" is none of f16, int8`},
 		{"LUTRA_MODELS=a.gguf", "LUTRA_MODELS: models can only be set in the configuration file"},
 	} {

@@ -6,15 +6,15 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// formerKeys are keys that have another name by now, under which files and the
-// environment may still set them. Each is accepted with a warning, for one version.
+// formerKeys maps former names of keys to their present ones. Files and the
+// environment may use a former name for one more version, with a warning.
 var formerKeys = map[string]string{
 	"engine.hand_over":      "engine.flush_interval",
 	"engine.prompt_stretch": "engine.prefill_slowdown",
 	"engine.search_stretch": "engine.background_slowdown",
 }
 
-// current is the name that a key has now. from is the place where it is set.
+// current is the present name of a key. from is the place where it is set.
 func (s *settings) current(key, from string) string {
 	now, former := formerKeys[key]
 	if !former {
@@ -24,7 +24,7 @@ func (s *settings) current(key, from string) string {
 	return now
 }
 
-// Warn logs what is amiss with a configuration that can be used all the same.
+// Warn logs problems that do not keep the configuration from being used.
 func (c *Config) Warn(log zerolog.Logger) {
 	for _, w := range c.warnings {
 		log.Warn().Msg(w)

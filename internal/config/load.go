@@ -14,7 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// settings is a configuration while its sources are read, each over the one
+// settings is a configuration while its sources are read, each overriding the one
 // before: defaults, file, environment, flags.
 type settings struct {
 	config Config
@@ -23,9 +23,9 @@ type settings struct {
 	faults []error
 }
 
-// Load merges defaults, the file (none when path is empty), the
-// environment and the flags that were set. Its errors are all faults, joined,
-// each with the place it comes from; they are usage errors where that is a flag.
+// Load merges defaults, the file (none if path is empty), the environment and the
+// flags that were set. Its error joins all faults, each with the place it comes from;
+// faults of flags are usage errors.
 func Load(path string, environ []string, set *pflag.FlagSet) (Config, error) {
 	s := settings{config: Default(), origin: map[string]string{}}
 	if path != "" {
@@ -61,15 +61,15 @@ func readConfigFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// environmentName is LUTRA_SERVER_ADDR for server.addr. Going from known keys
-// to names, never back, keeps underscores inside keys unambiguous.
+// environmentName is LUTRA_SERVER_ADDR for server.addr. Names are made from keys and
+// never parsed, so underscores inside keys are unambiguous.
 func environmentName(key string) string {
 	return "LUTRA_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// readEnvironment sets single values and lists of text, whose elements commas
-// part. A name that misses a setting by a letter or two is a fault; other names
-// that begin with LUTRA_ belong to somebody else.
+// readEnvironment sets single values and lists of text, separated by commas. A name
+// that is a letter or two away from a setting's is a fault; other names that begin with
+// LUTRA_ belong to other programs.
 func (s *settings) readEnvironment(environ []string) {
 	keys := map[string]string{"LUTRA_KERNEL": ""} // read by kernels
 	for key := range leaves(reflect.ValueOf(&s.config).Elem(), "") {
@@ -92,12 +92,12 @@ func (s *settings) readEnvironment(environ []string) {
 			}
 			s.setText(key, name, text)
 		case usage.Nearest(name, names) != "":
-			s.fault(name, "is no setting%s", usage.DidYouMean(name, names))
+			s.fault(name, "is not a setting%s", usage.DidYouMean(name, names))
 		}
 	}
 }
 
-// fault adds one of the environment, or of a flag: then it is one of usage.
+// fault adds a fault of a variable or of a flag; the latter is a usage error.
 func (s *settings) fault(from, format string, args ...any) {
 	err := fmt.Errorf("%s: %w", from, fmt.Errorf(format, args...))
 	if strings.HasPrefix(from, "--") {
@@ -106,7 +106,7 @@ func (s *settings) fault(from, format string, args ...any) {
 	s.faults = append(s.faults, err)
 }
 
-// setText sets the value of a key as it is written in the environment or a flag.
+// setText sets the value of a key from its text in the environment or a flag.
 func (s *settings) setText(key, from, text string) {
 	s.origin[key] = from
 	dst := leaves(reflect.ValueOf(&s.config).Elem(), "")[key]
@@ -166,7 +166,7 @@ func (s *settings) readFlags(set *pflag.FlagSet) {
 	})
 }
 
-// checkDraft finds a mistyped file before anything is loaded.
+// checkDraft reports a mistyped file before anything is loaded.
 func (s *settings) checkDraft(name string) {
 	if name == "" || name == noDraft || IsEmbedded(name) {
 		return
@@ -193,8 +193,8 @@ func (s *settings) readModels(args []string) {
 	}
 }
 
-// locate adds to faults that begin with a key where its value comes from. A
-// flag or a variable takes the place of the key.
+// locate adds to each fault, which begins with a key, where the value comes from. The
+// name of a flag or a variable replaces the key.
 func (s *settings) locate(err error) (faults []error) {
 	for _, fault := range parts(err) {
 		key, rest, _ := strings.Cut(fault.Error(), ": ")
@@ -205,7 +205,7 @@ func (s *settings) locate(err error) (faults []error) {
 		switch {
 		case strings.HasPrefix(from, "--"):
 			faults = append(faults, usage.Error{Err: fmt.Errorf("%s: %s", from, rest)})
-		case strings.HasPrefix(from, "LUTRA_") && !strings.Contains(from, ":"): // no line of a file
+		case strings.HasPrefix(from, "LUTRA_") && !strings.Contains(from, ":"): // not a line of a file
 			faults = append(faults, fmt.Errorf("%s: %s", from, rest))
 		case from != "":
 			faults = append(faults, fmt.Errorf("%s: %w", from, fault))
@@ -236,7 +236,7 @@ func parts(err error) []error {
 	return []error{err}
 }
 
-// inSection completes faults that begin with the name of an option to its key.
+// inSection puts the section before faults that begin with the name of an option.
 func inSection(section string, err error) (faults []error) {
 	for _, fault := range parts(err) {
 		faults = append(faults, fmt.Errorf("%s.%w", section, fault))

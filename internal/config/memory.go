@@ -15,7 +15,7 @@ func (c KV) Bytes() (int64, error) {
 	}
 	n, err := humanize.ParseBytes(c.Memory)
 	if err != nil {
-		return 0, fmt.Errorf("%q is no size such as 512MiB or 2GiB", c.Memory)
+		return 0, fmt.Errorf("%q is not a size such as 512MiB or 2GiB", c.Memory)
 	}
 	if n < 1<<20 || n > 1<<50 {
 		return 0, fmt.Errorf("%q is outside 1MiB..1PiB", c.Memory)
@@ -23,7 +23,7 @@ func (c KV) Bytes() (int64, error) {
 	return int64(n), nil
 }
 
-// checkMemory tells whether a machine of so much memory (0: unknown) can hold
+// checkMemory checks that a machine of so many bytes of memory (0: unknown) can hold
 // all caches.
 func (c *Config) checkMemory(physical int64) error {
 	each, err := c.KV.Bytes()
@@ -36,7 +36,7 @@ func (c *Config) checkMemory(physical int64) error {
 	return nil
 }
 
-// caches is the number of KV caches that models, verifiers and drafts have.
+// caches is the number of KV caches of all models, verifiers and drafts.
 func (c *Config) caches() int {
 	n := len(c.Models) + len(c.Verifiers)
 	for _, m := range c.Models {

@@ -24,10 +24,10 @@ type Model struct {
 	Draft    string   `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
 }
 
-// noDraft as a model's draft says that no model drafts for it.
+// noDraft is the value of a model's draft if none drafts for it.
 const noDraft = "none"
 
-// DraftOf is the model that drafts for m, if one does.
+// DraftOf is the model that drafts for m, if there is one.
 func (c *Config) DraftOf(m Model) (d Model, ok bool) {
 	name := cmp.Or(m.Draft, c.Engine.DraftModel)
 	if name == "" || name == noDraft || c.Engine.Speculation == batcher.SpeculateOff {
@@ -38,7 +38,7 @@ func (c *Config) DraftOf(m Model) (d Model, ok bool) {
 	return d, m.Draft != "" || !itself
 }
 
-// ModelNamed is the model that a configuration names: embedded, or a file.
+// ModelNamed is an embedded model by its name, or a file by its path.
 func ModelNamed(name string) Model {
 	if IsEmbedded(name) {
 		return Model{Embedded: name}
@@ -67,8 +67,8 @@ func embeddedNames() []string {
 
 func IsEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }
 
-// Names are those of all models to load, in the order of loading. One that
-// drafts for several is loaded as often.
+// Names are the names of all models to load, in the order of loading. A model that
+// drafts for several is loaded once for each.
 func (c *Config) Names() (names []string) {
 	for _, m := range c.Models {
 		names = append(names, m.APIName())
@@ -82,11 +82,11 @@ func (c *Config) Names() (names []string) {
 	return names
 }
 
-// ModelFlag reads --model [NAME=]FILE; an embedded model's name is one too.
+// ModelFlag reads --model [NAME=]FILE, or the name of an embedded model.
 func ModelFlag(arg string) (Model, error) {
 	name, path, ok := strings.Cut(arg, "=")
 	if _, err := os.Stat(arg); err == nil || !ok {
-		name, path = "", arg // a file whose name has a = is one too
+		name, path = "", arg // a file's name may contain a =
 	}
 	if IsEmbedded(path) {
 		return Model{Name: name, Embedded: path}, nil

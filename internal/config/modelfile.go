@@ -13,13 +13,13 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// CheckModelFile says what is wrong with a path that should be a GGUF file, for the
-// mistakes that are made when a model was downloaded for the first time.
+// CheckModelFile explains what is wrong with a path that should be a GGUF file. It
+// knows the mistakes that people make when they first download a model.
 func CheckModelFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an odd path has no neighbours
+		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an error means a path with odd characters
 		return fmt.Errorf("there is no file %s; embedded models: %s%s",
 			path, strings.Join(embeddedNames(), ", "), usage.DidYouMean(path, append(beside, embeddedNames()...)))
 	case err != nil:
@@ -45,7 +45,7 @@ func CheckModelFile(path string) error {
 	return nil
 }
 
-// filesWithin names the models of a directory.
+// filesWithin names the models in a directory.
 func filesWithin(dir string) string {
 	const shown = 5
 	files, err := filepath.Glob(filepath.Join(dir, "*.gguf"))
@@ -58,7 +58,7 @@ func filesWithin(dir string) string {
 	return "name one of its files: " + strings.Join(files, ", ")
 }
 
-// notGGUF says what a file is that begins with head; empty: perhaps a GGUF file.
+// notGGUF says what a file that begins with head is; empty: perhaps a GGUF file.
 func notGGUF(head []byte) string {
 	const convert = "; convert it to GGUF, as by llama.cpp's convert_hf_to_gguf.py"
 	is := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
@@ -76,7 +76,7 @@ func notGGUF(head []byte) string {
 	case is("version https://git-lfs"):
 		return "what Git keeps in place of a large file; fetch the file itself with git lfs pull"
 	case is("<"):
-		return "a web page, no model: the download went wrong"
+		return "a web page, not a model: the download went wrong"
 	}
-	return "no GGUF file"
+	return "not a GGUF file"
 }

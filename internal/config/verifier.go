@@ -17,8 +17,8 @@ type Verifier struct {
 	Name     string `yaml:"name"`     // API name; empty: the file's stem or the embedded name
 	Path     string `yaml:"path"`     // GGUF file
 	Embedded string `yaml:"embedded"` // a model inside the binary
-	Format   string `yaml:"format"`   // what it reads and where its scores stand; empty: as the file says, else lutra
-	// Separator ends a solution step in text that no search has divided; empty: as the file says, else the format's.
+	Format   string `yaml:"format"`   // its prompt and where its scores are; empty: as the file says, else lutra
+	// Separator ends a solution step in text that was not searched for; empty: as the file says, else the format's.
 	Separator string `yaml:"separator"`
 	Context   int    `yaml:"context"` // longest sequence in tokens; 0: the model's own
 	Packing   string `yaml:"packing"` // as Model's
@@ -35,7 +35,7 @@ func defaultVerifiers() []Verifier {
 	return list
 }
 
-// validate's error begins with the key at fault.
+// validate checks the settings. Its error begins with the key at fault.
 func (v Verifier) validate() error {
 	if (v.Path == "") == (v.Embedded == "") {
 		return fmt.Errorf("path: set either path or embedded")
@@ -55,7 +55,7 @@ func (v Verifier) Model() Model {
 	return Model{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Draft: noDraft}
 }
 
-// FormatFor is how the model is read: as configured, else as its file says.
+// FormatFor is the format of the model: as configured, else as its file says.
 func (v Verifier) FormatFor(file models.Verifier) (reward.Format, error) {
 	formats := reward.Formats()
 	name := cmp.Or(v.Format, file.Format, formats[0].Name)

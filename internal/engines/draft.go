@@ -23,7 +23,7 @@ func LoadDraft(d config.Model, pool *pool.Pool, target *models.Bundle) (*models.
 	return nil, draftError(d, target, err)
 }
 
-// drafts tells why a model cannot draft for target; nil: it can.
+// drafts says why a model cannot draft for target; nil: it can.
 func drafts(draft, target *models.Bundle) error {
 	if cfg := draft.Model.Config(); cfg.Outputs != cfg.Vocab {
 		return errors.New("a reward model cannot draft tokens")
@@ -35,8 +35,8 @@ func draftError(d config.Model, target *models.Bundle, err error) error {
 	return fmt.Errorf("draft model %s for %s: %w", d.APIName(), target.Name, err)
 }
 
-// Drafters are those of an engine for which draft, which may be nil, drafts
-// with a cache of its own.
+// Drafters are the drafters of an engine. draft, which may be nil, has the cache kv of
+// its own.
 func Drafters(draft *models.Bundle, cache *kv.Cache, pool *pool.Pool) []batcher.Drafter {
 	list := []batcher.Drafter{batcher.NewLookup()}
 	if draft != nil {

@@ -10,16 +10,15 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 )
 
-// kvShare: that part of the free memory is what "auto" gives to all caches
-// together.
+// kvShare is the part of the free memory, one in so many, that "auto" gives to all
+// caches together.
 const kvShare = 4
 
-// contextsKept bounds what "auto" KV memory grows to: this many full contexts
-// at once are more than a CPU serves.
+// contextsKept bounds "auto" KV memory: a CPU serves fewer full contexts at once.
 const contextsKept = 64
 
-// newKV makes a model's cache, of share bytes at most where the configuration
-// leaves its size open.
+// newKV makes a model's cache, of at most share bytes if the configuration does not
+// set its size.
 func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
 	kind, err := kv.ParseType(c.Type)
 	if err != nil {
@@ -37,7 +36,7 @@ func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
 		most = contextsKept * int64((shape.Context+opt.BlockLen-1)/opt.BlockLen)
 	}
 	if opt.Blocks = int(min(budget/perBlock, most)); opt.Blocks < 1 {
-		return nil, fmt.Errorf("kv.memory: %s do not hold one block of %d tokens (%s)", output.Bytes(budget), opt.BlockLen, output.Bytes(perBlock))
+		return nil, fmt.Errorf("kv.memory: %s does not hold one block of %d tokens (%s)", output.Bytes(budget), opt.BlockLen, output.Bytes(perBlock))
 	}
 	return kv.New(shape.KV(), opt)
 }

@@ -44,8 +44,7 @@ func (r *Runtime) load(cfg config.Config) error {
 	return nil
 }
 
-// loadHost loads a model and what drafts for it. The host is the caller's to
-// close.
+// loadHost loads a model and its draft model. The caller closes the host.
 func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
 	start := time.Now()
 	bundle, err := r.loadBundle(m)
@@ -70,8 +69,8 @@ func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
 	return h, nil
 }
 
-// loadVerifier loads a reward model, unless it can read nothing that the
-// models write: so the embedded one gives way to other people's models.
+// loadVerifier loads a reward model. One that cannot read the text of any model is
+// closed again: the embedded one knows the vocabulary of the embedded models alone.
 func (r *Runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
 	h, err := r.loadHost(cfg, v.Model())
 	if err != nil {
@@ -93,7 +92,7 @@ func (r *Runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
 	return nil
 }
 
-// readByOne tells whether a verifier can read what some model writes. There are
+// readByOne reports whether a verifier can read what some model writes. There are
 // no engines yet.
 func (r *Runtime) readByOne(h *Host) (bool, error) {
 	scorer, err := reward.New(tts.NewModel(h.Bundle, nil), h.format)
@@ -103,14 +102,14 @@ func (r *Runtime) readByOne(h *Host) (bool, error) {
 	return slices.ContainsFunc(r.Hosts, func(g *Host) bool { return scorer.Reads(tts.NewModel(g.Bundle, nil)) }), nil
 }
 
-// loadBundle reads a file or an embedded model, and tells how it goes on.
+// loadBundle reads a file or an embedded model, and reports progress.
 func (r *Runtime) loadBundle(m config.Model) (*models.Bundle, error) {
 	p := fileProgress{log: r.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
 	if info, err := os.Stat(m.Path); m.Path != "" && err == nil {
 		p.begin(m.Path, info.Size())
 	}
 	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Progress: func(done, total int64) {
-		p.tell(done, total)
+		p.update(done, total)
 		if r.watch.Loading != nil {
 			r.watch.Loading(m.APIName(), done, total)
 		}
@@ -133,24 +132,24 @@ func LoadBundle(m config.Model, opt models.LoadOptions) (*models.Bundle, error) 
 	return models.LoadFile(f, opt)
 }
 
-// fileProgress logs how far the loading of a file has come.
+// fileProgress logs the progress of loading a file.
 type fileProgress struct {
 	log  zerolog.Logger
 	now  func() time.Time
-	last time.Time // that something was said; zero: there is no file
+	last time.Time // logged; zero: there is no file
 }
 
-// sayEvery is the least time between two lines about a file that loads.
-const sayEvery = 5 * time.Second
+// logEvery is the least time between two lines about a file.
+const logEvery = 5 * time.Second
 
 func (p *fileProgress) begin(path string, size int64) {
 	p.last = p.now()
 	p.log.Info().Str("path", path).Str("size", output.Bytes(size)).Msg("loading")
 }
 
-func (p *fileProgress) tell(done, total int64) {
+func (p *fileProgress) update(done, total int64) {
 	now := p.now()
-	if p.last.IsZero() || done >= total || now.Sub(p.last) < sayEvery {
+	if p.last.IsZero() || done >= total || now.Sub(p.last) < logEvery {
 		return
 	}
 	p.last = now

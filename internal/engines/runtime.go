@@ -50,23 +50,23 @@ type Runtime struct {
 	judges  []*Host // of verifiers
 	log     zerolog.Logger
 	watch   Watcher
-	free    func() int64 // bytes of memory that can be had
+	free    func() int64 // bytes of memory that are free
 }
 
-// Watcher is told what a runtime does; each may be nil.
+// Watcher holds callbacks about what a runtime does. Each may be nil.
 type Watcher struct {
-	// Loading is told how many bytes of a model have been read.
+	// Loading gets how many bytes of a model have been read.
 	Loading func(model string, done, total int64)
-	// Steps makes what a model's engine calls after each step.
+	// Steps makes the function that a model's engine calls after each step.
 	Steps func(model string) func(batcher.StepStats)
 }
 
-// committedAhead is for how many more tokens than were ever kept at once memory
-// is made ready while the models run.
+// committedAhead is the number of tokens for which caches commit memory before it is
+// needed.
 const committedAhead = 4096
 
-// New loads the configured models, then divides the memory that they
-// leave among their caches and makes the engines. The caller closes the runtime.
+// New loads the configured models, divides the memory that is left among their caches
+// and makes the engines. The caller closes the runtime.
 func New(cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error) {
 	pool, err := NewPool(cfg.Threads)
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *Runtime) makeEngines(cfg config.Config) error {
 	return nil
 }
 
-// makeEngine makes a model's caches, of up to share bytes each where the
-// configuration does not say how many, and its engine.
+// makeEngine makes a model's engine and its caches, of up to share bytes each if the
+// configuration does not set their size.
 func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	opt := cfg.Engine.Options
 	opt.Pool, opt.Arbiter, opt.Name = r.Pool, r.arbiter, h.Bundle.Name
@@ -129,7 +129,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	shape := h.Bundle.Model.Config()
 	if room := h.engine.Limit(); room < shape.Context {
 		if h.Config.Context > 0 {
-			return fmt.Errorf("kv.memory: there is room for %d tokens, fewer than the context of %d that is configured", room, h.Config.Context)
+			return fmt.Errorf("kv.memory: there is room for %d tokens, fewer than the configured context of %d", room, h.Config.Context)
 		}
 		r.log.Warn().Str("model", opt.Name).Int("context", room).Int("model_context", shape.Context).
 			Msg("the KV cache has no room for the model's whole context; raise kv.memory")
@@ -149,8 +149,8 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	return err
 }
 
-// Run steps all engines until ctx ends. A model whose engine fails is left out
-// from then on; only what may have harmed the others ends them all.
+// Run steps all engines until ctx ends. A model whose engine fails answers no more;
+// only a panic, which may have harmed the others, ends them all.
 func (r *Runtime) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, h := range r.All() {
@@ -178,7 +178,7 @@ func (r *Runtime) Run(ctx context.Context) error {
 
 func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.judges) }
 
-// bundles are the model's and that of its draft.
+// bundles are the model and its draft.
 func (h *Host) bundles() []*models.Bundle {
 	if h.draft == nil {
 		return []*models.Bundle{h.Bundle}
@@ -186,7 +186,7 @@ func (h *Host) bundles() []*models.Bundle {
 	return []*models.Bundle{h.Bundle, h.draft}
 }
 
-// close gives back the files and the memory of a host.
+// close closes the files and frees the memory of a host.
 func (h *Host) close() error {
 	var errs []error
 	for _, cache := range h.caches {
@@ -208,7 +208,7 @@ func (r *Runtime) Close() {
 	r.Pool.Close()
 }
 
-// Verifiers are those that can judge what a model writes, the default first.
+// Verifiers are the verifiers that can judge a model's text, the default first.
 func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
 	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
 		for _, h := range r.judges {
@@ -219,7 +219,7 @@ func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
 	})
 }
 
-// With loads the models, runs their engines beside f and takes all down.
+// With loads the models, runs their engines while f runs, and closes everything.
 func With(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(context.Context, *Runtime) error) error {
 	cfg.Warn(log)
 	r, err := New(cfg, log, Watcher{})
@@ -230,7 +230,7 @@ func With(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(con
 	return errors.Join(f(ctx, r), stop())
 }
 
-// Start runs a runtime until stop is called, which closes it.
+// Start runs the engines until stop is called, which closes the runtime.
 func Start(ctx context.Context, r *Runtime) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ran := make(chan error, 1)

@@ -93,7 +93,7 @@ func TestAModelWhoseFileIsOverwrittenLeavesTheOthersServing(t *testing.T) {
 		t.Errorf("Run() = %v, want no error", err)
 	}
 	if n := strings.Count(log.String(), "answers no more requests"); n != 1 {
-		t.Errorf("the log tells %d times of the failure, want once:\n%s", n, log.String())
+		t.Errorf("the log reports the failure %d times, want once:\n%s", n, log.String())
 	}
 }
 
@@ -144,7 +144,7 @@ func TestADraftWhoseFileIsOverwrittenStopsDrafting(t *testing.T) {
 		t.Error(err)
 	}
 	if n := strings.Count(log.String(), "the draft model has failed"); n != 1 {
-		t.Errorf("the log tells %d times of the failure, want once:\n%s", n, log.String())
+		t.Errorf("the log reports the failure %d times, want once:\n%s", n, log.String())
 	}
 }
 
@@ -198,17 +198,17 @@ func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	}
 }
 
-func TestLoadingIsToldAtItsBeginAndEveryFewSeconds(t *testing.T) {
+func TestLoadingIsLoggedWhenItBeginsAndEveryFewSeconds(t *testing.T) {
 	var log bytes.Buffer
 	clock := time.Unix(0, 0)
 	p := fileProgress{log: zerolog.New(&log), now: func() time.Time { return clock }}
-	p.tell(50, 100) // an embedded model: no file
+	p.update(50, 100) // an embedded model: no file
 	p.begin("big.gguf", 1<<30)
 	for i := range int64(101) {
 		clock = clock.Add(120 * time.Millisecond)
-		p.tell(i, 100)
+		p.update(i, 100)
 	}
-	p.tell(100, 100)
+	p.update(100, 100)
 	type line struct {
 		Message, Path, Size string
 		Percent             int
@@ -227,7 +227,7 @@ func TestLoadingIsToldAtItsBeginAndEveryFewSeconds(t *testing.T) {
 	}
 }
 
-func TestAServerIsToldOfEveryModelThatLoads(t *testing.T) {
+func TestAWatcherHearsOfEveryModelThatLoads(t *testing.T) {
 	cfg := config.Default()
 	cfg.Models = []config.Model{{Path: randomModel(t), Name: "mine"}, {Embedded: "lutra-tiny-l", Draft: "lutra-tiny-s"}}
 	cfg.KV.Memory = "8MiB"
@@ -246,7 +246,7 @@ func TestAServerIsToldOfEveryModelThatLoads(t *testing.T) {
 	r.Close()
 	for _, name := range []string{"mine", "lutra-tiny-l", "lutra-tiny-s", "lutra-tiny-prm"} {
 		if total, ok := first[name]; !ok || total != 0 || last[name] != 1 {
-			t.Errorf("%s was told of first with %d bytes and came to %v, want 0 and 1", name, total, last[name])
+			t.Errorf("%s was first reported with %d bytes and came to %v, want 0 and 1", name, total, last[name])
 		}
 	}
 }
@@ -257,7 +257,7 @@ func TestAContextThatCannotBeHeldIsRefused(t *testing.T) {
 		memory, want string
 	}{
 		{1025, "auto", "a context of 1025 tokens is longer than the model's own of 1024"},
-		{1024, "1MiB", "kv.memory: there is room for 672 tokens, fewer than the context of 1024 that is configured"},
+		{1024, "1MiB", "kv.memory: there is room for 672 tokens, fewer than the configured context of 1024"},
 		{100, "1MiB", ""},
 	} {
 		cfg := config.Default()

@@ -6,10 +6,9 @@ import (
 	"runtime/debug"
 )
 
-// BoundHeap tells the collector how large the heap is meant to become: what
-// it holds now, which is the models, and what requests may hold. By itself the
-// heap grows to twice of what it holds before garbage is collected, be that
-// gigabytes of weights. GOMEMLIMIT in the environment counts more. The limit
+// BoundHeap limits the heap to what it holds now, which is the models, plus what
+// requests may hold, in bytes. Without it the heap doubles before garbage is
+// collected, even from gigabytes of weights. GOMEMLIMIT takes precedence. The limit
 // holds until undo is called.
 func BoundHeap(requests int64) (undo func()) {
 	const inherited = -1 // leaves the limit as it is
@@ -20,8 +19,8 @@ func BoundHeap(requests int64) (undo func()) {
 	return func() { debug.SetMemoryLimit(before) }
 }
 
-// heapLimit is the bytes that the process's heap is to keep to. Half as much
-// again as requests may hold is what they leave behind between collections.
+// heapLimit is the limit of the process's memory in bytes. Requests may leave half of
+// what they may hold as garbage between collections.
 func heapLimit(requests int64) int64 {
 	runtime.GC()
 	var m runtime.MemStats

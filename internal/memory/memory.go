@@ -13,10 +13,10 @@ import (
 	"github.com/pbnjay/memory"
 )
 
-// fallbackMemory is assumed free where the system says nothing at all.
+// fallbackMemory is assumed free if the system says nothing at all.
 const fallbackMemory = 2 << 30
 
-// Physical is the machine's memory or the container's limit, 0 where the
+// Physical is the machine's memory or the container's limit in bytes; 0 if the
 // system does not say.
 func Physical() int64 {
 	total := int64(min(memory.TotalMemory(), math.MaxInt64))
@@ -26,8 +26,8 @@ func Physical() int64 {
 	return total
 }
 
-// Free is what can still be allocated without swapping, a container's
-// limit included; half of the memory where the system does not say.
+// Free is how many bytes can still be allocated without swapping and within a
+// container's limit; half of the memory if the system does not say.
 func Free() int64 {
 	free := int64(fallbackMemory)
 	if total := Physical(); total > 0 {

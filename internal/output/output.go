@@ -1,5 +1,5 @@
 // Package output prints for people and scripts: tables, JSON, progress, sizes,
-// and text from outside without what it could do to a terminal.
+// and text from outside without control characters.
 package output
 
 import (
@@ -22,7 +22,7 @@ func JSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// Table prints aligned columns, the first row being the head.
+// Table prints aligned columns; the first row is the head.
 func Table(w io.Writer, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
@@ -31,7 +31,8 @@ func Table(w io.Writer, rows [][]string) error {
 	return tw.Flush()
 }
 
-// Progress is a bar on a terminal, silent where w is none or too narrow for it.
+// Progress is a bar on a terminal. If w is not a terminal, or too narrow, it prints
+// nothing.
 func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
 	const around = 50 // columns for the words beside the bar
 	columns := columns(w)
@@ -46,14 +47,13 @@ func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
 	)
 }
 
-// IsTerminal tells whether a person reads what is written to w, or writes what
-// is read from it.
+// IsTerminal reports whether w, an output or an input, is a terminal.
 func IsTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// columns is the width of a terminal, 0 of what is none.
+// columns is the width of a terminal, 0 if w is not one.
 func columns(w any) int {
 	if !IsTerminal(w) {
 		return 0

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ForTerminal is what of a model's text goes to a terminal: no control
-// characters, which could do anything there. Files and pipes get all of it.
+// ForTerminal removes control characters from a model's text if w is a terminal,
+// where they could do anything. Files and pipes get the whole text.
 func ForTerminal(w io.Writer, text string) string {
 	if !IsTerminal(w) {
 		return text
@@ -15,7 +15,7 @@ func ForTerminal(w io.Writer, text string) string {
 	return WithoutControls(text)
 }
 
-// WithoutControls leaves out control characters other than tabs and newlines.
+// WithoutControls removes control characters other than tabs and newlines.
 func WithoutControls(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
@@ -25,7 +25,7 @@ func WithoutControls(text string) string {
 	}, text)
 }
 
-// OneLine leaves out what clients could play tricks on a terminal with.
+// OneLine removes control characters and line breaks.
 func OneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' {
@@ -35,7 +35,7 @@ func OneLine(text string) string {
 	}, WithoutControls(text))
 }
 
-// Printable is one line without control characters: metadata comes from
+// Printable is v as one short line without control characters: metadata comes from
 // outside and goes to a terminal.
 func Printable(v any) string {
 	s := fmt.Sprintf("%v", v)

@@ -6,13 +6,13 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Nearest is the candidate that word was probably meant to be, two slips of the
-// finger away at most; empty: none.
+// Nearest is the candidate that is closest to word, at most two edits away; empty:
+// there is none.
 func Nearest(word string, candidates []string) string {
-	const slips = 2
-	best, least := "", min(slips, len(word)/2)+1
+	const edits = 2
+	best, least := "", min(edits, len(word)/2)+1
 	if len(word) > 100 {
-		return "" // nobody types so much by mistake
+		return "" // long words take long to compare
 	}
 	for _, c := range candidates {
 		if d := levenshtein.ComputeDistance(strings.ToLower(word), strings.ToLower(c)); d < least {
@@ -22,8 +22,8 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// DidYouMean is the end of an error about an unknown word: a question, or nothing.
-// What begins like a candidate means it too.
+// DidYouMean ends an error about an unknown word: with a question, or with nothing.
+// The beginning of a candidate means that candidate.
 func DidYouMean(word string, candidates []string) string {
 	best := Nearest(word, candidates)
 	for _, c := range candidates {

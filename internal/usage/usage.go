@@ -1,5 +1,5 @@
-// Package usage words what people get wrong on the command line, in
-// configurations and in search plans.
+// Package usage describes mistakes on the command line, in configurations and in
+// search plans.
 package usage
 
 import (
@@ -19,7 +19,7 @@ func (u Error) Error() string { return u.Err.Error() }
 
 func (u Error) Unwrap() error { return u.Err }
 
-// Brief bounds what an error repeats.
+// Brief shortens what an error repeats.
 func Brief(text string) string {
 	if r := []rune(text); len(r) > 60 {
 		return string(r[:60]) + " ..."
@@ -30,12 +30,12 @@ func Brief(text string) string {
 // Duration describes the values of a duration.
 const Duration = "a duration such as 30s, 5m or 100ms"
 
-// NoUnit is what is wrong with a duration that is a number alone.
+// NoUnit is the error for a duration that is a number alone.
 func NoUnit(number string) error {
 	return fmt.Errorf("%s has no unit; write %[1]ss for seconds", Brief(number))
 }
 
-// PlanError words what is wrong with a written plan for whoever wrote it.
+// PlanError explains what is wrong with a written search plan.
 func PlanError(err error) error {
 	var plan *scaling.Error
 	switch {
