@@ -15,7 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// phase is a span of time in which the load is the same.
+// phase is a time of constant load.
 type phase struct {
 	name     string
 	from, to time.Time
@@ -28,13 +28,13 @@ type PhaseReport struct {
 	Name    string      `json:"name"`
 	Seconds float64     `json:"seconds"`
 	Begun   int         `json:"requests_begun"`
-	TPOT    Percentiles `json:"tpot_ms"` // of the part of each answer that came in this phase
+	TPOT    Percentiles `json:"tpot_ms"` // of the parts of answers that came in this phase
 	TTFT    Percentiles `json:"ttft_ms"` // of requests begun in this phase
 }
 
-// BesideReport is what `bench serve --beside --json` prints. Ratios are of the
-// medians in a phase beside the other load to the mean of those in the phases
-// before and after it.
+// BesideReport is what `bench serve --beside --json` prints. Ratios are the
+// median beside the other load over the mean of the medians in the phases before and
+// after.
 type BesideReport struct {
 	URL         string        `json:"url"`
 	Model       string        `json:"model"`
@@ -45,10 +45,10 @@ type BesideReport struct {
 	TTFTRatio   Spread        `json:"ttft_ratio"`
 	Errors      int           `json:"errors"`
 	FirstError  string        `json:"first_error,omitempty"`
-	Completed   int           `json:"beside_requests"` // of the other load, whole
+	Completed   int           `json:"beside_requests"` // complete requests of the other load
 }
 
-// parseBeside reads --beside; what it leaves out is as in o.
+// parseBeside reads --beside. Keys that it leaves out are as in o.
 func parseBeside(o LoadOptions) (LoadOptions, error) {
 	load := o
 	load.Concurrency, load.Requests = 1, 0
@@ -62,7 +62,7 @@ func parseBeside(o LoadOptions) (LoadOptions, error) {
 		case ok && numbers[key] != nil:
 			n, err := strconv.Atoi(value)
 			if err != nil || n < 1 {
-				return load, usage.Errorf("--beside: %s=%q is no positive number", key, value)
+				return load, usage.Errorf("--beside: %s=%q is not a positive number", key, value)
 			}
 			*numbers[key] = n
 		default:
@@ -73,7 +73,7 @@ func parseBeside(o LoadOptions) (LoadOptions, error) {
 	return load, nil
 }
 
-// clients are a load that asks without end, or o.requests requests, until ctx ends.
+// clients ask until ctx ends, or o.Requests times if that is not 0.
 type clients struct {
 	all     sync.WaitGroup
 	mu      sync.Mutex
@@ -94,7 +94,7 @@ func startClients(ctx context.Context, o LoadOptions) *clients {
 				c.mu.Lock()
 				c.samples = append(c.samples, s)
 				c.mu.Unlock()
-				if s.err != nil && !sleep(ctx, time.Second/10) { // a server that refuses is not to be stormed
+				if s.err != nil && !sleep(ctx, time.Second/10) { // do not flood a server that refuses
 					return
 				}
 			}
@@ -103,7 +103,7 @@ func startClients(ctx context.Context, o LoadOptions) *clients {
 	return c
 }
 
-// sleep tells whether ctx outlasted the time.
+// sleep reports whether ctx lasted longer than d.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -154,15 +154,15 @@ type alternation struct {
 	samples []sample // of the load
 }
 
-// settle lets a change take effect: what is under way belongs to no phase.
+// settle waits for a change to take effect; this time belongs to no phase.
 func (m *alternation) settle(ctx context.Context) bool { return sleep(ctx, m.phase/4) }
 
-// alone is a phase without the load. Like beside, it tells whether ctx lasted.
+// alone is a phase without the load. Like beside, it reports whether ctx lasted.
 func (m *alternation) alone(ctx context.Context) bool {
 	return m.settle(ctx) && m.hold("alone", func() bool { return sleep(ctx, m.phase) })
 }
 
-// beside is a phase with it.
+// beside is a phase with the load.
 func (m *alternation) beside(ctx context.Context) (ok bool) {
 	loaded, unload := context.WithCancel(ctx)
 	other := startClients(loaded, m.load)
@@ -178,7 +178,7 @@ func (m *alternation) beside(ctx context.Context) (ok bool) {
 	return m.settle(ctx) && m.hold("beside", func() bool { return sleep(ctx, m.phase) })
 }
 
-// hold makes a phase of what wait waits for.
+// hold records a phase that lasts until wait returns.
 func (m *alternation) hold(name string, wait func() bool) bool {
 	from := time.Now()
 	ok := wait()
@@ -186,11 +186,11 @@ func (m *alternation) hold(name string, wait func() bool) bool {
 	return ok
 }
 
-// leastPieces of an answer must have come in a phase to count there.
+// leastPieces is how many pieces of an answer must come in a phase to count there.
 const leastPieces = 5
 
-// reportBeside holds the clients' requests against the phases: alone, beside,
-// alone, beside, ... alone.
+// reportBeside assigns the clients' requests to the phases: alone, beside, alone,
+// beside, ... alone.
 func reportBeside(o LoadOptions, plain, other []sample, phases []phase) (BesideReport, error) {
 	r := BesideReport{URL: o.URL, Model: o.Model, Concurrency: o.Concurrency, Beside: o.Beside}
 	count := func(samples []sample) (whole int) {
@@ -209,7 +209,7 @@ func reportBeside(o LoadOptions, plain, other []sample, phases []phase) (BesideR
 	}
 	answered := count(plain)
 	if r.Completed = count(other); r.Errors > 0 && (answered == 0 || r.Completed == 0) {
-		return r, fmt.Errorf("no request succeeded, or none of those beside: %s", r.FirstError)
+		return r, fmt.Errorf("no request succeeded, or none of the other load: %s", r.FirstError)
 	}
 	each := tokensPerPiece(plain)
 	for _, p := range phases {
@@ -253,8 +253,8 @@ func appendRatio(ratios []float64, v, a, b Percentiles) []float64 {
 	return append(ratios, 2*v.P50/(a.P50+b.P50))
 }
 
-// tokensPerPiece is how many tokens a piece of text holds, of the answers that
-// came to their end; 1 if none did.
+// tokensPerPiece is how many tokens a piece of text holds, by the complete answers; 1
+// if there is none.
 func tokensPerPiece(samples []sample) float64 {
 	tokens, pieces := 0, 0
 	for _, s := range samples {

@@ -21,23 +21,22 @@ type Report interface {
 	Print(w io.Writer) error // as a table
 }
 
-// peer is another engine to hold ours against, measured in turns with it.
-type peer struct {
+// peer is another engine or server, measured alternately with ours.
+type peer interface {
+	label() (name, command string)
+	// measure measures once. only is the name for a result without a name; empty: all
+	// must have one.
+	measure(ctx context.Context, only string) (speeds, error)
+}
+
+// program is a peer that a command runs.
+type program struct {
 	name    string
 	command string         // for the shell
 	pattern *regexp.Regexp // reads its output; nil: a format that parseSpeeds knows
 }
 
-// rival is a peer as compare sees it: something with a name whose speeds can
-// be measured again and again.
-type rival interface {
-	label() (name, command string)
-	// measure runs to the end. only is the name of a result that has none of
-	// its own, if there can be.
-	measure(ctx context.Context, only string) (speeds, error)
-}
-
-// PeerOptions name the other engines to measure in turns with ours.
+// PeerOptions name other engines to measure alternately with ours.
 type PeerOptions struct {
 	Compare []string // NAME=COMMAND each
 	Pattern string   // finds the results in their output; empty: the formats are known
@@ -55,35 +54,31 @@ func (o *PeerOptions) peers() ([]peer, error) {
 			return nil, usage.Errorf("--compare-pattern: %q has neither a group (?P<value>...) nor (?P<gflops>...)", o.Pattern)
 		}
 	}
-	var peers []peer
+	var programs []program
 	for _, arg := range o.Compare {
 		name, command, ok := strings.Cut(arg, "=")
 		if !ok || name == "" || command == "" {
-			return nil, usage.Errorf("--compare: %q is no NAME=COMMAND", arg)
+			return nil, usage.Errorf("--compare: %q is not of the form NAME=COMMAND", arg)
 		}
-		if slices.ContainsFunc(peers, func(p peer) bool { return p.name == name }) {
+		if slices.ContainsFunc(programs, func(p program) bool { return p.name == name }) {
 			return nil, usage.Errorf("--compare: two peers are named %q", name)
 		}
-		peers = append(peers, peer{name, command, re})
+		programs = append(programs, program{name, command, re})
+	}
+	peers := make([]peer, len(programs))
+	for i := range programs {
+		peers[i] = &programs[i]
 	}
 	return peers, nil
 }
 
-func rivals(peers []peer) []rival {
-	list := make([]rival, len(peers))
-	for i := range peers {
-		list[i] = &peers[i]
-	}
-	return list
-}
-
-// maxPeerOutput bounds what is kept of a peer's output.
+// maxPeerOutput bounds the output that is kept, in bytes.
 const maxPeerOutput = 16 << 20
 
-func (p *peer) label() (name, command string) { return p.name, p.command }
+func (p *program) label() (name, command string) { return p.name, p.command }
 
-// measure runs the peer's command and reads what it prints.
-func (p *peer) measure(ctx context.Context, only string) (speeds, error) {
+// measure runs the command and reads what it prints.
+func (p *program) measure(ctx context.Context, only string) (speeds, error) {
 	out, errOut := boundedBuffer{limit: maxPeerOutput}, boundedBuffer{limit: 64 << 10}
 	cmd := exec.CommandContext(ctx, "sh", "-c", p.command)
 	cmd.Stdout, cmd.Stderr = &out, &errOut
@@ -119,7 +114,7 @@ func lastLines(out []byte) string {
 	return ":\n" + output.Printable(strings.Join(lines[max(0, len(lines)-5):], "\n"))
 }
 
-// Spread is the middle and the ends of several measurements.
+// Spread is the median and the extremes of several measurements.
 type Spread struct {
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`
@@ -134,7 +129,7 @@ func spreadOf(v []float64) Spread {
 	return Spread{v[0], (v[(len(v)-1)/2] + v[len(v)/2]) / 2, v[len(v)-1]}
 }
 
-// format leaves out ends that say nothing.
+// format omits extremes that are equal.
 func (s Spread) format(digits int) string {
 	if s.Min == s.Max {
 		return fmt.Sprintf("%.*f", digits, s.Median)
@@ -142,9 +137,8 @@ func (s Spread) format(digits int) string {
 	return fmt.Sprintf("%.*f (%.*f-%.*f)", digits, s.Median, digits, s.Min, digits, s.Max)
 }
 
-// Comparison is one test of ours beside one peer's. Ratios are those of runs
-// that followed each other, ours over the peer's; Best is the ratio of the best
-// runs, whatever else the machine did.
+// Comparison is one test, ours against one peer's. Ratio is of neighbouring runs, ours
+// over the peer's; Best is the ratio of the best runs.
 type Comparison struct {
 	Test  string  `json:"test"`
 	Peer  string  `json:"peer"`
@@ -160,12 +154,12 @@ type CompareReport struct {
 	Rounds      int               `json:"rounds"`
 	Commands    map[string]string `json:"commands"` // by peer
 	Comparisons []Comparison      `json:"comparisons"`
-	Unmatched   []string          `json:"unmatched,omitempty"` // results of peers that we have none for
+	Unmatched   []string          `json:"unmatched,omitempty"` // results of peers for tests that we did not run
 }
 
-// compare measures ours and then each peer, rounds times over, so that what
-// else the machine does falls on all alike.
-func compare(ctx context.Context, unit string, rounds int, tests []string, ours func() (speeds, error), peers []rival, done func()) (CompareReport, error) {
+// compare measures ours and then each peer, in every round, so that machine noise
+// affects all equally.
+func compare(ctx context.Context, unit string, rounds int, tests []string, ours func() (speeds, error), peers []peer, done func()) (CompareReport, error) {
 	r := CompareReport{Unit: unit, Rounds: rounds, Commands: map[string]string{}}
 	type pair struct{ ours, theirs []float64 }
 	pairs := map[[2]string]*pair{} // by peer and test
@@ -227,7 +221,7 @@ func compare(ctx context.Context, unit string, rounds int, tests []string, ours 
 	return r, nil
 }
 
-// isTime tells tests whose smaller results are the better ones.
+// isTime reports whether smaller results of a test are better.
 func isTime(test string) bool { return strings.HasSuffix(test, " ms") }
 
 func (r CompareReport) Print(w io.Writer) error {

@@ -126,7 +126,7 @@ func FuzzParseSpeedsTakesAnyOutput(f *testing.F) {
 	})
 }
 
-// scripted is a rival with prepared results.
+// scripted is a peer with prepared results.
 type scripted struct {
 	name  string
 	turns []speeds
@@ -142,13 +142,13 @@ func (s *scripted) measure(context.Context, string) (speeds, error) {
 	return first, nil
 }
 
-func TestPeersAreMeasuredInTurnsAndRatiosArePaired(t *testing.T) {
+func TestPeersAreMeasuredAlternatelyAndRatiosArePaired(t *testing.T) {
 	var log []string
 	own := scripted{"ours", []speeds{{"pp8": 10, "tg8": 4}, {"pp8": 40, "tg8": 4}, {"pp8": 20, "tg8": 4}}, &log}
 	a := scripted{"a", []speeds{{"pp8": 5}, {"pp8": 40}, {"pp8": 5}}, &log}
 	b := scripted{"b", []speeds{{"tg8": 2, "par4": 1}, {"tg8": 2}, {"tg8": 2}}, &log}
 	r, err := compare(t.Context(), "tok/s", 3, []string{"pp8", "tg8"},
-		func() (speeds, error) { return own.measure(t.Context(), "") }, []rival{&a, &b}, func() {})
+		func() (speeds, error) { return own.measure(t.Context(), "") }, []peer{&a, &b}, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestPeersAreMeasuredInTurnsAndRatiosArePaired(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	own.turns, a.turns = []speeds{{"tg8": 4}}, []speeds{{"pp8": 5}}
-	if _, err := compare(t.Context(), "tok/s", 1, []string{"tg8"}, func() (speeds, error) { return own.measure(t.Context(), "") }, []rival{&a}, func() {}); err == nil {
+	if _, err := compare(t.Context(), "tok/s", 1, []string{"tg8"}, func() (speeds, error) { return own.measure(t.Context(), "") }, []peer{&a}, func() {}); err == nil {
 		t.Error("a peer without a test of ours is no error")
 	}
 }

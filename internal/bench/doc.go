@@ -6,6 +6,6 @@
 //	Growth   cost against batch, context and threads
 //	Server   latencies of any OpenAI-compatible server under load
 //
-// Each takes options and returns a Report. Engines and servers can be measured in
-// turns with others, so that what else the machine does affects all of them alike.
+// Each takes options and returns a Report. Other engines and servers can be measured
+// alternately with ours, so machine noise affects all equally.
 package bench

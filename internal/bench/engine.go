@@ -31,22 +31,23 @@ type EngineResult struct {
 // EngineReport is what `bench engine` prints.
 type EngineReport []EngineResult
 
-// engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens),
-// sp<N> (with speculation), cp<N> (of a text that repeats itself), dr<N> (of one
-// that a draft model knows) or par<N> (decode 64 tokens in each of N sequences at
-// once). All but pp<N> may end in @d<D>: each sequence after D tokens, whose time does not count.
+// engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens), sp<N>
+// (with speculation), cp<N> (with speculation, a text that repeats itself), dr<N>
+// (with speculation, a text that a draft model knows) or par<N> (decode 64 tokens in
+// each of N sequences at once). All but pp<N> may end in @d<D>: after D tokens, whose
+// time does not count.
 type engineTest struct {
 	name   string
 	prompt int  // tokens a prompt
 	deep   bool // the prompts' time does not count
 	decode int  // tokens to generate a sequence
 	width  int  // sequences at once
-	// guess lets the engine speculate. The others measure what a token costs,
-	// whatever the model says.
+	// guess lets the engine speculate. Without it, what a token costs does not depend
+	// on the text.
 	guess bool
-	// repeat makes the model say one token only, which is guessed easily.
+	// repeat makes the model repeat one token, which is guessed easily.
 	repeat bool
-	// dictate makes both models say the same, which never repeats itself.
+	// dictate makes model and draft model write the same text, which never repeats itself.
 	dictate bool
 }
 
@@ -54,7 +55,7 @@ type engineTest struct {
 // say otherwise.
 const parallelDecode = 64
 
-// counted is the number of tokens that a run's speed is about.
+// counted is the number of tokens that a run counts.
 func (t engineTest) counted() int {
 	if t.decode == 0 {
 		return t.width * t.prompt
@@ -62,7 +63,7 @@ func (t engineTest) counted() int {
 	return t.width * t.decode
 }
 
-// speed is the tokens a second of runs that took times.
+// speed is tokens a second, given the times of the runs.
 func (t engineTest) speed(times []engineTimes) Spread {
 	v := make([]float64, len(times))
 	for i := range times {
@@ -75,7 +76,7 @@ func parseEngineTest(name string, parallel int) (engineTest, error) {
 	short, at, deep := strings.Cut(strings.ReplaceAll(name, " ", ""), "@d")
 	kind := strings.TrimRight(short, "0123456789")
 	n, err := strconv.Atoi(short[len(kind):])
-	unknown := usage.Errorf("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, nor one but the first with @d<D>", name)
+	unknown := usage.Errorf("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, or any but pp<N> with @d<D>", name)
 	if err != nil || n < 1 || n > 1<<16 {
 		return engineTest{}, unknown
 	}
@@ -118,7 +119,7 @@ type EngineOptions struct {
 	Profile     bool   // report where the time goes
 }
 
-// DefaultEngineOptions measure prompts, a stream and small batches.
+// DefaultEngineOptions measure prefill, one stream and small batches.
 func DefaultEngineOptions() EngineOptions {
 	return EngineOptions{Reps: 5, ParTokens: parallelDecode, Speculation: string(batcher.SpeculateAuto),
 		Tests: []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}}
@@ -136,7 +137,7 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 			return nil, err
 		}
 		if t.dictate && o.Draft == "" {
-			return nil, usage.Errorf("--tests: %s needs a --draft-model", name)
+			return nil, usage.Errorf("--tests: %s requires a --draft-model", name)
 		}
 		tests = append(tests, t)
 	}
@@ -210,7 +211,7 @@ func (results EngineReport) Print(w io.Writer) error {
 	return output.Table(w, rows)
 }
 
-// runCompare measures one run of each test a round, then the peers.
+// runCompare measures each test once a round, then the peers.
 func (o *EngineOptions) runCompare(ctx context.Context, setup engineRuns, tests []engineTest, peers []peer, errOut io.Writer) (Report, error) {
 	bar := output.Progress(errOut, o.Reps*(2*len(tests)+len(peers)), "runs")
 	step := func() { _ = bar.Add(1) }
@@ -231,7 +232,7 @@ func (o *EngineOptions) runCompare(ctx context.Context, setup engineRuns, tests 
 	for _, t := range tests {
 		names = append(names, t.name)
 	}
-	r, err := compare(ctx, "tok/s", o.Reps, names, ours, rivals(peers), step)
+	r, err := compare(ctx, "tok/s", o.Reps, names, ours, peers, step)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type GrowthPoint struct {
 // GrowthReport is what `bench growth` prints.
 type GrowthReport []GrowthPoint
 
-// GrowthOptions say what grows, in ascending lists.
+// GrowthOptions say what to measure. Lists are ascending.
 type GrowthOptions struct {
 	Source
 	Batches  []int  // sequences at once
@@ -44,12 +44,12 @@ type GrowthOptions struct {
 	SVG      string // a file for the drawing; empty: none
 }
 
-// DefaultGrowthOptions are for a small model on any machine.
+// DefaultGrowthOptions suit a small model on any machine.
 func DefaultGrowthOptions() GrowthOptions {
 	return GrowthOptions{Batches: []int{1, 2, 4, 8, 16, 32, 64}, Contexts: []int{128, 256, 512, 1024, 2048, 4096, 8192}, Decode: 32, Reps: 3}
 }
 
-// growthRun is one benchmark of growth.
+// growthRun is a benchmark under way.
 type growthRun struct {
 	GrowthOptions
 	errOut io.Writer // for progress
@@ -113,7 +113,7 @@ func upTo(n int) []int {
 	return append(list, n)
 }
 
-// measure adds the points of a number of threads, and with all those of the
+// measure adds the points of one number of threads; with all, also the points of the
 // other axes.
 func (o *growthRun) measure(ctx context.Context, threads int, all bool) (err error) {
 	pool, err := engines.NewPool(threads)
@@ -128,7 +128,7 @@ func (o *growthRun) measure(ctx context.Context, threads int, all bool) (err err
 	defer func() { err = errors.Join(err, bundle.Close()) }()
 	room := bundle.Model.Config().Context - o.Decode - 1
 	if room < 1 {
-		return fmt.Errorf("the model's context of %d has no room to decode %d tokens", bundle.Model.Config().Context, o.Decode)
+		return fmt.Errorf("the model's context of %d is too short to decode %d tokens", bundle.Model.Config().Context, o.Decode)
 	}
 	prompt := min(128, room)
 	tests := []growthTest{
@@ -167,7 +167,7 @@ type growthTest struct {
 }
 
 func (o *growthRun) point(ctx context.Context, bundle *models.Bundle, pool *pool.Pool, t growthTest, warm bool) (GrowthPoint, error) {
-	runtime.GC() // the last point's cache
+	runtime.GC() // frees the last point's cache
 	runs := engineRuns{bundle: bundle, pool: pool, test: t.test, reps: o.Reps, warm: warm, done: func() {}}
 	times, err := runs.measure(ctx)
 	if err != nil {
@@ -185,13 +185,13 @@ func (o *growthRun) point(ctx context.Context, bundle *models.Bundle, pool *pool
 	return p, nil
 }
 
-// What noise may do to the best of a few runs.
+// A remark needs more than the noise between the best of a few runs.
 const (
-	growthDrop = 0.95 // of the best speed at a smaller size
-	growthBend = 1.10 // of what a line through the two points before leads to
+	growthDrop = 0.95 // below this part of the best speed at a smaller size
+	growthBend = 1.10 // above this multiple of what a line through the two points before predicts
 )
 
-// remark marks the points, sorted by curve and size, where growth goes wrong.
+// remark marks the points where costs grow badly. Points are sorted by curve and size.
 func remark(points []GrowthPoint) {
 	best := 0.0
 	for i := range points {

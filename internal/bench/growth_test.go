@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestRemarksNameTheGrowthThatGoesWrong(t *testing.T) {
+func TestRemarksMarkThePointsWhereCostsGrowBadly(t *testing.T) {
 	points := []GrowthPoint{
 		{Axis: "batch", Series: "decode", X: 1, TokS: 10},
 		{Axis: "batch", Series: "decode", X: 2, TokS: 20},

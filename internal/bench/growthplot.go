@@ -23,8 +23,8 @@ var growthPanels = []struct {
 	{"threads", "threads", "tokens/s", func(p GrowthPoint) float64 { return p.TokS }},
 }
 
-// drawGrowth draws the curves beside each other as SVG; sizes are
-// logarithmic, remarkable points ringed.
+// drawGrowth draws the charts side by side as SVG. Sizes are logarithmic; points with
+// a remark have a ring.
 func drawGrowth(w io.Writer, points []GrowthPoint) error {
 	const width, height = 10 * vg.Centimeter, 8 * vg.Centimeter
 	whole := width * vg.Length(len(growthPanels))
@@ -90,7 +90,7 @@ func addGrowth(p *plot.Plot, curve []GrowthPoint, k int, value func(GrowthPoint)
 	return nil
 }
 
-// powersOfTwo are the ticks of a size.
+// powersOfTwo are the ticks of an axis of sizes.
 type powersOfTwo struct{}
 
 func (powersOfTwo) Ticks(lo, hi float64) []plot.Tick {

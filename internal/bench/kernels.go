@@ -19,7 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/ternary"
 )
 
-// packingList names the packings that can be measured.
+// packingList is the names of all packings, for errors.
 func packingList() string {
 	var names []string
 	for _, p := range matrix.Packings() {
@@ -47,7 +47,7 @@ type KernelOptions struct {
 	Shapes, Packings []string // as flags have them; empty: the usual ones
 	Tokens, Threads  []int    // empty: the usual ones
 	Budget           time.Duration
-	Full             bool // the usual ones are more
+	Full             bool // more usual ones
 	Rounds           int  // with peers
 }
 
@@ -57,7 +57,7 @@ func DefaultKernelOptions() KernelOptions {
 	return KernelOptions{Tokens: usual.Tokens, Threads: usual.Threads, Budget: usual.Budget, Rounds: 5}
 }
 
-// products are what the options mean.
+// products are the products to measure.
 func (o *KernelOptions) products() (kernelbench.Options, error) {
 	p := kernelbench.DefaultOptions()
 	if o.Full {
@@ -97,7 +97,7 @@ func (o *KernelOptions) products() (kernelbench.Options, error) {
 	}
 	for _, n := range append(p.Tokens, p.Threads...) {
 		if n < 1 || n > 1<<12 {
-			return p, usage.Errorf("%d is no number of tokens or threads", n)
+			return p, usage.Errorf("%d is not a number of tokens or threads", n)
 		}
 	}
 	return p, nil
@@ -149,7 +149,7 @@ func (rows KernelReport) Print(w io.Writer) error {
 	return output.Table(w, cells)
 }
 
-// printChoices says which kernels products go to, a line a packing.
+// printChoices prints the kernels that the engine uses, one line for each packing.
 func printChoices(w io.Writer, choices []ternary.Choice) {
 	lines := map[matrix.Packing][]string{}
 	for _, c := range choices {
@@ -160,10 +160,10 @@ func printChoices(w io.Writer, choices []ternary.Choice) {
 	}
 }
 
-// compareKernels holds the best kernel of each product against the peers.
+// compareKernels compares the best kernel of each product with the peers.
 func compareKernels(ctx context.Context, o kernelbench.Options, peers []peer, rounds int, errOut io.Writer) (Report, error) {
 	if len(o.Packings) != 1 || len(o.Threads) != 1 || rounds < 1 {
-		return nil, usage.Errorf("--compare wants one of --packings, one of --threads and a positive number of --rounds")
+		return nil, usage.Errorf("--compare requires one of --packings, one of --threads and a positive number of --rounds")
 	}
 	var tests []string
 	for _, s := range o.Shapes {
@@ -183,7 +183,7 @@ func compareKernels(ctx context.Context, o kernelbench.Options, peers []peer, ro
 		return s, nil
 	}
 	bar := output.Progress(errOut, rounds*len(peers), "runs")
-	r, err := compare(ctx, "GMAC/s", rounds, tests, ours, rivals(peers), func() { _ = bar.Add(1) })
+	r, err := compare(ctx, "GMAC/s", rounds, tests, ours, peers, func() { _ = bar.Add(1) })
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ type LoadOptions struct {
 	Concurrency     int
 	Requests        int
 	PromptWords     int
-	SystemWords     int // of a system message that all requests begin with; 0: there is none
+	SystemWords     int // of a system message that all requests share; 0: none
 	MaxTokens       int
 	Compare         []string      // other servers, NAME=URL each
 	Beside          string        // another load, KEY=VALUE,...; empty: none
@@ -42,8 +42,8 @@ func DefaultLoadOptions() LoadOptions {
 		Rounds: 3, Phase: 3 * time.Second, Timeout: 10 * time.Minute}
 }
 
-// Server measures a server under load, in turns with others or beside another load
-// if the options say so. Progress goes to errOut.
+// Server measures a server under load; if the options say so, alternately with others
+// or beside another load. Progress goes to errOut.
 func Server(ctx context.Context, o LoadOptions, errOut io.Writer) (Report, error) {
 	if o.Concurrency < 1 || o.Requests < 1 || o.PromptWords < 1 || o.SystemWords < 0 || o.MaxTokens < 1 || o.Timeout <= 0 {
 		return nil, usage.Errorf("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
@@ -131,7 +131,8 @@ func (o *LoadOptions) client() *openai.Client {
 	return openai.NewClientWithConfig(cfg)
 }
 
-// oneRequest asks one question. What failed on the way holds what came before that.
+// oneRequest asks one question. The sample of a failed request holds what came before
+// the failure.
 func oneRequest(ctx context.Context, client *openai.Client, o LoadOptions, i int) sample {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -183,7 +184,7 @@ func (o *LoadOptions) messages(i int) []openai.ChatCompletionMessage {
 	return []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleSystem, Content: loadPrompt(0, o.SystemWords)}, question}
 }
 
-// loadPrompt is a text of n words, unlike any other i's from the first word on.
+// loadPrompt is a text of n words that differs between values of i from the first word.
 func loadPrompt(i, n int) string {
 	words := strings.Fields("the box holds red apples and green pears while seven birds watch over a quiet river where boats carry salt to towns")
 	var b strings.Builder

@@ -22,7 +22,7 @@ func TestRequestsShareTheirSystemMessageAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestARequestThatIsNeverAnsweredIsGivenUp(t *testing.T) {
+func TestARequestThatIsNeverAnsweredFailsAfterATime(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

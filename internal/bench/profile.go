@@ -21,13 +21,13 @@ type ProfileReport struct {
 	Seconds float64       `json:"seconds"`
 	Steps   int64         `json:"steps"`
 	Parts   []ProfilePart `json:"parts"`
-	Waiting float64       `json:"workers_waiting"` // share of the workers' time within kernels that they had no part to run
+	Waiting float64       `json:"workers_waiting"` // share of their time in kernels that workers had nothing to do
 }
 
 // ProfileReports are what `bench engine --profile` prints.
 type ProfileReports []ProfileReport
 
-// ProfilePart is a kind of kernel, or what is left between them.
+// ProfilePart is a kind of kernel, or the time between kernels.
 type ProfilePart struct {
 	Name     string  `json:"name"`
 	Calls    int64   `json:"calls,omitempty"`
@@ -36,7 +36,7 @@ type ProfilePart struct {
 	GMACs    float64 `json:"gmac_s,omitempty"`
 	Fill     float64 `json:"lanes_filled,omitempty"` // share of the tiles' lanes that carried a token
 	GBs      float64 `json:"gb_s,omitempty"`         // of weights, keys and values
-	Roofline float64 `json:"roofline,omitempty"`     // the least time this machine allows over the time taken
+	Roofline float64 `json:"roofline,omitempty"`     // the least time that this machine allows, over the time taken
 }
 
 // stepTimes adds up an engine's steps. Read it when the engine has stopped.
@@ -113,7 +113,7 @@ func since(c, before meter.Cost) meter.Cost {
 	return c
 }
 
-// profile is what was counted while the runs of a test took wall together.
+// profile is what was counted during all runs of a test, which took wall.
 type profile struct {
 	machine    kernelbench.Machine
 	threads    int

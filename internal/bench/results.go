@@ -20,8 +20,8 @@ type speeds map[string]float64
 
 var errNoSpeeds = errors.New("no results in its output: neither JSON, JSON lines, CSV or a table of llama-bench or llama-batched-bench, nor matches of --compare-pattern")
 
-// parseSpeeds reads another engine's measurements: with pattern, whose groups
-// are value and perhaps test; without, in a format it knows.
+// parseSpeeds reads another engine's results: with a pattern, or if that is nil in a
+// known format. only names a result that the pattern finds without a name.
 func parseSpeeds(out []byte, pattern *regexp.Regexp, only string) (speeds, error) {
 	s := speeds{}
 	if pattern != nil {
@@ -44,8 +44,8 @@ func parseSpeeds(out []byte, pattern *regexp.Regexp, only string) (speeds, error
 	return s, nil
 }
 
-// match reads with a pattern of these groups: value, or gflops, which are half
-// as many multiply-accumulates; test, or a product's sizes m, k and n.
+// match reads with a pattern. Its groups are value, or gflops (twice the
+// multiply-accumulates), and test, or the sizes m, k and n of a product.
 func (s speeds) match(out []byte, pattern *regexp.Regexp, only string) error {
 	for _, m := range pattern.FindAllSubmatch(out, -1) {
 		group := func(name string) string {
@@ -91,9 +91,8 @@ type peerResult struct {
 	SpeedTG *float64 `json:"speed_tg"`
 }
 
-// add notes what was measured and tells whether that was anything. Sequences
-// that decode after a longer prompt than one token are a test of their own,
-// named like llama-bench's depths.
+// add records a result and reports whether there was one. Decoding after a prompt of
+// more than one token is a test of its own, named like llama-bench's depths.
 func (s speeds) add(r peerResult) bool {
 	before := len(s)
 	depth := ""
@@ -118,7 +117,7 @@ func (s speeds) add(r peerResult) bool {
 	return len(s) > before
 }
 
-// name is llama-bench's own way to write a test.
+// name is the test's name as llama-bench writes it.
 func (r *peerResult) name() string {
 	var parts []string
 	if r.Prompt > 0 {
@@ -134,8 +133,8 @@ func (r *peerResult) name() string {
 	return name
 }
 
-// objects reads llama-bench -o json and jsonl and llama-batched-bench
-// --output-format jsonl, whatever is printed before and between the objects.
+// objects reads llama-bench -o json and jsonl and llama-batched-bench --output-format
+// jsonl, and skips all other output.
 func (s speeds) objects(out []byte) {
 	for rest := out; ; {
 		i := bytes.IndexByte(rest, '{')
@@ -153,8 +152,8 @@ func (s speeds) objects(out []byte) {
 	}
 }
 
-// tables reads what llama-bench and llama-batched-bench print for people;
-// ik_llama.cpp's batched bench prints nothing else.
+// tables reads the tables of llama-bench and llama-batched-bench; ik_llama.cpp's
+// batched bench has no other format.
 func (s speeds) tables(out []byte) {
 	var names []string
 	for line := range bytes.Lines(out) {

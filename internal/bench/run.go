@@ -39,7 +39,7 @@ func (b *Source) load(pool *pool.Pool) (*models.Bundle, error) {
 	return engines.LoadBundle(mc, opt)
 }
 
-// name is what reports call the model of bundle.
+// name is the model's name in reports.
 func (b *Source) name(bundle *models.Bundle) string {
 	return cmp.Or(b.Shape, b.Model, bundle.Name)
 }
@@ -65,7 +65,7 @@ func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error)
 	return models.LoadFile(f, opt)
 }
 
-// committedKV is a cache whose memory the system has found already.
+// committedKV is a cache whose memory is already committed.
 func committedKV(cfg models.Config, opt kv.Options) (*kv.Cache, error) {
 	cache, err := kv.New(cfg.KV(), opt)
 	if err == nil {
@@ -74,7 +74,7 @@ func committedKV(cfg models.Config, opt kv.Options) (*kv.Cache, error) {
 	return cache, err
 }
 
-// engineRuns measures one test on an engine of its own.
+// engineRuns measures one test with an engine of its own.
 type engineRuns struct {
 	bundle      *models.Bundle
 	draft       *models.Bundle      // nil: none
@@ -82,7 +82,7 @@ type engineRuns struct {
 	pool        *pool.Pool
 	test        engineTest
 	reps        int
-	warm        bool                    // caches are: count the first run too
+	warm        bool                    // the processor's caches are warm: count the first run too
 	done        func()                  // after each run
 	onStep      func(batcher.StepStats) // may be nil
 }
@@ -94,9 +94,9 @@ func (r *engineRuns) runs() int {
 	return r.reps + 1
 }
 
-// measure returns the time of each of reps runs; unless caches are warm, one
-// more before them is dropped. When it returns, no step is under way. Prompts are random and new each time, so that the
-// prefix cache has no part in the figure.
+// measure returns the time of each of reps runs. Unless r.warm, a first run is
+// dropped. Every prompt is new and random, so the prefix cache does not help. When it
+// returns, no step is under way.
 func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err error) {
 	t, cfg := r.test, r.bundle.Model.Config()
 	length := t.prompt + t.decode + 1
@@ -150,10 +150,10 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 	return times, nil
 }
 
-// engineTimes is what one run took.
+// engineTimes is the time of one run.
 type engineTimes struct {
 	whole  time.Duration // from the first prompt, or the first token after it, to the last token
-	decode time.Duration // of it, a sequence's mean from its first token to its last
+	decode time.Duration // the mean time of a sequence from its first token to its last
 }
 
 // runEngineTest times one run.
@@ -215,8 +215,8 @@ func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab i
 	return took, err
 }
 
-// generate decodes what the test wants of a sequence that starts with token first,
-// and tells the time from its first to its last token.
+// generate decodes the test's tokens in a sequence that begins with token first. It
+// returns the time from the first decoded token to the last.
 func (t engineTest) generate(ctx context.Context, s *batcher.Sequence, first int32, vocab int) (time.Duration, error) {
 	p := sampling.Params{MaxTokens: t.decode, IgnoreEOS: true}
 	if t.repeat {
@@ -239,8 +239,8 @@ func (t engineTest) generate(ctx context.Context, s *batcher.Sequence, first int
 	return timing.LastToken.Sub(timing.FirstToken), nil
 }
 
-// dictation is a Constraint that leaves one token of a vocabulary of so many, as
-// if drawn at random for each position.
+// dictation is a Constraint that allows one token at each position, random among a
+// vocabulary of this size.
 type dictation int
 
 func (d dictation) Allow(mask []uint64, completion []int32) {

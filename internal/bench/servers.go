@@ -9,17 +9,17 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// serverRival is a server under the same load as ours.
-type serverRival struct {
+// serverPeer is a server under the same load as ours.
+type serverPeer struct {
 	name     string
 	load     LoadOptions
 	progress io.Writer
 }
 
-func (s *serverRival) label() (name, command string) { return s.name, s.load.URL }
+func (s *serverPeer) label() (name, command string) { return s.name, s.load.URL }
 
-// measure loads the server once, with prompts it has not seen.
-func (s *serverRival) measure(ctx context.Context, _ string) (speeds, error) {
+// measure loads the server once, with new prompts.
+func (s *serverPeer) measure(ctx context.Context, _ string) (speeds, error) {
 	r, err := loadTest(ctx, s.load, s.progress)
 	if err == nil && r.Errors > 0 {
 		err = errors.New(r.FirstError)
@@ -42,7 +42,7 @@ func (s *serverRival) measure(ctx context.Context, _ string) (speeds, error) {
 
 var serverTests = []string{"completion tok/s", "total tok/s", "TTFT p50 ms", "TPOT p50 ms", "latency p90 ms"}
 
-// compareServers loads the server of --url and those of --compare in turns.
+// compareServers loads the server of --url and those of --compare alternately.
 func compareServers(ctx context.Context, o LoadOptions, errOut io.Writer) (Report, error) {
 	if o.Rounds < 1 {
 		return nil, usage.Errorf("--rounds must be positive")
@@ -51,12 +51,13 @@ func compareServers(ctx context.Context, o LoadOptions, errOut io.Writer) (Repor
 	if err != nil {
 		return nil, err
 	}
-	ours := &serverRival{o.URL, o, errOut}
-	var others []rival
+	ours := &serverPeer{o.URL, o, errOut}
+	var others []peer
 	for _, p := range peers {
 		load := o
-		load.URL = p.command
-		others = append(others, &serverRival{p.name, load, errOut})
+		name, url := p.label()
+		load.URL = url
+		others = append(others, &serverPeer{name, load, errOut})
 	}
 	r, err := compare(ctx, "", o.Rounds, serverTests, func() (speeds, error) { return ours.measure(ctx, "") }, others, func() {})
 	if err != nil {

@@ -17,37 +17,37 @@ import (
 
 // local answers with a model in this process, one answer at a time.
 type local struct {
-	cfg    config.Config // Models: all that Use knows by name
-	judges []config.Verifier
-	log    zerolog.Logger
-	model  config.Model // in use
-	judged bool         // its verifiers are loaded
-	r      *engines.Runtime
-	stop   func() error // ends the engines and closes r
+	cfg       config.Config // Models: all that Use knows by name
+	verifiers []config.Verifier
+	log       zerolog.Logger
+	model     config.Model // in use
+	searching bool         // its verifiers are loaded
+	r         *engines.Runtime
+	stop      func() error // ends the engines and closes r
 }
 
 // NewLocal loads the first of the configured models, and the verifiers if search is set.
 func NewLocal(cfg config.Config, log zerolog.Logger, search bool) (Answerer, error) {
-	l := &local{cfg: cfg, judges: cfg.Verifiers, log: log}
+	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log}
 	return l, l.load(cfg.Models[0], search)
 }
 
 func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
 
-// load loads a model, and the verifiers if judged is set. The former model is closed
+// load loads a model, and the verifiers if searching is set. The former model is closed
 // after the new one is loaded.
-func (l *local) load(m config.Model, judged bool) error {
+func (l *local) load(m config.Model, searching bool) error {
 	cfg := l.cfg
 	cfg.Models, cfg.Verifiers = []config.Model{m}, nil
-	if judged {
-		cfg.Verifiers = l.judges
+	if searching {
+		cfg.Verifiers = l.verifiers
 	}
 	r, err := engines.New(cfg, l.log, engines.Watcher{})
 	if err != nil {
 		return err
 	}
 	err = l.Close()
-	l.model, l.judged, l.r, l.stop = m, judged, r, engines.Start(context.Background(), r)
+	l.model, l.searching, l.r, l.stop = m, searching, r, engines.Start(context.Background(), r)
 	return err
 }
 
@@ -78,13 +78,13 @@ func (l *local) Models(context.Context) ([]string, error) {
 func (l *local) Use(_ context.Context, name string) error {
 	i := slices.IndexFunc(l.cfg.Models, func(m config.Model) bool { return m.APIName() == name })
 	if i >= 0 {
-		return l.load(l.cfg.Models[i], l.judged)
+		return l.load(l.cfg.Models[i], l.searching)
 	}
 	m := config.Model{Path: name}
 	if config.IsEmbedded(name) {
 		m = config.Model{Embedded: name}
 	}
-	return l.load(m, l.judged)
+	return l.load(m, l.searching)
 }
 
 func (l *local) About() (name, words string) {
@@ -97,7 +97,7 @@ func (l *local) About() (name, words string) {
 }
 
 func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (done Answered, err error) {
-	if o.Scaling != "" && !l.judged {
+	if o.Scaling != "" && !l.searching {
 		if err := l.load(l.model, true); err != nil {
 			return done, err
 		}

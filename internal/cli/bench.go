@@ -38,7 +38,7 @@ func showReport(cmd *cobra.Command, asJSON bool, r bench.Report, err error) erro
 }
 
 func compareFlags(f *pflag.FlagSet, o *bench.PeerOptions) {
-	f.StringArrayVar(&o.Compare, "compare", nil, "another engine to measure in turns with ours: `NAME=COMMAND`, for the shell; may be repeated")
+	f.StringArrayVar(&o.Compare, "compare", nil, "another engine to measure alternately with ours: `NAME=COMMAND`, for the shell; may be repeated")
 	f.StringVar(&o.Pattern, "compare-pattern", "", "`REGEXP` that finds the (?P<test>) and (?P<value>) of its results, for formats that are not known")
 }
 

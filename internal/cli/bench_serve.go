@@ -16,8 +16,8 @@ first token (TTFT), time per output token (TPOT), whole-request latency and
 throughput. Prompts differ from their first word on, so a prefix cache helps only with
 --system-words.
 
---compare loads another server in turns with the one at --url and prints the ratios of
-neighbouring rounds: above 1 is better for tokens a second, below 1 for times.
+--compare loads another server alternately with the one at --url and prints the ratios
+of neighbouring rounds: above 1 is better for tokens a second, below 1 for times.
 
 --beside puts another load on the server in every other phase and prints what it does
 to the clients: the ratio of their times to the mean of those in the phases before and
@@ -45,7 +45,7 @@ max-tokens. Keys that are left out are as for the clients, but c is 1.`,
 	f.IntVar(&o.SystemWords, "system-words", 0, "words in a system message that all requests share")
 	f.IntVar(&o.MaxTokens, "max-tokens", o.MaxTokens, "tokens to generate at most")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.StringArrayVar(&o.Compare, "compare", nil, "another server to load in turns: `NAME=URL`; may be repeated")
+	f.StringArrayVar(&o.Compare, "compare", nil, "another server to load alternately: `NAME=URL`; may be repeated")
 	f.IntVar(&o.Rounds, "rounds", o.Rounds, "rounds of --compare and --beside")
 	f.StringVar(&o.Beside, "beside", "", "another load in every other phase: `KEY=VALUE,...`")
 	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "count a request as failed after this time")

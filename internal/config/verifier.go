@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
-// Verifier names one reward model that judges what the models write.
+// Verifier names one reward model that scores what the models write.
 // Exactly one of Path and Embedded is set.
 type Verifier struct {
 	Name     string `yaml:"name"`     // API name; empty: the file's stem or the embedded name

@@ -88,7 +88,7 @@ func (r *Runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
 		}
 		return errors.Join(err, h.close())
 	}
-	r.judges = append(r.judges, h)
+	r.verifiers = append(r.verifiers, h)
 	return nil
 }
 

@@ -44,13 +44,13 @@ type Host struct {
 
 // Runtime is everything that computes: models and engines over one worker pool.
 type Runtime struct {
-	Pool    *pool.Pool
-	arbiter *batcher.StepArbiter
-	Hosts   []*Host // of generators
-	judges  []*Host // of verifiers
-	log     zerolog.Logger
-	watch   Watcher
-	free    func() int64 // bytes of memory that are free
+	Pool      *pool.Pool
+	arbiter   *batcher.StepArbiter
+	Hosts     []*Host // generators
+	verifiers []*Host // reward models
+	log       zerolog.Logger
+	watch     Watcher
+	free      func() int64 // bytes of memory that are free
 }
 
 // Watcher holds callbacks about what a runtime does. Each may be nil.
@@ -176,7 +176,7 @@ func (r *Runtime) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.judges) }
+func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.verifiers) }
 
 // bundles are the model and its draft.
 func (h *Host) bundles() []*models.Bundle {
@@ -208,10 +208,10 @@ func (r *Runtime) Close() {
 	r.Pool.Close()
 }
 
-// Verifiers are the verifiers that can judge a model's text, the default first.
+// Verifiers are the verifiers that can score a model's text, the default first.
 func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
 	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
-		for _, h := range r.judges {
+		for _, h := range r.verifiers {
 			if !yield(h.Bundle.Name, h.Reward) {
 				return
 			}

@@ -160,8 +160,8 @@ func TestMemoryIsDividedWhenAllModelsAreLoaded(t *testing.T) {
 	const free = 16 << 20
 	r.free = func() int64 {
 		asked++
-		if len(r.Hosts) != 2 || len(r.judges) != 1 || r.Hosts[0].draft == nil {
-			t.Errorf("memory is asked for with %d models and %d verifiers loaded", len(r.Hosts), len(r.judges))
+		if len(r.Hosts) != 2 || len(r.verifiers) != 1 || r.Hosts[0].draft == nil {
+			t.Errorf("memory is asked for with %d models and %d verifiers loaded", len(r.Hosts), len(r.verifiers))
 		}
 		return free
 	}
@@ -298,9 +298,9 @@ func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
 		t.Errorf("verifiers %+v, %d models", v, len(r.All()))
 	}
 	r.Hosts = nil // as if the models had other words
-	judges := len(r.judges)
-	if err := r.loadVerifier(cfg, cfg.Verifiers[0]); err != nil || len(r.judges) != judges {
-		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.judges))
+	verifiers := len(r.verifiers)
+	if err := r.loadVerifier(cfg, cfg.Verifiers[0]); err != nil || len(r.verifiers) != verifiers {
+		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.verifiers))
 	}
 	r.Close()
 	if _, err := New(config.Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []config.Verifier{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {

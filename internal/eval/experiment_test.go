@@ -92,7 +92,7 @@ func TestAnExperimentAsksEverythingOnce(t *testing.T) {
 	}
 }
 
-func TestAlternatingPointsShareTheMachinesMoods(t *testing.T) {
+func TestMachineNoiseAffectsAlternatingPointsEqually(t *testing.T) {
 	var asked []string
 	e := Experiment{Problems: set(2), Points: mustPoints(t, []string{"single", "best_of_n"}, []int{2}, 4), Journal: NewJournal()}
 	e.Solve = func(ctx context.Context, p Point, q Question) (Solution, error) {
@@ -107,7 +107,7 @@ func TestAlternatingPointsShareTheMachinesMoods(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedRunGoesOnWhereItWas(t *testing.T) {
+func TestAnInterruptedRunContinuesWhereItWas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	setup := Setup{Data: "d", Seed: 0, Concurrency: 1}
 	points := mustPoints(t, []string{"best_of_n"}, []int{2, 4}, 4)

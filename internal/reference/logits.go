@@ -54,7 +54,7 @@ func ParseTokens(text string, vocab int) ([]int32, error) {
 	for i, f := range fields {
 		id, err := strconv.ParseInt(f, 10, 32)
 		if err != nil || id < 0 || id >= int64(vocab) {
-			return nil, fmt.Errorf("token %d: %q is no id in 0..%d", i, f, vocab-1)
+			return nil, fmt.Errorf("token %d: %q is not an id in 0..%d", i, f, vocab-1)
 		}
 		tokens[i] = int32(id)
 	}

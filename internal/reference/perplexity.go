@@ -16,8 +16,8 @@ type Report struct {
 }
 
 // Perplexity is exp of the mean negative log-likelihood over the second halves
-// of the pieces of n tokens. A BOS takes the first place of each piece where
-// the model wants one.
+// of the pieces of n tokens. Each piece begins with a BOS if the model
+// uses one.
 func Perplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score Scorer, done func()) (Report, error) {
 	if len(tokens) < n {
 		return Report{}, fmt.Errorf("the text has %d tokens, fewer than one piece of %d", len(tokens), n)

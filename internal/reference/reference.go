@@ -1,5 +1,5 @@
-// Package reference computes a model's logits by forward passes of its own, without
-// an engine: to compare with other engines, and to measure perplexity.
+// Package reference computes a model's logits without an engine, to compare them with
+// other programs' and to measure perplexity.
 package reference
 
 import (
@@ -18,13 +18,13 @@ type Options struct {
 	Exact                  bool // float32 weights and activations
 	Threads                int
 	Context                int  // longest sequence; 0: the model's own
-	ContextSet             bool // else a shorter context of the model's own counts
+	ContextSet             bool // refuse a model with a shorter context of its own; else use that
 }
 
-// chunk is the number of tokens a forward pass takes at once here.
+// chunk is the number of tokens in a forward pass.
 const chunk = 128
 
-// With loads the model for f.
+// With loads the model, calls f and closes the model.
 func With(r *Options, f func(b *models.Bundle, score Scorer) error) error {
 	mc, err := config.ModelFlag(r.Model)
 	if err != nil {
@@ -62,8 +62,7 @@ func With(r *Options, f func(b *models.Bundle, score Scorer) error) error {
 	})
 }
 
-// contextFor is the longest sequence that the model is loaded for: what is asked
-// for, or as much of the default as it has; 0: its own.
+// contextFor is the context to load the model with; 0: its own.
 func (r *Options) contextFor(m config.Model) (int, error) {
 	if r.Context < 0 {
 		return 0, usage.Errorf("--context: %d is negative", r.Context)
@@ -76,7 +75,7 @@ func (r *Options) contextFor(m config.Model) (int, error) {
 	arch, _ := f.Metadata.String("general.architecture")
 	own, ok := f.Metadata.Int(arch + ".context_length")
 	switch {
-	case !ok || r.Context <= own: // what loading has to say of it is said there
+	case !ok || r.Context <= own: // loading checks it
 		return r.Context, nil
 	case r.ContextSet:
 		return 0, usage.Errorf("--context: %d is longer than the model's own of %d", r.Context, own)
