@@ -29,8 +29,8 @@ func TestTheLocalModelOfAChatCanChange(t *testing.T) {
 	}
 }
 
-// api is a server of some models whose chats stream text, and then wait for the
-// client to leave where it asks so.
+// api is a server of models. Its chats stream text; a question that ends in "for ever"
+// then waits for the client to leave.
 func api(t *testing.T, owner string, models ...string) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
@@ -72,7 +72,7 @@ func api(t *testing.T, owner string, models ...string) *httptest.Server {
 	return s
 }
 
-func TestAServerTellsWhatItHasForgottenAndWhatItHasNotSaid(t *testing.T) {
+func TestDroppedMessagesAndBrokenAnswersOfAServerAreReported(t *testing.T) {
 	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: api(t, "lutra", "m").URL, Name: chat.DefaultModel})
 	if err != nil {
 		t.Fatal(err)

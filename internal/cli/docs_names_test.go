@@ -80,7 +80,7 @@ func repositoryFiles(t *testing.T) (paths []string, sources map[string]string) {
 	return paths, sources
 }
 
-// naming knows what there is to name.
+// naming holds the names that exist.
 type naming struct {
 	paths   []string
 	sources map[string]string
@@ -124,7 +124,7 @@ func settingKeys(section reflect.Type, prefix string) (keys []string) {
 	return keys
 }
 
-// check says what is wrong with a code span of a document, if anything.
+// check says what is wrong with a code span of a document; nil: nothing.
 func (n *naming) check(doc, span string) error {
 	key, _, _ := strings.Cut(span, ": ")
 	first, _, spaced := strings.Cut(span, " ")
@@ -176,7 +176,7 @@ func (n *naming) check(doc, span string) error {
 	return nil
 }
 
-// parses tells whether a command line has a command and flags that there are.
+// parses checks that a command line uses existing commands and flags.
 func parses(args []string) error {
 	root := newRoot(io.Discard, io.Discard)
 	root.InitDefaultCompletionCmd()
@@ -184,7 +184,7 @@ func parses(args []string) error {
 	if err != nil {
 		return err
 	}
-	var short *pflag.ValueRequiredError // "ask --url" means what that does
+	var short *pflag.ValueRequiredError // prose may name a flag without its value
 	if err := cmd.ParseFlags(rest); err != nil && !errors.As(err, &short) && !errors.Is(err, pflag.ErrHelp) {
 		return flagError(cmd, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 var asksSomething = regexp.MustCompile(`lutra ask |lutra chat|"content": "|content: "|Content: "|\.invoke\("`)
 
-// checkAnswers holds what was printed against the right numbers.
+// checkAnswers compares the output with the right numbers.
 func checkAnswers(t *testing.T, e example, out string) {
 	t.Helper()
 	known := slices.ContainsFunc(otherQuestions, func(q string) bool { return strings.Contains(e.text, q) })
@@ -27,7 +27,7 @@ func checkAnswers(t *testing.T, e example, out string) {
 			t.Errorf("%s is %s, it says\n%s", q.question, q.answer, out)
 		}
 	}
-	talks := strings.Contains(e.text, "lutra chat") // is told a question here
+	talks := strings.Contains(e.text, "lutra chat") // gets its question from here
 	if asksSomething.MatchString(e.text) && !known && !talks {
 		t.Error("its question is neither in rightAnswers nor in otherQuestions")
 	}
@@ -36,9 +36,9 @@ func checkAnswers(t *testing.T, e example, out string) {
 	}
 }
 
-// checkShown holds the output that a document shows against what came: lines
-// before the JSON appear, and the JSON has the same keys and texts. Numbers between
-// 0 and 1 are scores, and have the same size; others are times and counts.
+// checkShown compares the output that a document shows with the real one. Lines before
+// the JSON must appear, and the JSON must have the same keys and texts. Numbers between
+// 0 and 1 are scores, which must be near; others are times and counts.
 func checkShown(t *testing.T, shown, out string) {
 	t.Helper()
 	head, body, _ := strings.Cut(shown, "{")
@@ -52,7 +52,7 @@ func checkShown(t *testing.T, shown, out string) {
 	}
 	var want, got any
 	if err := json.Unmarshal([]byte("{"+body), &want); err != nil {
-		t.Errorf("what the document shows is no JSON: %v", err)
+		t.Errorf("what the document shows is not JSON: %v", err)
 		return
 	}
 	_, body, _ = strings.Cut(out, "{")

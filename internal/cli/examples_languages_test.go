@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// missing skips an example for want of something, where that is allowed.
+// missing skips an example that needs what is not there, or fails if that is forbidden.
 func missing(t *testing.T, what string) {
 	t.Helper()
 	if os.Getenv("LUTRA_EXAMPLES") == "all" {
@@ -39,7 +39,7 @@ func (s *sandbox) python(t *testing.T, text string) string {
 			missing(t, "Python package "+m[1])
 		}
 	}
-	if !strings.Contains(text, "import") { // goes on from an example before it
+	if !strings.Contains(text, "import") { // continues an example before it
 		if exec.Command(interpreter, "-c", "import openai").Run() != nil {
 			missing(t, "Python package openai")
 		}

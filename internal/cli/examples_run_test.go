@@ -78,7 +78,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 func (s *sandbox) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.Env = s.dir, s.env
-	cmd.Stdin = strings.NewReader("What is 12 * 7?\n") // for those that converse
+	cmd.Stdin = strings.NewReader("What is 12 * 7?\n") // for chats
 	return cmd
 }
 
@@ -94,8 +94,8 @@ func (s *sandbox) run(t *testing.T, name string, args ...string) string {
 	return out.String()
 }
 
-// serve runs a script whose last command is a server until that is ready, and
-// ends it by SIGTERM.
+// serve runs a script whose last command is a server. When that is ready it is ended
+// by SIGTERM.
 func (s *sandbox) serve(t *testing.T, script string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(script), "\n")
@@ -129,8 +129,7 @@ var (
 )
 
 // TestExamplesDoWhatTheySay runs every example. Clients in other languages are
-// skipped where their libraries are not there, unless LUTRA_EXAMPLES=all says that
-// nothing may be.
+// skipped without their libraries, unless LUTRA_EXAMPLES=all forbids it.
 func TestExamplesDoWhatTheySay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred commands")
@@ -148,7 +147,7 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestNothingIsExcusedThatIsNotThere(t *testing.T) {
+func TestEveryExceptionNamesAnExample(t *testing.T) {
 	list := allExamples(t)
 	some := func(what string, is func(example) bool) {
 		t.Helper()
@@ -176,7 +175,7 @@ func (e example) named() string {
 	return file + " " + e.text
 }
 
-// try runs one example and looks at what comes of it.
+// try runs one example and checks its output.
 func (s *sandbox) try(t *testing.T, e example) {
 	text := s.sub.Replace(e.text)
 	out := ""

@@ -39,7 +39,7 @@ func TestFaultsOfFlagsAreOfUsageAndNameTheFlag(t *testing.T) {
 	}
 }
 
-func TestEveryCommandRefusesMoreThreadsThanTheMachineCanMean(t *testing.T) {
+func TestEveryCommandRefusesMoreThreadsThanAMachineCanUse(t *testing.T) {
 	for _, args := range [][]string{
 		{"serve"}, {"ask", "Hi"}, {"chat"}, {"logits", "--tokens", "-", "--out", filepath.Join(t.TempDir(), "x")}, {"perplexity", "--file", "-"},
 		{"bench", "engine"}, {"bench", "growth"}, {"bench", "kernels"},

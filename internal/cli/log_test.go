@@ -126,7 +126,7 @@ func TestTheReadyLinesCommandWorksWhenPasted(t *testing.T) {
 	}
 }
 
-func TestACertificateThatClientsTakeNeedsNoFlag(t *testing.T) {
+func TestACertificateThatClientsTrustNeedsNoFlag(t *testing.T) {
 	cert, key := selfSigned(t, t.TempDir())
 	opt := server.Options{TLSCert: cert, TLSKey: key}
 	if trusted(opt, "https://127.0.0.1:1") {

@@ -83,7 +83,7 @@ func TestTheContextOfLogitsAndPerplexityChoosesALongRopesFactors(t *testing.T) {
 	}
 }
 
-func TestAContextThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidContextIsRefused(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "ids")
 	if err := os.WriteFile(tokens, []byte("1 2 3 4 5"), 0o600); err != nil {
 		t.Fatal(err)

@@ -32,8 +32,8 @@ type live struct {
 
 var readyLine = regexp.MustCompile(`^ready on .*?(https?://[^/\s]+)`)
 
-// serving starts a server and waits until it is ready. It is stopped with the
-// test, unless that has called stop.
+// serving starts a server and waits until it is ready. It stops when the test ends, or
+// when stop is called.
 func serving(t *testing.T, args ...string) *live {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -91,7 +91,7 @@ func (s *live) requests(level string) (paths []string) {
 	return paths
 }
 
-// selfSigned writes a certificate for this machine that nobody has reason to trust.
+// selfSigned writes a certificate for this machine that nobody trusts.
 func selfSigned(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	pub, private, err := ed25519.GenerateKey(rand.Reader)

@@ -134,7 +134,7 @@ func TestSIGTERMRefusesNewRequestsBeforeThePortClosesAndASecondSignalEndsAtOnce(
 	}
 }
 
-func TestNobodyWaitsForAModelThatIsNotWantedAnyMore(t *testing.T) {
+func TestAServerEndsWithoutWaitingForAModelThatLoads(t *testing.T) {
 	done := make(chan struct{})
 	close(done)
 	never := make(chan struct{})

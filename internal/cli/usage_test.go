@@ -79,7 +79,7 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsNotThereIsSaidInWords(t *testing.T) {
+func TestAMissingServerIsReportedInWords(t *testing.T) {
 	for _, command := range []string{"health", "bench serve -n 1", "eval", "ask hi", "chat"} {
 		status, got := complain(t, append(strings.Fields(command), "--url", "http://127.0.0.1:1")...)
 		if status != 1 || !strings.Contains(got, "no server answers at http://127.0.0.1:1") || strings.Count(got, "127.0.0.1:1") > 2 || strings.Count(got, "\n") != 1 {
@@ -88,7 +88,7 @@ func TestAServerThatIsNotThereIsSaidInWords(t *testing.T) {
 	}
 }
 
-func TestAPortInUseIsSaidInWords(t *testing.T) {
+func TestAPortInUseIsReportedInWords(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestAPortInUseIsSaidInWords(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNoModelIsToldByWhatItIs(t *testing.T) {
+func TestAFileThatIsNotAModelIsReportedAsWhatItIs(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	write := func(name, text string) {

@@ -83,7 +83,7 @@ func TestPresetsAndLimitsOfSearchesComeFromTheFile(t *testing.T) {
 	}
 }
 
-func TestNumbersBeyondWhatAMachineCanMeanAreRefused(t *testing.T) {
+func TestNumbersOutOfRangeAreRefused(t *testing.T) {
 	for key, values := range map[string][]string{
 		"threads":                    {"1000000", "-2"},
 		"kv.memory":                  {"900TiB", "1KiB"},
