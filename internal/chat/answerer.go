@@ -23,14 +23,14 @@ const (
 
 // Options say what answers and how; commands in a chat change some.
 type Options struct {
-	URL, Key, Name string // a server to ask instead of loading a model
-	System         string
-	Temperature    float32
-	TopP           float32
-	MaxTokens      int
-	Seed           uint64
-	TemperatureSet bool   // somebody chose Temperature; else a search takes its own
-	Scaling        string // a search's written form; empty: none
+	URL, Key, Model string // a server to ask instead of loading a model
+	System          string
+	Temperature     float32
+	TopP            float32
+	MaxTokens       int
+	Seed            uint64
+	TemperatureSet  bool   // somebody chose Temperature; else a search takes its own
+	Scaling         string // a search's written form; empty: none
 }
 
 // CheckTemperature checks the range of a temperature.

@@ -35,7 +35,7 @@ func NewRemote(ctx context.Context, o *Options) (Answerer, error) {
 	base := apiclient.Base(o.URL)
 	cfg := openai.DefaultConfig(o.Key)
 	cfg.BaseURL = base
-	r := &remote{base: base, model: o.Name, via: &extension{}}
+	r := &remote{base: base, model: o.Model, via: &extension{}}
 	cfg.HTTPClient = r.via
 	r.client = openai.NewClientWithConfig(cfg)
 	list, err := r.client.ListModels(ctx)

@@ -49,7 +49,7 @@ The question - is read from standard input.`,
 func askFlags(f *pflag.FlagSet, o *chat.Options) {
 	f.StringVar(&o.URL, "url", "", "ask the server at this API base `URL` instead of loading a model")
 	f.StringVar(&o.Key, "api-key", "", "bearer `KEY` for --url")
-	f.StringVar(&o.Name, "model-name", chat.DefaultModel, "model to ask for with --url")
+	f.StringVar(&o.Model, "model-name", chat.DefaultModel, "model to ask for with --url")
 	f.StringVar(&o.System, "system", "", "system message")
 	f.Float32VarP(&o.Temperature, "temperature", "t", 0, "sampling temperature, 0 to 2; 0: the likeliest answer")
 	f.Float32Var(&o.TopP, "top-p", 1, "nucleus sampling, 0 to 1")

@@ -73,7 +73,7 @@ func api(t *testing.T, owner string, models ...string) *httptest.Server {
 }
 
 func TestDroppedMessagesAndBrokenAnswersOfAServerAreReported(t *testing.T) {
-	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: api(t, "lutra", "m").URL, Name: chat.DefaultModel})
+	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: api(t, "lutra", "m").URL, Model: chat.DefaultModel})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestServersAreAskedUnderTheirOwnNames(t *testing.T) {
 	if got := mustLutra(t, "chat", "--url", ours.URL); got != "" {
 		t.Errorf("a chat without questions says %q", got)
 	}
-	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: ours.URL, Name: chat.DefaultModel})
+	a, err := chat.NewRemote(t.Context(), &chat.Options{URL: ours.URL, Model: chat.DefaultModel})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func newBenchEngine() *cobra.Command {
   cp64        decode with speculation a text that repeats itself
   dr64        decode with speculation a text that --draft-model always guesses right
   par8        decode 64 tokens in each of 8 sequences at once
-  tg64@d4096  decode after 4096 tokens that are not counted; so does par8@d512
+  tg64@d4096  decode after 4096 tokens that are not counted; also par8@d512
 
 --shape builds a model of random ternary weights; speed does not depend on their
 values.

@@ -11,7 +11,7 @@ func newBenchGrowth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "growth",
 		Short: "Measure how costs grow with the batch, the context and the threads",
-		Long: `Decodes in more and more sequences at once, behind longer and longer contexts, and
+		Long: `Decodes in more and more sequences at once, after longer and longer contexts, and
 with more and more threads; each figure is the best of --reps runs. Remarks mark the
 points where costs grow badly: more sequences or threads decode fewer tokens a second,
 or a token's cost grows faster than linearly with the context.`,

@@ -30,7 +30,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
-	f.String("draft-model", "", "draft model for that: a small GGUF `FILE` of the same vocabulary, or an embedded model's name")
+	f.String("draft-model", "", "draft model for --speculation: a small GGUF `FILE` of the same vocabulary, or an embedded model's name")
 	f.String("kv-mem", "auto", "KV cache memory for each model, such as 2GiB")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }
