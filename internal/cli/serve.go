@@ -114,10 +114,10 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 		defer memory.BoundHeap(cfg.Server.MaxMemory)()
 		ready, try := readyLines(cfg.Server, listener.Addr())
 		log.Info().Str("try", try).Msg(ready)
-		engines, stop := context.WithCancel(context.WithoutCancel(ctx))
+		running, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		go func() { <-served; stop() }()
-		return r.Run(engines)
+		return r.Run(running)
 	})
 	return g.Wait()
 }
