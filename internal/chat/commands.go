@@ -31,7 +31,7 @@ func chatCommands() []chatCommand {
 			now: func(c *session) string { return c.options.System }, run: (*session).setSystem},
 		{names: []string{"/model"}, arg: "[NAME]", words: "change the model; alone: list the models",
 			now: func(c *session) string { name, _ := c.About(); return name }, run: (*session).setModel},
-		{names: []string{"/scaling"}, arg: "[PLAN]", words: "search for answers, as with bon8, sc16 or beam16x4; none: stop searching",
+		{names: []string{"/scaling"}, arg: "[PLAN]", words: "search for answers, as with bon8, sc16 or beam16x4; none: do not search",
 			now: func(c *session) string { return c.options.Scaling }, run: (*session).setScaling},
 		{names: []string{"/temperature"}, arg: "[T]", words: "sampling temperature, 0 for the likeliest answer",
 			now: func(c *session) string { return fmt.Sprint(c.options.samplingTemperature()) }, run: (*session).setTemperature},

@@ -17,13 +17,13 @@ import (
 
 // local answers with a model in this process, one answer at a time.
 type local struct {
-	cfg       config.Config // Models: all that Use knows by name
-	verifiers []config.Verifier
-	log       zerolog.Logger
-	model     config.Model // in use
-	searching bool         // its verifiers are loaded
-	r         *engines.Runtime
-	stop      func() error // ends the engines and closes r
+	cfg           config.Config // Models: all that Use knows by name
+	verifiers     []config.Verifier
+	log           zerolog.Logger
+	model         config.Model // in use
+	withVerifiers bool         // its verifiers are loaded
+	r             *engines.Runtime
+	stop          func() error // ends the engines and closes r
 }
 
 // NewLocal loads the first of the configured models, and the verifiers if search is set.
@@ -34,12 +34,12 @@ func NewLocal(cfg config.Config, log zerolog.Logger, search bool) (Answerer, err
 
 func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
 
-// load loads a model, and the verifiers if searching is set. The former model is closed
+// load loads a model, and the verifiers if withVerifiers is set. The former model is closed
 // after the new one is loaded.
-func (l *local) load(m config.Model, searching bool) error {
+func (l *local) load(m config.Model, withVerifiers bool) error {
 	cfg := l.cfg
 	cfg.Models, cfg.Verifiers = []config.Model{m}, nil
-	if searching {
+	if withVerifiers {
 		cfg.Verifiers = l.verifiers
 	}
 	r, err := engines.New(cfg, l.log, engines.Watcher{})
@@ -47,7 +47,7 @@ func (l *local) load(m config.Model, searching bool) error {
 		return err
 	}
 	err = l.Close()
-	l.model, l.searching, l.r, l.stop = m, searching, r, engines.Start(context.Background(), r)
+	l.model, l.withVerifiers, l.r, l.stop = m, withVerifiers, r, engines.Start(context.Background(), r)
 	return err
 }
 
@@ -78,13 +78,13 @@ func (l *local) Models(context.Context) ([]string, error) {
 func (l *local) Use(_ context.Context, name string) error {
 	i := slices.IndexFunc(l.cfg.Models, func(m config.Model) bool { return m.APIName() == name })
 	if i >= 0 {
-		return l.load(l.cfg.Models[i], l.searching)
+		return l.load(l.cfg.Models[i], l.withVerifiers)
 	}
 	m := config.Model{Path: name}
 	if config.IsEmbedded(name) {
 		m = config.Model{Embedded: name}
 	}
-	return l.load(m, l.searching)
+	return l.load(m, l.withVerifiers)
 }
 
 func (l *local) About() (name, words string) {
@@ -97,7 +97,7 @@ func (l *local) About() (name, words string) {
 }
 
 func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (done Answered, err error) {
-	if o.Scaling != "" && !l.searching {
+	if o.Scaling != "" && !l.withVerifiers {
 		if err := l.load(l.model, true); err != nil {
 			return done, err
 		}

@@ -117,7 +117,7 @@ func TestTheReadyLinesCommandWorksWhenPasted(t *testing.T) {
 	} {
 		s := serving(t, append([]string{"--model", "lutra-tiny-s"}, args...)...)
 		if strings.Contains(s.try, "secret") {
-			t.Errorf("the log tells a key: %s", s.try)
+			t.Errorf("the log shows a key: %s", s.try)
 		}
 		out, err := exec.Command(shell, "-c", strings.ReplaceAll(s.try, "Bearer KEY", "Bearer secret")).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Answer: 84") {

@@ -79,7 +79,7 @@ func TestAnExperimentAsksEverythingOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(e.Journal.Records()); got != 15 || done.Load() != 15 || e.Left() != 0 {
-			t.Errorf("%d at once: %d records, %d told, %d left; want 15, 15, 0", atOnce, got, done.Load(), e.Left())
+			t.Errorf("%d at once: %d records, %d reported, %d left; want 15, 15, 0", atOnce, got, done.Load(), e.Left())
 		}
 		results := Summarise(e.Points, e.Journal.Records(), 5, atOnce)
 		var right []float64

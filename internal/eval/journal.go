@@ -36,7 +36,7 @@ type Record struct {
 	Latency  time.Duration `json:"latency_ns"`         // from asking to the whole answer
 }
 
-// key tells records apart.
+// key identifies a record.
 type key struct {
 	Point
 	problem int

@@ -85,7 +85,7 @@ func summarise(p Point, records []Record, concurrency int) Result {
 	return r
 }
 
-// dominates tells whether r is better than s in one way and no worse in the
+// dominates reports whether r is better than s in one way and no worse in the
 // other.
 func (r *Result) dominates(s *Result) bool {
 	return r.Accuracy >= s.Accuracy && r.LatencyMS <= s.LatencyMS && (r.Accuracy > s.Accuracy || r.LatencyMS < s.LatencyMS)

@@ -9,7 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Error is a mistake on the command line: the exit status tells it from failures.
+// Error is a mistake on the command line: its exit status is 2, that of failures 1.
 type Error struct{ Err error }
 
 // Errorf makes an Error.
