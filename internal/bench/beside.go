@@ -268,6 +268,7 @@ func tokensPerPiece(samples []sample) float64 {
 	return float64(tokens) / float64(pieces)
 }
 
+// Print implements Report.
 func (r BesideReport) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%d clients of %s; beside them %s, %d requests to the end; %d errors\n", r.Concurrency, r.Model, r.Beside, r.Completed, r.Errors)
 	if r.FirstError != "" {

@@ -224,6 +224,7 @@ func compare(ctx context.Context, unit string, rounds int, tests []string, ours 
 // isTime reports whether smaller results of a test are better.
 func isTime(test string) bool { return strings.HasSuffix(test, " ms") }
 
+// Print implements Report.
 func (r CompareReport) Print(w io.Writer) error {
 	rows := [][]string{{"test", strings.TrimSpace("ours " + r.Unit), "peer", strings.TrimSpace("peer's " + r.Unit), "ratio (min-max)", "of bests"}}
 	for _, c := range r.Comparisons {

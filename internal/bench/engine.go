@@ -202,6 +202,7 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 	return results, nil
 }
 
+// Print implements Report.
 func (results EngineReport) Print(w io.Writer) error {
 	rows := [][]string{{"model", "threads", "test", "tok/s", "min", "max", "lanes filled"}}
 	for _, r := range results {

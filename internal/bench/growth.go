@@ -96,6 +96,7 @@ func Growth(ctx context.Context, opt GrowthOptions, errOut io.Writer) (Report, e
 	return o.points, nil
 }
 
+// Print implements Report.
 func (points GrowthReport) Print(w io.Writer) error {
 	rows := [][]string{{"axis", "series", "size", "tok/s", "ms a token", "remark"}}
 	for _, p := range points {

@@ -140,6 +140,7 @@ func Kernels(ctx context.Context, opt KernelOptions, errOut io.Writer) (Report, 
 	return rows, ctx.Err()
 }
 
+// Print implements Report.
 func (rows KernelReport) Print(w io.Writer) error {
 	cells := [][]string{{"isa", "kernel", "packing", "M", "K", "N", "threads", "GMAC/s", "peak", "ratio"}}
 	for _, r := range rows {

@@ -93,6 +93,7 @@ type LoadReport struct {
 	Latency          Percentiles `json:"latency_ms"`
 }
 
+// Percentiles are the extremes and percentiles of a time.
 type Percentiles struct {
 	Min float64 `json:"min"`
 	P50 float64 `json:"p50"`
@@ -234,6 +235,7 @@ func percentilesOf(v []float64) Percentiles {
 	return Percentiles{Min: v[0], P50: at(50), P90: at(90), P99: at(99), Max: v[len(v)-1]}
 }
 
+// Print implements Report.
 func (r LoadReport) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%d requests, %d clients, %d errors, %.2f s\n", r.Requests, r.Concurrency, r.Errors, r.Seconds)
 	if r.FirstError != "" {

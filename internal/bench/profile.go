@@ -95,6 +95,7 @@ func (o *EngineOptions) runProfile(ctx context.Context, setup engineRuns, tests 
 	return reports, nil
 }
 
+// Print implements Report.
 func (reports ProfileReports) Print(w io.Writer) error {
 	for i := range reports {
 		if err := reports[i].print(w); err != nil {

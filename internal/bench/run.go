@@ -44,6 +44,7 @@ func (b *Source) name(bundle *models.Bundle) string {
 	return cmp.Or(b.Shape, b.Model, bundle.Name)
 }
 
+// Shapes are the names of the known shapes.
 func Shapes() []string {
 	var names []string
 	for _, s := range synthetic.Shapes() {

@@ -65,6 +65,7 @@ func embeddedNames() []string {
 	return names
 }
 
+// IsEmbedded reports whether an embedded model has the name.
 func IsEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }
 
 // Names are the names of all models to load, in the order of loading. A model that

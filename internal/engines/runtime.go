@@ -176,6 +176,7 @@ func (r *Runtime) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// All are the generators, then the verifiers.
 func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.verifiers) }
 
 // bundles are the model and its draft.
