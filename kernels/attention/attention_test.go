@@ -197,7 +197,9 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 					scores = append(scores, float64(block[i]))
 					v := kerneltest.RandomVector(r, d)
 					vector.F32ToF16(kv[i*d:], v)
-					vector.F16ToF32(v, kv[i*d:(i+1)*d])
+					for j, h := range kv[i*d : (i+1)*d] {
+						v[j] = vector.FromF16(h)
+					}
 					values = append(values, v)
 				}
 				block = append(block, make([]float32, cpu.RoundUp(n, KeyGroup)-n)...)

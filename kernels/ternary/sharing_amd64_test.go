@@ -57,7 +57,6 @@ func TestPartsCanBeSharedInAnyOrder(t *testing.T) {
 				x.Set(c.x, n, cols)
 				x.Pin(0)
 				l.Mul(y, &x.Rows, &x.task) // arranges the activations
-				x.Unpin()
 				clear(y)
 				m := &x.task
 				m.y = y

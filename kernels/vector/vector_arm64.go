@@ -15,14 +15,6 @@ func whole(n, step int) int {
 	return n - n%step
 }
 
-func f16ToF32Fast(dst []float32, src []uint16) int {
-	n := whole(len(src), 8)
-	if n > 0 {
-		f16ToF32NEON(&dst[0], &src[0], n)
-	}
-	return n
-}
-
 func f32ToF16Fast(dst []uint16, src []float32) int {
 	n := whole(len(src), 8)
 	if n > 0 {
@@ -35,14 +27,6 @@ func addFast(dst, a, b []float32) int {
 	n := whole(len(dst), 8)
 	if n > 0 {
 		addNEON(&dst[0], &a[0], &b[0], n)
-	}
-	return n
-}
-
-func mulFast(dst, a, b []float32) int {
-	n := whole(len(dst), 8)
-	if n > 0 {
-		mulNEON(&dst[0], &a[0], &b[0], n)
 	}
 	return n
 }

@@ -68,11 +68,8 @@ type (
 // Expressions.
 type (
 	constExpr struct{ value any }
-	nameExpr  struct {
-		line int
-		name string
-	}
-	attrExpr struct { // value.name
+	nameExpr  struct{ name string }
+	attrExpr  struct { // value.name
 		line  int
 		value expr
 		name  string

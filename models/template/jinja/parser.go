@@ -257,7 +257,7 @@ func (p *parser) assignable() (expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	var target expr = &nameExpr{t.line, t.text}
+	var target expr = &nameExpr{t.text}
 	if p.op(".") {
 		attr, err := p.name()
 		if err != nil {
