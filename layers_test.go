@@ -73,7 +73,7 @@ var layers = map[string][]string{
 	"kernels/matrix":     {"kernels/meter"},
 	"kernels/meter":      {},
 	"kernels/cpu":        {},
-	"kernels/kerneltest": {"kernels/grouped", "kernels/dense", "kernels/matrix", "kernels/vector", "kernels/cpu"},
+	"kernels/kerneltest": {"kernels/ternary", "kernels/grouped", "kernels/dense", "kernels/matrix", "kernels/meter", "kernels/vector", "kernels/cpu"},
 }
 
 // reserved packages are for those layers alone that are listed with them.

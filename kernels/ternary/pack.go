@@ -155,33 +155,6 @@ func packRow(dst, digits []byte, blocks, g int) {
 	}
 }
 
-// Unpack gives back the trits[rows][cols] of an I1 or I2 matrix. It
-// reports ErrUnsupported for another packing and ErrShape for a matrix whose
-// parts do not fit together.
-func Unpack(w *matrix.Matrix) ([]int8, error) {
-	if !w.Packing.Ternary() {
-		return nil, fmt.Errorf("%w: %v holds no trits", matrix.ErrUnsupported, w.Packing)
-	}
-	if err := checkData(w); err != nil {
-		return nil, err
-	}
-	g, blocks := tritsPerByte(w.Packing), blocksOf(w.Cols, w.Packing)
-	base := byte(radix(w.Packing))
-	trits := make([]int8, w.Rows*w.Cols)
-	for r := range w.Rows {
-		row := w.Data[r/StripRows*blocks*StripRows*acts.BlockBytes+r%StripRows*acts.BlockBytes:]
-		for k := range w.Cols {
-			b, c := k/(acts.BlockBytes*g), k%(acts.BlockBytes*g)/g
-			v := row[b*StripRows*acts.BlockBytes+c]
-			for range k % g {
-				v /= base
-			}
-			trits[r*w.Cols+k] = int8(v%base) - 1
-		}
-	}
-	return trits, nil
-}
-
 func check(w *matrix.Matrix) error {
 	if w.Rows < 1 || w.Cols < 1 || w.Cols > MaxCols || w.Rows > 1<<30 {
 		return fmt.Errorf("%w: a ternary matrix of %d x %d", matrix.ErrShape, w.Rows, w.Cols)

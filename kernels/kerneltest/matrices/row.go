@@ -1,4 +1,4 @@
-package kernels
+package matrices
 
 import (
 	"fmt"
@@ -11,10 +11,10 @@ import (
 )
 
 // Row sets dst[Cols] to row r of m, of any packing, dequantised exactly as the
-// storage format defines it: an embedding's look-up.
+// storage format defines it.
 func Row(dst []float32, m *matrix.Matrix, r int) {
 	if r < 0 || r >= m.Rows || len(dst) < m.Cols {
-		panic(fmt.Sprintf("kernels: row %d of a %dx%d matrix into %d values", r, m.Rows, m.Cols, len(dst)))
+		panic(fmt.Sprintf("matrices: row %d of a %dx%d matrix into %d values", r, m.Rows, m.Cols, len(dst)))
 	}
 	dst = dst[:m.Cols]
 	switch m.Packing.Kind() {
