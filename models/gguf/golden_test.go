@@ -88,7 +88,7 @@ func TestDequantizeAgreesWithTheReferenceBitForBit(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := make([]float32, len(want))
-		if err := Dequantize(e.Type, got, src); err != nil {
+		if err := dequantize(e.Type, got, src); err != nil {
 			t.Fatal(err)
 		}
 		for i := range want {
@@ -123,7 +123,7 @@ func TestQuantizeAgreesWithTheReferenceByteForByte(t *testing.T) {
 			t.Errorf("%s: the blocks differ from the reference quantiser's", name)
 		}
 		back := make([]float32, len(src))
-		if err := Dequantize(e.Type, back, got); err != nil {
+		if err := dequantize(e.Type, back, got); err != nil {
 			t.Fatal(err)
 		}
 		if nmse := nmse(back, src); math.Abs(nmse-e.NMSE) > 1e-6*e.NMSE {

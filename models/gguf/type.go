@@ -159,22 +159,6 @@ func (t Type) Size(dims []int) (int, error) {
 	return int(size) + tr.tail, nil
 }
 
-// Dequantize sets dst to the values of the blocks in src, which are len(dst)
-// elements: whole blocks (for I2_S the whole tensor, whose end holds the
-// scale). The result is bit for bit that of ggml's to_float.
-func Dequantize(t Type, dst []float32, src []byte) error {
-	tr := t.traits()
-	if err := t.check(len(dst), len(src)); err != nil {
-		return err
-	}
-	if tr.dequantize == nil {
-		return fmt.Errorf("gguf: %w: storage type %v is not supported yet", ErrUnsupported, t)
-	}
-	tr.dequantize(dst, src[:len(src)-tr.tail])
-	tr.rescale(dst, src[len(src)-tr.tail:])
-	return nil
-}
-
 // Quantize sets dst to the blocks of src, which is whole blocks long. Q8_0,
 // Q4_0, TQ1_0 and TQ2_0 round as ggml's reference quantisers do and refuse
 // infinite and NaN values.
