@@ -25,7 +25,6 @@ type (
 		iter      expr
 		filter    expr // nil for none
 		body, alt []stmt
-		recursive bool
 	}
 	setStmt struct {
 		line   int

@@ -37,49 +37,44 @@ var filters map[string]filterFunc
 
 func init() {
 	filters = map[string]filterFunc{
-		"abs":         absolute,
-		"batch":       batch,
-		"capitalize":  textFilter(capitalize),
-		"count":       length,
-		"d":           fallback,
-		"default":     fallback,
-		"dictsort":    dictSort,
-		"e":           textFilter(html.EscapeString),
-		"escape":      textFilter(html.EscapeString),
-		"first":       first,
-		"float":       toFloat,
-		"forceescape": textFilter(html.EscapeString),
-		"format":      format,
-		"groupby":     groupBy,
-		"indent":      indent,
-		"int":         toInt,
-		"items":       items,
-		"join":        join,
-		"last":        last,
-		"length":      length,
-		"list":        list,
-		"lower":       textFilter(lowerCase),
-		"map":         mapFilter,
-		"max":         extreme(1),
-		"min":         extreme(-1),
-		"reject":      selector(false, false),
-		"rejectattr":  selector(true, false),
-		"replace":     replace,
-		"reverse":     reverse,
-		"round":       round,
-		"safe":        text,
-		"select":      selector(false, true),
-		"selectattr":  selector(true, true),
-		"sort":        sortFilter,
-		"string":      text,
-		"sum":         sum,
-		"title":       textFilter(titleCase),
-		"tojson":      func(r *renderer, v any, a args) (any, error) { return r.tojson(v, a) },
-		"trim":        trim,
-		"truncate":    truncate,
-		"unique":      unique,
-		"upper":       textFilter(upperCase),
-		"wordcount":   wordCount,
+		"abs":        absolute,
+		"capitalize": textFilter(capitalize),
+		"count":      length,
+		"d":          fallback,
+		"default":    fallback,
+		"dictsort":   dictSort,
+		"e":          textFilter(html.EscapeString),
+		"escape":     textFilter(html.EscapeString),
+		"first":      first,
+		"float":      toFloat,
+		"format":     format,
+		"indent":     indent,
+		"int":        toInt,
+		"items":      items,
+		"join":       join,
+		"last":       last,
+		"length":     length,
+		"list":       list,
+		"lower":      textFilter(lowerCase),
+		"map":        mapFilter,
+		"max":        extreme(1),
+		"min":        extreme(-1),
+		"reject":     selector(false, false),
+		"rejectattr": selector(true, false),
+		"replace":    replace,
+		"reverse":    reverse,
+		"round":      round,
+		"safe":       text,
+		"select":     selector(false, true),
+		"selectattr": selector(true, true),
+		"sort":       sortFilter,
+		"string":     text,
+		"sum":        sum,
+		"title":      textFilter(titleCase),
+		"tojson":     func(r *renderer, v any, a args) (any, error) { return r.tojson(v, a) },
+		"trim":       trim,
+		"unique":     unique,
+		"upper":      textFilter(upperCase),
 	}
 }
 
@@ -110,17 +105,6 @@ func replace(r *renderer, v any, a args) (any, error) {
 		return nil, err
 	}
 	return r.replace(s, a)
-}
-
-func wordCount(r *renderer, v any, _ args) (any, error) {
-	s, err := r.str(v)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.chargeTimes(len(s), 16); err != nil {
-		return nil, err
-	}
-	return int64(len(strings.Fields(s))), nil
 }
 
 func format(r *renderer, v any, a args) (any, error) {
@@ -170,41 +154,6 @@ func indent(r *renderer, v any, a args) (any, error) {
 		lines[i] = pad + line
 	}
 	return strings.Join(lines, "\n"), nil
-}
-
-func truncate(r *renderer, v any, a args) (any, error) {
-	s, err := r.str(v)
-	if err != nil {
-		return nil, err
-	}
-	n, err := integer(a.get(0, "length", int64(255)))
-	if err != nil {
-		return nil, err
-	}
-	leeway, err := integer(a.get(3, "leeway", int64(5)))
-	if err != nil {
-		return nil, err
-	}
-	end, ok := a.get(2, "end", "...").(string)
-	if !ok {
-		return nil, fmt.Errorf("the end is not a string")
-	}
-	if err := r.chargeTimes(len(s)+len(end), 8); err != nil {
-		return nil, err
-	}
-	const most = 1 << 40 // sums of two do not overflow
-	n, leeway = max(-most, min(n, most)), max(-most, min(leeway, most))
-	runes := []rune(s)
-	if len(runes) <= max(n, n+leeway) {
-		return s, nil
-	}
-	keep := string(runes[:max(0, n-utf8.RuneCountInString(end))])
-	if !truth(a.get(1, "killwords", false)) {
-		if i := strings.LastIndexByte(keep, ' '); i >= 0 {
-			keep = keep[:i]
-		}
-	}
-	return keep + end, nil
 }
 
 // fallback is the default filter.

@@ -204,25 +204,6 @@ func selector(byAttr, keep bool) filterFunc {
 	}
 }
 
-func batch(r *renderer, v any, a args) (any, error) {
-	items, err := r.charged(v)
-	if err != nil {
-		return nil, err
-	}
-	n, err := integer(a.get(0, "linecount", nil))
-	if err != nil || n <= 0 {
-		return nil, fmt.Errorf("batch needs a positive size")
-	}
-	if err := r.charge(2 * itemBytes * (len(items)/n + 1)); err != nil {
-		return nil, err
-	}
-	out := NewList()
-	for part := range slices.Chunk(items, n) {
-		out.Items = append(out.Items, &List{Items: slices.Clone(part)})
-	}
-	return out, nil
-}
-
 func sum(r *renderer, v any, a args) (any, error) {
 	items, err := r.items(v)
 	if err != nil {

@@ -142,38 +142,6 @@ func unique(r *renderer, v any, a args) (any, error) {
 	return out, nil
 }
 
-// groupBy is a list of tuples: an attribute's value and the items that have it.
-func groupBy(r *renderer, v any, a args) (any, error) {
-	items, err := r.charged(v)
-	if err != nil {
-		return nil, err
-	}
-	attr := a.get(0, "attribute", nil)
-	key := func(item any) (any, error) { return r.path(item, attr) }
-	if items, err = r.sorted(items, false, key); err != nil {
-		return nil, err
-	}
-	out := NewList()
-	var group *List
-	var current any
-	for _, item := range items {
-		k, err := key(item)
-		if err != nil {
-			return nil, err
-		}
-		same, err := r.equal(k, current, 0)
-		if err != nil {
-			return nil, err
-		}
-		if group == nil || !same {
-			group, current = NewList(), k
-			out.Items = append(out.Items, &List{Items: []any{k, group}, Tuple: true})
-		}
-		group.Items = append(group.Items, item)
-	}
-	return out, nil
-}
-
 // extreme makes max (direction 1) and min (-1).
 func extreme(direction int) filterFunc {
 	return func(r *renderer, v any, a args) (any, error) {

@@ -26,7 +26,7 @@ func (r *renderer) method(v any, name string) (any, bool) {
 			return builtin(func(a args) (any, error) { return m(r, v, a) }), true
 		}
 	case *loop:
-		return v.attr(r, name)
+		return v.attr(name)
 	case *macro:
 		if name == "name" {
 			return v.def.name, true

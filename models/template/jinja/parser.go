@@ -233,7 +233,6 @@ func (p *parser) forStmt(line int) (stmt, error) {
 			return nil, err
 		}
 	}
-	s.recursive = p.word("recursive")
 	if err := p.endBlock(); err != nil {
 		return nil, err
 	}
