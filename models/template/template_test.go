@@ -83,6 +83,10 @@ func TestTheTemplatesOwnRefusalIsToldApart(t *testing.T) {
 	if !errors.As(err, &raised) || raised.Message != "roles must alternate" {
 		t.Errorf("Render = %v, want the template's message", err)
 	}
+	_, err = mustParse(t, `{{ strftime_now('%c' * 30000) }}`).Render(t.Context(), Input{Limits: jinja.Limits{Steps: 1000, Bytes: 1 << 20, Depth: 100}})
+	if !errors.Is(err, jinja.ErrLimit) {
+		t.Errorf("Render of a long date = %v, want %v", err, jinja.ErrLimit)
+	}
 	_, err = mustParse(t, `{{ 'a' * 10**12 }}`).Render(t.Context(), Input{})
 	if !errors.Is(err, jinja.ErrLimit) {
 		t.Errorf("Render = %v, want %v", err, jinja.ErrLimit)

@@ -94,7 +94,7 @@ func (r *renderer) call(fn any, a args) (any, error) {
 	case Func: // not of this package: it charges nothing itself
 		for _, v := range a.pos {
 			if s, ok := v.(string); ok {
-				if err := r.chargeTimes(len(s), 16); err != nil {
+				if err := r.chargeTimes(len(s), 32); err != nil { // a date may be 27 times its format
 					return nil, err
 				}
 			}

@@ -17,7 +17,7 @@ func (r *renderer) filter(name string, v any, a args) (any, error) {
 	}
 	f, ok := filters[name]
 	if !ok {
-		return nil, fmt.Errorf("no filter named %q", name)
+		return nil, fmt.Errorf("no filter named %.100q", name)
 	}
 	if err := r.step(); err != nil {
 		return nil, err
@@ -113,7 +113,10 @@ func format(r *renderer, v any, a args) (any, error) {
 		return nil, err
 	}
 	if len(a.named) > 0 {
-		d := NewDict()
+		d, err := r.newDict()
+		if err != nil {
+			return nil, err
+		}
 		if err := r.fill(d, args{names: a.names, named: a.named}); err != nil {
 			return nil, err
 		}
@@ -129,21 +132,25 @@ func indent(r *renderer, v any, a args) (any, error) {
 		return nil, err
 	}
 	pad, isText := a.get(0, "width", int64(4)).(string)
+	width := len(pad)
 	if !isText {
 		n, err := integer(a.get(0, "width", int64(4)))
 		if err != nil {
 			return nil, err
 		}
-		pad = strings.Repeat(" ", min(max(n, 0), maxWidth))
+		width = min(max(n, 0), maxWidth)
 	}
-	if len(pad) > maxWidth {
+	if width > maxWidth {
 		return nil, fmt.Errorf("%w: indentation longer than %d", ErrLimit, maxWidth)
 	}
 	if err := r.chargeTimes(len(s), 2); err != nil {
 		return nil, err
 	}
-	if err := r.chargeTimes(strings.Count(s, "\n")+1, itemBytes+len(pad)); err != nil {
+	if err := r.chargeTimes(strings.Count(s, "\n")+1, itemBytes+2*width); err != nil {
 		return nil, err
+	}
+	if !isText {
+		pad = strings.Repeat(" ", width)
 	}
 	lines := strings.Split(s, "\n")
 	blank := truth(a.get(2, "blank", false))
@@ -192,9 +199,12 @@ func absolute(_ *renderer, v any, _ args) (any, error) {
 	return i, nil
 }
 
-func toInt(_ *renderer, v any, a args) (any, error) {
+func toInt(r *renderer, v any, a args) (any, error) {
 	def := a.get(0, "default", int64(0))
 	if s, ok := v.(string); ok {
+		if err := r.chargeTimes(len(s), 4); err != nil { // what is no number is copied into errors
+			return nil, err
+		}
 		s = strings.TrimSpace(s)
 		base, err := integer(a.get(1, "base", int64(10)))
 		if err != nil || base < 2 || base > 36 {
@@ -222,8 +232,11 @@ func toInt(_ *renderer, v any, a args) (any, error) {
 	return int64(f), nil
 }
 
-func toFloat(_ *renderer, v any, a args) (any, error) {
+func toFloat(r *renderer, v any, a args) (any, error) {
 	if s, ok := v.(string); ok {
+		if err := r.chargeTimes(len(s), 4); err != nil {
+			return nil, err
+		}
 		if f, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
 			return f, nil
 		}
