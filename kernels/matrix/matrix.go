@@ -37,7 +37,7 @@ var packings = [numPackings]struct {
 	Q4: {"Q4", meter.Grouped}, Q4M: {"Q4M", meter.Grouped}, Q6: {"Q6", meter.Grouped}, Q8: {"Q8", meter.Grouped},
 }
 
-// Valid tells whether p is one of the constants.
+// Valid reports whether p is one of the constants.
 func (p Packing) Valid() bool { return p < numPackings }
 
 // String gives the packing's name as used on the command line and in reports.
@@ -74,7 +74,7 @@ func Parse(name string) (Packing, error) {
 // Dense for floating-point weights.
 func (p Packing) Kind() meter.Kind { return packings[p].kind }
 
-// Ternary tells whether the packing holds weights of {-1, 0, +1} × scale.
+// Ternary reports whether the packing holds weights of {-1, 0, +1} × scale.
 func (p Packing) Ternary() bool { return p.Valid() && p.Kind() == meter.Ternary }
 
 // Matrix is a weight matrix W[Rows][Cols] in one packing. It is immutable

@@ -70,10 +70,10 @@ func (l *Linear) pass(b int) hybridPass {
 	return p
 }
 
-func mulHybrid(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+func mulHybrid(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
-	span := acts.BlockBytes * l.g
-	lanes, quads := acts.PairedTile(r.act[(tokens.lo-r.lo)/acts.PairedTokens*acts.PairedSize(m.t.Stride, l.blocks*span):], m.t.Stride)
+	cols := acts.BlockBytes * l.g // of a block
+	lanes, quads := acts.PairedTile(r.act[(tokens.lo-r.lo)/acts.PairedTokens*acts.PairedSize(m.t.Stride, l.blocks*cols):], m.t.Stride)
 	rows := (strips.hi - strips.lo) * StripRows
 	clear(s.acc16[:rows*acts.WideLanes])
 	clear(s.acc32[:rows*acts.WideLanes])
@@ -81,7 +81,7 @@ func mulHybrid(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
 	mad := madCursor{m: m, s: s, quads: quads, strips: strips, tokens: tokens.lo + acts.WideLanes, strip: strips.lo}
 	for b := 0; b < l.blocks; {
 		p := l.pass(b)
-		wideBuild(s.tables, lanes[b*span*acts.WideLanes:], l.g, p.blocks)
+		wideBuild(s.tables, lanes[b*cols*acts.WideLanes:], l.g, p.blocks)
 		for row := 0; row < rows; {
 			steps := min((rows-row)/hybridRows(p.blocks), l.blocks-mad.block)
 			mad.run(steps, &p, row)
@@ -125,7 +125,7 @@ type madCursor struct {
 	m                  *Task
 	s                  *scratch
 	quads              []int8 // [8][block][g][4][4]
-	strips             span
+	strips             extent
 	tokens             int // the first of the 32
 	strip, quad, block int // the tile and the next block of it
 }

@@ -53,12 +53,12 @@ func TestLoadRefusesTernaryDataThatKernelsCouldNotTrust(t *testing.T) {
 		return m
 	}
 	for name, spoil := range map[string]func(m *matrix.Matrix){
-		"short data":     func(m *matrix.Matrix) { m.Data = m.Data[:len(m.Data)-1] },
-		"a crumb of 3":   func(m *matrix.Matrix) { m.Data[7] = 3 << 4 },
-		"no scale":       func(m *matrix.Matrix) { m.Scale = nil },
-		"more columns":   func(m *matrix.Matrix) { m.Cols = 17 },
-		"no rows":        func(m *matrix.Matrix) { m.Rows = 0 },
-		"another layout": func(m *matrix.Matrix) { m.Packing = matrix.I1; m.Data[0] = 243 },
+		"short data":      func(m *matrix.Matrix) { m.Data = m.Data[:len(m.Data)-1] },
+		"a bit pair of 3": func(m *matrix.Matrix) { m.Data[7] = 3 << 4 },
+		"no scale":        func(m *matrix.Matrix) { m.Scale = nil },
+		"more columns":    func(m *matrix.Matrix) { m.Cols = 17 },
+		"no rows":         func(m *matrix.Matrix) { m.Rows = 0 },
+		"another layout":  func(m *matrix.Matrix) { m.Packing = matrix.I1; m.Data[0] = 243 },
 	} {
 		m := good()
 		spoil(m)

@@ -20,12 +20,12 @@ DATA ·trits<>+80(SB)/8, $0x0101010101010000
 DATA ·trits<>+88(SB)/8, $0x0000000000010101
 GLOBL ·trits<>(SB), RODATA|NOPTR, $96
 
-// trits of the low and of the high crumb of a nibble
-DATA ·crumbs<>+0(SB)/8, $0x000100ff000100ff
-DATA ·crumbs<>+8(SB)/8, $0x000100ff000100ff
-DATA ·crumbs<>+16(SB)/8, $0x00000000ffffffff
-DATA ·crumbs<>+24(SB)/8, $0x0000000001010101
-GLOBL ·crumbs<>(SB), RODATA|NOPTR, $32
+// trits of the low and of the high bit pair of a nibble
+DATA ·bitPairs<>+0(SB)/8, $0x000100ff000100ff
+DATA ·bitPairs<>+8(SB)/8, $0x000100ff000100ff
+DATA ·bitPairs<>+16(SB)/8, $0x00000000ffffffff
+DATA ·bitPairs<>+24(SB)/8, $0x0000000001010101
+GLOBL ·bitPairs<>(SB), RODATA|NOPTR, $32
 
 // The multiply-add kernels take 16 packed bytes apart, 4 of each of 4 rows, and
 // multiply the trits of one position by the matching 4 activations of a token:
@@ -45,7 +45,7 @@ GLOBL ·crumbs<>(SB), RODATA|NOPTR, $32
 	VMOVI $27, V28.B16
 
 #define I2TABLES \
-	MOVD $·crumbs<>(SB), R8 \
+	MOVD $·bitPairs<>(SB), R8 \
 	VLD1 (R8), [V21.B16, V22.B16] \
 	VMOVI $15, V27.B16
 

@@ -8,12 +8,12 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 // that was; the portable loops do the rest. AVX-512 would gain nothing: these
 // run at the speed of the caches.
 
-// whole is the part of n elements that are full steps, 0 without AVX2.
-func whole(n, step int) int {
+// whole is how many of n elements fill whole vectors of so many, 0 without AVX2.
+func whole(n, size int) int {
 	if !cpu.UseAVX2() {
 		return 0
 	}
-	return n - n%step
+	return n - n%size
 }
 
 func f32ToF16Fast(dst []uint16, src []float32) int {

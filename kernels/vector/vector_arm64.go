@@ -7,12 +7,12 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 // The Fast functions do what they can of a slice with NEON and return how much
 // that was; the portable loops do the rest.
 
-// whole is the part of n elements that are full steps, 0 without NEON.
-func whole(n, step int) int {
+// whole is how many of n elements fill whole vectors of so many, 0 without NEON.
+func whole(n, size int) int {
 	if cpu.Active() != cpu.NEON {
 		return 0
 	}
-	return n - n%step
+	return n - n%size
 }
 
 func f32ToF16Fast(dst []uint16, src []float32) int {
@@ -103,7 +103,7 @@ func sumWithinFast(part *[16]float32, x []float32, lo, hi float32) (done, n int)
 	return done, n
 }
 
-// expSumFast hands the last, partial step over in a buffer filled with -Inf,
+// expSumFast hands the last, partial vector over in a buffer filled with -Inf,
 // whose exponentials are 0: an element has the same bits wherever it stands.
 func expSumFast(dst, x []float32, shift float32) (float32, bool) {
 	if cpu.Active() != cpu.NEON {

@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/kerneltest"
 )
 
-// vectorSizes straddle every vector step.
+// vectorSizes lie around multiples of every vector's size.
 var vectorSizes = []int{0, 1, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 100, 257, 1031}
 
 func TestElementwisePrimitivesAgreeWithFloat64(t *testing.T) {

@@ -43,7 +43,7 @@ func (k *crumbs) load(n int) {
 	}
 }
 
-// full tells whether the sums of n tokens leave no register for the mask.
+// full reports whether the sums of n tokens leave no register for the mask.
 func (k *crumbs) full(n int) bool { return n == 2 || n == 5 }
 
 func (k *crumbs) mask(n int, x, p reg.VecVirtual) {
