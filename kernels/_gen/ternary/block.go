@@ -6,17 +6,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// madStep multiplies one block of a strip with n tokens by VPDPBUSD. A register
+// madBlock multiplies one block of a strip with n tokens by VPDPBUSD. A register
 // holds 16 rows × 4 bytes; trits enter as digits 0..2, a trit position (plane)
 // at a time, and every activation is broadcast once for all 64 rows.
 //
-// Vector operations of a step, n = 4 (the two multiply pipes of four take 2
+// Vector operations of a block, n = 4 (the two multiply pipes of four take 2
 // VPDPBUSD a cycle on Zen 5, so 2 other operations a cycle cost nothing):
 //
 //	      VPDPBUSD  unpacking                     loads
 //	I2    64        28  and, 3 × shift+and        4 + 16
 //	I1    80        56  the same + 7 a register   4 + 20
-type madStep struct {
+type madBlock struct {
 	g, n   int
 	w, act reg.Register
 	sum    func(plane int) [][]reg.VecVirtual // [4][n] accumulators that a plane adds to
@@ -26,29 +26,29 @@ type madStep struct {
 
 // lowTrits are the constants that split a byte of five trits.
 type lowTrits struct {
-	crumbs         [2]reg.VecVirtual
+	bitPairs       [2]reg.VecVirtual
 	eightyOne, one reg.VecVirtual
 }
 
-// newMadStep loads the constants. crumbs is the table of 128 bytes whose first
+// newMadBlock loads the constants. bitPairs is the table of 128 bytes whose first
 // 81 hold four trits as digits of two bits; only g = 5 reads it.
-func newMadStep(g, n int, w, act reg.Register, crumbs Mem, sum func(plane int) [][]reg.VecVirtual) *madStep {
-	s := &madStep{g: g, n: n, w: w, act: act, sum: sum, three: broadcast(3)}
+func newMadBlock(g, n int, w, act reg.Register, bitPairs Mem, sum func(plane int) [][]reg.VecVirtual) *madBlock {
+	s := &madBlock{g: g, n: n, w: w, act: act, sum: sum, three: broadcast(3)}
 	if g == 5 {
-		for i := range s.low.crumbs {
-			m := crumbs
+		for i := range s.low.bitPairs {
+			m := bitPairs
 			m.Disp = 64 * i
-			s.low.crumbs[i] = ZMM()
-			VMOVDQU64(m, s.low.crumbs[i])
+			s.low.bitPairs[i] = ZMM()
+			VMOVDQU64(m, s.low.bitPairs[i])
 		}
 		s.low.eightyOne, s.low.one = broadcast(81), broadcast(1)
 	}
 	return s
 }
 
-// ops are the instructions of a step, in order, for a caller to emit or to mix
+// ops are the instructions of a block, in order, for a caller to emit or to mix
 // with others.
-func (s *madStep) ops() []func() {
+func (s *madBlock) ops() []func() {
 	var ops []func()
 	emit := func(f ...func()) { ops = append(ops, f...) }
 	x, p := make([]reg.VecVirtual, 4), make([]reg.VecVirtual, 4)
@@ -63,15 +63,15 @@ func (s *madStep) ops() []func() {
 	}
 	for j := range 4 {
 		for r := range x {
-			emit(s.crumb(x, p, r, j)...)
+			emit(s.bitPair(x, p, r, j)...)
 		}
 		emit(s.multiply(j, p)...)
 	}
 	return ops
 }
 
-// split leaves trit 4 of x[r] in p[r] and the four others in x[r] as crumbs.
-func (s *madStep) split(x, p []reg.VecVirtual, r int) []func() {
+// split leaves trit 4 of x[r] in p[r] and the four others in x[r] as bit pairs.
+func (s *madBlock) split(x, p []reg.VecVirtual, r int) []func() {
 	var k reg.OpmaskVirtual
 	return []func(){
 		func() { k = K(); VPCMPUB(Imm(5), s.low.eightyOne, x[r], k) }, // x >= 81: trit 4 is not -1
@@ -80,12 +80,12 @@ func (s *madStep) split(x, p []reg.VecVirtual, r int) []func() {
 		func() { k = K(); VPCMPUB(Imm(5), s.low.eightyOne, x[r], k) }, // still: it is +1
 		func() { VPADDB(s.low.one, p[r], k, p[r]) },
 		func() { VPSUBB(s.low.eightyOne, x[r], k, x[r]) },
-		func() { VPERMI2B(s.low.crumbs[1], s.low.crumbs[0], x[r]) },
+		func() { VPERMI2B(s.low.bitPairs[1], s.low.bitPairs[0], x[r]) },
 	}
 }
 
-// crumb leaves trit j of x[r] in p[r].
-func (s *madStep) crumb(x, p []reg.VecVirtual, r, j int) []func() {
+// bitPair leaves trit j of x[r] in p[r].
+func (s *madBlock) bitPair(x, p []reg.VecVirtual, r, j int) []func() {
 	if j == 0 {
 		return []func(){func() { p[r] = ZMM(); VPANDD(s.three, x[r], p[r]) }}
 	}
@@ -96,7 +96,7 @@ func (s *madStep) crumb(x, p []reg.VecVirtual, r, j int) []func() {
 }
 
 // multiply adds the products of plane j.
-func (s *madStep) multiply(j int, p []reg.VecVirtual) []func() {
+func (s *madBlock) multiply(j int, p []reg.VecVirtual) []func() {
 	var ops []func()
 	for i := range s.n {
 		var b reg.VecVirtual
@@ -109,7 +109,7 @@ func (s *madStep) multiply(j int, p []reg.VecVirtual) []func() {
 }
 
 // next moves on to the following block.
-func (s *madStep) next() {
+func (s *madBlock) next() {
 	ADDQ(U32(stripBytes), s.w)
 	ADDQ(U32(uint32(4*s.g*s.n)), s.act)
 }
