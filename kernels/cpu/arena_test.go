@@ -54,7 +54,7 @@ func TestArraysLieTogetherInReservedMemory(t *testing.T) {
 }
 
 // What the heap holds decides how much garbage the collector lets stand.
-func TestAnArenaIsNoneOfTheHeap(t *testing.T) {
+func TestAnArenaIsOutsideTheHeap(t *testing.T) {
 	const bytes = 64 << 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

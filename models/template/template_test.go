@@ -62,7 +62,7 @@ func TestMessagesKeepTheOrderOfTheirKeys(t *testing.T) {
 	}
 }
 
-func TestTemplatesTellWhetherTheyWantArgumentsAsObjects(t *testing.T) {
+func TestTemplatesSayWhetherTheyWantArgumentsAsObjects(t *testing.T) {
 	const each = `{% for m in messages %}{% for c in m.tool_calls or [] %}`
 	const end = `{% endfor %}{% endfor %}`
 	for src, want := range map[string]bool{
@@ -77,7 +77,7 @@ func TestTemplatesTellWhetherTheyWantArgumentsAsObjects(t *testing.T) {
 	}
 }
 
-func TestTheTemplatesOwnRefusalIsToldApart(t *testing.T) {
+func TestTheTemplatesOwnRefusalHasItsOwnError(t *testing.T) {
 	_, err := mustParse(t, `{{ raise_exception('roles must alternate') }}`).Render(t.Context(), Input{})
 	var raised *RaisedError
 	if !errors.As(err, &raised) || raised.Message != "roles must alternate" {
