@@ -120,7 +120,7 @@ func (t Type) BlockLen() int { return t.traits().blockLen }
 // BlockBytes is the stored size of a block.
 func (t Type) BlockBytes() int { return t.traits().blockBytes }
 
-// Supported tells whether Dequantize reads the type.
+// Supported reports whether Dequantize reads the type.
 func (t Type) Supported() bool { return t.traits().dequantize != nil }
 
 // Size is the stored size in bytes of a tensor of that shape. It fails on an
@@ -177,7 +177,7 @@ func Quantize(t Type, dst []byte, src []float32) error {
 	return nil
 }
 
-// check tells whether n elements take size bytes.
+// check reports whether n elements take size bytes.
 func (t Type) check(n, size int) error {
 	tr := t.traits()
 	if tr.name == "" {

@@ -99,7 +99,7 @@ func TestTheEmbeddedModelsTokenizeAsTheyWereTrained(t *testing.T) {
 	}
 }
 
-// isControl tells whether the token steers the model and gives no text.
+// isControl reports whether the token steers the model and gives no text.
 func (v *vocab) isControl(id int32) bool { return v.kinds[id]&control != 0 }
 
 func TestEncodeAppends(t *testing.T) {

@@ -93,8 +93,8 @@ func (v *vocab) load(md gguf.Metadata) error {
 }
 
 // findIDs reads the ids of the special tokens, with the model's defaults, and
-// completes the tokens that end a turn. An id outside the vocabulary is as if
-// absent, but for a warning.
+// completes the tokens that end a turn. An id outside the vocabulary
+// counts as absent, with a warning.
 func (t *Tokenizer) findIDs(md gguf.Metadata, bos, eos, unk int32) {
 	v := &t.vocab
 	id := func(name string, def int32) int32 {

@@ -106,7 +106,7 @@ func (r *renderer) step() error {
 	return nil
 }
 
-// look is why the render has to end, if it has.
+// look gives the reason why the render has to end, nil if it may go on.
 func (r *renderer) look() error {
 	r.taken, r.seen = r.steps, r.bytes
 	if r.ctx.Err() != nil {
