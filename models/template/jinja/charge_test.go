@@ -12,8 +12,9 @@ import (
 
 // makers are templates of one operation each that makes text or lists, by the
 // operation's name: first that of a filter, or ".method", or what else it is.
-// s is 96 KB of letters, words and lines, big a MB; xs is a list of 2^17
-// numbers, words one of 2^13 strings, d a mapping of 2^13 entries, quotes 120 KB.
+// s is 96 KB of letters, words and lines, big 1.3 MB; xs is a list of 2^17
+// numbers, words one of 2^13 strings, pairs one of 2^15 pairs, d a mapping of 2^13
+// entries, quotes 120 KB, kb one.
 var makers = map[string]string{
 	// Operators and expressions.
 	"~": `{{ (big ~ big) is none }}`, "~ of a list": `{{ (xs ~ '') is none }}`,
@@ -36,7 +37,7 @@ var makers = map[string]string{
 	"for with a filter": `{% for x in xs if x %}{% break %}{% endfor %}`,
 	"namespaces":        `{% set l = [] %}{% for x in range(3000) %}{% set n = namespace() %}{% set n.a = 1 %}{% set n.b = 1 %}{% set n.c = 1 %}{% set n.d = 1 %}{% set _ = l.append(n) %}{% endfor %}`,
 	// Globals.
-	"range": `{{ range(100000) is none }}`, "dict": `{{ dict(d) is none }}`, "namespace": `{{ namespace(d) is none }}`,
+	"range": `{{ range(100000) is none }}`, "dict": `{{ dict(d) is none }}`, "dict of pairs": `{{ dict(pairs) is none }}`, "namespace": `{{ namespace(d) is none }}`,
 	// Filters.
 	"capitalize": `{{ (big | capitalize) is none }}`, "title": `{{ (big | title) is none }}`,
 	"lower": `{{ (big | lower) is none }}`, "upper": `{{ (big | upper) is none }}`,
@@ -46,17 +47,18 @@ var makers = map[string]string{
 	"float": `{{ (big | float) is none }}`, "int": `{{ (big | int) is none }}`,
 	"format": `{{ ('%s%s%s%s%s%s%s%s%s%s%s%s' | format(s, s, s, s, s, s, s, s, s, s, s, s)) is none }}`,
 	"indent": `{{ (('\n' * 20000) | indent(100, blank=true)) is none }}`,
-	"join":   `{{ (words | join(s[:1000])) is none }}`,
+	"join":   `{{ (words | join(kb)) is none }}`,
 	"list":   `{{ (xs | list) is none }}`, "list of characters": `{{ (s | list) is none }}`,
 	"map": `{{ (xs | map('abs')) is none }}`, "map of attributes": `{{ (xs | map(attribute='a')) is none }}`,
 	"select": `{{ (xs | select('number')) is none }}`, "reject": `{{ (xs | reject('string')) is none }}`,
 	"selectattr": `{{ (xs | selectattr('a', 'undefined')) is none }}`, "rejectattr": `{{ (xs | rejectattr('a')) is none }}`,
-	"replace": `{{ (s | replace('a', s[:1000])) is none }}`,
+	"replace": `{{ (s | replace('a', kb)) is none }}`,
 	"reverse": `{{ (xs | reverse) is none }}`, "reverse of text": `{{ (s | reverse) is none }}`,
 	"sort": `{{ (xs | sort) is none }}`, "sum": `{{ ([xs, xs] | sum(start=[])) is none }}`,
 	"string": `{{ (xs | string) is none }}`, "safe": `{{ (xs | safe) is none }}`, "trim": `{{ (xs | trim) is none }}`,
 	"tojson": `{{ (xs | tojson) is none }}`, "tojson of text": `{{ (big | tojson) is none }}`,
-	"tojson indented": `{{ (words | tojson(indent=s[:1000])) is none }}`, "tojson of keys": `{{ (d | tojson(sort_keys=true)) is none }}`,
+	"tojson indented": `{{ (words | tojson(indent=kb)) is none }}`, "tojson of keys": `{{ (d | tojson(sort_keys=true)) is none }}`,
+	"sort of text": `{{ (([big] * 20) | sort) is none }}`, "string of text": `{{ (([s] * 100) | string) is none }}`, "tojson of a list of text": `{{ (([s] * 100) | tojson) is none }}`,
 	// Methods of strings.
 	".capitalize": `{{ big.capitalize() is none }}`, ".title": `{{ big.title() is none }}`, ".swapcase": `{{ big.swapcase() is none }}`,
 	".lower": `{{ big.lower() is none }}`, ".upper": `{{ big.upper() is none }}`, ".casefold": `{{ big.casefold() is none }}`,
@@ -64,8 +66,8 @@ var makers = map[string]string{
 	".split with a limit": `{{ s.split('a', 90000) is none }}`, ".split at blanks with a limit": `{{ s.split(none, 90000) is none }}`,
 	".rsplit": `{{ s.rsplit('a', 90000) is none }}`, ".rsplit at blanks": `{{ s.rsplit(none, 90000) is none }}`,
 	".splitlines": `{{ ('\n' * 90000).splitlines() is none }}`,
-	".replace":    `{{ s.replace('', s[:1000]) is none }}`,
-	".join":       `{{ s[:1000].join(words) is none }}`,
+	".replace":    `{{ s.replace('', kb) is none }}`,
+	".join":       `{{ kb.join(words) is none }}`,
 	".format":     `{{ ('{0}' * 20).format(s) is none }}`,
 	".ljust":      `{% for x in range(400) %}{% set _ = [` + strings.Repeat(`''.ljust(1000),`, 20) + `] %}{% endfor %}`, ".rjust": `{% for x in range(400) %}{% set _ = [` + strings.Repeat(`''.rjust(1000),`, 20) + `] %}{% endfor %}`, ".center": `{% for x in range(400) %}{% set _ = [` + strings.Repeat(`''.center(1000),`, 20) + `] %}{% endfor %}`,
 	".zfill": `{% for x in range(400) %}{% set _ = [` + strings.Repeat(`''.zfill(1000),`, 20) + `] %}{% endfor %}`,
@@ -87,17 +89,20 @@ var makeNothing = strings.Fields(`abs count d default length max min round uniqu
 	list.pop list.remove list.reverse list.index list.count dict.get`)
 
 var chargeVars = func() map[string]any {
-	xs, words, d := NewList(), NewList(), NewDict()
+	xs, words, pairs, d := NewList(), NewList(), NewList(), NewDict()
 	for i := range 1 << 17 {
 		xs.Items = append(xs.Items, int64(i))
+		if i < 1<<15 {
+			pairs.Items = append(pairs.Items, NewList(int64(i), int64(i)))
+		}
 	}
 	for i := range 1 << 13 {
 		words.Items = append(words.Items, "Word")
 		_ = d.Set(fmt.Sprint("k", i), int64(i))
 	}
 	return map[string]any{
-		"s": strings.Repeat("a b\n", 24<<10), "big": strings.Repeat("<a>B\n", 1<<18), "quotes": strings.Repeat(`"`, 120<<10),
-		"xs": xs, "words": words, "d": d,
+		"s": strings.Repeat("a b\n", 24<<10), "big": strings.Repeat("<a>B\n", 1<<18), "quotes": strings.Repeat(`"`, 120<<10), "kb": strings.Repeat("x", 1<<10),
+		"xs": xs, "words": words, "pairs": pairs, "d": d,
 	}
 }()
 
