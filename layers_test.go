@@ -17,11 +17,22 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                   {"internal/cli"},
-	"internal/cli":       {"internal/eval", "web", "server", "tts", "batcher", "models", "kernels", "hexagon"},
+	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "server", "tts", "batcher", "models", "kernels"},
+	"internal/chat":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "models"},
+	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "batcher", "models", "kernels"},
+	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
+	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
+	"internal/config":    {"internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
+	"internal/apiclient": {"internal/usage", "internal/output"},
+	"internal/usage":     {"tts/scaling"},
+	"internal/output":    {},
+	"internal/memory":    {},
 	"internal/eval":      {"tts", "models", "models/embedded"},
 	"web":                {},
 	"server":             {"web", "tts", "batcher", "models", "internal/cpulimit"},
-	"tts":                {"batcher", "models", "internal/cpulimit"},
+	"tts":                {"batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/reward":         {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},
 	"tts/scaling":        {"tts/answer"},
 	"tts/answer":         {},
 	"batcher":            {"models", "kernels"},
@@ -29,9 +40,10 @@ var layers = map[string][]string{
 	"batcher/schedule":   {},
 	"internal/adversary": {},
 	"internal/cpulimit":  {},
+	"internal/parallel":  {},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon will run the graph by an
-	// executor of its own, which internal/cli hands down; models/recurrent will be to
+	// executor of its own, which internal/engines hands down; models/recurrent will be to
 	// the states of recurrent layers, which kv holds, what attention is to blocks.
 	"hexagon":          {"models", "kernels"},
 	"models/toy":       {"models"},
@@ -61,15 +73,17 @@ var layers = map[string][]string{
 	"kernels/matrix":     {"kernels/meter"},
 	"kernels/meter":      {},
 	"kernels/cpu":        {},
-	"kernels/kerneltest": {"kernels/grouped", "kernels/dense", "kernels/matrix", "kernels/vector", "kernels/cpu"},
+	"kernels/kerneltest": {"kernels/ternary", "kernels/grouped", "kernels/dense", "kernels/matrix", "kernels/meter", "kernels/vector", "kernels/cpu"},
 }
 
 // reserved packages are for those layers alone that are listed with them.
 var reserved = map[string][]string{
 	"models/attention":            {"models"},
-	"models/weights":              {"models", "internal/cli"}, // the command line lists packings
-	"kernels/bench":               {"internal/cli"},           // measures; what serves does without
-	"kernels/kerneltest":          {},                         // for tests
+	"models/weights":              {"models", "internal/config", "internal/cli"}, // settings and flags list packings
+	"kernels/bench":               {"internal/bench"},                            // measures; what serves does without
+	"internal/bench":              {"internal/cli"},
+	"tts/ttstest":                 {}, // for tests
+	"kernels/kerneltest":          {}, // for tests
 	"kernels/kerneltest/matrices": {},
 }
 

@@ -34,7 +34,7 @@ func (a *admission) interactive() (d demands) {
 	return d
 }
 
-// takeLent is how many tokens have been lent to new prompts since it was last asked.
+// takeLent is how many tokens have been lent to new prompts since the last call.
 func (a *admission) takeLent() int {
 	n := a.lent
 	a.lent = 0
@@ -51,7 +51,7 @@ func (a *admission) admit() {
 		}
 		s.mu.Lock()
 		switch {
-		case s.epoch != s.seen, a.follows(s): // changed since it was settled: it is tried again later
+		case s.epoch != s.seen, a.cachedSoon(s): // changed since it was settled, or cheaper later: it is tried again
 			i++
 		case !a.enter(s):
 			s.tried = a.freed
@@ -68,9 +68,9 @@ func (a *admission) admit() {
 // prefix are the tokens of s that the prefix cache may supply. Locked.
 func (s *Sequence) prefix() []int32 { return s.tokens[:min(s.want.Target, s.want.OutFrom)] }
 
-// follows tells whether an active prompt is about to compute blocks that s
+// cachedSoon reports whether an active prompt is about to compute blocks that s
 // could then take from the prefix cache. Locked.
-func (a *admission) follows(s *Sequence) bool {
+func (a *admission) cachedSoon(s *Sequence) bool {
 	own, l := s.prefix(), a.kv.BlockLen()
 	for _, o := range a.active {
 		if o.want.Left() < l || o.want.Background && !s.want.Background { // which may take its time
@@ -97,8 +97,8 @@ func common(a, b []int32) int {
 	return n
 }
 
-// displace makes the youngest background sequence give its blocks to s, if s is
-// not of that kind and comes before it.
+// displace preempts the youngest sequence for s, if that is a background one and s
+// is interactive and older.
 func (a *admission) displace(s *Sequence) bool {
 	if len(a.active) == 0 || s.want.Background {
 		return false
@@ -115,7 +115,7 @@ func (a *admission) displace(s *Sequence) bool {
 const lentTokens = 2 * Tile
 
 // enter makes s active if its blocks can be had without taking them from
-// active sequences of its class; alone it always can. Locked.
+// active sequences of its class. If nothing else is active, it always can. Locked.
 func (a *admission) enter(s *Sequence) bool {
 	found := a.kv.Open(s.prefix())
 	own := found.Need(s.want.Target - found.Len())
@@ -183,9 +183,6 @@ func (a *admission) preempt(s *Sequence) {
 	a.release(s)
 	a.move(s, waiting)
 	a.counts.Preemptions++
-	s.mu.Lock()
-	s.timing.Preemptions++
-	s.mu.Unlock()
 }
 
 // release gives the blocks of s back. What was sealed stays in the prefix
@@ -220,9 +217,8 @@ func (a *admission) reserve(spans []span) (kept []span, preempted int) {
 			if a.evict() {
 				continue
 			}
-			// The youngest loses what it has. Being behind s in age or s
-			// itself, it has not been passed by this loop, so nothing planned
-			// for it needs undoing but the plan.
+			// The youngest loses what it has. It is s or younger than s, so
+			// this loop has reserved nothing for it yet: only its span goes.
 			victim := a.active[len(a.active)-1]
 			a.preempt(victim)
 			preempted++

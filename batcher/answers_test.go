@@ -97,7 +97,7 @@ func TestSearchesDelayAnswersThatComeAndGoNoMoreThanLongOnes(t *testing.T) {
 	}
 }
 
-func TestNewsThatComeToNothingHoldNoOtherEngineUp(t *testing.T) {
+func TestPostsThatBringNoWorkDelayNoOtherEngine(t *testing.T) {
 	engines(t, 2, func(t *testing.T, c *tally, e []*Engine) {
 		c.stream(e[0], true, 1, 2, 3)
 		judged := judges(t, e[1], 1)

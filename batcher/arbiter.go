@@ -33,8 +33,8 @@ type StepArbiter struct {
 	interactive time.Time // when there last was an interactive sequence to compute
 }
 
-// expecting is how long after an interactive sequence steps without one are kept
-// short: the next one may arrive during any of them.
+// expecting is for how long after an interactive sequence steps without one are kept
+// short: the next may arrive during any of them.
 const expecting = time.Second
 
 // NewStepArbiter makes an arbiter for engines to share.
@@ -55,7 +55,7 @@ type tenant struct {
 // demands counts an engine's active sequences.
 type demands struct{ streams, prompts, background int }
 
-// of tells how many sequences draw on an account.
+// of is how many sequences draw on an account.
 func (d demands) of(k schedule.Account) int {
 	return [...]int{schedule.Prefill: d.prompts, schedule.Background: d.background, schedule.BackgroundAhead: d.background}[k]
 }
@@ -138,12 +138,12 @@ func (d demands) class() int {
 	return 0
 }
 
-// otherDecoding tells whether streams of other engines run. Locked.
+// otherDecoding reports whether streams of other engines run. Locked.
 func (t *tenant) otherDecoding() bool {
 	return slices.ContainsFunc(t.tenants, func(o *tenant) bool { return o != t && o.demand.streams > 0 })
 }
 
-// otherPrefilling tells whether prompts of other engines wait, known to their plans or not. Locked.
+// otherPrefilling reports whether prompts of other engines wait, known to their plans or not. Locked.
 func (t *tenant) otherPrefilling() bool {
 	return slices.ContainsFunc(t.tenants, func(o *tenant) bool { return o != t && (o.demand.prompts > 0 || o.box.urgent()) })
 }

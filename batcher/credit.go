@@ -13,7 +13,7 @@ func (t *tenant) lend(credit float64) {
 	t.mu.Unlock()
 }
 
-// withholds tells whether background work waits for credit beside what else
+// withholds reports whether background work waits for credit beside what else
 // the engine has to do.
 func (t *tenant) withholds(d demands) bool {
 	t.mu.Lock()
@@ -86,8 +86,8 @@ func (t *tenant) showBegun(spans []span) {
 }
 
 // earn distributes the credit of a step whose streams alone take so many seconds.
-// Time for which nothing in the batch has held the step up is charged to
-// background work, whose callers use the processors too. Locked.
+// A delay that nothing in the batch explains is charged to background work, whose
+// callers use the processors too. Locked.
 func (a *StepArbiter) earn(alone, heldUp float64, streams int, opt *Options) {
 	prompts := 0
 	for _, t := range a.tenants {

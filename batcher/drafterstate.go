@@ -33,7 +33,7 @@ const (
 	drafterForget = 0.02
 	worthwhile    = 1.03 // least gain of speed
 	worthDrafting = 1.1  // likewise where drafting takes time, of which less is known
-	trials        = 0.02 // share of the time that a drafter that does not pay is tried for
+	trials        = 0.02 // share of the time that goes to trying a drafter that does not pay
 	balanceShift  = 1.0 / 512
 )
 
@@ -219,8 +219,7 @@ func learn(rate *float64, weight float64, right bool) {
 	}
 }
 
-// drop asks a drafter that has failed for nothing any more. The streams go on
-// without its guesses.
+// drop gives up a drafter that has failed. The streams go on without its guesses.
 func (d *draftSelector) drop(dr *drafterState, err error) {
 	dr.failed = true
 	if d.opt.OnDraftError != nil {

@@ -283,10 +283,10 @@ func TestADraftModelThatFailsDraftsNoMoreAndTheAnswersGoOn(t *testing.T) {
 		}
 		return nil
 	}}
-	var told []error
+	var reported []error
 	opt := DefaultOptions()
 	opt.Speculation, opt.Drafters = "3", []Drafter{NewLookup(), NewModelDrafter(small, small.NewCache(64, 4), nil)}
-	opt.OnDraftError = func(err error) { told = append(told, err) }
+	opt.OnDraftError = func(err error) { reported = append(reported, err) }
 	prompt, p := []int32{3, 1, 4}, sampling.Params{MaxTokens: 60}
 	start(t, m, 64, 4, opt, func(t *testing.T, r rig) {
 		for range 2 {
@@ -300,7 +300,7 @@ func TestADraftModelThatFailsDraftsNoMoreAndTheAnswersGoOn(t *testing.T) {
 			t.Errorf("the engine has failed with its draft: %v", r.Failed())
 		}
 	})
-	if steps != 6 || len(told) != 1 || !errors.Is(told[0], boom) {
-		t.Errorf("the draft model was run %d times and its failure told %v; want 6 times and once", steps, told)
+	if steps != 6 || len(reported) != 1 || !errors.Is(reported[0], boom) {
+		t.Errorf("the draft model was run %d times and its failure was reported as %v; want 6 times and once", steps, reported)
 	}
 }

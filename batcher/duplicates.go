@@ -75,7 +75,7 @@ func (d *duplicates) pair(active []*Sequence, withheld bool) {
 	}
 }
 
-// equals tells whether both want the same tokens computed.
+// equals reports whether both want the same tokens computed.
 func (s *Sequence) equals(leader *Sequence) bool {
 	leader.mu.Lock()
 	defer leader.mu.Unlock()

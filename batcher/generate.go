@@ -34,7 +34,7 @@ func GenerateAll(ctx context.Context, seqs []*Sequence, params []sampling.Params
 	for i, s := range seqs {
 		run := newGeneration(params[i])
 		s.mu.Lock()
-		if run.params.Validate() == nil && s.e.speaks() == nil && s.ready(1) == nil { // else ranging tells
+		if run.params.Validate() == nil && s.e.speaks() == nil && s.ready(1) == nil { // else ranging over the result reports the fault
 			s.putOrder(order{kind: wantTokens, run: run, params: run.params, left: run.left})
 		}
 		s.mu.Unlock()
@@ -119,7 +119,6 @@ func (s *Sequence) read(run *generation) sampling.Token {
 	s.unread = slices.Delete(s.unread, 0, 1)
 	s.known++
 	s.generated = true
-	s.timing.Generated++
 	run.left--
 	if s.stalled && len(s.unread) <= s.e.opt.Unread/2 {
 		s.stalled = false

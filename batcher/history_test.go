@@ -214,7 +214,7 @@ func (h *history) params() sampling.Params {
 	return p
 }
 
-// tolerable tells whether an error is one that the client brought about.
+// tolerable reports whether an error is one that the client brought about.
 func (h *history) tolerable(c *client, err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrClosed) ||
 		errors.Is(err, ErrBusy) || errors.Is(err, ErrTooLong) && len(c.tokens) == h.e.limit

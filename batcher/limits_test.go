@@ -177,7 +177,7 @@ func TestOptionsReportEveryFault(t *testing.T) {
 	err := opt.Validate()
 	for _, name := range []string{"queue", "step_rows", "step_time"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v does not tell of %s", err, name)
+			t.Errorf("%v does not name %s", err, name)
 		}
 	}
 }

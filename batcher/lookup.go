@@ -6,8 +6,8 @@ import "slices"
 // prompt or completion (Saxena 2023, "Prompt Lookup Decoding"): text that is
 // quoted, corrected or continued in its own pattern is guessed well.
 //
-// The tables hold, for each length of context, where such a context with that
-// hash ended last. They are never wrong for long: what they say is compared.
+// The tables hold, for each length of context, where a context with that hash
+// ended last. A wrong entry does no harm, because contexts are compared.
 type lookup struct {
 	seen   int // tokens in the tables, but for those replaced since
 	tables [longContext - shortContext + 1][]int32

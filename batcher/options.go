@@ -24,9 +24,9 @@ type Options struct {
 	Unread        int           `yaml:"unread"`         // tokens a sequence may be ahead of its reader before it is suspended
 	FlushInterval time.Duration `yaml:"flush_interval"` // how long a stream's tokens gather, the first and the last excepted; 0: not at all
 
-	// By what factor interactive streams may become slower on average: because
-	// of prompts (more when several wait for each stream), and because of all
-	// background work. 0: no bound.
+	// By what factor interactive streams may become slower on average: due to
+	// prompts (more when several wait for each stream), and due to all background
+	// work. 0: no bound.
 	PrefillSlowdown    float64 `yaml:"prefill_slowdown"`
 	BackgroundSlowdown float64 `yaml:"background_slowdown"`
 
@@ -66,7 +66,7 @@ func (o *Options) Validate() error {
 	within("sequences", o.Sequences, 1, mostSequences)
 	within("step_tokens", o.StepTokens, Tile, mostStepTokens)
 	if o.StepTokens%Tile != 0 {
-		fault("step_tokens: %d is no multiple of %d", o.StepTokens, Tile)
+		fault("step_tokens: %d is not a multiple of %d", o.StepTokens, Tile)
 	}
 	within("step_rows", o.StepRows, 4, mostStepRows)
 	within("context", o.Context, 0, math.MaxInt32)

@@ -19,8 +19,8 @@ func (p *planner) init(opt *Options) {
 	}
 }
 
-// gather notes what active sequences want, followers excepted, and counts those
-// that there are. Background ones that are withheld count, but want nothing.
+// gather notes what active sequences want, followers excepted, and counts them by
+// kind. Background ones that are withheld count, but want nothing.
 func (p *planner) gather(active []*Sequence, withheld bool) (d demands) {
 	p.wants, p.seqs = p.wants[:0], p.seqs[:0]
 	for _, s := range active {

@@ -16,8 +16,8 @@ import (
 // Generate they act on the tokens read so far, and generation goes on from
 // what they leave.
 //
-// It has many fields because it has two sides, the caller's and the step
-// loop's, under one lock.
+// It has two sides: task is the step loop's alone, content and orders are shared
+// with its caller.
 type Sequence struct {
 	e          *Engine
 	id         uint64 // order of entry
@@ -30,21 +30,31 @@ type Sequence struct {
 
 	// mu guards what follows, shared by the caller and the step loop. Nobody
 	// holds two of these locks while waiting, and none while a step computes.
-	mu        sync.Mutex
-	cond      sync.Cond
-	tokens    []int32 // all, unread ones included
-	prompt    int     // tokens before the first generated one
-	known     int     // tokens that the caller appended or read
-	stale     int     // the least length that tokens were cut to since the loop last looked
-	generated bool    // the caller has read a generated token
-	epoch     uint64  // changes whenever the caller changes tokens or order
-	order     order
-	fork      *fork
+	mu   sync.Mutex
+	cond sync.Cond
+	content
+	orders
+	err    error // closed, or failed
+	timing Timing
+}
+
+// content is the tokens that a sequence holds.
+type content struct {
+	tokens    []int32          // all, unread ones included
+	prompt    int              // tokens before the first generated one
+	known     int              // tokens that the caller appended or read
 	unread    []sampling.Token // tokens[known:], as sampled
-	stalled   bool             // suspended until the reader catches up
-	bad       error            // Append was given something unusable
-	err       error            // closed, or failed
-	timing    Timing
+	generated bool             // the caller has read a generated token
+	stale     int              // the least length that tokens were cut to since the loop last looked
+}
+
+// orders is what a caller wants of its sequence.
+type orders struct {
+	epoch   uint64 // changes whenever the caller changes tokens or order
+	order   order
+	fork    *fork
+	stalled bool  // order is suspended until the reader catches up
+	bad     error // Append was given something unusable
 }
 
 // kind is what a caller waits for.
@@ -66,7 +76,7 @@ type order struct {
 	ids    []int32          // wantLogits: which; none for all
 	row    []float32        // wantLogits: the result
 	top    int              // wantScores: alternatives
-	scored []sampling.Token // wantScores: the result; its length tells how far it has come
+	scored []sampling.Token // wantScores: the result; its length is how far it has come
 }
 
 // fork asks for copies of the first at tokens.
@@ -76,7 +86,8 @@ type fork struct {
 }
 
 func (e *Engine) newSequence(tokens []int32, background bool) *Sequence {
-	s := &Sequence{e: e, background: background, tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
+	s := &Sequence{e: e, background: background}
+	s.content = content{tokens: tokens, prompt: len(tokens), known: len(tokens), stale: math.MaxInt}
 	s.cond.L = &s.mu
 	s.want.Background = background
 	s.timing.Opened = e.opt.Now()
@@ -168,7 +179,7 @@ func (s *Sequence) Unread() int {
 // CachedPrompt is how many prompt tokens the prefix cache saved; a fork has its parent's.
 func (s *Sequence) CachedPrompt() int { return s.Timing().CachedPrompt }
 
-// Timing tells what the sequence went through so far.
+// Timing is the times of the stages that the sequence has reached.
 func (s *Sequence) Timing() Timing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +209,7 @@ func (s *Sequence) Append(tokens ...int32) {
 }
 
 // halt withdraws the order and forgets what was sampled beyond the reader. It
-// tells whether the loop must be told. Locked.
+// reports whether the caller must post. Locked.
 func (s *Sequence) halt() bool {
 	news := s.order.kind != nothing
 	if len(s.tokens) > s.known {

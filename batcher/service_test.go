@@ -220,7 +220,7 @@ func TestEqualPromptsAtOnceAreComputedOnce(t *testing.T) {
 	})
 }
 
-func TestStreamsKeepTheirPaceWhileALongPromptIsAdmitted(t *testing.T) {
+func TestStepsStayShortWhileALongPromptIsComputed(t *testing.T) {
 	m, opt := &toy.Model{}, DefaultOptions()
 	m.Before = func(b *models.Batch) error { // 10 ms and 10 ms a tile
 		time.Sleep(time.Duration(1+schedule.WholeTiles(len(b.Tokens))/Tile) * 10 * time.Millisecond)
@@ -228,9 +228,9 @@ func TestStreamsKeepTheirPaceWhileALongPromptIsAdmitted(t *testing.T) {
 	}
 	opt.StepTime = 60 * time.Millisecond
 	var longest time.Duration
-	mixed := 0
+	mixed := -1 // the stream's own prompt is none
 	opt.OnStep = func(st StepStats) {
-		if st.Decode > 0 && st.Prefill > 0 {
+		if st.Sampled > 0 && st.Tokens > 1 {
 			mixed++
 			longest = max(longest, st.Duration)
 		}
@@ -275,7 +275,7 @@ func TestAnIdleEngineParks(t *testing.T) {
 	})
 }
 
-func TestTimingTellsWhatASequenceWentThrough(t *testing.T) {
+func TestTimingHoldsTheTimesOfASequencesStages(t *testing.T) {
 	m := &toy.Model{Before: func(*models.Batch) error { time.Sleep(time.Second); return nil }}
 	start(t, m, 32, 4, DefaultOptions(), func(t *testing.T, r rig) {
 		for i, cached := range []int{0, 8} {
@@ -283,7 +283,7 @@ func TestTimingTellsWhatASequenceWentThrough(t *testing.T) {
 			begin := time.Now()
 			collect(t, s, sampling.Params{MaxTokens: 3})
 			got := s.Timing()
-			want := Timing{Opened: begin, Started: begin, FirstToken: begin.Add(time.Second), LastToken: begin.Add(3 * time.Second), CachedPrompt: cached, Generated: 3}
+			want := Timing{Opened: begin, Started: begin, FirstToken: begin.Add(time.Second), LastToken: begin.Add(3 * time.Second), CachedPrompt: cached}
 			if got != want {
 				t.Errorf("sequence %d: %+v, want %+v", i, got, want)
 			}

@@ -65,9 +65,6 @@ func (g *Gaps) add(gap time.Duration) {
 type StepStats struct {
 	Tokens    int             // in the batch; 0: there was nothing to do
 	Lanes     int             // of the tiles that Tokens begins: Tokens/Lanes is the fill ratio
-	Spans     int             // sequences in the batch
-	Decode    int             // tokens that continue running streams
-	Prefill   int             // tokens of prompts and appended text
 	Rows      int             // rows of logits
 	Sampled   int             // tokens delivered
 	Saved     int             // tokens of sequences that equal one in the batch, and share its results
@@ -83,16 +80,13 @@ type StepStats struct {
 // computing is the seconds that the step's tokens took.
 func (st *StepStats) computing() float64 { return (st.Duration - st.Drafting).Seconds() }
 
-// Timing is what a sequence went through, for a request's log line. Times
-// that have not come yet are zero.
+// Timing is the times of a sequence's stages. Those that have not come yet are zero.
 type Timing struct {
 	Opened       time.Time
 	Started      time.Time // its first tokens entered a batch
 	FirstToken   time.Time // sampled
 	LastToken    time.Time // sampled
 	CachedPrompt int       // prompt tokens that the prefix cache or a fork saved
-	Generated    int       // tokens sampled and kept
-	Preemptions  int
 }
 
 // statistics count what an engine does, and show it to other goroutines.

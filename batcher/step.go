@@ -41,8 +41,8 @@ type shares struct {
 	accounts [schedule.Accounts]int
 }
 
-// probeInterval: one step in so many that has streams has nothing else, so that
-// it stays known how long they would take alone.
+// probeInterval: of so many steps with streams one has nothing else, to measure how
+// long streams take alone.
 const probeInterval = 64
 
 // drain takes in what callers have posted.
@@ -117,8 +117,8 @@ func (e *Engine) forward() error {
 	return nil
 }
 
-// assemble fills the batch from the spans, and drops spans whose caller has
-// changed its mind since the plan.
+// assemble fills the batch from the spans. It drops spans whose caller has changed
+// tokens or order since the plan.
 func (e *Engine) assemble() {
 	st := &e.step
 	e.batch.Reset()
@@ -144,7 +144,7 @@ func (e *Engine) assemble() {
 		e.count(&p, prompt)
 		kept = append(kept, p)
 	}
-	st.Spans, st.Tokens = len(kept), len(e.batch.Tokens)
+	st.Tokens = len(e.batch.Tokens)
 	st.spans = e.duplicates.follow(kept, st, e.opt.Now)
 	st.Lanes = schedule.WholeTiles(st.Tokens)
 	e.batch.Logits = slices.Grow(e.batch.Logits[:0], st.Rows*e.batch.outputs)
@@ -162,11 +162,6 @@ func (e *Engine) count(p *span, prompt int) {
 	default:
 		st.shares.streams++
 		st.shares.guesses += len(p.draft)
-	}
-	if w.Left() == 1 && w.Have >= prompt {
-		st.Decode++
-	} else {
-		st.Prefill += p.n
 	}
 	e.stats.counts.PromptTokens += int64(max(0, min(w.Have+p.n, prompt)-max(w.Have, p.s.reached)))
 	st.Rows += p.out

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/dense"
 	"github.com/lutra-lm/lutra/kernels/grouped"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
@@ -54,7 +55,7 @@ func TestRowsAreTheStorageFormatsValuesBitForBit(t *testing.T) {
 				}
 				row := make([]float32, cols)
 				for r := range m.Rows {
-					Row(row, m, r)
+					matrices.Row(row, m, r)
 					for k, v := range row {
 						if w := want[r*cols+k]; math.Float32bits(v) != math.Float32bits(w) && !(v == 0 && w == 0) {
 							t.Fatalf("%dx%d: weight [%d][%d] = %v, want %v", m.Rows, cols, r, k, v, w)

@@ -205,7 +205,7 @@ func (e *executor) check(b *Batch, cache *kv.Cache) error {
 
 // checkPositions verifies that a span's keys and values have positions of their own.
 func (e *executor) checkPositions(sp *Span, pos []int32, cache *kv.Cache) error {
-	if sp.KV == nil || !sp.KV.Of(cache) {
+	if sp.KV == nil || !sp.KV.In(cache) {
 		return errors.New("is of another KV cache")
 	}
 	first := int(pos[0])

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 )
 
 // listed is unit so many times, with commas between.
@@ -110,7 +110,7 @@ func bounds() []bound {
 		{"`responses`", "/v1/rewards", 128, "responses", func(n int) string {
 			return `{"prompt":"a","responses":[` + listed(`"a"`, n) + `]}`
 		}},
-		{"`responses`", "/v1/rewards", tts.MaxSteps, "responses", func(n int) string {
+		{"`responses`", "/v1/rewards", reward.MaxSteps, "responses", func(n int) string {
 			return `{"prompt":"a","responses":["` + strings.Repeat(`a\n`, n) + `"]}`
 		}},
 	}

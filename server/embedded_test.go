@@ -17,6 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 )
 
 // embeddedModel runs one of the embedded models until the test ends.
@@ -65,14 +66,14 @@ func real(t *testing.T, tune func(*Options)) *fixture {
 		tune(&opt)
 	}
 	judge := embeddedModel(t, "lutra-tiny-prm", pool)
-	reward, err := tts.NewReward(judge, tts.Formats()[0])
+	scorer, err := reward.New(judge, reward.Formats()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := New(opt)
 	f := &fixture{Server: s, t: t, model: embeddedModel(t, "lutra-tiny-s", pool), judge: judge.Engine}
 	f.engine = f.model.Engine
-	if err := s.Publish(Served{Model: f.model}, Served{Model: judge, Reward: reward}); err != nil {
+	if err := s.Publish(Served{Model: f.model}, Served{Model: judge, Reward: scorer}); err != nil {
 		t.Fatal(err)
 	}
 	live := httptest.NewServer(s.Handler())

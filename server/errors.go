@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -87,9 +88,9 @@ func toAPI(err error) *apiError {
 			long.Limit, what, verb, long.Prompt, what)
 	case errors.As(err, &plan): // what shows only when the search begins
 		return invalid(plan.Code, scalingField, "Invalid '%s': %s: %s.", scalingField, plan.Field, plan.Message)
-	case errors.Is(err, tts.ErrSteps):
+	case errors.Is(err, reward.ErrSteps):
 		return invalid(codeValue, "responses", "%s", clientText(err))
-	case errors.Is(err, tts.ErrBlank):
+	case errors.Is(err, reward.ErrBlank):
 		return invalid(codeValue, "responses", "A response is blank.")
 	case errors.Is(err, batcher.ErrTooLong):
 		return invalid(codeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")
@@ -143,7 +144,7 @@ func modelFailed(names ...string) *apiError {
 
 // clientText is an error's text without the package it came from.
 func clientText(err error) string {
-	return strings.TrimPrefix(err.Error(), "tts: ")
+	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), "tts: "), "reward: ")
 }
 
 // envelope is the body of every error.

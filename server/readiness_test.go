@@ -12,7 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 )
 
 // fragile makes a toy model that fails from when broken is set.
@@ -103,11 +103,11 @@ func TestASearchWhoseVerifierFailsNamesIt(t *testing.T) {
 	broken.Store(true)
 	f := start(t, says(t, "Fine."), nil)
 	judge := toyModel(t, fragile(&toy.Model{Outputs: 1}, &broken), "judge", nil)
-	reward, err := tts.NewReward(judge, tts.Formats()[0])
+	scorer, err := reward.New(judge, reward.Formats()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Publish(Served{Model: f.model}, Served{Model: judge, Reward: reward}); err != nil {
+	if err := f.Publish(Served{Model: f.model}, Served{Model: judge, Reward: scorer}); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/v1/chat/completions", "/v1/completions"} {

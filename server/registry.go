@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -19,16 +20,16 @@ const defaultName = "default"
 // Served is a model under the names that requests may use for it.
 type Served struct {
 	Model   *tts.Model
-	Reward  *tts.Reward // of a model that judges answers; nil: the model writes them
-	Aliases []string    // beside Model.Name
-	Demo    bool        // it is one of those built into the program
+	Reward  *reward.Scorer // of a model that judges answers; nil: the model writes them
+	Aliases []string       // beside Model.Name
+	Demo    bool           // it is one of those built into the program
 }
 
 // published is a served model with what belongs to it.
 type published struct {
 	*tts.Model
-	reward    *tts.Reward   // nil: a generator
-	verifiers tts.Verifiers // that can judge a generator's answers
+	reward    *reward.Scorer // nil: a generator
+	verifiers tts.Verifiers  // that can judge a generator's answers
 	demo      bool
 	offer     *offer // of a generator
 }
@@ -69,7 +70,7 @@ func (s *Server) Publish(served ...Served) error {
 		if r.generator == nil {
 			r.generator = m
 		}
-		m.verifiers = tts.VerifiersFor(m.Model, r.rewards)
+		m.verifiers = reward.VerifiersFor(m.Model, r.rewards)
 		m.offer = s.offer(r, m)
 		for _, name := range m.offer.Presets {
 			if err := r.add(m.Name+"+"+name, m); err != nil {
@@ -97,7 +98,7 @@ func (r *registry) add(name string, m *published) error {
 }
 
 // rewards yields the reward models by all of their names.
-func (r *registry) rewards(yield func(string, *tts.Reward) bool) {
+func (r *registry) rewards(yield func(string, *reward.Scorer) bool) {
 	for _, name := range r.names {
 		if reward := r.byName[name].reward; reward != nil && !yield(name, reward) {
 			return

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -128,14 +129,14 @@ func (s *Server) judge(name string) (*published, error) {
 
 // rewardList is the answer to a request for scores.
 type rewardList struct {
-	Object string      `json:"object"`
-	Model  string      `json:"model"`
-	Data   []reward    `json:"data"`
-	Usage  rewardUsage `json:"usage"`
+	Object string       `json:"object"`
+	Model  string       `json:"model"`
+	Data   []rewardItem `json:"data"`
+	Usage  rewardUsage  `json:"usage"`
 }
 
-// reward is the score of one response.
-type reward struct {
+// rewardItem is the score of one response.
+type rewardItem struct {
 	Object     string    `json:"object"`
 	Index      int       `json:"index"`
 	Score      float64   `json:"score"`
@@ -156,17 +157,17 @@ type rewardUsage struct {
 }
 
 // writeRewards writes the scores, one response after the other.
-func writeRewards(p *reply, j *judgement, ratings []tts.Rating, spent int) {
-	list := rewardList{Object: "list", Model: j.model.Name, Data: []reward{}, Usage: rewardUsage{spent, spent}}
+func writeRewards(p *reply, j *judgement, ratings []reward.Rating, spent int) {
+	list := rewardList{Object: "list", Model: j.model.Name, Data: []rewardItem{}, Usage: rewardUsage{spent, spent}}
 	p.around(list, `"data":[]`, func() {
 		p.raw(`"data":`)
-		p.list(len(ratings), func(i int) { p.value(newReward(i, j.responses[i], &ratings[i])) })
+		p.list(len(ratings), func(i int) { p.value(newRewardItem(i, j.responses[i], &ratings[i])) })
 	})
 }
 
-// newReward is what a response is given. Steps are counted in characters.
-func newReward(i int, text string, r *tts.Rating) reward {
-	one := reward{Object: "reward", Index: i, Score: number(r.Score), StepScores: make([]float64, len(r.Steps)), Steps: make([]extent, len(r.Steps))}
+// newRewardItem is what a response is given. Steps are counted in characters.
+func newRewardItem(i int, text string, r *reward.Rating) rewardItem {
+	one := rewardItem{Object: "reward", Index: i, Score: number(r.Score), StepScores: make([]float64, len(r.Steps)), Steps: make([]extent, len(r.Steps))}
 	bytes, runes := 0, 0
 	at := func(end int) int {
 		runes += utf8.RuneCountInString(text[bytes:end])

@@ -12,13 +12,13 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 )
 
-const rewardModels = "../tts/testdata/rewards/"
+const rewardModels = "../tts/reward/testdata/"
 
 // judged serves the small embedded generator and a reward model of
-// tts/testdata/rewards, read as its file says.
+// tts/reward/testdata, read as its file says.
 func judged(t *testing.T, file string) *fixture {
 	t.Helper()
 	pool := pool.New(2)
@@ -27,16 +27,16 @@ func judged(t *testing.T, file string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(tts.Formats(), func(f tts.Format) bool { return f.Name == b.Verifier.Format })
+	i := slices.IndexFunc(reward.Formats(), func(f reward.Format) bool { return f.Name == b.Verifier.Format })
 	judge := runBundle(t, b)
-	reward, err := tts.NewReward(judge, tts.Formats()[i])
+	scorer, err := reward.New(judge, reward.Formats()[i])
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := New(DefaultOptions())
 	f := &fixture{Server: s, t: t, model: embeddedModel(t, "lutra-tiny-s", pool), judge: judge.Engine}
 	f.engine = f.model.Engine
-	if err := s.Publish(Served{Model: f.model}, Served{Model: judge, Reward: reward}); err != nil {
+	if err := s.Publish(Served{Model: f.model}, Served{Model: judge, Reward: scorer}); err != nil {
 		t.Fatal(err)
 	}
 	live := httptest.NewServer(s.Handler())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // beam is a candidate in the making: a sequence of the generator, the judge
@@ -30,17 +31,17 @@ type beam struct {
 	params sampling.Params                  // of it
 	limit  int                              // tokens at most, with those before the run
 	grant  int                              // of them, those that the budget has granted so far
-	paused bool                             // the run has come to the grant's end, and to no other
+	paused bool                             // it has used up its grant without coming to an end
 	whole  bool                             // it ends with the answer, else with the solution step
 
-	partial *partial // what reports say of it; nil: nobody wants to know
+	partial *partial // what reports say of it; nil: they are not wanted
 
 	node   int // its last in the tree
 	shown  int // length of text up to there
 	tokens int // generated up to there
 }
 
-// newBeam is a beam that has nothing yet.
+// newBeam makes an empty beam.
 func (r *searchRun) newBeam(seq *batcher.Sequence, judge Judge) *beam {
 	return &beam{cand: &Candidate{}, seq: seq, judge: judge, dec: newDecoder(r.Model, r.req), node: -1}
 }
@@ -51,7 +52,7 @@ func (b *beam) close() {
 	b.judge.Close()
 }
 
-// copyTo makes a fork's beam.
+// copyTo copies b for forks of its sequence and its judge.
 func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 	k, c := *b, *b.cand
 	c.IDs, c.Tokens, c.StepScores = slices.Clone(c.IDs), slices.Clone(c.Tokens), slices.Clone(c.StepScores)
@@ -63,11 +64,11 @@ func (b *beam) copyTo(seq *batcher.Sequence, judge Judge) *beam {
 // more room for sequences.
 func (r *searchRun) fork(b *beam, n int) ([]*beam, error) {
 	beams := []*beam{b}
-	seqs, err := most(n-1, func(n int) ([]*batcher.Sequence, error) { return b.seq.Fork(r.ctx, n) })
+	seqs, err := upTo(n-1, func(n int) ([]*batcher.Sequence, error) { return b.seq.Fork(r.ctx, n) })
 	if err != nil {
 		return nil, err
 	}
-	judges, err := most(len(seqs), func(n int) ([]Judge, error) { return b.judge.Fork(r.ctx, n) })
+	judges, err := upTo(len(seqs), func(n int) ([]Judge, error) { return b.judge.Fork(r.ctx, n) })
 	for i, seq := range seqs {
 		if i < len(judges) {
 			beams = append(beams, b.copyTo(seq, judges[i]))
@@ -81,8 +82,8 @@ func (r *searchRun) fork(b *beam, n int) ([]*beam, error) {
 	return beams, err
 }
 
-// most asks for n, and for less as long as that is too many.
-func most[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
+// upTo asks for n, then for half as many while the engine is too busy for that.
+func upTo[T any](n int, ask func(n int) ([]T, error)) ([]T, error) {
 	for ; n > 0; n /= 2 {
 		got, err := ask(n)
 		if !errors.Is(err, batcher.ErrBusy) {
@@ -120,12 +121,12 @@ func (r *searchRun) begin(beams []*beam, first int, whole bool) {
 	}
 }
 
-// extend lets beams generate until each has come to its end, of which done
-// hears at once, or until the budget of tokens is spent, which leaves beams paused.
+// extend lets beams generate until each has ended, and calls done for each as it
+// ends. When the budget of tokens is spent, it leaves the others paused.
 //
 // What is left of the budget is granted in equal shares, and what the beams
 // that end have not used is shared out again when all others have used theirs.
-// So where the budget ends depends on what the beams say, not on their speed.
+// So where the budget ends depends on the beams' tokens, not on their speed.
 func (r *searchRun) extend(ctx context.Context, beams []*beam, done func(b *beam) error) error {
 	ctx, cancel := context.WithCancelCause(ctx) // the first error ends all
 	defer cancel(nil)
@@ -139,7 +140,7 @@ func (r *searchRun) extend(ctx context.Context, beams []*beam, done func(b *beam
 		for _, b := range granted {
 			before += len(b.cand.IDs)
 		}
-		err := concurrently(granted, func(_ int, b *beam) (err error) {
+		err := parallel.Each(granted, func(_ int, b *beam) (err error) {
 			defer func() {
 				if err != nil {
 					cancel(err)
@@ -191,7 +192,7 @@ func (r *searchRun) launch(ctx context.Context, beams []*beam) {
 	}
 }
 
-// generate takes in what launch has started. When ctx ends because the search
+// generate reads what launch has started. When ctx ends because the search
 // does, b stays as it is.
 func (r *searchRun) generate(ctx context.Context, b *beam) error {
 	defer func() { b.cand.Text = string(b.text) }()
@@ -214,7 +215,7 @@ func (r *searchRun) generate(ctx context.Context, b *beam) error {
 	}
 }
 
-// excuse is nil for an error that the end of the search has brought about.
+// excuse drops an error that the end of the search has caused.
 func (r *searchRun) excuse(ctx context.Context, err error) error {
 	if ctx.Err() != nil && r.ctx.Err() == nil {
 		return nil
@@ -266,7 +267,7 @@ func (r *searchRun) breaksAfter(step []byte, last int32) bool {
 func (r *searchRun) score(ctx context.Context, b *beam) error {
 	err := b.judge.Score(ctx, b.cand)
 	switch {
-	case errors.Is(err, batcher.ErrTooLong): // longer than the verifier reads: what it has said so far stands
+	case errors.Is(err, batcher.ErrTooLong): // longer than the verifier reads: its scores so far stand
 		err = nil
 	case errors.Is(err, batcher.ErrBusy): // likewise when it has no room
 		r.degraded.Store(true)

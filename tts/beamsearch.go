@@ -3,6 +3,8 @@ package tts
 import (
 	"cmp"
 	"slices"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // search is step-level beam search in independent groups of beams: one for
@@ -23,7 +25,7 @@ func (r *searchRun) search(groups int) error {
 			if err := r.extend(r.work, live, func(*beam) error { return nil }); err != nil {
 				return err
 			}
-			return concurrently(live, func(_ int, b *beam) error {
+			return parallel.Each(live, func(_ int, b *beam) error {
 				if b.paused { // the budget has ended within its solution step
 					return nil
 				}
@@ -96,7 +98,7 @@ func (r *searchRun) continueEach(teams [][]*beam, live []*beam) ([][]*beam, erro
 		width--
 	}
 	forks := make([][]*beam, len(live))
-	err := concurrently(live, func(i int, b *beam) (err error) {
+	err := parallel.Each(live, func(i int, b *beam) (err error) {
 		forks[i], err = r.fork(b, width)
 		return err
 	})
@@ -114,8 +116,8 @@ func (r *searchRun) continueEach(teams [][]*beam, live []*beam) ([][]*beam, erro
 	return next, err
 }
 
-// endBeams makes candidates of the beams that have come to no end, when
-// nothing has.
+// endBeams closes the unfinished beams, and makes candidates of them if none has
+// finished.
 func (r *searchRun) endBeams(live []*beam) {
 	ended := slices.ContainsFunc(r.tree.done, func(c *Candidate) bool { return c.Finish != "" })
 	for _, b := range live {

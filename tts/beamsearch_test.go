@@ -1,4 +1,4 @@
-package tts
+package tts_test
 
 import (
 	"cmp"
@@ -9,7 +9,9 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // byTheBook is step-level beam search by the book: every step is decoded anew by a
@@ -43,7 +45,7 @@ func byTheBook(t *testing.T, m *Model, p scaling.Plan, groups int, req *Request)
 			}
 		}
 		c.Text = m.Decode(c.IDs)
-		c.StepScores = append(c.StepScores, opine(c.IDs))
+		c.StepScores = append(c.StepScores, ttstest.Opine(c.IDs))
 		c.Score = p.Aggregate.Of(c.StepScores)
 		return &c
 	}
@@ -90,22 +92,22 @@ func byTheBook(t *testing.T, m *Model, p scaling.Plan, groups int, req *Request)
 }
 
 func TestBeamSearchAgreesWithANaiveReference(t *testing.T) {
-	m := runOn(t, thinks(t), 1024, batcher.DefaultOptions())
+	m := ttstest.RunOn(t, thinks(t), 1024, batcher.DefaultOptions())
 	for _, shape := range []struct {
 		written string
 		groups  int
 	}{{"beam16x4", 1}, {"beam8x2", 1}, {"beam4x1", 1}, {"beam4x4", 1}, {"beam1x1", 1}, {"dvts16x4", 4}, {"dvts8x2", 4}, {"dvts4x4", 1}} {
 		for _, agg := range []scaling.Aggregate{scaling.AggregateLast, scaling.AggregateMin, scaling.AggregateProd, scaling.AggregateMean, scaling.AggregateMax} {
 			s := scriptedSearch(t, m, fmt.Sprintf("%s;aggregate=%s", shape.written, agg))
-			req := request(uint64(len(agg)), 1)
+			req := ttstest.Request(uint64(len(agg)), 1)
 			want := byTheBook(t, m, s.Plan, shape.groups, req)
 			for _, sel := range []scaling.Select{scaling.SelectMax, scaling.SelectVote, scaling.SelectWeightedVote} {
 				s.Plan.Select = sel
 				got := carryOut(t, s, req)
 				for _, c := range want {
-					c.key = c.Text[strings.LastIndexByte(c.Text, ' ')+1:]
+					c.SetAnswer(c.Text[strings.LastIndexByte(c.Text, ' ')+1:])
 				}
-				best := rank(want, sel).order
+				best := Rank(want, sel)
 				if len(best) != len(got.Candidates) {
 					t.Fatalf("%s %s %s: %d candidates, want %d", shape.written, agg, sel, len(got.Candidates), len(best))
 				}

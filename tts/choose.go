@@ -56,8 +56,8 @@ func rank(cands []*Candidate, sel scaling.Select) ranking {
 		rk.order = slices.Clone(voters)
 		slices.SortStableFunc(rk.order, better)
 	} else {
-		for _, b := range rk.groups {
-			rk.order = append(rk.order, b.members...)
+		for _, g := range rk.groups {
+			rk.order = append(rk.order, g.members...)
 		}
 		rk.order = append(rk.order, silent...)
 	}
@@ -83,20 +83,20 @@ func groupAnswers(cands []*Candidate) (all []*answerGroup, silent []*Candidate) 
 			silent = append(silent, c)
 			continue
 		}
-		b := byKey[c.key]
-		if b == nil {
-			b = &answerGroup{}
-			byKey[c.key] = b
-			all = append(all, b)
+		g := byKey[c.key]
+		if g == nil {
+			g = &answerGroup{}
+			byKey[c.key] = g
+			all = append(all, g)
 		}
-		b.members = append(b.members, c)
-		b.weight += float64(c.Score)
+		g.members = append(g.members, c)
+		g.weight += float64(c.Score)
 	}
-	for _, b := range all {
-		for _, c := range b.members {
-			c.Votes = len(b.members)
+	for _, g := range all {
+		for _, c := range g.members {
+			c.Votes = len(g.members)
 		}
-		slices.SortStableFunc(b.members, better)
+		slices.SortStableFunc(g.members, better)
 	}
 	slices.SortStableFunc(silent, better)
 	return all, silent

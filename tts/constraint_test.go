@@ -1,4 +1,4 @@
-package tts
+package tts_test
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // strategies are one of every kind over m.
@@ -25,7 +27,7 @@ func strategies(t *testing.T, m *Model) map[string]Strategy {
 // eager makes a toy model that wants to end its turn, or to break the line, at
 // once, and then says anything.
 func eager(t *testing.T) *toy.Model {
-	tok := words(t)
+	tok := ttstest.Words(t)
 	line := tok.Encode(nil, "\n", tokenizer.Options{})
 	return &toy.Model{Logits: func(tokens []int32, row []float32) {
 		for i := range row {
@@ -44,8 +46,8 @@ func candidates(t *testing.T, s Strategy, req *Request) (ids [][]int32, text []s
 	req.Sampling.Logprobs = true // lists the tokens
 	r := result{}
 	var out *Outcome
-	tokens := make([][]int32, req.choices())
-	r.text = make([]string, req.choices())
+	tokens := make([][]int32, max(req.N, 1))
+	r.text = make([]string, max(req.N, 1))
 	for d, err := range s.Run(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
@@ -68,11 +70,11 @@ func candidates(t *testing.T, s Strategy, req *Request) (ids [][]int32, text []s
 }
 
 func TestNothingEndsAnAnswerBeforeItsLeastTokens(t *testing.T) {
-	m := run(t, eager(t))
+	m := ttstest.Run(t, eager(t))
 	const stop = 300
 	for name, s := range strategies(t, m) {
 		for _, least := range []int{1, 7, 40} {
-			req := request(uint64(least), 1)
+			req := ttstest.Request(uint64(least), 1)
 			req.MinTokens, req.Sampling.MaxTokens, req.Sampling.Stop = least, 60, []int32{stop}
 			ids, _ := candidates(t, s, req)
 			for _, c := range ids {
@@ -87,7 +89,7 @@ func TestNothingEndsAnAnswerBeforeItsLeastTokens(t *testing.T) {
 
 func TestAStopStringEndsNoAnswerBeforeItsLeastTokens(t *testing.T) {
 	prompt := []int32{5}
-	m := run(t, says(t, prompt, "12121234"))
+	m := ttstest.Run(t, says(t, prompt, "12121234"))
 	n := len(m.Tokenizer.Encode(nil, "1212", tokenizer.Options{}))
 	for _, c := range []struct {
 		least int
@@ -107,7 +109,7 @@ func TestAStopStringEndsNoAnswerBeforeItsLeastTokens(t *testing.T) {
 }
 
 func TestBadWordsAreNeverCompleted(t *testing.T) {
-	m := run(t, eager(t))
+	m := ttstest.Run(t, eager(t))
 	words := []string{"apples", "box", "day", "12", "each", "Answer"}
 	var bad [][]int32
 	for _, word := range words {
@@ -128,7 +130,7 @@ func TestBadWordsAreNeverCompleted(t *testing.T) {
 	for name, s := range strategies(t, m) {
 		said := 0
 		for seed := range uint64(8) {
-			free, kept := request(seed, 1), request(seed, 1)
+			free, kept := ttstest.Request(seed, 1), ttstest.Request(seed, 1)
 			free.Sampling.MaxTokens, kept.Sampling.MaxTokens = 200, 200
 			free.MinTokens, kept.MinTokens = 150, 150
 			kept.BadWords = words
@@ -152,10 +154,10 @@ func TestBadWordsAreNeverCompleted(t *testing.T) {
 }
 
 func TestOnlyAllowedTokensAreSampled(t *testing.T) {
-	m := run(t, eager(t))
+	m := ttstest.Run(t, eager(t))
 	allowed := []int32{100, 200, 201, 1023}
 	for name, s := range strategies(t, m) {
-		req := request(3, 1)
+		req := ttstest.Request(3, 1)
 		req.Allowed, req.Sampling.MaxTokens = allowed, 30
 		ids, _ := candidates(t, s, req)
 		for _, c := range ids {
@@ -164,7 +166,7 @@ func TestOnlyAllowedTokensAreSampled(t *testing.T) {
 			}
 		}
 	}
-	req := request(3, 1)
+	req := ttstest.Request(3, 1)
 	req.Allowed, req.MinTokens = m.Tokenizer.EOGs()[:1], 5
 	for _, err := range (Single{m}).Run(t.Context(), req) {
 		if err != nil && !errors.Is(err, sampling.ErrForbidden) {
@@ -174,10 +176,10 @@ func TestOnlyAllowedTokensAreSampled(t *testing.T) {
 }
 
 func TestWhatIsForbiddenChangesNothingElseAloneOrInACrowd(t *testing.T) {
-	m := runOn(t, eager(t), 512, batcher.DefaultOptions())
+	m := ttstest.RunOn(t, eager(t), 512, batcher.DefaultOptions())
 	for name, s := range strategies(t, m) {
 		ask := func(seed uint64) *Request {
-			req := request(seed, 2)
+			req := ttstest.Request(seed, 2)
 			req.MinTokens, req.BadWords, req.Sampling.MaxTokens = 12, []string{"apples", "box"}, 40
 			return req
 		}
@@ -197,7 +199,7 @@ func TestWhatIsForbiddenChangesNothingElseAloneOrInACrowd(t *testing.T) {
 			}
 		}
 		// A constraint that never bites is none.
-		free, idle := request(5, 2), request(5, 2)
+		free, idle := ttstest.Request(5, 2), ttstest.Request(5, 2)
 		free.Sampling.MaxTokens, idle.Sampling.MaxTokens = 40, 40
 		idle.BadWords = []string{"\x00unheard of\x00"}
 		_, want := candidates(t, s, free)
@@ -228,7 +230,7 @@ func TestWhatEndsAnAnswerCanStayInItsText(t *testing.T) {
 		{says: "1<|im_start|>2", want: "12"},
 		{says: "1<|im_start|>2", special: true, want: "1<|im_start|>2"},
 	} {
-		m := run(t, says(t, prompt, c.says))
+		m := ttstest.Run(t, says(t, prompt, c.says))
 		req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: c.stops, KeepStop: c.keep, Special: c.special, Sampling: sampling.Params{Logprobs: true}}
 		if c.ids != "" {
 			req.Sampling.Stop = m.Tokenizer.Encode(nil, c.ids, tokenizer.Options{})
@@ -250,13 +252,13 @@ func TestWhatEndsAnAnswerCanStayInItsText(t *testing.T) {
 }
 
 func TestAModelsOwnStopsNeverStayInTheText(t *testing.T) {
-	m := run(t, &toy.Model{Logits: func(_ []int32, row []float32) {
+	m := ttstest.Run(t, &toy.Model{Logits: func(_ []int32, row []float32) {
 		clear(row)
 		row[100] = 50
 	}})
 	said := m.Decode([]int32{100})
 	m.Stops = []string{strings.Repeat(said, 3)}
-	req := request(1, 1)
+	req := ttstest.Request(1, 1)
 	req.Prompt = Prompt{Messages: talk("u")}
 	req.KeepStop, req.Stop = true, []string{"never"}
 	if got := collect(t, 1, Single{m}.Run(t.Context(), req)).text[0]; got != "" {
@@ -266,7 +268,7 @@ func TestAModelsOwnStopsNeverStayInTheText(t *testing.T) {
 
 func TestIgnoringTheModelsEndLeavesTheRequestsOwn(t *testing.T) {
 	prompt := []int32{5}
-	m := run(t, says(t, prompt, "123"))
+	m := ttstest.Run(t, says(t, prompt, "123"))
 	req := &Request{Prompt: Prompt{Tokens: prompt}, Sampling: sampling.Params{IgnoreEOS: true, MaxTokens: 20, Stop: m.Tokenizer.Encode(nil, "3", tokenizer.Options{})}}
 	if r := collect(t, 1, Single{m}.Run(t.Context(), req)); r.text[0] != "12" || r.finish[0] != FinishStop {
 		t.Errorf("%q (%s), want 12 (stop)", r.text[0], r.finish[0])

@@ -4,7 +4,8 @@
 //
 // A Strategy decides how many sequences an answer costs. Single decodes one
 // sequence a choice. Search decodes many candidates as its Plan says, judges
-// them with a Scorer and answers with the best (parallel test-time scaling):
+// them with a Scorer (package reward makes them of reward models) and answers with
+// the best (parallel test-time scaling):
 //
 //	prompt ─fork─▶ beams ─extend─▶ solution steps ─Judge─▶ scores ─compete─▶ survivors ─┐
 //	                 ▲                                                    │ close losers

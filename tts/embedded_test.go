@@ -1,8 +1,7 @@
-package tts
+package tts_test
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"os"
 	"strconv"
@@ -13,14 +12,16 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/template"
+	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/answer"
+	"github.com/lutra-lm/lutra/tts/reward"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // serve runs an embedded model on a pool until the test ends.
@@ -35,34 +36,7 @@ func serve(t testing.TB, name string, pool *pool.Pool) *Model {
 		t.Fatal(err)
 	}
 	b.Name = name
-	return serveBundle(t, b, kv.F16, pool)
-}
-
-// serveBundle runs a loaded model on a pool until the test ends.
-func serveBundle(t testing.TB, b *models.Bundle, kind kv.Type, pool *pool.Pool) *Model {
-	t.Helper()
-	cache, err := kv.New(b.Model.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt := batcher.DefaultOptions()
-	opt.Pool = pool
-	e := batcher.New(b.Model, cache, opt)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- e.Run(ctx) }()
-	t.Cleanup(func() {
-		drain, stop := context.WithTimeout(context.Background(), 20*time.Second)
-		defer stop()
-		if err := e.Drain(drain); err != nil {
-			t.Errorf("%s: a sequence was left open: %v", b.Name, err)
-		}
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	return NewModel(b, e)
+	return ttstest.ServeBundle(t, b, kv.F16, pool)
 }
 
 // tiny is the embedded generator and its reward model, on one pool.
@@ -70,11 +44,11 @@ func tiny(t testing.TB, generator string) (*Model, Verifiers) {
 	t.Helper()
 	pool := pool.New(0)
 	t.Cleanup(pool.Close)
-	reward, err := NewReward(serve(t, "lutra-tiny-prm", pool), Formats()[0])
+	v, err := reward.New(serve(t, "lutra-tiny-prm", pool), reward.Formats()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, generator, pool), Verifiers{Default: "lutra-tiny-prm", ByName: map[string]Scorer{"lutra-tiny-prm": reward}}
+	return serve(t, generator, pool), Verifiers{Default: "lutra-tiny-prm", ByName: map[string]Scorer{"lutra-tiny-prm": v}}
 }
 
 // problem is a held-out question with its right answer.

@@ -8,9 +8,9 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 )
 
-// fit prepares a conversation without what the model does not read: all
+// fit prepares a conversation and leaves out what the model does not read: all
 // exchanges but the latest MaxTurns and, with Prompt.Truncate, as many of the
-// oldest as it takes to leave room for an answer. An exchange is what the user
+// oldest as it takes to make room for an answer. An exchange is what the user
 // says and all that follows up to where the user speaks again. System messages
 // and the last exchange stay.
 func (m *Model) fit(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
@@ -48,7 +48,7 @@ func (m *Model) fit(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prep
 	return best, err
 }
 
-// overflows tells whether a conversation leaves too little room.
+// overflows reports whether a conversation leaves too little room.
 func overflows(p *Prepared, err error, room int) bool {
 	var long *ContextError
 	return errors.As(err, &long) || err == nil && len(p.Tokens) > room

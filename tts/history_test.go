@@ -1,15 +1,19 @@
-package tts
+package tts_test
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/toy"
+	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // talk makes a conversation of messages by the first letters of their roles;
@@ -33,7 +37,7 @@ func places(messages []template.Message) string {
 }
 
 func TestWholeExchangesAreLeftOut(t *testing.T) {
-	m := run(t, &toy.Model{})
+	m := ttstest.Run(t, &toy.Model{})
 	for _, c := range []struct {
 		roles string
 		turns int
@@ -59,14 +63,14 @@ func TestWholeExchangesAreLeftOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if places(got.messages) != c.want || got.Dropped != len(p.Messages)-len(got.messages) {
-			t.Errorf("%s in %d turns: %q is left and %d dropped, want %q", c.roles, c.turns, places(got.messages), got.Dropped, c.want)
+		if places(got.Messages()) != c.want || got.Dropped != len(p.Messages)-len(got.Messages()) {
+			t.Errorf("%s in %d turns: %q is left and %d dropped, want %q", c.roles, c.turns, places(got.Messages()), got.Dropped, c.want)
 		}
 	}
 }
 
 func TestTruncationLeavesOutAsFewExchangesAsItMust(t *testing.T) {
-	m := run(t, &toy.Model{Context: 256})
+	m := ttstest.Run(t, &toy.Model{Context: 256})
 	long := strings.Repeat("word ", 12)
 	for _, turns := range []int{1, 2, 5, 9, 30} {
 		for _, maxTokens := range []int{0, 1, 40, 128, 250} {
@@ -75,30 +79,30 @@ func TestTruncationLeavesOutAsFewExchangesAsItMust(t *testing.T) {
 				p.Messages[i].Content = p.Messages[i].Content.(string) + long[:len(long)*(i%3)/3]
 			}
 			req := &Request{Prompt: p, Sampling: sampling.Params{MaxTokens: maxTokens}}
-			got, err := m.prompt(t.Context(), req)
+			got, err := m.PrepareRequest(t.Context(), req)
 			if err != nil {
 				t.Fatal(err)
 			}
-			room := 256 - m.reserve(maxTokens)
+			room := 256 - m.Reserve(maxTokens)
 			// One by one, the oldest first.
-			want, starts := p, exchanges(p.Messages)
+			want, starts := p, Exchanges(p.Messages)
 			for n := 0; ; n++ {
 				if n > 0 {
-					want.Messages = from(p.Messages, starts[n])
+					want.Messages = From(p.Messages, starts[n])
 				}
-				if ids, _ := m.rendered(t.Context(), &want, 1000); len(ids.Tokens) <= room || n == len(starts)-1 {
+				if ids, _ := m.Rendered(t.Context(), &want, 1000); len(ids.Tokens) <= room || n == len(starts)-1 {
 					break
 				}
 			}
-			if places(got.messages) != places(want.Messages) || got.Dropped != len(p.Messages)-len(want.Messages) {
-				t.Errorf("%d turns for %d tokens: %d of %d messages are left, want %d", turns, maxTokens, len(got.messages), len(p.Messages), len(want.Messages))
+			if places(got.Messages()) != places(want.Messages) || got.Dropped != len(p.Messages)-len(want.Messages) {
+				t.Errorf("%d turns for %d tokens: %d of %d messages are left, want %d", turns, maxTokens, len(got.Messages()), len(p.Messages), len(want.Messages))
 			}
 		}
 	}
 }
 
 func TestWhatDoesNotFitIsRefusedWithoutTruncationAndInOneExchange(t *testing.T) {
-	m := run(t, &toy.Model{Context: 64})
+	m := ttstest.Run(t, &toy.Model{Context: 64})
 	huge := template.Message{Role: "user", Content: strings.Repeat("word ", 1000)}
 	small := template.Message{Role: "user", Content: "Hi"}
 	reply := template.Message{Role: "assistant", Content: "Well."}
@@ -113,7 +117,7 @@ func TestWhatDoesNotFitIsRefusedWithoutTruncationAndInOneExchange(t *testing.T) 
 		{[]template.Message{{Role: "system", Content: huge.Content}, small, reply, small}, true, false},
 	} {
 		req := &Request{Prompt: Prompt{Messages: c.messages, Truncate: c.truncate}}
-		got, err := m.prompt(t.Context(), req)
+		got, err := m.PrepareRequest(t.Context(), req)
 		var long *ContextError
 		if c.fits != (err == nil) || err != nil && (!errors.As(err, &long) || long.Part != PartMessages) {
 			t.Errorf("%d messages, truncate %v: %v, %v", len(c.messages), c.truncate, got, err)
@@ -122,12 +126,21 @@ func TestWhatDoesNotFitIsRefusedWithoutTruncationAndInOneExchange(t *testing.T) 
 }
 
 func TestJudgesReadNoMoreOfAConversationThanTheModel(t *testing.T) {
-	m := run(t, thinks(t))
+	m := ttstest.Run(t, thinks(t))
 	m.MaxTurns = 1
-	format := formats()["sequence"]
-	_, _, v, texts := seen(t, format)
+	formats := reward.Formats()
+	whole := slices.IndexFunc(formats, func(f reward.Format) bool { return f.Name == "sequence" })
+	var read atomic.Value // texts
+	read.Store([]string(nil))
+	v, err := reward.New(ttstest.Run(t, &toy.Model{Outputs: 1, Logits: func(tokens []int32, row []float32) {
+		row[0] = 0
+		read.Store(append(read.Load().([]string), m.Spell(tokens)))
+	}}), formats[whole])
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := Search{Model: m, Plan: plan(t, "bon2"), Verifiers: Verifiers{Default: "v", ByName: map[string]Scorer{"v": v}}}
-	req := request(1, 1)
+	req := ttstest.Request(1, 1)
 	req.Sampling.MaxTokens = 5
 	req.Prompt = Prompt{Messages: []template.Message{{Role: "user", Content: "first"}, {Role: "assistant", Content: "yes"}, {Role: "user", Content: "second"}}}
 	dropped := 0
@@ -137,7 +150,8 @@ func TestJudgesReadNoMoreOfAConversationThanTheModel(t *testing.T) {
 		}
 		dropped += d.Dropped
 	}
-	if dropped != 2 || len(texts()) == 0 || slices.ContainsFunc(texts(), func(s string) bool { return strings.Contains(s, "first") || !strings.Contains(s, "second") }) {
-		t.Errorf("%d messages were dropped, the judge read %q", dropped, texts())
+	texts := read.Load().([]string)
+	if dropped != 2 || len(texts) == 0 || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(s, "first") || !strings.Contains(s, "second") }) {
+		t.Errorf("%d messages were dropped, the judge read %q", dropped, texts)
 	}
 }

@@ -47,6 +47,9 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	return m
 }
 
+// LeastTokens is the fewest tokens that a text can have.
+func (m *Model) LeastTokens(text string) int { return len(text) / max(m.longest, 1) }
+
 // Decode is the text of tokens, without special ones, as valid UTF-8.
 func (m *Model) Decode(ids []int32) string {
 	return characters(m.Tokenizer.Decode(ids, false))
@@ -70,8 +73,8 @@ func characters(text string) string {
 	return b.String()
 }
 
-// Bytes are a token's, for listing tokens one by one: special tokens have
-// their name in place of the text that they do not have.
+// Bytes are a token's text, for listing tokens one by one, or its name where a
+// special token has no text.
 func (m *Model) Bytes(id int32) []byte {
 	if piece := m.Tokenizer.Piece(id); len(piece) > 0 {
 		return piece
@@ -79,7 +82,7 @@ func (m *Model) Bytes(id int32) []byte {
 	return []byte(m.Tokenizer.Token(id))
 }
 
-// hidden tells whether a token adds nothing to a text, so that Bytes is its name.
+// hidden reports whether a token adds nothing to a text, so that Bytes is its name.
 func (m *Model) hidden(id int32) bool {
 	return len(m.Tokenizer.Piece(id)) == 0 && len(m.mark(id)) == 0
 }
@@ -93,7 +96,7 @@ func (m *Model) delimiters(stops []string) []int32 {
 	return m.holding(stops)
 }
 
-// holding looks through the vocabulary.
+// holding lists the tokens that hold one of stops.
 func (m *Model) holding(stops []string) []int32 {
 	var ids []int32
 	for id := range int32(m.Vocab) {

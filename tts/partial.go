@@ -4,10 +4,12 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
-// Partial is a candidate in the making, as reports on the way show it to those
-// who ask with Include.Partial.
+// Partial is a candidate in the making, as progress reports show it with
+// Include.Partial.
 type Partial struct {
 	Index   int     // Params.Candidate of its tokens; of methods of whole answers the Candidate.Index that it will have
 	Parent  int     // the node that it continues, as an index of Outcome.Tree; -1: the prompt
@@ -58,7 +60,7 @@ func (p *partials) begin(beams []*beam, first int) {
 	}
 }
 
-// note takes down what b is by now, if anybody wants to know.
+// note records the state of b for reports, if they are wanted.
 func (r *searchRun) note(b *beam) {
 	p := b.partial
 	if p == nil {
@@ -111,7 +113,7 @@ func (p *partials) take() []Partial {
 // await returns when one of two channels is closed; either may be nil.
 // Meanwhile it reports what the live candidates gain, to those who asked for it.
 func (p *reporter) await(live int, done, over <-chan struct{}) error {
-	var due <-chan time.Time // never, unless somebody wants to know
+	var due <-chan time.Time // nil, which is never, unless reports are wanted
 	if p.partials != nil {
 		due = p.partials.due.C
 	}
@@ -134,14 +136,14 @@ func (p *reporter) await(live int, done, over <-chan struct{}) error {
 	}
 }
 
-// meanwhile does the work of so many live candidates, and reports as await
-// does. A reader that leaves ends it.
+// meanwhile does work for so many live candidates and reports as await does. It
+// ends when the reader leaves.
 func (p *reporter) meanwhile(live int, work func() error) error {
 	if p.partials == nil {
 		return work()
 	}
 	over := make(chan struct{})
-	wait := startConcurrently([]func() error{work}, func(_ int, work func() error) error {
+	wait := parallel.Start([]func() error{work}, func(_ int, work func() error) error {
 		defer close(over)
 		return work()
 	})

@@ -1,18 +1,18 @@
-package tts
+package tts_test
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // slow lets 40 ms pass at each of m's steps.
@@ -30,10 +30,10 @@ type place struct{ index, parent int }
 func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
 	for _, written := range []string{"sc8", "bon8", "beam8x2", "dvts8x2", "auto;n=8"} {
 		synctest.Test(t, func(t *testing.T) {
-			s := scriptedSearch(t, runOn(t, slow(thinks(t)), 256, batcher.DefaultOptions()), written)
-			plain := carryOut(t, s, request(3, 1))
+			s := scriptedSearch(t, ttstest.RunOn(t, slow(thinks(t)), 256, batcher.DefaultOptions()), written)
+			plain := carryOut(t, s, ttstest.Request(3, 1))
 			s.Plan.Include.Partial = true
-			got := carryOut(t, s, request(3, 1))
+			got := carryOut(t, s, ttstest.Request(3, 1))
 			if plain.Plan.Include = got.Plan.Include; !reflect.DeepEqual(plain.Tree, got.Tree) || plain.text[0] != got.text[0] || plain.Reason != got.Reason {
 				t.Errorf("%s: whoever looks on changes the outcome: %q, want %q", written, got.text[0], plain.text[0])
 			}
@@ -41,14 +41,14 @@ func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
 			var last time.Time
 			texts, complete := map[place]string{}, map[place]Partial{}
 			early := false
-			for d, err := range s.Run(t.Context(), request(3, 1)) {
+			for d, err := range s.Run(t.Context(), ttstest.Request(3, 1)) {
 				if err != nil {
 					t.Fatal(err)
 				}
 				if d.Progress == nil || len(d.Progress.Partial) == 0 {
 					continue
 				}
-				if now := time.Now(); now.Sub(last) < partialInterval {
+				if now := time.Now(); now.Sub(last) < PartialInterval {
 					t.Errorf("%s: a report comes %v after the one before", written, now.Sub(last))
 				} else {
 					last = now
@@ -60,7 +60,7 @@ func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
 					if p.Finish != "" {
 						complete[at] = p
 					}
-					if p.Tokens == 0 || p.Logprob > 0 || p.Index < 0 || p.Index >= probes+8 || p.Parent >= len(got.Tree) {
+					if p.Tokens == 0 || p.Logprob > 0 || p.Index < 0 || p.Index >= Probes+8 || p.Parent >= len(got.Tree) {
 						t.Errorf("%s: %+v", written, p)
 					}
 				}
@@ -86,7 +86,7 @@ func TestCandidatesCanBeReadBeforeAnyIsComplete(t *testing.T) {
 	}
 }
 
-// continues tells whether a child of parent begins with text.
+// continues reports whether a child of parent begins with text.
 func continues(tree []Node, parent int, text string) bool {
 	for _, n := range tree {
 		if n.Parent == parent && strings.HasPrefix(n.Text, text) {
@@ -100,15 +100,15 @@ func TestAReaderThatLagsIsNotSentMoreThanItsShare(t *testing.T) {
 	const line = "a line of words, ünïcode too\n"
 	synctest.Test(t, func(t *testing.T) {
 		text := strings.Repeat(line, 60)
-		m := says(t, words(t).Encode(nil, asked, tokenizer.Options{}), text)
+		m := says(t, ttstest.Words(t).Encode(nil, ttstest.Asked, tokenizer.Options{}), text)
 		m.Before = func(*models.Batch) error {
 			time.Sleep(4 * time.Millisecond)
 			return nil
 		}
-		s := scriptedSearch(t, runOn(t, m, 1024, batcher.DefaultOptions()), "bon16;include=partial")
+		s := scriptedSearch(t, ttstest.RunOn(t, m, 1024, batcher.DefaultOptions()), "bon16;include=partial")
 		texts := map[int]string{}
 		reports := 0
-		for d, err := range s.Run(t.Context(), request(1, 1)) {
+		for d, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,8 +127,8 @@ func TestAReaderThatLagsIsNotSentMoreThanItsShare(t *testing.T) {
 					t.Fatalf("candidate %d is shown as %q", p.Index, texts[p.Index])
 				}
 			}
-			if size > partialBytes {
-				t.Errorf("one report holds %d bytes of text, want at most %d", size, partialBytes)
+			if size > PartialBytes {
+				t.Errorf("one report holds %d bytes of text, want at most %d", size, PartialBytes)
 			}
 			time.Sleep(3 * time.Second) // nothing keeps the candidates from growing meanwhile
 		}
@@ -140,12 +140,12 @@ func TestAReaderThatLagsIsNotSentMoreThanItsShare(t *testing.T) {
 
 func TestAReaderThatLeavesInTheMidstOfACandidateFreesBothEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := runOn(t, slow(thinks(t)), 256, batcher.DefaultOptions())
+		m := ttstest.RunOn(t, slow(thinks(t)), 256, batcher.DefaultOptions())
 		for _, written := range []string{"beam8x2;include=partial", "sc8;verifier=prm;include=partial", "auto;n=8;include=partial"} {
 			s, prm := judged(t, m, written, &toy.Model{}, 256)
 			for stay := range 12 {
 				n := 0
-				for d := range s.Run(t.Context(), request(1, 1)) {
+				for d := range s.Run(t.Context(), ttstest.Request(1, 1)) {
 					if d.Progress != nil && d.Progress.Partial != nil {
 						n++
 					}
@@ -165,10 +165,10 @@ func TestAReaderThatLeavesInTheMidstOfACandidateFreesBothEngines(t *testing.T) {
 
 func TestAReaderThatLeavesEndsTheStepUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		model := slow(says(t, words(t).Encode(nil, asked, tokenizer.Options{}), strings.Repeat("one long line ", 40)))
-		s := scriptedSearch(t, runOn(t, model, 256, batcher.DefaultOptions()), "beam4x2;include=partial")
+		model := slow(says(t, ttstest.Words(t).Encode(nil, ttstest.Asked, tokenizer.Options{}), strings.Repeat("one long line ", 40)))
+		s := scriptedSearch(t, ttstest.RunOn(t, model, 256, batcher.DefaultOptions()), "beam4x2;include=partial")
 		seen := 0
-		for d := range s.Run(t.Context(), request(1, 1)) {
+		for d := range s.Run(t.Context(), ttstest.Request(1, 1)) {
 			if d.Progress != nil {
 				seen = model.Steps()
 				break
@@ -178,34 +178,4 @@ func TestAReaderThatLeavesEndsTheStepUnderWay(t *testing.T) {
 			t.Errorf("left after %d steps of the engine, the search took %d more", seen, later)
 		}
 	})
-}
-
-func TestACandidateIsCompleteWithTheLastOfItsText(t *testing.T) {
-	p := &partials{}
-	p.begin([]*beam{{cand: &Candidate{}, node: -1}, {cand: &Candidate{}, node: -1}}, 0)
-	texts := []string{"a" + strings.Repeat("ü", partialBytes), "short"}
-	for i, e := range p.beams {
-		e.now.Finish, e.now.Answer, e.now.Judged, e.now.Score = FinishStop, "7", true, 0.5
-		e.text, e.news = []byte(texts[i]), true
-	}
-	reported := make([]string, 2)
-	var order []int
-	for gained := p.take(); gained != nil; gained = p.take() {
-		size := 0
-		for _, one := range gained {
-			reported[one.Index] += one.Text
-			order = append(order, one.Index)
-			size += len(one.Text)
-			whole := reported[one.Index] == texts[one.Index]
-			if complete := one.Finish == FinishStop && one.Answer == "7" && one.Judged && one.Score == 0.5; complete != whole || one.Judged != whole || !utf8.ValidString(one.Text) {
-				t.Errorf("with %d of %d bytes candidate %d is reported as %+v", len(reported[one.Index]), len(texts[one.Index]), one.Index, one.Finish)
-			}
-		}
-		if size > partialBytes {
-			t.Errorf("one report holds %d bytes of text, want at most %d", size, partialBytes)
-		}
-	}
-	if !slices.Equal(reported, texts) || !slices.Equal(order, []int{0, 1, 0, 0}) {
-		t.Errorf("candidates were reported as %v, with %d and %d bytes", order, len(reported[0]), len(reported[1]))
-	}
 }

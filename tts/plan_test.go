@@ -1,14 +1,16 @@
-package tts
+package tts_test
 
 import (
 	"errors"
 	"testing"
 
+	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 func TestPlansAreHeldAgainstTheRequestAndTheVerifiers(t *testing.T) {
-	m := run(t, thinks(t))
+	m := ttstest.Run(t, thinks(t))
 	zero := float32(0)
 	for _, c := range []struct {
 		plan scaling.Plan
@@ -28,7 +30,7 @@ func TestPlansAreHeldAgainstTheRequestAndTheVerifiers(t *testing.T) {
 		{plan: scaling.Plan{Method: scaling.DVTS, Verifier: scaling.VerifierSelfCertainty}},
 		{plan: scaling.Plan{Method: scaling.Auto, N: scaling.AutoN}},
 	} {
-		req := request(1, 1)
+		req := ttstest.Request(1, 1)
 		if c.req != nil {
 			c.req(req)
 		}

@@ -78,8 +78,9 @@ func (m *Model) Encode(ctx context.Context, p *Prompt) ([]int32, error) {
 	return out.Tokens, nil
 }
 
-// prompt prepares a request's prompt and checks that it fits the context.
-func (m *Model) prompt(ctx context.Context, req *Request) (*Prepared, error) {
+// PrepareRequest makes a request's prompt ready and checks that it fits the
+// context. Errors: ErrEmpty, ErrToken, ErrTemplate, *ContextError, ctx's own.
+func (m *Model) PrepareRequest(ctx context.Context, req *Request) (*Prepared, error) {
 	out, err := m.prepare(ctx, &req.Prompt, req.Sampling.MaxTokens, m.Context)
 	if err != nil {
 		return nil, err
@@ -97,8 +98,8 @@ func (m *Model) prompt(ctx context.Context, req *Request) (*Prepared, error) {
 	return out, nil
 }
 
-// prepare is Prepare, but gives up on a text that cannot have as few as limit
-// tokens, before the work of finding out how many it has.
+// prepare is Prepare, but refuses a text that must have more than limit tokens
+// before the work of encoding it.
 func (m *Model) prepare(ctx context.Context, p *Prompt, maxTokens, limit int) (*Prepared, error) {
 	switch {
 	case p.Messages != nil:
@@ -120,7 +121,7 @@ func (m *Model) prepare(ctx context.Context, p *Prompt, maxTokens, limit int) (*
 
 // rendered prepares messages, all of them.
 func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
-	text, err := m.render(ctx, p)
+	text, err := m.Render(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -150,23 +151,13 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	return out, nil
 }
 
-// longText is as much, in bytes, as is rendered or encoded in a moment.
-const longText = 16 << 10
-
-// aside is cpulimit.Enter for work on a text of so many bytes, if it is long.
-func aside(ctx context.Context, size int) (context.Context, func(), error) {
-	if size <= longText {
-		return ctx, func() {}, nil
-	}
-	return cpulimit.Enter(ctx)
-}
-
-// encode encodes a text that can have as few as limit tokens, until ctx ends.
+// encode encodes a text, unless it must have more than limit tokens. It stops when
+// ctx ends.
 func (m *Model) encode(ctx context.Context, text string, opt tokenizer.Options, limit int) ([]int32, error) {
-	if least := len(text) / max(m.longest, 1); least > limit {
+	if least := m.LeastTokens(text); least > limit {
 		return nil, &ContextError{Limit: m.Context, Prompt: least, Part: PartPrompt}
 	}
-	ctx, leave, err := aside(ctx, len(text))
+	ctx, leave, err := cpulimit.EnterForText(ctx, len(text))
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +179,9 @@ const (
 	cutSpace = cut + " "
 )
 
-// render is the text that the model reads for a conversation.
-func (m *Model) render(ctx context.Context, p *Prompt) (string, error) {
+// Render is the text that the model reads for a conversation, with all of its
+// messages.
+func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 	messages := slices.Clone(p.Messages)
 	var silent []int // assistants that called tools and said nothing
 	for i := range messages {
@@ -208,8 +200,8 @@ func (m *Model) render(ctx context.Context, p *Prompt) (string, error) {
 	}
 	text, err := m.write(ctx, p, messages)
 	if err != nil && len(silent) > 0 {
-		// Some templates know tool calls by the null that comes with them, others
-		// know nothing of null.
+		// Some templates recognise tool calls by the null that comes with them,
+		// others cannot render null.
 		for _, i := range silent {
 			messages[i].Content = ""
 		}
@@ -254,7 +246,7 @@ func (m *Model) write(ctx context.Context, p *Prompt, messages []template.Messag
 			size += len(s)
 		}
 	}
-	ctx, leave, err := aside(ctx, size)
+	ctx, leave, err := cpulimit.EnterForText(ctx, size)
 	if err != nil {
 		return "", err
 	}

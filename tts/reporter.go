@@ -14,7 +14,7 @@ import (
 type reporter struct {
 	run      *searchRun
 	yield    func(Delta, error) bool
-	partials *partials // candidates in the making; nil: nobody wants to know
+	partials *partials // candidates in the making; nil: they are not reported
 
 	// What has been reported so far.
 	reported        Usage

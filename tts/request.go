@@ -28,7 +28,7 @@ type ContextError struct {
 	Part   Part // what is too long
 }
 
-// Part is what a fault of a request lies in.
+// Part is the part of a request that is at fault.
 type Part string
 
 // The parts.
@@ -74,9 +74,9 @@ type Request struct {
 // choices is N with its default.
 func (r *Request) choices() int { return max(r.N, 1) }
 
-// lists checks the number of log-probabilities that the answer may list: of
-// candidates that share a prompt of so many tokens and generate so many at most.
-func (r *Request) lists(m *Model, prompt, candidates, generated int) error {
+// checkLogprobs checks how many log-probabilities the answer may list: of so many
+// candidates that share a prompt and generate so many tokens together at most.
+func (r *Request) checkLogprobs(m *Model, prompt, candidates, generated int) error {
 	if r.MaxLogprobs == 0 || !r.Sampling.Logprobs {
 		return nil
 	}

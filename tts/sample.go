@@ -3,6 +3,8 @@ package tts
 import (
 	"context"
 	"slices"
+
+	"github.com/lutra-lm/lutra/internal/parallel"
 )
 
 // sample decodes whole answers until there are n candidates, or their votes
@@ -22,7 +24,7 @@ func (r *searchRun) sample(n, total int) error {
 	}
 	r.begin(beams, first, true)
 	over := make(chan struct{})
-	wait := startConcurrently([][]*beam{beams}, func(_ int, beams []*beam) error {
+	wait := parallel.Start([][]*beam{beams}, func(_ int, beams []*beam) error {
 		defer close(over)
 		judge := func(b *beam) error {
 			defer close(ready[b])
@@ -31,7 +33,7 @@ func (r *searchRun) sample(n, total int) error {
 		err := r.extend(ctx, beams, judge)
 		cut := slices.DeleteFunc(slices.Clone(beams), func(b *beam) bool { return !b.paused })
 		if err == nil {
-			err = concurrently(cut, func(_ int, b *beam) error { return judge(b) })
+			err = parallel.Each(cut, func(_ int, b *beam) error { return judge(b) })
 		}
 		if err != nil {
 			cancel(err)

@@ -18,15 +18,15 @@ type Scorer interface {
 // once, so that a verifier computes them in one batch.
 type Judge interface {
 	// Score judges what c has gained since the last call: it appends to
-	// c.StepScores, each in [0, 1] and telling of all up to that step.
+	// c.StepScores, each in [0, 1] and about all up to that step.
 	Score(ctx context.Context, c *Candidate) error
 	// Fork returns n judges that have seen what this one has.
 	Fork(ctx context.Context, n int) ([]Judge, error)
 	// Charge says that the candidate takes part in the choice: what Score has
 	// read of it counts in Spent.
 	Charge()
-	// Spent counts the tokens that were read of what this judge and all its
-	// relatives have been charged with, each different beginning once.
+	// Spent counts the tokens read that this judge and all its relatives have been
+	// charged for, each different beginning once.
 	Spent() int
 	Close()
 }

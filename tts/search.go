@@ -127,7 +127,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	}
 	r := &searchRun{Search: s, resolvedPlan: set, ctx: ctx, req: req, method: set.plan.Method, reason: StopComplete}
 	r.reporter = reporter{run: r, yield: yield, shownNode: -1}
-	prepared, err := s.Model.prompt(ctx, req)
+	prepared, err := s.Model.PrepareRequest(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		r.req, req = &rest, &rest
 	}
 	r.prompt.begun = prepared.Begun
-	if err := req.lists(s.Model, len(prompt), set.plan.N, set.plan.Budget.Tokens); err != nil {
+	if err := req.checkLogprobs(s.Model, len(prompt), set.plan.N, set.plan.Budget.Tokens); err != nil {
 		return err
 	}
 	seq, err := s.Model.Engine.OpenBackground(ctx, prompt)

@@ -1,4 +1,4 @@
-package tts
+package tts_test
 
 import (
 	"context"
@@ -13,21 +13,24 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
+	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // judged adds a toy reward model on an engine of its own.
-func judged(t *testing.T, m *Model, written string, reward *toy.Model, blocks int) (Search, *Model) {
+func judged(t *testing.T, m *Model, written string, verifier *toy.Model, blocks int) (Search, *Model) {
 	t.Helper()
-	reward.Outputs = 1
-	prm := runOn(t, reward, blocks, batcher.DefaultOptions())
-	v, err := NewReward(prm, Formats()[0])
+	verifier.Outputs = 1
+	prm := ttstest.RunOn(t, verifier, blocks, batcher.DefaultOptions())
+	v, err := reward.New(prm, reward.Formats()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Search{Model: m, Plan: plan(t, written), Verifiers: Verifiers{Default: "prm", ByName: map[string]Scorer{"prm": v}}}, prm
 }
 
-// empty tells whether nothing runs and no block is held.
+// empty reports whether nothing runs and no block is held.
 func empty(m *Model) bool {
 	st := m.Engine.Stats()
 	return st.Used == 0 && st.Running == 0 && st.Waiting == 0 && st.Idle == 0
@@ -46,7 +49,7 @@ func TestASearchCancelledAtAnyStepFreesBothEngines(t *testing.T) {
 			}
 			model := thinks(t)
 			model.Before = count
-			m := runOn(t, model, 256, batcher.DefaultOptions())
+			m := ttstest.RunOn(t, model, 256, batcher.DefaultOptions())
 			s, prm := judged(t, m, written, &toy.Model{Before: count}, 256)
 			for after := int64(1); ; after++ {
 				ctx, end := context.WithCancel(t.Context())
@@ -54,7 +57,7 @@ func TestASearchCancelledAtAnyStepFreesBothEngines(t *testing.T) {
 				left.Store(after)
 				var last error
 				whole := false
-				for d, err := range s.Run(ctx, request(1, 1)) {
+				for d, err := range s.Run(ctx, ttstest.Request(1, 1)) {
 					last, whole = err, d.Outcome != nil
 				}
 				synctest.Wait()
@@ -75,12 +78,12 @@ func TestASearchCancelledAtAnyStepFreesBothEngines(t *testing.T) {
 
 func TestAReaderThatLeavesASearchFreesBothEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := runOn(t, thinks(t), 256, batcher.DefaultOptions())
+		m := ttstest.RunOn(t, thinks(t), 256, batcher.DefaultOptions())
 		for _, written := range []string{"beam8x2", "sc8;verifier=prm", "auto;n=8"} {
 			s, prm := judged(t, m, written, &toy.Model{}, 256)
 			for stay := range 30 {
 				n := 0
-				for range s.Run(t.Context(), request(1, 1)) {
+				for range s.Run(t.Context(), ttstest.Request(1, 1)) {
 					if n++; n > stay {
 						break
 					}
@@ -96,9 +99,9 @@ func TestAReaderThatLeavesASearchFreesBothEngines(t *testing.T) {
 
 func TestLosersGiveTheirMemoryBackAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := runOn(t, thinks(t), 256, batcher.DefaultOptions())
+		m := ttstest.RunOn(t, thinks(t), 256, batcher.DefaultOptions())
 		s, prm := judged(t, m, "beam16x4", &toy.Model{}, 256)
-		for d, err := range s.Run(t.Context(), request(1, 1)) {
+		for d, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,14 +119,14 @@ func TestLosersGiveTheirMemoryBackAtOnce(t *testing.T) {
 }
 
 func TestASearchTooLargeForTheKVPoolShrinks(t *testing.T) {
-	m := runOn(t, thinks(t), 12, batcher.DefaultOptions())
+	m := ttstest.RunOn(t, thinks(t), 12, batcher.DefaultOptions())
 	for _, written := range []string{"beam16x4", "dvts16x4", "sc16", "bon16", "auto;n=16"} {
-		got := carryOut(t, scriptedSearch(t, m, written), request(1, 1))
+		got := carryOut(t, scriptedSearch(t, m, written), ttstest.Request(1, 1))
 		if !got.Degraded || got.text[0] == "" {
 			t.Errorf("%s on 12 blocks: degraded %v, text %q", written, got.Degraded, got.text[0])
 		}
 	}
-	if got := carryOut(t, scriptedSearch(t, m, "beam4x2"), request(1, 1)); got.Degraded {
+	if got := carryOut(t, scriptedSearch(t, m, "beam4x2"), ttstest.Request(1, 1)); got.Degraded {
 		t.Error("a search that fits was degraded")
 	}
 }
@@ -132,8 +135,8 @@ func TestASearchThatIsRefusedSequencesShrinks(t *testing.T) {
 	opt := batcher.DefaultOptions()
 	opt.Sequences = 6
 	for _, written := range []string{"beam16x4", "dvts16x4", "sc16", "bon16", "auto;n=16"} {
-		m := runOn(t, thinks(t), 256, opt)
-		got := carryOut(t, scriptedSearch(t, m, written), request(1, 1))
+		m := ttstest.RunOn(t, thinks(t), 256, opt)
+		got := carryOut(t, scriptedSearch(t, m, written), ttstest.Request(1, 1))
 		if !got.Degraded || got.text[0] == "" {
 			t.Errorf("%s with 6 sequences: degraded %v, text %q", written, got.Degraded, got.text[0])
 		}
@@ -145,9 +148,9 @@ func TestBudgetsEndWithTheBestSoFar(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			model := thinks(t)
 			model.Before = func(*models.Batch) error { time.Sleep(10 * time.Millisecond); return nil }
-			m := runOn(t, model, 512, batcher.DefaultOptions())
+			m := ttstest.RunOn(t, model, 512, batcher.DefaultOptions())
 			for _, tokens := range []int{1, 20, 45, 70} {
-				got := carryOut(t, scriptedSearch(t, m, fmt.Sprintf("%s;budget.tokens=%d", method, tokens)), request(1, 1))
+				got := carryOut(t, scriptedSearch(t, m, fmt.Sprintf("%s;budget.tokens=%d", method, tokens)), ttstest.Request(1, 1))
 				cut := slices.ContainsFunc(got.Candidates, func(c *Candidate) bool { return c.Finish == "" })
 				if n := got.usage.Completion; n != tokens || got.usage.Cancelled != 0 || got.Reason != StopBudgetTokens && (got.Reason != StopComplete || cut) {
 					t.Errorf("%s: %d tokens of a budget of %d, %s", method, n, tokens, got.Reason)
@@ -155,7 +158,7 @@ func TestBudgetsEndWithTheBestSoFar(t *testing.T) {
 			}
 			for _, ms := range []int{1, 35, 70} {
 				begin := time.Now()
-				got := carryOut(t, scriptedSearch(t, m, fmt.Sprintf("%s;budget.time_ms=%d", method, ms)), request(1, 1))
+				got := carryOut(t, scriptedSearch(t, m, fmt.Sprintf("%s;budget.time_ms=%d", method, ms)), ttstest.Request(1, 1))
 				if took := time.Since(begin).Milliseconds(); took > int64(ms)+20 || got.Reason != StopBudgetTime {
 					t.Errorf("%s: %d ms of a budget of %d, %s", method, took, ms, got.Reason)
 				}
@@ -165,18 +168,18 @@ func TestBudgetsEndWithTheBestSoFar(t *testing.T) {
 }
 
 func TestMaxStepsEndWithTheBestSoFar(t *testing.T) {
-	m := run(t, says(t, nil, "")) // ends at once where the prompt is empty, else goes on for ever
+	m := ttstest.Run(t, says(t, nil, "")) // ends at once where the prompt is empty, else goes on for ever
 	s := scriptedSearch(t, m, "beam8x2;max_steps=3;step.max_tokens=5")
-	got := carryOut(t, s, request(1, 1))
+	got := carryOut(t, s, ttstest.Request(1, 1))
 	if got.Reason != StopMaxSteps || got.Steps != 3 || len(got.Choices[0].IDs) != 15 || got.Choices[0].Finish != "" {
 		t.Errorf("%s after %d steps with %d tokens", got.Reason, got.Steps, len(got.Choices[0].IDs))
 	}
 }
 
 func TestTheTokenLimitEndsEveryCandidate(t *testing.T) {
-	m := run(t, thinks(t))
+	m := ttstest.Run(t, thinks(t))
 	for _, written := range []string{"beam8x2", "sc8", "bon8"} {
-		req := request(1, 2)
+		req := ttstest.Request(1, 2)
 		req.Sampling.MaxTokens = 5
 		for _, c := range carryOut(t, scriptedSearch(t, m, written), req).Candidates {
 			if len(c.IDs) > 5 || c.Finish != FinishLength {
@@ -187,9 +190,9 @@ func TestTheTokenLimitEndsEveryCandidate(t *testing.T) {
 }
 
 func TestStopStringsAreCutFromEveryCandidate(t *testing.T) {
-	m := run(t, thinks(t))
+	m := ttstest.Run(t, thinks(t))
 	for _, written := range []string{"beam8x2", "sc8", "bon8"} {
-		req := request(1, 1)
+		req := ttstest.Request(1, 1)
 		req.Stop = []string{"\nAnswer"}
 		for _, c := range carryOut(t, scriptedSearch(t, m, written), req).Candidates {
 			if c.Finish != FinishStop || c.Text[len(c.Text)-1] != '.' {
@@ -200,9 +203,9 @@ func TestStopStringsAreCutFromEveryCandidate(t *testing.T) {
 }
 
 func TestLogprobsComeWithTheTextTheyBelongTo(t *testing.T) {
-	m := run(t, thinks(t))
+	m := ttstest.Run(t, thinks(t))
 	for _, written := range []string{"beam8x2", "sc8"} {
-		req := request(1, 2)
+		req := ttstest.Request(1, 2)
 		req.Sampling.Logprobs, req.Sampling.TopLogprobs = true, 2
 		text, listed := make([]string, 2), make([]string, 2)
 		for d, err := range scriptedSearch(t, m, written).Run(t.Context(), req) {
@@ -225,7 +228,7 @@ func TestLogprobsComeWithTheTextTheyBelongTo(t *testing.T) {
 	}
 }
 
-func TestASearchThatIsGivenUpTellsWhatItCost(t *testing.T) {
+func TestASearchThatIsGivenUpReportsItsCost(t *testing.T) {
 	for _, written := range []string{"sc8", "beam8x2"} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -237,8 +240,8 @@ func TestASearchThatIsGivenUpTellsWhatItCost(t *testing.T) {
 				}
 				return nil
 			}
-			m := runOn(t, model, 256, batcher.DefaultOptions())
-			req := request(1, 1)
+			m := ttstest.RunOn(t, model, 256, batcher.DefaultOptions())
+			req := ttstest.Request(1, 1)
 			req.Stop = []string{"never said"} // so that rows take in each token
 			var u Usage
 			for d := range scriptedSearch(t, m, written).Run(ctx, req) {
@@ -248,5 +251,20 @@ func TestASearchThatIsGivenUpTellsWhatItCost(t *testing.T) {
 				t.Errorf("%s: %+v after twenty steps of eight candidates", written, u)
 			}
 		})
+	}
+}
+
+func TestSolutionsLongerThanTheVerifierReadsKeepTheirScores(t *testing.T) {
+	opt := batcher.DefaultOptions()
+	opt.Context = 14
+	v, err := reward.New(ttstest.RunOn(t, &toy.Model{Outputs: 1}, 64, opt), reward.Formats()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Search{Model: ttstest.Run(t, thinks(t)), Plan: plan(t, "beam8x2"), Verifiers: Verifiers{Default: "short", ByName: map[string]Scorer{"short": v}}}
+	for _, c := range carryOut(t, s, ttstest.Request(1, 1)).Candidates {
+		if len(c.StepScores) == 0 || c.Score == 0 {
+			t.Errorf("candidate %q has the scores %v", c.Text, c.StepScores)
+		}
 	}
 }

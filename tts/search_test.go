@@ -1,8 +1,7 @@
-package tts
+package tts_test
 
 import (
 	"context"
-	"hash/fnv"
 	"reflect"
 	"slices"
 	"strings"
@@ -12,24 +11,24 @@ import (
 	"testing/synctest"
 
 	"github.com/lutra-lm/lutra/batcher"
-	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
-const asked = "Q: "
-
-// thinks makes a toy model that answers the prompt asked with one to three
+// thinks makes a toy model that answers the prompt ttstest.Asked with one to three
 // lines of a random digit each, and a last line with a random digit. A 3 makes
 // a line the last but one.
 func thinks(t *testing.T) *toy.Model {
-	tok := words(t)
+	tok := ttstest.Words(t)
 	encode := func(s string) []int32 { return tok.Encode(nil, s, tokenizer.Options{}) }
 	digits := slices.Concat(encode("1"), encode("2"), encode("3"))
 	line, tail := encode(".\n"), encode("Answer: ")
 	end, _ := tok.EOS()
-	prompt := len(encode(asked))
+	prompt := len(encode(ttstest.Asked))
 	return &toy.Model{Logits: func(tokens []int32, row []float32) {
 		clear(row)
 		allow := func(ids ...int32) {
@@ -61,15 +60,6 @@ func thinks(t *testing.T) *toy.Model {
 	}}
 }
 
-// opine is a score in [0, 1] that depends on tokens alone.
-func opine(ids []int32) float32 {
-	h := fnv.New32a()
-	for _, id := range ids {
-		h.Write([]byte{byte(id), byte(id >> 8)})
-	}
-	return float32(h.Sum32()%1009) / 1008
-}
-
 // scripted scores by opine, one score a call, and counts its judges.
 type scripted struct{ open atomic.Int64 }
 
@@ -87,7 +77,7 @@ func (s *scripted) Open(context.Context, *Model, *Request, []int32) (Judge, erro
 
 func (j *scriptedJudge) Score(_ context.Context, c *Candidate) error {
 	j.scores++
-	c.StepScores = append(c.StepScores, opine(c.IDs))
+	c.StepScores = append(c.StepScores, ttstest.Opine(c.IDs))
 	return nil
 }
 
@@ -120,11 +110,6 @@ func scriptedSearch(t *testing.T, m *Model, written string) Search {
 	return Search{Model: m, Plan: plan(t, written), Verifiers: Verifiers{Default: "scripted", ByName: map[string]Scorer{"scripted": &scripted{}}}}
 }
 
-// request asks the toy models' question.
-func request(seed uint64, n int) *Request {
-	return &Request{Prompt: Prompt{Text: asked, Bare: true}, N: n, Sampling: sampling.Params{Temperature: 0.8, Seed: seed}}
-}
-
 // found is what a search delivered.
 type found struct {
 	text     []string
@@ -137,8 +122,8 @@ type found struct {
 // carryOut runs a search to its end and checks what holds of every one.
 func carryOut(t *testing.T, s Strategy, req *Request) found {
 	t.Helper()
-	f := found{text: make([]string, req.choices())}
-	ended := make([]bool, req.choices())
+	f := found{text: make([]string, max(req.N, 1))}
+	ended := make([]bool, max(req.N, 1))
 	for d, err := range s.Run(t.Context(), req) {
 		if err != nil {
 			t.Fatal(err)
@@ -199,9 +184,9 @@ func carryOut(t *testing.T, s Strategy, req *Request) found {
 }
 
 func TestAllMethodsOfOneCandidateAreThePlainStrategy(t *testing.T) {
-	m := run(t, &toy.Model{})
+	m := ttstest.Run(t, &toy.Model{})
 	for _, temperature := range []float32{0, 0.8} {
-		req := request(5, 1)
+		req := ttstest.Request(5, 1)
 		req.Sampling.Temperature, req.Sampling.MaxTokens = temperature, 120
 		want := collect(t, 1, Single{Model: m}.Run(t.Context(), req))
 		for _, written := range []string{"bon1", "sc1", "beam1x1", "dvts1x1", "beam1x1;step.max_tokens=7", "auto;n=1"} {
@@ -214,22 +199,22 @@ func TestAllMethodsOfOneCandidateAreThePlainStrategy(t *testing.T) {
 }
 
 func TestASeedGivesTheSameTreeIdleOrUnderLoad(t *testing.T) {
-	m := runOn(t, thinks(t), 160, batcher.DefaultOptions()) // the load must preempt and evict
+	m := ttstest.RunOn(t, thinks(t), 160, batcher.DefaultOptions()) // the load must preempt and evict
 	for _, written := range []string{"beam16x4", "dvts8x2", "sc16", "bon8", "auto;n=16"} {
 		s := scriptedSearch(t, m, written)
-		idle := carryOut(t, s, request(3, 2))
+		idle := carryOut(t, s, ttstest.Request(3, 2))
 		ctx, cancel := context.WithCancel(t.Context())
 		var load sync.WaitGroup
 		for i := range 4 {
 			load.Go(func() {
 				for ctx.Err() == nil {
-					for range scriptedSearch(t, m, "beam16x4").Run(ctx, request(uint64(i), 1)) {
+					for range scriptedSearch(t, m, "beam16x4").Run(ctx, ttstest.Request(uint64(i), 1)) {
 					}
 				}
 			})
 		}
 		for range 3 {
-			if busy := carryOut(t, s, request(3, 2)); !reflect.DeepEqual(idle.Tree, busy.Tree) || !slices.Equal(idle.text, busy.text) {
+			if busy := carryOut(t, s, ttstest.Request(3, 2)); !reflect.DeepEqual(idle.Tree, busy.Tree) || !slices.Equal(idle.text, busy.text) {
 				t.Errorf("%s under load: %q, want %q", written, busy.text, idle.text)
 			}
 		}
@@ -239,19 +224,19 @@ func TestASeedGivesTheSameTreeIdleOrUnderLoad(t *testing.T) {
 }
 
 func TestASeedCostsTheSameIdleOrUnderLoad(t *testing.T) {
-	m := runOn(t, thinks(t), 160, batcher.DefaultOptions()) // the load must preempt and evict
-	prm := runOn(t, &toy.Model{Outputs: 1}, 160, batcher.DefaultOptions())
-	reward, err := NewReward(prm, Formats()[0])
+	m := ttstest.RunOn(t, thinks(t), 160, batcher.DefaultOptions()) // the load must preempt and evict
+	prm := ttstest.RunOn(t, &toy.Model{Outputs: 1}, 160, batcher.DefaultOptions())
+	v, err := reward.New(prm, reward.Formats()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	verifiers := Verifiers{Default: "prm", ByName: map[string]Scorer{"prm": reward}}
+	verifiers := Verifiers{Default: "prm", ByName: map[string]Scorer{"prm": v}}
 	for _, written := range []string{
 		"sc16", "sc16;select=weighted_vote", "sc16;early_stop.consensus=0.6", "bon8", "beam16x4", "dvts8x2", "auto;n=16",
 		"sc16;budget.tokens=70", "bon8;budget.tokens=33", "beam16x4;budget.tokens=50", "dvts8x2;budget.tokens=51", "auto;n=16;budget.tokens=90", "beam8x2;verifier=logprob",
 	} {
 		s := Search{Model: m, Plan: plan(t, written), Verifiers: verifiers}
-		idle := carryOut(t, s, request(3, 2))
+		idle := carryOut(t, s, ttstest.Request(3, 2))
 		cost := func(f found) Usage {
 			return Usage{Prompt: f.usage.Prompt, Completion: f.usage.Completion, Verifier: f.usage.Verifier}
 		}
@@ -260,13 +245,13 @@ func TestASeedCostsTheSameIdleOrUnderLoad(t *testing.T) {
 		for i := range 6 {
 			load.Go(func() {
 				for ctx.Err() == nil {
-					for range (Search{Model: m, Plan: plan(t, "sc16"), Verifiers: verifiers}).Run(ctx, request(uint64(i), 1)) {
+					for range (Search{Model: m, Plan: plan(t, "sc16"), Verifiers: verifiers}).Run(ctx, ttstest.Request(uint64(i), 1)) {
 					}
 				}
 			})
 		}
 		for range 8 {
-			busy := carryOut(t, s, request(3, 2))
+			busy := carryOut(t, s, ttstest.Request(3, 2))
 			if cost(busy) != cost(idle) || busy.Reason != idle.Reason || !reflect.DeepEqual(busy.Tree, idle.Tree) {
 				t.Errorf("%s costs %+v under load (%s), %+v idle (%s)", written, busy.usage, busy.Reason, idle.usage, idle.Reason)
 			}
@@ -277,12 +262,12 @@ func TestASeedCostsTheSameIdleOrUnderLoad(t *testing.T) {
 }
 
 func TestSharedTextIsDeliveredWhileASearchRuns(t *testing.T) {
-	m := run(t, says(t, words(t).Encode(nil, asked, tokenizer.Options{}), "one\ntwo\nthree"))
+	m := ttstest.Run(t, says(t, ttstest.Words(t).Encode(nil, ttstest.Asked, tokenizer.Options{}), "one\ntwo\nthree"))
 	for mode, early := range map[scaling.StreamMode]bool{scaling.StreamCommitted: true, scaling.StreamFinal: false} {
 		s := scriptedSearch(t, m, "beam4x2")
 		s.Plan.Stream = mode
 		before, steps := "", 0
-		for d, err := range s.Run(t.Context(), request(1, 1)) {
+		for d, err := range s.Run(t.Context(), ttstest.Request(1, 1)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,7 +285,7 @@ func TestSharedTextIsDeliveredWhileASearchRuns(t *testing.T) {
 }
 
 func TestVotesEndWhenTheyAreDecided(t *testing.T) {
-	m := run(t, says(t, words(t).Encode(nil, asked, tokenizer.Options{}), "Answer: 7"))
+	m := ttstest.Run(t, says(t, ttstest.Words(t).Encode(nil, ttstest.Asked, tokenizer.Options{}), "Answer: 7"))
 	for _, c := range []struct {
 		written string
 		votes   int
@@ -315,7 +300,7 @@ func TestVotesEndWhenTheyAreDecided(t *testing.T) {
 		{"bon8", 8, StopComplete},
 		{"auto;n=16", 4, StopConsensus},
 	} {
-		got := carryOut(t, Search{Model: m, Plan: plan(t, c.written)}, request(1, 1))
+		got := carryOut(t, Search{Model: m, Plan: plan(t, c.written)}, ttstest.Request(1, 1))
 		if len(got.Candidates) != c.votes || got.Reason != c.reason || got.Agreement != 1 && !strings.Contains(c.written, "regex") {
 			t.Errorf("%s: %d candidates, %s, agreement %v; want %d, %s", c.written, len(got.Candidates), got.Reason, got.Agreement, c.votes, c.reason)
 		}
@@ -323,8 +308,8 @@ func TestVotesEndWhenTheyAreDecided(t *testing.T) {
 }
 
 func TestNoneIsThePlainStrategy(t *testing.T) {
-	m := run(t, &toy.Model{})
-	req := request(5, 2)
+	m := ttstest.Run(t, &toy.Model{})
+	req := ttstest.Request(5, 2)
 	req.Sampling.Temperature, req.Sampling.MaxTokens = 0, 20
 	want := collect(t, 2, Single{Model: m}.Run(t.Context(), req))
 	s := Search{Model: m, Plan: scaling.Plan{Method: scaling.None, N: 1}}
@@ -337,37 +322,52 @@ func TestNoneIsThePlainStrategy(t *testing.T) {
 }
 
 func TestAutoSearchesOnlyWhenCandidatesDisagree(t *testing.T) {
-	m := run(t, thinks(t))
+	m := ttstest.Run(t, thinks(t))
 	s := scriptedSearch(t, m, "auto;n=16")
-	if got := carryOut(t, s, request(3, 1)); got.Method != scaling.BeamSearch || len(got.Candidates) <= probes {
+	if got := carryOut(t, s, ttstest.Request(3, 1)); got.Method != scaling.BeamSearch || len(got.Candidates) <= Probes {
 		t.Errorf("with a verifier: %s of %d candidates, want a beam search", got.Method, len(got.Candidates))
 	}
 	s.Verifiers = Verifiers{}
-	if got := carryOut(t, s, request(3, 1)); got.Method != scaling.SelfConsistency || len(got.Candidates) <= probes {
+	if got := carryOut(t, s, ttstest.Request(3, 1)); got.Method != scaling.SelfConsistency || len(got.Candidates) <= Probes {
 		t.Errorf("without: %s of %d candidates, want more votes", got.Method, len(got.Candidates))
 	}
 	s.Plan.Answer.Extract = "regex:nothing like it"
-	if got := carryOut(t, s, request(3, 1)); got.Method != scaling.BestOfN || len(got.Candidates) != probes {
+	if got := carryOut(t, s, ttstest.Request(3, 1)); got.Method != scaling.BestOfN || len(got.Candidates) != Probes {
 		t.Errorf("without answers: %s of %d candidates, want the best of the first", got.Method, len(got.Candidates))
 	}
 	s.Plan.N = scaling.AutoN
-	if got := carryOut(t, s, request(3, 1)); got.N != batcher.Tile {
-		t.Errorf("an idle engine spares %d candidates, want %d", got.N, batcher.Tile)
+	if got := carryOut(t, s, ttstest.Request(3, 1)); got.N != batcher.Tile {
+		t.Errorf("an idle engine has room for %d candidates, want %d", got.N, batcher.Tile)
 	}
 }
 
 func TestThirtyTwoSearchesAtOnceAllEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := runOn(t, thinks(t), 128, batcher.DefaultOptions())
-		reward, err := NewReward(runOn(t, &toy.Model{Outputs: 1}, 64, batcher.DefaultOptions()), Formats()[0])
+		m := ttstest.RunOn(t, thinks(t), 128, batcher.DefaultOptions())
+		v, err := reward.New(ttstest.RunOn(t, &toy.Model{Outputs: 1}, 64, batcher.DefaultOptions()), reward.Formats()[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := Search{Model: m, Plan: plan(t, "beam16x4"), Verifiers: Verifiers{Default: "prm", ByName: map[string]Scorer{"prm": reward}}}
+		s := Search{Model: m, Plan: plan(t, "beam16x4"), Verifiers: Verifiers{Default: "prm", ByName: map[string]Scorer{"prm": v}}}
 		var all sync.WaitGroup
 		for i := range 32 {
-			all.Go(func() { carryOut(t, s, request(uint64(i), 1)) })
+			all.Go(func() { carryOut(t, s, ttstest.Request(uint64(i), 1)) })
 		}
 		all.Wait()
 	})
+}
+
+func TestSearchesComputeNothingTwice(t *testing.T) {
+	model, verifier := thinks(t), &toy.Model{}
+	m := ttstest.RunOn(t, model, 1024, batcher.DefaultOptions())
+	s, _ := judged(t, m, "beam16x4", verifier, 1024)
+	got := carryOut(t, s, ttstest.Request(1, 1))
+	forks := 16 * got.Steps // those that go on generating compute their parent's last token
+	if n := got.usage.Prompt + got.usage.Completion + forks; model.Computed() > n {
+		t.Errorf("the generator computed %d tokens, want at most %d", model.Computed(), n)
+	}
+	first := 16 // steps at most, which compute the prompt's last token
+	if n := got.usage.Verifier + first; verifier.Computed() > n {
+		t.Errorf("the verifier computed %d tokens, want at most %d", verifier.Computed(), n)
+	}
 }

@@ -60,7 +60,7 @@ type budget struct {
 }
 
 // searchTree is what a search has found: solution steps, and the candidates
-// that they have come to.
+// that they led to.
 type searchTree struct {
 	nodes   []Node
 	done    []*Candidate
@@ -96,8 +96,7 @@ func (r *searchRun) fits(n, shared, own int) int {
 	return min(n, room)
 }
 
-// retire takes in a candidate that is complete, or as far as it gets, and
-// gives back what its beam holds.
+// retire makes b a candidate, complete or not, and gives back what it holds.
 func (r *searchRun) retire(b *beam) {
 	b.close()
 	c, tree := b.cand, &r.tree
@@ -127,7 +126,7 @@ func (t *searchTree) record(b *beam, step int) {
 	}
 }
 
-// outcome chooses among the candidates, and says so in the tree.
+// outcome chooses among the candidates, and marks the choices in the tree.
 func (r *searchRun) outcome() *Outcome {
 	rk := rank(r.tree.done, r.plan.Select)
 	nodes := r.tree.nodes

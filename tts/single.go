@@ -34,13 +34,13 @@ func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	prepared, err := s.Model.prompt(ctx, req)
+	prepared, err := s.Model.PrepareRequest(ctx, req)
 	if err != nil {
 		return err
 	}
 	prompt := prepared.Tokens
 	n := req.choices()
-	if err := req.lists(s.Model, len(prompt), n, math.MaxInt); err != nil {
+	if err := req.checkLogprobs(s.Model, len(prompt), n, math.MaxInt); err != nil {
 		return err
 	}
 	open := s.Model.Engine.Open

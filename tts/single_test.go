@@ -1,83 +1,26 @@
-package tts
+package tts_test
 
 import (
 	"context"
 	"errors"
 	"iter"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
-	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
-
-// words is the embedded models' tokenizer.
-func words(t *testing.T) *tokenizer.Tokenizer {
-	t.Helper()
-	file, err := embedded.Open(embedded.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tok, err := tokenizer.New(file.Metadata)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tok
-}
-
-// run starts an engine for m, which must be left clean when the test ends.
-func run(t *testing.T, m *toy.Model) *Model {
-	t.Helper()
-	return runOn(t, m, 256, batcher.DefaultOptions())
-}
-
-// runOn is run with so many KV blocks of 16 tokens.
-func runOn(t *testing.T, m *toy.Model, blocks int, opt batcher.Options) *Model {
-	t.Helper()
-	tok := words(t)
-	m.Vocab = tok.Size()
-	tmpl, err := template.Parse(template.ChatML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kv := m.NewCache(blocks, 16)
-	engine := batcher.New(m, kv, opt)
-	ctx, cancel := context.WithCancel(context.Background())
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		engine.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		drain, done := context.WithTimeout(context.Background(), 20*time.Second)
-		defer done()
-		if err := engine.Drain(drain); err != nil {
-			t.Errorf("Drain() = %v: a sequence was left open", err)
-		}
-		for engine.Stats().Used > 0 && drain.Err() == nil { // the step after the close frees
-			runtime.Gosched()
-		}
-		cancel()
-		<-stopped
-		if err := kv.Check(); err != nil {
-			t.Error(err)
-		}
-	})
-	return NewModel(&models.Bundle{Name: "toy", Model: m, Tokenizer: tok, Template: tmpl}, engine)
-}
 
 // says makes a toy model that follows a prompt of the given length with text
 // and ends its turn.
 func says(t *testing.T, prompt []int32, text string) *toy.Model {
-	tok := words(t)
+	tok := ttstest.Words(t)
 	end, _ := tok.EOS()
 	reply := append(tok.Encode(nil, text, tokenizer.Options{ParseSpecial: true}), end)
 	return &toy.Model{Logits: func(tokens []int32, row []float32) {
@@ -140,7 +83,7 @@ func TestSingleEndsWhereTheModelOrAStopStringDoes(t *testing.T) {
 		{says: "1234567", max: 3, stops: []string{"345"}, want: "123", why: FinishLength},
 		{says: "one<|im_start|>two", want: "onetwo", why: FinishStop},
 	} {
-		m := run(t, says(t, prompt, c.says))
+		m := ttstest.Run(t, says(t, prompt, c.says))
 		req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: c.stops, Sampling: sampling.Params{MaxTokens: c.max}}
 		r := collect(t, 1, Single{m}.Run(t.Context(), req))
 		if r.text[0] != c.want || r.finish[0] != c.why {
@@ -154,7 +97,7 @@ func TestSingleEndsWhereTheModelOrAStopStringDoes(t *testing.T) {
 
 func TestSingleComputesThePromptOnceForAllChoices(t *testing.T) {
 	m := &toy.Model{}
-	model := run(t, m)
+	model := ttstest.Run(t, m)
 	prompt := make([]int32, 100)
 	for i := range prompt {
 		prompt[i] = int32(i + 1)
@@ -185,7 +128,7 @@ func TestSingleComputesThePromptOnceForAllChoices(t *testing.T) {
 
 func TestLogprobsGoWithTheTextTheyBeginIn(t *testing.T) {
 	prompt := []int32{5}
-	m := run(t, says(t, prompt, "Twelve apples, pears"))
+	m := ttstest.Run(t, says(t, prompt, "Twelve apples, pears"))
 	req := &Request{Prompt: Prompt{Tokens: prompt}, Stop: []string{"ples"}, Sampling: sampling.Params{Logprobs: true, TopLogprobs: 2}}
 	r := collect(t, 1, Single{m}.Run(t.Context(), req))
 	var spelled []byte
@@ -201,7 +144,7 @@ func TestLogprobsGoWithTheTextTheyBeginIn(t *testing.T) {
 }
 
 func TestEchoBeginsWithThePromptAndItsLogprobs(t *testing.T) {
-	m := run(t, &toy.Model{})
+	m := ttstest.Run(t, &toy.Model{})
 	prompt := m.Tokenizer.Encode(nil, "Twelve apples", tokenizer.Options{})
 	req := &Request{Prompt: Prompt{Tokens: prompt}, Echo: true, NoTokens: true, Sampling: sampling.Params{Logprobs: true, TopLogprobs: 1}}
 	r := collect(t, 1, Single{m}.Run(t.Context(), req))
@@ -214,7 +157,7 @@ func TestEchoBeginsWithThePromptAndItsLogprobs(t *testing.T) {
 }
 
 func TestRequestsThatCannotBeAnsweredSayWhy(t *testing.T) {
-	m := run(t, &toy.Model{Context: 32})
+	m := ttstest.Run(t, &toy.Model{Context: 32})
 	bare := *m
 	bare.Template = nil
 	for _, c := range []struct {
@@ -250,7 +193,7 @@ func TestRequestsThatCannotBeAnsweredSayWhy(t *testing.T) {
 }
 
 func TestAModelsOwnStopsEndConversationsAlone(t *testing.T) {
-	m := run(t, &toy.Model{Logits: func(_ []int32, row []float32) {
+	m := ttstest.Run(t, &toy.Model{Logits: func(_ []int32, row []float32) {
 		clear(row)
 		row[100] = 50
 	}})
@@ -272,7 +215,7 @@ func TestAModelsOwnStopsEndConversationsAlone(t *testing.T) {
 }
 
 func TestLeavingARunClosesItsSequences(t *testing.T) {
-	m := run(t, &toy.Model{Logits: func(_ []int32, row []float32) { // run checks
+	m := ttstest.Run(t, &toy.Model{Logits: func(_ []int32, row []float32) { // run checks
 		clear(row)
 		row[100] = 50
 	}})

@@ -1,4 +1,4 @@
-package tts
+package tts_test
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/template"
+	. "github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/answer"
 )
 
@@ -64,7 +65,7 @@ func ask(t *testing.T, s Strategy, temperature float32, messages ...template.Mes
 
 func user(text string) template.Message { return template.Message{Role: "user", Content: text} }
 
-// isRight tells whether a reply's final answer is the number want.
+// isRight reports whether a reply's final answer is the number want.
 func isRight(t *testing.T, reply string, want int) bool {
 	t.Helper()
 	reader, err := answer.Rule{}.Compile()

@@ -128,13 +128,13 @@ func (m *Model) mark(id int32) []byte {
 	return nil
 }
 
-// Thinks tells whether answers may begin with thoughts: the chat template knows
+// Thinks reports whether answers may begin with thoughts: the chat template knows
 // the mark that ends one.
 func (m *Model) Thinks() bool {
 	return m.Template != nil && strings.Contains(m.Template.Source(), thinkEnd)
 }
 
-// thinks tells whether a prompt ends with the mark that begins a thought.
+// thinks reports whether a prompt ends with the mark that begins a thought.
 func (m *Model) thinks(prompt []int32) bool {
 	tail := m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(thinkBegin)):], true)
 	return strings.HasSuffix(strings.TrimRight(tail, " \t\r\n"), thinkBegin)

@@ -1,10 +1,13 @@
-package tts
+package tts_test
 
 import (
 	"context"
 	"iter"
 	"math/rand/v2"
 	"testing"
+
+	. "github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/ttstest"
 )
 
 // saying is a strategy that says these parts, the last of which ends it.
@@ -83,7 +86,7 @@ func TestThoughtsAreSetApartHoweverTheTextIsCut(t *testing.T) {
 }
 
 func TestAPromptThatBeginsAThoughtIsKnown(t *testing.T) {
-	m := run(t, thinks(t))
+	m := ttstest.Run(t, thinks(t))
 	for text, want := range map[string]bool{
 		"Hi": false, "Hi <think>": true, "Hi\n<think>\n\n": true, "<think>\n\n</think>\n\n": false, "": false,
 	} {
@@ -91,7 +94,7 @@ func TestAPromptThatBeginsAThoughtIsKnown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.thinks(prompt) != want {
+		if m.ThinksAfter(prompt) != want {
 			t.Errorf("thinks(%q) = %t, want %t", text, !want, want)
 		}
 	}

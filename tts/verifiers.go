@@ -1,31 +1,11 @@
 package tts
 
-import (
-	"iter"
-
-	"github.com/lutra-lm/lutra/tts/scaling"
-)
+import "github.com/lutra-lm/lutra/tts/scaling"
 
 // Verifiers are the scorers that plans can name.
 type Verifiers struct {
 	Default string // for plans that name none; empty: there is none
 	ByName  map[string]Scorer
-}
-
-// VerifiersFor are those of the named reward models that can judge what m
-// writes. The first one is the default.
-func VerifiersFor(m *Model, rewards iter.Seq2[string, *Reward]) Verifiers {
-	v := Verifiers{ByName: map[string]Scorer{}}
-	for name, reward := range rewards {
-		if !reward.Reads(m) {
-			continue
-		}
-		v.ByName[name] = reward
-		if v.Default == "" {
-			v.Default = name
-		}
-	}
-	return v
 }
 
 // resolve returns the scorer that a plan asks for, and whether it is more than

@@ -78,7 +78,7 @@ func (p *Params) Validate() error {
 	fault(p.RepetitionWindow < 0, "RepetitionWindow %d is negative", p.RepetitionWindow)
 	fault(!in(p.PresencePenalty, -100, 100), "PresencePenalty %v is not in [-100, 100]", p.PresencePenalty)
 	fault(!in(p.FrequencyPenalty, -100, 100), "FrequencyPenalty %v is not in [-100, 100]", p.FrequencyPenalty)
-	fault(!p.Stop.ordered(), "Stop is no set made by NewTokenSet")
+	fault(!p.Stop.ordered(), "Stop was not made by NewTokenSet")
 	fault(p.TopLogprobs < 0 || p.TopLogprobs > maxTop, "TopLogprobs %d is not in [0, %d]", p.TopLogprobs, maxTop)
 	for id, bias := range p.LogitBias {
 		fault(id < 0 || math.IsNaN(float64(bias)), "LogitBias %v of token %d", bias, id)

@@ -51,10 +51,10 @@ type known struct {
 	certainty float32
 }
 
-// LooksBack tells whether sampling depends on the tokens so far.
+// LooksBack reports whether sampling depends on the tokens so far.
 func (p *Params) LooksBack() bool { return p.Constraint != nil || p.penalises() }
 
-// forbids tells whether some tokens may not be sampled at all.
+// forbids reports whether some tokens may not be sampled at all.
 func (p *Params) forbids() bool {
 	if p.Constraint != nil {
 		return true
@@ -73,12 +73,12 @@ func (p *Params) penalises() bool {
 
 func (p *Params) repeats() bool { return p.RepetitionPenalty != 0 && p.RepetitionPenalty != 1 }
 
-// truncates tells whether some tokens are left out for being too unlikely.
+// truncates reports whether some tokens are left out for being too unlikely.
 func (p *Params) truncates() bool {
 	return p.MinP > 0 || p.TopK > 0 || on(p.TypicalP) || on(p.TopP)
 }
 
-// on tells whether a probability mass is one to cut at.
+// on reports whether a probability mass is one to cut at.
 func on(p float32) bool { return p > 0 && p < 1 }
 
 // Run fills d.Token or d.Err.

@@ -263,7 +263,7 @@ func TestTokensThatAreAllForbiddenAreTheRequestsFault(t *testing.T) {
 		}
 	}
 	if _, err := sample([]float32{negInf, negInf}, Params{}, 0); errors.Is(err, ErrForbidden) {
-		t.Errorf("a model without an opinion gives %v", err)
+		t.Errorf("a row of -Inf gives %v", err)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 )
 
 // runLen is the number of tokens that are looked at together: their largest
-// number tells whether to look closer, their sum whether a draw falls among them.
+// number shows whether to look closer, their sum whether a draw falls among them.
 const runLen = 1024
 
 // ranks holds a number a token, weights or logits, to select tokens by.
@@ -56,11 +56,11 @@ func (w window) best() (in nested, widest uint32) {
 // around are the windows in w around e to the power of mean, by their distance
 // from it in logarithms.
 func (w window) around(mean float64) (in nested, widest uint32) {
-	const steps = 1 << 20 // of a unit; nothing is e^128 times more than another
+	const resolution = 1 << 20 // widths a unit; nothing is e^128 times more than another
 	return func(width uint32) window {
-		d := float64(width) / steps
+		d := float64(width) / resolution
 		return window{max(w.lo, float32(math.Exp(mean-d))), min(w.hi, float32(math.Exp(mean+d)))}
-	}, 128 * steps
+	}, 128 * resolution
 }
 
 // ordered maps numbers to integers of the same order, neighbours to neighbours.
@@ -79,8 +79,8 @@ type found struct {
 	x  float32
 }
 
-// few is the number of tokens that sorting orders as fast as another pass
-// over all of them would halve it.
+// few is the number of tokens whose sorting takes as long as another pass over all
+// tokens.
 const few = 128
 
 // fewest narrows the widest of the windows to the best tokens that reach count

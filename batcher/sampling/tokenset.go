@@ -13,13 +13,13 @@ func NewTokenSet(lists ...[]int32) TokenSet {
 	return slices.Clip(slices.Compact(set))
 }
 
-// Has tells whether id is in the set, in time that is logarithmic in its size.
+// Has reports whether id is in the set, in time that is logarithmic in its size.
 func (s TokenSet) Has(id int32) bool {
 	_, found := slices.BinarySearch(s, id)
 	return found
 }
 
-// ordered tells whether s is one that NewTokenSet could have made.
+// ordered reports whether s is one that NewTokenSet could have made.
 func (s TokenSet) ordered() bool {
 	for i := 1; i < len(s); i++ {
 		if s[i] <= s[i-1] {

@@ -30,7 +30,7 @@ const (
 	Outlier    = 4.0  // a measurement so many times off is taken for one less far off
 )
 
-// Known tells whether there has been a measurement.
+// Known reports whether there has been a measurement.
 func (m *CostModel) Known() bool { return m.known }
 
 // below is the knot below n tokens, and how far n is on the way to the next.

@@ -120,7 +120,7 @@ func TestBriefStepsAreAsLongAsEfficiencyDemands(t *testing.T) {
 	}
 }
 
-func TestTooManyStreamsTakeTurns(t *testing.T) {
+func TestTooManyStreamsAlternate(t *testing.T) {
 	var s Scheduler
 	served := make([]int, 10)
 	for range 10 {
@@ -133,7 +133,7 @@ func TestTooManyStreamsTakeTurns(t *testing.T) {
 	}
 }
 
-func TestOfTooManySearchesTheOldestGetsHalfAndTheOthersTakeTurns(t *testing.T) {
+func TestOfTooManySearchesTheOldestGetsHalfAndTheOthersAlternate(t *testing.T) {
 	var s Scheduler
 	served := make([]int, 14)
 	for range 6 {

@@ -17,9 +17,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// act is one kind of hostile request. It returns what the server made of it;
-// whether that is right is judged by what every server must do: answer, or end
-// the connection.
+// act is one kind of hostile request. It returns the outcome. A server must answer or
+// end the connection.
 type act struct {
 	name string
 	do   func(ctx context.Context, c *client) (outcome string, err error)
@@ -31,13 +30,13 @@ type client struct {
 	rnd *rand.Rand
 }
 
-// The outcomes beside statuses.
+// The outcomes other than statuses.
 const (
-	left = "left" // the client did, as it had intended
+	left = "left" // the client did, as intended
 	cut  = "cut"  // the server ended the connection
 )
 
-// acts are all kinds. Each client begins with another one.
+// acts are all kinds. Each client begins with a different one.
 var acts = []act{
 	{"huge body", hugeBody},
 	{"slow sender", slowSender},
@@ -49,9 +48,8 @@ var acts = []act{
 	{"small body", smallBody},
 }
 
-// demand takes one of the few places for requests that a model answers: many of
-// those would be load, not malice, and what load does to others is for
-// benchmarks to say.
+// demand takes one of the few places for requests that a model answers. Many of those
+// would be load, which benchmarks measure.
 func (c *client) demand() (done func(), ok bool) {
 	select {
 	case c.demanding <- struct{}{}:
@@ -61,7 +59,7 @@ func (c *client) demand() (done func(), ok bool) {
 	}
 }
 
-// hugeBody sends as much of one thing as the server takes.
+// hugeBody sends as much of one thing as the server accepts.
 func hugeBody(ctx context.Context, c *client) (string, error) {
 	b := c.bodies[c.rnd.IntN(len(c.bodies))]
 	return c.post(ctx, b.Path, b.Reader(), int64(b.Size))
@@ -145,8 +143,7 @@ func leaver(ctx context.Context, c *client) (string, error) {
 	return ended(ctx)(c.post(ctx, "/v1/chat/completions", strings.NewReader(body), int64(len(body))))
 }
 
-// manyChoices asks for as much as the documents allow of everything that each
-// choice might hold.
+// manyChoices asks for as many choices as allowed, and as much as allowed in each.
 func manyChoices(ctx context.Context, c *client) (string, error) {
 	done, ok := c.demand()
 	if !ok {
@@ -177,7 +174,7 @@ func malformedJSON(ctx context.Context, c *client) (string, error) {
 	return c.post(ctx, paths[c.rnd.IntN(len(paths))], bytes.NewReader(body[:1+c.rnd.IntN(len(body))]), -1)
 }
 
-// noHTTP says things that are no requests, or half of one, and hears what comes.
+// noHTTP sends something that is not a request, or half of one, and reads the answer.
 func noHTTP(ctx context.Context, c *client) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opt.Patience)
 	defer cancel()
@@ -222,14 +219,14 @@ func (c *client) send(ctx context.Context, path string, body io.Reader, size int
 	return c.http.Do(req)
 }
 
-// throttled reads no faster than a line carries.
+// throttled reads at most as fast as the line.
 type throttled struct {
 	ctx  context.Context
 	r    io.Reader
 	line *rate.Limiter
 }
 
-// lineBlock is how many bytes are sent together.
+// lineBlock is how many bytes are sent at once.
 const lineBlock = 64 << 10
 
 func (t *throttled) Read(p []byte) (int, error) {
@@ -246,7 +243,7 @@ func (t *throttled) Read(p []byte) (int, error) {
 
 func status(resp *http.Response) string { return resp.Status[:min(3, len(resp.Status))] }
 
-// ended makes an outcome of the errors that a client has brought about itself.
+// ended turns errors that the client has caused itself into an outcome.
 func ended(ctx context.Context) func(string, error) (string, error) {
 	return func(outcome string, err error) (string, error) {
 		if err != nil && ctx.Err() != nil {
@@ -256,8 +253,8 @@ func ended(ctx context.Context) func(string, error) (string, error) {
 	}
 }
 
-// broken tells whether an error is that of a connection that the server has
-// ended: it does so with those that send on after their refusal.
+// broken reports whether the server has ended the connection. It does so with clients
+// that go on sending after a refusal.
 func broken(err error) bool {
 	var failed *url.Error
 	var op *net.OpError

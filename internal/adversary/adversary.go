@@ -19,11 +19,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Options says how hard to try.
+// Options are the clients and their limits.
 type Options struct {
 	URL      string        // of the server, without /v1
 	Clients  int           // hostile ones
-	Plain    int           // who ask one question after the other
+	Plain    int           // clients that ask one question after the other
 	Rounds   int           // requests of each hostile client; 0: until ctx ends
 	BodySize int           // bytes of huge bodies
 	Line     int           // bytes a second that all bodies share; 0: 100 MB, a gigabit's
@@ -32,10 +32,10 @@ type Options struct {
 	Seed     uint64
 }
 
-// Report is what became of the requests.
+// Report counts the outcomes of the requests.
 type Report struct {
 	Requests map[string]map[string]int // kind → status, "left" or "cut" → number
-	Stuck    []string                  // kinds of those that did not end within the limit
+	Stuck    []string                  // kinds of requests that did not end within the limit
 	Failed   []string                  // what must not happen: internal errors, wrong answers
 	Asked    int                       // questions beside the others
 	Refused  int                       // of them, with 429 or 503
@@ -43,8 +43,8 @@ type Report struct {
 	Beside   []time.Duration           // what they took beside the others, sorted
 }
 
-// Worst is how many times the slowest question alone the slowest beside the
-// others took.
+// Worst is the time of the slowest question beside the others over that of the slowest
+// one alone.
 func (r *Report) Worst() float64 {
 	if len(r.Alone) == 0 || len(r.Beside) == 0 {
 		return 0
@@ -59,7 +59,7 @@ type run struct {
 	http      *http.Client
 	bodies    []Body
 	line      *rate.Limiter
-	demanding chan struct{} // places for those who want answers from a model
+	demanding chan struct{} // places for clients that want answers from a model
 
 	mu     sync.Mutex
 	report Report
@@ -121,7 +121,7 @@ func (r *run) attack(ctx context.Context, i int) {
 		case <-ctx.Done():
 		}
 	}
-	breath(r.opt.Patience) // all at once would be a trial of the machine that they share with the server
+	breath(r.opt.Patience) // all at once would overload the machine, which they share with the server
 	for round := 0; (r.opt.Rounds == 0 || round < r.opt.Rounds) && ctx.Err() == nil; round++ {
 		a := acts[(i+round)%len(acts)]
 		r.once(a.name, func(limited context.Context) (string, error) { return a.do(limited, c) })
@@ -129,7 +129,7 @@ func (r *run) attack(ctx context.Context, i int) {
 	}
 }
 
-// once sends one request and notes its outcome.
+// once sends one request and records its outcome.
 func (r *run) once(kind string, do func(context.Context) (string, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.opt.Limit)
 	defer cancel()
@@ -154,7 +154,7 @@ func (r *run) once(kind string, do func(context.Context) (string, error)) {
 	r.report.Requests[kind][outcome]++
 }
 
-// fail notes what must not happen. Locked.
+// fail records what must not happen. r.mu is locked.
 func (r *run) fail(format string, args ...any) {
 	const most = 20
 	if len(r.report.Failed) < most {
@@ -162,7 +162,7 @@ func (r *run) fail(format string, args ...any) {
 	}
 }
 
-// question is small, and has one answer.
+// question is small and has one answer.
 const question = `{"messages":[{"role":"user","content":"What is 12 * 7?"}],"temperature":0,"max_tokens":256,"ignore_eos":true}`
 
 var errRefused = errors.New("refused")
@@ -197,8 +197,8 @@ func (r *run) ask(ctx context.Context) (answer string, took time.Duration, err e
 	return got.Choices[0].Message.Content, took, nil
 }
 
-// askAlone learns the answer and the time that it takes. The first times are
-// those of a server that warms up.
+// askAlone learns the answer and how long it takes. The server warms up during the
+// first questions.
 func (r *run) askAlone(ctx context.Context) error {
 	for i := range 2 * questionsAlone {
 		answer, took, err := r.ask(ctx)

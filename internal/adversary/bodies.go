@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Body is a request's body with as much of one thing as fits: head, then unit
-// over and over, then tail. It is made while it is read.
+// Body is a request's body with as much of one thing as fits: head, then unit again
+// and again, then tail. It is made while it is read.
 type Body struct {
 	Path, Name       string
 	head, unit, tail string
 	Size             int // bytes
 }
 
-// most bounds units of which the server's documents allow fewer.
+// most limits a unit to the number that the API allows.
 func most(n int) func(*Body) {
 	return func(b *Body) { b.Size = min(b.Size, len(b.head)+n*len(b.unit)+len(b.tail)) }
 }
 
-// Bodies are requests of about so many bytes, of every kind and to every
-// endpoint. Some are right, and the answer to others is a refusal.
+// Bodies are requests of about size bytes, of every kind and to every endpoint. Some
+// are valid; others must be refused.
 func Bodies(size int) []Body {
 	const message = `{"messages":[{"role":"user","content":"`
 	long := strings.Repeat("word ", 800)
@@ -91,7 +91,7 @@ func (b *Body) Reader() io.Reader {
 	return io.MultiReader(strings.NewReader(b.head), &repeated{unit: b.unit, left: b.Size - len(b.head) - len(b.tail)}, strings.NewReader(b.tail))
 }
 
-// repeated reads unit over and over.
+// repeated reads unit again and again.
 type repeated struct {
 	unit  string
 	at    int // in unit

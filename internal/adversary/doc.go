@@ -1,5 +1,5 @@
-// Package adversary drives a server as those do who wish it ill, or know no
-// better, and sees whether others feel it.
+// Package adversary attacks a server with hostile and careless clients, and measures
+// whether other clients notice.
 //
 //	alone:   ask ─ ask ─ ask          how long a question takes
 //	beside:  ask ─ ask ─ ask ...      how long it takes now
@@ -7,10 +7,9 @@
 //	         slow senders ├ many clients at once
 //	         leavers ... ┘
 //
-// It knows a server by its HTTP API alone. What it reports are requests by kind
-// and status, those that never ended, answers that were wrong, the slowest
-// question, and how much memory the server's process had at most.
+// It uses the server's HTTP API alone. It reports requests by kind and status, those
+// that never ended, wrong answers and the slowest question.
 //
-// Its clients do not go on and on without a breath: they share the machine with
-// the server, and would measure themselves.
+// Its clients pause between requests: they share the machine with the server, and would
+// otherwise measure themselves.
 package adversary

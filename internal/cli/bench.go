@@ -1,6 +1,15 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/internal/bench"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/models/weights"
+)
 
 func newBench() *cobra.Command {
 	cmd := &cobra.Command{
@@ -14,4 +23,27 @@ func newBench() *cobra.Command {
 	}
 	cmd.AddCommand(newBenchKernels(), newBenchEngine(), newBenchServe(), newBenchGrowth(), newBenchModel())
 	return cmd
+}
+
+// showReport prints a benchmark's report. An interrupted benchmark may have both a
+// report and an error.
+func showReport(cmd *cobra.Command, asJSON bool, r bench.Report, err error) error {
+	switch {
+	case r == nil:
+		return err
+	case asJSON:
+		return errors.Join(output.JSON(cmd.OutOrStdout(), r), err)
+	}
+	return errors.Join(r.Print(cmd.OutOrStdout()), err)
+}
+
+func compareFlags(f *pflag.FlagSet, o *bench.PeerOptions) {
+	f.StringArrayVar(&o.Compare, "compare", nil, "another engine to measure alternately with ours: `NAME=COMMAND`, for the shell; may be repeated")
+	f.StringVar(&o.Pattern, "compare-pattern", "", "`REGEXP` that finds the (?P<test>) and (?P<value>) of its results, for formats that are not known")
+}
+
+func sourceFlags(f *pflag.FlagSet, s *bench.Source) {
+	f.StringVar(&s.Model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
+	wordVar(f, &s.Shape, "shape", "", bench.Shapes(), "random model of a known `SHAPE`")
+	wordVar(f, &s.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 }

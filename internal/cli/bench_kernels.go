@@ -1,40 +1,25 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
-
 	"github.com/spf13/cobra"
 
-	"github.com/lutra-lm/lutra/kernels/bench"
-	"github.com/lutra-lm/lutra/kernels/matrix"
-	"github.com/lutra-lm/lutra/kernels/ternary"
+	"github.com/lutra-lm/lutra/internal/bench"
 )
 
 func newBenchKernels() *cobra.Command {
-	o := bench.DefaultOptions()
-	var shapes, packings, peerArgs []string
-	var pattern string
-	rounds := 5
-	var asJSON, full bool
+	o, asJSON := bench.DefaultKernelOptions(), false
 	cmd := &cobra.Command{
 		Use:   "kernels",
-		Short: "Measure the matrix products beside this machine's own peak",
+		Short: "Measure matrix products against this machine's own peak",
 		Long: `Measures y[N][M] = x[N][K] · W[M][K] with every kernel this machine has, quantising
 and arranging the activations included, beside the machine's own limits measured in
 the same run: its int8 multiply rate, and for N = 1, whose weights come from memory,
 its read rate. A ratio above 1 is a lookup kernel doing what the multipliers cannot.
-Printed first are the kernels that products go to, by what was measured at the start
-or by what LUTRA_KERNEL says.
+The kernels that the engine uses are printed first; a measurement at the start chooses
+them, or LUTRA_KERNEL does.
 
-It takes a minute or two; --full measures a second shape, more batch sizes and one
-thread beside all. Ctrl-C ends it with the rows that there are.
+It takes a minute or two; --full measures a second shape, more batch sizes, and one
+thread as well as all. Ctrl-C stops it and prints the rows so far.
 
 --compare runs another program after each round of ours and prints the ratios of
 neighbouring runs to the best of our kernels, for one packing and one number of
@@ -45,166 +30,24 @@ threads. --compare-pattern is a regular expression with groups (?P<m>), (?P<k>),
   lutra bench kernels --full`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if full {
-				all := bench.FullOptions()
-				o.Shapes = all.Shapes
-				if !cmd.Flags().Changed("tokens") {
-					o.Tokens = all.Tokens
-				}
-				if !cmd.Flags().Changed("threads") {
-					o.Threads = all.Threads
+			for name, list := range map[string]*[]int{"tokens": &o.Tokens, "threads": &o.Threads} {
+				if !cmd.Flags().Changed(name) {
+					*list = nil // as --full says
 				}
 			}
-			if len(shapes) > 0 {
-				o.Shapes = nil
-			}
-			for _, s := range shapes {
-				m, k, err := parseShape(s)
-				if err != nil {
-					return err
-				}
-				o.Shapes = append(o.Shapes, [2]int{m, k})
-			}
-			if len(packings) > 0 {
-				o.Packings = nil
-			}
-			for _, name := range packings {
-				p, err := matrix.Parse(name)
-				if err != nil {
-					return usagef("--packings: %q is none of %s", brief(name), packingList())
-				}
-				o.Packings = append(o.Packings, p)
-			}
-			for _, n := range o.Threads {
-				if err := checkThreads(n); err != nil {
-					return usagef("--%w", err)
-				}
-			}
-			for _, n := range append(o.Tokens, o.Threads...) {
-				if n < 1 || n > 1<<12 {
-					return usagef("%d is no number of tokens or threads", n)
-				}
-			}
-			peers, err := parsePeers(peerArgs, pattern)
-			if err != nil {
-				return err
-			}
-			if len(peers) > 0 {
-				return compareKernels(cmd, o, peers, rounds, asJSON)
-			}
-			return benchKernels(cmd, o, asJSON)
+			r, err := bench.Kernels(cmd.Context(), o, cmd.ErrOrStderr())
+			return showReport(cmd, asJSON, r, err)
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&shapes, "shapes", nil, "matrices `MxK` (default 4096x4096)")
-	f.StringSliceVar(&packings, "packings", nil, "run-time packings, such as I1,I2,Q4 (default all)")
+	f.StringSliceVar(&o.Shapes, "shapes", nil, "matrices `MxK` (default 4096x4096)")
+	f.StringSliceVar(&o.Packings, "packings", nil, "run-time packings, such as I1,I2,Q4 (default all)")
 	f.IntSliceVar(&o.Tokens, "tokens", o.Tokens, "batch sizes N")
 	f.IntSliceVar(&o.Threads, "threads", o.Threads, "numbers of threads")
 	f.DurationVar(&o.Budget, "budget", o.Budget, "time spent on one row")
-	f.BoolVar(&full, "full", false, "more shapes, batch sizes and threads: some minutes")
+	f.BoolVar(&o.Full, "full", false, "more shapes, batch sizes and threads: some minutes")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
-	f.IntVar(&rounds, "rounds", rounds, "rounds of --compare")
-	compareFlags(f, &peerArgs, &pattern)
+	f.IntVar(&o.Rounds, "rounds", o.Rounds, "rounds of --compare")
+	compareFlags(f, &o.PeerOptions)
 	return cmd
-}
-
-// packingList names the packings that can be measured.
-func packingList() string {
-	var names []string
-	for _, p := range matrix.Packings() {
-		names = append(names, p.String())
-	}
-	return strings.Join(names, ", ")
-}
-
-func parseShape(s string) (m, k int, err error) {
-	a, b, _ := strings.Cut(s, "x")
-	m, errM := strconv.Atoi(a)
-	k, errK := strconv.Atoi(b)
-	if errM != nil || errK != nil || m < 1 || k < 1 {
-		return 0, 0, usagef("--shapes: %q is not of the form MxK", brief(s))
-	}
-	if m > 1<<30/k {
-		return 0, 0, usagef("--shapes: %s has more than 2^30 weights", s)
-	}
-	return m, k, nil
-}
-
-func benchKernels(cmd *cobra.Command, o bench.Options, asJSON bool) error {
-	machine := bench.Measure(min(time.Second/2, 5*o.Budget))
-	printMachine(cmd.ErrOrStderr(), machine)
-	printChoices(cmd.ErrOrStderr(), ternary.Choices())
-	bar := progress(cmd.ErrOrStderr(), o.Rows(), "products")
-	rows := []bench.Row{}
-	for row, err := range bench.Products(machine, o) {
-		if err != nil {
-			return err
-		}
-		rows = append(rows, row)
-		_ = bar.Add(1)
-		if cmd.Context().Err() != nil {
-			break
-		}
-	}
-	_ = bar.Exit()
-	// An interrupted benchmark says what it knows, and that it was interrupted.
-	return errors.Join(printKernels(cmd.OutOrStdout(), rows, asJSON), cmd.Context().Err())
-}
-
-func printKernels(w io.Writer, rows []bench.Row, asJSON bool) error {
-	if asJSON {
-		return writeJSON(w, rows)
-	}
-	cells := [][]string{{"isa", "kernel", "packing", "M", "K", "N", "threads", "GMAC/s", "peak", "ratio"}}
-	for _, r := range rows {
-		cells = append(cells, []string{r.ISA, r.Kernel, r.Packing, fmt.Sprint(r.M), fmt.Sprint(r.K), fmt.Sprint(r.N), fmt.Sprint(r.Threads),
-			fmt.Sprintf("%.1f", r.GMACs), fmt.Sprintf("%.1f", r.Peak), fmt.Sprintf("%.2f", r.Ratio)})
-	}
-	return table(w, cells)
-}
-
-// printChoices says which kernels products go to, a line a packing.
-func printChoices(w io.Writer, choices []ternary.Choice) {
-	lines := map[matrix.Packing][]string{}
-	for _, c := range choices {
-		lines[c.Packing] = append(lines[c.Packing], fmt.Sprintf("%s from N=%d", c.Kernel, c.From))
-	}
-	for _, p := range slices.Sorted(maps.Keys(lines)) {
-		fmt.Fprintf(w, "%s: %s\n", p, strings.Join(lines[p], ", "))
-	}
-}
-
-// compareKernels holds the best kernel of each product against the peers.
-func compareKernels(cmd *cobra.Command, o bench.Options, peers []peer, rounds int, asJSON bool) error {
-	if len(o.Packings) != 1 || len(o.Threads) != 1 || rounds < 1 {
-		return usagef("--compare wants one of --packings, one of --threads and a positive number of --rounds")
-	}
-	var tests []string
-	for _, s := range o.Shapes {
-		for _, n := range o.Tokens {
-			tests = append(tests, productName(fmt.Sprint(s[0]), fmt.Sprint(s[1]), fmt.Sprint(n)))
-		}
-	}
-	ours := func() (speeds, error) {
-		s := speeds{}
-		for row, err := range bench.Products(bench.Machine{}, o) {
-			if err = errors.Join(err, cmd.Context().Err()); err != nil {
-				return nil, err
-			}
-			name := productName(fmt.Sprint(row.M), fmt.Sprint(row.K), fmt.Sprint(row.N))
-			s[name] = max(s[name], row.GMACs)
-		}
-		return s, nil
-	}
-	bar := progress(cmd.ErrOrStderr(), rounds*len(peers), "runs")
-	r, err := compare(cmd.Context(), "GMAC/s", rounds, tests, ours, rivals(peers), func() { _ = bar.Add(1) })
-	if err != nil {
-		return err
-	}
-	return r.show(cmd.OutOrStdout(), asJSON)
-}
-
-func printMachine(w io.Writer, m bench.Machine) {
-	fmt.Fprintf(w, "%s, %d threads: int8 peak %.1f GMAC/s a core (%s), memory read %.1f GB/s on one thread, %.1f on all\n",
-		m.ISA, m.Threads, m.Peak, m.PeakOf, m.ReadOne, m.ReadAll)
 }

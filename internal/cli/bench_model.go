@@ -1,70 +1,31 @@
 package cli
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"os"
-
 	"github.com/spf13/cobra"
 
-	"github.com/lutra-lm/lutra/models/gguf"
-	"github.com/lutra-lm/lutra/models/synthetic"
+	"github.com/lutra-lm/lutra/internal/bench"
 )
 
 func newBenchModel() *cobra.Command {
-	var shape, blocks, head, out string
-	opt := synthetic.DefaultOptions()
+	o, out := bench.DefaultModelOptions(), ""
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Write a GGUF file of random weights, for measuring any engine",
-		Long: `Writes a llama-architecture model of a known shape with random weights, the same
-bytes for the same seed everywhere: what is needed to hold two engines against each
-other without any download. Speed does not depend on the values of weights.`,
+		Long: `Writes a llama-architecture model of a known shape with random weights. The same seed
+gives the same bytes everywhere, so engines can be compared without a download. Speed
+does not depend on the values of weights.`,
 		Example: `  lutra bench model --shape falcon3-1b --out falcon3-1b-tq2_0.gguf
   lutra bench model --shape bitnet-2b --type Q4_0 --head Q6_K --out bitnet-2b-q4_0.gguf`,
 		Args: arguments(),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if out == "" {
-				return usagef("--out is required")
-			}
-			s, err := synthetic.Named(shape)
-			if err != nil {
-				return usageError{err}
-			}
-			var ok bool
-			if opt.Blocks, ok = gguf.TypeNamed(blocks); !ok {
-				return usagef("--type: there is no storage type %q", brief(blocks))
-			}
-			if opt.Head, ok = gguf.TypeNamed(head); !ok {
-				return usagef("--head: there is no storage type %q", brief(head))
-			}
-			return writeSynthetic(out, s, opt)
+		RunE: func(*cobra.Command, []string) error {
+			return bench.WriteModel(out, o)
 		},
 	}
 	f := cmd.Flags()
-	wordVar(f, &shape, "shape", "falcon3-1b", shapeNames(), "`SHAPE` of the model")
-	f.StringVar(&blocks, "type", opt.Blocks.String(), "storage `type` of the layers' matrices")
-	f.StringVar(&head, "head", opt.Head.String(), "storage `type` of embedding and output matrix")
-	f.Uint64Var(&opt.Seed, "seed", opt.Seed, "of the weights")
+	wordVar(f, &o.Shape, "shape", o.Shape, bench.Shapes(), "`SHAPE` of the model")
+	f.StringVar(&o.Blocks, "type", o.Blocks, "storage `type` of the layers' matrices")
+	f.StringVar(&o.Head, "head", o.Head, "storage `type` of embedding and output matrix")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the weights")
 	f.StringVarP(&out, "out", "o", "", "`FILE` to write")
 	return cmd
-}
-
-// writeSynthetic leaves no half-written file behind.
-func writeSynthetic(path string, s synthetic.Shape, opt synthetic.Options) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); err != nil {
-			err = fmt.Errorf("%s: %w", path, errors.Join(err, os.Remove(path)))
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err := synthetic.Write(w, s, opt); err != nil {
-		return err
-	}
-	return w.Flush()
 }

@@ -1,287 +1,54 @@
 package cli
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"slices"
-	"strings"
-	"sync/atomic"
-	"time"
-
-	"github.com/sashabaranov/go-openai"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
+
+	"github.com/lutra-lm/lutra/internal/bench"
 )
 
-// loadOptions describes a load on an OpenAI-compatible server.
-type loadOptions struct {
-	url, key, model string
-	concurrency     int
-	requests        int
-	promptWords     int
-	systemWords     int // of a system message that all requests begin with; 0: there is none
-	maxTokens       int
-	first           int // number of the first prompt
-	asJSON          bool
-	compare         []string
-	rounds          int
-	beside          string
-	phase           time.Duration
-	timeout         time.Duration // of a request
-}
-
 func newBenchServe() *cobra.Command {
-	o := loadOptions{}
+	o, asJSON := bench.DefaultLoadOptions(), false
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Load any OpenAI-compatible server and report latencies",
 		Long: `Sends streamed chat requests from a fixed number of clients and reports time to
 first token (TTFT), time per output token (TPOT), whole-request latency and
-throughput. Prompts differ from their first word on, so no prefix cache helps but
-with --system-words.
+throughput. Prompts differ from their first word on, so a prefix cache helps only with
+--system-words.
 
---compare loads another server in turns with the one of --url, and prints the
-ratios of neighbouring rounds: of tokens a second, above 1 is better; of times, below.
+--compare loads another server alternately with the one at --url and prints the ratios
+of neighbouring rounds: above 1 is better for tokens a second, below 1 for times.
 
---beside puts another load on the server in every other phase, and prints what that
-does to the clients: the ratio of their times to the mean of those in the phases
-before and after, so that a machine that slows down by itself does not count. Clients
-ask without end then, whatever --requests says. The other load is written
-KEY=VALUE,...: model, url, c (clients), n (requests, to their end; without it the load
-lasts for --phase), prompt-words, max-tokens; what is left out is as for the clients,
-c is 1.`,
+--beside puts another load on the server in every other phase and prints what it does
+to the clients: the ratio of their times to the mean of those in the phases before and
+after, so a machine that slows down by itself does not count. The clients then ask
+without end; --requests does not apply. The other load is written KEY=VALUE,...: model,
+url, c (clients), n (requests; without it the load lasts for --phase), prompt-words,
+max-tokens. Keys that are left out are as for the clients, but c is 1.`,
 		Example: `  lutra bench serve --url http://127.0.0.1:8080/v1 --concurrency 32 --requests 128
   lutra bench serve --url http://127.0.0.1:8000/v1 --model my-model --prompt-words 100 --max-tokens 64 --json
   lutra bench serve --model lutra-tiny-s -c 2 --beside model=lutra-tiny-s+bon16,c=32
   lutra bench serve -c 2 --max-tokens 2000 --beside n=1,prompt-words=3000,max-tokens=1`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.concurrency < 1 || o.requests < 1 || o.promptWords < 1 || o.systemWords < 0 || o.maxTokens < 1 || o.timeout <= 0 {
-				return usagef("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
-			}
-			if err := checkURL(o.url); err != nil {
-				return err
-			}
-			if len(o.compare) > 0 && o.beside != "" {
-				return usagef("--compare and --beside exclude each other")
-			}
-			if len(o.compare) > 0 {
-				return compareServers(cmd, o)
-			}
-			if o.beside != "" {
-				return loadBeside(cmd, o)
-			}
-			r, err := loadTest(cmd.Context(), o, cmd.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if o.asJSON {
-				return writeJSON(cmd.OutOrStdout(), r)
-			}
-			return r.print(cmd.OutOrStdout())
+			r, err := bench.Server(cmd.Context(), o, cmd.ErrOrStderr())
+			return showReport(cmd, asJSON, r, err)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.url, "url", "http://127.0.0.1:8080/v1", "API base `URL`")
-	f.StringVar(&o.key, "api-key", "", "bearer `key`")
-	f.StringVar(&o.model, "model", "default", "model `name` to ask for")
-	f.IntVarP(&o.concurrency, "concurrency", "c", 8, "clients at once")
-	f.IntVarP(&o.requests, "requests", "n", 64, "requests in all")
-	f.IntVar(&o.promptWords, "prompt-words", 64, "words in a prompt")
-	f.IntVar(&o.systemWords, "system-words", 0, "words in a system message that all requests share")
-	f.IntVar(&o.maxTokens, "max-tokens", 64, "tokens to generate at most")
-	f.BoolVar(&o.asJSON, "json", false, "print JSON")
-	f.StringArrayVar(&o.compare, "compare", nil, "another server to load in turns: `NAME=URL`; repeatable")
-	f.IntVar(&o.rounds, "rounds", 3, "rounds of --compare and --beside")
-	f.StringVar(&o.beside, "beside", "", "another load meanwhile: `KEY=VALUE,...`")
-	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give a request up, as failed, after so long")
-	f.DurationVar(&o.phase, "phase", 3*time.Second, "length of a phase with or without the load of --beside")
+	f.StringVar(&o.URL, "url", o.URL, "API base `URL`")
+	f.StringVar(&o.Key, "api-key", "", "bearer `key`")
+	f.StringVar(&o.Model, "model", o.Model, "model `name` to ask for")
+	f.IntVarP(&o.Concurrency, "concurrency", "c", o.Concurrency, "clients at once")
+	f.IntVarP(&o.Requests, "requests", "n", o.Requests, "requests in all")
+	f.IntVar(&o.PromptWords, "prompt-words", o.PromptWords, "words in a prompt")
+	f.IntVar(&o.SystemWords, "system-words", 0, "words in a system message that all requests share")
+	f.IntVar(&o.MaxTokens, "max-tokens", o.MaxTokens, "tokens to generate at most")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	f.StringArrayVar(&o.Compare, "compare", nil, "another server to load alternately: `NAME=URL`; may be repeated")
+	f.IntVar(&o.Rounds, "rounds", o.Rounds, "rounds of --compare and --beside")
+	f.StringVar(&o.Beside, "beside", "", "another load in every other phase: `KEY=VALUE,...`")
+	f.DurationVar(&o.Timeout, "timeout", o.Timeout, "count a request as failed after this time")
+	f.DurationVar(&o.Phase, "phase", o.Phase, "length of a phase with or without the load of --beside")
 	return cmd
-}
-
-// sample is the outcome of one request; times count from its start.
-type sample struct {
-	begun            time.Time
-	first, whole     time.Duration
-	prompt, produced int
-	texts            []time.Time // when pieces of text came
-	err              error
-}
-
-// loadReport is what `bench serve --json` prints. Times are in milliseconds.
-type loadReport struct {
-	URL              string      `json:"url"`
-	Model            string      `json:"model"`
-	Concurrency      int         `json:"concurrency"`
-	Requests         int         `json:"requests"`
-	Errors           int         `json:"errors"`
-	FirstError       string      `json:"first_error,omitempty"`
-	Seconds          float64     `json:"seconds"`
-	PromptTokens     int         `json:"prompt_tokens"`
-	CompletionTokens int         `json:"completion_tokens"`
-	TokensPerSecond  float64     `json:"completion_tok_s"`
-	TotalPerSecond   float64     `json:"total_tok_s"`
-	TTFT             percentiles `json:"ttft_ms"`
-	TPOT             percentiles `json:"tpot_ms"`
-	Latency          percentiles `json:"latency_ms"`
-}
-
-type percentiles struct {
-	Min float64 `json:"min"`
-	P50 float64 `json:"p50"`
-	P90 float64 `json:"p90"`
-	P99 float64 `json:"p99"`
-	Max float64 `json:"max"`
-}
-
-// loadTest sends o.requests requests from o.concurrency clients. Failed
-// requests are counted, not fatal; an error means that none succeeded.
-func loadTest(ctx context.Context, o loadOptions, errOut io.Writer) (loadReport, error) {
-	client := o.client()
-	samples := make([]sample, o.requests)
-	bar := progress(errOut, o.requests, "requests")
-	var next atomic.Int64
-	start := time.Now()
-	g, gctx := errgroup.WithContext(ctx)
-	for range min(o.concurrency, o.requests) {
-		g.Go(func() error {
-			for i := next.Add(1) - 1; i < int64(o.requests); i = next.Add(1) - 1 {
-				samples[i] = oneRequest(gctx, client, o, int(i))
-				_ = bar.Add(1) // the bar is decoration
-			}
-			return gctx.Err()
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return loadReport{}, err
-	}
-	return summarise(o, samples, time.Since(start))
-}
-
-func (o *loadOptions) client() *openai.Client {
-	cfg := openai.DefaultConfig(o.key)
-	cfg.BaseURL = apiBase(o.url)
-	return openai.NewClientWithConfig(cfg)
-}
-
-// oneRequest asks one question. What failed on the way holds what came before that.
-func oneRequest(ctx context.Context, client *openai.Client, o loadOptions, i int) sample {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	messages := o.messages(i)
-	s := sample{begun: time.Now()}
-	stream, err := client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
-		Model:         o.model,
-		Messages:      messages,
-		MaxTokens:     o.maxTokens, //lint:ignore SA1019 every server knows it, not all know its successor
-		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
-	})
-	if err != nil {
-		s.err = explain(apiBase(o.url), err)
-		return s
-	}
-	defer stream.Close()
-	for {
-		chunk, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			s.err = err
-			return s
-		}
-		if chunk.Usage != nil {
-			s.prompt, s.produced = chunk.Usage.PromptTokens, chunk.Usage.CompletionTokens
-		}
-		if len(chunk.Choices) > 0 && chunk.Choices[0].Delta.Content != "" {
-			s.texts = append(s.texts, time.Now())
-		}
-	}
-	s.whole = time.Since(s.begun)
-	if len(s.texts) > 0 {
-		s.first = s.texts[0].Sub(s.begun)
-	}
-	if s.first == 0 {
-		s.first = s.whole // nothing but an end-of-turn token
-	}
-	return s
-}
-
-// messages are the conversation of request i.
-func (o *loadOptions) messages(i int) []openai.ChatCompletionMessage {
-	question := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.first+i, o.promptWords)}
-	if o.systemWords == 0 {
-		return []openai.ChatCompletionMessage{question}
-	}
-	return []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleSystem, Content: loadPrompt(0, o.systemWords)}, question}
-}
-
-// loadPrompt is a text of n words, unlike any other i's from the first word on.
-func loadPrompt(i, n int) string {
-	words := strings.Fields("the box holds red apples and green pears while seven birds watch over a quiet river where boats carry salt to towns")
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d", i)
-	for w := 1; w < n; w++ {
-		b.WriteByte(' ')
-		b.WriteString(words[(w*7+i*13)%len(words)])
-	}
-	return b.String()
-}
-
-func summarise(o loadOptions, samples []sample, took time.Duration) (loadReport, error) {
-	r := loadReport{URL: o.url, Model: o.model, Concurrency: o.concurrency, Requests: o.requests, Seconds: took.Seconds()}
-	var ttft, tpot, whole []float64
-	for _, s := range samples {
-		if s.err != nil {
-			r.Errors++
-			r.FirstError = cmp.Or(r.FirstError, s.err.Error())
-			continue
-		}
-		r.PromptTokens += s.prompt
-		r.CompletionTokens += s.produced
-		ttft = append(ttft, milliseconds(s.first))
-		whole = append(whole, milliseconds(s.whole))
-		if s.produced > 1 {
-			tpot = append(tpot, milliseconds(s.whole-s.first)/float64(s.produced-1))
-		}
-	}
-	if r.Errors == len(samples) {
-		return r, fmt.Errorf("all %d requests failed: %s", len(samples), r.FirstError)
-	}
-	r.TokensPerSecond = float64(r.CompletionTokens) / r.Seconds
-	r.TotalPerSecond = float64(r.CompletionTokens+r.PromptTokens) / r.Seconds
-	r.TTFT, r.TPOT, r.Latency = percentilesOf(ttft), percentilesOf(tpot), percentilesOf(whole)
-	return r, nil
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// percentilesOf uses the nearest rank. It sorts v.
-func percentilesOf(v []float64) percentiles {
-	if len(v) == 0 {
-		return percentiles{}
-	}
-	slices.Sort(v)
-	at := func(p int) float64 { return v[min(len(v)-1, (p*len(v)+99)/100-1)] }
-	return percentiles{Min: v[0], P50: at(50), P90: at(90), P99: at(99), Max: v[len(v)-1]}
-}
-
-func (r loadReport) print(w io.Writer) error {
-	fmt.Fprintf(w, "%d requests, %d clients, %d errors, %.2f s\n", r.Requests, r.Concurrency, r.Errors, r.Seconds)
-	if r.FirstError != "" {
-		fmt.Fprintf(w, "first error: %s\n", r.FirstError)
-	}
-	fmt.Fprintf(w, "%d prompt + %d completion tokens: %.1f completion tok/s, %.1f total tok/s\n\n",
-		r.PromptTokens, r.CompletionTokens, r.TokensPerSecond, r.TotalPerSecond)
-	row := func(name string, p percentiles) []string {
-		f := func(x float64) string { return fmt.Sprintf("%.1f", x) }
-		return []string{name, f(p.Min), f(p.P50), f(p.P90), f(p.P99), f(p.Max)}
-	}
-	return table(w, [][]string{
-		{"ms", "min", "p50", "p90", "p99", "max"},
-		row("TTFT", r.TTFT), row("TPOT", r.TPOT), row("latency", r.Latency),
-	})
 }

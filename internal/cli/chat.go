@@ -2,31 +2,26 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/chat"
 )
 
 func newChat() *cobra.Command {
 	var m modelFlags
-	var o askOptions
+	var o chat.Options
 	var forget bool
 	cmd := &cobra.Command{
 		Use:   "chat",
 		Short: "Talk to a model in the terminal",
 		Long: `Reads a line, streams the answer, and remembers the conversation. Arrow keys edit
-the line and bring back earlier ones, also from the last time; Ctrl-C stops the
-answer, Ctrl-D leaves. A text of several lines stands between """ and """. /help
-lists the commands.
+the line and bring back earlier ones, also of earlier chats; Ctrl-C stops the
+answer, Ctrl-D leaves. """ begins and ends a text of several lines. /help lists the
+commands.
 
-Where standard input or output is no terminal, lines come in and answers go out,
-and nothing else; what fails is said on standard error.`,
+If standard input or output is not a terminal, each line is a question and only
+answers are printed; errors go to standard error.`,
 		Example: `  lutra chat
   lutra chat --model model.gguf --system "Answer in one sentence."
   lutra chat --url http://127.0.0.1:8080/v1
@@ -34,217 +29,13 @@ and nothing else; what fails is said on standard error.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetContext(context.WithoutCancel(cmd.Context())) // chat handles signals itself
-			return withAnswerer(cmd, &m, &o, func(a answerer) error {
-				in, interactive := newInput(cmd.InOrStdin(), cmd.OutOrStdout(), !forget)
-				c := &chat{answerer: a, options: &o, in: in, out: cmd.OutOrStdout(), errOut: cmd.ErrOrStderr(), interactive: interactive}
-				return errors.Join(c.run(cmd.Context()), in.close())
+			return withAnswerer(cmd, &m, &o, func(a chat.Answerer) error {
+				return chat.Run(cmd.Context(), a, &o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)
 			})
 		},
 	}
 	m.register(cmd.Flags())
-	o.register(cmd.Flags())
-	cmd.Flags().BoolVar(&forget, "no-history", false, "do not keep the lines for the next time")
+	askFlags(cmd.Flags(), &o)
+	cmd.Flags().BoolVar(&forget, "no-history", false, "do not keep the lines for later chats")
 	return cmd
-}
-
-// chat is a conversation at a terminal, or through pipes.
-type chat struct {
-	answerer
-	options     *askOptions
-	in          input
-	reading     chan read // what in will give; nil: nothing was asked for
-	out, errOut io.Writer
-	interactive bool // a person reads and writes
-	turns       []message
-	forgetful   bool // the conversation has lost its beginning, and its reader knows
-	failed      int  // lines
-}
-
-// The ends of a chat that are no failures.
-var (
-	errLeave      = errors.New("the user has had enough")
-	errTerminated = errors.New("terminated") // by SIGTERM
-)
-
-// run reads questions until they end. An answer that fails leaves the
-// conversation as it was before the question. An interrupt stops the answer
-// under way, or the line that is being typed; SIGTERM leaves at any time.
-func (c *chat) run(ctx context.Context) error {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	if c.interactive {
-		name, words := c.about()
-		fmt.Fprintf(c.out, "%s: %s.\n/help lists the commands, Ctrl-D leaves.\n", name, words)
-	}
-	for {
-		question, several, err := c.next(signals)
-		switch {
-		case errors.Is(err, errAborted):
-			fmt.Fprintln(c.out, "(Ctrl-D or /quit leaves)")
-			continue
-		case errors.Is(err, io.EOF), errors.Is(err, errTerminated):
-			return c.end()
-		case err != nil:
-			return err
-		}
-		if question == "" {
-			continue
-		}
-		if name, arg, ok := commandOf(question); ok && !several {
-			err = c.command(ctx, name, arg)
-		} else {
-			err = c.ask(ctx, question, signals)
-		}
-		switch {
-		case errors.Is(err, errLeave), errors.Is(err, errTerminated):
-			return c.end()
-		case errors.Is(err, context.Canceled):
-			return err
-		case err != nil:
-			c.failed++
-			fmt.Fprintln(c.notices(), "error:", err)
-		}
-	}
-}
-
-// end says with the exit status whether all went well where no person has seen it.
-func (c *chat) end() error {
-	if c.interactive || c.failed == 0 {
-		return nil
-	}
-	return fmt.Errorf("failed: %d of the lines", c.failed)
-}
-
-// notices is where what is no answer goes.
-func (c *chat) notices() io.Writer {
-	if c.interactive {
-		return c.out
-	}
-	return c.errOut
-}
-
-// next is the next question: a line, or several between marks.
-func (c *chat) next(signals <-chan os.Signal) (question string, several bool, err error) {
-	line, err := c.line("> ", signals)
-	if err != nil {
-		return "", false, err
-	}
-	first, several := strings.CutPrefix(strings.TrimSpace(line), textMark)
-	if !several {
-		return first, false, nil
-	}
-	lines := []string{first}
-	for !strings.HasSuffix(strings.TrimSpace(lines[len(lines)-1]), textMark) {
-		line, err := c.line("... ", signals)
-		if errors.Is(err, io.EOF) && !c.interactive {
-			return "", true, fmt.Errorf("the text that begins with %s has no end", textMark)
-		}
-		if err != nil {
-			return "", true, err
-		}
-		lines = append(lines, line)
-		if size := len(lines) + len(strings.Join(lines, "")); size > maxQuestion {
-			return "", true, fmt.Errorf("the text has more than %d bytes", maxQuestion)
-		}
-	}
-	text := strings.TrimSpace(strings.Join(lines, "\n"))
-	return strings.TrimSpace(strings.TrimSuffix(text, textMark)), true, nil
-}
-
-// textMark stands before and after a text of several lines.
-const textMark = `"""`
-
-// read is what the input gave.
-type read struct {
-	line string
-	err  error
-}
-
-// line reads one, unless a signal comes first. At a terminal an interrupt is
-// Ctrl-C in the moment between the prompt and the editor's taking of the keys:
-// the reader goes on, and the next call waits for the same one.
-func (c *chat) line(prompt string, signals <-chan os.Signal) (string, error) {
-	if c.reading == nil {
-		c.reading = make(chan read, 1) // the reader ends with the input or the process
-		go func(result chan<- read) {
-			line, err := c.in.line(prompt)
-			result <- read{line, err}
-		}(c.reading)
-	} else {
-		fmt.Fprint(c.out, prompt)
-	}
-	select {
-	case s := <-signals:
-		switch {
-		case s != os.Interrupt:
-			return "", errTerminated
-		case c.interactive:
-			fmt.Fprintln(c.out)
-			return "", errAborted
-		}
-		return "", context.Canceled
-	case r := <-c.reading:
-		c.reading = nil
-		return r.line, r.err
-	}
-}
-
-// ask puts a question and shows the answer.
-func (c *chat) ask(ctx context.Context, question string, signals <-chan os.Signal) error {
-	asked := append(c.turns[:len(c.turns):len(c.turns)], message{roleUser, question})
-	text, done, err := c.reply(ctx, append(c.options.opening(), asked...), signals)
-	stopped := errors.Is(err, context.Canceled) && c.interactive
-	if err == nil || stopped || text != "" {
-		fmt.Fprintln(c.out)
-	}
-	if err != nil && !stopped {
-		return err
-	}
-	switch {
-	case stopped:
-		fmt.Fprintln(c.notices(), "(stopped)")
-	case done.cut:
-		fmt.Fprintln(c.notices(), "(cut off: the context or --max-tokens is used up)")
-	}
-	c.turns = append(asked, message{roleAssistant, text})
-	if done.dropped > 0 {
-		if !c.forgetful {
-			fmt.Fprintln(c.notices(), "(the model reads only the end of this conversation from now on; /clear begins a new one)")
-		}
-		c.forgetful = true
-		c.turns = c.turns[min(done.dropped, len(c.turns)):]
-	}
-	return nil
-}
-
-// reply streams one answer; a signal stops it and keeps the text so far.
-func (c *chat) reply(ctx context.Context, conversation []message, signals <-chan os.Signal) (string, answered, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watching := make(chan struct{})
-	defer close(watching)
-	go func() {
-		select {
-		case s := <-signals:
-			if s == syscall.SIGTERM {
-				cancel(errTerminated)
-			}
-			cancel(context.Canceled)
-		case <-watching:
-		}
-	}()
-	var text strings.Builder
-	done, err := c.answer(ctx, c.options, conversation, func(piece string) error {
-		text.WriteString(piece)
-		if c.interactive {
-			piece = withoutControls(piece)
-		}
-		_, err := io.WriteString(c.out, piece)
-		return err
-	})
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return text.String(), done, err
 }

@@ -16,7 +16,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
+	"github.com/lutra-lm/lutra/internal/bench"
+	"github.com/lutra-lm/lutra/internal/chat"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/reference"
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // lutra runs a command line and returns what it printed.
@@ -42,7 +46,7 @@ func TestAskAnswersWithTheEmbeddedModel(t *testing.T) {
 	if got := mustLutra(t, "ask", "What is 12 * 7?"); got != "12*7=84.\nAnswer: 84\n" {
 		t.Errorf("ask = %q", got)
 	}
-	var stats answerStats
+	var stats chat.Stats
 	if err := json.Unmarshal([]byte(mustLutra(t, "ask", "--json", "--model", "lutra-tiny-s", "What is 12 * 7?")), &stats); err != nil {
 		t.Fatal(err)
 	}
@@ -58,34 +62,13 @@ func TestAskSearchesForTheAnswer(t *testing.T) {
 	}
 	for _, bad := range []string{"magic", "beam9x4", "sc8;verifier", "sc100"} {
 		_, err := lutra(t, "ask", "--scaling", bad, "What is 12 * 7?")
-		var usage usageError
-		if !errors.As(err, &usage) {
+		var mistake usage.Error
+		if !errors.As(err, &mistake) {
 			t.Errorf("--scaling %q: error %v, want one of usage", bad, err)
 		}
 	}
 	if _, err := lutra(t, "ask", "--scaling", "bon4;verifier=nobody", "What is 12 * 7?"); err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("an unknown verifier: error %v", err)
-	}
-}
-
-func TestAVerifierThatCanReadNoModelIsLeftOut(t *testing.T) {
-	cfg := DefaultConfig()
-	cfg.Models = cfg.Models[:1]
-	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v := r.verifiers(r.hosts[0].model); v.Default != "lutra-tiny-prm" || len(r.served()) != 2 {
-		t.Errorf("verifiers %+v, %d models served", v, len(r.served()))
-	}
-	r.hosts = nil // as if the models had other words
-	judges := len(r.judges)
-	if err := r.loadVerifier(cfg, cfg.Verifiers[0]); err != nil || len(r.judges) != judges {
-		t.Errorf("loadVerifier = %v, with %d verifiers", err, len(r.judges))
-	}
-	r.Close()
-	if _, err := newRuntime(Config{Models: cfg.Models, KV: cfg.KV, Engine: cfg.Engine, Verifiers: []VerifierConfig{{Embedded: "lutra-tiny-s"}}}, zerolog.Nop(), watcher{}); err == nil || !strings.Contains(err.Error(), "verifier lutra-tiny-s") {
-		t.Errorf("a generator for a verifier: error %v", err)
 	}
 }
 
@@ -104,7 +87,7 @@ func TestInfoDescribesAModel(t *testing.T) {
 	if text := mustLutra(t, "info", "../../models/testdata/golden/llama-tq2_0/model.gguf"); !strings.Contains(text, "37 (TQ2_0)") {
 		t.Errorf("info = %s, which does not name the file type", text)
 	}
-	if strings.ContainsRune(printable("a\x1b[31mb"), '\x1b') {
+	if strings.ContainsRune(output.Printable("a\x1b[31mb"), '\x1b') {
 		t.Error("a control character of a file reaches the terminal")
 	}
 }
@@ -148,7 +131,7 @@ func TestPerplexityPrefersTextTheModelKnows(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var r perplexityReport
+		var r reference.Report
 		if err := json.Unmarshal([]byte(mustLutra(t, "perplexity", "--json", "--file", path, "--context", "64")), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -164,33 +147,14 @@ func TestPerplexityPrefersTextTheModelKnows(t *testing.T) {
 	}
 }
 
-func TestBenchEngineReportsEveryTest(t *testing.T) {
-	var results []engineResult
-	out := mustLutra(t, "bench", "engine", "--json", "--reps", "1", "--model", "lutra-tiny-s", "--tests", "pp32,tg4,par3,par2@d40")
-	if err := json.Unmarshal([]byte(out), &results); err != nil {
-		t.Fatal(err)
-	}
-	if len(results) != 4 || results[2].Test != "par3" || results[3].Test != "par2 @ d40" {
-		t.Fatalf("bench engine = %s", out)
-	}
-	if pp, tg, par := results[0].Fill, results[1].Fill, results[2].Fill; pp != 1 || tg != 1.0/32 || par < tg || par > 3*tg {
-		t.Errorf("lanes filled by a prompt of 32, one stream, three: %v, %v, %v", pp, tg, par)
-	}
-	for _, r := range results {
-		if r.TokS <= 0 || r.Min > r.TokS || r.Max < r.TokS {
-			t.Errorf("%+v", r)
-		}
-	}
-}
-
 func TestWrongUsageIsToldApart(t *testing.T) {
 	for _, args := range [][]string{
 		{"sing"}, {"ask"}, {"serve", "--no-such-flag"}, {"bench", "everything"}, {"bench", "engine", "--tests", "xx1"}, {"bench", "engine", "--profile", "--tests", "tg8@d9"},
-		{"bench", "kernels", "--shapes", "big"}, {"logits"}, {"perplexity"}, {"perplexity", "--file", "config_test.go", "--context", "1025"}, {"bench", "engine", "--shape", "none"},
+		{"bench", "kernels", "--shapes", "big"}, {"logits"}, {"perplexity"}, {"perplexity", "--file", "commands_test.go", "--context", "1025"}, {"bench", "engine", "--shape", "none"},
 	} {
 		_, err := lutra(t, args...)
-		var usage usageError
-		if !errors.As(err, &usage) {
+		var mistake usage.Error
+		if !errors.As(err, &mistake) {
 			t.Errorf("lutra %q: error %v, want one of usage", args, err)
 		}
 	}
@@ -240,7 +204,7 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if got := mustLutra(t, "ask", "--url", base+"/v1", "--scaling", "bon4", "What is 12 * 7?"); got != "12*7=84.\nAnswer: 84\n" {
 		t.Errorf("ask --url --scaling = %q", got)
 	}
-	var report loadReport
+	var report bench.LoadReport
 	out := mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-n", "6", "-c", "3", "--max-tokens", "8", "--prompt-words", "10")
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
@@ -248,7 +212,7 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if report.Errors != 0 || report.Requests != 6 || report.CompletionTokens == 0 || report.PromptTokens == 0 || report.TTFT.P50 <= 0 {
 		t.Errorf("bench serve = %+v", report)
 	}
-	var compared compareReport
+	var compared bench.CompareReport
 	out = mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-n", "2", "-c", "2", "--max-tokens", "4", "--prompt-words", "5", "--compare", "itself="+base+"/v1", "--rounds", "2")
 	if err := json.Unmarshal([]byte(out), &compared); err != nil {
 		t.Fatal(err)
@@ -256,7 +220,7 @@ func TestAServerAnswersTheOtherCommandsAndDrains(t *testing.T) {
 	if len(compared.Comparisons) < 4 || compared.Comparisons[0].Test != "completion tok/s" || compared.Comparisons[0].Ratio.Min <= 0 || compared.Commands["itself"] != base+"/v1" {
 		t.Errorf("bench serve --compare = %+v", compared)
 	}
-	var beside besideReport
+	var beside bench.BesideReport
 	out = mustLutra(t, "bench", "serve", "--json", "--url", base+"/v1", "-c", "2", "--max-tokens", "8", "--prompt-words", "5", "--phase", "100ms", "--rounds", "1", "--beside", "model=lutra-tiny-s+bon8,n=2")
 	if err := json.Unmarshal([]byte(out), &beside); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,9 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // foreignFlags are those of other programs that the documents name.
@@ -77,7 +80,7 @@ func repositoryFiles(t *testing.T) (paths []string, sources map[string]string) {
 	return paths, sources
 }
 
-// naming knows what there is to name.
+// naming holds the names that exist.
 type naming struct {
 	paths   []string
 	sources map[string]string
@@ -88,21 +91,13 @@ type naming struct {
 }
 
 func newNaming(t *testing.T) *naming {
-	n := &naming{base: serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s", "--config", writeConfig(t, "server: {debug: true}\n")).base, flags: foreignFlags}
+	n := &naming{base: serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s", "--config", configFile(t, "server: {debug: true}\n")).base, flags: foreignFlags}
 	n.paths, n.sources = repositoryFiles(t)
 	for _, text := range n.sources {
 		n.all += text
 	}
-	cfg := DefaultConfig()
-	for key := range leaves(reflect.ValueOf(&cfg).Elem(), "") {
-		n.keys = append(n.keys, key)
-	}
-	for _, f := range fieldsOf(reflect.ValueOf(&ModelConfig{}).Elem()) {
-		n.keys = append(n.keys, "models[]."+f.name)
-	}
-	for _, f := range fieldsOf(reflect.ValueOf(&VerifierConfig{}).Elem()) {
-		n.keys = append(n.keys, "verifiers[]."+f.name)
-	}
+	n.keys = slices.Concat(settingKeys(reflect.TypeFor[config.Config](), ""),
+		settingKeys(reflect.TypeFor[config.Model](), "models[]."), settingKeys(reflect.TypeFor[config.Verifier](), "verifiers[]."))
 	for _, c := range commandsBelow(newRoot(io.Discard, io.Discard)) {
 		c.InitDefaultHelpFlag()
 		c.InitDefaultVersionFlag()
@@ -111,7 +106,25 @@ func newNaming(t *testing.T) *naming {
 	return n
 }
 
-// check says what is wrong with a code span of a document, if anything.
+// settingKeys are the keys of the settings in a section.
+func settingKeys(section reflect.Type, prefix string) (keys []string) {
+	for i := range section.NumField() {
+		f := section.Field(i)
+		name := f.Tag.Get("yaml")
+		switch {
+		case f.Anonymous:
+			keys = append(keys, settingKeys(f.Type, prefix)...)
+		case !f.IsExported() || name == "" || name == "-":
+		case f.Type.Kind() == reflect.Struct:
+			keys = append(keys, settingKeys(f.Type, prefix+name+".")...)
+		default:
+			keys = append(keys, prefix+name)
+		}
+	}
+	return keys
+}
+
+// check says what is wrong with a code span of a document; nil: nothing.
 func (n *naming) check(doc, span string) error {
 	key, _, _ := strings.Cut(span, ": ")
 	first, _, spaced := strings.Cut(span, " ")
@@ -122,14 +135,14 @@ func (n *naming) check(doc, span string) error {
 		return parses(strings.Fields(span))
 	case settingKey.MatchString(key):
 		if !slices.Contains(n.keys, key) {
-			return fmt.Errorf("there is no setting %s%s", key, didYouMean(key, n.keys))
+			return fmt.Errorf("there is no setting %s%s", key, usage.DidYouMean(key, n.keys))
 		}
 	case metric.MatchString(span) && n.exists(span+".yaml"): // a task of tools/lmeval
 	case metric.MatchString(span):
 		if name := metric.FindString(span); !strings.Contains(n.all, `"`+name) && !strings.Contains(n.all, `"`+strings.TrimPrefix(name, "lutra_")+`"`) && name != "vllm:" {
 			return fmt.Errorf("there is no metric %s", name)
 		}
-	case slices.Contains(commandNames(), first): // of a chat
+	case strings.HasPrefix(first, "/") && strings.Contains(n.sources["internal/chat"], `"`+first+`"`): // a command of a chat
 	case endpoint.MatchString(span):
 		return n.served(endpoint.FindStringSubmatch(span)[1])
 	case fileName.MatchString(span):
@@ -163,7 +176,7 @@ func (n *naming) check(doc, span string) error {
 	return nil
 }
 
-// parses tells whether a command line has a command and flags that there are.
+// parses checks that a command line uses existing commands and flags.
 func parses(args []string) error {
 	root := newRoot(io.Discard, io.Discard)
 	root.InitDefaultCompletionCmd()
@@ -171,7 +184,7 @@ func parses(args []string) error {
 	if err != nil {
 		return err
 	}
-	var short *pflag.ValueRequiredError // "ask --url" means what that does
+	var short *pflag.ValueRequiredError // prose may name a flag without its value
 	if err := cmd.ParseFlags(rest); err != nil && !errors.As(err, &short) && !errors.Is(err, pflag.ErrHelp) {
 		return flagError(cmd, err)
 	}
@@ -253,7 +266,7 @@ func TestDocumentsNameOnlyWhatThereIs(t *testing.T) {
 
 func TestTheShippedConfigurationNamesOnlyWhatThereIs(t *testing.T) {
 	n := newNaming(t)
-	text, err := os.ReadFile(shipped)
+	text, err := os.ReadFile(filepath.Join(repository, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

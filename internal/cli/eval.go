@@ -8,14 +8,18 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	goruntime "runtime"
+	"runtime"
 	"strings"
 
 	"github.com/klauspost/cpuid/v2"
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/apiclient"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/eval"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
@@ -42,31 +46,31 @@ func newEval() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval",
 		Short: "Measure accuracy against latency of test-time scaling",
-		Long: `Puts problems with known answers to one or more models at several methods and
+		Long: `Asks one or more models problems with known answers, with several methods and
 candidate counts, and reports accuracy (with a 95 % Wilson interval), tokens and
 latency. --data reads GSM8K (question, answer after "####") and MATH500 (problem,
 answer) as JSON lines; without it the embedded models' held-out set is used.
 
-A method is "single" or a search plan without its size, whose further settings
-follow semicolons: best_of_n;select=max. One candidate is a single sample whatever
-the method. With --out, results.json, results.md, pareto.svg, pareto.png and the
-journal.jsonl are written there, and the same command goes on where it was
-interrupted. Latencies are meaningful at --concurrency 1 on an idle machine; each
-answer computes its prompt anew, without a prefix cache.
+A method is "single" or a search plan without its size; further settings follow
+semicolons: best_of_n;select=max. One candidate is a single sample whatever the
+method. --out gets results.json, results.md, pareto.svg, pareto.png and journal.jsonl;
+the same command continues an interrupted run from there. Latencies are meaningful at
+--concurrency 1 on an idle machine; each answer computes its prompt anew, without a
+prefix cache.
 
-With --url a server is asked: a lutra server searches itself, any other is asked
-for n choices, of which self_consistency is voted here.`,
+--url asks a server: a lutra server searches itself; any other is asked for n choices,
+on which this program votes (self_consistency).`,
 		Example: `  lutra eval --limit 100 --methods single,best_of_n,beam_search --n 4,8,16 --out report
   lutra eval --model lutra-tiny-s --data gsm8k-test.jsonl --methods single,self_consistency --n 8
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.limit < 0 || o.atOnce < 1 || o.MaxTokens < 1 {
-				return usagef("--concurrency and --max-tokens must be positive, --limit not negative")
+				return usage.Errorf("--concurrency and --max-tokens must be positive, --limit not negative")
 			}
 			for _, n := range append(o.sizes, o.width) {
 				if n < 1 || n > maxCandidates {
-					return usagef("--n and --width: %d is outside 1 to %d", n, maxCandidates)
+					return usage.Errorf("--n and --width: %d is outside 1 to %d", n, maxCandidates)
 				}
 			}
 			return runEval(cmd, &m, &o)
@@ -80,8 +84,8 @@ for n choices, of which self_consistency is voted here.`,
 	f.IntVar(&o.width, "width", 4, "children of a surviving beam")
 	f.IntVar(&o.limit, "limit", 0, "first problems only (default: all)")
 	f.Float32VarP(&o.Temperature, "temperature", "t", 0.8, "sampling temperature")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the first problem, counted up from problem to problem")
-	f.IntVar(&o.MaxTokens, "max-tokens", 512, "tokens of a candidate at most")
+	f.Uint64Var(&o.seed, "seed", 1, "seed of the first problem; each next problem adds 1")
+	f.IntVar(&o.MaxTokens, "max-tokens", 512, "maximum tokens of a candidate")
 	f.StringVar(&o.System, "system", "", "system message")
 	f.IntVarP(&o.atOnce, "concurrency", "c", 1, "problems at once")
 	f.StringVar(&o.url, "url", "", "ask the server at this API base `URL`; --model then names its models")
@@ -92,7 +96,7 @@ for n choices, of which self_consistency is voted here.`,
 	return cmd
 }
 
-// maxCandidates bounds those of one problem.
+// maxCandidates bounds the candidates of one problem.
 const maxCandidates = 4096
 
 func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
@@ -118,7 +122,7 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 	return e.local(cmd, m)
 }
 
-// problems are all of the data set, with its name.
+// problems are all problems of the data set, with its name.
 func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 	if o.data == "" {
 		p, err := eval.Load(strings.NewReader(embedded.TestSet()))
@@ -136,7 +140,7 @@ func (o *evalOptions) problems() ([]eval.Problem, string, error) {
 	return p, filepath.Base(o.data), err
 }
 
-// evaluation is one experiment with what is to become of it.
+// evaluation is one experiment with its options.
 type evaluation struct {
 	*evalOptions
 	eval.Experiment
@@ -148,11 +152,11 @@ func (e *evaluation) remote(cmd *cobra.Command, names []string) error {
 		names = []string{"default"}
 	}
 	var err error
-	if err := checkURL(e.url); err != nil {
+	if err := apiclient.CheckURL(e.url); err != nil {
 		return err
 	}
-	if e.Solve, err = eval.Remote(cmd.Context(), apiBase(e.url), e.key, e.Asking); err != nil {
-		return explain(apiBase(e.url), err)
+	if e.Solve, err = eval.Remote(cmd.Context(), apiclient.Base(e.url), e.key, e.Asking); err != nil {
+		return apiclient.Explain(apiclient.Base(e.url), err)
 	}
 	e.setup.Where = e.url
 	return e.measure(cmd.Context(), cmd, names)
@@ -163,29 +167,29 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	if err != nil {
 		return err
 	}
-	cfg.KV.Prefix = false // every point computes its prompts, whichever comes first
-	log := cfg.Log.logger(cmd.ErrOrStderr())
+	cfg.KV.Prefix = false // else the first point would pay for the others' prompts
+	log := newLogger(cfg.Log, cmd.ErrOrStderr())
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the report is the output
 	}
-	return withRuntime(cmd.Context(), cfg, log, func(ctx context.Context, r *runtime) error {
+	return engines.With(cmd.Context(), cfg, log, func(ctx context.Context, r *engines.Runtime) error {
 		models := map[string]eval.Searcher{}
 		var names []string
-		for _, h := range r.hosts {
-			models[h.model.Name] = eval.Searcher{Model: h.model, Verifiers: r.verifiers(h.model)}
-			names = append(names, h.model.Name)
+		for _, h := range r.Hosts {
+			models[h.Model.Name] = eval.Searcher{Model: h.Model, Verifiers: r.Verifiers(h.Model)}
+			names = append(names, h.Model.Name)
 		}
 		e.Solve = eval.Local(models, e.Asking)
-		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, goruntime.GOARCH), r.pool.Threads(), cpu.Active())
+		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH), r.Pool.Threads(), cpu.Active())
 		return e.measure(ctx, cmd, names)
 	})
 }
 
-// measure runs the experiment and reports. An interrupted one leaves its
-// journal, and no report.
+// measure runs the experiment and reports. Interrupted, it leaves the journal and no
+// report.
 func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []string) (err error) {
 	if e.Points, err = eval.Points(names, e.methods, e.sizes, e.width); err != nil {
-		return usagef("--methods: %w", planError(err))
+		return usage.Errorf("--methods: %w", usage.PlanError(err))
 	}
 	e.Journal = eval.NewJournal()
 	if e.out != "" {
@@ -194,19 +198,19 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 		}
 		e.Journal, err = eval.OpenJournal(filepath.Join(e.out, "journal.jsonl"), e.setup, e.fresh)
 		if errors.Is(err, eval.ErrSetup) {
-			err = fmt.Errorf("%w\n--fresh discards it, another --out keeps it", err)
+			err = fmt.Errorf("%w\n--fresh discards it; another --out keeps it", err)
 		}
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, e.Journal.Close()) }()
 	}
-	bar := progress(cmd.ErrOrStderr(), len(e.Problems)*len(e.Points), "problems × points")
+	bar := output.Progress(cmd.ErrOrStderr(), len(e.Problems)*len(e.Points), "problems × points")
 	_ = bar.Add(len(e.Problems)*len(e.Points) - e.Left()) // the bar is decoration
 	e.Done = func() { _ = bar.Add(1) }
 	if err := e.Run(ctx); err != nil {
 		if e.out != "" && ctx.Err() != nil {
-			fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted, %d answers left; the same command goes on\n", e.Left())
+			fmt.Fprintf(cmd.ErrOrStderr(), "\ninterrupted, %d answers left; the same command continues\n", e.Left())
 		}
 		return err
 	}
@@ -217,19 +221,19 @@ func (e *evaluation) measure(ctx context.Context, cmd *cobra.Command, names []st
 		}
 	}
 	if e.asJSON {
-		return writeJSON(cmd.OutOrStdout(), results)
+		return output.JSON(cmd.OutOrStdout(), results)
 	}
-	return table(cmd.OutOrStdout(), eval.Rows(results))
+	return output.Table(cmd.OutOrStdout(), eval.Rows(results))
 }
 
-// write leaves the reports in --out.
+// write writes the reports to --out.
 func (e *evaluation) write(results []eval.Result) error {
 	title := fmt.Sprintf("Accuracy and latency, %d problems of %s", len(e.Problems), e.setup.Data)
 	for _, part := range []struct {
 		name  string
 		write func(io.Writer) error
 	}{
-		{"results.json", func(w io.Writer) error { return writeJSON(w, results) }},
+		{"results.json", func(w io.Writer) error { return output.JSON(w, results) }},
 		{"results.md", func(w io.Writer) error { return eval.Markdown(w, e.setup, results) }},
 		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results) }},
 		{"pareto.png", func(w io.Writer) error { return eval.PNG(w, title, results) }},

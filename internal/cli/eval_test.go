@@ -11,7 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/eval"
 )
 
-func TestEvalReportsAndGoesOn(t *testing.T) {
+func TestEvalReportsAndContinues(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"eval", "--model", "lutra-tiny-s", "--limit", "2", "--methods", "single,best_of_n;select=max,beam_search", "--n", "1,4", "--out", dir}
 	text := mustLutra(t, args...)

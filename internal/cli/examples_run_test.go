@@ -3,9 +3,6 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -64,7 +62,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	for _, name := range []string{"model.gguf", "m.gguf", "falcon3-1b-tq2_0.gguf", "falcon3-1b-instruct-tq2_0.gguf"} {
 		write(name, model.String())
 	}
-	config, err := os.ReadFile(shipped)
+	config, err := os.ReadFile(filepath.Join(repository, "config.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +78,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 func (s *sandbox) command(t *testing.T, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir, cmd.Env = s.dir, s.env
-	cmd.Stdin = strings.NewReader("What is 12 * 7?\n") // for those that converse
+	cmd.Stdin = strings.NewReader("What is 12 * 7?\n") // for chats
 	return cmd
 }
 
@@ -96,8 +94,8 @@ func (s *sandbox) run(t *testing.T, name string, args ...string) string {
 	return out.String()
 }
 
-// serve runs a script whose last command is a server until that is ready, and
-// ends it by SIGTERM.
+// serve runs a script whose last command is a server. When that is ready it is ended
+// by SIGTERM.
 func (s *sandbox) serve(t *testing.T, script string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(script), "\n")
@@ -131,8 +129,7 @@ var (
 )
 
 // TestExamplesDoWhatTheySay runs every example. Clients in other languages are
-// skipped where their libraries are not there, unless LUTRA_EXAMPLES=all says that
-// nothing may be.
+// skipped without their libraries, unless LUTRA_EXAMPLES=all forbids it.
 func TestExamplesDoWhatTheySay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a hundred commands")
@@ -140,7 +137,7 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no sh")
 	}
-	config := writeConfig(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n")
+	config := configFile(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n")
 	s := newSandbox(t, serving(t, "--config", config, "--addr", "127.0.0.1:0").base)
 	for _, e := range allExamples(t) {
 		first, _, _ := strings.Cut(e.text, "\n")
@@ -150,7 +147,7 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestNothingIsExcusedThatIsNotThere(t *testing.T) {
+func TestEveryExceptionNamesAnExample(t *testing.T) {
 	list := allExamples(t)
 	some := func(what string, is func(example) bool) {
 		t.Helper()
@@ -178,7 +175,7 @@ func (e example) named() string {
 	return file + " " + e.text
 }
 
-// try runs one example and looks at what comes of it.
+// try runs one example and checks its output.
 func (s *sandbox) try(t *testing.T, e example) {
 	text := s.sub.Replace(e.text)
 	out := ""
@@ -199,8 +196,8 @@ func (s *sandbox) try(t *testing.T, e example) {
 	case "go":
 		out = s.golang(t, text)
 	case "yaml":
-		path := writeConfig(t, e.text)
-		if _, err := loadConfig(path, nil, nil); err != nil {
+		path := configFile(t, e.text)
+		if _, err := config.Load(path, nil, nil); err != nil {
 			t.Error(err)
 		}
 		return
@@ -217,195 +214,4 @@ func (s *sandbox) try(t *testing.T, e example) {
 	if e.shown != "" {
 		checkShown(t, e.shown, out)
 	}
-}
-
-var asksSomething = regexp.MustCompile(`lutra ask |lutra chat|"content": "|content: "|Content: "|\.invoke\("`)
-
-// checkAnswers holds what was printed against the right numbers.
-func checkAnswers(t *testing.T, e example, out string) {
-	t.Helper()
-	known := slices.ContainsFunc(otherQuestions, func(q string) bool { return strings.Contains(e.text, q) })
-	for _, q := range rightAnswers {
-		if !strings.Contains(e.text, q.question) {
-			continue
-		}
-		known = true
-		switch {
-		case strings.Contains(e.text, ".gguf"): // noise
-		case strings.Contains(e.text, "/v1/rewards"): // scores of given answers
-		case !regexp.MustCompile(`Answer: ` + q.answer + `\b`).MatchString(out):
-			t.Errorf("%s is %s, it says\n%s", q.question, q.answer, out)
-		}
-	}
-	talks := strings.Contains(e.text, "lutra chat") // is told a question here
-	if asksSomething.MatchString(e.text) && !known && !talks {
-		t.Error("its question is neither in rightAnswers nor in otherQuestions")
-	}
-	if talks && !strings.Contains(e.text, ".gguf") && !strings.Contains(out, "Answer: 84") {
-		t.Errorf("asked for 12 * 7, it says\n%s", out)
-	}
-}
-
-// checkShown holds the output that a document shows against what came: lines
-// before the JSON appear, and the JSON has the same keys and texts. Numbers between
-// 0 and 1 are scores, and have the same size; others are times and counts.
-func checkShown(t *testing.T, shown, out string) {
-	t.Helper()
-	head, body, _ := strings.Cut(shown, "{")
-	for _, line := range strings.Split(head, "\n") {
-		if !strings.Contains(out, strings.TrimSpace(line)) {
-			t.Errorf("%q is not in\n%s", line, out)
-		}
-	}
-	if body == "" {
-		return
-	}
-	var want, got any
-	if err := json.Unmarshal([]byte("{"+body), &want); err != nil {
-		t.Errorf("what the document shows is no JSON: %v", err)
-		return
-	}
-	_, body, _ = strings.Cut(out, "{")
-	if err := json.Unmarshal([]byte("{"+body), &got); err != nil {
-		t.Errorf("it prints no JSON: %v\n%s", err, out)
-		return
-	}
-	if err := alike(want, got); err != nil {
-		t.Errorf("the document shows%v\nit prints\n%s", err, out)
-	}
-}
-
-// alike says where two JSON values differ in more than ids, times and counts.
-func alike(want, got any) error {
-	switch w := want.(type) {
-	case map[string]any:
-		g, ok := got.(map[string]any)
-		if !ok {
-			return fmt.Errorf(": an object for %v", got)
-		}
-		for key := range g {
-			if _, ok := w[key]; !ok {
-				return fmt.Errorf(" no %q", key)
-			}
-		}
-		for key, v := range w {
-			if _, ok := g[key]; !ok {
-				return fmt.Errorf(" %q, which is not there", key)
-			}
-			if err := alike(v, g[key]); err != nil && key != "id" {
-				return fmt.Errorf(".%s%w", key, err)
-			}
-		}
-	case []any:
-		g, ok := got.([]any)
-		if !ok || len(g) != len(w) {
-			return fmt.Errorf(": %d elements for %v", len(w), got)
-		}
-		for i := range w {
-			if err := alike(w[i], g[i]); err != nil {
-				return fmt.Errorf("[%d]%w", i, err)
-			}
-		}
-	case float64:
-		const near = 0.15
-		g, ok := got.(float64)
-		if !ok || w > 0 && w < 1 && (g < w-near || g > w+near) {
-			return fmt.Errorf(": %v for %v", w, got)
-		}
-	default:
-		if want != got {
-			return fmt.Errorf(": %v for %v", want, got)
-		}
-	}
-	return nil
-}
-
-// missing skips an example for want of something, where that is allowed.
-func missing(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("LUTRA_EXAMPLES") == "all" {
-		t.Fatalf("LUTRA_EXAMPLES=all, and there is no %s", what)
-	}
-	t.Skipf("no %s", what)
-}
-
-func (s *sandbox) file(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(s.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// python runs a program with LUTRA_PYTHON, or python3.
-func (s *sandbox) python(t *testing.T, text string) string {
-	interpreter := os.Getenv("LUTRA_PYTHON")
-	if interpreter == "" {
-		interpreter = "python3"
-	}
-	for _, m := range regexp.MustCompile(`(?m)^(?:from|import) (\w+)`).FindAllStringSubmatch(text, -1) {
-		if exec.Command(interpreter, "-c", "import "+m[1]).Run() != nil {
-			missing(t, "Python package "+m[1])
-		}
-	}
-	if !strings.Contains(text, "import") { // goes on from an example before it
-		if exec.Command(interpreter, "-c", "import openai").Run() != nil {
-			missing(t, "Python package openai")
-		}
-		text = "from openai import OpenAI\nclient = OpenAI(base_url=\"" + s.sub.Replace("http://127.0.0.1:8080/v1") + "\", api_key=\"none\")\n" + text
-	}
-	return s.run(t, interpreter, s.file(t, "example.py", text))
-}
-
-// node runs a module beside the npm packages of the page's tests.
-func (s *sandbox) node(t *testing.T, text string) string {
-	packages, err := filepath.Abs(filepath.Join(repository, "web/test/node_modules"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(packages, "openai")); err != nil {
-		missing(t, "npm package openai; npm ci in web/test")
-	}
-	if _, err := exec.LookPath("node"); err != nil {
-		missing(t, "node")
-	}
-	if err := os.Symlink(packages, filepath.Join(s.dir, "node_modules")); err != nil && !errors.Is(err, os.ErrExist) {
-		t.Fatal(err)
-	}
-	return s.run(t, "node", s.file(t, "example.mjs", text))
-}
-
-// golang runs statements that end with an answer.
-func (s *sandbox) golang(t *testing.T, text string) string {
-	goTool, err := exec.LookPath("go")
-	if err != nil {
-		missing(t, "go")
-	}
-	program := `package main
-
-import (
-	"context"
-	"fmt"
-	"log"
-
-	"github.com/sashabaranov/go-openai"
-)
-
-func main() {
-	ctx := context.Background()
-	` + text + `
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(answer.Choices[0].Message.Content)
-}
-`
-	cmd := exec.CommandContext(t.Context(), goTool, "run", s.file(t, "example.go", program)) // in the module, for its dependencies
-	cmd.Env = append(os.Environ(), "NO_PROXY=*", "no_proxy=*")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return string(out)
 }

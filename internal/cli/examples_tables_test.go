@@ -2,8 +2,8 @@ package cli
 
 import "strings"
 
-// rightAnswers are the numbers that the embedded models must give to the
-// questions of examples. Every question to them stands here.
+// rightAnswers are the numbers that the embedded models must give to the questions of
+// examples. Every question to them must be listed here.
 var rightAnswers = []struct {
 	question, answer string
 }{
@@ -17,7 +17,7 @@ var rightAnswers = []struct {
 // otherQuestions go to models that know more than arithmetic; here noise answers them.
 var otherQuestions = []string{"Why is the sky blue?"}
 
-// notRun are the blocks that no test runs, by their first line, each for a reason.
+// notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{
 	"go test ./...":                    "this test is part of it",
 	"apt-get install qemu-user-static": "the gate's step arm64 does the same",
@@ -29,22 +29,22 @@ var notRun = map[string]string{
 	"pip install gguf safetensors torch":                                                    "fetches a checkpoint of gigabytes",
 }
 
-// shownAlone are the blocks that belong to no command: document and beginning, and
+// shownAlone are the blocks that belong to no command, by document and beginning, and
 // what they are.
 var shownAlone = map[string]string{
 	"docs/api.md {\"id\": \"lutra-tiny-l\"": "a model of /v1/models, as the server's tests hold it",
 	"docs/api.md {\"truncation\"":           "a part of an answer, as the server's tests hold it",
 	"docs/api.md \"test_time_scaling\":{":   "a part of a stream, as the server's tests hold it",
 	"docs/api.md data: {":                   "a chunk of a stream, as the server's tests hold it",
-	"docs/api.md Candidate 1 of 8":          "what a search tells in words, which depends on its samples",
+	"docs/api.md Candidate 1 of 8":          "what a search reports in words, which depends on its samples",
 	"docs/architecture.md  HTTP ─▶":         "a drawing",
 	"docs/command-line.md 10:04:05":         "a log line, as TestARequestIsOneLineForPeople holds it",
 	"docs/models.md {\"error\"":             "what /readyz says while models load, as the server's tests hold it",
 	"docs/testing.md go test -c ──▶":        "a drawing",
 }
 
-// substitutes replace what examples name by what a test can have: addresses by
-// those of the test's server, sizes by small ones. Names of flags stay as they are.
+// substitutes replace what examples name: addresses by that of the test's server, large
+// sizes by small ones. Names of flags stay as they are.
 func substitutes(base string) *strings.Replacer {
 	address := strings.TrimPrefix(base, "http://")
 	return strings.NewReplacer(
@@ -56,9 +56,9 @@ func substitutes(base string) *strings.Replacer {
 		"--limit 100", "--limit 2", "--limit 60", "--limit 2",
 		"prompt-words=3000", "prompt-words=300", "--max-tokens 2000", "--max-tokens 20",
 		"--requests 128", "--requests 32",
-		"--shapes 2048x8192 --tokens 1,32", "--shapes 256x512 --tokens 2,32", // one token wants more memory than caches have
-		// Flags of the example's own come later, and count.
-		// Longer names come first, as they must for a Replacer.
+		"--shapes 2048x8192 --tokens 1,32", "--shapes 256x512 --tokens 2,32", // measuring one token takes more memory than caches have
+		// Flags of the example itself come later and take precedence.
+		// A Replacer requires longer names first.
 		"lutra bench kernels", "lutra bench kernels --budget 1us --shapes 64x256 --tokens 2",
 		"lutra bench engine", "lutra bench engine --reps 1",
 		"lutra bench growth --shape falcon3-1b", "lutra bench growth --reps 1 --decode 2 --shape tiny",
@@ -85,7 +85,7 @@ shift
 done
 echo "{\"n_prompt\": $p, \"n_gen\": 0, \"avg_ts\": 100.5}"
 echo "{\"n_prompt\": 0, \"n_gen\": $n, \"avg_ts\": 10.5}"`,
-	// What changes the machine belongs into notRun.
+	// Examples that change the machine belong in notRun.
 	"pip": refused, "apt-get": refused, "huggingface-cli": refused,
 	"llama-batched-bench": `echo '{"pp": 1, "tg": 8, "pl": 8, "speed_pp": 50.0, "speed_tg": 90.0}'`,
 }

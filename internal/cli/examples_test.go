@@ -13,10 +13,11 @@ import (
 )
 
 // The examples of --help, README and docs are run as their readers would run
-// them: this file says where they stand, examples_run_test.go what is done with
-// them, examples_tables_test.go what stands in for what this machine has not.
+// them. This file finds them, examples_run_test.go runs shell commands,
+// examples_languages_test.go other languages, examples_check_test.go compares the
+// output, examples_tables_test.go holds substitutes for what this machine lacks.
 
-// example is something to try: a command line, a block of code, a configuration.
+// example is a command line, a block of code or a configuration.
 type example struct {
 	where string // "docs/api.md:83", "lutra ask --help"
 	lang  string // of the block: sh, python, js, go, yaml, json, or none
@@ -26,8 +27,7 @@ type example struct {
 
 const repository = "../.."
 
-// documents are the Markdown files that readers are given, by their paths in the
-// repository.
+// documents are the texts of all Markdown files, by their paths in the repository.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	docs := map[string]string{}
@@ -54,8 +54,8 @@ func documents(t *testing.T) map[string]string {
 	return docs
 }
 
-// blocks are the fenced blocks of a document. A block without a language, or of
-// JSON, right below a command is what that shows.
+// blocks are the fenced blocks of a document. A block without a language, or of JSON,
+// right below a command is the output of that command.
 func blocks(name, text string) (list []example) {
 	lines := strings.Split(text, "\n")
 	last := -1 // line after the last block

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/apiclient"
 )
 
-// newHealth is the container's health check: an image without a shell has no curl.
+// newHealth is the health check of containers, whose image has no shell and no curl.
 func newHealth() *cobra.Command {
 	var url string
 	cmd := &cobra.Command{
@@ -18,14 +20,14 @@ func newHealth() *cobra.Command {
 		Example: "  lutra health --url http://127.0.0.1:8080",
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkURL(url); err != nil {
+			if err := apiclient.CheckURL(url); err != nil {
 				return err
 			}
 			url := strings.TrimSuffix(url, "/")
 			client := http.Client{Timeout: 3 * time.Second}
 			resp, err := client.Get(url + "/readyz")
 			if err != nil {
-				return explain(url, err)
+				return apiclient.Explain(url, err)
 			}
 			defer resp.Body.Close()
 			if resp.StatusCode != http.StatusOK {

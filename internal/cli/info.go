@@ -6,11 +6,11 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -42,14 +42,14 @@ func newInfo() *cobra.Command {
   lutra info --json model.gguf | jq .metadata`,
 		Args: arguments("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := openGGUF(args[0])
+			f, err := config.ModelNamed(args[0]).Open()
 			if err != nil {
 				return err
 			}
 			defer f.Close()
 			info := describe(args[0], f)
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), info)
+				return output.JSON(cmd.OutOrStdout(), info)
 			}
 			return info.print(cmd.OutOrStdout(), tensors)
 		},
@@ -57,17 +57,6 @@ func newInfo() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&tensors, "tensors", false, "list every tensor")
 	return cmd
-}
-
-// openGGUF opens a file, or an embedded model by its name.
-func openGGUF(name string) (*gguf.File, error) {
-	if isEmbedded(name) {
-		return embedded.Open(name)
-	}
-	if err := modelFile(name); err != nil {
-		return nil, err
-	}
-	return gguf.Open(name)
 }
 
 func describe(name string, f *gguf.File) fileInfo {
@@ -95,30 +84,30 @@ func shorten(v any) any {
 }
 
 func (f fileInfo) print(w io.Writer, tensors bool) error {
-	fmt.Fprintf(w, "%s: GGUF v%d, %d tensors, %.2f M weights, %s\n\n", f.File, f.Version, len(f.Tensors), float64(f.Weights)/1e6, byteSize(f.Bytes))
+	fmt.Fprintf(w, "%s: GGUF v%d, %d tensors, %.2f M weights, %s\n\n", f.File, f.Version, len(f.Tensors), float64(f.Weights)/1e6, output.Bytes(f.Bytes))
 	rows := [][]string{{"key", "value"}}
 	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
-		value := printable(f.Metadata[key])
+		value := output.Printable(f.Metadata[key])
 		if key == "general.file_type" && f.FileType != "" {
 			value += " (" + f.FileType + ")"
 		}
 		rows = append(rows, []string{key, value})
 	}
-	if err := table(w, rows); err != nil {
+	if err := output.Table(w, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
 	if !tensors {
-		return table(w, f.byType())
+		return output.Table(w, f.byType())
 	}
 	rows = [][]string{{"tensor", "type", "shape", "size"}}
 	for _, t := range f.Tensors {
-		rows = append(rows, []string{t.Name, t.Type, fmt.Sprint(t.Dims), byteSize(int64(t.Bytes))})
+		rows = append(rows, []string{t.Name, t.Type, fmt.Sprint(t.Dims), output.Bytes(int64(t.Bytes))})
 	}
-	return table(w, rows)
+	return output.Table(w, rows)
 }
 
-// byType sums tensors a storage type, largest first.
+// byType sums up the tensors of each storage type, largest first.
 func (f fileInfo) byType() [][]string {
 	count, bytes := map[string]int{}, map[string]int{}
 	for _, t := range f.Tensors {
@@ -127,22 +116,7 @@ func (f fileInfo) byType() [][]string {
 	}
 	rows := [][]string{{"storage", "tensors", "size"}}
 	for _, name := range slices.SortedFunc(maps.Keys(bytes), func(a, b string) int { return bytes[b] - bytes[a] }) {
-		rows = append(rows, []string{name, fmt.Sprint(count[name]), byteSize(int64(bytes[name]))})
+		rows = append(rows, []string{name, fmt.Sprint(count[name]), output.Bytes(int64(bytes[name]))})
 	}
 	return rows
-}
-
-// printable is one line without control characters: metadata comes from
-// outside and goes to a terminal.
-func printable(v any) string {
-	s := fmt.Sprintf("%v", v)
-	if r := []rune(s); len(r) > 100 {
-		s = string(r[:100]) + " ..."
-	}
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
 }

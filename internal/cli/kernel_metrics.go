@@ -6,7 +6,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/meter"
 )
 
-// kernelCollector shows a pool's Meter at each scrape.
+// kernelCollector reads a pool's Meter at each scrape.
 type kernelCollector struct{ meter *meter.Meter }
 
 var (

@@ -15,6 +15,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/server"
 )
@@ -36,14 +38,14 @@ func python(t *testing.T, module string) string {
 // serveModel serves an embedded model until the test ends and returns the URL.
 func serveModel(t *testing.T, name string) string {
 	t.Helper()
-	cfg := DefaultConfig()
-	cfg.Models = []ModelConfig{{Embedded: name}}
-	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
+	cfg := config.Default()
+	cfg.Models = []config.Model{{Embedded: name}}
+	r, err := engines.New(cfg, zerolog.Nop(), engines.Watcher{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := server.New(cfg.Server)
-	if err := srv.Publish(r.served()...); err != nil {
+	if err := srv.Publish(servedModels(r)...); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())

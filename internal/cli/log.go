@@ -11,31 +11,29 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/output"
 )
 
-// level is validated with the configuration.
-func (c LogConfig) level() zerolog.Level {
+// newLogger logs to w: for people on a terminal, as JSON lines elsewhere. The
+// configuration must be valid.
+func newLogger(c config.Log, w io.Writer) zerolog.Logger {
 	level, _ := zerolog.ParseLevel(c.Level)
-	return level
-}
-
-// logger writes to w: for people on a terminal, JSON lines elsewhere. The
-// configuration has been validated.
-func (c LogConfig) logger(w io.Writer) zerolog.Logger {
-	if c.Format == "console" || c.Format == "auto" && isTerminal(w) {
+	if c.Format == "console" || c.Format == "auto" && output.IsTerminal(w) {
 		w = zerolog.ConsoleWriter{
 			Out: w, TimeFormat: time.TimeOnly, FormatPrepare: readable,
-			NoColor: !isTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
+			NoColor: !output.IsTerminal(w) || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
 		}
 	}
-	return zerolog.New(w).Level(c.level()).With().Timestamp().Logger()
+	return zerolog.New(w).Level(level).With().Timestamp().Logger()
 }
 
 // event is a log line as its JSON decodes.
 type event map[string]any
 
-// readable makes sentences of the events that people see most. All others, and
-// all of JSON, keep their fields.
+// readable turns the most frequent events into sentences. Other events keep their
+// fields, as all do in JSON.
 func readable(fields map[string]any) error {
 	e := event(fields)
 	says := map[string]func(event) string{
@@ -55,18 +53,8 @@ func readable(fields map[string]any) error {
 			delete(e, key)
 		}
 	}
-	e[zerolog.MessageFieldName] = oneLine(line)
+	e[zerolog.MessageFieldName] = output.OneLine(line)
 	return nil
-}
-
-// oneLine leaves out what clients could play tricks on a terminal with.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return ' '
-		}
-		return r
-	}, withoutControls(text))
 }
 
 // endpoints are the short names of paths.
@@ -128,7 +116,7 @@ func loadedLine(e event) string {
 
 func servingLine(e event) string { return "listening on " + e.text("addr") }
 
-// text is a field as it is written, empty where there is none.
+// text is a field as text; empty: there is none.
 func (e event) text(field string) string {
 	switch v := e[field].(type) {
 	case nil:
@@ -142,7 +130,7 @@ func (e event) text(field string) string {
 	}
 }
 
-// milliseconds is a duration in the digits that matter.
+// milliseconds is a duration with two or three significant digits.
 func (e event) milliseconds(field string) (string, bool) {
 	n, ok := e[field].(json.Number)
 	if !ok {

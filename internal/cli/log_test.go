@@ -13,6 +13,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/server"
 )
 
@@ -20,7 +21,7 @@ import (
 func console(t *testing.T, log func(zerolog.Logger)) string {
 	t.Helper()
 	var out bytes.Buffer
-	l := LogConfig{Level: "info", Format: "console"}.logger(&out)
+	l := newLogger(config.Log{Level: "info", Format: "console"}, &out)
 	log(l)
 	return regexp.MustCompile(`^\d\d:\d\d:\d\d INF `).ReplaceAllString(out.String(), "")
 }
@@ -71,7 +72,7 @@ func TestARequestIsOneLineForPeople(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	chat(LogConfig{Level: "info", Format: "json"}.logger(&out)).Msg("request")
+	chat(newLogger(config.Log{Level: "info", Format: "json"}, &out)).Msg("request")
 	for _, field := range []string{`"id":"abc"`, `"path":"/v1/chat/completions"`, `"ttft_ms":9.1`, `"cached_tokens":0`, `"message":"request"`} {
 		if !strings.Contains(out.String(), field) {
 			t.Errorf("JSON lacks %s: %s", field, &out)
@@ -116,7 +117,7 @@ func TestTheReadyLinesCommandWorksWhenPasted(t *testing.T) {
 	} {
 		s := serving(t, append([]string{"--model", "lutra-tiny-s"}, args...)...)
 		if strings.Contains(s.try, "secret") {
-			t.Errorf("the log tells a key: %s", s.try)
+			t.Errorf("the log shows a key: %s", s.try)
 		}
 		out, err := exec.Command(shell, "-c", strings.ReplaceAll(s.try, "Bearer KEY", "Bearer secret")).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "Answer: 84") {
@@ -125,7 +126,7 @@ func TestTheReadyLinesCommandWorksWhenPasted(t *testing.T) {
 	}
 }
 
-func TestACertificateThatClientsTakeNeedsNoFlag(t *testing.T) {
+func TestACertificateThatClientsTrustNeedsNoFlag(t *testing.T) {
 	cert, key := selfSigned(t, t.TempDir())
 	opt := server.Options{TLSCert: cert, TLSKey: key}
 	if trusted(opt, "https://127.0.0.1:1") {

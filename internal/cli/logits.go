@@ -1,20 +1,19 @@
 package cli
 
 import (
-	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/internal/reference"
+	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models"
 )
 
 func newLogits() *cobra.Command {
-	var r referenceFlags
+	var r reference.Options
 	var tokensFile, outFile string
 	cmd := &cobra.Command{
 		Use:   "logits",
@@ -27,19 +26,20 @@ to a file; as a NumPy array when its name ends in .npy.`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tokensFile == "" || outFile == "" {
-				return usagef("--tokens and --out are needed")
+				return usage.Errorf("--tokens and --out are required")
 			}
 			text, err := readText(tokensFile, cmd.InOrStdin())
 			if err != nil {
 				return err
 			}
-			return r.withScorer(func(b *models.Bundle, score scorer) error {
+			r.ContextSet = cmd.Flags().Changed("context")
+			return reference.With(&r, func(b *models.Bundle, score reference.Scorer) error {
 				cfg := b.Model.Config()
-				tokens, err := parseTokens(text, cfg.Vocab)
+				tokens, err := reference.ParseTokens(text, cfg.Vocab)
 				if err != nil {
 					return err
 				}
-				if err := writeLogits(outFile, tokens, cfg.Outputs, score); err != nil {
+				if err := reference.WriteLogits(outFile, tokens, cfg.Outputs, score); err != nil {
 					return err
 				}
 				_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: float32 [%d][%d]\n", outFile, len(tokens), cfg.Outputs)
@@ -47,44 +47,10 @@ to a file; as a NumPy array when its name ends in .npy.`,
 			})
 		},
 	}
-	r.register(cmd.Flags(), 0)
+	referenceFlags(cmd.Flags(), &r, 0)
 	cmd.Flags().StringVar(&tokensFile, "tokens", "", "`FILE` of token ids, - for standard input")
 	cmd.Flags().StringVar(&outFile, "out", "", "`FILE` to write")
 	return cmd
-}
-
-func writeLogits(path string, tokens []int32, width int, score scorer) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	if strings.HasSuffix(path, ".npy") {
-		if err := writeNPYHeader(w, len(tokens), width); err != nil {
-			return err
-		}
-	}
-	if err := score(tokens, func(_ int, logits []float32) error {
-		return binary.Write(w, binary.LittleEndian, logits)
-	}); err != nil {
-		return err
-	}
-	return w.Flush()
-}
-
-// writeNPYHeader begins a NumPy 1.0 file of float32 [rows][cols]; the header
-// is padded so that the data starts on a multiple of 64 bytes.
-func writeNPYHeader(w io.Writer, rows, cols int) error {
-	dict := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols)
-	const fixed = 10
-	dict += strings.Repeat(" ", 63-(fixed+len(dict))%64) + "\n"
-	_, err := w.Write(append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(dict)), byte(len(dict) >> 8)}, dict...))
-	return err
 }
 
 // readText reads a whole file, or standard input for "-".

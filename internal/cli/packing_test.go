@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 )
 
@@ -28,20 +27,6 @@ func TestAPackingIsChosenByFlagAndByConfiguration(t *testing.T) {
 	}
 	if _, err := lutra(t, "logits", "--model", "lutra-tiny-s", "--tokens", tokens, "--out", out, "--packing", "i3"); err == nil || !strings.Contains(err.Error(), `"i3" is none of auto, i1, i2, stored`) {
 		t.Errorf("an unknown packing: error %v", err)
-	}
-
-	cfg := DefaultConfig()
-	cfg.Models = []ModelConfig{{Embedded: "lutra-tiny-s", Packing: "stored"}, {Embedded: "lutra-tiny-l", Packing: "i1"}}
-	cfg.Verifiers[0].Packing, cfg.KV.Memory = "stored", "8MiB"
-	r, err := newRuntime(cfg, zerolog.Nop(), watcher{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	for i, want := range []string{"Q4", "I1", "Q4"} {
-		if got := r.all()[i].bundle.Model.Config().Packings; got != want {
-			t.Errorf("model %d is packed as %s, want %s", i, got, want)
-		}
 	}
 
 	for packing, want := range map[string]string{"stored": "stored", "": "", "i1": "i1"} {

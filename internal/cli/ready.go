@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	goruntime "runtime"
+	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/lutra-lm/lutra/server"
 )
 
-// listen takes the address, or tells what else to do when it is taken.
+// listen listens on the address, or says what to do if it is in use.
 func listen(addr string) (net.Listener, error) {
 	const windowsInUse = syscall.Errno(10048) // WSAEADDRINUSE, which the syscall package does not name
 	l, err := net.Listen("tcp", addr)
@@ -25,8 +25,8 @@ func listen(addr string) (net.Listener, error) {
 	return l, err
 }
 
-// baseURL is where a client on this machine finds the server: a host that it can
-// connect to also where the server listens on all of them.
+// baseURL is the server's URL for clients on this machine. If the server listens on
+// all addresses it names one that they can connect to.
 func baseURL(opt server.Options, addr net.Addr) string {
 	u := url.URL{Scheme: "http", Host: addr.String()}
 	if opt.TLSCert != "" {
@@ -38,8 +38,8 @@ func baseURL(opt server.Options, addr net.Addr) string {
 	return u.String()
 }
 
-// tryCommand is a line for the shell of goos that asks the server at base something.
-// A key has to be put in its place: the log is no place for keys.
+// tryCommand is a command for the shell of goos that asks the server at base a
+// question. It has a placeholder for the key: keys do not belong in logs.
 func tryCommand(opt server.Options, base, goos string) string {
 	args := []string{"curl"}
 	if opt.TLSCert != "" && !trusted(opt, base) {
@@ -57,7 +57,7 @@ func tryCommand(opt server.Options, base, goos string) string {
 	return strings.Join(append(args, "-d", quote(body)), " ")
 }
 
-// trusted tells whether clients of this machine take the certificate for base's.
+// trusted reports whether clients on this machine accept the certificate for base.
 func trusted(opt server.Options, base string) bool {
 	pair, err := tls.LoadX509KeyPair(opt.TLSCert, opt.TLSKey)
 	if err != nil || pair.Leaf == nil {
@@ -77,8 +77,8 @@ func trusted(opt server.Options, base string) bool {
 	return err == nil
 }
 
-// readyLines say that the server at addr is ready, and what to do with it.
+// readyLines say that the server at addr is ready, and how to try it.
 func readyLines(opt server.Options, addr net.Addr) (message, try string) {
 	base := baseURL(opt, addr)
-	return fmt.Sprintf("ready on %s: open %s in a browser", addr, base), tryCommand(opt, base, goruntime.GOOS)
+	return fmt.Sprintf("ready on %s: open %s in a browser", addr, base), tryCommand(opt, base, runtime.GOOS)
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
 
@@ -19,7 +21,7 @@ import (
 // up to 64 tokens, and four times as slowly in longer ones.
 func longRope(t *testing.T) string {
 	t.Helper()
-	f, err := openGGUF("lutra-tiny-s")
+	f, err := embedded.Open("lutra-tiny-s")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,15 +83,15 @@ func TestTheContextOfLogitsAndPerplexityChoosesALongRopesFactors(t *testing.T) {
 	}
 }
 
-func TestAContextThatIsNoneIsRefused(t *testing.T) {
+func TestAnInvalidContextIsRefused(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "ids")
 	if err := os.WriteFile(tokens, []byte("1 2 3 4 5"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []string{"-1", "100000"} {
 		for _, args := range [][]string{{"logits", "--tokens", tokens, "--out", os.DevNull}, {"perplexity", "--file", tokens}} {
-			var usage usageError
-			if _, err := lutra(t, append(args, "--context", n)...); !errors.As(err, &usage) || !strings.Contains(err.Error(), "--context: "+n) {
+			var mistake usage.Error
+			if _, err := lutra(t, append(args, "--context", n)...); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "--context: "+n) {
 				t.Errorf("%s --context %s: error %v, want one of usage", args[0], n, err)
 			}
 		}

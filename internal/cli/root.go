@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
 // Main runs the command line and returns the exit status: 0 success, 1 failure,
@@ -33,13 +35,13 @@ func Main(args []string) int {
 	return report(os.Stderr, cmd.CommandPath(), err)
 }
 
-// report prints the error of a command, a line each fault, and returns the exit status.
+// report prints the error of a command, one fault a line, and returns the exit status.
 func report(w io.Writer, command string, err error) int {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(w, "%s: %s\n", command, strings.TrimSuffix(line, "\n"))
 	}
-	var usage usageError
-	if !errors.As(err, &usage) {
+	var mistake usage.Error
+	if !errors.As(err, &mistake) {
 		return 1
 	}
 	fmt.Fprintf(w, "Run '%s --help' for usage.\n", command)

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
 )
@@ -26,15 +29,15 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	wordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
-	f.String("speculation", string(batcher.SpeculateAuto), "tokens to compute before they are known: auto, off or a number")
-	f.String("draft-model", "", "small GGUF `FILE` of the same vocabulary, or an embedded model's name, that guesses them too")
-	f.String("kv-mem", "auto", "KV cache memory a model, such as 2GiB")
+	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
+	f.String("draft-model", "", "draft model for --speculation: a small GGUF `FILE` of the same vocabulary, or an embedded model's name")
+	f.String("kv-mem", "auto", "KV cache memory for each model, such as 2GiB")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }
 
-// load merges the configuration's sources.
-func (m *modelFlags) load(f *pflag.FlagSet) (Config, error) {
-	cfg, err := loadConfig(m.config, os.Environ(), f)
+// load reads the configuration and the flags.
+func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
+	cfg, err := config.Load(m.config, os.Environ(), f)
 	for i := range cfg.Models {
 		cfg.Models[i].Packing = cmp.Or(cfg.Models[i].Packing, m.packing)
 	}
@@ -74,11 +77,11 @@ without the lame-duck time. A second signal ends at once.`,
 	return cmd
 }
 
-// serve answers /healthz while models load, publishes them, and drains when
-// ctx ends: the server first, so that running requests keep their engines.
-func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
-	log := cfg.Log.logger(cmd.ErrOrStderr())
-	cfg.warn(log)
+// serve answers /healthz while models load, publishes them, and drains when ctx ends:
+// the server before the engines, which running requests need.
+func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
+	log := newLogger(cfg.Log, cmd.ErrOrStderr())
+	cfg.Warn(log)
 	cfg.Server.Log = log
 	srv := server.New(cfg.Server)
 	listener, err := listen(cfg.Server.Addr)
@@ -97,33 +100,33 @@ func serve(ctx context.Context, cfg Config, cmd *cobra.Command) error {
 	})
 	g.Go(func() error {
 		defer cancel()
-		r, err := loadUnless(served, func() (*runtime, error) {
-			return newRuntime(cfg, log, watcher{loading: srv.Loading, steps: srv.StepObserver})
+		r, err := loadUnless(served, func() (*engines.Runtime, error) {
+			return engines.New(cfg, log, engines.Watcher{Loading: srv.Loading, Steps: srv.StepObserver})
 		})
 		if err != nil || r == nil {
 			return err
 		}
 		defer r.Close()
-		srv.Register(kernelCollector{r.pool.Meter()})
-		if err := srv.Publish(r.served()...); err != nil {
+		srv.Register(kernelCollector{r.Pool.Meter()})
+		if err := srv.Publish(servedModels(r)...); err != nil {
 			return err
 		}
-		defer boundGarbage(cfg.Server.MaxMemory)()
+		defer memory.BoundHeap(cfg.Server.MaxMemory)()
 		ready, try := readyLines(cfg.Server, listener.Addr())
 		log.Info().Str("try", try).Msg(ready)
-		engines, stop := context.WithCancel(context.WithoutCancel(ctx))
+		running, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		go func() { <-served; stop() }()
-		return r.Run(engines)
+		return r.Run(running)
 	})
 	return g.Wait()
 }
 
-// loadUnless is load, or nothing when done closes before it has ended: loading
-// cannot be interrupted, but the process that waits for it can end.
-func loadUnless(done <-chan struct{}, load func() (*runtime, error)) (*runtime, error) {
+// loadUnless returns the result of load, or nothing if done closes first: loading
+// cannot be interrupted, but the process can end without it.
+func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*engines.Runtime, error) {
 	type result struct {
-		r   *runtime
+		r   *engines.Runtime
 		err error
 	}
 	loaded := make(chan result, 1)
@@ -139,10 +142,11 @@ func loadUnless(done <-chan struct{}, load func() (*runtime, error)) (*runtime, 
 	}
 }
 
-func (r *runtime) served() []server.Served {
+// servedModels are the models of r as the server publishes them.
+func servedModels(r *engines.Runtime) []server.Served {
 	var list []server.Served
-	for _, h := range r.all() {
-		list = append(list, server.Served{Model: h.model, Reward: h.reward, Aliases: h.config.Aliases, Demo: h.config.Embedded != ""})
+	for _, h := range r.All() {
+		list = append(list, server.Served{Model: h.Model, Reward: h.Reward, Aliases: h.Config.Aliases, Demo: h.Config.Embedded != ""})
 	}
 	return list
 }

@@ -32,8 +32,8 @@ type live struct {
 
 var readyLine = regexp.MustCompile(`^ready on .*?(https?://[^/\s]+)`)
 
-// serving starts a server and waits until it is ready. It is stopped with the
-// test, unless that has called stop.
+// serving starts a server and waits until it is ready. It stops when the test ends, or
+// when stop is called.
 func serving(t *testing.T, args ...string) *live {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -91,7 +91,7 @@ func (s *live) requests(level string) (paths []string) {
 	return paths
 }
 
-// selfSigned writes a certificate for this machine that nobody has reason to trust.
+// selfSigned writes a certificate for this machine that nobody trusts.
 func selfSigned(t *testing.T, dir string) (cert, key string) {
 	t.Helper()
 	pub, private, err := ed25519.GenerateKey(rand.Reader)
@@ -119,4 +119,14 @@ func selfSigned(t *testing.T, dir string) (cert, key string) {
 		return path
 	}
 	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", pkcs8)
+}
+
+// configFile writes a configuration file.
+func configFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/lutra-lm/lutra/server"
 )
 
-// stopSignal is the cause of a context's end by a signal.
+// stopSignal is the cause of a context that a signal has ended.
 type stopSignal struct{ os.Signal }
 
 func (s stopSignal) Error() string { return s.String() + " signal received" }
 
-// Is makes it a context.Canceled, as the causes of package signal are. A person
-// at a terminal, who sends SIGINT, waits for no lame-duck time.
+// Is makes it a context.Canceled, as the causes of package signal are. SIGINT comes
+// from a person at a terminal, who need not wait for the lame-duck time.
 func (s stopSignal) Is(target error) bool {
 	return target == context.Canceled || target == server.ErrAtOnce && s.Signal == os.Interrupt
 }
 
-// status is what a process exits with that the signal has ended: 130 for
-// SIGINT, 143 for SIGTERM.
+// status is the exit status of a process that the signal has ended: 130 for SIGINT,
+// 143 for SIGTERM.
 func (s stopSignal) status() int {
 	if n, ok := s.Signal.(syscall.Signal); ok {
 		return 128 + int(n)
@@ -32,8 +32,7 @@ func (s stopSignal) status() int {
 	return 1
 }
 
-// untilSignal is a context that ends with the first SIGINT or SIGTERM, which is
-// its cause.
+// untilSignal is a context that ends at the first SIGINT or SIGTERM, its cause.
 func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	ignore := onSignals(func(s stopSignal) { cancel(s) })
@@ -43,8 +42,8 @@ func untilSignal(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// exitAtSecondSignal ends the process at a second SIGINT or SIGTERM: whoever
-// sends two does not want to wait for what the first has begun.
+// exitAtSecondSignal ends the process at a second SIGINT or SIGTERM, whatever the
+// first has begun.
 func exitAtSecondSignal(log zerolog.Logger) (stop func()) {
 	first := true
 	return onSignals(func(s stopSignal) {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/lutra-lm/lutra/internal/engines"
 )
 
 // own is a server in a process of its own.
@@ -132,12 +134,12 @@ func TestSIGTERMRefusesNewRequestsBeforeThePortClosesAndASecondSignalEndsAtOnce(
 	}
 }
 
-func TestNobodyWaitsForAModelThatIsNotWantedAnyMore(t *testing.T) {
+func TestAServerEndsWithoutWaitingForAModelThatLoads(t *testing.T) {
 	done := make(chan struct{})
 	close(done)
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	r, err := loadUnless(done, func() (*runtime, error) {
+	r, err := loadUnless(done, func() (*engines.Runtime, error) {
 		<-never
 		return nil, errors.New("late")
 	})

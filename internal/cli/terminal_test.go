@@ -202,7 +202,7 @@ func TestCtrlCEndsABenchmarkOfKernelsWithItsRows(t *testing.T) {
 	}
 }
 
-func TestAServerAtATerminalSpeaksInLines(t *testing.T) {
+func TestAServerAtATerminalLogsReadableLines(t *testing.T) {
 	for _, c := range []struct {
 		env   string
 		color bool

@@ -9,16 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/lutra-lm/lutra/internal/usage"
 )
 
-// usageError marks a mistake on the command line.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-func (u usageError) Unwrap() error { return u.error }
-
-// flagError words what pflag finds wrong as configurations do, and suggests.
+// flagError describes pflag's errors as those of configurations, with suggestions.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError
@@ -27,27 +22,27 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if best := didYouMean(unknown.GetSpecifiedName(), names); best != "" {
-			return usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), strings.Replace(best, "mean ", "mean --", 1))
+		if best := usage.DidYouMean(unknown.GetSpecifiedName(), names); best != "" {
+			return usage.Errorf("unknown flag --%s%s", unknown.GetSpecifiedName(), strings.Replace(best, "mean ", "mean --", 1))
 		}
-		return usagef("unknown flag --%s", unknown.GetSpecifiedName())
+		return usage.Errorf("unknown flag --%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):
-		return usagef("unknown flag -%s", unknown.GetSpecifiedName())
+		return usage.Errorf("unknown flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &missing):
-		return usagef("--%s: has no value, want %s", missing.GetFlag().Name, wantedFlag(missing.GetFlag()))
+		return usage.Errorf("--%s: has no value, want %s", missing.GetFlag().Name, wantedFlag(missing.GetFlag()))
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		var word notAWord
 		_, number := strconv.ParseFloat(invalid.GetValue(), 64)
 		switch {
 		case errors.As(err, &word):
-			return usagef("--%s: %w", f.Name, word)
+			return usage.Errorf("--%s: %w", f.Name, word)
 		case f.Value.Type() == "duration" && number == nil:
-			return usagef("--%s: %w", f.Name, noUnit(invalid.GetValue()))
+			return usage.Errorf("--%s: %w", f.Name, usage.NoUnit(invalid.GetValue()))
 		}
-		return usagef("--%s: found %q, want %s", f.Name, brief(invalid.GetValue()), wantedFlag(f))
+		return usage.Errorf("--%s: found %q, want %s", f.Name, usage.Brief(invalid.GetValue()), wantedFlag(f))
 	}
-	return usageError{err}
+	return usage.Error{Err: err}
 }
 
 // wantedFlag describes the values of a flag.
@@ -62,7 +57,7 @@ func wantedFlag(f *pflag.Flag) string {
 	case "float32", "float64":
 		return "a number"
 	case "duration":
-		return wanted(durationType)
+		return usage.Duration
 	case "intSlice":
 		return "whole numbers, separated by commas"
 	case "stringSlice":
@@ -74,10 +69,10 @@ func wantedFlag(f *pflag.Flag) string {
 	return "text"
 }
 
-// notAWord says that a flag takes none but certain words.
+// notAWord means that a flag takes only certain words.
 type notAWord struct{ error }
 
-// wordValue is a flag that takes one of some words.
+// wordValue is a flag that takes one of several words.
 type wordValue struct {
 	p     *string
 	words []string
@@ -92,7 +87,7 @@ func (w wordValue) String() string {
 func (w wordValue) Type() string { return "string" }
 func (w wordValue) Set(s string) error {
 	if !slices.Contains(w.words, s) {
-		return notAWord{fmt.Errorf("%q is none of %s%s", brief(s), strings.Join(w.words, ", "), didYouMean(s, w.words))}
+		return notAWord{fmt.Errorf("%q is none of %s%s", usage.Brief(s), strings.Join(w.words, ", "), usage.DidYouMean(s, w.words))}
 	}
 	*w.p = s
 	return nil
@@ -104,22 +99,22 @@ func wordVar(f *pflag.FlagSet, p *string, name, value string, words []string, us
 	f.Var(wordValue{p, words}, name, usage+": "+strings.Join(words, ", "))
 }
 
-// arguments wants as many arguments as there are names.
+// arguments requires one argument for each name.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
-			return usagef("%s is missing", names[len(args)])
+			return usage.Errorf("%s is missing", names[len(args)])
 		case len(names) == 0 && len(args) > 0:
-			return usagef("takes no arguments, got %q", brief(args[0]))
+			return usage.Errorf("takes no arguments, got %q", usage.Brief(args[0]))
 		case len(args) > len(names):
-			return usagef("takes one argument, got %d; put it in quotes: %q", len(args), brief(strings.Join(args, " ")))
+			return usage.Errorf("takes one argument, got %d; put it in quotes: %q", len(args), usage.Brief(strings.Join(args, " ")))
 		}
 		return nil
 	}
 }
 
-// subcommand is the Args of a command that has nothing to do by itself.
+// subcommand is the Args of a command that only has subcommands.
 func subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -130,5 +125,5 @@ func subcommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return usagef("unknown command %q%s", brief(args[0]), didYouMean(args[0], names))
+	return usage.Errorf("unknown command %q%s", usage.Brief(args[0]), usage.DidYouMean(args[0], names))
 }

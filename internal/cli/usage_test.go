@@ -60,9 +60,9 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		{"bench kernels --packings I9", `lutra bench kernels: --packings: "I9" is none of F32, F16`},
 		{"bench serve --timeout 30", "lutra bench serve: --timeout: 30 has no unit; write 30s for seconds"},
 		{"bench serve --compare a=b --beside c=1", "lutra bench serve: --compare and --beside exclude each other"},
-		{"bench serve --url nowhere", `lutra bench serve: --url: "nowhere" is no address such as http://127.0.0.1:8080`},
-		{"health --url nowhere", `lutra health: --url: "nowhere" is no address`},
-		{"eval --url nowhere", `lutra eval: --url: "nowhere" is no address`},
+		{"bench serve --url nowhere", `lutra bench serve: --url: "nowhere" is not an address such as http://127.0.0.1:8080`},
+		{"health --url nowhere", `lutra health: --url: "nowhere" is not an address`},
+		{"eval --url nowhere", `lutra eval: --url: "nowhere" is not an address`},
 		{"eval --n 0", "lutra eval: --n and --width: 0 is outside 1 to 4096"},
 		{"serve --draft-model lutra-tinys", "lutra serve: --draft-model: there is no file lutra-tinys; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-s?"},
 		{"eval --methods guess", `lutra eval: --methods: there is no method`},
@@ -79,7 +79,7 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsNotThereIsSaidInWords(t *testing.T) {
+func TestAMissingServerIsReportedInWords(t *testing.T) {
 	for _, command := range []string{"health", "bench serve -n 1", "eval", "ask hi", "chat"} {
 		status, got := complain(t, append(strings.Fields(command), "--url", "http://127.0.0.1:1")...)
 		if status != 1 || !strings.Contains(got, "no server answers at http://127.0.0.1:1") || strings.Count(got, "127.0.0.1:1") > 2 || strings.Count(got, "\n") != 1 {
@@ -88,7 +88,7 @@ func TestAServerThatIsNotThereIsSaidInWords(t *testing.T) {
 	}
 }
 
-func TestAPortInUseIsSaidInWords(t *testing.T) {
+func TestAPortInUseIsReportedInWords(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestAPortInUseIsSaidInWords(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNoModelIsToldByWhatItIs(t *testing.T) {
+func TestAFileThatIsNotAModelIsReportedAsWhatItIs(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	write := func(name, text string) {
@@ -126,13 +126,13 @@ func TestAFileThatIsNoModelIsToldByWhatItIs(t *testing.T) {
 		"model.bin":         "model.bin is a PyTorch checkpoint",
 		"old.bin":           "old.bin is a model in the format before GGUF",
 		"pointer.gguf":      "git lfs pull",
-		"page.gguf":         "page.gguf is a web page, no model: the download went wrong",
-		"notes.txt":         "notes.txt is no GGUF file",
+		"page.gguf":         "page.gguf is a web page, not a model: the download went wrong",
+		"notes.txt":         "notes.txt is not a GGUF file",
 		"empty.gguf":        "empty.gguf is empty",
 		"cut.gguf":          "cut.gguf: ",
 		"new.gguf":          "version 99",
 		"models":            "models is a directory; name one of its files: " + filepath.Join("models", "a.gguf"),
-		"a=b.gguf":          "a=b.gguf is no GGUF file",
+		"a=b.gguf":          "a=b.gguf is not a GGUF file",
 		"emty.gguf":         "did you mean empty.gguf?",
 	} {
 		for _, line := range []string{"info", "ask --model"} {

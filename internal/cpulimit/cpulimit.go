@@ -1,16 +1,14 @@
-// Package cpulimit bounds how many goroutines do heavy work beside the
-// engines, which want the cores for themselves: reading long requests,
-// rendering and encoding long prompts.
+// Package cpulimit bounds how many goroutines do heavy work beside the engines, which
+// need the cores: reading long requests, rendering and encoding long prompts.
 //
 //	Enter ──▶ work ──Pause──▶ work ──▶ leave
 //
-// Those who wait are served in the order in which they came, and who works
-// for long lets the others go first now and then: what takes a moment never
-// waits for the end of what takes seconds.
+// Waiting goroutines are served in order, and long work lets others go first now and
+// then: short work never waits for the end of long work.
 //
-// All of it takes a quarter of the process's cores, or where they are fewer
-// than four a quarter of their time: the only place then stays empty for a
-// while after each piece of work.
+// Together they take a quarter of the process's cores. With fewer than four cores there
+// is one place, which rests after each piece of work so that a quarter of the time is
+// used.
 package cpulimit
 
 import (
@@ -21,7 +19,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Limiter lets so many goroutines work at once.
+// Limiter lets a number of goroutines work at once.
 type Limiter struct {
 	places *semaphore.Weighted
 	rest   float64       // how long a place rests, as a multiple of the time worked there
@@ -46,6 +44,18 @@ type placeKey struct{}
 // error is ctx's.
 func Enter(ctx context.Context) (inside context.Context, leave func(), err error) {
 	return shared.Enter(ctx)
+}
+
+// longText is as much, in bytes, as is read, rendered or encoded in a moment.
+const longText = 16 << 10
+
+// EnterForText is Enter for work on a text of so many bytes, if it is long. Short
+// texts need no place.
+func EnterForText(ctx context.Context, size int) (inside context.Context, leave func(), err error) {
+	if size <= longText {
+		return ctx, func() {}, nil
+	}
+	return Enter(ctx)
 }
 
 // Enter is the package's Enter for a limiter of one's own.

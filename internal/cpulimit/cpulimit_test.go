@@ -82,7 +82,7 @@ func TestWhoeverLeavesWaitsNoLongerAndHoldsNothing(t *testing.T) {
 	}
 }
 
-func TestWhereCoresAreFewTheOnlyPlaceRests(t *testing.T) {
+func TestOnFewCoresTheOnlyPlaceRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(2)
 		ctx, leave, err := l.Enter(t.Context())

@@ -1,6 +1,6 @@
-// Package eval measures what test-time scaling buys: it puts problems with
-// known answers to models at several methods and candidate counts, and reports
-// accuracy against cost.
+// Package eval measures what test-time scaling buys: it asks models problems with
+// known answers, with several methods and candidate counts, and reports accuracy
+// against cost.
 //
 //	problems ─┐
 //	          ├─▶ Experiment.Run ──Solve──▶ Record ──▶ Journal (one JSON line each)

@@ -17,12 +17,11 @@ type Question struct {
 type Solution struct {
 	Text       string   // the answer
 	Candidates []string // whole answers it was chosen among; nil: not known
-	Tokens     int      // generated, for whichever candidate
+	Tokens     int      // generated, by all candidates
 	Verifier   int      // tokens that a verifier computed
 }
 
-// Solve answers a question as a point says. It is the seam between measuring
-// and what is measured, and is called from many goroutines at once.
+// Solve answers a question as a point says. Many goroutines call it at once.
 type Solve func(ctx context.Context, p Point, q Question) (Solution, error)
 
 // Experiment asks all problems at all points.
@@ -33,18 +32,18 @@ type Experiment struct {
 	Concurrency int    // problems at once; 0 means 1
 	Solve       Solve
 	Journal     *Journal
-	Done        func() // when not nil, called after each record, from many goroutines
+	Done        func() // if not nil, called after each record, from many goroutines
 }
 
-// task is one record to be made.
+// task is a record to make.
 type task struct {
 	point   Point
 	problem int
 }
 
-// Left lists what the journal lacks. One problem at a time, each problem is
-// asked at all points in turn, so that a machine that slows down or speeds up
-// does so for all of them alike; several at once, point by point, so that a
+// left lists the records that the journal lacks. If problems are asked one at a time,
+// each is asked at all points before the next, so machine noise affects all points
+// equally. If several are asked at once, the points come one after the other, so a
 // point shares the machine only with itself.
 func (e *Experiment) left() []task {
 	var tasks []task
@@ -112,7 +111,7 @@ func (e *Experiment) run(ctx context.Context, t task) error {
 		return err
 	}
 	r := Record{Point: t.point, Problem: t.problem, Tokens: s.Tokens, Verifier: s.Verifier, Latency: time.Since(start)}
-	r.judge(p, s)
+	r.grade(p, s)
 	if err := e.Journal.Add(r); err != nil {
 		return err
 	}
@@ -122,8 +121,8 @@ func (e *Experiment) run(ctx context.Context, t task) error {
 	return nil
 }
 
-// judge compares the solution and its candidates with the right answer.
-func (r *Record) judge(p Problem, s Solution) {
+// grade compares the solution and its candidates with the right answer.
+func (r *Record) grade(p Problem, s Solution) {
 	want := defaultReader.Key(p.Answer)
 	if a, ok := defaultReader.Read(s.Text); ok {
 		r.Answer, r.Right = a.Text, a.Key == want

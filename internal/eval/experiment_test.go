@@ -79,7 +79,7 @@ func TestAnExperimentAsksEverythingOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := len(e.Journal.Records()); got != 15 || done.Load() != 15 || e.Left() != 0 {
-			t.Errorf("%d at once: %d records, %d told, %d left; want 15, 15, 0", atOnce, got, done.Load(), e.Left())
+			t.Errorf("%d at once: %d records, %d reported, %d left; want 15, 15, 0", atOnce, got, done.Load(), e.Left())
 		}
 		results := Summarise(e.Points, e.Journal.Records(), 5, atOnce)
 		var right []float64
@@ -92,7 +92,7 @@ func TestAnExperimentAsksEverythingOnce(t *testing.T) {
 	}
 }
 
-func TestAlternatingPointsShareTheMachinesMoods(t *testing.T) {
+func TestMachineNoiseAffectsAlternatingPointsEqually(t *testing.T) {
 	var asked []string
 	e := Experiment{Problems: set(2), Points: mustPoints(t, []string{"single", "best_of_n"}, []int{2}, 4), Journal: NewJournal()}
 	e.Solve = func(ctx context.Context, p Point, q Question) (Solution, error) {
@@ -107,7 +107,7 @@ func TestAlternatingPointsShareTheMachinesMoods(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedRunGoesOnWhereItWas(t *testing.T) {
+func TestAnInterruptedRunContinuesWhereItWas(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	setup := Setup{Data: "d", Seed: 0, Concurrency: 1}
 	points := mustPoints(t, []string{"best_of_n"}, []int{2, 4}, 4)

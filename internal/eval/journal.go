@@ -30,13 +30,13 @@ type Record struct {
 	Problem  int           `json:"problem"` // index in the data set
 	Answer   string        `json:"answer"`  // extracted; empty: none found
 	Right    bool          `json:"right"`
-	Any      *bool         `json:"any,omitempty"`      // some candidate is right; nil: not known
-	Tokens   int           `json:"tokens"`             // generated, for whichever candidate
+	Any      *bool         `json:"any,omitempty"`      // some candidate is right; nil: unknown
+	Tokens   int           `json:"tokens"`             // generated, by all candidates
 	Verifier int           `json:"verifier,omitempty"` // tokens that a verifier computed
 	Latency  time.Duration `json:"latency_ns"`         // from asking to the whole answer
 }
 
-// key tells records apart.
+// key identifies a record.
 type key struct {
 	Point
 	problem int
@@ -45,9 +45,9 @@ type key struct {
 // ErrSetup says that a journal belongs to another setup.
 var ErrSetup = errors.New("eval: the journal belongs to another setup")
 
-// Journal holds records, and keeps them in a file when it has one: a line with
-// the setup, then one a record, each written before it counts. It may be used
-// by many goroutines at once.
+// Journal holds records, also in a file if it has one: a line with the setup, then
+// one line a record, written before the record counts. Many goroutines may use it at
+// once.
 type Journal struct {
 	mu      sync.Mutex
 	file    *os.File // nil: in memory only
@@ -55,10 +55,10 @@ type Journal struct {
 	have    map[key]bool
 }
 
-// NewJournal makes one without a file.
+// NewJournal makes a journal without a file.
 func NewJournal() *Journal { return &Journal{have: map[key]bool{}} }
 
-// OpenJournal goes on with the journal at path, or begins it. A journal of
+// OpenJournal continues the journal at path, or begins it. A journal of
 // another setup is refused with ErrSetup; fresh discards whatever is there.
 func OpenJournal(path string, s Setup, fresh bool) (*Journal, error) {
 	flags := os.O_RDWR | os.O_CREATE
@@ -77,8 +77,8 @@ func OpenJournal(path string, s Setup, fresh bool) (*Journal, error) {
 	return j, nil
 }
 
-// restore reads what is there and leaves the file at its end. A last line
-// without a newline was cut off while it was written, and is dropped.
+// restore reads the file and leaves it at its end. A last line without a newline was
+// cut off while it was written, and is dropped.
 func (j *Journal) restore(s Setup) error {
 	r := bufio.NewReaderSize(j.file, maxLine)
 	end := int64(0)
@@ -148,7 +148,7 @@ func (j *Journal) write(v any) error {
 	return err
 }
 
-// Add takes in a record.
+// Add adds a record.
 func (j *Journal) Add(r Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -162,14 +162,14 @@ func (j *Journal) Add(r Record) error {
 	return nil
 }
 
-// Has tells whether that problem is done at that point.
+// Has reports whether the problem has a record at the point.
 func (j *Journal) Has(p Point, problem int) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.have[key{p, problem}]
 }
 
-// Records are all so far. The caller must not change them.
+// Records are all records so far. The caller must not change them.
 func (j *Journal) Records() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Asking is how questions are put to models, the same at all points.
+// Asking is how models are asked, at all points alike.
 type Asking struct {
 	System      string // system message; empty: none
 	Temperature float32
 	MaxTokens   int // of a candidate
 }
 
-// Searcher is a model in this process with the verifiers that can judge it.
+// Searcher is a model in this process with the verifiers that can score its text.
 type Searcher struct {
 	Model     *tts.Model
 	Verifiers tts.Verifiers
@@ -37,7 +37,7 @@ func Local(models map[string]Searcher, a Asking) Solve {
 		if search {
 			limits := scaling.DefaultLimits()
 			limits.N = max(limits.N, p.N)
-			limits.Tokens = max(limits.Tokens, p.N*a.MaxTokens) // no candidate is to be cut short by the others
+			limits.Tokens = max(limits.Tokens, p.N*a.MaxTokens) // other candidates must not cut one short
 			s = tts.Search{Model: m.Model, Plan: plan, Limits: limits, Verifiers: m.Verifiers}
 		}
 		return ask(ctx, s, a.request(q))

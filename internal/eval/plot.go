@@ -26,8 +26,8 @@ const (
 	plotDPI     = 110               // of the PNG
 )
 
-// hues tell methods apart, also to eyes that see few colours (Okabe & Ito
-// 2008). Models differ in glyph and dashes.
+// hues distinguish methods, also for colour-blind readers (Okabe & Ito 2008). Glyphs
+// and dashes distinguish models.
 var hues = []color.RGBA{
 	{0x00, 0x72, 0xb2, 0xff}, {0xd5, 0x5e, 0x00, 0xff}, {0x00, 0x9e, 0x73, 0xff},
 	{0xcc, 0x79, 0xa7, 0xff}, {0xe6, 0x9f, 0x00, 0xff}, {0x56, 0xb4, 0xe9, 0xff},
@@ -263,8 +263,7 @@ func (s *series) addLabels(p *plot.Plot) error {
 	return nil
 }
 
-// addFront draws the Pareto front as a staircase: what accuracy can be had in
-// a time.
+// addFront draws the Pareto front as a staircase: the best accuracy within a time.
 func addFront(p *plot.Plot, results []Result) error {
 	var front []Result
 	for _, r := range results {

@@ -15,7 +15,7 @@ const Single = "single"
 type Point struct {
 	Model  string `json:"model"`
 	Method string `json:"method"` // Single, or a plan's written form without its size, such as "best_of_n;select=max"
-	N      int    `json:"n"`      // candidates, or rows of a beam search
+	N      int    `json:"n"`      // candidates, or beams of a beam search
 	Width  int    `json:"width"`  // children of a surviving beam; 0 for methods of whole answers
 }
 

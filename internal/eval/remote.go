@@ -11,13 +11,13 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// appliedHeader is how a lutra server says which search it carried out.
+// appliedHeader names the search that a lutra server carried out.
 const appliedHeader = "X-Lutra-Scaling-Applied"
 
-// Remote solves with the OpenAI-compatible server at base url, as in http://host/v1. A lutra server is told the
-// plan in the request's metadata and searches itself. Any other is asked for n
-// choices, among which this program votes: that is all of self-consistency,
-// and other methods are refused.
+// Remote solves with the OpenAI-compatible server at the base url, as in
+// http://host/v1. A lutra server gets the plan in the request's metadata and searches
+// itself. Any other is asked for n choices, on which this program votes: that is
+// self-consistency; other methods are refused.
 func Remote(ctx context.Context, url, apiKey string, a Asking) (Solve, error) {
 	cfg := openai.DefaultConfig(apiKey)
 	cfg.BaseURL = url
@@ -46,7 +46,7 @@ func (r remote) solve(ctx context.Context, p Point, q Question) (Solution, error
 	case search && r.searches:
 		req.Metadata = map[string]string{"test_time_scaling": p.String()}
 	case search && plan.Method != scaling.SelfConsistency:
-		return Solution{}, fmt.Errorf("eval: this server cannot search: %q needs a lutra server", p)
+		return Solution{}, fmt.Errorf("eval: this server cannot search: %q requires a lutra server", p)
 	default:
 		req.N = p.N
 	}

@@ -62,7 +62,7 @@ func TestSummariesCountOnlyTheProblemsAsked(t *testing.T) {
 	}
 }
 
-func TestTheFrontHoldsWhatNothingBeats(t *testing.T) {
+func TestTheFrontHoldsUnbeatenPoints(t *testing.T) {
 	var on []string
 	for _, r := range measured(t) {
 		if r.Pareto {

@@ -85,15 +85,14 @@ func summarise(p Point, records []Record, concurrency int) Result {
 	return r
 }
 
-// dominates tells whether r is better than s in one way and no worse in the
+// dominates reports whether r is better than s in one way and no worse in the
 // other.
 func (r *Result) dominates(s *Result) bool {
 	return r.Accuracy >= s.Accuracy && r.LatencyMS <= s.LatencyMS && (r.Accuracy > s.Accuracy || r.LatencyMS < s.LatencyMS)
 }
 
-// Wilson is the 95 % score interval of a share of which right of n were seen
-// (Wilson 1927): unlike the normal one it stays in [0, 1] and is not empty at
-// 0 and 1.
+// Wilson is the 95 % score interval of a share, given right of n (Wilson 1927). Unlike
+// the normal interval it stays in [0, 1] and is not empty at 0 and 1.
 func Wilson(right, n int) (low, high float64) {
 	if n == 0 {
 		return 0, 1

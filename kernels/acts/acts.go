@@ -27,10 +27,7 @@ type Rows struct {
 // different workers may run at the same time. Results do not depend on it.
 func (a *Rows) Pin(worker int) { a.pinned, a.worker = true, worker }
 
-// Unpin makes products run on the whole pool again.
-func (a *Rows) Unpin() { a.pinned = false }
-
-// Pinned tells whether products run on one worker.
+// Pinned reports whether products run on one worker.
 func (a *Rows) Pinned() bool { return a.pinned }
 
 // Run executes t for these rows: on p, or in the worker they are pinned to.

@@ -231,8 +231,8 @@ func (p *arranging) one(i int) {
 // leastAbsmax is the absmax from which 127/absmax stays finite.
 const leastAbsmax = 0x1p-120
 
-// rowScale turns the bits of a row's absmax into the factor that makes codes
-// and the one that undoes it. Both are zero for a silent row.
+// rowScale makes of the bits of a row's absmax the factor that makes codes
+// and the one that undoes it. Both are zero for a row of zeros.
 func rowScale(absmax uint32) (inv, scale float32) {
 	m := math.Float32frombits(absmax)
 	switch {
@@ -267,10 +267,10 @@ func absmaxBits(x []float32) uint32 {
 
 // arrangeQuadsGeneric writes [block][g][width][4] from width rows of q.
 func arrangeQuadsGeneric(dst, q []int8, stride, g, width int) {
-	span := BlockBytes * g
-	for b := range len(dst) / (width * span) {
+	cols := BlockBytes * g // of a block
+	for b := range len(dst) / (width * cols) {
 		for n := range width {
-			src := q[n*stride+b*span:][:span]
+			src := q[n*stride+b*cols:][:cols]
 			out := dst[(b*g*width+n)*4:]
 			for j := range g {
 				o := out[j*width*4:][:4]

@@ -14,7 +14,7 @@ import (
 //
 // Keys and values lie in groups of eight anywhere in the cache: at[j] is the number of the
 // first of group j, so that (at[j]+8)·d elements or more are there. Keys are interleaved,
-// [d][8], so that a vector lane is a key and no score needs a horizontal sum; values
+// [d][8], so that a vector element is a key and no score needs a horizontal sum; values
 // stand one after another, [8][d].
 
 // KeyGroup is the number of keys whose elements are interleaved.
@@ -205,11 +205,11 @@ type Softmax struct{ Max, Sum float32 }
 // NewSoftmax is the state before any score.
 func NewSoftmax() Softmax { return Softmax{Max: float32(math.Inf(-1))} }
 
-// SoftmaxBlock takes a block of scores of each row into its softmax: it turns
-// the first n[i] scores of row i into weights exp(score - Max) in place, after
-// raising Max and rescaling the sum and the row's accumulator in acc[rows][d].
-// Rows of scores are ld apart and have room for n[i] rounded up to 8; what follows the
-// weights there is lost. A row without any score above -Inf becomes NaN.
+// SoftmaxBlock adds a block of scores of each row to its softmax: the first n[i]
+// scores of row i become weights exp(score - Max) in place, after raising Max and
+// rescaling the sum and the row's accumulator in acc[rows][d]. Rows of scores are ld
+// apart and have room for n[i] rounded up to 8; what follows the weights there is lost.
+// A row without any score above -Inf becomes NaN.
 func SoftmaxBlock(rows []Softmax, scores []float32, ld int, n []int32, acc []float32, d int) {
 	if len(rows) == 0 {
 		return
@@ -241,9 +241,9 @@ func (s *Softmax) block(scores, acc []float32) {
 	s.Sum += vector.ExpSum(scores, scores, s.Max)
 }
 
-// Merge takes the scores that o has seen, and acc's like more of them, into s:
-// what comes of two softmaxes over different keys is one over all of them (Milakov and
-// Gimelshein, §3.1). One that has seen nothing changes nothing.
+// Merge merges o and its accumulator, more, into s and acc: two softmaxes over
+// different keys become one over all of them (Milakov and Gimelshein, §3.1). A state
+// before any score changes nothing.
 func (s *Softmax) Merge(acc []float32, o Softmax, more []float32) {
 	nothing := NewSoftmax()
 	switch {

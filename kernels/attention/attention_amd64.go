@@ -14,7 +14,7 @@ var attendGroups = [attendRows + 1]int{0, 4, 4, 2, 2}
 // attendRows is the number of query rows of the widest kernel.
 const attendRows = 4
 
-// attendFast tells whether the assembly takes heads of d.
+// attendFast reports whether the assembly takes heads of d.
 func attendFast(d int) bool { return cpu.UseAVX2() && d%8 == 0 && d > 0 }
 
 // find is where so many groups are, nil when there are fewer.

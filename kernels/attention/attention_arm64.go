@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// attendFast tells whether the assembly takes heads of d.
+// attendFast reports whether the assembly takes heads of d.
 func attendFast(d int) bool { return cpu.Active() == cpu.NEON && d%8 == 0 && d > 0 }
 
 // contiguous is how many of the groups, from the first on, stand one after another.

@@ -197,7 +197,9 @@ func TestOnlineSoftmaxEqualsTheSoftmaxOfAllBlocks(t *testing.T) {
 					scores = append(scores, float64(block[i]))
 					v := kerneltest.RandomVector(r, d)
 					vector.F32ToF16(kv[i*d:], v)
-					vector.F16ToF32(v, kv[i*d:(i+1)*d])
+					for j, h := range kv[i*d : (i+1)*d] {
+						v[j] = vector.FromF16(h)
+					}
 					values = append(values, v)
 				}
 				block = append(block, make([]float32, cpu.RoundUp(n, KeyGroup)-n)...)
@@ -234,10 +236,10 @@ func TestMergedSoftmaxesAreTheSoftmaxOfAllTheirKeys(t *testing.T) {
 	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(6, 7))
 		const d = 20
-		for _, spans := range [][]int{{5}, {7, 3}, {0, 9}, {9, 0}, {4, 0, 0, 8, 1}, {64, 64, 64}} {
+		for _, parts := range [][]int{{5}, {7, 3}, {0, 9}, {9, 0}, {4, 0, 0, 8, 1}, {64, 64, 64}} {
 			whole, merged := NewSoftmax(), NewSoftmax()
 			wholeAcc, acc := make([]float32, d), make([]float32, d)
-			for _, n := range spans {
+			for _, n := range parts {
 				part, partAcc := NewSoftmax(), make([]float32, d)
 				scores, values := kerneltest.RandomVector(r, n), kerneltest.RandomVector(r, n*d)
 				for i := range scores {
@@ -262,14 +264,14 @@ func TestMergedSoftmaxesAreTheSoftmaxOfAllTheirKeys(t *testing.T) {
 			merged.Finish(acc, acc)
 			for c := range acc {
 				if !kerneltest.Near(acc[c], float64(wholeAcc[c]), 3e-6) {
-					t.Errorf("spans of %v: output %d = %v, want %v", spans, c, acc[c], wholeAcc[c])
+					t.Errorf("parts of %v: output %d = %v, want %v", parts, c, acc[c], wholeAcc[c])
 				}
 			}
 		}
 	})
 }
 
-func TestOneSpanWithoutANumberMakesTheMergeNoNumber(t *testing.T) {
+func TestNaNInOnePartMakesTheMergeNaN(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, parts := range [][2]Softmax{
 		{{Max: 1, Sum: 2}, {Max: float32(math.Inf(-1)), Sum: nan}}, {{Max: float32(math.Inf(-1)), Sum: nan}, {Max: 1, Sum: 2}}, {{Max: 1, Sum: nan}, {Max: 3, Sum: 2}},

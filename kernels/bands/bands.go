@@ -13,7 +13,7 @@ import (
 )
 
 // Rows is the number of rows of a band. All packings but the ternary ones store a
-// matrix as bands of rows side by side, so that a vector lane is a row and no
+// matrix as bands of rows side by side, so that a vector element is a row and no
 // product needs a horizontal sum. Rows beyond the matrix are zero.
 const Rows = 16
 
@@ -90,7 +90,7 @@ const tableTokens = 32
 type Runner struct {
 	pool    *pool.Pool
 	order   *stream.Order
-	scratch []Scratch // one a worker; what a worker holds, nobody else touches
+	scratch []Scratch // one a worker, which alone touches it
 }
 
 // NewRunner makes a runner, which notes in order what it reads.

@@ -70,15 +70,6 @@ func load(tb testing.TB, p *pool.Pool, m *matrix.Matrix) *bands.Linear {
 	return l
 }
 
-// rowOf sets dst to a row of m.
-func rowOf(dst []float32, m *matrix.Matrix, r int) {
-	if m.Packing.Kind() == meter.Grouped {
-		grouped.Row(dst, m, r)
-	} else {
-		dense.Row(dst, m, r)
-	}
-}
-
 // The bound is on |y - exact| relative to Σ|w·x|: a chain of 256 float32
 // roundings, or of K/32 on top of the two of every group.
 const productBound = 2e-6
@@ -124,7 +115,7 @@ func checkProduct(t *testing.T, r *rand.Rand, l *bands.Linear, m *matrix.Matrix,
 	}
 	w := make([]float32, m.Cols)
 	for row := range m.Rows {
-		rowOf(w, m, row)
+		matrices.Row(w, m, row)
 		for i := range n {
 			var want, l1 float64
 			for k, v := range seen[i] {

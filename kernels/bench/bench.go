@@ -83,7 +83,7 @@ type Row struct {
 
 // Products measures every ternary kernel this machine has, and for the other
 // packings the kernels of cpu.Active. Matrices of N = 1 are read from memory, not
-// from a cache: as many copies take turns as exceed it. Products yields an error,
+// from a cache: there are enough copies, read in rotation, to exceed it. Products yields an error,
 // and ends, for a shape that cannot be packed.
 func Products(machine Machine, o Options) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
@@ -206,9 +206,8 @@ func product(cpu *kernels.CPU, name string, stack []*matrix.Matrix, n int, budge
 		Threads: cpu.Pool().Threads(), GMACs: macs / best.Seconds() / 1e9}, nil
 }
 
-// bestOfEach is the sum of the shortest runs of f(0) to f(n-1), which take
-// turns: other work on the machine only ever adds time, and short pieces are
-// the likelier to be left alone by it.
+// bestOfEach is the sum of the shortest runs of f(0) to f(n-1), run in rotation:
+// other work on the machine only adds time, and a short run is likely to escape it.
 func bestOfEach(budget time.Duration, n int, f func(i int)) time.Duration {
 	best := make([]time.Duration, n)
 	for i := range best {
@@ -229,5 +228,5 @@ func bestOfEach(budget time.Duration, n int, f func(i int)) time.Duration {
 	return max(sum, 1)
 }
 
-// uncached is a size no cache of this machine holds more than a quarter of.
+// uncached is a size of which no cache of this machine holds more than a quarter.
 var uncached = min(max(4*cpuid.CPU.Cache.L3, 4*cpuid.CPU.Cache.L2, 64<<20), 1<<30)

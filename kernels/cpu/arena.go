@@ -75,9 +75,6 @@ func (a *Arena) Reserve(bytes int) error {
 	return nil
 }
 
-// Size is the number of bytes that arrays take.
-func (a *Arena) Size() int { return a.total }
-
 // Free gives the memory back to the system; nothing may use the arrays any more.
 // The arena is empty afterwards.
 func (a *Arena) Free() error {

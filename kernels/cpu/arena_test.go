@@ -32,8 +32,8 @@ func TestArraysOfAnArenaAreZeroedApartAndOnCacheLines(t *testing.T) {
 			t.Errorf("array %d of %d shares memory with another one", i, len(b))
 		}
 	}
-	if a.Size() != total {
-		t.Errorf("Size() = %d, want %d", a.Size(), total)
+	if a.total != total {
+		t.Errorf("the arrays take %d bytes, want %d", a.total, total)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestArraysLieTogetherInReservedMemory(t *testing.T) {
 }
 
 // What the heap holds decides how much garbage the collector lets stand.
-func TestAnArenaIsNoneOfTheHeap(t *testing.T) {
+func TestAnArenaIsOutsideTheHeap(t *testing.T) {
 	const bytes = 64 << 20
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -71,8 +71,8 @@ func TestAnArenaIsNoneOfTheHeap(t *testing.T) {
 		t.Errorf("the heap grew by %d bytes for an arena of %d", got, bytes)
 	}
 	for range 2 {
-		if err := a.Free(); err != nil || a.Size() != 0 {
-			t.Errorf("Free() = %v, %d bytes are left", err, a.Size())
+		if err := a.Free(); err != nil || a.total != 0 {
+			t.Errorf("Free() = %v, %d bytes are left", err, a.total)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 // have been touched yet, by pages of 2 MiB: a stream through weights then
 // misses the TLB 512 times less often, and the hardware's prefetchers, which
 // stop at page borders, run on. Rounded outwards, so that arrays that follow
-// one another share the pages at their borders. Advice only: refused, nothing
-// changes.
+// one another share the pages at their borders. It is advice: if the system
+// refuses, nothing changes.
 func preferHugePages(p unsafe.Pointer, bytes int) {
 	first := uintptr(p) &^ (hugePage - 1)
 	end := (uintptr(p) + uintptr(bytes) + hugePage - 1) &^ (hugePage - 1)

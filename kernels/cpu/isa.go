@@ -66,6 +66,6 @@ func choose(override string) ISA {
 	return s[len(s)-1]
 }
 
-// UseAVX2 tells whether kernels of AVX2 run: those of the wider instruction sets
-// leave to them what gains nothing by more.
+// UseAVX2 reports whether AVX2 kernels run: under wider instruction sets too, for
+// what gains nothing from more width.
 func UseAVX2() bool { return active >= AVX2 && active <= AVX512 }

@@ -6,5 +6,5 @@ import "golang.org/x/sys/cpu"
 
 func Has(i ISA) bool { return i == NEON && cpu.ARM64.HasASIMD }
 
-// HasDotProd tells whether SDOT may be used.
+// HasDotProd reports whether SDOT may be used.
 var HasDotProd = cpu.ARM64.HasASIMDDP

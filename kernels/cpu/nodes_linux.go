@@ -14,7 +14,7 @@ import (
 )
 
 // spread puts the pages of a large array, which must not have been touched yet,
-// on the memory nodes of the processors at work in turns. Any worker may take
+// on the memory nodes of the processors at work, round robin. Any worker may take
 // any part of a matrix: this way all read equally fast, and all memory channels
 // work. By default Linux would put a whole model on the node of the thread that
 // packs it. The range is rounded outwards as in preferHugePages. Where the system
@@ -74,7 +74,8 @@ func nodesOf(sysfs fs.FS, cpus iter.Seq[int]) []int {
 	return nodes
 }
 
-// listed reads a file such as "0-3,8" as 0, 1, 2, 3, 8. What is no such list ends it.
+// listed reads a file such as "0-3,8" as 0, 1, 2, 3, 8. It stops at
+// what is no number or range.
 func listed(sysfs fs.FS, name string) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		data, err := fs.ReadFile(sysfs, name)

@@ -36,13 +36,13 @@ import (
 //	Q1G128: d·(2·code-1)   Q2G64, Q2G128: d·(code-1)
 //	Q4: d·(code-8)   Q4M: d·sc·code - dmin·m   Q6: d·sc·(code-32)   Q8: d·code
 //
-// Codes stand so that a 32-bit lane holds four consecutive columns of a row:
-// planes of [16 rows][4 bytes]. Step j of a group is columns 4j..4j+3.
+// Codes stand so that a 32-bit word holds four consecutive columns of a row:
+// planes of [16 rows][4 bytes]. Word j of a group is columns 4j..4j+3.
 //
-//	bits           one plane: step j in bit j of each byte
-//	pairs of bits  plane h of 2: step 4h+f in bits 2f, 2f+1
-//	nibbles        plane p of 4: step p in the low half of each byte, p+4 in the high
-//	bytes          plane j of 8: step j
+//	bits           one plane: word j in bit j of each byte
+//	pairs of bits  plane h of 2: word 4h+f in bits 2f, 2f+1
+//	nibbles        plane p of 4: word p in the low half of each byte, p+4 in the high
+//	bytes          plane j of 8: word j
 type format struct {
 	codeBytes int  // of a band's group
 	unitBytes int  // of a band's scale unit
@@ -115,7 +115,7 @@ func newMatrix(p matrix.Packing, rows, cols int, pack func(r int, w row)) *matri
 // row is one row of a grouped matrix.
 type row struct {
 	format        *format
-	lane          int
+	inBand        int // which row of the band
 	codes, scales []byte
 }
 
@@ -125,9 +125,9 @@ func rowOf(m *matrix.Matrix, r int) row {
 	return row{&formats[m.Packing], r % bands.Rows, codes, scales}
 }
 
-// half gives the place of f16 scale i (of 16 lanes each) of unit u.
+// half gives the place of f16 scale i (each 16 rows long) of unit u.
 func (w row) half(u, i int) []byte {
-	return w.scales[u*w.format.unitBytes+i*2*bands.Rows+2*w.lane:]
+	return w.scales[u*w.format.unitBytes+i*2*bands.Rows+2*w.inBand:]
 }
 
 func (w row) putHalf(u, i int, raw []byte) { copy(w.half(u, i)[:2], raw[:2]) }
@@ -138,20 +138,20 @@ func (w row) halfAt(u, i int) float32 {
 
 // small gives byte scale i of superblock u; halves is the number of f16 scales before.
 func (w row) small(u, halves, i int) *byte {
-	return &w.scales[u*w.format.unitBytes+(2*halves+i)*bands.Rows+w.lane]
+	return &w.scales[u*w.format.unitBytes+(2*halves+i)*bands.Rows+w.inBand]
 }
 
-// A group's codes are packed as eight steps: step j holds columns 4j..4j+3, a
-// byte each, column 4j lowest.
-type steps [acts.GroupCols / 4]uint32
+// words are a group's codes: word j holds columns 4j..4j+3, a byte each, column 4j
+// lowest.
+type words [acts.GroupCols / 4]uint32
 
-// word gives the place of a plane's 32-bit lane of group g.
+// word gives the place of the row's word in a plane of group g.
 func (w row) word(g, plane int) []byte {
-	return w.codes[g*w.format.codeBytes+plane*planeBytes+w.lane*4:]
+	return w.codes[g*w.format.codeBytes+plane*planeBytes+w.inBand*4:]
 }
 
 // put1 packs the lowest bits of the codes.
-func (w row) put1(g int, s *steps) {
+func (w row) put1(g int, s *words) {
 	var bits uint32
 	for j, codes := range s {
 		bits |= codes & lowBits << j
@@ -160,7 +160,7 @@ func (w row) put1(g int, s *steps) {
 }
 
 // put2 packs the two lowest bits of the codes.
-func (w row) put2(g int, s *steps) {
+func (w row) put2(g int, s *words) {
 	for h := range 2 {
 		var pairs uint32
 		for f, codes := range s[4*h : 4*h+4] {
@@ -170,13 +170,13 @@ func (w row) put2(g int, s *steps) {
 	}
 }
 
-func (w row) put4(g int, s *steps) {
+func (w row) put4(g int, s *words) {
 	for p := range 4 {
 		binary.LittleEndian.PutUint32(w.word(g, p), s[p]&lowNibbles|s[p+4]&lowNibbles<<4)
 	}
 }
 
-func (w row) put6(g int, s *steps) {
+func (w row) put6(g int, s *words) {
 	w.put4(g, s)
 	for h := range 2 {
 		var pairs uint32
@@ -187,7 +187,7 @@ func (w row) put6(g int, s *steps) {
 	}
 }
 
-func (w row) put8(g int, s *steps) {
+func (w row) put8(g int, s *words) {
 	for j, codes := range s {
 		binary.LittleEndian.PutUint32(w.word(g, j), codes)
 	}
@@ -203,7 +203,7 @@ const (
 // codesOf sets q to the codes of group g, their offset taken off.
 func (w row) codesOf(g int, q *[acts.GroupCols]int8) {
 	f := w.format
-	b := w.codes[g*f.codeBytes+w.lane*4:]
+	b := w.codes[g*f.codeBytes+w.inBand*4:]
 	if f.codeBytes == byteBytes {
 		for k := range q {
 			q[k] = int8(b[k/4*planeBytes+k%4])

@@ -57,23 +57,23 @@ func (q *kernel) addGeneric(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, 
 // addUnit adds the products of a scale unit with the records of a token. Where d is
 // that of a superblock, it multiplies the sum of all groups.
 func addUnit(y []float32, super bool, unit []genericGroup, recs []byte) {
-	for lane := range y {
+	for r := range y {
 		var whole float32
 		for i := range unit {
 			g, rec := &unit[i], (*[acts.RecordBytes]byte)(recs[i*acts.RecordBytes:])
 			a := math.Float32frombits(binary.LittleEndian.Uint32(rec[32:]))
-			lo, hi := dotHalves(&g.codes[lane], rec)
-			s := &g.scales[lane]
+			lo, hi := dotHalves(&g.codes[r], rec)
+			s := &g.scales[r]
 			sum := float32(lo*s.sc[0] + hi*s.sc[1])
 			if super {
 				whole += sum * a
 				continue
 			}
 			least := s.least * math.Float32frombits(binary.LittleEndian.Uint32(rec[36:]))
-			y[lane] += (s.d*sum - least) * a
+			y[r] += (s.d*sum - least) * a
 		}
 		if super {
-			y[lane] += unit[0].scales[lane].d * whole
+			y[r] += unit[0].scales[r].d * whole
 		}
 	}
 }
@@ -85,10 +85,10 @@ type genericGroup struct {
 }
 
 func (g *genericGroup) read(w *matrix.Matrix, s, group int) {
-	for lane := range bands.Rows {
-		r := rowOf(w, s*bands.Rows+lane)
-		r.codesOf(group, &g.codes[lane])
-		g.scales[lane] = r.format.scales(r, group)
+	for i := range bands.Rows {
+		r := rowOf(w, s*bands.Rows+i)
+		r.codesOf(group, &g.codes[i])
+		g.scales[i] = r.format.scales(r, group)
 	}
 }
 

@@ -24,7 +24,7 @@ func PackQ4_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 		for g := range cols / acts.GroupCols {
 			b := raw[(r*(cols/acts.GroupCols)+g)*size:][:size]
 			w.putHalf(g, 0, b)
-			var codes steps
+			var codes words
 			for i := range 4 {
 				v := binary.LittleEndian.Uint32(b[2+4*i:])
 				codes[i], codes[i+4] = v, v>>4
@@ -48,7 +48,7 @@ func PackQ8_0(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 		for g := range cols / acts.GroupCols {
 			b := raw[(r*(cols/acts.GroupCols)+g)*size:][:size]
 			w.putHalf(g, 0, b)
-			var codes steps
+			var codes words
 			for i := range codes {
 				codes[i] = binary.LittleEndian.Uint32(b[2+4*i:])
 			}
@@ -83,7 +83,7 @@ func PackQ4_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 				*w.small(u, 2, 2*i), *w.small(u, 2, 2*i+1) = sixBitPair(b[4:16], i)
 			}
 			for i := range superGroups / 2 {
-				var low, high steps
+				var low, high words
 				for j := range low {
 					v := binary.LittleEndian.Uint32(b[16+32*i+4*j:])
 					low[j], high[j] = v, v>>4
@@ -124,7 +124,7 @@ func PackQ6_K(rows, cols int, raw []byte) (*matrix.Matrix, error) {
 			}
 			for g := range superGroups {
 				ql, qh := b[g/4*64+g%2*32:], b[128+g/4*32:]
-				var codes steps
+				var codes words
 				for j := range codes {
 					low := binary.LittleEndian.Uint32(ql[4*j:]) >> (g / 2 % 2 * 4)
 					high := binary.LittleEndian.Uint32(qh[4*j:]) >> (g % 4 * 2)

@@ -44,7 +44,7 @@ func pairsOfBits(b []byte, codes *[128]byte) {
 }
 
 // packLow packs blocks of size bytes, a scale unit of p each, their scale first. read sets the codes of a block, put packs those of a group.
-func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, size int, put func(row, int, *steps), read func(b []byte, codes *[128]byte)) (*matrix.Matrix, error) {
+func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, size int, put func(row, int, *words), read func(b []byte, codes *[128]byte)) (*matrix.Matrix, error) {
 	unit := UnitCols(p)
 	if err := matrix.Check(format, rows, cols, unit, size, len(raw)); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func packLow(format string, p matrix.Packing, rows, cols int, raw []byte, size i
 			w.putHalf(u, 0, b)
 			read(b, &codes)
 			for g := range unit / acts.GroupCols {
-				var s steps
+				var s words
 				for k, c := range codes[g*acts.GroupCols:][:acts.GroupCols] {
 					s[k/4] |= uint32(c) << (k % 4 * 8)
 				}

@@ -49,12 +49,12 @@ func Guarded(t *testing.T, n int) (v []float32, check func()) {
 	}
 }
 
-// Near tells whether got is within bound of want.
+// Near reports whether got is within bound of want.
 func Near(got float32, want, bound float64) bool {
 	return math.Abs(float64(got)-want) <= bound
 }
 
-// SameBits tells whether a and b are the same, bit for bit.
+// SameBits reports whether a and b are the same, bit for bit.
 func SameBits(a, b []float32) bool {
 	for i, v := range a {
 		if math.Float32bits(v) != math.Float32bits(b[i]) {

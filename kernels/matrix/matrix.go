@@ -41,7 +41,7 @@ var packings = [numPackings]struct {
 	Q1G128: {"Q1G128", meter.Grouped}, Q2G64: {"Q2G64", meter.Grouped}, Q2G128: {"Q2G128", meter.Grouped},
 }
 
-// Valid tells whether p is one of the constants.
+// Valid reports whether p is one of the constants.
 func (p Packing) Valid() bool { return p < numPackings }
 
 // String gives the packing's name as used on the command line and in reports.
@@ -78,7 +78,7 @@ func Parse(name string) (Packing, error) {
 // Dense for floating-point weights.
 func (p Packing) Kind() meter.Kind { return packings[p].kind }
 
-// Ternary tells whether the packing holds weights of {-1, 0, +1} × scale.
+// Ternary reports whether the packing holds weights of {-1, 0, +1} × scale.
 func (p Packing) Ternary() bool { return p.Valid() && p.Kind() == meter.Ternary }
 
 // Matrix is a weight matrix W[Rows][Cols] in one packing. It is immutable

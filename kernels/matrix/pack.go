@@ -22,7 +22,7 @@ func Parallel(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// Check tells whether a source of n bytes can hold rows × cols weights of
+// Check reports whether a source of n bytes can hold rows × cols weights of
 // blockBytes for each block of blockCols columns.
 func Check(format string, rows, cols, blockCols, blockBytes, n int) error {
 	const limit = 1 << 40

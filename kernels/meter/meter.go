@@ -54,7 +54,7 @@ func New(workers int) *Meter { return &Meter{workers: workers} }
 // Enable begins to measure.
 func (m *Meter) Enable() { m.on.Store(true) }
 
-// Enabled tells whether m measures: a caller need not count its work otherwise.
+// Enabled reports whether m measures: a caller need not count its work otherwise.
 func (m *Meter) Enabled() bool { return m.on.Load() }
 
 // epoch is where the clock starts: reading the time since is cheaper than the time.
@@ -71,7 +71,7 @@ func (m *Meter) Start() time.Duration {
 	return Clock()
 }
 
-// Stop counts a kernel that began at start, kept so many of the pool's workers
+// Stop counts a kernel that began at start, kept so many of the pool's workers busy
 // and did macs multiply-accumulates with weights, keys and values of so many bytes.
 func (m *Meter) Stop(k Kind, start time.Duration, workers int, macs, bytes int64) {
 	if start == 0 {

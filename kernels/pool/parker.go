@@ -24,14 +24,14 @@ const (
 	woken
 )
 
-// prepare makes the worker one that unpark wakes. It looks once more for work and
-// then calls cancel or park.
+// prepare marks the worker as asleep, so that unpark wakes it. The worker then looks
+// for work once more and calls cancel or park.
 func (b *parker) prepare() {
 	b.thread.settle()
 	b.state.Store(asleep)
 }
 
-// cancel ends what prepare began; false: it is being woken, and has to park.
+// cancel undoes prepare. It is false if the worker is being woken and has to park.
 func (b *parker) cancel() bool {
 	if !b.state.CompareAndSwap(asleep, awake) {
 		return false

@@ -59,7 +59,7 @@ const (
 	futexWake = 1 | 128
 )
 
-// wait returns when state is no longer s, or for no reason.
+// wait returns when state is no longer s, or spuriously.
 func (t *thread) wait(state *atomic.Uint32, s uint32) {
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(state)), futexWait, uintptr(s), 0, 0, 0)
 }

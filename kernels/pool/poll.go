@@ -28,8 +28,8 @@ const (
 // yieldsFrom is how long a poll keeps its processor from other threads.
 const yieldsFrom = 50 * time.Microsecond
 
-// again passes the time until the next look and tells how long the poll has
-// lasted, in steps of some microseconds.
+// again passes the time until the next look and gives how long the poll has
+// lasted, to some microseconds; zero between two looks at the clock.
 func (p *poll) again() time.Duration {
 	p.looks++
 	if p.crowded && p.looks%crowdLooks == 0 {

@@ -50,8 +50,8 @@ type Pool struct {
 // takes its processor out of sleep, which takes 50 µs and more on a virtual one;
 // meanwhile the other workers have done its parts. So a worker stays awake during a
 // step, whatever the caller does between tasks, and afterwards until a step that
-// follows at once has begun. Even during a step patience ends: a caller that is
-// silent for so long has lost its processor, and may go on where a worker parks. In
+// follows at once has begun. Even then a worker parks after a while: a caller that is silent
+// for so long has lost its processor, and may get that of the worker. In
 // a crowded pool other goroutines may wait for a worker to park.
 const (
 	patience = 2 * time.Millisecond
@@ -176,8 +176,8 @@ func (p *Pool) await() {
 			return
 		}
 	}
-	// A finisher of an earlier Run may come late and wake this one too soon:
-	// hence the loop. Each token sent is taken, for whoever clears waiting owes it.
+	// A late finisher of an earlier Run may wake this one too soon: hence the loop.
+	// Whoever clears waiting sends one token, so each that is sent is received.
 	for p.pending.Load() != 0 {
 		p.waiting.Store(true)
 		if p.pending.Load() == 0 && p.waiting.CompareAndSwap(true, false) {

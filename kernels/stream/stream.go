@@ -98,7 +98,7 @@ func (t *Task) Do(worker, _ int) {
 // multiply does unit i. The worker goes on with unit next or, where that does
 // not follow, with its shard of the next product.
 func (t *Task) multiply(worker, i, next int, follows bool) {
-	at := t.units.At(i) // of no use, but no harm
+	at := t.units.At(i) // a useless prefetch, but harmless
 	switch {
 	case follows:
 		at = t.units.At(next)
@@ -119,7 +119,7 @@ type shard struct {
 
 func (s *shard) set(lo, hi int) { s.left.Store(uint64(hi)<<32 | uint64(lo)) }
 
-// front takes the first unit; follows tells whether there is another one.
+// front takes the first unit; follows reports whether there is another one.
 func (s *shard) front() (unit int, follows, ok bool) {
 	for {
 		old := s.left.Load()
@@ -133,7 +133,7 @@ func (s *shard) front() (unit int, follows, ok bool) {
 	}
 }
 
-// back takes the last unit; follows tells whether there is one before it.
+// back takes the last unit; follows reports whether there is one before it.
 func (s *shard) back() (unit int, follows, ok bool) {
 	for {
 		old := s.left.Load()

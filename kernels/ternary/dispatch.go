@@ -35,7 +35,7 @@ type kernel struct {
 	streams   bool                       // workers walk through shards of strips with all tokens; tokens is 0
 	rest      *kernel                    // takes the tokens that fill no part; nil: the best one for so few
 	// mul computes y for a range of strips and of tokens.
-	mul func(m *Task, r *segmentRun, s *scratch, strips, tokens span)
+	mul func(m *Task, r *segmentRun, s *scratch, strips, tokens extent)
 	// one computes y of a single token for one strip, and prefetches as many bytes
 	// from next on; nil: mul does single tokens too.
 	one func(m *Task, r *segmentRun, s *scratch, strip int, next uintptr)
@@ -127,7 +127,7 @@ func bestKernel(rules []rule, p matrix.Packing, n, work int) *kernel {
 	return k
 }
 
-// fits tells whether a rule applies to n tokens and a worker's work. A kernel
+// fits reports whether a rule applies to n tokens and a worker's work. A kernel
 // with tables does a tile's work for fewer tokens too; whether that pays is a
 // matter of how many rows share the tables as well.
 func (r *rule) fits(n, work int) bool {

@@ -19,7 +19,7 @@ var genericKernel = &kernel{
 	mul:       mulGeneric,
 }
 
-func mulGeneric(m *Task, _ *segmentRun, s *scratch, strips, tokens span) {
+func mulGeneric(m *Task, _ *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
 	for n := tokens.lo; n < tokens.hi; n++ {
 		q := m.t.Q[n*m.t.Stride : (n+1)*m.t.Stride]

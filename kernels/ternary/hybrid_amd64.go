@@ -14,7 +14,7 @@ import (
 // half by VPDPBUSD, in one instruction stream: lookups need the load ports and
 // multiply-adds the multipliers, so both methods run at once. A part builds the
 // tables of a pass of one or two blocks and takes its rows through them. After every
-// few rows of lookups it does one step of a 64 × 4 multiply-add tile. Tiles and
+// few rows of lookups it does one block of a 64 × 4 multiply-add tile. Tiles and
 // passes need not end together: a call runs to the end of the nearer one, and the
 // tile's sums wait in memory. The lookups and multiply-adds of a part end together,
 // because each pass does its share of both.
@@ -32,15 +32,15 @@ var hybridKernel = &kernel{
 	mul:       mulHybrid,
 }
 
-// hybridRows is how many rows are looked up in blocks blocks beside one step:
-// 32 lookups of 4 a row and block.
+// hybridRows is how many rows are looked up, in so many blocks, beside one block of
+// multiply-adds: 32 lookups, 4 a row and block.
 func hybridRows(blocks int) int { return 8 / blocks }
 
 // hybridBlocks is how many blocks of I2 a pass takes: two where their tables
 // (41 KB of rows) fit L1.
 var hybridBlocks = 1 + min(1, cpuid.CPU.Cache.L1D/(48<<10))
 
-type hybridFunc func(acc *int32, w *byte, act *int8, steps int, wide *int32, sums, tables *int16, index *byte, left, strip int)
+type hybridFunc func(acc *int32, w *byte, act *int8, madBlocks int, wide *int32, sums, tables *int16, index *byte, left, strip int)
 
 // hybridKernels are those of passes of one and two blocks of I2 and of one of
 // I1; the second three end the int16 sums.
@@ -70,10 +70,10 @@ func (l *Linear) pass(b int) hybridPass {
 	return p
 }
 
-func mulHybrid(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+func mulHybrid(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
-	span := acts.BlockBytes * l.g
-	lanes, quads := acts.PairedTile(r.act[(tokens.lo-r.lo)/acts.PairedTokens*acts.PairedSize(m.t.Stride, l.blocks*span):], m.t.Stride)
+	cols := acts.BlockBytes * l.g // of a block
+	lanes, quads := acts.PairedTile(r.act[(tokens.lo-r.lo)/acts.PairedTokens*acts.PairedSize(m.t.Stride, l.blocks*cols):], m.t.Stride)
 	rows := (strips.hi - strips.lo) * StripRows
 	clear(s.acc16[:rows*acts.WideLanes])
 	clear(s.acc32[:rows*acts.WideLanes])
@@ -81,11 +81,11 @@ func mulHybrid(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
 	mad := madCursor{m: m, s: s, quads: quads, strips: strips, tokens: tokens.lo + acts.WideLanes, strip: strips.lo}
 	for b := 0; b < l.blocks; {
 		p := l.pass(b)
-		wideBuild(s.tables, lanes[b*span*acts.WideLanes:], l.g, p.blocks)
+		wideBuild(s.tables, lanes[b*cols*acts.WideLanes:], l.g, p.blocks)
 		for row := 0; row < rows; {
-			steps := min((rows-row)/hybridRows(p.blocks), l.blocks-mad.block)
-			mad.run(steps, &p, row)
-			row += steps * hybridRows(p.blocks)
+			n := min((rows-row)/hybridRows(p.blocks), l.blocks-mad.block)
+			mad.run(n, &p, row)
+			row += n * hybridRows(p.blocks)
 		}
 		b += p.blocks
 	}
@@ -125,25 +125,25 @@ type madCursor struct {
 	m                  *Task
 	s                  *scratch
 	quads              []int8 // [8][block][g][4][4]
-	strips             span
+	strips             extent
 	tokens             int // the first of the 32
 	strip, quad, block int // the tile and the next block of it
 }
 
-// run does steps of the tile beside the lookups of a pass, from row on.
-func (c *madCursor) run(steps int, p *hybridPass, row int) {
+// run does n blocks of the tile beside the lookups of a pass, from row on.
+func (c *madCursor) run(n int, p *hybridPass, row int) {
 	l, s := c.m.l, c.s
 	act := &c.quads[(c.quad*l.blocks+c.block)*acts.BlockBytes*l.g*acts.QuadTokens]
 	w := &l.stripData(c.strip)[c.block*StripRows*acts.BlockBytes]
 	index := &l.stripData(c.strips.lo + row/StripRows)[(p.first*StripRows+row%StripRows)*acts.BlockBytes]
 	left := (StripRows - row%StripRows) / hybridRows(p.blocks)
-	p.kernel(&s.tile[0], w, act, steps, &s.acc32[row*acts.WideLanes], &s.acc16[row*acts.WideLanes], &s.tables[0], index, left, l.strip)
-	if c.block += steps; c.block == l.blocks {
+	p.kernel(&s.tile[0], w, act, n, &s.acc32[row*acts.WideLanes], &s.acc16[row*acts.WideLanes], &s.tables[0], index, left, l.strip)
+	if c.block += n; c.block == l.blocks {
 		c.finish()
 	}
 }
 
-// finish writes the tile's products and turns to the next tile.
+// finish writes the tile's products and goes on to the next tile.
 func (c *madCursor) finish() {
 	m, s := c.m, c.s
 	l, token := m.l, c.tokens+c.quad*acts.QuadTokens

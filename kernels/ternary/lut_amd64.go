@@ -36,44 +36,44 @@ func lutBuildRows(p matrix.Packing) int {
 // lutFlush is the most columns whose products of ±127 add up within int16.
 const lutFlush = 256
 
-func mulLUT(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+func mulLUT(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
 	flush := lutFlush / (acts.BlockBytes * l.g)
 	for b := 0; b < l.blocks; b += flush {
 		end := min(b+flush, l.blocks)
-		addLUT(m, r, s, strips, tokens, span{b, end}, b == 0, end == l.blocks)
+		addLUT(m, r, s, strips, tokens, extent{b, end}, b == 0, end == l.blocks)
 	}
 }
 
 // addLUT adds the products of blocks of lutFlush columns at most to the
 // sums in acc32, or sets these to them if they are the first, and writes y if
 // they are the last.
-func addLUT(m *Task, r *segmentRun, s *scratch, strips, tokens, blocks span, first, last bool) {
+func addLUT(m *Task, r *segmentRun, s *scratch, strips, tokens, blocks extent, first, last bool) {
 	l := m.l
-	span := acts.BlockBytes * l.g
+	cols := acts.BlockBytes * l.g // of a block
 	act := r.act[(tokens.lo-r.lo)*m.t.Stride:]
 	n := strips.hi - strips.lo
 	for b := blocks.lo; b < blocks.hi; {
-		steps := 1
+		take := 1
 		if l.g == 4 && b+2 <= blocks.hi { // the tables of two blocks fit L1 together
-			steps = 2
+			take = 2
 		}
 		stage := lutAdd
 		switch {
-		case b+steps == blocks.hi && first:
+		case b+take == blocks.hi && first:
 			stage = lutBegin
-		case b+steps == blocks.hi:
+		case b+take == blocks.hi:
 			stage = lutWiden
 		case b == blocks.lo:
 			stage = lutSet
 		}
-		if b == blocks.lo && b+steps == blocks.hi { // one pass is all: it finds nothing in acc16
+		if b == blocks.lo && b+take == blocks.hi { // the only pass: acc16 holds nothing yet
 			clear(s.acc16[:n*StripRows*acts.LaneTokens])
 		}
-		build, pass := lutKernels(l.g, steps, stage)
+		build, pass := lutKernels(l.g, take, stage)
 		w := &l.stripData(strips.lo)[b*StripRows*acts.BlockBytes]
-		build(&s.tables[0], &act[b*span*acts.LaneTokens], steps*acts.BlockBytes, w)
-		if b += steps; b < blocks.hi || !last {
+		build(&s.tables[0], &act[b*cols*acts.LaneTokens], take*acts.BlockBytes, w)
+		if b += take; b < blocks.hi || !last {
 			pass(&s.acc32[0], &s.acc16[0], &s.tables[0], w, n, l.strip)
 			continue
 		}
@@ -83,7 +83,7 @@ func addLUT(m *Task, r *segmentRun, s *scratch, strips, tokens, blocks span, fir
 			if stage == lutBegin {
 				sums = s.acc32 // the only ones
 			}
-			w := &l.stripData(strips.lo + i)[(b-steps)*StripRows*acts.BlockBytes]
+			w := &l.stripData(strips.lo + i)[(b-take)*StripRows*acts.BlockBytes]
 			pass(&sums[0], &s.acc16[at], &s.tables[0], w, 1, l.strip)
 			m.lutFinish(s, strips.lo+i, sums, tokens)
 		}
@@ -91,7 +91,7 @@ func addLUT(m *Task, r *segmentRun, s *scratch, strips, tokens, blocks span, fir
 }
 
 // mergeLUT writes y from the sums of two workers.
-func mergeLUT(m *Task, s, other *scratch, strips, tokens span) {
+func mergeLUT(m *Task, s, other *scratch, strips, tokens extent) {
 	for i := range strips.hi - strips.lo {
 		at := i * StripRows * acts.LaneTokens
 		lutMergeAVX2(&s.acc32[at], &other.acc32[at])
@@ -117,11 +117,11 @@ type (
 
 // lutKernels are those that build the tables of one or two blocks and take
 // strips through them.
-func lutKernels(g, steps int, stage lutStage) (lutBuildFunc, lutPassFunc) {
+func lutKernels(g, blocks int, stage lutStage) (lutBuildFunc, lutPassFunc) {
 	switch {
 	case g == 5:
 		return lutBuild5AVX2, [...]lutPassFunc{lutSet5x1AVX2, lutAdd5x1AVX2, lutBegin5x1AVX2, lutWiden5x1AVX2}[stage]
-	case steps == 2:
+	case blocks == 2:
 		return lutBuild4AVX2, [...]lutPassFunc{lutSet4x2AVX2, lutAdd4x2AVX2, lutBegin4x2AVX2, lutWiden4x2AVX2}[stage]
 	}
 	return lutBuild4AVX2, [...]lutPassFunc{lutSet4x1AVX2, lutAdd4x1AVX2, lutBegin4x1AVX2, lutWiden4x1AVX2}[stage]
@@ -129,7 +129,7 @@ func lutKernels(g, steps int, stage lutStage) (lutBuildFunc, lutPassFunc) {
 
 // lutFinish scales the sums of strip i and writes them token by token, by way
 // of the edge buffer where y has not room for the whole tile.
-func (m *Task) lutFinish(s *scratch, i int, acc []int32, tokens span) {
+func (m *Task) lutFinish(s *scratch, i int, acc []int32, tokens extent) {
 	l := m.l
 	rows, n := l.rows(i), tokens.hi-tokens.lo
 	y := m.y[tokens.lo*l.w.Rows+i*StripRows:]

@@ -25,7 +25,7 @@ const (
 	lutFlush = 256 // the most columns whose products of ±127 add up within int16
 )
 
-func mulTernaryNeonLUT(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+func mulTernaryNeonLUT(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
 	cols, base := acts.BlockBytes*l.g, radix(l.w.Packing)
 	table := 2 * acts.NEONLanes * 243 // up to the row of all digits 2
@@ -56,7 +56,7 @@ func mulTernaryNeonLUT(m *Task, r *segmentRun, s *scratch, strips, tokens span) 
 
 // lutFinish scales the sums of strip i and writes them token by token, by way
 // of the edge buffer where y has not room for the whole tile.
-func (m *Task) lutFinish(s *scratch, i int, sums []int32, scale *[acts.NEONLanes]float32, tokens span) {
+func (m *Task) lutFinish(s *scratch, i int, sums []int32, scale *[acts.NEONLanes]float32, tokens extent) {
 	l := m.l
 	rows, n := l.rows(i), tokens.hi-tokens.lo
 	y := m.y[tokens.lo*l.w.Rows+i*StripRows:]

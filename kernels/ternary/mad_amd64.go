@@ -8,7 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// madKernel multiplies digits in 8-bit lanes, for tiles of up to 8 tokens.
+// madKernel multiplies digits as bytes, for tiles of up to 8 tokens.
 var madKernel = &kernel{
 	name:      "avx2:mad",
 	isa:       cpu.AVX2,
@@ -49,7 +49,7 @@ var madAVX2 = madKernels{
 	},
 }
 
-func (k *madKernels) mul(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+func (k *madKernels) mul(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
 	for lo := strips.lo; lo < strips.hi; {
 		hi := min(lo+max(1, madPass/l.strip), strips.hi)
@@ -57,7 +57,7 @@ func (k *madKernels) mul(m *Task, r *segmentRun, s *scratch, strips, tokens span
 			hi = max(lo+1, hi-1)
 		}
 		for n := tokens.lo; n < tokens.hi; n += r.width {
-			k.tile(m, r, s, span{lo, hi}, span{n, min(n+r.width, tokens.hi)})
+			k.tile(m, r, s, extent{lo, hi}, extent{n, min(n+r.width, tokens.hi)})
 		}
 		lo = hi
 	}
@@ -65,9 +65,9 @@ func (k *madKernels) mul(m *Task, r *segmentRun, s *scratch, strips, tokens span
 
 // tile multiplies strips, either whole ones or a single one that is not, with
 // one tile of tokens.
-func (k *madKernels) tile(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+func (k *madKernels) tile(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l, n, lo := m.l, tokens.hi-tokens.lo, strips.lo
-	if n == 1 { // left over by wide tiles, which have brought the weights near
+	if n == 1 { // left over by wide tiles, which have brought the weights into the cache
 		for strip := lo; strip < strips.hi; strip++ {
 			k.strip(m, r, s, strip, tokens.lo, l.stream.At(strip))
 		}

@@ -15,7 +15,7 @@ import (
 
 // The ternary layout. A byte holds g trits as digits w+1 of 0..2, trit j that of
 // column c·g+j of its block: g = 5 digits in base 3 in I1, Σ (w+1)·3^j, and 4
-// crumbs (fields of two bits) in I2, Σ (w+1)·4^j. A block is 4 bytes of one row
+// bit pairs in I2, Σ (w+1)·4^j. A block is 4 bytes of one row
 // (20 or 16 columns); 64 rows of a block lie together, and the blocks of a
 // 64-row strip follow one another:
 //
@@ -49,8 +49,8 @@ func radix(p matrix.Packing) int {
 
 // blocksOf is the number of blocks a row of cols trits takes.
 func blocksOf(cols int, p matrix.Packing) int {
-	span := acts.BlockBytes * tritsPerByte(p)
-	return (cols + span - 1) / span
+	each := acts.BlockBytes * tritsPerByte(p)
+	return (cols + each - 1) / each
 }
 
 // Size is the length of Data that Pack makes, in bytes.
@@ -155,33 +155,6 @@ func packRow(dst, digits []byte, blocks, g int) {
 	}
 }
 
-// Unpack gives back the trits[rows][cols] of an I1 or I2 matrix. It
-// reports ErrUnsupported for another packing and ErrShape for a matrix whose
-// parts do not fit together.
-func Unpack(w *matrix.Matrix) ([]int8, error) {
-	if !w.Packing.Ternary() {
-		return nil, fmt.Errorf("%w: %v holds no trits", matrix.ErrUnsupported, w.Packing)
-	}
-	if err := checkData(w); err != nil {
-		return nil, err
-	}
-	g, blocks := tritsPerByte(w.Packing), blocksOf(w.Cols, w.Packing)
-	base := byte(radix(w.Packing))
-	trits := make([]int8, w.Rows*w.Cols)
-	for r := range w.Rows {
-		row := w.Data[r/StripRows*blocks*StripRows*acts.BlockBytes+r%StripRows*acts.BlockBytes:]
-		for k := range w.Cols {
-			b, c := k/(acts.BlockBytes*g), k%(acts.BlockBytes*g)/g
-			v := row[b*StripRows*acts.BlockBytes+c]
-			for range k % g {
-				v /= base
-			}
-			trits[r*w.Cols+k] = int8(v%base) - 1
-		}
-	}
-	return trits, nil
-}
-
 func check(w *matrix.Matrix) error {
 	if w.Rows < 1 || w.Cols < 1 || w.Cols > MaxCols || w.Rows > 1<<30 {
 		return fmt.Errorf("%w: a ternary matrix of %d x %d", matrix.ErrShape, w.Rows, w.Cols)
@@ -207,8 +180,8 @@ func checkData(w *matrix.Matrix) error {
 	return nil
 }
 
-// onlyTrits tells whether a multiple of 8 bytes are all of a ternary packing:
-// at most 242 in I1, without a crumb of 3 in I2.
+// onlyTrits reports whether a multiple of 8 bytes are all of a ternary packing:
+// at most 242 in I1, without a bit pair of 3 in I2.
 func onlyTrits(p matrix.Packing, data []byte) bool {
 	if p == matrix.I1 {
 		top := byte(0)

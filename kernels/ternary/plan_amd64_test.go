@@ -37,7 +37,7 @@ func TestTilesOfTokensLeaveTheRestToAnotherKernel(t *testing.T) {
 	}
 }
 
-func TestTablesArePaidByRowsAndTokens(t *testing.T) {
+func TestRowsAndTokensShareTheCostOfTables(t *testing.T) {
 	defer cpu.Override(cpu.AVX2)()
 	for _, c := range []struct {
 		p         matrix.Packing

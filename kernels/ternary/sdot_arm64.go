@@ -29,7 +29,7 @@ var sdotKernels = map[int][5]sdotFunc{
 	4: {1: sdotI2x1, 2: sdotI2x2, 4: sdotI2x4},
 }
 
-func mulSDOT(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+func mulSDOT(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
 	kernels := sdotKernels[l.g]
 	kp := l.blocks * acts.BlockBytes * l.g

@@ -23,9 +23,9 @@ type sharedKernel struct {
 	// add adds the products of chunksAtOnce chunks at most to the worker's sums, or
 	// sets these to them if they are its first, and writes y if they are the last
 	// and nobody has helped.
-	add func(m *Task, r *segmentRun, s *scratch, strips, tokens, blocks span, first, last bool)
+	add func(m *Task, r *segmentRun, s *scratch, strips, tokens, blocks extent, first, last bool)
 	// merge writes y from the sums of two workers.
-	merge func(m *Task, s, other *scratch, strips, tokens span)
+	merge func(m *Task, s, other *scratch, strips, tokens extent)
 }
 
 // A worker takes chunksAtOnce chunks at a time while more than fewChunks are left.
@@ -196,5 +196,5 @@ func (t *sharing) add(worker, part, lo, hi int, first, last bool) {
 	r, strips, tokens := m.part(part)
 	k := r.kernel.shared
 	n := k.chunk(m.l.w.Packing)
-	k.add(m, r, &m.l.run.scratch[worker], strips, tokens, span{lo * n, min(hi*n, m.l.blocks)}, first, last)
+	k.add(m, r, &m.l.run.scratch[worker], strips, tokens, extent{lo * n, min(hi*n, m.l.blocks)}, first, last)
 }

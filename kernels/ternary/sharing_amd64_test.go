@@ -16,7 +16,7 @@ import (
 // interrupted is the lookup kernel, which calls before ahead of every addition.
 func interrupted(before func(m *Task, s *scratch, first bool)) *kernel {
 	k, shared := *lutKernel, *lutKernel.shared
-	shared.add = func(m *Task, r *segmentRun, s *scratch, strips, tokens, blocks span, first, last bool) {
+	shared.add = func(m *Task, r *segmentRun, s *scratch, strips, tokens, blocks extent, first, last bool) {
 		before(m, s, first)
 		addLUT(m, r, s, strips, tokens, blocks, first, last)
 	}
@@ -57,7 +57,6 @@ func TestPartsCanBeSharedInAnyOrder(t *testing.T) {
 				x.Set(c.x, n, cols)
 				x.Pin(0)
 				l.Mul(y, &x.Rows, &x.task) // arranges the activations
-				x.Unpin()
 				clear(y)
 				m := &x.task
 				m.y = y

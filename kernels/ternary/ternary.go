@@ -45,7 +45,7 @@ type Linear struct {
 type Runner struct {
 	pool    *pool.Pool
 	order   *stream.Order
-	scratch []scratch // one a worker; what a worker holds, nobody else touches
+	scratch []scratch // one a worker, which alone touches it
 	only    *kernel   // the one kernel to use; nil: what the rules say
 	rules   []rule    // which kernel multiplies how many tokens
 	once    sync.Once
@@ -186,7 +186,7 @@ type Task struct {
 	sharing sharing
 }
 
-// streams tells whether workers walk through shards of the matrix.
+// streams reports whether workers walk through shards of the matrix.
 func (m *Task) streams(workers int) bool {
 	k := m.runs[0].kernel
 	if m.x.N() == 1 && k.one != nil {
@@ -244,20 +244,20 @@ func (m *Task) Do(worker, i int) {
 	r.kernel.mul(m, r, &m.l.run.scratch[worker], strips, tokens)
 }
 
-// part is the extent of part i.
-func (m *Task) part(i int) (r *segmentRun, strips, tokens span) {
+// part gives the segment, strips and tokens of part i.
+func (m *Task) part(i int) (r *segmentRun, strips, tokens extent) {
 	r = &m.runs[0]
 	for i >= r.parts {
 		i -= r.parts
 		r = &m.runs[1]
 	}
-	tokens = span{r.lo, r.hi}
+	tokens = extent{r.lo, r.hi}
 	if r.kernel.tokens > 0 {
 		tokens.lo += i / r.across * r.kernel.tokens
 		tokens.hi = min(tokens.lo+r.kernel.tokens, tokens.hi)
 	}
 	s := i % r.across * r.strips
-	return r, span{s, min(s+r.strips, m.l.strips)}, tokens
+	return r, extent{s, min(s+r.strips, m.l.strips)}, tokens
 }
 
 // Multiply does a strip of a product that streams.
@@ -268,11 +268,11 @@ func (m *Task) Multiply(worker, strip int, next uintptr) {
 		r.kernel.one(m, r, s, strip, next)
 		return
 	}
-	r.kernel.mul(m, r, s, span{strip, strip + 1}, span{r.lo, r.hi})
+	r.kernel.mul(m, r, s, extent{strip, strip + 1}, extent{r.lo, r.hi})
 }
 
-// span is the half-open range [lo, hi).
-type span struct{ lo, hi int }
+// extent is the half-open range [lo, hi).
+type extent struct{ lo, hi int }
 
 // stripData is the packed weights of strip s.
 func (l *Linear) stripData(s int) []byte { return l.w.Data[s*l.strip : (s+1)*l.strip] }

@@ -35,7 +35,7 @@ var (
 
 const (
 	tuneTime   = 50 * time.Millisecond
-	tuneRounds = 3 // the best of which counts: other work only ever adds time
+	tuneRounds = 3 // of which the best counts: other work only adds time
 	tuneRows   = 1024
 	tuneCols   = 512
 )
@@ -70,9 +70,9 @@ func tune(rules []rule, limit time.Duration) []rule {
 	return rules
 }
 
-// margin is by how much a kernel must be faster than the one of the rules to
-// take its place: a measurement this short, on a machine that may be busy, can
-// err by as much, and what it is for differs by more.
+// margin is by how much a kernel must be faster than that of the constant rules to
+// replace it: so short a measurement on a busy machine errs by as much, and the
+// differences that matter are larger.
 const margin = 1.2
 
 // choose makes rules of timings, which are in order of packing and n.
@@ -126,12 +126,12 @@ func measure(kernels []*kernel, limit time.Duration) []timing {
 		first := len(timings)
 		for _, n := range tuneTokens {
 			for _, k := range kernels {
-				if k.rest == nil || n >= k.tokens { // a tile kernel without a tile is its rest
+				if k.rest == nil || n >= k.tokens { // with less than a tile, its rest runs
 					timings = append(timings, timing{p, n, k, time.Hour})
 				}
 			}
 		}
-		for range tuneRounds { // over all, so that what disturbs one measurement disturbs no other of its kind
+		for range tuneRounds { // one round after another: a disturbance hits each timing once at most
 			for i := range timings[first:] {
 				t := &timings[first+i]
 				run.only = t.kernel

@@ -62,7 +62,7 @@ func TestKernelsAreChosenByWhatWasMeasured(t *testing.T) {
 	}
 }
 
-func TestEveryPackingIsChosenForByItself(t *testing.T) {
+func TestEachPackingHasItsOwnRules(t *testing.T) {
 	timings := []timing{{matrix.I1, 1, steady, 10}, {matrix.I1, 1, wide, 5}, {matrix.I2, 1, steady, 5}, {matrix.I2, 1, wide, 10}, {matrix.I2, 4, steady, 20}, {matrix.I2, 4, wide, 10}}
 	want := []rule{{cpu.Active(), matrix.I1, 1, wide}, {cpu.Active(), matrix.I2, 1, steady}, {cpu.Active(), matrix.I2, 4, wide}}
 	if got := choose(nil, timings); !slices.Equal(got, want) {

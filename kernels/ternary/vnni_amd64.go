@@ -26,7 +26,7 @@ var vnniTiles = [2][acts.QuadTokens]vnniFunc{
 	{vnni5x64x1AVX512, vnni5x64x2AVX512, vnni5x64x3AVX512, vnni5x64x4AVX512},
 }
 
-func mulVNNI(m *Task, r *segmentRun, s *scratch, strips, tokens span) {
+func mulVNNI(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
 	l := m.l
 	kp := l.blocks * acts.BlockBytes * l.g
 	for i := strips.lo; i < strips.hi; i++ {

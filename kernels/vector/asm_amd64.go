@@ -9,11 +9,6 @@ package vector
 //go:noescape
 func vecAdd(dst *float32, a *float32, b *float32, n int)
 
-// vecMul sets dst[i] = a[i]·b[i] for a positive multiple n of 8.
-//
-//go:noescape
-func vecMul(dst *float32, a *float32, b *float32, n int)
-
 // vecScale sets dst[i] = a[i]·s for a positive multiple n of 8.
 //
 //go:noescape
@@ -53,11 +48,6 @@ func vecMax(x *float32, n int) float32
 //
 //go:noescape
 func vecAbsMax(x *float32, n int) float32
-
-// vecF16ToF32 widens a positive multiple n of 8 values.
-//
-//go:noescape
-func vecF16ToF32(dst *float32, src *uint16, n int)
 
 // vecF32ToF16 narrows a positive multiple n of 8 values to nearest even.
 //

@@ -54,56 +54,6 @@ end:
 	VZEROUPPER
 	RET
 
-// func vecMul(dst *float32, a *float32, b *float32, n int)
-// Requires: AVX
-TEXT ·vecMul(SB), NOSPLIT, $0-32
-	// vecMul sets dst[i] = a[i]·b[i] for a positive multiple n of 8.
-	MOVQ dst+0(FP), AX
-	MOVQ a+8(FP), CX
-	MOVQ b+16(FP), DX
-	MOVQ n+24(FP), BX
-	XORQ SI, SI
-	SUBQ $0x20, BX
-	JL   rest
-
-loop:
-	VMOVUPS (CX)(SI*4), Y0
-	VMOVUPS (DX)(SI*4), Y1
-	VMOVUPS 32(CX)(SI*4), Y2
-	VMOVUPS 32(DX)(SI*4), Y3
-	VMOVUPS 64(CX)(SI*4), Y4
-	VMOVUPS 64(DX)(SI*4), Y5
-	VMOVUPS 96(CX)(SI*4), Y6
-	VMOVUPS 96(DX)(SI*4), Y7
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)(SI*4)
-	VMULPS  Y3, Y2, Y2
-	VMOVUPS Y2, 32(AX)(SI*4)
-	VMULPS  Y5, Y4, Y4
-	VMOVUPS Y4, 64(AX)(SI*4)
-	VMULPS  Y7, Y6, Y6
-	VMOVUPS Y6, 96(AX)(SI*4)
-	ADDQ    $0x20, SI
-	CMPQ    SI, BX
-	JLE     loop
-
-rest:
-	ADDQ $0x20, BX
-
-check:
-	CMPQ    SI, BX
-	JGE     end
-	VMOVUPS (CX)(SI*4), Y0
-	VMOVUPS (DX)(SI*4), Y1
-	VMULPS  Y1, Y0, Y0
-	VMOVUPS Y0, (AX)(SI*4)
-	ADDQ    $0x08, SI
-	JMP     check
-
-end:
-	VZEROUPPER
-	RET
-
 // func vecScale(dst *float32, a *float32, s float32, n int)
 // Requires: AVX, AVX2, SSE
 TEXT ·vecScale(SB), NOSPLIT, $0-32
@@ -447,24 +397,6 @@ loop:
 	VMOVSHDUP    X1, X0
 	VMAXSS       X0, X1, X1
 	MOVSS        X1, ret+16(FP)
-	VZEROUPPER
-	RET
-
-// func vecF16ToF32(dst *float32, src *uint16, n int)
-// Requires: AVX, F16C
-TEXT ·vecF16ToF32(SB), NOSPLIT, $0-24
-	// vecF16ToF32 widens a positive multiple n of 8 values.
-	MOVQ dst+0(FP), AX
-	MOVQ src+8(FP), CX
-	MOVQ n+16(FP), DX
-
-loop:
-	VCVTPH2PS (CX), Y0
-	VMOVUPS   Y0, (AX)
-	ADDQ      $0x10, CX
-	ADDQ      $0x20, AX
-	SUBQ      $0x08, DX
-	JNE       loop
 	VZEROUPPER
 	RET
 

@@ -6,10 +6,10 @@ import "math"
 // bits wherever it stands in a slice. The portable versions go
 // through float64; the assembly ones use exp(x) = 2ⁿ·p(r), x = n·ln2 + r.
 
-// ExpSum sets dst[i] = exp(x[i] - shift) and returns their sum: the two steps
-// of a softmax over dst, which Scale(dst, dst, 1/sum) finishes. Terms below the
-// smallest normal float32 become 0. The sum runs in eight interleaved partial
-// sums, so terms of zero at the end do not change it.
+// ExpSum sets dst[i] = exp(x[i] - shift) and returns their sum; Scale(dst, dst, 1/sum)
+// then makes a softmax of dst. Terms below the smallest normal float32 become 0. The
+// sum runs in eight interleaved partial sums, so terms of zero at the end do not change
+// it.
 func ExpSum(dst, x []float32, shift float32) float32 {
 	x = x[:len(dst)]
 	if sum, ok := expSumFast(dst, x, shift); ok {

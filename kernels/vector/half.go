@@ -2,16 +2,6 @@ package vector
 
 import "math"
 
-// F16ToF32 widens IEEE binary16 values: dst[i] = src[i], exactly. dst must be
-// at least as long as src.
-func F16ToF32(dst []float32, src []uint16) {
-	dst = dst[:len(src)]
-	done := f16ToF32Fast(dst, src)
-	for i := done; i < len(src); i++ {
-		dst[i] = FromF16(src[i])
-	}
-}
-
 // F32ToF16 narrows to IEEE binary16, rounding to nearest even; too large
 // values become infinities. dst must be at least as long as src.
 func F32ToF16(dst []uint16, src []float32) {

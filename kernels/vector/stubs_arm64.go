@@ -9,9 +9,6 @@ package vector
 func addNEON(dst, a, b *float32, n int)
 
 //go:noescape
-func mulNEON(dst, a, b *float32, n int)
-
-//go:noescape
 func scaleNEON(dst, x *float32, s float32, n int)
 
 //go:noescape
@@ -22,9 +19,6 @@ func scaleMulNEON(dst, x, w *float32, s float32, n int)
 
 //go:noescape
 func relu2NEON(dst, gate, up *float32, n int)
-
-//go:noescape
-func f16ToF32NEON(dst *float32, src *uint16, n int)
 
 //go:noescape
 func f32ToF16NEON(dst *uint16, src *float32, n int)

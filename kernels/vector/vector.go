@@ -17,14 +17,6 @@ func Add(dst, a, b []float32) {
 // AddInto sets dst[i] += x[i].
 func AddInto(dst, x []float32) { Add(dst, dst, x[:len(dst)]) }
 
-// Mul sets dst[i] = a[i] · b[i].
-func Mul(dst, a, b []float32) {
-	a, b = a[:len(dst)], b[:len(dst)]
-	for i := mulFast(dst, a, b); i < len(dst); i++ {
-		dst[i] = a[i] * b[i]
-	}
-}
-
 // Scale sets dst[i] = x[i] · s.
 func Scale(dst, x []float32, s float32) {
 	x = x[:len(dst)]

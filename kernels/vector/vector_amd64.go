@@ -8,20 +8,12 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 // that was; the portable loops do the rest. AVX-512 would gain nothing: these
 // run at the speed of the caches.
 
-// whole is the part of n elements that are full steps, 0 without AVX2.
-func whole(n, step int) int {
+// whole is how many of n elements fill whole vectors of so many, 0 without AVX2.
+func whole(n, size int) int {
 	if !cpu.UseAVX2() {
 		return 0
 	}
-	return n - n%step
-}
-
-func f16ToF32Fast(dst []float32, src []uint16) int {
-	n := whole(len(src), 8)
-	if n > 0 {
-		vecF16ToF32(&dst[0], &src[0], n)
-	}
-	return n
+	return n - n%size
 }
 
 func f32ToF16Fast(dst []uint16, src []float32) int {
@@ -36,14 +28,6 @@ func addFast(dst, a, b []float32) int {
 	n := whole(len(dst), 8)
 	if n > 0 {
 		vecAdd(&dst[0], &a[0], &b[0], n)
-	}
-	return n
-}
-
-func mulFast(dst, a, b []float32) int {
-	n := whole(len(dst), 8)
-	if n > 0 {
-		vecMul(&dst[0], &a[0], &b[0], n)
 	}
 	return n
 }

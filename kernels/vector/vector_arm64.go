@@ -7,20 +7,12 @@ import "github.com/lutra-lm/lutra/kernels/cpu"
 // The Fast functions do what they can of a slice with NEON and return how much
 // that was; the portable loops do the rest.
 
-// whole is the part of n elements that are full steps, 0 without NEON.
-func whole(n, step int) int {
+// whole is how many of n elements fill whole vectors of so many, 0 without NEON.
+func whole(n, size int) int {
 	if cpu.Active() != cpu.NEON {
 		return 0
 	}
-	return n - n%step
-}
-
-func f16ToF32Fast(dst []float32, src []uint16) int {
-	n := whole(len(src), 8)
-	if n > 0 {
-		f16ToF32NEON(&dst[0], &src[0], n)
-	}
-	return n
+	return n - n%size
 }
 
 func f32ToF16Fast(dst []uint16, src []float32) int {
@@ -35,14 +27,6 @@ func addFast(dst, a, b []float32) int {
 	n := whole(len(dst), 8)
 	if n > 0 {
 		addNEON(&dst[0], &a[0], &b[0], n)
-	}
-	return n
-}
-
-func mulFast(dst, a, b []float32) int {
-	n := whole(len(dst), 8)
-	if n > 0 {
-		mulNEON(&dst[0], &a[0], &b[0], n)
 	}
 	return n
 }
@@ -119,7 +103,7 @@ func sumWithinFast(part *[16]float32, x []float32, lo, hi float32) (done, n int)
 	return done, n
 }
 
-// expSumFast hands the last, partial step over in a buffer filled with -Inf,
+// expSumFast hands the last, partial vector over in a buffer filled with -Inf,
 // whose exponentials are 0: an element has the same bits wherever it stands.
 func expSumFast(dst, x []float32, shift float32) (float32, bool) {
 	if cpu.Active() != cpu.NEON {

@@ -23,23 +23,6 @@ loop:
 	BNE loop
 	RET
 
-// func mulNEON(dst, a, b *float32, n int)
-// dst = a · b.
-TEXT ·mulNEON(SB), NOSPLIT, $0-32
-	MOVD dst+0(FP), R0
-	MOVD a+8(FP), R1
-	MOVD b+16(FP), R2
-	MOVD n+24(FP), R9
-loop:
-	VLD1.P 32(R1), [V0.S4, V1.S4]
-	VLD1.P 32(R2), [V2.S4, V3.S4]
-	FMUL(0, 0, 2)
-	FMUL(1, 1, 3)
-	VST1.P [V0.S4, V1.S4], 32(R0)
-	SUBS $8, R9, R9
-	BNE loop
-	RET
-
 // func scaleNEON(dst, x *float32, s float32, n int)
 // dst = x · s.
 TEXT ·scaleNEON(SB), NOSPLIT, $0-32
@@ -111,20 +94,6 @@ loop:
 	FMUL(0, 0, 2)
 	FMUL(1, 1, 3)
 	VST1.P [V0.S4, V1.S4], 32(R0)
-	SUBS $8, R9, R9
-	BNE loop
-	RET
-
-// func f16ToF32NEON(dst *float32, src *uint16, n int)
-TEXT ·f16ToF32NEON(SB), NOSPLIT, $0-24
-	MOVD dst+0(FP), R0
-	MOVD src+8(FP), R1
-	MOVD n+16(FP), R9
-loop:
-	VLD1.P 16(R1), [V0.H8]
-	FCVTL(2, 0)
-	FCVTL2(3, 0)
-	VST1.P [V2.S4, V3.S4], 32(R0)
 	SUBS $8, R9, R9
 	BNE loop
 	RET

@@ -5,10 +5,8 @@ package vector
 // The Fast functions do what they can of a slice and return how much that was;
 // here it is nothing, and the portable loops do it all.
 
-func f16ToF32Fast([]float32, []uint16) int                               { return 0 }
 func f32ToF16Fast([]uint16, []float32) int                               { return 0 }
 func addFast(_, _, _ []float32) int                                      { return 0 }
-func mulFast(_, _, _ []float32) int                                      { return 0 }
 func scaleFast(_, _ []float32, _ float32) int                            { return 0 }
 func axpyFast(_ []float32, _ float32, _ []float32) int                   { return 0 }
 func dotFast(_, _ []float32) (int, float32)                              { return 0, 0 }

@@ -188,7 +188,7 @@ func (a *Pass) Do(worker, part int) {
 // tile have gathered. The work item's runs end at runs.
 func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []RowPos, head, chunk, lo, runs int) {
 	p, layer, ld, g, d := a.plan, a.cache.Layer(a.layer), a.plan.scoreRow(), a.group, a.dim
-	vector := a.cache.Vectors(0, head)
+	vector := a.cache.FirstVector(0, head)
 	first, end := p.runsOf(chunk)
 	for i := first; i < end; i++ {
 		r := &p.runs[i]

@@ -196,7 +196,7 @@ func (p *Plan) addRuns(cache *kv.Cache) {
 		r := run{at: t.at, row: t.row, rows: t.rows}
 		for {
 			r.least, r.most = r.least+t.least, r.most+t.most
-			first := int32(cache.Vectors(t.block, 0))
+			first := int32(cache.FirstVector(t.block, 0))
 			for g := int32(0); g < int32(cache.Stride()); g += kernel.KeyGroup {
 				p.groups = append(p.groups, first+g)
 			}

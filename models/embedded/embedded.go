@@ -41,7 +41,6 @@ var ErrUnknown = errors.New("embedded: no such model")
 type Entry struct {
 	Name string
 	Role Role
-	Size int // bytes of its GGUF form
 }
 
 //go:embed lutra-tiny-s.gguf
@@ -62,7 +61,7 @@ var entries = []struct {
 	role Role
 	data *[]byte
 }{
-	{"lutra-tiny-l", Generator, &tinyL},
+	{Default, Generator, &tinyL},
 	{"lutra-tiny-s", Generator, &tinyS},
 	{"lutra-tiny-prm", Reward, &tinyPRM},
 }
@@ -71,7 +70,7 @@ var entries = []struct {
 func Models() []Entry {
 	list := make([]Entry, len(entries))
 	for i, e := range entries {
-		list[i] = Entry{e.name, e.role, len(*e.data)}
+		list[i] = Entry{e.name, e.role}
 	}
 	return list
 }

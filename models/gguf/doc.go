@@ -10,7 +10,7 @@
 // and File.Unchanged fail with ErrChanged, where a mapping would end the process
 // or change under the reader's hands. Metadata is copied and stays valid.
 //
-// Every file is taken for hostile. Counts, lengths, offsets and alignment are
+// Every file is assumed hostile. Counts, lengths, offsets and alignment are
 // checked before use, errors name the key or tensor and the offset, and the
 // memory taken stays within a small multiple of the file's size.
 //

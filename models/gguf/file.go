@@ -60,9 +60,6 @@ func Open(path string) (*File, error) {
 // until Close.
 func (f *File) Unchanged() error { return f.source.unchanged() }
 
-// Size is the number of bytes of the whole file.
-func (f *File) Size() int64 { return f.source.size }
-
 // Close closes the file. Tensors that are still in it cannot be read
 // afterwards. It may be called more than once.
 func (f *File) Close() error {

@@ -13,7 +13,7 @@ var scaleHalves = map[Type][]int{
 	Q2_K: {80, 82}, Q3_K: {108}, Q4_K: {0, 2}, Q5_K: {0, 2}, Q6_K: {208},
 }
 
-// Finite tells whether rows [lo, hi) of a tensor in memory hold finite values
+// Finite reports whether rows [lo, hi) of a tensor in memory hold finite values
 // alone, and where not, the first row with another one. It looks at numbers and
 // scales as they are stored: only these can be infinite or NaN.
 func (t *Tensor) Finite(lo, hi int) (row int, ok bool) {
@@ -59,12 +59,12 @@ func finite32(b []byte) bool {
 	return x-x == 0
 }
 
-// finite16 tells whether no number of 16 bits has all bits of its exponent set.
+// finite16 reports whether no number of 16 bits has all bits of its exponent set.
 func finite16(raw []byte, exponent uint16) bool {
 	const ones = 0x0001000100010001
 	mask := uint64(exponent) * ones
 	for ; len(raw) >= 8; raw = raw[8:] {
-		clear := ^binary.LittleEndian.Uint64(raw) & mask // zero in a lane: its exponent is full
+		clear := ^binary.LittleEndian.Uint64(raw) & mask // zero in 16 bits: their exponent is full
 		if (clear-ones)&^clear&(ones<<15) != 0 {
 			return false
 		}

@@ -110,7 +110,7 @@ func dequantizeAll(t *testing.T, dir string) (reached int) {
 			t.Fatal(err)
 		}
 		got := make([]float32, len(want))
-		if err := Dequantize(e.Type, got, src); err != nil {
+		if err := dequantize(e.Type, got, src); err != nil {
 			t.Fatal(err)
 		}
 		for i := range want {
@@ -151,7 +151,7 @@ func quantizeAgain(t *testing.T, dir string, names ...string) {
 			t.Errorf("%s: the blocks differ from the reference quantiser's", name)
 		}
 		back := make([]float32, len(src))
-		if err := Dequantize(e.Type, back, got); err != nil {
+		if err := dequantize(e.Type, back, got); err != nil {
 			t.Fatal(err)
 		}
 		if nmse := nmse(back, src); math.Abs(nmse-e.NMSE) > 1e-6*e.NMSE {
@@ -172,7 +172,7 @@ func TestTernaryGroupsAreWrittenAsTheReferenceWroteThem(t *testing.T) {
 		}
 		want := bin[:e.Halves/e.Block*e.Bytes]
 		values, got := make([]float32, e.Halves), make([]byte, len(want))
-		if err := Dequantize(e.Type, values, want); err != nil {
+		if err := dequantize(e.Type, values, want); err != nil {
 			t.Fatal(err)
 		}
 		if err := Quantize(e.Type, got, values); err != nil {

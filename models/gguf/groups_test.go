@@ -52,7 +52,7 @@ func fill(n int, b byte) []byte { return bytes.Repeat([]byte{b}, n) }
 func TestBlocksOfGroupTypesReadAsWorkedOutByHand(t *testing.T) {
 	for _, c := range groupBlocks {
 		got := make([]float32, c.typ.BlockLen())
-		if err := Dequantize(c.typ, got, c.src); err != nil {
+		if err := dequantize(c.typ, got, c.src); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range c.want {
@@ -66,7 +66,7 @@ func TestBlocksOfGroupTypesReadAsWorkedOutByHand(t *testing.T) {
 func TestBlocksOfGroupTypesAreWrittenAsTheyWereRead(t *testing.T) {
 	for _, c := range groupBlocks {
 		values, got := make([]float32, c.typ.BlockLen()), make([]byte, c.typ.BlockBytes())
-		if err := Dequantize(c.typ, values, c.src); err != nil {
+		if err := dequantize(c.typ, values, c.src); err != nil {
 			t.Fatal(err)
 		}
 		if c.typ == Q1_0_G32 || slices.Contains(values, 1) { // not written at all; code 3
@@ -124,7 +124,7 @@ func TestEveryTritPatternOfPTQ1_0ReadsBack(t *testing.T) {
 		if err := Quantize(PTQ1_0, dst, src); err != nil {
 			t.Fatal(err)
 		}
-		if err := Dequantize(PTQ1_0, got, dst); err != nil {
+		if err := dequantize(PTQ1_0, got, dst); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, src) {
@@ -137,7 +137,7 @@ func TestEveryTritPatternOfPTQ1_0ReadsBack(t *testing.T) {
 func TestEveryByteOfPTQ1_0IsRead(t *testing.T) {
 	for b := range 256 {
 		got := make([]float32, 128)
-		if err := Dequantize(PTQ1_0, got, join(fill(26, byte(b)), 0x00, 0x3c)); err != nil {
+		if err := dequantize(PTQ1_0, got, join(fill(26, byte(b)), 0x00, 0x3c)); err != nil {
 			t.Fatal(err)
 		}
 		for n, pow := 0, 1; n < 5; n, pow = n+1, 3*pow {
@@ -173,7 +173,7 @@ func FuzzQuantizeGroups(f *testing.F) {
 			if guarded[size] != 42 {
 				t.Fatalf("Quantize(%v) wrote past its end", typ)
 			}
-			if err := Dequantize(typ, once, guarded[:size]); err != nil {
+			if err := dequantize(typ, once, guarded[:size]); err != nil {
 				t.Fatal(err)
 			}
 			if !finite(src) || !finite(once) { // refused, or too large for binary16
@@ -182,7 +182,7 @@ func FuzzQuantizeGroups(f *testing.F) {
 			if err := Quantize(typ, guarded[:size], once); err != nil {
 				t.Fatal(err)
 			}
-			if err := Dequantize(typ, twice, guarded[:size]); err != nil {
+			if err := dequantize(typ, twice, guarded[:size]); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(once, twice) {

@@ -53,7 +53,7 @@ func inverse(d float32) float32 {
 	return 1 / d
 }
 
-// finite tells whether v is free of infinities and NaNs, which have no scale.
+// finite reports whether v is free of infinities and NaNs, which have no scale.
 func finite(v []float32) bool {
 	for _, x := range v {
 		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {

@@ -21,7 +21,7 @@ type source struct {
 	spare [][]byte // buffers for rows, as many as were in use at once
 }
 
-// stamp tells whether a file has been written to.
+// stamp reports whether a file has been written to.
 type stamp struct {
 	size    int64
 	written [2]int64 // the time of the last write, in units of the system

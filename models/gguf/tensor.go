@@ -86,10 +86,10 @@ func (t *Tensor) Load(lo, hi int, buf []byte) (*Tensor, error) {
 	return part, nil
 }
 
-// Dequantize sets dst to the elements of t from number lo on. lo and len(dst)
-// are whole blocks. What is in a file is read from there: the errors are those
-// of Load, and ErrUnsupported for a type that is not Supported. It may be
-// called by any number of goroutines.
+// Dequantize sets dst to the elements of t from number lo on, bit for bit what
+// ggml's to_float gives. lo and len(dst) are whole blocks. What is in a file is
+// read from there: the errors are those of Load, and ErrUnsupported for a type
+// that is not Supported. It may be called by any number of goroutines.
 func (t *Tensor) Dequantize(dst []float32, lo int) error {
 	tr := t.Type.traits()
 	if tr.dequantize == nil {

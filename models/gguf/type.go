@@ -140,7 +140,7 @@ func (t Type) BlockLen() int { return t.traits().blockLen }
 // BlockBytes is the stored size of a block.
 func (t Type) BlockBytes() int { return t.traits().blockBytes }
 
-// Supported tells whether Dequantize reads the type.
+// Supported reports whether Dequantize reads the type.
 func (t Type) Supported() bool { return t.traits().dequantize != nil }
 
 // Size is the stored size in bytes of a tensor of that shape. It fails on an
@@ -179,22 +179,6 @@ func (t Type) Size(dims []int) (int, error) {
 	return int(size) + tr.tail, nil
 }
 
-// Dequantize sets dst to the values of the blocks in src, which are len(dst)
-// elements: whole blocks (for I2_S the whole tensor, whose end holds the
-// scale). The result is bit for bit that of ggml's to_float.
-func Dequantize(t Type, dst []float32, src []byte) error {
-	tr := t.traits()
-	if err := t.check(len(dst), len(src)); err != nil {
-		return err
-	}
-	if tr.dequantize == nil {
-		return fmt.Errorf("gguf: %w: storage type %v is not supported yet", ErrUnsupported, t)
-	}
-	tr.dequantize(dst, src[:len(src)-tr.tail])
-	tr.rescale(dst, src[len(src)-tr.tail:])
-	return nil
-}
-
 // Quantize sets dst to the blocks of src, which is whole blocks long. Types of
 // blocks round as the reference quantisers of ggml, and of PrismML's llama.cpp,
 // do and refuse infinite and NaN values.
@@ -213,7 +197,7 @@ func Quantize(t Type, dst []byte, src []float32) error {
 	return nil
 }
 
-// check tells whether n elements take size bytes.
+// check reports whether n elements take size bytes.
 func (t Type) check(n, size int) error {
 	tr := t.traits()
 	if tr.name == "" {

@@ -46,8 +46,8 @@ func room[T int8 | uint16 | int32 | float32](a *cpu.Arena, s *[]T, n int) (err e
 // wholeGroups rounds n keys up to groups.
 func wholeGroups(n int) int { return cpu.RoundUp(n, attention.KeyGroup) }
 
-// Vectors is the number of the first key and value of a head in block b.
-func (c *Cache) Vectors(b int32, head int) int { return (int(b)*c.shape.Heads + head) * c.Stride() }
+// FirstVector is the number of the first key and value of a head in block b.
+func (c *Cache) FirstVector(b int32, head int) int { return (int(b)*c.shape.Heads + head) * c.Stride() }
 
 // Stride is the distance between the vectors of one head and block and of the next.
 func (c *Cache) Stride() int { return wholeGroups(c.opt.BlockLen) }
@@ -64,7 +64,7 @@ func (c *Cache) Store(layer int, s *Sequence, pos int, k, v []float32) {
 	b, row := s.blocks[pos/c.opt.BlockLen], pos%c.opt.BlockLen
 	group, in := row/attention.KeyGroup*attention.KeyGroup, row%attention.KeyGroup
 	for h := range c.shape.Heads {
-		i := c.Vectors(b, h)
+		i := c.FirstVector(b, h)
 		j := i + row
 		kh, vh := k[h*d:(h+1)*d], v[h*d:(h+1)*d]
 		switch c.opt.Type {
@@ -128,7 +128,7 @@ func (c *Cache) copyBlock(dst, src int32, rows int) {
 	for i := range c.layers {
 		l := &c.layers[i]
 		for h := range c.shape.Heads {
-			to, from, n := c.Vectors(dst, h), c.Vectors(src, h), wholeGroups(rows)
+			to, from, n := c.FirstVector(dst, h), c.FirstVector(src, h), wholeGroups(rows)
 			copyVectors(l.k16, to, from, n, c.shape.HeadDim)
 			copyVectors(l.k32, to, from, n, c.shape.HeadDim)
 			copyVectors(l.k8, to, from, n, c.shape.HeadDim)

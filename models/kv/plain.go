@@ -5,6 +5,6 @@ package kv
 // models, which need not be fast; attention reads whole blocks.
 func (s *Sequence) Plain(layer, head, pos int) (key, value []float32) {
 	c, l := s.c, s.c.opt.BlockLen
-	at := (c.Vectors(s.blocks[pos/l], head) + pos%l) * c.shape.HeadDim
+	at := (c.FirstVector(s.blocks[pos/l], head) + pos%l) * c.shape.HeadDim
 	return c.layers[layer].k32[at : at+c.shape.HeadDim], c.layers[layer].v32[at : at+c.shape.HeadDim]
 }

@@ -45,8 +45,8 @@ func (s *Sequence) Len() int { return s.n }
 // to read until the sequence changes.
 func (s *Sequence) Blocks() []int32 { return s.blocks }
 
-// Of tells whether the sequence lies in cache c.
-func (s *Sequence) Of(c *Cache) bool { return s.c == c }
+// In tells whether the sequence lies in cache c.
+func (s *Sequence) In(c *Cache) bool { return s.c == c }
 
 // FirstShared is where the first block of the positions lo to hi begins that
 // another sequence or the index holds too, so that it must not be written.

@@ -28,7 +28,7 @@ func strftime(t time.Time, format string) (string, error) {
 			i++
 		}
 		if i == len(format) {
-			return "", fmt.Errorf("template: incomplete date format %q", format)
+			return "", fmt.Errorf("template: incomplete date format %.100q", format)
 		}
 		layout, ok := layouts[format[i]]
 		var text string

@@ -41,7 +41,7 @@ type Input struct {
 	Tools               []any // tool definitions: anything that encodes to JSON, json.RawMessage to keep the order of keys
 	AddGenerationPrompt bool  // end with the beginning of an answer
 	BOS, EOS            string
-	Now                 time.Time      // what strftime_now tells; zero for the present
+	Now                 time.Time      // the time of strftime_now; zero for the present
 	Extra               map[string]any // more variables, such as enable_thinking; those above win
 	// ParseArguments makes objects of tool call arguments that are JSON in a
 	// string, as the OpenAI API has them, if the template wants objects.

@@ -62,7 +62,7 @@ func TestMessagesKeepTheOrderOfTheirKeys(t *testing.T) {
 	}
 }
 
-func TestTemplatesTellWhetherTheyWantArgumentsAsObjects(t *testing.T) {
+func TestTemplatesSayWhetherTheyWantArgumentsAsObjects(t *testing.T) {
 	const each = `{% for m in messages %}{% for c in m.tool_calls or [] %}`
 	const end = `{% endfor %}{% endfor %}`
 	for src, want := range map[string]bool{
@@ -77,11 +77,15 @@ func TestTemplatesTellWhetherTheyWantArgumentsAsObjects(t *testing.T) {
 	}
 }
 
-func TestTheTemplatesOwnRefusalIsToldApart(t *testing.T) {
+func TestTheTemplatesOwnRefusalHasItsOwnError(t *testing.T) {
 	_, err := mustParse(t, `{{ raise_exception('roles must alternate') }}`).Render(t.Context(), Input{})
 	var raised *RaisedError
 	if !errors.As(err, &raised) || raised.Message != "roles must alternate" {
 		t.Errorf("Render = %v, want the template's message", err)
+	}
+	_, err = mustParse(t, `{{ strftime_now('%c' * 30000) }}`).Render(t.Context(), Input{Limits: jinja.Limits{Steps: 1000, Bytes: 1 << 20, Depth: 100}})
+	if !errors.Is(err, jinja.ErrLimit) {
+		t.Errorf("Render of a long date = %v, want %v", err, jinja.ErrLimit)
 	}
 	_, err = mustParse(t, `{{ 'a' * 10**12 }}`).Render(t.Context(), Input{})
 	if !errors.Is(err, jinja.ErrLimit) {

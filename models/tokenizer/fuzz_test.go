@@ -144,7 +144,7 @@ func FuzzNewSurvivesHostileMetadata(f *testing.F) {
 				if id < 0 || int(id) >= tok.Size() {
 					t.Fatalf("Encode gave the id %d of %d", id, tok.Size())
 				}
-				if !opt.ParseSpecial && tok.Control(id) {
+				if !opt.ParseSpecial && tok.isControl(id) {
 					t.Fatalf("plain text gave the control token %q", tok.Token(id))
 				}
 			}

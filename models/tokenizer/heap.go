@@ -10,7 +10,7 @@ import (
 type pair struct {
 	key         int32
 	left, right int32 // indices of the symbols
-	size        int32 // bytes both had when the pair was found: tells a stale pair
+	size        int32 // bytes both had when the pair was found: else it is stale
 	id          int32 // the symbol they make
 }
 
@@ -98,7 +98,7 @@ func (c *chain) add(start, size int, id int32) {
 	c.symbols = append(c.symbols, symbol{prev: n - 1, next: -1, start: int32(start), size: int32(size), id: id})
 }
 
-// merge joins neighbours, best pair first, until none is left. find tells
+// merge joins neighbours, best pair first, until none is left. find reports
 // whether and how two symbols merge.
 func (c *chain) merge(find func(a, b *symbol) (key, id int32, ok bool)) {
 	propose := func(l, r int32) {

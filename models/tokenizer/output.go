@@ -12,7 +12,7 @@ type output struct {
 // runLen is about how many ids are handed on together: a few milliseconds' work.
 const runLen = 4096
 
-// pause hands on what has gathered, if that is enough, and tells whether to go
+// pause hands on what has gathered, if that is enough, and reports whether to go
 // on. Encoders call it after each word.
 func (o *output) pause() bool {
 	if o.take != nil && len(o.ids) >= runLen {

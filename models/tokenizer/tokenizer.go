@@ -63,7 +63,7 @@ func New(md gguf.Metadata) (*Tokenizer, error) {
 	return &t, nil
 }
 
-// lookAround warns of what a file lacks that its other keys count on.
+// lookAround warns if the file lacks what its other keys rely on.
 func (t *Tokenizer) lookAround(md gguf.Metadata) {
 	if t.addBOS && t.bos < 0 {
 		t.warn("texts should begin with a beginning-of-text token, but the file names none: they do not")

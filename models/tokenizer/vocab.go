@@ -34,8 +34,8 @@ type vocab struct {
 	ids    map[string]int32 // the first id of each text
 	plain  map[string]int32 // likewise, of the tokens that plain text may become
 
-	bos, eos, unk, pad int32 // -1 for none
-	eogs               []int32
+	bos, eos, unk int32 // -1 for none
+	eogs          []int32
 
 	pieces     []byte   // the text of all tokens, end to end
 	ends       []uint32 // where each token's text ends in pieces
@@ -93,8 +93,8 @@ func (v *vocab) load(md gguf.Metadata) error {
 }
 
 // findIDs reads the ids of the special tokens, with the model's defaults, and
-// completes the tokens that end a turn. An id outside the vocabulary is as if
-// absent, but for a warning.
+// completes the tokens that end a turn. An id outside the vocabulary
+// counts as absent, with a warning.
 func (t *Tokenizer) findIDs(md gguf.Metadata, bos, eos, unk int32) {
 	v := &t.vocab
 	id := func(name string, def int32) int32 {
@@ -110,7 +110,7 @@ func (t *Tokenizer) findIDs(md gguf.Metadata, bos, eos, unk int32) {
 		}
 		return def
 	}
-	v.bos, v.eos, v.unk, v.pad = id("bos", bos), id("eos", eos), id("unknown", unk), id("padding", -1)
+	v.bos, v.eos, v.unk = id("bos", bos), id("eos", eos), id("unknown", unk)
 	if v.unk >= 0 && v.kinds[v.unk]&control != 0 {
 		v.unk = -1 // plain text must not become a control token
 	}
@@ -197,28 +197,16 @@ func (v *vocab) Token(id int32) string {
 	return v.tokens[id]
 }
 
-// ID is the token whose text, as the file writes it, is token.
-func (v *vocab) ID(token string) (int32, bool) {
-	id, ok := v.ids[token]
-	return id, ok
-}
-
 // BOS is the token that begins a text, if the file names one.
 func (v *vocab) BOS() (int32, bool) { return v.bos, v.bos >= 0 }
 
 // EOS is the token that ends a text, if the file names one.
 func (v *vocab) EOS() (int32, bool) { return v.eos, v.eos >= 0 }
 
-// Pad is the token that fills up, if the file names one.
-func (v *vocab) Pad() (int32, bool) { return v.pad, v.pad >= 0 }
-
 // EOG reports whether the token ends a generation.
 func (v *vocab) EOG(id int32) bool { return v.valid(id) && v.kinds[id]&endsTurn != 0 }
 
 // EOGs are all tokens that end a generation, in ascending order.
 func (v *vocab) EOGs() []int32 { return slices.Clone(v.eogs) }
-
-// Control reports whether the token steers the model and gives no text.
-func (v *vocab) Control(id int32) bool { return v.valid(id) && v.kinds[id]&control != 0 }
 
 func (v *vocab) valid(id int32) bool { return id >= 0 && int(id) < len(v.tokens) }

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -59,7 +59,7 @@ func holds(t *testing.T, w *matrix.Matrix, x *gguf.Tensor) {
 		if err := x.Dequantize(want, r*x.Cols()); err != nil {
 			t.Fatal(err)
 		}
-		kernels.Row(got, w, r)
+		matrices.Row(got, w, r)
 		for i := range want {
 			if got[i] != want[i] {
 				t.Fatalf("%v as %v: row %d, column %d is %v, want %v", x.Type, w.Packing, r, i, got[i], want[i])
@@ -123,7 +123,7 @@ func TestTypesWithoutAPackingAreRoundedToHalves(t *testing.T) {
 			if err := x.Dequantize(want, row*256); err != nil {
 				t.Fatal(err)
 			}
-			kernels.Row(got, w, row)
+			matrices.Row(got, w, row)
 			for i := range want {
 				if math.Abs(float64(got[i]-want[i])) > math.Abs(float64(want[i]))/2048+0x1p-25 {
 					t.Fatalf("%v: row %d, column %d is %v, want %v rounded", typ, row, i, got[i], want[i])
@@ -251,7 +251,7 @@ func TestTheUnusedCodeOfTQ2_0IsReadAsTwo(t *testing.T) {
 	}
 	holds(t, w, x)
 	row := make([]float32, 256)
-	if kernels.Row(row, w, 1); row[0] != 2 {
+	if matrices.Row(row, w, 1); row[0] != 2 {
 		t.Errorf("code 3 reads as %v, want 2", row[0])
 	}
 }

@@ -1,4 +1,4 @@
-// Package answer finds the final answer in a solution's text and tells which
+// Package answer finds the final answer in a solution's text and reports which
 // answers are the same.
 //
 //	text ──Extract──▶ "\frac{1}{2}" ──Normalize──▶ key "#1/2" ◀── "0.5", "50%", "2/4"

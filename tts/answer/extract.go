@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// auto tries the places in the order of how sure they are.
+// auto tries the places from the surest to the least sure.
 func auto(text string) (string, bool) {
 	for _, extract := range []func(string) (string, bool){boxed, labelled, lastNumber} {
 		if s, ok := extract(text); ok {
@@ -36,7 +36,7 @@ func boxed(text string) (string, bool) {
 	}
 }
 
-// braced is what the braces that s begins with enclose.
+// braced is the text within the braces that s begins with.
 func braced(s string) (string, bool) {
 	if s == "" || s[0] != '{' {
 		return "", false
@@ -59,7 +59,7 @@ func braced(s string) (string, bool) {
 
 var label = regexp.MustCompile(`(?i)\banswer(?:\*\*)?(?:\s*:|\s+is\b:?|\s*=)(?:\*\*)?`)
 
-// labelled is what follows the last label that has something behind it.
+// labelled is the rest of the line behind the last label that has one.
 func labelled(text string) (string, bool) {
 	found := label.FindAllStringIndex(text, -1)
 	for i := len(found) - 1; i >= 0; i-- {
@@ -79,7 +79,7 @@ func sentence(line string) string {
 	return strings.TrimRight(line, ".*")
 }
 
-// numeral is a number as people write it, with what may belong to it.
+// numeral is a number as people write it, with sign, currency, fraction or percent.
 var numeral = regexp.MustCompile(`[-−]?[$€£]?(?:\d{1,3}(?:,\d{3})+\b|\d+)?(?:\.?\d+)(?:[eE][-+]?\d{1,3}\b)?(?:\s?/\s?\d+)?\s?%?`)
 
 // lastNumber is the last number of a text. A minus behind a digit or a
@@ -131,7 +131,7 @@ func lastMatch(re *regexp.Regexp, text string) (string, bool) {
 	return last[min(1, len(last)-1)], true
 }
 
-// maxJSON bounds the places where a JSON value is tried to begin.
+// maxJSON bounds the places that are tried as the beginning of a JSON value.
 const maxJSON = 64
 
 // lastJSON is the value at pointer in the last JSON object or array of text

@@ -8,7 +8,7 @@ import (
 )
 
 // maxDigits bounds the numbers that are compared by value, so that no answer
-// is dear to compute with. Longer ones are compared as text.
+// is costly to compute with. Longer ones are compared as text.
 const maxDigits = 80
 
 // unit is what may follow a number without being part of its value: words

@@ -92,13 +92,13 @@ type written struct {
 	err        error // an *Error
 }
 
-// has tells whether the setting is that of key.
+// has reports whether the setting is that of key.
 func (w *written) has(key string) bool {
 	w.known = w.known || w.key == key
 	return w.key == key
 }
 
-// done tells whether the value has been read.
+// done reports whether the value has been read.
 func (w *written) done(err error) bool {
 	if err != nil {
 		w.err = Errorf(CodeValue, w.key, "cannot read %.40q", w.value)

@@ -223,7 +223,7 @@ const (
 // are to differ, but not for the worse.
 const DefaultTemperature = 0.8
 
-// Stepwise tells whether the method works step by step.
+// Stepwise reports whether the method works step by step.
 func (p *Plan) Stepwise() bool { return p.Method == BeamSearch || p.Method == DVTS || p.Method == Auto }
 
 // WithDefaults fills what is not set; Select follows from the verifier.

@@ -73,14 +73,14 @@ type accumulation struct {
 	table          reg.Register // the group's entry
 	stride, thrice reg.Register // bytes of a value, of three
 	v, fifth       reg.Register // the group's first and sixth value, from the columns at hand on
-	soon           reg.Register // what is asked for
+	soon           reg.Register // what is prefetched
 	t, left        Mem          // values from the group on, columns from those at hand on: registers are few
 }
 
 // copy puts a parameter into memory.
 func (a *accumulation) copy(name string, to Mem) { MOVQ(emit.Arg(name), to) }
 
-// begin finds the group's values, and what to ask for.
+// begin finds the group's values, and what to prefetch.
 func (a *accumulation) begin() {
 	a.v, a.soon = GP64(), GP64()
 	MOVLQSX(Mem{Base: a.table}, a.v)
@@ -179,7 +179,7 @@ func (a *accumulation) move(sums [][]reg.VecVirtual) {
 	SUBQ(Imm(uint64(8*vectors)), a.left)
 }
 
-// eight adds some vectors of columns of eight values, and asks for as much.
+// eight adds some vectors of columns of eight values, and prefetches as much.
 func (a *accumulation) eight(vectors int) {
 	sums, scale := a.sums(vectors), a.scales()
 	for j := range 8 {

@@ -92,18 +92,18 @@ func scores(e cached, queries int) {
 		MOVQ(size, at)
 		NEGQ(at)
 		Label(label)
-		for step := range 4 {
-			if line := 8 * n * e.size * step; line%64 == 0 {
+		for k := range 4 {
+			if line := 8 * n * e.size * k; line%64 == 0 {
 				PREFETCHT1(Mem{Base: soon, Disp: line})
 			}
 			values := make([]reg.VecVirtual, n)
 			for j := range values {
 				values[j] = YMM()
-				e.load(Mem{Base: keys[j], Disp: 8 * e.size * step, Index: at, Scale: uint8(2 * e.size)}, values[j])
+				e.load(Mem{Base: keys[j], Disp: 8 * e.size * k, Index: at, Scale: uint8(2 * e.size)}, values[j])
 			}
 			for i := range acc {
 				w := YMM()
-				VBROADCASTSS(Mem{Base: q[i], Disp: 4 * step, Index: at, Scale: 1}, w)
+				VBROADCASTSS(Mem{Base: q[i], Disp: 4 * k, Index: at, Scale: 1}, w)
 				for j := range values {
 					VFMADD231PS(values[j], w, acc[i][j])
 				}
@@ -143,7 +143,7 @@ func scores(e cached, queries int) {
 	emit.Done()
 }
 
-// softmaxRows emits the step of an online softmax over one block of scores.
+// softmaxRows emits what one block of scores does to an online softmax.
 func softmaxRows() {
 	e := vector.ExpTables()
 	least := vector.FloatTable("softmaxLeast", math.Inf(-1))

@@ -65,10 +65,10 @@ func throughput(name, what string, macs, n int, register func() reg.VecVirtual, 
 	emit.Done()
 }
 
-// prefetch is how far ahead memory is asked for, in bytes.
+// prefetch is how far ahead memory is prefetched, in bytes.
 const prefetch = 8192
 
-// readMemory emits a read in order. Whether asking for lines ahead helps differs
+// readMemory emits a read in order. Whether prefetching helps differs
 // between processors.
 func readMemory(name string, ahead bool) {
 	how := ""

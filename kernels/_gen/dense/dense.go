@@ -17,7 +17,7 @@ const BandRows = 16
 // isa is a vector width to generate for.
 type isa struct {
 	name      string
-	lanes     int // float32 values of a register
+	floats    int // float32 values of a register
 	maxTokens int // widest tile: what the registers hold
 	vec       func() reg.VecVirtual
 }
@@ -72,7 +72,7 @@ func denseTile(i isa, w weight, bands, tokens int) {
 	k := Load(Param("k"), GP64())
 	xs := emit.NewRows("x", "ldx", 2, tokens)
 
-	vectors := BandRows / i.lanes // registers of a band
+	vectors := BandRows / i.floats // registers of a band
 	acc := make([][]reg.VecVirtual, tokens)
 	for t := range acc {
 		acc[t] = make([]reg.VecVirtual, bands*vectors)
@@ -97,7 +97,7 @@ func denseTile(i isa, w weight, bands, tokens int) {
 				VBROADCASTSS(xs.At(0, 4*c), a)
 				for v := range acc[0] {
 					f := i.vec()
-					w.load(band(v/vectors, c*BandRows*w.size+v%vectors*i.lanes*w.size), f)
+					w.load(band(v/vectors, c*BandRows*w.size+v%vectors*i.floats*w.size), f)
 					VFMADD231PS(a, f, acc[0][v])
 				}
 				continue
@@ -105,7 +105,7 @@ func denseTile(i isa, w weight, bands, tokens int) {
 			f := make([]reg.VecVirtual, vectors)
 			for v := range f {
 				f[v] = i.vec()
-				w.load(Mem{Base: wp, Disp: c*BandRows*w.size + v*i.lanes*w.size}, f[v])
+				w.load(Mem{Base: wp, Disp: c*BandRows*w.size + v*i.floats*w.size}, f[v])
 			}
 			for t := range tokens {
 				if vectors == 1 {
@@ -142,8 +142,8 @@ func denseTile(i isa, w weight, bands, tokens int) {
 	ys := emit.NewRows("y", "ld", 2, tokens)
 	for t := range acc {
 		for v, a := range acc[t] {
-			VADDPS(ys.At(t, v*i.lanes*4), a, a)
-			VMOVUPS(a, ys.At(t, v*i.lanes*4))
+			VADDPS(ys.At(t, v*i.floats*4), a, a)
+			VMOVUPS(a, ys.At(t, v*i.floats*4))
 		}
 	}
 	emit.Done()

@@ -93,8 +93,8 @@ func (t *tile) dotStart(vs []int, disp int, shift uint64) dotSums {
 	return sum
 }
 
-// dotStep adds the products of four columns, bytes at disp of the records.
-func (t *tile) dotStep(sum dotSums, codes []reg.VecVirtual, disp int) {
+// dotWord adds the products of four columns, bytes at disp of the records.
+func (t *tile) dotWord(sum dotSums, codes []reg.VecVirtual, disp int) {
 	for i := range t.tokens {
 		a := YMM()
 		VPBROADCASTD(t.acts.At(i, disp), a)
@@ -119,12 +119,12 @@ func (t *tile) dotQ4() func(vs []int) {
 				raw[k], code[k] = ternary.LoadY(t.code(p*planeBytes+v*32)), YMM()
 				VPAND(low, raw[k], code[k])
 			}
-			t.dotStep(sum, code, 4*p)
+			t.dotWord(sum, code, 4*p)
 			for _, r := range raw {
 				VPSRLW(Imm(4), r, r)
 				VPAND(low, r, r)
 			}
-			t.dotStep(sum, raw, 16+4*p)
+			t.dotWord(sum, raw, 16+4*p)
 		}
 		for k, v := range vs {
 			d := t.dotScale(v)
@@ -195,7 +195,7 @@ func newDotSixBits() *dotSixBits {
 	return s
 }
 
-// code gives the 6-bit codes of step 4h+p, vector v.
+// code gives the 6-bit codes of word 4h+p, vector v.
 func (s *dotSixBits) code(t *tile, h, p, v int) reg.VecVirtual {
 	code, pair := YMM(), YMM()
 	nibbles, pairs := t.code(p*planeBytes+v*32), t.code(nibbleBytes+h*planeBytes+v*32)
@@ -234,7 +234,7 @@ func (t *tile) dotHalves(vs []int, six *dotSixBits, first func(i, k int) Op) dot
 			for k, v := range vs {
 				codes[k] = six.code(t, h, p, v)
 			}
-			t.dotStep(sum, codes, 16*h+4*p)
+			t.dotWord(sum, codes, 16*h+4*p)
 		}
 		return sum
 	}
@@ -277,7 +277,7 @@ func (t *tile) dotQ8() func(vs []int) {
 				codes[k] = YMM()
 				VPXOR(t.code(j*planeBytes+v*32), offset, codes[k])
 			}
-			t.dotStep(sum, codes, 4*j)
+			t.dotWord(sum, codes, 4*j)
 		}
 		for k, v := range vs {
 			t.dotFinish(v, sum[k], t.dotScale(v), nil)

@@ -62,7 +62,7 @@ func Low() {
 	}
 }
 
-// field is where step j of a group stands in plane: bits from lowest on.
+// field is where word j of a group stands in plane: bits from lowest on.
 func (p packing) field(j int) (plane, lowest int) { return j * p.low / 8, j * p.low % 8 }
 
 // lowMask is the bits of a code that begins at bit at, in four bytes.
@@ -72,7 +72,7 @@ func (p packing) lowMask(at int) uint32 { return uint32(1<<p.low-1) << at * 0x01
 // sixteen times.
 func (p packing) lowAt() int { return 5 - p.low }
 
-// lowCode sets code to step j's codes, moved from their field in raw to bit at.
+// lowCode sets code to word j's codes, moved from their field in raw to bit at.
 func (p packing) lowCode(raw, mask, code reg.VecVirtual, j, at int) {
 	_, lowest := p.field(j)
 	and := func(r reg.VecVirtual) {
@@ -206,7 +206,7 @@ func lowDot(p packing, bands, tokens int) {
 					code[k] = YMM()
 					p.lowCode(raw[k], mask, code[k], j, p.lowAt())
 				}
-				t.dotStep(sum, code, 4*j)
+				t.dotWord(sum, code, 4*j)
 			}
 			for i := range tokens {
 				a := YMM()
@@ -259,12 +259,12 @@ func lowNarrow(p packing, bands, tokens int) {
 	emit.Done()
 }
 
-// lowGroup adds the products of a group, whose codes of step j code loads, to the
+// lowGroup adds the products of a group, whose codes of word j code loads, to the
 // sums of its unit.
 func (t *tile) lowGroup(weight reg.VecVirtual, super *superSums, code func(j int) func(v int) reg.VecVirtual) {
 	sum := grid(t.tokens)
 	for j := range 8 {
-		t.step(sum, 4*j, j == 0, code(j))
+		t.addWord(sum, 4*j, j == 0, code(j))
 	}
 	for i := range t.tokens {
 		a := YMM()

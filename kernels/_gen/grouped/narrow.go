@@ -139,8 +139,8 @@ func narrow(p packing, bands, tokens int) {
 	emit.Done()
 }
 
-// fetchStride has a tile that is not told what to prefetch do so with what lies
-// stride bytes further on.
+// fetchStride makes a tile that gets no address to prefetch take what lies stride bytes
+// further on.
 func (t *tile) fetchStride() {
 	if t.next == nil {
 		Comment("What lies stride bytes further on is prefetched")
@@ -187,10 +187,10 @@ func (t *tile) each(f func(i, v int)) {
 	}
 }
 
-// step adds the products of four columns, bytes at disp of the records, to
+// addWord adds the products of four columns, bytes at disp of the records, to
 // int16 sums. code loads the columns' codes of a vector. Multiplying both
-// vectors before adding is a little faster than taking turns.
-func (t *tile) step(sum [][]reg.VecVirtual, disp int, fresh bool, code func(v int) reg.VecVirtual) {
+// vectors before adding is a little faster than one after the other.
+func (t *tile) addWord(sum [][]reg.VecVirtual, disp int, fresh bool, code func(v int) reg.VecVirtual) {
 	codes := []reg.VecVirtual{code(0), code(1)}
 	for i := range t.tokens {
 		a := YMM()
@@ -238,8 +238,8 @@ func (t *tile) narrowQ4() func() {
 			t.each(func(i, v int) { VPBROADCASTD(t.acts.At(i, acts.RecStart4), sum[i][v]) })
 		}
 		for p := range 4 {
-			t.step(sum, 4*p, p == 0 && t.name == "Q4M", nibble(p, false))
-			t.step(sum, 16+4*p, false, nibble(p, true))
+			t.addWord(sum, 4*p, p == 0 && t.name == "Q4M", nibble(p, false))
+			t.addWord(sum, 16+4*p, false, nibble(p, true))
 		}
 		if t.name == "Q4" {
 			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })

@@ -30,7 +30,7 @@ func (t *tile) narrowQ6() {
 			sum := grid(t.tokens)
 			t.each(func(i, v int) { VPBROADCASTD(t.acts.At(i, acts.RecStart6+4*h), sum[i][v]) })
 			for p := range 4 {
-				t.step(sum, 16*h+4*p, false, code(h, p))
+				t.addWord(sum, 16*h+4*p, false, code(h, p))
 			}
 			sc := t.pairs(VPMOVSXBW, 32+16*h, 32+16*h)
 			t.each(func(i, v int) { VPMADDWD(sc[v], sum[i][v], sum[i][v]) })
@@ -58,7 +58,7 @@ func (t *tile) superAdd(super *superSums, sum [][]reg.VecVirtual) {
 	}
 }
 
-// sixBits sets code to the 6-bit codes of step 4h+p, vector v.
+// sixBits sets code to the 6-bit codes of word 4h+p, vector v.
 func (t *tile) sixBits(h, p, v int, low, high, code reg.VecVirtual) {
 	nibbles := t.code(p*planeBytes + v*32)
 	if h == 0 {

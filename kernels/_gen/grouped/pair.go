@@ -57,7 +57,7 @@ func (s *bandPair) each(f func(b, i int, v reg.VecVirtual)) {
 	}
 }
 
-// both calls f with the addresses of each band in turn.
+// both calls f with the addresses of each band.
 func (t *tile) both(f func(b int)) {
 	for t.band = range 2 {
 		f(t.band)

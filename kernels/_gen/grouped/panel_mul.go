@@ -12,9 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
-// panelTile generates an AVX2 tile over a panel. Meanwhile it fetches codes of
-// a panel to come: whoever unfolds does nothing else, so that what it had to
-// wait for would be waited for in full.
+// panelTile generates an AVX2 tile over a panel. Meanwhile it fetches codes of a panel
+// to come: unfolding has nothing else to do while it waits for memory.
 func panelTile(p packing, tokens int) {
 	name := fmt.Sprintf("grouped%sPanelAVX2x%d", p.name, tokens)
 	t, groups, prefetch := beginPanel(p, name, tokens)
@@ -78,7 +77,7 @@ func (t *tile) panelUnits(groups reg.GPVirtual, super *superSums, group func()) 
 	JNE(LabelRef("loop"))
 }
 
-// panelCode gives the loader of the codes of step j.
+// panelCode gives the loader of the codes of word j.
 func (t *tile) panelCode(j int) func(v int) reg.VecVirtual {
 	return func(v int) reg.VecVirtual {
 		c := YMM()
@@ -107,7 +106,7 @@ func (t *tile) panelQ4() func() {
 			t.start(sum, acts.RecStart4)
 		}
 		for j := range 8 {
-			t.step(sum, 4*j, j == 0 && t.name == "Q4M", t.panelCode(j))
+			t.addWord(sum, 4*j, j == 0 && t.name == "Q4M", t.panelCode(j))
 		}
 		if t.name == "Q4" {
 			t.each(func(i, v int) { VPMADDWD(ones, sum[i][v], sum[i][v]) })
@@ -128,7 +127,7 @@ func (t *tile) panelQ6(groups reg.GPVirtual, prefetch func()) {
 		sum := grid(t.tokens)
 		t.start(sum, mixedStart)
 		for j := range 8 {
-			t.step(sum, 4*j, false, t.panelCode(j))
+			t.addWord(sum, 4*j, false, t.panelCode(j))
 		}
 		t.each(func(i, v int) { VPMADDWD(t.code(panelSmall+v*32), sum[i][v], sum[i][v]) })
 		t.superAdd(super, sum)

@@ -33,7 +33,7 @@ func beginStream(p packing, isa string, bands int) *tile {
 	return t
 }
 
-// fetch asks for the current band's share of what a group has to prefetch.
+// fetch prefetches the current band's part of what a group has to.
 func (t *tile) fetch() {
 	group := t.bands * (t.codeBytes + t.unitBytes/t.unit)
 	lines := (group + 63) / 64

@@ -138,7 +138,7 @@ func (t *tile) wideScales() []reg.VecVirtual {
 	return []reg.VecVirtual{d}
 }
 
-// wideSixBits gives the 6-bit codes of step 4h+p.
+// wideSixBits gives the 6-bit codes of word 4h+p.
 func (t *tile) wideSixBits(h, p int, low, high reg.VecVirtual) reg.VecVirtual {
 	code, pair := ZMM(), ZMM()
 	VMOVDQU64(t.code(p*planeBytes), code)

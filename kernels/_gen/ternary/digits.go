@@ -8,26 +8,26 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
-// crumbs takes digits out of I2 by shifts and masks.
-type crumbs struct {
+// bitPairs takes digits out of I2 by shifts and masks.
+type bitPairs struct {
 	threes, twelves Mem
 	three           reg.VecVirtual
 }
 
-func newCrumbs() *crumbs {
-	return &crumbs{threes: emit.Table("crumb0", emit.Fill(32, func(int) byte { return 3 })), twelves: emit.Table("crumb1", emit.Fill(32, func(int) byte { return 12 }))}
+func newBitPairs() *bitPairs {
+	return &bitPairs{threes: emit.Table("crumb0", emit.Fill(32, func(int) byte { return 3 })), twelves: emit.Table("crumb1", emit.Fill(32, func(int) byte { return 12 }))}
 }
 
-// turns of 3 and 4 tokens share what they load among two registers of rows, which
+// passes of 3 and 4 tokens share what they load among two registers of rows, which
 // spares more instructions than a digit that is taken out for 8 tokens.
-func (k *crumbs) turns(n int) []int {
+func (k *bitPairs) passes(n int) []int {
 	if n > 5 {
 		return []int{(n + 1) / 2, n / 2}
 	}
 	return []int{n}
 }
 
-func (k *crumbs) registers(n int) int {
+func (k *bitPairs) registers(n int) int {
 	switch {
 	case n == 1:
 		return 8
@@ -37,16 +37,16 @@ func (k *crumbs) registers(n int) int {
 	return 2
 }
 
-func (k *crumbs) load(n int) {
+func (k *bitPairs) load(n int) {
 	if !k.full(n) {
 		k.three = LoadY(k.threes)
 	}
 }
 
-// full tells whether the sums of n tokens leave no register for the mask.
-func (k *crumbs) full(n int) bool { return n == 2 || n == 5 }
+// full reports whether the sums of n tokens leave no register for the mask.
+func (k *bitPairs) full(n int) bool { return n == 2 || n == 5 }
 
-func (k *crumbs) mask(n int, x, p reg.VecVirtual) {
+func (k *bitPairs) mask(n int, x, p reg.VecVirtual) {
 	if k.full(n) {
 		VPAND(k.threes, x, p)
 	} else {
@@ -54,7 +54,7 @@ func (k *crumbs) mask(n int, x, p reg.VecVirtual) {
 	}
 }
 
-func (k *crumbs) multiply(w, act Mem, tokens int, sum [][]reg.VecVirtual) {
+func (k *bitPairs) multiply(w, act Mem, tokens int, sum [][]reg.VecVirtual) {
 	n := len(sum[0])
 	switch n {
 	case 1:
@@ -92,7 +92,7 @@ func (k *crumbs) multiply(w, act Mem, tokens int, sum [][]reg.VecVirtual) {
 
 // pair is multiply for two tokens: it keeps their quads, for more rows at a time
 // than there are registers for digits.
-func (k *crumbs) pair(w, act Mem, sum [][]reg.VecVirtual) {
+func (k *bitPairs) pair(w, act Mem, sum [][]reg.VecVirtual) {
 	x := make([]reg.VecVirtual, len(sum))
 	for r := range sum {
 		x[r] = LoadY(w.Offset(32 * r))
@@ -118,7 +118,7 @@ func (k *crumbs) pair(w, act Mem, sum [][]reg.VecVirtual) {
 // stream is multiply for one token: all rows at once, so that weights are read
 // in order. Digits 1 and 3 are multiplied where they stand, as 4 times what they
 // are, which saves a shift: 4·4·127 for both of a pair fit int16.
-func (k *crumbs) stream(w, act Mem, sum [][]reg.VecVirtual) {
+func (k *bitPairs) stream(w, act Mem, sum [][]reg.VecVirtual) {
 	var b [4]reg.VecVirtual
 	for j := range b {
 		b[j] = YMM()
@@ -185,7 +185,7 @@ func newBase3() *base3 {
 	}
 }
 
-func (k *base3) turns(n int) []int { return []int{n} }
+func (k *base3) passes(n int) []int { return []int{n} }
 
 func (k *base3) registers(n int) int {
 	switch {

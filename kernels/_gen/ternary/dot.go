@@ -18,15 +18,15 @@ import (
 // for it, by multiplying every other digit where it stands, 4 times what it is,
 // into sums of their own.
 
-// dotChunk is how many blocks that all rows of a tile take in turn: they and the next ones,
-// which are asked for meanwhile, take 24 KiB of L1.
+// dotChunk is how many blocks all rows of a tile read before the next ones: these and
+// those, which are prefetched meanwhile, take 24 KiB of L1.
 const dotChunk = 48
 
 func Dot() {
 	for _, d := range []struct {
 		dotDigits
 		g, widest int
-	}{{&dotCrumbs{newCrumbs()}, 4, 7}, {&dotBase3{newBase3(), emit.Table("odd", emit.Words(16, 0xff00))}, 5, 8}} {
+	}{{&dotBitPairs{newBitPairs()}, 4, 7}, {&dotBase3{newBase3(), emit.Table("odd", emit.Words(16, 0xff00))}, 5, 8}} {
 		for n := 1; n <= d.widest; n++ {
 			dotTile(d, d.g, n)
 		}
@@ -47,7 +47,7 @@ type dotDigits interface {
 // dotTile emits the product of whole strips with n tokens.
 func dotTile(d dotDigits, g, n int) {
 	name := fmt.Sprintf("dot%dx%d%s", g, n, emit.VexSuffix)
-	ahead, ask := beginMAD(name, g, n)
+	ahead, prefetch := beginMAD(name, g, n)
 	w, act, strips, rows, y, acc := emit.Arg("w"), emit.Arg("act"), emit.Arg("strips"), emit.Arg("rows"), emit.Arg("y"), emit.Arg("acc")
 	rm, apart := d.shape(n)
 	groups := 8 / rm
@@ -83,7 +83,7 @@ func dotTile(d dotDigits, g, n int) {
 	MOVQ(count, c)
 	Label("loop")
 	for line := 0; line < 32*rm; line += 64 {
-		ask(Mem{Base: ahead, Disp: line})
+		prefetch(Mem{Base: ahead, Disp: line})
 	}
 	ADDQ(U32(uint32(32*rm)), ahead)
 	d.multiply(Mem{Base: w}, Mem{Base: a}, even, odd)
@@ -141,8 +141,8 @@ func dots(act Mem, p []reg.VecVirtual, sum [][]reg.VecVirtual) {
 	}
 }
 
-// dotCrumbs takes digits out of I2 by shifts and masks.
-type dotCrumbs struct{ *crumbs }
+// dotBitPairs takes digits out of I2 by shifts and masks.
+type dotBitPairs struct{ *bitPairs }
 
 // shape: a register of weights takes this many cycles with n tokens (llvm-mca,
 // alderlake), bound by the two units and by the latency on a sum; 2n of them are
@@ -152,7 +152,7 @@ type dotCrumbs struct{ *crumbs }
 //	registers  8     4     2     2     1     1     1
 //	sums       8     8     12    8     10    12    14
 //	cycles     3.7   5.9   7.1   10.0  11.3  13.1  16.4
-func (k *dotCrumbs) shape(n int) (registers int, odd bool) {
+func (k *dotBitPairs) shape(n int) (registers int, odd bool) {
 	switch n {
 	case 1:
 		return 8, false
@@ -166,13 +166,13 @@ func (k *dotCrumbs) shape(n int) (registers int, odd bool) {
 	return 1, true
 }
 
-func (k *dotCrumbs) load(n int) {
+func (k *dotBitPairs) load(n int) {
 	if k.three = nil; n != 7 { // whose 14 sums leave no register for the mask
 		k.three = LoadY(k.threes)
 	}
 }
 
-func (k *dotCrumbs) multiply(w, act Mem, even, odd [][]reg.VecVirtual) {
+func (k *dotBitPairs) multiply(w, act Mem, even, odd [][]reg.VecVirtual) {
 	n := len(even[0])
 	quad := func(j int) Mem { return act.Offset(4 * j * n) }
 	switch {
@@ -199,7 +199,7 @@ func (k *dotCrumbs) multiply(w, act Mem, even, odd [][]reg.VecVirtual) {
 
 // halves multiplies digits 0 and 2 as they are and 1 and 3 as 4 times what
 // they are. Weights are loaded anew for each, for want of registers.
-func (k *dotCrumbs) halves(w Mem, quad func(int) Mem, even, odd [][]reg.VecVirtual) {
+func (k *dotBitPairs) halves(w Mem, quad func(int) Mem, even, odd [][]reg.VecVirtual) {
 	for j := range 4 {
 		p, sum := make([]reg.VecVirtual, len(even)), even
 		var mask Op = k.twelves
@@ -221,7 +221,7 @@ func (k *dotCrumbs) halves(w Mem, quad func(int) Mem, even, odd [][]reg.VecVirtu
 
 // stream is multiply for one or two tokens, whose quads it keeps: rows are
 // taken in the order they lie in.
-func (k *dotCrumbs) stream(w Mem, quad func(int) Mem, sum [][]reg.VecVirtual) {
+func (k *dotBitPairs) stream(w Mem, quad func(int) Mem, sum [][]reg.VecVirtual) {
 	n := len(sum[0])
 	take := func(js []int, x, p reg.VecVirtual, b [][]reg.VecVirtual, r int) {
 		for _, j := range js {

@@ -16,10 +16,10 @@ import (
 
 const (
 	wideRowBytes  = 64 // a table row of 32 tokens of int16
-	hybridLookups = 32 // beside one step of 64 rows × 4 tokens
+	hybridLookups = 32 // beside one block of 64 rows × 4 tokens
 )
 
-// tableRows is the distance of lookup tables in rows. Crumbs leave holes in
+// tableRows is the distance of lookup tables in rows. Bit pairs leave holes in
 // a table (a digit is never 3); at this distance the rows that are there
 // spread over the sets of an L1 of 64 sets so that 8 tables fill at most 12
 // ways of each, as many as 48 KiB have.
@@ -31,11 +31,11 @@ func tableRows(g int) int {
 }
 
 func Hybrid() {
-	crumbs := crumbTable()
+	bitPairs := bitPairTable()
 	for _, widen := range []bool{false, true} {
-		hybrid(crumbs, 4, 2, widen)
-		hybrid(crumbs, 4, 1, widen)
-		hybrid(crumbs, 5, 1, widen)
+		hybrid(bitPairs, 4, 2, widen)
+		hybrid(bitPairs, 4, 1, widen)
+		hybrid(bitPairs, 5, 1, widen)
 	}
 	hybridFinish()
 	for _, g := range []int{4, 5} {
@@ -44,35 +44,35 @@ func Hybrid() {
 	wideFinish()
 }
 
-// hybrid emits steps of two products at once. With 4·blocks lookups a row, a
-// step takes as many rows as make 32 lookups, which cover as many weights ×
+// hybrid emits two products at once: beside each block of multiply-adds, lookups for
+// as many rows as make 32 of them, with 4·blocks a row. They cover as many weights ×
 // tokens as its VPDPBUSD do.
 //
-// Operations of a step (I2, 2 blocks; I1), against 32 and 40 cycles of VPDPBUSD at 2 a cycle:
+// Operations of a block (I2, 2 blocks; I1), against 32 and 40 cycles of VPDPBUSD at 2 a cycle:
 //
 //	vector   64 + 28 + 32 = 124;  80 + 56 + 32 = 168   of 4 a cycle
 //	loads    20 + 32 + 4 + 4 = 60; 24 + 32 + 8 + 4 = 68 of 2 a cycle
 //	stores   4; 8                                       of 1 a cycle
 //
 // widen emits the last pass before the int16 sums could overflow.
-func hybrid(crumbs Mem, g, blocks int, widen bool) {
-	stage, rowsPerStep := "", hybridLookups/(4*blocks)
+func hybrid(bitPairs Mem, g, blocks int, widen bool) {
+	stage, rowsPerBlock := "", hybridLookups/(4*blocks)
 	if widen {
 		stage = "Widen"
 	}
 	name := fmt.Sprintf("hybrid%s%dx%dAVX512", stage, g, blocks)
 	emit.Text(name, "func(acc *int32, w *byte, act *int8, steps int, wide *int32, sums, tables *int16, index *byte, left, strip int)")
-	does := fmt.Sprintf("to %d·steps rows of sums[][32]", rowsPerStep)
+	does := fmt.Sprintf("to %d·steps rows of sums[][32]", rowsPerBlock)
 	if widen {
 		does = "to as many rows of wide[][32], with those of sums[][32], which it clears,"
 	}
 	emit.Contract(fmt.Sprintf("%s adds to acc[4][64] the products of w[steps][64][4] and act[steps][%d][4][4],", name, g),
-		fmt.Sprintf("digits times codes, and %s what %d bytes of each of %d·steps rows name in as", does, 4*blocks, rowsPerStep),
-		fmt.Sprintf("many tables of %d rows. index is where the first row's bytes stand, %d·left rows before the end", tableRows(g), rowsPerStep),
-		fmt.Sprintf("of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, %d].", stripRows/rowsPerStep))
-	acc, w, act, steps := emit.Arg("acc"), emit.Arg("w"), emit.Arg("act"), emit.Arg("steps")
+		fmt.Sprintf("digits times codes, and %s what %d bytes of each of %d·steps rows name in as", does, 4*blocks, rowsPerBlock),
+		fmt.Sprintf("many tables of %d rows. index is where the first row's bytes stand, %d·left rows before the end", tableRows(g), rowsPerBlock),
+		fmt.Sprintf("of their strip; strip is the distance of strips in bytes. steps is positive, left in [1, %d].", stripRows/rowsPerBlock))
+	acc, w, act, madBlocks := emit.Arg("acc"), emit.Arg("w"), emit.Arg("act"), emit.Arg("steps")
 	left, strip := emit.Arg("left"), emit.Arg("strip")
-	look := lookups{g: g, blocks: blocks, rows: rowsPerStep, sums: emit.Arg("sums"), tables: emit.Arg("tables"), index: emit.Arg("index")}
+	look := lookups{g: g, blocks: blocks, rows: rowsPerBlock, sums: emit.Arg("sums"), tables: emit.Arg("tables"), index: emit.Arg("index")}
 	if widen {
 		look.wide = emit.Arg("wide")
 	}
@@ -84,7 +84,7 @@ func hybrid(crumbs Mem, g, blocks int, widen bool) {
 			VMOVDQU64(Mem{Base: acc, Disp: 256*i + 64*r}, z[r][i])
 		}
 	}
-	mad := newMadStep(g, 4, w, act, crumbs, func(int) [][]reg.VecVirtual { return z })
+	mad := newMadBlock(g, 4, w, act, bitPairs, func(int) [][]reg.VecVirtual { return z })
 	Label("loop")
 	Comment("A step of multiply-adds, its instructions evenly mixed with the lookups")
 	mix(mad.ops(), look.ops())
@@ -93,14 +93,14 @@ func hybrid(crumbs Mem, g, blocks int, widen bool) {
 	DECQ(left)
 	JNE(LabelRef("same"))
 	Comment("The next strip; ask for the one after it")
-	MOVQ(U32(uint32(stripRows/rowsPerStep)), left)
+	MOVQ(U32(uint32(stripRows/rowsPerBlock)), left)
 	SUBQ(U32(stripBytes), look.index)
 	ADDQ(strip, look.index)
 	for line := range 4 * blocks {
 		PREFETCHT0(Mem{Base: look.index, Index: strip, Scale: 1, Disp: 64 * line})
 	}
 	Label("same")
-	DECQ(steps)
+	DECQ(madBlocks)
 	JNE(LabelRef("loop"))
 	acc = emit.Arg("acc")
 	for r := range z {

@@ -17,16 +17,16 @@ import (
 
 const rowBytes = 32 // 16 tokens of int16: one register
 
-// lutTables is how the tables of 4·steps groups lie in memory. Those of base 3
-// follow one another. Those of crumbs have 81 rows at 171 places: two tables
+// lutTables is how the tables of 4·blocks groups lie in memory. Those of base 3
+// follow one another. Those of bit pairs have 81 rows at 171 places: two tables
 // share the lines of 64 bytes, row by row, so that no line is half empty, and
-// pairs are crumbPair apart: of the distances that keep pairs apart, those of
+// pairs are pairDistance apart: of the distances that keep pairs apart, those of
 // 13 or 51 sets more than a multiple of 64 spread the rows of four pairs over
 // the 64 sets of an L1 most evenly (at most 9 lines, in 4 sets; 6 or less in
 // the others).
 type lutTables struct{ base, rowBits int }
 
-const crumbPair = (3*64 + 13) * 2 * rowBytes
+const pairDistance = (3*64 + 13) * 2 * rowBytes
 
 func tablesOf(g int) lutTables {
 	if g == 4 {
@@ -47,7 +47,7 @@ func (t lutTables) place(j int) int {
 // table is the distance of table k from the first in bytes.
 func (t lutTables) table(k, g int) int {
 	if g == 4 {
-		return k/2*crumbPair + k%2*rowBytes
+		return k/2*pairDistance + k%2*rowBytes
 	}
 	return k * emit.Pow3(g) * rowBytes
 }
@@ -71,12 +71,12 @@ func lutBuild(g int) {
 	emit.Contract(fmt.Sprintf("lutBuild%dAVX2 writes groups tables from act[groups][%d][16]: row Σ (w+1)·%d^j holds Σ w·act[j].", g, g, t.base),
 		"groups is positive. Meanwhile the lines at w, one a table, come into the cache.")
 	tables, act, groups, w := emit.Arg("tables"), emit.Arg("act"), emit.Arg("groups"), emit.Arg("w")
-	var step, both reg.GPVirtual
+	var next, both reg.GPVirtual
 	if g == 4 {
-		step, both = GP64(), GP64()
+		next, both = GP64(), GP64()
 		Comment("To the table's twin and on to the next pair in turn")
-		MOVQ(U32(rowBytes), step)
-		MOVQ(U32(crumbPair), both)
+		MOVQ(U32(rowBytes), next)
+		MOVQ(U32(pairDistance), both)
 	}
 	Label("loop")
 	PREFETCHT0(Mem{Base: w})
@@ -103,9 +103,9 @@ func lutBuild(g int) {
 	}
 	walk(g-1, 0, root)
 	if g == 4 {
-		ADDQ(step, tables)
-		NEGQ(step)
-		ADDQ(both, step)
+		ADDQ(next, tables)
+		NEGQ(next)
+		ADDQ(both, next)
 	} else {
 		ADDQ(U32(uint32(t.table(1, g))), tables)
 	}
@@ -130,12 +130,12 @@ var (
 	lutWiden = lutStage{"Widen", "adds to acc32 what acc16 holds and", true, false}
 )
 
-// lutLookup adds up the table rows that 4·steps bytes of each weight row name.
-func lutLookup(g, steps int, stage lutStage) {
-	name := fmt.Sprintf("lut%s%dx%dAVX2", stage.name, g, steps)
+// lutLookup adds up the table rows that 4·blocks bytes of each weight row name.
+func lutLookup(g, blocks int, stage lutStage) {
+	name := fmt.Sprintf("lut%s%dx%dAVX2", stage.name, g, blocks)
 	emit.Text(name, "func(acc32 *int32, acc16, tables *int16, w *byte, strips, strip int)")
 	t := tablesOf(g)
-	emit.Contract(fmt.Sprintf("%s %s what %d blocks contribute by %d tables of lutBuild%dAVX2: acc[strips·64][16].", name, stage.does, steps, 4*steps, g),
+	emit.Contract(fmt.Sprintf("%s %s what %d blocks contribute by %d tables of lutBuild%dAVX2: acc[strips·64][16].", name, stage.does, blocks, 4*blocks, g),
 		"strip is the distance of strips in bytes. strips is positive.")
 	acc, tables, w, strips, strip := emit.Arg("acc16"), emit.Arg("tables"), emit.Arg("w"), emit.Arg("strips"), emit.Arg("strip")
 	var wide reg.Register
@@ -146,11 +146,11 @@ func lutLookup(g, steps int, stage lutStage) {
 	Label("strip")
 	Comment("Ask for the next strip's blocks while this one is taken")
 	LEAQ(Mem{Base: w, Index: strip, Scale: 1}, next)
-	for line := range 4 * steps {
+	for line := range 4 * blocks {
 		PREFETCHT0(Mem{Base: next, Disp: 64 * line})
 	}
 	MOVQ(U32(stripRows/4), quads)
-	q := make([]reg.GPVirtual, steps)
+	q := make([]reg.GPVirtual, blocks)
 	Label("loop")
 	for r := range 4 {
 		if r%2 == 0 {
@@ -161,7 +161,7 @@ func lutLookup(g, steps int, stage lutStage) {
 			}
 		}
 		z := YMM()
-		for k := range 4 * steps {
+		for k := range 4 * blocks {
 			// Rotating puts a byte, times the size of a row, where the mask leaves it.
 			o := GP64()
 			RORXQ(Imm(uint64((8*(r%2*4+k%4)-t.rowBits+64)%64)), q[k/4], o)
@@ -206,9 +206,9 @@ func lutLookup(g, steps int, stage lutStage) {
 	emit.Done()
 }
 
-// lutFinish turns the sums of a strip over, 8 rows × 4 tokens at a time. Rows of y
+// lutFinish transposes the sums of a strip, 8 rows × 4 tokens at a time. Rows of y
 // can be so far apart that they compete for a few sets of the caches: a line of it
-// is written at once, and asked for a strip ahead.
+// is written at once, and prefetched a strip ahead.
 func lutFinish() {
 	emit.Text("lutFinishAVX2", "func(y *float32, ldy int, acc *int32, tokens, rows *float32)")
 	emit.Contract("lutFinishAVX2 sets y[16][64] = float32(acc[64][16])·(tokens[16]·rows[64]); rows of y are ldy floats apart.")

@@ -22,7 +22,7 @@ const (
 	stripRows  = 64
 	stripBytes = 4 * stripRows // one block
 	madTokens  = 8             // of the widest tile
-	lead       = 4096          // bytes by which tiles ask for weights before they take them
+	lead       = 4096          // bytes by which tiles prefetch weights before they read them
 )
 
 // ones widen pairs of int16 by VPMADDWD.
@@ -33,7 +33,7 @@ func MAD() {
 	for _, d := range []struct {
 		digits
 		g int
-	}{{newCrumbs(), 4}, {newBase3(), 5}} {
+	}{{newBitPairs(), 4}, {newBase3(), 5}} {
 		for n := 1; n <= madTokens; n++ {
 			madTile(d, d.g, n)
 		}
@@ -42,9 +42,9 @@ func MAD() {
 
 // digits is a way to multiply one block of some rows with a tile of tokens.
 type digits interface {
-	// turns are the numbers of n tokens that a chunk of blocks is multiplied with in turn.
-	turns(n int) []int
-	// registers is how many registers of 8 rows n tokens of a turn are multiplied with together.
+	// passes are how many of n tokens each pass over a chunk of blocks multiplies.
+	passes(n int) []int
+	// registers is how many registers of 8 rows n tokens of a pass are multiplied with together.
 	registers(n int) int
 	// load puts constants into registers.
 	load(n int)
@@ -56,7 +56,7 @@ type digits interface {
 // madTile emits the product of whole strips with n tokens.
 func madTile(d digits, g, n int) {
 	name := fmt.Sprintf("mad%dx%dAVX2", g, n)
-	ahead, ask := beginMAD(name, g, n)
+	ahead, prefetch := beginMAD(name, g, n)
 	w, act, strips, rows, y, acc := emit.Arg("w"), emit.Arg("act"), emit.Arg("strips"), emit.Arg("rows"), emit.Arg("y"), emit.Arg("acc")
 	Label("strip")
 	tmp := beginSums(n, acc)
@@ -74,10 +74,10 @@ func madTile(d digits, g, n int) {
 	CMPQ(left, count)
 	CMOVQLT(left, count)
 	SUBQ(count, left)
-	turn := madTurn{d: d, g: g, tokens: n, w: w, act: a, acc: acc, count: count}
-	for i, n := range d.turns(n) {
-		turn.emit(i, n, ahead, ask)
-		turn.first += n
+	pass := madPass{d: d, g: g, tokens: n, w: w, act: a, acc: acc, count: count}
+	for i, n := range d.passes(n) {
+		pass.emit(i, n, ahead, prefetch)
+		pass.first += n
 	}
 	Comment("On to the next blocks")
 	MOVQ(count, tmp)
@@ -95,9 +95,9 @@ func madTile(d digits, g, n int) {
 	emit.Done()
 }
 
-// beginMAD begins the product of whole strips with n tokens, and says where the
-// weights to ask for begin, once that is set for several tokens, and how.
-func beginMAD(name string, g, n int) (ahead reg.Register, ask func(Op)) {
+// beginMAD begins the product of whole strips with n tokens, and gives the address to
+// prefetch from, which for several tokens is set once, and the instruction.
+func beginMAD(name string, g, n int) (ahead reg.Register, prefetch func(Op)) {
 	more := ""
 	if n == 1 {
 		more = ", next uintptr"
@@ -105,13 +105,13 @@ func beginMAD(name string, g, n int) (ahead reg.Register, ask func(Op)) {
 	emit.Text(name, "func(w *byte, act *int8, blocks, strips int, negSum *int32, tokens, rows, y *float32, ldy int, acc *int32"+more+")")
 	emit.Contract(fmt.Sprintf("%s sets y[%d][strips·64] = float32(sum)·(tokens·rows) for strips w[strips][blocks][64][4] and", name, n),
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. acc[%d][64] is scratch. strips and blocks are positive.", g, n, n))
-	ahead, ask = GP64(), PREFETCHT0
-	if n == 1 { // _gen/grouped/stream.go says why one token asks so
+	ahead, prefetch = GP64(), PREFETCHT0
+	if n == 1 { // _gen/grouped/stream.go says why one token prefetches so
 		Comment("As many bytes from next on are prefetched as w has; they need not be memory")
 		Load(Param("next"), ahead)
-		ask = PREFETCHT1
+		prefetch = PREFETCHT1
 	}
-	return ahead, ask
+	return ahead, prefetch
 }
 
 // beginSums sets acc[n][64] to what takes the digits' offset of 1 out again, and
@@ -139,8 +139,8 @@ func zeroSums(registers, n int) [][]reg.VecVirtual {
 	return sums
 }
 
-// madTurn multiplies all rows of a chunk of blocks with some tokens of a tile.
-type madTurn struct {
+// madPass multiplies all rows of a chunk of blocks with some tokens of a tile.
+type madPass struct {
 	d          digits
 	g, tokens  int // of the tile
 	first      int // token
@@ -148,9 +148,9 @@ type madTurn struct {
 	acc, count reg.Register
 }
 
-// emit does the turn of n tokens. The first one asks for later blocks line by line.
-func (t *madTurn) emit(turn, n int, ahead reg.Register, ask func(Op)) {
-	label := func(s string) string { return fmt.Sprint(s, turn) }
+// emit does a pass of n tokens. The first one prefetches later blocks line by line.
+func (t *madPass) emit(pass, n int, ahead reg.Register, prefetch func(Op)) {
+	label := func(s string) string { return fmt.Sprint(s, pass) }
 	rm := t.d.registers(n)
 	w, a, out, group, c := GP64(), GP64(), GP64(), GP64(), GP64()
 	MOVQ(t.w, w)
@@ -164,9 +164,9 @@ func (t *madTurn) emit(turn, n int, ahead reg.Register, ask func(Op)) {
 	sum := zeroSums(rm, n)
 	MOVQ(t.count, c)
 	Label(label("loop"))
-	if turn == 0 {
+	if pass == 0 {
 		for line := 0; line < 32*rm; line += 64 {
-			ask(Mem{Base: ahead, Disp: line})
+			prefetch(Mem{Base: ahead, Disp: line})
 		}
 		ADDQ(U32(uint32(32*rm)), ahead)
 	}

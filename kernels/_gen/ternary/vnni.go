@@ -14,19 +14,19 @@ import (
 // VPDPBUSD as digits 0..2, and the accumulators start at −Σa to take the digit
 // offset out again. Sums are exact in int32.
 
-// vnniPrefetch is how far ahead of use the kernels of few tokens ask for weights.
+// vnniPrefetch is how far ahead of use the kernels of few tokens prefetch weights.
 const vnniPrefetch = 8192
 
 func VNNI() {
-	crumbs := crumbTable()
+	bitPairs := bitPairTable()
 	for _, n := range []int{1, 2, 3, 4} {
-		vnni(crumbs, 4, n)
-		vnni(crumbs, 5, n)
+		vnni(bitPairs, 4, n)
+		vnni(bitPairs, 5, n)
 	}
 }
 
-// crumbTable holds at v < 81 the digits of four trits, base 3, as crumbs.
-func crumbTable() Mem {
+// bitPairTable holds at v < 81 the digits of four trits, base 3, as bit pairs.
+func bitPairTable() Mem {
 	return emit.Table("crumbs", emit.Fill(128, func(v int) byte {
 		b := 0
 		for j := range 4 {
@@ -38,14 +38,14 @@ func crumbTable() Mem {
 }
 
 // vnni emits the product of 64 rows and n tokens over all blocks.
-func vnni(crumbs Mem, g, n int) {
+func vnni(bitPairs Mem, g, n int) {
 	name := fmt.Sprintf("vnni%dx64x%dAVX512", g, n)
 	emit.Text(name, "func(w *byte, act *int8, blocks int, negSum *int32, tokens, rows, y *float32, ldy int)")
 	emit.Contract(fmt.Sprintf("%s sets y[%d][64] = float32(sum)·(tokens·rows) for w[blocks][64][4] and", name, n),
 		fmt.Sprintf("act[blocks][%d][%d][4]; rows of y are ldy floats apart. blocks is positive.", g, n))
 	w, act, blocks := emit.Arg("w"), emit.Arg("act"), emit.Arg("blocks")
 	v := newVNNI(4, n)
-	s := newMadStep(g, n, w, act, crumbs, v.sum)
+	s := newMadBlock(g, n, w, act, bitPairs, v.sum)
 	Label("loop")
 	Comment("One block: digits, a position at a time, times their activations")
 	for r := range 4 {

@@ -57,7 +57,7 @@ func wideBuild(g int) {
 	emit.Done()
 }
 
-// wideFinish turns the sums of a strip over, 16 rows × 4 tokens at a time.
+// wideFinish transposes the sums of a strip, 16 rows × 4 tokens at a time.
 func wideFinish() {
 	emit.Text("wideFinishAVX512", "func(y *float32, ldy int, acc *int32, tokens, rows *float32)")
 	emit.Contract("wideFinishAVX512 sets y[32][64] = float32(acc[64][32])·(tokens[32]·rows[64]); rows of y are ldy floats apart.")

@@ -16,7 +16,6 @@ import (
 // AVX2. Those without a tail of their own want n to be a multiple of 8.
 func Kernels() {
 	elementwise("vecAdd", 2, false, "dst[i] = a[i] + b[i]", func(x []reg.VecVirtual, _ reg.VecVirtual) { VADDPS(x[1], x[0], x[0]) })
-	elementwise("vecMul", 2, false, "dst[i] = a[i]·b[i]", func(x []reg.VecVirtual, _ reg.VecVirtual) { VMULPS(x[1], x[0], x[0]) })
 	elementwise("vecScale", 1, true, "dst[i] = a[i]·s", func(x []reg.VecVirtual, s reg.VecVirtual) { VMULPS(s, x[0], x[0]) })
 	elementwise("vecAxpy", 2, true, "dst[i] = a[i] + s·b[i]", func(x []reg.VecVirtual, s reg.VecVirtual) { VFMADD231PS(s, x[1], x[0]) })
 	elementwise("vecScaleMul", 2, true, "dst[i] = a[i]·s·b[i]", func(x []reg.VecVirtual, s reg.VecVirtual) {
@@ -34,7 +33,7 @@ func Kernels() {
 	sumSquares()
 	extreme("vecMax", "the largest of x[n]", false)
 	extreme("vecAbsMax", "the largest |x[i]| of x[n]", true)
-	halves()
+	narrow()
 	expSum()
 	gated("vecSwiGLU", false)
 	gated("vecGeGLU", true)
@@ -210,25 +209,12 @@ func extreme(name, what string, abs bool) {
 	emit.Done()
 }
 
-// halves emits the binary16 conversions.
-func halves() {
-	emit.Text("vecF16ToF32", "func(dst *float32, src *uint16, n int)")
-	emit.Contract("vecF16ToF32 widens a positive multiple n of 8 values.")
-	dst, src, n := emit.Arg("dst"), emit.Arg("src"), emit.Arg("n")
-	v := YMM()
-	Label("loop")
-	VCVTPH2PS(Mem{Base: src}, v)
-	VMOVUPS(v, Mem{Base: dst})
-	ADDQ(Imm(16), src)
-	ADDQ(Imm(32), dst)
-	SUBQ(Imm(8), n)
-	JNE(LabelRef("loop"))
-	emit.Done()
-
+// narrow emits the conversion to binary16.
+func narrow() {
 	emit.Text("vecF32ToF16", "func(dst *uint16, src *float32, n int)")
 	emit.Contract("vecF32ToF16 narrows a positive multiple n of 8 values to nearest even.")
-	dst, src, n = emit.Arg("dst"), emit.Arg("src"), emit.Arg("n")
-	v = YMM()
+	dst, src, n := emit.Arg("dst"), emit.Arg("src"), emit.Arg("n")
+	v := YMM()
 	Label("loop")
 	VMOVUPS(Mem{Base: src}, v)
 	VCVTPS2PH(Imm(0), v, Mem{Base: dst})

@@ -1,4 +1,4 @@
-// Package matrices makes packed matrices for tests.
+// Package matrices makes packed matrices for tests, and reads them.
 package matrices
 
 import (

@@ -25,7 +25,6 @@ type (
 		iter      expr
 		filter    expr // nil for none
 		body, alt []stmt
-		recursive bool
 	}
 	setStmt struct {
 		line   int
@@ -68,11 +67,8 @@ type (
 // Expressions.
 type (
 	constExpr struct{ value any }
-	nameExpr  struct {
-		line int
-		name string
-	}
-	attrExpr struct { // value.name
+	nameExpr  struct{ name string }
+	attrExpr  struct { // value.name
 		line  int
 		value expr
 		name  string

@@ -88,13 +88,13 @@ func (e *callExpr) eval(f *frame) (any, error) {
 	return v, at(e.line, err)
 }
 
-// call calls a function, a macro or a recursive loop.
+// call calls a function or a macro.
 func (r *renderer) call(fn any, a args) (any, error) {
 	switch fn := fn.(type) {
 	case Func: // not of this package: it charges nothing itself
 		for _, v := range a.pos {
 			if s, ok := v.(string); ok {
-				if err := r.chargeTimes(len(s), 16); err != nil {
+				if err := r.chargeTimes(len(s), 32); err != nil { // a date may be 27 times its format
 					return nil, err
 				}
 			}
@@ -104,8 +104,6 @@ func (r *renderer) call(fn any, a args) (any, error) {
 		return fn(a)
 	case *macro:
 		return fn.call(r, a, nil)
-	case *loop:
-		return fn.recurse(r, a.get(0, "iterable", nil))
 	case undefined:
 		return nil, fn.err()
 	}

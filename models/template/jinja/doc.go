@@ -5,10 +5,12 @@
 //	source ─lexer─▶ tokens ─parser─▶ nodes ─┐
 //	variables ──────────────────────────────┴─renderer (steps, bytes, depth bounded)─▶ text
 //
-// It has statements if, for (else, recursive, filters, break, continue), set
+// It has statements if, for (else, filters, break, continue), set
 // (also of blocks and of namespace attributes), macro, call, filter, with,
 // raw and generation; Jinja2's expressions; and the filters, tests and methods
-// of strings, lists and mappings that make sense for text.
+// of strings, lists and mappings that make sense for text. Recursive loops and
+// the filters batch, groupby, truncate and wordcount are left out: no published
+// chat template uses them.
 //
 // Invariants: a template reads nothing but its variables (include, import and
 // extends are refused); rendering ends within its Limits, whatever the

@@ -15,10 +15,10 @@ func (e *listExpr) eval(f *frame) (any, error) {
 }
 
 func (e *dictExpr) eval(f *frame) (any, error) {
-	if err := f.r.charge(entryBytes * len(e.keys)); err != nil {
+	d, err := f.r.newDict()
+	if err != nil {
 		return nil, err
 	}
-	d := NewDict()
 	for i := range e.keys {
 		k, err := f.value(e.keys[i])
 		if err != nil {
@@ -140,7 +140,7 @@ func (r *renderer) attr(v any, name string) (any, error) {
 			return x, nil
 		}
 	}
-	return undefined{fmt.Sprintf("attribute '%s' of %s", name, kindName(v))}, nil
+	return undefined{fmt.Sprintf("attribute '%.100s' of %s", name, kindName(v))}, nil
 }
 
 func (e *itemExpr) eval(f *frame) (any, error) {
@@ -281,15 +281,14 @@ func sliced[T any](items []T, lo, hi, step *int) ([]T, error) {
 		}
 		return min(max(i, first), last)
 	}
-	var out []T
-	if by > 0 {
-		for i, end := bound(lo, 0), bound(hi, n); i < end; i += min(by, n) {
-			out = append(out, items[i])
-		}
-	} else {
-		for i, end := bound(lo, n-1), bound(hi, -1); i > end; i += max(by, -n) {
-			out = append(out, items[i])
-		}
+	i, end := bound(lo, 0), bound(hi, n)
+	if by < 0 {
+		i, end = bound(lo, n-1), bound(hi, -1)
+	}
+	by = min(max(by, -n-1), n+1) // sums do not overflow
+	out := make([]T, rangeLen(i, end, by))
+	for k := range out {
+		out[k] = items[i+k*by]
 	}
 	return out, nil
 }

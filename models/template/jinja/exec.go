@@ -80,7 +80,7 @@ func (f *frame) assign(target expr, v any) error {
 			return err
 		}
 		if ns, ok := obj.(*namespace); ok {
-			return ns.Set(t.name, v)
+			return f.r.set(ns.Dict, t.name, v)
 		}
 		return fmt.Errorf("cannot set attribute %s: only a namespace's can be", t.name)
 	}

@@ -191,7 +191,7 @@ func (p *parser) primary() (expr, error) {
 		case "none", "None":
 			return constExpr{nil}, nil
 		}
-		return &nameExpr{t.line, t.text}, nil
+		return &nameExpr{t.text}, nil
 	case tokString:
 		var b strings.Builder // adjacent literals are one
 		b.WriteString(t.text)

@@ -17,7 +17,7 @@ func (r *renderer) filter(name string, v any, a args) (any, error) {
 	}
 	f, ok := filters[name]
 	if !ok {
-		return nil, fmt.Errorf("no filter named %q", name)
+		return nil, fmt.Errorf("no filter named %.100q", name)
 	}
 	if err := r.step(); err != nil {
 		return nil, err
@@ -37,49 +37,44 @@ var filters map[string]filterFunc
 
 func init() {
 	filters = map[string]filterFunc{
-		"abs":         absolute,
-		"batch":       batch,
-		"capitalize":  textFilter(capitalize),
-		"count":       length,
-		"d":           fallback,
-		"default":     fallback,
-		"dictsort":    dictSort,
-		"e":           textFilter(html.EscapeString),
-		"escape":      textFilter(html.EscapeString),
-		"first":       first,
-		"float":       toFloat,
-		"forceescape": textFilter(html.EscapeString),
-		"format":      format,
-		"groupby":     groupBy,
-		"indent":      indent,
-		"int":         toInt,
-		"items":       items,
-		"join":        join,
-		"last":        last,
-		"length":      length,
-		"list":        list,
-		"lower":       textFilter(lowerCase),
-		"map":         mapFilter,
-		"max":         extreme(1),
-		"min":         extreme(-1),
-		"reject":      selector(false, false),
-		"rejectattr":  selector(true, false),
-		"replace":     replace,
-		"reverse":     reverse,
-		"round":       round,
-		"safe":        text,
-		"select":      selector(false, true),
-		"selectattr":  selector(true, true),
-		"sort":        sortFilter,
-		"string":      text,
-		"sum":         sum,
-		"title":       textFilter(titleCase),
-		"tojson":      func(r *renderer, v any, a args) (any, error) { return r.tojson(v, a) },
-		"trim":        trim,
-		"truncate":    truncate,
-		"unique":      unique,
-		"upper":       textFilter(upperCase),
-		"wordcount":   wordCount,
+		"abs":        absolute,
+		"capitalize": textFilter(capitalize),
+		"count":      length,
+		"d":          fallback,
+		"default":    fallback,
+		"dictsort":   dictSort,
+		"e":          textFilter(html.EscapeString),
+		"escape":     textFilter(html.EscapeString),
+		"first":      first,
+		"float":      toFloat,
+		"format":     format,
+		"indent":     indent,
+		"int":        toInt,
+		"items":      items,
+		"join":       join,
+		"last":       last,
+		"length":     length,
+		"list":       list,
+		"lower":      textFilter(lowerCase),
+		"map":        mapFilter,
+		"max":        extreme(1),
+		"min":        extreme(-1),
+		"reject":     selector(false, false),
+		"rejectattr": selector(true, false),
+		"replace":    replace,
+		"reverse":    reverse,
+		"round":      round,
+		"safe":       text,
+		"select":     selector(false, true),
+		"selectattr": selector(true, true),
+		"sort":       sortFilter,
+		"string":     text,
+		"sum":        sum,
+		"title":      textFilter(titleCase),
+		"tojson":     func(r *renderer, v any, a args) (any, error) { return r.tojson(v, a) },
+		"trim":       trim,
+		"unique":     unique,
+		"upper":      textFilter(upperCase),
 	}
 }
 
@@ -112,24 +107,16 @@ func replace(r *renderer, v any, a args) (any, error) {
 	return r.replace(s, a)
 }
 
-func wordCount(r *renderer, v any, _ args) (any, error) {
-	s, err := r.str(v)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.chargeTimes(len(s), 16); err != nil {
-		return nil, err
-	}
-	return int64(len(strings.Fields(s))), nil
-}
-
 func format(r *renderer, v any, a args) (any, error) {
 	s, err := r.str(v)
 	if err != nil {
 		return nil, err
 	}
 	if len(a.named) > 0 {
-		d := NewDict()
+		d, err := r.newDict()
+		if err != nil {
+			return nil, err
+		}
 		if err := r.fill(d, args{names: a.names, named: a.named}); err != nil {
 			return nil, err
 		}
@@ -145,21 +132,25 @@ func indent(r *renderer, v any, a args) (any, error) {
 		return nil, err
 	}
 	pad, isText := a.get(0, "width", int64(4)).(string)
+	width := len(pad)
 	if !isText {
 		n, err := integer(a.get(0, "width", int64(4)))
 		if err != nil {
 			return nil, err
 		}
-		pad = strings.Repeat(" ", min(max(n, 0), maxWidth))
+		width = min(max(n, 0), maxWidth)
 	}
-	if len(pad) > maxWidth {
+	if width > maxWidth {
 		return nil, fmt.Errorf("%w: indentation longer than %d", ErrLimit, maxWidth)
 	}
 	if err := r.chargeTimes(len(s), 2); err != nil {
 		return nil, err
 	}
-	if err := r.chargeTimes(strings.Count(s, "\n")+1, itemBytes+len(pad)); err != nil {
+	if err := r.chargeTimes(strings.Count(s, "\n")+1, itemBytes+2*width); err != nil {
 		return nil, err
+	}
+	if !isText {
+		pad = strings.Repeat(" ", width)
 	}
 	lines := strings.Split(s, "\n")
 	blank := truth(a.get(2, "blank", false))
@@ -170,41 +161,6 @@ func indent(r *renderer, v any, a args) (any, error) {
 		lines[i] = pad + line
 	}
 	return strings.Join(lines, "\n"), nil
-}
-
-func truncate(r *renderer, v any, a args) (any, error) {
-	s, err := r.str(v)
-	if err != nil {
-		return nil, err
-	}
-	n, err := integer(a.get(0, "length", int64(255)))
-	if err != nil {
-		return nil, err
-	}
-	leeway, err := integer(a.get(3, "leeway", int64(5)))
-	if err != nil {
-		return nil, err
-	}
-	end, ok := a.get(2, "end", "...").(string)
-	if !ok {
-		return nil, fmt.Errorf("the end is not a string")
-	}
-	if err := r.chargeTimes(len(s)+len(end), 8); err != nil {
-		return nil, err
-	}
-	const most = 1 << 40 // sums of two do not overflow
-	n, leeway = max(-most, min(n, most)), max(-most, min(leeway, most))
-	runes := []rune(s)
-	if len(runes) <= max(n, n+leeway) {
-		return s, nil
-	}
-	keep := string(runes[:max(0, n-utf8.RuneCountInString(end))])
-	if !truth(a.get(1, "killwords", false)) {
-		if i := strings.LastIndexByte(keep, ' '); i >= 0 {
-			keep = keep[:i]
-		}
-	}
-	return keep + end, nil
 }
 
 // fallback is the default filter.
@@ -243,9 +199,12 @@ func absolute(_ *renderer, v any, _ args) (any, error) {
 	return i, nil
 }
 
-func toInt(_ *renderer, v any, a args) (any, error) {
+func toInt(r *renderer, v any, a args) (any, error) {
 	def := a.get(0, "default", int64(0))
 	if s, ok := v.(string); ok {
+		if err := r.chargeTimes(len(s), 4); err != nil { // what is no number is copied into errors
+			return nil, err
+		}
 		s = strings.TrimSpace(s)
 		base, err := integer(a.get(1, "base", int64(10)))
 		if err != nil || base < 2 || base > 36 {
@@ -273,8 +232,11 @@ func toInt(_ *renderer, v any, a args) (any, error) {
 	return int64(f), nil
 }
 
-func toFloat(_ *renderer, v any, a args) (any, error) {
+func toFloat(r *renderer, v any, a args) (any, error) {
 	if s, ok := v.(string); ok {
+		if err := r.chargeTimes(len(s), 4); err != nil {
+			return nil, err
+		}
 		if f, err := strconv.ParseFloat(strings.TrimSpace(s), 64); err == nil {
 			return f, nil
 		}

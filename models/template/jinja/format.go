@@ -71,7 +71,7 @@ func (r *renderer) formatOne(b *strings.Builder, flags string, verb byte, v any)
 	width, precision, _ := strings.Cut(strings.TrimLeft(flags, "-+ #0"), ".")
 	for _, part := range []string{width, precision} {
 		if n, err := strconv.Atoi(part); part != "" && (err != nil || n > maxWidth) {
-			return fmt.Errorf("bad format %%%s%c", flags, verb)
+			return fmt.Errorf("bad format %%%.100s%c", flags, verb)
 		}
 	}
 	if err := r.charge(2 * maxWidth); err != nil { // the widest field
@@ -145,13 +145,13 @@ func (r *renderer) braces(format string, a args) (any, error) {
 		}
 		if at, err := strconv.Atoi(field); err == nil {
 			if at < 0 || at >= len(a.pos) {
-				return nil, fmt.Errorf("no value for {%s}", field)
+				return nil, fmt.Errorf("no value for {%.100s}", field)
 			}
 			v = a.pos[at]
 		} else {
 			named, ok := a.named[field]
 			if !ok {
-				return nil, fmt.Errorf("no value for {%s}", field)
+				return nil, fmt.Errorf("no value for {%.100s}", field)
 			}
 			v = named
 		}

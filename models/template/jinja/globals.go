@@ -7,12 +7,18 @@ func globals(r *renderer) map[string]any {
 	return map[string]any{
 		"range": builtin(r.rangeOf),
 		"dict": builtin(func(a args) (any, error) {
-			d := NewDict()
+			d, err := r.newDict()
+			if err != nil {
+				return nil, err
+			}
 			return d, r.fill(d, a)
 		}),
 		"namespace": builtin(func(a args) (any, error) {
-			ns := &namespace{NewDict()}
-			return ns, r.fill(ns.Dict, a)
+			d, err := r.newDict()
+			if err != nil {
+				return nil, err
+			}
+			return &namespace{d}, r.fill(d, a)
 		}),
 	}
 }
@@ -41,7 +47,7 @@ func (r *renderer) rangeOf(a args) (any, error) {
 	if step == 0 {
 		return nil, fmt.Errorf("range step cannot be zero")
 	}
-	n := max(0, (hi-lo+step-unit(step))/step)
+	n := rangeLen(lo, hi, step)
 	if err := r.chargeTimes(n, itemBytes); err != nil {
 		return nil, err
 	}
@@ -52,10 +58,10 @@ func (r *renderer) rangeOf(a args) (any, error) {
 	return l, nil
 }
 
-// unit is one in the direction of step.
-func unit(step int) int {
+// rangeLen is how many numbers range(lo, hi, step) has.
+func rangeLen(lo, hi, step int) int {
 	if step < 0 {
-		return -1
+		lo, hi, step = hi, lo, -step
 	}
-	return 1
+	return max(0, (hi-lo+step-1)/step)
 }

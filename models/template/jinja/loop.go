@@ -4,13 +4,8 @@ import "fmt"
 
 // loop is the variable of that name within a for statement.
 type loop struct {
-	stmt    *forStmt
-	outer   *frame
-	items   []any
-	i       int
-	depth   int // 0 for the outermost of a recursive loop
-	changed any // what changed() was last called with
-	called  bool
+	items []any
+	i     int
 }
 
 func (s *forStmt) exec(f *frame) error {
@@ -18,11 +13,11 @@ func (s *forStmt) exec(f *frame) error {
 	if err != nil {
 		return at(s.line, err)
 	}
-	return at(s.line, s.each(f, v, 0))
+	return at(s.line, s.each(f, v))
 }
 
 // each runs the loop over the elements of v.
-func (s *forStmt) each(f *frame, v any, depth int) error {
+func (s *forStmt) each(f *frame, v any) error {
 	items, err := f.r.items(v)
 	if err != nil {
 		return err
@@ -33,7 +28,7 @@ func (s *forStmt) each(f *frame, v any, depth int) error {
 	if len(items) == 0 {
 		return f.run(s.alt)
 	}
-	l := &loop{stmt: s, outer: f, items: items, depth: depth}
+	l := &loop{items: items}
 	for i, item := range items {
 		l.i = i
 		if err := f.r.step(); err != nil {
@@ -101,7 +96,7 @@ func (s *forStmt) bind(f *frame, item any) error {
 }
 
 // attr is an attribute of the loop variable.
-func (l *loop) attr(r *renderer, name string) (any, bool) {
+func (l *loop) attr(name string) (any, bool) {
 	n := len(l.items)
 	switch name {
 	case "index":
@@ -118,10 +113,6 @@ func (l *loop) attr(r *renderer, name string) (any, bool) {
 		return l.i == n-1, true
 	case "length":
 		return int64(n), true
-	case "depth":
-		return int64(l.depth + 1), true
-	case "depth0":
-		return int64(l.depth), true
 	case "previtem":
 		if l.i == 0 {
 			return undefined{"there is no previous item: it"}, true
@@ -134,8 +125,6 @@ func (l *loop) attr(r *renderer, name string) (any, bool) {
 		return l.items[l.i+1], true
 	case "cycle":
 		return builtin(l.cycle), true
-	case "changed":
-		return builtin(func(a args) (any, error) { return l.hasChanged(r, a.pos) }), true
 	}
 	return nil, false
 }
@@ -145,30 +134,4 @@ func (l *loop) cycle(a args) (any, error) {
 		return nil, fmt.Errorf("loop.cycle needs values")
 	}
 	return a.pos[l.i%len(a.pos)], nil
-}
-
-func (l *loop) hasChanged(r *renderer, values []any) (any, error) {
-	now := &List{Items: values}
-	same := false
-	if l.called {
-		var err error
-		if same, err = r.equal(l.changed, now, 0); err != nil {
-			return nil, err
-		}
-	}
-	l.changed, l.called = now, true
-	return !same, nil
-}
-
-// recurse runs the loop again, over v, and gives its text.
-func (l *loop) recurse(r *renderer, v any) (string, error) {
-	if !l.stmt.recursive {
-		return "", fmt.Errorf("the loop is not recursive")
-	}
-	if r.depth++; r.depth > r.lim.Depth {
-		return "", fmt.Errorf("%w: loops nested deeper than %d", ErrLimit, r.lim.Depth)
-	}
-	text, err := r.capture(func() error { return l.stmt.each(l.outer, v, l.depth+1) })
-	r.depth--
-	return text, err
 }

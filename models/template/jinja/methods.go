@@ -26,7 +26,7 @@ func (r *renderer) method(v any, name string) (any, bool) {
 			return builtin(func(a args) (any, error) { return m(r, v, a) }), true
 		}
 	case *loop:
-		return v.attr(r, name)
+		return v.attr(name)
 	case *macro:
 		if name == "name" {
 			return v.def.name, true
@@ -173,18 +173,14 @@ var dictMethods = map[string]func(r *renderer, d *Dict, a args) (any, error){
 	},
 	"update": func(r *renderer, d *Dict, a args) (any, error) { return nil, r.fill(d, a) },
 	"setdefault": func(r *renderer, d *Dict, a args) (any, error) {
-		key := a.get(0, "", nil)
+		key, v := a.get(0, "", nil), a.get(1, "default", nil)
 		if err := r.key(key); err != nil {
 			return nil, err
 		}
 		if v, ok := d.Get(key); ok {
 			return v, nil
 		}
-		if err := r.charge(entryBytes); err != nil {
-			return nil, err
-		}
-		v := a.get(1, "default", nil)
-		return v, d.Set(key, v)
+		return v, r.set(d, key, v)
 	},
 	"pop": func(r *renderer, d *Dict, a args) (any, error) {
 		if err := r.charge(entryBytes * d.Len()); err != nil {
@@ -202,9 +198,6 @@ var dictMethods = map[string]func(r *renderer, d *Dict, a args) (any, error){
 
 // fill sets in d what dict(...) takes: a mapping or pairs, then names.
 func (r *renderer) fill(d *Dict, a args) error {
-	if err := r.charge(entryBytes * (len(a.names) + 1)); err != nil {
-		return err
-	}
 	if len(a.pos) > 0 {
 		if from, ok := a.pos[0].(*Dict); ok {
 			entries, err := r.pairs(from)
@@ -215,9 +208,6 @@ func (r *renderer) fill(d *Dict, a args) error {
 		}
 		pairs, err := r.items(a.pos[0])
 		if err != nil {
-			return err
-		}
-		if err := r.charge(entryBytes * len(pairs)); err != nil {
 			return err
 		}
 		for _, p := range pairs {

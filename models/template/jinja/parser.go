@@ -233,7 +233,6 @@ func (p *parser) forStmt(line int) (stmt, error) {
 			return nil, err
 		}
 	}
-	s.recursive = p.word("recursive")
 	if err := p.endBlock(); err != nil {
 		return nil, err
 	}
@@ -257,7 +256,7 @@ func (p *parser) assignable() (expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	var target expr = &nameExpr{t.line, t.text}
+	var target expr = &nameExpr{t.text}
 	if p.op(".") {
 		attr, err := p.name()
 		if err != nil {

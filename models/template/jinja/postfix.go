@@ -161,7 +161,7 @@ func (p *parser) test(line int, value expr) (expr, error) {
 		return x, err
 	case next.kind == tokString, next.kind == tokInt, next.kind == tokFloat,
 		next.kind == tokOp && (next.text == "[" || next.text == "{"),
-		next.kind == tokName && !p.isWord("else", "or", "and", "is", "if", "in", "not", "recursive"):
+		next.kind == tokName && !p.isWord("else", "or", "and", "is", "if", "in", "not"):
 		arg, err := p.primary()
 		if err != nil {
 			return nil, err

@@ -106,7 +106,7 @@ func (r *renderer) step() error {
 	return nil
 }
 
-// look is why the render has to end, if it has.
+// look gives the reason why the render has to end, nil if it may go on.
 func (r *renderer) look() error {
 	r.taken, r.seen = r.steps, r.bytes
 	if r.ctx.Err() != nil {
@@ -122,8 +122,10 @@ const (
 	entryBytes = 160
 )
 
-// charge counts n bytes, which are about to be made or looked through. Work that
-// takes longer for a byte than copying it counts as several.
+// charge counts n bytes, which are about to be made or looked through: before, so
+// that what exceeds the limit is never made. Work that takes longer for a byte than
+// copying it counts as several. What is of the same size whatever the values, such
+// as a number, is not charged: the limit on steps bounds it.
 func (r *renderer) charge(n int) error {
 	if n < 0 || n > r.lim.Bytes-r.bytes {
 		return fmt.Errorf("%w: more than %d bytes", ErrLimit, r.lim.Bytes)
@@ -148,10 +150,23 @@ func (r *renderer) key(v any) error {
 	return r.charge(len(s))
 }
 
-// set is d[k] = v, an entry that is paid for.
+// newDict is an empty mapping.
+func (r *renderer) newDict() (*Dict, error) {
+	if err := r.charge(entryBytes); err != nil {
+		return nil, err
+	}
+	return NewDict(), nil
+}
+
+// set is d[k] = v.
 func (r *renderer) set(d *Dict, k, v any) error {
 	if err := r.key(k); err != nil {
 		return err
+	}
+	if _, has := d.Get(k); !has {
+		if err := r.charge(entryBytes); err != nil {
+			return err
+		}
 	}
 	return d.Set(k, v)
 }
@@ -182,7 +197,13 @@ type frame struct {
 	parent *frame
 }
 
-func (f *frame) child() *frame { return &frame{r: f.r, vars: make(map[string]any), parent: f} }
+// scopeSteps is what a scope counts as: it takes more memory than other steps.
+const scopeSteps = 4
+
+func (f *frame) child() *frame {
+	f.r.steps += scopeSteps
+	return &frame{r: f.r, vars: make(map[string]any), parent: f}
+}
 
 // lookup is the value of a name; scopes that lie deep count as steps.
 func (f *frame) lookup(name string) any {

@@ -83,7 +83,7 @@ func (r *renderer) test(name string, v any, a args) (bool, error) {
 	if op, ok := comparisonTests[name]; ok {
 		return r.compare(op, v, arg)
 	}
-	return false, fmt.Errorf("no test named %q", name)
+	return false, fmt.Errorf("no test named %.100q", name)
 }
 
 // comparisonTests are the operators that have names as tests.

@@ -1,0 +1,241 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// EngineResult is one line of `bench engine --json`.
+type EngineResult struct {
+	Model   string  `json:"model"`
+	Threads int     `json:"threads"`
+	Test    string  `json:"test"`
+	TokS    float64 `json:"tok_s"` // median of the repetitions
+	Min     float64 `json:"min"`
+	Max     float64 `json:"max"`
+	Fill    float64 `json:"lanes_filled"` // share of the lanes of the steps' tiles that carried a token
+}
+
+// EngineReport is what `bench engine` prints.
+type EngineReport []EngineResult
+
+// engineTest is pp<N> (compute a prompt of N tokens), tg<N> (decode N tokens), sp<N>
+// (with speculation), cp<N> (with speculation, a text that repeats itself), dr<N>
+// (with speculation, a text that a draft model knows) or par<N> (decode 64 tokens in
+// each of N sequences at once). All but pp<N> may end in @d<D>: after D tokens, whose
+// time does not count.
+type engineTest struct {
+	name   string
+	prompt int  // tokens a prompt
+	deep   bool // the prompts' time does not count
+	decode int  // tokens to generate a sequence
+	width  int  // sequences at once
+	// guess lets the engine speculate. Without it, what a token costs does not depend
+	// on the text.
+	guess bool
+	// repeat makes the model repeat one token, which is guessed easily.
+	repeat bool
+	// dictate makes model and draft model write the same text, which never repeats itself.
+	dictate bool
+}
+
+// parallelDecode is how many tokens a sequence of par<N> decodes, unless options
+// say otherwise.
+const parallelDecode = 64
+
+// counted is the number of tokens that a run counts.
+func (t engineTest) counted() int {
+	if t.decode == 0 {
+		return t.width * t.prompt
+	}
+	return t.width * t.decode
+}
+
+// speed is tokens a second, given the times of the runs.
+func (t engineTest) speed(times []engineTimes) Spread {
+	v := make([]float64, len(times))
+	for i := range times {
+		v[i] = float64(t.counted()) / times[i].whole.Seconds()
+	}
+	return spreadOf(v)
+}
+
+func parseEngineTest(name string, parallel int) (engineTest, error) {
+	short, at, deep := strings.Cut(strings.ReplaceAll(name, " ", ""), "@d")
+	kind := strings.TrimRight(short, "0123456789")
+	n, err := strconv.Atoi(short[len(kind):])
+	unknown := usage.Errorf("--tests: %q is none of pp<N>, tg<N>, sp<N>, cp<N>, dr<N>, par<N>, or any but pp<N> with @d<D>", name)
+	if err != nil || n < 1 || n > 1<<16 {
+		return engineTest{}, unknown
+	}
+	t := engineTest{name: short, prompt: 1, decode: n, width: 1}
+	if deep {
+		if t.prompt, err = strconv.Atoi(at); err != nil || t.prompt < 1 || t.prompt > 1<<20 || kind == "pp" {
+			return engineTest{}, unknown
+		}
+		t.name, t.deep = fmt.Sprintf("%s @ d%d", short, t.prompt), true // as llama-bench writes it
+	}
+	switch kind {
+	case "pp":
+		t.prompt, t.decode = n, 0
+	case "tg":
+	case "sp":
+		t.guess = true
+	case "cp":
+		t.guess, t.repeat = true, true
+	case "dr":
+		t.guess, t.dictate = true, true
+	case "par":
+		t.decode, t.width = parallel, n
+	default:
+		return engineTest{}, unknown
+	}
+	return t, nil
+}
+
+// EngineOptions say what to measure of the engine.
+type EngineOptions struct {
+	Source
+	PeerOptions
+	Threads     int
+	Reps        int // runs a test, after one that is not counted; with peers, rounds
+	ParTokens   int // tokens a sequence of par<N>
+	Draft       string
+	Speculation string
+	Tests       []string
+	CPUProfile  string // a file; empty: none
+	Profile     bool   // report where the time goes
+}
+
+// DefaultEngineOptions measure prefill, one stream and small batches.
+func DefaultEngineOptions() EngineOptions {
+	return EngineOptions{Reps: 5, ParTokens: parallelDecode, Speculation: string(batcher.SpeculateAuto),
+		Tests: []string{"pp128", "pp512", "tg64", "par4", "par8", "par16", "par32"}}
+}
+
+// Engine runs each test through an engine of its own. Progress goes to errOut.
+func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, error) {
+	if o.Reps < 1 || o.ParTokens < 1 {
+		return nil, usage.Errorf("--reps and --par-tokens must be positive")
+	}
+	var tests []engineTest
+	for _, name := range o.Tests {
+		t, err := parseEngineTest(name, o.ParTokens)
+		if err != nil {
+			return nil, err
+		}
+		if t.dictate && o.Draft == "" {
+			return nil, usage.Errorf("--tests: %s requires a --draft-model", name)
+		}
+		tests = append(tests, t)
+	}
+	opt := batcher.DefaultOptions()
+	opt.Speculation = batcher.Speculation(o.Speculation)
+	if err := opt.Validate(); err != nil {
+		return nil, usage.Error{Err: err}
+	}
+	peers, err := o.peers()
+	if err != nil {
+		return nil, err
+	}
+	pool, err := engines.NewPool(o.Threads)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	bundle, err := o.load(pool)
+	if err != nil {
+		return nil, err
+	}
+	defer bundle.Close()
+	var draft *models.Bundle
+	if o.Draft != "" {
+		if draft, err = engines.LoadDraft(config.ModelNamed(o.Draft), pool, bundle); err != nil {
+			return nil, err
+		}
+		defer draft.Close()
+	}
+	setup := engineRuns{bundle: bundle, draft: draft, pool: pool, speculation: batcher.Speculation(o.Speculation)}
+
+	if o.CPUProfile != "" {
+		f, err := os.Create(o.CPUProfile)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return nil, err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	switch {
+	case len(peers) > 0:
+		return o.runCompare(ctx, setup, tests, peers, errOut)
+	case o.Profile:
+		return o.runProfile(ctx, setup, tests, errOut)
+	}
+	results := EngineReport{}
+	bar := output.Progress(errOut, len(tests)*(o.Reps+1), "runs")
+	for _, t := range tests {
+		runs := setup
+		steps := &stepTimes{}
+		runs.test, runs.reps, runs.done, runs.onStep = t, o.Reps, func() { _ = bar.Add(1) }, steps.add
+		times, err := runs.measure(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.name, err)
+		}
+		s := t.speed(times)
+		results = append(results, EngineResult{Model: o.name(bundle), Threads: pool.Threads(), Test: t.name, TokS: s.Median, Min: s.Min, Max: s.Max, Fill: steps.fill()})
+	}
+	return results, nil
+}
+
+// Print implements Report.
+func (results EngineReport) Print(w io.Writer) error {
+	rows := [][]string{{"model", "threads", "test", "tok/s", "min", "max", "lanes filled"}}
+	for _, r := range results {
+		rows = append(rows, []string{r.Model, fmt.Sprint(r.Threads), r.Test,
+			fmt.Sprintf("%.1f", r.TokS), fmt.Sprintf("%.1f", r.Min), fmt.Sprintf("%.1f", r.Max), fmt.Sprintf("%.2f", r.Fill)})
+	}
+	return output.Table(w, rows)
+}
+
+// runCompare measures each test once a round, then the peers.
+func (o *EngineOptions) runCompare(ctx context.Context, setup engineRuns, tests []engineTest, peers []peer, errOut io.Writer) (Report, error) {
+	bar := output.Progress(errOut, o.Reps*(2*len(tests)+len(peers)), "runs")
+	step := func() { _ = bar.Add(1) }
+	ours := func() (speeds, error) {
+		s := speeds{}
+		for _, t := range tests {
+			runs := setup
+			runs.test, runs.reps, runs.done = t, 1, step
+			times, err := runs.measure(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", t.name, err)
+			}
+			s[t.name] = t.speed(times).Median
+		}
+		return s, nil
+	}
+	var names []string
+	for _, t := range tests {
+		names = append(names, t.name)
+	}
+	r, err := compare(ctx, "tok/s", o.Reps, names, ours, peers, step)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}

@@ -1,0 +1,254 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lutra-lm/lutra/internal/apiclient"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
+)
+
+// LoadOptions describe a load on an OpenAI-compatible server.
+type LoadOptions struct {
+	URL, Key, Model string
+	Concurrency     int
+	Requests        int
+	PromptWords     int
+	SystemWords     int // of a system message that all requests share; 0: none
+	MaxTokens       int
+	Compare         []string      // other servers, NAME=URL each
+	Beside          string        // another load, KEY=VALUE,...; empty: none
+	Rounds          int           // with one of these
+	Phase           time.Duration // with or without the other load
+	Timeout         time.Duration // of a request
+
+	first int // number of the first prompt
+}
+
+// DefaultLoadOptions are a moderate load on a server of this machine.
+func DefaultLoadOptions() LoadOptions {
+	return LoadOptions{URL: "http://127.0.0.1:8080/v1", Model: "default", Concurrency: 8, Requests: 64, PromptWords: 64, MaxTokens: 64,
+		Rounds: 3, Phase: 3 * time.Second, Timeout: 10 * time.Minute}
+}
+
+// Server measures a server under load; if the options say so, alternately with others
+// or beside another load. Progress goes to errOut.
+func Server(ctx context.Context, o LoadOptions, errOut io.Writer) (Report, error) {
+	if o.Concurrency < 1 || o.Requests < 1 || o.PromptWords < 1 || o.SystemWords < 0 || o.MaxTokens < 1 || o.Timeout <= 0 {
+		return nil, usage.Errorf("--concurrency, --requests, --prompt-words, --max-tokens and --timeout must be positive, --system-words not negative")
+	}
+	if err := apiclient.CheckURL(o.URL); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(o.Compare) > 0 && o.Beside != "":
+		return nil, usage.Errorf("--compare and --beside exclude each other")
+	case len(o.Compare) > 0:
+		return compareServers(ctx, o, errOut)
+	case o.Beside != "":
+		return loadBeside(ctx, o)
+	}
+	r, err := loadTest(ctx, o, errOut)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// sample is the outcome of one request; times count from its start.
+type sample struct {
+	begun            time.Time
+	first, whole     time.Duration
+	prompt, produced int
+	texts            []time.Time // when pieces of text came
+	err              error
+}
+
+// LoadReport is what `bench serve --json` prints. Times are in milliseconds.
+type LoadReport struct {
+	URL              string      `json:"url"`
+	Model            string      `json:"model"`
+	Concurrency      int         `json:"concurrency"`
+	Requests         int         `json:"requests"`
+	Errors           int         `json:"errors"`
+	FirstError       string      `json:"first_error,omitempty"`
+	Seconds          float64     `json:"seconds"`
+	PromptTokens     int         `json:"prompt_tokens"`
+	CompletionTokens int         `json:"completion_tokens"`
+	TokensPerSecond  float64     `json:"completion_tok_s"`
+	TotalPerSecond   float64     `json:"total_tok_s"`
+	TTFT             Percentiles `json:"ttft_ms"`
+	TPOT             Percentiles `json:"tpot_ms"`
+	Latency          Percentiles `json:"latency_ms"`
+}
+
+// Percentiles are the extremes and percentiles of a time.
+type Percentiles struct {
+	Min float64 `json:"min"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// loadTest sends o.requests requests from o.concurrency clients. Failed
+// requests are counted, not fatal; an error means that none succeeded.
+func loadTest(ctx context.Context, o LoadOptions, errOut io.Writer) (LoadReport, error) {
+	client := o.client()
+	samples := make([]sample, o.Requests)
+	bar := output.Progress(errOut, o.Requests, "requests")
+	var next atomic.Int64
+	start := time.Now()
+	g, gctx := errgroup.WithContext(ctx)
+	for range min(o.Concurrency, o.Requests) {
+		g.Go(func() error {
+			for i := next.Add(1) - 1; i < int64(o.Requests); i = next.Add(1) - 1 {
+				samples[i] = oneRequest(gctx, client, o, int(i))
+				_ = bar.Add(1) // the bar is decoration
+			}
+			return gctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return LoadReport{}, err
+	}
+	return summarise(o, samples, time.Since(start))
+}
+
+func (o *LoadOptions) client() *openai.Client {
+	cfg := openai.DefaultConfig(o.Key)
+	cfg.BaseURL = apiclient.Base(o.URL)
+	return openai.NewClientWithConfig(cfg)
+}
+
+// oneRequest asks one question. The sample of a failed request holds what came before
+// the failure.
+func oneRequest(ctx context.Context, client *openai.Client, o LoadOptions, i int) sample {
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	messages := o.messages(i)
+	s := sample{begun: time.Now()}
+	stream, err := client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{
+		Model:         o.Model,
+		Messages:      messages,
+		MaxTokens:     o.MaxTokens, //lint:ignore SA1019 every server knows it, not all know its successor
+		StreamOptions: &openai.StreamOptions{IncludeUsage: true},
+	})
+	if err != nil {
+		s.err = apiclient.Explain(apiclient.Base(o.URL), err)
+		return s
+	}
+	defer stream.Close()
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			s.err = err
+			return s
+		}
+		if chunk.Usage != nil {
+			s.prompt, s.produced = chunk.Usage.PromptTokens, chunk.Usage.CompletionTokens
+		}
+		if len(chunk.Choices) > 0 && chunk.Choices[0].Delta.Content != "" {
+			s.texts = append(s.texts, time.Now())
+		}
+	}
+	s.whole = time.Since(s.begun)
+	if len(s.texts) > 0 {
+		s.first = s.texts[0].Sub(s.begun)
+	}
+	if s.first == 0 {
+		s.first = s.whole // nothing but an end-of-turn token
+	}
+	return s
+}
+
+// messages are the conversation of request i.
+func (o *LoadOptions) messages(i int) []openai.ChatCompletionMessage {
+	question := openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: loadPrompt(o.first+i, o.PromptWords)}
+	if o.SystemWords == 0 {
+		return []openai.ChatCompletionMessage{question}
+	}
+	return []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleSystem, Content: loadPrompt(0, o.SystemWords)}, question}
+}
+
+// loadPrompt is a text of n words that differs between values of i from the first word.
+func loadPrompt(i, n int) string {
+	words := strings.Fields("the box holds red apples and green pears while seven birds watch over a quiet river where boats carry salt to towns")
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d", i)
+	for w := 1; w < n; w++ {
+		b.WriteByte(' ')
+		b.WriteString(words[(w*7+i*13)%len(words)])
+	}
+	return b.String()
+}
+
+func summarise(o LoadOptions, samples []sample, took time.Duration) (LoadReport, error) {
+	r := LoadReport{URL: o.URL, Model: o.Model, Concurrency: o.Concurrency, Requests: o.Requests, Seconds: took.Seconds()}
+	var ttft, tpot, whole []float64
+	for _, s := range samples {
+		if s.err != nil {
+			r.Errors++
+			r.FirstError = cmp.Or(r.FirstError, s.err.Error())
+			continue
+		}
+		r.PromptTokens += s.prompt
+		r.CompletionTokens += s.produced
+		ttft = append(ttft, milliseconds(s.first))
+		whole = append(whole, milliseconds(s.whole))
+		if s.produced > 1 {
+			tpot = append(tpot, milliseconds(s.whole-s.first)/float64(s.produced-1))
+		}
+	}
+	if r.Errors == len(samples) {
+		return r, fmt.Errorf("all %d requests failed: %s", len(samples), r.FirstError)
+	}
+	r.TokensPerSecond = float64(r.CompletionTokens) / r.Seconds
+	r.TotalPerSecond = float64(r.CompletionTokens+r.PromptTokens) / r.Seconds
+	r.TTFT, r.TPOT, r.Latency = percentilesOf(ttft), percentilesOf(tpot), percentilesOf(whole)
+	return r, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// percentilesOf uses the nearest rank. It sorts v.
+func percentilesOf(v []float64) Percentiles {
+	if len(v) == 0 {
+		return Percentiles{}
+	}
+	slices.Sort(v)
+	at := func(p int) float64 { return v[min(len(v)-1, (p*len(v)+99)/100-1)] }
+	return Percentiles{Min: v[0], P50: at(50), P90: at(90), P99: at(99), Max: v[len(v)-1]}
+}
+
+// Print implements Report.
+func (r LoadReport) Print(w io.Writer) error {
+	fmt.Fprintf(w, "%d requests, %d clients, %d errors, %.2f s\n", r.Requests, r.Concurrency, r.Errors, r.Seconds)
+	if r.FirstError != "" {
+		fmt.Fprintf(w, "first error: %s\n", r.FirstError)
+	}
+	fmt.Fprintf(w, "%d prompt + %d completion tokens: %.1f completion tok/s, %.1f total tok/s\n\n",
+		r.PromptTokens, r.CompletionTokens, r.TokensPerSecond, r.TotalPerSecond)
+	row := func(name string, p Percentiles) []string {
+		f := func(x float64) string { return fmt.Sprintf("%.1f", x) }
+		return []string{name, f(p.Min), f(p.P50), f(p.P90), f(p.P99), f(p.Max)}
+	}
+	return output.Table(w, [][]string{
+		{"ms", "min", "p50", "p90", "p99", "max"},
+		row("TTFT", r.TTFT), row("TPOT", r.TPOT), row("latency", r.Latency),
+	})
+}

@@ -1,0 +1,250 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/synthetic"
+)
+
+// Source names the model that a benchmark of the engine runs.
+type Source struct{ Model, Shape, Packing string }
+
+func (b *Source) load(pool *pool.Pool) (*models.Bundle, error) {
+	if b.Model != "" && b.Shape != "" {
+		return nil, usage.Errorf("--model and --shape exclude each other")
+	}
+	opt := models.LoadOptions{Pool: pool, Packing: b.Packing}
+	if b.Shape != "" {
+		return loadSynthetic(b.Shape, opt)
+	}
+	mc, err := config.ModelFlag(cmp.Or(b.Model, config.DefaultModels()[0].Embedded))
+	if err != nil {
+		return nil, err
+	}
+	return engines.LoadBundle(mc, opt)
+}
+
+// name is the model's name in reports.
+func (b *Source) name(bundle *models.Bundle) string {
+	return cmp.Or(b.Shape, b.Model, bundle.Name)
+}
+
+// Shapes are the names of the known shapes.
+func Shapes() []string {
+	var names []string
+	for _, s := range synthetic.Shapes() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// loadSynthetic makes a model of random weights in memory.
+func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error) {
+	s, err := synthetic.Named(shape)
+	if err != nil {
+		return nil, usage.Error{Err: err}
+	}
+	f, err := synthetic.Build(s, synthetic.DefaultOptions())
+	if err != nil {
+		return nil, err
+	}
+	return models.LoadFile(f, opt)
+}
+
+// committedKV is a cache whose memory is already committed.
+func committedKV(cfg models.Config, opt kv.Options) (*kv.Cache, error) {
+	cache, err := kv.New(cfg.KV(), opt)
+	if err == nil {
+		cache.Commit(0, opt.Blocks)
+	}
+	return cache, err
+}
+
+// engineRuns measures one test with an engine of its own.
+type engineRuns struct {
+	bundle      *models.Bundle
+	draft       *models.Bundle      // nil: none
+	speculation batcher.Speculation // of tests that speculate; empty: auto
+	pool        *pool.Pool
+	test        engineTest
+	reps        int
+	warm        bool                    // the processor's caches are warm: count the first run too
+	done        func()                  // after each run
+	onStep      func(batcher.StepStats) // may be nil
+}
+
+func (r *engineRuns) runs() int {
+	if r.warm {
+		return r.reps
+	}
+	return r.reps + 1
+}
+
+// measure returns the time of each of reps runs. Unless r.warm, a first run is
+// dropped. Every prompt is new and random, so the prefix cache does not help. When it
+// returns, no step is under way.
+func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err error) {
+	t, cfg := r.test, r.bundle.Model.Config()
+	length := t.prompt + t.decode + 1
+	if length > cfg.Context {
+		return nil, fmt.Errorf("needs %d tokens, the model's context is %d", length, cfg.Context)
+	}
+	const block = 32
+	size := kv.Options{BlockLen: block, Blocks: (length/block + 2) * t.width}
+	cache, err := committedKV(cfg, size)
+	if err != nil {
+		return nil, err
+	}
+	defer cache.Close()
+	opt := batcher.DefaultOptions()
+	opt.Pool, opt.Queue, opt.Sequences = r.pool, max(opt.Queue, t.width), max(opt.Sequences, t.width)
+	opt.OnStep = r.onStep
+	opt.Speculation = batcher.SpeculateOff
+	if t.guess {
+		opt.Speculation = cmp.Or(r.speculation, batcher.SpeculateAuto)
+	}
+	if t.guess && r.draft != nil {
+		draftKV, err := committedKV(r.draft.Model.Config(), size)
+		if err != nil {
+			return nil, err
+		}
+		defer draftKV.Close()
+		opt.Drafters = engines.Drafters(r.draft, draftKV, r.pool)
+	}
+	engine := batcher.New(r.bundle.Model, cache, opt)
+	ctx, cancel := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- engine.Run(ctx) }()
+	defer func() {
+		cancel()
+		if runErr := <-ran; runErr != nil && !errors.Is(runErr, context.Canceled) {
+			err = errors.Join(err, runErr)
+		}
+	}()
+
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range r.runs() {
+		took, err := runEngineTest(ctx, engine, t, cfg.Vocab, random)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 || r.warm {
+			times = append(times, took)
+		}
+		r.done()
+	}
+	return times, nil
+}
+
+// engineTimes is the time of one run.
+type engineTimes struct {
+	whole  time.Duration // from the first prompt, or the first token after it, to the last token
+	decode time.Duration // the mean time of a sequence from its first token to its last
+}
+
+// runEngineTest times one run.
+func runEngineTest(ctx context.Context, e *batcher.Engine, t engineTest, vocab int, random *rand.Rand) (took engineTimes, err error) {
+	prompts := make([][]int32, t.width)
+	for i := range prompts {
+		prompts[i] = make([]int32, t.prompt)
+		for j := range prompts[i] {
+			prompts[i][j] = int32(random.IntN(vocab))
+		}
+	}
+	sequences := make([]*batcher.Sequence, t.width)
+	defer func() {
+		for _, s := range sequences {
+			if s != nil {
+				s.Close()
+			}
+		}
+	}()
+	decode := make([]time.Duration, t.width)
+	each := func(do func(i int) error) error {
+		var g errgroup.Group
+		for i := range prompts {
+			g.Go(func() error { return do(i) })
+		}
+		return g.Wait()
+	}
+	prefill := func(i int) (err error) {
+		if sequences[i], err = e.Open(ctx, prompts[i]); err == nil && (t.deep || t.decode == 0) {
+			_, err = sequences[i].Logits(ctx, 0)
+		}
+		return err
+	}
+	answer := func(i int) (err error) {
+		decode[i], err = t.generate(ctx, sequences[i], prompts[i][0], vocab)
+		return err
+	}
+	start := time.Now()
+	switch {
+	case t.decode == 0:
+		err = each(prefill)
+	case t.deep:
+		if err = each(prefill); err == nil {
+			start = time.Now()
+			err = each(answer)
+		}
+	default:
+		err = each(func(i int) error {
+			if err := prefill(i); err != nil {
+				return err
+			}
+			return answer(i)
+		})
+	}
+	took.whole = time.Since(start)
+	for _, d := range decode {
+		took.decode += d / time.Duration(t.width)
+	}
+	return took, err
+}
+
+// generate decodes the test's tokens in a sequence that begins with token first. It
+// returns the time from the first decoded token to the last.
+func (t engineTest) generate(ctx context.Context, s *batcher.Sequence, first int32, vocab int) (time.Duration, error) {
+	p := sampling.Params{MaxTokens: t.decode, IgnoreEOS: true}
+	if t.repeat {
+		p.LogitBias = map[int32]float32{first: 1e6}
+	}
+	if t.dictate {
+		p.Constraint = dictation(vocab)
+	}
+	n := 0
+	for _, err := range s.Generate(ctx, p) {
+		if err != nil {
+			return 0, err
+		}
+		n++
+	}
+	if n != t.decode {
+		return 0, fmt.Errorf("generated %d tokens of %d", n, t.decode)
+	}
+	timing := s.Timing()
+	return timing.LastToken.Sub(timing.FirstToken), nil
+}
+
+// dictation is a Constraint that allows one token at each position, random among a
+// vocabulary of this size.
+type dictation int
+
+func (d dictation) Allow(mask []uint64, completion []int32) {
+	id := rand.New(rand.NewPCG(3, uint64(len(completion)))).IntN(int(d))
+	mask[id/64] |= 1 << (id % 64)
+}

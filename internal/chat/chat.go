@@ -1,0 +1,224 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/lutra-lm/lutra/internal/output"
+)
+
+// Run runs a chat from in to out. If both are a terminal and remember is set, its
+// lines are kept for the next chat.
+func Run(ctx context.Context, a Answerer, o *Options, in io.Reader, out, errOut io.Writer, remember bool) error {
+	lines, interactive := newInput(in, out, remember)
+	c := &session{Answerer: a, options: o, in: lines, out: out, errOut: errOut, interactive: interactive}
+	return errors.Join(c.run(ctx), lines.close())
+}
+
+// session is a conversation at a terminal or through pipes.
+type session struct {
+	Answerer
+	options     *Options
+	in          input
+	reading     chan read // the line that in is reading; nil: none
+	out, errOut io.Writer
+	interactive bool // at a terminal
+	turns       []Message
+	forgetful   bool // the user has been told that the beginning no longer fits
+	failed      int  // lines
+}
+
+// Ends of a chat that are not failures.
+var (
+	errLeave      = errors.New("the user leaves")
+	errTerminated = errors.New("terminated") // by SIGTERM
+)
+
+// run reads questions until they end. A failed answer leaves the conversation as it
+// was before the question. An interrupt stops the current answer or discards the line
+// being typed; SIGTERM ends the chat at any time.
+func (c *session) run(ctx context.Context) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	if c.interactive {
+		name, words := c.About()
+		fmt.Fprintf(c.out, "%s: %s.\n/help lists the commands, Ctrl-D leaves.\n", name, words)
+	}
+	for {
+		question, several, err := c.next(signals)
+		switch {
+		case errors.Is(err, errAborted):
+			fmt.Fprintln(c.out, "(Ctrl-D or /quit leaves)")
+			continue
+		case errors.Is(err, io.EOF), errors.Is(err, errTerminated):
+			return c.end()
+		case err != nil:
+			return err
+		}
+		if question == "" {
+			continue
+		}
+		if name, arg, ok := commandOf(question); ok && !several {
+			err = c.command(ctx, name, arg)
+		} else {
+			err = c.ask(ctx, question, signals)
+		}
+		switch {
+		case errors.Is(err, errLeave), errors.Is(err, errTerminated):
+			return c.end()
+		case errors.Is(err, context.Canceled):
+			return err
+		case err != nil:
+			c.failed++
+			fmt.Fprintln(c.notices(), "error:", err)
+		}
+	}
+}
+
+// end reports failed lines by the exit status if there was nobody to see them.
+func (c *session) end() error {
+	if c.interactive || c.failed == 0 {
+		return nil
+	}
+	return fmt.Errorf("failed: %d of the lines", c.failed)
+}
+
+// notices is where everything but answers goes.
+func (c *session) notices() io.Writer {
+	if c.interactive {
+		return c.out
+	}
+	return c.errOut
+}
+
+// next is the next question: a line, or several between marks.
+func (c *session) next(signals <-chan os.Signal) (question string, several bool, err error) {
+	line, err := c.line("> ", signals)
+	if err != nil {
+		return "", false, err
+	}
+	first, several := strings.CutPrefix(strings.TrimSpace(line), textMark)
+	if !several {
+		return first, false, nil
+	}
+	lines := []string{first}
+	for !strings.HasSuffix(strings.TrimSpace(lines[len(lines)-1]), textMark) {
+		line, err := c.line("... ", signals)
+		if errors.Is(err, io.EOF) && !c.interactive {
+			return "", true, fmt.Errorf("the text that begins with %s has no end", textMark)
+		}
+		if err != nil {
+			return "", true, err
+		}
+		lines = append(lines, line)
+		if size := len(lines) + len(strings.Join(lines, "")); size > MaxQuestion {
+			return "", true, fmt.Errorf("the text has more than %d bytes", MaxQuestion)
+		}
+	}
+	text := strings.TrimSpace(strings.Join(lines, "\n"))
+	return strings.TrimSpace(strings.TrimSuffix(text, textMark)), true, nil
+}
+
+// textMark begins and ends a text of several lines.
+const textMark = `"""`
+
+// read is the result of reading a line.
+type read struct {
+	line string
+	err  error
+}
+
+// line reads a line unless a signal comes first. At a terminal, an interrupt means
+// Ctrl-C after the prompt but before the editor reads keys: the reader continues and
+// the next call waits for it.
+func (c *session) line(prompt string, signals <-chan os.Signal) (string, error) {
+	if c.reading == nil {
+		c.reading = make(chan read, 1) // the reader ends with the input or the process
+		go func(result chan<- read) {
+			line, err := c.in.line(prompt)
+			result <- read{line, err}
+		}(c.reading)
+	} else {
+		fmt.Fprint(c.out, prompt)
+	}
+	select {
+	case s := <-signals:
+		switch {
+		case s != os.Interrupt:
+			return "", errTerminated
+		case c.interactive:
+			fmt.Fprintln(c.out)
+			return "", errAborted
+		}
+		return "", context.Canceled
+	case r := <-c.reading:
+		c.reading = nil
+		return r.line, r.err
+	}
+}
+
+// ask asks a question and prints the answer.
+func (c *session) ask(ctx context.Context, question string, signals <-chan os.Signal) error {
+	asked := append(c.turns[:len(c.turns):len(c.turns)], Message{RoleUser, question})
+	text, done, err := c.reply(ctx, append(c.options.opening(), asked...), signals)
+	stopped := errors.Is(err, context.Canceled) && c.interactive
+	if err == nil || stopped || text != "" {
+		fmt.Fprintln(c.out)
+	}
+	if err != nil && !stopped {
+		return err
+	}
+	switch {
+	case stopped:
+		fmt.Fprintln(c.notices(), "(stopped)")
+	case done.Cut:
+		fmt.Fprintln(c.notices(), "(cut off: the context or --max-tokens is used up)")
+	}
+	c.turns = append(asked, Message{RoleAssistant, text})
+	if done.Dropped > 0 {
+		if !c.forgetful {
+			fmt.Fprintln(c.notices(), "(the model reads only the end of this conversation from now on; /clear begins a new one)")
+		}
+		c.forgetful = true
+		c.turns = c.turns[min(done.Dropped, len(c.turns)):]
+	}
+	return nil
+}
+
+// reply streams one answer. A signal stops it; the text so far is returned.
+func (c *session) reply(ctx context.Context, conversation []Message, signals <-chan os.Signal) (string, Answered, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watching := make(chan struct{})
+	defer close(watching)
+	go func() {
+		select {
+		case s := <-signals:
+			if s == syscall.SIGTERM {
+				cancel(errTerminated)
+			}
+			cancel(context.Canceled)
+		case <-watching:
+		}
+	}()
+	var text strings.Builder
+	done, err := c.Answer(ctx, c.options, conversation, func(piece string) error {
+		text.WriteString(piece)
+		if c.interactive {
+			piece = output.WithoutControls(piece)
+		}
+		_, err := io.WriteString(c.out, piece)
+		return err
+	})
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return text.String(), done, err
+}

@@ -1,0 +1,133 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// local answers with a model in this process, one answer at a time.
+type local struct {
+	cfg           config.Config // Models: all that Use knows by name
+	verifiers     []config.Verifier
+	log           zerolog.Logger
+	model         config.Model // in use
+	withVerifiers bool         // its verifiers are loaded
+	r             *engines.Runtime
+	stop          func() error // ends the engines and closes r
+}
+
+// NewLocal loads the first of the configured models, and the verifiers if search is set.
+func NewLocal(cfg config.Config, log zerolog.Logger, search bool) (Answerer, error) {
+	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log}
+	return l, l.load(cfg.Models[0], search)
+}
+
+func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
+
+// load loads a model, and the verifiers if withVerifiers is set. The former model is closed
+// after the new one is loaded.
+func (l *local) load(m config.Model, withVerifiers bool) error {
+	cfg := l.cfg
+	cfg.Models, cfg.Verifiers = []config.Model{m}, nil
+	if withVerifiers {
+		cfg.Verifiers = l.verifiers
+	}
+	r, err := engines.New(cfg, l.log, engines.Watcher{})
+	if err != nil {
+		return err
+	}
+	err = l.Close()
+	l.model, l.withVerifiers, l.r, l.stop = m, withVerifiers, r, engines.Start(context.Background(), r)
+	return err
+}
+
+func (l *local) Close() error {
+	if l.stop == nil {
+		return nil
+	}
+	stop := l.stop
+	l.stop = nil
+	return stop()
+}
+
+// Models are the configured models, then the embedded ones.
+func (l *local) Models(context.Context) ([]string, error) {
+	var names []string
+	for _, m := range l.cfg.Models {
+		names = append(names, m.APIName())
+	}
+	for _, e := range embedded.Models() {
+		if e.Role == embedded.Generator && !slices.Contains(names, e.Name) {
+			names = append(names, e.Name)
+		}
+	}
+	return names, nil
+}
+
+// Use loads a model by its name, or a GGUF file.
+func (l *local) Use(_ context.Context, name string) error {
+	i := slices.IndexFunc(l.cfg.Models, func(m config.Model) bool { return m.APIName() == name })
+	if i >= 0 {
+		return l.load(l.cfg.Models[i], l.withVerifiers)
+	}
+	m := config.Model{Path: name}
+	if config.IsEmbedded(name) {
+		m = config.Model{Embedded: name}
+	}
+	return l.load(m, l.withVerifiers)
+}
+
+func (l *local) About() (name, words string) {
+	shape := l.r.Hosts[0].Bundle.Model.Config()
+	words = fmt.Sprintf("%s, %s, a context of %d tokens", shape.Arch, output.Bytes(shape.Bytes), l.r.Hosts[0].Model.Context)
+	if l.model.Embedded != "" {
+		words = "a small demonstration that solves short arithmetic stories, and nothing else"
+	}
+	return l.model.APIName(), words
+}
+
+func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (done Answered, err error) {
+	if o.Scaling != "" && !l.withVerifiers {
+		if err := l.load(l.model, true); err != nil {
+			return done, err
+		}
+	}
+	strategy, err := o.strategy(l.r, l.cfg.Search)
+	if err != nil {
+		return done, err
+	}
+	req := &tts.Request{Prompt: tts.Prompt{Truncate: true}}
+	for _, m := range conversation {
+		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: m.Role, Content: m.Content})
+	}
+	req.Sampling.Temperature = o.samplingTemperature()
+	req.Sampling.TopP = o.TopP
+	req.Sampling.MaxTokens = o.MaxTokens
+	req.Sampling.Seed = o.Seed
+	for d, err := range strategy.Run(ctx, req) {
+		if err != nil {
+			return done, err
+		}
+		done.Dropped += d.Dropped
+		if d.Choice == 0 && d.Finish == tts.FinishLength {
+			done.Cut = true
+		}
+		if d.Text == "" {
+			continue
+		}
+		if err := emit(d.Text); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}

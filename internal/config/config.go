@@ -1,0 +1,169 @@
+// Package config reads settings from config.yaml, LUTRA_* variables and flags, each
+// overriding the one before.
+//
+//	Default ──▶ file ──▶ environment ──▶ flags ──▶ Validate ──▶ Config
+//
+// Every fault names the key and the place that it comes from.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/memory"
+	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/weights"
+	"github.com/lutra-lm/lutra/server"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// Config is config.yaml: one section a package's Options, and what the
+// composition root itself decides. Precedence: flag > LUTRA_* environment >
+// file > default.
+type Config struct {
+	Threads     int            `yaml:"threads"`      // compute threads; 0: one a physical core
+	KernelTimes bool           `yaml:"kernel_times"` // count the time of each kind of kernel for /metrics
+	Models      []Model        `yaml:"models"`
+	Verifiers   []Verifier     `yaml:"verifiers"`
+	KV          KV             `yaml:"kv"`
+	Engine      Engine         `yaml:"engine"`
+	Search      scaling.Limits `yaml:"search"`
+	Server      server.Options `yaml:"server"`
+	Log         Log            `yaml:"log"`
+
+	warnings []string `yaml:"-"` // for the log; not settings
+}
+
+// Engine configures all engines.
+type Engine struct {
+	batcher.Options // its settings are the section's too
+
+	// DraftModel drafts for all models but itself: a GGUF file of the same
+	// vocabulary, or an embedded model's name; empty: none.
+	DraftModel string `yaml:"draft_model"`
+}
+
+// KV sizes the KV cache of each model.
+type KV struct {
+	Type   string `yaml:"type"`   // f16 or int8
+	Memory string `yaml:"memory"` // bytes with a unit ("2GiB"); "auto": a quarter of the free memory, at most what the batch can use
+	Block  int    `yaml:"block"`  // tokens a block
+	Prefix bool   `yaml:"prefix"` // reuse cached blocks of equal prefixes
+}
+
+// Log says what is logged to standard error.
+type Log struct {
+	Level  string `yaml:"level"`  // trace, debug, info, warn, error
+	Format string `yaml:"format"` // auto (console on a terminal, else JSON), console, json
+}
+
+// The words that settings and flags take.
+var (
+	kvTypes   = []string{"f16", "int8"}
+	logLevels = []string{"trace", "debug", "info", "warn", "error"}
+)
+
+// Default serves the embedded models.
+func Default() Config {
+	return Config{
+		Models:    DefaultModels(),
+		Verifiers: defaultVerifiers(),
+		KV:        KV{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
+		Engine:    Engine{Options: batcher.DefaultOptions()},
+		Search:    scaling.DefaultLimits(),
+		Server:    server.DefaultOptions(),
+		Log:       Log{Level: "info", Format: "auto"},
+	}
+}
+
+// Validate joins all faults. Each begins with its key and a colon.
+func (c *Config) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	oneOf := func(key, v string, words ...string) {
+		if !slices.Contains(words, v) {
+			fault("%s: %q is none of %s%s", key, usage.Brief(v), strings.Join(words, ", "), usage.DidYouMean(v, words))
+		}
+	}
+	if err := CheckThreads(c.Threads); err != nil {
+		errs = append(errs, err)
+	}
+	if len(c.Models) == 0 {
+		fault("models: name at least one")
+	}
+	names := map[string]bool{}
+	name := func(key, name string) {
+		if names[name] {
+			fault("%s: two models are named %q; give one another name", key, usage.Brief(name))
+		}
+		names[name] = true
+	}
+	for i, m := range c.Models {
+		key := fmt.Sprintf("models[%d]", i)
+		if (m.Path == "") == (m.Embedded == "") {
+			fault("%s: set either path or embedded", key)
+			continue
+		}
+		if m.Embedded != "" && !IsEmbedded(m.Embedded) {
+			oneOf(key+".embedded", m.Embedded, embeddedNames()...)
+		}
+		if m.Packing != "" {
+			oneOf(key+".packing", m.Packing, weights.Packings()...)
+		}
+		if m.Context < 0 || m.Context > mostContext {
+			fault("%s.context: %d is outside 0..%d", key, m.Context, mostContext)
+		}
+		name(key, m.APIName())
+		for j, a := range m.Aliases {
+			name(fmt.Sprintf("%s.aliases[%d]", key, j), a)
+		}
+	}
+	for i, v := range c.Verifiers {
+		if err := v.validate(); err != nil {
+			fault("verifiers[%d].%w", i, err)
+		}
+	}
+	oneOf("kv.type", c.KV.Type, kvTypes...)
+	if err := c.checkMemory(memory.Physical()); err != nil {
+		fault("kv.memory: %w", err)
+	}
+	if c.KV.Block < 1 || c.KV.Block > 1024 {
+		fault("kv.block: %d is outside 1..1024", c.KV.Block)
+	}
+	oneOf("log.level", c.Log.Level, logLevels...)
+	oneOf("log.format", c.Log.Format, "auto", "console", "json")
+	errs = append(errs, inSection("engine", c.Engine.Validate())...)
+	if err := c.Search.Validate(); err != nil {
+		return errors.Join(append(errs, inSection("search", err)...)...) // the server checks its plans against these limits
+	}
+	c.Server.Limits = c.Search
+	return errors.Join(append(errs, c.Server.Validate())...)
+}
+
+// checkPacking checks the name of a packing; empty means auto.
+func checkPacking(name string) error {
+	if name != "" && !slices.Contains(weights.Packings(), name) {
+		return fmt.Errorf("packing: %q is none of %s", name, strings.Join(weights.Packings(), ", "))
+	}
+	return nil
+}
+
+// mostContext is the longest sequence that a model can have.
+const mostContext = 1 << 30
+
+// mostThreads is the largest number of compute threads that can be asked for. More
+// threads than processors never help, but a configuration may come from a larger
+// machine.
+func mostThreads() int { return max(64, 4*runtime.NumCPU()) }
+
+// CheckThreads checks a number of threads.
+func CheckThreads(n int) error {
+	if n < 0 || n > mostThreads() {
+		return fmt.Errorf("threads: %d is outside 0..%d on this machine; 0 means one a physical core", n, mostThreads())
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/lutra-lm/lutra/internal/output"
+)
+
+// Bytes is the configured KV budget of one model, 0 for "auto".
+func (c KV) Bytes() (int64, error) {
+	if c.Memory == "auto" || c.Memory == "" {
+		return 0, nil
+	}
+	n, err := humanize.ParseBytes(c.Memory)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a size such as 512MiB or 2GiB", c.Memory)
+	}
+	if n < 1<<20 || n > 1<<50 {
+		return 0, fmt.Errorf("%q is outside 1MiB..1PiB", c.Memory)
+	}
+	return int64(n), nil
+}
+
+// checkMemory checks that a machine of so many bytes of memory (0: unknown) can hold
+// all caches.
+func (c *Config) checkMemory(physical int64) error {
+	each, err := c.KV.Bytes()
+	if err != nil {
+		return err
+	}
+	if n := int64(c.caches()); physical > 0 && each > physical/max(1, n) {
+		return fmt.Errorf("%d caches of %s are more than this machine's memory of %s", n, output.Bytes(each), output.Bytes(physical))
+	}
+	return nil
+}
+
+// caches is the number of KV caches of all models, verifiers and drafts.
+func (c *Config) caches() int {
+	n := len(c.Models) + len(c.Verifiers)
+	for _, m := range c.Models {
+		if _, ok := c.DraftOf(m); ok {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,121 @@
+package config
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+// Model names one model to serve. Exactly one of Path and Embedded is set.
+type Model struct {
+	Name     string   `yaml:"name"`     // API name; empty: the file's stem or the embedded name
+	Path     string   `yaml:"path"`     // GGUF file
+	Embedded string   `yaml:"embedded"` // a model inside the binary
+	Aliases  []string `yaml:"aliases"`  // further API names
+	Packing  string   `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit), i2 (2 bit) or stored (the file's own precision)
+	Context  int      `yaml:"context"`  // longest sequence in tokens; 0: the model's own
+	Draft    string   `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
+}
+
+// noDraft is the value of a model's draft if none drafts for it.
+const noDraft = "none"
+
+// DraftOf is the model that drafts for m, if there is one.
+func (c *Config) DraftOf(m Model) (d Model, ok bool) {
+	name := cmp.Or(m.Draft, c.Engine.DraftModel)
+	if name == "" || name == noDraft || c.Engine.Speculation == batcher.SpeculateOff {
+		return d, false
+	}
+	d = ModelNamed(name)
+	itself := d.Embedded == m.Embedded && filepath.Clean(d.Path) == filepath.Clean(m.Path)
+	return d, m.Draft != "" || !itself
+}
+
+// ModelNamed is an embedded model by its name, or a file by its path.
+func ModelNamed(name string) Model {
+	if IsEmbedded(name) {
+		return Model{Embedded: name}
+	}
+	return Model{Path: name}
+}
+
+// DefaultModels are the embedded generators, the default first.
+func DefaultModels() []Model {
+	var list []Model
+	for _, e := range embedded.Models() {
+		if e.Role == embedded.Generator {
+			list = append(list, Model{Embedded: e.Name})
+		}
+	}
+	return list
+}
+
+func embeddedNames() []string {
+	var names []string
+	for _, e := range embedded.Models() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// IsEmbedded reports whether an embedded model has the name.
+func IsEmbedded(name string) bool { return slices.Contains(embeddedNames(), name) }
+
+// Names are the names of all models to load, in the order of loading. A model that
+// drafts for several is loaded once for each.
+func (c *Config) Names() (names []string) {
+	for _, m := range c.Models {
+		names = append(names, m.APIName())
+		if d, ok := c.DraftOf(m); ok {
+			names = append(names, d.APIName())
+		}
+	}
+	for _, v := range c.Verifiers {
+		names = append(names, v.Model().APIName())
+	}
+	return names
+}
+
+// ModelFlag reads --model [NAME=]FILE, or the name of an embedded model.
+func ModelFlag(arg string) (Model, error) {
+	name, path, ok := strings.Cut(arg, "=")
+	if _, err := os.Stat(arg); err == nil || !ok {
+		name, path = "", arg // a file's name may contain a =
+	}
+	if IsEmbedded(path) {
+		return Model{Name: name, Embedded: path}, nil
+	}
+	if err := CheckModelFile(path); err != nil {
+		return Model{}, usage.Errorf("--model: %w", err)
+	}
+	return Model{Name: name, Path: path}, nil
+}
+
+// Open opens the model's file, or the embedded model.
+func (m Model) Open() (*gguf.File, error) {
+	if m.Embedded != "" {
+		return embedded.Open(m.Embedded)
+	}
+	if err := CheckModelFile(m.Path); err != nil {
+		return nil, err
+	}
+	return gguf.Open(m.Path)
+}
+
+// APIName is the name clients ask for.
+func (m Model) APIName() string {
+	switch {
+	case m.Name != "":
+		return m.Name
+	case m.Embedded != "":
+		return m.Embedded
+	}
+	return strings.TrimSuffix(filepath.Base(m.Path), filepath.Ext(m.Path))
+}

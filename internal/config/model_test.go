@@ -1,0 +1,43 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/lutra-lm/lutra/batcher"
+)
+
+func TestADraftModelIsForEveryModelButItself(t *testing.T) {
+	l, s := Model{Embedded: "lutra-tiny-l"}, Model{Embedded: "lutra-tiny-s"}
+	file := Model{Path: "m.gguf"}
+	with := func(m Model, draft string) Model { m.Draft = draft; return m }
+	for _, c := range []struct {
+		m      Model
+		engine string
+		off    bool
+		want   string // "": none
+	}{
+		{m: l},
+		{m: l, engine: "lutra-tiny-s", want: "lutra-tiny-s"},
+		{m: s, engine: "lutra-tiny-s"},
+		{m: file, engine: "./m.gguf"},
+		{m: file, engine: "d.gguf", want: "d"},
+		{m: with(l, "d.gguf"), engine: "lutra-tiny-s", want: "d"},
+		{m: with(l, "none"), engine: "lutra-tiny-s"},
+		{m: with(s, "lutra-tiny-s"), want: "lutra-tiny-s"}, // as wished
+		{m: l, engine: "lutra-tiny-s", off: true},
+		{m: Verifier{Embedded: "lutra-tiny-prm"}.Model(), engine: "lutra-tiny-s"},
+	} {
+		cfg := Default()
+		cfg.Engine.DraftModel = c.engine
+		if c.off {
+			cfg.Engine.Speculation = batcher.SpeculateOff
+		}
+		got := ""
+		if d, ok := cfg.DraftOf(c.m); ok {
+			got = d.APIName()
+		}
+		if got != c.want {
+			t.Errorf("%+v with draft_model %q: %q drafts, want %q", c.m, c.engine, got, c.want)
+		}
+	}
+}

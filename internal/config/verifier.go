@@ -1,0 +1,73 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/tts/reward"
+)
+
+// Verifier names one reward model that scores what the models write.
+// Exactly one of Path and Embedded is set.
+type Verifier struct {
+	Name     string `yaml:"name"`     // API name; empty: the file's stem or the embedded name
+	Path     string `yaml:"path"`     // GGUF file
+	Embedded string `yaml:"embedded"` // a model inside the binary
+	Format   string `yaml:"format"`   // its prompt and where its scores are; empty: as the file says, else lutra
+	// Separator ends a solution step in text that was not searched for; empty: as the file says, else the format's.
+	Separator string `yaml:"separator"`
+	Context   int    `yaml:"context"` // longest sequence in tokens; 0: the model's own
+	Packing   string `yaml:"packing"` // as Model's
+}
+
+// defaultVerifiers are the embedded reward models.
+func defaultVerifiers() []Verifier {
+	var list []Verifier
+	for _, e := range embedded.Models() {
+		if e.Role == embedded.Reward {
+			list = append(list, Verifier{Embedded: e.Name})
+		}
+	}
+	return list
+}
+
+// validate checks the settings. Its error begins with the key at fault.
+func (v Verifier) validate() error {
+	if (v.Path == "") == (v.Embedded == "") {
+		return fmt.Errorf("path: set either path or embedded")
+	}
+	if v.Context < 0 || v.Context > mostContext {
+		return fmt.Errorf("context: %d is outside 0..%d", v.Context, mostContext)
+	}
+	if err := checkPacking(v.Packing); err != nil {
+		return err
+	}
+	_, err := v.FormatFor(models.Verifier{})
+	return err
+}
+
+// Model is the verifier as a model to load.
+func (v Verifier) Model() Model {
+	return Model{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Draft: noDraft}
+}
+
+// FormatFor is the format of the model: as configured, else as its file says.
+func (v Verifier) FormatFor(file models.Verifier) (reward.Format, error) {
+	formats := reward.Formats()
+	name := cmp.Or(v.Format, file.Format, formats[0].Name)
+	i := slices.IndexFunc(formats, func(f reward.Format) bool { return f.Name == name })
+	if i < 0 {
+		var known []string
+		for _, f := range formats {
+			known = append(known, f.Name)
+		}
+		return reward.Format{}, fmt.Errorf("format: %q is none of %s", name, strings.Join(known, ", "))
+	}
+	f := formats[i]
+	f.Separator = cmp.Or(v.Separator, file.Separator, f.Separator)
+	return f, nil
+}

@@ -1,0 +1,46 @@
+package engines
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// LoadDraft loads a model that can draft for target.
+func LoadDraft(d config.Model, pool *pool.Pool, target *models.Bundle) (*models.Bundle, error) {
+	bundle, err := LoadBundle(d, models.LoadOptions{Pool: pool})
+	if err == nil {
+		if err = drafts(bundle, target); err == nil {
+			return bundle, nil
+		}
+		err = errors.Join(err, bundle.Close())
+	}
+	return nil, draftError(d, target, err)
+}
+
+// drafts says why a model cannot draft for target; nil: it can.
+func drafts(draft, target *models.Bundle) error {
+	if cfg := draft.Model.Config(); cfg.Outputs != cfg.Vocab {
+		return errors.New("a reward model cannot draft tokens")
+	}
+	return target.Tokenizer.Same(draft.Tokenizer)
+}
+
+func draftError(d config.Model, target *models.Bundle, err error) error {
+	return fmt.Errorf("draft model %s for %s: %w", d.APIName(), target.Name, err)
+}
+
+// Drafters are the drafters of an engine. draft, which may be nil, has the cache kv of
+// its own.
+func Drafters(draft *models.Bundle, cache *kv.Cache, pool *pool.Pool) []batcher.Drafter {
+	list := []batcher.Drafter{batcher.NewLookup()}
+	if draft != nil {
+		list = append(list, batcher.NewModelDrafter(draft.Model, cache, pool))
+	}
+	return list
+}

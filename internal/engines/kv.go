@@ -1,0 +1,42 @@
+package engines
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// kvShare is the part of the free memory, one in so many, that "auto" gives to all
+// caches together.
+const kvShare = 4
+
+// contextsKept bounds "auto" KV memory: a CPU serves fewer full contexts at once.
+const contextsKept = 64
+
+// newKV makes a model's cache, of at most share bytes if the configuration does not
+// set its size.
+func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
+	kind, err := kv.ParseType(c.Type)
+	if err != nil {
+		return nil, err
+	}
+	opt := kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}
+	perBlock := kv.BytesPerBlock(shape.KV(), opt)
+	budget, err := c.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	most := int64(math.MaxInt32)
+	if budget == 0 {
+		budget = share
+		most = contextsKept * int64((shape.Context+opt.BlockLen-1)/opt.BlockLen)
+	}
+	if opt.Blocks = int(min(budget/perBlock, most)); opt.Blocks < 1 {
+		return nil, fmt.Errorf("kv.memory: %s does not hold one block of %d tokens (%s)", output.Bytes(budget), opt.BlockLen, output.Bytes(perBlock))
+	}
+	return kv.New(shape.KV(), opt)
+}

@@ -1,0 +1,157 @@
+package engines
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
+)
+
+// load loads the configured models, drafts and verifiers.
+func (r *Runtime) load(cfg config.Config) error {
+	if r.watch.Loading != nil { // all of them, before the first
+		for _, name := range cfg.Names() {
+			r.watch.Loading(name, 0, 0)
+		}
+	}
+	for _, m := range cfg.Models {
+		h, err := r.loadHost(cfg, m)
+		if err == nil {
+			r.Hosts = append(r.Hosts, h)
+			if shape := h.Bundle.Model.Config(); shape.Outputs != shape.Vocab {
+				err = errors.New("a reward model scores text and cannot be asked; serve a generator, and this one as a verifier")
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("model %s: %w", m.APIName(), err)
+		}
+	}
+	for _, v := range cfg.Verifiers {
+		if err := r.loadVerifier(cfg, v); err != nil {
+			return fmt.Errorf("verifier %s: %w", v.Model().APIName(), err)
+		}
+	}
+	return nil
+}
+
+// loadHost loads a model and its draft model. The caller closes the host.
+func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
+	start := time.Now()
+	bundle, err := r.loadBundle(m)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{Config: m, Bundle: bundle, took: time.Since(start)}
+	bundle.Name = m.APIName()
+	for _, w := range bundle.Warnings {
+		r.log.Warn().Str("model", bundle.Name).Msg(w)
+	}
+	if d, ok := cfg.DraftOf(m); ok {
+		draft, err := r.loadBundle(d)
+		if err == nil {
+			h.draft, draft.Name = draft, d.APIName()
+			err = drafts(draft, bundle)
+		}
+		if err != nil {
+			return nil, errors.Join(draftError(d, bundle, err), h.close())
+		}
+	}
+	return h, nil
+}
+
+// loadVerifier loads a reward model. One that cannot read the text of any model is
+// closed again: the embedded one knows the vocabulary of the embedded models alone.
+func (r *Runtime) loadVerifier(cfg config.Config, v config.Verifier) error {
+	h, err := r.loadHost(cfg, v.Model())
+	if err != nil {
+		return err
+	}
+	format, err := v.FormatFor(h.Bundle.Verifier)
+	reads := false
+	if err == nil {
+		h.format = format
+		reads, err = r.readByOne(h)
+	}
+	if err != nil || !reads {
+		if err == nil {
+			r.log.Info().Str("verifier", h.Bundle.Name).Msg("not used: the models have other vocabularies")
+		}
+		return errors.Join(err, h.close())
+	}
+	r.verifiers = append(r.verifiers, h)
+	return nil
+}
+
+// readByOne reports whether a verifier can read what some model writes. There are
+// no engines yet.
+func (r *Runtime) readByOne(h *Host) (bool, error) {
+	scorer, err := reward.New(tts.NewModel(h.Bundle, nil), h.format)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(r.Hosts, func(g *Host) bool { return scorer.Reads(tts.NewModel(g.Bundle, nil)) }), nil
+}
+
+// loadBundle reads a file or an embedded model, and reports progress.
+func (r *Runtime) loadBundle(m config.Model) (*models.Bundle, error) {
+	p := fileProgress{log: r.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
+	if info, err := os.Stat(m.Path); m.Path != "" && err == nil {
+		p.begin(m.Path, info.Size())
+	}
+	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Progress: func(done, total int64) {
+		p.update(done, total)
+		if r.watch.Loading != nil {
+			r.watch.Loading(m.APIName(), done, total)
+		}
+	}}
+	return LoadBundle(m, opt)
+}
+
+// LoadBundle reads a file or an embedded model.
+func LoadBundle(m config.Model, opt models.LoadOptions) (*models.Bundle, error) {
+	if m.Embedded == "" {
+		if err := config.CheckModelFile(m.Path); err != nil {
+			return nil, err
+		}
+		return models.Load(m.Path, opt)
+	}
+	f, err := embedded.Open(m.Embedded)
+	if err != nil {
+		return nil, err
+	}
+	return models.LoadFile(f, opt)
+}
+
+// fileProgress logs the progress of loading a file.
+type fileProgress struct {
+	log  zerolog.Logger
+	now  func() time.Time
+	last time.Time // logged; zero: there is no file
+}
+
+// logEvery is the least time between two lines about a file.
+const logEvery = 5 * time.Second
+
+func (p *fileProgress) begin(path string, size int64) {
+	p.last = p.now()
+	p.log.Info().Str("path", path).Str("size", output.Bytes(size)).Msg("loading")
+}
+
+func (p *fileProgress) update(done, total int64) {
+	now := p.now()
+	if p.last.IsZero() || done >= total || now.Sub(p.last) < logEvery {
+		return
+	}
+	p.last = now
+	p.log.Info().Int("percent", int(100*float64(done)/float64(total))).Msg("loading")
+}

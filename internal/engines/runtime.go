@@ -1,0 +1,244 @@
+// Package engines loads the configured models and makes what runs them: one pool
+// of workers, and for each model its caches and its engine.
+//
+//	New: load all ──▶ divide the memory that is left ──▶ caches, engines
+//	Run: all engines step until the context ends
+package engines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/memory"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
+)
+
+// Host is one loaded model with the engine that runs it.
+type Host struct {
+	Config config.Model
+	Bundle *models.Bundle
+	Model  *tts.Model
+	Reward *reward.Scorer // of a verifier
+
+	draft  *models.Bundle // that drafts for it; nil: none
+	caches []*kv.Cache
+	engine *batcher.Engine
+	took   time.Duration // to load Bundle
+	format reward.Format // of a verifier
+}
+
+// Runtime is everything that computes: models and engines over one worker pool.
+type Runtime struct {
+	Pool      *pool.Pool
+	arbiter   *batcher.StepArbiter
+	Hosts     []*Host // generators
+	verifiers []*Host // reward models
+	log       zerolog.Logger
+	watch     Watcher
+	free      func() int64 // bytes of memory that are free
+}
+
+// Watcher holds callbacks about what a runtime does. Each may be nil.
+type Watcher struct {
+	// Loading gets how many bytes of a model have been read.
+	Loading func(model string, done, total int64)
+	// Steps makes the function that a model's engine calls after each step.
+	Steps func(model string) func(batcher.StepStats)
+}
+
+// committedAhead is the number of tokens for which caches commit memory before it is
+// needed.
+const committedAhead = 4096
+
+// New loads the configured models, divides the memory that is left among their caches
+// and makes the engines. The caller closes the runtime.
+func New(cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error) {
+	pool, err := NewPool(cfg.Threads)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), log: log, watch: watch, free: memory.Free}
+	if cfg.KernelTimes {
+		r.Pool.Meter().Enable()
+	}
+	if err = r.load(cfg); err == nil {
+		debug.FreeOSMemory() // what the files were read into
+		err = r.makeEngines(cfg)
+	}
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// makeEngines makes caches and engines for what has been loaded.
+func (r *Runtime) makeEngines(cfg config.Config) error {
+	n := 0
+	for _, h := range r.All() {
+		n += len(h.bundles())
+	}
+	share := r.free() / kvShare / int64(max(1, n))
+	for _, h := range r.All() {
+		if err := r.makeEngine(cfg, h, share); err != nil {
+			return fmt.Errorf("model %s: %w", h.Bundle.Name, err)
+		}
+	}
+	return nil
+}
+
+// makeEngine makes a model's engine and its caches, of up to share bytes each if the
+// configuration does not set their size.
+func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
+	opt := cfg.Engine.Options
+	opt.Pool, opt.Arbiter, opt.Name = r.Pool, r.arbiter, h.Bundle.Name
+	opt.OnDraftError = func(err error) {
+		r.log.Error().Err(err).Str("model", opt.Name).Msg("the draft model has failed; answers go on without it")
+	}
+	for _, b := range h.bundles() {
+		cache, err := newKV(cfg.KV, b.Model.Config(), share)
+		if err != nil {
+			return err
+		}
+		h.caches = append(h.caches, cache)
+	}
+	cache := h.caches[0]
+	if h.draft != nil {
+		opt.Drafters = Drafters(h.draft, h.caches[1], r.Pool)
+	}
+	if r.watch.Steps != nil {
+		opt.OnStep = r.watch.Steps(opt.Name)
+	}
+	h.engine = batcher.New(h.Bundle.Model, cache, opt)
+	h.Model = tts.NewModel(h.Bundle, h.engine)
+	shape := h.Bundle.Model.Config()
+	if room := h.engine.Limit(); room < shape.Context {
+		if h.Config.Context > 0 {
+			return fmt.Errorf("kv.memory: there is room for %d tokens, fewer than the configured context of %d", room, h.Config.Context)
+		}
+		r.log.Warn().Str("model", opt.Name).Int("context", room).Int("model_context", shape.Context).
+			Msg("the KV cache has no room for the model's whole context; raise kv.memory")
+	}
+	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
+		Str("weights", output.Bytes(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
+		Stringer("kernels", cpu.Active()).Int("threads", r.Pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
+	if h.draft != nil {
+		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", output.Bytes(h.draft.Model.Config().Bytes)).
+			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")
+	}
+	if h.format.Name == "" {
+		return nil
+	}
+	var err error
+	h.Reward, err = reward.New(h.Model, h.format)
+	return err
+}
+
+// Run steps all engines until ctx ends. A model whose engine fails answers no more;
+// only a panic, which may have harmed the others, ends them all.
+func (r *Runtime) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, h := range r.All() {
+		g.Go(func() error {
+			err := h.engine.Run(ctx)
+			if err == nil {
+				return nil
+			}
+			if errors.Is(err, batcher.ErrPanic) {
+				return err
+			}
+			r.log.Error().Err(err).Str("model", h.Bundle.Name).Msg("the model has failed and answers no more requests; the others go on. Restart to load it again")
+			<-ctx.Done()
+			return nil
+		})
+		for _, cache := range h.caches {
+			g.Go(func() error {
+				cache.CommitAhead(ctx, committedAhead)
+				return nil
+			})
+		}
+	}
+	return g.Wait()
+}
+
+// All are the generators, then the verifiers.
+func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.verifiers) }
+
+// bundles are the model and its draft.
+func (h *Host) bundles() []*models.Bundle {
+	if h.draft == nil {
+		return []*models.Bundle{h.Bundle}
+	}
+	return []*models.Bundle{h.Bundle, h.draft}
+}
+
+// close closes the files and frees the memory of a host.
+func (h *Host) close() error {
+	var errs []error
+	for _, cache := range h.caches {
+		errs = append(errs, cache.Close())
+	}
+	for _, b := range h.bundles() {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Close releases the models and stops the workers. Run must have returned.
+func (r *Runtime) Close() {
+	for _, h := range r.All() {
+		if err := h.close(); err != nil {
+			r.log.Warn().Err(err).Str("model", h.Bundle.Name).Msg("closing")
+		}
+	}
+	r.Pool.Close()
+}
+
+// Verifiers are the verifiers that can score a model's text, the default first.
+func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
+	return reward.VerifiersFor(m, func(yield func(string, *reward.Scorer) bool) {
+		for _, h := range r.verifiers {
+			if !yield(h.Bundle.Name, h.Reward) {
+				return
+			}
+		}
+	})
+}
+
+// With loads the models, runs their engines while f runs, and closes everything.
+func With(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(context.Context, *Runtime) error) error {
+	cfg.Warn(log)
+	r, err := New(cfg, log, Watcher{})
+	if err != nil {
+		return err
+	}
+	stop := Start(ctx, r)
+	return errors.Join(f(ctx, r), stop())
+}
+
+// Start runs the engines until stop is called, which closes the runtime.
+func Start(ctx context.Context, r *Runtime) (stop func() error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run(ctx) }()
+	return func() error {
+		defer r.Close()
+		cancel()
+		return <-ran
+	}
+}

@@ -1,0 +1,64 @@
+// Package memory measures the memory of the machine or container, and bounds
+// the heap of this process.
+package memory
+
+import (
+	"bufio"
+	"bytes"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/pbnjay/memory"
+)
+
+// fallbackMemory is assumed free if the system says nothing at all.
+const fallbackMemory = 2 << 30
+
+// Physical is the machine's memory or the container's limit in bytes; 0 if the
+// system does not say.
+func Physical() int64 {
+	total := int64(min(memory.TotalMemory(), math.MaxInt64))
+	if limit, ok := readInt("/sys/fs/cgroup/memory.max"); ok {
+		total = min(total, limit)
+	}
+	return total
+}
+
+// Free is how many bytes can still be allocated without swapping and within a
+// container's limit; half of the memory if the system does not say.
+func Free() int64 {
+	free := int64(fallbackMemory)
+	if total := Physical(); total > 0 {
+		free = total / 2
+	}
+	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
+		free = meminfoAvailable(data, free)
+	}
+	if limit, ok := readInt("/sys/fs/cgroup/memory.max"); ok {
+		used, _ := readInt("/sys/fs/cgroup/memory.current")
+		free = min(free, max(limit-used, 0))
+	}
+	return free
+}
+
+func meminfoAvailable(data []byte, otherwise int64) int64 {
+	for s := bufio.NewScanner(bytes.NewReader(data)); s.Scan(); {
+		if rest, ok := strings.CutPrefix(s.Text(), "MemAvailable:"); ok {
+			if kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64); err == nil {
+				return kb << 10
+			}
+		}
+	}
+	return otherwise
+}
+
+func readInt(path string) (int64, bool) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	return n, err == nil
+}

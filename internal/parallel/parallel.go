@@ -1,0 +1,38 @@
+// Package parallel calls a function for many items at once.
+package parallel
+
+import "sync"
+
+// Each calls f for all items at once and returns the first item's error, when all
+// calls have returned.
+func Each[T any](items []T, f func(i int, item T) error) error {
+	return Start(items, f)()
+}
+
+// Start is Each with the waiting left to the caller, who must call wait and may do
+// so more than once. A panic of f comes out of wait.
+func Start[T any](items []T, f func(i int, item T) error) (wait func() error) {
+	errs := make([]error, len(items))
+	panics := make([]any, len(items))
+	var all sync.WaitGroup
+	for i, item := range items {
+		all.Go(func() {
+			defer func() { panics[i] = recover() }()
+			errs[i] = f(i, item)
+		})
+	}
+	return func() error {
+		all.Wait()
+		for _, p := range panics {
+			if p != nil {
+				panic(p)
+			}
+		}
+		for _, err := range errs {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,112 @@
+// Package reference computes a model's logits without an engine, to compare them with
+// other programs' and to measure perplexity.
+package reference
+
+import (
+	"fmt"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/engines"
+	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// Options choose the model and how it computes.
+type Options struct {
+	Model, Packing, KVType string
+	Exact                  bool // float32 weights and activations
+	Threads                int
+	Context                int  // longest sequence; 0: the model's own
+	ContextSet             bool // refuse a model with a shorter context of its own; else use that
+}
+
+// chunk is the number of tokens in a forward pass.
+const chunk = 128
+
+// With loads the model, calls f and closes the model.
+func With(r *Options, f func(b *models.Bundle, score Scorer) error) error {
+	mc, err := config.ModelFlag(r.Model)
+	if err != nil {
+		return err
+	}
+	mc.Packing = r.Packing
+	kvType, err := kv.ParseType(r.KVType)
+	if err != nil {
+		return usage.Error{Err: err}
+	}
+	context, err := r.contextFor(mc)
+	if err != nil {
+		return err
+	}
+	pool, err := engines.NewPool(r.Threads)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	bundle, err := engines.LoadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context})
+	if err != nil {
+		return err
+	}
+	defer bundle.Close()
+	return f(bundle, func(tokens []int32, row func(t int, logits []float32) error) error {
+		if most := bundle.Model.Config().Context; len(tokens) > most {
+			return fmt.Errorf("%d tokens are more than the context of %d", len(tokens), most)
+		}
+		cache, err := kv.New(bundle.Model.Config().KV(), kv.Options{Type: kvType, BlockLen: chunk, Blocks: len(tokens)/chunk + 1})
+		if err != nil {
+			return err
+		}
+		defer cache.Close()
+		return scoreSequence(bundle.Model, cache, tokens, row)
+	})
+}
+
+// contextFor is the context to load the model with; 0: its own.
+func (r *Options) contextFor(m config.Model) (int, error) {
+	if r.Context < 0 {
+		return 0, usage.Errorf("--context: %d is negative", r.Context)
+	}
+	f, err := m.Open()
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	arch, _ := f.Metadata.String("general.architecture")
+	own, ok := f.Metadata.Int(arch + ".context_length")
+	switch {
+	case !ok || r.Context <= own: // loading checks it
+		return r.Context, nil
+	case r.ContextSet:
+		return 0, usage.Errorf("--context: %d is longer than the model's own of %d", r.Context, own)
+	}
+	return own, nil
+}
+
+// Scorer calls row with the logits after each of tokens in turn. Each call starts a
+// fresh sequence.
+type Scorer func(tokens []int32, row func(t int, logits []float32) error) error
+
+func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t int, logits []float32) error) error {
+	width := m.Config().Outputs
+	seq := cache.Open(nil)
+	defer seq.Release()
+	var b models.Batch
+	for lo := 0; lo < len(tokens); lo += chunk {
+		part := tokens[lo:min(lo+chunk, len(tokens))]
+		if err := seq.Grow(len(part)); err != nil {
+			return err
+		}
+		b.Reset()
+		b.Add(seq, lo, len(part), part...)
+		if err := m.Forward(&b, cache); err != nil {
+			return err
+		}
+		for i := range part {
+			if err := row(lo+i, b.Logits[i*width:(i+1)*width]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

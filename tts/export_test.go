@@ -1,0 +1,36 @@
+package tts
+
+import (
+	"context"
+
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// What tests outside of the package see of its inside. They are outside because
+// they search with package reward, which imports this one.
+
+const (
+	Probes          = probes
+	PartialBytes    = partialBytes
+	PartialInterval = partialInterval
+)
+
+var (
+	Exchanges = exchanges
+	From      = from
+)
+
+func (p *Prepared) Messages() []template.Message { return p.messages }
+
+func (m *Model) Reserve(maxTokens int) int { return m.reserve(maxTokens) }
+
+func (m *Model) Rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, error) {
+	return m.rendered(ctx, p, limit)
+}
+
+func (m *Model) ThinksAfter(prompt []int32) bool { return m.thinks(prompt) }
+
+func (c *Candidate) SetAnswer(key string) { c.key = key }
+
+func Rank(cands []*Candidate, sel scaling.Select) []*Candidate { return rank(cands, sel).order }

@@ -1,0 +1,140 @@
+package reward
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// Scorer scores with a process reward model on an engine of its own. What
+// candidates of a request have in common is read once, and of what they gain
+// only that; the engine computes those of all candidates and requests together.
+type Scorer struct {
+	model  *tts.Model
+	format Format
+	ids    []int32 // of the words good and bad, or of a head's two outputs; nil: the one output
+}
+
+var _ tts.Scorer = (*Scorer)(nil)
+
+// New makes a scorer of m, which must be a model of that format.
+func New(m *tts.Model, f Format) (*Scorer, error) {
+	v := &Scorer{model: m, format: f}
+	misfit := func(reason string, args ...any) error {
+		return fmt.Errorf("reward: model %q is not of format %q: "+reason, append([]any{m.Name, f.Name}, args...)...)
+	}
+	if f.outputs > 0 && m.Outputs != f.outputs {
+		return nil, misfit("it gives %d outputs, want %d", m.Outputs, f.outputs)
+	}
+	if f.outputs == 2 {
+		v.ids = []int32{1, 0}
+	}
+	if f.chat && m.Template == nil {
+		return nil, misfit("it has no chat template")
+	}
+	if !f.whole && len(m.Tokenizer.Encode(nil, f.Separator, tokenizer.Options{})) == 0 {
+		return nil, misfit("it has no token for the separator %q", f.Separator)
+	}
+	if f.tag != "" && len(m.Tokenizer.Encode(nil, f.tag, tokenizer.Options{ParseSpecial: true})) != 1 {
+		return nil, misfit("its vocabulary has no token %s", f.tag)
+	}
+	if f.good == "" {
+		return v, nil
+	}
+	for _, word := range []string{f.good, f.bad} {
+		ids := m.Tokenizer.Encode(nil, word, tokenizer.Options{})
+		if len(ids) == 0 || int(ids[len(ids)-1]) >= m.Outputs {
+			return nil, misfit("it has no token for %q", word)
+		}
+		v.ids = append(v.ids, ids[len(ids)-1])
+	}
+	return v, nil
+}
+
+// read makes a score in [0, 1] of the logits at the sequence's end.
+func (v *Scorer) read(ctx context.Context, seq *batcher.Sequence) (float32, error) {
+	row, err := seq.Logits(ctx, v.ids...)
+	if err != nil {
+		return 0, err
+	}
+	x := float64(row[0])
+	if v.ids != nil {
+		x -= float64(row[1]) // a softmax of two is the sigmoid of their difference
+	}
+	if v.format.whole {
+		return float32((1 + x/(1+math.Abs(x))) / 2), nil
+	}
+	return float32(1 / (1 + math.Exp(-x))), nil
+}
+
+// Open implements tts.Scorer.
+func (v *Scorer) Open(ctx context.Context, m *tts.Model, req *tts.Request, prompt []int32) (tts.Judge, error) {
+	if v.format.write != nil {
+		asked, begun := conversation(m, req, prompt)
+		return &textJudge{reader: v.reader(nil, nil), from: m, asked: asked, begun: begun}, nil
+	}
+	for _, id := range prompt {
+		if m.Vocab != v.model.Vocab || m.Tokenizer.Token(id) != v.model.Tokenizer.Token(id) {
+			return nil, scaling.Errorf(scaling.CodeValue, "verifier", "%s and %s have different vocabularies", v.model.Name, m.Name)
+		}
+	}
+	seq, err := v.model.Engine.OpenBackground(ctx, prompt)
+	if err != nil {
+		return nil, err
+	}
+	j := &tokenJudge{reader: v.reader(prompt, seq)}
+	j.charged = len(prompt)
+	return j, nil
+}
+
+// reader makes the first reader of a request. It stands behind ids, with which all
+// that will be read begins and which seq holds; both are nil if there is no such
+// beginning.
+func (v *Scorer) reader(ids []int32, seq *batcher.Sequence) reader {
+	t := &scoreTree{v: v}
+	root := t.begin(ids, seq)
+	return reader{scoreTree: t, root: root, at: root}
+}
+
+// tokenJudge feeds a reward model with the generator's tokens.
+type tokenJudge struct {
+	reader
+	fed int // tokens of the candidate
+}
+
+// Score implements tts.Judge: one score a line. What is left behind the last
+// line's end is read at its last token.
+func (j *tokenJudge) Score(ctx context.Context, c *tts.Candidate) error {
+	tok, blank := j.v.model.Tokenizer, true
+	for i := j.fed; i < len(c.IDs); i++ {
+		id := c.IDs[i]
+		piece := string(tok.Piece(id))
+		blank = blank && strings.TrimSpace(piece) == "" && !tok.EOG(id)
+		ends := strings.Contains(piece, "\n") || tok.EOG(id)
+		if i < len(c.IDs)-1 && (!ends || blank) {
+			continue
+		}
+		s, err := j.step(ctx, j.at, c.IDs[j.fed:i+1])
+		if err != nil {
+			return err
+		}
+		j.fed, blank = i+1, true
+		c.StepScores = append(c.StepScores, s)
+	}
+	return nil
+}
+
+// Fork implements tts.Judge.
+func (j *tokenJudge) Fork(_ context.Context, n int) ([]tts.Judge, error) {
+	judges := make([]tts.Judge, n)
+	for i, r := range j.copies(n) {
+		judges[i] = &tokenJudge{reader: r, fed: j.fed}
+	}
+	return judges, nil
+}
