@@ -33,7 +33,7 @@ var notPlans = []string{"i1", "i2", "avx2", "avx512", "qwen2", "qwen3", "phi3", 
 
 // aboutCode are the documents whose words with a capital inside are the code's.
 func aboutCode(doc string) bool {
-	return strings.HasPrefix(doc, "docs/adr/") || strings.HasPrefix(doc, "docs/performance") ||
+	return strings.HasSuffix(doc, "/README.md") || strings.HasPrefix(doc, "docs/adr/") || strings.HasPrefix(doc, "docs/performance") ||
 		slices.Contains([]string{"docs/architecture.md", "docs/considered.md", "docs/testing.md", "CONTRIBUTING.md"}, doc)
 }
 

@@ -18,9 +18,9 @@ const (
 	mostADRWords = 400
 )
 
-// prose are the lines of a document that are wrapped, and their numbers: not those
+// wrapped are the lines of a document that have a width, and their numbers: not those
 // of blocks and tables, nor single words that are too long for any line.
-func prose(text string) map[int]string {
+func wrapped(text string) map[int]string {
 	lines, fenced := map[int]string{}, false
 	for i, line := range strings.Split(text, "\n") {
 		if strings.HasPrefix(line, "```") {
@@ -41,7 +41,7 @@ func TestProseIsWrapped(t *testing.T) {
 		if name == "CONTRIBUTING.md" { // its trips are lists of files, a line each
 			continue
 		}
-		for number, line := range prose(docs[name]) {
+		for number, line := range wrapped(docs[name]) {
 			if n := utf8.RuneCountInString(line); n > proseColumns {
 				t.Errorf("%s:%d has %d columns, more than %d", name, number, n, proseColumns)
 			}
