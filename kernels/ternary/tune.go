@@ -65,17 +65,6 @@ func tune(rules []rule, limit time.Duration) []rule {
 	return rules
 }
 
-// measurable are the kernels that this machine has instructions for.
-func measurable() []*kernel {
-	var list []*kernel
-	for _, k := range kernels {
-		if k.isa != cpu.Generic && cpu.Has(k.isa) {
-			list = append(list, k)
-		}
-	}
-	return list
-}
-
 // margin is by how much a kernel must be faster than the one of the rules to
 // take its place: a measurement this short, on a machine that may be busy, can
 // err by as much, and what it is for differs by more.
@@ -106,6 +95,17 @@ func choose(rules []rule, timings []timing) []rule {
 		}
 	}
 	return chosen
+}
+
+// measurable are the kernels that this machine has instructions for.
+func measurable() []*kernel {
+	var list []*kernel
+	for _, k := range kernels {
+		if k.isa != cpu.Generic && cpu.Has(k.isa) {
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 // measure times the kernels on one thread; nil when limit is too short.
