@@ -55,24 +55,19 @@ type timing struct {
 // tune replaces rules by measured ones, or keeps them where there is
 // nothing to choose or no time for it.
 func tune(rules []rule, limit time.Duration) []rule {
-	var kernels []*kernel
-	for _, k := range kernels {
-		if k.isa != cpu.Generic && cpu.Has(k.isa) {
-			kernels = append(kernels, k)
-		}
-	}
-	if len(kernels) < 2 {
+	candidates := measurable()
+	if len(candidates) < 2 {
 		return rules
 	}
-	if timings := measure(kernels, limit); timings != nil {
+	if timings := measure(candidates, limit); timings != nil {
 		return choose(rules, timings)
 	}
 	return rules
 }
 
-// margin is by how much a kernel must be faster than that of the constant rules to
-// replace it: so short a measurement on a busy machine errs by as much, and the
-// differences that matter are larger.
+// margin is by how much a kernel must be faster than the one of the rules to
+// take its place: a measurement this short, on a machine that may be busy, can
+// err by as much, and what it is for differs by more.
 const margin = 1.2
 
 // choose makes rules of timings, which are in order of packing and n.
@@ -100,6 +95,17 @@ func choose(rules []rule, timings []timing) []rule {
 		}
 	}
 	return chosen
+}
+
+// measurable are the kernels that this machine has instructions for.
+func measurable() []*kernel {
+	var list []*kernel
+	for _, k := range kernels {
+		if k.isa != cpu.Generic && cpu.Has(k.isa) {
+			list = append(list, k)
+		}
+	}
+	return list
 }
 
 // measure times the kernels on one thread; nil when limit is too short.

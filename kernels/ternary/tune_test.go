@@ -83,6 +83,32 @@ func TestRulesStayWhereThereIsNoTimeToMeasure(t *testing.T) {
 	}
 }
 
+func TestEveryKernelOfThisMachineIsMeasured(t *testing.T) {
+	var want, got []string
+	for _, name := range Implementations() {
+		if kernelNamed(name).isa != cpu.Generic {
+			want = append(want, name)
+		}
+	}
+	for _, k := range measurable() {
+		got = append(got, k.name)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("measures %v of %v", got, want)
+	}
+	if len(want) < 2 {
+		t.Skip("nothing to choose")
+	}
+	for _, m := range measure(measurable(), time.Hour) {
+		if i := slices.Index(want, m.kernel.name); i >= 0 {
+			want = slices.Delete(want, i, i+1)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("has no timing of %v", want)
+	}
+}
+
 // Which kernels are chosen is up to the machine; that they are its own, and
 // that every number of tokens has one, is not.
 func TestChoicesAreKernelsOfThisMachine(t *testing.T) {

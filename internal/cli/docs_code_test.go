@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// What documents say of the code itself: identifiers, tests to run, routes.
+
+var (
+	qualified = regexp.MustCompile(`^([a-z]\w*)\.([A-Z]\w*)(?:\.([A-Z]\w*))?$`)
+	member    = regexp.MustCompile(`^([A-Z]\w+|[a-z]\w*[A-Z]\w*)\.([A-Za-z]\w*)$`)
+	camelCase = regexp.MustCompile(`^[A-Za-z]\w*[a-z][A-Z]\w*$`)
+	exported  = regexp.MustCompile(`^[A-Z][a-z]\w*$`)
+	header    = regexp.MustCompile(`^(X-[A-Za-z-]+)`)
+	modelKey  = regexp.MustCompile(`^lutra\.[a-z_.]+`)
+	plan      = regexp.MustCompile(`^(?:lutra-tiny-[ls])?\+?([a-z]+\d+(?:x\d+)?|[a-z_]+(?:;[a-z_.]+=[^;]*)+)(;.*)?$`)
+	goTest    = regexp.MustCompile(`\bgo test((?: [^;&|\x60]+)?)`)
+	routes    = regexp.MustCompile(`r\.(?:Get|Post|Method)\((?:http\.Method\w+, )?"(/[^"]*)"`)
+)
+
+// foreignNames are those of other languages.
+var foreignNames = []string{"None", "True"}
+
+// notPlans look like search plans.
+var notPlans = []string{"i1", "i2", "avx2", "avx512", "qwen2", "qwen3", "phi3", "gemma2", "smollm3"}
+
+// aboutCode are the documents whose words with a capital inside are the code's.
+func aboutCode(doc string) bool {
+	return strings.HasSuffix(doc, "/README.md") || strings.HasPrefix(doc, "docs/adr/") || strings.HasPrefix(doc, "docs/performance") ||
+		slices.Contains([]string{"docs/architecture.md", "docs/considered.md", "docs/testing.md", "CONTRIBUTING.md"}, doc)
+}
+
+// inPackages is the Go text of the packages of that name; empty: there is none.
+func (n *naming) inPackages(name string) (text string) {
+	for folder, source := range n.sources {
+		if path.Base(folder) == name && strings.Contains(source, "\npackage ") {
+			text += source
+		}
+	}
+	return text
+}
+
+// declares tells whether a line of a source declares a name, or begins with it, as
+// those of fields and of grouped constants do.
+func declares(source, name string) bool {
+	return regexp.MustCompile(`(?m)^\s*(?:func (?:\([^)]*\) )?|type |var |const )?` + name + `\b`).MatchString(source)
+}
+
+// identified says what is wrong with a name of the code, if span is one.
+func (n *naming) identified(doc, span string) error {
+	if m := qualified.FindStringSubmatch(span); m != nil {
+		if source := n.inPackages(m[1]); source != "" && !declares(source, m[2]) {
+			return fmt.Errorf("package %s declares no %s", m[1], m[2])
+		} else if source != "" && m[3] != "" && !declares(n.all, m[3]) { // perhaps of a type that is embedded
+			return fmt.Errorf("nothing declares %s", m[3])
+		}
+		return nil
+	}
+	switch {
+	case modelKey.MatchString(span):
+		if key := modelKey.FindString(span); !strings.Contains(n.all, `"`+key) {
+			return fmt.Errorf("no model file has a key %s", key)
+		}
+		return nil
+	case header.MatchString(span):
+		if name := header.FindString(span); !strings.Contains(n.all, `"`+name+`"`) {
+			return fmt.Errorf("the server knows no header %s", name)
+		}
+		return nil
+	case plan.MatchString(span) && !slices.Contains(notPlans, span):
+		m := plan.FindStringSubmatch(span)
+		p, err := scaling.Parse(m[1] + m[2])
+		if err == nil && !slices.Contains(scaling.Methods(), p.Method) {
+			err = fmt.Errorf("there is no method %s", p.Method)
+		}
+		if err != nil {
+			return fmt.Errorf("no search plan: %w", err)
+		}
+		return nil
+	case slices.Contains(foreignNames, span):
+		return nil
+	}
+	var names []string
+	if m := member.FindStringSubmatch(span); m != nil && aboutCode(doc) {
+		names = m[1:]
+	} else if (camelCase.MatchString(span) || exported.MatchString(span)) && aboutCode(doc) {
+		names = []string{span}
+	}
+	for _, name := range names {
+		if !declares(n.all, name) {
+			return fmt.Errorf("nothing declares %s", name)
+		}
+	}
+	return nil
+}
+
+// runs says what is wrong with the arguments of a go test command: packages that
+// are not there, or names that no test or benchmark in them has.
+func (n *naming) runs(arguments string) error {
+	words := strings.Fields(strings.ReplaceAll(arguments, "'", ""))
+	source := ""
+	for _, w := range words {
+		folder, ok := strings.CutPrefix(w, "./")
+		if !ok {
+			continue
+		}
+		below := strings.HasSuffix(folder, "...")
+		folder = strings.TrimSuffix(strings.TrimSuffix(folder, "..."), "/")
+		found := folder == ""
+		for at, text := range n.sources {
+			if at == folder || below && (folder == "" || strings.HasPrefix(at, folder+"/")) {
+				source, found = source+text, true
+			}
+		}
+		if !found {
+			return fmt.Errorf("there is no package ./%s", folder)
+		}
+	}
+	for i, w := range words[:max(0, len(words)-1)] {
+		kind := map[string]string{"-run": "Test", "-bench": "Benchmark"}[w]
+		name, _, _ := strings.Cut(words[i+1], "/") // a subtest, or a case of a benchmark, is behind it
+		if kind == "" || name == "XXX" || source == "" {
+			continue
+		}
+		if !regexp.MustCompile(`(?m)^func ` + kind + `\w*` + name).MatchString(source) {
+			return fmt.Errorf("%s has no %s of the name %s", arguments, kind, name)
+		}
+	}
+	return nil
+}
+
+func TestTestsAndBenchmarksThatDocumentsRunAreThere(t *testing.T) {
+	n := &naming{}
+	n.paths, n.sources = repositoryFiles(t)
+	docs := documents(t)
+	seen := 0
+	for _, name := range sortedNames(docs) {
+		for _, m := range goTest.FindAllStringSubmatch(docs[name], -1) {
+			seen++
+			if err := n.runs(m[1]); err != nil {
+				t.Errorf("%s: go test%s: %v", name, m[1], err)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("%d commands: the test has lost sight of them", seen)
+	}
+}
+
+func TestEveryRouteIsDocumented(t *testing.T) {
+	_, sources := repositoryFiles(t)
+	found := routes.FindAllStringSubmatch(sources["server"], -1)
+	if len(found) < 10 {
+		t.Fatalf("%d routes: the test has lost sight of them", len(found))
+	}
+	api := documents(t)["docs/api.md"]
+	for _, m := range found {
+		if route := strings.TrimSuffix(m[1], "*"); route != "/" && !strings.Contains(api, route) {
+			t.Errorf("docs/api.md does not list %s", m[1])
+		}
+	}
+}
+
+// TestPathsInCommandsAreThere looks at the words of shell blocks that begin with a
+// folder of the repository.
+func TestPathsInCommandsAreThere(t *testing.T) {
+	n := &naming{}
+	n.paths, n.sources = repositoryFiles(t)
+	docs := documents(t)
+	for _, name := range sortedNames(docs) {
+		for _, block := range blocks(name, docs[name]) {
+			if block.lang != "sh" {
+				continue
+			}
+			for _, word := range strings.Fields(block.text) {
+				top, _, ok := strings.Cut(strings.TrimPrefix(word, "./"), "/")
+				file := strings.TrimSuffix(strings.TrimPrefix(word, "./"), "/...")
+				if ok && slices.Contains(n.paths, top+"/") && !slices.Contains(n.paths, file) && !slices.Contains(n.paths, file+"/") {
+					t.Errorf("%s: there is no %s", block.where, word)
+				}
+			}
+		}
+	}
+}
