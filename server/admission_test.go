@@ -14,6 +14,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // posts are small requests to every endpoint that takes them.
@@ -228,7 +229,7 @@ func TestLongAnswersAreWrittenPieceByPiece(t *testing.T) {
 func TestAnEndlessListOfStepsIsNotRated(t *testing.T) {
 	f := real(t, nil)
 	status, _, answer := f.post("/v1/rewards", `{"messages":[{"role":"user","content":"a"}],"responses":["`+strings.Repeat(`a\n`, 1025)+`"]}`)
-	wantError(t, "1025 steps", status, answer, http.StatusBadRequest, codeValue, "responses")
+	wantError(t, "1025 steps", status, answer, http.StatusBadRequest, jsonread.CodeValue, "responses")
 }
 
 func TestStopTokensAreOneSetForAllChoices(t *testing.T) {

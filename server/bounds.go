@@ -4,11 +4,6 @@ package server
 // lists them with every field, and a test posts what it says. What no bound is
 // named for here is bounded by the size of the body.
 const (
-	maxDepth   = 32   // values within values
-	maxFields  = 128  // of an object
-	maxNameLen = 256  // bytes of a field's name
-	maxString  = 1024 // bytes of a string that is no text to be read by a model
-
 	maxMessages    = 2048     // as OpenAI
 	maxParts       = 256      // of a message's content
 	maxKwargs      = 16 << 10 // bytes of chat_template_kwargs

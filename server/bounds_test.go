@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
@@ -63,12 +64,12 @@ func bounds() []bound {
 		return field(scalingField, func(n int) string { return `{"method":"best_of_n","n":2,"verifier":"logprob",` + value(n) + `}` })
 	}
 	return []bound{
-		{"levels", chat, maxDepth, "", field("chat_template_kwargs", func(n int) string { return `{"a":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}` })},
-		{"fields of an object", chat, maxFields, "messages[0]", func(n int) string {
+		{"levels", chat, jsonread.MaxDepth, "", field("chat_template_kwargs", func(n int) string { return `{"a":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}` })},
+		{"fields of an object", chat, jsonread.MaxFields, "messages[0]", func(n int) string {
 			return `{"max_tokens":1,"messages":[{"role":"user","content":"a",` + numbered(`"f%d":1`, n-2) + `}]}`
 		}},
-		{"a field's name", chat, maxNameLen, "", func(n int) string { return chatBody(`,"max_tokens":1,` + letters(n) + `:1`) }},
-		{"a string", chat, maxString, "user", field("user", letters)},
+		{"a field's name", chat, jsonread.MaxNameLen, "", func(n int) string { return chatBody(`,"max_tokens":1,` + letters(n) + `:1`) }},
+		{"a string", chat, jsonread.MaxString, "user", field("user", letters)},
 		{"`messages`", chat, maxMessages, "messages", func(n int) string {
 			return `{"max_tokens":1,"messages":[` + listed(`{"role":"user","content":"a"}`, n) + `]}`
 		}},
@@ -162,7 +163,7 @@ func TestEveryBoundHoldsAsTheDocumentationSays(t *testing.T) {
 				param = *e.Param
 			}
 			// At a bound a request may still not fit the context.
-			return status == 400 && (*e.Code == codeValue || *e.Code == codeJSON) && param == b.param, status, answer
+			return status == 400 && (*e.Code == jsonread.CodeValue || *e.Code == jsonread.CodeJSON) && param == b.param, status, answer
 		}
 		if is, status, answer := refused(b.most); is || status >= 500 {
 			t.Errorf("%s, %s: %d %s at %d, want it allowed", b.path, b.row, status, answer, b.most)
@@ -187,9 +188,9 @@ func TestEveryFieldThatCanBeLongHasABound(t *testing.T) {
 	texts := []string{"content", "prompt", "text", "reasoning_content"}
 	for _, call := range readsOfFields(t) {
 		switch {
-		case slices.Contains([]string{"list", "items", "ids", "tokens", "functions"}, call.method) && !strings.Contains(names, call.field+"`"):
+		case slices.Contains([]string{"List", "Items", "IDs", "Tokens", "functions"}, call.method) && !strings.Contains(names, call.field+"`"):
 			t.Errorf("%s: the table of bounds in docs/api.md does not list %s", call.at, call.field)
-		case call.method == "text" && !slices.Contains(texts, call.field):
+		case call.method == "Text" && !slices.Contains(texts, call.field):
 			t.Errorf("%s: %s is read as a text of any length; is it one for a model?", call.at, call.field)
 		case !strings.Contains(string(api), call.field):
 			t.Errorf("%s: docs/api.md does not mention %s", call.at, call.field)
@@ -200,16 +201,20 @@ func TestEveryFieldThatCanBeLongHasABound(t *testing.T) {
 // read is a call of a method of fields with a field's name.
 type read struct{ at, method, field string }
 
-// readsOfFields finds, in this package's source, where fields of requests are read.
+// readsOfFields finds, in the source of this package and of those beneath it, where fields of requests are read.
 func readsOfFields(t *testing.T) (reads []read) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	methods := []string{"float", "int", "bool", "string", "text", "ids", "tokens", "list", "items", "object", "functions", "take"}
+	rooms, err := filepath.Glob("*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := []string{"Float32", "Int", "Bool", "String", "Text", "IDs", "Tokens", "List", "Items", "Object", "functions", "Take"}
 	set := token.NewFileSet()
-	for _, name := range files {
+	for _, name := range append(files, rooms...) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
@@ -225,6 +230,9 @@ func readsOfFields(t *testing.T) (reads []read) {
 			method, ok := call.Fun.(*ast.SelectorExpr)
 			if !ok || !slices.Contains(methods, method.Sel.Name) {
 				return true
+			}
+			if _, named := method.X.(*ast.Ident); !named {
+				return true // a chain, of a log line
 			}
 			if lit, ok := call.Args[0].(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				field, err := strconv.Unquote(lit.Value)

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	openai "github.com/sashabaranov/go-openai"
+	"github.com/lutra-lm/lutra/server/jsonread"
 
 	"github.com/lutra-lm/lutra/tts"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // chat is POST /v1/chat/completions.
-func (s *Server) chat(w http.ResponseWriter, r *http.Request, f *fields) error {
+func (s *Server) chat(w http.ResponseWriter, r *http.Request, f fields) error {
 	g, err := s.chatRequest(f, r.Header)
 	if err != nil {
 		return err
@@ -21,23 +22,23 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, f *fields) error {
 }
 
 // chatRequest checks a chat request.
-func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error) {
+func (s *Server) chatRequest(f fields, header http.Header) (*generation, error) {
 	g, err := s.beginGenerator(f)
 	if err != nil {
 		return nil, err
 	}
 	req := &tts.Request{Prompt: f.conversation()}
-	tempered := f.has("temperature")
+	tempered := f.Has("temperature")
 	f.sampling(req, g.model.Model, s.opt.MaxChoices)
 	f.tokenLimit(req, 1, "max_completion_tokens", "max_tokens")
-	f.bool("logprobs", &req.Sampling.Logprobs)
-	if f.int("top_logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs) && !req.Sampling.Logprobs {
-		f.fail(codeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
+	f.Bool("logprobs", &req.Sampling.Logprobs)
+	if f.Int("top_logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs) && !req.Sampling.Logprobs {
+		f.Fail(jsonread.CodeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
 	}
 	req.MaxLogprobs = maxLogprobs
 	g.thinking = f.reasoningFormat(s.opt.ReasoningFormat)
 	reasoning := true
-	f.bool("include_reasoning", &reasoning)
+	f.Bool("include_reasoning", &reasoning)
 	g.hidden = !reasoning
 	f.responseFormat()
 	f.toolChoice(&req.Prompt)
@@ -56,11 +57,11 @@ func (s *Server) chatRequest(f *fields, header http.Header) (*generation, error)
 }
 
 // begin reads the model of a request.
-func (s *Server) begin(f *fields) (*generation, error) {
+func (s *Server) begin(f fields) (*generation, error) {
 	g := &generation{}
-	f.string("model", &g.name)
-	if f.err != nil {
-		return nil, f.err
+	f.String("model", &g.name)
+	if f.Err != nil {
+		return nil, f.Err
 	}
 	var err error
 	if g.model, g.preset, err = s.model(g.name); err != nil {
@@ -73,63 +74,63 @@ func (s *Server) begin(f *fields) (*generation, error) {
 }
 
 // beginGenerator is begin for requests that want text written.
-func (s *Server) beginGenerator(f *fields) (*generation, error) {
+func (s *Server) beginGenerator(f fields) (*generation, error) {
 	g, err := s.begin(f)
 	if err == nil && g.model.reward != nil {
-		return nil, invalid(codeValue, "model", "The model '%s' judges answers and writes none. Send them to /v1/rewards.", brief([]byte(g.name)))
+		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' judges answers and writes none. Send them to /v1/rewards.", jsonread.Brief([]byte(g.name)))
 	}
 	return g, err
 }
 
 // responseFormat accepts plain text, which is all there is.
-func (f *fields) responseFormat() {
-	o, ok := f.object("response_format")
+func (f fields) responseFormat() {
+	o, ok := f.Object("response_format")
 	if !ok {
 		return
 	}
 	var kind string
-	o.string("type", &kind)
+	o.String("type", &kind)
 	if kind != "text" {
-		o.fail(codeUnsupported, "type", "this server answers with type text only, but got '%s'.", brief([]byte(kind)))
+		o.Fail(jsonread.CodeUnsupported, "type", "this server answers with type text only, but got '%s'.", jsonread.Brief([]byte(kind)))
 	}
-	f.adopt(o)
+	f.Adopt(o)
 }
 
 // reasoningFormat reads where thoughts go: true is apart from the answer.
-func (f *fields) reasoningFormat(format string) bool {
-	if f.string("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {
-		f.fail(codeValue, "reasoning_format", "expected auto or none, but got '%s'.", brief([]byte(format)))
+func (f fields) reasoningFormat(format string) bool {
+	if f.String("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {
+		f.Fail(jsonread.CodeValue, "reasoning_format", "expected auto or none, but got '%s'.", jsonread.Brief([]byte(format)))
 	}
 	return format == ReasoningAuto
 }
 
 // echoes reads vLLM's echo: begin the answer with the message that it continues.
-func (f *fields) echoes() (echo bool) {
-	f.bool("echo", &echo)
+func (f fields) echoes() (echo bool) {
+	f.Bool("echo", &echo)
 	return echo
 }
 
 // modalities accepts text.
-func (f *fields) modalities() {
-	raw, ok := f.take("modalities")
+func (f fields) modalities() {
+	raw, ok := f.Take("modalities")
 	if !ok {
 		return
 	}
 	only := ""
-	if kind(raw) == "a list" && count(raw) == 1 {
-		for item := range elements(raw) {
-			only, _ = text(item)
+	if jsonread.Kind(raw) == "a list" && jsonread.Count(raw) == 1 {
+		for item := range jsonread.Elements(raw) {
+			only, _ = jsonread.Text(item)
 		}
 	}
 	if only != "text" {
-		f.fail(codeUnsupported, "modalities", `this server supports ["text"] only.`)
+		f.Fail(jsonread.CodeUnsupported, "modalities", `this server supports ["text"] only.`)
 	}
 }
 
 // bookkeeping checks fields that clients keep for themselves.
-func (f *fields) bookkeeping() {
+func (f fields) bookkeeping() {
 	var s string
-	f.string("user", &s)
+	f.String("user", &s)
 	f.metadata()
 }
 

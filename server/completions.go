@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
 
 // completions is POST /v1/completions.
-func (s *Server) completions(w http.ResponseWriter, r *http.Request, f *fields) error {
+func (s *Server) completions(w http.ResponseWriter, r *http.Request, f fields) error {
 	g, err := s.completionRequest(f, r.Header)
 	if err != nil {
 		return err
@@ -23,24 +23,24 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request, f *fields) 
 }
 
 // completionRequest checks a text completion request.
-func (s *Server) completionRequest(f *fields, header http.Header) (*generation, error) {
+func (s *Server) completionRequest(f fields, header http.Header) (*generation, error) {
 	g, err := s.beginGenerator(f)
 	if err != nil {
 		return nil, err
 	}
 	var req tts.Request
 	prompts := f.prompts(s.opt.MaxChoices, g.model.Model)
-	tempered := f.has("temperature")
+	tempered := f.Has("temperature")
 	f.sampling(&req, g.model.Model, s.opt.MaxChoices)
 	if len(prompts)*req.N > s.opt.MaxChoices {
-		f.fail(codeValue, "n", "%d prompts with %d choices each are more than the %d choices allowed.", len(prompts), req.N, s.opt.MaxChoices)
+		f.Fail(jsonread.CodeValue, "n", "%d prompts with %d choices each are more than the %d choices allowed.", len(prompts), req.N, s.opt.MaxChoices)
 	}
 	req.Sampling.MaxTokens = 16 // OpenAI's default
 	f.tokenLimit(&req, 0, "max_tokens", "max_completion_tokens")
-	f.bool("echo", &req.Echo)
+	f.Bool("echo", &req.Echo)
 	special := true
-	f.bool("add_special_tokens", &special)
-	req.Sampling.Logprobs = f.int("logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs)
+	f.Bool("add_special_tokens", &special)
+	req.Sampling.Logprobs = f.Int("logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs)
 	req.MaxLogprobs = maxLogprobs / max(len(prompts), 1)
 	s.bestOf(f, g, &req)
 	s.scale(f, header, g, &req, tempered)
@@ -66,58 +66,58 @@ func (s *Server) completionRequest(f *fields, header http.Header) (*generation, 
 
 // prompts reads a text, a list of texts, a list of token ids, or a list of
 // such lists.
-func (f *fields) prompts(most int, m *tts.Model) []tts.Prompt {
+func (f fields) prompts(most int, m *tts.Model) []tts.Prompt {
 	const name = "prompt"
-	raw, ok := f.take(name)
+	raw, ok := f.Take(name)
 	if !ok {
-		f.fail(codeMissing, name, "a prompt is required.")
+		f.Fail(jsonread.CodeMissing, name, "a prompt is required.")
 		return nil
 	}
-	if s, ok := text(raw); ok {
+	if s, ok := jsonread.Text(raw); ok {
 		return []tts.Prompt{{Text: s}}
 	}
-	if kind(raw) != "a list" {
-		f.wrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", raw)
+	if jsonread.Kind(raw) != "a list" {
+		f.WrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", raw)
 		return nil
 	}
 	first := "nothing"
-	for item := range elements(raw) {
-		first = kind(item)
+	for item := range jsonread.Elements(raw) {
+		first = jsonread.Kind(item)
 		break
 	}
 	switch first {
 	case "nothing":
-		f.fail(codeValue, name, "the list is empty.")
+		f.Fail(jsonread.CodeValue, name, "the list is empty.")
 		return nil
 	case "a number":
 		return []tts.Prompt{{Tokens: f.promptTokens(name, raw, m)}}
 	}
-	items, _ := f.items(name, raw, most)
+	items, _ := f.Items(name, raw, most)
 	prompts := make([]tts.Prompt, len(items))
 	for i, item := range items {
-		switch kind(item) {
+		switch jsonread.Kind(item) {
 		case "a string":
-			prompts[i].Text, _ = text(item)
+			prompts[i].Text, _ = jsonread.Text(item)
 		case "a list":
 			prompts[i].Tokens = f.promptTokens(fmt.Sprintf("prompt[%d]", i), item, m)
 		}
-		if kind(item) != first || first != "a string" && first != "a list" {
-			f.wrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", item)
+		if jsonread.Kind(item) != first || first != "a string" && first != "a list" {
+			f.WrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", item)
 		}
 	}
 	return prompts
 }
 
 // promptTokens reads raw, found at name, as the tokens of one prompt.
-func (f *fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []int32 {
-	n := count(raw)
+func (f fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []int32 {
+	n := jsonread.Count(raw)
 	switch {
 	case n == 0:
-		f.fail(codeValue, name, "the list is empty.")
-	case n > m.Context && f.err == nil:
-		f.err = toAPI(&tts.ContextError{Limit: m.Context, Prompt: n})
+		f.Fail(jsonread.CodeValue, name, "the list is empty.")
+	case n > m.Context && f.Err == nil:
+		f.Err = &tts.ContextError{Limit: m.Context, Prompt: n}
 	}
-	return f.tokens(name, raw, m.Context, m.Vocab)
+	return f.Tokens(name, raw, m.Context, m.Vocab)
 }
 
 // textShape writes text completions.

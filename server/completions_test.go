@@ -9,9 +9,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	openai "github.com/sashabaranov/go-openai"
+	"github.com/lutra-lm/lutra/server/jsonread"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 func TestATextCompletionAnswersAnOpenAIClient(t *testing.T) {
@@ -198,7 +199,7 @@ func TestTokensGoThereAndBack(t *testing.T) {
 		}
 	}
 	status, _, answer := f.post("/detokenize", `{"tokens":[1024]}`)
-	wantError(t, "detokenize", status, answer, 400, codeValue, "tokens[0]")
+	wantError(t, "detokenize", status, answer, 400, jsonread.CodeValue, "tokens[0]")
 }
 
 func TestModelsAreListedUnderAllTheirNames(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -54,21 +55,14 @@ func invalid(code, param, format string, args ...any) *apiError {
 	return &apiError{Status: http.StatusBadRequest, Type: typeInvalid, Code: code, Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
-// The codes of invalid requests.
-const (
-	codeJSON        = "invalid_json"
-	codeType        = "invalid_type"
-	codeValue       = "invalid_value"
-	codeMissing     = "missing_required_parameter"
-	codeUnknown     = "unknown_parameter"
-	codeUnsupported = "unsupported_parameter"
-	codeContext     = "context_length_exceeded"
-)
+// codeContext is the code of requests that are too long for the model.
+const codeContext = "context_length_exceeded"
 
 // toAPI is the only map from errors to HTTP. What it does not know is a 500
 // whose cause stays in the log.
 func toAPI(err error) *apiError {
 	var api *apiError
+	var field *jsonread.Error
 	var long *tts.ContextError
 	var body *http.MaxBytesError
 	var plan *scaling.Error
@@ -79,6 +73,8 @@ func toAPI(err error) *apiError {
 	switch {
 	case errors.As(err, &api):
 		return api
+	case errors.As(err, &field):
+		return invalid(field.Code, field.Param, "%s", field.Message)
 	case errors.As(err, &long):
 		what, verb := "prompt", "has"
 		if long.Part != tts.PartPrompt {
@@ -89,21 +85,21 @@ func toAPI(err error) *apiError {
 	case errors.As(err, &plan): // what shows only when the search begins
 		return invalid(plan.Code, scalingField, "Invalid '%s': %s: %s.", scalingField, plan.Field, plan.Message)
 	case errors.Is(err, reward.ErrSteps):
-		return invalid(codeValue, "responses", "%s", clientText(err))
+		return invalid(jsonread.CodeValue, "responses", "%s", clientText(err))
 	case errors.Is(err, reward.ErrBlank):
-		return invalid(codeValue, "responses", "A response is blank.")
+		return invalid(jsonread.CodeValue, "responses", "A response is blank.")
 	case errors.Is(err, batcher.ErrTooLong):
 		return invalid(codeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")
 	case errors.Is(err, sampling.ErrForbidden):
-		return invalid(codeValue, "", "The request's allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")
+		return invalid(jsonread.CodeValue, "", "The request's allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")
 	case errors.Is(err, tts.ErrLogprobs):
-		return invalid(codeValue, "logprobs", "Invalid 'logprobs': %s.", strings.TrimPrefix(clientText(err), "too many log-probabilities: "))
+		return invalid(jsonread.CodeValue, "logprobs", "Invalid 'logprobs': %s.", strings.TrimPrefix(clientText(err), "too many log-probabilities: "))
 	case errors.Is(err, tts.ErrEmpty):
-		return invalid(codeValue, "prompt", "The prompt is empty and the model has no beginning-of-text token; give at least one token.")
+		return invalid(jsonread.CodeValue, "prompt", "The prompt is empty and the model has no beginning-of-text token; give at least one token.")
 	case errors.Is(err, tts.ErrToken):
-		return invalid(codeValue, "prompt", "%s", clientText(err))
+		return invalid(jsonread.CodeValue, "prompt", "%s", clientText(err))
 	case errors.Is(err, tts.ErrTemplate):
-		return invalid(codeValue, "messages", "%s", clientText(err))
+		return invalid(jsonread.CodeValue, "messages", "%s", clientText(err))
 	case errors.As(err, &body):
 		return &apiError{Status: http.StatusRequestEntityTooLarge, Type: typeInvalid, Code: "request_too_large",
 			Message: fmt.Sprintf("The request body is larger than %d bytes.", body.Limit)}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // nothing tells whether a number asks for nothing. Clients often send every
@@ -86,5 +88,14 @@ func (n nothing) asks(raw json.RawMessage) bool {
 	default:
 		number, err := strconv.ParseFloat(string(v), 64)
 		return err != nil || !n(number)
+	}
+}
+
+// refuse faults fields that ask for what this server does not do.
+func (f fields) refuse(names ...string) {
+	for _, name := range names {
+		if raw, ok := f.Take(name); ok && never.asks(raw) {
+			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // nested puts a field that belongs into an object there.
@@ -42,7 +43,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 			}
 			for _, value := range []string{`7`, `"x"`, `true`, `{"a":1}`, `[1]`} {
 				status, _, answer := f.post(path, begin+stream+nested(name, value)+`}`)
-				wantError(t, path+" "+name+"="+value, status, answer, 400, codeUnsupported, name)
+				wantError(t, path+" "+name+"="+value, status, answer, 400, jsonread.CodeUnsupported, name)
 			}
 			neutral := []string{"null", "false", "[]", "{}", `""`, `"none"`, `"disabled"`}
 			for _, v := range []string{"0", "1", "-1", "0.0", "1.0"} {

@@ -1,11 +1,11 @@
 package server
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // FuzzRequest holds that whatever a client sends is either refused as its own
@@ -35,15 +35,14 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, read := range []func(*fields, http.Header) (*generation, error){s.chatRequest, s.completionRequest} {
-			fields, err := parseFields(body)
+		for _, read := range []func(fields, http.Header) (*generation, error){s.chatRequest, s.completionRequest} {
+			object, err := jsonread.Parse(body)
 			var g *generation
 			if err == nil {
-				g, err = read(fields, http.Header{})
+				g, err = read(fields{object}, http.Header{})
 			}
 			if err != nil {
-				var api *apiError
-				if !errors.As(err, &api) || api.Status != http.StatusBadRequest && api.Status != http.StatusNotFound || api.Code == "" || api.Message == "" {
+				if api := toAPI(err); api.Status != http.StatusBadRequest && api.Status != http.StatusNotFound || api.Code == "" || api.Message == "" {
 					t.Fatalf("%q: %v, want the client's own mistake", body, err)
 				}
 				continue

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // endsAfter makes a toy model that follows a prompt of so many tokens with the
@@ -128,10 +129,10 @@ func TestTheNumberOfLogprobsIsBounded(t *testing.T) {
 	} {
 		status, _, answer := f.post(c.path, c.body)
 		if status != c.status {
-			t.Errorf("%s: %d %.200s, want %d", brief([]byte(c.body)), status, answer, c.status)
+			t.Errorf("%s: %d %.200s, want %d", jsonread.Brief([]byte(c.body)), status, answer, c.status)
 		}
 		if c.status == 400 {
-			wantError(t, brief([]byte(c.body)), status, answer, 400, codeValue, "logprobs")
+			wantError(t, jsonread.Brief([]byte(c.body)), status, answer, 400, jsonread.CodeValue, "logprobs")
 		}
 	}
 }

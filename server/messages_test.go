@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // applied is what the model would read.
@@ -80,7 +81,7 @@ func TestTheLastMessageIsContinuedAsClientsOfOtherServersExpect(t *testing.T) {
 	}
 	f.withTemplate(`{% for m in messages %}{% if m.role == 'user' %}{{ m.content }}{% endif %}{% endfor %}`)
 	status, _, answer := f.post("/apply-template", `{"messages":[`+asks+","+answers+`]}`)
-	wantError(t, "a template that hides the message", status, answer, 400, codeValue, "messages")
+	wantError(t, "a template that hides the message", status, answer, 400, jsonread.CodeValue, "messages")
 }
 
 // halves divides what a model says where a token ends, near its middle.
@@ -272,6 +273,6 @@ func TestToolsReachTheTemplateWhereNoneMayBeCalled(t *testing.T) {
 	}
 	for _, choice := range []string{"", `,"tool_choice":"auto"`} {
 		status, _, answer := f.post("/v1/chat/completions", chatBody(tools+choice))
-		wantError(t, "tools"+choice, status, answer, 400, codeUnsupported, "tools")
+		wantError(t, "tools"+choice, status, answer, 400, jsonread.CodeUnsupported, "tools")
 	}
 }

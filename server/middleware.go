@@ -12,10 +12,10 @@ import (
 
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
-	"github.com/rs/zerolog"
-
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/web"
+	"github.com/rs/zerolog"
 )
 
 // record is what a request's log line and metrics say. Its handler fills it.
@@ -87,7 +87,7 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 	default:
 		e = s.log.Info()
 	}
-	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", brief([]byte(r.URL.Path))).Int("status", status).
+	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", jsonread.Brief([]byte(r.URL.Path))).Int("status", status).
 		Dur("duration_ms", time.Since(rec.start))
 	if rec.model != "" {
 		e = e.Str("model", rec.model).Str("strategy", rec.strategy).

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // A page that somebody visits can make the browser send requests to any
@@ -72,10 +74,10 @@ func (s *Server) site(next http.Handler) http.Handler {
 		switch {
 		case !s.hosts.allow(r.Host) && !slices.Contains(probes, r.URL.Path):
 			s.fail(w, r, forbidden("host_not_allowed", fmt.Sprintf(
-				"This server does not answer to the name '%s'. If that is a name of it, add it to server.allowed_hosts.", brief([]byte(r.Host)))))
+				"This server does not answer to the name '%s'. If that is a name of it, add it to server.allowed_hosts.", jsonread.Brief([]byte(r.Host)))))
 		case cross != nil && cross.Check(r) != nil:
 			s.fail(w, r, forbidden("cross_site_request", fmt.Sprintf(
-				"Pages of '%s' may not use this server. If they shall, add it to server.cors_origins.", brief([]byte(r.Header.Get("Origin"))))))
+				"Pages of '%s' may not use this server. If they shall, add it to server.cors_origins.", jsonread.Brief([]byte(r.Header.Get("Origin"))))))
 		default:
 			next.ServeHTTP(w, r)
 		}

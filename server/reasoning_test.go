@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/server/jsonread"
+
 	openai "github.com/sashabaranov/go-openai"
 )
 
@@ -81,7 +83,7 @@ func TestThoughtsComeApartFromTheAnswer(t *testing.T) {
 		}
 	}
 	status, _, answer := f.post("/v1/chat/completions", chatBody(`,"reasoning_format":"deepseek"`))
-	wantError(t, "another format", status, answer, 400, codeValue, "reasoning_format")
+	wantError(t, "another format", status, answer, 400, jsonread.CodeValue, "reasoning_format")
 }
 
 func TestASearchTellsItsReasoning(t *testing.T) {

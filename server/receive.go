@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // reader answers a request whose body has been received and read.
-type reader func(w http.ResponseWriter, r *http.Request, f *fields) error
+type reader func(w http.ResponseWriter, r *http.Request, f fields) error
 
 // What a request holds, in bytes. A test measures what is made of bodies.
 const (
@@ -63,16 +64,16 @@ func (s *Server) post(factor int64, read reader) http.HandlerFunc {
 		}
 		ctx, cancel := s.answerTime(r.Context())
 		defer cancel()
-		f, err := parseAside(ctx, body)
+		object, err := parseAside(ctx, body)
 		if err != nil {
 			return err
 		}
-		return read(w, r.WithContext(ctx), f)
+		return read(w, r.WithContext(ctx), fields{object})
 	})
 }
 
 // parseAside is parseFields, which of a long body is work to be bounded.
-func parseAside(ctx context.Context, body []byte) (*fields, error) {
+func parseAside(ctx context.Context, body []byte) (*jsonread.Fields, error) {
 	if len(body) > longBody {
 		_, leave, err := cpulimit.Enter(ctx)
 		if err != nil {
@@ -80,7 +81,7 @@ func parseAside(ctx context.Context, body []byte) (*fields, error) {
 		}
 		defer leave()
 	}
-	return parseFields(body)
+	return jsonread.Parse(body)
 }
 
 // wantJSON wants a body to be JSON. Programs that do not say so (curl -d says
@@ -91,7 +92,7 @@ func wantJSON(r *http.Request) error {
 		return &apiError{Status: http.StatusUnsupportedMediaType, Type: typeInvalid, Code: "unsupported_media_type", Message: message}
 	}
 	if e := r.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return unsupported("The Content-Encoding '" + brief([]byte(e)) + "' is not supported; send the body as it is.")
+		return unsupported("The Content-Encoding '" + jsonread.Brief([]byte(e)) + "' is not supported; send the body as it is.")
 	}
 	if r.Header.Get("Origin") == "" {
 		return nil
@@ -141,7 +142,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, l *lease) ([]b
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, errSlowBody
 	}
-	return nil, invalid(codeJSON, "", "The request body could not be read.")
+	return nil, invalid(jsonread.CodeJSON, "", "The request body could not be read.")
 }
 
 // firstRead is the room that a body gets to begin with.
@@ -170,4 +171,29 @@ func readAll(r io.Reader, most int64, l *lease) ([]byte, error) {
 			return nil, err
 		}
 	}
+}
+
+// finish reports the first fault, or else what to do about fields that nobody
+// has read: those that ask for what no endpoint does are refused, and those
+// that nobody knows refused or logged once.
+func (s *Server) finish(f fields) error {
+	if f.Err != nil {
+		return f.Err
+	}
+	for _, name := range f.Unread() {
+		neutral, known := unsupported[name]
+		switch {
+		case known && neutral.asks(f.Raw(name)):
+			return invalid(jsonread.CodeUnsupported, name, "Invalid '%s': this server does not support it.", name)
+		case known || harmless[name]:
+			continue
+		}
+		if s.opt.Strict {
+			return invalid(jsonread.CodeUnknown, name, "Unknown parameter: '%s'.", jsonread.Brief([]byte(name)))
+		}
+		if s.unknown.first(name) {
+			s.log.Warn().Str("field", jsonread.Brief([]byte(name))).Msg("ignoring an unknown request field")
+		}
+	}
+	return nil
 }

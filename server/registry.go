@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
-
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -135,7 +135,7 @@ func (s *Server) model(name string) (m *published, preset *scaling.Plan, err err
 		return m, nil, nil
 	}
 	return nil, nil, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "model_not_found", Param: "model",
-		Message: fmt.Sprintf("The model '%s' does not exist.", brief([]byte(name)))}
+		Message: fmt.Sprintf("The model '%s' does not exist.", jsonread.Brief([]byte(name)))}
 }
 
 // modelCard is OpenAI's model object, with vLLM's max_model_len and root.

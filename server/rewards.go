@@ -9,12 +9,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	openai "github.com/sashabaranov/go-openai"
+	"github.com/lutra-lm/lutra/server/jsonread"
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // judgement is a checked request for scores.
@@ -28,7 +29,7 @@ type judgement struct {
 
 // rewards is POST /v1/rewards: a reward model's scores of given responses to
 // one prompt.
-func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f *fields) error {
+func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f fields) error {
 	j, err := s.rewardRequest(f)
 	if err != nil {
 		return err
@@ -55,51 +56,51 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f *fields) erro
 }
 
 // rewardRequest checks a request for scores.
-func (s *Server) rewardRequest(f *fields) (*judgement, error) {
+func (s *Server) rewardRequest(f fields) (*judgement, error) {
 	j := &judgement{aggregate: scaling.AggregateLast, part: tts.PartMessages}
 	var name string
-	f.string("model", &name)
-	if f.err != nil {
-		return nil, f.err
+	f.String("model", &name)
+	if f.Err != nil {
+		return nil, f.Err
 	}
 	var err error
 	if j.model, err = s.judge(name); err != nil {
 		return nil, err
 	}
 	switch {
-	case f.has("messages") && f.has("prompt"):
-		f.fail(codeValue, "prompt", "it cannot be given together with 'messages'.")
-	case f.has("prompt"): // is what the user says
+	case f.Has("messages") && f.Has("prompt"):
+		f.Fail(jsonread.CodeValue, "prompt", "it cannot be given together with 'messages'.")
+	case f.Has("prompt"): // is what the user says
 		var text string
-		f.text("prompt", &text)
+		f.Text("prompt", &text)
 		j.part = tts.PartPrompt
 		j.prompt.Messages = []template.Message{{Role: openai.ChatMessageRoleUser, Content: text}}
-	case f.has("messages"):
+	case f.Has("messages"):
 		if j.prompt = f.conversation(); j.prompt.Ending == tts.EndOpen {
-			f.fail(codeValue, "messages", "the last one is the assistant's; give it as a response.")
+			f.Fail(jsonread.CodeValue, "messages", "the last one is the assistant's; give it as a response.")
 		}
 	default:
-		f.fail(codeMissing, "messages", "either messages or a prompt are required.")
+		f.Fail(jsonread.CodeMissing, "messages", "either messages or a prompt are required.")
 	}
-	items, _ := f.list("responses", s.opt.MaxChoices)
+	items, _ := f.List("responses", s.opt.MaxChoices)
 	if len(items) == 0 {
-		f.fail(codeMissing, "responses", "a list of at least one response is required.")
+		f.Fail(jsonread.CodeMissing, "responses", "a list of at least one response is required.")
 	}
 	for i, raw := range items {
 		name := fmt.Sprintf("responses[%d]", i)
-		response, ok := text(raw)
+		response, ok := jsonread.Text(raw)
 		if !ok {
-			f.wrongType(name, "a string", raw)
+			f.WrongType(name, "a string", raw)
 		} else if strings.TrimSpace(response) == "" {
-			f.fail(codeValue, name, "it is blank.")
+			f.Fail(jsonread.CodeValue, name, "it is blank.")
 		}
 		j.responses = append(j.responses, response)
 	}
 	aggregate := string(j.aggregate)
-	f.string("aggregate", &aggregate)
+	f.String("aggregate", &aggregate)
 	j.aggregate = scaling.Aggregate(aggregate)
 	if j.aggregate.Validate() != nil {
-		f.fail(codeValue, "aggregate", "expected last, min, prod, mean or max, but got '%s'.", brief([]byte(aggregate)))
+		f.Fail(jsonread.CodeValue, "aggregate", "expected last, min, prod, mean or max, but got '%s'.", jsonread.Brief([]byte(aggregate)))
 	}
 	f.bookkeeping()
 	return j, s.finish(f)
@@ -122,7 +123,7 @@ func (s *Server) judge(name string) (*published, error) {
 	}
 	m, _, err := s.model(name)
 	if err == nil && m.reward == nil {
-		return nil, invalid(codeValue, "model", "The model '%s' is not a reward model.", brief([]byte(name)))
+		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' is not a reward model.", jsonread.Brief([]byte(name)))
 	}
 	return m, err
 }

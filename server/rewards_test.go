@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // wireRewards is the answer of /v1/rewards, written down apart from the
@@ -121,23 +122,23 @@ func TestEveryBadRewardRequestIsRefusedWithItsReason(t *testing.T) {
 		code   string
 		param  string
 	}{
-		{rewardBody(p, `,"model":"lutra-tiny-s"`, "a"), 400, codeValue, "model"},
+		{rewardBody(p, `,"model":"lutra-tiny-s"`, "a"), 400, jsonread.CodeValue, "model"},
 		{rewardBody(p, `,"model":"nobody"`, "a"), 404, "model_not_found", "model"},
-		{rewardBody(p, ""), 400, codeMissing, "responses"},
-		{rewardBody(p, "", "a", "b", "c", "d"), 400, codeValue, "responses"},
-		{rewardBody(p, "", "a", " \n"), 400, codeValue, "responses[1]"},
-		{rewardBody(p, `,"prompt":"x"`, "a"), 400, codeValue, "prompt"},
-		{`{"responses":["a"]}`, 400, codeMissing, "messages"},
-		{`{"prompt":"a","responses":"b"}`, 400, codeType, "responses"},
-		{`{"prompt":"a","responses":[1]}`, 400, codeType, "responses[0]"},
-		{`{"prompt":"a","responses":["b"],"aggregate":"sum"}`, 400, codeValue, "aggregate"},
+		{rewardBody(p, ""), 400, jsonread.CodeMissing, "responses"},
+		{rewardBody(p, "", "a", "b", "c", "d"), 400, jsonread.CodeValue, "responses"},
+		{rewardBody(p, "", "a", " \n"), 400, jsonread.CodeValue, "responses[1]"},
+		{rewardBody(p, `,"prompt":"x"`, "a"), 400, jsonread.CodeValue, "prompt"},
+		{`{"responses":["a"]}`, 400, jsonread.CodeMissing, "messages"},
+		{`{"prompt":"a","responses":"b"}`, 400, jsonread.CodeType, "responses"},
+		{`{"prompt":"a","responses":[1]}`, 400, jsonread.CodeType, "responses[0]"},
+		{`{"prompt":"a","responses":["b"],"aggregate":"sum"}`, 400, jsonread.CodeValue, "aggregate"},
 		{`{"prompt":"a","responses":[` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `]}`, 400, codeContext, "responses"},
 		{`{"prompt":"a","responses":[` + string(must(json.Marshal(strings.Repeat("0 ", 1500)))) + `]}`, 400, codeContext, "responses"},
 		{`{"prompt":` + string(must(json.Marshal(strings.Repeat("word ", 4000)))) + `,"responses":["a"]}`, 400, codeContext, "prompt"},
 		{rewardBody(problem{Question: strings.Repeat("word ", 4000)}, "", "a"), 400, codeContext, "messages"},
 	} {
 		status, _, answer := f.post("/v1/rewards", c.body)
-		wantError(t, brief([]byte(c.body)), status, answer, c.status, c.code, c.param)
+		wantError(t, jsonread.Brief([]byte(c.body)), status, answer, c.status, c.code, c.param)
 	}
 	none := start(t, &toy.Model{}, nil)
 	status, _, answer := none.post("/v1/rewards", `{"prompt":"a","responses":["b"]}`)

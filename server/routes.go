@@ -5,7 +5,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
-
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/web"
 )
 
@@ -17,7 +17,7 @@ func (s *Server) routes() http.Handler {
 	r := chi.NewRouter()
 	r.Use(s.observe, s.recover, s.cors, s.site, middleware.GetHead)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		s.fail(w, r, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "not_found", Message: "There is nothing at " + brief([]byte(r.URL.Path)) + "."})
+		s.fail(w, r, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "not_found", Message: "There is nothing at " + jsonread.Brief([]byte(r.URL.Path)) + "."})
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {

@@ -11,38 +11,39 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher/sampling"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
 
 // sampling reads the fields that chat and text completions have in common
 // into req.
-func (f *fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
+func (f fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	p := &req.Sampling
 	p.Temperature, p.TopP = 1, 1
-	f.float("temperature", &p.Temperature, 0, 2)
-	f.float("top_p", &p.TopP, 0, 1)
+	f.Float32("temperature", &p.Temperature, 0, 2)
+	f.Float32("top_p", &p.TopP, 0, 1)
 	if p.TopP == 0 { // the smallest nucleus, where 0 would mean none to the sampler
 		p.TopP = math.SmallestNonzeroFloat32
 	}
-	f.int("top_k", &p.TopK, -1, math.MaxInt32)
+	f.Int("top_k", &p.TopK, -1, math.MaxInt32)
 	p.TopK = max(p.TopK, 0) // -1 is vLLM's word for off
-	f.float("min_p", &p.MinP, 0, 1)
-	f.float("typical_p", &p.TypicalP, 0, 1)
+	f.Float32("min_p", &p.MinP, 0, 1)
+	f.Float32("typical_p", &p.TypicalP, 0, 1)
 	f.repetition(p)
-	f.float("presence_penalty", &p.PresencePenalty, -2, 2)
-	f.float("frequency_penalty", &p.FrequencyPenalty, -2, 2)
-	f.bool("ignore_eos", &p.IgnoreEOS)
-	p.Stop = sampling.NewTokenSet(f.ids("stop_token_ids", maxStopTokens, m.Vocab))
-	f.int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
+	f.Float32("presence_penalty", &p.PresencePenalty, -2, 2)
+	f.Float32("frequency_penalty", &p.FrequencyPenalty, -2, 2)
+	f.Bool("ignore_eos", &p.IgnoreEOS)
+	p.Stop = sampling.NewTokenSet(f.IDs("stop_token_ids", maxStopTokens, m.Vocab))
+	f.Int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
 	req.BadWords = f.badWords()
 	req.Allowed = f.allowed(m.Vocab)
-	f.bool("include_stop_str_in_output", &req.KeepStop)
+	f.Bool("include_stop_str_in_output", &req.KeepStop)
 	skip := true
-	f.bool("skip_special_tokens", &skip)
+	f.Bool("skip_special_tokens", &skip)
 	req.Special = !skip
 
 	req.N = 1
-	f.int("n", &req.N, 1, maxChoices)
+	f.Int("n", &req.N, 1, maxChoices)
 	p.Seed = f.seed()
 	req.Stop = f.stop()
 	p.LogitBias = f.logitBias(m)
@@ -50,18 +51,18 @@ func (f *fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 
 // repetition reads the penalty of tokens seen: of all of them under its own
 // name, under llama.cpp's of the latest repeat_last_n, where -1 is all and 0 none.
-func (f *fields) repetition(p *sampling.Params) {
+func (f fields) repetition(p *sampling.Params) {
 	const window = 64 // llama.cpp's default
-	if f.has("repetition_penalty") && f.has("repeat_penalty") {
-		f.fail(codeValue, "repeat_penalty", "it cannot be given together with 'repetition_penalty'.")
+	if f.Has("repetition_penalty") && f.Has("repeat_penalty") {
+		f.Fail(jsonread.CodeValue, "repeat_penalty", "it cannot be given together with 'repetition_penalty'.")
 	}
-	f.float("repetition_penalty", &p.RepetitionPenalty, 0.01, 10)
+	f.Float32("repetition_penalty", &p.RepetitionPenalty, 0.01, 10)
 	last := window
-	f.int("repeat_last_n", &last, -1, math.MaxInt32)
-	if !f.has("repeat_penalty") {
+	f.Int("repeat_last_n", &last, -1, math.MaxInt32)
+	if !f.Has("repeat_penalty") {
 		return
 	}
-	f.float("repeat_penalty", &p.RepetitionPenalty, 0.01, 10)
+	f.Float32("repeat_penalty", &p.RepetitionPenalty, 0.01, 10)
 	switch p.RepetitionWindow = max(last, 0); last {
 	case 0:
 		p.RepetitionPenalty = 1
@@ -69,38 +70,38 @@ func (f *fields) repetition(p *sampling.Params) {
 }
 
 // badWords reads words that must not be completed.
-func (f *fields) badWords() []string {
-	items, _ := f.list("bad_words", maxBadWords)
+func (f fields) badWords() []string {
+	items, _ := f.List("bad_words", maxBadWords)
 	words := make([]string, len(items))
 	for i, item := range items {
-		w, ok := text(item)
+		w, ok := jsonread.Text(item)
 		if !ok {
-			f.wrongType("bad_words", "a list of strings", item)
+			f.WrongType("bad_words", "a list of strings", item)
 		}
 		words[i] = strings.TrimLeft(w, " ")
 		if words[i] == "" || len(w) > maxBadWordLen {
-			f.fail(codeValue, fmt.Sprintf("bad_words[%d]", i), "a word has 1 to %d bytes that are more than spaces.", maxBadWordLen)
+			f.Fail(jsonread.CodeValue, fmt.Sprintf("bad_words[%d]", i), "a word has 1 to %d bytes that are more than spaces.", maxBadWordLen)
 		}
 	}
 	return words
 }
 
 // allowed reads the tokens that may be sampled at all; nil: all of them.
-func (f *fields) allowed(vocab int) []int32 {
-	if !f.has("allowed_token_ids") {
+func (f fields) allowed(vocab int) []int32 {
+	if !f.Has("allowed_token_ids") {
 		return nil
 	}
-	ids := f.ids("allowed_token_ids", maxAllowed, vocab)
+	ids := f.IDs("allowed_token_ids", maxAllowed, vocab)
 	if len(ids) == 0 {
-		f.fail(codeValue, "allowed_token_ids", "the list is empty.")
+		f.Fail(jsonread.CodeValue, "allowed_token_ids", "the list is empty.")
 	}
 	return ids
 }
 
 // seed is the request's, of any sign and size a client may take it from, or a
 // random one.
-func (f *fields) seed() uint64 {
-	raw, ok := f.take("seed")
+func (f fields) seed() uint64 {
+	raw, ok := f.Take("seed")
 	if !ok {
 		return rand.Uint64()
 	}
@@ -109,28 +110,28 @@ func (f *fields) seed() uint64 {
 	}
 	v, err := strconv.ParseUint(string(raw), 10, 64)
 	if err != nil {
-		f.wrongType("seed", "a 64-bit integer", raw)
+		f.WrongType("seed", "a 64-bit integer", raw)
 	}
 	return v
 }
 
 // stop reads a string or a list of at most maxStops strings.
-func (f *fields) stop() []string {
-	raw, ok := f.take("stop")
+func (f fields) stop() []string {
+	raw, ok := f.Take("stop")
 	if !ok {
 		return nil
 	}
 	items := []json.RawMessage{raw}
-	if kind(raw) == "a list" {
-		items, _ = f.items("stop", raw, maxStops)
+	if jsonread.Kind(raw) == "a list" {
+		items, _ = f.Items("stop", raw, maxStops)
 	}
 	stops := make([]string, 0, len(items))
 	for _, item := range items {
-		s, ok := text(item)
+		s, ok := jsonread.Text(item)
 		if !ok {
-			f.wrongType("stop", "a string or a list of strings", item)
+			f.WrongType("stop", "a string or a list of strings", item)
 		} else if s == "" || len(s) > maxStopLen {
-			f.fail(codeValue, "stop", "a stop string has 1 to %d bytes, but one has %d.", maxStopLen, len(s))
+			f.Fail(jsonread.CodeValue, "stop", "a stop string has 1 to %d bytes, but one has %d.", maxStopLen, len(s))
 		}
 		stops = append(stops, s)
 	}
@@ -139,36 +140,36 @@ func (f *fields) stop() []string {
 
 // logitBias reads OpenAI's {"token id": bias}, or llama.cpp's list of pairs: a
 // token id, or a text for each of its tokens, and a bias, or false for never.
-func (f *fields) logitBias(m *tts.Model) map[int32]float32 {
+func (f fields) logitBias(m *tts.Model) map[int32]float32 {
 	const name = "logit_bias"
-	raw, ok := f.take(name)
+	raw, ok := f.Take(name)
 	if !ok {
 		return nil
 	}
 	var pairs iter.Seq2[json.RawMessage, json.RawMessage]
-	object := kind(raw) == "an object"
+	object := jsonread.Kind(raw) == "an object"
 	switch {
 	case object:
-		pairs = members(raw)
-	case kind(raw) == "a list":
+		pairs = jsonread.Members(raw)
+	case jsonread.Kind(raw) == "a list":
 		pairs = f.pairs(name, raw)
 	default:
-		f.wrongType(name, "an object, or a list of pairs,", raw)
+		f.WrongType(name, "an object, or a list of pairs,", raw)
 		return nil
 	}
 	bias, n := map[int32]float32{}, 0
 	for token, value := range pairs {
 		v := math.Inf(-1)
 		if (object || string(value) != "false") && (json.Unmarshal(value, &v) != nil || v < -100 || v > 100) {
-			f.fail(codeValue, name, "the bias of token %s must be a number between -100 and 100, but got %s.", brief(token), brief(value))
+			f.Fail(jsonread.CodeValue, name, "the bias of token %s must be a number between -100 and 100, but got %s.", jsonread.Brief(token), jsonread.Brief(value))
 		}
 		for _, id := range f.biased(name, token, object, m) {
 			bias[id] = float32(v)
 		}
 		if n++; n > maxLogitBias || len(bias) > maxLogitBias {
-			f.fail(codeValue, name, "at most %d tokens are allowed.", maxLogitBias)
+			f.Fail(jsonread.CodeValue, name, "at most %d tokens are allowed.", maxLogitBias)
 		}
-		if f.err != nil {
+		if f.Err != nil {
 			return nil
 		}
 	}
@@ -176,14 +177,14 @@ func (f *fields) logitBias(m *tts.Model) map[int32]float32 {
 }
 
 // pairs are the elements of raw, found at name, a list of lists of two.
-func (f *fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
+func (f fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
 	return func(yield func(a, b json.RawMessage) bool) {
-		for pair := range elements(raw) {
-			items, ok := f.items(name, pair, 2)
+		for pair := range jsonread.Elements(raw) {
+			items, ok := f.Items(name, pair, 2)
 			if ok && len(items) != 2 {
-				f.fail(codeValue, name, "expected pairs of a token and a bias, but got a list of %d.", len(items))
+				f.Fail(jsonread.CodeValue, name, "expected pairs of a token and a bias, but got a list of %d.", len(items))
 			}
-			if f.err != nil || !yield(items[0], items[1]) {
+			if f.Err != nil || !yield(items[0], items[1]) {
 				return
 			}
 		}
@@ -192,9 +193,9 @@ func (f *fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessa
 
 // biased are the tokens that an entry of logit_bias means: an id, which is a
 // string as an object's key; a string in a list is a text.
-func (f *fields) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
+func (f fields) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
 	id := string(token)
-	if s, ok := text(token); ok {
+	if s, ok := jsonread.Text(token); ok {
 		if !key && len(s) <= maxStopLen {
 			return m.Tokenizer.Encode(nil, s, tokenizer.Options{ParseSpecial: true})
 		}
@@ -202,7 +203,7 @@ func (f *fields) biased(name string, token json.RawMessage, key bool, m *tts.Mod
 	}
 	v, err := strconv.ParseInt(id, 10, 32)
 	if err != nil || v < 0 || int(v) >= m.Vocab {
-		f.fail(codeValue, name, "%s is no token id between 0 and %d.", brief(token), m.Vocab-1)
+		f.Fail(jsonread.CodeValue, name, "%s is no token id between 0 and %d.", jsonread.Brief(token), m.Vocab-1)
 		return nil
 	}
 	return []int32{int32(v)}
@@ -211,49 +212,35 @@ func (f *fields) biased(name string, token json.RawMessage, key bool, m *tts.Mod
 // tokenLimit reads how many tokens a choice may have, of at least lo; the
 // first of names that is there counts, llama.cpp's n_predict before them. 0 is
 // "no tokens"; absent, or -1 of n_predict, "up to the context".
-func (f *fields) tokenLimit(req *tts.Request, lo int, names ...string) {
-	given := string(f.raw["n_predict"]) == "-1"
+func (f fields) tokenLimit(req *tts.Request, lo int, names ...string) {
+	given := string(f.Raw("n_predict")) == "-1"
 	if given {
-		f.ignore("n_predict")
+		f.Ignore("n_predict")
 		req.Sampling.MaxTokens = 0
 	}
 	names = append([]string{"n_predict"}, names...)
 	for _, name := range names {
 		var v int
-		if f.int(name, &v, lo, math.MaxInt32) && !given {
+		if f.Int(name, &v, lo, math.MaxInt32) && !given {
 			given = true
 			req.Sampling.MaxTokens = v
 			req.NoTokens = v == 0
 		}
 	}
 	if most := req.Sampling.MaxTokens; req.MinTokens > most && most > 0 || req.NoTokens && req.MinTokens > 0 {
-		f.fail(codeValue, "min_tokens", "%d are more than the %d tokens that a choice may have.", req.MinTokens, most)
+		f.Fail(jsonread.CodeValue, "min_tokens", "%d are more than the %d tokens that a choice may have.", req.MinTokens, most)
 	}
 }
 
 // streaming reads stream and stream_options.
-func (f *fields) streaming() (stream, includeUsage bool) {
-	f.bool("stream", &stream)
-	if !stream && f.has("stream_options") {
-		f.fail(codeValue, "stream_options", "it is only allowed when 'stream' is true.")
+func (f fields) streaming() (stream, includeUsage bool) {
+	f.Bool("stream", &stream)
+	if !stream && f.Has("stream_options") {
+		f.Fail(jsonread.CodeValue, "stream_options", "it is only allowed when 'stream' is true.")
 	}
-	if o, ok := f.object("stream_options"); ok {
-		o.bool("include_usage", &includeUsage)
-		f.adopt(o)
+	if o, ok := f.Object("stream_options"); ok {
+		o.Bool("include_usage", &includeUsage)
+		f.Adopt(o)
 	}
 	return stream, includeUsage
-}
-
-// adopt takes over the fault and the unknown fields of an object inside f, as
-// far as f has room for them.
-func (f *fields) adopt(o *fields) {
-	if f.err == nil {
-		f.err = o.err
-	}
-	for name, raw := range o.raw {
-		if len(f.raw) > 2*maxFields {
-			return
-		}
-		f.raw[o.path[len(f.path):]+name] = raw
-	}
 }

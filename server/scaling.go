@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -27,7 +28,7 @@ type asked struct {
 // the header, the entry in its metadata, the preset behind its model's name,
 // the server's default. An object without a method changes what the next of
 // these says. nil: nobody said anything.
-func (s *Server) scaling(f *fields, header http.Header, preset *scaling.Plan) *asked {
+func (s *Server) scaling(f fields, header http.Header, preset *scaling.Plan) *asked {
 	noted := f.metadata()
 	inBody := f.plan(func() (p scaling.Plan) {
 		if a := scalingBeside(f, header, noted, preset); a != nil {
@@ -44,11 +45,11 @@ func (s *Server) scaling(f *fields, header http.Header, preset *scaling.Plan) *a
 }
 
 // scalingBeside is what a request asks for elsewhere than in its body's object.
-func scalingBeside(f *fields, header http.Header, noted string, preset *scaling.Plan) *asked {
+func scalingBeside(f fields, header http.Header, noted string, preset *scaling.Plan) *asked {
 	written := func(text, param string) *asked {
 		plan, err := scaling.Parse(text)
-		if err != nil && f.err == nil {
-			f.err = planFault(err, param)
+		if err != nil && f.Err == nil {
+			f.Err = planFault(err, param)
 		}
 		return &asked{&plan, param}
 	}
@@ -77,9 +78,9 @@ func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, temp
 
 // scale settles how g is answered. tempered tells whether the request names a
 // temperature.
-func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Request, tempered bool) {
+func (s *Server) scale(f fields, header http.Header, g *generation, req *tts.Request, tempered bool) {
 	a := s.scaling(f, header, g.preset)
-	if f.err != nil || a != nil && a.plan.Method == scaling.None {
+	if f.Err != nil || a != nil && a.plan.Method == scaling.None {
 		return
 	}
 	if a == nil {
@@ -92,7 +93,7 @@ func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Re
 		return
 	}
 	if g.search != nil {
-		f.fail(codeValue, "best_of", "it is a search of its own; leave it away.")
+		f.Fail(jsonread.CodeValue, "best_of", "it is a search of its own; leave it away.")
 		return
 	}
 	search, err := s.search(g, req, *a.plan, tempered)
@@ -100,7 +101,7 @@ func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Re
 		if a.plan.Temperature == nil && planCode(err) == scaling.CodeTemperatureZero {
 			a.param = "temperature" // the request's own
 		}
-		f.err = planFault(err, a.param)
+		f.Err = planFault(err, a.param)
 		return
 	}
 	g.search, g.report = search, newSearchReport(&search.Plan)
@@ -108,13 +109,13 @@ func (s *Server) scale(f *fields, header http.Header, g *generation, req *tts.Re
 
 // bestOf reads the completions API's own search: the likeliest ones of so
 // many. At temperature 0 all are the same. The answer says nothing of it.
-func (s *Server) bestOf(f *fields, g *generation, req *tts.Request) {
+func (s *Server) bestOf(f fields, g *generation, req *tts.Request) {
 	n := req.N
-	if f.int("best_of", &n, req.N, s.opt.MaxChoices) && n > req.N && req.Sampling.Temperature > 0 {
+	if f.Int("best_of", &n, req.N, s.opt.MaxChoices) && n > req.N && req.Sampling.Temperature > 0 {
 		plan := scaling.Plan{Method: scaling.BestOfN, N: n, Verifier: scaling.VerifierLogprob, Select: scaling.SelectMax}
 		search, err := s.search(g, req, plan, true)
 		if err != nil {
-			f.err = planFault(err, "best_of")
+			f.Err = planFault(err, "best_of")
 			return
 		}
 		g.search = search
@@ -149,29 +150,29 @@ func planFault(err error, param string) error {
 
 // metadata checks the strings that clients keep with a request, and returns
 // what they ask for in them.
-func (f *fields) metadata() (scaling string) {
-	raw, ok := f.take("metadata")
+func (f fields) metadata() (scaling string) {
+	raw, ok := f.Take("metadata")
 	if !ok {
 		return ""
 	}
-	if kind(raw) != "an object" {
-		f.wrongType("metadata", "an object of strings", raw)
+	if jsonread.Kind(raw) != "an object" {
+		f.WrongType("metadata", "an object of strings", raw)
 		return ""
 	}
 	n := 0
-	for written, value := range members(raw) {
-		name, _ := text(written)
-		s, ok := text(value)
+	for written, value := range jsonread.Members(raw) {
+		name, _ := jsonread.Text(written)
+		s, ok := jsonread.Text(value)
 		n++
 		switch {
 		case !ok:
-			f.wrongType("metadata", "an object of strings", value)
+			f.WrongType("metadata", "an object of strings", value)
 		case n > maxMetadata:
-			f.fail(codeValue, "metadata", "at most %d entries are allowed.", maxMetadata)
+			f.Fail(jsonread.CodeValue, "metadata", "at most %d entries are allowed.", maxMetadata)
 		case len(name) > maxMetadataName || len(s) > maxMetadataValue:
-			f.fail(codeValue, "metadata", "names have at most %d bytes and values %d.", maxMetadataName, maxMetadataValue)
+			f.Fail(jsonread.CodeValue, "metadata", "names have at most %d bytes and values %d.", maxMetadataName, maxMetadataValue)
 		}
-		if f.err != nil {
+		if f.Err != nil {
 			return ""
 		}
 		if name == scalingField {
@@ -183,30 +184,30 @@ func (f *fields) metadata() (scaling string) {
 
 // plan reads the request's test_time_scaling: an object, or the written form
 // as a string. An object without a method changes the plan that is wanted beside it.
-func (f *fields) plan(beside func() scaling.Plan) *asked {
-	raw, ok := f.take(scalingField)
+func (f fields) plan(beside func() scaling.Plan) *asked {
+	raw, ok := f.Take(scalingField)
 	if !ok {
 		return nil
 	}
 	a := &asked{param: scalingField, plan: &scaling.Plan{}}
-	if text, ok := text(raw); ok {
+	if text, ok := jsonread.Text(raw); ok {
 		plan, err := scaling.Parse(text)
 		if err != nil {
-			f.err = planFault(err, scalingField)
+			f.Err = planFault(err, scalingField)
 		}
 		a.plan = &plan
 		return a
 	}
-	o, ok := f.sub(scalingField, raw)
+	o, ok := f.Sub(scalingField, raw)
 	if !ok {
 		return nil
 	}
-	if !o.has("method") {
+	if !o.Has("method") {
 		*a.plan = beside()
 	}
 	src := planFields{o: o}
 	a.plan.Read(&src)
 	src.close()
-	f.adopt(o)
+	f.Adopt(o)
 	return a
 }

@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	openai "github.com/sashabaranov/go-openai"
+	"github.com/lutra-lm/lutra/server/jsonread"
 
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	openai "github.com/sashabaranov/go-openai"
 )
 
 // wireCandidate is what a search tells of one candidate, written down apart
@@ -171,13 +172,14 @@ func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
 		"budget":{"tokens":500,"time_ms":1500},"stream_mode":"final","include":["tree","steps","candidates"]}`
 	text := `beam_search;n=16;width=4;max_steps=9;step.stop="\n";step.stop=";";step.max_tokens=12;verifier=v;aggregate=min;select=max;` +
 		`answer.extract=number;answer.normalize=text;temperature=0.5;early_stop.consensus=0.95;budget.tokens=500;budget.time_ms=1500;stream_mode=final;include=candidates,steps,tree`
-	f, err := parseFields([]byte(`{"test_time_scaling":` + object + `}`))
+	o, err := jsonread.Parse([]byte(`{"test_time_scaling":` + object + `}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := fields{o}
 	got := f.plan(nil)
-	if f.err != nil || len(f.unread()) != 0 {
-		t.Fatal(f.err, f.unread())
+	if f.Err != nil || len(f.Unread()) != 0 {
+		t.Fatal(f.Err, f.Unread())
 	}
 	want, err := scaling.Parse(text)
 	if err != nil {
@@ -308,14 +310,15 @@ func TestAnObjectWithoutAMethodChangesWhatItNamesAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := parseFields([]byte(`{"test_time_scaling":{"n":8,"step":{"max_tokens":5},"budget":{"tokens":90},"include":["partial"]}}`))
+	o, err := jsonread.Parse([]byte(`{"test_time_scaling":{"n":8,"step":{"max_tokens":5},"budget":{"tokens":90},"include":["partial"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := fields{o}
 	got := f.plan(func() scaling.Plan { return base })
 	want := base
 	want.N, want.Step.MaxTokens, want.Budget.Tokens, want.Include.Partial = 8, 5, 90, true
-	if f.err != nil || !reflect.DeepEqual(*got.plan, want) {
-		t.Errorf("%v: %+v, want %+v", f.err, *got.plan, want)
+	if f.Err != nil || !reflect.DeepEqual(*got.plan, want) {
+		t.Errorf("%v: %+v, want %+v", f.Err, *got.plan, want)
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
 
 // tokenize is POST /tokenize. A prompt or messages are read as vLLM reads them,
 // a content as llama.cpp does: it has no BOS unless that is asked for.
-func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, f *fields) error {
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, f fields) error {
 	g, err := s.begin(f)
 	if err != nil {
 		return err
@@ -69,19 +70,19 @@ func (p *reply) truncated(prepared *tts.Prepared) {
 // tokenized reads what is to be tokenised, one of messages, prompt and
 // content, and the fields that belong to it: whether the answer has the tokens'
 // names beside their ids, or ids and pieces in one list.
-func (f *fields) tokenized(names, pieces *bool) (p tts.Prompt) {
+func (f fields) tokenized(names, pieces *bool) (p tts.Prompt) {
 	var forms []string
 	for _, form := range []string{"messages", "prompt", "content"} {
-		if f.has(form) {
+		if f.Has(form) {
 			forms = append(forms, form)
 		}
 	}
 	switch {
 	case len(forms) == 0:
-		f.fail(codeMissing, "prompt", "a prompt, a content or messages are required.")
+		f.Fail(jsonread.CodeMissing, "prompt", "a prompt, a content or messages are required.")
 		return p
 	case len(forms) > 1:
-		f.fail(codeValue, forms[1], "it cannot be given together with '%s'.", forms[0])
+		f.Fail(jsonread.CodeValue, forms[1], "it cannot be given together with '%s'.", forms[0])
 		return p
 	}
 	special := forms[0] == "prompt"
@@ -90,17 +91,17 @@ func (f *fields) tokenized(names, pieces *bool) (p tts.Prompt) {
 		p = f.conversation()
 		f.tools(&p)
 	case "prompt":
-		f.text("prompt", &p.Text)
-		f.bool("add_special_tokens", &special)
+		f.Text("prompt", &p.Text)
+		f.Bool("add_special_tokens", &special)
 	case "content":
 		parse := true
-		f.text("content", &p.Text)
-		f.bool("add_special", &special)
-		f.bool("parse_special", &parse)
-		f.bool("with_pieces", pieces)
+		f.Text("content", &p.Text)
+		f.Bool("add_special", &special)
+		f.Bool("parse_special", &parse)
+		f.Bool("with_pieces", pieces)
 		p.Literal = !parse
 	}
-	f.bool("return_token_strs", names)
+	f.Bool("return_token_strs", names)
 	p.Bare = !special
 	return p
 }
@@ -121,15 +122,15 @@ func newTokenPiece(id int32, piece []byte) tokenPiece {
 
 // detokenize is POST /detokenize: the answer is a prompt to vLLM's clients and
 // a content to llama.cpp's. Both write special tokens out.
-func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, f *fields) error {
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, f fields) error {
 	g, err := s.begin(f)
 	if err != nil {
 		return err
 	}
-	if !f.has("tokens") {
-		f.fail(codeMissing, "tokens", "a list of token ids is required.")
+	if !f.Has("tokens") {
+		f.Fail(jsonread.CodeMissing, "tokens", "a list of token ids is required.")
 	}
-	ids := f.ids("tokens", maxDetokenize, g.model.Vocab)
+	ids := f.IDs("tokens", maxDetokenize, g.model.Vocab)
 	if err := s.finish(f); err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ const decodedFactor = 4
 
 // applyTemplate is llama.cpp's POST /apply-template: the text that a model
 // would read for messages.
-func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, f *fields) error {
+func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, f fields) error {
 	g, err := s.begin(f)
 	if err != nil {
 		return err

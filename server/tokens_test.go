@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // startWithBOS is a server whose model wants a BOS before a text.
@@ -96,12 +97,12 @@ func TestOnlyOneThingIsTokenisedAtATime(t *testing.T) {
 		`{"content":7}`: "content",
 	} {
 		status, _, answer := f.post("/tokenize", body)
-		code := codeValue
+		code := jsonread.CodeValue
 		switch {
 		case body == `{}`:
-			code = codeMissing
+			code = jsonread.CodeMissing
 		case strings.Contains(body, "7"):
-			code = codeType
+			code = jsonread.CodeType
 		}
 		wantError(t, body, status, answer, 400, code, param)
 	}

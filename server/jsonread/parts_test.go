@@ -1,4 +1,4 @@
-package server
+package jsonread
 
 import (
 	"encoding/json"
@@ -21,14 +21,14 @@ func FuzzJSONParts(f *testing.F) {
 		if !json.Valid(text) {
 			return
 		}
-		switch kind(text) {
+		switch Kind(text) {
 		case "a list":
 			var want []json.RawMessage
 			if err := json.Unmarshal(text, &want); err != nil {
 				t.Fatal(err)
 			}
-			got := slices.Collect(elements(text))
-			if len(got) != len(want) || count(text) != len(want) {
+			got := slices.Collect(Elements(text))
+			if len(got) != len(want) || Count(text) != len(want) {
 				t.Fatalf("%q has %d elements, want %d", text, len(got), len(want))
 			}
 			for i := range want {
@@ -42,7 +42,7 @@ func FuzzJSONParts(f *testing.F) {
 				t.Fatal(err)
 			}
 			got := map[string]json.RawMessage{}
-			for written, value := range members(text) {
+			for written, value := range Members(text) {
 				name, ok := readText(written)
 				if !ok {
 					t.Fatalf("%q has the name %q", text, written)
@@ -70,7 +70,7 @@ func FuzzJSONParts(f *testing.F) {
 }
 
 // readText is text, a name that the fuzz target has for its input.
-var readText = text
+var readText = Text
 
 func TestDepthIsCountedOutsideOfStrings(t *testing.T) {
 	for text, want := range map[string]bool{

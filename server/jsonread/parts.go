@@ -1,4 +1,4 @@
-package server
+package jsonread
 
 import (
 	"bytes"
@@ -91,8 +91,8 @@ func next(text []byte, i int) int {
 	return i
 }
 
-// elements are those of a list.
-func elements(list []byte) iter.Seq[json.RawMessage] {
+// Elements are those of a list.
+func Elements(list []byte) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		for i := next(list, next(list, 0)+1); i < len(list) && list[i] != ']'; {
 			end := valueEnd(list, i)
@@ -104,16 +104,16 @@ func elements(list []byte) iter.Seq[json.RawMessage] {
 	}
 }
 
-// count is the number of a list's elements.
-func count(list []byte) (n int) {
-	for range elements(list) {
+// Count is the number of a list's elements.
+func Count(list []byte) (n int) {
+	for range Elements(list) {
 		n++
 	}
 	return n
 }
 
-// members are the names, as they are written, and values of an object.
-func members(object []byte) iter.Seq2[json.RawMessage, json.RawMessage] {
+// Members are the names, as they are written, and values of an object.
+func Members(object []byte) iter.Seq2[json.RawMessage, json.RawMessage] {
 	return func(yield func(name, value json.RawMessage) bool) {
 		for i := next(object, next(object, 0)+1); i < len(object) && object[i] != '}'; {
 			colon := stringEnd(object, i)

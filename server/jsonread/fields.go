@@ -1,0 +1,351 @@
+package jsonread
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Fields reads a JSON object field by field, checking types and ranges on the
+// way. It keeps the first fault, and every read after one does nothing. null
+// is as good as absent. What has not been read at the end is unknown.
+type Fields struct {
+	path string // of the object, for messages: "messages[2]."
+	raw  map[string]json.RawMessage
+	Err  error
+}
+
+// Error says what is wrong with a JSON text, or with one of its fields.
+type Error struct {
+	Code    string
+	Param   string // the field at fault; empty: the text as a whole
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Errorf makes an error about one field.
+func Errorf(code, param, format string, args ...any) *Error {
+	return &Error{code, param, fmt.Sprintf(format, args...)}
+}
+
+// The codes of errors, in OpenAI's words where it has any.
+const (
+	CodeJSON        = "invalid_json"
+	CodeType        = "invalid_type"
+	CodeValue       = "invalid_value"
+	CodeMissing     = "missing_required_parameter"
+	CodeUnknown     = "unknown_parameter"
+	CodeUnsupported = "unsupported_parameter"
+)
+
+// Bounds on every object.
+const (
+	MaxDepth   = 32   // values within values
+	MaxFields  = 128  // of an object
+	MaxNameLen = 256  // bytes of a field's name
+	MaxString  = 1024 // bytes of a string that is no text to be read by a model
+)
+
+// Parse reads a JSON object. The fields are parts of body, which must not
+// change any more.
+func Parse(body []byte) (*Fields, error) {
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		return nil, Errorf(CodeJSON, "", "The request body is empty; a JSON object is wanted.")
+	case deeper(body, MaxDepth):
+		return nil, Errorf(CodeJSON, "", "The request body has values within values in more than %d levels.", MaxDepth)
+	case !json.Valid(body):
+		err := json.Unmarshal(body, new(json.RawMessage)) // says what is wrong
+		at := int64(0)
+		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+			at = syntax.Offset
+		}
+		return nil, Errorf(CodeJSON, "", "The request body is not valid JSON: %v (at byte %d).", err, at)
+	case Kind(body) != "an object":
+		return nil, Errorf(CodeType, "", "The request body must be a JSON object, not %s.", Kind(body))
+	}
+	f := &Fields{}
+	f.read(body)
+	return f, f.Err
+}
+
+// read takes in the fields of an object. Of two with one name the last counts.
+func (f *Fields) read(object json.RawMessage) {
+	f.raw = make(map[string]json.RawMessage)
+	n := 0
+	for written, value := range Members(object) {
+		if n++; n > MaxFields {
+			f.Err = Errorf(CodeValue, strings.TrimSuffix(f.path, "."), "An object has more than %d fields.", MaxFields)
+			return
+		}
+		name, ok := Text(written)
+		if !ok || len(name) > MaxNameLen {
+			f.Err = Errorf(CodeValue, strings.TrimSuffix(f.path, "."), "The name of a field is longer than %d bytes: '%s'.", MaxNameLen, Brief(written))
+			return
+		}
+		f.raw[name] = value
+	}
+}
+
+// Text is a JSON string's, if raw is one.
+func Text(raw json.RawMessage) (s string, ok bool) {
+	if Kind(raw) != "a string" {
+		return "", false
+	}
+	if bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1]), true
+	}
+	return s, json.Unmarshal(raw, &s) == nil
+}
+
+// Take removes a field; ok is false for absent and null ones and after a fault.
+func (f *Fields) Take(name string) (raw json.RawMessage, ok bool) {
+	raw, ok = f.raw[name]
+	delete(f.raw, name)
+	if f.Err != nil || !ok || string(raw) == "null" {
+		return nil, false
+	}
+	return raw, true
+}
+
+// Raw is a field as it is written, nil when it is absent, and leaves it.
+func (f *Fields) Raw(name string) json.RawMessage { return f.raw[name] }
+
+// Has tells whether a field is there and not null, and leaves it.
+func (f *Fields) Has(name string) bool {
+	raw, ok := f.raw[name]
+	return ok && string(raw) != "null"
+}
+
+// Fail notes a fault of a field, unless there has been one before.
+func (f *Fields) Fail(code, name, format string, args ...any) {
+	if f.Err == nil {
+		f.Err = Errorf(code, f.path+name, "Invalid '%s': %s", f.path+name, fmt.Sprintf(format, args...))
+	}
+}
+
+// WrongType is a fault that says what was found in place of want.
+func (f *Fields) WrongType(name, want string, raw json.RawMessage) {
+	f.Fail(CodeType, name, "expected %s, but got %s instead.", want, Kind(raw))
+}
+
+// Float32 reads a number in [lo, hi].
+func (f *Fields) Float32(name string, dst *float32, lo, hi float64) {
+	v := float64(*dst)
+	f.Float64(name, &v, lo, hi)
+	*dst = float32(v)
+}
+
+// Float64 reads a number in [lo, hi].
+func (f *Fields) Float64(name string, dst *float64, lo, hi float64) {
+	raw, ok := f.Take(name)
+	if !ok {
+		return
+	}
+	if Kind(raw) != "a number" {
+		f.WrongType(name, "a number", raw)
+		return
+	}
+	v, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || v < lo || v > hi {
+		f.Fail(CodeValue, name, "expected a number between %g and %g, but got %s instead.", lo, hi, Brief(raw))
+		return
+	}
+	*dst = v
+}
+
+// Int reads an integer in [lo, hi] and tells whether there was one.
+func (f *Fields) Int(name string, dst *int, lo, hi int) bool {
+	raw, ok := f.Take(name)
+	if !ok {
+		return false
+	}
+	if Kind(raw) != "a number" || bytes.ContainsAny(raw, ".eE") {
+		f.WrongType(name, "an integer", raw)
+		return false
+	}
+	v, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil || v < int64(lo) || v > int64(hi) {
+		f.Fail(CodeValue, name, "expected an integer between %d and %d, but got %s instead.", lo, hi, Brief(raw))
+		return false
+	}
+	*dst = int(v)
+	return true
+}
+
+// Bool reads true or false.
+func (f *Fields) Bool(name string, dst *bool) {
+	if raw, ok := f.Take(name); ok && json.Unmarshal(raw, dst) != nil {
+		f.WrongType(name, "a boolean", raw)
+	}
+}
+
+// String reads a name, or something as short: at most MaxString bytes.
+func (f *Fields) String(name string, dst *string) {
+	s := *dst
+	if f.Text(name, &s); len(s) > MaxString {
+		f.Fail(CodeValue, name, "at most %d bytes are allowed, but got %d.", MaxString, len(s))
+		return
+	}
+	*dst = s
+}
+
+// Text reads a string that only the body's size bounds.
+func (f *Fields) Text(name string, dst *string) {
+	raw, ok := f.Take(name)
+	if !ok {
+		return
+	}
+	s, ok := Text(raw)
+	if !ok {
+		f.WrongType(name, "a string", raw)
+		return
+	}
+	*dst = s
+}
+
+// IDs reads a list of at most so many token ids, of a vocabulary of vocab tokens.
+func (f *Fields) IDs(name string, most, vocab int) []int32 {
+	raw, ok := f.Take(name)
+	if !ok {
+		return nil
+	}
+	return f.Tokens(name, raw, most, vocab)
+}
+
+// Tokens reads raw, found at name, as a list of token ids.
+func (f *Fields) Tokens(name string, raw json.RawMessage, most, vocab int) []int32 {
+	if Kind(raw) != "a list" {
+		f.WrongType(name, "a list of token ids", raw)
+		return nil
+	}
+	n := Count(raw)
+	if n > most {
+		f.Fail(CodeValue, name, "at most %d tokens are allowed, but got %d.", most, n)
+		return nil
+	}
+	ids := make([]int32, 0, n)
+	for item := range Elements(raw) {
+		if Kind(item) != "a number" || bytes.ContainsAny(item, ".eE") {
+			f.WrongType(name, "a list of token ids", item)
+			return nil
+		}
+		id, err := strconv.ParseInt(string(item), 10, 32)
+		if err != nil || id < 0 || id >= int64(vocab) {
+			f.Fail(CodeValue, fmt.Sprintf("%s[%d]", name, len(ids)), "%s is no token id between 0 and %d.", Brief(item), vocab-1)
+			return nil
+		}
+		ids = append(ids, int32(id))
+	}
+	return ids
+}
+
+// Object reads a field that is an object of its own.
+func (f *Fields) Object(name string) (*Fields, bool) {
+	raw, ok := f.Take(name)
+	if !ok {
+		return nil, false
+	}
+	return f.Sub(name, raw)
+}
+
+// Sub reads raw, found at name, as an object.
+func (f *Fields) Sub(name string, raw json.RawMessage) (*Fields, bool) {
+	if Kind(raw) != "an object" {
+		f.WrongType(name, "an object", raw)
+		return nil, false
+	}
+	sub := &Fields{path: f.path + name + "."}
+	sub.read(raw)
+	return sub, true
+}
+
+// Adopt takes over the fault and the unknown fields of an object inside f, as
+// far as o has room for them.
+func (f *Fields) Adopt(sub *Fields) {
+	if f.Err == nil {
+		f.Err = sub.Err
+	}
+	for name, raw := range sub.raw {
+		if len(f.raw) > 2*MaxFields {
+			return
+		}
+		f.raw[sub.path[len(f.path):]+name] = raw
+	}
+}
+
+// List reads a field that is a list of at most so many elements.
+func (f *Fields) List(name string, most int) ([]json.RawMessage, bool) {
+	raw, ok := f.Take(name)
+	if !ok {
+		return nil, false
+	}
+	return f.Items(name, raw, most)
+}
+
+// Items reads raw, found at name, as a list of at most so many elements.
+func (f *Fields) Items(name string, raw json.RawMessage, most int) ([]json.RawMessage, bool) {
+	if Kind(raw) != "a list" {
+		f.WrongType(name, "a list", raw)
+		return nil, false
+	}
+	n := Count(raw)
+	if n > most {
+		f.Fail(CodeValue, name, "at most %d elements are allowed, but got %d.", most, n)
+		return nil, false
+	}
+	return slices.AppendSeq(make([]json.RawMessage, 0, n), Elements(raw)), true
+}
+
+// Ignore reads fields that change nothing here.
+func (f *Fields) Ignore(names ...string) {
+	for _, name := range names {
+		delete(f.raw, name)
+	}
+}
+
+// Unread lists the fields nobody has read, sorted.
+func (f *Fields) Unread() []string {
+	names := make([]string, 0, len(f.raw))
+	for name := range f.raw {
+		names = append(names, f.path+name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Kind names the JSON type of raw, with its article.
+func Kind(raw json.RawMessage) string {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 {
+		return "nothing"
+	}
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// Brief is raw short enough for a message.
+func Brief(raw []byte) string {
+	const most = 40
+	if len(raw) <= most {
+		return string(raw)
+	}
+	return strings.ToValidUTF8(string(raw[:most]), "") + "..."
+}
