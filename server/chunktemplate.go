@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 )
 
@@ -52,9 +53,9 @@ func special(r rune) bool {
 	return r < ' ' || r == '"' || r == '\\' || r == '\u2028' || r == '\u2029' || r == '\ufffd'
 }
 
-// encode appends v and a line's end to b.
-func encode(b *bytes.Buffer, v any) error {
-	enc := json.NewEncoder(b)
+// encode writes v and a line's end.
+func encode(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }

@@ -3,22 +3,26 @@ package server
 import (
 	"bytes"
 	"testing"
-
-	"github.com/lutra-lm/lutra/tts"
 )
 
-// FuzzFragment holds a chunk put together against the one that is encoded whole.
-func FuzzFragment(f *testing.F) {
+// FuzzTemplate holds a chunk put together against the one that is encoded whole.
+func FuzzTemplate(f *testing.F) {
 	for _, s := range []string{"", "plain", `"quoted" \ back`, "<b>&amp;</b>", "line\nfeed\ttab\x00\x1f\x7f", "grüße 🦦", "\u2028\u2029", "\ufffd", "\xff\xe2\x82", hole} {
 		f.Add(s)
 	}
-	c := &chatShape{id: "chatcmpl-\u2028", created: 1, model: `toy"\`, usage: true}
+	type chunk struct {
+		ID      string  `json:"id"`
+		Content *string `json:"content"`
+		Usage   *int    `json:"usage"`
+	}
+	whole := func(text string) chunk { return chunk{ID: "\u2028\"", Content: &text} }
+	template := newChunkTemplate(whole(hole))
 	f.Fuzz(func(t *testing.T, text string) {
 		var got, want bytes.Buffer
-		if err := c.chunk(tts.Delta{Choice: 3, Text: text}).(*chunkTemplate).write(&got); err != nil {
+		if err := template.with(text).write(&got); err != nil {
 			t.Fatal(err)
 		}
-		if err := encode(&want, c.delta(chatChoice{Index: 3, Delta: &chatDelta{Content: &text}})); err != nil {
+		if err := encode(&want, whole(text)); err != nil {
 			t.Fatal(err)
 		}
 		if got.String() != want.String() {

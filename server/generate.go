@@ -101,9 +101,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		g.report.update(&d)
 	}
 	ended = true
-	p := s.reply(ctx, w)
-	g.shape.whole(p, choices, rec.usage)
-	p.done()
+	s.reply(ctx, w, func(p *reply) { g.shape.whole(p, choices, rec.usage) })
 	return nil
 }
 

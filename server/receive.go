@@ -197,3 +197,14 @@ func (s *Server) finish(f fields) error {
 	}
 	return nil
 }
+
+// reply answers with what write writes, before ctx's deadline. That a client has
+// not taken it is for the log alone.
+func (s *Server) reply(ctx context.Context, w http.ResponseWriter, write func(p *reply)) {
+	end, _ := ctx.Deadline()
+	p := newReply(w, s.opt.WriteTimeout, end)
+	write(p)
+	if p.done() != nil {
+		note(ctx).err = context.Canceled
+	}
+}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,7 +15,6 @@ import (
 type reply struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
-	rec     *record
 	timeout time.Duration // for the client to take a piece
 	end     time.Time     // of the time for the whole answer; zero: none
 	buf     bytes.Buffer
@@ -26,13 +24,11 @@ type reply struct {
 // pieceLen is about how many bytes are written together.
 const pieceLen = 32 << 10
 
-// reply begins an answer of status 200 that must be written before ctx's
-// deadline.
-func (s *Server) reply(ctx context.Context, w http.ResponseWriter) *reply {
+// newReply begins an answer of status 200. A client has the timeout to take a
+// piece, and until end, if that is not zero, to take all of them.
+func newReply(w http.ResponseWriter, timeout time.Duration, end time.Time) *reply {
 	w.Header().Set("Content-Type", "application/json")
-	p := &reply{w: w, rc: http.NewResponseController(w), rec: note(ctx), timeout: s.opt.WriteTimeout}
-	p.end, _ = ctx.Deadline()
-	return p
+	return &reply{w: w, rc: http.NewResponseController(w), timeout: timeout, end: end}
 }
 
 // raw writes JSON that is written already.
@@ -135,12 +131,10 @@ func (p *reply) write() {
 	p.buf.Reset()
 }
 
-// done writes the rest. That a client has not taken it is for the log alone.
-func (p *reply) done() {
+// done writes the rest, and returns the error of the write that failed.
+func (p *reply) done() error {
 	p.raw("\n")
 	p.write()
 	_ = p.rc.SetWriteDeadline(time.Time{})
-	if p.err != nil {
-		p.rec.err = context.Canceled
-	}
+	return p.err
 }

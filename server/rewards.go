@@ -49,9 +49,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f fields) error
 		return err
 	}
 	rec.usage.Prompt = spent
-	p := s.reply(ctx, w)
-	writeRewards(p, j, ratings, spent)
-	p.done()
+	s.reply(ctx, w, func(p *reply) { writeRewards(p, j, ratings, spent) })
 	return nil
 }
 

@@ -28,23 +28,23 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, f fields) erro
 		return err
 	}
 	ids := prepared.Tokens
-	out := s.reply(r.Context(), w)
-	out.raw(fmt.Sprintf(`{"count":%d,"max_model_len":%d,"tokens":`, len(ids), g.model.Context))
-	out.list(len(ids), func(i int) {
-		if pieces {
-			out.value(newTokenPiece(ids[i], g.model.Bytes(ids[i])))
+	s.reply(r.Context(), w, func(p *reply) {
+		p.raw(fmt.Sprintf(`{"count":%d,"max_model_len":%d,"tokens":`, len(ids), g.model.Context))
+		p.list(len(ids), func(i int) {
+			if pieces {
+				p.value(newTokenPiece(ids[i], g.model.Bytes(ids[i])))
+			} else {
+				p.id(ids[i])
+			}
+		})
+		if p.raw(`,"token_strs":`); names {
+			p.list(len(ids), func(i int) { p.piece(g.model.Bytes(ids[i])) })
 		} else {
-			out.id(ids[i])
+			p.raw("null")
 		}
+		writeTruncation(p, prepared)
+		p.raw("}")
 	})
-	if out.raw(`,"token_strs":`); names {
-		out.list(len(ids), func(i int) { out.piece(g.model.Bytes(ids[i])) })
-	} else {
-		out.raw("null")
-	}
-	out.truncated(prepared)
-	out.raw("}")
-	out.done()
 	return nil
 }
 
@@ -59,8 +59,8 @@ func prepareAside(ctx context.Context, m *tts.Model, p *tts.Prompt) (*tts.Prepar
 	return m.Prepare(ctx, p, 0)
 }
 
-// truncated adds the field that tells of messages that were left out.
-func (p *reply) truncated(prepared *tts.Prepared) {
+// writeTruncation adds the field that tells of messages that were left out.
+func writeTruncation(p *reply, prepared *tts.Prepared) {
 	if t := newTruncation(prepared.Dropped); t != nil {
 		p.raw(`,"truncation":`)
 		p.value(t)
@@ -147,13 +147,13 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, f fields) er
 	}
 	text := g.model.Spell(ids)
 	leave()
-	out := s.reply(r.Context(), w)
-	out.raw(`{"prompt":`)
-	out.text(text)
-	out.raw(`,"content":`)
-	out.text(text)
-	out.raw("}")
-	out.done()
+	s.reply(r.Context(), w, func(p *reply) {
+		p.raw(`{"prompt":`)
+		p.text(text)
+		p.raw(`,"content":`)
+		p.text(text)
+		p.raw("}")
+	})
 	return nil
 }
 
@@ -177,12 +177,12 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, f fields)
 	if err != nil {
 		return err
 	}
-	out := s.reply(r.Context(), w)
-	out.raw(`{"prompt":`)
-	out.text(prepared.Text)
-	out.truncated(prepared)
-	out.raw("}")
-	out.done()
+	s.reply(r.Context(), w, func(p *reply) {
+		p.raw(`{"prompt":`)
+		p.text(prepared.Text)
+		writeTruncation(p, prepared)
+		p.raw("}")
+	})
 	return nil
 }
 
