@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	"web":                {},
 	"server":             {"web", "tts", "batcher", "models", "internal/cpulimit"},
 	"server/jsonread":    {},
+	"server/jsonwrite":   {},
 	"tts":                {"batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":         {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},

@@ -6,8 +6,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/lutra-lm/lutra/server/jsonread"
-
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
+
 	openai "github.com/sashabaranov/go-openai"
 )
 
@@ -140,10 +141,10 @@ type chatShape struct {
 	created  int64
 	model    string
 	logprobs bool
-	usage    bool                  // the stream ends with the usage
-	searched *searchReport         // nil: there was no search
-	dropped  int                   // messages that the model does not read
-	plain    map[int]chunkTemplate // of each choice: its chunk of nothing but text
+	usage    bool                       // the stream ends with the usage
+	searched *searchReport              // nil: there was no search
+	dropped  int                        // messages that the model does not read
+	plain    map[int]jsonwrite.Template // of each choice: its chunk of nothing but text
 }
 
 func (c *chatShape) open(first tts.Delta) { c.dropped = first.Dropped }
@@ -152,28 +153,28 @@ func (c *chatShape) response(object string, usage optionalUsage, choices ...chat
 	return &chatResponse{ID: c.id, Object: object, Created: c.created, Model: c.model, Choices: choices, Usage: usage}
 }
 
-func (c *chatShape) whole(p *reply, choices []choice, u tts.Usage) {
+func (c *chatShape) whole(p *jsonwrite.Reply, choices []choice, u tts.Usage) {
 	r := c.response("chat.completion", c.searched.usage(u))
 	r.Choices, r.Scaling, r.Truncation = []chatChoice{}, c.searched.summary(), newTruncation(c.dropped)
-	p.around(r, `"choices":[]`, func() {
-		p.raw(`"choices":`)
-		p.list(len(choices), func(i int) { c.choice(p, i, &choices[i]) })
+	p.Around(r, `"choices":[]`, func() {
+		p.Raw(`"choices":`)
+		p.List(len(choices), func(i int) { c.choice(p, i, &choices[i]) })
 	})
 }
 
 // choice writes all of one.
-func (c *chatShape) choice(p *reply, index int, ch *choice) {
+func (c *chatShape) choice(p *jsonwrite.Reply, index int, ch *choice) {
 	whole := chatChoice{Index: index, FinishReason: finishReason(ch.finish),
 		Message: &chatMessage{Role: openai.ChatMessageRoleAssistant, Content: string(ch.text), Reasoning: string(ch.reasoning)}, Scaling: c.searched.choice(index)}
 	if !c.logprobs {
-		p.value(whole)
+		p.Value(whole)
 		return
 	}
-	p.around(whole, `"logprobs":null`, func() {
-		p.raw(`"logprobs":{"content":`)
+	p.Around(whole, `"logprobs":null`, func() {
+		p.Raw(`"logprobs":{"content":`)
 		tokens := messageTokens(ch.tokens)
-		p.list(len(tokens), func(i int) { p.value(newChatToken(&tokens[i])) })
-		p.raw(`,"refusal":null}`)
+		p.List(len(tokens), func(i int) { p.Value(newChatToken(&tokens[i])) })
+		p.Raw(`,"refusal":null}`)
 	})
 }
 
@@ -196,7 +197,7 @@ func (c *chatShape) begin(index int) any {
 
 func (c *chatShape) chunk(d tts.Delta) any {
 	if d.Reasoning == "" && d.Finish == "" && !c.logprobs {
-		return c.text(d.Choice).with(d.Text)
+		return c.text(d.Choice).With(d.Text)
 	}
 	ch := chatChoice{Index: d.Choice, Delta: &chatDelta{}, FinishReason: finishReason(d.Finish)}
 	switch {
@@ -217,13 +218,13 @@ func (c *chatShape) chunk(d tts.Delta) any {
 }
 
 // text is a choice's chunk of nothing but text.
-func (c *chatShape) text(choice int) chunkTemplate {
+func (c *chatShape) text(choice int) jsonwrite.Template {
 	f, ok := c.plain[choice]
 	if !ok {
 		if c.plain == nil {
-			c.plain = map[int]chunkTemplate{}
+			c.plain = map[int]jsonwrite.Template{}
 		}
-		f = newChunkTemplate(c.delta(chatChoice{Index: choice, Delta: &chatDelta{Content: new(hole)}}))
+		f = jsonwrite.NewTemplate(c.delta(chatChoice{Index: choice, Delta: &chatDelta{Content: new(jsonwrite.Hole)}}))
 		c.plain[choice] = f
 	}
 	return f

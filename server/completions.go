@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -147,34 +148,34 @@ func (t *textShape) choice(index int, text string, tokens []tts.Token, finish tt
 	return c
 }
 
-func (t *textShape) whole(p *reply, choices []choice, u tts.Usage) {
+func (t *textShape) whole(p *jsonwrite.Reply, choices []choice, u tts.Usage) {
 	r := t.response(t.searched.usage(u))
 	r.Choices, r.Scaling = []textChoice{}, t.searched.summary()
-	p.around(r, `"choices":[]`, func() {
-		p.raw(`"choices":`)
-		p.list(len(choices), func(i int) { t.wholeChoice(p, i, &choices[i]) })
+	p.Around(r, `"choices":[]`, func() {
+		p.Raw(`"choices":`)
+		p.List(len(choices), func(i int) { t.wholeChoice(p, i, &choices[i]) })
 	})
 }
 
 // wholeChoice writes all of one.
-func (t *textShape) wholeChoice(p *reply, index int, ch *choice) {
+func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *choice) {
 	whole := textChoice{Index: index, Text: string(ch.text), FinishReason: finishReason(ch.finish), Scaling: t.searched.choice(index)}
 	if !t.logprobs {
-		p.value(whole)
+		p.Value(whole)
 		return
 	}
 	column := func(name string, value func(t *tts.Token) any) {
-		p.raw(`,"` + name + `":`)
-		p.list(len(ch.tokens), func(i int) { p.value(value(&ch.tokens[i])) })
+		p.Raw(`,"` + name + `":`)
+		p.List(len(ch.tokens), func(i int) { p.Value(value(&ch.tokens[i])) })
 	}
-	p.around(whole, `"logprobs":null`, func() {
+	p.Around(whole, `"logprobs":null`, func() {
 		offset := 0
-		p.raw(`"logprobs":{"tokens":`)
-		p.list(len(ch.tokens), func(i int) { p.value(tokenName(ch.tokens[i].Bytes)) })
+		p.Raw(`"logprobs":{"tokens":`)
+		p.List(len(ch.tokens), func(i int) { p.Value(tokenName(ch.tokens[i].Bytes)) })
 		column("token_logprobs", func(t *tts.Token) any { v, _ := textLogprob(t); return v })
 		column("top_logprobs", func(t *tts.Token) any { _, top := textLogprob(t); return top })
 		column("text_offset", func(t *tts.Token) any { at := offset; offset += utf8.RuneCount(t.Bytes); return at })
-		p.raw("}")
+		p.Raw("}")
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -30,7 +31,7 @@ type generation struct {
 // stream's chunks.
 type shape interface {
 	open(first tts.Delta) // takes in what a run's first delta says
-	whole(p *reply, choices []choice, u tts.Usage)
+	whole(p *jsonwrite.Reply, choices []choice, u tts.Usage)
 	begin(index int) any   // the chunk that opens a choice; nil: none
 	chunk(d tts.Delta) any // the chunk for reasoning, for text or for an end
 	alive() any            // a chunk that adds nothing, but may say where a search stands
@@ -101,7 +102,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		g.report.update(&d)
 	}
 	ended = true
-	s.reply(ctx, w, func(p *reply) { g.shape.whole(p, choices, rec.usage) })
+	s.reply(ctx, w, func(p *jsonwrite.Reply) { g.shape.whole(p, choices, rec.usage) })
 	return nil
 }
 
@@ -281,7 +282,7 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 // stream writes deltas as they come. Until the first, which says that the
 // request has been accepted, errors have a status of their own.
 func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[tts.Delta, error], rec *record, cancel func()) error {
-	var out *events
+	var out *jsonwrite.Events
 	var ends []tts.Delta
 	open := g.choices()
 	for d, err := range deltas {
@@ -289,51 +290,51 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			return err
 		}
 		if out == nil {
-			out = openEvents(w, s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.alive, cancel)
+			out = jsonwrite.OpenEvents(w, s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.alive, cancel)
 			defer out.Close()
 			for i := range g.choices() {
-				out.add(g.shape.begin(i))
+				out.Add(g.shape.begin(i))
 			}
-			out.later()
+			out.Later()
 			continue // there is nothing in it
 		}
 		if err != nil {
 			rec.err = err
-			out.add(toAPI(err).envelope())
+			out.Add(toAPI(err).envelope())
 			break
 		}
 		if d.Reasoning != "" {
-			out.add(g.shape.chunk(tts.Delta{Choice: d.Choice, Reasoning: d.Reasoning}))
+			out.Add(g.shape.chunk(tts.Delta{Choice: d.Choice, Reasoning: d.Reasoning}))
 		}
 		if d.Text != "" || len(d.Tokens) > 0 {
-			out.add(g.shape.chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
+			out.Add(g.shape.chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
 		}
 		if g.report.update(&d) {
-			out.add(g.shape.alive())
+			out.Add(g.shape.alive())
 		}
 		switch {
 		case d.Finish == "":
 		case g.search == nil:
 			open--
-			out.add(g.shape.chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish}))
+			out.Add(g.shape.chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish}))
 		default: // until the search has reported all choices
 			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish})
 		}
 		if !d.More && open > 0 { // else more follows at once
-			out.flush()
+			out.Flush()
 		}
-		if out.failed() {
+		if out.Failed() {
 			rec.err = context.Canceled
 			return nil
 		}
 	}
 	if rec.err == nil {
 		for _, d := range ends {
-			out.add(g.shape.chunk(d))
+			out.Add(g.shape.chunk(d))
 		}
-		out.add(g.shape.end(rec.usage))
+		out.Add(g.shape.end(rec.usage))
 	}
-	out.done()
+	out.Done()
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 )
 
 // reader answers a request whose body has been received and read.
@@ -200,11 +201,11 @@ func (s *Server) finish(f fields) error {
 
 // reply answers with what write writes, before ctx's deadline. That a client has
 // not taken it is for the log alone.
-func (s *Server) reply(ctx context.Context, w http.ResponseWriter, write func(p *reply)) {
+func (s *Server) reply(ctx context.Context, w http.ResponseWriter, write func(p *jsonwrite.Reply)) {
 	end, _ := ctx.Deadline()
-	p := newReply(w, s.opt.WriteTimeout, end)
+	p := jsonwrite.NewReply(w, s.opt.WriteTimeout, end)
 	write(p)
-	if p.done() != nil {
+	if p.Done() != nil {
 		note(ctx).err = context.Canceled
 	}
 }

@@ -9,12 +9,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/lutra-lm/lutra/server/jsonread"
-
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
+
 	openai "github.com/sashabaranov/go-openai"
 )
 
@@ -49,7 +50,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f fields) error
 		return err
 	}
 	rec.usage.Prompt = spent
-	s.reply(ctx, w, func(p *reply) { writeRewards(p, j, ratings, spent) })
+	s.reply(ctx, w, func(p *jsonwrite.Reply) { writeRewards(p, j, ratings, spent) })
 	return nil
 }
 
@@ -156,11 +157,11 @@ type rewardUsage struct {
 }
 
 // writeRewards writes the scores, one response after the other.
-func writeRewards(p *reply, j *judgement, ratings []reward.Rating, spent int) {
+func writeRewards(p *jsonwrite.Reply, j *judgement, ratings []reward.Rating, spent int) {
 	list := rewardList{Object: "list", Model: j.model.Name, Data: []rewardItem{}, Usage: rewardUsage{spent, spent}}
-	p.around(list, `"data":[]`, func() {
-		p.raw(`"data":`)
-		p.list(len(ratings), func(i int) { p.value(newRewardItem(i, j.responses[i], &ratings[i])) })
+	p.Around(list, `"data":[]`, func() {
+		p.Raw(`"data":`)
+		p.List(len(ratings), func(i int) { p.Value(newRewardItem(i, j.responses[i], &ratings[i])) })
 	})
 }
 

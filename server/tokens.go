@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -28,22 +29,22 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, f fields) erro
 		return err
 	}
 	ids := prepared.Tokens
-	s.reply(r.Context(), w, func(p *reply) {
-		p.raw(fmt.Sprintf(`{"count":%d,"max_model_len":%d,"tokens":`, len(ids), g.model.Context))
-		p.list(len(ids), func(i int) {
+	s.reply(r.Context(), w, func(p *jsonwrite.Reply) {
+		p.Raw(fmt.Sprintf(`{"count":%d,"max_model_len":%d,"tokens":`, len(ids), g.model.Context))
+		p.List(len(ids), func(i int) {
 			if pieces {
-				p.value(newTokenPiece(ids[i], g.model.Bytes(ids[i])))
+				p.Value(newTokenPiece(ids[i], g.model.Bytes(ids[i])))
 			} else {
-				p.id(ids[i])
+				p.Int(ids[i])
 			}
 		})
-		if p.raw(`,"token_strs":`); names {
-			p.list(len(ids), func(i int) { p.piece(g.model.Bytes(ids[i])) })
+		if p.Raw(`,"token_strs":`); names {
+			p.List(len(ids), func(i int) { p.Bytes(g.model.Bytes(ids[i])) })
 		} else {
-			p.raw("null")
+			p.Raw("null")
 		}
 		writeTruncation(p, prepared)
-		p.raw("}")
+		p.Raw("}")
 	})
 	return nil
 }
@@ -60,10 +61,10 @@ func prepareAside(ctx context.Context, m *tts.Model, p *tts.Prompt) (*tts.Prepar
 }
 
 // writeTruncation adds the field that tells of messages that were left out.
-func writeTruncation(p *reply, prepared *tts.Prepared) {
+func writeTruncation(p *jsonwrite.Reply, prepared *tts.Prepared) {
 	if t := newTruncation(prepared.Dropped); t != nil {
-		p.raw(`,"truncation":`)
-		p.value(t)
+		p.Raw(`,"truncation":`)
+		p.Value(t)
 	}
 }
 
@@ -147,12 +148,12 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, f fields) er
 	}
 	text := g.model.Spell(ids)
 	leave()
-	s.reply(r.Context(), w, func(p *reply) {
-		p.raw(`{"prompt":`)
-		p.text(text)
-		p.raw(`,"content":`)
-		p.text(text)
-		p.raw("}")
+	s.reply(r.Context(), w, func(p *jsonwrite.Reply) {
+		p.Raw(`{"prompt":`)
+		p.Text(text)
+		p.Raw(`,"content":`)
+		p.Text(text)
+		p.Raw("}")
 	})
 	return nil
 }
@@ -177,11 +178,11 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, f fields)
 	if err != nil {
 		return err
 	}
-	s.reply(r.Context(), w, func(p *reply) {
-		p.raw(`{"prompt":`)
-		p.text(prepared.Text)
+	s.reply(r.Context(), w, func(p *jsonwrite.Reply) {
+		p.Raw(`{"prompt":`)
+		p.Text(prepared.Text)
 		writeTruncation(p, prepared)
-		p.raw("}")
+		p.Raw("}")
 	})
 	return nil
 }

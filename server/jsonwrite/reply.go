@@ -1,4 +1,4 @@
-package server
+package jsonwrite
 
 import (
 	"bytes"
@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// reply writes a JSON answer piece by piece: what a client that takes its time
+// Reply writes a JSON answer piece by piece: what a client that takes its time
 // holds in the server's memory is one piece, and what the answer is made from.
 // After a write has failed nothing more is written.
-type reply struct {
+type Reply struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	timeout time.Duration // for the client to take a piece
@@ -24,72 +24,72 @@ type reply struct {
 // pieceLen is about how many bytes are written together.
 const pieceLen = 32 << 10
 
-// newReply begins an answer of status 200. A client has the timeout to take a
+// NewReply begins an answer of status 200. A client has the timeout to take a
 // piece, and until end, if that is not zero, to take all of them.
-func newReply(w http.ResponseWriter, timeout time.Duration, end time.Time) *reply {
+func NewReply(w http.ResponseWriter, timeout time.Duration, end time.Time) *Reply {
 	w.Header().Set("Content-Type", "application/json")
-	return &reply{w: w, rc: http.NewResponseController(w), timeout: timeout, end: end}
+	return &Reply{w: w, rc: http.NewResponseController(w), timeout: timeout, end: end}
 }
 
-// raw writes JSON that is written already.
-func (p *reply) raw(json string) {
+// Raw writes JSON that is written already.
+func (p *Reply) Raw(json string) {
 	p.buf.WriteString(json)
 	p.pass()
 }
 
-// value writes v.
-func (p *reply) value(v any) {
+// Value writes v.
+func (p *Reply) Value(v any) {
 	if p.err != nil {
 		return
 	}
-	if p.err = encode(&p.buf, v); p.err == nil {
+	if p.err = Encode(&p.buf, v); p.err == nil {
 		p.buf.Truncate(p.buf.Len() - 1) // the line's end
 	}
 	p.pass()
 }
 
-// text writes a string.
-func (p *reply) text(s string) {
-	p.raw(`"`)
+// Text writes a string.
+func (p *Reply) Text(s string) {
+	p.Raw(`"`)
 	for s != "" && p.err == nil {
 		end := min(pieceLen, len(s))
 		for end < len(s) && end > pieceLen-utf8.UTFMax && !utf8.RuneStart(s[end]) {
 			end--
 		}
 		at := p.buf.Len()
-		p.err = encode(&p.buf, s[:end])
+		p.err = Encode(&p.buf, s[:end])
 		inner := p.buf.Bytes()[at:]
 		copy(inner, inner[1:]) // leaves the quotes and the line's end away
 		p.buf.Truncate(p.buf.Len() - 3)
 		p.pass()
 		s = s[end:]
 	}
-	p.raw(`"`)
+	p.Raw(`"`)
 }
 
-// list writes n elements, each by a call of element.
-func (p *reply) list(n int, element func(i int)) {
-	p.raw("[")
+// List writes n elements, each by a call of element.
+func (p *Reply) List(n int, element func(i int)) {
+	p.Raw("[")
 	for i := 0; i < n && p.err == nil; i++ {
 		if i > 0 {
 			p.buf.WriteByte(',')
 		}
 		element(i)
 	}
-	p.raw("]")
+	p.Raw("]")
 }
 
-// id writes a token's.
-func (p *reply) id(id int32) {
+// Int writes a token's.
+func (p *Reply) Int(id int32) {
 	p.buf.Write(strconv.AppendInt(p.buf.AvailableBuffer(), int64(id), 10))
 	p.pass()
 }
 
-// piece writes a token's bytes as a string; those that belong to no character
+// Bytes writes a token's bytes as a string; those that belong to no character
 // are U+FFFD.
-func (p *reply) piece(piece []byte) {
+func (p *Reply) Bytes(piece []byte) {
 	if !utf8.Valid(piece) || bytes.IndexFunc(piece, special) >= 0 {
-		p.value(strings.ToValidUTF8(string(piece), "\ufffd"))
+		p.Value(strings.ToValidUTF8(string(piece), "\ufffd"))
 		return
 	}
 	p.buf.WriteByte('"')
@@ -98,28 +98,28 @@ func (p *reply) piece(piece []byte) {
 	p.pass()
 }
 
-// around writes v, and calls fill to write anew what its encoding has in the
+// Around writes v, and calls fill to write anew what its encoding has in the
 // place of empty: a field that holds nothing. Strings in v cannot be taken for
 // it, for they have no quotes without a backslash.
-func (p *reply) around(v any, empty string, fill func()) {
+func (p *Reply) Around(v any, empty string, fill func()) {
 	var b bytes.Buffer
 	if p.err == nil {
-		p.err = encode(&b, v)
+		p.err = Encode(&b, v)
 	}
 	head, tail, _ := bytes.Cut(bytes.TrimSuffix(b.Bytes(), []byte("\n")), []byte(empty))
-	p.raw(string(head))
+	p.Raw(string(head))
 	fill()
-	p.raw(string(tail))
+	p.Raw(string(tail))
 }
 
 // pass hands on what has gathered, if that is a piece.
-func (p *reply) pass() {
+func (p *Reply) pass() {
 	if p.buf.Len() >= pieceLen {
 		p.write()
 	}
 }
 
-func (p *reply) write() {
+func (p *Reply) write() {
 	if p.err == nil {
 		until := time.Now().Add(p.timeout)
 		if !p.end.IsZero() && p.end.Before(until) {
@@ -131,9 +131,9 @@ func (p *reply) write() {
 	p.buf.Reset()
 }
 
-// done writes the rest, and returns the error of the write that failed.
-func (p *reply) done() error {
-	p.raw("\n")
+// Done writes the rest, and returns the error of the write that failed.
+func (p *Reply) Done() error {
+	p.Raw("\n")
 	p.write()
 	_ = p.rc.SetWriteDeadline(time.Time{})
 	return p.err

@@ -1,4 +1,4 @@
-package server
+package jsonwrite
 
 import (
 	"bytes"
@@ -7,39 +7,39 @@ import (
 	"strings"
 )
 
-// chunkTemplate is a chunk that differs from others of its stream in one string
+// Template is a chunk that differs from others of its stream in one string
 // alone: what stands around it is encoded once.
-type chunkTemplate struct {
+type Template struct {
 	head, tail []byte
 	text       string
 }
 
-// hole marks where the text goes: no other string in a chunk is this one.
-const hole = "\x00"
+// Hole marks where the text goes: no other string in a chunk is this one.
+const Hole = "\x00"
 
-// newChunkTemplate encodes a chunk whose text is a hole.
-func newChunkTemplate(chunk any) (f chunkTemplate) {
+// NewTemplate encodes a chunk whose text is a hole.
+func NewTemplate(chunk any) (f Template) {
 	var b bytes.Buffer
-	_ = encode(&b, chunk) // plain fields, which cannot fail
+	_ = Encode(&b, chunk) // plain fields, which cannot fail
 	f.head, f.tail, _ = bytes.Cut(b.Bytes(), []byte(`"\u0000"`))
 	return f
 }
 
-// with is the chunk with text in its place.
-func (f chunkTemplate) with(text string) *chunkTemplate {
+// With is the chunk with text in its place.
+func (f Template) With(text string) *Template {
 	f.text = text
 	return &f
 }
 
 // write appends the chunk and a line's end to b, as encode would.
-func (f *chunkTemplate) write(b *bytes.Buffer) error {
+func (f *Template) write(b *bytes.Buffer) error {
 	b.Write(f.head)
 	if strings.IndexFunc(f.text, special) < 0 {
 		b.WriteByte('"')
 		b.WriteString(f.text)
 		b.WriteByte('"')
 	} else {
-		if err := encode(b, f.text); err != nil {
+		if err := Encode(b, f.text); err != nil {
 			return err
 		}
 		b.Truncate(b.Len() - 1) // the line's end
@@ -53,8 +53,8 @@ func special(r rune) bool {
 	return r < ' ' || r == '"' || r == '\\' || r == '\u2028' || r == '\u2029' || r == '\ufffd'
 }
 
-// encode writes v and a line's end.
-func encode(w io.Writer, v any) error {
+// Encode writes v and a line's end.
+func Encode(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)

@@ -1,4 +1,4 @@
-package server
+package jsonwrite
 
 import (
 	"bytes"
@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// events writes server-sent events. A sign of life goes out whenever nothing
+// Events writes server-sent events. A sign of life goes out whenever nothing
 // else has for a while: gateways cut silent connections. It is a whole, empty
 // chunk, because comments and unnamed events break clients.
 //
 // Events gather until they are flushed: handing them to the system, and the
 // client's waking, cost far more than making them.
-type events struct {
+type Events struct {
 	rc      *http.ResponseController
 	timeout time.Duration // for the client to take what is flushed
 	silence time.Duration // after which a sign of life is due
@@ -31,16 +31,16 @@ const (
 	mostPending = 16 << 10              // bytes of events that gather
 )
 
-// openEvents begins a stream. alive makes the sign of life that is sent after
+// OpenEvents begins a stream. alive makes the sign of life that is sent after
 // every silence of length interval; gone is called when the client does not
 // take one. Close must be called before the handler returns.
-func openEvents(w http.ResponseWriter, timeout, interval time.Duration, alive func() any, gone func()) *events {
+func OpenEvents(w http.ResponseWriter, timeout, interval time.Duration, alive func() any, gone func()) *Events {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no") // nginx would hold the stream back
 	w.WriteHeader(http.StatusOK)
-	e := &events{rc: http.NewResponseController(w), timeout: timeout, w: w, silence: interval}
+	e := &Events{rc: http.NewResponseController(w), timeout: timeout, w: w, silence: interval}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.timer = time.AfterFunc(interval, func() {
@@ -59,9 +59,9 @@ func openEvents(w http.ResponseWriter, timeout, interval time.Duration, alive fu
 	return e
 }
 
-// add writes one event, which goes out with the next flush; nil is no event.
+// Add writes one event, which goes out with the next flush; nil is no event.
 // After a failure, which failed reports, nothing more is written.
-func (e *events) add(v any) {
+func (e *Events) Add(v any) {
 	if v == nil {
 		return
 	}
@@ -72,8 +72,8 @@ func (e *events) add(v any) {
 	}
 }
 
-// flush hands the client what there is.
-func (e *events) flush() {
+// Flush hands the client what there is.
+func (e *Events) Flush() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.buf.Len() > 0 {
@@ -81,46 +81,46 @@ func (e *events) flush() {
 	}
 }
 
-// later flushes what there is in a moment, unless that has happened by then.
-func (e *events) later() {
+// Later flushes what there is in a moment, unless that has happened by then.
+func (e *Events) Later() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.timer.Reset(min(soon, e.silence))
 }
 
-// done writes the end mark and flushes.
-func (e *events) done() {
-	e.add(json.RawMessage("[DONE]"))
-	e.flush()
+// Done writes the end mark and flushes.
+func (e *Events) Done() {
+	e.Add(json.RawMessage("[DONE]"))
+	e.Flush()
 }
 
-// failed tells whether the client has stopped taking events.
-func (e *events) failed() bool {
+// Failed tells whether the client has stopped taking events.
+func (e *Events) Failed() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.err != nil
 }
 
 // write needs mu.
-func (e *events) write(v any) {
+func (e *Events) write(v any) {
 	if e.err != nil {
 		return
 	}
 	e.buf.WriteString("data: ")
 	switch v := v.(type) {
-	case *chunkTemplate:
+	case *Template:
 		e.err = v.write(&e.buf)
 	case json.RawMessage:
 		e.buf.Write(v)
 		e.buf.WriteByte('\n')
 	default:
-		e.err = encode(&e.buf, v)
+		e.err = Encode(&e.buf, v)
 	}
 	e.buf.WriteByte('\n')
 }
 
 // push needs mu.
-func (e *events) push() {
+func (e *Events) push() {
 	if e.err != nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (e *events) push() {
 }
 
 // Close ends the signs of life; the handler may return.
-func (e *events) Close() {
+func (e *Events) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.timer.Stop()

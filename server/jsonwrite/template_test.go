@@ -1,4 +1,4 @@
-package server
+package jsonwrite
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 
 // FuzzTemplate holds a chunk put together against the one that is encoded whole.
 func FuzzTemplate(f *testing.F) {
-	for _, s := range []string{"", "plain", `"quoted" \ back`, "<b>&amp;</b>", "line\nfeed\ttab\x00\x1f\x7f", "grüße 🦦", "\u2028\u2029", "\ufffd", "\xff\xe2\x82", hole} {
+	for _, s := range []string{"", "plain", `"quoted" \ back`, "<b>&amp;</b>", "line\nfeed\ttab\x00\x1f\x7f", "grüße 🦦", "\u2028\u2029", "\ufffd", "\xff\xe2\x82", Hole} {
 		f.Add(s)
 	}
 	type chunk struct {
@@ -16,13 +16,13 @@ func FuzzTemplate(f *testing.F) {
 		Usage   *int    `json:"usage"`
 	}
 	whole := func(text string) chunk { return chunk{ID: "\u2028\"", Content: &text} }
-	template := newChunkTemplate(whole(hole))
+	template := NewTemplate(whole(Hole))
 	f.Fuzz(func(t *testing.T, text string) {
 		var got, want bytes.Buffer
-		if err := template.with(text).write(&got); err != nil {
+		if err := template.With(text).write(&got); err != nil {
 			t.Fatal(err)
 		}
-		if err := encode(&want, whole(text)); err != nil {
+		if err := Encode(&want, whole(text)); err != nil {
 			t.Fatal(err)
 		}
 		if got.String() != want.String() {
