@@ -30,6 +30,7 @@ var layers = map[string][]string{
 	"internal/eval":      {"tts", "models", "models/embedded"},
 	"web":                {},
 	"server":             {"web", "tts", "batcher", "models", "internal/cpulimit"},
+	"server/admission":   {},
 	"server/jsonread":    {},
 	"server/jsonwrite":   {},
 	"tts":                {"batcher", "models", "internal/cpulimit", "internal/parallel"},

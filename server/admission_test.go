@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,42 +28,6 @@ func posts() map[string]string {
 	}
 }
 
-func TestTheLastOfTheMemoryIsForSmallRequests(t *testing.T) {
-	m := memory{size: 4 * smallRequest}
-	code := func(err error) int {
-		var api *apiError
-		if !errors.As(err, &api) {
-			return 0
-		}
-		return api.Status
-	}
-	large, another, small, never := m.lease(), m.lease(), m.lease(), m.lease()
-	if err := large.grow(2 * smallRequest); err != nil {
-		t.Fatal(err)
-	}
-	if got := code(another.grow(smallRequest + 1)); got != http.StatusTooManyRequests {
-		t.Errorf("a large request without room: %d, want 429", got)
-	}
-	if got := code(never.grow(3*smallRequest + 1)); got != http.StatusRequestEntityTooLarge {
-		t.Errorf("a request that would leave the small ones nothing: %d, want 413", got)
-	}
-	if err := small.grow(smallRequest); err != nil {
-		t.Errorf("a small request: %v, want room for it", err)
-	}
-	if err := another.grow(smallRequest); err != nil {
-		t.Errorf("a second small request: %v, want room for it", err)
-	}
-	if got := code(another.grow(1)); got != http.StatusTooManyRequests {
-		t.Errorf("beyond all of the memory: %d, want 429", got)
-	}
-	for _, l := range []*lease{large, another, small, never} {
-		l.end()
-	}
-	if m.bytes() != 0 {
-		t.Errorf("%d bytes are held by nobody", m.bytes())
-	}
-}
-
 func TestLargeBodiesThatArriveLeaveRoomForQuestions(t *testing.T) {
 	f := start(t, says(t, "Hi."), func(o *Options) {
 		o.MaxBody = 1 << 20
@@ -86,11 +49,11 @@ func TestLargeBodiesThatArriveLeaveRoomForQuestions(t *testing.T) {
 	})
 	send := func(n int64) { _, _ = io.CopyN(sender, strings.NewReader(strings.Repeat("x", int(n))), n) }
 	send(size - 1)
-	for f.memory.bytes() < size {
+	for f.memory.Bytes() < size {
 		runtime.Gosched()
 	}
-	held := f.memory.lease() // what other such bodies hold
-	if err := held.grow(f.memory.most() - f.memory.bytes()); err != nil {
+	held := f.memory.Lease() // what other such bodies hold
+	if err := held.Grow(f.opt.MaxMemory - f.opt.MaxMemory/4 - f.memory.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	status, h, answer := f.post("/tokenize", fill(int(size), `{"prompt":"`, "word ", `"}`))
@@ -101,10 +64,10 @@ func TestLargeBodiesThatArriveLeaveRoomForQuestions(t *testing.T) {
 	if status, _, answer := f.post("/v1/chat/completions", chatBody("")); status != 200 {
 		t.Errorf("a question beside large bodies: %d %s, want 200", status, answer)
 	}
-	held.end()
+	held.End()
 	send(1)
 	wg.Wait()
-	if n := f.memory.bytes(); n != 0 {
+	if n := f.memory.Bytes(); n != 0 {
 		t.Errorf("%d bytes are held after the last request", n)
 	}
 }
@@ -139,9 +102,9 @@ func TestAnAnswerThatWouldFillTheMemoryIsRefusedBeforeItIsBegun(t *testing.T) {
 
 func TestAnAnswerThatOutgrowsTheMemoryIsEnded(t *testing.T) {
 	f := start(t, endless(func() {}), func(o *Options) { o.MaxBody, o.MaxChoices, o.MaxMemory = 1<<10, 8, 400<<10 })
-	held := f.memory.lease()
-	defer held.end()
-	if err := held.grow(200 << 10); err != nil {
+	held := f.memory.Lease()
+	defer held.End()
+	if err := held.Grow(200 << 10); err != nil {
 		t.Fatal(err)
 	}
 	status, _, answer := f.post("/v1/chat/completions", chatBody(`,"logprobs":true,"top_logprobs":20,"n":4`))

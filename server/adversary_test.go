@@ -31,9 +31,9 @@ func TestHostileClientsLeaveNothingBehindAndChangeNoAnswer(t *testing.T) {
 	f.settle()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	for f.memory.bytes() != 0 || f.inFlight.Load() != 0 { // handlers whose clients have left end in a moment
+	for f.memory.Bytes() != 0 || f.places.Taken() != 0 { // handlers whose clients have left end in a moment
 		if ctx.Err() != nil {
-			t.Fatalf("%d bytes and %d places are held after the last request", f.memory.bytes(), f.inFlight.Load())
+			t.Fatalf("%d bytes and %d places are held after the last request", f.memory.Bytes(), f.places.Taken())
 		}
 		runtime.Gosched()
 	}

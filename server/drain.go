@@ -42,27 +42,27 @@ func (d *drain) run(cause error, stopped <-chan struct{}) error {
 	if !wasReady || errors.Is(cause, ErrAtOnce) { // nobody sends requests, or nobody is to be spared
 		lame = 0
 	}
-	s.log.Info().Int64("requests", s.inFlight.Load()).Dur("lame_duck_ms", lame).Msg("stopping: new requests are refused")
+	s.log.Info().Int64("requests", s.places.Taken()).Dur("lame_duck_ms", lame).Msg("stopping: new requests are refused")
 	select {
 	case <-time.After(lame):
 	case <-stopped:
 		return nil
 	}
-	if n := s.inFlight.Load(); n > 0 {
+	if n := s.places.Taken(); n > 0 {
 		s.log.Info().Int64("requests", n).Dur("timeout_ms", time.Until(d.until)).Msg("waiting for running requests")
 	}
 	if d.shutdown(d.until) {
 		s.log.Info().Msg("stopped")
 		return nil
 	}
-	s.log.Warn().Int64("requests", s.inFlight.Load()).Msg("the drain timeout is over: cancelling requests")
+	s.log.Warn().Int64("requests", s.places.Taken()).Msg("the drain timeout is over: cancelling requests")
 	d.cancel(errDraining)
 	if d.shutdown(time.Now().Add(cancelledGrace)) {
 		s.log.Info().Msg("stopped")
 		return nil
 	}
 	// These clients do not even take their error.
-	s.log.Warn().Int64("requests", s.inFlight.Load()).Msg("stopped: connections were cut")
+	s.log.Warn().Int64("requests", s.places.Taken()).Msg("stopped: connections were cut")
 	return d.srv.Close()
 }
 

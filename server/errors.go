@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
@@ -66,6 +67,8 @@ func toAPI(err error) *apiError {
 	var long *tts.ContextError
 	var body *http.MaxBytesError
 	var plan *scaling.Error
+	var memory *admission.MemoryError
+	var rate *admission.RateError
 	var failed *batcher.FailedError
 	unavailable := func(message string) *apiError {
 		return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "unavailable", Message: message, RetryAfter: 5 * time.Second}
@@ -101,14 +104,19 @@ func toAPI(err error) *apiError {
 	case errors.Is(err, tts.ErrTemplate):
 		return invalid(jsonread.CodeValue, "messages", "%s", clientText(err))
 	case errors.As(err, &body):
-		return &apiError{Status: http.StatusRequestEntityTooLarge, Type: typeInvalid, Code: "request_too_large",
-			Message: fmt.Sprintf("The request body is larger than %d bytes.", body.Limit)}
+		return tooLarge("The request body is larger than %d bytes.", body.Limit)
+	case errors.As(err, &memory):
+		return tooLarge("The request needs more memory than the server gives to one (%d bytes). Send less, or ask for less at once.", memory.Most)
 	case errors.Is(err, errSlowBody):
 		return &apiError{Status: http.StatusRequestTimeout, Type: typeInvalid, Code: "timeout", Message: "The request body did not arrive in time."}
 	case errors.As(err, &failed):
 		return modelFailed(failed.Model)
-	case errors.Is(err, batcher.ErrBusy):
-		return busy()
+	case errors.Is(err, batcher.ErrBusy), errors.Is(err, admission.ErrBusy):
+		return &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "server_busy",
+			Message: "The server is busy. Please try again shortly.", RetryAfter: time.Second}
+	case errors.As(err, &rate):
+		return &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "rate_limit_exceeded",
+			Message: fmt.Sprintf("Rate limit reached. Please try again in %v.", rate.Wait.Round(time.Millisecond)), RetryAfter: rate.Wait}
 	case errors.Is(err, errLoading):
 		return unavailable("The model is still being loaded.")
 	case errors.Is(err, errDraining), errors.Is(err, batcher.ErrClosed):
@@ -121,10 +129,9 @@ func toAPI(err error) *apiError {
 	return &apiError{Status: http.StatusInternalServerError, Type: typeServer, Code: "internal_error", Message: "The server had an error while processing your request."}
 }
 
-// busy says that the server has as much to do as it takes on.
-func busy() *apiError {
-	return &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "server_busy",
-		Message: "The server is busy. Please try again shortly.", RetryAfter: time.Second}
+// tooLarge is a 413.
+func tooLarge(format string, args ...any) *apiError {
+	return &apiError{Status: http.StatusRequestEntityTooLarge, Type: typeInvalid, Code: "request_too_large", Message: fmt.Sprintf(format, args...)}
 }
 
 // modelFailed says that models answer no more requests; a verifier's name tells

@@ -57,7 +57,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 			w.Header().Set(scalingApplied, rec.strategy)
 		}
 	}
-	if err := rec.lease.grow(g.upFront()); err != nil {
+	if err := rec.lease.Grow(g.upFront()); err != nil {
 		return err
 	}
 	for _, req := range g.requests {
@@ -69,7 +69,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		if !ended { // who leaves a search early has had what was under way
 			tokens += rec.usage.Cancelled
 		}
-		rec.key.spend(time.Now(), tokens)
+		rec.key.Spend(time.Now(), tokens)
 	}()
 
 	ctx, cancel := context.WithCancel(r.Context())
@@ -87,7 +87,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 			return err
 		}
 		if gathered += held(&d); gathered > gatheredAtOnce {
-			if err := rec.lease.grow(gathered); err != nil {
+			if err := rec.lease.Grow(gathered); err != nil {
 				return err
 			}
 			gathered = 0

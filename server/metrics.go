@@ -83,8 +83,8 @@ func newMetrics(s *Server) *metrics {
 	gauge := func(name, help string, value func() float64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lutra_" + name, Help: help}, value))
 	}
-	gauge("requests_in_flight", "Requests that have a place of server.max_requests.", func() float64 { return float64(s.inFlight.Load()) })
-	gauge("request_memory_bytes", "What requests hold of server.max_memory.", func() float64 { return float64(s.memory.bytes()) })
+	gauge("requests_in_flight", "Requests that have a place of server.max_requests.", func() float64 { return float64(s.places.Taken()) })
+	gauge("request_memory_bytes", "What requests hold of server.max_memory.", func() float64 { return float64(s.memory.Bytes()) })
 	m.registry.MustRegister(m.fill, engineCollector{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
+	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/web"
@@ -21,7 +22,7 @@ import (
 // record is what a request's log line and metrics say. Its handler fills it.
 type record struct {
 	id       string
-	key      *key // that the client has shown
+	key      *admission.Key // that the client has shown
 	model    string
 	strategy string
 	usage    tts.Usage
@@ -36,7 +37,7 @@ type record struct {
 	first     time.Time // token
 	last      time.Time // token
 	err       error
-	lease     *lease // the memory that it holds; nil before its body is received
+	lease     *admission.Lease // the memory that it holds; nil before its body is received
 }
 
 type recordKey struct{}
@@ -93,8 +94,8 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 		e = e.Str("model", rec.model).Str("strategy", rec.strategy).
 			Int("prompt_tokens", rec.usage.Prompt).Int("cached_tokens", rec.usage.Cached).Int("completion_tokens", rec.usage.Completion)
 	}
-	if rec.key != nil && rec.key.name != "" {
-		e = e.Str("key", rec.key.name)
+	if rec.key != nil && rec.key.Name != "" {
+		e = e.Str("key", rec.key.Name)
 	}
 	if !rec.first.IsZero() {
 		e = e.Dur("ttft_ms", rec.first.Sub(rec.start))

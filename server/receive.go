@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/internal/cpulimit"
+	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 )
@@ -46,9 +47,9 @@ func (s *Server) post(factor int64, read reader) http.HandlerFunc {
 		if err := s.admit(rec.key); err != nil {
 			return err
 		}
-		rec.lease = s.memory.lease()
-		defer rec.lease.end()
-		if err := rec.lease.grow(perRequest); err != nil {
+		rec.lease = s.memory.Lease()
+		defer rec.lease.End()
+		if err := rec.lease.Grow(perRequest); err != nil {
 			return err
 		}
 		body, err := s.readBody(w, r, rec.lease)
@@ -60,7 +61,7 @@ func (s *Server) post(factor int64, read reader) http.HandlerFunc {
 			return err
 		}
 		defer leave()
-		if err := rec.lease.grow(max(0, factor*int64(len(body))-int64(cap(body)))); err != nil {
+		if err := rec.lease.Grow(max(0, factor*int64(len(body))-int64(cap(body)))); err != nil {
 			return err
 		}
 		ctx, cancel := s.answerTime(r.Context())
@@ -119,7 +120,7 @@ func awaitBody(rc *http.ResponseController, r *http.Request, timeout time.Durati
 }
 
 // readBody receives a request's body within Options.BodyTimeout.
-func (s *Server) readBody(w http.ResponseWriter, r *http.Request, l *lease) ([]byte, error) {
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request, l *admission.Lease) ([]byte, error) {
 	if r.ContentLength > s.opt.MaxBody {
 		return nil, &http.MaxBytesError{Limit: s.opt.MaxBody}
 	}
@@ -136,9 +137,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, l *lease) ([]b
 	}
 	awaitBody(rc, r, unreadBody)
 	var tooLarge *http.MaxBytesError
-	var refused *apiError
+	var never *admission.MemoryError
 	switch {
-	case errors.As(err, &tooLarge), errors.As(err, &refused):
+	case errors.As(err, &tooLarge), errors.As(err, &never), errors.Is(err, admission.ErrBusy):
 		return nil, err
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, errSlowBody
@@ -151,16 +152,16 @@ const firstRead = 4 << 10
 
 // readAll reads all of r, of at most so many bytes. It takes memory as they
 // arrive, whatever number was announced.
-func readAll(r io.Reader, most int64, l *lease) ([]byte, error) {
+func readAll(r io.Reader, most int64, l *admission.Lease) ([]byte, error) {
 	var body []byte
 	for {
 		if len(body) == cap(body) {
 			size := min(max(firstRead, 2*int64(cap(body))), most)
-			if err := l.grow(size); err != nil {
+			if err := l.Grow(size); err != nil {
 				return nil, err
 			}
 			grown := append(make([]byte, 0, size), body...)
-			l.free(int64(cap(body)))
+			l.Free(int64(cap(body)))
 			body = grown
 		}
 		n, err := r.Read(body[len(body):cap(body)])

@@ -36,7 +36,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f fields) error
 		return err
 	}
 	rec := note(r.Context())
-	defer func() { rec.key.spend(time.Now(), rec.usage.Prompt) }()
+	defer func() { rec.key.Spend(time.Now(), rec.usage.Prompt) }()
 	ctx := r.Context()
 	ratings, spent, err := j.model.reward.Rate(ctx, &j.prompt, j.aggregate, j.responses...)
 	if err != nil {

@@ -94,7 +94,7 @@ func (s *Server) debugState(w http.ResponseWriter, _ *http.Request) error {
 		Draining bool    `json:"draining"`
 		InFlight int64   `json:"in_flight"`
 		Models   []state `json:"models"`
-	}{Draining: s.draining.Load(), InFlight: s.inFlight.Load(), Models: []state{}}
+	}{Draining: s.draining.Load(), InFlight: s.places.Taken(), Models: []state{}}
 	if r := s.models.Load(); r != nil {
 		for _, m := range r.models {
 			out.Models = append(out.Models, state{m.Name, m.Engine.Stats()})

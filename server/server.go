@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/rs/zerolog"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
@@ -20,9 +21,9 @@ type Server struct {
 	models   atomic.Pointer[registry] // nil while loading
 	loading  loading
 	draining atomic.Bool
-	inFlight atomic.Int64 // requests that hold or want an engine's time
-	memory   memory
-	keys     *keys
+	places   *admission.Places // of requests that hold or want an engine's time
+	memory   *admission.Memory
+	keys     *admission.Keys
 	hosts    hosts
 	metrics  *metrics
 	unknown  onceSet // unknown request fields already logged
@@ -32,7 +33,9 @@ type Server struct {
 // New makes a server; the options must be valid. It is not ready until
 // Publish has given it models.
 func New(opt Options) *Server {
-	s := &Server{opt: opt, log: opt.Log, keys: newKeys(&opt), hosts: newHosts(&opt), memory: memory{size: opt.MaxMemory}}
+	s := &Server{opt: opt, log: opt.Log, hosts: newHosts(&opt),
+		keys:   admission.NewKeys(opt.APIKeys, opt.RequestsPerMinute, opt.TokensPerMinute),
+		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
 	s.metrics = newMetrics(s)
 	s.handler = s.routes()
 	return s

@@ -139,7 +139,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, f fields) er
 	for _, id := range ids {
 		size += len(g.model.Bytes(id))
 	}
-	if err := note(r.Context()).lease.grow(decodedFactor * int64(size)); err != nil {
+	if err := note(r.Context()).lease.Grow(decodedFactor * int64(size)); err != nil {
 		return err
 	}
 	_, leave, err := cpulimit.Enter(r.Context())
