@@ -33,6 +33,7 @@ var layers = map[string][]string{
 	"server/admission":   {},
 	"server/jsonread":    {},
 	"server/jsonwrite":   {},
+	"server/metrics":     {"tts", "batcher"},
 	"tts":                {"batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":         {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},

@@ -47,6 +47,10 @@ func TestVLLMsNamesHaveItsLabelsAndOurValues(t *testing.T) {
 	f.post("/v1/chat/completions", chatBody(`,"n":2,"max_tokens":9,"ignore_eos":true`))
 	_, _, answer := f.do("GET", "/metrics", nil)
 	labels, values := families(t, string(answer))
+	aliases := map[string]string{}
+	for _, help := range regexp.MustCompile(`(?m)^# HELP (vllm:\S+) Alias of (\S+)\.$`).FindAllStringSubmatch(string(answer), -1) {
+		aliases[help[1]] = help[2]
+	}
 	// As vLLM's documentation of production metrics lists them.
 	both := []string{"engine", "model_name"}
 	for name, want := range map[string][]string{
@@ -65,11 +69,11 @@ func TestVLLMsNamesHaveItsLabelsAndOurValues(t *testing.T) {
 		if got, ok := labels[name]; !ok || !slices.Equal(got, want) {
 			t.Errorf("%s has the labels %v (there: %v), want %v", name, got, ok, want)
 		}
-		if vllmNames[name] == "" {
+		if aliases[name] == "" {
 			t.Errorf("%s is no alias", name)
 		}
 	}
-	for alias, name := range vllmNames {
+	for alias, name := range aliases {
 		if len(values[alias]) == 0 || !slices.Equal(values[alias], values[name]) {
 			t.Errorf("%s is %v, %s is %v", alias, values[alias], name, values[name])
 		}

@@ -49,8 +49,8 @@ type choice struct {
 // generate answers g.
 func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation) error {
 	rec := note(r.Context())
-	rec.model, rec.strategy = g.model.Name, "single"
-	rec.n, rec.maxTokens = g.requests[0].N, g.requests[0].Sampling.MaxTokens
+	rec.Model, rec.strategy = g.model.Name, "single"
+	rec.N, rec.MaxTokens = g.requests[0].N, g.requests[0].Sampling.MaxTokens
 	if g.search != nil {
 		rec.strategy = g.search.Plan.String()
 		if g.report != nil {
@@ -65,9 +65,9 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 	}
 	ended := false
 	defer func() {
-		tokens := rec.usage.Prompt + rec.usage.Completion
+		tokens := rec.Usage.Prompt + rec.Usage.Completion
 		if !ended { // who leaves a search early has had what was under way
-			tokens += rec.usage.Cancelled
+			tokens += rec.Usage.Cancelled
 		}
 		rec.key.Spend(time.Now(), tokens)
 	}()
@@ -102,7 +102,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		g.report.update(&d)
 	}
 	ended = true
-	s.reply(ctx, w, func(p *jsonwrite.Reply) { g.shape.whole(p, choices, rec.usage) })
+	s.reply(ctx, w, func(p *jsonwrite.Reply) { g.shape.whole(p, choices, rec.Usage) })
 	return nil
 }
 
@@ -251,26 +251,26 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 			if g.hidden {
 				d.Reasoning = ""
 			}
-			rec.usage.Add(d.Usage)
+			rec.Usage.Add(d.Usage)
 			if d.Outcome != nil {
-				rec.searches = append(rec.searches, d.Outcome)
+				rec.Searches = append(rec.Searches, d.Outcome)
 				for _, c := range d.Outcome.Choices {
-					rec.longest = max(rec.longest, len(c.IDs))
+					rec.Longest = max(rec.Longest, len(c.IDs))
 				}
 			}
 			if g.search == nil {
 				tokens[d.Choice] += d.Usage.Completion
-				rec.longest = max(rec.longest, tokens[d.Choice])
+				rec.Longest = max(rec.Longest, tokens[d.Choice])
 			}
 			// What a search spends says nothing of when its reader gets something.
 			if d.Usage.Completion > 0 && g.search == nil || d.Text+d.Reasoning != "" && g.search != nil {
-				rec.last = time.Now()
-				if rec.first.IsZero() {
-					rec.first = rec.last
+				rec.Last = time.Now()
+				if rec.First.IsZero() {
+					rec.First = rec.Last
 				}
 			}
 			if d.Finish != "" && d.Choice == 0 {
-				rec.finish, rec.timing = d.Finish, d.Timing
+				rec.Finish, rec.Timing = d.Finish, d.Timing
 			}
 			if !yield(d, err) {
 				return
@@ -332,7 +332,7 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		for _, d := range ends {
 			out.Add(g.shape.chunk(d))
 		}
-		out.Add(g.shape.end(rec.usage))
+		out.Add(g.shape.end(rec.Usage))
 	}
 	out.Done()
 	return nil

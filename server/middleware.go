@@ -10,11 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/web"
 	"github.com/rs/zerolog"
 )
@@ -23,21 +24,10 @@ import (
 type record struct {
 	id       string
 	key      *admission.Key // that the client has shown
-	model    string
 	strategy string
-	usage    tts.Usage
-	finish   tts.Finish
-	timing   tts.Timing
-	searches []*tts.Outcome // that have ended
-
-	n         int // choices of a prompt
-	maxTokens int // of a choice; 0: up to the context
-	longest   int // tokens of the longest choice
-	start     time.Time
-	first     time.Time // token
-	last      time.Time // token
-	err       error
-	lease     *admission.Lease // the memory that it holds; nil before its body is received
+	metrics.Request
+	err   error
+	lease *admission.Lease // the memory that it holds; nil before its body is received
 }
 
 type recordKey struct{}
@@ -48,7 +38,7 @@ func note(ctx context.Context) *record { return ctx.Value(recordKey{}).(*record)
 // observe gives every request an id, a log line and a place in the metrics.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &record{id: requestID(r), start: time.Now()}
+		rec := &record{id: requestID(r), Request: metrics.Request{Start: time.Now()}}
 		w.Header().Set("X-Request-Id", rec.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin") // CORS, where it is allowed, is another matter
@@ -60,11 +50,23 @@ func (s *Server) observe(next http.Handler) http.Handler {
 			if rec.err != nil {
 				status = toAPI(rec.err).Status
 			}
-			s.metrics.observe(r, rec, status)
+			s.metrics.Answered(routeOf(r), status)
+			if rec.Model != "" && rec.err == nil {
+				s.metrics.Completed(&rec.Request)
+			}
 			s.logRequest(r, rec, status)
 		}()
 		next.ServeHTTP(ww, r.WithContext(context.WithValue(r.Context(), recordKey{}, rec)))
 	})
+}
+
+// routeOf is the pattern that r was routed by, never its path: clients could make up
+// any number of those.
+func routeOf(r *http.Request) string {
+	if route := chi.RouteContext(r.Context()).RoutePattern(); route != "" {
+		return route
+	}
+	return "other"
 }
 
 // requestID is the client's, where it is fit to be printed, or a new one.
@@ -89,22 +91,22 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 		e = s.log.Info()
 	}
 	e = e.Str("id", rec.id).Str("method", r.Method).Str("path", jsonread.Brief([]byte(r.URL.Path))).Int("status", status).
-		Dur("duration_ms", time.Since(rec.start))
-	if rec.model != "" {
-		e = e.Str("model", rec.model).Str("strategy", rec.strategy).
-			Int("prompt_tokens", rec.usage.Prompt).Int("cached_tokens", rec.usage.Cached).Int("completion_tokens", rec.usage.Completion)
+		Dur("duration_ms", time.Since(rec.Start))
+	if rec.Model != "" {
+		e = e.Str("model", rec.Model).Str("strategy", rec.strategy).
+			Int("prompt_tokens", rec.Usage.Prompt).Int("cached_tokens", rec.Usage.Cached).Int("completion_tokens", rec.Usage.Completion)
 	}
 	if rec.key != nil && rec.key.Name != "" {
 		e = e.Str("key", rec.key.Name)
 	}
-	if !rec.first.IsZero() {
-		e = e.Dur("ttft_ms", rec.first.Sub(rec.start))
-		if len(rec.searches) == 0 { // whose tokens come side by side
-			e = e.Dur("tpot_ms", rec.tpot())
+	if !rec.First.IsZero() {
+		e = e.Dur("ttft_ms", rec.First.Sub(rec.Start))
+		if len(rec.Searches) == 0 { // whose tokens come side by side
+			e = e.Dur("tpot_ms", rec.TPOT())
 		}
 	}
-	if rec.finish != "" {
-		e = e.Str("finish", string(rec.finish))
+	if rec.Finish != "" {
+		e = e.Str("finish", string(rec.Finish))
 	}
 	e.AnErr("error", rec.err).Msg("request")
 }
@@ -113,14 +115,6 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 // and scrapes come every few seconds, the page's files by the dozen.
 func asset(path string) bool {
 	return slices.Contains([]string{"/", "/favicon.ico", "/healthz", "/readyz", "/health", "/metrics"}, path) || strings.HasPrefix(path, web.Prefix)
-}
-
-// tpot is the time per output token after the first.
-func (rec *record) tpot() time.Duration {
-	if rec.usage.Completion < 2 {
-		return 0
-	}
-	return rec.last.Sub(rec.first) / time.Duration(rec.usage.Completion-1)
 }
 
 // recover turns a panic into a 500. When the answer has begun, all that is

@@ -36,7 +36,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f fields) error
 		return err
 	}
 	rec := note(r.Context())
-	defer func() { rec.key.Spend(time.Now(), rec.usage.Prompt) }()
+	defer func() { rec.key.Spend(time.Now(), rec.Usage.Prompt) }()
 	ctx := r.Context()
 	ratings, spent, err := j.model.reward.Rate(ctx, &j.prompt, j.aggregate, j.responses...)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f fields) error
 		}
 		return err
 	}
-	rec.usage.Prompt = spent
+	rec.Usage.Prompt = spent
 	s.reply(ctx, w, func(p *jsonwrite.Reply) { writeRewards(p, j, ratings, spent) })
 	return nil
 }

@@ -33,7 +33,7 @@ func (s *Server) routes() http.Handler {
 	r.Get("/healthz", s.serve(healthz))
 	r.Get("/readyz", s.serve(s.readyz))
 	r.Get("/health", s.serve(s.readyz)) // what scripts for llama.cpp and vLLM wait for
-	r.Method(http.MethodGet, "/metrics", s.metrics.handler())
+	r.Method(http.MethodGet, "/metrics", s.metrics.Handler())
 
 	// The page asks for a key itself, when the API wants one.
 	page := web.Handler()

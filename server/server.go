@@ -8,7 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/admission"
+	"github.com/lutra-lm/lutra/server/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
@@ -25,7 +28,7 @@ type Server struct {
 	memory   *admission.Memory
 	keys     *admission.Keys
 	hosts    hosts
-	metrics  *metrics
+	metrics  *metrics.Metrics
 	unknown  onceSet // unknown request fields already logged
 	handler  http.Handler
 }
@@ -36,9 +39,32 @@ func New(opt Options) *Server {
 	s := &Server{opt: opt, log: opt.Log, hosts: newHosts(&opt),
 		keys:   admission.NewKeys(opt.APIKeys, opt.RequestsPerMinute, opt.TokensPerMinute),
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
-	s.metrics = newMetrics(s)
+	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Engines: s.engines})
 	s.handler = s.routes()
 	return s
+}
+
+// engines yields the engines of all published models.
+func (s *Server) engines(yield func(model string, e *batcher.Engine) bool) {
+	r := s.models.Load()
+	if r == nil {
+		return
+	}
+	for _, m := range r.models {
+		if !yield(m.Name, m.Engine) {
+			return
+		}
+	}
+}
+
+// Register adds metrics that the server knows nothing of, such as kernels', to
+// /metrics. It panics for names that are taken.
+func (s *Server) Register(c prometheus.Collector) { s.metrics.Register(c) }
+
+// StepObserver is what the engine of the model of this name should call after
+// each step (batcher.Options.OnStep), for the metrics of batches.
+func (s *Server) StepObserver(model string) func(batcher.StepStats) {
+	return s.metrics.StepObserver(model)
 }
 
 // Handler is the whole API, for tests and for servers that embed it.

@@ -1,0 +1,121 @@
+package metrics
+
+import (
+	"strconv"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Engines yields the engines by the names of their models. Their counters are read
+// at each scrape.
+type Engines func(yield func(model string, e *batcher.Engine) bool)
+
+// engineMetric is a value of batcher.Stats.
+type engineMetric struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	of   func(*batcher.Stats) float64
+}
+
+var engineMetrics = func() []engineMetric {
+	desc := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{modelLabel}, nil)
+	}
+	gauge := func(name, help string, of func(*batcher.Stats) float64) engineMetric {
+		return engineMetric{desc(name, help), prometheus.GaugeValue, of}
+	}
+	counter := func(name, help string, of func(*batcher.Stats) int64) engineMetric {
+		return engineMetric{desc(name, help), prometheus.CounterValue, func(st *batcher.Stats) float64 { return float64(of(st)) }}
+	}
+	var drafts []engineMetric
+	for k := range batcher.DraftKinds {
+		for fate, of := range map[string]func(*batcher.Stats) int64{
+			"accepted": func(st *batcher.Stats) int64 { return st.DraftAccepted[k] },
+			"rejected": func(st *batcher.Stats) int64 { return st.DraftTokens[k] - st.DraftAccepted[k] },
+		} {
+			m := counter("", "", of)
+			m.desc = prometheus.NewDesc("lutra_draft_tokens_total", "Tokens computed before they were known, by who guessed them and what sampling said of them.",
+				[]string{modelLabel}, prometheus.Labels{"drafter": k.String(), "fate": fate})
+			drafts = append(drafts, m)
+		}
+	}
+	sum := func(of func(*batcher.Stats) *[batcher.DraftKinds]int64) func(*batcher.Stats) int64 {
+		return func(st *batcher.Stats) (n int64) {
+			for _, v := range of(st) {
+				n += v
+			}
+			return n
+		}
+	}
+	usage := func(st *batcher.Stats) float64 {
+		if st.Blocks == 0 {
+			return 0
+		}
+		return float64(st.Used) / float64(st.Blocks)
+	}
+	return append(drafts,
+		gauge("lutra_num_requests_running", "Sequences being computed.", func(st *batcher.Stats) float64 { return float64(st.Running) }),
+		gauge("lutra_num_requests_waiting", "Sequences waiting to be computed.", func(st *batcher.Stats) float64 { return float64(st.Waiting) }),
+		gauge("lutra_kv_cache_usage_ratio", "Share of the KV blocks that sequences hold.", usage),
+		counter("lutra_prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", func(st *batcher.Stats) int64 { return st.PrefixQueries }),
+		counter("lutra_prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", func(st *batcher.Stats) int64 { return st.PrefixHits }),
+		counter("lutra_num_preemptions_total", "Running sequences that lost their KV blocks.", func(st *batcher.Stats) int64 { return st.Preemptions }),
+		counter("lutra_prompt_tokens_total", "Prompt tokens computed.", func(st *batcher.Stats) int64 { return st.PromptTokens }),
+		counter("lutra_generation_tokens_total", "Tokens sampled.", func(st *batcher.Stats) int64 { return st.GeneratedTokens }),
+		counter("lutra_engine_steps_total", "Engine steps.", func(st *batcher.Stats) int64 { return st.Steps }),
+		counter("lutra_engine_tokens_total", "Tokens of all engine steps.", func(st *batcher.Stats) int64 { return st.BatchTokens }),
+		counter("lutra_engine_lanes_total", "Tile lanes of all engine steps, whether they carried a token or not.", func(st *batcher.Stats) int64 { return st.BatchLanes }),
+		engineMetric{desc("lutra_draft_seconds_total", "Time of engine steps spent on guessing tokens."), prometheus.CounterValue,
+			func(st *batcher.Stats) float64 { return st.DraftTime.Seconds() }},
+		counter("lutra_spec_decode_num_draft_tokens_total", "Tokens computed before they were known.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftTokens })),
+		counter("lutra_spec_decode_num_accepted_tokens_total", "Tokens computed before they were known, and right.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftAccepted })),
+		counter("lutra_engine_spared_tokens_total", "Tokens not computed because an equal sequence was.", func(st *batcher.Stats) int64 { return st.SavedTokens }),
+	)
+}()
+
+var (
+	gapsDesc = prometheus.NewDesc("lutra_inter_token_latency_seconds", "Time between the tokens of streams, one step after another.", []string{modelLabel}, nil)
+	poolDesc = prometheus.NewDesc("lutra_cache_config_info", "Size of the KV cache: blocks, and tokens of one.", []string{modelLabel, "block_size", "num_gpu_blocks"}, nil)
+
+	// modelFailedDesc is 0 or 1.
+	modelFailedDesc = prometheus.NewDesc("lutra_model_failed", "Whether the model has failed and answers no more requests.", []string{modelLabel}, nil)
+)
+
+// gaps are the times between tokens as a histogram.
+func gaps(model string, g *batcher.Gaps) prometheus.Metric {
+	count, buckets := uint64(0), map[float64]uint64{}
+	for i, bound := range batcher.GapBounds() {
+		count += uint64(g.Counts[i])
+		buckets[bound.Seconds()] = count
+	}
+	count += uint64(g.Counts[len(g.Counts)-1])
+	return prometheus.MustNewConstHistogram(gapsDesc, count, g.Sum.Seconds(), buckets, model)
+}
+
+// Describe implements prometheus.Collector.
+func (Engines) Describe(ch chan<- *prometheus.Desc) {
+	ch <- gapsDesc
+	ch <- poolDesc
+	ch <- modelFailedDesc
+	for i := range engineMetrics {
+		ch <- engineMetrics[i].desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (engines Engines) Collect(ch chan<- prometheus.Metric) {
+	for model, engine := range engines {
+		failed := 0.0
+		if engine.Failed() != nil {
+			failed = 1
+		}
+		ch <- prometheus.MustNewConstMetric(modelFailedDesc, prometheus.GaugeValue, failed, model)
+		st := engine.Stats()
+		ch <- gaps(model, &st.Gaps)
+		ch <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, 1, model, strconv.Itoa(st.BlockLen), strconv.Itoa(st.Blocks))
+		for _, e := range engineMetrics {
+			ch <- prometheus.MustNewConstMetric(e.desc, e.kind, e.of(&st), model)
+		}
+	}
+}
