@@ -147,13 +147,13 @@ type chatShape struct {
 	plain    map[int]jsonwrite.Template // of each choice: its chunk of nothing but text
 }
 
-func (c *chatShape) open(first tts.Delta) { c.dropped = first.Dropped }
+func (c *chatShape) Open(first tts.Delta) { c.dropped = first.Dropped }
 
 func (c *chatShape) response(object string, usage optionalUsage, choices ...chatChoice) *chatResponse {
 	return &chatResponse{ID: c.id, Object: object, Created: c.created, Model: c.model, Choices: choices, Usage: usage}
 }
 
-func (c *chatShape) whole(p *jsonwrite.Reply, choices []choice, u tts.Usage) {
+func (c *chatShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
 	r := c.response("chat.completion", c.searched.usage(u))
 	r.Choices, r.Scaling, r.Truncation = []chatChoice{}, c.searched.summary(), newTruncation(c.dropped)
 	p.Around(r, `"choices":[]`, func() {
@@ -163,16 +163,16 @@ func (c *chatShape) whole(p *jsonwrite.Reply, choices []choice, u tts.Usage) {
 }
 
 // choice writes all of one.
-func (c *chatShape) choice(p *jsonwrite.Reply, index int, ch *choice) {
-	whole := chatChoice{Index: index, FinishReason: finishReason(ch.finish),
-		Message: &chatMessage{Role: openai.ChatMessageRoleAssistant, Content: string(ch.text), Reasoning: string(ch.reasoning)}, Scaling: c.searched.choice(index)}
+func (c *chatShape) choice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
+	whole := chatChoice{Index: index, FinishReason: finishReason(ch.Finish),
+		Message: &chatMessage{Role: openai.ChatMessageRoleAssistant, Content: ch.Text, Reasoning: ch.Reasoning}, Scaling: c.searched.choice(index)}
 	if !c.logprobs {
 		p.Value(whole)
 		return
 	}
 	p.Around(whole, `"logprobs":null`, func() {
 		p.Raw(`"logprobs":{"content":`)
-		tokens := messageTokens(ch.tokens)
+		tokens := messageTokens(ch.Tokens)
 		p.List(len(tokens), func(i int) { p.Value(newChatToken(&tokens[i])) })
 		p.Raw(`,"refusal":null}`)
 	})
@@ -187,7 +187,7 @@ func (c *chatShape) delta(ch chatChoice) *chatResponse {
 	return c.response("chat.completion.chunk", u, ch)
 }
 
-func (c *chatShape) begin(index int) any {
+func (c *chatShape) Begin(index int) any {
 	r := c.delta(chatChoice{Index: index, Delta: &chatDelta{Role: openai.ChatMessageRoleAssistant, Content: new("")}})
 	if index == 0 {
 		r.Truncation = newTruncation(c.dropped)
@@ -195,7 +195,7 @@ func (c *chatShape) begin(index int) any {
 	return r
 }
 
-func (c *chatShape) chunk(d tts.Delta) any {
+func (c *chatShape) Chunk(d tts.Delta) any {
 	if d.Reasoning == "" && d.Finish == "" && !c.logprobs {
 		return c.text(d.Choice).With(d.Text)
 	}
@@ -230,13 +230,13 @@ func (c *chatShape) text(choice int) jsonwrite.Template {
 	return f
 }
 
-func (c *chatShape) alive() any {
+func (c *chatShape) Alive() any {
 	r := c.delta(chatChoice{Delta: &chatDelta{Content: new("")}})
 	r.Scaling = c.searched.progress()
 	return r
 }
 
-func (c *chatShape) end(u tts.Usage) any {
+func (c *chatShape) End(u tts.Usage) any {
 	if !c.usage {
 		return nil
 	}

@@ -133,7 +133,7 @@ type textShape struct {
 }
 
 // open has nothing to note: prompts are read whole.
-func (t *textShape) open(tts.Delta) {}
+func (t *textShape) Open(tts.Delta) {}
 
 func (t *textShape) response(usage optionalUsage, choices ...textChoice) *textResponse {
 	return &textResponse{ID: t.id, Object: "text_completion", Created: t.created, Model: t.model, Choices: choices, Usage: usage}
@@ -148,7 +148,7 @@ func (t *textShape) choice(index int, text string, tokens []tts.Token, finish tt
 	return c
 }
 
-func (t *textShape) whole(p *jsonwrite.Reply, choices []choice, u tts.Usage) {
+func (t *textShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
 	r := t.response(t.searched.usage(u))
 	r.Choices, r.Scaling = []textChoice{}, t.searched.summary()
 	p.Around(r, `"choices":[]`, func() {
@@ -158,20 +158,20 @@ func (t *textShape) whole(p *jsonwrite.Reply, choices []choice, u tts.Usage) {
 }
 
 // wholeChoice writes all of one.
-func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *choice) {
-	whole := textChoice{Index: index, Text: string(ch.text), FinishReason: finishReason(ch.finish), Scaling: t.searched.choice(index)}
+func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
+	whole := textChoice{Index: index, Text: ch.Text, FinishReason: finishReason(ch.Finish), Scaling: t.searched.choice(index)}
 	if !t.logprobs {
 		p.Value(whole)
 		return
 	}
 	column := func(name string, value func(t *tts.Token) any) {
 		p.Raw(`,"` + name + `":`)
-		p.List(len(ch.tokens), func(i int) { p.Value(value(&ch.tokens[i])) })
+		p.List(len(ch.Tokens), func(i int) { p.Value(value(&ch.Tokens[i])) })
 	}
 	p.Around(whole, `"logprobs":null`, func() {
 		offset := 0
 		p.Raw(`"logprobs":{"tokens":`)
-		p.List(len(ch.tokens), func(i int) { p.Value(tokenName(ch.tokens[i].Bytes)) })
+		p.List(len(ch.Tokens), func(i int) { p.Value(tokenName(ch.Tokens[i].Bytes)) })
 		column("token_logprobs", func(t *tts.Token) any { v, _ := textLogprob(t); return v })
 		column("top_logprobs", func(t *tts.Token) any { _, top := textLogprob(t); return top })
 		column("text_offset", func(t *tts.Token) any { at := offset; offset += utf8.RuneCount(t.Bytes); return at })
@@ -180,9 +180,9 @@ func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *choice) {
 }
 
 // begin has nothing to say: text has no role.
-func (t *textShape) begin(int) any { return nil }
+func (t *textShape) Begin(int) any { return nil }
 
-func (t *textShape) chunk(d tts.Delta) any {
+func (t *textShape) Chunk(d tts.Delta) any {
 	r := t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
 	if d.Finish != "" {
 		r.Choices[0].Scaling = t.searched.choice(d.Choice)
@@ -191,7 +191,7 @@ func (t *textShape) chunk(d tts.Delta) any {
 	return r
 }
 
-func (t *textShape) alive() any {
+func (t *textShape) Alive() any {
 	r := t.delta(textChoice{})
 	r.Scaling = t.searched.progress()
 	return r
@@ -205,7 +205,7 @@ func (t *textShape) delta(c textChoice) *textResponse {
 	return t.response(u, c)
 }
 
-func (t *textShape) end(u tts.Usage) any {
+func (t *textShape) End(u tts.Usage) any {
 	if !t.usage {
 		return nil
 	}

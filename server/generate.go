@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
@@ -30,20 +31,34 @@ type generation struct {
 // shape writes answers the way one endpoint does. It may keep state between a
 // stream's chunks.
 type shape interface {
-	open(first tts.Delta) // takes in what a run's first delta says
-	whole(p *jsonwrite.Reply, choices []choice, u tts.Usage)
-	begin(index int) any   // the chunk that opens a choice; nil: none
-	chunk(d tts.Delta) any // the chunk for reasoning, for text or for an end
-	alive() any            // a chunk that adds nothing, but may say where a search stands
-	end(u tts.Usage) any   // the chunk with the usage; nil: none
+	Open(first tts.Delta)                                           // takes in what a run's first delta says
+	Whole(p *jsonwrite.Reply, choices []tts.Delta, usage tts.Usage) // writes an answer; each choice is one delta
+	Begin(choice int) any                                           // the chunk that opens a choice; nil: none
+	Chunk(d tts.Delta) any                                          // the chunk for reasoning, for text or for an end; nil: none
+	Alive() any                                                     // a chunk that adds nothing, but may say where a search stands
+	End(usage tts.Usage) any                                        // the chunk with the usage; nil: none
 }
 
-// choice collects a choice's deltas.
-type choice struct {
-	text      []byte
-	reasoning []byte
-	tokens    []tts.Token
-	finish    tts.Finish
+// gathered is a choice's deltas so far.
+type gathered struct {
+	text, reasoning strings.Builder
+	tokens          []tts.Token
+	finish          tts.Finish
+}
+
+// add takes in one more.
+func (g *gathered) add(d *tts.Delta) {
+	g.text.WriteString(d.Text)
+	g.reasoning.WriteString(d.Reasoning)
+	g.tokens = append(g.tokens, d.Tokens...)
+	if d.Finish != "" {
+		g.finish = d.Finish
+	}
+}
+
+// whole is all of a choice as one delta.
+func (g *gathered) whole(choice int) tts.Delta {
+	return tts.Delta{Choice: choice, Text: g.text.String(), Reasoning: g.reasoning.String(), Tokens: g.tokens, Finish: g.finish}
 }
 
 // generate answers g.
@@ -80,29 +95,27 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		ended = err == nil && rec.err == nil
 		return err
 	}
-	choices := make([]choice, g.choices())
-	gathered := int64(0)
+	gather := make([]gathered, g.choices())
+	uncounted := int64(0) // bytes
 	for d, err := range deltas {
 		if err != nil {
 			return err
 		}
-		if gathered += held(&d); gathered > gatheredAtOnce {
-			if err := rec.lease.Grow(gathered); err != nil {
+		if uncounted += held(&d); uncounted > countedAtOnce {
+			if err := rec.lease.Grow(uncounted); err != nil {
 				return err
 			}
-			gathered = 0
+			uncounted = 0
 		}
-		c := &choices[d.Choice]
-		c.text = append(c.text, d.Text...)
-		c.reasoning = append(c.reasoning, d.Reasoning...)
-		c.tokens = append(c.tokens, d.Tokens...)
-		if d.Finish != "" {
-			c.finish = d.Finish
-		}
+		gather[d.Choice].add(&d)
 		g.report.update(&d)
 	}
 	ended = true
-	s.reply(ctx, w, func(p *jsonwrite.Reply) { g.shape.whole(p, choices, rec.Usage) })
+	choices := make([]tts.Delta, len(gather))
+	for i := range choices {
+		choices[i] = gather[i].whole(i)
+	}
+	s.reply(ctx, w, func(p *jsonwrite.Reply) { g.shape.Whole(p, choices, rec.Usage) })
 	return nil
 }
 
@@ -111,8 +124,8 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 // and one request with a hundred must not make a hundred others wait.
 const foregroundChoices = 8
 
-// gatheredAtOnce is about how many bytes of an answer are counted together.
-const gatheredAtOnce = 64 << 10
+// countedAtOnce is about how many bytes of an answer are counted together.
+const countedAtOnce = 64 << 10
 
 // held is about how many bytes a delta holds in an answer that gathers.
 func held(d *tts.Delta) int64 {
@@ -246,7 +259,7 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 				err = context.Cause(ctx)
 			}
 			if d.Usage.Prompt > 0 {
-				g.shape.open(d)
+				g.shape.Open(d)
 			}
 			if g.hidden {
 				d.Reasoning = ""
@@ -290,10 +303,10 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			return err
 		}
 		if out == nil {
-			out = jsonwrite.OpenEvents(w, s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.alive, cancel)
+			out = jsonwrite.OpenEvents(w, s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.Alive, cancel)
 			defer out.Close()
 			for i := range g.choices() {
-				out.Add(g.shape.begin(i))
+				out.Add(g.shape.Begin(i))
 			}
 			out.Later()
 			continue // there is nothing in it
@@ -304,19 +317,19 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			break
 		}
 		if d.Reasoning != "" {
-			out.Add(g.shape.chunk(tts.Delta{Choice: d.Choice, Reasoning: d.Reasoning}))
+			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Reasoning: d.Reasoning}))
 		}
 		if d.Text != "" || len(d.Tokens) > 0 {
-			out.Add(g.shape.chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
+			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
 		}
 		if g.report.update(&d) {
-			out.Add(g.shape.alive())
+			out.Add(g.shape.Alive())
 		}
 		switch {
 		case d.Finish == "":
 		case g.search == nil:
 			open--
-			out.Add(g.shape.chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish}))
+			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish}))
 		default: // until the search has reported all choices
 			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish})
 		}
@@ -330,9 +343,9 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 	}
 	if rec.err == nil {
 		for _, d := range ends {
-			out.Add(g.shape.chunk(d))
+			out.Add(g.shape.Chunk(d))
 		}
-		out.Add(g.shape.end(rec.Usage))
+		out.Add(g.shape.End(rec.Usage))
 	}
 	out.Done()
 	return nil
