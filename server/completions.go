@@ -1,15 +1,9 @@
 package server
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
-	"time"
-	"unicode/utf8"
 
-	"github.com/google/uuid"
 	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -47,9 +41,8 @@ func (s *Server) completionRequest(f fields, header http.Header) (*generation, e
 	s.scale(f, header, g, &req, tempered)
 	f.responseFormat()
 	f.bookkeeping()
-	shape := &textShape{id: "cmpl-" + uuid.NewString(), created: time.Now().Unix(), model: g.name, logprobs: req.Sampling.Logprobs}
-	g.stream, shape.usage = f.streaming()
-	shape.searched = g.report
+	stream, usage := f.streaming()
+	g.stream = stream
 	if err := s.finish(f); err != nil {
 		return nil, err
 	}
@@ -60,156 +53,6 @@ func (s *Server) completionRequest(f fields, header http.Header) (*generation, e
 		g.requests = append(g.requests, &r)
 	}
 	g.report.of(len(prompts), req.N)
-	shape.offsets = make([]int, g.choices())
-	g.shape = shape
+	g.shape = newTextShape(g.name, g.choices(), req.Sampling.Logprobs, usage, g.report)
 	return g, nil
-}
-
-// prompts reads a text, a list of texts, a list of token ids, or a list of
-// such lists.
-func (f fields) prompts(most int, m *tts.Model) []tts.Prompt {
-	const name = "prompt"
-	raw, ok := f.Take(name)
-	if !ok {
-		f.Fail(jsonread.CodeMissing, name, "a prompt is required.")
-		return nil
-	}
-	if s, ok := jsonread.Text(raw); ok {
-		return []tts.Prompt{{Text: s}}
-	}
-	if jsonread.Kind(raw) != "a list" {
-		f.WrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", raw)
-		return nil
-	}
-	first := "nothing"
-	for item := range jsonread.Elements(raw) {
-		first = jsonread.Kind(item)
-		break
-	}
-	switch first {
-	case "nothing":
-		f.Fail(jsonread.CodeValue, name, "the list is empty.")
-		return nil
-	case "a number":
-		return []tts.Prompt{{Tokens: f.promptTokens(name, raw, m)}}
-	}
-	items, _ := f.Items(name, raw, most)
-	prompts := make([]tts.Prompt, len(items))
-	for i, item := range items {
-		switch jsonread.Kind(item) {
-		case "a string":
-			prompts[i].Text, _ = jsonread.Text(item)
-		case "a list":
-			prompts[i].Tokens = f.promptTokens(fmt.Sprintf("prompt[%d]", i), item, m)
-		}
-		if jsonread.Kind(item) != first || first != "a string" && first != "a list" {
-			f.WrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", item)
-		}
-	}
-	return prompts
-}
-
-// promptTokens reads raw, found at name, as the tokens of one prompt.
-func (f fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []int32 {
-	n := jsonread.Count(raw)
-	switch {
-	case n == 0:
-		f.Fail(jsonread.CodeValue, name, "the list is empty.")
-	case n > m.Context && f.Err == nil:
-		f.Err = &tts.ContextError{Limit: m.Context, Prompt: n}
-	}
-	return f.Tokens(name, raw, m.Context, m.Vocab)
-}
-
-// textShape writes text completions.
-type textShape struct {
-	id       string
-	created  int64
-	model    string
-	logprobs bool
-	usage    bool          // the stream ends with the usage
-	offsets  []int         // of each choice's next token in its text
-	searched *searchReport // nil: there was no search
-}
-
-// open has nothing to note: prompts are read whole.
-func (t *textShape) Open(tts.Delta) {}
-
-func (t *textShape) response(usage optionalUsage, choices ...textChoice) *textResponse {
-	return &textResponse{ID: t.id, Object: "text_completion", Created: t.created, Model: t.model, Choices: choices, Usage: usage}
-}
-
-// choice writes a part, or all, of one.
-func (t *textShape) choice(index int, text string, tokens []tts.Token, finish tts.Finish) textChoice {
-	c := textChoice{Index: index, Text: text, FinishReason: finishReason(finish)}
-	if t.logprobs {
-		c.Logprobs, t.offsets[index] = newTextLogprobs(tokens, t.offsets[index])
-	}
-	return c
-}
-
-func (t *textShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
-	r := t.response(t.searched.usage(u))
-	r.Choices, r.Scaling = []textChoice{}, t.searched.summary()
-	p.Around(r, `"choices":[]`, func() {
-		p.Raw(`"choices":`)
-		p.List(len(choices), func(i int) { t.wholeChoice(p, i, &choices[i]) })
-	})
-}
-
-// wholeChoice writes all of one.
-func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
-	whole := textChoice{Index: index, Text: ch.Text, FinishReason: finishReason(ch.Finish), Scaling: t.searched.choice(index)}
-	if !t.logprobs {
-		p.Value(whole)
-		return
-	}
-	column := func(name string, value func(t *tts.Token) any) {
-		p.Raw(`,"` + name + `":`)
-		p.List(len(ch.Tokens), func(i int) { p.Value(value(&ch.Tokens[i])) })
-	}
-	p.Around(whole, `"logprobs":null`, func() {
-		offset := 0
-		p.Raw(`"logprobs":{"tokens":`)
-		p.List(len(ch.Tokens), func(i int) { p.Value(tokenName(ch.Tokens[i].Bytes)) })
-		column("token_logprobs", func(t *tts.Token) any { v, _ := textLogprob(t); return v })
-		column("top_logprobs", func(t *tts.Token) any { _, top := textLogprob(t); return top })
-		column("text_offset", func(t *tts.Token) any { at := offset; offset += utf8.RuneCount(t.Bytes); return at })
-		p.Raw("}")
-	})
-}
-
-// begin has nothing to say: text has no role.
-func (t *textShape) Begin(int) any { return nil }
-
-func (t *textShape) Chunk(d tts.Delta) any {
-	r := t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
-	if d.Finish != "" {
-		r.Choices[0].Scaling = t.searched.choice(d.Choice)
-		r.Scaling = t.searched.search(d.Choice)
-	}
-	return r
-}
-
-func (t *textShape) Alive() any {
-	r := t.delta(textChoice{})
-	r.Scaling = t.searched.progress()
-	return r
-}
-
-func (t *textShape) delta(c textChoice) *textResponse {
-	var u optionalUsage
-	if t.usage {
-		u = nullUsage
-	}
-	return t.response(u, c)
-}
-
-func (t *textShape) End(u tts.Usage) any {
-	if !t.usage {
-		return nil
-	}
-	r := t.response(t.searched.usage(u))
-	r.Choices = []textChoice{} // a list, though an empty one
-	return r
 }

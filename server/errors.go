@@ -163,13 +163,7 @@ type errorBody struct {
 }
 
 func (e *apiError) envelope() envelope {
-	optional := func(s string) *string {
-		if s == "" {
-			return nil
-		}
-		return &s
-	}
-	return envelope{errorBody{Message: e.Message, Type: e.Type, Param: optional(e.Param), Code: optional(e.Code)}}
+	return envelope{errorBody{Message: e.Message, Type: e.Type, Param: jsonwrite.Optional(e.Param), Code: jsonwrite.Optional(e.Code)}}
 }
 
 // writeError answers with err; nothing may have been written before.

@@ -11,7 +11,15 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
-	openai "github.com/sashabaranov/go-openai"
+)
+
+// The roles of messages.
+const (
+	roleSystem    = "system"
+	roleDeveloper = "developer" // its new name
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "tool"
 )
 
 // conversation reads messages and what else shapes the rendered prompt.
@@ -97,7 +105,7 @@ func (f fields) ending(messages []template.Message) tts.Ending {
 		f.Fail(jsonread.CodeValue, "continue_final_message", "it cannot be true when 'add_generation_prompt' is.")
 	case open && last.ToolCalls != nil:
 		f.Fail(jsonread.CodeValue, "continue_final_message", "the last message calls tools, so there is no text to continue.")
-	case open, !toldHeader && !toldOpen && last.Role == openai.ChatMessageRoleAssistant && last.ToolCalls == nil:
+	case open, !toldHeader && !toldOpen && last.Role == roleAssistant && last.ToolCalls == nil:
 		return tts.EndOpen
 	case toldHeader && !header:
 		return tts.EndClosed
@@ -120,9 +128,9 @@ func (f fields) message() template.Message {
 	var m template.Message
 	f.String("role", &m.Role)
 	switch m.Role {
-	case openai.ChatMessageRoleDeveloper:
-		m.Role = openai.ChatMessageRoleSystem // its new name, which templates do not know
-	case openai.ChatMessageRoleSystem, openai.ChatMessageRoleUser, openai.ChatMessageRoleAssistant, openai.ChatMessageRoleTool:
+	case roleDeveloper:
+		m.Role = roleSystem // templates do not know the new name
+	case roleSystem, roleUser, roleAssistant, roleTool:
 	case "":
 		f.Fail(jsonread.CodeMissing, "role", "every message needs a role.")
 	default:
@@ -130,13 +138,13 @@ func (f fields) message() template.Message {
 	}
 	if text, given := f.content(); given {
 		m.Content = text
-	} else if m.Role != openai.ChatMessageRoleAssistant {
+	} else if m.Role != roleAssistant {
 		f.Fail(jsonread.CodeMissing, "content", "a message of role %s needs a content.", m.Role)
 	}
 	f.String("name", &m.Name)
 	f.Text("reasoning_content", &m.ReasoningContent)
 	f.String("tool_call_id", &m.ToolCallID)
-	if calls := f.functions("tool_calls", "arguments"); calls != nil && m.Role == openai.ChatMessageRoleAssistant {
+	if calls := f.functions("tool_calls", "arguments"); calls != nil && m.Role == roleAssistant {
 		m.ToolCalls = calls
 	}
 	f.refuse("function_call", "audio")

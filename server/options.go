@@ -56,12 +56,6 @@ type Options struct {
 	Log    zerolog.Logger `yaml:"-"`
 }
 
-// Where the thoughts of thinking models go.
-const (
-	ReasoningAuto = "auto" // into reasoning_content
-	ReasoningNone = "none" // they stay in the content, with their marks
-)
-
 // DefaultOptions serves this machine alone, without keys.
 func DefaultOptions() Options {
 	return Options{

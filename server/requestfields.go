@@ -4,3 +4,74 @@ import "github.com/lutra-lm/lutra/server/jsonread"
 
 // fields are a request's, under the names that OpenAI and other servers give them.
 type fields struct{ *jsonread.Fields }
+
+// Where the thoughts of thinking models go.
+const (
+	ReasoningAuto = "auto" // into reasoning_content
+	ReasoningNone = "none" // they stay in the content, with their marks
+)
+
+// responseFormat accepts plain text, which is all there is.
+func (f fields) responseFormat() {
+	o, ok := f.Object("response_format")
+	if !ok {
+		return
+	}
+	var kind string
+	o.String("type", &kind)
+	if kind != "text" {
+		o.Fail(jsonread.CodeUnsupported, "type", "this server answers with type text only, but got '%s'.", jsonread.Brief([]byte(kind)))
+	}
+	f.Adopt(o)
+}
+
+// reasoningFormat reads where thoughts go: true is apart from the answer.
+func (f fields) reasoningFormat(format string) bool {
+	if f.String("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {
+		f.Fail(jsonread.CodeValue, "reasoning_format", "expected auto or none, but got '%s'.", jsonread.Brief([]byte(format)))
+	}
+	return format == ReasoningAuto
+}
+
+// echoes reads vLLM's echo: begin the answer with the message that it continues.
+func (f fields) echoes() (echo bool) {
+	f.Bool("echo", &echo)
+	return echo
+}
+
+// modalities accepts text.
+func (f fields) modalities() {
+	raw, ok := f.Take("modalities")
+	if !ok {
+		return
+	}
+	only := ""
+	if jsonread.Kind(raw) == "a list" && jsonread.Count(raw) == 1 {
+		for item := range jsonread.Elements(raw) {
+			only, _ = jsonread.Text(item)
+		}
+	}
+	if only != "text" {
+		f.Fail(jsonread.CodeUnsupported, "modalities", `this server supports ["text"] only.`)
+	}
+}
+
+// bookkeeping checks fields that clients keep for themselves.
+func (f fields) bookkeeping() {
+	var s string
+	f.String("user", &s)
+	f.metadata()
+}
+
+// streaming reads stream and stream_options.
+func (f fields) streaming() (stream, includeUsage bool) {
+	f.Bool("stream", &stream)
+	if !stream && f.Has("stream_options") {
+		f.Fail(jsonread.CodeValue, "stream_options", "it is only allowed when 'stream' is true.")
+	}
+	if o, ok := f.Object("stream_options"); ok {
+		o.Bool("include_usage", &includeUsage)
+		f.Adopt(o)
+	}
+	return stream, includeUsage
+}

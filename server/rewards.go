@@ -15,8 +15,6 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
-
-	openai "github.com/sashabaranov/go-openai"
 )
 
 // judgement is a checked request for scores.
@@ -73,7 +71,7 @@ func (s *Server) rewardRequest(f fields) (*judgement, error) {
 		var text string
 		f.Text("prompt", &text)
 		j.part = tts.PartPrompt
-		j.prompt.Messages = []template.Message{{Role: openai.ChatMessageRoleUser, Content: text}}
+		j.prompt.Messages = []template.Message{{Role: roleUser, Content: text}}
 	case f.Has("messages"):
 		if j.prompt = f.conversation(); j.prompt.Ending == tts.EndOpen {
 			f.Fail(jsonread.CodeValue, "messages", "the last one is the assistant's; give it as a response.")
@@ -167,7 +165,7 @@ func writeRewards(p *jsonwrite.Reply, j *judgement, ratings []reward.Rating, spe
 
 // newRewardItem is what a response is given. Steps are counted in characters.
 func newRewardItem(i int, text string, r *reward.Rating) rewardItem {
-	one := rewardItem{Object: "reward", Index: i, Score: number(r.Score), StepScores: make([]float64, len(r.Steps)), Steps: make([]extent, len(r.Steps))}
+	one := rewardItem{Object: "reward", Index: i, Score: jsonwrite.Number(r.Score), StepScores: make([]float64, len(r.Steps)), Steps: make([]extent, len(r.Steps))}
 	bytes, runes := 0, 0
 	at := func(end int) int {
 		runes += utf8.RuneCountInString(text[bytes:end])
@@ -175,7 +173,7 @@ func newRewardItem(i int, text string, r *reward.Rating) rewardItem {
 		return runes
 	}
 	for k, s := range r.Steps {
-		one.StepScores[k] = number(r.StepScores[k])
+		one.StepScores[k] = jsonwrite.Number(r.StepScores[k])
 		one.Steps[k].Start = at(s.Start)
 		one.Steps[k].End = at(s.End)
 	}

@@ -231,16 +231,3 @@ func (f fields) tokenLimit(req *tts.Request, lo int, names ...string) {
 		f.Fail(jsonread.CodeValue, "min_tokens", "%d are more than the %d tokens that a choice may have.", req.MinTokens, most)
 	}
 }
-
-// streaming reads stream and stream_options.
-func (f fields) streaming() (stream, includeUsage bool) {
-	f.Bool("stream", &stream)
-	if !stream && f.Has("stream_options") {
-		f.Fail(jsonread.CodeValue, "stream_options", "it is only allowed when 'stream' is true.")
-	}
-	if o, ok := f.Object("stream_options"); ok {
-		o.Bool("include_usage", &includeUsage)
-		f.Adopt(o)
-	}
-	return stream, includeUsage
-}

@@ -1,10 +1,10 @@
 package server
 
 import (
-	"math"
 	"slices"
 	"sync/atomic"
 
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -126,7 +126,7 @@ func (t *searchReport) update(d *tts.Delta) bool {
 		return false
 	}
 	now := &searchProgress{Method: p.Method, Select: p.Select, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
-		Best: number(p.Best), Leader: optional(p.Leader), Agreement: p.Agreement}
+		Best: jsonwrite.Number(p.Best), Leader: jsonwrite.Optional(p.Leader), Agreement: p.Agreement}
 	if len(t.outcomes) > 1 {
 		now.Prompt = new(d.Choice / t.n)
 	}
@@ -240,19 +240,19 @@ func (t *searchReport) usage(u tts.Usage) usage {
 }
 
 func newCandidate(c *tts.Candidate) *candidate {
-	out := &candidate{Candidate: c.Index, Tokens: len(c.IDs), Score: number(c.Score), Logprob: rounded(finite(c.Logprob)), Answer: optional(c.Answer), Votes: c.Votes,
+	out := &candidate{Candidate: c.Index, Tokens: len(c.IDs), Score: jsonwrite.Number(c.Score), Logprob: jsonwrite.Rounded(jsonwrite.Finite(c.Logprob)), Answer: jsonwrite.Optional(c.Answer), Votes: c.Votes,
 		StepScores: make([]float64, len(c.StepScores))}
 	for i, s := range c.StepScores {
-		out.StepScores[i] = number(s)
+		out.StepScores[i] = jsonwrite.Number(s)
 	}
 	return out
 }
 
 func newPartial(p *tts.Partial) partial {
-	out := partial{Index: p.Index, Parent: p.Parent, Text: p.Text, Tokens: p.Tokens, Logprob: rounded(finite(p.Logprob)),
-		FinishReason: finishReason(p.Finish), Answer: optional(p.Answer)}
+	out := partial{Index: p.Index, Parent: p.Parent, Text: p.Text, Tokens: p.Tokens, Logprob: jsonwrite.Rounded(jsonwrite.Finite(p.Logprob)),
+		FinishReason: finishReason(p.Finish), Answer: jsonwrite.Optional(p.Answer)}
 	if p.Judged {
-		out.Score = new(number(p.Score))
+		out.Score = new(jsonwrite.Number(p.Score))
 	}
 	return out
 }
@@ -281,22 +281,4 @@ func nodes(tree []tts.Node) []node {
 	return out
 }
 
-func newStep(n *tts.Node) step { return step{n.Text, n.Tokens, number(n.Score)} }
-
-// number is a score as JSON can write it, with the digits that a float32 has.
-func number(v float32) float64 {
-	if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) {
-		return rounded(f)
-	}
-	return 0
-}
-
-func rounded(v float64) float64 { return math.Round(v*1e6) / 1e6 }
-
-// optional is null for no text.
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
+func newStep(n *tts.Node) step { return step{n.Text, n.Tokens, jsonwrite.Number(n.Score)} }

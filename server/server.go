@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/metrics"
+	"github.com/lutra-lm/lutra/tts/scaling"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"golang.org/x/net/netutil"
@@ -29,7 +30,8 @@ type Server struct {
 	keys     *admission.Keys
 	hosts    hosts
 	metrics  *metrics.Metrics
-	unknown  onceSet // unknown request fields already logged
+	standard *scaling.Plan // the search of requests that ask for none; nil: none
+	unknown  onceSet       // unknown request fields already logged
 	handler  http.Handler
 }
 
@@ -39,6 +41,7 @@ func New(opt Options) *Server {
 	s := &Server{opt: opt, log: opt.Log, hosts: newHosts(&opt),
 		keys:   admission.NewKeys(opt.APIKeys, opt.RequestsPerMinute, opt.TokensPerMinute),
 		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
+	s.standard, _ = opt.defaultPlan() // Validate has tried it
 	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Engines: s.engines})
 	s.handler = s.routes()
 	return s

@@ -20,7 +20,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, f fields) erro
 		return err
 	}
 	var names, pieces bool
-	p := f.tokenized(&names, &pieces)
+	p := tokenized(f, &names, &pieces)
 	if err := s.finish(f); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func writeTruncation(p *jsonwrite.Reply, prepared *tts.Prepared) {
 // tokenized reads what is to be tokenised, one of messages, prompt and
 // content, and the fields that belong to it: whether the answer has the tokens'
 // names beside their ids, or ids and pieces in one list.
-func (f fields) tokenized(names, pieces *bool) (p tts.Prompt) {
+func tokenized(f fields, names, pieces *bool) (p tts.Prompt) {
 	var forms []string
 	for _, form := range []string{"messages", "prompt", "content"} {
 		if f.Has(form) {
@@ -118,7 +118,7 @@ func newTokenPiece(id int32, piece []byte) tokenPiece {
 	if utf8.Valid(piece) {
 		return tokenPiece{id, string(piece)}
 	}
-	return tokenPiece{id, byteList(piece)}
+	return tokenPiece{id, jsonwrite.ByteList(piece)}
 }
 
 // detokenize is POST /detokenize: the answer is a prompt to vLLM's clients and

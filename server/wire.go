@@ -2,11 +2,11 @@ package server
 
 import (
 	"encoding/json"
-	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -126,26 +126,7 @@ func newChatToken(t *tts.Token) chatToken {
 }
 
 func newAlternative(piece []byte, logprob float32) alternative {
-	return alternative{Token: strings.ToValidUTF8(string(piece), "\ufffd"), Logprob: finite(logprob), Bytes: byteList(piece)}
-}
-
-// byteList is bytes as JSON lists them, which would be base64 otherwise.
-func byteList(piece []byte) []int {
-	list := make([]int, len(piece))
-	for i, b := range piece {
-		list[i] = int(b)
-	}
-	return list
-}
-
-// finite is a log-probability that JSON can write: OpenAI's -9999 stands for
-// "impossible".
-func finite(logprob float32) float64 {
-	const impossible = -9999
-	if v := float64(logprob); v > impossible && !math.IsInf(v, 1) {
-		return v
-	}
-	return impossible
+	return alternative{Token: strings.ToValidUTF8(string(piece), "\ufffd"), Logprob: jsonwrite.Finite(logprob), Bytes: jsonwrite.ByteList(piece)}
 }
 
 // textResponse is a text completion or a chunk of one.
@@ -203,11 +184,11 @@ func textLogprob(t *tts.Token) (*float64, map[string]float64) {
 	if !t.Known {
 		return nil, nil
 	}
-	v, top := finite(t.Logprob), make(map[string]float64, len(t.Top))
+	v, top := jsonwrite.Finite(t.Logprob), make(map[string]float64, len(t.Top))
 	for _, a := range t.Top {
 		// Different tokens can have one name: the likelier, earlier one stays.
 		if name := tokenName(a.Bytes); top[name] == 0 {
-			top[name] = finite(a.Logprob)
+			top[name] = jsonwrite.Finite(a.Logprob)
 		}
 	}
 	return &v, top

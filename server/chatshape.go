@@ -1,0 +1,126 @@
+package server
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// chatShape writes chat completions.
+type chatShape struct {
+	id       string
+	created  int64
+	model    string
+	logprobs bool
+	usage    bool                       // the stream ends with the usage
+	searched *searchReport              // nil: there was no search
+	dropped  int                        // messages that the model does not read
+	plain    map[int]jsonwrite.Template // of each choice: its chunk of nothing but text
+}
+
+// newChatShape writes the answer of a model, with log-probabilities or not. usage
+// asks for a chunk with the usage at the end of a stream.
+func newChatShape(model string, logprobs, usage bool, searched *searchReport) *chatShape {
+	return &chatShape{id: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, logprobs: logprobs, usage: usage, searched: searched}
+}
+
+// Open notes what the model does not read.
+func (c *chatShape) Open(first tts.Delta) { c.dropped = first.Dropped }
+
+func (c *chatShape) response(object string, usage optionalUsage, choices ...chatChoice) *chatResponse {
+	return &chatResponse{ID: c.id, Object: object, Created: c.created, Model: c.model, Choices: choices, Usage: usage}
+}
+
+func (c *chatShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
+	r := c.response("chat.completion", c.searched.usage(u))
+	r.Choices, r.Scaling, r.Truncation = []chatChoice{}, c.searched.summary(), newTruncation(c.dropped)
+	p.Around(r, `"choices":[]`, func() {
+		p.Raw(`"choices":`)
+		p.List(len(choices), func(i int) { c.choice(p, i, &choices[i]) })
+	})
+}
+
+// choice writes all of one.
+func (c *chatShape) choice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
+	whole := chatChoice{Index: index, FinishReason: finishReason(ch.Finish),
+		Message: &chatMessage{Role: roleAssistant, Content: ch.Text, Reasoning: ch.Reasoning}, Scaling: c.searched.choice(index)}
+	if !c.logprobs {
+		p.Value(whole)
+		return
+	}
+	p.Around(whole, `"logprobs":null`, func() {
+		p.Raw(`"logprobs":{"content":`)
+		tokens := messageTokens(ch.Tokens)
+		p.List(len(tokens), func(i int) { p.Value(newChatToken(&tokens[i])) })
+		p.Raw(`,"refusal":null}`)
+	})
+}
+
+// delta is a chunk of one choice.
+func (c *chatShape) delta(ch chatChoice) *chatResponse {
+	var u optionalUsage
+	if c.usage {
+		u = nullUsage
+	}
+	return c.response("chat.completion.chunk", u, ch)
+}
+
+func (c *chatShape) Begin(index int) any {
+	r := c.delta(chatChoice{Index: index, Delta: &chatDelta{Role: roleAssistant, Content: new("")}})
+	if index == 0 {
+		r.Truncation = newTruncation(c.dropped)
+	}
+	return r
+}
+
+func (c *chatShape) Chunk(d tts.Delta) any {
+	if d.Reasoning == "" && d.Finish == "" && !c.logprobs {
+		return c.text(d.Choice).With(d.Text)
+	}
+	ch := chatChoice{Index: d.Choice, Delta: &chatDelta{}, FinishReason: finishReason(d.Finish)}
+	switch {
+	case d.Reasoning != "":
+		ch.Delta.Reasoning = d.Reasoning
+	case d.Finish == "":
+		ch.Delta.Content, ch.Logprobs = &d.Text, newChatLogprobs(d.Tokens)
+	}
+	if d.Reasoning == "" && d.Finish == "" && d.Text == "" && len(ch.Logprobs.Content) == 0 {
+		return nil // nothing but the token that ended the turn
+	}
+	r := c.delta(ch)
+	if d.Finish != "" {
+		r.Choices[0].Scaling = c.searched.choice(d.Choice)
+		r.Scaling = c.searched.search(d.Choice)
+	}
+	return r
+}
+
+// text is a choice's chunk of nothing but text.
+func (c *chatShape) text(choice int) jsonwrite.Template {
+	f, ok := c.plain[choice]
+	if !ok {
+		if c.plain == nil {
+			c.plain = map[int]jsonwrite.Template{}
+		}
+		f = jsonwrite.NewTemplate(c.delta(chatChoice{Index: choice, Delta: &chatDelta{Content: new(jsonwrite.Hole)}}))
+		c.plain[choice] = f
+	}
+	return f
+}
+
+func (c *chatShape) Alive() any {
+	r := c.delta(chatChoice{Delta: &chatDelta{Content: new("")}})
+	r.Scaling = c.searched.progress()
+	return r
+}
+
+func (c *chatShape) End(u tts.Usage) any {
+	if !c.usage {
+		return nil
+	}
+	r := c.response("chat.completion.chunk", c.searched.usage(u))
+	r.Choices = []chatChoice{} // a list, though an empty one
+	return r
+}

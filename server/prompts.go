@@ -1,0 +1,65 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// prompts reads a text, a list of texts, a list of token ids, or a list of
+// such lists.
+func (f fields) prompts(most int, m *tts.Model) []tts.Prompt {
+	const name = "prompt"
+	raw, ok := f.Take(name)
+	if !ok {
+		f.Fail(jsonread.CodeMissing, name, "a prompt is required.")
+		return nil
+	}
+	if s, ok := jsonread.Text(raw); ok {
+		return []tts.Prompt{{Text: s}}
+	}
+	if jsonread.Kind(raw) != "a list" {
+		f.WrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", raw)
+		return nil
+	}
+	first := "nothing"
+	for item := range jsonread.Elements(raw) {
+		first = jsonread.Kind(item)
+		break
+	}
+	switch first {
+	case "nothing":
+		f.Fail(jsonread.CodeValue, name, "the list is empty.")
+		return nil
+	case "a number":
+		return []tts.Prompt{{Tokens: f.promptTokens(name, raw, m)}}
+	}
+	items, _ := f.Items(name, raw, most)
+	prompts := make([]tts.Prompt, len(items))
+	for i, item := range items {
+		switch jsonread.Kind(item) {
+		case "a string":
+			prompts[i].Text, _ = jsonread.Text(item)
+		case "a list":
+			prompts[i].Tokens = f.promptTokens(fmt.Sprintf("prompt[%d]", i), item, m)
+		}
+		if jsonread.Kind(item) != first || first != "a string" && first != "a list" {
+			f.WrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", item)
+		}
+	}
+	return prompts
+}
+
+// promptTokens reads raw, found at name, as the tokens of one prompt.
+func (f fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []int32 {
+	n := jsonread.Count(raw)
+	switch {
+	case n == 0:
+		f.Fail(jsonread.CodeValue, name, "the list is empty.")
+	case n > m.Context && f.Err == nil:
+		f.Err = &tts.ContextError{Limit: m.Context, Prompt: n}
+	}
+	return f.Tokens(name, raw, m.Context, m.Vocab)
+}

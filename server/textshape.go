@@ -1,0 +1,111 @@
+package server
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// textShape writes text completions.
+type textShape struct {
+	id       string
+	created  int64
+	model    string
+	logprobs bool
+	usage    bool          // the stream ends with the usage
+	offsets  []int         // of each choice's next token in its text
+	searched *searchReport // nil: there was no search
+}
+
+// newTextShape writes the answer of a model in so many choices, with
+// log-probabilities or not. usage asks for a chunk with the usage at the end of a
+// stream.
+func newTextShape(model string, choices int, logprobs, usage bool, searched *searchReport) *textShape {
+	return &textShape{id: "cmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, offsets: make([]int, choices),
+		logprobs: logprobs, usage: usage, searched: searched}
+}
+
+// Open has nothing to note: prompts are read whole.
+func (t *textShape) Open(tts.Delta) {}
+
+func (t *textShape) response(usage optionalUsage, choices ...textChoice) *textResponse {
+	return &textResponse{ID: t.id, Object: "text_completion", Created: t.created, Model: t.model, Choices: choices, Usage: usage}
+}
+
+// choice writes a part, or all, of one.
+func (t *textShape) choice(index int, text string, tokens []tts.Token, finish tts.Finish) textChoice {
+	c := textChoice{Index: index, Text: text, FinishReason: finishReason(finish)}
+	if t.logprobs {
+		c.Logprobs, t.offsets[index] = newTextLogprobs(tokens, t.offsets[index])
+	}
+	return c
+}
+
+func (t *textShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
+	r := t.response(t.searched.usage(u))
+	r.Choices, r.Scaling = []textChoice{}, t.searched.summary()
+	p.Around(r, `"choices":[]`, func() {
+		p.Raw(`"choices":`)
+		p.List(len(choices), func(i int) { t.wholeChoice(p, i, &choices[i]) })
+	})
+}
+
+// wholeChoice writes all of one.
+func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
+	whole := textChoice{Index: index, Text: ch.Text, FinishReason: finishReason(ch.Finish), Scaling: t.searched.choice(index)}
+	if !t.logprobs {
+		p.Value(whole)
+		return
+	}
+	column := func(name string, value func(t *tts.Token) any) {
+		p.Raw(`,"` + name + `":`)
+		p.List(len(ch.Tokens), func(i int) { p.Value(value(&ch.Tokens[i])) })
+	}
+	p.Around(whole, `"logprobs":null`, func() {
+		offset := 0
+		p.Raw(`"logprobs":{"tokens":`)
+		p.List(len(ch.Tokens), func(i int) { p.Value(tokenName(ch.Tokens[i].Bytes)) })
+		column("token_logprobs", func(t *tts.Token) any { v, _ := textLogprob(t); return v })
+		column("top_logprobs", func(t *tts.Token) any { _, top := textLogprob(t); return top })
+		column("text_offset", func(t *tts.Token) any { at := offset; offset += utf8.RuneCount(t.Bytes); return at })
+		p.Raw("}")
+	})
+}
+
+// Begin has nothing to say: text has no role.
+func (t *textShape) Begin(int) any { return nil }
+
+func (t *textShape) Chunk(d tts.Delta) any {
+	r := t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
+	if d.Finish != "" {
+		r.Choices[0].Scaling = t.searched.choice(d.Choice)
+		r.Scaling = t.searched.search(d.Choice)
+	}
+	return r
+}
+
+func (t *textShape) Alive() any {
+	r := t.delta(textChoice{})
+	r.Scaling = t.searched.progress()
+	return r
+}
+
+func (t *textShape) delta(c textChoice) *textResponse {
+	var u optionalUsage
+	if t.usage {
+		u = nullUsage
+	}
+	return t.response(u, c)
+}
+
+func (t *textShape) End(u tts.Usage) any {
+	if !t.usage {
+		return nil
+	}
+	r := t.response(t.searched.usage(u))
+	r.Choices = []textChoice{} // a list, though an empty one
+	return r
+}
