@@ -34,6 +34,7 @@ var layers = map[string][]string{
 	"server/jsonread":    {},
 	"server/jsonwrite":   {},
 	"server/metrics":     {"tts", "batcher"},
+	"server/openai":      {"server/jsonread", "server/jsonwrite", "tts", "batcher/sampling", "models/template", "models/tokenizer"},
 	"tts":                {"batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":         {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
@@ -61,7 +62,7 @@ func bounds() []bound {
 		return head + strings.Repeat(" ", size-len(head)-len(tail)) + tail
 	}
 	search := func(value func(n int) string) func(int) string {
-		return field(scalingField, func(n int) string { return `{"method":"best_of_n","n":2,"verifier":"logprob",` + value(n) + `}` })
+		return field(openai.ScalingField, func(n int) string { return `{"method":"best_of_n","n":2,"verifier":"logprob",` + value(n) + `}` })
 	}
 	return []bound{
 		{"levels", chat, jsonread.MaxDepth, "", field("chat_template_kwargs", func(n int) string { return `{"a":` + strings.Repeat("[", n-2) + strings.Repeat("]", n-2) + `}` })},
@@ -70,44 +71,44 @@ func bounds() []bound {
 		}},
 		{"a field's name", chat, jsonread.MaxNameLen, "", func(n int) string { return chatBody(`,"max_tokens":1,` + letters(n) + `:1`) }},
 		{"a string", chat, jsonread.MaxString, "user", field("user", letters)},
-		{"`messages`", chat, maxMessages, "messages", func(n int) string {
+		{"`messages`", chat, openai.MaxMessages, "messages", func(n int) string {
 			return `{"max_tokens":1,"messages":[` + listed(`{"role":"user","content":"a"}`, n) + `]}`
 		}},
-		{"`content`", chat, maxParts, "messages[0].content", func(n int) string {
+		{"`content`", chat, openai.MaxParts, "messages[0].content", func(n int) string {
 			return `{"max_tokens":1,"messages":[{"role":"user","content":[` + listed(`{"type":"text","text":"a"}`, n) + `]}]}`
 		}},
-		{"`tool_calls`", chat, maxTools, "messages[1].tool_calls", message(func(n int) string { return `"tool_calls":[` + listed(call, n) + `]` })},
-		{"`tool_calls`", chat, maxFunctions, "messages", message(func(n int) string { return `"tool_calls":[` + padded(n) + `]` })},
-		{"`tools`", chat, maxTools, "tools", field("tools", func(n int) string { return `[` + listed(call, n) + `],"tool_choice":"none"` })},
-		{"`tools`", chat, maxFunctions, "tools", field("tools", func(n int) string { return `[` + padded(n) + `],"tool_choice":"none"` })},
-		{"`chat_template_kwargs`", chat, maxKwargs, "chat_template_kwargs", field("chat_template_kwargs", func(n int) string { return `{"a":` + letters(n-8) + `}` })},
+		{"`tool_calls`", chat, openai.MaxTools, "messages[1].tool_calls", message(func(n int) string { return `"tool_calls":[` + listed(call, n) + `]` })},
+		{"`tool_calls`", chat, openai.MaxFunctions, "messages", message(func(n int) string { return `"tool_calls":[` + padded(n) + `]` })},
+		{"`tools`", chat, openai.MaxTools, "tools", field("tools", func(n int) string { return `[` + listed(call, n) + `],"tool_choice":"none"` })},
+		{"`tools`", chat, openai.MaxFunctions, "tools", field("tools", func(n int) string { return `[` + padded(n) + `],"tool_choice":"none"` })},
+		{"`chat_template_kwargs`", chat, openai.MaxKwargs, "chat_template_kwargs", field("chat_template_kwargs", func(n int) string { return `{"a":` + letters(n-8) + `}` })},
 		{"`prompt`", text, 128, "prompt", func(n int) string { return `{"max_tokens":1,"prompt":[` + listed(`"a"`, n) + `]}` }},
 		{"`n`", chat, 128, "n", field("n", strconv.Itoa)},
 		{"`best_of`", text, 128, "best_of", func(n int) string { return `{"prompt":"a","max_tokens":1,"best_of":` + strconv.Itoa(n) + `}` }},
-		{"`stop`", chat, maxStops, "stop", field("stop", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
-		{"`stop`", chat, maxStopLen, "stop", field("stop", letters)},
-		{"`stop_token_ids`", chat, maxStopTokens, "stop_token_ids", field("stop_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
-		{"`bad_words`", chat, maxBadWords, "bad_words", field("bad_words", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
-		{"`bad_words`", chat, maxBadWordLen, "bad_words[0]", field("bad_words", func(n int) string { return `[` + letters(n) + `]` })},
-		{"`allowed_token_ids`", chat, maxAllowed, "allowed_token_ids", field("allowed_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
-		{"`logit_bias`", chat, maxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `{` + numbered(`"%d":1`, n) + `}` })},
-		{"`logit_bias`", chat, maxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `[` + listed(`[7,1]`, n) + `]` })},
-		{"`top_logprobs`, `logprobs`", chat, maxTopLogprobs, "top_logprobs", field("top_logprobs", func(n int) string { return strconv.Itoa(n) + `,"logprobs":true` })},
-		{"`top_logprobs`, `logprobs`", text, maxTopLogprobs, "logprobs", func(n int) string { return `{"prompt":"a","max_tokens":1,"logprobs":` + strconv.Itoa(n) + `}` }},
-		{"`metadata`", chat, maxMetadata, "metadata", field("metadata", func(n int) string { return `{` + numbered(`"a%d":"b"`, n) + `}` })},
-		{"`metadata`", chat, maxMetadataName, "metadata", field("metadata", func(n int) string { return `{` + letters(n) + `:"b"}` })},
-		{"`metadata`", chat, maxMetadataValue, "metadata", field("metadata", func(n int) string { return `{"a":` + letters(n) + `}` })},
-		{"`test_time_scaling`, `X-Lutra-Scaling`", chat, 2048, scalingField, field(scalingField, func(n int) string { return `"bon2;verifier=logprob` + strings.Repeat(" ", n-21) + `"` })},
-		{"`test_time_scaling.step.stop`", chat, 8, scalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + listed(`"a"`, n) + `]}` })},
-		{"`test_time_scaling.step.stop`", chat, 64, scalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + letters(n) + `]}` })},
-		{"`test_time_scaling.answer.extract`", chat, 512, scalingField + ".answer", search(func(n int) string {
+		{"`stop`", chat, openai.MaxStops, "stop", field("stop", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
+		{"`stop`", chat, openai.MaxStopLen, "stop", field("stop", letters)},
+		{"`stop_token_ids`", chat, openai.MaxStopTokens, "stop_token_ids", field("stop_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
+		{"`bad_words`", chat, openai.MaxBadWords, "bad_words", field("bad_words", func(n int) string { return `[` + listed(`"a"`, n) + `]` })},
+		{"`bad_words`", chat, openai.MaxBadWordLen, "bad_words[0]", field("bad_words", func(n int) string { return `[` + letters(n) + `]` })},
+		{"`allowed_token_ids`", chat, openai.MaxAllowed, "allowed_token_ids", field("allowed_token_ids", func(n int) string { return `[` + listed("7", n) + `]` })},
+		{"`logit_bias`", chat, openai.MaxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `{` + numbered(`"%d":1`, n) + `}` })},
+		{"`logit_bias`", chat, openai.MaxLogitBias, "logit_bias", field("logit_bias", func(n int) string { return `[` + listed(`[7,1]`, n) + `]` })},
+		{"`top_logprobs`, `logprobs`", chat, openai.MaxTopLogprobs, "top_logprobs", field("top_logprobs", func(n int) string { return strconv.Itoa(n) + `,"logprobs":true` })},
+		{"`top_logprobs`, `logprobs`", text, openai.MaxTopLogprobs, "logprobs", func(n int) string { return `{"prompt":"a","max_tokens":1,"logprobs":` + strconv.Itoa(n) + `}` }},
+		{"`metadata`", chat, openai.MaxMetadata, "metadata", field("metadata", func(n int) string { return `{` + numbered(`"a%d":"b"`, n) + `}` })},
+		{"`metadata`", chat, openai.MaxMetadataName, "metadata", field("metadata", func(n int) string { return `{` + letters(n) + `:"b"}` })},
+		{"`metadata`", chat, openai.MaxMetadataValue, "metadata", field("metadata", func(n int) string { return `{"a":` + letters(n) + `}` })},
+		{"`test_time_scaling`, `X-Lutra-Scaling`", chat, 2048, openai.ScalingField, field(openai.ScalingField, func(n int) string { return `"bon2;verifier=logprob` + strings.Repeat(" ", n-21) + `"` })},
+		{"`test_time_scaling.step.stop`", chat, 8, openai.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + listed(`"a"`, n) + `]}` })},
+		{"`test_time_scaling.step.stop`", chat, 64, openai.ScalingField + ".step.stop", search(func(n int) string { return `"step":{"stop":[` + letters(n) + `]}` })},
+		{"`test_time_scaling.answer.extract`", chat, 512, openai.ScalingField + ".answer", search(func(n int) string {
 			return `"answer":{"extract":"regex:` + strings.Repeat("a", n) + `"}`
 		})},
-		{"`test_time_scaling.answer.extract`", chat, 1000, scalingField + ".answer", search(func(n int) string {
+		{"`test_time_scaling.answer.extract`", chat, 1000, openai.ScalingField + ".answer", search(func(n int) string {
 			return fmt.Sprintf(`"answer":{"extract":"regex:a{%d}"}`, n-2) // which begin and end a program
 		})},
-		{"`test_time_scaling.include`", chat, maxIncludes, scalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
-		{"`tokens`", "/detokenize", maxDetokenize, "tokens", func(n int) string { return `{"tokens":[` + listed("7", n) + `]}` }},
+		{"`test_time_scaling.include`", chat, openai.MaxIncludes, openai.ScalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
+		{"`tokens`", "/detokenize", openai.MaxDetokenize, "tokens", func(n int) string { return `{"tokens":[` + listed("7", n) + `]}` }},
 		{"`responses`", "/v1/rewards", 128, "responses", func(n int) string {
 			return `{"prompt":"a","responses":[` + listed(`"a"`, n) + `]}`
 		}},

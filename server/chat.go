@@ -4,12 +4,13 @@ import (
 	"net/http"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
 // chat is POST /v1/chat/completions.
-func (s *Server) chat(w http.ResponseWriter, r *http.Request, f fields) error {
-	g, err := s.chatRequest(f, r.Header)
+func (s *Server) chat(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
+	g, err := s.chatRequest(openai.Fields{Fields: body}, r.Header)
 	if err != nil {
 		return err
 	}
@@ -18,41 +19,41 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, f fields) error {
 }
 
 // chatRequest checks a chat request.
-func (s *Server) chatRequest(f fields, header http.Header) (*generation, error) {
-	g, err := s.beginGenerator(f)
+func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, error) {
+	g, err := s.beginGenerator(f.Fields)
 	if err != nil {
 		return nil, err
 	}
-	req := &tts.Request{Prompt: f.conversation()}
+	req := &tts.Request{Prompt: f.Conversation()}
 	tempered := f.Has("temperature")
-	f.sampling(req, g.model.Model, s.opt.MaxChoices)
-	f.tokenLimit(req, 1, "max_completion_tokens", "max_tokens")
+	f.Sampling(req, g.model.Model, s.opt.MaxChoices)
+	f.TokenLimit(req, 1, "max_completion_tokens", "max_tokens")
 	f.Bool("logprobs", &req.Sampling.Logprobs)
-	if f.Int("top_logprobs", &req.Sampling.TopLogprobs, 0, maxTopLogprobs) && !req.Sampling.Logprobs {
+	if f.Int("top_logprobs", &req.Sampling.TopLogprobs, 0, openai.MaxTopLogprobs) && !req.Sampling.Logprobs {
 		f.Fail(jsonread.CodeValue, "top_logprobs", "it is only allowed when 'logprobs' is true.")
 	}
-	req.MaxLogprobs = maxLogprobs
-	g.thinking = f.reasoningFormat(s.opt.ReasoningFormat)
+	req.MaxLogprobs = openai.MaxLogprobs
+	g.thinking = f.ReasoningFormat(s.opt.ReasoningFormat)
 	reasoning := true
 	f.Bool("include_reasoning", &reasoning)
 	g.hidden = !reasoning
-	f.responseFormat()
-	f.toolChoice(&req.Prompt)
-	if last := len(req.Prompt.Messages) - 1; f.echoes() && req.Prompt.Ending == tts.EndOpen {
+	f.ResponseFormat()
+	f.ToolChoice(&req.Prompt)
+	if last := len(req.Prompt.Messages) - 1; f.Echoes() && req.Prompt.Ending == tts.EndOpen {
 		g.echo, _ = req.Prompt.Messages[last].Content.(string)
 	}
-	f.modalities()
+	f.Modalities()
 	s.scale(f, header, g, req, tempered)
-	f.bookkeeping()
-	stream, usage := f.streaming()
+	f.Bookkeeping()
+	stream, usage := f.Streaming()
 	g.stream, g.requests = stream, []*tts.Request{req}
-	g.report.of(1, req.N)
-	g.shape = newChatShape(g.name, req.Sampling.Logprobs, usage, g.report)
-	return g, s.finish(f)
+	g.report.Expect(1, req.N)
+	g.shape = openai.NewChatShape(g.name, req.Sampling.Logprobs, usage, g.report)
+	return g, s.finish(f.Fields)
 }
 
 // begin reads the model of a request.
-func (s *Server) begin(f fields) (*generation, error) {
+func (s *Server) begin(f *jsonread.Fields) (*generation, error) {
 	g := &generation{}
 	f.String("model", &g.name)
 	if f.Err != nil {
@@ -69,7 +70,7 @@ func (s *Server) begin(f fields) (*generation, error) {
 }
 
 // beginGenerator is begin for requests that want text written.
-func (s *Server) beginGenerator(f fields) (*generation, error) {
+func (s *Server) beginGenerator(f *jsonread.Fields) (*generation, error) {
 	g, err := s.begin(f)
 	if err == nil && g.model.reward != nil {
 		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' judges answers and writes none. Send them to /v1/rewards.", jsonread.Brief([]byte(g.name)))

@@ -7,18 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	openai "github.com/sashabaranov/go-openai"
+	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-func user(text string) []openai.ChatCompletionMessage {
-	return []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: text}}
+func user(text string) []goopenai.ChatCompletionMessage {
+	return []goopenai.ChatCompletionMessage{{Role: goopenai.ChatMessageRoleUser, Content: text}}
 }
 
 func TestAChatCompletionAnswersAnOpenAIClient(t *testing.T) {
 	f := start(t, says(t, "Hello <there> & héllo."), nil)
-	resp, err := f.client().CreateChatCompletion(t.Context(), openai.ChatCompletionRequest{Model: "toy", Messages: user("Hi")})
+	resp, err := f.client().CreateChatCompletion(t.Context(), goopenai.ChatCompletionRequest{Model: "toy", Messages: user("Hi")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,20 +37,20 @@ func TestAChatCompletionAnswersAnOpenAIClient(t *testing.T) {
 func TestAStreamedChatConcatenatesToTheUnstreamed(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	seed := 7
-	req := openai.ChatCompletionRequest{Model: "toy", Messages: user("Tell me"), Seed: &seed, N: 3, MaxCompletionTokens: 40, Stop: []string{"zz", "e"}}
+	req := goopenai.ChatCompletionRequest{Model: "toy", Messages: user("Tell me"), Seed: &seed, N: 3, MaxCompletionTokens: 40, Stop: []string{"zz", "e"}}
 	whole, err := f.client().CreateChatCompletion(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+	req.StreamOptions = &goopenai.StreamOptions{IncludeUsage: true}
 	stream, err := f.client().CreateChatCompletionStream(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stream.Close()
 	var texts [3]string
-	var finish [3]openai.FinishReason
-	var usage *openai.Usage
+	var finish [3]goopenai.FinishReason
+	var usage *goopenai.Usage
 	for i := 0; ; i++ {
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -86,6 +86,6 @@ func TestAStreamedChatConcatenatesToTheUnstreamed(t *testing.T) {
 	}
 }
 
-func openaiRequest(text string) openai.ChatCompletionRequest {
-	return openai.ChatCompletionRequest{Model: "toy", Messages: user(text)}
+func openaiRequest(text string) goopenai.ChatCompletionRequest {
+	return goopenai.ChatCompletionRequest{Model: "toy", Messages: user(text)}
 }

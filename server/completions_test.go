@@ -12,13 +12,13 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 
 	"github.com/lutra-lm/lutra/models/toy"
-	openai "github.com/sashabaranov/go-openai"
+	goopenai "github.com/sashabaranov/go-openai"
 )
 
 func TestATextCompletionAnswersAnOpenAIClient(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	seed := 1
-	resp, err := f.client().CreateCompletion(t.Context(), openai.CompletionRequest{Model: "toy", Prompt: "Once", MaxTokens: 5, N: 2, LogProbs: 2, Seed: &seed})
+	resp, err := f.client().CreateCompletion(t.Context(), goopenai.CompletionRequest{Model: "toy", Prompt: "Once", MaxTokens: 5, N: 2, LogProbs: 2, Seed: &seed})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,12 @@
-// Package server speaks OpenAI's HTTP API over the strategies of package tts.
+// Package server answers HTTP requests with the strategies of package tts.
 //
-//	body ──receive──▶ fields ──▶ tts.Request ──tts.Strategy──▶ tts.Deltas ──reply, sse──▶ JSON
+//	body ──receive──▶ jsonread.Fields ──openai──▶ tts.Request ──tts.Strategy──▶ tts.Deltas ──openai, jsonwrite──▶ JSON
 //
-// A request is let in, its body received into memory that is counted, and its
-// fields read where they lie; bounds.go has what it may hold. A handler checks it
-// completely before it costs more, hands it to
-// a strategy, and writes what the strategy yields, at once or as a stream. The
-// request's context ends with its client, its time limit or the server, and
-// takes the work in the engine with it.
+// A request is let in (admission), its body is received into memory that is
+// counted, and its fields are read where they lie. A handler checks all of it before
+// it costs more, hands it to a strategy, and writes what the strategy yields, at
+// once or as a stream. The request's context ends with its client, its time limit
+// or the server, and takes the work in the engine with it.
 //
 // Invariants: every answer that is not a success carries OpenAI's error
 // envelope, from the one map in errors.go; a streamed answer concatenates to

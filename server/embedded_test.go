@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	openai "github.com/sashabaranov/go-openai"
+	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -115,7 +115,7 @@ func TestTheEmbeddedModelSolvesProblemsOverHTTP(t *testing.T) {
 	var wg sync.WaitGroup
 	for _, p := range list {
 		wg.Go(func() {
-			resp, err := f.client().CreateChatCompletion(t.Context(), openai.ChatCompletionRequest{
+			resp, err := f.client().CreateChatCompletion(t.Context(), goopenai.ChatCompletionRequest{
 				Model: "lutra-tiny-s", Messages: user(p.Question), Seed: new(1), MaxCompletionTokens: 300, N: 2,
 			})
 			if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -86,7 +87,7 @@ func toAPI(err error) *apiError {
 		return invalid(codeContext, string(long.Part), "This model's maximum context length is %d tokens. However, your %s %s at least %d tokens. Please shorten the %s.",
 			long.Limit, what, verb, long.Prompt, what)
 	case errors.As(err, &plan): // what shows only when the search begins
-		return invalid(plan.Code, scalingField, "Invalid '%s': %s: %s.", scalingField, plan.Field, plan.Message)
+		return invalid(plan.Code, openai.ScalingField, "Invalid '%s': %s: %s.", openai.ScalingField, plan.Field, plan.Message)
 	case errors.Is(err, reward.ErrSteps):
 		return invalid(jsonread.CodeValue, "responses", "%s", clientText(err))
 	case errors.Is(err, reward.ErrBlank):

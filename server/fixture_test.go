@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	openai "github.com/sashabaranov/go-openai"
+	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/models"
@@ -153,10 +153,10 @@ func says(t *testing.T, text string) *toy.Model {
 }
 
 // client is go-openai's.
-func (f *fixture) client() *openai.Client {
-	c := openai.DefaultConfig("no key")
+func (f *fixture) client() *goopenai.Client {
+	c := goopenai.DefaultConfig("no key")
 	c.BaseURL = f.url + "/v1"
-	return openai.NewClientWithConfig(c)
+	return goopenai.NewClientWithConfig(c)
 }
 
 // chatBody is a chat request with one message and these further fields.

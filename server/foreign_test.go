@@ -12,6 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // nested puts a field that belongs into an object there.
@@ -28,7 +29,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 		"/v1/chat/completions": `{"messages":[{"role":"user","content":"Hi"}],"max_tokens":1,`,
 		"/v1/completions":      `{"prompt":"Hi","max_tokens":1,`,
 	} {
-		for _, name := range slices.Sorted(maps.Keys(unsupported)) {
+		for _, name := range slices.Sorted(maps.Keys(openai.Unsupported)) {
 			// Read by an endpoint of their own accord, and tested with it.
 			own := []string{"response_format", "modalities", "tools", "tool_choice", "top_logprobs", "truncation"}
 			if path == "/v1/completions" {
@@ -48,7 +49,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 			neutral := []string{"null", "false", "[]", "{}", `""`, `"none"`, `"disabled"`}
 			for _, v := range []string{"0", "1", "-1", "0.0", "1.0"} {
 				var number float64
-				if json.Unmarshal([]byte(v), &number) == nil && unsupported[name](number) {
+				if json.Unmarshal([]byte(v), &number) == nil && openai.Unsupported[name](number) {
 					neutral = append(neutral, v)
 				}
 			}
@@ -63,11 +64,11 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 
 func TestHarmlessFieldsAreNoFaultEvenWhereUnknownOnesAre(t *testing.T) {
 	f := start(t, &toy.Model{}, func(o *Options) { o.Strict = true })
-	for name := range harmless {
+	for name := range openai.Harmless {
 		if strings.HasPrefix(name, "stream_options.") || slices.Contains([]string{"reasoning", "reasoning_effort", "reasoning_format", "enable_thinking", "include_reasoning", "repeat_last_n"}, name) {
 			continue // read by chats
 		}
-		if unsupported[name] != nil {
+		if openai.Unsupported[name] != nil {
 			t.Errorf("%s is both harmless and unsupported", name)
 		}
 		for _, body := range []string{chatBody(`,"max_tokens":1,` + nested(name, "7")), `{"prompt":"Hi","max_tokens":1,` + nested(name, "7") + `}`} {
@@ -89,12 +90,12 @@ func TestTheDocumentationListsWhatIsRefusedAndWhatIsIgnored(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	refused, ignored, _ := strings.Cut(section, "Ignored")
-	for name := range unsupported {
+	for name := range openai.Unsupported {
 		if !strings.Contains(refused, "`"+name+"`") {
 			t.Errorf("docs/api.md does not list %s as refused", name)
 		}
 	}
-	for name := range harmless {
+	for name := range openai.Harmless {
 		if !strings.Contains(ignored, "`"+name+"`") {
 			t.Errorf("docs/api.md does not list %s as ignored", name)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // FuzzRequest holds that whatever a client sends is either refused as its own
@@ -35,11 +36,11 @@ func FuzzRequest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, read := range []func(fields, http.Header) (*generation, error){s.chatRequest, s.completionRequest} {
+		for _, read := range []func(openai.Fields, http.Header) (*generation, error){s.chatRequest, s.completionRequest} {
 			object, err := jsonread.Parse(body)
 			var g *generation
 			if err == nil {
-				g, err = read(fields{object}, http.Header{})
+				g, err = read(openai.Fields{Fields: object}, http.Header{})
 			}
 			if err != nil {
 				if api := toAPI(err); api.Status != http.StatusBadRequest && api.Status != http.StatusNotFound || api.Code == "" || api.Message == "" {
@@ -57,7 +58,7 @@ func FuzzRequest(f *testing.F) {
 				if _, err := g.model.Prepare(t.Context(), &req.Prompt, req.Sampling.MaxTokens); err != nil && toAPI(err).Status != http.StatusBadRequest {
 					t.Fatalf("%q: %v, want the client's own mistake", body, err)
 				}
-				if err := req.Sampling.Validate(); err != nil || req.Sampling.TopLogprobs > maxTopLogprobs {
+				if err := req.Sampling.Validate(); err != nil || req.Sampling.TopLogprobs > openai.MaxTopLogprobs {
 					t.Fatalf("%q: %v", body, err)
 				}
 			}

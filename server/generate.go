@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -16,14 +17,14 @@ import (
 // generation is a checked request for text.
 type generation struct {
 	model    *published
-	name     string         // of the model as the client calls it
-	preset   *scaling.Plan  // that the name asks for; nil: none
-	requests []*tts.Request // one a prompt; choice i of prompt p is choice p*n+i of the answer
-	search   *tts.Search    // nil: each choice is one sample
-	report   *searchReport  // what the answer says of the searches; nil: nothing
-	thinking bool           // thoughts are set apart from the answer
-	hidden   bool           // what is set apart is not sent at all
-	echo     string         // that every choice begins with
+	name     string               // of the model as the client calls it
+	preset   *scaling.Plan        // that the name asks for; nil: none
+	requests []*tts.Request       // one a prompt; choice i of prompt p is choice p*n+i of the answer
+	search   *tts.Search          // nil: each choice is one sample
+	report   *openai.SearchReport // what the answer says of the searches; nil: nothing
+	thinking bool                 // thoughts are set apart from the answer
+	hidden   bool                 // what is set apart is not sent at all
+	echo     string               // that every choice begins with
 	stream   bool
 	shape    shape
 }
@@ -69,7 +70,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 	if g.search != nil {
 		rec.strategy = g.search.Plan.String()
 		if g.report != nil {
-			w.Header().Set(scalingApplied, rec.strategy)
+			w.Header().Set(openai.ScalingApplied, rec.strategy)
 		}
 	}
 	if err := rec.lease.Grow(g.upFront()); err != nil {
@@ -108,7 +109,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 			uncounted = 0
 		}
 		gather[d.Choice].add(&d)
-		g.report.update(&d)
+		g.report.Update(&d)
 	}
 	ended = true
 	choices := make([]tts.Delta, len(gather))
@@ -322,7 +323,7 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		if d.Text != "" || len(d.Tokens) > 0 {
 			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
 		}
-		if g.report.update(&d) {
+		if g.report.Update(&d) {
 			out.Add(g.shape.Alive())
 		}
 		switch {

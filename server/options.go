@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
-
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/rs/zerolog"
 )
 
 // Options is the configuration of a server: the `server:` section of
@@ -74,7 +74,7 @@ func DefaultOptions() Options {
 		LameDuck:        5 * time.Second,
 		DrainTimeout:    25 * time.Second,
 		Presets:         map[string]string{"bon8": "bon8", "sc16": "sc16", "beam16x4": "beam16x4"},
-		ReasoningFormat: ReasoningAuto,
+		ReasoningFormat: openai.ReasoningAuto,
 		Limits:          scaling.DefaultLimits(),
 		Log:             zerolog.Nop(),
 	}
@@ -124,7 +124,7 @@ func (o *Options) Validate() error {
 	}
 	fault(o.MaxMemory < o.leastMemory(), "max_memory: %d is less than the %d that requests of max_body bytes and max_choices choices need", o.MaxMemory, o.leastMemory())
 	fault(o.MaxMemory > mostMemory, "max_memory: %d is more than %d", o.MaxMemory, mostMemory)
-	fault(o.ReasoningFormat != ReasoningAuto && o.ReasoningFormat != ReasoningNone, "reasoning_format: %q is neither auto nor none", o.ReasoningFormat)
+	fault(o.ReasoningFormat != openai.ReasoningAuto && o.ReasoningFormat != openai.ReasoningNone, "reasoning_format: %q is neither auto nor none", o.ReasoningFormat)
 	for _, d := range []struct {
 		key  string
 		d    time.Duration

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // A page that somebody visits can make the browser send requests to any
@@ -115,7 +116,7 @@ func (s *Server) cors(next http.Handler) http.Handler {
 			return
 		}
 		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, "+scalingApplied)
+		h.Set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After, "+openai.ScalingApplied)
 		if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 			next.ServeHTTP(w, r)
 			return

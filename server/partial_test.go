@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/tts"
-	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // inTheMaking is a chunk that shows candidates while they are written.
@@ -104,18 +102,5 @@ func TestOnlyThoseWhoAskAreShownCandidatesInTheMaking(t *testing.T) {
 	}
 	if strings.Contains(string(stream)+string(answer)+string(shownAnswer), `"partial"`) {
 		t.Error("candidates are shown to somebody who cannot want it")
-	}
-}
-
-func TestWhatWasGainedIsToldOnce(t *testing.T) {
-	s := newSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}})
-	s.of(1, 1)
-	s.update(&tts.Delta{Progress: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
-	first, second := string(must(json.Marshal(s.progress()))), string(must(json.Marshal(s.progress())))
-	if want := `"partial":[{"index":2,"parent":7,"text":"new","tokens":3,"logprob":-0.5,"score":0.25}]`; !strings.Contains(first, want) {
-		t.Errorf("progress is %s, want %s", first, want)
-	}
-	if strings.Contains(second, "partial") {
-		t.Errorf("a sign of life repeats it: %s", second)
 	}
 }

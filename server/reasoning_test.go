@@ -8,7 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/server/jsonread"
 
-	openai "github.com/sashabaranov/go-openai"
+	goopenai "github.com/sashabaranov/go-openai"
 )
 
 // thoughtful answers with a thought in front.
@@ -19,7 +19,7 @@ type told struct{ reasoning, content, order string }
 
 // tell streams a chat through go-openai; order has an r and a c where
 // reasoning and content begin anew.
-func tell(t *testing.T, f *fixture, req openai.ChatCompletionRequest) (out told) {
+func tell(t *testing.T, f *fixture, req goopenai.ChatCompletionRequest) (out told) {
 	t.Helper()
 	stream, err := f.client().CreateChatCompletionStream(t.Context(), req)
 	if err != nil {
@@ -46,7 +46,7 @@ func tell(t *testing.T, f *fixture, req openai.ChatCompletionRequest) (out told)
 	}
 }
 
-func ask(t *testing.T, f *fixture, req openai.ChatCompletionRequest) openai.ChatCompletionMessage {
+func ask(t *testing.T, f *fixture, req goopenai.ChatCompletionRequest) goopenai.ChatCompletionMessage {
 	t.Helper()
 	answer, err := f.client().CreateChatCompletion(t.Context(), req)
 	if err != nil {
@@ -57,7 +57,7 @@ func ask(t *testing.T, f *fixture, req openai.ChatCompletionRequest) openai.Chat
 
 func TestThoughtsComeApartFromTheAnswer(t *testing.T) {
 	f := start(t, says(t, thoughtful), nil)
-	req := openai.ChatCompletionRequest{Model: "toy", Messages: []openai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
+	req := goopenai.ChatCompletionRequest{Model: "toy", Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
 	want := told{"What is 3*4?", "Answer: 12", "rc"}
 	if m := ask(t, f, req); m.ReasoningContent != want.reasoning || m.Content != want.content {
 		t.Errorf("the message is %+v, want %+v", m, want)
@@ -90,9 +90,9 @@ func TestASearchTellsItsReasoning(t *testing.T) {
 	f := real(t, nil)
 	for _, plan := range []string{"bon4", "sc5", "beam8x4", "auto"} {
 		seed := 7
-		req := openai.ChatCompletionRequest{
+		req := goopenai.ChatCompletionRequest{
 			Model: "lutra-tiny-s", Seed: &seed, MaxCompletionTokens: 300,
-			Messages: []openai.ChatCompletionMessage{{Role: "user", Content: problems(t, 1)[0].Question}},
+			Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: problems(t, 1)[0].Question}},
 			Metadata: map[string]string{"test_time_scaling": plan + ";n=8;stream_mode=reasoning"},
 		}
 		whole, streamed := ask(t, f, req), tell(t, f, req)

@@ -14,10 +14,11 @@ import (
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/openai"
 )
 
 // reader answers a request whose body has been received and read.
-type reader func(w http.ResponseWriter, r *http.Request, f fields) error
+type reader func(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error
 
 // What a request holds, in bytes. A test measures what is made of bodies.
 const (
@@ -66,11 +67,11 @@ func (s *Server) post(factor int64, read reader) http.HandlerFunc {
 		}
 		ctx, cancel := s.answerTime(r.Context())
 		defer cancel()
-		object, err := parseAside(ctx, body)
+		fields, err := parseAside(ctx, body)
 		if err != nil {
 			return err
 		}
-		return read(w, r.WithContext(ctx), fields{object})
+		return read(w, r.WithContext(ctx), fields)
 	})
 }
 
@@ -178,16 +179,16 @@ func readAll(r io.Reader, most int64, l *admission.Lease) ([]byte, error) {
 // finish reports the first fault, or else what to do about fields that nobody
 // has read: those that ask for what no endpoint does are refused, and those
 // that nobody knows refused or logged once.
-func (s *Server) finish(f fields) error {
+func (s *Server) finish(f *jsonread.Fields) error {
 	if f.Err != nil {
 		return f.Err
 	}
 	for _, name := range f.Unread() {
-		neutral, known := unsupported[name]
+		neutral, known := openai.Unsupported[name]
 		switch {
-		case known && neutral.asks(f.Raw(name)):
+		case known && neutral.Asks(f.Raw(name)):
 			return invalid(jsonread.CodeUnsupported, name, "Invalid '%s': this server does not support it.", name)
-		case known || harmless[name]:
+		case known || openai.Harmless[name]:
 			continue
 		}
 		if s.opt.Strict {

@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -28,8 +29,8 @@ type judgement struct {
 
 // rewards is POST /v1/rewards: a reward model's scores of given responses to
 // one prompt.
-func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f fields) error {
-	j, err := s.rewardRequest(f)
+func (s *Server) rewards(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
+	j, err := s.rewardRequest(openai.Fields{Fields: body})
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, f fields) error
 }
 
 // rewardRequest checks a request for scores.
-func (s *Server) rewardRequest(f fields) (*judgement, error) {
+func (s *Server) rewardRequest(f openai.Fields) (*judgement, error) {
 	j := &judgement{aggregate: scaling.AggregateLast, part: tts.PartMessages}
 	var name string
 	f.String("model", &name)
@@ -71,9 +72,9 @@ func (s *Server) rewardRequest(f fields) (*judgement, error) {
 		var text string
 		f.Text("prompt", &text)
 		j.part = tts.PartPrompt
-		j.prompt.Messages = []template.Message{{Role: roleUser, Content: text}}
+		j.prompt.Messages = []template.Message{{Role: openai.RoleUser, Content: text}}
 	case f.Has("messages"):
-		if j.prompt = f.conversation(); j.prompt.Ending == tts.EndOpen {
+		if j.prompt = f.Conversation(); j.prompt.Ending == tts.EndOpen {
 			f.Fail(jsonread.CodeValue, "messages", "the last one is the assistant's; give it as a response.")
 		}
 	default:
@@ -99,8 +100,8 @@ func (s *Server) rewardRequest(f fields) (*judgement, error) {
 	if j.aggregate.Validate() != nil {
 		f.Fail(jsonread.CodeValue, "aggregate", "expected last, min, prod, mean or max, but got '%s'.", jsonread.Brief([]byte(aggregate)))
 	}
-	f.bookkeeping()
-	return j, s.finish(f)
+	f.Bookkeeping()
+	return j, s.finish(f.Fields)
 }
 
 // judge finds the reward model that a request asks for: by default, the first.

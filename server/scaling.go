@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -23,16 +24,16 @@ func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, temp
 
 // scale settles how g is answered. tempered tells whether the request names a
 // temperature.
-func (s *Server) scale(f fields, header http.Header, g *generation, req *tts.Request, tempered bool) {
-	a := f.scaling(header, g.preset, s.standard)
-	if f.Err != nil || a != nil && a.plan.Method == scaling.None {
+func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *tts.Request, tempered bool) {
+	a := f.Scaling(header, g.preset, s.standard)
+	if f.Err != nil || a != nil && a.Plan.Method == scaling.None {
 		return
 	}
 	if a == nil {
 		// A default is no demand: requests that it does not suit are answered plainly.
 		if s.standard != nil && s.standard.Method != scaling.None && g.search == nil {
 			if search, err := s.search(g, req, *s.standard, tempered); err == nil {
-				g.search, g.report = search, newSearchReport(&search.Plan)
+				g.search, g.report = search, openai.NewSearchReport(&search.Plan)
 			}
 		}
 		return
@@ -41,26 +42,26 @@ func (s *Server) scale(f fields, header http.Header, g *generation, req *tts.Req
 		f.Fail(jsonread.CodeValue, "best_of", "it is a search of its own; leave it away.")
 		return
 	}
-	search, err := s.search(g, req, *a.plan, tempered)
+	search, err := s.search(g, req, *a.Plan, tempered)
 	if err != nil {
-		if a.plan.Temperature == nil && planCode(err) == scaling.CodeTemperatureZero {
-			a.param = "temperature" // the request's own
+		if a.Plan.Temperature == nil && planCode(err) == scaling.CodeTemperatureZero {
+			a.Param = "temperature" // the request's own
 		}
-		f.Err = planFault(err, a.param)
+		f.Err = openai.PlanFault(err, a.Param)
 		return
 	}
-	g.search, g.report = search, newSearchReport(&search.Plan)
+	g.search, g.report = search, openai.NewSearchReport(&search.Plan)
 }
 
 // bestOf reads the completions API's own search: the likeliest ones of so
 // many. At temperature 0 all are the same. The answer says nothing of it.
-func (s *Server) bestOf(f fields, g *generation, req *tts.Request) {
+func (s *Server) bestOf(f openai.Fields, g *generation, req *tts.Request) {
 	n := req.N
 	if f.Int("best_of", &n, req.N, s.opt.MaxChoices) && n > req.N && req.Sampling.Temperature > 0 {
 		plan := scaling.Plan{Method: scaling.BestOfN, N: n, Verifier: scaling.VerifierLogprob, Select: scaling.SelectMax}
 		search, err := s.search(g, req, plan, true)
 		if err != nil {
-			f.Err = planFault(err, "best_of")
+			f.Err = openai.PlanFault(err, "best_of")
 			return
 		}
 		g.search = search

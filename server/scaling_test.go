@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/server/jsonread"
-
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/scaling"
-	openai "github.com/sashabaranov/go-openai"
+
+	goopenai "github.com/sashabaranov/go-openai"
 )
 
 // wireCandidate is what a search tells of one candidate, written down apart
@@ -176,8 +177,8 @@ func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fields{o}
-	got := f.plan(nil)
+	f := openai.Fields{Fields: o}
+	got := f.Plan(nil)
 	if f.Err != nil || len(f.Unread()) != 0 {
 		t.Fatal(f.Err, f.Unread())
 	}
@@ -185,7 +186,7 @@ func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, w := must(json.Marshal(got.plan)), must(json.Marshal(want)); string(g) != string(w) {
+	if g, w := must(json.Marshal(got.Plan)), must(json.Marshal(want)); string(g) != string(w) {
 		t.Errorf("the object gives\n%s\nthe string\n%s", g, w)
 	}
 }
@@ -271,7 +272,7 @@ func TestVerifiersAndPresetsAreListedAndJudgesDoNotChat(t *testing.T) {
 func TestGoOpenAIGetsTheBestOfFourByTheNameOfTheModel(t *testing.T) {
 	f := real(t, nil)
 	p := problems(t, 1)[0]
-	req := openai.ChatCompletionRequest{Model: "lutra-tiny-s+bon4", Messages: user(p.Question), Seed: new(3), MaxCompletionTokens: 300}
+	req := goopenai.ChatCompletionRequest{Model: "lutra-tiny-s+bon4", Messages: user(p.Question), Seed: new(3), MaxCompletionTokens: 300}
 	resp, err := f.client().CreateChatCompletion(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
@@ -292,7 +293,7 @@ func TestGoOpenAIGetsTheBestOfFourByTheNameOfTheModel(t *testing.T) {
 }
 
 // readStream reads choice 0 to its end, as old clients do.
-func readStream(stream *openai.ChatCompletionStream) (text string, err error) {
+func readStream(stream *goopenai.ChatCompletionStream) (text string, err error) {
 	for {
 		c, err := stream.Recv()
 		if err != nil {
@@ -314,11 +315,11 @@ func TestAnObjectWithoutAMethodChangesWhatItNamesAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fields{o}
-	got := f.plan(func() scaling.Plan { return base })
+	f := openai.Fields{Fields: o}
+	got := f.Plan(func() scaling.Plan { return base })
 	want := base
 	want.N, want.Step.MaxTokens, want.Budget.Tokens, want.Include.Partial = 8, 5, 90, true
-	if f.Err != nil || !reflect.DeepEqual(*got.plan, want) {
-		t.Errorf("%v: %+v, want %+v", f.Err, *got.plan, want)
+	if f.Err != nil || !reflect.DeepEqual(*got.Plan, want) {
+		t.Errorf("%v: %+v, want %+v", f.Err, *got.Plan, want)
 	}
 }

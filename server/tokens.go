@@ -9,19 +9,21 @@ import (
 	"github.com/lutra-lm/lutra/internal/cpulimit"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
 
 // tokenize is POST /tokenize. A prompt or messages are read as vLLM reads them,
 // a content as llama.cpp does: it has no BOS unless that is asked for.
-func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, f fields) error {
-	g, err := s.begin(f)
+func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
+	f := openai.Fields{Fields: body}
+	g, err := s.begin(body)
 	if err != nil {
 		return err
 	}
 	var names, pieces bool
 	p := tokenized(f, &names, &pieces)
-	if err := s.finish(f); err != nil {
+	if err := s.finish(body); err != nil {
 		return err
 	}
 	prepared, err := prepareAside(r.Context(), g.model.Model, &p)
@@ -62,7 +64,7 @@ func prepareAside(ctx context.Context, m *tts.Model, p *tts.Prompt) (*tts.Prepar
 
 // writeTruncation adds the field that tells of messages that were left out.
 func writeTruncation(p *jsonwrite.Reply, prepared *tts.Prepared) {
-	if t := newTruncation(prepared.Dropped); t != nil {
+	if t := openai.NewTruncation(prepared.Dropped); t != nil {
 		p.Raw(`,"truncation":`)
 		p.Value(t)
 	}
@@ -71,7 +73,7 @@ func writeTruncation(p *jsonwrite.Reply, prepared *tts.Prepared) {
 // tokenized reads what is to be tokenised, one of messages, prompt and
 // content, and the fields that belong to it: whether the answer has the tokens'
 // names beside their ids, or ids and pieces in one list.
-func tokenized(f fields, names, pieces *bool) (p tts.Prompt) {
+func tokenized(f openai.Fields, names, pieces *bool) (p tts.Prompt) {
 	var forms []string
 	for _, form := range []string{"messages", "prompt", "content"} {
 		if f.Has(form) {
@@ -89,8 +91,8 @@ func tokenized(f fields, names, pieces *bool) (p tts.Prompt) {
 	special := forms[0] == "prompt"
 	switch forms[0] {
 	case "messages":
-		p = f.conversation()
-		f.tools(&p)
+		p = f.Conversation()
+		f.Tools(&p)
 	case "prompt":
 		f.Text("prompt", &p.Text)
 		f.Bool("add_special_tokens", &special)
@@ -123,16 +125,17 @@ func newTokenPiece(id int32, piece []byte) tokenPiece {
 
 // detokenize is POST /detokenize: the answer is a prompt to vLLM's clients and
 // a content to llama.cpp's. Both write special tokens out.
-func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, f fields) error {
-	g, err := s.begin(f)
+func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
+	f := openai.Fields{Fields: body}
+	g, err := s.begin(body)
 	if err != nil {
 		return err
 	}
 	if !f.Has("tokens") {
 		f.Fail(jsonread.CodeMissing, "tokens", "a list of token ids is required.")
 	}
-	ids := f.IDs("tokens", maxDetokenize, g.model.Vocab)
-	if err := s.finish(f); err != nil {
+	ids := f.IDs("tokens", openai.MaxDetokenize, g.model.Vocab)
+	if err := s.finish(body); err != nil {
 		return err
 	}
 	size := 0
@@ -164,14 +167,15 @@ const decodedFactor = 4
 
 // applyTemplate is llama.cpp's POST /apply-template: the text that a model
 // would read for messages.
-func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, f fields) error {
-	g, err := s.begin(f)
+func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
+	f := openai.Fields{Fields: body}
+	g, err := s.begin(body)
 	if err != nil {
 		return err
 	}
-	p := f.conversation()
-	f.tools(&p)
-	if err := s.finish(f); err != nil {
+	p := f.Conversation()
+	f.Tools(&p)
+	if err := s.finish(body); err != nil {
 		return err
 	}
 	prepared, err := prepareAside(r.Context(), g.model.Model, &p)

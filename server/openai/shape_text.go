@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"time"
@@ -17,13 +17,13 @@ type textShape struct {
 	logprobs bool
 	usage    bool          // the stream ends with the usage
 	offsets  []int         // of each choice's next token in its text
-	searched *searchReport // nil: there was no search
+	searched *SearchReport // nil: there was no search
 }
 
-// newTextShape writes the answer of a model in so many choices, with
+// NewTextShape writes the answer of a model in so many choices, with
 // log-probabilities or not. usage asks for a chunk with the usage at the end of a
 // stream.
-func newTextShape(model string, choices int, logprobs, usage bool, searched *searchReport) *textShape {
+func NewTextShape(model string, choices int, logprobs, usage bool, searched *SearchReport) *textShape {
 	return &textShape{id: "cmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, offsets: make([]int, choices),
 		logprobs: logprobs, usage: usage, searched: searched}
 }

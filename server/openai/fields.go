@@ -1,9 +1,9 @@
-package server
+package openai
 
 import "github.com/lutra-lm/lutra/server/jsonread"
 
-// fields are a request's, under the names that OpenAI and other servers give them.
-type fields struct{ *jsonread.Fields }
+// Fields are a request's, under the names that OpenAI and other servers give them.
+type Fields struct{ *jsonread.Fields }
 
 // Where the thoughts of thinking models go.
 const (
@@ -11,8 +11,8 @@ const (
 	ReasoningNone = "none" // they stay in the content, with their marks
 )
 
-// responseFormat accepts plain text, which is all there is.
-func (f fields) responseFormat() {
+// ResponseFormat accepts plain text, which is all there is.
+func (f Fields) ResponseFormat() {
 	o, ok := f.Object("response_format")
 	if !ok {
 		return
@@ -25,22 +25,22 @@ func (f fields) responseFormat() {
 	f.Adopt(o)
 }
 
-// reasoningFormat reads where thoughts go: true is apart from the answer.
-func (f fields) reasoningFormat(format string) bool {
+// ReasoningFormat reads where thoughts go: true is apart from the answer.
+func (f Fields) ReasoningFormat(format string) bool {
 	if f.String("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {
 		f.Fail(jsonread.CodeValue, "reasoning_format", "expected auto or none, but got '%s'.", jsonread.Brief([]byte(format)))
 	}
 	return format == ReasoningAuto
 }
 
-// echoes reads vLLM's echo: begin the answer with the message that it continues.
-func (f fields) echoes() (echo bool) {
+// Echoes reads vLLM's echo: begin the answer with the message that it continues.
+func (f Fields) Echoes() (echo bool) {
 	f.Bool("echo", &echo)
 	return echo
 }
 
-// modalities accepts text.
-func (f fields) modalities() {
+// Modalities accepts text.
+func (f Fields) Modalities() {
 	raw, ok := f.Take("modalities")
 	if !ok {
 		return
@@ -56,15 +56,15 @@ func (f fields) modalities() {
 	}
 }
 
-// bookkeeping checks fields that clients keep for themselves.
-func (f fields) bookkeeping() {
+// Bookkeeping checks fields that clients keep for themselves.
+func (f Fields) Bookkeeping() {
 	var s string
 	f.String("user", &s)
 	f.metadata()
 }
 
-// streaming reads stream and stream_options.
-func (f fields) streaming() (stream, includeUsage bool) {
+// Streaming reads stream and stream_options.
+func (f Fields) Streaming() (stream, includeUsage bool) {
 	f.Bool("stream", &stream)
 	if !stream && f.Has("stream_options") {
 		f.Fail(jsonread.CodeValue, "stream_options", "it is only allowed when 'stream' is true.")

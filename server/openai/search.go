@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// searchReport is what an answer says of the searches behind it, one a prompt. A
+// SearchReport is what an answer says of the searches behind it, one a prompt. A
 // nil one says nothing, and its answers look as if there had been no search.
-type searchReport struct {
+type SearchReport struct {
 	include  scaling.Include
 	each     bool // candidate as it becomes complete
 	n        int  // choices of a prompt
@@ -19,13 +19,13 @@ type searchReport struct {
 	outcomes []*tts.Outcome // of each prompt; nil until its search has ended
 }
 
-func newSearchReport(p *scaling.Plan) *searchReport {
-	return &searchReport{include: p.Include, each: p.Stream == scaling.StreamCandidates}
+func NewSearchReport(p *scaling.Plan) *SearchReport {
+	return &SearchReport{include: p.Include, each: p.Stream == scaling.StreamCandidates}
 }
 
-// of says how many prompts the report is of, and how many choices each has. A
+// Expect says how many prompts the report is of, and how many choices each has. A
 // nil report may be asked.
-func (t *searchReport) of(prompts, n int) {
+func (t *SearchReport) Expect(prompts, n int) {
 	if t != nil {
 		t.n, t.outcomes = n, make([]*tts.Outcome, prompts)
 	}
@@ -112,9 +112,9 @@ type scalingUsage struct {
 	Cancelled int `json:"cancelled_tokens"`
 }
 
-// update takes in what a delta says of the search; true means that it is worth a
+// Update takes in what a delta says of the search; true means that it is worth a
 // chunk of its own.
-func (t *searchReport) update(d *tts.Delta) bool {
+func (t *SearchReport) Update(d *tts.Delta) bool {
 	if t == nil {
 		return false
 	}
@@ -147,7 +147,7 @@ func (t *searchReport) update(d *tts.Delta) bool {
 
 // progress is the latest, for chunks that have nothing else to say. It may be
 // called while update is.
-func (t *searchReport) progress() any {
+func (t *SearchReport) progress() any {
 	if t == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (t *searchReport) progress() any {
 }
 
 // choice is the report of a choice's candidate.
-func (t *searchReport) choice(i int) *candidate {
+func (t *SearchReport) choice(i int) *candidate {
 	if t == nil || t.outcomes[i/t.n] == nil {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (t *searchReport) choice(i int) *candidate {
 }
 
 // summary is the report of the search as a whole, or of all of them in a list.
-func (t *searchReport) summary() any {
+func (t *SearchReport) summary() any {
 	if t == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (t *searchReport) summary() any {
 
 // search is the report of the search that choice i is the first choice of; nil: it is
 // that of none.
-func (t *searchReport) search(i int) any {
+func (t *SearchReport) search(i int) any {
 	if t == nil || i%t.n != 0 || t.outcomes[i/t.n] == nil {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (t *searchReport) search(i int) any {
 }
 
 // usage is a request's account, divided once the searches have reported theirs.
-func (t *searchReport) usage(u tts.Usage) usage {
+func (t *SearchReport) usage(u tts.Usage) usage {
 	out := newUsage(u)
 	if t == nil {
 		return out

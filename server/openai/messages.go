@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"encoding/json"
@@ -17,29 +17,29 @@ import (
 const (
 	roleSystem    = "system"
 	roleDeveloper = "developer" // its new name
-	roleUser      = "user"
+	RoleUser      = "user"
 	roleAssistant = "assistant"
 	roleTool      = "tool"
 )
 
-// conversation reads messages and what else shapes the rendered prompt.
-func (f fields) conversation() tts.Prompt {
+// Conversation reads messages and what else shapes the rendered prompt.
+func (f Fields) Conversation() tts.Prompt {
 	var p tts.Prompt
-	items, ok := f.List("messages", maxMessages)
+	items, ok := f.List("messages", MaxMessages)
 	if len(items) == 0 && (ok || f.Err == nil) {
 		f.Fail(jsonread.CodeMissing, "messages", "a list of at least one message is required.")
 	}
 	for i, raw := range items {
 		if m, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw); ok {
-			p.Messages = append(p.Messages, fields{m}.message())
+			p.Messages = append(p.Messages, Fields{m}.message())
 			f.Adopt(m)
 		}
 		if f.Err != nil {
 			return p
 		}
 	}
-	if n := callBytes(p.Messages); n > maxFunctions {
-		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", n, maxFunctions)
+	if n := callBytes(p.Messages); n > MaxFunctions {
+		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", n, MaxFunctions)
 	}
 	p.Ending = f.ending(p.Messages)
 	p.Truncate = f.truncation()
@@ -53,7 +53,7 @@ var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max
 // templateVariables reads what a client tells the template: variables by their
 // names, and whether and how much a thinking model shall think. As in vLLM, an
 // effort turns thinking on or, with none, off; what is named goes before that.
-func (f fields) templateVariables() map[string]any {
+func (f Fields) templateVariables() map[string]any {
 	vars := map[string]any{}
 	effort := ""
 	if o, ok := f.Object("reasoning"); ok {
@@ -76,13 +76,13 @@ func (f fields) templateVariables() map[string]any {
 }
 
 // templateKwargs reads the variables that a request names itself.
-func (f fields) templateKwargs() (named map[string]any) {
+func (f Fields) templateKwargs() (named map[string]any) {
 	const name = "chat_template_kwargs"
 	raw, ok := f.Take(name)
 	switch {
 	case !ok:
-	case len(raw) > maxKwargs:
-		f.Fail(jsonread.CodeValue, name, "at most %d bytes are allowed, but got %d.", maxKwargs, len(raw))
+	case len(raw) > MaxKwargs:
+		f.Fail(jsonread.CodeValue, name, "at most %d bytes are allowed, but got %d.", MaxKwargs, len(raw))
 	case json.Unmarshal(raw, &named) != nil:
 		f.WrongType(name, "an object", raw)
 	}
@@ -91,7 +91,7 @@ func (f fields) templateKwargs() (named map[string]any) {
 
 // ending reads how the conversation ends. Unless it is told otherwise, the
 // model continues an assistant's message and answers all others.
-func (f fields) ending(messages []template.Message) tts.Ending {
+func (f Fields) ending(messages []template.Message) tts.Ending {
 	toldHeader, toldOpen := f.Has("add_generation_prompt"), f.Has("continue_final_message")
 	var header, open bool
 	f.Bool("add_generation_prompt", &header)
@@ -114,7 +114,7 @@ func (f fields) ending(messages []template.Message) tts.Ending {
 }
 
 // truncation reads whether the oldest exchanges may be left out.
-func (f fields) truncation() bool {
+func (f Fields) truncation() bool {
 	const auto, disabled = "auto", "disabled"
 	mode := disabled
 	if f.String("truncation", &mode); mode != auto && mode != disabled {
@@ -124,13 +124,13 @@ func (f fields) truncation() bool {
 }
 
 // message reads one message of a conversation.
-func (f fields) message() template.Message {
+func (f Fields) message() template.Message {
 	var m template.Message
 	f.String("role", &m.Role)
 	switch m.Role {
 	case roleDeveloper:
 		m.Role = roleSystem // templates do not know the new name
-	case roleSystem, roleUser, roleAssistant, roleTool:
+	case roleSystem, RoleUser, roleAssistant, roleTool:
 	case "":
 		f.Fail(jsonread.CodeMissing, "role", "every message needs a role.")
 	default:
@@ -153,7 +153,7 @@ func (f fields) message() template.Message {
 }
 
 // content reads a message's content: a string, or a list of text parts.
-func (f fields) content() (content string, given bool) {
+func (f Fields) content() (content string, given bool) {
 	raw, ok := f.Take("content")
 	if !ok {
 		return "", false
@@ -165,7 +165,7 @@ func (f fields) content() (content string, given bool) {
 		f.WrongType("content", "a string or a list of content parts", raw)
 		return "", true
 	}
-	items, _ := f.Items("content", raw, maxParts)
+	items, _ := f.Items("content", raw, MaxParts)
 	var b strings.Builder
 	for i, raw := range items {
 		part, ok := f.Sub(fmt.Sprintf("content[%d]", i), raw)
@@ -184,82 +184,4 @@ func (f fields) content() (content string, given bool) {
 		f.Adopt(part)
 	}
 	return b.String(), true
-}
-
-// functions reads a list of objects that each hold a function with a name: the
-// tools of a request, or the calls of a message, whose arguments are text or
-// an object. They are given to the template as they are written.
-func (f fields) functions(field, arguments string) []any {
-	items, _ := f.List(field, maxTools)
-	var list []any
-	for i, raw := range items {
-		at := fmt.Sprintf("%s[%d]", field, i)
-		o, ok := f.Sub(at, raw)
-		if !ok {
-			return nil
-		}
-		what, name := "function", ""
-		if o.String("type", &what); what != "function" {
-			o.Fail(jsonread.CodeUnsupported, "type", "expected function, but got '%s'.", jsonread.Brief([]byte(what)))
-		}
-		if fn, ok := o.Object("function"); ok {
-			if fn.String("name", &name); name == "" {
-				fn.Fail(jsonread.CodeMissing, "name", "every function needs a name.")
-			}
-			if v := fn.Raw(arguments); arguments != "" && jsonread.Kind(v) != "a string" && jsonread.Kind(v) != "an object" {
-				fn.Fail(jsonread.CodeType, arguments, "expected a string or an object, but got %s instead.", jsonread.Kind(v))
-			}
-			if f.Err == nil {
-				f.Err = fn.Err
-			}
-		} else {
-			o.Fail(jsonread.CodeMissing, "function", "a function is required.")
-		}
-		if f.Err == nil {
-			f.Err = o.Err
-		}
-		list = append(list, raw)
-	}
-	return list
-}
-
-// callBytes is the size of all tool calls of a conversation.
-func callBytes(messages []template.Message) (n int) {
-	for i := range messages {
-		if calls, ok := messages[i].ToolCalls.([]any); ok {
-			n += written(calls)
-		}
-	}
-	return n
-}
-
-// written is the size of what functions has read.
-func written(list []any) (n int) {
-	for _, v := range list {
-		n += len(v.(json.RawMessage))
-	}
-	return n
-}
-
-// tools reads definitions of functions for the template.
-func (f fields) tools(p *tts.Prompt) {
-	p.Tools = f.functions("tools", "")
-	if n := written(p.Tools); n > maxFunctions {
-		f.Fail(jsonread.CodeValue, "tools", "they have %d bytes, at most %d are allowed.", n, maxFunctions)
-	}
-}
-
-// toolChoice reads the tools of a chat. The model may read of them, but calls
-// of tools are not told apart from text: they may not be asked for.
-func (f fields) toolChoice(p *tts.Prompt) {
-	raw, ok := f.Take("tool_choice")
-	choice, _ := jsonread.Text(raw)
-	if ok && choice != "none" && choice != "auto" {
-		f.Fail(jsonread.CodeUnsupported, "tool_choice", "this server does not support calls of tools.")
-	}
-	if choice == "none" {
-		f.tools(p)
-		return
-	}
-	f.refuse("tools")
 }

@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"errors"
@@ -11,27 +11,27 @@ import (
 
 // The ways to ask for test-time scaling, beside the name of the model.
 const (
-	scalingField  = "test_time_scaling" // in the body, and within its metadata
+	ScalingField  = "test_time_scaling" // in the body, and within its metadata
 	scalingHeader = "X-Lutra-Scaling"
-	// scalingApplied is the answer's header that says what was done.
-	scalingApplied = "X-Lutra-Scaling-Applied"
+	// ScalingApplied is the answer's header that says what was done.
+	ScalingApplied = "X-Lutra-Scaling-Applied"
 )
 
-// asked is a wish for test-time scaling and the field that it came in.
-type asked struct {
-	plan  *scaling.Plan
-	param string
+// ScalingRequest is a wish for test-time scaling and the field that it came in.
+type ScalingRequest struct {
+	Plan  *scaling.Plan
+	Param string
 }
 
-// scaling finds what a request wants, the first of: the object in its body,
+// Scaling finds what a request wants, the first of: the object in its body,
 // the header, the entry in its metadata, the preset behind its model's name,
 // the server's default. An object without a method changes what the next of
 // these says. nil: nobody said anything.
-func (f fields) scaling(header http.Header, preset, standard *scaling.Plan) *asked {
+func (f Fields) Scaling(header http.Header, preset, standard *scaling.Plan) *ScalingRequest {
 	noted := f.metadata()
-	inBody := f.plan(func() (p scaling.Plan) {
+	inBody := f.Plan(func() (p scaling.Plan) {
 		if a := scalingBeside(f, header, noted, preset); a != nil {
-			p = *a.plan
+			p = *a.Plan
 		} else if standard != nil {
 			p = *standard
 		}
@@ -44,63 +44,63 @@ func (f fields) scaling(header http.Header, preset, standard *scaling.Plan) *ask
 }
 
 // scalingBeside is what a request asks for elsewhere than in its body's object.
-func scalingBeside(f fields, header http.Header, noted string, preset *scaling.Plan) *asked {
-	written := func(text, param string) *asked {
+func scalingBeside(f Fields, header http.Header, noted string, preset *scaling.Plan) *ScalingRequest {
+	written := func(text, param string) *ScalingRequest {
 		plan, err := scaling.Parse(text)
 		if err != nil && f.Err == nil {
-			f.Err = planFault(err, param)
+			f.Err = PlanFault(err, param)
 		}
-		return &asked{&plan, param}
+		return &ScalingRequest{&plan, param}
 	}
 	switch {
 	case header.Get(scalingHeader) != "":
 		return written(header.Get(scalingHeader), scalingHeader)
 	case noted != "":
-		return written(noted, "metadata."+scalingField)
+		return written(noted, "metadata."+ScalingField)
 	case preset != nil:
-		return &asked{preset, "model"}
+		return &ScalingRequest{preset, "model"}
 	}
 	return nil
 }
 
-// plan reads the request's test_time_scaling: an object, or the written form
+// Plan reads the request's test_time_scaling: an object, or the written form
 // as a string. An object without a method changes the plan that is wanted beside it.
-func (f fields) plan(beside func() scaling.Plan) *asked {
-	raw, ok := f.Take(scalingField)
+func (f Fields) Plan(beside func() scaling.Plan) *ScalingRequest {
+	raw, ok := f.Take(ScalingField)
 	if !ok {
 		return nil
 	}
-	a := &asked{param: scalingField, plan: &scaling.Plan{}}
+	a := &ScalingRequest{Param: ScalingField, Plan: &scaling.Plan{}}
 	if text, ok := jsonread.Text(raw); ok {
 		plan, err := scaling.Parse(text)
 		if err != nil {
-			f.Err = planFault(err, scalingField)
+			f.Err = PlanFault(err, ScalingField)
 		}
-		a.plan = &plan
+		a.Plan = &plan
 		return a
 	}
-	o, ok := f.Sub(scalingField, raw)
+	o, ok := f.Sub(ScalingField, raw)
 	if !ok {
 		return nil
 	}
 	if !o.Has("method") {
-		*a.plan = beside()
+		*a.Plan = beside()
 	}
 	src := planFields{o: o}
-	a.plan.Read(&src)
+	a.Plan.Read(&src)
 	src.close()
 	f.Adopt(o)
 	return a
 }
 
-// planFault is a plan's fault as the client sees it, in terms of the field that
+// PlanFault is a plan's fault as the client sees it, in terms of the field that
 // the plan came in.
-func planFault(err error, param string) error {
+func PlanFault(err error, param string) error {
 	var fault *scaling.Error
 	if !errors.As(err, &fault) {
 		return err
 	}
-	if param == scalingField && fault.Field != "" {
+	if param == ScalingField && fault.Field != "" {
 		param += "." + fault.Field
 	}
 	text := fault.Message
@@ -112,7 +112,7 @@ func planFault(err error, param string) error {
 
 // metadata checks the strings that clients keep with a request, and returns
 // what they ask for in them.
-func (f fields) metadata() (scaling string) {
+func (f Fields) metadata() (scaling string) {
 	raw, ok := f.Take("metadata")
 	if !ok {
 		return ""
@@ -129,15 +129,15 @@ func (f fields) metadata() (scaling string) {
 		switch {
 		case !ok:
 			f.WrongType("metadata", "an object of strings", value)
-		case n > maxMetadata:
-			f.Fail(jsonread.CodeValue, "metadata", "at most %d entries are allowed.", maxMetadata)
-		case len(name) > maxMetadataName || len(s) > maxMetadataValue:
-			f.Fail(jsonread.CodeValue, "metadata", "names have at most %d bytes and values %d.", maxMetadataName, maxMetadataValue)
+		case n > MaxMetadata:
+			f.Fail(jsonread.CodeValue, "metadata", "at most %d entries are allowed.", MaxMetadata)
+		case len(name) > MaxMetadataName || len(s) > MaxMetadataValue:
+			f.Fail(jsonread.CodeValue, "metadata", "names have at most %d bytes and values %d.", MaxMetadataName, MaxMetadataValue)
 		}
 		if f.Err != nil {
 			return ""
 		}
-		if name == scalingField {
+		if name == ScalingField {
 			scaling = s
 		}
 	}

@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"encoding/json"
@@ -15,9 +15,9 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// sampling reads the fields that chat and text completions have in common
+// Sampling reads the fields that chat and text completions have in common
 // into req.
-func (f fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
+func (f Fields) Sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	p := &req.Sampling
 	p.Temperature, p.TopP = 1, 1
 	f.Float32("temperature", &p.Temperature, 0, 2)
@@ -33,7 +33,7 @@ func (f fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	f.Float32("presence_penalty", &p.PresencePenalty, -2, 2)
 	f.Float32("frequency_penalty", &p.FrequencyPenalty, -2, 2)
 	f.Bool("ignore_eos", &p.IgnoreEOS)
-	p.Stop = sampling.NewTokenSet(f.IDs("stop_token_ids", maxStopTokens, m.Vocab))
+	p.Stop = sampling.NewTokenSet(f.IDs("stop_token_ids", MaxStopTokens, m.Vocab))
 	f.Int("min_tokens", &req.MinTokens, 0, math.MaxInt32)
 	req.BadWords = f.badWords()
 	req.Allowed = f.allowed(m.Vocab)
@@ -51,7 +51,7 @@ func (f fields) sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 
 // repetition reads the penalty of tokens seen: of all of them under its own
 // name, under llama.cpp's of the latest repeat_last_n, where -1 is all and 0 none.
-func (f fields) repetition(p *sampling.Params) {
+func (f Fields) repetition(p *sampling.Params) {
 	const window = 64 // llama.cpp's default
 	if f.Has("repetition_penalty") && f.Has("repeat_penalty") {
 		f.Fail(jsonread.CodeValue, "repeat_penalty", "it cannot be given together with 'repetition_penalty'.")
@@ -70,8 +70,8 @@ func (f fields) repetition(p *sampling.Params) {
 }
 
 // badWords reads words that must not be completed.
-func (f fields) badWords() []string {
-	items, _ := f.List("bad_words", maxBadWords)
+func (f Fields) badWords() []string {
+	items, _ := f.List("bad_words", MaxBadWords)
 	words := make([]string, len(items))
 	for i, item := range items {
 		w, ok := jsonread.Text(item)
@@ -79,19 +79,19 @@ func (f fields) badWords() []string {
 			f.WrongType("bad_words", "a list of strings", item)
 		}
 		words[i] = strings.TrimLeft(w, " ")
-		if words[i] == "" || len(w) > maxBadWordLen {
-			f.Fail(jsonread.CodeValue, fmt.Sprintf("bad_words[%d]", i), "a word has 1 to %d bytes that are more than spaces.", maxBadWordLen)
+		if words[i] == "" || len(w) > MaxBadWordLen {
+			f.Fail(jsonread.CodeValue, fmt.Sprintf("bad_words[%d]", i), "a word has 1 to %d bytes that are more than spaces.", MaxBadWordLen)
 		}
 	}
 	return words
 }
 
 // allowed reads the tokens that may be sampled at all; nil: all of them.
-func (f fields) allowed(vocab int) []int32 {
+func (f Fields) allowed(vocab int) []int32 {
 	if !f.Has("allowed_token_ids") {
 		return nil
 	}
-	ids := f.IDs("allowed_token_ids", maxAllowed, vocab)
+	ids := f.IDs("allowed_token_ids", MaxAllowed, vocab)
 	if len(ids) == 0 {
 		f.Fail(jsonread.CodeValue, "allowed_token_ids", "the list is empty.")
 	}
@@ -100,7 +100,7 @@ func (f fields) allowed(vocab int) []int32 {
 
 // seed is the request's, of any sign and size a client may take it from, or a
 // random one.
-func (f fields) seed() uint64 {
+func (f Fields) seed() uint64 {
 	raw, ok := f.Take("seed")
 	if !ok {
 		return rand.Uint64()
@@ -116,22 +116,22 @@ func (f fields) seed() uint64 {
 }
 
 // stop reads a string or a list of at most maxStops strings.
-func (f fields) stop() []string {
+func (f Fields) stop() []string {
 	raw, ok := f.Take("stop")
 	if !ok {
 		return nil
 	}
 	items := []json.RawMessage{raw}
 	if jsonread.Kind(raw) == "a list" {
-		items, _ = f.Items("stop", raw, maxStops)
+		items, _ = f.Items("stop", raw, MaxStops)
 	}
 	stops := make([]string, 0, len(items))
 	for _, item := range items {
 		s, ok := jsonread.Text(item)
 		if !ok {
 			f.WrongType("stop", "a string or a list of strings", item)
-		} else if s == "" || len(s) > maxStopLen {
-			f.Fail(jsonread.CodeValue, "stop", "a stop string has 1 to %d bytes, but one has %d.", maxStopLen, len(s))
+		} else if s == "" || len(s) > MaxStopLen {
+			f.Fail(jsonread.CodeValue, "stop", "a stop string has 1 to %d bytes, but one has %d.", MaxStopLen, len(s))
 		}
 		stops = append(stops, s)
 	}
@@ -140,7 +140,7 @@ func (f fields) stop() []string {
 
 // logitBias reads OpenAI's {"token id": bias}, or llama.cpp's list of pairs: a
 // token id, or a text for each of its tokens, and a bias, or false for never.
-func (f fields) logitBias(m *tts.Model) map[int32]float32 {
+func (f Fields) logitBias(m *tts.Model) map[int32]float32 {
 	const name = "logit_bias"
 	raw, ok := f.Take(name)
 	if !ok {
@@ -166,8 +166,8 @@ func (f fields) logitBias(m *tts.Model) map[int32]float32 {
 		for _, id := range f.biased(name, token, object, m) {
 			bias[id] = float32(v)
 		}
-		if n++; n > maxLogitBias || len(bias) > maxLogitBias {
-			f.Fail(jsonread.CodeValue, name, "at most %d tokens are allowed.", maxLogitBias)
+		if n++; n > MaxLogitBias || len(bias) > MaxLogitBias {
+			f.Fail(jsonread.CodeValue, name, "at most %d tokens are allowed.", MaxLogitBias)
 		}
 		if f.Err != nil {
 			return nil
@@ -177,7 +177,7 @@ func (f fields) logitBias(m *tts.Model) map[int32]float32 {
 }
 
 // pairs are the elements of raw, found at name, a list of lists of two.
-func (f fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
+func (f Fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessage, json.RawMessage] {
 	return func(yield func(a, b json.RawMessage) bool) {
 		for pair := range jsonread.Elements(raw) {
 			items, ok := f.Items(name, pair, 2)
@@ -193,10 +193,10 @@ func (f fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessag
 
 // biased are the tokens that an entry of logit_bias means: an id, which is a
 // string as an object's key; a string in a list is a text.
-func (f fields) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
+func (f Fields) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
 	id := string(token)
 	if s, ok := jsonread.Text(token); ok {
-		if !key && len(s) <= maxStopLen {
+		if !key && len(s) <= MaxStopLen {
 			return m.Tokenizer.Encode(nil, s, tokenizer.Options{ParseSpecial: true})
 		}
 		id = s
@@ -209,10 +209,10 @@ func (f fields) biased(name string, token json.RawMessage, key bool, m *tts.Mode
 	return []int32{int32(v)}
 }
 
-// tokenLimit reads how many tokens a choice may have, of at least lo; the
+// TokenLimit reads how many tokens a choice may have, of at least lo; the
 // first of names that is there counts, llama.cpp's n_predict before them. 0 is
 // "no tokens"; absent, or -1 of n_predict, "up to the context".
-func (f fields) tokenLimit(req *tts.Request, lo int, names ...string) {
+func (f Fields) TokenLimit(req *tts.Request, lo int, names ...string) {
 	given := string(f.Raw("n_predict")) == "-1"
 	if given {
 		f.Ignore("n_predict")

@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"encoding/json"
@@ -52,8 +52,8 @@ type truncation struct {
 	DroppedMessages int `json:"dropped_messages"`
 }
 
-// newTruncation is nil where nothing was left out.
-func newTruncation(dropped int) *truncation {
+// NewTruncation is nil where nothing was left out.
+func NewTruncation(dropped int) *truncation {
 	if dropped == 0 {
 		return nil
 	}

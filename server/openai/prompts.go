@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"encoding/json"
@@ -8,9 +8,9 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// prompts reads a text, a list of texts, a list of token ids, or a list of
+// Prompts reads a text, a list of texts, a list of token ids, or a list of
 // such lists.
-func (f fields) prompts(most int, m *tts.Model) []tts.Prompt {
+func (f Fields) Prompts(most int, m *tts.Model) []tts.Prompt {
 	const name = "prompt"
 	raw, ok := f.Take(name)
 	if !ok {
@@ -53,7 +53,7 @@ func (f fields) prompts(most int, m *tts.Model) []tts.Prompt {
 }
 
 // promptTokens reads raw, found at name, as the tokens of one prompt.
-func (f fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []int32 {
+func (f Fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []int32 {
 	n := jsonread.Count(raw)
 	switch {
 	case n == 0:

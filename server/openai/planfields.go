@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"fmt"
@@ -97,7 +97,7 @@ func (p *planFields) Switch(key string, dst *bool) bool {
 
 func (p *planFields) Texts(key string, dst *[]string) bool {
 	return p.read(key, func(o *jsonread.Fields, _ string) {
-		if stops := (fields{o}).stop(); stops != nil {
+		if stops := (Fields{o}).stop(); stops != nil {
 			*dst = stops
 		}
 	})
@@ -105,7 +105,7 @@ func (p *planFields) Texts(key string, dst *[]string) bool {
 
 func (p *planFields) Words(key string, known []string, add func(word string)) bool {
 	return p.read(key, func(o *jsonread.Fields, name string) {
-		items, _ := o.List(name, maxIncludes)
+		items, _ := o.List(name, MaxIncludes)
 		for i, item := range items {
 			word, ok := jsonread.Text(item)
 			switch {

@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"time"
@@ -10,32 +10,32 @@ import (
 
 // chatShape writes chat completions.
 type chatShape struct {
-	id       string
+	ID       string
 	created  int64
 	model    string
 	logprobs bool
 	usage    bool                       // the stream ends with the usage
-	searched *searchReport              // nil: there was no search
+	searched *SearchReport              // nil: there was no search
 	dropped  int                        // messages that the model does not read
 	plain    map[int]jsonwrite.Template // of each choice: its chunk of nothing but text
 }
 
-// newChatShape writes the answer of a model, with log-probabilities or not. usage
+// NewChatShape writes the answer of a model, with log-probabilities or not. usage
 // asks for a chunk with the usage at the end of a stream.
-func newChatShape(model string, logprobs, usage bool, searched *searchReport) *chatShape {
-	return &chatShape{id: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, logprobs: logprobs, usage: usage, searched: searched}
+func NewChatShape(model string, logprobs, usage bool, searched *SearchReport) *chatShape {
+	return &chatShape{ID: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, logprobs: logprobs, usage: usage, searched: searched}
 }
 
 // Open notes what the model does not read.
 func (c *chatShape) Open(first tts.Delta) { c.dropped = first.Dropped }
 
 func (c *chatShape) response(object string, usage optionalUsage, choices ...chatChoice) *chatResponse {
-	return &chatResponse{ID: c.id, Object: object, Created: c.created, Model: c.model, Choices: choices, Usage: usage}
+	return &chatResponse{ID: c.ID, Object: object, Created: c.created, Model: c.model, Choices: choices, Usage: usage}
 }
 
 func (c *chatShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
 	r := c.response("chat.completion", c.searched.usage(u))
-	r.Choices, r.Scaling, r.Truncation = []chatChoice{}, c.searched.summary(), newTruncation(c.dropped)
+	r.Choices, r.Scaling, r.Truncation = []chatChoice{}, c.searched.summary(), NewTruncation(c.dropped)
 	p.Around(r, `"choices":[]`, func() {
 		p.Raw(`"choices":`)
 		p.List(len(choices), func(i int) { c.choice(p, i, &choices[i]) })
@@ -70,7 +70,7 @@ func (c *chatShape) delta(ch chatChoice) *chatResponse {
 func (c *chatShape) Begin(index int) any {
 	r := c.delta(chatChoice{Index: index, Delta: &chatDelta{Role: roleAssistant, Content: new("")}})
 	if index == 0 {
-		r.Truncation = newTruncation(c.dropped)
+		r.Truncation = NewTruncation(c.dropped)
 	}
 	return r
 }

@@ -1,4 +1,4 @@
-package server
+package openai
 
 import (
 	"bytes"
@@ -8,23 +8,23 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// nothing tells whether a number asks for nothing. Clients often send every
+// Neutral tells whether a number asks for nothing. Clients often send every
 // field that they know with the value that turns it off.
-type nothing func(v float64) bool
+type Neutral func(v float64) bool
 
 var (
-	never       nothing = func(float64) bool { return false }
-	unlessZero  nothing = func(v float64) bool { return v == 0 }
-	unlessOne   nothing = func(v float64) bool { return v == 1 }
-	ifPositive  nothing = func(v float64) bool { return v <= 0 }
-	unlessMinus nothing = func(v float64) bool { return v == -1 }
+	never       Neutral = func(float64) bool { return false }
+	unlessZero  Neutral = func(v float64) bool { return v == 0 }
+	unlessOne   Neutral = func(v float64) bool { return v == 1 }
+	ifPositive  Neutral = func(v float64) bool { return v <= 0 }
+	unlessMinus Neutral = func(v float64) bool { return v == -1 }
 )
 
-// unsupported are request fields of OpenAI's API, vLLM, SGLang, llama.cpp and
+// Unsupported are request fields of OpenAI's API, vLLM, SGLang, llama.cpp and
 // ollama that change what an answer is or holds, and that no endpoint here
 // acts on: they are refused by name. null, false, empty values, "none" and
 // "disabled" ask for nothing, and so do the numbers that the table lets through.
-var unsupported = map[string]nothing{
+var Unsupported = map[string]Neutral{
 	// OpenAI
 	"audio": never, "best_of": unlessOne, "function_call": never, "functions": never, "modalities": never, "reasoning.max_tokens": never,
 	"response_format": never, "suffix": never, "tool_choice": never, "tools": never, "top_logprobs": unlessZero, "truncation": never,
@@ -54,9 +54,9 @@ var unsupported = map[string]nothing{
 	"_debug_render_only": never, "context": never, "images": never, "options": never, "raw": never, "system": never, "template": never, "think": never,
 }
 
-// harmless are further fields of these that leave an answer as it is, or would
+// Harmless are further fields of these that leave an answer as it is, or would
 // mean something only beside one that is refused.
-var harmless = map[string]bool{
+var Harmless = map[string]bool{
 	// OpenAI
 	"parallel_tool_calls": true, "prediction": true, "prompt_cache_key": true, "prompt_cache_options": true, "prompt_cache_retention": true,
 	"safety_identifier": true, "service_tier": true, "store": true, "stream_options.include_obfuscation": true, "verbosity": true,
@@ -80,8 +80,8 @@ var harmless = map[string]bool{
 	"enable_thinking": true, "include_reasoning": true, "reasoning": true, "reasoning_effort": true, "reasoning_format": true,
 }
 
-// asks tells whether a field's value asks for anything.
-func (n nothing) asks(raw json.RawMessage) bool {
+// Asks tells whether a field's value asks for anything.
+func (n Neutral) Asks(raw json.RawMessage) bool {
 	switch v := bytes.TrimSpace(raw); string(v) {
 	case "null", "[]", "{}", "false", `""`, `"none"`, `"disabled"`:
 		return false
@@ -92,9 +92,9 @@ func (n nothing) asks(raw json.RawMessage) bool {
 }
 
 // refuse faults fields that ask for what this server does not do.
-func (f fields) refuse(names ...string) {
+func (f Fields) refuse(names ...string) {
 	for _, name := range names {
-		if raw, ok := f.Take(name); ok && never.asks(raw) {
+		if raw, ok := f.Take(name); ok && never.Asks(raw) {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
 		}
 	}

@@ -1,0 +1,30 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+func TestWhatWasGainedIsToldOnce(t *testing.T) {
+	s := NewSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}})
+	s.Expect(1, 1)
+	s.Update(&tts.Delta{Progress: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
+	progress := func() string {
+		b, err := json.Marshal(s.progress())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	first, second := progress(), progress()
+	if want := `"partial":[{"index":2,"parent":7,"text":"new","tokens":3,"logprob":-0.5,"score":0.25}]`; !strings.Contains(first, want) {
+		t.Errorf("progress is %s, want %s", first, want)
+	}
+	if strings.Contains(second, "partial") {
+		t.Errorf("a sign of life repeats it: %s", second)
+	}
+}
