@@ -59,8 +59,11 @@ func (s *Server) begin(f *jsonread.Fields) (*generation, error) {
 	if f.Err != nil {
 		return nil, f.Err
 	}
-	var err error
-	if g.model, g.preset, err = s.model(g.name); err != nil {
+	models, err := s.registered()
+	if err != nil {
+		return nil, err
+	}
+	if g.model, g.preset, err = models.Find(g.name); err != nil {
 		return nil, err
 	}
 	if g.name == "" {
@@ -72,7 +75,7 @@ func (s *Server) begin(f *jsonread.Fields) (*generation, error) {
 // beginGenerator is begin for requests that want text written.
 func (s *Server) beginGenerator(f *jsonread.Fields) (*generation, error) {
 	g, err := s.begin(f)
-	if err == nil && g.model.reward != nil {
+	if err == nil && g.model.Reward != nil {
 		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' judges answers and writes none. Send them to /v1/rewards.", jsonread.Brief([]byte(g.name)))
 	}
 	return g, err

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/registry"
 
 	"github.com/lutra-lm/lutra/models/toy"
 	goopenai "github.com/sashabaranov/go-openai"
@@ -205,7 +206,7 @@ func TestTokensGoThereAndBack(t *testing.T) {
 func TestModelsAreListedUnderAllTheirNames(t *testing.T) {
 	f := start(t, says(t, "First."), nil)
 	second := toyModel(t, says(t, "Second."), "org/second", nil)
-	if err := f.Publish(Served{Model: f.model, Aliases: []string{"gpt-4o"}}, Served{Model: second}); err != nil {
+	if err := f.Publish(registry.Served{Model: f.model, Aliases: []string{"gpt-4o"}}, registry.Served{Model: second}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := f.client().ListModels(t.Context())
@@ -232,7 +233,7 @@ func TestModelsAreListedUnderAllTheirNames(t *testing.T) {
 			t.Errorf("model %q said %s", name, answer)
 		}
 	}
-	for _, bad := range [][]Served{{}, {{Model: f.model}, {Model: f.model}}, {{Model: f.model, Aliases: []string{"default"}}}, {{Model: f.model, Aliases: []string{""}}}} {
+	for _, bad := range [][]registry.Served{{}, {{Model: f.model}, {Model: f.model}}, {{Model: f.model, Aliases: []string{"default"}}}, {{Model: f.model, Aliases: []string{""}}}} {
 		if f.Publish(bad...) == nil {
 			t.Errorf("Publish(%d models) was accepted", len(bad))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/registry"
 )
 
 // pipes is a listener whose connections are pipes, for tests under a false clock.
@@ -81,7 +82,7 @@ func underFalseClock(t *testing.T, tune func(*Options)) (l *pipes, stop func(cau
 		t.Fatal(err)
 	}
 	s := New(opt)
-	if err := s.Publish(Served{Model: toyModel(t, &toy.Model{}, "toy", nil)}); err != nil {
+	if err := s.Publish(registry.Served{Model: toyModel(t, &toy.Model{}, "toy", nil)}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())

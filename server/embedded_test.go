@@ -16,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
@@ -73,7 +74,7 @@ func real(t *testing.T, tune func(*Options)) *fixture {
 	s := New(opt)
 	f := &fixture{Server: s, t: t, model: embeddedModel(t, "lutra-tiny-s", pool), judge: judge.Engine}
 	f.engine = f.model.Engine
-	if err := s.Publish(Served{Model: f.model}, Served{Model: judge, Reward: scorer}); err != nil {
+	if err := s.Publish(registry.Served{Model: f.model}, registry.Served{Model: judge, Reward: scorer}); err != nil {
 		t.Fatal(err)
 	}
 	live := httptest.NewServer(s.Handler())

@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -70,6 +71,7 @@ func toAPI(err error) *apiError {
 	var plan *scaling.Error
 	var memory *admission.MemoryError
 	var rate *admission.RateError
+	var missing *registry.NotFoundError
 	var failed *batcher.FailedError
 	unavailable := func(message string) *apiError {
 		return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "unavailable", Message: message, RetryAfter: 5 * time.Second}
@@ -110,6 +112,12 @@ func toAPI(err error) *apiError {
 		return tooLarge("The request needs more memory than the server gives to one (%d bytes). Send less, or ask for less at once.", memory.Most)
 	case errors.Is(err, errSlowBody):
 		return &apiError{Status: http.StatusRequestTimeout, Type: typeInvalid, Code: "timeout", Message: "The request body did not arrive in time."}
+	case errors.As(err, &missing):
+		message := "This server has no reward model."
+		if missing.Name != "" {
+			message = "The model '" + jsonread.Brief([]byte(missing.Name)) + "' does not exist."
+		}
+		return &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "model_not_found", Param: "model", Message: message}
 	case errors.As(err, &failed):
 		return modelFailed(failed.Model)
 	case errors.Is(err, batcher.ErrBusy), errors.Is(err, admission.ErrBusy):

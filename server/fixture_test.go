@@ -20,6 +20,7 @@ import (
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 )
 
@@ -50,7 +51,7 @@ func start(t testing.TB, m *toy.Model, tune func(*Options)) *fixture {
 	f := &fixture{Server: s, t: t}
 	f.model = toyModel(t, m, "toy", s.StepObserver("toy"))
 	f.engine = f.model.Engine
-	if err := s.Publish(Served{Model: f.model, Aliases: []string{"gpt-4o"}}); err != nil {
+	if err := s.Publish(registry.Served{Model: f.model, Aliases: []string{"gpt-4o"}}); err != nil {
 		t.Fatal(err)
 	}
 	live := httptest.NewServer(s.Handler())

@@ -7,6 +7,7 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/registry"
 )
 
 // FuzzRequest holds that whatever a client sends is either refused as its own
@@ -32,7 +33,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	s := New(DefaultOptions())
-	if err := s.Publish(Served{Model: toyModel(f, &toy.Model{Context: 64}, "toy", nil)}); err != nil {
+	if err := s.Publish(registry.Served{Model: toyModel(f, &toy.Model{Context: 64}, "toy", nil)}); err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

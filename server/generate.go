@@ -10,13 +10,14 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // generation is a checked request for text.
 type generation struct {
-	model    *published
+	model    *registry.Model
 	name     string               // of the model as the client calls it
 	preset   *scaling.Plan        // that the name asks for; nil: none
 	requests []*tts.Request       // one a prompt; choice i of prompt p is choice p*n+i of the answer

@@ -7,6 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/registry"
 )
 
 // wireCard is a model's card, written down apart from the server's own types.
@@ -55,7 +56,8 @@ func (f *fixture) cards(t *testing.T) map[string]wireCard {
 func TestACardTellsWhatMayBeOffered(t *testing.T) {
 	f := real(t, nil)
 	f.model.MaxTurns = 6
-	if err := f.Publish(Served{Model: f.model, Demo: true, Aliases: []string{"mini"}}, Served{Model: f.Server.models.Load().byName["lutra-tiny-prm"].Model, Reward: f.Server.models.Load().byName["lutra-tiny-prm"].reward, Aliases: []string{"prm"}}); err != nil {
+	prm := must(must(f.registered()).Judge("lutra-tiny-prm"))
+	if err := f.Publish(registry.Served{Model: f.model, Demo: true, Aliases: []string{"mini"}}, registry.Served{Model: prm.Model, Reward: prm.Reward, Aliases: []string{"prm"}}); err != nil {
 		t.Fatal(err)
 	}
 	cards := f.cards(t)
@@ -98,7 +100,7 @@ func TestACardWithoutAVerifierOffersNoMethodThatNeedsOne(t *testing.T) {
 	}
 	for source, want := range map[string]bool{thinker: true, template.ChatML: false} {
 		f.withTemplate(source)
-		if err := f.Publish(Served{Model: f.model}); err != nil {
+		if err := f.Publish(registry.Served{Model: f.model}); err != nil {
 			t.Fatal(err)
 		}
 		if got := f.cards(t)["toy"].Lutra.Thinking; got != want {

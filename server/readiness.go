@@ -85,7 +85,7 @@ func (s *Server) ready() error {
 // failedModels are the names of the models whose engines have failed.
 func (s *Server) failedModels() (names []string) {
 	if r := s.models.Load(); r != nil {
-		for _, m := range r.models {
+		for _, m := range r.Models {
 			if m.Engine.Failed() != nil {
 				names = append(names, m.Name)
 			}

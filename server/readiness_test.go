@@ -12,6 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
@@ -39,7 +40,7 @@ func TestAModelThatFailsTakesNoOtherWithIt(t *testing.T) {
 	var broken atomic.Bool
 	f := start(t, says(t, "Fine."), nil)
 	bad := toyModel(t, fragile(says(t, "Never."), &broken), "bad", nil)
-	if err := f.Publish(Served{Model: f.model}, Served{Model: bad, Aliases: []string{"also-bad"}}); err != nil {
+	if err := f.Publish(registry.Served{Model: f.model}, registry.Served{Model: bad, Aliases: []string{"also-bad"}}); err != nil {
 		t.Fatal(err)
 	}
 	probes := []string{"/readyz", "/health"}
@@ -107,7 +108,7 @@ func TestASearchWhoseVerifierFailsNamesIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Publish(Served{Model: f.model}, Served{Model: judge, Reward: scorer}); err != nil {
+	if err := f.Publish(registry.Served{Model: f.model}, registry.Served{Model: judge, Reward: scorer}); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"/v1/chat/completions", "/v1/completions"} {

@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
@@ -20,7 +21,7 @@ import (
 
 // judgement is a checked request for scores.
 type judgement struct {
-	model     *published
+	model     *registry.Model
 	prompt    tts.Prompt
 	part      tts.Part // the field that it came in
 	responses []string
@@ -37,7 +38,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, body *jsonread.
 	rec := note(r.Context())
 	defer func() { rec.key.Spend(time.Now(), rec.Usage.Prompt) }()
 	ctx := r.Context()
-	ratings, spent, err := j.model.reward.Rate(ctx, &j.prompt, j.aggregate, j.responses...)
+	ratings, spent, err := j.model.Reward.Rate(ctx, &j.prompt, j.aggregate, j.responses...)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -105,22 +106,13 @@ func (s *Server) rewardRequest(f openai.Fields) (*judgement, error) {
 }
 
 // judge finds the reward model that a request asks for: by default, the first.
-func (s *Server) judge(name string) (*published, error) {
-	r := s.models.Load()
-	if r == nil {
-		return nil, errLoading
+func (s *Server) judge(name string) (*registry.Model, error) {
+	models, err := s.registered()
+	if err != nil {
+		return nil, err
 	}
-	if name == "" || name == defaultName {
-		for _, m := range r.models {
-			if m.reward != nil {
-				return m, nil
-			}
-		}
-		return nil, &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "model_not_found", Param: "model",
-			Message: "This server has no reward model."}
-	}
-	m, _, err := s.model(name)
-	if err == nil && m.reward == nil {
+	m, err := models.Judge(name)
+	if err == nil && m.Reward == nil {
 		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' is not a reward model.", jsonread.Brief([]byte(name)))
 	}
 	return m, err

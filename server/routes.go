@@ -96,7 +96,7 @@ func (s *Server) debugState(w http.ResponseWriter, _ *http.Request) error {
 		Models   []state `json:"models"`
 	}{Draining: s.draining.Load(), InFlight: s.places.Taken(), Models: []state{}}
 	if r := s.models.Load(); r != nil {
-		for _, m := range r.models {
+		for _, m := range r.Models {
 			out.Models = append(out.Models, state{m.Name, m.Engine.Stats()})
 		}
 	}

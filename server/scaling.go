@@ -16,7 +16,7 @@ func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, temp
 	if plan.Temperature == nil && !tempered {
 		plan.Temperature = new(float32(scaling.DefaultTemperature))
 	}
-	search := &tts.Search{Model: g.model.Model, Plan: plan, Limits: s.opt.Limits, Verifiers: g.model.verifiers}
+	search := &tts.Search{Model: g.model.Model, Plan: plan, Limits: s.opt.Limits, Verifiers: g.model.Verifiers}
 	var err error
 	search.Plan, err = search.Check(req)
 	return search, err

@@ -11,6 +11,7 @@ import (
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/metrics"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts/scaling"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -22,7 +23,7 @@ import (
 type Server struct {
 	opt      Options
 	log      zerolog.Logger
-	models   atomic.Pointer[registry] // nil while loading
+	models   atomic.Pointer[registry.Registry] // nil while loading
 	loading  loading
 	draining atomic.Bool
 	places   *admission.Places // of requests that hold or want an engine's time
@@ -53,7 +54,7 @@ func (s *Server) engines(yield func(model string, e *batcher.Engine) bool) {
 	if r == nil {
 		return
 	}
-	for _, m := range r.models {
+	for _, m := range r.Models {
 		if !yield(m.Name, m.Engine) {
 			return
 		}

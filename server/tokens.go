@@ -195,7 +195,11 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, body *jso
 // find that they need no tokenizer of their own. ?model= names another model
 // than the first.
 func (s *Server) tokenizerInfo(w http.ResponseWriter, r *http.Request) error {
-	m, _, err := s.model(r.URL.Query().Get("model"))
+	models, err := s.registered()
+	if err != nil {
+		return err
+	}
+	m, _, err := models.Find(r.URL.Query().Get("model"))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
@@ -36,7 +37,7 @@ func judged(t *testing.T, file string) *fixture {
 	s := New(DefaultOptions())
 	f := &fixture{Server: s, t: t, model: embeddedModel(t, "lutra-tiny-s", pool), judge: judge.Engine}
 	f.engine = f.model.Engine
-	if err := s.Publish(Served{Model: f.model}, Served{Model: judge, Reward: scorer}); err != nil {
+	if err := s.Publish(registry.Served{Model: f.model}, registry.Served{Model: judge, Reward: scorer}); err != nil {
 		t.Fatal(err)
 	}
 	live := httptest.NewServer(s.Handler())

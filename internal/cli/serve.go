@@ -15,6 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/memory"
 	"github.com/lutra-lm/lutra/models/weights"
 	"github.com/lutra-lm/lutra/server"
+	"github.com/lutra-lm/lutra/server/registry"
 )
 
 // modelFlags are shared by the commands that run a model themselves.
@@ -143,10 +144,10 @@ func loadUnless(done <-chan struct{}, load func() (*engines.Runtime, error)) (*e
 }
 
 // servedModels are the models of r as the server publishes them.
-func servedModels(r *engines.Runtime) []server.Served {
-	var list []server.Served
+func servedModels(r *engines.Runtime) []registry.Served {
+	var list []registry.Served
 	for _, h := range r.All() {
-		list = append(list, server.Served{Model: h.Model, Reward: h.Reward, Aliases: h.Config.Aliases, Demo: h.Config.Embedded != ""})
+		list = append(list, registry.Served{Model: h.Model, Reward: h.Reward, Aliases: h.Config.Aliases, Demo: h.Config.Embedded != ""})
 	}
 	return list
 }

@@ -1,4 +1,4 @@
-package server
+package registry
 
 import (
 	"maps"
@@ -29,14 +29,14 @@ type defaults struct {
 }
 
 // offer tells what m can do, with the reward models and presets of r.
-func (s *Server) offer(r *registry, m *published) *offer {
+func (r *Registry) offer(m *Model, set *Settings) *offer {
 	o := &offer{
 		Demo: m.demo, MaxTurns: m.MaxTurns, Thinking: m.Thinks(),
 		Methods: []scaling.Method{}, Verifiers: []string{}, Presets: []string{},
-		Defaults: defaults{Temperature: 1, ReasoningFormat: s.opt.ReasoningFormat, Scaling: s.opt.DefaultScaling},
+		Defaults: defaults{Temperature: 1, ReasoningFormat: set.ReasoningFormat, Scaling: set.Scaling},
 	}
 	works := func(p scaling.Plan) bool {
-		search := tts.Search{Model: m.Model, Plan: p, Limits: s.opt.Limits, Verifiers: m.verifiers}
+		search := tts.Search{Model: m.Model, Plan: p, Limits: set.Limits, Verifiers: m.Verifiers}
 		_, err := search.Check(&tts.Request{Sampling: sampling.Params{Temperature: 1}})
 		return err == nil
 	}
@@ -46,7 +46,7 @@ func (s *Server) offer(r *registry, m *published) *offer {
 		}
 	}
 	for _, name := range r.names { // the first is the default
-		if judge := r.byName[name]; m.verifiers.ByName[name] != nil && name == judge.Name {
+		if judge := r.byName[name]; m.Verifiers.ByName[name] != nil && name == judge.Name {
 			o.Verifiers = append(o.Verifiers, name)
 		}
 	}

@@ -1,0 +1,182 @@
+package registry
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/reward"
+	"github.com/lutra-lm/lutra/tts/scaling"
+)
+
+// defaultName asks for the first model, whatever its name.
+const defaultName = "default"
+
+// Served is a model under the names that requests may use for it.
+type Served struct {
+	Model   *tts.Model
+	Reward  *reward.Scorer // of a model that judges answers; nil: the model writes them
+	Aliases []string       // beside Model.Name
+	Demo    bool           // it is one of those built into the program
+}
+
+// Model is a served model with what belongs to it.
+type Model struct {
+	*tts.Model
+	Reward    *reward.Scorer // nil: a generator
+	Verifiers tts.Verifiers  // that can judge a generator's answers
+	demo      bool
+	offer     *offer // of a generator
+}
+
+// Registry finds models by name. It is immutable.
+type Registry struct {
+	Models    []*Model // in the order in which they are served
+	generator *Model   // the first
+	names     []string // in order of appearance: each model's name, its aliases, its name with presets
+	byName    map[string]*Model
+	presets   map[string]scaling.Plan
+	created   int64
+}
+
+// Settings are what holds for all models.
+type Settings struct {
+	Presets         map[string]scaling.Plan // names that may follow a generator's and a "+"
+	Limits          scaling.Limits          // of searches
+	Scaling         string                  // the search of requests that ask for none, as it is written; empty: none
+	ReasoningFormat string                  // of chats that name none
+}
+
+// New registers models. The first generator answers for "default" and for
+// requests that name none. Reward models judge for all generators whose words they
+// know, the first by default.
+func New(set *Settings, served ...Served) (*Registry, error) {
+	r := &Registry{byName: make(map[string]*Model), presets: set.Presets, created: time.Now().Unix()}
+	for _, v := range served {
+		m := &Model{Model: v.Model, Reward: v.Reward, demo: v.Demo}
+		r.Models = append(r.Models, m)
+		for _, name := range append([]string{v.Model.Name}, v.Aliases...) {
+			if err := r.add(name, m); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, m := range r.Models {
+		if m.Reward != nil {
+			continue
+		}
+		if r.generator == nil {
+			r.generator = m
+		}
+		m.Verifiers = reward.VerifiersFor(m.Model, r.rewards)
+		m.offer = r.offer(m, set)
+		for _, name := range m.offer.Presets {
+			if err := r.add(m.Name+"+"+name, m); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.generator == nil {
+		return nil, fmt.Errorf("server: no models to serve")
+	}
+	return r, nil
+}
+
+func (r *Registry) add(name string, m *Model) error {
+	if name == "" || name == defaultName {
+		return fmt.Errorf("server: a model cannot be named %q", name)
+	}
+	if r.byName[name] != nil {
+		return fmt.Errorf("server: two models are named %q", name)
+	}
+	r.byName[name] = m
+	r.names = append(r.names, name)
+	return nil
+}
+
+// rewards yields the reward models by all of their names.
+func (r *Registry) rewards(yield func(string, *reward.Scorer) bool) {
+	for _, name := range r.names {
+		if reward := r.byName[name].Reward; reward != nil && !yield(name, reward) {
+			return
+		}
+	}
+}
+
+// Find finds the model that a request asks for, or returns a *NotFoundError. What
+// follows a "+" behind a generator's name is a preset.
+func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error) {
+	base, suffix := name, ""
+	if at := strings.LastIndexByte(name, '+'); at >= 0 {
+		base, suffix = name[:at], name[at+1:]
+	}
+	find := func(name string) *Model {
+		if name == "" || name == defaultName {
+			return r.generator
+		}
+		return r.byName[name]
+	}
+	if m := find(base); m != nil && suffix != "" && m.Reward == nil {
+		if plan, ok := r.presets[suffix]; ok {
+			return m, &plan, nil
+		}
+		if plan, ok := scaling.Preset(suffix); ok {
+			return m, &plan, nil
+		}
+	}
+	if m := find(name); m != nil {
+		return m, nil, nil
+	}
+	return nil, nil, &NotFoundError{name}
+}
+
+// Judge is the reward model that a request asks for, by default the first; the
+// *NotFoundError of a server without any has no name. The model may be none.
+func (r *Registry) Judge(name string) (*Model, error) {
+	if name != "" && name != defaultName {
+		m, _, err := r.Find(name)
+		return m, err
+	}
+	for _, m := range r.Models {
+		if m.Reward != nil {
+			return m, nil
+		}
+	}
+	return nil, &NotFoundError{}
+}
+
+// NotFoundError says that there is no model of a name.
+type NotFoundError struct{ Name string }
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("server: there is no model %q", e.Name) }
+
+// Card is OpenAI's model object, with vLLM's max_model_len and root.
+type Card struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Created     int64  `json:"created"`
+	OwnedBy     string `json:"owned_by"`
+	Root        string `json:"root"` // the model behind an alias
+	MaxModelLen int    `json:"max_model_len"`
+	Task        string `json:"task"` // generate, or reward: judges answers and writes none
+	Offer       *offer `json:"lutra,omitempty"`
+}
+
+// Cards are of all names, in the order in which they were registered.
+func (r *Registry) Cards() []Card {
+	cards := make([]Card, len(r.names))
+	for i, name := range r.names {
+		cards[i] = r.Card(name, r.byName[name])
+	}
+	return cards
+}
+
+// Card is that of a model under one of its names.
+func (r *Registry) Card(id string, m *Model) Card {
+	task := "generate"
+	if m.Reward != nil {
+		task = "reward"
+	}
+	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: task, Offer: m.offer}
+}
