@@ -17,7 +17,7 @@ func (s *Server) authenticate(next http.Handler) http.Handler {
 				Message: "Incorrect or missing API key. Send it as 'Authorization: Bearer KEY'."})
 			return
 		}
-		note(r.Context()).key = k
+		recordOf(r.Context()).key = k
 		next.ServeHTTP(w, r)
 	})
 }

@@ -25,7 +25,7 @@ func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, 
 		return nil, err
 	}
 	req := &tts.Request{Prompt: f.Conversation()}
-	tempered := f.Has("temperature")
+	hasTemperature := f.Has("temperature")
 	f.Sampling(req, g.model.Model, s.opt.MaxChoices)
 	f.TokenLimit(req, 1, "max_completion_tokens", "max_tokens")
 	f.Bool("logprobs", &req.Sampling.Logprobs)
@@ -43,7 +43,7 @@ func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, 
 		g.echo, _ = req.Prompt.Messages[last].Content.(string)
 	}
 	f.Modalities()
-	s.scale(f, header, g, req, tempered)
+	s.scale(f, header, g, req, hasTemperature)
 	f.Bookkeeping()
 	stream, usage := f.Streaming()
 	g.stream, g.requests = stream, []*tts.Request{req}

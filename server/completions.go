@@ -26,7 +26,7 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 	}
 	var req tts.Request
 	prompts := f.Prompts(s.opt.MaxChoices, g.model.Model)
-	tempered := f.Has("temperature")
+	hasTemperature := f.Has("temperature")
 	f.Sampling(&req, g.model.Model, s.opt.MaxChoices)
 	if len(prompts)*req.N > s.opt.MaxChoices {
 		f.Fail(jsonread.CodeValue, "n", "%d prompts with %d choices each are more than the %d choices allowed.", len(prompts), req.N, s.opt.MaxChoices)
@@ -39,7 +39,7 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 	req.Sampling.Logprobs = f.Int("logprobs", &req.Sampling.TopLogprobs, 0, openai.MaxTopLogprobs)
 	req.MaxLogprobs = openai.MaxLogprobs / max(len(prompts), 1)
 	s.bestOf(f, g, &req)
-	s.scale(f, header, g, &req, tempered)
+	s.scale(f, header, g, &req, hasTemperature)
 	f.ResponseFormat()
 	f.Bookkeeping()
 	stream, usage := f.Streaming()

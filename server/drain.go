@@ -83,8 +83,8 @@ type silentConns struct {
 	done  bool
 }
 
-// note is a http.Server's ConnState.
-func (c *silentConns) note(conn net.Conn, state http.ConnState) {
+// track is an http.Server's ConnState.
+func (c *silentConns) track(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {

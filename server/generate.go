@@ -37,7 +37,7 @@ type shape interface {
 	Whole(p *jsonwrite.Reply, choices []tts.Delta, usage tts.Usage) // writes an answer; each choice is one delta
 	Begin(choice int) any                                           // the chunk that opens a choice; nil: none
 	Chunk(d tts.Delta) any                                          // the chunk for reasoning, for text or for an end; nil: none
-	Alive() any                                                     // a chunk that adds nothing, but may say where a search stands
+	KeepAlive() any                                                 // a chunk that adds nothing, but may say where a search stands
 	End(usage tts.Usage) any                                        // the chunk with the usage; nil: none
 }
 
@@ -65,7 +65,7 @@ func (g *gathered) whole(choice int) tts.Delta {
 
 // generate answers g.
 func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation) error {
-	rec := note(r.Context())
+	rec := recordOf(r.Context())
 	rec.Model, rec.strategy = g.model.Name, "single"
 	rec.N, rec.MaxTokens = g.requests[0].N, g.requests[0].Sampling.MaxTokens
 	if g.search != nil {
@@ -78,7 +78,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 		return err
 	}
 	for _, req := range g.requests {
-		req.Background = g.choices() > foregroundChoices
+		req.Background = g.choices() > interactiveChoices
 	}
 	ended := false
 	defer func() {
@@ -121,10 +121,10 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 	return nil
 }
 
-// foregroundChoices is how many choices a request may have and still count as
+// interactiveChoices is how many choices a request may have and still count as
 // somebody who waits for each word. More of them are a search in all but name,
 // and one request with a hundred must not make a hundred others wait.
-const foregroundChoices = 8
+const interactiveChoices = 8
 
 // countedAtOnce is about how many bytes of an answer are counted together.
 const countedAtOnce = 64 << 10
@@ -176,9 +176,9 @@ func (s *Server) answerTime(ctx context.Context) (context.Context, context.Cance
 // choices is the number of choices in the answer.
 func (g *generation) choices() int { return len(g.requests) * g.requests[0].N }
 
-// searchRows bounds the candidates that a request with several prompts decodes at
+// candidatesAtOnce bounds the candidates that a request with several prompts decodes at
 // once, and with it the searches.
-const searchRows = 64
+const candidatesAtOnce = 64
 
 // run answers all prompts at once, or as many searches at a time as have no
 // more rows together than one may have.
@@ -193,17 +193,17 @@ func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 	if g.thinking {
 		strategy = tts.Thinking{Strategy: strategy}
 	}
-	places := make(chan struct{}, g.atOnce())
+	running := make(chan struct{}, g.atOnce())
 	sources := make([]func(context.Context) iter.Seq2[tts.Delta, error], len(g.requests))
 	for p, req := range g.requests {
 		sources[p] = func(ctx context.Context) iter.Seq2[tts.Delta, error] {
 			return func(yield func(tts.Delta, error) bool) {
 				select {
-				case places <- struct{}{}:
+				case running <- struct{}{}:
 				case <-ctx.Done():
 					return
 				}
-				defer func() { <-places }()
+				defer func() { <-running }()
 				for d, err := range strategy.Run(ctx, req) {
 					d.Choice += p * req.N
 					if !yield(d, err) {
@@ -248,7 +248,7 @@ func (g *generation) atOnce() int {
 	if g.search == nil {
 		return len(g.requests)
 	}
-	return max(1, searchRows/g.search.Plan.N)
+	return max(1, candidatesAtOnce/g.search.Plan.N)
 }
 
 // observed notes in rec what passes. An error that the context's end has
@@ -305,7 +305,7 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			return err
 		}
 		if out == nil {
-			out = jsonwrite.OpenEvents(w, s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.Alive, cancel)
+			out = jsonwrite.OpenEvents(w, s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.KeepAlive, cancel)
 			defer out.Close()
 			for i := range g.choices() {
 				out.Add(g.shape.Begin(i))
@@ -325,7 +325,7 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
 		}
 		if g.report.Update(&d) {
-			out.Add(g.shape.Alive())
+			out.Add(g.shape.KeepAlive())
 		}
 		switch {
 		case d.Finish == "":
@@ -363,5 +363,5 @@ func (s *Server) trace(r *http.Request, g *generation) {
 	for i, req := range g.requests {
 		prompts[i] = req.Prompt
 	}
-	e.Str("id", note(r.Context()).id).Interface("prompts", prompts).Msg("prompt")
+	e.Str("id", recordOf(r.Context()).id).Interface("prompts", prompts).Msg("prompt")
 }

@@ -32,8 +32,8 @@ type record struct {
 
 type recordKey struct{}
 
-// note is the record of the request that ctx belongs to.
-func note(ctx context.Context) *record { return ctx.Value(recordKey{}).(*record) }
+// recordOf is the record of the request that ctx belongs to.
+func recordOf(ctx context.Context) *record { return ctx.Value(recordKey{}).(*record) }
 
 // observe gives every request an id, a log line and a place in the metrics.
 func (s *Server) observe(next http.Handler) http.Handler {
@@ -126,7 +126,7 @@ func (s *Server) recover(next http.Handler) http.Handler {
 			if p == nil {
 				return
 			}
-			rec := note(r.Context())
+			rec := recordOf(r.Context())
 			if p != http.ErrAbortHandler {
 				rec.err = errPanic
 				s.log.Error().Str("id", rec.id).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("handler panicked")

@@ -66,7 +66,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	if err == errLoading {
 		answer.Loading = s.loading.snapshot()
 	}
-	note(r.Context()).err = err
+	recordOf(r.Context()).err = err
 	writeErrorBody(w, toAPI(err), answer)
 	return nil
 }

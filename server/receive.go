@@ -17,8 +17,8 @@ import (
 	"github.com/lutra-lm/lutra/server/openai"
 )
 
-// reader answers a request whose body has been received and read.
-type reader func(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error
+// bodyHandler answers a request whose body has been received and parsed.
+type bodyHandler func(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error
 
 // What a request holds, in bytes. A test measures what is made of bodies.
 const (
@@ -39,12 +39,12 @@ const (
 // body is received, and again before it costs more than memory: bodies may
 // take a minute to arrive, and one that does takes nobody's place meanwhile.
 // factor is how many bytes are made of a byte of the body, itself included.
-func (s *Server) post(factor int64, read reader) http.HandlerFunc {
+func (s *Server) post(factor int64, handle bodyHandler) http.HandlerFunc {
 	return s.serve(func(w http.ResponseWriter, r *http.Request) error {
 		if err := wantJSON(r); err != nil {
 			return err
 		}
-		rec := note(r.Context())
+		rec := recordOf(r.Context())
 		if err := s.admit(rec.key); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (s *Server) post(factor int64, read reader) http.HandlerFunc {
 		if err != nil {
 			return err
 		}
-		return read(w, r.WithContext(ctx), fields)
+		return handle(w, r.WithContext(ctx), fields)
 	})
 }
 
@@ -208,6 +208,6 @@ func (s *Server) reply(ctx context.Context, w http.ResponseWriter, write func(p 
 	p := jsonwrite.NewReply(w, s.opt.WriteTimeout, end)
 	write(p)
 	if p.Done() != nil {
-		note(ctx).err = context.Canceled
+		recordOf(ctx).err = context.Canceled
 	}
 }

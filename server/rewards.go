@@ -35,7 +35,7 @@ func (s *Server) rewards(w http.ResponseWriter, r *http.Request, body *jsonread.
 	if err != nil {
 		return err
 	}
-	rec := note(r.Context())
+	rec := recordOf(r.Context())
 	defer func() { rec.key.Spend(time.Now(), rec.Usage.Prompt) }()
 	ctx := r.Context()
 	ratings, spent, err := j.model.Reward.Rate(ctx, &j.prompt, j.aggregate, j.responses...)

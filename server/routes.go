@@ -70,7 +70,7 @@ func (s *Server) serve(h handler) http.HandlerFunc {
 
 // fail answers with err and lets the log line know it.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	note(r.Context()).err = err
+	recordOf(r.Context()).err = err
 	writeError(w, err)
 }
 

@@ -12,8 +12,8 @@ import (
 
 // search is a checked plan for a request, and its temperature when the
 // request names none.
-func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, tempered bool) (*tts.Search, error) {
-	if plan.Temperature == nil && !tempered {
+func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, hasTemperature bool) (*tts.Search, error) {
+	if plan.Temperature == nil && !hasTemperature {
 		plan.Temperature = new(float32(scaling.DefaultTemperature))
 	}
 	search := &tts.Search{Model: g.model.Model, Plan: plan, Limits: s.opt.Limits, Verifiers: g.model.Verifiers}
@@ -22,9 +22,9 @@ func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, temp
 	return search, err
 }
 
-// scale settles how g is answered. tempered tells whether the request names a
+// scale settles how g is answered. hasTemperature tells whether the request names a
 // temperature.
-func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *tts.Request, tempered bool) {
+func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *tts.Request, hasTemperature bool) {
 	a := f.Scaling(header, g.preset, s.standard)
 	if f.Err != nil || a != nil && a.Plan.Method == scaling.None {
 		return
@@ -32,7 +32,7 @@ func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *
 	if a == nil {
 		// A default is no demand: requests that it does not suit are answered plainly.
 		if s.standard != nil && s.standard.Method != scaling.None && g.search == nil {
-			if search, err := s.search(g, req, *s.standard, tempered); err == nil {
+			if search, err := s.search(g, req, *s.standard, hasTemperature); err == nil {
 				g.search, g.report = search, openai.NewSearchReport(&search.Plan)
 			}
 		}
@@ -42,7 +42,7 @@ func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *
 		f.Fail(jsonread.CodeValue, "best_of", "it is a search of its own; leave it away.")
 		return
 	}
-	search, err := s.search(g, req, *a.Plan, tempered)
+	search, err := s.search(g, req, *a.Plan, hasTemperature)
 	if err != nil {
 		if a.Plan.Temperature == nil && planCode(err) == scaling.CodeTemperatureZero {
 			a.Param = "temperature" // the request's own

@@ -92,7 +92,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
 		Handler:           s.handler,
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ConnState:         silent.note,
+		ConnState:         silent.track,
 		ReadHeaderTimeout: s.opt.HeaderTimeout,
 		IdleTimeout:       s.opt.IdleTimeout,
 		MaxHeaderBytes:    64 << 10,

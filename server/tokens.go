@@ -142,7 +142,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, body *jsonre
 	for _, id := range ids {
 		size += len(g.model.Bytes(id))
 	}
-	if err := note(r.Context()).lease.Grow(decodedFactor * int64(size)); err != nil {
+	if err := recordOf(r.Context()).lease.Grow(decodedFactor * int64(size)); err != nil {
 		return err
 	}
 	_, leave, err := cpulimit.Enter(r.Context())

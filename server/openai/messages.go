@@ -92,7 +92,7 @@ func (f Fields) templateKwargs() (named map[string]any) {
 // ending reads how the conversation ends. Unless it is told otherwise, the
 // model continues an assistant's message and answers all others.
 func (f Fields) ending(messages []template.Message) tts.Ending {
-	toldHeader, toldOpen := f.Has("add_generation_prompt"), f.Has("continue_final_message")
+	headerGiven, openGiven := f.Has("add_generation_prompt"), f.Has("continue_final_message")
 	var header, open bool
 	f.Bool("add_generation_prompt", &header)
 	f.Bool("continue_final_message", &open)
@@ -105,9 +105,9 @@ func (f Fields) ending(messages []template.Message) tts.Ending {
 		f.Fail(jsonread.CodeValue, "continue_final_message", "it cannot be true when 'add_generation_prompt' is.")
 	case open && last.ToolCalls != nil:
 		f.Fail(jsonread.CodeValue, "continue_final_message", "the last message calls tools, so there is no text to continue.")
-	case open, !toldHeader && !toldOpen && last.Role == roleAssistant && last.ToolCalls == nil:
+	case open, !headerGiven && !openGiven && last.Role == roleAssistant && last.ToolCalls == nil:
 		return tts.EndOpen
-	case toldHeader && !header:
+	case headerGiven && !header:
 		return tts.EndClosed
 	}
 	return tts.EndHeader

@@ -28,9 +28,9 @@ type ScalingRequest struct {
 // the server's default. An object without a method changes what the next of
 // these says. nil: nobody said anything.
 func (f Fields) Scaling(header http.Header, preset, standard *scaling.Plan) *ScalingRequest {
-	noted := f.metadata()
+	fromMetadata := f.metadata()
 	inBody := f.Plan(func() (p scaling.Plan) {
-		if a := scalingBeside(f, header, noted, preset); a != nil {
+		if a := planElsewhere(f, header, fromMetadata, preset); a != nil {
 			p = *a.Plan
 		} else if standard != nil {
 			p = *standard
@@ -40,11 +40,11 @@ func (f Fields) Scaling(header http.Header, preset, standard *scaling.Plan) *Sca
 	if inBody != nil {
 		return inBody
 	}
-	return scalingBeside(f, header, noted, preset)
+	return planElsewhere(f, header, fromMetadata, preset)
 }
 
-// scalingBeside is what a request asks for elsewhere than in its body's object.
-func scalingBeside(f Fields, header http.Header, noted string, preset *scaling.Plan) *ScalingRequest {
+// planElsewhere is what a request asks for elsewhere than in its body's object.
+func planElsewhere(f Fields, header http.Header, fromMetadata string, preset *scaling.Plan) *ScalingRequest {
 	written := func(text, param string) *ScalingRequest {
 		plan, err := scaling.Parse(text)
 		if err != nil && f.Err == nil {
@@ -55,8 +55,8 @@ func scalingBeside(f Fields, header http.Header, noted string, preset *scaling.P
 	switch {
 	case header.Get(scalingHeader) != "":
 		return written(header.Get(scalingHeader), scalingHeader)
-	case noted != "":
-		return written(noted, "metadata."+ScalingField)
+	case fromMetadata != "":
+		return written(fromMetadata, "metadata."+ScalingField)
 	case preset != nil:
 		return &ScalingRequest{preset, "model"}
 	}

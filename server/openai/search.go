@@ -12,22 +12,22 @@ import (
 // SearchReport is what an answer says of the searches behind it, one a prompt. A
 // nil one says nothing, and its answers look as if there had been no search.
 type SearchReport struct {
-	include  scaling.Include
-	each     bool // candidate as it becomes complete
-	n        int  // choices of a prompt
-	now      atomic.Pointer[searchProgress]
-	outcomes []*tts.Outcome // of each prompt; nil until its search has ended
+	include    scaling.Include
+	candidates bool // candidate as it becomes complete
+	n          int  // choices of a prompt
+	latest     atomic.Pointer[searchProgress]
+	outcomes   []*tts.Outcome // of each prompt; nil until its search has ended
 }
 
 func NewSearchReport(p *scaling.Plan) *SearchReport {
-	return &SearchReport{include: p.Include, each: p.Stream == scaling.StreamCandidates}
+	return &SearchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates}
 }
 
 // Expect says how many prompts the report is of, and how many choices each has. A
 // nil report may be asked.
-func (t *SearchReport) Expect(prompts, n int) {
-	if t != nil {
-		t.n, t.outcomes = n, make([]*tts.Outcome, prompts)
+func (r *SearchReport) Expect(prompts, n int) {
+	if r != nil {
+		r.n, r.outcomes = n, make([]*tts.Outcome, prompts)
 	}
 }
 
@@ -76,20 +76,20 @@ type searchOutcome struct {
 
 // candidate is one of a search's answers. Choices have their text elsewhere.
 type candidate struct {
-	Candidate    int       `json:"candidate"`
-	Text         string    `json:"text,omitempty"`
-	FinishReason *string   `json:"finish_reason,omitempty"`
-	Tokens       int       `json:"tokens"`
-	Score        float64   `json:"score"`
-	Logprob      float64   `json:"logprob"` // mean over the tokens
-	Answer       *string   `json:"answer"`  // null: none was found
-	Votes        int       `json:"votes"`
-	StepScores   []float64 `json:"step_scores"`
-	Steps        []step    `json:"steps,omitempty"`
+	Candidate    int            `json:"candidate"`
+	Text         string         `json:"text,omitempty"`
+	FinishReason *string        `json:"finish_reason,omitempty"`
+	Tokens       int            `json:"tokens"`
+	Score        float64        `json:"score"`
+	Logprob      float64        `json:"logprob"` // mean over the tokens
+	Answer       *string        `json:"answer"`  // null: none was found
+	Votes        int            `json:"votes"`
+	StepScores   []float64      `json:"step_scores"`
+	Steps        []solutionStep `json:"steps,omitempty"`
 }
 
-// step is a part of a candidate that the search decided about.
-type step struct {
+// solutionStep is a part of a candidate that the search decided about.
+type solutionStep struct {
 	Text   string  `json:"text"`
 	Tokens int     `json:"tokens"`
 	Score  float64 `json:"score"`
@@ -99,7 +99,7 @@ type step struct {
 type node struct {
 	Parent int `json:"parent"` // place in the list; -1: the prompt
 	Depth  int `json:"step"`
-	step
+	solutionStep
 	Fate tts.Fate `json:"fate"`
 }
 
@@ -114,12 +114,12 @@ type scalingUsage struct {
 
 // Update takes in what a delta says of the search; true means that it is worth a
 // chunk of its own.
-func (t *SearchReport) Update(d *tts.Delta) bool {
-	if t == nil {
+func (r *SearchReport) Update(d *tts.Delta) bool {
+	if r == nil {
 		return false
 	}
 	if d.Outcome != nil {
-		t.outcomes[d.Choice/t.n] = d.Outcome
+		r.outcomes[d.Choice/r.n] = d.Outcome
 	}
 	p := d.Progress
 	if p == nil {
@@ -127,92 +127,92 @@ func (t *SearchReport) Update(d *tts.Delta) bool {
 	}
 	now := &searchProgress{Method: p.Method, Select: p.Select, Step: p.Step, Live: p.Live, Finished: p.Finished, Tokens: p.Tokens,
 		Best: jsonwrite.Number(p.Best), Leader: jsonwrite.Optional(p.Leader), Agreement: p.Agreement}
-	if len(t.outcomes) > 1 {
-		now.Prompt = new(d.Choice / t.n)
+	if len(r.outcomes) > 1 {
+		now.Prompt = new(d.Choice / r.n)
 	}
-	if t.include.Tree {
+	if r.include.Tree {
 		now.Added = nodes(p.Added)
 	}
-	if t.each {
+	if r.candidates {
 		for i := range p.Ended {
-			now.Candidates = append(now.Candidates, whole(newCandidate(&p.Ended[i]), &p.Ended[i]))
+			now.Candidates = append(now.Candidates, withText(newCandidate(&p.Ended[i]), &p.Ended[i]))
 		}
 	}
 	for i := range p.Partial {
 		now.Partial = append(now.Partial, newPartial(&p.Partial[i]))
 	}
-	t.now.Store(now)
+	r.latest.Store(now)
 	return true
 }
 
 // progress is the latest, for chunks that have nothing else to say. It may be
 // called while update is.
-func (t *SearchReport) progress() any {
-	if t == nil {
+func (r *SearchReport) progress() any {
+	if r == nil {
 		return nil
 	}
-	now := t.now.Load()
+	now := r.latest.Load()
 	if now == nil {
 		return nil
 	}
 	if now.Candidates != nil || now.Added != nil || now.Partial != nil { // are news once
 		later := *now
 		later.Candidates, later.Added, later.Partial = nil, nil, nil
-		t.now.CompareAndSwap(now, &later)
+		r.latest.CompareAndSwap(now, &later)
 	}
 	return now
 }
 
 // choice is the report of a choice's candidate.
-func (t *SearchReport) choice(i int) *candidate {
-	if t == nil || t.outcomes[i/t.n] == nil {
+func (r *SearchReport) choice(i int) *candidate {
+	if r == nil || r.outcomes[i/r.n] == nil {
 		return nil
 	}
-	o := t.outcomes[i/t.n]
-	c := o.Choices[i%t.n]
+	o := r.outcomes[i/r.n]
+	c := o.Choices[i%r.n]
 	out := newCandidate(c)
-	if t.include.Steps {
-		out.Steps = path(o.Tree, c.Node)
+	if r.include.Steps {
+		out.Steps = stepsTo(o.Tree, c.Node)
 	}
 	return out
 }
 
 // summary is the report of the search as a whole, or of all of them in a list.
-func (t *SearchReport) summary() any {
-	if t == nil {
+func (r *SearchReport) summary() any {
+	if r == nil {
 		return nil
 	}
-	if len(t.outcomes) == 1 {
-		return t.search(0)
+	if len(r.outcomes) == 1 {
+		return r.search(0)
 	}
-	all := make([]any, len(t.outcomes))
+	all := make([]any, len(r.outcomes))
 	for p := range all {
-		all[p] = t.search(p * t.n)
+		all[p] = r.search(p * r.n)
 	}
 	return all
 }
 
 // search is the report of the search that choice i is the first choice of; nil: it is
 // that of none.
-func (t *SearchReport) search(i int) any {
-	if t == nil || i%t.n != 0 || t.outcomes[i/t.n] == nil {
+func (r *SearchReport) search(i int) any {
+	if r == nil || i%r.n != 0 || r.outcomes[i/r.n] == nil {
 		return nil
 	}
-	o := t.outcomes[i/t.n]
+	o := r.outcomes[i/r.n]
 	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Agreement: o.Agreement, Degraded: o.Degraded}
 	if o.Method == scaling.BeamSearch || o.Method == scaling.DVTS {
 		out.Width = o.Plan.Width
 	}
-	if t.include.Tree {
+	if r.include.Tree {
 		out.Tree = nodes(o.Tree)
 	}
-	if !t.include.Candidates {
+	if !r.include.Candidates {
 		return out
 	}
 	for _, c := range o.Candidates {
-		one := whole(newCandidate(c), c)
-		if t.include.Steps {
-			one.Steps = path(o.Tree, c.Node)
+		one := withText(newCandidate(c), c)
+		if r.include.Steps {
+			one.Steps = stepsTo(o.Tree, c.Node)
 		}
 		out.Candidates = append(out.Candidates, one)
 	}
@@ -220,13 +220,13 @@ func (t *SearchReport) search(i int) any {
 }
 
 // usage is a request's account, divided once the searches have reported theirs.
-func (t *SearchReport) usage(u tts.Usage) usage {
+func (r *SearchReport) usage(u tts.Usage) usage {
 	out := newUsage(u)
-	if t == nil {
+	if r == nil {
 		return out
 	}
 	var sum scalingUsage
-	for _, o := range t.outcomes {
+	for _, o := range r.outcomes {
 		if o == nil {
 			return out
 		}
@@ -257,15 +257,15 @@ func newPartial(p *tts.Partial) partial {
 	return out
 }
 
-// whole adds to out what choices have elsewhere.
-func whole(out *candidate, c *tts.Candidate) *candidate {
+// withText adds to out what choices have elsewhere.
+func withText(out *candidate, c *tts.Candidate) *candidate {
 	out.Text, out.FinishReason = c.Text, finishReason(c.Finish)
 	return out
 }
 
-// path lists the steps that lead to a node.
-func path(tree []tts.Node, at int) []step {
-	var steps []step
+// stepsTo lists the solution steps that lead to a node.
+func stepsTo(tree []tts.Node, at int) []solutionStep {
+	var steps []solutionStep
 	for ; at >= 0; at = tree[at].Parent {
 		steps = append(steps, newStep(&tree[at]))
 	}
@@ -281,4 +281,6 @@ func nodes(tree []tts.Node) []node {
 	return out
 }
 
-func newStep(n *tts.Node) step { return step{n.Text, n.Tokens, jsonwrite.Number(n.Score)} }
+func newStep(n *tts.Node) solutionStep {
+	return solutionStep{n.Text, n.Tokens, jsonwrite.Number(n.Score)}
+}

@@ -15,15 +15,15 @@ type chatShape struct {
 	model    string
 	logprobs bool
 	usage    bool                       // the stream ends with the usage
-	searched *SearchReport              // nil: there was no search
+	report   *SearchReport              // nil: there was no search
 	dropped  int                        // messages that the model does not read
 	plain    map[int]jsonwrite.Template // of each choice: its chunk of nothing but text
 }
 
 // NewChatShape writes the answer of a model, with log-probabilities or not. usage
 // asks for a chunk with the usage at the end of a stream.
-func NewChatShape(model string, logprobs, usage bool, searched *SearchReport) *chatShape {
-	return &chatShape{ID: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, logprobs: logprobs, usage: usage, searched: searched}
+func NewChatShape(model string, logprobs, usage bool, report *SearchReport) *chatShape {
+	return &chatShape{ID: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, logprobs: logprobs, usage: usage, report: report}
 }
 
 // Open notes what the model does not read.
@@ -34,8 +34,8 @@ func (c *chatShape) response(object string, usage optionalUsage, choices ...chat
 }
 
 func (c *chatShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
-	r := c.response("chat.completion", c.searched.usage(u))
-	r.Choices, r.Scaling, r.Truncation = []chatChoice{}, c.searched.summary(), NewTruncation(c.dropped)
+	r := c.response("chat.completion", c.report.usage(u))
+	r.Choices, r.Scaling, r.Truncation = []chatChoice{}, c.report.summary(), NewTruncation(c.dropped)
 	p.Around(r, `"choices":[]`, func() {
 		p.Raw(`"choices":`)
 		p.List(len(choices), func(i int) { c.choice(p, i, &choices[i]) })
@@ -45,7 +45,7 @@ func (c *chatShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) 
 // choice writes all of one.
 func (c *chatShape) choice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
 	whole := chatChoice{Index: index, FinishReason: finishReason(ch.Finish),
-		Message: &chatMessage{Role: roleAssistant, Content: ch.Text, Reasoning: ch.Reasoning}, Scaling: c.searched.choice(index)}
+		Message: &chatMessage{Role: roleAssistant, Content: ch.Text, Reasoning: ch.Reasoning}, Scaling: c.report.choice(index)}
 	if !c.logprobs {
 		p.Value(whole)
 		return
@@ -91,8 +91,8 @@ func (c *chatShape) Chunk(d tts.Delta) any {
 	}
 	r := c.delta(ch)
 	if d.Finish != "" {
-		r.Choices[0].Scaling = c.searched.choice(d.Choice)
-		r.Scaling = c.searched.search(d.Choice)
+		r.Choices[0].Scaling = c.report.choice(d.Choice)
+		r.Scaling = c.report.search(d.Choice)
 	}
 	return r
 }
@@ -110,9 +110,9 @@ func (c *chatShape) text(choice int) jsonwrite.Template {
 	return f
 }
 
-func (c *chatShape) Alive() any {
+func (c *chatShape) KeepAlive() any {
 	r := c.delta(chatChoice{Delta: &chatDelta{Content: new("")}})
-	r.Scaling = c.searched.progress()
+	r.Scaling = c.report.progress()
 	return r
 }
 
@@ -120,7 +120,7 @@ func (c *chatShape) End(u tts.Usage) any {
 	if !c.usage {
 		return nil
 	}
-	r := c.response("chat.completion.chunk", c.searched.usage(u))
+	r := c.response("chat.completion.chunk", c.report.usage(u))
 	r.Choices = []chatChoice{} // a list, though an empty one
 	return r
 }

@@ -17,15 +17,15 @@ type textShape struct {
 	logprobs bool
 	usage    bool          // the stream ends with the usage
 	offsets  []int         // of each choice's next token in its text
-	searched *SearchReport // nil: there was no search
+	report   *SearchReport // nil: there was no search
 }
 
 // NewTextShape writes the answer of a model in so many choices, with
 // log-probabilities or not. usage asks for a chunk with the usage at the end of a
 // stream.
-func NewTextShape(model string, choices int, logprobs, usage bool, searched *SearchReport) *textShape {
+func NewTextShape(model string, choices int, logprobs, usage bool, report *SearchReport) *textShape {
 	return &textShape{id: "cmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, offsets: make([]int, choices),
-		logprobs: logprobs, usage: usage, searched: searched}
+		logprobs: logprobs, usage: usage, report: report}
 }
 
 // Open has nothing to note: prompts are read whole.
@@ -45,8 +45,8 @@ func (t *textShape) choice(index int, text string, tokens []tts.Token, finish tt
 }
 
 func (t *textShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) {
-	r := t.response(t.searched.usage(u))
-	r.Choices, r.Scaling = []textChoice{}, t.searched.summary()
+	r := t.response(t.report.usage(u))
+	r.Choices, r.Scaling = []textChoice{}, t.report.summary()
 	p.Around(r, `"choices":[]`, func() {
 		p.Raw(`"choices":`)
 		p.List(len(choices), func(i int) { t.wholeChoice(p, i, &choices[i]) })
@@ -55,7 +55,7 @@ func (t *textShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) 
 
 // wholeChoice writes all of one.
 func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
-	whole := textChoice{Index: index, Text: ch.Text, FinishReason: finishReason(ch.Finish), Scaling: t.searched.choice(index)}
+	whole := textChoice{Index: index, Text: ch.Text, FinishReason: finishReason(ch.Finish), Scaling: t.report.choice(index)}
 	if !t.logprobs {
 		p.Value(whole)
 		return
@@ -81,15 +81,15 @@ func (t *textShape) Begin(int) any { return nil }
 func (t *textShape) Chunk(d tts.Delta) any {
 	r := t.delta(t.choice(d.Choice, d.Text, d.Tokens, d.Finish))
 	if d.Finish != "" {
-		r.Choices[0].Scaling = t.searched.choice(d.Choice)
-		r.Scaling = t.searched.search(d.Choice)
+		r.Choices[0].Scaling = t.report.choice(d.Choice)
+		r.Scaling = t.report.search(d.Choice)
 	}
 	return r
 }
 
-func (t *textShape) Alive() any {
+func (t *textShape) KeepAlive() any {
 	r := t.delta(textChoice{})
-	r.Scaling = t.searched.progress()
+	r.Scaling = t.report.progress()
 	return r
 }
 
@@ -105,7 +105,7 @@ func (t *textShape) End(u tts.Usage) any {
 	if !t.usage {
 		return nil
 	}
-	r := t.response(t.searched.usage(u))
+	r := t.response(t.report.usage(u))
 	r.Choices = []textChoice{} // a list, though an empty one
 	return r
 }
