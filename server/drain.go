@@ -9,19 +9,17 @@ import (
 	"time"
 )
 
-// ErrAtOnce, as the cause of the end of the context that Serve was given, says
-// that nobody has to learn of the end before it comes: there is no lame-duck
+// ErrAtOnce, as the cause of the end of Serve's context, leaves out the lame-duck
 // time. It is the right cause when a person has stopped the server.
 var ErrAtOnce = errors.New("server: stop at once")
 
-// drain is the end of a server, in the steps
+// drain ends a server:
 //
 //	lame duck ──▶ listener closed ──▶ running requests end ──▶ the rest is cancelled
 //
-// From the beginning new requests, and probes for readiness, are answered with
-// 503. The lame-duck time gives whoever sends requests, such as an
-// orchestrator, the time to notice; connections to a listener that is closed
-// would be errors that clients see.
+// From the beginning, new requests and probes for readiness are answered with 503.
+// The lame-duck time lets those who send requests, such as an orchestrator, notice;
+// connections to a closed listener would be errors that clients see.
 type drain struct {
 	s      *Server
 	srv    *http.Server
@@ -39,7 +37,7 @@ func (d *drain) run(cause error, stopped <-chan struct{}) error {
 	s.draining.Store(true)
 	d.srv.SetKeepAlivesEnabled(false)
 	lame := min(s.opt.LameDuck, s.opt.DrainTimeout)
-	if !wasReady || errors.Is(cause, ErrAtOnce) { // nobody sends requests, or nobody is to be spared
+	if !wasReady || errors.Is(cause, ErrAtOnce) { // nobody sends requests, or nobody has to notice
 		lame = 0
 	}
 	s.log.Info().Int64("requests", s.places.Taken()).Dur("lame_duck_ms", lame).Msg("stopping: new requests are refused")
@@ -66,8 +64,8 @@ func (d *drain) run(cause error, stopped <-chan struct{}) error {
 	return d.srv.Close()
 }
 
-// shutdown closes the listener and waits for the requests until then; it tells
-// whether all have ended.
+// shutdown closes the listener and waits for the requests until then. It tells
+// whether all of them have ended.
 func (d *drain) shutdown(until time.Time) bool {
 	ctx, done := context.WithDeadline(context.Background(), until)
 	defer done()
@@ -75,8 +73,8 @@ func (d *drain) shutdown(until time.Time) bool {
 	return d.srv.Shutdown(ctx) == nil
 }
 
-// silentConns are the connections over which no request has come yet. Browsers
-// open such ones in advance, and Shutdown waits seconds for each of them.
+// silentConns are the connections over which no request has come yet. Browsers open
+// some in advance, and Shutdown would wait seconds for each of them.
 type silentConns struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}

@@ -49,8 +49,8 @@ var (
 	errSlowBody = errors.New("server: the request body did not arrive in time")
 )
 
-// statusClientGone is what the log shows for a client that left before its
-// answer (nginx's code); nobody receives it.
+// statusClientGone is logged for a client that left before its answer (nginx's
+// code); nobody receives it.
 const statusClientGone = 499
 
 // invalid is a 400 about one field.
@@ -61,8 +61,8 @@ func invalid(code, param, format string, args ...any) *apiError {
 // codeContext is the code of requests that are too long for the model.
 const codeContext = "context_length_exceeded"
 
-// toAPI is the only map from errors to HTTP. What it does not know is a 500
-// whose cause stays in the log.
+// toAPI is the only map from errors to HTTP. What it does not know is a 500, whose
+// cause is logged and not sent.
 func toAPI(err error) *apiError {
 	var api *apiError
 	var field *jsonread.Error
@@ -88,7 +88,7 @@ func toAPI(err error) *apiError {
 		}
 		return invalid(codeContext, string(long.Part), "This model's maximum context length is %d tokens. However, your %s %s at least %d tokens. Please shorten the %s.",
 			long.Limit, what, verb, long.Prompt, what)
-	case errors.As(err, &plan): // what shows only when the search begins
+	case errors.As(err, &plan): // found only when the search begins
 		return invalid(plan.Code, openai.ScalingField, "Invalid '%s': %s: %s.", openai.ScalingField, plan.Field, plan.Message)
 	case errors.Is(err, reward.ErrSteps):
 		return invalid(jsonread.CodeValue, "responses", "%s", clientText(err))
@@ -143,8 +143,8 @@ func tooLarge(format string, args ...any) *apiError {
 	return &apiError{Status: http.StatusRequestEntityTooLarge, Type: typeInvalid, Code: "request_too_large", Message: fmt.Sprintf(format, args...)}
 }
 
-// modelFailed says that models answer no more requests; a verifier's name tells
-// why a search that it judges has none. There is no use in trying again soon.
+// modelFailed says that models answer no more requests; they may be the verifiers of
+// a search. Trying again soon is of no use.
 func modelFailed(names ...string) *apiError {
 	subject := "The model '" + names[0] + "' has"
 	if len(names) > 1 {
@@ -190,7 +190,7 @@ func writeErrorBody(w http.ResponseWriter, e *apiError, body any) {
 	writeJSON(w, e.Status, body)
 }
 
-// writeJSON answers with v. A client that has gone is noticed by its context.
+// writeJSON answers with v. That a client has gone shows in its context.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

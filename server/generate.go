@@ -23,8 +23,8 @@ type generation struct {
 	requests []*tts.Request       // one a prompt; choice i of prompt p is choice p*n+i of the answer
 	search   *tts.Search          // nil: each choice is one sample
 	report   *openai.SearchReport // what the answer says of the searches; nil: nothing
-	thinking bool                 // thoughts are set apart from the answer
-	hidden   bool                 // what is set apart is not sent at all
+	thinking bool                 // thinking is apart from the answer
+	hidden   bool                 // thinking is not sent at all
 	echo     string               // that every choice begins with
 	stream   bool
 	shape    shape
@@ -83,7 +83,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 	ended := false
 	defer func() {
 		tokens := rec.Usage.Prompt + rec.Usage.Completion
-		if !ended { // who leaves a search early has had what was under way
+		if !ended { // whoever leaves a search early pays for what was under way
 			tokens += rec.Usage.Cancelled
 		}
 		rec.key.Spend(time.Now(), tokens)
@@ -121,9 +121,8 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, g *generation)
 	return nil
 }
 
-// interactiveChoices is how many choices a request may have and still count as
-// somebody who waits for each word. More of them are a search in all but name,
-// and one request with a hundred must not make a hundred others wait.
+// interactiveChoices is how many choices an interactive request may have. One with
+// more is a search in all but name, and must not make others wait.
 const interactiveChoices = 8
 
 // countedAtOnce is about how many bytes of an answer are counted together.
@@ -138,12 +137,12 @@ func held(d *tts.Delta) int64 {
 	return n
 }
 
-// tokenBytes is about what a token takes whose log-probability is sent,
+// tokenBytes is about how many bytes a token holds whose log-probability is sent,
 // with so many alternatives.
 func tokenBytes(top int) int64 { return 128 + 48*int64(top) }
 
-// upFront is what an answer is known to hold from the beginning: its choices;
-// the log-probabilities of an echoed prompt; the candidates of searches.
+// upFront is about how many bytes an answer is known to hold from the beginning: its
+// choices, the log-probabilities of an echoed prompt, the candidates of searches.
 func (g *generation) upFront() int64 {
 	n := perChoice * int64(g.choices())
 	for _, req := range g.requests {
@@ -165,7 +164,7 @@ func (g *generation) upFront() int64 {
 	return n
 }
 
-// answerTime ends with the time that a whole answer may take.
+// answerTime is a context that ends when a whole answer has taken too long.
 func (s *Server) answerTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	if s.opt.RequestTimeout > 0 {
 		return context.WithTimeout(ctx, s.opt.RequestTimeout)
@@ -176,12 +175,12 @@ func (s *Server) answerTime(ctx context.Context) (context.Context, context.Cance
 // choices is the number of choices in the answer.
 func (g *generation) choices() int { return len(g.requests) * g.requests[0].N }
 
-// candidatesAtOnce bounds the candidates that a request with several prompts decodes at
-// once, and with it the searches.
+// candidatesAtOnce bounds the candidates that the searches of one request decode at
+// once.
 const candidatesAtOnce = 64
 
-// run answers all prompts at once, or as many searches at a time as have no
-// more rows together than one may have.
+// run answers all prompts at once, or as many searches at a time as
+// candidatesAtOnce allows.
 func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 	var strategy tts.Strategy = tts.Single{Model: g.model.Model}
 	if g.search != nil {
@@ -216,7 +215,7 @@ func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 	return tts.Interleave(ctx, sources...)
 }
 
-// echoing is a strategy whose choices all begin with a text.
+// echoing is a strategy with a text before every choice.
 type echoing struct {
 	tts.Strategy
 	text string
@@ -251,8 +250,8 @@ func (g *generation) atOnce() int {
 	return max(1, candidatesAtOnce/g.search.Plan.N)
 }
 
-// observed notes in rec what passes. An error that the context's end has
-// brought about becomes the reason of that end.
+// observed notes in rec what passes. An error that follows from the context's end
+// becomes the cause of that end.
 func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, error], rec *record) iter.Seq2[tts.Delta, error] {
 	return func(yield func(tts.Delta, error) bool) {
 		tokens := make([]int, g.choices())
@@ -277,7 +276,7 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 				tokens[d.Choice] += d.Usage.Completion
 				rec.Longest = max(rec.Longest, tokens[d.Choice])
 			}
-			// What a search spends says nothing of when its reader gets something.
+			// A search spends tokens long before its reader gets any.
 			if d.Usage.Completion > 0 && g.search == nil || d.Text+d.Reasoning != "" && g.search != nil {
 				rec.Last = time.Now()
 				if rec.First.IsZero() {
@@ -294,8 +293,8 @@ func (g *generation) observed(ctx context.Context, deltas iter.Seq2[tts.Delta, e
 	}
 }
 
-// stream writes deltas as they come. Until the first, which says that the
-// request has been accepted, errors have a status of their own.
+// stream writes deltas as they come. The first says that the request has been
+// accepted; errors before it have a status of their own.
 func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[tts.Delta, error], rec *record, cancel func()) error {
 	var out *jsonwrite.Events
 	var ends []tts.Delta

@@ -20,7 +20,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// record is what a request's log line and metrics say. Its handler fills it.
+// record is what a request's log line and metrics report. Its handler fills it.
 type record struct {
 	id       string
 	key      *admission.Key // that the client has shown
@@ -35,13 +35,13 @@ type recordKey struct{}
 // recordOf is the record of the request that ctx belongs to.
 func recordOf(ctx context.Context) *record { return ctx.Value(recordKey{}).(*record) }
 
-// observe gives every request an id, a log line and a place in the metrics.
+// observe gives every request an id and a log line, and counts it.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		rec := &record{id: requestID(r), Request: metrics.Request{Start: time.Now()}}
 		w.Header().Set("X-Request-Id", rec.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin") // CORS, where it is allowed, is another matter
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin") // CORS is apart from this
 		awaitBody(http.NewResponseController(w), r, unreadBody)
 		ww := middleware.NewWrapResponseWriter(w, r.ProtoMajor)
 		// Deferred, so that a connection cut on purpose is logged too.
@@ -111,14 +111,14 @@ func (s *Server) logRequest(r *http.Request, rec *record, status int) {
 	e.AnErr("error", rec.err).Msg("request")
 }
 
-// asset tells paths whose requests are not worth more than a Debug line: probes
-// and scrapes come every few seconds, the page's files by the dozen.
+// asset tells whether requests for a path are logged at Debug alone: probes and
+// scrapes come every few seconds, the page's files by the dozen.
 func asset(path string) bool {
 	return slices.Contains([]string{"/", "/favicon.ico", "/healthz", "/readyz", "/health", "/metrics"}, path) || strings.HasPrefix(path, web.Prefix)
 }
 
-// recover turns a panic into a 500. When the answer has begun, all that is
-// left to do is to cut the connection, so that nobody takes it for whole.
+// recover answers a panic with 500. When the answer has begun, it cuts the
+// connection, so that nobody takes the answer for whole.
 func (s *Server) recover(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -162,7 +162,7 @@ func (o *onceSet) first(name string) bool {
 	return true
 }
 
-// stdLog carries net/http's complaints, mostly of failed handshakes, to Debug.
+// stdLog logs net/http's complaints, mostly of failed handshakes, at Debug.
 func stdLog(l zerolog.Logger) *log.Logger {
 	return log.New(debugWriter{l}, "", 0)
 }

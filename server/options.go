@@ -21,7 +21,7 @@ type Options struct {
 	Addr        string   `yaml:"addr"`         // address and port
 	TLSCert     string   `yaml:"tls_cert"`     // PEM file; with tls_key, serve HTTPS
 	TLSKey      string   `yaml:"tls_key"`      // PEM file
-	APIKeys     []string `yaml:"api_keys"`     // accepted bearer keys; none: everybody is welcome
+	APIKeys     []string `yaml:"api_keys"`     // accepted bearer keys; none: no key is needed
 	CORSOrigins []string `yaml:"cors_origins"` // origins, beside the server's own, whose pages may call; "*" for all
 	// AllowedHosts are names by which the server may be called, beside those of
 	// this machine; "*" for all. With none, a server that listens on this
@@ -31,9 +31,9 @@ type Options struct {
 	Debug        bool     `yaml:"debug"`  // serve /debug/state
 
 	MaxBody           int64 `yaml:"max_body"`            // bytes of a request body
-	MaxMemory         int64 `yaml:"max_memory"`          // bytes that all requests hold together; more are sent away with 429
+	MaxMemory         int64 `yaml:"max_memory"`          // bytes that all requests hold together; more get 429
 	MaxConnections    int   `yaml:"max_connections"`     // open connections; more wait to be accepted; 0: no limit
-	MaxRequests       int   `yaml:"max_requests"`        // requests being answered or waiting; more are sent away with 429
+	MaxRequests       int   `yaml:"max_requests"`        // requests being answered or waiting; more get 429
 	MaxChoices        int   `yaml:"max_choices"`         // choices of a request: n times its prompts
 	RequestsPerMinute int   `yaml:"requests_per_minute"` // a key; 0: no limit
 	TokensPerMinute   int   `yaml:"tokens_per_minute"`   // a key, prompt and completion; 0: no limit
@@ -43,7 +43,7 @@ type Options struct {
 	IdleTimeout    time.Duration `yaml:"idle_timeout"`    // until an unused connection is closed
 	WriteTimeout   time.Duration `yaml:"write_timeout"`   // for a client to take one piece of an answer
 	RequestTimeout time.Duration `yaml:"request_timeout"` // for a whole answer; 0: no limit
-	KeepAlive      time.Duration `yaml:"keep_alive"`      // between signs of life on a silent stream
+	KeepAlive      time.Duration `yaml:"keep_alive"`      // between keep-alive chunks on a silent stream
 	LameDuck       time.Duration `yaml:"lame_duck"`       // at shutdown, between the first 503 and the listener's end
 	DrainTimeout   time.Duration `yaml:"drain_timeout"`   // at shutdown, for running requests to end; the lame-duck time is part of it
 
@@ -89,7 +89,7 @@ func (o *Options) Validate() error {
 		}
 	}
 	_, _, err := net.SplitHostPort(o.Addr)
-	fault(err != nil, "addr: %q is no host:port", o.Addr)
+	fault(err != nil, "addr: %q is not of the form host:port", o.Addr)
 	fault((o.TLSCert == "") != (o.TLSKey == ""), "tls_cert: set tls_key too, or neither")
 	if o.TLSCert != "" && o.TLSKey != "" {
 		_, err := tls.LoadX509KeyPair(o.TLSCert, o.TLSKey)
@@ -103,11 +103,11 @@ func (o *Options) Validate() error {
 		if origin != anyOrigin {
 			err = http.NewCrossOriginProtection().AddTrustedOrigin(origin)
 		}
-		fault(err != nil, "cors_origins[%d]: %q is no origin, such as https://chat.example: %v", i, origin, err)
+		fault(err != nil, "cors_origins[%d]: %q is not an origin such as https://chat.example: %v", i, origin, err)
 	}
 	for i, name := range o.AllowedHosts {
 		_, err := netip.ParseAddr(name) // IPv6 has colons
-		fault(name == "" || strings.ContainsAny(name, "/:@ ") && err != nil, "allowed_hosts[%d]: %q is no host's name, without scheme and port", i, name)
+		fault(name == "" || strings.ContainsAny(name, "/:@ ") && err != nil, "allowed_hosts[%d]: %q is not a host name without scheme and port", i, name)
 	}
 	for _, n := range []struct {
 		key       string
@@ -152,14 +152,14 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// mostBody bounds Options.MaxBody: bodies lie in memory. mostMemory is beyond any
-// machine's.
+// mostBody bounds Options.MaxBody: bodies lie in memory. mostMemory is more than any
+// machine has.
 const (
 	mostBody   int64 = 1 << 30
 	mostMemory int64 = 1 << 50
 )
 
-// leastMemory is what lets in the largest body, and the most choices.
+// leastMemory is what the largest body and the most choices need.
 func (o *Options) leastMemory() int64 {
 	const most = max(chatFactor, completionsFactor, rewardsFactor, tokenizeFactor, detokenizeFactor, templateFactor)
 	return (most*o.MaxBody + perRequest + perChoice*int64(o.MaxChoices)) * 4 / 3 // the last quarter is for small ones
@@ -168,8 +168,8 @@ func (o *Options) leastMemory() int64 {
 // mostTimeout is longer than anybody waits.
 const mostTimeout = 7 * 24 * time.Hour
 
-// plans are the presets as plans. What is more than Limits allow is no fault
-// here: such presets are not listed, and refused when they are asked for.
+// plans are the presets as plans. One that asks for more than Limits allow is no
+// fault here: it is not listed, and refused when a request asks for it.
 func (o *Options) plans() (map[string]scaling.Plan, error) {
 	plans := make(map[string]scaling.Plan)
 	for name, text := range o.Presets {

@@ -12,18 +12,17 @@ import (
 	"github.com/lutra-lm/lutra/server/openai"
 )
 
-// A page that somebody visits can make the browser send requests to any
-// server, one on the visitor's own machine included, and owns a name that it
-// can point to that machine. So requests of other sites' pages are refused,
-// and a server that listens on this machine alone answers to this machine's
-// names alone.
+// A web page can make its visitor's browser send requests to any server, even one on
+// the visitor's own machine, and its host name can be made to point to that machine
+// (DNS rebinding). So requests from other sites' pages are refused, and a server that
+// listens on this machine alone answers to this machine's names alone.
 
 // anyOrigin in Options.CORSOrigins, or AllowedHosts, stands for all.
 const anyOrigin = "*"
 
-// hosts are the names by which requests may call the server.
+// hosts are the names under which the server may be called.
 type hosts struct {
-	local bool     // this machine's, for it is not to be reached from elsewhere
+	local bool     // this machine's alone: the server is not reached from elsewhere
 	names []string // Options.AllowedHosts, in small letters
 }
 
@@ -41,7 +40,7 @@ func listensLocally(addr string) bool {
 	return err == nil && loopback(host)
 }
 
-// loopback tells whether host means this machine, whoever is asked.
+// loopback tells whether host is this machine, whoever resolves it.
 func loopback(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.Unmap().IsLoopback()
@@ -64,10 +63,9 @@ func (h *hosts) allow(header string) bool {
 	return host == "" || loopback(host) || slices.Contains(h.names, host)
 }
 
-// site refuses requests under a name that is not the server's, and those that
-// a browser sends for a page of another site which is not configured. Probes
-// are answered under any name: an orchestrator asks by address, and is told
-// nothing that matters.
+// site refuses requests under a name that is not the server's, and those from pages
+// of other sites, unless they are configured. Probes are answered under any name: an
+// orchestrator asks by address, and the answers reveal nothing.
 func (s *Server) site(next http.Handler) http.Handler {
 	probes := []string{"/healthz", "/readyz", "/health"}
 	cross := crossOrigin(s.opt.CORSOrigins)
@@ -75,10 +73,10 @@ func (s *Server) site(next http.Handler) http.Handler {
 		switch {
 		case !s.hosts.allow(r.Host) && !slices.Contains(probes, r.URL.Path):
 			s.fail(w, r, forbidden("host_not_allowed", fmt.Sprintf(
-				"This server does not answer to the name '%s'. If that is a name of it, add it to server.allowed_hosts.", jsonread.Brief([]byte(r.Host)))))
+				"This server does not answer to the name '%s'. If it should, add the name to server.allowed_hosts.", jsonread.Brief([]byte(r.Host)))))
 		case cross != nil && cross.Check(r) != nil:
 			s.fail(w, r, forbidden("cross_site_request", fmt.Sprintf(
-				"Pages of '%s' may not use this server. If they shall, add it to server.cors_origins.", jsonread.Brief([]byte(r.Header.Get("Origin"))))))
+				"Pages of '%s' may not use this server. To allow them, add it to server.cors_origins.", jsonread.Brief([]byte(r.Header.Get("Origin"))))))
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// loading is how far the models have come that are not published yet.
+// loading is the progress of models that are not published yet.
 type loading struct {
 	mu     sync.Mutex
 	models []modelProgress // in the order in which they were first heard of
@@ -43,8 +43,8 @@ func (l *loading) snapshot() []modelProgress {
 	return append([]modelProgress{}, l.models...)
 }
 
-// notReady is the answer of /readyz while it is not 200: the error envelope,
-// and what it is about.
+// notReady is the answer of /readyz while that is not 200: the error envelope, and
+// the models that it is about.
 type notReady struct {
 	envelope
 	Loading []modelProgress `json:"loading,omitempty"`
@@ -71,7 +71,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ready tells why no request can be answered.
+// ready returns why no request can be answered; nil: requests can be.
 func (s *Server) ready() error {
 	switch {
 	case s.draining.Load():

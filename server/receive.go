@@ -20,13 +20,13 @@ import (
 // bodyHandler answers a request whose body has been received and parsed.
 type bodyHandler func(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error
 
-// What a request holds, in bytes. A test measures what is made of bodies.
+// How many bytes a request holds. A test measures what is made of bodies.
 const (
 	perRequest = 16 << 10 // whatever it asks
 	perChoice  = 16 << 10 // of the answer
-	longBody   = 64 << 10 // of a body whose reading is work to be bounded
+	longBody   = 64 << 10 // of a body: parsing longer ones takes a turn of cpulimit
 
-	// How many bytes are made of a byte of the body, which is one of them.
+	// Bytes that are made of a byte of the body, itself included.
 	chatFactor        = 12
 	completionsFactor = 6
 	rewardsFactor     = 8
@@ -35,10 +35,10 @@ const (
 	templateFactor    = 12
 )
 
-// post makes a handler of one for JSON bodies. A request is let in before its
-// body is received, and again before it costs more than memory: bodies may
-// take a minute to arrive, and one that does takes nobody's place meanwhile.
-// factor is how many bytes are made of a byte of the body, itself included.
+// post adapts a handler of JSON bodies. A request is admitted before its body is
+// received, and again before it costs more than memory: a body may take a minute to
+// arrive, and has no place until then. factor is how many bytes are made of a byte of
+// the body, itself included.
 func (s *Server) post(factor int64, handle bodyHandler) http.HandlerFunc {
 	return s.serve(func(w http.ResponseWriter, r *http.Request) error {
 		if err := wantJSON(r); err != nil {
@@ -75,7 +75,7 @@ func (s *Server) post(factor int64, handle bodyHandler) http.HandlerFunc {
 	})
 }
 
-// parseAside is parseFields, which of a long body is work to be bounded.
+// parseAside parses a body, a long one as work beside the engines.
 func parseAside(ctx context.Context, body []byte) (*jsonread.Fields, error) {
 	if len(body) > longBody {
 		_, leave, err := cpulimit.Enter(ctx)
@@ -87,9 +87,9 @@ func parseAside(ctx context.Context, body []byte) (*jsonread.Fields, error) {
 	return jsonread.Parse(body)
 }
 
-// wantJSON wants a body to be JSON. Programs that do not say so (curl -d says
-// "form") are believed; a browser, which always names the Origin it writes
-// from, is not: it sends other types to any server without asking that first.
+// wantJSON refuses bodies that are not said to be JSON by a browser, which always
+// sends an Origin: other types it would send to any server without asking that first.
+// Programs need not say so; curl -d says "form".
 func wantJSON(r *http.Request) error {
 	unsupported := func(message string) error {
 		return &apiError{Status: http.StatusUnsupportedMediaType, Type: typeInvalid, Code: "unsupported_media_type", Message: message}
@@ -107,13 +107,13 @@ func wantJSON(r *http.Request) error {
 	return nil
 }
 
-// unreadBody is how long the rest of a body may take to arrive that nobody
-// reads. net/http waits for it before it sends the answer, for clients that
-// read none before they have sent all; by itself it would wait forever.
+// unreadBody is how long the rest of an unread body may take to arrive. net/http
+// waits for it before it sends the answer, because some clients read nothing until
+// they have sent all; by itself it would wait forever.
 const unreadBody = 500 * time.Millisecond
 
-// awaitBody sets the time for a request's body to arrive. Writers without
-// deadlines are those of tests.
+// awaitBody sets the time for a request's body to arrive. Only tests have writers
+// without deadlines.
 func awaitBody(rc *http.ResponseController, r *http.Request, timeout time.Duration) {
 	if r.ContentLength != 0 {
 		_ = rc.SetReadDeadline(time.Now().Add(timeout))
@@ -125,9 +125,9 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, l *admission.L
 	if r.ContentLength > s.opt.MaxBody {
 		return nil, &http.MaxBytesError{Limit: s.opt.MaxBody}
 	}
-	most := s.opt.MaxBody + 1 // one byte more than allowed shows that there is more
+	most := s.opt.MaxBody + 1 // a byte more than allowed shows that there is more
 	if r.ContentLength >= 0 {
-		most = r.ContentLength + 1 // and one more than announced that there is no more
+		most = r.ContentLength + 1 // and a byte more than announced, that there is not
 	}
 	rc := http.NewResponseController(w)
 	awaitBody(rc, r, s.opt.BodyTimeout)
@@ -151,8 +151,8 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request, l *admission.L
 // firstRead is the room that a body gets to begin with.
 const firstRead = 4 << 10
 
-// readAll reads all of r, of at most so many bytes. It takes memory as they
-// arrive, whatever number was announced.
+// readAll reads all of r, at most so many bytes. It takes memory as they arrive,
+// whatever number was announced.
 func readAll(r io.Reader, most int64, l *admission.Lease) ([]byte, error) {
 	var body []byte
 	for {
@@ -176,9 +176,8 @@ func readAll(r io.Reader, most int64, l *admission.Lease) ([]byte, error) {
 	}
 }
 
-// finish reports the first fault, or else what to do about fields that nobody
-// has read: those that ask for what no endpoint does are refused, and those
-// that nobody knows refused or logged once.
+// finish returns the first fault. Without one, it refuses unread fields that ask for
+// what no endpoint does, and refuses or logs once those that nobody knows.
 func (s *Server) finish(f *jsonread.Fields) error {
 	if f.Err != nil {
 		return f.Err
@@ -201,8 +200,8 @@ func (s *Server) finish(f *jsonread.Fields) error {
 	return nil
 }
 
-// reply answers with what write writes, before ctx's deadline. That a client has
-// not taken it is for the log alone.
+// reply answers with what write writes, before ctx's deadline. If the client does not
+// take all of it, only the log says so.
 func (s *Server) reply(ctx context.Context, w http.ResponseWriter, write func(p *jsonwrite.Reply)) {
 	end, _ := ctx.Deadline()
 	p := jsonwrite.NewReply(w, s.opt.WriteTimeout, end)

@@ -19,7 +19,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// judgement is a checked request for scores.
+// judgement is a checked request for scores of responses.
 type judgement struct {
 	model     *registry.Model
 	prompt    tts.Prompt
@@ -98,8 +98,8 @@ func (s *Server) rewardRequest(f openai.Fields) (*judgement, error) {
 	aggregate := string(j.aggregate)
 	f.String("aggregate", &aggregate)
 	j.aggregate = scaling.Aggregate(aggregate)
-	if j.aggregate.Validate() != nil {
-		f.Fail(jsonread.CodeValue, "aggregate", "expected last, min, prod, mean or max, but got '%s'.", jsonread.Brief([]byte(aggregate)))
+	if err := j.aggregate.Validate(); err != nil {
+		f.Fail(jsonread.CodeValue, "aggregate", "%v.", err)
 	}
 	f.Bookkeeping()
 	return j, s.finish(f.Fields)
@@ -135,7 +135,7 @@ type rewardItem struct {
 	Steps      []extent  `json:"steps"`
 }
 
-// extent is where a step stands in its response, in characters.
+// extent is where a solution step is in its response, in characters.
 type extent struct {
 	Start int `json:"start"`
 	End   int `json:"end"`
@@ -156,7 +156,7 @@ func writeRewards(p *jsonwrite.Reply, j *judgement, ratings []reward.Rating, spe
 	})
 }
 
-// newRewardItem is what a response is given. Steps are counted in characters.
+// newRewardItem is the score of one response.
 func newRewardItem(i int, text string, r *reward.Rating) rewardItem {
 	one := rewardItem{Object: "reward", Index: i, Score: jsonwrite.Number(r.Score), StepScores: make([]float64, len(r.Steps)), Steps: make([]extent, len(r.Steps))}
 	bytes, runes := 0, 0

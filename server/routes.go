@@ -9,8 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/web"
 )
 
-// handler is an http.HandlerFunc that may give up: its error is answered with
-// the envelope, so it must not have written anything.
+// handler is an http.HandlerFunc that may fail. Its error is answered with the
+// envelope, so it must not have written anything.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 func (s *Server) routes() http.Handler {
@@ -35,7 +35,7 @@ func (s *Server) routes() http.Handler {
 	r.Get("/health", s.serve(s.readyz)) // what scripts for llama.cpp and vLLM wait for
 	r.Method(http.MethodGet, "/metrics", s.metrics.Handler())
 
-	// The page asks for a key itself, when the API wants one.
+	// The page asks for a key itself, if the API needs one.
 	page := web.Handler()
 	r.Method(http.MethodGet, "/", page)
 	r.Method(http.MethodGet, web.Prefix+"*", page)
@@ -59,7 +59,7 @@ func (s *Server) routes() http.Handler {
 	return r
 }
 
-// serve adapts h.
+// serve answers with the error of h, if it has one.
 func (s *Server) serve(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -68,13 +68,13 @@ func (s *Server) serve(h handler) http.HandlerFunc {
 	}
 }
 
-// fail answers with err and lets the log line know it.
+// fail answers with err, and notes it for the log line.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	recordOf(r.Context()).err = err
 	writeError(w, err)
 }
 
-// embeddings says that there are none, to clients that know the endpoint.
+// embeddings tells clients that know the endpoint that there are none.
 func embeddings(http.ResponseWriter, *http.Request) error {
 	return invalid("no_embedding_model", "model", "This server has no embedding model.")
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// search is a checked plan for a request, and its temperature when the
-// request names none.
+// search checks a plan for a request, and sets the temperature if neither names one.
 func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, hasTemperature bool) (*tts.Search, error) {
 	if plan.Temperature == nil && !hasTemperature {
 		plan.Temperature = new(float32(scaling.DefaultTemperature))
@@ -22,15 +21,15 @@ func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, hasT
 	return search, err
 }
 
-// scale settles how g is answered. hasTemperature tells whether the request names a
-// temperature.
+// scale decides whether g is answered by a search, and by which. hasTemperature tells
+// whether the request names a temperature.
 func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *tts.Request, hasTemperature bool) {
 	a := f.Scaling(header, g.preset, s.standard)
 	if f.Err != nil || a != nil && a.Plan.Method == scaling.None {
 		return
 	}
 	if a == nil {
-		// A default is no demand: requests that it does not suit are answered plainly.
+		// A default is not a demand: a request that it does not suit gets a plain answer.
 		if s.standard != nil && s.standard.Method != scaling.None && g.search == nil {
 			if search, err := s.search(g, req, *s.standard, hasTemperature); err == nil {
 				g.search, g.report = search, openai.NewSearchReport(&search.Plan)
@@ -39,7 +38,7 @@ func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *
 		return
 	}
 	if g.search != nil {
-		f.Fail(jsonread.CodeValue, "best_of", "it is a search of its own; leave it away.")
+		f.Fail(jsonread.CodeValue, "best_of", "it is a search of its own; leave it out.")
 		return
 	}
 	search, err := s.search(g, req, *a.Plan, hasTemperature)
@@ -53,8 +52,8 @@ func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *
 	g.search, g.report = search, openai.NewSearchReport(&search.Plan)
 }
 
-// bestOf reads the completions API's own search: the likeliest ones of so
-// many. At temperature 0 all are the same. The answer says nothing of it.
+// bestOf reads best_of, the search of the completions API: the likeliest choices of
+// so many. At temperature 0 all are the same. The answer does not report it.
 func (s *Server) bestOf(f openai.Fields, g *generation, req *tts.Request) {
 	n := req.N
 	if f.Int("best_of", &n, req.N, s.opt.MaxChoices) && n > req.N && req.Sampling.Temperature > 0 {
@@ -68,7 +67,7 @@ func (s *Server) bestOf(f openai.Fields, g *generation, req *tts.Request) {
 	}
 }
 
-// planCode is the code of a plan's fault, empty for other errors.
+// planCode is the code of a plan's fault; empty for other errors.
 func planCode(err error) string {
 	var fault *scaling.Error
 	if errors.As(err, &fault) {

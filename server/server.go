@@ -26,7 +26,7 @@ type Server struct {
 	models   atomic.Pointer[registry.Registry] // nil while loading
 	loading  loading
 	draining atomic.Bool
-	places   *admission.Places // of requests that hold or want an engine's time
+	places   *admission.Places // of requests under way
 	memory   *admission.Memory
 	keys     *admission.Keys
 	hosts    hosts

@@ -13,8 +13,8 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// tokenize is POST /tokenize. A prompt or messages are read as vLLM reads them,
-// a content as llama.cpp does: it has no BOS unless that is asked for.
+// tokenize is POST /tokenize. It reads a prompt or messages as vLLM does, and a
+// content as llama.cpp does: without BOS, unless the request asks for it.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
 	f := openai.Fields{Fields: body}
 	g, err := s.begin(body)
@@ -51,8 +51,8 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, body *jsonread
 	return nil
 }
 
-// prepareAside prepares a prompt of any length as work beside the engines, even
-// if it is short: nothing else is done for these requests.
+// prepareAside prepares a prompt as work beside the engines, even a short one:
+// nothing else is done for these requests.
 func prepareAside(ctx context.Context, m *tts.Model, p *tts.Prompt) (*tts.Prepared, error) {
 	ctx, leave, err := cpulimit.Enter(ctx)
 	if err != nil {
@@ -70,9 +70,9 @@ func writeTruncation(p *jsonwrite.Reply, prepared *tts.Prepared) {
 	}
 }
 
-// tokenized reads what is to be tokenised, one of messages, prompt and
-// content, and the fields that belong to it: whether the answer has the tokens'
-// names beside their ids, or ids and pieces in one list.
+// tokenized reads what to tokenise, one of messages, prompt and content, and the
+// fields that belong to it: whether the answer has the tokens' names beside their
+// ids, or ids and pieces in one list.
 func tokenized(f openai.Fields, names, pieces *bool) (p tts.Prompt) {
 	var forms []string
 	for _, form := range []string{"messages", "prompt", "content"} {
@@ -123,8 +123,8 @@ func newTokenPiece(id int32, piece []byte) tokenPiece {
 	return tokenPiece{id, jsonwrite.ByteList(piece)}
 }
 
-// detokenize is POST /detokenize: the answer is a prompt to vLLM's clients and
-// a content to llama.cpp's. Both write special tokens out.
+// detokenize is POST /detokenize: the answer has a prompt for vLLM's clients and a
+// content for llama.cpp's, both with special tokens written out.
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
 	f := openai.Fields{Fields: body}
 	g, err := s.begin(body)
@@ -161,8 +161,8 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request, body *jsonre
 	return nil
 }
 
-// decodedFactor is how many bytes are held for one of a text that is decoded:
-// some may belong to no character, and take three.
+// decodedFactor is how many bytes are held for one of a decoded text: a byte that
+// belongs to no character becomes three.
 const decodedFactor = 4
 
 // applyTemplate is llama.cpp's POST /apply-template: the text that a model
@@ -191,9 +191,9 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, body *jso
 	return nil
 }
 
-// tokenizerInfo is vLLM's GET /tokenizer_info, by which evaluation harnesses
-// find that they need no tokenizer of their own. ?model= names another model
-// than the first.
+// tokenizerInfo is vLLM's GET /tokenizer_info, from which evaluation harnesses learn
+// that they need no tokenizer of their own. ?model= names another model than the
+// first.
 func (s *Server) tokenizerInfo(w http.ResponseWriter, r *http.Request) error {
 	models, err := s.registered()
 	if err != nil {

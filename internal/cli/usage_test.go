@@ -41,7 +41,7 @@ func TestWrongUsageNamesTheCommandAndWhatWasProbablyMeant(t *testing.T) {
 		{"serve --kv-type f17", `lutra serve: --kv-type: "f17" is none of f16, int8; did you mean f16?`},
 		{"serve extra", `lutra serve: takes no arguments, got "extra"`},
 		{"serve --model lutra-tiny-x", "lutra serve: --model: there is no file lutra-tiny-x; embedded models: lutra-tiny-l, lutra-tiny-s, lutra-tiny-prm; did you mean lutra-tiny-l?"},
-		{"serve --addr nowhere", `lutra serve: --addr: "nowhere" is no host:port`},
+		{"serve --addr nowhere", `lutra serve: --addr: "nowhere" is not of the form host:port`},
 		{"ask", "lutra ask: QUESTION is missing"},
 		{"ask one two", `lutra ask: takes one argument, got 2; put it in quotes: "one two"`},
 		{"ask --model a=none.gguf hi", "lutra ask: --model: there is no file none.gguf"},

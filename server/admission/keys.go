@@ -19,10 +19,10 @@ type Keys struct {
 
 // Key is one client with what it may still spend.
 type Key struct {
-	Name     string // for logs: begins the key's hash, and cannot be turned back into it
+	Name     string // for logs: the beginning of the key's hash
 	hash     [sha256.Size]byte
 	requests *rate.Limiter // nil: no limit
-	tokens   *rate.Limiter // nil: no limit; may be in debt, for an answer's cost is known at its end
+	tokens   *rate.Limiter // nil: no limit; may be in debt, because an answer's cost is known at its end
 }
 
 // NewKeys are those of these secrets; with none, whoever comes has the one key
@@ -63,7 +63,7 @@ func (ks *Keys) Of(authorization string) *Key {
 }
 
 // find returns the key that a client has shown, nil for none of ours. It
-// compares hashes, and all of them, so that its time tells nothing.
+// compares hashes, and all of them, so that its time reveals nothing.
 func (ks *Keys) find(secret string) *Key {
 	hash := sha256.Sum256([]byte(secret))
 	var found *Key

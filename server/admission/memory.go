@@ -18,8 +18,8 @@ type Memory struct {
 func NewMemory(size int64) *Memory { return &Memory{size: size} }
 
 // smallRequest is how much a request may hold of the last quarter of the
-// memory, which large ones leave free: however many of those there are, an
-// ordinary question finds room.
+// memory, which large ones leave free: an ordinary question finds room, however many
+// of those there are.
 const smallRequest = 256 << 10
 
 // most is what one request can hold at all.

@@ -12,12 +12,12 @@ import (
 )
 
 // Fields reads a JSON object field by field, checking types and ranges on the
-// way. It keeps the first fault, and every read after one does nothing. null
-// is as good as absent. What has not been read at the end is unknown.
+// way. It keeps the first fault; reads after one do nothing. null counts as absent.
+// What nobody has read at the end is unknown.
 type Fields struct {
 	path string // of the object, for messages: "messages[2]."
 	raw  map[string]json.RawMessage
-	Err  error
+	Err  error // the first fault
 }
 
 // Error says what is wrong with a JSON text, or with one of its fields.
@@ -46,10 +46,10 @@ const (
 
 // Bounds on every object.
 const (
-	MaxDepth   = 32   // values within values
+	MaxDepth   = 32   // levels of nesting
 	MaxFields  = 128  // of an object
 	MaxNameLen = 256  // bytes of a field's name
-	MaxString  = 1024 // bytes of a string that is no text to be read by a model
+	MaxString  = 1024 // bytes of a string that no model reads
 )
 
 // Parse reads a JSON object. The fields are parts of body, which must not
@@ -57,9 +57,9 @@ const (
 func Parse(body []byte) (*Fields, error) {
 	switch {
 	case len(bytes.TrimSpace(body)) == 0:
-		return nil, Errorf(CodeJSON, "", "The request body is empty; a JSON object is wanted.")
+		return nil, Errorf(CodeJSON, "", "The request body is empty; send a JSON object.")
 	case deeper(body, MaxDepth):
-		return nil, Errorf(CodeJSON, "", "The request body has values within values in more than %d levels.", MaxDepth)
+		return nil, Errorf(CodeJSON, "", "The request body is nested in more than %d levels.", MaxDepth)
 	case !json.Valid(body):
 		err := json.Unmarshal(body, new(json.RawMessage)) // says what is wrong
 		at := int64(0)
@@ -93,7 +93,7 @@ func (f *Fields) read(object json.RawMessage) {
 	}
 }
 
-// Text is a JSON string's, if raw is one.
+// Text is the text of raw, if that is a JSON string.
 func Text(raw json.RawMessage) (s string, ok bool) {
 	if Kind(raw) != "a string" {
 		return "", false
@@ -114,10 +114,10 @@ func (f *Fields) Take(name string) (raw json.RawMessage, ok bool) {
 	return raw, true
 }
 
-// Raw is a field as it is written, nil when it is absent, and leaves it.
+// Raw is a field as it is written, nil when it is absent, and leaves it unread.
 func (f *Fields) Raw(name string) json.RawMessage { return f.raw[name] }
 
-// Has tells whether a field is there and not null, and leaves it.
+// Has tells whether a field is there and not null, and leaves it unread.
 func (f *Fields) Has(name string) bool {
 	raw, ok := f.raw[name]
 	return ok && string(raw) != "null"
@@ -238,7 +238,7 @@ func (f *Fields) Tokens(name string, raw json.RawMessage, most, vocab int) []int
 		}
 		id, err := strconv.ParseInt(string(item), 10, 32)
 		if err != nil || id < 0 || id >= int64(vocab) {
-			f.Fail(CodeValue, fmt.Sprintf("%s[%d]", name, len(ids)), "%s is no token id between 0 and %d.", Brief(item), vocab-1)
+			f.Fail(CodeValue, fmt.Sprintf("%s[%d]", name, len(ids)), "%s is not a token id between 0 and %d.", Brief(item), vocab-1)
 			return nil
 		}
 		ids = append(ids, int32(id))
@@ -341,7 +341,7 @@ func Kind(raw json.RawMessage) string {
 	return "a number"
 }
 
-// Brief is raw short enough for a message.
+// Brief is raw, cut to fit into a message.
 func Brief(raw []byte) string {
 	const most = 40
 	if len(raw) <= most {

@@ -6,11 +6,11 @@ import (
 	"iter"
 )
 
-// This file finds its way in JSON that is known to be valid: what it returns
-// are parts of the text itself, so that a large body is not held twice.
+// This file walks through JSON that is known to be valid. What it returns are parts
+// of the text itself, so that a large body lies in memory once.
 
-// deeper tells whether values lie within values in more than most levels. The
-// text need not be valid.
+// deeper tells whether values are nested in more than most levels. The text need
+// not be valid.
 func deeper(text []byte, most int) bool {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -91,7 +91,7 @@ func next(text []byte, i int) int {
 	return i
 }
 
-// Elements are those of a list.
+// Elements yields a list's elements.
 func Elements(list []byte) iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		for i := next(list, next(list, 0)+1); i < len(list) && list[i] != ']'; {
@@ -104,7 +104,7 @@ func Elements(list []byte) iter.Seq[json.RawMessage] {
 	}
 }
 
-// Count is the number of a list's elements.
+// Count counts a list's elements.
 func Count(list []byte) (n int) {
 	for range Elements(list) {
 		n++
@@ -112,7 +112,7 @@ func Count(list []byte) (n int) {
 	return n
 }
 
-// Members are the names, as they are written, and values of an object.
+// Members yields an object's names, as they are written, and values.
 func Members(object []byte) iter.Seq2[json.RawMessage, json.RawMessage] {
 	return func(yield func(name, value json.RawMessage) bool) {
 		for i := next(object, next(object, 0)+1); i < len(object) && object[i] != '}'; {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Reply writes a JSON answer piece by piece: what a client that takes its time
-// holds in the server's memory is one piece, and what the answer is made from.
-// After a write has failed nothing more is written.
+// Reply writes a JSON answer piece by piece: a slow client holds one piece in
+// memory, and what the answer is made from. After a write has failed, nothing more
+// is written.
 type Reply struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -59,7 +59,7 @@ func (p *Reply) Text(s string) {
 		at := p.buf.Len()
 		p.err = Encode(&p.buf, s[:end])
 		inner := p.buf.Bytes()[at:]
-		copy(inner, inner[1:]) // leaves the quotes and the line's end away
+		copy(inner, inner[1:]) // drops the quotes and the line's end
 		p.buf.Truncate(p.buf.Len() - 3)
 		p.pass()
 		s = s[end:]
@@ -98,9 +98,8 @@ func (p *Reply) Bytes(piece []byte) {
 	p.pass()
 }
 
-// Around writes v, and calls fill to write anew what its encoding has in the
-// place of empty: a field that holds nothing. Strings in v cannot be taken for
-// it, for they have no quotes without a backslash.
+// Around writes v, and what fill writes in place of empty, an empty field in v's
+// encoding. No string in v is mistaken for it, because quotes in strings are escaped.
 func (p *Reply) Around(v any, empty string, fill func()) {
 	var b bytes.Buffer
 	if p.err == nil {
@@ -112,7 +111,7 @@ func (p *Reply) Around(v any, empty string, fill func()) {
 	p.Raw(string(tail))
 }
 
-// pass hands on what has gathered, if that is a piece.
+// pass writes what has gathered, once that is a piece.
 func (p *Reply) pass() {
 	if p.buf.Len() >= pieceLen {
 		p.write()

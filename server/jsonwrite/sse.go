@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// Events writes server-sent events. A sign of life goes out whenever nothing
-// else has for a while: gateways cut silent connections. It is a whole, empty
-// chunk, because comments and unnamed events break clients.
+// Events writes server-sent events. After a silence it writes a keep-alive chunk,
+// because gateways cut silent connections. That is a whole, empty chunk, because
+// comments and unnamed events break clients.
 //
-// Events gather until they are flushed: handing them to the system, and the
-// client's waking, cost far more than making them.
+// Events gather until they are flushed: handing them to the system and waking the
+// client cost far more than making them.
 type Events struct {
 	rc      *http.ResponseController
 	timeout time.Duration // for the client to take what is flushed
-	silence time.Duration // after which a sign of life is due
+	silence time.Duration // after which a keep-alive chunk is due
 
 	mu    sync.Mutex // guards what follows
 	w     http.ResponseWriter
 	buf   bytes.Buffer // events not flushed
-	timer *time.Timer  // of the next flush or sign of life; nil once closed
+	timer *time.Timer  // of the next flush or keep-alive chunk; nil once closed
 	err   error        // of the first write that failed
 }
 
 const (
-	soon        = 20 * time.Millisecond // nobody notices
-	mostPending = 16 << 10              // bytes of events that gather
+	flushDelay = 20 * time.Millisecond // nobody notices
+	maxPending = 16 << 10              // bytes of events that gather
 )
 
-// OpenEvents begins a stream. alive makes the sign of life that is sent after
-// every silence of length interval; gone is called when the client does not
-// take one. Close must be called before the handler returns.
-func OpenEvents(w http.ResponseWriter, timeout, interval time.Duration, alive func() any, gone func()) *Events {
+// OpenEvents begins a stream. keepAlive makes the chunk that is sent after every
+// silence of length interval; gone is called when the client does not take one.
+// Close must be called before the handler returns.
+func OpenEvents(w http.ResponseWriter, timeout, interval time.Duration, keepAlive func() any, gone func()) *Events {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache")
@@ -50,7 +50,7 @@ func OpenEvents(w http.ResponseWriter, timeout, interval time.Duration, alive fu
 			return
 		}
 		if e.buf.Len() == 0 {
-			e.write(alive())
+			e.write(keepAlive())
 		}
 		if e.push(); e.err != nil {
 			gone()
@@ -59,7 +59,7 @@ func OpenEvents(w http.ResponseWriter, timeout, interval time.Duration, alive fu
 	return e
 }
 
-// Add writes one event, which goes out with the next flush; nil is no event.
+// Add writes one event, which is sent by the next flush; nil is no event.
 // After a failure, which failed reports, nothing more is written.
 func (e *Events) Add(v any) {
 	if v == nil {
@@ -67,12 +67,12 @@ func (e *Events) Add(v any) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.write(v); e.buf.Len() > mostPending {
+	if e.write(v); e.buf.Len() > maxPending {
 		e.push()
 	}
 }
 
-// Flush hands the client what there is.
+// Flush sends what has gathered.
 func (e *Events) Flush() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -81,11 +81,11 @@ func (e *Events) Flush() {
 	}
 }
 
-// Later flushes what there is in a moment, unless that has happened by then.
+// Later flushes in a moment, unless that happens sooner.
 func (e *Events) Later() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.timer.Reset(min(soon, e.silence))
+	e.timer.Reset(min(flushDelay, e.silence))
 }
 
 // Done writes the end mark and flushes.
@@ -133,7 +133,7 @@ func (e *Events) push() {
 	e.buf.Reset()
 }
 
-// Close ends the signs of life; the handler may return.
+// Close ends the keep-alive chunks; the handler may return.
 func (e *Events) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Template is a chunk that differs from others of its stream in one string
-// alone: what stands around it is encoded once.
+// Template is a chunk that differs from others of its stream in one string alone:
+// what is around that is encoded once.
 type Template struct {
 	head, tail []byte
 	text       string

@@ -8,10 +8,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// vllmNames are the names by which dashboards and the endpoint picker of the
-// Gateway API Inference Extension know metrics of vLLM, and ours behind them:
-// they have the same meaning, unit and labels. Where vLLM has renamed one, both
-// names stand here.
+// vllmNames maps the names of vLLM's metrics, which dashboards and the endpoint
+// picker of the Gateway API Inference Extension read, to ours of the same meaning,
+// unit and labels. Where vLLM has renamed one, both names are listed.
 var vllmNames = map[string]string{
 	"vllm:cache_config_info":                     "lutra_cache_config_info",
 	"vllm:e2e_request_latency_seconds":           "lutra_e2e_request_latency_seconds",
@@ -43,8 +42,8 @@ var vllmNames = map[string]string{
 	"vllm:time_to_first_token_seconds":           "lutra_time_to_first_token_seconds",
 }
 
-// withAliases gathers metrics a second time under vLLM's names, with the label
-// that tells its engines apart.
+// withAliases gathers metrics a second time under vLLM's names, with its label of
+// the engine.
 type withAliases struct{ prometheus.Gatherer }
 
 // Gather implements prometheus.Gatherer.

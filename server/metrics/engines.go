@@ -35,7 +35,7 @@ var engineMetrics = func() []engineMetric {
 			"rejected": func(st *batcher.Stats) int64 { return st.DraftTokens[k] - st.DraftAccepted[k] },
 		} {
 			m := counter("", "", of)
-			m.desc = prometheus.NewDesc("lutra_draft_tokens_total", "Tokens computed before they were known, by who guessed them and what sampling said of them.",
+			m.desc = prometheus.NewDesc("lutra_draft_tokens_total", "Draft tokens, by drafter and whether sampling accepted them.",
 				[]string{modelLabel}, prometheus.Labels{"drafter": k.String(), "fate": fate})
 			drafts = append(drafts, m)
 		}
@@ -66,11 +66,11 @@ var engineMetrics = func() []engineMetric {
 		counter("lutra_engine_steps_total", "Engine steps.", func(st *batcher.Stats) int64 { return st.Steps }),
 		counter("lutra_engine_tokens_total", "Tokens of all engine steps.", func(st *batcher.Stats) int64 { return st.BatchTokens }),
 		counter("lutra_engine_lanes_total", "Tile lanes of all engine steps, whether they carried a token or not.", func(st *batcher.Stats) int64 { return st.BatchLanes }),
-		engineMetric{desc("lutra_draft_seconds_total", "Time of engine steps spent on guessing tokens."), prometheus.CounterValue,
+		engineMetric{desc("lutra_draft_seconds_total", "Time of engine steps spent on drafting."), prometheus.CounterValue,
 			func(st *batcher.Stats) float64 { return st.DraftTime.Seconds() }},
-		counter("lutra_spec_decode_num_draft_tokens_total", "Tokens computed before they were known.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftTokens })),
-		counter("lutra_spec_decode_num_accepted_tokens_total", "Tokens computed before they were known, and right.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftAccepted })),
-		counter("lutra_engine_spared_tokens_total", "Tokens not computed because an equal sequence was.", func(st *batcher.Stats) int64 { return st.SavedTokens }),
+		counter("lutra_spec_decode_num_draft_tokens_total", "Draft tokens.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftTokens })),
+		counter("lutra_spec_decode_num_accepted_tokens_total", "Draft tokens that sampling accepted.", sum(func(st *batcher.Stats) *[batcher.DraftKinds]int64 { return &st.DraftAccepted })),
+		counter("lutra_engine_spared_tokens_total", "Tokens not computed because another sequence's were the same.", func(st *batcher.Stats) int64 { return st.SavedTokens }),
 	)
 }()
 

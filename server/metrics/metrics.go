@@ -72,26 +72,26 @@ func New(src Sources) *Metrics {
 	m.tpot = histogram("time_per_output_token_seconds", "Mean time of a request's tokens after the first.",
 		[]float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80})
 	m.e2e = histogram("e2e_request_latency_seconds", "From a request's arrival to its end.", latency)
-	m.queue = histogram("request_queue_time_seconds", "Until a request's prompt was begun.", latency)
-	m.prefill = histogram("request_prefill_time_seconds", "From the prompt's begin to the first token.", latency)
+	m.queue = histogram("request_queue_time_seconds", "From a request's arrival to the start of its prompt.", latency)
+	m.prefill = histogram("request_prefill_time_seconds", "From the start of the prompt to the first token.", latency)
 	m.decode = histogram("request_decode_time_seconds", "From the first token to the last.", latency)
-	m.inference = histogram("request_inference_time_seconds", "From the prompt's begin to the last token.", latency)
+	m.inference = histogram("request_inference_time_seconds", "From the start of the prompt to the last token.", latency)
 	m.prompt = histogram("request_prompt_tokens", "Prompt tokens of a request.", tokens)
 	m.generation = histogram("request_generation_tokens", "Tokens generated for a request.", tokens)
 	m.longest = histogram("request_max_num_generation_tokens", "Tokens of a request's longest choice.", tokens)
 	m.choices = histogram("request_params_n", "Choices that a request asks for.", []float64{1, 2, 5, 10, 20, 50, 100})
-	m.maxTokens = histogram("request_params_max_tokens", "Tokens that a request allows a choice, where it says so.", tokens)
+	m.maxTokens = histogram("request_params_max_tokens", "A request's token limit, if it has one.", tokens)
 	m.batch = histogram("batch_tokens", "Tokens of an engine step.", []float64{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048})
-	m.searches = counter("search_requests_total", "Requests answered by a search, by what it did.", "method")
-	m.candidates = counter("search_candidates_total", "Candidates of searches, by what became of them.", "outcome")
+	m.searches = counter("search_requests_total", "Requests answered by a search, by method.", "method")
+	m.candidates = counter("search_candidates_total", "Candidates of searches, by outcome.", "outcome")
 	m.searched = counter("search_tokens_total", "Tokens of searches: those the policy generated, by their fate, and those the verifier computed.", "role", "fate")
 	m.fill = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lutra_tile_fill_ratio",
 		Help: "Share of the last step's tile lanes that carried a token."}, []string{modelLabel})
 	gauge := func(name, help string, value func() int64) {
 		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "lutra_" + name, Help: help}, func() float64 { return float64(value()) }))
 	}
-	gauge("requests_in_flight", "Requests that have a place of server.max_requests.", src.Requests)
-	gauge("request_memory_bytes", "What requests hold of server.max_memory.", src.Memory)
+	gauge("requests_in_flight", "Requests under way, out of server.max_requests.", src.Requests)
+	gauge("request_memory_bytes", "Bytes that requests hold, out of server.max_memory.", src.Memory)
 	m.registry.MustRegister(m.fill, src.Engines, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -160,8 +160,8 @@ func (m *Metrics) Completed(r *Request) {
 	}
 }
 
-// search counts a search that has ended. Partial beams that were given up for
-// better ones count as pruned.
+// search counts a search that has ended. Beams that gave way to better ones count
+// as pruned.
 func (m *Metrics) search(o *tts.Outcome) {
 	pruned := 0
 	parents := make([]bool, len(o.Tree))

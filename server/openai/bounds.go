@@ -1,8 +1,8 @@
 package openai
 
-// Bounds on what one request may hold, beside those in Options. docs/api.md
-// lists them with every field, and a test posts what it says. What no bound is
-// named for here is bounded by the size of the body.
+// Bounds on one request, beside those in server.Options and jsonread. docs/api.md lists
+// them with every field, and a test posts what it says. Everything else is bounded by
+// the size of the body.
 const (
 	MaxMessages    = 2048     // as OpenAI
 	MaxParts       = 256      // of a message's content

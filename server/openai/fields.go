@@ -2,16 +2,16 @@ package openai
 
 import "github.com/lutra-lm/lutra/server/jsonread"
 
-// Fields are a request's, under the names that OpenAI and other servers give them.
+// Fields are a request's fields under the names that OpenAI and other servers use.
 type Fields struct{ *jsonread.Fields }
 
-// Where the thoughts of thinking models go.
+// Where the thinking of models goes.
 const (
-	ReasoningAuto = "auto" // into reasoning_content
-	ReasoningNone = "none" // they stay in the content, with their marks
+	ReasoningAuto = "auto" // to reasoning_content
+	ReasoningNone = "none" // it stays in the content, with its marks
 )
 
-// ResponseFormat accepts plain text, which is all there is.
+// ResponseFormat accepts plain text, the only format.
 func (f Fields) ResponseFormat() {
 	o, ok := f.Object("response_format")
 	if !ok {
@@ -25,7 +25,7 @@ func (f Fields) ResponseFormat() {
 	f.Adopt(o)
 }
 
-// ReasoningFormat reads where thoughts go: true is apart from the answer.
+// ReasoningFormat reads whether thinking is kept apart from the answer.
 func (f Fields) ReasoningFormat(format string) bool {
 	if f.String("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {
 		f.Fail(jsonread.CodeValue, "reasoning_format", "expected auto or none, but got '%s'.", jsonread.Brief([]byte(format)))
@@ -33,7 +33,8 @@ func (f Fields) ReasoningFormat(format string) bool {
 	return format == ReasoningAuto
 }
 
-// Echoes reads vLLM's echo: begin the answer with the message that it continues.
+// Echoes reads vLLM's echo: whether the answer begins with the message that it
+// continues.
 func (f Fields) Echoes() (echo bool) {
 	f.Bool("echo", &echo)
 	return echo

@@ -8,8 +8,8 @@ import (
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
-// Neutral tells whether a number asks for nothing. Clients often send every
-// field that they know with the value that turns it off.
+// Neutral tells whether a number asks for nothing. Clients often send every field
+// that they know, with the value that disables it.
 type Neutral func(v float64) bool
 
 var (
@@ -21,9 +21,9 @@ var (
 )
 
 // Unsupported are request fields of OpenAI's API, vLLM, SGLang, llama.cpp and
-// ollama that change what an answer is or holds, and that no endpoint here
-// acts on: they are refused by name. null, false, empty values, "none" and
-// "disabled" ask for nothing, and so do the numbers that the table lets through.
+// ollama that change an answer and that no endpoint here acts on: they are refused by
+// name. null, false, empty values, "none" and "disabled" ask for nothing; so do the
+// numbers that are neutral for the field.
 var Unsupported = map[string]Neutral{
 	// OpenAI
 	"audio": never, "best_of": unlessOne, "function_call": never, "functions": never, "modalities": never, "reasoning.max_tokens": never,
@@ -54,8 +54,8 @@ var Unsupported = map[string]Neutral{
 	"_debug_render_only": never, "context": never, "images": never, "options": never, "raw": never, "system": never, "template": never, "think": never,
 }
 
-// Harmless are further fields of these that leave an answer as it is, or would
-// mean something only beside one that is refused.
+// Harmless are fields of these servers that leave an answer as it is, or matter only
+// beside one that is refused.
 var Harmless = map[string]bool{
 	// OpenAI
 	"parallel_tool_calls": true, "prediction": true, "prompt_cache_key": true, "prompt_cache_options": true, "prompt_cache_retention": true,
@@ -91,7 +91,7 @@ func (n Neutral) Asks(raw json.RawMessage) bool {
 	}
 }
 
-// refuse faults fields that ask for what this server does not do.
+// refuse refuses fields that ask for what this server does not do.
 func (f Fields) refuse(names ...string) {
 	for _, name := range names {
 		if raw, ok := f.Take(name); ok && never.Asks(raw) {

@@ -50,9 +50,9 @@ func (f Fields) Conversation() tts.Prompt {
 // efforts are the values of reasoning_effort.
 var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// templateVariables reads what a client tells the template: variables by their
-// names, and whether and how much a thinking model shall think. As in vLLM, an
-// effort turns thinking on or, with none, off; what is named goes before that.
+// templateVariables reads the template's variables: named ones, and whether and how
+// much a thinking model thinks. As in vLLM, an effort enables thinking, or with none
+// disables it; named variables take precedence.
 func (f Fields) templateVariables() map[string]any {
 	vars := map[string]any{}
 	effort := ""
@@ -75,7 +75,7 @@ func (f Fields) templateVariables() map[string]any {
 	return vars
 }
 
-// templateKwargs reads the variables that a request names itself.
+// templateKwargs reads the variables that a request names.
 func (f Fields) templateKwargs() (named map[string]any) {
 	const name = "chat_template_kwargs"
 	raw, ok := f.Take(name)
@@ -89,8 +89,8 @@ func (f Fields) templateKwargs() (named map[string]any) {
 	return named
 }
 
-// ending reads how the conversation ends. Unless it is told otherwise, the
-// model continues an assistant's message and answers all others.
+// ending reads how the conversation ends. By default the model continues an
+// assistant's message and answers all others.
 func (f Fields) ending(messages []template.Message) tts.Ending {
 	headerGiven, openGiven := f.Has("add_generation_prompt"), f.Has("continue_final_message")
 	var header, open bool
@@ -175,7 +175,7 @@ func (f Fields) content() (content string, given bool) {
 		var kind, text string
 		part.String("type", &kind)
 		switch kind {
-		case "text", "refusal": // what an assistant says in place of a text
+		case "text", "refusal": // an assistant's, in place of a text
 			part.Text(kind, &text)
 		default:
 			part.Fail(jsonread.CodeUnsupported, "type", "this server reads parts of type text only, but got '%s'.", jsonread.Brief([]byte(kind)))

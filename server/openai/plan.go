@@ -17,16 +17,16 @@ const (
 	ScalingApplied = "X-Lutra-Scaling-Applied"
 )
 
-// ScalingRequest is a wish for test-time scaling and the field that it came in.
+// ScalingRequest is a plan that a request asks for, and the field that it came in.
 type ScalingRequest struct {
 	Plan  *scaling.Plan
 	Param string
 }
 
-// Scaling finds what a request wants, the first of: the object in its body,
-// the header, the entry in its metadata, the preset behind its model's name,
-// the server's default. An object without a method changes what the next of
-// these says. nil: nobody said anything.
+// Scaling finds the plan that a request asks for, the first of: the object in its
+// body, the header, the entry in its metadata, the preset behind its model's name. An
+// object without a method changes the next of these, or the server's standard. nil:
+// the request asks for none.
 func (f Fields) Scaling(header http.Header, preset, standard *scaling.Plan) *ScalingRequest {
 	fromMetadata := f.metadata()
 	inBody := f.Plan(func() (p scaling.Plan) {
@@ -43,7 +43,7 @@ func (f Fields) Scaling(header http.Header, preset, standard *scaling.Plan) *Sca
 	return planElsewhere(f, header, fromMetadata, preset)
 }
 
-// planElsewhere is what a request asks for elsewhere than in its body's object.
+// planElsewhere is what a request asks for outside its body's object.
 func planElsewhere(f Fields, header http.Header, fromMetadata string, preset *scaling.Plan) *ScalingRequest {
 	written := func(text, param string) *ScalingRequest {
 		plan, err := scaling.Parse(text)
@@ -64,8 +64,9 @@ func planElsewhere(f Fields, header http.Header, fromMetadata string, preset *sc
 }
 
 // Plan reads the request's test_time_scaling: an object, or the written form
-// as a string. An object without a method changes the plan that is wanted beside it.
-func (f Fields) Plan(beside func() scaling.Plan) *ScalingRequest {
+// as a string. An object without a method changes the plan that the request asks for
+// elsewhere.
+func (f Fields) Plan(elsewhere func() scaling.Plan) *ScalingRequest {
 	raw, ok := f.Take(ScalingField)
 	if !ok {
 		return nil
@@ -84,7 +85,7 @@ func (f Fields) Plan(beside func() scaling.Plan) *ScalingRequest {
 		return nil
 	}
 	if !o.Has("method") {
-		*a.Plan = beside()
+		*a.Plan = elsewhere()
 	}
 	src := planFields{o: o}
 	a.Plan.Read(&src)
@@ -93,8 +94,8 @@ func (f Fields) Plan(beside func() scaling.Plan) *ScalingRequest {
 	return a
 }
 
-// PlanFault is a plan's fault as the client sees it, in terms of the field that
-// the plan came in.
+// PlanFault is a plan's fault as the client sees it: it names the field that the plan
+// came in.
 func PlanFault(err error, param string) error {
 	var fault *scaling.Error
 	if !errors.As(err, &fault) {
@@ -110,8 +111,8 @@ func PlanFault(err error, param string) error {
 	return jsonread.Errorf(fault.Code, param, "Invalid '%s': %s.", param, strings.TrimSuffix(text, "."))
 }
 
-// metadata checks the strings that clients keep with a request, and returns
-// what they ask for in them.
+// metadata checks the strings that clients store with a request, and returns the one
+// that asks for scaling.
 func (f Fields) metadata() (scaling string) {
 	raw, ok := f.Take("metadata")
 	if !ok {

@@ -9,17 +9,17 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// planFields are a plan as an object in JSON. Settings that are absent stay as
-// they are. What they may be is the plan's to say, once they are numbers and strings.
+// planFields is a plan as an object in JSON. It checks types and lists; the plan checks
+// what the values may be.
 type planFields struct {
 	o        *jsonread.Fields
-	sections map[string]*jsonread.Fields // objects in o; close puts back what nobody has read of them
+	sections map[string]*jsonread.Fields // objects in o; close puts back what is unread
 }
 
 var _ scaling.Source = (*planFields)(nil)
 
-// at finds the object that holds the field of a path, and the field's name; nil:
-// there is none.
+// at finds the object that holds the field of a path, and the field's name; nil: there
+// is none.
 func (p *planFields) at(key string) (o *jsonread.Fields, name string) {
 	section, name, nested := strings.Cut(key, ".")
 	if !nested {
@@ -39,7 +39,7 @@ func (p *planFields) at(key string) (o *jsonread.Fields, name string) {
 	return o, name
 }
 
-// read calls f with the object that holds a field, if it does, and keeps the
+// read calls f with the object that holds a field, if there is one, and keeps the
 // first fault of all. It tells whether the field could be read.
 func (p *planFields) read(key string, f func(o *jsonread.Fields, name string)) bool {
 	o, name := p.at(key)
@@ -56,7 +56,7 @@ func (p *planFields) read(key string, f func(o *jsonread.Fields, name string)) b
 	return o.Err == nil && p.o.Err == nil
 }
 
-// close leaves the fields that nobody has read in the plan's object.
+// close puts unread fields into the plan's object.
 func (p *planFields) close() {
 	for _, o := range p.sections {
 		p.o.Adopt(o)

@@ -8,8 +8,8 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Prompts reads a text, a list of texts, a list of token ids, or a list of
-// such lists.
+// Prompts reads a text, a list of texts, a list of token ids, or a list of such
+// lists.
 func (f Fields) Prompts(most int, m *tts.Model) []tts.Prompt {
 	const name = "prompt"
 	raw, ok := f.Take(name)

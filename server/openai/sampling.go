@@ -15,18 +15,17 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// Sampling reads the fields that chat and text completions have in common
-// into req.
+// Sampling reads the fields that chats and completions share into req.
 func (f Fields) Sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	p := &req.Sampling
 	p.Temperature, p.TopP = 1, 1
 	f.Float32("temperature", &p.Temperature, 0, 2)
 	f.Float32("top_p", &p.TopP, 0, 1)
-	if p.TopP == 0 { // the smallest nucleus, where 0 would mean none to the sampler
+	if p.TopP == 0 { // the smallest nucleus; 0 would mean none to the sampler
 		p.TopP = math.SmallestNonzeroFloat32
 	}
 	f.Int("top_k", &p.TopK, -1, math.MaxInt32)
-	p.TopK = max(p.TopK, 0) // -1 is vLLM's word for off
+	p.TopK = max(p.TopK, 0) // -1 is vLLM's value for off
 	f.Float32("min_p", &p.MinP, 0, 1)
 	f.Float32("typical_p", &p.TypicalP, 0, 1)
 	f.repetition(p)
@@ -49,8 +48,8 @@ func (f Fields) Sampling(req *tts.Request, m *tts.Model, maxChoices int) {
 	p.LogitBias = f.logitBias(m)
 }
 
-// repetition reads the penalty of tokens seen: of all of them under its own
-// name, under llama.cpp's of the latest repeat_last_n, where -1 is all and 0 none.
+// repetition reads the penalty of tokens seen: repetition_penalty is of all of them,
+// llama.cpp's repeat_penalty of the latest repeat_last_n, where -1 is all and 0 none.
 func (f Fields) repetition(p *sampling.Params) {
 	const window = 64 // llama.cpp's default
 	if f.Has("repetition_penalty") && f.Has("repeat_penalty") {
@@ -98,8 +97,7 @@ func (f Fields) allowed(vocab int) []int32 {
 	return ids
 }
 
-// seed is the request's, of any sign and size a client may take it from, or a
-// random one.
+// seed is the request's, of any sign that fits into 64 bits, or a random one.
 func (f Fields) seed() uint64 {
 	raw, ok := f.Take("seed")
 	if !ok {
@@ -191,8 +189,8 @@ func (f Fields) pairs(name string, raw json.RawMessage) iter.Seq2[json.RawMessag
 	}
 }
 
-// biased are the tokens that an entry of logit_bias means: an id, which is a
-// string as an object's key; a string in a list is a text.
+// biased are the tokens that an entry of logit_bias is about. As an object's key a
+// string is an id; in a list it is a text.
 func (f Fields) biased(name string, token json.RawMessage, key bool, m *tts.Model) []int32 {
 	id := string(token)
 	if s, ok := jsonread.Text(token); ok {
@@ -203,15 +201,15 @@ func (f Fields) biased(name string, token json.RawMessage, key bool, m *tts.Mode
 	}
 	v, err := strconv.ParseInt(id, 10, 32)
 	if err != nil || v < 0 || int(v) >= m.Vocab {
-		f.Fail(jsonread.CodeValue, name, "%s is no token id between 0 and %d.", jsonread.Brief(token), m.Vocab-1)
+		f.Fail(jsonread.CodeValue, name, "%s is not a token id between 0 and %d.", jsonread.Brief(token), m.Vocab-1)
 		return nil
 	}
 	return []int32{int32(v)}
 }
 
-// TokenLimit reads how many tokens a choice may have, of at least lo; the
-// first of names that is there counts, llama.cpp's n_predict before them. 0 is
-// "no tokens"; absent, or -1 of n_predict, "up to the context".
+// TokenLimit reads how many tokens a choice may have, at least lo. The first of names
+// that is there counts, llama.cpp's n_predict before them. 0 is no tokens; absent, or
+// -1 as n_predict, is up to the context's end.
 func (f Fields) TokenLimit(req *tts.Request, lo int, names ...string) {
 	given := string(f.Raw("n_predict")) == "-1"
 	if given {

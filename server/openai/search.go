@@ -9,11 +9,11 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// SearchReport is what an answer says of the searches behind it, one a prompt. A
-// nil one says nothing, and its answers look as if there had been no search.
+// SearchReport is what an answer reports of the searches behind it, one a prompt. A
+// nil one reports nothing: the answer looks as if there had been no search.
 type SearchReport struct {
 	include    scaling.Include
-	candidates bool // candidate as it becomes complete
+	candidates bool // report each candidate once it is complete
 	n          int  // choices of a prompt
 	latest     atomic.Pointer[searchProgress]
 	outcomes   []*tts.Outcome // of each prompt; nil until its search has ended
@@ -23,32 +23,32 @@ func NewSearchReport(p *scaling.Plan) *SearchReport {
 	return &SearchReport{include: p.Include, candidates: p.Stream == scaling.StreamCandidates}
 }
 
-// Expect says how many prompts the report is of, and how many choices each has. A
-// nil report may be asked.
+// Expect prepares the report for so many prompts of n choices each. The report may be
+// nil.
 func (r *SearchReport) Expect(prompts, n int) {
 	if r != nil {
 		r.n, r.outcomes = n, make([]*tts.Outcome, prompts)
 	}
 }
 
-// searchProgress is where a search stands.
+// searchProgress is the state of a running search.
 type searchProgress struct {
 	Prompt     *int           `json:"prompt,omitempty"` // whose search it is, where a request has several
 	Method     scaling.Method `json:"method"`
 	Select     scaling.Select `json:"select"`
 	Step       int            `json:"step"`
-	Live       int            `json:"live"`     // candidates in the making
+	Live       int            `json:"live"`     // candidates under way
 	Finished   int            `json:"finished"` // candidates complete
 	Tokens     int            `json:"tokens"`   // generated so far
 	Best       float64        `json:"best"`
-	Leader     *string        `json:"leader"` // the answer in front
+	Leader     *string        `json:"leader"` // the leading answer
 	Agreement  float64        `json:"agreement"`
 	Candidates []*candidate   `json:"candidates,omitempty"` // complete since the last progress
 	Added      []node         `json:"added,omitempty"`      // to the tree since then; fates may yet change
-	Partial    []partial      `json:"partial,omitempty"`    // what candidates in the making have gained since then
+	Partial    []partial      `json:"partial,omitempty"`    // what candidates under way have gained since then
 }
 
-// partial is a candidate in the making.
+// partial is a candidate under way.
 type partial struct {
 	Index        int      `json:"index"`
 	Parent       int      `json:"parent"`  // node of the tree that it continues; -1: the prompt
@@ -57,10 +57,10 @@ type partial struct {
 	Logprob      float64  `json:"logprob"` // mean over them
 	FinishReason *string  `json:"finish_reason,omitempty"`
 	Answer       *string  `json:"answer,omitempty"`
-	Score        *float64 `json:"score,omitempty"` // null: not judged yet
+	Score        *float64 `json:"score,omitempty"` // null: not scored yet
 }
 
-// searchOutcome is what a search came to.
+// searchOutcome is the result of a search.
 type searchOutcome struct {
 	Method     scaling.Method `json:"method"`
 	N          int            `json:"n"`
@@ -74,7 +74,7 @@ type searchOutcome struct {
 	Tree       []node         `json:"tree,omitempty"`
 }
 
-// candidate is one of a search's answers. Choices have their text elsewhere.
+// candidate is one of a search's answers. Choices have their text in the choice.
 type candidate struct {
 	Candidate    int            `json:"candidate"`
 	Text         string         `json:"text,omitempty"`
@@ -88,23 +88,23 @@ type candidate struct {
 	Steps        []solutionStep `json:"steps,omitempty"`
 }
 
-// solutionStep is a part of a candidate that the search decided about.
+// solutionStep is a part of a candidate that is scored and competes.
 type solutionStep struct {
 	Text   string  `json:"text"`
 	Tokens int     `json:"tokens"`
 	Score  float64 `json:"score"`
 }
 
-// node is a step in the tree of all that the search tried.
+// node is a solution step in the tree of all that the search tried.
 type node struct {
-	Parent int `json:"parent"` // place in the list; -1: the prompt
+	Parent int `json:"parent"` // index in the list; -1: the prompt
 	Depth  int `json:"step"`
 	solutionStep
 	Fate tts.Fate `json:"fate"`
 }
 
-// scalingUsage says what the tokens of a search were good for: the first two
-// add up to the completion's; nobody is charged with the last.
+// scalingUsage divides the tokens of a search: the first two add up to the
+// completion's; nobody is charged for the last.
 type scalingUsage struct {
 	Chosen    int `json:"chosen_tokens"`
 	Discarded int `json:"discarded_tokens"`
@@ -112,7 +112,7 @@ type scalingUsage struct {
 	Cancelled int `json:"cancelled_tokens"`
 }
 
-// Update takes in what a delta says of the search; true means that it is worth a
+// Update takes in what a delta says of the search. It tells whether that deserves a
 // chunk of its own.
 func (r *SearchReport) Update(d *tts.Delta) bool {
 	if r == nil {
@@ -145,8 +145,8 @@ func (r *SearchReport) Update(d *tts.Delta) bool {
 	return true
 }
 
-// progress is the latest, for chunks that have nothing else to say. It may be
-// called while update is.
+// progress is the latest, for chunks without anything else. It may be called during
+// Update.
 func (r *SearchReport) progress() any {
 	if r == nil {
 		return nil
@@ -155,7 +155,7 @@ func (r *SearchReport) progress() any {
 	if now == nil {
 		return nil
 	}
-	if now.Candidates != nil || now.Added != nil || now.Partial != nil { // are news once
+	if now.Candidates != nil || now.Added != nil || now.Partial != nil { // are reported once
 		later := *now
 		later.Candidates, later.Added, later.Partial = nil, nil, nil
 		r.latest.CompareAndSwap(now, &later)
@@ -163,7 +163,7 @@ func (r *SearchReport) progress() any {
 	return now
 }
 
-// choice is the report of a choice's candidate.
+// choice reports a choice's candidate.
 func (r *SearchReport) choice(i int) *candidate {
 	if r == nil || r.outcomes[i/r.n] == nil {
 		return nil
@@ -177,7 +177,7 @@ func (r *SearchReport) choice(i int) *candidate {
 	return out
 }
 
-// summary is the report of the search as a whole, or of all of them in a list.
+// summary reports the search as a whole, or all of them in a list.
 func (r *SearchReport) summary() any {
 	if r == nil {
 		return nil
@@ -192,8 +192,8 @@ func (r *SearchReport) summary() any {
 	return all
 }
 
-// search is the report of the search that choice i is the first choice of; nil: it is
-// that of none.
+// search reports the search of a prompt with its first choice, i; nil for other
+// choices.
 func (r *SearchReport) search(i int) any {
 	if r == nil || i%r.n != 0 || r.outcomes[i/r.n] == nil {
 		return nil
@@ -219,7 +219,7 @@ func (r *SearchReport) search(i int) any {
 	return out
 }
 
-// usage is a request's account, divided once the searches have reported theirs.
+// usage is a request's usage, divided once all searches have ended.
 func (r *SearchReport) usage(u tts.Usage) usage {
 	out := newUsage(u)
 	if r == nil {
@@ -257,7 +257,7 @@ func newPartial(p *tts.Partial) partial {
 	return out
 }
 
-// withText adds to out what choices have elsewhere.
+// withText adds to out what a choice has of its own.
 func withText(out *candidate, c *tts.Candidate) *candidate {
 	out.Text, out.FinishReason = c.Text, finishReason(c.Finish)
 	return out

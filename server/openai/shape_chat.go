@@ -15,9 +15,9 @@ type chatShape struct {
 	model    string
 	logprobs bool
 	usage    bool                       // the stream ends with the usage
-	report   *SearchReport              // nil: there was no search
+	report   *SearchReport              // of the searches; nil: none
 	dropped  int                        // messages that the model does not read
-	plain    map[int]jsonwrite.Template // of each choice: its chunk of nothing but text
+	plain    map[int]jsonwrite.Template // of each choice: its chunk with text alone
 }
 
 // NewChatShape writes the answer of a model, with log-probabilities or not. usage
@@ -26,7 +26,7 @@ func NewChatShape(model string, logprobs, usage bool, report *SearchReport) *cha
 	return &chatShape{ID: "chatcmpl-" + uuid.NewString(), created: time.Now().Unix(), model: model, logprobs: logprobs, usage: usage, report: report}
 }
 
-// Open notes what the model does not read.
+// Open notes how many messages the model does not read.
 func (c *chatShape) Open(first tts.Delta) { c.dropped = first.Dropped }
 
 func (c *chatShape) response(object string, usage optionalUsage, choices ...chatChoice) *chatResponse {
@@ -42,7 +42,7 @@ func (c *chatShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) 
 	})
 }
 
-// choice writes all of one.
+// choice writes a whole choice.
 func (c *chatShape) choice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
 	whole := chatChoice{Index: index, FinishReason: finishReason(ch.Finish),
 		Message: &chatMessage{Role: roleAssistant, Content: ch.Text, Reasoning: ch.Reasoning}, Scaling: c.report.choice(index)}
@@ -87,7 +87,7 @@ func (c *chatShape) Chunk(d tts.Delta) any {
 		ch.Delta.Content, ch.Logprobs = &d.Text, newChatLogprobs(d.Tokens)
 	}
 	if d.Reasoning == "" && d.Finish == "" && d.Text == "" && len(ch.Logprobs.Content) == 0 {
-		return nil // nothing but the token that ended the turn
+		return nil // there is only the token that ended the turn
 	}
 	r := c.delta(ch)
 	if d.Finish != "" {
@@ -97,7 +97,7 @@ func (c *chatShape) Chunk(d tts.Delta) any {
 	return r
 }
 
-// text is a choice's chunk of nothing but text.
+// text is a choice's chunk with text alone.
 func (c *chatShape) text(choice int) jsonwrite.Template {
 	f, ok := c.plain[choice]
 	if !ok {
@@ -121,6 +121,6 @@ func (c *chatShape) End(u tts.Usage) any {
 		return nil
 	}
 	r := c.response("chat.completion.chunk", c.report.usage(u))
-	r.Choices = []chatChoice{} // a list, though an empty one
+	r.Choices = []chatChoice{} // an empty list, not null
 	return r
 }

@@ -17,7 +17,7 @@ type textShape struct {
 	logprobs bool
 	usage    bool          // the stream ends with the usage
 	offsets  []int         // of each choice's next token in its text
-	report   *SearchReport // nil: there was no search
+	report   *SearchReport // of the searches; nil: none
 }
 
 // NewTextShape writes the answer of a model in so many choices, with
@@ -53,7 +53,7 @@ func (t *textShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) 
 	})
 }
 
-// wholeChoice writes all of one.
+// wholeChoice writes a whole choice.
 func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
 	whole := textChoice{Index: index, Text: ch.Text, FinishReason: finishReason(ch.Finish), Scaling: t.report.choice(index)}
 	if !t.logprobs {
@@ -75,7 +75,7 @@ func (t *textShape) wholeChoice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
 	})
 }
 
-// Begin has nothing to say: text has no role.
+// Begin has no chunk: text has no role.
 func (t *textShape) Begin(int) any { return nil }
 
 func (t *textShape) Chunk(d tts.Delta) any {
@@ -106,6 +106,6 @@ func (t *textShape) End(u tts.Usage) any {
 		return nil
 	}
 	r := t.response(t.report.usage(u))
-	r.Choices = []textChoice{} // a list, though an empty one
+	r.Choices = []textChoice{} // an empty list, not null
 	return r
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// functions reads a list of objects that each hold a function with a name: the
-// tools of a request, or the calls of a message, whose arguments are text or
-// an object. They are given to the template as they are written.
+// functions reads a list of objects that each hold a function with a name: the tools
+// of a request, or the calls of a message, whose arguments are text or an object. The
+// template gets them as they are written.
 func (f Fields) functions(field, arguments string) []any {
 	items, _ := f.List(field, MaxTools)
 	var list []any
@@ -72,8 +72,8 @@ func (f Fields) Tools(p *tts.Prompt) {
 	}
 }
 
-// ToolChoice reads the tools of a chat. The model may read of them, but calls
-// of tools are not told apart from text: they may not be asked for.
+// ToolChoice reads the tools of a chat. Calls of tools are not parsed from the text
+// that a model writes, so a request may not ask for them.
 func (f Fields) ToolChoice(p *tts.Prompt) {
 	raw, ok := f.Take("tool_choice")
 	choice, _ := jsonread.Text(raw)

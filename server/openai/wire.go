@@ -10,7 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/tts"
 )
 
-// usage is OpenAI's account of a request's tokens.
+// usage is a request's usage as OpenAI writes it.
 type usage struct {
 	PromptTokens        int           `json:"prompt_tokens"`
 	CompletionTokens    int           `json:"completion_tokens"`
@@ -27,8 +27,8 @@ func newUsage(u tts.Usage) usage {
 	return usage{u.Prompt, u.Completion, u.Prompt + u.Completion, promptDetails{u.Cached}, nil}
 }
 
-// optionalUsage is a chunk's usage field: absent, null on the chunks before
-// the last of a stream that wants usage, or a value.
+// optionalUsage is a chunk's usage field: absent; null on all but the last chunk of a
+// stream with usage; or a value.
 type optionalUsage any
 
 var nullUsage optionalUsage = json.RawMessage("null")
@@ -47,7 +47,7 @@ type chatResponse struct {
 	Truncation *truncation `json:"truncation,omitempty"`
 }
 
-// truncation tells what the model did not read of a conversation.
+// truncation reports what the model did not read of a conversation.
 type truncation struct {
 	DroppedMessages int `json:"dropped_messages"`
 }
@@ -148,9 +148,9 @@ type textChoice struct {
 	Scaling      *candidate    `json:"test_time_scaling,omitempty"`
 }
 
-// textLogprobs lists tokens column by column: those of an echoed prompt and all
-// that were generated, with the one that ended the text. The first token of an
-// echoed prompt has null in the places of its log-probabilities.
+// textLogprobs lists tokens column by column: those of an echoed prompt and all that
+// were generated, with the one that ended the text. The first token of an echoed
+// prompt has null as its log-probabilities.
 type textLogprobs struct {
 	Tokens        []string             `json:"tokens"`
 	TokenLogprobs []*float64           `json:"token_logprobs"`
@@ -178,8 +178,8 @@ func newTextLogprobs(tokens []tts.Token, offset int) (*textLogprobs, int) {
 	return l, offset
 }
 
-// textLogprob is a token's log-probability and those of its alternatives, nil
-// where nothing predicts it.
+// textLogprob is a token's log-probability and those of its alternatives; nil for a
+// token that nothing predicts.
 func textLogprob(t *tts.Token) (*float64, map[string]float64) {
 	if !t.Known {
 		return nil, nil

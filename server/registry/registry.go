@@ -16,7 +16,7 @@ const defaultName = "default"
 // Served is a model under the names that requests may use for it.
 type Served struct {
 	Model   *tts.Model
-	Reward  *reward.Scorer // of a model that judges answers; nil: the model writes them
+	Reward  *reward.Scorer // of a model that scores answers; nil: the model writes them
 	Aliases []string       // beside Model.Name
 	Demo    bool           // it is one of those built into the program
 }
@@ -25,7 +25,7 @@ type Served struct {
 type Model struct {
 	*tts.Model
 	Reward    *reward.Scorer // nil: a generator
-	Verifiers tts.Verifiers  // that can judge a generator's answers
+	Verifiers tts.Verifiers  // that can score a generator's answers
 	demo      bool
 	offer     *offer // of a generator
 }
@@ -49,8 +49,8 @@ type Settings struct {
 }
 
 // New registers models. The first generator answers for "default" and for
-// requests that name none. Reward models judge for all generators whose words they
-// know, the first by default.
+// requests that name none. Reward models score answers of all generators whose tokens
+// they read, the first by default.
 func New(set *Settings, served ...Served) (*Registry, error) {
 	r := &Registry{byName: make(map[string]*Model), presets: set.Presets, created: time.Now().Unix()}
 	for _, v := range served {
@@ -159,7 +159,7 @@ type Card struct {
 	OwnedBy     string `json:"owned_by"`
 	Root        string `json:"root"` // the model behind an alias
 	MaxModelLen int    `json:"max_model_len"`
-	Task        string `json:"task"` // generate, or reward: judges answers and writes none
+	Task        string `json:"task"` // generate, or reward: scores answers and writes none
 	Offer       *offer `json:"lutra,omitempty"`
 }
 
