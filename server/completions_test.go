@@ -162,7 +162,7 @@ func TestAStreamedCompletionConcatenatesToTheUnstreamed(t *testing.T) {
 	}
 }
 
-func TestTokensGoThereAndBack(t *testing.T) {
+func TestDetokenizeInvertsTokenize(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	const text = "Twelve <|im_end|> äpples 🙂"
 	_, _, answer := f.post("/tokenize", `{"content":"`+text+`","return_token_strs":true,"add_special":false}`)

@@ -17,7 +17,7 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 )
 
-// pipes is a listener whose connections are pipes, for tests under a false clock.
+// pipes is a listener whose connections are pipes, for tests with a fake clock.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -69,10 +69,10 @@ func (p *pipes) ask(t *testing.T, request string) *http.Response {
 	return resp
 }
 
-// underFalseClock serves a toy model over pipes.
-func underFalseClock(t *testing.T, tune func(*Options)) (l *pipes, stop func(cause error), served <-chan error, log *heard) {
+// withFakeClock serves a toy model over pipes.
+func withFakeClock(t *testing.T, tune func(*Options)) (l *pipes, stop func(cause error), served <-chan error, log *logged) {
 	t.Helper()
-	log = &heard{}
+	log = &logged{}
 	opt := DefaultOptions()
 	opt.Log = zerolog.New(log)
 	if tune != nil {
@@ -92,9 +92,9 @@ func underFalseClock(t *testing.T, tune func(*Options)) (l *pipes, stop func(cau
 	return l, cancel, done, log
 }
 
-func TestALameDuckRefusesRequestsUntilEverybodyKnowsAndThenClosesThePort(t *testing.T) {
+func TestALameDuckRefusesRequestsAndThenClosesThePort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stop, served, log := underFalseClock(t, func(o *Options) { o.LameDuck = 5 * time.Second })
+		l, stop, served, log := withFakeClock(t, func(o *Options) { o.LameDuck = 5 * time.Second })
 		if resp := l.ask(t, "GET /readyz"); resp.StatusCode != 200 {
 			t.Fatalf("/readyz = %d before the end", resp.StatusCode)
 		}
@@ -129,7 +129,7 @@ func TestALameDuckRefusesRequestsUntilEverybodyKnowsAndThenClosesThePort(t *test
 
 func TestWhoeverStopsAnIdleServerByHandDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stop, served, _ := underFalseClock(t, nil)
+		l, stop, served, _ := withFakeClock(t, nil)
 		silent, _ := l.dial() // as browsers open them in advance
 		defer silent.Close()
 		l.ask(t, "GET /readyz")
@@ -155,7 +155,7 @@ func TestTheLameDuckTimeIsPartOfTheDrainTimeout(t *testing.T) {
 
 func TestMoreConnectionsThanAreAllowedWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stop, served, _ := underFalseClock(t, func(o *Options) { o.MaxConnections = 1 })
+		l, stop, served, _ := withFakeClock(t, func(o *Options) { o.MaxConnections = 1 })
 		first, _ := l.dial()
 		connected := make(chan net.Conn, 1)
 		go func() {

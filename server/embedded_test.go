@@ -142,7 +142,7 @@ func TestTheEmbeddedModelSolvesProblemsOverHTTP(t *testing.T) {
 	}
 }
 
-func TestTheEmbeddedModelStreamsWhatItSays(t *testing.T) {
+func TestTheEmbeddedModelStreamsItsAnswer(t *testing.T) {
 	f := real(t, nil)
 	p := problems(t, 1)[0]
 	body := func(fields string) string {

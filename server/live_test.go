@@ -18,7 +18,7 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-func TestThirtyTwoStreamsAtOnceSayWhatEachSaysAlone(t *testing.T) {
+func TestThirtyTwoStreamsAtOnceGetTheTextsThatEachGetsAlone(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	body := func(i int, stream bool) string {
 		return fmt.Sprintf(`{"messages":[{"role":"user","content":"Number %d"}],"seed":%d,"max_tokens":%d,"stream":%v}`, i, i, 10+i, stream)
@@ -76,26 +76,26 @@ func TestAClientThatLeavesFreesItsBlocks(t *testing.T) {
 	}
 }
 
-// endless is a model that never ends its turn; heard is called at every step.
-func endless(heard func()) *toy.Model {
+// endless is a model that never ends its turn; onStep is called at every step.
+func endless(onStep func()) *toy.Model {
 	return &toy.Model{Context: 1 << 12, Logits: func(_ []int32, row []float32) {
 		clear(row)
 		row[100] = 50
 	}, Before: func(*models.Batch) error {
-		heard()
+		onStep()
 		return nil
 	}}
 }
 
-// heard is a log that tells when a message is written.
-type heard struct {
+// logged is a log that tells when a message is written.
+type logged struct {
 	mu   sync.Mutex
 	buf  bytes.Buffer
 	want string
 	ch   chan struct{}
 }
 
-func (h *heard) Write(p []byte) (int, error) {
+func (h *logged) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.want != "" && bytes.Contains(p, []byte(h.want)) {
@@ -105,7 +105,7 @@ func (h *heard) Write(p []byte) (int, error) {
 	return h.buf.Write(p)
 }
 
-func (h *heard) String() string {
+func (h *logged) String() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.buf.String()
@@ -122,7 +122,7 @@ func stopDuringStream(t *testing.T, timeout time.Duration, goOn bool) (stream st
 		<-gate
 		return nil
 	}
-	log := &heard{want: `"stopping`, ch: make(chan struct{})}
+	log := &logged{want: `"stopping`, ch: make(chan struct{})}
 	f = start(t, m, func(o *Options) { o.LameDuck, o.DrainTimeout = 0, timeout; o.Log = zerolog.New(log) })
 	t.Cleanup(open) // before the engine is stopped
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -171,7 +171,7 @@ func TestADrainingServerFinishesWhatRunsAndTakesNoMore(t *testing.T) {
 	}
 }
 
-func TestAtTheDrainDeadlineWhatStillRunsIsTold(t *testing.T) {
+func TestAtTheDrainDeadlineRunningRequestsGetAnError(t *testing.T) {
 	stream, _ := stopDuringStream(t, 0, false)
 	if !strings.Contains(stream, `"code":"unavailable"`) || !strings.HasSuffix(stream, "data: [DONE]\n\n") {
 		t.Errorf("the stream said %q, want the error and its end", stream)

@@ -157,7 +157,7 @@ const thinker = `{% for m in messages %}<|im_start|>{{ m.role }}
 {% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
 <think>{% endif %}`
 
-func TestThoughtsAndAnswersOfThinkingModelsAreContinued(t *testing.T) {
+func TestThinkingAndAnswersAreContinued(t *testing.T) {
 	f := start(t, &toy.Model{Logits: nil}, nil)
 	for _, c := range []struct {
 		last               string // message

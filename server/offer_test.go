@@ -53,7 +53,7 @@ func (f *fixture) cards(t *testing.T) map[string]wireCard {
 	return cards
 }
 
-func TestACardTellsWhatMayBeOffered(t *testing.T) {
+func TestACardListsWhatMayBeOffered(t *testing.T) {
 	f := real(t, nil)
 	f.model.MaxTurns = 6
 	prm := must(must(f.registered()).Judge("lutra-tiny-prm"))

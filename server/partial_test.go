@@ -11,8 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/models"
 )
 
-// inTheMaking is a chunk that shows candidates while they are written.
-type inTheMaking struct {
+// partialChunk is a chunk that shows candidates while they are written.
+type partialChunk struct {
 	Choices []struct {
 		Delta struct {
 			Content *string `json:"content"`
@@ -58,7 +58,7 @@ func TestAStreamShowsCandidatesBeforeAnyIsComplete(t *testing.T) {
 		if !ok {
 			continue
 		}
-		var c inTheMaking
+		var c partialChunk
 		if err := json.Unmarshal([]byte("{"+data), &c); err != nil || len(c.Choices) != 1 {
 			t.Fatalf("%s: %v", events.Text(), err)
 		}
@@ -84,7 +84,7 @@ func TestAStreamShowsCandidatesBeforeAnyIsComplete(t *testing.T) {
 	}
 }
 
-func TestOnlyThoseWhoAskAreShownCandidatesInTheMaking(t *testing.T) {
+func TestPartialCandidatesAreSentOnlyToThoseWhoAsk(t *testing.T) {
 	f := real(t, nil)
 	ask := func(fields string) (answer, stream []byte) {
 		_, _, answer = f.post("/v1/chat/completions", question(t, 0, fields))

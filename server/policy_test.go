@@ -21,7 +21,7 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-func TestOnlyKnownKeysAreLetIn(t *testing.T) {
+func TestOnlyKnownKeysAreAdmitted(t *testing.T) {
 	f := start(t, says(t, "Hi."), func(o *Options) { o.APIKeys = []string{"alpha", "beta"} })
 	for _, c := range []struct {
 		header string
@@ -114,7 +114,7 @@ func TestBrowsersMayCallFromTheirOrigins(t *testing.T) {
 	}
 }
 
-func TestARequestThatTakesTooLongIsTold(t *testing.T) {
+func TestARequestThatTakesTooLongGetsATimeout(t *testing.T) {
 	gate := make(chan struct{})
 	m := says(t, "Hi.")
 	m.Before = func(*models.Batch) error {
@@ -128,22 +128,22 @@ func TestARequestThatTakesTooLongIsTold(t *testing.T) {
 }
 
 func TestAPanicIsAnInternalErrorAndLeavesTheServerUp(t *testing.T) {
-	log := &heard{}
+	log := &logged{}
 	s := New(Options{MaxBody: 1, Log: zerolog.New(log)})
 	h := s.observe(s.recover(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("a secret") })))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	wantError(t, "panic", w.Code, w.Body.Bytes(), http.StatusInternalServerError, "internal_error", "")
 	if strings.Contains(w.Body.String(), "secret") {
-		t.Errorf("the client was told %s", w.Body)
+		t.Errorf("the client got %s", w.Body)
 	}
 	if !strings.Contains(log.String(), "a secret") || !strings.Contains(log.String(), "stack") {
 		t.Errorf("the log has no panic: %s", log)
 	}
 }
 
-func TestOneLogLineTellsARequestAndNothingOfItsPrompt(t *testing.T) {
-	log := &heard{}
+func TestARequestHasOneLogLineWithoutItsPrompt(t *testing.T) {
+	log := &logged{}
 	f := start(t, says(t, "Hi."), func(o *Options) { o.Log = zerolog.New(log).Level(zerolog.InfoLevel) })
 	_, h, _ := f.do("POST", "/v1/chat/completions", strings.NewReader(strings.Replace(chatBody(""), "Hi", "confidential", 1)), "X-Request-Id", "my-id")
 	if h.Get("X-Request-Id") != "my-id" {
@@ -162,7 +162,7 @@ func TestOneLogLineTellsARequestAndNothingOfItsPrompt(t *testing.T) {
 	}
 }
 
-func TestASilentStreamShowsThatItIsAlive(t *testing.T) {
+func TestASilentStreamGetsKeepAliveChunks(t *testing.T) {
 	gate := make(chan struct{})
 	m := says(t, "Hi.")
 	m.Before = func(*models.Batch) error {
@@ -177,7 +177,7 @@ func TestASilentStreamShowsThatItIsAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	for i := range 4 { // the role, then signs of life
+	for i := range 4 { // the role, then keep-alive chunks
 		c, err := stream.Recv()
 		if err != nil || len(c.Choices) != 1 || c.Choices[0].Delta.Content != "" {
 			t.Fatalf("chunk %d = %+v, %v, want an empty one", i, c, err)
@@ -280,7 +280,7 @@ func TestAStreamOutlivesTheTimeForItsBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Close()
-	for range 6 { // signs of life, until well after the deadline
+	for range 6 { // keep-alive chunks, until well after the deadline
 		if _, err := stream.Recv(); err != nil {
 			t.Fatal(err)
 		}

@@ -98,6 +98,6 @@ func TestSearchesOfSeveralPromptsAreThoseOfEach(t *testing.T) {
 		}
 	}
 	if searches != 3 {
-		t.Errorf("%d searches were told of", searches)
+		t.Errorf("%d searches were reported", searches)
 	}
 }

@@ -11,15 +11,15 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 )
 
-// thoughtful answers with a thought in front.
+// thoughtful answers after thinking.
 const thoughtful = "<think>\nWhat is 3*4?\n</think>\n\nAnswer: 12"
 
-// told is what go-openai reads of a stream.
-type told struct{ reasoning, content, order string }
+// streamParts is what go-openai reads of a stream.
+type streamParts struct{ reasoning, content, order string }
 
-// tell streams a chat through go-openai; order has an r and a c where
+// streamOf streams a chat through go-openai; order has an r and a c where
 // reasoning and content begin anew.
-func tell(t *testing.T, f *fixture, req goopenai.ChatCompletionRequest) (out told) {
+func streamOf(t *testing.T, f *fixture, req goopenai.ChatCompletionRequest) (out streamParts) {
 	t.Helper()
 	stream, err := f.client().CreateChatCompletionStream(t.Context(), req)
 	if err != nil {
@@ -55,19 +55,19 @@ func ask(t *testing.T, f *fixture, req goopenai.ChatCompletionRequest) goopenai.
 	return answer.Choices[0].Message
 }
 
-func TestThoughtsComeApartFromTheAnswer(t *testing.T) {
+func TestThinkingIsSeparateFromTheAnswer(t *testing.T) {
 	f := start(t, says(t, thoughtful), nil)
 	req := goopenai.ChatCompletionRequest{Model: "toy", Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
-	want := told{"What is 3*4?", "Answer: 12", "rc"}
+	want := streamParts{"What is 3*4?", "Answer: 12", "rc"}
 	if m := ask(t, f, req); m.ReasoningContent != want.reasoning || m.Content != want.content {
 		t.Errorf("the message is %+v, want %+v", m, want)
 	}
-	if got := tell(t, f, req); got != want {
+	if got := streamOf(t, f, req); got != want {
 		t.Errorf("streamed %+v, want %+v", got, want)
 	}
 	req.MaxCompletionTokens = 8 // within the thought
 	if m := ask(t, f, req); m.Content != "" || !strings.HasPrefix(thoughtful, "<think>\n"+m.ReasoningContent) {
-		t.Errorf("cut off in a thought: %+v", m)
+		t.Errorf("cut off while thinking: %+v", m)
 	}
 
 	for _, body := range []string{`,"reasoning_format":"none"`, `,"reasoning_format":"none","stream":true`} {
@@ -86,7 +86,7 @@ func TestThoughtsComeApartFromTheAnswer(t *testing.T) {
 	wantError(t, "another format", status, answer, 400, jsonread.CodeValue, "reasoning_format")
 }
 
-func TestASearchTellsItsReasoning(t *testing.T) {
+func TestASearchStreamsItsReasoning(t *testing.T) {
 	f := real(t, nil)
 	for _, plan := range []string{"bon4", "sc5", "beam8x4", "auto"} {
 		seed := 7
@@ -95,7 +95,7 @@ func TestASearchTellsItsReasoning(t *testing.T) {
 			Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: problems(t, 1)[0].Question}},
 			Metadata: map[string]string{"test_time_scaling": plan + ";n=8;stream_mode=reasoning"},
 		}
-		whole, streamed := ask(t, f, req), tell(t, f, req)
+		whole, streamed := ask(t, f, req), streamOf(t, f, req)
 		if streamed.order != "rc" || streamed.content != whole.Content || streamed.reasoning != whole.ReasoningContent {
 			t.Errorf("%s: streamed %+v, whole %+v", plan, streamed, whole)
 		}

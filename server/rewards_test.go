@@ -38,7 +38,7 @@ func rewardBody(p problem, fields string, responses ...string) string {
 	return `{"messages":[{"role":"user","content":` + string(must(json.Marshal(p.Question))) + `}],"responses":` + string(must(json.Marshal(responses))) + fields + `}`
 }
 
-func TestRightSolutionsAreWorthMoreThanWrongOnes(t *testing.T) {
+func TestRightSolutionsScoreHigherThanWrongOnes(t *testing.T) {
 	f := real(t, nil)
 	better, n := 0, 20
 	for _, p := range problems(t, n) {

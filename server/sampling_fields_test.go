@@ -11,8 +11,8 @@ import (
 	"github.com/lutra-lm/lutra/models/toy"
 )
 
-// said is the text of a chat with these fields, whole or streamed.
-func (f *fixture) said(t *testing.T, fields string) (text, finish string) {
+// generated is the text of a chat with these fields, whole or streamed.
+func (f *fixture) generated(t *testing.T, fields string) (text, finish string) {
 	t.Helper()
 	status, _, answer := f.post("/v1/chat/completions", chatBody(fields))
 	if status != http.StatusOK {
@@ -51,8 +51,8 @@ func TestOtherNamesMeanTheSame(t *testing.T) {
 		{seed, seed + `,"repeat_penalty":5,"repeat_last_n":0`},
 		{seed, seed + `,"repeat_penalty":1`},
 	} {
-		a, _ := f.said(t, c[0])
-		if b, _ := f.said(t, c[1]); a != b {
+		a, _ := f.generated(t, c[0])
+		if b, _ := f.generated(t, c[1]); a != b {
 			t.Errorf("%s says %q, %s says %q", c[0], a, c[1], b)
 		}
 	}
@@ -71,10 +71,10 @@ func TestOtherNamesMeanTheSame(t *testing.T) {
 	}
 }
 
-func TestTokensOfALogitBiasOfFalseAreNeverSaid(t *testing.T) {
+func TestTokensOfALogitBiasOfFalseAreNeverSampled(t *testing.T) {
 	f := start(t, says(t, "12"), nil)
 	first := words(t).Encode(nil, "12", tokenizer.Options{})[0]
-	if text, _ := f.said(t, fmt.Sprintf(`,"temperature":0,"max_tokens":1,"logit_bias":[[%d,false]]`, first)); strings.HasPrefix(text, "1") {
+	if text, _ := f.generated(t, fmt.Sprintf(`,"temperature":0,"max_tokens":1,"logit_bias":[[%d,false]]`, first)); strings.HasPrefix(text, "1") {
 		t.Errorf("said %q", text)
 	}
 }
@@ -82,17 +82,17 @@ func TestTokensOfALogitBiasOfFalseAreNeverSaid(t *testing.T) {
 func TestWhatARequestForbidsHoldsInAnswersOfEveryKind(t *testing.T) {
 	f := start(t, says(t, "Twelve apples.\nAnswer: 12"), nil)
 	for _, scaling := range []string{"", `,"test_time_scaling":"sc3"`, `,"test_time_scaling":"beam4x2;verifier=logprob"`} {
-		if text, _ := f.said(t, `,"seed":1,"max_tokens":30,"bad_words":["apples"]`+scaling); strings.Contains(text, "apples") || !strings.HasPrefix(text, "Twelve") {
+		if text, _ := f.generated(t, `,"seed":1,"max_tokens":30,"bad_words":["apples"]`+scaling); strings.Contains(text, "apples") || !strings.HasPrefix(text, "Twelve") {
 			t.Errorf("%s: %q", scaling, text)
 		}
-		if text, finish := f.said(t, `,"seed":1,"min_tokens":40,"max_tokens":50`+scaling); finish == "stop" && len(text) < 40 || !strings.HasPrefix(text, "Twelve apples.\nAnswer: 12") {
+		if text, finish := f.generated(t, `,"seed":1,"min_tokens":40,"max_tokens":50`+scaling); finish == "stop" && len(text) < 40 || !strings.HasPrefix(text, "Twelve apples.\nAnswer: 12") {
 			t.Errorf("%s: %q (%s)", scaling, text, finish)
 		}
-		if text, _ := f.said(t, `,"seed":1,"stop":"Ans","include_stop_str_in_output":true`+scaling); text != "Twelve apples.\nAns" {
+		if text, _ := f.generated(t, `,"seed":1,"stop":"Ans","include_stop_str_in_output":true`+scaling); text != "Twelve apples.\nAns" {
 			t.Errorf("%s: %q, want the stop string in it", scaling, text)
 		}
 	}
-	if text, _ := f.said(t, `,"temperature":0,"min_tokens":1,"max_tokens":30,"skip_special_tokens":false`); text != "Twelve apples.\nAnswer: 12" {
+	if text, _ := f.generated(t, `,"temperature":0,"min_tokens":1,"max_tokens":30,"skip_special_tokens":false`); text != "Twelve apples.\nAnswer: 12" {
 		t.Errorf("with special tokens: %q", text)
 	}
 }

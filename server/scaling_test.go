@@ -16,7 +16,7 @@ import (
 	goopenai "github.com/sashabaranov/go-openai"
 )
 
-// wireCandidate is what a search tells of one candidate, written down apart
+// wireCandidate is what a search reports of one candidate, written down apart
 // from the server's own types.
 type wireCandidate struct {
 	Candidate    int       `json:"candidate"`

@@ -20,7 +20,7 @@ func question(t *testing.T, i int, fields string) string {
 	return `{"model":"lutra-tiny-s","seed":7,"max_tokens":300,"messages":[{"role":"user","content":` + string(must(json.Marshal(p.Question))) + `}]` + fields + `}`
 }
 
-func TestAStreamedSearchSaysWhatTheUnstreamedOneSays(t *testing.T) {
+func TestAStreamedSearchEqualsTheUnstreamedOne(t *testing.T) {
 	f := real(t, nil)
 	for i, plan := range []string{
 		`"bon4"`, `"sc5"`, `"beam8x4"`, `"dvts8x4"`, `"beam8x4;stream_mode=final"`, `"bon4;stream_mode=candidates"`,
@@ -37,11 +37,11 @@ func TestAStreamedSearchSaysWhatTheUnstreamedOneSays(t *testing.T) {
 				t.Errorf("%s: choice %d streams %q, whole it is %q", plan, i, streamed.texts[i], ch.Message.Content)
 			}
 			if a, b := string(must(json.Marshal(ch.Search))), string(must(json.Marshal(streamed.choices[i]))); a != b {
-				t.Errorf("%s: choice %d is told of as %s, whole as %s", plan, i, b, a)
+				t.Errorf("%s: choice %d is reported as %s, whole as %s", plan, i, b, a)
 			}
 		}
 		if a, b := string(must(json.Marshal(whole.Search))), string(must(json.Marshal(streamed.outcome))); a != b {
-			t.Errorf("%s: the search is told of as %s, whole as %s", plan, b, a)
+			t.Errorf("%s: the search is reported as %s, whole as %s", plan, b, a)
 		}
 		if u := whole.Usage; u.Search == nil || u.Search.Chosen == 0 || u.Search.Chosen+u.Search.Discarded != u.Completion || u.Search.Verifier == 0 && !strings.Contains(plan, "sc5") {
 			t.Errorf("%s: usage %+v, %+v", plan, u.wireUsage, u.Search)
@@ -50,7 +50,7 @@ func TestAStreamedSearchSaysWhatTheUnstreamedOneSays(t *testing.T) {
 			t.Errorf("%s: %d tokens when streamed, %d when not", plan, *streamed.usage, whole.Usage.Completion)
 		}
 		if streamed.progress == 0 {
-			t.Errorf("%s: nothing was told of the search while it ran", plan)
+			t.Errorf("%s: nothing was reported while the search ran", plan)
 		}
 		if tree := whole.Search.Tree; len(streamed.added) > len(tree) || (len(streamed.added) > 0) != (tree != nil) {
 			t.Errorf("%s: the tree grew by %d nodes, whole it has %d", plan, len(streamed.added), len(tree))
@@ -61,8 +61,8 @@ func TestAStreamedSearchSaysWhatTheUnstreamedOneSays(t *testing.T) {
 				}
 			}
 		}
-		if told := strings.Contains(plan, "candidates") && !strings.Contains(plan, "include"); told != (streamed.candidates > 0) {
-			t.Errorf("%s: %d candidates were told of while it ran", plan, streamed.candidates)
+		if wanted := strings.Contains(plan, "candidates") && !strings.Contains(plan, "include"); wanted != (streamed.candidates > 0) {
+			t.Errorf("%s: %d candidates were reported while it ran", plan, streamed.candidates)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func readStreamedSearch(t *testing.T, stream []byte, n int) streamedSearch {
 	return out
 }
 
-func TestASearchTellsWhatItWasAskedToTell(t *testing.T) {
+func TestASearchReportsWhatWasAskedFor(t *testing.T) {
 	f := real(t, nil)
 	_, _, answer := f.post("/v1/chat/completions", question(t, 1, `,"test_time_scaling":{"method":"beam_search","n":8,"width":4}`))
 	plain := readSearched(t, answer)
@@ -141,7 +141,7 @@ func TestASearchTellsWhatItWasAskedToTell(t *testing.T) {
 	_, _, answer = f.post("/v1/chat/completions", question(t, 1, `,"test_time_scaling":{"method":"beam_search","n":8,"width":4,"include":["candidates","steps","tree"]}`))
 	full := readSearched(t, answer)
 	if full.Choices[0].Message.Content != plain.Choices[0].Message.Content {
-		t.Error("to be told more changes the answer")
+		t.Error("asking for more changes the answer")
 	}
 	var text strings.Builder
 	for _, s := range full.Choices[0].Search.Steps {
@@ -172,7 +172,7 @@ func TestASearchTellsWhatItWasAskedToTell(t *testing.T) {
 	}
 }
 
-func TestCompletionsSearchTooAndBestOfIsQuiet(t *testing.T) {
+func TestCompletionsSearchTooAndBestOfReportsNothing(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	status, h, answer := f.post("/v1/completions", `{"prompt":"Once","seed":5,"max_tokens":6,"n":2,"test_time_scaling":"bon8"}`)
 	var c struct {
@@ -225,7 +225,7 @@ func TestAClientThatLeavesASearchFreesBothEngines(t *testing.T) {
 	}
 }
 
-func TestSearchesAtOnceSayWhatEachSaysAlone(t *testing.T) {
+func TestSearchesAtOnceGetTheAnswersThatEachGetsAlone(t *testing.T) {
 	f := real(t, nil)
 	ask := func(i int) string {
 		_, _, answer := f.post("/v1/chat/completions", question(t, i, `,"test_time_scaling":"beam8x4"`))

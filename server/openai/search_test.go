@@ -9,7 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-func TestWhatWasGainedIsToldOnce(t *testing.T) {
+func TestPartialTextIsReportedOnce(t *testing.T) {
 	s := NewSearchReport(&scaling.Plan{Include: scaling.Include{Partial: true}})
 	s.Expect(1, 1)
 	s.Update(&tts.Delta{Progress: &tts.Progress{Partial: []tts.Partial{{Index: 2, Parent: 7, Text: "new", Tokens: 3, Logprob: -0.5, Judged: true, Score: 0.25}}}})
@@ -25,6 +25,6 @@ func TestWhatWasGainedIsToldOnce(t *testing.T) {
 		t.Errorf("progress is %s, want %s", first, want)
 	}
 	if strings.Contains(second, "partial") {
-		t.Errorf("a sign of life repeats it: %s", second)
+		t.Errorf("a keep-alive chunk repeats it: %s", second)
 	}
 }
