@@ -23,7 +23,7 @@ scroll.addEventListener('scroll', () => {
   following = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 80;
 });
 
-/** The models are known: there is something to be welcomed to. */
+/** The models are known, so that the welcome can be shown. */
 let known = false;
 
 const chat = new Chat(byId('conversation'), {
@@ -33,8 +33,8 @@ const chat = new Chat(byId('conversation'), {
     const { maxTurns } = current();
     const why = maxTurns && read >= maxTurns
       ? `This model reads the last ${maxTurns === 1 ? 'question' : `${maxTurns} questions`} of a conversation.`
-      : 'The conversation has outgrown what the model reads at once.';
-    return `${why} What stands above is left out.`;
+      : 'The conversation no longer fits into the model\'s context.';
+    return `${why} What is above is left out.`;
   },
   busy(busy) {
     const focused = document.activeElement === stop || document.activeElement === send;
@@ -97,7 +97,7 @@ document.addEventListener('keydown', (event) => {
 byId('new').addEventListener('click', renew);
 
 // Keys.
-/** @param {string} reason in the server's words */
+/** @param {string} reason as the server words it */
 function askForKey(reason) {
   byId('key-reason').textContent = reason;
   keyForm.hidden = false;
@@ -114,7 +114,7 @@ keyForm.addEventListener('submit', async (event) => {
   }
 });
 
-/** Fills the model menu. @returns {Promise<boolean>} whether it is filled */
+/** Fills the model menu. @returns {Promise<boolean>} whether it could */
 async function loadModels() {
   try {
     showModels(offers(await models()));

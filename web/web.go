@@ -1,7 +1,7 @@
-// Package web holds the page that a server shows to people: a chat, the search
-// for an answer drawn as a tree, and what the engine is doing meanwhile.
+// Package web holds the server's page: a chat, the search for an answer drawn as a
+// tree, and what the engine is doing meanwhile.
 //
-//	index.html ── app.js ─┬─ js/chat, message, markdown         the conversation
+//	index.html ── app.js ─┬─ js/chat, exchange, markdown        the conversation
 //	                      ├─ js/settings, offer, welcome        what the chosen model offers
 //	                      ├─ js/search, searchview, candidates, test-time scaling
 //	                      │     tree, forest, layout, votes
@@ -9,9 +9,9 @@
 //	                      ├─ js/engine, metrics                 the live panel
 //	                      └─ js/api, sse                        everything sent and received
 //
-// The files are served as they lie here: no build step, nothing from another
-// host. The page knows the server by its public API alone, and finds it beside
-// itself, so that it works behind a proxy under any path.
+// The files are served as they are: no build step, nothing from another host. The page
+// uses the server's public API alone, by relative addresses, so that it works behind
+// a proxy under any path.
 package web
 
 import (
@@ -29,12 +29,11 @@ import (
 //go:embed index.html style.css app.js icon.svg js/*.js
 var files embed.FS
 
-// Prefix is the path under which the page's own files lie; the page itself is
-// at "/".
+// Prefix is the path of the page's own files; the page itself is at "/".
 const Prefix = "/web/"
 
-// policy lets the page load, and talk to, its own origin only. Model output is
-// inserted as text; should that ever fail, the policy still runs no script.
+// policy lets the page load from, and talk to, its own origin only. Model output is
+// inserted as text; should that ever fail, the policy still blocks scripts.
 const policy = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // file is an embedded file with the headers that depend on its content.
@@ -44,9 +43,9 @@ type file struct {
 	etag string
 }
 
-// Handler answers GET and HEAD for "/" and for everything under Prefix.
-// Browsers may keep the files but ask each time whether they are still current:
-// a new binary is a new page.
+// Handler answers GET and HEAD for "/" and for everything under Prefix. Browsers may
+// cache the files, but ask each time whether they are current: a new binary has a new
+// page.
 func Handler() http.Handler {
 	served := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,7 +68,7 @@ func Handler() http.Handler {
 
 // load reads the embedded files, by URL path.
 func load() map[string]file {
-	kinds := map[string]string{ // not by package mime, which asks the machine
+	kinds := map[string]string{ // not from package mime, which reads the machine's tables
 		".html": "text/html; charset=utf-8",
 		".css":  "text/css; charset=utf-8",
 		".js":   "text/javascript; charset=utf-8",

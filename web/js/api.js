@@ -1,4 +1,4 @@
-// Everything the page says to the server: its public API and nothing else.
+// Every request of the page: the server's public API and nothing else.
 
 import { events } from './sse.js';
 import { recall, remember } from './store.js';
@@ -10,11 +10,11 @@ import { recall, remember } from './store.js';
  * @typedef {{ model: string, messages: ChatMessage[], truncation?: string, temperature?: number, max_tokens?: number,
  *   seed?: number, test_time_scaling?: ScalingRequest }} ChatRequest
  *
- * What the probe says: `ready`, or why not. A server may answer although it is not: some of its models may be.
+ * What /readyz says: `ready`, or why not. A server that is not ready may answer for some of its models.
  * @typedef {{ ready: boolean, soon: boolean, message: string, loading: { model: string, progress: number | null }[] }} Readiness `soon`: by itself
  */
 
-/** A refusal, in the server's own words. */
+/** An error that the server answered with, in its own words. */
 export class ApiError extends Error {
   /** @param {number} status @param {{ message?: string, code?: string | null }} [body] @param {number} [retryAfter] seconds */
   constructor(status, body, retryAfter) {
@@ -24,7 +24,7 @@ export class ApiError extends Error {
     this.retryAfter = retryAfter ?? 0;
   }
 
-  /** The server is not there, or not ready yet: the same may be asked later. */
+  /** The server is not there, or not ready yet: the request can be repeated later. */
   get away() { return this.status === 0 || this.status === 503 && this.code === 'unavailable'; }
 }
 
@@ -63,13 +63,13 @@ export async function models() {
 }
 
 /**
- * Asks the server whether it is ready. It fails when there is no server.
+ * Asks the server whether it is ready. It throws when there is no server.
  * @returns {Promise<Readiness>}
  */
 export async function readiness() {
   const response = await fetch(at('readyz'), { cache: 'no-store' });
   if (response.ok) return { ready: true, soon: true, message: '', loading: [] };
-  const body = await response.json(); // a proxy's page is none, and no server
+  const body = await response.json(); // throws for a proxy's page, which is no server's answer
   const loading = (Array.isArray(body?.loading) ? body.loading : []).slice(0, 64).map((/** @type {any} */ m) => ({
     model: String(m?.model ?? ''),
     progress: Number.isFinite(m?.progress) ? Math.min(1, Math.max(0, m.progress)) : null,
@@ -77,7 +77,7 @@ export async function readiness() {
   return { ready: false, soon: loading.length > 0 || body?.error?.code === 'unavailable', message: String(body?.error?.message ?? ''), loading };
 }
 
-/** How many messages the model was not shown, as a chunk tells. @param {any} chunk @returns {number | null} null: it does not tell */
+/** How many messages the model was not shown. @param {any} chunk @returns {number | null} null: the chunk does not say */
 export function droppedMessages(chunk) {
   const n = chunk.truncation?.dropped_messages;
   return Number.isInteger(n) && n >= 0 ? n : null;
@@ -114,7 +114,7 @@ export async function* chat(request, signal) {
     }
   } catch (err) {
     if (signal.aborted || err instanceof ApiError) throw err;
-    throw new ApiError(response.status, { message: 'The connection broke before the answer was whole.' });
+    throw new ApiError(response.status, { message: 'The connection broke before the answer was complete.' });
   }
-  if (!ended) throw new ApiError(response.status, { message: 'The stream ended before the answer was whole.' });
+  if (!ended) throw new ApiError(response.status, { message: 'The stream ended before the answer was complete.' });
 }

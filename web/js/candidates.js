@@ -5,7 +5,7 @@ import { el } from './dom.js';
 
 /** @typedef {import('./search.js').Candidate} Candidate */
 
-/** A card shows no more than the end of a long text. */
+/** A card shows at most the last characters of a long text. */
 const most = 6000;
 
 /** The cards of one search, in the order of their numbers. */
@@ -63,7 +63,7 @@ class Card {
     this.#label.textContent = label(c, state);
     const text = c.text.replace(/<\/?think>/g, '').replace(/\n\s*\n/g, '\n').trim().slice(-most);
     if (this.#text.textContent !== text) this.#text.textContent = text;
-    this.#text.scrollTop = this.#text.scrollHeight; // the end is what is new, and what holds the answer
+    this.#text.scrollTop = this.#text.scrollHeight; // the end is new, and has the answer
     this.#tokens.textContent = c.tokens === null ? '' : `${c.tokens} ${c.tokens === 1 ? 'token' : 'tokens'}`;
     this.#facts.textContent = facts(c);
   }

@@ -1,41 +1,41 @@
-// The conversation: its turns, what is asked of the server, and what streams
-// back.
+// The conversation: its exchanges, the requests to the server, and the answers that
+// stream back.
 
 import { ApiError, chat, droppedMessages } from './api.js';
 import { el } from './dom.js';
-import { TurnView } from './message.js';
+import { ExchangeView } from './exchange.js';
 import { absorb } from './search.js';
 import { recall, remember } from './store.js';
 
-/** @typedef {import('./message.js').Turn} Turn */
+/** @typedef {import('./exchange.js').Exchange} Exchange */
 
 /**
  * @typedef {object} Hooks
  * @property {() => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set
- * @property {() => string | undefined} model that answers, where it is worth telling
+ * @property {() => string | undefined} model that answers, where there are several
  * @property {(read: number) => string} forgets says why the model reads no more than so many questions, this one included
  * @property {(busy: boolean) => void} busy
- * @property {(whole?: HTMLElement) => void} changed the page has grown; an answer that is whole, and is best seen from its beginning
+ * @property {(whole?: HTMLElement) => void} changed the page has grown; `whole`: a complete answer, to be seen from its beginning
  * @property {(text: string) => void} announce to screen readers
  * @property {(reason: string) => void} needKey the server wants another key
  * @property {() => Promise<boolean>} away the server does not answer now; true: it will
  * @property {() => void} renew the person wants a new conversation
  */
 
-/** Turns that are sent along at most. */
+/** How many earlier exchanges are sent at most. */
 const most = 100;
 
 export class Chat {
-  /** @type {Turn[]} */
-  #turns = [];
-  /** @type {TurnView[]} */
+  /** @type {Exchange[]} */
+  #exchanges = [];
+  /** @type {ExchangeView[]} */
   #views = [];
   /** @type {AbortController | null} */
   #running = null;
   #list;
   #hooks;
   #limitWords = el('span');
-  /** Stands above the first turn that the model still reads. */
+  /** The line above the first exchange that the model still reads. */
   #limit;
 
   /** @param {HTMLElement} list @param {Hooks} hooks */
@@ -49,18 +49,18 @@ export class Chat {
   /** Shows the conversation that this tab had before it was reloaded. */
   restore() {
     const kept = recall('conversation', []);
-    for (const turn of Array.isArray(kept) ? kept : []) {
-      // The page was left in the middle of this one.
-      this.#show(['asking', 'waiting'].includes(turn.state) ? { ...turn, state: 'stopped' } : turn);
+    for (const exchange of Array.isArray(kept) ? kept : []) {
+      // The page was closed during this one.
+      this.#show(['asking', 'waiting'].includes(exchange.state) ? { ...exchange, state: 'stopped' } : exchange);
     }
     this.#mark();
   }
 
-  get empty() { return this.#turns.length === 0; }
+  get empty() { return this.#exchanges.length === 0; }
   get busy() { return this.#running !== null; }
-  get failed() { return this.#turns.at(-1)?.state === 'failed'; }
+  get failed() { return this.#exchanges.at(-1)?.state === 'failed'; }
   /** A question waits for the server. */
-  get waiting() { return this.#turns.at(-1)?.state === 'waiting'; }
+  get waiting() { return this.#exchanges.at(-1)?.state === 'waiting'; }
 
   /** @param {string} question */
   async ask(question) {
@@ -71,9 +71,9 @@ export class Chat {
 
   /** Asks the last question once more, as things are set now. */
   async again() {
-    const turn = this.#turns.at(-1);
-    if (!turn || this.busy) return;
-    Object.assign(turn, { answer: '', reasoning: '', state: 'asking', needsKey: false, error: undefined, finish: undefined, unread: undefined, search: null, stats: undefined });
+    const exchange = this.#exchanges.at(-1);
+    if (!exchange || this.busy) return;
+    Object.assign(exchange, { answer: '', reasoning: '', state: 'asking', needsKey: false, error: undefined, finish: undefined, unread: undefined, search: null, stats: undefined });
     await this.#run();
   }
 
@@ -83,25 +83,25 @@ export class Chat {
 
   clear() {
     this.stop();
-    this.#turns = [];
+    this.#exchanges = [];
     this.#views = [];
     this.#list.replaceChildren();
     remember('conversation', null);
   }
 
-  /** @param {Turn} turn */
-  #show(turn) {
+  /** @param {Exchange} exchange */
+  #show(exchange) {
     this.#views.at(-1)?.again.remove(); // only the last question can be asked again
-    const view = new TurnView(turn, () => this.again());
-    this.#turns.push(turn);
+    const view = new ExchangeView(exchange, () => this.again());
+    this.#exchanges.push(exchange);
     this.#views.push(view);
     this.#list.append(view.element);
     this.#hooks.changed();
   }
 
-  /** Shows which turns the model was not shown when it answered last. */
+  /** Shows which exchanges the model was not shown when it answered last. */
   #mark() {
-    const last = this.#turns.at(-1);
+    const last = this.#exchanges.at(-1);
     const unread = Math.min(last?.unread ?? 0, this.#views.length - 1);
     this.#views.forEach((view, i) => view.element.classList.toggle('unread', i < unread));
     if (unread > 0) {
@@ -113,69 +113,69 @@ export class Chat {
   }
 
   /**
-   * What is asked, the places of the turns that have been answered, and how many of these are left out.
+   * The request, the indexes of the exchanges that have been answered, and how many of these are left out.
    * @returns {{ request: import('./api.js').ChatRequest, answered: number[], left: number }}
    */
   #request() {
     const { system, ...rest } = this.#hooks.plan();
     const messages = system ? [{ role: 'system', content: system }] : [];
-    const last = this.#turns.length - 1;
-    const answered = [...this.#turns.keys()].filter((i) => i < last && this.#turns[i].answer);
+    const last = this.#exchanges.length - 1;
+    const answered = [...this.#exchanges.keys()].filter((i) => i < last && this.#exchanges[i].answer);
     const left = Math.max(0, answered.length - most);
     for (const i of answered.slice(left)) {
-      messages.push({ role: 'user', content: this.#turns[i].question }, { role: 'assistant', content: this.#turns[i].answer });
+      messages.push({ role: 'user', content: this.#exchanges[i].question }, { role: 'assistant', content: this.#exchanges[i].answer });
     }
-    messages.push({ role: 'user', content: this.#turns[last].question });
+    messages.push({ role: 'user', content: this.#exchanges[last].question });
     return { request: { ...rest, messages }, answered, left };
   }
 
-  /** Answers the last turn. */
+  /** Answers the last exchange. */
   async #run() {
-    const turn = this.#turns[this.#turns.length - 1];
+    const exchange = this.#exchanges[this.#exchanges.length - 1];
     const view = this.#views[this.#views.length - 1];
     const running = (this.#running = new AbortController());
     this.#hooks.busy(true);
     this.#hooks.announce('Answering.');
-    turn.model = this.#hooks.model();
+    exchange.model = this.#hooks.model();
     try {
-      await this.#receive(turn, view, running.signal);
-      turn.state = 'done';
-      this.#hooks.announce(turn.answer);
+      await this.#receive(exchange, view, running.signal);
+      exchange.state = 'done';
+      this.#hooks.announce(exchange.answer);
     } catch (err) {
-      await this.#fail(turn, err, running.signal);
+      await this.#fail(exchange, err, running.signal);
     } finally {
       if (this.#running === running) this.#running = null;
     }
     view.render();
-    if (this.#turns.includes(turn)) this.#keep(); // it may have been cleared meanwhile
+    if (this.#exchanges.includes(exchange)) this.#keep(); // it may have been cleared meanwhile
     if (!this.busy) this.#hooks.busy(false);
-    this.#hooks.changed(turn.search && turn.answer ? view.element : undefined); // the answer stands above its search
+    this.#hooks.changed(exchange.search && exchange.answer ? view.element : undefined); // the answer is above its search
   }
 
-  /** @param {Turn} turn @param {TurnView} view @param {AbortSignal} signal */
-  async #receive(turn, view, signal) {
+  /** @param {Exchange} exchange @param {ExchangeView} view @param {AbortSignal} signal */
+  async #receive(exchange, view, signal) {
     const { request, answered, left } = this.#request();
     const start = performance.now();
     const since = () => (performance.now() - start) / 1000;
     const stats = { first: 0, total: 0, tokens: 0 };
     view.render();
     for await (const chunk of chat(request, signal)) {
-      turn.search = absorb(turn.search ?? null, chunk);
+      exchange.search = absorb(exchange.search ?? null, chunk);
       const choice = chunk.choices?.find((/** @type {any} */ c) => (c.index ?? 0) === 0);
       const text = choice?.delta?.content;
-      const thought = choice?.delta?.reasoning_content;
+      const reasoning = choice?.delta?.reasoning_content;
       if (text) stats.first ||= since();
-      turn.answer += text ?? '';
-      turn.reasoning = (turn.reasoning ?? '') + (thought ?? '');
-      turn.finish = choice?.finish_reason ?? turn.finish;
-      stats.tokens = spent(stats.tokens, chunk, turn.search, Boolean(text || thought));
+      exchange.answer += text ?? '';
+      exchange.reasoning = (exchange.reasoning ?? '') + (reasoning ?? '');
+      exchange.finish = choice?.finish_reason ?? exchange.finish;
+      stats.tokens = spent(stats.tokens, chunk, exchange.search, Boolean(text || reasoning));
       stats.total = since();
-      turn.stats = stats;
+      exchange.stats = stats;
       const dropped = droppedMessages(chunk);
-      if (dropped !== null || turn.unread === undefined) {
+      if (dropped !== null || exchange.unread === undefined) {
         const unread = left + Math.ceil((dropped ?? 0) / 2);
-        turn.unread = unread && (answered[unread] ?? this.#turns.indexOf(turn));
-        turn.limit = this.#hooks.forgets(answered.length - unread + 1);
+        exchange.unread = unread && (answered[unread] ?? this.#exchanges.indexOf(exchange));
+        exchange.limit = this.#hooks.forgets(answered.length - unread + 1);
         this.#mark();
       }
       view.update();
@@ -183,36 +183,36 @@ export class Chat {
     }
   }
 
-  /** @param {Turn} turn @param {unknown} err @param {AbortSignal} signal that the person has stopped it */
-  async #fail(turn, err, signal) {
-    // A question of which nothing has been answered can wait for the server.
-    const wait = err instanceof ApiError && err.away && !turn.stats && await this.#hooks.away();
+  /** @param {Exchange} exchange @param {unknown} err @param {AbortSignal} signal that the person has stopped it */
+  async #fail(exchange, err, signal) {
+    // A question without any answer yet can wait for the server.
+    const wait = err instanceof ApiError && err.away && !exchange.stats && await this.#hooks.away();
     if (signal.aborted) {
-      turn.state = 'stopped';
+      exchange.state = 'stopped';
       this.#hooks.announce('Stopped.');
       return;
     }
-    turn.state = 'failed';
+    exchange.state = 'failed';
     if (!(err instanceof ApiError)) {
       console.error(err); // a fault of this page
-      turn.error = `The page could not read the answer: ${err}`;
+      exchange.error = `The page could not read the answer: ${err}`;
       return;
     }
-    turn.needsKey = err.status === 401;
-    if (turn.needsKey) this.#hooks.needKey(err.message);
-    else if (wait) turn.state = 'waiting';
-    else turn.error = err.message + (err.retryAfter ? ` (Try again in ${err.retryAfter} s.)` : '');
+    exchange.needsKey = err.status === 401;
+    if (exchange.needsKey) this.#hooks.needKey(err.message);
+    else if (wait) exchange.state = 'waiting';
+    else exchange.error = err.message + (err.retryAfter ? ` (Try again in ${err.retryAfter} s.)` : '');
   }
 
-  /** Remembers the conversation: if that is too much, without what the searches looked like. */
+  /** Stores the conversation; if it is too large, without its searches. */
   #keep() {
-    if (!remember('conversation', this.#turns)) remember('conversation', this.#turns.map(({ search, ...turn }) => turn));
+    if (!remember('conversation', this.#exchanges)) remember('conversation', this.#exchanges.map(({ search, ...exchange }) => exchange));
   }
 }
 
 /**
- * The tokens generated so far, by all candidates: as the server tells; for a single answer each chunk of text is one,
- * until the usage says how many there were.
+ * The tokens generated so far, by all candidates: as the server reports; for a single answer, one a chunk of text
+ * until the usage comes.
  * @param {number} before @param {any} chunk @param {import('./search.js').Search | null} search @param {boolean} text there is some
  */
 function spent(before, chunk, search, text) {

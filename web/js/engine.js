@@ -1,4 +1,4 @@
-// The live panel: what the engine does, asked each second while it is seen.
+// The live panel: what the engine does, read each second while the page is visible.
 
 import { metrics } from './api.js';
 import { byId, el } from './dom.js';
@@ -14,9 +14,9 @@ const count = (/** @type {number} */ v) => (v < 100 ? v.toFixed(0) : Math.round(
 /** @type {{ name: string, title: string, top: number | null, of: (r: Reading) => number | null, text: (r: Reading) => string }[]} */
 const rows = [
   { name: 'Tokens a second', title: 'Tokens generated, by all requests together', top: null, of: (r) => r.tokens, text: (r) => count(r.tokens) },
-  { name: 'Running · waiting', title: 'Sequences being computed, and those that wait for their turn', top: null, of: (r) => r.running + r.waiting, text: (r) => `${r.running} · ${r.waiting}` },
+  { name: 'Running · waiting', title: 'Sequences being computed, and sequences waiting', top: null, of: (r) => r.running + r.waiting, text: (r) => `${r.running} · ${r.waiting}` },
   { name: 'KV cache', title: 'Share of the cache blocks that sequences hold', top: 1, of: (r) => r.kv, text: (r) => percent(r.kv) },
-  { name: 'Prefix hits', title: 'Share of all prompt tokens that were found computed', top: 1, of: (r) => r.hits, text: (r) => percent(r.hits) },
+  { name: 'Prefix hits', title: 'Share of prompt tokens found in the prefix cache', top: 1, of: (r) => r.hits, text: (r) => percent(r.hits) },
 ];
 
 /**
@@ -59,7 +59,7 @@ export function openEngine(silent) {
     if (!document.hidden) timer = setTimeout(tick, 1000);
   };
   document.addEventListener('visibilitychange', () => {
-    before = null; // rates over the time away would be of no use
+    before = null; // rates over the time away are of no use
     schedule();
   });
 

@@ -1,9 +1,9 @@
-// The solution steps of a search as a tree, made of what the server lists:
-// the nodes of a tree, or whole answers of a line each step.
+// The solution steps of a search as a tree, made from the server's lists: the nodes of
+// a tree, or whole answers with a step in each line.
 
 /**
- * What became of a step: `kept` ones live on or ended a candidate; `live` ones
- * are being written.
+ * What became of a step: `kept` ones continue or ended a candidate; `live` ones are
+ * being written.
  * @typedef {'kept' | 'pruned' | 'chosen' | 'live'} Fate
  *
  * A solution step; equal steps after the same beginning are one node.
@@ -19,33 +19,33 @@
 
 import { list, number, string } from './read.js';
 
-/** More than anyone can look at; a hostile server could send any number. */
+/** More than anyone can read; a hostile server could send any number. */
 export const MOST = 4000;
 
 /** @param {any} node @returns {number} */
 export const parentOf = (node) => number(node.parent) ?? -1;
 
 /**
- * The steps of a tree that is told as a list, each node naming its parent's
- * place. A node is a solution step or a whole answer, of a line each step.
- * Those that are being written hang on it, each for itself.
+ * The steps of a tree that comes as a list, each node with its parent's index. A node
+ * is a solution step, or a whole answer with a step in each line. Steps that are being
+ * written are added one by one.
  * @param {any[]} nodes
  * @param {import('./search.js').Candidate[]} [writing]
  * @returns {Step[]}
  */
 export function grow(nodes, writing = []) {
   const forest = new Forest();
-  /** @type {number[]} place in the list → place among the steps */
-  const place = [];
+  /** @type {number[]} index in the list → index among the steps */
+  const indexOf = [];
   nodes.slice(0, MOST).forEach((node, i) => {
     const parent = parentOf(node);
-    const at = parent < 0 ? -1 : place[parent];
-    if (at === undefined) return; // of a parent that does not stand before it
+    const at = parent < 0 ? -1 : indexOf[parent];
+    if (at === undefined) return; // its parent does not come before it
     const fate = ['pruned', 'chosen'].includes(node.fate) ? node.fate : 'kept';
-    place[i] = forest.addLines(at, string(node.text), [], number(node.score), fate);
+    indexOf[i] = forest.addLines(at, string(node.text), [], number(node.score), fate);
   });
   for (const c of writing) {
-    const parent = c.parent < 0 ? -1 : place[c.parent];
+    const parent = c.parent < 0 ? -1 : indexOf[c.parent];
     if (parent === undefined || !c.text.trim()) continue;
     const depth = parent < 0 ? 0 : forest.steps[parent].depth + 1;
     forest.steps.push({ parent, depth, text: c.text.trim(), score: c.score, fate: 'live', count: 1, key: `live ${c.parent} ${c.index}` });
@@ -70,17 +70,17 @@ export function growAnswers(candidates, chosen) {
   return forest.steps;
 }
 
-/** Steps in the making: siblings of one text become one. */
+/** A tree under construction: siblings with the same text become one step. */
 class Forest {
   /** @type {Step[]} */
   steps = [];
-  /** @type {Map<string, number>} parent and text → place */
+  /** @type {Map<string, number>} parent and text → index */
   #known = new Map();
 
   /**
-   * Adds a step for each line; those without a score of their own have none, but the last has the whole's.
+   * Adds a step for each line. A line without a score of its own has none, but the last has the answer's.
    * @param {number} parent @param {string} text @param {any[]} scores @param {number | null} score @param {Fate} fate
-   * @returns {number} place of the last
+   * @returns {number} index of the last
    */
   addLines(parent, text, scores, score, fate) {
     const lines = text.split('\n').filter((line) => line.trim()).slice(0, 64);
@@ -88,7 +88,7 @@ class Forest {
     return lines.reduce((at, line, i) => this.add(at, line, number(own[i]) ?? (i === lines.length - 1 ? score : null), fate), parent);
   }
 
-  /** @param {number} parent @param {string} text @param {number | null} score @param {Fate} fate @returns {number} place */
+  /** @param {number} parent @param {string} text @param {number | null} score @param {Fate} fate @returns {number} index */
   add(parent, text, score, fate) {
     const trimmed = text.trim();
     const key = `${parent}\n${trimmed}`;
@@ -101,7 +101,7 @@ class Forest {
     const step = this.steps[at];
     step.count++;
     step.score = score === null ? step.score : Math.max(score, step.score ?? score);
-    if (fate === 'chosen' || step.fate === 'pruned') step.fate = fate; // the best of them counts
+    if (fate === 'chosen' || step.fate === 'pruned') step.fate = fate; // the best of them decides
     return at;
   }
 }

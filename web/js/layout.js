@@ -1,7 +1,7 @@
-// Where the steps of a search stand in its drawing: the question at the left,
-// a column for each depth, and every step level with the best of what follows
-// it, so that the chosen path is a straight line along the top. Steps that are
-// pruned or being written are small, so that the rest stays in sight.
+// The layout of a search's drawing: the question at the left, a column for each depth,
+// and every step level with its best child, so that the chosen path is a straight line
+// along the top. Steps that are pruned or being written are small, so that the rest
+// stays visible.
 
 /**
  * @typedef {import('./forest.js').Step} Step
@@ -11,7 +11,7 @@
 
 export const size = { column: 182, gap: 22, big: 40, small: 22, space: 8, root: 12, edge: 10 };
 
-/** Steps of one line, so that many have room. @param {Step} step */
+/** Steps with one line of text. @param {Step} step */
 export const isSmall = ({ fate }) => fate === 'pruned' || fate === 'live';
 
 /**
@@ -37,7 +37,7 @@ export function layout(steps) {
     h: isSmall(s) ? size.small : size.big,
   }));
 
-  /** @type {number[]} by depth: where the column has room */
+  /** @type {number[]} by depth: where the free part of the column begins */
   const room = [];
   /** @param {number} i @param {number} least @returns {number} its y, at least that */
   const place = (i, least) => {

@@ -1,12 +1,12 @@
-// Prometheus' text format, as far as the panel reads it, and what the numbers
-// of two moments say about the time between them.
+// The part of Prometheus' text format that the panel reads, and the rates between two
+// samples.
 
 /**
  * Sums and maxima by metric name over all label sets (models).
  * @typedef {Map<string, { sum: number, max: number }>} Sample
  *
  * @typedef {object} Reading
- * @property {number | null} fill share of the tile lanes that carried a token; null: no step was made
+ * @property {number | null} fill share of the tile lanes that carried a token; null: there was no step
  * @property {number} tokens generated a second
  * @property {number} running sequences
  * @property {number} waiting sequences
@@ -39,7 +39,7 @@ export function parse(text) {
  */
 export function reading(now, before, seconds) {
   const value = (/** @type {string} */ name) => now.get(name)?.sum ?? 0;
-  // A counter that fell belongs to a server that was started anew.
+  // A counter that fell belongs to a restarted server.
   const gain = (/** @type {string} */ name) => {
     const d = value(name) - (before.get(name)?.sum ?? 0);
     return d < 0 ? value(name) : d;

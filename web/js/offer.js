@@ -1,5 +1,5 @@
-// What each model of the server offers, read from its card in /v1/models. A
-// card that says nothing of it (an older server's) offers what needs nothing.
+// What each model of the server offers, from its card in /v1/models. A card without
+// that (an older server's) offers what every model can do.
 
 import { number, string, strings } from './read.js';
 
@@ -21,10 +21,9 @@ import { number, string, strings } from './read.js';
 const known = ['self_consistency', 'best_of_n', 'beam_search', 'dvts', 'auto'];
 const plain = ['self_consistency', 'best_of_n', 'auto'];
 
-
 /**
- * The models that can be talked to. Those that only judge are not among them,
- * and a name with a preset is no model.
+ * The models that write answers. Reward models are left out, and names with a preset,
+ * which are no models.
  * @param {import('./api.js').ModelCard[]} cards
  * @returns {Offer[]}
  */
@@ -34,23 +33,23 @@ export function offers(cards) {
 
 /** @param {import('./api.js').ModelCard} card @returns {Offer} */
 function offer(card) {
-  const told = card.lutra ?? {};
-  const methods = Array.isArray(told.methods) ? told.methods : plain;
+  const says = card.lutra ?? {};
+  const methods = Array.isArray(says.methods) ? says.methods : plain;
   return {
     id: card.id,
-    demo: told.demo === true,
+    demo: says.demo === true,
     methods: known.filter((m) => methods.includes(m)),
-    verifiers: strings(told.verifiers),
-    presets: strings(told.presets),
+    verifiers: strings(says.verifiers),
+    presets: strings(says.presets),
     context: number(card.max_model_len),
-    maxTurns: number(told.max_turns),
-    temperature: number(told.defaults?.temperature),
-    maxTokens: number(told.defaults?.max_tokens),
-    scaling: told.defaults?.scaling === 'none' ? '' : string(told.defaults?.scaling),
+    maxTurns: number(says.max_turns),
+    temperature: number(says.defaults?.temperature),
+    maxTokens: number(says.defaults?.max_tokens),
+    scaling: says.defaults?.scaling === 'none' ? '' : string(says.defaults?.scaling),
   };
 }
 
-/** A model of which nothing is known: whichever answers. @type {Offer} */
+/** The model that answers while none is known. @type {Offer} */
 export const anyModel = {
   id: 'default', demo: false, methods: plain, verifiers: [], presets: [], context: null, maxTurns: null, temperature: null, maxTokens: null, scaling: '',
 };

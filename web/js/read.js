@@ -1,4 +1,4 @@
-// What a server tells, whatever it is: values of another kind count as absent.
+// Reads values of a server's answers: those of another type count as absent.
 
 /** @param {any} v @returns {number | null} */
 export const number = (v) => (typeof v === 'number' && Number.isFinite(v) ? v : null);

@@ -1,17 +1,17 @@
-// What the server tells of a search, read into one plain object that the
-// candidates, the tree, the votes and what is remembered share. Every field
-// may be missing: older and newer servers tell more or less.
+// What the server reports of a search, as one plain object that the candidates, the
+// tree, the votes and the store share. Every field may be missing: older and newer
+// servers report less or more.
 
 import { MOST, grow, growAnswers, parentOf } from './forest.js';
 import { number, objects, string } from './read.js';
 
 /**
- * A candidate, while it is written and afterwards. `cut` ones came to a limit;
+ * A candidate, while it is written and afterwards. `cut` ones reached a limit;
  * `cancelled` ones were no longer needed.
  * @typedef {object} Candidate
  * @property {number} index
  * @property {number} parent node of the tree that it continues; -1: the question
- * @property {string} text as far as it has come
+ * @property {string} text so far
  * @property {number | null} tokens
  * @property {number | null} logprob mean over them
  * @property {number | null} score
@@ -20,7 +20,7 @@ import { number, objects, string } from './read.js';
  * @property {boolean} chosen
  *
  * @typedef {{ answer: string, votes: number, weight: number, judged: boolean, chosen: boolean }} Vote `weight` is what
- *   the choice goes by: the votes, the sum of their scores, or the best of these
+ *   decides: the votes, the sum of their scores, or the best of these
  *
  * @typedef {object} Search
  * @property {boolean} done
@@ -29,18 +29,18 @@ import { number, objects, string } from './read.js';
  * @property {number | null} n
  * @property {number | null} width
  * @property {number | null} stepsTaken
- * @property {number | null} live candidates in the making
+ * @property {number | null} live candidates in progress
  * @property {number | null} finished
  * @property {number | null} tokens
- * @property {string} leader the answer in front
+ * @property {string} leader the leading answer
  * @property {number | null} agreement share of the candidates that give it
  * @property {string} reason why the search ended
  * @property {boolean} degraded fewer candidates than asked for
  * @property {number | null} score of the choice
  * @property {Candidate[]} candidates whole answers, by their number
- * @property {Candidate[]} beams what is being written of the next solution step
- * @property {any[]} nodes of the tree, as told so far; empty at the end
- * @property {import('./forest.js').Step[]} steps a parent stands before its children
+ * @property {Candidate[]} beams the next solution steps, while they are written
+ * @property {any[]} nodes of the tree so far; empty at the end
+ * @property {import('./forest.js').Step[]} steps a parent comes before its children
  * @property {Vote[]} votes the first leads
  */
 
@@ -51,18 +51,18 @@ const mostText = 1 << 16;
 export const byStep = (search) => ['beam_search', 'dvts'].includes(search.method);
 
 /**
- * Adds what a chunk tells to what is known.
+ * Adds what a chunk reports to what is known.
  * @param {Search | null} known
  * @param {any} chunk of a stream
- * @returns {Search | null} a new object when the chunk told anything
+ * @returns {Search | null} a new object if the chunk reported anything
  */
 export function absorb(known, chunk) {
-  const told = chunk.test_time_scaling;
+  const report = chunk.test_time_scaling;
   const choices = objects(chunk.choices).filter((c) => c.test_time_scaling);
-  if (!told && !choices.length) return known;
+  if (!report && !choices.length) return known;
   /** @type {Search} */
   const next = { ...(known ?? empty()) };
-  const t = told ?? {};
+  const t = report ?? {};
   next.method = string(t.method) || next.method;
   next.select = string(t.select) || next.select;
   next.reason = string(t.stop_reason) || next.reason;
@@ -85,13 +85,13 @@ export function absorb(known, chunk) {
   next.candidates = whole.reduce(complete, next.candidates);
   if (next.done) next.candidates = next.candidates.map((c) => conclude(c, whole, chosen));
   next.votes = tally(next, string(best?.answer) || next.leader);
-  if (next.done && !next.candidates.length && string(best?.answer)) { // all that was told is what has won
+  if (next.done && !next.candidates.length && string(best?.answer)) { // only the winner was reported
     next.votes = [{ answer: best.answer, votes: number(best.votes) ?? 1, weight: 1, judged: false, chosen: true }];
   }
 
   const tree = objects(t.tree).length ? objects(t.tree) : [...next.nodes, ...added].slice(0, MOST);
   const branched = tree.some((node) => parentOf(node) >= 0);
-  // Candidates know the scores of their steps; a tree of whole answers does not.
+  // Candidates have the scores of their steps; a tree of whole answers has not.
   if (!branched && whole.some((c) => string(c.text))) next.steps = growAnswers(whole, chosen ?? undefined);
   else if (added.length || objects(t.tree).length || byStep(next) && partial.length) next.steps = grow(tree, next.beams);
   next.nodes = next.done ? [] : tree;
@@ -120,36 +120,36 @@ function replace(all, index, change) {
   return at < 0 ? [...all, now].sort((a, b) => a.index - b.index) : all.with(at, now);
 }
 
-/** Adds what a candidate in the making has gained. @param {Candidate[]} all @param {any} told */
-const gain = (all, told) => replace(all, told.index, (c) => ({
-  parent: parentOf(told),
-  text: (c.text + string(told.text)).slice(-mostText),
-  tokens: number(told.tokens) ?? c.tokens,
-  logprob: number(told.logprob) ?? c.logprob,
-  score: number(told.score) ?? c.score,
-  answer: string(told.answer) || c.answer,
-  state: state(told) ?? c.state,
+/** Adds what a candidate has gained. @param {Candidate[]} all @param {any} report */
+const gain = (all, report) => replace(all, report.index, (c) => ({
+  parent: parentOf(report),
+  text: (c.text + string(report.text)).slice(-mostText),
+  tokens: number(report.tokens) ?? c.tokens,
+  logprob: number(report.logprob) ?? c.logprob,
+  score: number(report.score) ?? c.score,
+  answer: string(report.answer) || c.answer,
+  state: state(report) ?? c.state,
 }));
 
-/** Puts in a candidate that is complete. @param {Candidate[]} all @param {any} told */
-const complete = (all, told) => replace(all, told.candidate, (c) => ({
-  text: string(told.text).slice(-mostText) || c.text,
-  tokens: number(told.tokens) ?? c.tokens,
-  logprob: number(told.logprob) ?? c.logprob,
-  score: number(told.score) ?? c.score,
-  answer: string(told.answer) || c.answer,
-  state: state(told) ?? 'complete',
+/** Adds a complete candidate. @param {Candidate[]} all @param {any} report */
+const complete = (all, report) => replace(all, report.candidate, (c) => ({
+  text: string(report.text).slice(-mostText) || c.text,
+  tokens: number(report.tokens) ?? c.tokens,
+  logprob: number(report.logprob) ?? c.logprob,
+  score: number(report.score) ?? c.score,
+  answer: string(report.answer) || c.answer,
+  state: state(report) ?? 'complete',
 }));
 
-/** @param {any} told @returns {Candidate['state'] | null} null: it is not complete */
-function state(told) {
-  const reason = string(told.finish_reason);
+/** @param {any} report @returns {Candidate['state'] | null} null: it is not complete */
+function state(report) {
+  const reason = string(report.finish_reason);
   return reason === '' ? null : reason === 'length' ? 'cut' : 'complete';
 }
 
-/** What a candidate is when the search has ended. @param {Candidate} c @param {any[]} listed @param {number | null} chosen @returns {Candidate} */
+/** A candidate at the end of its search. @param {Candidate} c @param {any[]} listed @param {number | null} chosen @returns {Candidate} */
 function conclude(c, listed, chosen) {
-  const counted = listed.some((told) => told.candidate === c.index);
+  const counted = listed.some((report) => report.candidate === c.index);
   return { ...c, chosen: c.index === chosen, state: counted || c.chosen ? c.state : 'cancelled' };
 }
 

@@ -1,5 +1,4 @@
-// The search around an answer: where it stands, its candidates or its tree,
-// and its votes.
+// The search behind an answer: its state, its candidates or its tree, and its votes.
 
 import { Candidates } from './candidates.js';
 import { el } from './dom.js';
@@ -12,12 +11,12 @@ import { Votes } from './votes.js';
 
 /** @type {Record<string, string>} */
 const reasons = {
-  complete: 'every candidate came to its end',
+  complete: 'all candidates are complete',
   decided: 'the rest could not change the outcome',
   consensus: 'the candidates agreed',
-  max_steps: 'the most steps were taken',
+  max_steps: 'the step limit was reached',
   budget_tokens: 'the token budget was spent',
-  budget_time: 'the time was up',
+  budget_time: 'the time budget was spent',
 };
 
 /** A figure that shows a search, while it runs and afterwards. */
@@ -31,7 +30,7 @@ export class SearchView {
   #tabs = el('div', { class: 'tabs', role: 'group', 'aria-label': 'View of the search' }, this.#asCards, this.#asTree);
   element = el('figure', { class: 'search' },
     el('header', {}, this.#line, this.#tree.controls, this.#tabs), this.#cards.element, this.#tree.element, this.#votes.element);
-  /** What the person wants to see; until then what suits the method. @type {'cards' | 'tree' | null} */
+  /** The view that the person has chosen; null: the one that suits the method. @type {'cards' | 'tree' | null} */
   #wanted = null;
   /** @type {[Search, boolean] | null} */
   #drawn = null;
@@ -72,7 +71,7 @@ function summary(s) {
   if (s.stepsTaken !== null && (s.stepsTaken > 1 || byStep(s))) parts.push(`${s.stepsTaken} ${s.stepsTaken === 1 ? 'step' : 'steps'}`);
   if (!s.done && s.live !== null) {
     const [live, complete] = known ? [writing, s.candidates.length - writing] : [s.live, s.finished];
-    parts.push(`${live} in the making`);
+    parts.push(`${live} in progress`);
     if (complete) parts.push(`${complete} complete`);
   }
   if (!s.done && s.tokens !== null) parts.push(`${s.tokens} tokens`);
@@ -80,6 +79,6 @@ function summary(s) {
   if (s.agreement !== null && (s.done || s.leader)) parts.push(`${Math.round(100 * s.agreement)} % agree`);
   if (s.done && s.score !== null) parts.push(`score ${s.score.toFixed(2)}`);
   if (s.reason) parts.push(reasons[s.reason] ?? s.reason.replaceAll('_', ' '));
-  if (s.degraded) parts.push('fewer candidates than asked for, for want of memory');
+  if (s.degraded) parts.push('fewer candidates than requested: memory is short');
   return parts.join(' · ');
 }

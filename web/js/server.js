@@ -1,10 +1,10 @@
-// Whether the server is there and ready, asked again and again.
+// Watches whether the server is there and ready.
 
 import { readiness } from './api.js';
 
 /**
- * `lost`: there is no answer; `loading`: it will be ready by itself;
- * `trouble`: for another reason, in the server's words, not all is well.
+ * `lost`: there is no answer; `loading`: it will be ready by itself; `trouble`: it is
+ * not ready for another reason, in the server's words.
  * @typedef {{ name: 'unknown' | 'ready' | 'loading' | 'trouble' | 'lost', message: string,
  *   loading: { model: string, progress: number | null }[] }} State
  */
@@ -12,7 +12,7 @@ import { readiness } from './api.js';
 const often = 500;
 const seldom = 5000;
 
-/** Watches the server while the page can be seen. */
+/** Watches the server while the page is visible. */
 export class Server {
   /** @type {State} */
   state = { name: 'unknown', message: '', loading: [] };

@@ -1,5 +1,5 @@
-// What the person has set: the model, the sampling, and how to search. The
-// menus offer what the chosen model does.
+// The settings: model, sampling and search. The menus offer what the chosen model can
+// do.
 
 import { byId, el } from './dom.js';
 import { methods } from './methods.js';
@@ -10,7 +10,7 @@ import { placeholder } from './welcome.js';
 /** @typedef {import('./offer.js').Offer} Offer */
 
 const widths = [2, 4, 8];
-/** What a search is asked to tell, so that it can be drawn. */
+/** What a search reports, so that it can be drawn. */
 const include = ['candidates', 'steps', 'tree', 'partial'];
 /** Begins the menu's value of a preset. */
 const preset = '+';
@@ -22,7 +22,7 @@ const preset = '+';
 /** @type {HTMLFormElement} */ const form = byId('settings-form');
 /** @type {HTMLSelectElement} */ const verifier = byId('verifier');
 
-/** What was set when it was last changed: what a model does not offer may be there again with the next. @type {any} */
+/** The latest settings. One that a model does not offer applies again to the next model that does. @type {any} */
 let kept = {};
 /** @type {Offer[]} */
 let offered = [];
@@ -33,7 +33,7 @@ export const several = () => offered.length > 1;
 
 /**
  * Fills the form with what was set before in this tab.
- * @param {() => void} switched another model is chosen
+ * @param {() => void} switched is called when another model is chosen
  */
 export function openSettings(switched) {
   kept = recall('settings', {});
@@ -75,7 +75,7 @@ export function showModels(list) {
   suit();
 }
 
-/** Offers what the chosen model does, and keeps what was set as far as that goes. */
+/** Offers what the chosen model can do, and keeps the settings as far as possible. */
 function suit() {
   const { scaling, methods: can, presets, verifiers, demo, temperature, maxTokens, context } = current();
   const names = [...(scaling ? [''] : []), 'none', ...can];
@@ -103,12 +103,12 @@ function agree() {
   const known = methods[method.value];
   byId('n-label').hidden = !known || ['', 'none'].includes(method.value);
   byId('width-label').hidden = !['beam_search', 'dvts', 'auto'].includes(method.value);
-  byId('method-hint').textContent = known ? known.hint : 'A search that this server has a name for.';
+  byId('method-hint').textContent = known ? known.hint : 'A search preset of this server.';
   for (const option of width.options) option.disabled = Number(option.value) > Number(n.value);
   if (Number(width.value) > Number(n.value)) width.value = n.value;
 }
 
-/** What is set, as a request's fields; those left empty are left out, for the server's defaults. */
+/** The settings as fields of a request; empty ones are left out, for the server's defaults. */
 export function plan() {
   const { id, demo } = current();
   const values = Object.fromEntries(fields().map((f) => [f.name, f.value.trim()]));
@@ -119,7 +119,7 @@ export function plan() {
   if (values.seed !== '') set.seed = Number(values.seed);
   if (method.value === 'none') {
     set.test_time_scaling = { method: 'none' }; // whatever the server's default is
-    if (demo) set.temperature ??= 0; // of arithmetic the likeliest answer is the best
+    if (demo) set.temperature ??= 0; // for arithmetic the likeliest answer is the best
   } else if (method.value.startsWith(preset)) {
     set.model += method.value;
     set.test_time_scaling = { include };
@@ -127,7 +127,7 @@ export function plan() {
     set.test_time_scaling = { method: method.value, n: Number(n.value), include };
     if (!byId('width-label').hidden) set.test_time_scaling.width = Number(width.value);
     if (verifier.value) set.test_time_scaling.verifier = verifier.value;
-  } else if (set.temperature !== 0) { // else the default does not suit, and the answer is plain
+  } else if (set.temperature !== 0) { // else the default does not apply, and the answer is plain
     set.test_time_scaling = { include };
   }
   return set;

@@ -1,8 +1,8 @@
 // Server-sent events, as far as chat completions use them.
 
 /**
- * The data of each event of a response's body, in order, whatever the pieces
- * they arrive in. Comments and other fields are skipped.
+ * The data of each event of a response's body, in order, however they are split on
+ * arrival. Comments and other fields are skipped.
  * @param {ReadableStream<BufferSource>} body
  * @returns {AsyncGenerator<string>}
  */

@@ -1,4 +1,4 @@
-// What stands above the conversation when the server is not ready.
+// The notice above the conversation when the server is not ready.
 
 import { byId, el } from './dom.js';
 
@@ -10,15 +10,15 @@ export function showStatus({ name, message, loading }) {
   if (name === 'loading' && loading.length) {
     // The bars stay in place while they grow.
     if (box.querySelectorAll('progress').length !== loading.length) {
-      box.replaceChildren(el('p', {}, loading.length === 1 ? 'The server loads its model.' : `The server loads ${loading.length} models.`),
+      box.replaceChildren(el('p', {}, loading.length === 1 ? 'The server is loading its model.' : `The server is loading ${loading.length} models.`),
         el('ul', { 'aria-live': 'off' }, ...loading.map(() => el('li', {}, el('span', { class: 'name' }), el('progress', { max: 1 }), el('span', { class: 'share' })))),
-        el('p', { class: 'hint' }, 'The page goes on by itself when it is ready.'));
+        el('p', { class: 'hint' }, 'The page continues by itself when the server is ready.'));
     }
     box.querySelectorAll('li').forEach((/** @type {HTMLElement} */ row, /** @type {number} */ i) => {
       const { model, progress } = loading[i];
       const [label, bar, share] = /** @type {any} */ (row.children);
       label.textContent = model;
-      bar.setAttribute('aria-label', `${model} is loaded`);
+      bar.setAttribute('aria-label', `Loading ${model}`);
       if (progress === null) bar.removeAttribute('value');
       else bar.value = progress;
       share.textContent = progress === null ? '' : `${Math.floor(100 * progress)} %`;

@@ -1,12 +1,12 @@
-// The drawing of a search: a tree of solution steps that grows while the
-// server searches. The same tree as a nested list stands below it.
+// The drawing of a search: a tree of solution steps that grows while the server
+// searches. Below it is the same tree as a nested list.
 
 import { el, svg } from './dom.js';
 import { isSmall, layout } from './layout.js';
 
 /** @typedef {import('./forest.js').Step} Step */
 
-/** The smallest zoom whose letters can be read. */
+/** The smallest zoom at which text can be read. */
 const legible = 0.7;
 
 /** A drawing that can be updated. */
@@ -16,7 +16,7 @@ export class Tree {
   #detail = el('p', { class: 'detail', 'aria-live': 'polite' });
   #outline = el('div', { class: 'outline' });
   #zoom = 1;
-  /** The zoom is the person's own and stays. */
+  /** The person has chosen the zoom; it stays. */
   #zoomed = false;
   /** @type {import('./layout.js').Layout | null} */
   #layout = null;
@@ -30,7 +30,7 @@ export class Tree {
     this.#button('Fit', 'Fit the width', () => this.#scale(this.#fitting())),
     this.#button('+', 'Larger', () => this.#scale(this.#zoom * 1.25)));
 
-  /** Written when it is opened. @type {any} */
+  /** Filled when it is opened. @type {any} */
   #words = el('details', { on: { toggle: () => this.#spell() } }, el('summary', {}, 'The tree as a list'), this.#outline);
   element = el('div', { class: 'tree-view', hidden: true }, this.#scroller, this.#detail, this.#words);
 
@@ -104,7 +104,7 @@ export class Tree {
     return this.#layout ? this.#scroller.clientWidth / this.#layout.width : 1;
   }
 
-  /** Keeps the end of the search in view, and at last the chosen path. @param {Step[]} steps @param {boolean} done */
+  /** Keeps the end of the search in view, and in the end the chosen path. @param {Step[]} steps @param {boolean} done */
   #follow(steps, done) {
     const boxes = this.#layout?.boxes ?? [];
     const chosen = done ? steps.findIndex((s) => s.fate === 'chosen') : Math.max(steps.findIndex((s) => s.fate === 'live'), steps.findLastIndex((s) => s.fate === 'kept'));
@@ -118,7 +118,7 @@ export class Tree {
 
 const clamp = (/** @type {number} */ v) => Math.min(1, Math.max(0, v));
 
-/** Steps in the order of drawing: what is chosen lies on top. @param {Step[]} steps */
+/** Steps in the order of drawing: chosen ones on top. @param {Step[]} steps */
 function inFront(steps) {
   const rank = { pruned: 0, live: 1, kept: 2, chosen: 3 };
   return steps.map((_, i) => i).sort((a, b) => rank[steps[a].fate] - rank[steps[b].fate]);
@@ -133,7 +133,7 @@ function edge(steps, at, i) {
   return svg('path', { class: `edge ${steps[i].fate}`, d });
 }
 
-/** A name for each step that stays while the tree grows. @param {Step[]} steps */
+/** A key for each step that stays the same while the tree grows. @param {Step[]} steps */
 function pathKeys(steps) {
   /** @type {string[]} */
   const keys = [];
@@ -158,7 +158,7 @@ function fits(text, room, font) {
   return pen.measureText(text).width <= room;
 }
 
-/** Where a text must be cut, its end stays: that is a step's result. @param {string} text @param {number} room @param {string} font */
+/** A text that must be cut keeps its end: that is a step's result. @param {string} text @param {number} room @param {string} font */
 function cut(text, room, font) {
   if (fits(text, room, font)) return text;
   let end = text.slice(-60); // no box holds more

@@ -1,5 +1,5 @@
-// The answers of a search's candidates, the leading one first, each with a bar
-// as long as what the choice goes by.
+// The answers of a search's candidates, the leading one first, each with a bar of its
+// weight in the choice.
 
 import { el } from './dom.js';
 

@@ -1,13 +1,13 @@
-// What an empty conversation begins with: words and questions that suit the
+// The welcome of an empty conversation: words and example questions that suit the
 // model.
 
 import { byId, el } from './dom.js';
 
 /** @typedef {import('./offer.js').Offer} Offer */
 
-// Questions of the kind the embedded models were trained for, taken from the
-// set they never saw. The default model answers each of them rightly, alone and
-// by every search.
+// Questions of the kind that the embedded models were trained for, from the set that
+// was held out. The default model answers each of them correctly, alone and by every
+// search.
 const demo = {
   headline: 'A small model that checks its\u00a0work.',
   words: 'Ask a short arithmetic story. The model writes its solution step by step. With a search method it writes many, all decoded in one batch, and keeps the best.',

@@ -103,8 +103,8 @@ export const card = (id, lutra, more = {}) => ({ id, object: 'model', created: 1
 export const cards = (...data) => ({ object: 'list', data });
 
 export const shot = (name) => page.screenshot({ path: join(shots, `${name}.png`), animations: 'disabled' });
-export const ended = () => page.locator('.turn:last-child [aria-busy=false]').waitFor();
-export const lastAnswer = () => page.locator('.turn:last-child .text').innerText();
+export const ended = () => page.locator('.exchange:last-child [aria-busy=false]').waitFor();
+export const lastAnswer = () => page.locator('.exchange:last-child .text').innerText();
 
 export async function fitsItsWidth() {
   const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

@@ -39,7 +39,7 @@ test("one's own model gets words, questions and methods that suit it", async () 
   assert.doesNotMatch(await page.locator('#welcome').innerText(), /arithmetic|small model/);
   await shot('welcome-own');
   for (const method of await options('#method')) {
-    assert.ok(!['beam_search', 'dvts'].includes(method), `${method} would fail for want of a verifier`);
+    assert.ok(!['beam_search', 'dvts'].includes(method), `${method} would fail without a verifier`);
   }
   const requests = await answerWith('Hello.');
   await ask('Hi');
@@ -125,7 +125,7 @@ test('five questions in one conversation are answered rightly', async () => {
   await open(demo);
   for (const [i, [a, b]] of [[12, 7], [9, 8], [15, 4], [6, 9], [11, 5]].entries()) {
     await ask(`What is ${a} * ${b}?`);
-    await page.locator(`.turn:nth-of-type(${i + 1}) [aria-busy=false] .result`).waitFor();
+    await page.locator(`.exchange:nth-of-type(${i + 1}) [aria-busy=false] .result`).waitFor();
     assert.match(await lastAnswer(), new RegExp(`Answer: ${a * b}$`));
   }
   assert.equal(await page.locator('.error:visible').count(), 0);
@@ -145,21 +145,21 @@ test('turns that the model no longer reads are marked, and a new conversation is
   await page.locator('.limit').waitFor();
   await ended();
   assert.equal(requests[2].messages.length, 5, 'the whole conversation is sent');
-  assert.deepEqual(await page.locator('.conversation > li').evaluateAll((all) => all.map((li) => li.className)), ['turn unread', 'turn unread', 'limit', 'turn', 'turn']);
-  assert.match(await page.locator('.limit').innerText(), /reads the last 2 questions of a conversation. What stands above is left out\./);
+  assert.deepEqual(await page.locator('.conversation > li').evaluateAll((all) => all.map((li) => li.className)), ['exchange unread', 'exchange unread', 'limit', 'exchange', 'exchange']);
+  assert.match(await page.locator('.limit').innerText(), /reads the last 2 questions of a conversation. What is above is left out\./);
   await shot('limit');
   await page.setViewportSize(phone);
   await fitsItsWidth();
   await shot('limit-phone');
   await page.reload();
-  assert.equal(await page.locator('.turn.unread').count(), 2, 'and after a reload');
+  assert.equal(await page.locator('.exchange.unread').count(), 2, 'and after a reload');
   assert.match(await page.locator('.limit').innerText(), /the last 2 questions/);
   await page.locator('#model:enabled').selectOption('sea');
   await answerWith('Yes.', { truncation: { dropped_messages: 2 } });
   await ask('Five?');
   await ended();
-  await page.locator('.limit', { hasText: 'has outgrown what the model reads at once. What stands above is left out.' }).waitFor();
-  assert.equal(await page.locator('.turn.unread').count(), 1);
+  await page.locator('.limit', { hasText: "no longer fits into the model's context. What is above is left out." }).waitFor();
+  assert.equal(await page.locator('.exchange.unread').count(), 1);
   await answerWith('Yes.', { truncation: { dropped_messages: 0 } });
   await ask('Six?');
   await ended();
@@ -168,7 +168,7 @@ test('turns that the model no longer reads are marked, and a new conversation is
   await ask('Seven?');
   await ended();
   await page.locator('.limit button').click();
-  assert.equal(await page.locator('.turn').count(), 0);
+  assert.equal(await page.locator('.exchange').count(), 0);
   assert.ok(await page.locator('#welcome').isVisible());
 });
 
@@ -181,10 +181,10 @@ test('a conversation longer than the context goes on', async () => {
     await ended();
     assert.equal(await page.locator('.error:visible').count(), 0, `question ${i}`);
   }
-  assert.match(await page.locator('.limit').innerText(), /has outgrown what the model reads at once/);
+  assert.match(await page.locator('.limit').innerText(), /no longer fits into the model's context/);
 });
 
-test('while the model loads the page says so, and goes on by itself', async () => {
+test('while the model loads the page says so, and continues by itself', async () => {
   const unavailable = { error: { message: 'The model is being loaded.', type: 'server_error', param: null, code: 'unavailable' } };
   const loading = (progress) => ({ ...unavailable, loading: [{ model: 'falcon3-7b-instruct', progress }, { model: 'draft', progress: null }] });
   await fake(models, 503, unavailable);
@@ -194,7 +194,7 @@ test('while the model loads the page says so, and goes on by itself', async () =
   await fake(ready, 503, loading(0.42));
   const row = page.locator('.status li').first();
   await row.waitFor();
-  assert.match(await page.locator('.status').innerText(), /The server loads 2 models[^]*falcon3-7b-instruct\s*42 %[^]*goes on by itself/);
+  assert.match(await page.locator('.status').innerText(), /The server is loading 2 models[^]*falcon3-7b-instruct\s*42 %[^]*continues by itself/);
   assert.ok(await page.locator('#welcome').isHidden());
   await shot('loading');
   // A question may be asked meanwhile.
@@ -214,7 +214,7 @@ test('while the model loads the page says so, and goes on by itself', async () =
   complaints.length = 0; // the browser reports each refusal it sees
 });
 
-test('a model that has failed is told of, and the others can be used', async () => {
+test('a model that has failed is named, and the others can be used', async () => {
   await fake(ready, 503, { error: { message: "The model 'sea' has failed: its file was changed while it was served.", type: 'server_error', param: null, code: 'model_failed' } });
   await open(demo);
   await page.locator('.status.trouble', { hasText: "'sea' has failed" }).waitFor();
@@ -223,7 +223,7 @@ test('a model that has failed is told of, and the others can be used', async () 
   await shot('failed-model');
   await page.route('**/v1/chat/completions', (route) => route.fulfill({ status: 503, json: { error: { message: "The model 'sea' has failed.", code: 'model_failed' } } }));
   await ask('And now?');
-  await page.locator('.turn:last-child .error', { hasText: "'sea' has failed" }).waitFor();
+  await page.locator('.exchange:last-child .error', { hasText: "'sea' has failed" }).waitFor();
   complaints.length = 0;
 });
 
@@ -236,12 +236,12 @@ test('a connection that was lost is shown, and found again', async () => {
   await page.locator('.status.lost').waitFor();
   await shot('lost');
   await ask('What is 9 * 8?');
-  await page.locator('.turn:last-child .meta', { hasText: 'waiting for the server' }).waitFor();
+  await page.locator('.exchange:last-child .meta', { hasText: 'waiting for the server' }).waitFor();
   const again = await startServer('--addr', new URL(mortal.url).host);
   try {
-    await page.locator('.turn:last-child .text .result').waitFor();
+    await page.locator('.exchange:last-child .text .result').waitFor();
     assert.ok(await page.locator('.status').isHidden());
-    assert.match(await page.locator('.turn:last-child .text').innerText(), /Answer: 72$/);
+    assert.match(await page.locator('.exchange:last-child .text').innerText(), /Answer: 72$/);
   } finally {
     await again.stop();
   }

@@ -28,7 +28,7 @@ test('an example is answered word by word, and stays after a reload', async () =
   assert.match(await lastAnswer(), /Answer: 73$/);
   await shot('answer-light');
   await page.locator('#new').click();
-  assert.equal(await page.locator('.turn').count(), 0);
+  assert.equal(await page.locator('.exchange').count(), 0);
   assert.ok(await page.locator('#welcome').isVisible());
 });
 

@@ -18,7 +18,7 @@ try {
   await page.locator('[name=temperature]').fill('1.5'); // candidates that differ
   await page.locator('#settings summary').click();
   await page.locator('#examples button').last().click();
-  await page.locator('.turn:last-child [aria-busy=false] .text .result').waitFor();
+  await page.locator('.exchange:last-child [aria-busy=false] .text .result').waitFor();
   await page.locator('#engine-brief', { hasText: 'tokens/s' }).waitFor();
   await page.mouse.move(0, 0); // off what it would highlight
   await page.screenshot({ path: file, animations: 'disabled' });

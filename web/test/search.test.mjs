@@ -27,7 +27,7 @@ test('a search is drawn while it runs, with what was pruned and what was chosen'
   await page.locator('.tree g.live .words', { hasText: '256-25' }).first().waitFor();
   beam.next(3);
   await page.locator('.tree g.live .words', { hasText: 'Now he has' }).first().waitFor();
-  assert.match(await page.locator('figcaption').innerText(), /3 steps · 8 in the making · 360 tokens/);
+  assert.match(await page.locator('figcaption').innerText(), /3 steps · 8 in progress · 360 tokens/);
   assert.ok(await page.locator('.tree g.pruned').count() >= 4, 'what was pruned is drawn');
   assert.equal(await page.locator('.tree g.chosen').count(), 0, 'nothing is chosen yet');
   await shot('beam-running');
@@ -43,7 +43,7 @@ test('a search is drawn while it runs, with what was pruned and what was chosen'
   assert.equal(await page.locator('.tree g.chosen').count(), 5, 'the chosen path has its five steps');
   assert.equal(await page.locator('.tree g.chosen .count').first().textContent(), '×3', 'equal steps are one node');
   assert.match(await page.locator('.votes .chosen').innerText(), /408\s+2 votes, weight 1.98/);
-  assert.match(await page.locator('figcaption').innerText(), /Beam search · n = 8 · 5 steps .* every candidate came to its end/);
+  assert.match(await page.locator('figcaption').innerText(), /Beam search · n = 8 · 5 steps .* all candidates are complete/);
   assert.match(await page.locator('.meta').innerText(), /614 tokens/);
   const asked = beam.requests.at(-1);
   assert.deepEqual(asked.test_time_scaling, { method: 'beam_search', n: 8, width: 4, include: ['candidates', 'steps', 'tree', 'partial'] });
@@ -156,7 +156,7 @@ test('the hard example is answered, alone and by every search', async () => {
   await shot('search-beam-phone');
 });
 
-test('whatever a server tells of a search, it is read or left out', async () => {
+test('whatever a server reports of a search, it is read or left out', async () => {
   await open(server);
   const { hostile, sampled, many, chosen, terse } = await page.evaluate(async () => {
     const { absorb } = await import('/web/js/search.js');

@@ -1,32 +1,32 @@
-// One turn of the conversation on the page: the question and what came of it.
+// One exchange of the conversation: the question, its answer and how that was found.
 
 import { el, eachFrame } from './dom.js';
 import { markdown } from './markdown.js';
 import { SearchView } from './searchview.js';
 
 /**
- * @typedef {object} Turn
+ * @typedef {object} Exchange
  * @property {string} question
- * @property {string} answer as far as it has come
- * @property {string} [reasoning] what came before it
+ * @property {string} answer so far
+ * @property {string} [reasoning] before the answer
  * @property {'asking' | 'waiting' | 'done' | 'stopped' | 'failed'} state waiting: for the server
  * @property {string} [error] in the server's words
- * @property {boolean} [needsKey] refused for want of a key; the page asks for one
+ * @property {boolean} [needsKey] refused without a valid key; the page asks for one
  * @property {string} [finish] the finish reason
  * @property {string} [model] that answers, where there are several
- * @property {number} [unread] how many of the turns before this one the model was not shown
+ * @property {number} [unread] how many of the exchanges before this one the model was not shown
  * @property {string} [limit] why
  * @property {import('./search.js').Search | null} [search]
  * @property {{ first: number, total: number, tokens: number }} [stats] seconds, and tokens generated
  */
 
-/** Shows a turn; it must be told when the turn has changed. */
-export class TurnView {
-  #turn;
+/** Shows an exchange. Call update or render when the exchange has changed. */
+export class ExchangeView {
+  #exchange;
   #text = el('div', { class: 'text' });
-  #thoughts = el('div', { class: 'thoughts' });
-  /** Open while it is all there is, and thereafter as the person wishes. @type {any} */
-  #reasoning = el('details', { class: 'reasoning', open: true, hidden: true }, el('summary', {}, 'Reasoning'), this.#thoughts);
+  #reasoningText = el('div', { class: 'thoughts' });
+  /** Open until the answer begins; then the person decides. @type {any} */
+  #reasoning = el('details', { class: 'reasoning', open: true, hidden: true }, el('summary', {}, 'Reasoning'), this.#reasoningText);
   #meta = el('p', { class: 'meta' });
   #error = el('p', { class: 'error', role: 'alert', hidden: true });
   #answer = el('article', { class: 'answer-box', 'aria-label': 'Answer' }, this.#reasoning, this.#text);
@@ -39,32 +39,32 @@ export class TurnView {
   /** Renders before the next paint, for the many small changes of a stream. */
   update = eachFrame(() => this.render());
 
-  /** @param {Turn} turn @param {() => void} again asks once more */
-  constructor(turn, again) {
-    this.#turn = turn;
+  /** @param {Exchange} exchange @param {() => void} again asks once more */
+  constructor(exchange, again) {
+    this.#exchange = exchange;
     this.again = el('button', { type: 'button', class: 'quiet again', on: { click: again } }, 'Ask again');
     this.#answer.append(this.#error, el('footer', {}, this.#meta, this.again));
-    this.element = el('li', { class: 'turn' },
-      el('article', { class: 'question', 'aria-label': 'You' }, turn.question), this.#answer);
+    this.element = el('li', { class: 'exchange' },
+      el('article', { class: 'question', 'aria-label': 'You' }, exchange.question), this.#answer);
     this.render();
   }
 
-  /** Shows the turn as it is now. */
+  /** Shows the exchange as it is now. */
   render() {
-    const { answer, reasoning, state, error, search } = this.#turn;
+    const { answer, reasoning, state, error, search } = this.#exchange;
     const asking = state === 'asking';
     this.#answer.setAttribute('aria-busy', String(asking));
     this.#reasoning.hidden = !reasoning;
-    if (this.#thoughts.textContent !== (reasoning ?? '')) this.#thoughts.textContent = reasoning ?? '';
+    if (this.#reasoningText.textContent !== (reasoning ?? '')) this.#reasoningText.textContent = reasoning ?? '';
     if (this.#answered !== Boolean(answer)) this.#reasoning.open = !answer;
     this.#answered = Boolean(answer);
     this.#text.replaceChildren(markdown(answer));
-    this.#text.classList.toggle('waiting', asking && !(search && !answer)); // a search shows by itself that it goes on
+    this.#text.classList.toggle('waiting', asking && !(search && !answer)); // a search shows by itself that it is running
     this.#error.hidden = !error;
     if (this.#error.textContent !== (error ?? '')) this.#error.textContent = error ?? '';
     this.#showSearch(search ?? null, asking);
-    this.#meta.textContent = facts(this.#turn);
-    this.again.hidden = asking || Boolean(this.#turn.needsKey);
+    this.#meta.textContent = facts(this.#exchange);
+    this.again.hidden = asking || Boolean(this.#exchange.needsKey);
   }
 
   /** @param {import('./search.js').Search | null} search @param {boolean} running */
@@ -80,7 +80,7 @@ export class TurnView {
   }
 }
 
-/** @param {Turn} turn */
+/** @param {Exchange} exchange */
 function facts({ state, finish, stats, needsKey, model }) {
   const parts = [];
   if (model) parts.push(model);
