@@ -9,11 +9,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/registry"
+	goopenai "github.com/sashabaranov/go-openai"
 
 	"github.com/lutra-lm/lutra/models/toy"
-	goopenai "github.com/sashabaranov/go-openai"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/registry"
 )
 
 func TestATextCompletionAnswersAnOpenAIClient(t *testing.T) {

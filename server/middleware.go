@@ -13,11 +13,12 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/web"
-	"github.com/rs/zerolog"
 )
 
 // record is what a request's log line and metrics report. Its handler fills it.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/go-chi/chi/v5"
+
 	"github.com/lutra-lm/lutra/server/registry"
 )
 

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts/scaling"
-	"github.com/rs/zerolog"
 )
 
 // Options is the configuration of a server: the `server:` section of

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/server/jsonread"
-
 	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
 // thoughtful answers after thinking.

@@ -24,7 +24,7 @@ func (s *Server) search(g *generation, req *tts.Request, plan scaling.Plan, hasT
 // scale decides whether g is answered by a search, and by which. hasTemperature tells
 // whether the request names a temperature.
 func (s *Server) scale(f openai.Fields, header http.Header, g *generation, req *tts.Request, hasTemperature bool) {
-	a := f.Scaling(header, g.preset, s.standard)
+	a := f.Scaling(header.Get(openai.ScalingHeader), g.preset, s.standard)
 	if f.Err != nil || a != nil && a.Plan.Method == scaling.None {
 		return
 	}

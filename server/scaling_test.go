@@ -3,17 +3,13 @@ package server
 import (
 	"encoding/json"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/lutra-lm/lutra/models/toy"
-	"github.com/lutra-lm/lutra/server/jsonread"
-	"github.com/lutra-lm/lutra/server/openai"
-	"github.com/lutra-lm/lutra/tts/scaling"
-
 	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/lutra-lm/lutra/models/toy"
 )
 
 // wireCandidate is what a search reports of one candidate, written down apart
@@ -167,30 +163,6 @@ func TestADefaultOfNoneIsThePlainAnswer(t *testing.T) {
 	}
 }
 
-func TestAFieldOfTheObjectIsTheSameAsAWordOfTheString(t *testing.T) {
-	object := `{"method":"beam_search","n":16,"width":4,"max_steps":9,"step":{"stop":["\n",";"],"max_tokens":12},"verifier":"v","aggregate":"min",
-		"select":"max","answer":{"extract":"number","normalize":"text"},"temperature":0.5,"early_stop":{"consensus":0.95},
-		"budget":{"tokens":500,"time_ms":1500},"stream_mode":"final","include":["tree","steps","candidates"]}`
-	text := `beam_search;n=16;width=4;max_steps=9;step.stop="\n";step.stop=";";step.max_tokens=12;verifier=v;aggregate=min;select=max;` +
-		`answer.extract=number;answer.normalize=text;temperature=0.5;early_stop.consensus=0.95;budget.tokens=500;budget.time_ms=1500;stream_mode=final;include=candidates,steps,tree`
-	o, err := jsonread.Parse([]byte(`{"test_time_scaling":` + object + `}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := openai.Fields{Fields: o}
-	got := f.Plan(nil)
-	if f.Err != nil || len(f.Unread()) != 0 {
-		t.Fatal(f.Err, f.Unread())
-	}
-	want, err := scaling.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if g, w := must(json.Marshal(got.Plan)), must(json.Marshal(want)); string(g) != string(w) {
-		t.Errorf("the object gives\n%s\nthe string\n%s", g, w)
-	}
-}
-
 func TestEveryFaultOfAPlanHasItsCodeAndItsField(t *testing.T) {
 	f := start(t, &toy.Model{}, nil)
 	body := func(object string) string { return `,"test_time_scaling":` + object }
@@ -303,23 +275,5 @@ func readStream(stream *goopenai.ChatCompletionStream) (text string, err error) 
 			return text, err
 		}
 		text += c.Choices[0].Delta.Content
-	}
-}
-
-func TestAnObjectWithoutAMethodChangesWhatItNamesAlone(t *testing.T) {
-	base, err := scaling.Parse(`beam_search;n=16;width=4;step.stop=";";step.max_tokens=12;early_stop=false;budget.time_ms=1500;budget.tokens=500;select=max;temperature=0.5`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := jsonread.Parse([]byte(`{"test_time_scaling":{"n":8,"step":{"max_tokens":5},"budget":{"tokens":90},"include":["partial"]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := openai.Fields{Fields: o}
-	got := f.Plan(func() scaling.Plan { return base })
-	want := base
-	want.N, want.Step.MaxTokens, want.Budget.Tokens, want.Include.Partial = 8, 5, 90, true
-	if f.Err != nil || !reflect.DeepEqual(*got.Plan, want) {
-		t.Errorf("%v: %+v, want %+v", f.Err, *got.Plan, want)
 	}
 }

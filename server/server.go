@@ -8,15 +8,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts/scaling"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/rs/zerolog"
-	"golang.org/x/net/netutil"
-	"golang.org/x/sync/errgroup"
 )
 
 // Server answers HTTP requests with the models it has been given.

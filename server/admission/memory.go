@@ -1,8 +1,6 @@
 package admission
 
-import (
-	"sync"
-)
+import "sync"
 
 // Memory bounds the bytes that all requests hold together: their bodies, what
 // is made of them, and the answers that gather. Nothing is allocated here; the

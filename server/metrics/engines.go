@@ -3,8 +3,9 @@ package metrics
 import (
 	"strconv"
 
-	"github.com/lutra-lm/lutra/batcher"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lutra-lm/lutra/batcher"
 )
 
 // Engines yields the engines by the names of their models. Their counters are read

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lutra-lm/lutra/server/jsonread"
-
 	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
 )
 

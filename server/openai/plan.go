@@ -2,7 +2,6 @@ package openai
 
 import (
 	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
@@ -12,7 +11,7 @@ import (
 // The ways to ask for test-time scaling, beside the name of the model.
 const (
 	ScalingField  = "test_time_scaling" // in the body, and within its metadata
-	scalingHeader = "X-Lutra-Scaling"
+	ScalingHeader = "X-Lutra-Scaling"
 	// ScalingApplied is the answer's header that says what was done.
 	ScalingApplied = "X-Lutra-Scaling-Applied"
 )
@@ -24,12 +23,12 @@ type ScalingRequest struct {
 }
 
 // Scaling finds the plan that a request asks for, the first of: the object in its
-// body, the header, the entry in its metadata, the preset behind its model's name. An
+// body, the value of ScalingHeader, the entry in its metadata, the preset behind its model's name. An
 // object without a method changes the next of these, or the server's standard. nil:
 // the request asks for none.
-func (f Fields) Scaling(header http.Header, preset, standard *scaling.Plan) *ScalingRequest {
+func (f Fields) Scaling(header string, preset, standard *scaling.Plan) *ScalingRequest {
 	fromMetadata := f.metadata()
-	inBody := f.Plan(func() (p scaling.Plan) {
+	inBody := f.plan(func() (p scaling.Plan) {
 		if a := planElsewhere(f, header, fromMetadata, preset); a != nil {
 			p = *a.Plan
 		} else if standard != nil {
@@ -44,7 +43,7 @@ func (f Fields) Scaling(header http.Header, preset, standard *scaling.Plan) *Sca
 }
 
 // planElsewhere is what a request asks for outside its body's object.
-func planElsewhere(f Fields, header http.Header, fromMetadata string, preset *scaling.Plan) *ScalingRequest {
+func planElsewhere(f Fields, header, fromMetadata string, preset *scaling.Plan) *ScalingRequest {
 	written := func(text, param string) *ScalingRequest {
 		plan, err := scaling.Parse(text)
 		if err != nil && f.Err == nil {
@@ -53,8 +52,8 @@ func planElsewhere(f Fields, header http.Header, fromMetadata string, preset *sc
 		return &ScalingRequest{&plan, param}
 	}
 	switch {
-	case header.Get(scalingHeader) != "":
-		return written(header.Get(scalingHeader), scalingHeader)
+	case header != "":
+		return written(header, ScalingHeader)
 	case fromMetadata != "":
 		return written(fromMetadata, "metadata."+ScalingField)
 	case preset != nil:
@@ -63,10 +62,10 @@ func planElsewhere(f Fields, header http.Header, fromMetadata string, preset *sc
 	return nil
 }
 
-// Plan reads the request's test_time_scaling: an object, or the written form
+// plan reads the request's test_time_scaling: an object, or the written form
 // as a string. An object without a method changes the plan that the request asks for
 // elsewhere.
-func (f Fields) Plan(elsewhere func() scaling.Plan) *ScalingRequest {
+func (f Fields) plan(elsewhere func() scaling.Plan) *ScalingRequest {
 	raw, ok := f.Take(ScalingField)
 	if !ok {
 		return nil
