@@ -16,8 +16,8 @@ import (
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
-// Options is the configuration of a server: the `server:` section of
-// config.yaml, a field a key.
+// Options is the configuration of a server. It has as many fields as the `server:`
+// section of config.yaml has keys.
 type Options struct {
 	Addr        string   `yaml:"addr"`         // address and port
 	TLSCert     string   `yaml:"tls_cert"`     // PEM file; with tls_key, serve HTTPS

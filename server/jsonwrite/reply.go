@@ -31,7 +31,7 @@ func NewReply(w http.ResponseWriter, timeout time.Duration, end time.Time) *Repl
 	return &Reply{w: w, rc: http.NewResponseController(w), timeout: timeout, end: end}
 }
 
-// Raw writes JSON that is written already.
+// Raw writes encoded JSON.
 func (p *Reply) Raw(json string) {
 	p.buf.WriteString(json)
 	p.pass()
@@ -79,21 +79,20 @@ func (p *Reply) List(n int, element func(i int)) {
 	p.Raw("]")
 }
 
-// Int writes a token's.
-func (p *Reply) Int(id int32) {
-	p.buf.Write(strconv.AppendInt(p.buf.AvailableBuffer(), int64(id), 10))
+// Int writes a number.
+func (p *Reply) Int(v int32) {
+	p.buf.Write(strconv.AppendInt(p.buf.AvailableBuffer(), int64(v), 10))
 	p.pass()
 }
 
-// Bytes writes a token's bytes as a string; those that belong to no character
-// are U+FFFD.
-func (p *Reply) Bytes(piece []byte) {
-	if !utf8.Valid(piece) || bytes.IndexFunc(piece, special) >= 0 {
-		p.Value(strings.ToValidUTF8(string(piece), "\ufffd"))
+// Bytes writes bytes as a string; those that belong to no character are U+FFFD.
+func (p *Reply) Bytes(text []byte) {
+	if !utf8.Valid(text) || bytes.IndexFunc(text, special) >= 0 {
+		p.Value(strings.ToValidUTF8(string(text), "\ufffd"))
 		return
 	}
 	p.buf.WriteByte('"')
-	p.buf.Write(piece)
+	p.buf.Write(text)
 	p.buf.WriteByte('"')
 	p.pass()
 }

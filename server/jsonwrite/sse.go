@@ -60,7 +60,7 @@ func OpenEvents(w http.ResponseWriter, timeout, interval time.Duration, keepAliv
 }
 
 // Add writes one event, which is sent by the next flush; nil is no event.
-// After a failure, which failed reports, nothing more is written.
+// After a failure, which Failed reports, nothing more is written.
 func (e *Events) Add(v any) {
 	if v == nil {
 		return
