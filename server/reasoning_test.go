@@ -65,7 +65,7 @@ func TestThinkingIsSeparateFromTheAnswer(t *testing.T) {
 	if got := streamOf(t, f, req); got != want {
 		t.Errorf("streamed %+v, want %+v", got, want)
 	}
-	req.MaxCompletionTokens = 8 // within the thought
+	req.MaxCompletionTokens = 8 // within the thinking
 	if m := ask(t, f, req); m.Content != "" || !strings.HasPrefix(thoughtful, "<think>\n"+m.ReasoningContent) {
 		t.Errorf("cut off while thinking: %+v", m)
 	}

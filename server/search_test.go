@@ -73,7 +73,7 @@ type streamedSearch struct {
 	choices    []*wireCandidate
 	outcome    *wireSearch
 	progress   int // chunks that tell where the search stands
-	candidates int // told of in them
+	candidates int // reported in them
 	added      []wireNode
 	usage      *int
 }

@@ -29,7 +29,7 @@ let known = false;
 const chat = new Chat(byId('conversation'), {
   plan,
   model: () => (several() ? current().id : undefined),
-  forgets(read) {
+  whyLimited(read) {
     const { maxTurns } = current();
     const why = maxTurns && read >= maxTurns
       ? `This model reads the last ${maxTurns === 1 ? 'question' : `${maxTurns} questions`} of a conversation.`
@@ -51,7 +51,7 @@ const chat = new Chat(byId('conversation'), {
   },
   announce(text) { byId('announce').textContent = text; },
   needKey: askForKey,
-  away: async () => ['loading', 'lost'].includes((await server.check()).name),
+  comesBack: async () => ['loading', 'lost'].includes((await server.check()).name),
   renew,
 });
 

@@ -25,7 +25,7 @@ export class ApiError extends Error {
   }
 
   /** The server is not there, or not ready yet: the request can be repeated later. */
-  get away() { return this.status === 0 || this.status === 503 && this.code === 'unavailable'; }
+  get unavailable() { return this.status === 0 || this.status === 503 && this.code === 'unavailable'; }
 }
 
 /** @param {string} value */

@@ -13,12 +13,12 @@ import { recall, remember } from './store.js';
  * @typedef {object} Hooks
  * @property {() => Omit<import('./api.js').ChatRequest, 'messages'> & { system: string }} plan what the person has set
  * @property {() => string | undefined} model that answers, where there are several
- * @property {(read: number) => string} forgets says why the model reads no more than so many questions, this one included
+ * @property {(read: number) => string} whyLimited says why the model reads no more than so many questions, this one included
  * @property {(busy: boolean) => void} busy
  * @property {(whole?: HTMLElement) => void} changed the page has grown; `whole`: a complete answer, to be seen from its beginning
  * @property {(text: string) => void} announce to screen readers
  * @property {(reason: string) => void} needKey the server wants another key
- * @property {() => Promise<boolean>} away the server does not answer now; true: it will
+ * @property {() => Promise<boolean>} comesBack the server does not answer now; true: it will
  * @property {() => void} renew the person wants a new conversation
  */
 
@@ -175,7 +175,7 @@ export class Chat {
       if (dropped !== null || exchange.unread === undefined) {
         const unread = left + Math.ceil((dropped ?? 0) / 2);
         exchange.unread = unread && (answered[unread] ?? this.#exchanges.indexOf(exchange));
-        exchange.limit = this.#hooks.forgets(answered.length - unread + 1);
+        exchange.limit = this.#hooks.whyLimited(answered.length - unread + 1);
         this.#mark();
       }
       view.update();
@@ -186,7 +186,7 @@ export class Chat {
   /** @param {Exchange} exchange @param {unknown} err @param {AbortSignal} signal that the person has stopped it */
   async #fail(exchange, err, signal) {
     // A question without any answer yet can wait for the server.
-    const wait = err instanceof ApiError && err.away && !exchange.stats && await this.#hooks.away();
+    const wait = err instanceof ApiError && err.unavailable && !exchange.stats && await this.#hooks.comesBack();
     if (signal.aborted) {
       exchange.state = 'stopped';
       this.#hooks.announce('Stopped.');

@@ -23,7 +23,7 @@ const preset = '+';
 /** @type {HTMLSelectElement} */ const verifier = byId('verifier');
 
 /** The latest settings. One that a model does not offer applies again to the next model that does. @type {any} */
-let kept = {};
+let saved = {};
 /** @type {Offer[]} */
 let offered = [];
 /** The model that is chosen now. */
@@ -36,31 +36,31 @@ export const several = () => offered.length > 1;
  * @param {() => void} switched is called when another model is chosen
  */
 export function openSettings(switched) {
-  kept = recall('settings', {});
+  saved = recall('settings', {});
   n.append(...[2, 4, 8, 16, 32, 64].map((v) => el('option', { value: v }, v)));
   width.append(...widths.map((v) => el('option', { value: v }, v)));
-  n.value = kept.n ?? '8';
-  width.value = kept.width ?? '4';
-  for (const field of fields()) field.value = kept[field.name] ?? '';
+  n.value = saved.n ?? '8';
+  width.value = saved.width ?? '4';
+  for (const field of fields()) field.value = saved[field.name] ?? '';
   for (const part of [method, n, width, form]) part.addEventListener('change', change);
   model.addEventListener('change', () => {
-    kept.model = model.value;
-    suit();
-    remember('settings', kept);
+    saved.model = model.value;
+    refreshMenus();
+    remember('settings', saved);
     switched();
   });
   form.addEventListener('submit', (event) => event.preventDefault());
-  suit();
+  refreshMenus();
 }
 
 /** @returns {(HTMLInputElement | HTMLTextAreaElement)[]} */
 const fields = () => [...form.querySelectorAll('input, textarea')].map((f) => /** @type {any} */ (f));
 
 function change() {
-  agree();
+  adjust();
   const texts = Object.fromEntries(fields().map((f) => [f.name, f.value]));
-  kept = { ...texts, method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value };
-  remember('settings', kept);
+  saved = { ...texts, method: method.value, n: n.value, width: width.value, verifier: verifier.value, model: model.value };
+  remember('settings', saved);
 }
 
 /**
@@ -70,27 +70,27 @@ function change() {
 export function showModels(list) {
   offered = list;
   model.replaceChildren(...offered.map((o) => el('option', { value: o.id }, o.id)));
-  if (offered.some((o) => o.id === kept.model)) model.value = kept.model;
+  if (offered.some((o) => o.id === saved.model)) model.value = saved.model;
   model.disabled = offered.length === 0;
-  suit();
+  refreshMenus();
 }
 
 /** Offers what the chosen model can do, and keeps the settings as far as possible. */
-function suit() {
+function refreshMenus() {
   const { scaling, methods: can, presets, verifiers, demo, temperature, maxTokens, context } = current();
   const names = [...(scaling ? [''] : []), 'none', ...can];
   method.replaceChildren(...names.map((value) => el('option', { value }, methods[value].name + (value ? '' : ` (${scaling})`))));
   if (presets.length) {
     method.append(el('optgroup', { label: 'Presets' }, ...presets.map((name) => el('option', { value: preset + name }, name))));
   }
-  pick(method, kept.method, names[0]);
+  pick(method, saved.method, names[0]);
   verifier.replaceChildren(el('option', { value: '' }, 'the default'), ...verifiers.map((name) => el('option', { value: name }, name)));
-  pick(verifier, kept.verifier, '');
+  pick(verifier, saved.verifier, '');
   byId('verifier-label').hidden = verifiers.length === 0;
   form.temperature.placeholder = `${demo ? 0 : temperature ?? 'default'}; 0.8 in a search`;
   form.max_tokens.placeholder = maxTokens ?? (context ? `as ${context.toLocaleString('en')} of context allow` : 'as the model allows');
   byId('question').placeholder = placeholder(current());
-  agree();
+  adjust();
 }
 
 /** @param {HTMLSelectElement} menu @param {string | undefined} wanted @param {string} otherwise */
@@ -99,7 +99,7 @@ function pick(menu, wanted, otherwise) {
 }
 
 /** Shows what the method needs, and allows no width that n is not a multiple of. */
-function agree() {
+function adjust() {
   const known = methods[method.value];
   byId('n-label').hidden = !known || ['', 'none'].includes(method.value);
   byId('width-label').hidden = !['beam_search', 'dvts', 'auto'].includes(method.value);
