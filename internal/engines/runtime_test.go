@@ -317,7 +317,7 @@ func TestEveryModelIsPackedAsConfigured(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	for i, want := range []string{"Q4", "I1", "Q4"} {
+	for i, want := range []string{"Q2G128", "I1", "Q2G128"} {
 		if got := r.All()[i].Bundle.Model.Config().Packings; got != want {
 			t.Errorf("model %d is packed as %s, want %s", i, got, want)
 		}
