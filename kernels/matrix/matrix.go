@@ -30,7 +30,7 @@ const (
 	numPackings
 )
 
-// packings is what is said of each packing: its name, and the kind of product.
+// packings is the name of each packing and its kind of product.
 var packings = [numPackings]struct {
 	name string
 	kind meter.Kind

@@ -32,13 +32,13 @@ func (f *File) fileType() fileType {
 // general.file_type, "" if that is missing or unknown. A number that has stood
 // for several types has the name of the one that most weights here are of.
 func (f *File) FileType() string {
-	said := f.fileType()
+	listed := f.fileType()
 	weights := map[Type]int{}
 	for i := range f.Tensors {
 		weights[f.Tensors[i].Type] += f.Tensors[i].Bytes()
 	}
-	name, most := said.name, 0
-	for _, t := range said.types {
+	name, most := listed.name, 0
+	for _, t := range listed.types {
 		if weights[t] > most {
 			name, most = t.String(), weights[t]
 		}

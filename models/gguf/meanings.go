@@ -73,8 +73,8 @@ func (f *File) meaning(c *cursor, types []Type, of []int, extents []extent, alig
 			return types[0]
 		}
 	}
-	said := f.fileType().types
-	if both := slices.DeleteFunc(slices.Clone(left), func(typ Type) bool { return !slices.Contains(said, typ) }); len(both) == 1 {
+	named := f.fileType().types
+	if both := slices.DeleteFunc(slices.Clone(left), func(typ Type) bool { return !slices.Contains(named, typ) }); len(both) == 1 {
 		left = both
 	}
 	if len(left) > 1 {

@@ -149,7 +149,7 @@ func (r *reading) chatTokens(ctx context.Context, p *tts.Prompt) ([]int32, error
 	return r.Tokenizer.Encode(nil, text, tokenizer.Options{ParseSpecial: true}), nil
 }
 
-// question is the last thing that the user has said.
+// question is the last thing that the user wrote.
 func (r *reading) question() string {
 	for _, m := range slices.Backward(r.asked) {
 		if text, ok := m.Content.(string); ok && m.Role == "user" {
