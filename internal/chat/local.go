@@ -23,12 +23,14 @@ type local struct {
 	model         config.Model // in use
 	withVerifiers bool         // its verifiers are loaded
 	r             *engines.Runtime
+	get           config.Getter
 	stop          func() error // ends the engines and closes r
 }
 
 // NewLocal loads the first of the configured models, and the verifiers if search is set.
-func NewLocal(cfg config.Config, log zerolog.Logger, search bool) (Answerer, error) {
-	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log}
+// get downloads models that Use names.
+func NewLocal(cfg config.Config, log zerolog.Logger, get config.Getter, search bool) (Answerer, error) {
+	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log, get: get}
 	return l, l.load(cfg.Models[0], search)
 }
 
@@ -74,15 +76,15 @@ func (l *local) Models(context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Use loads a model by its name, or a GGUF file.
-func (l *local) Use(_ context.Context, name string) error {
+// Use loads a model by its name, also one of the hub, or a GGUF file.
+func (l *local) Use(ctx context.Context, name string) error {
 	i := slices.IndexFunc(l.cfg.Models, func(m config.Model) bool { return m.APIName() == name })
 	if i >= 0 {
 		return l.load(l.cfg.Models[i], l.withVerifiers)
 	}
-	m := config.Model{Path: name}
-	if config.IsEmbedded(name) {
-		m = config.Model{Embedded: name}
+	m := config.ModelNamed(name)
+	if err := m.Get(ctx, l.get); err != nil {
+		return err
 	}
 	return l.load(m, l.withVerifiers)
 }

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -19,9 +21,9 @@ func CheckModelFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an error means a path with odd characters
-		return fmt.Errorf("there is no file %s; embedded models: %s%s",
-			path, strings.Join(embeddedNames(), ", "), usage.DidYouMean(path, append(beside, embeddedNames()...)))
+		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an odd path has no neighbours
+		return fmt.Errorf("there is no file %s; embedded models: %s; lutra list --catalogue names others%s",
+			path, strings.Join(embeddedNames(), ", "), usage.DidYouMean(path, slices.Concat(beside, embeddedNames(), hub.Names())))
 	case err != nil:
 		return err
 	case info.IsDir():

@@ -125,7 +125,7 @@ func (c *client) send(ctx context.Context, method string, u *url.URL, header htt
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			return nil, temporary{fmt.Errorf("%w: %w", ErrUnreachable, withoutURL(err))}
+			return nil, temporary{fmt.Errorf("%w at %s: %w", ErrUnreachable, u.Host, withoutURL(err))}
 		}
 		a.Response = resp
 		if c.ours(u) {

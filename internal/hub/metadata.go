@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -42,7 +43,7 @@ func (c *client) list(ctx context.Context, ref Ref) (l listing, err error) {
 	err = c.retry(ctx, func() error {
 		a, err := c.send(ctx, http.MethodGet, u, nil, true)
 		if err != nil {
-			return err
+			return firstContact(err)
 		}
 		defer a.Body.Close()
 		if a.StatusCode != http.StatusOK {
@@ -67,6 +68,17 @@ func (c *client) list(ctx context.Context, ref Ref) (l listing, err error) {
 		return l, fmt.Errorf("%s has more than %d files", ref.ID(), maxFiles)
 	}
 	return l, nil
+}
+
+// firstContact makes an error final if there was no connection: before anything
+// has come, a person would rather hear of it than wait.
+func firstContact(err error) error {
+	var op *net.OpError
+	var t temporary
+	if errors.As(err, &op) && op.Op == "dial" && errors.As(err, &t) {
+		return t.error
+	}
+	return err
 }
 
 // read takes a body of at most limit bytes.

@@ -286,6 +286,18 @@ func TestAServerThatNeverSendsAnythingIsGivenUp(t *testing.T) {
 	}
 }
 
+func TestAHubThatIsNotThereIsSaidAtOnce(t *testing.T) {
+	b := newBench(t)
+	b.server.URL = "http://127.0.0.1:1"
+	h := b.open(t, Options{Cache: t.TempDir()})
+	if _, err := h.Pull(t.Context(), tiny, nil); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "127.0.0.1:1") {
+		t.Errorf("Pull = %v", err)
+	}
+	if len(b.waited) > 0 {
+		t.Errorf("it waits %v", b.waited)
+	}
+}
+
 func TestABodyThatStallsIsAskedForAgain(t *testing.T) {
 	b := newBench(t)
 	b.part = 1 << 20 // one part
