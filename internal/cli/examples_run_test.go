@@ -27,6 +27,23 @@ type sandbox struct {
 	sub *strings.Replacer
 }
 
+// tinyModel is a GGUF file of noise.
+func tinyModel(t *testing.T) []byte {
+	t.Helper()
+	shape, err := synthetic.Named("tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape.Layers, shape.Vocab = 1, 32768 // more words than examples have token ids
+	opt := synthetic.DefaultOptions()
+	opt.Head = gguf.Q6_K
+	var model bytes.Buffer
+	if err := synthetic.Write(&model, shape, opt); err != nil {
+		t.Fatal(err)
+	}
+	return model.Bytes()
+}
+
 func newSandbox(t *testing.T, base string) *sandbox {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,23 +67,13 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	for name, script := range programs {
 		write(filepath.Join("bin", name), "#!/bin/sh\n"+script+"\n")
 	}
-	shape, err := synthetic.Named("tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shape.Layers, shape.Vocab = 1, 32768 // more words than examples have token ids
-	opt := synthetic.DefaultOptions()
-	opt.Head = gguf.Q6_K
-	var model bytes.Buffer
-	if err := synthetic.Write(&model, shape, opt); err != nil {
-		t.Fatal(err)
-	}
+	model := tinyModel(t)
 	for _, name := range []string{"model.gguf", "m.gguf", "falcon3-1b-tq2_0.gguf", "falcon3-1b-instruct-tq2_0.gguf"} {
-		write(name, model.String())
+		write(name, string(model))
 	}
 	models := hubtest.New(t)
 	for _, e := range hub.Catalogue() {
-		models.Put(e.Ref.ID(), e.Ref.File, model.Bytes())
+		models.Put(e.Ref.ID(), e.Ref.File, model)
 	}
 	config, err := os.ReadFile(filepath.Join(repository, "config.yaml"))
 	if err != nil {

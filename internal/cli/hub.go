@@ -62,7 +62,7 @@ func (g *getter) pull(ctx context.Context, h *hub.Hub, ref hub.Ref) (string, err
 	path, err := h.Pull(ctx, ref, p.tell)
 	p.end()
 	switch {
-	case err != nil && ctx.Err() != nil && p.last > 0:
+	case err != nil && ctx.Err() != nil && p.begun:
 		fmt.Fprintf(g.errOut, "%s: stopped at %d%%; the same command goes on from there\n", p.name, p.last)
 	case errors.Is(err, hub.ErrUnreachable):
 		err = fmt.Errorf("%w; what is on this machine already needs no hub: see lutra list", err)
@@ -89,15 +89,16 @@ type downloading struct {
 		Set64(int64) error
 		Finish() error
 	}
-	said time.Time
-	last int64 // percent
+	begun bool
+	said  time.Time
+	last  int64 // percent
 }
 
 // sayEvery is the least time between two lines.
 const sayEvery = 5 * time.Second
 
 func (p *downloading) tell(done, total int64) {
-	p.last = 100 * done / max(1, total)
+	p.begun, p.last = true, 100*done/max(1, total)
 	if output.IsTerminal(p.errOut) {
 		if p.bar == nil {
 			p.bar = output.ByteProgress(p.errOut, total, p.name)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +23,9 @@ func CheckModelFile(path string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an odd path has no neighbours
-		return fmt.Errorf("there is no file %s; embedded models: %s; lutra list --catalogue names others%s",
-			path, strings.Join(embeddedNames(), ", "), usage.DidYouMean(path, slices.Concat(beside, embeddedNames(), hub.Names())))
+		meant := usage.DidYouMean(path, slices.Concat(beside, embeddedNames(), hub.Names()))
+		return fmt.Errorf("there is no file %s; embedded models: %s%s",
+			path, strings.Join(embeddedNames(), ", "), cmp.Or(meant, "; lutra list --catalogue names those to download"))
 	case err != nil:
 		return err
 	case info.IsDir():

@@ -57,6 +57,7 @@ func ByteProgress(w io.Writer, n int64, what string) *progressbar.ProgressBar {
 		progressbar.OptionSetWidth(max(10, min(40, columns-around))),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowBytes(true),
+		progressbar.OptionShowCount(),
 		progressbar.OptionUseIECUnits(true),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
