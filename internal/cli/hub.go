@@ -37,6 +37,7 @@ func (g *getter) open() (*hub.Hub, error) {
 	}
 	o.Offline = o.Offline || g.offline
 	o.Agent = "lutra/" + version()
+	o.Waiting = func() { fmt.Fprintln(g.errOut, "another process downloads the same file; waiting for it") }
 	return hub.New(o)
 }
 

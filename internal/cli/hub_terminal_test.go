@@ -14,7 +14,6 @@ import (
 func TestADownloadAtATerminalHasABarAndCtrlCStopsIt(t *testing.T) {
 	h := hubtest.New(t)
 	e, _ := hub.Lookup("bonsai-1.7b")
-	h.Put(e.Ref.ID(), e.Ref.File, make([]byte, 40<<20)) // two parts, the second of which does not come
 	h.Before = func(_ http.ResponseWriter, r *http.Request) bool {
 		held := strings.HasSuffix(h.CDN, r.Host) && strings.HasPrefix(r.Header.Get("Range"), "bytes=33554432-")
 		if held {
@@ -22,6 +21,7 @@ func TestADownloadAtATerminalHasABarAndCtrlCStopsIt(t *testing.T) {
 		}
 		return held
 	}
+	h.Put(e.Ref.ID(), e.Ref.File, make([]byte, 40<<20)) // two parts, the second of which does not come
 	environment := hubEnvironment(t, h)
 	for _, args := range [][]string{{"pull", "bonsai-1.7b"}, {"chat", "--model", "bonsai-1.7b"}} {
 		cmd := process(t, args...)

@@ -55,7 +55,7 @@ func newClient(o Options) (*client, error) {
 			MaxIdleConnsPerHost:    connections,
 			MaxResponseHeaderBytes: maxHeader,
 			DisableCompression:     true, // offsets are those of the file
-			ForceAttemptHTTP2:      true,
+			// No HTTP/2: it would send all parts over one connection.
 		},
 	}}, nil
 }

@@ -20,8 +20,9 @@ type Options struct {
 	Token    string // empty: none
 	Offline  bool   // ask nobody
 	Copy     bool   // make no symbolic links
-	// Agent names the program to the hub.
-	Agent string
+	Agent    string // the program, as the hub is told
+	// Waiting is called when another process downloads the same file; nil: nothing is.
+	Waiting func()
 }
 
 // defaultEndpoint is the public hub.
@@ -32,7 +33,7 @@ const maxToken = 4096
 
 // FromEnvironment reads the variables that huggingface_hub reads: HF_HOME,
 // HF_HUB_CACHE, HF_ENDPOINT, HF_HUB_OFFLINE, HF_TOKEN, HF_TOKEN_PATH and the
-// older names of them. home is the user's folder.
+// older names of them. home is the user's folder; empty: there is none.
 func FromEnvironment(getenv func(string) string, home string) (Options, error) {
 	expand := func(p string) string {
 		if p == "~" || strings.HasPrefix(p, "~/") {
@@ -40,22 +41,30 @@ func FromEnvironment(getenv func(string) string, home string) (Options, error) {
 		}
 		return os.Expand(p, getenv)
 	}
-	hf := expand(cmp.Or(getenv("HF_HOME"), filepath.Join(cmp.Or(getenv("XDG_CACHE_HOME"), filepath.Join(home, ".cache")), "huggingface")))
+	hf := expand(cmp.Or(getenv("HF_HOME"), within(cmp.Or(getenv("XDG_CACHE_HOME"), within(home, ".cache")), "huggingface")))
 	o := Options{
-		Cache:    expand(cmp.Or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"), filepath.Join(hf, "hub"))),
+		Cache:    expand(cmp.Or(getenv("HF_HUB_CACHE"), getenv("HUGGINGFACE_HUB_CACHE"), within(hf, "hub"))),
 		Endpoint: cmp.Or(getenv("HF_ENDPOINT"), defaultEndpoint),
 		Offline:  isTrue(cmp.Or(getenv("HF_HUB_OFFLINE"), getenv("TRANSFORMERS_OFFLINE"))),
 		Copy:     isTrue(getenv("HF_HUB_DISABLE_SYMLINKS")),
 	}
 	token := cmp.Or(getenv("HF_TOKEN"), getenv("HUGGING_FACE_HUB_TOKEN"))
-	if token == "" && !isTrue(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
+	if path := expand(cmp.Or(getenv("HF_TOKEN_PATH"), within(hf, "token"))); path != "" && token == "" && !isTrue(getenv("HF_HUB_DISABLE_IMPLICIT_TOKEN")) {
 		var err error
-		if token, err = readToken(expand(cmp.Or(getenv("HF_TOKEN_PATH"), filepath.Join(hf, "token")))); err != nil {
+		if token, err = readToken(path); err != nil {
 			return Options{}, err
 		}
 	}
 	o.Token = strings.TrimSpace(token)
 	return o, o.validate()
+}
+
+// within is a path in a folder; without a folder there is none.
+func within(dir, name string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
 }
 
 // isTrue reads a variable as huggingface_hub does.

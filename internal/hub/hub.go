@@ -122,7 +122,14 @@ func (h *Hub) lock(ctx context.Context, d repoFolder, etag string) (unlock func(
 		return nil, err
 	}
 	l := flock.New(d.lock(etag))
-	if _, err := l.TryLockContext(ctx, lookEvery); err != nil {
+	free, err := l.TryLock()
+	if err == nil && !free {
+		if h.o.Waiting != nil {
+			h.o.Waiting()
+		}
+		_, err = l.TryLockContext(ctx, lookEvery)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -70,12 +71,14 @@ func (c *client) list(ctx context.Context, ref Ref) (l listing, err error) {
 	return l, nil
 }
 
-// firstContact makes an error final if there was no connection: before anything
-// has come, a person would rather hear of it than wait.
+// firstContact makes an error final if there was no connection, or none that can
+// be trusted: before anything has come, a person would rather hear of it than wait.
 func firstContact(err error) error {
 	var op *net.OpError
+	var certificate *tls.CertificateVerificationError
 	var t temporary
-	if errors.As(err, &op) && op.Op == "dial" && errors.As(err, &t) {
+	none := errors.As(err, &op) && op.Op == "dial" || errors.As(err, &certificate)
+	if none && errors.As(err, &t) {
 		return t.error
 	}
 	return err

@@ -142,15 +142,19 @@ func TestTheEnvironmentIsReadAsHuggingFaceHubReadsIt(t *testing.T) {
 		{map[string]string{"HF_HOME": "/h", "HF_HUB_CACHE": "~/models", "HUGGINGFACE_HUB_CACHE": "/old"}, Options{Cache: home + "/models"}},
 		{map[string]string{"HUGGINGFACE_HUB_CACHE": "$DISK/models", "DISK": "/d"}, Options{Cache: "/d/models"}},
 		{map[string]string{"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_SYMLINKS": "true", "HF_HUB_CACHE": "/c"}, Options{Cache: "/c", Offline: true, Copy: true}},
+		{map[string]string{"HF_HUB_CACHE": "/c", "HF_TOKEN_PATH": filepath.Join(dir, "token")}, Options{Cache: "/c", Token: "hf_file"}},
 		{map[string]string{"TRANSFORMERS_OFFLINE": "on", "HF_HUB_CACHE": "/c"}, Options{Cache: "/c", Offline: true}},
 		{map[string]string{"HF_HUB_OFFLINE": "0", "HF_HUB_CACHE": "/c", "HF_ENDPOINT": "http://mirror:8000/hf/"}, Options{Cache: "/c", Endpoint: "http://mirror:8000/hf/"}},
 	} {
 		if c.want.Endpoint == "" {
 			c.want.Endpoint = defaultEndpoint
 		}
-		if got, err := FromEnvironment(func(k string) string { return c.env[k] }, home); err != nil || got != c.want {
+		if got, err := FromEnvironment(func(k string) string { return c.env[k] }, home); err != nil || !same(got, c.want) {
 			t.Errorf("FromEnvironment(%v) = %+v, %v; want %+v", c.env, got, err, c.want)
 		}
+	}
+	if _, err := FromEnvironment(func(string) string { return "" }, ""); err == nil || !strings.Contains(err.Error(), "HF_HOME") {
+		t.Errorf("without a home: %v", err)
 	}
 	for key, values := range map[string][]string{
 		"HF_ENDPOINT": {"huggingface.co", "ftp://x", "https://", "https://user:secret@x", "https://x/?y=1", "http://%zz"},
@@ -163,6 +167,10 @@ func TestTheEnvironmentIsReadAsHuggingFaceHubReadsIt(t *testing.T) {
 			}
 		}
 	}
+}
+
+func same(a, b Options) bool {
+	return a.Cache == b.Cache && a.Endpoint == b.Endpoint && a.Token == b.Token && a.Offline == b.Offline && a.Copy == b.Copy
 }
 
 func TestAMirrorMayLieInAFolderOfItsHost(t *testing.T) {

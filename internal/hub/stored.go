@@ -185,8 +185,10 @@ func (d repoFolder) linked(pointer string) (blob string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	blob = filepath.Join(filepath.Dir(pointer), target)
-	return blob, !filepath.IsAbs(target) && filepath.Dir(blob) == filepath.Join(d.path, "blobs")
+	if blob = filepath.Clean(target); !filepath.IsAbs(target) {
+		blob = filepath.Join(filepath.Dir(pointer), target)
+	}
+	return blob, filepath.Dir(blob) == filepath.Join(d.path, "blobs")
 }
 
 // removeUnlinked deletes those blobs that nothing links to.

@@ -19,7 +19,8 @@ import (
 	"time"
 )
 
-// Hub is the two servers. Its fields are set before the first request.
+// Hub is the two servers. Its fields are set while nobody asks, and before Put
+// where another process will.
 type Hub struct {
 	URL string // of the endpoint
 	CDN string // of the host with the contents
@@ -107,8 +108,9 @@ func (h *Hub) note(cdn bool, next http.HandlerFunc) http.HandlerFunc {
 		h.mu.Lock()
 		h.seen = append(h.seen, Request{Method: r.Method, Path: r.URL.Path, CDN: cdn, Authorization: r.Header.Get("Authorization"),
 			Range: r.Header.Get("Range"), IfRange: r.Header.Get("If-Range")})
+		before := h.Before
 		h.mu.Unlock()
-		if h.Before == nil || !h.Before(w, r) {
+		if before == nil || !before(w, r) {
 			next(w, r)
 		}
 	}
