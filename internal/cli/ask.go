@@ -129,7 +129,7 @@ func withAnswerer(cmd *cobra.Command, m *modelFlags, o *chat.Options, f func(cha
 }
 
 func loadLocal(cmd *cobra.Command, m *modelFlags, o *chat.Options) (chat.Answerer, error) {
-	cfg, err := m.prepare(cmd)
+	cfg, err := m.load(cmd.Flags())
 	if err != nil {
 		return nil, err
 	}
@@ -138,5 +138,5 @@ func loadLocal(cmd *cobra.Command, m *modelFlags, o *chat.Options) (chat.Answere
 		log = log.Level(zerolog.WarnLevel) // the answer is the output
 	}
 	cfg.Warn(log)
-	return chat.NewLocal(cfg, log, m.getter(cmd, cfg.Log).get, o.Scaling != "")
+	return chat.NewLocal(cmd.Context(), cfg, log, m.getter(cmd, cfg.Log).get, o.Scaling != "")
 }

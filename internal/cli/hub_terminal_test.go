@@ -37,4 +37,20 @@ func TestADownloadAtATerminalHasABarAndCtrlCStopsIt(t *testing.T) {
 			t.Errorf("lutra %s ends with %d, %v", args[0], status, err)
 		}
 	}
+	cmd := process(t, "chat", "--model", "lutra-tiny-s")
+	for key, v := range environment {
+		cmd.Env = append(cmd.Env, key+"="+v)
+	}
+	s := start(t, cmd, 100)
+	s.sees("> ")
+	s.types("/model bonsai-1.7b" + enter)
+	s.sees("MiB")
+	s.types(ctrlC)
+	s.sees("(stopped)", "> ")
+	s.types("/model" + enter)
+	s.sees("model: lutra-tiny-s, of", "> ")
+	s.types(ctrlD)
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
 }

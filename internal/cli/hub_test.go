@@ -123,6 +123,20 @@ func TestEveryCommandThatRunsAModelGetsIt(t *testing.T) {
 	}
 }
 
+func TestAskDownloadsNothingButTheModelThatAnswers(t *testing.T) {
+	h := withHub(t)
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(path, []byte("models: [{path: bonsai-1.7b}, {path: bitnet-2b}]\nverifiers: [{path: rlhflow-prm-8b}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustLutra(t, "ask", "--config", path, "--max-tokens", "2", "Hi")
+	for _, r := range h.Requests() {
+		if !r.CDN && !strings.Contains(r.Path, "Bonsai") {
+			t.Errorf("it asks for %s", r.Path)
+		}
+	}
+}
+
 func TestAChatCanChangeToAModelOfTheHub(t *testing.T) {
 	withHub(t)
 	var out bytes.Buffer

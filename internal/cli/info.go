@@ -38,10 +38,10 @@ type tensorInfo struct {
 func newInfo() *cobra.Command {
 	var asJSON, tensors bool
 	cmd := &cobra.Command{
-		Use: "info FILE",
+		Use:   "info FILE",
+		Short: "Show what a GGUF file holds",
 		Long: `Shows the metadata and the storage types of a GGUF file, of an embedded model, or of a
 model of the hub that has been downloaded.`,
-		Short: "Show what a GGUF file holds",
 		Example: `  lutra info model.gguf
   lutra info --tensors lutra-tiny-s        # an embedded model
   lutra info bonsai-1.7b                   # a downloaded one

@@ -22,7 +22,7 @@ func CheckModelFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an odd path has no neighbours
+		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an error means a path with odd characters
 		meant := usage.DidYouMean(path, slices.Concat(beside, embeddedNames(), hub.Names()))
 		return fmt.Errorf("there is no file %s; embedded models: %s%s",
 			path, strings.Join(embeddedNames(), ", "), cmp.Or(meant, "; lutra list --catalogue names those to download"))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/hub"
 )
 
@@ -38,23 +39,30 @@ func (m *Model) Get(ctx context.Context, get Getter) error {
 	return nil
 }
 
-// Get replaces all names of the hub by files, of models, verifiers and drafts.
+// Get replaces all names of the hub by files, of models, of verifiers, and of
+// drafts unless nothing is drafted.
 func (c *Config) Get(ctx context.Context, get Getter) error {
+	drafts := []*string{&c.Engine.DraftModel}
 	for i := range c.Models {
-		m := &c.Models[i]
-		if err := m.Get(ctx, get); err != nil {
+		if err := c.Models[i].Get(ctx, get); err != nil {
 			return err
 		}
-		if err := getDraft(ctx, &m.Draft, get); err != nil {
-			return err
-		}
+		drafts = append(drafts, &c.Models[i].Draft)
 	}
 	for i := range c.Verifiers {
 		if err := c.Verifiers[i].get(ctx, get); err != nil {
 			return err
 		}
 	}
-	return getDraft(ctx, &c.Engine.DraftModel, get)
+	if c.Engine.Speculation == batcher.SpeculateOff {
+		return nil
+	}
+	for _, name := range drafts {
+		if err := getDraft(ctx, name, get); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // get also takes the format from the catalogue, which a file of words alone

@@ -62,6 +62,16 @@ engine:
 	}
 }
 
+func TestADraftThatIsNotUsedIsNotDownloaded(t *testing.T) {
+	c, err := Load(writeConfig(t, "engine: {draft_model: bonsai-1.7b, speculation: off}"), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), func(context.Context, hub.Ref) (string, error) { return "", errors.New("asked for") }); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAModelThatCannotBeHadIsNamed(t *testing.T) {
 	failure := errors.New("no such thing")
 	none := func(context.Context, hub.Ref) (string, error) { return "", failure }
