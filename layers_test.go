@@ -17,12 +17,12 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                   {"internal/cli"},
-	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "server", "tts", "batcher", "models", "kernels"},
+	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "server", "tts", "batcher", "models", "kernels"},
 	"internal/chat":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "models"},
 	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "batcher", "models", "kernels"},
 	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
 	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
-	"internal/config":    {"internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
+	"internal/config":    {"internal/hub", "internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
 	"internal/apiclient": {"internal/usage", "internal/output"},
 	"internal/usage":     {"tts/scaling"},
 	"internal/output":    {},
@@ -46,6 +46,7 @@ var layers = map[string][]string{
 	"batcher/schedule":   {},
 	"internal/adversary": {},
 	"internal/cpulimit":  {},
+	"internal/hub":       {},
 	"internal/parallel":  {},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon will run the graph by an

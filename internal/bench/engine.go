@@ -155,14 +155,18 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 		return nil, err
 	}
 	defer pool.Close()
-	bundle, err := o.load(pool)
+	bundle, err := o.load(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
 	defer bundle.Close()
 	var draft *models.Bundle
 	if o.Draft != "" {
-		if draft, err = engines.LoadDraft(config.ModelNamed(o.Draft), pool, bundle); err != nil {
+		d := config.ModelNamed(o.Draft)
+		if err := d.Get(ctx, o.Get); err != nil {
+			return nil, err
+		}
+		if draft, err = engines.LoadDraft(d, pool, bundle); err != nil {
 			return nil, err
 		}
 		defer draft.Close()

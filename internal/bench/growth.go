@@ -122,7 +122,7 @@ func (o *growthRun) measure(ctx context.Context, threads int, all bool) (err err
 		return err
 	}
 	defer pool.Close()
-	bundle, err := o.load(pool)
+	bundle, err := o.load(ctx, pool)
 	if err != nil {
 		return err
 	}

@@ -22,9 +22,12 @@ import (
 )
 
 // Source names the model that a benchmark of the engine runs.
-type Source struct{ Model, Shape, Packing string }
+type Source struct {
+	Model, Shape, Packing string
+	Get                   config.Getter // of models of the hub
+}
 
-func (b *Source) load(pool *pool.Pool) (*models.Bundle, error) {
+func (b *Source) load(ctx context.Context, pool *pool.Pool) (*models.Bundle, error) {
 	if b.Model != "" && b.Shape != "" {
 		return nil, usage.Errorf("--model and --shape exclude each other")
 	}
@@ -33,6 +36,9 @@ func (b *Source) load(pool *pool.Pool) (*models.Bundle, error) {
 		return loadSynthetic(b.Shape, opt)
 	}
 	mc, err := config.ModelFlag(cmp.Or(b.Model, config.DefaultModels()[0].Embedded))
+	if err == nil {
+		err = mc.Get(ctx, b.Get)
+	}
 	if err != nil {
 		return nil, err
 	}

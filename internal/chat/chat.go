@@ -66,7 +66,7 @@ func (c *session) run(ctx context.Context) error {
 			continue
 		}
 		if name, arg, ok := commandOf(question); ok && !several {
-			err = c.command(ctx, name, arg)
+			err = c.do(ctx, name, arg, signals)
 		} else {
 			err = c.ask(ctx, question, signals)
 		}
@@ -192,12 +192,22 @@ func (c *session) ask(ctx context.Context, question string, signals <-chan os.Si
 	return nil
 }
 
-// reply streams one answer. A signal stops it; the text so far is returned.
-func (c *session) reply(ctx context.Context, conversation []Message, signals <-chan os.Signal) (string, Answered, error) {
+// do carries out a command; a signal stops it.
+func (c *session) do(ctx context.Context, name, arg string, signals <-chan os.Signal) error {
+	ctx, stop := interruptible(ctx, signals)
+	defer stop()
+	err := c.command(ctx, name, arg)
+	if errors.Is(err, context.Canceled) && c.interactive {
+		return c.say("(stopped)")
+	}
+	return err
+}
+
+// interruptible is ctx until a signal comes, which is its cause then, or stop is
+// called.
+func interruptible(ctx context.Context, signals <-chan os.Signal) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	watching := make(chan struct{})
-	defer close(watching)
 	go func() {
 		select {
 		case s := <-signals:
@@ -208,6 +218,16 @@ func (c *session) reply(ctx context.Context, conversation []Message, signals <-c
 		case <-watching:
 		}
 	}()
+	return ctx, func() {
+		close(watching)
+		cancel(nil)
+	}
+}
+
+// reply streams one answer. A signal stops it; the text so far is returned.
+func (c *session) reply(ctx context.Context, conversation []Message, signals <-chan os.Signal) (string, Answered, error) {
+	ctx, stop := interruptible(ctx, signals)
+	defer stop()
 	var text strings.Builder
 	done, err := c.Answer(ctx, c.options, conversation, func(piece string) error {
 		text.WriteString(piece)

@@ -23,24 +23,29 @@ type local struct {
 	model         config.Model // in use
 	withVerifiers bool         // its verifiers are loaded
 	r             *engines.Runtime
+	get           config.Getter
 	stop          func() error // ends the engines and closes r
 }
 
 // NewLocal loads the first of the configured models, and the verifiers if search is set.
-func NewLocal(cfg config.Config, log zerolog.Logger, search bool) (Answerer, error) {
-	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log}
-	return l, l.load(cfg.Models[0], search)
+// get downloads what is not on this machine, once it is used.
+func NewLocal(ctx context.Context, cfg config.Config, log zerolog.Logger, get config.Getter, search bool) (Answerer, error) {
+	l := &local{cfg: cfg, verifiers: cfg.Verifiers, log: log, get: get}
+	return l, l.load(ctx, cfg.Models[0], search)
 }
 
 func (l *local) CanSearch(plan string) error { return checkPlan(plan, l.cfg.Search) }
 
 // load loads a model, and the verifiers if withVerifiers is set. The former model is closed
 // after the new one is loaded.
-func (l *local) load(m config.Model, withVerifiers bool) error {
+func (l *local) load(ctx context.Context, m config.Model, withVerifiers bool) error {
 	cfg := l.cfg
 	cfg.Models, cfg.Verifiers = []config.Model{m}, nil
 	if withVerifiers {
-		cfg.Verifiers = l.verifiers
+		cfg.Verifiers = slices.Clone(l.verifiers)
+	}
+	if err := cfg.Get(ctx, l.get); err != nil {
+		return err
 	}
 	r, err := engines.New(cfg, l.log, engines.Watcher{})
 	if err != nil {
@@ -74,17 +79,13 @@ func (l *local) Models(context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Use loads a model by its name, or a GGUF file.
-func (l *local) Use(_ context.Context, name string) error {
+// Use loads a model by its name, also one of the hub, or a GGUF file.
+func (l *local) Use(ctx context.Context, name string) error {
 	i := slices.IndexFunc(l.cfg.Models, func(m config.Model) bool { return m.APIName() == name })
 	if i >= 0 {
-		return l.load(l.cfg.Models[i], l.withVerifiers)
+		return l.load(ctx, l.cfg.Models[i], l.withVerifiers)
 	}
-	m := config.Model{Path: name}
-	if config.IsEmbedded(name) {
-		m = config.Model{Embedded: name}
-	}
-	return l.load(m, l.withVerifiers)
+	return l.load(ctx, config.ModelNamed(name), l.withVerifiers)
 }
 
 func (l *local) About() (name, words string) {
@@ -98,7 +99,7 @@ func (l *local) About() (name, words string) {
 
 func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, emit func(string) error) (done Answered, err error) {
 	if o.Scaling != "" && !l.withVerifiers {
-		if err := l.load(l.model, true); err != nil {
+		if err := l.load(ctx, l.model, true); err != nil {
 			return done, err
 		}
 	}

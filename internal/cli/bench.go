@@ -43,7 +43,7 @@ func compareFlags(f *pflag.FlagSet, o *bench.PeerOptions) {
 }
 
 func sourceFlags(f *pflag.FlagSet, s *bench.Source) {
-	f.StringVar(&s.Model, "model", "", "GGUF `FILE` or an embedded model's name (default: the embedded one)")
+	f.StringVar(&s.Model, "model", "", "GGUF `FILE`, or a name as lutra serve takes (default: the embedded model)")
 	wordVar(f, &s.Shape, "shape", "", bench.Shapes(), "random model of a known `SHAPE`")
 	wordVar(f, &s.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 }

@@ -36,6 +36,7 @@ expression with the groups (?P<test>...) and (?P<value>...), tokens a second.
   lutra bench engine --model m.gguf --tests tg64,par32 --profile`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Get = fromHub(cmd)
 			r, err := bench.Engine(cmd.Context(), o, cmd.ErrOrStderr())
 			return showReport(cmd, asJSON, r, err)
 		},

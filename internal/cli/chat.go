@@ -28,9 +28,9 @@ answers are printed; errors go to standard error.`,
   printf '%s\n' "What is 12 * 7?" "What is 9 * 8?" | lutra chat`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cmd.SetContext(context.WithoutCancel(cmd.Context())) // chat handles signals itself
 			return withAnswerer(cmd, &m, &o, func(a chat.Answerer) error {
-				return chat.Run(cmd.Context(), a, &o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)
+				ctx := context.WithoutCancel(cmd.Context()) // chat handles signals itself
+				return chat.Run(ctx, a, &o, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr(), !forget)
 			})
 		},
 	}

@@ -163,7 +163,7 @@ func (e *evaluation) remote(cmd *cobra.Command, names []string) error {
 }
 
 func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
-	cfg, err := m.load(cmd.Flags())
+	cfg, err := m.prepare(cmd)
 	if err != nil {
 		return err
 	}

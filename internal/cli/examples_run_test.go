@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/hub"
+	"github.com/lutra-lm/lutra/internal/hub/hubtest"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -23,6 +25,23 @@ type sandbox struct {
 	dir string
 	env []string
 	sub *strings.Replacer
+}
+
+// tinyModel is a GGUF file of noise.
+func tinyModel(t *testing.T) []byte {
+	t.Helper()
+	shape, err := synthetic.Named("tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape.Layers, shape.Vocab = 1, 32768 // more words than examples have token ids
+	opt := synthetic.DefaultOptions()
+	opt.Head = gguf.Q6_K
+	var model bytes.Buffer
+	if err := synthetic.Write(&model, shape, opt); err != nil {
+		t.Fatal(err)
+	}
+	return model.Bytes()
 }
 
 func newSandbox(t *testing.T, base string) *sandbox {
@@ -48,19 +67,13 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	for name, script := range programs {
 		write(filepath.Join("bin", name), "#!/bin/sh\n"+script+"\n")
 	}
-	shape, err := synthetic.Named("tiny")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shape.Layers, shape.Vocab = 1, 32768 // more words than examples have token ids
-	opt := synthetic.DefaultOptions()
-	opt.Head = gguf.Q6_K
-	var model bytes.Buffer
-	if err := synthetic.Write(&model, shape, opt); err != nil {
-		t.Fatal(err)
-	}
+	model := tinyModel(t)
 	for _, name := range []string{"model.gguf", "m.gguf", "falcon3-1b-tq2_0.gguf", "falcon3-1b-instruct-tq2_0.gguf"} {
-		write(name, model.String())
+		write(name, string(model))
+	}
+	models := hubtest.New(t)
+	for _, e := range hub.Catalogue() {
+		models.Put(e.Ref.ID(), e.Ref.File, model)
 	}
 	config, err := os.ReadFile(filepath.Join(repository, "config.yaml"))
 	if err != nil {
@@ -72,7 +85,8 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	write("gsm8k-test.jsonl", `{"question": "What is 12 * 7?", "answer": "12*7=84\n#### 84"}`+"\n"+`{"question": "What is 9 * 8?", "answer": "9*8=72\n#### 72"}`+"\n")
 	write(".curlrc", "fail-with-body\nsilent\nshow-error\n") // an HTTP error fails the command
 	return &sandbox{dir: dir, sub: substitutes(base), env: append(os.Environ(), asCommand+"=1", "HOME="+dir, "CURL_HOME="+dir, "XDG_STATE_HOME=",
-		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LUTRA_SERVER_ADDR=127.0.0.1:0", "NO_PROXY=*", "no_proxy=*")}
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LUTRA_SERVER_ADDR=127.0.0.1:0", "NO_PROXY=*", "no_proxy=*",
+		"HF_ENDPOINT="+models.URL, "HF_HOME="+filepath.Join(dir, "huggingface"), "HF_HUB_CACHE=", "HF_TOKEN=", "HF_HUB_OFFLINE=")}
 }
 
 func (s *sandbox) command(t *testing.T, name string, args ...string) *exec.Cmd {

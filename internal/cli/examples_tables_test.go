@@ -65,6 +65,10 @@ func substitutes(base string) *strings.Replacer {
 		"lutra bench growth", "lutra bench growth --reps 1 --decode 2 --batches 1,2 --contexts 128",
 		"lutra bench serve", "lutra bench serve --rounds 1 --phase 100ms --requests 8 --url "+base,
 		"lutra eval", "lutra eval --limit 2",
+		// Examples of models that are there run in any order.
+		"lutra rm bonsai-1.7b", "lutra pull bonsai-1.7b && lutra rm bonsai-1.7b",
+		"lutra rm hf:Qwen/Qwen3-4B-GGUF", "lutra pull hf:Qwen/Qwen3-4B-GGUF && lutra rm hf:Qwen/Qwen3-4B-GGUF",
+		"lutra info bonsai-1.7b", "lutra pull bonsai-1.7b && lutra info bonsai-1.7b",
 	)
 }
 

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -37,12 +40,15 @@ func newInfo() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "info FILE",
 		Short: "Show what a GGUF file holds",
+		Long: `Shows the metadata and the storage types of a GGUF file, of an embedded model, or of a
+model of the hub that has been downloaded.`,
 		Example: `  lutra info model.gguf
   lutra info --tensors lutra-tiny-s        # an embedded model
+  lutra info bonsai-1.7b                   # a downloaded one
   lutra info --json model.gguf | jq .metadata`,
 		Args: arguments("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := config.ModelNamed(args[0]).Open()
+			f, err := openStored(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -57,6 +63,27 @@ func newInfo() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&tensors, "tensors", false, "list every tensor")
 	return cmd
+}
+
+// openStored opens a model that is on this machine: a look at a file is no
+// reason to download it.
+func openStored(ctx context.Context, name string) (*gguf.File, error) {
+	m := config.ModelNamed(name)
+	err := m.Get(ctx, func(_ context.Context, ref hub.Ref) (string, error) {
+		h, err := (&getter{}).open()
+		if err != nil {
+			return "", err
+		}
+		path, err := h.Find(ref)
+		if errors.Is(err, hub.ErrAbsent) {
+			err = fmt.Errorf("%w; lutra pull %s gets it", err, name)
+		}
+		return path, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return m.Open()
 }
 
 func describe(name string, f *gguf.File) fileInfo {

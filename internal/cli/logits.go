@@ -33,7 +33,8 @@ to a file; as a NumPy array when its name ends in .npy.`,
 				return err
 			}
 			r.ContextSet = cmd.Flags().Changed("context")
-			return reference.With(&r, func(b *models.Bundle, score reference.Scorer) error {
+			r.Get = fromHub(cmd)
+			return reference.With(cmd.Context(), &r, func(b *models.Bundle, score reference.Scorer) error {
 				cfg := b.Model.Config()
 				tokens, err := reference.ParseTokens(text, cfg.Vocab)
 				if err != nil {

@@ -37,7 +37,8 @@ llama-perplexity does the same, so figures are comparable.`,
 			if err != nil {
 				return err
 			}
-			return reference.With(&r, func(b *models.Bundle, score reference.Scorer) error {
+			r.Get = fromHub(cmd)
+			return reference.With(cmd.Context(), &r, func(b *models.Bundle, score reference.Scorer) error {
 				n := b.Model.Config().Context
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
 				bar := output.Progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")

@@ -12,7 +12,7 @@ import (
 // engine. context is the default of --context; a model with a shorter one of its own
 // uses that.
 func referenceFlags(f *pflag.FlagSet, r *reference.Options, context int) {
-	f.StringVar(&r.Model, "model", config.DefaultModels()[0].Embedded, "GGUF `FILE` or an embedded model's name")
+	f.StringVar(&r.Model, "model", config.DefaultModels()[0].Embedded, "GGUF `FILE` or a name that lutra serve takes")
 	wordVar(f, &r.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 	wordVar(f, &r.KVType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.Exact, "exact", false, "float32 weights and activations (slow; the reference path)")

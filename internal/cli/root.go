@@ -57,6 +57,7 @@ CPUs behind an OpenAI-compatible HTTP API. With no model named, it uses the smal
 reasoner inside the binary.`,
 		Example: `  lutra serve                                    # embedded model on 127.0.0.1:8080
   lutra serve --model falcon3-1b-tq2_0.gguf      # your own GGUF file
+  lutra serve --model bonsai-1.7b                # one that is downloaded first
   lutra ask "A box holds 12 eggs. How many are in 7 boxes?"
   lutra bench kernels`,
 		Version:       version(),
@@ -69,7 +70,7 @@ reasoner inside the binary.`,
 	root.SetErr(errOut)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newServe(), newAsk(), newChat(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newHealth(), newVersion())
+	root.AddCommand(newServe(), newAsk(), newChat(), newPull(), newList(), newRemove(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newHealth(), newVersion())
 	return root
 }
 

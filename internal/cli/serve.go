@@ -22,16 +22,18 @@ import (
 type modelFlags struct {
 	config  string
 	packing string
+	offline bool
 }
 
 func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringVar(&m.config, "config", "", "configuration `FILE` (see config.yaml)")
-	f.StringArray("model", nil, "GGUF `[NAME=]FILE` or an embedded model's name; may be repeated")
+	f.StringArray("model", nil, "GGUF `[NAME=]FILE`, hf:OWNER/REPO[:FILE|:QUANT], or a name of the catalogue or of an embedded model; may be repeated")
+	f.BoolVar(&m.offline, "offline", false, "download no models")
 	wordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
-	f.String("draft-model", "", "draft model for --speculation: a small GGUF `FILE` of the same vocabulary, or an embedded model's name")
+	f.String("draft-model", "", "draft model for --speculation: a small GGUF `FILE` of the same vocabulary, or another name that --model takes")
 	f.String("kv-mem", "auto", "KV cache memory for each model, such as 2GiB")
 	f.String("log", "info", "log `LEVEL`: trace, debug, info, warn, error")
 }
@@ -45,23 +47,40 @@ func (m *modelFlags) load(f *pflag.FlagSet) (config.Config, error) {
 	return cfg, err
 }
 
+// prepare is load, and then downloads those models that are not on this machine.
+func (m *modelFlags) prepare(cmd *cobra.Command) (config.Config, error) {
+	cfg, err := m.load(cmd.Flags())
+	if err != nil {
+		return cfg, err
+	}
+	return cfg, cfg.Get(cmd.Context(), m.getter(cmd, cfg.Log).get)
+}
+
+// getter logs as the configuration says.
+func (m *modelFlags) getter(cmd *cobra.Command, c config.Log) *getter {
+	log := newLogger(c, cmd.ErrOrStderr())
+	return &getter{offline: m.offline, errOut: cmd.ErrOrStderr(), log: &log}
+}
+
 func newServe() *cobra.Command {
 	var m modelFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve models behind the OpenAI API",
 		Long: `Serves chat completions, completions and the tokenizer over HTTP. Without --model
-the embedded reasoner answers.
+the embedded reasoner answers. A model of the hub that is not on this machine is
+downloaded before the port opens; --offline forbids it.
 
 SIGTERM drains: new requests are refused with 503 for server.lame_duck, then the port
 closes, and running answers have until server.drain_timeout to end. Ctrl-C does the same
 without the lame-duck time. A second signal ends at once.`,
 		Example: `  lutra serve
   lutra serve --addr 0.0.0.0:8080 --api-key secret --model falcon3-1b-tq2_0.gguf
+  lutra serve --model bonsai-1.7b
   lutra serve --config config.yaml --threads 8`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := m.load(cmd.Flags())
+			cfg, err := m.prepare(cmd)
 			if err != nil {
 				return err
 			}

@@ -108,6 +108,9 @@ func (c *Config) Validate() error {
 			fault("%s: set either path or embedded", key)
 			continue
 		}
+		if _, _, err := m.Remote(); err != nil {
+			fault("%s.path: %w", key, err)
+		}
 		if m.Embedded != "" && !IsEmbedded(m.Embedded) {
 			oneOf(key+".embedded", m.Embedded, embeddedNames()...)
 		}

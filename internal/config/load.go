@@ -171,7 +171,11 @@ func (s *settings) checkDraft(name string) {
 	if name == "" || name == noDraft || IsEmbedded(name) {
 		return
 	}
-	if err := CheckModelFile(name); err != nil {
+	_, remote, err := ModelNamed(name).Remote()
+	if err == nil && !remote {
+		err = CheckModelFile(name)
+	}
+	if err != nil {
 		s.fault("--draft-model", "%w", err)
 	}
 }

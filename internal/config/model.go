@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -15,8 +16,8 @@ import (
 
 // Model names one model to serve. Exactly one of Path and Embedded is set.
 type Model struct {
-	Name     string   `yaml:"name"`     // API name; empty: the file's stem or the embedded name
-	Path     string   `yaml:"path"`     // GGUF file
+	Name     string   `yaml:"name"`     // API name; empty: the file's stem, the embedded name, or the one on the hub
+	Path     string   `yaml:"path"`     // GGUF file, hf:OWNER/REPO[:FILE|:QUANT], or a name of the catalogue
 	Embedded string   `yaml:"embedded"` // a model inside the binary
 	Aliases  []string `yaml:"aliases"`  // further API names
 	Packing  string   `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit), i2 (2 bit) or stored (the file's own precision)
@@ -83,19 +84,25 @@ func (c *Config) Names() (names []string) {
 	return names
 }
 
-// ModelFlag reads --model [NAME=]FILE, or the name of an embedded model.
+// ModelFlag reads --model [NAME=]FILE, or the name of an embedded model or of one on the hub.
 func ModelFlag(arg string) (Model, error) {
 	name, path, ok := strings.Cut(arg, "=")
-	if _, err := os.Stat(arg); err == nil || !ok {
+	if _, err := os.Stat(arg); err == nil || !ok || strings.HasPrefix(arg, hub.Scheme) {
 		name, path = "", arg // a file's name may contain a =
 	}
 	if IsEmbedded(path) {
 		return Model{Name: name, Embedded: path}, nil
 	}
+	m := Model{Name: name, Path: path}
+	if _, remote, err := m.Remote(); err != nil {
+		return Model{}, usage.Errorf("--model: %w", err)
+	} else if remote {
+		return m, nil
+	}
 	if err := CheckModelFile(path); err != nil {
 		return Model{}, usage.Errorf("--model: %w", err)
 	}
-	return Model{Name: name, Path: path}, nil
+	return m, nil
 }
 
 // Open opens the model's file, or the embedded model.
@@ -116,6 +123,12 @@ func (m Model) APIName() string {
 		return m.Name
 	case m.Embedded != "":
 		return m.Embedded
+	}
+	if ref, remote, err := m.Remote(); err == nil && remote {
+		if strings.HasPrefix(m.Path, hub.Scheme) {
+			return ref.Name()
+		}
+		return m.Path
 	}
 	return strings.TrimSuffix(filepath.Base(m.Path), filepath.Ext(m.Path))
 }

@@ -2,14 +2,17 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/usage"
 )
 
@@ -20,8 +23,9 @@ func CheckModelFile(path string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.gguf")) // an error means a path with odd characters
+		meant := usage.DidYouMean(path, slices.Concat(beside, embeddedNames(), hub.Names()))
 		return fmt.Errorf("there is no file %s; embedded models: %s%s",
-			path, strings.Join(embeddedNames(), ", "), usage.DidYouMean(path, append(beside, embeddedNames()...)))
+			path, strings.Join(embeddedNames(), ", "), cmp.Or(meant, "; lutra list --catalogue names those to download"))
 	case err != nil:
 		return err
 	case info.IsDir():

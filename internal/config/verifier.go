@@ -15,7 +15,7 @@ import (
 // Exactly one of Path and Embedded is set.
 type Verifier struct {
 	Name     string `yaml:"name"`     // API name; empty: the file's stem or the embedded name
-	Path     string `yaml:"path"`     // GGUF file
+	Path     string `yaml:"path"`     // GGUF file, or a name on the hub, as Model's
 	Embedded string `yaml:"embedded"` // a model inside the binary
 	Format   string `yaml:"format"`   // its prompt and where its scores are; empty: as the file says, else lutra
 	// Separator ends a solution step in text that was not searched for; empty: as the file says, else the format's.
@@ -39,6 +39,9 @@ func defaultVerifiers() []Verifier {
 func (v Verifier) validate() error {
 	if (v.Path == "") == (v.Embedded == "") {
 		return fmt.Errorf("path: set either path or embedded")
+	}
+	if _, _, err := v.Model().Remote(); err != nil {
+		return fmt.Errorf("path: %w", err)
 	}
 	if v.Context < 0 || v.Context > mostContext {
 		return fmt.Errorf("context: %d is outside 0..%d", v.Context, mostContext)

@@ -47,6 +47,23 @@ func Progress(w io.Writer, n int, what string) *progressbar.ProgressBar {
 	)
 }
 
+// ByteProgress is a bar of bytes.
+func ByteProgress(w io.Writer, n int64, what string) *progressbar.ProgressBar {
+	const around = 80 // columns for the words, amounts and times beside the bar
+	columns := columns(w)
+	return progressbar.NewOptions64(n,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetVisibility(columns > 0),
+		progressbar.OptionSetWidth(max(10, min(40, columns-around))),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionShowCount(),
+		progressbar.OptionUseIECUnits(true),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)
+}
+
 // IsTerminal reports whether w, an output or an input, is a terminal.
 func IsTerminal(w any) bool {
 	f, ok := w.(*os.File)

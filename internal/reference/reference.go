@@ -3,6 +3,7 @@
 package reference
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/lutra-lm/lutra/internal/config"
@@ -19,14 +20,18 @@ type Options struct {
 	Threads                int
 	Context                int  // longest sequence; 0: the model's own
 	ContextSet             bool // refuse a model with a shorter context of its own; else use that
+	Get                    config.Getter
 }
 
 // chunk is the number of tokens in a forward pass.
 const chunk = 128
 
 // With loads the model, calls f and closes the model.
-func With(r *Options, f func(b *models.Bundle, score Scorer) error) error {
+func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer) error) error {
 	mc, err := config.ModelFlag(r.Model)
+	if err == nil {
+		err = mc.Get(ctx, r.Get)
+	}
 	if err != nil {
 		return err
 	}

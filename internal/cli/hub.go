@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/internal/hub"
+	"github.com/lutra-lm/lutra/internal/output"
+)
+
+// getter brings models from the hub, and shows how far it has come: by a bar on
+// a terminal, by lines elsewhere.
+type getter struct {
+	offline bool // by --offline; the environment may say so too
+	errOut  io.Writer
+	log     *zerolog.Logger // for the lines; nil: plain ones to errOut
+}
+
+// open reads the environment only when a name of the hub is used, so that
+// nothing in it can harm those who use none.
+func (g *getter) open() (*hub.Hub, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // HF_HOME may say where the cache is
+	}
+	o, err := hub.FromEnvironment(os.Getenv, home)
+	if err != nil {
+		return nil, err
+	}
+	o.Offline = o.Offline || g.offline
+	o.Agent = "lutra/" + version()
+	o.Waiting = func() { fmt.Fprintln(g.errOut, "another process downloads the same file; waiting for it") }
+	return hub.New(o)
+}
+
+// get is the file in the cache, or one that it downloads.
+func (g *getter) get(ctx context.Context, ref hub.Ref) (string, error) {
+	h, err := g.open()
+	if err != nil {
+		return "", err
+	}
+	path, err := h.Find(ref)
+	if !errors.Is(err, hub.ErrAbsent) {
+		return path, err
+	}
+	if h.Offline() {
+		return "", fmt.Errorf("%w; nothing is downloaded with --offline or HF_HUB_OFFLINE", err)
+	}
+	return g.pull(ctx, h, ref)
+}
+
+// pull asks the hub, also for what is in the cache already.
+func (g *getter) pull(ctx context.Context, h *hub.Hub, ref hub.Ref) (string, error) {
+	p := &downloading{getter: g, name: shortName(ref), now: time.Now}
+	path, err := h.Pull(ctx, ref, p.tell)
+	p.end()
+	switch {
+	case err != nil && ctx.Err() != nil && p.begun:
+		fmt.Fprintf(g.errOut, "%s: stopped at %d%%; the same command goes on from there\n", p.name, p.last)
+	case errors.Is(err, hub.ErrUnreachable):
+		err = fmt.Errorf("%w; what is on this machine already needs no hub: see lutra list", err)
+	case err == nil:
+		err = config.CheckModelFile(path)
+	}
+	return path, err
+}
+
+// shortName is what people call a file of the hub.
+func shortName(ref hub.Ref) string {
+	if e, ok := hub.Named(ref); ok {
+		return e.Name
+	}
+	return ref.String()
+}
+
+// downloading tells how far a download has come.
+type downloading struct {
+	*getter
+	name string
+	now  func() time.Time
+	bar  interface {
+		Set64(int64) error
+		Finish() error
+	}
+	begun bool
+	said  time.Time
+	last  int64 // percent
+}
+
+// sayEvery is the least time between two lines.
+const sayEvery = 5 * time.Second
+
+func (p *downloading) tell(done, total int64) {
+	p.begun, p.last = true, 100*done/max(1, total)
+	if output.IsTerminal(p.errOut) {
+		if p.bar == nil {
+			p.bar = output.ByteProgress(p.errOut, total, p.name)
+		}
+		_ = p.bar.Set64(done) // the bar is decoration
+		return
+	}
+	now := p.now()
+	if done < total && now.Sub(p.said) < sayEvery {
+		return
+	}
+	p.said = now
+	if p.log != nil {
+		p.log.Info().Str("model", p.name).Str("size", output.Bytes(total)).Int64("percent", p.last).Msg("downloading")
+		return
+	}
+	fmt.Fprintf(p.errOut, "%s: %d%% of %s\n", p.name, p.last, output.Bytes(total))
+}
+
+func (p *downloading) end() {
+	if p.bar != nil {
+		_ = p.bar.Finish() // likewise
+	}
+}
+
+// fromHub gets models for a command without a configuration.
+func fromHub(cmd *cobra.Command) config.Getter {
+	return (&getter{errOut: cmd.ErrOrStderr()}).get
+}

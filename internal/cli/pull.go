@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/internal/hub"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
+)
+
+func newPull() *cobra.Command {
+	return &cobra.Command{
+		Use:   "pull NAME",
+		Short: "Download a model",
+		Long: `Downloads a GGUF file from the Hugging Face hub into its cache, which other programs
+share, and prints where it is. NAME is one of the catalogue (lutra list --catalogue),
+or hf:OWNER/REPO:FILE, hf:OWNER/REPO:QUANT or hf:OWNER/REPO. Without FILE and QUANT it
+is the repository's only model, else that with Q4_K_M, else that with Q8_0.
+
+An interrupted download goes on where it stopped. The file is held against its size and
+SHA-256. HF_TOKEN opens repositories that want one; HF_HOME moves the cache.`,
+		Example: `  lutra pull bonsai-1.7b
+  lutra pull hf:Qwen/Qwen3-4B-GGUF:Q4_K_M
+  lutra pull hf:microsoft/bitnet-b1.58-2B-4T-gguf`,
+		Args: arguments("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := hubName(args[0])
+			if err != nil {
+				return err
+			}
+			g := getter{errOut: cmd.ErrOrStderr()}
+			h, err := g.open()
+			if err != nil {
+				return err
+			}
+			path, err := g.pull(cmd.Context(), h, ref)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), path)
+			return err
+		},
+	}
+}
+
+func newRemove() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm NAME",
+		Short: "Delete a downloaded model",
+		Long: `Deletes a model from the cache, by a name that lutra list shows; also what has come of
+one so far. hf:OWNER/REPO alone deletes all that the cache has of the repository.`,
+		Example: `  lutra rm bonsai-1.7b
+  lutra rm hf:Qwen/Qwen3-4B-GGUF:Q4_K_M`,
+		Args: arguments("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, err := hubName(args[0])
+			if err != nil {
+				return err
+			}
+			h, err := (&getter{}).open()
+			if err != nil {
+				return err
+			}
+			freed, err := h.Remove(ref)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s deleted, %s freed\n", args[0], output.Bytes(freed))
+			return err
+		},
+	}
+}
+
+// hubName reads a name of the hub or of the catalogue.
+func hubName(arg string) (hub.Ref, error) {
+	ref, ok, err := hub.Resolve(arg)
+	switch {
+	case err != nil:
+		return ref, usage.Error{Err: err}
+	case !ok:
+		return ref, usage.Errorf("%q is not in the catalogue (lutra list --catalogue); files of the hub are named as hf:OWNER/REPO:FILE%s",
+			usage.Brief(arg), usage.DidYouMean(arg, hub.Names()))
+	}
+	return ref, nil
+}

@@ -1,0 +1,20 @@
+// Package hub gets model files from the Hugging Face hub, or a server that
+// speaks its protocol, into the cache that huggingface_hub keeps:
+//
+//	CACHE/models--OWNER--REPO/refs/main                 the commit last seen
+//	                         /snapshots/COMMIT/FILE     a link to its blob
+//	                         /blobs/ETAG                the contents
+//	                         /blobs/ETAG.lutra.incomplete, .json   what has come so far
+//	CACHE/.locks/models--OWNER--REPO/ETAG.lock          held while it comes
+//
+// So what `hf download` has brought is found here, and the other way round.
+//
+// A pull asks for the list of files, chooses one, asks for its commit, size and
+// ETag, and fetches its parts over a few connections. What has come is noted
+// beside it, so that whatever interrupts a pull, the next one goes on. A file is
+// moved to its place once size and hash are right.
+//
+// Nothing that the hub says is trusted: answers and headers are bounded, names
+// that would leave the cache are refused, redirects are counted, and the token
+// goes to the endpoint alone.
+package hub

@@ -1,0 +1,226 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// The kinds of errors of Find and Pull, beside ErrChoice, ErrCorrupt and
+// ErrUnreachable.
+var (
+	ErrAbsent  = errors.New("is not on this machine")
+	ErrOffline = errors.New("offline: nothing is downloaded")
+	ErrRoom    = errors.New("not enough room")
+)
+
+// Hub is a hub with its cache. Its methods may be called at once, and by several
+// processes.
+type Hub struct {
+	o    Options
+	c    *client
+	free func(dir string) (int64, error) // bytes that can be written to a folder's disk
+	part int64
+}
+
+// New does not ask the hub anything.
+func New(o Options) (*Hub, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	c, err := newClient(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Hub{o: o, c: c, free: freeSpace, part: partSize}, nil
+}
+
+// Offline tells whether Pull is refused.
+func (h *Hub) Offline() bool { return h.o.Offline }
+
+// Cache is the folder of the cache.
+func (h *Hub) Cache() string { return h.o.Cache }
+
+// Find is the path of a file that is in the cache, or ErrAbsent. The hub is not
+// asked, so newer versions of the file are not seen.
+func (h *Hub) Find(ref Ref) (string, error) {
+	d := h.folder(ref)
+	commits, err := d.snapshots()
+	if err != nil {
+		return "", err
+	}
+	for _, commit := range commits {
+		files, err := d.models(commit)
+		if err != nil {
+			return "", err
+		}
+		file, err := choose(ref, files)
+		if err == nil {
+			return d.pointer(commit, file), nil
+		}
+		if errors.Is(err, errSeveral) && h.o.Offline {
+			return "", err
+		}
+	}
+	return "", fmt.Errorf("%s %w", ref, ErrAbsent)
+}
+
+// Pull brings the newest version of a file into the cache and returns its path.
+// One that is there already is not fetched again.
+func (h *Hub) Pull(ctx context.Context, ref Ref, tell Progress) (string, error) {
+	if h.o.Offline {
+		return "", ErrOffline
+	}
+	r, err := h.c.find(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	d := h.folder(ref)
+	pointer := d.pointer(r.commit, r.ref.File)
+	if err := os.MkdirAll(filepath.Dir(d.blob(r.etag)), 0o777); err != nil {
+		return "", err
+	}
+	unlock, err := h.lock(ctx, d, r.etag)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if !isFile(pointer, r.size) {
+		isNew := false
+		if blob := d.blob(r.etag); !isFile(blob, r.size) {
+			if err := h.download(ctx, d, &r, tell); err != nil {
+				return "", err
+			}
+			isNew = true
+		}
+		if err := h.link(d, d.blob(r.etag), pointer, isNew); err != nil {
+			return "", err
+		}
+	}
+	return pointer, d.setMain(r.commit)
+}
+
+// isFile tells whether there is a file, or a link to one, of so many bytes.
+func isFile(path string, size int64) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Size() == size
+}
+
+// lock waits until no other process fetches the blob: not even huggingface_hub,
+// which locks the same files in the same way.
+func (h *Hub) lock(ctx context.Context, d repoFolder, etag string) (unlock func(), err error) {
+	const lookEvery = 250 * time.Millisecond
+	if err := os.MkdirAll(d.locks, 0o777); err != nil {
+		return nil, err
+	}
+	l := flock.New(d.lock(etag))
+	free, err := l.TryLock()
+	if err == nil && !free {
+		if h.o.Waiting != nil {
+			h.o.Waiting()
+		}
+		_, err = l.TryLockContext(ctx, lookEvery)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("%s: %w", l.Path(), err)
+	}
+	return func() { _ = l.Close() }, nil // the system gives it back with the process anyway
+}
+
+// download brings a blob. The caller has its lock.
+func (h *Hub) download(ctx context.Context, d repoFolder, r *remote, tell Progress) error {
+	blob := d.blob(r.etag)
+	part := blob + incomplete
+	f, fresh, err := openPartial(blob)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	t := &transfer{c: h.c, r: r, f: f, tell: tell, j: readJournal(part+".json", r.ref.File, r.size, h.part)}
+	if fresh >= 0 {
+		t.j.begin(fresh)
+	}
+	if err := h.checkRoom(d, r, r.size-t.j.done()); err != nil {
+		return err
+	}
+	if err := f.Truncate(r.size); err != nil {
+		return err
+	}
+	if err := t.run(ctx); err != nil {
+		return err
+	}
+	err = errors.Join(f.Sync(), f.Close())
+	if err == nil {
+		err = verifyFile(ctx, part, r)
+	}
+	if errors.Is(err, ErrCorrupt) {
+		err = errors.Join(fmt.Errorf("%s: %w; it was deleted", r.ref, err), os.Remove(part), os.Remove(t.j.path))
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(part, blob); err != nil {
+		return err
+	}
+	return os.Remove(t.j.path)
+}
+
+// openPartial opens what has come of a blob. fresh is how many bytes of it are
+// there without a journal: none of a new file, those of a file that an older
+// huggingface_hub has left; -1: the journal says.
+func openPartial(blob string) (f *os.File, fresh int64, err error) {
+	part := blob + incomplete
+	fresh = -1
+	if _, err := os.Stat(part); errors.Is(err, fs.ErrNotExist) {
+		fresh = 0
+		if info, err := os.Stat(blob + foreign); err == nil && info.Mode().IsRegular() && os.Rename(blob+foreign, part) == nil {
+			fresh = info.Size()
+		}
+	}
+	f, err = os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o666)
+	return f, fresh, err
+}
+
+func verifyFile(ctx context.Context, path string, r *remote) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return verify(ctx, f, r.etag, r.size)
+}
+
+// checkRoom refuses what cannot fit.
+func (h *Hub) checkRoom(d repoFolder, r *remote, missing int64) error {
+	free, err := h.free(d.path)
+	if err != nil {
+		free = math.MaxInt64 // the disk itself will say
+	}
+	if missing > free {
+		return fmt.Errorf("%w for %s: it wants %d MB, and %s has %d MB free", ErrRoom, r.ref, missing/1e6, d.path, free/1e6)
+	}
+	return nil
+}
+
+// Resolve reads a name of the hub or of the catalogue; false: it is neither.
+func Resolve(name string) (Ref, bool, error) {
+	if strings.HasPrefix(name, Scheme) {
+		r, err := Parse(name)
+		return r, true, err
+	}
+	if e, ok := Lookup(name); ok {
+		return e.Ref, true, nil
+	}
+	return Ref{}, false, nil
+}

@@ -1,0 +1,13 @@
+package hub
+
+import "golang.org/x/sys/windows"
+
+func freeSpace(dir string) (int64, error) {
+	path, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, err
+	}
+	var free uint64
+	err = windows.GetDiskFreeSpaceEx(path, &free, nil, nil)
+	return int64(min(free, 1<<62)), err
+}
