@@ -88,35 +88,40 @@ func groupedQ4AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ4AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q4 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q4 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ4MAVX2x2x1 adds to y[32] the products of bands of Q4M that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
@@ -202,35 +207,40 @@ func groupedQ4MAVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride 
 //go:noescape
 func groupedQ4MAVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ4MAVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4MAVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4MAVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4MAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4MAVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4MAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4MAVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ4MAVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q4M that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ4MAVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q4M that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ6AVX2x2x1 adds to y[32] the products of bands of Q6 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
@@ -316,35 +326,40 @@ func groupedQ6AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ6AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ6AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ6AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ6AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ6AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ6AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ6AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ6AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ6AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ6AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ6AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q6 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ6AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q6 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ8AVX2x2x1 adds to y[32] the products of bands of Q8 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
@@ -430,35 +445,40 @@ func groupedQ8AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stride i
 //go:noescape
 func groupedQ8AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ8AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ8AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ8AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ8AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ8AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ8AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ8AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ8AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ8AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ8AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ8AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ8AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ8AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ8AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ8AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q8 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ8AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q8 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ8AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ8AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // panelQ4AVX2 unfolds groups ≥ 1 groups of Q4, whole scale units, into a panel; it prefetches
 // the scales that lie ahead bytes further on.

@@ -2112,11 +2112,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4AVX512x2x2(SB), NOSPLIT, $0-64
-	// groupedQ4AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4AVX512x2x2(SB), NOSPLIT, $0-72
+	// groupedQ4AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -2126,16 +2127,27 @@ TEXT ·groupedQ4AVX512x2x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (DI), Z1
 	VMOVUPS      (DI)(R8*1), Z2
 	VMOVUPS      64(DI), Z3
 	VMOVUPS      64(DI)(R8*1), Z4
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
+	PREFETCHT1       (R9)
+	PREFETCHT1       64(R9)
+	PREFETCHT1       128(R9)
+	PREFETCHT1       192(R9)
+	PREFETCHT1       256(R9)
+	PREFETCHT1       320(R9)
+	PREFETCHT1       384(R9)
+	PREFETCHT1       448(R9)
+	PREFETCHT1       512(R9)
+	ADDQ             $0x00000240, R9
 	VPBROADCASTD     44(BX), Z5
 	VMOVDQA64        Z5, Z7
 	VPBROADCASTD     44(BX)(SI*1), Z6
@@ -2237,7 +2249,7 @@ loop:
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000020, CX
-	DECQ             R9
+	DECQ             R10
 	JNE              loop
 	VMOVUPS          Z1, (DI)
 	VMOVUPS          Z2, (DI)(R8*1)
@@ -2246,11 +2258,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4AVX512x2x3(SB), NOSPLIT, $0-64
-	// groupedQ4AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4AVX512x2x3(SB), NOSPLIT, $0-72
+	// groupedQ4AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -2260,8 +2273,9 @@ TEXT ·groupedQ4AVX512x2x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (DI), Z1
 	VMOVUPS      (DI)(R8*1), Z2
@@ -2269,9 +2283,19 @@ TEXT ·groupedQ4AVX512x2x3(SB), NOSPLIT, $0-64
 	VMOVUPS      64(DI), Z4
 	VMOVUPS      64(DI)(R8*1), Z5
 	VMOVUPS      64(DI)(R8*2), Z6
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
+	PREFETCHT1       (R9)
+	PREFETCHT1       64(R9)
+	PREFETCHT1       128(R9)
+	PREFETCHT1       192(R9)
+	PREFETCHT1       256(R9)
+	PREFETCHT1       320(R9)
+	PREFETCHT1       384(R9)
+	PREFETCHT1       448(R9)
+	PREFETCHT1       512(R9)
+	ADDQ             $0x00000240, R9
 	VPBROADCASTD     44(BX), Z7
 	VMOVDQA64        Z7, Z10
 	VPBROADCASTD     44(BX)(SI*1), Z8
@@ -2405,7 +2429,7 @@ loop:
 	ADDQ             $0x00000100, AX
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000020, CX
-	DECQ             R9
+	DECQ             R10
 	JNE              loop
 	VMOVUPS          Z1, (DI)
 	VMOVUPS          Z2, (DI)(R8*1)
@@ -2416,11 +2440,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4AVX512x2x4(SB), NOSPLIT, $0-64
-	// groupedQ4AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4AVX512x2x4(SB), NOSPLIT, $0-72
+	// groupedQ4AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -2434,8 +2459,9 @@ TEXT ·groupedQ4AVX512x2x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x0f0f0f0f, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (R8), Z1
 	VMOVUPS      (R8)(R9*1), Z2
@@ -2445,9 +2471,19 @@ TEXT ·groupedQ4AVX512x2x4(SB), NOSPLIT, $0-64
 	VMOVUPS      64(R8)(R9*1), Z6
 	VMOVUPS      64(R8)(R9*2), Z7
 	VMOVUPS      64(R10), Z8
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
+	PREFETCHT1       (R11)
+	PREFETCHT1       64(R11)
+	PREFETCHT1       128(R11)
+	PREFETCHT1       192(R11)
+	PREFETCHT1       256(R11)
+	PREFETCHT1       320(R11)
+	PREFETCHT1       384(R11)
+	PREFETCHT1       448(R11)
+	PREFETCHT1       512(R11)
+	ADDQ             $0x00000240, R11
 	VPBROADCASTD     44(BX), Z9
 	VMOVDQA64        Z9, Z13
 	VPBROADCASTD     44(BX)(SI*1), Z10
@@ -2614,7 +2650,7 @@ loop:
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000040, DI
 	ADDQ             $0x00000020, CX
-	DECQ             R11
+	DECQ             R12
 	JNE              loop
 	VMOVUPS          Z1, (R8)
 	VMOVUPS          Z2, (R8)(R9*1)
@@ -2627,11 +2663,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4AVX512x2x5(SB), NOSPLIT, $0-64
-	// groupedQ4AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4AVX512x2x5(SB), NOSPLIT, $0-72
+	// groupedQ4AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -2645,8 +2682,9 @@ TEXT ·groupedQ4AVX512x2x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x0f0f0f0f, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (R8), Z1
 	VMOVUPS      (R8)(R9*1), Z2
@@ -2658,9 +2696,19 @@ TEXT ·groupedQ4AVX512x2x5(SB), NOSPLIT, $0-64
 	VMOVUPS      64(R8)(R9*2), Z8
 	VMOVUPS      64(R10), Z9
 	VMOVUPS      64(R10)(R9*1), Z10
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
+	PREFETCHT1       (R11)
+	PREFETCHT1       64(R11)
+	PREFETCHT1       128(R11)
+	PREFETCHT1       192(R11)
+	PREFETCHT1       256(R11)
+	PREFETCHT1       320(R11)
+	PREFETCHT1       384(R11)
+	PREFETCHT1       448(R11)
+	PREFETCHT1       512(R11)
+	ADDQ             $0x00000240, R11
 	VPBROADCASTD     44(BX), Z11
 	VMOVDQA64        Z11, Z16
 	VPBROADCASTD     44(BX)(SI*1), Z12
@@ -2859,7 +2907,7 @@ loop:
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000040, DI
 	ADDQ             $0x00000020, CX
-	DECQ             R11
+	DECQ             R12
 	JNE              loop
 	VMOVUPS          Z1, (R8)
 	VMOVUPS          Z2, (R8)(R9*1)
@@ -2874,11 +2922,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4AVX512x2x6(SB), NOSPLIT, $0-64
-	// groupedQ4AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q4 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4AVX512x2x6(SB), NOSPLIT, $0-72
+	// groupedQ4AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q4 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -2892,8 +2941,9 @@ TEXT ·groupedQ4AVX512x2x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x0f0f0f0f, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (R8), Z1
 	VMOVUPS      (R8)(R9*1), Z2
@@ -2907,9 +2957,19 @@ TEXT ·groupedQ4AVX512x2x6(SB), NOSPLIT, $0-64
 	VMOVUPS      64(R10), Z10
 	VMOVUPS      64(R10)(R9*1), Z11
 	VMOVUPS      64(R10)(R9*2), Z12
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
+	PREFETCHT1       (R11)
+	PREFETCHT1       64(R11)
+	PREFETCHT1       128(R11)
+	PREFETCHT1       192(R11)
+	PREFETCHT1       256(R11)
+	PREFETCHT1       320(R11)
+	PREFETCHT1       384(R11)
+	PREFETCHT1       448(R11)
+	PREFETCHT1       512(R11)
+	ADDQ             $0x00000240, R11
 	VPBROADCASTD     44(BX), Z13
 	VMOVDQA64        Z13, Z19
 	VPBROADCASTD     44(BX)(SI*1), Z14
@@ -3140,7 +3200,7 @@ loop:
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000040, DI
 	ADDQ             $0x00000020, CX
-	DECQ             R11
+	DECQ             R12
 	JNE              loop
 	VMOVUPS          Z1, (R8)
 	VMOVUPS          Z2, (R8)(R9*1)
@@ -5552,11 +5612,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MAVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4MAVX512x2x2(SB), NOSPLIT, $0-64
-	// groupedQ4MAVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4MAVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4MAVX512x2x2(SB), NOSPLIT, $0-72
+	// groupedQ4MAVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -5566,21 +5627,33 @@ TEXT ·groupedQ4MAVX512x2x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (DI), Z1
 	VMOVUPS      (DI)(R8*1), Z2
 	VMOVUPS      64(DI), Z3
 	VMOVUPS      64(DI)(R8*1), Z4
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ CX, R11
+	MOVQ $0x00000008, R12
 
 group:
+	PREFETCHT1        (R9)
+	PREFETCHT1        64(R9)
+	PREFETCHT1        128(R9)
+	PREFETCHT1        192(R9)
+	PREFETCHT1        256(R9)
+	PREFETCHT1        320(R9)
+	PREFETCHT1        384(R9)
+	PREFETCHT1        448(R9)
+	PREFETCHT1        512(R9)
+	PREFETCHT1        576(R9)
+	ADDQ              $0x00000250, R9
 	VPXORD            Z5, Z5, Z5
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z6, Z6, Z6
@@ -5665,10 +5738,10 @@ group:
 	VPBROADCASTD      28(BX)(SI*1), Z10
 	VPDPBUSD          Z10, Z9, Z6
 	VPDPBUSD          Z10, Z11, Z8
-	VPMOVZXBD         64(R10), Z9
+	VPMOVZXBD         64(R11), Z9
 	VPMULLD           Z9, Z5, Z5
 	VPMULLD           Z9, Z6, Z6
-	VPMOVZXBD         80(R10), Z10
+	VPMOVZXBD         80(R11), Z10
 	VCVTDQ2PS         Z10, Z10
 	VCVTPH2PS         32(CX), Z9
 	VMULPS            Z9, Z10, Z10
@@ -5681,10 +5754,10 @@ group:
 	VMULPS            Z9, Z6, Z6
 	VFNMADD231PS.BCST 36(BX)(SI*1), Z10, Z6
 	VFMADD231PS.BCST  32(BX)(SI*1), Z6, Z2
-	VPMOVZXBD         64(R10)(DX*1), Z9
+	VPMOVZXBD         64(R11)(DX*1), Z9
 	VPMULLD           Z9, Z7, Z7
 	VPMULLD           Z9, Z8, Z8
-	VPMOVZXBD         80(R10)(DX*1), Z10
+	VPMOVZXBD         80(R11)(DX*1), Z10
 	VCVTDQ2PS         Z10, Z10
 	VCVTPH2PS         32(CX)(DX*1), Z9
 	VMULPS            Z9, Z10, Z10
@@ -5699,11 +5772,11 @@ group:
 	VFMADD231PS.BCST  32(BX)(SI*1), Z8, Z4
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, BX
-	ADDQ              $0x00000020, R10
-	DECQ              R11
+	ADDQ              $0x00000020, R11
+	DECQ              R12
 	JNE               group
 	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, R9
+	SUBQ              $0x00000008, R10
 	JNE               loop
 	VMOVUPS           Z1, (DI)
 	VMOVUPS           Z2, (DI)(R8*1)
@@ -5712,11 +5785,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4MAVX512x2x3(SB), NOSPLIT, $0-64
-	// groupedQ4MAVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4MAVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4MAVX512x2x3(SB), NOSPLIT, $0-72
+	// groupedQ4MAVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -5726,8 +5800,9 @@ TEXT ·groupedQ4MAVX512x2x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (DI), Z1
 	VMOVUPS      (DI)(R8*1), Z2
@@ -5735,14 +5810,25 @@ TEXT ·groupedQ4MAVX512x2x3(SB), NOSPLIT, $0-64
 	VMOVUPS      64(DI), Z4
 	VMOVUPS      64(DI)(R8*1), Z5
 	VMOVUPS      64(DI)(R8*2), Z6
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R10
-	MOVQ $0x00000008, R11
+	MOVQ CX, R11
+	MOVQ $0x00000008, R12
 
 group:
+	PREFETCHT1        (R9)
+	PREFETCHT1        64(R9)
+	PREFETCHT1        128(R9)
+	PREFETCHT1        192(R9)
+	PREFETCHT1        256(R9)
+	PREFETCHT1        320(R9)
+	PREFETCHT1        384(R9)
+	PREFETCHT1        448(R9)
+	PREFETCHT1        512(R9)
+	PREFETCHT1        576(R9)
+	ADDQ              $0x00000250, R9
 	VPXORD            Z7, Z7, Z7
 	VPXORD            Z10, Z10, Z10
 	VPXORD            Z8, Z8, Z8
@@ -5853,11 +5939,11 @@ group:
 	VPBROADCASTD      28(BX)(SI*2), Z14
 	VPDPBUSD          Z14, Z13, Z9
 	VPDPBUSD          Z14, Z15, Z12
-	VPMOVZXBD         64(R10), Z13
+	VPMOVZXBD         64(R11), Z13
 	VPMULLD           Z13, Z7, Z7
 	VPMULLD           Z13, Z8, Z8
 	VPMULLD           Z13, Z9, Z9
-	VPMOVZXBD         80(R10), Z14
+	VPMOVZXBD         80(R11), Z14
 	VCVTDQ2PS         Z14, Z14
 	VCVTPH2PS         32(CX), Z13
 	VMULPS            Z13, Z14, Z14
@@ -5874,11 +5960,11 @@ group:
 	VMULPS            Z13, Z9, Z9
 	VFNMADD231PS.BCST 36(BX)(SI*2), Z14, Z9
 	VFMADD231PS.BCST  32(BX)(SI*2), Z9, Z3
-	VPMOVZXBD         64(R10)(DX*1), Z13
+	VPMOVZXBD         64(R11)(DX*1), Z13
 	VPMULLD           Z13, Z10, Z10
 	VPMULLD           Z13, Z11, Z11
 	VPMULLD           Z13, Z12, Z12
-	VPMOVZXBD         80(R10)(DX*1), Z14
+	VPMOVZXBD         80(R11)(DX*1), Z14
 	VCVTDQ2PS         Z14, Z14
 	VCVTPH2PS         32(CX)(DX*1), Z13
 	VMULPS            Z13, Z14, Z14
@@ -5897,11 +5983,11 @@ group:
 	VFMADD231PS.BCST  32(BX)(SI*2), Z12, Z6
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, BX
-	ADDQ              $0x00000020, R10
-	DECQ              R11
+	ADDQ              $0x00000020, R11
+	DECQ              R12
 	JNE               group
 	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, R9
+	SUBQ              $0x00000008, R10
 	JNE               loop
 	VMOVUPS           Z1, (DI)
 	VMOVUPS           Z2, (DI)(R8*1)
@@ -5912,11 +5998,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4MAVX512x2x4(SB), NOSPLIT, $0-64
-	// groupedQ4MAVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4MAVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4MAVX512x2x4(SB), NOSPLIT, $0-72
+	// groupedQ4MAVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -5930,8 +6017,9 @@ TEXT ·groupedQ4MAVX512x2x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x0f0f0f0f, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (R8), Z1
 	VMOVUPS      (R8)(R9*1), Z2
@@ -5941,14 +6029,25 @@ TEXT ·groupedQ4MAVX512x2x4(SB), NOSPLIT, $0-64
 	VMOVUPS      64(R8)(R9*1), Z6
 	VMOVUPS      64(R8)(R9*2), Z7
 	VMOVUPS      64(R10), Z8
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ CX, R13
+	MOVQ $0x00000008, R14
 
 group:
+	PREFETCHT1        (R11)
+	PREFETCHT1        64(R11)
+	PREFETCHT1        128(R11)
+	PREFETCHT1        192(R11)
+	PREFETCHT1        256(R11)
+	PREFETCHT1        320(R11)
+	PREFETCHT1        384(R11)
+	PREFETCHT1        448(R11)
+	PREFETCHT1        512(R11)
+	PREFETCHT1        576(R11)
+	ADDQ              $0x00000250, R11
 	VPXORD            Z9, Z9, Z9
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z10, Z10, Z10
@@ -6085,12 +6184,12 @@ group:
 	VPBROADCASTD      28(DI), Z18
 	VPDPBUSD          Z18, Z17, Z12
 	VPDPBUSD          Z18, Z19, Z16
-	VPMOVZXBD         64(R12), Z17
+	VPMOVZXBD         64(R13), Z17
 	VPMULLD           Z17, Z9, Z9
 	VPMULLD           Z17, Z10, Z10
 	VPMULLD           Z17, Z11, Z11
 	VPMULLD           Z17, Z12, Z12
-	VPMOVZXBD         80(R12), Z18
+	VPMOVZXBD         80(R13), Z18
 	VCVTDQ2PS         Z18, Z18
 	VCVTPH2PS         32(CX), Z17
 	VMULPS            Z17, Z18, Z18
@@ -6111,12 +6210,12 @@ group:
 	VMULPS            Z17, Z12, Z12
 	VFNMADD231PS.BCST 36(DI), Z18, Z12
 	VFMADD231PS.BCST  32(DI), Z12, Z4
-	VPMOVZXBD         64(R12)(DX*1), Z17
+	VPMOVZXBD         64(R13)(DX*1), Z17
 	VPMULLD           Z17, Z13, Z13
 	VPMULLD           Z17, Z14, Z14
 	VPMULLD           Z17, Z15, Z15
 	VPMULLD           Z17, Z16, Z16
-	VPMOVZXBD         80(R12)(DX*1), Z18
+	VPMOVZXBD         80(R13)(DX*1), Z18
 	VCVTDQ2PS         Z18, Z18
 	VCVTPH2PS         32(CX)(DX*1), Z17
 	VMULPS            Z17, Z18, Z18
@@ -6140,11 +6239,11 @@ group:
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, BX
 	ADDQ              $0x00000040, DI
-	ADDQ              $0x00000020, R12
-	DECQ              R13
+	ADDQ              $0x00000020, R13
+	DECQ              R14
 	JNE               group
 	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, R11
+	SUBQ              $0x00000008, R12
 	JNE               loop
 	VMOVUPS           Z1, (R8)
 	VMOVUPS           Z2, (R8)(R9*1)
@@ -6157,11 +6256,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4MAVX512x2x5(SB), NOSPLIT, $0-64
-	// groupedQ4MAVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4MAVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4MAVX512x2x5(SB), NOSPLIT, $0-72
+	// groupedQ4MAVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -6175,8 +6275,9 @@ TEXT ·groupedQ4MAVX512x2x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x0f0f0f0f, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (R8), Z1
 	VMOVUPS      (R8)(R9*1), Z2
@@ -6188,14 +6289,25 @@ TEXT ·groupedQ4MAVX512x2x5(SB), NOSPLIT, $0-64
 	VMOVUPS      64(R8)(R9*2), Z8
 	VMOVUPS      64(R10), Z9
 	VMOVUPS      64(R10)(R9*1), Z10
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ CX, R13
+	MOVQ $0x00000008, R14
 
 group:
+	PREFETCHT1        (R11)
+	PREFETCHT1        64(R11)
+	PREFETCHT1        128(R11)
+	PREFETCHT1        192(R11)
+	PREFETCHT1        256(R11)
+	PREFETCHT1        320(R11)
+	PREFETCHT1        384(R11)
+	PREFETCHT1        448(R11)
+	PREFETCHT1        512(R11)
+	PREFETCHT1        576(R11)
+	ADDQ              $0x00000250, R11
 	VPXORD            Z11, Z11, Z11
 	VPXORD            Z16, Z16, Z16
 	VPXORD            Z12, Z12, Z12
@@ -6358,13 +6470,13 @@ group:
 	VPBROADCASTD      28(DI)(SI*1), Z22
 	VPDPBUSD          Z22, Z21, Z15
 	VPDPBUSD          Z22, Z23, Z20
-	VPMOVZXBD         64(R12), Z21
+	VPMOVZXBD         64(R13), Z21
 	VPMULLD           Z21, Z11, Z11
 	VPMULLD           Z21, Z12, Z12
 	VPMULLD           Z21, Z13, Z13
 	VPMULLD           Z21, Z14, Z14
 	VPMULLD           Z21, Z15, Z15
-	VPMOVZXBD         80(R12), Z22
+	VPMOVZXBD         80(R13), Z22
 	VCVTDQ2PS         Z22, Z22
 	VCVTPH2PS         32(CX), Z21
 	VMULPS            Z21, Z22, Z22
@@ -6389,13 +6501,13 @@ group:
 	VMULPS            Z21, Z15, Z15
 	VFNMADD231PS.BCST 36(DI)(SI*1), Z22, Z15
 	VFMADD231PS.BCST  32(DI)(SI*1), Z15, Z5
-	VPMOVZXBD         64(R12)(DX*1), Z21
+	VPMOVZXBD         64(R13)(DX*1), Z21
 	VPMULLD           Z21, Z16, Z16
 	VPMULLD           Z21, Z17, Z17
 	VPMULLD           Z21, Z18, Z18
 	VPMULLD           Z21, Z19, Z19
 	VPMULLD           Z21, Z20, Z20
-	VPMOVZXBD         80(R12)(DX*1), Z22
+	VPMOVZXBD         80(R13)(DX*1), Z22
 	VCVTDQ2PS         Z22, Z22
 	VCVTPH2PS         32(CX)(DX*1), Z21
 	VMULPS            Z21, Z22, Z22
@@ -6423,11 +6535,11 @@ group:
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, BX
 	ADDQ              $0x00000040, DI
-	ADDQ              $0x00000020, R12
-	DECQ              R13
+	ADDQ              $0x00000020, R13
+	DECQ              R14
 	JNE               group
 	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, R11
+	SUBQ              $0x00000008, R12
 	JNE               loop
 	VMOVUPS           Z1, (R8)
 	VMOVUPS           Z2, (R8)(R9*1)
@@ -6442,11 +6554,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ4MAVX512x2x6(SB), NOSPLIT, $0-64
-	// groupedQ4MAVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q4M that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ4MAVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ4MAVX512x2x6(SB), NOSPLIT, $0-72
+	// groupedQ4MAVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q4M that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -6460,8 +6573,9 @@ TEXT ·groupedQ4MAVX512x2x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x0f0f0f0f, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (R8), Z1
 	VMOVUPS      (R8)(R9*1), Z2
@@ -6475,14 +6589,25 @@ TEXT ·groupedQ4MAVX512x2x6(SB), NOSPLIT, $0-64
 	VMOVUPS      64(R10), Z10
 	VMOVUPS      64(R10)(R9*1), Z11
 	VMOVUPS      64(R10)(R9*2), Z12
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ CX, R12
-	MOVQ $0x00000008, R13
+	MOVQ CX, R13
+	MOVQ $0x00000008, R14
 
 group:
+	PREFETCHT1        (R11)
+	PREFETCHT1        64(R11)
+	PREFETCHT1        128(R11)
+	PREFETCHT1        192(R11)
+	PREFETCHT1        256(R11)
+	PREFETCHT1        320(R11)
+	PREFETCHT1        384(R11)
+	PREFETCHT1        448(R11)
+	PREFETCHT1        512(R11)
+	PREFETCHT1        576(R11)
+	ADDQ              $0x00000250, R11
 	VPXORD            Z13, Z13, Z13
 	VPXORD            Z19, Z19, Z19
 	VPXORD            Z14, Z14, Z14
@@ -6671,14 +6796,14 @@ group:
 	VPBROADCASTD      28(DI)(SI*2), Z26
 	VPDPBUSD          Z26, Z25, Z18
 	VPDPBUSD          Z26, Z27, Z24
-	VPMOVZXBD         64(R12), Z25
+	VPMOVZXBD         64(R13), Z25
 	VPMULLD           Z25, Z13, Z13
 	VPMULLD           Z25, Z14, Z14
 	VPMULLD           Z25, Z15, Z15
 	VPMULLD           Z25, Z16, Z16
 	VPMULLD           Z25, Z17, Z17
 	VPMULLD           Z25, Z18, Z18
-	VPMOVZXBD         80(R12), Z26
+	VPMOVZXBD         80(R13), Z26
 	VCVTDQ2PS         Z26, Z26
 	VCVTPH2PS         32(CX), Z25
 	VMULPS            Z25, Z26, Z26
@@ -6707,14 +6832,14 @@ group:
 	VMULPS            Z25, Z18, Z18
 	VFNMADD231PS.BCST 36(DI)(SI*2), Z26, Z18
 	VFMADD231PS.BCST  32(DI)(SI*2), Z18, Z6
-	VPMOVZXBD         64(R12)(DX*1), Z25
+	VPMOVZXBD         64(R13)(DX*1), Z25
 	VPMULLD           Z25, Z19, Z19
 	VPMULLD           Z25, Z20, Z20
 	VPMULLD           Z25, Z21, Z21
 	VPMULLD           Z25, Z22, Z22
 	VPMULLD           Z25, Z23, Z23
 	VPMULLD           Z25, Z24, Z24
-	VPMOVZXBD         80(R12)(DX*1), Z26
+	VPMOVZXBD         80(R13)(DX*1), Z26
 	VCVTDQ2PS         Z26, Z26
 	VCVTPH2PS         32(CX)(DX*1), Z25
 	VMULPS            Z25, Z26, Z26
@@ -6746,11 +6871,11 @@ group:
 	ADDQ              $0x00000100, AX
 	ADDQ              $0x00000040, BX
 	ADDQ              $0x00000040, DI
-	ADDQ              $0x00000020, R12
-	DECQ              R13
+	ADDQ              $0x00000020, R13
+	DECQ              R14
 	JNE               group
 	ADDQ              $0x00000140, CX
-	SUBQ              $0x00000008, R11
+	SUBQ              $0x00000008, R12
 	JNE               loop
 	VMOVUPS           Z1, (R8)
 	VMOVUPS           Z2, (R8)(R9*1)
@@ -10188,11 +10313,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ6AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x2(SB), NOSPLIT, $256-64
-	// groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ6AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ6AVX512x2x2(SB), NOSPLIT, $256-72
+	// groupedQ6AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -10202,18 +10328,19 @@ TEXT ·groupedQ6AVX512x2x2(SB), NOSPLIT, $256-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, R9
-	VMOVD        R9, X1
+	MOVL         $0x30303030, R10
+	VMOVD        R10, X1
 	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ    CX, R10
-	MOVQ    $0x00000008, R11
+	MOVQ    CX, R11
+	MOVQ    $0x00000008, R12
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (SP)
 	VMOVUPS Y2, 32(SP)
@@ -10226,6 +10353,21 @@ loop:
 	VMOVUPS Y2, 224(SP)
 
 group:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	PREFETCHT1   256(R9)
+	PREFETCHT1   320(R9)
+	PREFETCHT1   384(R9)
+	PREFETCHT1   448(R9)
+	PREFETCHT1   512(R9)
+	PREFETCHT1   576(R9)
+	PREFETCHT1   640(R9)
+	PREFETCHT1   704(R9)
+	PREFETCHT1   768(R9)
+	PREFETCHT1   832(R9)
+	ADDQ         $0x00000348, R9
 	VPBROADCASTD 56(BX), Z2
 	VMOVDQA64    Z2, Z4
 	VPBROADCASTD 56(BX)(SI*1), Z3
@@ -10300,10 +10442,10 @@ group:
 	VPBROADCASTD 12(BX)(SI*1), Z8
 	VPDPBUSD     Z8, Z6, Z3
 	VPDPBUSD     Z8, Z7, Z5
-	VPMOVSXBD    32(R10), Z6
+	VPMOVSXBD    32(R11), Z6
 	VPMULLD      Z6, Z2, Z2
 	VPMULLD      Z6, Z3, Z3
-	VPMOVSXBD    32(R10)(DX*1), Z6
+	VPMOVSXBD    32(R11)(DX*1), Z6
 	VPMULLD      Z6, Z4, Z4
 	VPMULLD      Z6, Z5, Z5
 	VPBROADCASTD 60(BX), Z6
@@ -10388,12 +10530,12 @@ group:
 	VPBROADCASTD 28(BX)(SI*1), Z12
 	VPDPBUSD     Z12, Z10, Z7
 	VPDPBUSD     Z12, Z11, Z9
-	VPMOVSXBD    48(R10), Z10
+	VPMOVSXBD    48(R11), Z10
 	VPMULLD      Z10, Z6, Z6
 	VPADDD       Z2, Z6, Z6
 	VPMULLD      Z10, Z7, Z7
 	VPADDD       Z3, Z7, Z7
-	VPMOVSXBD    48(R10)(DX*1), Z2
+	VPMOVSXBD    48(R11)(DX*1), Z2
 	VPMULLD      Z2, Z8, Z8
 	VPADDD       Z4, Z8, Z8
 	VPMULLD      Z2, Z9, Z9
@@ -10416,8 +10558,8 @@ group:
 	VMOVUPS      Z9, 192(SP)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000020, R10
-	DECQ         R11
+	ADDQ         $0x00000020, R11
+	DECQ         R12
 	JNE          group
 	VCVTPH2PS    (CX), Z2
 	VMOVUPS      (SP), Z3
@@ -10434,16 +10576,17 @@ group:
 	VFMADD213PS  64(DI)(R8*1), Z2, Z3
 	VMOVUPS      Z3, 64(DI)(R8*1)
 	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, R9
+	SUBQ         $0x00000008, R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ6AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x3(SB), NOSPLIT, $384-64
-	// groupedQ6AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ6AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ6AVX512x2x3(SB), NOSPLIT, $384-72
+	// groupedQ6AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -10453,18 +10596,19 @@ TEXT ·groupedQ6AVX512x2x3(SB), NOSPLIT, $384-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x0f0f0f0f, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x0f0f0f0f, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, R9
-	VMOVD        R9, X1
+	MOVL         $0x30303030, R10
+	VMOVD        R10, X1
 	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ    CX, R10
-	MOVQ    $0x00000008, R11
+	MOVQ    CX, R11
+	MOVQ    $0x00000008, R12
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (SP)
 	VMOVUPS Y2, 32(SP)
@@ -10481,6 +10625,21 @@ loop:
 	VMOVUPS Y2, 352(SP)
 
 group:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	PREFETCHT1   256(R9)
+	PREFETCHT1   320(R9)
+	PREFETCHT1   384(R9)
+	PREFETCHT1   448(R9)
+	PREFETCHT1   512(R9)
+	PREFETCHT1   576(R9)
+	PREFETCHT1   640(R9)
+	PREFETCHT1   704(R9)
+	PREFETCHT1   768(R9)
+	PREFETCHT1   832(R9)
+	ADDQ         $0x00000348, R9
 	VPBROADCASTD 56(BX), Z2
 	VMOVDQA64    Z2, Z5
 	VPBROADCASTD 56(BX)(SI*1), Z3
@@ -10569,11 +10728,11 @@ group:
 	VPBROADCASTD 12(BX)(SI*2), Z10
 	VPDPBUSD     Z10, Z8, Z4
 	VPDPBUSD     Z10, Z9, Z7
-	VPMOVSXBD    32(R10), Z8
+	VPMOVSXBD    32(R11), Z8
 	VPMULLD      Z8, Z2, Z2
 	VPMULLD      Z8, Z3, Z3
 	VPMULLD      Z8, Z4, Z4
-	VPMOVSXBD    32(R10)(DX*1), Z8
+	VPMOVSXBD    32(R11)(DX*1), Z8
 	VPMULLD      Z8, Z5, Z5
 	VPMULLD      Z8, Z6, Z6
 	VPMULLD      Z8, Z7, Z7
@@ -10673,14 +10832,14 @@ group:
 	VPBROADCASTD 28(BX)(SI*2), Z16
 	VPDPBUSD     Z16, Z14, Z10
 	VPDPBUSD     Z16, Z15, Z13
-	VPMOVSXBD    48(R10), Z14
+	VPMOVSXBD    48(R11), Z14
 	VPMULLD      Z14, Z8, Z8
 	VPADDD       Z2, Z8, Z8
 	VPMULLD      Z14, Z9, Z9
 	VPADDD       Z3, Z9, Z9
 	VPMULLD      Z14, Z10, Z10
 	VPADDD       Z4, Z10, Z10
-	VPMOVSXBD    48(R10)(DX*1), Z2
+	VPMOVSXBD    48(R11)(DX*1), Z2
 	VPMULLD      Z2, Z11, Z11
 	VPADDD       Z5, Z11, Z11
 	VPMULLD      Z2, Z12, Z12
@@ -10713,8 +10872,8 @@ group:
 	VMOVUPS      Z13, 320(SP)
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000020, R10
-	DECQ         R11
+	ADDQ         $0x00000020, R11
+	DECQ         R12
 	JNE          group
 	VCVTPH2PS    (CX), Z2
 	VMOVUPS      (SP), Z3
@@ -10737,16 +10896,17 @@ group:
 	VFMADD213PS  64(DI)(R8*2), Z2, Z3
 	VMOVUPS      Z3, 64(DI)(R8*2)
 	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, R9
+	SUBQ         $0x00000008, R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ6AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x4(SB), NOSPLIT, $512-64
-	// groupedQ6AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ6AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ6AVX512x2x4(SB), NOSPLIT, $512-72
+	// groupedQ6AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -10760,18 +10920,19 @@ TEXT ·groupedQ6AVX512x2x4(SB), NOSPLIT, $512-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x0f0f0f0f, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, R11
-	VMOVD        R11, X1
+	MOVL         $0x30303030, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ    CX, R12
-	MOVQ    $0x00000008, R13
+	MOVQ    CX, R13
+	MOVQ    $0x00000008, R14
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (SP)
 	VMOVUPS Y2, 32(SP)
@@ -10792,6 +10953,21 @@ loop:
 	VMOVUPS Y2, 480(SP)
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	PREFETCHT1   256(R11)
+	PREFETCHT1   320(R11)
+	PREFETCHT1   384(R11)
+	PREFETCHT1   448(R11)
+	PREFETCHT1   512(R11)
+	PREFETCHT1   576(R11)
+	PREFETCHT1   640(R11)
+	PREFETCHT1   704(R11)
+	PREFETCHT1   768(R11)
+	PREFETCHT1   832(R11)
+	ADDQ         $0x00000348, R11
 	VPBROADCASTD 56(BX), Z2
 	VMOVDQA64    Z2, Z6
 	VPBROADCASTD 56(BX)(SI*1), Z3
@@ -10894,12 +11070,12 @@ group:
 	VPBROADCASTD 12(DI), Z12
 	VPDPBUSD     Z12, Z10, Z5
 	VPDPBUSD     Z12, Z11, Z9
-	VPMOVSXBD    32(R12), Z10
+	VPMOVSXBD    32(R13), Z10
 	VPMULLD      Z10, Z2, Z2
 	VPMULLD      Z10, Z3, Z3
 	VPMULLD      Z10, Z4, Z4
 	VPMULLD      Z10, Z5, Z5
-	VPMOVSXBD    32(R12)(DX*1), Z10
+	VPMOVSXBD    32(R13)(DX*1), Z10
 	VPMULLD      Z10, Z6, Z6
 	VPMULLD      Z10, Z7, Z7
 	VPMULLD      Z10, Z8, Z8
@@ -11014,7 +11190,7 @@ group:
 	VPBROADCASTD 28(DI), Z20
 	VPDPBUSD     Z20, Z18, Z13
 	VPDPBUSD     Z20, Z19, Z17
-	VPMOVSXBD    48(R12), Z18
+	VPMOVSXBD    48(R13), Z18
 	VPMULLD      Z18, Z10, Z10
 	VPADDD       Z2, Z10, Z10
 	VPMULLD      Z18, Z11, Z11
@@ -11023,7 +11199,7 @@ group:
 	VPADDD       Z4, Z12, Z12
 	VPMULLD      Z18, Z13, Z13
 	VPADDD       Z5, Z13, Z13
-	VPMOVSXBD    48(R12)(DX*1), Z2
+	VPMOVSXBD    48(R13)(DX*1), Z2
 	VPMULLD      Z2, Z14, Z14
 	VPADDD       Z6, Z14, Z14
 	VPMULLD      Z2, Z15, Z15
@@ -11067,8 +11243,8 @@ group:
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	ADDQ         $0x00000020, R12
-	DECQ         R13
+	ADDQ         $0x00000020, R13
+	DECQ         R14
 	JNE          group
 	VCVTPH2PS    (CX), Z2
 	VMOVUPS      (SP), Z3
@@ -11097,16 +11273,17 @@ group:
 	VFMADD213PS  64(R10), Z2, Z3
 	VMOVUPS      Z3, 64(R10)
 	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, R11
+	SUBQ         $0x00000008, R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x5(SB), NOSPLIT, $640-64
-	// groupedQ6AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ6AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ6AVX512x2x5(SB), NOSPLIT, $640-72
+	// groupedQ6AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -11120,18 +11297,19 @@ TEXT ·groupedQ6AVX512x2x5(SB), NOSPLIT, $640-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x0f0f0f0f, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, R11
-	VMOVD        R11, X1
+	MOVL         $0x30303030, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ    CX, R12
-	MOVQ    $0x00000008, R13
+	MOVQ    CX, R13
+	MOVQ    $0x00000008, R14
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (SP)
 	VMOVUPS Y2, 32(SP)
@@ -11156,6 +11334,21 @@ loop:
 	VMOVUPS Y2, 608(SP)
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	PREFETCHT1   256(R11)
+	PREFETCHT1   320(R11)
+	PREFETCHT1   384(R11)
+	PREFETCHT1   448(R11)
+	PREFETCHT1   512(R11)
+	PREFETCHT1   576(R11)
+	PREFETCHT1   640(R11)
+	PREFETCHT1   704(R11)
+	PREFETCHT1   768(R11)
+	PREFETCHT1   832(R11)
+	ADDQ         $0x00000348, R11
 	VPBROADCASTD 56(BX), Z2
 	VMOVDQA64    Z2, Z7
 	VPBROADCASTD 56(BX)(SI*1), Z3
@@ -11272,13 +11465,13 @@ group:
 	VPBROADCASTD 12(DI)(SI*1), Z14
 	VPDPBUSD     Z14, Z12, Z6
 	VPDPBUSD     Z14, Z13, Z11
-	VPMOVSXBD    32(R12), Z12
+	VPMOVSXBD    32(R13), Z12
 	VPMULLD      Z12, Z2, Z2
 	VPMULLD      Z12, Z3, Z3
 	VPMULLD      Z12, Z4, Z4
 	VPMULLD      Z12, Z5, Z5
 	VPMULLD      Z12, Z6, Z6
-	VPMOVSXBD    32(R12)(DX*1), Z12
+	VPMOVSXBD    32(R13)(DX*1), Z12
 	VPMULLD      Z12, Z7, Z7
 	VPMULLD      Z12, Z8, Z8
 	VPMULLD      Z12, Z9, Z9
@@ -11408,7 +11601,7 @@ group:
 	VPBROADCASTD 28(DI)(SI*1), Z24
 	VPDPBUSD     Z24, Z22, Z16
 	VPDPBUSD     Z24, Z23, Z21
-	VPMOVSXBD    48(R12), Z22
+	VPMOVSXBD    48(R13), Z22
 	VPMULLD      Z22, Z12, Z12
 	VPADDD       Z2, Z12, Z12
 	VPMULLD      Z22, Z13, Z13
@@ -11419,7 +11612,7 @@ group:
 	VPADDD       Z5, Z15, Z15
 	VPMULLD      Z22, Z16, Z16
 	VPADDD       Z6, Z16, Z16
-	VPMOVSXBD    48(R12)(DX*1), Z2
+	VPMOVSXBD    48(R13)(DX*1), Z2
 	VPMULLD      Z2, Z17, Z17
 	VPADDD       Z7, Z17, Z17
 	VPMULLD      Z2, Z18, Z18
@@ -11473,8 +11666,8 @@ group:
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	ADDQ         $0x00000020, R12
-	DECQ         R13
+	ADDQ         $0x00000020, R13
+	DECQ         R14
 	JNE          group
 	VCVTPH2PS    (CX), Z2
 	VMOVUPS      (SP), Z3
@@ -11509,16 +11702,17 @@ group:
 	VFMADD213PS  64(R10)(R9*1), Z2, Z3
 	VMOVUPS      Z3, 64(R10)(R9*1)
 	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, R11
+	SUBQ         $0x00000008, R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ6AVX512x2x6(SB), $768-64
-	// groupedQ6AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q6 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ6AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ6AVX512x2x6(SB), $768-72
+	// groupedQ6AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q6 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -11532,18 +11726,19 @@ TEXT ·groupedQ6AVX512x2x6(SB), $768-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x0f0f0f0f, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x0f0f0f0f, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVL         $0x30303030, R11
-	VMOVD        R11, X1
+	MOVL         $0x30303030, R12
+	VMOVD        R12, X1
 	VPBROADCASTD X1, Z1
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
 	// a superblock: its wide scales stay at hand while small walks over the narrow ones
-	MOVQ    CX, R12
-	MOVQ    $0x00000008, R13
+	MOVQ    CX, R13
+	MOVQ    $0x00000008, R14
 	VXORPS  Y2, Y2, Y2
 	VMOVUPS Y2, (SP)
 	VMOVUPS Y2, 32(SP)
@@ -11572,6 +11767,21 @@ loop:
 	VMOVUPS Y2, 736(SP)
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	PREFETCHT1   256(R11)
+	PREFETCHT1   320(R11)
+	PREFETCHT1   384(R11)
+	PREFETCHT1   448(R11)
+	PREFETCHT1   512(R11)
+	PREFETCHT1   576(R11)
+	PREFETCHT1   640(R11)
+	PREFETCHT1   704(R11)
+	PREFETCHT1   768(R11)
+	PREFETCHT1   832(R11)
+	ADDQ         $0x00000348, R11
 	VPBROADCASTD 56(BX), Z2
 	VMOVDQA64    Z2, Z8
 	VPBROADCASTD 56(BX)(SI*1), Z3
@@ -11702,14 +11912,14 @@ group:
 	VPBROADCASTD 12(DI)(SI*2), Z16
 	VPDPBUSD     Z16, Z14, Z7
 	VPDPBUSD     Z16, Z15, Z13
-	VPMOVSXBD    32(R12), Z14
+	VPMOVSXBD    32(R13), Z14
 	VPMULLD      Z14, Z2, Z2
 	VPMULLD      Z14, Z3, Z3
 	VPMULLD      Z14, Z4, Z4
 	VPMULLD      Z14, Z5, Z5
 	VPMULLD      Z14, Z6, Z6
 	VPMULLD      Z14, Z7, Z7
-	VPMOVSXBD    32(R12)(DX*1), Z14
+	VPMOVSXBD    32(R13)(DX*1), Z14
 	VPMULLD      Z14, Z8, Z8
 	VPMULLD      Z14, Z9, Z9
 	VPMULLD      Z14, Z10, Z10
@@ -11854,7 +12064,7 @@ group:
 	VPBROADCASTD 28(DI)(SI*2), Z28
 	VPDPBUSD     Z28, Z26, Z19
 	VPDPBUSD     Z28, Z27, Z25
-	VPMOVSXBD    48(R12), Z26
+	VPMOVSXBD    48(R13), Z26
 	VPMULLD      Z26, Z14, Z14
 	VPADDD       Z2, Z14, Z14
 	VPMULLD      Z26, Z15, Z15
@@ -11867,7 +12077,7 @@ group:
 	VPADDD       Z6, Z18, Z18
 	VPMULLD      Z26, Z19, Z19
 	VPADDD       Z7, Z19, Z19
-	VPMOVSXBD    48(R12)(DX*1), Z2
+	VPMOVSXBD    48(R13)(DX*1), Z2
 	VPMULLD      Z2, Z20, Z20
 	VPADDD       Z8, Z20, Z20
 	VPMULLD      Z2, Z21, Z21
@@ -11931,8 +12141,8 @@ group:
 	ADDQ         $0x00000180, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	ADDQ         $0x00000020, R12
-	DECQ         R13
+	ADDQ         $0x00000020, R13
+	DECQ         R14
 	JNE          group
 	VCVTPH2PS    (CX), Z2
 	VMOVUPS      (SP), Z3
@@ -11973,7 +12183,7 @@ group:
 	VFMADD213PS  64(R10)(R9*2), Z2, Z3
 	VMOVUPS      Z3, 64(R10)(R9*2)
 	ADDQ         $0x00000120, CX
-	SUBQ         $0x00000008, R11
+	SUBQ         $0x00000008, R12
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -14566,11 +14776,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·groupedQ8AVX512x2x2(SB), NOSPLIT, $0-64
-	// groupedQ8AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ8AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ8AVX512x2x2(SB), NOSPLIT, $0-72
+	// groupedQ8AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -14580,16 +14791,36 @@ TEXT ·groupedQ8AVX512x2x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x80808080, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x80808080, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (DI), Z1
 	VMOVUPS      (DI)(R8*1), Z2
 	VMOVUPS      64(DI), Z3
 	VMOVUPS      64(DI)(R8*1), Z4
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 192(R9)
+	PREFETCHT1 256(R9)
+	PREFETCHT1 320(R9)
+	PREFETCHT1 384(R9)
+	PREFETCHT1 448(R9)
+	PREFETCHT1 512(R9)
+	PREFETCHT1 576(R9)
+	PREFETCHT1 640(R9)
+	PREFETCHT1 704(R9)
+	PREFETCHT1 768(R9)
+	PREFETCHT1 832(R9)
+	PREFETCHT1 896(R9)
+	PREFETCHT1 960(R9)
+	PREFETCHT1 1024(R9)
+	ADDQ       $0x00000440, R9
+
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(BX), Z5
 	VPSLLD           $0x04, Z5, Z5
@@ -14678,7 +14909,7 @@ loop:
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000020, CX
-	DECQ             R9
+	DECQ             R10
 	JNE              loop
 	VMOVUPS          Z1, (DI)
 	VMOVUPS          Z2, (DI)(R8*1)
@@ -14687,11 +14918,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·groupedQ8AVX512x2x3(SB), NOSPLIT, $0-64
-	// groupedQ8AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ8AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ8AVX512x2x3(SB), NOSPLIT, $0-72
+	// groupedQ8AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -14701,8 +14933,9 @@ TEXT ·groupedQ8AVX512x2x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x80808080, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x80808080, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (DI), Z1
 	VMOVUPS      (DI)(R8*1), Z2
@@ -14710,9 +14943,28 @@ TEXT ·groupedQ8AVX512x2x3(SB), NOSPLIT, $0-64
 	VMOVUPS      64(DI), Z4
 	VMOVUPS      64(DI)(R8*1), Z5
 	VMOVUPS      64(DI)(R8*2), Z6
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
+	PREFETCHT1 (R9)
+	PREFETCHT1 64(R9)
+	PREFETCHT1 128(R9)
+	PREFETCHT1 192(R9)
+	PREFETCHT1 256(R9)
+	PREFETCHT1 320(R9)
+	PREFETCHT1 384(R9)
+	PREFETCHT1 448(R9)
+	PREFETCHT1 512(R9)
+	PREFETCHT1 576(R9)
+	PREFETCHT1 640(R9)
+	PREFETCHT1 704(R9)
+	PREFETCHT1 768(R9)
+	PREFETCHT1 832(R9)
+	PREFETCHT1 896(R9)
+	PREFETCHT1 960(R9)
+	PREFETCHT1 1024(R9)
+	ADDQ       $0x00000440, R9
+
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(BX), Z7
 	VPSLLD           $0x04, Z7, Z7
@@ -14834,7 +15086,7 @@ loop:
 	ADDQ             $0x00000200, AX
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000020, CX
-	DECQ             R9
+	DECQ             R10
 	JNE              loop
 	VMOVUPS          Z1, (DI)
 	VMOVUPS          Z2, (DI)(R8*1)
@@ -14845,11 +15097,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·groupedQ8AVX512x2x4(SB), NOSPLIT, $0-64
-	// groupedQ8AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ8AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ8AVX512x2x4(SB), NOSPLIT, $0-72
+	// groupedQ8AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -14863,8 +15116,9 @@ TEXT ·groupedQ8AVX512x2x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x80808080, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x80808080, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (R8), Z1
 	VMOVUPS      (R8)(R9*1), Z2
@@ -14874,9 +15128,28 @@ TEXT ·groupedQ8AVX512x2x4(SB), NOSPLIT, $0-64
 	VMOVUPS      64(R8)(R9*1), Z6
 	VMOVUPS      64(R8)(R9*2), Z7
 	VMOVUPS      64(R10), Z8
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	PREFETCHT1 256(R11)
+	PREFETCHT1 320(R11)
+	PREFETCHT1 384(R11)
+	PREFETCHT1 448(R11)
+	PREFETCHT1 512(R11)
+	PREFETCHT1 576(R11)
+	PREFETCHT1 640(R11)
+	PREFETCHT1 704(R11)
+	PREFETCHT1 768(R11)
+	PREFETCHT1 832(R11)
+	PREFETCHT1 896(R11)
+	PREFETCHT1 960(R11)
+	PREFETCHT1 1024(R11)
+	ADDQ       $0x00000440, R11
+
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(BX), Z9
 	VPSLLD           $0x04, Z9, Z9
@@ -15032,7 +15305,7 @@ loop:
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000040, DI
 	ADDQ             $0x00000020, CX
-	DECQ             R11
+	DECQ             R12
 	JNE              loop
 	VMOVUPS          Z1, (R8)
 	VMOVUPS          Z2, (R8)(R9*1)
@@ -15045,11 +15318,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·groupedQ8AVX512x2x5(SB), NOSPLIT, $0-64
-	// groupedQ8AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ8AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ8AVX512x2x5(SB), NOSPLIT, $0-72
+	// groupedQ8AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -15063,8 +15337,9 @@ TEXT ·groupedQ8AVX512x2x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x80808080, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x80808080, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (R8), Z1
 	VMOVUPS      (R8)(R9*1), Z2
@@ -15076,9 +15351,28 @@ TEXT ·groupedQ8AVX512x2x5(SB), NOSPLIT, $0-64
 	VMOVUPS      64(R8)(R9*2), Z8
 	VMOVUPS      64(R10), Z9
 	VMOVUPS      64(R10)(R9*1), Z10
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	PREFETCHT1 256(R11)
+	PREFETCHT1 320(R11)
+	PREFETCHT1 384(R11)
+	PREFETCHT1 448(R11)
+	PREFETCHT1 512(R11)
+	PREFETCHT1 576(R11)
+	PREFETCHT1 640(R11)
+	PREFETCHT1 704(R11)
+	PREFETCHT1 768(R11)
+	PREFETCHT1 832(R11)
+	PREFETCHT1 896(R11)
+	PREFETCHT1 960(R11)
+	PREFETCHT1 1024(R11)
+	ADDQ       $0x00000440, R11
+
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(BX), Z11
 	VPSLLD           $0x04, Z11, Z11
@@ -15267,7 +15561,7 @@ loop:
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000040, DI
 	ADDQ             $0x00000020, CX
-	DECQ             R11
+	DECQ             R12
 	JNE              loop
 	VMOVUPS          Z1, (R8)
 	VMOVUPS          Z2, (R8)(R9*1)
@@ -15282,11 +15576,12 @@ loop:
 	VZEROUPPER
 	RET
 
-// func groupedQ8AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512F, AVX512VNNI
-TEXT ·groupedQ8AVX512x2x6(SB), NOSPLIT, $0-64
-	// groupedQ8AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q8 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ8AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ8AVX512x2x6(SB), NOSPLIT, $0-72
+	// groupedQ8AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q8 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -15300,8 +15595,9 @@ TEXT ·groupedQ8AVX512x2x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x80808080, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x80808080, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
 	VMOVUPS      (R8), Z1
 	VMOVUPS      (R8)(R9*1), Z2
@@ -15315,9 +15611,28 @@ TEXT ·groupedQ8AVX512x2x6(SB), NOSPLIT, $0-64
 	VMOVUPS      64(R10), Z10
 	VMOVUPS      64(R10)(R9*1), Z11
 	VMOVUPS      64(R10)(R9*2), Z12
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
+	PREFETCHT1 (R11)
+	PREFETCHT1 64(R11)
+	PREFETCHT1 128(R11)
+	PREFETCHT1 192(R11)
+	PREFETCHT1 256(R11)
+	PREFETCHT1 320(R11)
+	PREFETCHT1 384(R11)
+	PREFETCHT1 448(R11)
+	PREFETCHT1 512(R11)
+	PREFETCHT1 576(R11)
+	PREFETCHT1 640(R11)
+	PREFETCHT1 704(R11)
+	PREFETCHT1 768(R11)
+	PREFETCHT1 832(R11)
+	PREFETCHT1 896(R11)
+	PREFETCHT1 960(R11)
+	PREFETCHT1 1024(R11)
+	ADDQ       $0x00000440, R11
+
 	// codes become unsigned by adding 128; sums start at -128 times those of the activations
 	VPBROADCASTD     44(BX), Z13
 	VPSLLD           $0x04, Z13, Z13
@@ -15539,7 +15854,7 @@ loop:
 	ADDQ             $0x00000040, BX
 	ADDQ             $0x00000040, DI
 	ADDQ             $0x00000020, CX
-	DECQ             R11
+	DECQ             R12
 	JNE              loop
 	VMOVUPS          Z1, (R8)
 	VMOVUPS          Z2, (R8)(R9*1)

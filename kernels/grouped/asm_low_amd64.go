@@ -142,35 +142,40 @@ func groupedQ1G128AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stri
 //go:noescape
 func groupedQ1G128AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ1G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ1G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q1G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ1G128AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ1G128AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ1G128AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ1G128AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q1G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ1G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ1G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ1G128AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ1G128AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q1G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ1G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ1G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ1G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ1G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q1G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ1G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ1G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ1G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q1G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ1G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q1G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ1G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ1G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ2G64AVX2x2x1 adds to y[32] the products of bands of Q2G64 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
@@ -330,35 +335,40 @@ func groupedQ2G64AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, strid
 //go:noescape
 func groupedQ2G64AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ2G64AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q2G64 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G64AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G64 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G64AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2G64AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q2G64 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G64AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G64 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G64AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2G64AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q2G64 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G64AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G64 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G64AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2G64AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q2G64 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G64AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G64 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G64AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2G64AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q2G64 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G64AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G64 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G64AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G64AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
 // groupedQ2G128AVX2x2x1 adds to y[32] the products of bands of Q2G128 that are stride bytes apart with a row of
 // activation records. It prefetches as many bytes at next, which need not be memory at all.
@@ -518,32 +528,37 @@ func groupedQ2G128AVX512x1x7(y *float32, ld int, codes *byte, scales *byte, stri
 //go:noescape
 func groupedQ2G128AVX512x1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ2G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G128AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G128AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2G128AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G128AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2G128AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G128AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
 
-// groupedQ2G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q2G128 that are
-// stride bytes apart with rows of activation records that are lda bytes apart.
+// groupedQ2G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G128 that are
+// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+// next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ2G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
+func groupedQ2G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)

@@ -4799,11 +4799,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ1G128AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ1G128AVX512x2x2(SB), NOSPLIT, $0-64
-	// groupedQ1G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q1G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ1G128AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ1G128AVX512x2x2(SB), NOSPLIT, $0-72
+	// groupedQ1G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q1G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -4813,19 +4814,24 @@ TEXT ·groupedQ1G128AVX512x2x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x10101010, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x10101010, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
-	MOVQ   $0x00000004, R10
+	MOVQ   $0x00000004, R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
 group:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	ADDQ         $0x00000090, R9
 	VPBROADCASTD 44(BX), Z5
 	VMOVDQA64    Z5, Z7
 	VPBROADCASTD 44(BX)(SI*1), Z6
@@ -4922,7 +4928,7 @@ group:
 	VFMADD231PS  Z5, Z8, Z4
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, BX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Z5
 	VMULPS       eighth<>+0(SB), Z5, Z5
@@ -4937,16 +4943,17 @@ group:
 	VFMADD213PS  64(DI)(R8*1), Z5, Z4
 	VMOVUPS      Z4, 64(DI)(R8*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R9
+	SUBQ         $0x00000004, R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ1G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ1G128AVX512x2x3(SB), NOSPLIT, $0-64
-	// groupedQ1G128AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q1G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ1G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ1G128AVX512x2x3(SB), NOSPLIT, $0-72
+	// groupedQ1G128AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q1G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -4956,13 +4963,14 @@ TEXT ·groupedQ1G128AVX512x2x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x10101010, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x10101010, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
-	MOVQ   $0x00000004, R10
+	MOVQ   $0x00000004, R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -4971,6 +4979,10 @@ loop:
 	VPXORD Z6, Z6, Z6
 
 group:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	ADDQ         $0x00000090, R9
 	VPBROADCASTD 44(BX), Z7
 	VMOVDQA64    Z7, Z10
 	VPBROADCASTD 44(BX)(SI*1), Z8
@@ -5098,7 +5110,7 @@ group:
 	VFMADD231PS  Z7, Z12, Z6
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, BX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Z7
 	VMULPS       eighth<>+0(SB), Z7, Z7
@@ -5117,16 +5129,17 @@ group:
 	VFMADD213PS  64(DI)(R8*2), Z7, Z6
 	VMOVUPS      Z6, 64(DI)(R8*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R9
+	SUBQ         $0x00000004, R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ1G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ1G128AVX512x2x4(SB), NOSPLIT, $0-64
-	// groupedQ1G128AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q1G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ1G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ1G128AVX512x2x4(SB), NOSPLIT, $0-72
+	// groupedQ1G128AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q1G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -5140,13 +5153,14 @@ TEXT ·groupedQ1G128AVX512x2x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x10101010, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x10101010, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
-	MOVQ   $0x00000004, R12
+	MOVQ   $0x00000004, R13
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -5157,6 +5171,10 @@ loop:
 	VPXORD Z8, Z8, Z8
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	ADDQ         $0x00000090, R11
 	VPBROADCASTD 44(BX), Z9
 	VMOVDQA64    Z9, Z13
 	VPBROADCASTD 44(BX)(SI*1), Z10
@@ -5316,7 +5334,7 @@ group:
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Z9
 	VMULPS       eighth<>+0(SB), Z9, Z9
@@ -5339,16 +5357,17 @@ group:
 	VFMADD213PS  64(R10), Z9, Z8
 	VMOVUPS      Z8, 64(R10)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
+	SUBQ         $0x00000004, R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ1G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ1G128AVX512x2x5(SB), NOSPLIT, $0-64
-	// groupedQ1G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q1G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ1G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ1G128AVX512x2x5(SB), NOSPLIT, $0-72
+	// groupedQ1G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q1G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -5362,13 +5381,14 @@ TEXT ·groupedQ1G128AVX512x2x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x10101010, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x10101010, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
-	MOVQ   $0x00000004, R12
+	MOVQ   $0x00000004, R13
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -5381,6 +5401,10 @@ loop:
 	VPXORD Z10, Z10, Z10
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	ADDQ         $0x00000090, R11
 	VPBROADCASTD 44(BX), Z11
 	VMOVDQA64    Z11, Z16
 	VPBROADCASTD 44(BX)(SI*1), Z12
@@ -5571,7 +5595,7 @@ group:
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Z11
 	VMULPS       eighth<>+0(SB), Z11, Z11
@@ -5598,16 +5622,17 @@ group:
 	VFMADD213PS  64(R10)(R9*1), Z11, Z10
 	VMOVUPS      Z10, 64(R10)(R9*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
+	SUBQ         $0x00000004, R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ1G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ1G128AVX512x2x6(SB), NOSPLIT, $0-64
-	// groupedQ1G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q1G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ1G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ1G128AVX512x2x6(SB), NOSPLIT, $0-72
+	// groupedQ1G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q1G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -5621,13 +5646,14 @@ TEXT ·groupedQ1G128AVX512x2x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x10101010, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x10101010, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
-	MOVQ   $0x00000004, R12
+	MOVQ   $0x00000004, R13
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -5642,6 +5668,10 @@ loop:
 	VPXORD Z12, Z12, Z12
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	ADDQ         $0x00000090, R11
 	VPBROADCASTD 44(BX), Z13
 	VMOVDQA64    Z13, Z19
 	VPBROADCASTD 44(BX)(SI*1), Z14
@@ -5863,7 +5893,7 @@ group:
 	ADDQ         $0x00000040, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Z13
 	VMULPS       eighth<>+0(SB), Z13, Z13
@@ -5894,7 +5924,7 @@ group:
 	VFMADD213PS  64(R10)(R9*2), Z13, Z12
 	VMOVUPS      Z12, 64(R10)(R9*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
+	SUBQ         $0x00000004, R12
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -11369,11 +11399,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G64AVX512x2x2(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q2G64 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G64AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G64AVX512x2x2(SB), NOSPLIT, $0-72
+	// groupedQ2G64AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G64 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -11383,19 +11414,26 @@ TEXT ·groupedQ2G64AVX512x2x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x18181818, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x18181818, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
-	MOVQ   $0x00000002, R10
+	MOVQ   $0x00000002, R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
 group:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	PREFETCHT1   256(R9)
+	ADDQ         $0x00000120, R9
 	VPBROADCASTD 44(BX), Z5
 	VMOVDQA64    Z5, Z7
 	VPBROADCASTD 44(BX)(SI*1), Z6
@@ -11496,7 +11534,7 @@ group:
 	VFMADD231PS  Z5, Z8, Z4
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Z5
 	VMULPS       eighth<>+0(SB), Z5, Z5
@@ -11511,16 +11549,17 @@ group:
 	VFMADD213PS  64(DI)(R8*1), Z5, Z4
 	VMOVUPS      Z4, 64(DI)(R8*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R9
+	SUBQ         $0x00000002, R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G64AVX512x2x3(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q2G64 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G64AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G64AVX512x2x3(SB), NOSPLIT, $0-72
+	// groupedQ2G64AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G64 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -11530,13 +11569,14 @@ TEXT ·groupedQ2G64AVX512x2x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x18181818, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x18181818, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
-	MOVQ   $0x00000002, R10
+	MOVQ   $0x00000002, R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -11545,6 +11585,12 @@ loop:
 	VPXORD Z6, Z6, Z6
 
 group:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	PREFETCHT1   256(R9)
+	ADDQ         $0x00000120, R9
 	VPBROADCASTD 44(BX), Z7
 	VMOVDQA64    Z7, Z10
 	VPBROADCASTD 44(BX)(SI*1), Z8
@@ -11676,7 +11722,7 @@ group:
 	VFMADD231PS  Z7, Z12, Z6
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Z7
 	VMULPS       eighth<>+0(SB), Z7, Z7
@@ -11695,16 +11741,17 @@ group:
 	VFMADD213PS  64(DI)(R8*2), Z7, Z6
 	VMOVUPS      Z6, 64(DI)(R8*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R9
+	SUBQ         $0x00000002, R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G64AVX512x2x4(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q2G64 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G64AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G64AVX512x2x4(SB), NOSPLIT, $0-72
+	// groupedQ2G64AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G64 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -11718,13 +11765,14 @@ TEXT ·groupedQ2G64AVX512x2x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x18181818, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x18181818, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
-	MOVQ   $0x00000002, R12
+	MOVQ   $0x00000002, R13
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -11735,6 +11783,12 @@ loop:
 	VPXORD Z8, Z8, Z8
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	PREFETCHT1   256(R11)
+	ADDQ         $0x00000120, R11
 	VPBROADCASTD 44(BX), Z9
 	VMOVDQA64    Z9, Z13
 	VPBROADCASTD 44(BX)(SI*1), Z10
@@ -11898,7 +11952,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Z9
 	VMULPS       eighth<>+0(SB), Z9, Z9
@@ -11921,16 +11975,17 @@ group:
 	VFMADD213PS  64(R10), Z9, Z8
 	VMOVUPS      Z8, 64(R10)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R11
+	SUBQ         $0x00000002, R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G64AVX512x2x5(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q2G64 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G64AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G64AVX512x2x5(SB), NOSPLIT, $0-72
+	// groupedQ2G64AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G64 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -11944,13 +11999,14 @@ TEXT ·groupedQ2G64AVX512x2x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x18181818, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x18181818, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
-	MOVQ   $0x00000002, R12
+	MOVQ   $0x00000002, R13
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -11963,6 +12019,12 @@ loop:
 	VPXORD Z10, Z10, Z10
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	PREFETCHT1   256(R11)
+	ADDQ         $0x00000120, R11
 	VPBROADCASTD 44(BX), Z11
 	VMOVDQA64    Z11, Z16
 	VPBROADCASTD 44(BX)(SI*1), Z12
@@ -12157,7 +12219,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Z11
 	VMULPS       eighth<>+0(SB), Z11, Z11
@@ -12184,16 +12246,17 @@ group:
 	VFMADD213PS  64(R10)(R9*1), Z11, Z10
 	VMOVUPS      Z10, 64(R10)(R9*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R11
+	SUBQ         $0x00000002, R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G64AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G64AVX512x2x6(SB), NOSPLIT, $0-64
-	// groupedQ2G64AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q2G64 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G64AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G64AVX512x2x6(SB), NOSPLIT, $0-72
+	// groupedQ2G64AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G64 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -12207,13 +12270,14 @@ TEXT ·groupedQ2G64AVX512x2x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x18181818, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x18181818, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
-	MOVQ   $0x00000002, R12
+	MOVQ   $0x00000002, R13
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -12228,6 +12292,12 @@ loop:
 	VPXORD Z12, Z12, Z12
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	PREFETCHT1   256(R11)
+	ADDQ         $0x00000120, R11
 	VPBROADCASTD 44(BX), Z13
 	VMOVDQA64    Z13, Z19
 	VPBROADCASTD 44(BX)(SI*1), Z14
@@ -12453,7 +12523,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Z13
 	VMULPS       eighth<>+0(SB), Z13, Z13
@@ -12484,7 +12554,7 @@ group:
 	VFMADD213PS  64(R10)(R9*2), Z13, Z12
 	VMOVUPS      Z12, 64(R10)(R9*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000002, R11
+	SUBQ         $0x00000002, R12
 	JNE          loop
 	VZEROUPPER
 	RET
@@ -17959,11 +18029,12 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ2G128AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G128AVX512x2x2(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G128AVX512x2x2(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G128AVX512x2x2(SB), NOSPLIT, $0-72
+	// groupedQ2G128AVX512x2x2 adds to y[2][32] (ld values a token) the products of two bands of Q2G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -17973,19 +18044,26 @@ TEXT ·groupedQ2G128AVX512x2x2(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x18181818, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x18181818, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
-	MOVQ   $0x00000004, R10
+	MOVQ   $0x00000004, R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
 group:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	PREFETCHT1   256(R9)
+	ADDQ         $0x00000110, R9
 	VPBROADCASTD 44(BX), Z5
 	VMOVDQA64    Z5, Z7
 	VPBROADCASTD 44(BX)(SI*1), Z6
@@ -18086,7 +18164,7 @@ group:
 	VFMADD231PS  Z5, Z8, Z4
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Z5
 	VMULPS       eighth<>+0(SB), Z5, Z5
@@ -18101,16 +18179,17 @@ group:
 	VFMADD213PS  64(DI)(R8*1), Z5, Z4
 	VMOVUPS      Z4, 64(DI)(R8*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R9
+	SUBQ         $0x00000004, R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G128AVX512x2x3(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX512x2x3 adds to y[3][32] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G128AVX512x2x3(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G128AVX512x2x3(SB), NOSPLIT, $0-72
+	// groupedQ2G128AVX512x2x3 adds to y[3][32] (ld values a token) the products of two bands of Q2G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -18120,13 +18199,14 @@ TEXT ·groupedQ2G128AVX512x2x3(SB), NOSPLIT, $0-64
 	MOVQ         y+0(FP), DI
 	MOVQ         ld+8(FP), R8
 	SHLQ         $0x02, R8
-	MOVL         $0x18181818, R9
-	VMOVD        R9, X0
+	MOVQ         next+64(FP), R9
+	MOVL         $0x18181818, R10
+	VMOVD        R10, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R9
+	MOVQ         groups+56(FP), R10
 
 loop:
-	MOVQ   $0x00000004, R10
+	MOVQ   $0x00000004, R11
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -18135,6 +18215,12 @@ loop:
 	VPXORD Z6, Z6, Z6
 
 group:
+	PREFETCHT1   (R9)
+	PREFETCHT1   64(R9)
+	PREFETCHT1   128(R9)
+	PREFETCHT1   192(R9)
+	PREFETCHT1   256(R9)
+	ADDQ         $0x00000110, R9
 	VPBROADCASTD 44(BX), Z7
 	VMOVDQA64    Z7, Z10
 	VPBROADCASTD 44(BX)(SI*1), Z8
@@ -18266,7 +18352,7 @@ group:
 	VFMADD231PS  Z7, Z12, Z6
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
-	DECQ         R10
+	DECQ         R11
 	JNE          group
 	VCVTPH2PS    (CX), Z7
 	VMULPS       eighth<>+0(SB), Z7, Z7
@@ -18285,16 +18371,17 @@ group:
 	VFMADD213PS  64(DI)(R8*2), Z7, Z6
 	VMOVUPS      Z6, 64(DI)(R8*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R9
+	SUBQ         $0x00000004, R10
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G128AVX512x2x4(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX512x2x4 adds to y[4][32] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G128AVX512x2x4(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G128AVX512x2x4(SB), NOSPLIT, $0-72
+	// groupedQ2G128AVX512x2x4 adds to y[4][32] (ld values a token) the products of two bands of Q2G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -18308,13 +18395,14 @@ TEXT ·groupedQ2G128AVX512x2x4(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x18181818, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x18181818, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
-	MOVQ   $0x00000004, R12
+	MOVQ   $0x00000004, R13
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -18325,6 +18413,12 @@ loop:
 	VPXORD Z8, Z8, Z8
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	PREFETCHT1   256(R11)
+	ADDQ         $0x00000110, R11
 	VPBROADCASTD 44(BX), Z9
 	VMOVDQA64    Z9, Z13
 	VPBROADCASTD 44(BX)(SI*1), Z10
@@ -18488,7 +18582,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Z9
 	VMULPS       eighth<>+0(SB), Z9, Z9
@@ -18511,16 +18605,17 @@ group:
 	VFMADD213PS  64(R10), Z9, Z8
 	VMOVUPS      Z8, 64(R10)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
+	SUBQ         $0x00000004, R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G128AVX512x2x5(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G128AVX512x2x5(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G128AVX512x2x5(SB), NOSPLIT, $0-72
+	// groupedQ2G128AVX512x2x5 adds to y[5][32] (ld values a token) the products of two bands of Q2G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -18534,13 +18629,14 @@ TEXT ·groupedQ2G128AVX512x2x5(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x18181818, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x18181818, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
-	MOVQ   $0x00000004, R12
+	MOVQ   $0x00000004, R13
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -18553,6 +18649,12 @@ loop:
 	VPXORD Z10, Z10, Z10
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	PREFETCHT1   256(R11)
+	ADDQ         $0x00000110, R11
 	VPBROADCASTD 44(BX), Z11
 	VMOVDQA64    Z11, Z16
 	VPBROADCASTD 44(BX)(SI*1), Z12
@@ -18747,7 +18849,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Z11
 	VMULPS       eighth<>+0(SB), Z11, Z11
@@ -18774,16 +18876,17 @@ group:
 	VFMADD213PS  64(R10)(R9*1), Z11, Z10
 	VMOVUPS      Z10, 64(R10)(R9*1)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
+	SUBQ         $0x00000004, R12
 	JNE          loop
 	VZEROUPPER
 	RET
 
-// func groupedQ2G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
-TEXT ·groupedQ2G128AVX512x2x6(SB), NOSPLIT, $0-64
-	// groupedQ2G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of bands of Q2G128 that are
-	// stride bytes apart with rows of activation records that are lda bytes apart.
+// func groupedQ2G128AVX512x2x6(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
+TEXT ·groupedQ2G128AVX512x2x6(SB), NOSPLIT, $0-72
+	// groupedQ2G128AVX512x2x6 adds to y[6][32] (ld values a token) the products of two bands of Q2G128 that are
+	// stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at
+	// next, which need not be memory at all.
 	MOVQ         codes+16(FP), AX
 	MOVQ         scales+24(FP), CX
 	MOVQ         stride+32(FP), DX
@@ -18797,13 +18900,14 @@ TEXT ·groupedQ2G128AVX512x2x6(SB), NOSPLIT, $0-64
 	SHLQ         $0x02, R9
 	LEAQ         (R8)(R9*2), R10
 	ADDQ         R9, R10
-	MOVL         $0x18181818, R11
-	VMOVD        R11, X0
+	MOVQ         next+64(FP), R11
+	MOVL         $0x18181818, R12
+	VMOVD        R12, X0
 	VPBROADCASTD X0, Z0
-	MOVQ         groups+56(FP), R11
+	MOVQ         groups+56(FP), R12
 
 loop:
-	MOVQ   $0x00000004, R12
+	MOVQ   $0x00000004, R13
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
@@ -18818,6 +18922,12 @@ loop:
 	VPXORD Z12, Z12, Z12
 
 group:
+	PREFETCHT1   (R11)
+	PREFETCHT1   64(R11)
+	PREFETCHT1   128(R11)
+	PREFETCHT1   192(R11)
+	PREFETCHT1   256(R11)
+	ADDQ         $0x00000110, R11
 	VPBROADCASTD 44(BX), Z13
 	VMOVDQA64    Z13, Z19
 	VPBROADCASTD 44(BX)(SI*1), Z14
@@ -19043,7 +19153,7 @@ group:
 	ADDQ         $0x00000080, AX
 	ADDQ         $0x00000040, BX
 	ADDQ         $0x00000040, DI
-	DECQ         R12
+	DECQ         R13
 	JNE          group
 	VCVTPH2PS    (CX), Z13
 	VMULPS       eighth<>+0(SB), Z13, Z13
@@ -19074,7 +19184,7 @@ group:
 	VFMADD213PS  64(R10)(R9*2), Z13, Z12
 	VMOVUPS      Z12, 64(R10)(R9*2)
 	ADDQ         $0x00000020, CX
-	SUBQ         $0x00000004, R11
+	SUBQ         $0x00000004, R12
 	JNE          loop
 	VZEROUPPER
 	RET

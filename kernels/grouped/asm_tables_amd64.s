@@ -410,17 +410,19 @@ TEXT ·lookupQ1G128AVX2(SB), NOSPLIT, $64-56
 	VMOVUPS      2272(SI), Y9
 
 band:
-	VCVTPH2PS  (DX), Y10
-	VMULPS     eighthTables<>+0(SB), Y10, Y10
-	VMOVUPS    Y10, (SP)
-	VCVTPH2PS  16(DX), Y10
-	VMULPS     eighthTables<>+0(SB), Y10, Y10
-	VMOVUPS    Y10, 32(SP)
-	LEAQ       (SP), R9
-	PREFETCHT0 (CX)(R8*1)
-	PREFETCHT0 64(CX)(R8*1)
-	PREFETCHT0 128(CX)(R8*1)
-	PREFETCHT0 192(CX)(R8*1)
+	VCVTPH2PS (DX), Y10
+	VMULPS    eighthTables<>+0(SB), Y10, Y10
+	VMOVUPS   Y10, (SP)
+	VCVTPH2PS 16(DX), Y10
+	VMULPS    eighthTables<>+0(SB), Y10, Y10
+	VMOVUPS   Y10, 32(SP)
+	LEAQ      (SP), R9
+
+	// This band's codes of the next unit come into L2 while the others take their turn
+	PREFETCHT1 256(CX)
+	PREFETCHT1 320(CX)
+	PREFETCHT1 384(CX)
+	PREFETCHT1 448(CX)
 	MOVQ       $0x00000008, SI
 
 rows:
@@ -1275,17 +1277,19 @@ TEXT ·lookupQ1G128AVX512(SB), NOSPLIT, $64-56
 	VMOVUPS      4544(SI), Z9
 
 band:
-	VCVTPH2PS  (DX), Y10
-	VMULPS     eighthTables<>+0(SB), Y10, Y10
-	VMOVUPS    Y10, (SP)
-	VCVTPH2PS  16(DX), Y10
-	VMULPS     eighthTables<>+0(SB), Y10, Y10
-	VMOVUPS    Y10, 32(SP)
-	LEAQ       (SP), R9
-	PREFETCHT0 (CX)(R8*1)
-	PREFETCHT0 64(CX)(R8*1)
-	PREFETCHT0 128(CX)(R8*1)
-	PREFETCHT0 192(CX)(R8*1)
+	VCVTPH2PS (DX), Y10
+	VMULPS    eighthTables<>+0(SB), Y10, Y10
+	VMOVUPS   Y10, (SP)
+	VCVTPH2PS 16(DX), Y10
+	VMULPS    eighthTables<>+0(SB), Y10, Y10
+	VMOVUPS   Y10, 32(SP)
+	LEAQ      (SP), R9
+
+	// This band's codes of the next unit come into L2 while the others take their turn
+	PREFETCHT1 256(CX)
+	PREFETCHT1 320(CX)
+	PREFETCHT1 384(CX)
+	PREFETCHT1 448(CX)
 	MOVQ       $0x00000008, SI
 
 rows:

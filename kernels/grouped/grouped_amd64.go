@@ -3,6 +3,8 @@
 package grouped
 
 import (
+	"unsafe"
+
 	"github.com/lutra-lm/lutra/kernels/acts"
 	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/cpu"
@@ -18,6 +20,10 @@ type tileFunc func(y *float32, ld int, codes, scales *byte, stride int, acts *by
 // and prefetches as many bytes from next on, which need not be memory.
 type streamTile func(y *float32, codes, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
+// pairTile is a tileFunc of two bands that prefetches as many bytes from next on,
+// which need not be memory.
+type pairTile func(y *float32, ld int, codes, scales *byte, stride int, acts *byte, lda, groups int, next uintptr)
+
 // panelTile adds to y[tokens][16] the products of the groups of a panel.
 type panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte, ahead, lines, groups int)
 
@@ -27,7 +33,7 @@ type tileSet struct {
 	one    streamTile  // one token
 	bands  int         // of one
 	direct []tileFunc  // one band
-	pair   []tileFunc  // two bands, i+2 tokens for the i-th; nil: one by one
+	pair   []pairTile  // two bands, i+2 tokens for the i-th; nil: one by one
 	panel  *panelTiles // nil where unfolding never pays
 	lookup *lookupTile // nil where there is none
 }
@@ -62,13 +68,13 @@ var avx2Tiles = map[matrix.Packing]tileSet{
 
 var avx512Tiles = map[matrix.Packing]tileSet{
 	matrix.Q4: {one: groupedQ4AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4AVX512x1x1, groupedQ4AVX512x1x2, groupedQ4AVX512x1x3, groupedQ4AVX512x1x4, groupedQ4AVX512x1x5, groupedQ4AVX512x1x6, groupedQ4AVX512x1x7, groupedQ4AVX512x1x8},
-		pair: []tileFunc{groupedQ4AVX512x2x2, groupedQ4AVX512x2x3, groupedQ4AVX512x2x4, groupedQ4AVX512x2x5, groupedQ4AVX512x2x6}},
+		pair: []pairTile{groupedQ4AVX512x2x2, groupedQ4AVX512x2x3, groupedQ4AVX512x2x4, groupedQ4AVX512x2x5, groupedQ4AVX512x2x6}},
 	matrix.Q4M: {one: groupedQ4MAVX512x4x1, bands: 4, direct: []tileFunc{groupedQ4MAVX512x1x1, groupedQ4MAVX512x1x2, groupedQ4MAVX512x1x3, groupedQ4MAVX512x1x4, groupedQ4MAVX512x1x5, groupedQ4MAVX512x1x6, groupedQ4MAVX512x1x7, groupedQ4MAVX512x1x8},
-		pair: []tileFunc{groupedQ4MAVX512x2x2, groupedQ4MAVX512x2x3, groupedQ4MAVX512x2x4, groupedQ4MAVX512x2x5, groupedQ4MAVX512x2x6}},
+		pair: []pairTile{groupedQ4MAVX512x2x2, groupedQ4MAVX512x2x3, groupedQ4MAVX512x2x4, groupedQ4MAVX512x2x5, groupedQ4MAVX512x2x6}},
 	matrix.Q6: {one: groupedQ6AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ6AVX512x1x1, groupedQ6AVX512x1x2, groupedQ6AVX512x1x3, groupedQ6AVX512x1x4, groupedQ6AVX512x1x5, groupedQ6AVX512x1x6, groupedQ6AVX512x1x7, groupedQ6AVX512x1x8},
-		pair: []tileFunc{groupedQ6AVX512x2x2, groupedQ6AVX512x2x3, groupedQ6AVX512x2x4, groupedQ6AVX512x2x5, groupedQ6AVX512x2x6}},
+		pair: []pairTile{groupedQ6AVX512x2x2, groupedQ6AVX512x2x3, groupedQ6AVX512x2x4, groupedQ6AVX512x2x5, groupedQ6AVX512x2x6}},
 	matrix.Q8: {one: groupedQ8AVX512x4x1, bands: 4, direct: []tileFunc{groupedQ8AVX512x1x1, groupedQ8AVX512x1x2, groupedQ8AVX512x1x3, groupedQ8AVX512x1x4, groupedQ8AVX512x1x5, groupedQ8AVX512x1x6, groupedQ8AVX512x1x7, groupedQ8AVX512x1x8},
-		pair: []tileFunc{groupedQ8AVX512x2x2, groupedQ8AVX512x2x3, groupedQ8AVX512x2x4, groupedQ8AVX512x2x5, groupedQ8AVX512x2x6}},
+		pair: []pairTile{groupedQ8AVX512x2x2, groupedQ8AVX512x2x3, groupedQ8AVX512x2x4, groupedQ8AVX512x2x5, groupedQ8AVX512x2x6}},
 }
 
 func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
@@ -118,11 +124,15 @@ func (q *kernel) addPair(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi
 	_, last := bandOf(q.w, s+1)
 	codes, scales = codes[gLo*f.codeBytes:gHi*f.codeBytes], scales[gLo/f.unit*f.unitBytes:]
 	_ = last[gHi/f.unit*f.unitBytes-1]
+	// The same share of the next two bands: this one's at first, and what is there already afterwards.
+	here := uintptr(unsafe.Pointer(unsafe.SliceData(codes)))
+	next := here - uintptr(gLo*f.codeBytes) + uintptr(2*q.BandBytes()+2*gLo*(f.codeBytes+f.unitBytes/f.unit))
 	for t < tEnd {
 		n := cpu.TileWidth(tEnd-t, len(q.tiles.pair)+1) // two at least, for there are two or more
 		rec := x.Groups()[t*lda+gLo*acts.RecordBytes:]
 		_, _ = y[(n-1)*ld+2*bands.Rows-1], rec[(n-1)*lda+(gHi-gLo)*acts.RecordBytes-1]
-		q.tiles.pair[n-2](&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &rec[0], lda, gHi-gLo)
+		q.tiles.pair[n-2](&y[0], ld, &codes[0], &scales[0], q.BandBytes(), &rec[0], lda, gHi-gLo, next)
+		next = here
 		if t += n; t < tEnd {
 			y = y[n*ld:]
 		}

@@ -145,8 +145,7 @@ func columns(r []reg.VecVirtual) [][]reg.VecVirtual {
 
 // lowPair generates an AVX-512 VNNI tile of two bands.
 func lowPair(p packing, tokens int) {
-	t := begin(p, "AVX512", 2, tokens)
-	t.bands = 1 // of the loop: a group is emitted for both at once
+	t := beginPair(p, tokens)
 	mask := ZMM()
 	emit.FillLanes(p.lowMask(p.lowAt()), mask)
 	super := []*superSums{t.superRegisters(0, columns(row(tokens))), t.superRegisters(1, columns(row(tokens)))}

@@ -17,6 +17,7 @@ type tile struct {
 	packing
 	bands, tokens   int
 	next            reg.GPVirtual // what to prefetch, as many bytes as the bands have; nil: nothing
+	fetched         int           // bands that next is walked over for; 0: bands
 	band            int           // the one being emitted
 	codes, scales   reg.GPVirtual // of the current group; of the current scale unit
 	small           reg.GPVirtual // byte scales of the current group

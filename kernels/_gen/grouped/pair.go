@@ -1,11 +1,14 @@
 package grouped
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
 	"github.com/lutra-lm/lutra/kernels/_gen/acts"
+	"github.com/lutra-lm/lutra/kernels/_gen/dense"
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
@@ -28,14 +31,31 @@ const pairTokens = 6
 //
 // The float32 operations are those of the other tiles, in the same order.
 func pair(p packing, tokens int) {
-	t := begin(p, "AVX512", 2, tokens)
-	t.bands = 1 // of the loop: a group is emitted for both at once
+	t := beginPair(p, tokens)
 	if p.name == "Q6" {
 		t.pairQ6()
 	} else {
 		t.pairSums(map[string]func() func(*bandPair){"Q4": t.pairQ4, "Q4M": t.pairQ4, "Q8": t.pairQ8}[p.name]())
 	}
 	emit.Done()
+}
+
+// pairSignature is that of tiles of two bands and several tokens.
+const pairSignature = "func(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int, next uintptr)"
+
+// beginPair begins such a tile. Weights that come from memory would be waited for,
+// so it brings the next bands into L2, as tiles of one token do.
+func beginPair(p packing, tokens int) *tile {
+	name := fmt.Sprintf("grouped%sAVX512x2x%d", p.name, tokens)
+	emit.Text(name, pairSignature)
+	emit.Contract(fmt.Sprintf("%s adds to y[%d][%d] (ld values a token) the products of two bands of %s that are", name, tokens, 2*dense.BandRows, p.name),
+		"stride bytes apart with rows of activation records that are lda bytes apart. It prefetches as many bytes at",
+		"next, which need not be memory at all.")
+	t := &tile{packing: p, bands: 2, tokens: tokens}
+	t.parameters()
+	t.next = Load(Param("next"), GP64()).(reg.GPVirtual)
+	t.bands, t.fetched = 1, 2 // of the loop: a group is emitted for both at once
+	return t
 }
 
 // bandPair is a register for each band and token.

@@ -35,7 +35,7 @@ func beginStream(p packing, isa string, bands int) *tile {
 
 // fetch prefetches the current band's part of what a group has to.
 func (t *tile) fetch() {
-	group := t.bands * (t.codeBytes + t.unitBytes/t.unit)
+	group := max(t.bands, t.fetched) * (t.codeBytes + t.unitBytes/t.unit)
 	lines := (group + 63) / 64
 	for line := t.band * lines / t.bands; line < (t.band+1)*lines/t.bands; line++ {
 		PREFETCHT1(Mem{Base: t.next, Disp: 64 * line})
