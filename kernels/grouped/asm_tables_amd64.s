@@ -418,10 +418,14 @@ band:
 	VMOVUPS   Y10, 32(SP)
 	LEAQ      (SP), R9
 
-	// This band's codes of the next unit come into L2 while the others take their turn
+	// The next band's codes come into L1, and this one's of the next unit into L2
+	PREFETCHT0 (CX)(R8*1)
 	PREFETCHT1 256(CX)
+	PREFETCHT0 64(CX)(R8*1)
 	PREFETCHT1 320(CX)
+	PREFETCHT0 128(CX)(R8*1)
 	PREFETCHT1 384(CX)
+	PREFETCHT0 192(CX)(R8*1)
 	PREFETCHT1 448(CX)
 	MOVQ       $0x00000008, SI
 
@@ -1285,10 +1289,14 @@ band:
 	VMOVUPS   Y10, 32(SP)
 	LEAQ      (SP), R9
 
-	// This band's codes of the next unit come into L2 while the others take their turn
+	// The next band's codes come into L1, and this one's of the next unit into L2
+	PREFETCHT0 (CX)(R8*1)
 	PREFETCHT1 256(CX)
+	PREFETCHT0 64(CX)(R8*1)
 	PREFETCHT1 320(CX)
+	PREFETCHT0 128(CX)(R8*1)
 	PREFETCHT1 384(CX)
+	PREFETCHT0 192(CX)(R8*1)
 	PREFETCHT1 448(CX)
 	MOVQ       $0x00000008, SI
 

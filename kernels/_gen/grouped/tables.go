@@ -141,8 +141,9 @@ func (l lookup) rows() {
 		VMOVUPS(s, d.Offset(v*32))
 	}
 	LEAQ(d, at)
-	Comment("This band's codes of the next unit come into L2 while the others take their turn")
+	Comment("The next band's codes come into L1, and this one's of the next unit into L2")
 	for line := range l.unit * l.codeBytes / 64 {
+		PREFETCHT0(Mem{Base: codes, Index: stride, Scale: 1, Disp: 64 * line})
 		PREFETCHT1(Mem{Base: codes, Disp: l.unit*l.codeBytes + 64*line})
 	}
 	MOVQ(U32(dense.BandRows/2), pairs)
