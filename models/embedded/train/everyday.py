@@ -1,10 +1,11 @@
 """A short question of any kind:  everyday.py [SEED] shows some."""
 import sys
-import by_more, by_sums, by_times, by_words
+import by_compare, by_division, by_measures, by_missing, by_more, by_products, by_sums, by_times, by_words
 from data import bucket
 from wording import *
 
-KINDS = by_times.SCHEMAS + by_sums.SCHEMAS + by_words.SCHEMAS + by_more.SCHEMAS
+# their order decides which question a seed draws
+KINDS = [kind for m in (by_times, by_division, by_products, by_sums, by_compare, by_missing, by_measures, by_words, by_more) for kind in m.SCHEMAS]
 _F, _W = [f for f, _ in KINDS], [w for _, w in KINDS]
 
 

@@ -135,7 +135,7 @@ def steps(spec, v):
 
 
 def skeleton(kind, text, eqs):
-    """that of the schema in by_sums.py, so that the bucket is the same"""
+    """that of the kind's schema (by_*.py), so that the bucket is the same"""
     signs = [o for _, o, _, _ in eqs]
     if kind in ("e_scene", "e_chain"):
         return signs

@@ -1,7 +1,7 @@
 """Short questions as people type them: one or two sentences, one to four operations.
 
-The schemas of by_times.py and by_sums.py draw their numbers, offer several wordings of every fact and of the question, and say how
-the answer is computed. `compose` joins the wordings in the orders that people use; `style` types them (lower case, no question mark, numbers
+The schemas (by_*.py) draw their numbers, offer several wordings of every fact and of the question, and say how the answer
+is computed. `compose` joins the wordings in the orders that people use; `style` types them (lower case, no question mark, numbers
 as words ...). A schema also names the numbers that a later question may change ("And with 9 boxes?", see turns.py).
 """
 import random, re
