@@ -17,7 +17,7 @@ func (v *Verifiers) resolve(p *scaling.Plan) (s Scorer, verified bool, err error
 	}
 	switch name {
 	case "":
-		if p.Method == scaling.BeamSearch || p.Method == scaling.DVTS {
+		if p.Method.Beams() {
 			return nil, false, scaling.Errorf(scaling.CodeVerifierRequired, "verifier", "%s needs a verifier, and this server has no default one", p.Method)
 		}
 		return ByLogprob(), false, nil

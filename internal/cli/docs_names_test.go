@@ -20,6 +20,7 @@ import (
 
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/usage"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // foreignFlags are those of other programs that the documents name.
@@ -291,6 +292,21 @@ func TestTheShippedConfigurationNamesOnlyWhatThereIs(t *testing.T) {
 				if err := n.check("config.yaml", word); err != nil {
 					t.Errorf("config.yaml: %v", err)
 				}
+			}
+		}
+	}
+}
+
+// A method is a row of a table in the code; users choose it from these.
+func TestTheReferenceAndThePageNameEverySearchMethod(t *testing.T) {
+	for file, written := range map[string]string{"docs/api.md": "`%s`", "web/js/methods.js": "  %s: {"} {
+		text, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range scaling.Names() {
+			if !strings.Contains(string(text), fmt.Sprintf(written, name)) {
+				t.Errorf("%s does not name the method %s", file, name)
 			}
 		}
 	}

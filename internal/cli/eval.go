@@ -22,6 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/usage"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // evalOptions are the flags of eval.
@@ -78,8 +79,9 @@ on which this program votes (self_consistency).`,
 	}
 	f := cmd.Flags()
 	m.register(f)
+	names := scaling.Names()
 	f.StringVar(&o.data, "data", "", "problems as JSON lines, a `FILE` (default: the embedded models' held-out set)")
-	f.StringSliceVar(&o.methods, "methods", []string{"single", "self_consistency", "best_of_n", "beam_search"}, "`METHODS`: single, self_consistency, best_of_n, beam_search, dvts, auto")
+	f.StringSliceVar(&o.methods, "methods", []string{"single", "self_consistency", "best_of_n", "beam_search"}, "`METHODS`: single, "+strings.Join(names[:len(names)-1], ", "))
 	f.IntSliceVarP(&o.sizes, "n", "n", []int{1, 4, 8, 16}, "candidate counts")
 	f.IntVar(&o.width, "width", 4, "children of a surviving beam")
 	f.IntVar(&o.limit, "limit", 0, "first problems only (default: all)")

@@ -78,7 +78,7 @@ func point(model, method string, n, width int) (Point, error) {
 	if err != nil {
 		return p, fmt.Errorf("eval: method %q: %w", method, err)
 	}
-	if plan.Method == scaling.BeamSearch || plan.Method == scaling.DVTS {
+	if plan.Method.Beams() {
 		p.Width = min(width, n)
 	}
 	plan, _, err = p.Plan()

@@ -200,7 +200,7 @@ func (r *SearchReport) search(i int) any {
 	}
 	o := r.outcomes[i/r.n]
 	out := &searchOutcome{Method: o.Method, N: o.N, Steps: o.Steps, StopReason: o.Reason, Select: o.Select, Agreement: o.Agreement, Degraded: o.Degraded}
-	if o.Method == scaling.BeamSearch || o.Method == scaling.DVTS {
+	if o.Method.Beams() {
 		out.Width = o.Plan.Width
 	}
 	if r.include.Tree {

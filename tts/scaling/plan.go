@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/lutra-lm/lutra/tts/answer"
@@ -26,6 +27,25 @@ const (
 func Methods() []Method {
 	return []Method{None, SelfConsistency, BestOfN, BeamSearch, DVTS, Auto}
 }
+
+// Names are those of all methods, None last.
+func Names() []string {
+	var names []string
+	for _, m := range append(Methods()[1:], None) {
+		names = append(names, string(m))
+	}
+	return names
+}
+
+// namesWith lists the names, with a word ahead of the last.
+func namesWith(word string) string {
+	names := Names()
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " " + word + " " + names[last]
+}
+
+// Beams tells whether the method is a beam search: it has a width, and needs a verifier.
+func (m Method) Beams() bool { return m == BeamSearch || m == DVTS }
 
 // Aggregate makes one score of a candidate's step scores.
 type Aggregate string
@@ -224,7 +244,7 @@ const (
 const DefaultTemperature = 0.8
 
 // Stepwise reports whether the method works step by step.
-func (p *Plan) Stepwise() bool { return p.Method == BeamSearch || p.Method == DVTS || p.Method == Auto }
+func (p *Plan) Stepwise() bool { return p.Method.Beams() || p.Method == Auto }
 
 // WithDefaults fills what is not set; Select follows from the verifier.
 func (p Plan) WithDefaults(l *Limits) Plan {
@@ -263,14 +283,13 @@ func (p Plan) WithDefaults(l *Limits) Plan {
 // Validate reports the first fault of a plan as an *Error.
 func (p Plan) Validate(l Limits) error {
 	p = p.WithDefaults(&l)
-	switch p.Method {
-	case None:
+	switch {
+	case p.Method == None:
 		return nil // whatever else it says
-	case SelfConsistency, BestOfN, BeamSearch, DVTS, Auto:
-	case "":
-		return Errorf(CodeUnknownMethod, "method", "a method is required: self_consistency, best_of_n, beam_search, dvts, auto or none")
-	default:
-		return Errorf(CodeUnknownMethod, "method", "there is no method %.40q; there are self_consistency, best_of_n, beam_search, dvts, auto and none", string(p.Method))
+	case p.Method == "":
+		return Errorf(CodeUnknownMethod, "method", "a method is required: %s", namesWith("or"))
+	case !slices.Contains(Methods(), p.Method):
+		return Errorf(CodeUnknownMethod, "method", "there is no method %.40q; there are %s", string(p.Method), namesWith("and"))
 	}
 	if err := p.Aggregate.Validate(); err != nil {
 		return Errorf(CodeValue, "aggregate", "%v", err)

@@ -1,6 +1,7 @@
 // What each model of the server offers, from its card in /v1/models. A card without
 // that (an older server's) offers what every model can do.
 
+import { methods } from './methods.js';
 import { number, string, strings } from './read.js';
 
 /**
@@ -18,7 +19,7 @@ import { number, string, strings } from './read.js';
  */
 
 /** The methods this page knows, in the order of its menu. */
-const known = ['self_consistency', 'best_of_n', 'beam_search', 'dvts', 'auto'];
+const known = Object.keys(methods).filter((name) => name && name !== 'none');
 const plain = ['self_consistency', 'best_of_n', 'auto'];
 
 /**
@@ -34,11 +35,11 @@ export function offers(cards) {
 /** @param {import('./api.js').ModelCard} card @returns {Offer} */
 function offer(card) {
   const says = card.lutra ?? {};
-  const methods = Array.isArray(says.methods) ? says.methods : plain;
+  const can = Array.isArray(says.methods) ? says.methods : plain;
   return {
     id: card.id,
     demo: says.demo === true,
-    methods: known.filter((m) => methods.includes(m)),
+    methods: known.filter((m) => can.includes(m)),
     verifiers: strings(says.verifiers),
     presets: strings(says.presets),
     context: number(card.max_model_len),
