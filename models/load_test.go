@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -195,5 +196,17 @@ func TestBitNetsOwnFrequenciesAreNoFactors(t *testing.T) {
 	g, want := readGolden(t, reference{dir: "testdata/golden/bitnet-b1.58-f16"})
 	if e := nmse(newRunner(t, m, kv.F32).feed(len(g.Tokens), g.Tokens...), want); !(e <= g.Tolerance.Strict) {
 		t.Errorf("NMSE %.3g, want at most %.3g", e, g.Tolerance.Strict)
+	}
+}
+
+func TestTheGuideNamesEveryArchitecture(t *testing.T) {
+	text, err := os.ReadFile("../docs/models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range architectureNames() {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("docs/models.md does not name %s", name)
+		}
 	}
 }
