@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"errors"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -122,4 +123,33 @@ func FuzzParsePlan(f *testing.F) {
 			t.Fatalf("Parse(%q) of %q = %+v, %v", d.String(), s, again, err)
 		}
 	})
+}
+
+// settings is a source that lacks everything, and notes what it was asked for.
+type settings []string
+
+func (s *settings) ask(key string) bool { *s = append(*s, key); return false }
+
+func (s *settings) Name(key string, _ *string) bool                   { return s.ask(key) }
+func (s *settings) Count(key string, _ *int) bool                     { return s.ask(key) }
+func (s *settings) CountOrAuto(key string, _ *int) bool               { return s.ask(key) }
+func (s *settings) Number(key string, _ *float64, _, _ float64) bool  { return s.ask(key) }
+func (s *settings) Temperature(key string, _ *float32) bool           { return s.ask(key) }
+func (s *settings) Switch(key string, _ *bool) bool                   { return s.ask(key) }
+func (s *settings) Texts(key string, _ *[]string) bool                { return s.ask(key) }
+func (s *settings) Words(key string, _ []string, _ func(string)) bool { return s.ask(key) }
+
+func TestTheReferenceNamesEverySettingOfAPlan(t *testing.T) {
+	text, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys settings
+	new(Plan).Read(&keys)
+	for _, key := range keys {
+		section, name, _ := strings.Cut(key, ".")
+		if !strings.Contains(string(text), "`"+key+"`") && !strings.Contains(string(text), "| `"+section+"` |") || !strings.Contains(string(text), name) {
+			t.Errorf("docs/api.md does not name %s", key)
+		}
+	}
 }
