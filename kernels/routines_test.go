@@ -1,0 +1,47 @@
+package kernels
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A routine of assembly whose row is missing in its room's table would never run,
+// and no test of products could tell.
+func TestEveryRoutineOfAssemblyIsCalled(t *testing.T) {
+	stub := regexp.MustCompile(`(?m)^//go:noescape\nfunc (\w+)\(`)
+	files, err := filepath.Glob("*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	routines, callers := map[string][]string{}, map[string]string{} // by folder
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		room := filepath.Dir(file)
+		found := stub.FindAllSubmatch(text, -1)
+		for _, m := range found {
+			routines[room] = append(routines[room], string(m[1]))
+		}
+		if len(found) == 0 {
+			callers[room] += string(text)
+		}
+	}
+	if len(routines) == 0 {
+		t.Fatal("no routines were found")
+	}
+	for room, names := range routines {
+		for _, name := range names {
+			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(callers[room]) {
+				t.Errorf("nothing calls %s of %s", name, room)
+			}
+		}
+	}
+}
