@@ -58,6 +58,8 @@ const (
 //     other engines run too.
 //   - bitnet-2b-4t: the same model in its own architecture, with its extra norms
 //     and squared ReLU.
+//   - bonsai-1.7b, bonsai-8b: the sizes of prism-ml's Bonsai, which are those of
+//     Qwen3, as a Llama.
 func Shapes() []Shape {
 	return []Shape{
 		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama},
@@ -65,6 +67,8 @@ func Shapes() []Shape {
 		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama},
 		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama},
 		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet},
+		{"bonsai-1.7b", 2048, 6144, 28, 16, 8, 128, 151936, 32768, 1000000, true, Llama},
+		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama},
 	}
 }
 
