@@ -58,7 +58,7 @@ var layers = map[string][]string{
 	"models/embedded":  {"models/gguf"},
 	"models":           {"kernels"},
 	"models/attention": {"models/kv", "kernels"},
-	"models/recurrent": {"models/kv", "kernels"},
+	"models/recurrent": {"kernels"},
 	"models/kv":        {"kernels"},
 	"models/weights":   {"models/gguf", "kernels"},
 	"models/tokenizer": {"models/gguf"},
@@ -75,6 +75,7 @@ var layers = map[string][]string{
 	"kernels/stream":     {"kernels/acts", "kernels/pool", "kernels/cpu"},
 	"kernels/acts":       {"kernels/pool", "kernels/vector", "kernels/cpu"},
 	"kernels/attention":  {"kernels/vector", "kernels/cpu"},
+	"kernels/delta":      {"kernels/vector", "kernels/cpu"},
 	"kernels/vector":     {"kernels/cpu"},
 	"kernels/pool":       {"kernels/meter", "kernels/cpu"},
 	"kernels/matrix":     {"kernels/meter"},
@@ -86,6 +87,7 @@ var layers = map[string][]string{
 // reserved packages are for those layers alone that are listed with them.
 var reserved = map[string][]string{
 	"models/attention":            {"models"},
+	"models/recurrent":            {"models"},
 	"models/weights":              {"models", "internal/config", "internal/cli"}, // settings and flags list packings
 	"kernels/bench":               {"internal/bench"},                            // measures; what serves does without
 	"internal/bench":              {"internal/cli"},

@@ -16,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/acts"
 	"github.com/lutra-lm/lutra/kernels/_gen/attention"
 	"github.com/lutra-lm/lutra/kernels/_gen/bench"
+	"github.com/lutra-lm/lutra/kernels/_gen/delta"
 	"github.com/lutra-lm/lutra/kernels/_gen/dense"
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 	"github.com/lutra-lm/lutra/kernels/_gen/grouped"
@@ -34,6 +35,7 @@ var families = map[string]func(){
 	"ternary_hybrid": ternary.Hybrid,
 	"peak":           bench.Peak,
 	"pause":          pool.Pause,
+	"delta":          delta.Kernels,
 	"dense":          dense.Kernels,
 	"grouped":        grouped.Kernels,
 	"grouped_dot":    grouped.Dot,

@@ -9,6 +9,11 @@ package vector
 //go:noescape
 func vecAdd(dst *float32, a *float32, b *float32, n int)
 
+// vecMul sets dst[i] = a[i]·b[i] for a positive multiple n of 8.
+//
+//go:noescape
+func vecMul(dst *float32, a *float32, b *float32, n int)
+
 // vecScale sets dst[i] = a[i]·s for a positive multiple n of 8.
 //
 //go:noescape
@@ -18,6 +23,11 @@ func vecScale(dst *float32, a *float32, s float32, n int)
 //
 //go:noescape
 func vecAxpy(dst *float32, a *float32, b *float32, s float32, n int)
+
+// vecMulAdd sets dst[i] = a[i] + b[i]·c[i] for a positive multiple n of 8.
+//
+//go:noescape
+func vecMulAdd(dst *float32, a *float32, b *float32, c *float32, n int)
 
 // vecScaleMul sets dst[i] = a[i]·s·b[i] for a positive multiple n of 8.
 //
@@ -84,3 +94,13 @@ func vecRopeHalves(lo *float32, hi *float32, cos *float32, sin *float32, pairs i
 //
 //go:noescape
 func vecSumWithin(part *[16]float32, x *float32, lo float32, hi float32, n int) int
+
+// vecHadamard8 transforms each eight of x[n], n a positive multiple of 8.
+//
+//go:noescape
+func vecHadamard8(x *float32, n int)
+
+// vecButterfly sets lo[i], hi[i] = lo[i] + hi[i], lo[i] - hi[i] for a positive multiple n of 8.
+//
+//go:noescape
+func vecButterfly(lo *float32, hi *float32, n int)

@@ -54,6 +54,56 @@ end:
 	VZEROUPPER
 	RET
 
+// func vecMul(dst *float32, a *float32, b *float32, n int)
+// Requires: AVX
+TEXT ·vecMul(SB), NOSPLIT, $0-32
+	// vecMul sets dst[i] = a[i]·b[i] for a positive multiple n of 8.
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	SUBQ $0x20, BX
+	JL   rest
+
+loop:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VMOVUPS 32(CX)(SI*4), Y2
+	VMOVUPS 32(DX)(SI*4), Y3
+	VMOVUPS 64(CX)(SI*4), Y4
+	VMOVUPS 64(DX)(SI*4), Y5
+	VMOVUPS 96(CX)(SI*4), Y6
+	VMOVUPS 96(DX)(SI*4), Y7
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, 32(AX)(SI*4)
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, 64(AX)(SI*4)
+	VMULPS  Y7, Y6, Y6
+	VMOVUPS Y6, 96(AX)(SI*4)
+	ADDQ    $0x20, SI
+	CMPQ    SI, BX
+	JLE     loop
+
+rest:
+	ADDQ $0x20, BX
+
+check:
+	CMPQ    SI, BX
+	JGE     end
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	JMP     check
+
+end:
+	VZEROUPPER
+	RET
+
 // func vecScale(dst *float32, a *float32, s float32, n int)
 // Requires: AVX, AVX2, SSE
 TEXT ·vecScale(SB), NOSPLIT, $0-32
@@ -146,6 +196,62 @@ check:
 	VFMADD231PS Y0, Y2, Y1
 	VMOVUPS     Y1, (AX)(SI*4)
 	ADDQ        $0x08, SI
+	JMP         check
+
+end:
+	VZEROUPPER
+	RET
+
+// func vecMulAdd(dst *float32, a *float32, b *float32, c *float32, n int)
+// Requires: AVX, FMA3
+TEXT ·vecMulAdd(SB), NOSPLIT, $0-40
+	// vecMulAdd sets dst[i] = a[i] + b[i]·c[i] for a positive multiple n of 8.
+	MOVQ dst+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), BX
+	MOVQ n+32(FP), SI
+	XORQ DI, DI
+	SUBQ $0x20, SI
+	JL   rest
+
+loop:
+	VMOVUPS     (CX)(DI*4), Y0
+	VMOVUPS     (DX)(DI*4), Y1
+	VMOVUPS     (BX)(DI*4), Y2
+	VMOVUPS     32(CX)(DI*4), Y3
+	VMOVUPS     32(DX)(DI*4), Y4
+	VMOVUPS     32(BX)(DI*4), Y5
+	VMOVUPS     64(CX)(DI*4), Y6
+	VMOVUPS     64(DX)(DI*4), Y7
+	VMOVUPS     64(BX)(DI*4), Y8
+	VMOVUPS     96(CX)(DI*4), Y9
+	VMOVUPS     96(DX)(DI*4), Y10
+	VMOVUPS     96(BX)(DI*4), Y11
+	VFMADD231PS Y2, Y1, Y0
+	VMOVUPS     Y0, (AX)(DI*4)
+	VFMADD231PS Y5, Y4, Y3
+	VMOVUPS     Y3, 32(AX)(DI*4)
+	VFMADD231PS Y8, Y7, Y6
+	VMOVUPS     Y6, 64(AX)(DI*4)
+	VFMADD231PS Y11, Y10, Y9
+	VMOVUPS     Y9, 96(AX)(DI*4)
+	ADDQ        $0x20, DI
+	CMPQ        DI, SI
+	JLE         loop
+
+rest:
+	ADDQ $0x20, SI
+
+check:
+	CMPQ        DI, SI
+	JGE         end
+	VMOVUPS     (CX)(DI*4), Y0
+	VMOVUPS     (DX)(DI*4), Y1
+	VMOVUPS     (BX)(DI*4), Y2
+	VFMADD231PS Y2, Y1, Y0
+	VMOVUPS     Y0, (AX)(DI*4)
+	ADDQ        $0x08, DI
 	JMP         check
 
 end:
@@ -956,5 +1062,82 @@ loop:
 	VPADDD       X1, X0, X0
 	VMOVD        X0, AX
 	MOVQ         AX, ret+32(FP)
+	VZEROUPPER
+	RET
+
+DATA hadamardSign1<>+0(SB)/8, $0x8000000000000000
+DATA hadamardSign1<>+8(SB)/8, $0x8000000000000000
+DATA hadamardSign1<>+16(SB)/8, $0x8000000000000000
+DATA hadamardSign1<>+24(SB)/8, $0x8000000000000000
+GLOBL hadamardSign1<>(SB), RODATA|NOPTR, $32
+
+DATA hadamardSign2<>+0(SB)/8, $0x0000000000000000
+DATA hadamardSign2<>+8(SB)/8, $0x8000000080000000
+DATA hadamardSign2<>+16(SB)/8, $0x0000000000000000
+DATA hadamardSign2<>+24(SB)/8, $0x8000000080000000
+GLOBL hadamardSign2<>(SB), RODATA|NOPTR, $32
+
+DATA hadamardSign4<>+0(SB)/8, $0x0000000000000000
+DATA hadamardSign4<>+8(SB)/8, $0x0000000000000000
+DATA hadamardSign4<>+16(SB)/8, $0x8000000080000000
+DATA hadamardSign4<>+24(SB)/8, $0x8000000080000000
+GLOBL hadamardSign4<>(SB), RODATA|NOPTR, $32
+
+// func vecHadamard8(x *float32, n int)
+// Requires: AVX
+TEXT ·vecHadamard8(SB), NOSPLIT, $0-16
+	// vecHadamard8 transforms each eight of x[n], n a positive multiple of 8.
+	MOVQ    x+0(FP), AX
+	MOVQ    n+8(FP), CX
+	VMOVUPS hadamardSign1<>+0(SB), Y0
+	VMOVUPS hadamardSign2<>+0(SB), Y1
+	VMOVUPS hadamardSign4<>+0(SB), Y2
+
+loop:
+	VMOVUPS (AX), Y3
+
+	// pairs one apart: the first, twice, and the second with both signs
+	VMOVSLDUP Y3, Y4
+	VMOVSHDUP Y3, Y3
+	VXORPS    Y0, Y3, Y3
+	VADDPS    Y3, Y4, Y3
+
+	// two apart
+	VPERMILPS $0x44, Y3, Y4
+	VPERMILPS $0xee, Y3, Y3
+	VXORPS    Y1, Y3, Y3
+	VADDPS    Y3, Y4, Y3
+
+	// four apart
+	VPERM2F128 $0x00, Y3, Y3, Y4
+	VPERM2F128 $0x11, Y3, Y3, Y3
+	VXORPS     Y2, Y3, Y3
+	VADDPS     Y3, Y4, Y3
+	VMOVUPS    Y3, (AX)
+	ADDQ       $0x20, AX
+	SUBQ       $0x08, CX
+	JNE        loop
+	VZEROUPPER
+	RET
+
+// func vecButterfly(lo *float32, hi *float32, n int)
+// Requires: AVX
+TEXT ·vecButterfly(SB), NOSPLIT, $0-24
+	// vecButterfly sets lo[i], hi[i] = lo[i] + hi[i], lo[i] - hi[i] for a positive multiple n of 8.
+	MOVQ lo+0(FP), AX
+	MOVQ hi+8(FP), CX
+	MOVQ n+16(FP), DX
+
+loop:
+	VMOVUPS (AX), Y0
+	VMOVUPS (CX), Y1
+	VADDPS  Y1, Y0, Y2
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y2, (AX)
+	VMOVUPS Y0, (CX)
+	ADDQ    $0x20, AX
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, DX
+	JNE     loop
 	VZEROUPPER
 	RET

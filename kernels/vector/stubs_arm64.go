@@ -9,6 +9,15 @@ package vector
 func addNEON(dst, a, b *float32, n int)
 
 //go:noescape
+func mulNEON(dst, a, b *float32, n int)
+
+//go:noescape
+func mulAddNEON(dst, a, b *float32, n int)
+
+//go:noescape
+func butterflyNEON(lo, hi *float32, n int)
+
+//go:noescape
 func scaleNEON(dst, x *float32, s float32, n int)
 
 //go:noescape

@@ -17,6 +17,14 @@ func Add(dst, a, b []float32) {
 // AddInto sets dst[i] += x[i].
 func AddInto(dst, x []float32) { Add(dst, dst, x[:len(dst)]) }
 
+// Mul sets dst[i] = a[i] · b[i].
+func Mul(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := mulFast(dst, a, b); i < len(dst); i++ {
+		dst[i] = a[i] * b[i]
+	}
+}
+
 // Scale sets dst[i] = x[i] · s.
 func Scale(dst, x []float32, s float32) {
 	x = x[:len(dst)]
@@ -33,6 +41,14 @@ func Axpy(dst []float32, s float32, x []float32) {
 	x = x[:len(dst)]
 	for i := axpyFast(dst, s, x); i < len(dst); i++ {
 		dst[i] += s * x[i]
+	}
+}
+
+// MulAdd sets dst[i] += a[i] · b[i].
+func MulAdd(dst, a, b []float32) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i := mulAddFast(dst, a, b); i < len(dst); i++ {
+		dst[i] += a[i] * b[i]
 	}
 }
 
@@ -110,6 +126,12 @@ func RMSNorm(dst, x, weight []float32, eps float32) {
 	for i := scaleMulFast(dst, x, weight, scale); i < len(x); i++ {
 		dst[i] = x[i] * scale * weight[i]
 	}
+}
+
+// L2Norm makes x as long as scale: x[i] *= scale / max(‖x‖, eps), the norm taken
+// in float64.
+func L2Norm(x []float32, scale, eps float32) {
+	ScaleInto(x, float32(float64(scale)/max(math.Sqrt(sumSquares(x)), float64(eps))))
 }
 
 // sumSquares is Σ x² in float64.

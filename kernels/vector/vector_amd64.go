@@ -32,6 +32,14 @@ func addFast(dst, a, b []float32) int {
 	return n
 }
 
+func mulFast(dst, a, b []float32) int {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		vecMul(&dst[0], &a[0], &b[0], n)
+	}
+	return n
+}
+
 func scaleFast(dst, x []float32, s float32) int {
 	n := whole(len(dst), 8)
 	if n > 0 {
@@ -44,6 +52,14 @@ func axpyFast(dst []float32, s float32, x []float32) int {
 	n := whole(len(dst), 8)
 	if n > 0 {
 		vecAxpy(&dst[0], &dst[0], &x[0], s, n)
+	}
+	return n
+}
+
+func mulAddFast(dst, a, b []float32) int {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		vecMulAdd(&dst[0], &dst[0], &a[0], &b[0], n)
 	}
 	return n
 }
@@ -141,4 +157,21 @@ func ropeHalvesFast(lo, hi, cos, sin []float32) int {
 		vecRopeHalves(&lo[0], &hi[0], &cos[0], &sin[0], n)
 	}
 	return n
+}
+
+func butterflyFast(lo, hi []float32) int {
+	n := whole(len(lo), 8)
+	if n > 0 {
+		vecButterfly(&lo[0], &hi[0], n)
+	}
+	return n
+}
+
+// hadamardFast does the first levels of a block, and returns the step of the next.
+func hadamardFast(b []float32) int {
+	if len(b) < 8 || !cpu.UseAVX2() {
+		return 1
+	}
+	vecHadamard8(&b[0], len(b))
+	return 8
 }

@@ -160,3 +160,30 @@ func ropeHalvesFast(lo, hi, cos, sin []float32) int {
 	}
 	return n
 }
+
+func mulFast(dst, a, b []float32) int {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		mulNEON(&dst[0], &a[0], &b[0], n)
+	}
+	return n
+}
+
+func mulAddFast(dst, a, b []float32) int {
+	n := whole(len(dst), 8)
+	if n > 0 {
+		mulAddNEON(&dst[0], &a[0], &b[0], n)
+	}
+	return n
+}
+
+func butterflyFast(lo, hi []float32) int {
+	n := whole(len(lo), 8)
+	if n > 0 {
+		butterflyNEON(&lo[0], &hi[0], n)
+	}
+	return n
+}
+
+// hadamardFast has none of the first levels of a block, and returns the step of the next.
+func hadamardFast([]float32) int { return 1 }

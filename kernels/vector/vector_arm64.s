@@ -23,6 +23,60 @@ loop:
 	BNE loop
 	RET
 
+// func mulNEON(dst, a, b *float32, n int)
+// dst = a · b.
+TEXT ·mulNEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R9
+loop:
+	VLD1.P 32(R1), [V0.S4, V1.S4]
+	VLD1.P 32(R2), [V2.S4, V3.S4]
+	FMUL(0, 0, 2)
+	FMUL(1, 1, 3)
+	VST1.P [V0.S4, V1.S4], 32(R0)
+	SUBS $8, R9, R9
+	BNE loop
+	RET
+
+// func mulAddNEON(dst, a, b *float32, n int)
+// dst += a · b.
+TEXT ·mulAddNEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD a+8(FP), R1
+	MOVD b+16(FP), R2
+	MOVD n+24(FP), R9
+loop:
+	VLD1 (R0), [V4.S4, V5.S4]
+	VLD1.P 32(R1), [V0.S4, V1.S4]
+	VLD1.P 32(R2), [V2.S4, V3.S4]
+	FMLA(4, 0, 2)
+	FMLA(5, 1, 3)
+	VST1.P [V4.S4, V5.S4], 32(R0)
+	SUBS $8, R9, R9
+	BNE loop
+	RET
+
+// func butterflyNEON(lo, hi *float32, n int)
+// lo, hi = lo + hi, lo - hi.
+TEXT ·butterflyNEON(SB), NOSPLIT, $0-24
+	MOVD lo+0(FP), R0
+	MOVD hi+8(FP), R1
+	MOVD n+16(FP), R9
+loop:
+	VLD1 (R0), [V0.S4, V1.S4]
+	VLD1 (R1), [V2.S4, V3.S4]
+	FADD(4, 0, 2)
+	FADD(5, 1, 3)
+	FSUB(6, 0, 2)
+	FSUB(7, 1, 3)
+	VST1.P [V4.S4, V5.S4], 32(R0)
+	VST1.P [V6.S4, V7.S4], 32(R1)
+	SUBS $8, R9, R9
+	BNE loop
+	RET
+
 // func scaleNEON(dst, x *float32, s float32, n int)
 // dst = x · s.
 TEXT ·scaleNEON(SB), NOSPLIT, $0-32

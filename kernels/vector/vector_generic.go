@@ -21,3 +21,7 @@ func gegluFast(_, _, _ []float32) bool                                   { retur
 func relu2Fast(_, _, _ []float32) int                                    { return 0 }
 func ropePairsFast(_, _, _ []float32) int                                { return 0 }
 func ropeHalvesFast(_, _, _, _ []float32) int                            { return 0 }
+func mulAddFast(_, _, _ []float32) int                                   { return 0 }
+func butterflyFast(_, _ []float32) int                                   { return 0 }
+func hadamardFast([]float32) int                                         { return 1 }
+func mulFast(_, _, _ []float32) int                                      { return 0 }

@@ -25,6 +25,12 @@ func TestElementwisePrimitivesAgreeWithFloat64(t *testing.T) {
 	ops := []op{
 		{"Add", Add, func(a, b float64) float64 { return a + b }, 6e-8},
 		{"Scale", func(d, a, _ []float32) { Scale(d, a, 0.3) }, func(a, _ float64) float64 { return a * float64(float32(0.3)) }, 6e-8},
+		{"MulAdd", func(d, a, b []float32) {
+			x, squares := slices.Clone(a), slices.Clone(b)
+			Mul(squares, b, b) // sums of one sign
+			copy(d, a)
+			MulAdd(d, x, squares)
+		}, func(a, b float64) float64 { return a + a*b*b }, 2e-7},
 		{"SwiGLU", SwiGLU, func(a, b float64) float64 { return a * sigmoid(a) * b }, 4e-7},
 		{"GeGLU", GeGLU, func(a, b float64) float64 { return a * sigmoid(geluArg*(a+geluCube*a*a*a)) * b }, 2e-5},
 		{"ReLU2GLU", ReLU2GLU, func(a, b float64) float64 { return max(a, 0) * max(a, 0) * b }, 2e-7},

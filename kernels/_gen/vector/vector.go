@@ -16,8 +16,10 @@ import (
 // AVX2. Those without a tail of their own want n to be a multiple of 8.
 func Kernels() {
 	elementwise("vecAdd", 2, false, "dst[i] = a[i] + b[i]", func(x []reg.VecVirtual, _ reg.VecVirtual) { VADDPS(x[1], x[0], x[0]) })
+	elementwise("vecMul", 2, false, "dst[i] = a[i]·b[i]", func(x []reg.VecVirtual, _ reg.VecVirtual) { VMULPS(x[1], x[0], x[0]) })
 	elementwise("vecScale", 1, true, "dst[i] = a[i]·s", func(x []reg.VecVirtual, s reg.VecVirtual) { VMULPS(s, x[0], x[0]) })
 	elementwise("vecAxpy", 2, true, "dst[i] = a[i] + s·b[i]", func(x []reg.VecVirtual, s reg.VecVirtual) { VFMADD231PS(s, x[1], x[0]) })
+	elementwise("vecMulAdd", 3, false, "dst[i] = a[i] + b[i]·c[i]", func(x []reg.VecVirtual, _ reg.VecVirtual) { VFMADD231PS(x[2], x[1], x[0]) })
 	elementwise("vecScaleMul", 2, true, "dst[i] = a[i]·s·b[i]", func(x []reg.VecVirtual, s reg.VecVirtual) {
 		VMULPS(s, x[0], x[0])
 		VMULPS(x[1], x[0], x[0])
@@ -40,13 +42,15 @@ func Kernels() {
 	ropePairs()
 	ropeHalves()
 	sumWithin()
+	hadamard8()
+	butterfly()
 }
 
 // elementwise emits dst[n] = f(inputs...), n a positive multiple of 8.
 func elementwise(name string, inputs int, scalar bool, what string, f func(x []reg.VecVirtual, s reg.VecVirtual)) {
 	sig, s := "dst *float32, a *float32", ""
-	if inputs == 2 {
-		sig += ", b *float32"
+	for _, more := range []string{"b", "c"}[:inputs-1] {
+		sig += ", " + more + " *float32"
 	}
 	if scalar {
 		s = ", s float32"
@@ -54,8 +58,8 @@ func elementwise(name string, inputs int, scalar bool, what string, f func(x []r
 	emit.Text(name, "func("+sig+s+", n int)")
 	emit.Contract(fmt.Sprintf("%s sets %s for a positive multiple n of 8.", name, what))
 	dst, in := emit.Arg("dst"), []reg.Register{emit.Arg("a")}
-	if inputs == 2 {
-		in = append(in, emit.Arg("b"))
+	for _, more := range []string{"b", "c"}[:inputs-1] {
+		in = append(in, emit.Arg(more))
 	}
 	n := emit.Arg("n")
 	sv := YMM()

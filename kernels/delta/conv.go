@@ -1,0 +1,56 @@
+package delta
+
+import (
+	"fmt"
+
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
+
+// Channels is how many channels Conv takes at most.
+const Channels = 256
+
+// MostTaps bounds the taps of a convolution.
+const MostTaps = 8
+
+// Conv replaces x, [n] rows stride elements apart of channels, by the SiLU of their
+// causal convolution with w, [taps] rows of ld: the last tap is a row's own. tail
+// has the taps-1 rows of ld that stand before x, and gets those that stand before
+// what follows x; mark, if not nil, gets those before row markAt of x, 1 to n.
+func Conv(x []float32, n, stride, channels int, w, tail []float32, ld, taps int, mark []float32, markAt int) {
+	if n < 1 || channels < 1 || channels > Channels || taps < 2 || taps > MostTaps || len(x) < (n-1)*stride+channels {
+		panic(fmt.Sprintf("kernels: convolution of %d rows of %d channels with %d taps", n, channels, taps))
+	}
+	// row is a row of the input, from the tail on.
+	row := func(t int) []float32 {
+		if t < 0 {
+			return tail[(taps-1+t)*ld:][:channels]
+		}
+		return x[t*stride:][:channels]
+	}
+	var next [MostTaps - 1][Channels]float32 // the rows are overwritten below
+	for i := range taps - 1 {
+		copy(next[i][:], row(n-taps+1+i))
+		if mark != nil {
+			copy(mark[i*ld:][:channels], row(markAt-taps+1+i))
+		}
+	}
+	var buf [Channels]float32
+	sum := buf[:channels]
+	for t := n - 1; t >= 0; t-- { // the rows before t are still input
+		vector.Mul(sum, w[:channels], row(t-taps+1))
+		for i := 1; i < taps; i++ {
+			vector.MulAdd(sum, w[i*ld:][:channels], row(t-taps+1+i))
+		}
+		vector.SwiGLU(row(t), sum, ones[:channels])
+	}
+	for i := range taps - 1 {
+		copy(tail[i*ld:][:channels], next[i][:])
+	}
+}
+
+var ones = func() (one [Channels]float32) {
+	for i := range one {
+		one[i] = 1
+	}
+	return one
+}()
