@@ -9,7 +9,8 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// ErrNoBlocks says that the cache has no free or evictable block left.
+// ErrNoBlocks says that the cache has no free or evictable block, or recurrent
+// state, left.
 var ErrNoBlocks = errors.New("kv: out of blocks")
 
 // Stats counts what a cache holds now and what it did since it was made.
@@ -18,6 +19,8 @@ type Stats struct {
 	Queries                int64 // calls of Open
 	QueryTokens, HitTokens int64 // tokens asked for by Open, and found
 	Evictions, Copies      int64 // indexed blocks given to others; copies on write
+	States, FreeStates     int   // recurrent states in the pool; those of them that Grow can obtain
+	Checkpoints            int   // recurrent states that blocks hold
 }
 
 // Cache is a paged pool of keys and values, shared by all sequences. Full
@@ -42,9 +45,10 @@ type Cache struct {
 	tokens    []int32 // [Blocks][BlockLen], what indexed blocks hold
 	free      []int32 // stack of blocks that hold nothing
 	index     index
+	states    states
 	stats     Stats
 	highWater highWater
-	memory    *cpu.Arena // of the layers and tokens; nil: the heap
+	memory    *cpu.Arena // of the layers, tokens and states; nil: the heap
 }
 
 // block is the bookkeeping of one block.
@@ -57,6 +61,8 @@ type block struct {
 	sameHash int32  // indexed: next block with the same hash, or none
 	older    int32  // cached: neighbours in eviction order, or none
 	younger  int32
+
+	checkpoint int32 // indexed: the recurrent state at its end, or none
 }
 
 // none stands for "no block".
@@ -76,16 +82,23 @@ func New(shape Shape, opt Options) (*Cache, error) {
 	if int(opt.Type) >= len(typeNames) {
 		return nil, fmt.Errorf("kv: unknown type %d", opt.Type)
 	}
+	if shape.State < 0 || shape.State > maxState || shape.State > 0 && (opt.States < 1 || opt.States > math.MaxInt32) {
+		return nil, fmt.Errorf("kv: cache of %d recurrent states of %d numbers", opt.States, shape.State)
+	}
 	per := BytesPerBlock(shape, opt)
 	if per < 1 || int64(opt.Blocks) > min(maxBytes, math.MaxInt)/per || int64(opt.Blocks)*int64(shape.Heads)*int64(wholeGroups(opt.BlockLen)) > math.MaxInt32 {
 		return nil, fmt.Errorf("kv: cache of %d blocks of %d bytes is beyond %d bytes", opt.Blocks, per, int64(maxBytes))
 	}
-	c := &Cache{opt: opt, shape: shape, layers: make([]Layer, shape.Layers)}
-	if err := c.reserve(per * int64(opt.Blocks)); err != nil {
+	if perState := BytesPerState(shape); perState > 0 && int64(opt.States) > min(maxBytes, math.MaxInt)/perState-per*int64(opt.Blocks)/perState {
+		return nil, fmt.Errorf("kv: cache of %d recurrent states of %d bytes is beyond %d bytes", opt.States, perState, int64(maxBytes))
+	}
+	c := &Cache{opt: opt, shape: shape, layers: make([]Layer, shape.Layers), states: newStates(shape.State, opt.States)}
+	if err := c.reserve(per*int64(opt.Blocks) + BytesPerState(shape)*int64(c.States())); err != nil {
 		return nil, errors.Join(fmt.Errorf("kv: cache of %d blocks of %d bytes: %w", opt.Blocks, per, err), c.Close())
 	}
 	c.blocks, c.free = make([]block, opt.Blocks), make([]int32, opt.Blocks)
 	for i := range c.free {
+		c.blocks[i].checkpoint = none
 		c.free[i] = int32(opt.Blocks - 1 - i) // low numbers go first
 	}
 	c.index = index{seed: maphash.MakeSeed(), mask: math.MaxUint64, first: map[uint64]int32{}, oldest: none, youngest: none}
@@ -107,6 +120,9 @@ func (c *Cache) reserve(bytes int64) error {
 	err := room(c.memory, &c.tokens, c.opt.Blocks*c.opt.BlockLen)
 	for i := 0; i < len(c.layers) && err == nil; i++ {
 		c.layers[i], err = newLayer(c.memory, c.opt.Type, c.opt.Blocks*c.shape.Heads, c.opt.BlockLen, c.shape.HeadDim)
+	}
+	if c.states.size > 0 && err == nil {
+		err = room(c.memory, &c.states.data, c.States()*c.states.size)
 	}
 	return err
 }
@@ -137,6 +153,12 @@ func (c *Cache) Shape() Shape { return c.shape }
 func (c *Cache) Stats() Stats {
 	s := c.stats
 	s.Blocks, s.Free, s.Cached = c.opt.Blocks, c.Free(), c.index.cached
+	s.States, s.FreeStates = c.States(), c.FreeStates()
+	for i := range c.states.slots {
+		if c.states.slots[i].block != none {
+			s.Checkpoints++
+		}
+	}
 	return s
 }
 

@@ -10,8 +10,12 @@ import (
 	"github.com/lutra-lm/lutra/kernels/cpu"
 )
 
-// tinyShape is a model shape whose cache is cheap to compare.
-var tinyShape = Shape{Layers: 2, Heads: 2, HeadDim: 3}
+// tinyShape is a model shape whose cache is cheap to compare, recurrentShape one
+// with a state, of which there are few.
+var (
+	tinyShape      = Shape{Layers: 2, Heads: 2, HeadDim: 3}
+	recurrentShape = Shape{Layers: 2, Heads: 2, HeadDim: 3, State: 5}
+)
 
 // history drives a small cache and a naive model of it: every sequence's
 // tokens in a slice of its own.
@@ -24,7 +28,12 @@ type history struct {
 
 func newHistory(t *testing.T, kind Type, mask uint64) *history {
 	t.Helper()
-	c, err := New(tinyShape, Options{Type: kind, BlockLen: 4, Blocks: 24})
+	return newHistoryOf(t, tinyShape, kind, mask, 0)
+}
+
+func newHistoryOf(t *testing.T, shape Shape, kind Type, mask uint64, states int) *history {
+	t.Helper()
+	c, err := New(shape, Options{Type: kind, BlockLen: 4, Blocks: 24, States: states})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,9 +94,10 @@ func (h *history) at(s *Sequence, pos, layer, head int) (k, v uint16) {
 // grow adds tokens and computes them.
 func (h *history) grow(i int, tokens []int32) {
 	s, free, need := h.seqs[i], h.c.Free(), h.seqs[i].Need(len(tokens))
+	room := need <= free && (len(tokens) == 0 || s.NeedState() <= h.c.FreeStates())
 	before := slices.Clone(s.blocks)
 	err := s.Grow(len(tokens))
-	if (err != nil) != (need > free) || err != nil && !errors.Is(err, ErrNoBlocks) {
+	if (err != nil) == room || err != nil && !errors.Is(err, ErrNoBlocks) {
 		h.t.Fatalf("Grow(%d) needing %d of %d blocks: %v", len(tokens), need, free, err)
 	}
 	if err != nil {
@@ -96,6 +106,7 @@ func (h *history) grow(i int, tokens []int32) {
 		}
 		return
 	}
+	h.advance(i, tokens)
 	for _, t := range tokens {
 		h.toks[i] = append(h.toks[i], t)
 		for layer := range tinyShape.Layers {
@@ -103,6 +114,50 @@ func (h *history) grow(i int, tokens []int32) {
 				h.put(s, len(h.toks[i])-1, layer, head, mark(h.toks[i], layer, head))
 			}
 		}
+	}
+}
+
+// advance changes the recurrent state of a sequence as tokens behind the others do.
+func (h *history) advance(i int, tokens []int32) {
+	if len(tokens) == 0 || h.c.shape.State == 0 {
+		return
+	}
+	s, done := h.seqs[i], len(h.toks[i])
+	if at, own := s.StateAt(); at != done || !own {
+		h.t.Fatalf("the state of a grown sequence has seen %d tokens of %d, own %t", at, done, own)
+	}
+	h.checkState(i)
+	all := slices.Concat(h.toks[i], tokens)
+	state, copied, at := s.Advance(len(all))
+	if copied != nil {
+		if at <= done || at >= len(all) || at%h.c.opt.BlockLen != 0 {
+			h.t.Fatalf("a copy of the state after %d tokens is wanted, between %d and %d", at, done, len(all))
+		}
+		fillState(copied, all[:at])
+	}
+	fillState(state, all)
+}
+
+// fillState makes the state of tokens.
+func fillState(state []float32, tokens []int32) {
+	for i := range state {
+		state[i] = 0
+		if len(tokens) > 0 {
+			state[i] = float32(mark(tokens, i, 1))
+		}
+	}
+}
+
+// checkState compares the recurrent state of a sequence with the tokens it has seen.
+func (h *history) checkState(i int) {
+	h.t.Helper()
+	s, want := h.seqs[i], make([]float32, h.c.shape.State)
+	if s.state == none {
+		return
+	}
+	fillState(want, h.toks[i])
+	if got := h.c.states.of(s.state); !slices.Equal(got, want) {
+		h.t.Fatalf("sequence %d of %d tokens has state %v, want %v", i, len(h.toks[i]), got, want)
 	}
 }
 
@@ -137,6 +192,7 @@ func (h *history) verify() {
 		if s.Len() != len(h.toks[i]) {
 			h.t.Fatalf("sequence %d has %d positions, want %d", i, s.Len(), len(h.toks[i]))
 		}
+		h.checkState(i)
 		for _, b := range s.blocks {
 			held[b] = true
 		}
@@ -190,7 +246,10 @@ func (h *history) play(ops []byte) {
 		case 6:
 			keep := n % (len(h.toks[who]) + 1)
 			h.seqs[who].Truncate(keep)
-			h.toks[who] = h.toks[who][:keep]
+			if left := h.seqs[who].Len(); left > keep || left < keep && h.c.shape.State == 0 {
+				h.t.Fatalf("Truncate(%d) of %d left %d", keep, len(h.toks[who]), left)
+			}
+			h.toks[who] = h.toks[who][:h.seqs[who].Len()]
 		case 7:
 			h.release(who)
 		case 8: // like an equal or any other one
@@ -203,16 +262,23 @@ func (h *history) play(ops []byte) {
 }
 
 func TestRandomHistoriesAgreeWithNaiveCopies(t *testing.T) {
-	for _, kind := range []Type{F16, Int8, F32} {
+	for _, c := range []struct {
+		kind   Type
+		shape  Shape
+		states int
+	}{
+		{F16, tinyShape, 0}, {Int8, tinyShape, 0}, {F32, tinyShape, 0},
+		{F16, recurrentShape, 1}, {F16, recurrentShape, 4}, {F16, recurrentShape, 40},
+	} {
 		for _, mask := range []uint64{^uint64(0), 1, 0} { // 0: all hashes collide
-			t.Run(fmt.Sprintf("%v/mask=%x", kind, mask), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%v/states=%d/mask=%x", c.kind, c.states, mask), func(t *testing.T) {
 				for seed := range uint64(20) {
 					rng := rand.New(rand.NewPCG(seed, 7))
 					ops := make([]byte, 3*300)
 					for i := range ops {
 						ops[i] = byte(rng.Uint32())
 					}
-					h := newHistory(t, kind, mask)
+					h := newHistoryOf(t, c.shape, c.kind, mask, c.states)
 					h.play(ops)
 					for len(h.seqs) > 0 {
 						h.release(len(h.seqs) - 1)
@@ -220,6 +286,9 @@ func TestRandomHistoriesAgreeWithNaiveCopies(t *testing.T) {
 					h.verify()
 					if h.c.Free() != h.c.Blocks() {
 						t.Fatalf("seed %d: %d of %d blocks free at the end", seed, h.c.Free(), h.c.Blocks())
+					}
+					if h.c.FreeStates() != c.states {
+						t.Fatalf("seed %d: %d of %d states free at the end", seed, h.c.FreeStates(), c.states)
 					}
 				}
 			})
@@ -232,6 +301,7 @@ func FuzzHistoriesAgreeWithNaiveCopies(f *testing.F) {
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		newHistory(t, F16, ^uint64(0)).play(ops[:min(len(ops), 600)])
 		newHistory(t, F16, 1).play(ops[:min(len(ops), 600)])
+		newHistoryOf(t, recurrentShape, F16, 1, 3).play(ops[:min(len(ops), 600)])
 	})
 }
 

@@ -35,10 +35,69 @@ func (c *Cache) Check(seqs ...*Sequence) error {
 	if err := c.checkIndex(); err != nil {
 		return err
 	}
+	if err := c.checkStates(); err != nil {
+		return err
+	}
 	if len(seqs) == 0 {
 		return nil
 	}
+	if err := c.checkUsers(seqs); err != nil {
+		return err
+	}
 	return c.checkRefs(seqs)
+}
+
+// checkStates verifies that every recurrent state is free, held or a checkpoint.
+func (c *Cache) checkStates() error {
+	p, spare, free := &c.states, 0, make([]int, len(c.states.slots))
+	for _, i := range p.free {
+		free[i]++
+	}
+	for i := range p.slots {
+		s := &p.slots[i]
+		if s.block != none && (c.blocks[s.block].checkpoint != int32(i) || !c.blocks[s.block].indexed) {
+			return fmt.Errorf("kv: state %d is the checkpoint of block %d, which has %d", i, s.block, c.blocks[s.block].checkpoint)
+		}
+		idle := 0
+		if s.users == 0 && s.block == none {
+			idle = 1
+		} else if s.users == 0 {
+			spare++
+		}
+		if free[i] != idle {
+			return fmt.Errorf("kv: state %d of %d users is free %d times", i, s.users, free[i])
+		}
+	}
+	if spare != p.spare {
+		return fmt.Errorf("kv: %d checkpoints to spare, counted %d", spare, p.spare)
+	}
+	for b := range c.blocks {
+		if i := c.blocks[b].checkpoint; i != none && p.slots[i].block != int32(b) {
+			return fmt.Errorf("kv: block %d has checkpoint %d, which is of block %d", b, i, p.slots[i].block)
+		}
+	}
+	return nil
+}
+
+// checkUsers counts the users of the recurrent states.
+func (c *Cache) checkUsers(seqs []*Sequence) error {
+	users := make([]int32, len(c.states.slots))
+	for _, s := range seqs {
+		if s.at > s.n || s.at > 0 && s.state == none {
+			return fmt.Errorf("kv: state %d of a sequence of %d tokens has seen %d", s.state, s.n, s.at)
+		}
+		for _, i := range []int32{s.state, s.mark} {
+			if i != none {
+				users[i]++
+			}
+		}
+	}
+	for i, n := range users {
+		if c.states.slots[i].users != n {
+			return fmt.Errorf("kv: state %d counts %d users, has %d", i, c.states.slots[i].users, n)
+		}
+	}
+	return nil
 }
 
 // checkRefs counts the references that seqs hold.

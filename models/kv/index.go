@@ -88,6 +88,7 @@ func (c *Cache) remove(b int32) {
 		c.blocks[m.parent].children--
 	}
 	m.indexed = false
+	c.dropCheckpoint(b)
 }
 
 // cache puts b at the young end of the eviction order.

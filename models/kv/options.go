@@ -36,19 +36,24 @@ func ParseType(name string) (Type, error) {
 }
 
 // Shape is what a cache knows of a model: the layers that have keys and values,
-// their KV heads, and the elements of a head.
-type Shape struct{ Layers, Heads, HeadDim int }
+// their KV heads, the elements of a head, and the numbers of a sequence's recurrent
+// state, all recurrent layers together.
+type Shape struct{ Layers, Heads, HeadDim, State int }
 
 // Options sizes a cache.
 type Options struct {
 	Type     Type
 	BlockLen int  // tokens a block
 	Blocks   int  // blocks in the pool
+	States   int  // recurrent states in the pool, for models that have them
 	Cold     bool // Open finds nothing, so that every prompt is computed
 }
 
 // maxBytes bounds a pool: nothing sane reaches it, and sizes below it do not overflow.
 const maxBytes = 1 << 46
+
+// maxState bounds the numbers of a recurrent state.
+const maxState = 1 << 30
 
 // BytesPerBlock is the memory that one block takes: keys and values of all
 // layers with their scales, and what the cache and a sequence note of it.

@@ -14,13 +14,15 @@ type Sequence struct {
 	// swapped tells that the last sealed block took the place of an own copy.
 	// Forks that share the blocks behind it may still hold the copy.
 	swapped bool
+	recurrent
 }
 
 // Open starts a sequence with the longest cached prefix of tokens, or with none
 // if the cache is cold; its Len is how many of them need not be computed. Pass
-// all but the last token when the last one's logits are wanted.
+// all but the last token when the last one's logits are wanted. Of a model with
+// recurrent layers the prefix must end at a checkpoint.
 func (c *Cache) Open(tokens []int32) *Sequence {
-	s := &Sequence{c: c}
+	s := &Sequence{c: c, recurrent: recurrent{state: none, mark: none, made: none}}
 	l, parent := c.opt.BlockLen, none
 	for n := l; n <= len(tokens) && !c.opt.Cold; n += l {
 		own := tokens[n-l : n]
@@ -28,9 +30,16 @@ func (c *Cache) Open(tokens []int32) *Sequence {
 		if b == none {
 			break
 		}
-		c.hold(b)
 		s.blocks = append(s.blocks, b)
 		s.n, s.sealed, parent = n, s.sealed+1, b
+	}
+	if c.states.size > 0 {
+		s.n = s.rewind(s.n)
+		s.sealed = s.n / l
+		s.blocks = s.blocks[:s.sealed]
+	}
+	for _, b := range s.blocks {
+		c.hold(b)
 	}
 	c.stats.Queries++
 	c.stats.QueryTokens += int64(len(tokens))
@@ -80,15 +89,18 @@ func (s *Sequence) frozenTail() bool {
 // writable tells whether block b belongs to one sequence alone.
 func (c *Cache) writable(b int32) bool { return c.blocks[b].refs == 1 && !c.blocks[b].indexed }
 
-// Grow adds n positions, copying the last block first when a fork shares it.
-// On ErrNoBlocks nothing has changed.
+// Grow adds n positions, copying the last block and the recurrent state first when
+// a fork shares them. On ErrNoBlocks nothing has changed.
 func (s *Sequence) Grow(n int) error {
 	if n < 0 {
 		panic(fmt.Sprintf("kv: Sequence.Grow(%d)", n))
 	}
 	need := s.Need(n)
-	if need > s.c.Free() {
+	if need > s.c.Free() || n > 0 && s.NeedState() > s.c.FreeStates() {
 		return ErrNoBlocks
+	}
+	if n > 0 {
+		s.ownState()
 	}
 	if n > 0 && s.frozenTail() {
 		last := len(s.blocks) - 1
@@ -118,6 +130,7 @@ func (s *Sequence) Seal(tokens []int32) {
 	if s.sealed > 0 {
 		parent = s.blocks[s.sealed-1]
 	}
+	defer s.keep()
 	for ; (s.sealed+1)*l <= s.n; s.sealed++ {
 		own := tokens[s.sealed*l : s.sealed*l+l]
 		b := s.blocks[s.sealed]
@@ -143,7 +156,8 @@ func (s *Sequence) Fork() *Sequence {
 	for _, b := range s.blocks {
 		s.c.hold(b)
 	}
-	f := &Sequence{c: s.c, n: s.n, sealed: s.sealed, swapped: s.swapped}
+	f := &Sequence{c: s.c, n: s.n, sealed: s.sealed, swapped: s.swapped, recurrent: recurrent{state: none, mark: none, made: s.made}}
+	f.setState(s.state, s.at)
 	f.blocks = append(make([]int32, 0, len(s.blocks)+1), s.blocks...)
 	return f
 }
@@ -163,12 +177,18 @@ func (s *Sequence) Become(t *Sequence) {
 	}
 	s.blocks = append(s.blocks[:same], t.blocks[same:]...)
 	s.n, s.sealed, s.swapped = t.n, t.sealed, t.swapped
+	s.setState(t.state, t.at)
 }
 
-// Truncate drops positions from n on.
+// Truncate drops positions from n on. A recurrent state that has seen more cannot go
+// back but to a checkpoint: the positions behind that one are dropped too, and Len
+// tells how many are left.
 func (s *Sequence) Truncate(n int) {
 	if n < 0 || n > s.n {
 		panic(fmt.Sprintf("kv: Sequence.Truncate(%d) of %d positions", n, s.n))
+	}
+	if n < s.at || n == 0 {
+		n = s.rewind(n)
 	}
 	keep := s.c.blocksFor(n)
 	// Last first, so that continuations are evicted before what they continue.

@@ -1,0 +1,266 @@
+package kv
+
+import "unsafe"
+
+// Models with recurrent layers keep, beside keys and values, a recurrent state: for
+// each sequence so many numbers that all its tokens have changed, and that cannot
+// be taken back. It lies in a slot of a pool. A sequence has one from its first Grow
+// on. Forks share it, and it is copied when one of them grows. A checkpoint is a
+// slot that an indexed block holds: the state at the end of its tokens, from which
+// Open and Truncate can go on. Checkpoints are made where a slot is free, and give
+// theirs when a sequence needs one.
+
+// states is the pool.
+type states struct {
+	size  int       // numbers of a state; 0: the models have none
+	data  []float32 // [slots][size]
+	slots []slot
+	free  []int32
+	spare int    // checkpoints that no sequence shares
+	clock uint64 // counts uses of checkpoints
+}
+
+// slot is the bookkeeping of one state.
+type slot struct {
+	users int32  // sequences that hold it
+	block int32  // the block whose checkpoint it is, or none
+	used  uint64 // when the checkpoint was last of use
+}
+
+// recurrent is what a Sequence knows of its state.
+type recurrent struct {
+	state int32 // its slot, or none
+	at    int   // tokens that have changed it
+	mark  int32 // the slot of a checkpoint that Seal may keep: none, or state
+	ends  int   // tokens before mark
+	made  int32 // the block that got the last checkpoint that the sequence made, or none
+}
+
+// checkpointTokens is how far the checkpoints are apart that a stream leaves behind.
+// Each piece of a prompt leaves one.
+const checkpointTokens = 256
+
+// BytesPerState is the memory of one recurrent state, 0 for models without.
+func BytesPerState(shape Shape) int64 {
+	if shape.State == 0 {
+		return 0
+	}
+	return 4*int64(shape.State) + int64(unsafe.Sizeof(slot{})) + 4
+}
+
+func newStates(size, slots int) states {
+	p := states{size: size}
+	if size > 0 {
+		p.slots = make([]slot, slots)
+		for i := range p.slots {
+			p.slots[i].block = none
+			p.free = append(p.free, int32(slots-1-i))
+		}
+	}
+	return p
+}
+
+// States is the number of recurrent states in the pool.
+func (c *Cache) States() int { return len(c.states.slots) }
+
+// FreeStates is the number of recurrent states that Grow can still obtain: free
+// ones, and checkpoints that no sequence shares.
+func (c *Cache) FreeStates() int { return len(c.states.free) + c.states.spare }
+
+// of is the numbers of a slot.
+func (p *states) of(i int32) []float32 { return p.data[int(i)*p.size : (int(i)+1)*p.size] }
+
+// take hands out a slot that nobody holds, the least recently used checkpoint's when
+// none is free.
+func (c *Cache) takeState() int32 {
+	p := &c.states
+	if n := len(p.free); n > 0 {
+		i := p.free[n-1]
+		p.free = p.free[:n-1]
+		p.slots[i].users = 1
+		return i
+	}
+	oldest := none
+	for i := range p.slots {
+		if s := &p.slots[i]; s.users == 0 && (oldest == none || s.used < p.slots[oldest].used) {
+			oldest = int32(i)
+		}
+	}
+	c.holdState(oldest)
+	c.dropCheckpoint(p.slots[oldest].block)
+	return oldest
+}
+
+// holdState adds a user to slot i, unless it is none.
+func (c *Cache) holdState(i int32) {
+	if i == none {
+		return
+	}
+	s := &c.states.slots[i]
+	if s.users == 0 {
+		c.states.spare--
+	}
+	s.users++
+}
+
+// releaseState takes a user from slot i, unless it is none.
+func (c *Cache) releaseState(i int32) {
+	if i == none {
+		return
+	}
+	s := &c.states.slots[i]
+	switch s.users--; {
+	case s.users < 0:
+		panic("kv: a recurrent state released twice")
+	case s.users > 0:
+	case s.block != none:
+		c.states.spare++
+	default:
+		c.states.free = append(c.states.free, i)
+	}
+}
+
+// keepCheckpoint makes slot i, which a sequence holds, the checkpoint of block b.
+func (c *Cache) keepCheckpoint(b, i int32) {
+	c.blocks[b].checkpoint, c.states.slots[i].block = i, b
+	c.useCheckpoint(i)
+}
+
+// useCheckpoint notes that a checkpoint was of use.
+func (c *Cache) useCheckpoint(i int32) {
+	c.states.clock++
+	c.states.slots[i].used = c.states.clock
+}
+
+// dropCheckpoint takes the checkpoint from block b, if it has one.
+func (c *Cache) dropCheckpoint(b int32) {
+	i := c.blocks[b].checkpoint
+	if i == none {
+		return
+	}
+	s := &c.states.slots[i]
+	c.blocks[b].checkpoint, s.block = none, none
+	if s.users == 0 {
+		c.states.spare--
+		c.states.free = append(c.states.free, i)
+	}
+}
+
+// NeedState is the number of recurrent states, 0 or 1, that Grow would take.
+func (s *Sequence) NeedState() int {
+	if s.c.states.size == 0 {
+		return 0
+	}
+	if s.state == none {
+		return 1
+	}
+	users := s.c.states.slots[s.state].users
+	if s.mark == s.state {
+		users--
+	}
+	return int(min(users-1, 1)) // a checkpoint that shares it goes if there is no other slot
+}
+
+// ownState gives the sequence a state that nobody else holds. FreeStates must not
+// be less than NeedState.
+func (s *Sequence) ownState() {
+	s.unmark()
+	c, p := s.c, &s.c.states
+	switch own := s.state; {
+	case p.size == 0:
+	case own == none:
+		s.state = c.takeState()
+		clear(p.of(s.state))
+	case p.slots[own].users == 1 && p.slots[own].block == none:
+	case p.slots[own].users == 1 && c.FreeStates() == 0:
+		c.dropCheckpoint(p.slots[own].block)
+	default:
+		s.state = c.takeState()
+		copy(p.of(s.state), p.of(own))
+		c.releaseState(own)
+	}
+}
+
+// StateAt is how many tokens the recurrent state has seen, and whether nobody shares
+// it, so that it may change.
+func (s *Sequence) StateAt() (n int, own bool) {
+	if s.state == none {
+		return s.at, false
+	}
+	sl := &s.c.states.slots[s.state]
+	return s.at, sl.users == 1 && sl.block == none
+}
+
+// Advance is called by what computes the positions up to n: it gives the numbers of
+// the recurrent state, [Shape.State], which that changes. If copy is not nil, it is
+// where the state belongs as it stands after the first at tokens: a checkpoint.
+func (s *Sequence) Advance(n int) (state, copy []float32, at int) {
+	c, p := s.c, &s.c.states
+	if p.size == 0 {
+		return nil, nil, 0
+	}
+	s.unmark()
+	from, l := s.at, c.opt.BlockLen
+	s.at = n
+	every := (checkpointTokens + l - 1) / l * l
+	switch end := n / l * l; {
+	case c.opt.Cold || end <= from || n == from+1 && n%every != 0:
+	case end == n: // Seal takes the state itself, to be copied should it go on
+		s.mark, s.ends = s.state, n
+		c.holdState(s.mark)
+	case c.FreeStates() > 0:
+		s.mark, s.ends = c.takeState(), end
+		return p.of(s.state), p.of(s.mark), end
+	}
+	return p.of(s.state), nil, 0
+}
+
+// unmark forgets the checkpoint that was to be kept.
+func (s *Sequence) unmark() {
+	s.c.releaseState(s.mark)
+	s.mark, s.ends = none, 0
+}
+
+// keep makes the marked state a checkpoint, once its block is in the index. The one
+// that the sequence made before it is then less likely to be of use.
+func (s *Sequence) keep() {
+	c, l := s.c, s.c.opt.BlockLen
+	if s.mark == none || s.ends > s.sealed*l {
+		return
+	}
+	if b := s.blocks[s.ends/l-1]; c.blocks[b].checkpoint == none {
+		if s.made != none && c.blocks[s.made].checkpoint != none {
+			c.states.slots[c.blocks[s.made].checkpoint].used = 0
+		}
+		c.keepCheckpoint(b, s.mark)
+		s.made = b
+	} else {
+		c.useCheckpoint(c.blocks[b].checkpoint)
+	}
+	s.unmark()
+}
+
+// rewind gives the sequence the last checkpoint of its first n tokens, or no state,
+// and returns how many tokens that is.
+func (s *Sequence) rewind(n int) int {
+	c, l := s.c, s.c.opt.BlockLen
+	blocks := min(s.sealed, n/l)
+	for blocks > 0 && c.blocks[s.blocks[blocks-1]].checkpoint == none {
+		blocks--
+	}
+	state := none
+	if blocks > 0 {
+		state = c.blocks[s.blocks[blocks-1]].checkpoint
+		c.useCheckpoint(state)
+	}
+	s.setState(state, blocks*l)
+	return s.at
+}
+
+// setState exchanges the state for slot i, which has seen n tokens.
+func (s *Sequence) setState(i int32, n int) {
+	s.unmark()
+	s.c.holdState(i)
+	s.c.releaseState(s.state)
+	s.state, s.at = i, n
+}

@@ -1,0 +1,152 @@
+package kv
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// tokensFrom is n tokens that count on from first.
+func tokensFrom(first int32, n int) []int32 {
+	t := make([]int32, n)
+	for i := range t {
+		t[i] = first + int32(i)
+	}
+	return t
+}
+
+func TestARecurrentPrefixIsFoundUpToItsLastCheckpoint(t *testing.T) {
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 8)
+	prompt := tokensFrom(1, 30)
+	h.open(prompt)
+	for _, n := range []int{10, 11, 9} { // checkpoints after 8, 20 and 28
+		h.grow(0, prompt[len(h.toks[0]):len(h.toks[0])+n])
+		h.seqs[0].Seal(h.toks[0])
+		h.verify()
+	}
+	for tokens, want := range map[int]int{30: 28, 28: 28, 27: 20, 20: 20, 19: 8, 8: 8, 7: 0} {
+		s := h.c.Open(prompt[:tokens])
+		if s.Len() != want {
+			t.Errorf("of %d tokens %d were found, want %d", tokens, s.Len(), want)
+		}
+		s.Release()
+	}
+	if got := h.c.Stats().Checkpoints; got != 3 {
+		t.Errorf("%d checkpoints, want 3", got)
+	}
+	h.seqs[0].Truncate(25)
+	if h.seqs[0].Len() != 20 {
+		t.Errorf("cut to 25 tokens a sequence holds %d, want the 20 of the checkpoint", h.seqs[0].Len())
+	}
+}
+
+func TestAStreamLeavesCheckpointsNowAndThen(t *testing.T) {
+	c, err := New(recurrentShape, Options{BlockLen: 4, Blocks: 256, States: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, tokens := c.Open(nil), tokensFrom(1, 3*checkpointTokens)
+	for n := 1; n <= len(tokens); n++ {
+		if err := s.Grow(1); err != nil {
+			t.Fatal(err)
+		}
+		s.Advance(n)
+		s.Seal(tokens[:n])
+	}
+	if got := c.Stats().Checkpoints; got != 3 {
+		t.Errorf("%d checkpoints, want 3", got)
+	}
+}
+
+func TestCheckpointsGiveWayToSequencesOldestFirst(t *testing.T) {
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 3)
+	a, b := tokensFrom(1, 9), tokensFrom(101, 9)
+	for _, p := range [][]int32{a, b} {
+		h.open(p)
+		h.grow(0, p)
+		h.seqs[0].Seal(p)
+		h.release(0)
+	}
+	if h.c.FreeStates() != 3 {
+		t.Fatalf("%d states free, want 3", h.c.FreeStates())
+	}
+	h.c.Open(a).Release() // now b's is the older one
+	for i := range 2 {
+		h.open(nil)
+		h.grow(i, tokensFrom(int32(200*(i+1)), 2))
+		h.verify()
+	}
+	if n := h.c.Open(b).Len(); n != 0 {
+		t.Errorf("%d tokens of the checkpoint that was not used are found, want 0", n)
+	}
+	h.open(a)
+	if n := h.seqs[2].Len(); n != 8 {
+		t.Errorf("%d tokens of the checkpoint that was used are found, want 8", n)
+	}
+	h.grow(2, []int32{1}) // no slot is left for a copy: the checkpoint itself goes
+	h.verify()
+	if got := h.c.Stats().Checkpoints; got != 0 {
+		t.Errorf("%d checkpoints, want 0", got)
+	}
+	h.fork(2)
+	if err := h.seqs[3].Grow(1); !errors.Is(err, ErrNoBlocks) {
+		t.Errorf("a fork without a state grew: %v", err)
+	}
+	h.verify()
+}
+
+func TestEvictedBlocksGiveTheirCheckpoints(t *testing.T) {
+	h := newHistoryOf(t, recurrentShape, F16, ^uint64(0), 3) // 24 blocks of 4
+	h.open(nil)
+	h.grow(0, tokensFrom(1, 9))
+	h.seqs[0].Seal(h.toks[0])
+	h.release(0)
+	h.open(nil)
+	h.grow(0, tokensFrom(100, 24*4))
+	h.verify()
+	if got := h.c.Stats().Checkpoints; got != 0 {
+		t.Errorf("%d checkpoints of evicted blocks, want 0", got)
+	}
+}
+
+func TestARecurrentShapeNeedsStates(t *testing.T) {
+	if _, err := New(recurrentShape, Options{BlockLen: 4, Blocks: 4}); err == nil {
+		t.Error("a cache without states was made")
+	}
+	if _, err := New(recurrentShape, Options{BlockLen: 4, Blocks: 4, States: 1 << 45}); err == nil {
+		t.Error("a cache of 2⁴⁵ states was made")
+	}
+	cold, err := New(recurrentShape, Options{BlockLen: 4, Blocks: 4, States: 4, Cold: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, tokens := cold.Open(nil), tokensFrom(1, 9)
+	if err := s.Grow(9); err != nil {
+		t.Fatal(err)
+	}
+	if _, copied, _ := s.Advance(9); copied != nil {
+		t.Error("a cold cache wants checkpoints")
+	}
+	s.Seal(tokens)
+	if got := cold.Stats().Checkpoints; got != 0 {
+		t.Errorf("a cold cache has %d checkpoints", got)
+	}
+}
+
+func TestGrowingAStateAllocatesNothing(t *testing.T) {
+	c, err := New(recurrentShape, Options{BlockLen: 4, Blocks: 64, States: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := slices.Repeat([]int32{1}, 4*64)
+	s := c.Open(nil)
+	if n := testing.AllocsPerRun(40, func() {
+		if err := s.Grow(1); err != nil {
+			t.Fatal(err)
+		}
+		s.Advance(s.Len())
+	}); n != 0 {
+		t.Errorf("%v allocations a token", n)
+	}
+	s.Seal(tokens)
+}
