@@ -74,6 +74,11 @@ func vecExpSum(dst *float32, x *float32, shift float32, n int) float32
 //go:noescape
 func vecSwiGLU(dst *float32, gate *float32, up *float32, n int)
 
+// vecGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
+//
+//go:noescape
+func vecGLU(dst *float32, gate *float32, up *float32, n int)
+
 // vecGeGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
 //
 //go:noescape

@@ -821,6 +821,109 @@ end:
 	VZEROUPPER
 	RET
 
+DATA vecGLUOne<>+0(SB)/8, $0x3f8000003f800000
+DATA vecGLUOne<>+8(SB)/8, $0x3f8000003f800000
+DATA vecGLUOne<>+16(SB)/8, $0x3f8000003f800000
+DATA vecGLUOne<>+24(SB)/8, $0x3f8000003f800000
+GLOBL vecGLUOne<>(SB), RODATA|NOPTR, $32
+
+DATA vecGLUSign<>+0(SB)/8, $0x8000000080000000
+DATA vecGLUSign<>+8(SB)/8, $0x8000000080000000
+DATA vecGLUSign<>+16(SB)/8, $0x8000000080000000
+DATA vecGLUSign<>+24(SB)/8, $0x8000000080000000
+GLOBL vecGLUSign<>(SB), RODATA|NOPTR, $32
+
+// func vecGLU(dst *float32, gate *float32, up *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·vecGLU(SB), NOSPLIT, $0-32
+	// vecGLU sets dst[i] = act(gate[i])·up[i] for n > 0.
+	MOVQ dst+0(FP), AX
+	MOVQ gate+8(FP), CX
+	MOVQ up+16(FP), DX
+	MOVQ n+24(FP), BX
+	SUBQ $0x08, BX
+	JL   tail
+
+loop:
+	VMOVUPS (CX), Y0
+	VMOVUPS (DX), Y1
+	VXORPS  vecGLUSign<>+0(SB), Y0, Y0
+	VMOVUPS expHigh<>+0(SB), Y2
+	VMINPS  Y0, Y2, Y0
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS expLow<>+0(SB), Y2
+	VMAXPS  Y0, Y2, Y0
+
+	// x = n·ln2 + r
+	VMOVUPS      expLog2e<>+0(SB), Y3
+	VFMADD213PS  expMagic<>+0(SB), Y0, Y3
+	VSUBPS       expMagic<>+0(SB), Y3, Y2
+	VFNMADD231PS expLn2<>+0(SB), Y2, Y0
+	VFNMADD231PS expLn2lo<>+0(SB), Y2, Y0
+
+	// p(r), then n into the exponent
+	VMOVUPS     expP6<>+0(SB), Y2
+	VFMADD213PS expP5<>+0(SB), Y0, Y2
+	VFMADD213PS expP4<>+0(SB), Y0, Y2
+	VFMADD213PS expP3<>+0(SB), Y0, Y2
+	VFMADD213PS expP2<>+0(SB), Y0, Y2
+	VFMADD213PS expP1<>+0(SB), Y0, Y2
+	VFMADD213PS expP0<>+0(SB), Y0, Y2
+	VPSLLD      $0x17, Y3, Y3
+	VPADDD      Y3, Y2, Y0
+	VADDPS      vecGLUOne<>+0(SB), Y0, Y0
+	VDIVPS      Y0, Y1, Y1
+	VMOVUPS     Y1, (AX)
+	ADDQ        $0x20, AX
+	ADDQ        $0x20, CX
+	ADDQ        $0x20, DX
+	SUBQ        $0x08, BX
+	JGE         loop
+
+tail:
+	ADDQ $0x08, BX
+	JE   end
+
+	// the mask of n lanes
+	LEAQ       tailMask<>+32(SB), SI
+	NEGQ       BX
+	VMOVUPS    (SI)(BX*4), Y0
+	VMASKMOVPS (CX), Y0, Y1
+	VMASKMOVPS (DX), Y0, Y2
+	VXORPS     vecGLUSign<>+0(SB), Y1, Y1
+	VMOVUPS    expHigh<>+0(SB), Y3
+	VMINPS     Y1, Y3, Y1
+
+	// clamped to the normal range; with NaN the second operand, x, wins
+	VMOVUPS expLow<>+0(SB), Y3
+	VMAXPS  Y1, Y3, Y1
+
+	// x = n·ln2 + r
+	VMOVUPS      expLog2e<>+0(SB), Y4
+	VFMADD213PS  expMagic<>+0(SB), Y1, Y4
+	VSUBPS       expMagic<>+0(SB), Y4, Y3
+	VFNMADD231PS expLn2<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2lo<>+0(SB), Y3, Y1
+
+	// p(r), then n into the exponent
+	VMOVUPS     expP6<>+0(SB), Y3
+	VFMADD213PS expP5<>+0(SB), Y1, Y3
+	VFMADD213PS expP4<>+0(SB), Y1, Y3
+	VFMADD213PS expP3<>+0(SB), Y1, Y3
+	VFMADD213PS expP2<>+0(SB), Y1, Y3
+	VFMADD213PS expP1<>+0(SB), Y1, Y3
+	VFMADD213PS expP0<>+0(SB), Y1, Y3
+	VPSLLD      $0x17, Y4, Y4
+	VPADDD      Y4, Y3, Y1
+	VADDPS      vecGLUOne<>+0(SB), Y1, Y1
+	VDIVPS      Y1, Y2, Y2
+	VMASKMOVPS  Y2, Y0, (AX)
+
+end:
+	VZEROUPPER
+	RET
+
 DATA vecGeGLUOne<>+0(SB)/8, $0x3f8000003f800000
 DATA vecGeGLUOne<>+8(SB)/8, $0x3f8000003f800000
 DATA vecGeGLUOne<>+16(SB)/8, $0x3f8000003f800000

@@ -36,6 +36,18 @@ func SwiGLU(dst, gate, up []float32) {
 	}
 }
 
+// GLU sets dst[i] = sigmoid(gate[i]) · up[i] (Dauphin et al. 2017, "Language
+// Modeling with Gated Convolutional Networks", §2).
+func GLU(dst, gate, up []float32) {
+	gate, up = gate[:len(dst)], up[:len(dst)]
+	if gluFast(dst, gate, up) {
+		return
+	}
+	for i, g := range gate {
+		dst[i] = silu(up[i], g)
+	}
+}
+
 // GeGLU sets dst[i] = gelu(gate[i]) · up[i] with the tanh form of GELU
 // (Hendrycks and Gimpel, "Gaussian Error Linear Units", §2), written as
 // g / (1 + exp(-2u)), u = √(2/π)·(g + 0.044715·g³).

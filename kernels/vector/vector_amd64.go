@@ -135,6 +135,14 @@ func swigluFast(dst, gate, up []float32) bool {
 	return true
 }
 
+func gluFast(dst, gate, up []float32) bool {
+	if !cpu.UseAVX2() || len(dst) == 0 {
+		return false
+	}
+	vecGLU(&dst[0], &gate[0], &up[0], len(dst))
+	return true
+}
+
 func gegluFast(dst, gate, up []float32) bool {
 	if !cpu.UseAVX2() || len(dst) == 0 {
 		return false

@@ -187,3 +187,5 @@ func butterflyFast(lo, hi []float32) int {
 
 // hadamardFast has none of the first levels of a block, and returns the step of the next.
 func hadamardFast([]float32) int { return 1 }
+
+func gluFast(_, _, _ []float32) bool { return false }

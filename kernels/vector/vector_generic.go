@@ -25,3 +25,4 @@ func mulAddFast(_, _, _ []float32) int                                   { retur
 func butterflyFast(_, _ []float32) int                                   { return 0 }
 func hadamardFast([]float32) int                                         { return 1 }
 func mulFast(_, _, _ []float32) int                                      { return 0 }
+func gluFast(_, _, _ []float32) bool                                     { return false }

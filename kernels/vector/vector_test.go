@@ -32,6 +32,7 @@ func TestElementwisePrimitivesAgreeWithFloat64(t *testing.T) {
 			MulAdd(d, x, squares)
 		}, func(a, b float64) float64 { return a + a*b*b }, 2e-7},
 		{"SwiGLU", SwiGLU, func(a, b float64) float64 { return a * sigmoid(a) * b }, 4e-7},
+		{"GLU", GLU, func(a, b float64) float64 { return sigmoid(a) * b }, 4e-7},
 		{"GeGLU", GeGLU, func(a, b float64) float64 { return a * sigmoid(geluArg*(a+geluCube*a*a*a)) * b }, 2e-5},
 		{"ReLU2GLU", ReLU2GLU, func(a, b float64) float64 { return max(a, 0) * max(a, 0) * b }, 2e-7},
 	}

@@ -163,13 +163,23 @@ func expSum() {
 	emit.Done()
 }
 
-// gated emits dst = g·sigmoid(a(g))·up with a(g) = g, or for GELU its cubic.
-func gated(name string, gelu bool) {
+// gate is what a gated unit makes of its gate.
+type gate int
+
+const (
+	silu gate = iota
+	sigmoid
+	gelu
+)
+
+// gated emits dst = g·sigmoid(a(g))·up with a(g) = g, or for GELU its cubic; for the
+// sigmoid without g.
+func gated(name string, kind gate) {
 	e := ExpTables()
 	one := FloatTable(name+"One", 1)
 	sign := emit.Table(name+"Sign", dwords(1<<31, 1<<31, 1<<31, 1<<31, 1<<31, 1<<31, 1<<31, 1<<31))
 	arg, cube := Mem{}, Mem{}
-	if gelu {
+	if kind == gelu {
 		arg, cube = FloatTable(name+"Arg", 1.5957691216057308), FloatTable(name+"Cube", 0.044715)
 	}
 	emit.Text(name, "func(dst *float32, gate *float32, up *float32, n int)")
@@ -179,7 +189,7 @@ func gated(name string, gelu bool) {
 		g, u, x := YMM(), YMM(), YMM()
 		load(gate, g)
 		load(up, u)
-		if gelu {
+		if kind == gelu {
 			Comment("√(8/π)·(g + 0.044715·g³)")
 			VMULPS(g, g, x)
 			VMULPS(cube, x, x)
@@ -191,6 +201,11 @@ func gated(name string, gelu bool) {
 		}
 		e.emit(x)
 		VADDPS(one, x, x)
+		if kind == sigmoid {
+			VDIVPS(x, u, u)
+			store(u, dst)
+			return
+		}
 		VDIVPS(x, g, g)
 		VMULPS(u, g, g)
 		store(g, dst)
