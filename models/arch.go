@@ -24,6 +24,9 @@ type variant struct {
 	embedScale     bool // embeddings are multiplied by √Hidden
 	capped         bool // scores and logits may be soft-capped
 	globalInterval int  // every so many layers one sees all keys, the others a window; 0: all do
+	delta          bool // layers are gated delta nets, but for every so many, full_attention_interval
+	outputGate     bool // attn_q holds [query, gate] a head; what attn_output reads is gated
+	lateNorm       bool // the feed-forward's norm is called post_attention_norm
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
 }
@@ -37,6 +40,9 @@ var architectures = map[string]variant{
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
 	"qwen2": {glu: vector.SwiGLU, rope: ropeHalves},
 	"qwen3": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true},
+	// Qwen Team 2026, "Qwen3.5": three layers of four are gated delta nets, see delta.go.
+	// The rotation of text positions is plain in all of rope.dimension_sections.
+	"qwen35": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, delta: true, outputGate: true, lateNorm: true},
 	// Abdin et al. 2024, "Phi-3", §2.
 	"phi3": {glu: vector.SwiGLU, rope: ropeHalves, fused: true},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.

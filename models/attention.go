@@ -1,7 +1,10 @@
 package models
 
 import (
+	"slices"
+
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -12,10 +15,12 @@ import (
 //	q, k, v = h·Wq, h·Wk, h·Wv     with biases, head norms, rotation
 //	y = attention(q, keys, values)·Wo
 //
-// Biases, and norms but the first, may be nil.
+// With an output gate attn_q makes one more number for each of a query, by whose
+// sigmoid the attended values are multiplied. Biases and norms may be nil.
 type selfAttention struct {
-	norm           []float32 // [Hidden]
-	qkv            weights.Stacked
+	layer          int             // of the KV cache
+	qkv            weights.Stacked // and gates, if there are any
+	gated          bool
 	qHeads, kHeads heads
 	vBias          []float32
 	mask           attention.Mask
@@ -23,6 +28,7 @@ type selfAttention struct {
 	o              kernels.Linear
 	oBias          []float32
 	postNorm       []float32 // of y
+	rotate, last   rotation  // of what qkv and o read
 }
 
 // heads is what becomes of a layer's queries or keys after their product.
@@ -32,10 +38,11 @@ type heads struct {
 	rope ropeOrder
 }
 
-// attention loads that of layer i.
-func (l *loader) attention(i int, mask attention.Mask) (a selfAttention) {
+// attention loads that of layer i, which is layer number layer of the KV cache.
+func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	c, v, name := &l.cfg, &l.variant, layerNames(i)
 	q, kv := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
+	a := &selfAttention{layer: layer, gated: v.outputGate}
 	if v.globalInterval == 0 || (i+1)%v.globalInterval == 0 {
 		mask.Window = 0
 	}
@@ -44,12 +51,20 @@ func (l *loader) attention(i int, mask attention.Mask) (a selfAttention) {
 		order = ropeNone
 	}
 	a.mask = mask
-	a.norm = l.Vector(name("attn_norm.weight"), c.Hidden)
-	if v.fused {
+	wq, wk, wv, out := name("attn_q.weight"), name("attn_k.weight"), name("attn_v.weight"), name("attn_output.weight")
+	a.last = l.rotation(q, out)
+	switch {
+	case v.fused:
 		qkv := name("attn_qkv.weight")
+		a.rotate = l.rotation(c.Hidden, qkv)
 		a.qkv = l.Stack(l.Part(qkv, q+2*kv, 0, q, c.Hidden), l.Part(qkv, q+2*kv, q, q+kv, c.Hidden), l.Part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
-	} else {
-		a.qkv = l.Stack(l.Packed(name("attn_q.weight"), q, c.Hidden), l.Packed(name("attn_k.weight"), kv, c.Hidden), l.Packed(name("attn_v.weight"), kv, c.Hidden))
+	case v.outputGate:
+		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
+		queries, gates := l.queriesAndGates(wq)
+		a.qkv = l.Stack(slices.Concat(queries, []*matrix.Matrix{l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden)}, gates)...)
+	default:
+		a.rotate = l.rotation(c.Hidden, wq, wk, wv)
+		a.qkv = l.Stack(l.Packed(wq, q, c.Hidden), l.Packed(wk, kv, c.Hidden), l.Packed(wv, kv, c.Hidden))
 	}
 	a.qHeads = heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order}
 	a.kHeads = heads{bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order}
@@ -61,7 +76,7 @@ func (l *loader) attention(i int, mask attention.Mask) (a selfAttention) {
 	if v.subNorm {
 		a.subNorm = l.Vector(name("attn_sub_norm.weight"), q)
 	}
-	a.o = l.Matrix(name("attn_output.weight"), c.Hidden, q)
+	a.o = l.Matrix(out, c.Hidden, q)
 	a.oBias = l.OptionalVector(name("attn_output.bias"), c.Hidden)
 	if v.postNorm {
 		a.postNorm = l.Vector(name("post_attention_norm.weight"), c.Hidden)
@@ -69,17 +84,35 @@ func (l *loader) attention(i int, mask attention.Mask) (a selfAttention) {
 	return a
 }
 
+// queriesAndGates are the rows of a matrix that holds both a head, taken apart.
+func (l *loader) queriesAndGates(name string) (queries, gates []*matrix.Matrix) {
+	c, rows := &l.cfg, 2*l.cfg.Heads*l.cfg.HeadDim
+	for at := 0; at < rows && l.Err() == nil; at += 2 * c.HeadDim {
+		queries = append(queries, l.Part(name, rows, at, at+c.HeadDim, c.Hidden))
+		gates = append(gates, l.Part(name, rows, at+c.HeadDim, at+2*c.HeadDim, c.Hidden))
+	}
+	return queries, gates
+}
+
+// rowWidth is that of [q, k, v, gates].
+func (a *selfAttention) rowWidth() int { return a.qkv.Sum }
+
 // project makes the queries, keys and values of h, and stores the keys and values.
-func (a *selfAttention) project(s *rowShard, layer int) {
+func (a *selfAttention) project(s *rowShard) {
+	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &a.rotate)
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	a.qkv.Mul(s.qkv, &s.acts, &s.part)
-	s.ops.storeKV(s, layer, a)
+	s.ops.storeKV(s, a)
 }
 
 // attend turns the queries into y.
-func (a *selfAttention) attend(s *rowShard, layer int) {
-	s.att.Run(s.a, s.qkv, &s.plan, s.rowPos, s.kv, layer, &a.mask)
+func (a *selfAttention) attend(s *rowShard) {
+	s.att.Run(s.a, s.qkv[:s.rows*a.qkv.Sum], &s.plan, s.rowPos, s.kv, a.layer, &a.mask)
+	if a.gated {
+		s.ops.gateOutput(s.a, s.qkv, s.rows, s.cfg.Heads*s.cfg.HeadDim, a.qkv.Sum)
+	}
 	s.ops.normInto(s.a, s.rows, a.subNorm, s.cfg.NormEps)
+	s.ops.rotate(s.a, s.rows, s.cfg.Heads*s.cfg.HeadDim, &a.last)
 	s.acts.Set(s.a, s.rows, s.cfg.Heads*s.cfg.HeadDim)
 	a.o.Mul(s.y, &s.acts)
 	s.ops.addBias(s.y, s.rows, a.oBias)

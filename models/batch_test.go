@@ -66,7 +66,7 @@ func together(t *testing.T, path string, kind kv.Type, convs []*conversation, al
 	defer pool.Close()
 	m := openModel(t, path, LoadOptions{Pool: pool})
 	m.(*decoder).exec.alone = alone
-	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400})
+	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400, States: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

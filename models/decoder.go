@@ -13,7 +13,7 @@ import (
 //
 //	x = embedding of the token
 //	in each layer:
-//		x += attention(norm(x))
+//		x += attention(norm(x))     or gatedDelta(norm(x))
 //		x += feedForward(norm(x))
 //	logits = head(norm(x))
 //
@@ -24,6 +24,7 @@ type decoder struct {
 	rope   rope
 	embed  *gguf.Tensor // [Vocab][Hidden]
 	scale  float32      // of embeddings
+	turn   rotation     // that embeddings are stored with
 	layers []layer
 	norm   []float32 // [Hidden]
 	head   head
@@ -36,8 +37,20 @@ type decoder struct {
 
 // layer is the weights of one layer, and what it computes.
 type layer struct {
-	attention selfAttention
-	ffn       feedForward
+	norm  []float32 // [Hidden]
+	mixer mixer
+	ffn   feedForward
+}
+
+// mixer is what lets a row see the rows before it: selfAttention or gatedDelta.
+type mixer interface {
+	// rowWidth is the numbers of a row between project and attend.
+	rowWidth() int
+	// project makes of the normed rows what attend reads, and notes what later rows
+	// will see of them.
+	project(s *rowShard)
+	// attend makes of that what is added to the residual stream, y.
+	attend(s *rowShard)
 }
 
 func newDecoder(l *loader) *decoder {
@@ -46,21 +59,33 @@ func newDecoder(l *loader) *decoder {
 	if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
 		l.Fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
 	}
-	m := &decoder{rope: l.rope(), embed: l.embedding(), scale: 1, file: l.file, memory: l.Memory()}
-	mask := l.attentionMask()
+	l.hadamard = l.readHadamard()
+	m := &decoder{rope: l.rope(), embed: l.embedding(), scale: 1, turn: l.embeddingRotation(), file: l.file, memory: l.Memory()}
+	mask, recurrent := l.attentionMask(), l.recurrentShape()
+	width, attending := 0, 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
-		m.layers = append(m.layers, layer{attention: l.attention(i, mask), ffn: l.feedForward(i)})
+		y := layer{norm: l.Vector(layerNames(i)("attn_norm.weight"), l.cfg.Hidden)}
+		if v.delta && (i+1)%l.interval != 0 {
+			y.mixer = l.gatedDelta(i, i-attending, recurrent)
+		} else {
+			y.mixer = l.attention(i, attending, mask)
+			attending++
+		}
+		y.ffn = l.feedForward(i)
+		m.layers = append(m.layers, y)
+		width = max(width, y.mixer.rowWidth())
 	}
 	m.norm = l.Vector("output_norm.weight", l.cfg.Hidden)
 	m.head = l.head()
 	if v.embedScale {
 		m.scale = float32(math.Sqrt(float64(l.cfg.Hidden)))
 	}
+	l.checkHadamard()
 	if l.Err() != nil {
 		return nil
 	}
 	m.cfg = l.config()
-	m.exec = newExecutor(l.opt.Pool, m.cfg, l.Local())
+	m.exec = newExecutor(l.opt.Pool, m.cfg, l.Local(), width, recurrent)
 	return m
 }
 
@@ -82,19 +107,20 @@ func (m *decoder) close() error { return m.memory.Free() }
 // embedTokens begins the residual stream: x = embedding.
 func (m *decoder) embedTokens(s *rowShard) {
 	s.ops.embed(s.x, m.cfg.Hidden, m.embed, s.tokens, m.scale)
+	s.ops.turnBack(s.x, s.rows, m.cfg.Hidden, &m.turn)
 }
 
 // project makes a layer's queries, keys and values, and stores keys and values.
 // All rows of a sequence must have done so before one attends.
 func (m *decoder) project(s *rowShard, layer int) {
-	a := &m.layers[layer].attention
-	s.ops.norm(s.h, s.x, s.rows, a.norm, m.cfg.NormEps)
-	a.project(s, layer)
+	y := &m.layers[layer]
+	s.ops.norm(s.h, s.x, s.rows, y.norm, m.cfg.NormEps)
+	y.mixer.project(s)
 }
 
 // attend is a layer's attention, which the feed-forward adds to x.
 func (m *decoder) attend(s *rowShard, layer int) {
-	m.layers[layer].attention.attend(s, layer)
+	m.layers[layer].mixer.attend(s)
 }
 
 // feedForward is what follows in the layer: x += attention, x += feedForward(norm(x)).

@@ -8,6 +8,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/recurrent"
 )
 
 // ErrBatch says that a batch cannot be computed as it stands. Nothing has been
@@ -20,7 +21,8 @@ var ErrBatch = errors.New("models: invalid batch")
 // For a model that fits the caches, each worker runs its own shard through every
 // layer and reads all weights. Workers wait for each other only at the end or,
 // where rows of one sequence are in several shards, at each stage. The rows of a
-// larger model, and a single row, are one shard: the whole pool divides each of
+// larger model or of one with recurrent layers, where the rows of a sequence go one
+// after the other, and a single row, are one shard: the whole pool divides each of
 // its operations.
 type executor struct {
 	cfg   Config
@@ -34,10 +36,12 @@ type executor struct {
 	lo, hi int // stages under way
 
 	rowPos   []attention.RowPos
-	wanted   []bool    // [T] the row wants logits
-	x, qkv   []float32 // [T][Hidden], [T][(Heads+2·KVHeads)·HeadDim]
-	cos, sin []float32 // [T][pairs]
-	size     int       // rows these have room for
+	wanted   []bool           // [T] the row wants logits
+	spans    []recurrent.Span // of models with recurrent layers
+	x, qkv   []float32        // [T][Hidden], [T][rowWidth]
+	cos, sin []float32        // [T][pairs]
+	size     int              // rows these have room for
+	rowWidth int              // the widest mixer's
 }
 
 // aloneBytes is the size of weights up to which each worker runs shards of its own.
@@ -61,11 +65,15 @@ func divide(n, workers int) (count, rows int) {
 	return pool.Parts(n, tileRows), tileRows
 }
 
-// newExecutor makes room for the steps of a model. local: its matrices are the CPU's.
-func newExecutor(p *pool.Pool, cfg Config, local bool) *executor {
-	e := &executor{cfg: cfg, pool: p, alone: local && cfg.Bytes <= aloneBytes, whole: newWorkspace(pool.Workers{Pool: p}, cfg)}
+// newExecutor makes room for the steps of a model, whose rows are so wide and which
+// may have recurrent layers. local: its matrices are the CPU's.
+func newExecutor(p *pool.Pool, cfg Config, local bool, rowWidth int, shape recurrent.Shape) *executor {
+	e := &executor{
+		cfg: cfg, pool: p, rowWidth: rowWidth, alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0,
+		whole: newWorkspace(pool.Workers{Pool: p}, cfg, shape),
+	}
 	for range p.Threads() {
-		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg))
+		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg, shape))
 	}
 	return e
 }
@@ -119,15 +127,18 @@ func (e *executor) joined() bool {
 // begin lists the rows of a checked batch and divides them.
 func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 	n, c := len(b.Tokens), &e.cfg
-	pairs, heads := len(r.freq), (c.Heads+2*c.KVHeads)*c.HeadDim
+	pairs, width := len(r.freq), e.rowWidth
 	if n > e.size {
 		e.size = n
-		e.x, e.qkv = make([]float32, n*c.Hidden), make([]float32, n*heads)
+		e.x, e.qkv = make([]float32, n*c.Hidden), make([]float32, n*width)
 		e.cos, e.sin = make([]float32, n*pairs), make([]float32, n*pairs)
 	}
-	e.rowPos, e.wanted = e.rowPos[:0], e.wanted[:0]
+	e.rowPos, e.wanted, e.spans = e.rowPos[:0], e.wanted[:0], e.spans[:0]
 	for i := range b.Spans {
 		sp := &b.Spans[i]
+		if c.State > 0 {
+			e.spans = append(e.spans, recurrentSpan(sp, int(b.Positions[sp.Start])))
+		}
 		for row := sp.Start; row < sp.End; row++ {
 			e.rowPos = append(e.rowPos, attention.RowPos{Seq: sp.KV, Pos: int(b.Positions[row])})
 			e.wanted = append(e.wanted, row >= sp.End-sp.Out)
@@ -155,8 +166,8 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 			lo, hi = i*rows, min(n, (i+1)*rows)
 		}
 		*sh = rowShard{
-			plan: sh.plan, cfg: c, kv: cache, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
-			x: rowsOf(e.x, lo, hi, c.Hidden), qkv: rowsOf(e.qkv, lo, hi, heads),
+			plan: sh.plan, cfg: c, kv: cache, spans: e.spans, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
+			x: rowsOf(e.x, lo, hi, c.Hidden), qkv: rowsOf(e.qkv, lo, hi, width),
 			cos: rowsOf(e.cos, lo, hi, pairs), sin: rowsOf(e.sin, lo, hi, pairs), pairs: pairs,
 			logits: b.Logits[out*c.Outputs:],
 		}
@@ -169,6 +180,14 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 	}
 }
 
+// recurrentSpan moves the recurrent state of a span's sequence on, whose first row
+// has position pos.
+func recurrentSpan(sp *Span, pos int) recurrent.Span {
+	n := sp.End - sp.Start
+	state, mark, at := sp.KV.Advance(pos + n)
+	return recurrent.Span{First: sp.Start, N: n, State: state, Copy: mark, CopyAt: at - pos}
+}
+
 // rowsOf is rows [lo, hi) of x, which has rows of width elements.
 func rowsOf(x []float32, lo, hi, width int) []float32 { return x[lo*width : hi*width] }
 
@@ -178,8 +197,8 @@ func (e *executor) check(b *Batch, cache *kv.Cache) error {
 		return fmt.Errorf("%w: %d positions for %d tokens", ErrBatch, len(b.Positions), len(b.Tokens))
 	}
 	if have, want := cache.Shape(), e.cfg.KV(); have != want {
-		return fmt.Errorf("%w: KV cache of %d layers of %d heads of %d for a model of %d layers of %d of %d", ErrBatch,
-			have.Layers, have.Heads, have.HeadDim, want.Layers, want.Heads, want.HeadDim)
+		return fmt.Errorf("%w: KV cache of %d layers of %d heads of %d and states of %d for a model of %d layers of %d of %d and states of %d", ErrBatch,
+			have.Layers, have.Heads, have.HeadDim, have.State, want.Layers, want.Heads, want.HeadDim, want.State)
 	}
 	for i, t := range b.Tokens {
 		if t < 0 || int(t) >= e.cfg.Vocab {
@@ -223,6 +242,9 @@ func (e *executor) checkPositions(sp *Span, pos []int32, cache *kv.Cache) error 
 	}
 	if at, shared := sp.KV.FirstShared(first, last); shared {
 		return fmt.Errorf("writes to position %d on, in a block that is shared", at)
+	}
+	if at, own := sp.KV.StateAt(); e.cfg.State > 0 && (at != first || !own) {
+		return fmt.Errorf("begins at position %d, where the recurrent state is that of %d tokens, shared: %t", first, at, !own)
 	}
 	return nil
 }

@@ -18,23 +18,32 @@ type feedForward struct {
 	subNorm  []float32 // of what down reads
 	down     kernels.Linear
 	postNorm []float32 // of y
+
+	rotate, last rotation // of what gateUp and down read
 }
 
 // feedForward loads that of layer i.
 func (l *loader) feedForward(i int) (f feedForward) {
 	c, v, name := &l.cfg, &l.variant, layerNames(i)
 	f.glu = v.glu
-	f.norm = l.Vector(name("ffn_norm.weight"), c.Hidden)
-	up := name("ffn_up.weight")
+	norm := name("ffn_norm.weight")
+	if v.lateNorm {
+		norm = name("post_attention_norm.weight")
+	}
+	f.norm = l.Vector(norm, c.Hidden)
+	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
+	f.last = l.rotation(c.FFN, down)
 	if v.fused {
+		f.rotate = l.rotation(c.Hidden, up)
 		f.gateUp = l.Stack(l.Part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.Part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
 	} else {
-		f.gateUp = l.Stack(l.Packed(name("ffn_gate.weight"), c.FFN, c.Hidden), l.Packed(up, c.FFN, c.Hidden))
+		f.rotate = l.rotation(c.Hidden, gate, up)
+		f.gateUp = l.Stack(l.Packed(gate, c.FFN, c.Hidden), l.Packed(up, c.FFN, c.Hidden))
 	}
 	if v.subNorm {
 		f.subNorm = l.Vector(name("ffn_sub_norm.weight"), c.FFN)
 	}
-	f.down = l.Matrix(name("ffn_down.weight"), c.Hidden, c.FFN)
+	f.down = l.Matrix(down, c.Hidden, c.FFN)
 	if v.postNorm {
 		f.postNorm = l.Vector(name("post_ffw_norm.weight"), c.Hidden)
 	}
@@ -43,10 +52,12 @@ func (l *loader) feedForward(i int) (f feedForward) {
 
 // run sets y.
 func (f *feedForward) run(s *rowShard) {
+	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &f.rotate)
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
 	s.ops.gate(f.glu, s.gate, s.gateUp, s.rows, s.cfg.FFN)
 	s.ops.normInto(s.gate, s.rows, f.subNorm, s.cfg.NormEps)
+	s.ops.rotate(s.gate, s.rows, s.cfg.FFN, &f.last)
 	s.acts.Set(s.gate, s.rows, s.cfg.FFN)
 	f.down.Mul(s.y, &s.acts)
 	s.ops.normInto(s.y, s.rows, f.postNorm, s.cfg.NormEps)

@@ -102,7 +102,7 @@ type runner struct {
 
 func newRunner(t testing.TB, m Model, kind kv.Type) *runner {
 	t.Helper()
-	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 64})
+	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 64, States: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ var goldenModels = []string{
 }
 
 // goldenGroupModels are those of the types with a scale each 64 or 128 weights.
-var goldenGroupModels = []string{"qwen3-q1_0", "qwen3-q2_0", "qwen3-q2_0-code3", "qwen3-pq2_0", "qwen3-ptq1_0"}
+var goldenGroupModels = []string{"qwen3-q1_0", "qwen3-q2_0", "qwen3-q2_0-code3", "qwen3-pq2_0", "qwen3-ptq1_0", "qwen35"}
 
 // references are the reference models at hand: those kept beside the tests,
 // and the larger collections when LUTRA_GOLDEN and LUTRA_GOLDEN_GROUPS name them.

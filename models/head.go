@@ -12,11 +12,13 @@ type head struct {
 	denseBias []float32      // [Hidden], or nil
 	out       kernels.Linear // [Outputs][Hidden]
 	bias      []float32      // [Outputs], or nil
+	rotate    rotation       // of what out reads
 	cap       float32        // logits are drawn into (-cap, cap); 0: they are not
 }
 
 // run sets the logits to those of h.
 func (h *head) run(s *rowShard) {
+	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &h.rotate)
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	if h.dense != nil {
 		h.dense.Mul(s.y, &s.acts)
@@ -40,8 +42,10 @@ func (l *loader) head() (h head) {
 	if l.count("pooling_type", 0, maxDim, 0) == poolingRank {
 		h = l.rewardHead()
 	} else if l.file.Tensor("output.weight") != nil {
+		h.rotate = l.rotation(l.cfg.Hidden, "output.weight")
 		h.out = l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)
 	} else {
+		h.rotate = l.embeddingRotation() // logits are the same for x·e and H(s·x)·H(s·e)
 		h.out = l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)
 	}
 	if l.variant.capped && l.cfg.Outputs == l.cfg.Vocab {

@@ -2,6 +2,7 @@ package models
 
 import (
 	"math"
+	"strings"
 
 	"github.com/lutra-lm/lutra/models/attention"
 )
@@ -12,6 +13,7 @@ func (l *loader) shape() {
 	c.Arch = l.arch
 	c.Name, _ = m.String("general.name")
 	c.Layers = l.count("block_count", 1, maxLayers, required)
+	c.Layers = l.withoutPredictors(c.Layers)
 	c.Hidden = l.count("embedding_length", 1, maxDim, required)
 	c.FFN = l.count("feed_forward_length", 1, maxDim, required)
 	c.Heads = l.count("attention.head_count", 1, maxDim, required)
@@ -57,6 +59,21 @@ func (l *loader) shape() {
 		l.Fail("tokenizer.ggml.tokens has %d tokens and token_embd.weight %d rows", n, c.Vocab)
 	}
 	c.Outputs = c.Vocab
+}
+
+// withoutPredictors is how many of n layers the graph has: the last ones of a file
+// may predict tokens further ahead, and are not read.
+func (l *loader) withoutPredictors(n int) int {
+	predictors := l.count("nextn_predict_layers", 0, max(0, n-1), 0)
+	for i := n - predictors; i < n; i++ {
+		prefix := layerNames(i)("")
+		for j := range l.file.Tensors {
+			if name := l.file.Tensors[j].Name; strings.HasPrefix(name, prefix) {
+				l.Ignore(name)
+			}
+		}
+	}
+	return n - predictors
 }
 
 // rope reads the rope.* hyper-parameters. The context it is for is l.cfg's.

@@ -137,9 +137,6 @@ func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: architecture %q is not supported (have %s)", ErrModel, arch, strings.Join(architectureNames(), ", "))
 	}
-	if err := unready(file); err != nil {
-		return nil, err
-	}
 	if opt.Pool == nil {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}

@@ -16,6 +16,8 @@ type loader struct {
 	opt      LoadOptions
 	arch     string
 	variant  variant // what the architecture changes
+	interval int     // with recurrent layers: every so many layers one has attention
+	hadamard hadamard
 	cfg      Config
 	warnings []string
 }

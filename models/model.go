@@ -6,7 +6,9 @@ import "github.com/lutra-lm/lutra/models/kv"
 type Model interface {
 	Config() Config
 	// Forward runs b's tokens, writes their keys and values into the span's
-	// kv.Sequence (already grown to hold them) and fills b.Logits.
+	// kv.Sequence (already grown to hold them) and fills b.Logits. Of a model with
+	// recurrent layers it moves the sequence's state on, so that spans must follow
+	// one another.
 	Forward(b *Batch, cache *kv.Cache) error
 }
 
@@ -27,11 +29,14 @@ type Config struct {
 	Params   int64  // number of weights
 	Bytes    int64  // bytes of packed weights in memory
 	Packings string // what the layers' matrices run as, e.g. "I2"
+
+	RecurrentLayers int // of Layers: they have a recurrent state in place of keys and values
+	State           int // numbers of a sequence's recurrent state, all of these layers together
 }
 
 // KV is what a KV cache for the model must have room for.
 func (c Config) KV() kv.Shape {
-	return kv.Shape{Layers: c.Layers, Heads: c.KVHeads, HeadDim: c.HeadDim}
+	return kv.Shape{Layers: c.Layers - c.RecurrentLayers, Heads: c.KVHeads, HeadDim: c.HeadDim, State: c.State}
 }
 
 // Batch is the work of one step: tokens of many sequences end to end.

@@ -19,13 +19,15 @@ type rowOps struct {
 
 	dst, a, b, w []float32
 	width        int // elements of a row of dst
+	stride       int // of a
 	eps, scale   float32
 	tokens       []int32
 	table        *gguf.Tensor
 	unit         gatedUnit
 	shard        *rowShard
-	layer        int
 	weights      *selfAttention
+	delta        *gatedDelta
+	turn         *rotation
 	failed       atomic.Pointer[error] // of embed, since the last err
 }
 
@@ -145,20 +147,30 @@ func (o *rowOps) addBias(x []float32, n int, bias []float32) {
 	o.each(n, len(bias), func(o *rowOps, i int) { vector.AddInto(rowOf(o.dst, i, len(o.w)), o.w) })
 }
 
+// gateOutput multiplies x[n][width] by the sigmoid of the gates, which end the rows
+// of qkv, stride each.
+func (o *rowOps) gateOutput(x, qkv []float32, n, width, stride int) {
+	o.dst, o.a, o.width, o.stride = x, qkv, width, stride
+	o.each(n, width, func(o *rowOps, i int) {
+		row := rowOf(o.dst, i, o.width)
+		vector.GLU(row, rowOf(o.a, i, o.stride)[o.stride-o.width:], row)
+	})
+}
+
 // storeKV finishes the queries, keys and values of a shard and writes the keys
-// and values into a layer of the cache.
-func (o *rowOps) storeKV(s *rowShard, layer int, a *selfAttention) {
-	o.shard, o.layer, o.weights = s, layer, a
+// and values into their layer of the cache.
+func (o *rowOps) storeKV(s *rowShard, a *selfAttention) {
+	o.shard, o.weights = s, a
 	o.each(s.rows, a.qkv.Sum, func(o *rowOps, i int) {
 		s, a, p := o.shard, o.weights, &o.shard.rowPos[i]
-		row, q, kv := rowOf(s.qkv, i, a.qkv.Sum), a.qkv.Width[0], a.qkv.Width[1]
-		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:]
+		row, q, kv := rowOf(s.qkv, i, a.qkv.Sum), s.cfg.Heads*s.cfg.HeadDim, s.cfg.KVHeads*s.cfg.HeadDim
+		queries, keys, values := row[:q], row[q:q+kv], row[q+kv:q+2*kv]
 		a.qHeads.finish(s, i, queries)
 		a.kHeads.finish(s, i, keys)
 		if a.vBias != nil {
 			vector.AddInto(values, a.vBias)
 		}
-		s.kv.Store(o.layer, p.Seq, p.Pos, keys, values)
+		s.kv.Store(a.layer, p.Seq, p.Pos, keys, values)
 	})
 }
 

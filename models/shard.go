@@ -5,6 +5,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/models/attention"
 	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/recurrent"
 )
 
 // rowShard is some rows of a step on their way through the graph, with the
@@ -18,9 +19,10 @@ type rowShard struct {
 	rowPos   []attention.RowPos // [rows]
 	wanted   []bool             // [rows] the row wants logits; before trim
 	plan     attention.Plan     // of rowPos
+	spans    []recurrent.Span   // of all rows, for recurrent layers
 	pairs    int
 	x        []float32 // [rows][Hidden] residual stream
-	qkv      []float32 // [rows][(Heads+2·KVHeads)·HeadDim] queries, keys and values
+	qkv      []float32 // [rows][mixer.rowWidth] queries, keys and values, and what is beside them
 	cos, sin []float32 // [rows][pairs] angles of the rows' positions
 	logits   []float32 // [rows that want them][Outputs], and those of later shards
 }
@@ -31,15 +33,26 @@ type workspace struct {
 	acts kernels.Acts
 	ops  rowOps
 	att  *attention.Pass
-	size int // rows the buffers have room for
+	rec  *recurrent.Pass // nil without recurrent layers
+	size int             // rows the buffers have room for
 
-	h, y, a      []float32 // [rows] × [Hidden] normed, output of attention or feed-forward; [Heads*HeadDim] attended values
+	h, y, a      []float32 // [rows] × [Hidden] normed, output of attention or feed-forward; [mixed] attended values
+	gates        []float32 // [rows][gateWidth] of recurrent layers
 	gateUp, gate []float32 // [rows][2·FFN], their product [rows][FFN]
 	part         []float32 // outputs of one of several stacked matrices
+
+	mixed, gateWidth int
 }
 
-func newWorkspace(w pool.Workers, cfg Config) workspace {
-	return workspace{ops: rowOps{workers: w}, att: attention.New(w, cfg.Heads, cfg.KV())}
+func newWorkspace(w pool.Workers, cfg Config, shape recurrent.Shape) workspace {
+	var rec *recurrent.Pass
+	if shape.ValueHeads > 0 {
+		rec = recurrent.New(w, shape, cfg.NormEps)
+	}
+	return workspace{
+		ops: rowOps{workers: w}, att: attention.New(w, cfg.Heads, cfg.KV()), rec: rec,
+		mixed: max(cfg.Heads*cfg.HeadDim, shape.Values()), gateWidth: 2 * shape.ValueHeads,
+	}
 }
 
 // reserve makes room for n rows.
@@ -52,7 +65,7 @@ func (w *workspace) reserve(n int, c *Config) {
 		at    *[]float32
 		width int
 	}{
-		{&w.h, c.Hidden}, {&w.y, c.Hidden}, {&w.a, c.Heads * c.HeadDim},
+		{&w.h, c.Hidden}, {&w.y, c.Hidden}, {&w.a, w.mixed}, {&w.gates, w.gateWidth},
 		{&w.gateUp, 2 * c.FFN}, {&w.gate, c.FFN},
 	} {
 		*buf.at = make([]float32, n*buf.width)
@@ -85,13 +98,14 @@ func (s *rowShard) stage(m *decoder, i int) {
 	}
 	m.project(s, i)
 	if i+1 == len(m.layers) {
-		s.trim() // of the other rows only keys and values are wanted
+		s.trim(m.layers[i].mixer.rowWidth()) // of the other rows only keys and values are wanted
 	}
 }
 
-// trim drops the rows that want no logits and moves the others up.
-func (s *rowShard) trim() {
-	n, width := 0, len(s.qkv)/s.rows
+// trim drops the rows that want no logits and moves the others up; width is the
+// numbers of a row of qkv.
+func (s *rowShard) trim(width int) {
+	n := 0
 	for i, wanted := range s.wanted {
 		if !wanted {
 			continue

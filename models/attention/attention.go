@@ -104,7 +104,7 @@ func (a *Pass) MakePlan(p *Plan, rows []RowPos, cache *kv.Cache) {
 }
 
 // Run sets out[T][Heads*dim] to the attention of the planned rows' queries,
-// which begin the rows of qkv, over a layer's cache, which must hold the rows'
+// which begin the T rows of qkv, over a layer's cache, which must hold the rows'
 // own keys and values already.
 func (a *Pass) Run(out, qkv []float32, plan *Plan, rows []RowPos, cache *kv.Cache, layer int, mask *Mask) {
 	if n := a.maxTile() * a.group * plan.scoreRow(); len(a.scratch[0].scores) < n {
@@ -158,8 +158,9 @@ func (a *Pass) Do(worker, part int) {
 	rows := a.rowPos[first:min(len(a.rowPos), first+a.plan.tile)]
 	s, width := &a.scratch[worker], a.group*a.dim
 	stride, n := width*a.heads, len(rows)*a.group
+	rowWidth := len(a.qkv) / len(a.rowPos)
 	for i := range rows {
-		vector.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*(stride+2*a.heads*a.dim)+head*width:], a.mask.Scale)
+		vector.Scale(s.q[i*width:(i+1)*width], a.qkv[(first+i)*rowWidth+head*width:], a.mask.Scale)
 	}
 	begin, end := a.plan.itemsOf(int(item.tile))
 	whole := end == begin+1

@@ -153,12 +153,7 @@ func (c *Cache) Shape() Shape { return c.shape }
 func (c *Cache) Stats() Stats {
 	s := c.stats
 	s.Blocks, s.Free, s.Cached = c.opt.Blocks, c.Free(), c.index.cached
-	s.States, s.FreeStates = c.States(), c.FreeStates()
-	for i := range c.states.slots {
-		if c.states.slots[i].block != none {
-			s.Checkpoints++
-		}
-	}
+	s.States, s.FreeStates, s.Checkpoints = c.States(), c.FreeStates(), c.Checkpoints()
 	return s
 }
 

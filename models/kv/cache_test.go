@@ -117,50 +117,6 @@ func (h *history) grow(i int, tokens []int32) {
 	}
 }
 
-// advance changes the recurrent state of a sequence as tokens behind the others do.
-func (h *history) advance(i int, tokens []int32) {
-	if len(tokens) == 0 || h.c.shape.State == 0 {
-		return
-	}
-	s, done := h.seqs[i], len(h.toks[i])
-	if at, own := s.StateAt(); at != done || !own {
-		h.t.Fatalf("the state of a grown sequence has seen %d tokens of %d, own %t", at, done, own)
-	}
-	h.checkState(i)
-	all := slices.Concat(h.toks[i], tokens)
-	state, copied, at := s.Advance(len(all))
-	if copied != nil {
-		if at <= done || at >= len(all) || at%h.c.opt.BlockLen != 0 {
-			h.t.Fatalf("a copy of the state after %d tokens is wanted, between %d and %d", at, done, len(all))
-		}
-		fillState(copied, all[:at])
-	}
-	fillState(state, all)
-}
-
-// fillState makes the state of tokens.
-func fillState(state []float32, tokens []int32) {
-	for i := range state {
-		state[i] = 0
-		if len(tokens) > 0 {
-			state[i] = float32(mark(tokens, i, 1))
-		}
-	}
-}
-
-// checkState compares the recurrent state of a sequence with the tokens it has seen.
-func (h *history) checkState(i int) {
-	h.t.Helper()
-	s, want := h.seqs[i], make([]float32, h.c.shape.State)
-	if s.state == none {
-		return
-	}
-	fillState(want, h.toks[i])
-	if got := h.c.states.of(s.state); !slices.Equal(got, want) {
-		h.t.Fatalf("sequence %d of %d tokens has state %v, want %v", i, len(h.toks[i]), got, want)
-	}
-}
-
 func (h *history) open(prompt []int32) {
 	s := h.c.Open(prompt)
 	if s.Len() > len(prompt) {

@@ -49,7 +49,7 @@ func (c *Cache) Check(seqs ...*Sequence) error {
 
 // checkStates verifies that every recurrent state is free, held or a checkpoint.
 func (c *Cache) checkStates() error {
-	p, spare, free := &c.states, 0, make([]int, len(c.states.slots))
+	p, spare, kept, free := &c.states, 0, 0, make([]int, len(c.states.slots))
 	for _, i := range p.free {
 		free[i]++
 	}
@@ -57,6 +57,9 @@ func (c *Cache) checkStates() error {
 		s := &p.slots[i]
 		if s.block != none && (c.blocks[s.block].checkpoint != int32(i) || !c.blocks[s.block].indexed) {
 			return fmt.Errorf("kv: state %d is the checkpoint of block %d, which has %d", i, s.block, c.blocks[s.block].checkpoint)
+		}
+		if s.block != none {
+			kept++
 		}
 		idle := 0
 		if s.users == 0 && s.block == none {
@@ -68,8 +71,8 @@ func (c *Cache) checkStates() error {
 			return fmt.Errorf("kv: state %d of %d users is free %d times", i, s.users, free[i])
 		}
 	}
-	if spare != p.spare {
-		return fmt.Errorf("kv: %d checkpoints to spare, counted %d", spare, p.spare)
+	if spare != p.spare || kept != p.kept {
+		return fmt.Errorf("kv: %d checkpoints, %d to spare, counted %d and %d", kept, spare, p.kept, p.spare)
 	}
 	for b := range c.blocks {
 		if i := c.blocks[b].checkpoint; i != none && p.slots[i].block != int32(b) {

@@ -16,7 +16,8 @@ type states struct {
 	data  []float32 // [slots][size]
 	slots []slot
 	free  []int32
-	spare int    // checkpoints that no sequence shares
+	kept  int    // checkpoints
+	spare int    // of them, those that no sequence shares
 	clock uint64 // counts uses of checkpoints
 }
 
@@ -38,7 +39,7 @@ type recurrent struct {
 
 // checkpointTokens is how far the checkpoints are apart that a stream leaves behind.
 // Each piece of a prompt leaves one.
-const checkpointTokens = 256
+const checkpointTokens = 64
 
 // BytesPerState is the memory of one recurrent state, 0 for models without.
 func BytesPerState(shape Shape) int64 {
@@ -66,6 +67,9 @@ func (c *Cache) States() int { return len(c.states.slots) }
 // FreeStates is the number of recurrent states that Grow can still obtain: free
 // ones, and checkpoints that no sequence shares.
 func (c *Cache) FreeStates() int { return len(c.states.free) + c.states.spare }
+
+// Checkpoints is the number of recurrent states that blocks hold.
+func (c *Cache) Checkpoints() int { return c.states.kept }
 
 // of is the numbers of a slot.
 func (p *states) of(i int32) []float32 { return p.data[int(i)*p.size : (int(i)+1)*p.size] }
@@ -123,6 +127,7 @@ func (c *Cache) releaseState(i int32) {
 // keepCheckpoint makes slot i, which a sequence holds, the checkpoint of block b.
 func (c *Cache) keepCheckpoint(b, i int32) {
 	c.blocks[b].checkpoint, c.states.slots[i].block = i, b
+	c.states.kept++
 	c.useCheckpoint(i)
 }
 
@@ -140,6 +145,7 @@ func (c *Cache) dropCheckpoint(b int32) {
 	}
 	s := &c.states.slots[i]
 	c.blocks[b].checkpoint, s.block = none, none
+	c.states.kept--
 	if s.users == 0 {
 		c.states.spare--
 		c.states.free = append(c.states.free, i)
@@ -202,8 +208,11 @@ func (s *Sequence) Advance(n int) (state, copy []float32, at int) {
 	s.unmark()
 	from, l := s.at, c.opt.BlockLen
 	s.at = n
-	every := (checkpointTokens + l - 1) / l * l
-	switch end := n / l * l; {
+	every, end := (checkpointTokens+l-1)/l*l, n/l*l
+	if n > from+1 { // Open of an equal prompt leaves out the last token
+		end = (n - 1) / l * l
+	}
+	switch {
 	case c.opt.Cold || end <= from || n == from+1 && n%every != 0:
 	case end == n: // Seal takes the state itself, to be copied should it go on
 		s.mark, s.ends = s.state, n

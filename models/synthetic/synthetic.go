@@ -12,6 +12,7 @@ package synthetic
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -38,7 +39,17 @@ type Shape struct {
 	RopeBase      float32
 	TiedEmbedding bool // the embedding is the output matrix too
 	Arch          Arch
+	Delta         Delta
 }
+
+// Delta is the size of the gated delta nets of Qwen35, three layers of four.
+type Delta struct{ KeyHeads, ValueHeads, Width int }
+
+// taps and attentionInterval are those of every model of that architecture.
+const (
+	taps              = 4
+	attentionInterval = 4
+)
 
 // Arch is an architecture, by its general.architecture.
 type Arch string
@@ -47,6 +58,7 @@ type Arch string
 const (
 	Llama  Arch = "llama"
 	BitNet Arch = "bitnet-b1.58" // with two more norms a layer
+	Qwen35 Arch = "qwen35"       // gated delta nets, and gated attention in every fourth layer
 )
 
 // Shapes lists the named shapes.
@@ -60,15 +72,18 @@ const (
 //     and squared ReLU.
 //   - bonsai-1.7b, bonsai-8b: the sizes of prism-ml's Bonsai, which are those of
 //     Qwen3, as a Llama.
+//   - qwen35-0.8b, qwen35-27b: Qwen3.5-0.8B, and 27B, which Bonsai 27B is made of.
 func Shapes() []Shape {
 	return []Shape{
-		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama},
-		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama},
-		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama},
-		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama},
-		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet},
-		{"bonsai-1.7b", 2048, 6144, 28, 16, 8, 128, 151936, 32768, 1000000, true, Llama},
-		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama},
+		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama, Delta{}},
+		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama, Delta{}},
+		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama, Delta{}},
+		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama, Delta{}},
+		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet, Delta{}},
+		{"bonsai-1.7b", 2048, 6144, 28, 16, 8, 128, 151936, 32768, 1000000, true, Llama, Delta{}},
+		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama, Delta{}},
+		{"qwen35-0.8b", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}},
+		{"qwen35-27b", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}},
 	}
 }
 
@@ -136,8 +151,11 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
-	if s.Arch != Llama && s.Arch != BitNet {
-		return fmt.Errorf("%w: architecture %q is none of %s, %s", ErrOptions, s.Arch, Llama, BitNet)
+	if s.Arch != Llama && s.Arch != BitNet && s.Arch != Qwen35 {
+		return fmt.Errorf("%w: architecture %q is none of %s, %s, %s", ErrOptions, s.Arch, Llama, BitNet, Qwen35)
+	}
+	if d := s.Delta; s.Arch == Qwen35 && (d.KeyHeads < 1 || d.ValueHeads < 1 || d.Width < 1 || max(d.KeyHeads, d.ValueHeads, d.Width) > 1<<12) {
+		return fmt.Errorf("%w: shape %+v: %d key heads and %d value heads of %d", ErrOptions, *s, d.KeyHeads, d.ValueHeads, d.Width)
 	}
 	if s.Heads%s.KVHeads != 0 || s.HeadDim%2 != 0 {
 		return fmt.Errorf("%w: %d heads of %d elements over %d KV heads", ErrOptions, s.Heads, s.HeadDim, s.KVHeads)
@@ -151,7 +169,6 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 		return nil, err
 	}
 	b := builder{seed: opt.Seed}
-	q, kv := s.Heads*s.HeadDim, s.KVHeads*s.HeadDim
 	headStd := 2 / math.Sqrt(float64(s.Hidden)) // logits of standard deviation 2
 	b.matrix("token_embd.weight", opt.Head, s.Vocab, s.Hidden, headStd)
 	for i := range s.Layers {
@@ -159,15 +176,16 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 			b.matrix(fmt.Sprintf("blk.%d.%s.weight", i, name), opt.Blocks, rows, cols, 1/math.Sqrt(float64(cols)))
 		}
 		b.ones(fmt.Sprintf("blk.%d.attn_norm.weight", i), s.Hidden)
-		block("attn_q", q, s.Hidden)
-		block("attn_k", kv, s.Hidden)
-		block("attn_v", kv, s.Hidden)
-		if s.Arch == BitNet {
-			b.ones(fmt.Sprintf("blk.%d.attn_sub_norm.weight", i), q)
-			b.ones(fmt.Sprintf("blk.%d.ffn_sub_norm.weight", i), s.FFN)
+		if s.Arch == Qwen35 && (i+1)%attentionInterval != 0 {
+			s.deltaNet(&b, i, block)
+		} else {
+			s.attention(&b, i, block)
 		}
-		block("attn_output", s.Hidden, q)
-		b.ones(fmt.Sprintf("blk.%d.ffn_norm.weight", i), s.Hidden)
+		norm := "ffn_norm"
+		if s.Arch == Qwen35 {
+			norm = "post_attention_norm"
+		}
+		b.ones(fmt.Sprintf("blk.%d.%s.weight", i, norm), s.Hidden)
 		block("ffn_gate", s.FFN, s.Hidden)
 		block("ffn_up", s.FFN, s.Hidden)
 		block("ffn_down", s.Hidden, s.FFN)
@@ -177,6 +195,42 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 		b.matrix("output.weight", opt.Head, s.Vocab, s.Hidden, headStd)
 	}
 	return b.list, b.err
+}
+
+// attention adds that of layer i.
+func (s *Shape) attention(b *builder, i int, block func(name string, rows, cols int)) {
+	q, kv := s.Heads*s.HeadDim, s.KVHeads*s.HeadDim
+	switch s.Arch {
+	case Qwen35:
+		block("attn_q", 2*q, s.Hidden) // a gate a query
+		b.ones(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), s.HeadDim)
+		b.ones(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), s.HeadDim)
+	default:
+		block("attn_q", q, s.Hidden)
+	}
+	block("attn_k", kv, s.Hidden)
+	block("attn_v", kv, s.Hidden)
+	if s.Arch == BitNet {
+		b.ones(fmt.Sprintf("blk.%d.attn_sub_norm.weight", i), q)
+		b.ones(fmt.Sprintf("blk.%d.ffn_sub_norm.weight", i), s.FFN)
+	}
+	block("attn_output", s.Hidden, q)
+}
+
+// deltaNet adds that of layer i.
+func (s *Shape) deltaNet(b *builder, i int, block func(name string, rows, cols int)) {
+	d := s.Delta
+	values := d.ValueHeads * d.Width
+	channels := 2*d.KeyHeads*d.Width + values
+	block("attn_qkv", channels, s.Hidden)
+	block("attn_gate", values, s.Hidden)
+	block("ssm_beta", d.ValueHeads, s.Hidden)
+	block("ssm_alpha", d.ValueHeads, s.Hidden)
+	b.matrix(fmt.Sprintf("blk.%d.ssm_conv1d.weight", i), gguf.F32, channels, taps, 1/math.Sqrt(taps))
+	b.numbers(fmt.Sprintf("blk.%d.ssm_a", i), d.ValueHeads, -0.125) // a memory of about ten tokens
+	b.numbers(fmt.Sprintf("blk.%d.ssm_dt.bias", i), d.ValueHeads, 0)
+	b.ones(fmt.Sprintf("blk.%d.ssm_norm.weight", i), d.Width)
+	block("ssm_out", s.Hidden, values)
 }
 
 // builder collects tensors; the first failure sticks.
@@ -214,9 +268,12 @@ func (b *builder) matrix(name string, t gguf.Type, rows, cols int, std float64) 
 }
 
 // ones adds a norm's weights.
-func (b *builder) ones(name string, n int) {
+func (b *builder) ones(name string, n int) { b.numbers(name, n, 1) }
+
+// numbers adds n times the same number.
+func (b *builder) numbers(name string, n int, x float32) {
 	b.list = append(b.list, gguf.Source{Name: name, Type: gguf.F32, Dims: []int{n}, Write: func(w io.Writer) error {
-		_, err := w.Write(bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, n))
+		_, err := w.Write(bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(x)), n))
 		return err
 	}})
 }

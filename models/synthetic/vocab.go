@@ -61,6 +61,15 @@ func (s *Shape) metadata() map[string]any {
 	} {
 		md[string(s.Arch)+"."+key] = v
 	}
+	if s.Arch == Qwen35 {
+		for key, n := range map[string]int{
+			"rope.dimension_count": s.HeadDim / 4, "full_attention_interval": attentionInterval, "ssm.conv_kernel": taps,
+			"ssm.state_size": s.Delta.Width, "ssm.group_count": s.Delta.KeyHeads, "ssm.time_step_rank": s.Delta.ValueHeads,
+			"ssm.inner_size": s.Delta.ValueHeads * s.Delta.Width,
+		} {
+			md[string(s.Arch)+"."+key] = uint32(n)
+		}
+	}
 	return md
 }
 

@@ -19,6 +19,7 @@ type Model struct {
 	Vocab   int // tokens; 0: 64
 	Outputs int // width of a row of logits; 0: Vocab
 	Context int // longest sequence; 0: 4096
+	States  int // recurrent states in its cache: it keeps the hash there too, and checks it; 0: it has none
 
 	// Logits overrides how a row is filled; tokens are those of the sequence
 	// up to the row's position, as read back from the cache. Both are only
@@ -35,11 +36,14 @@ type Model struct {
 func (m *Model) Steps() int    { return int(m.steps.Load()) }
 func (m *Model) Computed() int { return int(m.computed.Load()) }
 
-// Config describes one layer with one head.
+// Config describes one layer with one head, and with States a recurrent one.
 func (m *Model) Config() models.Config {
 	c := models.Config{
 		Arch: "toy", Name: "toy", Layers: 1, Hidden: 2, FFN: 2, Heads: 1, KVHeads: 1, HeadDim: 2,
 		Vocab: m.Vocab, Outputs: m.Outputs, Context: m.Context,
+	}
+	if m.States > 0 {
+		c.Layers, c.RecurrentLayers, c.State = 2, 1, stateLen
 	}
 	if c.Vocab == 0 {
 		c.Vocab = 64
@@ -55,7 +59,7 @@ func (m *Model) Config() models.Config {
 
 // NewCache makes a KV cache that m can use.
 func (m *Model) NewCache(blocks, blockLen int) *kv.Cache {
-	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kv.F32, BlockLen: blockLen, Blocks: blocks})
+	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kv.F32, BlockLen: blockLen, Blocks: blocks, States: m.States})
 	if err != nil {
 		panic(err)
 	}
@@ -85,6 +89,10 @@ func (m *Model) Forward(b *models.Batch, cache *kv.Cache) error {
 		if err != nil {
 			return err
 		}
+		state, mark, markAt, err := m.advance(sp, first, hash)
+		if err != nil {
+			return err
+		}
 		for t := sp.Start; t < sp.End; t++ {
 			pos, id := int(b.Positions[t]), b.Tokens[t]
 			if pos != first+t-sp.Start || id < 0 || int(id) >= cfg.Vocab {
@@ -95,13 +103,47 @@ func (m *Model) Forward(b *models.Batch, cache *kv.Cache) error {
 			key, value := sp.KV.Plain(0, 0, pos)
 			key[0], key[1] = float32(hash&0xffffff), float32(hash>>40)
 			value[0], value[1] = float32(id), float32(pos)
+			if mark != nil && pos+1 == markAt {
+				remember(mark, hash)
+			}
 			if t >= sp.End-sp.Out {
 				m.fill(b.Logits[row*cfg.Outputs:(row+1)*cfg.Outputs], m.tokens, hash)
 				row++
 			}
 		}
+		remember(state, hash)
 	}
 	return nil
+}
+
+// stateLen is the numbers of a state: a hash in pieces that a float32 holds.
+const stateLen = 3
+
+// remember writes hash into a state, if there is one.
+func remember(state []float32, hash uint64) {
+	for i := range state {
+		state[i] = float32(hash >> (22 * i) & (1<<22 - 1))
+	}
+}
+
+// advance moves the recurrent state of a span on. It must be that of the tokens
+// before, which have that hash, and the sequence's own.
+func (m *Model) advance(sp *models.Span, first int, hash uint64) (state, mark []float32, markAt int, err error) {
+	if m.States == 0 {
+		return nil, nil, 0, nil
+	}
+	if at, own := sp.KV.StateAt(); at != first || !own {
+		return nil, nil, 0, fmt.Errorf("toy: the state of %d tokens, own %t, where that of %d was wanted", at, own, first)
+	}
+	state, mark, markAt = sp.KV.Advance(first + sp.End - sp.Start)
+	var want [stateLen]float32
+	if first > 0 {
+		remember(want[:], hash)
+	}
+	if !slices.Equal(state, want[:]) {
+		return nil, nil, 0, fmt.Errorf("toy: the state before position %d is of another past", first)
+	}
+	return state, mark, markAt, nil
 }
 
 // read walks the first n positions and returns their hash; m.tokens are their tokens.

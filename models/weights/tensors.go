@@ -54,11 +54,16 @@ func (l *Loader) Vector(name string, n int) []float32 { return l.floats(name, fa
 // OptionalVector is nil when the tensor is missing.
 func (l *Loader) OptionalVector(name string, n int) []float32 { return l.floats(name, true, n) }
 
-func (l *Loader) floats(name string, optional bool, n int) []float32 {
-	t := l.tensor(name, optional, n)
+// Array is a tensor of numbers that are used as they are, the first dimension the
+// innermost.
+func (l *Loader) Array(name string, dims ...int) []float32 { return l.floats(name, false, dims...) }
+
+func (l *Loader) floats(name string, optional bool, dims ...int) []float32 {
+	t := l.tensor(name, optional, dims...)
 	if t == nil {
 		return nil
 	}
+	n := t.Len()
 	v := make([]float32, n)
 	if err := t.Dequantize(v, 0); err != nil {
 		l.Fail("%w", err)

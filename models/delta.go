@@ -1,0 +1,140 @@
+package models
+
+import (
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/delta"
+	"github.com/lutra-lm/lutra/kernels/vector"
+	"github.com/lutra-lm/lutra/models/recurrent"
+	"github.com/lutra-lm/lutra/models/weights"
+)
+
+// gatedDelta is a layer's linear attention by the gated delta rule (Yang et al.
+// 2024, "Gated Delta Networks", §3.4), from normed rows h to what it adds to the
+// residual stream, y:
+//
+//	q, k, v = silu(conv(h·Wqkv)); z = h·Wz; beta, decay = gates(h·Wbeta, h·Walpha)
+//	state = decay·state + k·(beta·(v - decay·stateᵀk))ᵀ
+//	y = (norm(stateᵀq) · silu(z))·Wout
+//
+// The state takes the place of keys and values: it is the same size for any length.
+type gatedDelta struct {
+	recurrent.Weights
+	shape  recurrent.Shape
+	layer  int // among the recurrent ones
+	qkvz   weights.Stacked
+	gates  weights.Stacked // beta, alpha
+	norm   []float32       // [Width] of each head's output
+	out    kernels.Linear
+	rotate rotation // of what qkvz reads
+	last   rotation // of what out reads
+	group  bool     // out reads value heads grouped by their key heads
+}
+
+// recurrentShape reads the hyper-parameters of recurrent layers: zero without any.
+func (l *loader) recurrentShape() (s recurrent.Shape) {
+	c := &l.cfg
+	if !l.variant.delta || l.Err() != nil {
+		return s
+	}
+	l.interval = l.count("full_attention_interval", 1, maxLayers, 4)
+	if c.RecurrentLayers = c.Layers - c.Layers/l.interval; c.RecurrentLayers == c.Layers {
+		l.Fail("%s is %d: none of %d layers has attention", l.key("full_attention_interval"), l.interval, c.Layers)
+		return s
+	}
+	s = recurrent.Shape{
+		KeyHeads: l.count("ssm.group_count", 1, maxDim, required), ValueHeads: l.count("ssm.time_step_rank", 1, maxDim, required),
+		Width: l.count("ssm.state_size", delta.Tile, 1<<10, required), Taps: l.count("ssm.conv_kernel", 2, delta.MostTaps, required),
+	}
+	inner := l.count("ssm.inner_size", 1, maxDim, required)
+	switch {
+	case l.Err() != nil:
+	case s.Width%delta.Tile != 0:
+		l.Fail("%s is %d, want a multiple of %d", l.key("ssm.state_size"), s.Width, delta.Tile)
+	case s.Values() != inner:
+		l.Fail("%s is %d: %d value heads of %d are %d", l.key("ssm.inner_size"), inner, s.ValueHeads, s.Width, s.Values())
+	case s.ValueHeads%s.KeyHeads != 0:
+		l.Fail("%s: %d value heads do not share %d key heads evenly", l.key("ssm.group_count"), s.ValueHeads, s.KeyHeads)
+	case s.Channels() > maxDim || int64(s.Size())*int64(c.RecurrentLayers) > maxState:
+		l.Fail("%s: a recurrent state of %d layers of %d numbers is too large", l.key("ssm.state_size"), c.RecurrentLayers, s.Size())
+	default:
+		c.State = s.Size() * c.RecurrentLayers
+	}
+	if l.Err() != nil {
+		return recurrent.Shape{}
+	}
+	return s
+}
+
+// maxState bounds the numbers of a sequence's recurrent state: 4 GiB.
+const maxState = 1 << 30
+
+// gatedDelta loads that of layer i, number layer among the recurrent ones.
+func (l *loader) gatedDelta(i, layer int, shape recurrent.Shape) *gatedDelta {
+	c, name := &l.cfg, layerNames(i)
+	d := &gatedDelta{shape: shape, layer: layer, group: l.hadamard.grouped}
+	heads, channels, values := shape.ValueHeads, shape.Channels(), shape.Values()
+	qkv, z, out := name("attn_qkv.weight"), name("attn_gate.weight"), name("ssm_out.weight")
+	d.rotate, d.last = l.rotation(c.Hidden, qkv, z), l.rotation(values, out)
+	if d.group && d.last.block == 0 {
+		d.group = false // the matrix is as it ever was
+	}
+	d.qkvz = l.Stack(l.Packed(qkv, channels, c.Hidden), l.Packed(z, values, c.Hidden))
+	d.gates = l.Stack(l.Packed(name("ssm_beta.weight"), heads, c.Hidden), l.Packed(name("ssm_alpha.weight"), heads, c.Hidden))
+	taps := l.Array(name("ssm_conv1d.weight"), shape.Taps, channels)
+	d.Conv = make([]float32, len(taps))
+	for i, x := range taps {
+		d.Conv[i%shape.Taps*channels+i/shape.Taps] = x
+	}
+	d.A, d.DT = l.Vector(name("ssm_a"), heads), l.Vector(name("ssm_dt.bias"), heads)
+	for h, a := range d.A {
+		if a > 0 {
+			l.Fail("tensor %s: element %d is %v: the state would grow", name("ssm_a"), h, a)
+			break
+		}
+	}
+	d.norm = l.Vector(name("ssm_norm.weight"), shape.Width)
+	d.out = l.Matrix(out, c.Hidden, values)
+	return d
+}
+
+// rowWidth is that of [q, k, v, z].
+func (d *gatedDelta) rowWidth() int { return d.shape.Channels() + d.shape.Values() }
+
+// project takes the rows through the recurrent states: their outputs stand where
+// the values stood.
+func (d *gatedDelta) project(s *rowShard) {
+	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	d.gates.Mul(s.gates, &s.acts, &s.part)
+	if s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &d.rotate) {
+		s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	}
+	d.qkvz.Mul(s.qkv, &s.acts, &s.part)
+	width := d.rowWidth()
+	s.rec.Run(s.qkv[:s.rows*width], width, s.gates, s.spans, d.layer, &d.Weights)
+}
+
+// attend turns the outputs into y.
+func (d *gatedDelta) attend(s *rowShard) {
+	s.ops.normGate(s.a, s.qkv, s.rows, d, s.cfg.NormEps)
+	s.ops.rotate(s.a, s.rows, d.shape.Values(), &d.last)
+	s.acts.Set(s.a, s.rows, d.shape.Values())
+	d.out.Mul(s.y, &s.acts)
+}
+
+// normGate sets dst[n][Values] to norm(outputs)·silu(z), a head at a time.
+func (o *rowOps) normGate(dst, rows []float32, n int, d *gatedDelta, eps float32) {
+	o.dst, o.a, o.delta, o.eps = dst, rows, d, eps
+	o.each(n, d.shape.Values(), func(o *rowOps, i int) {
+		s := &o.delta.shape
+		row, dst := rowOf(o.a, i, o.delta.rowWidth())[2*s.KeyHeads*s.Width:], rowOf(o.dst, i, s.Values())
+		for h := range s.ValueHeads {
+			to := h
+			if o.delta.group {
+				to = h%s.KeyHeads*(s.ValueHeads/s.KeyHeads) + h/s.KeyHeads
+			}
+			head := rowOf(dst, to, s.Width)
+			vector.RMSNorm(head, rowOf(row, h, s.Width), o.delta.norm, o.eps)
+			vector.SwiGLU(head, rowOf(row[s.Values():], h, s.Width), head)
+		}
+	})
+}

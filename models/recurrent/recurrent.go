@@ -1,0 +1,151 @@
+package recurrent
+
+import (
+	"math"
+
+	"github.com/lutra-lm/lutra/kernels/delta"
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
+
+// Shape is the size of a recurrent layer. Value head h reads with the queries and
+// keys of head h mod KeyHeads.
+type Shape struct {
+	KeyHeads, ValueHeads int
+	Width                int // of a query, key or value: a multiple of delta.Tile
+	Taps                 int // of the convolution: 2 to delta.MostTaps
+}
+
+// Values is the numbers of all value heads of a token.
+func (s Shape) Values() int { return s.ValueHeads * s.Width }
+
+// Channels is the numbers of queries, keys and values of a token.
+func (s Shape) Channels() int { return 2*s.KeyHeads*s.Width + s.Values() }
+
+// tail is the numbers of the rows that the convolution looks back to.
+func (s Shape) tail() int { return (s.Taps - 1) * s.Channels() }
+
+// Size is the numbers of a sequence's state in one layer: the last inputs of the
+// convolution, [Taps-1][Channels], then the state of each value head, as package
+// delta has it.
+func (s Shape) Size() int { return s.tail() + s.Values()*s.Width }
+
+// Weights are those of one layer, besides its matrices.
+type Weights struct {
+	Conv  []float32 // [Taps][Channels]
+	A, DT []float32 // [ValueHeads]
+}
+
+// Span is a run of consecutive rows of one sequence.
+type Span struct {
+	First, N int
+	State    []float32 // of all layers, [layers][Size]
+	Copy     []float32 // where the state belongs as it stands after CopyAt rows, 1 to N; nil: nowhere
+	CopyAt   int
+}
+
+// Pass runs the layers of a step. It is for one goroutine at a time.
+type Pass struct {
+	workers pool.Workers
+	shape   Shape
+	eps     float32
+
+	// Of the run under way.
+	do     func(p *Pass, part int)
+	rows   []float32
+	stride int
+	gates  []float32
+	spans  []Span
+	at     int // where the layer's part of a state begins
+	w      *Weights
+}
+
+// New makes a pass. Norms of queries and keys are eps at least.
+func New(w pool.Workers, shape Shape, eps float32) *Pass {
+	return &Pass{workers: w, shape: shape, eps: eps}
+}
+
+// Run takes rows, which begin with queries, keys and values [Channels] and stand
+// stride apart, through recurrent layer number layer. Gates are the products for
+// beta and decay, [2·ValueHeads] a row. Of each row the outputs take the place of
+// the values.
+func (p *Pass) Run(rows []float32, stride int, gates []float32, spans []Span, layer int, w *Weights) {
+	m := p.workers.Pool.Meter()
+	start := m.Start()
+	p.rows, p.stride, p.gates, p.spans, p.at, p.w = rows, stride, gates, spans, layer*p.shape.Size(), w
+	p.each((*Pass).convolve, len(spans)*p.tiles())
+	p.each((*Pass).prepare, len(rows)/stride)
+	p.each((*Pass).update, len(spans)*p.shape.ValueHeads)
+	if m.Enabled() {
+		state := int64(p.shape.Values() * p.shape.Width)
+		m.Stop(meter.Attention, start, p.workers.N(), 4*state*int64(len(rows)/stride), 8*state*int64(len(spans)))
+	}
+	p.rows, p.gates, p.spans, p.w = nil, nil, nil, nil
+}
+
+func (p *Pass) each(do func(p *Pass, part int), parts int) {
+	p.do = do
+	p.workers.Run(p, parts)
+}
+
+// Do computes one part.
+func (p *Pass) Do(_, part int) { p.do(p, part) }
+
+// tiles is the number of parts that the channels make.
+func (p *Pass) tiles() int { return pool.Parts(p.shape.Channels(), delta.Channels) }
+
+// convolve computes some channels of a span.
+func (p *Pass) convolve(part int) {
+	s, sp := &p.shape, &p.spans[part/p.tiles()]
+	all := s.Channels()
+	lo := part % p.tiles() * delta.Channels
+	n := min(delta.Channels, all-lo)
+	var mark []float32
+	if sp.Copy != nil {
+		mark = sp.Copy[p.at:][lo:s.tail()]
+	}
+	delta.Conv(p.rows[sp.First*p.stride+lo:], sp.N, p.stride, n, p.w.Conv[lo:], sp.State[p.at:][lo:s.tail()], all, s.Taps, mark, sp.CopyAt)
+}
+
+// prepare makes the queries, keys and gates of one row what the states take.
+func (p *Pass) prepare(row int) {
+	s, x, gates := &p.shape, p.rows[row*p.stride:], p.gates[2*row*p.shape.ValueHeads:]
+	scale := float32(1 / math.Sqrt(float64(s.Width)))
+	for h := range 2 * s.KeyHeads {
+		if h == s.KeyHeads {
+			scale = 1
+		}
+		vector.L2Norm(x[h*s.Width:(h+1)*s.Width], scale, p.eps)
+	}
+	delta.Gates(gates[s.ValueHeads:2*s.ValueHeads], gates[:s.ValueHeads], p.w.A, p.w.DT)
+}
+
+// update takes a span through the state of one value head.
+func (p *Pass) update(part int) {
+	s, sp, head := &p.shape, &p.spans[part/p.shape.ValueHeads], part%p.shape.ValueHeads
+	size := s.Width * delta.Tile
+	q, k, v := head%s.KeyHeads*s.Width, (s.KeyHeads+head%s.KeyHeads)*s.Width, (2*s.KeyHeads+head)*s.Width
+	first := p.at + s.tail() + head*s.Width*s.Width
+	for tile := range s.Width / delta.Tile {
+		lo, column := first+tile*size, v+tile*delta.Tile
+		state := sp.State[lo : lo+size]
+		run := func(from, to int) {
+			if from == to {
+				return
+			}
+			x, gates := p.rows[(sp.First+from)*p.stride:], p.gates[2*(sp.First+from)*s.ValueHeads:]
+			delta.Update(state, &delta.Tokens{
+				N: to - from, Q: x[q:], K: x[k:], V: x[column:], Stride: p.stride,
+				Decay: gates[s.ValueHeads+head:], Beta: gates[head:], Gates: 2 * s.ValueHeads,
+			})
+		}
+		from := 0
+		if sp.Copy != nil {
+			run(0, sp.CopyAt)
+			copy(sp.Copy[lo:lo+size], state)
+			from = sp.CopyAt
+		}
+		run(from, sp.N)
+	}
+}

@@ -1,0 +1,370 @@
+package models
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/models/synthetic"
+)
+
+// recurrentShape is a small model whose last layer is recurrent.
+var recurrentShape = synthetic.Shape{
+	Name: "recurrent", Hidden: 64, FFN: 96, Layers: 6, Heads: 2, KVHeads: 1, HeadDim: 32, Vocab: 300, Context: 512,
+	RopeBase: 10000, TiedEmbedding: true, Arch: synthetic.Qwen35, Delta: synthetic.Delta{KeyHeads: 2, ValueHeads: 4, Width: 16},
+}
+
+// recurrentModel writes a model of shape s and returns its path.
+func recurrentModel(t testing.TB, s synthetic.Shape, kind gguf.Type) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(synthetic.Write(f, s, synthetic.Options{Blocks: kind, Head: kind, Seed: 4}), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestARecurrentModelGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
+	shorter := recurrentShape
+	shorter.Layers = 4 // the last one has attention
+	for _, shape := range []synthetic.Shape{recurrentShape, shorter} {
+		for _, kind := range []gguf.Type{gguf.F16, gguf.Q8_0} {
+			t.Run(fmt.Sprintf("%d layers of %v", shape.Layers, kind), func(t *testing.T) {
+				path := recurrentModel(t, shape, kind)
+				together(t, path, kv.F16, conversations(t, path, kv.F16, 24), false)
+			})
+		}
+	}
+}
+
+func TestPiecesOfAPromptHaveTheBitsOfTheWhole(t *testing.T) {
+	m := openModel(t, recurrentModel(t, recurrentShape, gguf.F16), LoadOptions{})
+	tokens := make([]int32, 70)
+	for i := range tokens {
+		tokens[i] = int32(i * 37 % 300)
+	}
+	want := slices.Clone(newRunner(t, m, kv.F16).feed(len(tokens), tokens...))
+	width := m.Config().Outputs
+	for _, size := range []int{1, 3, 16, 33} {
+		r := newRunner(t, m, kv.F16)
+		for at := 0; at < len(tokens); at += size {
+			end := min(len(tokens), at+size)
+			got := r.feed(end-at, tokens[at:end]...)
+			compareBits(t, fmt.Sprintf("pieces of %d from %d", size, at), got, want[at*width:end*width])
+		}
+	}
+}
+
+func TestForksAndCutSequencesOfARecurrentModelGoOnAsIfAlone(t *testing.T) {
+	m := openModel(t, recurrentModel(t, recurrentShape, gguf.F16), LoadOptions{})
+	alone := func(tokens []int32) []float32 {
+		return slices.Clone(newRunner(t, m, kv.F16).feed(1, tokens...))
+	}
+	prompt := tokensOf(40, 7)
+	r := newRunner(t, m, kv.F16)
+	r.feed(1, prompt...)
+	r.seq.Seal(prompt)
+	fork := *r
+	fork.seq, fork.b = r.seq.Fork(), Batch{}
+	a, b := append(slices.Clone(prompt), 1, 2), append(slices.Clone(prompt), 9, 8)
+	r.feed(1, 1)
+	fork.feed(1, 9)
+	compareBits(t, "parent", r.feed(1, 2), alone(a))
+	compareBits(t, "fork", fork.feed(1, 8), alone(b))
+	r.seq.Truncate(36) // the checkpoint stands after 32
+	if n := r.seq.Len(); n != 32 {
+		t.Fatalf("cut to 36 tokens the sequence holds %d, want 32", n)
+	}
+	compareBits(t, "cut", r.feed(1, append(slices.Clone(prompt[32:36]), 5)...), alone(append(slices.Clone(prompt[:36]), 5)))
+	r.seq.Truncate(3)
+	if n := r.seq.Len(); n != 0 {
+		t.Fatalf("cut to 3 tokens the sequence holds %d, want none", n)
+	}
+	compareBits(t, "begun anew", r.feed(1, 4, 4), alone([]int32{4, 4}))
+	again := *r
+	again.seq, again.b = r.kv.Open(prompt[:39]), Batch{}
+	if n := again.seq.Len(); n != 32 {
+		t.Fatalf("%d tokens of the prompt are found, want 32", n)
+	}
+	compareBits(t, "prefix", again.feed(1, prompt[32:]...), alone(prompt))
+	if err := r.kv.Check(r.seq, fork.seq, again.seq); err != nil {
+		t.Error(err)
+	}
+}
+
+// tokensOf is n tokens that seed chooses.
+func tokensOf(n, seed int) []int32 {
+	tokens := make([]int32, n)
+	for i := range tokens {
+		tokens[i] = int32((i*i + seed*i + seed) % 300)
+	}
+	return tokens
+}
+
+func TestASpanMustGoOnWhereTheRecurrentStateStands(t *testing.T) {
+	m := openModel(t, recurrentModel(t, recurrentShape, gguf.F16), LoadOptions{})
+	r := newRunner(t, m, kv.F16)
+	r.feed(1, 1, 2, 3)
+	for what, pos := range map[string]int{"again": 2, "from the start": 0} {
+		r.b.Reset()
+		r.b.Add(r.seq, pos, 1, 3)
+		if err := m.Forward(&r.b, r.kv); !errors.Is(err, ErrBatch) {
+			t.Errorf("a token computed %s: %v", what, err)
+		}
+	}
+	if err := r.seq.Grow(2); err != nil {
+		t.Fatal(err)
+	}
+	r.b.Reset()
+	r.b.Add(r.seq, 4, 1, 3)
+	if err := m.Forward(&r.b, r.kv); !errors.Is(err, ErrBatch) {
+		t.Errorf("a token left out: %v", err)
+	}
+	r.seq.Fork()
+	r.b.Reset()
+	r.b.Add(r.seq, 3, 1, 3)
+	if err := m.Forward(&r.b, r.kv); !errors.Is(err, ErrBatch) {
+		t.Errorf("a state that a fork shares: %v", err)
+	}
+}
+
+func TestAWarmStepOfARecurrentModelAllocatesNothing(t *testing.T) {
+	m := openModel(t, recurrentModel(t, recurrentShape, gguf.F16), LoadOptions{})
+	r := newRunner(t, m, kv.F16)
+	r.feed(1, tokensOf(40, 3)...)
+	if n := testing.AllocsPerRun(30, func() { r.feed(1, 5) }); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+}
+
+func TestARecurrentModelThatCannotRunIsRefusedByName(t *testing.T) {
+	path := recurrentModel(t, recurrentShape, gguf.F16)
+	pool := pool.New(1)
+	defer pool.Close()
+	for _, c := range []struct {
+		key   string
+		value any
+		want  string
+	}{
+		{"qwen35.full_attention_interval", uint32(7), "none of 6 layers has attention"},
+		{"qwen35.full_attention_interval", uint32(0), "full_attention_interval is 0"},
+		{"qwen35.full_attention_interval", uint32(2), "blk.1.attn_q.weight is missing"},
+		{"qwen35.ssm.state_size", uint32(24), "ssm.state_size is 24, want a multiple of 16"},
+		{"qwen35.ssm.state_size", uint32(1 << 31), "ssm.state_size is 2147483648"},
+		{"qwen35.ssm.conv_kernel", uint32(1), "ssm.conv_kernel is 1"},
+		{"qwen35.ssm.conv_kernel", uint32(3), "blk.0.ssm_conv1d.weight has shape [4 128], want [3 128]"},
+		{"qwen35.ssm.group_count", uint32(3), "4 value heads do not share 3 key heads"},
+		{"qwen35.ssm.group_count", nil, "ssm.group_count is missing"},
+		{"qwen35.ssm.time_step_rank", uint32(1 << 19), "ssm.inner_size is 64: 524288 value heads"},
+		{"qwen35.ssm.inner_size", uint32(128), "4 value heads of 16 are 64"},
+		{"qwen35.expert_count", uint32(8), "mixtures of experts are not supported"},
+		{"prism.hadamard.version", uint32(1), `prism.hadamard.transform is "", want`},
+		{"prism.hadamard.version", uint32(2), "prism.hadamard.version is 2 with prism.hadamard.tied_output false"},
+		{"prism.hadamard.scheme", "x", "prism.hadamard.scheme is not supported"},
+	} {
+		f, err := gguf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Metadata[c.key] = c.value; c.value == nil {
+			delete(f.Metadata, c.key)
+		}
+		if _, err := loadModel(f, LoadOptions{Pool: pool}); !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s = %v: loading gave %v, want an error that says %q", c.key, c.value, err, c.want)
+		}
+		f.Close()
+	}
+}
+
+func TestLayersThatPredictFurtherAheadAreLeftOut(t *testing.T) {
+	path := recurrentModel(t, recurrentShape, gguf.F16)
+	whole := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16).feed(1, 1, 2, 3)
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Metadata["qwen35.block_count"], f.Metadata["qwen35.nextn_predict_layers"] = uint32(7), uint32(1)
+	more := f.Tensors[2]
+	more.Name = "blk.6.nextn.eh_proj.weight"
+	md, tensors := maps.Clone(f.Metadata), append(slices.Clone(f.Tensors), more)
+	var b strings.Builder
+	if err := gguf.Write(&b, md, tensors); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gguf.Parse([]byte(b.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := pool.New(1)
+	defer pool.Close()
+	m, err := loadModel(g, LoadOptions{Pool: pool})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	compareBits(t, "without the predictor", newRunner(t, m, kv.F16).feed(1, 1, 2, 3), whole)
+}
+
+func FuzzRecurrentShapes(f *testing.F) {
+	path := recurrentModel(f, recurrentShape, gguf.F16)
+	pool := pool.New(1)
+	f.Cleanup(pool.Close)
+	f.Add(uint32(4), uint32(16), uint32(2), uint32(4), uint32(64), uint32(4))
+	f.Add(uint32(1<<20), uint32(1<<10), uint32(1<<20), uint32(1<<20), uint32(1<<20), uint32(8))
+	f.Fuzz(func(t *testing.T, interval, width, keys, values, inner, taps uint32) {
+		file, err := gguf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		maps.Copy(file.Metadata, gguf.Metadata{
+			"qwen35.full_attention_interval": interval, "qwen35.ssm.state_size": width, "qwen35.ssm.group_count": keys,
+			"qwen35.ssm.time_step_rank": values, "qwen35.ssm.inner_size": inner, "qwen35.ssm.conv_kernel": taps,
+		})
+		m, err := loadModel(file, LoadOptions{Pool: pool})
+		if err != nil {
+			if !errors.Is(err, ErrModel) {
+				t.Error(err)
+			}
+			return
+		}
+		defer m.close()
+		newRunner(t, m, kv.F16).feed(1, 1, 2, 3)
+	})
+}
+
+func TestRotatedWeightsGiveTheLogitsOfTheOthers(t *testing.T) {
+	for _, tied := range []bool{true, false} {
+		for _, mode := range []string{"explicit", "identity"} {
+			for _, grouped := range []bool{false, true} {
+				t.Run(fmt.Sprintf("tied %t, signs %s, grouped %t", tied, mode, grouped), func(t *testing.T) {
+					shape := recurrentShape
+					shape.TiedEmbedding = tied
+					path := recurrentModel(t, shape, gguf.F32)
+					want := newRunner(t, openModel(t, path, LoadOptions{}), kv.F32).feed(20, tokensOf(20, 3)...)
+					turned := rotated(t, path, mode == "explicit", grouped)
+					got := newRunner(t, openModel(t, turned, LoadOptions{}), kv.F32).feed(20, tokensOf(20, 3)...)
+					if e := nmse(got, want); e > 1e-10 {
+						t.Errorf("NMSE %.3g", e)
+					}
+				})
+			}
+		}
+	}
+}
+
+// rotated writes a copy of a model whose matrices are stored as PrismML's converter
+// stores them, in blocks of 32, and returns its path.
+func rotated(t *testing.T, path string, explicit, grouped bool) string {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const block = 32
+	d := recurrentShape.Delta
+	var names, inverse []string
+	var signs []int8
+	at := map[int][]int8{}
+	for _, width := range []int{64, 96} {
+		own := make([]int8, width)
+		for i := range own {
+			own[i] = int8(1 - 2*(i*i/3%2))
+		}
+		at[width], signs = own, append(signs, own...)
+	}
+	var sources []gguf.Tensor
+	for _, x := range f.Tensors {
+		v := make([]float32, x.Len())
+		if err := x.Dequantize(v, 0); err != nil {
+			t.Fatal(err)
+		}
+		folds := len(x.Dims) == 2 && !strings.Contains(x.Name, "ssm_conv1d") && !strings.Contains(x.Name, "alpha") && !strings.Contains(x.Name, "beta")
+		switch {
+		case x.Name == "token_embd.weight":
+			inverse = append(inverse, x.Name)
+		case folds:
+			names = append(names, x.Name)
+		}
+		for i := 0; folds && i < len(v); i += x.Cols() {
+			row := v[i : i+x.Cols()]
+			if grouped && strings.HasSuffix(x.Name, "ssm_out.weight") {
+				row = slices.Clone(row)
+				for h := range d.ValueHeads {
+					to := h%d.KeyHeads*(d.ValueHeads/d.KeyHeads) + h/d.KeyHeads
+					copy(v[i+to*d.Width:i+(to+1)*d.Width], row[h*d.Width:(h+1)*d.Width])
+				}
+				row = v[i : i+x.Cols()]
+			}
+			for j := range row {
+				if explicit {
+					row[j] *= float32(at[len(row)][j])
+				}
+			}
+			slowHadamard(row, block)
+		}
+		sources = append(sources, gguf.Tensor{Name: x.Name, Type: gguf.F32, Dims: x.Dims, Data: bytesOf(v)})
+	}
+	md := maps.Clone(f.Metadata)
+	maps.Copy(md, gguf.Metadata{
+		"prism.hadamard.version": int64(1), "prism.hadamard.transform": "normalized-sylvester-walsh-hadamard",
+		"prism.hadamard.axis": "input-last-dimension", "prism.hadamard.block_size": int64(block),
+		"prism.hadamard.sign_mode": "identity", "prism.hadamard.weight_names": names, "prism.hadamard.inverse_weight_names": inverse,
+	})
+	if explicit {
+		md["prism.hadamard.sign_mode"] = "explicit"
+		md["prism.hadamard.sign_widths"], md["prism.hadamard.sign_values"] = []int64{64, 96}, signs
+	}
+	if grouped {
+		md["prism.hadamard.gdn_v_grouped"] = true
+	}
+	if f.Tensor("output.weight") == nil {
+		md["prism.hadamard.version"], md["prism.hadamard.tied_output"] = uint32(2), true
+	}
+	out := filepath.Join(t.TempDir(), "rotated.gguf")
+	w, err := os.Create(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(gguf.Write(w, md, sources), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// slowHadamard is the normalised Walsh-Hadamard transform of blocks of x, by its
+// definition.
+func slowHadamard(x []float32, block int) {
+	in := slices.Clone(x)
+	for i := range x {
+		sum := 0.0
+		for j := range block {
+			sum += float64(1-2*(bits.OnesCount(uint(i%block&j))%2)) * float64(in[i/block*block+j])
+		}
+		x[i] = float32(sum / math.Sqrt(float64(block)))
+	}
+}
+
+func bytesOf(v []float32) (b []byte) {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
