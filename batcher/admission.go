@@ -118,17 +118,17 @@ const lentTokens = 2 * Tile
 // active sequences of its class. If nothing else is active, it always can. Locked.
 func (a *admission) enter(s *Sequence) bool {
 	found := a.kv.Open(s.prefix())
-	own := found.Need(s.want.Target - found.Len())
-	for own+a.promised() > a.kv.Free()+a.evictable() && a.displace(s) {
+	own := needs(found, s.want.Target-found.Len())
+	for !own.plus(a.promised()).within(freeRoom(a.kv).plus(a.evictable())) && a.displace(s) {
 	}
-	need, alone := own+a.promised(), len(a.active) == 0
-	if !alone && need > a.kv.Free()+a.evictable() {
+	need, alone := own.plus(a.promised()), len(a.active) == 0
+	if !alone && !need.within(freeRoom(a.kv).plus(a.evictable())) {
 		found.Release()
 		return false
 	}
-	for need > a.kv.Free() && a.evict() {
+	for !need.within(freeRoom(a.kv)) && a.evict() {
 	}
-	if !alone && need > a.kv.Free() {
+	if !alone && !need.within(freeRoom(a.kv)) {
 		found.Release()
 		return false
 	}
@@ -147,21 +147,20 @@ func (a *admission) enter(s *Sequence) bool {
 	return true
 }
 
-// promised is the number of blocks that active sequences will take soon: all
+// promised is the room that active sequences will take soon: all
 // of a prompt, one more for what comes after.
-func (a *admission) promised() int {
-	n := 0
+func (a *admission) promised() (n room) {
 	for _, s := range a.active {
-		n += s.kv.Need(s.want.Left()) + 1
+		n = n.plus(needs(s.kv, s.want.Left())).plus(room{blocks: 1})
 	}
 	return n
 }
 
-// evictable bounds the number of blocks that idle sequences can give.
-func (a *admission) evictable() int {
-	n, l := 0, a.kv.BlockLen()
+// evictable bounds the room that idle sequences can give.
+func (a *admission) evictable() (n room) {
+	l := a.kv.BlockLen()
 	for _, s := range a.idle {
-		n += (s.want.Have + l - 1) / l
+		n = n.plus(room{blocks: (s.want.Have + l - 1) / l, states: 1})
 	}
 	return n
 }

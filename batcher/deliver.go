@@ -54,8 +54,8 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
-		s.kv.Truncate(s.want.Have) // without guesses
-		return                     // its caller wants something else by now, which settle will see
+		s.cut(s.want.Have) // without guesses
+		return             // its caller wants something else by now, which settle will see
 	}
 	if len(p.draft) == 0 {
 		s.seal()
@@ -104,7 +104,7 @@ func (d *delivery) commit(p *span, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.epoch != s.seen {
-		s.kv.Truncate(s.want.Have)
+		s.cut(s.want.Have)
 		return 0
 	}
 	if s.order.kind == wantScores {
@@ -121,7 +121,7 @@ func (d *delivery) commit(p *span, now time.Time) int {
 	n := d.accept(p)
 	if len(p.draft) > 0 {
 		s.want.Have += max(0, n-1)
-		s.kv.Truncate(s.want.Have)
+		s.cut(s.want.Have)
 		s.reached = max(s.reached, s.want.Have)
 		s.seal()
 	}

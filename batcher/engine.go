@@ -64,6 +64,9 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 	if opt.Arbiter == nil {
 		opt.Arbiter = NewStepArbiter()
 	}
+	if cache.Shape().State > 0 {
+		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
+	}
 	cfg := m.Config()
 	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs}}
 	for _, n := range []int{opt.Context, cfg.Context} {

@@ -47,6 +47,9 @@ func checkEmpty(t *testing.T, e *Engine) {
 	if err := e.kv.Check(); err != nil {
 		t.Error(err)
 	}
+	if e.kv.FreeStates() != e.kv.States() {
+		t.Errorf("%d of %d recurrent states free after everything was closed", e.kv.FreeStates(), e.kv.States())
+	}
 	if e.kv.Free() != e.kv.Blocks() {
 		t.Errorf("%d of %d KV blocks free after everything was closed", e.kv.Free(), e.kv.Blocks())
 	}

@@ -49,6 +49,9 @@ func play(t *testing.T, steps int, next func(n int) int) (stats Stats, done [4]i
 		opt.StepTokens, opt.StepRows = Tile*(1+next(3)), 4+next(8)
 		opt.Speculation = []Speculation{SpeculateOff, "1", "4", "15"}[next(4)]
 		m := &toy.Model{Vocab: 40}
+		if next(3) == 0 {
+			m.States = 1 + next(30)
+		}
 		if next(2) == 0 {
 			m.Logits = looping
 		}

@@ -122,10 +122,11 @@ func (s *Sequence) wanted() schedule.Want {
 	return w
 }
 
-// cut drops computed positions from n on.
+// cut drops computed positions from n on, and of a model with recurrent layers those
+// behind the last checkpoint before n: they are computed again.
 func (s *Sequence) cut(n int) {
 	s.kv.Truncate(n)
-	s.want.Have = n
+	s.want.Have = s.kv.Len()
 }
 
 // seal offers what was computed to the prefix cache. Locked.
@@ -145,7 +146,7 @@ func (a *admission) branch(s *Sequence, f *fork) {
 		k.kv = s.kv.Fork()
 		k.want.Have = s.want.Have
 		k.cut(n)
-		k.want.Target, k.want.OutFrom, k.reached = n, schedule.NoRows, n
+		k.want.Target, k.want.OutFrom, k.reached = k.want.Have, schedule.NoRows, n
 		a.move(k, idle)
 	}
 }

@@ -9,7 +9,7 @@ import (
 // known: a step then computes guesses behind the stream's last token as well,
 // and keeps what sampling confirms. Every token is sampled from the logits,
 // position and tokens that it would be sampled from otherwise, so they are the
-// same tokens, with any parameters.
+// same tokens, with any parameters. Models with recurrent layers do without.
 type Speculation string
 
 // The speculations that are not numbers. A number means so many, whatever they cost.

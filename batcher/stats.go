@@ -14,6 +14,9 @@ type Stats struct {
 	Blocks   int // KV blocks in the pool
 	BlockLen int // tokens a block
 	Used     int // KV blocks held by sequences
+	States   int // recurrent states in the pool; 0: the model has none
+	Held     int // recurrent states held by sequences
+	Kept     int // recurrent states kept as checkpoints of prefixes
 	Budget   int // token lanes that the next step may fill beside running streams
 
 	// Since the engine was made.
@@ -109,6 +112,7 @@ func (e *Engine) publish() {
 	st, c := &e.step.StepStats, &e.stats.counts
 	c.Running, c.Waiting, c.Idle = len(e.admission.active), len(e.admission.waiting), len(e.admission.idle)
 	c.Blocks, c.Used, c.BlockLen = e.kv.Blocks(), e.kv.Blocks()-e.kv.Free(), e.kv.BlockLen()
+	c.States, c.Held, c.Kept = e.kv.States(), e.kv.States()-e.kv.FreeStates(), e.kv.Checkpoints()
 	c.Budget = st.Budget
 	if st.Tokens > 0 {
 		c.Steps++

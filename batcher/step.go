@@ -128,7 +128,7 @@ func (e *Engine) assemble() {
 		s.mu.Lock()
 		if s.epoch != s.seen {
 			s.mu.Unlock()
-			s.kv.Truncate(s.want.Have)
+			s.cut(s.want.Have)
 			continue
 		}
 		if s.timing.Started.IsZero() {

@@ -111,7 +111,7 @@ func (r *engineRuns) measure(ctx context.Context) (times []engineTimes, err erro
 		return nil, fmt.Errorf("needs %d tokens, the model's context is %d", length, cfg.Context)
 	}
 	const block = 32
-	size := kv.Options{BlockLen: block, Blocks: (length/block + 2) * t.width}
+	size := kv.Options{BlockLen: block, Blocks: (length/block + 2) * t.width, States: 2 * t.width}
 	cache, err := committedKV(cfg, size)
 	if err != nil {
 		return nil, err

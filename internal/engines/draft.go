@@ -28,7 +28,21 @@ func drafts(draft, target *models.Bundle) error {
 	if cfg := draft.Model.Config(); cfg.Outputs != cfg.Vocab {
 		return errors.New("a reward model cannot draft tokens")
 	}
+	for _, b := range []*models.Bundle{draft, target} {
+		if c := b.Model.Config(); c.State > 0 {
+			return fmt.Errorf("architecture %s has recurrent layers, which cannot take guesses back", c.Arch)
+		}
+	}
 	return target.Tokenizer.Same(draft.Tokenizer)
+}
+
+// speculates says why a model cannot speculate as it is asked to by name; nil: it can,
+// or auto leaves it off.
+func speculates(how batcher.Speculation, b *models.Bundle) error {
+	if c := b.Model.Config(); c.State > 0 && how != batcher.SpeculateAuto && how != batcher.SpeculateOff && how != "" {
+		return fmt.Errorf("engine.speculation is %s: architecture %s cannot speculate, for its recurrent layers cannot take guesses back; use auto or off", how, c.Arch)
+	}
+	return nil
 }
 
 func draftError(d config.Model, target *models.Bundle, err error) error {

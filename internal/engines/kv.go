@@ -17,6 +17,14 @@ const kvShare = 4
 // contextsKept bounds "auto" KV memory: a CPU serves fewer full contexts at once.
 const contextsKept = 64
 
+// stateShare is the part of a cache's memory, one in so many, that goes to recurrent
+// states: sequences under way have one each, and those that are left are checkpoints of
+// prefixes. There are statesKept at most.
+const (
+	stateShare = 2
+	statesKept = 512
+)
+
 // newKV makes a model's cache, of at most share bytes if the configuration does not
 // set its size.
 func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
@@ -25,7 +33,7 @@ func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
 		return nil, err
 	}
 	opt := kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}
-	perBlock := kv.BytesPerBlock(shape.KV(), opt)
+	perBlock, perState := kv.BytesPerBlock(shape.KV(), opt), kv.BytesPerState(shape.KV())
 	budget, err := c.Bytes()
 	if err != nil {
 		return nil, err
@@ -34,6 +42,13 @@ func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
 	if budget == 0 {
 		budget = share
 		most = contextsKept * int64((shape.Context+opt.BlockLen-1)/opt.BlockLen)
+	}
+	if perState > 0 {
+		opt.States = int(max(1, min(budget/stateShare/perState, statesKept)))
+		if budget -= int64(opt.States) * perState; budget < perBlock {
+			return nil, fmt.Errorf("kv.memory: %s does not hold one recurrent state (%s) and one block of %d tokens (%s)",
+				output.Bytes(budget+int64(opt.States)*perState), output.Bytes(perState), opt.BlockLen, output.Bytes(perBlock))
+		}
 	}
 	if opt.Blocks = int(min(budget/perBlock, most)); opt.Blocks < 1 {
 		return nil, fmt.Errorf("kv.memory: %s does not hold one block of %d tokens (%s)", output.Bytes(budget), opt.BlockLen, output.Bytes(perBlock))

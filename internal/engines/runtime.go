@@ -110,6 +110,9 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	opt.OnDraftError = func(err error) {
 		r.log.Error().Err(err).Str("model", opt.Name).Msg("the draft model has failed; answers go on without it")
 	}
+	if err := speculates(opt.Speculation, h.Bundle); err != nil {
+		return err
+	}
 	for _, b := range h.bundles() {
 		cache, err := newKV(cfg.KV, b.Model.Config(), share)
 		if err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/models/synthetic"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/models/toy"
 )
 
 // randomModel is the path of a model of random weights, written an hour ago.
@@ -195,6 +196,47 @@ func TestAutomaticMemoryHoldsSoManyContextsAtMost(t *testing.T) {
 	c.Memory = "1MiB"
 	if cache, err := newKV(c, models.Config{Layers: 100, KVHeads: 64, HeadDim: 128, Context: 100}, 0); err == nil || !strings.Contains(err.Error(), "kv.memory") {
 		t.Errorf("a budget of less than a block: %v, %v", cache, err)
+	}
+}
+
+func TestRecurrentStatesTakeHalfOfACachesMemory(t *testing.T) {
+	shape := models.Config{Layers: 4, RecurrentLayers: 3, State: 1 << 18, KVHeads: 1, HeadDim: 64, Context: 1 << 20}
+	c := config.Default().KV
+	for memory, want := range map[string]int{"64MiB": 31, "3MiB": 1, "1.1MiB": 1, "4GiB": statesKept} {
+		c.Memory = memory
+		cache, err := newKV(c, shape, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cache.States() != want || cache.Blocks() < 1 {
+			t.Errorf("%s: %d states and %d blocks, want %d states", memory, cache.States(), cache.Blocks(), want)
+		}
+		budget, err := c.Bytes()
+		if total := int64(cache.States())*kv.BytesPerState(shape.KV()) + int64(cache.Blocks())*kv.BytesPerBlock(shape.KV(), kv.Options{BlockLen: cache.BlockLen()}); err != nil || total > budget {
+			t.Errorf("%s: %d bytes", memory, total)
+		}
+		cache.Close()
+	}
+	c.Memory = "1MiB"
+	if _, err := newKV(c, shape, 0); err == nil || !strings.Contains(err.Error(), "kv.memory: 1.0 MiB does not hold one recurrent state (1.0 MiB)") {
+		t.Errorf("a budget of less than a state: %v", err)
+	}
+}
+
+func TestSpeculationThatIsAskedForByNameNeedsAModelWithoutRecurrentLayers(t *testing.T) {
+	plain, recurrent := &models.Bundle{Model: &toy.Model{}}, &models.Bundle{Model: &toy.Model{States: 1}}
+	for _, how := range []batcher.Speculation{batcher.SpeculateAuto, batcher.SpeculateOff, "", "3"} {
+		if err := speculates(how, plain); err != nil {
+			t.Errorf("speculation %q: %v", how, err)
+		}
+		if err := speculates(how, recurrent); (err == nil) != (how != "3") || err != nil && !strings.Contains(err.Error(), "architecture toy cannot speculate") {
+			t.Errorf("speculation %q with recurrent layers: %v", how, err)
+		}
+	}
+	for _, pair := range [][2]*models.Bundle{{plain, recurrent}, {recurrent, plain}} {
+		if err := drafts(pair[0], pair[1]); err == nil || !strings.Contains(err.Error(), "architecture toy has recurrent layers") {
+			t.Errorf("a draft with recurrent layers on one side: %v", err)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 		if most := bundle.Model.Config().Context; len(tokens) > most {
 			return fmt.Errorf("%d tokens are more than the context of %d", len(tokens), most)
 		}
-		cache, err := kv.New(bundle.Model.Config().KV(), kv.Options{Type: kvType, BlockLen: chunk, Blocks: len(tokens)/chunk + 1})
+		cache, err := kv.New(bundle.Model.Config().KV(), kv.Options{Type: kvType, BlockLen: chunk, Blocks: len(tokens)/chunk + 1, States: 1})
 		if err != nil {
 			return err
 		}

@@ -55,10 +55,18 @@ var engineMetrics = func() []engineMetric {
 		}
 		return float64(st.Used) / float64(st.Blocks)
 	}
+	held := func(st *batcher.Stats) float64 {
+		if st.States == 0 {
+			return 0
+		}
+		return float64(st.Held) / float64(st.States)
+	}
 	return append(drafts,
 		gauge("lutra_num_requests_running", "Sequences being computed.", func(st *batcher.Stats) float64 { return float64(st.Running) }),
 		gauge("lutra_num_requests_waiting", "Sequences waiting to be computed.", func(st *batcher.Stats) float64 { return float64(st.Waiting) }),
 		gauge("lutra_kv_cache_usage_ratio", "Share of the KV blocks that sequences hold.", usage),
+		gauge("lutra_recurrent_state_usage_ratio", "Share of the recurrent states that sequences hold; 0 for models without.", held),
+		gauge("lutra_recurrent_checkpoints", "Recurrent states kept at the ends of prefixes.", func(st *batcher.Stats) float64 { return float64(st.Kept) }),
 		counter("lutra_prefix_cache_queries_total", "Prompt tokens looked up in the prefix cache.", func(st *batcher.Stats) int64 { return st.PrefixQueries }),
 		counter("lutra_prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", func(st *batcher.Stats) int64 { return st.PrefixHits }),
 		counter("lutra_num_preemptions_total", "Running sequences that lost their KV blocks.", func(st *batcher.Stats) int64 { return st.Preemptions }),
