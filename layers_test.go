@@ -50,7 +50,7 @@ var layers = map[string][]string{
 	"internal/parallel":  {},
 
 	// The floors of models (docs/adr/0020-rooms.md). hexagon will run the graph by an
-	// executor of its own, which internal/engines hands down; models/recurrent will be to
+	// executor of its own, which internal/engines hands down; models/recurrent is to
 	// the states of recurrent layers, which kv holds, what attention is to blocks.
 	"hexagon":          {"models", "kernels"},
 	"models/toy":       {"models"},

@@ -7,9 +7,10 @@
 // padding. Forward of many spans gives each span the same bits as Forward of that
 // span alone.
 //
-// An architecture is a row of arch.go. A layer is self-attention (attention.go) and
-// a feed-forward (ffn.go); decoder.go is the graph of them, and an executor
-// (executor.go, shard.go) runs it. Loading is load.go and the weights of
-// package weights; keys and values are package kv, what reads them is package
-// attention. The package knows nothing of requests, scheduling or CPU features.
+// An architecture is a row of arch.go. A layer is self-attention (attention.go) or a
+// gated delta net (delta.go), and a feed-forward (ffn.go); decoder.go is the graph of
+// them, and an executor (executor.go, shard.go) runs it. Loading is load.go and the
+// weights of package weights; keys, values and recurrent states are package kv, what
+// reads them is packages attention and recurrent. The package knows nothing of
+// requests, scheduling or CPU features.
 package models

@@ -198,9 +198,9 @@ func (s *Sequence) StateAt() (n int, own bool) {
 }
 
 // Advance is called by what computes the positions up to n: it gives the numbers of
-// the recurrent state, [Shape.State], which that changes. If copy is not nil, it is
+// the recurrent state, [Shape.State], which that changes. If mark is not nil, it is
 // where the state belongs as it stands after the first at tokens: a checkpoint.
-func (s *Sequence) Advance(n int) (state, copy []float32, at int) {
+func (s *Sequence) Advance(n int) (state, mark []float32, at int) {
 	c, p := s.c, &s.c.states
 	if p.size == 0 {
 		return nil, nil, 0
