@@ -40,10 +40,18 @@ func recurrentModel(t testing.TB, s synthetic.Shape, kind gguf.Type) string {
 }
 
 func TestARecurrentModelGivesEverySequenceTheBitsItGetsAlone(t *testing.T) {
-	shorter := recurrentShape
-	shorter.Layers = 4 // the last one has attention
-	for _, shape := range []synthetic.Shape{recurrentShape, shorter} {
-		for _, kind := range []gguf.Type{gguf.F16, gguf.Q8_0} {
+	wider := recurrentShape
+	wider.Layers = 4 // the last one has attention
+	wider.Hidden, wider.FFN, wider.HeadDim, wider.Delta.Width = 128, 128, 64, 32
+	for _, c := range []struct {
+		shape synthetic.Shape
+		kinds []gguf.Type
+	}{
+		{recurrentShape, []gguf.Type{gguf.F16, gguf.Q8_0}},
+		{wider, []gguf.Type{gguf.Q1_0, gguf.PQ2_0}},
+	} {
+		shape := c.shape
+		for _, kind := range c.kinds {
 			t.Run(fmt.Sprintf("%d layers of %v", shape.Layers, kind), func(t *testing.T) {
 				path := recurrentModel(t, shape, kind)
 				together(t, path, kv.F16, conversations(t, path, kv.F16, 24), false)
