@@ -67,6 +67,7 @@ func (l *loader) withoutPredictors(n int) int {
 	predictors := l.count("nextn_predict_layers", 0, max(0, n-1), 0)
 	for i := n - predictors; i < n; i++ {
 		prefix := layerNames(i)("")
+		l.skipped = append(l.skipped, prefix)
 		for j := range l.file.Tensors {
 			if name := l.file.Tensors[j].Name; strings.HasPrefix(name, prefix) {
 				l.Ignore(name)

@@ -15,8 +15,9 @@ type loader struct {
 	file     *gguf.File
 	opt      LoadOptions
 	arch     string
-	variant  variant // what the architecture changes
-	interval int     // with recurrent layers: every so many layers one has attention
+	variant  variant  // what the architecture changes
+	skipped  []string // beginnings of the names of tensors that are not read
+	interval int      // with recurrent layers: every so many layers one has attention
 	hadamard hadamard
 	cfg      Config
 	warnings []string

@@ -1,12 +1,9 @@
 package models
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
-	"math"
-	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -200,7 +197,7 @@ func TestARecurrentModelThatCannotRunIsRefusedByName(t *testing.T) {
 }
 
 func TestLayersThatPredictFurtherAheadAreLeftOut(t *testing.T) {
-	path := recurrentModel(t, recurrentShape, gguf.F16)
+	path := rotated(t, recurrentModel(t, recurrentShape, gguf.F32), true, true)
 	whole := newRunner(t, openModel(t, path, LoadOptions{}), kv.F16).feed(1, 1, 2, 3)
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -210,6 +207,8 @@ func TestLayersThatPredictFurtherAheadAreLeftOut(t *testing.T) {
 	f.Metadata["qwen35.block_count"], f.Metadata["qwen35.nextn_predict_layers"] = uint32(7), uint32(1)
 	more := f.Tensors[2]
 	more.Name = "blk.6.nextn.eh_proj.weight"
+	names, _ := f.Metadata.Strings("prism.hadamard.weight_names")
+	f.Metadata["prism.hadamard.weight_names"] = append(slices.Clone(names), more.Name)
 	md, tensors := maps.Clone(f.Metadata), append(slices.Clone(f.Tensors), more)
 	var b strings.Builder
 	if err := gguf.Write(&b, md, tensors); err != nil {
@@ -255,124 +254,4 @@ func FuzzRecurrentShapes(f *testing.F) {
 		defer m.close()
 		newRunner(t, m, kv.F16).feed(1, 1, 2, 3)
 	})
-}
-
-func TestRotatedWeightsGiveTheLogitsOfTheOthers(t *testing.T) {
-	for _, tied := range []bool{true, false} {
-		for _, mode := range []string{"explicit", "identity"} {
-			for _, grouped := range []bool{false, true} {
-				t.Run(fmt.Sprintf("tied %t, signs %s, grouped %t", tied, mode, grouped), func(t *testing.T) {
-					shape := recurrentShape
-					shape.TiedEmbedding = tied
-					path := recurrentModel(t, shape, gguf.F32)
-					want := newRunner(t, openModel(t, path, LoadOptions{}), kv.F32).feed(20, tokensOf(20, 3)...)
-					turned := rotated(t, path, mode == "explicit", grouped)
-					got := newRunner(t, openModel(t, turned, LoadOptions{}), kv.F32).feed(20, tokensOf(20, 3)...)
-					if e := nmse(got, want); e > 1e-10 {
-						t.Errorf("NMSE %.3g", e)
-					}
-				})
-			}
-		}
-	}
-}
-
-// rotated writes a copy of a model whose matrices are stored as PrismML's converter
-// stores them, in blocks of 32, and returns its path.
-func rotated(t *testing.T, path string, explicit, grouped bool) string {
-	t.Helper()
-	f, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	const block = 32
-	d := recurrentShape.Delta
-	var names, inverse []string
-	var signs []int8
-	at := map[int][]int8{}
-	for _, width := range []int{64, 96} {
-		own := make([]int8, width)
-		for i := range own {
-			own[i] = int8(1 - 2*(i*i/3%2))
-		}
-		at[width], signs = own, append(signs, own...)
-	}
-	var sources []gguf.Tensor
-	for _, x := range f.Tensors {
-		v := make([]float32, x.Len())
-		if err := x.Dequantize(v, 0); err != nil {
-			t.Fatal(err)
-		}
-		folds := len(x.Dims) == 2 && !strings.Contains(x.Name, "ssm_conv1d") && !strings.Contains(x.Name, "alpha") && !strings.Contains(x.Name, "beta")
-		switch {
-		case x.Name == "token_embd.weight":
-			inverse = append(inverse, x.Name)
-		case folds:
-			names = append(names, x.Name)
-		}
-		for i := 0; folds && i < len(v); i += x.Cols() {
-			row := v[i : i+x.Cols()]
-			if grouped && strings.HasSuffix(x.Name, "ssm_out.weight") {
-				row = slices.Clone(row)
-				for h := range d.ValueHeads {
-					to := h%d.KeyHeads*(d.ValueHeads/d.KeyHeads) + h/d.KeyHeads
-					copy(v[i+to*d.Width:i+(to+1)*d.Width], row[h*d.Width:(h+1)*d.Width])
-				}
-				row = v[i : i+x.Cols()]
-			}
-			for j := range row {
-				if explicit {
-					row[j] *= float32(at[len(row)][j])
-				}
-			}
-			slowHadamard(row, block)
-		}
-		sources = append(sources, gguf.Tensor{Name: x.Name, Type: gguf.F32, Dims: x.Dims, Data: bytesOf(v)})
-	}
-	md := maps.Clone(f.Metadata)
-	maps.Copy(md, gguf.Metadata{
-		"prism.hadamard.version": int64(1), "prism.hadamard.transform": "normalized-sylvester-walsh-hadamard",
-		"prism.hadamard.axis": "input-last-dimension", "prism.hadamard.block_size": int64(block),
-		"prism.hadamard.sign_mode": "identity", "prism.hadamard.weight_names": names, "prism.hadamard.inverse_weight_names": inverse,
-	})
-	if explicit {
-		md["prism.hadamard.sign_mode"] = "explicit"
-		md["prism.hadamard.sign_widths"], md["prism.hadamard.sign_values"] = []int64{64, 96}, signs
-	}
-	if grouped {
-		md["prism.hadamard.gdn_v_grouped"] = true
-	}
-	if f.Tensor("output.weight") == nil {
-		md["prism.hadamard.version"], md["prism.hadamard.tied_output"] = uint32(2), true
-	}
-	out := filepath.Join(t.TempDir(), "rotated.gguf")
-	w, err := os.Create(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(gguf.Write(w, md, sources), w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-// slowHadamard is the normalised Walsh-Hadamard transform of blocks of x, by its
-// definition.
-func slowHadamard(x []float32, block int) {
-	in := slices.Clone(x)
-	for i := range x {
-		sum := 0.0
-		for j := range block {
-			sum += float64(1-2*(bits.OnesCount(uint(i%block&j))%2)) * float64(in[i/block*block+j])
-		}
-		x[i] = float32(sum / math.Sqrt(float64(block)))
-	}
-}
-
-func bytesOf(v []float32) (b []byte) {
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
 }
