@@ -16,6 +16,9 @@ func TestEveryRoutineOfAssemblyIsCalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(files) == 0 {
+		t.Skip("the sources are not beside this test binary")
+	}
 	routines, callers := map[string][]string{}, map[string]string{} // by folder
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
