@@ -24,19 +24,24 @@ var lowPackings = []packing{
 	{name: "Q2G128", low: 2, codeBytes: 2 * planeBytes, unitBytes: 2 * dense.BandRows, unit: 4, widest: 4},
 }
 
-// lowWidest are the most tokens of tiles of AVX-VNNI that take both vectors of a
-// band, and of all tiles.
+// The most tokens of AVX-VNNI tiles that take both vectors of a band, and of all of
+// them.
 const (
 	lowBoth  = 4
 	lowWidth = 8
 )
 
-// eighth multiplies a scale by 1/8.
+// eighth is 1/8 in every lane, for scales.
 var eighth Mem
+
+// emitEighth makes it in the file that is being written.
+func emitEighth(name string) {
+	eighth = emit.Table(name, emit.Fill(64, func(i int) byte { return []byte{0, 0, 0, 0x3e}[i%4] }))
+}
 
 // Low emits the products with codes of one and two bits.
 func Low() {
-	eighth = emit.Table("eighth", emit.Fill(64, func(i int) byte { return []byte{0, 0, 0, 0x3e}[i%4] }))
+	emitEighth("eighth")
 	for _, p := range lowPackings {
 		lowNarrow(p, streamBands, 1)
 		for t := 1; t <= avx2Tokens; t++ {

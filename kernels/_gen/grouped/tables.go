@@ -49,7 +49,7 @@ func (l lookup) half() int   { return 2 * l.tokens } // every other token's floa
 
 // Tables emits the lookups.
 func Tables() {
-	eighth = emit.Table("eighthTables", emit.Fill(64, func(i int) byte { return []byte{0, 0, 0, 0x3e}[i%4] }))
+	emitEighth("eighthTables")
 	for _, l := range []lookup{{lowPackings[0], "AVX2", 16}, {lowPackings[0], "AVX512", 32}} {
 		l.build()
 		l.rows()
