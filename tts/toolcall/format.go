@@ -1,0 +1,150 @@
+package toolcall
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Format is how a family of models writes calls.
+type Format struct {
+	Name string
+	// Marks are tokens that vocabularies may hide though they belong to a call.
+	Marks []string
+
+	opens []string                           // texts that begin a call, or a list of them
+	bare  bool                               // a message that begins with an object may be a call
+	first state                              // of a message
+	enter func(p *Parser, mark string) state // behind an opening; nil: it is none
+	begin string                             // what a call begins with, %s is the name; the arguments follow
+	any   string                             // what a call of any tool begins with, up to the name
+	end   string                             // what follows the arguments
+}
+
+// Tool is a function that a model may call.
+type Tool struct {
+	Name string
+	// Text tells whether an argument is text: formats without quotes do not say.
+	Text func(argument string) bool
+}
+
+// The formats. Examples of each are in the package's tests.
+var (
+	// Hermes is also that of Qwen2.5 and Qwen3, and of models that were taught none.
+	Hermes = &Format{
+		Name: "hermes", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>"},
+		enter: func(*Parser, string) state { return inObject },
+		begin: "<tool_call>\n{\"name\": %q, \"arguments\": ", any: "<tool_call>\n{\"name\": \"", end: "}\n</tool_call>",
+	}
+	// Llama is that of Llama 3: an object is the whole message.
+	Llama = &Format{
+		Name: "llama3", Marks: []string{"<|python_tag|>"}, opens: []string{"<|python_tag|>"}, bare: true,
+		enter: func(*Parser, string) state { return inObject },
+		begin: "{\"name\": %q, \"parameters\": ", any: "{\"name\": \"", end: "}",
+	}
+	// Mistral has a list of objects, or since 2025 a name and its arguments.
+	Mistral = &Format{
+		Name: "mistral", Marks: []string{"[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"}, opens: []string{"[TOOL_CALLS]"},
+		enter: func(*Parser, string) state { return inMistral },
+		begin: "[TOOL_CALLS][{\"name\": %q, \"arguments\": ", any: "[TOOL_CALLS][{\"name\": \"", end: "}]",
+	}
+	// QwenCoder has an element for each argument.
+	QwenCoder = &Format{
+		Name: "qwen3-coder", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>", "<function="},
+		enter: func(p *Parser, mark string) state {
+			if mark == "<function=" {
+				return inName
+			}
+			return inElement
+		},
+		begin: "<tool_call>\n<function=%s>\n", any: "<tool_call>\n<function=", end: "</function>\n</tool_call>",
+	}
+	// DeepSeek is that of R1, V3 and V3.1.
+	DeepSeek = &Format{
+		Name:  "deepseek",
+		Marks: []string{"<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"},
+		opens: []string{"<｜tool▁call▁begin｜>"}, enter: func(*Parser, string) state { return inHeader },
+		begin: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>%s\n```json\n",
+		any:   "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>", end: "\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+	}
+	// Kimi numbers its calls.
+	Kimi = &Format{
+		Name:  "kimi",
+		Marks: []string{"<|tool_calls_section_begin|>", "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>", "<|tool_calls_section_end|>"},
+		opens: []string{"<|tool_call_begin|>"}, enter: func(*Parser, string) state { return inHeader },
+		begin: "<|tool_calls_section_begin|><|tool_call_begin|>functions.%s:0<|tool_call_argument_begin|>",
+		any:   "<|tool_calls_section_begin|><|tool_call_begin|>functions.", end: "<|tool_call_end|><|tool_calls_section_end|>",
+	}
+	// Functionary 3.1 has an element around the arguments.
+	Functionary31 = &Format{
+		Name: "functionary-3.1", Marks: []string{"<|python_tag|>"}, opens: []string{"<function="},
+		enter: func(*Parser, string) state { return inHeader },
+		begin: "<function=%s>", any: "<function=", end: "</function>",
+	}
+	// Functionary 3.2 divides a message into parts for all, which are text, and calls.
+	Functionary32 = &Format{
+		Name: "functionary-3.2", opens: []string{">>>"}, first: inRecipient,
+		enter: func(*Parser, string) state { return inRecipient },
+		begin: "%s\n", any: "",
+	}
+	// Harmony is that of gpt-oss: a message goes out on channels.
+	Harmony = &Format{
+		Name:  "harmony",
+		Marks: []string{"<|channel|>", "<|message|>", "<|constrain|>", "<|start|>", "<|end|>", "<|call|>", "<|return|>"},
+		opens: []string{"<|channel|>", "<|start|>", "<|end|>", "<|call|>", "<|return|>"},
+		enter: func(p *Parser, mark string) state {
+			switch mark {
+			case "<|channel|>":
+				return inChannel
+			case "<|start|>":
+				return inRole
+			}
+			return nil // it ends what was before
+		},
+		begin: "<|channel|>commentary to=functions.%s <|constrain|>json<|message|>", any: "<|channel|>commentary to=functions.", end: "<|call|>",
+	}
+)
+
+// known tells formats from what stands in templates: the first that fits.
+var known = []struct {
+	marks  []string // all of them
+	format *Format
+}{
+	{[]string{"<|channel|>", "<|message|>"}, Harmony},
+	{[]string{"<|tool_call_argument_begin|>"}, Kimi},
+	{[]string{"<｜tool▁call▁begin｜>"}, DeepSeek},
+	{[]string{"[TOOL_CALLS]"}, Mistral},
+	{[]string{"<tool_call>", "<function="}, QwenCoder},
+	{[]string{"<tool_call>"}, Hermes},
+	{[]string{">>>all"}, Functionary32},
+	{[]string{"<function="}, Functionary31},
+	{[]string{`"parameters": `, "ipython"}, Llama},
+	{[]string{"<|python_tag|>"}, Llama},
+}
+
+// Of is the format of a model with this chat template: Hermes where it shows none.
+func Of(template string) *Format {
+next:
+	for _, k := range known {
+		for _, m := range k.marks {
+			if !strings.Contains(template, m) {
+				continue next
+			}
+		}
+		return k.format
+	}
+	return Hermes
+}
+
+// Begin is what a call of a tool begins with, up to its arguments; of any tool
+// without a name, up to the name.
+func (f *Format) Begin(name string) string {
+	if name == "" {
+		return f.any
+	}
+	return fmt.Sprintf(f.begin, name)
+}
+
+// Write is a whole call. arguments are a JSON object.
+func (f *Format) Write(name, arguments string) string {
+	return f.Begin(name) + arguments + f.end
+}

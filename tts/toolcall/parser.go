@@ -1,0 +1,381 @@
+package toolcall
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Part is a piece of a message: text, or something of a call.
+type Part struct {
+	Text      string
+	Reasoning string // of formats that write it on a channel of its own
+	Call      *Call
+}
+
+// Call is a piece of a call. The pieces of one come one after the other; the first
+// has the name, and the arguments of all make one JSON object.
+type Call struct {
+	Index     int // among the calls of the message
+	Name      string
+	Arguments string
+}
+
+// Parser divides one message as it comes. What turns out to be no call is text.
+type Parser struct {
+	format *Format
+	tools  []Tool
+	state  state
+	held   string  // not divided yet
+	out    []Part  // of the push under way
+	calls  int     // begun
+	tool   *Tool   // of the call under way; nil: none that is known
+	raw    []byte  // of the call under way, while it may still be none
+	object objects // of the call under way
+
+	listed    bool // in a list of calls
+	begun     bool // there was text since the last call, or from the beginning
+	reasoning bool // the text is reasoning
+}
+
+// state is what a parser is within. It takes something from held and tells whether
+// there may be more to take.
+type state func(p *Parser, last bool) bool
+
+// NewParser reads a message in this format, of a model that may call these tools.
+func (f *Format) NewParser(tools []Tool) *Parser {
+	p := &Parser{format: f, tools: tools, state: inText}
+	if f.first != nil {
+		p.state = f.first
+	}
+	return p
+}
+
+// Push takes more text; last says that it is all. The parts are valid until the
+// next Push.
+func (p *Parser) Push(text string, last bool) []Part {
+	p.held += text
+	p.out = p.out[:0]
+	for p.state(p, last) {
+	}
+	if last {
+		p.finish()
+	}
+	return p.out
+}
+
+// Calls is the number of calls so far.
+func (p *Parser) Calls() int { return p.calls }
+
+// finish ends the message.
+func (p *Parser) finish() {
+	if len(p.raw) > 0 {
+		p.fail()
+	}
+	p.text(p.held)
+	p.held = ""
+}
+
+// text adds text to the message.
+func (p *Parser) text(s string) {
+	if !p.begun {
+		s = strings.TrimLeft(s, " \t\r\n")
+	}
+	if s == "" {
+		return
+	}
+	p.begun = true
+	part := Part{Text: s}
+	if p.reasoning {
+		part = Part{Reasoning: s}
+	}
+	p.out = append(p.out, part)
+}
+
+// take moves n bytes of held into raw.
+func (p *Parser) take(n int) string {
+	s := p.held[:n]
+	p.raw, p.held = append(p.raw, s...), p.held[n:]
+	return s
+}
+
+// fail makes text of what looked like a call.
+func (p *Parser) fail() {
+	raw := string(p.raw)
+	p.raw, p.state = p.raw[:0], inText
+	p.text(raw)
+}
+
+// open begins a call, if name can be that of a tool.
+func (p *Parser) open(name string) bool {
+	if !ValidName(name) {
+		return false
+	}
+	p.tool = nil
+	if i := slices.IndexFunc(p.tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
+		p.tool = &p.tools[i]
+	} else if p.format.bare || p.format.first != nil {
+		return false // an object or a line that is no call
+	}
+	p.raw, p.begun = p.raw[:0], false
+	p.out = append(p.out, Part{Call: &Call{Index: p.calls, Name: name}})
+	p.calls++
+	return true
+}
+
+// arguments adds to those of the call under way.
+func (p *Parser) arguments(s string) {
+	if s == "" {
+		return
+	}
+	if n := len(p.out); n > 0 && p.out[n-1].Call != nil {
+		p.out[n-1].Call.Arguments += s
+		return
+	}
+	p.out = append(p.out, Part{Call: &Call{Index: p.calls - 1, Arguments: s}})
+}
+
+// maxName bounds names of functions, as OpenAI does, and a call's head.
+const (
+	maxName = 64
+	maxHead = 512
+)
+
+// ValidName tells whether a function can have this name.
+func ValidName(name string) bool {
+	return name != "" && len(name) <= maxName && !strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.')
+	})
+}
+
+// mark finds the first of the format's marks and openings in held. partial is how
+// many bytes at held's end may begin one.
+func (p *Parser) mark() (at int, mark string, opens bool, partial int) {
+	at = -1
+	look := func(list []string, opening bool) {
+		for _, m := range list {
+			if i := strings.Index(p.held, m); i >= 0 && (at < 0 || i < at || i == at && len(m) > len(mark)) {
+				at, mark, opens = i, m, opening
+			}
+			for n := min(len(m)-1, len(p.held)); n > partial; n-- {
+				if strings.HasSuffix(p.held, m[:n]) {
+					partial = n
+				}
+			}
+		}
+	}
+	look(p.format.Marks, false)
+	look(p.format.opens, true)
+	return at, mark, opens || slices.Contains(p.format.opens, mark), partial
+}
+
+// inText is within text.
+func inText(p *Parser, last bool) bool {
+	if p.format.bare && !p.begun {
+		head := strings.TrimLeft(p.held, " \t\r\n;,")
+		switch {
+		case head == "" && !last:
+			return false
+		case strings.HasPrefix(head, "{"):
+			p.take(len(p.held) - len(head))
+			p.object = objects{}
+			p.state = inObject
+			return true
+		}
+	}
+	at, mark, opens, partial := p.mark()
+	if at < 0 {
+		n := len(strings.TrimRight(p.held[:len(p.held)-partial], " \t\r\n"))
+		if last {
+			n = len(p.held)
+		}
+		p.text(p.held[:n])
+		p.held = p.held[n:]
+		return false
+	}
+	p.text(strings.TrimRight(p.held[:at], " \t\r\n"))
+	p.held = p.held[at:]
+	if !opens {
+		p.held, p.begun = p.held[len(mark):], false
+		return true
+	}
+	p.take(len(mark))
+	p.object, p.reasoning = objects{}, false
+	if next := p.format.enter(p, mark); next != nil {
+		p.state = next
+	} else {
+		p.raw = p.raw[:0]
+	}
+	return true
+}
+
+// inTail is behind a call whose end has a mark.
+func inTail(p *Parser, last bool) bool {
+	at, _, _, partial := p.mark()
+	if at < 0 {
+		if at = strings.Index(p.held, "</function>"); at >= 0 {
+			p.held = p.held[at+len("</function>"):]
+			p.state = inText
+			return true
+		}
+		p.held = p.held[len(p.held)-max(partial, min(len(p.held), len("</function>")-1)):]
+		if last {
+			p.held = ""
+		}
+		return false
+	}
+	p.held, p.state = p.held[at:], inText
+	return true
+}
+
+// inMistral is behind the mark of a list of calls, or of one.
+func inMistral(p *Parser, _ bool) bool {
+	head := strings.TrimLeft(p.held, " \t\r\n")
+	p.take(len(p.held) - len(head))
+	switch {
+	case head == "":
+		return false
+	case head[0] == '[':
+		p.listed = true
+		p.take(1)
+		p.state = inObject
+	case head[0] == '{':
+		p.state = inObject
+	default:
+		p.state = inHeader
+	}
+	return true
+}
+
+// inHeader is before the arguments of a call, which begin with a brace.
+func inHeader(p *Parser, _ bool) bool {
+	at := strings.IndexByte(p.held, '{')
+	if at > maxHead || at < 0 && len(p.held) > maxHead {
+		p.fail()
+		return true
+	}
+	if at < 0 {
+		return false
+	}
+	if !p.open(p.nameIn(p.take(at))) {
+		p.fail()
+		return true
+	}
+	p.state = inArguments
+	return true
+}
+
+// nameIn is the function's name in a call's head.
+func (p *Parser) nameIn(head string) string {
+	for _, m := range p.format.Marks {
+		if m == "[CALL_ID]" {
+			head, _, _ = strings.Cut(head, m)
+		}
+		head = strings.ReplaceAll(head, m, "\n")
+	}
+	words := strings.FieldsFunc(strings.ReplaceAll(head, "```json", " "), func(r rune) bool { return strings.ContainsRune(" \t\r\n>", r) })
+	if len(words) > 1 && words[0] == "function" {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(words[0], "functions."), ":")
+	return name
+}
+
+// inArguments is within an object that is a call's arguments.
+func inArguments(p *Parser, _ bool) bool {
+	s := &p.object.objectScanner
+	for i := range len(p.held) {
+		if s.at != inValue {
+			*s = objectScanner{at: inValue}
+		}
+		if s.value(p.held[i]) == valueEnd {
+			p.arguments(p.held[:i+1])
+			p.held, p.state = p.held[i+1:], inTail
+			*s = objectScanner{}
+			return true
+		}
+	}
+	p.arguments(p.held)
+	p.held = ""
+	return false
+}
+
+// inRecipient is within the line that names who a part is for.
+func inRecipient(p *Parser, last bool) bool {
+	at := strings.IndexByte(p.held, '\n')
+	if at < 0 && len(p.held) <= maxName && !last {
+		return false
+	}
+	name, brace := "", false
+	if at >= 0 {
+		name = strings.TrimSpace(p.held[:at])
+		rest := strings.TrimLeft(p.held[at:], " \t\r\n")
+		if rest == "" && !last && name != "all" {
+			return false
+		}
+		brace = strings.HasPrefix(rest, "{")
+	}
+	if name == "all" {
+		p.raw, p.held, p.state = p.raw[:0], p.held[at+1:], inText
+		return true
+	}
+	if !brace || !p.open(name) {
+		p.fail()
+		return true
+	}
+	p.held, p.state = strings.TrimLeft(p.held[at:], " \t\r\n"), inArguments
+	return true
+}
+
+const (
+	channelMark = "<|channel|>"
+	messageMark = "<|message|>"
+	recipient   = "to="
+)
+
+// inRole is behind the mark that begins a message, before its channel or its text.
+func inRole(p *Parser, last bool) bool { return p.channel(last, channelMark, messageMark) }
+
+// inChannel is within the name of a channel.
+func inChannel(p *Parser, last bool) bool { return p.channel(last, messageMark) }
+
+// channel reads up to one of ends.
+func (p *Parser) channel(last bool, ends ...string) bool {
+	at, end := -1, ""
+	for _, e := range ends {
+		if i := strings.Index(p.held, e); i >= 0 && (at < 0 || i < at) {
+			at, end = i, e
+		}
+	}
+	if at < 0 {
+		if len(p.held) > maxHead || last {
+			p.fail()
+			return true
+		}
+		return false
+	}
+	p.take(at + len(end))
+	if end == channelMark && len(ends) > 1 {
+		p.state = inChannel
+		return true
+	}
+	if _, to, called := strings.Cut(string(p.raw), recipient); called {
+		if !p.open(p.nameIn(to)) {
+			p.fail()
+			return true
+		}
+		p.state = inArguments
+		return true
+	}
+	p.reasoning = strings.Contains(string(p.raw), "analysis")
+	p.raw, p.state, p.begun = p.raw[:0], inText, false
+	return true
+}
+
+// text of JSON is what a string in it says; false: it is no string.
+func textOf(raw []byte) (s string, ok bool) {
+	return s, json.Unmarshal(raw, &s) == nil
+}

@@ -1,0 +1,153 @@
+package toolcall
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// tools are those of the tests: days is a number.
+var tools = []Tool{
+	{Name: "get_weather", Text: func(a string) bool { return a != "days" && a != "places" }},
+	{Name: "now"},
+}
+
+// read is what a parser makes of a message that comes in pieces: its text, its
+// reasoning, and its calls, one a line.
+func read(t *testing.T, f *Format, pieces ...string) string {
+	t.Helper()
+	p := f.NewParser(tools)
+	var text, reasoning strings.Builder
+	var names []string
+	var args []string
+	for i, piece := range pieces {
+		for _, part := range p.Push(piece, i == len(pieces)-1) {
+			text.WriteString(part.Text)
+			reasoning.WriteString(part.Reasoning)
+			c := part.Call
+			if c == nil {
+				continue
+			}
+			if c.Name != "" {
+				names, args = append(names, c.Name), append(args, "")
+			}
+			if c.Index != len(names)-1 {
+				t.Fatalf("%s: a piece of call %d after %d names", f.Name, c.Index, len(names))
+			}
+			args[c.Index] += c.Arguments
+		}
+	}
+	if p.Calls() != len(names) {
+		t.Fatalf("%s: Calls() = %d, of %d names", f.Name, p.Calls(), len(names))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q", text.String())
+	if reasoning.Len() > 0 {
+		fmt.Fprintf(&b, " after %q", reasoning.String())
+	}
+	for i := range names {
+		fmt.Fprintf(&b, "\n%s %s", names[i], args[i])
+	}
+	return b.String()
+}
+
+const berlin = `{"city": "Berlin", "say": "a \"}]</tool_call>"}`
+
+// messages are what models of each family write, and what is in it.
+var messages = []struct {
+	format  *Format
+	message string
+	want    string
+}{
+	{Hermes, "No tool helps here. 1 < 2", `"No tool helps here. 1 < 2"`},
+	{Hermes, "I will look.\n<tool_call>\n{\"name\": \"get_weather\", \"arguments\": " + berlin + "}\n</tool_call>", "\"I will look.\"\nget_weather " + berlin},
+	{Hermes, "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {}}\n</tool_call>\n<tool_call>\n{\"name\": \"now\", \"arguments\": {\"a\": [1, {\"b\": 2}]}}\n</tool_call>",
+		"\"\"\nget_weather {}\nnow {\"a\": [1, {\"b\": 2}]}"},
+	{Hermes, `<tool_call>{"arguments": ` + berlin + `, "name": "get_weather"}</tool_call>`, "\"\"\nget_weather " + berlin},
+	{Hermes, `<tool_call>{"name": "get_weather", "arguments": "{\"city\": \"Berlin\"}"}</tool_call>`, "\"\"\nget_weather {\"city\": \"Berlin\"}"},
+	{Hermes, `<tool_call>{"name": "now"}</tool_call> Done.`, "\"Done.\"\nnow {}"},
+	{Hermes, `<tool_call>not JSON</tool_call>`, `"<tool_call>not JSON"`},
+	{Hermes, `<tool_call>{"name": "no name at all!", "arguments": {}}`, `"<tool_call>{\"name\": \"no name at all!\", \"arguments\": {}}"`},
+	{Hermes, `<tool_call>{"name": "get_weather", "arguments": {"city": "Ber`, "\"\"\nget_weather {\"city\": \"Ber"},
+	{Hermes, `a <tool_c`, `"a <tool_c"`},
+	{Llama, `{"name": "get_weather", "parameters": ` + berlin + `}`, "\"\"\nget_weather " + berlin},
+	{Llama, `<|python_tag|>{"type": "function", "name": "get_weather", "parameters": {}}; {"name": "now", "parameters": {}}`, "\"\"\nget_weather {}\nnow {}"},
+	{Llama, `{"name": "Ada", "born": 1815}`, `"{\"name\": \"Ada\", \"born\": 1815}"`},
+	{Llama, `The set {1, 2}.`, `"The set {1, 2}."`},
+	{Mistral, `[TOOL_CALLS][{"name": "get_weather", "arguments": ` + berlin + `}, {"name": "now", "arguments": {}}]`, "\"\"\nget_weather " + berlin + "\nnow {}"},
+	{Mistral, `Well.[TOOL_CALLS]get_weather[ARGS]` + berlin + `[TOOL_CALLS]now[CALL_ID]123456789[ARGS]{}`, "\"Well.\"\nget_weather " + berlin + "\nnow {}"},
+	{QwenCoder, "Look:\n<tool_call>\n<function=get_weather>\n<parameter=city>\nBerlin <&> \"x\"\n</parameter>\n<parameter=days>\n3\n</parameter>\n<parameter=places>\n[\"a\"]\n</parameter>\n</function>\n</tool_call>",
+		"\"Look:\"\nget_weather {\"city\": \"Berlin <&> \\\"x\\\"\", \"days\": 3, \"places\": [\"a\"]}"},
+	{QwenCoder, "<function=now>\n</function>\n</tool_call>\n<tool_call>\n<function=get_weather>\n<parameter=city>\n12\n</parameter>\n</function>\n</tool_call>", "\"\"\nnow {}\nget_weather {\"city\": \"12\"}"},
+	{QwenCoder, "<tool_call>\n<function=get_weather>\n<parameter=city>\nBer", "\"\"\nget_weather {"},
+	{DeepSeek, "Let me see.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n```json\n" + berlin + "\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>now\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		"\"Let me see.\"\nget_weather " + berlin + "\nnow {}"},
+	{DeepSeek, "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>" + berlin + "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "\"\"\nget_weather " + berlin},
+	{Kimi, "Yes.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>" + berlin + "<|tool_call_end|><|tool_call_begin|>functions.now:1<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
+		"\"Yes.\"\nget_weather " + berlin + "\nnow {}"},
+	{Functionary31, `<function=get_weather>` + berlin + `</function><function=now>{}</function>`, "\"\"\nget_weather " + berlin + "\nnow {}"},
+	{Functionary32, "all\nI look it up.>>>get_weather\n" + berlin + ">>>now\n{}", "\"I look it up.\"\nget_weather " + berlin + "\nnow {}"},
+	{Functionary32, "Just text", `"Just text"`},
+	{Harmony, "<|channel|>analysis<|message|>Think 1 < 2.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>" + berlin + "<|call|>",
+		"\"\" after \"Think 1 < 2.\"\nget_weather " + berlin},
+	{Harmony, "<|channel|>analysis<|message|>Think.<|end|><|start|>assistant<|channel|>final<|message|>Two.", "\"Two.\" after \"Think.\""},
+	{Harmony, "<|start|>assistant to=functions.now<|channel|>commentary<|message|>{}<|call|>", "\"\"\nnow {}"},
+}
+
+func TestEachFamilysCallsAreReadHoweverTheyAreDivided(t *testing.T) {
+	for _, m := range messages {
+		t.Run(m.format.Name, func(t *testing.T) {
+			if got := read(t, m.format, m.message); got != m.want {
+				t.Errorf("%q:\n%s\nwant\n%s", m.message, got, m.want)
+			}
+			if got := read(t, m.format, strings.Split(m.message, "")...); got != m.want {
+				t.Errorf("%q letter by letter:\n%s\nwant\n%s", m.message, got, m.want)
+			}
+			for i := range len(m.message) {
+				if got := read(t, m.format, m.message[:i], m.message[i:], ""); got != m.want {
+					t.Errorf("%q divided at byte %d:\n%s\nwant\n%s", m.message, i, got, m.want)
+					break
+				}
+			}
+		})
+	}
+}
+
+func TestWhatAFormatWritesItReads(t *testing.T) {
+	for _, f := range []*Format{Hermes, Llama, Mistral, DeepSeek, Kimi, Functionary31, Functionary32, Harmony} {
+		call := f.Write("get_weather", berlin)
+		if got, want := read(t, f, call), "\"\"\nget_weather "+berlin; got != want {
+			t.Errorf("%s: %q is read as\n%s\nwant\n%s", f.Name, call, got, want)
+		}
+		if !strings.HasPrefix(f.Begin("get_weather"), f.Begin("")) {
+			t.Errorf("%s: %q does not begin with %q", f.Name, f.Begin("get_weather"), f.Begin(""))
+		}
+	}
+}
+
+func FuzzAMessageIsTextAndCallsAndNothingIsLost(f *testing.F) {
+	for i, m := range messages {
+		f.Add(uint8(i), m.message, 3)
+	}
+	all := []*Format{Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Harmony}
+	f.Fuzz(func(t *testing.T, format uint8, message string, at int) {
+		fm := all[int(format)%len(all)]
+		at = max(0, min(at, len(message)))
+		whole := read(t, fm, message)
+		if parts := read(t, fm, message[:at], message[at:]); parts != whole {
+			t.Errorf("%s: %q divided at %d:\n%s\nwhole:\n%s", fm.Name, message, at, parts, whole)
+		}
+	})
+}
+
+func TestArgumentsOfWholeCallsAreJSON(t *testing.T) {
+	for _, m := range messages {
+		_, calls, _ := strings.Cut(m.want, "\n")
+		for line := range strings.SplitSeq(calls, "\n") {
+			if _, args, ok := strings.Cut(line, " "); ok && strings.HasSuffix(args, "}") && !json.Valid([]byte(args)) {
+				t.Errorf("%s: arguments %s", m.format.Name, args)
+			}
+		}
+	}
+}
