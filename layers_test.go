@@ -41,6 +41,7 @@ var layers = map[string][]string{
 	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},
 	"tts/scaling":        {"tts/answer"},
 	"tts/answer":         {},
+	"tts/toolcall":       {},
 	"batcher":            {"models", "kernels"},
 	"batcher/sampling":   {"kernels"},
 	"batcher/schedule":   {},

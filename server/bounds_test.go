@@ -58,7 +58,7 @@ func bounds() []bound {
 	}
 	call := `{"type":"function","function":{"name":"f","arguments":"{}"}}`
 	padded := func(size int) string { // a call or a tool of so many bytes
-		const head, tail = `{"type":"function","function":{"name":"f","arguments":"`, `"}}`
+		const head, tail = `{"type":"function","function":{"name":"f","arguments":"{`, `}"}}`
 		return head + strings.Repeat(" ", size-len(head)-len(tail)) + tail
 	}
 	search := func(value func(n int) string) func(int) string {

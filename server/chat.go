@@ -38,7 +38,7 @@ func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, 
 	f.Bool("include_reasoning", &reasoning)
 	g.hidden = !reasoning
 	f.ResponseFormat()
-	f.ToolChoice(&req.Prompt)
+	g.calling = f.ToolChoice(req, g.model.Model)
 	if last := len(req.Prompt.Messages) - 1; f.Echoes() && req.Prompt.Ending == tts.EndOpen {
 		g.echo, _ = req.Prompt.Messages[last].Content.(string)
 	}

@@ -65,7 +65,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 func TestHarmlessFieldsAreNoFaultEvenWhereUnknownOnesAre(t *testing.T) {
 	f := start(t, &toy.Model{}, func(o *Options) { o.Strict = true })
 	for name := range openai.Harmless {
-		if strings.HasPrefix(name, "stream_options.") || slices.Contains([]string{"reasoning", "reasoning_effort", "reasoning_format", "enable_thinking", "include_reasoning", "repeat_last_n"}, name) {
+		if strings.HasPrefix(name, "stream_options.") || slices.Contains([]string{"reasoning", "reasoning_effort", "reasoning_format", "enable_thinking", "include_reasoning", "repeat_last_n", "parallel_tool_calls"}, name) {
 			continue // read by chats
 		}
 		if openai.Unsupported[name] != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/lutra-lm/lutra/server/registry"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
+	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // generation is a checked request for text.
@@ -23,6 +24,7 @@ type generation struct {
 	requests []*tts.Request       // one a prompt; choice i of prompt p is choice p*n+i of the answer
 	search   *tts.Search          // nil: each choice is one sample
 	report   *openai.SearchReport // what the answer says of the searches; nil: nothing
+	calling  *tts.Calling         // calls of tools are apart from the answer; nil: there are none
 	thinking bool                 // thinking is apart from the answer
 	hidden   bool                 // thinking is not sent at all
 	echo     string               // that every choice begins with
@@ -44,6 +46,7 @@ type shape interface {
 // gathered is a choice's deltas so far.
 type gathered struct {
 	text, reasoning strings.Builder
+	calls           []toolcall.Call
 	tokens          []tts.Token
 	finish          tts.Finish
 }
@@ -53,6 +56,13 @@ func (g *gathered) add(d *tts.Delta) {
 	g.text.WriteString(d.Text)
 	g.reasoning.WriteString(d.Reasoning)
 	g.tokens = append(g.tokens, d.Tokens...)
+	for _, c := range d.Calls {
+		if c.Index == len(g.calls) {
+			g.calls = append(g.calls, c)
+		} else {
+			g.calls[c.Index].Arguments += c.Arguments
+		}
+	}
 	if d.Finish != "" {
 		g.finish = d.Finish
 	}
@@ -60,7 +70,7 @@ func (g *gathered) add(d *tts.Delta) {
 
 // whole is all of a choice as one delta.
 func (g *gathered) whole(choice int) tts.Delta {
-	return tts.Delta{Choice: choice, Text: g.text.String(), Reasoning: g.reasoning.String(), Tokens: g.tokens, Finish: g.finish}
+	return tts.Delta{Choice: choice, Text: g.text.String(), Reasoning: g.reasoning.String(), Calls: g.calls, Tokens: g.tokens, Finish: g.finish}
 }
 
 // generate answers g.
@@ -131,6 +141,9 @@ const countedAtOnce = 64 << 10
 // held is about how many bytes a delta holds in an answer that gathers.
 func held(d *tts.Delta) int64 {
 	n := 2 * int64(len(d.Text)+len(d.Reasoning))
+	for i := range d.Calls {
+		n += 128 + 4*int64(len(d.Calls[i].Arguments))
+	}
 	for i := range d.Tokens {
 		n += tokenBytes(len(d.Tokens[i].Top))
 	}
@@ -191,6 +204,10 @@ func (g *generation) run(ctx context.Context) iter.Seq2[tts.Delta, error] {
 	}
 	if g.thinking {
 		strategy = tts.Thinking{Strategy: strategy}
+	}
+	if g.calling != nil {
+		g.calling.Strategy = strategy
+		strategy = g.calling
 	}
 	running := make(chan struct{}, g.atOnce())
 	sources := make([]func(context.Context) iter.Seq2[tts.Delta, error], len(g.requests))
@@ -322,6 +339,9 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		}
 		if d.Text != "" || len(d.Tokens) > 0 {
 			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Text: d.Text, Tokens: d.Tokens}))
+		}
+		if d.Calls != nil {
+			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Calls: d.Calls}))
 		}
 		if g.report.Update(&d) {
 			out.Add(g.shape.KeepAlive())

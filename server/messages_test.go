@@ -271,8 +271,4 @@ func TestToolsReachTheTemplateWhereNoneMayBeCalled(t *testing.T) {
 	if got := wholeChat(t, answer, 1).Usage.Prompt; got != count.Count {
 		t.Errorf("a chat reads %d tokens, want %d", got, count.Count)
 	}
-	for _, choice := range []string{"", `,"tool_choice":"auto"`} {
-		status, _, answer := f.post("/v1/chat/completions", chatBody(tools+choice))
-		wantError(t, "tools"+choice, status, answer, 400, jsonread.CodeUnsupported, "tools")
-	}
 }

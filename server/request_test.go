@@ -141,8 +141,6 @@ func TestEveryBadChatRequestIsRefusedWithItsReason(t *testing.T) {
 		{with(`"response_format":{"type":"json_object"}`), 400, jsonread.CodeUnsupported, "response_format.type"},
 		{with(`"response_format":{"type":"json_schema","json_schema":{}}`), 400, jsonread.CodeUnsupported, "response_format.type"},
 		{with(`"response_format":"text"`), 400, jsonread.CodeType, "response_format"},
-		{with(`"tools":[{"type":"function"}]`), 400, jsonread.CodeUnsupported, "tools"},
-		{with(`"tool_choice":"required"`), 400, jsonread.CodeUnsupported, "tool_choice"},
 		{with(`"functions":[{}]`), 400, jsonread.CodeUnsupported, "functions"},
 		{with(`"modalities":["text","audio"]`), 400, jsonread.CodeUnsupported, "modalities"},
 		{with(`"reasoning_effort":"much"`), 400, jsonread.CodeValue, "reasoning_effort"},

@@ -85,6 +85,9 @@ func (d *decoder) piece(id int32) []byte {
 	case d.Special:
 		return d.model.Bytes(id)
 	}
+	if name := d.model.Tokenizer.Token(id); slices.Contains(d.Marks, name) {
+		return []byte(name)
+	}
 	return d.model.mark(id)
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // Delta is what a strategy adds to its answer. A run's first delta is empty
@@ -18,12 +19,13 @@ type Delta struct {
 	// Thinking and Midway, on a run's first delta, are those of Prepared: how
 	// every choice's text goes on from the prompt.
 	Thinking, Midway bool
-	Dropped          int     // on a run's first delta: messages left out of the prompt
-	Tokens           []Token // tokens whose text begins in what was delivered, when log-probabilities are wanted
-	Finish           Finish  // set on a choice's last delta
-	Usage            Usage   // tokens spent since the last delta; the sum over a run is its cost
-	Timing           Timing  // of the choice, set with Finish
-	More             bool    // the choice's next delta comes without waiting
+	Dropped          int             // on a run's first delta: messages left out of the prompt
+	Calls            []toolcall.Call // pieces of calls of tools, which Calling has set apart
+	Tokens           []Token         // tokens whose text begins in what was delivered, when log-probabilities are wanted
+	Finish           Finish          // set on a choice's last delta
+	Usage            Usage           // tokens spent since the last delta; the sum over a run is its cost
+	Timing           Timing          // of the choice, set with Finish
+	More             bool            // the choice's next delta comes without waiting
 
 	Progress *Progress // where a search stands; nil: nothing new
 	Outcome  *Outcome  // of a search, on its last delta
@@ -34,8 +36,9 @@ type Finish string
 
 // The reasons, in OpenAI's words.
 const (
-	FinishStop   Finish = "stop"   // the model ended its turn, or a stop string appeared
-	FinishLength Finish = "length" // the token limit or the context's end
+	FinishStop   Finish = "stop"       // the model ended its turn, or a stop string appeared
+	FinishLength Finish = "length"     // the token limit or the context's end
+	FinishCalls  Finish = "tool_calls" // the model ended its turn, and has called tools
 )
 
 // Usage counts tokens.

@@ -10,6 +10,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/models/tokenizer"
+	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // Model is a language model ready to be asked in words: an engine with the
@@ -45,6 +46,14 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	}
 	m.lines = m.holding([]string{"\n"})
 	return m
+}
+
+// ToolFormat is how the model calls tools.
+func (m *Model) ToolFormat() *toolcall.Format {
+	if m.Template == nil {
+		return toolcall.Hermes
+	}
+	return toolcall.Of(m.Template.Source())
 }
 
 // LeastTokens is the fewest tokens that a text can have.

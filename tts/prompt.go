@@ -2,6 +2,7 @@ package tts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,6 +25,7 @@ type Prompt struct {
 	Text     string             // plain text
 	Bare     bool               // begin Text without the BOS that the model may want
 	Literal  bool               // take the names of special tokens in Text for plain text
+	Begin    string             // what the answer to a conversation begins with; with EndHeader alone
 }
 
 // Ending is how a rendered conversation ends.
@@ -125,6 +127,12 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	if err != nil {
 		return nil, err
 	}
+	if p.Begin != "" {
+		if endsInThought(text) {
+			text += thinkEnd + "\n\n"
+		}
+		text += p.Begin
+	}
 	ids, err := m.encode(ctx, text, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
 	if err != nil {
 		if long, ok := err.(*ContextError); ok {
@@ -199,6 +207,9 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 		}
 	}
 	text, err := m.write(ctx, p, messages)
+	if raised := (*template.RaisedError)(nil); errors.As(err, &raised) && len(p.Tools) > 0 && !m.Template.ReadsTools() {
+		text, err = m.writeFor(ctx, p, messages, true)
+	}
 	if err != nil && len(silent) > 0 {
 		// Some templates recognise tool calls by the null that comes with them,
 		// others cannot render null.
@@ -237,8 +248,17 @@ func leaveOpen(last *template.Message) error {
 
 // write renders messages with the template.
 func (m *Model) write(ctx context.Context, p *Prompt, messages []template.Message) (string, error) {
+	return m.writeFor(ctx, p, messages, false)
+}
+
+// writeFor is write; toolsInUser as in explainTools.
+func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Message, toolsInUser bool) (string, error) {
 	if m.Template == nil {
 		return "", fmt.Errorf("%w: model %q has none", ErrTemplate, m.Name)
+	}
+	messages, err := m.explainTools(p, messages, toolsInUser)
+	if err != nil {
+		return "", err
 	}
 	size := 0
 	for i := range messages {

@@ -53,6 +53,7 @@ type Request struct {
 	Stop     []string        // strings that end a choice and are cut from it
 	KeepStop bool            // leave the string, or the token, that ends a choice in its text
 	Special  bool            // write special tokens out
+	Marks    []string        // special tokens that are written out by name all the same
 	Echo     bool            // begin every choice with the prompt
 	NoTokens bool            // generate nothing: with Echo, the prompt and its log-probabilities are the answer
 	// MinTokens is the number of tokens before which neither a token nor a stop

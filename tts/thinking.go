@@ -136,6 +136,10 @@ func (m *Model) Thinks() bool {
 
 // thinks reports whether a prompt ends with the mark that begins a thought.
 func (m *Model) thinks(prompt []int32) bool {
-	tail := m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(thinkBegin)):], true)
-	return strings.HasSuffix(strings.TrimRight(tail, " \t\r\n"), thinkBegin)
+	return endsInThought(m.Tokenizer.Decode(prompt[max(0, len(prompt)-2*len(thinkBegin)):], true))
+}
+
+// endsInThought reports whether a text ends with the mark that begins a thought.
+func endsInThought(text string) bool {
+	return strings.HasSuffix(strings.TrimRight(text, " \t\r\n"), thinkBegin)
 }

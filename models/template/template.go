@@ -2,10 +2,8 @@ package template
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,6 +31,8 @@ type Template struct {
 	source  string
 	tmpl    *jinja.Template
 	objects func() bool
+	tools   func() bool
+	calls   func() bool
 }
 
 // Input is what a template sees.
@@ -56,7 +56,8 @@ func Parse(src string) (*Template, error) {
 		return nil, fmt.Errorf("template: %w", err)
 	}
 	t := &Template{source: src, tmpl: tmpl}
-	t.objects = sync.OnceValue(t.probe)
+	t.objects = sync.OnceValue(t.probeObjects)
+	t.tools, t.calls = sync.OnceValue(t.probeTools), sync.OnceValue(t.probeCalls)
 	return t, nil
 }
 
@@ -133,20 +134,4 @@ func raise(args []any, _ map[string]any) (any, error) {
 		}
 	}
 	return nil, &RaisedError{message}
-}
-
-// ObjectArguments reports whether the template wants the arguments of tool
-// calls as JSON objects rather than as text. It is found by rendering a call.
-func (t *Template) ObjectArguments() bool { return t.objects() }
-
-func (t *Template) probe() bool {
-	const mark = "lutra_probe"
-	calls := func(arguments string) json.RawMessage {
-		return json.RawMessage(`[{"id":"callid000","type":"function","function":{"name":"f","arguments":` + arguments + `}}]`)
-	}
-	text, err := t.Render(context.Background(), Input{Messages: []Message{
-		{Role: "user", Content: "x"},
-		{Role: "assistant", Content: "", ToolCalls: calls(`{"` + mark + `":"y"}`)},
-	}})
-	return err == nil && strings.Contains(text, mark)
 }

@@ -58,7 +58,7 @@ var Unsupported = map[string]Neutral{
 // beside one that is refused.
 var Harmless = map[string]bool{
 	// OpenAI
-	"parallel_tool_calls": true, "prediction": true, "prompt_cache_key": true, "prompt_cache_options": true, "prompt_cache_retention": true,
+	"prediction": true, "prompt_cache_key": true, "prompt_cache_options": true, "prompt_cache_retention": true,
 	"safety_identifier": true, "service_tier": true, "store": true, "stream_options.include_obfuscation": true, "verbosity": true,
 
 	// vLLM
@@ -77,7 +77,7 @@ var Harmless = map[string]bool{
 	"keep_alive": true,
 
 	// Fields of chats, in completions
-	"enable_thinking": true, "include_reasoning": true, "reasoning": true, "reasoning_effort": true, "reasoning_format": true,
+	"enable_thinking": true, "include_reasoning": true, "parallel_tool_calls": true, "reasoning": true, "reasoning_effort": true, "reasoning_format": true,
 }
 
 // Asks tells whether a field's value asks for anything.

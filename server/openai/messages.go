@@ -31,7 +31,9 @@ func (f Fields) Conversation() tts.Prompt {
 	for i, raw := range items {
 		if m, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw); ok {
 			p.Messages = append(p.Messages, Fields{m}.message())
-			f.Adopt(m)
+			if f.Adopt(m); f.Err == nil {
+				f.answersCall(i, p.Messages)
+			}
 		}
 		if f.Err != nil {
 			return p

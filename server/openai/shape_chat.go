@@ -45,8 +45,11 @@ func (c *chatShape) Whole(p *jsonwrite.Reply, choices []tts.Delta, u tts.Usage) 
 
 // choice writes a whole choice.
 func (c *chatShape) choice(p *jsonwrite.Reply, index int, ch *tts.Delta) {
-	whole := chatChoice{Index: index, FinishReason: finishReason(ch.Finish),
-		Message: &chatMessage{Role: roleAssistant, Content: ch.Text, Reasoning: ch.Reasoning}, Scaling: c.report.choice(index)}
+	m := &chatMessage{Role: roleAssistant, Content: &ch.Text, Reasoning: ch.Reasoning, Calls: newToolCalls(ch.Calls, false)}
+	if len(m.Calls) > 0 && ch.Text == "" {
+		m.Content = nil
+	}
+	whole := chatChoice{Index: index, FinishReason: finishReason(ch.Finish), Message: m, Scaling: c.report.choice(index)}
 	if !c.logprobs {
 		p.Value(whole)
 		return
@@ -77,17 +80,19 @@ func (c *chatShape) Begin(index int) any {
 }
 
 func (c *chatShape) Chunk(d tts.Delta) any {
-	if d.Reasoning == "" && d.Finish == "" && !c.logprobs {
+	if d.Reasoning == "" && d.Finish == "" && d.Calls == nil && !c.logprobs {
 		return c.text(d.Choice).With(d.Text)
 	}
 	ch := chatChoice{Index: d.Choice, Delta: &chatDelta{}, FinishReason: finishReason(d.Finish)}
 	switch {
 	case d.Reasoning != "":
 		ch.Delta.Reasoning = d.Reasoning
+	case d.Calls != nil:
+		ch.Delta.Calls = newToolCalls(d.Calls, true)
 	case d.Finish == "":
 		ch.Delta.Content, ch.Logprobs = &d.Text, newChatLogprobs(d.Tokens)
 	}
-	if d.Reasoning == "" && d.Finish == "" && d.Text == "" && len(ch.Logprobs.Content) == 0 {
+	if ch.Logprobs != nil && d.Text == "" && len(ch.Logprobs.Content) == 0 {
 		return nil // there is only the token that ended the turn
 	}
 	r := c.delta(ch)

@@ -3,10 +3,12 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // functions reads a list of objects that each hold a function with a name: the tools
@@ -29,8 +31,8 @@ func (f Fields) functions(field, arguments string) []any {
 			if fn.String("name", &name); name == "" {
 				fn.Fail(jsonread.CodeMissing, "name", "every function needs a name.")
 			}
-			if v := fn.Raw(arguments); arguments != "" && jsonread.Kind(v) != "a string" && jsonread.Kind(v) != "an object" {
-				fn.Fail(jsonread.CodeType, arguments, "expected a string or an object, but got %s instead.", jsonread.Kind(v))
+			if arguments != "" {
+				Fields{fn}.arguments(arguments)
 			}
 			if f.Err == nil {
 				f.Err = fn.Err
@@ -44,6 +46,46 @@ func (f Fields) functions(field, arguments string) []any {
 		list = append(list, raw)
 	}
 	return list
+}
+
+// arguments checks those of a call: an object, or one in a string.
+func (f Fields) arguments(field string) {
+	raw := f.Raw(field)
+	switch kind := jsonread.Kind(raw); kind {
+	case "an object":
+	case "a string":
+		text, _ := jsonread.Text(raw)
+		if v := []byte(text); len(v) > 0 && (!json.Valid(v) || jsonread.Kind(v) != "an object") {
+			f.Fail(jsonread.CodeValue, field, "they are no JSON object.")
+		}
+	default:
+		f.Fail(jsonread.CodeType, field, "expected a string or an object, but got %s instead.", kind)
+	}
+}
+
+// answersCall checks that a tool's message follows a call of its id, if calls have ids.
+func (f Fields) answersCall(at int, messages []template.Message) {
+	m := &messages[at]
+	for i := at - 1; i >= 0 && m.Role == roleTool; i-- {
+		if messages[i].Role == roleTool {
+			continue
+		}
+		calls, _ := messages[i].ToolCalls.([]any)
+		if len(calls) == 0 {
+			break
+		}
+		for _, raw := range calls {
+			var c struct{ ID string }
+			if json.Unmarshal(raw.(json.RawMessage), &c) == nil && (c.ID == m.ToolCallID || c.ID == "" || m.ToolCallID == "") {
+				return
+			}
+		}
+		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].tool_call_id", at), "no call of the message before has the id '%s'.", jsonread.Brief([]byte(m.ToolCallID)))
+		return
+	}
+	if m.Role == roleTool {
+		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].role", at), "a message of role tool follows one with 'tool_calls'.")
+	}
 }
 
 // callBytes is the size of all tool calls of a conversation.
@@ -72,17 +114,113 @@ func (f Fields) Tools(p *tts.Prompt) {
 	}
 }
 
-// ToolChoice reads the tools of a chat. Calls of tools are not parsed from the text
-// that a model writes, so a request may not ask for them.
-func (f Fields) ToolChoice(p *tts.Prompt) {
+// The values of tool_choice that are words.
+const (
+	toolsNone     = "none"
+	toolsAuto     = "auto"
+	toolsRequired = "required"
+)
+
+// ToolChoice reads the tools of a chat, and which the model may or must call. It
+// returns nil where it may call none.
+func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
+	f.Tools(&req.Prompt)
+	parallel := true
+	f.Bool("parallel_tool_calls", &parallel)
+	choice, name := f.toolChoice()
+	c := &tts.Calling{Format: m.ToolFormat(), Tools: f.definitions(req.Prompt.Tools), One: !parallel}
+	if f.Err != nil || choice == toolsNone || choice == "" && len(c.Tools) == 0 {
+		return nil
+	}
+	known := slices.ContainsFunc(c.Tools, func(t toolcall.Tool) bool { return t.Name == name })
+	switch {
+	case len(c.Tools) == 0 && choice == toolsAuto:
+		return nil
+	case len(c.Tools) == 0:
+		f.Fail(jsonread.CodeValue, "tool_choice", "it is only allowed when 'tools' are given.")
+	case name != "" && !known:
+		f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
+	case choice == toolsRequired && req.Prompt.Ending != tts.EndHeader:
+		f.Fail(jsonread.CodeValue, "tool_choice", "a message that continues another cannot be made a call.")
+	case choice == toolsRequired:
+		if len(c.Tools) == 1 {
+			name = c.Tools[0].Name
+		}
+		c.Begun = c.Format.Begin(name)
+	}
+	req.Prompt.Begin, req.Marks = c.Begun, c.Format.Marks
+	return c
+}
+
+// toolChoice reads tool_choice: a word, or the name of the tool to call.
+func (f Fields) toolChoice() (choice, name string) {
 	raw, ok := f.Take("tool_choice")
-	choice, _ := jsonread.Text(raw)
-	if ok && choice != "none" && choice != "auto" {
-		f.Fail(jsonread.CodeUnsupported, "tool_choice", "this server does not support calls of tools.")
+	if !ok {
+		return "", ""
 	}
-	if choice == "none" {
-		f.Tools(p)
-		return
+	if word, ok := jsonread.Text(raw); ok {
+		if word != toolsNone && word != toolsAuto && word != toolsRequired {
+			f.Fail(jsonread.CodeValue, "tool_choice", "expected none, auto, required or a function, but got '%s'.", jsonread.Brief([]byte(word)))
+		}
+		return word, ""
 	}
-	f.refuse("tools")
+	o, ok := f.Sub("tool_choice", raw)
+	if !ok {
+		return "", ""
+	}
+	kind := "function"
+	if o.String("type", &kind); kind != "function" {
+		o.Fail(jsonread.CodeUnsupported, "type", "expected function, but got '%s'.", jsonread.Brief([]byte(kind)))
+	}
+	from := o
+	if fn, ok := o.Object("function"); ok {
+		from = fn
+	}
+	if from.String("name", &name); name == "" {
+		from.Fail(jsonread.CodeMissing, "name", "the tool to call needs a name.")
+	}
+	if from != o {
+		o.Adopt(from)
+	}
+	f.Adopt(o)
+	return toolsRequired, name
+}
+
+// definition is what the server itself reads of a tool.
+type definition struct {
+	Function struct {
+		Name       string `json:"name"`
+		Strict     bool   `json:"strict"`
+		Parameters struct {
+			Properties map[string]struct {
+				Type json.RawMessage `json:"type"`
+			} `json:"properties"`
+		} `json:"parameters"`
+	} `json:"function"`
+}
+
+// definitions are tools as the reader of calls knows them.
+func (f Fields) definitions(tools []any) (list []toolcall.Tool) {
+	for i, raw := range tools {
+		var d definition
+		at := fmt.Sprintf("tools[%d].function", i)
+		if err := json.Unmarshal(raw.(json.RawMessage), &d); err != nil {
+			f.Fail(jsonread.CodeType, at, "its parameters are no JSON schema of an object.")
+			return nil
+		}
+		fn := &d.Function
+		switch {
+		case !toolcall.ValidName(fn.Name):
+			f.Fail(jsonread.CodeValue, at+".name", "a name has 1 to 64 letters, digits, dots, underscores and dashes.")
+		case slices.ContainsFunc(list, func(t toolcall.Tool) bool { return t.Name == fn.Name }):
+			f.Fail(jsonread.CodeValue, at+".name", "there are two tools of this name.")
+		case fn.Strict:
+			f.Fail(jsonread.CodeUnsupported, at+".strict", "this server does not hold arguments to their schema.")
+		}
+		list = append(list, toolcall.Tool{Name: fn.Name, Text: func(argument string) bool {
+			p, ok := fn.Parameters.Properties[argument]
+			return !ok || string(p.Type) == `"string"`
+		}})
+	}
+	return list
 }

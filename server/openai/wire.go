@@ -8,6 +8,7 @@ import (
 
 	"github.com/lutra-lm/lutra/server/jsonwrite"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
 // usage is a request's usage as OpenAI writes it.
@@ -70,16 +71,47 @@ type chatChoice struct {
 }
 
 type chatMessage struct {
-	Role      string  `json:"role"`
-	Content   string  `json:"content"`
-	Reasoning string  `json:"reasoning_content,omitempty"`
-	Refusal   *string `json:"refusal"` // always null: clients require the field
+	Role      string     `json:"role"`
+	Content   *string    `json:"content"` // null: there are calls alone
+	Reasoning string     `json:"reasoning_content,omitempty"`
+	Calls     []toolCall `json:"tool_calls,omitempty"`
+	Refusal   *string    `json:"refusal"` // always null: clients require the field
+}
+
+// toolCall is a call of a tool, or in a chunk a piece of one.
+type toolCall struct {
+	Index    *int         `json:"index,omitempty"` // in chunks
+	ID       string       `json:"id,omitempty"`
+	Type     string       `json:"type,omitempty"`
+	Function functionCall `json:"function"`
+}
+
+type functionCall struct {
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments"`
+}
+
+// newToolCalls are calls, or in a chunk pieces of them.
+func newToolCalls(calls []toolcall.Call, chunk bool) []toolCall {
+	var list []toolCall
+	for _, c := range calls {
+		t := toolCall{ID: c.ID, Function: functionCall{c.Name, c.Arguments}}
+		if c.Name != "" {
+			t.Type = "function"
+		}
+		if chunk {
+			t.Index = &c.Index
+		}
+		list = append(list, t)
+	}
+	return list
 }
 
 type chatDelta struct {
-	Role      string  `json:"role,omitempty"`
-	Content   *string `json:"content,omitempty"`
-	Reasoning string  `json:"reasoning_content,omitempty"`
+	Role      string     `json:"role,omitempty"`
+	Content   *string    `json:"content,omitempty"`
+	Reasoning string     `json:"reasoning_content,omitempty"`
+	Calls     []toolCall `json:"tool_calls,omitempty"`
 }
 
 type chatLogprobs struct {

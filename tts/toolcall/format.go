@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"crypto/rand"
 	"fmt"
 	"strings"
 )
@@ -11,13 +12,14 @@ type Format struct {
 	// Marks are tokens that vocabularies may hide though they belong to a call.
 	Marks []string
 
-	opens []string                           // texts that begin a call, or a list of them
-	bare  bool                               // a message that begins with an object may be a call
-	first state                              // of a message
-	enter func(p *Parser, mark string) state // behind an opening; nil: it is none
-	begin string                             // what a call begins with, %s is the name; the arguments follow
-	any   string                             // what a call of any tool begins with, up to the name
-	end   string                             // what follows the arguments
+	opens []string                            // texts that begin a call, or a list of them
+	bare  bool                                // a message that begins with an object may be a call
+	first state                               // of a message
+	enter func(p *Parser, mark string) state  // behind an opening; nil: it is none
+	begin string                              // what a call begins with, %s is the name; the arguments follow
+	any   string                              // what a call of any tool begins with, up to the name
+	end   string                              // what follows the arguments
+	newID func(index int, name string) string // of a call; nil: any
 }
 
 // Tool is a function that a model may call.
@@ -46,6 +48,7 @@ var (
 		Name: "mistral", Marks: []string{"[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"}, opens: []string{"[TOOL_CALLS]"},
 		enter: func(*Parser, string) state { return inMistral },
 		begin: "[TOOL_CALLS][{\"name\": %q, \"arguments\": ", any: "[TOOL_CALLS][{\"name\": \"", end: "}]",
+		newID: func(int, string) string { return rand.Text()[:9] }, // its templates want nine letters or digits
 	}
 	// QwenCoder has an element for each argument.
 	QwenCoder = &Format{
@@ -73,6 +76,7 @@ var (
 		opens: []string{"<|tool_call_begin|>"}, enter: func(*Parser, string) state { return inHeader },
 		begin: "<|tool_calls_section_begin|><|tool_call_begin|>functions.%s:0<|tool_call_argument_begin|>",
 		any:   "<|tool_calls_section_begin|><|tool_call_begin|>functions.", end: "<|tool_call_end|><|tool_calls_section_end|>",
+		newID: func(index int, name string) string { return fmt.Sprintf("functions.%s:%d", name, index) },
 	}
 	// Functionary 3.1 has an element around the arguments.
 	Functionary31 = &Format{
@@ -147,4 +151,12 @@ func (f *Format) Begin(name string) string {
 // Write is a whole call. arguments are a JSON object.
 func (f *Format) Write(name, arguments string) string {
 	return f.Begin(name) + arguments + f.end
+}
+
+// id is that of a new call.
+func (f *Format) id(index int, name string) string {
+	if f.newID != nil {
+		return f.newID(index, name)
+	}
+	return "call_" + rand.Text()[:24]
 }

@@ -16,7 +16,8 @@ type Part struct {
 // Call is a piece of a call. The pieces of one come one after the other; the first
 // has the name, and the arguments of all make one JSON object.
 type Call struct {
-	Index     int // among the calls of the message
+	Index     int    // among the calls of the message
+	ID        string // with the name
 	Name      string
 	Arguments string
 }
@@ -118,7 +119,7 @@ func (p *Parser) open(name string) bool {
 		return false // an object or a line that is no call
 	}
 	p.raw, p.begun = p.raw[:0], false
-	p.out = append(p.out, Part{Call: &Call{Index: p.calls, Name: name}})
+	p.out = append(p.out, Part{Call: &Call{Index: p.calls, ID: p.format.id(p.calls, name), Name: name}})
 	p.calls++
 	return true
 }

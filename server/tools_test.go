@@ -1,0 +1,174 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts/toolcall"
+)
+
+// weather is a tool, asked for by a chat.
+var weather = goopenai.Tool{Type: goopenai.ToolTypeFunction, Function: &goopenai.FunctionDefinition{
+	Name: "get_weather", Description: "The weather of a city.",
+	Parameters: json.RawMessage(`{"type":"object","properties":{"city":{"type":"string"}},"required":["city"]}`),
+}}
+
+const inBerlin = `{"city": "Berlin"}`
+
+func callsTools(choice any) goopenai.ChatCompletionRequest {
+	return goopenai.ChatCompletionRequest{Model: "toy", Tools: []goopenai.Tool{weather}, ToolChoice: choice,
+		Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
+}
+
+// callFormats are templates that write tools as the model callFormats do, in our words;
+// the header is the one that the toy model answers.
+var callFormats = map[string]string{
+	"hermes":         `<tool_call>`,
+	"llama3":         `<|python_tag|>`,
+	"mistral":        `[TOOL_CALLS]`,
+	"qwen3-coder":    `<tool_call> <function=`,
+	"deepseek":       `<｜tool▁call▁begin｜>`,
+	"kimi":           `<|tool_call_argument_begin|>`,
+	"functionary3.1": `<function=`,
+	"functionary3.2": `>>>all`,
+	"harmony":        `<|channel|> <|message|>`,
+}
+
+func TestCallsOfToolsComeApartFromTheTextInEachFamilysFormat(t *testing.T) {
+	for name, marks := range callFormats {
+		t.Run(name, func(t *testing.T) {
+			source := "{# " + marks + " #}" + template.ChatML
+			format := toolcall.Of(source)
+			message := format.Write("get_weather", inBerlin)
+			if name == "qwen3-coder" {
+				message = "<tool_call>\n<function=get_weather>\n<parameter=city>\nBerlin\n</parameter>\n</function>\n</tool_call>"
+			}
+			f := start(t, says(t, message), nil)
+			f.withTemplate(source)
+			got := ask(t, f, callsTools("auto"))
+			if len(got.ToolCalls) != 1 || got.Content != "" || got.ToolCalls[0].ID == "" || got.ToolCalls[0].Function.Name != "get_weather" || got.ToolCalls[0].Function.Arguments != inBerlin {
+				t.Errorf("%q is answered as %+v, want a call", message, got)
+			}
+			calls, text, finish := streamedCalls(t, f, callsTools(nil))
+			if len(calls) != 1 || text != "" || finish != goopenai.FinishReasonToolCalls || calls[0].Function.Arguments != inBerlin || calls[0].Type != "function" {
+				t.Errorf("%q is streamed as %+v, %q, %s, want a call", message, calls, text, finish)
+			}
+			if plain := ask(t, f, callsTools("none")); plain.Content != message || plain.ToolCalls != nil {
+				t.Errorf("with none to call %q is answered as %+v, want text", message, plain)
+			}
+		})
+	}
+}
+
+// streamedCalls puts a stream's calls together.
+func streamedCalls(t *testing.T, f *fixture, req goopenai.ChatCompletionRequest) (calls []goopenai.ToolCall, text string, finish goopenai.FinishReason) {
+	t.Helper()
+	stream, err := f.client().CreateChatCompletionStream(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return calls, text, finish
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range chunk.Choices {
+			text += c.Delta.Content
+			if c.FinishReason != "" {
+				finish = c.FinishReason
+			}
+			for _, call := range c.Delta.ToolCalls {
+				if *call.Index == len(calls) {
+					calls = append(calls, call)
+				} else {
+					calls[*call.Index].Function.Arguments += call.Function.Arguments
+				}
+			}
+		}
+	}
+}
+
+func TestAModelCanBeMadeToCallATool(t *testing.T) {
+	// The prompt holds the call's beginning, so the model writes the rest of it.
+	rest := inBerlin + "}\n</tool_call>"
+	for _, choice := range []any{"required", goopenai.ToolChoice{Type: "function", Function: goopenai.ToolFunction{Name: "get_weather"}}} {
+		f := start(t, says(t, toolcall.Hermes.Begin("get_weather")+rest), nil)
+		f.withTemplate(template.ChatML)
+		calls, text, finish := streamedCalls(t, f, callsTools(choice))
+		if len(calls) != 1 || text != "" || finish != goopenai.FinishReasonToolCalls || calls[0].Function.Arguments != inBerlin {
+			t.Errorf("%v: %+v, %q, %s, want a call", choice, calls, text, finish)
+		}
+	}
+}
+
+func TestOneCallIsAllWhereTheyMayNotBeParallel(t *testing.T) {
+	two := toolcall.Hermes.Write("get_weather", inBerlin) + toolcall.Hermes.Write("get_weather", "{}")
+	f := start(t, says(t, two), nil)
+	f.withTemplate(template.ChatML)
+	req := callsTools("auto")
+	if got := ask(t, f, req); len(got.ToolCalls) != 2 {
+		t.Errorf("%+v, want two calls", got.ToolCalls)
+	}
+	req.ParallelToolCalls = false
+	if got := ask(t, f, req); len(got.ToolCalls) != 1 || got.ToolCalls[0].Function.Arguments != inBerlin {
+		t.Errorf("%+v, want one call", got.ToolCalls)
+	}
+}
+
+func TestAModelWhoseTemplateKnowsNoToolsIsToldOfThem(t *testing.T) {
+	f := start(t, says(t, "None."), nil)
+	f.withTemplate(template.ChatML)
+	tools, _ := json.Marshal([]goopenai.Tool{weather})
+	history := asks + `,{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Berlin\"}"}}]},{"role":"tool","tool_call_id":"a","content":"Rain"}`
+	got, _ := f.applied(`{"messages":[` + history + `],"tools":` + string(tools) + `}`)
+	for _, want := range []string{"<|im_start|>system\nYou can call functions.", `"name":"get_weather"`, toolcall.Hermes.Write("get_weather", `{"city":"Berlin"}`), "<|im_start|>user\n<tool_response>\nRain\n</tool_response>"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the model reads %q, which lacks %q", got, want)
+		}
+	}
+	f.withTemplate(`{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}[{{ m.role }}]{{ m.content }}{% endfor %}`)
+	if got, _ := f.applied(`{"messages":[` + asks + `],"tools":` + string(tools) + `}`); !strings.HasPrefix(got, "[user]You can call functions.") || !strings.HasSuffix(got, "Hi") {
+		t.Errorf("where no system message may be, the model reads %q", got)
+	}
+}
+
+func TestEveryBadUseOfToolsIsRefusedWithItsReason(t *testing.T) {
+	f := start(t, says(t, "Hi"), nil)
+	const tool = `{"type":"function","function":{"name":"f","parameters":{}}}`
+	const calls = `{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
+	message := func(rest string) string { return `{"messages":[` + asks + `,` + rest + `]}` }
+	for _, c := range []struct{ body, code, param string }{
+		{chatBody(`,"tools":[{"type":"function"}]`), jsonread.CodeMissing, "tools[0].function"},
+		{chatBody(`,"tools":[` + tool + `,` + tool + `]`), jsonread.CodeValue, "tools[1].function.name"},
+		{chatBody(`,"tools":[{"type":"function","function":{"name":"a b"}}]`), jsonread.CodeValue, "tools[0].function.name"},
+		{chatBody(`,"tools":[{"type":"function","function":{"name":"f","parameters":7}}]`), jsonread.CodeType, "tools[0].function"},
+		{chatBody(`,"tools":[{"type":"function","function":{"name":"f","strict":true}}]`), jsonread.CodeUnsupported, "tools[0].function.strict"},
+		{chatBody(`,"tools":[{"type":"web_search"}]`), jsonread.CodeUnsupported, "tools[0].type"},
+		{chatBody(`,"tool_choice":"required"`), jsonread.CodeValue, "tool_choice"},
+		{chatBody(`,"tools":[` + tool + `],"tool_choice":"any"`), jsonread.CodeValue, "tool_choice"},
+		{chatBody(`,"tools":[` + tool + `],"tool_choice":7`), jsonread.CodeType, "tool_choice"},
+		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"custom"}`), jsonread.CodeUnsupported, "tool_choice.type"},
+		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"function","function":{}}`), jsonread.CodeMissing, "tool_choice.function.name"},
+		{chatBody(`,"tools":[` + tool + `],"tool_choice":{"type":"function","function":{"name":"g"}}`), jsonread.CodeValue, "tool_choice"},
+		{chatBody(`,"tools":[` + tool + `],"parallel_tool_calls":1`), jsonread.CodeType, "parallel_tool_calls"},
+		{`{"messages":[` + asks + `,` + answers + `],"tools":[` + tool + `],"tool_choice":"required"}`, jsonread.CodeValue, "tool_choice"},
+		{message(`{"role":"tool","tool_call_id":"a","content":"7"}`), jsonread.CodeValue, "messages[1].role"},
+		{message(calls + `,{"role":"tool","tool_call_id":"b","content":"7"}`), jsonread.CodeValue, "messages[2].tool_call_id"},
+		{message(strings.Replace(calls, `"{}"`, `"{"`, 1)), jsonread.CodeValue, "messages[1].tool_calls[0].function.arguments"},
+		{message(strings.Replace(calls, `"{}"`, `"[]"`, 1)), jsonread.CodeValue, "messages[1].tool_calls[0].function.arguments"},
+	} {
+		status, _, answer := f.post("/v1/chat/completions", c.body)
+		wantError(t, c.body, status, answer, 400, c.code, c.param)
+	}
+}

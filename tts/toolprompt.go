@@ -1,0 +1,103 @@
+package tts
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/models/template"
+)
+
+// Models whose template does not know tools are told in words which there are and
+// how to call them; their calls, and what came of them, become text.
+
+// explainTools returns messages in which the model is told of tools, as far as its
+// template does not do so. inUser puts it into what the user says: some templates
+// refuse system messages.
+func (m *Model) explainTools(p *Prompt, messages []template.Message, inUser bool) ([]template.Message, error) {
+	if !m.Template.ReadsCalls() {
+		var err error
+		if messages, err = m.spellCalls(messages); err != nil {
+			return nil, err
+		}
+	}
+	if len(p.Tools) == 0 || m.Template.ReadsTools() {
+		return messages, nil
+	}
+	var b strings.Builder
+	b.WriteString("You can call functions. Each line describes one:\n")
+	for _, tool := range p.Tools {
+		line, err := json.Marshal(tool)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrTemplate, err)
+		}
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	b.WriteString("To call one, write its name and its arguments like this, and nothing else:\n")
+	b.WriteString(m.ToolFormat().Write("NAME", `{"ARGUMENT": "VALUE"}`))
+	role := "system"
+	if inUser {
+		role = "user"
+	}
+	at := slices.IndexFunc(messages, func(x template.Message) bool { return x.Role == role })
+	if at < 0 {
+		return slices.Insert(slices.Clone(messages), 0, template.Message{Role: role, Content: b.String()}), nil
+	}
+	messages = slices.Clone(messages)
+	text, _ := messages[at].Content.(string)
+	messages[at].Content = strings.TrimSpace(b.String() + "\n\n" + text)
+	return messages, nil
+}
+
+// spellCalls writes calls and what came of them as text.
+func (m *Model) spellCalls(messages []template.Message) ([]template.Message, error) {
+	messages = slices.Clone(messages)
+	for i := range messages {
+		x := &messages[i]
+		text, _ := x.Content.(string)
+		switch {
+		case x.Role == "tool":
+			x.Role, x.Content = "user", "<tool_response>\n"+text+"\n</tool_response>"
+		case x.ToolCalls != nil:
+			calls, err := readCalls(x.ToolCalls)
+			if err != nil {
+				return nil, err
+			}
+			for _, c := range calls {
+				text = strings.TrimSpace(text + "\n" + m.ToolFormat().Write(c.Function.Name, c.arguments()))
+			}
+			x.Content, x.ToolCalls = text, nil
+		}
+	}
+	return messages, nil
+}
+
+// writtenCall is a call as messages hold it.
+type writtenCall struct {
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+}
+
+// arguments are the call's as an object: messages may hold it in a string.
+func (c *writtenCall) arguments() string {
+	var s string
+	if json.Unmarshal(c.Function.Arguments, &s) == nil {
+		return s
+	}
+	return string(c.Function.Arguments)
+}
+
+func readCalls(v any) (calls []writtenCall, err error) {
+	raw, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(raw, &calls)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTemplate, err)
+	}
+	return calls, nil
+}
