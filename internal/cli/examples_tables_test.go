@@ -15,7 +15,7 @@ var rightAnswers = []struct {
 }
 
 // otherQuestions go to models that know more than arithmetic; here noise answers them.
-var otherQuestions = []string{"Why is the sky blue?"}
+var otherQuestions = []string{"Why is the sky blue?", "What is the weather in Berlin?"}
 
 // notRun are the blocks that no test runs, by their first line, with the reason.
 var notRun = map[string]string{
