@@ -24,7 +24,8 @@ func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, 
 	if err != nil {
 		return nil, err
 	}
-	req := &tts.Request{Prompt: f.Conversation()}
+	req := &tts.Request{}
+	req.Prompt, req.MaxThinking = f.Conversation()
 	hasTemperature := f.Has("temperature")
 	f.Sampling(req, g.model.Model, s.opt.MaxChoices)
 	f.TokenLimit(req, 1, "max_completion_tokens", "max_tokens")

@@ -33,7 +33,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 			// Read by an endpoint of their own accord, and tested with it.
 			own := []string{"response_format", "modalities", "tools", "tool_choice", "top_logprobs", "truncation"}
 			if path == "/v1/completions" {
-				own = []string{"response_format", "add_special_tokens", "best_of", "reasoning.max_tokens"}
+				own = []string{"response_format", "add_special_tokens", "best_of"}
 			}
 			if slices.Contains(own, name) {
 				continue
@@ -65,7 +65,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 func TestHarmlessFieldsAreNoFaultEvenWhereUnknownOnesAre(t *testing.T) {
 	f := start(t, &toy.Model{}, func(o *Options) { o.Strict = true })
 	for name := range openai.Harmless {
-		if strings.HasPrefix(name, "stream_options.") || slices.Contains([]string{"reasoning", "reasoning_effort", "reasoning_format", "enable_thinking", "include_reasoning", "repeat_last_n", "parallel_tool_calls"}, name) {
+		if strings.HasPrefix(name, "stream_options.") || slices.Contains([]string{"reasoning", "reasoning_effort", "reasoning_format", "enable_thinking", "include_reasoning", "repeat_last_n", "parallel_tool_calls", "reasoning_budget", "reasoning_budget_tokens", "thinking_budget_tokens", "thinking_token_budget"}, name) {
 			continue // read by chats
 		}
 		if openai.Unsupported[name] != nil {

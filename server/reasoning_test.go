@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	goopenai "github.com/sashabaranov/go-openai"
 
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/models/tokenizer"
 	"github.com/lutra-lm/lutra/server/jsonread"
 )
 
@@ -109,5 +112,35 @@ func TestASearchStreamsItsReasoning(t *testing.T) {
 				t.Errorf("%s: the reasoning %q lacks %q", plan, whole.ReasoningContent, line)
 			}
 		}
+	}
+}
+
+func TestAThoughtEndsWhereItsBoundIs(t *testing.T) {
+	f := start(t, says(t, thoughtful), nil)
+	f.withTemplate(template.ChatML + "{# </think> #}")
+	free := ask(t, f, goopenai.ChatCompletionRequest{Model: "toy", Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}})
+	said := func(field string) goopenai.ChatCompletionMessage {
+		_, _, answer := f.post("/v1/chat/completions", chatBody(`,"max_tokens":200,`+field))
+		var got goopenai.ChatCompletionResponse
+		if err := json.Unmarshal(answer, &got); err != nil || len(got.Choices) != 1 {
+			t.Fatalf("%s: %s", field, answer)
+		}
+		return got.Choices[0].Message
+	}
+	for _, field := range []string{`"thinking_token_budget":4`, `"reasoning_budget":4`, `"thinking_budget_tokens":4`, `"reasoning":{"max_tokens":4}`} {
+		got := said(field)
+		n := len(f.model.Tokenizer.Encode(nil, "\n"+got.ReasoningContent, tokenizer.Options{}))
+		if !strings.HasPrefix(free.ReasoningContent, got.ReasoningContent) || n > 4 || got.ReasoningContent == free.ReasoningContent || got.Content == "" {
+			t.Errorf("%s: %q after %q, want an answer after four tokens of %q", field, got.Content, got.ReasoningContent, free.ReasoningContent)
+		}
+	}
+	for _, field := range []string{`"thinking_token_budget":-1`, `"reasoning_budget":1000`} {
+		if got := said(field); got.ReasoningContent != free.ReasoningContent || got.Content != free.Content {
+			t.Errorf("%s: %q after %q, want what was written without a bound", field, got.Content, got.ReasoningContent)
+		}
+	}
+	f.withTemplate(template.ChatML + "{# </think> #}{{ enable_thinking }}")
+	if got, _ := f.applied(`{"messages":[` + asks + `],"reasoning_budget":0}`); !strings.HasSuffix(got, "False") {
+		t.Errorf("with a bound of 0 the template reads %q, want thinking off", got)
 	}
 }

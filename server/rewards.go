@@ -75,7 +75,7 @@ func (s *Server) rewardRequest(f openai.Fields) (*judgement, error) {
 		j.part = tts.PartPrompt
 		j.prompt.Messages = []template.Message{{Role: openai.RoleUser, Content: text}}
 	case f.Has("messages"):
-		if j.prompt = f.Conversation(); j.prompt.Ending == tts.EndOpen {
+		if j.prompt, _ = f.Conversation(); j.prompt.Ending == tts.EndOpen {
 			f.Fail(jsonread.CodeValue, "messages", "the last one is the assistant's; give it as a response.")
 		}
 	default:

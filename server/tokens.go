@@ -91,7 +91,7 @@ func tokenized(f openai.Fields, names, pieces *bool) (p tts.Prompt) {
 	special := forms[0] == "prompt"
 	switch forms[0] {
 	case "messages":
-		p = f.Conversation()
+		p, _ = f.Conversation()
 		f.Tools(&p)
 	case "prompt":
 		f.Text("prompt", &p.Text)
@@ -173,7 +173,7 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, body *jso
 	if err != nil {
 		return err
 	}
-	p := f.Conversation()
+	p, _ := f.Conversation()
 	f.Tools(&p)
 	if err := s.finish(body); err != nil {
 		return err

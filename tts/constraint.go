@@ -15,16 +15,18 @@ type constraint struct {
 	ends    []int32 // tokens that end an answer
 	bad     [][]int32
 	allowed []int32 // nil: all tokens
+	thought thoughtLimit
 }
 
 var _ sampling.Constraint = (*constraint)(nil)
 
-// constraint is nil for a request that forbids nothing.
-func (r *Request) constraint(m *Model) sampling.Constraint {
-	if r.MinTokens == 0 && len(r.BadWords) == 0 && r.Allowed == nil {
+// constraint is nil for a request that forbids nothing. thinking says that the prompt
+// ends within a thought.
+func (r *Request) constraint(m *Model, thinking bool) sampling.Constraint {
+	if r.MinTokens == 0 && len(r.BadWords) == 0 && r.Allowed == nil && r.MaxThinking == 0 {
 		return nil
 	}
-	c := &constraint{vocab: m.Vocab, least: r.MinTokens, allowed: r.Allowed}
+	c := &constraint{vocab: m.Vocab, least: r.MinTokens, allowed: r.Allowed, thought: m.thoughtLimit(r.MaxThinking, thinking)}
 	c.ends = slices.Concat(r.Sampling.Stop, m.Tokenizer.EOGs())
 	for _, word := range r.BadWords {
 		for _, text := range []string{word, " " + word} { // as it begins a text, and within one
@@ -39,6 +41,11 @@ func (r *Request) constraint(m *Model) sampling.Constraint {
 
 // Allow implements sampling.Constraint.
 func (c *constraint) Allow(mask []uint64, completion []int32) {
+	if id, ends := c.thought.next(completion); ends {
+		clear(mask)
+		mask[id/64] |= 1 << (id % 64)
+		return
+	}
 	if c.allowed == nil {
 		for w := range mask {
 			mask[w] = math.MaxUint64
@@ -66,9 +73,9 @@ func (c *constraint) Allow(mask []uint64, completion []int32) {
 
 // sampling are the parameters of every choice, with the model's own ends and
 // what the request forbids.
-func (r *Request) sampling(m *Model) sampling.Params {
+func (r *Request) sampling(m *Model, thinking bool) sampling.Params {
 	p := r.Sampling
-	p.Constraint = r.constraint(m)
+	p.Constraint = r.constraint(m, thinking)
 	if !p.IgnoreEOS {
 		p.Stop = sampling.NewTokenSet(p.Stop, m.Tokenizer.EOGs())
 	}

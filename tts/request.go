@@ -59,6 +59,8 @@ type Request struct {
 	// MinTokens is the number of tokens before which neither a token nor a stop
 	// string ends a choice.
 	MinTokens int
+	// MaxThinking is the number of tokens after which a thought is ended; 0: no bound.
+	MaxThinking int
 	// BadWords are never completed, spelt with the tokens that they have at a
 	// text's beginning, or behind a space.
 	BadWords []string

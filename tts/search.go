@@ -158,7 +158,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	work, free := context.WithTimeoutCause(ctx, r.plan.Budget.Time, errTime)
 	defer free()
 	r.work, r.stop = work, free
-	r.decoding.params = req.sampling(s.Model)
+	r.decoding.params = req.sampling(s.Model, prepared.Thinking)
 	r.decoding.ends = r.decoding.params.Stop
 	if r.plan.Stepwise() {
 		r.decoding.breaks = sampling.NewTokenSet(r.decoding.ends, s.Model.delimiters(r.plan.Step.Stop))

@@ -78,7 +78,7 @@ func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		}
 		seq.Close()
 	}
-	params := slices.Repeat([]sampling.Params{req.sampling(s.Model)}, n)
+	params := slices.Repeat([]sampling.Params{req.sampling(s.Model, prepared.Thinking)}, n)
 	for i := range params {
 		params[i].Candidate = i
 	}

@@ -13,11 +13,10 @@ import (
 type Neutral func(v float64) bool
 
 var (
-	never       Neutral = func(float64) bool { return false }
-	unlessZero  Neutral = func(v float64) bool { return v == 0 }
-	unlessOne   Neutral = func(v float64) bool { return v == 1 }
-	ifPositive  Neutral = func(v float64) bool { return v <= 0 }
-	unlessMinus Neutral = func(v float64) bool { return v == -1 }
+	never      Neutral = func(float64) bool { return false }
+	unlessZero Neutral = func(v float64) bool { return v == 0 }
+	unlessOne  Neutral = func(v float64) bool { return v == 1 }
+	ifPositive Neutral = func(v float64) bool { return v <= 0 }
 )
 
 // Unsupported are request fields of OpenAI's API, vLLM, SGLang, llama.cpp and
@@ -26,7 +25,7 @@ var (
 // numbers that are neutral for the field.
 var Unsupported = map[string]Neutral{
 	// OpenAI
-	"audio": never, "best_of": unlessOne, "function_call": never, "functions": never, "modalities": never, "reasoning.max_tokens": never,
+	"audio": never, "best_of": unlessOne, "function_call": never, "functions": never, "modalities": never,
 	"response_format": never, "suffix": never, "tool_choice": never, "tools": never, "top_logprobs": unlessZero, "truncation": never,
 	"web_search_options": never,
 
@@ -40,14 +39,14 @@ var Unsupported = map[string]Neutral{
 	"kv_transfer_params": never, "logits_processors": never, "logprob_token_ids": never,
 	"prompt_embeds": never, "prompt_logprobs": never, "repetition_detection": never, "return_prompt_text": never,
 	"return_token_ids": never, "return_tokens_as_token_ids": never, "stop_regex": never, "stream_options.continuous_usage_stats": never,
-	"thinking_token_budget": unlessMinus, "truncate_prompt_tokens": never, "use_beam_search": never, "vllm_xargs": never, "watermarking": never,
+	"truncate_prompt_tokens": never, "use_beam_search": never, "vllm_xargs": never, "watermarking": never,
 
 	// llama.cpp
 	"adaptive_target": func(v float64) bool { return v < 0 }, "dry_multiplier": unlessZero, "dynatemp_range": unlessZero, "image_data": never,
 	"input_extra": never, "input_prefix": never, "input_suffix": never, "lora": never, "min_keep": unlessZero, "mirostat": unlessZero,
 	"n_cmpl": unlessOne, "n_indent": unlessZero, "n_probs": unlessZero, "parse_tool_calls": never, "post_sampling_probs": never,
-	"reasoning_budget": unlessMinus, "reasoning_budget_tokens": unlessMinus, "reasoning_control": never, "response_fields": never,
-	"return_progress": never, "return_tokens": never, "samplers": never, "t_max_predict_ms": ifPositive, "thinking_budget_tokens": unlessMinus,
+	"reasoning_control": never, "response_fields": never,
+	"return_progress": never, "return_tokens": never, "samplers": never, "t_max_predict_ms": ifPositive,
 	"thinking_forced_open": never, "top_n_sigma": ifPositive, "xtc_probability": unlessZero,
 
 	// ollama
@@ -77,7 +76,8 @@ var Harmless = map[string]bool{
 	"keep_alive": true,
 
 	// Fields of chats, in completions
-	"enable_thinking": true, "include_reasoning": true, "parallel_tool_calls": true, "reasoning": true, "reasoning_effort": true, "reasoning_format": true,
+	"enable_thinking": true, "include_reasoning": true, "parallel_tool_calls": true, "reasoning_budget": true,
+	"reasoning_budget_tokens": true, "thinking_budget_tokens": true, "thinking_token_budget": true, "reasoning": true, "reasoning_effort": true, "reasoning_format": true,
 }
 
 // Asks tells whether a field's value asks for anything.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,9 +22,9 @@ const (
 	roleTool      = "tool"
 )
 
-// Conversation reads messages and what else shapes the rendered prompt.
-func (f Fields) Conversation() tts.Prompt {
-	var p tts.Prompt
+// Conversation reads messages and what else shapes the rendered prompt, and the most
+// tokens of a thought; 0: any number.
+func (f Fields) Conversation() (p tts.Prompt, maxThinking int) {
 	items, ok := f.List("messages", MaxMessages)
 	if len(items) == 0 && (ok || f.Err == nil) {
 		f.Fail(jsonread.CodeMissing, "messages", "a list of at least one message is required.")
@@ -36,7 +37,7 @@ func (f Fields) Conversation() tts.Prompt {
 			}
 		}
 		if f.Err != nil {
-			return p
+			return p, 0
 		}
 	}
 	if n := callBytes(p.Messages); n > MaxFunctions {
@@ -44,8 +45,8 @@ func (f Fields) Conversation() tts.Prompt {
 	}
 	p.Ending = f.ending(p.Messages)
 	p.Truncate = f.truncation()
-	p.Extra = f.templateVariables()
-	return p
+	p.Extra, maxThinking = f.templateVariables()
+	return p, maxThinking
 }
 
 // efforts are the values of reasoning_effort.
@@ -53,13 +54,18 @@ var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max
 
 // templateVariables reads the template's variables: named ones, and whether and how
 // much a thinking model thinks. As in vLLM, an effort enables thinking, or with none
-// disables it; named variables take precedence.
-func (f Fields) templateVariables() map[string]any {
-	vars := map[string]any{}
+// disables it, and so does a bound of 0 tokens; named variables take precedence.
+func (f Fields) templateVariables() (vars map[string]any, maxThinking int) {
+	vars = map[string]any{}
 	effort := ""
+	most := -1
 	if o, ok := f.Object("reasoning"); ok {
 		o.String("effort", &effort)
+		o.Int("max_tokens", &most, -1, math.MaxInt32)
 		f.Adopt(o)
+	}
+	for _, name := range thinkingBounds {
+		f.Int(name, &most, -1, math.MaxInt32)
 	}
 	if f.String("reasoning_effort", &effort); effort != "" {
 		if !slices.Contains(efforts, effort) {
@@ -72,9 +78,18 @@ func (f Fields) templateVariables() map[string]any {
 		f.Bool("enable_thinking", &on)
 		vars["enable_thinking"] = on
 	}
+	if most == 0 {
+		vars["enable_thinking"] = false
+	}
 	maps.Copy(vars, f.templateKwargs())
-	return vars
+	if most < 0 {
+		return vars, 0
+	}
+	return vars, max(most, 1)
 }
+
+// thinkingBounds are vLLM's and llama.cpp's names for the most tokens of a thought.
+var thinkingBounds = []string{"thinking_token_budget", "reasoning_budget", "reasoning_budget_tokens", "thinking_budget_tokens"}
 
 // templateKwargs reads the variables that a request names.
 func (f Fields) templateKwargs() (named map[string]any) {
