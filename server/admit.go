@@ -10,7 +10,11 @@ import (
 // authenticate wants a bearer key when any are configured.
 func (s *Server) authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		k := s.keys.Of(r.Header.Get("Authorization"))
+		shown := r.Header.Get("Authorization")
+		if key := r.Header.Get("X-Api-Key"); key != "" && shown == "" {
+			shown = "Bearer " + key // Anthropic's clients
+		}
+		k := s.keys.Of(shown)
 		if k == nil {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			s.fail(w, r, &apiError{Status: http.StatusUnauthorized, Type: typeAuth, Code: "invalid_api_key",

@@ -175,10 +175,17 @@ func (e *apiError) envelope() envelope {
 	return envelope{errorBody{Message: e.Message, Type: e.Type, Param: jsonwrite.Optional(e.Param), Code: jsonwrite.Optional(e.Code)}}
 }
 
-// writeError answers with err; nothing may have been written before.
-func writeError(w http.ResponseWriter, err error) {
+// openAIFailure is how OpenAI's clients expect an error.
+func openAIFailure(e *apiError) any { return e.envelope() }
+
+// writeError answers with err in a dialect; nothing may have been written before.
+func writeError(w http.ResponseWriter, err error, failure func(*apiError) any) {
 	e := toAPI(err)
-	writeErrorBody(w, e, e.envelope())
+	body := failure(e)
+	if event, ok := body.(jsonwrite.Event); ok { // as it stands in a stream
+		body = event.Data
+	}
+	writeErrorBody(w, e, body)
 }
 
 // writeErrorBody is writeError with a body that may hold more than the envelope.

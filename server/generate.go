@@ -41,6 +41,7 @@ type shape interface {
 	Chunk(d tts.Delta) any                                          // the chunk for reasoning, for text or for an end; nil: none
 	KeepAlive() any                                                 // a chunk that adds nothing, but may say where a search stands
 	End(usage tts.Usage) any                                        // the chunk with the usage; nil: none
+	Done() any                                                      // what ends a stream, even one that failed; nil: nothing
 }
 
 // gathered is a choice's deltas so far.
@@ -49,6 +50,7 @@ type gathered struct {
 	calls           []toolcall.Call
 	tokens          []tts.Token
 	finish          tts.Finish
+	stop            string
 }
 
 // add takes in one more.
@@ -64,13 +66,13 @@ func (g *gathered) add(d *tts.Delta) {
 		}
 	}
 	if d.Finish != "" {
-		g.finish = d.Finish
+		g.finish, g.stop = d.Finish, d.Stop
 	}
 }
 
 // whole is all of a choice as one delta.
 func (g *gathered) whole(choice int) tts.Delta {
-	return tts.Delta{Choice: choice, Text: g.text.String(), Reasoning: g.reasoning.String(), Calls: g.calls, Tokens: g.tokens, Finish: g.finish}
+	return tts.Delta{Choice: choice, Text: g.text.String(), Reasoning: g.reasoning.String(), Calls: g.calls, Tokens: g.tokens, Finish: g.finish, Stop: g.stop}
 }
 
 // generate answers g.
@@ -331,7 +333,7 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		}
 		if err != nil {
 			rec.err = err
-			out.Add(toAPI(err).envelope())
+			out.Add(rec.failure(toAPI(err)))
 			break
 		}
 		if d.Reasoning != "" {
@@ -350,9 +352,9 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		case d.Finish == "":
 		case g.search == nil:
 			open--
-			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish}))
+			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop}))
 		default: // until the search has reported all choices
-			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish})
+			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop})
 		}
 		if !d.More && open > 0 { // else more follows at once
 			out.Flush()
@@ -368,7 +370,8 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		}
 		out.Add(g.shape.End(rec.Usage))
 	}
-	out.Done()
+	out.Add(g.shape.Done())
+	out.Flush()
 	return nil
 }
 

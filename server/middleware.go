@@ -29,6 +29,8 @@ type record struct {
 	metrics.Request
 	err   error
 	lease *admission.Lease // the memory that it holds; nil before its body is received
+
+	failure func(*apiError) any // how its client expects an error
 }
 
 type recordKey struct{}
@@ -39,7 +41,7 @@ func recordOf(ctx context.Context) *record { return ctx.Value(recordKey{}).(*rec
 // observe gives every request an id and a log line, and counts it.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &record{id: requestID(r), Request: metrics.Request{Start: time.Now()}}
+		rec := &record{id: requestID(r), Request: metrics.Request{Start: time.Now()}, failure: openAIFailure}
 		w.Header().Set("X-Request-Id", rec.id)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin") // CORS is apart from this
@@ -118,6 +120,16 @@ func asset(path string) bool {
 	return slices.Contains([]string{"/", "/favicon.ico", "/healthz", "/readyz", "/health", "/metrics"}, path) || strings.HasPrefix(path, web.Prefix)
 }
 
+// speaking makes errors of a group of routes what its clients expect.
+func speaking(failure func(*apiError) any) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			recordOf(r.Context()).failure = failure
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
 // recover answers a panic with 500. When the answer has begun, it cuts the
 // connection, so that nobody takes the answer for whole.
 func (s *Server) recover(next http.Handler) http.Handler {
@@ -133,7 +145,7 @@ func (s *Server) recover(next http.Handler) http.Handler {
 				s.log.Error().Str("id", rec.id).Interface("panic", p).Bytes("stack", debug.Stack()).Msg("handler panicked")
 			}
 			if ww, ok := w.(middleware.WrapResponseWriter); ok && ww.Status() == 0 && p != http.ErrAbortHandler {
-				writeError(w, errPanic)
+				writeError(w, errPanic, rec.failure)
 				return
 			}
 			panic(http.ErrAbortHandler)

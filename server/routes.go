@@ -42,6 +42,11 @@ func (s *Server) routes() http.Handler {
 	r.Method(http.MethodGet, web.Prefix+"*", page)
 
 	r.Group(func(r chi.Router) {
+		r.Use(speaking(anthropicFailure), s.authenticate)
+		r.Post("/v1/messages", s.post(chatFactor, s.messages))
+		r.Post("/v1/messages/count_tokens", s.post(templateFactor, s.countTokens))
+	})
+	r.Group(func(r chi.Router) {
 		r.Use(s.authenticate)
 		r.Get("/v1/models", s.serve(s.listModels))
 		r.Get("/v1/models/*", s.serve(s.showModel))
@@ -71,8 +76,9 @@ func (s *Server) serve(h handler) http.HandlerFunc {
 
 // fail answers with err, and notes it for the log line.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	recordOf(r.Context()).err = err
-	writeError(w, err)
+	rec := recordOf(r.Context())
+	rec.err = err
+	writeError(w, err, rec.failure)
 }
 
 // embeddings tells clients that know the endpoint that there are none.

@@ -56,7 +56,7 @@ func (d *decoder) push(tok sampling.Token) Delta {
 	}
 	switch {
 	case d.text.stopped:
-		out.Finish = FinishStop
+		out.Finish, out.Stop = FinishStop, d.text.stop
 	case ends:
 		out.Text += d.text.flush()
 		out.Finish = FinishStop

@@ -22,6 +22,7 @@ type Delta struct {
 	Dropped          int             // on a run's first delta: messages left out of the prompt
 	Calls            []toolcall.Call // pieces of calls of tools, which Calling has set apart
 	Tokens           []Token         // tokens whose text begins in what was delivered, when log-probabilities are wanted
+	Stop             string          // with Finish: the stop string that ended the choice
 	Finish           Finish          // set on a choice's last delta
 	Usage            Usage           // tokens spent since the last delta; the sum over a run is its cost
 	Timing           Timing          // of the choice, set with Finish

@@ -15,6 +15,7 @@ type text struct {
 	stops     []matcher
 	delivered int // bytes handed out
 	stopped   bool
+	stop      string // that ended it
 }
 
 // newText decodes until a stop string appears: one of kept, which stays in the
@@ -92,7 +93,7 @@ func (t *text) rune(out []byte, r rune, mayStop bool) []byte {
 			case !mayStop:
 				m.state = int(m.fail[m.state-1]) // goes on as if it had not been
 			case m.state > matched:
-				matched, kept = m.state, m.keep
+				matched, kept, t.stop = m.state, m.keep, m.stop
 			}
 		}
 		longest = max(longest, m.state)

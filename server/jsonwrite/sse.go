@@ -59,7 +59,16 @@ func OpenEvents(w http.ResponseWriter, timeout, interval time.Duration, keepAliv
 	return e
 }
 
-// Add writes one event, which is sent by the next flush; nil is no event.
+// Event is an event with a name: OpenAI's have none.
+type Event struct {
+	Name string
+	Data any
+}
+
+// List is several events, one after the other.
+type List []Event
+
+// Add writes one event, or a List, which is sent by the next flush; nil is no event.
 // After a failure, which Failed reports, nothing more is written.
 func (e *Events) Add(v any) {
 	if v == nil {
@@ -88,11 +97,8 @@ func (e *Events) Later() {
 	e.timer.Reset(min(flushDelay, e.silence))
 }
 
-// Done writes the end mark and flushes.
-func (e *Events) Done() {
-	e.Add(json.RawMessage("[DONE]"))
-	e.Flush()
-}
+// Done is the end mark of OpenAI's streams.
+var Done = json.RawMessage("[DONE]")
 
 // Failed tells whether the client has stopped taking events.
 func (e *Events) Failed() bool {
@@ -105,6 +111,16 @@ func (e *Events) Failed() bool {
 func (e *Events) write(v any) {
 	if e.err != nil {
 		return
+	}
+	switch named := v.(type) {
+	case List:
+		for i := range named {
+			e.write(named[i])
+		}
+		return
+	case Event:
+		e.buf.WriteString("event: " + named.Name + "\n")
+		v = named.Data
 	}
 	e.buf.WriteString("data: ")
 	switch v := v.(type) {

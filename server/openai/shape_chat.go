@@ -130,3 +130,6 @@ func (c *chatShape) End(u tts.Usage) any {
 	r.Choices = []chatChoice{} // an empty list, not null
 	return r
 }
+
+// Done is OpenAI's end mark.
+func (c *chatShape) Done() any { return jsonwrite.Done }

@@ -110,3 +110,6 @@ func (t *textShape) End(u tts.Usage) any {
 	r.Choices = []textChoice{} // an empty list, not null
 	return r
 }
+
+// Done is OpenAI's end mark.
+func (t *textShape) Done() any { return jsonwrite.Done }

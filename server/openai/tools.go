@@ -186,41 +186,12 @@ func (f Fields) toolChoice() (choice, name string) {
 	return toolsRequired, name
 }
 
-// definition is what the server itself reads of a tool.
-type definition struct {
-	Function struct {
-		Name       string `json:"name"`
-		Strict     bool   `json:"strict"`
-		Parameters struct {
-			Properties map[string]struct {
-				Type json.RawMessage `json:"type"`
-			} `json:"properties"`
-		} `json:"parameters"`
-	} `json:"function"`
-}
-
 // definitions are tools as the reader of calls knows them.
-func (f Fields) definitions(tools []any) (list []toolcall.Tool) {
-	for i, raw := range tools {
-		var d definition
-		at := fmt.Sprintf("tools[%d].function", i)
-		if err := json.Unmarshal(raw.(json.RawMessage), &d); err != nil {
-			f.Fail(jsonread.CodeType, at, "its parameters are no JSON schema of an object.")
-			return nil
-		}
-		fn := &d.Function
-		switch {
-		case !toolcall.ValidName(fn.Name):
-			f.Fail(jsonread.CodeValue, at+".name", "a name has 1 to 64 letters, digits, dots, underscores and dashes.")
-		case slices.ContainsFunc(list, func(t toolcall.Tool) bool { return t.Name == fn.Name }):
-			f.Fail(jsonread.CodeValue, at+".name", "there are two tools of this name.")
-		case fn.Strict:
-			f.Fail(jsonread.CodeUnsupported, at+".strict", "this server does not hold arguments to their schema.")
-		}
-		list = append(list, toolcall.Tool{Name: fn.Name, Text: func(argument string) bool {
-			p, ok := fn.Parameters.Properties[argument]
-			return !ok || string(p.Type) == `"string"`
-		}})
+func (f Fields) definitions(tools []any) []toolcall.Tool {
+	list, fault := toolcall.Definitions(tools)
+	if fault != nil {
+		codes := map[toolcall.DefinitionFault]string{toolcall.WrongType: jsonread.CodeType, toolcall.WrongValue: jsonread.CodeValue, toolcall.NotSupported: jsonread.CodeUnsupported}
+		f.Fail(codes[fault.Kind], fmt.Sprintf("tools[%d].function%s", fault.Index, fault.Field), "%s.", fault.Message)
 	}
 	return list
 }
