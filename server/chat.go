@@ -2,8 +2,10 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/ollama"
 	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 )
@@ -65,7 +67,13 @@ func (s *Server) begin(f *jsonread.Fields) (*generation, error) {
 		return nil, err
 	}
 	if g.model, g.preset, err = models.Find(g.name); err != nil {
-		return nil, err
+		short, tagged := strings.CutSuffix(g.name, ollama.Tag)
+		if !tagged {
+			return nil, err
+		}
+		if g.model, g.preset, err = models.Find(short); err != nil {
+			return nil, err
+		}
 	}
 	if g.name == "" {
 		g.name = g.model.Name

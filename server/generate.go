@@ -41,6 +41,7 @@ type shape interface {
 	Chunk(d tts.Delta) any                                          // the chunk for reasoning, for text or for an end; nil: none
 	KeepAlive() any                                                 // a chunk that adds nothing, but may say where a search stands
 	End(usage tts.Usage) any                                        // the chunk with the usage; nil: none
+	Lines() bool                                                    // a stream is lines of JSON in place of events
 	Done() any                                                      // what ends a stream, even one that failed; nil: nothing
 }
 
@@ -51,6 +52,7 @@ type gathered struct {
 	tokens          []tts.Token
 	finish          tts.Finish
 	stop            string
+	timing          tts.Timing
 }
 
 // add takes in one more.
@@ -66,13 +68,13 @@ func (g *gathered) add(d *tts.Delta) {
 		}
 	}
 	if d.Finish != "" {
-		g.finish, g.stop = d.Finish, d.Stop
+		g.finish, g.stop, g.timing = d.Finish, d.Stop, d.Timing
 	}
 }
 
 // whole is all of a choice as one delta.
 func (g *gathered) whole(choice int) tts.Delta {
-	return tts.Delta{Choice: choice, Text: g.text.String(), Reasoning: g.reasoning.String(), Calls: g.calls, Tokens: g.tokens, Finish: g.finish, Stop: g.stop}
+	return tts.Delta{Choice: choice, Text: g.text.String(), Reasoning: g.reasoning.String(), Calls: g.calls, Tokens: g.tokens, Finish: g.finish, Stop: g.stop, Timing: g.timing}
 }
 
 // generate answers g.
@@ -323,7 +325,7 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 			return err
 		}
 		if out == nil {
-			out = jsonwrite.OpenEvents(w, s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.KeepAlive, cancel)
+			out = jsonwrite.OpenEvents(w, g.shape.Lines(), s.opt.WriteTimeout, s.opt.KeepAlive, g.shape.KeepAlive, cancel)
 			defer out.Close()
 			for i := range g.choices() {
 				out.Add(g.shape.Begin(i))
@@ -352,9 +354,9 @@ func (s *Server) stream(w http.ResponseWriter, g *generation, deltas iter.Seq2[t
 		case d.Finish == "":
 		case g.search == nil:
 			open--
-			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop}))
+			out.Add(g.shape.Chunk(tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop, Timing: d.Timing}))
 		default: // until the search has reported all choices
-			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop})
+			ends = append(ends, tts.Delta{Choice: d.Choice, Finish: d.Finish, Stop: d.Stop, Timing: d.Timing})
 		}
 		if !d.More && open > 0 { // else more follows at once
 			out.Flush()

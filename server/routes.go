@@ -47,6 +47,19 @@ func (s *Server) routes() http.Handler {
 		r.Post("/v1/messages/count_tokens", s.post(templateFactor, s.countTokens))
 	})
 	r.Group(func(r chi.Router) {
+		r.Use(speaking(ollamaFailure), s.authenticate)
+		r.Get("/api/version", s.serve(ollamaVersion))
+		r.Get("/api/tags", s.serve(s.ollamaTags))
+		r.Get("/api/ps", s.serve(s.ollamaRunning))
+		r.Post("/api/show", s.post(templateFactor, s.ollamaShow))
+		r.Post("/api/chat", s.post(chatFactor, s.ollamaChat))
+		r.Post("/api/generate", s.post(completionsFactor, s.ollamaGenerate))
+		for _, what := range []string{"pull", "push", "create", "copy", "embed", "embeddings"} {
+			r.Post("/api/"+what, s.serve(ollamaRefused))
+		}
+		r.Delete("/api/delete", s.serve(ollamaRefused))
+	})
+	r.Group(func(r chi.Router) {
 		r.Use(s.authenticate)
 		r.Get("/v1/models", s.serve(s.listModels))
 		r.Get("/v1/models/*", s.serve(s.showModel))

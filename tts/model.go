@@ -21,6 +21,7 @@ type Model struct {
 	Engine    *batcher.Engine
 	Tokenizer *tokenizer.Tokenizer
 	Template  *template.Template // nil: the model knows no conversations
+	Config    models.Config      // what the model is
 	Stops     []string           // texts that end an answer in a conversation, besides the tokens that do
 	MaxTurns  int                // latest exchanges of a conversation that the model reads well; 0: all
 	Vocab     int                // token ids are 0 to Vocab-1
@@ -36,7 +37,7 @@ type Model struct {
 func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	m := &Model{
 		Name: b.Name, Engine: e, Tokenizer: b.Tokenizer, Template: b.Template, Stops: b.Stops, MaxTurns: b.MaxTurns,
-		Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs,
+		Config: b.Model.Config(), Vocab: b.Model.Config().Vocab, Outputs: b.Model.Config().Outputs,
 	}
 	if e != nil {
 		m.Context = e.Limit()

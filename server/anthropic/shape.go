@@ -227,3 +227,6 @@ func errorType(status int) string {
 	}
 	return "api_error"
 }
+
+// Lines says that answers are streamed as events.
+func (s *Shape) Lines() bool { return false }

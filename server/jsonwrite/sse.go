@@ -18,6 +18,7 @@ type Events struct {
 	rc      *http.ResponseController
 	timeout time.Duration // for the client to take what is flushed
 	silence time.Duration // after which a keep-alive chunk is due
+	lines   bool          // a line of JSON in place of each event
 
 	mu    sync.Mutex // guards what follows
 	w     http.ResponseWriter
@@ -33,14 +34,18 @@ const (
 
 // OpenEvents begins a stream. keepAlive makes the chunk that is sent after every
 // silence of length interval; gone is called when the client does not take one.
-// Close must be called before the handler returns.
-func OpenEvents(w http.ResponseWriter, timeout, interval time.Duration, keepAlive func() any, gone func()) *Events {
+// Close must be called before the handler returns. With lines each event is a line of
+// JSON, as Ollama's clients read them.
+func OpenEvents(w http.ResponseWriter, lines bool, timeout, interval time.Duration, keepAlive func() any, gone func()) *Events {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
+	if lines {
+		h.Set("Content-Type", "application/x-ndjson")
+	}
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no") // nginx would hold the stream back
 	w.WriteHeader(http.StatusOK)
-	e := &Events{rc: http.NewResponseController(w), timeout: timeout, w: w, silence: interval}
+	e := &Events{rc: http.NewResponseController(w), timeout: timeout, w: w, silence: interval, lines: lines}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.timer = time.AfterFunc(interval, func() {
@@ -121,6 +126,10 @@ func (e *Events) write(v any) {
 	case Event:
 		e.buf.WriteString("event: " + named.Name + "\n")
 		v = named.Data
+	}
+	if e.lines {
+		e.err = Encode(&e.buf, v)
+		return
 	}
 	e.buf.WriteString("data: ")
 	switch v := v.(type) {

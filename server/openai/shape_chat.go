@@ -133,3 +133,6 @@ func (c *chatShape) End(u tts.Usage) any {
 
 // Done is OpenAI's end mark.
 func (c *chatShape) Done() any { return jsonwrite.Done }
+
+// Lines says that answers are streamed as events.
+func (c *chatShape) Lines() bool { return false }

@@ -113,3 +113,6 @@ func (t *textShape) End(u tts.Usage) any {
 
 // Done is OpenAI's end mark.
 func (t *textShape) Done() any { return jsonwrite.Done }
+
+// Lines says that answers are streamed as events.
+func (t *textShape) Lines() bool { return false }

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/ollama"
+	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// ollamaChat is POST /api/chat.
+func (s *Server) ollamaChat(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
+	return s.ollamaAnswer(w, r, body, true)
+}
+
+// ollamaGenerate is POST /api/generate.
+func (s *Server) ollamaGenerate(w http.ResponseWriter, r *http.Request, body *jsonread.Fields) error {
+	return s.ollamaAnswer(w, r, body, false)
+}
+
+func (s *Server) ollamaAnswer(w http.ResponseWriter, r *http.Request, body *jsonread.Fields, chat bool) error {
+	g, err := s.beginGenerator(body)
+	if err != nil {
+		return err
+	}
+	f := ollama.Fields{Fields: body}
+	req := &tts.Request{}
+	if chat {
+		g.calling = f.Chat(req, g.model.Model)
+	} else {
+		f.Generate(req, g.model.Model)
+	}
+	shape := ollama.NewShape(g.name, chat)
+	g.thinking, g.stream, g.requests, g.shape = true, f.Streaming(), []*tts.Request{req}, shape
+	empty := req.Prompt.Messages == nil && req.Prompt.Text == ""
+	if !empty {
+		s.scale(openai.Fields{Fields: body}, r.Header, g, req, true)
+		g.report.Expect(1, req.N)
+	}
+	if err := s.finish(body); err != nil {
+		return err
+	}
+	if empty { // models are loaded so; here they are
+		writeJSON(w, http.StatusOK, shape.Loaded())
+		return nil
+	}
+	s.trace(r, g)
+	return s.generate(w, r, g)
+}
+
+// ollamaTags lists the models, ollamaRunning those that are loaded: all of them.
+func (s *Server) ollamaTags(w http.ResponseWriter, _ *http.Request) error {
+	return s.ollamaList(w, false)
+}
+func (s *Server) ollamaRunning(w http.ResponseWriter, _ *http.Request) error {
+	return s.ollamaList(w, true)
+}
+
+func (s *Server) ollamaList(w http.ResponseWriter, loaded bool) error {
+	models, err := s.registered()
+	if err != nil {
+		return err
+	}
+	list := []ollama.Card{}
+	for _, card := range models.Cards() {
+		m, _, err := models.Find(card.ID)
+		if err == nil && m.Reward == nil && (!loaded || card.ID == m.Name) {
+			list = append(list, ollama.NewCard(card.ID, m.Model, time.Unix(card.Created, 0), loaded))
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"models": list})
+	return nil
+}
+
+// ollamaShow is POST /api/show.
+func (s *Server) ollamaShow(w http.ResponseWriter, _ *http.Request, body *jsonread.Fields) error {
+	g, err := s.begin(body)
+	if err != nil {
+		return err
+	}
+	if body.Has("name") && g.name == g.model.Name {
+		body.Fail(jsonread.CodeValue, "name", "send it as 'model'.")
+	}
+	body.Ignore("verbose")
+	if err := s.finish(body); err != nil {
+		return err
+	}
+	models, err := s.registered()
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, ollama.NewShown(g.model.Model, time.Unix(models.Card(g.name, g.model).Created, 0)))
+	return nil
+}
+
+func ollamaVersion(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, map[string]string{"version": ollama.Version})
+	return nil
+}
+
+// ollamaRefused answers what would change the server's models.
+func ollamaRefused(_ http.ResponseWriter, r *http.Request) error {
+	return &apiError{Status: http.StatusNotImplemented, Type: typeInvalid, Code: jsonread.CodeUnsupported,
+		Message: "This server's models are configured when it starts: it does not do " + strings.TrimPrefix(r.URL.Path, "/api/") + "."}
+}
+
+// ollamaFailure is how Ollama's clients expect an error.
+func ollamaFailure(e *apiError) any { return ollama.Failure(e.Message) }

@@ -1,0 +1,210 @@
+package ollama
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/toolcall"
+)
+
+// Bounds on one request, beside those in jsonread and openai.
+const (
+	maxMessages = 2048
+	maxCalls    = 1 << 20 // bytes of a request's tools, and of its messages' calls
+)
+
+// defaultTemperature is Ollama's.
+const defaultTemperature = 0.8
+
+// Fields are a request's fields.
+type Fields struct{ *jsonread.Fields }
+
+// Chat reads POST /api/chat for a model. The calling is nil where no tool may be
+// called.
+func (f Fields) Chat(req *tts.Request, m *tts.Model) *tts.Calling {
+	p := &req.Prompt
+	items, _ := f.List("messages", maxMessages)
+	ids, calls := []string(nil), 0 // ids of calls that have no result yet
+	for i, raw := range items {
+		o, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw)
+		if !ok {
+			return nil
+		}
+		msg := Fields{o}.message(&ids, &calls)
+		if f.Adopt(o); f.Err != nil {
+			return nil
+		}
+		p.Messages = append(p.Messages, msg)
+	}
+	if calls > maxCalls {
+		f.Fail(jsonread.CodeValue, "messages", "their tool calls have %d bytes, at most %d are allowed.", calls, maxCalls)
+	}
+	if n := len(p.Messages); n > 0 && p.Messages[n-1].Role == roleAssistant && p.Messages[n-1].ToolCalls == nil {
+		p.Ending = tts.EndOpen
+	}
+	f.think(req)
+	f.options(req, m)
+	o := openai.Fields{Fields: f.Fields}
+	c := o.ToolChoice(req, m)
+	f.bookkeeping()
+	return c
+}
+
+// Generate reads POST /api/generate for a model.
+func (f Fields) Generate(req *tts.Request, m *tts.Model) {
+	var text, system string
+	raw := false
+	f.Text("prompt", &text)
+	f.Text("system", &system)
+	f.Bool("raw", &raw)
+	if raw {
+		req.Prompt.Text, req.Prompt.Bare = text, true
+	} else {
+		if system != "" {
+			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: roleSystem, Content: system})
+		}
+		if text != "" {
+			req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: roleUser, Content: text})
+		}
+	}
+	f.think(req)
+	f.options(req, m)
+	f.refuse("suffix", "template", "context", "images")
+	f.bookkeeping()
+}
+
+// bookkeeping refuses fields that would change the answer.
+func (f Fields) bookkeeping() {
+	f.Ignore("keep_alive", "truncate", "shift")
+	f.refuse("format", "logprobs", "top_logprobs", "width", "height", "steps")
+}
+
+// refuse refuses fields that ask for what this server does not do.
+func (f Fields) refuse(names ...string) {
+	for _, name := range names {
+		raw, ok := f.Take(name)
+		if ok && !slices.Contains([]string{"null", "false", "[]", "{}", `""`, "0"}, string(raw)) {
+			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
+		}
+	}
+}
+
+// Streaming reads stream, which is the default.
+func (f Fields) Streaming() bool {
+	stream := true
+	f.Bool("stream", &stream)
+	return stream
+}
+
+// think reads whether and how much the model thinks.
+func (f Fields) think(req *tts.Request) {
+	raw, ok := f.Take("think")
+	if !ok {
+		return
+	}
+	vars := map[string]any{}
+	if effort, ok := jsonread.Text(raw); ok && slices.Contains([]string{"low", "medium", "high"}, effort) {
+		vars["reasoning_effort"], vars["enable_thinking"] = effort, true
+	} else if on := string(raw); on == "true" || on == "false" {
+		vars["enable_thinking"] = on == "true"
+	} else {
+		f.WrongType("think", "true, false, low, medium or high", raw)
+	}
+	req.Prompt.Extra = vars
+}
+
+// options reads how tokens are sampled.
+func (f Fields) options(req *tts.Request, m *tts.Model) {
+	o, ok := f.Object("options")
+	if !ok {
+		o, _ = jsonread.Parse([]byte("{}"))
+	}
+	hasTemperature := o.Has("temperature")
+	openai.Fields{Fields: o}.Sampling(req, m, 1)
+	if !hasTemperature {
+		req.Sampling.Temperature = defaultTemperature
+	}
+	most := -1
+	if o.Int("num_predict", &most, -2, math.MaxInt32); most > 0 {
+		req.Sampling.MaxTokens = most
+	}
+	// Of the machine, which is configured once for all requests.
+	o.Ignore("num_ctx", "num_keep", "num_batch", "num_gpu", "main_gpu", "low_vram", "use_mmap", "use_mlock", "num_thread",
+		"numa", "f16_kv", "vocab_only", "penalize_newline", "tfs_z", "mirostat_eta", "mirostat_tau", "draft_num_predict")
+	for _, name := range o.Unread() {
+		if neutral, known := openai.Unsupported[name]; !known || neutral.Asks(o.Raw(name)) {
+			o.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
+		}
+	}
+	if ok {
+		f.Adopt(o)
+	}
+}
+
+// The roles of messages.
+const (
+	roleSystem    = "system"
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "tool"
+)
+
+// message reads a message. Calls have no ids here, but templates may want some: ids
+// are those of calls that have no result yet, in their order.
+func (f Fields) message(ids *[]string, calls *int) template.Message {
+	var m template.Message
+	f.String("role", &m.Role)
+	if !slices.Contains([]string{roleSystem, roleUser, roleAssistant, roleTool}, m.Role) {
+		f.Fail(jsonread.CodeValue, "role", "expected system, user, assistant or tool, but got '%s'.", jsonread.Brief([]byte(m.Role)))
+	}
+	var text string
+	f.Text("content", &text)
+	m.Content = text
+	f.Text("thinking", &m.ReasoningContent)
+	f.refuse("images")
+	f.String("tool_name", &m.Name)
+	f.String("tool_call_id", &m.ToolCallID)
+	list, _ := f.List("tool_calls", openai.MaxTools)
+	if m.Role == roleTool && m.ToolCallID == "" && len(*ids) > 0 {
+		m.ToolCallID, *ids = (*ids)[0], (*ids)[1:]
+	}
+	if len(list) == 0 || m.Role != roleAssistant {
+		return m
+	}
+	*ids = nil
+	var written []any
+	for i, raw := range list {
+		var c struct {
+			ID       string `json:"id"`
+			Type     string `json:"type"`
+			Function struct {
+				Name      string          `json:"name"`
+				Arguments json.RawMessage `json:"arguments"`
+			} `json:"function"`
+		}
+		at := fmt.Sprintf("tool_calls[%d].function", i)
+		if json.Unmarshal(raw, &c) != nil || !toolcall.ValidName(c.Function.Name) || jsonread.Kind(c.Function.Arguments) != "an object" {
+			f.Fail(jsonread.CodeValue, at, "expected a name and an object of arguments.")
+			return m
+		}
+		if c.Type = "function"; c.ID == "" {
+			c.ID = fmt.Sprintf("call%05d", *calls%100000)
+		}
+		*ids = append(*ids, c.ID)
+		text, _ := json.Marshal(string(c.Function.Arguments))
+		c.Function.Arguments = text
+		entry, _ := json.Marshal(c)
+		*calls += len(entry)
+		written = append(written, json.RawMessage(entry))
+	}
+	if m.ToolCalls = written; text == "" {
+		m.Content = nil
+	}
+	return m
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/models/template"
+	"github.com/lutra-lm/lutra/tts/toolcall"
+)
+
+// ollamaLine is a line of Ollama's API, or a whole answer.
+type ollamaLine struct {
+	Model     string
+	CreatedAt string `json:"created_at"`
+	Message   *struct {
+		Role, Content, Thinking string
+		Calls                   []struct {
+			ID       string
+			Function struct {
+				Index     int
+				Name      string
+				Arguments map[string]any
+			}
+		} `json:"tool_calls"`
+	}
+	Response, Thinking string
+	Done               bool
+	Reason             string `json:"done_reason"`
+	Total              int64  `json:"total_duration"`
+	Load               int64  `json:"load_duration"`
+	PromptTokens       int    `json:"prompt_eval_count"`
+	Prompt             int64  `json:"prompt_eval_duration"`
+	Tokens             int    `json:"eval_count"`
+	Eval               int64  `json:"eval_duration"`
+}
+
+// ollamaSaid puts the lines of an answer together.
+func ollamaSaid(t *testing.T, answer []byte) (said string, last ollamaLine) {
+	t.Helper()
+	var text, thinking, calls strings.Builder
+	for line := range strings.SplitSeq(strings.TrimSpace(string(answer)), "\n") {
+		if last.Done {
+			t.Errorf("line %s follows the last one", line)
+		}
+		last = strict[ollamaLine](t, []byte(line))
+		text.WriteString(last.Response)
+		thinking.WriteString(last.Thinking)
+		if m := last.Message; m != nil {
+			text.WriteString(m.Content)
+			thinking.WriteString(m.Thinking)
+			for _, c := range m.Calls {
+				fmt.Fprintf(&calls, " %s %v", c.Function.Name, c.Function.Arguments)
+			}
+		}
+	}
+	if !last.Done || last.PromptTokens == 0 || last.Tokens == 0 || last.Total == 0 {
+		t.Errorf("the last line is %+v", last)
+	}
+	return fmt.Sprintf("%q %q%s %s", thinking.String(), text.String(), calls.String(), last.Reason), last
+}
+
+func TestOllamasClientsGetAnswersWholeAndInLines(t *testing.T) {
+	const tools = `,"tools":[{"type":"function","function":{"name":"get_weather","description":"Of a city.","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
+	for _, c := range []struct{ name, says, fields, want string }{
+		{"text", "Twelve apples.", "", `"" "Twelve apples." stop`},
+		{"a stop", "Twelve apples.", `,"options":{"stop":["app"],"seed":1,"num_ctx":2048,"top_k":40}`, `"" "Twelve " stop`},
+		{"a bound", "Twelve apples.", `,"options":{"num_predict":1}`, ` length`},
+		{"thinking", thoughtful, `,"think":true`, `"What is 3*4?" "Answer: 12" stop`},
+		{"calls", "I look. " + toolcall.Hermes.Write("get_weather", inBerlin) + toolcall.Hermes.Write("get_weather", "{}"), tools, `"" "I look." get_weather map[city:Berlin] get_weather map[] stop`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := start(t, says(t, c.says), nil)
+			f.withTemplate(template.ChatML)
+			body := `{"model":"toy:latest","messages":[{"role":"user","content":"Hi"}]` + c.fields
+			for _, stream := range []string{"", `,"stream":true`, `,"stream":false`} {
+				_, h, answer := f.post("/api/chat", body+stream+"}")
+				if got, _ := ollamaSaid(t, answer); !strings.HasSuffix(got, c.want) {
+					t.Errorf("chat%s: %s, want %s", stream, answer, c.want)
+				}
+				if ct := h.Get("Content-Type"); (ct == "application/x-ndjson") == strings.Contains(stream, "false") {
+					t.Errorf("chat%s is of type %s", stream, ct)
+				}
+				if c.name == "calls" {
+					continue
+				}
+				_, _, answer = f.post("/api/generate", `{"model":"toy","prompt":"Hi","system":"Be brief."`+c.fields+stream+"}")
+				if got, _ := ollamaSaid(t, answer); !strings.HasSuffix(got, c.want) {
+					t.Errorf("generate%s: %s, want %s", stream, answer, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestOllamasClientsLearnOfTheModels(t *testing.T) {
+	f := start(t, says(t, "Hi"), nil)
+	for _, path := range []string{"/api/tags", "/api/ps"} {
+		_, _, answer := f.do("GET", path, nil)
+		var list struct {
+			Models []struct{ Name, Model, Digest string }
+		}
+		if err := json.Unmarshal(answer, &list); err != nil || len(list.Models) == 0 || list.Models[0].Name != "toy:latest" || len(list.Models[0].Digest) != 64 {
+			t.Errorf("%s: %s", path, answer)
+		}
+	}
+	_, _, answer := f.post("/api/show", `{"model":"toy"}`)
+	var shown struct {
+		Template     string
+		Info         map[string]any `json:"model_info"`
+		Capabilities []string
+	}
+	if err := json.Unmarshal(answer, &shown); err != nil || shown.Template != f.model.Template.Source() || shown.Info["general.architecture"] != "toy" || len(shown.Capabilities) != 2 {
+		t.Errorf("show: %s", answer)
+	}
+	if _, _, answer := f.do("GET", "/api/version", nil); !strings.HasPrefix(string(answer), `{"version":"0.`) {
+		t.Errorf("version: %s", answer)
+	}
+	if _, _, answer := f.post("/api/generate", `{"model":"toy"}`); !strings.Contains(string(answer), `"done":true,"done_reason":"load"`) {
+		t.Errorf("loading: %s", answer)
+	}
+}
+
+func TestOllamasClientsGetTheirOwnErrors(t *testing.T) {
+	f := start(t, says(t, "Hi"), nil)
+	chat := func(fields string) string {
+		return `{"model":"toy","messages":[{"role":"user","content":"Hi"}]` + fields + `}`
+	}
+	for _, c := range []struct {
+		path, body string
+		status     int
+		about      string
+	}{
+		{"/api/chat", chat(`,"format":"json"`), 400, "format"},
+		{"/api/chat", chat(`,"think":7`), 400, "think"},
+		{"/api/chat", chat(`,"options":{"temperature":9}`), 400, "options.temperature"},
+		{"/api/chat", chat(`,"options":{"mirostat":2}`), 400, "options.mirostat"},
+		{"/api/chat", chat(`,"options":{"unheard_of":2}`), 400, "options.unheard_of"},
+		{"/api/chat", strings.Replace(chat(""), `"content"`, `"images":["x"],"content"`, 1), 400, "messages[0].images"},
+		{"/api/chat", strings.Replace(chat(""), `"user"`, `"king"`, 1), 400, "messages[0].role"},
+		{"/api/chat", strings.Replace(chat(""), "toy", "other", 1), 404, "other"},
+		{"/api/generate", `{"model":"toy","prompt":"a","suffix":"b"}`, 400, "suffix"},
+		{"/api/show", `{"name":"toy"}`, 400, "name"},
+		{"/api/pull", `{"model":"toy"}`, 501, "pull"},
+		{"/api/embed", `{"model":"toy","input":"a"}`, 501, "embed"},
+	} {
+		status, _, answer := f.post(c.path, c.body)
+		if got := strict[struct{ Error string }](t, answer); status != c.status || !strings.Contains(got.Error, c.about) {
+			t.Errorf("%s %s: %d %s, want %d about %s", c.path, c.body, status, answer, c.status, c.about)
+		}
+	}
+	if status, _, _ := f.do(http.MethodDelete, "/api/delete", nil); status != 501 {
+		t.Errorf("delete: %d, want 501", status)
+	}
+}
