@@ -3,6 +3,7 @@ package tts
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -26,9 +27,7 @@ func (c Calling) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] 
 		begun := make([][]toolcall.Part, len(parsers))
 		for i := range parsers {
 			parsers[i] = c.Format.NewParser(c.Tools)
-			for _, part := range parsers[i].Push(c.Begun, false) {
-				begun[i] = append(begun[i], part)
-			}
+			begun[i] = slices.Clone(parsers[i].Push(c.Begun, false))
 		}
 		first := true
 		for d, err := range c.Strategy.Run(ctx, req) {
