@@ -17,24 +17,26 @@ import (
 	"github.com/lutra-lm/lutra/server/admission"
 	"github.com/lutra-lm/lutra/server/metrics"
 	"github.com/lutra-lm/lutra/server/registry"
+	"github.com/lutra-lm/lutra/server/responses"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
 // Server answers HTTP requests with the models it has been given.
 type Server struct {
-	opt      Options
-	log      zerolog.Logger
-	models   atomic.Pointer[registry.Registry] // nil while loading
-	loading  loading
-	draining atomic.Bool
-	places   *admission.Places // of requests under way
-	memory   *admission.Memory
-	keys     *admission.Keys
-	hosts    hosts
-	metrics  *metrics.Metrics
-	standard *scaling.Plan // the search of requests that ask for none; nil: none
-	unknown  onceSet       // unknown request fields already logged
-	handler  http.Handler
+	opt       Options
+	log       zerolog.Logger
+	models    atomic.Pointer[registry.Registry] // nil while loading
+	loading   loading
+	draining  atomic.Bool
+	places    *admission.Places // of requests under way
+	memory    *admission.Memory
+	keys      *admission.Keys
+	responses *responses.Store
+	hosts     hosts
+	metrics   *metrics.Metrics
+	standard  *scaling.Plan // the search of requests that ask for none; nil: none
+	unknown   onceSet       // unknown request fields already logged
+	handler   http.Handler
 }
 
 // New makes a server; the options must be valid. It is not ready until
@@ -42,7 +44,7 @@ type Server struct {
 func New(opt Options) *Server {
 	s := &Server{opt: opt, log: opt.Log, hosts: newHosts(&opt),
 		keys:   admission.NewKeys(opt.APIKeys, opt.RequestsPerMinute, opt.TokensPerMinute),
-		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory)}
+		places: admission.NewPlaces(opt.MaxRequests), memory: admission.NewMemory(opt.MaxMemory), responses: responses.NewStore(storedResponses)}
 	s.standard, _ = opt.defaultPlan() // Validate has tried it
 	s.metrics = metrics.New(metrics.Sources{Requests: s.places.Taken, Memory: s.memory.Bytes, Engines: s.engines})
 	s.handler = s.routes()

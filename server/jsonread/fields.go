@@ -117,6 +117,9 @@ func (f *Fields) Take(name string) (raw json.RawMessage, ok bool) {
 // Raw is a field as it is written, nil when it is absent, and leaves it unread.
 func (f *Fields) Raw(name string) json.RawMessage { return f.raw[name] }
 
+// Put gives the object a field in place of one that was read.
+func (f *Fields) Put(name string, raw json.RawMessage) { f.raw[name] = raw }
+
 // Has tells whether a field is there and not null, and leaves it unread.
 func (f *Fields) Has(name string) bool {
 	raw, ok := f.raw[name]

@@ -49,8 +49,8 @@ func (f Fields) Conversation() (p tts.Prompt, maxThinking int) {
 	return p, maxThinking
 }
 
-// efforts are the values of reasoning_effort.
-var efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
+// Efforts are the values of reasoning_effort.
+var Efforts = []string{"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 // templateVariables reads the template's variables: named ones, and whether and how
 // much a thinking model thinks. As in vLLM, an effort enables thinking, or with none
@@ -68,8 +68,8 @@ func (f Fields) templateVariables() (vars map[string]any, maxThinking int) {
 		f.Int(name, &most, -1, math.MaxInt32)
 	}
 	if f.String("reasoning_effort", &effort); effort != "" {
-		if !slices.Contains(efforts, effort) {
-			f.Fail(jsonread.CodeValue, "reasoning_effort", "expected one of %s, but got '%s'.", strings.Join(efforts, ", "), jsonread.Brief([]byte(effort)))
+		if !slices.Contains(Efforts, effort) {
+			f.Fail(jsonread.CodeValue, "reasoning_effort", "expected one of %s, but got '%s'.", strings.Join(Efforts, ", "), jsonread.Brief([]byte(effort)))
 		}
 		vars["reasoning_effort"], vars["enable_thinking"] = effort, effort != "none"
 	}
