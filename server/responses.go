@@ -49,7 +49,7 @@ func (s *Server) createResponse(w http.ResponseWriter, r *http.Request, body *js
 
 // response is GET /v1/responses/{id}.
 func (s *Server) response(w http.ResponseWriter, r *http.Request) error {
-	raw, ok := s.responses.Get(recordOf(r.Context()).key.Name, chi.URLParam(r, "id"))
+	raw, ok := s.responses.Get(recordOf(r.Context()).key.Name, chi.URLParam(r, "*"))
 	if !ok {
 		return noResponse(r)
 	}
@@ -59,7 +59,7 @@ func (s *Server) response(w http.ResponseWriter, r *http.Request) error {
 
 // deleteResponse is DELETE /v1/responses/{id}.
 func (s *Server) deleteResponse(w http.ResponseWriter, r *http.Request) error {
-	id := chi.URLParam(r, "id")
+	id := chi.URLParam(r, "*")
 	if !s.responses.Delete(recordOf(r.Context()).key.Name, id) {
 		return noResponse(r)
 	}
@@ -73,5 +73,5 @@ func (s *Server) deleteResponse(w http.ResponseWriter, r *http.Request) error {
 
 func noResponse(r *http.Request) error {
 	return &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "not_found", Param: "response_id",
-		Message: "There is no response '" + jsonread.Brief([]byte(chi.URLParam(r, "id"))) + "': it was not stored, or is no longer kept."}
+		Message: "There is no response '" + jsonread.Brief([]byte(chi.URLParam(r, "*"))) + "': it was not stored, or is no longer kept."}
 }
