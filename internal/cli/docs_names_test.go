@@ -217,7 +217,11 @@ func (n *naming) served(method, p string) error {
 		return err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed && method != "" {
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode == http.StatusNotFound && strings.Contains(string(answer), "There is nothing at") || resp.StatusCode == http.StatusMethodNotAllowed && method != "" {
 		return fmt.Errorf("the server has no %s%s", method, p)
 	}
 	return nil
