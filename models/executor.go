@@ -185,7 +185,7 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 func recurrentSpan(sp *Span, pos int) recurrent.Span {
 	n := sp.End - sp.Start
 	state, mark, at := sp.KV.Advance(pos + n)
-	return recurrent.Span{First: sp.Start, N: n, State: state, Copy: mark, CopyAt: at - pos}
+	return recurrent.Span{First: sp.Start, N: n, Position: pos, State: state, Copy: mark, CopyAt: at - pos}
 }
 
 // rowsOf is rows [lo, hi) of x, which has rows of width elements.

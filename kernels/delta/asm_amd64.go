@@ -4,16 +4,96 @@
 
 package delta
 
-// updateAVX2 takes n > 0 tokens through state[keys][16], keys a positive multiple of 4, one after the other: with
-// u = Σ k[i]·state[i] and d = beta·(v - decay·u) it sets state[i] = decay·state[i] + k[i]·d, and v[16] = Σ q[i]·state[i].
-// The numbers of the next token are stride bytes on, of decay and beta gates bytes.
+// productsAVX2 sets out[n·1][2][32] to the products of as many k[width], then q, with the columns of panel[width][32].
+// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
 //
 //go:noescape
-func updateAVX2(state *float32, keys int, q *float32, k *float32, v *float32, stride int, decay *float32, beta *float32, gates int, n int)
+func productsAVX2(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
 
-// updateAVX512 takes n > 0 tokens through state[keys][16], keys a positive multiple of 4, one after the other: with
-// u = Σ k[i]·state[i] and d = beta·(v - decay·u) it sets state[i] = decay·state[i] + k[i]·d, and v[16] = Σ q[i]·state[i].
-// The numbers of the next token are stride bytes on, of decay and beta gates bytes.
+// productsOneAVX2 sets out[n·1][2][16] to the products of as many k[width], then q, with the columns of panel[width][16].
+// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
 //
 //go:noescape
-func updateAVX512(state *float32, keys int, q *float32, k *float32, v *float32, stride int, decay *float32, beta *float32, gates int, n int)
+func productsOneAVX2(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
+
+// productsAVX512 sets out[n·1][2][32] to the products of as many k[width], then q, with the columns of panel[width][32].
+// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
+//
+//go:noescape
+func productsAVX512(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
+
+// productsAVX512x4 sets out[n·4][2][32] to the products of as many k[width], then q, with the columns of panel[width][32].
+// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
+//
+//go:noescape
+func productsAVX512x4(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
+
+// productsOneAVX512 sets out[n·1][2][16] to the products of as many k[width], then q, with the columns of panel[width][16].
+// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
+//
+//go:noescape
+func productsOneAVX512(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
+
+// dotsAVX2 sets mix[i] = Σ keys[i]·k and mix[16+i] = Σ keys[i]·q over rows keys[n][width],
+// width a positive multiple of 16, n from 1 to 16.
+//
+//go:noescape
+func dotsAVX2(keys *float32, width int, n int, q *float32, k *float32, mix *float32)
+
+// dotsAVX512 sets mix[i] = Σ keys[i]·k and mix[16+i] = Σ keys[i]·q over rows keys[n][width],
+// width a positive multiple of 16, n from 1 to 16.
+//
+//go:noescape
+func dotsAVX512(keys *float32, width int, n int, q *float32, k *float32, mix *float32)
+
+// correctAVX2 computes 32 columns after the other, n > 0 times, of corrections all[16][width]: with
+// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
+// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
+//
+//go:noescape
+func correctAVX2(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
+
+// correctOneAVX2 computes 16 columns after the other, n > 0 times, of corrections all[16][width]: with
+// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
+// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
+//
+//go:noescape
+func correctOneAVX2(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
+
+// correctAVX512 computes 64 columns after the other, n > 0 times, of corrections all[16][width]: with
+// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
+// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
+//
+//go:noescape
+func correctAVX512(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
+
+// correctOneAVX512 computes 16 columns after the other, n > 0 times, of corrections all[16][width]: with
+// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
+// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
+//
+//go:noescape
+func correctOneAVX512(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
+
+// foldAVX2 sets panel[width][32] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
+// keys[16][width] and d[16][width], of which it takes 32 columns; width is a positive multiple of 16.
+//
+//go:noescape
+func foldAVX2(panel *float32, width int, keys *float32, d *float32, before float32)
+
+// foldOneAVX2 sets panel[width][16] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
+// keys[16][width] and d[16][width], of which it takes 16 columns; width is a positive multiple of 16.
+//
+//go:noescape
+func foldOneAVX2(panel *float32, width int, keys *float32, d *float32, before float32)
+
+// foldAVX512 sets panel[width][32] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
+// keys[16][width] and d[16][width], of which it takes 32 columns; width is a positive multiple of 16.
+//
+//go:noescape
+func foldAVX512(panel *float32, width int, keys *float32, d *float32, before float32)
+
+// foldOneAVX512 sets panel[width][16] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
+// keys[16][width] and d[16][width], of which it takes 16 columns; width is a positive multiple of 16.
+//
+//go:noescape
+func foldOneAVX512(panel *float32, width int, keys *float32, d *float32, before float32)

@@ -4,22 +4,23 @@
 
 #include "textflag.h"
 
-// func updateAVX2(state *float32, keys int, q *float32, k *float32, v *float32, stride int, decay *float32, beta *float32, gates int, n int)
-// Requires: AVX, FMA3
-TEXT ·updateAVX2(SB), NOSPLIT, $0-80
-	// updateAVX2 takes n > 0 tokens through state[keys][16], keys a positive multiple of 4, one after the other: with
-	// u = Σ k[i]·state[i] and d = beta·(v - decay·u) it sets state[i] = decay·state[i] + k[i]·d, and v[16] = Σ q[i]·state[i].
-	// The numbers of the next token are stride bytes on, of decay and beta gates bytes.
-	MOVQ state+0(FP), AX
-	MOVQ keys+8(FP), CX
-	MOVQ q+16(FP), DX
-	MOVQ k+24(FP), BX
-	MOVQ v+32(FP), SI
-	MOVQ stride+40(FP), DI
-	MOVQ decay+48(FP), R8
-	MOVQ beta+56(FP), R9
-	MOVQ gates+64(FP), R10
-	MOVQ n+72(FP), R11
+// func productsAVX2(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·productsAVX2(SB), NOSPLIT, $0-64
+	// productsAVX2 sets out[n·1][2][32] to the products of as many k[width], then q, with the columns of panel[width][32].
+	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
+	MOVQ   panel+0(FP), AX
+	MOVQ   width+8(FP), CX
+	MOVQ   k+24(FP), DX
+	MOVQ   q+16(FP), BX
+	MOVQ   out+40(FP), SI
+	MOVQ   ld+48(FP), DI
+	MOVQ   n+56(FP), R8
+	MOVQ   stride+32(FP), R11
+	IMUL3Q $0x01, R11, R11
+	MOVQ   CX, R10
+	SHLQ   $0x02, R10
+	SUBQ   R10, R11
 
 token:
 	VXORPS Y0, Y0, Y0
@@ -30,208 +31,1169 @@ token:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
-	MOVQ   AX, R12
-	XORQ   R13, R13
+	MOVQ   AX, R9
+	MOVQ   CX, R10
 
-read:
-	VBROADCASTSS (BX)(R13*4), Y8
-	VFMADD231PS  (R12), Y8, Y0
-	VFMADD231PS  32(R12), Y8, Y1
-	VBROADCASTSS 4(BX)(R13*4), Y8
-	VFMADD231PS  64(R12), Y8, Y2
-	VFMADD231PS  96(R12), Y8, Y3
-	VBROADCASTSS 8(BX)(R13*4), Y8
-	VFMADD231PS  128(R12), Y8, Y4
-	VFMADD231PS  160(R12), Y8, Y5
-	VBROADCASTSS 12(BX)(R13*4), Y8
-	VFMADD231PS  192(R12), Y8, Y6
-	VFMADD231PS  224(R12), Y8, Y7
-	ADDQ         $0x00000100, R12
-	ADDQ         $0x04, R13
-	CMPQ         R13, CX
-	JL           read
-	VADDPS       Y4, Y0, Y0
-	VADDPS       Y6, Y2, Y2
-	VADDPS       Y2, Y0, Y0
-	VADDPS       Y5, Y1, Y1
-	VADDPS       Y7, Y3, Y3
-	VADDPS       Y3, Y1, Y1
-	VBROADCASTSS (R8), Y2
-	VBROADCASTSS (R9), Y3
-	VMOVUPS      (SI), Y4
-	VFNMADD231PS Y0, Y2, Y4
-	VMULPS       Y3, Y4, Y4
-	VBROADCASTSS (R8), Y0
-	VBROADCASTSS (R9), Y3
-	VMOVUPS      32(SI), Y5
-	VFNMADD231PS Y1, Y0, Y5
-	VMULPS       Y3, Y5, Y5
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y6, Y6, Y6
-	VXORPS       Y7, Y7, Y7
-	VXORPS       Y8, Y8, Y8
-	VXORPS       Y9, Y9, Y9
-	VXORPS       Y10, Y10, Y10
-	VXORPS       Y11, Y11, Y11
-	MOVQ         AX, R12
-	XORQ         R13, R13
-
-write:
-	VMULPS       (R12), Y2, Y12
-	VBROADCASTSS (BX)(R13*4), Y13
-	VFMADD231PS  Y13, Y4, Y12
-	VMOVUPS      Y12, (R12)
-	VBROADCASTSS (DX)(R13*4), Y13
-	VFMADD231PS  Y13, Y12, Y1
-	VMULPS       32(R12), Y0, Y12
-	VBROADCASTSS (BX)(R13*4), Y13
-	VFMADD231PS  Y13, Y5, Y12
-	VMOVUPS      Y12, 32(R12)
-	VBROADCASTSS (DX)(R13*4), Y13
-	VFMADD231PS  Y13, Y12, Y3
-	VMULPS       64(R12), Y2, Y12
-	VBROADCASTSS 4(BX)(R13*4), Y13
-	VFMADD231PS  Y13, Y4, Y12
-	VMOVUPS      Y12, 64(R12)
-	VBROADCASTSS 4(DX)(R13*4), Y13
-	VFMADD231PS  Y13, Y12, Y6
-	VMULPS       96(R12), Y0, Y12
-	VBROADCASTSS 4(BX)(R13*4), Y13
-	VFMADD231PS  Y13, Y5, Y12
-	VMOVUPS      Y12, 96(R12)
-	VBROADCASTSS 4(DX)(R13*4), Y13
-	VFMADD231PS  Y13, Y12, Y7
-	VMULPS       128(R12), Y2, Y12
-	VBROADCASTSS 8(BX)(R13*4), Y13
-	VFMADD231PS  Y13, Y4, Y12
-	VMOVUPS      Y12, 128(R12)
-	VBROADCASTSS 8(DX)(R13*4), Y13
-	VFMADD231PS  Y13, Y12, Y8
-	VMULPS       160(R12), Y0, Y12
-	VBROADCASTSS 8(BX)(R13*4), Y13
-	VFMADD231PS  Y13, Y5, Y12
-	VMOVUPS      Y12, 160(R12)
-	VBROADCASTSS 8(DX)(R13*4), Y13
-	VFMADD231PS  Y13, Y12, Y9
-	VMULPS       192(R12), Y2, Y12
-	VBROADCASTSS 12(BX)(R13*4), Y13
-	VFMADD231PS  Y13, Y4, Y12
-	VMOVUPS      Y12, 192(R12)
-	VBROADCASTSS 12(DX)(R13*4), Y13
-	VFMADD231PS  Y13, Y12, Y10
-	VMULPS       224(R12), Y0, Y12
-	VBROADCASTSS 12(BX)(R13*4), Y13
-	VFMADD231PS  Y13, Y5, Y12
-	VMOVUPS      Y12, 224(R12)
-	VBROADCASTSS 12(DX)(R13*4), Y13
-	VFMADD231PS  Y13, Y12, Y11
-	ADDQ         $0x00000100, R12
-	ADDQ         $0x04, R13
-	CMPQ         R13, CX
-	JL           write
-	VADDPS       Y8, Y1, Y1
-	VADDPS       Y10, Y6, Y6
-	VADDPS       Y6, Y1, Y1
-	VADDPS       Y9, Y3, Y3
-	VADDPS       Y11, Y7, Y7
-	VADDPS       Y7, Y3, Y3
-	VMOVUPS      Y1, (SI)
-	VMOVUPS      Y3, 32(SI)
-	ADDQ         DI, DX
-	ADDQ         DI, BX
+rows:
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	VMOVUPS      (R9), Y8
+	VMOVUPS      32(R9), Y9
+	VMOVUPS      64(R9), Y10
+	VMOVUPS      96(R9), Y11
+	VBROADCASTSS (DX), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS (BX), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	PREFETCHT0   4224(R9)
+	PREFETCHT0   4288(R9)
+	VMOVUPS      128(R9), Y8
+	VMOVUPS      160(R9), Y9
+	VMOVUPS      192(R9), Y10
+	VMOVUPS      224(R9), Y11
+	VBROADCASTSS 4(DX), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 4(BX), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	PREFETCHT0   4352(R9)
+	PREFETCHT0   4416(R9)
+	VMOVUPS      256(R9), Y8
+	VMOVUPS      288(R9), Y9
+	VMOVUPS      320(R9), Y10
+	VMOVUPS      352(R9), Y11
+	VBROADCASTSS 8(DX), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 8(BX), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	PREFETCHT0   4480(R9)
+	PREFETCHT0   4544(R9)
+	VMOVUPS      384(R9), Y8
+	VMOVUPS      416(R9), Y9
+	VMOVUPS      448(R9), Y10
+	VMOVUPS      480(R9), Y11
+	VBROADCASTSS 12(DX), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y1
+	VFMADD231PS  Y10, Y12, Y2
+	VFMADD231PS  Y11, Y12, Y3
+	VBROADCASTSS 12(BX), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x00000200, R9
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x04, R10
+	JNE          rows
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      Y1, 32(SI)
+	VMOVUPS      Y2, 64(SI)
+	VMOVUPS      Y3, 96(SI)
 	ADDQ         DI, SI
-	ADDQ         R10, R8
-	ADDQ         R10, R9
-	DECQ         R11
+	VMOVUPS      Y4, (SI)
+	VMOVUPS      Y5, 32(SI)
+	VMOVUPS      Y6, 64(SI)
+	VMOVUPS      Y7, 96(SI)
+	ADDQ         DI, SI
+	ADDQ         R11, DX
+	ADDQ         R11, BX
+	DECQ         R8
 	JNE          token
 	VZEROUPPER
 	RET
 
-// func updateAVX512(state *float32, keys int, q *float32, k *float32, v *float32, stride int, decay *float32, beta *float32, gates int, n int)
-// Requires: AVX, AVX512F
-TEXT ·updateAVX512(SB), NOSPLIT, $0-80
-	// updateAVX512 takes n > 0 tokens through state[keys][16], keys a positive multiple of 4, one after the other: with
-	// u = Σ k[i]·state[i] and d = beta·(v - decay·u) it sets state[i] = decay·state[i] + k[i]·d, and v[16] = Σ q[i]·state[i].
-	// The numbers of the next token are stride bytes on, of decay and beta gates bytes.
-	MOVQ state+0(FP), AX
-	MOVQ keys+8(FP), CX
-	MOVQ q+16(FP), DX
-	MOVQ k+24(FP), BX
-	MOVQ v+32(FP), SI
-	MOVQ stride+40(FP), DI
-	MOVQ decay+48(FP), R8
-	MOVQ beta+56(FP), R9
-	MOVQ gates+64(FP), R10
-	MOVQ n+72(FP), R11
+// func productsOneAVX2(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·productsOneAVX2(SB), NOSPLIT, $0-64
+	// productsOneAVX2 sets out[n·1][2][16] to the products of as many k[width], then q, with the columns of panel[width][16].
+	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
+	MOVQ   panel+0(FP), AX
+	MOVQ   width+8(FP), CX
+	MOVQ   k+24(FP), DX
+	MOVQ   q+16(FP), BX
+	MOVQ   out+40(FP), SI
+	MOVQ   ld+48(FP), DI
+	MOVQ   n+56(FP), R8
+	MOVQ   stride+32(FP), R11
+	IMUL3Q $0x01, R11, R11
+	MOVQ   CX, R10
+	SHLQ   $0x02, R10
+	SUBQ   R10, R11
+
+token:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	MOVQ   AX, R9
+	MOVQ   CX, R10
+
+rows:
+	PREFETCHT0   4096(R9)
+	VMOVUPS      (R9), Y4
+	VMOVUPS      32(R9), Y5
+	VBROADCASTSS (DX), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (BX), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	PREFETCHT0   4160(R9)
+	VMOVUPS      64(R9), Y4
+	VMOVUPS      96(R9), Y5
+	VBROADCASTSS 4(DX), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 4(BX), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	PREFETCHT0   4224(R9)
+	VMOVUPS      128(R9), Y4
+	VMOVUPS      160(R9), Y5
+	VBROADCASTSS 8(DX), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 8(BX), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	PREFETCHT0   4288(R9)
+	VMOVUPS      192(R9), Y4
+	VMOVUPS      224(R9), Y5
+	VBROADCASTSS 12(DX), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS 12(BX), Y6
+	VFMADD231PS  Y4, Y6, Y2
+	VFMADD231PS  Y5, Y6, Y3
+	ADDQ         $0x00000100, R9
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x04, R10
+	JNE          rows
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      Y1, 32(SI)
+	ADDQ         DI, SI
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      Y3, 32(SI)
+	ADDQ         DI, SI
+	ADDQ         R11, DX
+	ADDQ         R11, BX
+	DECQ         R8
+	JNE          token
+	VZEROUPPER
+	RET
+
+// func productsAVX512(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·productsAVX512(SB), NOSPLIT, $0-64
+	// productsAVX512 sets out[n·1][2][32] to the products of as many k[width], then q, with the columns of panel[width][32].
+	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
+	MOVQ   panel+0(FP), AX
+	MOVQ   width+8(FP), CX
+	MOVQ   k+24(FP), DX
+	MOVQ   q+16(FP), BX
+	MOVQ   out+40(FP), SI
+	MOVQ   ld+48(FP), DI
+	MOVQ   n+56(FP), R8
+	MOVQ   stride+32(FP), R11
+	IMUL3Q $0x01, R11, R11
+	MOVQ   CX, R10
+	SHLQ   $0x02, R10
+	SUBQ   R10, R11
 
 token:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
-	MOVQ   AX, R12
-	XORQ   R13, R13
+	MOVQ   AX, R9
+	MOVQ   CX, R10
 
-read:
-	VMOVUPS          (R12), Z4
-	VFMADD231PS.BCST (BX)(R13*4), Z4, Z0
-	VMOVUPS          64(R12), Z4
-	VFMADD231PS.BCST 4(BX)(R13*4), Z4, Z1
-	VMOVUPS          128(R12), Z4
-	VFMADD231PS.BCST 8(BX)(R13*4), Z4, Z2
-	VMOVUPS          192(R12), Z4
-	VFMADD231PS.BCST 12(BX)(R13*4), Z4, Z3
-	ADDQ             $0x00000100, R12
-	ADDQ             $0x04, R13
-	CMPQ             R13, CX
-	JL               read
-	VADDPS           Z2, Z0, Z0
-	VADDPS           Z3, Z1, Z1
-	VADDPS           Z1, Z0, Z0
-	VBROADCASTSS     (R8), Z4
-	VBROADCASTSS     (R9), Z9
-	VMOVUPS          (SI), Z10
-	VFNMADD231PS     Z0, Z4, Z10
-	VMULPS           Z9, Z10, Z10
-	VPXORD           Z5, Z5, Z5
-	VPXORD           Z6, Z6, Z6
-	VPXORD           Z7, Z7, Z7
-	VPXORD           Z8, Z8, Z8
-	MOVQ             AX, R12
-	XORQ             R13, R13
+rows:
+	PREFETCHT0   4096(R9)
+	PREFETCHT0   4160(R9)
+	VMOVUPS      (R9), Z4
+	VMOVUPS      64(R9), Z5
+	VBROADCASTSS (DX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (BX), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	PREFETCHT0   4224(R9)
+	PREFETCHT0   4288(R9)
+	VMOVUPS      128(R9), Z4
+	VMOVUPS      192(R9), Z5
+	VBROADCASTSS 4(DX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 4(BX), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	PREFETCHT0   4352(R9)
+	PREFETCHT0   4416(R9)
+	VMOVUPS      256(R9), Z4
+	VMOVUPS      320(R9), Z5
+	VBROADCASTSS 8(DX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 8(BX), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	PREFETCHT0   4480(R9)
+	PREFETCHT0   4544(R9)
+	VMOVUPS      384(R9), Z4
+	VMOVUPS      448(R9), Z5
+	VBROADCASTSS 12(DX), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS 12(BX), Z6
+	VFMADD231PS  Z4, Z6, Z2
+	VFMADD231PS  Z5, Z6, Z3
+	ADDQ         $0x00000200, R9
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x04, R10
+	JNE          rows
+	VMOVUPS      Z0, (SI)
+	VMOVUPS      Z1, 64(SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z2, (SI)
+	VMOVUPS      Z3, 64(SI)
+	ADDQ         DI, SI
+	ADDQ         R11, DX
+	ADDQ         R11, BX
+	DECQ         R8
+	JNE          token
+	VZEROUPPER
+	RET
 
-write:
-	VMULPS           (R12), Z4, Z9
-	VFMADD231PS.BCST (BX)(R13*4), Z10, Z9
-	VMOVUPS          Z9, (R12)
-	VFMADD231PS.BCST (DX)(R13*4), Z9, Z5
-	VMULPS           64(R12), Z4, Z9
-	VFMADD231PS.BCST 4(BX)(R13*4), Z10, Z9
-	VMOVUPS          Z9, 64(R12)
-	VFMADD231PS.BCST 4(DX)(R13*4), Z9, Z6
-	VMULPS           128(R12), Z4, Z9
-	VFMADD231PS.BCST 8(BX)(R13*4), Z10, Z9
-	VMOVUPS          Z9, 128(R12)
-	VFMADD231PS.BCST 8(DX)(R13*4), Z9, Z7
-	VMULPS           192(R12), Z4, Z9
-	VFMADD231PS.BCST 12(BX)(R13*4), Z10, Z9
-	VMOVUPS          Z9, 192(R12)
-	VFMADD231PS.BCST 12(DX)(R13*4), Z9, Z8
-	ADDQ             $0x00000100, R12
-	ADDQ             $0x04, R13
-	CMPQ             R13, CX
-	JL               write
-	VADDPS           Z7, Z5, Z5
-	VADDPS           Z8, Z6, Z6
-	VADDPS           Z6, Z5, Z5
-	VMOVUPS          Z5, (SI)
-	ADDQ             DI, DX
-	ADDQ             DI, BX
-	ADDQ             DI, SI
-	ADDQ             R10, R8
-	ADDQ             R10, R9
-	DECQ             R11
-	JNE              token
+// func productsAVX512x4(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
+// Requires: AVX, AVX512F
+TEXT ·productsAVX512x4(SB), NOSPLIT, $0-64
+	// productsAVX512x4 sets out[n·4][2][32] to the products of as many k[width], then q, with the columns of panel[width][32].
+	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
+	MOVQ   panel+0(FP), AX
+	MOVQ   width+8(FP), CX
+	MOVQ   k+24(FP), DX
+	MOVQ   stride+32(FP), BX
+	LEAQ   (DX)(BX*2), SI
+	ADDQ   BX, SI
+	MOVQ   q+16(FP), DI
+	MOVQ   stride+32(FP), R8
+	LEAQ   (DI)(R8*2), R9
+	ADDQ   R8, R9
+	MOVQ   out+40(FP), R10
+	MOVQ   ld+48(FP), R11
+	MOVQ   n+56(FP), R12
+	MOVQ   stride+32(FP), R15
+	IMUL3Q $0x04, R15, R15
+	MOVQ   CX, R14
+	SHLQ   $0x02, R14
+	SUBQ   R14, R15
+
+token:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   AX, R13
+	MOVQ   CX, R14
+
+rows:
+	VMOVUPS      (R13), Z16
+	VMOVUPS      64(R13), Z17
+	VBROADCASTSS (DX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (DI), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS (DX)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS (DI)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS (DX)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS (DI)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS (SI), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS (R9), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	VMOVUPS      128(R13), Z16
+	VMOVUPS      192(R13), Z17
+	VBROADCASTSS 4(DX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 4(DI), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS 4(DX)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS 4(DI)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS 4(DX)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 4(DI)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS 4(SI), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 4(R9), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	VMOVUPS      256(R13), Z16
+	VMOVUPS      320(R13), Z17
+	VBROADCASTSS 8(DX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 8(DI), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS 8(DX)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS 8(DI)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS 8(DX)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 8(DI)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS 8(SI), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 8(R9), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	VMOVUPS      384(R13), Z16
+	VMOVUPS      448(R13), Z17
+	VBROADCASTSS 12(DX), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 12(DI), Z18
+	VFMADD231PS  Z16, Z18, Z2
+	VFMADD231PS  Z17, Z18, Z3
+	VBROADCASTSS 12(DX)(BX*1), Z18
+	VFMADD231PS  Z16, Z18, Z4
+	VFMADD231PS  Z17, Z18, Z5
+	VBROADCASTSS 12(DI)(R8*1), Z18
+	VFMADD231PS  Z16, Z18, Z6
+	VFMADD231PS  Z17, Z18, Z7
+	VBROADCASTSS 12(DX)(BX*2), Z18
+	VFMADD231PS  Z16, Z18, Z8
+	VFMADD231PS  Z17, Z18, Z9
+	VBROADCASTSS 12(DI)(R8*2), Z18
+	VFMADD231PS  Z16, Z18, Z10
+	VFMADD231PS  Z17, Z18, Z11
+	VBROADCASTSS 12(SI), Z18
+	VFMADD231PS  Z16, Z18, Z12
+	VFMADD231PS  Z17, Z18, Z13
+	VBROADCASTSS 12(R9), Z18
+	VFMADD231PS  Z16, Z18, Z14
+	VFMADD231PS  Z17, Z18, Z15
+	ADDQ         $0x00000200, R13
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x00000010, DI
+	ADDQ         $0x00000010, R9
+	SUBQ         $0x04, R14
+	JNE          rows
+	VMOVUPS      Z0, (R10)
+	VMOVUPS      Z1, 64(R10)
+	ADDQ         R11, R10
+	VMOVUPS      Z2, (R10)
+	VMOVUPS      Z3, 64(R10)
+	ADDQ         R11, R10
+	VMOVUPS      Z4, (R10)
+	VMOVUPS      Z5, 64(R10)
+	ADDQ         R11, R10
+	VMOVUPS      Z6, (R10)
+	VMOVUPS      Z7, 64(R10)
+	ADDQ         R11, R10
+	VMOVUPS      Z8, (R10)
+	VMOVUPS      Z9, 64(R10)
+	ADDQ         R11, R10
+	VMOVUPS      Z10, (R10)
+	VMOVUPS      Z11, 64(R10)
+	ADDQ         R11, R10
+	VMOVUPS      Z12, (R10)
+	VMOVUPS      Z13, 64(R10)
+	ADDQ         R11, R10
+	VMOVUPS      Z14, (R10)
+	VMOVUPS      Z15, 64(R10)
+	ADDQ         R11, R10
+	ADDQ         R15, DX
+	ADDQ         R15, SI
+	ADDQ         R15, DI
+	ADDQ         R15, R9
+	DECQ         R12
+	JNE          token
+	VZEROUPPER
+	RET
+
+// func productsOneAVX512(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·productsOneAVX512(SB), NOSPLIT, $0-64
+	// productsOneAVX512 sets out[n·1][2][16] to the products of as many k[width], then q, with the columns of panel[width][16].
+	// Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.
+	MOVQ   panel+0(FP), AX
+	MOVQ   width+8(FP), CX
+	MOVQ   k+24(FP), DX
+	MOVQ   q+16(FP), BX
+	MOVQ   out+40(FP), SI
+	MOVQ   ld+48(FP), DI
+	MOVQ   n+56(FP), R8
+	MOVQ   stride+32(FP), R11
+	IMUL3Q $0x01, R11, R11
+	MOVQ   CX, R10
+	SHLQ   $0x02, R10
+	SUBQ   R10, R11
+
+token:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   AX, R9
+	MOVQ   CX, R10
+
+rows:
+	PREFETCHT0   4096(R9)
+	VMOVUPS      (R9), Z2
+	VBROADCASTSS (DX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS (BX), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	PREFETCHT0   4160(R9)
+	VMOVUPS      64(R9), Z2
+	VBROADCASTSS 4(DX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 4(BX), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	PREFETCHT0   4224(R9)
+	VMOVUPS      128(R9), Z2
+	VBROADCASTSS 8(DX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 8(BX), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	PREFETCHT0   4288(R9)
+	VMOVUPS      192(R9), Z2
+	VBROADCASTSS 12(DX), Z3
+	VFMADD231PS  Z2, Z3, Z0
+	VBROADCASTSS 12(BX), Z3
+	VFMADD231PS  Z2, Z3, Z1
+	ADDQ         $0x00000100, R9
+	ADDQ         $0x00000010, DX
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x04, R10
+	JNE          rows
+	VMOVUPS      Z0, (SI)
+	ADDQ         DI, SI
+	VMOVUPS      Z1, (SI)
+	ADDQ         DI, SI
+	ADDQ         R11, DX
+	ADDQ         R11, BX
+	DECQ         R8
+	JNE          token
+	VZEROUPPER
+	RET
+
+// func dotsAVX2(keys *float32, width int, n int, q *float32, k *float32, mix *float32)
+// Requires: AVX, FMA3
+TEXT ·dotsAVX2(SB), NOSPLIT, $0-48
+	// dotsAVX2 sets mix[i] = Σ keys[i]·k and mix[16+i] = Σ keys[i]·q over rows keys[n][width],
+	// width a positive multiple of 16, n from 1 to 16.
+	MOVQ keys+0(FP), AX
+	MOVQ width+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ q+24(FP), BX
+	MOVQ k+32(FP), SI
+	MOVQ mix+40(FP), DI
+
+row:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	XORQ   R8, R8
+
+columns:
+	VMOVUPS      (AX), Y2
+	VFMADD231PS  (SI)(R8*4), Y2, Y0
+	VFMADD231PS  (BX)(R8*4), Y2, Y1
+	VMOVUPS      32(AX), Y2
+	VFMADD231PS  32(SI)(R8*4), Y2, Y0
+	VFMADD231PS  32(BX)(R8*4), Y2, Y1
+	ADDQ         $0x40, AX
+	ADDQ         $0x10, R8
+	CMPQ         R8, CX
+	JL           columns
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDPS       X0, X2, X0
+	VMOVHLPS     X0, X0, X2
+	VADDPS       X0, X2, X0
+	VMOVSHDUP    X0, X2
+	VADDSS       X0, X2, X0
+	VMOVSS       X0, (DI)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X1
+	VMOVHLPS     X1, X1, X0
+	VADDPS       X1, X0, X1
+	VMOVSHDUP    X1, X0
+	VADDSS       X1, X0, X1
+	VMOVSS       X1, 64(DI)
+	ADDQ         $0x04, DI
+	DECQ         DX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func dotsAVX512(keys *float32, width int, n int, q *float32, k *float32, mix *float32)
+// Requires: AVX, AVX512F
+TEXT ·dotsAVX512(SB), NOSPLIT, $0-48
+	// dotsAVX512 sets mix[i] = Σ keys[i]·k and mix[16+i] = Σ keys[i]·q over rows keys[n][width],
+	// width a positive multiple of 16, n from 1 to 16.
+	MOVQ keys+0(FP), AX
+	MOVQ width+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ q+24(FP), BX
+	MOVQ k+32(FP), SI
+	MOVQ mix+40(FP), DI
+
+row:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	XORQ   R8, R8
+
+columns:
+	VMOVUPS       (AX), Z2
+	VFMADD231PS   (SI)(R8*4), Z2, Z0
+	VFMADD231PS   (BX)(R8*4), Z2, Z1
+	ADDQ          $0x40, AX
+	ADDQ          $0x10, R8
+	CMPQ          R8, CX
+	JL            columns
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VADDPS        Y0, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPS        X2, X3, X2
+	VMOVHLPS      X2, X2, X3
+	VADDPS        X2, X3, X2
+	VMOVSHDUP     X2, X3
+	VADDSS        X2, X3, X2
+	VMOVSS        X2, (DI)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VADDPS        Y1, Y2, Y2
+	VEXTRACTF128  $0x01, Y2, X3
+	VADDPS        X2, X3, X2
+	VMOVHLPS      X2, X2, X3
+	VADDPS        X2, X3, X2
+	VMOVSHDUP     X2, X3
+	VADDSS        X2, X3, X2
+	VMOVSS        X2, 64(DI)
+	ADDQ          $0x04, DI
+	DECQ          DX
+	JNE           row
+	VZEROUPPER
+	RET
+
+// func correctAVX2(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
+// Requires: AVX, FMA3
+TEXT ·correctAVX2(SB), NOSPLIT, $0-64
+	// correctAVX2 computes 32 columns after the other, n > 0 times, of corrections all[16][width]: with
+	// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
+	// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
+	MOVQ         all+0(FP), AX
+	MOVQ         width+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         token+24(FP), BX
+	MOVQ         mix+32(FP), SI
+	MOVQ         products+40(FP), DI
+	MOVQ         ld+48(FP), R8
+	MOVQ         v+56(FP), R9
+	SHLQ         $0x02, CX
+	VBROADCASTSS 128(SI), Y0
+	VBROADCASTSS 132(SI), Y1
+	VBROADCASTSS 64(SI)(BX*4), Y2
+
+columns:
+	VMULPS (DI), Y0, Y3
+	VMULPS (DI)(R8*1), Y0, Y7
+	VMULPS 32(DI), Y0, Y4
+	VMULPS 32(DI)(R8*1), Y0, Y8
+	VMULPS 64(DI), Y0, Y5
+	VMULPS 64(DI)(R8*1), Y0, Y9
+	VMULPS 96(DI), Y0, Y6
+	VMULPS 96(DI)(R8*1), Y0, Y10
+	MOVQ   AX, R11
+	XORQ   R10, R10
+	CMPQ   R10, BX
+	JE     end
+
+earlier:
+	VBROADCASTSS (SI)(R10*4), Y11
+	VBROADCASTSS 64(SI)(R10*4), Y12
+	VMOVUPS      (R11), Y13
+	VFMADD231PS  Y13, Y11, Y3
+	VFMADD231PS  Y13, Y12, Y7
+	VMOVUPS      32(R11), Y13
+	VFMADD231PS  Y13, Y11, Y4
+	VFMADD231PS  Y13, Y12, Y8
+	VMOVUPS      64(R11), Y13
+	VFMADD231PS  Y13, Y11, Y5
+	VFMADD231PS  Y13, Y12, Y9
+	VMOVUPS      96(R11), Y13
+	VFMADD231PS  Y13, Y11, Y6
+	VFMADD231PS  Y13, Y12, Y10
+	ADDQ         CX, R11
+	INCQ         R10
+	CMPQ         R10, BX
+	JL           earlier
+
+end:
+	VMOVUPS     (R9), Y11
+	VSUBPS      Y3, Y11, Y11
+	VMULPS      Y1, Y11, Y11
+	VMOVUPS     Y11, (R11)
+	VFMADD231PS Y11, Y2, Y7
+	VMOVUPS     Y7, (R9)
+	VMOVUPS     32(R9), Y3
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 32(R11)
+	VFMADD231PS Y3, Y2, Y8
+	VMOVUPS     Y8, 32(R9)
+	VMOVUPS     64(R9), Y3
+	VSUBPS      Y5, Y3, Y3
+	VMULPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 64(R11)
+	VFMADD231PS Y3, Y2, Y9
+	VMOVUPS     Y9, 64(R9)
+	VMOVUPS     96(R9), Y3
+	VSUBPS      Y6, Y3, Y3
+	VMULPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 96(R11)
+	VFMADD231PS Y3, Y2, Y10
+	VMOVUPS     Y10, 96(R9)
+	ADDQ        $0x00000080, AX
+	ADDQ        $0x00000080, DI
+	ADDQ        $0x00000080, R9
+	DECQ        DX
+	JNE         columns
+	VZEROUPPER
+	RET
+
+// func correctOneAVX2(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
+// Requires: AVX, FMA3
+TEXT ·correctOneAVX2(SB), NOSPLIT, $0-64
+	// correctOneAVX2 computes 16 columns after the other, n > 0 times, of corrections all[16][width]: with
+	// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
+	// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
+	MOVQ         all+0(FP), AX
+	MOVQ         width+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         token+24(FP), BX
+	MOVQ         mix+32(FP), SI
+	MOVQ         products+40(FP), DI
+	MOVQ         ld+48(FP), R8
+	MOVQ         v+56(FP), R9
+	SHLQ         $0x02, CX
+	VBROADCASTSS 128(SI), Y0
+	VBROADCASTSS 132(SI), Y1
+	VBROADCASTSS 64(SI)(BX*4), Y2
+
+columns:
+	VMULPS (DI), Y0, Y3
+	VMULPS (DI)(R8*1), Y0, Y5
+	VMULPS 32(DI), Y0, Y4
+	VMULPS 32(DI)(R8*1), Y0, Y6
+	MOVQ   AX, R11
+	XORQ   R10, R10
+	CMPQ   R10, BX
+	JE     end
+
+earlier:
+	VBROADCASTSS (SI)(R10*4), Y7
+	VBROADCASTSS 64(SI)(R10*4), Y8
+	VMOVUPS      (R11), Y9
+	VFMADD231PS  Y9, Y7, Y3
+	VFMADD231PS  Y9, Y8, Y5
+	VMOVUPS      32(R11), Y9
+	VFMADD231PS  Y9, Y7, Y4
+	VFMADD231PS  Y9, Y8, Y6
+	ADDQ         CX, R11
+	INCQ         R10
+	CMPQ         R10, BX
+	JL           earlier
+
+end:
+	VMOVUPS     (R9), Y7
+	VSUBPS      Y3, Y7, Y7
+	VMULPS      Y1, Y7, Y7
+	VMOVUPS     Y7, (R11)
+	VFMADD231PS Y7, Y2, Y5
+	VMOVUPS     Y5, (R9)
+	VMOVUPS     32(R9), Y3
+	VSUBPS      Y4, Y3, Y3
+	VMULPS      Y1, Y3, Y3
+	VMOVUPS     Y3, 32(R11)
+	VFMADD231PS Y3, Y2, Y6
+	VMOVUPS     Y6, 32(R9)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R9
+	DECQ        DX
+	JNE         columns
+	VZEROUPPER
+	RET
+
+// func correctAVX512(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
+// Requires: AVX, AVX512F
+TEXT ·correctAVX512(SB), NOSPLIT, $0-64
+	// correctAVX512 computes 64 columns after the other, n > 0 times, of corrections all[16][width]: with
+	// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
+	// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
+	MOVQ         all+0(FP), AX
+	MOVQ         width+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         token+24(FP), BX
+	MOVQ         mix+32(FP), SI
+	MOVQ         products+40(FP), DI
+	MOVQ         ld+48(FP), R8
+	MOVQ         v+56(FP), R9
+	SHLQ         $0x02, CX
+	VBROADCASTSS 128(SI), Z0
+	VBROADCASTSS 132(SI), Z1
+	VBROADCASTSS 64(SI)(BX*4), Z2
+
+columns:
+	VMULPS (DI), Z0, Z3
+	VMULPS (DI)(R8*1), Z0, Z7
+	VMULPS 64(DI), Z0, Z4
+	VMULPS 64(DI)(R8*1), Z0, Z8
+	VMULPS 128(DI), Z0, Z5
+	VMULPS 128(DI)(R8*1), Z0, Z9
+	VMULPS 192(DI), Z0, Z6
+	VMULPS 192(DI)(R8*1), Z0, Z10
+	MOVQ   AX, R11
+	XORQ   R10, R10
+	CMPQ   R10, BX
+	JE     end
+
+earlier:
+	VBROADCASTSS (SI)(R10*4), Z11
+	VBROADCASTSS 64(SI)(R10*4), Z12
+	VMOVUPS      (R11), Z13
+	VFMADD231PS  Z13, Z11, Z3
+	VFMADD231PS  Z13, Z12, Z7
+	VMOVUPS      64(R11), Z13
+	VFMADD231PS  Z13, Z11, Z4
+	VFMADD231PS  Z13, Z12, Z8
+	VMOVUPS      128(R11), Z13
+	VFMADD231PS  Z13, Z11, Z5
+	VFMADD231PS  Z13, Z12, Z9
+	VMOVUPS      192(R11), Z13
+	VFMADD231PS  Z13, Z11, Z6
+	VFMADD231PS  Z13, Z12, Z10
+	ADDQ         CX, R11
+	INCQ         R10
+	CMPQ         R10, BX
+	JL           earlier
+
+end:
+	VMOVUPS     (R9), Z11
+	VSUBPS      Z3, Z11, Z11
+	VMULPS      Z1, Z11, Z11
+	VMOVUPS     Z11, (R11)
+	VFMADD231PS Z11, Z2, Z7
+	VMOVUPS     Z7, (R9)
+	VMOVUPS     64(R9), Z3
+	VSUBPS      Z4, Z3, Z3
+	VMULPS      Z1, Z3, Z3
+	VMOVUPS     Z3, 64(R11)
+	VFMADD231PS Z3, Z2, Z8
+	VMOVUPS     Z8, 64(R9)
+	VMOVUPS     128(R9), Z3
+	VSUBPS      Z5, Z3, Z3
+	VMULPS      Z1, Z3, Z3
+	VMOVUPS     Z3, 128(R11)
+	VFMADD231PS Z3, Z2, Z9
+	VMOVUPS     Z9, 128(R9)
+	VMOVUPS     192(R9), Z3
+	VSUBPS      Z6, Z3, Z3
+	VMULPS      Z1, Z3, Z3
+	VMOVUPS     Z3, 192(R11)
+	VFMADD231PS Z3, Z2, Z10
+	VMOVUPS     Z10, 192(R9)
+	ADDQ        $0x00000100, AX
+	ADDQ        $0x00000100, DI
+	ADDQ        $0x00000100, R9
+	DECQ        DX
+	JNE         columns
+	VZEROUPPER
+	RET
+
+// func correctOneAVX512(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)
+// Requires: AVX, AVX512F
+TEXT ·correctOneAVX512(SB), NOSPLIT, $0-64
+	// correctOneAVX512 computes 16 columns after the other, n > 0 times, of corrections all[16][width]: with
+	// mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and
+	// v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.
+	MOVQ         all+0(FP), AX
+	MOVQ         width+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         token+24(FP), BX
+	MOVQ         mix+32(FP), SI
+	MOVQ         products+40(FP), DI
+	MOVQ         ld+48(FP), R8
+	MOVQ         v+56(FP), R9
+	SHLQ         $0x02, CX
+	VBROADCASTSS 128(SI), Z0
+	VBROADCASTSS 132(SI), Z1
+	VBROADCASTSS 64(SI)(BX*4), Z2
+
+columns:
+	VMULPS (DI), Z0, Z3
+	VMULPS (DI)(R8*1), Z0, Z4
+	MOVQ   AX, R11
+	XORQ   R10, R10
+	CMPQ   R10, BX
+	JE     end
+
+earlier:
+	VBROADCASTSS (SI)(R10*4), Z5
+	VBROADCASTSS 64(SI)(R10*4), Z6
+	VMOVUPS      (R11), Z7
+	VFMADD231PS  Z7, Z5, Z3
+	VFMADD231PS  Z7, Z6, Z4
+	ADDQ         CX, R11
+	INCQ         R10
+	CMPQ         R10, BX
+	JL           earlier
+
+end:
+	VMOVUPS     (R9), Z5
+	VSUBPS      Z3, Z5, Z5
+	VMULPS      Z1, Z5, Z5
+	VMOVUPS     Z5, (R11)
+	VFMADD231PS Z5, Z2, Z4
+	VMOVUPS     Z4, (R9)
+	ADDQ        $0x00000040, AX
+	ADDQ        $0x00000040, DI
+	ADDQ        $0x00000040, R9
+	DECQ        DX
+	JNE         columns
+	VZEROUPPER
+	RET
+
+// func foldAVX2(panel *float32, width int, keys *float32, d *float32, before float32)
+// Requires: AVX, FMA3
+TEXT ·foldAVX2(SB), NOSPLIT, $0-36
+	// foldAVX2 sets panel[width][32] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
+	// keys[16][width] and d[16][width], of which it takes 32 columns; width is a positive multiple of 16.
+	MOVQ         panel+0(FP), AX
+	MOVQ         width+8(FP), CX
+	MOVQ         keys+16(FP), DX
+	MOVQ         d+24(FP), BX
+	VBROADCASTSS before+32(FP), Y0
+	MOVQ         CX, SI
+	SHLQ         $0x02, SI
+
+rows:
+	VMULPS (AX), Y0, Y1
+	VMULPS 32(AX), Y0, Y2
+	VMULPS 64(AX), Y0, Y3
+	VMULPS 96(AX), Y0, Y4
+	VMULPS 128(AX), Y0, Y5
+	VMULPS 160(AX), Y0, Y6
+	VMULPS 192(AX), Y0, Y7
+	VMULPS 224(AX), Y0, Y8
+	MOVQ   DX, DI
+	MOVQ   BX, R8
+	MOVQ   $0x00000010, R9
+
+tokens:
+	VMOVUPS      (R8), Y9
+	VMOVUPS      32(R8), Y10
+	VMOVUPS      64(R8), Y11
+	VMOVUPS      96(R8), Y12
+	VBROADCASTSS (DI), Y13
+	VFMADD231PS  Y9, Y13, Y1
+	VFMADD231PS  Y10, Y13, Y2
+	VFMADD231PS  Y11, Y13, Y3
+	VFMADD231PS  Y12, Y13, Y4
+	VBROADCASTSS 4(DI), Y13
+	VFMADD231PS  Y9, Y13, Y5
+	VFMADD231PS  Y10, Y13, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VFMADD231PS  Y12, Y13, Y8
+	ADDQ         SI, DI
+	ADDQ         SI, R8
+	DECQ         R9
+	JNE          tokens
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      Y4, 96(AX)
+	VMOVUPS      Y5, 128(AX)
+	VMOVUPS      Y6, 160(AX)
+	VMOVUPS      Y7, 192(AX)
+	VMOVUPS      Y8, 224(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x02, CX
+	JNE          rows
+	VZEROUPPER
+	RET
+
+// func foldOneAVX2(panel *float32, width int, keys *float32, d *float32, before float32)
+// Requires: AVX, FMA3
+TEXT ·foldOneAVX2(SB), NOSPLIT, $0-36
+	// foldOneAVX2 sets panel[width][16] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
+	// keys[16][width] and d[16][width], of which it takes 16 columns; width is a positive multiple of 16.
+	MOVQ         panel+0(FP), AX
+	MOVQ         width+8(FP), CX
+	MOVQ         keys+16(FP), DX
+	MOVQ         d+24(FP), BX
+	VBROADCASTSS before+32(FP), Y0
+	MOVQ         CX, SI
+	SHLQ         $0x02, SI
+
+rows:
+	VMULPS (AX), Y0, Y1
+	VMULPS 32(AX), Y0, Y2
+	VMULPS 64(AX), Y0, Y3
+	VMULPS 96(AX), Y0, Y4
+	VMULPS 128(AX), Y0, Y5
+	VMULPS 160(AX), Y0, Y6
+	VMULPS 192(AX), Y0, Y7
+	VMULPS 224(AX), Y0, Y8
+	MOVQ   DX, DI
+	MOVQ   BX, R8
+	MOVQ   $0x00000010, R9
+
+tokens:
+	VMOVUPS      (R8), Y9
+	VMOVUPS      32(R8), Y10
+	VBROADCASTSS (DI), Y11
+	VFMADD231PS  Y9, Y11, Y1
+	VFMADD231PS  Y10, Y11, Y2
+	VBROADCASTSS 4(DI), Y11
+	VFMADD231PS  Y9, Y11, Y3
+	VFMADD231PS  Y10, Y11, Y4
+	VBROADCASTSS 8(DI), Y11
+	VFMADD231PS  Y9, Y11, Y5
+	VFMADD231PS  Y10, Y11, Y6
+	VBROADCASTSS 12(DI), Y11
+	VFMADD231PS  Y9, Y11, Y7
+	VFMADD231PS  Y10, Y11, Y8
+	ADDQ         SI, DI
+	ADDQ         SI, R8
+	DECQ         R9
+	JNE          tokens
+	VMOVUPS      Y1, (AX)
+	VMOVUPS      Y2, 32(AX)
+	VMOVUPS      Y3, 64(AX)
+	VMOVUPS      Y4, 96(AX)
+	VMOVUPS      Y5, 128(AX)
+	VMOVUPS      Y6, 160(AX)
+	VMOVUPS      Y7, 192(AX)
+	VMOVUPS      Y8, 224(AX)
+	ADDQ         $0x00000100, AX
+	ADDQ         $0x00000010, DX
+	SUBQ         $0x04, CX
+	JNE          rows
+	VZEROUPPER
+	RET
+
+// func foldAVX512(panel *float32, width int, keys *float32, d *float32, before float32)
+// Requires: AVX, AVX512F
+TEXT ·foldAVX512(SB), NOSPLIT, $0-36
+	// foldAVX512 sets panel[width][32] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
+	// keys[16][width] and d[16][width], of which it takes 32 columns; width is a positive multiple of 16.
+	MOVQ         panel+0(FP), AX
+	MOVQ         width+8(FP), CX
+	MOVQ         keys+16(FP), DX
+	MOVQ         d+24(FP), BX
+	VBROADCASTSS before+32(FP), Z0
+	MOVQ         CX, SI
+	SHLQ         $0x02, SI
+
+rows:
+	VMULPS (AX), Z0, Z1
+	VMULPS 64(AX), Z0, Z2
+	VMULPS 128(AX), Z0, Z3
+	VMULPS 192(AX), Z0, Z4
+	VMULPS 256(AX), Z0, Z5
+	VMULPS 320(AX), Z0, Z6
+	VMULPS 384(AX), Z0, Z7
+	VMULPS 448(AX), Z0, Z8
+	VMULPS 512(AX), Z0, Z9
+	VMULPS 576(AX), Z0, Z10
+	VMULPS 640(AX), Z0, Z11
+	VMULPS 704(AX), Z0, Z12
+	VMULPS 768(AX), Z0, Z13
+	VMULPS 832(AX), Z0, Z14
+	VMULPS 896(AX), Z0, Z15
+	VMULPS 960(AX), Z0, Z16
+	MOVQ   DX, DI
+	MOVQ   BX, R8
+	MOVQ   $0x00000010, R9
+
+tokens:
+	VMOVUPS      (R8), Z17
+	VMOVUPS      64(R8), Z18
+	VBROADCASTSS (DI), Z19
+	VFMADD231PS  Z17, Z19, Z1
+	VFMADD231PS  Z18, Z19, Z2
+	VBROADCASTSS 4(DI), Z19
+	VFMADD231PS  Z17, Z19, Z3
+	VFMADD231PS  Z18, Z19, Z4
+	VBROADCASTSS 8(DI), Z19
+	VFMADD231PS  Z17, Z19, Z5
+	VFMADD231PS  Z18, Z19, Z6
+	VBROADCASTSS 12(DI), Z19
+	VFMADD231PS  Z17, Z19, Z7
+	VFMADD231PS  Z18, Z19, Z8
+	VBROADCASTSS 16(DI), Z19
+	VFMADD231PS  Z17, Z19, Z9
+	VFMADD231PS  Z18, Z19, Z10
+	VBROADCASTSS 20(DI), Z19
+	VFMADD231PS  Z17, Z19, Z11
+	VFMADD231PS  Z18, Z19, Z12
+	VBROADCASTSS 24(DI), Z19
+	VFMADD231PS  Z17, Z19, Z13
+	VFMADD231PS  Z18, Z19, Z14
+	VBROADCASTSS 28(DI), Z19
+	VFMADD231PS  Z17, Z19, Z15
+	VFMADD231PS  Z18, Z19, Z16
+	ADDQ         SI, DI
+	ADDQ         SI, R8
+	DECQ         R9
+	JNE          tokens
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z2, 64(AX)
+	VMOVUPS      Z3, 128(AX)
+	VMOVUPS      Z4, 192(AX)
+	VMOVUPS      Z5, 256(AX)
+	VMOVUPS      Z6, 320(AX)
+	VMOVUPS      Z7, 384(AX)
+	VMOVUPS      Z8, 448(AX)
+	VMOVUPS      Z9, 512(AX)
+	VMOVUPS      Z10, 576(AX)
+	VMOVUPS      Z11, 640(AX)
+	VMOVUPS      Z12, 704(AX)
+	VMOVUPS      Z13, 768(AX)
+	VMOVUPS      Z14, 832(AX)
+	VMOVUPS      Z15, 896(AX)
+	VMOVUPS      Z16, 960(AX)
+	ADDQ         $0x00000400, AX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x08, CX
+	JNE          rows
+	VZEROUPPER
+	RET
+
+// func foldOneAVX512(panel *float32, width int, keys *float32, d *float32, before float32)
+// Requires: AVX, AVX512F
+TEXT ·foldOneAVX512(SB), NOSPLIT, $0-36
+	// foldOneAVX512 sets panel[width][16] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows
+	// keys[16][width] and d[16][width], of which it takes 16 columns; width is a positive multiple of 16.
+	MOVQ         panel+0(FP), AX
+	MOVQ         width+8(FP), CX
+	MOVQ         keys+16(FP), DX
+	MOVQ         d+24(FP), BX
+	VBROADCASTSS before+32(FP), Z0
+	MOVQ         CX, SI
+	SHLQ         $0x02, SI
+
+rows:
+	VMULPS (AX), Z0, Z1
+	VMULPS 64(AX), Z0, Z2
+	VMULPS 128(AX), Z0, Z3
+	VMULPS 192(AX), Z0, Z4
+	VMULPS 256(AX), Z0, Z5
+	VMULPS 320(AX), Z0, Z6
+	VMULPS 384(AX), Z0, Z7
+	VMULPS 448(AX), Z0, Z8
+	MOVQ   DX, DI
+	MOVQ   BX, R8
+	MOVQ   $0x00000010, R9
+
+tokens:
+	VMOVUPS      (R8), Z9
+	VBROADCASTSS (DI), Z10
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 4(DI), Z10
+	VFMADD231PS  Z9, Z10, Z2
+	VBROADCASTSS 8(DI), Z10
+	VFMADD231PS  Z9, Z10, Z3
+	VBROADCASTSS 12(DI), Z10
+	VFMADD231PS  Z9, Z10, Z4
+	VBROADCASTSS 16(DI), Z10
+	VFMADD231PS  Z9, Z10, Z5
+	VBROADCASTSS 20(DI), Z10
+	VFMADD231PS  Z9, Z10, Z6
+	VBROADCASTSS 24(DI), Z10
+	VFMADD231PS  Z9, Z10, Z7
+	VBROADCASTSS 28(DI), Z10
+	VFMADD231PS  Z9, Z10, Z8
+	ADDQ         SI, DI
+	ADDQ         SI, R8
+	DECQ         R9
+	JNE          tokens
+	VMOVUPS      Z1, (AX)
+	VMOVUPS      Z2, 64(AX)
+	VMOVUPS      Z3, 128(AX)
+	VMOVUPS      Z4, 192(AX)
+	VMOVUPS      Z5, 256(AX)
+	VMOVUPS      Z6, 320(AX)
+	VMOVUPS      Z7, 384(AX)
+	VMOVUPS      Z8, 448(AX)
+	ADDQ         $0x00000200, AX
+	ADDQ         $0x00000020, DX
+	SUBQ         $0x08, CX
+	JNE          rows
 	VZEROUPPER
 	RET

@@ -1,74 +1,208 @@
 package delta
 
-import "fmt"
+import (
+	"fmt"
 
-// Tile is the number of columns that are updated together.
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
+
+// Tile is the number of columns that are computed together.
 const Tile = 16
 
-// chains is how many sums a column has, of every fourth row each.
-const chains = 4
+// Chunk is the number of tokens whose corrections are added to a state together.
+const Chunk = 16
+
+// panel is the columns of a state that lie together.
+const panel = 2 * Tile
+
+// A head's state, of keys and values that are width long, is a piece of memory with
+// these parts:
+//
+//	panels   [width/panel][width][panel]: the state before the chunk begun, by columns;
+//	         the last panel of an odd number of tiles is one tile
+//	keys     [Chunk][width]: of the chunk's tokens
+//	correct  [Chunk][width]: their corrections
+//	decays   [Chunk]: by how much each of them has decayed since
+//	before   [Tile]: the first one is by how much the state has, the others are unused
+
+// Size is the numbers of the state of a head, whose keys and values are width long, a
+// multiple of Tile. A new sequence has zeros.
+func Size(width int) int { return (width+2*Chunk)*width + Chunk + Tile }
+
+// Scratch is the numbers that Update needs besides.
+func Scratch(width int) int { return Chunk * 2 * width }
 
 // Tokens are the numbers of consecutive tokens, of one value head. Each slice
 // begins with the first token's; those of the next are Stride elements on, in Decay
 // and Beta Gates elements.
 type Tokens struct {
 	N           int
-	Q, K        []float32 // [keys] normed
-	V           []float32 // [Tile] values, replaced by the output
+	Position    int       // of the first one in its sequence
+	Q, K        []float32 // [width] normed
+	V           []float32 // [width] values, replaced by the output
 	Stride      int
 	Decay, Beta []float32
 	Gates       int
 }
 
-// Update takes the tokens one after the other through a tile of a state,
-// [keys][Tile], keys being a multiple of 4 (Yang et al. 2024, eq. 10):
+// Update takes the tokens through the state of a head, which must stand before them.
+// By its definition (Yang et al. 2024, eq. 10) each token computes
 //
-//	d = beta·(v - decay·Σ k[i]·state[i])
-//	state[i] = decay·state[i] + k[i]·d
-//	output = Σ q[i]·state[i]
-func Update(state []float32, t *Tokens) {
-	keys := len(state) / Tile
-	if last := (t.N - 1) * t.Stride; t.N < 1 || keys < 1 || keys%chains != 0 || keys*Tile != len(state) || t.Stride < 0 || t.Gates < 0 ||
-		len(t.Q) < last+keys || len(t.K) < last+keys || len(t.V) < last+Tile || len(t.Decay) <= (t.N-1)*t.Gates || len(t.Beta) <= (t.N-1)*t.Gates {
+//	d = beta·(v - decay·stateᵀk)
+//	state = decay·state + k·dᵀ
+//	output = stateᵀq
+//
+// With S the state before the token's chunk, i its tokens so far, and from what stood
+// there to now the decays r0 of S and r[i] of token i, these are the same:
+//
+//	d = beta·(v - r0·Sᵀk - Σ r[i]·(k[i]·k)·d[i])
+//	output = r0·Sᵀq + Σ r[i]·(k[i]·q)·d[i] + (k·q)·d
+func Update(state []float32, width int, t *Tokens, scratch []float32) {
+	last := (t.N - 1) * t.Stride
+	if t.N < 1 || t.Position < 0 || width < Tile || width%Tile != 0 || len(state) != Size(width) || len(scratch) < Scratch(width) || t.Stride < 0 || t.Gates < 0 ||
+		len(t.Q) < last+width || len(t.K) < last+width || len(t.V) < last+width || len(t.Decay) <= (t.N-1)*t.Gates || len(t.Beta) <= (t.N-1)*t.Gates {
 		panic(fmt.Sprintf("kernels: %d tokens %d apart through a state of %d", t.N, t.Stride, len(state)))
 	}
-	if !updateFast(state, t) {
-		update(state, keys, t)
+	all, part := width*width, width*Chunk
+	h := head{
+		width: width, t: t, products: scratch[:2*part],
+		state: state[:all], keys: state[all:][:part], correct: state[all+part:][:part], decays: state[all+2*part:],
+	}
+	for at := 0; at < t.N; {
+		begun := (t.Position + at) % Chunk
+		n := min(Chunk-begun, t.N-at)
+		h.chunk(at, begun, n)
+		at += n
 	}
 }
 
-// update has the order of sums of the assembly.
-func update(state []float32, keys int, t *Tokens) {
-	for n := range t.N {
-		at := n * t.Stride
-		q, k, v := t.Q[at:at+keys], t.K[at:at+keys], t.V[at:at+Tile]
-		decay, beta := t.Decay[n*t.Gates], t.Beta[n*t.Gates]
-		var u, o [chains][Tile]float32
-		for i, x := range k {
-			row, sum := state[i*Tile:i*Tile+Tile], &u[i%chains]
-			for c := range sum {
-				sum[c] += x * row[c]
+// head is a state and the tokens on their way through it.
+type head struct {
+	width    int
+	t        *Tokens
+	state    []float32
+	keys     []float32
+	correct  []float32
+	decays   []float32 // and before
+	products []float32 // [n][2][width] of each token's key, and of its query, with the state
+}
+
+// mix is what a token's correction and output take of the chunk's corrections, of
+// the state before it, and of itself.
+type mix struct {
+	key, query   [Chunk]float32
+	before, beta float32
+}
+
+// chunk takes n tokens from number at on through the state, which are part of one
+// chunk with begun tokens before them.
+func (h *head) chunk(at, begun, n int) {
+	t, width := h.t, h.width
+	q, k := t.Q[at*t.Stride:], t.K[at*t.Stride:]
+	products(h.state, width, q, k, t.Stride, n, h.products)
+	if begun == 0 {
+		h.decays[Chunk] = 1
+	}
+	for i := range n {
+		var m mix
+		token, q, k, decay := begun+i, q[i*t.Stride:][:width], k[i*t.Stride:][:width], t.Decay[(at+i)*t.Gates]
+		copy(h.keys[token*width:], k)
+		dots(h.keys[:(token+1)*width], q, k, &m)
+		decays := h.decays[:Chunk]
+		for j := range token {
+			r := decays[j] * decay
+			decays[j] = r
+			m.key[j] *= r
+			m.query[j] *= r
+		}
+		decays[token] = 1
+		h.decays[Chunk] *= decay
+		m.before, m.beta = h.decays[Chunk], t.Beta[(at+i)*t.Gates]
+		correct(h.correct, token, &m, h.products[2*i*width:][:2*width], t.V[(at+i)*t.Stride:][:width])
+	}
+	if begun+n < Chunk {
+		return
+	}
+	for i, r := range h.decays[:Chunk] {
+		vector.ScaleInto(h.correct[i*width:][:width], r)
+	}
+	fold(h.state, h.keys, h.correct, h.decays[Chunk], width)
+}
+
+// products are those of n keys and queries, stride apart, with the columns of a
+// state: to out[n][2][width], of the key first.
+func products(state []float32, width int, q, k []float32, stride, n int, out []float32) {
+	if productsFast(state, width, q, k, stride, n, out) {
+		return
+	}
+	for lo := 0; lo < width; lo += panel {
+		columns := min(panel, width-lo)
+		p := state[lo*width:][:columns*width]
+		for i := range n {
+			for of, x := range [2][]float32{k[i*stride:][:width], q[i*stride:][:width]} {
+				sum := out[(2*i+of)*width+lo:][:columns]
+				clear(sum)
+				for j, f := range x {
+					for c, s := range p[j*columns:][:columns] {
+						sum[c] += f * s
+					}
+				}
 			}
-		}
-		var d [Tile]float32
-		for c := range d {
-			d[c] = beta * (v[c] - decay*total(&u, c))
-		}
-		for i, x := range k {
-			row, sum, y := state[i*Tile:i*Tile+Tile], &o[i%chains], q[i]
-			for c := range sum {
-				s := decay*row[c] + x*d[c]
-				row[c] = s
-				sum[c] += y * s
-			}
-		}
-		for c := range v {
-			v[c] = total(&o, c)
 		}
 	}
 }
 
-// total is the sum of a column's chains.
-func total(sums *[chains][Tile]float32, c int) float32 {
-	return (sums[0][c] + sums[2][c]) + (sums[1][c] + sums[3][c])
+// dots sets the key and the query of m to the products of k and q with rows of keys.
+func dots(keys, q, k []float32, m *mix) {
+	if dotsFast(keys, q, k, m) {
+		return
+	}
+	for i := 0; len(keys) > 0; i++ {
+		m.key[i], m.query[i] = vector.Dot(keys[:len(k)], k), vector.Dot(keys[:len(q)], q)
+		keys = keys[len(k):]
+	}
+}
+
+// correct computes the correction of the token with that number of its chunk, which
+// goes to all[Chunk][width], and its output in place of the values v. Products are
+// those of its key, then of its query, with the state.
+func correct(all []float32, token int, m *mix, products, v []float32) {
+	if correctFast(all, token, m, products, v) {
+		return
+	}
+	width := len(v)
+	for c := range v {
+		u, o := m.before*products[c], m.before*products[width+c]
+		for i := range token {
+			d := all[i*width+c]
+			u += m.key[i] * d
+			o += m.query[i] * d
+		}
+		d := (v[c] - u) * m.beta
+		all[token*width+c] = d
+		v[c] = o + m.query[token]*d
+	}
+}
+
+// fold adds the products of a full chunk's keys and corrections d, [Chunk][width], to
+// its state, which has decayed by before.
+func fold(state, keys, d []float32, before float32, width int) {
+	if foldFast(state, keys, d, before, width) {
+		return
+	}
+	for lo := 0; lo < width; lo += panel {
+		columns := min(panel, width-lo)
+		for i := range width {
+			row := state[lo*width+i*columns:][:columns]
+			for c := range row {
+				row[c] *= before
+			}
+			for t := range Chunk {
+				f := keys[t*width+i]
+				for c, x := range d[t*width+lo:][:columns] {
+					row[c] += f * x
+				}
+			}
+		}
+	}
 }

@@ -4,10 +4,47 @@ package delta
 
 import "github.com/lutra-lm/lutra/kernels/cpu"
 
-func updateFast(state []float32, t *Tokens) bool {
+// productsFast is products where the machine has more than portable code.
+func productsFast(state []float32, width int, q, k []float32, stride, n int, out []float32) bool {
 	if cpu.Active() != cpu.NEON {
 		return false
 	}
-	updateNEON(&state[0], len(state)/Tile, &t.Q[0], &t.K[0], &t.V[0], 4*t.Stride, &t.Decay[0], &t.Beta[0], 4*t.Gates, t.N)
+	last := (n - 1) * stride
+	_, _, _, _ = state[width*width-1], q[last+width-1], k[last+width-1], out[2*n*width-1]
+	for lo := 0; lo < width; lo += panel {
+		if width-lo < panel {
+			productsOneNEON(&state[lo*width], width, &q[0], &k[0], 4*stride, &out[lo], 4*width, n)
+		} else {
+			productsNEON(&state[lo*width], width, &q[0], &k[0], 4*stride, &out[lo], 4*width, n)
+		}
+	}
+	return true
+}
+
+// dotsFast is dots, which vector.Dot makes fast.
+func dotsFast(_, _, _ []float32, _ *mix) bool { return false }
+
+// correctFast is correct.
+func correctFast(all []float32, token int, m *mix, products, v []float32) bool {
+	if cpu.Active() != cpu.NEON {
+		return false
+	}
+	width := len(v)
+	_, _, _ = all[Chunk*width-1], m.key[token], products[2*width-1]
+	correctNEON(&all[0], width, width/Tile, token, &m.key[0], &products[0], 4*width, &v[0])
+	return true
+}
+
+// foldFast is fold.
+func foldFast(state, keys, d []float32, before float32, width int) bool {
+	if cpu.Active() != cpu.NEON {
+		return false
+	}
+	_, _, _ = state[width*width-1], keys[Chunk*width-1], d[Chunk*width-1]
+	for lo := 0; lo < width; lo += Tile {
+		first := lo / panel * panel
+		columns := min(panel, width-first)
+		foldNEON(&state[first*width+lo-first], 4*columns, width, &keys[0], &d[lo], before)
+	}
 	return true
 }

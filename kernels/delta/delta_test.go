@@ -13,62 +13,59 @@ import (
 
 // example is random tokens, side by side in rows as a layer has them: q, k, v,
 // decay and beta.
-func example(r *rand.Rand, keys, n int) (x []float32, t Tokens) {
-	width := 2*keys + Tile + 2
-	x = kerneltest.RandomVector(r, n*width+13)
-	t = Tokens{N: n, Q: x, K: x[keys:], V: x[2*keys:], Stride: width, Decay: x[width-2:], Beta: x[width-1:], Gates: width}
+func example(r *rand.Rand, width, n int) (x []float32, t Tokens) {
+	stride := 3*width + 2
+	x = kerneltest.RandomVector(r, n*stride+13)
+	t = Tokens{N: n, Q: x, K: x[width:], V: x[2*width:], Stride: stride, Decay: x[stride-2:], Beta: x[stride-1:], Gates: stride}
 	for i := range n {
-		vector.L2Norm(x[i*width:][:keys], 1, 1e-6)
-		vector.L2Norm(x[i*width+keys:][:keys], 1, 1e-6)
-		t.Decay[i*width], t.Beta[i*width] = 1-r.Float32()/4, r.Float32()
+		vector.L2Norm(x[i*stride:][:width], 1, 1e-6)
+		vector.L2Norm(x[i*stride+width:][:width], 1, 1e-6)
+		t.Decay[i*stride], t.Beta[i*stride] = 1-r.Float32()/4, r.Float32()
+		if i%13 == 7 {
+			t.Decay[i*stride] = 0 // forgets all
+		}
 	}
 	return x, t
 }
 
-// reference is Update in float64: state and outputs.
-func reference(state []float32, keys int, t Tokens) (s, out []float64) {
-	s = make([]float64, len(state))
-	for i, x := range state {
-		s[i] = float64(x)
-	}
+// reference is the definition of Update in float64, from an empty state on: outputs.
+func reference(width int, t Tokens) (out []float64) {
+	s := make([]float64, width*width)
 	for n := range t.N {
 		q, k, v := t.Q[n*t.Stride:], t.K[n*t.Stride:], t.V[n*t.Stride:]
 		decay, beta := float64(t.Decay[n*t.Gates]), float64(t.Beta[n*t.Gates])
-		for c := range Tile {
+		for c := range width {
 			u, o := 0.0, 0.0
-			for i := range keys {
-				s[i*Tile+c] *= decay
-				u += float64(k[i]) * s[i*Tile+c]
+			for i := range width {
+				s[i*width+c] *= decay
+				u += float64(k[i]) * s[i*width+c]
 			}
-			for i := range keys {
-				s[i*Tile+c] += float64(k[i]) * beta * (float64(v[c]) - u)
-				o += float64(q[i]) * s[i*Tile+c]
+			for i := range width {
+				s[i*width+c] += float64(k[i]) * beta * (float64(v[c]) - u)
+				o += float64(q[i]) * s[i*width+c]
 			}
 			out = append(out, o)
 		}
 	}
-	return s, out
+	return out
 }
 
-func TestUpdatesAgreeWithFloat64(t *testing.T) {
+func TestOutputsAgreeWithTheDefinition(t *testing.T) {
 	kerneltest.OnEachISA(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 2))
-		for _, keys := range []int{4, 16, 32, 128} {
-			for _, n := range []int{1, 2, 7, 40} {
-				_, tokens := example(r, keys, n)
-				state, check := kerneltest.Guarded(t, keys*Tile)
-				copy(state, kerneltest.RandomVector(r, len(state)))
-				want, out := reference(state, keys, tokens)
-				Update(state, &tokens)
+		for _, width := range []int{16, 32, 48, 80, 128} {
+			for _, n := range []int{1, 2, 7, 16, 17, 100} {
+				_, tokens := example(r, width, n)
+				want := reference(width, tokens)
+				state, check := kerneltest.Guarded(t, Size(width))
+				clear(state)
+				scratch, checkScratch := kerneltest.Guarded(t, Scratch(width))
+				Update(state, width, &tokens, scratch)
 				check()
-				for i, x := range state {
-					if !kerneltest.Near(x, want[i], 2e-5) {
-						t.Fatalf("%d keys, %d tokens: state %d is %v, want %v", keys, n, i, x, want[i])
-					}
-				}
-				for i, x := range out {
-					if got := tokens.V[i/Tile*tokens.Stride+i%Tile]; !kerneltest.Near(got, x, 2e-5) {
-						t.Fatalf("%d keys, %d tokens: output %d is %v, want %v", keys, n, i, got, x)
+				checkScratch()
+				for i, x := range want {
+					if got := tokens.V[i/width*tokens.Stride+i%width]; !kerneltest.Near(got, x, 2e-5) {
+						t.Fatalf("width %d, %d tokens: output %d of token %d is %v, want %v", width, n, i%width, i/width, got, x)
 					}
 				}
 			}
@@ -76,19 +73,33 @@ func TestUpdatesAgreeWithFloat64(t *testing.T) {
 	})
 }
 
-func TestTokensOneByOneHaveTheBitsOfAllAtOnce(t *testing.T) {
+func TestTokensInPiecesHaveTheBitsOfAllAtOnce(t *testing.T) {
 	kerneltest.OnEachISA(t, func(t *testing.T) {
-		const keys, n = 32, 19
-		whole, all := example(rand.New(rand.NewPCG(3, 4)), keys, n)
-		parts := slices.Clone(whole)
-		a, b := make([]float32, keys*Tile), make([]float32, keys*Tile)
-		Update(a, &all)
-		for i := range n {
-			at := parts[i*all.Stride:]
-			Update(b, &Tokens{N: 1, Q: at, K: at[keys:], V: at[2*keys:], Decay: at[all.Stride-2:], Beta: at[all.Stride-1:]})
+		const width, n = 48, 83
+		r := rand.New(rand.NewPCG(3, 4))
+		before, all := example(r, width, n)
+		whole, scratch := slices.Clone(before), make([]float32, Scratch(width))
+		pieces := func(x []float32, size func() int) (state []float32) {
+			state = make([]float32, Size(width))
+			for lo := 0; lo < n; {
+				at := x[lo*all.Stride:]
+				m := min(n-lo, size())
+				Update(state, width, &Tokens{
+					N: m, Position: lo, Q: at, K: at[width:], V: at[2*width:], Stride: all.Stride,
+					Decay: at[all.Stride-2:], Beta: at[all.Stride-1:], Gates: all.Gates,
+				}, scratch)
+				lo += m
+			}
+			return state
 		}
-		if !kerneltest.SameBits(a, b) || !kerneltest.SameBits(whole, parts) {
-			t.Error("tokens one by one have other bits than in one call")
+		want := pieces(whole, func() int { return n })
+		for name, size := range map[string]func() int{
+			"one": func() int { return 1 }, "a chunk": func() int { return Chunk }, "any number": func() int { return 1 + r.IntN(40) },
+		} {
+			parts := slices.Clone(before)
+			if got := pieces(parts, size); !kerneltest.SameBits(whole, parts) || !kerneltest.SameBits(want, got) {
+				t.Errorf("tokens in pieces of %s have other bits than in one call", name)
+			}
 		}
 	})
 }
@@ -167,11 +178,11 @@ func TestGatesDecayAndOpen(t *testing.T) {
 }
 
 func TestUpdatesAllocateNothing(t *testing.T) {
-	_, tokens := example(rand.New(rand.NewPCG(7, 8)), 16, 3)
-	state := make([]float32, 16*Tile)
+	_, tokens := example(rand.New(rand.NewPCG(7, 8)), 16, 20)
+	state, scratch := make([]float32, Size(16)), make([]float32, Scratch(16))
 	x, w, tail := make([]float32, 64), make([]float32, 64), make([]float32, 48)
 	if n := testing.AllocsPerRun(20, func() {
-		Update(state, &tokens)
+		Update(state, 16, &tokens, scratch)
 		Conv(x, 4, 16, 16, w, tail, 16, 4, nil, 0)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

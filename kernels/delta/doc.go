@@ -2,10 +2,16 @@
 // (Yang et al. 2024, "Gated Delta Networks"): a short causal convolution, and the
 // state of a head, which each token decays, corrects and reads.
 //
-// A state has keys rows and as many columns as a value is long. It lies in tiles of
-// Tile columns, [columns/Tile][keys][Tile]: a tile stays in the first cache while
-// all tokens of a sequence pass. Tokens follow one another, also those of a prompt,
-// so a token's bits depend on the tokens before it alone.
+// Tokens go through a state in chunks (Yang et al. 2024, "Parallelizing Linear
+// Transformers with the Delta Rule", §3.2): those of a chunk read the state as it
+// stood before the chunk, and what each of them adds is kept beside it, a key and a
+// correction, until the chunk is full and its corrections are added all at once. So
+// a state is read once a token and written once a chunk, and the work of a prompt is
+// products of matrices.
+//
+// Chunks begin at every Chunk-th position of a sequence, whoever computes them, and
+// each sum has one order. So a token's bits depend on the tokens before it alone: a
+// prompt as a whole, in pieces of any size and token by token give the same.
 package delta
 
 //go:generate go -C ../_gen run . -family delta -pkg delta -out ../delta/asm_amd64.s -stubs ../delta/asm_amd64.go

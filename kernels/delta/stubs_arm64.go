@@ -2,8 +2,16 @@
 
 package delta
 
-// updateNEON takes n > 0 tokens through state[keys][16], keys a positive multiple of
-// 4; strides are in bytes.
-//
+// The assembly of delta_arm64.s, which states each routine's contract.
+
 //go:noescape
-func updateNEON(state *float32, keys int, q, k, v *float32, stride int, decay, beta *float32, gates, n int)
+func productsNEON(panel *float32, width int, q, k *float32, stride int, out *float32, ld, n int)
+
+//go:noescape
+func productsOneNEON(panel *float32, width int, q, k *float32, stride int, out *float32, ld, n int)
+
+//go:noescape
+func correctNEON(all *float32, width, tiles, token int, mix, products *float32, ld int, v *float32)
+
+//go:noescape
+func foldNEON(tile *float32, stride, width int, keys, d *float32, before float32)

@@ -3,6 +3,6 @@
 //
 //	rows of q, k, v ──convolution──▶ ──norms, gates──▶ ──update of the states──▶ outputs in place of v
 //
-// The rows of a span are taken one after the other: the one form for prompts and for
-// single tokens, so that a row's bits depend on the rows before it alone.
+// A row's bits depend on the rows before it in its sequence alone, whatever spans they
+// came in: see package delta.
 package recurrent

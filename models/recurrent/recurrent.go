@@ -29,7 +29,7 @@ func (s Shape) tail() int { return (s.Taps - 1) * s.Channels() }
 // Size is the numbers of a sequence's state in one layer: the last inputs of the
 // convolution, [Taps-1][Channels], then the state of each value head, as package
 // delta has it.
-func (s Shape) Size() int { return s.tail() + s.Values()*s.Width }
+func (s Shape) Size() int { return s.tail() + s.ValueHeads*delta.Size(s.Width) }
 
 // Weights are those of one layer, besides its matrices.
 type Weights struct {
@@ -40,6 +40,7 @@ type Weights struct {
 // Span is a run of consecutive rows of one sequence.
 type Span struct {
 	First, N int
+	Position int       // of the first row in the sequence
 	State    []float32 // of all layers, [layers][Size]
 	Copy     []float32 // where the state belongs as it stands after CopyAt rows, 1 to N; nil: nowhere
 	CopyAt   int
@@ -50,9 +51,10 @@ type Pass struct {
 	workers pool.Workers
 	shape   Shape
 	eps     float32
+	scratch [][]float32 // a worker, for package delta
 
 	// Of the run under way.
-	do     func(p *Pass, part int)
+	do     func(p *Pass, worker, part int)
 	rows   []float32
 	stride int
 	gates  []float32
@@ -63,7 +65,11 @@ type Pass struct {
 
 // New makes a pass. Norms of queries and keys are eps at least.
 func New(w pool.Workers, shape Shape, eps float32) *Pass {
-	return &Pass{workers: w, shape: shape, eps: eps}
+	p := &Pass{workers: w, shape: shape, eps: eps, scratch: make([][]float32, w.N())}
+	for i := range p.scratch {
+		p.scratch[i] = make([]float32, delta.Scratch(shape.Width))
+	}
+	return p
 }
 
 // Run takes rows, which begin with queries, keys and values [Channels] and stand
@@ -78,25 +84,25 @@ func (p *Pass) Run(rows []float32, stride int, gates []float32, spans []Span, la
 	p.each((*Pass).prepare, len(rows)/stride)
 	p.each((*Pass).update, len(spans)*p.shape.ValueHeads)
 	if m.Enabled() {
-		state := int64(p.shape.Values() * p.shape.Width)
-		m.Stop(meter.Attention, start, p.workers.N(), 4*state*int64(len(rows)/stride), 8*state*int64(len(spans)))
+		state, n := int64(p.shape.Values()*p.shape.Width), int64(len(rows)/stride)
+		m.Stop(meter.Attention, start, p.workers.N(), 3*state*n, 4*state*(int64(len(spans))+n/delta.Chunk))
 	}
 	p.rows, p.gates, p.spans, p.w = nil, nil, nil, nil
 }
 
-func (p *Pass) each(do func(p *Pass, part int), parts int) {
+func (p *Pass) each(do func(p *Pass, worker, part int), parts int) {
 	p.do = do
 	p.workers.Run(p, parts)
 }
 
 // Do computes one part.
-func (p *Pass) Do(_, part int) { p.do(p, part) }
+func (p *Pass) Do(worker, part int) { p.do(p, worker, part) }
 
 // tiles is the number of parts that the channels make.
 func (p *Pass) tiles() int { return pool.Parts(p.shape.Channels(), delta.Channels) }
 
 // convolve computes some channels of a span.
-func (p *Pass) convolve(part int) {
+func (p *Pass) convolve(_, part int) {
 	s, sp := &p.shape, &p.spans[part/p.tiles()]
 	all := s.Channels()
 	lo := part % p.tiles() * delta.Channels
@@ -109,7 +115,7 @@ func (p *Pass) convolve(part int) {
 }
 
 // prepare makes the queries, keys and gates of one row what the states take.
-func (p *Pass) prepare(row int) {
+func (p *Pass) prepare(_, row int) {
 	s, x, gates := &p.shape, p.rows[row*p.stride:], p.gates[2*row*p.shape.ValueHeads:]
 	scale := float32(1 / math.Sqrt(float64(s.Width)))
 	for h := range 2 * s.KeyHeads {
@@ -122,30 +128,27 @@ func (p *Pass) prepare(row int) {
 }
 
 // update takes a span through the state of one value head.
-func (p *Pass) update(part int) {
+func (p *Pass) update(worker, part int) {
 	s, sp, head := &p.shape, &p.spans[part/p.shape.ValueHeads], part%p.shape.ValueHeads
-	size := s.Width * delta.Tile
 	q, k, v := head%s.KeyHeads*s.Width, (s.KeyHeads+head%s.KeyHeads)*s.Width, (2*s.KeyHeads+head)*s.Width
-	first := p.at + s.tail() + head*s.Width*s.Width
-	for tile := range s.Width / delta.Tile {
-		lo, column := first+tile*size, v+tile*delta.Tile
-		state := sp.State[lo : lo+size]
-		run := func(from, to int) {
-			if from == to {
-				return
-			}
-			x, gates := p.rows[(sp.First+from)*p.stride:], p.gates[2*(sp.First+from)*s.ValueHeads:]
-			delta.Update(state, &delta.Tokens{
-				N: to - from, Q: x[q:], K: x[k:], V: x[column:], Stride: p.stride,
-				Decay: gates[s.ValueHeads+head:], Beta: gates[head:], Gates: 2 * s.ValueHeads,
-			})
+	size := delta.Size(s.Width)
+	lo := p.at + s.tail() + head*size
+	state := sp.State[lo : lo+size]
+	run := func(from, to int) {
+		if from == to {
+			return
 		}
-		from := 0
-		if sp.Copy != nil {
-			run(0, sp.CopyAt)
-			copy(sp.Copy[lo:lo+size], state)
-			from = sp.CopyAt
-		}
-		run(from, sp.N)
+		x, gates := p.rows[(sp.First+from)*p.stride:], p.gates[2*(sp.First+from)*s.ValueHeads:]
+		delta.Update(state, s.Width, &delta.Tokens{
+			N: to - from, Position: sp.Position + from, Q: x[q:], K: x[k:], V: x[v:], Stride: p.stride,
+			Decay: gates[s.ValueHeads+head:], Beta: gates[head:], Gates: 2 * s.ValueHeads,
+		}, p.scratch[worker])
 	}
+	from := 0
+	if sp.Copy != nil {
+		run(0, sp.CopyAt)
+		copy(sp.Copy[lo:lo+size], state)
+		from = sp.CopyAt
+	}
+	run(from, sp.N)
 }

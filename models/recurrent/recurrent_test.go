@@ -73,7 +73,7 @@ func TestALayerAgreesWithItsDefinition(t *testing.T) {
 		p := pool.New(2)
 		defer p.Close()
 		s := Shape{KeyHeads: 3, ValueHeads: 6, Width: 2 * delta.Tile, Taps: 4}
-		const n, layers, stride = 21, 2, 500
+		const n, layers, stride = 45, 2, 500
 		r := rand.New(rand.NewPCG(8, 9))
 		w := Weights{Conv: kerneltest.RandomVector(r, s.Taps*s.Channels()), A: make([]float32, s.ValueHeads), DT: kerneltest.RandomVector(r, s.ValueHeads)}
 		for h := range w.A {
@@ -106,7 +106,7 @@ func TestALayerAgreesWithItsDefinition(t *testing.T) {
 			if a > 0 {
 				spans = append(spans, Span{First: 0, N: a, State: states[0]})
 			}
-			spans = append(spans, Span{First: a, N: b, State: states[1]})
+			spans = append(spans, Span{First: a, N: b, Position: done, State: states[1]})
 			pass.Run(rows, stride, g, spans, 1, &w)
 			check := func(what string, at int, want [][]float64) {
 				for i, row := range want {
@@ -127,6 +127,26 @@ func TestALayerAgreesWithItsDefinition(t *testing.T) {
 			if x != 0 {
 				t.Fatalf("the state of the other layer holds %v at %d", x, i)
 			}
+		}
+	})
+}
+
+func TestAStateCopiedInTheMidstOfASpanGoesOnWithTheSameBits(t *testing.T) {
+	kerneltest.OnEachISA(t, func(t *testing.T) {
+		p := pool.New(2)
+		defer p.Close()
+		s := Shape{KeyHeads: 1, ValueHeads: 2, Width: delta.Tile, Taps: 3}
+		const n, at, stride = 3*delta.Chunk + 5, 2*delta.Chunk + 3, 70
+		r := rand.New(rand.NewPCG(3, 7))
+		w := Weights{Conv: kerneltest.RandomVector(r, s.Taps*s.Channels()), A: []float32{-0.1, -0.5}, DT: []float32{0, 1}}
+		rows, gates := kerneltest.RandomVector(r, n*stride), kerneltest.RandomVector(r, 2*n*s.ValueHeads)
+		rest, restGates := slices.Clone(rows[at*stride:]), slices.Clone(gates[2*at*s.ValueHeads:])
+		state, copied := make([]float32, s.Size()), make([]float32, s.Size())
+		pass := New(pool.Workers{Pool: p}, s, 1e-6)
+		pass.Run(rows, stride, gates, []Span{{N: n, State: state, Copy: copied, CopyAt: at}}, 0, &w)
+		pass.Run(rest, stride, restGates, []Span{{N: n - at, Position: at, State: copied}}, 0, &w)
+		if !kerneltest.SameBits(rest, rows[at*stride:]) || !kerneltest.SameBits(state, copied) {
+			t.Error("rows after the copy have other bits")
 		}
 	})
 }

@@ -2,6 +2,8 @@
 package delta
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -9,141 +11,274 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/emit"
 )
 
-// Kernels emits the update of a tile of 16 columns.
+// Kernels emits the parts of a chunk of the gated delta rule. A panel has two tiles
+// side by side; a state of an odd number of tiles ends with one.
 func Kernels() {
-	update("updateAVX2", narrow{})
-	update("updateAVX512", wide{})
+	products("productsAVX2", 1, 2, YMM)
+	products("productsOneAVX2", 1, 1, YMM)
+	products("productsAVX512", 1, 2, ZMM)
+	products("productsAVX512x4", 4, 2, ZMM)
+	products("productsOneAVX512", 1, 1, ZMM)
+	dots("dotsAVX2", YMM)
+	dots("dotsAVX512", ZMM)
+	correct("correctAVX2", 2, YMM)
+	correct("correctOneAVX2", 1, YMM)
+	correct("correctAVX512", 4, ZMM)
+	correct("correctOneAVX512", 1, ZMM)
+	fold("foldAVX2", 2, 2, YMM)
+	fold("foldOneAVX2", 4, 1, YMM)
+	fold("foldAVX512", 8, 2, ZMM)
+	fold("foldOneAVX512", 8, 1, ZMM)
 }
 
-// chains is how many sums a column has, of every fourth row each.
-const chains = 4
+const (
+	chunk     = 16   // tokens
+	tileBytes = 64   // of a row of a tile
+	ahead     = 4096 // bytes that a single token asks for before it reads them
+)
 
-// rowBytes is the size of a row of a tile.
-const rowBytes = 64
-
-// isa is what differs between instruction sets. A value is a row of a tile.
-type isa interface {
-	blank() []reg.VecVirtual
-	// readRow adds row m times the number at f to sum.
-	readRow(m, f Mem, sum []reg.VecVirtual)
-	// writeRow replaces row m by decay·row + k·delta and adds q times the result to sum.
-	writeRow(m, k, q Mem, decay, delta, sum []reg.VecVirtual)
-}
-
-// update emits the gated delta rule over n tokens.
-func update(name string, e isa) {
-	emit.Text(name, "func(state *float32, keys int, q *float32, k *float32, v *float32, stride int, decay *float32, beta *float32, gates int, n int)")
-	emit.Contract(name+" takes n > 0 tokens through state[keys][16], keys a positive multiple of 4, one after the other: with",
-		"u = Σ k[i]·state[i] and d = beta·(v - decay·u) it sets state[i] = decay·state[i] + k[i]·d, and v[16] = Σ q[i]·state[i].",
-		"The numbers of the next token are stride bytes on, of decay and beta gates bytes.")
-	state, keys := emit.Arg("state"), emit.Arg("keys")
-	q, k, v := emit.Arg("q"), emit.Arg("k"), emit.Arg("v")
-	stride, decay, beta, gates, n := emit.Arg("stride"), emit.Arg("decay"), emit.Arg("beta"), emit.Arg("gates"), emit.Arg("n")
-	row, i := GP64(), GP64()
-	rows := func(label string, body func(j int)) {
-		MOVQ(state, row)
-		XORQ(i, i)
-		Label(label)
-		for j := range chains {
-			body(j)
-		}
-		ADDQ(U32(chains*rowBytes), row)
-		ADDQ(Imm(chains), i)
-		CMPQ(i, keys)
-		JL(LabelRef(label))
+// vectors are those of a row of so many tiles.
+func vectors[V reg.VecVirtual](tiles int, blank func() V) (row []reg.VecVirtual, size int) {
+	v := blank()
+	size = int(v.Size())
+	for row = append(row, v); len(row)*size < tiles*tileBytes; row = append(row, blank()) {
 	}
-	at := func(p reg.Register, j int) Mem { return Mem{Base: p, Index: i, Scale: 4, Disp: 4 * j} }
+	return row, size
+}
+
+// products emits those of keys and queries, of so many tokens at once, with a panel
+// of tiles. A sum takes the rows in their order.
+func products[V reg.VecVirtual](name string, tokens, tiles int, blank func() V) {
+	const unroll = 4
+	emit.Text(name, "func(panel *float32, width int, q *float32, k *float32, stride int, out *float32, ld int, n int)")
+	emit.Contract(fmt.Sprintf("%s sets out[n·%d][2][%d] to the products of as many k[width], then q, with the columns of panel[width][%[3]d].", name, tokens, 16*tiles),
+		"Keys and queries are stride bytes apart, their results ld bytes; width is a positive multiple of 16, n positive.")
+	panel, width := emit.Arg("panel"), emit.Arg("width")
+	x := [2]emit.Rows{emit.NewRows("k", "stride", 0, tokens), emit.NewRows("q", "stride", 0, tokens)}
+	out, ld, n := emit.Arg("out"), emit.Arg("ld"), emit.Arg("n")
+	row, i, step := GP64(), GP64(), GP64()
+	Load(Param("stride"), step)
+	IMUL3Q(Imm(uint64(tokens)), step, step)
+	MOVQ(width, i)
+	SHLQ(Imm(2), i)
+	SUBQ(i, step) // from the end of a token's numbers to the next ones'
 	Label("token")
-	sums := zeros(e)
-	rows("read", func(j int) { e.readRow(Mem{Base: row, Disp: rowBytes * j}, at(k, j), sums[j]) })
-	u := total(sums)
-	g, b, d := e.blank(), e.blank(), e.blank()
-	for c := range u {
-		VBROADCASTSS(Mem{Base: decay}, g[c])
-		VBROADCASTSS(Mem{Base: beta}, b[c])
-		VMOVUPS(Mem{Base: v, Disp: 32 * c}, d[c])
-		VFNMADD231PS(u[c], g[c], d[c])
-		VMULPS(b[c], d[c], d[c])
+	sums, size := make([][2][]reg.VecVirtual, tokens), 0 // of key and query
+	for t := range sums {
+		for of := range x {
+			sums[t][of], size = vectors(tiles, blank)
+			for _, v := range sums[t][of] {
+				emit.Zero(v)
+			}
+		}
 	}
-	sums = zeros(e)
-	rows("write", func(j int) {
-		e.writeRow(Mem{Base: row, Disp: rowBytes * j}, at(k, j), at(q, j), g, d, sums[j])
-	})
-	for c, o := range total(sums) {
-		VMOVUPS(o, Mem{Base: v, Disp: 32 * c})
+	MOVQ(panel, row)
+	MOVQ(width, i)
+	Label("rows")
+	for j := range unroll {
+		m := Mem{Base: row, Disp: tiles * tileBytes * j}
+		if tokens == 1 {
+			for line := range tiles {
+				PREFETCHT0(m.Offset(ahead + tileBytes*line))
+			}
+		}
+		v, _ := vectors(tiles, blank)
+		for c := range v {
+			VMOVUPS(m.Offset(size*c), v[c])
+		}
+		for t := range sums {
+			for of := range x {
+				f := blank()
+				VBROADCASTSS(x[of].At(t, 4*j), f)
+				for c := range v {
+					VFMADD231PS(v[c], f, sums[t][of][c])
+				}
+			}
+		}
 	}
-	for _, p := range []reg.Register{q, k, v} {
-		ADDQ(stride, p)
+	ADDQ(U32(uint32(unroll*tiles*tileBytes)), row)
+	x[0].Advance(4 * unroll)
+	x[1].Advance(4 * unroll)
+	SUBQ(Imm(unroll), i)
+	JNE(LabelRef("rows"))
+	for t := range sums {
+		for of := range x {
+			for c, v := range sums[t][of] {
+				VMOVUPS(v, Mem{Base: out, Disp: size * c})
+			}
+			ADDQ(ld, out)
+		}
 	}
-	ADDQ(gates, decay)
-	ADDQ(gates, beta)
+	for _, r := range x {
+		for _, p := range r.Base {
+			ADDQ(step, p)
+		}
+	}
 	DECQ(n)
 	JNE(LabelRef("token"))
 	emit.Done()
 }
 
-// zeros are the sums of all chains.
-func zeros(e isa) (sums [][]reg.VecVirtual) {
-	for range chains {
-		sum := e.blank()
-		for _, s := range sum {
-			emit.Zero(s)
+// dots emits the products of a token's key and query with the keys of its chunk.
+func dots[V reg.VecVirtual](name string, blank func() V) {
+	emit.Text(name, "func(keys *float32, width int, n int, q *float32, k *float32, mix *float32)")
+	emit.Contract(name+" sets mix[i] = Σ keys[i]·k and mix[16+i] = Σ keys[i]·q over rows keys[n][width],",
+		"width a positive multiple of 16, n from 1 to 16.")
+	keys, width, n := emit.Arg("keys"), emit.Arg("width"), emit.Arg("n")
+	q, k, mix := emit.Arg("q"), emit.Arg("k"), emit.Arg("mix")
+	j := GP64()
+	Label("row")
+	sums := [2]V{blank(), blank()}
+	emit.Zero(sums[0])
+	emit.Zero(sums[1])
+	XORQ(j, j)
+	Label("columns")
+	parts, size := vectors(1, blank)
+	for c, v := range parts {
+		VMOVUPS(Mem{Base: keys, Disp: size * c}, v)
+		for of, x := range []reg.Register{k, q} {
+			VFMADD231PS(Mem{Base: x, Index: j, Scale: 4, Disp: size * c}, v, sums[of])
 		}
-		sums = append(sums, sum)
 	}
-	return sums
-}
-
-// total is the sum of the chains: the even ones, the odd ones, both.
-func total(sums [][]reg.VecVirtual) []reg.VecVirtual {
-	for c := range sums[0] {
-		VADDPS(sums[2][c], sums[0][c], sums[0][c])
-		VADDPS(sums[3][c], sums[1][c], sums[1][c])
-		VADDPS(sums[1][c], sums[0][c], sums[0][c])
+	ADDQ(Imm(tileBytes), keys)
+	ADDQ(Imm(chunk), j)
+	CMPQ(j, width)
+	JL(LabelRef("columns"))
+	for of, s := range sums {
+		half, y := YMM(), YMM()
+		if size == 64 {
+			VEXTRACTF64X4(Imm(1), s, half)
+			VADDPS(s.AsY(), half, y)
+		} else {
+			y = s.AsY().(reg.VecVirtual)
+		}
+		low, high := XMM(), XMM()
+		VEXTRACTF128(Imm(1), y, high)
+		VADDPS(y.AsX(), high, low)
+		VMOVHLPS(low, low, high)
+		VADDPS(low, high, low)
+		VMOVSHDUP(low, high)
+		VADDSS(low, high, low)
+		VMOVSS(low, Mem{Base: mix, Disp: 4 * chunk * of})
 	}
-	return sums[0]
+	ADDQ(Imm(4), mix)
+	DECQ(n)
+	JNE(LabelRef("row"))
+	emit.Done()
 }
 
-// wide has a row in one register.
-type wide struct{}
-
-func (wide) blank() []reg.VecVirtual { return []reg.VecVirtual{ZMM()} }
-
-func (wide) readRow(m, f Mem, sum []reg.VecVirtual) {
-	s := ZMM()
-	VMOVUPS(m, s)
-	VFMADD231PS_BCST(f, s, sum[0])
-}
-
-func (wide) writeRow(m, k, q Mem, decay, delta, sum []reg.VecVirtual) {
-	s := ZMM()
-	VMULPS(m, decay[0], s)
-	VFMADD231PS_BCST(k, delta[0], s)
-	VMOVUPS(s, m)
-	VFMADD231PS_BCST(q, s, sum[0])
-}
-
-// narrow has it in two.
-type narrow struct{}
-
-func (narrow) blank() []reg.VecVirtual { return []reg.VecVirtual{YMM(), YMM()} }
-
-func (narrow) readRow(m, f Mem, sum []reg.VecVirtual) {
-	b := YMM()
-	VBROADCASTSS(f, b)
-	for c := range sum {
-		VFMADD231PS(m.Offset(32*c), b, sum[c])
+// correct emits the corrections and outputs of a token, so many tiles at a time.
+func correct[V reg.VecVirtual](name string, tiles int, blank func() V) {
+	emit.Text(name, "func(all *float32, width int, n int, token int, mix *float32, products *float32, ld int, v *float32)")
+	emit.Contract(fmt.Sprintf("%s computes %d columns after the other, n > 0 times, of corrections all[16][width]: with", name, 16*tiles),
+		"mix = key[16], query[16], before, beta, it sets d = all[token] = (v - (before·products + Σ key[i]·all[i]))·beta over i < token, and",
+		"v = before·products + Σ query[i]·all[i] + query[token]·d, the products of queries standing ld bytes after those of keys.")
+	all, width, n, token := emit.Arg("all"), emit.Arg("width"), emit.Arg("n"), emit.Arg("token")
+	mix, products, ld, v := emit.Arg("mix"), emit.Arg("products"), emit.Arg("ld"), emit.Arg("v")
+	SHLQ(Imm(2), width)
+	before, beta, last := blank(), blank(), blank()
+	VBROADCASTSS(Mem{Base: mix, Disp: 8 * chunk}, before)
+	VBROADCASTSS(Mem{Base: mix, Disp: 8*chunk + 4}, beta)
+	VBROADCASTSS(Mem{Base: mix, Index: token, Scale: 4, Disp: 4 * chunk}, last)
+	i, d := GP64(), GP64()
+	Label("columns")
+	u, size := vectors(tiles, blank)
+	o, _ := vectors(tiles, blank)
+	for c := range u {
+		VMULPS(Mem{Base: products, Disp: size * c}, before, u[c])
+		VMULPS(Mem{Base: products, Index: ld, Scale: 1, Disp: size * c}, before, o[c])
 	}
+	MOVQ(all, d)
+	XORQ(i, i)
+	CMPQ(i, token)
+	JE(LabelRef("end"))
+	Label("earlier")
+	key, query := blank(), blank()
+	VBROADCASTSS(Mem{Base: mix, Index: i, Scale: 4}, key)
+	VBROADCASTSS(Mem{Base: mix, Index: i, Scale: 4, Disp: 4 * chunk}, query)
+	for c := range u {
+		x := blank()
+		VMOVUPS(Mem{Base: d, Disp: size * c}, x)
+		VFMADD231PS(x, key, u[c])
+		VFMADD231PS(x, query, o[c])
+	}
+	ADDQ(width, d)
+	INCQ(i)
+	CMPQ(i, token)
+	JL(LabelRef("earlier"))
+	Label("end")
+	for c := range u {
+		x := blank()
+		VMOVUPS(Mem{Base: v, Disp: size * c}, x)
+		VSUBPS(u[c], x, x)
+		VMULPS(beta, x, x)
+		VMOVUPS(x, Mem{Base: d, Disp: size * c})
+		VFMADD231PS(x, last, o[c])
+		VMOVUPS(o[c], Mem{Base: v, Disp: size * c})
+	}
+	for _, p := range []reg.Register{all, products, v} {
+		ADDQ(U32(uint32(tiles*tileBytes)), p)
+	}
+	DECQ(n)
+	JNE(LabelRef("columns"))
+	emit.Done()
 }
 
-func (narrow) writeRow(m, k, q Mem, decay, delta, sum []reg.VecVirtual) {
-	for c := range sum {
-		s, b := YMM(), YMM()
-		VMULPS(m.Offset(32*c), decay[c], s)
-		VBROADCASTSS(k, b)
-		VFMADD231PS(b, delta[c], s)
-		VMOVUPS(s, m.Offset(32*c))
-		VBROADCASTSS(q, b)
-		VFMADD231PS(b, s, sum[c])
+// fold emits the addition of a chunk's corrections to a panel, so many rows at a time.
+func fold[V reg.VecVirtual](name string, rows, tiles int, blank func() V) {
+	emit.Text(name, "func(panel *float32, width int, keys *float32, d *float32, before float32)")
+	emit.Contract(fmt.Sprintf("%s sets panel[width][%d] to before·panel + Σ keys[i]ᵀ·d[i] over i < 16, in this order, of rows", name, 16*tiles),
+		fmt.Sprintf("keys[16][width] and d[16][width], of which it takes %d columns; width is a positive multiple of 16.", 16*tiles))
+	panel, width, keys, d := emit.Arg("panel"), emit.Arg("width"), emit.Arg("keys"), emit.Arg("d")
+	before := blank()
+	VBROADCASTSS(mustParam("before"), before)
+	stride, key, add, i := GP64(), GP64(), GP64(), GP64()
+	MOVQ(width, stride)
+	SHLQ(Imm(2), stride)
+	Label("rows")
+	s, size := make([][]reg.VecVirtual, rows), 0
+	for j := range s {
+		s[j], size = vectors(tiles, blank)
+		for c, v := range s[j] {
+			VMULPS(Mem{Base: panel, Disp: tiles*tileBytes*j + size*c}, before, v)
+		}
 	}
+	MOVQ(keys, key)
+	MOVQ(d, add)
+	MOVQ(U32(chunk), i)
+	Label("tokens")
+	x, _ := vectors(tiles, blank)
+	for c, v := range x {
+		VMOVUPS(Mem{Base: add, Disp: size * c}, v)
+	}
+	for j := range s {
+		f := blank()
+		VBROADCASTSS(Mem{Base: key, Disp: 4 * j}, f)
+		for c, v := range s[j] {
+			VFMADD231PS(x[c], f, v)
+		}
+	}
+	ADDQ(stride, key)
+	ADDQ(stride, add)
+	DECQ(i)
+	JNE(LabelRef("tokens"))
+	for j := range s {
+		for c, v := range s[j] {
+			VMOVUPS(v, Mem{Base: panel, Disp: tiles*tileBytes*j + size*c})
+		}
+	}
+	ADDQ(U32(uint32(rows*tiles*tileBytes)), panel)
+	ADDQ(U32(uint32(4*rows)), keys)
+	SUBQ(Imm(uint64(rows)), width)
+	JNE(LabelRef("rows"))
+	emit.Done()
+}
+
+// mustParam is where a parameter stands.
+func mustParam(name string) Op {
+	b, err := Param(name).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
 }
