@@ -11,6 +11,10 @@
 // d.4S[i] += Σ n.16B[4i..] · m.4B[lane], signed (FEAT_DotProd)
 #define SDOT(d, n, m, lane) RRL(0x4f80e000, d, n, m, lane)
 
+// d.4S += the products of two rows n.8B and two rows m.8B, signed (FEAT_I8MM):
+// n0·m0, n0·m1, n1·m0, n1·m1
+#define SMMLA(d, n, m) RRR(0x4e80a400, d, n, m)
+
 // Bytes.
 #define UMULL(d, n, m) RRR(0x2e20c000, d, n, m)
 #define UMULL2(d, n, m) RRR(0x6e20c000, d, n, m)
@@ -39,6 +43,14 @@
 #define FCVTN2(d, n) RR(0x4e216800, d, n)
 #define FCVTL_D2(d, n) RR(0x0e617800, d, n)
 #define FCVTL2_D2(d, n) RR(0x4e617800, d, n)
+
+// Words and pairs of words.
+#define ZIP1_S4(d, n, m) RRR(0x4e803800, d, n, m)
+#define ZIP2_S4(d, n, m) RRR(0x4e807800, d, n, m)
+#define UZP1_S4(d, n, m) RRR(0x4e801800, d, n, m)
+#define UZP2_S4(d, n, m) RRR(0x4e805800, d, n, m)
+#define ZIP1_D2(d, n, m) RRR(0x4ec03800, d, n, m)
+#define ZIP2_D2(d, n, m) RRR(0x4ec07800, d, n, m)
 
 // Four int32.
 #define MUL(d, n, m) RRR(0x4ea09c00, d, n, m)

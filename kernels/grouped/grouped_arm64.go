@@ -27,12 +27,22 @@ var neonTiles = map[matrix.Packing]tileSet{
 	matrix.Q2G128: {groupedQ2G128NEONx1, groupedQ2G128NEONx2, groupedQ2G128NEONx3, groupedQ2G128NEONx4},
 }
 
+// i8mmTiles take tokens in pairs, which SMMLA multiplies; an odd one is left to SDOT.
+var i8mmTiles = map[matrix.Packing]tileSet{
+	matrix.Q1G128: {groupedQ1G128NEONx1, groupedQ1G128I8MMx2, groupedQ1G128NEONx3, groupedQ1G128I8MMx4},
+	matrix.Q2G64:  {groupedQ2G64NEONx1, groupedQ2G64I8MMx2, groupedQ2G64NEONx3, groupedQ2G64I8MMx4},
+	matrix.Q2G128: {groupedQ2G128NEONx1, groupedQ2G128I8MMx2, groupedQ2G128NEONx3, groupedQ2G128I8MMx4},
+}
+
 // tilesFor gives none where SDOT is missing: the portable kernels serve.
 func tilesFor(i cpu.ISA, p matrix.Packing) tileSet {
-	if i == cpu.NEON && cpu.HasDotProd {
-		return neonTiles[p]
+	switch {
+	case i != cpu.NEON || !cpu.HasDotProd:
+		return nil
+	case cpu.HasI8MM && i8mmTiles[p] != nil:
+		return i8mmTiles[p]
 	}
-	return nil
+	return neonTiles[p]
 }
 
 // Prepare quantises the rows of x in groups.

@@ -18,7 +18,9 @@ var sdotKernel = &kernel{
 	form:      func(matrix.Packing, int) (actForm, int) { return formQuads, 4 },
 	strips:    16,
 	perThread: 8,
-	mul:       mulSDOT,
+	mul: func(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
+		mulQuads(m, r, s, strips, tokens, quadFunc{sdotKernels[m.l.g][4], StripRows / 4})
+	},
 }
 
 // sdotFunc sums all blocks of a tile's tokens and of 64/tokens rows.
@@ -29,20 +31,27 @@ var sdotKernels = map[int][5]sdotFunc{
 	4: {1: sdotI2x1, 2: sdotI2x2, 4: sdotI2x4},
 }
 
-func mulSDOT(m *Task, r *segmentRun, s *scratch, strips, tokens extent) {
+// quadFunc sums all blocks of a tile of 4 tokens and of so many rows.
+type quadFunc struct {
+	sum  sdotFunc
+	rows int
+}
+
+// mulQuads takes tiles of 4 tokens with four, and what is left with SDOT.
+func mulQuads(m *Task, r *segmentRun, s *scratch, strips, tokens extent, four quadFunc) {
 	l := m.l
-	kernels := sdotKernels[l.g]
 	kp := l.blocks * acts.BlockBytes * l.g
 	for i := strips.lo; i < strips.hi; i++ {
 		w := l.stripData(i)
 		for t := tokens.lo; t < tokens.hi; {
-			tile := 4
+			tile, f := 4, four
 			for tile > tokens.hi-t {
 				tile /= 2
+				f = quadFunc{sdotKernels[l.g][tile], StripRows / tile}
 			}
 			act := (*byte)(unsafe.Pointer(&r.act[(t-r.lo)*kp]))
-			for row := 0; row < StripRows; row += StripRows / tile {
-				kernels[tile](&s.acc32[row], &w[row*acts.BlockBytes], act, l.blocks)
+			for row := 0; row < StripRows; row += f.rows {
+				f.sum(&s.acc32[row], &w[row*acts.BlockBytes], act, l.blocks)
 			}
 			for j := range tile {
 				m.finishRow(s, i, t+j, s.acc32[j*StripRows:])

@@ -9,14 +9,14 @@
 // the high two in V30.
 
 #define I1TABLES \
-	MOVD $·trits<>(SB), R8 \
+	MOVD $·tritTables(SB), R8 \
 	VLD1.P 64(R8), [V21.B16, V22.B16, V23.B16, V24.B16] \
 	VLD1 (R8), [V25.B16, V26.B16] \
 	VMOVI $19, V27.B16 \
 	VMOVI $27, V28.B16
 
 #define I2TABLES \
-	MOVD $·bitPairs<>(SB), R8 \
+	MOVD $·bitPairTables(SB), R8 \
 	VLD1 (R8), [V21.B16, V22.B16] \
 	VMOVI $15, V27.B16
 

@@ -5,28 +5,28 @@
 #include "sdot_arm64.h"
 
 // trit r%3 of r < 27
-DATA ·trits<>+0(SB)/8, $0x00ff0100ff0100ff
-DATA ·trits<>+8(SB)/8, $0xff0100ff0100ff01
-DATA ·trits<>+16(SB)/8, $0x0100ff0100ff0100
-DATA ·trits<>+24(SB)/8, $0x00000000000100ff
+DATA ·tritTables+0(SB)/8, $0x00ff0100ff0100ff
+DATA ·tritTables+8(SB)/8, $0xff0100ff0100ff01
+DATA ·tritTables+16(SB)/8, $0x0100ff0100ff0100
+DATA ·tritTables+24(SB)/8, $0x00000000000100ff
 // trit r/3%3 of r < 27
-DATA ·trits<>+32(SB)/8, $0x0101000000ffffff
-DATA ·trits<>+40(SB)/8, $0x01000000ffffff01
-DATA ·trits<>+48(SB)/8, $0x000000ffffff0101
-DATA ·trits<>+56(SB)/8, $0x0000000000010101
+DATA ·tritTables+32(SB)/8, $0x0101000000ffffff
+DATA ·tritTables+40(SB)/8, $0x01000000ffffff01
+DATA ·tritTables+48(SB)/8, $0x000000ffffff0101
+DATA ·tritTables+56(SB)/8, $0x0000000000010101
 // trit r/9 of r < 27
-DATA ·trits<>+64(SB)/8, $0xffffffffffffffff
-DATA ·trits<>+72(SB)/8, $0x00000000000000ff
-DATA ·trits<>+80(SB)/8, $0x0101010101010000
-DATA ·trits<>+88(SB)/8, $0x0000000000010101
-GLOBL ·trits<>(SB), RODATA|NOPTR, $96
+DATA ·tritTables+64(SB)/8, $0xffffffffffffffff
+DATA ·tritTables+72(SB)/8, $0x00000000000000ff
+DATA ·tritTables+80(SB)/8, $0x0101010101010000
+DATA ·tritTables+88(SB)/8, $0x0000000000010101
+GLOBL ·tritTables(SB), RODATA|NOPTR, $96
 
 // trits of the low and of the high bit pair of a nibble
-DATA ·bitPairs<>+0(SB)/8, $0x000100ff000100ff
-DATA ·bitPairs<>+8(SB)/8, $0x000100ff000100ff
-DATA ·bitPairs<>+16(SB)/8, $0x00000000ffffffff
-DATA ·bitPairs<>+24(SB)/8, $0x0000000001010101
-GLOBL ·bitPairs<>(SB), RODATA|NOPTR, $32
+DATA ·bitPairTables+0(SB)/8, $0x000100ff000100ff
+DATA ·bitPairTables+8(SB)/8, $0x000100ff000100ff
+DATA ·bitPairTables+16(SB)/8, $0x00000000ffffffff
+DATA ·bitPairTables+24(SB)/8, $0x0000000001010101
+GLOBL ·bitPairTables(SB), RODATA|NOPTR, $32
 
 // A token's sums of 64 rows take 256 bytes. The sums of 4 rows and T tokens
 // stand in T registers side by side.

@@ -2,7 +2,7 @@
 
 package ternary
 
-// The assembly of ternary_arm64.s and ternary_lut_arm64.s, which states each
+// The assembly of sdot_arm64.s, i8mm_arm64.s and lut_arm64.s, which states each
 // routine's contract.
 
 //go:noescape
@@ -22,6 +22,12 @@ func sdotI2x2(sums *int32, w, act *byte, blocks int)
 
 //go:noescape
 func sdotI2x4(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func i8mmI1x4(sums *int32, w, act *byte, blocks int)
+
+//go:noescape
+func i8mmI2x4(sums *int32, w, act *byte, blocks int)
 
 //go:noescape
 func ternaryFinishNEON(y *float32, sums *int32, scale float32, rows *float32)
