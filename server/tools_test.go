@@ -172,3 +172,28 @@ func TestEveryBadUseOfToolsIsRefusedWithItsReason(t *testing.T) {
 		wantError(t, c.body, status, answer, 400, c.code, c.param)
 	}
 }
+
+func TestASearchAgreesOnCalls(t *testing.T) {
+	f := start(t, says(t, toolcall.Hermes.Write("get_weather", inBerlin)), nil)
+	f.withTemplate(template.ChatML)
+	req := callsTools("auto")
+	req.Metadata = map[string]string{"test_time_scaling": "sc4"}
+	calls, text, finish := streamedCalls(t, f, req)
+	if len(calls) != 1 || text != "" || finish != goopenai.FinishReasonToolCalls || calls[0].Function.Arguments != inBerlin {
+		t.Errorf("%+v, %q, %s, want a call", calls, text, finish)
+	}
+	tools, _ := json.Marshal(req.Tools)
+	_, _, answer := f.post("/v1/chat/completions", chatBody(`,"test_time_scaling":"sc4","tools":`+string(tools)))
+	var got struct {
+		Choices []struct {
+			Scaling struct {
+				Answer string
+				Votes  int
+			} `json:"test_time_scaling"`
+		}
+		Scaling struct{ Agreement float64 } `json:"test_time_scaling"`
+	}
+	if err := json.Unmarshal(answer, &got); err != nil || len(got.Choices) != 1 || got.Choices[0].Scaling.Answer != `get_weather({"city":"Berlin"})` || got.Scaling.Agreement != 1 {
+		t.Errorf("%s", answer)
+	}
+}

@@ -2,8 +2,10 @@ package tts
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -63,4 +65,55 @@ func (c Calling) divide(d *Delta, p *toolcall.Parser, parts []toolcall.Part) {
 	if d.Finish == FinishStop && p.Calls() > 0 {
 		d.Finish = FinishCalls
 	}
+}
+
+// Read is the calls in a whole answer, by name and arguments: the order of members and
+// the white space between them do not matter. It is false for an answer without any.
+func (c Calling) Read(text string) (calls string, ok bool) {
+	p := c.Format.NewParser(c.Tools)
+	var list []toolcall.Call
+	for _, push := range []string{c.Begun, text} {
+		for _, part := range p.Push(push, false) {
+			list = join(list, part.Call)
+		}
+	}
+	for _, part := range p.Push("", true) {
+		list = join(list, part.Call)
+	}
+	var b strings.Builder
+	for i := range list {
+		if c.One && i > 0 {
+			break
+		}
+		b.WriteString(list[i].Name + "(" + canonical(list[i].Arguments) + ")\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n"), b.Len() > 0
+}
+
+// join puts the pieces of calls together.
+func join(list []toolcall.Call, piece *toolcall.Call) []toolcall.Call {
+	switch {
+	case piece == nil:
+	case piece.Index == len(list):
+		list = append(list, *piece)
+	default:
+		list[piece.Index].Arguments += piece.Arguments
+	}
+	return list
+}
+
+// canonical is JSON with its members in order and without white space, or what it is
+// if it is no JSON.
+func canonical(arguments string) string {
+	d := json.NewDecoder(strings.NewReader(arguments))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return arguments
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return arguments
+	}
+	return string(out)
 }

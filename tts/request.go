@@ -69,9 +69,20 @@ type Request struct {
 	// MaxLogprobs bounds the log-probabilities that the answer may list, those
 	// of alternatives included; 0: no bound.
 	MaxLogprobs int
+	// Calls finds the calls of tools in a whole answer, written alike where they mean
+	// the same: the answer that candidates of a search agree on. nil: there are none.
+	Calls func(text string) (calls string, ok bool)
 	// Background makes the choices give way to other requests' as far as those of
 	// a search do.
 	Background bool
+}
+
+// calls are those in a whole answer.
+func (r *Request) calls(text string) (string, bool) {
+	if r.Calls == nil {
+		return "", false
+	}
+	return r.Calls(text)
 }
 
 // choices is N with its default.

@@ -101,7 +101,10 @@ func (r *searchRun) retire(b *beam) {
 	b.close()
 	c, tree := b.cand, &r.tree
 	c.Index, c.Node = len(tree.done), b.node
-	if a, ok := r.reader.Read(r.prompt.begun + c.Text); ok {
+	whole := r.prompt.begun + c.Text
+	if calls, ok := r.req.calls(whole); ok {
+		c.Answer, c.key = calls, calls
+	} else if a, ok := r.reader.Read(whole); ok {
 		c.Answer, c.key = a.Text, a.Key
 	}
 	tree.done = append(tree.done, c)

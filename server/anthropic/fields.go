@@ -227,5 +227,6 @@ func (f Fields) toolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 		c.Begun = c.Format.Begin(name)
 	}
 	req.Prompt.Begin, req.Marks = c.Begun, c.Format.Marks
+	req.Calls = c.Read
 	return c
 }

@@ -149,6 +149,7 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 		c.Begun = c.Format.Begin(name)
 	}
 	req.Prompt.Begin, req.Marks = c.Begun, c.Format.Marks
+	req.Calls = c.Read
 	return c
 }
 

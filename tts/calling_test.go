@@ -1,0 +1,32 @@
+package tts
+
+import (
+	"testing"
+
+	"github.com/lutra-lm/lutra/tts/toolcall"
+)
+
+func TestCallsThatMeanTheSameAreReadAlike(t *testing.T) {
+	c := Calling{Format: toolcall.Hermes, Tools: []toolcall.Tool{{Name: "f"}}}
+	const want = `f({"a":1,"b":[2,"x"]})`
+	for _, arguments := range []string{`{"a":1,"b":[2,"x"]}`, `{ "b": [2, "x"],  "a": 1 }`} {
+		if got, ok := c.Read("I call.\n" + toolcall.Hermes.Write("f", arguments)); !ok || got != want {
+			t.Errorf("%s is read as %q, want %q", arguments, got, want)
+		}
+	}
+	two := toolcall.Hermes.Write("f", `{}`) + toolcall.Hermes.Write("f", `{"a":2}`)
+	if got, _ := c.Read(two); got != "f({})\nf({\"a\":2})" {
+		t.Errorf("two calls are read as %q", got)
+	}
+	c.One = true
+	if got, _ := c.Read(two); got != "f({})" {
+		t.Errorf("of which one counts: %q", got)
+	}
+	c.Begun = toolcall.Hermes.Begin("f")
+	if got, _ := c.Read(`{"a": 3}}`); got != `f({"a":3})` {
+		t.Errorf("a call that the prompt began is read as %q", got)
+	}
+	if got, ok := (Calling{Format: toolcall.Hermes}).Read("Answer: 12"); ok {
+		t.Errorf("text is read as the calls %q", got)
+	}
+}
