@@ -12,7 +12,7 @@ var (
 	// ErrFormat says that the bytes are not a well-formed GGUF file.
 	ErrFormat = errors.New("malformed GGUF")
 	// ErrUnsupported says that the file is or may be well-formed, but of a kind
-	// this package does not read: big-endian, split, another version, or a
+	// this package does not read: big-endian, a part of several, another version, or a
 	// storage type without a decoder.
 	ErrUnsupported = errors.New("unsupported GGUF")
 	// ErrChanged says that a file was written to or truncated while it was open,
@@ -29,6 +29,9 @@ type File struct {
 
 	byName map[string]int
 	source *source
+	first  *File         // of a part: that with the metadata of all; nil: this one
+	rest   []*source     // of a model in parts: those of the others
+	types  map[Type]Type // what each number of several meanings stands for here
 }
 
 // Tensor is the tensor of that name, or nil.
@@ -41,30 +44,52 @@ func (f *File) Tensor(name string) *Tensor {
 }
 
 // Open opens and parses the file at path. It reads the header and the tensor
-// directory; the tensors stay in the file, which is kept open until Close.
+// directory; the tensors stay in the file, which is kept open until Close. Of a
+// model in several parts path is the first, and the others lie beside it.
 func Open(path string) (*File, error) {
 	s, err := openSource(path)
 	if err != nil {
 		return nil, fmt.Errorf("gguf: %w", err)
 	}
-	f, err := parse(s)
+	f, err := parse(s, nil)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), s.close())
+	}
+	if f.parts() > 1 {
+		if err := f.openRest(path); err != nil {
+			return nil, errors.Join(fmt.Errorf("gguf: %w", err), f.Close())
+		}
 	}
 	return f, nil
 }
 
-// Unchanged reports ErrChanged when the file at Open's path has been written to
-// or truncated since. Renaming another file into its place changes nothing: the
-// one that was opened lives on until Close. It may be called by any goroutine,
-// until Close.
-func (f *File) Unchanged() error { return f.source.unchanged() }
+// Parts is the number of files that f was read from.
+func (f *File) Parts() int { return 1 + len(f.rest) }
 
-// Close closes the file. Tensors that are still in it cannot be read
-// afterwards. It may be called more than once.
-func (f *File) Close() error {
-	if err := f.source.close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return fmt.Errorf("gguf: %w", err)
+// Unchanged reports ErrChanged when the file at Open's path, or another part of
+// the model, has been written to or truncated since. Renaming another file into
+// its place changes nothing: the one that was opened lives on until Close. It may
+// be called by any goroutine, until Close.
+func (f *File) Unchanged() error {
+	if err := f.source.unchanged(); err != nil {
+		return err
+	}
+	for _, s := range f.rest {
+		if err := s.unchanged(); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// Close closes the file, all its parts. Tensors that are still in it cannot be
+// read afterwards. It may be called more than once.
+func (f *File) Close() error {
+	var failed error
+	for _, s := range append([]*source{f.source}, f.rest...) {
+		if err := s.close(); err != nil && !errors.Is(err, os.ErrClosed) {
+			failed = errors.Join(failed, fmt.Errorf("gguf: %w", err))
+		}
+	}
+	return failed
 }

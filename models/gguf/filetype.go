@@ -21,7 +21,11 @@ var fileTypes = map[uint64]fileType{
 }
 
 func (f *File) fileType() fileType {
-	n, ok := f.Metadata.Uint("general.file_type")
+	about := f.Metadata
+	if f.first != nil {
+		about = f.first.Metadata
+	}
+	n, ok := about.Uint("general.file_type")
 	if !ok {
 		return fileType{}
 	}

@@ -42,6 +42,10 @@ func (f *File) settle(c *cursor, extents []extent, align uint64) {
 		// What is last may be cut off or have something behind it, and is asked last.
 		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(extents[a].lo, extents[b].lo) })
 		typ := f.meaning(c, types, of, extents, align)
+		if f.types == nil {
+			f.types = map[Type]Type{}
+		}
+		f.types[types[0]] = typ
 		for _, i := range of {
 			f.Tensors[i].Type = typ
 		}

@@ -22,11 +22,21 @@ const (
 )
 
 // Parse reads a whole GGUF file held in memory. Tensor.Data points into data.
-func Parse(data []byte) (*File, error) { return parse(inMemory(data)) }
+func Parse(data []byte) (*File, error) {
+	f, err := parse(inMemory(data), nil)
+	if err != nil {
+		return nil, err
+	}
+	if n := f.parts(); n > 1 {
+		return nil, fmt.Errorf("gguf: %w: this is one of %d parts, which are found as files alone", ErrUnsupported, n)
+	}
+	return f, nil
+}
 
-func parse(s *source) (*File, error) {
+// parse reads a file, or a part of the model that first begins.
+func parse(s *source, first *File) (*File, error) {
 	c := newCursor(s)
-	f := &File{Metadata: Metadata{}, source: s}
+	f := &File{Metadata: Metadata{}, source: s, first: first}
 	tensors, pairs := f.header(c)
 	f.metadata(c, pairs)
 	f.directory(c, tensors)
@@ -72,10 +82,6 @@ func (f *File) metadata(c *cursor, pairs int) {
 			c.fail("%w: the key occurs twice", ErrFormat)
 		}
 		f.Metadata[key] = c.value(valueType(c.u32()), 0)
-	}
-	if n, ok := f.Metadata.Uint("split.count"); c.err == nil && ok && n > 1 {
-		c.what = `key "split.count"`
-		c.fail("%w: this is one of %d parts; merge them into one file first (gguf-split --merge)", ErrUnsupported, n)
 	}
 }
 
@@ -178,7 +184,7 @@ func divide(offsets []uint64, end uint64) (order []int, extents []extent) {
 
 // alignment is what general.alignment says of the data section.
 func (m Metadata) alignment() (int, error) {
-	const key = "general.alignment"
+	const key = keyAlignment
 	v, set := m[key]
 	if !set {
 		return defaultAlignment, nil
