@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 
 	"github.com/lutra-lm/lutra/kernels"
@@ -35,7 +34,7 @@ type LoadOptions struct {
 // Bundle is a model with its tokenizer and template: all that it takes to turn
 // text into tokens, tokens into logits and tokens into text.
 type Bundle struct {
-	Name      string // the file's name without .gguf, or general.name
+	Name      string // gguf.ModelName of the file, or general.name
 	Model     Model
 	Tokenizer *tokenizer.Tokenizer
 	Template  *template.Template // how conversations are written; nil: see TemplateErr
@@ -62,7 +61,7 @@ func Load(path string, opt LoadOptions) (*Bundle, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
-	b.Name = strings.TrimSuffix(filepath.Base(path), ".gguf")
+	b.Name = gguf.ModelName(path)
 	return b, nil
 }
 

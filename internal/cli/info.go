@@ -21,6 +21,7 @@ import (
 type fileInfo struct {
 	File     string         `json:"file"`
 	Version  int            `json:"gguf_version"`
+	Parts    int            `json:"parts"`               // files that the model lies in
 	FileType string         `json:"file_type,omitempty"` // what general.file_type stands for
 	Weights  int64          `json:"weights"`
 	Bytes    int64          `json:"tensor_bytes"`
@@ -87,7 +88,7 @@ func openStored(ctx context.Context, name string) (*gguf.File, error) {
 }
 
 func describe(name string, f *gguf.File) fileInfo {
-	info := fileInfo{File: name, Version: f.Version, FileType: f.FileType(), Metadata: map[string]any{}}
+	info := fileInfo{File: name, Version: f.Version, Parts: f.Parts(), FileType: f.FileType(), Metadata: map[string]any{}}
 	for key, v := range f.Metadata {
 		info.Metadata[key] = shorten(v)
 	}
@@ -111,7 +112,11 @@ func shorten(v any) any {
 }
 
 func (f fileInfo) print(w io.Writer, tensors bool) error {
-	fmt.Fprintf(w, "%s: GGUF v%d, %d tensors, %.2f M weights, %s\n\n", f.File, f.Version, len(f.Tensors), float64(f.Weights)/1e6, output.Bytes(f.Bytes))
+	version := fmt.Sprintf("GGUF v%d", f.Version)
+	if f.Parts > 1 {
+		version += fmt.Sprintf(" in %d parts", f.Parts)
+	}
+	fmt.Fprintf(w, "%s: %s, %d tensors, %.2f M weights, %s\n\n", f.File, version, len(f.Tensors), float64(f.Weights)/1e6, output.Bytes(f.Bytes))
 	rows := [][]string{{"key", "value"}}
 	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
 		value := output.Printable(f.Metadata[key])

@@ -18,6 +18,8 @@ type storedModel struct {
 	Path     string    `json:"path"`
 	Bytes    int64     `json:"bytes"`
 	Missing  int64     `json:"missing_bytes"` // of a download that stopped
+	Parts    int       `json:"parts"`         // files that the model lies in
+	Lacking  int       `json:"missing_parts"` // of several
 	Modified time.Time `json:"modified"`
 }
 
@@ -69,10 +71,13 @@ func listStored(w io.Writer, h *hub.Hub, asJSON bool) error {
 	list := []storedModel{}
 	rows := [][]string{{"name", "size", "downloaded"}}
 	for _, s := range stored {
-		m := storedModel{Name: shortName(s.Ref), File: s.Ref.String(), Path: s.Path, Bytes: s.Size, Missing: s.Missing, Modified: s.Modified}
+		m := storedModel{Name: shortName(s.Ref), File: s.Ref.String(), Path: s.Path, Bytes: s.Size, Missing: s.Missing, Parts: s.Parts, Lacking: s.Lacking, Modified: s.Modified}
 		list = append(list, m)
 		when := s.Modified.Format(time.DateOnly)
-		if s.Missing > 0 {
+		switch {
+		case s.Lacking > 0:
+			when = fmt.Sprintf("%d of %d parts, lutra pull goes on", s.Parts-s.Lacking, s.Parts)
+		case s.Missing > 0:
 			when = fmt.Sprintf("%d%%, lutra pull goes on", 100*(s.Size-s.Missing)/s.Size)
 		}
 		rows = append(rows, []string{m.Name, output.Bytes(s.Size), when})

@@ -19,7 +19,8 @@ share, and prints where it is. NAME is one of the catalogue (lutra list --catalo
 or hf:OWNER/REPO:FILE, hf:OWNER/REPO:QUANT or hf:OWNER/REPO. Without FILE and QUANT it
 is the repository's only model, else that with Q4_K_M, else that with Q8_0.
 
-An interrupted download goes on where it stopped. The file is held against its size and
+A model in several parts (NAME-00001-of-00003.gguf) comes with all of them. An
+interrupted download goes on where it stopped. The file is held against its size and
 SHA-256. HF_TOKEN opens repositories that want one; HF_HOME moves the cache.`,
 		Example: `  lutra pull bonsai-1.7b
   lutra pull hf:Qwen/Qwen3-4B-GGUF:Q4_K_M

@@ -130,5 +130,5 @@ func (m Model) APIName() string {
 		}
 		return m.Path
 	}
-	return strings.TrimSuffix(filepath.Base(m.Path), filepath.Ext(m.Path))
+	return gguf.ModelName(m.Path)
 }

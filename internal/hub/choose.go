@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/lutra-lm/lutra/models/gguf/parts"
 )
 
 // ErrChoice is the kind of error that says that a name fits no file, or several.
@@ -23,7 +25,8 @@ var defaultQuants = []string{"Q4_K_M", "Q8_0"}
 // projectors of images, importance matrices, heads that draft.
 var companions = []string{"mmproj", "imatrix", "mtp-", "eagle3-", "dflash-", "dspark-"}
 
-// choose finds the file that ref names among those of a repository.
+// choose finds the file that ref names among those of a repository; of a model in
+// several parts the first, whether it is there or not.
 func choose(ref Ref, files []string) (string, error) {
 	models := slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !isModel(f) })
 	slices.Sort(models)
@@ -34,11 +37,7 @@ func choose(ref Ref, files []string) (string, error) {
 	case len(found) > 1:
 		return "", choiceError(errSeveral, ref, "fits several files; name one", found)
 	}
-	if first, n, ok := splitFile(found[0]); ok {
-		return "", fmt.Errorf("%w: %s is one of %d parts, and parts are not read: merge them with llama.cpp's gguf-split --merge, or choose another of %s",
-			ErrChoice, first, n, listed(slices.DeleteFunc(models, func(f string) bool { _, _, split := splitFile(f); return split })))
-	}
-	return found[0], nil
+	return parts.First(found[0]), nil
 }
 
 // candidates are the files that ref can mean, one at least.
@@ -73,7 +72,7 @@ func candidates(ref Ref, files, models []string) ([]string, error) {
 	if len(models) == 0 {
 		return nil, choiceError(ErrChoice, ref, "has no GGUF model", nil)
 	}
-	return nil, choiceError(errSeveral, ref, "has several models; name one", models)
+	return nil, choiceError(errSeveral, ref, "has several models; name one", firstParts(models))
 }
 
 // isModel tells language models by their names.
@@ -89,23 +88,28 @@ func quantised(files []string, quant string) []string {
 	return firstParts(filter(files, word.MatchString))
 }
 
-var splitName = regexp.MustCompile(`(?i)^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
-
-// splitFile tells whether a file is one of several that make a model.
-func splitFile(file string) (name string, parts int, split bool) {
-	m := splitName.FindStringSubmatch(file)
-	if m == nil {
-		return file, 1, false
+// together are the files that make the model which a file is, or begins. Files
+// that are not there are an error.
+func together(ref Ref, file string, files []string) ([]string, error) {
+	n, split := parts.Parse(file)
+	if !split {
+		return []string{file}, nil
 	}
-	_, err := fmt.Sscanf(m[3], "%d", &parts)
-	return file, parts, err == nil && parts > 1
+	if n.Count > parts.Max {
+		return nil, fmt.Errorf("%w: %s is one of %d parts, at most %d are read", ErrChoice, file, n.Count, parts.Max)
+	}
+	all := n.All()
+	if lacking := filter(all, func(f string) bool { return !slices.Contains(files, f) }); len(lacking) > 0 {
+		return nil, choiceError(ErrChoice, ref, fmt.Sprintf("is a model in %d parts, and some are not there", n.Count), lacking)
+	}
+	return all, nil
 }
 
 // firstParts leaves one file of each model.
 func firstParts(files []string) []string {
 	return filter(files, func(f string) bool {
-		m := splitName.FindStringSubmatch(f)
-		return m == nil || m[2] == "00001"
+		n, split := parts.Parse(f)
+		return !split || n.No == 1
 	})
 }
 

@@ -49,8 +49,9 @@ func (h *Hub) Offline() bool { return h.o.Offline }
 // Cache is the folder of the cache.
 func (h *Hub) Cache() string { return h.o.Cache }
 
-// Find is the path of a file that is in the cache, or ErrAbsent. The hub is not
-// asked, so newer versions of the file are not seen.
+// Find is the path of a model that is in the cache, or ErrAbsent: of its first
+// file, if it lies in several parts, which are all there. The hub is not asked, so
+// newer versions are not seen.
 func (h *Hub) Find(ref Ref) (string, error) {
 	d := h.folder(ref)
 	commits, err := d.snapshots()
@@ -64,6 +65,9 @@ func (h *Hub) Find(ref Ref) (string, error) {
 		}
 		file, err := choose(ref, files)
 		if err == nil {
+			_, err = together(ref, file, files)
+		}
+		if err == nil {
 			return d.pointer(commit, file), nil
 		}
 		if errors.Is(err, errSeveral) && h.o.Offline {
@@ -73,39 +77,50 @@ func (h *Hub) Find(ref Ref) (string, error) {
 	return "", fmt.Errorf("%s %w", ref, ErrAbsent)
 }
 
-// Pull brings the newest version of a file into the cache and returns its path.
-// One that is there already is not fetched again.
+// Pull brings the newest version of a model into the cache and returns the path of
+// its file, of several parts the first. What is there already is not fetched again.
 func (h *Hub) Pull(ctx context.Context, ref Ref, tell Progress) (string, error) {
 	if h.o.Offline {
 		return "", ErrOffline
 	}
-	r, err := h.c.find(ctx, ref)
+	model, err := h.c.find(ctx, ref)
 	if err != nil {
 		return "", err
 	}
 	d := h.folder(ref)
-	pointer := d.pointer(r.commit, r.ref.File)
-	if err := os.MkdirAll(filepath.Dir(d.blob(r.etag)), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(d.blob(model[0].etag)), 0o777); err != nil {
 		return "", err
 	}
-	unlock, err := h.lock(ctx, d, r.etag)
-	if err != nil {
+	if err := h.checkRoomForAll(d, model); err != nil {
 		return "", err
 	}
-	defer unlock()
-	if !isFile(pointer, r.size) {
-		isNew := false
-		if blob := d.blob(r.etag); !isFile(blob, r.size) {
-			if err := h.download(ctx, d, &r, tell); err != nil {
-				return "", err
-			}
-			isNew = true
-		}
-		if err := h.link(d, d.blob(r.etag), pointer, isNew); err != nil {
+	sum := tell.ofAll(model)
+	for i := range model {
+		if err := h.bring(ctx, d, &model[i], sum(i)); err != nil {
 			return "", err
 		}
 	}
-	return pointer, d.setMain(r.commit)
+	return d.pointer(model[0].commit, model[0].ref.File), d.setMain(model[0].commit)
+}
+
+// bring makes sure that a file is in its snapshot.
+func (h *Hub) bring(ctx context.Context, d repoFolder, r *remote, tell Progress) error {
+	unlock, err := h.lock(ctx, d, r.etag)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	pointer, blob := d.pointer(r.commit, r.ref.File), d.blob(r.etag)
+	if isFile(pointer, r.size) {
+		return nil
+	}
+	isNew := !isFile(blob, r.size)
+	if isNew {
+		if err := h.download(ctx, d, r, tell); err != nil {
+			return err
+		}
+	}
+	return h.link(d, blob, pointer, isNew)
 }
 
 // isFile tells whether there is a file, or a link to one, of so many bytes.
@@ -211,6 +226,26 @@ func (h *Hub) checkRoom(d repoFolder, r *remote, missing int64) error {
 		return fmt.Errorf("%w for %s: it wants %d MB, and %s has %d MB free", ErrRoom, r.ref, missing/1e6, d.path, free/1e6)
 	}
 	return nil
+}
+
+// checkRoomForAll is checkRoom for what is missing of all parts of a model, before
+// the first of them fills the disk.
+func (h *Hub) checkRoomForAll(d repoFolder, model []remote) error {
+	if len(model) == 1 {
+		return nil // download knows better what has come of it
+	}
+	missing := int64(0)
+	for i := range model {
+		r := &model[i]
+		if isFile(d.pointer(r.commit, r.ref.File), r.size) || isFile(d.blob(r.etag), r.size) {
+			continue
+		}
+		missing += r.size
+		if j := readAnyJournal(d.blob(r.etag) + incomplete + ".json"); j != nil && j.Size == r.size {
+			missing -= min(max(0, j.done()), r.size)
+		}
+	}
+	return h.checkRoom(d, &model[0], missing)
 }
 
 // Resolve reads a name of the hub or of the catalogue; false: it is neither.

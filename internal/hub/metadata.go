@@ -112,25 +112,39 @@ func (r *remote) hashed() bool {
 	return sha256Hash.MatchString(r.etag) || commitHash.MatchString(r.etag)
 }
 
-// find chooses a file and asks what it is.
-func (c *client) find(ctx context.Context, ref Ref) (remote, error) {
+// find chooses a model and asks what its files are.
+func (c *client) find(ctx context.Context, ref Ref) ([]remote, error) {
 	l, err := c.list(ctx, ref)
 	if err != nil {
-		return remote{}, err
+		return nil, err
 	}
 	files := make([]string, 0, len(l.Files))
 	for _, f := range l.Files {
 		if isGGUF(f.Name) {
 			if err := validFile(f.Name); err != nil {
-				return remote{}, fmt.Errorf("%s: %w", ref.ID(), err)
+				return nil, fmt.Errorf("%s: %w", ref.ID(), err)
 			}
 			files = append(files, f.Name)
 		}
 	}
 	file, err := choose(ref, files)
-	if err != nil {
-		return remote{}, err
+	if err == nil {
+		files, err = together(ref, file, files)
 	}
+	if err != nil {
+		return nil, err
+	}
+	model := make([]remote, len(files))
+	for i, file := range files {
+		if model[i], err = c.describe(ctx, ref, file, &l); err != nil {
+			return nil, err
+		}
+	}
+	return model, nil
+}
+
+// describe asks what a file is that a repository lists.
+func (c *client) describe(ctx context.Context, ref Ref, file string, l *listing) (remote, error) {
 	r := remote{ref: Ref{Owner: ref.Owner, Repo: ref.Repo, File: file}, commit: l.Commit, url: c.at(ref.Owner, ref.Repo, "resolve", l.Commit, file)}
 	if err := c.retry(ctx, func() error { return c.head(ctx, &r) }); err != nil {
 		return remote{}, err

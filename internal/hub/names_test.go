@@ -59,6 +59,9 @@ func TestTheFileIsChosenByNameQuantisationOrDefault(t *testing.T) {
 		{Ref{Quant: "i2_s"}, []string{"ggml-model-i2_s.gguf", "ggml-model-f32.gguf"}, "ggml-model-i2_s.gguf"},
 		{Ref{File: "t-q8_0.GGUF"}, many, "T-Q8_0.gguf"},
 		{Ref{File: "a.gguf"}, []string{"A.gguf", "a.gguf"}, "a.gguf"},
+		{Ref{Quant: "F16"}, many, "T-F16-00001-of-00002.gguf"},
+		{Ref{File: "T-F16-00002-of-00002.gguf"}, many, "T-F16-00001-of-00002.gguf"},
+		{Ref{}, []string{"x-00001-of-00003.gguf", "x-00002-of-00003.gguf", "x-00003-of-00003.gguf"}, "x-00001-of-00003.gguf"},
 	} {
 		if got, err := choose(c.ref, c.files); err != nil || got != c.want {
 			t.Errorf("choose(%+v, %q) = %q, %v; want %q", c.ref, c.files, got, err, c.want)
@@ -74,9 +77,6 @@ func TestTheFileIsChosenByNameQuantisationOrDefault(t *testing.T) {
 		{Ref{Quant: "Q4_K_M"}, []string{"a-Q4_K_M.gguf", "b-Q4_K_M.gguf", "c-Q8_0.gguf"}, []string{"several", "a-Q4_K_M.gguf, b-Q4_K_M.gguf"}},
 		{Ref{Quant: "Q5_K_M"}, many, []string{"fits no file", "T-Q8_0.gguf"}},
 		{Ref{Quant: "Q4"}, many, []string{"fits no file"}},
-		{Ref{Quant: "F16"}, many, []string{"T-F16-00001-of-00002.gguf is one of 2 parts", "gguf-split --merge", "T-Q8_0.gguf"}},
-		{Ref{File: "T-F16-00002-of-00002.gguf"}, many, []string{"one of 2 parts"}},
-		{Ref{}, []string{"x-00001-of-00003.gguf", "x-00002-of-00003.gguf", "x-00003-of-00003.gguf"}, []string{"one of 3 parts"}},
 		{Ref{File: "mmproj-T-Q4_K_M.gguf"}, many, []string{"no language model"}},
 		{Ref{File: "no.gguf"}, many, []string{"is not there", "T-Q8_0.gguf"}},
 	} {

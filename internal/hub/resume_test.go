@@ -281,12 +281,13 @@ func TestADiskThatFillsUpIsAnError(t *testing.T) {
 	}
 	defer full.Close()
 	b := newBench(t)
-	r, err := b.c.find(t.Context(), tiny)
+	found, err := b.c.find(t.Context(), tiny)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := &found[0]
 	path := filepath.Join(t.TempDir(), "journal.json")
-	err = (&transfer{c: b.c, r: &r, f: full, j: readJournal(path, tiny.File, r.size, b.part)}).run(t.Context())
+	err = (&transfer{c: b.c, r: r, f: full, j: readJournal(path, tiny.File, r.size, b.part)}).run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "disk") || !strings.Contains(err.Error(), "full") {
 		t.Errorf("run = %v", err)
 	}

@@ -11,15 +11,19 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/lutra-lm/lutra/models/gguf/parts"
 )
 
 // Stored is a model of the cache, or what has come of one.
 type Stored struct {
-	Ref      Ref
+	Ref      Ref    // of the first part, if there are several
 	Path     string // of the file
-	Size     int64  // bytes
+	Size     int64  // bytes; of parts that have begun to come
 	Modified time.Time
-	Missing  int64 // bytes that have not come
+	Missing  int64 // bytes that have not come, of as many
+	Parts    int   // files that the model lies in
+	Lacking  int   // parts of several that are not complete
 }
 
 // List finds the GGUF models of the cache, by name; companions of them too.
@@ -41,10 +45,47 @@ func (h *Hub) List() ([]Stored, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, append(here, d.partial(ref)...)...)
+		all = append(all, byModel(here, d.partial(ref))...)
 	}
 	slices.SortFunc(all, func(a, b Stored) int { return strings.Compare(a.Ref.String(), b.Ref.String()) })
 	return all, nil
+}
+
+// byModel puts the parts of each model together. Of a part that is there, what
+// comes of another version does not count.
+func byModel(complete, partial []Stored) (list []Stored) {
+	at := map[string]int{} // first part to its model in list
+	seen := map[Ref]bool{}
+	for i, s := range append(complete, partial...) {
+		s.Parts = 1
+		n, split := parts.Parse(s.Ref.File)
+		if !split {
+			list = append(list, s)
+			continue
+		}
+		if seen[s.Ref] {
+			continue
+		}
+		seen[s.Ref] = true
+		first := n.Part(1)
+		k, known := at[first]
+		if !known {
+			k, at[first] = len(list), len(list)
+			list = append(list, Stored{Ref: Ref{Owner: s.Ref.Owner, Repo: s.Ref.Repo, File: first}, Path: s.Path, Parts: n.Count, Lacking: n.Count})
+		}
+		m := &list[k]
+		if n.No == 1 {
+			m.Path = s.Path
+		}
+		m.Size, m.Missing = m.Size+s.Size, m.Missing+s.Missing
+		if s.Modified.After(m.Modified) {
+			m.Modified = s.Modified
+		}
+		if i < len(complete) {
+			m.Lacking--
+		}
+	}
+	return list
 }
 
 // refOf reads the name of a repository's folder.
@@ -101,7 +142,7 @@ func ending(dir, suffix string) (paths []string) {
 	return paths
 }
 
-// Remove deletes a file of the cache, or with neither File nor Quant all that
+// Remove deletes a model of the cache, or with neither File nor Quant all that
 // there is of a repository, and returns how many bytes that frees.
 func (h *Hub) Remove(ref Ref) (freed int64, err error) {
 	d := h.folder(ref)
@@ -134,23 +175,23 @@ func (d repoFolder) idle() error {
 	return nil
 }
 
-// remove deletes a file from all snapshots, and the blobs that no snapshot
-// links to then.
+// remove deletes a model, all its parts, from all snapshots, and the blobs that no
+// snapshot links to then.
 func (d repoFolder) remove(ref Ref) error {
 	here, err := d.stored(ref)
 	if err != nil {
 		return err
 	}
-	parts := d.partial(ref)
-	names := []string{}
-	for _, s := range append(here, parts...) {
-		if !slices.Contains(names, s.Ref.File) {
-			names = append(names, s.Ref.File)
-		}
+	begun := d.partial(ref)
+	var names, firsts []string
+	for _, s := range append(here, begun...) {
+		names, firsts = append(names, s.Ref.File), append(firsts, parts.First(s.Ref.File))
 	}
-	file := ref.File
-	if !slices.Contains(names, file) { // a companion can be removed by its own name
-		if file, err = choose(ref, names); err != nil {
+	slices.Sort(firsts)
+	firsts = slices.Compact(firsts)
+	file := parts.First(ref.File)
+	if !slices.Contains(firsts, file) { // a companion can be removed by its own name
+		if file, err = choose(ref, firsts); err != nil {
 			return err
 		}
 	}
@@ -158,19 +199,22 @@ func (d repoFolder) remove(ref Ref) error {
 	if err != nil {
 		return err
 	}
+	ofModel := func(name string) bool { return parts.First(name) == file }
 	var blobs []string
 	for _, commit := range commits {
-		pointer := d.pointer(commit, file)
-		if blob, ok := d.linked(pointer); ok {
-			blobs = append(blobs, blob)
+		for _, name := range filter(names, ofModel) {
+			pointer := d.pointer(commit, name)
+			if blob, ok := d.linked(pointer); ok {
+				blobs = append(blobs, blob)
+			}
+			if err := os.Remove(pointer); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			d.prune(filepath.Dir(pointer))
 		}
-		if err := os.Remove(pointer); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		d.prune(filepath.Dir(pointer))
 	}
-	for _, p := range parts {
-		if p.Ref.File == file {
+	for _, p := range begun {
+		if ofModel(p.Ref.File) {
 			if err := errors.Join(os.Remove(p.Path), os.Remove(p.Path+".json")); err != nil {
 				return err
 			}

@@ -18,9 +18,24 @@ const (
 	connections = 4
 )
 
-// Progress is told how many bytes of a file there are, and of how many; by one
+// Progress is told how many bytes of a model there are, and of how many; by one
 // goroutine at a time. The number falls where a server makes a transfer begin again.
 type Progress func(done, total int64)
+
+// ofAll gives the progress of each file of a model, those before it being there.
+func (tell Progress) ofAll(model []remote) func(file int) Progress {
+	before, total := make([]int64, len(model)), int64(0)
+	for i := range model {
+		before[i] = total
+		total += model[i].size
+	}
+	return func(file int) Progress {
+		if tell == nil {
+			return nil
+		}
+		return func(done, _ int64) { tell(before[file]+done, total) }
+	}
+}
 
 // transfer brings a file.
 type transfer struct {

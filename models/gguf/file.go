@@ -4,6 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/lutra-lm/lutra/models/gguf/parts"
 )
 
 // Errors of this package. What is wrapped around them names the key or tensor
@@ -65,6 +69,16 @@ func Open(path string) (*File, error) {
 
 // Parts is the number of files that f was read from.
 func (f *File) Parts() int { return 1 + len(f.rest) }
+
+// ModelName is what a model is called by its path: the file's name without
+// extension, and without what numbers its parts.
+func ModelName(path string) string {
+	name := filepath.Base(path)
+	if part, ok := parts.Parse(name); ok {
+		return part.Stem
+	}
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}
 
 // Unchanged reports ErrChanged when the file at Open's path, or another part of
 // the model, has been written to or truncated since. Renaming another file into
