@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/cpuid/v2"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/bands"
 	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -136,7 +137,8 @@ func products(pool *pool.Pool, machine Machine, o Options, yield func(Row, error
 	return true
 }
 
-// benchedKernels names the kernels of a packing, "isa:method" or the ISA alone.
+// benchedKernels names the kernels of a packing, "isa:method" or the ISA alone. What
+// routine finds may go before the method.
 func benchedKernels(p matrix.Packing) []string {
 	switch {
 	case p.Ternary():
@@ -147,6 +149,22 @@ func benchedKernels(p matrix.Packing) []string {
 		return []string{cpu.Active().String() + ":fma"}
 	}
 	return []string{cpu.Active().String() + ":mad"}
+}
+
+// routine is the method that multiplies w with n tokens where method does with few:
+// the products of whole tiles of tokens may be looked up in tables.
+func routine(w *matrix.Matrix, method string, n int) string {
+	if w.Packing.Kind() != meter.Grouped {
+		return method
+	}
+	k, ok := grouped.NewKernel(w).(bands.TableKernel)
+	switch {
+	case !ok || k.TableTokens() == 0 || n < k.TableTokens():
+		return method
+	case n%k.TableTokens() == 0:
+		return "lut"
+	}
+	return "lut+" + method
 }
 
 // makeStack makes matrices of one shape, of least bytes or more together. Bytes
@@ -202,7 +220,7 @@ func product(cpu *kernels.CPU, name string, stack []*matrix.Matrix, n int, budge
 		method = isa
 	}
 	macs := float64(n) * float64(w.Rows) * float64(w.Cols) * float64(len(layers))
-	return Row{ISA: isa, Kernel: method, Packing: w.Packing.String(), M: w.Rows, K: w.Cols, N: n,
+	return Row{ISA: isa, Kernel: routine(w, method, n), Packing: w.Packing.String(), M: w.Rows, K: w.Cols, N: n,
 		Threads: cpu.Pool().Threads(), GMACs: macs / best.Seconds() / 1e9}, nil
 }
 

@@ -5,9 +5,13 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/lutra-lm/lutra/kernels/bands"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/grouped"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
@@ -27,7 +31,7 @@ func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows++
-		name := row.ISA + ":" + row.Kernel
+		name := row.ISA + ":" + strings.TrimPrefix(row.Kernel, "lut+")
 		if row.ISA == row.Kernel {
 			name = row.ISA
 		}
@@ -49,12 +53,40 @@ func TestBenchKernelsMeasuresEveryKernelAgainstTheMachine(t *testing.T) {
 				want = append(want, name)
 			}
 		}
+		if w := blank(p); routine(w, "mad", 16) == "lut" && !slices.Contains(want, cpu.Active().String()+":lut") {
+			want = append(want, cpu.Active().String()+":lut")
+		}
 	}
 	if slices.Sort(kernels); !reflect.DeepEqual(kernels, slices.Sorted(slices.Values(want))) || rows != wantRows {
 		t.Errorf("measured %v in %d rows, want %v in %d", kernels, rows, want, wantRows)
 	}
 	if len(packings) != len(matrix.Packings()) {
 		t.Errorf("measured packings %v, want %v", packings, matrix.Packings())
+	}
+}
+
+func blank(p matrix.Packing) *matrix.Matrix { return &matrix.Matrix{Rows: 16, Cols: 1024, Packing: p} }
+
+func TestTheNameOfAGroupKernelIsThatOfTheRoutineThatRuns(t *testing.T) {
+	defer cpu.Override(cpu.Active())()
+	for _, isa := range cpu.Supported() {
+		cpu.Override(isa)
+		check := func(p matrix.Packing, n int, want string) {
+			if got := routine(blank(p), "mad", n); got != want {
+				t.Errorf("%v on %v with %d tokens: %q, want %q", p, isa, n, got, want)
+			}
+		}
+		check(matrix.Q4, 64, "mad")
+		check(matrix.Q1G128, 1, "mad")
+		if k, ok := grouped.NewKernel(blank(matrix.Q1G128)).(bands.TableKernel); ok && k.TableTokens() > 0 {
+			per := k.TableTokens()
+			check(matrix.Q1G128, per-1, "mad")
+			check(matrix.Q1G128, per, "lut")
+			check(matrix.Q1G128, 2*per+1, "lut+mad")
+		}
+	}
+	if got := routine(blank(matrix.F16), "fma", 64); got != "fma" {
+		t.Errorf("floats are multiplied by %q", got)
 	}
 }
 
