@@ -14,55 +14,132 @@ func textKey(s string) string {
 
 // latex removes what does not change a value and gives the rest one spelling.
 var latex = strings.NewReplacer(
-	`\left`, "", `\right`, "", `\!`, "", `\,`, "", `\;`, "", `\:`, "", `\ `, " ", `~`, " ",
-	`\dfrac`, `\frac`, `\tfrac`, `\frac`, `\cfrac`, `\frac`,
-	`\$`, "", `\%`, "%", `{,}`, ",", `^{\circ}`, "", `^\circ`, "", `°`, "",
-	`\cdot`, `\times`, `×`, `\times`, `−`, "-", `–`, "-",
+	`\\`, `\\`, // ends a row of a matrix
+	`\left`, "", `\right`, "", `\bigl`, "", `\bigr`, "", `\displaystyle`, "", `\!`, "", `\,`, "", `\;`, "", `\:`, "", `\ `, " ", `\quad`, " ", `~`, " ",
+	`\dfrac`, `\frac`, `\tfrac`, `\frac`, `\cfrac`, `\frac`, `\dbinom`, `\binom`, `\tbinom`, `\binom`,
+	`\$`, "", `\%`, "%", `{,}`, ",", `^{\circ}`, "", `^\circ`, "", `\degree`, "", `°`, "",
+	`\cdot`, `\times`, `×`, `\times`, `·`, `\times`, `−`, "-", `–`, "-",
+	`\leqslant`, `\le`, `\geqslant`, `\ge`, `\leq`, `\le`, `\geq`, `\ge`, `≤`, `\le`, `≥`, `\ge`, `\lt`, "<", `\gt`, ">",
+	`\cup`, `∪`, `√`, `\sqrt `, `π`, `\pi `, `∞`, `\infty `, `\lbrace`, `\{`, `\rbrace`, `\}`,
 	`\(`, "", `\)`, "", `\[`, "", `\]`, "", `**`, "", `$`, "", `€`, "", `£`, "",
 	"\u00a0", " ", "\u2009", " ", "\u202f", " ",
 )
 
 var (
-	command  = regexp.MustCompile(`\\(?:text|mathrm|textbf|mathbf|mbox)\s*\{([^{}]*)\}`)
-	equation = regexp.MustCompile(`^[A-Za-z](?:_?\w)?\s*=\s*`)
+	command  = regexp.MustCompile(`\\(?:text|textrm|textit|mathrm|textbf|mathbf|mathit|mbox|operatorname)\s*\{([^{}]*)\}`)
+	measure  = regexp.MustCompile(`^(.*[^\s,])\s*\\(?:text|textrm|mathrm|mbox)\s*\{([^{}]*)\}(?:\^\{?\d\}?)?$`)
+	equation = regexp.MustCompile(`^(?:[A-Za-z](?:_?\w|_\{\w+\})?\s*(?:=|\\in\b)|[A-Za-z]\([A-Za-z]\)\s*=)\s*`)
 	single   = regexp.MustCompile(`^\(?([A-Za-z])\)?$`)
+	asWords  = regexp.MustCompile(`(^|[^\\A-Za-z])(sqrt|pi|infinity|infty)\b`)
 )
 
-// mathKey is "#" and the value for numbers, else the text in one spelling.
+// maxMath bounds what is read as mathematics, in bytes.
+const maxMath = 1000
+
+// mathKey is "#" and the value for numbers, "=" and the normal form for formulas of
+// a few terms, such a key for each part of lists, else the text in one spelling.
 func mathKey(s string) string {
+	if len(s) > maxMath {
+		return spelling(s)
+	}
 	s = latex.Replace(s)
-	s = command.ReplaceAllString(s, " $1")
+	// What follows a number or a formula as text is its unit.
+	if m := measure.FindStringSubmatch(s); m != nil && !joins(m[2]) {
+		if key, ok := valueKey(clean(m[1])); ok {
+			return key
+		}
+	}
+	return partKey(command.ReplaceAllString(s, " $1"), 2)
+}
+
+// joins tells whether a text stands between answers, as "and" does.
+func joins(text string) bool {
+	switch strings.TrimSpace(text) {
+	case "and", "or":
+		return true
+	}
+	return false
+}
+
+// clean takes off what may stand around an answer.
+func clean(s string) string {
 	s = strings.TrimSpace(strings.Trim(strings.TrimSpace(s), "`'\"“”"))
-	s = strings.TrimRight(s, ".,;: ")
-	s = equation.ReplaceAllString(s, "")
+	return strings.TrimRight(s, ".,;: ")
+}
+
+// partKey is the key of an answer, or of a part of one with so many levels within.
+func partKey(s string, levels int) string {
+	s = equation.ReplaceAllString(clean(s), "")
 	if v, ok := quantity(s); ok {
 		return "#" + v.RatString()
 	}
 	if m := single.FindStringSubmatch(s); m != nil { // a choice: "(B)" is "b"
 		return strings.ToLower(m[1])
 	}
-	if key, ok := tuple(s); ok {
+	if levels > 0 {
+		if key, ok := collection(s, levels-1); ok {
+			return key
+		}
+	}
+	if key, ok := valueKey(s); ok {
 		return key
 	}
-	return strings.Join(strings.Fields(strings.ToLower(s)), " ")
+	if key, ok := relation(s); ok {
+		return key
+	}
+	return spelling(s)
 }
 
-// tuple gives the key of a list in brackets: "(0.50, 1/2)" is "(#1/2,#1/2)".
-func tuple(s string) (string, bool) {
-	if len(s) < 2 || !strings.ContainsRune("([", rune(s[0])) || !strings.ContainsRune(")]", rune(s[len(s)-1])) {
+// valueKey is the key of a number or a formula.
+func valueKey(s string) (string, bool) {
+	s = equation.ReplaceAllString(s, "")
+	if v, ok := quantity(s); ok {
+		return "#" + v.RatString(), true
+	}
+	p := formula(s)
+	if p == nil {
 		return "", false
 	}
-	inner := s[1 : len(s)-1]
-	if !strings.Contains(inner, ",") || strings.ContainsAny(inner, "()[]{}") {
-		return "", false
-	}
-	parts := strings.Split(inner, ",")
-	for i, p := range parts {
-		p = strings.TrimSpace(p)
-		if v, ok := number(p); ok {
-			p = "#" + v.RatString()
-		}
-		parts[i] = strings.ToLower(p)
-	}
-	return s[:1] + strings.Join(parts, ",") + s[len(s)-1:], true
+	return formulaKey(p), true
 }
+
+// formula is expression for what people write beside LaTeX too.
+func formula(s string) polynomial {
+	s = asWords.ReplaceAllStringFunc(s, func(w string) string {
+		at := strings.IndexAny(w, "spi")
+		name := w[at:]
+		if name == "infinity" {
+			name = "infty"
+		}
+		return w[:at] + `\` + name
+	})
+	return expression(s)
+}
+
+// formulaKey is that of a number for numbers, and a letter for a letter.
+func formulaKey(p polynomial) string {
+	if v, ok := p.number(); ok {
+		return "#" + v.RatString()
+	}
+	if key := p.String(); len(p) == 1 {
+		if name, ok := strings.CutPrefix(key, "1·"); ok {
+			if name, ok = strings.CutSuffix(name, "^1"); ok && len(name) == 1 {
+				return name
+			}
+		}
+	}
+	return "=" + p.String()
+}
+
+// spelling is an answer as text: without white space between signs, and braces
+// around single ones.
+func spelling(s string) string {
+	s = strings.Join(strings.Fields(strings.ToLower(s)), " ")
+	s = braces.ReplaceAllString(s, "$1")
+	return signs.ReplaceAllString(s, "$1")
+}
+
+var (
+	braces = regexp.MustCompile(`\{(\w)\}`)
+	signs  = regexp.MustCompile(`\s*([-+*/=<>^_,;:(){}\[\]|\\∪])\s*`)
+)

@@ -28,6 +28,7 @@ func quantity(s string) (*big.Rat, bool) {
 }
 
 var (
+	repeated = regexp.MustCompile(`^(\d*)\.(\d{0,20})\\(?:overline|bar)\s*(?:\{(\d{1,20})\}|(\d))$`)
 	power    = regexp.MustCompile(`^(.+?)\s*\\times\s*10\s*\^\s*\{?\s*([-+]?\d{1,3})\s*\}?$`)
 	fraction = regexp.MustCompile(`^([^\\/]*?)\\frac\s*(?:\{([^{}]+)\}\s*\{([^{}]+)\}|(\d)\s*(\d))$`)
 	slashed  = regexp.MustCompile(`^(?:(.*\d)\s+)?([^/\s]+)\s*/\s*([^/\s]+)$`)
@@ -68,6 +69,9 @@ func unsigned(s string) (*big.Rat, bool) {
 		}
 		return times10(v, m[2])
 	}
+	if m := repeated.FindStringSubmatch(s); m != nil {
+		return repeating(m[1], m[2], m[3]+m[4])
+	}
 	whole, above, below := "", "", ""
 	if m := fraction.FindStringSubmatch(s); m != nil {
 		whole, above, below = strings.TrimSpace(m[1]), m[2]+m[4], m[3]+m[5]
@@ -93,6 +97,17 @@ func unsigned(s string) (*big.Rat, bool) {
 		a.Add(a, w)
 	}
 	return a, true
+}
+
+// repeating is whole.once followed by again for ever: 0.1666... is 0.1 and 6.
+func repeating(whole, once, again string) (*big.Rat, bool) {
+	long, ok1 := new(big.Int).SetString("0"+whole+once+again, 10)
+	short, ok2 := new(big.Int).SetString("0"+whole+once, 10)
+	if !ok1 || !ok2 {
+		return nil, false
+	}
+	below, ok := new(big.Int).SetString(strings.Repeat("9", len(again))+strings.Repeat("0", len(once)), 10)
+	return new(big.Rat).SetFrac(long.Sub(long, short), below), ok
 }
 
 var (
