@@ -68,7 +68,7 @@ func (r *searchRun) note(b *beam) {
 	}
 	c, now := b.cand, p.now
 	if now.Finish == "" && c.Finish != "" {
-		a, _ := r.reader.Read(string(b.text))
+		a, _ := r.read(string(b.text))
 		now.Answer = a.Text
 	}
 	now.Tokens, now.Logprob, now.Finish = len(c.IDs), c.Logprob, c.Finish

@@ -137,7 +137,7 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 		rest.Prompt.Messages = prepared.messages
 		r.req, req = &rest, &rest
 	}
-	r.prompt.begun = prepared.Begun
+	r.prompt.begun, r.prompt.thinking = prepared.Begun, prepared.Thinking
 	if err := req.checkLogprobs(s.Model, len(prompt), set.plan.N, set.plan.Budget.Tokens); err != nil {
 		return err
 	}

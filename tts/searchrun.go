@@ -7,6 +7,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/tts/answer"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -40,10 +41,11 @@ type searchRun struct {
 
 // promptState is the request's prompt as the candidates share it.
 type promptState struct {
-	tokens int
-	begun  string            // of the answer, in the prompt
-	seq    *batcher.Sequence // computes the prompt
-	judge  Judge             // likewise
+	tokens   int
+	begun    string            // of the answer, in the prompt
+	thinking bool              // it ends in a thought
+	seq      *batcher.Sequence // computes the prompt
+	judge    Judge             // likewise
 }
 
 // decoding is how every candidate is sampled.
@@ -96,6 +98,11 @@ func (r *searchRun) fits(n, shared, own int) int {
 	return min(n, room)
 }
 
+// read finds the answer in a candidate's text. What it thinks on the way is none.
+func (r *searchRun) read(text string) (answer.Answer, bool) {
+	return r.reader.Read(AnswerText(text, r.prompt.thinking))
+}
+
 // retire makes b a candidate, complete or not, and gives back what it holds.
 func (r *searchRun) retire(b *beam) {
 	b.close()
@@ -104,7 +111,7 @@ func (r *searchRun) retire(b *beam) {
 	whole := r.prompt.begun + c.Text
 	if calls, ok := r.req.calls(whole); ok {
 		c.Answer, c.key = calls, calls
-	} else if a, ok := r.reader.Read(whole); ok {
+	} else if a, ok := r.read(whole); ok {
 		c.Answer, c.key = a.Text, a.Key
 	}
 	tree.done = append(tree.done, c)

@@ -3,6 +3,7 @@ package tts
 import (
 	"context"
 	"iter"
+	"maps"
 	"strings"
 )
 
@@ -119,6 +120,17 @@ func (t *thinkingText) think(last bool) string {
 	return out
 }
 
+// AnswerText is what a model has written behind the thought that its text begins
+// with: all of it without one, nothing while the thought lasts. inThought tells that
+// the prompt has begun the thought (Delta.Thinking).
+func AnswerText(text string, inThought bool) string {
+	if !inThought && !strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), thinkBegin) {
+		return text
+	}
+	_, rest, _ := strings.Cut(text, thinkEnd)
+	return rest
+}
+
 // mark is the text of a token that some vocabularies hide though it divides
 // the thoughts from the answer; empty for all others.
 func (m *Model) mark(id int32) []byte {
@@ -132,6 +144,25 @@ func (m *Model) mark(id int32) []byte {
 // the mark that ends one.
 func (m *Model) Thinks() bool {
 	return m.Template != nil && strings.Contains(m.Template.Source(), thinkEnd)
+}
+
+// thinkingVariable is the variable of chat templates that switches thinking, as
+// those of Qwen3 and SmolLM3 have it.
+const thinkingVariable = "enable_thinking"
+
+// ThinkingSwitches reports whether the chat template can switch thinking on and off.
+func (m *Model) ThinkingSwitches() bool {
+	return m.Template != nil && strings.Contains(m.Template.Source(), thinkingVariable)
+}
+
+// SwitchThinking switches thinking on or off where the prompt does not say itself.
+func (p *Prompt) SwitchThinking(on bool) {
+	if _, said := p.Extra[thinkingVariable]; said {
+		return
+	}
+	vars := map[string]any{thinkingVariable: on}
+	maps.Copy(vars, p.Extra)
+	p.Extra = vars
 }
 
 // thinks reports whether a prompt ends with the mark that begins a thought.

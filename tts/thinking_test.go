@@ -99,3 +99,32 @@ func TestAPromptThatBeginsAThoughtIsKnown(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerIsWhatFollowsTheThought(t *testing.T) {
+	for _, c := range []struct {
+		text      string
+		inThought bool
+		want      string
+	}{
+		{"Answer: 12", false, "Answer: 12"},
+		{"\n<think>Answer: 3?</think>\nAnswer: 12", false, "\nAnswer: 12"},
+		{"Answer: 3?</think>Answer: 12", true, "Answer: 12"},
+		{"<think>perhaps \\boxed{3}", false, ""},
+		{"perhaps \\boxed{3}", true, ""},
+		{"", false, ""},
+		{"Is <think> a mark?", false, "Is <think> a mark?"},
+	} {
+		if got := AnswerText(c.text, c.inThought); got != c.want {
+			t.Errorf("AnswerText(%q, %t) = %q, want %q", c.text, c.inThought, got, c.want)
+		}
+	}
+}
+
+func TestThinkingIsSwitchedUnlessThePromptSaysItself(t *testing.T) {
+	var p Prompt
+	p.SwitchThinking(true)
+	p.SwitchThinking(false)
+	if p.Extra["enable_thinking"] != true {
+		t.Errorf("variables %v", p.Extra)
+	}
+}

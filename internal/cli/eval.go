@@ -38,6 +38,7 @@ type evalOptions struct {
 	out      string
 	fresh    bool
 	asJSON   bool
+	thinking string
 	eval.Asking
 }
 
@@ -50,7 +51,8 @@ func newEval() *cobra.Command {
 		Long: `Asks one or more models problems with known answers, with several methods and
 candidate counts, and reports accuracy (with a 95 % Wilson interval), tokens and
 latency. --data reads GSM8K (question, answer after "####") and MATH500 (problem,
-answer) as JSON lines; without it the embedded models' held-out set is used.
+answer) as JSON lines; without it the embedded models' held-out set is used. What a
+model thinks before its answer does not count as one.
 
 A method is "single" or a search plan without its size; further settings follow
 semicolons: best_of_n;select=max. One candidate is a single sample whatever the
@@ -66,6 +68,13 @@ on which this program votes (self_consistency).`,
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch o.thinking {
+			case "":
+			case "on", "off":
+				o.Thinking = new(o.thinking == "on")
+			default:
+				return usage.Errorf("--thinking: %q is neither on nor off", usage.Brief(o.thinking))
+			}
 			if o.limit < 0 || o.atOnce < 1 || o.MaxTokens < 1 {
 				return usage.Errorf("--concurrency and --max-tokens must be positive, --limit not negative")
 			}
@@ -89,6 +98,7 @@ on which this program votes (self_consistency).`,
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the first problem; each next problem adds 1")
 	f.IntVar(&o.MaxTokens, "max-tokens", 512, "maximum tokens of a candidate")
 	f.StringVar(&o.System, "system", "", "system message")
+	f.StringVar(&o.thinking, "thinking", "", "`on` or off, for models whose chat template can switch it (default: as the template has it)")
 	f.IntVarP(&o.atOnce, "concurrency", "c", 1, "problems at once")
 	f.StringVar(&o.url, "url", "", "ask the server at this API base `URL`; --model then names its models")
 	f.StringVar(&o.key, "api-key", "", "bearer `KEY` for --url")
@@ -108,7 +118,7 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 	}
 	e := &evaluation{evalOptions: o, setup: eval.Setup{
 		Data: name, Hash: eval.Hash(problems), Temperature: o.Temperature, Seed: o.seed,
-		MaxTokens: o.MaxTokens, System: o.System, Concurrency: o.atOnce,
+		MaxTokens: o.MaxTokens, System: o.System, Thinking: o.Thinking, Concurrency: o.atOnce,
 	}}
 	if o.limit > 0 {
 		problems = problems[:min(o.limit, len(problems))]

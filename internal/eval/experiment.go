@@ -123,9 +123,8 @@ func (e *Experiment) run(ctx context.Context, t task) error {
 
 // grade compares the solution and its candidates with the right answer.
 func (r *Record) grade(p Problem, s Solution) {
-	want := defaultReader.Key(p.Answer)
 	if a, ok := defaultReader.Read(s.Text); ok {
-		r.Answer, r.Right = a.Text, a.Key == want
+		r.Answer, r.Right = a.Text, p.right(a)
 	}
 	if s.Candidates == nil {
 		return
@@ -133,7 +132,7 @@ func (r *Record) grade(p Problem, s Solution) {
 	found := r.Right
 	for _, c := range s.Candidates {
 		a, ok := defaultReader.Read(c)
-		found = found || ok && a.Key == want
+		found = found || ok && p.right(a)
 	}
 	r.Any = &found
 }

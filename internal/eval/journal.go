@@ -19,9 +19,10 @@ type Setup struct {
 	Temperature float32 `json:"temperature"`
 	Seed        uint64  `json:"seed"` // of problem 0; problem i has Seed+i
 	MaxTokens   int     `json:"max_tokens"`
-	System      string  `json:"system,omitempty"` // system message
-	Concurrency int     `json:"concurrency"`      // problems at once
-	Where       string  `json:"where"`            // the machine, or the server
+	System      string  `json:"system,omitempty"`   // system message
+	Thinking    *bool   `json:"thinking,omitempty"` // switched on or off; nil: as the template has it
+	Concurrency int     `json:"concurrency"`        // problems at once
+	Where       string  `json:"where"`              // the machine, or the server
 }
 
 // Record is what one point made of one problem.

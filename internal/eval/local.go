@@ -13,7 +13,8 @@ import (
 type Asking struct {
 	System      string // system message; empty: none
 	Temperature float32
-	MaxTokens   int // of a candidate
+	MaxTokens   int   // of a candidate
+	Thinking    *bool // on or off, for models whose template can switch it; nil: as the template has it
 }
 
 // Searcher is a model in this process with the verifiers that can score its text.
@@ -33,6 +34,9 @@ func Local(models map[string]Searcher, a Asking) Solve {
 		if err != nil {
 			return Solution{}, err
 		}
+		if a.Thinking != nil && !m.Model.ThinkingSwitches() {
+			return Solution{}, fmt.Errorf("eval: the chat template of %s cannot switch thinking on or off", p.Model)
+		}
 		var s tts.Strategy = tts.Single{Model: m.Model}
 		if search {
 			limits := scaling.DefaultLimits()
@@ -50,24 +54,30 @@ func (a Asking) request(q Question) *tts.Request {
 		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: "system", Content: a.System})
 	}
 	req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: "user", Content: q.Text})
+	if a.Thinking != nil {
+		req.Prompt.SwitchThinking(*a.Thinking)
+	}
 	req.Sampling.Temperature, req.Sampling.Seed, req.Sampling.MaxTokens = a.Temperature, q.Seed, a.MaxTokens
 	return req
 }
 
 func ask(ctx context.Context, s tts.Strategy, req *tts.Request) (Solution, error) {
 	var out Solution
+	inThought := false
 	for d, err := range s.Run(ctx, req) {
 		if err != nil {
 			return out, err
 		}
 		out.Text += d.Text
+		inThought = inThought || d.Thinking
 		out.Tokens += d.Usage.Completion
 		out.Verifier += d.Usage.Verifier
 		if d.Outcome != nil {
 			for _, c := range d.Outcome.Candidates {
-				out.Candidates = append(out.Candidates, c.Text)
+				out.Candidates = append(out.Candidates, tts.AnswerText(c.Text, inThought))
 			}
 		}
 	}
+	out.Text = tts.AnswerText(out.Text, inThought)
 	return out, nil
 }

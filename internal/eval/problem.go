@@ -30,10 +30,19 @@ const (
 // ErrData says that a data set cannot be used.
 var ErrData = errors.New("eval: bad data")
 
+// right reports whether an answer is the right one. Data sets leave out percent
+// signs as they like.
+func (p Problem) right(a answer.Answer) bool {
+	return a.Key == defaultReader.Key(p.Answer) || defaultReader.Key(noPercent(a.Text)) == defaultReader.Key(noPercent(p.Answer))
+}
+
+func noPercent(s string) string { return strings.NewReplacer(`\%`, "", "%", "").Replace(s) }
+
 // Load reads a data set, one JSON object a line; blank lines are skipped. Each
 // has a question under "question" (GSM8K) or "problem" (MATH500), and an
 // answer that is a number or a text, of which only what follows the last
-// "####" counts where there is one. Errors wrap ErrData and name the line.
+// "####" counts where there is one; without one, it is what is \boxed in
+// "solution" (MATH). Errors wrap ErrData and name the line.
 func Load(r io.Reader) ([]Problem, error) {
 	var problems []Problem
 	lines := bufio.NewScanner(r)
@@ -67,7 +76,7 @@ func Load(r io.Reader) ([]Problem, error) {
 func parseProblem(line []byte) (Problem, error) {
 	var fields struct {
 		Question, Problem string
-		Answer            json.RawMessage
+		Answer, Solution  json.RawMessage
 	}
 	if err := json.Unmarshal(line, &fields); err != nil {
 		return Problem{}, err
@@ -83,8 +92,25 @@ func parseProblem(line []byte) (Problem, error) {
 		return p, errors.New(`neither "question" nor "problem" holds a text`)
 	}
 	var err error
+	if len(fields.Answer) == 0 && len(fields.Solution) > 0 {
+		p.Answer, err = boxedIn(fields.Solution)
+		return p, err
+	}
 	p.Answer, err = parseAnswer(fields.Answer)
 	return p, err
+}
+
+// boxedIn is the answer that a solution boxes.
+func boxedIn(raw json.RawMessage) (string, error) {
+	var solution string
+	if err := json.Unmarshal(raw, &solution); err != nil {
+		return "", errors.New(`"solution" is no text`)
+	}
+	a, ok := boxedReader.Read(solution)
+	if !ok {
+		return "", errors.New(`there is no "answer", and "solution" has no \boxed one`)
+	}
+	return a.Text, nil
 }
 
 func parseAnswer(raw json.RawMessage) (string, error) {
@@ -113,14 +139,17 @@ func parseAnswer(raw json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// defaultReader finds answers by the rule that strategies use by default.
-var defaultReader = func() *answer.Reader {
-	r, err := answer.Rule{}.Compile()
+// defaultReader finds answers by the rule that strategies use by default,
+// boxedReader those of solutions in MATH.
+var defaultReader, boxedReader = reader(answer.Rule{}), reader(answer.Rule{Extract: "boxed"})
+
+func reader(rule answer.Rule) *answer.Reader {
+	r, err := rule.Compile()
 	if err != nil {
-		panic(err) // the zero rule is documented to be valid
+		panic(err) // both are documented to be valid
 	}
 	return r
-}()
+}
 
 // Hash identifies a data set in a journal.
 func Hash(problems []Problem) string {

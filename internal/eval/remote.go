@@ -8,6 +8,7 @@ import (
 
 	"github.com/sashabaranov/go-openai"
 
+	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
 
@@ -60,10 +61,10 @@ func (r remote) solve(ctx context.Context, p Point, q Question) (Solution, error
 	if req.Metadata != nil && resp.Header().Get(appliedHeader) == "" {
 		return Solution{}, fmt.Errorf("eval: the server did not apply %q: its answer has no %s header", p, appliedHeader)
 	}
-	out := Solution{Text: resp.Choices[0].Message.Content, Tokens: resp.Usage.CompletionTokens}
+	out := Solution{Text: tts.AnswerText(resp.Choices[0].Message.Content, false), Tokens: resp.Usage.CompletionTokens}
 	if req.N > 1 {
 		for _, c := range resp.Choices {
-			out.Candidates = append(out.Candidates, c.Message.Content)
+			out.Candidates = append(out.Candidates, tts.AnswerText(c.Message.Content, false))
 		}
 		out.Text = vote(out.Candidates)
 	}
@@ -75,6 +76,9 @@ func (r remote) chat(model string, q Question) openai.ChatCompletionRequest {
 	// The client's types drop a zero temperature; one this small is greedy too.
 	req := openai.ChatCompletionRequest{Model: model, Temperature: max(r.Temperature, 1e-6), Seed: &seed}
 	req.MaxTokens = r.MaxTokens //lint:ignore SA1019 every server knows it, not all know its successor
+	if r.Thinking != nil {
+		req.ChatTemplateKwargs = map[string]any{"enable_thinking": *r.Thinking}
+	}
 	if r.System != "" {
 		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: r.System})
 	}

@@ -62,6 +62,21 @@ func TestALutraServerIsToldThePlan(t *testing.T) {
 	}
 }
 
+func TestAServerIsToldWhetherToThink(t *testing.T) {
+	url, last := fake(t, "other", false, "<think>\\boxed{1}</think>Answer: 7")
+	solve, err := Remote(t.Context(), url, "", Asking{MaxTokens: 9, Thinking: new(false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := solve(t.Context(), Point{"m", Single, 1, 0}, Question{"q", 5})
+	if err != nil || got.Text != "Answer: 7" {
+		t.Errorf("solved %+v, %v", got, err)
+	}
+	if vars, _ := (*last)["chat_template_kwargs"].(map[string]any); vars["enable_thinking"] != false {
+		t.Errorf("sent %v", *last)
+	}
+}
+
 func TestALutraServerThatIgnoresThePlanIsNotMeasured(t *testing.T) {
 	url, _ := fake(t, "lutra", false, "Answer: 7")
 	if _, err := mustRemote(t, url)(t.Context(), Point{"m", "best_of_n", 4, 0}, Question{"q", 5}); err == nil || !strings.Contains(err.Error(), "did not apply") {
