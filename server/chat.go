@@ -28,6 +28,7 @@ func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, 
 	}
 	req := &tts.Request{}
 	req.Prompt, req.MaxThinking = f.Conversation()
+	g.model.Switch(&req.Prompt)
 	hasTemperature := f.Has("temperature")
 	f.Sampling(req, g.model.Model, s.opt.MaxChoices)
 	f.TokenLimit(req, 1, "max_completion_tokens", "max_tokens")

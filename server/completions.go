@@ -24,6 +24,9 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 	if err != nil {
 		return nil, err
 	}
+	if g.model.Thinking != nil {
+		return nil, invalid(jsonread.CodeValue, "model", "The name '%s' switches thinking, which belongs to conversations. Send them to /v1/chat/completions.", jsonread.Brief([]byte(g.name)))
+	}
 	var req tts.Request
 	prompts := f.Prompts(s.opt.MaxChoices, g.model.Model)
 	hasTemperature := f.Has("temperature")

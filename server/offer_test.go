@@ -70,7 +70,7 @@ func TestACardListsWhatMayBeOffered(t *testing.T) {
 		if !o.Demo || o.MaxTurns == nil || *o.MaxTurns != 6 || o.Thinking ||
 			!slices.Equal(o.Methods, []string{"none", "self_consistency", "best_of_n", "beam_search", "dvts", "auto"}) ||
 			!slices.Equal(o.Verifiers, []string{"lutra-tiny-prm", "logprob", "self_certainty"}) ||
-			!slices.Equal(o.Presets, []string{"beam16x4", "bon8", "sc16"}) {
+			!slices.Equal(o.Presets, []string{"beam16x4", "bon8", "cert8", "sc16", "sc8"}) {
 			t.Errorf("%s offers %+v", name, o)
 		}
 		if d := o.Defaults; *d.Temperature != 1 || d.MaxTokens != nil || d.ReasoningFormat != "auto" || *d.Scaling != "" {
@@ -92,7 +92,7 @@ func TestACardWithoutAVerifierOffersNoMethodThatNeedsOne(t *testing.T) {
 	f := start(t, &toy.Model{}, func(o *Options) { o.DefaultScaling, o.ReasoningFormat = "sc4", "none" })
 	o := f.cards(t)["toy"].Lutra
 	if o.Demo || o.MaxTurns != nil || !slices.Equal(o.Methods, []string{"none", "self_consistency", "best_of_n", "auto"}) ||
-		!slices.Equal(o.Verifiers, []string{"logprob", "self_certainty"}) || !slices.Equal(o.Presets, []string{"bon8", "sc16"}) {
+		!slices.Equal(o.Verifiers, []string{"logprob", "self_certainty"}) || !slices.Equal(o.Presets, []string{"bon8", "cert8", "sc16", "sc8"}) {
 		t.Errorf("it offers %+v", o)
 	}
 	if *o.Defaults.Scaling != "sc4" || o.Defaults.ReasoningFormat != "none" {

@@ -74,7 +74,7 @@ func DefaultOptions() Options {
 		KeepAlive:       10 * time.Second,
 		LameDuck:        5 * time.Second,
 		DrainTimeout:    25 * time.Second,
-		Presets:         map[string]string{"bon8": "bon8", "sc16": "sc16", "beam16x4": "beam16x4"},
+		Presets:         map[string]string{"bon8": "bon8", "sc8": "sc8", "sc16": "sc16", "cert8": "cert8", "beam16x4": "beam16x4"},
 		ReasoningFormat: openai.ReasoningAuto,
 		Limits:          scaling.DefaultLimits(),
 		Log:             zerolog.Nop(),

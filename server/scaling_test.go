@@ -120,6 +120,7 @@ func TestEveryChannelAsksForASearchAndTheFirstOneCounts(t *testing.T) {
 	}{
 		{"the default", "toy", "", nil, "self_consistency;n=6"},
 		{"a short name", "toy+sc7", "", nil, "self_consistency;n=7"},
+		{"votes of the certain", "toy+cert3", "", nil, "self_consistency;n=3"},
 		{"a preset", "toy+deep", "", nil, "best_of_n;n=5"},
 		{"an alias with a preset", "gpt-4o+deep", "", nil, "best_of_n;n=5"},
 		{"the default model with a preset", "default+bon2", "", nil, "best_of_n;n=2"},
@@ -228,7 +229,7 @@ func TestVerifiersAndPresetsAreListedAndJudgesDoNotChat(t *testing.T) {
 	for _, m := range list.Models {
 		ids = append(ids, m.ID)
 	}
-	want := []string{"lutra-tiny-s", "lutra-tiny-prm", "lutra-tiny-s+beam16x4", "lutra-tiny-s+bon8", "lutra-tiny-s+sc16"}
+	want := []string{"lutra-tiny-s", "lutra-tiny-prm", "lutra-tiny-s+beam16x4", "lutra-tiny-s+bon8", "lutra-tiny-s+cert8", "lutra-tiny-s+sc16", "lutra-tiny-s+sc8"}
 	if !slices.Equal(ids, want) {
 		t.Errorf("models %q, want %q", ids, want)
 	}

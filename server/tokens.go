@@ -23,6 +23,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request, body *jsonread
 	}
 	var names, pieces bool
 	p := tokenized(f, &names, &pieces)
+	g.model.Switch(&p)
 	if err := s.finish(body); err != nil {
 		return err
 	}
@@ -174,6 +175,7 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request, body *jso
 		return err
 	}
 	p, _ := f.Conversation()
+	g.model.Switch(&p)
 	f.Tools(&p)
 	if err := s.finish(body); err != nil {
 		return err

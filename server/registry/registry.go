@@ -26,8 +26,10 @@ type Model struct {
 	*tts.Model
 	Reward    *reward.Scorer // nil: a generator
 	Verifiers tts.Verifiers  // that can score a generator's answers
+	Thinking  *bool          // whether it thinks, by the name that it was asked for under; nil: the name says nothing
 	demo      bool
-	offer     *offer // of a generator
+	offer     *offer            // of a generator
+	switched  map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
 }
 
 // Registry finds models by name. It is immutable.
@@ -37,6 +39,7 @@ type Registry struct {
 	names     []string // in order of appearance: each model's name, its aliases, its name with presets
 	byName    map[string]*Model
 	presets   map[string]scaling.Plan
+	searching map[string]bool // names with presets
 	created   int64
 }
 
@@ -52,7 +55,7 @@ type Settings struct {
 // requests that name none. Reward models score answers of all generators whose tokens
 // they read, the first by default.
 func New(set *Settings, served ...Served) (*Registry, error) {
-	r := &Registry{byName: make(map[string]*Model), presets: set.Presets, created: time.Now().Unix()}
+	r := &Registry{byName: make(map[string]*Model), searching: make(map[string]bool), presets: set.Presets, created: time.Now().Unix()}
 	for _, v := range served {
 		m := &Model{Model: v.Model, Reward: v.Reward, demo: v.Demo}
 		r.Models = append(r.Models, m)
@@ -75,6 +78,10 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 			if err := r.add(m.Name+"+"+name, m); err != nil {
 				return nil, err
 			}
+			r.searching[m.Name+"+"+name] = true
+		}
+		if err := r.addThinking(m); err != nil {
+			return nil, err
 		}
 	}
 	if r.generator == nil {
@@ -104,31 +111,40 @@ func (r *Registry) rewards(yield func(string, *reward.Scorer) bool) {
 	}
 }
 
-// Find finds the model that a request asks for, or returns a *NotFoundError. What
-// follows a "+" behind a generator's name is a preset.
+// Find finds the model that a request asks for, or returns a *NotFoundError. A
+// preset may follow a generator's name and a "+", and a word that switches thinking.
 func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error) {
-	base, suffix := name, ""
-	if at := strings.LastIndexByte(name, '+'); at >= 0 {
-		base, suffix = name[:at], name[at+1:]
+	if m, preset = r.withPreset(name); m != nil {
+		return m, preset, nil
 	}
-	find := func(name string) *Model {
-		if name == "" || name == defaultName {
-			return r.generator
+	if base, word := lastWord(name); word != "" {
+		if m, preset = r.withPreset(base); m != nil && m.Thinking == nil && m.switched[word] != nil {
+			return m.switched[word], preset, nil
 		}
-		return r.byName[name]
-	}
-	if m := find(base); m != nil && suffix != "" && m.Reward == nil {
-		if plan, ok := r.presets[suffix]; ok {
-			return m, &plan, nil
-		}
-		if plan, ok := scaling.Preset(suffix); ok {
-			return m, &plan, nil
-		}
-	}
-	if m := find(name); m != nil {
-		return m, nil, nil
 	}
 	return nil, nil, &NotFoundError{name}
+}
+
+// withPreset is the model of a name that a preset may follow, nil if there is none.
+func (r *Registry) withPreset(name string) (*Model, *scaling.Plan) {
+	base, suffix := lastWord(name)
+	if m := r.find(base); m != nil && suffix != "" && m.Reward == nil {
+		if plan, ok := r.presets[suffix]; ok {
+			return m, &plan
+		}
+		if plan, ok := scaling.Preset(suffix); ok {
+			return m, &plan
+		}
+	}
+	return r.find(name), nil
+}
+
+// lastWord divides a name at its last "+".
+func lastWord(name string) (base, word string) {
+	if at := strings.LastIndexByte(name, '+'); at >= 0 {
+		return name[:at], name[at+1:]
+	}
+	return name, ""
 }
 
 // Judge is the reward model that a request asks for, by default the first; the

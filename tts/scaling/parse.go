@@ -71,10 +71,11 @@ func setting(s string) (key, value, rest string, err error) {
 	return key, strings.TrimSpace(value), rest, nil
 }
 
-var presets = regexp.MustCompile(`^(?:(bon|sc)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|auto|none)$`)
+var presets = regexp.MustCompile(`^(?:(bon|sc|cert)([1-9]\d{0,2})|(beam|dvts)([1-9]\d{0,2})x([1-9]\d{0,2})|auto|none)$`)
 
 // Preset reads a short name of a plan: bon8 (best of n), sc16 (self-
-// consistency), beam16x4 and dvts16x4 (n and width), auto, none.
+// consistency), cert8 (the same with votes weighted by self-certainty), beam16x4
+// and dvts16x4 (n and width), auto, none.
 func Preset(name string) (Plan, bool) {
 	m := presets.FindStringSubmatch(name)
 	if m == nil {
@@ -88,6 +89,8 @@ func Preset(name string) (Plan, bool) {
 		return Plan{Method: BestOfN, N: n}, true
 	case "sc":
 		return Plan{Method: SelfConsistency, N: n}, true
+	case "cert":
+		return Plan{Method: SelfConsistency, N: n, Verifier: VerifierSelfCertainty}, true
 	case "beam":
 		return Plan{Method: BeamSearch, N: n, Width: width}, true
 	case "dvts":

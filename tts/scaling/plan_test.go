@@ -17,6 +17,7 @@ func TestWrittenPlansAreRead(t *testing.T) {
 		"beam_search;n=16;width=4":     {Method: BeamSearch, N: 16, Width: 4},
 		" best_of_n ; n = 8 ;":         {Method: BestOfN, N: 8},
 		"bon8":                         {Method: BestOfN, N: 8},
+		"cert8":                        {Method: SelfConsistency, N: 8, Verifier: VerifierSelfCertainty},
 		"sc16":                         {Method: SelfConsistency, N: 16},
 		"beam16x4;aggregate=min":       {Method: BeamSearch, N: 16, Width: 4, Aggregate: AggregateMin},
 		"dvts8x2;select=max":           {Method: DVTS, N: 8, Width: 2, Select: SelectMax},
