@@ -144,7 +144,8 @@ var configKeys = map[string]string{
 	"tls-key":     "server.tls_key",
 }
 
-// readFlags sets what the command line says; --model names the models to load.
+// readFlags sets what the command line says; --model and --verifier name the models
+// to load.
 func (s *settings) readFlags(set *pflag.FlagSet) {
 	set.Visit(func(f *pflag.Flag) {
 		from := "--" + f.Name
@@ -153,6 +154,8 @@ func (s *settings) readFlags(set *pflag.FlagSet) {
 		switch {
 		case f.Name == "model" && isList:
 			s.readModels(list.GetSlice())
+		case f.Name == "verifier" && isList:
+			s.readVerifiers(list.GetSlice())
 		case !ok:
 		case isList:
 			s.origin[key] = from
@@ -180,14 +183,32 @@ func (s *settings) checkDraft(name string) {
 	}
 }
 
-func (s *settings) readModels(args []string) {
-	s.config.Models = nil
+// replace says that a flag names what a list of the file did.
+func (s *settings) replace(list, flag string) {
 	for key := range s.origin {
-		if strings.HasPrefix(key, "models[") {
+		if strings.HasPrefix(key, list+"[") {
 			delete(s.origin, key)
 		}
 	}
-	s.origin["models"] = "--model"
+	s.origin[list] = flag
+}
+
+func (s *settings) readVerifiers(args []string) {
+	s.config.Verifiers = nil
+	s.replace("verifiers", "--verifier")
+	for _, arg := range args {
+		m, err := modelArgument("--verifier", arg)
+		if err != nil {
+			s.faults = append(s.faults, err)
+			continue
+		}
+		s.config.Verifiers = append(s.config.Verifiers, Verifier{Name: m.Name, Path: m.Path, Embedded: m.Embedded})
+	}
+}
+
+func (s *settings) readModels(args []string) {
+	s.config.Models = nil
+	s.replace("models", "--model")
 	for _, arg := range args {
 		m, err := ModelFlag(arg)
 		if err != nil {

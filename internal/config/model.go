@@ -85,7 +85,10 @@ func (c *Config) Names() (names []string) {
 }
 
 // ModelFlag reads --model [NAME=]FILE, or the name of an embedded model or of one on the hub.
-func ModelFlag(arg string) (Model, error) {
+func ModelFlag(arg string) (Model, error) { return modelArgument("--model", arg) }
+
+// modelArgument is ModelFlag for any flag, which errors name.
+func modelArgument(flag, arg string) (Model, error) {
 	name, path, ok := strings.Cut(arg, "=")
 	if _, err := os.Stat(arg); err == nil || !ok || strings.HasPrefix(arg, hub.Scheme) {
 		name, path = "", arg // a file's name may contain a =
@@ -95,12 +98,12 @@ func ModelFlag(arg string) (Model, error) {
 	}
 	m := Model{Name: name, Path: path}
 	if _, remote, err := m.Remote(); err != nil {
-		return Model{}, usage.Errorf("--model: %w", err)
+		return Model{}, usage.Errorf("%s: %w", flag, err)
 	} else if remote {
 		return m, nil
 	}
 	if err := CheckModelFile(path); err != nil {
-		return Model{}, usage.Errorf("--model: %w", err)
+		return Model{}, usage.Errorf("%s: %w", flag, err)
 	}
 	return m, nil
 }

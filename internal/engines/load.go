@@ -12,6 +12,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/gguf/parts"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
@@ -105,8 +106,8 @@ func (r *Runtime) readByOne(h *Host) (bool, error) {
 // loadBundle reads a file or an embedded model, and reports progress.
 func (r *Runtime) loadBundle(m config.Model) (*models.Bundle, error) {
 	p := fileProgress{log: r.log.With().Str("model", m.APIName()).Logger(), now: time.Now}
-	if info, err := os.Stat(m.Path); m.Path != "" && err == nil {
-		p.begin(m.Path, info.Size())
+	if m.Path != "" {
+		p.begin(m.Path, sizeOf(m.Path))
 	}
 	opt := models.LoadOptions{Pool: r.Pool, Packing: m.Packing, Context: m.Context, Progress: func(done, total int64) {
 		p.update(done, total)
@@ -115,6 +116,20 @@ func (r *Runtime) loadBundle(m config.Model) (*models.Bundle, error) {
 		}
 	}}
 	return LoadBundle(m, opt)
+}
+
+// sizeOf is how many bytes a model's files have, all its parts.
+func sizeOf(path string) (size int64) {
+	files := []string{path}
+	if n, split := parts.Parse(path); split {
+		files = n.All()
+	}
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil { // what cannot be read is an error soon
+			size += info.Size()
+		}
+	}
+	return size
 }
 
 // LoadBundle reads a file or an embedded model.
