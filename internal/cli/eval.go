@@ -64,6 +64,7 @@ prefix cache.
 --url asks a server: a lutra server searches itself; any other is asked for n choices,
 on which this program votes (self_consistency).`,
 		Example: `  lutra eval --limit 100 --methods single,best_of_n,beam_search --n 4,8,16 --out report
+  lutra eval --model qwen3-1.7b --data math500-test.jsonl --thinking off --methods single,self_consistency --n 1,8
   lutra eval --model lutra-tiny-s --data gsm8k-test.jsonl --methods single,self_consistency --n 8
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
 		Args: arguments(),

@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/hub/hubtest"
+	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 	"github.com/lutra-lm/lutra/models/synthetic"
 )
@@ -42,6 +44,27 @@ func tinyModel(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return model.Bytes()
+}
+
+// thinking is a model's file with a chat template that can switch thinking, which
+// changes nothing.
+func thinking(t *testing.T, f *gguf.File) []byte {
+	t.Helper()
+	md := maps.Clone(f.Metadata)
+	written, _ := md.String("tokenizer.chat_template")
+	md["tokenizer.chat_template"] = "{%- if enable_thinking is defined and enable_thinking %}{% endif -%}" + written
+	var file bytes.Buffer
+	if err := gguf.Write(&file, md, f.Tensors); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func newSandbox(t *testing.T, base string) *sandbox {
@@ -72,8 +95,9 @@ func newSandbox(t *testing.T, base string) *sandbox {
 		write(name, string(model))
 	}
 	models := hubtest.New(t)
+	thinks := thinking(t, must(gguf.Parse(model)))
 	for _, e := range hub.Catalogue() {
-		models.Put(e.Ref.ID(), e.Ref.File, model)
+		models.Put(e.Ref.ID(), e.Ref.File, thinks)
 	}
 	config, err := os.ReadFile(filepath.Join(repository, "config.yaml"))
 	if err != nil {
@@ -83,6 +107,7 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	write("ids.txt", "1 15043 3186\n")
 	write("wiki.test.raw", strings.Repeat("The river carries salt to the towns beside it. ", 30))
 	write("gsm8k-test.jsonl", `{"question": "What is 12 * 7?", "answer": "12*7=84\n#### 84"}`+"\n"+`{"question": "What is 9 * 8?", "answer": "9*8=72\n#### 72"}`+"\n")
+	write("math500-test.jsonl", `{"problem": "What is $12 \\cdot 7$?", "answer": "84", "level": 1}`+"\n")
 	write(".curlrc", "fail-with-body\nsilent\nshow-error\n") // an HTTP error fails the command
 	return &sandbox{dir: dir, sub: substitutes(base), env: append(os.Environ(), asCommand+"=1", "HOME="+dir, "CURL_HOME="+dir, "XDG_STATE_HOME=",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"), "LUTRA_SERVER_ADDR=127.0.0.1:0", "NO_PROXY=*", "no_proxy=*",
@@ -151,7 +176,11 @@ func TestExamplesDoWhatTheySay(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("no sh")
 	}
-	config := configFile(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n")
+	bonsai := filepath.Join(t.TempDir(), "bonsai.gguf") // an embedded model stands in for it
+	if err := os.WriteFile(bonsai, thinking(t, must(embedded.Open("lutra-tiny-l"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := configFile(t, "models:\n- {embedded: lutra-tiny-l, aliases: [my-model]}\n- {embedded: lutra-tiny-s}\n- {path: "+bonsai+", name: bonsai-1.7b}\n")
 	s := newSandbox(t, serving(t, "--config", config, "--addr", "127.0.0.1:0").base)
 	for _, e := range allExamples(t) {
 		first, _, _ := strings.Cut(e.text, "\n")

@@ -21,12 +21,13 @@ var otherQuestions = []string{"Why is the sky blue?", "What is the weather in Be
 var notRun = map[string]string{
 	"go test ./...":                    "this test is part of it",
 	"apt-get install qemu-user-static": "the gate's step arm64 does the same",
-	"apt-get install --no-install-recommends bochs      # Debian 12":                        "the gate's steps avx512 and avxvnni do the same",
-	"pip install 'lm-eval[api]'":                                                            "the gate's step lmeval installs it",
-	"lm_eval run --model local-completions --tasks arc_easy,wikitext \\":                    "fetches data sets; the gate's step lmeval runs the same on tasks of our own",
-	"python3 tools/lmeval/compare.py --lutra ./lutra --model lutra-tiny-l":                  "the gate's step lmeval runs it",
-	"LUTRA_ADVERSARY=64,1000 go test ./internal/adversary -run ALutraServer -v -timeout 1h": "needs a machine to itself; a short run is one of the server's tests",
-	"pip install gguf safetensors torch":                                                    "fetches a checkpoint of gigabytes",
+	"apt-get install --no-install-recommends bochs      # Debian 12":                                                                "the gate's steps avx512 and avxvnni do the same",
+	"pip install 'lm-eval[api]'":                                                                                                    "the gate's step lmeval installs it",
+	"lm_eval run --model local-completions --tasks arc_easy,wikitext \\":                                                            "fetches data sets; the gate's step lmeval runs the same on tasks of our own",
+	"python3 tools/lmeval/compare.py --lutra ./lutra --model lutra-tiny-l":                                                          "the gate's step lmeval runs it",
+	"LUTRA_ADVERSARY=64,1000 go test ./internal/adversary -run ALutraServer -v -timeout 1h":                                         "needs a machine to itself; a short run is one of the server's tests",
+	"curl -Lo gsm8k-test.jsonl https://raw.githubusercontent.com/openai/grade-school-math/master/grade_school_math/data/test.jsonl": "fetches data sets; files of the same layout are in internal/eval/testdata",
+	"pip install gguf safetensors torch":                                                                                            "fetches a checkpoint of gigabytes",
 }
 
 // shownAlone are the blocks that belong to no command, by document and beginning, and
@@ -53,7 +54,8 @@ func substitutes(base string) *strings.Replacer {
 		"127.0.0.1:8000", address, // another server
 		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny",
 		"--contexts 128,512,2048", "--contexts 128,512", // the tiny shape's context is 1024
-		"--limit 100", "--limit 2", "--limit 60", "--limit 2",
+		"--limit 100", "--limit 2", "--limit 60", "--limit 2", "--limit 200", "--limit 1",
+		"--max-tokens 2048", "--max-tokens 8", "--max-tokens 8192", "--max-tokens 8",
 		"prompt-words=3000", "prompt-words=300", "--max-tokens 2000", "--max-tokens 20",
 		"--requests 128", "--requests 32",
 		"--shapes 2048x8192 --tokens 1,32", "--shapes 256x512 --tokens 2,32", // measuring one token takes more memory than caches have

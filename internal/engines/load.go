@@ -12,8 +12,8 @@ import (
 	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models"
-	"github.com/lutra-lm/lutra/models/gguf/parts"
 	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/gguf/parts"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 )

@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/tts"
@@ -42,6 +43,7 @@ func Local(models map[string]Searcher, a Asking) Solve {
 			limits := scaling.DefaultLimits()
 			limits.N = max(limits.N, p.N)
 			limits.Tokens = max(limits.Tokens, p.N*a.MaxTokens) // other candidates must not cut one short
+			limits.Time = 24 * time.Hour                        // nor a slow machine
 			s = tts.Search{Model: m.Model, Plan: plan, Limits: limits, Verifiers: m.Verifiers}
 		}
 		return ask(ctx, s, a.request(q))
