@@ -31,6 +31,7 @@ type Options struct {
 	Seed            uint64
 	TemperatureSet  bool   // somebody chose Temperature; else a search takes its own
 	Scaling         string // a search's written form; empty: none
+	Thinking        *bool  // switched on or off; nil: as the chat template has it
 }
 
 // CheckTemperature checks the range of a temperature.

@@ -108,6 +108,12 @@ func (l *local) Answer(ctx context.Context, o *Options, conversation []Message, 
 		return done, err
 	}
 	req := &tts.Request{Prompt: tts.Prompt{Truncate: true}}
+	if o.Thinking != nil {
+		if m := l.r.Hosts[0].Model; !m.ThinkingSwitches() {
+			return done, fmt.Errorf("the chat template of %s cannot switch thinking on or off", m.Name)
+		}
+		req.Prompt.SwitchThinking(*o.Thinking)
+	}
 	for _, m := range conversation {
 		req.Prompt.Messages = append(req.Prompt.Messages, template.Message{Role: m.Role, Content: m.Content})
 	}

@@ -93,6 +93,9 @@ func (r *remote) Answer(ctx context.Context, o *Options, conversation []Message,
 	for _, m := range conversation {
 		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: m.Role, Content: m.Content})
 	}
+	if o.Thinking != nil {
+		req.ChatTemplateKwargs = map[string]any{"enable_thinking": *o.Thinking}
+	}
 	if req.Temperature == 0 {
 		req.TopP = 1e-6 // the client's types drop a zero temperature; one token of nucleus is greedy too
 		req.Temperature = 1e-6

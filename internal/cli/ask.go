@@ -55,6 +55,7 @@ func askFlags(f *pflag.FlagSet, o *chat.Options) {
 	f.Float32Var(&o.TopP, "top-p", 1, "nucleus sampling, 0 to 1")
 	f.IntVar(&o.MaxTokens, "max-tokens", 0, "tokens to generate at most (default: up to the context)")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of the sampling")
+	thinkingVar(f, &o.Thinking)
 	f.StringVar(&o.Scaling, "scaling", "", "search for the answer, as in bon8, sc16 or \"beam_search;n=16;width=4\" (`PLAN`)")
 }
 

@@ -38,7 +38,6 @@ type evalOptions struct {
 	out      string
 	fresh    bool
 	asJSON   bool
-	thinking string
 	eval.Asking
 }
 
@@ -69,13 +68,6 @@ on which this program votes (self_consistency).`,
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch o.thinking {
-			case "":
-			case "on", "off":
-				o.Thinking = new(o.thinking == "on")
-			default:
-				return usage.Errorf("--thinking: %q is neither on nor off", usage.Brief(o.thinking))
-			}
 			if o.limit < 0 || o.atOnce < 1 || o.MaxTokens < 1 {
 				return usage.Errorf("--concurrency and --max-tokens must be positive, --limit not negative")
 			}
@@ -99,7 +91,7 @@ on which this program votes (self_consistency).`,
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the first problem; each next problem adds 1")
 	f.IntVar(&o.MaxTokens, "max-tokens", 512, "maximum tokens of a candidate")
 	f.StringVar(&o.System, "system", "", "system message")
-	f.StringVar(&o.thinking, "thinking", "", "`on` or off, for models whose chat template can switch it (default: as the template has it)")
+	thinkingVar(f, &o.Thinking)
 	f.IntVarP(&o.atOnce, "concurrency", "c", 1, "problems at once")
 	f.StringVar(&o.url, "url", "", "ask the server at this API base `URL`; --model then names its models")
 	f.StringVar(&o.key, "api-key", "", "bearer `KEY` for --url")
