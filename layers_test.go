@@ -56,19 +56,20 @@ var layers = map[string][]string{
 	// The floors of models (docs/adr/0020-rooms.md). hexagon will run the graph by an
 	// executor of its own, which internal/engines hands down; models/recurrent is to
 	// the states of recurrent layers, which kv holds, what attention is to blocks.
-	"hexagon":           {"models", "kernels"},
-	"models/toy":        {"models"},
-	"models/synthetic":  {"models/gguf"},
-	"models/embedded":   {"models/gguf"},
-	"models":            {"kernels"},
-	"models/attention":  {"models/kv", "kernels"},
-	"models/recurrent":  {"kernels"},
-	"models/kv":         {"kernels"},
-	"models/weights":    {"models/gguf", "kernels"},
-	"models/tokenizer":  {"models/gguf"},
-	"models/gguf":       {"kernels"},
-	"models/gguf/parts": {},
-	"models/template":   {},
+	"hexagon":          {"models", "kernels"},
+	"models/toy":       {"models"},
+	"models/synthetic": {"models/gguf"},
+	"models/embedded":  {"models/gguf"},
+	"models":           {"kernels"},
+	"models/attention": {"models/kv", "kernels"},
+	"models/recurrent": {"kernels"},
+	"models/kv":        {"kernels"},
+	"models/weights":   {"models/gguf", "kernels"},
+	"models/tokenizer": {"models/gguf"},
+	"models/gguf":      {"kernels"},
+	"models/template":  {},
+
+	"models/gguf/parts": {}, // names of files: internal/hub pulls what models/gguf opens
 
 	// The floors of kernels (docs/adr/0020-rooms.md).
 	"kernels/bench":      {"kernels"},

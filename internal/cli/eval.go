@@ -111,8 +111,11 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 	}
 	e := &evaluation{evalOptions: o, setup: eval.Setup{
 		Data: name, Hash: eval.Hash(problems), Temperature: o.Temperature, Seed: o.seed,
-		MaxTokens: o.MaxTokens, System: o.System, Thinking: o.Thinking, Concurrency: o.atOnce,
+		MaxTokens: o.MaxTokens, System: o.System, Concurrency: o.atOnce,
 	}}
+	if o.Thinking != nil {
+		e.setup.Thinking = map[bool]string{true: "on", false: "off"}[*o.Thinking]
+	}
 	if o.limit > 0 {
 		problems = problems[:min(o.limit, len(problems))]
 	}

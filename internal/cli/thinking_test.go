@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/eval"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -26,6 +28,22 @@ func loud(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestAnEvaluationWithoutThinkingContinues(t *testing.T) {
+	dir, model := t.TempDir(), loud(t)
+	args := func(thinking string) []string {
+		return []string{"eval", "--model", model, "--limit", "1", "--n", "1", "--thinking", thinking, "--out", dir}
+	}
+	for range 2 {
+		mustLutra(t, args("off")...)
+	}
+	if _, err := lutra(t, args("on")...); !errors.Is(err, eval.ErrSetup) {
+		t.Errorf("with thinking: %v, want ErrSetup", err)
+	}
+	if report := string(must(os.ReadFile(filepath.Join(dir, "results.md")))); !strings.Contains(report, "thinking off") {
+		t.Errorf("the report says %s", report)
+	}
 }
 
 func TestThinkingIsSwitchedOnTheCommandLine(t *testing.T) {

@@ -20,7 +20,7 @@ type Setup struct {
 	Seed        uint64  `json:"seed"` // of problem 0; problem i has Seed+i
 	MaxTokens   int     `json:"max_tokens"`
 	System      string  `json:"system,omitempty"`   // system message
-	Thinking    *bool   `json:"thinking,omitempty"` // switched on or off; nil: as the template has it
+	Thinking    string  `json:"thinking,omitempty"` // switched on or off; empty: as the template has it
 	Concurrency int     `json:"concurrency"`        // problems at once
 	Where       string  `json:"where"`              // the machine, or the server
 }

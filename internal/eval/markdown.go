@@ -46,8 +46,12 @@ func Markdown(w io.Writer, s Setup, results []Result) error {
 	for _, r := range results {
 		problems = max(problems, r.Problems)
 	}
-	if _, err := fmt.Fprintf(w, "%d problems of %s (%s), temperature %v, seed %d, at most %d tokens a candidate, %d at once; %s.\n\n",
-		problems, s.Data, s.Hash, s.Temperature, s.Seed, s.MaxTokens, s.Concurrency, s.Where); err != nil {
+	thinking := ""
+	if s.Thinking != "" {
+		thinking = ", thinking " + s.Thinking
+	}
+	if _, err := fmt.Fprintf(w, "%d problems of %s (%s), temperature %v%s, seed %d, at most %d tokens a candidate, %d at once; %s.\n\n",
+		problems, s.Data, s.Hash, s.Temperature, thinking, s.Seed, s.MaxTokens, s.Concurrency, s.Where); err != nil {
 		return err
 	}
 	for i, row := range Rows(results) {

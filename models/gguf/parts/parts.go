@@ -45,7 +45,7 @@ func (n Name) Part(no int) string {
 	return n.String()
 }
 
-// All are the names of all parts. There are at most Max, or else as many.
+// All are the names of all parts, of the first Max at most.
 func (n Name) All() []string {
 	names := make([]string, min(n.Count, Max))
 	for i := range names {
