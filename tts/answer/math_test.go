@@ -90,7 +90,7 @@ func TestDifferentAnswersOfMathStayApart(t *testing.T) {
 	}
 	for _, s := range []string{`3\sqrt{2}`, `\sqrt[3]{5}`, `\sqrt[4]{4}`, `(-2,7)`, `(-2,7]`, `x > 5`, `x \le 5`, `(\frac{\pi}{2},3)`, `1,2`, `\{1\}`, `6+5i`, `x^3-3x-6`,
 		`x^2+x-6`, `5x-7y+11z=4`, `\cos 2x`, `\sin x`, `\log_3 2`, `2516`, `2516_9`, `\begin{pmatrix} 1 \\ -2 \end{pmatrix}`, `\text{Velyne}`, `no`, `on`, `a_2`, `a`,
-		`\text{odd}`, `\pi`, `2\pi+1`, `x+1`, `-\sqrt{2}`, `i`, `\infty`, `-\infty`, `\frac{1}{x-1}`, `\text{Paris, France}`, `100!`, `\text{June 21}`, `xy`, `x^y`} {
+		`\text{odd}`, `\pi`, `2\pi+1`, `x+1`, `-\sqrt{2}`, `i`, `\infty`, `-\infty`, `\frac{1}{x-1}`, `\text{Paris, France}`, `100!`, `\text{June 21}`, `7 \text{ a.m.}`, `7 \text{ p.m.}`, `n \text{ even}`, `n \text{ odd}`, `xy`, `x^y`} {
 		check(s)
 	}
 }

@@ -44,7 +44,7 @@ func mathKey(s string) string {
 	}
 	s = latex.Replace(s)
 	// What follows a number or a formula as text is its unit.
-	if m := measure.FindStringSubmatch(s); m != nil && !joins(m[2]) {
+	if m := measure.FindStringSubmatch(s); m != nil && strings.ContainsAny(m[1], `0123456789\`) && isUnit(m[2]) {
 		if key, ok := valueKey(clean(m[1])); ok {
 			return key
 		}
@@ -52,13 +52,13 @@ func mathKey(s string) string {
 	return partKey(command.ReplaceAllString(s, " $1"), 2)
 }
 
-// joins tells whether a text stands between answers, as "and" does.
-func joins(text string) bool {
-	switch strings.TrimSpace(text) {
-	case "and", "or":
-		return true
+// isUnit tells whether a text behind a value adds nothing to it.
+func isUnit(text string) bool {
+	switch strings.ToLower(strings.Trim(strings.ReplaceAll(text, ".", ""), " ")) {
+	case "and", "or", "am", "pm":
+		return false
 	}
-	return false
+	return true
 }
 
 // clean takes off what may stand around an answer.
