@@ -19,6 +19,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request, body *jsonread
 	req := &tts.Request{}
 	hasTemperature := f.Has("temperature")
 	g.calling = f.Message(req, g.model.Model)
+	g.model.Switch(&req.Prompt)
 	g.thinking = true
 	s.scale(openai.Fields{Fields: body}, r.Header, g, req, hasTemperature)
 	g.stream, g.requests, g.shape = f.Streaming(), []*tts.Request{req}, anthropic.NewShape(g.name)
@@ -39,6 +40,7 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request, body *jsonr
 	f := anthropic.Fields{Fields: body}
 	var req tts.Request
 	f.Prompt(&req)
+	g.model.Switch(&req.Prompt)
 	f.Ignore("tool_choice", "cache_control")
 	if err := s.finish(body); err != nil {
 		return err

@@ -33,6 +33,7 @@ func (s *Server) ollamaAnswer(w http.ResponseWriter, r *http.Request, body *json
 	} else {
 		f.Generate(req, g.model.Model)
 	}
+	g.model.Switch(&req.Prompt)
 	shape := ollama.NewShape(g.name, chat)
 	g.thinking, g.stream, g.requests, g.shape = true, f.Streaming(), []*tts.Request{req}, shape
 	empty := req.Prompt.Messages == nil && req.Prompt.Text == ""

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,5 +80,34 @@ func TestAPresetNamedLikeAThoughtGoesFirst(t *testing.T) {
 	applied, status, answer := f.askFor("toy+think", "")
 	if status != 200 || applied != "self_consistency;n=3" {
 		t.Errorf("%d %s", status, answer)
+	}
+}
+
+func TestTheNameSwitchesThinkingInEveryProtocol(t *testing.T) {
+	f := start(t, &toy.Model{}, nil)
+	f.withTemplate(`{% if enable_thinking is defined and not enable_thinking %}` + strings.Repeat("off ", 40) + `{% else %}on{% endif %}`)
+	if err := f.Publish(registry.Served{Model: f.model}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, fields, count string }{
+		{"/v1/chat/completions", `,"max_tokens":1`, "prompt_tokens"},
+		{"/v1/messages", `,"max_tokens":1`, "input_tokens"},
+		{"/v1/messages/count_tokens", "", "input_tokens"},
+		{"/api/chat", `,"stream":false,"options":{"num_predict":1}`, "prompt_eval_count"},
+	} {
+		tokens := func(model string) int {
+			status, _, answer := f.post(c.path, `{"model":"`+model+`","messages":[{"role":"user","content":"Hi"}]`+c.fields+`}`)
+			if status != 200 {
+				t.Fatalf("%s: %d %s", c.path, status, answer)
+			}
+			n := 0
+			for _, m := range regexp.MustCompile(`"(?:cache_read_)?`+c.count+`":(\d+)`).FindAllSubmatch(answer, -1) {
+				n += must(strconv.Atoi(string(m[1])))
+			}
+			return n
+		}
+		if off, on := tokens("toy+nothink"), tokens("toy+think"); off < on+20 {
+			t.Errorf("%s: a prompt of %d tokens without thinking, of %d with it", c.path, off, on)
+		}
 	}
 }
