@@ -27,6 +27,7 @@ func (s *Server) createResponse(w http.ResponseWriter, r *http.Request, body *js
 	req := &tts.Request{}
 	hasTemperature := body.Has("temperature")
 	calling, settings := f.Create(req, g.model.Model, func(id string) ([]template.Message, bool) { return s.responses.Said(owner, id) })
+	g.model.Switch(&req.Prompt)
 	o := openai.Fields{Fields: body}
 	g.calling, g.thinking, g.requests = calling, true, []*tts.Request{req}
 	body.Bool("stream", &g.stream)
