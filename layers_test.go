@@ -35,6 +35,7 @@ var layers = map[string][]string{
 	"server/jsonwrite":   {},
 	"server/metrics":     {"tts", "batcher"},
 	"server/openai":      {"server/jsonread", "server/jsonwrite", "tts", "batcher/sampling", "models/template", "models/tokenizer"},
+	"server/llamacpp":    {"server/openai", "server/jsonread", "server/jsonwrite", "tts"},
 	"server/responses":   {"server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
 	"server/ollama":      {"server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
 	"server/anthropic":   {"server/jsonread", "server/jsonwrite", "tts", "models/template"},

@@ -29,6 +29,7 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 	}
 	var req tts.Request
 	prompts := f.Prompts(s.opt.MaxChoices, g.model.Model)
+	infill := f.Suffix(g.model.Model)
 	hasTemperature := f.Has("temperature")
 	f.Sampling(&req, g.model.Model, s.opt.MaxChoices)
 	if len(prompts)*req.N > s.opt.MaxChoices {
@@ -54,6 +55,9 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 		r := req
 		r.Prompt = p
 		r.Prompt.Bare = !special
+		if infill != nil && r.Prompt.Tokens == nil {
+			r.Prompt.Infill = infill
+		}
 		g.requests = append(g.requests, &r)
 	}
 	g.report.Expect(len(prompts), req.N)

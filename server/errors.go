@@ -104,6 +104,8 @@ func toAPI(err error) *apiError {
 		return invalid(jsonread.CodeValue, "prompt", "The prompt is empty and the model has no beginning-of-text token; give at least one token.")
 	case errors.Is(err, tts.ErrToken):
 		return invalid(jsonread.CodeValue, "prompt", "%s", clientText(err))
+	case errors.Is(err, tts.ErrInfill):
+		return invalid(jsonread.CodeUnsupported, "suffix", "The model has no tokens to fill in the middle of a text.")
 	case errors.Is(err, tts.ErrTemplate):
 		return invalid(jsonread.CodeValue, "messages", "%s", clientText(err))
 	case errors.As(err, &body):

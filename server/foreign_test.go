@@ -33,7 +33,7 @@ func TestFieldsThatAreNotSupportedAreRefusedByName(t *testing.T) {
 			// Read by an endpoint of their own accord, and tested with it.
 			own := []string{"response_format", "modalities", "tools", "tool_choice", "top_logprobs", "truncation"}
 			if path == "/v1/completions" {
-				own = []string{"response_format", "add_special_tokens", "best_of"}
+				own = []string{"response_format", "add_special_tokens", "best_of", "suffix"}
 			}
 			if slices.Contains(own, name) {
 				continue

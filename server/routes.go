@@ -75,6 +75,7 @@ func (s *Server) routes() http.Handler {
 		r.Get("/v1/responses/*", s.serve(s.response))
 		r.Delete("/v1/responses/*", s.serve(s.deleteResponse))
 		r.Post("/v1/completions", s.post(completionsFactor, s.completions))
+		r.Post("/infill", s.post(completionsFactor, s.infill))
 		r.Post("/v1/rewards", s.post(rewardsFactor, s.rewards))
 		r.Post("/v1/embeddings", s.serve(embeddings))
 	})

@@ -23,10 +23,20 @@ type Prompt struct {
 	Truncate bool               // leave out the oldest exchanges of a conversation that does not fit
 	Tokens   []int32            // token ids, taken as they are
 	Text     string             // plain text
+	Infill   *Infill            // what Text stands before: the answer goes between; nil: nothing
 	Bare     bool               // begin Text without the BOS that the model may want
 	Literal  bool               // take the names of special tokens in Text for plain text
 	Begin    string             // what the answer to a conversation begins with; with EndHeader alone
 }
+
+// Infill is what stands around a gap that the answer fills, besides the text before it.
+type Infill struct {
+	Suffix string // the text behind the gap
+	Files  []File // others of the same project
+}
+
+// File is a text with a name.
+type File struct{ Name, Text string }
 
 // Ending is how a rendered conversation ends.
 type Ending uint8
@@ -113,6 +123,9 @@ func (m *Model) prepare(ctx context.Context, p *Prompt, maxTokens, limit int) (*
 			}
 		}
 		return &Prepared{Tokens: p.Tokens, Thinking: m.thinks(p.Tokens)}, nil
+	}
+	if p.Infill != nil {
+		return m.around(ctx, p, limit)
 	}
 	ids, err := m.encode(ctx, p.Text, tokenizer.Options{AddSpecial: !p.Bare, ParseSpecial: !p.Literal}, limit)
 	if err != nil {

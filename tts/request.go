@@ -16,6 +16,8 @@ var (
 	ErrToken = errors.New("tts: token id outside the vocabulary")
 	// ErrLogprobs says that an answer would list more log-probabilities than Request.MaxLogprobs.
 	ErrLogprobs = errors.New("tts: too many log-probabilities")
+	// ErrInfill says that the model cannot fill in the middle of a text.
+	ErrInfill = errors.New("tts: the vocabulary has no tokens to fill in the middle of a text")
 	// ErrTemplate says that the chat template refused the messages, or that the model has none.
 	ErrTemplate = errors.New("tts: chat template")
 )

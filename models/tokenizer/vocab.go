@@ -35,6 +35,7 @@ type vocab struct {
 	plain  map[string]int32 // likewise, of the tokens that plain text may become
 
 	bos, eos, unk int32 // -1 for none
+	infill        Infill
 	eogs          []int32
 
 	pieces     []byte   // the text of all tokens, end to end
@@ -111,6 +112,7 @@ func (t *Tokenizer) findIDs(md gguf.Metadata, bos, eos, unk int32) {
 		return def
 	}
 	v.bos, v.eos, v.unk = id("bos", bos), id("eos", eos), id("unknown", unk)
+	v.findInfill(id)
 	if v.unk >= 0 && v.kinds[v.unk]&control != 0 {
 		v.unk = -1 // plain text must not become a control token
 	}

@@ -63,3 +63,16 @@ func (f Fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []i
 	}
 	return f.Tokens(name, raw, m.Context, m.Vocab)
 }
+
+// Suffix reads the text behind the one to write; nil: there is none.
+func (f Fields) Suffix(m *tts.Model) *tts.Infill {
+	var text string
+	f.Text("suffix", &text)
+	if text == "" {
+		return nil
+	}
+	if !m.Infills() {
+		f.Fail(jsonread.CodeUnsupported, "suffix", "the model has no tokens to fill in the middle of a text.")
+	}
+	return &tts.Infill{Suffix: text}
+}
