@@ -79,3 +79,8 @@ func lanes32AVX512(dst *int8, q *int8, stride int, n int)
 //
 //go:noescape
 func quantizeGroupsAVX2(rec *byte, x *float32, groups int)
+
+// nibbleRecordsAVX2 makes nibble records of groups ≥ 1 activation records.
+//
+//go:noescape
+func nibbleRecordsAVX2(dst *byte, rec *byte, groups int)

@@ -897,3 +897,41 @@ DATA groupOrder<>+20(SB)/4, $0x00000006
 DATA groupOrder<>+24(SB)/4, $0x00000003
 DATA groupOrder<>+28(SB)/4, $0x00000007
 GLOBL groupOrder<>(SB), RODATA|NOPTR, $32
+
+// func nibbleRecordsAVX2(dst *byte, rec *byte, groups int)
+// Requires: AVX, AVX2
+TEXT ·nibbleRecordsAVX2(SB), NOSPLIT, $0-24
+	// nibbleRecordsAVX2 makes nibble records of groups ≥ 1 activation records.
+	MOVQ         dst+0(FP), AX
+	MOVQ         rec+8(FP), CX
+	MOVQ         groups+16(FP), DX
+	MOVL         $0x0f0f0f0f, BX
+	VMOVD        BX, X0
+	VPBROADCASTD X0, Y0
+	MOVL         $0x80808080, BX
+	VMOVD        BX, X1
+	VPBROADCASTD X1, Y1
+	MOVL         $0x41000000, BX
+	VMOVD        BX, X2
+
+group:
+	VPXOR   (CX), Y1, Y3
+	VPAND   Y0, Y3, Y4
+	VMOVDQU Y4, (AX)
+	VPSRLW  $0x04, Y3, Y3
+	VPAND   Y0, Y3, Y3
+	VMOVDQU Y3, 32(AX)
+
+	// -8·Σq / 8 - the tables' offset
+	MOVL   44(CX), BX
+	SARL   $0x03, BX
+	SUBL   $0x00002000, BX
+	MOVL   BX, 64(AX)
+	VMULSS 32(CX), X2, X3
+	VMOVSS X3, 68(AX)
+	ADDQ   $0x00000040, CX
+	ADDQ   $0x00000048, AX
+	DECQ   DX
+	JNE    group
+	VZEROUPPER
+	RET

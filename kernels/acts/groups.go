@@ -44,9 +44,14 @@ type groups struct {
 	mixed      []byte // records in the order of mixed panels
 	src        *Rows
 	lanes      groupLanes
+
+	nibblesReady bool
+	nibbles      []byte // of one row
 }
 
-func (g *groups) reset() { g.ready, g.mixedReady, g.lanes.tokens = false, false, 0 }
+func (g *groups) reset() {
+	g.ready, g.mixedReady, g.nibblesReady, g.lanes.tokens = false, false, false, 0
+}
 
 // GroupStride is the distance of rows in bytes: their records, and as many
 // more as make it 1 KiB off a multiple of 2 KiB, so that a panel's groups of a

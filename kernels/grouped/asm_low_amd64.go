@@ -88,11 +88,11 @@ func groupedQ1G128AVXVNNIx1x7(y *float32, ld int, codes *byte, scales *byte, str
 //go:noescape
 func groupedQ1G128AVXVNNIx1x8(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 
-// groupedQ1G128AVX512x4x1 adds to y[64] the products of bands of Q1G128 that are stride bytes apart with a row of
-// activation records. It prefetches as many bytes at next, which need not be memory at all.
+// groupedQ1G128NibblesAVX512x4x1 adds to y[64] the products of bands of Q1G128 that are stride bytes apart with
+// nibble records. It prefetches as many bytes at next, which need not be memory at all.
 //
 //go:noescape
-func groupedQ1G128AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+func groupedQ1G128NibblesAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
 
 // groupedQ1G128AVX512x1x1 adds to y[1][16] (ld values a token) the products of bands of Q1G128 that are
 // stride bytes apart with rows of activation records that are lda bytes apart.

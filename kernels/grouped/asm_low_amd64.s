@@ -3706,170 +3706,175 @@ group:
 	VZEROUPPER
 	RET
 
-// func groupedQ1G128AVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
-// Requires: AVX, AVX512BW, AVX512F, AVX512VNNI, MMX+
-TEXT ·groupedQ1G128AVX512x4x1(SB), NOSPLIT, $0-56
-	// groupedQ1G128AVX512x4x1 adds to y[64] the products of bands of Q1G128 that are stride bytes apart with a row of
-	// activation records. It prefetches as many bytes at next, which need not be memory at all.
-	MOVQ         next+48(FP), AX
-	MOVQ         codes+8(FP), CX
-	MOVQ         scales+16(FP), DX
-	MOVQ         stride+24(FP), BX
-	LEAQ         (BX)(BX*2), SI
-	MOVQ         acts+32(FP), DI
-	MOVQ         y+0(FP), R8
-	MOVL         $0x10101010, R9
-	VMOVD        R9, X0
-	VPBROADCASTD X0, Z0
+// func groupedQ1G128NibblesAVX512x4x1(y *float32, codes *byte, scales *byte, stride int, acts *byte, groups int, next uintptr)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, AVX512VNNI, MMX+
+TEXT ·groupedQ1G128NibblesAVX512x4x1(SB), NOSPLIT, $0-56
+	// groupedQ1G128NibblesAVX512x4x1 adds to y[64] the products of bands of Q1G128 that are stride bytes apart with
+	// nibble records. It prefetches as many bytes at next, which need not be memory at all.
+	MOVQ next+48(FP), AX
+	MOVQ codes+8(FP), CX
+	MOVQ scales+16(FP), DX
+	MOVQ stride+24(FP), BX
+	LEAQ (BX)(BX*2), SI
+	MOVQ acts+32(FP), DI
+	MOVQ y+0(FP), R8
+
+	// high parts of a nibble start at 8 for each bit that it has not
+	VMOVDQU64    nibbleBase<>+0(SB), Z0
+	MOVL         $0x0000aaaa, R9
+	KMOVW        R9, K1
+	MOVL         $0x0000cccc, R9
+	KMOVW        R9, K2
+	MOVL         $0x0000f0f0, R9
+	KMOVW        R9, K3
+	MOVL         $0x0000ff00, R9
+	KMOVW        R9, K4
+	MOVL         $0x3c3c3c3c, R9
+	VMOVD        R9, X1
+	VPBROADCASTD X1, Z1
+	MOVL         $0x03020100, R9
+	VMOVD        R9, X2
+	VPBROADCASTD X2, Z2
+	MOVL         $0x02020202, R9
+	VMOVD        R9, X3
+	VPBROADCASTD X3, Z3
+	MOVL         $0x20202020, R9
+	VMOVD        R9, X4
+	VPBROADCASTD X4, Z4
 	MOVQ         groups+40(FP), R9
 
 loop:
 	MOVQ   $0x00000004, R10
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
 
 group:
-	PREFETCHT1       (AX)
-	VPBROADCASTD     44(DI), Z5
-	VMOVDQU64        (CX), Z6
-	VPSLLW           $0x04, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    (DI), Z7, Z5
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    4(DI), Z7, Z5
-	VPSLLW           $0x02, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    8(DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    12(DI), Z7, Z5
-	VPANDD           Z0, Z6, Z7
-	VPDPBUSD.BCST    16(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    20(DI), Z7, Z5
-	VPSRLW           $0x02, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    24(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    28(DI), Z6, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z1
-	PREFETCHT1       64(AX)
-	VPBROADCASTD     44(DI), Z5
-	VMOVDQU64        (CX)(BX*1), Z6
-	VPSLLW           $0x04, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    (DI), Z7, Z5
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    4(DI), Z7, Z5
-	VPSLLW           $0x02, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    8(DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    12(DI), Z7, Z5
-	VPANDD           Z0, Z6, Z7
-	VPDPBUSD.BCST    16(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    20(DI), Z7, Z5
-	VPSRLW           $0x02, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    24(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    28(DI), Z6, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z2
-	PREFETCHT1       128(AX)
-	VPBROADCASTD     44(DI), Z5
-	VMOVDQU64        (CX)(BX*2), Z6
-	VPSLLW           $0x04, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    (DI), Z7, Z5
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    4(DI), Z7, Z5
-	VPSLLW           $0x02, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    8(DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    12(DI), Z7, Z5
-	VPANDD           Z0, Z6, Z7
-	VPDPBUSD.BCST    16(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    20(DI), Z7, Z5
-	VPSRLW           $0x02, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    24(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    28(DI), Z6, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z3
-	PREFETCHT1       192(AX)
-	PREFETCHT1       256(AX)
+	PREFETCHT0       (AX)
+	VPBROADCASTD.Z   (DI), K1, Z9
+	VMOVDQA64        Z0, Z10
+	VPADDD.BCST      32(DI), Z10, K1, Z10
+	VPADDD.BCST      4(DI), Z9, K2, Z9
+	VPADDD.BCST      36(DI), Z10, K2, Z10
+	VPADDD.BCST      8(DI), Z9, K3, Z9
+	VPADDD.BCST      40(DI), Z10, K3, Z10
+	VPADDD.BCST      12(DI), Z9, K4, Z9
+	VPADDD.BCST      44(DI), Z10, K4, Z10
+	VPBROADCASTD.Z   16(DI), K1, Z11
+	VMOVDQA64        Z0, Z12
+	VPADDD.BCST      48(DI), Z12, K1, Z12
+	VPADDD.BCST      20(DI), Z11, K2, Z11
+	VPADDD.BCST      52(DI), Z12, K2, Z12
+	VPADDD.BCST      24(DI), Z11, K3, Z11
+	VPADDD.BCST      56(DI), Z12, K3, Z12
+	VPADDD.BCST      28(DI), Z11, K4, Z11
+	VPADDD.BCST      60(DI), Z12, K4, Z12
+	VPBROADCASTD     64(DI), Z13
+	VMOVDQU64        (CX), Z14
+	VPSLLW           $0x02, Z14, Z15
+	VPTERNLOGD       $0xe4, Z1, Z2, Z15
+	VPSRLW           $0x02, Z14, Z14
+	VPTERNLOGD       $0xe4, Z1, Z2, Z14
+	VMOVDQA64        Z13, Z16
+	VPERMB           Z9, Z15, Z17
+	VPDPBUSD         Z3, Z17, Z16
+	VPERMB           Z10, Z15, Z15
+	VPDPBUSD         Z4, Z15, Z16
+	VPERMB           Z11, Z14, Z15
+	VPDPBUSD         Z3, Z15, Z16
+	VPERMB           Z12, Z14, Z14
+	VPDPBUSD         Z4, Z14, Z16
+	VCVTDQ2PS        Z16, Z16
+	VFMADD231PS.BCST 68(DI), Z16, Z5
+	PREFETCHT0       64(AX)
+	VMOVDQU64        (CX)(BX*1), Z14
+	VPSLLW           $0x02, Z14, Z15
+	VPTERNLOGD       $0xe4, Z1, Z2, Z15
+	VPSRLW           $0x02, Z14, Z14
+	VPTERNLOGD       $0xe4, Z1, Z2, Z14
+	VMOVDQA64        Z13, Z16
+	VPERMB           Z9, Z15, Z17
+	VPDPBUSD         Z3, Z17, Z16
+	VPERMB           Z10, Z15, Z15
+	VPDPBUSD         Z4, Z15, Z16
+	VPERMB           Z11, Z14, Z15
+	VPDPBUSD         Z3, Z15, Z16
+	VPERMB           Z12, Z14, Z14
+	VPDPBUSD         Z4, Z14, Z16
+	VCVTDQ2PS        Z16, Z16
+	VFMADD231PS.BCST 68(DI), Z16, Z6
+	PREFETCHT0       128(AX)
+	VMOVDQU64        (CX)(BX*2), Z14
+	VPSLLW           $0x02, Z14, Z15
+	VPTERNLOGD       $0xe4, Z1, Z2, Z15
+	VPSRLW           $0x02, Z14, Z14
+	VPTERNLOGD       $0xe4, Z1, Z2, Z14
+	VMOVDQA64        Z13, Z16
+	VPERMB           Z9, Z15, Z17
+	VPDPBUSD         Z3, Z17, Z16
+	VPERMB           Z10, Z15, Z15
+	VPDPBUSD         Z4, Z15, Z16
+	VPERMB           Z11, Z14, Z15
+	VPDPBUSD         Z3, Z15, Z16
+	VPERMB           Z12, Z14, Z14
+	VPDPBUSD         Z4, Z14, Z16
+	VCVTDQ2PS        Z16, Z16
+	VFMADD231PS.BCST 68(DI), Z16, Z7
+	PREFETCHT0       192(AX)
+	PREFETCHT0       256(AX)
 	ADDQ             $0x00000120, AX
-	VPBROADCASTD     44(DI), Z5
-	VMOVDQU64        (CX)(SI*1), Z6
-	VPSLLW           $0x04, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    (DI), Z7, Z5
-	VPSLLW           $0x03, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    4(DI), Z7, Z5
-	VPSLLW           $0x02, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    8(DI), Z7, Z5
-	VPSLLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    12(DI), Z7, Z5
-	VPANDD           Z0, Z6, Z7
-	VPDPBUSD.BCST    16(DI), Z7, Z5
-	VPSRLW           $0x01, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    20(DI), Z7, Z5
-	VPSRLW           $0x02, Z6, Z7
-	VPANDD           Z0, Z7, Z7
-	VPDPBUSD.BCST    24(DI), Z7, Z5
-	VPSRLW           $0x03, Z6, Z6
-	VPANDD           Z0, Z6, Z6
-	VPDPBUSD.BCST    28(DI), Z6, Z5
-	VCVTDQ2PS        Z5, Z5
-	VFMADD231PS.BCST 32(DI), Z5, Z4
+	VMOVDQU64        (CX)(SI*1), Z14
+	VPSLLW           $0x02, Z14, Z15
+	VPTERNLOGD       $0xe4, Z1, Z2, Z15
+	VPSRLW           $0x02, Z14, Z14
+	VPTERNLOGD       $0xe4, Z1, Z2, Z14
+	VMOVDQA64        Z13, Z13
+	VPERMB           Z9, Z15, Z9
+	VPDPBUSD         Z3, Z9, Z13
+	VPERMB           Z10, Z15, Z9
+	VPDPBUSD         Z4, Z9, Z13
+	VPERMB           Z11, Z14, Z9
+	VPDPBUSD         Z3, Z9, Z13
+	VPERMB           Z12, Z14, Z9
+	VPDPBUSD         Z4, Z9, Z13
+	VCVTDQ2PS        Z13, Z13
+	VFMADD231PS.BCST 68(DI), Z13, Z8
 	ADDQ             $0x00000040, CX
-	ADDQ             $0x00000040, DI
+	ADDQ             $0x00000048, DI
 	DECQ             R10
 	JNE              group
-	VCVTPH2PS        (DX), Z5
-	VMULPS           eighth<>+0(SB), Z5, Z5
-	VFMADD213PS      (R8), Z5, Z1
-	VMOVUPS          Z1, (R8)
-	VCVTPH2PS        (DX)(BX*1), Z5
-	VMULPS           eighth<>+0(SB), Z5, Z5
-	VFMADD213PS      64(R8), Z5, Z2
-	VMOVUPS          Z2, 64(R8)
-	VCVTPH2PS        (DX)(BX*2), Z5
-	VMULPS           eighth<>+0(SB), Z5, Z5
-	VFMADD213PS      128(R8), Z5, Z3
-	VMOVUPS          Z3, 128(R8)
-	VCVTPH2PS        (DX)(SI*1), Z5
-	VMULPS           eighth<>+0(SB), Z5, Z5
-	VFMADD213PS      192(R8), Z5, Z4
-	VMOVUPS          Z4, 192(R8)
+	VCVTPH2PS        (DX), Z9
+	VMULPS           eighth<>+0(SB), Z9, Z9
+	VFMADD213PS      (R8), Z9, Z5
+	VMOVUPS          Z5, (R8)
+	VCVTPH2PS        (DX)(BX*1), Z9
+	VMULPS           eighth<>+0(SB), Z9, Z9
+	VFMADD213PS      64(R8), Z9, Z6
+	VMOVUPS          Z6, 64(R8)
+	VCVTPH2PS        (DX)(BX*2), Z9
+	VMULPS           eighth<>+0(SB), Z9, Z9
+	VFMADD213PS      128(R8), Z9, Z7
+	VMOVUPS          Z7, 128(R8)
+	VCVTPH2PS        (DX)(SI*1), Z9
+	VMULPS           eighth<>+0(SB), Z9, Z9
+	VFMADD213PS      192(R8), Z9, Z8
+	VMOVUPS          Z8, 192(R8)
 	ADDQ             $0x00000020, DX
 	SUBQ             $0x00000004, R9
 	JNE              loop
 	VZEROUPPER
 	RET
+
+DATA nibbleBase<>+0(SB)/8, $0x1818181820202020
+DATA nibbleBase<>+8(SB)/8, $0x1010101018181818
+DATA nibbleBase<>+16(SB)/8, $0x1010101018181818
+DATA nibbleBase<>+24(SB)/8, $0x0808080810101010
+DATA nibbleBase<>+32(SB)/8, $0x1010101018181818
+DATA nibbleBase<>+40(SB)/8, $0x0808080810101010
+DATA nibbleBase<>+48(SB)/8, $0x0808080810101010
+DATA nibbleBase<>+56(SB)/8, $0x0000000008080808
+GLOBL nibbleBase<>(SB), RODATA|NOPTR, $64
 
 // func groupedQ1G128AVX512x1x1(y *float32, ld int, codes *byte, scales *byte, stride int, acts *byte, lda int, groups int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512VNNI
@@ -10303,8 +10308,8 @@ loop:
 	VPXORD Z4, Z4, Z4
 
 group:
-	PREFETCHT1       (AX)
-	PREFETCHT1       64(AX)
+	PREFETCHT0       (AX)
+	PREFETCHT0       64(AX)
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX), Z6
 	VPSLLW           $0x03, Z6, Z7
@@ -10334,8 +10339,8 @@ group:
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTDQ2PS        Z5, Z5
 	VFMADD231PS.BCST 32(DI), Z5, Z1
-	PREFETCHT1       128(AX)
-	PREFETCHT1       192(AX)
+	PREFETCHT0       128(AX)
+	PREFETCHT0       192(AX)
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(BX*1), Z6
 	VPSLLW           $0x03, Z6, Z7
@@ -10365,8 +10370,8 @@ group:
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTDQ2PS        Z5, Z5
 	VFMADD231PS.BCST 32(DI), Z5, Z2
-	PREFETCHT1       256(AX)
-	PREFETCHT1       320(AX)
+	PREFETCHT0       256(AX)
+	PREFETCHT0       320(AX)
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(BX*2), Z6
 	VPSLLW           $0x03, Z6, Z7
@@ -10396,9 +10401,9 @@ group:
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTDQ2PS        Z5, Z5
 	VFMADD231PS.BCST 32(DI), Z5, Z3
-	PREFETCHT1       384(AX)
-	PREFETCHT1       448(AX)
-	PREFETCHT1       512(AX)
+	PREFETCHT0       384(AX)
+	PREFETCHT0       448(AX)
+	PREFETCHT0       512(AX)
 	ADDQ             $0x00000240, AX
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(SI*1), Z6
@@ -16933,8 +16938,8 @@ loop:
 	VPXORD Z4, Z4, Z4
 
 group:
-	PREFETCHT1       (AX)
-	PREFETCHT1       64(AX)
+	PREFETCHT0       (AX)
+	PREFETCHT0       64(AX)
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX), Z6
 	VPSLLW           $0x03, Z6, Z7
@@ -16964,8 +16969,8 @@ group:
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTDQ2PS        Z5, Z5
 	VFMADD231PS.BCST 32(DI), Z5, Z1
-	PREFETCHT1       128(AX)
-	PREFETCHT1       192(AX)
+	PREFETCHT0       128(AX)
+	PREFETCHT0       192(AX)
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(BX*1), Z6
 	VPSLLW           $0x03, Z6, Z7
@@ -16995,8 +17000,8 @@ group:
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTDQ2PS        Z5, Z5
 	VFMADD231PS.BCST 32(DI), Z5, Z2
-	PREFETCHT1       256(AX)
-	PREFETCHT1       320(AX)
+	PREFETCHT0       256(AX)
+	PREFETCHT0       320(AX)
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(BX*2), Z6
 	VPSLLW           $0x03, Z6, Z7
@@ -17026,9 +17031,9 @@ group:
 	VPDPBUSD.BCST    28(DI), Z6, Z5
 	VCVTDQ2PS        Z5, Z5
 	VFMADD231PS.BCST 32(DI), Z5, Z3
-	PREFETCHT1       384(AX)
-	PREFETCHT1       448(AX)
-	PREFETCHT1       512(AX)
+	PREFETCHT0       384(AX)
+	PREFETCHT0       448(AX)
+	PREFETCHT0       512(AX)
 	ADDQ             $0x00000220, AX
 	VPBROADCASTD     44(DI), Z5
 	VMOVDQU64        (CX)(SI*1), Z6

@@ -30,12 +30,13 @@ type panelTile func(y *float32, ld int, panel, acts *byte, lda int, fetch *byte,
 // tileSet are the kernels of one packing and instruction set, the i-th
 // of direct for i+1 tokens.
 type tileSet struct {
-	one    streamTile  // one token
-	bands  int         // of one
-	direct []tileFunc  // one band
-	pair   []pairTile  // two bands, i+2 tokens for the i-th; nil: one by one
-	panel  *panelTiles // nil where unfolding never pays
-	lookup *lookupTile // nil where there is none
+	one     streamTile  // one token
+	bands   int         // of one
+	nibbles bool        // one reads nibble records
+	direct  []tileFunc  // one band
+	pair    []pairTile  // two bands, i+2 tokens for the i-th; nil: one by one
+	panel   *panelTiles // nil where unfolding never pays
+	lookup  *lookupTile // nil where there is none
 }
 
 // panelFrom is the least number of tokens of a tile over a panel.
@@ -98,6 +99,9 @@ func (q *kernel) Prepare(p *pool.Pool, x *acts.Rows) {
 	if panel := q.tiles.panel; panel != nil && panel.mixed && x.N() >= panel.from {
 		x.MakeMixed(p)
 	}
+	if q.tiles.nibbles && x.N() == 1 {
+		x.MakeNibbles()
+	}
 	if l := q.tiles.lookup; l != nil && x.N() >= l.tokens {
 		x.MakeGroupLanes(p, l.tokens)
 	}
@@ -149,6 +153,9 @@ func (q *kernel) Stream(y []float32, s int, x *acts.Rows, next uintptr) {
 	_ = y[q.tiles.bands*bands.Rows-1]
 	groups := q.w.Cols / acts.GroupCols
 	rec := x.Groups()[:groups*acts.RecordBytes]
+	if q.tiles.nibbles {
+		rec = x.Nibbles()[:groups*acts.NibbleBytes]
+	}
 	q.tiles.one(&y[0], &codes[0], &scales[0], q.BandBytes(), &rec[0], groups, next)
 }
 

@@ -23,6 +23,7 @@ func Kernels() {
 	lanes16()
 	lanes32()
 	quantize()
+	nibbles()
 }
 
 func absmax() {

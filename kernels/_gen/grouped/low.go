@@ -57,7 +57,11 @@ func Low() {
 		for t := 1; t <= lowWidth; t++ {
 			lowDot(p, 1, t)
 		}
-		lowWide(p, 4, 1)
+		if p.low == 1 {
+			lowNibbles(p, 4)
+		} else {
+			lowWide(p, 4, 1)
+		}
 		for t := 1; t <= wideTokens; t++ {
 			lowWide(p, 1, t)
 		}

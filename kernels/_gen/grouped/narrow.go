@@ -1,6 +1,7 @@
 package grouped
 
 import (
+	"cmp"
 	"fmt"
 
 	. "github.com/mmcloughlin/avo/build"
@@ -18,6 +19,8 @@ type tile struct {
 	bands, tokens   int
 	next            reg.GPVirtual // what to prefetch, as many bytes as the bands have; nil: nothing
 	fetched         int           // bands that next is walked over for; 0: bands
+	near            bool          // prefetch into L1, not L2
+	record          int           // bytes of a group's activations; 0: those of an activation record
 	band            int           // the one being emitted
 	codes, scales   reg.GPVirtual // of the current group; of the current scale unit
 	small           reg.GPVirtual // byte scales of the current group
@@ -81,7 +84,7 @@ func (t *tile) loop(first, group, last func()) {
 			group()
 		})
 		ADDQ(U32(uint32(t.codeBytes)), t.codes)
-		t.acts.Advance(acts.ActRecord)
+		t.acts.Advance(cmp.Or(t.record, acts.ActRecord))
 	}
 	Label("loop")
 	if t.unit == 1 {

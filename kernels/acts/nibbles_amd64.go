@@ -1,0 +1,32 @@
+//go:build amd64 && !purego
+
+package acts
+
+import "github.com/lutra-lm/lutra/kernels/cpu"
+
+// NibbleBytes is the size of a nibble record, an activation record in parts from
+// which a product makes its tables of sums in registers: q = low + 16·(high-8).
+//
+//	 0  uint8[32]  low, at most 15
+//	32  uint8[32]  high, at most 15
+//	64  int32      -Σq - 8192: what sums of table entries start from. A table's
+//	               high parts are 32 too large, eight of them count 16·2 times
+//	68  float32    8·d, for eight times the sum is what other products multiply by d
+const NibbleBytes = 72
+
+// MakeNibbles makes the nibble records of the only row, of whole groups, unless that
+// was done since Set. It wants MakeGroups first.
+func (a *Rows) MakeNibbles() {
+	g := &a.groups
+	if g.nibblesReady {
+		return
+	}
+	n := a.k / GroupCols
+	g.nibbles = cpu.Grow(g.nibbles, n*NibbleBytes)
+	_, _ = g.rec[n*RecordBytes-1], g.nibbles[n*NibbleBytes-1]
+	nibbleRecordsAVX2(&g.nibbles[0], &g.rec[0], n)
+	g.nibblesReady = true
+}
+
+// Nibbles are the records [K/32] that MakeNibbles made.
+func (a *Rows) Nibbles() []byte { return a.groups.nibbles }
