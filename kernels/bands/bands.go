@@ -17,11 +17,12 @@ import (
 // product needs a horizontal sum. Rows beyond the matrix are zero.
 const Rows = 16
 
-// A tile is tileTokens tokens by tileBands bands. Sums are written to the result after
-// writeBands bands: its rows can be megabytes apart, so a short piece of a row costs
-// as much as a longer one.
+// A tile is MostTileTokens tokens or fewer by tileBands bands. Sums are written to the
+// result after writeBands bands: its rows can be megabytes apart, so a short piece of a
+// row costs as much as a longer one.
 const (
-	tileTokens = 256
+	MostTileTokens = 256
+
 	tileBands  = 2
 	writeBands = 8
 )
@@ -46,6 +47,9 @@ type Kernel interface {
 	// KBlock is the number of columns after which a sum is added to y. It is
 	// part of the result's bits and so fixed for a packing.
 	KBlock() int
+	// TileTokens is the number of tokens, MostTileTokens at most, whose activations
+	// are to stay in L2 while tile after tile of bands passes over them.
+	TileTokens() int
 	// Add adds to y[tok][16·band] the products of columns [kLo, kHi) of
 	// bands [s, s+n) and tokens [t, tEnd) of x. y starts at token t and the
 	// first row of band s, and has ld values a token.
@@ -64,7 +68,7 @@ type TableKernel interface {
 
 // Scratch is the memory of one worker, shared by all matrices.
 type Scratch struct {
-	tile  []float32 // sums [tileTokens][writeBands·16]
+	tile  []float32 // sums [MostTileTokens][writeBands·16]
 	Panel []byte    // PanelGroups groups unfolded for many tokens
 	// Tables are those of a unit of columns and a tile of tokens, Sums as many
 	// tokens' of a part.
@@ -97,7 +101,7 @@ type Runner struct {
 func NewRunner(p *pool.Pool, order *stream.Order) *Runner {
 	r := &Runner{pool: p, order: order, scratch: make([]Scratch, p.Threads())}
 	for i := range r.scratch {
-		r.scratch[i] = Scratch{cpu.Aligned[float32](tileTokens * writeBands * Rows), cpu.Aligned[byte](PanelGroups * MaxPanelGroup),
+		r.scratch[i] = Scratch{cpu.Aligned[float32](MostTileTokens * writeBands * Rows), cpu.Aligned[byte](PanelGroups * MaxPanelGroup),
 			cpu.Aligned[byte](TableBytes), cpu.Aligned[float32](mostPartBands * Rows * tableTokens)}
 	}
 	return r
@@ -206,10 +210,10 @@ func (m *Task) oneToken(scratch *Scratch, s, n int) {
 // manyTokens does the tokens from one on, tile by tile: rows of y can be so far apart that they compete
 // for a few sets of the caches, and the last band may have fewer than 16 rows.
 func (m *Task) manyTokens(scratch *Scratch, s, n, from int) {
-	kb, row, ld := m.l.kern.KBlock(), s*Rows, n*Rows
+	kb, most, row, ld := m.l.kern.KBlock(), m.l.kern.TileTokens(), s*Rows, n*Rows
 	rows := min(ld, m.l.w.Rows-row)
-	for t := from; t < m.x.N(); t += tileTokens {
-		tEnd := min(t+tileTokens, m.x.N())
+	for t := from; t < m.x.N(); t += most {
+		tEnd := min(t+most, m.x.N())
 		tile := scratch.tile[:(tEnd-t)*ld]
 		clear(tile)
 		for b := 0; b < n; b += tileBands {

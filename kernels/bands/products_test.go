@@ -233,6 +233,30 @@ func TestOneTokenHasTheBitsOfManyAtAllNumbersOfRows(t *testing.T) {
 	})
 }
 
+func TestTokensBeyondATileHaveTheBitsTheyHaveAlone(t *testing.T) {
+	pool := pool.New(2)
+	defer pool.Close()
+	kerneltest.OnEachISA(t, func(t *testing.T) {
+		const rows, cols, n = 33, 256, bands.MostTileTokens + 3
+		r := rand.New(rand.NewPCG(6, 6))
+		x := kerneltest.RandomVector(r, n*cols)
+		var batch, single input
+		for _, p := range matrices.Banded {
+			l := load(t, pool, matrices.Random(t, r, p, rows, cols))
+			batch.Set(x, n, cols)
+			got, want := make([]float32, n*rows), make([]float32, rows)
+			l.Mul(got, &batch.Rows, &batch.task)
+			for _, i := range []int{0, 63, 64, 67, n - 4, n - 1} {
+				single.Set(x[i*cols:], 1, cols)
+				l.Mul(want, &single.Rows, &single.task)
+				if !kerneltest.SameBits(got[i*rows:][:rows], want) {
+					t.Fatalf("%v: token %d of %d has not the bits it has alone", p, i, n)
+				}
+			}
+		}
+	})
+}
+
 func BenchmarkMul(b *testing.B) {
 	pool := pool.New(0)
 	defer pool.Close()

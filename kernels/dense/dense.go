@@ -128,6 +128,9 @@ func (d *kernel) Prepare(*pool.Pool, *acts.Rows) {}
 // KBlock is the number of columns summed in one chain.
 func (d *kernel) KBlock() int { return kBlock }
 
+// TileTokens is the number of tokens that stay in L2.
+func (d *kernel) TileTokens() int { return bands.MostTileTokens }
+
 // addGeneric is Add in portable Go. The weights of a few columns are widened
 // once for all tokens.
 func (d *kernel) addGeneric(y []float32, ld, s, n int, x *acts.Rows, t, tEnd, kLo, kHi int) {

@@ -10,8 +10,10 @@ import (
 	"github.com/lutra-lm/lutra/kernels/matrix"
 )
 
-// kBlock is the number of columns a band's weights stay in L1 for.
-const kBlock = 2048
+const (
+	kBlock     = 2048 // the number of columns a band's weights stay in L1 for
+	tileTokens = 64   // 256 KiB of records, at kBlock columns
+)
 
 // kernel multiplies grouped bands with int8 activations. Inside a
 // group everything is an exact integer; across groups float32 terms are added
@@ -39,6 +41,9 @@ func (q *kernel) BandBytes() int { return q.f.bandBytes(q.w.Cols) }
 
 // KBlock is the number of columns after which sums are added to y.
 func (q *kernel) KBlock() int { return kBlock }
+
+// TileTokens is the number of tokens that stay in L2.
+func (q *kernel) TileTokens() int { return tileTokens }
 
 // addGeneric adds groups [gLo, gHi) of band s.
 func (q *kernel) addGeneric(y []float32, ld, s int, x *acts.Rows, t, tEnd, gLo, gHi int) {
