@@ -78,7 +78,7 @@ type Row struct {
 	N       int     `json:"n"`
 	Threads int     `json:"threads"`
 	GMACs   float64 `json:"gmacs"`      // 10^9 multiply-accumulates a second
-	Peak    float64 `json:"peak_gmacs"` // what the machine allows: its multiply units, or for N = 1 its memory
+	Peak    float64 `json:"peak_gmacs"` // what the machine allows: its multiply units, or for N = 1 reading the same bytes
 	Ratio   float64 `json:"ratio"`      // GMACs / Peak; a lookup kernel may exceed 1. Zero where no peak is known
 }
 
@@ -122,7 +122,9 @@ func products(pool *pool.Pool, machine Machine, o Options, yield func(Row, error
 				for _, n := range o.Tokens {
 					row, err := product(cpu, name, stack, n, o.Budget)
 					if err == nil {
-						row.Peak = machine.peak(stack[0], n, row.Threads)
+						if n > 1 {
+							row.Peak = machine.peak(stack[0], row.Threads)
+						}
 						if row.Peak > 0 {
 							row.Ratio = row.GMACs / row.Peak
 						}
@@ -211,22 +213,65 @@ func product(cpu *kernels.CPU, name string, stack []*matrix.Matrix, n int, budge
 		x[i] = float32(rng.NormFloat64())
 	}
 	var acts kernels.Acts
-	best := bestOfEach(budget, len(layers), func(i int) {
+	multiply := func(i int) {
 		acts.Set(x, n, w.Cols)
 		layers[i].Mul(y, &acts)
-	})
+	}
 	isa, method, ok := strings.Cut(name, ":")
 	if !ok {
 		method = isa
 	}
 	macs := float64(n) * float64(w.Rows) * float64(w.Cols) * float64(len(layers))
-	return Row{ISA: isa, Kernel: routine(w, method, n), Packing: w.Packing.String(), M: w.Rows, K: w.Cols, N: n,
-		Threads: cpu.Pool().Threads(), GMACs: macs / best.Seconds() / 1e9}, nil
+	row := Row{ISA: isa, Kernel: routine(w, method, n), Packing: w.Packing.String(), M: w.Rows, K: w.Cols, N: n, Threads: cpu.Pool().Threads()}
+	if n > 1 {
+		row.GMACs = macs / bestOfEach(budget, len(layers), multiply).Seconds() / 1e9
+		return row, nil
+	}
+	products, reading := besideReading(budget, cpu.Pool(), stack, multiply)
+	row.GMACs, row.Peak = macs/products.Seconds()/1e9, macs/reading.Seconds()/1e9
+	return row, nil
 }
 
-// bestOfEach is the sum of the shortest runs of f(0) to f(n-1), run in rotation:
-// other work on the machine only adds time, and a short run is likely to escape it.
+// besideReading times multiply(i) of all matrices, and in turns with them the reading of
+// the same bytes by as many workers: what memory gives can change by half within seconds.
+func besideReading(budget time.Duration, p *pool.Pool, stack []*matrix.Matrix, multiply func(i int)) (products, reading time.Duration) {
+	n, ways := len(stack), readers()
+	best := bestTimes(budget, n*(1+len(ways)), func(i int) {
+		if i < n {
+			multiply(i)
+			return
+		}
+		data := stack[i%n].Data
+		data = data[:len(data)&^255]
+		part := (len(data)/(readParts*p.Threads()) + 255) &^ 255
+		p.Run(&readTask{data, part, ways[i/n-1]}, (len(data)+part-1)/max(part, 1))
+	})
+	for i := range ways {
+		if t := sum(best[n*(1+i):][:n]); reading == 0 || t < reading {
+			reading = t
+		}
+	}
+	return sum(best[:n]), reading
+}
+
+// readParts is the number of parts of a matrix that a worker reads.
+const readParts = 8
+
+// bestOfEach is the sum of the shortest runs of f(0) to f(n-1).
 func bestOfEach(budget time.Duration, n int, f func(i int)) time.Duration {
+	return sum(bestTimes(budget, n, f))
+}
+
+func sum(times []time.Duration) (total time.Duration) {
+	for _, t := range times {
+		total += t
+	}
+	return max(total, 1)
+}
+
+// bestTimes are the shortest runs of f(0) to f(n-1), run in rotation: other work on the
+// machine only adds time, and a short run is likely to escape it.
+func bestTimes(budget time.Duration, n int, f func(i int)) []time.Duration {
 	best := make([]time.Duration, n)
 	for i := range best {
 		f(i) // pages, caches and buffers
@@ -239,11 +284,7 @@ func bestOfEach(budget time.Duration, n int, f func(i int)) time.Duration {
 			best[i] = min(best[i], time.Since(start))
 		}
 	}
-	sum := time.Duration(0)
-	for _, b := range best {
-		sum += b
-	}
-	return max(sum, 1)
+	return best
 }
 
 // uncached is a size of which no cache of this machine holds more than a quarter.

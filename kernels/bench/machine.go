@@ -58,27 +58,25 @@ func (m *Machine) Read(threads int) float64 {
 	return m.ReadOne
 }
 
-// peak is the bound of n tokens times w: for one token every weight comes from
-// memory once, for more the multiply units count.
-func (m *Machine) peak(w *matrix.Matrix, n, threads int) float64 {
-	if n > 1 && w.Packing.Kind() == meter.Dense {
-		return m.PeakFMA * float64(min(threads, m.Threads))
+// peak is the bound of several tokens times w: the multiply units.
+func (m *Machine) peak(w *matrix.Matrix, threads int) float64 {
+	peak := m.Peak
+	if w.Packing.Kind() == meter.Dense {
+		peak = m.PeakFMA
 	}
-	if n > 1 {
-		return m.Peak * float64(min(threads, m.Threads))
-	}
-	return m.Read(threads) * float64(w.Rows) * float64(w.Cols) / float64(len(w.Data))
+	return peak * float64(min(threads, m.Threads))
 }
 
 // readTask reads data in parts.
 type readTask struct {
 	data []byte
+	part int // bytes of a part, a multiple of 256
 	read func(b []byte)
 }
 
 const readPart = 1 << 20
 
-func (r *readTask) Do(_, i int) { r.read(r.data[i*readPart : (i+1)*readPart]) }
+func (r *readTask) Do(_, i int) { r.read(r.data[i*r.part : min((i+1)*r.part, len(r.data))]) }
 
 // readRate is how fast threads read data together, in GB/s.
 func readRate(data []byte, threads int, budget time.Duration) float64 {
@@ -87,7 +85,7 @@ func readRate(data []byte, threads int, budget time.Duration) float64 {
 	const chunk = 16 // parts timed together
 	chunks, rate := len(data)/(chunk*readPart), 0.0
 	for _, read := range readers() {
-		best := bestOfEach(budget, chunks, func(i int) { pool.Run(&readTask{data[i*chunk*readPart:], read}, chunk) })
+		best := bestOfEach(budget, chunks, func(i int) { pool.Run(&readTask{data[i*chunk*readPart:], readPart, read}, chunk) })
 		rate = max(rate, float64(chunks*chunk)*readPart/best.Seconds()/1e9)
 	}
 	return rate
