@@ -140,8 +140,8 @@ func TestARecurrentModelSaysTheSameAloneAndAmongOthers(t *testing.T) {
 				t.Errorf("asked again: %v, at first %v", got, want[requests-1][0])
 			}
 			st := end()
-			if room.states == 100 && room.blocks == 400 && (st.PrefixHits < 48 || st.SavedTokens == 0) {
-				t.Errorf("%d prefix hits, %d tokens saved", st.PrefixHits, st.SavedTokens)
+			if room.states == 100 && room.blocks == 400 && st.PrefixHits < 48 {
+				t.Errorf("%d prefix hits", st.PrefixHits)
 			}
 			if room.states < 24 && st.Preemptions+st.Evictions == 0 {
 				t.Error("nobody lost blocks: there was room for all")
