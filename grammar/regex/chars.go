@@ -1,0 +1,190 @@
+package regex
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// Runes are ranges of characters, in ascending order and apart.
+type Runes [][2]rune
+
+// Plain are characters that JSON writes as they are and that patterns seldom
+// exclude: what most of a vocabulary is made of.
+var Plain = Runes{{' ', ' '}, {'!', '!'}, {'#', '['}, {']', '~'}, {0x80, 0x2027}, {0x202a, 0xd7ff}, {0xe000, utf8.MaxRune}}
+
+// AnyRune is every character.
+var AnyRune = Runes{{0, 0xd7ff}, {0xe000, utf8.MaxRune}}
+
+// Normal sorts ranges and joins those that touch. Surrogates are left out.
+func (r Runes) Normal() Runes {
+	var in Runes
+	for _, p := range r {
+		for _, q := range [][2]rune{{p[0], min(p[1], 0xd7ff)}, {max(p[0], 0xe000), min(p[1], utf8.MaxRune)}} {
+			if q[0] <= q[1] {
+				in = append(in, q)
+			}
+		}
+	}
+	slices.SortFunc(in, func(a, b [2]rune) int { return int(a[0]) - int(b[0]) })
+	var out Runes
+	for _, p := range in {
+		if n := len(out); n > 0 && p[0] <= out[n-1][1]+1 {
+			out[n-1][1] = max(out[n-1][1], p[1])
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Except is all characters but r.
+func (r Runes) Except() Runes {
+	var out Runes
+	lo := rune(0)
+	for _, p := range r.Normal() {
+		out = append(out, [2]rune{lo, p[0] - 1})
+		lo = p[1] + 1
+	}
+	return append(out, [2]rune{lo, utf8.MaxRune}).Normal()
+}
+
+func (r Runes) has(c rune) bool {
+	return slices.ContainsFunc(r, func(p [2]rune) bool { return p[0] <= c && c <= p[1] })
+}
+
+func (r Runes) hasAll(of Runes) bool {
+	return !slices.ContainsFunc(of, func(p [2]rune) bool {
+		return !slices.ContainsFunc(r, func(q [2]rune) bool { return q[0] <= p[0] && p[1] <= q[1] })
+	})
+}
+
+// Spelling is how characters are written.
+type Spelling bool
+
+// The spellings.
+const (
+	Raw  Spelling = false // UTF-8
+	JSON Spelling = true  // within a JSON string: in one way each, only those escaped that must be
+)
+
+// Char matches one character of r.
+func (a *Arena) Char(r Runes, spelt Spelling) Expr {
+	r = r.Normal()
+	var alts []Expr
+	var ascii Bytes
+	for _, p := range r {
+		for c := p[0]; c <= min(p[1], 0x7f); c++ {
+			if text := escape(c); spelt == JSON && text != "" {
+				alts = append(alts, a.escaped(text))
+			} else {
+				ascii.Add(byte(c), byte(c))
+			}
+		}
+		if p[1] > 0x7f {
+			alts = a.utf8(alts, max(p[0], 0x80), p[1])
+		}
+	}
+	alts = append(alts, a.Set(ascii))
+	e := a.Or(alts...)
+	if e == None {
+		return None
+	}
+	f := content
+	if r.hasAll(Plain) {
+		f |= covers
+	}
+	if r.hasAll(AnyRune) {
+		f |= anyChar
+	}
+	for _, k := range append(alts, e) {
+		if k != None {
+			a.infos[k].flags |= content
+		}
+	}
+	a.infos[e].flags |= f
+	return e
+}
+
+// escape is the short or long escape of a character that needs one.
+func escape(c rune) string {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return `\` + string(c)
+	case '\b':
+		return `\b`
+	case '\f':
+		return `\f`
+	case '\n':
+		return `\n`
+	case '\r':
+		return `\r`
+	case '\t':
+		return `\t`
+	}
+	if c < ' ' {
+		return `\u00` + string(hex[c>>4]) + string(hex[c&15])
+	}
+	return ""
+}
+
+// escaped matches an escape, its digits in either case.
+func (a *Arena) escaped(text string) Expr {
+	e := Empty
+	for i := len(text) - 1; i >= 0; i-- {
+		var s Bytes
+		s.Add(text[i], text[i])
+		if len(text) > 2 && text[i] >= 'a' && text[i] <= 'f' {
+			s.Add(text[i]-32, text[i]-32)
+		}
+		e = a.seq(a.Set(s), e)
+	}
+	return e
+}
+
+// Text matches a text, spelt.
+func (a *Arena) Text(text string, spelt Spelling) Expr {
+	if spelt == Raw {
+		return a.Literal(text)
+	}
+	var b []byte
+	for _, c := range text {
+		if s := escape(c); s != "" {
+			b = append(b, s...)
+		} else {
+			b = utf8.AppendRune(b, c)
+		}
+	}
+	return a.Literal(string(b))
+}
+
+// utf8 appends what matches the characters from lo to hi, which are not ASCII.
+func (a *Arena) utf8(alts []Expr, lo, hi rune) []Expr {
+	for _, end := range []rune{0x7ff, 0xffff} { // as long encodings each
+		if lo <= end && end < hi {
+			alts = a.utf8(alts, lo, end)
+			lo = end + 1
+		}
+	}
+	for i := 1; i < utf8.RuneLen(lo); i++ { // whole blocks of 64^i each
+		low := rune(1)<<(6*i) - 1
+		if lo&^low != hi&^low {
+			if lo&low != 0 {
+				alts = a.utf8(alts, lo, lo|low)
+				return a.utf8(alts, lo|low+1, hi)
+			}
+			if hi&low != low {
+				alts = a.utf8(alts, lo, hi&^low-1)
+				return a.utf8(alts, hi&^low, hi)
+			}
+		}
+	}
+	first, last := utf8.AppendRune(nil, lo), utf8.AppendRune(nil, hi)
+	e := Empty
+	for i := len(first) - 1; i >= 0; i-- {
+		var s Bytes
+		s.Add(first[i], last[i])
+		e = a.seq(a.Set(s), e)
+	}
+	return append(alts, e)
+}

@@ -1,0 +1,293 @@
+package regex
+
+// Freeze divides the bytes into classes that no expression tells apart. Sets of
+// bytes made later must not tell bytes of a class apart either.
+func (a *Arena) Freeze() {
+	sign := map[[2]uint64]uint8{}
+	a.examples = a.examples[:0]
+	// Two sums with different weights are the signature of a byte: the sets that
+	// have it.
+	var sums [256][2]uint64
+	for i := range a.sets {
+		h := uint64(i+1) * 0x9e3779b97f4a7c15
+		w := [2]uint64{h ^ h>>29, (h ^ h>>31) * 0xbf58476d1ce4e5b9}
+		for b := range 256 {
+			if a.sets[i].Has(byte(b)) {
+				sums[b][0] += w[0]
+				sums[b][1] += w[1]
+			}
+		}
+	}
+	for b := range 256 {
+		if len(a.mods) > 0 && (b >= '0' && b <= '9' || b == '.' || b == '-') {
+			sums[b][0] += uint64(b) << 56
+			sums[b][1] ^= uint64(b) << 40
+		}
+		class, ok := sign[sums[b]]
+		if !ok {
+			class = uint8(len(a.examples))
+			sign[sums[b]] = class
+			a.examples = append(a.examples, byte(b))
+		}
+		a.classOf[b] = class
+	}
+	a.frozen = true
+}
+
+// Classes is the number of classes of bytes.
+func (a *Arena) Classes() int { return len(a.examples) }
+
+// Class is the class of each byte.
+func (a *Arena) Class() *[256]uint8 { return &a.classOf }
+
+// Example is a byte of a class.
+func (a *Arena) Example(class int) byte { return a.examples[class] }
+
+// Next matches what may follow a byte of the class in what e matches. The
+// result is None exactly if nothing may.
+func (a *Arena) Next(e Expr, class int) Expr {
+	d := a.derive(e, class)
+	if d != None && !a.Alive(d) {
+		d = None
+		a.infos[e].next[class] = None
+	}
+	return d
+}
+
+const notDerived Expr = -1
+
+// derive is Next but that the result may match nothing.
+func (a *Arena) derive(e Expr, class int) Expr {
+	switch e {
+	case None, Empty:
+		return None
+	case All:
+		return All
+	}
+	if next := a.infos[e].next; next == nil {
+		next = make([]Expr, len(a.examples))
+		for i := range next {
+			next[i] = notDerived
+		}
+		a.infos[e].next = next
+	} else if next[class] != notDerived {
+		return next[class]
+	}
+	d := a.derivative(e, class)
+	a.infos[e].next[class] = d
+	return d
+}
+
+func (a *Arena) derivative(e Expr, class int) Expr {
+	switch t := a.terms[e]; t.kind {
+	case kSet:
+		if a.sets[t.a].Has(a.examples[class]) {
+			return Empty
+		}
+		return None
+	case kSeq:
+		d := a.seq(a.derive(t.a, class), t.b)
+		if a.is(t.a, nullable) {
+			return a.Or(d, a.derive(t.b, class))
+		}
+		return d
+	case kAlt, kAnd:
+		list := a.lists[t.a]
+		ds := make([]Expr, 0, len(list))
+		for _, k := range list {
+			d := a.derive(k, class)
+			if d == None && t.kind == kAnd {
+				return None
+			}
+			if d != None {
+				ds = append(ds, d)
+			}
+		}
+		if t.kind == kAlt {
+			return a.Or(ds...)
+		}
+		return a.And(ds...)
+	case kNot:
+		return a.Not(a.derive(t.a, class))
+	case kRepeat:
+		d := a.derive(t.a, class)
+		if d == None {
+			return None
+		}
+		most := int(t.max)
+		if most != Infinite {
+			most--
+		}
+		return a.seq(d, a.Repeat(t.a, max(0, int(t.min)-1), most))
+	case kMod:
+		return a.divide(t, a.examples[class])
+	}
+	return None
+}
+
+// Alive reports whether e matches anything. If that takes too long to find out,
+// Err is set.
+func (a *Arena) Alive(e Expr) bool {
+	switch {
+	case e == None:
+		return false
+	case a.is(e, simple), a.is(e, nullable), a.infos[e].life == alive:
+		return true
+	case a.infos[e].life == dead || a.err != nil:
+		return false
+	}
+	yes := false
+	switch t := a.terms[e]; t.kind {
+	case kSeq:
+		yes = a.Alive(t.a) && a.Alive(t.b)
+	case kAlt:
+		for _, k := range a.lists[t.a] {
+			yes = yes || a.Alive(k)
+		}
+	case kRepeat:
+		yes = a.Alive(t.a)
+	default:
+		return a.search(e)
+	}
+	a.infos[e].life = dead
+	if yes {
+		a.infos[e].life = alive
+	}
+	return yes
+}
+
+// search looks for a text that e matches, shortest first.
+func (a *Arena) search(e Expr) bool {
+	if !a.frozen {
+		return true // Next finds out
+	}
+	from := map[Expr]Expr{e: None}
+	queue := []Expr{e}
+	for len(queue) > 0 {
+		x := queue[0]
+		queue = queue[1:]
+		for class := range a.examples {
+			if a.searched++; a.searched > mostSearch {
+				a.err = ErrSize
+				return false
+			}
+			d := a.derive(x, class)
+			if d == None || a.infos[d].life == dead {
+				continue
+			}
+			if a.is(d, simple) || a.is(d, nullable) || a.infos[d].life == alive || !a.intersects(d) && a.Alive(d) {
+				for ; x != None; x = from[x] {
+					a.infos[x].life = alive
+				}
+				return true
+			}
+			if _, seen := from[d]; !seen && a.intersects(d) {
+				from[d] = x
+				queue = append(queue, d)
+			}
+		}
+	}
+	for x := range from {
+		a.infos[x].life = dead
+	}
+	return false
+}
+
+// intersects reports whether only a search tells whether e matches anything.
+func (a *Arena) intersects(e Expr) bool {
+	k := a.terms[e].kind
+	return k == kAnd || k == kNot || k == kMod
+}
+
+// Mentions are the bytes that e may match next, by class.
+func (a *Arena) Mentions(e Expr, class int) bool { return a.Next(e, class) != None }
+
+// endless is a room or a length without a bound.
+const endless = 1 << 30
+
+// Room is how many characters of Plain may follow wherever e stands, whichever they
+// are; 0 if that is not known.
+func (a *Arena) Room(e Expr) int {
+	if r := a.infos[e].room; r > 0 {
+		return int(r - 1)
+	}
+	r := a.roomOf(e)
+	a.infos[e].room = int32(r + 1)
+	return r
+}
+
+func (a *Arena) roomOf(e Expr) int {
+	switch t := a.terms[e]; t.kind {
+	case kSeq:
+		if a.is(t.a, covers) {
+			return min(endless, 1+a.Room(t.b))
+		}
+		r := a.Room(t.a)
+		if a.is(t.a, nullable) {
+			r = max(r, a.Room(t.b))
+		}
+		return r
+	case kAlt:
+		r := 0
+		if a.is(e, covers) {
+			r = 1
+		}
+		for _, k := range a.lists[t.a] {
+			r = max(r, a.Room(k))
+		}
+		return r
+	case kRepeat:
+		if a.is(t.a, covers) {
+			if t.max == Infinite {
+				return endless
+			}
+			return int(t.max)
+		}
+	case kAnd: // one repetition without a few short texts
+		room, others := 0, 0
+		for _, k := range a.lists[t.a] {
+			if n := a.terms[k]; n.kind == kNot {
+				others = max(others, a.longest(n.a))
+			} else if room > 0 {
+				return 0
+			} else if room = a.Room(k); room == 0 {
+				return 0
+			}
+		}
+		if others < room {
+			return room
+		}
+	}
+	return 0
+}
+
+// longest is the most bytes that e matches, endless for no bound.
+func (a *Arena) longest(e Expr) int {
+	if n := a.infos[e].longest; n > 1 {
+		return int(n - 2)
+	}
+	n := endless
+	switch t := a.terms[e]; t.kind {
+	case kNone, kEmpty:
+		n = 0
+	case kSet:
+		n = 1
+	case kSeq:
+		n = min(endless, a.longest(t.a)+a.longest(t.b))
+	case kAlt:
+		n = 0
+		for _, k := range a.lists[t.a] {
+			n = max(n, a.longest(k))
+		}
+	case kAnd:
+		for _, k := range a.lists[t.a] {
+			n = min(n, a.longest(k))
+		}
+	case kRepeat:
+		if l := a.longest(t.a); t.max != Infinite && l < endless/int(t.max) {
+			n = l * int(t.max)
+		}
+	}
+	a.infos[e].longest = int32(n + 2)
+	return n
+}

@@ -1,0 +1,433 @@
+package regex
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The bounds of a pattern.
+const (
+	mostPattern = 1 << 15 // bytes
+	mostNesting = 100
+	mostRepeat  = 10000
+)
+
+type op uint8
+
+const (
+	opClass op = iota
+	opCat
+	opAlt
+	opRepeat
+	opBegin
+	opEnd
+	opAhead    // kids[0] follows
+	opNotAhead // it does not
+)
+
+// node is a pattern as it is written.
+type node struct {
+	op       op
+	runes    Runes
+	kids     []*node
+	min, max int
+	fixed    bool // holds an anchor or a look ahead
+}
+
+type parser struct {
+	src   string
+	at    int
+	depth int
+}
+
+// parse reads a pattern of ECMA-262, read with its flag u.
+func parse(pattern string) (*node, error) {
+	if len(pattern) > mostPattern {
+		return nil, fmt.Errorf("the pattern has %d bytes, at most %d are allowed", len(pattern), mostPattern)
+	}
+	p := &parser{src: pattern}
+	n, err := p.alternatives()
+	if err == nil && p.at < len(p.src) {
+		err = fmt.Errorf("unmatched )")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("pattern %q at %d: %w", pattern, p.at, err)
+	}
+	return n, nil
+}
+
+func (p *parser) peek() byte {
+	if p.at < len(p.src) {
+		return p.src[p.at]
+	}
+	return 0
+}
+
+func (p *parser) eat(text string) bool {
+	if strings.HasPrefix(p.src[p.at:], text) {
+		p.at += len(text)
+		return true
+	}
+	return false
+}
+
+func join(o op, kids []*node) *node {
+	if len(kids) == 1 {
+		return kids[0]
+	}
+	n := &node{op: o, kids: kids}
+	for _, k := range kids {
+		n.fixed = n.fixed || k.fixed
+	}
+	return n
+}
+
+func (p *parser) alternatives() (*node, error) {
+	if p.depth++; p.depth > mostNesting {
+		return nil, fmt.Errorf("groups are nested deeper than %d", mostNesting)
+	}
+	defer func() { p.depth-- }()
+	var alts []*node
+	for {
+		n, err := p.sequence()
+		if err != nil {
+			return nil, err
+		}
+		if alts = append(alts, n); !p.eat("|") {
+			return join(opAlt, alts), nil
+		}
+	}
+}
+
+func (p *parser) sequence() (*node, error) {
+	var kids []*node
+	for p.at < len(p.src) && p.peek() != '|' && p.peek() != ')' {
+		n, err := p.atom()
+		if err == nil {
+			n, err = p.quantified(n)
+		}
+		if err != nil {
+			return nil, err
+		}
+		kids = append(kids, n)
+	}
+	return join(opCat, kids), nil
+}
+
+func (p *parser) quantified(n *node) (*node, error) {
+	lo, hi := 0, Infinite
+	switch {
+	case p.eat("*"):
+	case p.eat("+"):
+		lo = 1
+	case p.eat("?"):
+		hi = 1
+	case p.peek() == '{':
+		var ok bool
+		if lo, hi, ok = p.counts(); !ok {
+			return n, nil
+		}
+		if lo > mostRepeat || hi > mostRepeat {
+			return nil, fmt.Errorf("repetitions are bounded by %d", mostRepeat)
+		}
+		if hi != Infinite && hi < lo {
+			return nil, fmt.Errorf("numbers of a repetition are out of order")
+		}
+	default:
+		return n, nil
+	}
+	p.eat("?") // whether it is lazy changes nothing of what matches
+	if n.op == opBegin || n.op == opEnd {
+		return nil, fmt.Errorf("an anchor cannot be repeated")
+	}
+	if c := p.peek(); c == '*' || c == '+' || c == '?' {
+		return nil, fmt.Errorf("nothing to repeat")
+	}
+	return &node{op: opRepeat, kids: []*node{n}, min: lo, max: hi, fixed: n.fixed}, nil
+}
+
+// counts reads {n}, {n,} or {n,m}; anything else is plain text.
+func (p *parser) counts() (lo, hi int, ok bool) {
+	text, _, found := strings.Cut(p.src[p.at+1:], "}")
+	if !found {
+		return 0, 0, false
+	}
+	first, second, two := strings.Cut(text, ",")
+	lo, err := strconv.Atoi(first)
+	if err != nil || lo < 0 {
+		return 0, 0, false
+	}
+	hi = lo
+	if two {
+		hi = Infinite
+		if second != "" {
+			if hi, err = strconv.Atoi(second); err != nil || hi < 0 {
+				return 0, 0, false
+			}
+		}
+	}
+	p.at += len(text) + 2
+	return lo, hi, true
+}
+
+func (p *parser) atom() (*node, error) {
+	switch c := p.peek(); c {
+	case '^':
+		p.at++
+		return &node{op: opBegin, fixed: true}, nil
+	case '$':
+		p.at++
+		return &node{op: opEnd, fixed: true}, nil
+	case '(':
+		p.at++
+		return p.group()
+	case '[':
+		p.at++
+		runes, err := p.class()
+		return &node{op: opClass, runes: runes}, err
+	case '.':
+		p.at++
+		return &node{op: opClass, runes: Runes{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}}.Except()}, nil
+	case '\\':
+		p.at++
+		runes, _, err := p.escape(false)
+		return &node{op: opClass, runes: runes}, err
+	case '*', '+', '?':
+		return nil, fmt.Errorf("nothing to repeat")
+	}
+	c, size := utf8.DecodeRuneInString(p.src[p.at:])
+	if c == utf8.RuneError && size < 2 {
+		return nil, fmt.Errorf("not UTF-8")
+	}
+	p.at += size
+	return &node{op: opClass, runes: Runes{{c, c}}}, nil
+}
+
+func (p *parser) group() (*node, error) {
+	o := opCat
+	switch {
+	case p.eat("?:"):
+	case p.eat("?="):
+		o = opAhead
+	case p.eat("?!"):
+		o = opNotAhead
+	case p.eat("?<="), p.eat("?<!"):
+		return nil, fmt.Errorf("looking behind is not supported")
+	case p.eat("?<"), p.eat("?P<"):
+		name, _, ok := strings.Cut(p.src[p.at:], ">")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("unfinished name of a group")
+		}
+		p.at += len(name) + 1
+	case p.peek() == '?':
+		return nil, fmt.Errorf("unknown kind of group")
+	}
+	n, err := p.alternatives()
+	if err != nil {
+		return nil, err
+	}
+	if !p.eat(")") {
+		return nil, fmt.Errorf("missing )")
+	}
+	if o != opCat {
+		n = &node{op: o, kids: []*node{n}, fixed: true}
+	}
+	return n, nil
+}
+
+func (p *parser) class() (Runes, error) {
+	negative := p.eat("^")
+	var out Runes
+	for !p.eat("]") {
+		lo, single, err := p.classAtom()
+		if err != nil {
+			return nil, err
+		}
+		if single && p.peek() == '-' && p.at+1 < len(p.src) && p.src[p.at+1] != ']' {
+			p.at++
+			hi, single, err := p.classAtom()
+			if err != nil {
+				return nil, err
+			}
+			if !single { // [a-\d]: the hyphen is meant
+				out = append(append(append(out, lo...), [2]rune{'-', '-'}), hi...)
+				continue
+			}
+			if hi[0][0] < lo[0][0] {
+				return nil, fmt.Errorf("range out of order")
+			}
+			out = append(out, [2]rune{lo[0][0], hi[0][0]})
+			continue
+		}
+		out = append(out, lo...)
+	}
+	if negative {
+		return out.Except(), nil
+	}
+	return out.Normal(), nil
+}
+
+func (p *parser) classAtom() (r Runes, single bool, err error) {
+	if p.at >= len(p.src) {
+		return nil, false, fmt.Errorf("missing ]")
+	}
+	if p.eat(`\`) {
+		return p.escape(true)
+	}
+	c, size := utf8.DecodeRuneInString(p.src[p.at:])
+	p.at += size
+	return Runes{{c, c}}, true, nil
+}
+
+// The classes of ECMA-262.
+var (
+	digits = Runes{{'0', '9'}}
+	words  = Runes{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}
+	spaces = Runes{{'\t', '\r'}, {' ', ' '}, {0xa0, 0xa0}, {0x1680, 0x1680}, {0x2000, 0x200a}, {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}, {0xfeff, 0xfeff}}
+)
+
+// escape reads what follows a backslash; single: it is one character.
+func (p *parser) escape(inClass bool) (r Runes, single bool, err error) {
+	c, size := utf8.DecodeRuneInString(p.src[p.at:])
+	if size == 0 {
+		return nil, false, fmt.Errorf("the pattern ends with a backslash")
+	}
+	p.at += size
+	one := func(c rune) (Runes, bool, error) { return Runes{{c, c}}, true, nil }
+	switch c {
+	case 'd':
+		return digits, false, nil
+	case 'D':
+		return digits.Except(), false, nil
+	case 'w':
+		return words, false, nil
+	case 'W':
+		return words.Except(), false, nil
+	case 's':
+		return spaces, false, nil
+	case 'S':
+		return spaces.Except(), false, nil
+	case 't':
+		return one('\t')
+	case 'n':
+		return one('\n')
+	case 'r':
+		return one('\r')
+	case 'f':
+		return one('\f')
+	case 'v':
+		return one('\v')
+	case 'b':
+		if inClass {
+			return one('\b')
+		}
+		return nil, false, fmt.Errorf(`\b is not supported`)
+	case 'B', 'k':
+		return nil, false, fmt.Errorf(`\%c is not supported`, c)
+	case '0':
+		if p.peek() < '0' || p.peek() > '9' {
+			return one(0)
+		}
+	case 'c':
+		if l := p.peek() | 0x20; l >= 'a' && l <= 'z' {
+			p.at++
+			return one(rune(l - 'a' + 1))
+		}
+	case 'x':
+		if n, ok := p.hex(2); ok {
+			return one(n)
+		}
+	case 'u':
+		return p.unicode()
+	case 'p', 'P':
+		return p.property(c == 'P')
+	}
+	if c < utf8.RuneSelf && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
+		return nil, false, fmt.Errorf(`\%c is not supported`, c)
+	}
+	return one(c)
+}
+
+func (p *parser) hex(digits int) (rune, bool) {
+	if p.at+digits > len(p.src) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(p.src[p.at:p.at+digits], 16, 32)
+	if err != nil {
+		return 0, false
+	}
+	p.at += digits
+	return rune(n), true
+}
+
+func (p *parser) unicode() (Runes, bool, error) {
+	if p.eat("{") {
+		text, _, ok := strings.Cut(p.src[p.at:], "}")
+		n, err := strconv.ParseUint(text, 16, 32)
+		if !ok || err != nil || n > utf8.MaxRune {
+			return nil, false, fmt.Errorf(`bad \u{...}`)
+		}
+		p.at += len(text) + 1
+		return Runes{{rune(n), rune(n)}}, true, nil
+	}
+	hi, ok := p.hex(4)
+	if !ok {
+		return nil, false, fmt.Errorf(`bad \u escape`)
+	}
+	if hi >= 0xd800 && hi < 0xdc00 && p.eat(`\u`) {
+		lo, ok := p.hex(4)
+		if !ok || lo < 0xdc00 || lo > 0xdfff {
+			return nil, false, fmt.Errorf(`half a surrogate pair`)
+		}
+		hi = (hi-0xd800)<<10 + (lo - 0xdc00) + 0x10000
+	}
+	return Runes{{hi, hi}}, true, nil
+}
+
+// property reads {L} or {Script=Greek} behind \p.
+func (p *parser) property(negative bool) (Runes, bool, error) {
+	text, _, ok := strings.Cut(p.src[p.at:], "}")
+	if !ok || !strings.HasPrefix(text, "{") {
+		return nil, false, fmt.Errorf(`bad \p{...}`)
+	}
+	p.at += len(text) + 1
+	key, name, two := strings.Cut(text[1:], "=")
+	table := unicode.Categories[key]
+	if two {
+		switch key {
+		case "Script", "sc", "Script_Extensions", "scx":
+			table = unicode.Scripts[name]
+		case "General_Category", "gc":
+			table = unicode.Categories[name]
+		}
+	} else if long, ok := categories[key]; ok {
+		table = unicode.Categories[long]
+	}
+	if table == nil {
+		return nil, false, fmt.Errorf(`\p%s} is not supported`, text)
+	}
+	var r Runes
+	for _, t := range table.R16 {
+		for c := rune(t.Lo); c <= rune(t.Hi); c += rune(t.Stride) {
+			r = append(r, [2]rune{c, c})
+		}
+	}
+	for _, t := range table.R32 {
+		for c := rune(t.Lo); c <= rune(t.Hi); c += rune(t.Stride) {
+			r = append(r, [2]rune{c, c})
+		}
+	}
+	if negative {
+		return r.Except(), false, nil
+	}
+	return r.Normal(), false, nil
+}
+
+// categories are the long names of the commonest.
+var categories = map[string]string{
+	"Letter": "L", "Lowercase_Letter": "Ll", "Uppercase_Letter": "Lu", "Number": "N", "Decimal_Number": "Nd", "digit": "Nd",
+	"Punctuation": "P", "punct": "P", "Symbol": "S", "Separator": "Z", "Space_Separator": "Zs", "Mark": "M", "Other": "C",
+}

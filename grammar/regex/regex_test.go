@@ -1,0 +1,109 @@
+package regex
+
+import (
+	"math/big"
+	"regexp"
+	"testing"
+)
+
+// matches runs text through the derivatives of e.
+func matches(a *Arena, e Expr, text string) bool {
+	for i := range len(text) {
+		e = a.Next(e, int(a.classOf[text[i]]))
+	}
+	return a.Nullable(e)
+}
+
+func TestPatternsMatchWhatTheStandardLibraryMatches(t *testing.T) {
+	texts := []string{"", "a", "b", "ab", "ba", "aab", "abc", "foo", "foobar", "barfoo", "x-1", "2024-01-02", "é", "日本", "a b", "A1", "zz9", "aaa", "aaaa", "\n", "0x1F", "12.5"}
+	for _, pattern := range []string{
+		"", "a", "^a", "a$", "^a$", "^(a|b)$", "(^a|b$)", "a|b", "^a*$", "^a+b?$", "^[a-z]{2,3}$", "^[^a-z]+$", `\d`, `^\d{4}-\d\d-\d\d$`, `^\w+$`, `\s`, "^.$", "^.{2}$",
+		"foo|bar", "^(foo|bar)+$", "^(?:foo)?bar$", "[a-c]b", `^\S+$`, `^[\w-]+$`, "^(a|ab)(c|bcd)?$", `^\p{L}+$`, `^[0-9]+(\.[0-9]+)?$`, "a{0}", "^$", "x*", "^(ab|b)*$",
+	} {
+		a := New()
+		e, err := a.Search(pattern, Raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Freeze()
+		want := regexp.MustCompile(pattern)
+		for _, text := range texts {
+			if got := matches(a, e, text); got != want.MatchString(text) {
+				t.Errorf("%q on %q: %v", pattern, text, got)
+			}
+		}
+	}
+}
+
+func TestLookingAheadIsAnIntersection(t *testing.T) {
+	for _, c := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"^(?!foo)[a-z]+$", "bar", true}, {"^(?!foo)[a-z]+$", "foobar", false}, {"^(?!foo$)[a-z]+$", "foobar", true},
+		{`^(?=.*[A-Z])(?=.*\d).{3,}$`, "aB1", true}, {`^(?=.*[A-Z])(?=.*\d).{3,}$`, "ab1", false}, {"a(?!b)", "ab", false}, {"a(?!b)", "abac", true},
+	} {
+		a := New()
+		e, err := a.Search(c.pattern, JSON)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Freeze()
+		if got := matches(a, e, c.text); got != c.want {
+			t.Errorf("%q on %q: %v", c.pattern, c.text, got)
+		}
+	}
+}
+
+func TestAnEmptyIntersectionIsNone(t *testing.T) {
+	a := New()
+	x, _ := a.Search("^[a-z]{3}$", JSON)
+	e := a.Seq(a.Byte('"'), a.And(x, a.Repeat(a.Char(AnyRune, JSON), 5, Infinite)), a.Byte('"'))
+	a.Freeze()
+	if a.Next(e, int(a.classOf['"'])) != None {
+		t.Error("three letters cannot be five characters")
+	}
+}
+
+func TestMultiplesOfDecimals(t *testing.T) {
+	for _, c := range []struct {
+		of, text string
+		want     bool
+	}{
+		{"7", "49", true}, {"7", "50", false}, {"7", "-14", true}, {"0.25", "1.75", true}, {"0.25", "1.7", false}, {"0.25", "1.750", true}, {"0.01", "3.14", true},
+		{"0.01", "3.141", false}, {"2", "3.0", false}, {"2", "4.0", true}, {"2.5", "5", true}, {"2.5", "7.5", true}, {"2.5", "7", false},
+	} {
+		a := New()
+		of, _ := new(big.Rat).SetString(c.of)
+		m, ok := a.MultipleOf(of)
+		n, _ := a.Match(`-?[0-9]+(\.[0-9]+)?`, Raw)
+		e := a.And(m, n)
+		a.Freeze()
+		if got := ok && matches(a, e, c.text); got != c.want {
+			t.Errorf("%s a multiple of %s: %v", c.text, c.of, got)
+		}
+	}
+}
+
+func TestHostilePatternsAreRefusedInBoundedTime(t *testing.T) {
+	for _, pattern := range []string{
+		"(((((a{1000}){1000}){1000}){1000}){1000}){100000}", "(a*)*b(?=", `(?<=a)b`, `\bword`, `(a)\1`, "[z-a]", "(", ")", "a**", "[", `\`, `\u{110000}`, "(^a){2}", "(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))(?:a|b|(?:^c|d))",
+	} {
+		if _, err := New().Search(pattern, JSON); err == nil {
+			t.Errorf("%q is accepted", pattern)
+		}
+	}
+}
+
+func FuzzPatternsNeverPanic(f *testing.F) {
+	f.Add("^(?!a|b)[^a-z]{2,}\\d$", "abc")
+	f.Fuzz(func(t *testing.T, pattern, text string) {
+		a := New()
+		e, err := a.Search(pattern, JSON)
+		if err != nil {
+			return
+		}
+		a.Freeze()
+		matches(a, e, text[:min(len(text), 50)])
+	})
+}

@@ -1,0 +1,208 @@
+package regex
+
+import (
+	"fmt"
+	"slices"
+)
+
+// mostAlternatives bounds how many alternatives anchors may split a pattern into.
+const mostAlternatives = 256
+
+// Search matches the texts in which pattern, of ECMA-262, matches somewhere: what
+// the keyword pattern of JSON Schema asks for. Anchors and looking ahead are
+// possible where the rest of the text follows them.
+func (a *Arena) Search(pattern string, spelt Spelling) (Expr, error) {
+	n, err := parse(pattern)
+	if err != nil {
+		return None, err
+	}
+	e, err := a.whole(n, true, true, spelt)
+	if err == nil {
+		err = a.err
+	}
+	if err != nil {
+		return None, fmt.Errorf("pattern %q: %w", pattern, err)
+	}
+	return e, nil
+}
+
+// Match matches the texts that pattern matches as a whole.
+func (a *Arena) Match(pattern string, spelt Spelling) (Expr, error) {
+	n, err := parse(pattern)
+	if err != nil {
+		return None, err
+	}
+	e, err := a.whole(n, false, false, spelt)
+	if err == nil {
+		err = a.err
+	}
+	if err != nil {
+		return None, fmt.Errorf("pattern %q: %w", pattern, err)
+	}
+	return e, nil
+}
+
+// AnyText matches every text.
+func (a *Arena) AnyText(spelt Spelling) Expr {
+	return a.Repeat(a.Char(AnyRune, spelt), 0, Infinite)
+}
+
+// whole matches whole texts. before and after: something may stand there, unless
+// an anchor says no.
+func (a *Arena) whole(n *node, before, after bool, spelt Spelling) (Expr, error) {
+	alts, err := split(n)
+	if err != nil {
+		return None, err
+	}
+	out := make([]Expr, 0, len(alts))
+	for _, items := range alts {
+		e, err := a.line(items, before, after, spelt)
+		if err != nil {
+			return None, err
+		}
+		out = append(out, e)
+	}
+	return a.Or(out...), nil
+}
+
+// split lists the alternatives of n as sequences in whose items, but for single
+// ones, there are no anchors.
+func split(n *node) ([][]*node, error) {
+	if !n.fixed {
+		return [][]*node{{n}}, nil
+	}
+	switch n.op {
+	case opAlt:
+		var out [][]*node
+		for _, k := range n.kids {
+			alts, err := split(k)
+			if err != nil {
+				return nil, err
+			}
+			if out = append(out, alts...); len(out) > mostAlternatives {
+				return nil, ErrSize
+			}
+		}
+		return out, nil
+	case opCat:
+		out := [][]*node{nil}
+		for _, k := range n.kids {
+			alts, err := split(k)
+			if err != nil {
+				return nil, err
+			}
+			if len(out)*len(alts) > mostAlternatives {
+				return nil, ErrSize
+			}
+			var next [][]*node
+			for _, head := range out {
+				for _, tail := range alts {
+					next = append(next, append(head[:len(head):len(head)], tail...))
+				}
+			}
+			out = next
+		}
+		return out, nil
+	case opRepeat:
+		if n.min <= 1 && n.max == 1 {
+			alts, err := split(n.kids[0])
+			if n.min == 0 {
+				alts = append(alts, nil)
+			}
+			return alts, err
+		}
+		return nil, fmt.Errorf("an anchor within a repetition is not supported")
+	}
+	return [][]*node{{n}}, nil
+}
+
+// line matches texts in which the items match one after another.
+func (a *Arena) line(items []*node, before, after bool, spelt Spelling) (Expr, error) {
+	any := a.AnyText(spelt)
+	e := Empty
+	if after {
+		e = any
+	}
+	for i := len(items) - 1; i >= 0; i-- {
+		n := items[i]
+		switch n.op {
+		case opEnd:
+			if e = a.emptied(e); e == None {
+				return None, nil // something has to follow the end
+			}
+		case opBegin: // what stands before may only be empty
+			for _, k := range items[:i] {
+				if k.op == opAhead || k.op == opNotAhead {
+					return None, fmt.Errorf("looking ahead of ^ is not supported")
+				}
+				x, err := a.plain(k, spelt)
+				if err != nil {
+					return None, err
+				}
+				if !a.Nullable(x) {
+					return None, nil
+				}
+			}
+			return e, nil
+		case opAhead, opNotAhead:
+			if n.kids[0].begins() {
+				return None, fmt.Errorf("^ within looking ahead is not supported")
+			}
+			x, err := a.whole(n.kids[0], false, true, spelt)
+			if err != nil {
+				return None, err
+			}
+			if n.op == opNotAhead {
+				x = a.Not(x)
+			}
+			e = a.And(e, x)
+		default:
+			x, err := a.plain(n, spelt)
+			if err != nil {
+				return None, err
+			}
+			e = a.seq(x, e)
+		}
+	}
+	if before {
+		e = a.seq(any, e)
+	}
+	return e, nil
+}
+
+// emptied is Empty if e may be empty, else None.
+func (a *Arena) emptied(e Expr) Expr {
+	if a.Nullable(e) {
+		return Empty
+	}
+	return None
+}
+
+// plain is a pattern without anchors.
+func (a *Arena) plain(n *node, spelt Spelling) (Expr, error) {
+	switch n.op {
+	case opClass:
+		return a.Char(n.runes, spelt), nil
+	case opBegin, opEnd, opAhead, opNotAhead:
+		return Empty, nil
+	}
+	kids := make([]Expr, len(n.kids))
+	for i, k := range n.kids {
+		var err error
+		if kids[i], err = a.plain(k, spelt); err != nil {
+			return None, err
+		}
+	}
+	switch n.op {
+	case opCat:
+		return a.Seq(kids...), nil
+	case opAlt:
+		return a.Or(kids...), nil
+	}
+	return a.Repeat(kids[0], n.min, n.max), nil
+}
+
+// begins reports whether ^ stands in n.
+func (n *node) begins() bool {
+	return n.op == opBegin || slices.ContainsFunc(n.kids, (*node).begins)
+}
