@@ -35,13 +35,14 @@ type kind uint8
 const (
 	kNone kind = iota
 	kEmpty
-	kSet    // a: index of the byte set
-	kSeq    // a then b
-	kAlt    // a: index of the list
-	kAnd    // a: index of the list
-	kNot    // a
-	kRepeat // a, from min to max times
-	kMod    // a: index of the divisibility
+	kSet     // a: index of the byte set
+	kSeq     // a then b
+	kAlt     // a: index of the list
+	kAnd     // a: index of the list
+	kNot     // a
+	kRepeat  // a, from min to max times
+	kMod     // a: index of the divisibility
+	kCompare // a: index of the bound
 )
 
 type flags uint8
@@ -88,6 +89,8 @@ type Arena struct {
 	setIDs   map[Bytes]Expr
 	mods     []divisibility
 	modIDs   map[divisibility]Expr
+	bounds   []bound
+	boundIDs map[bound]Expr
 	classOf  [256]uint8
 	examples []byte // a byte of each class
 	frozen   bool
@@ -111,7 +114,7 @@ func (s *Bytes) Add(lo, hi byte) {
 
 // New makes an arena.
 func New() *Arena {
-	a := &Arena{ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, modIDs: map[divisibility]Expr{}}
+	a := &Arena{ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, modIDs: map[divisibility]Expr{}, boundIDs: map[bound]Expr{}}
 	a.add(term{kind: kNone}, simple)
 	a.add(term{kind: kEmpty}, nullable|simple|content)
 	a.add(term{kind: kNot, a: None}, nullable|simple)
@@ -315,7 +318,7 @@ func (a *Arena) union(es []Expr) []Expr {
 				set[i] |= w
 			}
 		}
-		if t.kind == kRepeat && t.min == 0 && t.max == Infinite && a.is(t.a, anyChar) {
+		if a.isAnyText(e) {
 			everything = e
 		}
 	}
@@ -367,5 +370,22 @@ func (a *Arena) And(es ...Expr) Expr {
 			f |= content
 		}
 	}
+	if f&content != 0 { // what is text need not be any text besides
+		texts := 0
+		for _, e := range kept {
+			if a.is(e, content) {
+				texts++
+			}
+		}
+		if i := slices.IndexFunc(kept, a.isAnyText); i >= 0 && texts > 1 {
+			return a.And(slices.Delete(kept, i, i+1)...)
+		}
+	}
 	return a.add(term{kind: kAnd, a: a.list(kept)}, f)
+}
+
+// isAnyText reports whether e is any number of any characters.
+func (a *Arena) isAnyText(e Expr) bool {
+	t := a.terms[e]
+	return t.kind == kRepeat && t.min == 0 && t.max == Infinite && a.is(t.a, anyChar)
 }

@@ -147,15 +147,7 @@ func (a *Arena) Text(text string, spelt Spelling) Expr {
 	if spelt == Raw {
 		return a.Literal(text)
 	}
-	var b []byte
-	for _, c := range text {
-		if s := escape(c); s != "" {
-			b = append(b, s...)
-		} else {
-			b = utf8.AppendRune(b, c)
-		}
-	}
-	return a.Literal(string(b))
+	return a.Literal(Spell(text))
 }
 
 // utf8 appends what matches the characters from lo to hi, which are not ASCII.
@@ -187,4 +179,17 @@ func (a *Arena) utf8(alts []Expr, lo, hi rune) []Expr {
 		e = a.seq(a.Set(s), e)
 	}
 	return append(alts, e)
+}
+
+// Spell is a text as JSON writes it within a string.
+func Spell(text string) string {
+	var b []byte
+	for _, c := range text {
+		if s := escape(c); s != "" {
+			b = append(b, s...)
+		} else {
+			b = utf8.AppendRune(b, c)
+		}
+	}
+	return string(b)
 }

@@ -3,6 +3,9 @@ package regex
 // Freeze divides the bytes into classes that no expression tells apart. Sets of
 // bytes made later must not tell bytes of a class apart either.
 func (a *Arena) Freeze() {
+	if a.frozen {
+		return
+	}
 	sign := map[[2]uint64]uint8{}
 	a.examples = a.examples[:0]
 	// Two sums with different weights are the signature of a byte: the sets that
@@ -19,7 +22,7 @@ func (a *Arena) Freeze() {
 		}
 	}
 	for b := range 256 {
-		if len(a.mods) > 0 && (b >= '0' && b <= '9' || b == '.' || b == '-') {
+		if len(a.mods)+len(a.bounds) > 0 && (b >= '0' && b <= '9' || b == '.' || b == '-') {
 			sums[b][0] += uint64(b) << 56
 			sums[b][1] ^= uint64(b) << 40
 		}
@@ -73,29 +76,43 @@ func (a *Arena) derive(e Expr, class int) Expr {
 	} else if next[class] != notDerived {
 		return next[class]
 	}
-	d := a.derivative(e, class)
+	d := a.derivative(e, a.examples[class], func(k Expr) Expr { return a.derive(k, class) })
 	a.infos[e].next[class] = d
 	return d
 }
 
-func (a *Arena) derivative(e Expr, class int) Expr {
+// Matches reports whether e matches text. It may be called before Freeze.
+func (a *Arena) Matches(e Expr, text string) bool {
+	for i := range len(text) {
+		e = a.after(e, text[i])
+	}
+	return a.is(e, nullable)
+}
+
+// after is the derivative by a byte, which is not kept.
+func (a *Arena) after(e Expr, b byte) Expr {
+	return a.derivative(e, b, func(k Expr) Expr { return a.after(k, b) })
+}
+
+// derivative takes the derivative of e by a byte from those of its parts.
+func (a *Arena) derivative(e Expr, b byte, derive func(Expr) Expr) Expr {
 	switch t := a.terms[e]; t.kind {
 	case kSet:
-		if a.sets[t.a].Has(a.examples[class]) {
+		if a.sets[t.a].Has(b) {
 			return Empty
 		}
 		return None
 	case kSeq:
-		d := a.seq(a.derive(t.a, class), t.b)
+		d := a.seq(derive(t.a), t.b)
 		if a.is(t.a, nullable) {
-			return a.Or(d, a.derive(t.b, class))
+			return a.Or(d, derive(t.b))
 		}
 		return d
 	case kAlt, kAnd:
 		list := a.lists[t.a]
 		ds := make([]Expr, 0, len(list))
 		for _, k := range list {
-			d := a.derive(k, class)
+			d := derive(k)
 			if d == None && t.kind == kAnd {
 				return None
 			}
@@ -108,9 +125,9 @@ func (a *Arena) derivative(e Expr, class int) Expr {
 		}
 		return a.And(ds...)
 	case kNot:
-		return a.Not(a.derive(t.a, class))
+		return a.Not(derive(t.a))
 	case kRepeat:
-		d := a.derive(t.a, class)
+		d := derive(t.a)
 		if d == None {
 			return None
 		}
@@ -120,7 +137,9 @@ func (a *Arena) derivative(e Expr, class int) Expr {
 		}
 		return a.seq(d, a.Repeat(t.a, max(0, int(t.min)-1), most))
 	case kMod:
-		return a.divide(t, a.examples[class])
+		return a.divide(t, b)
+	case kCompare:
+		return a.compare(t, b)
 	}
 	return None
 }
@@ -196,11 +215,8 @@ func (a *Arena) search(e Expr) bool {
 // intersects reports whether only a search tells whether e matches anything.
 func (a *Arena) intersects(e Expr) bool {
 	k := a.terms[e].kind
-	return k == kAnd || k == kNot || k == kMod
+	return k == kAnd || k == kNot || k == kMod || k == kCompare
 }
-
-// Mentions are the bytes that e may match next, by class.
-func (a *Arena) Mentions(e Expr, class int) bool { return a.Next(e, class) != None }
 
 // endless is a room or a length without a bound.
 const endless = 1 << 30

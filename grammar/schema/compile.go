@@ -1,0 +1,197 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/regex"
+)
+
+// Error says why a schema is refused. It begins with the name of a keyword where one
+// is at fault.
+type Error struct{ Err error }
+
+func (e *Error) Error() string { return "schema: " + e.Err.Error() }
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// The bounds of the work of compiling.
+const (
+	mostEffort = 1 << 20 // schemas looked at, and pairs compared
+	mostNodes  = 1 << 16 // combinations of schemas
+)
+
+var errEffort = errors.New("the schema takes too long to work out")
+
+// space is white space between tokens: a few blanks, or a line's end and an indent.
+const space = `[ \t]{0,2}(\r?\n[ \t]{0,40})?`
+
+// compiler turns one schema into rules.
+type compiler struct {
+	arena   *regex.Arena
+	refs    *references
+	space   regex.Expr
+	known   map[sub]ways
+	within  map[sub]bool
+	formats map[string]regex.Expr
+	effort  int
+
+	nodes   []*node
+	nodeIDs map[string]int
+	symbols []symbol
+	ids     map[symbol]grammar.Symbol
+}
+
+// Any is the schema of every value.
+const Any = "true"
+
+// Object is the schema of every object.
+const Object = `{"type": "object"}`
+
+// Compile makes the grammar of the JSON texts that a schema describes. An error is
+// an *Error.
+func Compile(text []byte) (*grammar.Grammar, error) {
+	g, err := compile(text)
+	if err != nil {
+		return nil, &Error{err}
+	}
+	return g, nil
+}
+
+func compile(text []byte) (*grammar.Grammar, error) {
+	root, err := read(text)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{
+		arena: regex.New(), refs: newReferences(root), known: map[sub]ways{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
+		nodeIDs: map[string]int{}, ids: map[symbol]grammar.Symbol{},
+	}
+	if c.space, err = c.arena.Match(space, regex.Raw); err != nil {
+		return nil, err
+	}
+	if err := c.build(root); err != nil {
+		return nil, err
+	}
+	if err := c.arena.Err(); err != nil {
+		return nil, err
+	}
+	for _, b := range []byte(`[]{}:,"`) { // all bytes that rules come to name
+		c.arena.Byte(b)
+	}
+	c.arena.Freeze()
+	c.settle()
+	if !c.nodes[0].possible {
+		return nil, errors.New("no value meets it")
+	}
+	g, err := grammar.New(c.arena, c, c.symbol(symbol{kind: symValue}))
+	if err != nil {
+		return nil, err
+	}
+	if g.Start().Ended() {
+		return nil, errors.New("no value meets it")
+	}
+	return g, nil
+}
+
+// node is a combination of schemas that all hold, as a value has to meet it.
+type node struct {
+	all      subs
+	scalar   regex.Expr
+	branches []*branch
+	possible bool // some value meets it
+}
+
+// build makes the nodes that are reached from the schema.
+func (c *compiler) build(root *value) error {
+	if _, err := c.node(subs{{schema: root}}); err != nil {
+		return err
+	}
+	for i := 0; i < len(c.nodes); i++ {
+		if err := c.fill(c.nodes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// node numbers a combination of schemas.
+func (c *compiler) node(all subs) (int, error) {
+	var key strings.Builder
+	kept := all[:0:0]
+	seen := map[sub]bool{}
+	for _, s := range all {
+		if s.schema.kind == booleans && s.schema.truth != s.not || seen[s] {
+			continue
+		}
+		seen[s] = true
+		kept = append(kept, s)
+		fmt.Fprintf(&key, "%p %v ", s.schema, s.not)
+	}
+	if n, ok := c.nodeIDs[key.String()]; ok {
+		return n, nil
+	}
+	if len(c.nodes) >= mostNodes {
+		return 0, errEffort
+	}
+	c.nodeIDs[key.String()] = len(c.nodes)
+	c.nodes = append(c.nodes, &node{all: kept})
+	return len(c.nodes) - 1, nil
+}
+
+// fill works out what a node's values look like.
+func (c *compiler) fill(n *node) error {
+	w, err := c.all(n.all)
+	if err != nil {
+		return err
+	}
+	var scalars []regex.Expr
+	for _, s := range w {
+		e, err := c.scalars(s)
+		if err != nil {
+			return err
+		}
+		scalars = append(scalars, e)
+		if s.enum != nil {
+			continue
+		}
+		if s.types&(arrays|objects) == 0 {
+			continue
+		}
+		b := &branch{shape: s}
+		if s.types&arrays != 0 {
+			if err := c.lists(b); err != nil {
+				return err
+			}
+		}
+		if s.types&objects != 0 {
+			if err := c.objects(b); err != nil {
+				return err
+			}
+		}
+		n.branches = append(n.branches, b)
+	}
+	n.scalar = c.arena.Or(scalars...)
+	return nil
+}
+
+// settle finds out which nodes some value meets: from the leaves up, until nothing
+// changes.
+func (c *compiler) settle() {
+	for changed := true; changed; {
+		changed = false
+		for _, n := range c.nodes {
+			if n.possible {
+				continue
+			}
+			n.possible = c.arena.Alive(n.scalar)
+			for _, b := range n.branches {
+				n.possible = n.possible || b.list && c.listPossible(b) || b.object && c.objectPossible(b)
+			}
+			changed = changed || n.possible
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package schema
+
+import (
+	"fmt"
+
+	"github.com/lutra-lm/lutra/grammar/regex"
+)
+
+// negated are the ways not to meet a schema: to fail one of its keywords.
+func (c *compiler) negated(v *value) (ways, error) {
+	out := ways{}
+	for i := range v.members {
+		key, x := v.members[i].name, v.members[i].value
+		if annotations[key] {
+			continue
+		}
+		w, err := c.failing(v, key, x)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, w...)
+	}
+	if len(out) > mostWays {
+		return nil, fmt.Errorf("there are more than %d alternatives", mostWays)
+	}
+	return out, nil
+}
+
+// only makes a way of one type.
+func only(t types, change func(s *shape)) ways {
+	return one(func(s *shape) { s.types = t; change(s) })
+}
+
+// failing are the ways not to meet one keyword.
+func (c *compiler) failing(v *value, key string, x *value) (ways, error) {
+	if _, err := c.assertion(v, key, x); err != nil {
+		return nil, err
+	}
+	n, _ := x.whole()
+	switch key {
+	case "type":
+		w, err := typed(x)
+		if err != nil {
+			return nil, err
+		}
+		out := one(func(s *shape) { s.types &^= w[0].types })
+		if w[0].integer {
+			out = append(out, only(numbers, func(s *shape) { s.broken = true })...)
+		}
+		return out, nil
+	case "const":
+		return c.otherThan([]*value{x})
+	case "enum":
+		return c.otherThan(x.items)
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		w, err := compared(v, key, x)
+		if err != nil || len(w[0].bounds) == 0 {
+			return nil, err
+		}
+		b := w[0].bounds[0]
+		b.relation = []regex.Relation{regex.Less: regex.AtLeast, regex.AtMost: regex.Greater, regex.AtLeast: regex.Less, regex.Greater: regex.AtMost}[b.relation]
+		return only(numbers, func(s *shape) { s.bounds = []comparison{b} }), nil
+	case "pattern":
+		e, err := c.arena.Search(x.text, regex.JSON)
+		return only(strs, func(s *shape) { s.texts = []regex.Expr{c.arena.Not(e)} }), err
+	case "minLength":
+		if n == 0 {
+			return nil, nil
+		}
+		return only(strs, func(s *shape) { s.most = n - 1 }), nil
+	case "maxLength":
+		return only(strs, func(s *shape) { s.least = n + 1 }), nil
+	case "minItems":
+		if n == 0 {
+			return nil, nil
+		}
+		return only(arrays, func(s *shape) { s.longest = n - 1 }), nil
+	case "maxItems":
+		return only(arrays, func(s *shape) { s.fewest = n + 1 }), nil
+	case "minProperties":
+		if n == 0 {
+			return nil, nil
+		}
+		return only(objects, func(s *shape) { s.maximum = n - 1 }), nil
+	case "maxProperties":
+		return only(objects, func(s *shape) { s.minimum = n + 1 }), nil
+	case "required":
+		names, err := texts(key, x)
+		var out ways
+		for _, name := range names {
+			out = append(out, only(objects, func(s *shape) { s.forbidden = []string{name} })...)
+		}
+		return out, err
+	case "properties":
+		var out ways
+		for _, m := range x.members {
+			if _, err := c.ways(sub{m.value, true}); err != nil {
+				return nil, err
+			}
+			out = append(out, only(objects, func(s *shape) {
+				s.required = []string{m.name}
+				s.parts = []part{{named: []property{{m.name, sub{m.value, true}}}}}
+			})...)
+		}
+		return out, nil
+	case "additionalProperties":
+		if x.kind == booleans && x.truth {
+			return nil, nil
+		}
+	case "items":
+		if x.kind != arrays && v.get("prefixItems") == nil {
+			return only(arrays, func(s *shape) { s.contained, s.fewest = []subs{{{x, true}}}, 1 }), nil
+		}
+	case "contains":
+		if v.get("minContains") == nil && v.get("maxContains") == nil {
+			return only(arrays, func(s *shape) { s.lists = []list{{rest: &sub{x, true}}} }), nil
+		}
+	case "uniqueItems":
+		if !x.truth {
+			return nil, nil
+		}
+	case "not":
+		return c.ways(sub{schema: x})
+	case "$ref":
+		target, err := c.refs.find(v, x.text)
+		if err != nil {
+			return nil, err
+		}
+		return c.ways(sub{target, true})
+	case "allOf":
+		var out ways
+		for _, item := range x.items {
+			w, err := c.ways(sub{item, true})
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, w...)
+		}
+		return out, nil
+	case "anyOf":
+		var s subs
+		for _, item := range x.items {
+			s = append(s, sub{item, true})
+		}
+		return c.all(s)
+	case "then", "else":
+		return nil, nil // belong to if
+	case "format", "multipleOf", "patternProperties", "propertyNames", "prefixItems", "additionalItems", "minContains", "maxContains",
+		"oneOf", "if", "dependencies", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems":
+	default:
+		return nil, nil // an annotation
+	}
+	return nil, fmt.Errorf("the complement of %s is not supported", key)
+}
+
+// otherThan are the ways to be none of the values.
+func (c *compiler) otherThan(values []*value) (ways, error) {
+	rest := anything()
+	var literals []regex.Expr
+	truths := map[bool]bool{true: true, false: true}
+	for _, v := range values {
+		switch v.kind {
+		case nulls:
+			rest.types &^= nulls
+		case booleans:
+			delete(truths, v.truth)
+		case numbers:
+			rest.bounds = append(rest.bounds, comparison{relation: regex.Equal, to: v.number, not: true})
+		case strs:
+			literals = append(literals, c.arena.Text(v.text, regex.JSON))
+		default:
+			return nil, fmt.Errorf("the complement of a list or an object is not supported")
+		}
+	}
+	if len(literals) > 0 {
+		rest.texts = []regex.Expr{c.arena.Not(c.arena.Or(literals...))}
+	}
+	out := ways{rest}
+	if len(truths) < 2 {
+		rest.types &^= booleans
+		for truth := range truths {
+			out = append(out, only(booleans, func(s *shape) { s.enum = []*value{{kind: booleans, truth: truth}} })...)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,298 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/regex"
+)
+
+// branch is one way to meet a node by lists and objects.
+type branch struct {
+	shape *shape
+
+	list      bool
+	prefix    []int // nodes of the first items
+	rest      int   // node of the others
+	fewest    int
+	longest   int
+	found     []int        // nodes of the first items, and of others, that are also what contains asks for
+	foundRest int          // likewise of the others
+	choices   []regex.Expr // of uniqueItems: all that items may be
+
+	object  bool
+	entries []entry // in order
+	others  []entry // of names that the entries do not have
+	minimum int
+	maximum int
+}
+
+// entry is a property, or all those whose names match.
+type entry struct {
+	key      regex.Expr // with its quotes
+	node     int
+	required bool
+}
+
+// symbol names a terminal or a rule. Its numbers count what has been written.
+type symbol struct {
+	kind   symbolKind
+	node   int
+	branch int
+	i, n   int
+	expr   regex.Expr
+}
+
+type symbolKind uint8
+
+const (
+	symTerminal symbolKind = iota
+	symValue
+	symItem // one more item, i of them written; n: a contained one is among them, or which have been used
+	symItems
+	symEntry // one more property, from entry i on; n of them written
+	symEntries
+)
+
+func (c *compiler) symbol(s symbol) grammar.Symbol {
+	id, ok := c.ids[s]
+	if !ok {
+		id = grammar.Symbol(len(c.symbols))
+		c.symbols = append(c.symbols, s)
+		c.ids[s] = id
+	}
+	return id
+}
+
+func (c *compiler) terminal(es ...regex.Expr) grammar.Symbol {
+	return c.symbol(symbol{expr: c.arena.Seq(es...)})
+}
+
+// Terminal implements grammar.Rules.
+func (c *compiler) Terminal(id grammar.Symbol) (regex.Expr, bool) {
+	s := c.symbols[id]
+	return s.expr, s.kind == symTerminal
+}
+
+// Alternatives implements grammar.Rules.
+func (c *compiler) Alternatives(id grammar.Symbol) [][]grammar.Symbol {
+	s := c.symbols[id]
+	n := c.nodes[s.node]
+	if s.kind == symValue {
+		return c.values(s.node, n)
+	}
+	b := n.branches[s.branch]
+	switch s.kind {
+	case symItem:
+		return c.item(s, b)
+	case symItems:
+		return c.moreItems(s, b)
+	case symEntry:
+		return c.entry(s, b)
+	}
+	return c.moreEntries(s, b)
+}
+
+// values are the ways to write a value of a node.
+func (c *compiler) values(id int, n *node) [][]grammar.Symbol {
+	a := c.arena
+	var out [][]grammar.Symbol
+	if n.scalar != regex.None {
+		out = append(out, []grammar.Symbol{c.terminal(n.scalar)})
+	}
+	for i, b := range n.branches {
+		if b.list && c.listPossible(b) {
+			open := c.terminal(a.Byte('['), c.space)
+			if first := (symbol{kind: symItem, node: id, branch: i}); len(c.item(first, b)) > 0 {
+				out = append(out, []grammar.Symbol{open, c.symbol(first)})
+			}
+			if b.fewest == 0 && b.found == nil {
+				out = append(out, []grammar.Symbol{open, c.terminal(a.Byte(']'))})
+			}
+		}
+		if b.object && c.objectPossible(b) {
+			open := c.terminal(a.Byte('{'), c.space)
+			if first := (symbol{kind: symEntry, node: id, branch: i}); len(c.entry(first, b)) > 0 {
+				out = append(out, []grammar.Symbol{open, c.symbol(first)})
+			}
+			if b.minimum == 0 && b.needed(0) == 0 {
+				out = append(out, []grammar.Symbol{open, c.terminal(a.Byte('}'))})
+			}
+		}
+	}
+	return out
+}
+
+// lists works out the items of a branch.
+func (c *compiler) lists(b *branch) error {
+	s := b.shape
+	b.list, b.fewest, b.longest = true, s.fewest, s.longest
+	fixed := 0
+	for _, l := range s.lists {
+		fixed = max(fixed, len(l.prefix))
+	}
+	if len(s.contained) > 1 {
+		return fmt.Errorf("contains: several at once are not supported")
+	}
+	add := func(all subs, to *int) (err error) {
+		*to, err = c.node(all)
+		return err
+	}
+	b.prefix = make([]int, fixed)
+	for i := range fixed {
+		if err := add(s.item(i), &b.prefix[i]); err != nil {
+			return err
+		}
+	}
+	if err := add(s.item(fixed), &b.rest); err != nil {
+		return err
+	}
+	if len(s.contained) > 0 {
+		b.found = make([]int, fixed+1)
+		for i := range b.found {
+			if err := add(slices.Concat(s.item(i), s.contained[0]), &b.found[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if s.unique && (b.longest == regex.Infinite || b.longest > 1) {
+		return c.uniqueItems(b)
+	}
+	return nil
+}
+
+// mostChoices bounds the values among which items without repetition are chosen.
+const mostChoices = 30
+
+// uniqueItems are supported where the items are few values.
+func (c *compiler) uniqueItems(b *branch) error {
+	fault := fmt.Errorf("uniqueItems: it is supported for items of at most %d values alone", mostChoices)
+	if len(b.prefix) > 0 || b.found != nil {
+		return fault
+	}
+	w, err := c.all(b.shape.item(0))
+	if err != nil {
+		return err
+	}
+	var values []*value
+	for _, s := range w {
+		list := s.enum
+		if list == nil {
+			if s.types&^(nulls|booleans) != 0 {
+				return fault
+			}
+			if s.types&nulls != 0 {
+				list = append(list, &value{kind: nulls})
+			}
+			if s.types&booleans != 0 {
+				list = append(list, &value{kind: booleans, truth: true}, &value{kind: booleans})
+			}
+		}
+		for _, v := range list {
+			ok, err := c.meets(s, v)
+			if err != nil {
+				return err
+			}
+			if ok && !inList(values, v) {
+				values = append(values, v)
+			}
+		}
+	}
+	if len(values) > mostChoices {
+		return fault
+	}
+	b.longest = fewer(b.longest, len(values))
+	b.choices = []regex.Expr{}
+	for _, v := range values {
+		b.choices = append(b.choices, c.literal(v))
+	}
+	return nil
+}
+
+// at is the node of item i.
+func (b *branch) at(i int) int {
+	if i < len(b.prefix) {
+		return b.prefix[i]
+	}
+	return b.rest
+}
+
+// longestPossible is how many items there can be.
+func (c *compiler) longestPossible(b *branch) int {
+	for i := range b.prefix {
+		if !c.nodes[b.prefix[i]].possible {
+			return fewer(b.longest, i)
+		}
+	}
+	if !c.nodes[b.rest].possible {
+		return fewer(b.longest, len(b.prefix))
+	}
+	return b.longest
+}
+
+func (c *compiler) listPossible(b *branch) bool {
+	most := c.longestPossible(b)
+	if most != regex.Infinite && most < b.fewest {
+		return false
+	}
+	return b.found == nil || c.findable(b, 0)
+}
+
+// findable reports whether item i, or one behind it, can be what contains asks for.
+func (c *compiler) findable(b *branch, i int) bool {
+	for j := i; j <= max(i, len(b.prefix)); j++ {
+		if most := c.longestPossible(b); (most == regex.Infinite || j < most) && c.nodes[b.found[min(j, len(b.prefix))]].possible {
+			return true
+		}
+	}
+	return false
+}
+
+// item writes item i and what follows.
+func (c *compiler) item(s symbol, b *branch) [][]grammar.Symbol {
+	most := c.longestPossible(b)
+	if most != regex.Infinite && s.i >= most {
+		return nil
+	}
+	next := s
+	next.kind, next.i = symItems, s.i+1
+	if most == regex.Infinite { // counting on would change nothing
+		next.i = min(next.i, max(len(b.prefix), b.fewest))
+	}
+	if b.choices != nil {
+		var out [][]grammar.Symbol
+		for i, e := range b.choices {
+			if s.n>>i&1 == 0 {
+				used := next
+				used.n |= 1 << i
+				out = append(out, []grammar.Symbol{c.terminal(e), c.symbol(used)})
+			}
+		}
+		return out
+	}
+	var out [][]grammar.Symbol
+	if c.nodes[b.at(s.i)].possible && (b.found == nil || s.n == 1 || c.findable(b, s.i+1)) {
+		out = append(out, []grammar.Symbol{c.symbol(symbol{kind: symValue, node: b.at(s.i)}), c.symbol(next)})
+	}
+	if b.found != nil && s.n == 0 && c.nodes[b.found[min(s.i, len(b.prefix))]].possible {
+		next.n = 1
+		out = append(out, []grammar.Symbol{c.symbol(symbol{kind: symValue, node: b.found[min(s.i, len(b.prefix))]}), c.symbol(next)})
+	}
+	return out
+}
+
+// moreItems goes on behind an item.
+func (c *compiler) moreItems(s symbol, b *branch) [][]grammar.Symbol {
+	a := c.arena
+	var out [][]grammar.Symbol
+	next := s
+	next.kind = symItem
+	if len(c.item(next, b)) > 0 {
+		out = append(out, []grammar.Symbol{c.terminal(c.space, a.Byte(','), c.space), c.symbol(next)})
+	}
+	if s.i >= b.fewest && (b.found == nil || s.n == 1) {
+		out = append(out, []grammar.Symbol{c.terminal(c.space, a.Byte(']'))})
+	}
+	return out
+}

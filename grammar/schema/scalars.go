@@ -1,0 +1,296 @@
+package schema
+
+import (
+	"fmt"
+
+	"github.com/lutra-lm/lutra/grammar/regex"
+)
+
+// The numbers that are written: enough digits for any use, and never more than a
+// float64 holds.
+const (
+	integerText = `-?(0|[1-9]\d{0,23})`
+	decimalText = integerText + `(\.\d{1,24})?`
+	numberText  = integerText + `(\.\d{1,24})?([eE][+-]?\d{1,2})?|-?\d(\.\d{1,24})?[eE][+-]?[0-2]\d\d`
+	brokenText  = integerText + `\.\d{0,23}[1-9]\d{0,23}`
+)
+
+// content matches what stands between the quotes of a string.
+func (c *compiler) content(s *shape) regex.Expr {
+	a := c.arena
+	return a.And(append([]regex.Expr{a.Repeat(a.Char(regex.AnyRune, regex.JSON), s.least, s.most)}, s.texts...)...)
+}
+
+func spelled(_ *regex.Arena, name string) string { return regex.Spell(name) }
+
+// quoted is a string with that content.
+func (c *compiler) quoted(content regex.Expr) regex.Expr {
+	quote := c.arena.Byte('"')
+	return c.arena.Seq(quote, content, quote)
+}
+
+// number matches the numbers of a shape.
+func (c *compiler) number(s *shape) (regex.Expr, error) {
+	a := c.arena
+	text := numberText
+	switch {
+	case s.integer:
+		text = integerText
+	case s.broken:
+		text = brokenText
+	case len(s.bounds)+len(s.multiples) > 0:
+		text = decimalText
+	}
+	e, err := a.Match(text, regex.Raw)
+	if err != nil {
+		return regex.None, err
+	}
+	all := []regex.Expr{e}
+	for _, b := range s.bounds {
+		e, ok := a.Compare(b.relation, b.to)
+		if !ok {
+			return regex.None, fmt.Errorf("minimum, maximum: %s has too many digits", b.to.FloatString(0))
+		}
+		if b.not {
+			e = a.Not(e)
+		}
+		all = append(all, e)
+	}
+	for _, m := range s.multiples {
+		e, ok := a.MultipleOf(m)
+		if !ok {
+			return regex.None, fmt.Errorf("multipleOf: %s has too many digits", m.RatString())
+		}
+		all = append(all, e)
+	}
+	return a.And(all...), nil
+}
+
+// scalars matches the values of a shape that hold no others. Lists and objects of
+// an enumeration are among them.
+func (c *compiler) scalars(s *shape) (regex.Expr, error) {
+	a := c.arena
+	if s.types&strs != 0 && len(s.formats) > 0 {
+		return regex.None, fmt.Errorf("format: %q is not supported", s.formats[0])
+	}
+	if s.enum != nil {
+		return c.enumerated(s)
+	}
+	var es []regex.Expr
+	if s.types&nulls != 0 {
+		es = append(es, a.Literal("null"))
+	}
+	if s.types&booleans != 0 {
+		es = append(es, a.Literal("true"), a.Literal("false"))
+	}
+	if s.types&numbers != 0 {
+		e, err := c.number(s)
+		if err != nil {
+			return regex.None, err
+		}
+		es = append(es, e)
+	}
+	if s.types&strs != 0 {
+		es = append(es, c.quoted(c.content(s)))
+	}
+	return a.Or(es...), nil
+}
+
+// enumerated matches the values of an enumeration that s admits.
+func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
+	t := newTrie()
+	var es []regex.Expr
+	for _, v := range s.enum {
+		switch {
+		case v.kind == strs:
+			if c.allows(s, v.text) {
+				t.add(`"` + regex.Spell(v.text) + `"`)
+			}
+		case v.kind == nulls:
+			t.add("null")
+		case v.kind == booleans && v.truth:
+			t.add("true")
+		case v.kind == booleans:
+			t.add("false")
+		case v.kind == numbers:
+			t.add(v.text)
+		default:
+			ok, err := c.meets(s, v)
+			if err != nil {
+				return regex.None, err
+			}
+			if ok {
+				es = append(es, c.literal(v))
+			}
+		}
+	}
+	return c.arena.Or(append(es, t.expr(c.arena))...), nil
+}
+
+// literal matches the texts of one value.
+func (c *compiler) literal(v *value) regex.Expr {
+	a := c.arena
+	switch v.kind {
+	case nulls:
+		return a.Literal("null")
+	case booleans:
+		return a.Literal(fmt.Sprint(v.truth))
+	case numbers:
+		return a.Literal(v.text)
+	case strs:
+		return a.Literal(`"` + regex.Spell(v.text) + `"`)
+	case arrays:
+		es := []regex.Expr{a.Byte('['), c.space}
+		for i, item := range v.items {
+			if i > 0 {
+				es = append(es, c.space, a.Byte(','), c.space)
+			}
+			es = append(es, c.literal(item))
+		}
+		if len(v.items) > 0 {
+			es = append(es, c.space)
+		}
+		return a.Seq(append(es, a.Byte(']'))...)
+	}
+	es := []regex.Expr{a.Byte('{'), c.space}
+	for i, m := range v.members {
+		if i > 0 {
+			es = append(es, c.space, a.Byte(','), c.space)
+		}
+		es = append(es, a.Literal(`"`+regex.Spell(m.name)+`"`), c.space, a.Byte(':'), c.space, c.literal(m.value))
+	}
+	if len(v.members) > 0 {
+		es = append(es, c.space)
+	}
+	return a.Seq(append(es, a.Byte('}'))...)
+}
+
+// trie gathers literals, so that those of equal beginnings share them.
+type trie struct {
+	next map[byte]*trie
+	end  bool
+}
+
+func newTrie() *trie { return &trie{next: map[byte]*trie{}} }
+
+func (t *trie) add(text string) {
+	for i := range len(text) {
+		n := t.next[text[i]]
+		if n == nil {
+			n = newTrie()
+			t.next[text[i]] = n
+		}
+		t = n
+	}
+	t.end = true
+}
+
+func (t *trie) expr(a *regex.Arena) regex.Expr {
+	var es []regex.Expr
+	if t.end {
+		es = append(es, regex.Empty)
+	}
+	for b := range 256 {
+		if n := t.next[byte(b)]; n != nil {
+			es = append(es, a.Seq(a.Byte(byte(b)), n.expr(a)))
+		}
+	}
+	return a.Or(es...)
+}
+
+// meets reports whether a value meets a shape.
+func (c *compiler) meets(s *shape, v *value) (bool, error) {
+	if s.types&v.kind == 0 || s.enum != nil && !inList(s.enum, v) || !s.admits(v) {
+		return false, nil
+	}
+	switch v.kind {
+	case strs:
+		if len(s.formats) > 0 {
+			return false, fmt.Errorf("format: %q is not supported", s.formats[0])
+		}
+		return c.allows(s, v.text), nil
+	case arrays:
+		return c.meetsList(s, v)
+	case objects:
+		return c.meetsObject(s, v)
+	}
+	return true, nil
+}
+
+func inList(list []*value, v *value) bool {
+	for _, w := range list {
+		if equal(v, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// meetsAll reports whether a value meets all schemas.
+func (c *compiler) meetsAll(all subs, v *value) (bool, error) {
+	w, err := c.all(all)
+	if err != nil {
+		return false, err
+	}
+	for _, s := range w {
+		if ok, err := c.meets(s, v); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+func (c *compiler) meetsList(s *shape, v *value) (bool, error) {
+	if len(v.items) < s.fewest || s.longest != regex.Infinite && len(v.items) > s.longest {
+		return false, nil
+	}
+	for i, item := range v.items {
+		if s.unique && inList(v.items[:i], item) {
+			return false, nil
+		}
+		if ok, err := c.meetsAll(s.item(i), item); !ok || err != nil {
+			return false, err
+		}
+	}
+	for _, all := range s.contained {
+		found := false
+		for _, item := range v.items {
+			ok, err := c.meetsAll(all, item)
+			if err != nil {
+				return false, err
+			}
+			found = found || ok
+		}
+		if !found {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (c *compiler) meetsObject(s *shape, v *value) (bool, error) {
+	if len(v.members) < s.minimum || s.maximum != regex.Infinite && len(v.members) > s.maximum {
+		return false, nil
+	}
+	for _, name := range s.required {
+		if v.get(name) == nil {
+			return false, nil
+		}
+	}
+	for _, name := range s.forbidden {
+		if v.get(name) != nil {
+			return false, nil
+		}
+	}
+	for _, m := range v.members {
+		for _, e := range s.names {
+			if !c.arena.Matches(e, regex.Spell(m.name)) {
+				return false, nil
+			}
+		}
+		if ok, err := c.meetsAll(c.of(s, m.name), m.value); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,238 @@
+package schema
+
+import (
+	"math/big"
+	"slices"
+
+	"github.com/lutra-lm/lutra/grammar/regex"
+)
+
+// sub is a schema within the schema, or its complement.
+type sub struct {
+	schema *value
+	not    bool
+}
+
+// subs are schemas that all hold.
+type subs []sub
+
+// shape is what one way to meet a schema demands of values, by their type.
+type shape struct {
+	types types
+	enum  []*value // the only values; nil: no such list
+
+	// numbers
+	integer, broken bool // only integers, no integers
+	bounds          []comparison
+	multiples       []*big.Rat
+
+	// strings
+	least, most int // characters; regex.Infinite
+	texts       []regex.Expr
+	formats     []string // that texts cannot be held to
+
+	// arrays
+	lists     []list
+	fewest    int
+	longest   int // regex.Infinite
+	unique    bool
+	contained []subs // each holds for an item
+
+	// objects
+	parts     []part
+	required  []string
+	names     []regex.Expr // all names match
+	minimum   int          // of properties
+	maximum   int          // regex.Infinite
+	forbidden []string     // names that do not occur
+}
+
+// comparison bounds numbers.
+type comparison struct {
+	relation regex.Relation
+	to       *big.Rat
+	not      bool
+}
+
+// list is what one schema says of items.
+type list struct {
+	prefix []sub
+	rest   *sub // of the others; nil: nothing
+}
+
+// part is what one schema says of properties.
+type part struct {
+	named    []property
+	patterns []pattern
+	others   *sub // of those that neither names nor matches; nil: nothing
+}
+
+type property struct {
+	name string
+	sub
+}
+
+type pattern struct {
+	source string
+	expr   regex.Expr
+	sub
+}
+
+func anything() *shape {
+	return &shape{types: everyType, most: regex.Infinite, longest: regex.Infinite, maximum: regex.Infinite}
+}
+
+// and is what both demand, nil if they contradict each other.
+func (s *shape) and(o *shape) *shape {
+	n := &shape{
+		types: s.types & o.types, enum: s.enum,
+		integer: s.integer || o.integer, broken: s.broken || o.broken,
+		bounds: join(s.bounds, o.bounds), multiples: join(s.multiples, o.multiples),
+		least: max(s.least, o.least), most: fewer(s.most, o.most), texts: join(s.texts, o.texts), formats: join(s.formats, o.formats),
+		lists: join(s.lists, o.lists), fewest: max(s.fewest, o.fewest), longest: fewer(s.longest, o.longest),
+		unique: s.unique || o.unique, contained: join(s.contained, o.contained),
+		parts: join(s.parts, o.parts), required: join(s.required, o.required), names: join(s.names, o.names),
+		minimum: max(s.minimum, o.minimum), maximum: fewer(s.maximum, o.maximum), forbidden: join(s.forbidden, o.forbidden),
+	}
+	if o.enum != nil {
+		n.enum = o.enum
+		if s.enum != nil {
+			n.enum = []*value{}
+			for _, v := range s.enum {
+				if slices.ContainsFunc(o.enum, func(w *value) bool { return equal(v, w) }) {
+					n.enum = append(n.enum, v)
+				}
+			}
+		}
+	}
+	return n.tidy()
+}
+
+// tidy leaves out types that nothing can have, and is nil if none is left.
+func (s *shape) tidy() *shape {
+	if s.enum != nil {
+		kept := make([]*value, 0, len(s.enum))
+		var held types
+		for _, v := range s.enum {
+			if s.types&v.kind != 0 && s.admits(v) {
+				kept = append(kept, v)
+				held |= v.kind
+			}
+		}
+		s.enum, s.types = kept, s.types&held
+	}
+	if s.integer && s.broken || !s.boundsMeet() {
+		s.types &^= numbers
+	}
+	if s.most != regex.Infinite && s.least > s.most {
+		s.types &^= strs
+	}
+	if s.longest != regex.Infinite && s.fewest > s.longest {
+		s.types &^= arrays
+	}
+	if s.maximum != regex.Infinite && s.minimum > s.maximum || slices.ContainsFunc(s.required, func(name string) bool { return slices.Contains(s.forbidden, name) }) {
+		s.types &^= objects
+	}
+	if s.types == 0 {
+		return nil
+	}
+	return s
+}
+
+// admits checks what is quickly checked of a value of an enumeration; the rest is
+// left to the grammar.
+func (s *shape) admits(v *value) bool {
+	if v.kind != numbers {
+		return true
+	}
+	if s.integer && !v.number.IsInt() || s.broken && v.number.IsInt() {
+		return false
+	}
+	for _, b := range s.bounds {
+		if !b.holds(v.number) {
+			return false
+		}
+	}
+	for _, m := range s.multiples {
+		if !new(big.Rat).Quo(v.number, m).IsInt() {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *comparison) holds(n *big.Rat) bool {
+	order := n.Cmp(c.to)
+	yes := false
+	switch c.relation {
+	case regex.Less:
+		yes = order < 0
+	case regex.AtMost:
+		yes = order <= 0
+	case regex.Equal:
+		yes = order == 0
+	case regex.AtLeast:
+		yes = order >= 0
+	case regex.Greater:
+		yes = order > 0
+	}
+	return yes != c.not
+}
+
+// boundsMeet reports whether a number may lie within the bounds.
+func (s *shape) boundsMeet() bool {
+	var lo, hi *comparison
+	for i := range s.bounds {
+		b := &s.bounds[i]
+		switch {
+		case b.not:
+		case b.relation >= regex.AtLeast && (lo == nil || b.to.Cmp(lo.to) > 0 || b.to.Cmp(lo.to) == 0 && b.relation == regex.Greater):
+			lo = b
+		case b.relation <= regex.AtMost && (hi == nil || b.to.Cmp(hi.to) < 0 || b.to.Cmp(hi.to) == 0 && b.relation == regex.Less):
+			hi = b
+		}
+	}
+	if lo == nil || hi == nil {
+		return true
+	}
+	order := lo.to.Cmp(hi.to)
+	return order < 0 || order == 0 && lo.relation == regex.AtLeast && hi.relation == regex.AtMost
+}
+
+func join[T any](a, b []T) []T {
+	if len(a) == 0 {
+		return b
+	}
+	if len(b) == 0 {
+		return a
+	}
+	return slices.Concat(a, b)
+}
+
+// fewer is the smaller of two upper bounds.
+func fewer(a, b int) int {
+	if a == regex.Infinite || b != regex.Infinite && b < a {
+		return b
+	}
+	return a
+}
+
+// knows reports whether p names the property, or has a pattern for it, and what it
+// demands of it.
+func (p *part) of(a *regex.Arena, name string) (all subs, knows bool) {
+	for _, n := range p.named {
+		if n.name == name {
+			all, knows = append(all, n.sub), true
+		}
+	}
+	text := spelled(a, name)
+	for _, n := range p.patterns {
+		if a.Matches(n.expr, text) {
+			all, knows = append(all, n.sub), true
+		}
+	}
+	if !knows && p.others != nil {
+		all = append(all, *p.others)
+	}
+	return all, knows
+}

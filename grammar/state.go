@@ -1,0 +1,153 @@
+package grammar
+
+import "math/bits"
+
+// State is what has been read of a text. It does not change.
+type State struct {
+	g       *Grammar
+	accepts bool
+	configs []config
+	next    []*State // by class of bytes; nil: not known
+	room    int      // characters of regex.Plain that may follow, whichever they are
+}
+
+// Accepts reports whether the text may end here.
+func (s *State) Accepts() bool { return s.accepts }
+
+// Ended reports whether nothing may follow.
+func (s *State) Ended() bool { return len(s.configs) == 0 }
+
+// after is the state behind a byte. Locked.
+func (s *State) after(b byte) *State {
+	class := s.g.class[b]
+	if n := s.next[class]; n != nil {
+		return n
+	}
+	return s.g.step(s, class)
+}
+
+// Read is the state behind text, and how many of its bytes may stand there. An
+// error is ErrComplex.
+func (s *State) Read(text []byte) (next *State, n int, err error) {
+	s.g.mu.Lock()
+	defer s.g.mu.Unlock()
+	next = s
+	for n < len(text) {
+		t := next.after(text[n])
+		if t == s.g.refused {
+			return next, n, s.g.fault()
+		}
+		next = t
+		n++
+	}
+	return next, n, s.g.fault()
+}
+
+// mostForced bounds the text that is found to be forced at once.
+const mostForced = 256
+
+// Forced is the text that must follow: the only bytes that may stand there, one
+// after another, up to where there is a choice or the text may end.
+func (s *State) Forced() []byte {
+	s.g.mu.Lock()
+	defer s.g.mu.Unlock()
+	var text []byte
+	for len(text) < mostForced && !s.accepts && !s.Ended() {
+		b, ok := s.only()
+		if !ok {
+			break
+		}
+		text = append(text, b)
+		s = s.after(b)
+	}
+	return text
+}
+
+// only is the one byte that may follow, if there is just one. Locked.
+func (s *State) only() (byte, bool) {
+	var found byte
+	n := 0
+	for b := range 256 {
+		if s.after(byte(b)) != s.g.refused {
+			if found = byte(b); n > 0 {
+				return 0, false
+			}
+			n++
+		}
+	}
+	return found, n == 1
+}
+
+// Mask is a set of tokens, a bit each.
+type Mask []uint64
+
+// Has reports whether token id is in the set.
+func (m Mask) Has(id int32) bool { return m[id/64]>>(id%64)&1 != 0 }
+
+// Count is the number of tokens in the set.
+func (m Mask) Count() int {
+	n := 0
+	for _, w := range m {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+// Allow adds to mask, which holds v's tokens, those whose texts may follow s: whole
+// tokens, and ones that lead on. Tokens that end texts are not among them. An error
+// is ErrComplex.
+func (s *State) Allow(v *Vocabulary, mask Mask) error {
+	g := s.g
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s.Ended() {
+		return g.fault()
+	}
+	for i := range v.slices {
+		part := &v.slices[i]
+		if part.room > 0 && s.room >= part.room {
+			for w, bits := range part.all {
+				mask[w] |= bits
+			}
+			continue
+		}
+		g.walk(s, part, mask)
+		if g.fault() != nil {
+			break
+		}
+	}
+	return g.fault()
+}
+
+// walk adds the tokens of a trie that may follow s.
+func (g *Grammar) walk(s *State, part *slice, mask Mask) {
+	if len(g.path) <= part.depth {
+		g.path = make([]*State, part.depth+1)
+	}
+	path := g.path
+	path[0] = s
+	refused, nodes := g.refused, part.nodes
+	for i := 0; i < len(nodes); {
+		n := &nodes[i]
+		s := path[n.depth]
+		class := g.class[n.b]
+		next := s.next[class]
+		if next == nil {
+			next = g.step(s, class)
+		}
+		if next == refused {
+			i += int(n.size)
+			continue
+		}
+		if t := n.token; t >= 0 {
+			mask[t/64] |= 1 << (t % 64)
+			for more := part.same != nil; more; {
+				if t, more = part.same[t]; more {
+					mask[t/64] |= 1 << (t % 64)
+				}
+			}
+		}
+		path[n.depth+1] = next
+		i++
+	}
+}
