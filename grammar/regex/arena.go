@@ -26,8 +26,8 @@ var ErrSize = errors.New("grammar: the expression is too complex")
 // The bounds of an arena: expressions, and the work of finding out whether an
 // intersection is empty.
 const (
-	mostExprs  = 1 << 20
-	mostSearch = 1 << 18
+	mostExprs  = 1 << 19
+	mostSearch = 1 << 20
 )
 
 type kind uint8
@@ -63,10 +63,11 @@ type term struct {
 
 type info struct {
 	flags
-	life    life
-	room    int32 // of Room, plus one; 0: not known
-	longest int32 // of longest, plus two; 0: not known
-	next    []Expr
+	life     life
+	room     int32 // of Room, plus one; 0: not known
+	longest  int32 // of longest, plus two; 0: not known
+	shortest int32 // of shortest, plus one; 0: not known
+	next     []Expr
 }
 
 type life uint8

@@ -154,6 +154,9 @@ func (a *Arena) Alive(e Expr) bool {
 		return true
 	case a.infos[e].life == dead || a.err != nil:
 		return false
+	case a.plainlyAlive(e):
+		a.infos[e].life = alive
+		return true
 	}
 	yes := false
 	switch t := a.terms[e]; t.kind {
@@ -175,6 +178,44 @@ func (a *Arena) Alive(e Expr) bool {
 	return yes
 }
 
+// plainlyAlive reports whether e is up to n characters that match one other
+// expression, which matches so short a text.
+func (a *Arena) plainlyAlive(e Expr) bool {
+	t := a.terms[e]
+	if t.kind != kAnd || len(a.lists[t.a]) != 2 {
+		return false
+	}
+	x, y := a.lists[t.a][0], a.lists[t.a][1]
+	if k := a.terms[x]; k.kind != kRepeat || k.min > 0 || !a.is(k.a, anyChar) {
+		x, y = y, x
+	}
+	k := a.terms[x]
+	return k.kind == kRepeat && k.min == 0 && a.is(k.a, anyChar) && a.is(y, simple|content) && (k.max == Infinite || a.shortest(y) <= int(k.max))
+}
+
+// shortest is the fewest bytes that a simple expression matches.
+func (a *Arena) shortest(e Expr) int {
+	if n := a.infos[e].shortest; n > 0 {
+		return int(n - 1)
+	}
+	n := 0
+	switch t := a.terms[e]; t.kind {
+	case kSet:
+		n = 1
+	case kSeq:
+		n = min(endless, a.shortest(t.a)+a.shortest(t.b))
+	case kAlt:
+		n = endless
+		for _, k := range a.lists[t.a] {
+			n = min(n, a.shortest(k))
+		}
+	case kRepeat:
+		n = min(endless, a.shortest(t.a)*int(t.min))
+	}
+	a.infos[e].shortest = int32(n + 1)
+	return n
+}
+
 // search looks for a text that e matches, shortest first.
 func (a *Arena) search(e Expr) bool {
 	if !a.frozen {
@@ -194,7 +235,7 @@ func (a *Arena) search(e Expr) bool {
 			if d == None || a.infos[d].life == dead {
 				continue
 			}
-			if a.is(d, simple) || a.is(d, nullable) || a.infos[d].life == alive || !a.intersects(d) && a.Alive(d) {
+			if a.is(d, simple) || a.is(d, nullable) || a.infos[d].life == alive || a.plainlyAlive(d) || !a.intersects(d) && a.Alive(d) {
 				for ; x != None; x = from[x] {
 					a.infos[x].life = alive
 				}

@@ -18,7 +18,17 @@ const (
 // content matches what stands between the quotes of a string.
 func (c *compiler) content(s *shape) regex.Expr {
 	a := c.arena
-	return a.And(append([]regex.Expr{a.Repeat(a.Char(regex.AnyRune, regex.JSON), s.least, s.most)}, s.texts...)...)
+	all := append([]regex.Expr{a.Repeat(a.Char(regex.AnyRune, regex.JSON), s.least, s.most)}, s.texts...)
+	if s.enum != nil {
+		t := newTrie()
+		for _, v := range s.enum {
+			if v.kind == strs {
+				t.add(regex.Spell(v.text))
+			}
+		}
+		all = append(all, t.expr(a))
+	}
+	return a.And(all...)
 }
 
 func spelled(_ *regex.Arena, name string) string { return regex.Spell(name) }
