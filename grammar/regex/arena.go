@@ -92,6 +92,7 @@ type Arena struct {
 	modIDs   map[divisibility]Expr
 	bounds   []bound
 	boundIDs map[bound]Expr
+	anyRune  map[Spelling]Expr
 	classOf  [256]uint8
 	examples []byte // a byte of each class
 	frozen   bool
@@ -115,7 +116,7 @@ func (s *Bytes) Add(lo, hi byte) {
 
 // New makes an arena.
 func New() *Arena {
-	a := &Arena{ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, modIDs: map[divisibility]Expr{}, boundIDs: map[bound]Expr{}}
+	a := &Arena{ids: map[term]Expr{}, listIDs: map[string]Expr{}, setIDs: map[Bytes]Expr{}, modIDs: map[divisibility]Expr{}, boundIDs: map[bound]Expr{}, anyRune: map[Spelling]Expr{}}
 	a.add(term{kind: kNone}, simple)
 	a.add(term{kind: kEmpty}, nullable|simple|content)
 	a.add(term{kind: kNot, a: None}, nullable|simple)

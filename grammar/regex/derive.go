@@ -1,5 +1,7 @@
 package regex
 
+import "slices"
+
 // Freeze divides the bytes into classes that no expression tells apart. Sets of
 // bytes made later must not tell bytes of a class apart either.
 func (a *Arena) Freeze() {
@@ -186,11 +188,30 @@ func (a *Arena) plainlyAlive(e Expr) bool {
 		return false
 	}
 	x, y := a.lists[t.a][0], a.lists[t.a][1]
-	if k := a.terms[x]; k.kind != kRepeat || k.min > 0 || !a.is(k.a, anyChar) {
+	if k := a.terms[x]; k.kind != kRepeat || !a.is(k.a, anyChar) {
 		x, y = y, x
 	}
 	k := a.terms[x]
-	return k.kind == kRepeat && k.min == 0 && a.is(k.a, anyChar) && a.is(y, simple|content) && (k.max == Infinite || a.shortest(y) <= int(k.max))
+	if k.kind != kRepeat || !a.is(k.a, anyChar) || !a.is(y, simple|content) {
+		return false
+	}
+	most := endless
+	if k.max != Infinite {
+		most = int(k.max)
+	}
+	return a.shortest(y) <= most && (k.min == 0 || a.open(y, most))
+}
+
+// open reports whether any text may follow what e matches, of which the shortest has
+// at most so many bytes.
+func (a *Arena) open(e Expr, most int) bool {
+	switch t := a.terms[e]; t.kind {
+	case kSeq:
+		return a.shortest(e) <= most && a.open(t.b, endless)
+	case kAlt:
+		return slices.ContainsFunc(a.lists[t.a], func(k Expr) bool { return a.open(k, most) })
+	}
+	return a.isAnyText(e)
 }
 
 // shortest is the fewest bytes that a simple expression matches.

@@ -44,7 +44,17 @@ func (a *Arena) Match(pattern string, spelt Spelling) (Expr, error) {
 
 // AnyText matches every text.
 func (a *Arena) AnyText(spelt Spelling) Expr {
-	return a.Repeat(a.Char(AnyRune, spelt), 0, Infinite)
+	return a.Texts(0, Infinite, spelt)
+}
+
+// Texts matches every text of so many characters.
+func (a *Arena) Texts(least, most int, spelt Spelling) Expr {
+	c, ok := a.anyRune[spelt]
+	if !ok {
+		c = a.Char(AnyRune, spelt)
+		a.anyRune[spelt] = c
+	}
+	return a.Repeat(c, least, most)
 }
 
 // whole matches whole texts. before and after: something may stand there, unless

@@ -31,6 +31,7 @@ const space = `[ \t]{0,2}(\r?\n[ \t]{0,40})?`
 
 // compiler turns one schema into rules.
 type compiler struct {
+	options Options
 	arena   *regex.Arena
 	refs    *references
 	space   regex.Expr
@@ -51,23 +52,31 @@ const Any = "true"
 // Object is the schema of every object.
 const Object = `{"type": "object"}`
 
+// Options change what texts are accepted of the values that a schema describes.
+type Options struct {
+	// AnyOrder lets properties stand in any order, in objects of at most 62 that the
+	// schema names.
+	AnyOrder bool
+}
+
 // Compile makes the grammar of the JSON texts that a schema describes. An error is
 // an *Error.
-func Compile(text []byte) (*grammar.Grammar, error) {
-	g, err := compile(text)
+func Compile(text []byte, options Options) (*grammar.Grammar, error) {
+	g, err := compile(text, options)
 	if err != nil {
 		return nil, &Error{err}
 	}
 	return g, nil
 }
 
-func compile(text []byte) (*grammar.Grammar, error) {
+func compile(text []byte, options Options) (*grammar.Grammar, error) {
 	root, err := read(text)
 	if err != nil {
 		return nil, err
 	}
 	c := &compiler{
-		arena: regex.New(), refs: newReferences(root), known: map[sub]ways{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
+		options: options,
+		arena:   regex.New(), refs: newReferences(root), known: map[sub]ways{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
 		nodeIDs: map[string]int{}, ids: map[symbol]grammar.Symbol{},
 	}
 	if c.space, err = c.arena.Match(space, regex.Raw); err != nil {

@@ -30,7 +30,7 @@ func (c *compiler) format(name string) (ways, error) {
 			}
 			e = c.arena.And(e, c.arena.Or(leap, c.arena.And(c.arena.AnyText(regex.JSON), c.arena.Not(not))))
 		case "hostname":
-			e = c.arena.And(e, c.arena.Repeat(c.arena.Char(regex.AnyRune, regex.JSON), 1, 253))
+			e = c.arena.And(e, c.arena.Texts(1, 253, regex.JSON))
 		}
 		c.formats[name] = e
 	}

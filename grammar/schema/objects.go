@@ -31,13 +31,13 @@ func (c *compiler) objects(b *branch) error {
 	for _, name := range s.required {
 		add(name)
 	}
-	taken := newTrie()
+	var taken []string
 	required := map[string]bool{}
 	for _, name := range s.required {
 		required[name] = true
 	}
 	for _, name := range names {
-		taken.add(regex.Spell(name))
+		taken = append(taken, regex.Spell(name))
 		if slices.Contains(s.forbidden, name) || !c.named(s, name) {
 			if required[name] {
 				b.object = false
@@ -52,9 +52,10 @@ func (c *compiler) objects(b *branch) error {
 		b.entries = append(b.entries, entry{a.Literal(`"` + regex.Spell(name) + `"`), n, required[name]})
 	}
 	for _, name := range s.forbidden {
-		taken.add(regex.Spell(name))
+		taken = append(taken, regex.Spell(name))
 	}
-	return c.otherEntries(b, a.Not(taken.expr(a)))
+	b.free = c.options.AnyOrder && len(b.entries) < 63
+	return c.otherEntries(b, a.Not(a.Literals(taken)))
 }
 
 // named reports whether a property may have that name.
@@ -117,11 +118,20 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 	return nil
 }
 
+// passed reports whether entry j can no more be written at i: the entry that is
+// next, or where they stand in any order the set of those that have been written.
+func (b *branch) passed(j, i int) bool {
+	if b.free {
+		return i>>j&1 != 0
+	}
+	return j < i
+}
+
 // needed is the number of required properties from entry i on.
 func (b *branch) needed(i int) int {
 	n := 0
-	for _, e := range b.entries[min(i, len(b.entries)):] {
-		if e.required {
+	for j, e := range b.entries {
+		if e.required && !b.passed(j, i) {
 			n++
 		}
 	}
@@ -134,8 +144,8 @@ func (c *compiler) room(b *branch, i int) int {
 		return regex.Infinite
 	}
 	n := 0
-	for _, e := range b.entries[min(i, len(b.entries)):] {
-		if c.nodes[e.node].possible {
+	for j, e := range b.entries {
+		if c.nodes[e.node].possible && !b.passed(j, i) {
 			n++
 		}
 	}
@@ -187,14 +197,24 @@ func (c *compiler) entry(s symbol, b *branch) [][]grammar.Symbol {
 			})
 		}
 	}
-	for i := s.i; i < len(b.entries); i++ {
-		put(b.entries[i], i+1)
-		if b.entries[i].required {
-			return out
+	for i, e := range b.entries {
+		switch {
+		case b.passed(i, s.i):
+		case b.free:
+			put(e, s.i|1<<i)
+		default:
+			put(e, i+1)
+			if e.required {
+				return out
+			}
 		}
 	}
 	for _, e := range b.others {
-		put(e, len(b.entries))
+		if b.free {
+			put(e, s.i)
+		} else {
+			put(e, len(b.entries))
+		}
 	}
 	return out
 }

@@ -22,6 +22,7 @@ type branch struct {
 	choices   []regex.Expr // of uniqueItems: all that items may be
 
 	object  bool
+	free    bool    // they may stand in any order
 	entries []entry // in order
 	others  []entry // of names that the entries do not have
 	minimum int

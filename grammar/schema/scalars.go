@@ -18,20 +18,18 @@ const (
 // content matches what stands between the quotes of a string.
 func (c *compiler) content(s *shape) regex.Expr {
 	a := c.arena
-	all := append([]regex.Expr{a.Repeat(a.Char(regex.AnyRune, regex.JSON), s.least, s.most)}, s.texts...)
+	all := append([]regex.Expr{a.Texts(s.least, s.most, regex.JSON)}, s.texts...)
 	if s.enum != nil {
-		t := newTrie()
+		var literals []string
 		for _, v := range s.enum {
 			if v.kind == strs {
-				t.add(regex.Spell(v.text))
+				literals = append(literals, regex.Spell(v.text))
 			}
 		}
-		all = append(all, t.expr(a))
+		all = append(all, a.Literals(literals))
 	}
 	return a.And(all...)
 }
-
-func spelled(_ *regex.Arena, name string) string { return regex.Spell(name) }
 
 // quoted is a string with that content.
 func (c *compiler) quoted(content regex.Expr) regex.Expr {
@@ -108,22 +106,23 @@ func (c *compiler) scalars(s *shape) (regex.Expr, error) {
 
 // enumerated matches the values of an enumeration that s admits.
 func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
-	t := newTrie()
+	var literals []string
 	var es []regex.Expr
+	texts := c.content(&shape{least: s.least, most: s.most, texts: s.texts})
 	for _, v := range s.enum {
 		switch {
 		case v.kind == strs:
-			if c.allows(s, v.text) {
-				t.add(`"` + regex.Spell(v.text) + `"`)
+			if text := regex.Spell(v.text); len(s.texts) == 0 && s.least == 0 && s.most == regex.Infinite || c.arena.Matches(texts, text) {
+				literals = append(literals, `"`+text+`"`)
 			}
 		case v.kind == nulls:
-			t.add("null")
+			literals = append(literals, "null")
 		case v.kind == booleans && v.truth:
-			t.add("true")
+			literals = append(literals, "true")
 		case v.kind == booleans:
-			t.add("false")
+			literals = append(literals, "false")
 		case v.kind == numbers:
-			t.add(v.text)
+			literals = append(literals, v.text)
 		default:
 			ok, err := c.meets(s, v)
 			if err != nil {
@@ -134,7 +133,7 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 			}
 		}
 	}
-	return c.arena.Or(append(es, t.expr(c.arena))...), nil
+	return c.arena.Or(append(es, c.arena.Literals(literals))...), nil
 }
 
 // literal matches the texts of one value.
@@ -173,39 +172,6 @@ func (c *compiler) literal(v *value) regex.Expr {
 		es = append(es, c.space)
 	}
 	return a.Seq(append(es, a.Byte('}'))...)
-}
-
-// trie gathers literals, so that those of equal beginnings share them.
-type trie struct {
-	next map[byte]*trie
-	end  bool
-}
-
-func newTrie() *trie { return &trie{next: map[byte]*trie{}} }
-
-func (t *trie) add(text string) {
-	for i := range len(text) {
-		n := t.next[text[i]]
-		if n == nil {
-			n = newTrie()
-			t.next[text[i]] = n
-		}
-		t = n
-	}
-	t.end = true
-}
-
-func (t *trie) expr(a *regex.Arena) regex.Expr {
-	var es []regex.Expr
-	if t.end {
-		es = append(es, regex.Empty)
-	}
-	for b := range 256 {
-		if n := t.next[byte(b)]; n != nil {
-			es = append(es, a.Seq(a.Byte(byte(b)), n.expr(a)))
-		}
-	}
-	return a.Or(es...)
 }
 
 // meets reports whether a value meets a shape.

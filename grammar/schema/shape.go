@@ -225,7 +225,7 @@ func (p *part) of(a *regex.Arena, name string) (all subs, knows bool) {
 			all, knows = append(all, n.sub), true
 		}
 	}
-	text := spelled(a, name)
+	text := regex.Spell(name)
 	for _, n := range p.patterns {
 		if a.Matches(n.expr, text) {
 			all, knows = append(all, n.sub), true

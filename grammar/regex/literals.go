@@ -1,0 +1,33 @@
+package regex
+
+import "slices"
+
+// Literals matches the bytes of one of texts. Those of equal beginnings share them,
+// so that thousands cost little.
+func (a *Arena) Literals(texts []string) Expr {
+	texts = slices.Clone(texts)
+	slices.Sort(texts)
+	return a.literals(slices.Compact(texts), 0)
+}
+
+// literals matches what sorted texts have from byte i on.
+func (a *Arena) literals(texts []string, i int) Expr {
+	if len(texts) == 1 {
+		return a.Literal(texts[0][i:])
+	}
+	var es []Expr
+	if len(texts) > 0 && len(texts[0]) == i {
+		es = append(es, Empty)
+		texts = texts[1:]
+	}
+	for len(texts) > 0 {
+		b := texts[0][i]
+		n := 1
+		for n < len(texts) && texts[n][i] == b {
+			n++
+		}
+		es = append(es, a.seq(a.Byte(b), a.literals(texts[:n], i+1)))
+		texts = texts[n:]
+	}
+	return a.Or(es...)
+}
