@@ -17,9 +17,9 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                   {"internal/cli"},
-	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "server", "tts", "batcher", "models", "kernels"},
+	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels"},
 	"internal/chat":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "models"},
-	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "batcher", "models", "kernels"},
+	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts/structure", "grammar", "batcher", "models", "kernels"},
 	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
 	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
 	"internal/config":    {"internal/hub", "internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
@@ -34,14 +34,19 @@ var layers = map[string][]string{
 	"server/jsonread":    {},
 	"server/jsonwrite":   {},
 	"server/metrics":     {"tts", "batcher"},
-	"server/openai":      {"server/jsonread", "server/jsonwrite", "tts", "batcher/sampling", "models/template", "models/tokenizer"},
+	"server/openai":      {"server/jsonread", "server/jsonwrite", "grammar", "tts", "batcher/sampling", "models/template", "models/tokenizer"},
 	"server/llamacpp":    {"server/openai", "server/jsonread", "server/jsonwrite", "tts"},
 	"server/responses":   {"server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
 	"server/ollama":      {"server/openai", "server/jsonread", "server/jsonwrite", "tts", "models/template"},
 	"server/anthropic":   {"server/jsonread", "server/jsonwrite", "tts", "models/template"},
 	"server/registry":    {"tts", "batcher/sampling"},
-	"tts":                {"batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts":                {"grammar", "batcher", "models", "internal/cpulimit", "internal/parallel"},
 	"tts/reward":         {"tts", "batcher", "models", "internal/cpulimit", "internal/parallel"},
+	"tts/structure":      {"grammar", "models/tokenizer"},
+	"grammar":            {},
+	"grammar/regex":      {},
+	"grammar/schema":     {"grammar", "grammar/regex"},
+	"grammar/gbnf":       {"grammar", "grammar/regex"},
 	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},
 	"tts/scaling":        {"tts/answer"},
 	"tts/answer":         {},
@@ -98,6 +103,11 @@ var reserved = map[string][]string{
 	"models/weights":              {"models", "internal/config", "internal/cli"}, // settings and flags list packings
 	"kernels/bench":               {"internal/bench"},                            // measures; what serves does without
 	"internal/bench":              {"internal/cli"},
+	"tts/structure":      {"grammar", "models/tokenizer"},
+	"grammar":            {},
+	"grammar/regex":      {},
+	"grammar/schema":     {"grammar", "grammar/regex"},
+	"grammar/gbnf":       {"grammar", "grammar/regex"},
 	"tts/ttstest":                 {}, // for tests
 	"kernels/kerneltest":          {}, // for tests
 	"kernels/kerneltest/matrices": {},

@@ -125,6 +125,9 @@ func (d *delivery) commit(p *span, now time.Time) int {
 		s.reached = max(s.reached, s.want.Have)
 		s.seal()
 	}
+	if next, ok := s.order.params.Constraint.(sampling.Preparer); ok && s.order.kind == wantTokens {
+		next.Prepare(s.tokens[s.prompt:])
+	}
 	d.announce(s, now)
 	if n == 0 {
 		return 0

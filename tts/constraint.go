@@ -16,6 +16,7 @@ type constraint struct {
 	bad     [][]int32
 	allowed []int32 // nil: all tokens
 	thought thoughtLimit
+	format  structured
 }
 
 var _ sampling.Constraint = (*constraint)(nil)
@@ -23,10 +24,11 @@ var _ sampling.Constraint = (*constraint)(nil)
 // constraint is nil for a request that forbids nothing. thinking says that the prompt
 // ends within a thought.
 func (r *Request) constraint(m *Model, thinking bool) sampling.Constraint {
-	if r.MinTokens == 0 && len(r.BadWords) == 0 && r.Allowed == nil && r.MaxThinking == 0 {
+	if r.MinTokens == 0 && len(r.BadWords) == 0 && r.Allowed == nil && r.MaxThinking == 0 && r.Format == nil {
 		return nil
 	}
 	c := &constraint{vocab: m.Vocab, least: r.MinTokens, allowed: r.Allowed, thought: m.thoughtLimit(r.MaxThinking, thinking)}
+	c.format = structured{r.Format, m, thinking}
 	c.ends = slices.Concat(r.Sampling.Stop, m.Tokenizer.EOGs())
 	for _, word := range r.BadWords {
 		for _, text := range []string{word, " " + word} { // as it begins a text, and within one
@@ -46,7 +48,12 @@ func (c *constraint) Allow(mask []uint64, completion []int32) {
 		mask[id/64] |= 1 << (id % 64)
 		return
 	}
-	if c.allowed == nil {
+	if c.format.Format != nil {
+		if c.allow(mask, completion) != nil {
+			clear(mask) // nothing can be sampled, and the request fails
+			return
+		}
+	} else if c.allowed == nil {
 		for w := range mask {
 			mask[w] = math.MaxUint64
 		}
@@ -54,25 +61,27 @@ func (c *constraint) Allow(mask []uint64, completion []int32) {
 	for _, id := range c.allowed {
 		mask[id/64] |= 1 << (id % 64)
 	}
-	forbid := func(id int32) {
-		if int(id) < c.vocab && id >= 0 {
-			mask[id/64] &^= 1 << (id % 64)
-		}
-	}
 	if len(completion) < c.least {
 		for _, id := range c.ends {
-			forbid(id)
+			c.forbid(mask, id)
 		}
 	}
 	for _, word := range c.bad {
 		if head := word[:len(word)-1]; len(head) <= len(completion) && slices.Equal(completion[len(completion)-len(head):], head) {
-			forbid(word[len(head)])
+			c.forbid(mask, word[len(head)])
 		}
 	}
 }
 
+// forbid removes a token from a mask.
+func (c *constraint) forbid(mask []uint64, id int32) {
+	if int(id) < c.vocab && id >= 0 {
+		mask[id/64] &^= 1 << (id % 64)
+	}
+}
+
 // sampling are the parameters of every choice, with the model's own ends and
-// what the request forbids.
+// what the request forbids. thinking: answers begin in a thought.
 func (r *Request) sampling(m *Model, thinking bool) sampling.Params {
 	p := r.Sampling
 	p.Constraint = r.constraint(m, thinking)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/batcher/sampling"
+	"github.com/lutra-lm/lutra/tts/structure"
 )
 
 // Errors of a request that cannot be answered as it stands.
@@ -18,6 +19,8 @@ var (
 	ErrLogprobs = errors.New("tts: too many log-probabilities")
 	// ErrInfill says that the model cannot fill in the middle of a text.
 	ErrInfill = errors.New("tts: the vocabulary has no tokens to fill in the middle of a text")
+	// ErrFormat says that a request has something that Request.Format excludes.
+	ErrFormat = errors.New("tts: it does not go with a format")
 	// ErrTemplate says that the chat template refused the messages, or that the model has none.
 	ErrTemplate = errors.New("tts: chat template")
 )
@@ -68,6 +71,9 @@ type Request struct {
 	BadWords []string
 	// Allowed are the only tokens that may be sampled; nil: all.
 	Allowed []int32
+	// Format is what answers are held to; nil: nothing. It excludes MinTokens, Allowed,
+	// Sampling.IgnoreEOS and answers that continue a message.
+	Format *structure.Format
 	// MaxLogprobs bounds the log-probabilities that the answer may list, those
 	// of alternatives included; 0: no bound.
 	MaxLogprobs int

@@ -127,6 +127,9 @@ func (s Search) run(ctx context.Context, req *Request, yield func(Delta, error) 
 	}
 	r := &searchRun{Search: s, resolvedPlan: set, ctx: ctx, req: req, method: set.plan.Method, reason: StopComplete}
 	r.reporter = reporter{run: r, yield: yield, shownNode: -1}
+	if err := req.checkFormat(); err != nil {
+		return err
+	}
 	prepared, err := s.Model.PrepareRequest(ctx, req)
 	if err != nil {
 		return err

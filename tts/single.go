@@ -34,6 +34,9 @@ func (s Single) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 func (s Single) run(ctx context.Context, req *Request, yield func(Delta, error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if err := req.checkFormat(); err != nil {
+		return err
+	}
 	prepared, err := s.Model.PrepareRequest(ctx, req)
 	if err != nil {
 		return err

@@ -46,6 +46,14 @@ type Constraint interface {
 	Allow(mask []uint64, completion []int32)
 }
 
+// Preparer is a Constraint that can begin to find out beside the model's next step
+// what may follow.
+type Preparer interface {
+	// Prepare is told what Allow will be asked for next. It must return at once; the
+	// slice is valid during the call only.
+	Prepare(completion []int32)
+}
+
 // ErrSample says that no token can be sampled: the logits are not numbers, or a Constraint allows none.
 var ErrSample = errors.New("batcher: nothing to sample")
 
