@@ -71,6 +71,14 @@ func New(arena *regex.Arena, rules Rules, start Symbol) (*Grammar, error) {
 	return g, g.fault()
 }
 
+// Worn reports whether so much has been found out about the grammar that it should be
+// made anew rather than used for further texts.
+func (g *Grammar) Worn() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.fault() != nil || g.arena.Full()
+}
+
 // fault is why g is of no use any more.
 func (g *Grammar) fault() error {
 	if g.err == nil && g.arena.Err() != nil {

@@ -41,8 +41,8 @@ func (s *Server) chatRequest(f openai.Fields, header http.Header) (*generation, 
 	reasoning := true
 	f.Bool("include_reasoning", &reasoning)
 	g.hidden = !reasoning
-	f.ResponseFormat()
 	g.calling = f.ToolChoice(req, g.model.Model)
+	f.Format(req, g.model.Model)
 	if last := len(req.Prompt.Messages) - 1; f.Echoes() && req.Prompt.Ending == tts.EndOpen {
 		g.echo, _ = req.Prompt.Messages[last].Content.(string)
 	}

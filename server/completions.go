@@ -43,8 +43,8 @@ func (s *Server) completionRequest(f openai.Fields, header http.Header) (*genera
 	req.Sampling.Logprobs = f.Int("logprobs", &req.Sampling.TopLogprobs, 0, openai.MaxTopLogprobs)
 	req.MaxLogprobs = openai.MaxLogprobs / max(len(prompts), 1)
 	s.bestOf(f, g, &req)
+	f.Format(&req, g.model.Model)
 	s.scale(f, header, g, &req, hasTemperature)
-	f.ResponseFormat()
 	f.Bookkeeping()
 	stream, usage := f.Streaming()
 	g.stream = stream

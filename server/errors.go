@@ -97,7 +97,9 @@ func toAPI(err error) *apiError {
 	case errors.Is(err, batcher.ErrTooLong):
 		return invalid(codeContext, "", "The request does not fit the server's memory for contexts. Please shorten the prompt.")
 	case errors.Is(err, sampling.ErrForbidden):
-		return invalid(jsonread.CodeValue, "", "The request's allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")
+		return invalid(jsonread.CodeValue, "", "The request's response_format, allowed_token_ids, bad_words, min_tokens and logit_bias together leave no token to go on with.")
+	case errors.Is(err, tts.ErrFormat):
+		return invalid(jsonread.CodeValue, "response_format", "Invalid 'response_format': %s.", clientText(err))
 	case errors.Is(err, tts.ErrLogprobs):
 		return invalid(jsonread.CodeValue, "logprobs", "Invalid 'logprobs': %s.", strings.TrimPrefix(clientText(err), "too many log-probabilities: "))
 	case errors.Is(err, tts.ErrEmpty):

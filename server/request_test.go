@@ -138,8 +138,6 @@ func TestEveryBadChatRequestIsRefusedWithItsReason(t *testing.T) {
 		{with(`"stream_options":{"include_usage":true}`), 400, jsonread.CodeValue, "stream_options"},
 		{with(`"stream":true,"stream_options":{"include_usage":1}`), 400, jsonread.CodeType, "stream_options.include_usage"},
 		{with(`"stream":true,"stream_options":[]`), 400, jsonread.CodeType, "stream_options"},
-		{with(`"response_format":{"type":"json_object"}`), 400, jsonread.CodeUnsupported, "response_format.type"},
-		{with(`"response_format":{"type":"json_schema","json_schema":{}}`), 400, jsonread.CodeUnsupported, "response_format.type"},
 		{with(`"response_format":"text"`), 400, jsonread.CodeType, "response_format"},
 		{with(`"functions":[{}]`), 400, jsonread.CodeUnsupported, "functions"},
 		{with(`"modalities":["text","audio"]`), 400, jsonread.CodeUnsupported, "modalities"},

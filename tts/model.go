@@ -28,7 +28,8 @@ type Model struct {
 	Outputs   int                // width of a row of logits: Vocab, or the number of a reward model's scores
 	Context   int                // tokens that prompt and completion may have together
 
-	longest int     // bytes of the longest token
+	longest int // bytes of the longest token
+	formats *formats
 	lines   []int32 // tokens that hold a line's end
 }
 
@@ -45,6 +46,7 @@ func NewModel(b *models.Bundle, e *batcher.Engine) *Model {
 	for id := range int32(m.Tokenizer.Size()) {
 		m.longest = max(m.longest, len(m.Bytes(id)))
 	}
+	m.formats = newFormats(m)
 	m.lines = m.holding([]string{"\n"})
 	return m
 }

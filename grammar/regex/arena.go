@@ -26,8 +26,10 @@ var ErrSize = errors.New("grammar: the expression is too complex")
 // The bounds of an arena: expressions, and the work of finding out whether an
 // intersection is empty.
 const (
-	mostExprs  = 1 << 19
-	mostSearch = 1 << 20
+	mostExprs    = 1 << 19
+	mostSearch   = 1 << 15
+	mostSearches = 1 << 20 // of all searches together; later ones are short
+	fewSearch    = 1 << 8
 )
 
 type kind uint8
@@ -127,8 +129,8 @@ func New() *Arena {
 // since is of no use.
 func (a *Arena) Err() error { return a.err }
 
-// Len is the number of expressions.
-func (a *Arena) Len() int { return len(a.terms) }
+// Full reports whether half of the expressions that there may be have been made.
+func (a *Arena) Full() bool { return len(a.terms) > mostExprs/2 }
 
 func (a *Arena) add(t term, f flags) Expr {
 	if e, ok := a.ids[t]; ok {

@@ -41,12 +41,14 @@ func (a *Arena) modulo(d divisibility) Expr {
 		a.modIDs[d] = id
 	}
 	f := flags(0)
-	rest := d.rest
+	rest, beyond := d.rest, int64(1)
 	for range d.left {
-		rest = rest * 10 % d.divisor
+		rest, beyond = rest*10%d.divisor, beyond*10
 	}
 	if rest == 0 {
 		f = nullable
+	} else if d.point && d.divisor-rest >= beyond { // too few digits are left
+		return None
 	}
 	return a.add(term{kind: kMod, a: id}, f)
 }
@@ -160,6 +162,12 @@ func (a *Arena) Compare(r Relation, to *big.Rat) (e Expr, ok bool) {
 }
 
 func (a *Arena) bound(b bound) Expr {
+	if b.order != 0 && (b.point || b.order > 0 && int(b.read) >= len(b.whole)) { // for good
+		if b.relation.holds(b.order) {
+			return All
+		}
+		return None
+	}
 	id, ok := a.boundIDs[b]
 	if !ok {
 		id = Expr(len(a.bounds))

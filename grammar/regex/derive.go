@@ -146,8 +146,7 @@ func (a *Arena) derivative(e Expr, b byte, derive func(Expr) Expr) Expr {
 	return None
 }
 
-// Alive reports whether e matches anything. If that takes too long to find out,
-// Err is set.
+// Alive reports whether e matches anything.
 func (a *Arena) Alive(e Expr) bool {
 	switch {
 	case e == None:
@@ -237,10 +236,15 @@ func (a *Arena) shortest(e Expr) int {
 	return n
 }
 
-// search looks for a text that e matches, shortest first.
+// search looks for a text that e matches, shortest first. After so much work it
+// assumes that there is one: should there be none, a text may come to a dead end.
 func (a *Arena) search(e Expr) bool {
 	if !a.frozen {
 		return true // Next finds out
+	}
+	budget := mostSearch
+	if a.searched > mostSearches {
+		budget = fewSearch
 	}
 	from := map[Expr]Expr{e: None}
 	queue := []Expr{e}
@@ -248,9 +252,9 @@ func (a *Arena) search(e Expr) bool {
 		x := queue[0]
 		queue = queue[1:]
 		for class := range a.examples {
-			if a.searched++; a.searched > mostSearch {
-				a.err = ErrSize
-				return false
+			a.searched++
+			if budget--; budget < 0 {
+				return true // for all that is known
 			}
 			d := a.derive(x, class)
 			if d == None || a.infos[d].life == dead {

@@ -112,7 +112,7 @@ func (c *compiler) dependencies(key string, x *value) (ways, error) {
 			if w, err = c.ways(sub{schema: m.value}); err != nil {
 				return nil, fmt.Errorf("%s: %w", key, err)
 			}
-			if with, err = with.times(w); err != nil {
+			if with, err = c.times(with, w); err != nil {
 				return nil, err
 			}
 		}
@@ -120,7 +120,7 @@ func (c *compiler) dependencies(key string, x *value) (ways, error) {
 		other.types &^= objects
 		without.types = objects
 		without.forbidden = []string{m.name}
-		if out, err = out.times(append(ways{without, other}, with...)); err != nil {
+		if out, err = c.times(out, append(ways{without, other}, with...)); err != nil {
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 	}
@@ -134,7 +134,7 @@ func (c *compiler) oneOf(items []*value, context ways) (ways, error) {
 	for i, item := range items {
 		w, err := c.ways(sub{schema: item})
 		if err == nil {
-			w, err = w.times(context)
+			w, err = c.times(w, context)
 		}
 		if err != nil {
 			return nil, err

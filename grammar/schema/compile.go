@@ -26,19 +26,25 @@ const (
 
 var errEffort = errors.New("the schema takes too long to work out")
 
-// space is white space between tokens: a few blanks, or a line's end and an indent.
-const space = `[ \t]{0,2}(\r?\n[ \t]{0,40})?`
+// The white space that may stand between tokens, as JSON is commonly written: none
+// before a comma or a colon, one blank behind it, or a line's end and an indent where
+// a list or an object goes on. A model cannot go on with blanks for ever.
+const (
+	blank  = ` ?`
+	indent = `(\n( {0,16}|\t{0,8}))?`
+	either = ` |` + indent
+)
 
 // compiler turns one schema into rules.
 type compiler struct {
-	options Options
-	arena   *regex.Arena
-	refs    *references
-	space   regex.Expr
-	known   map[sub]ways
-	within  map[sub]bool
-	formats map[string]regex.Expr
-	effort  int
+	options               Options
+	arena                 *regex.Arena
+	refs                  *references
+	blank, indent, either regex.Expr
+	known                 map[sub]ways
+	within                map[sub]bool
+	formats               map[string]regex.Expr
+	effort                int
 
 	nodes   []*node
 	nodeIDs map[string]int
@@ -79,8 +85,10 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 		arena:   regex.New(), refs: newReferences(root), known: map[sub]ways{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
 		nodeIDs: map[string]int{}, ids: map[symbol]grammar.Symbol{},
 	}
-	if c.space, err = c.arena.Match(space, regex.Raw); err != nil {
-		return nil, err
+	for text, e := range map[string]*regex.Expr{blank: &c.blank, indent: &c.indent, either: &c.either} {
+		if *e, err = c.arena.Match(text, regex.Raw); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.build(root); err != nil {
 		return nil, err

@@ -24,7 +24,10 @@ var annotations = map[string]bool{
 var unsupported = []string{"$dynamicRef", "$recursiveRef", "$recursiveAnchor", "$vocabulary", "extends", "disallow", "divisibleBy"}
 
 // times is what both demand.
-func (w ways) times(o ways) (ways, error) {
+func (c *compiler) times(w, o ways) (ways, error) {
+	if c.effort += len(w) * len(o); c.effort > mostEffort {
+		return nil, errEffort
+	}
 	if len(w)*len(o) > 64*mostWays {
 		return nil, fmt.Errorf("anyOf: the alternatives are too many")
 	}
@@ -50,7 +53,7 @@ func (c *compiler) all(s subs) (ways, error) {
 		if err != nil {
 			return nil, err
 		}
-		if out, err = out.times(w); err != nil {
+		if out, err = c.times(out, w); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +103,7 @@ func (c *compiler) keywords(v *value) (ways, error) {
 			return nil, err
 		}
 		if factors[i] != nil {
-			if context, err = context.times(factors[i]); err != nil {
+			if context, err = c.times(context, factors[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -115,7 +118,7 @@ func (c *compiler) keywords(v *value) (ways, error) {
 		if factors[i] == nil {
 			continue
 		}
-		if out, err = out.times(factors[i]); err != nil {
+		if out, err = c.times(out, factors[i]); err != nil {
 			return nil, err
 		}
 	}

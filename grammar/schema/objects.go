@@ -192,7 +192,7 @@ func (c *compiler) entry(s symbol, b *branch) [][]grammar.Symbol {
 	put := func(e entry, next int) {
 		if n := b.counted(s.n + 1); c.nodes[e.node].possible && c.fits(b, next, s.n+1) {
 			out = append(out, []grammar.Symbol{
-				c.terminal(e.key, c.space, c.arena.Byte(':'), c.space), c.symbol(symbol{kind: symValue, node: e.node}),
+				c.terminal(e.key, c.arena.Byte(':'), c.blank), c.symbol(symbol{kind: symValue, node: e.node}),
 				c.symbol(symbol{kind: symEntries, node: s.node, branch: s.branch, i: next, n: n}),
 			})
 		}
@@ -226,10 +226,10 @@ func (c *compiler) moreEntries(s symbol, b *branch) [][]grammar.Symbol {
 	next := s
 	next.kind = symEntry
 	if len(c.entry(next, b)) > 0 {
-		out = append(out, []grammar.Symbol{c.terminal(c.space, a.Byte(','), c.space), c.symbol(next)})
+		out = append(out, []grammar.Symbol{c.terminal(a.Byte(','), c.either), c.symbol(next)})
 	}
 	if s.n >= b.minimum && b.needed(s.i) == 0 {
-		out = append(out, []grammar.Symbol{c.terminal(c.space, a.Byte('}'))})
+		out = append(out, []grammar.Symbol{c.terminal(c.indent, a.Byte('}'))})
 	}
 	return out
 }

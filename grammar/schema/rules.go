@@ -104,21 +104,21 @@ func (c *compiler) values(id int, n *node) [][]grammar.Symbol {
 	}
 	for i, b := range n.branches {
 		if b.list && c.listPossible(b) {
-			open := c.terminal(a.Byte('['), c.space)
+			open := c.terminal(a.Byte('['), c.indent)
 			if first := (symbol{kind: symItem, node: id, branch: i}); len(c.item(first, b)) > 0 {
 				out = append(out, []grammar.Symbol{open, c.symbol(first)})
 			}
 			if b.fewest == 0 && b.found == nil {
-				out = append(out, []grammar.Symbol{open, c.terminal(a.Byte(']'))})
+				out = append(out, []grammar.Symbol{c.terminal(a.Literal("[]"))})
 			}
 		}
 		if b.object && c.objectPossible(b) {
-			open := c.terminal(a.Byte('{'), c.space)
+			open := c.terminal(a.Byte('{'), c.indent)
 			if first := (symbol{kind: symEntry, node: id, branch: i}); len(c.entry(first, b)) > 0 {
 				out = append(out, []grammar.Symbol{open, c.symbol(first)})
 			}
 			if b.minimum == 0 && b.needed(0) == 0 {
-				out = append(out, []grammar.Symbol{open, c.terminal(a.Byte('}'))})
+				out = append(out, []grammar.Symbol{c.terminal(a.Literal("{}"))})
 			}
 		}
 	}
@@ -290,10 +290,10 @@ func (c *compiler) moreItems(s symbol, b *branch) [][]grammar.Symbol {
 	next := s
 	next.kind = symItem
 	if len(c.item(next, b)) > 0 {
-		out = append(out, []grammar.Symbol{c.terminal(c.space, a.Byte(','), c.space), c.symbol(next)})
+		out = append(out, []grammar.Symbol{c.terminal(a.Byte(','), c.either), c.symbol(next)})
 	}
 	if s.i >= b.fewest && (b.found == nil || s.n == 1) {
-		out = append(out, []grammar.Symbol{c.terminal(c.space, a.Byte(']'))})
+		out = append(out, []grammar.Symbol{c.terminal(c.indent, a.Byte(']'))})
 	}
 	return out
 }

@@ -149,29 +149,29 @@ func (c *compiler) literal(v *value) regex.Expr {
 	case strs:
 		return a.Literal(`"` + regex.Spell(v.text) + `"`)
 	case arrays:
-		es := []regex.Expr{a.Byte('['), c.space}
+		es := []regex.Expr{a.Byte('['), c.indent}
 		for i, item := range v.items {
 			if i > 0 {
-				es = append(es, c.space, a.Byte(','), c.space)
+				es = append(es, a.Byte(','), c.either)
 			}
 			es = append(es, c.literal(item))
 		}
-		if len(v.items) > 0 {
-			es = append(es, c.space)
+		if len(v.items) == 0 {
+			return a.Literal("[]")
 		}
-		return a.Seq(append(es, a.Byte(']'))...)
+		return a.Seq(append(es, c.indent, a.Byte(']'))...)
 	}
-	es := []regex.Expr{a.Byte('{'), c.space}
+	es := []regex.Expr{a.Byte('{'), c.indent}
 	for i, m := range v.members {
 		if i > 0 {
-			es = append(es, c.space, a.Byte(','), c.space)
+			es = append(es, a.Byte(','), c.either)
 		}
-		es = append(es, a.Literal(`"`+regex.Spell(m.name)+`"`), c.space, a.Byte(':'), c.space, c.literal(m.value))
+		es = append(es, a.Literal(`"`+regex.Spell(m.name)+`"`), a.Byte(':'), c.blank, c.literal(m.value))
 	}
-	if len(v.members) > 0 {
-		es = append(es, c.space)
+	if len(v.members) == 0 {
+		return a.Literal("{}")
 	}
-	return a.Seq(append(es, a.Byte('}'))...)
+	return a.Seq(append(es, c.indent, a.Byte('}'))...)
 }
 
 // meets reports whether a value meets a shape.

@@ -11,20 +11,6 @@ const (
 	ReasoningNone = "none" // it stays in the content, with its marks
 )
 
-// ResponseFormat accepts plain text, the only format.
-func (f Fields) ResponseFormat() {
-	o, ok := f.Object("response_format")
-	if !ok {
-		return
-	}
-	var kind string
-	o.String("type", &kind)
-	if kind != "text" {
-		o.Fail(jsonread.CodeUnsupported, "type", "this server answers with type text only, but got '%s'.", jsonread.Brief([]byte(kind)))
-	}
-	f.Adopt(o)
-}
-
 // ReasoningFormat reads whether thinking is kept apart from the answer.
 func (f Fields) ReasoningFormat(format string) bool {
 	if f.String("reasoning_format", &format); format != ReasoningAuto && format != ReasoningNone {

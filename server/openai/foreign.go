@@ -26,13 +26,13 @@ var (
 var Unsupported = map[string]Neutral{
 	// OpenAI
 	"audio": never, "best_of": unlessOne, "function_call": never, "functions": never, "modalities": never,
-	"response_format": never, "suffix": never, "tool_choice": never, "tools": never, "top_logprobs": unlessZero, "truncation": never,
+	"suffix": never, "tool_choice": never, "tools": never, "top_logprobs": unlessZero, "truncation": never,
 	"web_search_options": never,
 
 	// Structured output, by whichever name
-	"chat_format": never, "ebnf": never, "format": never, "grammar": never, "grammar_lazy": never, "grammar_triggers": never, "grammar_type": never,
-	"guided_choice": never, "guided_decoding_backend": never, "guided_grammar": never, "guided_json": never, "guided_regex": never,
-	"guided_whitespace_pattern": never, "json_schema": never, "regex": never, "structural_tag": never, "structured_outputs": never,
+	"chat_format": never, "ebnf": never, "format": never, "grammar_lazy": never, "grammar_triggers": never, "grammar_type": never,
+	"guided_decoding_backend":   never,
+	"guided_whitespace_pattern": never, "regex": never, "structural_tag": never,
 
 	// vLLM
 	"add_special_tokens": never, "cache_salt": never, "chat_template": never, "documents": never, "ec_transfer_params": never,

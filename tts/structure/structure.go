@@ -56,6 +56,9 @@ func New(g *grammar.Grammar, v *grammar.Vocabulary, text func(id int32) []byte) 
 	return &Format{grammar: g, vocabulary: v, text: text, places: map[place]*grammar.State{}, masks: map[*grammar.State]*allowed{}}
 }
 
+// Worn reports whether the format should be made anew for further requests.
+func (f *Format) Worn() bool { return f.grammar.Worn() }
+
 // with is the sum behind one more token.
 func (p place) with(id int32) place {
 	return place{p.tokens + 1, (p.sum ^ uint64(id)) * 0x9e3779b97f4a7c15}

@@ -1,0 +1,111 @@
+package schema
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/lutra-lm/lutra/grammar"
+)
+
+// walk writes a random text that g accepts, byte by byte, and hurries to an end.
+func walk(t *testing.T, g *grammar.Grammar, v *grammar.Vocabulary, r *rand.Rand) string {
+	t.Helper()
+	s := g.Start()
+	var text []byte
+	for !s.Ended() && (!s.Accepts() || r.IntN(8) > 0) {
+		mask := make(grammar.Mask, v.Words())
+		if err := s.Allow(v, mask); err != nil {
+			t.Fatal(err)
+		}
+		var may []byte
+		for b := range 256 {
+			if mask.Has(int32(b)) {
+				may = append(may, byte(b))
+			}
+		}
+		if len(may) == 0 {
+			t.Fatalf("nothing may follow %q", text)
+		}
+		b := may[r.IntN(len(may))]
+		if len(text) > 300 || r.IntN(3) == 0 { // what ends things
+			for _, end := range []byte(`"]}`) {
+				if mask.Has(int32(end)) {
+					b = end
+					break
+				}
+			}
+		}
+		next, n, err := s.Read([]byte{b})
+		if n != 1 || err != nil {
+			t.Fatalf("%q is allowed behind %q and not accepted: %v", b, text, err)
+		}
+		s, text = next, append(text, b)
+		if len(text) > 5000 {
+			t.Fatalf("no end comes: %q", text)
+		}
+	}
+	return string(text)
+}
+
+// schemas are what random texts are written for.
+var schemas = []string{
+	`{"type": "object", "additionalProperties": false, "required": ["id", "lines"], "properties": {"id": {"type": "string", "pattern": "^INV-[0-9]{3}$"},
+		"due": {"type": "string", "format": "date"}, "at": {"format": "date-time"},
+		"lines": {"type": "array", "minItems": 1, "maxItems": 3, "items": {"type": "object", "required": ["n", "price"], "properties":
+			{"n": {"type": "integer", "minimum": 1, "maximum": 12}, "price": {"type": "number", "exclusiveMinimum": 0, "maximum": 99, "multipleOf": 0.25}}}}}}`,
+	`{"type": "number", "exclusiveMinimum": 0, "maximum": 99, "multipleOf": 0.25}`,
+	`{"type": "integer", "minimum": -17, "exclusiveMaximum": 1003, "multipleOf": 7}`,
+	`{"type": "number", "minimum": -0.5, "maximum": 0.25}`,
+	`{"type": "string", "minLength": 3, "maxLength": 5}`,
+	`{"type": "string", "pattern": "^(?!ab)[a-c]+$", "maxLength": 4}`,
+	`{"type": "string", "not": {"enum": ["a", "b"]}, "maxLength": 1}`,
+	`{"type": "string", "format": "ipv6"}`, `{"type": "string", "format": "email"}`, `{"type": "string", "format": "uri"}`, `{"type": "string", "format": "hostname"}`,
+	`{"type": "string", "format": "duration"}`, `{"type": "string", "format": "time"}`, `{"type": "string", "format": "uuid"}`, `{"type": "string", "format": "json-pointer"}`,
+	`{"type": "string", "format": "ipv4"}`, `{"type": "string", "format": "uri-reference"}`, `{"type": "string", "format": "iri"}`, `{"type": "string", "format": "relative-json-pointer"}`,
+	`{"type": "array", "uniqueItems": true, "items": {"enum": [1, "a", null, true]}, "minItems": 2}`,
+	`{"type": "array", "contains": {"const": 3}, "items": {"type": "integer"}, "maxItems": 4}`,
+	`{"type": "array", "prefixItems": [{"type": "null"}, {"type": "boolean"}], "items": false, "minItems": 1}`,
+	`{"type": "object", "minProperties": 1, "maxProperties": 2, "additionalProperties": {"type": "null"}}`,
+	`{"type": "object", "patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 5}}, "additionalProperties": false}`,
+	`{"type": "object", "propertyNames": {"pattern": "^[a-z]{2}$"}, "properties": {"aa": {"const": 1}, "b": {"const": 2}}, "additionalProperties": {"type": "boolean"}}`,
+	`{"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}, "c": {"type": "integer"}}, "dependentRequired": {"a": ["c"]}, "additionalProperties": false}`,
+	`{"oneOf": [{"type": "object", "required": ["a"]}, {"type": "object", "required": ["b"]}], "properties": {"a": {"const": 1}, "b": {"const": 2}}, "additionalProperties": false}`,
+	`{"type": "object", "properties": {"k": {"enum": ["x", "y"]}, "v": {"type": ["string", "integer"], "maxLength": 2, "maximum": 20, "minimum": 0}}, "required": ["k", "v"], "additionalProperties": false,
+		"if": {"properties": {"k": {"const": "x"}}}, "then": {"properties": {"v": {"type": "string"}}}, "else": {"properties": {"v": {"type": "integer"}}}}`,
+	`{"$defs": {"tree": {"type": "object", "required": ["l"], "properties": {"l": {"type": "array", "items": {"$ref": "#/$defs/tree"}, "maxItems": 2}}, "additionalProperties": false}}, "$ref": "#/$defs/tree"}`,
+	`{"allOf": [{"properties": {"a": {"minimum": 1}}}, {"properties": {"a": {"maximum": 3}, "b": {"type": "null"}}, "required": ["a"]}], "type": "object", "properties": {"a": {"type": "integer"}}, "unevaluatedProperties": false}`,
+	`{"const": {"a": [1, {"b": "\u00e9\n"}], "c": {}}}`,
+}
+
+func TestRandomTextsOfAGrammarMeetTheSchema(t *testing.T) {
+	bytes := grammar.NewVocabulary(256, func(id int32) []byte { return []byte{byte(id)} })
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, text := range schemas {
+		g, err := Compile([]byte(text), Options{})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		doc, _ := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		c := jsonschema.NewCompiler()
+		c.AssertFormat()
+		if err := c.AddResource("schema.json", doc); err != nil {
+			t.Fatal(err)
+		}
+		want := c.MustCompile("schema.json")
+		for range 60 {
+			out := walk(t, g, bytes, r)
+			v, err := jsonschema.UnmarshalJSON(strings.NewReader(out))
+			if err == nil {
+				err = want.Validate(v)
+			}
+			if err != nil {
+				t.Errorf("%s: %q: %v", text, out, err)
+				break
+			}
+		}
+	}
+}

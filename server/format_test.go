@@ -1,0 +1,181 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/lutra-lm/lutra/models/toy"
+	"github.com/lutra-lm/lutra/server/jsonread"
+)
+
+// invoice is a schema with most of what schemas are used for.
+const invoice = `{"type": "object", "additionalProperties": false, "required": ["id", "lines", "kind", "paid"],
+  "properties": {
+    "id": {"type": "string", "pattern": "^INV-[0-9]{3}$"},
+    "kind": {"enum": ["retail", "whole\"sale", 7, null]},
+    "paid": {"type": "boolean"},
+    "due": {"type": "string", "format": "date"},
+    "lines": {"type": "array", "minItems": 1, "maxItems": 3, "items": {"$ref": "#/$defs/line"}}},
+  "$defs": {"line": {"anyOf": [
+    {"type": "object", "required": ["n", "price"], "additionalProperties": false, "maxProperties": 2,
+     "properties": {"n": {"type": "integer", "minimum": 1, "maximum": 12}, "price": {"type": "number", "exclusiveMinimum": 0, "maximum": 99, "multipleOf": 0.25}}},
+    {"type": "string", "minLength": 2, "maxLength": 6}]}}}`
+
+// validator is an independent judge of a schema.
+func validator(t *testing.T, text string) func(answer string) error {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	if err := c.AddResource("schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile("schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(answer string) error {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(answer))
+		if err != nil {
+			return err
+		}
+		return s.Validate(v)
+	}
+}
+
+// contents are the texts and finish reasons of an answer's choices.
+func contents(t *testing.T, answer []byte) (texts, ends []string) {
+	t.Helper()
+	var a struct {
+		Choices []struct {
+			Text    string
+			Message struct{ Content string }
+			Finish  string `json:"finish_reason"`
+		}
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range a.Choices {
+		texts, ends = append(texts, c.Text+c.Message.Content), append(ends, c.Finish)
+	}
+	return texts, ends
+}
+
+func TestStructuredAnswersAreValidAtAnyTemperature(t *testing.T) {
+	f := real(t, nil)
+	valid := validator(t, invoice)
+	for i, temperature := range []float64{0, 0.7, 1, 2} {
+		for _, sampling := range []string{"", `,"top_p":0.5,"repetition_penalty":1.3`, `,"frequency_penalty":2,"presence_penalty":2,"logprobs":true,"top_logprobs":3`} {
+			body := fmt.Sprintf(`{"messages":[{"role":"user","content":"An invoice, please."}],"n":4,"seed":%d,"max_tokens":400,"temperature":%v%s,
+				"response_format":{"type":"json_schema","json_schema":{"name":"invoice","strict":true,"schema":%s}}}`, i, temperature, sampling, invoice)
+			status, _, answer := f.post("/v1/chat/completions", body)
+			if status != http.StatusOK {
+				t.Fatalf("%d %s", status, answer)
+			}
+			texts, ends := contents(t, answer)
+			for j, text := range texts {
+				if ends[j] != "stop" {
+					t.Errorf("at %v: the answer ends by %s: %s", temperature, ends[j], text)
+				} else if err := valid(text); err != nil {
+					t.Errorf("at %v: %v: %s", temperature, err, text)
+				}
+			}
+		}
+	}
+}
+
+func TestCandidatesOfSearchesAreHeldToTheFormatToo(t *testing.T) {
+	f := real(t, nil)
+	valid := validator(t, invoice)
+	for _, plan := range []string{"bon4", "sc4", "beam4x2"} {
+		body := fmt.Sprintf(`{"messages":[{"role":"user","content":"An invoice, please."}],"seed":3,"max_tokens":300,"temperature":1,"guided_json":%s,
+			"test_time_scaling":{"method":"%s"}}`, invoice, map[string]string{"bon4": "best_of_n", "sc4": "self_consistency", "beam4x2": "beam_search"}[plan])
+		status, _, answer := f.post("/v1/chat/completions", body)
+		if status != http.StatusOK {
+			t.Fatalf("%s: %d %s", plan, status, answer)
+		}
+		texts, ends := contents(t, answer)
+		for i, text := range texts {
+			if err := valid(text); ends[i] == "stop" && err != nil {
+				t.Errorf("%s: %v: %s", plan, err, text)
+			}
+		}
+	}
+}
+
+func TestEveryNameOfAFormatHoldsTheAnswerToIt(t *testing.T) {
+	f := real(t, nil)
+	object := regexp.MustCompile(`^\{(.|\n)*\}$`)
+	for fields, want := range map[string]*regexp.Regexp{
+		`"response_format":{"type":"json_object"}`:                                                  object,
+		`"response_format":{"type":"json_object","schema":{"const":{"a":1}}}`:                       regexp.MustCompile(`^\{\s*"a"\s*:\s*1\s*\}$`),
+		`"response_format":{"type":"json_schema","schema":{"enum":["x","y"]}}`:                      regexp.MustCompile(`^"[xy]"$`),
+		`"guided_json":{"type":"boolean"}`:                                                          regexp.MustCompile(`^(true|false)$`),
+		`"guided_json":"{\"type\":\"null\"}"`:                                                       regexp.MustCompile(`^null$`),
+		`"guided_regex":"[A-C]{3}-\\d+0"`:                                                           regexp.MustCompile(`^[A-C]{3}-\d+0$`),
+		`"guided_choice":["yes","no","may be"]`:                                                     regexp.MustCompile(`^(yes|no|may be)$`),
+		`"guided_grammar":"root ::= \"<\" (root | [0-9]) \">\""`:                                    regexp.MustCompile(`^<+[0-9]>+$`),
+		`"grammar":"root ::= [a-c]{2} end\nend ::= \"!\" | \"?\""`:                                  regexp.MustCompile(`^[a-c]{2}[!?]$`),
+		`"json_schema":{"type":"integer","minimum":10,"maximum":12}`:                                regexp.MustCompile(`^1[0-2]$`),
+		`"structured_outputs":{"choice":["é","è"]}`:                                                 regexp.MustCompile(`^[éè]$`),
+		`"structured_outputs":{"json":{"const":1}}`:                                                 regexp.MustCompile(`^1$`),
+		`"structured_outputs":{"regex":"a|b"}`:                                                      regexp.MustCompile(`^[ab]$`),
+		`"structured_outputs":{"grammar":"root ::= \"z\""}`:                                         regexp.MustCompile(`^z$`),
+		`"structured_outputs":{"json_object":true}`:                                                 object,
+		`"guided_json":{},"grammar":"","structured_outputs":null,"response_format":{"type":"text"}`: regexp.MustCompile(``),
+	} {
+		for path, begin := range map[string]string{
+			"/v1/chat/completions": `{"messages":[{"role":"user","content":"Hi"}],`,
+			"/v1/completions":      `{"prompt":"Hi","n":2,`,
+		} {
+			status, _, answer := f.post(path, begin+`"max_tokens":200,"temperature":0.9,"seed":1,`+fields+`}`)
+			if status != http.StatusOK {
+				t.Errorf("%s: %d %s", fields, status, answer)
+				continue
+			}
+			texts, ends := contents(t, answer)
+			for i, text := range texts {
+				if ends[i] == "stop" && !want.MatchString(text) {
+					t.Errorf("%s %s: %q", path, fields, text)
+				}
+			}
+		}
+	}
+}
+
+func TestAFormatThatCannotBeHeldToIsRefusedByName(t *testing.T) {
+	f := start(t, &toy.Model{}, nil)
+	for fields, want := range map[string]struct{ code, param, text string }{
+		`"response_format":{"type":"xml"}`:                                             {jsonread.CodeUnsupported, "response_format.type", "xml"},
+		`"response_format":{"type":"json_schema","json_schema":{}}`:                    {jsonread.CodeMissing, "response_format.json_schema.schema", "required"},
+		`"response_format":{"type":"json_schema","json_schema":{"schema":{"type":7}}}`: {jsonread.CodeValue, "response_format", "type"},
+		`"guided_json":{"type":"array","uniqueItems":true}`:                            {jsonread.CodeValue, "guided_json", "uniqueItems"},
+		`"guided_json":{"type":"string","format":"colour"}`:                            {jsonread.CodeValue, "guided_json", "format"},
+		`"guided_json":{"$ref":"https://example.com/schema"}`:                          {jsonread.CodeValue, "guided_json", "$ref"},
+		`"guided_json":{"type":"integer","minimum":2,"maximum":1}`:                     {jsonread.CodeValue, "guided_json", "no value"},
+		`"guided_json":7`:                               {jsonread.CodeType, "guided_json", "schema"},
+		`"guided_regex":"(a"`:                           {jsonread.CodeValue, "guided_regex", "missing )"},
+		`"guided_choice":["a",""]`:                      {jsonread.CodeValue, "guided_choice[1]", "1 to"},
+		`"grammar":"root ::= root"`:                     {jsonread.CodeValue, "grammar", "begins with itself"},
+		`"grammar":"root ::= \"a\"","guided_regex":"a"`: {jsonread.CodeValue, "guided_regex", "together"},
+		`"guided_regex":"a","min_tokens":1`:             {jsonread.CodeValue, "guided_regex", "min_tokens"},
+		`"guided_regex":"a","ignore_eos":true`:          {jsonread.CodeValue, "guided_regex", "ignore_eos"},
+		`"structured_outputs":{"structural_tag":"x"}`:   {jsonread.CodeUnsupported, "structured_outputs.structural_tag", "support"},
+	} {
+		status, _, answer := f.post("/v1/chat/completions", chatBody(`,"max_tokens":9,`+fields))
+		wantError(t, fields, status, answer, 400, want.code, want.param)
+		if !strings.Contains(string(answer), want.text) {
+			t.Errorf("%s: %s does not mention %q", fields, answer, want.text)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/lutra-lm/lutra/grammar/schema"
+	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// The bounds of choices among texts.
+const (
+	MaxFormatChoices   = 4096
+	MaxFormatChoiceLen = 4096
+)
+
+// format is what a request asks answers to be held to.
+type format struct {
+	name string // of the field
+	kind tts.FormatKind
+	text string
+}
+
+// Format reads what answers are held to: OpenAI's response_format, vLLM's
+// structured_outputs and guided fields, llama.cpp's grammar and json_schema.
+func (f Fields) Format(req *tts.Request, m *tts.Model) {
+	var asked []format
+	ask := func(name string, kind tts.FormatKind, text string) {
+		asked = append(asked, format{name, kind, text})
+	}
+	f.responseFormat(ask)
+	f.structuredOutputs(ask)
+	f.formatFields("guided_", ask)
+	for name, kind := range map[string]tts.FormatKind{"grammar": tts.FormatGrammar, "json_schema": tts.FormatSchema} {
+		f.formatField(name, kind, ask)
+	}
+	if f.Err != nil || len(asked) == 0 {
+		return
+	}
+	one := asked[0]
+	if len(asked) > 1 {
+		f.Fail(jsonread.CodeValue, one.name, "it cannot be given together with '%s'.", asked[1].name)
+		return
+	}
+	for name, bad := range map[string]bool{
+		"min_tokens": req.MinTokens > 0, "allowed_token_ids": req.Allowed != nil, "ignore_eos": req.Sampling.IgnoreEOS,
+		"continue_final_message": req.Prompt.Messages != nil && req.Prompt.Ending == tts.EndOpen,
+	} {
+		if bad {
+			f.Fail(jsonread.CodeValue, one.name, "it cannot be given together with '%s'.", name)
+		}
+	}
+	var err error
+	if req.Format, err = m.Format(one.kind, one.text); err != nil {
+		f.Fail(jsonread.CodeValue, one.name, "%s.", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "schema: "), "grammar: "))
+	}
+}
+
+// responseFormat reads OpenAI's field, in which llama.cpp's clients put a schema
+// beside the type.
+func (f Fields) responseFormat(ask func(name string, kind tts.FormatKind, text string)) {
+	o, ok := f.Object("response_format")
+	if !ok {
+		return
+	}
+	var kind string
+	o.String("type", &kind)
+	switch kind {
+	case "text":
+	case "json_object":
+		text := schema.Object
+		if raw, ok := o.Take("schema"); ok {
+			text = string(raw)
+		}
+		ask("response_format", tts.FormatSchema, text)
+	case "json_schema":
+		inner, in := o.Object("json_schema")
+		if !in {
+			inner = o
+		}
+		var strict bool
+		inner.Bool("strict", &strict) // a schema is held to in any case
+		inner.Ignore("name", "description")
+		raw, ok := inner.Take("schema")
+		switch {
+		case ok:
+			ask("response_format", tts.FormatSchema, string(raw))
+		case inner.Err == nil:
+			inner.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
+		}
+		if in {
+			Fields{o}.Adopt(inner)
+		}
+	default:
+		o.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief([]byte(kind)))
+	}
+	f.Adopt(o)
+}
+
+// structuredOutputs reads vLLM's field.
+func (f Fields) structuredOutputs(ask func(name string, kind tts.FormatKind, text string)) {
+	if !never.Asks(orNull(f.Raw("structured_outputs"))) {
+		f.Ignore("structured_outputs")
+		return
+	}
+	o, ok := f.Object("structured_outputs")
+	if !ok {
+		return
+	}
+	inner := Fields{o}
+	inner.formatFields("", func(name string, kind tts.FormatKind, text string) { ask("structured_outputs."+name, kind, text) })
+	object := false
+	if inner.Bool("json_object", &object); object {
+		ask("structured_outputs.json_object", tts.FormatSchema, schema.Object)
+	}
+	inner.refuse("structural_tag", "whitespace_pattern", "disable_any_whitespace", "disable_additional_properties")
+	f.Adopt(o)
+}
+
+// formatFields reads json, regex, choice and grammar with a prefix.
+func (f Fields) formatFields(prefix string, ask func(name string, kind tts.FormatKind, text string)) {
+	f.formatField(prefix+"json", tts.FormatSchema, ask)
+	f.formatField(prefix+"regex", tts.FormatRegex, ask)
+	f.formatField(prefix+"grammar", tts.FormatGrammar, ask)
+	f.formatField(prefix+"choice", tts.FormatChoice, ask)
+}
+
+// orNull is raw, null where there is nothing.
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// formatField reads one field. Empty values ask for nothing.
+func (f Fields) formatField(name string, kind tts.FormatKind, ask func(name string, kind tts.FormatKind, text string)) {
+	raw, ok := f.Take(name)
+	if !ok || !never.Asks(raw) {
+		return
+	}
+	text, isText := jsonread.Text(raw)
+	switch kind {
+	case tts.FormatSchema:
+		switch {
+		case isText:
+			ask(name, kind, text)
+		case jsonread.Kind(raw) == "an object", string(raw) == "true":
+			ask(name, kind, string(raw))
+		default:
+			f.WrongType(name, "a schema", raw)
+		}
+	case tts.FormatChoice:
+		items, _ := f.Items(name, raw, MaxFormatChoices)
+		texts := make([]string, len(items))
+		for i, item := range items {
+			if texts[i], ok = jsonread.Text(item); !ok || texts[i] == "" || len(texts[i]) > MaxFormatChoiceLen || strings.Contains(texts[i], "\x00") {
+				f.Fail(jsonread.CodeValue, fmt.Sprintf("%s[%d]", name, i), "a choice is a string of 1 to %d bytes.", MaxFormatChoiceLen)
+			}
+		}
+		if f.Err == nil {
+			ask(name, kind, tts.Choices(texts))
+		}
+	default:
+		if !isText {
+			f.WrongType(name, "a string", raw)
+			return
+		}
+		ask(name, kind, text)
+	}
+}
