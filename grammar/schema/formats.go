@@ -29,6 +29,8 @@ func (c *compiler) format(name string) (ways, error) {
 				return nil, err
 			}
 			e = c.arena.And(e, c.arena.Or(leap, c.arena.And(c.arena.AnyText(regex.JSON), c.arena.Not(not))))
+		case "email":
+			e = c.arena.And(e, c.arena.Texts(3, 254, regex.JSON))
 		case "hostname":
 			e = c.arena.And(e, c.arena.Texts(1, 253, regex.JSON))
 		}
@@ -66,7 +68,7 @@ var formats = map[string]string{
 	"time":                  timeText,
 	"date-time":             dateText + `[tT]` + timeText,
 	"duration":              `P((\d+Y(\d+M(\d+D)?)?|\d+M(\d+D)?|\d+D)` + amounts + `?|` + amounts + `|\d+W)`,
-	"email":                 atext + `+(\.` + atext + `+)*@(` + hostname + `|\[` + ipv4 + `\])`,
+	"email":                 `(?=[^@]{1,64}@)` + atext + `+(\.` + atext + `+)*@(` + hostname + `|\[` + ipv4 + `\])`,
 	"hostname":              hostname,
 	"ipv4":                  ipv4,
 	"ipv6":                  ipv6,
