@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
@@ -18,7 +19,8 @@ func (c *compiler) applicator(v *value, key string, x *value, context ways) (way
 		if err != nil {
 			return nil, err
 		}
-		return c.ways(sub{schema: target})
+		w, err := c.ways(sub{schema: target})
+		return notNil(w), err
 	case "allOf", "anyOf", "oneOf":
 		if x.kind != arrays || len(x.items) == 0 {
 			return nil, fmt.Errorf("%s: it is not a list of schemas", key)
@@ -31,7 +33,8 @@ func (c *compiler) applicator(v *value, key string, x *value, context ways) (way
 			for _, item := range x.items {
 				s = append(s, sub{schema: item})
 			}
-			return c.all(s)
+			w, err := c.all(s)
+			return notNil(w), err
 		}
 		var out ways
 		for _, item := range x.items {
@@ -41,10 +44,7 @@ func (c *compiler) applicator(v *value, key string, x *value, context ways) (way
 			}
 			out = append(out, w...)
 		}
-		if out == nil {
-			out = ways{}
-		}
-		return out, nil
+		return notNil(out), nil
 	case "not":
 		w, err := c.ways(sub{x, true})
 		if err != nil {
@@ -86,7 +86,7 @@ func (c *compiler) conditional(v, x *value) (ways, error) {
 	if err != nil {
 		return nil, fmt.Errorf("if: %w", err)
 	}
-	return notNil(append(a[:len(a):len(a)], b...)), nil
+	return notNil(slices.Concat(a, b)), nil
 }
 
 // dependencies: each property is absent, or there is what it needs.
@@ -258,6 +258,9 @@ func (c *compiler) unevaluated(v *value, w ways) (ways, error) {
 		if x != nil {
 			p := part{others: &sub{schema: x}}
 			for _, q := range s.parts {
+				if q.silent {
+					continue
+				}
 				for _, m := range q.named {
 					p.named = append(p.named, property{m.name, sub{schema: trueSchema}})
 				}
@@ -276,6 +279,9 @@ func (c *compiler) unevaluated(v *value, w ways) (ways, error) {
 			}
 			l := list{rest: &sub{schema: y}}
 			for _, k := range s.lists {
+				if k.silent {
+					continue
+				}
 				for len(l.prefix) < len(k.prefix) {
 					l.prefix = append(l.prefix, sub{schema: trueSchema})
 				}

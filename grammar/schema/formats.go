@@ -77,7 +77,7 @@ var formats = map[string]string{
 	"uri-reference":         strings.ReplaceAll(`(`+absolute+`|`+relative+`)`, "IPV6", ipv6),
 	"iri":                   wider(strings.ReplaceAll(absolute, "IPV6", ipv6)),
 	"iri-reference":         wider(strings.ReplaceAll(`(`+absolute+`|`+relative+`)`, "IPV6", ipv6)),
-	"uri-template":          `([^\x00-\x20"'<>\\^` + "`" + `{|}%]|` + escapedURI + `|\{[+#./;?&]?` + variable + `(,` + variable + `)*\})*`,
+	"uri-template":          `([^\x00-\x20\x7f"'<>\\^` + "`" + `{|}%]|` + escapedURI + `|\{[+#./;?&]?` + variable + `(,` + variable + `)*\})*`,
 	"json-pointer":          pointer,
 	"relative-json-pointer": `(0|[1-9]\d*)(#|` + pointer + `)`,
 }

@@ -84,6 +84,7 @@ func (c *compiler) ways(s sub) (ways, error) {
 		return nil, fmt.Errorf("a schema is neither an object nor true nor false")
 	case s.not:
 		w, err = c.negated(s.schema)
+		w = w.silent()
 	default:
 		w, err = c.keywords(s.schema)
 	}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/lutra-lm/lutra/grammar/regex"
 )
@@ -183,4 +184,22 @@ func (c *compiler) otherThan(values []*value) (ways, error) {
 		}
 	}
 	return out, nil
+}
+
+// silent are ways from which unevaluated keywords learn nothing: what fails a schema
+// has not been evaluated by it.
+func (w ways) silent() ways {
+	out := make(ways, len(w))
+	for i, s := range w {
+		k := *s
+		k.parts, k.lists = slices.Clone(s.parts), slices.Clone(s.lists)
+		for j := range k.parts {
+			k.parts[j].silent = true
+		}
+		for j := range k.lists {
+			k.lists[j].silent = true
+		}
+		out[i] = &k
+	}
+	return out
 }

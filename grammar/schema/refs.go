@@ -23,6 +23,12 @@ func newReferences(root *value) *references {
 	return r
 }
 
+// legacy reports whether the schema says that it is of draft 4, 6 or 7.
+func (r *references) legacy() bool {
+	s := r.root.get("$schema")
+	return s != nil && strings.HasPrefix(strings.TrimPrefix(s.text, "http://json-schema.org/"), "draft-0")
+}
+
 // walk notes the identifiers within v.
 func (r *references) walk(v *value, base *url.URL) {
 	for _, item := range v.items {
@@ -31,8 +37,9 @@ func (r *references) walk(v *value, base *url.URL) {
 	if v.kind != objects {
 		return
 	}
+	legacy := r.legacy() // where $ref stands, nothing else counts
 	for _, key := range []string{"$id", "id"} {
-		if id := v.get(key); id != nil && id.kind == strs {
+		if id := v.get(key); id != nil && id.kind == strs && !(legacy && v.get("$ref") != nil) {
 			if u, err := base.Parse(id.text); err == nil {
 				if u.Fragment != "" {
 					r.anchors[bare(u)+"#"+u.Fragment] = v

@@ -58,6 +58,7 @@ type comparison struct {
 type list struct {
 	prefix []sub
 	rest   *sub // of the others; nil: nothing
+	silent bool // what it names does not count as evaluated
 }
 
 // part is what one schema says of properties.
@@ -65,6 +66,7 @@ type part struct {
 	named    []property
 	patterns []pattern
 	others   *sub // of those that neither names nor matches; nil: nothing
+	silent   bool // what it names does not count as evaluated
 }
 
 type property struct {
