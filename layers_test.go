@@ -103,11 +103,6 @@ var reserved = map[string][]string{
 	"models/weights":              {"models", "internal/config", "internal/cli"}, // settings and flags list packings
 	"kernels/bench":               {"internal/bench"},                            // measures; what serves does without
 	"internal/bench":              {"internal/cli"},
-	"tts/structure":      {"grammar", "models/tokenizer"},
-	"grammar":            {},
-	"grammar/regex":      {},
-	"grammar/schema":     {"grammar", "grammar/regex"},
-	"grammar/gbnf":       {"grammar", "grammar/regex"},
 	"tts/ttstest":                 {}, // for tests
 	"kernels/kerneltest":          {}, // for tests
 	"kernels/kerneltest/matrices": {},

@@ -105,6 +105,12 @@ func newSandbox(t *testing.T, base string) *sandbox {
 	}
 	write("config.yaml", strings.Replace(string(config), "127.0.0.1:8080", "127.0.0.1:0", 1))
 	write("ids.txt", "1 15043 3186\n")
+	write("schema.json", `{"type": "integer", "minimum": 10}`)
+	write("instance.json", `84`)
+	if err := os.MkdirAll(filepath.Join(dir, "maskbench", "data"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(filepath.Join("maskbench", "data", "integer.json"), `{"schema": {"type": "integer"}, "tests": [{"valid": true, "data": 7}]}`)
 	write("wiki.test.raw", strings.Repeat("The river carries salt to the towns beside it. ", 30))
 	write("gsm8k-test.jsonl", `{"question": "What is 12 * 7?", "answer": "12*7=84\n#### 84"}`+"\n"+`{"question": "What is 9 * 8?", "answer": "9*8=72\n#### 72"}`+"\n")
 	write("math500-test.jsonl", `{"problem": "What is $12 \\cdot 7$?", "answer": "84", "level": 1}`+"\n")

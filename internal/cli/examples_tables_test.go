@@ -38,6 +38,7 @@ var shownAlone = map[string]string{
 	"docs/api.md \"test_time_scaling\":{":   "a part of a stream, as the server's tests hold it",
 	"docs/api.md data: {":                   "a chunk of a stream, as the server's tests hold it",
 	"docs/api.md Candidate 1 of 8":          "what a search reports in words, which depends on its samples",
+	"docs/command-line.md lutra schema check: token": "what a check says, as the command's test holds it",
 	"docs/architecture.md  HTTP ─▶":         "a drawing",
 	"docs/command-line.md 10:04:05":         "a log line, as TestARequestIsOneLineForPeople holds it",
 	"docs/models.md {\"error\"":             "what /readyz says while models load, as the server's tests hold it",

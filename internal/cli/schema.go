@@ -49,7 +49,7 @@ func newSchemaCheck() *cobra.Command {
 through it token by token, as a model would write it. The first token that is refused is
 named, with what may stand in its place.`,
 		Example: `  lutra schema check schema.json instance.json
-  lutra schema check --any-order schema.json -`,
+  echo 12 | tr -d '\n' | lutra schema check --any-order schema.json -`,
 		Args: arguments("SCHEMA", "INSTANCE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := os.ReadFile(args[0])
