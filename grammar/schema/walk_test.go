@@ -119,7 +119,6 @@ var schemas = []string{
 }
 
 func TestRandomTextsOfAGrammarMeetTheSchema(t *testing.T) {
-	single := grammar.NewVocabulary(256, func(id int32) []byte { return []byte{byte(id)} })
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, text := range schemas {
 		g, err := Compile([]byte(text), Options{})

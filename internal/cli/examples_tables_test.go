@@ -33,16 +33,16 @@ var notRun = map[string]string{
 // shownAlone are the blocks that belong to no command, by document and beginning, and
 // what they are.
 var shownAlone = map[string]string{
-	"docs/api.md {\"id\": \"lutra-tiny-l\"": "a model of /v1/models, as the server's tests hold it",
-	"docs/api.md {\"truncation\"":           "a part of an answer, as the server's tests hold it",
-	"docs/api.md \"test_time_scaling\":{":   "a part of a stream, as the server's tests hold it",
-	"docs/api.md data: {":                   "a chunk of a stream, as the server's tests hold it",
-	"docs/api.md Candidate 1 of 8":          "what a search reports in words, which depends on its samples",
+	"docs/api.md {\"id\": \"lutra-tiny-l\"":          "a model of /v1/models, as the server's tests hold it",
+	"docs/api.md {\"truncation\"":                    "a part of an answer, as the server's tests hold it",
+	"docs/api.md \"test_time_scaling\":{":            "a part of a stream, as the server's tests hold it",
+	"docs/api.md data: {":                            "a chunk of a stream, as the server's tests hold it",
+	"docs/api.md Candidate 1 of 8":                   "what a search reports in words, which depends on its samples",
 	"docs/command-line.md lutra schema check: token": "what a check says, as the command's test holds it",
-	"docs/architecture.md  HTTP ─▶":         "a drawing",
-	"docs/command-line.md 10:04:05":         "a log line, as TestARequestIsOneLineForPeople holds it",
-	"docs/models.md {\"error\"":             "what /readyz says while models load, as the server's tests hold it",
-	"docs/testing.md go test -c ──▶":        "a drawing",
+	"docs/architecture.md  HTTP ─▶":                  "a drawing",
+	"docs/command-line.md 10:04:05":                  "a log line, as TestARequestIsOneLineForPeople holds it",
+	"docs/models.md {\"error\"":                      "what /readyz says while models load, as the server's tests hold it",
+	"docs/testing.md go test -c ──▶":                 "a drawing",
 }
 
 // substitutes replace what examples name: addresses by that of the test's server, large

@@ -29,7 +29,7 @@ func TestASchemaCheckNamesTheTokenThatIsRefused(t *testing.T) {
 	object := file("object.json", `{"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"], "additionalProperties": false}`)
 	for _, c := range []struct{ schema, instance, says string }{
 		{object, `{"a":1}`, "accepted"},
-		{object, `{"a":2}`, `"2", is refused at byte 5, where may stand: "1"`},
+		{object, `{"a":2}`, `"2", is refused at byte 5, where may stand: ' ', '1'`},
 		{object, `{"a":1`, "ends too early"},
 		{file("unknown.json", `{"type": "array", "uniqueItems": true}`), `[]`, "uniqueItems"},
 		{file("broken.json", `{`), `[]`, "EOF"},
