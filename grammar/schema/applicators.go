@@ -42,7 +42,9 @@ func (c *compiler) applicator(v *value, key string, x *value, context ways) (way
 			if err != nil {
 				return nil, err
 			}
-			out = append(out, w...)
+			if out = append(out, w...); len(out) > mostWays {
+				return nil, fmt.Errorf("anyOf: there are more than %d alternatives", mostWays)
+			}
 		}
 		return notNil(out), nil
 	case "not":
@@ -130,6 +132,9 @@ func (c *compiler) dependencies(key string, x *value) (ways, error) {
 // oneOf: alternatives that exclude each other are as good as anyOf; others exclude
 // each other once each is without those that it overlaps.
 func (c *compiler) oneOf(items []*value, context ways) (ways, error) {
+	if len(items) > mostWays {
+		return nil, fmt.Errorf("oneOf: there are more than %d alternatives", mostWays)
+	}
 	each := make([]ways, len(items))
 	for i, item := range items {
 		w, err := c.ways(sub{schema: item})
@@ -147,6 +152,9 @@ func (c *compiler) oneOf(items []*value, context ways) (ways, error) {
 		for j, other := range items {
 			if i != j && !c.apart(each[i], each[j]) {
 				s = append(s, sub{other, true})
+			}
+			if c.effort > mostEffort {
+				return nil, errEffort
 			}
 		}
 		w, err := c.all(s)
@@ -203,6 +211,9 @@ func (c *compiler) impossible(s *shape, depth int) bool {
 
 // contradictory reports whether it is plain that no value meets all schemas.
 func (c *compiler) contradictory(s subs, depth int) bool {
+	if c.effort += 8; c.effort > mostEffort {
+		return false
+	}
 	w, err := c.all(s)
 	if err != nil {
 		return false

@@ -20,7 +20,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // The bounds of the work of compiling.
 const (
-	mostEffort = 1 << 20 // schemas looked at, and pairs compared
+	mostEffort = 1 << 18 // schemas looked at, and pairs compared
 	mostNodes  = 1 << 16 // combinations of schemas
 )
 
