@@ -48,10 +48,6 @@ func (r Runes) Except() Runes {
 	return append(out, [2]rune{lo, utf8.MaxRune}).Normal()
 }
 
-func (r Runes) has(c rune) bool {
-	return slices.ContainsFunc(r, func(p [2]rune) bool { return p[0] <= c && c <= p[1] })
-}
-
 func (r Runes) hasAll(of Runes) bool {
 	return !slices.ContainsFunc(of, func(p [2]rune) bool {
 		return !slices.ContainsFunc(r, func(q [2]rune) bool { return q[0] <= p[0] && p[1] <= q[1] })

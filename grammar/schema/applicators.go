@@ -254,8 +254,6 @@ func (s *shape) item(i int) subs {
 	return out
 }
 
-var falseSchema = &value{kind: booleans}
-
 // unevaluated adds what v demands of properties and items that its other keywords
 // have said nothing of, by way: of what other alternatives say, nothing counts.
 func (c *compiler) unevaluated(v *value, w ways) (ways, error) {

@@ -12,14 +12,13 @@ import (
 type branch struct {
 	shape *shape
 
-	list      bool
-	prefix    []int // nodes of the first items
-	rest      int   // node of the others
-	fewest    int
-	longest   int
-	found     []int        // nodes of the first items, and of others, that are also what contains asks for
-	foundRest int          // likewise of the others
-	choices   []regex.Expr // of uniqueItems: all that items may be
+	list    bool
+	prefix  []int // nodes of the first items
+	rest    int   // node of the others
+	fewest  int
+	longest int
+	found   []int        // nodes of the first items and of others, where they are what contains asks for
+	choices []regex.Expr // of uniqueItems: all that items may be
 
 	object  bool
 	free    bool    // they may stand in any order
