@@ -179,3 +179,12 @@ func TestAFormatThatCannotBeHeldToIsRefusedByName(t *testing.T) {
 		}
 	}
 }
+
+func TestEndpointsThatHoldAnswersToNoFormatRefuseIt(t *testing.T) {
+	f := real(t, nil)
+	for _, field := range []string{`"grammar":"root ::= \"a\""`, `"response_format":{"type":"json_object"}`, `"guided_json":{"type":"null"}`} {
+		name, _, _ := strings.Cut(strings.TrimPrefix(field, `"`), `"`)
+		status, _, answer := f.post("/v1/rewards", `{"model":"lutra-tiny-prm","prompt":"What is 2 * 3?","responses":["6"],`+field+`}`)
+		wantError(t, field, status, answer, 400, jsonread.CodeUnsupported, name)
+	}
+}

@@ -29,7 +29,11 @@ var Unsupported = map[string]Neutral{
 	"suffix": never, "tool_choice": never, "tools": never, "top_logprobs": unlessZero, "truncation": never,
 	"web_search_options": never,
 
-	// Structured output, by whichever name
+	// What chats and completions hold answers to; other endpoints do not
+	"grammar": never, "guided_choice": never, "guided_grammar": never, "guided_json": never, "guided_regex": never, "json_schema": never,
+	"response_format": never, "structured_outputs": never,
+
+	// Structured output, by other names
 	"chat_format": never, "ebnf": never, "format": never, "grammar_lazy": never, "grammar_triggers": never, "grammar_type": never,
 	"guided_decoding_backend":   never,
 	"guided_whitespace_pattern": never, "regex": never, "structural_tag": never,
