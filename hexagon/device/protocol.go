@@ -112,11 +112,11 @@ type Status uint32
 
 // What devices answer.
 const (
-	StatusOK      Status = iota
-	StatusOp             // no such operation
-	StatusSize           // a count or size is zero, too large or not a multiple
-	StatusRange          // an operand is not aligned, or reaches beyond the memory or TCM
-	StatusNumber         // bits, group, A or B are none that the operation knows
+	StatusOK     Status = iota
+	StatusOp            // no such operation
+	StatusSize          // a count or size is zero, too large or not a multiple
+	StatusRange         // an operand is not aligned, or reaches beyond the memory or TCM
+	StatusNumber        // bits, group, A or B are none that the operation knows
 )
 
 // Counts is what an emulator counted: packets (bundles of instructions),
