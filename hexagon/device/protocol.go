@@ -23,7 +23,11 @@ type Op uint32
 // bit-serial layout of hexagon/layout; v(q) = A·q - B in integers; S and O are int16
 // of one scale and, optionally, one offset a group g of Group columns, in units of
 // 2⁻¹⁵ and 2⁻¹²; R is float32 and stays on the host. With Group == K there are no S
-// and O on the device: w = R·v(q).
+// and O on the device: w = R·v(q). A is 1 or 2, B at most 255.
+//
+// What an operation writes must not overlap what it reads, unless it says "in
+// place". The bits of an fp16 operand that is infinite or NaN have no meaning: the
+// results are then some numbers.
 //
 // M is a multiple of 128 (a strip), K of 256. Scales and offsets stand as
 // [strip][K/Group][128]int16, where number 2j+i of the first 64 is row 4j+i of the
@@ -32,7 +36,7 @@ const (
 	// OpPing does nothing. Every device answers it.
 	OpPing Op = iota + 1
 
-	// OpCopy moves n bytes: what DMA does between DDR and TCM.
+	// OpCopy moves n bytes, a multiple of Align: what DMA does between DDR and TCM.
 	//
 	//	dst, src, n
 	OpCopy
@@ -91,7 +95,8 @@ const (
 	//	e = 2^(m-m') by the table;  sum = Σ p in units of 2⁻²⁴;  diag(r,r) = e
 	//
 	// states [rows·32] of 6 words: m (fp16 bits; 0xfbff to start), valid, and out: e (fp16
-	// bits), low and high word of sum, 0. diag [rows] tiles. s-m' is an fp16 subtraction.
+	// bits), low and high word of sum, 0. diag [rows] tiles, zero beside the diagonal.
+	// s-m' is an fp16 subtraction. A valid beyond the keys means all of them.
 	//
 	//	s, table, states, diag, rows, keys
 	OpSoftmax
