@@ -17,7 +17,9 @@ type Op uint32
 
 // Tiles have 32×32 fp16 numbers; element (r, c) of a tile is number
 // (r/2)·64 + 2c + r%2. "fp16" is IEEE binary16 without infinities and NaN: what is
-// too large becomes ±65504; all rounding is to nearest even.
+// too large becomes ±65504; all rounding is to nearest even. Of two zeros -0 is less.
+//
+// Int32 arithmetic wraps.
 //
 // Weights are w[m][k] = R[m]·(S[m][g]·v(q) + O[m][g]): codes q of Bits bits in the
 // bit-serial layout of hexagon/layout; v(q) = A·q - B in integers; S and O are int16
@@ -43,15 +45,18 @@ const (
 
 	// OpPrecompute makes the lookup tables of one row of activations, and its sums:
 	// tables [K/256][2048 bytes] and sums [K/32]int32 of x[K]int16, |x| ≤ MaxActivation.
+	// The table of quad q (layout.QuadColumn) of 32-column half h = 0..7 has 16 entries
+	// of int16, wrapping: number n sums the columns of n's bits. It is number
+	// layout.TableIndex(h, q, n) of the 1024 of its 256 columns.
 	//
 	//	tables, sums, x, K
 	OpPrecompute
 
 	// OpGEMV multiplies by table lookup, exactly:
 	//
-	//	t(m,g) = Σ q·x over the group's columns;  b(m,g) = A·t - B·Σx
-	//	y[m]   = Σ over g of (b·S + 2¹⁴)>>15 + ((Σx<<3)·O + 2¹⁴)>>15    as int32
-	//	y[m]   = b(m,0) when Group == K
+	//	t(m,g) = Σ q·x over the group's columns;  b(m,g) = A·t - B·Σx    in int32
+	//	y[m]   = Σ over g of (b·S + 2¹⁴)>>15 + ((Σx<<3)·O + 2¹⁴)>>15    products in int64
+	//	y[m]   = b(m,0) when Group == K; scales and offsets are ignored
 	//
 	//	y [M]int32, weights, tables, sums, scales, offsets (0: none), M, K, bits 1|2|4, group 32|64|128|K, A, B
 	OpGEMV
@@ -63,7 +68,8 @@ const (
 	//
 	//	tiles [4][2n], weights, scales, offsets (0: none), v, strip, first, n, K, bits, group
 	//
-	// weights, scales and offsets are the whole matrix's.
+	// weights, scales and offsets are the whole matrix's, of which strips 0..strip
+	// must lie in the memory. Scales and offsets are ignored when Group == K.
 	OpDequant
 
 	// OpVLUT16 makes n·256 fp16 numbers, in the order of tiles, of n super-groups of
@@ -77,9 +83,9 @@ const (
 	//	acc(r,c) = Σ over the runs, their tiles, k = 0..31 in order: acc + a(r,k)·w(k,c)   in float32
 	//	out(r,c) = fp16(acc·scale)
 	//
-	//	out [rows][cols], act0 [rows][k0], wgt0 [cols][k0], k0, act1, wgt1, k1, rows, cols, scale (float32 bits)
+	//	out [rows][cols], act0 [rows][k0], wgt0 [cols][k0], k0, act1, wgt1, k1, rows, cols, scale (float32 bits, finite)
 	//
-	// All counts are of tiles. Operands lie in TCM.
+	// All counts are of tiles; k1 = 0 is no second run. Operands lie in TCM.
 	OpTileMul
 
 	// OpExpTable fills 32768 fp16 numbers: 2⁻ˣ of the fp16 x with these bits, 0 for
@@ -92,11 +98,13 @@ const (
 	// s [rows][keys] tiles, in place:
 	//
 	//	m' = max(m, scores of the row's first valid keys); p = 2^(s-m') by the table, 0 beyond valid
-	//	e = 2^(m-m') by the table;  sum = Σ p in units of 2⁻²⁴;  diag(r,r) = e
+	//	e = 2^(m-m') by the table;  sum = Σ p in units of 2⁻²⁴;  diag(r,r) = e, 0 elsewhere
 	//
 	// states [rows·32] of 6 words: m (fp16 bits; 0xfbff to start), valid, and out: e (fp16
-	// bits), low and high word of sum, 0. diag [rows] tiles, zero beside the diagonal.
-	// s-m' is an fp16 subtraction. A valid beyond the keys means all of them.
+	// bits), low and high word of sum, 0. diag [rows] tiles. s-m' is an fp16 subtraction.
+	// The word m becomes m'. A valid beyond keys·32 means all. The table is read at the
+	// bits of a difference without its sign; p of a table that OpExpTable did not make
+	// is unspecified. s, table and diag lie in TCM.
 	//
 	//	s, table, states, diag, rows, keys
 	OpSoftmax
@@ -104,12 +112,14 @@ const (
 	numOps
 )
 
-// Bounds of packets. A device refuses what is beyond them.
+// Bounds of packets. A device refuses what is beyond them; Check is the rule.
 const (
 	Align         = 128
 	TCMBytes      = 8 << 20 // the first bytes of the shared memory
 	MaxActivation = 8191    // a sum of four fits int16
 	MaxDim        = 1 << 17 // of M and K
+	MaxB          = 255
+	MaxTiles      = TCMBytes / 2048
 )
 
 // Status is how a device answers a packet. All but StatusOK are the host's mistakes.
