@@ -53,6 +53,9 @@ var layers = map[string][]string{
 	// executor of its own, which internal/engines hands down; models/recurrent is to
 	// the states of recurrent layers, which kv holds, what attention is to blocks.
 	"hexagon":          {"models", "kernels"},
+	"hexagon/pipeline": {},
+	"hexagon/tiling":   {},
+	"hexagon/soc":      {"hexagon/pipeline", "hexagon/tiling"},
 	"hexagon/device":   {"hexagon/layout", "hexagon/ref", "hexagon/hmx", "kernels"},
 	"hexagon/ref":      {"hexagon/layout", "hexagon/hmx"},
 	"hexagon/hmx":      {"hexagon/layout", "kernels"},
