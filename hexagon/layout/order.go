@@ -90,3 +90,10 @@ func TableIndex(half, quad, n int) int {
 	vector := half&1<<3 | half>>2<<2 | quad>>1
 	return vector<<6 | half>>1&1<<5 | n<<1 | quad&1
 }
+
+// Nibble is the codes' bit of one plane in the four columns of a quad, 0..7 of the
+// half, 0 or 1, of a strip's block.
+func Nibble(block []byte, row, plane, half, quad, bits int) int {
+	line := (bits-1-plane)*8 + half*4 + quad/2
+	return int(block[line*LineBytes+ByteOfRow(row)] >> (quad & 1 * 4) & 15)
+}
