@@ -1,0 +1,89 @@
+// fp16 of 64 lanes. Emulator build: IEEE binary16 by integer instructions, rounded to
+// nearest even, with subnormals; what is too large becomes 65504. Device build
+// (LUTRA_QFLOAT): one qfloat operation and a conversion, whose last place may differ;
+// untested, for no emulator executes it.
+#pragma once
+#include "hvx.h"
+
+// hf_round rounds magnitudes p (words), of value p * 2^(e-46), to fp16 bits.
+INLINE V hf_round(V p, V e) {
+  const V one = splat_w(1);
+  V lz = Q6_Vuw_vcl0_Vuw(p);
+  p = Q6_Vw_vasl_VwVw(p, lz);
+  e = Q6_Vw_vsub_VwVw(e, lz);
+  p = Q6_V_vor_VV(Q6_Vuw_vlsr_VuwR(p, 1), Q6_V_vand_VV(p, one)); // top bit 30, sticky
+  V under = Q6_Vw_vmax_VwVw(Q6_Vw_vsub_VwVw(one, e), zero());    // places below the smallest normal
+  V sh = Q6_Vw_vmin_VwVw(Q6_Vw_vadd_VwVw(under, splat_w(20)), splat_w(31));
+  V mant = Q6_Vw_vlsr_VwVw(p, sh);
+  V rest = Q6_Vw_vsub_VwVw(p, Q6_Vw_vasl_VwVw(mant, sh));
+  V half = Q6_Vw_vasl_VwVw(one, Q6_Vw_vsub_VwVw(sh, one));
+  // Up when the rest is above one half, or is one half and mant is odd.
+  Q up = Q6_Q_vcmp_gt_VwVw(Q6_Vw_vadd_VwVw(rest, Q6_V_vand_VV(mant, one)), half);
+  mant = Q6_Vw_condacc_QVwVw(up, mant, one);
+  V base = Q6_Vw_vasl_VwR(Q6_Vw_vsub_VwVw(Q6_Vw_vmax_VwVw(e, one), one), 10);
+  V r = Q6_Vw_vmin_VwVw(Q6_Vw_vadd_VwVw(base, mant), splat_w(0x7bff));
+  r = Q6_V_vmux_QVV(Q6_Q_vcmp_gt_VwVw(splat_w((uint32_t)-10), e), zero(), r);
+  return Q6_V_vmux_QVV(Q6_Q_vcmp_eq_VwVw(p, zero()), zero(), r);
+}
+
+// hf_of_int is fp16(n * 2^-shift) of int16 n.
+INLINE V hf_of_int(V n, int shift) {
+  W w = Q6_Ww_vsxt_Vh(n);
+  V e = splat_w((uint32_t)(46 - shift));
+  V r = Q6_Vh_vshuffe_VhVh(hf_round(Q6_Vw_vabs_Vw(HI(w)), e), hf_round(Q6_Vw_vabs_Vw(LO(w)), e));
+  return Q6_V_vor_VV(r, Q6_V_vand_VV(n, splat_h(0x8000)));
+}
+
+#ifdef LUTRA_QFLOAT
+INLINE V hf_mul(V a, V b) { return Q6_Vhf_equals_Vqf16(Q6_Vqf16_vmpy_VhfVhf(a, b)); }
+INLINE V hf_add(V a, V b) { return Q6_Vhf_equals_Vqf16(Q6_Vqf16_vadd_VhfVhf(a, b)); }
+#else
+INLINE void hf_split(V a, V *mant, V *exp) {
+  V e = Q6_V_vand_VV(Q6_Vuh_vlsr_VuhR(a, 10), splat_h(31));
+  V m = Q6_V_vand_VV(a, splat_h(0x3ff));
+  *mant = Q6_Vh_condacc_QVhVh(Q6_Q_vcmp_gt_VhVh(e, zero()), m, splat_h(0x400));
+  *exp = Q6_Vh_vmax_VhVh(e, splat_h(1));
+}
+
+INLINE V hf_mul(V a, V b) {
+  V ma, ea, mb, eb;
+  hf_split(a, &ma, &ea);
+  hf_split(b, &mb, &eb);
+  W p = Q6_Wuw_vmpy_VuhVuh(ma, mb); // even lanes in the low vector, odd ones in the high
+  W e = Q6_Ww_vadd_VhVh(Q6_Vh_vadd_VhVh(ea, eb), splat_h((uint16_t)-4));
+  V r = Q6_Vh_vshuffe_VhVh(hf_round(HI(p), HI(e)), hf_round(LO(p), LO(e)));
+  return Q6_V_vor_VV(r, Q6_V_vand_VV(Q6_V_vxor_VV(a, b), splat_h(0x8000)));
+}
+
+// hf_add_w adds words: mantissas, exponents and signs.
+INLINE V hf_add_w(V ma, V ea, V sa, V mb, V eb, V sb, V *sign) {
+  // 16 guard bits: a longer shift leaves less than a quarter of the last place of an
+  // 11-bit operand, which cannot change the rounding.
+  V e = Q6_Vw_vmax_VwVw(ea, eb);
+  ma = Q6_Vw_vasl_VwR(ma, 16);
+  mb = Q6_Vw_vasl_VwR(mb, 16);
+  V ra = Q6_Vw_vlsr_VwVw(ma, Q6_Vw_vsub_VwVw(e, ea)), rb = Q6_Vw_vlsr_VwVw(mb, Q6_Vw_vsub_VwVw(e, eb));
+  ra = Q6_V_vmux_QVV(Q6_Q_vcmp_eq_VwVw(sa, zero()), ra, Q6_Vw_vsub_VwVw(zero(), ra));
+  rb = Q6_V_vmux_QVV(Q6_Q_vcmp_eq_VwVw(sb, zero()), rb, Q6_Vw_vsub_VwVw(zero(), rb));
+  V s = Q6_Vw_vadd_VwVw(ra, rb);
+  Q neg = Q6_Q_vcmp_gt_VwVw(zero(), s);
+  V none = Q6_V_vmux_QVV(Q6_Q_vcmp_eq_VwVw(s, zero()), Q6_V_vand_VV(sa, sb), zero()); // -0 + -0 = -0
+  *sign = Q6_V_vmux_QVV(neg, splat_w(0x8000), none);
+  return hf_round(Q6_Vw_vabs_Vw(s), Q6_Vw_vadd_VwVw(e, splat_w(5)));
+}
+
+INLINE V hf_add(V a, V b) {
+  V ma, ea, mb, eb, s0, s1;
+  hf_split(a, &ma, &ea);
+  hf_split(b, &mb, &eb);
+  W wma = Q6_Wuw_vzxt_Vuh(ma), wea = Q6_Wuw_vzxt_Vuh(ea), wmb = Q6_Wuw_vzxt_Vuh(mb), web = Q6_Wuw_vzxt_Vuh(eb);
+  W sa = Q6_Wuw_vzxt_Vuh(Q6_V_vand_VV(a, splat_h(0x8000))), sb = Q6_Wuw_vzxt_Vuh(Q6_V_vand_VV(b, splat_h(0x8000)));
+  V r0 = hf_add_w(LO(wma), LO(wea), LO(sa), LO(wmb), LO(web), LO(sb), &s0);
+  V r1 = hf_add_w(HI(wma), HI(wea), HI(sa), HI(wmb), HI(web), HI(sb), &s1);
+  return Q6_Vh_vshuffe_VhVh(Q6_V_vor_VV(r1, s1), Q6_V_vor_VV(r0, s0));
+}
+#endif
+
+// hf_order maps fp16 bits to int16 in the numbers' order, and back.
+INLINE V hf_order(V x) { return Q6_V_vxor_VV(x, Q6_V_vand_VV(Q6_Vh_vasr_VhR(x, 15), splat_h(0x7fff))); }
+INLINE V hf_neg(V a) { return Q6_V_vxor_VV(a, splat_h(0x8000)); }
