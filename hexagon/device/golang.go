@@ -1,0 +1,130 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/hmx"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
+
+// Go is a device in Go: it needs no tools, and computes the bits that an NPU does.
+type Go struct {
+	memory []byte
+	unit   TileUnit
+}
+
+// NewGo returns a device with so many bytes of memory that computes on the threads of
+// a pool; without one, on the caller's.
+func NewGo(p *pool.Pool, memory int) (*Go, error) {
+	if _, err := NewArena(memory); err != nil {
+		return nil, err
+	}
+	return &Go{memory: newMemory(memory), unit: NewTileUnit(p)}, nil
+}
+
+// Name is "go".
+func (g *Go) Name() string { return "go" }
+
+// Memory is the device's.
+func (g *Go) Memory() []byte { return g.memory }
+
+// Close gives the memory back.
+func (g *Go) Close() error {
+	g.memory = nil
+	return nil
+}
+
+// Run computes packets. It looks at ctx between them.
+func (g *Go) Run(ctx context.Context, packets []Packet) (Counts, error) {
+	if g.memory == nil {
+		return Counts{}, fmt.Errorf("hexagon: the device is closed")
+	}
+	for i, p := range packets {
+		if err := ctx.Err(); err != nil {
+			return Counts{}, err
+		}
+		if status := p.Check(len(g.memory)); status != StatusOK {
+			return Counts{}, &PacketError{Index: i, Op: p.Op, Status: status}
+		}
+		g.compute(p)
+	}
+	return Counts{}, nil
+}
+
+// compute runs a packet that Check takes.
+func (g *Go) compute(p Packet) {
+	a := &p.Args
+	switch p.Op {
+	case OpPing:
+	case OpCopy:
+		copy(g.memory[a[0]:][:a[2]], g.memory[a[1]:])
+	case OpPrecompute:
+		k := int(a[3])
+		ref.Precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
+	case OpGEMV:
+		m, k := int(a[6]), int(a[7])
+		w := g.matrix(a[1], a[4], a[5], m, k, a[8], a[9])
+		ref.GEMV(view[int32](g, a[0], m), &w, view[int16](g, a[2], 4*k), view[int32](g, a[3], k/32), int32(a[10]), int32(a[11]))
+	case OpDequant:
+		strip, first, n := int(a[5]), int(a[6]), int(a[7])
+		w := g.matrix(a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10])
+		ref.Dequant(view[uint16](g, a[0], 8*n*tile), &w, view[uint16](g, a[4], 1<<a[9]), strip, first, n)
+	case OpVLUT16:
+		n := int(a[2])
+		ref.VLUT16(view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes], view[uint16](g, a[3], 16))
+	case OpTileMul:
+		g.unit.Run(g.memory, p)
+	case OpExpTable:
+		ref.ExpTable(view[uint16](g, a[0], ExpTableBytes/2))
+	case OpSoftmax:
+		rows, keys := int(a[4]), int(a[5])
+		ref.Softmax(view[uint16](g, a[0], rows*keys*tile), view[uint16](g, a[1], ExpTableBytes/2),
+			view[uint32](g, a[2], rows*layout.Tile*ref.StateWords), view[uint16](g, a[3], rows*tile), rows, keys)
+	}
+}
+
+const tile = layout.TileBytes / 2 // numbers
+
+func view[T uint16 | int16 | uint32 | int32](g *Go, offset uint32, n int) []T {
+	return View[T](g.memory, offset, n)
+}
+
+// matrix is the first m rows of a packet's matrix.
+func (g *Go) matrix(codes, scales, offsets uint32, m, k int, bits, group uint32) ref.Matrix {
+	w := ref.Matrix{Codes: g.memory[codes:][:m*k/8*int(bits)], K: k, Bits: int(bits), Group: int(group)}
+	if w.Group != k {
+		w.Scales = view[int16](g, scales, m*(k/w.Group))
+		if offsets != 0 {
+			w.Offsets = view[int16](g, offsets, m*(k/w.Group))
+		}
+	}
+	return w
+}
+
+// TileUnit runs OpTileMul in Go, for devices that have no tile unit of their own.
+type TileUnit struct {
+	unit *hmx.Unit
+	runs [2]hmx.Run
+}
+
+// NewTileUnit returns a unit that works on the pool's threads; without one, on the
+// caller's.
+func NewTileUnit(p *pool.Pool) TileUnit { return TileUnit{unit: hmx.New(p)} }
+
+// Run computes an OpTileMul that Check takes.
+func (u *TileUnit) Run(memory []byte, p Packet) {
+	a := &p.Args
+	rows, cols := int(a[7]), int(a[8])
+	operand := func(offset uint32, n int) []uint16 { return View[uint16](memory, offset, n*tile) }
+	runs := u.runs[:1]
+	k := int(a[3])
+	runs[0] = hmx.Run{Act: operand(a[1], rows*k), Wgt: operand(a[2], cols*k), K: k}
+	if k := int(a[6]); k > 0 {
+		runs = append(runs, hmx.Run{Act: operand(a[4], rows*k), Wgt: operand(a[5], cols*k), K: k})
+	}
+	u.unit.Mul(operand(a[0], rows*cols), runs, rows, cols, math.Float32frombits(a[9]))
+}
