@@ -5,9 +5,10 @@ package hmx
 import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
-const tile = 1024 // numbers
+const tile = tiles.Size // numbers
 
 // Run is tiles to multiply: Act [rows][K] by Wgt [cols][K] of them.
 type Run struct {
@@ -36,8 +37,8 @@ const (
 )
 
 type scratch struct {
-	act []float32     // a row of Act's tiles
-	acc [tile]float32 // row after row
+	act []float32 // a row of Act's tiles
+	acc tiles.Sums
 	out [tile]float32 // in the tile's order
 	_   [64]byte
 }
@@ -57,16 +58,16 @@ func (u *Unit) Mul(out []uint16, runs []Run, rows, cols int, scale float32) {
 	for len(u.wide) < len(runs) {
 		u.wide = append(u.wide, nil)
 	}
-	tiles := 0
+	count := 0
 	for i, r := range runs {
 		if n := cols * r.K * tile; cap(u.wide[i]) < n {
 			u.wide[i] = make([]float32, n)
 		} else {
 			u.wide[i] = u.wide[i][:n]
 		}
-		tiles += cols * r.K
+		count += cols * r.K
 	}
-	u.run(widening, (tiles+widenPart-1)/widenPart)
+	u.run(widening, (count+widenPart-1)/widenPart)
 	u.run(multiplying, rows)
 	u.runs, u.out = nil, nil
 }
@@ -99,7 +100,7 @@ func (u *Unit) widen(from, to int) {
 	for i, r := range u.runs {
 		n := u.cols * r.K
 		for t := max(from, 0); t < min(to, n); t++ {
-			widenWeights((*[tile]float32)(u.wide[i][t*tile:]), (*[tile]uint16)(r.Wgt[t*tile:]))
+			tiles.WidenRows(u.wide[i][t*tile:][:tile], r.Wgt[t*tile:])
 		}
 		from, to = from-n, to-n
 	}
@@ -116,14 +117,14 @@ func (u *Unit) row(s *scratch, r int) {
 	}
 	n = 0
 	for _, run := range u.runs {
-		widen(s.act[n:][:run.K*tile], run.Act[r*run.K*tile:])
+		tiles.Widen(s.act[n:][:run.K*tile], run.Act[r*run.K*tile:])
 		n += run.K * tile
 	}
 	for c := range u.cols {
-		s.acc = [tile]float32{}
+		s.acc = tiles.Sums{}
 		act := s.act
 		for i, run := range u.runs {
-			multiply(&s.acc, act, u.wide[i][c*run.K*tile:], run.K)
+			s.acc.Multiply(act[:run.K*tile], u.wide[i][c*run.K*tile:][:run.K*tile])
 			act = act[run.K*tile:]
 		}
 		for y := 0; y < layout.Tile; y += 2 {

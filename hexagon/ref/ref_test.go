@@ -229,7 +229,7 @@ func TestTilesMultiplyAsMatrices(t *testing.T) {
 		}
 		return s
 	}
-	runs := []Run{{random(rows * k0), random(cols * k0), k0}, {random(rows * k1), random(cols * k1), k1}}
+	runs := []Run{{Act: random(rows * k0), Wgt: random(cols * k0), K: k0}, {Act: random(rows * k1), Wgt: random(cols * k1), K: k1}}
 	out := make([]uint16, rows*cols*tile)
 	TileMul(out, runs, rows, cols, 0.125)
 	for y := range rows * 32 {

@@ -3,6 +3,7 @@ package ref
 import (
 	"math"
 
+	"github.com/lutra-lm/lutra/hexagon/hmx"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 )
 
@@ -42,10 +43,7 @@ func VLUT16(dst []uint16, groups []byte, v []uint16) {
 }
 
 // Run is tiles to multiply: Act [rows][K] by Wgt [cols][K] of them.
-type Run struct {
-	Act, Wgt []uint16
-	K        int
-}
+type Run = hmx.Run
 
 // TileMul is OpTileMul.
 func TileMul(out []uint16, runs []Run, rows, cols int, scale float32) {
