@@ -47,47 +47,54 @@ INLINE void natural(V *dst, const V *a) {
   dst[0] = LO(lo), dst[1] = HI(lo), dst[2] = LO(hi), dst[3] = HI(hi);
 }
 
-// A and B: b = t + (t if A is 2) - B * sum of x.
-struct affine {
-  V again;  // all ones if A is 2
-  V minus;  // B * sum of x
-  V offset; // sum of x << 3
-};
+// start sets y to what the offsets add, or to zero.
+static void start(const struct gemv *g) {
+  const int shift = g->group == 32 ? 5 : g->group == 64 ? 6 : 7, groups = g->K >> shift;
+  const V *of = (const V *)g->offsets;
+  V *y = (V *)g->y;
+  for (int m = 0; m < g->M / STRIP; m++, y += 4) {
+    V r[4] = {zero(), zero(), zero(), zero()};
+    if (of)
+      for (int i = 0; i < groups; i++, of += 2) {
+        uint32_t s = 0;
+        for (int j = 0; j < 1 << (shift - 5); j++) s += (uint32_t)g->sums[(i << (shift - 5)) + j];
+        const V x = splat_w(s << 3);
+        UNROLL for (int j = 0; j < 4; j++) r[j] = scaled(r[j], x, j & 1 ? of[j / 2] : even_as_odd(of[j / 2]));
+      }
+    UNROLL for (int j = 0; j < 4; j++) y[j] = r[j];
+  }
+}
 
 #define GROUPED(BITS, COLS)                                                                    \
   static void gemv_##BITS##_##COLS(const struct gemv *g) {                                     \
     const int tiles = g->K / TABLE_COLS, groups = g->K / COLS, in_tile = TABLE_COLS / COLS;     \
     const uint32_t strip = (uint32_t)(g->K / BLOCK) * BITS * 8;                                 \
     const V again = splat_w(g->A == 2 ? ~0u : 0);                                               \
+    start(g);                                                                                   \
     for (int kt = 0; kt < tiles; kt++) {                                                        \
-      V minus[TABLE_COLS / COLS], offset[TABLE_COLS / COLS], t[16];                             \
+      V minus[TABLE_COLS / COLS]; /* B times the sum of activations */                          \
       for (int i = 0; i < in_tile; i++) {                                                       \
         uint32_t s = 0;                                                                         \
         for (int j = 0; j < COLS / 32; j++) s += (uint32_t)g->sums[(kt * in_tile + i) * (COLS / 32) + j]; \
-        minus[i] = splat_w((uint32_t)g->B * s), offset[i] = splat_w(s << 3);                    \
+        minus[i] = splat_w((uint32_t)g->B * s);                                                 \
       }                                                                                         \
-      UNROLL for (int r = 0; r < 16; r++) t[r] = ((const V *)g->tables)[kt * 16 + r];           \
+      const V *t = (const V *)g->tables + kt * 16;                                              \
       const V *w = (const V *)g->weights + kt * 4 * BITS * 8;                                   \
       const V *sc = (const V *)g->scales + kt * in_tile * 2;                                    \
-      const V *of = (const V *)g->offsets + kt * in_tile * 2;                                   \
       V *y = (V *)g->y;                                                                         \
-      for (int m = 0; m < g->M / STRIP; m++, y += 4, w += strip, sc += groups * 2, of += groups * 2) { \
+      for (int m = 0; m < g->M / STRIP; m++, y += 4, w += strip, sc += groups * 2) {            \
+        V r[4] = {y[0], y[1], y[2], y[3]};                                                      \
         UNROLL for (int i = 0; i < TABLE_COLS / COLS; i++) {                                    \
           struct sums a;                                                                        \
           GROUP_SUMS(a, BITS, t, w, i * (COLS / 32), COLS / 32);                                \
-          V b[4] = {LO(a.a01), HI(a.a01), LO(a.a23), HI(a.a23)}, r[4];                          \
+          V b[4] = {LO(a.a01), HI(a.a01), LO(a.a23), HI(a.a23)};                                \
           UNROLL for (int j = 0; j < 4; j++) {                                                  \
             b[j] = Q6_Vw_vadd_VwVw(Q6_Vw_vsub_VwVw(b[j], minus[i]), Q6_V_vand_VV(b[j], again)); \
             V s = sc[2 * i + j / 2];                                                            \
-            r[j] = scaled(kt | i ? y[j] : zero(), b[j], j & 1 ? s : even_as_odd(s));            \
+            r[j] = scaled(r[j], b[j], j & 1 ? s : even_as_odd(s));                              \
           }                                                                                     \
-          if (g->offsets)                                                                       \
-            UNROLL for (int j = 0; j < 4; j++) {                                                \
-              V o = of[2 * i + j / 2];                                                          \
-              r[j] = scaled(r[j], offset[i], j & 1 ? o : even_as_odd(o));                       \
-            }                                                                                   \
-          UNROLL for (int j = 0; j < 4; j++) y[j] = r[j];                                       \
         }                                                                                       \
+        UNROLL for (int j = 0; j < 4; j++) y[j] = r[j];                                         \
       }                                                                                         \
     }                                                                                           \
     V *y = (V *)g->y;                                                                           \
@@ -99,8 +106,7 @@ struct affine {
     const uint32_t strip = (uint32_t)(g->K / BLOCK) * BITS * 8;                                 \
     const V again = splat_w(g->A == 2 ? ~0u : 0);                                               \
     for (int kt = 0; kt < g->K / TABLE_COLS; kt++) {                                            \
-      V t[16];                                                                                  \
-      UNROLL for (int r = 0; r < 16; r++) t[r] = ((const V *)g->tables)[kt * 16 + r];           \
+      const V *t = (const V *)g->tables + kt * 16;                                              \
       const V *w = (const V *)g->weights + kt * 4 * BITS * 8;                                   \
       V *y = (V *)g->y;                                                                         \
       for (int m = 0; m < g->M / STRIP; m++, y += 4, w += strip) {                              \
