@@ -57,7 +57,7 @@ var layers = map[string][]string{
 	"hexagon/tiling":         {},
 	"hexagon/soc":            {"hexagon/pipeline", "hexagon/tiling"},
 	"hexagon/device":         {"hexagon/layout", "hexagon/ref", "hexagon/hmx", "kernels"},
-	"hexagon/device/qemu":    {"hexagon/device", "hexagon/dsp", "hexagon/hmx", "hexagon/layout", "hexagon/ref"},
+	"hexagon/device/qemu":    {"hexagon/device", "hexagon/dsp", "hexagon/layout", "kernels"},
 	"hexagon/device/fastrpc": {"hexagon/device", "hexagon/layout"},
 	"hexagon/dsp":            {},
 	"hexagon/ref":            {"hexagon/layout", "hexagon/hmx"},

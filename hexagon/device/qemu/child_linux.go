@@ -23,6 +23,7 @@ import (
 type Device struct {
 	memory  []byte
 	limit   time.Duration
+	tiles   device.TileUnit
 	child   *exec.Cmd
 	in, out *os.File // the ends of pipes that are ours
 	errors  tail
@@ -60,7 +61,7 @@ func Open(o Options) (*Device, error) {
 	}
 	defer program.Close()
 
-	d := &Device{memory: memory, limit: cmp.Or(o.Limit, 2*time.Minute), waited: make(chan struct{})}
+	d := &Device{memory: memory, limit: cmp.Or(o.Limit, 2*time.Minute), tiles: device.NewTileUnit(o.Pool), waited: make(chan struct{})}
 	d.child = exec.Command(path, append(command[1:], "/proc/self/fd/4")...)
 	d.child.ExtraFiles = []*os.File{shared, program} // 3 and 4
 	d.child.Stderr = &d.errors
@@ -169,7 +170,7 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 			if status := p.Check(len(d.memory)); status != device.StatusOK {
 				return total, &device.PacketError{Index: first, Op: p.Op, Status: status}
 			}
-			tileMul(d.memory, p)
+			d.tiles.Run(d.memory, p)
 			first++
 			continue
 		}

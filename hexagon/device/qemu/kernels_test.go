@@ -3,6 +3,7 @@ package qemu
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -14,7 +15,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/ref"
 )
 
-const testMemory = 24 << 20
+const testMemory = device.TCMBytes + 2<<20
 
 // open starts a device, or skips the test where there is no emulator. LUTRA_REQUIRE
 // with "hexagon" in it makes that a failure.
@@ -220,7 +221,7 @@ func TestSoftmaxEqualsItsDefinition(t *testing.T) {
 			}
 			scores, diag, states := a.uint16s(s), a.alloc(rows*2048, 128), a.alloc(rows*32*device.StateBytes, 128)
 			for i := range rows * 32 {
-				st := view[uint32](d.Memory(), states+uint32(i*device.StateBytes), ref.StateWords)
+				st := device.View[uint32](d.Memory(), states+uint32(i*device.StateBytes), ref.StateWords)
 				st[ref.StateMax], st[ref.StateValid] = 0xfbff, uint32(r.IntN(keys*32+1))
 				switch {
 				case round == 2:
@@ -232,6 +233,26 @@ func TestSoftmaxEqualsItsDefinition(t *testing.T) {
 			both(t, d, packet(device.OpSoftmax, scores, table, states, diag, uint32(rows), uint32(keys)))
 		}
 	}
+}
+
+func TestTilesAreMultipliedInTheirPlaceInTheOrder(t *testing.T) {
+	d := open(t, Options{})
+	r := rand.New(rand.NewPCG(8, 1))
+	a := &arena{d.Memory(), device.Align}
+	tiles := func(n int) uint32 {
+		s := make([]uint16, n*1024)
+		for i := range s {
+			s[i] = layout.F16(float32(r.NormFloat64()))
+		}
+		return a.uint16s(s)
+	}
+	act, wgt, act1, wgt1 := tiles(2*3), tiles(2*3), tiles(2), tiles(2)
+	moved, out := a.alloc(2*3*2048, 128), a.alloc(2*2*2048, 128)
+	result := a.alloc(2*2*2048, 128)
+	both(t, d, packet(device.OpCopy, moved, act, 2*3*2048),
+		packet(device.OpTileMul, out, moved, wgt, 3, act1, wgt1, 1, 2, 2, math.Float32bits(0.25)),
+		packet(device.OpTileMul, act, out, wgt, 2, 0, 0, 0, 2, 1, math.Float32bits(1)),
+		packet(device.OpCopy, result, out, 2*2*2048))
 }
 
 func TestCopyAndPing(t *testing.T) {

@@ -4,7 +4,11 @@
 // which qemu lacks, is hexagon/hmx. Linux only.
 package qemu
 
-import "time"
+import (
+	"time"
+
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
 
 // Options of Open. The zero value is good.
 type Options struct {
@@ -13,6 +17,8 @@ type Options struct {
 	Memory int
 	// Limit is how long Run may take before the child is taken for hung; 0 means two minutes.
 	Limit time.Duration
+	// Pool works for the tile unit; nil means one goroutine.
+	Pool *pool.Pool
 	// Emulator is the command to run, with its flags; empty means the environment's
 	// LUTRA_QEMU_HEXAGON, or "qemu-hexagon -cpu v67".
 	Emulator string

@@ -3,18 +3,11 @@ package qemu
 import (
 	"encoding/binary"
 	"math"
-	"unsafe"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
 )
-
-// view is the n numbers of memory at an offset.
-func view[T int16 | int32 | uint16 | uint32](memory []byte, at uint32, n int) []T {
-	b := memory[at:][:n*int(unsafe.Sizeof(T(0)))]
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n)
-}
 
 // define runs a packet that Check takes as hexagon/ref defines it.
 func define(memory []byte, p device.Packet) {
@@ -24,9 +17,9 @@ func define(memory []byte, p device.Packet) {
 		w := &ref.Matrix{K: n(k), Bits: n(bits), Group: n(group)}
 		w.Codes = memory[a[codes]:][:rows*w.K*w.Bits/8]
 		if w.Group != w.K {
-			w.Scales = view[int16](memory, a[scales], rows*w.K/w.Group)
+			w.Scales = device.View[int16](memory, a[scales], rows*w.K/w.Group)
 			if a[offsets] != 0 {
-				w.Offsets = view[int16](memory, a[offsets], rows*w.K/w.Group)
+				w.Offsets = device.View[int16](memory, a[offsets], rows*w.K/w.Group)
 			}
 		}
 		return w
@@ -35,26 +28,26 @@ func define(memory []byte, p device.Packet) {
 	case device.OpCopy:
 		copy(memory[a[0]:][:a[2]], memory[a[1]:][:a[2]])
 	case device.OpPrecompute:
-		ref.Precompute(view[int16](memory, a[0], 4*n(3)), view[int32](memory, a[1], n(3)/32), view[int16](memory, a[2], n(3)))
+		ref.Precompute(device.View[int16](memory, a[0], 4*n(3)), device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
 	case device.OpGEMV:
-		ref.GEMV(view[int32](memory, a[0], n(6)), matrix(n(6), 1, 4, 5, 7, 8, 9),
-			view[int16](memory, a[2], 4*n(7)), view[int32](memory, a[3], n(7)/32), int32(a[10]), int32(a[11]))
+		ref.GEMV(device.View[int32](memory, a[0], n(6)), matrix(n(6), 1, 4, 5, 7, 8, 9),
+			device.View[int16](memory, a[2], 4*n(7)), device.View[int32](memory, a[3], n(7)/32), int32(a[10]), int32(a[11]))
 	case device.OpDequant:
-		ref.Dequant(view[uint16](memory, a[0], n(7)*8*1024), matrix((n(5)+1)*layout.Strip, 1, 2, 3, 8, 9, 10),
-			view[uint16](memory, a[4], 1<<a[9]), n(5), n(6), n(7))
+		ref.Dequant(device.View[uint16](memory, a[0], n(7)*8*1024), matrix((n(5)+1)*layout.Strip, 1, 2, 3, 8, 9, 10),
+			device.View[uint16](memory, a[4], 1<<a[9]), n(5), n(6), n(7))
 	case device.OpVLUT16:
-		ref.VLUT16(view[uint16](memory, a[0], n(2)*256), memory[a[1]:][:n(2)*layout.SuperGroupBytes], view[uint16](memory, a[3], 16))
+		ref.VLUT16(device.View[uint16](memory, a[0], n(2)*256), memory[a[1]:][:n(2)*layout.SuperGroupBytes], device.View[uint16](memory, a[3], 16))
 	case device.OpTileMul:
-		runs := []ref.Run{{Act: view[uint16](memory, a[1], n(7)*n(3)*1024), Wgt: view[uint16](memory, a[2], n(8)*n(3)*1024), K: n(3)}}
+		runs := []ref.Run{{Act: device.View[uint16](memory, a[1], n(7)*n(3)*1024), Wgt: device.View[uint16](memory, a[2], n(8)*n(3)*1024), K: n(3)}}
 		if a[6] > 0 {
-			runs = append(runs, ref.Run{Act: view[uint16](memory, a[4], n(7)*n(6)*1024), Wgt: view[uint16](memory, a[5], n(8)*n(6)*1024), K: n(6)})
+			runs = append(runs, ref.Run{Act: device.View[uint16](memory, a[4], n(7)*n(6)*1024), Wgt: device.View[uint16](memory, a[5], n(8)*n(6)*1024), K: n(6)})
 		}
-		ref.TileMul(view[uint16](memory, a[0], n(7)*n(8)*1024), runs, n(7), n(8), math.Float32frombits(a[9]))
+		ref.TileMul(device.View[uint16](memory, a[0], n(7)*n(8)*1024), runs, n(7), n(8), math.Float32frombits(a[9]))
 	case device.OpExpTable:
-		ref.ExpTable(view[uint16](memory, a[0], 1<<15))
+		ref.ExpTable(device.View[uint16](memory, a[0], 1<<15))
 	case device.OpSoftmax:
-		ref.Softmax(view[uint16](memory, a[0], n(4)*n(5)*1024), view[uint16](memory, a[1], 1<<15),
-			view[uint32](memory, a[2], n(4)*32*ref.StateWords), view[uint16](memory, a[3], n(4)*1024), n(4), n(5))
+		ref.Softmax(device.View[uint16](memory, a[0], n(4)*n(5)*1024), device.View[uint16](memory, a[1], 1<<15),
+			device.View[uint32](memory, a[2], n(4)*32*ref.StateWords), device.View[uint16](memory, a[3], n(4)*1024), n(4), n(5))
 	}
 }
 
@@ -72,13 +65,13 @@ func (a *arena) alloc(bytes, align int) uint32 {
 
 func (a *arena) int16s(v []int16) uint32 {
 	at := a.alloc(2*len(v), device.Align)
-	copy(view[int16](a.memory, at, len(v)), v)
+	copy(device.View[int16](a.memory, at, len(v)), v)
 	return at
 }
 
 func (a *arena) uint16s(v []uint16) uint32 {
 	at := a.alloc(2*len(v), device.Align)
-	copy(view[uint16](a.memory, at, len(v)), v)
+	copy(device.View[uint16](a.memory, at, len(v)), v)
 	return at
 }
 
