@@ -17,9 +17,10 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                   {"internal/cli"},
-	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "server", "tts", "batcher", "models", "kernels"},
+	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "server", "tts", "batcher", "models", "kernels"},
 	"internal/chat":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "models"},
 	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "batcher", "models", "kernels"},
+	"internal/npu":       {"internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "tts", "models", "kernels", "hexagon"},
 	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
 	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
 	"internal/config":    {"internal/hub", "internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},

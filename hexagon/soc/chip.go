@@ -12,7 +12,10 @@
 // rotary embeddings, sampling.
 package soc
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Source says where a number is from.
 type Source string
@@ -64,7 +67,7 @@ var gen3 = Chip{
 	Name: "Snapdragon 8 Gen 3", ID: "8gen3", Arch: "V75",
 	Threads:         Number{4, "threads", TMan, "Table 2 measures four; both papers say 4 to 6"},
 	Clock:           Number{1, "GHz", Assumed, "not published"},
-	CyclesPerPacket: Number{2, "cycles", Assumed, "with 1 GHz and 64 lanes it gives 32 GFLOPS a thread; [S] Table 2 measures 32.93"},
+	CyclesPerPacket: Number{1, "cycles", Assumed, "no stalls; at 1 GHz T-MAN §6.5.2 leaves no room for more than 1.1"},
 	GatherPackets:   Number{24, "packets", Scaling, "§5.2.1: 24 to 48; the bound takes the least"},
 	DMA:             Number{59, "GB/s", TMan, "Table 2; [S] Table 2 has 60"},
 	L2Fetch:         Number{32, "GB/s", TMan, "Table 2, four threads"},
@@ -130,16 +133,22 @@ func (c *Chip) derived() {
 	}
 }
 
+// IDs lists the chips' IDs.
+func IDs() (ids []string) {
+	for _, c := range Chips() {
+		ids = append(ids, c.ID)
+	}
+	return ids
+}
+
 // Named is the chip with that ID.
 func Named(id string) (Chip, error) {
-	known := ""
 	for _, c := range Chips() {
 		if c.ID == id {
 			return c, nil
 		}
-		known += " " + c.ID
 	}
-	return Chip{}, fmt.Errorf("there is no chip %.40q (have%s)", id, known)
+	return Chip{}, fmt.Errorf("there is no chip %.40q (have %s)", id, strings.Join(IDs(), ", "))
 }
 
 // Numbers are the chip's constants with their names, in the order of documents.

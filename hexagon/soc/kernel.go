@@ -11,6 +11,7 @@ type Machine struct {
 	Chip
 	Packets Packets
 	Route   Route
+	Only    Path                 // of products; empty: the one that is bound to take less
 	layouts map[layoutKey]Layout // Plan is slow
 }
 
@@ -21,7 +22,7 @@ type layoutKey struct {
 
 // NewMachine is the chip with this project's kernels and weights that come by DMA.
 func NewMachine(c Chip) *Machine {
-	return &Machine{c, Counted, ByDMA, map[layoutKey]Layout{}}
+	return &Machine{Chip: c, Packets: Counted, Route: ByDMA, layouts: map[layoutKey]Layout{}}
 }
 
 // layout is Plan, once for each shape.
@@ -114,7 +115,8 @@ func (m *Machine) Product(x Matrix, rows int) (Cost, Path, error) {
 		return Cost{}, "", err
 	}
 	byLookup := m.Lookup(x, rows)
-	if tables := m.Tables(x.K, rows); byLookup.Seconds+tables.Seconds <= byTiles.Seconds {
+	faster := byLookup.Seconds+m.Tables(x.K, rows).Seconds <= byTiles.Seconds
+	if m.Only == ByLookup || m.Only == "" && faster {
 		return byLookup, ByLookup, nil
 	}
 	return byTiles, ByTiles, nil
