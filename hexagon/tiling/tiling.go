@@ -128,9 +128,17 @@ func Search(m Matrix, l Limits) (Result, error) {
 		return r, fmt.Errorf("%w: %d bits in groups of %d", ErrMatrix, m.Bits, m.Group)
 	}
 	refused := map[Rule]int{}
+	all := m.M / Lookups
+	divisors := divisorsOf(all)
 	for regs := 1; regs <= l.Registers; regs++ {
-		for iter := 1; iter*regs*TableCols <= m.K; iter++ {
-			for strips := 1; strips <= m.M/Lookups; strips++ {
+		iters := m.K / (regs * TableCols)
+		if regs+LookupRegs > l.Registers {
+			refused[Registers] += iters * all
+			continue
+		}
+		refused[Rows] += iters * (all - len(divisors))
+		for iter := 1; iter <= iters; iter++ {
+			for _, strips := range divisors {
 				t := Tiling{KLut: regs * TableCols, MIterD: strips, KIterD: iter}
 				t.MIterP, t.KIterP = t.Rows()/MMA, t.Cols()/MMA
 				if rule := t.broken(m, l); rule != "" {
@@ -151,6 +159,15 @@ func Search(m Matrix, l Limits) (Result, error) {
 	r.Choice = r.Legal[0]
 	r.explain(l)
 	return r, nil
+}
+
+func divisorsOf(n int) (list []int) {
+	for d := 1; d <= n; d++ {
+		if n%d == 0 {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 // preference compares by the three heuristics, one after the other.

@@ -83,7 +83,7 @@ func (t *Timeline) chart() *plot.Plot {
 	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1e6*end, -0.6, 5.6
 	p.Y.Tick.Marker = rowNames{"HMX", "HVX", "DMA", "HMX", "HVX", "DMA"}
 	p.Y.LineStyle.Width, p.Y.Tick.Length = 0, 0
-	p.Title.TextStyle.Font.Size = vg.Points(10)
+	p.Title.TextStyle.Font.Size, p.X.Label.TextStyle.Font.Size = vg.Points(10), vg.Points(10)
 	return p
 }
 
@@ -92,7 +92,8 @@ func (p *Plan) curve() (*plot.Plot, error) {
 	c.Title.Text = fmt.Sprintf("%s, decode at a context of %d", p.Model.Name, p.Options.Context)
 	c.Title.TextStyle.Font.Size = vg.Points(10)
 	c.X.Label.Text, c.Y.Label.Text = "batch", "tokens/s, modelled bound"
-	c.Legend.Top, c.Legend.Left = true, true
+	c.Legend.Top, c.Legend.Left, c.Legend.Padding = true, true, vg.Points(2)
+	c.Legend.TextStyle.Font.Size, c.X.Label.TextStyle.Font.Size, c.Y.Label.TextStyle.Font.Size = vg.Points(8.5), vg.Points(10), vg.Points(10)
 	c.Y.Min, c.X.Min = 0, 0
 	for i, b := range p.Chips {
 		var at plotter.XYs
@@ -104,6 +105,9 @@ func (p *Plan) curve() (*plot.Plot, error) {
 			return nil, err
 		}
 		line.Color, line.Width, dots.Color, dots.Shape = hues[i%len(hues)], vg.Points(1.5), hues[i%len(hues)], draw.CircleGlyph{}
+		if i == len(p.Chips)-1 { // often lies on the one before
+			line.Dashes = []vg.Length{vg.Points(4), vg.Points(4)}
+		}
 		c.Add(line, dots)
 		c.Legend.Add(b.Name, line, dots)
 	}
