@@ -1,0 +1,173 @@
+package hexagon
+
+import (
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/kernels"
+)
+
+// tileRows is the most rows that are multiplied at once: eight columns of tiles, whose
+// 32 lanes each are rows of the batch.
+const tileRows = 256
+
+// tiling is how a product by tiles uses TCM. A strip of weights is copied, unfolded
+// and multiplied in parts of k columns; while one is multiplied the next is unfolded
+// and the one after copied, so there are two of each buffer.
+type tiling struct {
+	cols    int // of tiles: 32 rows of activations each
+	k       int // columns of a part
+	x       uint32
+	weights [2]buffers
+}
+
+// buffers of a part of a strip.
+type buffers struct{ codes, scales, offsets, tiles, out uint32 }
+
+// tile plans a product of n rows.
+func (l *linear) tile(n int) (t tiling) {
+	t.cols = roundUp(n, layout.Tile) / layout.Tile
+	// A column of weights takes bytes of activations, and twice those of its codes,
+	// scales, offsets and tiles; out and what alignment wastes are fixed.
+	fixed := 2*4*t.cols*layout.TileBytes + 16*device.Align
+	column := 2*layout.Tile*t.cols + 2*(layout.Strip*l.Bits/8+2*layout.Strip*2/32+2*layout.Strip)
+	t.k = min(l.K, (tcmEnd-scratch-fixed)/column/layout.TableCols*layout.TableCols)
+	at := uint32(scratch)
+	t.x = take(&at, t.cols*t.k*2*layout.Tile)
+	for i := range t.weights {
+		w := &t.weights[i]
+		w.codes = take(&at, t.k*layout.Strip*l.Bits/8)
+		w.scales, w.offsets = take(&at, t.k/32*layout.Strip*2), take(&at, t.k/32*layout.Strip*2)
+		w.tiles, w.out = take(&at, t.k*layout.Strip*2), take(&at, 4*t.cols*layout.TileBytes)
+	}
+	return t
+}
+
+// mulTiles multiplies on the tile unit.
+func (l *linear) mulTiles(y []float32, x *kernels.Acts) error {
+	b := l.b
+	for lo, pass := 0, 0; lo < x.N(); lo, pass = lo+tileRows, pass+1 {
+		n := min(tileRows, x.N()-lo)
+		t := l.tile(n)
+		now := resident{x, x.Sets(), PathTiles, pass}
+		if b.resident != now {
+			b.layTiles(x, lo, n, l.K)
+		}
+		for c := 0; c < l.K; c += t.k {
+			part := min(t.k, l.K-c)
+			if b.resident != now || t.k < l.K {
+				for col := range t.cols { // of all columns those of the part
+					b.add(device.OpCopy, t.x+uint32(col*part*2*layout.Tile), b.x.at+uint32((col*l.K+c)*2*layout.Tile), uint32(part*2*layout.Tile))
+				}
+			}
+			if b.resident = now; t.k < l.K {
+				b.resident = resident{}
+			}
+			for first := 0; first < l.M/layout.Strip; {
+				strips := l.strips(first, t.cols*layout.Tile, 2)
+				l.pipeline(&t, first, strips, c, part)
+				if err := b.run(); err != nil {
+					return err
+				}
+				l.gather(y, x, lo, n, &t, first, strips, c > 0)
+				first += strips
+			}
+		}
+	}
+	return nil
+}
+
+// layTiles lays out n rows of x from row lo on, [tiles of 32 rows][k/32] tiles with a
+// row in each column.
+func (b *Backend) layTiles(x *kernels.Acts, lo, n, k int) {
+	clear(b.mem[b.x.at:][:roundUp(n, layout.Tile)*2*k])
+	for i := range n {
+		row := x.Row(lo + i)
+		inverse := 1 / tileScale(row)
+		at := b.x.at + uint32(i/layout.Tile*k*2*layout.Tile)
+		for j, f := range row {
+			putHalf(b.mem, at+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(j%layout.Tile, i%layout.Tile), layout.F16(f*inverse))
+		}
+	}
+}
+
+// tileScale is the power of two that makes a row's largest number at most 1.
+func tileScale(row []float32) float32 {
+	most := largest(row)
+	if most == 0 {
+		return 1
+	}
+	_, e := math.Frexp(float64(most))
+	return float32(math.Ldexp(1, max(-126, min(e, 127))))
+}
+
+// outScale is the power of two by which results are multiplied so that none is too
+// large, activations being at most 1.
+func (l *linear) outScale(part int) float32 {
+	most := 0.0
+	for q := range 1 << l.Bits {
+		most = max(most, math.Abs(float64(layout.F32(half(l.b.mem, l.table, q)))))
+	}
+	if l.Offsets != nil {
+		most += 8
+	}
+	_, e := math.Frexp(most * float64(part) / 65504)
+	return float32(math.Ldexp(1, -max(0, e)))
+}
+
+// pipeline queues columns [c, c+part) of so many strips from strip first on. Results
+// lie at b.y: [strips][4][cols] tiles.
+func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
+	b, group := l.b, uint32(l.Group)
+	if l.Group == l.K {
+		group = uint32(part)
+	}
+	scale := math.Float32bits(l.outScale(t.k))
+	for step := range strips + 2 {
+		if i := step; i < strips {
+			w := &t.weights[i%2]
+			codes, scales, offsets := l.at(first + i)
+			b.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(part*layout.Strip*l.Bits/8))
+			if scales != 0 {
+				b.add(device.OpCopy, w.scales, scales+uint32(c/l.Group*layout.Strip*2), uint32(part/l.Group*layout.Strip*2))
+			}
+			if offsets != 0 {
+				b.add(device.OpCopy, w.offsets, offsets+uint32(c/l.Group*layout.Strip*2), uint32(part/l.Group*layout.Strip*2))
+			}
+		}
+		if i := step - 1; i >= 0 && i < strips {
+			w := t.weights[i%2]
+			if l.Group == l.K {
+				w.scales = 0
+			}
+			if l.Offsets == nil {
+				w.offsets = 0
+			}
+			b.add(device.OpDequant, w.tiles, w.codes, w.scales, w.offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group)
+		}
+		if i := step - 2; i >= 0 {
+			w := &t.weights[i%2]
+			b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, layout.Strip/layout.Tile, uint32(t.cols), scale)
+			size := uint32(4 * t.cols * layout.TileBytes)
+			b.add(device.OpCopy, b.y.at+uint32(i)*size, w.out, size)
+		}
+	}
+}
+
+// gather turns the results of strips into rows [lo, lo+n) of y, or adds them there.
+func (l *linear) gather(y []float32, x *kernels.Acts, lo, n int, t *tiling, first, strips int, more bool) {
+	mem, out := l.b.mem, l.outScale(t.k)
+	for i := range n {
+		scale := tileScale(x.Row(lo+i)) / out
+		row := y[(lo+i)*l.Rows : (lo+i+1)*l.Rows]
+		for m := first * layout.Strip; m < min(l.Rows, (first+strips)*layout.Strip); m++ {
+			at := l.b.y.at + uint32(((m/layout.Tile-first*4)*t.cols+i/layout.Tile)*layout.TileBytes)
+			f := layout.F32(half(mem, at, layout.TileIndex(m%layout.Tile, i%layout.Tile))) * l.R[m] * scale
+			if more {
+				f += row[m]
+			}
+			row[m] = f
+		}
+	}
+}
