@@ -202,7 +202,8 @@ func (b *Backend) add(op device.Op, args ...uint32) {
 
 // run has the device compute the queued packets. A failure is the backend's fault.
 func (b *Backend) run() error {
-	if err := b.Err(); err != nil {
+	if err := b.Err(); err != nil || len(b.packets) == 0 {
+		b.packets = b.packets[:0]
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), b.opt.Timeout)

@@ -102,10 +102,18 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 // afterwards.
 func (b *Bundle) Close() error {
 	err := errors.Join(b.decoder.close(), b.file.Close())
-	if d := b.decoder.exec.device.backend; d != nil {
+	if d := b.Backend(); d != nil {
 		err = errors.Join(err, d.Close())
 	}
 	return err
+}
+
+// Backend is where the matrices are, nil for the CPU.
+func (b *Bundle) Backend() kernels.Backend {
+	if b.decoder == nil {
+		return nil
+	}
+	return b.decoder.exec.device.backend
 }
 
 // converse chooses how the model's conversations are written.

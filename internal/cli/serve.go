@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +31,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringArray("model", nil, "GGUF `[NAME=]FILE`, hf:OWNER/REPO[:FILE|:QUANT], or a name of the catalogue or of an embedded model; may be repeated")
 	f.BoolVar(&m.offline, "offline", false, "download no models")
 	wordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
+	f.String("backend", config.CPU, "where matrices and attention are computed: "+strings.Join(config.Backends(), ", "))
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")

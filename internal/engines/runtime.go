@@ -48,6 +48,7 @@ type Runtime struct {
 	arbiter   *batcher.StepArbiter
 	Hosts     []*Host // generators
 	verifiers []*Host // reward models
+	hexagon   config.Hexagon
 	log       zerolog.Logger
 	watch     Watcher
 	free      func() int64 // bytes of memory that are free
@@ -72,7 +73,7 @@ func New(cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), log: log, watch: watch, free: memory.Free}
+	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), hexagon: cfg.Hexagon, log: log, watch: watch, free: memory.Free}
 	if cfg.KernelTimes {
 		r.Pool.Meter().Enable()
 	}
@@ -110,6 +111,9 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	opt.OnDraftError = func(err error) {
 		r.log.Error().Err(err).Str("model", opt.Name).Msg("the draft model has failed; answers go on without it")
 	}
+	opt.OnFault = func(err error) {
+		r.log.Error().Err(err).Str("model", opt.Name).Msg("the model's device has failed: its requests end, and the CPU computes those to come")
+	}
 	if err := speculates(opt.Speculation, h.Bundle); err != nil {
 		return err
 	}
@@ -140,6 +144,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
 		Str("weights", output.Bytes(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
 		Stringer("kernels", cpu.Active()).Int("threads", r.Pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
+	r.logBackend(h)
 	if h.draft != nil {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", output.Bytes(h.draft.Model.Config().Bytes)).
 			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")
