@@ -23,7 +23,7 @@ var layers = map[string][]string{
 	"internal/npu":       {"internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "tts", "models", "kernels", "hexagon"},
 	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
 	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
-	"internal/config":    {"internal/hub", "internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
+	"internal/config":    {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
 	"internal/apiclient": {"internal/usage", "internal/output"},
 	"internal/usage":     {"tts/scaling"},
 	"internal/output":    {},

@@ -54,6 +54,8 @@ type job struct {
 // longestChunk is the most keys of a chunk.
 const longestChunk = 8192
 
+var longest = longestChunk // for tests
+
 // Attend computes attention on the tile unit. It leaves to the CPU soft caps, which
 // lie between two operations of the device, heads too wide for TCM, and sums that are
 // too large for fp16.
@@ -89,7 +91,7 @@ func (a *attention) windowed(r *models.RowPos) bool {
 func (a *attention) plan(call *models.Attention) bool {
 	a.call = call
 	a.dim = roundUp(call.Cache.Shape().HeadDim, layout.Tile) / layout.Tile
-	for a.chunk = longestChunk; a.chunk >= layout.Tile; a.chunk /= 2 {
+	for a.chunk = longest; a.chunk >= layout.Tile; a.chunk /= 2 {
 		at, t := uint32(scratch), &a.tcm
 		t.q, t.diag = take(&at, a.dim*layout.TileBytes), take(&at, layout.TileBytes)
 		t.before, t.after = take(&at, a.dim*layout.TileBytes), take(&at, a.dim*layout.TileBytes)

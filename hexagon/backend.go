@@ -134,6 +134,7 @@ func (b *Backend) region(n int) region { return region{b.reserve(n), uint32(n)} 
 const (
 	resultBytes  = 8 << 20
 	stagingBytes = 16 << 20 // of attention
+	pageBytes    = 4096     // of which memory has whole ones
 )
 
 // Start makes the device, gives it the matrices and tries it.
@@ -142,6 +143,7 @@ func (b *Backend) Start() error {
 	if b.end > math.MaxUint32 {
 		return fmt.Errorf("hexagon: %d bytes are more than a device can address", b.end)
 	}
+	b.end = (b.end + pageBytes - 1) &^ (pageBytes - 1)
 	dev, err := b.open(int(b.end))
 	if err != nil {
 		return err

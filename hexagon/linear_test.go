@@ -1,0 +1,156 @@
+package hexagon
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/ternary"
+)
+
+// deviceMatrices are packings that the device takes, with a matrix of each.
+func deviceMatrices(t testing.TB, r *rand.Rand, rows, cols int) map[string]*matrix.Matrix {
+	all := map[string]*matrix.Matrix{}
+	for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128} {
+		all[p.String()] = matrices.Random(t, r, p, rows, cols)
+	}
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
+		trits, scale := make([]int8, rows*cols), make([]float32, rows)
+		for i := range trits {
+			trits[i] = int8(r.IntN(3) - 1)
+		}
+		for i := range scale {
+			scale[i] = float32(r.NormFloat64())
+		}
+		m, err := ternary.Pack(rows, cols, trits, scale, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[p.String()] = m
+	}
+	return all
+}
+
+// started is a backend on device that has loaded w.
+func started(t testing.TB, open Opener, opt Options, w ...*matrix.Matrix) (*Backend, []kernels.Linear) {
+	t.Helper()
+	b := New("test", open, opt)
+	var all []kernels.Linear
+	for _, m := range w {
+		l, err := b.Load(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b, all
+}
+
+func gaussians(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+func TestConvertedMatricesHoldTheirWeights(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const rows, cols = 130, 512
+	for name, m := range deviceMatrices(t, r, rows, cols) {
+		d, err := convert(m)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want, got := make([]float32, cols), make([]float32, cols)
+		for row := range rows {
+			matrices.Row(want, m, row)
+			d.Dequantize(got, row)
+			most := largest(want)
+			for k := range want {
+				if diff := math.Abs(float64(got[k] - want[k])); !(diff <= float64(most)/2000) {
+					t.Fatalf("%s: weight %d of row %d is %v, want %v", name, k, row, got[k], want[k])
+				}
+			}
+		}
+	}
+	for _, p := range []matrix.Packing{matrix.Q6, matrix.Q8, matrix.F16} {
+		if _, err := convert(matrices.Random(t, r, p, rows, cols)); err == nil {
+			t.Errorf("%v has no exact form on the device and is taken", p)
+		}
+	}
+}
+
+// bigger is a row of activations with an outlier, as models have them.
+func TestProductsOfAllPackingsAndPathsAreNearTheExactOnes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	const rows, cols = 130, 512
+	for name, m := range deviceMatrices(t, r, rows, cols) {
+		for path, within := range map[Path]float64{PathLookup: 1.0 / 2000, PathTiles: 1.0 / 500} {
+			for _, n := range []int{1, 33} {
+				t.Run(fmt.Sprintf("%s/%s/%d", name, path, n), func(t *testing.T) {
+					_, l := started(t, newRefDevice, Options{Path: path}, m)
+					x := gaussians(r, n*cols)
+					for k := range cols {
+						x[k] *= 1000 // rows have scales of their own
+					}
+					var acts kernels.Acts
+					acts.Set(x, n, cols)
+					y, w := make([]float32, n*rows), make([]float32, cols)
+					l[0].Mul(y, &acts)
+					for i := range n {
+						for j := 0; j < rows; j += 43 {
+							matrices.Row(w, m, j)
+							want, size := 0.0, 0.0
+							for k, f := range w {
+								p := float64(f) * float64(x[i*cols+k])
+								want, size = want+p, size+p*p
+							}
+							if got := float64(y[i*rows+j]); !(math.Abs(got-want) <= within*math.Sqrt(size)*3) {
+								t.Fatalf("output %d of row %d is %v, want %v (norm %v)", j, i, got, want, math.Sqrt(size))
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestARowHasTheSameBitsAloneAndInACrowdOnOnePath(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const rows, cols, n = 128, 256, 70
+	m := deviceMatrices(t, r, rows, cols)["Q4M"]
+	x := gaussians(r, n*cols)
+	for _, path := range []Path{PathLookup, PathTiles} {
+		b, l := started(t, newRefDevice, Options{Path: path}, m)
+		var acts kernels.Acts
+		all, one := make([]float32, n*rows), make([]float32, rows)
+		acts.Set(x, n, cols)
+		l[0].Mul(all, &acts)
+		for _, i := range []int{0, 31, 32, 69} {
+			acts.Set(x[i*cols:], 1, cols)
+			l[0].Mul(one, &acts)
+			for j, f := range one {
+				if f != all[i*rows+j] {
+					t.Fatalf("%s: output %d of row %d is %v alone and %v in a crowd", path, j, i, f, all[i*rows+j])
+				}
+			}
+		}
+		if err := b.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
