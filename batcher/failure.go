@@ -53,15 +53,15 @@ func (e *Engine) Failed() *FailedError {
 // failure ends the engine for the error, or the panic, of a step; its sequences alone
 // if the model goes on without the backend that has failed.
 func (e *Engine) failure(err error, panicked any) error {
-	var fault *models.FaultError
-	if panicked == nil && errors.As(err, &fault) && fault.Spare {
-		e.recover(fault)
-		return nil
-	}
 	if panicked != nil {
 		err = fmt.Errorf("%w: %v\n%s", ErrPanic, panicked, debug.Stack())
 	}
 	if err == nil {
+		return nil
+	}
+	var fault *models.FaultError
+	if panicked == nil && errors.As(err, &fault) && fault.Spare {
+		e.recover(fault)
 		return nil
 	}
 	failed := &FailedError{Model: e.opt.Name, Err: err}

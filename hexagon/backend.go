@@ -13,11 +13,13 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
 )
 
 // Options say how a device is used.
 type Options struct {
 	Path    Path          // how matrices are multiplied; "": PathAuto
+	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
 	Timeout time.Duration // the longest that the device may take for some packets; 0: DefaultTimeout
 }
 

@@ -16,7 +16,9 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 	if name == "" || name == config.CPU {
 		return load(opt)
 	}
-	b, err := hexagon.Open(name, h.Options())
+	use := h.Options()
+	use.Pool = opt.Pool
+	b, err := hexagon.Open(name, use)
 	if err != nil {
 		return nil, err
 	}
