@@ -38,7 +38,9 @@ const (
 	// OpPing does nothing. Every device answers it.
 	OpPing Op = iota + 1
 
-	// OpCopy moves n bytes, a multiple of Align: what DMA does between DDR and TCM.
+	// OpCopy moves n bytes, a multiple of Align: what DMA does between DDR and TCM, the
+	// first TCMBytes of the memory. The host must neither read nor write TCM, which on a
+	// chip it cannot see. An operand lies wholly in TCM or wholly behind it.
 	//
 	//	dst, src, n
 	OpCopy
@@ -115,7 +117,7 @@ const (
 // Bounds of packets. A device refuses what is beyond them; Check is the rule.
 const (
 	Align         = 128
-	TCMBytes      = 8 << 20 // the first bytes of the shared memory
+	TCMBytes      = 8 << 20 // the first bytes of the memory: see OpCopy
 	MaxActivation = 8191    // a sum of four fits int16
 	MaxDim        = 1 << 17 // of M and K
 	MaxB          = 255

@@ -22,13 +22,14 @@ static uint64_t dim(struct check *c, uint32_t n, uint32_t multiple) {
   return n;
 }
 
-static uint64_t tiles(struct check *c, uint32_t n) {
-  count(c, n, 1, MAX_TILES);
+static uint64_t tiles(struct check *c, uint32_t n, uint32_t least) {
+  count(c, n, least, MAX_TILES);
   return n;
 }
 
 static void operand(struct check *c, uint32_t at, uint64_t n, uint32_t align, uint64_t limit) {
-  require(c, (at & (align - 1)) == 0 && n <= c->size && at <= c->size - n && at + n <= limit, STATUS_RANGE);
+  const int fits = n <= c->size && at <= c->size - n && at + n <= limit;
+  require(c, (at & (align - 1)) == 0 && fits && (at >= TCM_BYTES || at + n <= TCM_BYTES), STATUS_RANGE);
 }
 
 static void memory(struct check *c, uint32_t at, uint64_t n) { operand(c, at, n, ALIGN, c->size); }
@@ -51,7 +52,7 @@ static void weights(struct check *c, uint32_t codes, uint32_t scales, uint32_t o
 static uint32_t check(const struct packet *p, uint64_t size) {
   struct check c = {size, STATUS_OK};
   const uint32_t *a = p->args;
-  uint64_t m, k;
+  uint64_t m, n, k, k1;
   switch (p->op) {
   case OP_PING: break;
   case OP_COPY:
@@ -95,35 +96,48 @@ static uint32_t check(const struct packet *p, uint64_t size) {
     break;
   case OP_EXP_TABLE: operand(&c, a[0], EXP_TABLE_BYTES, EXP_TABLE_BYTES, TCM_BYTES); break;
   case OP_SOFTMAX:
-    m = tiles(&c, a[4]);
-    k = tiles(&c, a[5]);
+    m = tiles(&c, a[4], 1);
+    k = tiles(&c, a[5], 1);
     tcm(&c, a[0], m * k * TILE_BYTES);
     operand(&c, a[1], EXP_TABLE_BYTES, EXP_TABLE_BYTES, TCM_BYTES);
     memory(&c, a[2], m * 32 * sizeof(struct softmax_state));
     tcm(&c, a[3], m * TILE_BYTES);
     break;
-  default: return STATUS_OP; // and OP_TILE_MUL, which is the tile unit's
+  case OP_TILE_MUL:
+    require(&c, (a[9] >> 23 & 255) != 255, STATUS_NUMBER);
+    k = tiles(&c, a[3], 1);
+    k1 = tiles(&c, a[6], 0);
+    m = tiles(&c, a[7], 1);
+    n = tiles(&c, a[8], 1);
+    tcm(&c, a[0], m * n * TILE_BYTES);
+    tcm(&c, a[1], m * k * TILE_BYTES);
+    tcm(&c, a[2], n * k * TILE_BYTES);
+    if (!k1) break;
+    tcm(&c, a[4], m * k1 * TILE_BYTES);
+    tcm(&c, a[5], n * k1 * TILE_BYTES);
+    break;
+  default: return STATUS_OP;
   }
   return c.status;
 }
 
+static void *at(const struct memory *m, uint32_t offset) { return (offset < TCM_BYTES ? m->tcm : m->base) + offset; }
+
 uint32_t run_packet(const struct packet *p, const struct memory *m) {
-  const uint32_t status = check(p, m->size), *a = p->args;
+  const uint32_t status = p->op == OP_TILE_MUL && !m->tile_mul ? STATUS_OP : check(p, m->size), *a = p->args;
   if (status) return status;
-#define AT(i) ((void *)(m->base + a[i]))
+#define AT(i) at(m, a[i])
 #define OR_NONE(i) (a[i] ? AT(i) : 0)
+#define INT(i) ((int)a[i])
   switch (p->op) {
   case OP_COPY: copy(AT(0), AT(1), a[2]); break;
-  case OP_PRECOMPUTE: precompute(AT(0), AT(1), AT(2), (int)a[3]); break;
-  case OP_GEMV:
-    gemv(&(struct gemv){AT(0), AT(1), AT(2), AT(3), AT(4), OR_NONE(5), (int)a[6], (int)a[7], (int)a[8], (int)a[9], (int)a[10], (int)a[11]});
-    break;
-  case OP_DEQUANT:
-    dequant(&(struct dequant){AT(0), AT(1), AT(2), OR_NONE(3), AT(4), (int)a[5], (int)a[6], (int)a[7], (int)a[8], (int)a[9], (int)a[10]});
-    break;
-  case OP_VLUT16: vlut16(AT(0), AT(1), (int)a[2], AT(3)); break;
+  case OP_PRECOMPUTE: precompute(AT(0), AT(1), AT(2), INT(3)); break;
+  case OP_GEMV: gemv(&(struct gemv){AT(0), AT(1), AT(2), AT(3), AT(4), OR_NONE(5), INT(6), INT(7), INT(8), INT(9), INT(10), INT(11)}); break;
+  case OP_DEQUANT: dequant(&(struct dequant){AT(0), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6), INT(7), INT(8), INT(9), INT(10)}); break;
+  case OP_VLUT16: vlut16(AT(0), AT(1), INT(2), AT(3)); break;
+  case OP_TILE_MUL: m->tile_mul(&(struct tile_mul){AT(0), AT(1), AT(2), INT(3), AT(4), AT(5), INT(6), INT(7), INT(8), a[9]}); break;
   case OP_EXP_TABLE: exp_table(AT(0)); break;
-  case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), (int)a[4], (int)a[5]); break;
+  case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), INT(4), INT(5)); break;
   }
   return STATUS_OK;
 }

@@ -13,9 +13,33 @@ struct packet {
   uint32_t op, args[15];
 };
 
+// A request is a header and count packets; an answer says how many of them went well,
+// and the status of the one behind those.
+struct request {
+  uint32_t magic, number, count, zero;
+};
+
+struct answer {
+  uint32_t magic, number, done, status;
+  uint64_t packets, instructions, vector; // counted in the emulator
+};
+
+enum { MAGIC = 0x4c555452 };
+
+// The operands of OP_TILE_MUL.
+struct tile_mul {
+  uint16_t *out;
+  const uint16_t *act0, *wgt0;
+  int k0;
+  const uint16_t *act1, *wgt1;
+  int k1, rows, cols;
+  uint32_t scale; // bits of a float
+};
+
 struct memory {
-  uint8_t *base;
-  uint64_t size; // a multiple of ALIGN
+  uint8_t *base, *tcm; // tcm is base where the host sees it
+  uint64_t size;       // of base; a multiple of ALIGN
+  void (*tile_mul)(const struct tile_mul *); // 0 where there is no tile unit
 };
 
 // run_packet checks a packet, runs it and returns its status. Nothing outside the

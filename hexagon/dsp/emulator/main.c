@@ -4,18 +4,9 @@
 #include "../dispatch/dispatch.h"
 #include "runtime.h"
 
-enum { MAGIC = 0x4c555452, BATCH = 256 };
+enum { BATCH = 256 };
 
 // The first request maps a memory of count bytes; each later one has count packets.
-struct request {
-  uint32_t magic, number, count, zero;
-};
-
-struct answer {
-  uint32_t magic, number, done, status; // done packets went well; status is of the next
-  uint64_t packets, instructions, vector;
-};
-
 static int read_all(void *p, uint32_t n) {
   for (uint8_t *b = p; n;) {
     long r = rt_read(0, b, n);
@@ -39,13 +30,14 @@ static void run(struct answer *r, const struct memory *m, const struct packet *p
 
 int main(void) {
   static struct packet packets[BATCH];
-  struct memory memory = {0, 0};
+  struct memory memory = {0};
   struct request q;
   while (read_all(&q, sizeof q)) {
     if (q.magic != MAGIC) return 1;
     struct answer r = {MAGIC, q.number, 0, STATUS_OK, 0, 0, 0};
     if (!memory.base) {
-      memory = (struct memory){rt_map(3, q.count), q.count};
+      uint8_t *base = rt_map(3, q.count);
+      memory = (struct memory){base, base, q.count, 0};
       r.status = memory.base ? STATUS_OK : STATUS_RANGE;
     } else {
       for (uint32_t left = q.count; left;) {
