@@ -15,6 +15,8 @@ import (
 type Go struct {
 	memory []byte
 	unit   TileUnit
+	pool   *pool.Pool // nil: the caller alone
+	pairs  pairTables
 }
 
 // NewGo returns a device with so many bytes of memory that computes on the threads of
@@ -23,7 +25,7 @@ func NewGo(p *pool.Pool, memory int) (*Go, error) {
 	if _, err := NewArena(memory); err != nil {
 		return nil, err
 	}
-	return &Go{memory: newMemory(memory), unit: NewTileUnit(p)}, nil
+	return &Go{memory: newMemory(memory), unit: NewTileUnit(p), pool: p}, nil
 }
 
 // Name is "go".
@@ -64,28 +66,67 @@ func (g *Go) compute(p Packet) {
 		copy(g.memory[a[0]:][:a[2]], g.memory[a[1]:])
 	case OpPrecompute:
 		k := int(a[3])
-		ref.Precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
+		precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
 	case OpGEMV:
 		m, k := int(a[6]), int(a[7])
-		w := g.matrix(a[1], a[4], a[5], m, k, a[8], a[9])
-		ref.GEMV(view[int32](g, a[0], m), &w, view[int16](g, a[2], 4*k), view[int32](g, a[3], k/32), int32(a[10]), int32(a[11]))
+		if n := k / 8; len(g.pairs) < n {
+			g.pairs = make(pairTables, n)
+		}
+		p := gemv{Matrix: g.matrix(a[1], a[4], a[5], m, k, a[8], a[9]), y: view[int32](g, a[0], m), tables: view[int16](g, a[2], 4*k),
+			sums: view[int32](g, a[3], k/32), pairs: g.pairs, a: int32(a[10]), b: int32(a[11])}
+		g.parallel(k/layout.TableCols, func(part int) {
+			for half := 8 * part; half < 8*part+8; half++ {
+				p.pairs.build(p.tables, half)
+			}
+		})
+		g.parallel(m/layout.Strip, p.strip)
 	case OpDequant:
 		strip, first, n := int(a[5]), int(a[6]), int(a[7])
-		w := g.matrix(a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10])
-		ref.Dequant(view[uint16](g, a[0], 8*n*tile), &w, view[uint16](g, a[4], 1<<a[9]), strip, first, n)
+		p := dequant{Matrix: g.matrix(a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10]),
+			tiles: view[uint16](g, a[0], 8*n*tile), v: view[uint16](g, a[4], 1<<a[9]), strip: strip, first: first, n: n}
+		g.parallel(n, p.block)
 	case OpVLUT16:
+		const some = 16 // super-groups a part
 		n := int(a[2])
-		ref.VLUT16(view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes], view[uint16](g, a[3], 16))
+		dst, groups, v := view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes], view[uint16](g, a[3], 16)
+		g.parallel(pool.Parts(n, some), func(part int) {
+			for i := part * some; i < min((part+1)*some, n); i++ {
+				vlut16(dst[i*layout.SuperGroup:][:layout.SuperGroup], groups[i*layout.SuperGroupBytes:], v)
+			}
+		})
 	case OpTileMul:
 		g.unit.Run(g.memory, p)
 	case OpExpTable:
-		ref.ExpTable(view[uint16](g, a[0], ExpTableBytes/2))
+		copy(view[uint16](g, a[0], ExpTableBytes/2), powers())
 	case OpSoftmax:
+		const some = 4 // pairs of rows a part
 		rows, keys := int(a[4]), int(a[5])
-		ref.Softmax(view[uint16](g, a[0], rows*keys*tile), view[uint16](g, a[1], ExpTableBytes/2),
-			view[uint32](g, a[2], rows*layout.Tile*ref.StateWords), view[uint16](g, a[3], rows*tile), rows, keys)
+		p := softmax{s: view[uint16](g, a[0], rows*keys*tile), table: view[uint16](g, a[1], ExpTableBytes/2),
+			states: view[uint32](g, a[2], rows*layout.Tile*ref.StateWords), diag: view[uint16](g, a[3], rows*tile), keys: keys}
+		g.parallel(rows*layout.Tile/2/some, func(part int) {
+			for i := part * some; i < (part+1)*some; i++ {
+				p.pair(i)
+			}
+		})
 	}
 }
+
+// parallel runs parts of a packet on the pool's threads.
+func (g *Go) parallel(parts int, part func(i int)) {
+	if g.pool != nil && parts > 1 {
+		g.pool.Run(task(part), parts)
+		return
+	}
+	for i := range parts {
+		part(i)
+	}
+}
+
+// task is a part for the pool.
+type task func(i int)
+
+// Do is the part.
+func (t task) Do(_, i int) { t(i) }
 
 const tile = layout.TileBytes / 2 // numbers
 
