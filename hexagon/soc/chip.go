@@ -68,7 +68,7 @@ var gen3 = Chip{
 	Threads:         Number{4, "threads", TMan, "Table 2 measures four; both papers say 4 to 6"},
 	Clock:           Number{1, "GHz", Assumed, "not published"},
 	CyclesPerPacket: Number{1, "cycles", Assumed, "no stalls; at 1 GHz T-MAN §6.5.2 leaves no room for more than 1.1"},
-	GatherPackets:   Number{24, "packets", Scaling, "§5.2.1: 24 to 48; the bound takes the least"},
+	GatherPackets:   Number{24, "packets", Scaling, "§5.2.1: 24 to 48; the bound hides them behind other threads"},
 	DMA:             Number{59, "GB/s", TMan, "Table 2; [S] Table 2 has 60"},
 	L2Fetch:         Number{32, "GB/s", TMan, "Table 2, four threads"},
 	VectorLoad:      Number{20, "GB/s", TMan, "Table 2, four threads"},

@@ -22,7 +22,7 @@ type layoutKey struct {
 
 // NewMachine is the chip with this project's kernels and weights that come by DMA.
 func NewMachine(c Chip) *Machine {
-	return &Machine{Chip: c, Packets: Counted, Route: ByDMA, layouts: map[layoutKey]Layout{}}
+	return &Machine{Chip: c, Packets: Counted(), Route: ByDMA, layouts: map[layoutKey]Layout{}}
 }
 
 // layout is Plan, once for each shape.
@@ -47,7 +47,7 @@ func (m *Machine) Lookup(x Matrix, rows int) Cost {
 	lines := float64(p.M) * float64(p.K) * float64(p.Bits) / 8 / tiling.Lookups
 	packets := lines * m.Packets.Line[p.Bits]
 	if p.Group < p.K {
-		packets += float64(p.M/tiling.Lookups) * float64(p.K/p.Group) * m.Packets.Scale
+		packets += float64(p.M/tiling.Lookups) * float64(p.K/p.Group) * m.Packets.Scale[p.Bits]
 	}
 	c := Cost{DMA: m.load(x.Bytes()), Vector: m.vector(packets * float64(rows))}
 	return c.overlapped()
@@ -67,7 +67,7 @@ func (m *Machine) Stages(x Matrix, n int, t tiling.Tiling) (pipeline.Costs, int)
 	blocks := float64(t.Rows()/tiling.Lookups) * float64(t.Cols()/tiling.BlockCols)
 	return pipeline.Costs{
 		m.load(t.Packed(tx)),
-		m.vector(blocks * m.Packets.Dequant[x.Bits]),
+		m.vector(blocks * m.Packets.dequant(x)),
 		m.tileSeconds(t.Rows(), t.Cols(), n),
 	}, tiles
 }
@@ -138,7 +138,7 @@ func (m *Machine) Attention(x *Model, work []Work) Cost {
 		scores := float64(padded) * float64(keys) * float64(x.KVHeads)
 		c := Cost{
 			DMA:    m.load(2 * 2 * w.Context * x.KVHeads * x.HeadDim),
-			Vector: m.vector(scores / 64 * (m.Packets.Softmax + m.GatherPackets.Value)),
+			Vector: m.vector(scores / 64 * m.Packets.Softmax),
 			Tiles:  2 * m.tileSeconds(padded, x.HeadDim, keys) * float64(x.KVHeads),
 			Useful: float64(rows) / float64(padded),
 		}
