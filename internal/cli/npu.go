@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/internal/npu"
 	"github.com/lutra-lm/lutra/internal/output"
@@ -20,11 +21,12 @@ func newNPU() *cobra.Command {
 		Use:   "npu",
 		Short: "Plan models for Hexagon NPUs, by a model of their time",
 		Example: `  lutra npu plan lutra-tiny-s
+  lutra npu ablate layouts
   lutra npu doctor`,
 		Args: subcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newNPUPlan(), newNPUDoctor())
+	cmd.AddCommand(newNPUPlan(), newNPUDoctor(), newNPUAblate())
 	return cmd
 }
 
@@ -129,5 +131,44 @@ has: libcdsprpc.so, the FastRPC device, the skel library. It opens no session.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newNPUAblate() *cobra.Command {
+	var asJSON, rerun bool
+	cmd := &cobra.Command{
+		Use:   "ablate",
+		Short: "Compare techniques as the papers do, by counted packets and the model",
+		Long: `Each subcommand makes a comparison of the papers again with this project's kernels. Counts
+are recorded ones; --rerun counts again under qemu-hexagon.`,
+		Example: `  lutra npu ablate lookups`,
+		Args:    subcommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	for _, name := range npu.Ablations() {
+		sub := &cobra.Command{
+			Use: name, Short: npu.AblationTitle(name), Example: "  lutra npu ablate " + name, Args: arguments(),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				counts := ablation.Recorded()
+				if rerun {
+					var err error
+					if counts, _, err = ablation.Run(cmd.Context()); err != nil {
+						return err
+					}
+				}
+				a, err := npu.Ablate(name, counts)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return output.JSON(cmd.OutOrStdout(), a)
+				}
+				return a.Print(cmd.OutOrStdout())
+			},
+		}
+		sub.Flags().BoolVar(&rerun, "rerun", false, "count packets again under qemu-hexagon")
+		cmd.AddCommand(sub)
+	}
 	return cmd
 }

@@ -61,9 +61,19 @@ func Recorded() Counts {
 	return c
 }
 
-// Run runs the program with an emulator's command and flags. A kernel that computes
-// something wrong is an error.
-func Run(ctx context.Context, emulator ...string) (Counts, []byte, error) {
+// emulator is the command that runs the program, with its flags, from the environment's
+// LUTRA_QEMU_HEXAGON.
+func emulator() []string {
+	if words := strings.Fields(os.Getenv("LUTRA_QEMU_HEXAGON")); len(words) > 0 {
+		return words
+	}
+	return []string{"qemu-hexagon", "-cpu", "v67"}
+}
+
+// Run runs the program under the emulator and returns its counts and what it printed. A
+// kernel that computes something wrong is an error.
+func Run(ctx context.Context) (Counts, []byte, error) {
+	command := emulator()
 	dir, err := os.MkdirTemp("", "lutra-ablation")
 	if err != nil {
 		return nil, nil, err
@@ -73,12 +83,12 @@ func Run(ctx context.Context, emulator ...string) (Counts, []byte, error) {
 	if err := os.WriteFile(path, Program, 0o700); err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.CommandContext(ctx, emulator[0], append(emulator[1:], path)...)
+	cmd := exec.CommandContext(ctx, command[0], append(command[1:], path)...)
 	var problem strings.Builder
 	cmd.Stderr = &problem
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, nil, fmt.Errorf("ablation: %s: %w\n%.500s", emulator[0], err, problem.String())
+		return nil, nil, fmt.Errorf("ablation: %s (Debian's package qemu-user has qemu-hexagon): %w\n%.500s", command[0], err, problem.String())
 	}
 	c, err := parse(out)
 	return c, out, err

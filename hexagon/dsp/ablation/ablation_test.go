@@ -1,7 +1,6 @@
 package ablation
 
 import (
-	"cmp"
 	"os"
 	"os/exec"
 	"strings"
@@ -9,14 +8,13 @@ import (
 )
 
 func TestRecordedCountsAreThoseOfTheProgram(t *testing.T) {
-	command := strings.Fields(cmp.Or(os.Getenv("LUTRA_QEMU_HEXAGON"), "qemu-hexagon -cpu v67"))
-	if _, err := exec.LookPath(command[0]); err != nil {
+	if _, err := exec.LookPath(emulator()[0]); err != nil {
 		if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
 			t.Fatal(err)
 		}
 		t.Skip("qemu-hexagon is not installed (Debian: apt-get install qemu-user):", err)
 	}
-	_, out, err := Run(t.Context(), command...)
+	_, out, err := Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
