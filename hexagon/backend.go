@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
-	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/kernels/pool"
@@ -26,20 +25,6 @@ type Options struct {
 // DefaultTimeout is far beyond what any device needs, emulated ones included.
 const DefaultTimeout = time.Minute
 
-// Path is how matrices are multiplied. Lookups and tiles round differently: only with
-// one of them do a row's results not depend on how many rows are computed with it.
-type Path string
-
-// The paths.
-const (
-	PathAuto   Path = "auto"   // few rows by lookups, more by tiles
-	PathLookup Path = "lookup" // lookups on the vector unit: 14-bit activations, exact sums
-	PathTiles  Path = "tiles"  // the tile unit: weights and activations in fp16
-)
-
-// Paths lists all paths.
-func Paths() []string { return []string{string(PathAuto), string(PathLookup), string(PathTiles)} }
-
 // Opener makes a device with so much memory.
 type Opener func(bytes int) (device.Device, error)
 
@@ -50,6 +35,7 @@ type Backend struct {
 	open Opener
 	name string
 
+	bound    bounds
 	matrices []*linear
 	end      uint64 // of what is laid out so far
 	mostK    int
@@ -92,7 +78,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	if opt.Path == "" {
 		opt.Path = PathAuto
 	}
-	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes}
+	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path)}
 }
 
 // Name is how the backend was asked for, such as "hexagon-go".
@@ -108,7 +94,7 @@ func (b *Backend) Load(w *matrix.Matrix) (kernels.Linear, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &linear{b: b, Weights: d}
+	l := &linear{b: b, Weights: d, lookups: b.bound.lookups(d)}
 	l.codes = b.reserve(len(d.Codes))
 	l.scales, l.offsets = b.reserve(2*len(d.Scales)), b.reserve(2*len(d.Offsets))
 	l.table = b.reserve(2 << d.Bits)
@@ -249,19 +235,3 @@ func take(at *uint32, n int) uint32 {
 	*at += (uint32(n) + device.Align - 1) &^ (device.Align - 1)
 	return p
 }
-
-// lookups is how many of n rows are multiplied by lookups: all or none.
-func (p Path) lookups(w *layout.Weights, n int) bool {
-	switch {
-	case !w.Affine() || p == PathTiles:
-		return false
-	case p == PathLookup:
-		return true
-	}
-	return n <= breakEven[w.Bits]
-}
-
-// breakEven is up to how many rows lookups take fewer instruction packets than
-// unfolding the weights for the tile unit, by bits of a code: what hexagon/dsp counts
-// for 512×1024 weights, once for each row and once for all.
-var breakEven = map[int]int{1: 8, 2: 6, 4: 4}

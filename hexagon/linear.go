@@ -14,6 +14,7 @@ import (
 type linear struct {
 	b *Backend
 	*layout.Weights
+	lookups                       int    // rows that are multiplied so at most
 	codes, scales, offsets, table uint32 // in the shared memory
 }
 
@@ -47,7 +48,7 @@ func (l *linear) Mul(y []float32, x *kernels.Acts) {
 	l.b.mu.Lock()
 	defer l.b.mu.Unlock()
 	var err error
-	if l.b.opt.Path.lookups(l.Weights, x.N()) {
+	if x.N() <= l.lookups {
 		err = l.mulLookup(y, x)
 	} else {
 		err = l.mulTiles(y, x)

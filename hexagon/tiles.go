@@ -5,6 +5,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/pipeline"
 	"github.com/lutra-lm/lutra/kernels"
 )
 
@@ -19,7 +20,7 @@ type tiling struct {
 	cols    int // of tiles: 32 rows of activations each
 	k       int // columns of a part
 	x       uint32
-	weights [2]buffers
+	weights [pipeline.Buffers]buffers
 }
 
 // buffers of a part of a strip.
@@ -119,40 +120,49 @@ func (l *linear) outScale(part int) float32 {
 // pipeline queues columns [c, c+part) of so many strips from strip first on. Results
 // lie at b.y: [strips][4][cols] tiles.
 func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
-	b, group := l.b, uint32(l.Group)
+	_ = pipeline.Order(strips, func(j pipeline.Job) error { // no job fails
+		switch w := &t.weights[j.Buffer]; j.Stage {
+		case pipeline.Load:
+			l.load(w, first+j.Tile, c, part)
+		case pipeline.Unpack:
+			l.unpack(w, part)
+		default:
+			l.multiply(t, w, j.Tile, part)
+		}
+		return nil
+	})
+}
+
+// load queues the copies of a strip's columns to TCM.
+func (l *linear) load(w *buffers, strip, c, part int) {
+	codes, scales, offsets := l.at(strip)
+	l.b.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(part*layout.Strip*l.Bits/8))
+	at, size := uint32(c/l.Group*layout.Strip*2), uint32(part/l.Group*layout.Strip*2)
+	if scales != 0 {
+		l.b.add(device.OpCopy, w.scales, scales+at, size)
+	}
+	if offsets != 0 {
+		l.b.add(device.OpCopy, w.offsets, offsets+at, size)
+	}
+}
+
+// unpack queues the making of tiles of what load has copied: a matrix of one strip.
+func (l *linear) unpack(w *buffers, part int) {
+	group, scales, offsets := uint32(l.Group), w.scales, w.offsets
 	if l.Group == l.K {
-		group = uint32(part)
+		group, scales = uint32(part), 0
 	}
-	scale := math.Float32bits(l.outScale(t.k))
-	for step := range strips + 2 {
-		if i := step; i < strips {
-			w := &t.weights[i%2]
-			codes, scales, offsets := l.at(first + i)
-			b.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(part*layout.Strip*l.Bits/8))
-			if scales != 0 {
-				b.add(device.OpCopy, w.scales, scales+uint32(c/l.Group*layout.Strip*2), uint32(part/l.Group*layout.Strip*2))
-			}
-			if offsets != 0 {
-				b.add(device.OpCopy, w.offsets, offsets+uint32(c/l.Group*layout.Strip*2), uint32(part/l.Group*layout.Strip*2))
-			}
-		}
-		if i := step - 1; i >= 0 && i < strips {
-			w := t.weights[i%2]
-			if l.Group == l.K {
-				w.scales = 0
-			}
-			if l.Offsets == nil {
-				w.offsets = 0
-			}
-			b.add(device.OpDequant, w.tiles, w.codes, w.scales, w.offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group)
-		}
-		if i := step - 2; i >= 0 {
-			w := &t.weights[i%2]
-			b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, layout.Strip/layout.Tile, uint32(t.cols), scale)
-			size := uint32(4 * t.cols * layout.TileBytes)
-			b.add(device.OpCopy, b.y.at+uint32(i)*size, w.out, size)
-		}
+	if l.Offsets == nil {
+		offsets = 0
 	}
+	l.b.add(device.OpDequant, w.tiles, w.codes, scales, offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group)
+}
+
+// multiply queues the product of those tiles, and the copy of its results.
+func (l *linear) multiply(t *tiling, w *buffers, at, part int) {
+	size := uint32(4 * t.cols * layout.TileBytes)
+	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, layout.Strip/layout.Tile, uint32(t.cols), math.Float32bits(l.outScale(t.k)))
+	l.b.add(device.OpCopy, l.b.y.at+uint32(at)*size, w.out, size)
 }
 
 // gather turns the results of strips into rows [lo, lo+n) of y, or adds them there.
