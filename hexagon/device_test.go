@@ -13,10 +13,7 @@ import (
 // refDevice computes with the definitions of the operations, one packet after the
 // other. It is slow and obviously right.
 type refDevice struct {
-	mem    []byte
-	before func(p *device.Packet) error // nil: nothing
-	after  func(p *device.Packet, mem []byte)
-	closed bool
+	mem []byte
 }
 
 func newRefDevice(bytes int) (device.Device, error) {
@@ -31,7 +28,7 @@ func alignedBytes(n int) []byte {
 
 func (d *refDevice) Name() string   { return "ref" }
 func (d *refDevice) Memory() []byte { return d.mem }
-func (d *refDevice) Close() error   { d.closed = true; return nil }
+func (d *refDevice) Close() error   { return nil }
 
 func (d *refDevice) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
 	for i := range packets {
@@ -39,15 +36,7 @@ func (d *refDevice) Run(ctx context.Context, packets []device.Packet) (device.Co
 		if s := p.Check(len(d.mem)); s != device.StatusOK {
 			return device.Counts{}, &device.PacketError{Index: i, Op: p.Op, Status: s}
 		}
-		if d.before != nil {
-			if err := d.before(p); err != nil {
-				return device.Counts{}, err
-			}
-		}
 		d.compute(p)
-		if d.after != nil {
-			d.after(p, d.mem)
-		}
 	}
 	return device.Counts{}, ctx.Err()
 }
