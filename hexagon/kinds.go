@@ -15,7 +15,7 @@ var kinds = []struct {
 }{
 	{"hexagon-go", func(bytes int, opt *Options) (device.Device, error) { return device.NewGo(opt.Pool, bytes) }},
 	{"hexagon-qemu", func(bytes int, opt *Options) (device.Device, error) {
-		return qemu.Open(qemu.Options{Memory: bytes, Limit: opt.Timeout})
+		return qemu.Open(qemu.Options{Memory: bytes, Limit: opt.Timeout, Pool: opt.Pool})
 	}},
 }
 
