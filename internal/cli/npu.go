@@ -33,7 +33,7 @@ func newNPU() *cobra.Command {
 func newNPUPlan() *cobra.Command {
 	o, change := npu.DefaultOptions(), npu.Change{}
 	var asJSON bool
-	drawing, route, head := "", string(o.Route), "npu"
+	drawing, route, head := "", string(o.Route), string(npu.HeadAuto)
 	cmd := &cobra.Command{
 		Use:   "plan MODEL",
 		Short: "Show tilings, memory, timeline and bounds of a model on an NPU",
@@ -53,7 +53,7 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 			if err != nil {
 				return err
 			}
-			o.Route, change.OnHost = soc.Route(route), head == "cpu"
+			o.Route, change.Head = soc.Route(route), npu.Head(head)
 			if err := errors.Join(change.Apply(&x), o.Check()); err != nil {
 				return usage.Error{Err: err}
 			}
@@ -75,7 +75,7 @@ downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
 	f := cmd.Flags()
 	wordVar(f, &o.Chip, "soc", o.Chip, soc.IDs(), "`SOC` whose tilings, memory and timeline are shown")
 	wordVar(f, &route, "route", route, soc.Routes(), "`HOW` weights come from DDR")
-	wordVar(f, &head, "head", head, []string{"npu", "cpu"}, "`WHERE` logits are computed")
+	wordVar(f, &head, "head", head, npu.Heads(), "`WHERE` logits are computed; auto is the CPU if the device does not hold the matrix exactly")
 	f.IntVar(&change.Bits, "bits", 0, "store the layers' weights in 1, 2 or 4 `BITS`, in groups of 64 (default: as the model is)")
 	f.Float64Var(&o.Clock, "clock", 0, "`GHZ` of the vector threads (default: assumed)")
 	f.Float64Var(&o.CyclesPerPacket, "cycles-per-packet", 0, "`CYCLES` of a packet of vector code (default: assumed)")

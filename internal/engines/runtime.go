@@ -60,6 +60,8 @@ type Watcher struct {
 	Loading func(model string, done, total int64)
 	// Steps makes the function that a model's engine calls after each step.
 	Steps func(model string) func(batcher.StepStats)
+	// Model may put something before a model, to see what its engine has it compute.
+	Model func(name string, m models.Model) models.Model
 }
 
 // committedAhead is the number of tokens for which caches commit memory before it is
@@ -131,7 +133,11 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	if r.watch.Steps != nil {
 		opt.OnStep = r.watch.Steps(opt.Name)
 	}
-	h.engine = batcher.New(h.Bundle.Model, cache, opt)
+	model := h.Bundle.Model
+	if r.watch.Model != nil {
+		model = r.watch.Model(opt.Name, model)
+	}
+	h.engine = batcher.New(model, cache, opt)
 	h.Model = tts.NewModel(h.Bundle, h.engine)
 	shape := h.Bundle.Model.Config()
 	if room := h.engine.Limit(); room < shape.Context {
@@ -230,8 +236,13 @@ func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
 
 // With loads the models, runs their engines while f runs, and closes everything.
 func With(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(context.Context, *Runtime) error) error {
+	return WithWatcher(ctx, cfg, log, Watcher{}, f)
+}
+
+// WithWatcher is With for one who watches.
+func WithWatcher(ctx context.Context, cfg config.Config, log zerolog.Logger, w Watcher, f func(context.Context, *Runtime) error) error {
 	cfg.Warn(log)
-	r, err := New(cfg, log, Watcher{})
+	r, err := New(cfg, log, w)
 	if err != nil {
 		return err
 	}

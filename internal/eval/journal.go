@@ -22,6 +22,7 @@ type Setup struct {
 	System      string  `json:"system,omitempty"` // system message
 	Concurrency int     `json:"concurrency"`      // problems at once
 	Where       string  `json:"where"`            // the machine, or the server
+	SoC         string  `json:"soc,omitempty"`    // whose NPU's time is modelled, too
 }
 
 // Record is what one point made of one problem.
@@ -34,6 +35,7 @@ type Record struct {
 	Tokens   int           `json:"tokens"`             // generated, by all candidates
 	Verifier int           `json:"verifier,omitempty"` // tokens that a verifier computed
 	Latency  time.Duration `json:"latency_ns"`         // from asking to the whole answer
+	Modelled *Modelled     `json:"modelled,omitempty"` // nil: nothing was modelled
 }
 
 // key identifies a record.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 
 	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/models/gguf"
@@ -49,7 +48,7 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 		if found[1] == "attn_k" || found[1] == "attn_qkv" && f.Tensor("blk.0.ssm_out.weight") == nil {
 			m.Layers++
 		}
-		x := stored(t.Type).matrix(found[1], t.Rows(), t.Cols(), 1)
+		x := matrixOf(found[1], t)
 		key := fmt.Sprint(x)
 		j, ok := at[key]
 		if !ok {
@@ -67,27 +66,37 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 		return m, fmt.Errorf("%s: the file has no matrices of a language model", name)
 	}
 	if kind, _ := f.Metadata.Int(arch + ".pooling_type"); kind != 4 { // of reward models: one row
-		m.Matrices = append(m.Matrices, q4.matrix("output", head.Rows(), head.Cols(), 1))
+		m.Matrices = append(m.Matrices, matrixOf("output", head))
 	}
 	return m, nil
 }
 
-// stored is how the device stores what a file stores as t.
-func stored(t gguf.Type) storage {
+// stored is how the device stores what a file stores as t. What it does not hold
+// exactly stays on the CPU.
+func stored(t gguf.Type) (s storage, held bool) {
 	switch t {
 	case gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S:
-		return ternary
+		return ternary, true
 	case gguf.Q1_0:
-		return binary
-	case gguf.Q1_0_G32:
-		return storage{bits: 1, group: 32}
+		return binary, true
 	case gguf.Q2_0:
-		return storage{bits: 2, group: 64}
-	case gguf.PQ2_0, gguf.PTQ1_0:
-		return storage{bits: 2, group: 128}
+		return storage{bits: 2, group: 64}, true
+	case gguf.PQ2_0:
+		return storage{bits: 2, group: 128}, true
+	case gguf.PTQ1_0:
+		return ternary, true
+	case gguf.Q4_0, gguf.IQ4_NL:
+		return q4, true
+	case gguf.Q4_1, gguf.Q4_K:
+		return storage{bits: 4, group: 32, offsets: true}, true
 	}
-	if slices.Contains([]gguf.Type{gguf.Q4_0, gguf.IQ4_NL, gguf.NVFP4}, t) {
-		return q4
-	}
-	return gptq
+	return storage{bits: t.BlockBytes() * 8 / max(1, t.BlockLen())}, false
+}
+
+// matrixOf is the matrix of a tensor.
+func matrixOf(name string, t *gguf.Tensor) soc.Matrix {
+	s, held := stored(t.Type)
+	x := s.matrix(name, t.Rows(), t.Cols(), 1)
+	x.Host = !held
+	return x
 }

@@ -64,7 +64,7 @@ func (o Options) scaling(m *soc.Machine, x soc.Model) (list []Comparison) {
 	large, _ := Shape("qwen2.5-3b")
 	for _, y := range []*soc.Model{&x, &large} {
 		y.Matrices = append([]soc.Matrix(nil), y.Matrices...)
-		_ = Change{OnHost: true}.Apply(y) // as the paper runs them; no bits change
+		_ = Change{Head: HeadCPU}.Apply(y) // as the paper runs them; no bits change
 	}
 	m.Only = soc.ByTiles // it has no lookup
 	defer func() { m.Only = "" }()

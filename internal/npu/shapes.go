@@ -109,10 +109,25 @@ func (s storage) matrix(name string, rows, cols, count int) soc.Matrix {
 	return x
 }
 
+// Head says where logits are computed.
+type Head string
+
+// The places: as this project's backend does, which leaves to the CPU what the device
+// does not hold exactly; the device, in four bits; the CPU, as in the test-time scaling
+// paper.
+const (
+	HeadAuto Head = "auto"
+	HeadNPU  Head = "npu"
+	HeadCPU  Head = "cpu"
+)
+
+// Heads lists them.
+func Heads() []string { return []string{string(HeadAuto), string(HeadNPU), string(HeadCPU)} }
+
 // Change alters how a model is stored and where its head is computed.
 type Change struct {
-	Bits   int  // of the layers' weights, in groups of 64 with offsets; 0: as they are
-	OnHost bool // the output matrix stays on the CPU, as in the test-time scaling paper
+	Bits int // of the layers' weights, in groups of 64 with offsets; 0: as they are
+	Head Head
 }
 
 // Apply makes the change.
@@ -120,13 +135,18 @@ func (c Change) Apply(m *soc.Model) error {
 	for i := range m.Matrices {
 		x := &m.Matrices[i]
 		if x.Input == soc.Logits {
-			x.Host = c.OnHost
+			switch c.Head {
+			case HeadNPU:
+				*x = q4.matrix(x.Name, x.M, x.K, x.Count)
+			case HeadCPU:
+				x.Host = true
+			}
 			continue
 		}
 		switch c.Bits {
 		case 0:
 		case 1, 2, 4:
-			x.Bits, x.Group, x.Offsets = c.Bits, gptq.group, true
+			x.Bits, x.Group, x.Offsets, x.Host = c.Bits, gptq.group, true, false
 		default:
 			return fmt.Errorf("weights of %d bits: the device has 1, 2 and 4", c.Bits)
 		}
