@@ -3,7 +3,6 @@
 package hmx
 
 import (
-	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/tiles"
 )
@@ -39,7 +38,6 @@ const (
 type scratch struct {
 	act []float32 // a row of Act's tiles
 	acc tiles.Sums
-	out [tile]float32 // in the tile's order
 	_   [64]byte
 }
 
@@ -127,13 +125,6 @@ func (u *Unit) row(s *scratch, r int) {
 			s.acc.Multiply(act[:run.K*tile], u.wide[i][c*run.K*tile:][:run.K*tile])
 			act = act[run.K*tile:]
 		}
-		for y := 0; y < layout.Tile; y += 2 {
-			even, odd := s.acc[y*layout.Tile:][:layout.Tile], s.acc[(y+1)*layout.Tile:][:layout.Tile]
-			pair := s.out[y*layout.Tile:][:2*layout.Tile]
-			for x := range even {
-				pair[2*x], pair[2*x+1] = even[x]*u.scale, odd[x]*u.scale
-			}
-		}
-		layout.FromF32(u.out[(r*u.cols+c)*tile:][:tile], s.out[:])
+		s.acc.Narrow((*[tile]uint16)(u.out[(r*u.cols+c)*tile:]), u.scale)
 	}
 }

@@ -26,3 +26,33 @@ func widenAVX2(dst *float32, src *uint16, n int)
 //
 //go:noescape
 func widenPairsAVX2(dst *float32, src *uint16, pairs int)
+
+// narrowPairsAVX2 makes pairs ≥ 1 of rows of 32 fp16 that stand interleaved of rows of float32
+// that stand one after the other, times scale, at most ±65504.
+//
+//go:noescape
+func narrowPairsAVX2(dst *uint16, src *float32, scale float32, pairs int)
+
+// unpack1AVX512 makes dst[1024], a tile, of 32 rows' bytes of the 4 lines of each plane,
+// highest first, and values[32][16] of each row's codes.
+//
+//go:noescape
+func unpack1AVX512(dst *uint16, lines *byte, values *uint16)
+
+// unpack2AVX512 makes dst[1024], a tile, of 32 rows' bytes of the 4 lines of each plane,
+// highest first, and values[32][16] of each row's codes.
+//
+//go:noescape
+func unpack2AVX512(dst *uint16, lines *byte, values *uint16)
+
+// unpack4AVX512 makes dst[1024], a tile, of 32 rows' bytes of the 4 lines of each plane,
+// highest first, and values[32][16] of each row's codes.
+//
+//go:noescape
+func unpack4AVX512(dst *uint16, lines *byte, values *uint16)
+
+// scaleValuesAVX512 makes values[rows][16] of v[16], a scale a row and, unless offsets is nil,
+// an offset a row. rows is positive.
+//
+//go:noescape
+func scaleValuesAVX512(values *uint16, v *float32, scales *float32, offsets *float32, rows int)

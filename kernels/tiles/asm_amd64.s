@@ -340,3 +340,707 @@ loop:
 	JNE       loop
 	VZEROUPPER
 	RET
+
+// func narrowPairsAVX2(dst *uint16, src *float32, scale float32, pairs int)
+// Requires: AVX, AVX2, F16C, SSE
+TEXT ·narrowPairsAVX2(SB), NOSPLIT, $0-32
+	// narrowPairsAVX2 makes pairs ≥ 1 of rows of 32 fp16 that stand interleaved of rows of float32
+	// that stand one after the other, times scale, at most ±65504.
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVSS        scale+16(FP), X0
+	VBROADCASTSS X0, Y0
+	MOVL         $0x477fe000, DX
+	VMOVD        DX, X2
+	VBROADCASTSS X2, Y1
+	MOVL         $0xc77fe000, DX
+	VMOVD        DX, X2
+	VBROADCASTSS X2, Y2
+	MOVQ         pairs+24(FP), DX
+
+loop:
+	VMULPS     (CX), Y0, Y3
+	VMINPS     Y1, Y3, Y3
+	VMAXPS     Y2, Y3, Y3
+	VCVTPS2PH  $0x00, Y3, X3
+	VMULPS     128(CX), Y0, Y4
+	VMINPS     Y1, Y4, Y4
+	VMAXPS     Y2, Y4, Y4
+	VCVTPS2PH  $0x00, Y4, X4
+	VPUNPCKLWD X4, X3, X5
+	VPUNPCKHWD X4, X3, X3
+	VMOVDQU    X5, (AX)
+	VMOVDQU    X3, 16(AX)
+	VMULPS     32(CX), Y0, Y3
+	VMINPS     Y1, Y3, Y3
+	VMAXPS     Y2, Y3, Y3
+	VCVTPS2PH  $0x00, Y3, X3
+	VMULPS     160(CX), Y0, Y4
+	VMINPS     Y1, Y4, Y4
+	VMAXPS     Y2, Y4, Y4
+	VCVTPS2PH  $0x00, Y4, X4
+	VPUNPCKLWD X4, X3, X5
+	VPUNPCKHWD X4, X3, X3
+	VMOVDQU    X5, 32(AX)
+	VMOVDQU    X3, 48(AX)
+	VMULPS     64(CX), Y0, Y3
+	VMINPS     Y1, Y3, Y3
+	VMAXPS     Y2, Y3, Y3
+	VCVTPS2PH  $0x00, Y3, X3
+	VMULPS     192(CX), Y0, Y4
+	VMINPS     Y1, Y4, Y4
+	VMAXPS     Y2, Y4, Y4
+	VCVTPS2PH  $0x00, Y4, X4
+	VPUNPCKLWD X4, X3, X5
+	VPUNPCKHWD X4, X3, X3
+	VMOVDQU    X5, 64(AX)
+	VMOVDQU    X3, 80(AX)
+	VMULPS     96(CX), Y0, Y3
+	VMINPS     Y1, Y3, Y3
+	VMAXPS     Y2, Y3, Y3
+	VCVTPS2PH  $0x00, Y3, X3
+	VMULPS     224(CX), Y0, Y4
+	VMINPS     Y1, Y4, Y4
+	VMAXPS     Y2, Y4, Y4
+	VCVTPS2PH  $0x00, Y4, X4
+	VPUNPCKLWD X4, X3, X5
+	VPUNPCKHWD X4, X3, X3
+	VMOVDQU    X5, 96(AX)
+	VMOVDQU    X3, 112(AX)
+	ADDQ       $0x00000100, CX
+	ADDQ       $0x00000080, AX
+	DECQ       DX
+	JNE        loop
+	VZEROUPPER
+	RET
+
+// func unpack1AVX512(dst *uint16, lines *byte, values *uint16)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
+TEXT ·unpack1AVX512(SB), NOSPLIT, $128-24
+	// unpack1AVX512 makes dst[1024], a tile, of 32 rows' bytes of the 4 lines of each plane,
+	// highest first, and values[32][16] of each row's codes.
+	MOVQ         dst+0(FP), AX
+	MOVQ         lines+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVL         $0x55555555, BX
+	VPBROADCASTD BX, Y0
+	MOVL         $0xaaaaaaaa, BX
+	VPBROADCASTD BX, Y1
+	VMOVDQU      (CX), Y2
+	VMOVDQU      128(CX), Y3
+	VMOVDQU      256(CX), Y4
+	VMOVDQU      384(CX), Y5
+
+	// plane 0: the four bytes of a row side by side
+	VPUNPCKLBW   Y3, Y2, Y6
+	VPUNPCKHBW   Y3, Y2, Y2
+	VPUNPCKLBW   Y5, Y4, Y3
+	VPUNPCKHBW   Y5, Y4, Y4
+	VPUNPCKLWD   Y3, Y6, Y5
+	VPUNPCKHWD   Y3, Y6, Y3
+	VPUNPCKLWD   Y4, Y2, Y6
+	VPUNPCKHWD   Y4, Y2, Y2
+	VPSHUFD      $0x0e, Y5, Y4
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y4, Y8
+	VPADDD       Y8, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y5, Y5
+	VPUNPCKLDQ   Y5, Y7, Y8
+	VMOVDQU      X8, (SP)
+	VEXTRACTI128 $0x01, Y8, 64(SP)
+	VPSHUFD      $0x0e, Y3, Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y7
+	VPADDD       Y7, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x01, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPUNPCKLDQ   Y3, Y5, Y7
+	VMOVDQU      X7, 16(SP)
+	VEXTRACTI128 $0x01, Y7, 80(SP)
+	VPSHUFD      $0x0e, Y6, Y3
+	VPAND        Y0, Y6, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y5, Y5
+	VPUNPCKLDQ   Y5, Y4, Y5
+	VMOVDQU      X5, 32(SP)
+	VEXTRACTI128 $0x01, Y5, 96(SP)
+	VPSHUFD      $0x0e, Y2, Y3
+	VPAND        Y0, Y2, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPAND        Y0, Y2, Y0
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VPUNPCKLDQ   Y0, Y4, Y5
+	VMOVDQU      X5, 48(SP)
+	VEXTRACTI128 $0x01, Y5, 112(SP)
+
+	// the odd row's values are the upper 16 of a register
+	MOVL         $0x00100000, CX
+	VPBROADCASTD CX, Z0
+	MOVL         $0x00000001, CX
+	VPBROADCASTW CX, Z1
+	LEAQ         (SP), BX
+	MOVQ         $0x00000010, CX
+
+pair:
+	VMOVDQA64 Z0, Z2
+	KMOVD     (BX), K1
+	VPADDW    Z1, Z2, K1, Z2
+	VPERMW    (DX), Z2, Z2
+	VMOVDQU64 Z2, (AX)
+	VMOVDQA64 Z0, Z2
+	KMOVD     4(BX), K1
+	VPADDW    Z1, Z2, K1, Z2
+	VPERMW    (DX), Z2, Z2
+	VMOVDQU64 Z2, 64(AX)
+	ADDQ      $0x08, BX
+	ADDQ      $0x40, DX
+	ADDQ      $0x00000080, AX
+	DECQ      CX
+	JNE       pair
+	VZEROUPPER
+	RET
+
+// func unpack2AVX512(dst *uint16, lines *byte, values *uint16)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
+TEXT ·unpack2AVX512(SB), NOSPLIT, $256-24
+	// unpack2AVX512 makes dst[1024], a tile, of 32 rows' bytes of the 4 lines of each plane,
+	// highest first, and values[32][16] of each row's codes.
+	MOVQ         dst+0(FP), AX
+	MOVQ         lines+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVL         $0x55555555, BX
+	VPBROADCASTD BX, Y0
+	MOVL         $0xaaaaaaaa, BX
+	VPBROADCASTD BX, Y1
+	VMOVDQU      (CX), Y2
+	VMOVDQU      128(CX), Y3
+	VMOVDQU      256(CX), Y4
+	VMOVDQU      384(CX), Y5
+
+	// plane 1: the four bytes of a row side by side
+	VPUNPCKLBW   Y3, Y2, Y6
+	VPUNPCKHBW   Y3, Y2, Y2
+	VPUNPCKLBW   Y5, Y4, Y3
+	VPUNPCKHBW   Y5, Y4, Y4
+	VPUNPCKLWD   Y3, Y6, Y5
+	VPUNPCKHWD   Y3, Y6, Y3
+	VPUNPCKLWD   Y4, Y2, Y6
+	VPUNPCKHWD   Y4, Y2, Y2
+	VPSHUFD      $0x0e, Y5, Y4
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y4, Y8
+	VPADDD       Y8, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y5, Y5
+	VPUNPCKLDQ   Y5, Y7, Y8
+	VMOVDQU      X8, (SP)
+	VEXTRACTI128 $0x01, Y8, 64(SP)
+	VPSHUFD      $0x0e, Y3, Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y7
+	VPADDD       Y7, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x01, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPUNPCKLDQ   Y3, Y5, Y7
+	VMOVDQU      X7, 16(SP)
+	VEXTRACTI128 $0x01, Y7, 80(SP)
+	VPSHUFD      $0x0e, Y6, Y3
+	VPAND        Y0, Y6, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y5, Y5
+	VPUNPCKLDQ   Y5, Y4, Y5
+	VMOVDQU      X5, 32(SP)
+	VEXTRACTI128 $0x01, Y5, 96(SP)
+	VPSHUFD      $0x0e, Y2, Y3
+	VPAND        Y0, Y2, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPUNPCKLDQ   Y2, Y4, Y5
+	VMOVDQU      X5, 48(SP)
+	VEXTRACTI128 $0x01, Y5, 112(SP)
+	VMOVDQU      1024(CX), Y2
+	VMOVDQU      1152(CX), Y3
+	VMOVDQU      1280(CX), Y4
+	VMOVDQU      1408(CX), Y5
+
+	// plane 0: the four bytes of a row side by side
+	VPUNPCKLBW   Y3, Y2, Y6
+	VPUNPCKHBW   Y3, Y2, Y2
+	VPUNPCKLBW   Y5, Y4, Y3
+	VPUNPCKHBW   Y5, Y4, Y4
+	VPUNPCKLWD   Y3, Y6, Y5
+	VPUNPCKHWD   Y3, Y6, Y3
+	VPUNPCKLWD   Y4, Y2, Y6
+	VPUNPCKHWD   Y4, Y2, Y2
+	VPSHUFD      $0x0e, Y5, Y4
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y4, Y8
+	VPADDD       Y8, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y5, Y5
+	VPUNPCKLDQ   Y5, Y7, Y8
+	VMOVDQU      X8, 128(SP)
+	VEXTRACTI128 $0x01, Y8, 192(SP)
+	VPSHUFD      $0x0e, Y3, Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y7
+	VPADDD       Y7, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x01, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPUNPCKLDQ   Y3, Y5, Y7
+	VMOVDQU      X7, 144(SP)
+	VEXTRACTI128 $0x01, Y7, 208(SP)
+	VPSHUFD      $0x0e, Y6, Y3
+	VPAND        Y0, Y6, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y5, Y5
+	VPUNPCKLDQ   Y5, Y4, Y5
+	VMOVDQU      X5, 160(SP)
+	VEXTRACTI128 $0x01, Y5, 224(SP)
+	VPSHUFD      $0x0e, Y2, Y3
+	VPAND        Y0, Y2, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPAND        Y0, Y2, Y0
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VPUNPCKLDQ   Y0, Y4, Y5
+	VMOVDQU      X5, 176(SP)
+	VEXTRACTI128 $0x01, Y5, 240(SP)
+
+	// the odd row's values are the upper 16 of a register
+	MOVL         $0x00100000, CX
+	VPBROADCASTD CX, Z0
+	MOVL         $0x00000002, CX
+	VPBROADCASTW CX, Z1
+	MOVL         $0x00000001, CX
+	VPBROADCASTW CX, Z2
+	LEAQ         (SP), BX
+	MOVQ         $0x00000010, CX
+
+pair:
+	VMOVDQA64 Z0, Z3
+	KMOVD     (BX), K1
+	VPADDW    Z1, Z3, K1, Z3
+	KMOVD     128(BX), K1
+	VPADDW    Z2, Z3, K1, Z3
+	VPERMW    (DX), Z3, Z3
+	VMOVDQU64 Z3, (AX)
+	VMOVDQA64 Z0, Z3
+	KMOVD     4(BX), K1
+	VPADDW    Z1, Z3, K1, Z3
+	KMOVD     132(BX), K1
+	VPADDW    Z2, Z3, K1, Z3
+	VPERMW    (DX), Z3, Z3
+	VMOVDQU64 Z3, 64(AX)
+	ADDQ      $0x08, BX
+	ADDQ      $0x40, DX
+	ADDQ      $0x00000080, AX
+	DECQ      CX
+	JNE       pair
+	VZEROUPPER
+	RET
+
+// func unpack4AVX512(dst *uint16, lines *byte, values *uint16)
+// Requires: AVX, AVX2, AVX512BW, AVX512F, AVX512VL
+TEXT ·unpack4AVX512(SB), NOSPLIT, $512-24
+	// unpack4AVX512 makes dst[1024], a tile, of 32 rows' bytes of the 4 lines of each plane,
+	// highest first, and values[32][16] of each row's codes.
+	MOVQ         dst+0(FP), AX
+	MOVQ         lines+8(FP), CX
+	MOVQ         values+16(FP), DX
+	MOVL         $0x55555555, BX
+	VPBROADCASTD BX, Y0
+	MOVL         $0xaaaaaaaa, BX
+	VPBROADCASTD BX, Y1
+	VMOVDQU      (CX), Y2
+	VMOVDQU      128(CX), Y3
+	VMOVDQU      256(CX), Y4
+	VMOVDQU      384(CX), Y5
+
+	// plane 3: the four bytes of a row side by side
+	VPUNPCKLBW   Y3, Y2, Y6
+	VPUNPCKHBW   Y3, Y2, Y2
+	VPUNPCKLBW   Y5, Y4, Y3
+	VPUNPCKHBW   Y5, Y4, Y4
+	VPUNPCKLWD   Y3, Y6, Y5
+	VPUNPCKHWD   Y3, Y6, Y3
+	VPUNPCKLWD   Y4, Y2, Y6
+	VPUNPCKHWD   Y4, Y2, Y2
+	VPSHUFD      $0x0e, Y5, Y4
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y4, Y8
+	VPADDD       Y8, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y5, Y5
+	VPUNPCKLDQ   Y5, Y7, Y8
+	VMOVDQU      X8, (SP)
+	VEXTRACTI128 $0x01, Y8, 64(SP)
+	VPSHUFD      $0x0e, Y3, Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y7
+	VPADDD       Y7, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x01, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPUNPCKLDQ   Y3, Y5, Y7
+	VMOVDQU      X7, 16(SP)
+	VEXTRACTI128 $0x01, Y7, 80(SP)
+	VPSHUFD      $0x0e, Y6, Y3
+	VPAND        Y0, Y6, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y5, Y5
+	VPUNPCKLDQ   Y5, Y4, Y5
+	VMOVDQU      X5, 32(SP)
+	VEXTRACTI128 $0x01, Y5, 96(SP)
+	VPSHUFD      $0x0e, Y2, Y3
+	VPAND        Y0, Y2, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPUNPCKLDQ   Y2, Y4, Y5
+	VMOVDQU      X5, 48(SP)
+	VEXTRACTI128 $0x01, Y5, 112(SP)
+	VMOVDQU      1024(CX), Y2
+	VMOVDQU      1152(CX), Y3
+	VMOVDQU      1280(CX), Y4
+	VMOVDQU      1408(CX), Y5
+
+	// plane 2: the four bytes of a row side by side
+	VPUNPCKLBW   Y3, Y2, Y6
+	VPUNPCKHBW   Y3, Y2, Y2
+	VPUNPCKLBW   Y5, Y4, Y3
+	VPUNPCKHBW   Y5, Y4, Y4
+	VPUNPCKLWD   Y3, Y6, Y5
+	VPUNPCKHWD   Y3, Y6, Y3
+	VPUNPCKLWD   Y4, Y2, Y6
+	VPUNPCKHWD   Y4, Y2, Y2
+	VPSHUFD      $0x0e, Y5, Y4
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y4, Y8
+	VPADDD       Y8, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y5, Y5
+	VPUNPCKLDQ   Y5, Y7, Y8
+	VMOVDQU      X8, 128(SP)
+	VEXTRACTI128 $0x01, Y8, 192(SP)
+	VPSHUFD      $0x0e, Y3, Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y7
+	VPADDD       Y7, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x01, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPUNPCKLDQ   Y3, Y5, Y7
+	VMOVDQU      X7, 144(SP)
+	VEXTRACTI128 $0x01, Y7, 208(SP)
+	VPSHUFD      $0x0e, Y6, Y3
+	VPAND        Y0, Y6, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y5, Y5
+	VPUNPCKLDQ   Y5, Y4, Y5
+	VMOVDQU      X5, 160(SP)
+	VEXTRACTI128 $0x01, Y5, 224(SP)
+	VPSHUFD      $0x0e, Y2, Y3
+	VPAND        Y0, Y2, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPUNPCKLDQ   Y2, Y4, Y5
+	VMOVDQU      X5, 176(SP)
+	VEXTRACTI128 $0x01, Y5, 240(SP)
+	VMOVDQU      2048(CX), Y2
+	VMOVDQU      2176(CX), Y3
+	VMOVDQU      2304(CX), Y4
+	VMOVDQU      2432(CX), Y5
+
+	// plane 1: the four bytes of a row side by side
+	VPUNPCKLBW   Y3, Y2, Y6
+	VPUNPCKHBW   Y3, Y2, Y2
+	VPUNPCKLBW   Y5, Y4, Y3
+	VPUNPCKHBW   Y5, Y4, Y4
+	VPUNPCKLWD   Y3, Y6, Y5
+	VPUNPCKHWD   Y3, Y6, Y3
+	VPUNPCKLWD   Y4, Y2, Y6
+	VPUNPCKHWD   Y4, Y2, Y2
+	VPSHUFD      $0x0e, Y5, Y4
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y4, Y8
+	VPADDD       Y8, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y5, Y5
+	VPUNPCKLDQ   Y5, Y7, Y8
+	VMOVDQU      X8, 256(SP)
+	VEXTRACTI128 $0x01, Y8, 320(SP)
+	VPSHUFD      $0x0e, Y3, Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y7
+	VPADDD       Y7, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x01, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPUNPCKLDQ   Y3, Y5, Y7
+	VMOVDQU      X7, 272(SP)
+	VEXTRACTI128 $0x01, Y7, 336(SP)
+	VPSHUFD      $0x0e, Y6, Y3
+	VPAND        Y0, Y6, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y5, Y5
+	VPUNPCKLDQ   Y5, Y4, Y5
+	VMOVDQU      X5, 288(SP)
+	VEXTRACTI128 $0x01, Y5, 352(SP)
+	VPSHUFD      $0x0e, Y2, Y3
+	VPAND        Y0, Y2, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPAND        Y0, Y2, Y2
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y2, Y2
+	VPUNPCKLDQ   Y2, Y4, Y5
+	VMOVDQU      X5, 304(SP)
+	VEXTRACTI128 $0x01, Y5, 368(SP)
+	VMOVDQU      3072(CX), Y2
+	VMOVDQU      3200(CX), Y3
+	VMOVDQU      3328(CX), Y4
+	VMOVDQU      3456(CX), Y5
+
+	// plane 0: the four bytes of a row side by side
+	VPUNPCKLBW   Y3, Y2, Y6
+	VPUNPCKHBW   Y3, Y2, Y2
+	VPUNPCKLBW   Y5, Y4, Y3
+	VPUNPCKHBW   Y5, Y4, Y4
+	VPUNPCKLWD   Y3, Y6, Y5
+	VPUNPCKHWD   Y3, Y6, Y3
+	VPUNPCKLWD   Y4, Y2, Y6
+	VPUNPCKHWD   Y4, Y2, Y2
+	VPSHUFD      $0x0e, Y5, Y4
+	VPAND        Y0, Y5, Y7
+	VPAND        Y0, Y4, Y8
+	VPADDD       Y8, Y8, Y8
+	VPOR         Y8, Y7, Y7
+	VPSRLD       $0x01, Y5, Y5
+	VPAND        Y0, Y5, Y5
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y5, Y5
+	VPUNPCKLDQ   Y5, Y7, Y8
+	VMOVDQU      X8, 384(SP)
+	VEXTRACTI128 $0x01, Y8, 448(SP)
+	VPSHUFD      $0x0e, Y3, Y4
+	VPAND        Y0, Y3, Y5
+	VPAND        Y0, Y4, Y7
+	VPADDD       Y7, Y7, Y7
+	VPOR         Y7, Y5, Y5
+	VPSRLD       $0x01, Y3, Y3
+	VPAND        Y0, Y3, Y3
+	VPAND        Y1, Y4, Y4
+	VPOR         Y4, Y3, Y3
+	VPUNPCKLDQ   Y3, Y5, Y7
+	VMOVDQU      X7, 400(SP)
+	VEXTRACTI128 $0x01, Y7, 464(SP)
+	VPSHUFD      $0x0e, Y6, Y3
+	VPAND        Y0, Y6, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y6, Y6
+	VPAND        Y0, Y6, Y5
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y5, Y5
+	VPUNPCKLDQ   Y5, Y4, Y5
+	VMOVDQU      X5, 416(SP)
+	VEXTRACTI128 $0x01, Y5, 480(SP)
+	VPSHUFD      $0x0e, Y2, Y3
+	VPAND        Y0, Y2, Y4
+	VPAND        Y0, Y3, Y5
+	VPADDD       Y5, Y5, Y5
+	VPOR         Y5, Y4, Y4
+	VPSRLD       $0x01, Y2, Y2
+	VPAND        Y0, Y2, Y0
+	VPAND        Y1, Y3, Y3
+	VPOR         Y3, Y0, Y0
+	VPUNPCKLDQ   Y0, Y4, Y5
+	VMOVDQU      X5, 432(SP)
+	VEXTRACTI128 $0x01, Y5, 496(SP)
+
+	// the odd row's values are the upper 16 of a register
+	MOVL         $0x00100000, CX
+	VPBROADCASTD CX, Z0
+	MOVL         $0x00000008, CX
+	VPBROADCASTW CX, Z1
+	MOVL         $0x00000004, CX
+	VPBROADCASTW CX, Z2
+	MOVL         $0x00000002, CX
+	VPBROADCASTW CX, Z3
+	MOVL         $0x00000001, CX
+	VPBROADCASTW CX, Z4
+	LEAQ         (SP), BX
+	MOVQ         $0x00000010, CX
+
+pair:
+	VMOVDQA64 Z0, Z5
+	KMOVD     (BX), K1
+	VPADDW    Z1, Z5, K1, Z5
+	KMOVD     128(BX), K1
+	VPADDW    Z2, Z5, K1, Z5
+	KMOVD     256(BX), K1
+	VPADDW    Z3, Z5, K1, Z5
+	KMOVD     384(BX), K1
+	VPADDW    Z4, Z5, K1, Z5
+	VPERMW    (DX), Z5, Z5
+	VMOVDQU64 Z5, (AX)
+	VMOVDQA64 Z0, Z5
+	KMOVD     4(BX), K1
+	VPADDW    Z1, Z5, K1, Z5
+	KMOVD     132(BX), K1
+	VPADDW    Z2, Z5, K1, Z5
+	KMOVD     260(BX), K1
+	VPADDW    Z3, Z5, K1, Z5
+	KMOVD     388(BX), K1
+	VPADDW    Z4, Z5, K1, Z5
+	VPERMW    (DX), Z5, Z5
+	VMOVDQU64 Z5, 64(AX)
+	ADDQ      $0x08, BX
+	ADDQ      $0x40, DX
+	ADDQ      $0x00000080, AX
+	DECQ      CX
+	JNE       pair
+	VZEROUPPER
+	RET
+
+// func scaleValuesAVX512(values *uint16, v *float32, scales *float32, offsets *float32, rows int)
+// Requires: AVX, AVX512F
+TEXT ·scaleValuesAVX512(SB), NOSPLIT, $0-40
+	// scaleValuesAVX512 makes values[rows][16] of v[16], a scale a row and, unless offsets is nil,
+	// an offset a row. rows is positive.
+	MOVQ         values+0(FP), AX
+	MOVQ         v+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVQ         offsets+24(FP), BX
+	MOVQ         rows+32(FP), SI
+	VMOVUPS      (CX), Z0
+	MOVL         $0x477fe000, CX
+	VMOVD        CX, X2
+	VBROADCASTSS X2, Z1
+	MOVL         $0xc77fe000, CX
+	VMOVD        CX, X2
+	VBROADCASTSS X2, Z2
+	TESTQ        BX, BX
+	JE           none
+
+offset:
+	VMULPS.BCST (DX), Z0, Z3
+	VMINPS      Z1, Z3, Z3
+	VMAXPS      Z2, Z3, Z3
+	VCVTPS2PH   $0x00, Z3, Y3
+	VCVTPH2PS   Y3, Z3
+	VADDPS.BCST (BX), Z3, Z3
+	VMINPS      Z1, Z3, Z3
+	VMAXPS      Z2, Z3, Z3
+	VCVTPS2PH   $0x00, Z3, Y3
+	ADDQ        $0x04, BX
+	VMOVDQU     Y3, (AX)
+	ADDQ        $0x04, DX
+	ADDQ        $0x20, AX
+	DECQ        SI
+	JNE         offset
+	JMP         done
+
+none:
+	VMULPS.BCST (DX), Z0, Z3
+	VMINPS      Z1, Z3, Z3
+	VMAXPS      Z2, Z3, Z3
+	VCVTPS2PH   $0x00, Z3, Y3
+	VMOVDQU     Y3, (AX)
+	ADDQ        $0x04, DX
+	ADDQ        $0x20, AX
+	DECQ        SI
+	JNE         none
+
+done:
+	VZEROUPPER
+	RET

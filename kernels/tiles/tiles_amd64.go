@@ -41,3 +41,40 @@ func widenRowsFast(dst []float32, src []uint16) bool {
 	widenPairsAVX2(&dst[0], &src[0], len(dst)/(2*Side))
 	return true
 }
+
+func (s *Sums) narrowFast(dst *[Size]uint16, scale float32) bool {
+	if !cpu.UseAVX2() {
+		return false
+	}
+	narrowPairsAVX2(&dst[0], &s[0], scale, Side/2)
+	return true
+}
+
+func unpackFast(dst *[Size]uint16, lines []byte, values *[Side][Codes]uint16, bits int) bool {
+	if cpu.Active() != cpu.AVX512 {
+		return false
+	}
+	switch bits {
+	case 1:
+		unpack1AVX512(&dst[0], &lines[0], &values[0][0])
+	case 2:
+		unpack2AVX512(&dst[0], &lines[0], &values[0][0])
+	case 4:
+		unpack4AVX512(&dst[0], &lines[0], &values[0][0])
+	default:
+		return false
+	}
+	return true
+}
+
+func scaleValuesFast(values [][Codes]uint16, v *[Codes]float32, scales, offsets []float32) bool {
+	if cpu.Active() != cpu.AVX512 {
+		return false
+	}
+	var o *float32
+	if offsets != nil {
+		o = &offsets[0]
+	}
+	scaleValuesAVX512(&values[0][0], &v[0], &scales[0], o, len(values))
+	return true
+}

@@ -54,6 +54,78 @@ func TestEveryInstructionSetMultipliesToTheSameBits(t *testing.T) {
 	}
 }
 
+func TestEveryInstructionSetUnpacksToTheSameBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 3))
+	for _, bits := range []int{1, 2, 4} {
+		lines := make([]byte, (bits-1)*planeBytes+3*lineBytes+Side)
+		for i := range lines {
+			lines[i] = byte(r.Uint32())
+		}
+		var values [Side][Codes]uint16
+		for row := range values {
+			for q := range values[row] {
+				values[row][q] = uint16(r.Uint32())
+			}
+		}
+		var want [Size]uint16
+		for row := range Side {
+			for column := range Side {
+				code := 0
+				for plane := range bits {
+					b := lines[(bits-1-plane)*planeBytes+column%16/4*lineBytes+row&^3+row&1*2+row>>1&1]
+					code |= int(b>>(column%4*2+column/16)&1) << plane
+				}
+				want[row>>1<<6|column<<1|row&1] = values[row][code]
+			}
+		}
+		for _, isa := range cpu.Supported() {
+			restore := cpu.Override(isa)
+			var got [Size]uint16
+			Unpack(&got, lines, &values, bits)
+			restore()
+			if got != want {
+				t.Errorf("%v, %d bits: the tile differs", isa, bits)
+			}
+		}
+	}
+}
+
+func TestEveryInstructionSetScalesToTheSameBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 3))
+	var s Sums
+	for i := range s {
+		s[i] = float32(r.NormFloat64() * math.Exp2(float64(r.IntN(50)-30)))
+	}
+	var v [Codes]float32
+	scales, offsets := make([]float32, 100), make([]float32, 100)
+	for i := range v {
+		v[i] = vector.FromF16(uint16(r.IntN(0x7c00)))
+	}
+	for i := range scales {
+		scales[i], offsets[i] = vector.FromF16(uint16(r.IntN(0x4000)|r.IntN(2)<<15)), vector.FromF16(uint16(r.IntN(0x7c00)|r.IntN(2)<<15))
+	}
+	results := func() (tile [Size]uint16, plain, moved [100][Codes]uint16) {
+		s.Narrow(&tile, -1.7)
+		ScaleValues(plain[:], &v, scales, nil)
+		ScaleValues(moved[:], &v, scales, offsets)
+		return
+	}
+	restore := cpu.Override(cpu.Generic)
+	tile, plain, moved := results()
+	restore()
+	if tile[3] != narrow(s[Side+1]*-1.7) || plain[7][3] != narrow(v[3]*scales[7]) || moved[7][3] != narrow(vector.FromF16(plain[7][3])+offsets[7]) {
+		t.Error("portable Go differs from the definition")
+	}
+	for _, isa := range cpu.Supported() {
+		restore := cpu.Override(isa)
+		a, b, c := results()
+		restore()
+		if a != tile || b != plain || c != moved {
+			t.Errorf("%v: sums %v, values %v, with offsets %v", isa, a == tile, b == plain, c == moved)
+		}
+	}
+}
+
 func BenchmarkMultiply(b *testing.B) {
 	const tiles = 16
 	r := rand.New(rand.NewPCG(2, 3))

@@ -23,6 +23,11 @@ func Kernels() {
 	multiply("multiplyAVX512", ZMM, 16, 8)
 	widen()
 	widenPairs()
+	narrowPairs()
+	for _, bits := range []int{1, 2, 4} {
+		unpack(bits)
+	}
+	scaleValues()
 }
 
 // multiply emits the products of some rows with all 32 columns. Sums stay in
