@@ -18,6 +18,7 @@ import (
 // Options say how a device is used.
 type Options struct {
 	Path    Path          // how matrices are multiplied; "": PathAuto
+	Round   Rounding      // of weights that the device does not hold exactly; "": RoundNone
 	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
 	Timeout time.Duration // the longest that the device may take for some packets; 0: DefaultTimeout
 }
@@ -85,20 +86,21 @@ func New(name string, open Opener, opt Options) *Backend {
 func (b *Backend) Name() string { return b.name }
 
 // Load lays w out for the device. It reports ErrUnsupported for packings that the
-// device does not hold exactly.
+// device does not hold exactly, unless they are to be rounded.
 func (b *Backend) Load(w *matrix.Matrix) (kernels.Linear, error) {
 	if b.dev != nil {
 		return nil, errors.New("hexagon: the device runs already")
 	}
-	d, err := convert(w)
+	l := &linear{b: b}
+	var err error
+	if l.Weights, err = convert(w); errors.Is(err, matrix.ErrUnsupported) && b.opt.Round.values() != nil {
+		l.Weights, l.groups, err = round(w, b.opt.Round)
+	}
 	if err != nil {
 		return nil, err
 	}
-	l := &linear{b: b, Weights: d, lookups: b.bound.lookups(d)}
-	l.codes = b.reserve(len(d.Codes))
-	l.scales, l.offsets = b.reserve(2*len(d.Scales)), b.reserve(2*len(d.Offsets))
-	l.table = b.reserve(2 << d.Bits)
-	b.matrices, b.mostK = append(b.matrices, l), max(b.mostK, d.K)
+	l.size(&b.bound)
+	b.matrices, b.mostK = append(b.matrices, l), max(b.mostK, l.K)
 	if b.end > math.MaxUint32 {
 		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, or the backend cpu, will do", (math.MaxUint32+1)>>30)
 	}

@@ -20,6 +20,8 @@ func newRefDevice(bytes int) (device.Device, error) {
 	return &refDevice{mem: alignedBytes(bytes)}, nil
 }
 
+func newGoDevice(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }
+
 func alignedBytes(n int) []byte {
 	b := make([]byte, n+device.Align)
 	skip := -int(uintptr(unsafe.Pointer(&b[0]))) & (device.Align - 1)

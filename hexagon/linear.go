@@ -8,24 +8,61 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 )
 
 // linear is a matrix on the device.
 type linear struct {
 	b *Backend
 	*layout.Weights
-	lookups                       int    // rows that are multiplied so at most
-	codes, scales, offsets, table uint32 // in the shared memory
+	groups                        *layout.SuperGroups // in place of Weights' codes and scales; nil: those
+	most                          float64             // magnitude of a weight, without R
+	lookups                       int                 // rows that are multiplied so at most
+	codes, scales, offsets, table uint32              // in the shared memory
 }
+
+// size reserves what the matrix takes on the device, and chooses its path.
+func (l *linear) size(b *bounds) {
+	if l.table = l.b.reserve(2 << l.Bits); l.groups != nil {
+		l.codes, l.most = l.b.reserve(len(l.groups.Data)), mostRounded
+		return
+	}
+	l.codes = l.b.reserve(len(l.Codes))
+	l.scales, l.offsets = l.b.reserve(2*len(l.Scales)), l.b.reserve(2*len(l.Offsets))
+	for _, v := range l.Table() {
+		l.most = max(l.most, math.Abs(float64(layout.F32(v))))
+	}
+	if l.Offsets != nil {
+		l.most += mostOffset
+	}
+	l.lookups = b.lookups(l.Weights)
+}
+
+// mostOffset bounds a group's offset: 2¹⁵ times 2⁻¹².
+const mostOffset = 8
 
 // place copies the matrix to the device, and keeps that copy alone.
 func (l *linear) place() {
-	m := l.b.mem
-	l.Codes = m[l.codes:][:copy(m[l.codes:], l.Codes)]
-	l.Scales, l.Offsets = placeInts(m[l.scales:], l.Scales), placeInts(m[l.offsets:], l.Offsets)
-	for i, v := range l.Table() {
+	m, table := l.b.mem, []uint16(nil)
+	if g := l.groups; g != nil {
+		g.Data, table = m[l.codes:][:copy(m[l.codes:], g.Data)], g.Values[:]
+	} else {
+		l.Codes, table = m[l.codes:][:copy(m[l.codes:], l.Codes)], l.Table()
+		l.Scales, l.Offsets = placeInts(m[l.scales:], l.Scales), placeInts(m[l.offsets:], l.Offsets)
+	}
+	for i, v := range table {
 		putHalf(m, l.table, i, v)
 	}
+}
+
+// weightsOf sets dst[Cols] to row m, as the device has it.
+func (l *linear) weightsOf(dst []float32, m int) {
+	if l.groups == nil {
+		l.Dequantize(dst, m)
+		return
+	}
+	l.groups.Dequantize(dst, m)
+	vector.ScaleInto(dst, l.R[m])
 }
 
 func placeInts(to []byte, from []int16) []int16 {
@@ -71,7 +108,7 @@ func (l *linear) probe(y []float32, x *kernels.Acts) error {
 		b.weights = make([]float32, b.mostK)
 	}
 	w, row := b.weights[:l.Cols], x.Row(n)
-	l.Dequantize(w, m)
+	l.weightsOf(w, m)
 	var want, size, sum, most float64
 	for k, f := range row {
 		p := float64(f) * float64(w[k])

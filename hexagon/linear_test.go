@@ -93,7 +93,6 @@ func TestConvertedMatricesHoldTheirWeights(t *testing.T) {
 	}
 }
 
-// bigger is a row of activations with an outlier, as models have them.
 func TestProductsOfAllPackingsAndPathsAreNearTheExactOnes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	const rows, cols = 130, 512
@@ -124,6 +123,39 @@ func TestProductsOfAllPackingsAndPathsAreNearTheExactOnes(t *testing.T) {
 						}
 					}
 				})
+			}
+		}
+	}
+}
+
+func TestRoundedMatricesAreMultipliedByTiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	const rows, cols, n = 140, 512, 3
+	for _, p := range []matrix.Packing{matrix.F32, matrix.F16, matrix.Q6, matrix.Q8} {
+		for _, to := range []Rounding{RoundQ4_0, RoundIQ4_NL, RoundNF4, RoundFP4} {
+			m := matrices.Random(t, r, p, rows, cols)
+			_, l := started(t, newGoDevice, Options{Round: to}, m)
+			x := gaussians(r, n*cols)
+			var acts kernels.Acts
+			acts.Set(x, n, cols)
+			y, w := make([]float32, n*rows), make([]float32, cols)
+			l[0].Mul(y, &acts)
+			var wrong, all float64
+			for i := range n {
+				for j := range rows {
+					matrices.Row(w, m, j)
+					want := 0.0
+					for k, f := range w {
+						want += float64(f) * float64(x[i*cols+k])
+					}
+					d := float64(y[i*rows+j]) - want
+					wrong, all = wrong+d*d, all+want*want
+				}
+			}
+			if e := math.Sqrt(wrong / all); !(e < 0.15) {
+				t.Errorf("%v as %s: relative error %.3f", p, to, e)
+			} else {
+				t.Logf("%v as %s: relative error %.3f", p, to, e)
 			}
 		}
 	}

@@ -32,17 +32,29 @@ func (l *linear) tile(n int) (t tiling) {
 	// A column of weights takes bytes of activations, and twice those of its codes,
 	// scales, offsets and tiles; out and what alignment wastes are fixed.
 	fixed := 2*4*t.cols*layout.TileBytes + 16*device.Align
-	column := 2*layout.Tile*t.cols + 2*(layout.Strip*l.Bits/8+2*layout.Strip*2/32+2*layout.Strip)
+	column := 2*layout.Tile*t.cols + 2*(l.codeBytes()+2*layout.Strip*2/32+2*layout.Strip)
 	t.k = min(l.K, (tcmEnd-scratch-fixed)/column/layout.TableCols*layout.TableCols)
 	at := uint32(scratch)
 	t.x = take(&at, t.cols*t.k*2*layout.Tile)
 	for i := range t.weights {
 		w := &t.weights[i]
-		w.codes = take(&at, t.k*layout.Strip*l.Bits/8)
+		w.codes = take(&at, t.k*l.codeBytes())
 		w.scales, w.offsets = take(&at, t.k/32*layout.Strip*2), take(&at, t.k/32*layout.Strip*2)
 		w.tiles, w.out = take(&at, t.k*layout.Strip*2), take(&at, 4*t.cols*layout.TileBytes)
 	}
 	return t
+}
+
+// tileRowsOfStrip is how many rows of tiles a strip is.
+const tileRowsOfStrip = layout.Strip / layout.Tile
+
+// codeBytes is the size of a strip's codes of one column, scales of super-groups
+// included.
+func (l *linear) codeBytes() int {
+	if l.groups != nil {
+		return layout.Strip * layout.SuperGroupBytes / layout.SuperGroup
+	}
+	return layout.Strip * l.Bits / 8
 }
 
 // mulTiles multiplies on the tile unit.
@@ -106,14 +118,7 @@ func tileScale(row []float32) float32 {
 // outScale is the power of two by which results are multiplied so that none is too
 // large, activations being at most 1.
 func (l *linear) outScale(part int) float32 {
-	most := 0.0
-	for q := range 1 << l.Bits {
-		most = max(most, math.Abs(float64(layout.F32(half(l.b.mem, l.table, q)))))
-	}
-	if l.Offsets != nil {
-		most += 8
-	}
-	_, e := math.Frexp(most * float64(part) / 65504)
+	_, e := math.Frexp(l.most * float64(part) / 65504)
 	return float32(math.Ldexp(1, -max(0, e)))
 }
 
@@ -135,8 +140,16 @@ func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
 
 // load queues the copies of a strip's columns to TCM.
 func (l *linear) load(w *buffers, strip, c, part int) {
+	if l.groups != nil {
+		row, size := l.K*l.codeBytes()/tileRowsOfStrip, part*l.codeBytes()/tileRowsOfStrip
+		for i := range tileRowsOfStrip {
+			from := l.codes + uint32((strip*tileRowsOfStrip+i)*row+c*l.codeBytes()/tileRowsOfStrip)
+			l.b.add(device.OpCopy, w.codes+uint32(i*size), from, uint32(size))
+		}
+		return
+	}
 	codes, scales, offsets := l.at(strip)
-	l.b.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(part*layout.Strip*l.Bits/8))
+	l.b.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(part*l.codeBytes()))
 	at, size := uint32(c/l.Group*layout.Strip*2), uint32(part/l.Group*layout.Strip*2)
 	if scales != 0 {
 		l.b.add(device.OpCopy, w.scales, scales+at, size)
@@ -148,6 +161,10 @@ func (l *linear) load(w *buffers, strip, c, part int) {
 
 // unpack queues the making of tiles of what load has copied: a matrix of one strip.
 func (l *linear) unpack(w *buffers, part int) {
+	if l.groups != nil {
+		l.b.add(device.OpVLUT16, w.tiles, w.codes, uint32(part*layout.Strip/layout.SuperGroup), l.table)
+		return
+	}
 	group, scales, offsets := uint32(l.Group), w.scales, w.offsets
 	if l.Group == l.K {
 		group, scales = uint32(part), 0
@@ -161,7 +178,7 @@ func (l *linear) unpack(w *buffers, part int) {
 // multiply queues the product of those tiles, and the copy of its results.
 func (l *linear) multiply(t *tiling, w *buffers, at, part int) {
 	size := uint32(4 * t.cols * layout.TileBytes)
-	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, layout.Strip/layout.Tile, uint32(t.cols), math.Float32bits(l.outScale(t.k)))
+	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, tileRowsOfStrip, uint32(t.cols), math.Float32bits(l.outScale(t.k)))
 	l.b.add(device.OpCopy, l.b.y.at+uint32(at)*size, w.out, size)
 }
 

@@ -11,6 +11,7 @@ import (
 // Hexagon says how models use a Hexagon NPU, or what stands in for one.
 type Hexagon struct {
 	Path     string        `yaml:"path"`     // of products: auto, lookup or tiles
+	Round    string        `yaml:"round"`    // weights that the device does not hold exactly: none, or one of hexagon.Roundings
 	Timeout  time.Duration `yaml:"timeout"`  // the longest that the device may take for what it is given at once
 	Fallback string        `yaml:"fallback"` // what computes once the device has failed: none or cpu
 }
@@ -23,7 +24,7 @@ func Backends() []string { return append([]string{CPU}, hexagon.Kinds()...) }
 
 // DefaultHexagon takes what is fastest, and no fallback.
 func DefaultHexagon() Hexagon {
-	return Hexagon{Path: string(hexagon.PathAuto), Timeout: hexagon.DefaultTimeout, Fallback: noFallback}
+	return Hexagon{Path: string(hexagon.PathAuto), Round: string(hexagon.RoundNone), Timeout: hexagon.DefaultTimeout, Fallback: noFallback}
 }
 
 const noFallback = "none"
@@ -33,7 +34,7 @@ func (h Hexagon) Spare() bool { return h.Fallback == CPU }
 
 // Options are those of the backend.
 func (h Hexagon) Options() hexagon.Options {
-	return hexagon.Options{Path: hexagon.Path(h.Path), Timeout: h.Timeout}
+	return hexagon.Options{Path: hexagon.Path(h.Path), Round: hexagon.Rounding(h.Round), Timeout: h.Timeout}
 }
 
 // BackendOf is what computes a model.
@@ -56,6 +57,7 @@ func (c *Config) checkBackends(oneOf func(key, v string, words ...string), fault
 		}
 	}
 	oneOf("hexagon.path", c.Hexagon.Path, hexagon.Paths()...)
+	oneOf("hexagon.round", c.Hexagon.Round, hexagon.Roundings()...)
 	oneOf("hexagon.fallback", c.Hexagon.Fallback, noFallback, CPU)
 	if t := c.Hexagon.Timeout; t < time.Millisecond || t > longestTimeout {
 		fault("hexagon.timeout: %v is outside 1ms..%v", t, longestTimeout)
