@@ -229,3 +229,30 @@ func TestEmbeddedModelsAnswerAlikeOnAllDevicesAndNearTheCPU(t *testing.T) {
 // cpuNoise is how far the logits may be from the CPU's, which rounds activations to 8
 // bits where the device has 14 bits or fp16.
 const cpuNoise = 2e-3
+
+func TestANeighbourChangesNoAnswerOnOnePath(t *testing.T) {
+	p := newPool(t)
+	for _, path := range []Path{PathLookup, PathTiles} {
+		b := onDevice(t, "hexagon-go", Options{Path: path}, p, embeddedFile("lutra-tiny-s"))
+		prompts := [][]int32{{5, 6, 7, 8}, {9}, make([]int32, 40)}
+		var alone [][]float32
+		for _, prompt := range prompts {
+			alone = append(alone, slices.Clone(newFeeder(t, b.Model).feed(1, prompt...)))
+		}
+		f := newFeeder(t, b.Model)
+		f.batch.Reset()
+		for _, prompt := range prompts {
+			s := f.cache.Open(nil)
+			if err := s.Grow(len(prompt)); err != nil {
+				t.Fatal(err)
+			}
+			f.batch.Add(s, 0, 1, prompt...)
+		}
+		if err := b.Model.Forward(&f.batch, f.cache); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(f.batch.Logits, slices.Concat(alone...)) {
+			t.Errorf("%s: logits are others in a crowd", path)
+		}
+	}
+}
