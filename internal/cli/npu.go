@@ -170,5 +170,37 @@ are recorded ones; --rerun counts again under qemu-hexagon.`,
 		sub.Flags().BoolVar(&rerun, "rerun", false, "count packets again under qemu-hexagon")
 		cmd.AddCommand(sub)
 	}
+	cmd.AddCommand(newNPUAccuracy(&asJSON))
+	return cmd
+}
+
+func newNPUAccuracy(asJSON *bool) *cobra.Command {
+	model, limit := "lutra-tiny-l", 100
+	cmd := &cobra.Command{
+		Use:   "accuracy",
+		Short: "Weights of few bits: per block and per channel, tile groups (both papers, Table 4)",
+		Long: `Rounds the weights of an embedded model to what the device stores, and computes the
+perplexity of right solutions and how many greedy answers are right. The matrices are
+rotated first: the models are ternary, and would lose nothing otherwise.`,
+		Example: `  lutra npu ablate accuracy --limit 100`,
+		Args:    arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return usage.Errorf("--limit: %d is not positive", limit)
+			}
+			bar := output.Progress(cmd.ErrOrStderr(), npu.Schemes(), "storages")
+			a, err := npu.Accuracy(cmd.Context(), model, limit, func() { _ = bar.Add(1) })
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return output.JSON(cmd.OutOrStdout(), a)
+			}
+			return a.Print(cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	wordVar(f, &model, "model", model, []string{"lutra-tiny-s", "lutra-tiny-l"}, "embedded `MODEL`")
+	f.IntVar(&limit, "limit", limit, "first `PROBLEMS` of the test set")
 	return cmd
 }

@@ -78,7 +78,7 @@ func stored(t gguf.Type) (s storage, held bool) {
 	case gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S:
 		return ternary, true
 	case gguf.Q1_0:
-		return binary, true
+		return oneBit, true
 	case gguf.Q2_0:
 		return storage{bits: 2, group: 64}, true
 	case gguf.PQ2_0:

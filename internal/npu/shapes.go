@@ -18,7 +18,7 @@ type storage struct {
 // The storages of shapes.
 var (
 	ternary = storage{bits: 2}
-	binary  = storage{bits: 1, group: 128}
+	oneBit  = storage{bits: 1, group: 128}
 	gptq    = storage{bits: 4, group: 64, offsets: true} // as T-MAN quantises: per block, asymmetric
 	q4      = storage{bits: 4, group: 32}                // Q4_0, as the test-time scaling paper
 )
@@ -51,7 +51,7 @@ func shapes() []shape {
 		}
 		kept := ternary
 		if strings.HasPrefix(s.Name, "bonsai") {
-			kept = binary
+			kept = oneBit
 		}
 		list = append(list, shape{s.Name, s.Hidden, s.FFN, s.Layers, s.Heads, s.KVHeads, s.HeadDim, s.Vocab, kept})
 	}
