@@ -9,6 +9,7 @@ import (
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
 	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/tiles"
 )
 
 // Go is a device in Go: it needs no tools, and computes the bits that an NPU does.
@@ -16,7 +17,7 @@ type Go struct {
 	memory []byte
 	unit   TileUnit
 	pool   *pool.Pool // nil: the caller alone
-	pairs  pairTables
+	pairs  [][4]tiles.Pair
 }
 
 // NewGo returns a device with so many bytes of memory that computes on the threads of
@@ -69,16 +70,19 @@ func (g *Go) compute(p Packet) {
 		precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
 	case OpGEMV:
 		m, k := int(a[6]), int(a[7])
-		if n := k / 8; len(g.pairs) < n {
-			g.pairs = make(pairTables, n)
-		}
 		p := gemv{Matrix: g.matrix(a[1], a[4], a[5], m, k, a[8], a[9]), y: view[int32](g, a[0], m), tables: view[int16](g, a[2], 4*k),
-			sums: view[int32](g, a[3], k/32), pairs: g.pairs, a: int32(a[10]), b: int32(a[11])}
-		g.parallel(k/layout.TableCols, func(part int) {
-			for half := 8 * part; half < 8*part+8; half++ {
-				p.pairs.build(p.tables, half)
+			sums: view[int32](g, a[3], k/32), a: int32(a[10]), b: int32(a[11])}
+		if !tiles.LooksUp() {
+			if n := k / layout.Tile; len(g.pairs) < n {
+				g.pairs = make([][4]tiles.Pair, n)
 			}
-		})
+			p.pairs = g.pairs
+			g.parallel(k/layout.TableCols, func(part int) {
+				for half := 8 * part; half < 8*part+8; half++ {
+					tiles.MakePairs(&p.pairs[half], p.of(half))
+				}
+			})
+		}
 		g.parallel(m/layout.Strip, p.strip)
 	case OpDequant:
 		strip, first, n := int(a[5]), int(a[6]), int(a[7])

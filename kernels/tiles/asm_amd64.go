@@ -56,3 +56,26 @@ func unpack4AVX512(dst *uint16, lines *byte, values *uint16)
 //
 //go:noescape
 func scaleValuesAVX512(values *uint16, v *float32, scales *float32, offsets *float32, rows int)
+
+// lookUp1AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
+// first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
+//
+//go:noescape
+func lookUp1AVX512(t *int32, lines *byte, tables *int16)
+
+// lookUp2AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
+// first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
+//
+//go:noescape
+func lookUp2AVX512(t *int32, lines *byte, tables *int16)
+
+// lookUp4AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
+// first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
+//
+//go:noescape
+func lookUp4AVX512(t *int32, lines *byte, tables *int16)
+
+// addScaledAVX512 adds ((a·t - b)·scale + 2¹⁴) >> 15 to y[128], the product in 64 bits.
+//
+//go:noescape
+func addScaledAVX512(y *int32, t *int32, scales *int16, a int32, b int32)

@@ -1044,3 +1044,1638 @@ none:
 done:
 	VZEROUPPER
 	RET
+
+DATA splitTables<>+0(SB)/8, $0x0d0905010c080400
+DATA splitTables<>+8(SB)/8, $0x0f0b07030e0a0602
+DATA splitTables<>+16(SB)/8, $0x0d0905010c080400
+DATA splitTables<>+24(SB)/8, $0x0f0b07030e0a0602
+DATA splitTables<>+32(SB)/8, $0x0d0905010c080400
+DATA splitTables<>+40(SB)/8, $0x0f0b07030e0a0602
+DATA splitTables<>+48(SB)/8, $0x0d0905010c080400
+DATA splitTables<>+56(SB)/8, $0x0f0b07030e0a0602
+GLOBL splitTables<>(SB), RODATA|NOPTR, $64
+
+DATA joinTables<>+0(SB)/8, $0x0000000400000000
+DATA joinTables<>+8(SB)/8, $0x0000000c00000008
+DATA joinTables<>+16(SB)/8, $0x0000000500000001
+DATA joinTables<>+24(SB)/8, $0x0000000d00000009
+DATA joinTables<>+32(SB)/8, $0x0000000600000002
+DATA joinTables<>+40(SB)/8, $0x0000000e0000000a
+DATA joinTables<>+48(SB)/8, $0x0000000700000003
+DATA joinTables<>+56(SB)/8, $0x0000000f0000000b
+GLOBL joinTables<>(SB), RODATA|NOPTR, $64
+
+// func lookUp1AVX512(t *int32, lines *byte, tables *int16)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·lookUp1AVX512(SB), NOSPLIT, $0-24
+	// lookUp1AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
+	// first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
+	MOVQ         t+0(FP), AX
+	MOVQ         lines+8(FP), CX
+	MOVQ         tables+16(FP), DX
+	VMOVDQU64    splitTables<>+0(SB), Z13
+	VMOVDQU64    joinTables<>+0(SB), Z14
+	MOVL         $0x80808080, BX
+	VPBROADCASTD BX, Z0
+	MOVL         $0x0000f0f0, BX
+	KMOVW        BX, K1
+	VMOVDQA32.Z  Z0, K1, Z15
+	VMOVDQU64    (DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z1
+	VSHUFI32X4   $0x55, Z0, Z0, Z2
+	VSHUFI32X4   $0xaa, Z0, Z0, Z3
+	VSHUFI32X4   $0xff, Z0, Z0, Z4
+	VMOVDQU64    128(DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z5
+	VSHUFI32X4   $0x55, Z0, Z0, Z6
+	VSHUFI32X4   $0xaa, Z0, Z0, Z7
+	VSHUFI32X4   $0xff, Z0, Z0, Z8
+	VMOVDQU64    256(DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z9
+	VSHUFI32X4   $0x55, Z0, Z0, Z10
+	VSHUFI32X4   $0xaa, Z0, Z0, Z11
+	VSHUFI32X4   $0xff, Z0, Z0, Z12
+	VMOVDQU64    384(DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z13
+	VSHUFI32X4   $0x55, Z0, Z0, Z14
+	VSHUFI32X4   $0xaa, Z0, Z0, Z15
+	VSHUFI32X4   $0xff, Z0, Z0, Z16
+	MOVL         $0x0f0f0f0f, DX
+	VPBROADCASTD DX, Z0
+	VMOVDQA64    Z0, Z0
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+	VPXORQ       Z19, Z19, Z19
+	VPXORQ       Z20, Z20, Z20
+	VMOVDQU64    (CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z1, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z2, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z3, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z4, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    128(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z5, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z6, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z7, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z8, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    256(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z9, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z10, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z11, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z12, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    384(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z13, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z14, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z15, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z16, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+
+	// sums of 32 even bytes, then of 32 odd ones
+	MOVL          $0x00040000, DX
+	VPBROADCASTD  DX, Z21
+	VPSLLW        $0x08, Z18, Z22
+	VPSUBW        Z22, Z17, Z17
+	VPSLLW        $0x08, Z20, Z22
+	VPSUBW        Z22, Z19, Z19
+	VPMOVZXWD     Y17, Z22
+	VPMOVZXWD     Y19, Z23
+	VPSLLD        $0x08, Z23, Z23
+	VPADDD        Z23, Z22, Z22
+	VPSUBD        Z21, Z22, Z22
+	VPADDD        (AX), Z22, Z22
+	VMOVDQU32     Z22, (AX)
+	VEXTRACTI64X4 $0x01, Z17, Y17
+	VPMOVZXWD     Y17, Z17
+	VEXTRACTI64X4 $0x01, Z19, Y19
+	VPMOVZXWD     Y19, Z19
+	VPSLLD        $0x08, Z19, Z19
+	VPADDD        Z19, Z17, Z17
+	VPSUBD        Z21, Z17, Z17
+	VPADDD        64(AX), Z17, Z17
+	VMOVDQU32     Z17, 64(AX)
+	VPMOVZXWD     Y18, Z17
+	VPMOVZXWD     Y20, Z19
+	VPSLLD        $0x08, Z19, Z19
+	VPADDD        Z19, Z17, Z17
+	VPSUBD        Z21, Z17, Z17
+	VPADDD        256(AX), Z17, Z17
+	VMOVDQU32     Z17, 256(AX)
+	VEXTRACTI64X4 $0x01, Z18, Y17
+	VPMOVZXWD     Y17, Z17
+	VEXTRACTI64X4 $0x01, Z20, Y18
+	VPMOVZXWD     Y18, Z18
+	VPSLLD        $0x08, Z18, Z18
+	VPADDD        Z18, Z17, Z17
+	VPSUBD        Z21, Z17, Z17
+	VPADDD        320(AX), Z17, Z17
+	VMOVDQU32     Z17, 320(AX)
+	VPXORQ        Z24, Z24, Z24
+	VPXORQ        Z25, Z25, Z25
+	VPXORQ        Z26, Z26, Z26
+	VPXORQ        Z27, Z27, Z27
+	VMOVDQU64     64(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z1, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z17, Z2, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VPSHUFB       Z18, Z3, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z18, Z4, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VMOVDQU64     192(CX), Z2
+	VPANDQ        Z0, Z2, Z1
+	VPSRLW        $0x04, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHUFB       Z1, Z5, Z3
+	VPADDW        Z3, Z24, Z24
+	VPSRLW        $0x08, Z3, Z3
+	VPADDW        Z3, Z25, Z25
+	VPSHUFB       Z1, Z6, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VPSHUFB       Z2, Z7, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z2, Z8, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VMOVDQU64     320(CX), Z2
+	VPANDQ        Z0, Z2, Z1
+	VPSRLW        $0x04, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHUFB       Z1, Z9, Z3
+	VPADDW        Z3, Z24, Z24
+	VPSRLW        $0x08, Z3, Z3
+	VPADDW        Z3, Z25, Z25
+	VPSHUFB       Z1, Z10, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VPSHUFB       Z2, Z11, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z2, Z12, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VMOVDQU64     448(CX), Z2
+	VPANDQ        Z0, Z2, Z1
+	VPSRLW        $0x04, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHUFB       Z1, Z13, Z0
+	VPADDW        Z0, Z24, Z24
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z25, Z25
+	VPSHUFB       Z1, Z14, Z0
+	VPADDW        Z0, Z26, Z26
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z27, Z27
+	VPSHUFB       Z2, Z15, Z0
+	VPADDW        Z0, Z24, Z24
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z25, Z25
+	VPSHUFB       Z2, Z16, Z0
+	VPADDW        Z0, Z26, Z26
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z27, Z27
+
+	// sums of 32 even bytes, then of 32 odd ones
+	MOVL          $0x00040000, CX
+	VPBROADCASTD  CX, Z0
+	VPSLLW        $0x08, Z25, Z1
+	VPSUBW        Z1, Z24, Z24
+	VPSLLW        $0x08, Z27, Z1
+	VPSUBW        Z1, Z26, Z26
+	VPMOVZXWD     Y24, Z1
+	VPMOVZXWD     Y26, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        128(AX), Z1, Z1
+	VMOVDQU32     Z1, 128(AX)
+	VEXTRACTI64X4 $0x01, Z24, Y1
+	VPMOVZXWD     Y1, Z1
+	VEXTRACTI64X4 $0x01, Z26, Y2
+	VPMOVZXWD     Y2, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        192(AX), Z1, Z1
+	VMOVDQU32     Z1, 192(AX)
+	VPMOVZXWD     Y25, Z1
+	VPMOVZXWD     Y27, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        384(AX), Z1, Z1
+	VMOVDQU32     Z1, 384(AX)
+	VEXTRACTI64X4 $0x01, Z25, Y1
+	VPMOVZXWD     Y1, Z1
+	VEXTRACTI64X4 $0x01, Z27, Y2
+	VPMOVZXWD     Y2, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        448(AX), Z1, Z1
+	VMOVDQU32     Z1, 448(AX)
+	VZEROUPPER
+	RET
+
+// func lookUp2AVX512(t *int32, lines *byte, tables *int16)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·lookUp2AVX512(SB), NOSPLIT, $0-24
+	// lookUp2AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
+	// first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
+	MOVQ         t+0(FP), AX
+	MOVQ         lines+8(FP), CX
+	MOVQ         tables+16(FP), DX
+	VMOVDQU64    splitTables<>+0(SB), Z13
+	VMOVDQU64    joinTables<>+0(SB), Z14
+	MOVL         $0x80808080, BX
+	VPBROADCASTD BX, Z0
+	MOVL         $0x0000f0f0, BX
+	KMOVW        BX, K1
+	VMOVDQA32.Z  Z0, K1, Z15
+	VMOVDQU64    (DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z1
+	VSHUFI32X4   $0x55, Z0, Z0, Z2
+	VSHUFI32X4   $0xaa, Z0, Z0, Z3
+	VSHUFI32X4   $0xff, Z0, Z0, Z4
+	VMOVDQU64    128(DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z5
+	VSHUFI32X4   $0x55, Z0, Z0, Z6
+	VSHUFI32X4   $0xaa, Z0, Z0, Z7
+	VSHUFI32X4   $0xff, Z0, Z0, Z8
+	VMOVDQU64    256(DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z9
+	VSHUFI32X4   $0x55, Z0, Z0, Z10
+	VSHUFI32X4   $0xaa, Z0, Z0, Z11
+	VSHUFI32X4   $0xff, Z0, Z0, Z12
+	VMOVDQU64    384(DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z13
+	VSHUFI32X4   $0x55, Z0, Z0, Z14
+	VSHUFI32X4   $0xaa, Z0, Z0, Z15
+	VSHUFI32X4   $0xff, Z0, Z0, Z16
+	MOVL         $0x0f0f0f0f, DX
+	VPBROADCASTD DX, Z0
+	VMOVDQA64    Z0, Z0
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+	VPXORQ       Z19, Z19, Z19
+	VPXORQ       Z20, Z20, Z20
+	VMOVDQU64    (CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z1, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z2, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z3, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z4, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    128(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z5, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z6, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z7, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z8, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    256(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z9, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z10, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z11, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z12, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    384(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z13, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z14, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z15, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z16, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPADDW       Z17, Z17, Z17
+	VPADDW       Z18, Z18, Z18
+	VPADDW       Z19, Z19, Z19
+	VPADDW       Z20, Z20, Z20
+	VMOVDQU64    1024(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z1, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z2, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z3, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z4, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    1152(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z5, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z6, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z7, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z8, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    1280(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z9, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z10, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z11, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z12, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    1408(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z13, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z14, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z15, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z16, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+
+	// sums of 32 even bytes, then of 32 odd ones
+	MOVL          $0x000c0000, DX
+	VPBROADCASTD  DX, Z21
+	VPSLLW        $0x08, Z18, Z22
+	VPSUBW        Z22, Z17, Z17
+	VPSLLW        $0x08, Z20, Z22
+	VPSUBW        Z22, Z19, Z19
+	VPMOVZXWD     Y17, Z22
+	VPMOVZXWD     Y19, Z23
+	VPSLLD        $0x08, Z23, Z23
+	VPADDD        Z23, Z22, Z22
+	VPSUBD        Z21, Z22, Z22
+	VPADDD        (AX), Z22, Z22
+	VMOVDQU32     Z22, (AX)
+	VEXTRACTI64X4 $0x01, Z17, Y17
+	VPMOVZXWD     Y17, Z17
+	VEXTRACTI64X4 $0x01, Z19, Y19
+	VPMOVZXWD     Y19, Z19
+	VPSLLD        $0x08, Z19, Z19
+	VPADDD        Z19, Z17, Z17
+	VPSUBD        Z21, Z17, Z17
+	VPADDD        64(AX), Z17, Z17
+	VMOVDQU32     Z17, 64(AX)
+	VPMOVZXWD     Y18, Z17
+	VPMOVZXWD     Y20, Z19
+	VPSLLD        $0x08, Z19, Z19
+	VPADDD        Z19, Z17, Z17
+	VPSUBD        Z21, Z17, Z17
+	VPADDD        256(AX), Z17, Z17
+	VMOVDQU32     Z17, 256(AX)
+	VEXTRACTI64X4 $0x01, Z18, Y17
+	VPMOVZXWD     Y17, Z17
+	VEXTRACTI64X4 $0x01, Z20, Y18
+	VPMOVZXWD     Y18, Z18
+	VPSLLD        $0x08, Z18, Z18
+	VPADDD        Z18, Z17, Z17
+	VPSUBD        Z21, Z17, Z17
+	VPADDD        320(AX), Z17, Z17
+	VMOVDQU32     Z17, 320(AX)
+	VPXORQ        Z24, Z24, Z24
+	VPXORQ        Z25, Z25, Z25
+	VPXORQ        Z26, Z26, Z26
+	VPXORQ        Z27, Z27, Z27
+	VMOVDQU64     64(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z1, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z2, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z3, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z4, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     192(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z5, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z6, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z7, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z8, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     320(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z9, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z10, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z11, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z12, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     448(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z13, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z14, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z15, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z16, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPADDW        Z24, Z24, Z24
+	VPADDW        Z25, Z25, Z25
+	VPADDW        Z26, Z26, Z26
+	VPADDW        Z27, Z27, Z27
+	VMOVDQU64     1088(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z1, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z17, Z2, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VPSHUFB       Z18, Z3, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z18, Z4, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VMOVDQU64     1216(CX), Z2
+	VPANDQ        Z0, Z2, Z1
+	VPSRLW        $0x04, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHUFB       Z1, Z5, Z3
+	VPADDW        Z3, Z24, Z24
+	VPSRLW        $0x08, Z3, Z3
+	VPADDW        Z3, Z25, Z25
+	VPSHUFB       Z1, Z6, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VPSHUFB       Z2, Z7, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z2, Z8, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VMOVDQU64     1344(CX), Z2
+	VPANDQ        Z0, Z2, Z1
+	VPSRLW        $0x04, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHUFB       Z1, Z9, Z3
+	VPADDW        Z3, Z24, Z24
+	VPSRLW        $0x08, Z3, Z3
+	VPADDW        Z3, Z25, Z25
+	VPSHUFB       Z1, Z10, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VPSHUFB       Z2, Z11, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z2, Z12, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VMOVDQU64     1472(CX), Z2
+	VPANDQ        Z0, Z2, Z1
+	VPSRLW        $0x04, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHUFB       Z1, Z13, Z0
+	VPADDW        Z0, Z24, Z24
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z25, Z25
+	VPSHUFB       Z1, Z14, Z0
+	VPADDW        Z0, Z26, Z26
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z27, Z27
+	VPSHUFB       Z2, Z15, Z0
+	VPADDW        Z0, Z24, Z24
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z25, Z25
+	VPSHUFB       Z2, Z16, Z0
+	VPADDW        Z0, Z26, Z26
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z27, Z27
+
+	// sums of 32 even bytes, then of 32 odd ones
+	MOVL          $0x000c0000, CX
+	VPBROADCASTD  CX, Z0
+	VPSLLW        $0x08, Z25, Z1
+	VPSUBW        Z1, Z24, Z24
+	VPSLLW        $0x08, Z27, Z1
+	VPSUBW        Z1, Z26, Z26
+	VPMOVZXWD     Y24, Z1
+	VPMOVZXWD     Y26, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        128(AX), Z1, Z1
+	VMOVDQU32     Z1, 128(AX)
+	VEXTRACTI64X4 $0x01, Z24, Y1
+	VPMOVZXWD     Y1, Z1
+	VEXTRACTI64X4 $0x01, Z26, Y2
+	VPMOVZXWD     Y2, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        192(AX), Z1, Z1
+	VMOVDQU32     Z1, 192(AX)
+	VPMOVZXWD     Y25, Z1
+	VPMOVZXWD     Y27, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        384(AX), Z1, Z1
+	VMOVDQU32     Z1, 384(AX)
+	VEXTRACTI64X4 $0x01, Z25, Y1
+	VPMOVZXWD     Y1, Z1
+	VEXTRACTI64X4 $0x01, Z27, Y2
+	VPMOVZXWD     Y2, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        448(AX), Z1, Z1
+	VMOVDQU32     Z1, 448(AX)
+	VZEROUPPER
+	RET
+
+// func lookUp4AVX512(t *int32, lines *byte, tables *int16)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·lookUp4AVX512(SB), NOSPLIT, $0-24
+	// lookUp4AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
+	// first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
+	MOVQ         t+0(FP), AX
+	MOVQ         lines+8(FP), CX
+	MOVQ         tables+16(FP), DX
+	VMOVDQU64    splitTables<>+0(SB), Z13
+	VMOVDQU64    joinTables<>+0(SB), Z14
+	MOVL         $0x80808080, BX
+	VPBROADCASTD BX, Z0
+	MOVL         $0x0000f0f0, BX
+	KMOVW        BX, K1
+	VMOVDQA32.Z  Z0, K1, Z15
+	VMOVDQU64    (DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z1
+	VSHUFI32X4   $0x55, Z0, Z0, Z2
+	VSHUFI32X4   $0xaa, Z0, Z0, Z3
+	VSHUFI32X4   $0xff, Z0, Z0, Z4
+	VMOVDQU64    128(DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z5
+	VSHUFI32X4   $0x55, Z0, Z0, Z6
+	VSHUFI32X4   $0xaa, Z0, Z0, Z7
+	VSHUFI32X4   $0xff, Z0, Z0, Z8
+	VMOVDQU64    256(DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z9
+	VSHUFI32X4   $0x55, Z0, Z0, Z10
+	VSHUFI32X4   $0xaa, Z0, Z0, Z11
+	VSHUFI32X4   $0xff, Z0, Z0, Z12
+	VMOVDQU64    384(DX), Z0
+	VPSHUFB      Z13, Z0, Z0
+	VPERMD       Z0, Z14, Z0
+	VPXORD       Z15, Z0, Z0
+	VSHUFI32X4   $0x00, Z0, Z0, Z13
+	VSHUFI32X4   $0x55, Z0, Z0, Z14
+	VSHUFI32X4   $0xaa, Z0, Z0, Z15
+	VSHUFI32X4   $0xff, Z0, Z0, Z16
+	MOVL         $0x0f0f0f0f, DX
+	VPBROADCASTD DX, Z0
+	VMOVDQA64    Z0, Z0
+	VPXORQ       Z17, Z17, Z17
+	VPXORQ       Z18, Z18, Z18
+	VPXORQ       Z19, Z19, Z19
+	VPXORQ       Z20, Z20, Z20
+	VMOVDQU64    (CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z1, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z2, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z3, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z4, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    128(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z5, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z6, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z7, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z8, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    256(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z9, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z10, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z11, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z12, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    384(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z13, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z14, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z15, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z16, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPADDW       Z17, Z17, Z17
+	VPADDW       Z18, Z18, Z18
+	VPADDW       Z19, Z19, Z19
+	VPADDW       Z20, Z20, Z20
+	VMOVDQU64    1024(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z1, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z2, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z3, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z4, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    1152(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z5, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z6, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z7, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z8, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    1280(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z9, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z10, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z11, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z12, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    1408(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z13, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z14, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z15, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z16, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPADDW       Z17, Z17, Z17
+	VPADDW       Z18, Z18, Z18
+	VPADDW       Z19, Z19, Z19
+	VPADDW       Z20, Z20, Z20
+	VMOVDQU64    2048(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z1, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z2, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z3, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z4, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    2176(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z5, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z6, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z7, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z8, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    2304(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z9, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z10, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z11, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z12, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    2432(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z13, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z14, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z15, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z16, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPADDW       Z17, Z17, Z17
+	VPADDW       Z18, Z18, Z18
+	VPADDW       Z19, Z19, Z19
+	VPADDW       Z20, Z20, Z20
+	VMOVDQU64    3072(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z1, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z2, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z3, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z4, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    3200(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z5, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z6, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z7, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z8, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    3328(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z9, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z10, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z11, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z12, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VMOVDQU64    3456(CX), Z22
+	VPANDQ       Z0, Z22, Z21
+	VPSRLW       $0x04, Z22, Z22
+	VPANDQ       Z0, Z22, Z22
+	VPSHUFB      Z21, Z13, Z23
+	VPADDW       Z23, Z17, Z17
+	VPSRLW       $0x08, Z23, Z23
+	VPADDW       Z23, Z18, Z18
+	VPSHUFB      Z21, Z14, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+	VPSHUFB      Z22, Z15, Z21
+	VPADDW       Z21, Z17, Z17
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z18, Z18
+	VPSHUFB      Z22, Z16, Z21
+	VPADDW       Z21, Z19, Z19
+	VPSRLW       $0x08, Z21, Z21
+	VPADDW       Z21, Z20, Z20
+
+	// sums of 32 even bytes, then of 32 odd ones
+	MOVL          $0x003c0000, DX
+	VPBROADCASTD  DX, Z21
+	VPSLLW        $0x08, Z18, Z22
+	VPSUBW        Z22, Z17, Z17
+	VPSLLW        $0x08, Z20, Z22
+	VPSUBW        Z22, Z19, Z19
+	VPMOVZXWD     Y17, Z22
+	VPMOVZXWD     Y19, Z23
+	VPSLLD        $0x08, Z23, Z23
+	VPADDD        Z23, Z22, Z22
+	VPSUBD        Z21, Z22, Z22
+	VPADDD        (AX), Z22, Z22
+	VMOVDQU32     Z22, (AX)
+	VEXTRACTI64X4 $0x01, Z17, Y17
+	VPMOVZXWD     Y17, Z17
+	VEXTRACTI64X4 $0x01, Z19, Y19
+	VPMOVZXWD     Y19, Z19
+	VPSLLD        $0x08, Z19, Z19
+	VPADDD        Z19, Z17, Z17
+	VPSUBD        Z21, Z17, Z17
+	VPADDD        64(AX), Z17, Z17
+	VMOVDQU32     Z17, 64(AX)
+	VPMOVZXWD     Y18, Z17
+	VPMOVZXWD     Y20, Z19
+	VPSLLD        $0x08, Z19, Z19
+	VPADDD        Z19, Z17, Z17
+	VPSUBD        Z21, Z17, Z17
+	VPADDD        256(AX), Z17, Z17
+	VMOVDQU32     Z17, 256(AX)
+	VEXTRACTI64X4 $0x01, Z18, Y17
+	VPMOVZXWD     Y17, Z17
+	VEXTRACTI64X4 $0x01, Z20, Y18
+	VPMOVZXWD     Y18, Z18
+	VPSLLD        $0x08, Z18, Z18
+	VPADDD        Z18, Z17, Z17
+	VPSUBD        Z21, Z17, Z17
+	VPADDD        320(AX), Z17, Z17
+	VMOVDQU32     Z17, 320(AX)
+	VPXORQ        Z24, Z24, Z24
+	VPXORQ        Z25, Z25, Z25
+	VPXORQ        Z26, Z26, Z26
+	VPXORQ        Z27, Z27, Z27
+	VMOVDQU64     64(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z1, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z2, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z3, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z4, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     192(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z5, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z6, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z7, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z8, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     320(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z9, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z10, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z11, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z12, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     448(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z13, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z14, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z15, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z16, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPADDW        Z24, Z24, Z24
+	VPADDW        Z25, Z25, Z25
+	VPADDW        Z26, Z26, Z26
+	VPADDW        Z27, Z27, Z27
+	VMOVDQU64     1088(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z1, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z2, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z3, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z4, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     1216(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z5, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z6, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z7, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z8, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     1344(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z9, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z10, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z11, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z12, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     1472(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z13, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z14, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z15, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z16, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPADDW        Z24, Z24, Z24
+	VPADDW        Z25, Z25, Z25
+	VPADDW        Z26, Z26, Z26
+	VPADDW        Z27, Z27, Z27
+	VMOVDQU64     2112(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z1, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z2, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z3, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z4, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     2240(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z5, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z6, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z7, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z8, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     2368(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z9, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z10, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z11, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z12, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VMOVDQU64     2496(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z13, Z19
+	VPADDW        Z19, Z24, Z24
+	VPSRLW        $0x08, Z19, Z19
+	VPADDW        Z19, Z25, Z25
+	VPSHUFB       Z17, Z14, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPSHUFB       Z18, Z15, Z17
+	VPADDW        Z17, Z24, Z24
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z25, Z25
+	VPSHUFB       Z18, Z16, Z17
+	VPADDW        Z17, Z26, Z26
+	VPSRLW        $0x08, Z17, Z17
+	VPADDW        Z17, Z27, Z27
+	VPADDW        Z24, Z24, Z24
+	VPADDW        Z25, Z25, Z25
+	VPADDW        Z26, Z26, Z26
+	VPADDW        Z27, Z27, Z27
+	VMOVDQU64     3136(CX), Z18
+	VPANDQ        Z0, Z18, Z17
+	VPSRLW        $0x04, Z18, Z18
+	VPANDQ        Z0, Z18, Z18
+	VPSHUFB       Z17, Z1, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z17, Z2, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VPSHUFB       Z18, Z3, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z18, Z4, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VMOVDQU64     3264(CX), Z2
+	VPANDQ        Z0, Z2, Z1
+	VPSRLW        $0x04, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHUFB       Z1, Z5, Z3
+	VPADDW        Z3, Z24, Z24
+	VPSRLW        $0x08, Z3, Z3
+	VPADDW        Z3, Z25, Z25
+	VPSHUFB       Z1, Z6, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VPSHUFB       Z2, Z7, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z2, Z8, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VMOVDQU64     3392(CX), Z2
+	VPANDQ        Z0, Z2, Z1
+	VPSRLW        $0x04, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHUFB       Z1, Z9, Z3
+	VPADDW        Z3, Z24, Z24
+	VPSRLW        $0x08, Z3, Z3
+	VPADDW        Z3, Z25, Z25
+	VPSHUFB       Z1, Z10, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VPSHUFB       Z2, Z11, Z1
+	VPADDW        Z1, Z24, Z24
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z25, Z25
+	VPSHUFB       Z2, Z12, Z1
+	VPADDW        Z1, Z26, Z26
+	VPSRLW        $0x08, Z1, Z1
+	VPADDW        Z1, Z27, Z27
+	VMOVDQU64     3520(CX), Z2
+	VPANDQ        Z0, Z2, Z1
+	VPSRLW        $0x04, Z2, Z2
+	VPANDQ        Z0, Z2, Z2
+	VPSHUFB       Z1, Z13, Z0
+	VPADDW        Z0, Z24, Z24
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z25, Z25
+	VPSHUFB       Z1, Z14, Z0
+	VPADDW        Z0, Z26, Z26
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z27, Z27
+	VPSHUFB       Z2, Z15, Z0
+	VPADDW        Z0, Z24, Z24
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z25, Z25
+	VPSHUFB       Z2, Z16, Z0
+	VPADDW        Z0, Z26, Z26
+	VPSRLW        $0x08, Z0, Z0
+	VPADDW        Z0, Z27, Z27
+
+	// sums of 32 even bytes, then of 32 odd ones
+	MOVL          $0x003c0000, CX
+	VPBROADCASTD  CX, Z0
+	VPSLLW        $0x08, Z25, Z1
+	VPSUBW        Z1, Z24, Z24
+	VPSLLW        $0x08, Z27, Z1
+	VPSUBW        Z1, Z26, Z26
+	VPMOVZXWD     Y24, Z1
+	VPMOVZXWD     Y26, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        128(AX), Z1, Z1
+	VMOVDQU32     Z1, 128(AX)
+	VEXTRACTI64X4 $0x01, Z24, Y1
+	VPMOVZXWD     Y1, Z1
+	VEXTRACTI64X4 $0x01, Z26, Y2
+	VPMOVZXWD     Y2, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        192(AX), Z1, Z1
+	VMOVDQU32     Z1, 192(AX)
+	VPMOVZXWD     Y25, Z1
+	VPMOVZXWD     Y27, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        384(AX), Z1, Z1
+	VMOVDQU32     Z1, 384(AX)
+	VEXTRACTI64X4 $0x01, Z25, Y1
+	VPMOVZXWD     Y1, Z1
+	VEXTRACTI64X4 $0x01, Z27, Y2
+	VPMOVZXWD     Y2, Z2
+	VPSLLD        $0x08, Z2, Z2
+	VPADDD        Z2, Z1, Z1
+	VPSUBD        Z0, Z1, Z1
+	VPADDD        448(AX), Z1, Z1
+	VMOVDQU32     Z1, 448(AX)
+	VZEROUPPER
+	RET
+
+// func addScaledAVX512(y *int32, t *int32, scales *int16, a int32, b int32)
+// Requires: AVX, AVX512F
+TEXT ·addScaledAVX512(SB), NOSPLIT, $0-32
+	// addScaledAVX512 adds ((a·t - b)·scale + 2¹⁴) >> 15 to y[128], the product in 64 bits.
+	MOVQ         y+0(FP), AX
+	MOVQ         t+8(FP), CX
+	MOVQ         scales+16(FP), DX
+	MOVL         a+24(FP), BX
+	VPBROADCASTD BX, Z0
+	MOVL         b+28(FP), BX
+	VPBROADCASTD BX, Z1
+	MOVQ         $0x00004000, BX
+	VPBROADCASTQ BX, Z2
+	MOVL         $0x0000aaaa, BX
+	KMOVW        BX, K1
+	MOVQ         $0x00000008, BX
+
+loop:
+	VPMULLD   (CX), Z0, Z3
+	VPSUBD    Z1, Z3, Z3
+	VPMOVSXWD (DX), Z4
+	VPSRLQ    $0x20, Z3, Z5
+	VPSRLQ    $0x20, Z4, Z6
+	VPMULDQ   Z4, Z3, Z3
+	VPMULDQ   Z6, Z5, Z5
+	VPADDQ    Z2, Z3, Z3
+	VPADDQ    Z2, Z5, Z5
+	VPSRAQ    $0x0f, Z3, Z3
+	VPSLLQ    $0x11, Z5, Z5
+	VMOVDQA32 Z5, K1, Z3
+	VPADDD    (AX), Z3, Z3
+	VMOVDQU32 Z3, (AX)
+	ADDQ      $0x40, CX
+	ADDQ      $0x40, AX
+	ADDQ      $0x20, DX
+	DECQ      BX
+	JNE       loop
+	VZEROUPPER
+	RET

@@ -78,3 +78,31 @@ func scaleValuesFast(values [][Codes]uint16, v *[Codes]float32, scales, offsets 
 	scaleValuesAVX512(&values[0][0], &v[0], &scales[0], o, len(values))
 	return true
 }
+
+// LooksUp reports whether LookUp has instructions.
+func LooksUp() bool { return cpu.Active() == cpu.AVX512 }
+
+func lookUpFast(t *[Rows]int32, lines []byte, tables []int16, bits int) bool {
+	if !LooksUp() {
+		return false
+	}
+	switch bits {
+	case 1:
+		lookUp1AVX512(&t[0], &lines[0], &tables[0])
+	case 2:
+		lookUp2AVX512(&t[0], &lines[0], &tables[0])
+	case 4:
+		lookUp4AVX512(&t[0], &lines[0], &tables[0])
+	default:
+		return false
+	}
+	return true
+}
+
+func addScaledFast(y, t *[Rows]int32, scales *[Rows]int16, a, b int32) bool {
+	if !LooksUp() {
+		return false
+	}
+	addScaledAVX512(&y[0], &t[0], &scales[0], a, b)
+	return true
+}

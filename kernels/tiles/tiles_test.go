@@ -126,6 +126,57 @@ func TestEveryInstructionSetScalesToTheSameBits(t *testing.T) {
 	}
 }
 
+func TestEveryInstructionSetLooksUpTheSameSums(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 3))
+	for _, bits := range []int{1, 2, 4} {
+		for _, extreme := range []bool{false, true} {
+			lines, tables := make([]byte, (bits-1)*planeBytes+4*lineBytes), make([]int16, 3*64+32)
+			for i := range lines {
+				lines[i] = byte(r.Uint32())
+			}
+			for i := range tables {
+				tables[i] = int16(r.Uint32())
+				if extreme {
+					tables[i] = []int16{math.MinInt16, math.MaxInt16, -1, 255}[r.IntN(4)]
+				}
+			}
+			var want, start [Rows]int32
+			for i := range start {
+				start[i] = int32(r.Uint32())
+			}
+			want = start
+			for row := range Rows {
+				for plane := range bits {
+					for pair := range 4 {
+						b := lines[(bits-1-plane)*planeBytes+pair*lineBytes+row]
+						sum := int32(tables[64*pair+int(b&15)*2]) + int32(tables[64*pair+int(b>>4)*2+1])
+						want[row/2+row%2*64] += sum << plane
+					}
+				}
+			}
+			var scales [Rows]int16
+			for i := range scales {
+				scales[i] = int16(r.Uint32())
+			}
+			a, b := int32(r.Uint32()), int32(r.Uint32())
+			scaled := start
+			for i := range scaled {
+				scaled[i] += int32((int64(a*want[i]-b)*int64(scales[i]) + 1<<14) >> 15)
+			}
+			for _, isa := range cpu.Supported() {
+				restore := cpu.Override(isa)
+				got, y := start, start
+				LookUp(&got, lines, tables, bits)
+				AddScaled(&y, &want, &scales, a, b)
+				restore()
+				if got != want || y != scaled {
+					t.Errorf("%v, %d bits: sums %v, scaled %v", isa, bits, got == want, y == scaled)
+				}
+			}
+		}
+	}
+}
+
 func BenchmarkMultiply(b *testing.B) {
 	const tiles = 16
 	r := rand.New(rand.NewPCG(2, 3))

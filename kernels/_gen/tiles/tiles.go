@@ -28,6 +28,8 @@ func Kernels() {
 		unpack(bits)
 	}
 	scaleValues()
+	lookUps()
+	addScaled()
 }
 
 // multiply emits the products of some rows with all 32 columns. Sums stay in
