@@ -1,0 +1,116 @@
+package engines
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/internal/config"
+)
+
+// emulatorOfKnownPID has device emulators note their process in a file, the last one
+// that is started. It skips where there is no emulator.
+func emulatorOfKnownPID(t *testing.T) (pid func() int) {
+	t.Helper()
+	emulator, err := exec.LookPath("qemu-hexagon")
+	if err != nil || runtime.GOOS != "linux" {
+		t.Skip("there is no qemu-hexagon, of Debian's package qemu-user")
+	}
+	dir := t.TempDir()
+	script, note := filepath.Join(dir, "emulator"), filepath.Join(dir, "pid")
+	text := fmt.Sprintf("#!/bin/sh\necho $$ > %s\nexec %s -cpu v67 \"$@\"\n", note, emulator)
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LUTRA_QEMU_HEXAGON", script)
+	return func() int {
+		raw, err := os.ReadFile(note)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := strconv.Atoi(strings.TrimSpace(string(raw)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+}
+
+func TestADeviceThatDiesEndsItsRequestsAndTheCPUGoesOnIfConfigured(t *testing.T) {
+	for _, fallback := range []string{"none", "cpu"} {
+		t.Run(fallback, func(t *testing.T) {
+			pid := emulatorOfKnownPID(t)
+			cfg := config.Default()
+			cfg.Models = []config.Model{{Embedded: "lutra-tiny-l"}, {Embedded: "lutra-tiny-s", Backend: "hexagon-qemu"}}
+			cfg.Verifiers, cfg.KV.Memory, cfg.Hexagon.Fallback = nil, "8MiB", fallback
+			var log bytes.Buffer
+			r, err := New(cfg, zerolog.New(&log), Watcher{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			ctx, stop := context.WithCancel(t.Context())
+			ran := make(chan error, 1)
+			go func() { ran <- r.Run(ctx) }()
+			answer := func(h *Host) error {
+				s, err := h.engine.Open(ctx, []int32{1, 2, 3})
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				_, err = s.Logits(ctx, 0)
+				return err
+			}
+			good, bad := r.Hosts[0], r.Hosts[1]
+			if err := errors.Join(answer(good), answer(bad)); err != nil {
+				t.Fatal(err)
+			}
+			child, err := os.FindProcess(pid())
+			if err == nil {
+				err = child.Kill()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var failed *batcher.FailedError
+			var fault *batcher.FaultError
+			err = answer(bad)
+			if fallback == "none" {
+				if !errors.As(err, &failed) || failed.Model != "lutra-tiny-s" {
+					t.Errorf("the model answers %v, want a FailedError", err)
+				}
+				if err = answer(bad); !errors.As(err, &failed) {
+					t.Errorf("the model then answers %v, want the FailedError again", err)
+				}
+			} else {
+				if !errors.As(err, &fault) || fault.Model != "lutra-tiny-s" {
+					t.Errorf("the model answers %v, want a FaultError", err)
+				}
+				if err = answer(bad); err != nil {
+					t.Errorf("the CPU does not go on: %v", err)
+				}
+			}
+			if err := answer(good); err != nil {
+				t.Errorf("the other model answers %v", err)
+			}
+			stop()
+			if err := <-ran; err != nil {
+				t.Errorf("Run() = %v, want no error", err)
+			}
+			if !strings.Contains(log.String(), `"backend":"hexagon-qemu"`) || fallback == "cpu" && strings.Count(log.String(), "the CPU computes those to come") != 1 {
+				t.Errorf("the log does not say what runs where, or of the fault once:\n%s", log.String())
+			}
+		})
+	}
+}
