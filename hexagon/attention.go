@@ -113,6 +113,8 @@ func (b *Backend) attendRows(lo, hi int) bool {
 	}
 	group := call.Heads / call.Cache.Shape().Heads
 	queries, keys := len(rows)*group, rows[len(rows)-1].Pos+1-from
+	b.work.Queries += int64(queries * call.Cache.Shape().Heads)
+	b.work.Places += int64(roundUp(queries, layout.Tile) * call.Cache.Shape().Heads)
 	var tiles []rowTile
 	for head := range call.Cache.Shape().Heads {
 		for begin := 0; begin < queries; begin += layout.Tile {

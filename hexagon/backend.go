@@ -56,8 +56,11 @@ type Backend struct {
 
 // Work counts what a device has done.
 type Work struct {
-	Runs, Packets int64 // given to the device
-	device.Counts       // as it counted
+	Runs, Packets   int64 // given to the device
+	Lookups, Tiled  int64 // rows that were multiplied by lookups and by tiles, of all products
+	Lanes           int64 // of the tiles that these began, 32 a column of tiles
+	Queries, Places int64 // of attention: query heads, and rows of the tiles that these began
+	device.Counts         // as it counted
 }
 
 // region is a part of the shared memory.

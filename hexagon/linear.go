@@ -85,9 +85,12 @@ func (l *linear) Mul(y []float32, x *kernels.Acts) {
 	l.b.mu.Lock()
 	defer l.b.mu.Unlock()
 	var err error
-	if x.N() <= l.lookups {
+	if n := x.N(); n <= l.lookups {
+		l.b.work.Lookups += int64(n)
 		err = l.mulLookup(y, x)
 	} else {
+		l.b.work.Tiled += int64(n)
+		l.b.work.Lanes += int64(roundUp(n, layout.Tile))
 		err = l.mulTiles(y, x)
 	}
 	if err == nil {

@@ -76,3 +76,23 @@ func TestABackendThatCannotRunSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 }
+
+func TestAServerCountsWhatItsDeviceDoes(t *testing.T) {
+	s := serving(t, "--addr", "127.0.0.1:0", "--model", "lutra-tiny-s", "--backend", "hexagon-go")
+	answer := mustLutra(t, "ask", "--url", s.base+"/v1", "--scaling", "bon8", "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?")
+	if !strings.Contains(answer, "84") {
+		t.Errorf("the server answers %q", answer)
+	}
+	for _, series := range []string{`rows_total{model_name="lutra-tiny-s",path="lookup"}`, `rows_total{model_name="lutra-tiny-s",path="tiles"}`,
+		`lanes_total{model_name="lutra-tiny-s",path="tiles"}`, `lanes_total{model_name="lutra-tiny-prm",path="attention"}`, `packets_total{model_name="lutra-tiny-s"}`} {
+		if n := scrape(t, s.base+"/metrics", "lutra_device_"+series); n <= 0 {
+			t.Errorf("%s is %v", series, n)
+		}
+	}
+	if n := scrape(t, s.base+"/metrics", `lutra_device_failed{model_name="lutra-tiny-s"}`); n != 0 {
+		t.Error("the device is said to have failed")
+	}
+	if err := s.stop(); err != nil {
+		t.Error(err)
+	}
+}

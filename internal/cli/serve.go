@@ -130,6 +130,7 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 		}
 		defer r.Close()
 		srv.Register(kernelCollector{r.Pool.Meter()})
+		srv.Register(deviceCollector{r.All()})
 		if err := srv.Publish(servedModels(r)...); err != nil {
 			return err
 		}
