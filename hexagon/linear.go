@@ -82,6 +82,9 @@ func putHalf(mem []byte, at uint32, i int, v uint16) {
 
 // Mul sets y[n][Rows] to x·Wᵀ, or to zeros once the device has a fault.
 func (l *linear) Mul(y []float32, x *kernels.Acts) {
+	if x.N() == 0 {
+		return
+	}
 	l.b.mu.Lock()
 	defer l.b.mu.Unlock()
 	var err error

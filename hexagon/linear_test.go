@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/kernels"
 	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
 	"github.com/lutra-lm/lutra/kernels/matrix"
@@ -183,6 +184,41 @@ func TestARowHasTheSameBitsAloneAndInACrowdOnOnePath(t *testing.T) {
 		}
 		if err := b.Err(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func TestMatricesThatReadTheSameRowsShareTheirTablesAndTiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	const cols = 256
+	q, v := deviceMatrices(t, r, 128, cols)["Q4"], deviceMatrices(t, r, 256, cols)["I2"]
+	for path, shared := range map[Path]func(p *device.Packet) bool{
+		PathLookup: func(p *device.Packet) bool { return p.Op == device.OpPrecompute },
+		PathTiles: func(p *device.Packet) bool {
+			return p.Op == device.OpCopy && p.Args[2] == 2*32*cols && p.Args[0] < device.TCMBytes
+		},
+	} {
+		count := 0
+		open := func(bytes int) (device.Device, error) {
+			return hooked(bytes, nil, func(p *device.Packet, _ []byte) {
+				if shared(p) {
+					count++
+				}
+			})
+		}
+		_, l := started(t, open, Options{Path: path}, q, v)
+		var acts kernels.Acts
+		y := make([]float32, 2*256)
+		for round := 1; round <= 2; round++ {
+			acts.Set(gaussians(r, 2*cols), 2, cols)
+			l[0].Mul(y, &acts)
+			after := count
+			if l[1].Mul(y, &acts); count != after || count == 0 {
+				t.Errorf("%s: the second matrix of round %d makes %d of its own", path, round, count-after)
+			}
+		}
+		if first := count / 2; first*2 != count || first == 0 {
+			t.Errorf("%s: other rows share what was made for the first, %d in all", path, count)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func LoadOn(name string, h config.Hexagon, opt models.LoadOptions, load func(mod
 		return nil, errors.Join(err, b.Close())
 	}
 	if err := b.Start(); err != nil {
-		return nil, errors.Join(err, bundle.Close())
+		return nil, errors.Join(fmt.Errorf("starting the backend %s: %w", name, err), bundle.Close())
 	}
 	return bundle, nil
 }
