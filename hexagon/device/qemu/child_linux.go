@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -182,10 +181,8 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 		if err != nil {
 			return total, d.lose(ctx, err)
 		}
-		total.Packets += answer.Counts.Packets
-		total.Instructions += answer.Counts.Instructions
-		total.Vector += answer.Counts.Vector
-		first += int(answer.Done)
+		total.Add(answer.Counts)
+		first += answer.Done
 		if answer.Status != device.StatusOK {
 			return total, &device.PacketError{Index: first, Op: packets[first].Op, Status: answer.Status}
 		}
@@ -193,39 +190,17 @@ func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Count
 	return total, nil
 }
 
-// request and answer are those of hexagon/dsp/emulator.
-type request struct {
-	Magic, Number, Count, Zero uint32
-}
-
-type answer struct {
-	Magic, Number, Done uint32
-	Status              device.Status
-	Counts              device.Counts
-}
-
-const magic = 0x4c555452
-
 // exchange asks the child and checks what it answers: packets, or to map count bytes.
-func (d *Device) exchange(count uint32, packets []device.Packet) (answer, error) {
+func (d *Device) exchange(count uint32, packets []device.Packet) (device.Answer, error) {
 	d.number++
-	var message bytes.Buffer
-	binary.Write(&message, binary.LittleEndian, request{magic, d.number, count, 0})
-	binary.Write(&message, binary.LittleEndian, packets)
-	if _, err := d.in.Write(message.Bytes()); err != nil {
-		return answer{}, err
+	if _, err := d.in.Write(device.AppendRequest(nil, d.number, count, packets)); err != nil {
+		return device.Answer{}, err
 	}
-	var a answer
-	if err := binary.Read(d.out, binary.LittleEndian, &a); err != nil {
-		return answer{}, err
+	var b [device.AnswerBytes]byte
+	if _, err := io.ReadFull(d.out, b[:]); err != nil {
+		return device.Answer{}, err
 	}
-	switch n := uint32(len(packets)); {
-	case a.Magic != magic || a.Number != d.number || a.Status > device.StatusNumber:
-		return answer{}, errors.New("the child's answer is none")
-	case a.Done > n || (a.Done == n) != (a.Status == device.StatusOK || n == 0):
-		return answer{}, fmt.Errorf("the child says that %d of %d packets went well, with status %d", a.Done, n, a.Status)
-	}
-	return a, nil
+	return device.ParseAnswer(b[:], d.number, len(packets))
 }
 
 // killAtEnd kills the child when ctx ends before the function that it returns is called.

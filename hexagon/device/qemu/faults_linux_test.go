@@ -28,11 +28,15 @@ func TestMain(m *testing.M) {
 func misbehave(how string) {
 	in := bufio.NewReader(os.Stdin)
 	for {
-		var q request
+		var q struct{ Magic, Number, Count, Zero uint32 }
 		if binary.Read(in, binary.LittleEndian, &q) != nil {
 			os.Exit(0)
 		}
-		a := answer{Magic: q.Magic, Number: q.Number}
+		a := struct {
+			Magic, Number, Done uint32
+			Status              device.Status
+			Counts              device.Counts
+		}{Magic: q.Magic, Number: q.Number}
 		if q.Number > 1 || how == "cannot map" || how == "hangs at once" {
 			if q.Number > 1 {
 				io.CopyN(io.Discard, in, int64(q.Count)*64)

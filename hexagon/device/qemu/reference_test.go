@@ -100,10 +100,4 @@ func decode(b []byte) device.Packet {
 	return p
 }
 
-func encode(p device.Packet) []byte {
-	b := binary.LittleEndian.AppendUint32(nil, uint32(p.Op))
-	for _, a := range p.Args {
-		b = binary.LittleEndian.AppendUint32(b, a)
-	}
-	return b
-}
+func encode(p device.Packet) []byte { return device.AppendRequest(nil, 0, 0, []device.Packet{p})[16:] }

@@ -130,7 +130,7 @@ uint32_t run_packet(const struct packet *p, const struct memory *m) {
 #define OR_NONE(i) (a[i] ? AT(i) : 0)
 #define INT(i) ((int)a[i])
   switch (p->op) {
-  case OP_COPY: copy(AT(0), AT(1), a[2]); break;
+  case OP_COPY: (m->copy ? m->copy : copy)(AT(0), AT(1), a[2]); break;
   case OP_PRECOMPUTE: precompute(AT(0), AT(1), AT(2), INT(3)); break;
   case OP_GEMV: gemv(&(struct gemv){AT(0), AT(1), AT(2), AT(3), AT(4), OR_NONE(5), INT(6), INT(7), INT(8), INT(9), INT(10), INT(11)}); break;
   case OP_DEQUANT: dequant(&(struct dequant){AT(0), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6), INT(7), INT(8), INT(9), INT(10)}); break;

@@ -40,6 +40,7 @@ struct memory {
   uint8_t *base, *tcm; // tcm is base where the host sees it
   uint64_t size;       // of base; a multiple of ALIGN
   void (*tile_mul)(const struct tile_mul *); // 0 where there is no tile unit
+  void (*copy)(void *dst, const void *src, uint32_t n); // 0: the vector unit copies
 };
 
 // run_packet checks a packet, runs it and returns its status. Nothing outside the

@@ -37,7 +37,7 @@ int main(void) {
     struct answer r = {MAGIC, q.number, 0, STATUS_OK, 0, 0, 0};
     if (!memory.base) {
       uint8_t *base = rt_map(3, q.count);
-      memory = (struct memory){base, base, q.count, 0};
+      memory = (struct memory){.base = base, .tcm = base, .size = q.count};
       r.status = memory.base ? STATUS_OK : STATUS_RANGE;
     } else {
       for (uint32_t left = q.count; left;) {
