@@ -119,8 +119,8 @@ func TestPrecomputeAndGEMVEqualTheirDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for _, bits := range []int{1, 2, 4} {
 		for _, group := range []int{32, 64, 128, 0} {
-			for round, k := range []int{256, 768, 2048} {
-				m := []int{384, 128, 256}[round]
+			for round, k := range []int{256, 768, 1024} {
+				m := []int{256, 128, 128}[round]
 				t.Run(fmt.Sprintf("W%d group %d, %d×%d", bits, group, m, k), func(t *testing.T) {
 					g := group
 					if g == 0 {
@@ -137,7 +137,7 @@ func TestPrecomputeAndGEMVEqualTheirDefinition(t *testing.T) {
 					sc, of := a.int16s(scales(r, m*k/g, round == 1)), a.int16s(scales(r, m*k/g, round == 2))
 					both(t, d, packet(device.OpPrecompute, tables, sums, at, uint32(k)))
 					for _, offsets := range []uint32{0, of} {
-						for _, affine := range [][2]uint32{{1, 0}, {2, 15}, {1, 255}} {
+						for _, affine := range [][2]uint32{{2, 15}, {1, 255}} {
 							both(t, d, packet(device.OpGEMV, y, codes, tables, sums, sc, offsets, uint32(m), uint32(k), uint32(bits), uint32(g), affine[0], affine[1]))
 						}
 					}
@@ -208,7 +208,7 @@ func TestSoftmaxEqualsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	const table = 1 << 16
 	both(t, d, packet(device.OpExpTable, table))
-	for _, shape := range [][2]int{{1, 1}, {2, 3}, {1, 9}, {3, 4}, {1, 130}} {
+	for _, shape := range [][2]int{{1, 1}, {2, 3}, {1, 9}, {3, 4}, {1, 300}} {
 		for round := range 3 {
 			rows, keys := shape[0], shape[1]
 			a := &arena{d.Memory(), 1 << 17}
@@ -216,8 +216,11 @@ func TestSoftmaxEqualsItsDefinition(t *testing.T) {
 			for i := range s {
 				s[i] = layout.F16(float32(r.NormFloat64() * 6))
 			}
-			if round == 1 {
+			switch {
+			case round == 1:
 				s = randomHalves(r, len(s))
+			case keys == 300: // sums that no word holds
+				clear(s)
 			}
 			scores, diag, states := a.uint16s(s), a.alloc(rows*2048, 128), a.alloc(rows*32*device.StateBytes, 128)
 			for i := range rows * 32 {

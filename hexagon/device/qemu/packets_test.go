@@ -141,7 +141,7 @@ func TestTheDeviceRefusesWhatCheckRefusesAndWritesNothingElse(t *testing.T) {
 	d := open(t, Options{Memory: packetMemory})
 	fill := filled(d)
 	r := rand.New(rand.NewPCG(7, 1))
-	n := 600
+	n := 250
 	if testing.Short() {
 		n = 100
 	}

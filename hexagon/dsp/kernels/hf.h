@@ -5,14 +5,13 @@
 #pragma once
 #include "hvx.h"
 
-// hf_round rounds magnitudes p (words), of value p * 2^(e-46), to fp16 bits.
+// hf_round rounds magnitudes p (words below 2^31), of value p * 2^(e-46), to fp16 bits.
 INLINE V hf_round(V p, V e) {
   const V one = splat_w(1);
   V lz = Q6_Vuw_vcl0_Vuw(p);
-  p = Q6_Vw_vasl_VwVw(p, lz);
+  p = Q6_Vw_vasl_VwVw(p, Q6_Vw_vsub_VwVw(lz, one)); // top bit 30
   e = Q6_Vw_vsub_VwVw(e, lz);
-  p = Q6_V_vor_VV(Q6_Vuw_vlsr_VuwR(p, 1), Q6_V_vand_VV(p, one)); // top bit 30, sticky
-  V under = Q6_Vw_vmax_VwVw(Q6_Vw_vsub_VwVw(one, e), zero());    // places below the smallest normal
+  V under = Q6_Vw_vmax_VwVw(Q6_Vw_vsub_VwVw(one, e), zero()); // places below the smallest normal
   V sh = Q6_Vw_vmin_VwVw(Q6_Vw_vadd_VwVw(under, splat_w(20)), splat_w(31));
   V mant = Q6_Vw_vlsr_VwVw(p, sh);
   V rest = Q6_Vw_vsub_VwVw(p, Q6_Vw_vasl_VwVw(mant, sh));
@@ -58,32 +57,27 @@ INLINE V hf_mul(V a, V b) {
   return Q6_V_vor_VV(r, Q6_V_vand_VV(Q6_V_vxor_VV(a, b), splat_h(0x8000)));
 }
 
-// hf_add_w adds words: mantissas, exponents and signs.
-INLINE V hf_add_w(V ma, V ea, V sa, V mb, V eb, V sb, V *sign) {
-  // 16 guard bits: a longer shift leaves less than a quarter of the last place of an
-  // 11-bit operand, which cannot change the rounding.
-  V e = Q6_Vw_vmax_VwVw(ea, eb);
-  ma = Q6_Vw_vasl_VwR(ma, 16);
-  mb = Q6_Vw_vasl_VwR(mb, 16);
-  V ra = Q6_Vw_vlsr_VwVw(ma, Q6_Vw_vsub_VwVw(e, ea)), rb = Q6_Vw_vlsr_VwVw(mb, Q6_Vw_vsub_VwVw(e, eb));
-  ra = Q6_V_vmux_QVV(Q6_Q_vcmp_eq_VwVw(sa, zero()), ra, Q6_Vw_vsub_VwVw(zero(), ra));
-  rb = Q6_V_vmux_QVV(Q6_Q_vcmp_eq_VwVw(sb, zero()), rb, Q6_Vw_vsub_VwVw(zero(), rb));
-  V s = Q6_Vw_vadd_VwVw(ra, rb);
-  Q neg = Q6_Q_vcmp_gt_VwVw(zero(), s);
-  V none = Q6_V_vmux_QVV(Q6_Q_vcmp_eq_VwVw(s, zero()), Q6_V_vand_VV(sa, sb), zero()); // -0 + -0 = -0
-  *sign = Q6_V_vmux_QVV(neg, splat_w(0x8000), none);
-  return hf_round(Q6_Vw_vabs_Vw(s), Q6_Vw_vadd_VwVw(e, splat_w(5)));
+// hf_add_w adds words: signed mantissas and how far each is behind the larger exponent e.
+// 16 guard bits: a longer shift leaves less than a quarter of the last place of an
+// 11-bit operand, which cannot change the rounding.
+INLINE V hf_add_w(V ma, V behind_a, V mb, V behind_b, V e, V *sum) {
+  ma = Q6_Vw_vasr_VwVw(Q6_Vw_vasl_VwR(ma, 16), behind_a);
+  mb = Q6_Vw_vasr_VwVw(Q6_Vw_vasl_VwR(mb, 16), behind_b);
+  *sum = Q6_Vw_vadd_VwVw(ma, mb);
+  return hf_round(Q6_Vw_vabs_Vw(*sum), Q6_Vw_vadd_VwVw(e, splat_w(5)));
 }
 
+// hf_add adds; a sum of zeros is +0.
 INLINE V hf_add(V a, V b) {
-  V ma, ea, mb, eb, s0, s1;
+  V ma, ea, mb, eb, s0, s1, sa = Q6_Vh_vasr_VhR(a, 15), sb = Q6_Vh_vasr_VhR(b, 15);
   hf_split(a, &ma, &ea);
   hf_split(b, &mb, &eb);
-  W wma = Q6_Wuw_vzxt_Vuh(ma), wea = Q6_Wuw_vzxt_Vuh(ea), wmb = Q6_Wuw_vzxt_Vuh(mb), web = Q6_Wuw_vzxt_Vuh(eb);
-  W sa = Q6_Wuw_vzxt_Vuh(Q6_V_vand_VV(a, splat_h(0x8000))), sb = Q6_Wuw_vzxt_Vuh(Q6_V_vand_VV(b, splat_h(0x8000)));
-  V r0 = hf_add_w(LO(wma), LO(wea), LO(sa), LO(wmb), LO(web), LO(sb), &s0);
-  V r1 = hf_add_w(HI(wma), HI(wea), HI(sa), HI(wmb), HI(web), HI(sb), &s1);
-  return Q6_Vh_vshuffe_VhVh(Q6_V_vor_VV(r1, s1), Q6_V_vor_VV(r0, s0));
+  W wa = Q6_Ww_vsxt_Vh(Q6_Vh_vsub_VhVh(Q6_V_vxor_VV(ma, sa), sa)), wb = Q6_Ww_vsxt_Vh(Q6_Vh_vsub_VhVh(Q6_V_vxor_VV(mb, sb), sb));
+  V e = Q6_Vh_vmax_VhVh(ea, eb);
+  W we = Q6_Wuw_vzxt_Vuh(e), da = Q6_Wuw_vzxt_Vuh(Q6_Vh_vsub_VhVh(e, ea)), db = Q6_Wuw_vzxt_Vuh(Q6_Vh_vsub_VhVh(e, eb));
+  V r0 = hf_add_w(LO(wa), LO(da), LO(wb), LO(db), LO(we), &s0);
+  V r1 = hf_add_w(HI(wa), HI(da), HI(wb), HI(db), HI(we), &s1);
+  return Q6_V_vor_VV(Q6_Vh_vshuffe_VhVh(r1, r0), Q6_V_vand_VV(Q6_Vh_vshuffo_VhVh(s1, s0), splat_h(0x8000)));
 }
 #endif
 
