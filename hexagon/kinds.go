@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/device/fastrpc"
 	"github.com/lutra-lm/lutra/hexagon/device/qemu"
 )
 
@@ -16,6 +17,9 @@ var kinds = []struct {
 	{"hexagon-go", func(bytes int, opt *Options) (device.Device, error) { return device.NewGo(opt.Pool, bytes) }},
 	{"hexagon-qemu", func(bytes int, opt *Options) (device.Device, error) {
 		return qemu.Open(qemu.Options{Memory: bytes, Limit: opt.Timeout, Pool: opt.Pool})
+	}},
+	{"hexagon", func(bytes int, opt *Options) (device.Device, error) {
+		return fastrpc.Open(fastrpc.Options{Memory: bytes, Limit: opt.Timeout})
 	}},
 }
 

@@ -48,7 +48,7 @@ var seeded = []struct{ file, from, to string }{
 	{"kernels/softmax.c", "st[1].max << 16", "st[0].max << 16"},
 	{"kernels/exp.c", "int i = 17", "int i = 4"},
 	{"dispatch/dispatch.c", "a[2] % ALIGN == 0", "1"},
-	{"dispatch/dispatch.c", "at + n <= limit;", "1;"},
+	{"dispatch/dispatch.c", "at + n <= limit;", "limit;"},
 	{"dispatch/dispatch.c", "&& (at >= TCM_BYTES || at + n <= TCM_BYTES)", ""},
 	{"dispatch/dispatch.c", "memory(&c, a[3], k / 8);", ""},
 }
