@@ -10,18 +10,23 @@ const (
 	rowsAVX512 = 8
 )
 
+// near is how many weights stay in the first cache while all rows are multiplied.
+const near = 4 * Size
+
 func (s *Sums) multiplyFast(act, wgt []float32) bool {
 	if !cpu.UseAVX2() {
 		return false
 	}
+	multiply, rows := multiplyAVX2, rowsAVX2
 	if cpu.Active() == cpu.AVX512 {
-		for y := 0; y < Side; y += rowsAVX512 {
-			multiplyAVX512(&s[y*Side], &act[y*Side], &wgt[0], len(wgt)/Size)
-		}
-		return true
+		multiply, rows = multiplyAVX512, rowsAVX512
 	}
-	for y := 0; y < Side; y += rowsAVX2 {
-		multiplyAVX2(&s[y*Side], &act[y*Side], &wgt[0], len(wgt)/Size)
+	for len(wgt) > 0 {
+		n := min(len(wgt), near)
+		for y := 0; y < Side; y += rows {
+			multiply(&s[y*Side], &act[y*Side], &wgt[0], n/Size)
+		}
+		act, wgt = act[n:], wgt[n:]
 	}
 	return true
 }
