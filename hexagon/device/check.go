@@ -130,11 +130,9 @@ func (c *checker) table(offset uint32) { c.operand(offset, ExpTableBytes, ExpTab
 func (c *checker) tcm(offset uint32, n uint64)    { c.operand(offset, n, Align, TCMBytes) }
 func (c *checker) memory(offset uint32, n uint64) { c.operand(offset, n, Align, c.size) }
 
-// operand is n bytes that end below limit, in TCM or behind it. Sizes that are too large have been refused
-// before, so that a product that wrapped cannot pass.
+// operand is n bytes that end below limit, in TCM or behind it. Where n is a product
+// that has wrapped, its factors have been refused before.
 func (c *checker) operand(offset uint32, n, align, limit uint64) {
 	end := uint64(offset) + n
-	ok := uint64(offset)%align == 0 && n <= c.size && uint64(offset) <= c.size-n && end <= limit &&
-		(offset >= TCMBytes || end <= TCMBytes)
-	c.require(ok, StatusRange)
+	c.require(uint64(offset)%align == 0 && end <= min(limit, c.size) && (offset >= TCMBytes || end <= TCMBytes), StatusRange)
 }
