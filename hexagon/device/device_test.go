@@ -36,6 +36,7 @@ func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
 	}{
 		{Packet{Op: OpPing}, StatusOK}, {Packet{}, StatusOp}, {Packet{Op: numOps}, StatusOp}, {Packet{Op: 1 << 31}, StatusOp},
 		{gemv, StatusOK}, {dequant, StatusOK}, {mul, StatusOK}, {softmax, StatusOK}, {copies, StatusOK}, {precompute, StatusOK}, {vlut, StatusOK},
+		{Packet{OpCopy, [15]uint32{TCMBytes - Align, ddr + 4096, 2 * Align}}, StatusRange}, // half in TCM
 		{change(copies, 2, 0), StatusSize}, {change(copies, 2, 100), StatusSize}, {change(copies, 0, 1), StatusRange}, {change(copies, 1, ddr+128), StatusRange},
 		{change(precompute, 3, 128), StatusSize}, {change(precompute, 3, MaxDim+256), StatusSize}, {change(precompute, 2, memory-512), StatusRange},
 		{change(gemv, 8, 3), StatusNumber}, {change(gemv, 9, 16), StatusNumber}, {change(gemv, 9, 512), StatusNumber}, {change(gemv, 10, 0), StatusNumber},
