@@ -163,11 +163,9 @@ func TestHalvesRoundAndSaturate(t *testing.T) {
 	}
 	last := int16(math.MinInt16)
 	for i := range 2 * 0x7c00 {
-		h := uint16(i - 0x7c00) // -0 follows the largest negative code by its order
+		h := uint16(i - 0x7c00) // after those with a sign, of which -0 is the last
 		if i < 0x7c00 {
 			h = 0x8000 | uint16(0x7bff-i)
-		} else {
-			h = uint16(i - 0x7c00)
 		}
 		if Order(h) <= last {
 			t.Fatalf("%#x stands before its predecessor", h)

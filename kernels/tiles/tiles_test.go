@@ -20,6 +20,16 @@ func random(r *rand.Rand, tiles int) []uint16 {
 	return h
 }
 
+// onEach runs a test with each instruction set that the machine has.
+func onEach(t *testing.T, test func(t *testing.T)) {
+	for _, isa := range cpu.Supported() {
+		t.Run(isa.String(), func(t *testing.T) {
+			defer cpu.Override(isa)()
+			test(t)
+		})
+	}
+}
+
 func TestEveryInstructionSetMultipliesToTheSameBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	for tiles := 1; tiles <= 5; tiles++ {
@@ -38,19 +48,17 @@ func TestEveryInstructionSetMultipliesToTheSameBits(t *testing.T) {
 				}
 			}
 		}
-		for _, isa := range cpu.Supported() {
-			restore := cpu.Override(isa)
+		onEach(t, func(t *testing.T) {
 			a, w, got := make([]float32, len(act)), make([]float32, len(wgt)), before
 			Widen(a, act)
 			WidenRows(w, wgt)
 			got.Multiply(a, w)
-			restore()
 			for i := range want {
 				if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
-					t.Fatalf("%v, %d tiles: sum %d is %v, want %v", isa, tiles, i, got[i], want[i])
+					t.Fatalf("%d tiles: sum %d is %v, want %v", tiles, i, got[i], want[i])
 				}
 			}
-		}
+		})
 	}
 }
 
@@ -78,15 +86,13 @@ func TestEveryInstructionSetUnpacksToTheSameBits(t *testing.T) {
 				want[row>>1<<6|column<<1|row&1] = values[row][code]
 			}
 		}
-		for _, isa := range cpu.Supported() {
-			restore := cpu.Override(isa)
+		onEach(t, func(t *testing.T) {
 			var got [Size]uint16
 			Unpack(&got, lines, &values, bits)
-			restore()
 			if got != want {
-				t.Errorf("%v, %d bits: the tile differs", isa, bits)
+				t.Errorf("%d bits: the tile differs", bits)
 			}
-		}
+		})
 	}
 }
 
@@ -116,14 +122,12 @@ func TestEveryInstructionSetScalesToTheSameBits(t *testing.T) {
 	if tile[3] != narrow(s[Side+1]*-1.7) || plain[7][3] != narrow(v[3]*scales[7]) || moved[7][3] != narrow(vector.FromF16(plain[7][3])+offsets[7]) {
 		t.Error("portable Go differs from the definition")
 	}
-	for _, isa := range cpu.Supported() {
-		restore := cpu.Override(isa)
+	onEach(t, func(t *testing.T) {
 		a, b, c := results()
-		restore()
 		if a != tile || b != plain || c != moved {
-			t.Errorf("%v: sums %v, values %v, with offsets %v", isa, a == tile, b == plain, c == moved)
+			t.Errorf("sums %v, values %v, with offsets %v", a == tile, b == plain, c == moved)
 		}
-	}
+	})
 }
 
 func TestEveryInstructionSetLooksUpTheSameSums(t *testing.T) {
@@ -163,16 +167,14 @@ func TestEveryInstructionSetLooksUpTheSameSums(t *testing.T) {
 			for i := range scaled {
 				scaled[i] += int32((int64(a*want[i]-b)*int64(scales[i]) + 1<<14) >> 15)
 			}
-			for _, isa := range cpu.Supported() {
-				restore := cpu.Override(isa)
+			onEach(t, func(t *testing.T) {
 				got, y := start, start
 				LookUp(&got, lines, tables, bits)
 				AddScaled(&y, &want, &scales, a, b)
-				restore()
 				if got != want || y != scaled {
-					t.Errorf("%v, %d bits: sums %v, scaled %v", isa, bits, got == want, y == scaled)
+					t.Errorf("%d bits: sums %v, scaled %v", bits, got == want, y == scaled)
 				}
-			}
+			})
 		}
 	}
 }
