@@ -20,14 +20,15 @@ import (
 // and the sum of P is folded here, exactly. Chunks begin at multiples of their length,
 // so that a row's result depends on no other row.
 type attention struct {
-	call   *models.Attention
-	dim    int // of a head, in tiles
-	chunk  int // keys
-	jobs   []job
-	keys   []uint16 // as gathered, [keys][HeadDim]
-	values []uint16
-	staged uint32 // end of what is staged
-	tcm    struct{ q, s, diag, before, after, k, v uint32 }
+	longest int // keys of a chunk, where TCM has room
+	call    *models.Attention
+	dim     int // of a head, in tiles
+	chunk   int // keys
+	jobs    []job
+	keys    []uint16 // as gathered, [keys][HeadDim]
+	values  []uint16
+	staged  uint32 // end of what is staged
+	tcm     struct{ q, s, diag, before, after, k, v uint32 }
 }
 
 // rowTile is 32 rows: query heads of one KV head, of one token after the other.
@@ -53,8 +54,6 @@ type job struct {
 
 // longestChunk is the most keys of a chunk.
 const longestChunk = 8192
-
-var longest = longestChunk // for tests
 
 // Attend computes attention on the tile unit. It leaves to the CPU soft caps, which
 // lie between two operations of the device, heads too wide for TCM, and sums that are
@@ -91,7 +90,7 @@ func (a *attention) windowed(r *models.RowPos) bool {
 func (a *attention) plan(call *models.Attention) bool {
 	a.call = call
 	a.dim = roundUp(call.Cache.Shape().HeadDim, layout.Tile) / layout.Tile
-	for a.chunk = longest; a.chunk >= layout.Tile; a.chunk /= 2 {
+	for a.chunk = a.longest; a.chunk >= layout.Tile; a.chunk /= 2 {
 		at, t := uint32(scratch), &a.tcm
 		t.q, t.diag = take(&at, a.dim*layout.TileBytes), take(&at, layout.TileBytes)
 		t.before, t.after = take(&at, a.dim*layout.TileBytes), take(&at, a.dim*layout.TileBytes)

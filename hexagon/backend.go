@@ -82,7 +82,7 @@ func New(name string, open Opener, opt Options) *Backend {
 	if opt.Path == "" {
 		opt.Path = PathAuto
 	}
-	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path)}
+	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path), att: attention{longest: longestChunk}}
 }
 
 // Name is how the backend was asked for, such as "hexagon-go".

@@ -3,7 +3,6 @@ package hexagon
 import (
 	"encoding/binary"
 	"math"
-	"unsafe"
 
 	"github.com/lutra-lm/lutra/hexagon/device"
 	"github.com/lutra-lm/lutra/hexagon/layout"
@@ -69,7 +68,7 @@ func placeInts(to []byte, from []int16) []int16 {
 	if len(from) == 0 {
 		return from
 	}
-	placed := unsafe.Slice((*int16)(unsafe.Pointer(unsafe.SliceData(to))), len(from))
+	placed := device.View[int16](to, 0, len(from))
 	copy(placed, from)
 	return placed
 }
