@@ -17,7 +17,7 @@ import (
 //	m', P = 2^(S-m'), e = 2^(m-m')     OpSoftmax
 //	O = [diag(e), P]·[O; V]            OpTileMul, two runs
 //
-// and the sum of P is folded here, exactly. Chunks begin at multiples of their length,
+// and the sums of P, which are exact, are folded here. Chunks begin at multiples of their length,
 // so that a row's result depends on no other row.
 type attention struct {
 	longest int // keys of a chunk, where TCM has room
