@@ -21,12 +21,15 @@ var otherQuestions = []string{"Why is the sky blue?"}
 var notRun = map[string]string{
 	"go test ./...":                    "this test is part of it",
 	"apt-get install qemu-user-static": "the gate's step arm64 does the same",
-	"apt-get install --no-install-recommends bochs      # Debian 12":                        "the gate's steps avx512 and avxvnni do the same",
-	"pip install 'lm-eval[api]'":                                                            "the gate's step lmeval installs it",
-	"lm_eval run --model local-completions --tasks arc_easy,wikitext \\":                    "fetches data sets; the gate's step lmeval runs the same on tasks of our own",
-	"python3 tools/lmeval/compare.py --lutra ./lutra --model lutra-tiny-l":                  "the gate's step lmeval runs it",
-	"LUTRA_ADVERSARY=64,1000 go test ./internal/adversary -run ALutraServer -v -timeout 1h": "needs a machine to itself; a short run is one of the server's tests",
-	"pip install gguf safetensors torch":                                                    "fetches a checkpoint of gigabytes",
+	"apt-get install --no-install-recommends bochs      # Debian 12":                                    "the gate's steps avx512 and avxvnni do the same",
+	"pip install 'lm-eval[api]'":                                                                        "the gate's step lmeval installs it",
+	"lm_eval run --model local-completions --tasks arc_easy,wikitext \\":                                "fetches data sets; the gate's step lmeval runs the same on tasks of our own",
+	"python3 tools/lmeval/compare.py --lutra ./lutra --model lutra-tiny-l":                              "the gate's step lmeval runs it",
+	"LUTRA_ADVERSARY=64,1000 go test ./internal/adversary -run ALutraServer -v -timeout 1h":             "needs a machine to itself; a short run is one of the server's tests",
+	"make -C hexagon/dsp sdk HEXAGON_SDK_ROOT=$HEXAGON_SDK_ROOT HEXAGON_CC=$HEXAGON_CC":                 "needs Qualcomm's SDK",
+	"CGO_ENABLED=1 GOOS=android GOARCH=arm64 CC=aarch64-linux-android30-clang go build -tags fastrpc .": "needs Android's NDK",
+	"adb push lutra $(find hexagon -name liblutra_skel.so) /data/local/tmp/":                            "needs a phone",
+	"pip install gguf safetensors torch":                                                                "fetches a checkpoint of gigabytes",
 }
 
 // shownAlone are the blocks that belong to no command, by document and beginning, and

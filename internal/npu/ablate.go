@@ -91,12 +91,20 @@ func (a *Ablation) row(cells ...any) {
 	for _, c := range cells {
 		switch v := c.(type) {
 		case float64:
-			row = append(row, fmt.Sprintf("%.3g", v))
+			row = append(row, digits(v))
 		default:
 			row = append(row, fmt.Sprint(v))
 		}
 	}
 	a.Rows = append(a.Rows, row)
+}
+
+// digits are three of a number, and all of a large one before the point.
+func digits(x float64) string {
+	if x >= 100 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.3g", x)
 }
 
 func (a *Ablation) note(format string, args ...any) {
@@ -182,9 +190,9 @@ func layouts(c ablation.Counts, m *soc.Machine, a *Ablation) error {
 		span := func(weights, by float64) string {
 			s, e := time(weights, low)*by, time(weights, high)*by
 			if s == e {
-				return fmt.Sprintf("%.3g", s)
+				return digits(s)
 			}
-			return fmt.Sprintf("%.3g – %.3g", s, e)
+			return digits(s) + " – " + digits(e)
 		}
 		a.row(l.name, c.Each(l.kernel), shown, span(1536*1536, 1e6), span(8960*1536, 1e6), span(8960*1536, 1/time(8960*1536, ours)))
 	}

@@ -81,10 +81,8 @@ func stored(t gguf.Type) (s storage, held bool) {
 		return oneBit, true
 	case gguf.Q2_0:
 		return storage{bits: 2, group: 64}, true
-	case gguf.PQ2_0:
+	case gguf.PQ2_0, gguf.PTQ1_0:
 		return storage{bits: 2, group: 128}, true
-	case gguf.PTQ1_0:
-		return ternary, true
 	case gguf.Q4_0, gguf.IQ4_NL:
 		return q4, true
 	case gguf.Q4_1, gguf.Q4_K:

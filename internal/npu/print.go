@@ -95,8 +95,8 @@ func (p *Plan) printBounds(w io.Writer) error {
 			if b.Useful > 0 {
 				used = fmt.Sprintf("%.0f %%", 100*b.Useful)
 			}
-			ms := func(s float64) string { return fmt.Sprintf("%.3g", 1e3*s) }
-			rows = append(rows, []string{name, phase, fmt.Sprintf("%.4g", b.TokensPerSecond), ms(b.Seconds), fmt.Sprintf("%.3g", b.JoulesPerToken),
+			ms := func(s float64) string { return digits(1e3 * s) }
+			rows = append(rows, []string{name, phase, digits(b.TokensPerSecond), ms(b.Seconds), fmt.Sprintf("%.3g", b.JoulesPerToken),
 				fmt.Sprintf("%.2f", b.Watts), b.Limit, ms(b.DMA), ms(b.Vector), ms(b.Tiles), ms(b.Host), used})
 			name = ""
 		}
