@@ -24,17 +24,20 @@ const (
 
 func (s Stage) String() string { return [...]string{"DMA", "HVX", "HMX"}[s] }
 
+// MarshalText implements encoding.TextMarshaler.
+func (s Stage) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Buffers is how many tiles each of the two memories between the stages must hold for
 // the stages to overlap: one that is written and one that is read.
 const Buffers = 2
 
 // Job is one stage of one tile.
 type Job struct {
-	Stage Stage
-	Tile  int
+	Stage Stage `json:"unit"`
+	Tile  int   `json:"tile"`
 	// Buffer, below Buffers, is where the tile lies: packed for Load and Unpack, in fp16
 	// for Unpack and Multiply.
-	Buffer int
+	Buffer int `json:"buffer"`
 }
 
 // Order calls do for all jobs of n tiles, one step of the pipeline after the other, and

@@ -6,7 +6,8 @@ type Costs [stages]float64
 // Span is when a job runs, in seconds from the beginning.
 type Span struct {
 	Job
-	Begin, End float64
+	Begin float64 `json:"begin"`
+	End   float64 `json:"end"`
 }
 
 // Simulate is when the jobs of n equal tiles run, and when the last one ends. A job

@@ -182,7 +182,7 @@ func newNPUAccuracy(asJSON *bool) *cobra.Command {
 		Long: `Rounds the weights of an embedded model to what the device stores, and computes the
 perplexity of right solutions and how many greedy answers are right. The matrices are
 rotated first: the models are ternary, and would lose nothing otherwise.`,
-		Example: `  lutra npu ablate accuracy --limit 100`,
+		Example: `  lutra npu ablate accuracy --model lutra-tiny-s --limit 100`,
 		Args:    arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 1 {

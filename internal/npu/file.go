@@ -50,13 +50,12 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 		}
 		x := matrixOf(found[1], t)
 		key := fmt.Sprint(x)
-		j, ok := at[key]
-		if !ok {
-			j, at[key] = len(m.Matrices), len(m.Matrices)
-			m.Matrices = append(m.Matrices, x)
+		if j, ok := at[key]; ok {
+			m.Matrices[j].Count++
 			continue
 		}
-		m.Matrices[j].Count++
+		at[key] = len(m.Matrices)
+		m.Matrices = append(m.Matrices, x)
 	}
 	head := f.Tensor("output.weight")
 	if head == nil {

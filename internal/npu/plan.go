@@ -10,12 +10,12 @@ import (
 
 // Options say what is planned.
 type Options struct {
-	Chip            string  // whose tilings, TCM and timeline are shown
-	Clock           float64 // GHz; 0: the chip's
-	CyclesPerPacket float64 // 0: the chip's
-	Route           soc.Route
-	Prompt          int // tokens of the prompt
-	Context         int // tokens before those that are decoded
+	Chip            string    `json:"soc"`                         // whose tilings, TCM and timeline are shown
+	Clock           float64   `json:"clock_ghz,omitempty"`         // 0: the chip's
+	CyclesPerPacket float64   `json:"cycles_per_packet,omitempty"` // 0: the chip's
+	Route           soc.Route `json:"route"`
+	Prompt          int       `json:"prompt"`  // tokens of the prompt
+	Context         int       `json:"context"` // tokens before those that are decoded
 }
 
 // DefaultOptions are the papers': a prompt of 1024 tokens on Snapdragon 8 Gen 3.
