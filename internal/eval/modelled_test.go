@@ -52,3 +52,11 @@ func TestAReportSaysWhatIsModelled(t *testing.T) {
 		t.Error("a report without an NPU has a column for it")
 	}
 }
+
+func TestANarrowAxisHasSeveralTicks(t *testing.T) {
+	for _, c := range [][2]float64{{1.8, 3.4}, {10, 12}, {1, 1000}, {0.03, 0.05}} {
+		if n := len(latencyTicks(c[0], c[1])); n < 2 || n > 16 {
+			t.Errorf("%v to %v has %d ticks", c[0], c[1], n)
+		}
+	}
+}

@@ -293,14 +293,20 @@ func addFront(p *plot.Plot, results []Result) error {
 	return nil
 }
 
-// latencyTicks are 1, 2 and 5 times the powers of ten.
+// latencyTicks are 1, 2 and 5 times the powers of ten, or more where these are too few.
 func latencyTicks(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
-	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
-		for _, m := range []float64{1, 2, 5} {
-			if v := m * math.Pow(10, e); v >= low && v <= high {
-				ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
+	for _, steps := range [][]float64{{1, 2, 5}, {1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9}} {
+		ticks = ticks[:0]
+		for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
+			for _, m := range steps {
+				if v := m * math.Pow(10, e); v >= low && v <= high {
+					ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
+				}
 			}
+		}
+		if len(ticks) > 2 {
+			break
 		}
 	}
 	return ticks
