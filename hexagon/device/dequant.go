@@ -1,8 +1,6 @@
 package device
 
 import (
-	"encoding/binary"
-
 	"github.com/lutra-lm/lutra/hexagon/layout"
 	"github.com/lutra-lm/lutra/hexagon/ref"
 	"github.com/lutra-lm/lutra/kernels/tiles"
@@ -68,25 +66,5 @@ func halves(dst *[layout.Strip]float32, src []int16, unit float32) {
 	tiles.Widen(f[:], h[:])
 	for b, row := range rowOfByte {
 		dst[row&127] = f[scaleOfByte[b]&127]
-	}
-}
-
-// vlut16 makes the numbers of one super-group.
-func vlut16(dst []uint16, group []byte, v []uint16) {
-	codes := group[16:layout.SuperGroupBytes]
-	var values [8][tiles.Codes]uint16
-	var of [tiles.Codes]float32
-	var scales [8]float32
-	for q := range of {
-		of[q] = layout.F32(v[q])
-	}
-	for g := range scales {
-		scales[g] = layout.F32(binary.LittleEndian.Uint16(group[2*g:]))
-	}
-	tiles.ScaleValues(values[:], &of, scales[:], nil)
-	for i, c := range codes {
-		e := i/2 + i&1*64
-		dst[e] = values[e/32][c&15]
-		dst[e+128] = values[e/32+4][c>>4]
 	}
 }

@@ -92,11 +92,12 @@ func (g *Go) compute(p Packet) {
 	case OpVLUT16:
 		const some = 16 // super-groups a part
 		n := int(a[2])
-		dst, groups, v := view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes], view[uint16](g, a[3], 16)
+		dst, groups := view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes]
+		var v [tiles.Codes]float32
+		tiles.Widen(v[:], view[uint16](g, a[3], tiles.Codes))
 		g.parallel(pool.Parts(n, some), func(part int) {
-			for i := part * some; i < min((part+1)*some, n); i++ {
-				vlut16(dst[i*layout.SuperGroup:][:layout.SuperGroup], groups[i*layout.SuperGroupBytes:], v)
-			}
+			from, to := part*some, min((part+1)*some, n)
+			tiles.SuperGroups(dst[from*layout.SuperGroup:to*layout.SuperGroup], groups[from*layout.SuperGroupBytes:], &v)
 		})
 	case OpTileMul:
 		g.unit.Run(g.memory, p)

@@ -57,6 +57,11 @@ func unpack4AVX512(dst *uint16, lines *byte, values *uint16)
 //go:noescape
 func scaleValuesAVX512(values *uint16, v *float32, scales *float32, offsets *float32, rows int)
 
+// superGroupsAVX512 makes dst[256·n], n ≥ 1, of super-groups of 144 bytes: 8 scales, 256 codes of v[16].
+//
+//go:noescape
+func superGroupsAVX512(dst *uint16, src *byte, v *float32, n int)
+
 // lookUp1AVX512 adds to t[128] the products of 32 columns: lines are the 4 of each plane, highest
 // first, tables the four pairs of quads', 64 numbers apart. Even rows' bytes come first in t.
 //

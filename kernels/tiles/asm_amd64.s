@@ -1045,6 +1045,98 @@ done:
 	VZEROUPPER
 	RET
 
+// func superGroupsAVX512(dst *uint16, src *byte, v *float32, n int)
+// Requires: AVX, AVX512BW, AVX512F, F16C
+TEXT ·superGroupsAVX512(SB), NOSPLIT, $32-32
+	// superGroupsAVX512 makes dst[256·n], n ≥ 1, of super-groups of 144 bytes: 8 scales, 256 codes of v[16].
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         v+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VMOVUPS      (DX), Z0
+	MOVL         $0x477fe000, DX
+	VMOVD        DX, X2
+	VBROADCASTSS X2, Z1
+	MOVL         $0xc77fe000, DX
+	VMOVD        DX, X2
+	VBROADCASTSS X2, Z2
+	MOVL         $0x000f000f, DX
+	VPBROADCASTD DX, Z3
+
+loop:
+	VCVTPH2PS   (CX), Y4
+	VMOVUPS     Y4, (SP)
+	VMOVDQU64   16(CX), Z4
+	VMOVDQU64   80(CX), Z5
+	VMULPS.BCST (SP), Z0, Z6
+	VMINPS      Z1, Z6, Z6
+	VMAXPS      Z2, Z6, Z6
+	VCVTPS2PH   $0x00, Z6, Y7
+	VPANDQ      Z3, Z4, Z6
+	VPERMW      Z7, Z6, Z6
+	VMOVDQU64   Z6, (AX)
+	VMULPS.BCST 4(SP), Z0, Z6
+	VMINPS      Z1, Z6, Z6
+	VMAXPS      Z2, Z6, Z6
+	VCVTPS2PH   $0x00, Z6, Y7
+	VPANDQ      Z3, Z5, Z6
+	VPERMW      Z7, Z6, Z6
+	VMOVDQU64   Z6, 64(AX)
+	VMULPS.BCST 8(SP), Z0, Z6
+	VMINPS      Z1, Z6, Z6
+	VMAXPS      Z2, Z6, Z6
+	VCVTPS2PH   $0x00, Z6, Y7
+	VPSRLW      $0x08, Z4, Z6
+	VPANDQ      Z3, Z6, Z6
+	VPERMW      Z7, Z6, Z6
+	VMOVDQU64   Z6, 128(AX)
+	VMULPS.BCST 12(SP), Z0, Z6
+	VMINPS      Z1, Z6, Z6
+	VMAXPS      Z2, Z6, Z6
+	VCVTPS2PH   $0x00, Z6, Y7
+	VPSRLW      $0x08, Z5, Z6
+	VPANDQ      Z3, Z6, Z6
+	VPERMW      Z7, Z6, Z6
+	VMOVDQU64   Z6, 192(AX)
+	VMULPS.BCST 16(SP), Z0, Z6
+	VMINPS      Z1, Z6, Z6
+	VMAXPS      Z2, Z6, Z6
+	VCVTPS2PH   $0x00, Z6, Y7
+	VPSRLW      $0x04, Z4, Z6
+	VPANDQ      Z3, Z6, Z6
+	VPERMW      Z7, Z6, Z6
+	VMOVDQU64   Z6, 256(AX)
+	VMULPS.BCST 20(SP), Z0, Z6
+	VMINPS      Z1, Z6, Z6
+	VMAXPS      Z2, Z6, Z6
+	VCVTPS2PH   $0x00, Z6, Y7
+	VPSRLW      $0x04, Z5, Z6
+	VPANDQ      Z3, Z6, Z6
+	VPERMW      Z7, Z6, Z6
+	VMOVDQU64   Z6, 320(AX)
+	VMULPS.BCST 24(SP), Z0, Z6
+	VMINPS      Z1, Z6, Z6
+	VMAXPS      Z2, Z6, Z6
+	VCVTPS2PH   $0x00, Z6, Y7
+	VPSRLW      $0x0c, Z4, Z4
+	VPANDQ      Z3, Z4, Z4
+	VPERMW      Z7, Z4, Z4
+	VMOVDQU64   Z4, 384(AX)
+	VMULPS.BCST 28(SP), Z0, Z4
+	VMINPS      Z1, Z4, Z4
+	VMAXPS      Z2, Z4, Z4
+	VCVTPS2PH   $0x00, Z4, Y7
+	VPSRLW      $0x0c, Z5, Z4
+	VPANDQ      Z3, Z4, Z4
+	VPERMW      Z7, Z4, Z4
+	VMOVDQU64   Z4, 448(AX)
+	ADDQ        $0x00000090, CX
+	ADDQ        $0x00000200, AX
+	DECQ        BX
+	JNE         loop
+	VZEROUPPER
+	RET
+
 DATA splitTables<>+0(SB)/8, $0x0d0905010c080400
 DATA splitTables<>+8(SB)/8, $0x0f0b07030e0a0602
 DATA splitTables<>+16(SB)/8, $0x0d0905010c080400

@@ -72,6 +72,14 @@ func unpackFast(dst *[Size]uint16, lines []byte, values *[Side][Codes]uint16, bi
 	return true
 }
 
+func superGroupsFast(dst []uint16, src []byte, v *[Codes]float32, n int) bool {
+	if cpu.Active() != cpu.AVX512 {
+		return false
+	}
+	superGroupsAVX512(&dst[0], &src[0], &v[0], n)
+	return true
+}
+
 func scaleValuesFast(values [][Codes]uint16, v *[Codes]float32, scales, offsets []float32) bool {
 	if cpu.Active() != cpu.AVX512 {
 		return false

@@ -110,22 +110,27 @@ func TestEveryInstructionSetScalesToTheSameBits(t *testing.T) {
 	for i := range scales {
 		scales[i], offsets[i] = vector.FromF16(uint16(r.IntN(0x4000)|r.IntN(2)<<15)), vector.FromF16(uint16(r.IntN(0x7c00)|r.IntN(2)<<15))
 	}
-	results := func() (tile [Size]uint16, plain, moved [100][Codes]uint16) {
+	groups := make([]byte, 3*superGroupBytes)
+	for i := range groups {
+		groups[i] = byte(r.Uint32()) &^ 0x40 // scales are no infinities
+	}
+	results := func() (tile [Size]uint16, plain, moved [100][Codes]uint16, super [3 * superGroup]uint16) {
+		SuperGroups(super[:], groups, &v)
 		s.Narrow(&tile, -1.7)
 		ScaleValues(plain[:], &v, scales, nil)
 		ScaleValues(moved[:], &v, scales, offsets)
 		return
 	}
 	restore := cpu.Override(cpu.Generic)
-	tile, plain, moved := results()
+	tile, plain, moved, super := results()
 	restore()
 	if tile[3] != narrow(s[Side+1]*-1.7) || plain[7][3] != narrow(v[3]*scales[7]) || moved[7][3] != narrow(vector.FromF16(plain[7][3])+offsets[7]) {
 		t.Error("portable Go differs from the definition")
 	}
 	onEach(t, func(t *testing.T) {
-		a, b, c := results()
-		if a != tile || b != plain || c != moved {
-			t.Errorf("sums %v, values %v, with offsets %v", a == tile, b == plain, c == moved)
+		a, b, c, d := results()
+		if a != tile || b != plain || c != moved || d != super {
+			t.Errorf("sums %v, values %v, with offsets %v, super-groups %v", a == tile, b == plain, c == moved, d == super)
 		}
 	})
 }

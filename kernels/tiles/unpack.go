@@ -1,6 +1,10 @@
 package tiles
 
-import "github.com/lutra-lm/lutra/kernels/vector"
+import (
+	"encoding/binary"
+
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
 
 // Codes is how many values a row has: one for each code of four bits.
 const Codes = 16
@@ -30,6 +34,37 @@ func ScaleValues(values [][Codes]uint16, v *[Codes]float32, scales, offsets []fl
 	}
 	if len(values) > 0 && !scaleValuesFast(values, v, scales, offsets) {
 		scaleValuesGeneric(values, v, scales, offsets)
+	}
+}
+
+// Sizes of a super-group: 8 scales in fp16, and 256 codes of four bits.
+const (
+	superGroup      = 256
+	superGroupBytes = 8*2 + superGroup/2
+)
+
+// SuperGroups makes dst = fp16(v·scale) of super-groups, as hexagon/layout has them.
+func SuperGroups(dst []uint16, src []byte, v *[Codes]float32) {
+	n := len(dst) / superGroup
+	src = src[:n*superGroupBytes]
+	if n > 0 && !superGroupsFast(dst, src, v, n) {
+		superGroupsGeneric(dst, src, v, n)
+	}
+}
+
+func superGroupsGeneric(dst []uint16, src []byte, v *[Codes]float32, n int) {
+	for ; n > 0; n, dst, src = n-1, dst[superGroup:], src[superGroupBytes:] {
+		var values [8][Codes]uint16
+		var scales [8]float32
+		for g := range scales {
+			scales[g] = vector.FromF16(binary.LittleEndian.Uint16(src[2*g:]))
+		}
+		scaleValuesGeneric(values[:], v, scales[:], nil)
+		for i, c := range src[16:superGroupBytes] {
+			e := i/2 + i&1*64
+			dst[e] = values[e/32][c&15]
+			dst[e+128] = values[e/32+4][c>>4]
+		}
 	}
 }
 

@@ -28,6 +28,7 @@ func Kernels() {
 		unpack(bits)
 	}
 	scaleValues()
+	superGroups()
 	lookUps()
 	addScaled()
 }

@@ -188,3 +188,51 @@ func narrowPairs() {
 	JNE(LabelRef("loop"))
 	emit.Done()
 }
+
+// superGroups emits the way from super-groups to fp16. Halfword l of the codes has those
+// of numbers l, 128 + l, 64 + l and 192 + l, lowest first; 32 numbers share a scale.
+func superGroups() {
+	const groups, size = 8, 8*2 + 128
+	emit.Text("superGroupsAVX512", "func(dst *uint16, src *byte, v *float32, n int)")
+	emit.Contract("superGroupsAVX512 makes dst[256·n], n ≥ 1, of super-groups of 144 bytes: 8 scales, 256 codes of v[16].")
+	dst, src, v := emit.Arg("dst"), emit.Arg("src"), emit.Arg("v")
+	n := Load(Param("n"), GP64())
+	of, most, least, low := ZMM(), ZMM(), ZMM(), ZMM()
+	VMOVUPS(Mem{Base: v}, of)
+	limits(most, least)
+	r := GP32()
+	MOVL(U32(0x000f000f), r)
+	VPBROADCASTD(r, low)
+	scales := AllocLocal(groups * 4)
+	Label("loop")
+	s := YMM()
+	VCVTPH2PS(Mem{Base: src}, s)
+	VMOVUPS(s, scales)
+	var codes [2]reg.VecVirtual
+	for i := range codes {
+		codes[i] = ZMM()
+		VMOVDQU64(Mem{Base: src, Disp: 16 + 64*i}, codes[i])
+	}
+	for g := range groups {
+		f, q := ZMM(), ZMM()
+		table := ZMM()
+		VMULPS_BCST(scales.Offset(4*g), of, f)
+		VMINPS(most, f, f)
+		VMAXPS(least, f, f)
+		VCVTPS2PH(U8(0), f, table.AsY())
+		// Groups 0 and 1 are the lowest codes, 4 and 5 the next, then 2 and 3, 6 and 7.
+		if shift := []uint8{0, 8, 4, 12}[g/2]; shift > 0 {
+			VPSRLW(U8(shift), codes[g%2], q)
+			VPANDQ(low, q, q)
+		} else {
+			VPANDQ(low, codes[g%2], q)
+		}
+		VPERMW(table, q, q)
+		VMOVDQU64(q, Mem{Base: dst, Disp: 64 * g})
+	}
+	ADDQ(U32(size), src)
+	ADDQ(U32(groups*64), dst)
+	DECQ(n)
+	JNE(LabelRef("loop"))
+	emit.Done()
+}
