@@ -188,7 +188,7 @@ rotated first: the models are ternary, and would lose nothing otherwise.`,
 			if limit < 1 {
 				return usage.Errorf("--limit: %d is not positive", limit)
 			}
-			bar := output.Progress(cmd.ErrOrStderr(), npu.Schemes(), "storages")
+			bar := output.Progress(cmd.ErrOrStderr(), npu.Storages(), "storages")
 			a, err := npu.Accuracy(cmd.Context(), model, limit, func() { _ = bar.Add(1) })
 			if err != nil {
 				return err

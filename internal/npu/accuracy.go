@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/models/embedded"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -67,7 +68,7 @@ func Accuracy(ctx context.Context, model string, limit int, done func()) (*Ablat
 	a := &Ablation{
 		Name:  "accuracy",
 		Title: fmt.Sprintf("Weights of few bits, %s, %d problems (T-MAN, Table 4; TTS, Table 4)", model, len(problems)),
-		Kind:  "computed on this machine's CPU from weights that were rounded to what the device stores; nothing is modelled",
+		Kind:  "computed here, on the CPU but for the last row, from weights that were rounded to what the device stores; nothing is modelled",
 		Head:  []string{"storage", "bits a weight", "error of weights", "perplexity", "right", "right %"},
 	}
 	path := filepath.Join(dir, "model.gguf")
@@ -76,21 +77,40 @@ func Accuracy(ctx context.Context, model string, limit int, done func()) (*Ablat
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
-		perplexity, right, err := examine(ctx, path, problems)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.name, err)
+		if err := a.examined(ctx, s.name, s.bits, wrong, subject{config.Model{Path: path, Name: "stored"}, config.CPU}, problems); err != nil {
+			return nil, err
 		}
-		a.row(s.name, fmt.Sprintf("%.1f", s.bits), fmt.Sprintf("%.1f %%", 100*wrong), fmt.Sprintf("%.4f", perplexity), right,
-			fmt.Sprintf("%.1f", 100*float64(right)/float64(len(problems))))
 		done()
 	}
+	for _, backend := range backends {
+		if err := a.examined(ctx, "as trained, "+backend, 2, 0, subject{config.Model{Embedded: model}, backend}, problems); err != nil {
+			return nil, err
+		}
+		done()
+	}
+	a.note("The last two are the ternary model itself by the CPU's arithmetic and by the device's: lookups of 14 bits, fp16 tiles, and")
+	a.note("attention in fp16 with a table of exponentials (TTS, Table 5).")
 	a.note("T-MAN finds perplexities of 12.81 with W2 per block beside 18.62 with W4 per channel on Llama-3.1-8B, and 13.14 beside 25.37")
 	a.note("on Qwen3-8B; the other paper 10.206 with tile groups beside 10.190 with common ones on Qwen2.5-1.5B.")
 	return a, nil
 }
 
-// Schemes is how often Accuracy calls done.
-func Schemes() int { return len(schemes) }
+// backends compute the model as it was trained.
+var backends = []string{config.CPU, "hexagon-go"}
+
+// examined adds the row of a model.
+func (a *Ablation) examined(ctx context.Context, name string, bits, wrong float64, s subject, problems []solvedProblem) error {
+	perplexity, right, err := s.examine(ctx, problems)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	a.row(name, fmt.Sprintf("%.1f", bits), fmt.Sprintf("%.1f %%", 100*wrong), fmt.Sprintf("%.4f", perplexity), right,
+		fmt.Sprintf("%.1f", 100*float64(right)/float64(len(problems))))
+	return nil
+}
+
+// Storages is how often Accuracy calls done.
+func Storages() int { return len(schemes) + len(backends) }
 
 // solvedProblem is a problem with its solution as the models were taught to write it.
 type solvedProblem struct {

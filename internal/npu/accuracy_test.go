@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/models/embedded"
 )
 
@@ -24,11 +25,11 @@ func TestRotatedWeightsAreSpreadAndComputeTheSame(t *testing.T) {
 	if _, err := (scheme{}).write(path, f); err != nil {
 		t.Fatal(err)
 	}
-	want, err := solutionPerplexity(t.Context(), "lutra-tiny-s", problems)
+	want, err := subject{config.Model{Embedded: "lutra-tiny-s"}, config.CPU}.perplexity(t.Context(), problems)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := solutionPerplexity(t.Context(), path, problems)
+	got, err := subject{config.Model{Path: path}, config.CPU}.perplexity(t.Context(), problems)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,15 +56,15 @@ func TestRotatedWeightsAreSpreadAndComputeTheSame(t *testing.T) {
 
 func TestFewerBitsCostMoreAndBlocksLessThanChannels(t *testing.T) {
 	if testing.Short() {
-		t.Skip("loads a model fourteen times")
+		t.Skip("loads a model eighteen times")
 	}
 	calls := 0
 	a, err := Accuracy(t.Context(), "lutra-tiny-s", 3, func() { calls++ })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(a.Rows) != Schemes() || calls != Schemes() {
-		t.Fatalf("%d rows and %d calls, want %d", len(a.Rows), calls, Schemes())
+	if len(a.Rows) != Storages() || calls != Storages() {
+		t.Fatalf("%d rows and %d calls, want %d", len(a.Rows), calls, Storages())
 	}
 	wrong := map[string]float64{}
 	for _, row := range a.Rows {

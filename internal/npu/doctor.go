@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,8 +45,10 @@ func Examine(ctx context.Context) []Finding {
 	tool("building the HVX kernels", "ld.lld-19", "--version")
 	tool("the check of their instructions", "llvm-objdump-19", "--version")
 
+	built, detail := builtForFastRPC()
+	add("FastRPC in this program", "--backend hexagon", built, detail)
 	path, err := fastRPC()
-	detail := path
+	detail = path
 	if err != nil {
 		detail = absent(err)
 	}
@@ -85,6 +89,21 @@ func firstLine(ctx context.Context, name string, args ...string) (string, error)
 		}
 	}
 	return path, nil
+}
+
+// builtForFastRPC tells whether this program can load the library at all.
+func builtForFastRPC() (bool, string) {
+	const without = "built without -tags fastrpc"
+	info, ok := debug.ReadBuildInfo()
+	if !ok || runtime.GOOS != "linux" && runtime.GOOS != "android" {
+		return false, without
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-tags" && slices.Contains(strings.Split(s.Value, ","), "fastrpc") {
+			return true, "built with -tags fastrpc"
+		}
+	}
+	return false, without
 }
 
 // fastRPC finds the vendor's library and checks that it is for this process.

@@ -1,6 +1,7 @@
 package npu
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -16,21 +17,26 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// examine is the perplexity of solutions and the number of right greedy answers of a
-// model file.
-func examine(ctx context.Context, path string, problems []solvedProblem) (perplexity float64, right int, err error) {
-	if perplexity, err = solutionPerplexity(ctx, path, problems); err != nil {
+// subject is a model on a backend.
+type subject struct {
+	config.Model
+	backend string
+}
+
+// examine is the perplexity of solutions and the number of right greedy answers.
+func (s subject) examine(ctx context.Context, problems []solvedProblem) (perplexity float64, right int, err error) {
+	if perplexity, err = s.perplexity(ctx, problems); err != nil {
 		return 0, 0, err
 	}
-	right, err = rightAnswers(ctx, path, problems)
+	right, err = s.answers(ctx, problems)
 	return perplexity, right, err
 }
 
-// solutionPerplexity is exp of the mean negative log-likelihood of the solutions'
+// perplexity is exp of the mean negative log-likelihood of the solutions'
 // tokens, each after its question.
-func solutionPerplexity(ctx context.Context, path string, problems []solvedProblem) (float64, error) {
+func (s subject) perplexity(ctx context.Context, problems []solvedProblem) (float64, error) {
 	sum, count := 0.0, 0
-	err := reference.With(ctx, &reference.Options{Model: path, Packing: "auto", KVType: "f16"}, func(b *models.Bundle, score reference.Scorer) error {
+	err := reference.With(ctx, &reference.Options{Model: cmp.Or(s.Path, s.Embedded), Packing: "auto", KVType: "f16", Backend: s.backend}, func(b *models.Bundle, score reference.Scorer) error {
 		if b.Template == nil {
 			return fmt.Errorf("npu: the model has no chat template: %w", b.TemplateErr)
 		}
@@ -58,10 +64,10 @@ func solutionPerplexity(ctx context.Context, path string, problems []solvedProbl
 	return math.Exp(sum / float64(max(1, count))), err
 }
 
-// rightAnswers asks every problem once, greedily.
-func rightAnswers(ctx context.Context, path string, problems []solvedProblem) (right int, err error) {
+// answers asks every problem once, greedily, and counts what is right.
+func (s subject) answers(ctx context.Context, problems []solvedProblem) (right int, err error) {
 	cfg := config.Default()
-	cfg.Models, cfg.Verifiers = []config.Model{{Path: path, Name: "stored"}}, nil
+	cfg.Models, cfg.Verifiers, cfg.Backend = []config.Model{s.Model}, nil, s.backend
 	err = engines.With(ctx, cfg, zerolog.Nop(), func(ctx context.Context, r *engines.Runtime) error {
 		h := r.Hosts[0]
 		e := eval.Experiment{Concurrency: 8, Journal: eval.NewJournal(), Points: []eval.Point{{Model: h.Model.Name, Method: eval.Single, N: 1}},
