@@ -3,6 +3,8 @@
 package hmx
 
 import (
+	"sync/atomic"
+
 	"github.com/lutra-lm/lutra/kernels/pool"
 	"github.com/lutra-lm/lutra/kernels/tiles"
 )
@@ -23,8 +25,9 @@ type Unit struct {
 	rows    int
 	cols    int
 	scale   float32
-	wide    [][]float32 // of each run: Wgt as [cols][32·K][32]
-	scratch []scratch   // a worker's
+	wide    [][]float32   // of each run: Wgt as [cols][32·K][32]
+	full    []atomic.Bool // a column of tiles has numbers in its upper half
+	scratch []scratch     // a worker's
 	phase   phase
 }
 
@@ -65,6 +68,12 @@ func (u *Unit) Mul(out []uint16, runs []Run, rows, cols int, scale float32) {
 		}
 		count += cols * r.K
 	}
+	if len(u.full) < cols {
+		u.full = make([]atomic.Bool, cols)
+	}
+	for c := range cols {
+		u.full[c].Store(false)
+	}
 	u.run(widening, (count+widenPart-1)/widenPart)
 	u.run(multiplying, rows)
 	u.runs, u.out = nil, nil
@@ -98,7 +107,11 @@ func (u *Unit) widen(from, to int) {
 	for i, r := range u.runs {
 		n := u.cols * r.K
 		for t := max(from, 0); t < min(to, n); t++ {
-			tiles.WidenRows(u.wide[i][t*tile:][:tile], r.Wgt[t*tile:])
+			wgt := (*[tile]uint16)(r.Wgt[t*tile:])
+			tiles.WidenRows(u.wide[i][t*tile:][:tile], wgt[:])
+			if full := &u.full[t/r.K]; !full.Load() && !tiles.HalfEmpty(wgt) {
+				full.Store(true)
+			}
 		}
 		from, to = from-n, to-n
 	}
@@ -120,9 +133,12 @@ func (u *Unit) row(s *scratch, r int) {
 	}
 	for c := range u.cols {
 		s.acc = tiles.Sums{}
-		act := s.act
+		act, columns := s.act, tiles.Side
+		if !u.full[c].Load() {
+			columns /= 2 // sums of zeros are zero
+		}
 		for i, run := range u.runs {
-			s.acc.Multiply(act[:run.K*tile], u.wide[i][c*run.K*tile:][:run.K*tile])
+			s.acc.Multiply(act[:run.K*tile], u.wide[i][c*run.K*tile:][:run.K*tile], columns)
 			act = act[run.K*tile:]
 		}
 		s.acc.Narrow((*[tile]uint16)(u.out[(r*u.cols+c)*tile:]), u.scale)

@@ -4,17 +4,29 @@
 
 package tiles
 
-// multiplyAVX2 adds to acc[2][32] the products of tiles ≥ 1 tiles:
+// multiplyAVX2 adds to the first 32 columns of acc[2][32] the products of tiles ≥ 1 tiles:
 // as many rows of act, whose pairs stand interleaved, and wgt[32·tiles][32].
 //
 //go:noescape
 func multiplyAVX2(acc *float32, act *float32, wgt *float32, tiles int)
 
-// multiplyAVX512 adds to acc[8][32] the products of tiles ≥ 1 tiles:
+// multiplyHalfAVX2 adds to the first 16 columns of acc[4][32] the products of tiles ≥ 1 tiles:
+// as many rows of act, whose pairs stand interleaved, and wgt[32·tiles][32].
+//
+//go:noescape
+func multiplyHalfAVX2(acc *float32, act *float32, wgt *float32, tiles int)
+
+// multiplyAVX512 adds to the first 32 columns of acc[8][32] the products of tiles ≥ 1 tiles:
 // as many rows of act, whose pairs stand interleaved, and wgt[32·tiles][32].
 //
 //go:noescape
 func multiplyAVX512(acc *float32, act *float32, wgt *float32, tiles int)
+
+// multiplyHalfAVX512 adds to the first 16 columns of acc[16][32] the products of tiles ≥ 1 tiles:
+// as many rows of act, whose pairs stand interleaved, and wgt[32·tiles][32].
+//
+//go:noescape
+func multiplyHalfAVX512(acc *float32, act *float32, wgt *float32, tiles int)
 
 // widenAVX2 converts n fp16, a positive multiple of 64.
 //

@@ -14,16 +14,30 @@ const (
 // Sums are the 32×32 sums of a tile, row after row.
 type Sums [Size]float32
 
-// Multiply adds to s the products of runs of tiles. act are tiles that Widen has
-// converted, wgt as many that WidenRows has. Fp16 products are exact in float32, so
+// Multiply adds to s the products of runs of tiles, for the first columns of wgt, all
+// or half. act are tiles that Widen has converted, wgt as many that WidenRows has. Fp16 products are exact in float32, so
 // that it does not matter whether a machine fuses them with the sums.
-func (s *Sums) Multiply(act, wgt []float32) {
-	if len(act) != len(wgt) || len(act)%Size != 0 {
-		panic("tiles: runs of different lengths")
+func (s *Sums) Multiply(act, wgt []float32, columns int) {
+	if len(act) != len(wgt) || len(act)%Size != 0 || columns != Side && columns != Side/2 {
+		panic("tiles: runs of different lengths, or columns that are neither all nor half")
 	}
-	if len(act) > 0 && !s.multiplyFast(act, wgt) {
-		s.multiplyGeneric(act, wgt)
+	if len(act) > 0 && !s.multiplyFast(act, wgt, columns) {
+		s.multiplyGeneric(act, wgt, columns)
 	}
+}
+
+// HalfEmpty reports whether the upper half of a tile's columns is zero, of any sign.
+func HalfEmpty(tile *[Size]uint16) bool {
+	for pair := 0; pair < Size; pair += 2 * Side {
+		var any uint16
+		for _, h := range (*[Side]uint16)(tile[pair+Side:]) {
+			any |= h
+		}
+		if any&0x7fff != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Widen converts tiles of fp16 to float32, in order.

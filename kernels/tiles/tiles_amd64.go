@@ -4,22 +4,22 @@ package tiles
 
 import "github.com/lutra-lm/lutra/kernels/cpu"
 
-// Rows of a tile that one call of a routine multiplies.
-const (
-	rowsAVX2   = 2
-	rowsAVX512 = 8
-)
-
 // near is how many weights stay in the first cache while all rows are multiplied.
 const near = 4 * Size
 
-func (s *Sums) multiplyFast(act, wgt []float32) bool {
+func (s *Sums) multiplyFast(act, wgt []float32, columns int) bool {
 	if !cpu.UseAVX2() {
 		return false
 	}
-	multiply, rows := multiplyAVX2, rowsAVX2
-	if cpu.Active() == cpu.AVX512 {
-		multiply, rows = multiplyAVX512, rowsAVX512
+	// rows are how many one call multiplies.
+	multiply, rows := multiplyAVX2, 2
+	switch wide := cpu.Active() == cpu.AVX512; {
+	case wide && columns == Side:
+		multiply, rows = multiplyAVX512, 8
+	case wide:
+		multiply, rows = multiplyHalfAVX512, 16
+	case columns < Side:
+		multiply, rows = multiplyHalfAVX2, 4
 	}
 	for len(wgt) > 0 {
 		n := min(len(wgt), near)

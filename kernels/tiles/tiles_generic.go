@@ -17,10 +17,10 @@ func widenRowsGeneric(dst []float32, src []uint16) {
 }
 
 // multiplyGeneric keeps eight sums of a row in registers.
-func (s *Sums) multiplyGeneric(act, wgt []float32) {
+func (s *Sums) multiplyGeneric(act, wgt []float32, columns int) {
 	for y := range Side {
 		a := act[y>>1<<6|y&1:]
-		for x := 0; x < Side; x += 8 {
+		for x := 0; x < columns; x += 8 {
 			p := (*[8]float32)(s[y*Side+x:])
 			s0, s1, s2, s3, s4, s5, s6, s7 := p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
 			for t := 0; t < len(wgt); t += Size {

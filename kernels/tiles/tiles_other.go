@@ -2,9 +2,9 @@
 
 package tiles
 
-func (s *Sums) multiplyFast(act, wgt []float32) bool { return false }
-func widenFast([]float32, []uint16) bool             { return false }
-func widenRowsFast([]float32, []uint16) bool         { return false }
+func (s *Sums) multiplyFast(act, wgt []float32, columns int) bool { return false }
+func widenFast([]float32, []uint16) bool                          { return false }
+func widenRowsFast([]float32, []uint16) bool                      { return false }
 
 func (s *Sums) narrowFast(*[Size]uint16, float32) bool                            { return false }
 func superGroupsFast([]uint16, []byte, *[Codes]float32, int) bool                 { return false }

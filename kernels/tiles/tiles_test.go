@@ -52,13 +52,38 @@ func TestEveryInstructionSetMultipliesToTheSameBits(t *testing.T) {
 			a, w, got := make([]float32, len(act)), make([]float32, len(wgt)), before
 			Widen(a, act)
 			WidenRows(w, wgt)
-			got.Multiply(a, w)
+			got.Multiply(a, w, Side)
+			half := before
+			half.Multiply(a, w, Side/2)
+			for i, f := range half {
+				computed := got[i]
+				if i%Side >= Side/2 {
+					computed = before[i]
+				}
+				if math.Float32bits(f) != math.Float32bits(computed) {
+					t.Fatalf("%d tiles, half the columns: sum %d is %v, want %v", tiles, i, f, computed)
+				}
+			}
 			for i := range want {
 				if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
 					t.Fatalf("%d tiles: sum %d is %v, want %v", tiles, i, got[i], want[i])
 				}
 			}
 		})
+	}
+}
+
+func TestATileIsHalfEmptyWhereItsUpperColumnsAreZero(t *testing.T) {
+	for i := range Size {
+		var tile [Size]uint16
+		tile[i] = 0x8000
+		if !HalfEmpty(&tile) {
+			t.Errorf("number %d, a zero, fills the half", i)
+		}
+		tile[i] = 1
+		if column := i % (2 * Side) / 2; HalfEmpty(&tile) != (column < Side/2) {
+			t.Errorf("number %d, in column %d, is taken for one of the other half", i, column)
+		}
 	}
 }
 
@@ -195,7 +220,7 @@ func BenchmarkMultiply(b *testing.B) {
 			WidenRows(w, random(r, tiles))
 			var s Sums
 			for b.Loop() {
-				s.Multiply(a, w)
+				s.Multiply(a, w, Side)
 			}
 			b.ReportMetric(float64(tiles*Side*Size)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GMAC/s")
 		})

@@ -19,8 +19,10 @@ const (
 
 // Kernels emits products of tiles and conversions to float32.
 func Kernels() {
-	multiply("multiplyAVX2", YMM, 8, 2)
-	multiply("multiplyAVX512", ZMM, 16, 8)
+	multiply("multiplyAVX2", YMM, 8, 2, side)
+	multiply("multiplyHalfAVX2", YMM, 8, 4, side/2)
+	multiply("multiplyAVX512", ZMM, 16, 8, side)
+	multiply("multiplyHalfAVX512", ZMM, 16, 16, side/2)
 	widen()
 	widenPairs()
 	narrowPairs()
@@ -33,18 +35,18 @@ func Kernels() {
 	addScaled()
 }
 
-// multiply emits the products of some rows with all 32 columns. Sums stay in
+// multiply emits the products of some rows with the first columns. Sums stay in
 // registers through all tiles; a k costs a broadcast a row and one load of the
 // columns for all rows.
-func multiply(name string, vec func() reg.VecVirtual, floats, rows int) {
+func multiply(name string, vec func() reg.VecVirtual, floats, rows, columns int) {
 	emit.Text(name, "func(acc, act, wgt *float32, tiles int)")
-	emit.Contract(fmt.Sprintf("%s adds to acc[%d][32] the products of tiles ≥ 1 tiles:", name, rows),
+	emit.Contract(fmt.Sprintf("%s adds to the first %d columns of acc[%d][32] the products of tiles ≥ 1 tiles:", name, columns, rows),
 		"as many rows of act, whose pairs stand interleaved, and wgt[32·tiles][32].")
 	acc, act, wgt := emit.Arg("acc"), emit.Arg("act"), emit.Arg("wgt")
 	tiles := Load(Param("tiles"), GP64())
 	sums := make([][]reg.VecVirtual, rows)
 	for r := range sums {
-		for v := range side / floats {
+		for v := range columns / floats {
 			s := vec()
 			VMOVUPS(Mem{Base: acc, Disp: r*row + v*floats*4}, s)
 			sums[r] = append(sums[r], s)
@@ -56,16 +58,21 @@ func multiply(name string, vec func() reg.VecVirtual, floats, rows int) {
 	MOVQ(U32(side/unroll), k)
 	Label("k")
 	for i := range unroll {
-		columns := make([]reg.VecVirtual, side/floats)
-		for v := range columns {
-			columns[v] = vec()
-			VMOVUPS(Mem{Base: wgt, Disp: i*row + v*floats*4}, columns[v])
+		w := make([]reg.VecVirtual, columns/floats)
+		for v := range w {
+			w[v] = vec()
+			VMOVUPS(Mem{Base: wgt, Disp: i*row + v*floats*4}, w[v])
 		}
 		for r := range rows {
+			from := Mem{Base: act, Disp: r/2*2*row + i*8 + r%2*4}
+			if len(w) == 1 {
+				VFMADD231PS_BCST(from, w[0], sums[r][0])
+				continue
+			}
 			a := vec()
-			VBROADCASTSS(Mem{Base: act, Disp: r/2*2*row + i*8 + r%2*4}, a)
-			for v := range columns {
-				VFMADD231PS(a, columns[v], sums[r][v])
+			VBROADCASTSS(from, a)
+			for v := range w {
+				VFMADD231PS(a, w[v], sums[r][v])
 			}
 		}
 	}
