@@ -50,9 +50,9 @@ var layers = map[string][]string{
 	"internal/hub":       {},
 	"internal/parallel":  {},
 
-	// The floors of models (docs/adr/0020-rooms.md). hexagon will run the graph by an
-	// executor of its own, which internal/engines hands down; models/recurrent is to
-	// the states of recurrent layers, which kv holds, what attention is to blocks.
+	// The floors of models (docs/adr/0020-rooms.md). hexagon is a backend, which
+	// internal/engines hands to the loader; models/recurrent is to the states of
+	// recurrent layers, which kv holds, what attention is to blocks.
 	"hexagon":                {"models", "kernels"},
 	"hexagon/pipeline":       {},
 	"hexagon/tiling":         {},
