@@ -1,8 +1,6 @@
 package engines
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/rs/zerolog"
 
 	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/internal/config"
@@ -54,24 +50,8 @@ func TestADeviceThatDiesEndsItsRequestsAndTheCPUGoesOnIfConfigured(t *testing.T)
 			cfg := config.Default()
 			cfg.Models = []config.Model{{Embedded: "lutra-tiny-l"}, {Embedded: "lutra-tiny-s", Backend: "hexagon-qemu"}}
 			cfg.Verifiers, cfg.KV.Memory, cfg.Hexagon.Fallback = nil, "8MiB", fallback
-			var log bytes.Buffer
-			r, err := New(cfg, zerolog.New(&log), Watcher{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			ctx, stop := context.WithCancel(t.Context())
-			ran := make(chan error, 1)
-			go func() { ran <- r.Run(ctx) }()
-			answer := func(h *Host) error {
-				s, err := h.engine.Open(ctx, []int32{1, 2, 3})
-				if err != nil {
-					return err
-				}
-				defer s.Close()
-				_, err = s.Logits(ctx, 0)
-				return err
-			}
+			r := run(t, cfg)
+			answer := r.answer
 			good, bad := r.Hosts[0], r.Hosts[1]
 			if err := errors.Join(answer(good), answer(bad)); err != nil {
 				t.Fatal(err)
@@ -104,12 +84,10 @@ func TestADeviceThatDiesEndsItsRequestsAndTheCPUGoesOnIfConfigured(t *testing.T)
 			if err := answer(good); err != nil {
 				t.Errorf("the other model answers %v", err)
 			}
-			stop()
-			if err := <-ran; err != nil {
-				t.Errorf("Run() = %v, want no error", err)
-			}
-			if !strings.Contains(log.String(), `"backend":"hexagon-qemu"`) || fallback == "cpu" && strings.Count(log.String(), "the CPU computes those to come") != 1 {
-				t.Errorf("the log does not say what runs where, or of the fault once:\n%s", log.String())
+			r.end()
+			log := r.log.String()
+			if !strings.Contains(log, `"backend":"hexagon-qemu"`) || fallback == "cpu" && strings.Count(log, "the CPU computes those to come") != 1 {
+				t.Errorf("the log does not say what runs where, or of the fault once:\n%s", log)
 			}
 		})
 	}
