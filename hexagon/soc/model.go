@@ -86,7 +86,7 @@ type Layout struct {
 // Plan chooses the tiling of a matrix and lays TCM out for products of rows rows.
 func (c *Chip) Plan(m Matrix, rows int) (Layout, error) {
 	p := m.Padded()
-	const align = 128
+	const align, slack = 128, 1 << 10 // for aligning what the search places
 	var l Layout
 	at := 0
 	add := func(name string, bytes int) {
@@ -98,9 +98,8 @@ func (c *Chip) Plan(m Matrix, rows int) (Layout, error) {
 	add("activations, fp16 tiles", 2*n*p.K)
 	add("lookup tables", p.K/tiling.TableTile*2048)
 	add("sums of activations", p.K/32*4)
-	add("results, fp16 tiles", 2*n*min(p.M, 1024))
 	add("spill buffer, int32", 4*p.M)
-	limits := tiling.Limits{Registers: 32, Threads: int(c.Threads.Value), Buffers: pipeline.Buffers, Memory: int(c.TCM.Value) - at}
+	limits := tiling.Limits{Registers: 32, Threads: int(c.Threads.Value), Buffers: pipeline.Buffers, Memory: int(c.TCM.Value) - at - slack, RowBytes: 2 * n}
 	var err error
 	if l.Search, err = tiling.Search(m.Tiled(), limits); err != nil {
 		return l, fmt.Errorf("%s: %w", m.Name, err)
@@ -109,6 +108,7 @@ func (c *Chip) Plan(m Matrix, rows int) (Layout, error) {
 	buffers := pipeline.Buffers * limits.Threads
 	add(fmt.Sprintf("packed tiles, %d×%d", pipeline.Buffers, limits.Threads), buffers*t.Packed(l.Search.Matrix))
 	add(fmt.Sprintf("fp16 tiles, %d×%d", pipeline.Buffers, limits.Threads), buffers*t.Unpacked())
+	add(fmt.Sprintf("results, fp16 tiles, %d", limits.Threads), limits.Threads*t.Rows()*limits.RowBytes)
 	l.Free = int(c.TCM.Value) - at
 	return l, nil
 }

@@ -17,7 +17,7 @@ func (r *Result) explain(l Limits) {
 		t.KIterD++
 		return t, t.Cols() <= m.K
 	}, func(t Tiling) bool { return m.K%t.Cols() == 0 }), l))
-	say("%d tiles of %d×%d: %d bytes by DMA, %d in fp16; all buffers take %d of %d bytes", c.Tiles(m), c.Rows(), c.Cols(),
+	say("%d tiles of %d×%d: %d bytes by DMA, %d in fp16; all buffers and results take %d of %d bytes", c.Tiles(m), c.Rows(), c.Cols(),
 		c.Packed(m), c.Unpacked(), c.memory(m, l), l.Memory)
 }
 

@@ -33,7 +33,8 @@ type Limits struct {
 	Registers int // of vectors, in a thread (N_REG)
 	Threads   int // with vector registers (N_THREAD)
 	Buffers   int // of each kind and thread, so that stages overlap (N_STAGE)
-	Memory    int // bytes of TCM that tiles may have
+	Memory    int // bytes of TCM that tiles and their results may have
+	RowBytes  int // of results that a row of a tile has, in each thread
 }
 
 // Matrix is what is cut.
@@ -79,9 +80,9 @@ func (t Tiling) Unpacked() int { return 2 * t.Rows() * t.Cols() }
 // Tiles is how many tiles a matrix has.
 func (t Tiling) Tiles(m Matrix) int { return (m.M / t.Rows()) * (m.K / t.Cols()) }
 
-// memory is the left side of Equation 4, in bytes.
+// memory is the left side of Equation 4, in bytes, and the results.
 func (t Tiling) memory(m Matrix, l Limits) int {
-	return l.Buffers * l.Threads * (t.Packed(m) + t.Unpacked())
+	return l.Buffers*l.Threads*(t.Packed(m)+t.Unpacked()) + l.Threads*t.Rows()*l.RowBytes
 }
 
 // Rule is what a tiling must keep.

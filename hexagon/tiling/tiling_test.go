@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-var phone = Limits{Registers: 32, Threads: 4, Buffers: 2, Memory: 6 << 20}
+var phone = Limits{Registers: 32, Threads: 4, Buffers: 2, Memory: 6 << 20, RowBytes: 256}
 
 // legal is Equations 1 to 4 as the paper writes them, and the layout's rules.
 func legal(t Tiling, m Matrix, l Limits) bool {
 	eq1 := t.KLut/TableCols < l.Registers && t.KLut/TableCols+LookupRegs <= l.Registers
 	eq2 := t.MIterP*MMA == t.MIterD*Lookups && m.M%(t.MIterD*Lookups) == 0
 	eq3 := t.KIterP*MMA == t.KIterD*t.KLut && m.K%(t.KIterD*t.KLut) == 0
-	eq4 := l.Buffers*l.Threads*(t.Packed(m)+t.Unpacked()) <= l.Memory
+	eq4 := l.Buffers*l.Threads*(t.Packed(m)+t.Unpacked())+l.Threads*t.Rows()*l.RowBytes <= l.Memory
 	layout := TableTile%t.KLut == 0 && t.Cols()%BlockCols == 0
 	return eq1 && eq2 && eq3 && eq4 && layout && m.M/t.Rows() >= min(l.Threads, m.M/Lookups)
 }
