@@ -11,6 +11,7 @@ import (
 
 	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
 	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/hub"
 	"github.com/lutra-lm/lutra/internal/npu"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/internal/usage"
@@ -93,7 +94,7 @@ func plannedModel(ctx context.Context, name string) (soc.Model, error) {
 	}
 	f, err := openStored(ctx, name)
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
+		if _, stat := os.Stat(name); stat != nil && !errors.Is(err, hub.ErrAbsent) {
 			err = fmt.Errorf("%w; a shape is one of %s", err, strings.Join(npu.Shapes(), ", "))
 		}
 		return soc.Model{}, err

@@ -13,7 +13,7 @@ var ofLayer = regexp.MustCompile(`^blk\.\d+\.(\w+)\.weight$`)
 
 // narrow is the least number of rows of a matrix that is worth a strip; smaller ones
 // (gates of recurrent layers, convolutions) stay on the CPU and cost nothing here.
-const narrow = 64
+const narrow = 32
 
 // FromFile is the model of a GGUF file.
 func FromFile(name string, f *gguf.File) (soc.Model, error) {
@@ -42,11 +42,12 @@ func FromFile(name string, f *gguf.File) (soc.Model, error) {
 			continue
 		case len(t.Dims) > 2:
 			return m, fmt.Errorf("%s: tensor %s: layers of experts cannot be planned", name, t.Name)
-		case t.Rows() < narrow || t.Cols() < narrow:
-			continue
 		}
 		if found[1] == "attn_k" || found[1] == "attn_qkv" && f.Tensor("blk.0.ssm_out.weight") == nil {
 			m.Layers++
+		}
+		if t.Rows() < narrow || t.Cols() < narrow {
+			continue
 		}
 		x := matrixOf(found[1], t)
 		key := fmt.Sprint(x)

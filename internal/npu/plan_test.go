@@ -99,6 +99,9 @@ func TestARewardModelHasNoVocabularyToMultiply(t *testing.T) {
 			t.Errorf("it has %+v", m)
 		}
 	}
+	if x.Layers != 5 || x.KVBytes() == 0 || len(x.Matrices) != 7 {
+		t.Errorf("%d layers with attention and %d matrices, want 5 and 7: %+v", x.Layers, len(x.Matrices), x)
+	}
 	plan(t, x, DefaultOptions())
 }
 
