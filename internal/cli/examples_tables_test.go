@@ -21,6 +21,7 @@ var otherQuestions = []string{"Why is the sky blue?"}
 var notRun = map[string]string{
 	"go test ./...":                    "this test is part of it",
 	"apt-get install qemu-user-static": "the gate's step arm64 does the same",
+	"apt-get install qemu-user clang-19 lld-19 llvm-19 make gcc":                                        "the gate's step hexagon does the same",
 	"apt-get install --no-install-recommends bochs      # Debian 12":                                    "the gate's steps avx512 and avxvnni do the same",
 	"pip install 'lm-eval[api]'":                                                                        "the gate's step lmeval installs it",
 	"lm_eval run --model local-completions --tasks arc_easy,wikitext \\":                                "fetches data sets; the gate's step lmeval runs the same on tasks of our own",
