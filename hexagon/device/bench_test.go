@@ -16,7 +16,7 @@ func BenchmarkPackets(b *testing.B) {
 	}
 	g := newGenerator(1, d.memory)
 	const m, k = 1024, 1024
-	tcm, ddr := &g.arena.TCM, &g.arena.Scratch
+	tcm, ddr := &g.tcm, &g.ddr
 	codes, scales, offsets := g.bytes(ddr, m*k/2), g.bytes(ddr, m*k/32*2), g.bytes(ddr, m*k/32*2)
 	x, y, tables, sums, v := g.bytes(ddr, 2*k), g.bytes(ddr, 4*m), g.bytes(ddr, 8*k), g.bytes(ddr, k/8), g.halves(ddr, 16)
 	tiles := g.bytes(tcm, k/layout.Block*8*layout.TileBytes)
@@ -43,7 +43,7 @@ func BenchmarkPackets(b *testing.B) {
 		for r := range uint32(32) {
 			copy(View[uint32](d.memory, states+24*r, 2), []uint32{0xfbff, 256})
 		}
-		run(b, d, Packet{OpSoftmax, [15]uint32{tiles, ExpTable, states, out, 1, 8}}, 32*256)
+		run(b, d, Packet{OpSoftmax, [15]uint32{tiles, expTable, states, out, 1, 8}}, 32*256)
 	})
 }
 

@@ -23,8 +23,8 @@ type Go struct {
 // NewGo returns a device with so many bytes of memory that computes on the threads of
 // a pool; without one, on the caller's.
 func NewGo(p *pool.Pool, memory int) (*Go, error) {
-	if _, err := NewArena(memory); err != nil {
-		return nil, err
+	if memory <= TCMBytes || uint64(memory) > 1<<32 {
+		return nil, fmt.Errorf("hexagon: a device's memory has %d bytes, which is not between %d and 4 GiB", memory, TCMBytes)
 	}
 	return &Go{memory: newMemory(memory), unit: NewTileUnit(p), pool: p}, nil
 }

@@ -51,28 +51,25 @@ func define(g *Go, p Packet) {
 	}
 }
 
-// generator makes packets that devices take, and their operands.
+// generator makes packets that devices take, and their operands, one after the other
+// in each of the memories. TCM begins with a table of powers.
 type generator struct {
 	*rand.Rand
-	arena  *Arena
-	memory []byte
+	tcm, ddr uint32 // what is next
+	memory   []byte
 }
+
+const expTable = 0
 
 func newGenerator(seed uint64, memory []byte) *generator {
-	a, err := NewArena(len(memory))
-	if err != nil {
-		panic(err)
-	}
-	a.Seal()
-	copy(View[uint16](memory, ExpTable, ExpTableBytes/2), powers())
-	return &generator{rand.New(rand.NewPCG(seed, 5)), a, memory}
+	copy(View[uint16](memory, expTable, ExpTableBytes/2), powers())
+	return &generator{rand.New(rand.NewPCG(seed, 5)), ExpTableBytes, TCMBytes, memory}
 }
 
-func (g *generator) bytes(s *Stack, n int) uint32 {
-	at, err := s.Alloc(n)
-	if err != nil {
-		panic(err)
-	}
+// bytes are n random ones.
+func (g *generator) bytes(next *uint32, n int) uint32 {
+	at := *next
+	*next += uint32(n+Align-1) / Align * Align
 	for i := range n {
 		g.memory[int(at)+i] = byte(g.Uint32())
 	}
@@ -80,8 +77,8 @@ func (g *generator) bytes(s *Stack, n int) uint32 {
 }
 
 // halves are n fp16 of any kind.
-func (g *generator) halves(s *Stack, n int) uint32 {
-	at := g.bytes(s, 2*n)
+func (g *generator) halves(next *uint32, n int) uint32 {
+	at := g.bytes(next, 2*n)
 	g.tame(at, n)
 	return at
 }
@@ -100,9 +97,8 @@ func (g *generator) tame(at uint32, n int) {
 }
 
 func (g *generator) packet() Packet {
-	tcm, ddr := &g.arena.TCM, &g.arena.Scratch
-	defer tcm.Release(tcm.Mark())
-	defer ddr.Release(ddr.Mark())
+	g.tcm, g.ddr = ExpTableBytes, TCMBytes
+	tcm, ddr := &g.tcm, &g.ddr
 	any := ddr
 	if g.IntN(2) == 0 {
 		any = tcm
@@ -158,7 +154,7 @@ func (g *generator) packet() Packet {
 		return Packet{op, word(1 << 20 * some(7))}
 	case OpSoftmax:
 		rows, keys := some(2), some(3)
-		p := Packet{op, word(int(g.halves(tcm, rows*keys*tile)), int(ExpTable), int(g.bytes(ddr, rows*layout.Tile*StateBytes)),
+		p := Packet{op, word(int(g.halves(tcm, rows*keys*tile)), expTable, int(g.bytes(ddr, rows*layout.Tile*StateBytes)),
 			int(g.bytes(tcm, rows*layout.TileBytes)), rows, keys)}
 		states := View[uint32](g.memory, p.Args[2], rows*layout.Tile*ref.StateWords)
 		for r := range rows * layout.Tile {
