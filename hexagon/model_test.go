@@ -151,13 +151,24 @@ func TestReferenceModelsKeepToTheirToleranceOnTheDevice(t *testing.T) {
 			want := readArray(t, filepath.Join(dir, "logits_exact.npy"))
 			load := func() (*gguf.File, error) { return gguf.Open(filepath.Join(dir, "model.gguf")) }
 			for _, path := range []Path{PathLookup, PathTiles} {
-				b := onDevice(t, "hexagon-go", Options{Path: path}, p, load)
-				cfg := b.Model.Config()
-				e := nmse(newFeeder(t, b.Model).feed(len(g.Tokens), g.Tokens...), want)
-				t.Logf("%s: NMSE %.3g, tolerance %.3g, %.0f %% of the weights on the device (%s)", path, e, g.Tolerance.Engine,
-					100*float64(cfg.Sent)/float64(cfg.Params), cfg.Packings)
-				if !(e <= g.Tolerance.Engine+deviceNoise) {
-					t.Errorf("%s: NMSE %.3g, want at most %.3g", path, e, g.Tolerance.Engine+deviceNoise)
+				var first []float32
+				for _, kind := range []string{"hexagon-go", "hexagon-qemu"} {
+					t.Run(fmt.Sprintf("%s/%s", path, kind), func(t *testing.T) {
+						b := onDevice(t, kind, Options{Path: path}, p, load)
+						cfg, logits := b.Model.Config(), newFeeder(t, b.Model).feed(len(g.Tokens), g.Tokens...)
+						e := nmse(logits, want)
+						t.Logf("NMSE %.3g, tolerance %.3g, %.0f %% of the weights on the device (%s)", e, g.Tolerance.Engine,
+							100*float64(cfg.Sent)/float64(cfg.Params), cfg.Packings)
+						if !(e <= g.Tolerance.Engine+deviceNoise) {
+							t.Errorf("NMSE %.3g, want at most %.3g", e, g.Tolerance.Engine+deviceNoise)
+						}
+						if first == nil {
+							first = logits
+						}
+						if !slices.Equal(first, logits) {
+							t.Error("the devices differ")
+						}
+					})
 				}
 			}
 		})
