@@ -1,6 +1,8 @@
 // Decode: products of bit-serial weights by lookup, over the rows of a strip
-// (T-MAN §4.3). The 16 tables of 256 columns stay in registers while all strips pass;
-// the sums of rows wait in y, in the order of lanes.
+// (T-MAN §4.3). All strips pass by the 16 tables of 256 columns before the next 256;
+// the sums of rows wait in y, in the order of lanes. A line of weights, 128 rows by 8
+// columns by a bit, wants three packets: two lookups, which take a packet each beside an
+// addition, and the shift between them.
 #include "hvx.h"
 #include "kernels.h"
 

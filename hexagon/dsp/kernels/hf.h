@@ -1,7 +1,7 @@
 // fp16 of 64 lanes. Emulator build: IEEE binary16 by integer instructions, rounded to
 // nearest even, with subnormals; what is too large becomes 65504. Device build
-// (LUTRA_QFLOAT): one qfloat operation and a conversion, whose last place may differ;
-// untested, for no emulator executes it.
+// (LUTRA_QFLOAT): one qfloat operation and a conversion, whose last place may differ, and
+// which makes infinities of what is too large; untested, for no emulator executes it.
 #pragma once
 #include "hvx.h"
 
