@@ -87,6 +87,20 @@ func (t *Timeline) chart() *plot.Plot {
 	return p
 }
 
+// plain are the usual ticks, with no more digits than a number has.
+type plain struct{}
+
+// Ticks implements plot.Ticker.
+func (plain) Ticks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i := range ticks {
+		if t := &ticks[i]; !t.IsMinor() {
+			t.Label = strconv.FormatFloat(t.Value, 'g', 4, 64)
+		}
+	}
+	return ticks
+}
+
 func (p *Plan) curve() (*plot.Plot, error) {
 	c := plot.New()
 	c.Title.Text = fmt.Sprintf("%s, decode at a context of %d", p.Model.Name, p.Options.Context)
@@ -95,6 +109,7 @@ func (p *Plan) curve() (*plot.Plot, error) {
 	c.Legend.Top, c.Legend.Left, c.Legend.Padding = true, true, vg.Points(2)
 	c.Legend.TextStyle.Font.Size, c.X.Label.TextStyle.Font.Size, c.Y.Label.TextStyle.Font.Size = vg.Points(8.5), vg.Points(10), vg.Points(10)
 	c.Y.Min, c.X.Min = 0, 0
+	c.Y.Tick.Marker = plain{}
 	for i, b := range p.Chips {
 		var at plotter.XYs
 		for _, d := range b.Decode {
