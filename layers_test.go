@@ -17,12 +17,13 @@ const module = "github.com/lutra-lm/lutra"
 // and back once. Keys are longest-prefix matches.
 var layers = map[string][]string{
 	"":                   {"internal/cli"},
-	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels"},
+	"internal/cli":       {"internal/chat", "internal/reference", "internal/bench", "internal/eval", "internal/npu", "hexagon", "internal/hub", "internal/engines", "internal/config", "internal/usage", "internal/output", "internal/apiclient", "internal/memory", "web", "grammar", "server", "tts", "batcher", "models", "kernels"},
 	"internal/chat":      {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts", "models"},
 	"internal/bench":     {"internal/engines", "internal/config", "internal/apiclient", "internal/usage", "internal/output", "tts/structure", "grammar", "batcher", "models", "kernels"},
+	"internal/npu":       {"internal/engines", "internal/config", "internal/reference", "internal/eval", "internal/usage", "internal/output", "tts", "models", "kernels", "hexagon"},
 	"internal/reference": {"internal/engines", "internal/config", "internal/usage", "models", "kernels"},
 	"internal/engines":   {"internal/config", "internal/usage", "internal/output", "internal/memory", "tts", "batcher", "models", "kernels", "hexagon"},
-	"internal/config":    {"internal/hub", "internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
+	"internal/config":    {"hexagon", "internal/hub", "internal/usage", "internal/output", "internal/memory", "server", "tts", "batcher", "models"},
 	"internal/apiclient": {"internal/usage", "internal/output"},
 	"internal/usage":     {"tts/scaling"},
 	"internal/output":    {},
@@ -59,21 +60,31 @@ var layers = map[string][]string{
 	"internal/hub":       {"models/gguf/parts"},
 	"internal/parallel":  {},
 
-	// The floors of models (docs/adr/0020-rooms.md). hexagon will run the graph by an
-	// executor of its own, which internal/engines hands down; models/recurrent is to
-	// the states of recurrent layers, which kv holds, what attention is to blocks.
-	"hexagon":          {"models", "kernels"},
-	"models/toy":       {"models"},
-	"models/synthetic": {"models/gguf"},
-	"models/embedded":  {"models/gguf"},
-	"models":           {"kernels"},
-	"models/attention": {"models/kv", "kernels"},
-	"models/recurrent": {"kernels"},
-	"models/kv":        {"kernels"},
-	"models/weights":   {"models/gguf", "kernels"},
-	"models/tokenizer": {"models/gguf"},
-	"models/gguf":      {"kernels"},
-	"models/template":  {},
+	// The floors of models (docs/adr/0020-rooms.md). hexagon is a backend, which
+	// internal/engines hands to the loader; models/recurrent is to the states of
+	// recurrent layers, which kv holds, what attention is to blocks.
+	"hexagon":                {"models", "kernels"},
+	"hexagon/pipeline":       {},
+	"hexagon/tiling":         {},
+	"hexagon/soc":            {"hexagon/pipeline", "hexagon/tiling", "hexagon/dsp"},
+	"hexagon/device":         {"hexagon/layout", "hexagon/ref", "hexagon/hmx", "kernels"},
+	"hexagon/device/qemu":    {"hexagon/device", "hexagon/dsp", "hexagon/layout", "kernels"},
+	"hexagon/device/fastrpc": {"hexagon/device", "hexagon/layout"},
+	"hexagon/dsp":            {},
+	"hexagon/ref":            {"hexagon/layout", "hexagon/hmx"},
+	"hexagon/hmx":            {"hexagon/layout", "kernels"},
+	"hexagon/layout":         {"kernels"},
+	"models/toy":             {"models"},
+	"models/synthetic":       {"models/gguf"},
+	"models/embedded":        {"models/gguf"},
+	"models":                 {"kernels"},
+	"models/attention":       {"models/kv", "kernels"},
+	"models/recurrent":       {"kernels"},
+	"models/kv":              {"kernels"},
+	"models/weights":         {"models/gguf", "kernels"},
+	"models/tokenizer":       {"models/gguf"},
+	"models/gguf":            {"kernels"},
+	"models/template":        {},
 
 	"models/gguf/parts": {}, // names of files: internal/hub pulls what models/gguf opens
 
@@ -89,6 +100,7 @@ var layers = map[string][]string{
 	"kernels/attention":  {"kernels/vector", "kernels/cpu"},
 	"kernels/delta":      {"kernels/vector", "kernels/cpu"},
 	"kernels/vector":     {"kernels/cpu"},
+	"kernels/tiles":      {"kernels/vector", "kernels/cpu"},
 	"kernels/pool":       {"kernels/meter", "kernels/cpu"},
 	"kernels/matrix":     {"kernels/meter"},
 	"kernels/meter":      {},

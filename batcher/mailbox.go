@@ -151,6 +151,18 @@ func (b *mailbox) stop(err error) []*Sequence {
 		b.err = err
 	}
 	b.news, b.interactive = nil, false
+	return b.sequences()
+}
+
+// all are the open sequences, oldest first.
+func (b *mailbox) all() []*Sequence {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sequences()
+}
+
+// sequences is all. Locked.
+func (b *mailbox) sequences() []*Sequence {
 	seqs := make([]*Sequence, 0, len(b.open))
 	for s := range b.open {
 		seqs = append(seqs, s)

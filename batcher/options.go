@@ -37,6 +37,10 @@ type Options struct {
 	// not asked any more; on the engine's goroutine.
 	OnDraftError func(err error) `json:"-" yaml:"-"`
 
+	// OnFault is called when the model's backend has failed and its sequences end; on
+	// the engine's goroutine.
+	OnFault func(err error) `json:"-" yaml:"-"`
+
 	Name string `json:"-" yaml:"-"` // the model's, for errors
 
 	Arbiter *StepArbiter     `json:"-" yaml:"-"` // shared by the engines on one machine; nil: there is no other

@@ -107,7 +107,9 @@ func (a *selfAttention) project(s *rowShard) {
 
 // attend turns the queries into y.
 func (a *selfAttention) attend(s *rowShard) {
-	s.att.Run(s.a, s.qkv[:s.rows*a.qkv.Sum], &s.plan, s.rowPos, s.kv, a.layer, &a.mask)
+	if !s.device.attend(s, a) {
+		s.att.Run(s.a, s.qkv[:s.rows*a.qkv.Sum], &s.plan, s.rowPos, s.kv, a.layer, &a.mask)
+	}
 	if a.gated {
 		s.ops.gateOutput(s.a, s.qkv, s.rows, s.cfg.Heads*s.cfg.HeadDim, a.qkv.Sum)
 	}

@@ -85,7 +85,7 @@ func newDecoder(l *loader) *decoder {
 		return nil
 	}
 	m.cfg = l.config()
-	m.exec = newExecutor(l.opt.Pool, m.cfg, l.Local(), width, recurrent)
+	m.exec = newExecutor(&l.opt, m.cfg, l.Local(), width, recurrent)
 	return m
 }
 

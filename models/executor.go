@@ -25,9 +25,10 @@ var ErrBatch = errors.New("models: invalid batch")
 // after the other, and a single row, are one shard: the whole pool divides each of
 // its operations.
 type executor struct {
-	cfg   Config
-	pool  *pool.Pool
-	alone bool // each worker runs shards of its own
+	cfg    Config
+	pool   *pool.Pool
+	device *device
+	alone  bool // each worker runs shards of its own
 
 	shards []rowShard
 	whole  workspace   // the pool's
@@ -67,9 +68,10 @@ func divide(n, workers int) (count, rows int) {
 
 // newExecutor makes room for the steps of a model, whose rows are so wide and which
 // may have recurrent layers. local: its matrices are the CPU's.
-func newExecutor(p *pool.Pool, cfg Config, local bool, rowWidth int, shape recurrent.Shape) *executor {
+func newExecutor(opt *LoadOptions, cfg Config, local bool, rowWidth int, shape recurrent.Shape) *executor {
+	p := opt.Pool
 	e := &executor{
-		cfg: cfg, pool: p, rowWidth: rowWidth, alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0,
+		cfg: cfg, pool: p, device: newDevice(opt), rowWidth: rowWidth, alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0,
 		whole: newWorkspace(pool.Workers{Pool: p}, cfg, shape),
 	}
 	for range p.Threads() {
@@ -101,7 +103,7 @@ func (e *executor) forward(m *decoder, b *Batch, cache *kv.Cache) error {
 	for i := range e.own {
 		err = errors.Join(err, e.own[i].ops.err())
 	}
-	return err
+	return errors.Join(err, e.device.err())
 }
 
 // Do takes a shard through the stages under way.
@@ -166,7 +168,7 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 			lo, hi = i*rows, min(n, (i+1)*rows)
 		}
 		*sh = rowShard{
-			plan: sh.plan, cfg: c, kv: cache, spans: e.spans, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
+			plan: sh.plan, cfg: c, device: e.device, kv: cache, spans: e.spans, rows: hi - lo, tokens: b.Tokens[lo:hi], rowPos: e.rowPos[lo:hi], wanted: e.wanted[lo:hi],
 			x: rowsOf(e.x, lo, hi, c.Hidden), qkv: rowsOf(e.qkv, lo, hi, width),
 			cos: rowsOf(e.cos, lo, hi, pairs), sin: rowsOf(e.sin, lo, hi, pairs), pairs: pairs,
 			logits: b.Logits[out*c.Outputs:],

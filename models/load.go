@@ -21,7 +21,8 @@ var ErrModel = errors.New("models: cannot run this model")
 // LoadOptions says what a model runs on, and how.
 type LoadOptions struct {
 	Pool    *pool.Pool      // threads of the model graph; required
-	Backend kernels.Backend // where matrices go first; nil: the CPU
+	Backend kernels.Backend // where matrices and, if it is an AttentionBackend, attention go first; nil: the CPU
+	Spare   bool            // the CPU takes over from a backend that has failed
 	Packing string          // run-time packing of ternary matrices: one of weights.Packings; "": PackingAuto
 	Context int             // tokens that a sequence may have at most, no more than the model was made for; 0: as many
 	Exact   bool            // widen all weights to float32 and keep float32 activations: slow, for reference with a kv.F32 cache
@@ -65,8 +66,9 @@ func Load(path string, opt LoadOptions) (*Bundle, error) {
 	return b, nil
 }
 
-// LoadFile builds the model that a file holds. On success the file belongs to
-// the bundle, for rows of the embedding are read from it.
+// LoadFile builds the model that a file holds. On success the file and the backend
+// belong to the bundle: rows of the embedding are read from the one, the other has
+// the matrices.
 func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	m, err := loadModel(f, opt)
 	if err != nil {
@@ -95,9 +97,23 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	return b, nil
 }
 
-// Close gives back the weights and the file. The model must not be used
+// Close gives back the weights, the file and the backend. The model must not be used
 // afterwards.
-func (b *Bundle) Close() error { return errors.Join(b.decoder.close(), b.file.Close()) }
+func (b *Bundle) Close() error {
+	err := errors.Join(b.decoder.close(), b.file.Close())
+	if d := b.Backend(); d != nil {
+		err = errors.Join(err, d.Close())
+	}
+	return err
+}
+
+// Backend is where the matrices are, nil for the CPU.
+func (b *Bundle) Backend() kernels.Backend {
+	if b.decoder == nil {
+		return nil
+	}
+	return b.decoder.exec.device.backend
+}
 
 // converse chooses how the model's conversations are written.
 func (b *Bundle) converse(md gguf.Metadata) {
@@ -140,7 +156,7 @@ func loadModel(file *gguf.File, opt LoadOptions) (*decoder, error) {
 		return nil, errors.New("models: LoadOptions without a Pool")
 	}
 	l := &loader{file: file, opt: opt, arch: arch, variant: v, Loader: weights.NewLoader(file, weights.Options{
-		Pool: opt.Pool, Backend: opt.Backend, Packing: opt.Packing, Exact: opt.Exact, Scales: v.scales, Progress: opt.Progress,
+		Pool: opt.Pool, Backend: opt.Backend, Spare: opt.Spare, Packing: opt.Packing, Exact: opt.Exact, Scales: v.scales, Progress: opt.Progress,
 	})}
 	m := newDecoder(l)
 	l.finish()

@@ -115,7 +115,7 @@ func (l *loader) warnOfZeros() {
 
 // config is the finished description of the model.
 func (l *loader) config() Config {
-	l.cfg.Params, l.cfg.Bytes, l.cfg.Packings = l.Params, l.Bytes, l.Packings()
+	l.cfg.Params, l.cfg.Bytes, l.cfg.Packings, l.cfg.Sent = l.Params, l.Bytes, l.Packings(), l.Sent()
 	return l.cfg
 }
 

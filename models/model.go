@@ -29,6 +29,7 @@ type Config struct {
 	Params   int64  // number of weights
 	Bytes    int64  // bytes of packed weights in memory
 	Packings string // what the layers' matrices run as, e.g. "I2"
+	Sent     int64  // of Params: what a backend other than the CPU multiplies
 
 	RecurrentLayers int // of Layers: they have a recurrent state in place of keys and values
 	State           int // numbers of a sequence's recurrent state, all of these layers together

@@ -13,6 +13,7 @@ import (
 type rowShard struct {
 	*workspace
 	cfg      *Config
+	device   *device
 	kv       *kv.Cache
 	rows     int                // all; after trim those that want logits
 	tokens   []int32            // [rows]

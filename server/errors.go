@@ -73,6 +73,7 @@ func toAPI(err error) *apiError {
 	var rate *admission.RateError
 	var missing *registry.NotFoundError
 	var failed *batcher.FailedError
+	var fault *batcher.FaultError
 	unavailable := func(message string) *apiError {
 		return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "unavailable", Message: message, RetryAfter: 5 * time.Second}
 	}
@@ -124,6 +125,9 @@ func toAPI(err error) *apiError {
 		return &apiError{Status: http.StatusNotFound, Type: typeInvalid, Code: "model_not_found", Param: "model", Message: message}
 	case errors.As(err, &failed):
 		return modelFailed(failed.Model)
+	case errors.As(err, &fault):
+		return &apiError{Status: http.StatusServiceUnavailable, Type: typeServer, Code: "device_failed", RetryAfter: time.Second,
+			Message: "The device that computed this answer has failed. Please ask again: the model goes on without it."}
 	case errors.Is(err, batcher.ErrBusy), errors.Is(err, admission.ErrBusy):
 		return &apiError{Status: http.StatusTooManyRequests, Type: typeRateLimit, Code: "server_busy",
 			Message: "The server is busy. Please try again shortly.", RetryAfter: time.Second}

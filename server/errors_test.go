@@ -1,10 +1,13 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/lutra-lm/lutra/batcher"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
@@ -14,5 +17,12 @@ func TestMessagesToClientsNameNoPackage(t *testing.T) {
 		if got := toAPI(fmt.Errorf("%w: why", err)).Message; strings.Contains(got, "tts:") || strings.Contains(got, "reward:") {
 			t.Errorf("a client reads %q", got)
 		}
+	}
+}
+
+func TestAnswersThatADeviceLostMayBeAskedForAgain(t *testing.T) {
+	got := toAPI(fmt.Errorf("tts: %w", &batcher.FaultError{Model: "m", Err: errors.New("secret")}))
+	if got.Status != http.StatusServiceUnavailable || got.Code != "device_failed" || got.RetryAfter == 0 || strings.Contains(got.Message, "secret") {
+		t.Errorf("a client reads %+v", got)
 	}
 }

@@ -166,7 +166,7 @@ func Engine(ctx context.Context, o EngineOptions, errOut io.Writer) (Report, err
 		if err := d.Get(ctx, o.Get); err != nil {
 			return nil, err
 		}
-		if draft, err = engines.LoadDraft(d, pool, bundle); err != nil {
+		if draft, err = engines.LoadDraft(d, config.DefaultHexagon(), pool, bundle); err != nil {
 			return nil, err
 		}
 		defer draft.Close()

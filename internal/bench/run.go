@@ -24,6 +24,7 @@ import (
 // Source names the model that a benchmark of the engine runs.
 type Source struct {
 	Model, Shape, Packing string
+	Backend               string        // one of config.Backends; empty: the CPU
 	Get                   config.Getter // of models of the hub
 }
 
@@ -33,7 +34,7 @@ func (b *Source) load(ctx context.Context, pool *pool.Pool) (*models.Bundle, err
 	}
 	opt := models.LoadOptions{Pool: pool, Packing: b.Packing}
 	if b.Shape != "" {
-		return loadSynthetic(b.Shape, opt)
+		return loadSynthetic(b.Shape, b.Backend, opt)
 	}
 	mc, err := config.ModelFlag(cmp.Or(b.Model, config.DefaultModels()[0].Embedded))
 	if err == nil {
@@ -42,7 +43,8 @@ func (b *Source) load(ctx context.Context, pool *pool.Pool) (*models.Bundle, err
 	if err != nil {
 		return nil, err
 	}
-	return engines.LoadBundle(mc, opt)
+	mc.Backend = b.Backend
+	return engines.LoadBundle(mc, config.DefaultHexagon(), opt)
 }
 
 // name is the model's name in reports.
@@ -60,7 +62,7 @@ func Shapes() []string {
 }
 
 // loadSynthetic makes a model of random weights in memory.
-func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error) {
+func loadSynthetic(shape, backend string, opt models.LoadOptions) (*models.Bundle, error) {
 	s, err := synthetic.Named(shape)
 	if err != nil {
 		return nil, usage.Error{Err: err}
@@ -69,7 +71,7 @@ func loadSynthetic(shape string, opt models.LoadOptions) (*models.Bundle, error)
 	if err != nil {
 		return nil, err
 	}
-	return models.LoadFile(f, opt)
+	return engines.LoadOn(backend, config.DefaultHexagon(), opt, func(opt models.LoadOptions) (*models.Bundle, error) { return models.LoadFile(f, opt) })
 }
 
 // committedKV is a cache whose memory is already committed.

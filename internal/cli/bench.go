@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/lutra-lm/lutra/internal/bench"
+	"github.com/lutra-lm/lutra/internal/config"
 	"github.com/lutra-lm/lutra/internal/output"
 	"github.com/lutra-lm/lutra/models/weights"
 )
@@ -45,5 +46,6 @@ func compareFlags(f *pflag.FlagSet, o *bench.PeerOptions) {
 func sourceFlags(f *pflag.FlagSet, s *bench.Source) {
 	f.StringVar(&s.Model, "model", "", "GGUF `FILE`, or a name as lutra serve takes (default: the embedded model)")
 	wordVar(f, &s.Shape, "shape", "", bench.Shapes(), "random model of a known `SHAPE`")
+	wordVar(f, &s.Backend, "backend", config.CPU, config.Backends(), "where matrices and attention are computed")
 	wordVar(f, &s.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
 }

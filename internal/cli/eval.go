@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/lutra-lm/lutra/hexagon/soc"
 	"github.com/lutra-lm/lutra/internal/apiclient"
 	"github.com/lutra-lm/lutra/internal/engines"
 	"github.com/lutra-lm/lutra/internal/eval"
@@ -38,6 +39,7 @@ type evalOptions struct {
 	out      string
 	fresh    bool
 	asJSON   bool
+	soc      string // whose NPU's time is modelled; empty: none
 	eval.Asking
 }
 
@@ -60,11 +62,16 @@ the same command continues an interrupted run from there. Latencies are meaningf
 --concurrency 1 on an idle machine; each answer computes its prompt anew, without a
 prefix cache.
 
+--soc also models the time and energy that an NPU would have needed for every step, and
+draws them into npu.svg and npu-energy.svg; with a Hexagon backend that is so anyway. The
+model is that of lutra npu plan: a bound.
+
 --url asks a server: a lutra server searches itself; any other is asked for n choices,
 on which this program votes (self_consistency).`,
 		Example: `  lutra eval --limit 100 --methods single,best_of_n,beam_search --n 4,8,16 --out report
   lutra eval --model qwen3-1.7b --data math500-test.jsonl --thinking off --methods single,self_consistency --n 1,8
   lutra eval --model lutra-tiny-s --data gsm8k-test.jsonl --methods single,self_consistency --n 8
+  lutra eval --backend hexagon-go --soc elite --limit 100 --methods single,best_of_n --n 4
   lutra eval --url http://127.0.0.1:8000/v1 --model my-model --methods self_consistency --n 1,8 --concurrency 4`,
 		Args: arguments(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -93,6 +100,7 @@ on which this program votes (self_consistency).`,
 	f.StringVar(&o.System, "system", "", "system message")
 	thinkingVar(f, &o.Thinking)
 	f.IntVarP(&o.atOnce, "concurrency", "c", 1, "problems at once")
+	wordVar(f, &o.soc, "soc", "", soc.IDs(), "model time and energy on the NPU of this `SOC` (default: 8gen3 with a Hexagon backend)")
 	f.StringVar(&o.url, "url", "", "ask the server at this API base `URL`; --model then names its models")
 	f.StringVar(&o.key, "api-key", "", "bearer `KEY` for --url")
 	f.StringVar(&o.out, "out", "", "`DIR` for results, plots and the journal")
@@ -120,6 +128,9 @@ func runEval(cmd *cobra.Command, m *modelFlags, o *evalOptions) error {
 		problems = problems[:min(o.limit, len(problems))]
 	}
 	e.Problems, e.Seed, e.Concurrency = problems, o.seed, o.atOnce
+	if o.soc != "" && (o.url != "" || o.atOnce > 1) {
+		return usage.Errorf("--soc: time is modelled of one problem after the other, in this program; use it without --url and --concurrency")
+	}
 	if o.url != "" {
 		names, err := cmd.Flags().GetStringArray("model")
 		if err != nil {
@@ -180,7 +191,15 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 	if !cmd.Flags().Changed("log") {
 		log = log.Level(zerolog.WarnLevel) // the report is the output
 	}
-	return engines.With(cmd.Context(), cfg, log, func(ctx context.Context, r *engines.Runtime) error {
+	if e.soc == "" && e.atOnce == 1 && strings.HasPrefix(cfg.Backend, "hexagon") {
+		e.soc = defaultSoC
+	}
+	var watch engines.Watcher
+	meter, err := e.meter(&cfg, &watch)
+	if err != nil {
+		return err
+	}
+	return engines.WithWatcher(cmd.Context(), cfg, log, watch, func(ctx context.Context, r *engines.Runtime) error {
 		models := map[string]eval.Searcher{}
 		var names []string
 		for _, h := range r.Hosts {
@@ -188,6 +207,9 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 			names = append(names, h.Model.Name)
 		}
 		e.Solve = eval.Local(models, e.Asking)
+		if meter != nil {
+			e.Solve = metered(e.Solve, meter)
+		}
 		e.setup.Where = fmt.Sprintf("%s, %d threads, %s kernels", cmp.Or(cpuid.CPU.BrandName, runtime.GOARCH), r.Pool.Threads(), cpu.Active())
 		return e.measure(ctx, cmd, names)
 	})
@@ -243,9 +265,14 @@ func (e *evaluation) write(results []eval.Result) error {
 	}{
 		{"results.json", func(w io.Writer) error { return output.JSON(w, results) }},
 		{"results.md", func(w io.Writer) error { return eval.Markdown(w, e.setup, results) }},
-		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results) }},
-		{"pareto.png", func(w io.Writer) error { return eval.PNG(w, title, results) }},
+		{"pareto.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Latency) }},
+		{"pareto.png", func(w io.Writer) error { return eval.PNG(w, title, results, eval.Latency) }},
+		{"npu.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.OnNPU) }},
+		{"npu-energy.svg", func(w io.Writer) error { return eval.SVG(w, title, results, eval.Energy) }},
 	} {
+		if e.setup.SoC == "" && strings.HasPrefix(part.name, "npu") {
+			continue
+		}
 		f, err := os.Create(filepath.Join(e.out, part.name))
 		if err != nil {
 			return err

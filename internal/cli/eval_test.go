@@ -68,3 +68,34 @@ func TestEvalRefusesWhatItCannotMeasure(t *testing.T) {
 		}
 	}
 }
+
+func TestEvaluationModelsAnNPUsTimeAndEnergy(t *testing.T) {
+	dir := t.TempDir()
+	out := mustLutra(t, "eval", "--model", "lutra-tiny-s", "--soc", "elite", "--limit", "2", "--methods", "single,best_of_n", "--n", "1,8", "--out", dir, "--json")
+	var results []eval.Result
+	if err := json.Unmarshal([]byte(out), &results); err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 2 {
+		t.Fatalf("%d results, want 2", len(results))
+	}
+	for _, r := range results {
+		if !(r.ModelledMS > 0.1) || !(r.ModelledMJ > r.ModelledMS) || r.ModelledMJ > 10*r.ModelledMS {
+			t.Errorf("%s: %v ms and %v mJ; a phone takes some watts", r.Point, r.ModelledMS, r.ModelledMJ)
+		}
+	}
+	if results[1].ModelledMS <= results[0].ModelledMS {
+		t.Error("eight candidates and their judge take no more than one")
+	}
+	for name, want := range map[string]string{"npu.svg": "modelled latency", "npu-energy.svg": "modelled energy", "results.md": "Snapdragon 8 Elite"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v, want it to say %q", name, err, want)
+		}
+	}
+	for _, args := range [][]string{{"--url", "http://127.0.0.1:1/v1"}, {"--concurrency", "2"}} {
+		if _, err := lutra(t, append([]string{"eval", "--soc", "elite"}, args...)...); err == nil || !strings.Contains(err.Error(), "--soc") {
+			t.Errorf("with %v: %v", args, err)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 func referenceFlags(f *pflag.FlagSet, r *reference.Options, context int) {
 	f.StringVar(&r.Model, "model", config.DefaultModels()[0].Embedded, "GGUF `FILE` or a name that lutra serve takes")
 	wordVar(f, &r.Packing, "packing", "auto", weights.Packings(), "run-time packing of ternary weights")
+	wordVar(f, &r.Backend, "backend", config.CPU, config.Backends(), "where matrices and attention are computed")
 	wordVar(f, &r.KVType, "kv-type", "f16", []string{"f16", "int8", "f32"}, "KV cache format")
 	f.BoolVar(&r.Exact, "exact", false, "float32 weights and activations (slow; the reference path)")
 	f.IntVar(&r.Threads, "threads", 0, "compute threads (default: one a physical core)")

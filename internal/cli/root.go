@@ -70,7 +70,7 @@ reasoner inside the binary.`,
 	root.SetErr(errOut)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	root.AddCommand(newServe(), newAsk(), newChat(), newPull(), newList(), newRemove(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newSchema(), newHealth(), newVersion())
+	root.AddCommand(newServe(), newAsk(), newChat(), newPull(), newList(), newRemove(), newInfo(), newBench(), newLogits(), newPerplexity(), newEval(), newNPU(), newSchema(), newHealth(), newVersion())
 	return root
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,6 +32,7 @@ func (m *modelFlags) register(f *pflag.FlagSet) {
 	f.StringArray("verifier", nil, "reward model that judges for searches, named as --model; may be repeated (default: the embedded one)")
 	f.BoolVar(&m.offline, "offline", false, "download no models")
 	wordVar(f, &m.packing, "packing", "", weights.Packings(), "run-time packing of the ternary weights of models that name none")
+	f.String("backend", config.CPU, "where matrices and attention are computed: "+strings.Join(config.Backends(), ", "))
 	f.Int("threads", 0, "compute threads (default: one a physical core)")
 	f.String("kv-type", "f16", "KV cache format: f16 or int8")
 	f.String("speculation", string(batcher.SpeculateAuto), "guess tokens ahead and verify them: auto, off or how many")
@@ -129,6 +131,7 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 		}
 		defer r.Close()
 		srv.Register(kernelCollector{r.Pool.Meter()})
+		srv.Register(deviceCollector{r.All()})
 		if err := srv.Publish(servedModels(r)...); err != nil {
 			return err
 		}

@@ -27,6 +27,8 @@ import (
 type Config struct {
 	Threads     int            `yaml:"threads"`      // compute threads; 0: one a physical core
 	KernelTimes bool           `yaml:"kernel_times"` // count the time of each kind of kernel for /metrics
+	Backend     string         `yaml:"backend"`      // where matrices and attention are computed, of models that name no other
+	Hexagon     Hexagon        `yaml:"hexagon"`
 	Models      []Model        `yaml:"models"`
 	Verifiers   []Verifier     `yaml:"verifiers"`
 	KV          KV             `yaml:"kv"`
@@ -70,6 +72,8 @@ var (
 // Default serves the embedded models.
 func Default() Config {
 	return Config{
+		Backend:   CPU,
+		Hexagon:   DefaultHexagon(),
 		Models:    DefaultModels(),
 		Verifiers: defaultVerifiers(),
 		KV:        KV{Type: "f16", Memory: "auto", Block: 32, Prefix: true},
@@ -130,6 +134,7 @@ func (c *Config) Validate() error {
 			fault("verifiers[%d].%w", i, err)
 		}
 	}
+	c.checkBackends(oneOf, fault)
 	oneOf("kv.type", c.KV.Type, kvTypes...)
 	if err := c.checkMemory(memory.Physical()); err != nil {
 		fault("kv.memory: %w", err)

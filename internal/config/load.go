@@ -133,6 +133,7 @@ func (s *settings) setText(key, from, text string) {
 var configKeys = map[string]string{
 	"addr":        "server.addr",
 	"api-key":     "server.api_keys",
+	"backend":     "backend",
 	"draft-model": "engine.draft_model",
 	"threads":     "threads",
 	"kv-type":     "kv.type",

@@ -22,6 +22,7 @@ type Model struct {
 	Aliases  []string `yaml:"aliases"`  // further API names
 	Packing  string   `yaml:"packing"`  // ternary weights: auto, i1 (1.6 bit), i2 (2 bit) or stored (the file's own precision)
 	Context  int      `yaml:"context"`  // longest sequence in tokens; 0: the model's own
+	Backend  string   `yaml:"backend"`  // as Config.Backend, for this model; empty: that
 	Draft    string   `yaml:"draft"`    // as Engine.DraftModel, for this model; "none": none
 }
 

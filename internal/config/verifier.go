@@ -22,6 +22,7 @@ type Verifier struct {
 	Separator string `yaml:"separator"`
 	Context   int    `yaml:"context"` // longest sequence in tokens; 0: the model's own
 	Packing   string `yaml:"packing"` // as Model's
+	Backend   string `yaml:"backend"` // as Model's
 }
 
 // defaultVerifiers are the embedded reward models.
@@ -55,7 +56,7 @@ func (v Verifier) validate() error {
 
 // Model is the verifier as a model to load.
 func (v Verifier) Model() Model {
-	return Model{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Draft: noDraft}
+	return Model{Name: v.Name, Path: v.Path, Embedded: v.Embedded, Context: v.Context, Packing: v.Packing, Backend: v.Backend, Draft: noDraft}
 }
 
 // FormatFor is the format of the model: as configured, else as its file says.

@@ -12,8 +12,8 @@ import (
 )
 
 // LoadDraft loads a model that can draft for target.
-func LoadDraft(d config.Model, pool *pool.Pool, target *models.Bundle) (*models.Bundle, error) {
-	bundle, err := LoadBundle(d, models.LoadOptions{Pool: pool})
+func LoadDraft(d config.Model, h config.Hexagon, pool *pool.Pool, target *models.Bundle) (*models.Bundle, error) {
+	bundle, err := LoadBundle(d, h, models.LoadOptions{Pool: pool})
 	if err == nil {
 		if err = drafts(bundle, target); err == nil {
 			return bundle, nil

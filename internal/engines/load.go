@@ -48,6 +48,7 @@ func (r *Runtime) load(cfg config.Config) error {
 // loadHost loads a model and its draft model. The caller closes the host.
 func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
 	start := time.Now()
+	m.Backend = cfg.BackendOf(m)
 	bundle, err := r.loadBundle(m)
 	if err != nil {
 		return nil, err
@@ -58,6 +59,7 @@ func (r *Runtime) loadHost(cfg config.Config, m config.Model) (*Host, error) {
 		r.log.Warn().Str("model", bundle.Name).Msg(w)
 	}
 	if d, ok := cfg.DraftOf(m); ok {
+		d.Backend = cfg.BackendOf(d)
 		draft, err := r.loadBundle(d)
 		if err == nil {
 			h.draft, draft.Name = draft, d.APIName()
@@ -115,7 +117,7 @@ func (r *Runtime) loadBundle(m config.Model) (*models.Bundle, error) {
 			r.watch.Loading(m.APIName(), done, total)
 		}
 	}}
-	return LoadBundle(m, opt)
+	return LoadBundle(m, r.hexagon, opt)
 }
 
 // sizeOf is how many bytes a model's files have, all its parts.
@@ -133,18 +135,20 @@ func sizeOf(path string) (size int64) {
 }
 
 // LoadBundle reads a file or an embedded model.
-func LoadBundle(m config.Model, opt models.LoadOptions) (*models.Bundle, error) {
-	if m.Embedded == "" {
-		if err := config.CheckModelFile(m.Path); err != nil {
+func LoadBundle(m config.Model, h config.Hexagon, opt models.LoadOptions) (*models.Bundle, error) {
+	return LoadOn(m.Backend, h, opt, func(opt models.LoadOptions) (*models.Bundle, error) {
+		if m.Embedded == "" {
+			if err := config.CheckModelFile(m.Path); err != nil {
+				return nil, err
+			}
+			return models.Load(m.Path, opt)
+		}
+		f, err := embedded.Open(m.Embedded)
+		if err != nil {
 			return nil, err
 		}
-		return models.Load(m.Path, opt)
-	}
-	f, err := embedded.Open(m.Embedded)
-	if err != nil {
-		return nil, err
-	}
-	return models.LoadFile(f, opt)
+		return models.LoadFile(f, opt)
+	})
 }
 
 // fileProgress logs the progress of loading a file.

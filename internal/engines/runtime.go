@@ -48,6 +48,7 @@ type Runtime struct {
 	arbiter   *batcher.StepArbiter
 	Hosts     []*Host // generators
 	verifiers []*Host // reward models
+	hexagon   config.Hexagon
 	log       zerolog.Logger
 	watch     Watcher
 	free      func() int64 // bytes of memory that are free
@@ -59,6 +60,8 @@ type Watcher struct {
 	Loading func(model string, done, total int64)
 	// Steps makes the function that a model's engine calls after each step.
 	Steps func(model string) func(batcher.StepStats)
+	// Model may put something before a model, to see what its engine has it compute.
+	Model func(name string, m models.Model) models.Model
 }
 
 // committedAhead is the number of tokens for which caches commit memory before it is
@@ -72,7 +75,7 @@ func New(cfg config.Config, log zerolog.Logger, watch Watcher) (*Runtime, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), log: log, watch: watch, free: memory.Free}
+	r := &Runtime{Pool: pool, arbiter: batcher.NewStepArbiter(), hexagon: cfg.Hexagon, log: log, watch: watch, free: memory.Free}
 	if cfg.KernelTimes {
 		r.Pool.Meter().Enable()
 	}
@@ -110,6 +113,9 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	opt.OnDraftError = func(err error) {
 		r.log.Error().Err(err).Str("model", opt.Name).Msg("the draft model has failed; answers go on without it")
 	}
+	opt.OnFault = func(err error) {
+		r.log.Error().Err(err).Str("model", opt.Name).Msg("the model's device has failed: its requests end, and the CPU computes those to come")
+	}
 	if err := speculates(opt.Speculation, h.Bundle); err != nil {
 		return err
 	}
@@ -127,7 +133,11 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	if r.watch.Steps != nil {
 		opt.OnStep = r.watch.Steps(opt.Name)
 	}
-	h.engine = batcher.New(h.Bundle.Model, cache, opt)
+	model := h.Bundle.Model
+	if r.watch.Model != nil {
+		model = r.watch.Model(opt.Name, model)
+	}
+	h.engine = batcher.New(model, cache, opt)
 	h.Model = tts.NewModel(h.Bundle, h.engine)
 	shape := h.Bundle.Model.Config()
 	if room := h.engine.Limit(); room < shape.Context {
@@ -140,6 +150,7 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 	r.log.Info().Str("model", opt.Name).Str("arch", shape.Arch).Str("packing", shape.Packings).
 		Str("weights", output.Bytes(shape.Bytes)).Int("context", h.engine.Limit()).Int("kv_tokens", cache.Blocks()*cache.BlockLen()).
 		Stringer("kernels", cpu.Active()).Int("threads", r.Pool.Threads()).Dur("took_ms", h.took).Msg("model loaded")
+	r.logBackend(h)
 	if h.draft != nil {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", output.Bytes(h.draft.Model.Config().Bytes)).
 			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")
@@ -225,8 +236,13 @@ func (r *Runtime) Verifiers(m *tts.Model) tts.Verifiers {
 
 // With loads the models, runs their engines while f runs, and closes everything.
 func With(ctx context.Context, cfg config.Config, log zerolog.Logger, f func(context.Context, *Runtime) error) error {
+	return WithWatcher(ctx, cfg, log, Watcher{}, f)
+}
+
+// WithWatcher is With for one who watches.
+func WithWatcher(ctx context.Context, cfg config.Config, log zerolog.Logger, w Watcher, f func(context.Context, *Runtime) error) error {
 	cfg.Warn(log)
-	r, err := New(cfg, log, Watcher{})
+	r, err := New(cfg, log, w)
 	if err != nil {
 		return err
 	}

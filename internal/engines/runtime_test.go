@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,29 +47,56 @@ func randomModel(t *testing.T) string {
 	return path
 }
 
+// running is a runtime whose engines step.
+type running struct {
+	*Runtime
+	ctx context.Context
+	log *bytes.Buffer // to read after end
+	end func()        // once; fails the test where Run has
+}
+
+// run loads the models of cfg and runs them until the test ends.
+func run(t *testing.T, cfg config.Config) *running {
+	t.Helper()
+	log := new(bytes.Buffer)
+	r, err := New(cfg, zerolog.New(log), Watcher{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run(ctx) }()
+	end := sync.OnceFunc(func() {
+		stop()
+		if err := <-ran; err != nil {
+			t.Errorf("Run() = %v, want no error", err)
+		}
+	})
+	t.Cleanup(func() {
+		end()
+		r.Close()
+	})
+	return &running{r, ctx, log, end}
+}
+
+// answer has a model compute three tokens.
+func (r *running) answer(h *Host) error {
+	s, err := h.engine.Open(r.ctx, []int32{1, 2, 3})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	_, err = s.Logits(r.ctx, 0)
+	return err
+}
+
 func TestAModelWhoseFileIsOverwrittenLeavesTheOthersServing(t *testing.T) {
 	path := randomModel(t)
 	cfg := config.Default()
 	cfg.Models = []config.Model{{Path: path}, {Embedded: "lutra-tiny-s"}}
 	cfg.KV.Memory = "8MiB"
-	var log bytes.Buffer
-	r, err := New(cfg, zerolog.New(&log), Watcher{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- r.Run(ctx) }()
-	answer := func(h *Host) error {
-		s, err := h.engine.Open(ctx, []int32{1, 2, 3})
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		_, err = s.Logits(ctx, 0)
-		return err
-	}
+	r := run(t, cfg)
+	answer := r.answer
 	bad, good := r.Hosts[0], r.Hosts[1]
 	if err := errors.Join(answer(bad), answer(good)); err != nil {
 		t.Fatal(err)
@@ -89,12 +117,9 @@ func TestAModelWhoseFileIsOverwrittenLeavesTheOthersServing(t *testing.T) {
 			t.Errorf("the other model answers %v", err)
 		}
 	}
-	stop()
-	if err := <-ran; err != nil {
-		t.Errorf("Run() = %v, want no error", err)
-	}
-	if n := strings.Count(log.String(), "answers no more requests"); n != 1 {
-		t.Errorf("the log reports the failure %d times, want once:\n%s", n, log.String())
+	r.end()
+	if n := strings.Count(r.log.String(), "answers no more requests"); n != 1 {
+		t.Errorf("the log reports the failure %d times, want once:\n%s", n, r.log.String())
 	}
 }
 

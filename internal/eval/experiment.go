@@ -19,6 +19,13 @@ type Solution struct {
 	Candidates []string // whole answers it was chosen among; nil: not known
 	Tokens     int      // generated, by all candidates
 	Verifier   int      // tokens that a verifier computed
+	Modelled   *Modelled
+}
+
+// Modelled is what a model of an NPU says of the work that answered a question.
+type Modelled struct {
+	Seconds float64 `json:"seconds"`
+	Joules  float64 `json:"joules"`
 }
 
 // Solve answers a question as a point says. Many goroutines call it at once.
@@ -110,7 +117,7 @@ func (e *Experiment) run(ctx context.Context, t task) error {
 	if err != nil {
 		return err
 	}
-	r := Record{Point: t.point, Problem: t.problem, Tokens: s.Tokens, Verifier: s.Verifier, Latency: time.Since(start)}
+	r := Record{Point: t.point, Problem: t.problem, Tokens: s.Tokens, Verifier: s.Verifier, Latency: time.Since(start), Modelled: s.Modelled}
 	r.grade(p, s)
 	if err := e.Journal.Add(r); err != nil {
 		return err

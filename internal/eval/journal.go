@@ -23,6 +23,7 @@ type Setup struct {
 	Thinking    string  `json:"thinking,omitempty"` // switched on or off; empty: as the template has it
 	Concurrency int     `json:"concurrency"`        // problems at once
 	Where       string  `json:"where"`              // the machine, or the server
+	SoC         string  `json:"soc,omitempty"`      // whose NPU's time is modelled, too
 }
 
 // Record is what one point made of one problem.
@@ -35,6 +36,7 @@ type Record struct {
 	Tokens   int           `json:"tokens"`             // generated, by all candidates
 	Verifier int           `json:"verifier,omitempty"` // tokens that a verifier computed
 	Latency  time.Duration `json:"latency_ns"`         // from asking to the whole answer
+	Modelled *Modelled     `json:"modelled,omitempty"` // nil: nothing was modelled
 }
 
 // key identifies a record.

@@ -3,6 +3,7 @@ package eval
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -11,7 +12,11 @@ var heads = []string{"model", "method", "n", "width", "right %", "95 % interval"
 
 // Rows are a table's cells, the heads first.
 func Rows(results []Result) [][]string {
+	modelled := slices.ContainsFunc(results, func(r Result) bool { return r.ModelledMS > 0 })
 	rows := [][]string{heads}
+	if modelled {
+		rows[0] = append(slices.Clip(heads), "modelled ms", "modelled mJ")
+	}
 	for _, r := range results {
 		width, found, verifier, times, front := "", "", "", "", "" // unknown or without meaning
 		if r.Width > 0 {
@@ -34,6 +39,10 @@ func Rows(results []Result) [][]string {
 			fmt.Sprintf("%.0f", r.Tokens), verifier, fmt.Sprintf("%.1f", r.LatencyMS), times,
 			fmt.Sprintf("%.0f", r.TokensPerSec), front,
 		})
+		if modelled {
+			last := &rows[len(rows)-1]
+			*last = append(*last, fmt.Sprintf("%.2f", r.ModelledMS), fmt.Sprintf("%.1f", r.ModelledMJ))
+		}
 	}
 	return rows
 }
@@ -66,6 +75,11 @@ func Markdown(w io.Writer, s Setup, results []Result) error {
 			}
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	if s.SoC != "" {
+		if _, err := fmt.Fprintf(w, "\n*modelled*: a bound on time and energy of the NPU of %s, from the rows and contexts of every step; launches, norms and sampling are not in it.\n", s.SoC); err != nil {
 			return err
 		}
 	}

@@ -46,11 +46,11 @@ var (
 // SVG draws the results as accuracy against latency, in the manner of "Scaling
 // LLM Test-Time Compute with Mobile NPU on Smartphones" §7.2, Figure 10: one
 // line a model and method, points labelled with n, single samples as stars.
-// The broad grey line is the Pareto front.
-func SVG(w io.Writer, title string, results []Result) error {
+// The broad grey line is the Pareto front. Modelled costs take the place of latency.
+func SVG(w io.Writer, title string, results []Result, cost Cost) error {
 	c := vgsvg.New(plotWidth, plotHeight)
 	var drawing bytes.Buffer
-	if err := render(&drawing, title, results, c, c); err != nil {
+	if err := render(&drawing, title, results, cost, c, c); err != nil {
 		return err
 	}
 	// Few readers have the font; these are as wide.
@@ -59,16 +59,24 @@ func SVG(w io.Writer, title string, results []Result) error {
 }
 
 // PNG is SVG's drawing as an image.
-func PNG(w io.Writer, title string, results []Result) error {
+func PNG(w io.Writer, title string, results []Result, cost Cost) error {
 	c := vgimg.NewWith(vgimg.UseWH(plotWidth, plotHeight), vgimg.UseDPI(plotDPI))
-	return render(w, title, results, c, vgimg.PngCanvas{Canvas: c})
+	return render(w, title, results, cost, c, vgimg.PngCanvas{Canvas: c})
 }
 
-func render(w io.Writer, title string, results []Result, c vg.CanvasSizer, out io.WriterTo) error {
-	p, err := chart(title, results)
+// axes are the labels of costs.
+var axes = map[Cost]string{
+	Latency: "latency per problem (ms, logarithmic)",
+	OnNPU:   "modelled latency per problem on an NPU (ms, logarithmic)",
+	Energy:  "modelled energy per problem on an NPU (mJ, logarithmic)",
+}
+
+func render(w io.Writer, title string, results []Result, cost Cost, c vg.CanvasSizer, out io.WriterTo) error {
+	p, err := chart(title, by(results, cost))
 	if err != nil {
 		return err
 	}
+	p.X.Label.Text = axes[cost]
 	whole := draw.New(c)
 	whole.SetColor(color.White)
 	whole.Fill(whole.Rectangle.Path())
@@ -97,7 +105,6 @@ func chart(title string, results []Result) (*plot.Plot, error) {
 	}
 	p := plot.New()
 	p.Title.Text = title
-	p.X.Label.Text = "latency per problem (ms, logarithmic)"
 	p.Y.Label.Text = "right answers (%)"
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.TickerFunc(latencyTicks)
 	p.Y.Tick.Marker = plot.TickerFunc(accuracyTicks)
@@ -286,14 +293,20 @@ func addFront(p *plot.Plot, results []Result) error {
 	return nil
 }
 
-// latencyTicks are 1, 2 and 5 times the powers of ten.
+// latencyTicks are 1, 2 and 5 times the powers of ten, or more where these are too few.
 func latencyTicks(low, high float64) []plot.Tick {
 	var ticks []plot.Tick
-	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
-		for _, m := range []float64{1, 2, 5} {
-			if v := m * math.Pow(10, e); v >= low && v <= high {
-				ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
+	for _, steps := range [][]float64{{1, 2, 5}, {1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9}} {
+		ticks = ticks[:0]
+		for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
+			for _, m := range steps {
+				if v := m * math.Pow(10, e); v >= low && v <= high {
+					ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
+				}
 			}
+		}
+		if len(ticks) > 2 {
+			break
 		}
 	}
 	return ticks

@@ -98,7 +98,7 @@ func TestMarkdownIsAsItWas(t *testing.T) {
 func TestThePlotIsAnImageOfEveryPoint(t *testing.T) {
 	results := measured(t)
 	var image bytes.Buffer
-	if err := PNG(&image, "A plot", results); err != nil {
+	if err := PNG(&image, "A plot", results, Latency); err != nil {
 		t.Fatal(err)
 	}
 	decoded, err := png.Decode(&image)
@@ -121,7 +121,7 @@ func TestThePlotIsAnImageOfEveryPoint(t *testing.T) {
 
 func TestThePlotIsAWellFormedDrawing(t *testing.T) {
 	var drawing bytes.Buffer
-	if err := SVG(&drawing, "A <plot>", measured(t)); err != nil {
+	if err := SVG(&drawing, "A <plot>", measured(t), Latency); err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
@@ -151,11 +151,11 @@ func TestOddResultsArePlottedToo(t *testing.T) {
 		{{Point: point, Pareto: true}},
 		{{Point: point, LatencyMS: 5, Accuracy: 1, Pareto: true}, {Point: point, LatencyMS: 5, Accuracy: 1}},
 	} {
-		if err := PNG(io.Discard, "", results); err != nil {
+		if err := PNG(io.Discard, "", results, Latency); err != nil {
 			t.Errorf("PNG(%+v): %v", results, err)
 		}
 	}
-	if err := SVG(io.Discard, "", nil); err == nil {
+	if err := SVG(io.Discard, "", nil, Latency); err == nil {
 		t.Error("nothing to plot: no error")
 	}
 }

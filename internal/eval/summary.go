@@ -22,6 +22,10 @@ type Result struct {
 	TokensPerSec float64  `json:"tok_s"`               // generated, by all problems in flight
 	VsSingle     float64  `json:"vs_single,omitempty"` // latency as a multiple of the model's single sample; 0: there is none
 	Pareto       bool     `json:"pareto"`              // no other point is both at least as accurate and as fast
+
+	// Of an NPU, modelled: means a problem. 0: not modelled.
+	ModelledMS float64 `json:"modelled_ms,omitempty"`
+	ModelledMJ float64 `json:"modelled_mj,omitempty"`
 }
 
 // Summarise gives one result a point, in order, counting the first problems
@@ -67,6 +71,10 @@ func summarise(p Point, records []Record, concurrency int) Result {
 		}
 		r.Tokens += float64(rec.Tokens)
 		r.Verifier += float64(rec.Verifier)
+		if m := rec.Modelled; m != nil {
+			r.ModelledMS += 1e3 * m.Seconds
+			r.ModelledMJ += 1e3 * m.Joules
+		}
 		took += rec.Latency
 		latencies = append(latencies, rec.Latency)
 	}
@@ -75,6 +83,8 @@ func summarise(p Point, records []Record, concurrency int) Result {
 	r.TokensPerSec = r.Tokens / took.Seconds() * float64(max(concurrency, 1))
 	r.Tokens /= n
 	r.Verifier /= n
+	r.ModelledMS /= n
+	r.ModelledMJ /= n
 	r.LatencyMS, r.MedianMS = milliseconds(took)/n, milliseconds(latencies[len(latencies)/2])
 	r.Accuracy = float64(right) / n
 	r.Low, r.High = Wilson(right, len(records))
@@ -83,6 +93,36 @@ func summarise(p Point, records []Record, concurrency int) Result {
 		r.Any = &share
 	}
 	return r
+}
+
+// Cost is what a chart has on its horizontal axis.
+type Cost int
+
+// The costs.
+const (
+	Latency Cost = iota // measured here
+	OnNPU               // modelled latency on an NPU
+	Energy              // modelled energy there
+)
+
+// by are the results with another cost in the place of latency, and the front that it
+// makes.
+func by(results []Result, c Cost) []Result {
+	if c == Latency {
+		return results
+	}
+	list := slices.Clone(results)
+	for i := range list {
+		if r := &list[i]; c == Energy {
+			r.LatencyMS = r.ModelledMJ
+		} else {
+			r.LatencyMS = r.ModelledMS
+		}
+	}
+	for i := range list {
+		list[i].Pareto = !slices.ContainsFunc(list, func(s Result) bool { return s.dominates(&list[i]) })
+	}
+	return list
 }
 
 // dominates reports whether r is better than s in one way and no worse in the

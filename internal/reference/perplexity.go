@@ -34,7 +34,7 @@ func Perplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score Scorer, d
 		}
 		err := score(piece, func(t int, logits []float32) error {
 			if t >= n/2 && t+1 < n {
-				nll := -logProbability(logits, piece[t+1])
+				nll := -LogProbability(logits, piece[t+1])
 				sum += nll
 				squares += nll * nll
 				count++
@@ -52,9 +52,9 @@ func Perplexity(tok *tokenizer.Tokenizer, tokens []int32, n int, score Scorer, d
 	return Report{Perplexity: ppl, Error: ppl * deviation, Tokens: count, Context: n}, nil
 }
 
-// logProbability is the natural logarithm of softmax(logits)[id], in double
+// LogProbability is the natural logarithm of softmax(logits)[id], in double
 // precision.
-func logProbability(logits []float32, id int32) float64 {
+func LogProbability(logits []float32, id int32) float64 {
 	top := logits[0]
 	for _, x := range logits {
 		top = max(top, x)

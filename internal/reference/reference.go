@@ -16,7 +16,8 @@ import (
 // Options choose the model and how it computes.
 type Options struct {
 	Model, Packing, KVType string
-	Exact                  bool // float32 weights and activations
+	Backend                string // one of config.Backends; empty: the CPU
+	Exact                  bool   // float32 weights and activations
 	Threads                int
 	Context                int  // longest sequence; 0: the model's own
 	ContextSet             bool // refuse a model with a shorter context of its own; else use that
@@ -35,7 +36,10 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 	if err != nil {
 		return err
 	}
-	mc.Packing = r.Packing
+	mc.Packing, mc.Backend = r.Packing, r.Backend
+	if r.Exact && r.Backend != config.CPU && r.Backend != "" {
+		return usage.Errorf("--exact: the backend %s has no float32; use the CPU", r.Backend)
+	}
 	kvType, err := kv.ParseType(r.KVType)
 	if err != nil {
 		return usage.Error{Err: err}
@@ -49,7 +53,7 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 		return err
 	}
 	defer pool.Close()
-	bundle, err := engines.LoadBundle(mc, models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context})
+	bundle, err := engines.LoadBundle(mc, config.DefaultHexagon(), models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context})
 	if err != nil {
 		return err
 	}

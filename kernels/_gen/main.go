@@ -22,6 +22,7 @@ import (
 	"github.com/lutra-lm/lutra/kernels/_gen/grouped"
 	"github.com/lutra-lm/lutra/kernels/_gen/pool"
 	"github.com/lutra-lm/lutra/kernels/_gen/ternary"
+	"github.com/lutra-lm/lutra/kernels/_gen/tiles"
 	"github.com/lutra-lm/lutra/kernels/_gen/vector"
 )
 
@@ -41,6 +42,7 @@ var families = map[string]func(){
 	"grouped_dot":    grouped.Dot,
 	"grouped_low":    grouped.Low,
 	"grouped_tables": grouped.Tables,
+	"tiles":          tiles.Kernels,
 	"vector":         vector.Kernels,
 	"attend":         attention.Kernels,
 }

@@ -17,6 +17,7 @@ type Rows struct {
 	x      []float32
 	codes  Codes  // int8 with one scale a row, in the layouts the ternary kernels read
 	groups groups // int8 with one scale each 32 columns, for Q4, Q4M, Q6 and Q8
+	sets   uint64 // calls of Set
 	pinned bool   // to worker
 	worker int
 }
@@ -56,9 +57,13 @@ func (a *Rows) Set(x []float32, n, k int) {
 		panic("kernels: Acts.Set: fewer values than n*k")
 	}
 	a.n, a.k, a.x = n, k, x[:n*k]
+	a.sets++
 	a.codes.reset()
 	a.groups.reset()
 }
+
+// Sets is the number of calls of Set: while it stays the same, so do the rows.
+func (a *Rows) Sets() uint64 { return a.sets }
 
 // N is the number of rows (tokens).
 func (a *Rows) N() int { return a.n }

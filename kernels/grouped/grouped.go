@@ -257,6 +257,18 @@ func scalesQ6(w row, g int) scales {
 	return scales{d: w.halfAt(u, 0), sc: [2]int32{int32(int8(*w.small(u, 1, 2*i))), int32(int8(*w.small(u, 1, 2*i+1)))}}
 }
 
+// Codes sets codes[Cols] to the codes of row r of m, what a code of zero weight is
+// taken off, and scale and least to the parts of each 32 columns: a weight is
+// scale·code - least. m is of any packing but Q6, which has two scales there.
+func Codes(codes []int8, scale, least []float32, m *matrix.Matrix, r int) {
+	w := rowOf(m, r)
+	for g := range m.Cols / acts.GroupCols {
+		w.codesOf(g, (*[acts.GroupCols]int8)(codes[g*acts.GroupCols:]))
+		s := w.format.scales(w, g)
+		scale[g], least[g] = s.d*float32(s.sc[0]), s.least
+	}
+}
+
 // Row sets dst to row r of m. Products of scales are exact in float32, so
 // that each weight is rounded where the storage format's definition rounds it.
 func Row(dst []float32, m *matrix.Matrix, r int) {

@@ -198,24 +198,32 @@ func onlyTrits(p matrix.Packing, data []byte) bool {
 	return bad&0x5555555555555555 == 0
 }
 
+// Trits sets dst[Cols] to the trits of row r of m, -1, 0 and 1.
+func Trits(dst []int8, m *matrix.Matrix, r int) {
+	g, base := tritsPerByte(m.Packing), byte(radix(m.Packing))
+	strip := blocksOf(m.Cols, m.Packing) * StripRows * acts.BlockBytes
+	b := m.Data[r/StripRows*strip+r%StripRows*acts.BlockBytes:]
+	for i := 0; len(dst) > 0; i++ {
+		v := b[i/acts.BlockBytes*StripRows*acts.BlockBytes+i%acts.BlockBytes]
+		n := min(g, len(dst))
+		for k := range dst[:n] {
+			dst[k] = int8(v%base) - 1
+			v /= base
+		}
+		dst = dst[n:]
+	}
+}
+
 // Row sets dst to row r of m.
 func Row(dst []float32, m *matrix.Matrix, r int) {
 	scale := m.Scale[0]
 	if len(m.Scale) > 1 {
 		scale = m.Scale[r]
 	}
-	values := [3]float32{-scale, 0, scale}
-	g, base := tritsPerByte(m.Packing), byte(radix(m.Packing))
-	blocks := blocksOf(m.Cols, m.Packing)
-	b := m.Data[r/StripRows*blocks*StripRows*acts.BlockBytes+r%StripRows*acts.BlockBytes:]
-	for i := 0; len(dst) > 0; i++ {
-		v := b[i/acts.BlockBytes*StripRows*acts.BlockBytes+i%acts.BlockBytes]
-		n := min(g, len(dst))
-		for k := range dst[:n] {
-			dst[k] = values[v%base]
-			v /= base
-		}
-		dst = dst[n:]
+	values, trits := [3]float32{-scale, 0, scale}, make([]int8, len(dst))
+	Trits(trits, m, r)
+	for k, t := range trits {
+		dst[k] = values[t+1]
 	}
 }
 

@@ -199,5 +199,16 @@ func (c *Cache) drop(b int32) {
 	}
 }
 
+// Forget empties the index of prefixes: what its blocks hold is not to be trusted.
+// Those that sequences share stay until they are released.
+func (c *Cache) Forget() {
+	for c.index.cached > 0 {
+		b := c.index.oldest
+		c.uncache(b)
+		c.remove(b)
+		c.free = append(c.free, b)
+	}
+}
+
 // blocksFor is the number of blocks that n tokens take.
 func (c *Cache) blocksFor(n int) int { return (n + c.opt.BlockLen - 1) / c.opt.BlockLen }

@@ -16,6 +16,7 @@ import (
 type Options struct {
 	Pool    *pool.Pool
 	Backend kernels.Backend // where matrices go first; nil: the CPU
+	Spare   bool            // the CPU multiplies them too once the backend has failed
 	Packing string          // of ternary matrices: one of Packings; "": PackingAuto
 	Exact   bool            // widen all weights to float32
 	Scales  bool            // matrices may have a factor of their own, *.scale
@@ -34,6 +35,7 @@ type Loader struct {
 	file     *gguf.File
 	opt      Options
 	cpu      kernels.Backend
+	sent     int64 // weights that the backend multiplies, of Params
 	err      error
 	packings map[string]bool // of the layers' matrices
 	used     map[string]bool // tensors that were asked for
@@ -71,6 +73,9 @@ func (l *Loader) Err() error { return l.err }
 
 // Local tells whether the matrices are the CPU's.
 func (l *Loader) Local() bool { return l.opt.Backend == l.cpu }
+
+// Sent is how many of the weights a backend other than the CPU multiplies.
+func (l *Loader) Sent() int64 { return l.sent }
 
 // Memory is where the matrices lie. Whoever has it frees it.
 func (l *Loader) Memory() *cpu.Arena { return l.memory }

@@ -27,7 +27,7 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 		s.Width = append(s.Width, m.Rows)
 		s.Sum += m.Rows
 	}
-	whole, err := kernels.Stack(l.memory, ms...)
+	whole, err := kernels.Stack(l.arena(), ms...)
 	switch {
 	case err == nil:
 		s.whole = l.load(whole)
@@ -37,7 +37,7 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 		return s
 	}
 	for _, m := range ms {
-		alone, err := kernels.Stack(l.memory, m)
+		alone, err := kernels.Stack(l.arena(), m)
 		if err != nil {
 			l.Fail("%w", err)
 			return s
@@ -45,6 +45,21 @@ func (l *Loader) Stack(ms ...*matrix.Matrix) Stacked {
 		s.parts = append(s.parts, l.load(alone))
 	}
 	return s
+}
+
+// spare is a matrix of a backend, and the CPU's copy for when that has failed.
+type spare struct {
+	backend     kernels.Backend
+	device, cpu kernels.Linear
+}
+
+// Mul is the backend's while it has no fault.
+func (s spare) Mul(y []float32, x *kernels.Acts) {
+	if s.backend.Err() == nil {
+		s.device.Mul(y, x)
+	} else {
+		s.cpu.Mul(y, x)
+	}
 }
 
 // Mul sets y[rows][Sum] to the products of acts. Matrices that are not one

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
 	"github.com/lutra-lm/lutra/kernels/matrix"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -114,7 +115,7 @@ const pieceBytes = 16 << 20
 func (l *Loader) build(t *gguf.Tensor, factor float32, opt Options) (*matrix.Matrix, error) {
 	rows := t.Rows()
 	piece := max(1, pieceBytes/max(1, t.Bytes()/rows)/kernels.PieceRows) * kernels.PieceRows
-	b := kernels.NewBuilder(l.memory, rows)
+	b := kernels.NewBuilder(l.arena(), rows)
 	for lo := 0; lo < rows; lo += piece {
 		w, err := l.packRows(t, lo, min(rows, lo+piece), factor, opt)
 		if err == nil {
@@ -207,20 +208,49 @@ func (l *Loader) account(name string, w *matrix.Matrix) {
 	}
 }
 
+// arena is where matrices are built: that of the loader, or the heap where a backend
+// will have its own copy.
+func (l *Loader) arena() *cpu.Arena {
+	if l.Local() {
+		return l.memory
+	}
+	return nil
+}
+
 // load makes w, unless it is nil, ready to multiply.
 func (l *Loader) load(w *matrix.Matrix) kernels.Linear {
 	if w == nil {
 		return nil
 	}
 	lin, err := l.opt.Backend.Load(w)
-	if errors.Is(err, matrix.ErrUnsupported) {
-		lin, err = l.cpu.Load(w)
+	switch {
+	case errors.Is(err, matrix.ErrUnsupported):
+		lin, err = l.loadHere(w)
+	case err == nil && !l.Local():
+		l.sent += w.Weights()
+		if l.opt.Spare {
+			s := spare{backend: l.opt.Backend, device: lin}
+			s.cpu, err = l.loadHere(w)
+			lin = s
+		}
 	}
 	if err != nil {
 		l.Fail("a matrix of %dx%d: %w", w.Rows, w.Cols, err)
 		return nil
 	}
 	return lin
+}
+
+// loadHere makes w ready to multiply on the CPU, in the loader's memory.
+func (l *Loader) loadHere(w *matrix.Matrix) (kernels.Linear, error) {
+	if !l.Local() {
+		own, err := kernels.Stack(l.memory, w)
+		if err != nil {
+			return nil, err
+		}
+		w = own
+	}
+	return l.cpu.Load(w)
 }
 
 // factor is what all weights of a matrix are multiplied by: the tensor beside

@@ -1,0 +1,312 @@
+package hexagon
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/models"
+)
+
+// attention is FlashAttention in fp16 (Test-Time Scaling on NPUs, Alg. 1). Queries of
+// one KV head and sequence, those of a group for each token, fill tiles of 32 rows.
+// A chunk of keys K with values V changes what a tile of rows Q has gathered so far:
+//
+//	S = Q·Kᵀ · scale·log₂(e)           OpTileMul
+//	m', P = 2^(S-m'), e = 2^(m-m')     OpSoftmax
+//	O = [diag(e), P]·[O; V]            OpTileMul, two runs
+//
+// and the sums of P, which are exact, are folded here. Chunks begin at multiples of their length,
+// so that a row's result depends on no other row.
+type attention struct {
+	longest int // keys of a chunk, where TCM has room
+	call    *models.Attention
+	dim     int // of a head, in tiles
+	chunk   int // keys
+	jobs    []job
+	keys    []uint16 // as gathered, [keys][HeadDim]
+	values  []uint16
+	staged  uint32 // end of what is staged
+	tcm     struct{ q, s, diag, before, after, k, v uint32 }
+}
+
+// rowTile is 32 rows: query heads of one KV head, of one token after the other.
+type rowTile struct {
+	rows  []models.RowPos // of a sequence
+	from  int             // the first key that the rows see
+	first int             // of call.Rows: rows[0]
+	head  int             // KV head
+	begin int             // the tile's first query, counted in those of all rows
+	n     int             // queries
+
+	max    [layout.Tile]uint16
+	sum    [layout.Tile]float64
+	values []byte // [dim] tiles gathered so far; nil: none
+}
+
+// job is a row tile and a chunk of keys, and what of it is in the staging memory.
+type job struct {
+	*rowTile
+	last        bool // of its chunks
+	states, out uint32
+}
+
+// longestChunk is the most keys of a chunk.
+const longestChunk = 8192
+
+// Attend computes attention on the tile unit. It leaves to the CPU soft caps, which
+// lie between two operations of the device, heads too wide for TCM, and sums that are
+// too large for fp16.
+func (b *Backend) Attend(call *models.Attention) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := &b.att
+	if call.Cap != 0 || b.dev == nil || !a.plan(call) {
+		return false
+	}
+	b.resident = resident{}
+	a.staged = b.x.at
+	rows := call.Rows
+	for lo, hi := 0, 0; lo < len(rows); lo = hi {
+		hi = lo + 1
+		for hi < len(rows) && rows[hi].Seq == rows[lo].Seq && !a.windowed(&rows[hi]) && !a.windowed(&rows[lo]) {
+			hi++
+		}
+		if !b.attendRows(lo, hi) {
+			return false
+		}
+	}
+	return b.flush()
+}
+
+// windowed tells whether a row's first keys are out of its sight: it has tiles of its
+// own then, for others begin with other keys.
+func (a *attention) windowed(r *models.RowPos) bool {
+	return a.call.Window > 0 && r.Pos >= a.call.Window
+}
+
+// plan divides TCM.
+func (a *attention) plan(call *models.Attention) bool {
+	a.call = call
+	a.dim = roundUp(call.Cache.Shape().HeadDim, layout.Tile) / layout.Tile
+	for a.chunk = a.longest; a.chunk >= layout.Tile; a.chunk /= 2 {
+		at, t := uint32(scratch), &a.tcm
+		t.q, t.diag = take(&at, a.dim*layout.TileBytes), take(&at, layout.TileBytes)
+		t.before, t.after = take(&at, a.dim*layout.TileBytes), take(&at, a.dim*layout.TileBytes)
+		t.s = take(&at, a.chunk*2*layout.Tile)
+		t.k, t.v = take(&at, a.chunk*a.dim*2*layout.Tile), take(&at, a.chunk*a.dim*2*layout.Tile)
+		if at <= tcmEnd {
+			return true
+		}
+	}
+	return false
+}
+
+// attendRows computes rows [lo, hi) of one sequence, or queues the last of it.
+func (b *Backend) attendRows(lo, hi int) bool {
+	a, call := &b.att, b.att.call
+	rows, from := call.Rows[lo:hi], 0
+	if a.windowed(&rows[0]) {
+		from = rows[0].Pos + 1 - call.Window
+	}
+	group := call.Heads / call.Cache.Shape().Heads
+	queries, keys := len(rows)*group, rows[len(rows)-1].Pos+1-from
+	b.work.Queries += int64(queries * call.Cache.Shape().Heads)
+	b.work.Places += int64(roundUp(queries, layout.Tile) * call.Cache.Shape().Heads)
+	var tiles []rowTile
+	for head := range call.Cache.Shape().Heads {
+		for begin := 0; begin < queries; begin += layout.Tile {
+			t := rowTile{rows: rows, from: from, first: lo, head: head, begin: begin, n: min(layout.Tile, queries-begin)}
+			for i := range t.max {
+				t.max[i] = lowest
+			}
+			tiles = append(tiles, t)
+		}
+	}
+	for at := 0; at < keys; at += a.chunk {
+		n := min(a.chunk, keys-at)
+		for i := range tiles {
+			t := &tiles[i]
+			need := a.tileBytes()
+			if t.begin == 0 { // of its head; further tiles find the keys in TCM
+				need += a.keyBytes(n)
+			}
+			if b.room() < need && !b.flush() {
+				return false
+			}
+			if t.begin == 0 {
+				b.stageKeys(t, from+at, n)
+			}
+			b.stageTile(t, at, n, at+a.chunk >= keys)
+		}
+		if at+a.chunk < keys && !b.flush() {
+			return false
+		}
+	}
+	return true
+}
+
+// lowest is the least fp16: the maximum of no scores.
+const lowest = 0xfbff
+
+// room is the staging memory that is left.
+func (b *Backend) room() int { return int(b.y.at + b.y.size - b.att.staged) }
+
+// tileBytes and keyBytes are what a row tile and n keys take of it.
+func (a *attention) tileBytes() int {
+	return 3*a.dim*layout.TileBytes + layout.Tile*device.StateBytes + 4*device.Align
+}
+
+func (a *attention) keyBytes(n int) int {
+	return 2 * a.dim * roundUp(n, layout.Tile) / layout.Tile * layout.TileBytes
+}
+
+// stageKeys has the n keys and values of a row tile's head from position first on
+// brought to TCM: keys as [keys][dim] tiles of a key in each column, values as
+// [dim][keys] tiles of a value in each row.
+func (b *Backend) stageKeys(t *rowTile, first, n int) {
+	a := &b.att
+	d, tiles := a.call.Cache.Shape().HeadDim, roundUp(n, layout.Tile)/layout.Tile
+	if len(a.keys) < n*d {
+		a.keys, a.values = make([]uint16, n*d), make([]uint16, n*d)
+	}
+	t.rows[0].Seq.Halves(a.keys, a.values, a.call.Layer, t.head, first, first+n)
+	size := tiles * a.dim * layout.TileBytes
+	k, v := take(&a.staged, size), take(&a.staged, size)
+	clear(b.mem[k:][:size])
+	clear(b.mem[v:][:size])
+	for j := range n {
+		for i := range d {
+			putHalf(b.mem, k+uint32((j/layout.Tile*a.dim+i/layout.Tile)*layout.TileBytes), layout.TileIndex(i%layout.Tile, j%layout.Tile), number(a.keys[j*d+i]))
+			putHalf(b.mem, v+uint32((i/layout.Tile*tiles+j/layout.Tile)*layout.TileBytes), layout.TileIndex(j%layout.Tile, i%layout.Tile), number(a.values[j*d+i]))
+		}
+	}
+	b.add(device.OpCopy, a.tcm.k, k, uint32(size))
+	b.add(device.OpCopy, a.tcm.v, v, uint32(size))
+}
+
+// number is an fp16 as the device knows them: without infinities and NaN.
+func number(h uint16) uint16 {
+	switch {
+	case h&0x7fff < 0x7c00:
+		return h
+	case h&0x7fff == 0x7c00:
+		return h&0x8000 | layout.Largest
+	}
+	return 0
+}
+
+// stageTile queues the work of a row tile with the n keys from number at on, which
+// are in TCM.
+func (b *Backend) stageTile(t *rowTile, at, n int, last bool) {
+	a, call := &b.att, b.att.call
+	d, group := call.Cache.Shape().HeadDim, call.Heads/call.Cache.Shape().Heads
+	size := a.dim * layout.TileBytes
+	q, states := take(&a.staged, size), take(&a.staged, layout.Tile*device.StateBytes)
+	clear(b.mem[q:][:size])
+	clear(b.mem[states:][:layout.Tile*device.StateBytes])
+	most := 0
+	for i := range layout.Tile {
+		valid := 0
+		if i < t.n {
+			token, head := (t.begin+i)/group, t.head*group+(t.begin+i)%group
+			row := call.QKV[(t.first+token)*call.Width+head*d:][:d]
+			for j, f := range row {
+				putHalf(b.mem, q+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(i, j%layout.Tile), layout.F16(f))
+			}
+			valid = max(0, min(n, t.rows[token].Pos+1-t.from-at))
+		}
+		most = max(most, valid)
+		binary.LittleEndian.PutUint32(b.mem[states+uint32(i*device.StateBytes):], uint32(t.max[i]))
+		binary.LittleEndian.PutUint32(b.mem[states+uint32(i*device.StateBytes)+4:], uint32(valid))
+	}
+	if most == 0 { // a tile whose tokens all stand before these keys
+		a.staged = q
+		if last {
+			a.jobs = append(a.jobs, job{rowTile: t, last: true})
+		}
+		return
+	}
+	keys, all, tcm := uint32(roundUp(most, layout.Tile)/layout.Tile), uint32(roundUp(n, layout.Tile)/layout.Tile), &a.tcm
+	b.add(device.OpCopy, tcm.q, q, uint32(size))
+	b.add(device.OpTileMul, tcm.s, tcm.q, tcm.k, uint32(a.dim), 0, 0, 0, 1, keys, math.Float32bits(call.Scale*math.Log2E))
+	b.add(device.OpSoftmax, tcm.s, expTable, states, tcm.diag, 1, keys)
+	if t.values != nil {
+		before := take(&a.staged, size)
+		copy(b.mem[before:], t.values)
+		b.add(device.OpCopy, tcm.before, before, uint32(size))
+	}
+	one := math.Float32bits(1)
+	for i := range uint32(a.dim) { // of all values those of the first keys
+		out, v := tcm.after+i*layout.TileBytes, tcm.v+i*all*layout.TileBytes
+		if t.values == nil {
+			b.add(device.OpTileMul, out, tcm.s, v, keys, 0, 0, 0, 1, 1, one)
+		} else {
+			b.add(device.OpTileMul, out, tcm.diag, tcm.before+i*layout.TileBytes, 1, tcm.s, v, keys, 1, 1, one)
+		}
+	}
+	out := take(&a.staged, size)
+	b.add(device.OpCopy, out, tcm.after, uint32(size))
+	a.jobs = append(a.jobs, job{rowTile: t, last: last, states: states, out: out})
+}
+
+// flush has the device do what is queued, and takes in the results.
+func (b *Backend) flush() bool {
+	a := &b.att
+	defer func() { a.jobs, a.staged = a.jobs[:0], b.x.at }()
+	if b.run() != nil {
+		return true // the step fails for it
+	}
+	for i := range a.jobs {
+		j := &a.jobs[i]
+		if !b.takeIn(j) {
+			return false
+		}
+		if j.last {
+			b.finish(j.rowTile)
+		}
+	}
+	return true
+}
+
+// takeIn folds a job's results into its row tile. It returns false for a sum that is
+// too large for fp16.
+func (b *Backend) takeIn(j *job) bool {
+	if j.states == 0 {
+		return true
+	}
+	for i := range j.n {
+		state := b.mem[j.states+uint32(i*device.StateBytes):]
+		word := func(n int) uint32 { return binary.LittleEndian.Uint32(state[4*n:]) }
+		j.max[i] = uint16(word(0))
+		j.sum[i] = j.sum[i]*float64(layout.F32(uint16(word(2)))) + float64(uint64(word(4))<<32|uint64(word(3)))*0x1p-24
+	}
+	size := b.att.dim * layout.TileBytes
+	for i := range size / 2 {
+		if half(b.mem, j.out, i)&0x7fff >= layout.Largest {
+			return false
+		}
+	}
+	j.values = append(j.values[:0], b.mem[j.out:][:size]...)
+	return true
+}
+
+// finish divides what a row tile has gathered by the sums of its weights.
+func (b *Backend) finish(t *rowTile) {
+	call := b.att.call
+	d, group := call.Cache.Shape().HeadDim, call.Heads/call.Cache.Shape().Heads
+	for i := range t.n {
+		token, head := (t.begin+i)/group, t.head*group+(t.begin+i)%group
+		out := call.Out[((t.first+token)*call.Heads+head)*d:][:d]
+		if t.sum[i] < 0.99 { // the largest weight is 1
+			b.fail("the weights of attention sum up to %v", t.sum[i])
+			clear(out)
+			continue
+		}
+		for k := range out {
+			v := layout.F32(half(t.values, uint32(k/layout.Tile*layout.TileBytes), layout.TileIndex(i, k%layout.Tile)))
+			out[k] = float32(float64(v) / t.sum[i])
+		}
+	}
+}

@@ -1,0 +1,242 @@
+package hexagon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
+
+// Options say how a device is used.
+type Options struct {
+	Path    Path          // how matrices are multiplied; "": PathAuto
+	Round   Rounding      // of weights that the device does not hold exactly; "": RoundNone
+	Pool    *pool.Pool    // of a device in Go; nil: it has one thread
+	Timeout time.Duration // the longest that the device may take for some packets; 0: DefaultTimeout
+}
+
+// DefaultTimeout is far beyond what any device needs, emulated ones included.
+const DefaultTimeout = time.Minute
+
+// Opener makes a device with so much memory.
+type Opener func(bytes int) (device.Device, error)
+
+// Backend is a kernels.Backend and a models.AttentionBackend. Load all matrices,
+// then Start it. Products and attention are computed one after the other.
+type Backend struct {
+	opt  Options
+	open Opener
+	name string
+
+	bound    bounds
+	matrices []*linear
+	end      uint64 // of what is laid out so far
+	mostK    int
+
+	mu       sync.Mutex
+	dev      device.Device
+	mem      []byte
+	packets  []device.Packet
+	resident resident // in TCM
+	x, y     region
+	work     Work
+	probes   uint64
+	weights  []float32 // of the row that is probed
+	att      attention
+	fault    atomic.Pointer[error]
+}
+
+// Work counts what a device has done.
+type Work struct {
+	Runs, Packets   int64 // given to the device
+	Lookups, Tiled  int64 // rows that were multiplied by lookups and by tiles, of all products
+	Lanes           int64 // of the tiles that these began, 32 a column of tiles
+	Queries, Places int64 // of attention: query heads, and rows of the tiles that these began
+	device.Counts         // as it counted
+}
+
+// region is a part of the shared memory.
+type region struct{ at, size uint32 }
+
+// resident says which activations lie in TCM.
+type resident struct {
+	acts *kernels.Acts
+	sets uint64
+	path Path
+	pass int
+}
+
+// New makes a backend whose device open will make. name is what logs call it.
+func New(name string, open Opener, opt Options) *Backend {
+	if opt.Timeout == 0 {
+		opt.Timeout = DefaultTimeout
+	}
+	if opt.Path == "" {
+		opt.Path = PathAuto
+	}
+	return &Backend{name: name, open: open, opt: opt, end: device.TCMBytes, bound: newBounds(opt.Path), att: attention{longest: longestChunk}}
+}
+
+// Name is how the backend was asked for, such as "hexagon-go".
+func (b *Backend) Name() string { return b.name }
+
+// Load lays w out for the device. It reports ErrUnsupported for packings that the
+// device does not hold exactly, unless they are to be rounded.
+func (b *Backend) Load(w *matrix.Matrix) (kernels.Linear, error) {
+	if b.dev != nil {
+		return nil, errors.New("hexagon: the device runs already")
+	}
+	l := &linear{b: b}
+	var err error
+	if l.Weights, err = convert(w); errors.Is(err, matrix.ErrUnsupported) && b.opt.Round.values() != nil {
+		l.Weights, l.groups, err = round(w, b.opt.Round)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.size(&b.bound)
+	b.matrices, b.mostK = append(b.matrices, l), max(b.mostK, l.K)
+	if b.end > math.MaxUint32 {
+		return nil, fmt.Errorf("hexagon: the matrices take more than the %d GiB that a device can address; a smaller model, or the backend cpu, will do", (math.MaxUint32+1)>>30)
+	}
+	return l, nil
+}
+
+// reserve lays out n bytes, 0 for none.
+func (b *Backend) reserve(n int) uint32 {
+	if n == 0 {
+		return 0
+	}
+	at := b.end
+	b.end += (uint64(n) + device.Align - 1) &^ (device.Align - 1)
+	return uint32(min(at, math.MaxUint32))
+}
+
+// region lays out a region.
+func (b *Backend) region(n int) region { return region{b.reserve(n), uint32(n)} }
+
+// Sizes of what a run exchanges with the device.
+const (
+	resultBytes  = 8 << 20
+	stagingBytes = 16 << 20 // of attention
+	pageBytes    = 4096     // of which memory has whole ones
+)
+
+// Start makes the device, gives it the matrices and tries it.
+func (b *Backend) Start() error {
+	b.x, b.y = b.region(max(tileRows*2*b.mostK, stagingBytes-resultBytes)), b.region(resultBytes)
+	if b.end > math.MaxUint32 {
+		return fmt.Errorf("hexagon: %d bytes are more than a device can address", b.end)
+	}
+	b.end = (b.end + pageBytes - 1) &^ (pageBytes - 1)
+	dev, err := b.open(int(b.end))
+	if err != nil {
+		return err
+	}
+	b.dev, b.mem = dev, dev.Memory()
+	if uint64(len(b.mem)) < b.end {
+		return fmt.Errorf("hexagon: the device has %d bytes of memory, %d are needed", len(b.mem), b.end)
+	}
+	for _, l := range b.matrices {
+		l.place()
+	}
+	b.add(device.OpPing)
+	b.add(device.OpExpTable, expTable)
+	b.add(device.OpCopy, b.x.at, expTable, device.ExpTableBytes)
+	if err := b.run(); err != nil {
+		return err
+	}
+	for i, want := range map[int]uint16{0: 0x3c00, 0x3c00: 0x3800, 0x3800: 0x39a8, 0x7bff: 0} {
+		if got := half(b.mem, b.x.at, i); got != want {
+			return fmt.Errorf("hexagon: the device's table of powers of two holds %#04x at %#04x, want %#04x", got, i, want)
+		}
+	}
+	return nil
+}
+
+// Memory is the bytes that host and device share.
+func (b *Backend) Memory() int64 { return int64(b.end) }
+
+// Work is what the device has done so far.
+func (b *Backend) Work() Work {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.work
+}
+
+// Err is the first fault of the device.
+func (b *Backend) Err() error {
+	if err := b.fault.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Close ends the device.
+func (b *Backend) Close() error {
+	if b.dev == nil {
+		return nil
+	}
+	return b.dev.Close()
+}
+
+// add queues a packet.
+func (b *Backend) add(op device.Op, args ...uint32) {
+	p := device.Packet{Op: op}
+	copy(p.Args[:], args)
+	b.packets = append(b.packets, p)
+}
+
+// run has the device compute the queued packets. A failure is the backend's fault.
+func (b *Backend) run() error {
+	if err := b.Err(); err != nil || len(b.packets) == 0 {
+		b.packets = b.packets[:0]
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), b.opt.Timeout)
+	defer cancel()
+	counts, err := b.dev.Run(ctx, b.packets)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		err = b.fail("it took longer than %v for %d packets: %w", b.opt.Timeout, len(b.packets), err)
+	default:
+		err = b.fail("%w", err)
+	}
+	b.work.Runs++
+	b.work.Packets += int64(len(b.packets))
+	b.work.Counts.Packets += counts.Packets
+	b.work.Instructions += counts.Instructions
+	b.work.Vector += counts.Vector
+	b.packets = b.packets[:0]
+	return err
+}
+
+// fail makes this the device's fault, if it is the first.
+func (b *Backend) fail(format string, args ...any) error {
+	err := fmt.Errorf("the device of "+b.name+" has failed: "+format, args...)
+	b.fault.CompareAndSwap(nil, &err)
+	return err
+}
+
+// TCM: the table of powers of two at its beginning, then what an operation needs.
+const (
+	expTable = 0
+	scratch  = device.ExpTableBytes
+	tcmEnd   = device.TCMBytes
+)
+
+// take takes n bytes of the range that begins at *at.
+func take(at *uint32, n int) uint32 {
+	p := *at
+	*at += (uint32(n) + device.Align - 1) &^ (device.Align - 1)
+	return p
+}

@@ -1,0 +1,58 @@
+package device
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/layout"
+)
+
+// Packets of a layer of 1024×1024 weights, on one core.
+func BenchmarkPackets(b *testing.B) {
+	d, err := NewGo(nil, TCMBytes+8<<20)
+	if err != nil {
+		b.Fatal(err)
+	}
+	g := newGenerator(1, d.memory)
+	const m, k = 1024, 1024
+	tcm, ddr := &g.tcm, &g.ddr
+	codes, scales, offsets := g.bytes(ddr, m*k/2), g.bytes(ddr, m*k/32*2), g.bytes(ddr, m*k/32*2)
+	x, y, tables, sums, v := g.bytes(ddr, 2*k), g.bytes(ddr, 4*m), g.bytes(ddr, 8*k), g.bytes(ddr, k/8), g.halves(ddr, 16)
+	tiles := g.bytes(tcm, k/layout.Block*8*layout.TileBytes)
+	act, out := g.halves(tcm, k/32*tile), g.bytes(tcm, 4*layout.TileBytes)
+	states, groups := g.bytes(ddr, 32*StateBytes), g.bytes(ddr, 64*layout.SuperGroupBytes)
+	b.Run("precompute", func(b *testing.B) {
+		run(b, d, Packet{OpPrecompute, [15]uint32{tables, sums, x, k}}, k/4)
+	})
+	for _, bits := range []uint32{1, 2, 4} {
+		for _, group := range []uint32{k, 64} {
+			b.Run(fmt.Sprintf("gemv W%d group %d", bits, group), func(b *testing.B) {
+				run(b, d, Packet{OpGEMV, [15]uint32{y, codes, tables, sums, scales, offsets, m, k, bits, group, 1, 1}}, m*k/4*int(bits))
+			})
+			b.Run(fmt.Sprintf("dequant W%d group %d", bits, group), func(b *testing.B) {
+				run(b, d, Packet{OpDequant, [15]uint32{tiles, codes, scales, offsets, v, 0, 0, k / 64, k, bits, group}}, 128*k)
+			})
+		}
+	}
+	b.Run("vlut16", func(b *testing.B) { run(b, d, Packet{OpVLUT16, [15]uint32{tiles, groups, 64, v}}, 64*256) })
+	b.Run("tilemul", func(b *testing.B) {
+		run(b, d, Packet{OpTileMul, [15]uint32{out, tiles, act, k / 32, 0, 0, 0, 4, 1, math.Float32bits(1)}}, 128*32*k)
+	})
+	b.Run("softmax", func(b *testing.B) {
+		for r := range uint32(32) {
+			copy(View[uint32](d.memory, states+24*r, 2), []uint32{0xfbff, 256})
+		}
+		run(b, d, Packet{OpSoftmax, [15]uint32{tiles, expTable, states, out, 1, 8}}, 32*256)
+	})
+}
+
+// run reports the time of one of the packet's items.
+func run(b *testing.B, d *Go, p Packet, items int) {
+	for b.Loop() {
+		if _, err := d.Run(b.Context(), []Packet{p}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(items), "ns/item")
+}

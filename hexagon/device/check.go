@@ -1,0 +1,138 @@
+package device
+
+import (
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/layout"
+)
+
+// Check says whether a device with so many bytes of memory takes the packet. Every
+// device has this rule. It looks at bits, group, A, B and scale first, then at counts,
+// and at operands last.
+func (p Packet) Check(memory int) Status {
+	if p.Op == 0 || p.Op >= numOps {
+		return StatusOp
+	}
+	c := checker{size: uint64(memory)}
+	a := &p.Args
+	switch p.Op {
+	case OpPing:
+	case OpCopy:
+		c.sizes(a[2] > 0 && a[2]%Align == 0)
+		c.memory(a[0], uint64(a[2]))
+		c.memory(a[1], uint64(a[2]))
+	case OpPrecompute:
+		k := c.dim(a[3], layout.TableCols)
+		c.memory(a[0], 8*k)
+		c.memory(a[1], k/8)
+		c.memory(a[2], 2*k)
+	case OpGEMV:
+		c.format(a[8], a[9], a[7])
+		c.number(a[10] == 1 || a[10] == 2)
+		c.number(a[11] <= MaxB)
+		m, k := c.dim(a[6], layout.Strip), c.dim(a[7], layout.TableCols)
+		c.memory(a[0], 4*m)
+		c.weights(a[1], a[4], a[5], m, k, a[8], a[9])
+		c.memory(a[2], 8*k)
+		c.memory(a[3], k/8)
+	case OpDequant:
+		c.format(a[9], a[10], a[8])
+		k := c.dim(a[8], layout.TableCols)
+		c.count(a[5], 0, MaxDim/layout.Strip-1)
+		c.count(a[7], 1, MaxDim/layout.Block)
+		c.count(a[6], 0, MaxDim/layout.Block)
+		c.sizes(uint64(a[6])+uint64(a[7]) <= k/layout.Block)
+		c.memory(a[0], uint64(a[7])*8*layout.TileBytes)
+		c.weights(a[1], a[2], a[3], (uint64(a[5])+1)*layout.Strip, k, a[9], a[10])
+		c.memory(a[4], 2<<(a[9]&7))
+	case OpVLUT16:
+		c.count(a[2], 1, math.MaxUint32)
+		c.memory(a[0], uint64(a[2])*2*layout.SuperGroup)
+		c.operand(a[1], uint64(a[2])*layout.SuperGroupBytes, 16, c.size)
+		c.memory(a[3], 32)
+	case OpTileMul:
+		c.number(a[9]>>23&255 != 255)
+		k0, k1 := c.tiles(a[3], 1), c.tiles(a[6], 0)
+		rows, cols := c.tiles(a[7], 1), c.tiles(a[8], 1)
+		c.tcm(a[0], rows*cols*layout.TileBytes)
+		c.tcm(a[1], rows*k0*layout.TileBytes)
+		c.tcm(a[2], cols*k0*layout.TileBytes)
+		if k1 > 0 {
+			c.tcm(a[4], rows*k1*layout.TileBytes)
+			c.tcm(a[5], cols*k1*layout.TileBytes)
+		}
+	case OpExpTable:
+		c.table(a[0])
+	case OpSoftmax:
+		rows, keys := c.tiles(a[4], 1), c.tiles(a[5], 1)
+		c.tcm(a[0], rows*keys*layout.TileBytes)
+		c.table(a[1])
+		c.memory(a[2], rows*layout.Tile*StateBytes)
+		c.tcm(a[3], rows*layout.TileBytes)
+	}
+	return c.status
+}
+
+// Sizes of what softmax reads.
+const (
+	StateBytes    = 6 * 4
+	ExpTableBytes = 1 << 16 // and their alignment
+)
+
+// checker keeps the first thing that is wrong.
+type checker struct {
+	size   uint64 // of the memory
+	status Status
+}
+
+func (c *checker) require(ok bool, s Status) {
+	if !ok && c.status == StatusOK {
+		c.status = s
+	}
+}
+
+func (c *checker) sizes(ok bool)  { c.require(ok, StatusSize) }
+func (c *checker) number(ok bool) { c.require(ok, StatusNumber) }
+
+func (c *checker) count(n, least, most uint32) {
+	c.sizes(n >= least && n <= most)
+}
+
+// dim is a count of rows or columns; products of those that pass fit uint64.
+func (c *checker) dim(n, multiple uint32) uint64 {
+	c.sizes(n > 0 && n <= MaxDim && n%multiple == 0)
+	return uint64(n)
+}
+
+func (c *checker) tiles(n, least uint32) uint64 {
+	c.count(n, least, MaxTiles)
+	return uint64(n)
+}
+
+func (c *checker) format(bits, group, k uint32) {
+	c.number(bits == 1 || bits == 2 || bits == 4)
+	c.number(group == 32 || group == 64 || group == 128 || group == k)
+}
+
+// weights are the first m rows of a matrix.
+func (c *checker) weights(codes, scales, offsets uint32, m, k uint64, bits, group uint32) {
+	c.memory(codes, m*k/8*uint64(bits))
+	if uint64(group) != k {
+		c.memory(scales, m*k/uint64(max(group, 1))*2)
+		if offsets != 0 {
+			c.memory(offsets, m*k/uint64(max(group, 1))*2)
+		}
+	}
+}
+
+func (c *checker) table(offset uint32) { c.operand(offset, ExpTableBytes, ExpTableBytes, TCMBytes) }
+
+func (c *checker) tcm(offset uint32, n uint64)    { c.operand(offset, n, Align, TCMBytes) }
+func (c *checker) memory(offset uint32, n uint64) { c.operand(offset, n, Align, c.size) }
+
+// operand is n bytes that end below limit, in TCM or behind it. Where n is a product
+// that has wrapped, its factors have been refused before.
+func (c *checker) operand(offset uint32, n, align, limit uint64) {
+	end := uint64(offset) + n
+	c.require(uint64(offset)%align == 0 && end <= min(limit, c.size) && (offset >= TCMBytes || end <= TCMBytes), StatusRange)
+}

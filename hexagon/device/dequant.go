@@ -1,0 +1,70 @@
+package device
+
+import (
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/kernels/tiles"
+)
+
+// dequant is an OpDequant.
+type dequant struct {
+	ref.Matrix
+	tiles    []uint16
+	v        []uint16
+	strip    int
+	first, n int // blocks
+}
+
+// block makes the tiles of block first+i.
+func (d *dequant) block(i int) {
+	block := d.first + i
+	codes := d.Codes[(d.strip*(d.K/layout.Block)+block)*layout.BlockBytes(d.Bits):][:layout.BlockBytes(d.Bits)]
+	// values are what a row's codes mean, of each group that the block has part of.
+	var values [layout.Strip][tiles.Codes]uint16
+	for half := range 2 {
+		if k := block*layout.Block + half*layout.Tile; half == 0 || d.Group == layout.Tile {
+			d.values(&values, k/d.Group)
+		}
+		for row := 0; row < layout.Strip; row += layout.Tile {
+			out := d.tiles[(row/layout.Tile*2*d.n+2*i+half)*tile:]
+			tiles.Unpack((*[tile]uint16)(out), codes[half*4*layout.LineBytes+row:], (*[layout.Tile][tiles.Codes]uint16)(values[row:]), d.Bits)
+		}
+	}
+}
+
+// values computes the values of a strip's codes in a group.
+func (d *dequant) values(values *[layout.Strip][tiles.Codes]uint16, group int) {
+	if d.Scales == nil {
+		for row := range values {
+			copy(values[row][:], d.v)
+		}
+		return
+	}
+	var v [tiles.Codes]float32
+	for q, h := range d.v {
+		v[q] = layout.F32(h)
+	}
+	at := (d.strip*(d.K/d.Group) + group) * layout.Strip
+	var scales, offsets [layout.Strip]float32
+	halves(&scales, d.Scales[at:], 0x1p-15)
+	if d.Offsets == nil {
+		tiles.ScaleValues(values[:], &v, scales[:], nil)
+		return
+	}
+	halves(&offsets, d.Offsets[at:], 0x1p-12)
+	tiles.ScaleValues(values[:], &v, scales[:], offsets[:])
+}
+
+// halves are a group's scales or offsets, rounded to fp16, by row.
+func halves(dst *[layout.Strip]float32, src []int16, unit float32) {
+	var f [layout.Strip]float32
+	for i, n := range src[:layout.Strip] {
+		f[i] = float32(n) * unit
+	}
+	var h [layout.Strip]uint16
+	layout.FromF32(h[:], f[:])
+	tiles.Widen(f[:], h[:])
+	for b, row := range rowOfByte {
+		dst[row&127] = f[scaleOfByte[b]&127]
+	}
+}

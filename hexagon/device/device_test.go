@@ -1,0 +1,94 @@
+package device
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/layout"
+)
+
+func TestBoundsAreThoseOfTheLayout(t *testing.T) {
+	if MaxDim != layout.MaxDim || MaxTiles != TCMBytes/layout.TileBytes {
+		t.Error("device and layout have bounds of their own")
+	}
+}
+
+func TestPacketsBeyondTheirBoundsAreRefused(t *testing.T) {
+	const memory = TCMBytes + 1<<20
+	const ddr = TCMBytes
+	one := math.Float32bits(1)
+	gemv := Packet{OpGEMV, [15]uint32{ddr, ddr + 4096, ddr + 65536, ddr + 512, 0, 0, 128, 256, 2, 256, 1, 1}}
+	dequant := Packet{OpDequant, [15]uint32{0, ddr, 65536, 0, ddr + 256<<10, 0, 1, 3, 256, 4, 64}}
+	mul := Packet{OpTileMul, [15]uint32{0, 65536, 131072, 2, 0, 0, 0, 3, 4, one}}
+	softmax := Packet{OpSoftmax, [15]uint32{1 << 20, 65536, ddr, 0, 2, 2}}
+	copies := Packet{OpCopy, [15]uint32{0, ddr, 1 << 20}}
+	precompute := Packet{OpPrecompute, [15]uint32{ddr, ddr + 65536, ddr + 128<<10, 512}}
+	vlut := Packet{OpVLUT16, [15]uint32{0, ddr + 16, 4, ddr + 65536}}
+	change := func(p Packet, i int, v uint32) Packet {
+		p.Args[i] = v
+		return p
+	}
+	for _, c := range []struct {
+		p    Packet
+		want Status
+	}{
+		{Packet{Op: OpPing}, StatusOK}, {Packet{}, StatusOp}, {Packet{Op: numOps}, StatusOp}, {Packet{Op: 1 << 31}, StatusOp},
+		{gemv, StatusOK}, {dequant, StatusOK}, {mul, StatusOK}, {softmax, StatusOK}, {copies, StatusOK}, {precompute, StatusOK}, {vlut, StatusOK},
+		{Packet{OpCopy, [15]uint32{TCMBytes - Align, ddr + 4096, 2 * Align}}, StatusRange}, // half in TCM
+		{change(copies, 2, 0), StatusSize}, {change(copies, 2, 100), StatusSize}, {change(copies, 0, 1), StatusRange}, {change(copies, 1, ddr+128), StatusRange},
+		{change(precompute, 3, 128), StatusSize}, {change(precompute, 3, MaxDim+256), StatusSize}, {change(precompute, 2, memory-512), StatusRange},
+		{change(gemv, 8, 3), StatusNumber}, {change(gemv, 9, 16), StatusNumber}, {change(gemv, 9, 512), StatusNumber}, {change(gemv, 10, 0), StatusNumber},
+		{change(gemv, 11, 256), StatusNumber}, {change(gemv, 6, 64), StatusSize}, {change(gemv, 7, 0), StatusNumber}, {change(change(gemv, 9, 64), 7, 0), StatusSize},
+		{change(gemv, 0, memory), StatusRange}, {change(gemv, 6, MaxDim), StatusRange}, {change(gemv, 6, MaxDim+128), StatusSize},
+		{change(change(gemv, 9, 32), 4, memory-128), StatusRange}, {change(change(gemv, 9, 32), 5, memory-128), StatusRange}, {change(gemv, 4, 1), StatusOK},
+		{change(dequant, 7, 4), StatusSize}, {change(dequant, 7, 0), StatusSize}, {change(dequant, 6, math.MaxUint32), StatusSize}, {change(dequant, 5, 1024), StatusSize},
+		{change(dequant, 5, 1023), StatusRange}, {change(dequant, 4, 8), StatusRange}, {change(dequant, 9, 0), StatusNumber},
+		{change(vlut, 1, ddr+8), StatusRange}, {change(vlut, 2, 0), StatusSize}, {change(vlut, 2, math.MaxUint32), StatusRange},
+		{change(mul, 0, ddr), StatusRange}, {change(mul, 9, 0x7f800000), StatusNumber}, {change(mul, 7, MaxTiles+1), StatusSize}, {change(mul, 3, 0), StatusSize},
+		{change(mul, 6, MaxTiles), StatusRange}, {change(change(mul, 7, MaxTiles), 8, MaxTiles), StatusRange}, {change(mul, 4, 1), StatusOK},
+		{Packet{OpExpTable, [15]uint32{65536}}, StatusOK}, {Packet{OpExpTable, [15]uint32{128}}, StatusRange}, {Packet{OpExpTable, [15]uint32{ddr}}, StatusRange},
+		{change(softmax, 1, 128), StatusRange}, {change(softmax, 0, ddr), StatusRange}, {change(softmax, 3, ddr), StatusRange}, {change(softmax, 2, memory-128), StatusRange},
+		{change(softmax, 5, 0), StatusSize},
+	} {
+		if got := c.p.Check(memory); got != c.want {
+			t.Errorf("%v is answered %d, want %d", c.p, got, c.want)
+		}
+	}
+	if got := copies.Check(4096); got != StatusRange {
+		t.Errorf("a copy beyond a small memory is answered %d", got)
+	}
+}
+
+func TestTheGoDeviceStopsAtAPacketThatItRefuses(t *testing.T) {
+	d, err := NewGo(nil, TCMBytes+4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(d.Memory()[TCMBytes:], "otter")
+	_, err = d.Run(t.Context(), []Packet{{OpCopy, [15]uint32{0, TCMBytes, 128}}, {OpCopy, [15]uint32{0, TCMBytes, 1}}, {OpCopy, [15]uint32{0, TCMBytes + 128, 128}}})
+	var refused *PacketError
+	if !errors.As(err, &refused) || refused.Index != 1 || refused.Status != StatusSize {
+		t.Fatalf("the run ends with %v", err)
+	}
+	if string(d.Memory()[:5]) != "otter" {
+		t.Error("the packet before it was not computed, or one after it was")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.Run(ctx, []Packet{{Op: OpPing}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the context's end the run ends with %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Run(t.Context(), []Packet{{Op: OpPing}}); err == nil {
+		t.Error("a closed device runs")
+	}
+	for _, n := range []int{0, TCMBytes, -1} {
+		if _, err := NewGo(nil, n); err == nil {
+			t.Errorf("a device with %d bytes is made", n)
+		}
+	}
+}

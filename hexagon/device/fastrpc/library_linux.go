@@ -1,0 +1,60 @@
+//go:build fastrpc
+
+package fastrpc
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// library is libcdsprpc.so. The functions are those of the public headers remote.h,
+// rpcmem.h and dspqueue.h; all but the three of rpcmem return 0 or an error's number.
+type library struct {
+	rpcmemAlloc  func(heap int32, flags uint32, size int32) unsafe.Pointer
+	rpcmemFree   func(p unsafe.Pointer)
+	rpcmemToFD   func(p unsafe.Pointer) int32
+	control      func(request uint32, data unsafe.Pointer, n uint32) int32
+	handleOpen   func(uri string, handle *uint64) int32
+	handleInvoke func(handle uint64, scalars uint32, args unsafe.Pointer) int32
+	handleClose  func(handle uint64) int32
+	mmap         func(domain, fd int32, addr unsafe.Pointer, offset int32, n uintptr, flags int32) int32
+	munmap       func(domain, fd int32, addr unsafe.Pointer, n uintptr) int32
+	queueCreate  func(domain int32, flags, requests, responses uint32, packet, err, context uintptr, queue *unsafe.Pointer) int32
+	queueExport  func(queue unsafe.Pointer, id *uint64) int32
+	queueClose   func(queue unsafe.Pointer) int32
+	queueWrite   func(queue unsafe.Pointer, flags, buffers uint32, b unsafe.Pointer, n uint32, message *byte, us uint32) int32
+	queueRead    func(queue unsafe.Pointer, flags *uint32, maxBuffers uint32, buffers *uint32, b unsafe.Pointer, max uint32, n *uint32, message *byte, us uint32) int32
+}
+
+func load(path string) (*library, error) {
+	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
+		return nil, fmt.Errorf("hexagon: no FastRPC library, which a Snapdragon's system has: %w", err)
+	}
+	l := new(library)
+	for name, fn := range map[string]any{
+		"rpcmem_alloc": &l.rpcmemAlloc, "rpcmem_free": &l.rpcmemFree, "rpcmem_to_fd": &l.rpcmemToFD,
+		"remote_session_control": &l.control, "remote_handle64_open": &l.handleOpen,
+		"remote_handle64_invoke": &l.handleInvoke, "remote_handle64_close": &l.handleClose,
+		"fastrpc_mmap": &l.mmap, "fastrpc_munmap": &l.munmap,
+		"dspqueue_create": &l.queueCreate, "dspqueue_export": &l.queueExport, "dspqueue_close": &l.queueClose,
+		"dspqueue_write": &l.queueWrite, "dspqueue_read": &l.queueRead,
+	} {
+		symbol, err := purego.Dlsym(handle, name)
+		if err != nil {
+			return nil, fmt.Errorf("hexagon: %s is too old or another library: %w", path, err)
+		}
+		purego.RegisterFunc(fn, symbol)
+	}
+	return l, nil
+}
+
+// check makes an error of what a function returned.
+func check(what string, code int32) error {
+	if code != 0 {
+		return fmt.Errorf("hexagon: FastRPC: %s failed with %#x", what, uint32(code))
+	}
+	return nil
+}

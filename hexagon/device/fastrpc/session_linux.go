@@ -1,0 +1,191 @@
+//go:build fastrpc
+
+package fastrpc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+	"unsafe"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+)
+
+const (
+	domain         = 3  // the compute DSP
+	heap           = 25 // the system's
+	uncached       = 0  // so that the host has no caches to write back
+	unsignedModule = 2  // a control request: let a library run that nobody signed
+	mapFD          = 2
+	expired        = 12 // the error of a read that waited too long
+	queueBytes     = 1 << 16
+	batch          = 64 // packets of a message
+	patience       = 50 * time.Millisecond
+	methodStart    = 2
+	methodStop     = 3
+	uri            = "file:///liblutra_skel.so?lutra_skel_handle_invoke&_modver=1.0&_dom=cdsp"
+)
+
+// Device is a session with the DSP; see device.Device.
+type Device struct {
+	lib    *library
+	limit  time.Duration
+	memory []byte
+	buffer unsafe.Pointer // memory, of rpcmem
+	fd     int32
+	handle uint64
+	queue  unsafe.Pointer
+	number uint32   // of the last request
+	undo   []func() // ends what Open began, last first
+	lost   error
+}
+
+var _ device.Device = (*Device)(nil)
+
+// Open loads the library, starts an unsigned process on the DSP, and its queue.
+func Open(o Options) (*Device, error) {
+	size := cmp.Or(o.Memory, 256<<20)
+	if size <= device.TCMBytes || size > MaxMemory || size%4096 != 0 {
+		return nil, fmt.Errorf("hexagon: %d bytes of memory are not between %d and %d, or not whole pages", size, device.TCMBytes, MaxMemory)
+	}
+	lib, err := load(cmp.Or(o.Library, "libcdsprpc.so"))
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{lib: lib, limit: cmp.Or(o.Limit, 10*time.Second)}
+	if err := d.start(size); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Device) start(size int) error {
+	l := d.lib
+	unsigned := [2]int32{domain, 1}
+	if err := check("asking for an unsigned process", l.control(unsignedModule, unsafe.Pointer(&unsigned), 8)); err != nil {
+		return err
+	}
+	if err := check("opening "+uri, l.handleOpen(uri, &d.handle)); err != nil {
+		return err
+	}
+	d.undo = append(d.undo, func() { l.handleClose(d.handle) })
+	if d.buffer = l.rpcmemAlloc(heap, uncached, int32(size)); d.buffer == nil {
+		return fmt.Errorf("hexagon: FastRPC: no %d bytes of memory for the DSP", size)
+	}
+	d.undo = append(d.undo, func() { l.rpcmemFree(d.buffer) })
+	d.memory = unsafe.Slice((*byte)(d.buffer), size)
+	clear(d.memory)
+	d.fd = l.rpcmemToFD(d.buffer)
+	if err := check("mapping memory", l.mmap(domain, d.fd, d.buffer, 0, uintptr(size), mapFD)); err != nil {
+		return err
+	}
+	d.undo = append(d.undo, func() { l.munmap(domain, d.fd, d.buffer, uintptr(size)) })
+	if err := check("making a queue", l.queueCreate(domain, 0, queueBytes, queueBytes, 0, 0, 0, &d.queue)); err != nil {
+		return err
+	}
+	d.undo = append(d.undo, func() { l.queueClose(d.queue) })
+	begin := struct {
+		queue uint64
+		fd    int32
+		size  uint32
+	}{0, d.fd, uint32(size)}
+	if err := check("exporting the queue", l.queueExport(d.queue, &begin.queue)); err != nil {
+		return err
+	}
+	if err := check("starting", d.invoke(methodStart, unsafe.Pointer(&begin), unsafe.Sizeof(begin))); err != nil {
+		return err
+	}
+	d.undo = append(d.undo, func() {
+		if d.lost == nil { // a DSP that hangs would not return
+			d.invoke(methodStop, nil, 0)
+		}
+	})
+	return nil
+}
+
+// invoke calls a method of the skel, with one buffer or none.
+func (d *Device) invoke(method uint32, p unsafe.Pointer, n uintptr) int32 {
+	if p == nil {
+		return d.lib.handleInvoke(d.handle, method<<24, nil)
+	}
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pin.Pin(p)
+	arg := struct {
+		p unsafe.Pointer
+		n uintptr
+	}{p, n}
+	return d.lib.handleInvoke(d.handle, method<<24|1<<16, unsafe.Pointer(&arg))
+}
+
+// Name is "fastrpc".
+func (d *Device) Name() string { return "fastrpc" }
+
+// Memory is what the DSP shares, uncached. Its first device.TCMBytes are not the DSP's TCM.
+func (d *Device) Memory() []byte { return d.memory }
+
+// Run computes packets, up to 64 a message.
+func (d *Device) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
+	var total device.Counts
+	if d.lost != nil {
+		return total, d.lost
+	}
+	for first := 0; first < len(packets); {
+		part := packets[first:min(first+batch, len(packets))]
+		answer, err := d.exchange(ctx, part)
+		if err != nil {
+			d.lost = fmt.Errorf("hexagon: the DSP is lost: %w", err)
+			return total, d.lost
+		}
+		total.Add(answer.Counts)
+		first += answer.Done
+		if answer.Status != device.StatusOK {
+			return total, &device.PacketError{Index: first, Op: packets[first].Op, Status: answer.Status}
+		}
+	}
+	return total, nil
+}
+
+// exchange sends a message and waits for its answer, looking at ctx now and then.
+func (d *Device) exchange(ctx context.Context, packets []device.Packet) (device.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.limit)
+	defer cancel()
+	d.number++
+	message := device.AppendRequest(nil, d.number, uint32(len(packets)), packets)
+	us := uint32(patience / time.Microsecond)
+	if err := check("writing to the queue", d.lib.queueWrite(d.queue, 0, 0, nil, uint32(len(message)), &message[0], us)); err != nil {
+		return device.Answer{}, err
+	}
+	for {
+		var b [device.AnswerBytes]byte
+		var flags, buffers, n uint32
+		code := d.lib.queueRead(d.queue, &flags, 0, &buffers, nil, uint32(len(b)), &n, &b[0], us)
+		if code == expired {
+			if ctx.Err() != nil {
+				return device.Answer{}, fmt.Errorf("no answer: %w", ctx.Err())
+			}
+			continue
+		}
+		if err := check("reading from the queue", code); err != nil {
+			return device.Answer{}, err
+		}
+		if n > uint32(len(b)) {
+			return device.Answer{}, errors.New("the answer is none")
+		}
+		return device.ParseAnswer(b[:n], d.number, len(packets))
+	}
+}
+
+// Close ends the session. Memory must not be used any more.
+func (d *Device) Close() error {
+	for len(d.undo) > 0 {
+		d.undo[len(d.undo)-1]()
+		d.undo = d.undo[:len(d.undo)-1]
+	}
+	d.memory, d.lost = nil, errors.New("hexagon: the device is closed")
+	return nil
+}

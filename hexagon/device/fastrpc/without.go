@@ -1,0 +1,17 @@
+//go:build !fastrpc || !linux
+
+package fastrpc
+
+import (
+	"errors"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+)
+
+// Device does not exist here.
+type Device struct{ device.Device }
+
+// Open says so.
+func Open(Options) (*Device, error) {
+	return nil, errors.New("hexagon: this program cannot load FastRPC's library: build it for Linux or Android with -tags fastrpc")
+}

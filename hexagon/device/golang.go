@@ -1,0 +1,176 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/hmx"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/tiles"
+)
+
+// Go is a device in Go: it needs no tools, and computes the bits that an NPU does.
+type Go struct {
+	memory []byte
+	unit   TileUnit
+	pool   *pool.Pool // nil: the caller alone
+	pairs  [][4]tiles.Pair
+}
+
+// NewGo returns a device with so many bytes of memory that computes on the threads of
+// a pool; without one, on the caller's.
+func NewGo(p *pool.Pool, memory int) (*Go, error) {
+	if memory <= TCMBytes || uint64(memory) > 1<<32 {
+		return nil, fmt.Errorf("hexagon: a device's memory has %d bytes, which is not between %d and 4 GiB", memory, TCMBytes)
+	}
+	return &Go{memory: newMemory(memory), unit: NewTileUnit(p), pool: p}, nil
+}
+
+// Name is "go".
+func (g *Go) Name() string { return "go" }
+
+// Memory is the device's.
+func (g *Go) Memory() []byte { return g.memory }
+
+// Close gives the memory back.
+func (g *Go) Close() error {
+	g.memory = nil
+	return nil
+}
+
+// Run computes packets. It looks at ctx between them.
+func (g *Go) Run(ctx context.Context, packets []Packet) (Counts, error) {
+	if g.memory == nil {
+		return Counts{}, fmt.Errorf("hexagon: the device is closed")
+	}
+	for i, p := range packets {
+		if err := ctx.Err(); err != nil {
+			return Counts{}, err
+		}
+		if status := p.Check(len(g.memory)); status != StatusOK {
+			return Counts{}, &PacketError{Index: i, Op: p.Op, Status: status}
+		}
+		g.compute(p)
+	}
+	return Counts{}, nil
+}
+
+// compute runs a packet that Check takes.
+func (g *Go) compute(p Packet) {
+	a := &p.Args
+	switch p.Op {
+	case OpPing:
+	case OpCopy:
+		copy(g.memory[a[0]:][:a[2]], g.memory[a[1]:])
+	case OpPrecompute:
+		k := int(a[3])
+		precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
+	case OpGEMV:
+		m, k := int(a[6]), int(a[7])
+		p := gemv{Matrix: g.matrix(a[1], a[4], a[5], m, k, a[8], a[9]), y: view[int32](g, a[0], m), tables: view[int16](g, a[2], 4*k),
+			sums: view[int32](g, a[3], k/32), a: int32(a[10]), b: int32(a[11])}
+		if !tiles.LooksUp() {
+			if n := k / layout.Tile; len(g.pairs) < n {
+				g.pairs = make([][4]tiles.Pair, n)
+			}
+			p.pairs = g.pairs
+			g.parallel(k/layout.TableCols, func(part int) {
+				for half := 8 * part; half < 8*part+8; half++ {
+					tiles.MakePairs(&p.pairs[half], p.of(half))
+				}
+			})
+		}
+		g.parallel(m/layout.Strip, p.strip)
+	case OpDequant:
+		strip, first, n := int(a[5]), int(a[6]), int(a[7])
+		p := dequant{Matrix: g.matrix(a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10]),
+			tiles: view[uint16](g, a[0], 8*n*tile), v: view[uint16](g, a[4], 1<<a[9]), strip: strip, first: first, n: n}
+		g.parallel(n, p.block)
+	case OpVLUT16:
+		const some = 16 // super-groups a part
+		n := int(a[2])
+		dst, groups := view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes]
+		var v [tiles.Codes]float32
+		tiles.Widen(v[:], view[uint16](g, a[3], tiles.Codes))
+		g.parallel(pool.Parts(n, some), func(part int) {
+			from, to := part*some, min((part+1)*some, n)
+			tiles.SuperGroups(dst[from*layout.SuperGroup:to*layout.SuperGroup], groups[from*layout.SuperGroupBytes:], &v)
+		})
+	case OpTileMul:
+		g.unit.Run(g.memory, p)
+	case OpExpTable:
+		copy(view[uint16](g, a[0], ExpTableBytes/2), powers())
+	case OpSoftmax:
+		const some = 4 // pairs of rows a part
+		rows, keys := int(a[4]), int(a[5])
+		p := softmax{s: view[uint16](g, a[0], rows*keys*tile), table: view[uint16](g, a[1], ExpTableBytes/2),
+			states: view[uint32](g, a[2], rows*layout.Tile*ref.StateWords), diag: view[uint16](g, a[3], rows*tile), keys: keys}
+		g.parallel(rows*layout.Tile/2/some, func(part int) {
+			for i := part * some; i < (part+1)*some; i++ {
+				p.pair(i)
+			}
+		})
+	}
+}
+
+// parallel runs parts of a packet on the pool's threads.
+func (g *Go) parallel(parts int, part func(i int)) {
+	if g.pool != nil && parts > 1 {
+		g.pool.Run(task(part), parts)
+		return
+	}
+	for i := range parts {
+		part(i)
+	}
+}
+
+// task is a part for the pool.
+type task func(i int)
+
+// Do is the part.
+func (t task) Do(_, i int) { t(i) }
+
+const tile = layout.TileBytes / 2 // numbers
+
+func view[T uint16 | int16 | uint32 | int32](g *Go, offset uint32, n int) []T {
+	return View[T](g.memory, offset, n)
+}
+
+// matrix is the first m rows of a packet's matrix.
+func (g *Go) matrix(codes, scales, offsets uint32, m, k int, bits, group uint32) ref.Matrix {
+	w := ref.Matrix{Codes: g.memory[codes:][:m*k/8*int(bits)], K: k, Bits: int(bits), Group: int(group)}
+	if w.Group != k {
+		w.Scales = view[int16](g, scales, m*(k/w.Group))
+		if offsets != 0 {
+			w.Offsets = view[int16](g, offsets, m*(k/w.Group))
+		}
+	}
+	return w
+}
+
+// TileUnit runs OpTileMul in Go, for devices that have no tile unit of their own.
+type TileUnit struct {
+	unit *hmx.Unit
+	runs [2]hmx.Run
+}
+
+// NewTileUnit returns a unit that works on the pool's threads; without one, on the
+// caller's.
+func NewTileUnit(p *pool.Pool) TileUnit { return TileUnit{unit: hmx.New(p)} }
+
+// Run computes an OpTileMul that Check takes.
+func (u *TileUnit) Run(memory []byte, p Packet) {
+	a := &p.Args
+	rows, cols := int(a[7]), int(a[8])
+	operand := func(offset uint32, n int) []uint16 { return View[uint16](memory, offset, n*tile) }
+	runs := u.runs[:1]
+	k := int(a[3])
+	runs[0] = hmx.Run{Act: operand(a[1], rows*k), Wgt: operand(a[2], cols*k), K: k}
+	if k := int(a[6]); k > 0 {
+		runs = append(runs, hmx.Run{Act: operand(a[4], rows*k), Wgt: operand(a[5], cols*k), K: k})
+	}
+	u.unit.Mul(operand(a[0], rows*cols), runs, rows, cols, math.Float32frombits(a[9]))
+}

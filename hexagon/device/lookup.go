@@ -1,0 +1,86 @@
+package device
+
+import (
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/kernels/tiles"
+)
+
+// precompute is ref.Precompute, with a sum for each entry.
+func precompute(tables []int16, sums []int32, x []int16) {
+	for half := range len(x) / layout.Tile {
+		x := (*[layout.Tile]int16)(x[half*layout.Tile:])
+		var sum int32
+		for _, v := range x {
+			sum += int32(v)
+		}
+		sums[half] = sum
+		of256 := tables[half/8*1024:][:1024]
+		for quad := range 8 {
+			t := of256[layout.TableIndex(half%8, quad, 0):][:31]
+			a, b, c, d := x[2*quad], x[16+2*quad], x[2*quad+1], x[17+2*quad]
+			for n, v := range [4]int16{0, a, b, a + b} {
+				t[2*n], t[2*n+8], t[2*n+16], t[2*n+24] = v, v+c, v+d, v+c+d
+			}
+		}
+	}
+}
+
+// gemv is an OpGEMV.
+type gemv struct {
+	ref.Matrix
+	y      []int32
+	tables []int16
+	sums   []int32
+	pairs  [][4]tiles.Pair // nil: lookups have instructions
+	a, b   int32
+}
+
+// of is the tables of a half.
+func (g *gemv) of(half int) []int16 {
+	return g.tables[half/8*1024+layout.TableIndex(half%8, 0, 0):]
+}
+
+// rowOfByte and scaleOfByte are the row and the scale of a line's bytes.
+var rowOfByte, scaleOfByte = func() (r, s [layout.Strip]uint8) {
+	for b := range r {
+		row := layout.RowOfByte(b)
+		r[b], s[b] = uint8(row), uint8(layout.ScaleIndex(row))
+	}
+	return
+}()
+
+// strip computes 128 rows.
+func (g *gemv) strip(strip int) {
+	size := layout.BlockBytes(g.Bits)
+	codes := g.Codes[strip*(g.K/layout.Block)*size:]
+	var y [layout.Strip]int32 // in the order of scales, as lookups have it, too
+	for group := range g.K / g.Group {
+		var t [layout.Strip]int32
+		var x int32
+		for half := group * g.Group / layout.Tile; half < (group+1)*g.Group/layout.Tile; half++ {
+			lines := codes[half/2*size+half%2*4*layout.LineBytes:]
+			if g.pairs != nil {
+				tiles.LookUpPairs(&t, lines, &g.pairs[half], g.Bits)
+			} else {
+				tiles.LookUp(&t, lines, g.of(half), g.Bits)
+			}
+			x += g.sums[half]
+		}
+		if g.Scales == nil {
+			for i := range t {
+				y[i] = g.a*t[i] - g.b*x
+			}
+			continue
+		}
+		at := (strip*(g.K/g.Group) + group) * layout.Strip
+		tiles.AddScaled(&y, &t, (*[layout.Strip]int16)(g.Scales[at:]), g.a, g.b*x)
+		if g.Offsets != nil {
+			tiles.AddScaled(&y, &t, (*[layout.Strip]int16)(g.Offsets[at:]), 0, -(x << 3))
+		}
+	}
+	out := (*[layout.Strip]int32)(g.y[strip*layout.Strip:])
+	for b, i := range scaleOfByte {
+		out[rowOfByte[b]&127] = y[i&127]
+	}
+}

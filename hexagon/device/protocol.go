@@ -1,0 +1,141 @@
+// Package device is how the host speaks to a Hexagon NPU: memory that both sides
+// see, and packets that name an operation and where in that memory its operands
+// lie. Every device computes the same bits: an operation is defined by what is
+// written here, and hexagon/ref is the definition in Go.
+package device
+
+// Packet is one operation. Offsets are bytes from the start of the shared memory,
+// multiples of Align unless an operation says otherwise. Its wire form is 16
+// little-endian words: Op, then Args.
+type Packet struct {
+	Op   Op
+	Args [15]uint32
+}
+
+// Op is an operation of the device.
+type Op uint32
+
+// Tiles have 32×32 fp16 numbers; element (r, c) of a tile is number
+// (r/2)·64 + 2c + r%2. "fp16" is IEEE binary16 without infinities and NaN: what is
+// too large becomes ±65504; all rounding is to nearest even. Of two zeros -0 is less.
+//
+// Int32 arithmetic wraps.
+//
+// Weights are w[m][k] = R[m]·(S[m][g]·v(q) + O[m][g]): codes q of Bits bits in the
+// bit-serial layout of hexagon/layout; v(q) = A·q - B in integers; S and O are int16
+// of one scale and, optionally, one offset a group g of Group columns, in units of
+// 2⁻¹⁵ and 2⁻¹²; R is float32 and stays on the host. With Group == K there are no S
+// and O on the device: w = R·v(q). A is 1 or 2, B at most 255.
+//
+// What an operation writes must not overlap what it reads, unless it says "in
+// place". The bits of an fp16 operand that is infinite or NaN have no meaning: the
+// results are then some numbers.
+//
+// M is a multiple of 128 (a strip), K of 256. Scales and offsets stand as
+// [strip][K/Group][128]int16, where number 2j+i of the first 64 is row 4j+i of the
+// strip and number 64+2j+i is row 4j+2+i (i = 0, 1).
+const (
+	// OpPing does nothing. Every device answers it.
+	OpPing Op = iota + 1
+
+	// OpCopy moves n bytes, a multiple of Align: what DMA does between DDR and TCM, the
+	// first TCMBytes of the memory. The host must neither read nor write TCM, which on a
+	// chip it cannot see. An operand lies wholly in TCM or wholly behind it.
+	//
+	//	dst, src, n
+	OpCopy
+
+	// OpPrecompute makes the lookup tables of one row of activations, and its sums:
+	// tables [K/256][2048 bytes] and sums [K/32]int32 of x[K]int16, |x| ≤ MaxActivation.
+	// The table of quad q (layout.QuadColumn) of 32-column half h = 0..7 has 16 entries
+	// of int16, wrapping: number n sums the columns of n's bits. It is number
+	// layout.TableIndex(h, q, n) of the 1024 of its 256 columns.
+	//
+	//	tables, sums, x, K
+	OpPrecompute
+
+	// OpGEMV multiplies by table lookup, exactly:
+	//
+	//	t(m,g) = Σ q·x over the group's columns;  b(m,g) = A·t - B·Σx    in int32
+	//	y[m]   = Σ over g of (b·S + 2¹⁴)>>15 + ((Σx<<3)·O + 2¹⁴)>>15    products in int64
+	//	y[m]   = b(m,0) when Group == K; scales and offsets are ignored
+	//
+	//	y [M]int32, weights, tables, sums, scales, offsets (0: none), M, K, bits 1|2|4, group 32|64|128|K, A, B
+	OpGEMV
+
+	// OpDequant makes tiles of a strip's blocks [first, first+n) of 64 columns, by
+	// two lookups (T-MAN §4.1). Element = fp16(fp16(v(q)·s) + o) with s = fp16(S·2⁻¹⁵),
+	// o = fp16(O·2⁻¹²); v(q) alone when Group == K; no addition without offsets. v is a
+	// table of 2^bits fp16 numbers.
+	//
+	//	tiles [4][2n], weights, scales, offsets (0: none), v, strip, first, n, K, bits, group
+	//
+	// weights, scales and offsets are the whole matrix's, of which strips 0..strip
+	// must lie in the memory. Scales and offsets are ignored when Group == K.
+	OpDequant
+
+	// OpVLUT16 makes n·256 fp16 numbers, in the order of tiles, of n super-groups of
+	// 144 bytes (8 fp16 scales, 256 four-bit codes): fp16(v[q]·scale). v has 16 numbers.
+	//
+	//	dst, supergroups (aligned to 16), n, v
+	OpVLUT16
+
+	// OpTileMul is the tile unit (HMX). Two runs of products, the second optional:
+	//
+	//	acc(r,c) = Σ over the runs, their tiles, k = 0..31 in order: acc + a(r,k)·w(k,c)   in float32
+	//	out(r,c) = fp16(acc·scale)
+	//
+	//	out [rows][cols], act0 [rows][k0], wgt0 [cols][k0], k0, act1, wgt1, k1, rows, cols, scale (float32 bits, finite)
+	//
+	// All counts are of tiles; k1 = 0 is no second run. Operands lie in TCM.
+	OpTileMul
+
+	// OpExpTable fills 32768 fp16 numbers: 2⁻ˣ of the fp16 x with these bits, 0 for
+	// those that are none. The table is aligned to 64 KiB and lies in TCM.
+	//
+	//	table
+	OpExpTable
+
+	// OpSoftmax is one step of the online softmax, base 2, over tiles of scores
+	// s [rows][keys] tiles, in place:
+	//
+	//	m' = max(m, scores of the row's first valid keys); p = 2^(s-m') by the table, 0 beyond valid
+	//	e = 2^(m-m') by the table;  sum = Σ p in units of 2⁻²⁴;  diag(r,r) = e, 0 elsewhere
+	//
+	// states [rows·32] of 6 words: m (fp16 bits; 0xfbff to start), valid, and out: e (fp16
+	// bits), low and high word of sum, 0. diag [rows] tiles. s-m' is an fp16 subtraction.
+	// The word m becomes m'. A valid beyond keys·32 means all. The table is read at the
+	// bits of a difference without its sign; p of a table that OpExpTable did not make
+	// is unspecified. s, table and diag lie in TCM.
+	//
+	//	s, table, states, diag, rows, keys
+	OpSoftmax
+
+	numOps
+)
+
+// Bounds of packets. A device refuses what is beyond them; Check is the rule.
+const (
+	Align         = 128
+	TCMBytes      = 8 << 20 // the first bytes of the memory: see OpCopy
+	MaxActivation = 8191    // a sum of four fits int16
+	MaxDim        = 1 << 17 // of M and K
+	MaxB          = 255
+	MaxTiles      = TCMBytes / 2048
+)
+
+// Status is how a device answers a packet. All but StatusOK are the host's mistakes.
+type Status uint32
+
+// What devices answer.
+const (
+	StatusOK     Status = iota
+	StatusOp            // no such operation
+	StatusSize          // a count or size is zero, too large or not a multiple
+	StatusRange         // an operand is not aligned, or reaches beyond the memory or TCM
+	StatusNumber        // bits, group, A or B are none that the operation knows
+)
+
+// Counts is what an emulator counted: packets (bundles of instructions),
+// instructions, and those of the vector unit. Zero where nothing counts.
+type Counts struct{ Packets, Instructions, Vector uint64 }

@@ -1,0 +1,265 @@
+package qemu
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+)
+
+const testMemory = device.TCMBytes + 2<<20
+
+// open starts a device, or skips the test where there is no emulator. LUTRA_REQUIRE
+// with "hexagon" in it makes that a failure.
+func open(t testing.TB, o Options) *Device {
+	t.Helper()
+	if _, err := exec.LookPath(strings.Fields(os.Getenv(EmulatorEnv) + " qemu-hexagon")[0]); err != nil {
+		if strings.Contains(os.Getenv("LUTRA_REQUIRE"), "hexagon") {
+			t.Fatal(err)
+		}
+		t.Skip("qemu-hexagon is not installed (Debian: apt-get install qemu-user):", err)
+	}
+	if o.Memory == 0 {
+		o.Memory = testMemory
+	}
+	d, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// both runs packets on the device and by their definition, and compares all memory.
+func both(t testing.TB, d *Device, packets ...device.Packet) device.Counts {
+	t.Helper()
+	want := bytes.Clone(d.Memory())
+	counts, err := d.Run(t.Context(), packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range packets {
+		define(want, p)
+	}
+	if bytes.Equal(d.Memory(), want) {
+		return counts
+	}
+	differ, first := 0, -1
+	for i, b := range d.Memory() {
+		if b != want[i] {
+			if differ++; first < 0 {
+				first = i
+			}
+		}
+	}
+	t.Fatalf("%v: %d bytes differ, the first at %#x: %x, not %x", packets, differ, first, d.Memory()[first&^3:][:4], want[first&^3:][:4])
+	return counts
+}
+
+func random16(r *rand.Rand, n int, bound int) []int16 {
+	s := make([]int16, n)
+	for i := range s {
+		s[i] = int16(r.IntN(2*bound+1) - bound)
+	}
+	return s
+}
+
+func randomBytes(r *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+// randomHalves are fp16 of any exponent but infinities'.
+func randomHalves(r *rand.Rand, n int) []uint16 {
+	s := make([]uint16, n)
+	for i := range s {
+		for s[i] = uint16(r.Uint32()); s[i]&0x7c00 == 0x7c00; s[i] = uint16(r.Uint32()) {
+		}
+	}
+	return s
+}
+
+// extreme are activations whose sums of four are at their bounds.
+func extreme(r *rand.Rand, k int) []int16 {
+	x := make([]int16, k)
+	for i := range x {
+		x[i] = device.MaxActivation
+		if r.IntN(2) == 0 && i%64 > 20 || i/64%3 == 1 {
+			x[i] = -x[i]
+		}
+	}
+	return x
+}
+
+var edges16 = []int16{-32768, -32767, -1, 0, 1, 2, 3, 1023, 1024, 1025, 2047, 2049, 4095, 16383, 16384, 32767}
+
+func scales(r *rand.Rand, n int, edge bool) []int16 {
+	s := random16(r, n, 32767)
+	if edge {
+		for i := range s {
+			s[i] = edges16[r.IntN(len(edges16))]
+		}
+	}
+	return s
+}
+
+func TestPrecomputeAndGEMVEqualTheirDefinition(t *testing.T) {
+	d := open(t, Options{})
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, bits := range []int{1, 2, 4} {
+		for _, group := range []int{32, 64, 128, 0} {
+			for round, k := range []int{256, 768, 1024} {
+				m := []int{256, 128, 128}[round]
+				t.Run(fmt.Sprintf("W%d group %d, %d×%d", bits, group, m, k), func(t *testing.T) {
+					g := group
+					if g == 0 {
+						g = k
+					}
+					a := &arena{d.Memory(), device.Align}
+					x := extreme(r, k)
+					if round > 0 {
+						x = random16(r, k, device.MaxActivation)
+					}
+					at := a.int16s(x)
+					tables, sums, y := a.alloc(8*k, 128), a.alloc(k/8, 128), a.alloc(4*m, 128)
+					codes := a.bytes(randomBytes(r, m*k/8*bits), 128)
+					sc, of := a.int16s(scales(r, m*k/g, round == 1)), a.int16s(scales(r, m*k/g, round == 2))
+					both(t, d, packet(device.OpPrecompute, tables, sums, at, uint32(k)))
+					for _, offsets := range []uint32{0, of} {
+						for _, affine := range [][2]uint32{{2, 15}, {1, 255}} {
+							both(t, d, packet(device.OpGEMV, y, codes, tables, sums, sc, offsets, uint32(m), uint32(k), uint32(bits), uint32(g), affine[0], affine[1]))
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestDequantEqualsItsDefinition(t *testing.T) {
+	d := open(t, Options{})
+	r := rand.New(rand.NewPCG(2, 1))
+	for _, bits := range []int{1, 2, 4} {
+		for _, group := range []int{32, 64, 128, 0} {
+			t.Run(fmt.Sprintf("W%d group %d", bits, group), func(t *testing.T) {
+				const m, k = 256, 512
+				g := group
+				if g == 0 {
+					g = k
+				}
+				for round := range 4 {
+					a := &arena{d.Memory(), device.Align}
+					codes := a.bytes(randomBytes(r, m*k/8*bits), 128)
+					sc, of := a.int16s(scales(r, m*k/g, round%2 == 1)), a.int16s(scales(r, m*k/g, round%2 == 1))
+					v := make([]uint16, 1<<bits)
+					for i := range v {
+						v[i] = layout.F16(float32(i) - 3.5)
+					}
+					if round > 1 {
+						v = randomHalves(r, 1<<bits)
+					}
+					values, tiles := a.uint16s(v), a.alloc(8*8*2048, 128)
+					for _, offsets := range []uint32{0, of} {
+						for _, span := range [][3]uint32{{0, 0, 8}, {1, 3, 2}, {1, 7, 1}} {
+							both(t, d, packet(device.OpDequant, tiles, codes, sc, offsets, values, span[0], span[1], span[2], k, uint32(bits), uint32(g)))
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestVLUT16EqualsItsDefinition(t *testing.T) {
+	d := open(t, Options{})
+	r := rand.New(rand.NewPCG(3, 1))
+	for _, n := range []int{1, 2, 7, 64} {
+		a := &arena{d.Memory(), device.Align}
+		groups := randomBytes(r, n*layout.SuperGroupBytes)
+		for i := range n {
+			for j, s := range randomHalves(r, 8) {
+				groups[i*layout.SuperGroupBytes+2*j], groups[i*layout.SuperGroupBytes+2*j+1] = byte(s), byte(s>>8)
+			}
+		}
+		values, dst := a.uint16s(randomHalves(r, 16)), a.alloc(512*n, 128)
+		a.alloc(16, 16)
+		both(t, d, packet(device.OpVLUT16, dst, a.bytes(groups, 16), uint32(n), values))
+	}
+}
+
+func TestTheTableOfExponentialsEqualsItsDefinition(t *testing.T) {
+	d := open(t, Options{})
+	both(t, d, packet(device.OpExpTable, 1<<16))
+}
+
+func TestSoftmaxEqualsItsDefinition(t *testing.T) {
+	d := open(t, Options{})
+	r := rand.New(rand.NewPCG(4, 1))
+	const table = 1 << 16
+	both(t, d, packet(device.OpExpTable, table))
+	for _, shape := range [][2]int{{1, 1}, {2, 3}, {1, 9}, {3, 4}, {1, 300}} {
+		for round := range 3 {
+			rows, keys := shape[0], shape[1]
+			a := &arena{d.Memory(), 1 << 17}
+			s := make([]uint16, rows*keys*1024)
+			for i := range s {
+				s[i] = layout.F16(float32(r.NormFloat64() * 6))
+			}
+			switch {
+			case round == 1:
+				s = randomHalves(r, len(s))
+			case keys == 300: // sums that no word holds
+				clear(s)
+			}
+			scores, diag, states := a.uint16s(s), a.alloc(rows*2048, 128), a.alloc(rows*32*device.StateBytes, 128)
+			for i := range rows * 32 {
+				st := device.View[uint32](d.Memory(), states+uint32(i*device.StateBytes), ref.StateWords)
+				st[ref.StateMax], st[ref.StateValid] = 0xfbff, uint32(r.IntN(keys*32+1))
+				switch {
+				case round == 2:
+					st[ref.StateMax], st[ref.StateValid] = uint32(randomHalves(r, 1)[0]), r.Uint32()
+				case i%5 == 0:
+					st[ref.StateMax], st[ref.StateValid] = uint32(layout.F16(5)), uint32(keys*32)
+				}
+			}
+			both(t, d, packet(device.OpSoftmax, scores, table, states, diag, uint32(rows), uint32(keys)))
+		}
+	}
+}
+
+func TestTilesAreMultipliedInTheirPlaceInTheOrder(t *testing.T) {
+	d := open(t, Options{})
+	r := rand.New(rand.NewPCG(8, 1))
+	a := &arena{d.Memory(), device.Align}
+	tiles := func(n int) uint32 {
+		s := make([]uint16, n*1024)
+		for i := range s {
+			s[i] = layout.F16(float32(r.NormFloat64()))
+		}
+		return a.uint16s(s)
+	}
+	act, wgt, act1, wgt1 := tiles(2*3), tiles(2*3), tiles(2), tiles(2)
+	moved, out := a.alloc(2*3*2048, 128), a.alloc(2*2*2048, 128)
+	result := a.alloc(2*2*2048, 128)
+	both(t, d, packet(device.OpCopy, moved, act, 2*3*2048),
+		packet(device.OpTileMul, out, moved, wgt, 3, act1, wgt1, 1, 2, 2, math.Float32bits(0.25)),
+		packet(device.OpTileMul, act, out, wgt, 2, 0, 0, 0, 2, 1, math.Float32bits(1)),
+		packet(device.OpCopy, result, out, 2*2*2048))
+}
+
+func TestCopyAndPing(t *testing.T) {
+	d := open(t, Options{})
+	copy(d.Memory(), randomBytes(rand.New(rand.NewPCG(5, 1)), 4096))
+	both(t, d, packet(device.OpPing), packet(device.OpCopy, testMemory-2048, 128, 2048))
+}

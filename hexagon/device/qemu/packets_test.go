@@ -1,0 +1,204 @@
+package qemu
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+)
+
+// outputs are where a packet that Check takes may write: offsets and sizes.
+func outputs(p device.Packet) [][2]int {
+	n := func(i int) int { return int(p.Args[i]) }
+	switch p.Op {
+	case device.OpCopy:
+		return [][2]int{{n(0), n(2)}}
+	case device.OpPrecompute:
+		return [][2]int{{n(0), 8 * n(3)}, {n(1), n(3) / 8}}
+	case device.OpGEMV:
+		return [][2]int{{n(0), 4 * n(6)}}
+	case device.OpDequant:
+		return [][2]int{{n(0), n(7) * 8 * layout.TileBytes}}
+	case device.OpVLUT16:
+		return [][2]int{{n(0), n(2) * 512}}
+	case device.OpTileMul:
+		return [][2]int{{n(0), n(7) * n(8) * layout.TileBytes}}
+	case device.OpExpTable:
+		return [][2]int{{n(0), device.ExpTableBytes}}
+	case device.OpSoftmax:
+		return [][2]int{{n(0), n(4) * n(5) * layout.TileBytes}, {n(2), n(4) * 32 * device.StateBytes}, {n(3), n(4) * layout.TileBytes}}
+	}
+	return nil
+}
+
+// work bounds what a packet costs the emulator, in about a vector's instruction.
+func work(p device.Packet) float64 {
+	n := func(i int) float64 { return float64(p.Args[i]) }
+	switch p.Op {
+	case device.OpGEMV:
+		return n(6) * n(7) * n(8) / 256
+	case device.OpDequant:
+		return n(7) * 4096
+	case device.OpTileMul:
+		return n(7) * n(8) * (n(3) + n(6)) * 1e4
+	case device.OpSoftmax:
+		return n(4) * (n(5) + 1) * 4000
+	case device.OpExpTable:
+		return 0
+	}
+	return n(2) * 100
+}
+
+// checkPacket runs a packet and checks its status, and that nothing but its outputs
+// has changed. Whatever else is in memory stays the fill.
+func checkPacket(t *testing.T, d *Device, fill []byte, p device.Packet) {
+	status := p.Check(len(d.Memory()))
+	if status == device.StatusOK && work(p) > 3e5 {
+		return
+	}
+	_, err := d.Run(t.Context(), []device.Packet{p})
+	if status != device.StatusOK {
+		var refused *device.PacketError
+		if !errors.As(err, &refused) || refused.Status != status || refused.Index != 0 || refused.Op != p.Op {
+			t.Fatalf("%v: %v, but Check says %d", p, err, status)
+		}
+	} else if err != nil {
+		t.Fatalf("%v: %v", p, err)
+	} else {
+		for _, o := range outputs(p) {
+			copy(d.Memory()[o[0]:][:o[1]], fill[o[0]:])
+		}
+	}
+	if !bytes.Equal(d.Memory(), fill) {
+		copy(d.Memory(), fill)
+		t.Fatalf("%v: memory beside its outputs has changed", p)
+	}
+}
+
+// plausible are numbers that packets have, and their neighbours.
+var plausible = []uint32{0, 1, 2, 3, 4, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 144, 255, 256, 257, 512, 1024, 2048, 4096, 4097,
+	1 << 16, 1<<16 + 128, 1 << 17, 1<<17 + 128, 1<<17 + 256, device.TCMBytes - 2048, device.TCMBytes - 128, device.TCMBytes, device.TCMBytes + 128,
+	device.TCMBytes + 1<<20 - 256, device.TCMBytes + 1<<20, 1 << 31, 1<<32 - 256, 1<<32 - 128, 1<<32 - 1}
+
+func randomPacket(r *rand.Rand) device.Packet {
+	p := device.Packet{Op: device.Op(r.IntN(11))}
+	for i := range p.Args {
+		switch r.IntN(4) {
+		case 0:
+			p.Args[i] = uint32(r.IntN(device.TCMBytes/128)) * 128
+		case 1:
+			p.Args[i] = r.Uint32()
+		default:
+			p.Args[i] = plausible[r.IntN(len(plausible))]
+		}
+	}
+	return p
+}
+
+// valid are packets that Check takes, for mutations to begin with.
+var valid = []device.Packet{
+	packet(device.OpPing),
+	packet(device.OpCopy, 128, 4096, 256),
+	packet(device.OpPrecompute, 1<<16, 1<<15, 256, 768),
+	packet(device.OpGEMV, 128, 1<<20, 1<<16, 1<<15, 1<<21, 1<<22, 256, 512, 2, 64, 1, 1),
+	packet(device.OpGEMV, 128, 1<<20, 1<<16, 1<<15, 0, 0, 128, 256, 4, 256, 2, 15),
+	packet(device.OpDequant, 1<<20, 1<<16, 1<<22, 1<<21, 128, 1, 2, 3, 512, 4, 32),
+	packet(device.OpVLUT16, 1<<20, 144, 5, 128),
+	packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 1<<18, 1<<19, 1, 1, 1, math.Float32bits(0.5)),
+	packet(device.OpExpTable, 1<<16),
+	packet(device.OpSoftmax, 1<<20, 1<<16, 1<<21, 1<<22, 1, 3),
+}
+
+func mutated(r *rand.Rand) device.Packet {
+	p := valid[r.IntN(len(valid))]
+	for range r.IntN(3) {
+		i := r.IntN(len(p.Args))
+		switch r.IntN(4) {
+		case 0:
+			p.Args[i] ^= 1 << r.IntN(32)
+		case 1:
+			p.Args[i] += plausible[r.IntN(len(plausible))]
+		default:
+			p.Args[i] = plausible[r.IntN(len(plausible))]
+		}
+	}
+	return p
+}
+
+func filled(d *Device) []byte {
+	fill := randomBytes(rand.New(rand.NewPCG(6, 1)), len(d.Memory()))
+	copy(d.Memory(), fill)
+	return fill
+}
+
+const packetMemory = device.TCMBytes + 1<<20
+
+func TestTheDeviceRefusesWhatCheckRefusesAndWritesNothingElse(t *testing.T) {
+	d := open(t, Options{Memory: packetMemory})
+	fill := filled(d)
+	r := rand.New(rand.NewPCG(7, 1))
+	n := 250
+	if testing.Short() {
+		n = 100
+	}
+	for range n {
+		checkPacket(t, d, fill, randomPacket(r))
+		checkPacket(t, d, fill, mutated(r))
+	}
+}
+
+func FuzzPackets(f *testing.F) {
+	d := open(f, Options{Memory: packetMemory})
+	fill := filled(d)
+	for _, p := range valid {
+		f.Add(encode(p))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { checkPacket(t, d, fill, decode(b)) })
+}
+
+func TestARunStopsAtTheFirstPacketThatIsRefused(t *testing.T) {
+	d := open(t, Options{Memory: packetMemory})
+	copyTo := func(at uint32) device.Packet { return packet(device.OpCopy, at, 1<<20, 128) }
+	d.Memory()[1<<20] = 7
+	mul := packet(device.OpTileMul, 0, 1<<16, 1<<17, 1, 0, 0, 0, 1, 1, 0x7f800000) // an infinite scale
+	for bad, index := range map[device.Packet]int{{Op: 99}: 2, mul: 2, copyTo(1): 2} {
+		clear(d.Memory()[:1<<20])
+		_, err := d.Run(t.Context(), []device.Packet{copyTo(128), copyTo(256), bad, copyTo(512)})
+		var refused *device.PacketError
+		if !errors.As(err, &refused) || refused.Index != index || refused.Op != bad.Op {
+			t.Errorf("%v: %v", bad, err)
+		}
+		if m := d.Memory(); m[128] != 7 || m[256] != 7 || m[512] != 0 {
+			t.Errorf("%v: packets before it have not run, or those behind it have", bad)
+		}
+	}
+	if _, err := d.Run(t.Context(), nil); err != nil {
+		t.Error("an empty run:", err)
+	}
+}
+
+func TestLongRunsAndLargeMemory(t *testing.T) {
+	d := open(t, Options{Memory: MaxMemory})
+	last := uint32(MaxMemory - 128)
+	d.Memory()[last] = 9
+	packets := make([]device.Packet, 2000)
+	for i := range packets {
+		packets[i] = packet(device.OpCopy, uint32(i)*128, last, 128)
+	}
+	counts, err := d.Run(t.Context(), packets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if counts.Packets == 0 || counts.Instructions < counts.Packets || counts.Vector == 0 {
+		t.Errorf("counted %+v", counts)
+	}
+	for i := range packets {
+		if d.Memory()[i*128] != 9 {
+			t.Fatalf("packet %d has not run", i)
+		}
+	}
+}

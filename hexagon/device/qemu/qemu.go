@@ -1,0 +1,33 @@
+// Package qemu is the emulated device: the machine code of hexagon/dsp under
+// qemu-hexagon, a child process that shares its memory with this one. Its results are
+// those of the chip's instructions; its speed says nothing about a chip. The tile unit,
+// which qemu lacks, is hexagon/hmx. Linux only.
+package qemu
+
+import (
+	"time"
+
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
+
+// Options of Open. The zero value is good.
+type Options struct {
+	// Memory in bytes, at least device.TCMBytes and at most MaxMemory; 0 means 256 MiB.
+	// What is not used costs nothing.
+	Memory int
+	// Limit is how long Run may take before the child is taken for hung; 0 means two minutes.
+	Limit time.Duration
+	// Pool works for the tile unit; nil means one goroutine.
+	Pool *pool.Pool
+	// Emulator is the command to run, with its flags; empty means the environment's
+	// LUTRA_QEMU_HEXAGON, or "qemu-hexagon -cpu v67".
+	Emulator string
+	// Program is run instead of dsp.Emulator; for tests of kernels that lie elsewhere.
+	Program []byte
+}
+
+// MaxMemory is how much a child of 32 bits can share.
+const MaxMemory = 2 << 30
+
+// EmulatorEnv names the environment variable of Options.Emulator.
+const EmulatorEnv = "LUTRA_QEMU_HEXAGON"

@@ -1,0 +1,103 @@
+package qemu
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+)
+
+// define runs a packet that Check takes as hexagon/ref defines it.
+func define(memory []byte, p device.Packet) {
+	a := p.Args
+	n := func(i int) int { return int(a[i]) }
+	matrix := func(rows, codes, scales, offsets, k, bits, group int) *ref.Matrix {
+		w := &ref.Matrix{K: n(k), Bits: n(bits), Group: n(group)}
+		w.Codes = memory[a[codes]:][:rows*w.K*w.Bits/8]
+		if w.Group != w.K {
+			w.Scales = device.View[int16](memory, a[scales], rows*w.K/w.Group)
+			if a[offsets] != 0 {
+				w.Offsets = device.View[int16](memory, a[offsets], rows*w.K/w.Group)
+			}
+		}
+		return w
+	}
+	switch p.Op {
+	case device.OpCopy:
+		copy(memory[a[0]:][:a[2]], memory[a[1]:][:a[2]])
+	case device.OpPrecompute:
+		ref.Precompute(device.View[int16](memory, a[0], 4*n(3)), device.View[int32](memory, a[1], n(3)/32), device.View[int16](memory, a[2], n(3)))
+	case device.OpGEMV:
+		ref.GEMV(device.View[int32](memory, a[0], n(6)), matrix(n(6), 1, 4, 5, 7, 8, 9),
+			device.View[int16](memory, a[2], 4*n(7)), device.View[int32](memory, a[3], n(7)/32), int32(a[10]), int32(a[11]))
+	case device.OpDequant:
+		ref.Dequant(device.View[uint16](memory, a[0], n(7)*8*1024), matrix((n(5)+1)*layout.Strip, 1, 2, 3, 8, 9, 10),
+			device.View[uint16](memory, a[4], 1<<a[9]), n(5), n(6), n(7))
+	case device.OpVLUT16:
+		ref.VLUT16(device.View[uint16](memory, a[0], n(2)*256), memory[a[1]:][:n(2)*layout.SuperGroupBytes], device.View[uint16](memory, a[3], 16))
+	case device.OpTileMul:
+		runs := []ref.Run{{Act: device.View[uint16](memory, a[1], n(7)*n(3)*1024), Wgt: device.View[uint16](memory, a[2], n(8)*n(3)*1024), K: n(3)}}
+		if a[6] > 0 {
+			runs = append(runs, ref.Run{Act: device.View[uint16](memory, a[4], n(7)*n(6)*1024), Wgt: device.View[uint16](memory, a[5], n(8)*n(6)*1024), K: n(6)})
+		}
+		ref.TileMul(device.View[uint16](memory, a[0], n(7)*n(8)*1024), runs, n(7), n(8), math.Float32frombits(a[9]))
+	case device.OpExpTable:
+		ref.ExpTable(device.View[uint16](memory, a[0], 1<<15))
+	case device.OpSoftmax:
+		ref.Softmax(device.View[uint16](memory, a[0], n(4)*n(5)*1024), device.View[uint16](memory, a[1], 1<<15),
+			device.View[uint32](memory, a[2], n(4)*32*ref.StateWords), device.View[uint16](memory, a[3], n(4)*1024), n(4), n(5))
+	}
+}
+
+// arena hands out operands.
+type arena struct {
+	memory []byte
+	next   uint32
+}
+
+func (a *arena) alloc(bytes, align int) uint32 {
+	at := (a.next + uint32(align) - 1) &^ (uint32(align) - 1)
+	a.next = at + uint32(bytes)
+	return at
+}
+
+func (a *arena) int16s(v []int16) uint32 {
+	at := a.alloc(2*len(v), device.Align)
+	copy(device.View[int16](a.memory, at, len(v)), v)
+	return at
+}
+
+func (a *arena) uint16s(v []uint16) uint32 {
+	at := a.alloc(2*len(v), device.Align)
+	copy(device.View[uint16](a.memory, at, len(v)), v)
+	return at
+}
+
+func (a *arena) bytes(v []byte, align int) uint32 {
+	at := a.alloc(len(v), align)
+	copy(a.memory[at:], v)
+	return at
+}
+
+// packet makes one of its arguments.
+func packet(op device.Op, args ...uint32) device.Packet {
+	p := device.Packet{Op: op}
+	copy(p.Args[:], args)
+	return p
+}
+
+// decode reads a packet from bytes, as fuzzers have them.
+func decode(b []byte) device.Packet {
+	var p device.Packet
+	var words [64]byte
+	copy(words[:], b)
+	p.Op = device.Op(binary.LittleEndian.Uint32(words[:]))
+	for i := range p.Args {
+		p.Args[i] = binary.LittleEndian.Uint32(words[4+4*i:])
+	}
+	return p
+}
+
+func encode(p device.Packet) []byte { return device.AppendRequest(nil, 0, 0, []device.Packet{p})[16:] }

@@ -1,0 +1,203 @@
+package qemu
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+)
+
+var faults = flag.Bool("faults", false, "seed faults into hexagon/dsp, which takes clang-19 and a minute")
+
+// seeded are faults of the C sources: in a file, of dsp, a text and what replaces it.
+// Tests that do not see each of them do not test the kernels.
+var seeded = []struct{ file, from, to string }{
+	{"kernels/precompute.c", "t[2] = HI(s0), t[4] = LO(s1)", "t[4] = HI(s0), t[2] = LO(s1)"},
+	{"kernels/precompute.c", "0x01010101", "0x01010100"},
+	{"kernels/precompute.c", "Q6_Q_vsetq2_R(at + 32)", "Q6_Q_vsetq2_R(128)"},
+	{"kernels/gemv.c", "(tile >> 2 & 1) << 2", "(tile >> 1 & 1) << 2"},
+	{"kernels/gemv.c", "table, sel | 2)", "table, sel)"},
+	{"kernels/gemv.c", "splat_w(s << 3)", "splat_w(s << 2)"},
+	{"kernels/gemv.c", "g->A == 2 ? ~0u", "g->A == 1 ? ~0u"},
+	{"kernels/gemv.c", "Q6_Vw_vmpyo_VwVh_s1_rnd_sat", "Q6_Vw_vmpyo_VwVh_s1_sat"},
+	{"kernels/gemv.c", "Q6_W_vshuff_VVR(LO(r23), LO(r01), -8)", "Q6_W_vshuff_VVR(LO(r01), LO(r23), -8)"},
+	{"kernels/dequant.c", "0x30201000u", "0x30102000u"},
+	{"kernels/dequant.c", "0x0c080400u, second2)\nHALF(half_2", "0x0c040800u, second2)\nHALF(half_2"},
+	{"kernels/dequant.c", "exchange(a, b, 64)", "exchange(b, a, 64)"},
+	{"kernels/dequant.c", "hf_of_int(offsets[0], 12)", "hf_of_int(offsets[0], 11)"},
+	{"kernels/dequant.c", "column * 32 >> shift", "column * 16 >> shift"},
+	{"kernels/dequant.c", "T(0), T(1)}", "T(1), T(0)}"},
+	{"kernels/hf.h", "splat_w(20)", "splat_w(21)"},
+	{"kernels/hf.h", "Q6_Vw_vadd_VwVw(rest, Q6_V_vand_VV(mant, one))", "rest"},
+	{"kernels/hf.h", "splat_w(0x7bff)", "splat_w(0x7c00)"},
+	{"kernels/hf.h", "splat_w(5)", "splat_w(6)"},
+	{"kernels/vlut16.c", "splat_b(4)", "splat_b(3)"},
+	{"kernels/softmax.c", "n - from < 32 ?", "n - from < 31 ?"},
+	{"kernels/softmax.c", "-4 * row", "-4 * row - 4"},
+	{"kernels/softmax.c", "t % 64 == 63", "t % 512 == 511"},
+	{"kernels/softmax.c", "st[1].max << 16", "st[0].max << 16"},
+	{"kernels/exp.c", "int i = 17", "int i = 4"},
+	{"dispatch/dispatch.c", "a[2] % ALIGN == 0", "1"},
+	{"dispatch/dispatch.c", "at + n <= limit;", "limit;"},
+	{"dispatch/dispatch.c", "&& (at >= TCM_BYTES || at + n <= TCM_BYTES)", ""},
+	{"dispatch/dispatch.c", "memory(&c, a[3], k / 8);", ""},
+}
+
+// exercise runs a little of everything, and says whether all of it is as defined.
+func exercise(t *testing.T, d *Device) error {
+	r := rand.New(rand.NewPCG(10, 1))
+	a := &arena{d.Memory(), 1 << 17}
+	const m, k, table = 128, 512, 1 << 16
+	var packets []device.Packet
+	add := func(op device.Op, args ...uint32) { packets = append(packets, packet(op, args...)) }
+	x := a.int16s(extreme(r, k))
+	tables, sums := a.alloc(8*k, 128), a.alloc(k/8, 128)
+	add(device.OpPrecompute, tables, sums, x, k)
+	codes, sc, of := a.bytes(randomBytes(r, m*k/2), 128), a.int16s(scales(r, m*k/32, false)), a.int16s(scales(r, m*k/32, true))
+	v := randomHalves(r, 16)
+	v[0], v[1], v[2] = 0x8000, 0x7bff, 0x0001
+	values := a.uint16s(v)
+	for _, bits := range []uint32{1, 2, 4} {
+		for _, group := range []uint32{32, 64, 128, k} {
+			add(device.OpGEMV, a.alloc(4*m, 128), codes, tables, sums, sc, of, m, k, bits, group, 2, 9)
+			add(device.OpDequant, a.alloc(8*8*2048, 128), codes, sc, of, values, 0, 0, k/64, k, bits, group)
+		}
+	}
+	groups := randomBytes(r, 8*layout.SuperGroupBytes)
+	for i := range groups {
+		groups[i] &^= 0x40
+	}
+	add(device.OpVLUT16, a.alloc(8*512, 128), a.bytes(groups, 16), 8, values)
+	add(device.OpExpTable, table)
+	const keys = 300
+	s := make([]uint16, keys*1024)
+	for i := range 3 * 1024 {
+		s[i] = layout.F16(-float32(math.Abs(r.NormFloat64())))
+	}
+	states := a.alloc(32*device.StateBytes, 128)
+	for i := range 32 {
+		st := device.View[uint32](d.Memory(), states+uint32(i*device.StateBytes), 2)
+		st[ref.StateMax], st[ref.StateValid] = 0xfbff, uint32(i*31)
+		if i%3 == 0 {
+			st[ref.StateMax] = uint32(layout.F16(-r.Float32())) // and all keys: their sums are beyond a word
+			st[ref.StateValid] = 1 << 20
+		}
+	}
+	add(device.OpSoftmax, a.uint16s(s), table, states, a.alloc(2048, 128), 1, keys)
+
+	want := bytes.Clone(d.Memory())
+	for _, p := range packets {
+		define(want, p)
+	}
+	if _, err := d.Run(t.Context(), packets); err != nil {
+		return err
+	}
+	if !bytes.Equal(d.Memory(), want) {
+		return errors.New("results differ")
+	}
+	for range 2000 {
+		p := mutated(r)
+		status := p.Check(len(d.Memory()))
+		if status == device.StatusOK || p.Op == device.OpTileMul {
+			continue
+		}
+		var refused *device.PacketError
+		if _, err := d.Run(t.Context(), []device.Packet{p}); !errors.As(err, &refused) || refused.Status != status {
+			return errors.New("a bad packet is not refused as it should be")
+		}
+	}
+	return nil
+}
+
+func TestTheProgramPassesItsExercise(t *testing.T) {
+	if err := exercise(t, open(t, Options{})); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSeededFaultsAreCaught(t *testing.T) {
+	if !*faults {
+		t.Skip("only with -faults: it builds the program once for each fault")
+	}
+	open(t, Options{}).Close()
+	dir := t.TempDir()
+	build := func() []byte {
+		if out, err := exec.Command("make", "-s", "-C", dir, "lutra-emulator.elf").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		program, err := os.ReadFile(filepath.Join(dir, "lutra-emulator.elf"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return program
+	}
+	if err := os.CopyFS(dir, os.DirFS("../../dsp")); err != nil {
+		t.Fatal(err)
+	}
+	if err := exercise(t, open(t, Options{Program: build()})); err != nil {
+		t.Fatal("without a fault:", err)
+	}
+	for _, f := range seeded {
+		file := filepath.Join(dir, f.file)
+		right, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(string(right), f.from) == 0 {
+			t.Fatalf("%s has no %q any more", f.file, f.from)
+		}
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(string(right), f.from, f.to)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d := open(t, Options{Program: build()})
+		if err := exercise(t, d); err == nil {
+			t.Errorf("%s: %q for %q is not noticed", f.file, f.to, f.from)
+		}
+		d.Close()
+		if err := os.WriteFile(file, right, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAWrongBitOfPackedWeightsIsNoticed(t *testing.T) {
+	d := open(t, Options{})
+	r := rand.New(rand.NewPCG(11, 1))
+	const m, k = 128, 256
+	a := &arena{d.Memory(), device.Align}
+	x := a.int16s(random16(r, k, device.MaxActivation))
+	tables, sums, y := a.alloc(8*k, 128), a.alloc(k/8, 128), a.alloc(4*m, 128)
+	codes, sc := a.bytes(randomBytes(r, m*k/4), 128), a.int16s(scales(r, m*k/32, false))
+	packets := []device.Packet{packet(device.OpPrecompute, tables, sums, x, k),
+		packet(device.OpGEMV, y, codes, tables, sums, sc, 0, m, k, 2, 32, 1, 1)}
+	both(t, d, packets...)
+	right := bytes.Clone(d.Memory()[y:][:4*m])
+	for range 50 {
+		at, bit := codes+uint32(r.IntN(m*k/4)), byte(1)<<r.IntN(8)
+		d.Memory()[at] ^= bit
+		if _, err := d.Run(t.Context(), packets); err != nil {
+			t.Fatal(err)
+		}
+		differ := 0
+		for i, b := range d.Memory()[y:][:4*m] {
+			if b != right[i] {
+				differ |= 1 << (i / 4 % 32)
+			}
+		}
+		// A code of a small scale may round away; none of these do.
+		if differ == 0 {
+			t.Errorf("bit %#x at %#x makes no difference", bit, at)
+		}
+		d.Memory()[at] ^= bit
+	}
+}

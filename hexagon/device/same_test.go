@@ -1,0 +1,237 @@
+package device
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/pool"
+)
+
+const testMemory = TCMBytes + 1<<20
+
+// define computes a packet by its definition.
+func define(g *Go, p Packet) {
+	a := &p.Args
+	switch p.Op {
+	case OpCopy:
+		copy(g.memory[a[0]:][:a[2]], g.memory[a[1]:])
+	case OpPrecompute:
+		k := int(a[3])
+		ref.Precompute(view[int16](g, a[0], 4*k), view[int32](g, a[1], k/32), view[int16](g, a[2], k))
+	case OpGEMV:
+		m, k := int(a[6]), int(a[7])
+		w := g.matrix(a[1], a[4], a[5], m, k, a[8], a[9])
+		ref.GEMV(view[int32](g, a[0], m), &w, view[int16](g, a[2], 4*k), view[int32](g, a[3], k/32), int32(a[10]), int32(a[11]))
+	case OpDequant:
+		strip, first, n := int(a[5]), int(a[6]), int(a[7])
+		w := g.matrix(a[1], a[2], a[3], (strip+1)*layout.Strip, int(a[8]), a[9], a[10])
+		ref.Dequant(view[uint16](g, a[0], 8*n*tile), &w, view[uint16](g, a[4], 1<<a[9]), strip, first, n)
+	case OpVLUT16:
+		n := int(a[2])
+		ref.VLUT16(view[uint16](g, a[0], n*layout.SuperGroup), g.memory[a[1]:][:n*layout.SuperGroupBytes], view[uint16](g, a[3], 16))
+	case OpTileMul:
+		rows, cols, k0, k1 := int(a[7]), int(a[8]), int(a[3]), int(a[6])
+		runs := []ref.Run{{Act: view[uint16](g, a[1], rows*k0*tile), Wgt: view[uint16](g, a[2], cols*k0*tile), K: k0}}
+		if k1 > 0 {
+			runs = append(runs, ref.Run{Act: view[uint16](g, a[4], rows*k1*tile), Wgt: view[uint16](g, a[5], cols*k1*tile), K: k1})
+		}
+		ref.TileMul(view[uint16](g, a[0], rows*cols*tile), runs, rows, cols, math.Float32frombits(a[9]))
+	case OpExpTable:
+		ref.ExpTable(view[uint16](g, a[0], ExpTableBytes/2))
+	case OpSoftmax:
+		rows, keys := int(a[4]), int(a[5])
+		ref.Softmax(view[uint16](g, a[0], rows*keys*tile), view[uint16](g, a[1], ExpTableBytes/2),
+			view[uint32](g, a[2], rows*layout.Tile*ref.StateWords), view[uint16](g, a[3], rows*tile), rows, keys)
+	}
+}
+
+// generator makes packets that devices take, and their operands, one after the other
+// in each of the memories. TCM begins with a table of powers.
+type generator struct {
+	*rand.Rand
+	tcm, ddr uint32 // what is next
+	memory   []byte
+}
+
+const expTable = 0
+
+func newGenerator(seed uint64, memory []byte) *generator {
+	copy(View[uint16](memory, expTable, ExpTableBytes/2), powers())
+	return &generator{rand.New(rand.NewPCG(seed, 5)), ExpTableBytes, TCMBytes, memory}
+}
+
+// bytes are n random ones.
+func (g *generator) bytes(next *uint32, n int) uint32 {
+	at := *next
+	*next += uint32(n+Align-1) / Align * Align
+	for i := range n {
+		g.memory[int(at)+i] = byte(g.Uint32())
+	}
+	return at
+}
+
+// halves are n fp16 of any kind.
+func (g *generator) halves(next *uint32, n int) uint32 {
+	at := g.bytes(next, 2*n)
+	g.tame(at, n)
+	return at
+}
+
+func (g *generator) tame(at uint32, n int) {
+	huge := g.IntN(3) == 0
+	for i, v := range View[uint16](g.memory, at, n) {
+		if !huge {
+			v = v&0x83ff | uint16(0x2c+g.IntN(20))<<8&0x7c00
+		}
+		if v&0x7c00 == 0x7c00 {
+			v &^= 0x4000
+		}
+		View[uint16](g.memory, at, n)[i] = v
+	}
+}
+
+func (g *generator) packet() Packet {
+	g.tcm, g.ddr = ExpTableBytes, TCMBytes
+	tcm, ddr := &g.tcm, &g.ddr
+	any := ddr
+	if g.IntN(2) == 0 {
+		any = tcm
+	}
+	some := func(most int) int { return 1 + g.IntN(most) }
+	word := func(n ...int) (a [15]uint32) {
+		for i, v := range n {
+			a[i] = uint32(v)
+		}
+		return a
+	}
+	bits := 1 << g.IntN(3)
+	m, k := layout.Strip*some(3), layout.TableCols*some(3)
+	group := []int{32, 64, 128, k}[g.IntN(4)]
+	matrix := func() (codes, scales, offsets int) {
+		codes = int(g.bytes(any, m*k/8*bits))
+		if group != k {
+			scales = int(g.bytes(any, m*k/group*2))
+			if g.IntN(2) == 0 {
+				offsets = int(g.bytes(ddr, m*k/group*2))
+			}
+		}
+		return
+	}
+	switch op := Op(1 + g.IntN(int(numOps)-1)); op {
+	case OpCopy:
+		n := Align * some(20)
+		return Packet{op, word(int(g.bytes(any, n)), int(g.bytes(ddr, n)), n)}
+	case OpPrecompute:
+		return Packet{op, word(int(g.bytes(any, 8*k)), int(g.bytes(ddr, k/8)), int(g.bytes(ddr, 2*k)), k)}
+	case OpGEMV:
+		codes, scales, offsets := matrix()
+		return Packet{op, word(int(g.bytes(ddr, 4*m)), codes, int(g.bytes(any, 8*k)), int(g.bytes(ddr, k/8)), scales, offsets,
+			m, k, bits, group, some(2), g.IntN(MaxB+1))}
+	case OpDequant:
+		codes, scales, offsets := matrix()
+		first := g.IntN(k / layout.Block)
+		n := some(k/layout.Block - first)
+		return Packet{op, word(int(g.bytes(tcm, n*8*layout.TileBytes)), codes, scales, offsets, int(g.halves(ddr, 1<<bits)),
+			g.IntN(m/layout.Strip), first, n, k, bits, group)}
+	case OpVLUT16:
+		n := some(40)
+		groups := g.bytes(ddr, n*layout.SuperGroupBytes)
+		for i := range n {
+			g.tame(groups+uint32(i*layout.SuperGroupBytes), 8)
+		}
+		return Packet{op, word(int(g.bytes(any, n*2*layout.SuperGroup)), int(groups), n, int(g.halves(ddr, 16)))}
+	case OpTileMul:
+		rows, cols, k0, k1 := some(3), some(2), some(4), g.IntN(3)
+		return Packet{op, word(int(g.bytes(tcm, rows*cols*layout.TileBytes)), int(g.halves(tcm, rows*k0*tile)), int(g.halves(tcm, cols*k0*tile)), k0,
+			int(g.halves(tcm, rows*k1*tile)), int(g.halves(tcm, cols*k1*tile)), k1, rows, cols, int(math.Float32bits(float32(g.NormFloat64()))))}
+	case OpExpTable:
+		return Packet{op, word(1 << 20 * some(7))}
+	case OpSoftmax:
+		rows, keys := some(2), some(3)
+		p := Packet{op, word(int(g.halves(tcm, rows*keys*tile)), expTable, int(g.bytes(ddr, rows*layout.Tile*StateBytes)),
+			int(g.bytes(tcm, rows*layout.TileBytes)), rows, keys)}
+		states := View[uint32](g.memory, p.Args[2], rows*layout.Tile*ref.StateWords)
+		for r := range rows * layout.Tile {
+			states[r*ref.StateWords] = 0xfbff
+			if g.IntN(2) == 0 {
+				states[r*ref.StateWords] = uint32(layout.F16(float32(g.NormFloat64())))
+			}
+			if g.IntN(8) > 0 {
+				states[r*ref.StateWords+ref.StateValid] = uint32(g.IntN(keys*layout.Tile + 2))
+			}
+			if g.IntN(4) == 0 {
+				states[r*ref.StateWords+ref.StateValid] = 0
+			}
+		}
+		return p
+	default:
+		return Packet{Op: op}
+	}
+}
+
+func TestTheGoDeviceComputesTheDefinitionsBits(t *testing.T) {
+	threads := pool.New(2)
+	defer threads.Close()
+	for _, isa := range cpu.Supported() {
+		for _, p := range []*pool.Pool{nil, threads} {
+			d, err := NewGo(p, testMemory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &Go{memory: newMemory(testMemory)}
+			g := newGenerator(uint64(isa), d.memory)
+			copy(want.memory, d.memory)
+			restore := cpu.Override(isa)
+			for range 100 {
+				p := g.packet()
+				// Operands lie in the last stretches that the generator wrote.
+				copy(want.memory, d.memory)
+				if _, err := d.Run(t.Context(), []Packet{p}); err != nil {
+					t.Fatalf("%v: %v", p, err)
+				}
+				define(want, p)
+				if !bytes.Equal(d.memory, want.memory) {
+					t.Fatalf("%v: %v: the memory differs", isa, p)
+				}
+			}
+			restore()
+		}
+	}
+}
+
+// Whatever a packet says, the device refuses it or computes something within its memory.
+func FuzzPackets(f *testing.F) {
+	memory := newMemory(testMemory)
+	g := newGenerator(1, memory)
+	for range 50 {
+		p := g.packet()
+		b := binary.LittleEndian.AppendUint32(nil, uint32(p.Op))
+		for _, a := range p.Args {
+			b = binary.LittleEndian.AppendUint32(b, a)
+		}
+		f.Add(b)
+	}
+	d := &Go{memory: memory, unit: NewTileUnit(nil)}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for len(b) >= 64 {
+			p := Packet{Op: Op(binary.LittleEndian.Uint32(b))}
+			for i := range p.Args {
+				p.Args[i] = binary.LittleEndian.Uint32(b[4+4*i:])
+			}
+			b = b[64:]
+			if p.Op == OpTileMul && p.Args[7] < MaxTiles && p.Args[8] < MaxTiles && p.Args[3] < MaxTiles && p.Args[6] < MaxTiles &&
+				uint64(p.Args[7])*uint64(p.Args[8])*uint64(p.Args[3]+p.Args[6]) > 1000 {
+				continue // correct, but slow
+			}
+			if _, err := d.Run(t.Context(), []Packet{p}); err != nil && p.Check(testMemory) == StatusOK {
+				t.Fatalf("%v: %v", p, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package device
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// AnswerBytes is the size of an answer. Packets go to a device in requests of 16
+// bytes and 64 a packet; hexagon/dsp/dispatch has both forms.
+const AnswerBytes = 40
+
+const magic = 0x4c555452
+
+// AppendRequest appends request number to b: a header, which gives count, and packets.
+func AppendRequest(b []byte, number, count uint32, packets []Packet) []byte {
+	for _, v := range [...]uint32{magic, number, count, 0} {
+		b = binary.LittleEndian.AppendUint32(b, v)
+	}
+	for _, p := range packets {
+		b = binary.LittleEndian.AppendUint32(b, uint32(p.Op))
+		for _, a := range p.Args {
+			b = binary.LittleEndian.AppendUint32(b, a)
+		}
+	}
+	return b
+}
+
+// Answer says how many packets of a request went well, and the status of the next.
+type Answer struct {
+	Done   int
+	Status Status
+	Counts Counts
+}
+
+// ParseAnswer reads the answer to a request of so many packets. One that cannot be
+// true is an error.
+func ParseAnswer(b []byte, number uint32, packets int) (Answer, error) {
+	if len(b) != AnswerBytes {
+		return Answer{}, fmt.Errorf("an answer has %d bytes, not %d", AnswerBytes, len(b))
+	}
+	word := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
+	long := func(i int) uint64 { return binary.LittleEndian.Uint64(b[16+8*i:]) }
+	a := Answer{int(word(2)), Status(word(3)), Counts{long(0), long(1), long(2)}}
+	switch {
+	case word(0) != magic || word(1) != number || a.Status > StatusNumber:
+		return Answer{}, errors.New("the answer is none")
+	case word(2) > uint32(packets) || packets > 0 && (a.Done == packets) != (a.Status == StatusOK):
+		return Answer{}, fmt.Errorf("the answer says that %d of %d packets went well, with status %d", word(2), packets, a.Status)
+	}
+	return a, nil
+}
+
+// Add adds counts.
+func (c *Counts) Add(d Counts) {
+	c.Packets += d.Packets
+	c.Instructions += d.Instructions
+	c.Vector += d.Vector
+}

@@ -1,0 +1,90 @@
+package hexagon
+
+import (
+	"context"
+	"math"
+	"unsafe"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/ref"
+)
+
+// refDevice computes with the definitions of the operations, one packet after the
+// other. It is slow and obviously right.
+type refDevice struct {
+	mem []byte
+}
+
+func newRefDevice(bytes int) (device.Device, error) {
+	return &refDevice{mem: alignedBytes(bytes)}, nil
+}
+
+func newGoDevice(bytes int) (device.Device, error) { return device.NewGo(nil, bytes) }
+
+func alignedBytes(n int) []byte {
+	b := make([]byte, n+device.Align)
+	skip := -int(uintptr(unsafe.Pointer(&b[0]))) & (device.Align - 1)
+	return b[skip : skip+n]
+}
+
+func (d *refDevice) Name() string   { return "ref" }
+func (d *refDevice) Memory() []byte { return d.mem }
+func (d *refDevice) Close() error   { return nil }
+
+func (d *refDevice) Run(ctx context.Context, packets []device.Packet) (device.Counts, error) {
+	for i := range packets {
+		p := &packets[i]
+		if s := p.Check(len(d.mem)); s != device.StatusOK {
+			return device.Counts{}, &device.PacketError{Index: i, Op: p.Op, Status: s}
+		}
+		d.compute(p)
+	}
+	return device.Counts{}, ctx.Err()
+}
+
+func numbers[T int16 | uint16 | int32 | uint32](mem []byte, at uint32, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(&mem[at])), n)
+}
+
+func (d *refDevice) compute(p *device.Packet) {
+	a, m := &p.Args, d.mem
+	n := func(i int) int { return int(a[i]) }
+	matrix := func(codes, scales, offsets, rows, k, bits, group int) *ref.Matrix {
+		w := &ref.Matrix{Codes: m[codes:][:rows*k*bits/8], K: k, Bits: bits, Group: group}
+		if group != k {
+			w.Scales = numbers[int16](m, uint32(scales), rows*k/group)
+			if offsets != 0 {
+				w.Offsets = numbers[int16](m, uint32(offsets), rows*k/group)
+			}
+		}
+		return w
+	}
+	tiles := func(at uint32, n int) []uint16 { return numbers[uint16](m, at, n*1024) }
+	switch p.Op {
+	case device.OpCopy:
+		copy(m[a[0]:][:a[2]], m[a[1]:])
+	case device.OpPrecompute:
+		ref.Precompute(numbers[int16](m, a[0], 4*n(3)), numbers[int32](m, a[1], n(3)/32), numbers[int16](m, a[2], n(3)))
+	case device.OpGEMV:
+		w := matrix(n(1), n(4), n(5), n(6), n(7), n(8), n(9))
+		ref.GEMV(numbers[int32](m, a[0], n(6)), w, numbers[int16](m, a[2], 4*n(7)), numbers[int32](m, a[3], n(7)/32), int32(a[10]), int32(a[11]))
+	case device.OpDequant:
+		w := matrix(n(1), n(2), n(3), (n(5)+1)*layout.Strip, n(8), n(9), n(10))
+		ref.Dequant(tiles(a[0], 8*n(7)), w, numbers[uint16](m, a[4], 1<<n(9)), n(5), n(6), n(7))
+	case device.OpVLUT16:
+		ref.VLUT16(numbers[uint16](m, a[0], 256*n(2)), m[a[1]:], numbers[uint16](m, a[3], 16))
+	case device.OpTileMul:
+		rows, cols := n(7), n(8)
+		runs := []ref.Run{{Act: tiles(a[1], rows*n(3)), Wgt: tiles(a[2], cols*n(3)), K: n(3)}}
+		if a[6] > 0 {
+			runs = append(runs, ref.Run{Act: tiles(a[4], rows*n(6)), Wgt: tiles(a[5], cols*n(6)), K: n(6)})
+		}
+		ref.TileMul(tiles(a[0], rows*cols), runs, rows, cols, math.Float32frombits(a[9]))
+	case device.OpExpTable:
+		ref.ExpTable(numbers[uint16](m, a[0], 1<<15))
+	case device.OpSoftmax:
+		rows := n(4)
+		ref.Softmax(tiles(a[0], rows*n(5)), numbers[uint16](m, a[1], 1<<15), numbers[uint32](m, a[2], rows*32*ref.StateWords), tiles(a[3], rows), rows, n(5))
+	}
+}

@@ -1,0 +1,11 @@
+// Package hexagon runs a model's matrices and attention on a Hexagon NPU, or on what
+// stands in for one.
+//
+//	matrix.Matrix ──Load──▶ layout.Weights ──Start──▶ memory of a device.Device
+//	rows ──Mul──▶ lookups (OpPrecompute, OpGEMV), or tiles (OpDequant, OpTileMul) ──▶ y
+//	queries, KV cache ──Attend──▶ OpTileMul, OpSoftmax, OpTileMul ──▶ attended values
+//
+// A Backend is a kernels.Backend and a models.AttentionBackend. Norms, rotations,
+// routing and sampling stay on the host, and so do matrices of packings that the
+// device does not hold exactly. All devices give the same bits.
+package hexagon

@@ -1,0 +1,36 @@
+// What the library for the DSP needs of its system. platform_sdk.c has it from the
+// Hexagon SDK, emulator/platform.c from the stand-in.
+#pragma once
+#include "../dispatch/dispatch.h"
+
+// FastRPC's arguments of a call, and the calls of its request queue; the names and
+// types are those of the public headers remote.h and dspqueue.h.
+typedef struct {
+  void *pv;
+  uint32_t nLen;
+} remote_buf;
+
+typedef union {
+  remote_buf buf;
+  uint64_t h64;
+} remote_arg;
+
+typedef struct dspqueue *dspqueue_t;
+struct dspqueue_buffer;
+typedef void (*dspqueue_callback_t)(dspqueue_t queue, int error, void *context);
+int dspqueue_import(uint64_t id, dspqueue_callback_t packet, dspqueue_callback_t error, void *context, dspqueue_t *queue);
+int dspqueue_close(dspqueue_t queue);
+int dspqueue_read_noblock(dspqueue_t queue, uint32_t *flags, uint32_t max_buffers, uint32_t *buffers, struct dspqueue_buffer *b,
+                          uint32_t max_length, uint32_t *length, uint8_t *message);
+int dspqueue_write(dspqueue_t queue, uint32_t flags, uint32_t buffers, struct dspqueue_buffer *b, uint32_t length,
+                   const uint8_t *message, uint32_t timeout_us);
+
+// platform_open finds the buffer of file fd and TCM, and votes for power. It returns 0
+// or an error of FastRPC's.
+int platform_open(int fd, struct memory *m);
+void platform_close(int fd);
+
+// platform_begin and platform_end stand around a run of packets: they lock the tile
+// unit, and make caches agree with what the host wrote and will read.
+void platform_begin(const struct memory *m);
+void platform_end(const struct memory *m);

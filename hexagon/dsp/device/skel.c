@@ -1,0 +1,91 @@
+// The library that FastRPC loads on the DSP. Its methods, called by the host:
+//
+//	0  open, 1 close          as FastRPC has them for every handle
+//	2  start(queue, fd, size) the memory is fd's, packets come through the queue
+//	3  stop()
+//
+// The emulator runs this file against a stand-in; no chip has run it yet.
+#include "platform.h"
+
+enum { EFAILED = 1, EBADPARM = 14, EUNSUPPORTED = 20, BATCH = 64 };
+
+struct start {
+  uint64_t queue;
+  int32_t fd;
+  uint32_t size;
+};
+
+static struct {
+  dspqueue_t queue;
+  int fd;
+  struct memory memory;
+} session;
+
+static struct {
+  struct request header;
+  struct packet packets[BATCH];
+} message;
+
+// answer_message runs the packets of one message.
+static struct answer answer_message(uint32_t length) {
+  const struct request *q = &message.header;
+  struct answer r = {MAGIC, q->number, 0, STATUS_OK, 0, 0, 0};
+  if (length < sizeof *q || q->magic != MAGIC || q->count > BATCH || length != sizeof *q + q->count * sizeof *message.packets) {
+    r.status = STATUS_SIZE;
+    return r;
+  }
+  platform_begin(&session.memory);
+  for (; r.done < q->count; r.done++)
+    if ((r.status = run_packet(&message.packets[r.done], &session.memory))) break;
+  platform_end(&session.memory);
+  return r;
+}
+
+static void on_message(dspqueue_t queue, int error, void *context) {
+  (void)error, (void)context;
+  uint32_t flags, buffers, length;
+  while (dspqueue_read_noblock(queue, &flags, 0, &buffers, 0, sizeof message, &length, (uint8_t *)&message) == 0) {
+    const struct answer r = answer_message(length);
+    dspqueue_write(queue, 0, 0, 0, sizeof r, (const uint8_t *)&r, 1000000);
+  }
+}
+
+static void on_error(dspqueue_t queue, int error, void *context) { (void)queue, (void)error, (void)context; }
+
+static int stop(void) {
+  if (session.queue) {
+    dspqueue_close(session.queue);
+    platform_close(session.fd);
+    session.queue = 0;
+  }
+  return 0;
+}
+
+static int start(const struct start *s) {
+  if (session.queue || s->size % ALIGN || s->size < TCM_BYTES) return EBADPARM;
+  session.memory.size = s->size;
+  session.fd = s->fd;
+  int error = platform_open(s->fd, &session.memory);
+  if (error) return error;
+  if ((error = dspqueue_import(s->queue, on_message, on_error, 0, &session.queue))) {
+    session.queue = 0;
+    platform_close(s->fd);
+  }
+  return error;
+}
+
+// lutra_skel_handle_invoke is what FastRPC calls; scalars has the number of the method,
+// and of the buffers that come with it.
+__attribute__((visibility("default"))) int lutra_skel_handle_invoke(uint64_t handle, uint32_t scalars, remote_arg *args) {
+  (void)handle;
+  switch (scalars >> 24 & 31) {
+  case 0: return 0;
+  case 1: return stop();
+  case 2: {
+    if ((scalars >> 16 & 255) != 1 || args[0].buf.nLen != sizeof(struct start)) return EBADPARM;
+    return start(args[0].buf.pv);
+  }
+  case 3: return stop();
+  }
+  return EUNSUPPORTED;
+}

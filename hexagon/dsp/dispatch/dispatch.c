@@ -1,0 +1,143 @@
+#include "dispatch.h"
+#include "../kernels/kernels.h"
+
+enum { TILE_BYTES = 2048, MAX_TILES = TCM_BYTES / TILE_BYTES, EXP_TABLE_BYTES = 1 << 16, MAX_B = 255 };
+
+// A check keeps the first thing that is wrong with a packet. Its rules, and their
+// order, are those of (device.Packet).Check.
+struct check {
+  uint64_t size; // of the memory
+  uint32_t status;
+};
+
+static void require(struct check *c, int ok, uint32_t status) {
+  if (!ok && !c->status) c->status = status;
+}
+
+static void count(struct check *c, uint32_t n, uint32_t least, uint32_t most) { require(c, n >= least && n <= most, STATUS_SIZE); }
+
+// dim is a count of rows or columns; products of those that pass fit 64 bits.
+static uint64_t dim(struct check *c, uint32_t n, uint32_t multiple) {
+  require(c, n > 0 && n <= MAX_DIM && (n & (multiple - 1)) == 0, STATUS_SIZE);
+  return n;
+}
+
+static uint64_t tiles(struct check *c, uint32_t n, uint32_t least) {
+  count(c, n, least, MAX_TILES);
+  return n;
+}
+
+static void operand(struct check *c, uint32_t at, uint64_t n, uint32_t align, uint64_t limit) {
+  const int fits = n <= c->size && at <= c->size - n && at + n <= limit;
+  require(c, (at & (align - 1)) == 0 && fits && (at >= TCM_BYTES || at + n <= TCM_BYTES), STATUS_RANGE);
+}
+
+static void memory(struct check *c, uint32_t at, uint64_t n) { operand(c, at, n, ALIGN, c->size); }
+static void tcm(struct check *c, uint32_t at, uint64_t n) { operand(c, at, n, ALIGN, TCM_BYTES); }
+
+static void format(struct check *c, uint32_t bits, uint32_t group, uint32_t k) {
+  require(c, bits == 1 || bits == 2 || bits == 4, STATUS_NUMBER);
+  require(c, group == 32 || group == 64 || group == 128 || group == k, STATUS_NUMBER);
+}
+
+// weights are the first m rows of a matrix.
+static void weights(struct check *c, uint32_t codes, uint32_t scales, uint32_t offsets, uint64_t m, uint64_t k, uint32_t bits, uint32_t group) {
+  memory(c, codes, m * k / 8 * bits);
+  if (group == k) return;
+  const int shift = group == 32 ? 5 : group == 64 ? 6 : 7;
+  memory(c, scales, (m * k >> shift) * 2);
+  if (offsets) memory(c, offsets, (m * k >> shift) * 2);
+}
+
+static uint32_t check(const struct packet *p, uint64_t size) {
+  struct check c = {size, STATUS_OK};
+  const uint32_t *a = p->args;
+  uint64_t m, n, k, k1;
+  switch (p->op) {
+  case OP_PING: break;
+  case OP_COPY:
+    require(&c, a[2] > 0 && a[2] % ALIGN == 0, STATUS_SIZE);
+    memory(&c, a[0], a[2]);
+    memory(&c, a[1], a[2]);
+    break;
+  case OP_PRECOMPUTE:
+    k = dim(&c, a[3], 256);
+    memory(&c, a[0], 8 * k);
+    memory(&c, a[1], k / 8);
+    memory(&c, a[2], 2 * k);
+    break;
+  case OP_GEMV:
+    format(&c, a[8], a[9], a[7]);
+    require(&c, a[10] == 1 || a[10] == 2, STATUS_NUMBER);
+    require(&c, a[11] <= MAX_B, STATUS_NUMBER);
+    m = dim(&c, a[6], 128);
+    k = dim(&c, a[7], 256);
+    memory(&c, a[0], 4 * m);
+    weights(&c, a[1], a[4], a[5], m, k, a[8], a[9]);
+    memory(&c, a[2], 8 * k);
+    memory(&c, a[3], k / 8);
+    break;
+  case OP_DEQUANT:
+    format(&c, a[9], a[10], a[8]);
+    k = dim(&c, a[8], 256);
+    count(&c, a[5], 0, MAX_DIM / 128 - 1);
+    count(&c, a[7], 1, MAX_DIM / 64);
+    count(&c, a[6], 0, MAX_DIM / 64);
+    require(&c, (uint64_t)a[6] + a[7] <= k / 64, STATUS_SIZE);
+    memory(&c, a[0], (uint64_t)a[7] * 8 * TILE_BYTES);
+    weights(&c, a[1], a[2], a[3], ((uint64_t)a[5] + 1) * 128, k, a[9], a[10]);
+    memory(&c, a[4], 2u << (a[9] & 7));
+    break;
+  case OP_VLUT16:
+    count(&c, a[2], 1, ~0u);
+    memory(&c, a[0], (uint64_t)a[2] * 512);
+    operand(&c, a[1], (uint64_t)a[2] * 144, 16, c.size);
+    memory(&c, a[3], 32);
+    break;
+  case OP_EXP_TABLE: operand(&c, a[0], EXP_TABLE_BYTES, EXP_TABLE_BYTES, TCM_BYTES); break;
+  case OP_SOFTMAX:
+    m = tiles(&c, a[4], 1);
+    k = tiles(&c, a[5], 1);
+    tcm(&c, a[0], m * k * TILE_BYTES);
+    operand(&c, a[1], EXP_TABLE_BYTES, EXP_TABLE_BYTES, TCM_BYTES);
+    memory(&c, a[2], m * 32 * sizeof(struct softmax_state));
+    tcm(&c, a[3], m * TILE_BYTES);
+    break;
+  case OP_TILE_MUL:
+    require(&c, (a[9] >> 23 & 255) != 255, STATUS_NUMBER);
+    k = tiles(&c, a[3], 1);
+    k1 = tiles(&c, a[6], 0);
+    m = tiles(&c, a[7], 1);
+    n = tiles(&c, a[8], 1);
+    tcm(&c, a[0], m * n * TILE_BYTES);
+    tcm(&c, a[1], m * k * TILE_BYTES);
+    tcm(&c, a[2], n * k * TILE_BYTES);
+    if (!k1) break;
+    tcm(&c, a[4], m * k1 * TILE_BYTES);
+    tcm(&c, a[5], n * k1 * TILE_BYTES);
+    break;
+  default: return STATUS_OP;
+  }
+  return c.status;
+}
+
+static void *at(const struct memory *m, uint32_t offset) { return (offset < TCM_BYTES ? m->tcm : m->base) + offset; }
+
+uint32_t run_packet(const struct packet *p, const struct memory *m) {
+  const uint32_t status = p->op == OP_TILE_MUL && !m->tile_mul ? STATUS_OP : check(p, m->size), *a = p->args;
+  if (status) return status;
+#define AT(i) at(m, a[i])
+#define OR_NONE(i) (a[i] ? AT(i) : 0)
+#define INT(i) ((int)a[i])
+  switch (p->op) {
+  case OP_COPY: (m->copy ? m->copy : copy)(AT(0), AT(1), a[2]); break;
+  case OP_PRECOMPUTE: precompute(AT(0), AT(1), AT(2), INT(3)); break;
+  case OP_GEMV: gemv(&(struct gemv){AT(0), AT(1), AT(2), AT(3), AT(4), OR_NONE(5), INT(6), INT(7), INT(8), INT(9), INT(10), INT(11)}); break;
+  case OP_DEQUANT: dequant(&(struct dequant){AT(0), AT(1), AT(2), OR_NONE(3), AT(4), INT(5), INT(6), INT(7), INT(8), INT(9), INT(10)}); break;
+  case OP_VLUT16: vlut16(AT(0), AT(1), INT(2), AT(3)); break;
+  case OP_TILE_MUL: m->tile_mul(&(struct tile_mul){AT(0), AT(1), AT(2), INT(3), AT(4), AT(5), INT(6), INT(7), INT(8), a[9]}); break;
+  case OP_EXP_TABLE: exp_table(AT(0)); break;
+  case OP_SOFTMAX: softmax(AT(0), AT(1), AT(2), AT(3), INT(4), INT(5)); break;
+  }
+  return STATUS_OK;
+}

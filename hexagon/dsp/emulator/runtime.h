@@ -1,0 +1,23 @@
+// What a program needs of Linux under qemu-hexagon: no library, no SDK.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+long rt_read(int fd, void *p, size_t n);
+long rt_write(int fd, const void *p, size_t n);
+void *rt_map(int fd, size_t n); // shared, to read and write; 0 if it fails
+void rt_exit(int code) __attribute__((noreturn));
+
+// qemu-hexagon counts packets, instructions and those of HVX in c20..c22, which a
+// chip has not. They wrap at 2^32.
+struct rt_count {
+  uint32_t packets, instructions, vector;
+};
+
+static inline __attribute__((always_inline)) struct rt_count rt_count(void) {
+  register uint32_t p __asm__("r0"), i __asm__("r1"), v __asm__("r2");
+  __asm__ volatile(".word 0x6a14c000\n.word 0x6a15c001\n.word 0x6a16c002" : "=r"(p), "=r"(i), "=r"(v)::"memory");
+  return (struct rt_count){p, i, v};
+}
+
+int main(void);

@@ -1,0 +1,98 @@
+// The library for the DSP (device/skel.c) as a program under qemu-hexagon, for tests of
+// the host's FastRPC side: what FastRPC and the system do on a DSP is done here by
+// frames from the stand-in library (standin/cdsprpc.c) on file 0, answered on file 1.
+// TCM is memory that the host does not see, as on a chip.
+#include "../device/platform.h"
+#include "../device/tile.h"
+#include "runtime.h"
+
+enum { INVOKE = 1, MESSAGE, MAP, EFAILED = 1, EWOULDBLOCK = 516, LONGEST = 1 << 16 };
+
+struct frame {
+  uint32_t kind, argument, length;
+};
+
+static uint8_t payload[LONGEST] __attribute__((aligned(128))), reply[LONGEST];
+static uint32_t payload_length, reply_length; // of a message; 0: taken, none written
+static uint8_t tcm[TCM_BYTES] __attribute__((aligned(1 << 16)));
+static uint8_t *shared;
+static uint32_t shared_size;
+static dspqueue_callback_t on_message;
+
+int lutra_skel_handle_invoke(uint64_t handle, uint32_t scalars, remote_arg *args);
+
+int platform_open(int fd, struct memory *m) {
+  (void)fd;
+  if (!shared || m->size != shared_size) return EFAILED;
+  m->base = shared, m->tcm = tcm, m->tile_mul = tile_mul_plain;
+  return 0;
+}
+void platform_close(int fd) { (void)fd; }
+void platform_begin(const struct memory *m) { (void)m; }
+void platform_end(const struct memory *m) { (void)m; }
+
+int dspqueue_import(uint64_t id, dspqueue_callback_t packet, dspqueue_callback_t error, void *context, dspqueue_t *queue) {
+  (void)error, (void)context;
+  on_message = packet;
+  *queue = (dspqueue_t)&on_message;
+  return id == 42 ? 0 : EFAILED;
+}
+int dspqueue_close(dspqueue_t queue) {
+  (void)queue;
+  on_message = 0;
+  return 0;
+}
+int dspqueue_read_noblock(dspqueue_t queue, uint32_t *flags, uint32_t max_buffers, uint32_t *buffers, struct dspqueue_buffer *b,
+                          uint32_t max_length, uint32_t *length, uint8_t *message) {
+  (void)queue, (void)max_buffers, (void)b;
+  if (!payload_length) return EWOULDBLOCK;
+  if (payload_length > max_length) return EFAILED;
+  __builtin_memcpy(message, payload, payload_length);
+  *length = payload_length, *flags = *buffers = payload_length = 0;
+  return 0;
+}
+int dspqueue_write(dspqueue_t queue, uint32_t flags, uint32_t buffers, struct dspqueue_buffer *b, uint32_t length,
+                   const uint8_t *message, uint32_t timeout_us) {
+  (void)queue, (void)flags, (void)buffers, (void)b, (void)timeout_us;
+  if (length > sizeof reply) return EFAILED;
+  __builtin_memcpy(reply, message, reply_length = length);
+  return 0;
+}
+
+static int read_all(void *p, uint32_t n) {
+  for (uint8_t *b = p; n;) {
+    long r = rt_read(0, b, n);
+    if (r <= 0) return 0;
+    b += r, n -= (uint32_t)r;
+  }
+  return 1;
+}
+
+int main(void) {
+  struct frame f;
+  while (read_all(&f, sizeof f)) {
+    if (f.length > sizeof payload || !read_all(payload, f.length)) return 1;
+    int32_t result = 0;
+    reply_length = 0;
+    switch (f.kind) {
+    case INVOKE: {
+      remote_arg arg = {.buf = {payload, f.length}};
+      result = lutra_skel_handle_invoke(1, f.argument, &arg);
+      break;
+    }
+    case MESSAGE:
+      payload_length = f.length;
+      if (on_message) on_message((dspqueue_t)&on_message, 0, 0);
+      break;
+    case MAP:
+      shared = rt_map(3, f.argument), shared_size = f.argument;
+      result = shared ? 0 : EFAILED;
+      break;
+    default: return 1;
+    }
+    struct frame out = {f.kind, (uint32_t)result, reply_length};
+    rt_write(1, &out, sizeof out);
+    rt_write(1, reply, reply_length);
+  }
+  return 0;
+}

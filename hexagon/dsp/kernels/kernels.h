@@ -1,0 +1,38 @@
+// The kernels of the device; hexagon/device/protocol.go says what each computes.
+// Pointers are aligned to 128 bytes and every size has been checked.
+#pragma once
+#include <stdint.h>
+
+void copy(void *dst, const void *src, uint32_t n);
+
+void precompute(int16_t *tables, int32_t *sums, const int16_t *x, int K);
+
+struct gemv {
+  int32_t *y;
+  const uint8_t *weights;
+  const int16_t *tables;
+  const int32_t *sums;
+  const int16_t *scales, *offsets; // offsets may be 0; both are when group == K
+  int M, K, bits, group;
+  int A, B;
+};
+void gemv(const struct gemv *g);
+
+struct dequant {
+  uint16_t *tiles;
+  const uint8_t *weights;
+  const int16_t *scales, *offsets; // offsets may be 0; both are when group == K
+  const uint16_t *values;
+  int strip, first, n, K, bits, group;
+};
+void dequant(const struct dequant *d);
+
+void vlut16(uint16_t *dst, const uint8_t *groups, int n, const uint16_t *values);
+
+void exp_table(uint16_t *table);
+
+// A row of a softmax: see OpSoftmax.
+struct softmax_state {
+  uint32_t max, valid, decay, sum_low, sum_high, zero;
+};
+void softmax(uint16_t *scores, const uint16_t *table, struct softmax_state *states, uint16_t *diag, int rows, int keys);

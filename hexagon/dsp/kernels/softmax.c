@@ -1,0 +1,99 @@
+// Softmax of tiles of scores, exponentials gathered from a table (TTS §5.2.1).
+#include "hf.h"
+#include "hvx.h"
+#include "kernels.h"
+
+// gather replaces the fp16 at dst by the table's numbers for bits; the shift drops the
+// sign and makes the offset in bytes. dst and table lie in TCM.
+INLINE void gather(V *dst, const uint16_t *table, V bits) {
+  Q6_vgather_ARMVh(dst, (int)(uintptr_t)table, 65535, Q6_Vh_vasl_VhR(bits, 1));
+}
+
+// q24 is the fp16 in words, all in [0, 1], in units of 2^-24.
+INLINE V q24(V h) {
+  V e = Q6_Vuw_vlsr_VuwR(h, 10), m = Q6_V_vand_VV(h, splat_w(0x3ff));
+  m = Q6_Vw_condacc_QVwVw(Q6_Q_vcmp_gt_VwVw(e, zero()), m, splat_w(0x400));
+  return Q6_Vw_vasl_VwVw(m, Q6_Vw_vmax_VwVw(Q6_Vw_vsub_VwVw(e, splat_w(1)), zero()));
+}
+
+// Two rows are the even and the odd halfwords of vectors that stand a tile apart.
+struct sums {
+  V even, odd; // words; below 2^32 for 127 tiles
+};
+
+// add_sums adds the words of each row to its total.
+INLINE void add_sums(uint64_t *even, uint64_t *odd, struct sums s) {
+  const V low = splat_w(0xffff);
+  W l = exchange(Q6_V_vand_VV(s.even, low), Q6_V_vand_VV(s.odd, low), 4);
+  W h = exchange(Q6_Vuw_vlsr_VuwR(s.even, 16), Q6_Vuw_vlsr_VuwR(s.odd, 16), 4);
+  W p = exchange(Q6_Vw_vadd_VwVw(LO(l), HI(l)), Q6_Vw_vadd_VwVw(LO(h), HI(h)), 8);
+  V t = Q6_Vw_vadd_VwVw(LO(p), HI(p));
+  UNROLL for (int r = 16; r < 128; r *= 2) t = Q6_Vw_vadd_VwVw(t, Q6_V_vror_VR(t, r));
+  // Words 0..3: low parts of even, odd; high parts of even, odd.
+  *even += (uint32_t)Q6_R_vextract_VR(t, 0) + ((uint64_t)(uint32_t)Q6_R_vextract_VR(t, 8) << 16);
+  *odd += (uint32_t)Q6_R_vextract_VR(t, 4) + ((uint64_t)(uint32_t)Q6_R_vextract_VR(t, 12) << 16);
+}
+
+static const uint16_t columns[64] ALIGNED = {
+#define C(n) n, n
+#define C8(n) C(n), C(n + 1), C(n + 2), C(n + 3), C(n + 4), C(n + 5), C(n + 6), C(n + 7)
+    C8(0), C8(8), C8(16), C8(24)};
+
+static const uint16_t diagonal[64] ALIGNED = {0xffff, 0, 0, 0xffff};
+
+// within says which of the tile's lanes are among their row's first valid keys.
+INLINE Q within(const uint32_t *valid, int tile) {
+  uint32_t limit = 0;
+  for (int i = 0; i < 2; i++) {
+    uint32_t n = valid[i], from = (uint32_t)tile * 32;
+    limit |= (n <= from ? 0 : n - from < 32 ? n - from : 32) << (16 * i);
+  }
+  return Q6_Q_vcmp_gt_VhVh(splat_w(limit), *(const V *)columns);
+}
+
+static void two_rows(V *s, const uint16_t *table, struct softmax_state *st, V *diag, int row, int keys) {
+  const uint32_t valid[2] = {st[0].valid, st[1].valid};
+  const uint32_t all = (uint32_t)keys * 32, least = valid[0] < valid[1] ? valid[0] : valid[1];
+  const int whole = (int)((least < all ? least : all) / 32); // tiles without a lane to leave out
+  const V before = splat_w((st[0].max & 0xffff) | st[1].max << 16);
+
+  V mx = hf_order(before);
+  for (int t = 0; t < whole; t++) mx = Q6_Vh_vmax_VhVh(mx, hf_order(s[t * 16]));
+  for (int t = whole; t < keys; t++)
+    mx = Q6_V_vmux_QVV(within(valid, t), Q6_Vh_vmax_VhVh(mx, hf_order(s[t * 16])), mx);
+  for (int r = 4; r < 128; r *= 2) mx = Q6_Vh_vmax_VhVh(mx, Q6_V_vror_VR(mx, r));
+  mx = hf_order(mx);
+  const V neg = hf_neg(mx);
+
+  gather(diag, table, hf_add(before, neg));
+  const V decay = *(volatile V *)diag;
+  *diag = Q6_V_vand_VV(decay, Q6_V_vror_VR(*(const V *)diagonal, -4 * row));
+
+  uint64_t even = 0, odd = 0;
+  struct sums sum = {zero(), zero()};
+  for (int t = 0; t < keys; t++) {
+    gather(s + t * 16, table, hf_add(s[t * 16], neg));
+    V p = *(volatile V *)(s + t * 16);
+    if (t >= whole) {
+      p = Q6_V_vmux_QVV(within(valid, t), p, zero());
+      s[t * 16] = p;
+    }
+    W w = Q6_Wuw_vzxt_Vuh(p);
+    sum.even = Q6_Vw_vadd_VwVw(sum.even, q24(LO(w)));
+    sum.odd = Q6_Vw_vadd_VwVw(sum.odd, q24(HI(w)));
+    if (t % 64 == 63) {
+      add_sums(&even, &odd, sum);
+      sum = (struct sums){zero(), zero()};
+    }
+  }
+  add_sums(&even, &odd, sum);
+  const uint32_t m = (uint32_t)Q6_R_vextract_VR(mx, 0), e = (uint32_t)Q6_R_vextract_VR(decay, 0);
+  st[0] = (struct softmax_state){m & 0xffff, valid[0], e & 0xffff, (uint32_t)even, (uint32_t)(even >> 32), 0};
+  st[1] = (struct softmax_state){m >> 16, valid[1], e >> 16, (uint32_t)odd, (uint32_t)(odd >> 32), 0};
+}
+
+void softmax(uint16_t *scores, const uint16_t *table, struct softmax_state *states, uint16_t *diag, int rows, int keys) {
+  for (int r = 0; r < rows; r++)
+    for (int i = 0; i < 16; i++)
+      two_rows((V *)scores + r * keys * 16 + i, table, states + r * 32 + 2 * i, (V *)diag + r * 16 + i, 2 * i, keys);
+}

@@ -1,0 +1,143 @@
+// A stand-in for a Snapdragon's libcdsprpc.so, for tests: as much of the public FastRPC
+// interface as the host uses. rpcmem is a file of memory, and the DSP is the program
+// that LUTRA_STANDIN_DSP names (at most 7 words: qemu-hexagon and dsp/emulator/skel.c).
+// LUTRA_STANDIN_FAULT makes one call fail, or the DSP fall silent or talk nonsense.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { INVOKE = 1, MESSAGE, MAP, EFAILED = 1, EEXPIRED = 12, EBADPARM = 14, CDSP = 3 };
+
+struct frame {
+  uint32_t kind, argument, length;
+};
+
+static void *memory;
+static size_t memory_size;
+static int memory_fd = -1, to = -1, from = -1;
+static pid_t dsp;
+
+static int fault(const char *name) {
+  const char *f = getenv("LUTRA_STANDIN_FAULT");
+  return f && !strcmp(f, name);
+}
+
+void *rpcmem_alloc(int heap, uint32_t flags, int size) {
+  (void)flags;
+  if (heap != 25 || memory || fault("memory")) return 0;
+  memory_fd = memfd_create("rpcmem", MFD_CLOEXEC), memory_size = (size_t)size;
+  if (memory_fd < 0 || ftruncate(memory_fd, size)) return 0;
+  void *p = mmap(0, memory_size, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+  return memory = p == MAP_FAILED ? 0 : p;
+}
+int rpcmem_to_fd(void *p) { return p == memory ? memory_fd : -1; }
+void rpcmem_free(void *p) {
+  if (p != memory) return;
+  munmap(memory, memory_size), close(memory_fd);
+  memory = 0, memory_fd = -1;
+}
+
+static int read_all(void *p, size_t n) {
+  for (uint8_t *b = p; n;) {
+    ssize_t r = read(from, b, n);
+    if (r <= 0) return 0;
+    b += r, n -= (size_t)r;
+  }
+  return 1;
+}
+static int ask(uint32_t kind, uint32_t argument, const void *p, uint32_t n) {
+  struct frame f = {kind, argument, n};
+  return write(to, &f, sizeof f) == sizeof f && write(to, p, n) == (ssize_t)n;
+}
+static int call(uint32_t kind, uint32_t argument, const void *p, uint32_t n) {
+  struct frame f;
+  if (!ask(kind, argument, p, n) || !read_all(&f, sizeof f) || f.kind != kind || f.length) return EFAILED;
+  return (int)f.argument;
+}
+
+int remote_session_control(uint32_t request, void *data, uint32_t n) {
+  const int *d = data; // domain, enable
+  return request == 2 && n == 8 && d[0] == CDSP && d[1] == 1 && !fault("unsigned") ? 0 : EBADPARM;
+}
+int remote_handle64_open(const char *uri, uint64_t *handle) {
+  const char *want = "file:///liblutra_skel.so?lutra_skel_handle_invoke&_modver=1.0&_dom=cdsp";
+  *handle = 7;
+  return strcmp(uri, want) || fault("open") ? EBADPARM : 0;
+}
+
+// start_dsp runs the DSP's program with the memory as file 3.
+static int start_dsp(void) {
+  char line[512] = "", *argv[8] = {0}, *rest = line;
+  if (getenv("LUTRA_STANDIN_DSP")) strncpy(line, getenv("LUTRA_STANDIN_DSP"), sizeof line - 1);
+  for (int i = 0; i < 7 && rest; i++) argv[i] = strsep(&rest, " ");
+  int a[2], b[2];
+  if (pipe2(a, O_CLOEXEC) || pipe2(b, O_CLOEXEC)) return EFAILED;
+  if (!(dsp = fork())) {
+    int fd = dup(memory_fd); // without its flag to close
+    dup2(a[0], 0), dup2(b[1], 1), dup2(fd, 3);
+    execvp(argv[0], argv);
+    _exit(127);
+  }
+  close(a[0]), close(b[1]);
+  to = a[1], from = b[0];
+  return 0;
+}
+int remote_handle64_close(uint64_t handle) {
+  if (handle != 7) return EBADPARM;
+  if (!dsp) return 0;
+  close(to), close(from);
+  waitpid(dsp, 0, 0);
+  dsp = 0;
+  return 0;
+}
+int remote_handle64_invoke(uint64_t handle, uint32_t scalars, void *args) {
+  struct { void *p; size_t n; } none = {0, 0}, *in = args ? args : &none;
+  if (handle != 7 || !dsp || fault("invoke")) return EBADPARM;
+  return call(INVOKE, scalars, in->p, (uint32_t)in->n);
+}
+int fastrpc_mmap(int domain, int fd, void *addr, int offset, size_t n, int flags) {
+  if (domain != CDSP || fd != memory_fd || addr != memory || offset || n != memory_size || flags != 2 || dsp || fault("mmap")) return EBADPARM;
+  return start_dsp() ? EFAILED : call(MAP, (uint32_t)n, 0, 0);
+}
+int fastrpc_munmap(int domain, int fd, void *addr, size_t n) {
+  return domain == CDSP && fd == memory_fd && addr == memory && n == memory_size ? 0 : EBADPARM;
+}
+int dspqueue_create(int domain, uint32_t flags, uint32_t requests, uint32_t responses, void *packet, void *error, void *context, void **queue) {
+  (void)flags, (void)packet, (void)error, (void)context;
+  *queue = &dsp;
+  return domain == CDSP && requests >= 8192 && responses >= 4096 && !fault("queue") ? 0 : EBADPARM;
+}
+int dspqueue_export(void *queue, uint64_t *id) {
+  *id = 42;
+  return queue == &dsp && !fault("export") ? 0 : EBADPARM;
+}
+int dspqueue_close(void *queue) { return queue == &dsp ? 0 : EBADPARM; }
+int dspqueue_write(void *queue, uint32_t flags, uint32_t buffers, void *b, uint32_t n, const uint8_t *message, uint32_t us) {
+  (void)flags, (void)b, (void)us;
+  if (queue != &dsp || buffers || fault("write")) return EBADPARM;
+  if (fault("death")) {
+    kill(dsp, 9);
+    waitpid(dsp, 0, WNOWAIT | WEXITED);
+  }
+  return fault("silence") || ask(MESSAGE, 0, message, n) ? 0 : EFAILED;
+}
+int dspqueue_read(void *queue, uint32_t *flags, uint32_t max_buffers, uint32_t *buffers, void *b, uint32_t max, uint32_t *n, uint8_t *message, uint32_t us) {
+  (void)b, (void)max_buffers;
+  struct pollfd p = {from, POLLIN, 0};
+  if (queue != &dsp || fault("read")) return EBADPARM;
+  if (poll(&p, 1, (int)(us / 1000)) == 0) return EEXPIRED;
+  struct frame f;
+  if (!read_all(&f, sizeof f) || f.kind != MESSAGE || f.length > max || !read_all(message, f.length)) return EFAILED;
+  *flags = *buffers = 0, *n = f.length;
+  if (fault("short")) *n = 7;
+  if (fault("nonsense")) memset(message, 0x5a, *n);
+  if (fault("miscount")) message[8]++;
+  return 0;
+}

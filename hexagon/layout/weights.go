@@ -1,0 +1,196 @@
+package layout
+
+import (
+	"fmt"
+	"math"
+)
+
+// Format says what the codes of a matrix mean. The value of a weight is
+//
+//	scale · v(q) + offset
+//
+// with v(q) = A·q - B, or Values[q] where that is given, and one scale and offset a
+// group of columns.
+type Format struct {
+	Bits    int       // of a code: 1, 2 or 4
+	Group   int       // columns of one scale: 32, 64 or 128; 0: the whole row
+	A, B    int       // 1 ≤ A ≤ 2, 0 ≤ B ≤ 255
+	Offsets bool      // groups have offsets; not with whole rows
+	Values  []float32 // 2^Bits values that are no line of A and B (NF4, IQ4_NL)
+}
+
+// Formats of models.
+var (
+	Ternary = Format{Bits: 2, A: 1, B: 1}            // -1, 0, 1; code 3 is 2
+	Binary  = Format{Bits: 1, A: 2, B: 1}            // -1, 1
+	Q4_0    = Format{Bits: 4, A: 1, B: 8, Group: 32} // -8 .. 7
+	IQ4_NL  = Format{Bits: 4, Group: 32, Values: []float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}}
+	NF4     = Format{Bits: 4, Group: 64, Values: []float32{-1, -0.6961928, -0.52507305, -0.3949175, -0.28444138,
+		-0.18477343, -0.091050036, 0, 0.0795803, 0.1609302, 0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1}}
+	FP4 = Format{Bits: 4, Group: 32, Values: []float32{0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6}}
+)
+
+// MaxDim bounds the columns of a matrix, and the rows that one packet multiplies.
+const MaxDim = 1 << 17
+
+// Weights is a matrix as the device reads it, whose one copy serves decode and
+// prefill. w[m][k] = R[m]·(S·v(q) + O), with S and O in int16, in units of 2⁻¹⁵ and
+// 2⁻¹². R stays on the host.
+type Weights struct {
+	Format     // Group is K for whole rows
+	Rows, Cols int
+	M, K       int       // Rows and Cols, padded: R is 0 for further rows, codes are 0 in further columns
+	R          []float32 // [M]
+	Codes      []byte    // [M/Strip][K/Block][BlockBytes]
+	Scales     []int16   // [M/Strip][K/Group][Strip] by ScaleIndex; nil for whole rows
+	Offsets    []int16   // like Scales; nil without offsets
+}
+
+// Affine reports whether lookup GEMV can multiply the matrix: its values are A·q - B.
+func (w *Weights) Affine() bool { return w.Values == nil }
+
+// Check says what is wrong with a format.
+func (f Format) Check() error {
+	switch {
+	case f.Bits != 1 && f.Bits != 2 && f.Bits != 4:
+		return fmt.Errorf("hexagon: codes have 1, 2 or 4 bits, not %d", f.Bits)
+	case f.Group != 0 && f.Group != 32 && f.Group != 64 && f.Group != 128:
+		return fmt.Errorf("hexagon: groups have 32, 64 or 128 columns, or are whole rows; not %d", f.Group)
+	case f.Offsets && f.Group == 0:
+		return fmt.Errorf("hexagon: whole rows have no offsets")
+	case f.Values != nil && len(f.Values) != 1<<f.Bits:
+		return fmt.Errorf("hexagon: %d values for codes of %d bits", len(f.Values), f.Bits)
+	case f.Values == nil && (f.A < 1 || f.A > 2 || f.B < 0 || f.B > 255):
+		return fmt.Errorf("hexagon: values %d·q - %d are beyond the device's", f.A, f.B)
+	}
+	return nil
+}
+
+// New returns a matrix of rows×cols weights for SetRow to fill.
+func New(rows, cols int, f Format) (*Weights, error) {
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	if rows < 1 || cols < 1 || rows > 1<<24 || cols > MaxDim {
+		return nil, fmt.Errorf("hexagon: a matrix of %d×%d weights", rows, cols)
+	}
+	m, k := roundUp(rows, Strip), roundUp(cols, TableCols)
+	w := &Weights{Format: f, Rows: rows, Cols: cols, M: m, K: k,
+		R: make([]float32, m), Codes: make([]byte, m/8*k*f.Bits)}
+	if f.Group == 0 {
+		w.Group = k
+	} else {
+		w.Scales = make([]int16, m*(k/f.Group))
+	}
+	if f.Offsets {
+		w.Offsets = make([]int16, len(w.Scales))
+	}
+	return w, nil
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// SetRow packs row m: a code for each column, a scale for each group that has
+// columns, and offsets if the format has them. Rows may be set in any order and by
+// several goroutines.
+func (w *Weights) SetRow(m int, codes []uint8, scales, offsets []float32) error {
+	groups := (w.Cols + w.Group - 1) / w.Group
+	switch {
+	case m < 0 || m >= w.Rows:
+		return fmt.Errorf("hexagon: row %d of %d", m, w.Rows)
+	case len(codes) != w.Cols || len(scales) != groups:
+		return fmt.Errorf("hexagon: a row of %d codes and %d scales, not %d and %d", len(codes), len(scales), w.Cols, groups)
+	case w.Offsets == nil && len(offsets) != 0 || w.Offsets != nil && len(offsets) != groups:
+		return fmt.Errorf("hexagon: a row of %d offsets", len(offsets))
+	}
+	for _, c := range codes {
+		if c >= 1<<w.Bits {
+			return fmt.Errorf("hexagon: code %d has more than %d bits", c, w.Bits)
+		}
+	}
+	if err := w.scaleRow(m, scales, offsets); err != nil {
+		return err
+	}
+	size := w.K / Block * BlockBytes(w.Bits)
+	packRow(w.Codes[m/Strip*size:][:size], m%Strip, codes, w.Bits)
+	return nil
+}
+
+// scaleRow splits a row's scales and offsets into its factor and int16.
+func (w *Weights) scaleRow(m int, scales, offsets []float32) error {
+	var s, o float64
+	for _, f := range scales {
+		s = max(s, math.Abs(float64(f)))
+	}
+	for _, f := range offsets {
+		o = max(o, math.Abs(float64(f)))
+	}
+	if w.Scales == nil {
+		w.R[m] = scales[0]
+	} else {
+		w.R[m] = float32(max(s*scaleUnit, o*offsetUnit) / math.MaxInt16)
+	}
+	r := float64(w.R[m])
+	if math.IsNaN(s+o) || math.IsInf(r, 0) {
+		return fmt.Errorf("hexagon: row %d has scales or offsets that are too large or no numbers", m)
+	}
+	if w.Scales == nil || r == 0 {
+		return nil
+	}
+	at := m/Strip*(w.K/w.Group)*Strip + ScaleIndex(m%Strip)
+	for g, f := range scales {
+		w.Scales[at+g*Strip] = toInt16(float64(f) / r * scaleUnit)
+	}
+	for g, f := range offsets {
+		w.Offsets[at+g*Strip] = toInt16(float64(f) / r * offsetUnit)
+	}
+	return nil
+}
+
+const scaleUnit, offsetUnit = 1 << 15, 1 << 12
+
+func toInt16(f float64) int16 {
+	return int16(max(-math.MaxInt16, min(math.Round(f), math.MaxInt16)))
+}
+
+// Table is v(q) for each code, in fp16: what OpDequant looks up.
+func (w *Weights) Table() []uint16 {
+	t := make([]uint16, 1<<w.Bits)
+	for q := range t {
+		t[q] = F16(w.value(q))
+	}
+	return t
+}
+
+// value is v(q).
+func (w *Weights) value(q int) float32 {
+	if w.Values != nil {
+		return F32(F16(w.Values[q]))
+	}
+	return float32(w.A*q - w.B)
+}
+
+// RowCodes unpacks the codes of row m; dst has a place for each column, padding
+// included if it is K long.
+func (w *Weights) RowCodes(dst []uint8, m int) {
+	size := w.K / Block * BlockBytes(w.Bits)
+	unpackRow(dst, w.Codes[m/Strip*size:], m%Strip, w.Bits)
+}
+
+// Dequantize is the inverse of SetRow: the weights of row m that the device
+// multiplies by, but for the rounding of its arithmetic. dst is Cols long.
+func (w *Weights) Dequantize(dst []float32, m int) {
+	codes := make([]uint8, len(dst))
+	w.RowCodes(codes, m)
+	at := m/Strip*(w.K/w.Group)*Strip + ScaleIndex(m%Strip)
+	for k, q := range codes {
+		f := float64(w.value(int(q)))
+		if w.Scales != nil {
+			f *= float64(w.Scales[at+k/w.Group*Strip]) / scaleUnit
+		}
+		if w.Offsets != nil {
+			f += float64(w.Offsets[at+k/w.Group*Strip]) / offsetUnit
+		}
+		dst[k] = float32(float64(w.R[m]) * f)
+	}
+}

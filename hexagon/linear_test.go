@@ -1,0 +1,224 @@
+package hexagon
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/kerneltest/matrices"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/ternary"
+)
+
+// deviceMatrices are packings that the device takes, with a matrix of each.
+func deviceMatrices(t testing.TB, r *rand.Rand, rows, cols int) map[string]*matrix.Matrix {
+	all := map[string]*matrix.Matrix{}
+	for _, p := range []matrix.Packing{matrix.Q4, matrix.Q4M, matrix.Q1G128, matrix.Q2G64, matrix.Q2G128} {
+		all[p.String()] = matrices.Random(t, r, p, rows, cols)
+	}
+	for _, p := range []matrix.Packing{matrix.I1, matrix.I2} {
+		trits, scale := make([]int8, rows*cols), make([]float32, rows)
+		for i := range trits {
+			trits[i] = int8(r.IntN(3) - 1)
+		}
+		for i := range scale {
+			scale[i] = float32(r.NormFloat64())
+		}
+		m, err := ternary.Pack(rows, cols, trits, scale, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[p.String()] = m
+	}
+	return all
+}
+
+// started is a backend on device that has loaded w.
+func started(t testing.TB, open Opener, opt Options, w ...*matrix.Matrix) (*Backend, []kernels.Linear) {
+	t.Helper()
+	b := New("test", open, opt)
+	var all []kernels.Linear
+	for _, m := range w {
+		l, err := b.Load(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b, all
+}
+
+func gaussians(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(r.NormFloat64())
+	}
+	return x
+}
+
+func TestConvertedMatricesHoldTheirWeights(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const rows, cols = 130, 512
+	for name, m := range deviceMatrices(t, r, rows, cols) {
+		d, err := convert(m)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want, got := make([]float32, cols), make([]float32, cols)
+		for row := range rows {
+			matrices.Row(want, m, row)
+			d.Dequantize(got, row)
+			most := largest(want)
+			for k := range want {
+				if diff := math.Abs(float64(got[k] - want[k])); !(diff <= float64(most)/2000) {
+					t.Fatalf("%s: weight %d of row %d is %v, want %v", name, k, row, got[k], want[k])
+				}
+			}
+		}
+	}
+	for _, p := range []matrix.Packing{matrix.Q6, matrix.Q8, matrix.F16} {
+		if _, err := convert(matrices.Random(t, r, p, rows, cols)); err == nil {
+			t.Errorf("%v has no exact form on the device and is taken", p)
+		}
+	}
+}
+
+func TestProductsOfAllPackingsAndPathsAreNearTheExactOnes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	const rows, cols = 130, 512
+	for name, m := range deviceMatrices(t, r, rows, cols) {
+		for path, within := range map[Path]float64{PathLookup: 1.0 / 2000, PathTiles: 1.0 / 500} {
+			for _, n := range []int{1, 33} {
+				t.Run(fmt.Sprintf("%s/%s/%d", name, path, n), func(t *testing.T) {
+					_, l := started(t, newRefDevice, Options{Path: path}, m)
+					x := gaussians(r, n*cols)
+					for k := range cols {
+						x[k] *= 1000 // rows have scales of their own
+					}
+					var acts kernels.Acts
+					acts.Set(x, n, cols)
+					y, w := make([]float32, n*rows), make([]float32, cols)
+					l[0].Mul(y, &acts)
+					for i := range n {
+						for j := 0; j < rows; j += 43 {
+							matrices.Row(w, m, j)
+							want, size := 0.0, 0.0
+							for k, f := range w {
+								p := float64(f) * float64(x[i*cols+k])
+								want, size = want+p, size+p*p
+							}
+							if got := float64(y[i*rows+j]); !(math.Abs(got-want) <= within*math.Sqrt(size)*3) {
+								t.Fatalf("output %d of row %d is %v, want %v (norm %v)", j, i, got, want, math.Sqrt(size))
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestRoundedMatricesAreMultipliedByTiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	const rows, cols, n = 140, 512, 3
+	for _, p := range []matrix.Packing{matrix.F32, matrix.F16, matrix.Q6, matrix.Q8} {
+		for _, to := range []Rounding{RoundQ4_0, RoundIQ4_NL, RoundNF4, RoundFP4} {
+			m := matrices.Random(t, r, p, rows, cols)
+			_, l := started(t, newGoDevice, Options{Round: to}, m)
+			x := gaussians(r, n*cols)
+			var acts kernels.Acts
+			acts.Set(x, n, cols)
+			y, w := make([]float32, n*rows), make([]float32, cols)
+			l[0].Mul(y, &acts)
+			var wrong, all float64
+			for i := range n {
+				for j := range rows {
+					matrices.Row(w, m, j)
+					want := 0.0
+					for k, f := range w {
+						want += float64(f) * float64(x[i*cols+k])
+					}
+					d := float64(y[i*rows+j]) - want
+					wrong, all = wrong+d*d, all+want*want
+				}
+			}
+			if e := math.Sqrt(wrong / all); !(e < 0.15) {
+				t.Errorf("%v as %s: relative error %.3f", p, to, e)
+			} else {
+				t.Logf("%v as %s: relative error %.3f", p, to, e)
+			}
+		}
+	}
+}
+
+func TestARowHasTheSameBitsAloneAndInACrowdOnOnePath(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	const rows, cols, n = 128, 256, 70
+	m := deviceMatrices(t, r, rows, cols)["Q4M"]
+	x := gaussians(r, n*cols)
+	for _, path := range []Path{PathLookup, PathTiles} {
+		b, l := started(t, newRefDevice, Options{Path: path}, m)
+		var acts kernels.Acts
+		all, one := make([]float32, n*rows), make([]float32, rows)
+		acts.Set(x, n, cols)
+		l[0].Mul(all, &acts)
+		for _, i := range []int{0, 31, 32, 69} {
+			acts.Set(x[i*cols:], 1, cols)
+			l[0].Mul(one, &acts)
+			for j, f := range one {
+				if f != all[i*rows+j] {
+					t.Fatalf("%s: output %d of row %d is %v alone and %v in a crowd", path, j, i, f, all[i*rows+j])
+				}
+			}
+		}
+		if err := b.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestMatricesThatReadTheSameRowsShareTheirTablesAndTiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	const cols = 256
+	q, v := deviceMatrices(t, r, 128, cols)["Q4"], deviceMatrices(t, r, 256, cols)["I2"]
+	for path, shared := range map[Path]func(p *device.Packet) bool{
+		PathLookup: func(p *device.Packet) bool { return p.Op == device.OpPrecompute },
+		PathTiles: func(p *device.Packet) bool {
+			return p.Op == device.OpCopy && p.Args[2] == 2*32*cols && p.Args[0] < device.TCMBytes
+		},
+	} {
+		count := 0
+		open := func(bytes int) (device.Device, error) {
+			return hooked(bytes, nil, func(p *device.Packet, _ []byte) {
+				if shared(p) {
+					count++
+				}
+			})
+		}
+		_, l := started(t, open, Options{Path: path}, q, v)
+		var acts kernels.Acts
+		y := make([]float32, 2*256)
+		for round := 1; round <= 2; round++ {
+			acts.Set(gaussians(r, 2*cols), 2, cols)
+			l[0].Mul(y, &acts)
+			after := count
+			if l[1].Mul(y, &acts); count != after || count == 0 {
+				t.Errorf("%s: the second matrix of round %d makes %d of its own", path, round, count-after)
+			}
+		}
+		if first := count / 2; first*2 != count || first == 0 {
+			t.Errorf("%s: other rows share what was made for the first, %d in all", path, count)
+		}
+	}
+}

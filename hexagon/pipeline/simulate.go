@@ -1,0 +1,69 @@
+package pipeline
+
+// Costs are the seconds of each stage for one tile, by Stage.
+type Costs [stages]float64
+
+// Span is when a job runs, in seconds from the beginning.
+type Span struct {
+	Job
+	Begin float64 `json:"begin"`
+	End   float64 `json:"end"`
+}
+
+// Simulate is when the jobs of n equal tiles run, and when the last one ends. A job
+// begins when its unit is free, its tile has gone through the stage before, and the
+// buffer that it fills has been emptied. If overlap is false, a tile goes through all
+// stages before the next one begins.
+func Simulate(n int, c Costs, overlap bool) (spans []Span, total float64) {
+	ends := make([][stages]float64, n)
+	at := func(tile int, s Stage) float64 {
+		if tile < 0 || s < 0 {
+			return 0
+		}
+		return ends[tile][s]
+	}
+	_ = inOrder(n, overlap, func(j Job) error {
+		begin := max(at(j.Tile, j.Stage-1), at(j.Tile-1, j.Stage))
+		if j.Stage < Multiply {
+			begin = max(begin, at(j.Tile-Buffers, j.Stage+1))
+		}
+		if !overlap {
+			begin = total
+		}
+		end := begin + c[j.Stage]
+		ends[j.Tile][j.Stage] = end
+		spans, total = append(spans, Span{j, begin, end}), max(total, end)
+		return nil
+	})
+	return spans, total
+}
+
+func inOrder(n int, overlap bool, do func(Job) error) error {
+	if overlap {
+		return Order(n, do)
+	}
+	for tile := range n {
+		for s := Load; s < stages; s++ {
+			if err := do(Job{s, tile, tile % Buffers}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Total is what Simulate says of the whole, for any number of tiles: the slowest stage
+// n times, and the others once.
+func Total(n int, c Costs, overlap bool) float64 {
+	sum, slowest := 0.0, 0.0
+	for _, s := range c {
+		sum, slowest = sum+s, max(slowest, s)
+	}
+	switch {
+	case n < 1:
+		return 0
+	case !overlap:
+		return float64(n) * sum
+	}
+	return sum + float64(n-1)*slowest
+}

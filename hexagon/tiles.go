@@ -1,0 +1,200 @@
+package hexagon
+
+import (
+	"math"
+
+	"github.com/lutra-lm/lutra/hexagon/device"
+	"github.com/lutra-lm/lutra/hexagon/layout"
+	"github.com/lutra-lm/lutra/hexagon/pipeline"
+	"github.com/lutra-lm/lutra/kernels"
+)
+
+// tileRows is the most rows that are multiplied at once: eight columns of tiles, whose
+// 32 lanes each are rows of the batch.
+const tileRows = 256
+
+// tiling is how a product by tiles uses TCM. A strip of weights is copied, unfolded
+// and multiplied in parts of k columns; while one is multiplied the next is unfolded
+// and the one after copied, so there are two of each buffer.
+type tiling struct {
+	cols    int // of tiles: 32 rows of activations each
+	k       int // columns of a part
+	x       uint32
+	weights [pipeline.Buffers]buffers
+}
+
+// buffers of a part of a strip.
+type buffers struct{ codes, scales, offsets, tiles, out uint32 }
+
+// tile plans a product of n rows.
+func (l *linear) tile(n int) (t tiling) {
+	t.cols = roundUp(n, layout.Tile) / layout.Tile
+	// A column of weights takes bytes of activations, and twice those of its codes,
+	// scales, offsets and tiles; out and what alignment wastes are fixed.
+	fixed := 2*4*t.cols*layout.TileBytes + 16*device.Align
+	column := 2*layout.Tile*t.cols + 2*(l.codeBytes()+2*layout.Strip*2/32+2*layout.Strip)
+	t.k = min(l.K, (tcmEnd-scratch-fixed)/column/layout.TableCols*layout.TableCols)
+	at := uint32(scratch)
+	t.x = take(&at, t.cols*t.k*2*layout.Tile)
+	for i := range t.weights {
+		w := &t.weights[i]
+		w.codes = take(&at, t.k*l.codeBytes())
+		w.scales, w.offsets = take(&at, t.k/32*layout.Strip*2), take(&at, t.k/32*layout.Strip*2)
+		w.tiles, w.out = take(&at, t.k*layout.Strip*2), take(&at, 4*t.cols*layout.TileBytes)
+	}
+	return t
+}
+
+// tileRowsOfStrip is how many rows of tiles a strip is.
+const tileRowsOfStrip = layout.Strip / layout.Tile
+
+// codeBytes is the size of a strip's codes of one column, scales of super-groups
+// included.
+func (l *linear) codeBytes() int {
+	if l.groups != nil {
+		return layout.Strip * layout.SuperGroupBytes / layout.SuperGroup
+	}
+	return layout.Strip * l.Bits / 8
+}
+
+// mulTiles multiplies on the tile unit.
+func (l *linear) mulTiles(y []float32, x *kernels.Acts) error {
+	b := l.b
+	for lo, pass := 0, 0; lo < x.N(); lo, pass = lo+tileRows, pass+1 {
+		n := min(tileRows, x.N()-lo)
+		t := l.tile(n)
+		now := resident{x, x.Sets(), PathTiles, pass}
+		if b.resident != now {
+			b.layTiles(x, lo, n, l.K)
+		}
+		for c := 0; c < l.K; c += t.k {
+			part := min(t.k, l.K-c)
+			if b.resident != now || t.k < l.K {
+				for col := range t.cols { // of all columns those of the part
+					b.add(device.OpCopy, t.x+uint32(col*part*2*layout.Tile), b.x.at+uint32((col*l.K+c)*2*layout.Tile), uint32(part*2*layout.Tile))
+				}
+			}
+			if b.resident = now; t.k < l.K {
+				b.resident = resident{}
+			}
+			for first := 0; first < l.M/layout.Strip; {
+				strips := l.strips(first, t.cols*layout.Tile, 2)
+				l.pipeline(&t, first, strips, c, part)
+				if err := b.run(); err != nil {
+					return err
+				}
+				l.gather(y, x, lo, n, &t, first, strips, c > 0)
+				first += strips
+			}
+		}
+	}
+	return nil
+}
+
+// layTiles lays out n rows of x from row lo on, [tiles of 32 rows][k/32] tiles with a
+// row in each column.
+func (b *Backend) layTiles(x *kernels.Acts, lo, n, k int) {
+	clear(b.mem[b.x.at:][:roundUp(n, layout.Tile)*2*k])
+	for i := range n {
+		row := x.Row(lo + i)
+		inverse := 1 / tileScale(row)
+		at := b.x.at + uint32(i/layout.Tile*k*2*layout.Tile)
+		for j, f := range row {
+			putHalf(b.mem, at+uint32(j/layout.Tile*layout.TileBytes), layout.TileIndex(j%layout.Tile, i%layout.Tile), layout.F16(f*inverse))
+		}
+	}
+}
+
+// tileScale is the power of two that makes a row's largest number at most 1.
+func tileScale(row []float32) float32 {
+	most := largest(row)
+	if most == 0 {
+		return 1
+	}
+	_, e := math.Frexp(float64(most))
+	return float32(math.Ldexp(1, max(-126, min(e, 127))))
+}
+
+// outScale is the power of two by which results are multiplied so that none is too
+// large, activations being at most 1.
+func (l *linear) outScale(part int) float32 {
+	_, e := math.Frexp(l.most * float64(part) / 65504)
+	return float32(math.Ldexp(1, -max(0, e)))
+}
+
+// pipeline queues columns [c, c+part) of so many strips from strip first on. Results
+// lie at b.y: [strips][4][cols] tiles.
+func (l *linear) pipeline(t *tiling, first, strips, c, part int) {
+	_ = pipeline.Order(strips, func(j pipeline.Job) error { // no job fails
+		switch w := &t.weights[j.Buffer]; j.Stage {
+		case pipeline.Load:
+			l.load(w, first+j.Tile, c, part)
+		case pipeline.Unpack:
+			l.unpack(w, part)
+		default:
+			l.multiply(t, w, j.Tile, part)
+		}
+		return nil
+	})
+}
+
+// load queues the copies of a strip's columns to TCM.
+func (l *linear) load(w *buffers, strip, c, part int) {
+	if l.groups != nil {
+		row, size := l.K*l.codeBytes()/tileRowsOfStrip, part*l.codeBytes()/tileRowsOfStrip
+		for i := range tileRowsOfStrip {
+			from := l.codes + uint32((strip*tileRowsOfStrip+i)*row+c*l.codeBytes()/tileRowsOfStrip)
+			l.b.add(device.OpCopy, w.codes+uint32(i*size), from, uint32(size))
+		}
+		return
+	}
+	codes, scales, offsets := l.at(strip)
+	l.b.add(device.OpCopy, w.codes, codes+uint32(c/layout.Block*layout.BlockBytes(l.Bits)), uint32(part*l.codeBytes()))
+	at, size := uint32(c/l.Group*layout.Strip*2), uint32(part/l.Group*layout.Strip*2)
+	if scales != 0 {
+		l.b.add(device.OpCopy, w.scales, scales+at, size)
+	}
+	if offsets != 0 {
+		l.b.add(device.OpCopy, w.offsets, offsets+at, size)
+	}
+}
+
+// unpack queues the making of tiles of what load has copied: a matrix of one strip.
+func (l *linear) unpack(w *buffers, part int) {
+	if l.groups != nil {
+		l.b.add(device.OpVLUT16, w.tiles, w.codes, uint32(part*layout.Strip/layout.SuperGroup), l.table)
+		return
+	}
+	group, scales, offsets := uint32(l.Group), w.scales, w.offsets
+	if l.Group == l.K {
+		group, scales = uint32(part), 0
+	}
+	if l.Offsets == nil {
+		offsets = 0
+	}
+	l.b.add(device.OpDequant, w.tiles, w.codes, scales, offsets, l.table, 0, 0, uint32(part/layout.Block), uint32(part), uint32(l.Bits), group)
+}
+
+// multiply queues the product of those tiles, and the copy of its results.
+func (l *linear) multiply(t *tiling, w *buffers, at, part int) {
+	size := uint32(4 * t.cols * layout.TileBytes)
+	l.b.add(device.OpTileMul, w.out, w.tiles, t.x, uint32(part/layout.Tile), 0, 0, 0, tileRowsOfStrip, uint32(t.cols), math.Float32bits(l.outScale(t.k)))
+	l.b.add(device.OpCopy, l.b.y.at+uint32(at)*size, w.out, size)
+}
+
+// gather turns the results of strips into rows [lo, lo+n) of y, or adds them there.
+func (l *linear) gather(y []float32, x *kernels.Acts, lo, n int, t *tiling, first, strips int, more bool) {
+	mem, out := l.b.mem, l.outScale(t.k)
+	for i := range n {
+		scale := tileScale(x.Row(lo+i)) / out
+		row := y[(lo+i)*l.Rows : (lo+i+1)*l.Rows]
+		for m := first * layout.Strip; m < min(l.Rows, (first+strips)*layout.Strip); m++ {
+			at := l.b.y.at + uint32(((m/layout.Tile-first*4)*t.cols+i/layout.Tile)*layout.TileBytes)
+			f := layout.F32(half(mem, at, layout.TileIndex(m%layout.Tile, i%layout.Tile))) * l.R[m] * scale
+			if more {
+				f += row[m]
+			}
+			row[m] = f
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/lutra-lm/lutra/hexagon"
+	"github.com/lutra-lm/lutra/internal/engines"
+)
+
+// deviceCollector reads at each scrape what the devices of models have done.
+type deviceCollector struct{ hosts []*engines.Host }
+
+var (
+	devicePackets = prometheus.NewDesc("lutra_device_packets_total", "Operations given to the model's device.", []string{"model_name"}, nil)
+	deviceRows    = prometheus.NewDesc("lutra_device_rows_total", "Rows multiplied with a matrix, by path; query heads, as attention.", []string{"model_name", "path"}, nil)
+	deviceLanes   = prometheus.NewDesc("lutra_device_lanes_total", "Lanes of the tiles that rows began, by path.", []string{"model_name", "path"}, nil)
+	deviceFailed  = prometheus.NewDesc("lutra_device_failed", "1 once the model's device has failed, else 0.", []string{"model_name"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (deviceCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{devicePackets, deviceRows, deviceLanes, deviceFailed} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c deviceCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, h := range c.hosts {
+		b, ok := h.Bundle.Backend().(*hexagon.Backend)
+		if !ok {
+			continue
+		}
+		count := func(d *prometheus.Desc, n int64, labels ...string) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), append([]string{h.Bundle.Name}, labels...)...)
+		}
+		w, failed := b.Work(), 0.0
+		count(devicePackets, w.Packets)
+		count(deviceRows, w.Lookups, "lookup")
+		count(deviceRows, w.Tiled, "tiles")
+		count(deviceRows, w.Queries, "attention")
+		count(deviceLanes, w.Lanes, "tiles")
+		count(deviceLanes, w.Places, "attention")
+		if b.Err() != nil {
+			failed = 1
+		}
+		ch <- prometheus.MustNewConstMetric(deviceFailed, prometheus.GaugeValue, failed, h.Bundle.Name)
+	}
+}

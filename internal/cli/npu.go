@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/lutra-lm/lutra/hexagon/dsp/ablation"
+	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/internal/hub"
+	"github.com/lutra-lm/lutra/internal/npu"
+	"github.com/lutra-lm/lutra/internal/output"
+	"github.com/lutra-lm/lutra/internal/usage"
+)
+
+func newNPU() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "npu",
+		Short: "Plan models for Hexagon NPUs, by a model of their time",
+		Example: `  lutra npu plan lutra-tiny-s
+  lutra npu ablate layouts
+  lutra npu doctor`,
+		Args: subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newNPUPlan(), newNPUDoctor(), newNPUAblate())
+	return cmd
+}
+
+func newNPUPlan() *cobra.Command {
+	o, change := npu.DefaultOptions(), npu.Change{}
+	var asJSON bool
+	drawing, route, head := "", string(o.Route), string(npu.HeadAuto)
+	cmd := &cobra.Command{
+		Use:   "plan MODEL",
+		Short: "Show tilings, memory, timeline and bounds of a model on an NPU",
+		Long: `Cuts each matrix of a model into tiles, lays them out in TCM, and bounds the time and
+energy of prompts and of decoded batches on four SoCs, beside the papers' figures. All
+of it is modelled: nothing was measured on a device, and what is assumed says so.
+
+MODEL is a GGUF file, an embedded model, one of the catalogue that has been
+downloaded, or a shape: ` + strings.Join(npu.Shapes(), ", ") + `.`,
+		Example: `  lutra npu plan lutra-tiny-l
+  lutra npu plan bitnet-2b --svg plan.svg
+  lutra npu plan qwen2.5-1.5b --head cpu --soc elite --context 4096
+  lutra npu plan llama-3.1-8b --bits 2 --clock 1.2 --cycles-per-packet 1 --json`,
+		Args: arguments("MODEL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			x, err := plannedModel(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			o.Route, change.Head = soc.Route(route), npu.Head(head)
+			if err := errors.Join(change.Apply(&x), o.Check()); err != nil {
+				return usage.Error{Err: err}
+			}
+			p, err := npu.NewPlan(x, o)
+			if err != nil {
+				return err
+			}
+			if drawing != "" {
+				if err := draw(drawing, p); err != nil {
+					return err
+				}
+			}
+			if asJSON {
+				return output.JSON(cmd.OutOrStdout(), p)
+			}
+			return p.Print(cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	wordVar(f, &o.Chip, "soc", o.Chip, soc.IDs(), "`SOC` whose tilings, memory and timeline are shown")
+	wordVar(f, &route, "route", route, soc.Routes(), "`HOW` weights come from DDR")
+	wordVar(f, &head, "head", head, npu.Heads(), "`WHERE` logits are computed; auto is the CPU if the device does not hold the matrix exactly")
+	f.IntVar(&change.Bits, "bits", 0, "store the layers' weights in 1, 2 or 4 `BITS`, in groups of 64 (default: as the model is)")
+	f.Float64Var(&o.Clock, "clock", 0, "`GHZ` of the vector threads (default: assumed)")
+	f.Float64Var(&o.CyclesPerPacket, "cycles-per-packet", 0, "`CYCLES` of a packet of vector code (default: assumed)")
+	f.IntVar(&o.Prompt, "prompt", o.Prompt, "`TOKENS` of the prompt")
+	f.IntVar(&o.Context, "context", o.Context, "`TOKENS` before those that are decoded")
+	f.StringVar(&drawing, "svg", "", "`FILE` for a drawing of the timeline and of throughput by batch")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// plannedModel is a shape by its name, or a model that is on this machine.
+func plannedModel(ctx context.Context, name string) (soc.Model, error) {
+	if x, ok := npu.Shape(name); ok {
+		return x, nil
+	}
+	f, err := openStored(ctx, name)
+	if err != nil {
+		if _, stat := os.Stat(name); stat != nil && !errors.Is(err, hub.ErrAbsent) {
+			err = fmt.Errorf("%w; a shape is one of %s", err, strings.Join(npu.Shapes(), ", "))
+		}
+		return soc.Model{}, err
+	}
+	defer f.Close()
+	return npu.FromFile(name, f)
+}
+
+func draw(path string, p *npu.Plan) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(p.SVG(f), f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func newNPUDoctor() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Show what of the NPU's path this machine has",
+		Long: `Looks for the emulator and the compiler of the NPU's kernels, and for what a phone
+has: libcdsprpc.so, the FastRPC device, the skel library. It opens no session.`,
+		Example: `  lutra npu doctor`,
+		Args:    arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list := npu.Examine(cmd.Context())
+			if asJSON {
+				return output.JSON(cmd.OutOrStdout(), list)
+			}
+			return npu.PrintFindings(cmd.OutOrStdout(), list)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func newNPUAblate() *cobra.Command {
+	var asJSON, rerun bool
+	cmd := &cobra.Command{
+		Use:   "ablate",
+		Short: "Compare techniques as the papers do, by counted packets and the model",
+		Long: `Each subcommand makes a comparison of the papers again with this project's kernels. Counts
+are recorded ones; --rerun counts again under qemu-hexagon.`,
+		Example: `  lutra npu ablate lookups`,
+		Args:    subcommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().BoolVar(&asJSON, "json", false, "print JSON")
+	for _, name := range npu.Ablations() {
+		sub := &cobra.Command{
+			Use: name, Short: npu.AblationTitle(name), Example: "  lutra npu ablate " + name, Args: arguments(),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				counts := ablation.Recorded()
+				if rerun {
+					var err error
+					if counts, _, err = ablation.Run(cmd.Context()); err != nil {
+						return err
+					}
+				}
+				a, err := npu.Ablate(name, counts)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return output.JSON(cmd.OutOrStdout(), a)
+				}
+				return a.Print(cmd.OutOrStdout())
+			},
+		}
+		sub.Flags().BoolVar(&rerun, "rerun", false, "count packets again under qemu-hexagon")
+		cmd.AddCommand(sub)
+	}
+	cmd.AddCommand(newNPUAccuracy(&asJSON))
+	return cmd
+}
+
+func newNPUAccuracy(asJSON *bool) *cobra.Command {
+	model, limit := "lutra-tiny-l", 100
+	cmd := &cobra.Command{
+		Use:   "accuracy",
+		Short: "Weights of few bits: per block and per channel, tile groups (both papers, Table 4)",
+		Long: `Rounds the weights of an embedded model to what the device stores, and computes the
+perplexity of right solutions and how many greedy answers are right. The matrices are
+rotated first: the models are ternary, and would lose nothing otherwise.`,
+		Example: `  lutra npu ablate accuracy --model lutra-tiny-s --limit 100`,
+		Args:    arguments(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 1 {
+				return usage.Errorf("--limit: %d is not positive", limit)
+			}
+			bar := output.Progress(cmd.ErrOrStderr(), npu.Storages(), "storages")
+			a, err := npu.Accuracy(cmd.Context(), model, limit, func() { _ = bar.Add(1) })
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return output.JSON(cmd.OutOrStdout(), a)
+			}
+			return a.Print(cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	wordVar(f, &model, "model", model, []string{"lutra-tiny-s", "lutra-tiny-l"}, "embedded `MODEL`")
+	f.IntVar(&limit, "limit", limit, "first `PROBLEMS` of the test set")
+	return cmd
+}

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/lutra-lm/lutra/hexagon"
+)
+
+// Hexagon says how models use a Hexagon NPU, or what stands in for one.
+type Hexagon struct {
+	Path     string        `yaml:"path"`     // of products: auto, lookup or tiles
+	Round    string        `yaml:"round"`    // weights that the device does not hold exactly: none, or one of hexagon.Roundings
+	Timeout  time.Duration `yaml:"timeout"`  // the longest that the device may take for what it is given at once
+	Fallback string        `yaml:"fallback"` // what computes once the device has failed: none or cpu
+}
+
+// CPU is the backend that every machine has.
+const CPU = "cpu"
+
+// Backends are the values of Config.Backend.
+func Backends() []string { return append([]string{CPU}, hexagon.Kinds()...) }
+
+// DefaultHexagon takes what is fastest, and no fallback.
+func DefaultHexagon() Hexagon {
+	return Hexagon{Path: string(hexagon.PathAuto), Round: string(hexagon.RoundNone), Timeout: hexagon.DefaultTimeout, Fallback: noFallback}
+}
+
+const noFallback = "none"
+
+// Spare tells whether the CPU takes over from a device that has failed.
+func (h Hexagon) Spare() bool { return h.Fallback == CPU }
+
+// Options are those of the backend.
+func (h Hexagon) Options() hexagon.Options {
+	return hexagon.Options{Path: hexagon.Path(h.Path), Round: hexagon.Rounding(h.Round), Timeout: h.Timeout}
+}
+
+// BackendOf is what computes a model.
+func (c *Config) BackendOf(m Model) string { return cmp.Or(m.Backend, c.Backend, CPU) }
+
+// longestTimeout bounds Hexagon.Timeout.
+const longestTimeout = time.Hour
+
+// checkBackends calls oneOf and fault for the settings of backends.
+func (c *Config) checkBackends(oneOf func(key, v string, words ...string), fault func(format string, args ...any)) {
+	oneOf("backend", c.Backend, Backends()...)
+	for i, m := range c.Models {
+		if m.Backend != "" {
+			oneOf(fmt.Sprintf("models[%d].backend", i), m.Backend, Backends()...)
+		}
+	}
+	for i, v := range c.Verifiers {
+		if v.Backend != "" {
+			oneOf(fmt.Sprintf("verifiers[%d].backend", i), v.Backend, Backends()...)
+		}
+	}
+	oneOf("hexagon.path", c.Hexagon.Path, hexagon.Paths()...)
+	oneOf("hexagon.round", c.Hexagon.Round, hexagon.Roundings()...)
+	oneOf("hexagon.fallback", c.Hexagon.Fallback, noFallback, CPU)
+	if t := c.Hexagon.Timeout; t < time.Millisecond || t > longestTimeout {
+		fault("hexagon.timeout: %v is outside 1ms..%v", t, longestTimeout)
+	}
+}

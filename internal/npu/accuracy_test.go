@@ -1,0 +1,84 @@
+package npu
+
+import (
+	"math"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/models/embedded"
+)
+
+func TestRotatedWeightsAreSpreadAndComputeTheSame(t *testing.T) {
+	problems, err := solved(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := embedded.Open("lutra-tiny-s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	path := filepath.Join(t.TempDir(), "rotated.gguf")
+	if _, err := (scheme{}).write(path, f); err != nil {
+		t.Fatal(err)
+	}
+	want, err := subject{config.Model{Embedded: "lutra-tiny-s"}, config.CPU}.perplexity(t.Context(), problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := subject{config.Model{Path: path}, config.CPU}.perplexity(t.Context(), problems)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(math.Log(got)-math.Log(want)) > 0.01 || want < 1 || want > 1.2 {
+		t.Errorf("perplexity %v, of the model as it is %v", got, want)
+	}
+	row := make([]float32, 256)
+	for i := range row {
+		row[i] = float32(i%3 - 1)
+	}
+	was := 0.0
+	for _, v := range row {
+		was += float64(v) * float64(v)
+	}
+	rotate(row, someSigns(256))
+	is, levels := 0.0, map[float32]bool{}
+	for _, v := range row {
+		is, levels[v] = is+float64(v)*float64(v), true
+	}
+	if math.Abs(is-was) > 1e-3 || len(levels) < 20 {
+		t.Errorf("a rotated row has length² %v and %d values, was %v and 3", is, len(levels), was)
+	}
+}
+
+func TestFewerBitsCostMoreAndBlocksLessThanChannels(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads a model eighteen times")
+	}
+	calls := 0
+	a, err := Accuracy(t.Context(), "lutra-tiny-s", 3, func() { calls++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(a.Rows) != Storages() || calls != Storages() {
+		t.Fatalf("%d rows and %d calls, want %d", len(a.Rows), calls, Storages())
+	}
+	wrong := map[string]float64{}
+	for _, row := range a.Rows {
+		x, err := strconv.ParseFloat(strings.TrimSuffix(row[2], " %"), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrong[row[0]] = x
+	}
+	if wrong["float32"] != 0 || wrong["W4 per block of 64"] >= wrong["W4 per channel"] || wrong["W2 per block of 64"] >= wrong["W2 per channel"] ||
+		wrong["W2 per block of 64"] <= 2*wrong["W4 per block of 64"] {
+		t.Errorf("errors of weights: %v", wrong)
+	}
+	if common, tiles := wrong["Q4_0, common groups of 32"], wrong["Q4_0, tile groups of 2×16"]; math.Abs(common-tiles) > 0.1*common {
+		t.Errorf("tile groups are wrong by %v %%, common ones by %v %%", tiles, common)
+	}
+}

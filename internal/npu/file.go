@@ -1,0 +1,100 @@
+package npu
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+
+	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+var ofLayer = regexp.MustCompile(`^blk\.\d+\.(\w+)\.weight$`)
+
+// narrow is the least number of rows of a matrix that is worth a strip; smaller ones
+// (gates of recurrent layers, convolutions) stay on the CPU and cost nothing here.
+const narrow = 32
+
+// FromFile is the model of a GGUF file.
+func FromFile(name string, f *gguf.File) (soc.Model, error) {
+	m := soc.Model{Name: name}
+	arch, _ := f.Metadata.String("general.architecture")
+	number := func(key string) int {
+		n, _ := f.Metadata.Int(arch + "." + key)
+		return n
+	}
+	m.Heads = number("attention.head_count")
+	m.KVHeads = cmp.Or(number("attention.head_count_kv"), m.Heads)
+	const most = 1 << 16
+	if m.Heads < 1 || m.Heads > most || m.KVHeads < 1 || m.Heads%m.KVHeads != 0 {
+		return m, fmt.Errorf("%s: %d heads and %d of keys: no model to plan", name, m.Heads, m.KVHeads)
+	}
+	m.HeadDim = cmp.Or(number("attention.key_length"), number("embedding_length")/m.Heads)
+	if m.HeadDim < 1 || m.HeadDim > most {
+		return m, fmt.Errorf("%s: heads of %d elements", name, m.HeadDim)
+	}
+	at := map[string]int{}
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		found := ofLayer.FindStringSubmatch(t.Name)
+		switch {
+		case found == nil || len(t.Dims) == 1:
+			continue
+		case len(t.Dims) > 2:
+			return m, fmt.Errorf("%s: tensor %s: layers of experts cannot be planned", name, t.Name)
+		}
+		if found[1] == "attn_k" || found[1] == "attn_qkv" && f.Tensor("blk.0.ssm_out.weight") == nil {
+			m.Layers++
+		}
+		if t.Rows() < narrow || t.Cols() < narrow {
+			continue
+		}
+		x := matrixOf(found[1], t)
+		key := fmt.Sprint(x)
+		if j, ok := at[key]; ok {
+			m.Matrices[j].Count++
+			continue
+		}
+		at[key] = len(m.Matrices)
+		m.Matrices = append(m.Matrices, x)
+	}
+	head := f.Tensor("output.weight")
+	if head == nil {
+		head = f.Tensor("token_embd.weight")
+	}
+	if head == nil || len(m.Matrices) == 0 {
+		return m, fmt.Errorf("%s: the file has no matrices of a language model", name)
+	}
+	if kind, _ := f.Metadata.Int(arch + ".pooling_type"); kind != 4 { // of reward models: one row
+		m.Matrices = append(m.Matrices, matrixOf("output", head))
+	}
+	return m, nil
+}
+
+// stored is how the device stores what a file stores as t. What it does not hold
+// exactly stays on the CPU.
+func stored(t gguf.Type) (s storage, held bool) {
+	switch t {
+	case gguf.TQ1_0, gguf.TQ2_0, gguf.I2_S:
+		return ternary, true
+	case gguf.Q1_0:
+		return oneBit, true
+	case gguf.Q2_0:
+		return storage{bits: 2, group: 64}, true
+	case gguf.PQ2_0, gguf.PTQ1_0:
+		return storage{bits: 2, group: 128}, true
+	case gguf.Q4_0, gguf.IQ4_NL:
+		return q4, true
+	case gguf.Q4_1, gguf.Q4_K:
+		return storage{bits: 4, group: 32, offsets: true}, true
+	}
+	return storage{bits: t.BlockBytes() * 8 / max(1, t.BlockLen())}, false
+}
+
+// matrixOf is the matrix of a tensor.
+func matrixOf(name string, t *gguf.Tensor) soc.Matrix {
+	s, held := stored(t.Type)
+	x := s.matrix(name, t.Rows(), t.Cols(), 1)
+	x.Host = !held
+	return x
+}

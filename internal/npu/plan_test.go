@@ -1,0 +1,199 @@
+package npu
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/hexagon/soc"
+	"github.com/lutra-lm/lutra/models/embedded"
+	"github.com/lutra-lm/lutra/models/gguf"
+)
+
+func plan(t *testing.T, x soc.Model, o Options) *Plan {
+	t.Helper()
+	p, err := NewPlan(x, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func named(t *testing.T, name string) soc.Model {
+	t.Helper()
+	x, ok := Shape(name)
+	if !ok {
+		t.Fatalf("no shape %s", name)
+	}
+	return x
+}
+
+func TestEveryShapeIsPlannedOnEveryChip(t *testing.T) {
+	for _, name := range Shapes() {
+		for _, chip := range soc.IDs() {
+			o := DefaultOptions()
+			o.Chip, o.Prompt = chip, 200
+			p := plan(t, named(t, name), o)
+			for _, c := range p.Chips {
+				last := 0.0
+				for _, b := range append([]Bound{c.Prefill}, c.Decode...) {
+					if !(b.TokensPerSecond > 0) || !(b.JoulesPerToken > 0) || b.Seconds < max(b.DMA, b.Vector, b.Tiles, b.Host)-1e-12 {
+						t.Errorf("%s on %s: %+v", name, c.Name, b)
+					}
+				}
+				for _, b := range c.Decode {
+					if b.Seconds < last {
+						t.Errorf("%s on %s: a batch of %d is faster than a smaller one", name, c.Name, b.Tokens)
+					}
+					last = b.Seconds
+				}
+			}
+		}
+	}
+}
+
+func TestAFileIsPlannedAsItsShape(t *testing.T) {
+	f, err := embedded.Open("lutra-tiny-s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	x, err := FromFile("lutra-tiny-s", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := named(t, "tiny")
+	if x.Layers != want.Layers || x.Heads != want.Heads || x.KVHeads != want.KVHeads || x.HeadDim != want.HeadDim || len(x.Matrices) != len(want.Matrices) {
+		t.Errorf("the file gives %+v\nits shape %+v", x, want)
+	}
+	for _, m := range x.Matrices {
+		i := slices.IndexFunc(want.Matrices, func(w soc.Matrix) bool { return w.Name == m.Name })
+		if i < 0 {
+			t.Errorf("%s is in no shape", m.Name)
+			continue
+		}
+		w := want.Matrices[i]
+		if head := m.Input == soc.Logits; head != m.Host || m.Count != w.Count || !head && m != w {
+			t.Errorf("the file has %+v, its shape %+v", m, w)
+		}
+	}
+}
+
+func TestARewardModelHasNoVocabularyToMultiply(t *testing.T) {
+	f, err := embedded.Open("lutra-tiny-prm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	x, err := FromFile("prm", f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range x.Matrices {
+		if m.Input == soc.Logits {
+			t.Errorf("it has %+v", m)
+		}
+	}
+	if x.Layers != 5 || x.KVBytes() == 0 || len(x.Matrices) != 7 {
+		t.Errorf("%d layers with attention and %d matrices, want 5 and 7: %+v", x.Layers, len(x.Matrices), x)
+	}
+	plan(t, x, DefaultOptions())
+}
+
+func TestFilesThatAreNoModelsAreRefused(t *testing.T) {
+	for name, f := range map[string]*gguf.File{
+		"nothing":   {Metadata: gguf.Metadata{}},
+		"no heads":  {Metadata: gguf.Metadata{"general.architecture": "llama", "llama.attention.head_count": int64(0)}},
+		"odd heads": {Metadata: gguf.Metadata{"general.architecture": "llama", "llama.attention.head_count": int64(5), "llama.attention.head_count_kv": int64(2)}},
+		"no width":  {Metadata: gguf.Metadata{"general.architecture": "llama", "llama.attention.head_count": int64(4)}},
+		"no matrix": {Metadata: gguf.Metadata{"general.architecture": "llama", "llama.attention.head_count": int64(4), "llama.embedding_length": int64(64)}},
+	} {
+		if _, err := FromFile(name, f); err == nil {
+			t.Errorf("%s is planned", name)
+		}
+	}
+}
+
+func TestWhatCannotBePlannedIsRefused(t *testing.T) {
+	x := named(t, "tiny")
+	for _, change := range []func(*Options){
+		func(o *Options) { o.Prompt = 0 }, func(o *Options) { o.Context = 1 << 30 }, func(o *Options) { o.Clock = -1 },
+		func(o *Options) { o.CyclesPerPacket = 1e9 }, func(o *Options) { o.Chip = "6502" },
+	} {
+		o := DefaultOptions()
+		change(&o)
+		if _, err := NewPlan(x, o); err == nil {
+			t.Errorf("%+v is planned", o)
+		}
+	}
+	if err := (Change{Bits: 3}).Apply(&x); err == nil {
+		t.Error("three bits are stored")
+	}
+}
+
+func TestClockAndCyclesAreInputs(t *testing.T) {
+	x := named(t, "bitnet-2b")
+	o := DefaultOptions()
+	o.Clock, o.CyclesPerPacket = 2, 6
+	slow := plan(t, x, o).Chips[1].Decode[0]
+	fast := plan(t, x, DefaultOptions()).Chips[1].Decode[0]
+	if r := slow.Vector / fast.Vector; r < 2.99 || r > 3.01 {
+		t.Errorf("three times the cycles take %v times the vector time", r)
+	}
+	if slow.DMA != fast.DMA {
+		t.Error("DMA depends on the clock")
+	}
+}
+
+func TestThePlanSaysThatItIsModelled(t *testing.T) {
+	p := plan(t, named(t, "bitnet-2b"), DefaultOptions())
+	var text, svg, js bytes.Buffer
+	if err := errors.Join(p.Print(&text), p.SVG(&svg), json.NewEncoder(&js).Encode(p)); err != nil {
+		t.Fatal(err)
+	}
+	for name, out := range map[string]string{"text": text.String(), "drawing": svg.String(), "JSON": js.String()} {
+		if !strings.Contains(out, "modelled") {
+			t.Errorf("the %s does not", name)
+		}
+	}
+	for d := xml.NewDecoder(&svg); ; {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(p.Papers) != 6 {
+		t.Errorf("%d figures of the papers beside BitNet-2B, want 6", len(p.Papers))
+	}
+}
+
+func TestTheExaminationFindsTheGoDeviceAndNamesTheRest(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("DSP_LIBRARY_PATH", t.TempDir())
+	list := Examine(t.Context())
+	var out bytes.Buffer
+	if err := PrintFindings(&out, list); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range list {
+		switch f.Part {
+		case "pure-Go device":
+			if !f.Found {
+				t.Error("it lacks the pure-Go device")
+			}
+		case "qemu-hexagon", "clang-19", "skel library":
+			if f.Found || f.Detail == "" {
+				t.Errorf("%s: %+v, with nothing on PATH", f.Part, f)
+			}
+		}
+		if !strings.Contains(out.String(), f.Part) {
+			t.Errorf("%s is not printed", f.Part)
+		}
+	}
+}
