@@ -133,7 +133,8 @@ func TestOllamasClientsGetTheirOwnErrors(t *testing.T) {
 		status     int
 		about      string
 	}{
-		{"/api/chat", chat(`,"format":"json"`), 400, "format"},
+		{"/api/chat", chat(`,"format":"xml"`), 400, "format"},
+		{"/api/chat", chat(`,"format":{"type":"nonsense"}`), 400, "format"},
 		{"/api/chat", chat(`,"think":7`), 400, "think"},
 		{"/api/chat", chat(`,"options":{"temperature":9}`), 400, "options.temperature"},
 		{"/api/chat", chat(`,"options":{"mirostat":2}`), 400, "options.mirostat"},

@@ -3,6 +3,7 @@ package tts
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -65,6 +66,40 @@ func (c Calling) divide(d *Delta, p *toolcall.Parser, parts []toolcall.Part) {
 	if d.Finish == FinishStop && p.Calls() > 0 {
 		d.Finish = FinishCalls
 	}
+}
+
+// ErrStrict says that a model's format does not let calls be held to their schemas.
+var ErrStrict = errors.New("tts: calls in the model's format cannot be held to a schema unless one is required")
+
+// Hold prepares a request whose answers may be calls, or must be one of a tool, of any
+// with an empty name. Forced calls are held to their tool's schema, others to those of
+// strict tools: the first call of an answer then ends it. Errors: ErrStrict, and what is
+// wrong with the schema of a strict tool.
+func (c *Calling) Hold(req *Request, m *Model, must bool, name string) error {
+	strict := slices.ContainsFunc(c.Tools, func(t toolcall.Tool) bool { return t.Strict && (name == "" || t.Name == name) })
+	var schema, mark string
+	if must {
+		c.Begun, schema = c.Format.Forced(c.Tools, name)
+	} else if strict {
+		mark, schema = c.Format.Held(c.Tools)
+	}
+	req.Prompt.Begin, req.Marks, req.Calls = c.Begun, c.Format.Marks, c.Read
+	if schema == "" {
+		if strict {
+			return ErrStrict
+		}
+		return nil
+	}
+	format, err := m.Format(FormatSchema, schema)
+	if err != nil && !strict { // the model is trusted with what cannot be held
+		if must {
+			c.Begun = c.Format.Begin(name)
+			req.Prompt.Begin = c.Begun
+		}
+		return nil
+	}
+	req.Format, req.FormatAfter = format, mark
+	return err
 }
 
 // Read is the calls in a whole answer, by name and arguments: the order of members and

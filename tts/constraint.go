@@ -28,7 +28,10 @@ func (r *Request) constraint(m *Model, thinking bool) sampling.Constraint {
 		return nil
 	}
 	c := &constraint{vocab: m.Vocab, least: r.MinTokens, allowed: r.Allowed, thought: m.thoughtLimit(r.MaxThinking, thinking)}
-	c.format = structured{r.Format, m, thinking}
+	c.format = structured{r.Format, m, r.FormatAfter, r.FormatAfter != ""}
+	if thinking && r.FormatAfter == "" {
+		c.format.after = thinkEnd
+	}
 	c.ends = slices.Concat(r.Sampling.Stop, m.Tokenizer.EOGs())
 	for _, word := range r.BadWords {
 		for _, text := range []string{word, " " + word} { // as it begins a text, and within one

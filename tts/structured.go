@@ -19,8 +19,9 @@ const mostSpace = 4 // bytes
 // structured is the part of a constraint that a format makes.
 type structured struct {
 	*structure.Format
-	model    *Model
-	thinking bool // the answer begins in a thought, which is free
+	model *Model
+	after string // text behind which it holds, such as the end of a thought; empty: from the beginning
+	may   bool   // the answer may end before that
 }
 
 var _ sampling.Preparer = (*constraint)(nil)
@@ -44,15 +45,15 @@ func (c *constraint) Prepare(completion []int32) {
 }
 
 // answer is the tokens of a completion that its format is for; free: there are none
-// yet, and the model may think.
+// yet, and the model may think or write text.
 func (s *structured) answer(completion []int32) (tokens []int32, free bool) {
-	if !s.thinking {
+	if s.after == "" {
 		return completion, false
 	}
 	var text []byte
 	for i, id := range completion {
 		text = append(text, s.model.Bytes(id)...)
-		if bytes.HasSuffix(text, []byte(thinkEnd)) {
+		if bytes.HasSuffix(text, []byte(s.after)) {
 			rest := completion[i+1:]
 			for len(rest) > 0 && len(bytes.TrimSpace(s.model.Bytes(rest[0]))) == 0 {
 				rest = rest[1:]
@@ -72,7 +73,9 @@ func (c *constraint) allow(mask []uint64, completion []int32) error {
 			mask[id/64] |= 1 << (id % 64)
 		}
 		for _, id := range c.ends {
-			c.forbid(mask, id)
+			if !s.may {
+				c.forbid(mask, id)
+			}
 		}
 		return nil
 	}
@@ -90,7 +93,7 @@ func (c *constraint) allow(mask []uint64, completion []int32) error {
 	for w := range min(len(mask), len(allowed)) {
 		mask[w] = allowed[w]
 	}
-	if s.thinking && len(tokens) == 0 {
+	if s.after != "" && len(tokens) == 0 {
 		s.allowSpace(mask, completion)
 	}
 	for _, id := range c.ends {
@@ -101,7 +104,7 @@ func (c *constraint) allow(mask []uint64, completion []int32) error {
 	return nil
 }
 
-// allowSpace adds the tokens of white space between a thought and the answer.
+// allowSpace adds the tokens of white space before the format begins.
 func (s *structured) allowSpace(mask []uint64, completion []int32) {
 	written := 0
 	for i := len(completion) - 1; i >= 0 && len(bytes.TrimSpace(s.model.Bytes(completion[i]))) == 0; i-- {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
+	"github.com/lutra-lm/lutra/server/openai"
 	"github.com/lutra-lm/lutra/tts"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
@@ -156,6 +157,7 @@ func (f Fields) tools(p *tts.Prompt) {
 				Name        string          `json:"name"`
 				Description string          `json:"description,omitempty"`
 				Parameters  json.RawMessage `json:"parameters"`
+				Strict      bool            `json:"strict,omitempty"`
 			} `json:"function"`
 		}
 		tool.Type = "function"
@@ -165,9 +167,8 @@ func (f Fields) tools(p *tts.Prompt) {
 		}
 		o.String("name", &fn.Name)
 		o.Text("description", &fn.Description)
-		if o.Bool("strict", &strict); strict {
-			o.Fail(jsonread.CodeUnsupported, "strict", "this server does not hold arguments to their schema.")
-		}
+		o.Bool("strict", &strict)
+		fn.Strict = strict
 		if schema, ok := o.Take("input_schema"); ok && jsonread.Kind(schema) == "an object" {
 			fn.Parameters = schema
 		} else {
@@ -222,11 +223,12 @@ func (f Fields) toolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 		f.Fail(jsonread.CodeValue, "tool_choice.name", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
 	case kind == "any" && len(tools) == 1:
 		name = tools[0].Name
-		fallthrough
-	case kind != "auto":
-		c.Begun = c.Format.Begin(name)
 	}
-	req.Prompt.Begin, req.Marks = c.Begun, c.Format.Marks
-	req.Calls = c.Read
+	if f.Err != nil {
+		return nil
+	}
+	if err := c.Hold(req, m, kind != "auto", name); err != nil {
+		f.Fail(jsonread.CodeUnsupported, "tools", "strict: %s.", openai.FormatFault(err))
+	}
 	return c
 }

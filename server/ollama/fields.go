@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lutra-lm/lutra/grammar/schema"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
@@ -52,6 +53,7 @@ func (f Fields) Chat(req *tts.Request, m *tts.Model) *tts.Calling {
 	f.options(req, m)
 	o := openai.Fields{Fields: f.Fields}
 	c := o.ToolChoice(req, m)
+	f.format(req, m)
 	f.bookkeeping()
 	return c
 }
@@ -75,14 +77,31 @@ func (f Fields) Generate(req *tts.Request, m *tts.Model) {
 	}
 	f.think(req)
 	f.options(req, m)
+	f.format(req, m)
 	f.refuse("suffix", "template", "context", "images")
 	f.bookkeeping()
+}
+
+// format reads what the answer is held to: "json", or a schema.
+func (f Fields) format(req *tts.Request, m *tts.Model) {
+	raw, ok := f.Take("format")
+	if !ok || string(raw) == `""` {
+		return
+	}
+	text := string(raw)
+	if word, ok := jsonread.Text(raw); ok && word == "json" {
+		text = schema.Object
+	} else if jsonread.Kind(raw) != "an object" {
+		f.WrongType("format", `"json" or a schema`, raw)
+		return
+	}
+	openai.Fields{Fields: f.Fields}.HoldTo(req, m, "format", tts.FormatSchema, text)
 }
 
 // bookkeeping refuses fields that would change the answer.
 func (f Fields) bookkeeping() {
 	f.Ignore("keep_alive", "truncate", "shift")
-	f.refuse("format", "logprobs", "top_logprobs", "width", "height", "steps")
+	f.refuse("logprobs", "top_logprobs", "width", "height", "steps")
 }
 
 // refuse refuses fields that ask for what this server does not do.

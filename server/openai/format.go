@@ -44,18 +44,36 @@ func (f Fields) Format(req *tts.Request, m *tts.Model) {
 		f.Fail(jsonread.CodeValue, one.name, "it cannot be given together with '%s'.", asked[1].name)
 		return
 	}
-	for name, bad := range map[string]bool{
+	f.HoldTo(req, m, one.name, one.kind, one.text)
+}
+
+// HoldTo holds answers to a format that a field asks for.
+func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind tts.FormatKind, text string) {
+	for other, bad := range map[string]bool{
 		"min_tokens": req.MinTokens > 0, "allowed_token_ids": req.Allowed != nil, "ignore_eos": req.Sampling.IgnoreEOS,
 		"continue_final_message": req.Prompt.Messages != nil && req.Prompt.Ending == tts.EndOpen,
+		"tool_choice":            req.Prompt.Begin != "", "tools": req.Format != nil,
 	} {
 		if bad {
-			f.Fail(jsonread.CodeValue, one.name, "it cannot be given together with '%s'.", name)
+			f.Fail(jsonread.CodeValue, name, "it cannot be given together with '%s'.", other)
 		}
 	}
-	var err error
-	if req.Format, err = m.Format(one.kind, one.text); err != nil {
-		f.Fail(jsonread.CodeValue, one.name, "%s.", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "schema: "), "grammar: "))
+	if f.Err != nil {
+		return
 	}
+	var err error
+	if req.Format, err = m.Format(kind, text); err != nil {
+		f.Fail(jsonread.CodeValue, name, "%s.", FormatFault(err))
+	}
+}
+
+// FormatFault is what is wrong with a format.
+func FormatFault(err error) string {
+	text := err.Error()
+	for _, prefix := range []string{"schema: ", "grammar: ", "tts: "} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return text
 }
 
 // responseFormat reads OpenAI's field, in which llama.cpp's clients put a schema

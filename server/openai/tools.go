@@ -142,14 +142,15 @@ func (f Fields) ToolChoice(req *tts.Request, m *tts.Model) *tts.Calling {
 		f.Fail(jsonread.CodeValue, "tool_choice", "there is no tool of the name '%s'.", jsonread.Brief([]byte(name)))
 	case choice == toolsRequired && req.Prompt.Ending != tts.EndHeader:
 		f.Fail(jsonread.CodeValue, "tool_choice", "a message that continues another cannot be made a call.")
-	case choice == toolsRequired:
-		if len(c.Tools) == 1 {
-			name = c.Tools[0].Name
-		}
-		c.Begun = c.Format.Begin(name)
+	case choice == toolsRequired && len(c.Tools) == 1:
+		name = c.Tools[0].Name
 	}
-	req.Prompt.Begin, req.Marks = c.Begun, c.Format.Marks
-	req.Calls = c.Read
+	if f.Err != nil {
+		return nil
+	}
+	if err := c.Hold(req, m, choice == toolsRequired, name); err != nil {
+		f.Fail(jsonread.CodeUnsupported, "tools", "strict: %s.", FormatFault(err))
+	}
 	return c
 }
 
@@ -191,7 +192,7 @@ func (f Fields) toolChoice() (choice, name string) {
 func (f Fields) definitions(tools []any) []toolcall.Tool {
 	list, fault := toolcall.Definitions(tools)
 	if fault != nil {
-		codes := map[toolcall.DefinitionFault]string{toolcall.WrongType: jsonread.CodeType, toolcall.WrongValue: jsonread.CodeValue, toolcall.NotSupported: jsonread.CodeUnsupported}
+		codes := map[toolcall.DefinitionFault]string{toolcall.WrongType: jsonread.CodeType, toolcall.WrongValue: jsonread.CodeValue}
 		f.Fail(codes[fault.Kind], fmt.Sprintf("tools[%d].function%s", fault.Index, fault.Field), "%s.", fault.Message)
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/lutra-lm/lutra/grammar/schema"
 	"github.com/lutra-lm/lutra/models/template"
 	"github.com/lutra-lm/lutra/server/jsonread"
 	"github.com/lutra-lm/lutra/server/openai"
@@ -28,12 +29,13 @@ type Settings struct {
 	MaxTokens    int
 	Truncation   string
 	User         string
+	Text         json.RawMessage
 }
 
 // Create reads POST /v1/responses for a model. before finds what was said up to a
 // response. The calling is nil where no tool may be called.
 func (f Fields) Create(req *tts.Request, m *tts.Model, before func(id string) ([]template.Message, bool)) (*tts.Calling, *Settings) {
-	s := &Settings{Store: true, Parallel: true, Truncation: "disabled", Tools: json.RawMessage("[]"), ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
+	s := &Settings{Store: true, Parallel: true, Truncation: "disabled", Text: json.RawMessage(`{"format":{"type":"text"}}`), Tools: json.RawMessage("[]"), ToolChoice: json.RawMessage(`"auto"`), Metadata: json.RawMessage("{}")}
 	f.repeated(s)
 	var said []template.Message
 	if s.Previous != "" {
@@ -49,7 +51,6 @@ func (f Fields) Create(req *tts.Request, m *tts.Model, before func(id string) ([
 	}
 	p.Truncate = s.Truncation == "auto"
 	f.reasoning(req, s)
-	f.format()
 	hasMax := f.Int("max_output_tokens", &req.Sampling.MaxTokens, 1, math.MaxInt32)
 	if hasMax {
 		s.MaxTokens = req.Sampling.MaxTokens
@@ -58,6 +59,7 @@ func (f Fields) Create(req *tts.Request, m *tts.Model, before func(id string) ([
 	o.Sampling(req, m, 1)
 	f.nestTools()
 	c := o.ToolChoice(req, m)
+	f.format(req, m, s)
 	for _, name := range []string{"background", "conversation", "prompt", "include", "max_tool_calls", "top_logprobs", "context_management"} {
 		if raw, ok := f.Take(name); ok && !slices.Contains([]string{"null", "false", "[]", "{}", "0"}, string(raw)) {
 			f.Fail(jsonread.CodeUnsupported, name, "this server does not support it.")
@@ -107,17 +109,32 @@ func (f Fields) reasoning(req *tts.Request, s *Settings) {
 	req.Prompt.Extra = map[string]any{"reasoning_effort": s.Effort, "enable_thinking": s.Effort != "none"}
 }
 
-// format accepts plain text, the only format.
-func (f Fields) format() {
+// format reads what the answer is held to.
+func (f Fields) format(req *tts.Request, m *tts.Model, s *Settings) {
+	if raw := f.Raw("text"); raw != nil && string(raw) != "null" {
+		s.Text = raw
+	}
 	o, ok := f.Object("text")
 	if !ok {
 		return
 	}
 	o.Ignore("verbosity")
+	hold := openai.Fields{Fields: f.Fields}
 	if format, ok := o.Object("format"); ok {
 		kind := "text"
-		if format.String("type", &kind); kind != "text" {
-			format.Fail(jsonread.CodeUnsupported, "type", "this server answers with type text only, but got '%s'.", jsonread.Brief([]byte(kind)))
+		format.String("type", &kind)
+		format.Ignore("name", "description", "strict") // a schema is held to in any case
+		raw, given := format.Take("schema")
+		switch {
+		case kind == "text":
+		case kind == "json_object":
+			hold.HoldTo(req, m, "text.format", tts.FormatSchema, schema.Object)
+		case kind == "json_schema" && given:
+			hold.HoldTo(req, m, "text.format", tts.FormatSchema, string(raw))
+		case kind == "json_schema":
+			format.Fail(jsonread.CodeMissing, "schema", "a schema is required.")
+		default:
+			format.Fail(jsonread.CodeUnsupported, "type", "expected text, json_object or json_schema, but got '%s'.", jsonread.Brief([]byte(kind)))
 		}
 		o.Adopt(format)
 	}

@@ -26,7 +26,7 @@ type Shape struct {
 func NewShape(model string, req *tts.Request, s *Settings, keep func(id string, said []template.Message, response json.RawMessage)) *Shape {
 	w := &Shape{said: req.Prompt.Messages, keep: keep, response: response{
 		ID: "resp_" + uuid.NewString(), Object: "response", CreatedAt: now(), Status: inProgress, Model: model, Output: []item{},
-		Parallel: s.Parallel, Store: s.Store, Temperature: req.Sampling.Temperature, TopP: req.Sampling.TopP, Text: json.RawMessage(`{"format":{"type":"text"}}`),
+		Parallel: s.Parallel, Store: s.Store, Temperature: req.Sampling.Temperature, TopP: req.Sampling.TopP, Text: s.Text,
 		ToolChoice: s.ToolChoice, Tools: s.Tools, Truncation: s.Truncation, Metadata: s.Metadata,
 	}}
 	if s.Instructions != "" { // they hold for this response alone

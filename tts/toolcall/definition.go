@@ -8,14 +8,17 @@ import (
 // definition is what is read of a tool that a request offers.
 type definition struct {
 	Function struct {
-		Name       string `json:"name"`
-		Strict     bool   `json:"strict"`
-		Parameters struct {
-			Properties map[string]struct {
-				Type json.RawMessage `json:"type"`
-			} `json:"properties"`
-		} `json:"parameters"`
+		Name       string          `json:"name"`
+		Strict     bool            `json:"strict"`
+		Parameters json.RawMessage `json:"parameters"`
 	} `json:"function"`
+}
+
+// parameters is what is read of a schema of arguments.
+type parameters struct {
+	Properties map[string]struct {
+		Type json.RawMessage `json:"type"`
+	} `json:"properties"`
 }
 
 // DefinitionError says what is wrong with a tool.
@@ -33,7 +36,6 @@ type DefinitionFault uint8
 const (
 	WrongType DefinitionFault = iota
 	WrongValue
-	NotSupported
 )
 
 // Definitions reads tools as OpenAI's API has them: JSON in json.RawMessage.
@@ -51,12 +53,17 @@ func Definitions(tools []any) ([]Tool, *DefinitionError) {
 			return nil, &DefinitionError{i, ".name", WrongValue, "a name has 1 to 64 letters, digits, dots, underscores and dashes"}
 		case slices.ContainsFunc(list, func(t Tool) bool { return t.Name == fn.Name }):
 			return nil, &DefinitionError{i, ".name", WrongValue, "there are two tools of this name"}
-		case fn.Strict:
-			return nil, &DefinitionError{i, ".strict", NotSupported, "this server does not hold arguments to their schema"}
 		}
-		list = append(list, Tool{Name: fn.Name, Text: func(argument string) bool {
-			p, ok := fn.Parameters.Properties[argument]
-			return !ok || string(p.Type) == `"string"`
+		if string(fn.Parameters) == "null" {
+			fn.Parameters = nil
+		}
+		var p parameters
+		if fn.Parameters != nil && json.Unmarshal(fn.Parameters, &p) != nil {
+			return nil, &DefinitionError{i, "", WrongType, "its parameters are no JSON schema of an object"}
+		}
+		list = append(list, Tool{Name: fn.Name, Schema: fn.Parameters, Strict: fn.Strict, Text: func(argument string) bool {
+			a, ok := p.Properties[argument]
+			return !ok || string(a.Type) == `"string"`
 		}})
 	}
 	return list, nil

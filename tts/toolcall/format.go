@@ -2,6 +2,7 @@ package toolcall
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -12,19 +13,30 @@ type Format struct {
 	// Marks are tokens that vocabularies may hide though they belong to a call.
 	Marks []string
 
-	opens []string                            // texts that begin a call, or a list of them
-	bare  bool                                // a message that begins with an object may be a call
-	first state                               // of a message
-	enter func(p *Parser, mark string) state  // behind an opening; nil: it is none
-	begin string                              // what a call begins with, %s is the name; the arguments follow
-	any   string                              // what a call of any tool begins with, up to the name
-	end   string                              // what follows the arguments
-	newID func(index int, name string) string // of a call; nil: any
+	opens   []string                            // texts that begin a call, or a list of them
+	bare    bool                                // a message that begins with an object may be a call
+	first   state                               // of a message
+	enter   func(p *Parser, mark string) state  // behind an opening; nil: it is none
+	begin   string                              // what a call begins with, %s is the name; the arguments follow
+	any     string                              // what a call of any tool begins with, up to the name
+	end     string                              // what follows the arguments
+	objects *objectForm                         // of formats whose calls are objects with a name and arguments
+	newID   func(index int, name string) string // of a call; nil: any
+}
+
+// objectForm is how calls that are objects stand in a message.
+type objectForm struct {
+	open string // what comes before a forced one
+	mark string // behind which one comes that nobody forced; empty: nothing tells
+	key  string // of the arguments
+	list bool   // behind the mark is a list of them
 }
 
 // Tool is a function that a model may call.
 type Tool struct {
-	Name string
+	Name   string
+	Schema json.RawMessage // of its arguments
+	Strict bool            // they must meet it
 	// Text tells whether an argument is text: formats without quotes do not say.
 	Text func(argument string) bool
 }
@@ -36,19 +48,22 @@ var (
 		Name: "hermes", Marks: []string{"<tool_call>", "</tool_call>"}, opens: []string{"<tool_call>"},
 		enter: func(*Parser, string) state { return inObject },
 		begin: "<tool_call>\n{\"name\": %q, \"arguments\": ", any: "<tool_call>\n{\"name\": \"", end: "}\n</tool_call>",
+		objects: &objectForm{"<tool_call>\n", "<tool_call>", "arguments", false},
 	}
 	// Llama is that of Llama 3: an object is the whole message.
 	Llama = &Format{
 		Name: "llama3", Marks: []string{"<|python_tag|>"}, opens: []string{"<|python_tag|>"}, bare: true,
 		enter: func(*Parser, string) state { return inObject },
 		begin: "{\"name\": %q, \"parameters\": ", any: "{\"name\": \"", end: "}",
+		objects: &objectForm{"", "", "parameters", false},
 	}
 	// Mistral has a list of objects, or since 2025 a name and its arguments.
 	Mistral = &Format{
 		Name: "mistral", Marks: []string{"[TOOL_CALLS]", "[ARGS]", "[CALL_ID]"}, opens: []string{"[TOOL_CALLS]"},
 		enter: func(*Parser, string) state { return inMistral },
 		begin: "[TOOL_CALLS][{\"name\": %q, \"arguments\": ", any: "[TOOL_CALLS][{\"name\": \"", end: "}]",
-		newID: func(int, string) string { return rand.Text()[:9] }, // its templates want nine letters or digits
+		objects: &objectForm{"[TOOL_CALLS][", "[TOOL_CALLS]", "arguments", true},
+		newID:   func(int, string) string { return rand.Text()[:9] }, // its templates want nine letters or digits
 	}
 	// QwenCoder has an element for each argument.
 	QwenCoder = &Format{
@@ -159,4 +174,56 @@ func (f *Format) id(index int, name string) string {
 		return f.newID(index, name)
 	}
 	return "call_" + rand.Text()[:24]
+}
+
+// anyObject is a schema that all arguments meet.
+const anyObject = `{"type":"object"}`
+
+// Arguments is the schema of a tool's arguments, or that of any object.
+func (t *Tool) Arguments() string {
+	if len(t.Schema) == 0 {
+		return anyObject
+	}
+	return string(t.Schema)
+}
+
+// Forced is how an answer is made a call of a tool, or with an empty name of any of
+// them: what it begins with, and a JSON schema of what follows up to the call's end;
+// an empty schema: the format has none.
+func (f *Format) Forced(tools []Tool, name string) (begin, schema string) {
+	switch {
+	case name != "" && f != QwenCoder:
+		for i := range tools {
+			if tools[i].Name == name {
+				return f.Begin(name), tools[i].Arguments()
+			}
+		}
+	case f.objects != nil:
+		return f.objects.open, f.callSchema(tools)
+	}
+	return f.Begin(name), ""
+}
+
+// Held is the text behind which calls stand that nobody forced, and a JSON schema of
+// them; an empty schema: the format has none.
+func (f *Format) Held(tools []Tool) (mark, schema string) {
+	if f.objects == nil || f.objects.mark == "" {
+		return "", ""
+	}
+	schema = f.callSchema(tools)
+	if f.objects.list {
+		schema = `{"type":"array","minItems":1,"items":` + schema + `}`
+	}
+	return f.objects.mark, schema
+}
+
+// callSchema is the schema of a call that is an object.
+func (f *Format) callSchema(tools []Tool) string {
+	var any []string
+	for i := range tools {
+		name, _ := json.Marshal(tools[i].Name)
+		any = append(any, fmt.Sprintf(`{"type":"object","properties":{"name":{"const":%s},%q:%s},"required":["name",%q],"additionalProperties":false}`,
+			name, f.objects.key, tools[i].Arguments(), f.objects.key))
+	}
+	return `{"anyOf":[` + strings.Join(any, ",") + `]}`
 }
