@@ -44,9 +44,11 @@ type Engine struct {
 
 // bounds are what a model and its cache can take.
 type bounds struct {
-	limit   int // longest sequence in tokens
-	vocab   int
-	outputs int // numbers a row of logits
+	limit     int // longest sequence in tokens
+	vocab     int
+	outputs   int // numbers a row of logits
+	pooling   models.Pooling
+	generates bool // rows of logits are the vocabulary's
 }
 
 // New makes an engine; it does nothing until Run or Step is called. Options
@@ -68,7 +70,7 @@ func New(m models.Model, cache *kv.Cache, opt Options) *Engine {
 		opt.Speculation = SpeculateOff // a recurrent state cannot take guesses back
 	}
 	cfg := m.Config()
-	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs}}
+	e := &Engine{model: m, kv: cache, opt: opt, bounds: bounds{limit: cache.Blocks() * cache.BlockLen(), vocab: cfg.Vocab, outputs: cfg.Outputs, pooling: cfg.Pooling, generates: cfg.Generates()}}
 	for _, n := range []int{opt.Context, cfg.Context} {
 		if n > 0 {
 			e.limit = min(e.limit, n)

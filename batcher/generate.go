@@ -73,10 +73,10 @@ func (s *Sequence) generate(ctx context.Context, run *generation, yield func(sam
 	}
 }
 
-// speaks fails for models whose outputs are scores.
+// speaks fails for models whose outputs are scores or hidden states.
 func (e *Engine) speaks() error {
-	if e.outputs != e.vocab {
-		return fmt.Errorf("%w: the model gives %d scores, not logits of %d tokens", sampling.ErrSample, e.outputs, e.vocab)
+	if !e.generates {
+		return fmt.Errorf("%w: the model gives %d numbers, not logits of %d tokens", sampling.ErrSample, e.outputs, e.vocab)
 	}
 	return nil
 }

@@ -118,6 +118,8 @@ func (s *Sequence) wanted() schedule.Want {
 		w.Target, w.OutFrom = n, n-1
 	case s.order.kind == wantScores:
 		w.Target, w.OutFrom = n-1, len(s.order.scored)
+	case s.order.kind == wantMean:
+		w.Target, w.OutFrom = n, s.order.summed
 	}
 	return w
 }

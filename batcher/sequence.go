@@ -65,6 +65,7 @@ const (
 	wantTokens      // Generate
 	wantLogits      // Logits
 	wantScores      // PromptLogprobs
+	wantMean        // Embed
 )
 
 // order is a caller's wish. The loop resets kind to nothing when it is fulfilled.
@@ -77,6 +78,8 @@ type order struct {
 	row    []float32        // wantLogits: the result
 	top    int              // wantScores: alternatives
 	scored []sampling.Token // wantScores: the result; its length is how far it has come
+	sum    []float64        // wantMean: of the rows so far
+	summed int              // wantMean: how many these are
 }
 
 // fork asks for copies of the first at tokens.

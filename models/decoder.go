@@ -59,6 +59,7 @@ func newDecoder(l *loader) *decoder {
 	if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
 		l.Fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
 	}
+	l.checkCausal()
 	l.hadamard = l.readHadamard()
 	m := &decoder{rope: l.rope(), embed: l.embedding(), scale: 1, turn: l.embeddingRotation(), file: l.file, memory: l.Memory()}
 	mask, recurrent := l.attentionMask(), l.recurrentShape()

@@ -10,14 +10,18 @@ import (
 type head struct {
 	dense     kernels.Linear // [Hidden][Hidden]; nil: none
 	denseBias []float32      // [Hidden], or nil
-	out       kernels.Linear // [Outputs][Hidden]
+	out       kernels.Linear // [Outputs][Hidden]; nil: hidden states are the output
 	bias      []float32      // [Outputs], or nil
 	rotate    rotation       // of what out reads
 	cap       float32        // logits are drawn into (-cap, cap); 0: they are not
 }
 
-// run sets the logits to those of h.
+// run sets the logits to those of h, or without an output matrix to h itself.
 func (h *head) run(s *rowShard) {
+	if h.out == nil {
+		copy(s.logits, s.h[:s.rows*s.cfg.Hidden])
+		return
+	}
 	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &h.rotate)
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
 	if h.dense != nil {
@@ -33,14 +37,14 @@ func (h *head) run(s *rowShard) {
 	}
 }
 
-// poolingRank is the pooling_type of reward models.
-const poolingRank = 4
-
 // head is the reward head of a rank model, an output matrix, or the embedding
-// once more.
+// once more; none of a model that embeds texts.
 func (l *loader) head() (h head) {
-	if l.count("pooling_type", 0, maxDim, 0) == poolingRank {
+	p := Pooling(l.count("pooling_type", 0, int(poolingRank), 0))
+	if p == poolingRank {
 		h = l.rewardHead()
+	} else if p != PoolingNone {
+		l.embeds(p)
 	} else if l.file.Tensor("output.weight") != nil {
 		h.rotate = l.rotation(l.cfg.Hidden, "output.weight")
 		h.out = l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)
@@ -48,7 +52,7 @@ func (l *loader) head() (h head) {
 		h.rotate = l.embeddingRotation() // logits are the same for x·e and H(s·x)·H(s·e)
 		h.out = l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)
 	}
-	if l.variant.capped && l.cfg.Outputs == l.cfg.Vocab {
+	if l.variant.capped && l.cfg.Generates() {
 		h.cap = float32(l.positive("final_logit_softcapping"))
 	}
 	return h

@@ -47,6 +47,7 @@ type Bundle struct {
 	// Warnings says what the file lacks or what is odd in it, and what is done instead.
 	Warnings []string
 	Verifier Verifier // how a reward model wants to be read, as far as the file says
+	Rerank   string   // what a reranker reads, with {query} and {document}; empty: it is none
 
 	file    *gguf.File
 	decoder *decoder
@@ -83,7 +84,7 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 	}
 	b := &Bundle{Name: m.Config().Name, Model: m, Tokenizer: t, Verifier: readVerifier(f.Metadata), file: f, decoder: m}
 	b.Warnings = append(m.warnings, t.Warnings()...)
-	if c := m.Config(); c.Outputs == c.Vocab && len(t.EOGs()) == 0 {
+	if c := m.Config(); c.Generates() && len(t.EOGs()) == 0 {
 		b.Warnings = append(b.Warnings, "no token ends an answer: each goes on to max_tokens or the end of the context")
 	}
 	arch := m.Config().Arch
@@ -91,6 +92,7 @@ func LoadFile(f *gguf.File, opt LoadOptions) (*Bundle, error) {
 		b.Warnings = append(b.Warnings, fmt.Sprintf("the sliding window of %d tokens is not applied: attention sees the whole context", n))
 	}
 	b.converse(f.Metadata)
+	b.Rerank, _ = f.Metadata.String("tokenizer.chat_template.rerank") // as llama.cpp's converter writes it
 	if n, ok := f.Metadata.Uint("lutra.chat.max_turns"); ok {
 		b.MaxTurns = int(min(n, math.MaxInt32))
 	}

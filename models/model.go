@@ -23,8 +23,9 @@ type Config struct {
 	KVHeads  int
 	HeadDim  int
 	Vocab    int
-	Context  int // longest sequence the model was made for, in tokens
-	Outputs  int // width of a row of logits: Vocab, or the number of scores of a reward model
+	Context  int     // longest sequence the model was made for, in tokens
+	Outputs  int     // width of a row of logits: Vocab, or the number of scores of a reward model, or Hidden
+	Pooling  Pooling // of a model that embeds texts
 	NormEps  float32
 	Params   int64  // number of weights
 	Bytes    int64  // bytes of packed weights in memory

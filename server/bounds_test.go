@@ -109,6 +109,15 @@ func bounds() []bound {
 		})},
 		{"`test_time_scaling.include`", chat, openai.MaxIncludes, openai.ScalingField + ".include", search(func(n int) string { return `"include":[` + listed(`"tree"`, n) + `]` })},
 		{"`tokens`", "/detokenize", openai.MaxDetokenize, "tokens", func(n int) string { return `{"tokens":[` + listed("7", n) + `]}` }},
+		{"`input` of texts", "/v1/embeddings", openai.MaxInputs, "input", func(n int) string {
+			return `{"model":"vectors","input":[` + listed(`"a"`, n) + `]}`
+		}},
+		{"`documents`", "/v1/rerank", openai.MaxInputs, "documents", func(n int) string {
+			return `{"model":"vectors","query":"a","documents":[` + listed(`"a"`, n) + `]}`
+		}},
+		{"`text_1`, `text_2`", "/v1/score", openai.MaxInputs, "text_2", func(n int) string {
+			return `{"model":"vectors","text_1":"a","text_2":[` + listed(`"a"`, n) + `]}`
+		}},
 		{"`responses`", "/v1/rewards", 128, "responses", func(n int) string {
 			return `{"prompt":"a","responses":[` + listed(`"a"`, n) + `]}`
 		}},
@@ -143,7 +152,7 @@ func documented(t *testing.T) map[string]string {
 func TestEveryBoundHoldsAsTheDocumentationSays(t *testing.T) {
 	rows := documented(t)
 	toys := start(t, &toy.Model{Context: 1 << 20}, nil)
-	judges := real(t, nil)
+	judges, readers := real(t, nil), reading(t)
 	for _, b := range bounds() {
 		text, ok := rows[b.row]
 		if !ok || !slices.Contains(strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' }), strconv.Itoa(b.most)) {
@@ -152,6 +161,9 @@ func TestEveryBoundHoldsAsTheDocumentationSays(t *testing.T) {
 		f := toys
 		if b.path == "/v1/rewards" {
 			f = judges
+		}
+		if slices.Contains([]string{"/v1/embeddings", "/v1/rerank", "/v1/score"}, b.path) {
+			f = readers
 		}
 		refused := func(n int) (bool, int, []byte) {
 			status, _, answer := f.post(b.path, b.body(n))

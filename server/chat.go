@@ -85,6 +85,9 @@ func (s *Server) begin(f *jsonread.Fields) (*generation, error) {
 // beginGenerator is begin for requests that want text written.
 func (s *Server) beginGenerator(f *jsonread.Fields) (*generation, error) {
 	g, err := s.begin(f)
+	if err == nil && g.model.Rank != nil {
+		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' writes no text. Send what it is to read to /v1/embeddings, /v1/rerank or /v1/score.", jsonread.Brief([]byte(g.name)))
+	}
 	if err == nil && g.model.Reward != nil {
 		return nil, invalid(jsonread.CodeValue, "model", "The model '%s' judges answers and writes none. Send them to /v1/rewards.", jsonread.Brief([]byte(g.name)))
 	}

@@ -118,7 +118,7 @@ func toAPI(err error) *apiError {
 	case errors.Is(err, errSlowBody):
 		return &apiError{Status: http.StatusRequestTimeout, Type: typeInvalid, Code: "timeout", Message: "The request body did not arrive in time."}
 	case errors.As(err, &missing):
-		message := "This server has no reward model."
+		message := "This server has no " + missing.Wanted + "."
 		if missing.Name != "" {
 			message = "The model '" + jsonread.Brief([]byte(missing.Name)) + "' does not exist."
 		}

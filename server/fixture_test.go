@@ -34,6 +34,7 @@ type fixture struct {
 	model  *tts.Model
 	engine *batcher.Engine
 	judge  *batcher.Engine // of a verifier; nil: there is none
+	others []*batcher.Engine
 }
 
 // start serves m until the test ends, and then checks that the engine has been
@@ -69,7 +70,7 @@ func (f *fixture) settle() {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	for _, e := range []*batcher.Engine{f.engine, f.judge} {
+	for _, e := range append([]*batcher.Engine{f.engine, f.judge}, f.others...) {
 		if e == nil {
 			continue
 		}

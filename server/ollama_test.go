@@ -145,7 +145,7 @@ func TestOllamasClientsGetTheirOwnErrors(t *testing.T) {
 		{"/api/generate", `{"model":"toy","prompt":"a","suffix":"b"}`, 400, "suffix"},
 		{"/api/show", `{"name":"toy"}`, 400, "name"},
 		{"/api/pull", `{"model":"toy"}`, 501, "pull"},
-		{"/api/embed", `{"model":"toy","input":"a"}`, 501, "embed"},
+		{"/api/embed", `{"model":"toy","input":"a"}`, 400, "makes no vectors"},
 	} {
 		status, _, answer := f.post(c.path, c.body)
 		if got := strict[struct{ Error string }](t, answer); status != c.status || !strings.Contains(got.Error, c.about) {

@@ -162,7 +162,7 @@ const (
 
 // leastMemory is what the largest body and the most choices need.
 func (o *Options) leastMemory() int64 {
-	const most = max(chatFactor, completionsFactor, rewardsFactor, tokenizeFactor, detokenizeFactor, templateFactor)
+	const most = max(chatFactor, completionsFactor, rewardsFactor, embeddingsFactor, tokenizeFactor, detokenizeFactor, templateFactor)
 	return (most*o.MaxBody + perRequest + perChoice*int64(o.MaxChoices)) * 4 / 3 // the last quarter is for small ones
 }
 

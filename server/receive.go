@@ -30,6 +30,7 @@ const (
 	chatFactor        = 12
 	completionsFactor = 6
 	rewardsFactor     = 8
+	embeddingsFactor  = 12
 	tokenizeFactor    = 12
 	detokenizeFactor  = 8
 	templateFactor    = 12

@@ -209,7 +209,7 @@ func TestRoutesMethodsAndMediaTypesHaveTheEnvelopeToo(t *testing.T) {
 		code                string
 	}{
 		{"GET", "/nowhere", "", 404, "not_found"},
-		{"POST", "/v1/embeddings", "application/json", 400, "no_embedding_model"},
+		{"POST", "/v1/embeddings", "application/json", 404, "model_not_found"},
 		{"GET", "/v1/chat/completions", "", 405, "method_not_allowed"},
 		{"DELETE", "/v1/models", "", 405, "method_not_allowed"},
 		{"POST", "/v1/completions", "text/plain", 415, "unsupported_media_type"},
@@ -223,7 +223,7 @@ func TestRoutesMethodsAndMediaTypesHaveTheEnvelopeToo(t *testing.T) {
 		}
 		status, h, answer := f.do(c.method, c.path, strings.NewReader("{}"), headers...)
 		param := ""
-		if c.code == "model_not_found" || c.code == "no_embedding_model" {
+		if c.code == "model_not_found" {
 			param = "model"
 		}
 		wantError(t, c.method+" "+c.path, status, answer, c.status, c.code, param)

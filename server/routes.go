@@ -54,7 +54,9 @@ func (s *Server) routes() http.Handler {
 		r.Post("/api/show", s.post(templateFactor, s.ollamaShow))
 		r.Post("/api/chat", s.post(chatFactor, s.ollamaChat))
 		r.Post("/api/generate", s.post(completionsFactor, s.ollamaGenerate))
-		for _, what := range []string{"pull", "push", "create", "copy", "embed", "embeddings"} {
+		r.Post("/api/embed", s.post(embeddingsFactor, s.ollamaEmbed))
+		r.Post("/api/embeddings", s.post(embeddingsFactor, s.ollamaEmbeddings))
+		for _, what := range []string{"pull", "push", "create", "copy"} {
 			r.Post("/api/"+what, s.serve(ollamaRefused))
 		}
 		r.Delete("/api/delete", s.serve(ollamaRefused))
@@ -77,7 +79,13 @@ func (s *Server) routes() http.Handler {
 		r.Post("/v1/completions", s.post(completionsFactor, s.completions))
 		r.Post("/infill", s.post(completionsFactor, s.infill))
 		r.Post("/v1/rewards", s.post(rewardsFactor, s.rewards))
-		r.Post("/v1/embeddings", s.serve(embeddings))
+		r.Post("/v1/embeddings", s.post(embeddingsFactor, s.embeddings))
+		for _, path := range []string{"/v1/rerank", "/v2/rerank", "/rerank"} {
+			r.Post(path, s.post(embeddingsFactor, s.rerank))
+		}
+		for _, path := range []string{"/v1/score", "/score"} {
+			r.Post(path, s.post(embeddingsFactor, s.score))
+		}
 	})
 	return r
 }
@@ -96,11 +104,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	rec := recordOf(r.Context())
 	rec.err = err
 	writeError(w, err, rec.failure)
-}
-
-// embeddings tells clients that know the endpoint that there are none.
-func embeddings(http.ResponseWriter, *http.Request) error {
-	return invalid("no_embedding_model", "model", "This server has no embedding model.")
 }
 
 func healthz(w http.ResponseWriter, _ *http.Request) error {

@@ -51,6 +51,10 @@ func (l *local) load(ctx context.Context, m config.Model, withVerifiers bool) er
 	if err != nil {
 		return err
 	}
+	if err := r.Writes(); err != nil {
+		r.Close()
+		return err
+	}
 	err = l.Close()
 	l.model, l.withVerifiers, l.r, l.stop = m, withVerifiers, r, engines.Start(context.Background(), r)
 	return err

@@ -200,6 +200,9 @@ func (e *evaluation) local(cmd *cobra.Command, m *modelFlags) error {
 		return err
 	}
 	return engines.WithWatcher(cmd.Context(), cfg, log, watch, func(ctx context.Context, r *engines.Runtime) error {
+		if err := r.Writes(); err != nil {
+			return err
+		}
 		models := map[string]eval.Searcher{}
 		var names []string
 		for _, h := range r.Hosts {

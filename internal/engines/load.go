@@ -29,7 +29,7 @@ func (r *Runtime) load(cfg config.Config) error {
 		h, err := r.loadHost(cfg, m)
 		if err == nil {
 			r.Hosts = append(r.Hosts, h)
-			if shape := h.Bundle.Model.Config(); shape.Outputs != shape.Vocab {
+			if !serves(h.Bundle) {
 				err = errors.New("a reward model scores text and cannot be asked; serve a generator, and this one as a verifier")
 			}
 		}
@@ -43,6 +43,13 @@ func (r *Runtime) load(cfg config.Config) error {
 		}
 	}
 	return nil
+}
+
+// serves tells whether a model answers requests of its own: it writes, makes vectors or
+// scores documents.
+func serves(b *models.Bundle) bool {
+	c := b.Model.Config()
+	return c.Generates() || c.Pooling != models.PoolingNone || b.Rerank != ""
 }
 
 // loadHost loads a model and its draft model. The caller closes the host.

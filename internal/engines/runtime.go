@@ -25,6 +25,7 @@ import (
 	"github.com/lutra-lm/lutra/models"
 	"github.com/lutra-lm/lutra/models/kv"
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/reward"
 )
 
@@ -33,7 +34,9 @@ type Host struct {
 	Config config.Model
 	Bundle *models.Bundle
 	Model  *tts.Model
-	Reward *reward.Scorer // of a verifier
+	Reward *reward.Scorer  // of a verifier
+	Embed  *embed.Embedder // of a model that makes vectors of texts
+	Rank   embed.Scorer    // of a model that scores documents
 
 	draft  *models.Bundle // that drafts for it; nil: none
 	caches []*kv.Cache
@@ -46,7 +49,7 @@ type Host struct {
 type Runtime struct {
 	Pool      *pool.Pool
 	arbiter   *batcher.StepArbiter
-	Hosts     []*Host // generators
+	Hosts     []*Host // generators, and models that make vectors or score documents
 	verifiers []*Host // reward models
 	hexagon   config.Hexagon
 	log       zerolog.Logger
@@ -155,11 +158,20 @@ func (r *Runtime) makeEngine(cfg config.Config, h *Host, share int64) error {
 		r.log.Info().Str("model", opt.Name).Str("draft", h.draft.Name).Str("weights", output.Bytes(h.draft.Model.Config().Bytes)).
 			Int("kv_tokens", h.caches[1].Blocks()*h.caches[1].BlockLen()).Msg("draft model loaded")
 	}
-	if h.format.Name == "" {
-		return nil
+	return h.giveTask()
+}
+
+// giveTask makes what a model that writes no text does.
+func (h *Host) giveTask() (err error) {
+	switch c := h.Model.Config; {
+	case h.format.Name != "":
+		h.Reward, err = reward.New(h.Model, h.format)
+	case c.Pooling != models.PoolingNone:
+		h.Embed, err = embed.NewEmbedder(h.Model)
+		h.Rank = h.Embed
+	case !c.Generates():
+		h.Rank, err = embed.NewRanker(h.Model, h.Bundle.Rerank)
 	}
-	var err error
-	h.Reward, err = reward.New(h.Model, h.format)
 	return err
 }
 
@@ -192,6 +204,16 @@ func (r *Runtime) Run(ctx context.Context) error {
 
 // All are the generators, then the verifiers.
 func (r *Runtime) All() []*Host { return slices.Concat(r.Hosts, r.verifiers) }
+
+// Writes fails if a model that is no verifier writes no text.
+func (r *Runtime) Writes() error {
+	for _, h := range r.Hosts {
+		if c := h.Bundle.Model.Config(); !c.Generates() {
+			return fmt.Errorf("model %s: it writes no text; lutra serve answers with what it does", h.Bundle.Name)
+		}
+	}
+	return nil
+}
 
 // bundles are the model and its draft.
 func (h *Host) bundles() []*models.Bundle {

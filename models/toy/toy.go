@@ -16,10 +16,11 @@ import (
 
 // Model implements models.Model. Its fields are set before the first Forward.
 type Model struct {
-	Vocab   int // tokens; 0: 64
-	Outputs int // width of a row of logits; 0: Vocab
-	Context int // longest sequence; 0: 4096
-	States  int // recurrent states in its cache: it keeps the hash there too, and checks it; 0: it has none
+	Vocab   int            // tokens; 0: 64
+	Outputs int            // width of a row of logits; 0: Vocab
+	Context int            // longest sequence; 0: 4096
+	Pooling models.Pooling // of a model that embeds texts: rows are hidden states
+	States  int            // recurrent states in its cache: it keeps the hash there too, and checks it; 0: it has none
 
 	// Logits overrides how a row is filled; tokens are those of the sequence
 	// up to the row's position, as read back from the cache. Both are only
@@ -40,7 +41,7 @@ func (m *Model) Computed() int { return int(m.computed.Load()) }
 func (m *Model) Config() models.Config {
 	c := models.Config{
 		Arch: "toy", Name: "toy", Layers: 1, Hidden: 2, FFN: 2, Heads: 1, KVHeads: 1, HeadDim: 2,
-		Vocab: m.Vocab, Outputs: m.Outputs, Context: m.Context,
+		Vocab: m.Vocab, Outputs: m.Outputs, Pooling: m.Pooling, Context: m.Context,
 	}
 	if m.States > 0 {
 		c.Layers, c.RecurrentLayers, c.State = 2, 1, stateLen

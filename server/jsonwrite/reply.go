@@ -85,6 +85,12 @@ func (p *Reply) Int(v int32) {
 	p.pass()
 }
 
+// Float writes a finite number with the digits that a float32 has.
+func (p *Reply) Float(v float32) {
+	p.buf.Write(strconv.AppendFloat(p.buf.AvailableBuffer(), float64(v), 'g', -1, 32))
+	p.pass()
+}
+
 // Bytes writes bytes as a string; those that belong to no character are U+FFFD.
 func (p *Reply) Bytes(text []byte) {
 	if !utf8.Valid(text) || bytes.IndexFunc(text, special) >= 0 {

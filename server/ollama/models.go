@@ -86,6 +86,10 @@ func NewShown(m *tts.Model, since time.Time) Shown {
 		c.Arch + ".feed_forward_length": c.FFN, c.Arch + ".attention.head_count": c.Heads, c.Arch + ".attention.head_count_kv": c.KVHeads,
 		c.Arch + ".context_length": m.Context, c.Arch + ".vocab_size": c.Vocab,
 	}}
+	if !c.Generates() {
+		s.Capabilities = []string{"embedding"}
+		return s
+	}
 	if m.Template != nil {
 		s.Template = m.Template.Source()
 	}

@@ -20,6 +20,7 @@ const (
 	MaxLogprobs    = 1 << 20 // of an answer: tokens times one and the alternatives of each
 	MaxDetokenize  = 1 << 18
 	MaxIncludes    = 8
+	MaxInputs      = 2048 // texts to embed or to score, as OpenAI
 
 	MaxMetadata      = 16 // entries; these are OpenAI's, but values have 512
 	MaxMetadataName  = 64

@@ -11,12 +11,16 @@ import (
 // Prompts reads a text, a list of texts, a list of token ids, or a list of such
 // lists.
 func (f Fields) Prompts(most int, m *tts.Model) []tts.Prompt {
-	const name = "prompt"
-	raw, ok := f.Take(name)
+	raw, ok := f.Take("prompt")
 	if !ok {
-		f.Fail(jsonread.CodeMissing, name, "a prompt is required.")
+		f.Fail(jsonread.CodeMissing, "prompt", "a prompt is required.")
 		return nil
 	}
+	return f.prompts("prompt", raw, most, m)
+}
+
+// prompts is Prompts of raw, found at name.
+func (f Fields) prompts(name string, raw json.RawMessage, most int, m *tts.Model) []tts.Prompt {
 	if s, ok := jsonread.Text(raw); ok {
 		return []tts.Prompt{{Text: s}}
 	}
@@ -43,7 +47,7 @@ func (f Fields) Prompts(most int, m *tts.Model) []tts.Prompt {
 		case "a string":
 			prompts[i].Text, _ = jsonread.Text(item)
 		case "a list":
-			prompts[i].Tokens = f.promptTokens(fmt.Sprintf("prompt[%d]", i), item, m)
+			prompts[i].Tokens = f.promptTokens(fmt.Sprintf("%s[%d]", name, i), item, m)
 		}
 		if jsonread.Kind(item) != first || first != "a string" && first != "a list" {
 			f.WrongType(name, "a string, a list of strings, a list of token ids or a list of such lists", item)
@@ -59,7 +63,7 @@ func (f Fields) promptTokens(name string, raw json.RawMessage, m *tts.Model) []i
 	case n == 0:
 		f.Fail(jsonread.CodeValue, name, "the list is empty.")
 	case n > m.Context && f.Err == nil:
-		f.Err = &tts.ContextError{Limit: m.Context, Prompt: n}
+		f.Err = &tts.ContextError{Limit: m.Context, Prompt: n, Part: tts.Part(name)}
 	}
 	return f.Tokens(name, raw, m.Context, m.Vocab)
 }

@@ -2,10 +2,12 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/embed"
 	"github.com/lutra-lm/lutra/tts/reward"
 	"github.com/lutra-lm/lutra/tts/scaling"
 )
@@ -16,17 +18,21 @@ const defaultName = "default"
 // Served is a model under the names that requests may use for it.
 type Served struct {
 	Model   *tts.Model
-	Reward  *reward.Scorer // of a model that scores answers; nil: the model writes them
-	Aliases []string       // beside Model.Name
-	Demo    bool           // it is one of those built into the program
+	Reward  *reward.Scorer  // of a model that scores answers; nil: the model writes them
+	Embed   *embed.Embedder // of a model that makes vectors of texts
+	Rank    embed.Scorer    // of a model that scores documents; embedders do too
+	Aliases []string        // beside Model.Name
+	Demo    bool            // it is one of those built into the program
 }
 
 // Model is a served model with what belongs to it.
 type Model struct {
 	*tts.Model
-	Reward    *reward.Scorer // nil: a generator
-	Verifiers tts.Verifiers  // that can score a generator's answers
-	Thinking  *bool          // whether it thinks, by the name that it was asked for under; nil: the name says nothing
+	Reward    *reward.Scorer  // of a model that judges answers
+	Embed     *embed.Embedder // of a model that makes vectors of texts
+	Rank      embed.Scorer    // of a model that scores documents
+	Verifiers tts.Verifiers   // that can score a generator's answers
+	Thinking  *bool           // whether it thinks, by the name that it was asked for under; nil: the name says nothing
 	demo      bool
 	offer     *offer            // of a generator
 	switched  map[string]*Model // it with thinking on and off, by thinkingWords; nil: it cannot be switched
@@ -57,7 +63,7 @@ type Settings struct {
 func New(set *Settings, served ...Served) (*Registry, error) {
 	r := &Registry{byName: make(map[string]*Model), searching: make(map[string]bool), presets: set.Presets, created: time.Now().Unix()}
 	for _, v := range served {
-		m := &Model{Model: v.Model, Reward: v.Reward, demo: v.Demo}
+		m := &Model{Model: v.Model, Reward: v.Reward, Embed: v.Embed, Rank: v.Rank, demo: v.Demo}
 		r.Models = append(r.Models, m)
 		for _, name := range append([]string{v.Model.Name}, v.Aliases...) {
 			if err := r.add(name, m); err != nil {
@@ -66,7 +72,7 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 		}
 	}
 	for _, m := range r.Models {
-		if m.Reward != nil {
+		if !m.Writes() {
 			continue
 		}
 		if r.generator == nil {
@@ -84,7 +90,7 @@ func New(set *Settings, served ...Served) (*Registry, error) {
 			return nil, err
 		}
 	}
-	if r.generator == nil {
+	if len(r.Models) == 0 || r.generator == nil && !slices.ContainsFunc(r.Models, func(m *Model) bool { return m.Rank != nil }) {
 		return nil, fmt.Errorf("server: no models to serve")
 	}
 	return r, nil
@@ -122,13 +128,13 @@ func (r *Registry) Find(name string) (m *Model, preset *scaling.Plan, err error)
 			return m.switched[word], preset, nil
 		}
 	}
-	return nil, nil, &NotFoundError{name}
+	return nil, nil, &NotFoundError{Name: name, Wanted: "model that writes text"}
 }
 
 // withPreset is the model of a name that a preset may follow, nil if there is none.
 func (r *Registry) withPreset(name string) (*Model, *scaling.Plan) {
 	base, suffix := lastWord(name)
-	if m := r.find(base); m != nil && suffix != "" && m.Reward == nil {
+	if m := r.find(base); m != nil && suffix != "" && m.Writes() {
 		if plan, ok := r.presets[suffix]; ok {
 			return m, &plan
 		}
@@ -150,20 +156,12 @@ func lastWord(name string) (base, word string) {
 // Judge is the reward model that a request asks for, by default the first; the
 // *NotFoundError of a server without any has no name. The model may be none.
 func (r *Registry) Judge(name string) (*Model, error) {
-	if name != "" && name != defaultName {
-		m, _, err := r.Find(name)
-		return m, err
-	}
-	for _, m := range r.Models {
-		if m.Reward != nil {
-			return m, nil
-		}
-	}
-	return nil, &NotFoundError{}
+	return r.findFirst(name, "reward model", func(m *Model) bool { return m.Reward != nil })
 }
 
-// NotFoundError says that there is no model of a name.
-type NotFoundError struct{ Name string }
+// NotFoundError says that there is no model of a name or, without a name, none that does
+// what is wanted.
+type NotFoundError struct{ Name, Wanted string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("server: there is no model %q", e.Name) }
 
@@ -175,7 +173,7 @@ type Card struct {
 	OwnedBy     string `json:"owned_by"`
 	Root        string `json:"root"` // the model behind an alias
 	MaxModelLen int    `json:"max_model_len"`
-	Task        string `json:"task"` // generate, or reward: scores answers and writes none
+	Task        string `json:"task"` // generate; reward: scores answers; embed: makes vectors; score: scores documents
 	Offer       *offer `json:"lutra,omitempty"`
 }
 
@@ -190,9 +188,5 @@ func (r *Registry) Cards() []Card {
 
 // Card is that of a model under one of its names.
 func (r *Registry) Card(id string, m *Model) Card {
-	task := "generate"
-	if m.Reward != nil {
-		task = "reward"
-	}
-	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: task, Offer: m.offer}
+	return Card{ID: id, Object: "model", Created: r.created, OwnedBy: "lutra", Root: m.Name, MaxModelLen: m.Context, Task: m.task(), Offer: m.offer}
 }

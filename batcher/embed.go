@@ -1,0 +1,49 @@
+package batcher
+
+import (
+	"context"
+	"errors"
+
+	"github.com/lutra-lm/lutra/models"
+)
+
+// ErrNoEmbedding says that a model gives no hidden states.
+var ErrNoEmbedding = errors.New("batcher: the model embeds no texts")
+
+// Embed computes what is pending and returns the hidden states of all tokens so far,
+// pooled as the model does: [Config.Outputs], not normalised. For their mean every
+// position is computed anew; the prefix cache cannot help.
+func (s *Sequence) Embed(ctx context.Context) ([]float32, error) {
+	switch s.e.pooling {
+	case models.PoolingNone:
+		return nil, ErrNoEmbedding
+	case models.PoolingMean:
+	default:
+		return s.Logits(ctx)
+	}
+	o, err := s.fulfil(ctx, order{kind: wantMean, sum: make([]float64, s.e.outputs)})
+	if err != nil {
+		return nil, err
+	}
+	mean := make([]float32, len(o.sum))
+	for i, x := range o.sum {
+		mean[i] = float32(x / float64(o.summed))
+	}
+	return mean, nil
+}
+
+// addRows adds n rows, from number first on, to the sum of an order for their mean:
+// one position after the other, so that steps of other sizes change nothing. Locked.
+func (s *Sequence) addRows(n int, row func(i int) []float32, first int) {
+	o := &s.order
+	for i := range n {
+		for k, x := range row(first + i) {
+			o.sum[k] += float64(x)
+		}
+	}
+	o.summed += n
+	if s.want.OutFrom = o.summed; o.summed == s.want.Target {
+		o.kind = nothing
+		s.cond.Broadcast()
+	}
+}

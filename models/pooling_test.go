@@ -1,0 +1,72 @@
+package models
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
+)
+
+// pooled copies a model with that pooling in its file, and gives its output matrix,
+// [Vocab][Hidden].
+func pooled(t *testing.T, ref reference, p Pooling) (path string, head []float32) {
+	t.Helper()
+	f, err := gguf.Open(filepath.Join(ref.dir, "model.gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	arch, _ := f.Metadata.String("general.architecture")
+	f.Metadata[arch+".pooling_type"] = uint32(p)
+	path = filepath.Join(t.TempDir(), "model.gguf")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if err := gguf.Write(out, f.Metadata, f.Tensors); err != nil {
+		t.Fatal(err)
+	}
+	matrix := f.Tensor("output.weight")
+	if matrix == nil {
+		matrix = f.Tensor("token_embd.weight")
+	}
+	head = make([]float32, matrix.Rows()*int(matrix.Dims[0]))
+	if err := matrix.Dequantize(head, 0); err != nil {
+		t.Fatal(err)
+	}
+	return path, head
+}
+
+func TestHiddenStatesGiveTheLogitsOfAnIndependentForwardPass(t *testing.T) {
+	for _, ref := range references(t) {
+		if s := ref.String(); strings.Contains(s, "gemma2") || strings.Contains(s, "q1_0") || strings.Contains(s, "q2_0") {
+			continue // logits are capped, or the head is turned
+		}
+		t.Run(ref.String(), func(t *testing.T) {
+			g, want := readGolden(t, ref)
+			path, head := pooled(t, ref, PoolingLast)
+			m := openModel(t, path, LoadOptions{Exact: true, Context: ref.context})
+			c := m.Config()
+			if c.Generates() || c.Outputs != c.Hidden || c.Pooling != PoolingLast {
+				t.Fatalf("config %+v, want a model that embeds", c)
+			}
+			states := newRunner(t, m, kv.F32).feed(len(g.Tokens), g.Tokens...)
+			got := make([]float32, len(want))
+			for i := range got {
+				x, w := states[i/g.Vocab*c.Hidden:], head[i%g.Vocab*c.Hidden:]
+				sum := 0.0
+				for k := range c.Hidden {
+					sum += float64(x[k]) * float64(w[k])
+				}
+				got[i] = float32(sum)
+			}
+			if e := nmse(got, want); !(e <= g.Tolerance.Strict) {
+				t.Errorf("NMSE %.3g, want at most %.3g", e, g.Tolerance.Strict)
+			}
+		})
+	}
+}
