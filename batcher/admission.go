@@ -66,7 +66,12 @@ func (a *admission) admit() {
 }
 
 // prefix are the tokens of s that the prefix cache may supply. Locked.
-func (s *Sequence) prefix() []int32 { return s.tokens[:min(s.want.Target, s.want.OutFrom)] }
+func (s *Sequence) prefix() []int32 {
+	if s.want.Whole {
+		return nil
+	}
+	return s.tokens[:min(s.want.Target, s.want.OutFrom)]
+}
 
 // cachedSoon reports whether an active prompt is about to compute blocks that s
 // could then take from the prefix cache. Locked.

@@ -68,6 +68,8 @@ func (d *delivery) prepare(p *span, b *stepBatch) {
 		s.copyLogits(b.row(p.row))
 	case wantMean:
 		s.addRows(p.out, b.row, p.row)
+	case wantFirst:
+		s.copyLogits(b.row(p.row))
 	case wantTokens:
 		p.draw = d.draws.Len()
 		for i := range p.out { // each row as if the guesses before it were right

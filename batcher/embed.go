@@ -17,9 +17,14 @@ func (s *Sequence) Embed(ctx context.Context) ([]float32, error) {
 	switch s.e.pooling {
 	case models.PoolingNone:
 		return nil, ErrNoEmbedding
-	case models.PoolingMean:
-	default:
+	case models.PoolingLast:
 		return s.Logits(ctx)
+	case models.PoolingFirst:
+		o, err := s.fulfil(ctx, order{kind: wantFirst, row: make([]float32, s.e.outputs)})
+		if err != nil {
+			return nil, err
+		}
+		return o.row, nil
 	}
 	o, err := s.fulfil(ctx, order{kind: wantMean, sum: make([]float64, s.e.outputs)})
 	if err != nil {

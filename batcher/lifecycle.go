@@ -95,6 +95,9 @@ func (a *admission) settle(s *Sequence) {
 	if s.want.OutFrom < s.want.Have { // a row is wanted of a position computed before
 		s.cut(s.want.OutFrom)
 	}
+	if s.want.Whole && s.want.Have > 0 && s.want.Left() > 0 { // what is computed has seen less
+		s.cut(0)
+	}
 	switch busy := s.want.Left() > 0; {
 	case busy && s.kv != nil:
 		a.move(s, active)
@@ -110,7 +113,7 @@ func (a *admission) settle(s *Sequence) {
 // wanted translates the caller's order. Locked.
 func (s *Sequence) wanted() schedule.Want {
 	n := len(s.tokens)
-	w := schedule.Want{Have: s.want.Have, Target: s.want.Have, OutFrom: schedule.NoRows, Background: s.background}
+	w := schedule.Want{Have: s.want.Have, Target: s.want.Have, OutFrom: schedule.NoRows, Background: s.background, Whole: s.e.whole}
 	switch {
 	case s.fork != nil:
 		w.Target = s.fork.at - 1
@@ -120,6 +123,8 @@ func (s *Sequence) wanted() schedule.Want {
 		w.Target, w.OutFrom = n-1, len(s.order.scored)
 	case s.order.kind == wantMean:
 		w.Target, w.OutFrom = n, s.order.summed
+	case s.order.kind == wantFirst:
+		w.Target, w.OutFrom = n, 0
 	}
 	return w
 }
@@ -131,9 +136,10 @@ func (s *Sequence) cut(n int) {
 	s.want.Have = s.kv.Len()
 }
 
-// seal offers what was computed to the prefix cache. Locked.
+// seal offers what was computed to the prefix cache, unless it depends on what follows.
+// Locked.
 func (s *Sequence) seal() {
-	if s.kv != nil {
+	if s.kv != nil && !s.e.whole {
 		s.kv.Seal(s.tokens)
 	}
 }

@@ -66,6 +66,7 @@ const (
 	wantLogits      // Logits
 	wantScores      // PromptLogprobs
 	wantMean        // Embed
+	wantFirst       // Embed
 )
 
 // order is a caller's wish. The loop resets kind to nothing when it is fulfilled.
@@ -332,6 +333,9 @@ func (s *Sequence) PromptLogprobs(ctx context.Context, top int) ([]sampling.Toke
 	return o.scored, nil
 }
 
+// errWhole says that a model reads whole texts, so that none goes on from another.
+var errWhole = errors.New("batcher: sequences of this model cannot be forked")
+
 // errForks says that Fork was asked for a negative number.
 var errForks = errors.New("batcher: negative number of forks")
 
@@ -341,6 +345,9 @@ var errForks = errors.New("batcher: negative number of forks")
 func (s *Sequence) Fork(ctx context.Context, n int) ([]*Sequence, error) {
 	if n < 0 {
 		return nil, errForks
+	}
+	if s.e.whole {
+		return nil, errWhole
 	}
 	if n > s.e.opt.Sequences {
 		return nil, ErrBusy

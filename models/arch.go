@@ -27,6 +27,10 @@ type variant struct {
 	delta          bool // layers are gated delta nets, but for every so many, full_attention_interval
 	outputGate     bool // attn_q holds [query, gate] a head; what attn_output reads is gated
 	lateNorm       bool // the feed-forward's norm is called post_attention_norm
+	encoder        bool // the graph is that of encoder.go
+	fusedQKV       bool // q, k and v are stored as one matrix
+	positions      bool // of an encoder: positions have embeddings of their own
+	mlp            bool // of an encoder: the feed-forward has no gate, but biases
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
 }
@@ -58,6 +62,10 @@ var architectures = map[string]variant{
 	// writes both names, and with the second the inverse frequencies.
 	"bitnet-b1.58": {glu: vector.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
 	"bitnet-25":    {glu: vector.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
+	// Devlin et al. 2019, "BERT", §3.
+	"bert": {encoder: true, rope: ropeNone, positions: true, mlp: true},
+	// Nussbaum et al. 2024, "Nomic Embed", §4.1: rotary positions and SwiGLU in place of BERT's.
+	"nomic-bert": {encoder: true, rope: ropeHalves, fusedQKV: true, glu: vector.SwiGLU},
 }
 
 // gemmaQueryWidth is the width of a head, but for the largest model, which is

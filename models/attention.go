@@ -54,7 +54,7 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	wq, wk, wv, out := name("attn_q.weight"), name("attn_k.weight"), name("attn_v.weight"), name("attn_output.weight")
 	a.last = l.rotation(q, out)
 	switch {
-	case v.fused:
+	case v.fused, v.fusedQKV:
 		qkv := name("attn_qkv.weight")
 		a.rotate = l.rotation(c.Hidden, qkv)
 		a.qkv = l.Stack(l.Part(qkv, q+2*kv, 0, q, c.Hidden), l.Part(qkv, q+2*kv, q, q+kv, c.Hidden), l.Part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))

@@ -18,7 +18,7 @@ import (
 //	logits = head(norm(x))
 //
 // With a rank pooling type its head gives scores in place of logits: a reward
-// model. An executor runs it.
+// model. An executor runs it. What encoders change of it is in encoder.go.
 type decoder struct {
 	cfg    Config
 	rope   rope
@@ -27,6 +27,7 @@ type decoder struct {
 	turn   rotation     // that embeddings are stored with
 	layers []layer
 	norm   []float32 // [Hidden]
+	enc    *encoder  // nil: a decoder
 	head   head
 	exec   *executor
 	file   *gguf.File // that embed is in
@@ -37,7 +38,7 @@ type decoder struct {
 
 // layer is the weights of one layer, and what it computes.
 type layer struct {
-	norm  []float32 // [Hidden]
+	norm  []float32 // [Hidden]; nil in encoders
 	mixer mixer
 	ffn   feedForward
 }
@@ -65,7 +66,10 @@ func newDecoder(l *loader) *decoder {
 	mask, recurrent := l.attentionMask(), l.recurrentShape()
 	width, attending := 0, 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
-		y := layer{norm: l.Vector(layerNames(i)("attn_norm.weight"), l.cfg.Hidden)}
+		y := layer{}
+		if !v.encoder {
+			y.norm = l.Vector(layerNames(i)("attn_norm.weight"), l.cfg.Hidden)
+		}
 		if v.delta && (i+1)%l.interval != 0 {
 			y.mixer = l.gatedDelta(i, i-attending, recurrent)
 		} else {
@@ -76,7 +80,11 @@ func newDecoder(l *loader) *decoder {
 		m.layers = append(m.layers, y)
 		width = max(width, y.mixer.rowWidth())
 	}
-	m.norm = l.Vector("output_norm.weight", l.cfg.Hidden)
+	if v.encoder {
+		m.enc = l.encoder()
+	} else {
+		m.norm = l.Vector("output_norm.weight", l.cfg.Hidden)
+	}
 	m.head = l.head()
 	if v.embedScale {
 		m.scale = float32(math.Sqrt(float64(l.cfg.Hidden)))
@@ -109,12 +117,20 @@ func (m *decoder) close() error { return m.memory.Free() }
 func (m *decoder) embedTokens(s *rowShard) {
 	s.ops.embed(s.x, m.cfg.Hidden, m.embed, s.tokens, m.scale)
 	s.ops.turnBack(s.x, s.rows, m.cfg.Hidden, &m.turn)
+	if m.enc != nil {
+		m.enc.begin(s)
+	}
 }
 
 // project makes a layer's queries, keys and values, and stores keys and values.
 // All rows of a sequence must have done so before one attends.
 func (m *decoder) project(s *rowShard, layer int) {
 	y := &m.layers[layer]
+	if m.enc != nil {
+		copy(s.h, s.x[:s.rows*m.cfg.Hidden])
+		y.mixer.project(s)
+		return
+	}
 	s.ops.norm(s.h, s.x, s.rows, y.norm, m.cfg.NormEps)
 	y.mixer.project(s)
 }
@@ -127,6 +143,10 @@ func (m *decoder) attend(s *rowShard, layer int) {
 // feedForward is what follows in the layer: x += attention, x += feedForward(norm(x)).
 func (m *decoder) feedForward(s *rowShard, layer int) {
 	f := &m.layers[layer].ffn
+	if m.enc != nil {
+		m.enc.feedForward(s, layer, f)
+		return
+	}
 	s.ops.addNorm(s.h, s.x, s.y, s.rows, f.norm, m.cfg.NormEps)
 	f.run(s)
 	s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
@@ -134,6 +154,10 @@ func (m *decoder) feedForward(s *rowShard, layer int) {
 
 // output makes the logits.
 func (m *decoder) output(s *rowShard) {
-	s.ops.norm(s.h, s.x, s.rows, m.norm, m.cfg.NormEps)
+	if m.enc != nil {
+		copy(s.h, s.x[:s.rows*m.cfg.Hidden])
+	} else {
+		s.ops.norm(s.h, s.x, s.rows, m.norm, m.cfg.NormEps)
+	}
 	m.head.run(s)
 }

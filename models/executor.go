@@ -142,7 +142,11 @@ func (e *executor) begin(b *Batch, cache *kv.Cache, r *rope) {
 			e.spans = append(e.spans, recurrentSpan(sp, int(b.Positions[sp.Start])))
 		}
 		for row := sp.Start; row < sp.End; row++ {
-			e.rowPos = append(e.rowPos, attention.RowPos{Seq: sp.KV, Pos: int(b.Positions[row])})
+			at := attention.RowPos{Seq: sp.KV, Pos: int(b.Positions[row])}
+			if c.Whole {
+				at.All = sp.End - sp.Start
+			}
+			e.rowPos = append(e.rowPos, at)
 			e.wanted = append(e.wanted, row >= sp.End-sp.Out)
 		}
 	}
@@ -238,6 +242,9 @@ func (e *executor) checkPositions(sp *Span, pos []int32, cache *kv.Cache) error 
 	last := first + len(pos) - 1
 	if last >= e.cfg.Context {
 		return fmt.Errorf("reaches position %d, beyond the context of %d", last, e.cfg.Context)
+	}
+	if e.cfg.Whole && (first != 0 || last+1 != sp.KV.Len()) {
+		return fmt.Errorf("is [%d, %d] of a sequence of %d, which must be whole", first, last, sp.KV.Len())
 	}
 	if last >= sp.KV.Len() {
 		return fmt.Errorf("reaches position %d of a KV sequence of %d", last, sp.KV.Len())

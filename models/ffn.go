@@ -10,13 +10,17 @@ import (
 //
 //	y = (act(h·Wgate) · h·Wup)·Wdown
 //
+// or, where there is no gate, y = gelu(h·Wup + b)·Wdown + b.
 // Norms but the first may be nil.
 type feedForward struct {
 	norm     []float32 // [Hidden]
 	gateUp   weights.Stacked
 	glu      gatedUnit
-	subNorm  []float32 // of what down reads
+	subNorm  []float32      // of what down reads
+	up       kernels.Linear // in place of gateUp, where there is no gate
+	upBias   []float32
 	down     kernels.Linear
+	downBias []float32
 	postNorm []float32 // of y
 
 	rotate, last rotation // of what gateUp and down read
@@ -30,10 +34,16 @@ func (l *loader) feedForward(i int) (f feedForward) {
 	if v.lateNorm {
 		norm = name("post_attention_norm.weight")
 	}
-	f.norm = l.Vector(norm, c.Hidden)
+	if !v.encoder {
+		f.norm = l.Vector(norm, c.Hidden)
+	}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
 	f.last = l.rotation(c.FFN, down)
-	if v.fused {
+	if v.mlp {
+		f.rotate = l.rotation(c.Hidden, up)
+		f.up, f.upBias = l.Matrix(up, c.FFN, c.Hidden), l.Vector(name("ffn_up.bias"), c.FFN)
+		f.downBias = l.Vector(name("ffn_down.bias"), c.Hidden)
+	} else if v.fused {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.gateUp = l.Stack(l.Part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.Part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
 	} else {
@@ -54,11 +64,18 @@ func (l *loader) feedForward(i int) (f feedForward) {
 func (f *feedForward) run(s *rowShard) {
 	s.ops.rotate(s.h, s.rows, s.cfg.Hidden, &f.rotate)
 	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
-	f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
-	s.ops.gate(f.glu, s.gate, s.gateUp, s.rows, s.cfg.FFN)
+	if f.up != nil {
+		f.up.Mul(s.gate, &s.acts)
+		s.ops.addBias(s.gate, s.rows, f.upBias)
+		s.ops.gelu(s.gate, s.rows, s.cfg.FFN)
+	} else {
+		f.gateUp.Mul(s.gateUp, &s.acts, &s.part)
+		s.ops.gate(f.glu, s.gate, s.gateUp, s.rows, s.cfg.FFN)
+	}
 	s.ops.normInto(s.gate, s.rows, f.subNorm, s.cfg.NormEps)
 	s.ops.rotate(s.gate, s.rows, s.cfg.FFN, &f.last)
 	s.acts.Set(s.gate, s.rows, s.cfg.FFN)
 	f.down.Mul(s.y, &s.acts)
+	s.ops.addBias(s.y, s.rows, f.downBias)
 	s.ops.normInto(s.y, s.rows, f.postNorm, s.cfg.NormEps)
 }

@@ -41,7 +41,9 @@ func (h *head) run(s *rowShard) {
 // once more; none of a model that embeds texts.
 func (l *loader) head() (h head) {
 	p := Pooling(l.count("pooling_type", 0, int(poolingRank), 0))
-	if p == poolingRank {
+	if l.variant.encoder && (p == PoolingNone || p == poolingRank) {
+		l.Fail("%s is %d: of this architecture want 1, 2 or 3", l.key("pooling_type"), p)
+	} else if p == poolingRank {
 		h = l.rewardHead()
 	} else if p != PoolingNone {
 		l.embeds(p)

@@ -42,12 +42,16 @@ func (l *loader) shape() {
 	if v := l.count("attention.value_length", 1, maxDim, c.HeadDim); v != c.HeadDim {
 		l.Fail("%s is %d: values of another length than keys (%d) are not supported", l.key("attention.value_length"), v, c.HeadDim)
 	}
-	eps := l.number("attention.layer_norm_rms_epsilon", -1)
+	name := "attention.layer_norm_rms_epsilon"
+	if l.variant.encoder {
+		name = "attention.layer_norm_epsilon"
+	}
+	eps := l.number(name, -1)
 	if eps < 0 || eps > 1 {
-		l.Fail("%s is missing or out of range", l.key("attention.layer_norm_rms_epsilon"))
+		l.Fail("%s is missing or out of range", l.key(name))
 	}
 	if c.NormEps = float32(eps); c.NormEps == 0 {
-		l.warn("%s is %v: a row of zeros, should one occur, becomes NaN and fails its request", l.key("attention.layer_norm_rms_epsilon"), eps)
+		l.warn("%s is %v: a row of zeros, should one occur, becomes NaN and fails its request", l.key(name), eps)
 	}
 	emb := l.file.Tensor("token_embd.weight")
 	if emb == nil {

@@ -27,6 +27,7 @@ type Config struct {
 	Outputs  int     // width of a row of logits: Vocab, or the number of scores of a reward model, or Hidden
 	Pooling  Pooling // of a model that embeds texts
 	NormEps  float32
+	Whole    bool   // tokens attend to those behind them: a sequence is computed in one step
 	Params   int64  // number of weights
 	Bytes    int64  // bytes of packed weights in memory
 	Packings string // what the layers' matrices run as, e.g. "I2"

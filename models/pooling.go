@@ -19,6 +19,9 @@ func (c *Config) Generates() bool { return c.Pooling == PoolingNone && c.Outputs
 
 // checkCausal refuses models whose tokens see those behind them.
 func (l *loader) checkCausal() {
+	if l.variant.encoder {
+		return
+	}
 	if causal, ok := l.file.Metadata.Bool(l.key("attention.causal")); ok && !causal {
 		l.Fail("%s is false: attention to later tokens is not supported for this architecture", l.key("attention.causal"))
 	}
@@ -26,7 +29,7 @@ func (l *loader) checkCausal() {
 
 // embeds makes the model give hidden states.
 func (l *loader) embeds(p Pooling) {
-	if p == PoolingFirst {
+	if p == PoolingFirst && !l.variant.encoder {
 		l.Fail("%s is %d: the first token of this architecture sees no other", l.key("pooling_type"), p)
 	}
 	l.cfg.Pooling, l.cfg.Outputs = p, l.cfg.Hidden

@@ -16,6 +16,7 @@ type Want struct {
 	Target     int  // positions wanted; Have < Target
 	OutFrom    int  // logits are wanted of positions from here on
 	Background bool // gives way to the others
+	Whole      bool // all is computed in one step, however long it is; its rows do not count
 }
 
 // NoRows as Want.OutFrom asks for no logits; sums with it do not overflow.
@@ -29,6 +30,12 @@ func (w Want) Rows(n int) int { return max(0, w.Have+n-max(w.Have, w.OutFrom)) }
 
 // chunk is the largest number of tokens within both bounds.
 func (w Want) chunk(tokens, rows int) int {
+	if w.Whole {
+		if w.Left() > tokens {
+			return 0
+		}
+		return w.Left()
+	}
 	return min(w.Left(), tokens, max(0, w.OutFrom-w.Have)+rows)
 }
 
@@ -108,7 +115,7 @@ func (s *Scheduler) Plan(wants []Want, l Limits) []int {
 	}
 	waiting := len(s.lists[backStreams])+len(s.lists[backPrompts]) > 0
 	n, r := s.planFront(wants, l, waiting)
-	if waiting {
+	if waiting && n < l.Tokens {
 		s.planBack(wants, l, n, r)
 	}
 	return s.grants
@@ -279,13 +286,19 @@ func (s *Scheduler) planPrompts(wants []Want, list []int, tokens, rows int) (n, 
 		w.Have += s.grants[i]
 		got := w.chunk(min(most, tokens-n), rows-r)
 		s.grants[i] += got
-		n, r = n+got, r+w.Rows(got)
+		if n += got; !w.Whole {
+			r += w.Rows(got)
+		}
 	}
 	if len(list) == 0 || tokens <= 0 {
 		return 0, 0
 	}
 	oldest := list[0]
-	give(oldest, (tokens+1)/2)
+	if w := wants[oldest]; w.Whole { // it may be longer than any step is meant to be
+		s.grants[oldest], n = w.Left(), w.Left()
+	} else {
+		give(oldest, (tokens+1)/2)
+	}
 	rest := list[1:]
 	slices.SortFunc(rest, func(a, b int) int {
 		return cmp.Or(cmp.Compare(wants[a].Left(), wants[b].Left()), cmp.Compare(a, b))

@@ -73,7 +73,11 @@ func splitOf(cache *kv.Cache) int { return max(1, splitKeys/chunkOf(cache)) * ch
 type RowPos struct {
 	Seq *kv.Sequence
 	Pos int
+	All int // the sequence's length, if the row attends to all of it; 0: not to what is behind it
 }
+
+// keys is the number of positions that the row attends to.
+func (r *RowPos) keys() int { return max(r.Pos+1, r.All) }
 
 // New makes a pass over models of so many query heads and that shape.
 func New(w pool.Workers, heads int, shape kv.Shape) *Pass {
@@ -96,7 +100,7 @@ func (a *Pass) MakePlan(p *Plan, rows []RowPos, cache *kv.Cache) {
 	if !a.workers.Alone {
 		split, splits := splitOf(cache), 0
 		for i := range rows {
-			splits += rows[i].Pos/split + 1
+			splits += pool.Parts(rows[i].keys(), split)
 		}
 		tile = min(tile, max(1, splits*a.heads/(partsPerThread*a.workers.N())))
 	}
@@ -135,7 +139,7 @@ func (a *Pass) work() (macs, bytes int64) {
 	width := int64(a.heads * a.dim)
 	perKey := a.cache.TokenBytes()
 	for i := range a.rowPos {
-		r, keys := &a.rowPos[i], int64(a.rowPos[i].Pos+1)
+		r, keys := &a.rowPos[i], int64(a.rowPos[i].keys())
 		macs += 2 * keys * width * int64(a.group)
 		if i+1 == len(a.rowPos) || a.rowPos[i+1].Seq != r.Seq {
 			bytes += keys * perKey

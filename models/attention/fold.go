@@ -96,7 +96,7 @@ func (a *Pass) foldQuery(row, query int) {
 	at := row*heads + query
 	acc, state := a.out[at*a.dim:(at+1)*a.dim], &a.partial.state[at]
 	own := (row-tile*p.tile)*a.group + query%a.group
-	splits := a.rowPos[row].Pos/p.split + 1
+	splits := pool.Parts(a.rowPos[row].keys(), p.split)
 	for split := a.wave.lo; split < min(splits, a.wave.hi); split++ {
 		more, soft := a.partial.of(a, int(p.items[first+split].rank), query/a.group)
 		state.Merge(acc, soft[own], more[own*a.dim:(own+1)*a.dim])

@@ -71,7 +71,7 @@ func (p *Plan) build(rows []RowPos, cache *kv.Cache, tile, group int) {
 	for ; len(rows) > 0; rows = rows[min(tile, len(rows)):] {
 		rs, keys := rows[:min(tile, len(rows))], 0
 		for i := range rs {
-			keys = max(keys, rs[i].Pos+1)
+			keys = max(keys, rs[i].keys())
 		}
 		for lo := 0; lo < keys; lo += p.split {
 			p.addChunks(rs, cache, lo, min(keys, lo+p.split), group)
@@ -231,4 +231,4 @@ func (p *Plan) addTouches(rs []RowPos, lo, at, l int) {
 }
 
 // sees is how many of the n keys from position lo on the row attends to.
-func (r *RowPos) sees(lo, n int) int { return min(n, max(0, r.Pos+1-lo)) }
+func (r *RowPos) sees(lo, n int) int { return min(n, max(0, r.keys()-lo)) }

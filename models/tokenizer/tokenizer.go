@@ -55,8 +55,10 @@ func New(md gguf.Metadata) (*Tokenizer, error) {
 		}
 	case "llama":
 		t.newSPM(md)
+	case "bert":
+		t.newWordPiece(md)
 	default:
-		return nil, fmt.Errorf("%w %q (known are gpt2 and llama)", ErrUnsupported, model)
+		return nil, fmt.Errorf("%w %q (known are gpt2, llama and bert)", ErrUnsupported, model)
 	}
 	t.findSpecials(md)
 	t.lookAround(md)

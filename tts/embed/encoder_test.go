@@ -1,0 +1,138 @@
+package embed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/lutra-lm/lutra/batcher"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/models"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/models/kv"
+	"github.com/lutra-lm/lutra/tts"
+)
+
+// golden is a text with what testdata/make.py makes of it.
+type golden struct {
+	Text string    `json:"text"`
+	IDs  []int32   `json:"ids"`
+	Mean []float32 `json:"mean"`
+	CLS  []float32 `json:"cls"`
+	Last []float32 `json:"last"`
+}
+
+// poolings are what files may say, and which golden vector belongs to it.
+var poolings = map[models.Pooling]func(g *golden) []float32{
+	models.PoolingMean:  func(g *golden) []float32 { return g.Mean },
+	models.PoolingFirst: func(g *golden) []float32 { return g.CLS },
+	models.PoolingLast:  func(g *golden) []float32 { return g.Last },
+}
+
+// readGolden reads an architecture's texts.
+func readGolden(t *testing.T, arch string) (cases []golden) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", arch+".json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &cases)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
+}
+
+// encoder runs the reference model of an architecture with that pooling.
+func encoder(t *testing.T, arch string, p models.Pooling, exact bool) *Embedder {
+	t.Helper()
+	f, err := gguf.Open(filepath.Join("testdata", arch+".gguf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Metadata[arch+".pooling_type"] = uint32(p)
+	var b bytes.Buffer
+	if err := gguf.Write(&b, f.Metadata, f.Tensors); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = gguf.Parse(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	opt := batcher.DefaultOptions()
+	opt.Pool = pool.New(2)
+	t.Cleanup(opt.Pool.Close)
+	bundle, err := models.LoadFile(f, models.LoadOptions{Pool: opt.Pool, Exact: exact})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache, err := kv.New(bundle.Model.Config().KV(), kv.Options{Type: kv.F32, BlockLen: 16, Blocks: 128})
+	if err != nil {
+		t.Fatal(err)
+	}
+	engine := batcher.New(bundle.Model, cache, opt)
+	ctx, cancel := context.WithCancel(context.Background())
+	stopped := make(chan error, 1)
+	go func() { stopped <- engine.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-stopped; err != nil {
+			t.Error(err)
+		}
+		cache.Close()
+		bundle.Close()
+	})
+	e, err := NewEmbedder(tts.NewModel(bundle, engine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestEncodersGiveTheVectorsOfAnIndependentForwardPass(t *testing.T) {
+	for _, arch := range []string{"bert", "nomic-bert"} {
+		cases := readGolden(t, arch)
+		r := &Request{}
+		tokens := 0
+		for _, c := range cases {
+			r.Texts = append(r.Texts, tts.Prompt{Text: c.Text})
+			tokens += len(c.IDs)
+		}
+		for p, want := range poolings {
+			for _, exact := range []bool{true, false} {
+				t.Run(fmt.Sprint(arch, p, exact), func(t *testing.T) {
+					e := encoder(t, arch, p, exact)
+					for _, c := range cases {
+						got, err := e.model.Encode(t.Context(), &tts.Prompt{Text: c.Text})
+						if err != nil || !slices.Equal(got, c.IDs) {
+							t.Fatalf("%q has the tokens %v, %v, want %v", c.Text, got, err, c.IDs)
+						}
+					}
+					together, read, err := e.Embed(t.Context(), r)
+					if err != nil || read != tokens {
+						t.Fatalf("%d tokens read, %v, want %d", read, err, tokens)
+					}
+					worst := 0.0
+					for i, c := range cases {
+						for k, x := range want(&c) {
+							worst = max(worst, math.Abs(float64(x-together[i][k])))
+						}
+						alone, _, err := e.Embed(t.Context(), &Request{Texts: r.Texts[i : i+1]})
+						if err != nil || !slices.Equal(alone[0], together[i]) {
+							t.Errorf("%q alone is %v, %v, among others %v", c.Text, alone, err, together[i])
+						}
+					}
+					t.Logf("an element differs by %.2g at most", worst)
+					if bar := map[bool]float64{true: 1e-6, false: 1e-4}[exact]; !(worst <= bar) {
+						t.Errorf("an element differs by %v, want at most %v", worst, bar)
+					}
+				})
+			}
+		}
+	}
+}
