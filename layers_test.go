@@ -48,6 +48,7 @@ var layers = map[string][]string{
 	"grammar/regex":      {},
 	"grammar/schema":     {"grammar", "grammar/regex"},
 	"grammar/gbnf":       {"grammar", "grammar/regex"},
+	"tts/embed":          {"tts", "batcher", "models", "internal/parallel"},
 	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},
 	"tts/scaling":        {"tts/answer"},
 	"tts/answer":         {},

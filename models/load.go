@@ -126,7 +126,7 @@ func (b *Bundle) converse(md gguf.Metadata) {
 		c = template.Default(b.isToken, b.addsBOS())
 	}
 	b.Template, b.TemplateErr, b.Stops = c.Template, c.Err, c.Stops
-	if c.Warning != "" {
+	if c.Warning != "" && b.Model.Config().Pooling == PoolingNone {
 		b.Warnings = append(b.Warnings, c.Warning)
 	}
 }

@@ -187,3 +187,27 @@ func TestPlanKeepsItsLimitsAndEveryWantIsServedInTheEnd(t *testing.T) {
 		}
 	}
 }
+
+func TestAWholeTextIsPlannedInOnePieceHoweverLong(t *testing.T) {
+	whole := func(n int) Want { return Want{Target: n, Whole: true} }
+	for _, c := range []struct {
+		name  string
+		wants []Want
+		l     Limits
+		want  []int
+	}{
+		{"one that is longer than a step", []Want{whole(600), whole(2), whole(100)}, Limits{Tokens: 512, Rows: 4}, []int{600, 0, 0}},
+		{"those that fit beside the oldest", []Want{whole(300), whole(300), whole(200)}, Limits{Tokens: 512, Rows: 4}, []int{300, 0, 200}},
+		{"background ones wait for the next step", append([]Want{whole(600)}, back(whole(1), whole(5))...), Limits{Tokens: 512, Rows: 4}, []int{600, 0, 0}},
+		{"one token is a stream", []Want{whole(1), whole(9)}, Limits{Tokens: 512, Rows: 4}, []int{1, 9}},
+		{"credit for a piece is enough for all", []Want{whole(100)},
+			Limits{Tokens: 512, Rows: 4, Time: linear(0, 1), Optimistic: linear(0, 1), Terms: Terms{OtherDecoding: true, Credit: [Accounts]float64{Prefill: 33}}}, []int{100}},
+		{"without credit it waits", []Want{whole(100)},
+			Limits{Tokens: 512, Rows: 4, Time: linear(0, 1), Optimistic: linear(0, 1), Terms: Terms{OtherDecoding: true}}, []int{0}},
+	} {
+		var s Scheduler
+		if got := s.Plan(c.wants, c.l); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package engines
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/lutra-lm/lutra/internal/config"
+	"github.com/lutra-lm/lutra/models/gguf"
+	"github.com/lutra-lm/lutra/tts"
+	"github.com/lutra-lm/lutra/tts/embed"
+)
+
+// ranking is the path of a model with a rank head, and with what it reads if template is
+// not empty.
+func ranking(t *testing.T, template string) string {
+	t.Helper()
+	f, err := gguf.Open(randomModel(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.Metadata["llama.pooling_type"] = uint32(4)
+	if template != "" {
+		f.Metadata["tokenizer.chat_template.rerank"] = template
+	}
+	hidden, _ := f.Metadata.Int("llama.embedding_length")
+	var head []byte
+	for i := range 2 * hidden {
+		head = binary.LittleEndian.AppendUint32(head, math.Float32bits(float32(math.Sin(float64(i)))))
+	}
+	path := filepath.Join(t.TempDir(), "ranker.gguf")
+	out, err := os.Create(path)
+	if err == nil {
+		err = gguf.Write(out, f.Metadata, append(f.Tensors, gguf.Tensor{Name: "cls.output.weight", Type: gguf.F32, Dims: []int{hidden, 2}, Data: head}))
+	}
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestModelsThatReadAreServedForWhatTheyDo(t *testing.T) {
+	cfg := config.Default()
+	cfg.Models = []config.Model{{Path: "../../tts/embed/testdata/bert.gguf"}, {Path: ranking(t, "Query: {query}\nDocument: {document}\n")}}
+	cfg.Verifiers = nil
+	cfg.KV.Memory = "8MiB"
+	err := With(t.Context(), cfg, zerolog.Nop(), func(ctx context.Context, r *Runtime) error {
+		bert, ranker := r.Hosts[0], r.Hosts[1]
+		vectors, _, err := bert.Embed.Embed(ctx, &embed.Request{Texts: []tts.Prompt{{Text: "the cat"}}})
+		if err != nil || len(vectors[0]) != 32 || bert.Rank == nil {
+			t.Errorf("vectors %v, %v", vectors, err)
+		}
+		pairs := []embed.Pair{{Query: "a", Document: "b"}, {Query: "a", Document: "c"}, {Query: "a", Document: "b"}}
+		scores, read, err := ranker.Rank.Score(ctx, pairs)
+		if err != nil || read == 0 || scores[0] != scores[2] || scores[0] == scores[1] || scores[0] <= 0 || scores[0] >= 1 || ranker.Embed != nil {
+			t.Errorf("scores %v of %d tokens, %v", scores, read, err)
+		}
+		if err := r.Writes(); err == nil || !strings.Contains(err.Error(), "bert: it writes no text") {
+			t.Errorf("Writes() = %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Models = []config.Model{{Path: ranking(t, "")}}
+	if _, err := New(cfg, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "a reward model scores text") {
+		t.Errorf("a rank head that says not what it reads: %v", err)
+	}
+	cfg.Models = []config.Model{{Path: ranking(t, "Query: {query}\n")}}
+	if _, err := New(cfg, zerolog.Nop(), Watcher{}); err == nil || !strings.Contains(err.Error(), "has no {document}") {
+		t.Errorf("a rerank template without a document: %v", err)
+	}
+}
