@@ -30,6 +30,8 @@ type variant struct {
 	encoder        bool // the graph is that of encoder.go
 	fusedQKV       bool // q, k and v are stored as one matrix
 	positions      bool // of an encoder: positions have embeddings of their own
+	alibi          bool // of an encoder: positions lower the scores of far keys
+	downBias       bool // ffn_down has one
 	mlp            bool // of an encoder: the feed-forward has no gate, but biases
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
@@ -64,6 +66,8 @@ var architectures = map[string]variant{
 	"bitnet-25":    {glu: vector.ReLU2GLU, rope: ropeHalves, subNorm: true, scales: true, ownFreqs: true},
 	// Devlin et al. 2019, "BERT", §3.
 	"bert": {encoder: true, rope: ropeNone, positions: true, mlp: true},
+	// Günther et al. 2023, "Jina Embeddings 2", §4: ALiBi and GELU-gated units.
+	"jina-bert-v2": {encoder: true, rope: ropeNone, alibi: true, glu: vector.ErfGLU, downBias: true},
 	// Nussbaum et al. 2024, "Nomic Embed", §4.1: rotary positions and SwiGLU in place of BERT's.
 	"nomic-bert": {encoder: true, rope: ropeHalves, fusedQKV: true, glu: vector.SwiGLU},
 }

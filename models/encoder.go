@@ -1,6 +1,9 @@
 package models
 
 import (
+	"math"
+	"math/bits"
+
 	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/gguf"
 )
@@ -103,4 +106,19 @@ func (o *rowOps) layerNorm(x []float32, n int, norm *layerNorm, eps float32) {
 func (o *rowOps) gelu(x []float32, n, width int) {
 	o.dst, o.width = x, width
 	o.each(n, width, func(o *rowOps, i int) { vector.GELU(rowOf(o.dst, i, o.width)) })
+}
+
+// alibiSlopes are those of so many heads: powers of 2^(-8/n) for the largest power of two
+// n, and for further heads every other one of 2^(-4/n) (Press et al. 2022, §3).
+func alibiSlopes(heads int) []float32 {
+	n := 1 << (bits.Len(uint(heads)) - 1)
+	slopes := make([]float32, heads)
+	for i := range slopes {
+		exponent := -8 * float64(i+1) / float64(n)
+		if i >= n {
+			exponent = -4 * float64(2*(i-n)+1) / float64(n)
+		}
+		slopes[i] = float32(math.Exp2(exponent))
+	}
+	return slopes
 }

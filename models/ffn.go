@@ -42,7 +42,6 @@ func (l *loader) feedForward(i int) (f feedForward) {
 	if v.mlp {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.up, f.upBias = l.Matrix(up, c.FFN, c.Hidden), l.Vector(name("ffn_up.bias"), c.FFN)
-		f.downBias = l.Vector(name("ffn_down.bias"), c.Hidden)
 	} else if v.fused {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.gateUp = l.Stack(l.Part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.Part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
@@ -54,6 +53,9 @@ func (l *loader) feedForward(i int) (f feedForward) {
 		f.subNorm = l.Vector(name("ffn_sub_norm.weight"), c.FFN)
 	}
 	f.down = l.Matrix(down, c.Hidden, c.FFN)
+	if v.mlp || v.downBias {
+		f.downBias = l.Vector(name("ffn_down.bias"), c.Hidden)
+	}
 	if v.postNorm {
 		f.postNorm = l.Vector(name("post_ffw_norm.weight"), c.Hidden)
 	}

@@ -159,6 +159,9 @@ func (l *loader) attentionMask() attention.Mask {
 		width = v.queryWidth(c)
 	}
 	out := attention.Mask{Scale: float32(1 / math.Sqrt(float64(width)))}
+	if v.alibi {
+		out.Slopes = alibiSlopes(c.Heads)
+	}
 	if v.capped {
 		out.Cap = float32(l.positive("attn_logit_softcapping"))
 	}

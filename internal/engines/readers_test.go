@@ -55,7 +55,7 @@ func TestModelsThatReadAreServedForWhatTheyDo(t *testing.T) {
 	err := With(t.Context(), cfg, zerolog.Nop(), func(ctx context.Context, r *Runtime) error {
 		bert, ranker := r.Hosts[0], r.Hosts[1]
 		vectors, _, err := bert.Embed.Embed(ctx, &embed.Request{Texts: []tts.Prompt{{Text: "the cat"}}})
-		if err != nil || len(vectors[0]) != 32 || bert.Rank == nil {
+		if err != nil || len(vectors[0]) != 48 || bert.Rank == nil {
 			t.Errorf("vectors %v, %v", vectors, err)
 		}
 		pairs := []embed.Pair{{Query: "a", Document: "b"}, {Query: "a", Document: "c"}, {Query: "a", Document: "b"}}

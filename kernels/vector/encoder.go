@@ -30,12 +30,24 @@ func LayerNorm(x, weight, bias []float32, eps float32) {
 // Stegun, 7.1.26).
 func GELU(x []float32) {
 	for i, v := range x {
-		y := math.Abs(float64(v)) / math.Sqrt2
-		t := 1 / (1 + 0.3275911*y)
-		tail := t * (0.254829592 + t*(-0.284496736+t*(1.421413741+t*(-1.453152027+t*1.061405429)))) * math.Exp(-y*y) / 2
-		if v > 0 {
-			tail = 1 - tail
-		}
-		x[i] = float32(float64(v) * tail)
+		x[i] = gelu(v)
 	}
+}
+
+// ErfGLU sets dst[i] = gelu(gate[i]) · up[i], with the GELU of GELU.
+func ErfGLU(dst, gate, up []float32) {
+	gate, up = gate[:len(dst)], up[:len(dst)]
+	for i, g := range gate {
+		dst[i] = gelu(g) * up[i]
+	}
+}
+
+func gelu(v float32) float32 {
+	y := math.Abs(float64(v)) / math.Sqrt2
+	t := 1 / (1 + 0.3275911*y)
+	tail := t * (0.254829592 + t*(-0.284496736+t*(1.421413741+t*(-1.453152027+t*1.061405429)))) * math.Exp(-y*y) / 2
+	if v > 0 {
+		tail = 1 - tail
+	}
+	return float32(float64(v) * tail)
 }

@@ -201,7 +201,7 @@ func (a *Pass) chunk(s *scratch, acc []float32, soft []kernel.Softmax, rows []Ro
 		layer.Scores(s.scores[row*ld+int(r.at):(row+n)*ld], ld, s.q[row*d:], vector, p.groupsOf(i), n, int(r.most), d)
 	}
 	n, seen := len(rows)*g, p.seen[p.chunks[chunk].seen:]
-	a.mask.apply(s.scores[:n*ld], ld, g, rows, seen, lo)
+	a.mask.apply(s.scores[:n*ld], ld, head, g, rows, seen, lo)
 	kernel.SoftmaxBlock(soft[:n], s.scores, ld, seen, acc, d)
 	for i := first; i < end; i++ {
 		r := &p.runs[i]

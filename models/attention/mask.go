@@ -10,6 +10,10 @@ type Mask struct {
 	Scale  float32 // of scores
 	Cap    float32 // scores are drawn into (-Cap, Cap); 0: they are not
 	Window int     // keys that are seen, the row's own included; 0: all
+	// Slopes is by how much the scores of a head sink for each position between row and
+	// key, on either side (Press et al. 2022, "Train Short, Test Long", §3); nil: they do
+	// not. [Heads]
+	Slopes []float32
 }
 
 // reaches tells whether a row sees a key ahead of position hi.
@@ -41,16 +45,22 @@ func restart(soft []kernel.Softmax, acc []float32, dim int) {
 	}
 }
 
-// apply finishes the scores of rows, with group queries each, for the keys from
-// position lo on, of which query i sees the first n[i].
-func (m *Mask) apply(scores []float32, ld, group int, rows []RowPos, n []int32, lo int) {
-	if m.Cap == 0 && m.Window == 0 {
+// apply finishes the scores of rows, with the group queries of a KV head each, for the
+// keys from position lo on, of which query i sees the first n[i].
+func (m *Mask) apply(scores []float32, ld, head, group int, rows []RowPos, n []int32, lo int) {
+	if m.Cap == 0 && m.Window == 0 && m.Slopes == nil {
 		return
 	}
 	for i := range len(rows) * group {
 		x := scores[i*ld : i*ld+int(n[i])]
 		if m.Cap > 0 {
 			vector.SoftCap(x, m.Cap)
+		}
+		if m.Slopes != nil {
+			slope, behind := m.Slopes[head*group+i%group], rows[i/group].Pos-lo
+			for k := range x {
+				x[k] -= slope * float32(max(behind-k, k-behind))
+			}
 		}
 		if m.Window > 0 {
 			gone := rows[i/group].Pos + 1 - m.Window - lo

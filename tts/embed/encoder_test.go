@@ -95,7 +95,7 @@ func encoder(t *testing.T, arch string, p models.Pooling, exact bool) *Embedder 
 }
 
 func TestEncodersGiveTheVectorsOfAnIndependentForwardPass(t *testing.T) {
-	for _, arch := range []string{"bert", "nomic-bert"} {
+	for _, arch := range []string{"bert", "nomic-bert", "jina-bert-v2"} {
 		cases := readGolden(t, arch)
 		r := &Request{}
 		tokens := 0

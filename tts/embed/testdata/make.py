@@ -3,6 +3,7 @@
     python3 tts/embed/testdata/make.py
 
 BERT: Devlin et al. 2019, Vaswani et al. 2017 (post-norm, GELU with the error function).
+Jina Embeddings 2: Günther et al. 2023 (ALiBi of Press et al. 2022 on both sides, GEGLU).
 Nomic Embed: Nussbaum et al. 2024 (rotary positions in halves, SwiGLU, no biases).
 Everything is float64. Nothing here is shared with the Go code, nor taken from it.
 """
@@ -10,7 +11,7 @@ import json, math, os, struct, unicodedata
 import numpy as np
 
 here = os.path.dirname(os.path.abspath(__file__))
-HIDDEN, HEADS, FFN, LAYERS, CONTEXT, EPS = 32, 2, 48, 2, 640, 1e-12
+HIDDEN, HEADS, FFN, LAYERS, CONTEXT, EPS = 48, 3, 64, 2, 640, 1e-12
 
 words = "the a cat sat on mat dog ran un ##able ##ing ##s run play ##er cafe ##e ! , . ? - $ 中 文 ##x 1 ##2 ##3".split()
 letters = [c for c in "abcdefghijklmnopqrstuvwxyz"]
@@ -82,6 +83,15 @@ def rotate(x, base=1000.0):
     return np.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
 
 
+def slopes(n):
+    """As in the appendix of the ALiBi paper."""
+    power = lambda n: [(2 ** (-(2 ** -(math.log2(n) - 3)))) ** (i + 1) for i in range(n)]
+    if math.log2(n).is_integer():
+        return power(n)
+    closest = 2 ** math.floor(math.log2(n))
+    return power(closest) + slopes(2 * closest)[0::2][: n - closest]
+
+
 def forward(arch, t, ids):
     n, d = len(ids), HIDDEN // HEADS
     x = t["token_embd.weight"][ids] + t["token_types.weight"][0]
@@ -90,22 +100,30 @@ def forward(arch, t, ids):
     x = norm(x, t["token_embd_norm.weight"], t["token_embd_norm.bias"])
     for i in range(LAYERS):
         g = lambda name: t[f"blk.{i}.{name}"]
-        if arch == "bert":
+        if arch != "nomic-bert":
             q, k, v = (x @ g(f"attn_{c}.weight").T + g(f"attn_{c}.bias") for c in "qkv")
         else:
             q, k, v = np.split(x @ g("attn_qkv.weight").T, 3, -1)
         q, k, v = (y.reshape(n, HEADS, d) for y in (q, k, v))
-        if arch != "bert":
+        if arch == "nomic-bert":
             q, k = rotate(q), rotate(k)
-        p = softmax(np.einsum("qhd,khd->hqk", q, k) / math.sqrt(d))
+        scores = np.einsum("qhd,khd->hqk", q, k) / math.sqrt(d)
+        if arch == "jina-bert-v2":
+            at = np.arange(n)
+            scores = scores - np.array(slopes(HEADS))[:, None, None] * np.abs(at[:, None] - at[None, :])
+        p = softmax(scores)
         a = np.einsum("hqk,khd->qhd", p, v).reshape(n, HIDDEN) @ g("attn_output.weight").T
-        if arch == "bert":
+        if arch != "nomic-bert":
             a = a + g("attn_output.bias")
         x = norm(x + a, g("attn_output_norm.weight"), g("attn_output_norm.bias"))
         if arch == "bert":
             h = x @ g("ffn_up.weight").T + g("ffn_up.bias")
             h = h * 0.5 * (1 + erf(h / math.sqrt(2)))
             y = h @ g("ffn_down.weight").T + g("ffn_down.bias")
+        elif arch == "jina-bert-v2":
+            gate = x @ g("ffn_gate.weight").T
+            gate = gate * 0.5 * (1 + erf(gate / math.sqrt(2)))
+            y = (gate * (x @ g("ffn_up.weight").T)) @ g("ffn_down.weight").T + g("ffn_down.bias")
         else:
             gate = x @ g("ffn_gate.weight").T
             y = (gate / (1 + np.exp(-gate)) * (x @ g("ffn_up.weight").T)) @ g("ffn_down.weight").T
@@ -126,13 +144,16 @@ def tensors(arch, rng):
     ln("token_embd_norm")
     for i in range(LAYERS):
         b = f"blk.{i}."
-        if arch == "bert":
+        if arch != "nomic-bert":
             for c in "qkv":
                 t[b + f"attn_{c}.weight"], t[b + f"attn_{c}.bias"] = m(HIDDEN, HIDDEN), r(HIDDEN, s=0.3)
             t[b + "attn_output.bias"] = r(HIDDEN, s=0.3)
-            t[b + "ffn_up.bias"], t[b + "ffn_down.bias"] = r(FFN, s=0.3), r(HIDDEN, s=0.3)
+            t[b + "ffn_down.bias"] = r(HIDDEN, s=0.3)
         else:
             t[b + "attn_qkv.weight"] = m(3 * HIDDEN, HIDDEN)
+        if arch == "bert":
+            t[b + "ffn_up.bias"] = r(FFN, s=0.3)
+        else:
             t[b + "ffn_gate.weight"] = m(FFN, HIDDEN)
         t[b + "attn_output.weight"] = m(HIDDEN, HIDDEN)
         t[b + "ffn_up.weight"], t[b + "ffn_down.weight"] = m(FFN, HIDDEN), m(HIDDEN, FFN)
@@ -175,7 +196,7 @@ texts = [
     " ".join(["the cat ran, the dog sat."] * 75),  # longer than any step
 ]
 rng = np.random.default_rng(7)
-for arch in ["bert", "nomic-bert"]:
+for arch in ["bert", "nomic-bert", "jina-bert-v2"]:
     t = tensors(arch, rng)
     phantom = [v if v[0] == "[" and v[-1] == "]" else v[2:] if v.startswith("##") else "\u2581" + v for v in vocab]
     meta = {
@@ -188,7 +209,7 @@ for arch in ["bert", "nomic-bert"]:
         "tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.unknown_token_id": 1, "tokenizer.ggml.seperator_token_id": 3,
         "tokenizer.ggml.padding_token_id": 0, "tokenizer.ggml.cls_token_id": 2, "tokenizer.ggml.mask_token_id": 4,
     }
-    if arch != "bert":
+    if arch == "nomic-bert":
         meta[f"{arch}.rope.freq_base"] = 1000.0
     gguf(os.path.join(here, arch + ".gguf"), meta, t)
     t = {k: v.astype(np.float64) for k, v in t.items()}
