@@ -61,10 +61,10 @@ func newDevice(opt *LoadOptions) *device {
 
 // attend has the backend compute the attention of a shard's rows into s.a.
 func (d *device) attend(s *rowShard, a *selfAttention) bool {
-	if d.attends == nil || d.backend.Err() != nil {
+	c := s.cfg
+	if d.attends == nil || d.backend.Err() != nil || c.Whole { // it knows causal attention alone
 		return false
 	}
-	c := s.cfg
 	d.request = Attention{
 		Out: s.a[:s.rows*c.Heads*c.HeadDim], QKV: s.qkv, Width: a.qkv.Sum, Heads: c.Heads, Rows: s.rowPos, Cache: s.kv, Layer: a.layer,
 		Scale: a.mask.Scale, Cap: a.mask.Cap, Window: a.mask.Window,

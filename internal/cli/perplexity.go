@@ -39,7 +39,11 @@ llama-perplexity does the same, so figures are comparable.`,
 			}
 			r.Get = fromHub(cmd)
 			return reference.With(cmd.Context(), &r, func(b *models.Bundle, score reference.Scorer) error {
-				n := b.Model.Config().Context
+				c := b.Model.Config()
+				if !c.Generates() {
+					return fmt.Errorf("model %s writes no text, so that it predicts none", b.Name)
+				}
+				n := c.Context
 				tokens := b.Tokenizer.Encode(nil, text, tokenizer.Options{AddSpecial: true})
 				bar := output.Progress(cmd.ErrOrStderr(), len(tokens)/n, "pieces")
 				report, err := reference.Perplexity(b.Tokenizer, tokens, n, score, func() { _ = bar.Add(1) })

@@ -137,7 +137,11 @@ func serve(ctx context.Context, cfg config.Config, cmd *cobra.Command) error {
 		}
 		defer memory.BoundHeap(cfg.Server.MaxMemory)()
 		ready, try := readyLines(cfg.Server, listener.Addr())
-		log.Info().Str("try", try).Msg(ready)
+		if event := log.Info(); r.Writes() == nil {
+			event.Str("try", try).Msg(ready)
+		} else { // the question may find no model that answers
+			event.Msg(ready)
+		}
 		running, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
 		go func() { <-served; stop() }()

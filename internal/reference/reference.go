@@ -97,12 +97,15 @@ func (r *Options) contextFor(m config.Model) (int, error) {
 type Scorer func(tokens []int32, row func(t int, logits []float32) error) error
 
 func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t int, logits []float32) error) error {
-	width := m.Config().Outputs
+	width, most := m.Config().Outputs, chunk
+	if m.Config().Whole {
+		most = len(tokens)
+	}
 	seq := cache.Open(nil)
 	defer seq.Release()
 	var b models.Batch
-	for lo := 0; lo < len(tokens); lo += chunk {
-		part := tokens[lo:min(lo+chunk, len(tokens))]
+	for lo := 0; lo < len(tokens); lo += most {
+		part := tokens[lo:min(lo+most, len(tokens))]
 		if err := seq.Grow(len(part)); err != nil {
 			return err
 		}

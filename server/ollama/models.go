@@ -87,7 +87,9 @@ func NewShown(m *tts.Model, since time.Time) Shown {
 		c.Arch + ".context_length": m.Context, c.Arch + ".vocab_size": c.Vocab,
 	}}
 	if !c.Generates() {
-		s.Capabilities = []string{"embedding"}
+		if s.Capabilities = []string{}; c.Pooling != 0 {
+			s.Capabilities = append(s.Capabilities, "embedding")
+		}
 		return s
 	}
 	if m.Template != nil {
