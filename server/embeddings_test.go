@@ -67,7 +67,7 @@ type wireVectors struct {
 		Index     int             `json:"index"`
 		Embedding json.RawMessage `json:"embedding"`
 	} `json:"data"`
-	Model string    `json:"model"`
+	Model string     `json:"model"`
 	Usage readTokens `json:"usage"`
 }
 
