@@ -3,6 +3,7 @@ package models
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 
 // pooled copies a model with that pooling in its file, and gives its output matrix,
 // [Vocab][Hidden].
-func pooled(t *testing.T, ref reference, p Pooling) (path string, head []float32) {
+func pooled(t *testing.T, ref reference, p Pooling, more ...gguf.Tensor) (path string, head []float32) {
 	t.Helper()
 	f, err := gguf.Open(filepath.Join(ref.dir, "model.gguf"))
 	if err != nil {
@@ -27,7 +28,7 @@ func pooled(t *testing.T, ref reference, p Pooling) (path string, head []float32
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if err := gguf.Write(out, f.Metadata, f.Tensors); err != nil {
+	if err := gguf.Write(out, f.Metadata, append(f.Tensors, more...)); err != nil {
 		t.Fatal(err)
 	}
 	matrix := f.Tensor("output.weight")
@@ -68,5 +69,24 @@ func TestHiddenStatesGiveTheLogitsOfAnIndependentForwardPass(t *testing.T) {
 				t.Errorf("NMSE %.3g, want at most %.3g", e, g.Tolerance.Strict)
 			}
 		})
+	}
+}
+
+func TestARankHeadOfTwoTokensGivesTheirLogits(t *testing.T) {
+	const yes, no = 17, 200 // as in a converted Qwen3-Reranker, whose words these are
+	for _, ref := range references(t) {
+		if !strings.Contains(ref.String(), "llama3-rope") && ref.String() != "qwen3" {
+			continue
+		}
+		g, want := readGolden(t, ref)
+		_, head := pooled(t, ref, PoolingLast)
+		hidden := len(head) / g.Vocab
+		rows := slices.Concat(head[yes*hidden:(yes+1)*hidden], head[no*hidden:(no+1)*hidden])
+		path, _ := pooled(t, ref, poolingRank, gguf.Tensor{Name: "cls.output.weight", Type: gguf.F32, Dims: []int{hidden, 2}, Data: bytesOf(rows)})
+		got := newRunner(t, openModel(t, path, LoadOptions{Exact: true}), kv.F32).feed(1, g.Tokens...)
+		last := want[len(want)-g.Vocab:]
+		if e := nmse(got, []float32{last[yes], last[no]}); len(got) != 2 || !(e <= 1e-9) {
+			t.Errorf("%v: %v, want %v and %v", ref, got, last[yes], last[no])
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,13 +12,15 @@ import (
 )
 
 // wordPiece is the encoder of BERT (Devlin et al. 2019, §3; Schuster and Nakajima 2012):
-// text in lower case and without accents is divided into words and punctuation marks,
-// and each word into the longest pieces that the vocabulary has, from the left. A word
+// text, unless the file says otherwise in lower case and without accents, is divided into
+// words and punctuation marks, and each word into the longest pieces that the vocabulary has, from the left. A word
 // that cannot be divided so is the unknown token. Pieces that begin a word have spaceMark
 // ahead, as llama.cpp's converter writes them.
 type wordPiece struct {
 	vocab   *vocab
 	longest int // bytes of a piece
+	lower   bool
+	strip   bool // of accents
 }
 
 // maxWord is how many characters a word may have; a longer one is unknown.
@@ -43,7 +46,8 @@ func (t *Tokenizer) newWordPiece(md gguf.Metadata) {
 	t.eos = id("seperator", id("separator", t.eos)) // the specification's spelling, and the right one
 	t.addBOS = flag(md, "tokenizer.ggml.add_bos_token", true)
 	t.addEOS = flag(md, "tokenizer.ggml.add_eos_token", flag(md, "tokenizer.ggml.add_sep_token", true))
-	enc := &wordPiece{vocab: &t.vocab}
+	enc := &wordPiece{vocab: &t.vocab, lower: flag(md, "tokenizer.ggml.normalizer.lowercase", true)}
+	enc.strip = flag(md, "tokenizer.ggml.normalizer.strip_accents", enc.lower)
 	for text := range t.plain {
 		enc.longest = max(enc.longest, len(text))
 	}
@@ -51,8 +55,8 @@ func (t *Tokenizer) newWordPiece(md gguf.Metadata) {
 	t.fillPieces(decodeSpaces)
 }
 
-// encode implements encoder. Normal form D takes characters apart, of which accents
-// are dropped; a word is cut off where it gets longer than any that has pieces.
+// encode implements encoder. A word is cut off where it gets longer than any that has
+// pieces.
 func (w *wordPiece) encode(out *output, text string, _ bool) {
 	var word strings.Builder
 	n := 0 // characters of word
@@ -63,27 +67,57 @@ func (w *wordPiece) encode(out *output, text string, _ bool) {
 			n = 0
 		}
 	}
-	var it norm.Iter
-	it.InitString(norm.NFD, strings.ToValidUTF8(text, "\ufffd"))
-	for !it.Done() && out.pause() {
-		for part := it.Next(); len(part) > 0; {
-			r, size := utf8.DecodeRune(part)
-			part = part[size:]
-			switch {
-			case r == '\t' || r == '\n' || r == '\r' || unicode.Is(unicode.Zs, r):
-				end()
-			case r == 0 || r == utf8.RuneError || unicode.Is(unicode.C, r) || unicode.Is(unicode.Mn, r):
-			case stands(r):
-				end()
-				w.encodeWord(out, string(r), 1)
-			default:
-				if n++; n <= maxWord {
-					word.WriteString(strings.ToLower(string(r)))
-				}
+	for r := range w.characters(text) {
+		switch {
+		case r == '\t' || r == '\n' || r == '\r' || unicode.Is(unicode.Zs, r):
+			end()
+			if !out.pause() {
+				return
+			}
+		case r == 0 || r == utf8.RuneError || unicode.Is(unicode.C, r) || w.strip && unicode.Is(unicode.Mn, r):
+		case stands(r):
+			end()
+			w.encodeWord(out, string(r), 1)
+			if !out.pause() {
+				return
+			}
+		default:
+			if n++; n > maxWord {
+				break
+			}
+			if w.lower {
+				word.WriteString(strings.ToLower(string(r)))
+			} else {
+				word.WriteRune(r)
 			}
 		}
 	}
 	end()
+}
+
+// characters are those of a text; where accents are dropped, in normal form D, which
+// takes them off their letters.
+func (w *wordPiece) characters(text string) iter.Seq[rune] {
+	return func(yield func(rune) bool) {
+		if !w.strip {
+			for _, r := range text {
+				if !yield(r) {
+					return
+				}
+			}
+			return
+		}
+		var it norm.Iter
+		for it.InitString(norm.NFD, strings.ToValidUTF8(text, "\ufffd")); !it.Done(); {
+			for part := it.Next(); len(part) > 0; {
+				r, size := utf8.DecodeRune(part)
+				part = part[size:]
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // stands tells whether a character is a word by itself: punctuation, all ASCII symbols,

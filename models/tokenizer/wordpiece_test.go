@@ -50,6 +50,16 @@ func TestWordsAreDividedIntoTheLongestPieces(t *testing.T) {
 	}
 }
 
+func TestAFileMayKeepCaseAndAccents(t *testing.T) {
+	tok := wordPieces(t, func(md gguf.Metadata) {
+		md["tokenizer.ggml.tokens"] = []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "▁Un", "able", "▁café", "▁!", "▁a", "b"}
+		md["tokenizer.ggml.normalizer.lowercase"] = false
+	})
+	if got := tok.Encode(nil, "Unable café unable", Options{}); !slices.Equal(got, []int32{4, 5, 6, 1}) {
+		t.Errorf("encoded: %v", got)
+	}
+}
+
 func TestOddFilesOfWordPiecesEncodeWithoutFault(t *testing.T) {
 	for name, change := range map[string]func(md gguf.Metadata){
 		"no ids": func(md gguf.Metadata) {
