@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -284,5 +285,41 @@ func TestOllamaClientsGetVectors(t *testing.T) {
 	_, _, answer = f.post("/api/show", `{"model":"vectors"}`)
 	if !strings.Contains(string(answer), `"capabilities":["embedding"]`) {
 		t.Errorf("/api/show: %s", answer)
+	}
+}
+
+func TestTextsToReadMakeNoMoreThanTheServerCounts(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates, too")
+	}
+	f := reading(t)
+	text := `"` + strings.Repeat("cat ", 100) + `"`
+	for _, c := range []struct {
+		path, body string
+		texts      int64
+	}{
+		{"/v1/embeddings", `{"model":"vectors","input":[` + listed(text, 2048) + `]}`, 2048},
+		{"/v1/embeddings", `{"model":"vectors","input":[` + listed("["+listed("7", 250)+"]", 2048) + `],"encoding_format":"base64"}`, 2048},
+		{"/v1/embeddings", `{"model":"vectors","input":"` + strings.Repeat("a", 1<<20) + `"}`, 1},
+		{"/v1/embeddings", `{"model":"vectors","input":[` + listed("7", 1<<20) + `]}`, 1},
+		{"/v1/rerank", `{"query":"a","documents":[` + listed(text, 2048) + `],"return_documents":true}`, 4096},
+		{"/v1/rerank", `{"query":"a","documents":[` + listed(`{"text":`+text+`}`, 2048) + `]}`, 4096},
+		{"/v1/score", `{"model":"vectors","text_1":[` + listed(text, 2048) + `],"text_2":[` + listed(text, 2048) + `]}`, 4096},
+	} {
+		r := httptest.NewRequest("POST", "http://localhost"+c.path, strings.NewReader(c.body))
+		w := &nowhere{header: http.Header{}}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f.Handler().ServeHTTP(w, r)
+		runtime.ReadMemStats(&after)
+		const engine = 20 << 20 // of steps and merging, which are not the request's
+		made, counted := int64(after.TotalAlloc-before.TotalAlloc), embeddingsFactor*int64(len(c.body))+c.texts*perText
+		if made > counted+engine || w.status >= 500 {
+			t.Errorf("%s, %.60s: status %d, %d bytes were made of %d, and %d counted", c.path, c.body, w.status, made, len(c.body), counted)
+		}
+		t.Logf("%s, %.60s: status %d, %d texts, factor %.1f", c.path, c.body, w.status, c.texts, float64(made)/float64(len(c.body)))
+	}
+	if n := f.memory.Bytes(); n != 0 {
+		t.Errorf("%d bytes are held after the last request", n)
 	}
 }
