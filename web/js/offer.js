@@ -23,13 +23,13 @@ const known = Object.keys(methods).filter((name) => name && name !== 'none');
 const plain = ['self_consistency', 'best_of_n', 'auto'];
 
 /**
- * The models that write answers. Reward models are left out, and names with a preset,
- * which are no models.
+ * The models that write answers. Models that judge or read are left out, and names with
+ * a preset, which are no models.
  * @param {import('./api.js').ModelCard[]} cards
  * @returns {Offer[]}
  */
 export function offers(cards) {
-  return cards.filter((c) => typeof c.id === 'string' && c.task !== 'reward' && !c.id.startsWith(`${c.root}+`)).map(offer);
+  return cards.filter((c) => typeof c.id === 'string' && (c.task ?? 'generate') === 'generate' && !c.id.startsWith(`${c.root}+`)).map(offer);
 }
 
 /** @param {import('./api.js').ModelCard} card @returns {Offer} */

@@ -67,6 +67,7 @@ test('what is offered changes with the model', async () => {
     card('sea', { demo: false, methods: ['none', 'self_consistency'], verifiers: [], presets: ['think'], defaults: { temperature: 0.7, max_tokens: 512, scaling: 'sc8' } }, { max_model_len: 32768 }),
     card('sea+think', {}, { root: 'sea' }),
     card('judge', {}, { task: 'reward' }),
+    card('vectors', {}, { task: 'embed' }),
   ));
   await open(demo);
   const requests = await answerWith('Yes.');
