@@ -33,7 +33,9 @@ type layerNorm struct{ weight, bias []float32 }
 // encoder loads an encoder's embeddings and norms.
 func (l *loader) encoder() *encoder {
 	c := &l.cfg
-	c.Whole = true
+	if c.Whole = true; l.Err() != nil {
+		return nil
+	}
 	e := &encoder{norm: l.layerNorm("token_embd_norm")}
 	if t := l.file.Tensor("token_types.weight"); t != nil {
 		e.kind = make([]float32, c.Hidden)
