@@ -32,6 +32,9 @@ func newKV(c config.KV, shape models.Config, share int64) (*kv.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
+	if shape.Pooling != models.PoolingNone { // halves would show in vectors, and little is kept
+		kind = kv.F32
+	}
 	opt := kv.Options{Type: kind, BlockLen: c.Block, Cold: !c.Prefix}
 	perBlock, perState := kv.BytesPerBlock(shape.KV(), opt), kv.BytesPerState(shape.KV())
 	budget, err := c.Bytes()

@@ -3,6 +3,7 @@ package engines
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -48,19 +49,37 @@ func ranking(t *testing.T, template string) string {
 }
 
 func TestModelsThatReadAreServedForWhatTheyDo(t *testing.T) {
+	var golden []struct {
+		Text string
+		Mean []float32
+	}
+	raw, err := os.ReadFile("../../tts/embed/testdata/bert.json")
+	if err == nil {
+		err = json.Unmarshal(raw, &golden)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := config.Default()
 	cfg.Models = []config.Model{{Path: "../../tts/embed/testdata/bert.gguf"}, {Path: ranking(t, "Query: {query}\nDocument: {document}\n")}}
 	cfg.Verifiers = nil
 	cfg.KV.Memory = "8MiB"
-	err := With(t.Context(), cfg, zerolog.Nop(), func(ctx context.Context, r *Runtime) error {
+	err = With(t.Context(), cfg, zerolog.Nop(), func(ctx context.Context, r *Runtime) error {
 		bert, ranker := r.Hosts[0], r.Hosts[1]
-		vectors, _, err := bert.Embed.Embed(ctx, &embed.Request{Texts: []tts.Prompt{{Text: "the cat"}}})
-		if err != nil || len(vectors[0]) != 48 || bert.Rank == nil {
-			t.Errorf("vectors %v, %v", vectors, err)
+		for _, c := range golden {
+			vectors, _, err := bert.Embed.Embed(ctx, &embed.Request{Texts: []tts.Prompt{{Text: c.Text}}})
+			if err != nil {
+				return err
+			}
+			for i, x := range c.Mean {
+				if d := math.Abs(float64(vectors[0][i] - x)); !(d <= 1e-5) {
+					t.Fatalf("%q: element %d differs by %v", c.Text, i, d)
+				}
+			}
 		}
 		pairs := []embed.Pair{{Query: "a", Document: "b"}, {Query: "a", Document: "c"}, {Query: "a", Document: "b"}}
 		scores, read, err := ranker.Rank.Score(ctx, pairs)
-		if err != nil || read == 0 || scores[0] != scores[2] || scores[0] == scores[1] || scores[0] <= 0 || scores[0] >= 1 || ranker.Embed != nil {
+		if err != nil || read == 0 || scores[0] != scores[2] || scores[0] == scores[1] || scores[0] <= 0 || scores[0] >= 1 || ranker.Embed != nil || bert.Rank == nil {
 			t.Errorf("scores %v of %d tokens, %v", scores, read, err)
 		}
 		if err := r.Writes(); err == nil || !strings.Contains(err.Error(), "bert: it writes no text") {
