@@ -14,7 +14,7 @@ import (
 //	x = embedding of the token
 //	in each layer:
 //		x += attention(norm(x))     or gatedDelta(norm(x))
-//		x += feedForward(norm(x))
+//		x += feedForward(norm(x))   or mixture(norm(x))
 //	logits = head(norm(x))
 //
 // With a rank pooling type its head gives scores in place of logits: a reward
@@ -26,8 +26,9 @@ type decoder struct {
 	scale  float32      // of embeddings
 	turn   rotation     // that embeddings are stored with
 	layers []layer
-	norm   []float32 // [Hidden]
+	norm   rowNorm
 	head   head
+	factor float32 // of what attention and feed-forward add
 	exec   *executor
 	file   *gguf.File // that embed is in
 	memory *cpu.Arena // of the matrices
@@ -37,9 +38,22 @@ type decoder struct {
 
 // layer is the weights of one layer, and what it computes.
 type layer struct {
-	norm  []float32 // [Hidden]
-	mixer mixer
-	ffn   feedForward
+	norm    rowNorm
+	mixer   mixer
+	ffnNorm rowNorm
+	ffn     rowFunction
+}
+
+// rowNorm is an RMSNorm of the residual stream.
+type rowNorm struct {
+	weight []float32 // [Hidden]
+	bias   []float32 // [Hidden], or nil
+}
+
+// rowFunction is what a layer does to each row by itself: feedForward or mixture.
+type rowFunction interface {
+	// run makes of the normed rows what is added to the residual stream, y.
+	run(s *rowShard)
 }
 
 // mixer is what lets a row see the rows before it: selfAttention or gatedDelta.
@@ -56,27 +70,34 @@ type mixer interface {
 func newDecoder(l *loader) *decoder {
 	v := &l.variant
 	l.shape()
-	if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
-		l.Fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
-	}
+	experts := l.mixtureShape()
 	l.hadamard = l.readHadamard()
 	m := &decoder{rope: l.rope(), embed: l.embedding(), scale: 1, turn: l.embeddingRotation(), file: l.file, memory: l.Memory()}
 	mask, recurrent := l.attentionMask(), l.recurrentShape()
 	width, attending := 0, 0
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
-		y := layer{norm: l.Vector(layerNames(i)("attn_norm.weight"), l.cfg.Hidden)}
+		y := layer{norm: l.rowNorm(layerNames(i)("attn_norm"))}
 		if v.delta && (i+1)%l.interval != 0 {
 			y.mixer = l.gatedDelta(i, i-attending, recurrent)
 		} else {
 			y.mixer = l.attention(i, attending, mask)
 			attending++
 		}
-		y.ffn = l.feedForward(i)
+		y.ffnNorm = l.rowNorm(layerNames(i)(v.ffnNorm()))
+		if l.cfg.Experts > 0 {
+			y.ffn = l.mixture(i, experts)
+		} else {
+			y.ffn = l.feedForward(i)
+		}
 		m.layers = append(m.layers, y)
 		width = max(width, y.mixer.rowWidth())
 	}
-	m.norm = l.Vector("output_norm.weight", l.cfg.Hidden)
+	m.norm = l.rowNorm("output_norm")
 	m.head = l.head()
+	m.factor = 1
+	if v.multipliers {
+		m.scale, m.factor, m.head.factor = l.multiplier("embedding_scale"), l.multiplier("residual_scale"), 1/l.multiplier("logit_scale")
+	}
 	if v.embedScale {
 		m.scale = float32(math.Sqrt(float64(l.cfg.Hidden)))
 	}
@@ -114,7 +135,8 @@ func (m *decoder) embedTokens(s *rowShard) {
 // All rows of a sequence must have done so before one attends.
 func (m *decoder) project(s *rowShard, layer int) {
 	y := &m.layers[layer]
-	s.ops.norm(s.h, s.x, s.rows, y.norm, m.cfg.NormEps)
+	s.ops.norm(s.h, s.x, s.rows, y.norm.weight, m.cfg.NormEps)
+	s.ops.addBias(s.h, s.rows, y.norm.bias)
 	y.mixer.project(s)
 }
 
@@ -125,14 +147,18 @@ func (m *decoder) attend(s *rowShard, layer int) {
 
 // feedForward is what follows in the layer: x += attention, x += feedForward(norm(x)).
 func (m *decoder) feedForward(s *rowShard, layer int) {
-	f := &m.layers[layer].ffn
-	s.ops.addNorm(s.h, s.x, s.y, s.rows, f.norm, m.cfg.NormEps)
-	f.run(s)
+	y := &m.layers[layer]
+	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
+	s.ops.addNorm(s.h, s.x, s.y, s.rows, y.ffnNorm.weight, m.cfg.NormEps)
+	s.ops.addBias(s.h, s.rows, y.ffnNorm.bias)
+	y.ffn.run(s)
+	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
 	s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
 }
 
 // output makes the logits.
 func (m *decoder) output(s *rowShard) {
-	s.ops.norm(s.h, s.x, s.rows, m.norm, m.cfg.NormEps)
+	s.ops.norm(s.h, s.x, s.rows, m.norm.weight, m.cfg.NormEps)
+	s.ops.addBias(s.h, s.rows, m.norm.bias)
 	m.head.run(s)
 }

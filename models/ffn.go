@@ -10,9 +10,8 @@ import (
 //
 //	y = (act(h·Wgate) · h·Wup)·Wdown
 //
-// Norms but the first may be nil.
+// Norms may be nil.
 type feedForward struct {
-	norm     []float32 // [Hidden]
 	gateUp   weights.Stacked
 	glu      gatedUnit
 	subNorm  []float32 // of what down reads
@@ -23,14 +22,9 @@ type feedForward struct {
 }
 
 // feedForward loads that of layer i.
-func (l *loader) feedForward(i int) (f feedForward) {
+func (l *loader) feedForward(i int) *feedForward {
 	c, v, name := &l.cfg, &l.variant, layerNames(i)
-	f.glu = v.glu
-	norm := name("ffn_norm.weight")
-	if v.lateNorm {
-		norm = name("post_attention_norm.weight")
-	}
-	f.norm = l.Vector(norm, c.Hidden)
+	f := &feedForward{glu: v.glu}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
 	f.last = l.rotation(c.FFN, down)
 	if v.fused {
