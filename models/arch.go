@@ -33,6 +33,13 @@ type variant struct {
 	alibi          bool // of an encoder: positions lower the scores of far keys
 	downBias       bool // ffn_down has one
 	mlp            bool // of an encoder: the feed-forward has no gate, but biases
+	wideNorm       bool // queries and keys: RMSNorm of all heads together ahead of the rotation
+	mayFuse        bool // q, k and v may be stored as one matrix, and their biases as one
+	normBias       bool // norms of the residual stream add a bias, and so does the head
+	multipliers    bool // of embeddings, scores, what layers add, and logits
+	// mixture is what mixtures of experts in place of the feed-forward are like; nil:
+	// there are none.
+	mixture *mixtureVariant
 	// queryWidth is what scores are divided by the root of; nil: HeadDim.
 	queryWidth func(c *Config) int
 }
@@ -42,15 +49,27 @@ type gatedUnit func(dst, gate, up []float32)
 
 // architectures is what is known of each supported general.architecture.
 var architectures = map[string]variant{
-	"llama": {glu: vector.SwiGLU},
+	// With experts Mixtral (Jiang et al. 2024, "Mixtral of Experts", §2).
+	"llama": {glu: vector.SwiGLU, mixture: &mixtureVariant{optional: true}},
 	// Yang et al. 2024, "Qwen2", §2.2.1: biases of q, k and v, which any of these may have.
 	"qwen2": {glu: vector.SwiGLU, rope: ropeHalves},
 	"qwen3": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true},
 	// Qwen Team 2026, "Qwen3.5": three layers of four are gated delta nets, see delta.go.
 	// The rotation of text positions is plain in all of rope.dimension_sections.
 	"qwen35": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, delta: true, outputGate: true, lateNorm: true},
+	// Qwen Team 2024, "Qwen1.5-MoE": an expert that all rows take, behind a gate.
+	"qwen2moe": {glu: vector.SwiGLU, rope: ropeHalves, mixture: &mixtureVariant{unnormed: true, shared: sharedGated, perChosen: true}},
+	// Qwen Team 2025, "Qwen3 Technical Report", §2.
+	"qwen3moe": {glu: vector.SwiGLU, rope: ropeHalves, headNorm: true, mixture: &mixtureVariant{perChosen: true}},
+	// Muennighoff et al. 2024, "OLMoE", §2.
+	"olmoe": {glu: vector.SwiGLU, rope: ropeHalves, wideNorm: true, mixture: &mixtureVariant{unnormed: true}},
+	// Granite Team 2024, "Granite 3.0 Language Models": every part has a multiplier.
+	"granitemoe": {glu: vector.SwiGLU, multipliers: true, mixture: &mixtureVariant{shared: sharedIfSaid}},
 	// Abdin et al. 2024, "Phi-3", §2.
 	"phi3": {glu: vector.SwiGLU, rope: ropeHalves, fused: true},
+	// Phi-3.5-MoE as llama.cpp runs it: RMSNorm with a bias in place of LayerNorm, and
+	// plain softmax in place of sparsemixer.
+	"phimoe": {glu: vector.SwiGLU, rope: ropeHalves, mayFuse: true, normBias: true, mixture: &mixtureVariant{}},
 	// Gemma Team 2024, "Gemma 2", §2; norms are stored with the one added that the model adds.
 	"gemma2": {
 		glu: vector.GeGLU, rope: ropeHalves, postNorm: true, embedScale: true, capped: true, globalInterval: 2,
@@ -83,3 +102,11 @@ func gemmaQueryWidth(c *Config) int {
 
 // architectureNames lists the supported values of general.architecture.
 func architectureNames() []string { return slices.Sorted(maps.Keys(architectures)) }
+
+// ffnNorm is what the feed-forward's norm is called.
+func (v *variant) ffnNorm() string {
+	if v.lateNorm {
+		return "post_attention_norm"
+	}
+	return "ffn_norm"
+}

@@ -34,7 +34,7 @@ type selfAttention struct {
 // heads is what becomes of a layer's queries or keys after their product.
 type heads struct {
 	bias []float32 // nil: none
-	norm []float32 // [HeadDim] RMSNorm of each head; nil: none
+	norm []float32 // [HeadDim] RMSNorm of each head, or of all together; nil: none
 	rope ropeOrder
 }
 
@@ -53,9 +53,10 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	a.mask = mask
 	wq, wk, wv, out := name("attn_q.weight"), name("attn_k.weight"), name("attn_v.weight"), name("attn_output.weight")
 	a.last = l.rotation(q, out)
+	qkv := name("attn_qkv.weight")
+	fused := v.fused || v.fusedQKV || v.mayFuse && l.file.Tensor(qkv) != nil
 	switch {
-	case v.fused, v.fusedQKV:
-		qkv := name("attn_qkv.weight")
+	case fused:
 		a.rotate = l.rotation(c.Hidden, qkv)
 		a.qkv = l.Stack(l.Part(qkv, q+2*kv, 0, q, c.Hidden), l.Part(qkv, q+2*kv, q, q+kv, c.Hidden), l.Part(qkv, q+2*kv, q+kv, q+2*kv, c.Hidden))
 	case v.outputGate:
@@ -69,9 +70,18 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 	a.qHeads = heads{bias: l.OptionalVector(name("attn_q.bias"), q), rope: order}
 	a.kHeads = heads{bias: l.OptionalVector(name("attn_k.bias"), kv), rope: order}
 	a.vBias = l.OptionalVector(name("attn_v.bias"), kv)
+	if fused && v.mayFuse {
+		if b := l.OptionalVector(name("attn_qkv.bias"), q+2*kv); b != nil {
+			a.qHeads.bias, a.kHeads.bias, a.vBias = b[:q], b[q:q+kv], b[q+kv:]
+		}
+	}
 	if v.headNorm {
 		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), c.HeadDim)
 		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), c.HeadDim)
+	}
+	if v.wideNorm {
+		a.qHeads.norm = l.Vector(name("attn_q_norm.weight"), q)
+		a.kHeads.norm = l.Vector(name("attn_k_norm.weight"), kv)
 	}
 	if v.subNorm {
 		a.subNorm = l.Vector(name("attn_sub_norm.weight"), q)

@@ -65,7 +65,7 @@ func together(t *testing.T, path string, kind kv.Type, convs []*conversation, al
 	pool := pool.New(3)
 	defer pool.Close()
 	m := openModel(t, path, LoadOptions{Pool: pool})
-	m.(*decoder).exec.alone = alone
+	m.(*decoder).exec.alone = alone && m.Config().Experts == 0
 	cache, err := kv.New(m.Config().KV(), kv.Options{Type: kind, BlockLen: 16, Blocks: 400, States: 100})
 	if err != nil {
 		t.Fatal(err)

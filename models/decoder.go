@@ -14,7 +14,7 @@ import (
 //	x = embedding of the token
 //	in each layer:
 //		x += attention(norm(x))     or gatedDelta(norm(x))
-//		x += feedForward(norm(x))
+//		x += feedForward(norm(x))   or mixture(norm(x))
 //	logits = head(norm(x))
 //
 // With a rank pooling type its head gives scores in place of logits: a reward
@@ -26,9 +26,10 @@ type decoder struct {
 	scale  float32      // of embeddings
 	turn   rotation     // that embeddings are stored with
 	layers []layer
-	norm   []float32 // [Hidden]
-	enc    *encoder  // nil: a decoder
+	norm   rowNorm
+	enc    *encoder // nil: a decoder
 	head   head
+	factor float32 // of what attention and feed-forward add
 	exec   *executor
 	file   *gguf.File // that embed is in
 	memory *cpu.Arena // of the matrices
@@ -38,9 +39,22 @@ type decoder struct {
 
 // layer is the weights of one layer, and what it computes.
 type layer struct {
-	norm  []float32 // [Hidden]; nil in encoders
-	mixer mixer
-	ffn   feedForward
+	norm    rowNorm // none in encoders
+	mixer   mixer
+	ffnNorm rowNorm
+	ffn     rowFunction
+}
+
+// rowNorm is an RMSNorm of the residual stream.
+type rowNorm struct {
+	weight []float32 // [Hidden]
+	bias   []float32 // [Hidden], or nil
+}
+
+// rowFunction is what a layer does to each row by itself: feedForward or mixture.
+type rowFunction interface {
+	// run makes of the normed rows what is added to the residual stream, y.
+	run(s *rowShard)
 }
 
 // mixer is what lets a row see the rows before it: selfAttention or gatedDelta.
@@ -57,9 +71,7 @@ type mixer interface {
 func newDecoder(l *loader) *decoder {
 	v := &l.variant
 	l.shape()
-	if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
-		l.Fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
-	}
+	experts := l.mixtureShape()
 	l.checkCausal()
 	l.hadamard = l.readHadamard()
 	m := &decoder{rope: l.rope(), embed: l.embedding(), scale: 1, turn: l.embeddingRotation(), file: l.file, memory: l.Memory()}
@@ -68,7 +80,7 @@ func newDecoder(l *loader) *decoder {
 	for i := 0; i < l.cfg.Layers && l.Err() == nil; i++ {
 		y := layer{}
 		if !v.encoder {
-			y.norm = l.Vector(layerNames(i)("attn_norm.weight"), l.cfg.Hidden)
+			y.norm, y.ffnNorm = l.rowNorm(layerNames(i)("attn_norm")), l.rowNorm(layerNames(i)(v.ffnNorm()))
 		}
 		if v.delta && (i+1)%l.interval != 0 {
 			y.mixer = l.gatedDelta(i, i-attending, recurrent)
@@ -76,16 +88,24 @@ func newDecoder(l *loader) *decoder {
 			y.mixer = l.attention(i, attending, mask)
 			attending++
 		}
-		y.ffn = l.feedForward(i)
+		if l.cfg.Experts > 0 {
+			y.ffn = l.mixture(i, experts)
+		} else {
+			y.ffn = l.feedForward(i)
+		}
 		m.layers = append(m.layers, y)
 		width = max(width, y.mixer.rowWidth())
 	}
 	if v.encoder {
 		m.enc = l.encoder()
 	} else {
-		m.norm = l.Vector("output_norm.weight", l.cfg.Hidden)
+		m.norm = l.rowNorm("output_norm")
 	}
 	m.head = l.head()
+	m.factor = 1
+	if v.multipliers {
+		m.scale, m.factor, m.head.factor = l.multiplier("embedding_scale"), l.multiplier("residual_scale"), 1/l.multiplier("logit_scale")
+	}
 	if v.embedScale {
 		m.scale = float32(math.Sqrt(float64(l.cfg.Hidden)))
 	}
@@ -131,7 +151,8 @@ func (m *decoder) project(s *rowShard, layer int) {
 		y.mixer.project(s)
 		return
 	}
-	s.ops.norm(s.h, s.x, s.rows, y.norm, m.cfg.NormEps)
+	s.ops.norm(s.h, s.x, s.rows, y.norm.weight, m.cfg.NormEps)
+	s.ops.addBias(s.h, s.rows, y.norm.bias)
 	y.mixer.project(s)
 }
 
@@ -142,13 +163,16 @@ func (m *decoder) attend(s *rowShard, layer int) {
 
 // feedForward is what follows in the layer: x += attention, x += feedForward(norm(x)).
 func (m *decoder) feedForward(s *rowShard, layer int) {
-	f := &m.layers[layer].ffn
+	y := &m.layers[layer]
 	if m.enc != nil {
-		m.enc.feedForward(s, layer, f)
+		m.enc.feedForward(s, layer, y.ffn)
 		return
 	}
-	s.ops.addNorm(s.h, s.x, s.y, s.rows, f.norm, m.cfg.NormEps)
-	f.run(s)
+	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
+	s.ops.addNorm(s.h, s.x, s.y, s.rows, y.ffnNorm.weight, m.cfg.NormEps)
+	s.ops.addBias(s.h, s.rows, y.ffnNorm.bias)
+	y.ffn.run(s)
+	s.ops.multiply(s.y, s.rows, m.cfg.Hidden, m.factor)
 	s.ops.add(s.x, s.y, s.rows, m.cfg.Hidden)
 }
 
@@ -157,7 +181,8 @@ func (m *decoder) output(s *rowShard) {
 	if m.enc != nil {
 		copy(s.h, s.x[:s.rows*m.cfg.Hidden])
 	} else {
-		s.ops.norm(s.h, s.x, s.rows, m.norm, m.cfg.NormEps)
+		s.ops.norm(s.h, s.x, s.rows, m.norm.weight, m.cfg.NormEps)
+		s.ops.addBias(s.h, s.rows, m.norm.bias)
 	}
 	m.head.run(s)
 }

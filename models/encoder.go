@@ -71,7 +71,7 @@ func (e *encoder) begin(s *rowShard) {
 }
 
 // feedForward ends a layer, whose attention is in y.
-func (e *encoder) feedForward(s *rowShard, layer int, f *feedForward) {
+func (e *encoder) feedForward(s *rowShard, layer int, f rowFunction) {
 	n := &e.layers[layer]
 	s.ops.add(s.x, s.y, s.rows, s.cfg.Hidden)
 	s.ops.layerNorm(s.x, s.rows, &n.attention, s.cfg.NormEps)

@@ -22,8 +22,8 @@ var ErrBatch = errors.New("models: invalid batch")
 // layer and reads all weights. Workers wait for each other only at the end or,
 // where rows of one sequence are in several shards, at each stage. The rows of a
 // larger model or of one with recurrent layers, where the rows of a sequence go one
-// after the other, and a single row, are one shard: the whole pool divides each of
-// its operations.
+// after the other, or with mixtures of experts, where all rows that chose an expert
+// meet, and a single row, are one shard: the whole pool divides each of its operations.
 type executor struct {
 	cfg    Config
 	pool   *pool.Pool
@@ -71,8 +71,11 @@ func divide(n, workers int) (count, rows int) {
 func newExecutor(opt *LoadOptions, cfg Config, local bool, rowWidth int, shape recurrent.Shape) *executor {
 	p := opt.Pool
 	e := &executor{
-		cfg: cfg, pool: p, device: newDevice(opt), rowWidth: rowWidth, alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0,
+		cfg: cfg, pool: p, device: newDevice(opt), rowWidth: rowWidth, alone: local && cfg.Bytes <= aloneBytes && cfg.State == 0 && cfg.Experts == 0,
 		whole: newWorkspace(pool.Workers{Pool: p}, cfg, shape),
+	}
+	if cfg.Experts > 0 {
+		e.whole.experts = newExpertPass(p, local)
 	}
 	for range p.Threads() {
 		e.own = append(e.own, newWorkspace(pool.Workers{Pool: p, Alone: true}, cfg, shape))

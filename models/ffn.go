@@ -11,9 +11,8 @@ import (
 //	y = (act(h·Wgate) · h·Wup)·Wdown
 //
 // or, where there is no gate, y = gelu(h·Wup + b)·Wdown + b.
-// Norms but the first may be nil.
+// Norms may be nil.
 type feedForward struct {
-	norm     []float32 // [Hidden]
 	gateUp   weights.Stacked
 	glu      gatedUnit
 	subNorm  []float32      // of what down reads
@@ -27,16 +26,9 @@ type feedForward struct {
 }
 
 // feedForward loads that of layer i.
-func (l *loader) feedForward(i int) (f feedForward) {
+func (l *loader) feedForward(i int) *feedForward {
 	c, v, name := &l.cfg, &l.variant, layerNames(i)
-	f.glu = v.glu
-	norm := name("ffn_norm.weight")
-	if v.lateNorm {
-		norm = name("post_attention_norm.weight")
-	}
-	if !v.encoder {
-		f.norm = l.Vector(norm, c.Hidden)
-	}
+	f := &feedForward{glu: v.glu}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
 	f.last = l.rotation(c.FFN, down)
 	if v.mlp {

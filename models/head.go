@@ -13,6 +13,7 @@ type head struct {
 	out       kernels.Linear // [Outputs][Hidden]; nil: hidden states are the output
 	bias      []float32      // [Outputs], or nil
 	rotate    rotation       // of what out reads
+	factor    float32        // of the logits; 0: one
 	cap       float32        // logits are drawn into (-cap, cap); 0: they are not
 }
 
@@ -32,6 +33,9 @@ func (h *head) run(s *rowShard) {
 	}
 	h.out.Mul(s.logits, &s.acts)
 	s.ops.addBias(s.logits, s.rows, h.bias)
+	if h.factor != 0 {
+		s.ops.multiply(s.logits, s.rows, s.cfg.Outputs, h.factor)
+	}
 	if h.cap > 0 {
 		s.ops.softCap(s.logits[:s.rows*s.cfg.Outputs], h.cap)
 	}
@@ -50,6 +54,9 @@ func (l *loader) head() (h head) {
 	} else if l.file.Tensor("output.weight") != nil {
 		h.rotate = l.rotation(l.cfg.Hidden, "output.weight")
 		h.out = l.Matrix("output.weight", l.cfg.Vocab, l.cfg.Hidden)
+		if l.variant.normBias {
+			h.bias = l.OptionalVector("output.bias", l.cfg.Vocab)
+		}
 	} else {
 		h.rotate = l.embeddingRotation() // logits are the same for x·e and H(s·x)·H(s·e)
 		h.out = l.Matrix("token_embd.weight", l.cfg.Vocab, l.cfg.Hidden)

@@ -162,6 +162,9 @@ func (l *loader) attentionMask() attention.Mask {
 	if v.alibi {
 		out.Slopes = alibiSlopes(c.Heads)
 	}
+	if v.multipliers && l.positive("attention.scale") > 0 {
+		out.Scale = l.multiplier("attention.scale")
+	}
 	if v.capped {
 		out.Cap = float32(l.positive("attn_logit_softcapping"))
 	}
@@ -169,6 +172,25 @@ func (l *loader) attentionMask() attention.Mask {
 		out.Window = l.count("attention.sliding_window", 0, 1<<30, 0)
 	}
 	return out
+}
+
+// multiplier is a factor that is 1 when it is missing.
+func (l *loader) multiplier(name string) float32 {
+	x := l.number(name, 1)
+	if x <= 0 || float32(x) == 0 || float32(1/x) == 0 {
+		l.Fail("%s is %v, want a positive number", l.key(name), x)
+		return 1
+	}
+	return float32(x)
+}
+
+// rowNorm loads a norm of the residual stream.
+func (l *loader) rowNorm(name string) (n rowNorm) {
+	n.weight = l.Vector(name+".weight", l.cfg.Hidden)
+	if l.variant.normBias {
+		n.bias = l.OptionalVector(name+".bias", l.cfg.Hidden)
+	}
+	return n
 }
 
 // positive is a hyper-parameter that must not be negative, 0 when it is missing.

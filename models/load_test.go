@@ -105,7 +105,7 @@ func TestAModelThatCannotRunIsRefusedByName(t *testing.T) {
 		{set("llama.rope.scaling.factor", float32(math.Inf(1))), "llama.rope.scaling.factor is +Inf"},
 		{set("llama.rope.scaling.type", "ntk"), `llama.rope.scaling.type "ntk" is not supported`},
 		{set("llama.rope.scaling.type", "longrope"), "tensor rope_factors_short.weight is missing"},
-		{set("llama.expert_count", uint32(8)), "llama.expert_count is 8"},
+		{set("llama.expert_count", uint32(8)), "llama.expert_used_count is missing"},
 		{set("llama.pooling_type", uint32(2)), "llama.pooling_type is 2: the first token"},
 		{set("llama.pooling_type", uint32(5)), "llama.pooling_type is 5, want 0 to 4"},
 		{set("llama.attention.causal", false), "llama.attention.causal is false"},

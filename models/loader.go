@@ -19,8 +19,10 @@ type loader struct {
 	skipped  []string // beginnings of the names of tensors that are not read
 	interval int      // with recurrent layers: every so many layers one has attention
 	hadamard hadamard
-	cfg      Config
-	warnings []string
+	// The widths of experts, and of the one that all rows take; 0: there is none.
+	expertFFN, sharedFFN int
+	cfg                  Config
+	warnings             []string
 }
 
 func (l *loader) warn(format string, args ...any) {

@@ -14,22 +14,26 @@ type Model interface {
 
 // Config describes a loaded model's shape.
 type Config struct {
-	Arch     string // general.architecture: "llama", ...
-	Name     string // general.name
-	Layers   int
-	Hidden   int
-	FFN      int
-	Heads    int
-	KVHeads  int
-	HeadDim  int
-	Vocab    int
-	Context  int     // longest sequence the model was made for, in tokens
-	Outputs  int     // width of a row of logits: Vocab, or the number of scores of a reward model, or Hidden
-	Pooling  Pooling // of a model that embeds texts
-	NormEps  float32
-	Whole    bool   // tokens attend to those behind them: a sequence is computed in one step
-	Params   int64  // number of weights
-	Bytes    int64  // bytes of packed weights in memory
+	Arch    string // general.architecture: "llama", ...
+	Name    string // general.name
+	Layers  int
+	Hidden  int
+	FFN     int
+	Heads   int
+	KVHeads int
+	HeadDim int
+	Vocab   int
+	Context int     // longest sequence the model was made for, in tokens
+	Outputs int     // width of a row of logits: Vocab, or the number of scores of a reward model, or Hidden
+	Pooling Pooling // of a model that embeds texts
+	NormEps float32
+	Whole   bool  // tokens attend to those behind them: a sequence is computed in one step
+	Params  int64 // number of weights
+	Bytes   int64 // bytes of packed weights in memory
+	// Experts is how many a layer's mixture has, of which a row takes ExpertsUsed; 0:
+	// layers have one feed-forward.
+	Experts, ExpertsUsed int
+
 	Packings string // what the layers' matrices run as, e.g. "I2"
 	Sent     int64  // of Params: what a backend other than the CPU multiplies
 

@@ -111,6 +111,15 @@ func (o *rowOps) add(x, y []float32, n, width int) {
 	o.each(n, width, func(o *rowOps, i int) { vector.AddInto(rowOf(o.dst, i, o.width), rowOf(o.a, i, o.width)) })
 }
 
+// multiply multiplies x[n][width] by a factor, if it is not one.
+func (o *rowOps) multiply(x []float32, n, width int, factor float32) {
+	if factor == 1 {
+		return
+	}
+	o.dst, o.width, o.scale = x, width, factor
+	o.each(n, width, func(o *rowOps, i int) { vector.ScaleInto(rowOf(o.dst, i, o.width), o.scale) })
+}
+
 // normInto is norm in place, and nothing without w.
 func (o *rowOps) normInto(x []float32, n int, w []float32, eps float32) {
 	if w != nil {
@@ -180,8 +189,8 @@ func (h *heads) finish(s *rowShard, i int, x []float32) {
 	if h.bias != nil {
 		vector.AddInto(x, h.bias)
 	}
-	for at := 0; h.norm != nil && at < len(x); at += dim {
-		head := x[at : at+dim]
+	for at := 0; h.norm != nil && at < len(x); at += len(h.norm) {
+		head := x[at : at+len(h.norm)]
 		vector.RMSNorm(head, head, h.norm, s.cfg.NormEps)
 	}
 	switch h.rope {

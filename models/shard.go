@@ -35,7 +35,9 @@ type workspace struct {
 	ops  rowOps
 	att  *attention.Pass
 	rec  *recurrent.Pass // nil without recurrent layers
-	size int             // rows the buffers have room for
+	// experts is the pool's alone, and nil without mixtures.
+	experts *expertPass
+	size    int // rows the buffers have room for
 
 	h, y, a      []float32 // [rows] × [Hidden] normed, output of attention or feed-forward; [mixed] attended values
 	gates        []float32 // [rows][gateWidth] of recurrent layers
@@ -62,12 +64,16 @@ func (w *workspace) reserve(n int, c *Config) {
 		return
 	}
 	w.size = n
+	ffn := c.FFN
+	if c.Experts > 0 {
+		ffn = 0 // experts have memory of their own
+	}
 	for _, buf := range []struct {
 		at    *[]float32
 		width int
 	}{
 		{&w.h, c.Hidden}, {&w.y, c.Hidden}, {&w.a, w.mixed}, {&w.gates, w.gateWidth},
-		{&w.gateUp, 2 * c.FFN}, {&w.gate, c.FFN},
+		{&w.gateUp, 2 * ffn}, {&w.gate, ffn},
 	} {
 		*buf.at = make([]float32, n*buf.width)
 	}

@@ -15,6 +15,7 @@ import (
 type ModelOptions struct {
 	Shape        string
 	Blocks, Head string // storage types of the layers' matrices, and of embedding and output
+	Layers       int    // 0: as many as the shape has
 	Seed         uint64 // of the weights
 }
 
@@ -32,6 +33,12 @@ func WriteModel(path string, o ModelOptions) (err error) {
 	s, err := synthetic.Named(o.Shape)
 	if err != nil {
 		return usage.Error{Err: err}
+	}
+	if o.Layers < 0 {
+		return usage.Errorf("--layers is %d, want a positive number", o.Layers)
+	}
+	if o.Layers > 0 {
+		s.Layers = o.Layers
 	}
 	opt, ok := synthetic.DefaultOptions(), false
 	opt.Seed = o.Seed

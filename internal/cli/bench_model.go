@@ -11,11 +11,12 @@ func newBenchModel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "model",
 		Short: "Write a GGUF file of random weights, for measuring any engine",
-		Long: `Writes a llama-architecture model of a known shape with random weights. The same seed
+		Long: `Writes a model of a known shape with random weights. The same seed
 gives the same bytes everywhere, so engines can be compared without a download. Speed
 does not depend on the values of weights.`,
 		Example: `  lutra bench model --shape falcon3-1b --out falcon3-1b-tq2_0.gguf
-  lutra bench model --shape bitnet-2b --type Q4_0 --head Q6_K --out bitnet-2b-q4_0.gguf`,
+  lutra bench model --shape bitnet-2b --type Q4_0 --head Q6_K --out bitnet-2b-q4_0.gguf
+  lutra bench model --shape qwen3-30b-a3b --layers 8 --type Q4_K --out qwen3-8-layers-q4_k.gguf`,
 		Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			return bench.WriteModel(out, o)
@@ -23,6 +24,7 @@ does not depend on the values of weights.`,
 	}
 	f := cmd.Flags()
 	wordVar(f, &o.Shape, "shape", o.Shape, bench.Shapes(), "`SHAPE` of the model")
+	f.IntVar(&o.Layers, "layers", 0, "`number` of layers (default: the shape's)")
 	f.StringVar(&o.Blocks, "type", o.Blocks, "storage `type` of the layers' matrices")
 	f.StringVar(&o.Head, "head", o.Head, "storage `type` of embedding and output matrix")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "seed of the weights")

@@ -57,7 +57,7 @@ func substitutes(base string) *strings.Replacer {
 		"0.0.0.0:8080", "127.0.0.1:0", // servers that examples start
 		"127.0.0.1:8080", address, "localhost:8080", address,
 		"127.0.0.1:8000", address, // another server
-		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny",
+		"--shape falcon3-1b", "--shape tiny", "--shape bitnet-2b", "--shape tiny", "--shape qwen3-30b-a3b", "--shape tiny",
 		"--contexts 128,512,2048", "--contexts 128,512", // the tiny shape's context is 1024
 		"--limit 100", "--limit 2", "--limit 60", "--limit 2", "--limit 200", "--limit 1",
 		"--max-tokens 2048", "--max-tokens 8", "--max-tokens 8192", "--max-tokens 8",

@@ -17,9 +17,10 @@ type Rows struct {
 	x      []float32
 	codes  Codes  // int8 with one scale a row, in the layouts the ternary kernels read
 	groups groups // int8 with one scale each 32 columns, for Q4, Q4M, Q6 and Q8
-	sets   uint64 // calls of Set
+	sets   uint64 // calls of Set and Gather
 	pinned bool   // to worker
 	worker int
+	gather gathering
 }
 
 // Pin makes the products of these rows run on the calling goroutine alone, in
@@ -57,12 +58,18 @@ func (a *Rows) Set(x []float32, n, k int) {
 		panic("kernels: Acts.Set: fewer values than n*k")
 	}
 	a.n, a.k, a.x = n, k, x[:n*k]
+	a.gather.from = nil
+	a.reset()
+}
+
+// reset drops what was built.
+func (a *Rows) reset() {
 	a.sets++
 	a.codes.reset()
 	a.groups.reset()
 }
 
-// Sets is the number of calls of Set: while it stays the same, so do the rows.
+// Sets is the number of calls of Set and Gather: while it stays the same, so do the rows.
 func (a *Rows) Sets() uint64 { return a.sets }
 
 // N is the number of rows (tokens).
@@ -71,5 +78,5 @@ func (a *Rows) N() int { return a.n }
 // K is the length of a row.
 func (a *Rows) K() int { return a.k }
 
-// Row is row i as set.
+// Row is row i as set. Of rows that were gathered MakeRows comes first.
 func (a *Rows) Row(i int) []float32 { return a.x[i*a.k : (i+1)*a.k] }

@@ -82,8 +82,12 @@ func (a *Rows) Codes(pool *pool.Pool) *Codes {
 	t.Q = cpu.Grow(t.Q, cpu.RoundUp(t.n, LaneTokens)*t.Stride) // whole tiles, for kernels that read them so
 	t.Scale = cpu.Grow(t.Scale, t.n)
 	t.NegSum = cpu.Grow(t.NegSum, t.n)
-	t.prep = arranging{t: t, what: prepRows, x: a.x}
-	t.prep.run(pool, t.n, 1)
+	if a.gather.from != nil {
+		a.gather.run(a, pool, gatherCodes)
+	} else {
+		t.prep = arranging{t: t, what: prepRows, x: a.x}
+		t.prep.run(pool, t.n, 1)
+	}
 	t.ready = true
 	return t
 }

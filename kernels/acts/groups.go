@@ -69,7 +69,11 @@ func (a *Rows) MakeGroups(p *pool.Pool) {
 	}
 	g.rec = cpu.Grow(g.rec, cpu.RoundUp(a.n, WideLanes)*a.GroupStride()) // whole tiles, for what reads them so
 	g.src = a
-	a.Run(p, g, a.n)
+	if a.gather.from != nil {
+		a.gather.run(a, p, gatherGroups)
+	} else {
+		a.Run(p, g, a.n)
+	}
 	g.ready = true
 }
 

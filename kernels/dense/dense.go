@@ -122,8 +122,9 @@ func NewKernel(w *matrix.Matrix) bands.Kernel {
 // BandBytes is the size of a band.
 func (d *kernel) BandBytes() int { return BandBytes(d.w.Packing, d.w.Cols) }
 
-// Prepare has nothing to do: activations are read as they are.
-func (d *kernel) Prepare(*pool.Pool, *acts.Rows) {}
+// Prepare has nothing to do but for rows that were gathered: activations are read
+// as they are.
+func (d *kernel) Prepare(p *pool.Pool, x *acts.Rows) { x.MakeRows(p) }
 
 // KBlock is the number of columns summed in one chain.
 func (d *kernel) KBlock() int { return kBlock }

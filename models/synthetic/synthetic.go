@@ -40,6 +40,7 @@ type Shape struct {
 	TiedEmbedding bool // the embedding is the output matrix too
 	Arch          Arch
 	Delta         Delta
+	Experts       Experts // in place of the feed-forward
 }
 
 // Delta is the size of the gated delta nets of Qwen35, three layers of four.
@@ -56,9 +57,10 @@ type Arch string
 
 // The architectures of synthetic models.
 const (
-	Llama  Arch = "llama"
-	BitNet Arch = "bitnet-b1.58" // with two more norms a layer
-	Qwen35 Arch = "qwen35"       // gated delta nets, and gated attention in every fourth layer
+	Llama    Arch = "llama"
+	BitNet   Arch = "bitnet-b1.58" // with two more norms a layer
+	Qwen35   Arch = "qwen35"       // gated delta nets, and gated attention in every fourth layer
+	Qwen3MoE Arch = "qwen3moe"     // mixtures of experts
 )
 
 // Shapes lists the named shapes.
@@ -72,18 +74,20 @@ const (
 //     and squared ReLU.
 //   - bonsai-1.7b, bonsai-8b: the sizes of prism-ml's Bonsai, which are those of
 //     Qwen3, as a Llama.
+//   - qwen3-30b-a3b: Qwen3-30B-A3B, 128 experts a layer of which a token takes 8.
 //   - qwen35-0.8b, qwen35-27b: Qwen3.5-0.8B, and 27B, which Bonsai 27B is made of.
 func Shapes() []Shape {
 	return []Shape{
-		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama, Delta{}},
-		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama, Delta{}},
-		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama, Delta{}},
-		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama, Delta{}},
-		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet, Delta{}},
-		{"bonsai-1.7b", 2048, 6144, 28, 16, 8, 128, 151936, 32768, 1000000, true, Llama, Delta{}},
-		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama, Delta{}},
-		{"qwen35-0.8b", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}},
-		{"qwen35-27b", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}},
+		{"tiny", 256, 768, 3, 8, 4, 32, 1024, 1024, 10000, true, Llama, Delta{}, Experts{}},
+		{"falcon3-1b", 2048, 8192, 18, 8, 4, 256, 131072, 8192, 1000042, false, Llama, Delta{}, Experts{}},
+		{"falcon3-draft", 512, 1536, 6, 8, 4, 64, 131072, 8192, 1000042, true, Llama, Delta{}, Experts{}},
+		{"bitnet-2b", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, Llama, Delta{}, Experts{}},
+		{"bitnet-2b-4t", 2560, 6912, 30, 20, 5, 128, 128256, 4096, 500000, true, BitNet, Delta{}, Experts{}},
+		{"bonsai-1.7b", 2048, 6144, 28, 16, 8, 128, 151936, 32768, 1000000, true, Llama, Delta{}, Experts{}},
+		{"bonsai-8b", 4096, 12288, 36, 32, 8, 128, 151936, 65536, 1000000, false, Llama, Delta{}, Experts{}},
+		{"qwen35-0.8b", 1024, 3584, 24, 8, 2, 256, 248320, 262144, 1e7, true, Qwen35, Delta{16, 16, 128}, Experts{}},
+		{"qwen35-27b", 5120, 17408, 64, 24, 4, 256, 248320, 262144, 1e7, false, Qwen35, Delta{16, 48, 128}, Experts{}},
+		{"qwen3-30b-a3b", 2048, 6144, 48, 32, 4, 128, 151936, 32768, 1000000, false, Qwen3MoE, Delta{}, Experts{128, 8, 768}},
 	}
 }
 
@@ -151,8 +155,11 @@ func (s *Shape) validate() error {
 	if s.Vocab < vocabLen || s.Vocab > 1<<24 {
 		return fmt.Errorf("%w: a vocabulary of %d, want at least %d", ErrOptions, s.Vocab, vocabLen)
 	}
-	if s.Arch != Llama && s.Arch != BitNet && s.Arch != Qwen35 {
-		return fmt.Errorf("%w: architecture %q is none of %s, %s, %s", ErrOptions, s.Arch, Llama, BitNet, Qwen35)
+	if s.Arch != Llama && s.Arch != BitNet && s.Arch != Qwen35 && s.Arch != Qwen3MoE {
+		return fmt.Errorf("%w: architecture %q is none of %s, %s, %s, %s", ErrOptions, s.Arch, Llama, BitNet, Qwen35, Qwen3MoE)
+	}
+	if e := s.Experts; s.Arch == Qwen3MoE && (e.Used < 1 || e.Used > e.Count || e.Count > 1<<12 || e.FFN < 1 || e.FFN > 1<<20) {
+		return fmt.Errorf("%w: shape %+v: %d of %d experts of %d", ErrOptions, *s, e.Used, e.Count, e.FFN)
 	}
 	if d := s.Delta; s.Arch == Qwen35 && (d.KeyHeads < 1 || d.ValueHeads < 1 || d.Width < 1 || max(d.KeyHeads, d.ValueHeads, d.Width) > 1<<12) {
 		return fmt.Errorf("%w: shape %+v: %d key heads and %d value heads of %d", ErrOptions, *s, d.KeyHeads, d.ValueHeads, d.Width)
@@ -186,6 +193,10 @@ func (s *Shape) sources(opt Options) ([]gguf.Source, error) {
 			norm = "post_attention_norm"
 		}
 		b.ones(fmt.Sprintf("blk.%d.%s.weight", i, norm), s.Hidden)
+		if s.Arch == Qwen3MoE {
+			s.experts(&b, i, opt.Blocks)
+			continue
+		}
 		block("ffn_gate", s.FFN, s.Hidden)
 		block("ffn_up", s.FFN, s.Hidden)
 		block("ffn_down", s.Hidden, s.FFN)
@@ -203,6 +214,10 @@ func (s *Shape) attention(b *builder, i int, block func(name string, rows, cols 
 	switch s.Arch {
 	case Qwen35:
 		block("attn_q", 2*q, s.Hidden) // a gate a query
+		b.ones(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), s.HeadDim)
+		b.ones(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), s.HeadDim)
+	case Qwen3MoE:
+		block("attn_q", q, s.Hidden)
 		b.ones(fmt.Sprintf("blk.%d.attn_q_norm.weight", i), s.HeadDim)
 		b.ones(fmt.Sprintf("blk.%d.attn_k_norm.weight", i), s.HeadDim)
 	default:
@@ -242,7 +257,15 @@ type builder struct {
 
 // matrix adds random weights W[rows][cols] of standard deviation std.
 func (b *builder) matrix(name string, t gguf.Type, rows, cols int, std float64) {
-	dims := []int{cols, rows}
+	b.tensor(name, t, std, cols, rows)
+}
+
+// tensor adds random weights of a shape, the length of a row first.
+func (b *builder) tensor(name string, t gguf.Type, std float64, dims ...int) {
+	cols, rows := dims[0], 1
+	for _, d := range dims[1:] {
+		rows *= d
+	}
 	if _, err := t.Size(dims); err != nil && b.err == nil {
 		b.err = fmt.Errorf("%w: tensor %s: %w", ErrOptions, name, err)
 	}

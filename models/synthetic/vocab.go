@@ -61,6 +61,11 @@ func (s *Shape) metadata() map[string]any {
 	} {
 		md[string(s.Arch)+"."+key] = v
 	}
+	if s.Arch == Qwen3MoE {
+		for key, n := range map[string]int{"expert_count": s.Experts.Count, "expert_used_count": s.Experts.Used, "expert_feed_forward_length": s.Experts.FFN} {
+			md[string(s.Arch)+"."+key] = uint32(n)
+		}
+	}
 	if s.Arch == Qwen35 {
 		for key, n := range map[string]int{
 			"rope.dimension_count": s.HeadDim / 4, "full_attention_interval": attentionInterval, "ssm.conv_kernel": taps,

@@ -87,14 +87,40 @@ func (l *Loader) floats(name string, optional bool, dims ...int) []float32 {
 // Matrix is W[rows][cols], packed and loaded onto the backend, or the CPU
 // where the backend does not run its packing.
 func (l *Loader) Matrix(name string, rows, cols int) kernels.Linear {
+	w := l.whole(name, rows, cols, l.opt)
+	if w != nil {
+		l.account(name, w)
+	}
+	return l.load(w)
+}
+
+// Wide is W[rows][cols] in float32 on the CPU, whatever its storage type and the
+// backend: its products have activations of float32. It is not among Packings.
+func (l *Loader) Wide(name string, rows, cols int) kernels.Linear {
+	opt := l.opt
+	opt.Exact = true
+	w := l.whole(name, rows, cols, opt)
+	if w == nil {
+		return nil
+	}
+	l.count(w)
+	lin, err := l.loadHere(w)
+	if err != nil {
+		l.Fail("tensor %s: %w", name, err)
+		return nil
+	}
+	return lin
+}
+
+// whole is a stored matrix in its packing, or nil after a failure.
+func (l *Loader) whole(name string, rows, cols int, opt Options) *matrix.Matrix {
 	t := l.tensor(name, false, cols, rows)
 	if t == nil {
 		return nil
 	}
 	factor := l.factor(name)
-	w, err := l.build(t, factor, l.opt)
+	w, err := l.build(t, factor, opt)
 	if errors.Is(err, matrix.ErrUnsupported) { // some pieces are ternary and others are not
-		opt := l.opt
 		opt.Packing = PackingStored
 		w, err = l.build(t, factor, opt)
 	}
@@ -102,8 +128,7 @@ func (l *Loader) Matrix(name string, rows, cols int) kernels.Linear {
 		l.Fail("tensor %s: %w", name, err)
 		return nil
 	}
-	l.account(name, w)
-	return l.load(w)
+	return w
 }
 
 // pieceBytes is about how much of a matrix is read and packed at a time, so that
@@ -186,10 +211,20 @@ func (l *Loader) Packed(name string, rows, cols int) *matrix.Matrix {
 
 // Part is Packed for rows [lo, hi) of a stored matrix of rows.
 func (l *Loader) Part(name string, rows, lo, hi, cols int) *matrix.Matrix {
-	t := l.tensor(name, false, cols, rows)
+	return l.part(l.tensor(name, false, cols, rows), lo, hi)
+}
+
+// Slice is Packed for number i of n matrices that one tensor holds.
+func (l *Loader) Slice(name string, n, i, rows, cols int) *matrix.Matrix {
+	return l.part(l.tensor(name, false, cols, rows, n), i*rows, (i+1)*rows)
+}
+
+// part is rows [lo, hi) of t, which is nil after a failure.
+func (l *Loader) part(t *gguf.Tensor, lo, hi int) *matrix.Matrix {
 	if t == nil {
 		return nil
 	}
+	name := t.Name
 	w, err := l.packRows(t, lo, hi, l.factor(name), l.opt)
 	if err != nil {
 		l.Fail("tensor %s: %w", name, err)
@@ -199,13 +234,18 @@ func (l *Loader) Part(name string, rows, lo, hi, cols int) *matrix.Matrix {
 	return w
 }
 
-// account adds a packed matrix to the totals.
+// account adds a packed matrix to the totals and the packings.
 func (l *Loader) account(name string, w *matrix.Matrix) {
-	l.Params += int64(w.Rows) * int64(w.Cols)
-	l.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
+	l.count(w)
 	if strings.HasPrefix(name, "blk.") {
 		l.packings[w.Packing.String()] = true
 	}
+}
+
+// count adds a packed matrix to the totals.
+func (l *Loader) count(w *matrix.Matrix) {
+	l.Params += int64(w.Rows) * int64(w.Cols)
+	l.Bytes += int64(len(w.Data)) + 4*int64(len(w.Scale))
 }
 
 // arena is where matrices are built: that of the loader, or the heap where a backend

@@ -1,0 +1,234 @@
+package models
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/cpu"
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/kernels/pool"
+	"github.com/lutra-lm/lutra/kernels/vector"
+)
+
+// expertPass takes the rows of a step through a mixture, with the memory for that.
+// Rows are grouped by expert, so that each expert is one product of its own rows and
+// is read once a step, however many sequences want it:
+//
+//	row       0    1    2            expert    0  1     3     7
+//	experts   3 1  1 0  3 7    ──▶   rows      1  0 1   0 2   2
+//	                                 places    0  1 2   3 4   5
+//
+// A large group is a product of the whole pool. Small ones share a launch: each
+// worker takes one at a time, the largest first, and computes all of it.
+type expertPass struct {
+	pool  *pool.Pool
+	local bool // the experts are the CPU's, so that workers may multiply by themselves
+
+	logits  []float32 // [rows][experts] of the router
+	experts []int32   // [rows][chosen]
+	weights []float32 // [rows][chosen]
+	places  []int32   // [rows][chosen] where the row stands among those grouped by expert
+	first   []int32   // [experts+1] each expert's first place
+	rowAt   []int32   // [places] the row that stands there
+	groups  []int32   // experts that rows chose, the one of most rows first
+	large   int       // of groups: the whole pool multiplies each
+
+	gateUp, gate, out []float32    // [places] × [2·width], [width], [Hidden]
+	group             kernels.Acts // of a large group
+	part              []float32    // outputs of one of several stacked matrices
+	own               []expertWorker
+
+	m    *mixture
+	s    *rowShard
+	what expertWork
+}
+
+// expertWorker is what a worker needs to multiply an expert by itself.
+type expertWorker struct {
+	acts kernels.Acts
+	part []float32
+}
+
+// expertWork is what the parts of a pass's task are.
+type expertWork uint8
+
+const (
+	routeRows   expertWork = iota // expertRows rows
+	multiplyOne                   // a small group
+	combineRows                   // expertRows rows
+)
+
+// expertRows is the rows of a part that routes or combines.
+const expertRows = 4
+
+// smallShare: a group is small if it is at most this part of a worker's share of the
+// places. Workers that take such groups as they come end close together.
+const smallShare = 4
+
+func newExpertPass(p *pool.Pool, local bool) *expertPass {
+	x := &expertPass{pool: p, local: local, own: make([]expertWorker, p.Threads())}
+	for i := range x.own {
+		x.own[i].acts.Pin(i)
+	}
+	return x
+}
+
+// run sets y.
+func (m *mixture) run(s *rowShard) {
+	x := s.experts
+	x.m, x.s = m, s
+	x.reserve()
+	s.acts.Set(s.h, s.rows, s.cfg.Hidden)
+	m.router.Mul(x.logits, &s.acts)
+	x.rows(routeRows)
+	x.groupRows()
+	x.multiplyShared()
+	for _, kind := range m.kinds {
+		s.acts.Quantise(x.pool, kind)
+	}
+	for _, e := range x.groups[:x.large] {
+		x.multiply(e, &x.group, &x.part)
+	}
+	x.what = multiplyOne
+	x.pool.Run(x, len(x.groups)-x.large)
+	x.rows(combineRows)
+	x.m, x.s = nil, nil
+}
+
+// reserve makes room for the rows.
+func (x *expertPass) reserve() {
+	m, n, hidden := x.m, x.s.rows, x.s.cfg.Hidden
+	places := n * m.chosen
+	x.logits = cpu.Grow(x.logits, n*m.routing.experts)
+	x.experts, x.weights = cpu.Grow(x.experts, places), cpu.Grow(x.weights, places)
+	x.places, x.rowAt = cpu.Grow(x.places, places), cpu.Grow(x.rowAt, places)
+	x.first = cpu.Grow(x.first, m.routing.experts+1)
+	x.groups = slices.Grow(x.groups[:0], m.routing.experts)
+	values := max(places*m.width, n*m.sharedWidth)
+	x.gateUp, x.gate, x.out = cpu.Grow(x.gateUp, 2*values), cpu.Grow(x.gate, values), cpu.Grow(x.out, places*hidden)
+}
+
+// rows does what there is to do with every row.
+func (x *expertPass) rows(what expertWork) {
+	x.what = what
+	start := x.pool.Meter().Start()
+	x.pool.Run(x, pool.Parts(x.s.rows, expertRows))
+	x.pool.Meter().Stop(meter.Rows, start, x.pool.Threads(), 0, 0)
+}
+
+// groupRows gives every row a place among those of each expert it chose.
+func (x *expertPass) groupRows() {
+	k := x.m.chosen
+	clear(x.first)
+	for _, e := range x.experts {
+		x.first[e+1]++
+	}
+	for e, n := range x.first[1:] {
+		if n > 0 {
+			x.groups = append(x.groups, int32(e))
+		}
+		x.first[e+1] += x.first[e]
+	}
+	slices.SortFunc(x.groups, func(a, b int32) int {
+		if d := cmp.Compare(x.size(b), x.size(a)); d != 0 {
+			return d
+		}
+		return cmp.Compare(a, b)
+	})
+	for i, e := range x.experts { // first is where the next row of each stands
+		at := x.first[e]
+		x.first[e]++
+		x.places[i], x.rowAt[at] = at, int32(i/k)
+	}
+	copy(x.first[1:], x.first[:len(x.first)-1])
+	x.first[0] = 0
+	threads := x.pool.Threads()
+	x.large = 0
+	for x.large < len(x.groups) && (!x.local || x.size(x.groups[x.large])*smallShare*threads > len(x.experts)) {
+		x.large++
+	}
+	if len(x.groups)-x.large < threads {
+		x.large = len(x.groups) // too few to share
+	}
+}
+
+// size is the rows of an expert.
+func (x *expertPass) size(e int32) int { return int(x.first[e+1] - x.first[e]) }
+
+// Do runs a part of the work under way.
+func (x *expertPass) Do(worker, part int) {
+	if x.what == multiplyOne {
+		w := &x.own[worker]
+		x.multiply(x.groups[x.large+part], &w.acts, &w.part)
+		return
+	}
+	for i := part * expertRows; i < min(x.s.rows, (part+1)*expertRows); i++ {
+		if x.what == routeRows {
+			x.route(i)
+		} else {
+			x.combine(i)
+		}
+	}
+}
+
+// route chooses the experts of row i.
+func (x *expertPass) route(i int) {
+	r := &x.m.routing
+	lo, hi := i*r.chosen, (i+1)*r.chosen
+	r.route(x.experts[lo:hi], x.weights[lo:hi], rowOf(x.logits, i, r.experts))
+}
+
+// multiply sets out of the places of expert e.
+func (x *expertPass) multiply(e int32, a *kernels.Acts, part *[]float32) {
+	m, lo, n := x.m, int(x.first[e]), x.size(e)
+	w, hidden := &m.experts[e], x.s.cfg.Hidden
+	a.Gather(&x.s.acts.Rows, x.rowAt[lo:lo+n])
+	if !x.local {
+		a.MakeRows(x.pool) // a device quantises by itself
+	}
+	gateUp, gate := rowsOf(x.gateUp, lo, lo+n, 2*m.width), rowsOf(x.gate, lo, lo+n, m.width)
+	w.gateUp.Mul(gateUp, a, part)
+	if a.Pinned() {
+		start := x.pool.Meter().Start()
+		for i := range n {
+			both := rowOf(gateUp, i, 2*m.width)
+			m.glu(rowOf(gate, i, m.width), both[:m.width], both[m.width:])
+		}
+		x.pool.Meter().Stop(meter.Rows, start, 1, 0, 0)
+	} else {
+		x.s.ops.gate(m.glu, gate, gateUp, n, m.width)
+	}
+	a.Set(gate, n, m.width)
+	w.down.Mul(rowsOf(x.out, lo, lo+n, hidden), a, part)
+}
+
+// multiplyShared sets y to the output of the expert that all rows take, if there is one.
+func (x *expertPass) multiplyShared() {
+	m, s, width := x.m, x.s, x.m.sharedWidth
+	if width == 0 {
+		return
+	}
+	m.shared.gateUp.Mul(x.gateUp, &s.acts, &x.part)
+	s.ops.gate(m.glu, x.gate, x.gateUp, s.rows, width)
+	x.group.Set(x.gate, s.rows, width)
+	m.shared.down.Mul(s.y, &x.group, &x.part)
+}
+
+// combine sets row i of y to the weighted sum of its experts' outputs, the best
+// expert first.
+func (x *expertPass) combine(i int) {
+	m, s, hidden := x.m, x.s, x.s.cfg.Hidden
+	y := rowOf(s.y, i, hidden)
+	switch {
+	case m.sharedWidth == 0:
+		clear(y)
+	case m.sharedGate != nil:
+		g := vector.Dot(rowOf(s.h, i, hidden), m.sharedGate)
+		vector.ScaleInto(y, float32(1/(1+math.Exp(-float64(g)))))
+	}
+	for j := i * m.chosen; j < (i+1)*m.chosen; j++ {
+		vector.Axpy(y, x.weights[j], rowOf(x.out, int(x.places[j]), hidden))
+	}
+}

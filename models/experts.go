@@ -1,0 +1,169 @@
+package models
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/matrix"
+	"github.com/lutra-lm/lutra/kernels/meter"
+	"github.com/lutra-lm/lutra/models/weights"
+)
+
+// mixture is a layer's mixture of experts (Shazeer et al. 2017, "Outrageously Large
+// Neural Networks", §2): of many gated feed-forwards each row takes a few, which a
+// router chooses. From normed rows h to what it adds to the residual stream:
+//
+//	p = softmax(h·Wrouter)                      or sigmoid
+//	y = Σ weight(p, e)·expert(h, e)             over the e of the largest p
+//	    + sigmoid(h·g)·shared(h)                where the architecture has one
+//
+// Experts are products of their own: one that no row of a step chose is not read.
+type mixture struct {
+	routing
+	router      kernels.Linear // [experts][Hidden], in float32
+	experts     []expert
+	width       int // of what gate and up make
+	glu         gatedUnit
+	shared      expert       // of all rows
+	sharedWidth int          // 0: there is none
+	sharedGate  []float32    // [Hidden] g; nil: one in place of the sigmoid
+	kinds       []meter.Kind // of the products of the experts that read h
+}
+
+// expert is one gated feed-forward.
+type expert struct{ gateUp, down weights.Stacked }
+
+// mixtureVariant is what an architecture changes of mixtures of experts.
+type mixtureVariant struct {
+	optional bool // models without experts are of this architecture too
+	unnormed bool // weights are the probabilities among all experts, not among the chosen
+	shared   sharedKind
+	// perChosen: without expert_feed_forward_length, feed_forward_length is that of
+	// all experts that a row takes, not of one.
+	perChosen bool
+}
+
+// sharedKind says whether an architecture has an expert that all rows take.
+type sharedKind uint8
+
+const (
+	sharedNone   sharedKind = iota
+	sharedIfSaid            // where expert_shared_feed_forward_length says so
+	sharedGated             // always, behind a gate
+)
+
+// maxExperts bounds the experts of a layer.
+const maxExperts = 1 << 12
+
+// expertKeys are the hyper-parameters of mixtures that are read.
+var expertKeys = []string{
+	"expert_count", "expert_used_count", "expert_feed_forward_length", "expert_shared_feed_forward_length", "expert_shared_count",
+	"expert_gating_func", "expert_weights_norm", "expert_weights_scale",
+}
+
+// mixtureShape reads what all mixtures of the model have in common: zero of a model
+// without any.
+func (l *loader) mixtureShape() (r routing) {
+	c, v := &l.cfg, l.variant.mixture
+	if l.Err() != nil {
+		return r
+	}
+	if v == nil {
+		if n := l.count("expert_count", 0, maxDim, 0); n > 0 {
+			l.Fail("%s is %d: mixtures of experts are not supported for this architecture", l.key("expert_count"), n)
+		}
+		return r
+	}
+	if v.optional {
+		c.Experts = l.count("expert_count", 0, maxExperts, 0)
+	} else {
+		c.Experts = l.count("expert_count", 1, maxExperts, required)
+	}
+	if l.Err() != nil || c.Experts == 0 {
+		return r
+	}
+	l.checkMixture()
+	c.ExpertsUsed = l.count("expert_used_count", 1, c.Experts, required)
+	l.expertFFN = c.FFN
+	if v.perChosen && c.ExpertsUsed > 0 {
+		l.expertFFN = max(1, c.FFN/c.ExpertsUsed)
+	}
+	l.expertFFN = l.count("expert_feed_forward_length", 1, maxDim, l.expertFFN)
+	switch v.shared {
+	case sharedIfSaid:
+		l.sharedFFN = l.count("expert_shared_feed_forward_length", 0, maxDim, 0)
+	case sharedGated:
+		if l.sharedFFN = l.count("expert_shared_feed_forward_length", 0, maxDim, c.FFN); l.sharedFFN == 0 {
+			l.sharedFFN = c.FFN
+		}
+	}
+	r = routing{experts: c.Experts, chosen: c.ExpertsUsed, gating: softmaxGating, normed: !v.unnormed, scale: 1}
+	if n := l.count("expert_gating_func", 0, 3, 0); n > 0 {
+		r.gating = gating(n)
+	}
+	if norm, ok := l.file.Metadata[l.key("expert_weights_norm")]; ok {
+		if r.normed, ok = norm.(bool); !ok {
+			l.Fail("%s is %v, want true or false", l.key("expert_weights_norm"), norm)
+		}
+	}
+	if l.positive("expert_weights_scale") > 0 {
+		r.scale = l.multiplier("expert_weights_scale")
+	}
+	return r
+}
+
+// checkMixture fails on hyper-parameters that change what a model computes and are not
+// known.
+func (l *loader) checkMixture() {
+	for key := range l.file.Metadata {
+		name, ok := strings.CutPrefix(key, l.key(""))
+		if ok && strings.HasPrefix(name, "expert_") && !slices.Contains(expertKeys, name) {
+			l.Fail("%s is not supported", key)
+		}
+	}
+	for name, most := range map[string]int{"leading_dense_block_count": 0, "moe_every_n_layers": 1, "interleave_moe_layer_step": 1} {
+		if n := l.count(name, 0, maxDim, 0); n > most {
+			l.Fail("%s is %d: models in which only some layers are mixtures are not supported", l.key(name), n)
+		}
+	}
+	if x := l.number("attention.clamp_kqv", 0); x > 0 {
+		l.Fail("%s is %v: clamped queries, keys and values are not supported", l.key("attention.clamp_kqv"), x)
+	}
+}
+
+// mixture loads that of layer i.
+func (l *loader) mixture(i int, r routing) *mixture {
+	c, name := &l.cfg, layerNames(i)
+	m := &mixture{routing: r, glu: l.variant.glu, width: l.expertFFN, sharedWidth: l.sharedFFN}
+	m.router = l.Wide(name("ffn_gate_inp.weight"), r.experts, c.Hidden)
+	for e := 0; e < r.experts && l.Err() == nil; e++ {
+		gate, up := l.expert(name, "ffn_gate_exps", e, l.expertFFN, c.Hidden), l.expert(name, "ffn_up_exps", e, l.expertFFN, c.Hidden)
+		x := expert{gateUp: l.Stack(gate, up), down: l.Stack(l.expert(name, "ffn_down_exps", e, c.Hidden, l.expertFFN))}
+		for _, kind := range x.gateUp.Kinds {
+			if !slices.Contains(m.kinds, kind) {
+				m.kinds = append(m.kinds, kind)
+			}
+		}
+		m.experts = append(m.experts, x)
+	}
+	if n := l.sharedFFN; n > 0 {
+		gate, up := l.Packed(name("ffn_gate_shexp.weight"), n, c.Hidden), l.Packed(name("ffn_up_shexp.weight"), n, c.Hidden)
+		m.shared = expert{gateUp: l.Stack(gate, up), down: l.Stack(l.Packed(name("ffn_down_shexp.weight"), c.Hidden, n))}
+		if l.variant.mixture.shared == sharedGated {
+			m.sharedGate = l.Vector(name("ffn_gate_inp_shexp.weight"), c.Hidden)
+		}
+	}
+	return m
+}
+
+// expert is the matrix of expert e, which one tensor holds for all of them. Older
+// files have a tensor an expert: ffn_gate.0 in place of ffn_gate_exps.
+func (l *loader) expert(name func(string) string, stack string, e, rows, cols int) *matrix.Matrix {
+	all, own := name(stack+".weight"), name(fmt.Sprintf("%s.%d.weight", strings.TrimSuffix(stack, "_exps"), e))
+	if l.file.Tensor(all) == nil && l.file.Tensor(own) != nil {
+		return l.Packed(own, rows, cols)
+	}
+	return l.Slice(all, l.cfg.Experts, e, rows, cols)
+}

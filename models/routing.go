@@ -1,0 +1,66 @@
+package models
+
+import "math"
+
+// routing is how a router's numbers become experts and their weights.
+type routing struct {
+	experts, chosen int // chosen: how many of the experts a row takes
+	gating          gating
+	normed          bool    // weights of the chosen experts are divided by their sum
+	scale           float32 // what they are multiplied by then
+}
+
+// gating makes probabilities of a router's numbers, as expert_gating_func numbers it.
+type gating uint8
+
+const (
+	softmaxGating       gating = 1 // over all experts
+	sigmoidGating       gating = 2 // of each expert
+	chosenSoftmaxGating gating = 3 // softmax over the chosen experts
+)
+
+// route sets the experts of a row, the best first, and their weights, from the
+// router's numbers. Of experts with equal numbers the first is the better one. If
+// one is no number, none of the weights is.
+func (r *routing) route(experts []int32, weights, logits []float32) {
+	n, finite := 0, true
+	for e, x := range logits {
+		finite = finite && x-x == 0
+		i := n
+		if n < r.chosen {
+			n++
+		} else if i--; !(x > logits[experts[i]]) {
+			continue
+		}
+		for ; i > 0 && x > logits[experts[i-1]]; i-- {
+			experts[i] = experts[i-1]
+		}
+		experts[i] = int32(e)
+	}
+	sum := float64(0)
+	for i, e := range experts {
+		x := float64(logits[e])
+		if r.gating == sigmoidGating {
+			x = 1 / (1 + math.Exp(-x))
+		} else {
+			x = math.Exp(x - float64(logits[experts[0]]))
+		}
+		weights[i] = float32(x)
+		sum += x
+	}
+	switch {
+	case !finite:
+		sum = math.NaN()
+	case r.normed || r.gating == chosenSoftmaxGating:
+	case r.gating == sigmoidGating:
+		sum = 1
+	default:
+		sum = 0
+		for _, x := range logits {
+			sum += math.Exp(float64(x) - float64(logits[experts[0]]))
+		}
+	}
+	for i, w := range weights {
+		weights[i] = float32(float64(w)/sum) * r.scale
+	}
+}
