@@ -13,7 +13,7 @@ import (
 )
 
 // forecast is a schema of arguments, and meets tells whether some meet it.
-const forecast = `{"type":"object","properties":{"city":{"enum":["Berlin","Rome"]},"days":{"type":"integer","minimum":1,"maximum":9}},"required":["city","days"],"additionalProperties":false}`
+const forecast = `{"$defs":{"City":{"enum":["Berlin","Rome"]}},"type":"object","properties":{"city":{"$ref":"#/$defs/City"},"days":{"type":"integer","minimum":1,"maximum":9}},"required":["city","days"],"additionalProperties":false}`
 
 func meets(arguments string) error {
 	var a struct {

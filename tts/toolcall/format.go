@@ -223,7 +223,22 @@ func (f *Format) callSchema(tools []Tool) string {
 	for i := range tools {
 		name, _ := json.Marshal(tools[i].Name)
 		any = append(any, fmt.Sprintf(`{"type":"object","properties":{"name":{"const":%s},%q:%s},"required":["name",%q],"additionalProperties":false}`,
-			name, f.objects.key, tools[i].Arguments(), f.objects.key))
+			name, f.objects.key, embedded(tools[i].Arguments(), i), f.objects.key))
 	}
 	return `{"anyOf":[` + strings.Join(any, ",") + `]}`
+}
+
+// embedded is a schema as part of another, with an identifier of its own: what it
+// refers to stands within it.
+func embedded(schema string, n int) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(schema), &members) != nil || members["$id"] != nil {
+		return schema
+	}
+	members["$id"] = json.RawMessage(fmt.Sprintf(`"https://tools.invalid/%d"`, n))
+	out, err := json.Marshal(members)
+	if err != nil {
+		return schema
+	}
+	return string(out)
 }
