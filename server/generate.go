@@ -60,12 +60,8 @@ func (g *gathered) add(d *tts.Delta) {
 	g.text.WriteString(d.Text)
 	g.reasoning.WriteString(d.Reasoning)
 	g.tokens = append(g.tokens, d.Tokens...)
-	for _, c := range d.Calls {
-		if c.Index == len(g.calls) {
-			g.calls = append(g.calls, c)
-		} else {
-			g.calls[c.Index].Arguments += c.Arguments
-		}
+	for i := range d.Calls {
+		g.calls = toolcall.Join(g.calls, &d.Calls[i])
 	}
 	if d.Finish != "" {
 		g.finish, g.stop, g.timing = d.Finish, d.Stop, d.Timing

@@ -109,11 +109,11 @@ func (c Calling) Read(text string) (calls string, ok bool) {
 	var list []toolcall.Call
 	for _, push := range []string{c.Begun, text} {
 		for _, part := range p.Push(push, false) {
-			list = join(list, part.Call)
+			list = toolcall.Join(list, part.Call)
 		}
 	}
 	for _, part := range p.Push("", true) {
-		list = join(list, part.Call)
+		list = toolcall.Join(list, part.Call)
 	}
 	var b strings.Builder
 	for i := range list {
@@ -123,18 +123,6 @@ func (c Calling) Read(text string) (calls string, ok bool) {
 		b.WriteString(list[i].Name + "(" + canonical(list[i].Arguments) + ")\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n"), b.Len() > 0
-}
-
-// join puts the pieces of calls together.
-func join(list []toolcall.Call, piece *toolcall.Call) []toolcall.Call {
-	switch {
-	case piece == nil:
-	case piece.Index == len(list):
-		list = append(list, *piece)
-	default:
-		list[piece.Index].Arguments += piece.Arguments
-	}
-	return list
 }
 
 // canonical is JSON with its members in order and without white space, or what it is

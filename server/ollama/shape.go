@@ -115,13 +115,11 @@ func (s *Shape) Begin(int) any { return nil }
 // Chunk is the line for text; calls wait until they are whole.
 func (s *Shape) Chunk(d tts.Delta) any {
 	var calls []toolcall.Call
-	for _, c := range d.Calls {
-		if c.Index == len(s.calls) {
+	for i := range d.Calls {
+		if d.Calls[i].Index == len(s.calls) {
 			calls = s.complete()
-			s.calls = append(s.calls, c)
-		} else {
-			s.calls[c.Index].Arguments += c.Arguments
 		}
+		s.calls = toolcall.Join(s.calls, &d.Calls[i])
 	}
 	if d.Finish != "" {
 		s.end, calls = d, s.complete()

@@ -192,8 +192,11 @@ func (f Fields) toolChoice() (choice, name string) {
 func (f Fields) definitions(tools []any) []toolcall.Tool {
 	list, fault := toolcall.Definitions(tools)
 	if fault != nil {
-		codes := map[toolcall.DefinitionFault]string{toolcall.WrongType: jsonread.CodeType, toolcall.WrongValue: jsonread.CodeValue}
-		f.Fail(codes[fault.Kind], fmt.Sprintf("tools[%d].function%s", fault.Index, fault.Field), "%s.", fault.Message)
+		code := jsonread.CodeValue
+		if fault.Field == "" {
+			code = jsonread.CodeType
+		}
+		f.Fail(code, fmt.Sprintf("tools[%d].function%s", fault.Index, fault.Field), "%s.", fault.Message)
 	}
 	return list
 }

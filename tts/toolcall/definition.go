@@ -24,19 +24,9 @@ type parameters struct {
 // DefinitionError says what is wrong with a tool.
 type DefinitionError struct {
 	Index   int
-	Field   string // of its function, with a dot; empty: all of it
-	Kind    DefinitionFault
+	Field   string // of its function, with a dot; empty: it is of another type than a function has
 	Message string
 }
-
-// DefinitionFault is what kind of fault a definition has.
-type DefinitionFault uint8
-
-// The kinds.
-const (
-	WrongType DefinitionFault = iota
-	WrongValue
-)
 
 // Definitions reads tools as OpenAI's API has them: JSON in json.RawMessage.
 func Definitions(tools []any) ([]Tool, *DefinitionError) {
@@ -45,21 +35,21 @@ func Definitions(tools []any) ([]Tool, *DefinitionError) {
 		var d definition
 		text, _ := raw.(json.RawMessage)
 		if err := json.Unmarshal(text, &d); err != nil {
-			return nil, &DefinitionError{i, "", WrongType, "its parameters are no JSON schema of an object"}
+			return nil, &DefinitionError{i, "", "its parameters are no JSON schema of an object"}
 		}
 		fn := &d.Function
 		switch {
 		case !ValidName(fn.Name):
-			return nil, &DefinitionError{i, ".name", WrongValue, "a name has 1 to 64 letters, digits, dots, underscores and dashes"}
+			return nil, &DefinitionError{i, ".name", "a name has 1 to 64 letters, digits, dots, underscores and dashes"}
 		case slices.ContainsFunc(list, func(t Tool) bool { return t.Name == fn.Name }):
-			return nil, &DefinitionError{i, ".name", WrongValue, "there are two tools of this name"}
+			return nil, &DefinitionError{i, ".name", "there are two tools of this name"}
 		}
 		if string(fn.Parameters) == "null" {
 			fn.Parameters = nil
 		}
 		var p parameters
 		if fn.Parameters != nil && json.Unmarshal(fn.Parameters, &p) != nil {
-			return nil, &DefinitionError{i, "", WrongType, "its parameters are no JSON schema of an object"}
+			return nil, &DefinitionError{i, "", "its parameters are no JSON schema of an object"}
 		}
 		list = append(list, Tool{Name: fn.Name, Schema: fn.Parameters, Strict: fn.Strict, Text: func(argument string) bool {
 			a, ok := p.Properties[argument]

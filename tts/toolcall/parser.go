@@ -22,6 +22,18 @@ type Call struct {
 	Arguments string
 }
 
+// Join adds a piece of a call to the calls of its message so far; nil is none.
+func Join(calls []Call, piece *Call) []Call {
+	switch {
+	case piece == nil:
+	case piece.Index == len(calls):
+		calls = append(calls, *piece)
+	default:
+		calls[piece.Index].Arguments += piece.Arguments
+	}
+	return calls
+}
+
 // Parser divides one message as it comes. What turns out to be no call is text.
 type Parser struct {
 	format *Format
