@@ -57,7 +57,9 @@ test('a vote of a model without a verifier can be watched', async () => {
   await page.locator('.card.writing .words:not(:empty)').first().waitFor();
   assert.match(await page.locator('.meta').innerText(), /tokens\/s/);
   await ended();
-  assert.equal(await page.locator('.card').count(), 64);
+  // A vote ends when no candidate still writing could change it, which may be before they have a card.
+  const cards = await page.locator('.card').count();
+  assert.ok(cards > 32 && cards <= 64, `${cards} cards of 64 candidates`);
   assert.equal(await page.locator('.error:visible').count(), 0);
 });
 
