@@ -177,6 +177,9 @@ type Card struct {
 	Offer       *offer `json:"lutra,omitempty"`
 }
 
+// Writes tells whether the model is a generator.
+func (c *Card) Writes() bool { return c.Task == taskGenerate }
+
 // Cards are of all names, in the order in which they were registered.
 func (r *Registry) Cards() []Card {
 	cards := make([]Card, len(r.names))
