@@ -1,11 +1,13 @@
-"""Anthropic's Python client: a message, a stream, tools, a count of tokens, errors."""
+"""Anthropic's Python client: a message, a stream, structure, tools, counted tokens, models, errors."""
 
 import os
 import sys
 
 import anthropic
+from pydantic import BaseModel
 
 MODEL = os.environ.get("LUTRA_MODEL", "default")
+GREEDY = {"temperature": 0}  # the client has no parameter for it any more; the server reads it
 QUESTION = {"role": "user", "content": "A box holds 12 eggs. Ann buys 7 boxes. How many eggs does she have?"}
 
 client = anthropic.Anthropic(
@@ -21,18 +23,33 @@ def check(right, what):
 
 
 def message():
-    answer = client.messages.create(model=MODEL, max_tokens=100, messages=[QUESTION])
+    answer = client.messages.create(model=MODEL, max_tokens=100, messages=[QUESTION], extra_body=GREEDY)
     check(answer.content[0].type == "text" and answer.stop_reason == "end_turn", answer)
     check(answer.usage.output_tokens > 0, answer.usage)
     print("message:", repr(answer.content[0].text))
 
 
 def stream():
-    with client.messages.stream(model=MODEL, max_tokens=100, system="Be brief.", messages=[QUESTION]) as events:
+    with client.messages.stream(
+        model=MODEL, max_tokens=100, system="Be brief.", messages=[QUESTION], extra_body=GREEDY
+    ) as events:
         pieces = list(events.text_stream)
         answer = events.get_final_message()
     check(len(pieces) > 1 and answer.content[0].text == "".join(pieces), answer)
     print("stream:", len(pieces), "pieces,", answer.usage.output_tokens, "tokens")
+
+
+class Estimate(BaseModel):
+    """What an answer is held to."""
+
+    eggs: int
+    sure: bool
+
+
+def structured():
+    answer = client.messages.parse(model=MODEL, max_tokens=100, messages=[QUESTION], output_format=Estimate, extra_body=GREEDY)
+    check(isinstance(answer.parsed_output, Estimate), answer)
+    print("structured:", answer.parsed_output)
 
 
 MULTIPLY = {
@@ -50,7 +67,12 @@ def tools():
     # The embedded models have never seen a tool, so the first answer is made a call. Models that know
     # tools decide by themselves: leave tool_choice out.
     first = client.messages.create(
-        model=MODEL, max_tokens=100, messages=[QUESTION], tools=[MULTIPLY], tool_choice={"type": "any"}
+        model=MODEL,
+        max_tokens=100,
+        messages=[QUESTION],
+        tools=[MULTIPLY],
+        tool_choice={"type": "any"},
+        extra_body=GREEDY,
     )
     call = first.content[-1]
     check(first.stop_reason == "tool_use" and call.type == "tool_use" and call.name == "multiply", first)
@@ -63,7 +85,12 @@ def tools():
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": str(result)}]},
     ]
     last = client.messages.create(
-        model=MODEL, max_tokens=100, messages=history, tools=[MULTIPLY], tool_choice={"type": "none"}
+        model=MODEL,
+        max_tokens=100,
+        messages=history,
+        tools=[MULTIPLY],
+        tool_choice={"type": "none"},
+        extra_body=GREEDY,
     )
     check(last.content[0].type == "text", last)
     print("tools: the answer is", repr(last.content[0].text))
@@ -71,7 +98,12 @@ def tools():
 
 def tool_stream():
     with client.messages.stream(
-        model=MODEL, max_tokens=100, messages=[QUESTION], tools=[MULTIPLY], tool_choice={"type": "tool", "name": "multiply"}
+        model=MODEL,
+        max_tokens=100,
+        messages=[QUESTION],
+        tools=[MULTIPLY],
+        tool_choice={"type": "tool", "name": "multiply"},
+        extra_body=GREEDY,
     ) as events:
         kinds = {event.type for event in events}
         call = events.get_final_message().content[-1]
@@ -83,6 +115,12 @@ def count():
     tokens = client.messages.count_tokens(model=MODEL, messages=[QUESTION], tools=[MULTIPLY]).input_tokens
     check(tokens > client.messages.count_tokens(model=MODEL, messages=[QUESTION]).input_tokens > 0, tokens)
     print("count_tokens:", tokens, "with the tool")
+
+
+def models():
+    names = [model.id for model in client.models.list()]
+    check(names and client.models.retrieve(names[0]).max_tokens > 0, names)
+    print("models:", len(names))
 
 
 def errors():
@@ -101,5 +139,5 @@ def errors():
         check(False, "a model that is not there")
 
 
-for example in (message, stream, tools, tool_stream, count, errors):
+for example in (message, stream, structured, tools, tool_stream, count, models, errors):
     example()
