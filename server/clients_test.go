@@ -162,3 +162,19 @@ func TestPagesOfConfiguredOriginsMayDeleteResponses(t *testing.T) {
 		t.Errorf("Allow %v, want GET and DELETE", h.Values("Allow"))
 	}
 }
+
+func TestAFingerprintStaysUntilTheModelIsAnother(t *testing.T) {
+	print := func(m *toy.Model) string {
+		f := start(t, m, nil)
+		_, _, one := f.post("/v1/chat/completions", chatBody(`,"max_tokens":1`))
+		_, _, two := f.post("/v1/completions", `{"prompt":"Hi","max_tokens":1}`)
+		a, b := wholeChat(t, one, 1).Print, wholeText(t, two, 1).Print
+		if a != b || !strings.HasPrefix(a, "fp_") {
+			t.Errorf("one model has the fingerprints %q and %q", a, b)
+		}
+		return a
+	}
+	if a, b, c := print(&toy.Model{}), print(&toy.Model{}), print(&toy.Model{Context: 1000}); a != b || a == c {
+		t.Errorf("fingerprints %q, %q and of another model %q", a, b, c)
+	}
+}
