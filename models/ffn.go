@@ -34,7 +34,7 @@ func (l *loader) feedForward(i int) *feedForward {
 	if v.mlp {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.up, f.upBias = l.Matrix(up, c.FFN, c.Hidden), l.Vector(name("ffn_up.bias"), c.FFN)
-	} else if v.fused {
+	} else if v.fused || v.mayFuse && l.file.Tensor(gate) == nil {
 		f.rotate = l.rotation(c.Hidden, up)
 		f.gateUp = l.Stack(l.Part(up, 2*c.FFN, 0, c.FFN, c.Hidden), l.Part(up, 2*c.FFN, c.FFN, 2*c.FFN, c.Hidden))
 	} else {

@@ -51,12 +51,23 @@ func readGolden(t *testing.T, arch string) (cases []golden) {
 // encoder runs the reference model of an architecture with that pooling.
 func encoder(t *testing.T, arch string, p models.Pooling, exact bool) *Embedder {
 	t.Helper()
-	f, err := gguf.Open(filepath.Join("testdata", arch+".gguf"))
+	_, m := run(t, filepath.Join("testdata", arch+".gguf"), exact, func(f *gguf.File) { f.Metadata[arch+".pooling_type"] = uint32(p) })
+	e, err := NewEmbedder(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// run runs the model of a file after a change.
+func run(t *testing.T, path string, exact bool, change func(*gguf.File)) (*models.Bundle, *tts.Model) {
+	t.Helper()
+	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	f.Metadata[arch+".pooling_type"] = uint32(p)
+	change(f)
 	var b bytes.Buffer
 	if err := gguf.Write(&b, f.Metadata, f.Tensors); err != nil {
 		t.Fatal(err)
@@ -87,11 +98,7 @@ func encoder(t *testing.T, arch string, p models.Pooling, exact bool) *Embedder 
 		cache.Close()
 		bundle.Close()
 	})
-	e, err := NewEmbedder(tts.NewModel(bundle, engine))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return bundle, tts.NewModel(bundle, engine)
 }
 
 func TestEncodersGiveTheVectorsOfAnIndependentForwardPass(t *testing.T) {

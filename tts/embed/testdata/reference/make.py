@@ -126,9 +126,8 @@ def texts(folder, modes, **more):
         st = SentenceTransformer(modules=[body, Pooling(HIDDEN, mode), Normalize()], device="cpu")
         for c, v in zip(cases, st.encode([c["text"] for c in cases], batch_size=4)):
             c[key] = numbers(v)
-        hidden = st.encode(TEXTS[:HIDDEN_STATES], output_value="token_embeddings")
-        for c, h in zip(cases, hidden):
-            c["hidden"] = [numbers(row) for row in h]
+        for c in cases[:HIDDEN_STATES]:
+            c["hidden"] = [numbers(row) for row in st.encode([c["text"]], output_value="token_embeddings")[0]]
         for c in cases:
             c["ids"] = tokenizer(c["text"])["input_ids"]
     return cases
