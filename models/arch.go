@@ -93,7 +93,7 @@ var architectures = map[string]variant{
 	"nomic-bert": {encoder: true, rope: ropeHalves, fusedQKV: true, glu: vector.SwiGLU},
 	// Warner et al. 2024, "Smarter, Better, Faster, Longer", §2.1: no biases, GeGLU, and two
 	// bases of rotation, for layers that see all keys and for those that see a window.
-	"modern-bert": {encoder: true, modern: true, rope: ropeHalves, fused: true, glu: vector.ErfGLU},
+	"modern-bert": {encoder: true, modern: true, rope: ropeHalves, fused: true},
 }
 
 // gemmaQueryWidth is the width of a head, but for the largest model, which is

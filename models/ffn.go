@@ -2,6 +2,7 @@ package models
 
 import (
 	"github.com/lutra-lm/lutra/kernels"
+	"github.com/lutra-lm/lutra/kernels/vector"
 	"github.com/lutra-lm/lutra/models/weights"
 )
 
@@ -29,6 +30,9 @@ type feedForward struct {
 func (l *loader) feedForward(i int) *feedForward {
 	c, v, name := &l.cfg, &l.variant, layerNames(i)
 	f := &feedForward{glu: v.glu}
+	if v.modern {
+		f.glu = l.activation()
+	}
 	up, gate, down := name("ffn_up.weight"), name("ffn_gate.weight"), name("ffn_down.weight")
 	f.last = l.rotation(c.FFN, down)
 	if v.mlp {
@@ -52,6 +56,19 @@ func (l *loader) feedForward(i int) *feedForward {
 		f.postNorm = l.Vector(name("post_ffw_norm.weight"), c.Hidden)
 	}
 	return f
+}
+
+// activation is the unit of ModernBERT's feed-forward, GEGLU unless the file says otherwise.
+func (l *loader) activation() gatedUnit {
+	switch name := l.text("hidden_activation", "gelu"); name {
+	case "gelu":
+		return vector.ErfGLU
+	case "silu":
+		return vector.SwiGLU
+	default:
+		l.Fail("%s is %q, want gelu or silu", l.key("hidden_activation"), name)
+		return nil
+	}
 }
 
 // run sets y.

@@ -228,7 +228,7 @@ func TestNewRefusesOrRepairsHostileFiles(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	for _, model := range []string{"t5", "rwkv", "no such thing"} {
+	for _, model := range []string{"rwkv", "plamo2", "no such thing"} {
 		if _, err := New(change("model", model)); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), model) {
 			t.Errorf("model %s: %v, want %v with its name", model, err, ErrUnsupported)
 		}
