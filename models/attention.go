@@ -48,7 +48,7 @@ func (l *loader) attention(i, layer int, mask attention.Mask) *selfAttention {
 		mask.Window, mask.Both = 0, false
 	}
 	order, turn := v.rope, 0
-	if v.modern && l.windowed(i) {
+	if v.modern && mask.Window > 0 {
 		turn = 1
 	}
 	if v.noRopeInterval > 0 && (i+1)%v.noRopeInterval == 0 {
