@@ -280,6 +280,25 @@ func TestAFileWithoutAPreTokenizerIsReadByItsTokens(t *testing.T) {
 	}
 }
 
+func TestReadersOfRoBERTasFamilySplitTextsAsGPT2Does(t *testing.T) {
+	_, md := readTiny(t)
+	var want []int32
+	for _, pre := range []string{"gpt-2", "roberta-bpe", "jina-v1-en", "jina-v2-code", "modern-bert"} {
+		md["tokenizer.ggml.pre"] = pre
+		tok, err := New(md)
+		if err != nil || len(tok.Warnings()) > 0 {
+			t.Fatalf("%s: %v, warnings %q", pre, err, tok.Warnings())
+		}
+		got := tok.Encode(nil, "it's 12345 cats, aren't they?", Options{})
+		if want == nil {
+			want = got
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", pre, got, want)
+		}
+	}
+}
+
 func TestLongRunsTakeNearlyLinearTime(t *testing.T) {
 	const n = 1 << 16 // quadratic work on this would take minutes
 	v, md := readTiny(t)
