@@ -226,7 +226,7 @@ func TestKeysBehindAWindowWeighNothingWhateverTheirValues(t *testing.T) {
 	width := cfg.heads * cfg.HeadDim
 	together := c.attend(pool.Workers{Pool: p, Alone: true}, 0, length)
 	for pos := range chunkKeys - window + 1 {
-		for _, x := range together[pos*width:(pos+1)*width] {
+		for _, x := range together[pos*width : (pos+1)*width] {
 			if x != 0 {
 				t.Fatalf("row %d, which sees zeros alone, gives %v", pos, x)
 			}
