@@ -9,7 +9,7 @@ import (
 )
 
 // Classifier is the head of a model that ranks by the pooled hidden state of what it has
-// read: a query and a document. Of that state x it computes, in float64,
+// read: a query and a document. Of that state x it computes, with sums in float64,
 //
 //	norm(activation(dense·x + bias))·out + bias
 //
@@ -21,14 +21,11 @@ type Classifier struct {
 	activate         func(x []float32)
 	norm             []float32 // [Hidden] of a LayerNorm; nil: none
 	eps              float32
-	out, outBias     []float32 // [Outputs][Hidden], [Outputs]; no bias: nil
-	outputs          int
+	out, outBias     []float32 // [1][Hidden] and [1], or nil; or [2][Hidden], yes and no
 }
 
-// Outputs is the number of scores: one, or those of "yes" and "no".
-func (c *Classifier) Outputs() int { return c.outputs }
-
-// Scores are those of a pooled hidden state, which it does not change. [Outputs]
+// Scores are one score, or those of yes and no, of a pooled hidden state, which it does
+// not change.
 func (c *Classifier) Scores(state []float32) []float32 {
 	if c.dense != nil {
 		state = multiply(c.dense, c.denseBias, state)
@@ -81,7 +78,7 @@ func (l *loader) classifier() *Classifier {
 		l.Fail("%s has %d rows: an encoder that ranks has one", out, t.Rows())
 		return nil
 	}
-	c := &Classifier{outputs: 1, activate: tanh, eps: l.cfg.NormEps}
+	c := &Classifier{activate: tanh, eps: l.cfg.NormEps}
 	c.out, c.outBias = l.Array(out, h, 1), l.OptionalVector("cls.output.bias", 1)
 	if l.file.Tensor(dense) != nil {
 		c.dense, c.denseBias = l.Array(dense, h, h), l.OptionalVector("cls.bias", h)
@@ -113,7 +110,7 @@ func (l *loader) yesNo() *Classifier {
 	if t = l.Tensor(t.Name, h, l.cfg.Vocab); t == nil {
 		return nil
 	}
-	c := &Classifier{outputs: 2, out: make([]float32, 2*h)}
+	c := &Classifier{out: make([]float32, 2*h)}
 	for i, answer := range []string{"yes", "no"} {
 		token := slices.Index(tokens, answer)
 		if token < 0 {
