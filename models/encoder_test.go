@@ -16,13 +16,20 @@ import (
 // in tts/embed.
 func encoderFile(t *testing.T, change func(gguf.Metadata, []gguf.Tensor) []gguf.Tensor) *gguf.File {
 	t.Helper()
-	f, err := gguf.Open("../tts/embed/testdata/bert.gguf")
+	return readerFile(t, "bert", func(f *gguf.File) { f.Tensors = change(f.Metadata, slices.Clone(f.Tensors)) })
+}
+
+// readerFile is the file of a small model of tts/embed's tests after change.
+func readerFile(t *testing.T, name string, change func(*gguf.File)) *gguf.File {
+	t.Helper()
+	f, err := gguf.Open("../tts/embed/testdata/" + name + ".gguf")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() })
+	defer f.Close()
+	change(f)
 	var b bytes.Buffer
-	if err := gguf.Write(&b, f.Metadata, change(f.Metadata, slices.Clone(f.Tensors))); err != nil {
+	if err := gguf.Write(&b, f.Metadata, f.Tensors); err != nil {
 		t.Fatal(err)
 	}
 	g, err := gguf.Parse(b.Bytes())
@@ -86,26 +93,6 @@ func TestAnEncoderComputesWholeSequencesAlone(t *testing.T) {
 	}
 }
 
-// referenceFile is the file of a small model of tts/embed's tests after change.
-func referenceFile(t *testing.T, name string, change func(*gguf.File)) *gguf.File {
-	t.Helper()
-	f, err := gguf.Open("../tts/embed/testdata/reference/" + name + ".gguf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	change(f)
-	var b bytes.Buffer
-	if err := gguf.Write(&b, f.Metadata, f.Tensors); err != nil {
-		t.Fatal(err)
-	}
-	g, err := gguf.Parse(b.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
-}
-
 // dropTensors takes those tensors out of a file.
 func dropTensors(f *gguf.File, names ...string) {
 	f.Tensors = slices.DeleteFunc(f.Tensors, func(t gguf.Tensor) bool { return slices.Contains(names, t.Name) })
@@ -143,7 +130,7 @@ func TestAReaderThatCannotRunIsRefusedByName(t *testing.T) {
 		{"bert", func(f *gguf.File) { repeatRows(t, f, "cls.output.weight") }, "cls.output.weight has 2 rows: an encoder that ranks has one"},
 		{"bert", func(f *gguf.File) { repeatRows(t, f, "cls.weight") }, "tensor cls.weight has shape [32 64]"},
 	} {
-		_, err := loadModel(referenceFile(t, c.file, c.change), LoadOptions{Pool: pool})
+		_, err := loadModel(readerFile(t, "reference/"+c.file, c.change), LoadOptions{Pool: pool})
 		if !errors.Is(err, ErrModel) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: loading gave %v, want an error that says %q", c.file, err, c.want)
 		}
@@ -153,7 +140,7 @@ func TestAReaderThatCannotRunIsRefusedByName(t *testing.T) {
 func TestAFileWithoutTheLayerAheadOfItsScoresIsReadWithAWarning(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
-	b, err := LoadFile(referenceFile(t, "bert", func(f *gguf.File) { dropTensors(f, "cls.weight", "cls.bias") }), LoadOptions{Pool: pool})
+	b, err := LoadFile(readerFile(t, "reference/bert", func(f *gguf.File) { dropTensors(f, "cls.weight", "cls.bias") }), LoadOptions{Pool: pool})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +154,7 @@ func TestAPlainRerankerIsKnownByItsName(t *testing.T) {
 	pool := pool.New(1)
 	defer pool.Close()
 	for name, ranks := range map[string]bool{"Qwen3 Reranker 0.6B": true, "qwen3-RERANKER": true, "Qwen3 0.6B": false} {
-		b, err := LoadFile(referenceFile(t, "qwen3", func(f *gguf.File) {
+		b, err := LoadFile(readerFile(t, "reference/qwen3", func(f *gguf.File) {
 			dropTensors(f, "cls.output.weight")
 			delete(f.Metadata, "qwen3.pooling_type")
 			f.Metadata["general.name"] = name
