@@ -62,7 +62,9 @@ func (t *Tokenizer) newUnigram(md gguf.Metadata) error {
 			e.lengths[first] = slices.Insert(sizes, at, int32(len(text)))
 		}
 		e.divides = e.divides && !strings.Contains(strings.TrimLeft(text, spaceMark), spaceMark)
-		e.unknown = min(e.unknown, e.score(id))
+		if t.kinds[id]&unused == 0 {
+			e.unknown = min(e.unknown, e.score(id))
+		}
 	}
 	e.unknown -= unknownPenalty
 	t.enc = e

@@ -59,6 +59,17 @@ func TestWordsAreDividedIntoTheLikeliestTokens(t *testing.T) {
 	}
 }
 
+func TestPlaceHoldersDoNotMakeUnknownCharactersWorse(t *testing.T) {
+	tok := newTokenizer(t, unigrams(), gguf.Metadata{
+		"tokenizer.ggml.tokens":     []string{"<s>", "<pad>", "</s>", "<unk>", "▁", "ba", "b", "ax", "[PAD8]"},
+		"tokenizer.ggml.scores":     []float32{0, 0, 0, 0, -1, -1, -12, -14, -10000},
+		"tokenizer.ggml.token_type": []int32{3, 3, 3, 2, 1, 1, 1, 1, 5},
+	})
+	if got := tok.Encode(nil, "bax", Options{}); !slices.Equal(got, []int32{4, 5, 3}) { // -26; by b and ax it is -27
+		t.Errorf("encoded: %v", got)
+	}
+}
+
 func TestAFileOfUnigramsMayKeepItsSpaces(t *testing.T) {
 	tok := newTokenizer(t, unigrams(), gguf.Metadata{
 		"tokenizer.ggml.remove_extra_whitespaces": false, "tokenizer.ggml.add_space_prefix": false, "tokenizer.ggml.add_eos_token": false,

@@ -20,11 +20,12 @@ const (
 	byteToken                    // one byte, written <0xHH>
 	endsTurn                     // ends a generation
 	stripsRight                  // swallows the white space after it
+	unused                       // a place holder, if text too
 )
 
-// kindOf maps the token types of the GGUF specification; normal, unused and
-// undefined tokens are plain text.
-var kindOf = map[int]kind{2: unknown, 3: control, 4: userDefined, 6: byteToken}
+// kindOf maps the token types of the GGUF specification; normal and undefined tokens
+// are plain text.
+var kindOf = map[int]kind{2: unknown, 3: control, 4: userDefined, 5: unused, 6: byteToken}
 
 // vocab is the list of tokens with what is known of each.
 type vocab struct {

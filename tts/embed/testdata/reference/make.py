@@ -270,8 +270,9 @@ def xlm_roberta():
         type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=1, bos_token_id=0, eos_token_id=2, num_labels=1)), 4)
     save("xlm-roberta", model, tokenizer, ALL)
     w = begin("xlm-roberta", "bert", 2, layer_norm_eps=1e-5, causal_attention=False, pooling_type=gguf.PoolingType.RANK)
-    types = [3, 3, 3, 2] + [1] * (len(vocab) - 5) + [3]
-    write_vocab(w, None, "t5", [v[0] for v in vocab], [v[1] for v in vocab], types)
+    # The converter has a place holder for the mask, with this score.
+    pieces, scores = [v[0] for v in vocab[:-1]] + [f"[PAD{sp.GetPieceSize()}]"], [v[1] for v in vocab[:-1]] + [-10000.0]
+    write_vocab(w, None, "t5", pieces, scores, [3, 3, 3, 2] + [1] * (len(vocab) - 5) + [5])
     w.add_tokenizer_pre("default")
     w.add_add_space_prefix(True)
     w.add_token_type_count(1)
@@ -279,7 +280,7 @@ def xlm_roberta():
     w.add_precompiled_charsmap(charsmap)
     for add in ("bos", "eos", "sep"):
         getattr(w, f"add_add_{add}_token")(True)
-    for add, i in {"bos": 0, "eos": 2, "unk": 3, "sep": 2, "pad": 1, "mask": len(vocab) - 1}.items():
+    for add, i in {"bos": 0, "eos": 2, "unk": 3, "sep": 2, "pad": 1}.items():
         getattr(w, f"add_{add}_token_id")(i)
     state = {}
     for name, x in model.state_dict().items():
