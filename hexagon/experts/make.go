@@ -89,8 +89,33 @@ func NewPlan(c *Calibration, o Options) (*Plan, error) {
 		p.Layers = append(p.Layers, newLayer(&o, i, set, chunks))
 	}
 	p.place(&o, chunks != nil)
-	p.Choice = p.choice(set, chunks)
+	p.Choice = p.sum(p.Layers, set, chunks)
+	if c != nil {
+		for i := range c.Sets[1:] {
+			on, err := p.On(&c.Sets[1+i])
+			if err != nil {
+				return nil, err
+			}
+			p.Checks = append(p.Checks, on)
+		}
+	}
 	return p, p.Check()
+}
+
+// On is what the plan does to another set of a calibration of the same model.
+func (p *Plan) On(set *Set) (Checked, error) {
+	chunks, err := set.split(p.Chunk)
+	if err != nil {
+		return Checked{}, err
+	}
+	layers := slices.Clone(p.Layers)
+	for i := range layers {
+		layers[i].Groups = slices.Clone(layers[i].Groups)
+		for j := range layers[i].Groups {
+			layers[i].Groups[j].expect(chunks.Layers[i], chunks.Count)
+		}
+	}
+	return Checked{Set: set.Name, Choice: p.sum(layers, set, chunks)}, nil
 }
 
 // newLayer groups the experts of layer i. chunks may be nil.
@@ -140,7 +165,10 @@ func (g *Group) expect(layer []Tallies, chunks int) {
 		beyond += layer[e].Beyond(g.Capacity)
 	}
 	n := float64(chunks)
-	g.Expected = Expected{Rows: float64(rows) / n, Overflow: float64(beyond) / n, Padding: float64(g.Rows()) - float64(rows-beyond)/n}
+	g.Expected = Expected{Rows: float64(rows) / n}
+	if g.Placement != CPU { // which has neither
+		g.Expected.Overflow, g.Expected.Padding = float64(beyond)/n, float64(g.Rows())-float64(rows-beyond)/n
+	}
 }
 
 // cost is the modelled time of a launch.
@@ -161,7 +189,6 @@ func (p *Plan) place(o *Options, counted bool) {
 	for i := range p.Layers {
 		for j := range p.Layers[i].Groups {
 			g := &p.Layers[i].Groups[j]
-			g.Placement = CPU
 			fitting := g.Expected.Rows - g.Expected.Overflow
 			launch, host := g.cost(costs), costs.HostRow*fitting
 			switch {
@@ -181,6 +208,11 @@ func (p *Plan) place(o *Options, counted bool) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.gain, a.gain) })
+	for i := range p.Layers {
+		for j := range p.Layers[i].Groups {
+			p.Layers[i].Groups[j].Placement = CPU
+		}
+	}
 	for _, g := range list {
 		if o.Device.Bytes > 0 && p.Bytes+g.Bytes > o.Device.Bytes-o.Reserved {
 			g.Why += "; but others have the device's memory"
@@ -192,19 +224,19 @@ func (p *Plan) place(o *Options, counted bool) {
 	for i := range p.Layers {
 		for j := range p.Layers[i].Groups {
 			if g := &p.Layers[i].Groups[j]; g.Placement == CPU {
-				g.Expected.Padding, g.Expected.Overflow = 0, 0 // the CPU has neither
+				g.Expected.Padding, g.Expected.Overflow = 0, 0
 			}
 		}
 	}
 }
 
-// choice sums up what the plan does to the chunks of a set.
-func (p *Plan) choice(set *Set, chunks *Split) Choice {
+// sum is what layers, with what is expected of them, do to the chunks of a set.
+func (p *Plan) sum(layers []Layer, set *Set, chunks *Split) Choice {
 	c := Choice{Chunk: p.Chunk, GroupSize: p.GroupSize, Sizing: p.Sizing}
 	var all, computed, padding, overflow, host, launches, cost float64
-	for i := range p.Layers {
-		for j := range p.Layers[i].Groups {
-			g := &p.Layers[i].Groups[j]
+	for i := range layers {
+		for j := range layers[i].Groups {
+			g := &layers[i].Groups[j]
 			all += g.Expected.Rows
 			if g.Placement == CPU {
 				host += g.Expected.Rows

@@ -20,6 +20,8 @@ type Plan struct {
 	Choice Choice   `json:"choice"`           // what the plan does, by the calibration
 	Why    string   `json:"why,omitempty"`    // the choice in words
 	Others []Choice `json:"others,omitempty"` // what was weighed, this choice among it
+
+	Checks []Checked `json:"checks,omitempty"` // what it does to the calibration's further sets
 }
 
 // PlanKind is the kind of files with plans.
@@ -66,6 +68,12 @@ type Choice struct {
 	Front    bool    `json:"front"`    // no other choice is better in one of the first four and worse in none
 }
 
+// Checked is what a plan does to a data set that it was not made of.
+type Checked struct {
+	Set string `json:"set"`
+	Choice
+}
+
 // Placement says what computes a group.
 type Placement string
 
@@ -104,8 +112,8 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("a sizing of %d bytes", len(p.Sizing))
 	case p.Bytes < 0 || p.Device.Bytes > 0 && p.Bytes > p.Device.Bytes:
 		return fmt.Errorf("%d bytes of weights are more than the device's %d", p.Bytes, p.Device.Bytes)
-	case len(p.Why) > mostWhy || len(p.Others) > mostChoices:
-		return fmt.Errorf("a reason of %d bytes and %d other choices", len(p.Why), len(p.Others))
+	case len(p.Why) > mostWhy || len(p.Others) > mostChoices || len(p.Checks) > mostSets:
+		return fmt.Errorf("a reason of %d bytes, %d other choices and %d checks", len(p.Why), len(p.Others), len(p.Checks))
 	case len(p.Layers) != p.Shape.Layers:
 		return fmt.Errorf("it has %d layers, want %d", len(p.Layers), p.Shape.Layers)
 	}

@@ -23,7 +23,7 @@ func (s Space) complete(set *Set, experts int) Space {
 	if len(s.Chunks) == 0 {
 		s.Chunks = set.Sizes()
 	}
-	if len(s.GroupSizes) == 0 {
+	if len(s.GroupSizes) == 0 { // the paper's
 		for _, g := range []int{4, 8, 16} {
 			if g = min(g, experts); !slices.Contains(s.GroupSizes, g) {
 				s.GroupSizes = append(s.GroupSizes, g)
