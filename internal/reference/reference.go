@@ -22,6 +22,8 @@ type Options struct {
 	Context                int  // longest sequence; 0: the model's own
 	ContextSet             bool // refuse a model with a shorter context of its own; else use that
 	Get                    config.Getter
+
+	Routed func(layer int, experts []int32, weights []float32) // models.LoadOptions.Routed; may be nil
 }
 
 // chunk is the number of tokens in a forward pass.
@@ -53,7 +55,7 @@ func With(ctx context.Context, r *Options, f func(b *models.Bundle, score Scorer
 		return err
 	}
 	defer pool.Close()
-	bundle, err := engines.LoadBundle(mc, config.DefaultHexagon(), models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context})
+	bundle, err := engines.LoadBundle(mc, config.DefaultHexagon(), models.LoadOptions{Pool: pool, Packing: mc.Packing, Exact: r.Exact, Context: context, Routed: r.Routed})
 	if err != nil {
 		return err
 	}
@@ -92,8 +94,8 @@ func (r *Options) contextFor(m config.Model) (int, error) {
 	return own, nil
 }
 
-// Scorer calls row with the logits after each of tokens in turn. Each call starts a
-// fresh sequence.
+// Scorer calls row with the logits after each of tokens in turn; without a row none are
+// computed. Each call starts a fresh sequence.
 type Scorer func(tokens []int32, row func(t int, logits []float32) error) error
 
 func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t int, logits []float32) error) error {
@@ -110,11 +112,15 @@ func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t i
 			return err
 		}
 		b.Reset()
-		b.Add(seq, lo, len(part), part...)
+		out := len(part)
+		if row == nil {
+			out = 0
+		}
+		b.Add(seq, lo, out, part...)
 		if err := m.Forward(&b, cache); err != nil {
 			return err
 		}
-		for i := range part {
+		for i := range out {
 			if err := row(lo+i, b.Logits[i*width:(i+1)*width]); err != nil {
 				return err
 			}
