@@ -112,7 +112,7 @@ func (p *Plan) On(set *Set) (Checked, error) {
 	for i := range layers {
 		layers[i].Groups = slices.Clone(layers[i].Groups)
 		for j := range layers[i].Groups {
-			layers[i].Groups[j].expect(chunks.Layers[i], chunks.Count)
+			layers[i].Groups[j].expect(set, chunks, i)
 		}
 	}
 	return Checked{Set: set.Name, Choice: p.sum(layers, set, chunks)}, nil
@@ -147,7 +147,7 @@ func newLayer(o *Options, i int, set *Set, chunks *Split) Layer {
 		}
 		g := Group{Experts: slices.Clone(order[lo:hi]), Capacity: capacities[lo], Bytes: int64(hi-lo) * o.ExpertBytes[i]}
 		if chunks != nil {
-			g.expect(chunks.Layers[i], chunks.Count)
+			g.expect(set, chunks, i)
 		}
 		l.Groups = append(l.Groups, g)
 		lo = hi
@@ -157,17 +157,22 @@ func newLayer(o *Options, i int, set *Set, chunks *Split) Layer {
 	return l
 }
 
-// expect counts what so many chunks did to the group.
-func (g *Group) expect(layer []Tallies, chunks int) {
-	rows, beyond := int64(0), int64(0)
+// expect counts what the set's chunks did to a group of layer i. The last layer computes
+// those rows of a prompt alone that want logits: one, which makes its groups cold.
+func (g *Group) expect(set *Set, chunks *Split, i int) {
+	rows, beyond := 0.0, 0.0
 	for _, e := range g.Experts {
-		rows += layer[e].Beyond(0)
-		beyond += layer[e].Beyond(g.Capacity)
+		if i == len(chunks.Layers)-1 {
+			rows += float64(set.Layers[i].Tokens[e]) / float64(set.Tokens) * float64(set.Prompts)
+			continue
+		}
+		rows += float64(chunks.Layers[i][e].Beyond(0))
+		beyond += float64(chunks.Layers[i][e].Beyond(g.Capacity))
 	}
-	n := float64(chunks)
-	g.Expected = Expected{Rows: float64(rows) / n}
+	n := float64(chunks.Count)
+	g.Expected = Expected{Rows: rows / n}
 	if g.Placement != CPU { // which has neither
-		g.Expected.Overflow, g.Expected.Padding = float64(beyond)/n, float64(g.Rows())-float64(rows-beyond)/n
+		g.Expected.Overflow, g.Expected.Padding = beyond/n, max(0, float64(g.Rows())-(rows-beyond)/n)
 	}
 }
 

@@ -94,8 +94,8 @@ func (r *Options) contextFor(m config.Model) (int, error) {
 	return own, nil
 }
 
-// Scorer calls row with the logits after each of tokens in turn; without a row none are
-// computed. Each call starts a fresh sequence.
+// Scorer calls row with the logits after each of tokens in turn. Each call starts a
+// fresh sequence.
 type Scorer func(tokens []int32, row func(t int, logits []float32) error) error
 
 func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t int, logits []float32) error) error {
@@ -112,15 +112,11 @@ func scoreSequence(m models.Model, cache *kv.Cache, tokens []int32, row func(t i
 			return err
 		}
 		b.Reset()
-		out := len(part)
-		if row == nil {
-			out = 0
-		}
-		b.Add(seq, lo, out, part...)
+		b.Add(seq, lo, len(part), part...)
 		if err := m.Forward(&b, cache); err != nil {
 			return err
 		}
-		for i := range out {
+		for i := range part {
 			if err := row(lo+i, b.Logits[i*width:(i+1)*width]); err != nil {
 				return err
 			}
