@@ -113,7 +113,7 @@ type expertPlanning struct {
 }
 
 // expertFlags are those that mean nothing without --moe.
-var expertFlags = []string{"calibration", "chunk", "group", "capacity", "headroom", "ratio", "most-overflow"}
+var expertFlags = []string{"calibration", "chunk", "group", "capacity", "headroom", "ratio", "launch", "most-overflow"}
 
 // denseFlags are those that mean nothing with it.
 var denseFlags = []string{"route", "head", "clock", "cycles-per-packet", "prompt", "svg"}
@@ -127,6 +127,7 @@ func (e *expertPlanning) flags(f *pflag.FlagSet) {
 	f.IntVar(&e.Capacity, "capacity", 0, "with --moe: `ROWS` of every expert in place of tiers")
 	f.Float64Var(&e.Headroom, "headroom", 0, "with --moe: multiply what tiers have room for by `FACTOR`")
 	f.Float64Var(&e.Ratio, "ratio", 0, "with --moe: `IMBALANCE` of every layer (default: the calibration's)")
+	f.Float64Var(&e.Launch, "launch", 0, "with --moe: `MS` that a launch takes (default: the device's)")
 	f.Float64Var(&e.MostOverflow, "most-overflow", e.MostOverflow, "with --moe: `SHARE` of rows that may overflow")
 }
 
@@ -141,7 +142,7 @@ func (e *expertPlanning) check(f *pflag.FlagSet) error {
 			return usage.Errorf("--%s %s", name, when)
 		}
 	}
-	for _, name := range []string{"chunk", "group", "capacity", "headroom", "ratio"} {
+	for _, name := range []string{"chunk", "group", "capacity", "headroom", "ratio", "launch"} {
 		if flag := f.Lookup(name); flag.Changed && (strings.HasPrefix(flag.Value.String(), "-") || flag.Value.String() == "0") {
 			return usage.Errorf("--%s: %s is not positive", name, flag.Value)
 		}

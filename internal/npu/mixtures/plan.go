@@ -15,6 +15,7 @@ type Planning struct {
 	Capacity  int     // of all experts; 0: tiers
 	Headroom  float64 // of tiers
 	Ratio     float64 // in place of each layer's imbalance
+	Launch    float64 // ms of a launch, in place of the device's
 	// MostOverflow is the share of rows that may overflow.
 	MostOverflow float64
 	Context      int // tokens whose keys and values are on the device too
@@ -41,6 +42,9 @@ func NewPlan(m *npu.Mixture, c *experts.Calibration, o Planning) (*experts.Plan,
 	}
 	if o.Capacity != 0 && o.Headroom != 0 {
 		return nil, fmt.Errorf("%w: a capacity of all experts has no headroom", experts.ErrOptions)
+	}
+	if o.Launch != 0 {
+		d.Costs.Launch, d.Source = o.Launch, d.Source+"; the launch as asked for"
 	}
 	use := experts.Options{Shape: m.Shape, Device: d, Ratio: o.Ratio, ExpertBytes: m.ExpertBytes(d), Reserved: m.DenseBytes(o.Context)}
 	if c == nil {

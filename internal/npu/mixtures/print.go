@@ -50,10 +50,10 @@ func PrintCalibration(w io.Writer, c *experts.Calibration) error {
 
 // PrintPlan writes a plan for people.
 func PrintPlan(w io.Writer, p *experts.Plan) error {
-	s := p.Shape
-	fmt.Fprintf(w, "%s on %s: chunks of %d tokens, groups of %d experts, capacities by %s.\n%s.\nCosts are modelled; nothing was measured on a device.\n\n",
-		name(s), p.Device.Name, p.Chunk, p.GroupSize, p.Sizing, p.Why)
-	rows := [][]string{{"on", "launches/token", "padding", "overflow", "on the CPU", "cost/token"}, append([]string{"the data set it is made of"}, cells(&p.Choice)...)}
+	s, k := p.Shape, p.Device.Costs
+	fmt.Fprintf(w, "%s on %s: chunks of %d tokens, groups of %d experts, capacities by %s.\n%s.\nTimes are modelled; nothing was measured on a device. A launch takes %.3g ms; weights are read at %.3g GB/s; the device\ncomputes %.4g and the CPU %.4g GMAC/s (%s).\n\n",
+		name(s), p.Device.Name, p.Chunk, p.GroupSize, p.Sizing, p.Why, k.Launch, k.Read, k.Device, k.Host, p.Device.Source)
+	rows := [][]string{{"on", "launches/token", "padding", "overflow", "on the CPU", "ms/token"}, append([]string{"the data set it is made of"}, cells(&p.Choice)...)}
 	for i := range p.Checks {
 		rows = append(rows, append([]string{p.Checks[i].Set}, cells(&p.Checks[i].Choice)...))
 	}
@@ -62,7 +62,7 @@ func PrintPlan(w io.Writer, p *experts.Plan) error {
 			return err
 		}
 		fmt.Fprintf(w, "\nWhat was weighed; * is on the front\n")
-		rows = [][]string{{"chunk", "G", "capacities", "launches/token", "padding", "overflow", "on the CPU", "cost/token", "front"}}
+		rows = [][]string{{"chunk", "G", "capacities", "launches/token", "padding", "overflow", "on the CPU", "ms/token", "front"}}
 		for i := range p.Others {
 			o := &p.Others[i]
 			mark := ""
@@ -95,14 +95,14 @@ func printLayers(w io.Writer, p *experts.Plan) error {
 		}
 		rows = append(rows, []string{fmt.Sprint(i), fmt.Sprintf("%.2f", l.Imbalance), fmt.Sprint(l.Base), fmt.Sprint(l.Busiest), strings.Trim(fmt.Sprint(l.Tiers), "[]"),
 			fmt.Sprint(launches), fmt.Sprintf("%d of %d", on, p.Shape.Experts), output.Bytes(bytes)})
-		if l.Imbalance > p.Layers[shown].Imbalance {
+		if l.Imbalance > p.Layers[shown].Imbalance && i < len(p.Layers)-1 { // of the last one prompts want little
 			shown = i
 		}
 	}
 	if err := output.Table(w, rows); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nGroups of layer %d, the least balanced; rows are those of a chunk on average\n", shown)
+	fmt.Fprintf(w, "\nGroups of layer %d, the least balanced but for the last; rows are those of a chunk on average\n", shown)
 	rows = [][]string{{"experts", "capacity", "on", "rows", "padding", "overflow", "weights", "why"}}
 	for _, g := range p.Layers[shown].Groups {
 		rows = append(rows, []string{strings.Trim(fmt.Sprint(g.Experts), "[]"), fmt.Sprint(g.Capacity), strings.ToUpper(string(g.Placement)), fmt.Sprintf("%.1f", g.Expected.Rows),
@@ -112,7 +112,7 @@ func printLayers(w io.Writer, p *experts.Plan) error {
 }
 
 func cells(c *experts.Choice) []string {
-	return []string{fmt.Sprintf("%.3f", c.Launches), percent(c.Padding), percent(c.Overflow), percent(c.Host), fmt.Sprintf("%.1f", c.Cost)}
+	return []string{fmt.Sprintf("%.3f", c.Launches), percent(c.Padding), percent(c.Overflow), percent(c.Host), fmt.Sprintf("%.3g", c.Cost)}
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
