@@ -61,10 +61,13 @@ func PrintPlan(w io.Writer, p *experts.Plan) error {
 		if err := output.Table(w, rows); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\nWhat was weighed; * is on the front\n")
-		rows = [][]string{{"chunk", "G", "capacities", "launches/token", "padding", "overflow", "on the CPU", "ms/token", "front"}}
+		fmt.Fprintf(w, "\nWhat was weighed in chunks of %d tokens (--json has all %d); * is on the front of all\n", p.Chunk, len(p.Others))
+		rows = [][]string{{"G", "capacities", "launches/token", "padding", "overflow", "on the CPU", "ms/token", "front"}}
 		for i := range p.Others {
 			o := &p.Others[i]
+			if o.Chunk != p.Chunk {
+				continue
+			}
 			mark := ""
 			if o.Front {
 				mark = "*"
@@ -72,7 +75,7 @@ func PrintPlan(w io.Writer, p *experts.Plan) error {
 			if *o == p.Choice {
 				mark += " chosen"
 			}
-			rows = append(rows, append(append([]string{fmt.Sprint(o.Chunk), fmt.Sprint(o.GroupSize), o.Sizing}, cells(o)...), mark))
+			rows = append(rows, append(append([]string{fmt.Sprint(o.GroupSize), o.Sizing}, cells(o)...), mark))
 		}
 		if err := output.Table(w, rows); err != nil {
 			return err
