@@ -27,6 +27,7 @@ var notRun = map[string]string{
 	"python3 tools/lmeval/compare.py --lutra ./lutra --model lutra-tiny-l":                                                          "the gate's step lmeval runs it",
 	"LUTRA_ADVERSARY=64,1000 go test ./internal/adversary -run ALutraServer -v -timeout 1h":                                         "needs a machine to itself; a short run is one of the server's tests",
 	"curl -Lo gsm8k-test.jsonl https://raw.githubusercontent.com/openai/grade-school-math/master/grade_school_math/data/test.jsonl": "fetches data sets; files of the same layout are in internal/eval/testdata",
+	"pip install -r docs/examples/requirements.txt":                                                                                 "the gate's step examples installs it",
 	"pip install gguf safetensors torch":                                                                                            "fetches a checkpoint of gigabytes",
 	"apt-get install qemu-user clang-19 lld-19 llvm-19 make gcc":                                                                    "the gate's step hexagon does the same",
 	"make -C hexagon/dsp sdk HEXAGON_SDK_ROOT=$HEXAGON_SDK_ROOT HEXAGON_CC=$HEXAGON_CC":                                             "needs Qualcomm's SDK",
