@@ -31,8 +31,8 @@ type Config struct {
 	Params  int64 // number of weights
 	Bytes   int64 // bytes of packed weights in memory
 	// Experts is how many a layer's mixture has, of which a row takes ExpertsUsed; 0:
-	// layers have one feed-forward.
-	Experts, ExpertsUsed int
+	// layers have one feed-forward. Each expert is ExpertFFN wide.
+	Experts, ExpertsUsed, ExpertFFN int
 
 	Packings string // what the layers' matrices run as, e.g. "I2"
 	Sent     int64  // of Params: what a backend other than the CPU multiplies
