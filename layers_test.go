@@ -52,7 +52,7 @@ var layers = map[string][]string{
 	"tts/ttstest":        {"tts", "batcher", "models", "kernels"},
 	"tts/scaling":        {"tts/answer"},
 	"tts/answer":         {},
-	"tts/toolcall":       {},
+	"tts/toolcall":       {"grammar"},
 	"batcher":            {"models", "kernels"},
 	"batcher/sampling":   {"kernels"},
 	"batcher/schedule":   {},

@@ -5,6 +5,10 @@ import (
 	"unicode/utf8"
 )
 
+// Special begins the text of a token that has none: its name follows. No other text
+// has this byte, so that a grammar has such tokens only where it names them.
+const Special = "\xff"
+
 // Vocabulary is the texts of a tokenizer's tokens as tries. It is immutable.
 type Vocabulary struct {
 	size   int

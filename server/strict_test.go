@@ -36,26 +36,32 @@ func forecasts(names ...string) (tools []goopenai.Tool) {
 }
 
 func TestForcedCallsMeetTheirSchemaWhateverTheModelWrites(t *testing.T) {
-	for _, source := range []string{"", "{# <|python_tag|> #}", "{# [TOOL_CALLS] #}", "{# <｜tool▁call▁begin｜> #}"} {
+	for name, marks := range callFormats {
 		f := start(t, says(t, "Nothing of the kind."), nil)
-		f.withTemplate(source + template.ChatML)
+		f.withTemplate("{# " + marks + " #}" + template.ChatML)
 		for _, names := range [][]string{{"forecast"}, {"forecast", "climate"}} {
-			if len(names) > 1 && strings.Contains(source, "begin") {
-				continue // a name and an object cannot be held together
-			}
-			req := goopenai.ChatCompletionRequest{Model: "toy", Tools: forecasts(names...), ToolChoice: "required", Temperature: 1.5, N: 4, MaxCompletionTokens: 200,
-				Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
-			answer, err := f.client().CreateChatCompletion(t.Context(), req)
-			if err != nil {
-				t.Fatalf("%q: %v", source, err)
-			}
-			for _, c := range answer.Choices {
-				if len(c.Message.ToolCalls) != 1 || c.FinishReason != goopenai.FinishReasonToolCalls || c.Message.Content != "" {
-					t.Errorf("%q: %+v, want a call", source, c)
-					continue
+			for _, parallel := range []bool{false, true} {
+				req := goopenai.ChatCompletionRequest{Model: "toy", Tools: forecasts(names...), ToolChoice: "required", ParallelToolCalls: parallel, Temperature: 1.5, N: 4, MaxCompletionTokens: 400,
+					Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}}
+				answer, err := f.client().CreateChatCompletion(t.Context(), req)
+				if err != nil {
+					t.Fatalf("%q: %v", name, err)
 				}
-				if err := meets(c.Message.ToolCalls[0].Function.Arguments); err != nil {
-					t.Errorf("%q: %v", source, err)
+				for _, c := range answer.Choices {
+					calls := c.Message.ToolCalls
+					if c.FinishReason == goopenai.FinishReasonLength && parallel && len(calls) > 1 {
+						calls = calls[:len(calls)-1] // without end by chance: the last call is cut off
+					} else if c.FinishReason != goopenai.FinishReasonToolCalls {
+						t.Errorf("%s: %+v, want calls", name, c)
+					}
+					if len(calls) == 0 || c.Message.Content != "" || !parallel && len(calls) > 1 {
+						t.Errorf("%s: %+v, want a call", name, c)
+					}
+					for _, call := range calls {
+						if err := meets(call.Function.Arguments); err != nil {
+							t.Errorf("%s: %v", name, err)
+						}
+					}
 				}
 			}
 		}
@@ -63,21 +69,37 @@ func TestForcedCallsMeetTheirSchemaWhateverTheModelWrites(t *testing.T) {
 }
 
 func TestCallsOfStrictToolsMeetTheirSchemaAndTextIsFree(t *testing.T) {
-	// The model writes arguments that the schema forbids, and is held to others.
-	f := start(t, says(t, "I look.\n"+toolcall.Hermes.Write("forecast", `{"town": "Paris"}`)), nil)
-	f.withTemplate(template.ChatML)
-	req := goopenai.ChatCompletionRequest{Model: "toy", Tools: forecasts("forecast"), Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}, MaxCompletionTokens: 200}
-	got := ask(t, f, req)
-	if got.Content != "I look." || len(got.ToolCalls) != 1 {
-		t.Fatalf("%+v, want text and a call", got)
-	}
-	if err := meets(got.ToolCalls[0].Function.Arguments); err != nil {
-		t.Error(err)
-	}
-	f = start(t, says(t, "No tool helps."), nil)
-	f.withTemplate(template.ChatML)
-	if got := ask(t, f, req); got.Content != "No tool helps." || got.ToolCalls != nil {
-		t.Errorf("%+v, want text", got)
+	for name, marks := range callFormats {
+		source := "{# " + marks + " #}" + template.ChatML
+		format := toolcall.Of(source)
+		const forbidden = `{"town": "Paris"}`
+		said := "I look.\n" + format.Write("forecast", forbidden)
+		content := "I look."
+		switch name {
+		case "qwen3-coder":
+			said = "I look.\n" + format.Begin("forecast") + "<parameter=town>\nParis\n</parameter>\n</function>\n</tool_call>"
+		case "llama3": // a call is the whole message
+			said, content = format.Write("forecast", forbidden), ""
+		case "functionary3.2":
+			said = "all\nI look.>>>" + format.Write("forecast", forbidden)
+		}
+		// The model writes arguments that the schema forbids, and is held to others.
+		f := start(t, says(t, said), nil)
+		f.withTemplate(source)
+		req := goopenai.ChatCompletionRequest{Model: "toy", Tools: forecasts("forecast", "climate"), ParallelToolCalls: false, Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: "Hi"}}, MaxCompletionTokens: 400}
+		got := ask(t, f, req)
+		if got.Content != content || len(got.ToolCalls) != 1 || got.ToolCalls[0].Function.Name != "forecast" {
+			t.Errorf("%s: %q becomes %+v, want text and a call", name, said, got)
+			continue
+		}
+		if err := meets(got.ToolCalls[0].Function.Arguments); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		f = start(t, says(t, "No tool helps."), nil)
+		f.withTemplate(source)
+		if got := ask(t, f, req); got.Content != "No tool helps." || got.ToolCalls != nil {
+			t.Errorf("%s: %+v, want text", name, got)
+		}
 	}
 }
 

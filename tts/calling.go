@@ -3,11 +3,13 @@ package tts
 import (
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
+	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/tts/structure"
 	"github.com/lutra-lm/lutra/tts/toolcall"
 )
 
@@ -17,8 +19,7 @@ type Calling struct {
 	Strategy
 	Format *toolcall.Format
 	Tools  []toolcall.Tool
-	Begun  string // what the prompt ends with, and every message thus begins with
-	One    bool   // further calls of a message are left out
+	One    bool // further calls of a message are left out
 }
 
 var _ Strategy = Calling{}
@@ -27,17 +28,13 @@ var _ Strategy = Calling{}
 func (c Calling) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		parsers := make([]*toolcall.Parser, req.choices())
-		begun := make([][]toolcall.Part, len(parsers))
 		for i := range parsers {
 			parsers[i] = c.Format.NewParser(c.Tools)
-			begun[i] = slices.Clone(parsers[i].Push(c.Begun, false))
 		}
 		first := true
 		for d, err := range c.Strategy.Run(ctx, req) {
 			if err == nil && !first {
-				parts := begun[d.Choice]
-				begun[d.Choice] = nil
-				c.divide(&d, parsers[d.Choice], parts)
+				c.divide(&d, parsers[d.Choice])
 			}
 			first = false
 			if !yield(d, err) {
@@ -47,59 +44,61 @@ func (c Calling) Run(ctx context.Context, req *Request) iter.Seq2[Delta, error] 
 	}
 }
 
-// divide takes the calls out of a delta's text. parts come before it.
-func (c Calling) divide(d *Delta, p *toolcall.Parser, parts []toolcall.Part) {
+// divide takes the calls out of a delta's text.
+func (c Calling) divide(d *Delta, p *toolcall.Parser) {
 	text := d.Text
 	d.Text = ""
-	add := func(parts []toolcall.Part) {
-		for _, part := range parts {
-			d.Reasoning += part.Reasoning
-			if part.Call == nil {
-				d.Text += part.Text
-			} else if !c.One || part.Call.Index == 0 {
-				d.Calls = append(d.Calls, *part.Call)
-			}
+	for _, part := range p.Push(text, d.Finish != "") {
+		d.Reasoning += part.Reasoning
+		if part.Call == nil {
+			d.Text += part.Text
+		} else if !c.One || part.Call.Index == 0 {
+			d.Calls = append(d.Calls, *part.Call)
 		}
 	}
-	add(parts)
-	add(p.Push(text, d.Finish != ""))
 	if d.Finish == FinishStop && p.Calls() > 0 {
 		d.Finish = FinishCalls
 	}
 }
 
-// ErrStrict says that a model's format does not let calls be held to their schemas.
-var ErrStrict = errors.New("tts: calls in the model's format cannot be held to a schema unless one is required")
-
-// Hold prepares a request whose answers may be calls, or must be one of a tool, of any
-// with an empty name. Forced calls are held to their tool's schema, others to those of
-// strict tools: the first call of an answer then ends it. Errors: ErrStrict, and what is
-// wrong with the schema of a strict tool.
+// Hold prepares a request whose answers may be calls, or must be of any tool, or with
+// a name of that one. Where one must be made or may be of a strict tool, an answer's
+// calls are held to the names and schemas of the tools: it ends with the last of them.
+// Errors: *toolcall.SchemaError of a strict tool, and grammar.ErrComplex.
 func (c *Calling) Hold(req *Request, m *Model, must bool, name string) error {
-	strict := slices.ContainsFunc(c.Tools, func(t toolcall.Tool) bool { return t.Strict && (name == "" || t.Name == name) })
-	var schema, mark string
-	if must {
-		c.Begun, schema = c.Format.Forced(c.Tools, name)
-	} else if strict {
-		mark, schema = c.Format.Held(c.Tools)
+	req.Marks, req.Calls = c.Format.Marks, c.Read
+	tools := c.Tools
+	if name != "" {
+		tools = slices.DeleteFunc(slices.Clone(tools), func(t toolcall.Tool) bool { return t.Name != name })
 	}
-	req.Prompt.Begin, req.Marks, req.Calls = c.Begun, c.Format.Marks, c.Read
-	if schema == "" {
-		if strict {
-			return ErrStrict
-		}
+	strict := slices.ContainsFunc(tools, func(t toolcall.Tool) bool { return t.Strict })
+	if !must && !strict {
 		return nil
 	}
-	format, err := m.Format(FormatSchema, schema)
-	if err != nil && !strict { // the model is trusted with what cannot be held
-		if must {
-			c.Begun = c.Format.Begin(name)
-			req.Prompt.Begin = c.Begun
-		}
-		return nil
+	h := toolcall.Hold{Must: must, One: c.One || name != "", Special: func(mark string) bool { return m.formats.special()[mark] }}
+	if m.Thinks() && c.Format != toolcall.Harmony {
+		h.Thought = [2]string{thinkBegin, thinkEnd}
 	}
-	req.Format, req.FormatAfter = format, mark
+	format, err := m.callFormat(c.Format, tools, h)
+	if err != nil && !strict { // all at once are too much: the model is trusted with the arguments
+		tools = slices.Clone(tools)
+		for i := range tools {
+			tools[i].Schema = nil
+		}
+		format, err = m.callFormat(c.Format, tools, h)
+	}
+	req.Format, req.FormatMay = format, !must
 	return err
+}
+
+// callFormat is what answers with calls are held to.
+func (m *Model) callFormat(f *toolcall.Format, tools []toolcall.Tool, h toolcall.Hold) (*structure.Format, error) {
+	var key strings.Builder
+	fmt.Fprintf(&key, "%s %v %v %v\n", f.Name, h.Must, h.One, h.Thought)
+	for _, t := range tools {
+		fmt.Fprintf(&key, "%s %v %s\n", t.Name, t.Strict, t.Schema)
+	}
+	return m.format(formatCalls, key.String(), func() (*grammar.Grammar, error) { return f.Grammar(tools, h) })
 }
 
 // Read is the calls in a whole answer, by name and arguments: the order of members and
@@ -107,12 +106,7 @@ func (c *Calling) Hold(req *Request, m *Model, must bool, name string) error {
 func (c Calling) Read(text string) (calls string, ok bool) {
 	p := c.Format.NewParser(c.Tools)
 	var list []toolcall.Call
-	for _, push := range []string{c.Begun, text} {
-		for _, part := range p.Push(push, false) {
-			list = toolcall.Join(list, part.Call)
-		}
-	}
-	for _, part := range p.Push("", true) {
+	for _, part := range p.Push(text, true) {
 		list = toolcall.Join(list, part.Call)
 	}
 	var b strings.Builder

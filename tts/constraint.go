@@ -28,8 +28,8 @@ func (r *Request) constraint(m *Model, thinking bool) sampling.Constraint {
 		return nil
 	}
 	c := &constraint{vocab: m.Vocab, least: r.MinTokens, allowed: r.Allowed, thought: m.thoughtLimit(r.MaxThinking, thinking)}
-	c.format = structured{r.Format, m, r.FormatAfter, r.FormatAfter != ""}
-	if thinking && r.FormatAfter == "" {
+	c.format = structured{Format: r.Format, model: m, may: r.FormatMay}
+	if thinking {
 		c.format.after = thinkEnd
 	}
 	c.ends = slices.Concat(r.Sampling.Stop, m.Tokenizer.EOGs())

@@ -22,6 +22,8 @@ const (
 	FormatRegex   FormatKind = "regex"   // a pattern that the whole answer matches
 	FormatChoice  FormatKind = "choice"  // texts, each behind a zero byte
 	FormatGrammar FormatKind = "grammar" // llama.cpp's GBNF
+
+	formatCalls FormatKind = "calls" // of tools, see Calling.Hold
 )
 
 // mostFormats bounds the formats that a model remembers.
@@ -32,7 +34,8 @@ const mostFormats = 16
 type formats struct {
 	mu         sync.Mutex
 	vocabulary func() *grammar.Vocabulary
-	known      []knownFormat // the latest last
+	special    func() map[string]bool // names of tokens that are no text
+	known      []knownFormat          // the latest last
 }
 
 type knownFormat struct {
@@ -42,7 +45,18 @@ type knownFormat struct {
 }
 
 func newFormats(m *Model) *formats {
-	return &formats{vocabulary: sync.OnceValue(func() *grammar.Vocabulary { return structure.Vocabulary(m.Tokenizer) })}
+	return &formats{
+		vocabulary: sync.OnceValue(func() *grammar.Vocabulary { return structure.Vocabulary(m.Tokenizer) }),
+		special: sync.OnceValue(func() map[string]bool {
+			names := map[string]bool{}
+			for id := range int32(m.Tokenizer.Size()) {
+				if !m.Tokenizer.Plain(id) {
+					names[m.Tokenizer.Token(id)] = true
+				}
+			}
+			return names
+		}),
+	}
 }
 
 // Choices writes texts as FormatChoice wants them.
@@ -51,15 +65,20 @@ func Choices(texts []string) string { return "\x00" + strings.Join(texts, "\x00"
 // Format is what answers of the model are held to. An error says what is wrong with
 // the text, or that it is too complex.
 func (m *Model) Format(kind FormatKind, text string) (*structure.Format, error) {
+	return m.format(kind, text, func() (*grammar.Grammar, error) { return compile(kind, text) })
+}
+
+// format remembers what is made of a text.
+func (m *Model) format(kind FormatKind, text string, compile func() (*grammar.Grammar, error)) (*structure.Format, error) {
 	f := m.formats
 	if format := f.find(kind, text); format != nil {
 		return format, nil
 	}
-	g, err := compile(kind, text)
+	g, err := compile()
 	if err != nil {
 		return nil, err
 	}
-	format := structure.New(g, f.vocabulary(), m.Tokenizer.Piece)
+	format := structure.New(g, f.vocabulary(), func(id int32) []byte { return structure.Text(m.Tokenizer, id) })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.known) >= mostFormats {

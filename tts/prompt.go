@@ -26,7 +26,6 @@ type Prompt struct {
 	Infill   *Infill            // what Text stands before: the answer goes between; nil: nothing
 	Bare     bool               // begin Text without the BOS that the model may want
 	Literal  bool               // take the names of special tokens in Text for plain text
-	Begin    string             // what the answer to a conversation begins with; with EndHeader alone
 }
 
 // Infill is what stands around a gap that the answer fills, besides the text before it.
@@ -139,12 +138,6 @@ func (m *Model) rendered(ctx context.Context, p *Prompt, limit int) (*Prepared, 
 	text, err := m.Render(ctx, p)
 	if err != nil {
 		return nil, err
-	}
-	if p.Begin != "" {
-		if endsInThought(text) {
-			text += thinkEnd + "\n\n"
-		}
-		text += p.Begin
 	}
 	ids, err := m.encode(ctx, text, tokenizer.Options{ParseSpecial: true}, limit) // the template writes the BOS itself
 	if err != nil {

@@ -74,9 +74,8 @@ type Request struct {
 	// Format is what answers are held to; nil: nothing. It excludes MinTokens, Allowed,
 	// Sampling.IgnoreEOS and answers that continue a message.
 	Format *structure.Format
-	// FormatAfter is a text behind which Format holds, where an answer has it; empty:
-	// from the beginning.
-	FormatAfter string
+	// FormatMay lets an answer end in its thought, before what Format holds it to.
+	FormatMay bool
 	// MaxLogprobs bounds the log-probabilities that the answer may list, those
 	// of alternatives included; 0: no bound.
 	MaxLogprobs int

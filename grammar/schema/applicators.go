@@ -3,8 +3,6 @@ package schema
 import (
 	"fmt"
 	"slices"
-
-	"github.com/lutra-lm/lutra/grammar/regex"
 )
 
 // applicator is what a keyword demands that applies schemas to the value itself;
@@ -228,7 +226,7 @@ func (c *compiler) contradictory(s subs, depth int) bool {
 
 // allows reports whether a text meets what s demands of strings.
 func (c *compiler) allows(s *shape, text string) bool {
-	return c.arena.Matches(c.content(s), regex.Spell(text))
+	return c.arena.Matches(c.content(s), c.spell(text))
 }
 
 // of is what s demands of a property.

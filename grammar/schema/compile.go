@@ -24,7 +24,10 @@ const (
 	mostNodes  = 1 << 16 // combinations of schemas
 )
 
-var errEffort = errors.New("the schema takes too long to work out")
+var (
+	errEffort  = errors.New("the schema takes too long to work out")
+	errNothing = errors.New("no value meets it")
+)
 
 // The white space that may stand between tokens, as JSON is commonly written: none
 // before a comma or a colon, one blank behind it, or a line's end and an indent where
@@ -38,6 +41,7 @@ const (
 // compiler turns one schema into rules.
 type compiler struct {
 	options               Options
+	spelt                 regex.Spelling // of strings: Raw ones have no quotes
 	arena                 *regex.Arena
 	refs                  *references
 	blank, indent, either regex.Expr
@@ -85,9 +89,37 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{
-		options: options,
-		arena:   regex.New(), refs: newReferences(root), known: map[sub]ways{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
+	c, err := newCompiler(regex.New(), root, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.build(subs{{schema: root}}); err != nil {
+		return nil, err
+	}
+	if err := c.arena.Err(); err != nil {
+		return nil, err
+	}
+	freeze(c.arena)
+	c.settle()
+	if !c.nodes[0].possible {
+		return nil, errNothing
+	}
+	g, err := grammar.New(c.arena, c, c.symbol(symbol{kind: symValue}))
+	if err != nil {
+		return nil, err
+	}
+	if g.Start().Ended() {
+		return nil, errNothing
+	}
+	return g, nil
+}
+
+// newCompiler turns a schema, or parts of one, into rules over an arena that may be
+// that of others too.
+func newCompiler(arena *regex.Arena, root *value, options Options) (c *compiler, err error) {
+	c = &compiler{
+		options: options, spelt: regex.JSON,
+		arena: arena, refs: newReferences(root), known: map[sub]ways{}, within: map[sub]bool{}, formats: map[string]regex.Expr{},
 		nodeIDs: map[string]int{}, ids: map[symbol]grammar.Symbol{},
 	}
 	for text, e := range map[string]*regex.Expr{blank: &c.blank, indent: &c.indent, either: &c.either} {
@@ -95,28 +127,15 @@ func compile(text []byte, options Options) (*grammar.Grammar, error) {
 			return nil, err
 		}
 	}
-	if err := c.build(root); err != nil {
-		return nil, err
+	return c, nil
+}
+
+// freeze freezes an arena whose expressions hold all bytes that rules come to name.
+func freeze(arena *regex.Arena) {
+	for _, b := range []byte(`[]{}:,"`) {
+		arena.Byte(b)
 	}
-	if err := c.arena.Err(); err != nil {
-		return nil, err
-	}
-	for _, b := range []byte(`[]{}:,"`) { // all bytes that rules come to name
-		c.arena.Byte(b)
-	}
-	c.arena.Freeze()
-	c.settle()
-	if !c.nodes[0].possible {
-		return nil, errors.New("no value meets it")
-	}
-	g, err := grammar.New(c.arena, c, c.symbol(symbol{kind: symValue}))
-	if err != nil {
-		return nil, err
-	}
-	if g.Start().Ended() {
-		return nil, errors.New("no value meets it")
-	}
-	return g, nil
+	arena.Freeze()
 }
 
 // node is a combination of schemas that all hold, as a value has to meet it.
@@ -127,9 +146,10 @@ type node struct {
 	possible bool // some value meets it
 }
 
-// build makes the nodes that are reached from the schema.
-func (c *compiler) build(root *value) error {
-	if _, err := c.node(subs{{schema: root}}); err != nil {
+// build makes the nodes that are reached from schemas that all hold; theirs is the
+// first.
+func (c *compiler) build(all subs) error {
+	if _, err := c.node(all); err != nil {
 		return err
 	}
 	for i := 0; i < len(c.nodes); i++ {

@@ -15,24 +15,24 @@ func (c *compiler) format(name string) (ways, error) {
 	e, ok := c.formats[name]
 	if !ok {
 		var err error
-		if e, err = c.arena.Match(text, regex.JSON); err != nil {
+		if e, err = c.arena.Match(text, c.spelt); err != nil {
 			return nil, err
 		}
 		switch name {
 		case "date", "date-time":
-			leap, err := c.arena.Match(leapDay+".*", regex.JSON)
+			leap, err := c.arena.Match(leapDay+".*", c.spelt)
 			if err != nil {
 				return nil, err
 			}
-			not, err := c.arena.Match(`\d{4}-02-29.*`, regex.JSON)
+			not, err := c.arena.Match(`\d{4}-02-29.*`, c.spelt)
 			if err != nil {
 				return nil, err
 			}
-			e = c.arena.And(e, c.arena.Or(leap, c.arena.And(c.arena.AnyText(regex.JSON), c.arena.Not(not))))
+			e = c.arena.And(e, c.arena.Or(leap, c.arena.And(c.arena.AnyText(c.spelt), c.arena.Not(not))))
 		case "email":
-			e = c.arena.And(e, c.arena.Texts(3, 254, regex.JSON))
+			e = c.arena.And(e, c.arena.Texts(3, 254, c.spelt))
 		case "hostname":
-			e = c.arena.And(e, c.arena.Texts(1, 253, regex.JSON))
+			e = c.arena.And(e, c.arena.Texts(1, 253, c.spelt))
 		}
 		c.formats[name] = e
 	}

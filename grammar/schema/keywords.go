@@ -173,7 +173,7 @@ func (c *compiler) assertion(v *value, key string, x *value) (ways, error) {
 		if x.kind != strs {
 			return fault()
 		}
-		e, err := c.arena.Search(x.text, regex.JSON)
+		e, err := c.arena.Search(x.text, c.spelt)
 		return one(func(s *shape) { s.texts = []regex.Expr{e} }), err
 	case "format":
 		if x.kind != strs {

@@ -62,7 +62,7 @@ func (c *compiler) failing(v *value, key string, x *value) (ways, error) {
 		b.relation = []regex.Relation{regex.Less: regex.AtLeast, regex.AtMost: regex.Greater, regex.AtLeast: regex.Less, regex.Greater: regex.AtMost}[b.relation]
 		return only(numbers, func(s *shape) { s.bounds = []comparison{b} }), nil
 	case "pattern":
-		e, err := c.arena.Search(x.text, regex.JSON)
+		e, err := c.arena.Search(x.text, c.spelt)
 		return only(strs, func(s *shape) { s.texts = []regex.Expr{c.arena.Not(e)} }), err
 	case "minLength":
 		if n == 0 {
@@ -168,7 +168,7 @@ func (c *compiler) otherThan(values []*value) (ways, error) {
 		case numbers:
 			rest.bounds = append(rest.bounds, comparison{relation: regex.Equal, to: v.number, not: true})
 		case strs:
-			literals = append(literals, c.arena.Text(v.text, regex.JSON))
+			literals = append(literals, c.arena.Text(v.text, c.spelt))
 		default:
 			return nil, fmt.Errorf("the complement of a list or an object is not supported")
 		}

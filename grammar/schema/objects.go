@@ -49,7 +49,7 @@ func (c *compiler) objects(b *branch) error {
 		if err != nil {
 			return err
 		}
-		b.entries = append(b.entries, entry{a.Literal(`"` + regex.Spell(name) + `"`), n, required[name]})
+		b.entries = append(b.entries, entry{key: a.Literal(`"` + regex.Spell(name) + `"`), name: name, node: n, required: required[name]})
 	}
 	for _, name := range s.forbidden {
 		taken = append(taken, regex.Spell(name))
@@ -125,7 +125,7 @@ func (c *compiler) otherEntries(b *branch, free regex.Expr) error {
 		if err != nil {
 			return err
 		}
-		b.others = append(b.others, entry{c.quoted(key), n, false})
+		b.others = append(b.others, entry{key: c.quoted(key), names: key, node: n})
 	}
 	// Which names stand for others is not kept, so that two could be the same.
 	if len(b.others) > 0 && b.minimum > 1 && b.minimum > b.needed(0)+1 {

@@ -31,6 +31,8 @@ type branch struct {
 // entry is a property, or all those whose names match.
 type entry struct {
 	key      regex.Expr // with its quotes
+	name     string     // of a property
+	names    regex.Expr // of all those, without quotes
 	node     int
 	required bool
 }

@@ -18,12 +18,12 @@ const (
 // content matches what stands between the quotes of a string.
 func (c *compiler) content(s *shape) regex.Expr {
 	a := c.arena
-	all := append([]regex.Expr{a.Texts(s.least, s.most, regex.JSON)}, s.texts...)
+	all := append([]regex.Expr{a.Texts(s.least, s.most, c.spelt)}, s.texts...)
 	if s.enum != nil {
 		var literals []string
 		for _, v := range s.enum {
 			if v.kind == strs {
-				literals = append(literals, regex.Spell(v.text))
+				literals = append(literals, c.spell(v.text))
 			}
 		}
 		all = append(all, a.Literals(literals))
@@ -31,8 +31,19 @@ func (c *compiler) content(s *shape) regex.Expr {
 	return a.And(all...)
 }
 
+// spell is a text as strings have it.
+func (c *compiler) spell(text string) string {
+	if c.spelt == regex.Raw {
+		return text
+	}
+	return regex.Spell(text)
+}
+
 // quoted is a string with that content.
 func (c *compiler) quoted(content regex.Expr) regex.Expr {
+	if c.spelt == regex.Raw {
+		return content
+	}
 	quote := c.arena.Byte('"')
 	return c.arena.Seq(quote, content, quote)
 }
@@ -109,11 +120,15 @@ func (c *compiler) enumerated(s *shape) (regex.Expr, error) {
 	var literals []string
 	var es []regex.Expr
 	texts := c.content(&shape{least: s.least, most: s.most, texts: s.texts})
+	quote := `"`
+	if c.spelt == regex.Raw {
+		quote = ""
+	}
 	for _, v := range s.enum {
 		switch {
 		case v.kind == strs:
-			if text := regex.Spell(v.text); len(s.texts) == 0 && s.least == 0 && s.most == regex.Infinite || c.arena.Matches(texts, text) {
-				literals = append(literals, `"`+text+`"`)
+			if text := c.spell(v.text); len(s.texts) == 0 && s.least == 0 && s.most == regex.Infinite || c.arena.Matches(texts, text) {
+				literals = append(literals, quote+text+quote)
 			}
 		case v.kind == nulls:
 			literals = append(literals, "null")

@@ -52,7 +52,7 @@ func (f Fields) HoldTo(req *tts.Request, m *tts.Model, name string, kind tts.For
 	for other, bad := range map[string]bool{
 		"min_tokens": req.MinTokens > 0, "allowed_token_ids": req.Allowed != nil, "ignore_eos": req.Sampling.IgnoreEOS,
 		"continue_final_message": req.Prompt.Messages != nil && req.Prompt.Ending == tts.EndOpen,
-		"tool_choice":            req.Prompt.Begin != "", "tools": req.Format != nil,
+		"tools":                  req.Format != nil,
 	} {
 		if bad {
 			f.Fail(jsonread.CodeValue, name, "it cannot be given together with '%s'.", other)

@@ -9,15 +9,18 @@ import (
 	"github.com/lutra-lm/lutra/models/tokenizer"
 )
 
-// Vocabulary is the texts that a tokenizer's tokens may add to structured answers:
-// those of ordinary tokens.
+// Vocabulary is the texts of a tokenizer's tokens.
 func Vocabulary(t *tokenizer.Tokenizer) *grammar.Vocabulary {
-	return grammar.NewVocabulary(t.Size(), func(id int32) []byte {
-		if !t.Plain(id) {
-			return nil
-		}
+	return grammar.NewVocabulary(t.Size(), func(id int32) []byte { return Text(t, id) })
+}
+
+// Text is what a token adds to a structured answer: its text, or grammar.Special and the name
+// of one that is not ordinary.
+func Text(t *tokenizer.Tokenizer, id int32) []byte {
+	if t.Plain(id) {
 		return t.Piece(id)
-	})
+	}
+	return []byte(grammar.Special + t.Token(id))
 }
 
 // The bounds of what a Format remembers.
@@ -51,7 +54,7 @@ type allowed struct {
 	err  error
 }
 
-// New makes a format. text is what a token adds to an answer.
+// New makes a format. text is what a token adds to an answer, as Text has it.
 func New(g *grammar.Grammar, v *grammar.Vocabulary, text func(id int32) []byte) *Format {
 	return &Format{grammar: g, vocabulary: v, text: text, places: map[place]*grammar.State{}, masks: map[*grammar.State]*allowed{}}
 }

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,10 @@ type objects struct {
 	opened bool
 }
 
+// headKeys are those that may stand before the name of a call that nothing else marks
+// as one.
+var headKeys = []string{"type", "name", "function"}
+
 // inObject is within a call that is an object.
 func inObject(p *Parser, _ bool) bool {
 	o := &p.object
@@ -24,7 +29,12 @@ func inObject(p *Parser, _ bool) bool {
 	for n < len(p.held) && o.at != afterObject && o.at != broken {
 		b := p.held[n]
 		n++
-		switch ev := o.next(b); string(o.key) {
+		ev := o.next(b)
+		if ev == valueByte && p.format.unmarked && !o.opened && !slices.Contains(headKeys, string(o.key)) {
+			o.at = broken // an object of another kind
+			break
+		}
+		switch string(o.key) {
 		case "name", "function":
 			if ev == valueByte || ev == valueEnd {
 				o.name = append(o.name, b)
@@ -72,7 +82,7 @@ func inObject(p *Parser, _ bool) bool {
 func (p *Parser) openObject() bool {
 	o := &p.object
 	name, ok := textOf(o.name)
-	if !ok || !p.open(name) {
+	if !ok || p.format.unmarked && len(o.name) != len(name)+len(`""`) || !p.open(name) {
 		return false
 	}
 	o.opened = true

@@ -127,7 +127,7 @@ func (p *Parser) open(name string) bool {
 	p.tool = nil
 	if i := slices.IndexFunc(p.tools, func(t Tool) bool { return t.Name == name }); i >= 0 {
 		p.tool = &p.tools[i]
-	} else if p.format.bare || p.format.first != nil {
+	} else if p.format.unmarked {
 		return false // an object or a line that is no call
 	}
 	p.raw, p.begun = p.raw[:0], false
@@ -348,6 +348,21 @@ const (
 	messageMark = "<|message|>"
 	recipient   = "to="
 )
+
+// inAnswer is at the beginning of a message whose role the prompt has: it may go on
+// with who it is for.
+func inAnswer(p *Parser, last bool) bool {
+	head := strings.TrimLeft(p.held, " \t\r\n")
+	switch {
+	case strings.HasPrefix(head, recipient):
+		p.state = inRole
+	case strings.HasPrefix(recipient, head) && !last:
+		return false
+	default:
+		p.state = inText
+	}
+	return true
+}
 
 // inRole is behind the mark that begins a message, before its channel or its text.
 func inRole(p *Parser, last bool) bool { return p.channel(last, channelMark, messageMark) }

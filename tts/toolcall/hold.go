@@ -1,0 +1,326 @@
+package toolcall
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/lutra-lm/lutra/grammar"
+	"github.com/lutra-lm/lutra/grammar/regex"
+	"github.com/lutra-lm/lutra/grammar/schema"
+)
+
+// frame is how the calls of a message stand in it, as patterns.
+type frame struct {
+	lead  string   // what stands before open if a call is asked for
+	open  string   // what the first one begins with; with ^: at the message's beginning alone
+	calls []string // the ways to write one behind that, each with a name and arguments
+	more  string   // what begins the next one; empty: there is none
+	end   string   // what stands behind the last one
+	tacit bool     // end may be missing, since vocabularies have it as the token that ends an answer
+}
+
+// A pattern is an expression of package regex with the format's marks, between
+// parentheses not, and with
+//
+//	%n  the name of a tool
+//	%a  the arguments of that tool, an object
+//	%e  the same as elements
+//	%h  a header of Harmony, up to where it ends
+var holes = []string{"%n", "%a", "%e", "%h"}
+
+// Hold says how an answer is held to calls.
+type Hold struct {
+	Must    bool                   // it is a call; else it may be text, or text before calls
+	One     bool                   // it has one call at most
+	Special func(mark string) bool // the mark is a special token; nil: none is
+	// Thought is what a thought begins and ends with that may stand before the
+	// answer; empty: none.
+	Thought [2]string
+}
+
+// SchemaError says what is wrong with the schema of a tool.
+type SchemaError struct {
+	Name string // of the tool
+	Err  error
+}
+
+func (e *SchemaError) Error() string { return fmt.Sprintf("the tool %s: %v", e.Name, e.Err) }
+
+// Unwrap is the cause.
+func (e *SchemaError) Unwrap() error { return e.Err }
+
+// anyObject is a schema that all arguments meet.
+const anyObject = schema.Object
+
+// Grammar is that of answers whose calls are calls of tools and meet their schemas.
+// Where the schema of a tool that is not strict cannot be held to, its arguments are
+// any object. An error is a *SchemaError, or one of package schema.
+func (f *Format) Grammar(tools []Tool, h Hold) (*grammar.Grammar, error) {
+	b := &holder{format: f, hold: h, frame: schema.NewFrame()}
+	b.arena = b.frame.Arena()
+	for i := range tools {
+		if err := b.add(&tools[i]); err != nil {
+			return nil, err
+		}
+	}
+	answers, err := b.answers()
+	if err != nil {
+		return nil, err
+	}
+	return b.frame.Grammar(b.frame.Rule(answers...))
+}
+
+// holder makes the grammar of a format's answers.
+type holder struct {
+	format *Format
+	hold   Hold
+	frame  *schema.Frame
+	arena  *regex.Arena
+	names  []string
+	args   []grammar.Symbol // by tool
+}
+
+// elements tells whether the format writes arguments as elements.
+func (f *Format) elements() bool { return strings.Contains(f.frames[0].calls[0], "%e") }
+
+// add adds a tool's arguments.
+func (b *holder) add(t *Tool) error {
+	text := string(t.Schema)
+	if len(t.Schema) == 0 {
+		text = anyObject
+	}
+	alone := schema.NewFrame() // whatever is wrong with one schema is not to spoil the others
+	s, err := b.arguments(alone, t, text)
+	if err == nil {
+		_, err = alone.Grammar(alone.Rule([]grammar.Symbol{s}))
+	}
+	switch {
+	case err == nil:
+	case t.Strict:
+		return &SchemaError{t.Name, err}
+	default:
+		text = anyObject
+	}
+	if s, err = b.arguments(b.frame, t, text); err != nil {
+		return &SchemaError{t.Name, err}
+	}
+	b.names, b.args = append(b.names, t.Name), append(b.args, s)
+	return nil
+}
+
+// arguments are those of a tool in the way that the format writes them.
+func (b *holder) arguments(f *schema.Frame, t *Tool, text string) (grammar.Symbol, error) {
+	if !b.format.elements() {
+		return f.Object([]byte(text), schema.Options{})
+	}
+	never, err := f.Arena().Search(parameterEnd+"|"+functionEnd, regex.Raw)
+	if err != nil {
+		return 0, err
+	}
+	return f.Elements([]byte(text), schema.Elements{
+		Open: parameterMark, Named: ">\n", Close: "\n" + parameterEnd + "\n", Never: never,
+		Text: func(name string) bool { return t.Text == nil || t.Text(name) },
+	})
+}
+
+// answers are the ways to write an answer.
+func (b *holder) answers() (all [][]grammar.Symbol, err error) {
+	thought, err := b.thought()
+	if err != nil {
+		return nil, err
+	}
+	free, err := b.free(thought)
+	if err != nil {
+		return nil, err
+	}
+	if !b.hold.Must {
+		all = append(all, []grammar.Symbol{b.frame.Match(free)})
+	}
+	for _, fr := range b.format.frames {
+		open, first := strings.CutPrefix(fr.open, "^")
+		var one []grammar.Symbol
+		switch {
+		case b.hold.Must:
+			open = fr.lead + open
+		case !first:
+			one = append(one, b.frame.Match(free))
+		}
+		begin, err := b.sequence(open, -1)
+		if err != nil {
+			return nil, err
+		}
+		calls, err := b.calls(&fr)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, append(append(one, begin...), calls))
+	}
+	if thought != regex.None {
+		maybe := b.frame.Match(b.arena.Optional(thought))
+		for i := range all {
+			all[i] = append([]grammar.Symbol{maybe}, all[i]...)
+		}
+	}
+	return all, nil
+}
+
+// calls are one call or several, up to the end of the answer.
+func (b *holder) calls(fr *frame) (grammar.Symbol, error) {
+	var one [][]grammar.Symbol
+	for tool := range b.names {
+		for _, pattern := range fr.calls {
+			s, err := b.sequence(pattern, tool)
+			if err != nil {
+				return 0, err
+			}
+			one = append(one, s)
+		}
+	}
+	call := b.frame.Rule(one...)
+	end, err := b.sequence(fr.end, -1)
+	if err != nil {
+		return 0, err
+	}
+	last := [][]grammar.Symbol{append([]grammar.Symbol{call}, end...)}
+	if fr.tacit {
+		last = append(last, []grammar.Symbol{call})
+	}
+	calls := b.frame.Rule(last...)
+	if fr.more == "" || b.hold.One {
+		return calls, nil
+	}
+	more, err := b.sequence(fr.more, -1)
+	if err != nil {
+		return 0, err
+	}
+	all := b.frame.Rule()
+	b.frame.Let(all, []grammar.Symbol{calls}, append(append([]grammar.Symbol{call}, more...), all))
+	return all, nil
+}
+
+// free matches text that begins no call and, if there may be thoughts, none of them.
+func (b *holder) free(thought regex.Expr) (regex.Expr, error) {
+	var barred []regex.Expr
+	for _, pattern := range b.format.bars {
+		rest, first := strings.CutPrefix(pattern, "^")
+		parts := []regex.Expr{regex.All}
+		if first {
+			parts = nil
+		}
+		for _, piece := range b.pieces(rest) {
+			e, err := b.barred(piece)
+			if err != nil {
+				return regex.None, err
+			}
+			parts = append(parts, e)
+		}
+		barred = append(barred, b.arena.Seq(append(parts, regex.All)...))
+	}
+	if thought != regex.None {
+		barred = append(barred, b.arena.Seq(b.space(), b.mark(b.hold.Thought[0]), regex.All))
+	}
+	return b.arena.Not(b.arena.Or(barred...)), nil
+}
+
+// barred is a piece of what text may not hold: marks are, however they are spelt.
+func (b *holder) barred(piece string) (regex.Expr, error) {
+	a := b.arena
+	switch {
+	case piece == "%n":
+		return a.Literals(b.names), nil
+	case piece == "%h":
+		return a.Not(a.Seq(regex.All, b.either(messageMark), regex.All)), nil
+	case b.isMark(piece):
+		return b.either(piece), nil
+	}
+	return a.Match(piece, regex.Raw)
+}
+
+// thought matches a thought before an answer; None: there is none.
+func (b *holder) thought() (regex.Expr, error) {
+	if b.hold.Thought[0] == "" {
+		return regex.None, nil
+	}
+	a, end := b.arena, b.either(b.hold.Thought[1])
+	inner := a.And(regex.All, a.Not(a.Seq(regex.All, end, regex.All)))
+	return a.Seq(b.space(), b.mark(b.hold.Thought[0]), inner, end, b.space()), nil
+}
+
+// space is a little white space.
+func (b *holder) space() regex.Expr {
+	var s regex.Bytes
+	for _, c := range []byte(" \t\r\n") {
+		s.Add(c, c)
+	}
+	return b.arena.Repeat(b.arena.Set(s), 0, mostSpace)
+}
+
+// mostSpace bounds the white space around a thought.
+const mostSpace = 4
+
+// mark is how the model writes a mark.
+func (b *holder) mark(mark string) regex.Expr {
+	if b.hold.Special != nil && b.hold.Special(mark) {
+		mark = grammar.Special + mark
+	}
+	return b.arena.Literal(mark)
+}
+
+// either is a mark as a token of its own or spelt out.
+func (b *holder) either(mark string) regex.Expr {
+	return b.arena.Or(b.arena.Literal(mark), b.mark(mark))
+}
+
+func (b *holder) isMark(piece string) bool {
+	for _, m := range b.format.Marks {
+		if piece == m {
+			return true
+		}
+	}
+	return false
+}
+
+// pieces divides a pattern at its marks and holes.
+func (b *holder) pieces(pattern string) (list []string) {
+	for pattern != "" {
+		at, found := len(pattern), ""
+		for _, group := range [][]string{b.format.Marks, holes} {
+			for _, m := range group {
+				if i := strings.Index(pattern, m); i >= 0 && cmp.Or(i-at, len(found)-len(m)) < 0 {
+					at, found = i, m
+				}
+			}
+		}
+		if at > 0 {
+			list = append(list, pattern[:at])
+		}
+		if found != "" {
+			list = append(list, found)
+		}
+		pattern = pattern[at+len(found):]
+	}
+	return list
+}
+
+// sequence is the symbols of a pattern for a tool; -1: it names none.
+func (b *holder) sequence(pattern string, tool int) (list []grammar.Symbol, err error) {
+	for _, piece := range b.pieces(pattern) {
+		e := regex.None
+		switch {
+		case piece == "%a" || piece == "%e":
+			list = append(list, b.args[tool])
+			continue
+		case piece == "%n":
+			e = b.arena.Literal(b.names[tool])
+		case b.isMark(piece):
+			e = b.mark(piece)
+		default:
+			if e, err = b.arena.Match(piece, regex.Raw); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, b.frame.Match(e))
+	}
+	return list, nil
+}

@@ -1,0 +1,277 @@
+package toolcall
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/lutra-lm/lutra/grammar"
+)
+
+// formats are all families.
+var formats = []*Format{Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Harmony}
+
+// strictTools are two with schemas that random arguments do not meet.
+func strictTools(t testing.TB) []Tool {
+	t.Helper()
+	var raw []any
+	for _, tool := range []string{
+		`{"function":{"name":"get_weather","strict":true,"parameters":{"type":"object","properties":{
+			"city":{"type":"string","minLength":2,"maxLength":9},"unit":{"enum":["C","F"],"type":"string"},
+			"days":{"type":"integer","minimum":1,"maximum":9},"near":{"$ref":"#/$defs/place"}},
+			"required":["city","days"],"additionalProperties":false,"$defs":{"place":{"type":"array","items":{"type":"boolean"},"maxItems":2}}}}}`,
+		`{"function":{"name":"now","strict":true,"parameters":{"type":"object","properties":{"zone":{"type":"string","pattern":"^[A-Z]{3}$"}},"required":["zone"],"additionalProperties":false}}}`,
+	} {
+		raw = append(raw, json.RawMessage(tool))
+	}
+	tools, fault := Definitions(raw)
+	if fault != nil {
+		t.Fatal(fault.Message)
+	}
+	return tools
+}
+
+// validate holds the calls of a message to the schemas of its tools.
+func validate(tools []Tool, calls []Call) error {
+	for _, c := range calls {
+		i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == c.Name })
+		if i < 0 {
+			return fmt.Errorf("a call of %q", c.Name)
+		}
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(tools[i].Schema)))
+		if err != nil {
+			return err
+		}
+		compiler := jsonschema.NewCompiler()
+		if err := compiler.AddResource("tool.json", doc); err != nil {
+			return err
+		}
+		schema, err := compiler.Compile("tool.json")
+		if err != nil {
+			return err
+		}
+		arguments, err := jsonschema.UnmarshalJSON(strings.NewReader(c.Arguments))
+		if err != nil {
+			return fmt.Errorf("%q: %w", c.Arguments, err)
+		}
+		if err := schema.Validate(arguments); err != nil {
+			return fmt.Errorf("%s: %w", c.Arguments, err)
+		}
+	}
+	return nil
+}
+
+// calls are those of a whole message, and its text.
+func calls(f *Format, tools []Tool, message string) (list []Call, text string) {
+	p := f.NewParser(tools)
+	for _, part := range p.Push(message, true) {
+		list = Join(list, part.Call)
+		text += part.Text
+	}
+	return list, text
+}
+
+// random writes a text that g accepts, byte by byte: mostly the letters that lead into
+// a call.
+func random(t *testing.T, g *grammar.Grammar, r *rand.Rand, begin string) string {
+	t.Helper()
+	s, n, err := g.Start().Read([]byte(begin))
+	if err != nil || n < len(begin) {
+		t.Fatalf("%q may not begin an answer: %q may stand there (%v)", begin, begin[:n], err)
+	}
+	text := []byte(begin)
+	for len(text) < 4000 {
+		if s.Accepts() && (s.Ended() || r.IntN(3) == 0) {
+			return string(text)
+		}
+		var may []byte
+		next := map[byte]*grammar.State{}
+		for b := range 256 {
+			if at, n, err := s.Read([]byte{byte(b)}); n == 1 && err == nil {
+				may, next[byte(b)] = append(may, byte(b)), at
+			}
+		}
+		if len(may) == 0 {
+			t.Fatalf("nothing may follow %q", text)
+		}
+		b := may[r.IntN(len(may))]
+		for _, likely := range []byte{'"', '}', ']', '\n', '<'} { // what leads to an end
+			if next[likely] != nil && r.IntN(6) == 0 {
+				b = likely
+			}
+		}
+		text, s = append(text, b), next[b]
+	}
+	return ""
+}
+
+func TestWhateverAGrammarOfCallsAcceptsIsReadAsCallsThatMeetTheirSchema(t *testing.T) {
+	tools := strictTools(t)
+	for _, f := range formats {
+		for _, one := range []bool{false, true} {
+			g, err := f.Grammar(tools, Hold{Must: true, One: one})
+			if err != nil {
+				t.Fatalf("%s: %v", f.Name, err)
+			}
+			r := rand.New(rand.NewPCG(1, 2))
+			most, ended := 0, 0
+			for range 60 {
+				message := random(t, g, r, "")
+				if message == "" || !utf8.ValidString(message) {
+					continue
+				}
+				ended++
+				list, text := calls(f, tools, message)
+				if err := validate(tools, list); err != nil || len(list) == 0 || strings.TrimSpace(text) != "" || one && len(list) > 1 {
+					t.Fatalf("%s: %q is read as %+v and the text %q: %v", f.Name, message, list, text, err)
+				}
+				most = max(most, len(list))
+			}
+			if ended < 40 || most < 2 && !one && f != Harmony {
+				t.Errorf("%s: %d messages with up to %d calls", f.Name, ended, most)
+			}
+		}
+	}
+}
+
+const good = `{"city": "Bonn", "days": 3}`
+
+// wellMade is a call as f writes it, of the tool get_weather or now.
+func wellMade(f *Format, name, arguments string) string {
+	if f != QwenCoder {
+		return f.Write(name, arguments)
+	}
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(arguments), &members)
+	out := f.Begin(name)
+	for _, key := range []string{"city", "unit", "days", "zone"} {
+		if v, ok := members[key]; ok {
+			out += parameterMark + key + ">\n" + strings.Trim(string(v), `"`) + "\n" + parameterEnd + "\n"
+		}
+	}
+	return out + f.end
+}
+
+func TestTextIsFreeUpToACallThatIsHeldToItsSchema(t *testing.T) {
+	tools := strictTools(t)
+	for _, f := range formats {
+		g, err := f.Grammar(tools, Hold{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepts := func(message string) bool {
+			s, n, err := g.Start().Read([]byte(message))
+			return err == nil && n == len(message) && s.Accepts()
+		}
+		lead := "I look <b>.\n"
+		switch f {
+		case Llama:
+			lead = ""
+		case Functionary32:
+			lead = "all\nI look.>>>"
+		case Harmony:
+			lead = "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant"
+		}
+		for message, want := range map[string]bool{
+			"No tool helps: {1, 2} < 3.":                                         true,
+			`{"name": "Ada", "born": 1815}`:                                      true,
+			lead + wellMade(f, "get_weather", good):                              true,
+			wellMade(f, "now", `{"zone": "UTC"}`):                                true,
+			lead + wellMade(f, "get_weather", `{"city": "Bonn"}`):                false,
+			lead + wellMade(f, "get_weather", `{"city": "B", "days": 3}`):        false,
+			lead + wellMade(f, "get_weather", `{"city": "Bonn", "days": "3.5"}`): false,
+			wellMade(f, "now", good):                                             false,
+		} {
+			if got := accepts(message); got != want {
+				t.Errorf("%s: %q is accepted: %v, want %v", f.Name, message, got, want)
+			}
+		}
+		if f != Llama && f != Functionary32 && accepts(lead+wellMade(f, "other", "{}")) {
+			t.Errorf("%s: a call of an unknown tool is accepted", f.Name)
+		}
+	}
+}
+
+func TestSeveralCallsFollowOneAnotherAndOneAloneWhereThatIsAskedFor(t *testing.T) {
+	tools := strictTools(t)
+	w := func(f *Format, name, args string) string { return wellMade(f, name, args) }
+	two := map[*Format]string{
+		Hermes:        w(Hermes, "get_weather", good) + "\n" + w(Hermes, "now", `{"zone": "UTC"}`),
+		Llama:         w(Llama, "get_weather", good) + "; " + w(Llama, "now", `{"zone": "UTC"}`),
+		Mistral:       strings.TrimSuffix(w(Mistral, "get_weather", good), "]") + ", " + strings.TrimPrefix(w(Mistral, "now", `{"zone": "UTC"}`), "[TOOL_CALLS]["),
+		QwenCoder:     w(QwenCoder, "get_weather", good) + "\n" + w(QwenCoder, "now", `{"zone": "UTC"}`),
+		DeepSeek:      strings.TrimSuffix(w(DeepSeek, "get_weather", good), "<｜tool▁calls▁end｜>") + "\n" + strings.TrimPrefix(w(DeepSeek, "now", `{"zone": "UTC"}`), "<｜tool▁calls▁begin｜>"),
+		Kimi:          strings.TrimSuffix(w(Kimi, "get_weather", good), "<|tool_calls_section_end|>") + strings.Replace(strings.TrimPrefix(w(Kimi, "now", `{"zone": "UTC"}`), "<|tool_calls_section_begin|>"), ":0", ":1", 1),
+		Functionary31: w(Functionary31, "get_weather", good) + w(Functionary31, "now", `{"zone": "UTC"}`),
+		Functionary32: w(Functionary32, "get_weather", good) + ">>>" + w(Functionary32, "now", `{"zone": "UTC"}`),
+	}
+	newer := "[TOOL_CALLS]get_weather[ARGS]" + good + "[TOOL_CALLS]now[CALL_ID]123456789[ARGS]" + `{"zone": "UTC"}`
+	for _, one := range []bool{false, true} {
+		for f, message := range two {
+			messages := []string{message}
+			if f == Mistral {
+				messages = append(messages, newer)
+			}
+			g, err := f.Grammar(tools, Hold{One: one})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range messages {
+				s, n, _ := g.Start().Read([]byte(m))
+				if got := n == len(m) && s.Accepts(); got == one {
+					t.Errorf("%s, one alone %v: %q is accepted: %v", f.Name, one, m, got)
+				}
+			}
+		}
+	}
+}
+
+func TestMarksThatAreTokensStandForThemselvesAlone(t *testing.T) {
+	tools := strictTools(t)
+	g, err := Hermes.Grammar(tools, Hold{Special: func(string) bool { return true }, Thought: [2]string{"<think>", "</think>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const open, end = grammar.Special + "<tool_call>", grammar.Special + "</tool_call>"
+	call := `{"name": "get_weather", "arguments": ` + good + "}"
+	for message, want := range map[string]bool{
+		"Text" + open + call + end: true,
+		grammar.Special + "<think>I may write <tool_call> and " + open + grammar.Special + "</think>\n\n" + open + "\n" + call + "\n" + end: true,
+		grammar.Special + "<think>" + open + call + end: false, // a thought that has no end
+		"<tool_call>": false, // spelt out it is a mark all the same
+		open + `{"name": "get_weather", "arguments": {"city": "B` + end + `", "days": 3}}` + end: false, // within a string
+	} {
+		s, n, _ := g.Start().Read([]byte(message))
+		if got := n == len(message) && s.Accepts(); got != want {
+			t.Errorf("%q is accepted: %v, want %v", message, got, want)
+		}
+	}
+}
+
+func TestASchemaThatCannotBeHeldToIsNamedOrForAToolThatIsNotStrictAnyObject(t *testing.T) {
+	const bad = `{"type":"object","$dynamicRef":"#x"}`
+	for _, f := range formats {
+		tools := []Tool{{Name: "f", Schema: json.RawMessage(`{"type":"object"}`)}, {Name: "g", Schema: json.RawMessage(bad), Strict: true}}
+		if _, err := f.Grammar(tools, Hold{}); err == nil || !strings.Contains(err.Error(), "the tool g") {
+			t.Errorf("%s: %v, want the tool's name", f.Name, err)
+		}
+		tools[1].Strict = false
+		g, err := f.Grammar(tools, Hold{Must: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		message := f.Write("g", `{"a": [1]}`)
+		if f == QwenCoder {
+			message = f.Begin("g") + "<parameter=a>\n[1]\n</parameter>\n" + f.end
+		}
+		if s, n, _ := g.Start().Read([]byte(message)); n != len(message) || !s.Accepts() {
+			t.Errorf("%s: %q is refused behind %q", f.Name, message, message[:n])
+		}
+	}
+}
