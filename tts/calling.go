@@ -76,7 +76,7 @@ func (c *Calling) Hold(req *Request, m *Model, must bool, name string) error {
 		return nil
 	}
 	h := toolcall.Hold{Must: must, One: c.One || name != "", Special: func(mark string) bool { return m.formats.special()[mark] }}
-	if m.Thinks() && c.Format != toolcall.Harmony {
+	if m.Thinks() {
 		h.Thought = [2]string{thinkBegin, thinkEnd}
 	}
 	format, err := m.callFormat(c.Format, tools, h)

@@ -24,8 +24,9 @@ type Format struct {
 	newID    func(index int, name string) string // of a call; nil: any
 
 	// What follows is for grammars, in the language of pattern.
-	frames []frame
-	bars   []string // what text that is no call does not hold
+	frames  []frame
+	bars    []string  // what text that is no call does not hold
+	thought [2]string // what a thought before the answer begins and ends with; empty: models differ
 }
 
 // Tool is a function that a model may call.
@@ -143,7 +144,8 @@ var (
 			{open: "<|start|>assistant to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", tacit: true},
 			{open: "^ to=functions\\.", calls: harmonyCalls("<|channel|>(commentary|analysis)"), end: "<|call|>", tacit: true},
 		},
-		bars: []string{"<|channel|>%hto=", "<|start|>%hto=", "^[ \t\r\n]*to="},
+		thought: [2]string{"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"},
+		bars:    []string{"<|channel|>%hto=", "<|start|>%hto=", "^[ \t\r\n]*to="},
 	}
 )
 

@@ -35,7 +35,7 @@ type Hold struct {
 	One     bool                   // it has one call at most
 	Special func(mark string) bool // the mark is a special token; nil: none is
 	// Thought is what a thought begins and ends with that may stand before the
-	// answer; empty: none.
+	// answer; empty: none. Harmony has its own.
 	Thought [2]string
 }
 
@@ -57,6 +57,9 @@ const anyObject = schema.Object
 // Where the schema of a tool that is not strict cannot be held to, its arguments are
 // any object. An error is a *SchemaError, or one of package schema.
 func (f *Format) Grammar(tools []Tool, h Hold) (*grammar.Grammar, error) {
+	if f.thought[0] != "" {
+		h.Thought = f.thought
+	}
 	b := &holder{format: f, hold: h, frame: schema.NewFrame()}
 	b.arena = b.frame.Arena()
 	for i := range tools {
@@ -259,17 +262,21 @@ func (b *holder) space() regex.Expr {
 // mostSpace bounds the white space around a thought.
 const mostSpace = 4
 
-// mark is how the model writes a mark.
-func (b *holder) mark(mark string) regex.Expr {
-	if b.hold.Special != nil && b.hold.Special(mark) {
-		mark = grammar.Special + mark
+// mark is how the model writes a mark, or a text with marks in it.
+func (b *holder) mark(text string) regex.Expr {
+	e := regex.Empty
+	for _, piece := range b.pieces(text) {
+		if b.hold.Special != nil && b.hold.Special(piece) {
+			piece = grammar.Special + piece
+		}
+		e = b.arena.Seq(e, b.arena.Literal(piece))
 	}
-	return b.arena.Literal(mark)
+	return e
 }
 
 // either is a mark as a token of its own or spelt out.
-func (b *holder) either(mark string) regex.Expr {
-	return b.arena.Or(b.arena.Literal(mark), b.mark(mark))
+func (b *holder) either(text string) regex.Expr {
+	return b.arena.Or(b.arena.Literal(text), b.mark(text))
 }
 
 func (b *holder) isMark(piece string) bool {

@@ -122,7 +122,11 @@ func TestWhateverAGrammarOfCallsAcceptsIsReadAsCallsThatMeetTheirSchema(t *testi
 			r := rand.New(rand.NewPCG(1, 2))
 			most, ended := 0, 0
 			for range 60 {
-				message := random(t, g, r, "")
+				begin := ""
+				if f == Harmony { // no thought, which may be long
+					begin = []string{"<|channel|>commentary", " to="}[r.IntN(2)]
+				}
+				message := random(t, g, r, begin)
 				if message == "" || !utf8.ValidString(message) {
 					continue
 				}
@@ -246,6 +250,26 @@ func TestMarksThatAreTokensStandForThemselvesAlone(t *testing.T) {
 		grammar.Special + "<think>" + open + call + end: false, // a thought that has no end
 		"<tool_call>": false, // spelt out it is a mark all the same
 		open + `{"name": "get_weather", "arguments": {"city": "B` + end + `", "days": 3}}` + end: false, // within a string
+	} {
+		s, n, _ := g.Start().Read([]byte(message))
+		if got := n == len(message) && s.Accepts(); got != want {
+			t.Errorf("%q is accepted: %v, want %v", message, got, want)
+		}
+	}
+}
+
+func TestGptOssMayThinkBeforeACallThatMustBe(t *testing.T) {
+	tools := strictTools(t)
+	g, err := Harmony.Grammar(tools, Hold{Must: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const thought = "<|channel|>analysis<|message|>They ask.<|end|><|start|>assistant"
+	for message, want := range map[string]bool{
+		thought + Harmony.Write("get_weather", good):                                      true,
+		thought + " to=functions.get_weather<|channel|>commentary json<|message|>" + good: true,
+		thought + "<|channel|>final<|message|>Two.":                                       false,
+		"<|channel|>final<|message|>Two.":                                                 false,
 	} {
 		s, n, _ := g.Start().Read([]byte(message))
 		if got := n == len(message) && s.Accepts(); got != want {
