@@ -37,7 +37,11 @@ func forecasts(names ...string) (tools []goopenai.Tool) {
 
 func TestForcedCallsMeetTheirSchemaWhateverTheModelWrites(t *testing.T) {
 	for name, marks := range callFormats {
-		f := start(t, says(t, "Nothing of the kind."), nil)
+		said := "Nothing of the kind."
+		if name == "harmony" {
+			said = "<|channel|>commentary" // what is no thought, which would have no end
+		}
+		f := start(t, says(t, said), nil)
 		f.withTemplate("{# " + marks + " #}" + template.ChatML)
 		for _, names := range [][]string{{"forecast"}, {"forecast", "climate"}} {
 			for _, parallel := range []bool{false, true} {
@@ -51,10 +55,7 @@ func TestForcedCallsMeetTheirSchemaWhateverTheModelWrites(t *testing.T) {
 					calls := c.Message.ToolCalls
 					if c.FinishReason == goopenai.FinishReasonLength && parallel && len(calls) > 1 {
 						calls = calls[:len(calls)-1] // without end by chance: the last call is cut off
-					} else if c.FinishReason != goopenai.FinishReasonToolCalls {
-						t.Errorf("%s: %+v, want calls", name, c)
-					}
-					if len(calls) == 0 || c.Message.Content != "" || !parallel && len(calls) > 1 {
+					} else if c.FinishReason != goopenai.FinishReasonToolCalls || len(calls) == 0 || c.Message.Content != "" || !parallel && len(calls) > 1 {
 						t.Errorf("%s: %+v, want a call", name, c)
 					}
 					for _, call := range calls {

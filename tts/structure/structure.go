@@ -3,6 +3,7 @@
 package structure
 
 import (
+	"bytes"
 	"sync"
 
 	"github.com/lutra-lm/lutra/grammar"
@@ -14,13 +15,16 @@ func Vocabulary(t *tokenizer.Tokenizer) *grammar.Vocabulary {
 	return grammar.NewVocabulary(t.Size(), func(id int32) []byte { return Text(t, id) })
 }
 
-// Text is what a token adds to a structured answer: its text, or grammar.Special and the name
-// of one that is not ordinary.
+// Text is what a token adds to a structured answer: its text, or grammar.Special and
+// the name of one that is not ordinary. It is nothing for a token that no text has.
 func Text(t *tokenizer.Tokenizer, id int32) []byte {
-	if t.Plain(id) {
-		return t.Piece(id)
+	if !t.Plain(id) {
+		return []byte(grammar.Special + t.Token(id))
 	}
-	return []byte(grammar.Special + t.Token(id))
+	if text := t.Piece(id); !bytes.Contains(text, []byte(grammar.Special)) {
+		return text
+	}
+	return nil
 }
 
 // The bounds of what a Format remembers.

@@ -191,11 +191,9 @@ func inParameters(p *Parser, last bool) bool {
 	if !ok {
 		return p.cutOff(last)
 	}
-	to, skip := strings.Index(value, parameterEnd), len(parameterEnd)
+	to, skip := valueEnds(value, last)
 	if to < 0 {
-		if to, skip = strings.Index(value, functionEnd), 0; to < 0 {
-			return p.cutOff(last)
-		}
+		return p.cutOff(last)
 	}
 	var b bytes.Buffer
 	if p.object.begun {
@@ -209,6 +207,32 @@ func inParameters(p *Parser, last bool) bool {
 	p.arguments(b.String())
 	p.held = value[to+skip:]
 	return true
+}
+
+// valueEnds is where a parameter's value ends, and the length of the mark that ends it;
+// -1: not yet. A value may hold the end of a function, unless a call ends with it.
+func valueEnds(value string, last bool) (to, skip int) {
+	for at := 0; ; {
+		end := strings.Index(value[at:], "</")
+		if end < 0 {
+			return -1, 0
+		}
+		at += end
+		rest := value[at:]
+		if strings.HasPrefix(rest, parameterEnd) {
+			return at, len(parameterEnd)
+		}
+		if behind, ok := strings.CutPrefix(rest, functionEnd); ok {
+			behind = strings.TrimLeft(behind, " \t\r\n")
+			switch {
+			case strings.HasPrefix(behind, toolCallEndMark), last && strings.HasPrefix(toolCallEndMark, behind):
+				return at, 0
+			case strings.HasPrefix(toolCallEndMark, behind):
+				return -1, 0
+			}
+		}
+		at += len("</")
+	}
 }
 
 // cutOff waits for the rest of a parameter, or gives it up where there is none.

@@ -182,6 +182,13 @@ func (p *Parser) mark() (at int, mark string, opens bool, partial int) {
 	return at, mark, opens || slices.Contains(p.format.opens, mark), partial
 }
 
+// beginsMark tells whether held is a mark of the format that has been cut off, maybe
+// within a character.
+func (p *Parser) beginsMark() bool {
+	begun := strings.TrimRight(strings.TrimSpace(p.held), "\uFFFD")
+	return slices.ContainsFunc(slices.Concat(p.format.Marks, p.format.opens), func(m string) bool { return strings.HasPrefix(m, begun) })
+}
+
 // inText is within text.
 func inText(p *Parser, last bool) bool {
 	if p.format.bare && !p.begun {
@@ -199,7 +206,10 @@ func inText(p *Parser, last bool) bool {
 	at, mark, opens, partial := p.mark()
 	if at < 0 {
 		n := len(strings.TrimRight(p.held[:len(p.held)-partial], " \t\r\n"))
-		if last {
+		switch {
+		case last && p.calls > 0 && !p.begun && p.beginsMark():
+			p.held, n = "", 0
+		case last:
 			n = len(p.held)
 		}
 		p.text(p.held[:n])

@@ -3,6 +3,7 @@ package toolcall
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,6 +72,12 @@ var messages = []struct {
 	{Hermes, `<tool_call>{"name": "no name at all!", "arguments": {}}`, `"<tool_call>{\"name\": \"no name at all!\", \"arguments\": {}}"`},
 	{Hermes, `<tool_call>{"name": "get_weather", "arguments": {"city": "Ber`, "\"\"\nget_weather {\"city\": \"Ber"},
 	{Hermes, `a <tool_c`, `"a <tool_c"`},
+	{Hermes, `<tool_call>{"name": "now"}</tool_ca`, "\"\"\nnow {}"},
+	{Kimi, "<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_c", "\"\"\nnow {}"},
+	{QwenCoder, "<function=get_weather>\n<parameter=city>\na</function>b\n</parameter>\n<parameter=days>\n3\n</function>\n</tool_call>", "\"\"\nget_weather {\"city\": \"a</function>b\", \"days\": 3}"},
+	{Harmony, " to=functions.now<|channel|>commentary json<|message|>{}<|call|>", "\"\"\nnow {}"},
+	{Harmony, "to be or not", `"to be or not"`},
+	{Llama, `{"id": 1, "name": "now", "parameters": {}}`, `"{\"id\": 1, \"name\": \"now\", \"parameters\": {}}"`},
 	{Llama, `{"name": "get_weather", "parameters": ` + berlin + `}`, "\"\"\nget_weather " + berlin},
 	{Llama, `<|python_tag|>{"type": "function", "name": "get_weather", "parameters": {}}; {"name": "now", "parameters": {}}`, "\"\"\nget_weather {}\nnow {}"},
 	{Llama, `{"name": "Ada", "born": 1815}`, `"{\"name\": \"Ada\", \"born\": 1815}"`},
@@ -124,10 +131,10 @@ func TestWhatAFormatWritesItReads(t *testing.T) {
 }
 
 func FuzzAMessageIsTextAndCallsAndNothingIsLost(f *testing.F) {
-	for i, m := range messages {
-		f.Add(uint8(i), m.message, 3)
+	all := formats
+	for _, m := range messages {
+		f.Add(uint8(slices.Index(all, m.format)), m.message, 3)
 	}
-	all := []*Format{Hermes, Llama, Mistral, QwenCoder, DeepSeek, Kimi, Functionary31, Functionary32, Harmony}
 	f.Fuzz(func(t *testing.T, format uint8, message string, at int) {
 		fm := all[int(format)%len(all)]
 		at = max(0, min(at, len(message)))
