@@ -197,13 +197,8 @@ const (
 // messages.
 func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 	messages := slices.Clone(p.Messages)
-	var silent []int // assistants that called tools and said nothing
 	for i := range messages {
-		switch {
-		case messages[i].Content != nil:
-		case messages[i].ToolCalls != nil:
-			silent = append(silent, i)
-		default:
+		if messages[i].Content == nil && messages[i].ToolCalls == nil {
 			messages[i].Content = "" // templates would write None
 		}
 	}
@@ -215,14 +210,6 @@ func (m *Model) Render(ctx context.Context, p *Prompt) (string, error) {
 	text, err := m.write(ctx, p, messages)
 	if raised := (*template.RaisedError)(nil); errors.As(err, &raised) && len(p.Tools) > 0 && !m.Template.ReadsTools() {
 		text, err = m.writeFor(ctx, p, messages, true)
-	}
-	if err != nil && len(silent) > 0 {
-		// Some templates recognise tool calls by the null that comes with them,
-		// others cannot render null.
-		for _, i := range silent {
-			messages[i].Content = ""
-		}
-		text, err = m.write(ctx, p, messages)
 	}
 	if err != nil || p.Ending != EndOpen {
 		return text, err
@@ -284,7 +271,7 @@ func (m *Model) writeFor(ctx context.Context, p *Prompt, messages []template.Mes
 		BOS:                 m.special(m.Tokenizer.BOS()),
 		EOS:                 m.special(m.Tokenizer.EOS()),
 		Extra:               p.Extra,
-		ParseArguments:      true,
+		Adapt:               true,
 	})
 	if err != nil && ctx.Err() == nil {
 		return "", fmt.Errorf("%w: %w", ErrTemplate, err)

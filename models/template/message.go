@@ -1,6 +1,7 @@
 package template
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/lutra-lm/lutra/models/template/jinja"
@@ -51,8 +52,8 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// value is the message as a template sees it.
-func (m *Message) value(parseArguments bool) (any, error) {
+// value is the message as t sees it; adapt as in Input.
+func (m *Message) value(adapt bool, t *Template) (any, error) {
 	d := jinja.NewDict()
 	content, err := value(m.Content)
 	if err != nil {
@@ -72,13 +73,16 @@ func (m *Message) value(parseArguments bool) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if parseArguments {
-			parseCalls(calls)
+		if adapt {
+			adaptCalls(calls, t)
 		}
 		set("tool_calls", calls)
 	}
-	if m.ToolCallID != "" {
-		set("tool_call_id", m.ToolCallID)
+	if id := m.ToolCallID; id != "" {
+		if adapt && !t.longIDs() {
+			id = shortID(id)
+		}
+		set("tool_call_id", id)
 	}
 	if m.ReasoningContent != "" {
 		set("reasoning_content", m.ReasoningContent)
@@ -86,8 +90,18 @@ func (m *Message) value(parseArguments bool) (any, error) {
 	return d, nil
 }
 
-// parseCalls replaces arguments that are JSON objects in strings.
-func parseCalls(calls any) {
+// dump writes a value as Python does.
+var dump = func() *jinja.Template {
+	t, err := jinja.Parse("{{ v | tojson }}")
+	if err != nil {
+		panic(err) // it is ours
+	}
+	return t
+}()
+
+// adaptCalls replaces arguments that are JSON objects in strings, or strings if t wants
+// text, and ids that it does not take.
+func adaptCalls(calls any, t *Template) {
 	list, ok := calls.(*jinja.List)
 	if !ok {
 		return
@@ -97,19 +111,31 @@ func parseCalls(calls any) {
 		if !ok {
 			continue
 		}
+		if id, _ := c.Get("id"); !t.longIDs() {
+			if id, ok := id.(string); ok {
+				_ = c.Set("id", shortID(id))
+			}
+		}
 		function, _ := c.Get("function")
 		f, ok := function.(*jinja.Dict)
 		if !ok {
 			continue
 		}
 		arguments, _ := f.Get("arguments")
-		text, ok := arguments.(string)
-		if !ok {
-			continue
-		}
-		parsed, err := jinja.FromJSON([]byte(text))
-		if _, object := parsed.(*jinja.Dict); err == nil && object {
-			_ = f.Set("arguments", parsed)
+		text, isText := arguments.(string)
+		switch {
+		case isText && t.ObjectArguments():
+			if text == "" {
+				text = "{}"
+			}
+			parsed, err := jinja.FromJSON([]byte(text))
+			if _, object := parsed.(*jinja.Dict); err == nil && object {
+				_ = f.Set("arguments", parsed)
+			}
+		case !isText && !t.ObjectArguments():
+			if text, err := dump.Render(context.Background(), map[string]any{"v": arguments}, jinja.DefaultLimits()); err == nil {
+				_ = f.Set("arguments", text)
+			}
 		}
 	}
 }

@@ -27,6 +27,58 @@ func (t *Template) probeCalls() bool {
 	return t.shows(probeName, `{"x":"y"}`) || t.shows(probeName, `"{\"x\":\"y\"}"`)
 }
 
+// probeNull reports whether a message that says nothing may have null for its content.
+func (t *Template) probeNull() bool {
+	text, err := t.probeMessages(nil, "callid000", probeName)
+	return err == nil && strings.Contains(text, probeName) && !strings.Contains(text, "None")
+}
+
+// probeText reports whether calls are shown beside a text; or not even without one.
+func (t *Template) probeText() bool {
+	text, err := t.probeMessages("x", "callid000", probeName)
+	if err == nil && strings.Contains(text, probeName) {
+		return true
+	}
+	text, err = t.probeMessages(t.silence(), "callid000", probeName)
+	return err != nil || !strings.Contains(text, probeName)
+}
+
+// probeSeveral reports whether a message may have two calls; or not even one.
+func (t *Template) probeSeveral() bool {
+	text, err := t.probeMessages(t.silence(), "callid000", "f", probeName)
+	if err == nil && strings.Contains(text, probeName) {
+		return true
+	}
+	text, err = t.probeMessages(t.silence(), "callid000", probeName)
+	return err != nil || !strings.Contains(text, probeName)
+}
+
+// probeIDs reports whether calls may have ids of any form; or not even short ones.
+func (t *Template) probeIDs() bool {
+	if _, err := t.probeMessages(t.silence(), "call_"+probeName, "f"); err == nil {
+		return true
+	}
+	_, err := t.probeMessages(t.silence(), "callid000", "f")
+	return err != nil
+}
+
+// probeMessages renders calls of functions with those names, and the result of the first.
+func (t *Template) probeMessages(content any, id string, names ...string) (string, error) {
+	arguments := `"{\"x\":\"y\"}"`
+	if t.ObjectArguments() {
+		arguments = `{"x":"y"}`
+	}
+	var calls []json.RawMessage
+	for _, name := range names {
+		calls = append(calls, json.RawMessage(`{"id":"`+id+`","type":"function","function":{"name":"`+name+`","arguments":`+arguments+`}}`))
+	}
+	return t.Render(context.Background(), Input{Messages: []Message{
+		{Role: "user", Content: "x"},
+		{Role: "assistant", Content: content, ToolCalls: calls},
+		{Role: "tool", Content: "x", ToolCallID: id},
+	}})
+}
+
 // shows tells whether a call leaves the probe's name in the text.
 func (t *Template) shows(name, arguments string) bool {
 	call := json.RawMessage(`[{"id":"callid000","type":"function","function":{"name":"` + name + `","arguments":` + arguments + `}}]`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,11 +29,11 @@ func (e *RaisedError) Error() string { return "template: " + e.Message }
 
 // Template is a parsed chat template. It is safe for concurrent use.
 type Template struct {
-	source  string
-	tmpl    *jinja.Template
-	objects func() bool
-	tools   func() bool
-	calls   func() bool
+	source string
+	tmpl   *jinja.Template
+
+	// What probing finds out, see probe.go.
+	objects, tools, calls, null, textBeside, severalCalls, longIDs func() bool
 }
 
 // Input is what a template sees.
@@ -43,10 +44,11 @@ type Input struct {
 	BOS, EOS            string
 	Now                 time.Time      // the time of strftime_now; zero for the present
 	Extra               map[string]any // more variables, such as enable_thinking; those above win
-	// ParseArguments makes objects of tool call arguments that are JSON in a
-	// string, as the OpenAI API has them, if the template wants objects.
-	ParseArguments bool
-	Limits         jinja.Limits // zero for jinja.DefaultLimits
+	// Adapt brings calls of tools, as the OpenAI API has them, into the form that the
+	// template wants: arguments as objects or as text, results in the order of their
+	// calls, one call at a time, ids of nine letters, null or an empty text for none.
+	Adapt  bool
+	Limits jinja.Limits // zero for jinja.DefaultLimits
 }
 
 // Parse reads a template.
@@ -58,6 +60,8 @@ func Parse(src string) (*Template, error) {
 	t := &Template{source: src, tmpl: tmpl}
 	t.objects = sync.OnceValue(t.probeObjects)
 	t.tools, t.calls = sync.OnceValue(t.probeTools), sync.OnceValue(t.probeCalls)
+	t.null, t.textBeside = sync.OnceValue(t.probeNull), sync.OnceValue(t.probeText)
+	t.severalCalls, t.longIDs = sync.OnceValue(t.probeSeveral), sync.OnceValue(t.probeIDs)
 	return t, nil
 }
 
@@ -77,8 +81,15 @@ func (t *Template) Render(ctx context.Context, in Input) (string, error) {
 		vars[name] = x
 	}
 	messages := jinja.NewList()
-	for i := range in.Messages {
-		m, err := in.Messages[i].value(in.ParseArguments && t.ObjectArguments())
+	given := in.Messages
+	if in.Adapt && slices.ContainsFunc(given, func(m Message) bool { return m.ToolCalls != nil }) {
+		var err error
+		if given, err = t.adapt(given); err != nil {
+			return "", err
+		}
+	}
+	for i := range given {
+		m, err := given[i].value(in.Adapt, t)
 		if err != nil {
 			return "", fmt.Errorf("template: message %d: %w", i, err)
 		}

@@ -57,7 +57,7 @@ func TestMessagesKeepTheOrderOfTheirKeys(t *testing.T) {
 		t.Errorf("Render = %s, want %s", got, want)
 	}
 	parsed := strings.Replace(want, `"{\"z\":1,\"a\":2.0}"`, `{"z": 1, "a": 2.0}`, 1)
-	if got := mustRender(t, src, Input{Messages: messages, ParseArguments: true}); got != parsed {
+	if got := mustRender(t, src, Input{Messages: messages, Adapt: true}); got != parsed {
 		t.Errorf("Render with parsed arguments = %s, want %s", got, parsed)
 	}
 }
@@ -156,7 +156,7 @@ func FuzzConversationsRender(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, role, content, calls string) {
-		in := Input{Messages: []Message{{Role: role, Content: content}}, ParseArguments: true}
+		in := Input{Messages: []Message{{Role: role, Content: content}}, Adapt: true}
 		if calls != "" {
 			in.Messages[0].ToolCalls = json.RawMessage(calls)
 		}
