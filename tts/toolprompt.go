@@ -51,15 +51,17 @@ func (m *Model) explainTools(p *Prompt, messages []template.Message, inUser bool
 	return messages, nil
 }
 
-// spellCalls writes calls and what came of them as text.
+// spellCalls writes calls and what came of them as text. Results, and what the user says
+// behind them, are one message: many templates want users and assistants in turns.
 func (m *Model) spellCalls(messages []template.Message) ([]template.Message, error) {
-	messages = slices.Clone(messages)
-	for i := range messages {
-		x := &messages[i]
+	out := make([]template.Message, 0, len(messages))
+	results := false // the last of out has some
+	for _, x := range messages {
 		text, _ := x.Content.(string)
+		result := x.Role == "tool"
 		switch {
-		case x.Role == "tool":
-			x.Role, x.Content = "user", "<tool_response>\n"+text+"\n</tool_response>"
+		case result:
+			x = template.Message{Role: "user", Content: "<tool_response>\n" + text + "\n</tool_response>"}
 		case x.ToolCalls != nil:
 			calls, err := readCalls(x.ToolCalls)
 			if err != nil {
@@ -70,8 +72,16 @@ func (m *Model) spellCalls(messages []template.Message) ([]template.Message, err
 			}
 			x.Content, x.ToolCalls = text, nil
 		}
+		if results && x.Role == "user" {
+			last := &out[len(out)-1]
+			before, _ := last.Content.(string)
+			text, _ := x.Content.(string)
+			last.Content, results = before+"\n"+text, result
+			continue
+		}
+		out, results = append(out, x), result
 	}
-	return messages, nil
+	return out, nil
 }
 
 // writtenCall is a call as messages hold it.

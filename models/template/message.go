@@ -86,6 +86,9 @@ func (m *Message) value(adapt bool, t *Template) (any, error) {
 	}
 	if m.ReasoningContent != "" {
 		set("reasoning_content", m.ReasoningContent)
+		if adapt && t.thinking && (m.ToolCalls == nil || m.Content == nil || m.Content == "") {
+			set("thinking", m.ReasoningContent)
+		}
 	}
 	return d, nil
 }

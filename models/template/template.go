@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,6 +33,8 @@ type Template struct {
 	source string
 	tmpl   *jinja.Template
 
+	thinking bool // it has that name for reasoning, as gpt-oss: never beside both a text and calls
+
 	// What probing finds out, see probe.go.
 	objects, tools, calls, null, textBeside, severalCalls, longIDs func() bool
 }
@@ -57,7 +60,7 @@ func Parse(src string) (*Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("template: %w", err)
 	}
-	t := &Template{source: src, tmpl: tmpl}
+	t := &Template{source: src, tmpl: tmpl, thinking: strings.Contains(src, "message.thinking")}
 	t.objects = sync.OnceValue(t.probeObjects)
 	t.tools, t.calls = sync.OnceValue(t.probeTools), sync.OnceValue(t.probeCalls)
 	t.null, t.textBeside = sync.OnceValue(t.probeNull), sync.OnceValue(t.probeText)

@@ -29,11 +29,17 @@ func (f Fields) Conversation() (p tts.Prompt, maxThinking int) {
 	if len(items) == 0 && (ok || f.Err == nil) {
 		f.Fail(jsonread.CodeMissing, "messages", "a list of at least one message is required.")
 	}
+	var calls map[string]bool // ids of those that results may follow
 	for i, raw := range items {
-		if m, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw); ok {
-			p.Messages = append(p.Messages, Fields{m}.message())
-			if f.Adopt(m); f.Err == nil {
-				f.answersCall(i, p.Messages)
+		if o, ok := f.Sub(fmt.Sprintf("messages[%d]", i), raw); ok {
+			m := Fields{o}.message()
+			p.Messages = append(p.Messages, m)
+			switch f.Adopt(o); {
+			case f.Err != nil:
+			case m.Role == roleTool:
+				f.answersCall(i, &m, calls)
+			default:
+				calls = callIDs(&m)
 			}
 		}
 		if f.Err != nil {
@@ -162,8 +168,10 @@ func (f Fields) message() template.Message {
 	f.String("name", &m.Name)
 	f.Text("reasoning_content", &m.ReasoningContent)
 	f.String("tool_call_id", &m.ToolCallID)
-	if calls := f.functions("tool_calls", "arguments"); calls != nil && m.Role == roleAssistant {
-		m.ToolCalls = calls
+	if calls := f.functions("tool_calls", "arguments"); calls != nil {
+		if m.ToolCalls = calls; m.Role != roleAssistant {
+			f.Fail(jsonread.CodeValue, "tool_calls", "messages of role assistant alone call tools.")
+		}
 	}
 	f.refuse("function_call", "audio")
 	f.Ignore("refusal", "annotations")

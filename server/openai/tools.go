@@ -32,6 +32,8 @@ func (f Fields) functions(field, arguments string) []any {
 				fn.Fail(jsonread.CodeMissing, "name", "every function needs a name.")
 			}
 			if arguments != "" {
+				var id string
+				o.String("id", &id)
 				Fields{fn}.arguments(arguments)
 			}
 			if f.Err == nil {
@@ -63,29 +65,27 @@ func (f Fields) arguments(field string) {
 	}
 }
 
-// answersCall checks that a tool's message follows a call of its id, if calls have ids.
-func (f Fields) answersCall(at int, messages []template.Message) {
-	m := &messages[at]
-	for i := at - 1; i >= 0 && m.Role == roleTool; i-- {
-		if messages[i].Role == roleTool {
-			continue
-		}
-		calls, _ := messages[i].ToolCalls.([]any)
-		if len(calls) == 0 {
-			break
-		}
-		for _, raw := range calls {
-			var c struct{ ID string }
-			if json.Unmarshal(raw.(json.RawMessage), &c) == nil && (c.ID == m.ToolCallID || c.ID == "" || m.ToolCallID == "") {
-				return
-			}
-		}
-		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].tool_call_id", at), "no call of the message before has the id '%s'.", jsonread.Brief([]byte(m.ToolCallID)))
-		return
-	}
-	if m.Role == roleTool {
+// answersCall checks that a tool's message follows a call of its id, if calls have ids:
+// ids are those of the message before the results.
+func (f Fields) answersCall(at int, m *template.Message, ids map[string]bool) {
+	switch {
+	case len(ids) == 0:
 		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].role", at), "a message of role tool follows one with 'tool_calls'.")
+	case !ids[m.ToolCallID] && !ids[""] && m.ToolCallID != "":
+		f.Fail(jsonread.CodeValue, fmt.Sprintf("messages[%d].tool_call_id", at), "no call of the message before has the id '%s'.", jsonread.Brief([]byte(m.ToolCallID)))
 	}
+}
+
+// callIDs are the ids of a message's calls.
+func callIDs(m *template.Message) map[string]bool {
+	calls, _ := m.ToolCalls.([]any)
+	ids := make(map[string]bool, len(calls))
+	for _, raw := range calls {
+		var c struct{ ID string }
+		_ = json.Unmarshal(raw.(json.RawMessage), &c) // its types have been checked
+		ids[c.ID] = true
+	}
+	return ids
 }
 
 // callBytes is the size of all tool calls of a conversation.
