@@ -104,6 +104,53 @@ func TestCallsOfStrictToolsMeetTheirSchemaAndTextIsFree(t *testing.T) {
 	}
 }
 
+func TestStrictCallsAreHeldBehindThoughtsAndInSearches(t *testing.T) {
+	const call = `<tool_call>{"name": "forecast", "arguments": {"town": "Paris"}}</tool_call>`
+	const mention = "A <tool_call> may help."
+	for _, c := range []struct{ name, source, said, reasoning, text string }{
+		{"the prompt begins the thought", thinker, mention + "</think>\n\nI look.\n" + call, mention, "I look."},
+		{"the model begins it", template.ChatML + "{# </think> #}", "<think>\n" + mention + "\n</think>\n\nI look.\n" + call, mention, "I look."},
+		{"there is none", template.ChatML + "{# </think> #}", "I look.\n" + call, "", "I look."},
+	} {
+		for _, choice := range []string{"auto", "required"} {
+			for _, plan := range []string{"", "sc2", "beam2x2;verifier=logprob"} {
+				if choice == "required" && c.reasoning == "" {
+					continue // by chance it would think without end
+				}
+				f := start(t, says(t, c.said), nil)
+				f.withTemplate(c.source)
+				tools, _ := json.Marshal(forecasts("forecast"))
+				if c.source == thinker {
+					prompt, _ := f.applied(`{"messages":[` + asks + `],"tools":` + string(tools) + `}`)
+					f = start(t, followsWith(t, prompt, c.said), nil)
+					f.withTemplate(c.source)
+				}
+				fields := `,"max_tokens":300,"parallel_tool_calls":false,"tool_choice":"` + choice + `","tools":` + string(tools)
+				if plan != "" {
+					fields += `,"test_time_scaling":"` + plan + `"`
+				}
+				status, _, answer := f.post("/v1/chat/completions", chatBody(fields))
+				var got goopenai.ChatCompletionResponse
+				if err := json.Unmarshal(answer, &got); err != nil || status != 200 {
+					t.Fatalf("%s, %s, %s: %s", c.name, choice, plan, answer)
+				}
+				m := got.Choices[0].Message
+				want := c.text
+				if choice == "required" {
+					want = ""
+				}
+				if m.ReasoningContent != c.reasoning || m.Content != want || len(m.ToolCalls) != 1 {
+					t.Errorf("%s, %s, %s: %s, want a call", c.name, choice, plan, answer)
+					continue
+				}
+				if err := meets(m.ToolCalls[0].Function.Arguments); err != nil {
+					t.Errorf("%s, %s, %s: %v", c.name, choice, plan, err)
+				}
+			}
+		}
+	}
+}
+
 func TestOtherAPIsHoldAnswersToFormatsToo(t *testing.T) {
 	f := start(t, says(t, "Nothing of the kind."), nil)
 	f.withTemplate(template.ChatML)

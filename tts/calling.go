@@ -87,7 +87,7 @@ func (c *Calling) Hold(req *Request, m *Model, must bool, name string) error {
 		}
 		format, err = m.callFormat(c.Format, tools, h)
 	}
-	req.Format, req.FormatMay = format, !must
+	req.Format, req.FormatThoughts = format, h.Thought[0] != ""
 	return err
 }
 

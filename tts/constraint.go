@@ -28,8 +28,11 @@ func (r *Request) constraint(m *Model, thinking bool) sampling.Constraint {
 		return nil
 	}
 	c := &constraint{vocab: m.Vocab, least: r.MinTokens, allowed: r.Allowed, thought: m.thoughtLimit(r.MaxThinking, thinking)}
-	c.format = structured{Format: r.Format, model: m, may: r.FormatMay}
-	if thinking {
+	c.format = structured{Format: r.Format, model: m}
+	switch {
+	case thinking && r.FormatThoughts:
+		c.format.begun = m.Tokenizer.Encode(nil, thinkBegin, tokenizer.Options{ParseSpecial: true})
+	case thinking:
 		c.format.after = thinkEnd
 	}
 	c.ends = slices.Concat(r.Sampling.Stop, m.Tokenizer.EOGs())

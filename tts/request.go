@@ -74,8 +74,9 @@ type Request struct {
 	// Format is what answers are held to; nil: nothing. It excludes MinTokens, Allowed,
 	// Sampling.IgnoreEOS and answers that continue a message.
 	Format *structure.Format
-	// FormatMay lets an answer end in its thought, before what Format holds it to.
-	FormatMay bool
+	// FormatThoughts says that Format describes the thought before an answer too, from
+	// the mark on that begins it; else Format is for what follows a thought.
+	FormatThoughts bool
 	// MaxLogprobs bounds the log-probabilities that the answer may list, those
 	// of alternatives included; 0: no bound.
 	MaxLogprobs int

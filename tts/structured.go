@@ -20,8 +20,8 @@ const mostSpace = 4 // bytes
 type structured struct {
 	*structure.Format
 	model *Model
-	after string // text behind which it holds, such as the end of a thought; empty: from the beginning
-	may   bool   // the answer may end before that
+	after string  // text behind which it holds, such as the end of a thought; empty: from the beginning
+	begun []int32 // what the prompt ends with that belongs to the answer
 }
 
 var _ sampling.Preparer = (*constraint)(nil)
@@ -48,7 +48,7 @@ func (c *constraint) Prepare(completion []int32) {
 // yet, and the model may think or write text.
 func (s *structured) answer(completion []int32) (tokens []int32, free bool) {
 	if s.after == "" {
-		return completion, false
+		return slices.Concat(s.begun, completion), false
 	}
 	var text []byte
 	for i, id := range completion {
@@ -73,9 +73,7 @@ func (c *constraint) allow(mask []uint64, completion []int32) error {
 			mask[id/64] |= 1 << (id % 64)
 		}
 		for _, id := range c.ends {
-			if !s.may {
-				c.forbid(mask, id)
-			}
+			c.forbid(mask, id)
 		}
 		return nil
 	}

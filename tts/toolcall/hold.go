@@ -129,10 +129,7 @@ func (b *holder) arguments(f *schema.Frame, t *Tool, text string) (grammar.Symbo
 
 // answers are the ways to write an answer.
 func (b *holder) answers() (all [][]grammar.Symbol, err error) {
-	thought, err := b.thought()
-	if err != nil {
-		return nil, err
-	}
+	begun, thought := b.thought()
 	free, err := b.free(thought)
 	if err != nil {
 		return nil, err
@@ -160,10 +157,15 @@ func (b *holder) answers() (all [][]grammar.Symbol, err error) {
 		all = append(all, append(append(one, begin...), calls))
 	}
 	if thought != regex.None {
+		cut := all[:0:0]
+		if !b.hold.Must { // an answer may end in its thought
+			cut = append(cut, []grammar.Symbol{b.frame.Match(begun)})
+		}
 		maybe := b.frame.Match(b.arena.Optional(thought))
 		for i := range all {
 			all[i] = append([]grammar.Symbol{maybe}, all[i]...)
 		}
+		all = append(all, cut...)
 	}
 	return all, nil
 }
@@ -240,14 +242,15 @@ func (b *holder) barred(piece string) (regex.Expr, error) {
 	return a.Match(piece, regex.Raw)
 }
 
-// thought matches a thought before an answer; None: there is none.
-func (b *holder) thought() (regex.Expr, error) {
+// thought matches a thought before an answer, without its end and whole; None: there is
+// none.
+func (b *holder) thought() (begun, whole regex.Expr) {
 	if b.hold.Thought[0] == "" {
-		return regex.None, nil
+		return regex.None, regex.None
 	}
 	a, end := b.arena, b.either(b.hold.Thought[1])
-	inner := a.And(regex.All, a.Not(a.Seq(regex.All, end, regex.All)))
-	return a.Seq(b.space(), b.mark(b.hold.Thought[0]), inner, end, b.space()), nil
+	begun = a.Seq(b.space(), b.mark(b.hold.Thought[0]), a.Not(a.Seq(regex.All, end, regex.All)))
+	return begun, a.Seq(begun, end, b.space())
 }
 
 // space is a little white space.

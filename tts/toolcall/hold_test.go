@@ -77,6 +77,9 @@ func calls(f *Format, tools []Tool, message string) (list []Call, text string) {
 	return list, text
 }
 
+// letters are tokens of a byte each.
+var letters = grammar.NewVocabulary(256, func(id int32) []byte { return []byte{byte(id)} })
+
 // random writes a text that g accepts, byte by byte: mostly the letters that lead into
 // a call.
 func random(t *testing.T, g *grammar.Grammar, r *rand.Rand, begin string) string {
@@ -90,11 +93,14 @@ func random(t *testing.T, g *grammar.Grammar, r *rand.Rand, begin string) string
 		if s.Accepts() && (s.Ended() || r.IntN(3) == 0) {
 			return string(text)
 		}
+		mask := make(grammar.Mask, letters.Words())
+		if err := s.Allow(letters, mask); err != nil {
+			t.Fatal(err)
+		}
 		var may []byte
-		next := map[byte]*grammar.State{}
 		for b := range 256 {
-			if at, n, err := s.Read([]byte{byte(b)}); n == 1 && err == nil {
-				may, next[byte(b)] = append(may, byte(b)), at
+			if mask.Has(int32(b)) {
+				may = append(may, byte(b))
 			}
 		}
 		if len(may) == 0 {
@@ -102,11 +108,14 @@ func random(t *testing.T, g *grammar.Grammar, r *rand.Rand, begin string) string
 		}
 		b := may[r.IntN(len(may))]
 		for _, likely := range []byte{'"', '}', ']', '\n', '<'} { // what leads to an end
-			if next[likely] != nil && r.IntN(6) == 0 {
+			if mask.Has(int32(likely)) && r.IntN(6) == 0 {
 				b = likely
 			}
 		}
-		text, s = append(text, b), next[b]
+		if s, n, err = s.Read([]byte{b}); n != 1 || err != nil {
+			t.Fatalf("%q is allowed behind %q and not accepted: %v", b, text, err)
+		}
+		text = append(text, b)
 	}
 	return ""
 }
@@ -247,7 +256,7 @@ func TestMarksThatAreTokensStandForThemselvesAlone(t *testing.T) {
 	for message, want := range map[string]bool{
 		"Text" + open + call + end: true,
 		grammar.Special + "<think>I may write <tool_call> and " + open + grammar.Special + "</think>\n\n" + open + "\n" + call + "\n" + end: true,
-		grammar.Special + "<think>" + open + call + end: false, // a thought that has no end
+		grammar.Special + "<think>" + open + call + end: true, // a thought that has no end
 		"<tool_call>": false, // spelt out it is a mark all the same
 		open + `{"name": "get_weather", "arguments": {"city": "B` + end + `", "days": 3}}` + end: false, // within a string
 	} {
