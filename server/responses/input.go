@@ -64,7 +64,8 @@ func (f Fields) input(before []template.Message) []template.Message {
 // the assistant that they stand beside.
 type conversation struct {
 	messages []template.Message
-	bytes    int // of calls
+	bytes    int             // of calls
+	ids      map[string]bool // of the calls that the results at the end are of
 }
 
 // item adds one.
@@ -198,19 +199,33 @@ func (c *conversation) output(f Fields) {
 	m := template.Message{Role: roleTool}
 	f.String("call_id", &m.ToolCallID)
 	m.Content = f.parts("output", "input_text", "output_text")
-	for i := len(c.messages) - 1; i >= 0; i-- {
-		if c.messages[i].Role == roleTool {
-			continue
-		}
-		calls, _ := c.messages[i].ToolCalls.([]any)
-		for _, raw := range calls {
-			var call writtenCall
-			if json.Unmarshal(raw.(json.RawMessage), &call) == nil && call.ID == m.ToolCallID {
-				c.messages = append(c.messages, m)
-				return
-			}
-		}
-		break
+	if !c.called()[m.ToolCallID] {
+		f.Fail(jsonread.CodeValue, "call_id", "no function call before has the id '%s'.", jsonread.Brief([]byte(m.ToolCallID)))
+		return
 	}
-	f.Fail(jsonread.CodeValue, "call_id", "no function call before has the id '%s'.", jsonread.Brief([]byte(m.ToolCallID)))
+	c.messages = append(c.messages, m)
+}
+
+// called are the ids of the calls that results at the end are of. They are read once a
+// message, however many results there are.
+func (c *conversation) called() map[string]bool {
+	n := len(c.messages)
+	if n > 0 && c.messages[n-1].Role == roleTool && c.ids != nil {
+		return c.ids
+	}
+	c.ids = map[string]bool{}
+	for n > 0 && c.messages[n-1].Role == roleTool {
+		n--
+	}
+	if n == 0 {
+		return c.ids
+	}
+	calls, _ := c.messages[n-1].ToolCalls.([]any)
+	for _, raw := range calls {
+		var call writtenCall
+		if json.Unmarshal(raw.(json.RawMessage), &call) == nil {
+			c.ids[call.ID] = true
+		}
+	}
+	return c.ids
 }
